@@ -1,0 +1,18 @@
+# Flags that every target of the project is built with. LLVM's own packages are
+# built without exceptions; the runtime is built with them, inside its C ABI.
+add_library(lnbwd_options INTERFACE)
+target_compile_options(lnbwd_options INTERFACE -Wall -Wextra -Wno-unused-parameter)
+if(LNBWD_ENABLE_WERROR)
+  target_compile_options(lnbwd_options INTERFACE -Werror)
+endif()
+if(LNBWD_SANITIZERS)
+  add_compile_options(-fsanitize=${LNBWD_SANITIZERS} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
+  add_link_options(-fsanitize=${LNBWD_SANITIZERS})
+endif()
+
+# LLVM's headers come in as system headers, so that their warnings are not ours.
+function(lnbwd_use_llvm target)
+  target_include_directories(${target} SYSTEM PRIVATE ${LLVM_INCLUDE_DIRS})
+  separate_arguments(defs NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+  target_compile_definitions(${target} PRIVATE ${defs})
+endfunction()
