@@ -1,0 +1,51 @@
+//===- FloatFormat.h - f16, bf16 and f32 on the host ------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The element types of a kernel's buffers, and exact conversions. Rounding is
+// to the nearest value, ties to even, as GPUs do; a NaN stays a NaN.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_REFERENCE_FLOATFORMAT_H
+#define LNBWD_REFERENCE_FLOATFORMAT_H
+
+#include <cstddef>
+#include <cstdint>
+
+namespace lnbwd::reference {
+
+enum class FloatFormat { F16, BF16, F32 };
+
+/// "f16", "bf16", "f32".
+const char *formatName(FloatFormat format);
+
+/// Bytes of one element.
+constexpr size_t formatSize(FloatFormat format) {
+  return format == FloatFormat::F32 ? 4 : 2;
+}
+
+/// The largest relative error of one rounding: 2^-11, 2^-8, 2^-24.
+double unitRoundoff(FloatFormat format);
+/// The smallest positive (subnormal) number.
+double smallestSubnormal(FloatFormat format);
+/// The smallest magnitude that rounds to infinity.
+double overflowThreshold(FloatFormat format);
+
+uint16_t floatToBF16(float value);
+float bf16ToFloat(uint16_t bits);
+uint16_t floatToF16(float value);
+float f16ToFloat(uint16_t bits);
+
+/// Element `index` of an array of that format.
+float loadElement(FloatFormat format, const void *array, size_t index);
+/// Rounds `value` into element `index`.
+void storeElement(FloatFormat format, void *array, size_t index, float value);
+
+} // namespace lnbwd::reference
+
+#endif // LNBWD_REFERENCE_FLOATFORMAT_H

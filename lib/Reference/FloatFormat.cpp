@@ -1,0 +1,152 @@
+//===- FloatFormat.cpp - f16, bf16 and f32 on the host --------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Reference/FloatFormat.h"
+
+#include <cmath>
+#include <cstring>
+
+namespace lnbwd::reference {
+namespace {
+
+uint32_t bitsOf(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+float floatOf(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+} // namespace
+
+const char *formatName(FloatFormat format) {
+  switch (format) {
+  case FloatFormat::F16:
+    return "f16";
+  case FloatFormat::BF16:
+    return "bf16";
+  case FloatFormat::F32:
+    return "f32";
+  }
+  return "unknown";
+}
+
+double unitRoundoff(FloatFormat format) {
+  switch (format) {
+  case FloatFormat::F16:
+    return std::ldexp(1.0, -11);
+  case FloatFormat::BF16:
+    return std::ldexp(1.0, -8);
+  case FloatFormat::F32:
+    break;
+  }
+  return std::ldexp(1.0, -24);
+}
+
+double smallestSubnormal(FloatFormat format) {
+  switch (format) {
+  case FloatFormat::F16:
+    return std::ldexp(1.0, -24);
+  case FloatFormat::BF16:
+    return std::ldexp(1.0, -133);
+  case FloatFormat::F32:
+    break;
+  }
+  return std::ldexp(1.0, -149);
+}
+
+double overflowThreshold(FloatFormat format) {
+  // Half a unit above the largest number; a tie goes to even, here infinity.
+  switch (format) {
+  case FloatFormat::F16:
+    return std::ldexp(1.0, 16) - std::ldexp(1.0, 4);
+  case FloatFormat::BF16:
+    return std::ldexp(1.0, 128) - std::ldexp(1.0, 119);
+  case FloatFormat::F32:
+    break;
+  }
+  return std::ldexp(1.0, 128) - std::ldexp(1.0, 103);
+}
+
+uint16_t floatToBF16(float value) {
+  uint32_t bits = bitsOf(value);
+  // Adding to a NaN could carry it into infinity or zero: make it quiet.
+  if (std::isnan(value))
+    return static_cast<uint16_t>((bits >> 16) | 0x40);
+  uint32_t odd = (bits >> 16) & 1;
+  return static_cast<uint16_t>((bits + 0x7fff + odd) >> 16);
+}
+
+float bf16ToFloat(uint16_t bits) {
+  return floatOf(static_cast<uint32_t>(bits) << 16);
+}
+
+uint16_t floatToF16(float value) {
+  uint32_t bits = bitsOf(value);
+  uint32_t sign = (bits >> 16) & 0x8000;
+  uint32_t magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000)
+    return static_cast<uint16_t>(sign | 0x7e00 | ((magnitude >> 13) & 0x3ff));
+  // 65520 and more round to infinity.
+  if (magnitude >= 0x477ff000)
+    return static_cast<uint16_t>(sign | 0x7c00);
+  // Below 2^-14 the result is subnormal, a multiple of 2^-24: adding 0.5 aligns
+  // the value so that the float's own last bit is worth 2^-24, and the host's
+  // addition rounds it there.
+  if (magnitude < 0x38800000) {
+    float aligned = floatOf(magnitude) + 0.5F;
+    return static_cast<uint16_t>(sign | (bitsOf(aligned) - 0x3f000000));
+  }
+  uint32_t odd = (magnitude >> 13) & 1;
+  // Re-bias the exponent from 127 to 15 and round the 13 bits that go.
+  uint32_t rounded = magnitude - (uint32_t(112) << 23) + 0xfff + odd;
+  return static_cast<uint16_t>(sign | (rounded >> 13));
+}
+
+float f16ToFloat(uint16_t bits) {
+  uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
+  uint32_t exponent = (bits >> 10) & 0x1f;
+  uint32_t mantissa = bits & 0x3ff;
+  if (exponent == 0x1f)
+    return floatOf(sign | 0x7f800000 | (mantissa << 13));
+  if (exponent == 0) {
+    float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
+    return sign ? -magnitude : magnitude;
+  }
+  return floatOf(sign | ((exponent + 112) << 23) | (mantissa << 13));
+}
+
+float loadElement(FloatFormat format, const void *array, size_t index) {
+  const char *address =
+      static_cast<const char *>(array) + index * formatSize(format);
+  if (format == FloatFormat::F32) {
+    float value;
+    std::memcpy(&value, address, sizeof(value));
+    return value;
+  }
+  uint16_t bits;
+  std::memcpy(&bits, address, sizeof(bits));
+  return format == FloatFormat::BF16 ? bf16ToFloat(bits) : f16ToFloat(bits);
+}
+
+void storeElement(FloatFormat format, void *array, size_t index, float value) {
+  char *address = static_cast<char *>(array) + index * formatSize(format);
+  if (format == FloatFormat::F32) {
+    std::memcpy(address, &value, sizeof(value));
+    return;
+  }
+  uint16_t bits =
+      format == FloatFormat::BF16 ? floatToBF16(value) : floatToF16(value);
+  std::memcpy(address, &bits, sizeof(bits));
+}
+
+} // namespace lnbwd::reference

@@ -1,0 +1,139 @@
+//===- AmdCodeObject.cpp - Checking a code object against its plan --------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every AMD code object describes its kernels in a note of MessagePack. HIP
+// takes as many arguments from the launcher as that note names, whatever the
+// plan says: so the two are compared here, before anything is launched.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Error.h"
+#include "Json.h"
+#include "Program.h"
+
+#include <array>
+
+using nlohmann::json;
+
+namespace lnbwd::runtime {
+namespace {
+
+/// The type of the note with the kernels' metadata (NT_AMDGPU_METADATA).
+constexpr unsigned kMetadataNote = 32;
+/// The part of e_flags with the chip (EF_AMDGPU_MACH).
+constexpr unsigned kMachineMask = 0xff;
+
+/// ELF's own numbers for the chips, to catch a plan and a code object of two
+/// chips. A number that is not here is not checked.
+constexpr std::array<std::pair<unsigned, const char *>, 5> kMachines = {{
+    {0x3f, "gfx90a"},
+    {0x4c, "gfx942"},
+    {0x4f, "gfx950"},
+    {0x41, "gfx1100"},
+    {0x4e, "gfx1201"},
+}};
+
+[[noreturn]] void mismatch(const std::string &message) {
+  throw Error(LNBWD_ERROR_INVALID_PLAN,
+              "the launch plan is not that of the code: " + message);
+}
+
+[[noreturn]] void damaged(const std::string &message) {
+  throw Error(LNBWD_ERROR_INVALID_PROGRAM,
+              "the code object's metadata is damaged: " + message);
+}
+
+uint64_t number(const json &object, const char *key) {
+  auto it = object.find(key);
+  if (it == object.end() || !it->is_number_integer() || *it < 0)
+    damaged(std::string("'") + key + "' is missing or no size");
+  return it->get<uint64_t>();
+}
+
+std::string text(const json &object, const char *key) {
+  auto it = object.find(key);
+  if (it == object.end() || !it->is_string())
+    damaged(std::string("'") + key + "' is missing or no text");
+  return it->get<std::string>();
+}
+
+void checkKernel(const json &metadata, const PlanKernel &kernel,
+                 const Plan &plan) {
+  const std::string name = "kernel '" + kernel.name + "' ";
+  size_t parameters = 0;
+  if (auto arguments = metadata.find(".args"); arguments != metadata.end()) {
+    if (!arguments->is_array())
+      damaged("'.args' is no list");
+    for (const json &argument : *arguments) {
+      if (!argument.is_object())
+        damaged("an entry of '.args' is no map");
+      std::string kind = text(argument, ".value_kind");
+      if (kind.compare(0, 7, "hidden_") == 0)
+        continue;
+      if (number(argument, ".size") != 8)
+        mismatch(name + "takes parameter " + std::to_string(parameters) +
+                 " in " + std::to_string(number(argument, ".size")) +
+                 " bytes, expected 8");
+      ++parameters;
+    }
+  }
+  if (parameters != kernel.parameters.size())
+    mismatch(name + "takes " + std::to_string(parameters) +
+             " parameters, the plan passes " +
+             std::to_string(kernel.parameters.size()));
+  uint64_t waveSize = number(metadata, ".wavefront_size");
+  if (waveSize != static_cast<uint64_t>(plan.waveSize))
+    mismatch(name + "has waves of " + std::to_string(waveSize) +
+             " work-items, the plan says " + std::to_string(plan.waveSize));
+  uint64_t limit = number(metadata, ".max_flat_workgroup_size");
+  uint64_t workItems =
+      uint64_t(kernel.block[0]) * kernel.block[1] * kernel.block[2];
+  if (workItems > limit)
+    mismatch(name + "allows workgroups of up to " + std::to_string(limit) +
+             " work-items, the plan launches " + std::to_string(workItems));
+}
+
+} // namespace
+
+void checkAmdCodeObject(const ElfFile &elf, const Plan &plan) {
+  for (const auto &[machine, chip] : kMachines)
+    if ((elf.flags() & kMachineMask) == machine && baseChip(plan.chip) != chip)
+      mismatch("the code is for " + std::string(chip) + ", the plan for " +
+               plan.chip);
+
+  auto note = elf.note("AMDGPU", kMetadataNote);
+  if (!note)
+    throw Error(LNBWD_ERROR_INVALID_PROGRAM,
+                "the code object has no AMDGPU metadata note; expected code "
+                "object version 3 or later");
+  json metadata;
+  try {
+    metadata = parseMessagePack(*note);
+  } catch (const std::exception &error) {
+    damaged(error.what());
+  }
+  if (!metadata.is_object() || !metadata.contains("amdhsa.kernels") ||
+      !metadata["amdhsa.kernels"].is_array())
+    damaged("it has no list 'amdhsa.kernels'");
+
+  for (const PlanKernel &kernel : plan.kernels) {
+    const json *found = nullptr;
+    for (const json &candidate : metadata["amdhsa.kernels"]) {
+      if (!candidate.is_object())
+        damaged("an entry of 'amdhsa.kernels' is no map");
+      if (text(candidate, ".name") == kernel.name)
+        found = &candidate;
+    }
+    if (!found)
+      mismatch("it launches a kernel '" + kernel.name +
+               "', which the code does not have");
+    checkKernel(*found, kernel, plan);
+  }
+}
+
+} // namespace lnbwd::runtime

@@ -1,0 +1,411 @@
+//===- CudaDriver.cpp - NVIDIA devices through the CUDA driver ------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The CUDA driver's interface has been stable since CUDA 4, and no free package
+// carries its header: the few functions used are declared here. The device's
+// primary context is used, which is the one that CUDA's own runtime and
+// PyTorch use, so that memory and streams of theirs can be passed in.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Driver.h"
+#include "DynamicLibrary.h"
+#include "Error.h"
+
+#include <limits>
+#include <vector>
+
+namespace lnbwd::runtime {
+namespace {
+
+// The driver's types; handles are pointers to what only it knows.
+using CUresult = int;
+using CUdevice = int;
+using CUdeviceptr = unsigned long long;
+using CUcontext = void *;
+using CUmodule = void *;
+using CUfunction = void *;
+using CUstream = void *;
+using CUevent = void *;
+
+constexpr CUresult kSuccess = 0;
+constexpr CUresult kErrorOutOfMemory = 2;
+constexpr CUresult kErrorNoDevice = 100;
+constexpr CUresult kErrorInvalidDevice = 101;
+constexpr CUresult kErrorNoBinaryForGpu = 209;
+constexpr CUresult kErrorInvalidPtx = 218;
+constexpr CUresult kErrorUnsupportedPtxVersion = 222;
+constexpr CUresult kErrorInvalidValue = 1;
+
+// Attributes of a device and of a function, and options of the PTX compiler.
+constexpr int kAttributeWarpSize = 10;
+constexpr int kAttributeMultiprocessorCount = 16;
+constexpr int kAttributeMaxGridX = 5;
+constexpr int kAttributeMaxGridY = 6;
+constexpr int kAttributeMaxGridZ = 7;
+constexpr int kAttributeL2CacheSize = 38;
+constexpr int kAttributeCapabilityMajor = 75;
+constexpr int kAttributeCapabilityMinor = 76;
+constexpr int kFunctionMaxDynamicSharedBytes = 8;
+constexpr int kJitErrorLogBuffer = 5;
+constexpr int kJitErrorLogBufferSize = 6;
+
+/// What a kernel may use of shared memory without being asked.
+constexpr uint32_t kDefaultSharedBytes = 48 * 1024;
+
+/// The driver's functions, by their exported names.
+struct CudaLibrary {
+  DynamicLibrary library;
+  CUresult (*init)(unsigned) = nullptr;
+  CUresult (*getErrorName)(CUresult, const char **) = nullptr;
+  CUresult (*getErrorString)(CUresult, const char **) = nullptr;
+  CUresult (*driverGetVersion)(int *) = nullptr;
+  CUresult (*deviceGetCount)(int *) = nullptr;
+  CUresult (*deviceGet)(CUdevice *, int) = nullptr;
+  CUresult (*deviceGetName)(char *, int, CUdevice) = nullptr;
+  CUresult (*deviceGetAttribute)(int *, int, CUdevice) = nullptr;
+  CUresult (*deviceTotalMem)(size_t *, CUdevice) = nullptr;
+  CUresult (*primaryContextRetain)(CUcontext *, CUdevice) = nullptr;
+  CUresult (*primaryContextRelease)(CUdevice) = nullptr;
+  CUresult (*contextGetCurrent)(CUcontext *) = nullptr;
+  CUresult (*contextSetCurrent)(CUcontext) = nullptr;
+  CUresult (*memGetInfo)(size_t *, size_t *) = nullptr;
+  CUresult (*moduleLoadDataEx)(CUmodule *, const void *, unsigned, int *,
+                               void **) = nullptr;
+  CUresult (*moduleUnload)(CUmodule) = nullptr;
+  CUresult (*moduleGetFunction)(CUfunction *, CUmodule, const char *) = nullptr;
+  CUresult (*functionSetAttribute)(CUfunction, int, int) = nullptr;
+  CUresult (*launchKernel)(CUfunction, unsigned, unsigned, unsigned, unsigned,
+                           unsigned, unsigned, unsigned, CUstream, void **,
+                           void **) = nullptr;
+  CUresult (*memAlloc)(CUdeviceptr *, size_t) = nullptr;
+  CUresult (*memFree)(CUdeviceptr) = nullptr;
+  CUresult (*copyHostToDevice)(CUdeviceptr, const void *, size_t) = nullptr;
+  CUresult (*copyDeviceToHost)(void *, CUdeviceptr, size_t) = nullptr;
+  CUresult (*copyDeviceToDeviceAsync)(CUdeviceptr, CUdeviceptr, size_t,
+                                      CUstream) = nullptr;
+  CUresult (*memsetAsync)(CUdeviceptr, unsigned char, size_t,
+                          CUstream) = nullptr;
+  CUresult (*streamSynchronize)(CUstream) = nullptr;
+  CUresult (*eventCreate)(CUevent *, unsigned) = nullptr;
+  CUresult (*eventDestroy)(CUevent) = nullptr;
+  CUresult (*eventRecord)(CUevent, CUstream) = nullptr;
+  CUresult (*eventSynchronize)(CUevent) = nullptr;
+  CUresult (*eventElapsedTime)(float *, CUevent, CUevent) = nullptr;
+
+  CudaLibrary(const std::vector<std::string> &names, const std::string &remedy)
+      : library(names, remedy) {
+    library.load(init, "cuInit");
+    library.load(getErrorName, "cuGetErrorName");
+    library.load(getErrorString, "cuGetErrorString");
+    library.load(driverGetVersion, "cuDriverGetVersion");
+    library.load(deviceGetCount, "cuDeviceGetCount");
+    library.load(deviceGet, "cuDeviceGet");
+    library.load(deviceGetName, "cuDeviceGetName");
+    library.load(deviceGetAttribute, "cuDeviceGetAttribute");
+    library.load(deviceTotalMem, "cuDeviceTotalMem_v2");
+    library.load(primaryContextRetain, "cuDevicePrimaryCtxRetain");
+    library.load(primaryContextRelease, "cuDevicePrimaryCtxRelease_v2");
+    library.load(contextGetCurrent, "cuCtxGetCurrent");
+    library.load(contextSetCurrent, "cuCtxSetCurrent");
+    library.load(memGetInfo, "cuMemGetInfo_v2");
+    library.load(moduleLoadDataEx, "cuModuleLoadDataEx");
+    library.load(moduleUnload, "cuModuleUnload");
+    library.load(moduleGetFunction, "cuModuleGetFunction");
+    library.load(functionSetAttribute, "cuFuncSetAttribute");
+    library.load(launchKernel, "cuLaunchKernel");
+    library.load(memAlloc, "cuMemAlloc_v2");
+    library.load(memFree, "cuMemFree_v2");
+    library.load(copyHostToDevice, "cuMemcpyHtoD_v2");
+    library.load(copyDeviceToHost, "cuMemcpyDtoH_v2");
+    library.load(copyDeviceToDeviceAsync, "cuMemcpyDtoDAsync_v2");
+    library.load(memsetAsync, "cuMemsetD8Async");
+    library.load(streamSynchronize, "cuStreamSynchronize");
+    library.load(eventCreate, "cuEventCreate");
+    library.load(eventDestroy, "cuEventDestroy_v2");
+    library.load(eventRecord, "cuEventRecord");
+    library.load(eventSynchronize, "cuEventSynchronize");
+    library.load(eventElapsedTime, "cuEventElapsedTime");
+  }
+
+  std::string describe(const std::string &call, CUresult error) const {
+    const char *name = nullptr;
+    const char *words = nullptr;
+    getErrorName(error, &name);
+    getErrorString(error, &words);
+    std::string message = call + " failed: ";
+    message += name ? name : ("error " + std::to_string(error)).c_str();
+    if (words)
+      message += std::string(" (") + words + ")";
+    return message;
+  }
+
+  void check(const char *call, CUresult error) const {
+    if (error != kSuccess)
+      fail(call, error, "");
+  }
+
+  [[noreturn]] void fail(const std::string &call, CUresult error,
+                         const std::string &details) const {
+    lnbwd_status status = LNBWD_ERROR_DRIVER;
+    if (error == kErrorOutOfMemory)
+      status = LNBWD_ERROR_OUT_OF_MEMORY;
+    else if (error == kErrorNoDevice || error == kErrorInvalidDevice)
+      status = LNBWD_ERROR_NO_DEVICE;
+    else if (error == kErrorNoBinaryForGpu)
+      status = LNBWD_ERROR_WRONG_CHIP;
+    throw Error(status, describe(call, error) + details);
+  }
+};
+
+CUdeviceptr devicePointer(const void *pointer) {
+  return reinterpret_cast<CUdeviceptr>(pointer);
+}
+
+class CudaDriver final : public Driver {
+public:
+  CudaDriver(std::shared_ptr<const CudaLibrary> library, int index);
+  ~CudaDriver() override { cuda->primaryContextRelease(device); }
+
+  MemoryInfo memory() const override {
+    Current current(*this);
+    size_t free = 0;
+    size_t total = 0;
+    cuda->check("cuMemGetInfo", cuda->memGetInfo(&free, &total));
+    return {free, total};
+  }
+  void *symbol(const char *name) const override {
+    return cuda->library.symbol(name);
+  }
+  void *loadModule(const std::string &code) const override;
+  void unloadModule(void *module) const noexcept override;
+  void *findFunction(void *module, const std::string &name,
+                     uint32_t dynamicSharedBytes) const override;
+  void launch(void *function, const char *name, const LaunchConfig &config,
+              void **parameters, void *stream) const override;
+  void *allocate(size_t bytes) const override;
+  void release(void *pointer) const override {
+    Current current(*this);
+    cuda->check("cuMemFree", cuda->memFree(devicePointer(pointer)));
+  }
+  void copyToDevice(void *destination, const void *source,
+                    size_t bytes) const override {
+    Current current(*this);
+    cuda->check("cuMemcpyHtoD", cuda->copyHostToDevice(
+                                    devicePointer(destination), source, bytes));
+  }
+  void copyToHost(void *destination, const void *source,
+                  size_t bytes) const override {
+    Current current(*this);
+    cuda->check("cuMemcpyDtoH", cuda->copyDeviceToHost(
+                                    destination, devicePointer(source), bytes));
+  }
+  void copyOnDevice(void *destination, const void *source, size_t bytes,
+                    void *stream) const override {
+    Current current(*this);
+    cuda->check("cuMemcpyDtoDAsync",
+                cuda->copyDeviceToDeviceAsync(devicePointer(destination),
+                                              devicePointer(source), bytes,
+                                              stream));
+  }
+  void setBytes(void *pointer, int value, size_t bytes,
+                void *stream) const override {
+    Current current(*this);
+    cuda->check("cuMemsetD8Async",
+                cuda->memsetAsync(devicePointer(pointer),
+                                  static_cast<unsigned char>(value), bytes,
+                                  stream));
+  }
+  void synchronize(void *stream) const override {
+    Current current(*this);
+    cuda->check("cuStreamSynchronize", cuda->streamSynchronize(stream));
+  }
+  void *createEvent() const override {
+    Current current(*this);
+    CUevent event = nullptr;
+    cuda->check("cuEventCreate", cuda->eventCreate(&event, 0));
+    return event;
+  }
+  void destroyEvent(void *event) const noexcept override {
+    cuda->eventDestroy(event);
+  }
+  void recordEvent(void *event, void *stream) const override {
+    Current current(*this);
+    cuda->check("cuEventRecord", cuda->eventRecord(event, stream));
+  }
+  double elapsedMilliseconds(void *start, void *stop) const override {
+    Current current(*this);
+    float milliseconds = 0;
+    cuda->check("cuEventSynchronize", cuda->eventSynchronize(stop));
+    cuda->check("cuEventElapsedTime",
+                cuda->eventElapsedTime(&milliseconds, start, stop));
+    return milliseconds;
+  }
+
+private:
+  /// Makes the device's primary context current for the calls of one scope.
+  class Current {
+  public:
+    explicit Current(const CudaDriver &driver) : cuda(*driver.cuda) {
+      cuda.check("cuCtxGetCurrent", cuda.contextGetCurrent(&previous));
+      changed = previous != driver.context;
+      if (changed)
+        cuda.check("cuCtxSetCurrent", cuda.contextSetCurrent(driver.context));
+    }
+    ~Current() {
+      if (changed)
+        cuda.contextSetCurrent(previous);
+    }
+    Current(const Current &) = delete;
+    Current &operator=(const Current &) = delete;
+
+  private:
+    const CudaLibrary &cuda;
+    CUcontext previous = nullptr;
+    bool changed = false;
+  };
+
+  int attribute(int which) const {
+    int value = 0;
+    cuda->check("cuDeviceGetAttribute",
+                cuda->deviceGetAttribute(&value, which, device));
+    return value;
+  }
+
+  std::shared_ptr<const CudaLibrary> cuda;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+};
+
+CudaDriver::CudaDriver(std::shared_ptr<const CudaLibrary> library, int index)
+    : cuda(std::move(library)) {
+  cuda->check("cuDeviceGet", cuda->deviceGet(&device, index));
+  char name[256] = "";
+  cuda->check("cuDeviceGetName",
+              cuda->deviceGetName(name, sizeof(name), device));
+  int version = 0;
+  cuda->check("cuDriverGetVersion", cuda->driverGetVersion(&version));
+  deviceInfo.name = name;
+  deviceInfo.arch = "sm_" + std::to_string(attribute(kAttributeCapabilityMajor)) +
+                    std::to_string(attribute(kAttributeCapabilityMinor));
+  deviceInfo.driver = "CUDA " + std::to_string(version / 1000) + "." +
+                      std::to_string(version % 1000 / 10) + " (" +
+                      cuda->library.name() + ")";
+  deviceInfo.computeUnits = attribute(kAttributeMultiprocessorCount);
+  deviceInfo.waveSize = attribute(kAttributeWarpSize);
+  deviceInfo.l2Bytes = static_cast<uint64_t>(attribute(kAttributeL2CacheSize));
+  deviceInfo.maxWorkgroups = {attribute(kAttributeMaxGridX),
+                              attribute(kAttributeMaxGridY),
+                              attribute(kAttributeMaxGridZ)};
+  deviceInfo.maxWorkItems = std::numeric_limits<int64_t>::max();
+  size_t total = 0;
+  cuda->check("cuDeviceTotalMem", cuda->deviceTotalMem(&total, device));
+  deviceInfo.memoryBytes = total;
+  // Last, so that nothing can throw after it: the destructor gives it back.
+  cuda->check("cuDevicePrimaryCtxRetain",
+              cuda->primaryContextRetain(&context, device));
+}
+
+void *CudaDriver::loadModule(const std::string &code) const {
+  Current current(*this);
+  // PTX is compiled by the driver here; its complaints are worth reading.
+  std::vector<char> log(8192, 0);
+  int options[] = {kJitErrorLogBuffer, kJitErrorLogBufferSize};
+  void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
+  CUmodule module = nullptr;
+  CUresult error =
+      cuda->moduleLoadDataEx(&module, code.c_str(), 2, options, values);
+  if (error == kSuccess)
+    return module;
+  log.back() = 0;
+  std::string details = log[0] ? std::string(": ") + log.data() : "";
+  if (error == kErrorUnsupportedPtxVersion)
+    details += "; the driver is older than the PTX: update it, or have "
+               "lnbwd-opt emit an older PTX version";
+  else if (error == kErrorInvalidPtx && details.empty())
+    details = "; the driver does not take this PTX";
+  cuda->fail("cuModuleLoadDataEx", error, details);
+}
+
+void CudaDriver::unloadModule(void *module) const noexcept {
+  CUcontext previous = nullptr;
+  if (cuda->contextGetCurrent(&previous) != kSuccess ||
+      cuda->contextSetCurrent(context) != kSuccess)
+    return;
+  cuda->moduleUnload(module);
+  cuda->contextSetCurrent(previous);
+}
+
+void *CudaDriver::findFunction(void *module, const std::string &name,
+                               uint32_t dynamicSharedBytes) const {
+  Current current(*this);
+  CUfunction function = nullptr;
+  CUresult error = cuda->moduleGetFunction(&function, module, name.c_str());
+  if (error != kSuccess)
+    cuda->fail("cuModuleGetFunction of '" + name + "'", error,
+               "; the plan launches it, the code does not have it");
+  if (dynamicSharedBytes > kDefaultSharedBytes)
+    cuda->check("cuFuncSetAttribute (dynamic shared memory)",
+                cuda->functionSetAttribute(
+                    function, kFunctionMaxDynamicSharedBytes,
+                    static_cast<int>(dynamicSharedBytes)));
+  return function;
+}
+
+void CudaDriver::launch(void *function, const char *name,
+                        const LaunchConfig &config, void **parameters,
+                        void *stream) const {
+  Current current(*this);
+  CUresult error = cuda->launchKernel(
+      function, config.grid[0], config.grid[1], config.grid[2], config.block[0],
+      config.block[1], config.block[2], config.dynamicSharedBytes, stream,
+      parameters, nullptr);
+  if (error != kSuccess)
+    cuda->fail(std::string("cuLaunchKernel of '") + name + "'", error,
+               error == kErrorInvalidValue
+                   ? "; workgroup size or shared memory beyond the device's"
+                   : "");
+}
+
+void *CudaDriver::allocate(size_t bytes) const {
+  Current current(*this);
+  CUdeviceptr pointer = 0;
+  CUresult error = cuda->memAlloc(&pointer, bytes);
+  if (error != kSuccess)
+    cuda->fail("cuMemAlloc of " + std::to_string(bytes) + " bytes", error, "");
+  return reinterpret_cast<void *>(pointer);
+}
+
+} // namespace
+
+std::shared_ptr<Driver> openCudaDevice(int index) {
+  std::string chosen = environment("LNBWD_CUDA_LIBRARY");
+  std::vector<std::string> names = {"libcuda.so.1", "libcuda.so"};
+  if (!chosen.empty())
+    names = {chosen};
+  auto library = std::make_shared<CudaLibrary>(
+      names, "install NVIDIA's driver, which brings libcuda.so.1, or set "
+             "LNBWD_CUDA_LIBRARY to it");
+  CUresult error = library->init(0);
+  int count = 0;
+  if (error == kSuccess)
+    error = library->deviceGetCount(&count);
+  if (error != kSuccess)
+    throw Error(LNBWD_ERROR_NO_DEVICE,
+                library->library.name() + " is there but offers no device: " +
+                    library->describe("cuInit", error) +
+                    "; does nvidia-smi show a card?");
+  if (index >= count)
+    throw Error(LNBWD_ERROR_NO_DEVICE,
+                "there is no device cuda:" + std::to_string(index) +
+                    "; there are " + std::to_string(count) +
+                    " NVIDIA devices, counted from 0");
+  return std::make_shared<CudaDriver>(library, index);
+}
+
+} // namespace lnbwd::runtime

@@ -1,0 +1,106 @@
+//===- Driver.h - What the runtime needs of a device ------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One device, seen through one driver. HipDriver serves AMD devices and the
+// simulator (which exports HIP's functions), CudaDriver NVIDIA's; nothing else
+// in the runtime knows which it talks to. Every function throws an Error with
+// the driver's own words, and leaves the caller's current device as it was.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_RUNTIME_DRIVER_H
+#define LNBWD_LIB_RUNTIME_DRIVER_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace lnbwd::runtime {
+
+struct DeviceInfo {
+  std::string name;
+  std::string arch;
+  std::string driver;
+  int64_t computeUnits = 0;
+  int64_t waveSize = 0;
+  uint64_t memoryBytes = 0;
+  uint64_t l2Bytes = 0;
+  bool isSimulated = false;
+  /// The largest grid, in workgroups, and in work-items along one dimension.
+  std::array<int64_t, 3> maxWorkgroups{};
+  int64_t maxWorkItems = 0;
+};
+
+struct MemoryInfo {
+  uint64_t freeBytes;
+  uint64_t totalBytes;
+};
+
+/// One kernel launch. `parameters` are addresses of the values.
+struct LaunchConfig {
+  std::array<uint32_t, 3> grid;
+  std::array<uint32_t, 3> block;
+  uint32_t dynamicSharedBytes;
+};
+
+/// Modules, functions, streams and events are the driver's own handles.
+class Driver {
+public:
+  virtual ~Driver() = default;
+
+  const DeviceInfo &info() const { return deviceInfo; }
+  virtual MemoryInfo memory() const = 0;
+  virtual void *symbol(const char *name) const = 0;
+
+  /// `code` must live as long as the module.
+  virtual void *loadModule(const std::string &code) const = 0;
+  virtual void unloadModule(void *module) const noexcept = 0;
+  /// Finds a kernel and makes room for `dynamicSharedBytes` in its launches.
+  virtual void *findFunction(void *module, const std::string &name,
+                             uint32_t dynamicSharedBytes) const = 0;
+  virtual void launch(void *function, const char *name,
+                      const LaunchConfig &config, void **parameters,
+                      void *stream) const = 0;
+
+  virtual void *allocate(size_t bytes) const = 0;
+  virtual void release(void *pointer) const = 0;
+  virtual void copyToDevice(void *destination, const void *source,
+                            size_t bytes) const = 0;
+  virtual void copyToHost(void *destination, const void *source,
+                          size_t bytes) const = 0;
+  virtual void copyOnDevice(void *destination, const void *source, size_t bytes,
+                            void *stream) const = 0;
+  virtual void setBytes(void *pointer, int value, size_t bytes,
+                        void *stream) const = 0;
+  virtual void synchronize(void *stream) const = 0;
+
+  virtual void *createEvent() const = 0;
+  virtual void destroyEvent(void *event) const noexcept = 0;
+  virtual void recordEvent(void *event, void *stream) const = 0;
+  /// Waits for `stop`.
+  virtual double elapsedMilliseconds(void *start, void *stop) const = 0;
+
+protected:
+  DeviceInfo deviceInfo;
+};
+
+/// AMD device `index` through libamdhip64.
+std::shared_ptr<Driver> openHipDevice(int index);
+/// The simulated device of that chip.
+std::shared_ptr<Driver> openSimulatedDevice(const std::string &chip);
+/// NVIDIA device `index` through libcuda.
+std::shared_ptr<Driver> openCudaDevice(int index);
+/// By a specification such as "hip:1"; see lnbwd_device_open.
+std::shared_ptr<Driver> openDevice(const std::string &spec,
+                                   const std::string &chip);
+
+} // namespace lnbwd::runtime
+
+#endif // LNBWD_LIB_RUNTIME_DRIVER_H

@@ -1,0 +1,67 @@
+//===- DynamicLibrary.cpp - A library opened at run time ------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DynamicLibrary.h"
+
+#include "Error.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace lnbwd::runtime {
+
+DynamicLibrary::DynamicLibrary(const std::vector<std::string> &names,
+                               const std::string &remedy) {
+  for (int flags : {RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD,
+                    RTLD_NOW | RTLD_LOCAL}) {
+    for (const std::string &name : names) {
+      handle = dlopen(name.c_str(), flags);
+      if (handle) {
+        foundName = name;
+        return;
+      }
+    }
+  }
+  std::string tried;
+  for (const std::string &name : names) {
+    dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    const char *reason = dlerror();
+    tried += "\n  " + std::string(reason ? reason : name.c_str());
+  }
+  throw Error(LNBWD_ERROR_NO_DEVICE,
+              "cannot open the driver library; " + remedy + "; tried:" + tried);
+}
+
+void *DynamicLibrary::symbol(const char *symbolName) const {
+  return dlsym(handle, symbolName);
+}
+
+void *DynamicLibrary::required(const char *symbolName) const {
+  void *address = symbol(symbolName);
+  if (!address)
+    throw Error(LNBWD_ERROR_NO_DEVICE,
+                "the driver library " + foundName + " has no function " +
+                    symbolName + "; it is too old or no such driver");
+  return address;
+}
+
+std::string ownFolder() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void *>(&ownFolder), &info) || !info.dli_fname)
+    return {};
+  std::string path = info.dli_fname;
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? std::string() : path.substr(0, slash + 1);
+}
+
+std::string environment(const char *variable) {
+  const char *value = std::getenv(variable);
+  return value ? value : "";
+}
+
+} // namespace lnbwd::runtime

@@ -1,0 +1,180 @@
+//===- Kernel.cpp - A program on a device ---------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel.h"
+
+#include "Error.h"
+
+namespace lnbwd::runtime {
+namespace {
+
+constexpr uintptr_t kArgumentAlignment = 16;
+constexpr int64_t kWorkspaceAlignment = 256;
+
+[[noreturn]] void invalid(const std::string &message) {
+  throw Error(LNBWD_ERROR_INVALID_ARGUMENT, message);
+}
+
+bool isAligned(const void *pointer, uintptr_t alignment) {
+  return reinterpret_cast<uintptr_t>(pointer) % alignment == 0;
+}
+
+} // namespace
+
+Kernel::Kernel(std::shared_ptr<const Driver> driver,
+               std::shared_ptr<const Program> program)
+    : driver(std::move(driver)), program(std::move(program)) {
+  const DeviceInfo &info = this->driver->info();
+  checkChip(*this->program, info.arch, info.name);
+  module = this->driver->loadModule(this->program->code);
+  try {
+    for (const PlanKernel &kernel : this->program->plan.kernels)
+      functions.push_back(this->driver->findFunction(
+          module, kernel.name, kernel.dynamicSharedBytes));
+  } catch (...) {
+    this->driver->unloadModule(module);
+    throw;
+  }
+}
+
+Kernel::~Kernel() { driver->unloadModule(module); }
+
+Kernel::Sizes Kernel::sizes(int64_t rows) const {
+  if (rows < 0)
+    invalid("M, the number of rows: expected 0 or more, got " +
+            std::to_string(rows));
+  const Plan &plan = program->plan;
+  Sizes result;
+  for (size_t i = 0; i < plan.workgroupCounts.size(); ++i)
+    result.workgroupCounts[i] =
+        plan.workgroupCount(i, rows, driver->info().computeUnits);
+  result.workspaceBytes = 0;
+  for (size_t i = 0; i < plan.workspaces.size(); ++i) {
+    result.workspaceOffsets[i] = result.workspaceBytes;
+    int64_t bytes =
+        checkedAlign(plan.workspaceBytes(i, result.workgroupCounts.data()),
+                     kWorkspaceAlignment, "workspace");
+    result.workspaceBytes =
+        checkedAdd(result.workspaceBytes, bytes, "workspace");
+  }
+  return result;
+}
+
+int64_t Kernel::workspaceSize(int64_t rows) const {
+  return sizes(rows).workspaceBytes;
+}
+
+void Kernel::checkArguments(void *const *arguments, size_t argumentCount,
+                            int64_t rows) const {
+  const Plan &plan = program->plan;
+  if (argumentCount != plan.arguments.size())
+    invalid("arguments: expected " + std::to_string(plan.arguments.size()) +
+            ", got " + std::to_string(argumentCount));
+  if (!arguments && argumentCount != 0)
+    invalid("arguments: expected " + std::to_string(argumentCount) +
+            " device pointers, got a null pointer for the array");
+  for (size_t i = 0; i < argumentCount; ++i) {
+    // This also finds the sizes that do not fit in 63 bits.
+    int64_t bytes = plan.argumentBytes(i, rows);
+    if (!arguments[i] && bytes != 0)
+      invalid("argument " + std::to_string(i) + " ('" + plan.arguments[i].name +
+              "'): expected " + std::to_string(bytes) +
+              " bytes of device memory, got a null pointer");
+    if (!isAligned(arguments[i], kArgumentAlignment))
+      invalid("argument " + std::to_string(i) + " ('" + plan.arguments[i].name +
+              "'): expected a pointer aligned to " +
+              std::to_string(kArgumentAlignment) + " bytes, got one " +
+              std::to_string(reinterpret_cast<uintptr_t>(arguments[i]) %
+                             kArgumentAlignment) +
+              " bytes beyond that");
+  }
+}
+
+LaunchConfig Kernel::configure(const PlanKernel &kernel,
+                               const Sizes &sizes) const {
+  const DeviceInfo &info = driver->info();
+  LaunchConfig config;
+  config.block = kernel.block;
+  config.dynamicSharedBytes = kernel.dynamicSharedBytes;
+  for (size_t i = 0; i < 3; ++i) {
+    const PlanExtent &extent = kernel.grid[i];
+    int64_t count = extent.isWorkgroupCount ? sizes.workgroupCounts[extent.value]
+                                            : extent.value;
+    int64_t limit =
+        std::min(info.maxWorkgroups[i], info.maxWorkItems / kernel.block[i]);
+    if (count > limit)
+      throw Error(LNBWD_ERROR_TOO_LARGE,
+                  "kernel '" + kernel.name + "' needs " +
+                      std::to_string(count) + " workgroups of " +
+                      std::to_string(kernel.block[i]) +
+                      " work-items along dimension " + std::to_string(i) +
+                      ", device '" + info.name + "' takes " +
+                      std::to_string(limit) +
+                      "; use fewer rows a launch or a persistent schedule");
+    config.grid[i] = static_cast<uint32_t>(count);
+  }
+  return config;
+}
+
+void Kernel::launch(void *const *arguments, size_t argumentCount, int64_t rows,
+                    void *workspace, size_t workspaceBytes,
+                    void *stream) const {
+  const Plan &plan = program->plan;
+  Sizes launchSizes = sizes(rows);
+  checkArguments(arguments, argumentCount, rows);
+  if (workspaceBytes < static_cast<size_t>(launchSizes.workspaceBytes))
+    invalid("workspace: expected " +
+            std::to_string(launchSizes.workspaceBytes) + " bytes or more for " +
+            std::to_string(rows) + " rows, got " +
+            std::to_string(workspaceBytes));
+  if (launchSizes.workspaceBytes != 0) {
+    if (!workspace)
+      invalid("workspace: expected " +
+              std::to_string(launchSizes.workspaceBytes) +
+              " bytes of device memory, got a null pointer");
+    if (!isAligned(workspace, kWorkspaceAlignment))
+      invalid("workspace: expected a pointer aligned to " +
+              std::to_string(kWorkspaceAlignment) + " bytes");
+  }
+
+  // Every kernel is checked before the first is launched: all or none.
+  std::array<LaunchConfig, kMaxKernels> configs;
+  for (size_t i = 0; i < plan.kernels.size(); ++i)
+    configs[i] = configure(plan.kernels[i], launchSizes);
+
+  for (size_t i = 0; i < plan.kernels.size(); ++i) {
+    const PlanKernel &kernel = plan.kernels[i];
+    // Pointers and integers alike travel as 64-bit values.
+    std::array<uint64_t, kMaxParameters> values;
+    std::array<void *, kMaxParameters> addresses;
+    for (size_t p = 0; p < kernel.parameters.size(); ++p) {
+      const PlanParameter &parameter = kernel.parameters[p];
+      switch (parameter.kind) {
+      case PlanParameter::Kind::Argument:
+        values[p] = reinterpret_cast<uint64_t>(arguments[parameter.index]);
+        break;
+      case PlanParameter::Kind::Workspace:
+        values[p] = reinterpret_cast<uint64_t>(workspace) +
+                    launchSizes.workspaceOffsets[parameter.index];
+        break;
+      case PlanParameter::Kind::Rows:
+        values[p] = static_cast<uint64_t>(rows);
+        break;
+      case PlanParameter::Kind::WorkgroupCount:
+        values[p] = static_cast<uint64_t>(
+            launchSizes.workgroupCounts[parameter.index]);
+        break;
+      }
+      addresses[p] = &values[p];
+    }
+    driver->launch(functions[i], kernel.name.c_str(), configs[i],
+                   addresses.data(), stream);
+  }
+}
+
+} // namespace lnbwd::runtime

@@ -1,0 +1,63 @@
+//===- Kernel.h - A program on a device -------------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A program loaded on a device: computes what the plan leaves to the launch
+// (grids, workspace) and performs it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_RUNTIME_KERNEL_H
+#define LNBWD_LIB_RUNTIME_KERNEL_H
+
+#include "Driver.h"
+#include "Program.h"
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace lnbwd::runtime {
+
+class Kernel {
+public:
+  /// Loads the program; throws if its chip is not the device's.
+  Kernel(std::shared_ptr<const Driver> driver,
+         std::shared_ptr<const Program> program);
+  ~Kernel();
+  Kernel(const Kernel &) = delete;
+  Kernel &operator=(const Kernel &) = delete;
+
+  /// Bytes of workspace for M = `rows`.
+  int64_t workspaceSize(int64_t rows) const;
+
+  /// As lnbwd_kernel_launch. Allocates no memory unless it fails.
+  void launch(void *const *arguments, size_t argumentCount, int64_t rows,
+              void *workspace, size_t workspaceBytes, void *stream) const;
+
+private:
+  /// What follows from M before anything is launched.
+  struct Sizes {
+    std::array<int64_t, kMaxWorkgroupCounts> workgroupCounts;
+    std::array<int64_t, kMaxWorkspaces> workspaceOffsets;
+    int64_t workspaceBytes;
+  };
+
+  Sizes sizes(int64_t rows) const;
+  void checkArguments(void *const *arguments, size_t argumentCount,
+                      int64_t rows) const;
+  LaunchConfig configure(const PlanKernel &kernel, const Sizes &sizes) const;
+
+  std::shared_ptr<const Driver> driver;
+  std::shared_ptr<const Program> program;
+  void *module = nullptr;
+  std::vector<void *> functions;
+};
+
+} // namespace lnbwd::runtime
+
+#endif // LNBWD_LIB_RUNTIME_KERNEL_H

@@ -1,0 +1,360 @@
+//===- Plan.cpp - The launch plan -----------------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The parser is strict: a key that it does not know may change what a launch
+// has to do, so it is an error, as docs/abi.md demands.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Plan.h"
+
+#include "Error.h"
+#include "Json.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+using nlohmann::json;
+
+namespace lnbwd::runtime {
+namespace {
+
+constexpr int64_t kPlanVersion = 1;
+constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
+
+[[noreturn]] void fail(const std::string &where, const std::string &what) {
+  throw Error(LNBWD_ERROR_INVALID_PLAN, "launch plan: " + where + ": " + what);
+}
+
+/// What stands at a place of the plan, short enough for a message.
+std::string describe(const json &value) {
+  std::string text =
+      value.dump(-1, ' ', true, json::error_handler_t::replace);
+  if (text.size() > 60)
+    text = text.substr(0, 57) + "...";
+  return text;
+}
+
+int64_t readInteger(const json &value, const std::string &where,
+                    int64_t minimum, int64_t maximum) {
+  bool fits = value.is_number_integer();
+  if (value.is_number_unsigned())
+    fits = value.get<uint64_t>() <= static_cast<uint64_t>(kMaxInt64);
+  if (fits) {
+    auto number = value.get<int64_t>();
+    if (number >= minimum && number <= maximum)
+      return number;
+  }
+  std::string range = " of " + std::to_string(minimum) + " or more";
+  if (maximum != kMaxInt64)
+    range = " from " + std::to_string(minimum) + " to " +
+            std::to_string(maximum);
+  fail(where, "expected an integer" + range + ", got " + describe(value));
+}
+
+std::string readString(const json &value, const std::string &where) {
+  if (!value.is_string() || value.get_ref<const std::string &>().empty())
+    fail(where, "expected a non-empty string, got " + describe(value));
+  const auto &text = value.get_ref<const std::string &>();
+  if (text.find('\0') != std::string::npos)
+    fail(where, "expected a string without zero characters");
+  return text;
+}
+
+template <typename Enum, size_t N>
+Enum readChoice(const json &value, const std::string &where,
+                const std::array<std::pair<const char *, Enum>, N> &choices) {
+  std::string names;
+  for (const auto &[name, choice] : choices) {
+    if (value.is_string() && value.get_ref<const std::string &>() == name)
+      return choice;
+    names += (names.empty() ? "'" : "', '") + std::string(name);
+  }
+  fail(where, "expected one of " + names + "', got " + describe(value));
+}
+
+const json &readArray(const json &value, const std::string &where,
+                      size_t minimum, size_t maximum) {
+  if (!value.is_array())
+    fail(where, "expected an array, got " + describe(value));
+  if (value.size() < minimum || value.size() > maximum)
+    fail(where, "expected " + std::to_string(minimum) + " to " +
+                    std::to_string(maximum) + " entries, got " +
+                    std::to_string(value.size()));
+  return value;
+}
+
+/// An object with exactly the keys that its reader asks for.
+class ObjectReader {
+public:
+  ObjectReader(const json &value, std::string where)
+      : value(value), where(std::move(where)) {
+    if (!value.is_object())
+      fail(this->where, "expected an object, got " + describe(value));
+  }
+
+  const json &get(const char *key) {
+    known.insert(key);
+    auto it = value.find(key);
+    if (it == value.end())
+      fail(where, "the key '" + std::string(key) + "' is missing");
+    return *it;
+  }
+  std::string at(const char *key) const { return where + "." + key; }
+
+  std::string string(const char *key) {
+    return readString(get(key), at(key));
+  }
+  int64_t integer(const char *key, int64_t minimum,
+                  int64_t maximum = kMaxInt64) {
+    return readInteger(get(key), at(key), minimum, maximum);
+  }
+  const json &array(const char *key, size_t minimum, size_t maximum) {
+    return readArray(get(key), at(key), minimum, maximum);
+  }
+
+  void finish() const {
+    for (const auto &item : value.items())
+      if (known.count(item.key()) == 0)
+        fail(where, "unknown key '" + item.key() +
+                        "'; this file needs a newer lnbwd runtime");
+  }
+
+private:
+  const json &value;
+  std::string where;
+  std::set<std::string> known;
+};
+
+std::string indexed(const std::string &name, size_t index) {
+  return name + "[" + std::to_string(index) + "]";
+}
+
+const std::array<std::pair<const char *, lnbwd_access>, 3> accesses = {{
+    {"read", LNBWD_ACCESS_READ},
+    {"write", LNBWD_ACCESS_WRITE},
+    {"read_write", LNBWD_ACCESS_READ_WRITE},
+}};
+const std::array<std::pair<const char *, lnbwd_argument_kind>, 3> kinds = {{
+    {"row_block", LNBWD_ARGUMENT_ROW_BLOCK},
+    {"column", LNBWD_ARGUMENT_COLUMN},
+    {"row_scalar", LNBWD_ARGUMENT_ROW_SCALAR},
+}};
+const std::array<std::pair<const char *, lnbwd_element>, 3> elements = {{
+    {"f16", LNBWD_ELEMENT_F16},
+    {"bf16", LNBWD_ELEMENT_BF16},
+    {"f32", LNBWD_ELEMENT_F32},
+}};
+
+/// Reads the index of a {"key": index} object.
+size_t readIndex(ObjectReader &reader, const char *key, size_t count) {
+  if (count == 0)
+    fail(reader.at(key), "refers to a list that is empty");
+  return static_cast<size_t>(
+      reader.integer(key, 0, static_cast<int64_t>(count) - 1));
+}
+
+PlanExtent readExtent(const json &value, const std::string &where,
+                      size_t workgroupCounts, int64_t minimum,
+                      int64_t maximum) {
+  if (!value.is_object())
+    return {false, readInteger(value, where, minimum, maximum)};
+  ObjectReader reader(value, where);
+  size_t index = readIndex(reader, "workgroup_count", workgroupCounts);
+  reader.finish();
+  return {true, static_cast<int64_t>(index)};
+}
+
+PlanParameter readParameter(const json &value, const std::string &where,
+                            const Plan &plan) {
+  ObjectReader reader(value, where);
+  PlanParameter parameter{PlanParameter::Kind::Rows, 0};
+  if (value.contains("argument")) {
+    parameter.kind = PlanParameter::Kind::Argument;
+    parameter.index = readIndex(reader, "argument", plan.arguments.size());
+  } else if (value.contains("workspace")) {
+    parameter.kind = PlanParameter::Kind::Workspace;
+    parameter.index = readIndex(reader, "workspace", plan.workspaces.size());
+  } else if (value.contains("workgroup_count")) {
+    parameter.kind = PlanParameter::Kind::WorkgroupCount;
+    parameter.index =
+        readIndex(reader, "workgroup_count", plan.workgroupCounts.size());
+  } else if (value.contains("rows")) {
+    if (reader.get("rows") != json(true))
+      fail(reader.at("rows"),
+           "expected true, got " + describe(reader.get("rows")));
+  } else {
+    fail(where, "expected one of the keys 'argument', 'workspace', 'rows', "
+                "'workgroup_count', got " +
+                    describe(value));
+  }
+  reader.finish();
+  return parameter;
+}
+
+PlanKernel readKernel(const json &value, const std::string &where,
+                      const Plan &plan) {
+  ObjectReader reader(value, where);
+  PlanKernel kernel;
+  kernel.name = reader.string("name");
+  const json &grid = reader.array("grid", 3, 3);
+  const json &block = reader.array("block", 3, 3);
+  int64_t workItems = 1;
+  for (size_t i = 0; i < 3; ++i) {
+    kernel.grid[i] = readExtent(grid[i], indexed(reader.at("grid"), i),
+                                plan.workgroupCounts.size(), 1, kMaxInt32);
+    kernel.block[i] = static_cast<uint32_t>(
+        readInteger(block[i], indexed(reader.at("block"), i), 1, 1024));
+    workItems *= kernel.block[i];
+  }
+  if (workItems > 1024)
+    fail(reader.at("block"), "expected at most 1024 work-items, got " +
+                                 std::to_string(workItems));
+  kernel.dynamicSharedBytes = static_cast<uint32_t>(
+      reader.integer("dynamic_shared_bytes", 0, kMaxInt32));
+  const json &parameters = reader.array("parameters", 0, kMaxParameters);
+  for (size_t i = 0; i < parameters.size(); ++i)
+    kernel.parameters.push_back(readParameter(
+        parameters[i], indexed(reader.at("parameters"), i), plan));
+  reader.finish();
+  return kernel;
+}
+
+PlanArgument readArgument(const json &value, const std::string &where) {
+  ObjectReader reader(value, where);
+  PlanArgument argument;
+  argument.name = reader.string("name");
+  argument.access =
+      readChoice(reader.get("access"), reader.at("access"), accesses);
+  argument.kind = readChoice(reader.get("kind"), reader.at("kind"), kinds);
+  argument.element =
+      readChoice(reader.get("element"), reader.at("element"), elements);
+  argument.rowLength = reader.integer("row_length", 1);
+  if (argument.kind == LNBWD_ARGUMENT_ROW_SCALAR && argument.rowLength != 1)
+    fail(reader.at("row_length"), "expected 1 for a row_scalar, got " +
+                                      std::to_string(argument.rowLength));
+  reader.finish();
+  return argument;
+}
+
+Plan readPlan(const json &document, const std::string &text) {
+  ObjectReader reader(document, "plan");
+  // Format and version come first: of a newer version nothing else can be
+  // judged.
+  std::string format = reader.string("format");
+  if (format != "lnbwd-plan")
+    fail(reader.at("format"), "expected 'lnbwd-plan', got '" + format + "'");
+  int64_t version = reader.integer("version", 0);
+  if (version != kPlanVersion)
+    fail(reader.at("version"),
+         "this runtime reads version " + std::to_string(kPlanVersion) +
+             ", the file has version " + std::to_string(version) +
+             "; compile the kernel again with the lnbwd-opt of this release, "
+             "or take the runtime of the release that made it");
+
+  Plan plan;
+  plan.text = text;
+  plan.producer = reader.string("producer");
+  plan.name = reader.string("name");
+  plan.chip = reader.string("chip");
+  plan.waveSize = reader.integer("wave_size", 32, 64);
+  if (plan.waveSize != 32 && plan.waveSize != 64)
+    fail(reader.at("wave_size"),
+         "expected 32 or 64, got " + std::to_string(plan.waveSize));
+
+  const json &arguments = reader.array("arguments", 0, kMaxArguments);
+  std::set<std::string> names;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string where = indexed("plan.arguments", i);
+    plan.arguments.push_back(readArgument(arguments[i], where));
+    if (!names.insert(plan.arguments.back().name).second)
+      fail(where + ".name",
+           "a second argument named '" + plan.arguments.back().name + "'");
+  }
+
+  const json &counts =
+      reader.array("workgroup_counts", 0, kMaxWorkgroupCounts);
+  for (size_t i = 0; i < counts.size(); ++i) {
+    ObjectReader count(counts[i], indexed("plan.workgroup_counts", i));
+    int64_t rows = count.integer("rows_per_workgroup", 1);
+    int64_t limit = count.integer("workgroups_per_compute_unit", 0, kMaxInt32);
+    count.finish();
+    plan.workgroupCounts.push_back({rows, limit});
+  }
+
+  const json &workspaces = reader.array("workspace", 0, kMaxWorkspaces);
+  for (size_t i = 0; i < workspaces.size(); ++i) {
+    ObjectReader space(workspaces[i], indexed("plan.workspace", i));
+    PlanWorkspace workspace;
+    workspace.element =
+        readChoice(space.get("element"), space.at("element"), elements);
+    workspace.rowLength = space.integer("row_length", 1);
+    workspace.rows = readExtent(space.get("rows"), space.at("rows"),
+                                plan.workgroupCounts.size(), 0, kMaxInt64);
+    space.finish();
+    plan.workspaces.push_back(workspace);
+  }
+
+  const json &kernels = reader.array("kernels", 1, kMaxKernels);
+  for (size_t i = 0; i < kernels.size(); ++i)
+    plan.kernels.push_back(
+        readKernel(kernels[i], indexed("plan.kernels", i), plan));
+  reader.finish();
+  return plan;
+}
+
+} // namespace
+
+int64_t elementSize(lnbwd_element element) {
+  return element == LNBWD_ELEMENT_F32 ? 4 : 2;
+}
+
+int64_t Plan::workgroupCount(size_t index, int64_t rows,
+                             int64_t computeUnits) const {
+  const PlanWorkgroupCount &rule = workgroupCounts[index];
+  int64_t count = ceilDivide(rows, rule.rowsPerWorkgroup);
+  if (rule.workgroupsPerComputeUnit != 0)
+    count = std::min(count, checkedMultiply(rule.workgroupsPerComputeUnit,
+                                            computeUnits, "workgroup count"));
+  return std::max<int64_t>(count, 1);
+}
+
+int64_t Plan::argumentBytes(size_t index, int64_t rows) const {
+  const PlanArgument &argument = arguments[index];
+  int64_t elements = argument.rowLength;
+  if (argument.kind != LNBWD_ARGUMENT_COLUMN)
+    elements = checkedMultiply(rows, elements, argument.name.c_str());
+  return checkedMultiply(elements, elementSize(argument.element),
+                         argument.name.c_str());
+}
+
+int64_t Plan::workspaceBytes(size_t index,
+                             const int64_t *workgroupCounts) const {
+  const PlanWorkspace &workspace = workspaces[index];
+  int64_t rows = workspace.rows.isWorkgroupCount
+                     ? workgroupCounts[workspace.rows.value]
+                     : workspace.rows.value;
+  return checkedMultiply(checkedMultiply(rows, workspace.rowLength,
+                                         "workspace"),
+                         elementSize(workspace.element), "workspace");
+}
+
+Plan parsePlan(const std::string &text) {
+  json document;
+  try {
+    document = parseJsonText(text);
+  } catch (const std::exception &error) {
+    throw Error(LNBWD_ERROR_INVALID_PLAN,
+                std::string("launch plan: not valid JSON: ") + error.what());
+  }
+  return readPlan(document, text);
+}
+
+} // namespace lnbwd::runtime

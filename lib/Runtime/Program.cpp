@@ -1,0 +1,206 @@
+//===- Program.cpp - A compiled file with its plan ------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Program.h"
+
+#include "Error.h"
+
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+namespace lnbwd::runtime {
+namespace {
+
+constexpr const char *kPlanSymbol = "lnbwd_plan";
+constexpr std::string_view kPtxPlanPrefix = "// lnbwd-plan: ";
+/// No plan comes near this; a larger "plan" is a damaged file.
+constexpr size_t kMaxPlanSize = size_t(1) << 20;
+
+[[noreturn]] void fail(const std::string &message) {
+  throw Error(LNBWD_ERROR_INVALID_PROGRAM, message);
+}
+
+std::string checkedPlanText(std::string_view text) {
+  if (text.size() > kMaxPlanSize)
+    fail("the launch plan is cut off or damaged: expected at most " +
+         std::to_string(kMaxPlanSize) + " bytes, got " +
+         std::to_string(text.size()));
+  return std::string(text);
+}
+
+std::string findElfPlan(const ElfFile &elf) {
+  auto bytes = elf.symbolBytes(kPlanSymbol);
+  if (!bytes)
+    fail(std::string("the code object has no launch plan (no data symbol '") +
+         kPlanSymbol + "'): it was not compiled by lnbwd-opt, or was stripped");
+  size_t end = bytes->find('\0');
+  if (end == std::string_view::npos)
+    fail("the launch plan is cut off or damaged: no zero byte ends it");
+  return checkedPlanText(bytes->substr(0, end));
+}
+
+/// The plan of PTX text: a comment line before the first directive.
+std::string findPtxPlan(std::string_view text) {
+  bool hasDirective = false;
+  while (!text.empty() && !hasDirective) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    if (line.substr(0, kPtxPlanPrefix.size()) == kPtxPlanPrefix) {
+      line.remove_prefix(kPtxPlanPrefix.size());
+      if (!line.empty() && line.back() == '\r')
+        line.remove_suffix(1);
+      return checkedPlanText(line);
+    }
+    size_t first = line.find_first_not_of(" \t\r");
+    hasDirective = first != std::string_view::npos && line[first] == '.';
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+  }
+  if (hasDirective)
+    fail("the PTX has no launch plan (no comment line '// lnbwd-plan: ' before "
+         "its first directive): it was not compiled by lnbwd-opt");
+  fail("expected an AMD code object (.hsaco), a cubin or PTX from lnbwd-opt, "
+       "got a file that is none of these");
+}
+
+/// Compute capability of "sm_90" or "sm_90a".
+struct ComputeCapability {
+  int number;
+  bool isArchSpecific;
+};
+
+ComputeCapability parseComputeCapability(const std::string &chip) {
+  ComputeCapability result{-1, false};
+  if (chip.compare(0, 3, "sm_") != 0)
+    return result;
+  size_t end = 3;
+  while (end < chip.size() && end < 8 &&
+         std::isdigit(static_cast<unsigned char>(chip[end])))
+    ++end;
+  if (end > 3)
+    result.number = std::stoi(chip.substr(3, end - 3));
+  result.isArchSpecific = end < chip.size();
+  return result;
+}
+
+/// PTX runs on its chip and later ones; a cubin on those of the same major
+/// number only; code for the features of one chip ("sm_90a") there only.
+bool runsOnCuda(CodeFormat format, const std::string &chip,
+                const std::string &deviceArch) {
+  ComputeCapability code = parseComputeCapability(chip);
+  ComputeCapability device = parseComputeCapability(deviceArch);
+  if (code.number < 0 || device.number < 0)
+    return false;
+  if (code.isArchSpecific)
+    return code.number == device.number;
+  if (format == CodeFormat::Cubin && code.number / 10 != device.number / 10)
+    return false;
+  return code.number <= device.number;
+}
+
+} // namespace
+
+const char *formatName(CodeFormat format) {
+  switch (format) {
+  case CodeFormat::Hsaco:
+    return "hsaco";
+  case CodeFormat::Cubin:
+    return "cubin";
+  case CodeFormat::Ptx:
+    return "ptx";
+  }
+  return "unknown";
+}
+
+std::string baseChip(const std::string &chip) {
+  return chip.substr(0, chip.find(':'));
+}
+
+std::shared_ptr<const Program> parseProgram(std::string code) {
+  auto program = std::make_shared<Program>();
+  program->code = std::move(code);
+  std::string_view bytes = program->code;
+  if (bytes.empty())
+    fail("the file is empty");
+  if (!ElfFile::isElf(bytes)) {
+    if (bytes.substr(0, 24) == "__CLANG_OFFLOAD_BUNDLE__")
+      fail("expected an AMD code object, got clang's offload bundle; take the "
+           "code object out with clang-offload-bundler --unbundle");
+    program->format = CodeFormat::Ptx;
+    program->plan = parsePlan(findPtxPlan(bytes));
+  } else {
+    ElfFile elf(bytes);
+    if (elf.machine() == EM_AMDGPU)
+      program->format = CodeFormat::Hsaco;
+    else if (elf.machine() == EM_CUDA)
+      program->format = CodeFormat::Cubin;
+    else
+      fail("expected an ELF file for an AMD (machine " +
+           std::to_string(EM_AMDGPU) + ") or NVIDIA GPU (machine " +
+           std::to_string(EM_CUDA) + "), got machine " +
+           std::to_string(elf.machine()));
+    program->plan = parsePlan(findElfPlan(elf));
+    if (program->format == CodeFormat::Hsaco)
+      checkAmdCodeObject(elf, program->plan);
+  }
+
+  const std::string &chip = program->plan.chip;
+  const char *prefix = program->format == CodeFormat::Hsaco ? "gfx" : "sm_";
+  if (chip.compare(0, 3, prefix) != 0)
+    throw Error(LNBWD_ERROR_INVALID_PLAN,
+                std::string("launch plan: plan.chip: expected a chip '") +
+                    prefix + "...' in a " + formatName(program->format) +
+                    " file, got '" + chip + "'");
+  return program;
+}
+
+std::string readFile(const std::string &path) {
+  auto failed = [&](const char *what) {
+    return Error(LNBWD_ERROR_FILE,
+                 "cannot " + std::string(what) + " '" + path +
+                     "': " + std::strerror(errno));
+  };
+  std::FILE *file = std::fopen(path.c_str(), "rb");
+  if (!file)
+    throw failed("open");
+  std::string contents;
+  char buffer[1 << 16];
+  errno = 0;
+  while (size_t count = std::fread(buffer, 1, sizeof(buffer), file))
+    contents.append(buffer, count);
+  bool bad = std::ferror(file) != 0;
+  Error error = failed("read");
+  std::fclose(file);
+  if (bad)
+    throw error;
+  return contents;
+}
+
+void checkChip(const Program &program, const std::string &deviceArch,
+               const std::string &deviceName) {
+  const std::string &chip = program.plan.chip;
+  bool isCuda = deviceArch.compare(0, 3, "sm_") == 0;
+  bool runs = false;
+  if (program.format == CodeFormat::Hsaco)
+    runs = !isCuda && baseChip(chip) == baseChip(deviceArch);
+  else
+    runs = isCuda && runsOnCuda(program.format, chip, deviceArch);
+  if (!runs)
+    throw Error(LNBWD_ERROR_WRONG_CHIP,
+                "the kernel was compiled for " + chip + " (" +
+                    formatName(program.format) + "), the device '" +
+                    deviceName + "' is " + deviceArch +
+                    "; compile it with chip=" + baseChip(deviceArch) +
+                    ", or run it on a device of its chip" +
+                    (program.format == CodeFormat::Hsaco
+                         ? " or on the simulator (device 'sim')"
+                         : ""));
+}
+
+} // namespace lnbwd::runtime

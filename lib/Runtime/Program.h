@@ -1,0 +1,58 @@
+//===- Program.h - A compiled file with its plan ----------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A compiled kernel as it lies in a file: which format it is, the launch plan
+// found in it, and the checks that need no device.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_RUNTIME_PROGRAM_H
+#define LNBWD_LIB_RUNTIME_PROGRAM_H
+
+#include "ElfFile.h"
+#include "Plan.h"
+
+#include <memory>
+#include <string>
+
+namespace lnbwd::runtime {
+
+enum class CodeFormat { Hsaco, Cubin, Ptx };
+
+/// "hsaco", "cubin" or "ptx".
+const char *formatName(CodeFormat format);
+
+/// A chip's name without what may follow it: "gfx942:sramecc+" is "gfx942".
+std::string baseChip(const std::string &chip);
+
+struct Program {
+  CodeFormat format;
+  /// The file; std::string so that PTX text ends with the zero that the
+  /// driver looks for.
+  std::string code;
+  Plan plan;
+};
+
+/// Takes a file apart. Throws an Error that says what is wrong with it.
+std::shared_ptr<const Program> parseProgram(std::string code);
+
+/// Reads a file whole; throws an Error that names it.
+std::string readFile(const std::string &path);
+
+/// Checks that the AMD code object is for the plan's chip and has the plan's
+/// kernels with the plan's parameters. A launch that gets these wrong would
+/// make the device read what is no argument.
+void checkAmdCodeObject(const ElfFile &elf, const Plan &plan);
+
+/// Whether a program runs on a device; throws LNBWD_ERROR_WRONG_CHIP if not.
+void checkChip(const Program &program, const std::string &deviceArch,
+               const std::string &deviceName);
+
+} // namespace lnbwd::runtime
+
+#endif // LNBWD_LIB_RUNTIME_PROGRAM_H
