@@ -1,0 +1,62 @@
+//===- LNBwdAttrs.td - Attributes of the lnbwd dialect -----*- tablegen -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the schedule: the one place where all choices about how a row program
+// is spread over a GPU are written down.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_DIALECT_LNBWD_IR_LNBWDATTRS_TD
+#define LNBWD_DIALECT_LNBWD_IR_LNBWDATTRS_TD
+
+include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.td"
+
+def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
+  let summary = "How a row program is spread over workgroups and lanes";
+  let description = [{
+    | field | meaning |
+    |---|---|
+    | `threads_per_row` | lanes that share one row: a power of two up to the wave size, or a multiple of the wave size |
+    | `row_groups` | rows that a workgroup works on side by side; a workgroup has `threads_per_row` × `row_groups` work-items |
+    | `vector_width` | elements of one access; divides the row length |
+    | `rows_per_workgroup` | the fewest rows worth a workgroup of their own; 0: one workgroup takes all rows |
+    | `workgroups_per_compute_unit` | upper bound of the grid, times the device's compute units: workgroups are persistent and take further rows in turn; 0: no bound |
+    | `column_tile` | columns that one workgroup covers, a multiple of `threads_per_row` × `vector_width`; 0: the whole row. Only for programs without row sums |
+    | `prefetch` | rows whose loads are in flight while the current row is worked on: 0 or 1 |
+    | `reload` | the row does not stay in registers: every phase between two row sums reads it again, which serves any row length. Only for programs without column sums |
+
+    Example:
+
+    ```mlir
+    #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8,
+                    rows_per_workgroup = 8, workgroups_per_compute_unit = 4>
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$threads_per_row,
+    "int64_t":$row_groups,
+    "int64_t":$vector_width,
+    "int64_t":$rows_per_workgroup,
+    "int64_t":$workgroups_per_compute_unit,
+    DefaultValuedParameter<"int64_t", "0">:$column_tile,
+    DefaultValuedParameter<"int64_t", "0">:$prefetch,
+    DefaultValuedParameter<"bool", "false">:$reload
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Work-items of a workgroup.
+    int64_t getThreads() const { return getThreadsPerRow() * getRowGroups(); }
+    /// Columns that the lanes of one row cover with one access each.
+    int64_t getChunkColumns() const {
+      return getThreadsPerRow() * getVectorWidth();
+    }
+  }];
+}
+
+#endif // LNBWD_DIALECT_LNBWD_IR_LNBWDATTRS_TD

@@ -1,0 +1,54 @@
+//===- LNBwdDialect.h - The lnbwd dialect -----------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the dialect, its attributes and its operations.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_DIALECT_LNBWD_IR_LNBWDDIALECT_H
+#define LNBWD_DIALECT_LNBWD_IR_LNBWDDIALECT_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdOps.h.inc"
+
+namespace llvm {
+class BitVector;
+} // namespace llvm
+namespace mlir {
+class RewriterBase;
+} // namespace mlir
+
+namespace lnbwd {
+/// Inserts a copy of `op` that has only the inputs and outputs that are set in
+/// `keepInput` and `keepOutput`, and of the region what those outputs need.
+RowwiseOp cloneWithOperands(mlir::RewriterBase &rewriter, RowwiseOp op,
+                            const llvm::BitVector &keepInput,
+                            const llvm::BitVector &keepOutput);
+
+/// Lets one-shot bufferization turn row programs on tensors into row programs
+/// on memrefs.
+void registerBufferizableOpInterfaceExternalModels(
+    mlir::DialectRegistry &registry);
+} // namespace lnbwd
+
+#endif // LNBWD_DIALECT_LNBWD_IR_LNBWDDIALECT_H

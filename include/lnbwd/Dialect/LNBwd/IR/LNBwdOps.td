@@ -1,0 +1,265 @@
+//===- LNBwdOps.td - Operations of the lnbwd dialect -------*- tablegen -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the named operations, the row program they become, and the two
+// numbers that a launch depends on.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_DIALECT_LNBWD_IR_LNBWDOPS_TD
+#define LNBWD_DIALECT_LNBWD_IR_LNBWDOPS_TD
+
+include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.td"
+include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def LNBwd_Shaped : AnyTypeOf<[AnyRankedTensor, AnyMemRef],
+                             "ranked tensor or memref",
+                             "::mlir::ShapedType">;
+
+/// What operations in destination style share: an output is a tensor and gives
+/// a result, or a memref and is written in place.
+class LNBwd_DestinationOp<string mnemonic, list<Trait> traits = []>
+    : LNBwd_Op<mnemonic, !listconcat(traits, [
+        AttrSizedOperandSegments, DestinationStyleOpInterface,
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>])>;
+
+//===----------------------------------------------------------------------===//
+// Named operations
+//===----------------------------------------------------------------------===//
+
+def LNBwd_LayerNormBwdOp : LNBwd_DestinationOp<"layer_norm_bwd"> {
+  let summary = "Gradients of LayerNorm with saved statistics";
+  let description = [{
+    With M rows (all leading dimensions together) of N elements (the last
+    dimension), and `xhat = (x - mean) * rstd`:
+
+    ```
+    wdy       = gamma * dy                         (gamma absent: wdy = dy)
+    dx[i,j]   = rstd[i] * (wdy[i,j] - xhat[i,j] * sum_j(wdy * xhat) / N - sum_j(wdy) / N)
+    dgamma[j] = sum_i dy[i,j] * xhat[i,j]
+    dbeta[j]  = sum_i dy[i,j]
+    ```
+
+    | operand | shape | element |
+    |---|---|---|
+    | `dy`, `x`, `dx` | `[..., N]`, N static | f16, bf16 or f32, the same for all three |
+    | `gamma`, `dgamma`, `dbeta` | `[N]` | that of `x`, or f32 |
+    | `mean`, `rstd` | `[...]`, the leading dimensions | f32 |
+
+    `rstd` is `1 / sqrt(var + eps)` of the forward pass, `var` being the biased
+    variance. All arithmetic, both row sums and both column sums are float32.
+    Each gradient is wanted only if its output is given; at least one is.
+
+    Operands are all tensors (each output gives a result) or all memrefs (outputs
+    are written in place).
+
+    Example:
+
+    ```mlir
+    %dx, %dgamma, %dbeta = lnbwd.layer_norm_bwd
+        dy(%dy : tensor<?x4096xbf16>) x(%x : tensor<?x4096xbf16>)
+        gamma(%gamma : tensor<4096xbf16>)
+        mean(%mean : tensor<?xf32>) rstd(%rstd : tensor<?xf32>)
+        outs dx(%0 : tensor<?x4096xbf16>) dgamma(%1 : tensor<4096xbf16>)
+             dbeta(%2 : tensor<4096xbf16>)
+        -> tensor<?x4096xbf16>, tensor<4096xbf16>, tensor<4096xbf16>
+
+    lnbwd.layer_norm_bwd
+        dy(%dy : memref<?x768xf32>) x(%x : memref<?x768xf32>)
+        mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+        outs dx(%dx : memref<?x768xf32>)
+    ```
+  }];
+  let arguments = (ins
+    Arg<LNBwd_Shaped, "gradient of the output, [..., N]">:$dy,
+    Arg<LNBwd_Shaped, "input of the forward pass, [..., N]">:$x,
+    Arg<Optional<LNBwd_Shaped>, "scale, [N]">:$gamma,
+    Arg<LNBwd_Shaped, "row means, [...]">:$mean,
+    Arg<LNBwd_Shaped, "reciprocal row deviations, [...]">:$rstd,
+    Arg<Optional<LNBwd_Shaped>, "gradient of x, [..., N]">:$dx,
+    Arg<Optional<LNBwd_Shaped>, "gradient of gamma, [N]">:$dgamma,
+    Arg<Optional<LNBwd_Shaped>, "gradient of beta, [N]">:$dbeta
+  );
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    `dy` `(` $dy `:` type($dy) `)` `x` `(` $x `:` type($x) `)`
+    (`gamma` `(` $gamma^ `:` type($gamma) `)`)?
+    `mean` `(` $mean `:` type($mean) `)` `rstd` `(` $rstd `:` type($rstd) `)`
+    `outs` (`dx` `(` $dx^ `:` type($dx) `)`)?
+    (`dgamma` `(` $dgamma^ `:` type($dgamma) `)`)?
+    (`dbeta` `(` $dbeta^ `:` type($dbeta) `)`)?
+    attr-dict (`->` type($results)^)?
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable();
+    /// N: the static size of the last dimension of x.
+    int64_t getRowLength() {
+      return getX().getType().getShape().back();
+    }
+  }];
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Row programs
+//===----------------------------------------------------------------------===//
+
+def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
+    SingleBlockImplicitTerminator<"YieldOp">, IsolatedFromAbove,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+  let summary = "A program over each row of its operands";
+  let description = [{
+    Runs its region once for each of the M rows. The region sees one row:
+
+    | operand | shape | block argument | yielded value |
+    |---|---|---|---|
+    | `rows` | `[..., N]` | `vector<N x element>` | |
+    | `columns` | `[N]` | `vector<N x element>` | |
+    | `scalars` | `[...]` | the element | |
+    | `outs rows` | `[..., N]` | | `vector<N x element>` |
+    | `outs scalars` | `[...]` | | the element |
+    | `outs column_sums` | `[N]`, or `[P, N]` of f32 | | `vector<N x f32>` |
+
+    A column sum adds its yielded vector over all rows, in float32, and is
+    rounded to the output's element once at the end. An output of rank 2 takes
+    one partial sum of each of P workgroups instead, in a fixed order.
+
+    The region is straight-line: elementwise `arith` and `math` operations on
+    `vector<N x ...>`, `vector.fma`, `vector.broadcast` of a scalar,
+    `vector.reduction <add>` for a row sum, splat constants, and any pure
+    operation on scalars. Rows are independent of each other; nothing orders
+    them.
+
+    `entry` is the name of the kernel; `operand_names` names the operands, in
+    order, in the launch plan.
+
+    Example (sum of squares of each row, and the columns' sums):
+
+    ```mlir
+    lnbwd.rowwise @squares rows(%x : memref<?x512xf32>)
+        outs scalars(%ss : memref<?xf32>) column_sums(%cs : memref<512xf32>) {
+    ^row(%xr: vector<512xf32>):
+      %sq = arith.mulf %xr, %xr : vector<512xf32>
+      %s = vector.reduction <add>, %sq : vector<512xf32> into f32
+      lnbwd.yield %s, %xr : f32, vector<512xf32>
+    }
+    ```
+  }];
+  let arguments = (ins
+    SymbolNameAttr:$entry,
+    Variadic<LNBwd_Shaped>:$rows,
+    Variadic<LNBwd_Shaped>:$columns,
+    Variadic<LNBwd_Shaped>:$scalars,
+    Variadic<LNBwd_Shaped>:$row_outs,
+    Variadic<LNBwd_Shaped>:$scalar_outs,
+    Variadic<LNBwd_Shaped>:$column_sums,
+    OptionalAttr<StrArrayAttr>:$operand_names,
+    OptionalAttr<LNBwd_ScheduleAttr>:$schedule
+  );
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $entry (`rows` `(` $rows^ `:` type($rows) `)`)?
+    (`columns` `(` $columns^ `:` type($columns) `)`)?
+    (`scalars` `(` $scalars^ `:` type($scalars) `)`)?
+    `outs` (`rows` `(` $row_outs^ `:` type($row_outs) `)`)?
+    (`scalars` `(` $scalar_outs^ `:` type($scalar_outs) `)`)?
+    (`column_sums` `(` $column_sums^ `:` type($column_sums) `)`)?
+    attr-dict-with-keyword (`->` type($results)^)? $body
+  }];
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable();
+
+    /// N: the static number of columns.
+    int64_t getRowLength();
+    /// A row block among the operands, whose leading dimensions are the rows.
+    ::mlir::Value getRowBlock();
+    /// The name of operand `index` in the launch plan.
+    std::string getOperandName(unsigned index);
+    /// The value that the region yields for output `index`.
+    ::mlir::Value getYielded(unsigned index);
+    /// Whether a column sum is written as one partial sum of each workgroup.
+    bool hasPartialColumnSums();
+    /// Whether the region sums over the row.
+    bool hasRowSums();
+    /// Bits of the widest element among row blocks, read or written.
+    unsigned getRowElementBits();
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let hasCanonicalizer = 1;
+}
+
+def LNBwd_YieldOp : LNBwd_Op<"yield", [Pure, Terminator, ReturnLike,
+                                       HasParent<"RowwiseOp">]> {
+  let summary = "Ends a row program with the values of its outputs";
+  let description = [{
+    One value for each output of the enclosing `lnbwd.rowwise`, in the order row
+    blocks, row scalars, column sums.
+
+    Example:
+
+    ```mlir
+    lnbwd.yield %dx, %dgamma : vector<512xbf16>, vector<512xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyType>:$values);
+  let builders = [OpBuilder<(ins), [{ /* no values */ }]>];
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers that a launch depends on
+//===----------------------------------------------------------------------===//
+
+def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
+  let summary = "The number of rows of a row block";
+  let description = [{
+    The product of all dimensions of `source` but the last: M of the launch plan.
+
+    Example:
+
+    ```mlir
+    %m = lnbwd.row_count %x : memref<?x?x4096xbf16>
+    ```
+  }];
+  let arguments = (ins LNBwd_Shaped:$source);
+  let results = (outs Index:$count);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+  let hasFolder = 1;
+}
+
+def LNBwd_WorkgroupCountOp : LNBwd_Op<"workgroup_count", [Pure]> {
+  let summary = "The number of workgroups that a schedule gives so many rows";
+  let description = [{
+    `max(1, min(ceil(rows / rows_per_workgroup), workgroups_per_compute_unit * C))`
+    with C the compute units of the device that the kernel is launched on, hence
+    known at launch only. Without a bound per compute unit the minimum falls
+    away; with `rows_per_workgroup` 0 the count is 1.
+
+    Example:
+
+    ```mlir
+    %w = lnbwd.workgroup_count %m schedule
+        <threads_per_row = 64, row_groups = 4, vector_width = 8,
+         rows_per_workgroup = 16, workgroups_per_compute_unit = 4>
+    ```
+  }];
+  let arguments = (ins Index:$row_count, LNBwd_ScheduleAttr:$schedule);
+  let results = (outs Index:$count);
+  let assemblyFormat = "$row_count `schedule` $schedule attr-dict";
+  let hasFolder = 1;
+}
+
+#endif // LNBWD_DIALECT_LNBWD_IR_LNBWDOPS_TD

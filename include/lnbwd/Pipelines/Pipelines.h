@@ -1,0 +1,59 @@
+//===- Pipelines.h - From the named operation to machine code ---*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The pipelines and their options.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_PIPELINES_PIPELINES_H
+#define LNBWD_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+#include <string>
+
+namespace lnbwd {
+
+/// Options of both pipelines.
+struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
+  Option<std::string> chip{
+      *this, "chip",
+      llvm::cl::desc("Chip to compile for; an unknown name is an error that "
+                     "lists the known ones")};
+  Option<std::string> schedule{
+      *this, "schedule",
+      llvm::cl::desc("Fields of #lnbwd.schedule to set by hand, "
+                     "field=value,...; the cost model chooses the others")};
+  Option<std::string> twoPass{
+      *this, "two-pass",
+      llvm::cl::desc("When to split into the textbook's two passes: auto (only "
+                     "where a row does not fit the registers), always or "
+                     "never"),
+      llvm::cl::init("auto")};
+  Option<unsigned> codeObjectVersion{
+      *this, "code-object-version",
+      llvm::cl::desc("Version of AMD's code object format: 5 (ROCm 6 and "
+                     "later) or 6"),
+      llvm::cl::init(5)};
+};
+
+/// From named operations to GPU kernels in upstream's dialects, with their
+/// launch plan: everything that does not depend on a code generator.
+void buildGPUPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
+
+/// From named operations to LLVM's dialect, with the target attached: what
+/// `lnbwd-opt --emit` turns into machine code.
+void buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options);
+
+/// Registers `lnbwd-gpu-pipeline` and `lnbwd-pipeline`.
+void registerPipelines();
+
+} // namespace lnbwd
+
+#endif // LNBWD_PIPELINES_PIPELINES_H

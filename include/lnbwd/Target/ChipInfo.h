@@ -1,0 +1,71 @@
+//===- ChipInfo.h - The table of chips --------------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one place that knows chips by name. All other code asks this table; a new
+// chip is a new row of it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TARGET_CHIPINFO_H
+#define LNBWD_TARGET_CHIPINFO_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+
+namespace lnbwd {
+
+/// The code generators that chips share.
+enum class Backend { AMDGPU, NVPTX };
+
+/// What the compiler needs to know of a chip.
+struct ChipInfo {
+  /// The name as LLVM's `-mcpu` takes it.
+  llvm::StringRef name;
+  /// A product that carries it, for people.
+  llvm::StringRef product;
+  Backend backend;
+  /// Lanes of a wave (AMD) or warp (NVIDIA).
+  int64_t waveSize;
+  /// Compute units (streaming multiprocessors) of that product. Only the cost
+  /// model uses it; a launch asks the device.
+  int64_t computeUnits;
+  int64_t maxThreadsPerWorkgroup;
+  /// Shared memory (LDS) that one workgroup can declare statically, in bytes.
+  int64_t sharedMemoryBytes;
+  /// 32-bit registers that one lane can address.
+  int64_t maxRegistersPerLane;
+  /// 32-bit registers of a compute unit, over all lanes.
+  int64_t registersPerComputeUnit;
+  /// Whether float32 to bfloat16 is one instruction.
+  bool hasBF16Pack;
+  /// Features for LLVM beyond those that the name implies.
+  llvm::StringRef features;
+};
+
+/// All chips, AMD's first, oldest first.
+llvm::ArrayRef<ChipInfo> getChips();
+
+/// The chip of this name, or null.
+const ChipInfo *lookupChip(llvm::StringRef name);
+
+/// The chip of this name; an unknown one is an error that lists the known ones.
+mlir::FailureOr<const ChipInfo *>
+lookupChip(llvm::StringRef name,
+           llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+/// The names of all chips, separated by ", ".
+std::string listChips();
+
+} // namespace lnbwd
+
+#endif // LNBWD_TARGET_CHIPINFO_H

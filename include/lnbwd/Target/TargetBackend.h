@@ -1,0 +1,89 @@
+//===- TargetBackend.h - What differs between code generators ---*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one interface behind which AMD's and NVIDIA's code generators differ: the
+// passes from the GPU dialect to LLVM's, and the way from there to machine
+// code.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TARGET_TARGETBACKEND_H
+#define LNBWD_TARGET_TARGETBACKEND_H
+
+#include "lnbwd/Target/ChipInfo.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace lnbwd {
+
+/// What a kernel can be written out as.
+enum class EmitFormat {
+  MLIR,  ///< the IR after the passes that were asked for
+  LLVM,  ///< LLVM IR after optimisation
+  ISA,   ///< assembly of the target
+  HSACO, ///< AMD code object
+  PTX,   ///< NVIDIA's portable assembly
+  Cubin, ///< NVIDIA code object, by ptxas
+};
+
+/// Choices of code emission that are not part of the IR.
+struct EmitOptions {
+  /// The program that turns PTX into a cubin; empty: looked for in PATH.
+  std::string ptxas;
+  /// Called with the suffix and contents of each intermediate ("ll", "s").
+  std::function<void(llvm::StringRef, llvm::StringRef)> onIntermediate;
+};
+
+/// Choices of the lowering.
+struct LoweringOptions {
+  /// Version of AMD's code object format: 5 or 6.
+  unsigned codeObjectVersion = 5;
+};
+
+class TargetBackend {
+public:
+  virtual ~TargetBackend();
+
+  static const TargetBackend &get(Backend backend);
+  /// The backend that a GPU module was lowered for, from its target attribute.
+  /// An error if it has none, or one that is not in the chip table.
+  static mlir::FailureOr<const TargetBackend *>
+  get(mlir::gpu::GPUModuleOp module);
+
+  /// Adds the passes that take a GPU module to LLVM's dialect, for `chip`.
+  virtual void addLowering(mlir::OpPassManager &pm, const ChipInfo &chip,
+                           const LoweringOptions &options) const = 0;
+
+  /// The address space of constants in device memory.
+  virtual unsigned getConstantAddressSpace() const = 0;
+  /// The section for the launch plan, or nothing for the format's own.
+  virtual std::optional<llvm::StringRef> getPlanSection() const = 0;
+
+  /// The formats that emit() takes, for messages.
+  virtual llvm::StringRef getFormats() const = 0;
+  /// Turns a lowered GPU module into `format`. Errors have been reported.
+  virtual mlir::FailureOr<std::string>
+  emit(mlir::gpu::GPUModuleOp module, EmitFormat format,
+       const EmitOptions &options) const = 0;
+};
+
+/// The format of this name ("mlir", "llvm", "isa", "hsaco", "ptx", "cubin").
+std::optional<EmitFormat> parseEmitFormat(llvm::StringRef name);
+llvm::StringRef getEmitFormatName(EmitFormat format);
+
+/// Registers what the translation from LLVM's dialect to LLVM IR needs.
+void registerTargetTranslations(mlir::DialectRegistry &registry);
+
+} // namespace lnbwd
+
+#endif // LNBWD_TARGET_TARGETBACKEND_H

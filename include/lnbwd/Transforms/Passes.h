@@ -1,0 +1,29 @@
+//===- Passes.h - Passes over row programs ----------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the passes that take a named operation to GPU kernels. Passes.td
+// describes each.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TRANSFORMS_PASSES_H
+#define LNBWD_TRANSFORMS_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace lnbwd {
+
+#define GEN_PASS_DECL
+#include "lnbwd/Transforms/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "lnbwd/Transforms/Passes.h.inc"
+
+} // namespace lnbwd
+
+#endif // LNBWD_TRANSFORMS_PASSES_H

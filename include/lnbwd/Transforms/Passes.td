@@ -1,0 +1,263 @@
+//===- Passes.td - Passes over row programs ----------------*- tablegen -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Describes the passes, in the order in which the pipeline runs them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TRANSFORMS_PASSES_TD
+#define LNBWD_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ChipOption
+    : Option<"chip", "chip", "std::string", /*default=*/"",
+             "Chip to compile for; an unknown name is an error that lists the "
+             "known ones">;
+
+def LowerToRowwisePass : Pass<"lnbwd-lower-to-rowwise"> {
+  let summary = "Lower named operations to row programs";
+  let description = [{
+    Replaces each named operation by a `lnbwd.rowwise` with the same operands,
+    whose region spells out the formula of one row. Works on tensors and on
+    memrefs. Never fails on verified IR; afterwards no named operation is left.
+
+    Before:
+
+    ```mlir
+    lnbwd.layer_norm_bwd dy(%dy : memref<?x512xf32>) x(%x : memref<?x512xf32>)
+        mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+        outs dbeta(%dbeta : memref<512xf32>)
+    ```
+
+    After (and canonicalisation):
+
+    ```mlir
+    lnbwd.rowwise @layer_norm_bwd rows(%dy : memref<?x512xf32>)
+        outs column_sums(%dbeta : memref<512xf32>)
+        attributes {operand_names = ["dy", "dbeta"]} {
+    ^bb0(%dy: vector<512xf32>):
+      lnbwd.yield %dy : vector<512xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::vector::VectorDialect"];
+  let statistics = [Statistic<"numLowered", "lowered", "Named operations lowered">];
+}
+
+def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
+  let summary = "Split a row program into its row outputs and its column sums";
+  let description = [{
+    The textbook's two passes: one row program that keeps the row blocks and row
+    scalars, one that keeps the column sums. Each reads what it needs, so that
+    rows are read twice; a program that fits the registers of a workgroup is
+    faster whole. Expects memrefs and no schedule yet.
+
+    `mode`: `auto` splits only the programs that no schedule can run whole on
+    `chip`; `always` splits every program that has both kinds of output; `never`
+    leaves all as they are.
+
+    Before:
+
+    ```mlir
+    lnbwd.rowwise @k rows(%x : memref<?x512xf32>)
+        outs rows(%y : memref<?x512xf32>) column_sums(%s : memref<512xf32>) {...}
+    ```
+
+    After:
+
+    ```mlir
+    lnbwd.rowwise @k_rows rows(%x : memref<?x512xf32>)
+        outs rows(%y : memref<?x512xf32>) {...}
+    lnbwd.rowwise @k_columns rows(%x : memref<?x512xf32>)
+        outs column_sums(%s : memref<512xf32>) {...}
+    ```
+  }];
+  let options = [
+    ChipOption,
+    Option<"mode", "mode", "std::string", "\"auto\"",
+           "When to split: auto, always or never">,
+  ];
+  let dependentDialects = ["::lnbwd::LNBwdDialect"];
+  let statistics = [Statistic<"numSplit", "split", "Row programs split">];
+}
+
+def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
+  let summary = "Choose how each row program is spread over the chip";
+  let description = [{
+    Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` from the cost
+    model, for `chip`. `schedule` overrides single fields of the model's choice,
+    `field=value` separated by commas. A schedule that cannot run is an error
+    that names the limit: threads, registers or shared memory. A schedule that
+    is there already is checked and kept.
+
+    Before:
+
+    ```mlir
+    lnbwd.rowwise @k rows(%x : memref<?x512xf32>)
+        outs rows(%y : memref<?x512xf32>) {...}
+    ```
+
+    After:
+
+    ```mlir
+    lnbwd.rowwise @k rows(%x : memref<?x512xf32>)
+        outs rows(%y : memref<?x512xf32>)
+        attributes {schedule = #lnbwd.schedule<threads_per_row = 64, ...>} {...}
+    ```
+  }];
+  let options = [
+    ChipOption,
+    Option<"schedule", "schedule", "std::string", "",
+           "Fields to set by hand, e.g. threads_per_row=64,row_groups=4; the "
+           "fields are those of #lnbwd.schedule">,
+  ];
+  let dependentDialects = ["::lnbwd::LNBwdDialect"];
+  let statistics = [
+    Statistic<"numSelected", "selected", "Schedules chosen by the cost model">,
+  ];
+}
+
+def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
+  let summary = "Turn column sums into partial sums and a program that adds them";
+  let description = [{
+    Workgroups cannot add to one column sum without atomics, which would make the
+    order, and so the result, change from run to run. Each workgroup writes its
+    own row of float32 partial sums instead, and a second row program, whose
+    rows are those partial sums, adds them in a fixed order. Expects schedules
+    and memrefs; a program that one workgroup runs needs no partial sums and is
+    left alone.
+
+    Before:
+
+    ```mlir
+    lnbwd.rowwise @k rows(%x : memref<?x512xbf16>)
+        outs column_sums(%s : memref<512xbf16>)
+        attributes {schedule = #lnbwd.schedule<...>} {...}
+    ```
+
+    After:
+
+    ```mlir
+    %m = lnbwd.row_count %x : memref<?x512xbf16>
+    %w = lnbwd.workgroup_count %m schedule <...>
+    %p = memref.alloc(%w) : memref<?x512xf32>
+    lnbwd.rowwise @k rows(%x : memref<?x512xbf16>)
+        outs column_sums(%p : memref<?x512xf32>)
+        attributes {schedule = #lnbwd.schedule<...>} {...}
+    lnbwd.rowwise @k_finalize rows(%p : memref<?x512xf32>)
+        outs column_sums(%s : memref<512xbf16>)
+        attributes {schedule = #lnbwd.schedule<..., rows_per_workgroup = 0, ...>} {
+    ^bb0(%r: vector<512xf32>):
+      lnbwd.yield %r : vector<512xf32>
+    }
+    memref.dealloc %p : memref<?x512xf32>
+    ```
+  }];
+  let options = [ChipOption];
+  let dependentDialects = ["::lnbwd::LNBwdDialect",
+                           "::mlir::memref::MemRefDialect"];
+  let statistics = [
+    Statistic<"numFinalized", "finalized", "Row programs given partial sums">,
+  ];
+}
+
+def DistributeToGPUPass : Pass<"lnbwd-distribute-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Turn scheduled row programs into GPU kernels and their launches";
+  let description = [{
+    Each row program of a function becomes one kernel of a `gpu.module` named
+    after the function, and a `gpu.launch_func` in its place. In the kernel,
+    every `vector<N x ...>` of the region becomes, for each lane, a few vectors
+    of `vector_width` elements; row sums go through `gpu.subgroup_reduce` and,
+    where a row takes several waves, through one exchange in workgroup memory;
+    column sums are accumulators of the row loop.
+
+    Expects memrefs, a schedule on every row program, final column sums only
+    where one workgroup takes all rows (see lnbwd-finalize-column-sums), and
+    operands that are arguments of the function or allocations in it. Fails,
+    naming the operation, on anything in a region that works neither elementwise
+    nor as a sum.
+
+    Kernel parameters are bare pointers, each typed as the first row of its
+    buffer, then the row count and the workgroup count as 64-bit integers
+    (docs/abi.md).
+
+    After:
+
+    ```mlir
+    gpu.module @f {
+      gpu.func @k(%x: memref<1x512xf32, #gpu.address_space<global>>, ...,
+                  %rows: i64, %workgroups: i64) kernel
+          attributes {known_block_size = array<i32: 256, 1, 1>} {...}
+    }
+    func.func @f(%x: memref<?x512xf32>, ...) {
+      %m = lnbwd.row_count %x : memref<?x512xf32>
+      %w = lnbwd.workgroup_count %m schedule <...>
+      gpu.launch_func @f::@k blocks in (%w, %c1, %c1) threads in (%c256, %c1, %c1)
+          args(...)
+    }
+    ```
+  }];
+  let options = [ChipOption];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+  let statistics = [Statistic<"numKernels", "kernels", "Kernels made">];
+}
+
+def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
+  let summary = "Lower subgroup reductions the way the chip does them best";
+  let description = [{
+    Upstream's patterns for `gpu.subgroup_reduce`, chosen from the chip table:
+    data-parallel-primitive moves (DPP) on AMD, shuffles elsewhere.
+
+    Before:
+
+    ```mlir
+    %s = gpu.subgroup_reduce add %v : (f32) -> f32
+    ```
+
+    After, on a chip with 32 lanes to a wave and no DPP: five `gpu.shuffle xor`,
+    each followed by an `arith.addf`.
+  }];
+  let options = [ChipOption];
+  let dependentDialects = [
+    "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::ROCDL::ROCDLDialect",
+    "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numReductions", "reductions", "Subgroup reductions lowered">,
+  ];
+}
+
+def AttachLaunchPlanPass : Pass<"lnbwd-attach-launch-plan", "::mlir::ModuleOp"> {
+  let summary = "Put the launch plan of a function beside its kernels";
+  let description = [{
+    Derives the launch plan (docs/abi.md) from each function that launches
+    kernels, and puts it into their `gpu.module`: as the attribute `lnbwd.plan`,
+    and as the constant `lnbwd_plan`, which the code object carries. Fails on a
+    launch that a plan cannot express.
+
+    After:
+
+    ```mlir
+    gpu.module @f_kernels attributes {lnbwd.plan = "{\"format\":\"lnbwd-plan\",...}"} {
+      llvm.mlir.global external protected constant @lnbwd_plan("...")
+          {addr_space = 4 : i32, alignment = 1 : i64, section = ".lnbwd.plan"}
+      gpu.func @k(...) kernel {...}
+    }
+    ```
+  }];
+  let options = [ChipOption];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let statistics = [Statistic<"numPlans", "plans", "Launch plans attached">];
+}
+
+#endif // LNBWD_TRANSFORMS_PASSES_TD

@@ -1,0 +1,83 @@
+//===- LNBwdDialect.cpp - The lnbwd dialect -------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Registers the dialect and verifies its attributes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.cpp.inc"
+
+void LNBwdDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdOps.cpp.inc"
+      >();
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t threadsPerRow, int64_t rowGroups,
+                                   int64_t vectorWidth,
+                                   int64_t rowsPerWorkgroup,
+                                   int64_t workgroupsPerComputeUnit,
+                                   int64_t columnTile, int64_t prefetch,
+                                   bool reload) {
+  auto expect = [&](bool holds, StringRef field, StringRef expected,
+                    int64_t got) -> LogicalResult {
+    if (holds)
+      return success();
+    return emitError() << "expected " << field << " to be " << expected
+                       << ", got " << got;
+  };
+  if (failed(expect(threadsPerRow >= 1, "threads_per_row", "at least 1",
+                    threadsPerRow)) ||
+      failed(expect(rowGroups >= 1, "row_groups", "at least 1", rowGroups)) ||
+      failed(expect(vectorWidth >= 1 && vectorWidth <= 16 &&
+                        (vectorWidth & (vectorWidth - 1)) == 0,
+                    "vector_width", "a power of two from 1 to 16",
+                    vectorWidth)) ||
+      failed(expect(rowsPerWorkgroup >= 0, "rows_per_workgroup", "at least 0",
+                    rowsPerWorkgroup)) ||
+      failed(expect(workgroupsPerComputeUnit >= 0,
+                    "workgroups_per_compute_unit", "at least 0",
+                    workgroupsPerComputeUnit)) ||
+      failed(expect(prefetch == 0 || prefetch == 1, "prefetch", "0 or 1",
+                    prefetch)))
+    return failure();
+  // Factors are bounded before they are multiplied.
+  constexpr int64_t bound = int64_t(1) << 20;
+  if (threadsPerRow > bound || rowGroups > bound)
+    return emitError() << "expected threads_per_row and row_groups below "
+                       << bound;
+  if (failed(expect(
+          columnTile >= 0 && columnTile % (threadsPerRow * vectorWidth) == 0,
+          "column_tile", "a multiple of threads_per_row * vector_width",
+          columnTile)))
+    return failure();
+  if (reload && prefetch)
+    return emitError() << "expected prefetch 0 where reload is set: a row that "
+                          "is read again has no registers to be prefetched to";
+  return success();
+}

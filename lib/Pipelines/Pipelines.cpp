@@ -1,0 +1,81 @@
+//===- Pipelines.cpp - From the named operation to machine code -----------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Strings the passes together.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Pipelines/Pipelines.h"
+
+#include "lnbwd/Target/TargetBackend.h"
+#include "lnbwd/Transforms/Passes.h"
+
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Tensors become memrefs, and the results of functions become arguments behind
+/// the others: the buffers that a launch is given.
+static void addBufferization(OpPassManager &pm) {
+  bufferization::OneShotBufferizePassOptions bufferize;
+  bufferize.bufferizeFunctionBoundaries = true;
+  bufferize.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::IdentityLayoutMap;
+  pm.addPass(bufferization::createOneShotBufferizePass(bufferize));
+  pm.addPass(bufferization::createDropEquivalentBufferResultsPass());
+  bufferization::BufferResultsToOutParamsPassOptions results;
+  results.hoistStaticAllocs = true;
+  results.hoistDynamicAllocs = true;
+  results.modifyPublicFunctions = true;
+  pm.addPass(bufferization::createBufferResultsToOutParamsPass(results));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void lnbwd::buildGPUPipeline(OpPassManager &pm,
+                             const PipelineOptions &options) {
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createLowerToRowwisePass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  addBufferization(pm);
+  pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));
+  pm.addPass(createSelectSchedulePass({options.chip, options.schedule}));
+  pm.addPass(createFinalizeColumnSumsPass({options.chip}));
+  pm.addPass(createDistributeToGPUPass({options.chip}));
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createAttachLaunchPlanPass({options.chip}));
+}
+
+void lnbwd::buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
+  buildGPUPipeline(pm, options);
+  // The passes above report an unknown chip; there is nothing to add for one.
+  const ChipInfo *chip = lookupChip(options.chip);
+  if (!chip)
+    return;
+  pm.addPass(createLowerSubgroupReducePass({options.chip}));
+  LoweringOptions lowering;
+  lowering.codeObjectVersion = options.codeObjectVersion;
+  TargetBackend::get(chip->backend).addLowering(pm, *chip, lowering);
+}
+
+void lnbwd::registerPipelines() {
+  PassPipelineRegistration<PipelineOptions>(
+      "lnbwd-gpu-pipeline",
+      "From lnbwd operations to GPU kernels in upstream's dialects",
+      buildGPUPipeline);
+  PassPipelineRegistration<PipelineOptions>(
+      "lnbwd-pipeline",
+      "From lnbwd operations to LLVM's dialect for a chip, ready for --emit",
+      buildPipeline);
+}

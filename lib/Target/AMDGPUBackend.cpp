@@ -1,0 +1,195 @@
+//===- AMDGPUBackend.cpp - AMD code objects -------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Lowers GPU modules through ROCDL and serialises them with upstream's
+// serialiser; only the last step is ours: the object is linked in this process,
+// so that no installation of ROCm is looked for.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Backends.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Target/LLVM/ROCDL/Utils.h"
+#include "mlir/Transforms/Passes.h"
+
+#include "lld/Common/CommonLinkerContext.h"
+#include "lld/Common/Driver.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+#include <mutex>
+
+LLD_HAS_DRIVER(elf)
+
+using namespace mlir;
+using namespace lnbwd;
+
+namespace {
+
+/// Upstream's serialiser with the link step in this process; keeps the texts
+/// that lie on the way.
+class Serializer : public ROCDL::SerializeGPUModuleBase {
+public:
+  Serializer(gpu::GPUModuleOp module, ROCDL::ROCDLTargetAttr target,
+             const gpu::TargetOptions &options)
+      : SerializeGPUModuleBase(*module, target, options),
+        targetOptions(options) {}
+
+  std::string llvmText;
+  std::string isaText;
+
+private:
+  LogicalResult optimizeModule(llvm::Module &llvmModule, int level) override {
+    if (failed(ModuleToObject::optimizeModule(llvmModule, level)))
+      return failure();
+    llvmText = printModule(llvmModule);
+    return success();
+  }
+  FailureOr<SmallVector<char, 0>>
+  moduleToObject(llvm::Module &llvmModule) override {
+    return moduleToObjectImpl(targetOptions, llvmModule);
+  }
+  FailureOr<SmallVector<char, 0>> compileToBinary(StringRef isa) override;
+
+  const gpu::TargetOptions &targetOptions;
+};
+
+class AMDGPUBackend : public TargetBackend {
+public:
+  void addLowering(OpPassManager &pm, const ChipInfo &chip,
+                   const LoweringOptions &options) const override;
+  unsigned getConstantAddressSpace() const override { return 4; }
+  std::optional<StringRef> getPlanSection() const override {
+    return StringRef(".lnbwd.plan");
+  }
+  StringRef getFormats() const override { return "mlir, llvm, isa, hsaco"; }
+  FailureOr<std::string> emit(gpu::GPUModuleOp module, EmitFormat format,
+                              const EmitOptions &options) const override;
+};
+
+} // namespace
+
+/// Links one relocatable object into a code object. The linker works on files
+/// and keeps global state: one call at a time.
+static FailureOr<SmallVector<char, 0>> linkObject(Operation &op,
+                                                  ArrayRef<char> object) {
+  static std::mutex linkerMutex;
+  std::lock_guard<std::mutex> lock(linkerMutex);
+
+  SmallString<128> inputPath, outputPath;
+  int fd = -1;
+  if (std::error_code error =
+          llvm::sys::fs::createTemporaryFile("lnbwd", "o", fd, inputPath))
+    return op.emitError("cannot create a temporary file: ") << error.message();
+  llvm::FileRemover removeInput(inputPath);
+  {
+    llvm::raw_fd_ostream os(fd, /*shouldClose=*/true);
+    os.write(object.data(), object.size());
+    os.close();
+    if (os.has_error()) {
+      std::error_code error = os.error();
+      os.clear_error();
+      return op.emitError("cannot write ")
+             << inputPath << ": " << error.message();
+    }
+  }
+  outputPath = inputPath;
+  llvm::sys::path::replace_extension(outputPath, "hsaco");
+  llvm::FileRemover removeOutput(outputPath);
+
+  std::string messages;
+  llvm::raw_string_ostream errors(messages);
+  const char *arguments[] = {"ld.lld", "-shared", inputPath.c_str(), "-o",
+                             outputPath.c_str()};
+  if (!lld::elf::link(arguments, llvm::nulls(), errors, /*exitEarly=*/false,
+                      /*disableOutput=*/false))
+    return op.emitError("cannot link the code object: ") << messages;
+  lld::CommonLinkerContext::destroy();
+
+  auto buffer = llvm::MemoryBuffer::getFile(outputPath, /*IsText=*/false);
+  if (!buffer)
+    return op.emitError("cannot read ")
+           << outputPath << ": " << buffer.getError().message();
+  StringRef bytes = (*buffer)->getBuffer();
+  return SmallVector<char, 0>(bytes.begin(), bytes.end());
+}
+
+FailureOr<SmallVector<char, 0>> Serializer::compileToBinary(StringRef isa) {
+  isaText = isa.str();
+  FailureOr<SmallVector<char, 0>> object = ROCDL::assembleIsa(
+      isa, triple, chip, features, [&] { return getOperation().emitError(); });
+  if (failed(object))
+    return failure();
+  return linkObject(getOperation(), *object);
+}
+
+void AMDGPUBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
+                                const LoweringOptions &options) const {
+  GpuROCDLAttachTargetOptions target;
+  target.chip = chip.name.str();
+  target.features = chip.features.str();
+  target.abiVersion = std::to_string(options.codeObjectVersion) + "00";
+  target.optLevel = 3;
+  target.wave64Flag = chip.waveSize == 64;
+  pm.addPass(createGpuROCDLAttachTarget(target));
+
+  OpPassManager &modulePM = pm.nest<gpu::GPUModuleOp>();
+  modulePM.addPass(createSCFToControlFlowPass());
+  ConvertAMDGPUToROCDLPassOptions amdgpu;
+  amdgpu.chipset = chip.name.str();
+  modulePM.addPass(createConvertAMDGPUToROCDLPass(amdgpu));
+  ConvertGpuOpsToROCDLOpsOptions rocdl;
+  rocdl.chipset = chip.name.str();
+  rocdl.indexBitwidth = 64;
+  rocdl.useBarePtrCallConv = true;
+  rocdl.runtime = gpu::amd::Runtime::HIP;
+  modulePM.addPass(createConvertGpuOpsToROCDLOps(rocdl));
+  modulePM.addPass(createConvertVectorToLLVMPass());
+  modulePM.addPass(createArithToLLVMConversionPass());
+  modulePM.addPass(createReconcileUnrealizedCastsPass());
+  modulePM.addPass(createCanonicalizerPass());
+  modulePM.addPass(createCSEPass());
+}
+
+FailureOr<std::string> AMDGPUBackend::emit(gpu::GPUModuleOp module,
+                                           EmitFormat format,
+                                           const EmitOptions &options) const {
+  auto target = cast<ROCDL::ROCDLTargetAttr>(module.getTargetsAttr()[0]);
+  if (format != EmitFormat::LLVM && format != EmitFormat::ISA &&
+      format != EmitFormat::HSACO)
+    return reportUnsupportedFormat(module, format, target.getChip(),
+                                   getFormats());
+
+  gpu::TargetOptions targetOptions(
+      /*toolkitPath=*/"", /*librariesToLink=*/{}, /*cmdOptions=*/"",
+      /*elfSection=*/"", gpu::CompilationTarget::Binary);
+  ROCDL::SerializeGPUModuleBase::init();
+  Serializer serializer(module, target, targetOptions);
+  std::optional<SmallVector<char, 0>> binary = serializer.run();
+  if (!binary)
+    return failure();
+  if (options.onIntermediate) {
+    options.onIntermediate("ll", serializer.llvmText);
+    options.onIntermediate("s", serializer.isaText);
+  }
+  if (format == EmitFormat::LLVM)
+    return serializer.llvmText;
+  if (format == EmitFormat::ISA)
+    return serializer.isaText;
+  return std::string(binary->begin(), binary->end());
+}
+
+const TargetBackend &lnbwd::getAMDGPUBackend() {
+  static const AMDGPUBackend backend;
+  return backend;
+}

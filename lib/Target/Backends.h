@@ -1,0 +1,37 @@
+//===- Backends.h - The backends, for the folder alone ----------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Others reach a backend through TargetBackend::get.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_TARGET_BACKENDS_H
+#define LNBWD_LIB_TARGET_BACKENDS_H
+
+#include "lnbwd/Target/TargetBackend.h"
+
+#include "llvm/IR/Module.h"
+
+namespace lnbwd {
+
+const TargetBackend &getAMDGPUBackend();
+const TargetBackend &getNVPTXBackend();
+
+/// An LLVM module as text.
+std::string printModule(const llvm::Module &module);
+
+/// Reports that the backend of `chip` does not emit `format`, and which it
+/// does.
+mlir::LogicalResult reportUnsupportedFormat(mlir::gpu::GPUModuleOp module,
+                                            EmitFormat format,
+                                            llvm::StringRef chip,
+                                            llvm::StringRef formats);
+
+} // namespace lnbwd
+
+#endif // LNBWD_LIB_TARGET_BACKENDS_H

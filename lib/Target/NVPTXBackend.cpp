@@ -1,0 +1,209 @@
+//===- NVPTXBackend.cpp - PTX and cubins ----------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Lowers GPU modules through NVVM to PTX, which the driver compiles when it
+// loads it. A cubin is made by ptxas, where that is installed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Backends.h"
+
+#include "lnbwd/Target/LaunchPlan.h"
+
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/GPU/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Target/LLVM/NVVM/Utils.h"
+#include "mlir/Transforms/Passes.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+namespace {
+
+/// Serialises to PTX: no device library and no toolkit is needed.
+class Serializer : public LLVM::ModuleToObject {
+public:
+  Serializer(gpu::GPUModuleOp module, NVVM::NVVMTargetAttr target,
+             function_ref<void(llvm::Module &)> onOptimized)
+      : ModuleToObject(*module, target.getTriple(), target.getChip(),
+                       target.getFeatures(), target.getO(), {}, {},
+                       onOptimized) {}
+
+private:
+  FailureOr<SmallVector<char, 0>>
+  moduleToObject(llvm::Module &llvmModule) override {
+    auto emitError = [&] { return getOperation().emitError(); };
+    FailureOr<llvm::TargetMachine *> machine = getOrCreateTargetMachine();
+    if (failed(machine))
+      return emitError() << "no target machine for " << triple << " " << chip;
+    FailureOr<SmallString<0>> text =
+        translateModuleToISA(llvmModule, **machine, emitError);
+    if (failed(text))
+      return failure();
+    return SmallVector<char, 0>(text->begin(), text->end());
+  }
+};
+
+class NVPTXBackend : public TargetBackend {
+public:
+  void addLowering(OpPassManager &pm, const ChipInfo &chip,
+                   const LoweringOptions &options) const override;
+  unsigned getConstantAddressSpace() const override { return 1; }
+  std::optional<StringRef> getPlanSection() const override {
+    return std::nullopt;
+  }
+  StringRef getFormats() const override {
+    return "mlir, llvm, isa (PTX), ptx, cubin";
+  }
+  FailureOr<std::string> emit(gpu::GPUModuleOp module, EmitFormat format,
+                              const EmitOptions &options) const override;
+};
+
+} // namespace
+
+void NVPTXBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
+                               const LoweringOptions &) const {
+  GpuNVVMAttachTargetOptions target;
+  target.chip = chip.name.str();
+  target.features = chip.features.str();
+  target.optLevel = 3;
+  pm.addPass(createGpuNVVMAttachTarget(target));
+
+  OpPassManager &modulePM = pm.nest<gpu::GPUModuleOp>();
+  modulePM.addPass(createSCFToControlFlowPass());
+  ConvertGpuOpsToNVVMOpsOptions nvvm;
+  nvvm.indexBitwidth = 64;
+  nvvm.useBarePtrCallConv = true;
+  modulePM.addPass(createConvertGpuOpsToNVVMOps(nvvm));
+  modulePM.addPass(createConvertNVVMToLLVMPass());
+  modulePM.addPass(createConvertVectorToLLVMPass());
+  modulePM.addPass(createArithToLLVMConversionPass());
+  modulePM.addPass(createReconcileUnrealizedCastsPass());
+  modulePM.addPass(createCanonicalizerPass());
+  modulePM.addPass(createCSEPass());
+}
+
+/// Puts the launch plan before the first directive, where a reader of the text
+/// finds it without a parser.
+static void insertPlan(std::string &ptx, gpu::GPUModuleOp module) {
+  auto plan = module->getAttrOfType<StringAttr>(launchPlanAttr);
+  size_t version = ptx.find(".version");
+  if (!plan || version == std::string::npos)
+    return;
+  ptx.insert(version, ("// lnbwd-plan: " + plan.getValue() + "\n").str());
+}
+
+static FailureOr<std::string> findPtxas(gpu::GPUModuleOp module,
+                                        StringRef wanted) {
+  if (!wanted.empty()) {
+    if (llvm::sys::fs::can_execute(wanted))
+      return wanted.str();
+    return module.emitOpError("cannot run '") << wanted << "', given as ptxas";
+  }
+  if (llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName("ptxas"))
+    return *found;
+  if (std::optional<std::string> home =
+          llvm::sys::Process::GetEnv("CUDA_HOME")) {
+    std::string path = *home + "/bin/ptxas";
+    if (llvm::sys::fs::can_execute(path))
+      return path;
+  }
+  return module.emitOpError(
+      "cannot be emitted as cubin: ptxas was not found in PATH or "
+      "$CUDA_HOME/bin; install the CUDA toolkit, name it with --ptxas, or emit "
+      "ptx, which the driver compiles when it loads it");
+}
+
+static FailureOr<std::string> assemble(gpu::GPUModuleOp module,
+                                       const std::string &ptx, StringRef chip,
+                                       StringRef wantedPtxas) {
+  FailureOr<std::string> ptxas = findPtxas(module, wantedPtxas);
+  if (failed(ptxas))
+    return failure();
+  SmallString<128> inputPath;
+  int fd = -1;
+  if (std::error_code error =
+          llvm::sys::fs::createTemporaryFile("lnbwd", "ptx", fd, inputPath))
+    return module.emitOpError("cannot create a temporary file: ")
+           << error.message();
+  llvm::FileRemover removeInput(inputPath);
+  {
+    llvm::raw_fd_ostream os(fd, /*shouldClose=*/true);
+    os << ptx;
+    os.close();
+    if (os.has_error()) {
+      std::error_code error = os.error();
+      os.clear_error();
+      return module.emitOpError("cannot write ")
+             << inputPath << ": " << error.message();
+    }
+  }
+  SmallString<128> outputPath(inputPath), logPath(inputPath);
+  llvm::sys::path::replace_extension(outputPath, "cubin");
+  llvm::sys::path::replace_extension(logPath, "log");
+  llvm::FileRemover removeOutput(outputPath), removeLog(logPath);
+  std::string arch = ("-arch=" + chip).str();
+  StringRef arguments[] = {*ptxas, arch, "-O3", inputPath, "-o", outputPath};
+  std::optional<StringRef> redirects[] = {std::nullopt, StringRef(logPath),
+                                          StringRef(logPath)};
+  std::string message;
+  int status = llvm::sys::ExecuteAndWait(*ptxas, arguments, std::nullopt,
+                                         redirects, 0, 0, &message);
+  if (status != 0) {
+    auto log = llvm::MemoryBuffer::getFile(logPath);
+    return module.emitOpError("ptxas failed: ")
+           << message << (log ? (*log)->getBuffer() : StringRef());
+  }
+  auto buffer = llvm::MemoryBuffer::getFile(outputPath, /*IsText=*/false);
+  if (!buffer)
+    return module.emitOpError("cannot read ")
+           << outputPath << ": " << buffer.getError().message();
+  return (*buffer)->getBuffer().str();
+}
+
+FailureOr<std::string> NVPTXBackend::emit(gpu::GPUModuleOp module,
+                                          EmitFormat format,
+                                          const EmitOptions &options) const {
+  auto target = cast<NVVM::NVVMTargetAttr>(module.getTargetsAttr()[0]);
+  if (format == EmitFormat::MLIR || format == EmitFormat::HSACO)
+    return reportUnsupportedFormat(module, format, target.getChip(),
+                                   getFormats());
+  std::string llvmText;
+  auto keepLLVM = [&](llvm::Module &llvmModule) {
+    llvmText = printModule(llvmModule);
+    if (options.onIntermediate)
+      options.onIntermediate("ll", llvmText);
+  };
+  NVVM::SerializeGPUModuleBase::init();
+  Serializer serializer(module, target, keepLLVM);
+  std::optional<SmallVector<char, 0>> text = serializer.run();
+  if (!text)
+    return failure();
+  if (format == EmitFormat::LLVM)
+    return llvmText;
+  std::string ptx(text->begin(), text->end());
+  insertPlan(ptx, module);
+  if (options.onIntermediate)
+    options.onIntermediate("ptx", ptx);
+  if (format == EmitFormat::Cubin)
+    return assemble(module, ptx, target.getChip(), options.ptxas);
+  return ptx;
+}
+
+const TargetBackend &lnbwd::getNVPTXBackend() {
+  static const NVPTXBackend backend;
+  return backend;
+}

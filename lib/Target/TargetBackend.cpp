@@ -1,0 +1,97 @@
+//===- TargetBackend.cpp - What differs between code generators -----------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Picks the backend of a chip or of a lowered module, and names the formats.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Backends.h"
+
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+TargetBackend::~TargetBackend() = default;
+
+const TargetBackend &TargetBackend::get(Backend backend) {
+  switch (backend) {
+  case Backend::AMDGPU:
+    return getAMDGPUBackend();
+  case Backend::NVPTX:
+    return getNVPTXBackend();
+  }
+  llvm_unreachable("all backends are listed");
+}
+
+FailureOr<const TargetBackend *> TargetBackend::get(gpu::GPUModuleOp module) {
+  ArrayAttr targets = module.getTargetsAttr();
+  if (!targets || targets.size() != 1)
+    return module.emitOpError("expected one target: a module is emitted after "
+                              "it was lowered for a chip, for example by "
+                              "--lnbwd-pipeline=\"chip=...\"");
+  Attribute target = targets[0];
+  StringRef chip;
+  if (auto rocdl = dyn_cast<ROCDL::ROCDLTargetAttr>(target))
+    chip = rocdl.getChip();
+  else if (auto nvvm = dyn_cast<NVVM::NVVMTargetAttr>(target))
+    chip = nvvm.getChip();
+  FailureOr<const ChipInfo *> info =
+      lookupChip(chip, [&] { return module.emitOpError(); });
+  if (failed(info))
+    return failure();
+  return &get((*info)->backend);
+}
+
+namespace {
+struct FormatName {
+  EmitFormat format;
+  StringRef name;
+};
+} // namespace
+
+static constexpr FormatName formatNames[] = {
+    {EmitFormat::MLIR, "mlir"}, {EmitFormat::LLVM, "llvm"},
+    {EmitFormat::ISA, "isa"},   {EmitFormat::HSACO, "hsaco"},
+    {EmitFormat::PTX, "ptx"},   {EmitFormat::Cubin, "cubin"},
+};
+
+std::optional<EmitFormat> lnbwd::parseEmitFormat(StringRef name) {
+  for (const FormatName &entry : formatNames)
+    if (entry.name == name)
+      return entry.format;
+  return std::nullopt;
+}
+
+StringRef lnbwd::getEmitFormatName(EmitFormat format) {
+  for (const FormatName &entry : formatNames)
+    if (entry.format == format)
+      return entry.name;
+  llvm_unreachable("all formats have names");
+}
+
+void lnbwd::registerTargetTranslations(DialectRegistry &registry) {
+  registerAllToLLVMIRTranslations(registry);
+}
+
+std::string lnbwd::printModule(const llvm::Module &module) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module.print(os, nullptr);
+  return text;
+}
+
+LogicalResult lnbwd::reportUnsupportedFormat(gpu::GPUModuleOp module,
+                                             EmitFormat format, StringRef chip,
+                                             StringRef formats) {
+  return module.emitOpError("cannot be emitted as ")
+         << getEmitFormatName(format) << " for " << chip
+         << "; expected one of: " << formats;
+}

@@ -1,0 +1,295 @@
+//===- DistributeToGPU.cpp - Row programs to kernels and launches ---------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The frame around the kernels: a GPU module for each function, a kernel with
+// its bare parameters for each row program, and the launch in its place. The
+// bodies are RowKernelEmitter's.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowKernelEmitter.h"
+
+#include "lnbwd/Transforms/Passes.h"
+#include "lnbwd/Transforms/ScheduleModel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace lnbwd {
+#define GEN_PASS_DEF_DISTRIBUTETOGPUPASS
+#include "lnbwd/Transforms/Passes.h.inc"
+} // namespace lnbwd
+
+using namespace mlir;
+using namespace lnbwd;
+
+namespace {
+class DistributeToGPU
+    : public lnbwd::impl::DistributeToGPUPassBase<DistributeToGPU> {
+public:
+  using DistributeToGPUPassBase::DistributeToGPUPassBase;
+
+private:
+  void runOnOperation() override;
+  LogicalResult check(RowwiseOp op);
+  LogicalResult distribute(func::FuncOp function);
+  void distribute(RowwiseOp op, gpu::GPUModuleOp module, SymbolTable &symbols);
+  gpu::GPUFuncOp makeKernel(RowwiseOp op, gpu::GPUModuleOp module,
+                            SymbolTable &symbols);
+
+  const ChipInfo *info = nullptr;
+};
+} // namespace
+
+/// The buffer as a kernel parameter: device memory, typed as its first row. The
+/// true number of rows is known from the row count alone, and a static type is
+/// what makes the parameter a bare pointer.
+static MemRefType getParameterType(MemRefType buffer) {
+  auto space = gpu::AddressSpaceAttr::get(buffer.getContext(),
+                                          gpu::AddressSpace::Global);
+  bool isColumn = buffer.getRank() == 1 && !buffer.isDynamicDim(0);
+  SmallVector<int64_t> shape;
+  if (isColumn)
+    shape = {buffer.getDimSize(0)};
+  else if (buffer.getRank() >= 2)
+    shape = {1, buffer.getShape().back()};
+  else
+    shape = {1};
+  return MemRefType::get(shape, buffer.getElementType(),
+                         MemRefLayoutAttrInterface(), space);
+}
+
+namespace {
+/// What an operand of a row program is to the kernel.
+enum class OperandKind { RowBlock, RowScalar, Column };
+} // namespace
+
+static OperandKind getOperandKind(RowwiseOp op, unsigned index) {
+  Value value = op->getOperand(index);
+  auto isIn = [&](OperandRange range) {
+    return !range.empty() && index >= range.getBeginOperandIndex() &&
+           index < range.getBeginOperandIndex() + range.size();
+  };
+  if (isIn(op.getScalars()) || isIn(op.getScalarOuts()))
+    return OperandKind::RowScalar;
+  if (isIn(op.getColumns()))
+    return OperandKind::Column;
+  if (isIn(op.getColumnSums()))
+    return cast<ShapedType>(value.getType()).getRank() == 2
+               ? OperandKind::RowBlock
+               : OperandKind::Column;
+  return OperandKind::RowBlock;
+}
+
+/// Casts `buffer` to its parameter type, in the function that launches.
+static Value toParameter(OpBuilder &b, Location loc, Value buffer,
+                         MemRefType type) {
+  auto source = cast<MemRefType>(buffer.getType());
+  auto firstRow =
+      MemRefType::get(type.getShape(), type.getElementType(),
+                      MemRefLayoutAttrInterface(), source.getMemorySpace());
+  if (firstRow != source) {
+    SmallVector<int64_t> strides(type.getRank(), 1);
+    if (type.getRank() == 2)
+      strides[0] = type.getDimSize(1);
+    buffer = memref::ReinterpretCastOp::create(b, loc, firstRow, buffer,
+                                               /*offset=*/0, type.getShape(),
+                                               strides);
+  }
+  return memref::MemorySpaceCastOp::create(b, loc, type, buffer);
+}
+
+/// Gives a parameter its true number of rows back, in the kernel.
+static Value fromParameter(OpBuilder &b, Location loc, Value parameter,
+                           OperandKind kind, Value count) {
+  if (kind == OperandKind::Column)
+    return parameter;
+  auto type = cast<MemRefType>(parameter.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[0] = ShapedType::kDynamic;
+  SmallVector<OpFoldResult> sizes{count};
+  SmallVector<OpFoldResult> strides{b.getIndexAttr(1)};
+  if (kind == OperandKind::RowBlock) {
+    sizes.push_back(b.getIndexAttr(shape[1]));
+    strides.insert(strides.begin(), b.getIndexAttr(shape[1]));
+  }
+  auto result =
+      MemRefType::get(shape, type.getElementType(), MemRefLayoutAttrInterface(),
+                      type.getMemorySpace());
+  return memref::ReinterpretCastOp::create(b, loc, result, parameter,
+                                           OpFoldResult(b.getIndexAttr(0)),
+                                           sizes, strides);
+}
+
+gpu::GPUFuncOp DistributeToGPU::makeKernel(RowwiseOp op,
+                                           gpu::GPUModuleOp module,
+                                           SymbolTable &symbols) {
+  Location loc = op.getLoc();
+  OpBuilder b(op.getContext());
+  SmallVector<Type> parameters;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    parameters.push_back(getParameterType(cast<MemRefType>(operand.getType())));
+  parameters.append(2, b.getI64Type());
+
+  auto kernel = gpu::GPUFuncOp::create(b, loc, op.getEntry(),
+                                       b.getFunctionType(parameters, {}));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  auto threads = int32_t(op.getSchedule()->getThreads());
+  kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
+  symbols.insert(kernel);
+
+  b.setInsertionPointToEnd(&kernel.getBody().front());
+  unsigned numOperands = op->getNumOperands();
+  auto toIndex = [&](Value value) -> Value {
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
+  };
+  Value rows = toIndex(kernel.getArgument(numOperands));
+  Value workgroups = toIndex(kernel.getArgument(numOperands + 1));
+  SmallVector<Value> buffers;
+  for (unsigned i = 0; i < numOperands; ++i) {
+    bool isPartial = op.hasPartialColumnSums() &&
+                     i >= numOperands - op.getColumnSums().size();
+    buffers.push_back(fromParameter(b, loc, kernel.getArgument(i),
+                                    getOperandKind(op, i),
+                                    isPartial ? workgroups : rows));
+  }
+  RowKernelEmitter(op, *info, kernel, buffers, rows, workgroups).emit();
+  return kernel;
+}
+
+void DistributeToGPU::distribute(RowwiseOp op, gpu::GPUModuleOp module,
+                                 SymbolTable &symbols) {
+  gpu::GPUFuncOp kernel = makeKernel(op, module, symbols);
+  ++numKernels;
+
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  ScheduleAttr schedule = *op.getSchedule();
+  Value rows = RowCountOp::create(b, loc, op.getRowBlock());
+  Value workgroups = WorkgroupCountOp::create(b, loc, rows, schedule);
+  int64_t tile = schedule.getColumnTile();
+  int64_t tiles = tile ? llvm::divideCeil(op.getRowLength(), tile) : 1;
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value one = constant(1);
+  SmallVector<Value> arguments;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    arguments.push_back(
+        toParameter(b, loc, op->getOperand(i),
+                    cast<MemRefType>(kernel.getArgument(i).getType())));
+  for (Value count : {rows, workgroups})
+    arguments.push_back(
+        arith::IndexCastOp::create(b, loc, b.getI64Type(), count));
+  gpu::LaunchFuncOp::create(
+      b, loc, kernel, gpu::KernelDim3{workgroups, constant(tiles), one},
+      gpu::KernelDim3{constant(schedule.getThreads()), one, one},
+      /*dynamicSharedMemorySize=*/Value(), arguments);
+}
+
+LogicalResult DistributeToGPU::check(RowwiseOp op) {
+  if (!op.hasPureBufferSemantics())
+    return op.emitOpError("expected memrefs; run bufferization before");
+  std::optional<ScheduleAttr> schedule = op.getSchedule();
+  if (!schedule)
+    return op.emitOpError(
+        "expected a schedule; run lnbwd-select-schedule before");
+  if (failed(checkSchedule(op, *schedule, *info,
+                           [&] { return op.emitOpError(); })) ||
+      failed(checkDistributable(op)))
+    return failure();
+  if (!op.getColumnSums().empty() && !op.hasPartialColumnSums() &&
+      schedule->getRowsPerWorkgroup() != 0)
+    return op.emitOpError(
+        "expected partial column sums, or one workgroup for all rows; run "
+        "lnbwd-finalize-column-sums before");
+  return success();
+}
+
+/// Notes on a function's argument what the launch plan will say about it.
+static void nameArguments(RowwiseOp op, func::FuncOp function) {
+  MLIRContext *context = op.getContext();
+  auto set = [&](unsigned argument, StringRef name, StringRef value) {
+    std::string attribute = ("lnbwd." + name).str();
+    if (!function.getArgAttr(argument, attribute))
+      function.setArgAttr(argument, attribute, StringAttr::get(context, value));
+  };
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    auto argument = dyn_cast<BlockArgument>(op->getOperand(i));
+    if (!argument)
+      continue;
+    unsigned number = argument.getArgNumber();
+    set(number, "name", op.getOperandName(i));
+    if (op.isDpsInit(&op->getOpOperand(i))) {
+      // An argument that another operand reads is both.
+      bool isRead = function.getArgAttr(number, "lnbwd.access") &&
+                    function.getArgAttrOfType<StringAttr>(
+                        number, "lnbwd.access") != "write";
+      function.setArgAttr(
+          number, "lnbwd.access",
+          StringAttr::get(context, isRead ? "read_write" : "write"));
+    } else {
+      set(number, "access", "read");
+    }
+  }
+}
+
+LogicalResult DistributeToGPU::distribute(func::FuncOp function) {
+  SmallVector<RowwiseOp> programs;
+  function.walk([&](RowwiseOp op) { programs.push_back(op); });
+  if (programs.empty())
+    return success();
+  for (RowwiseOp op : programs) {
+    if (op->getParentOp() != function)
+      return op.emitOpError("expected to be at the top level of its function: "
+                            "a launch plan has no loops or branches");
+    if (failed(check(op)))
+      return failure();
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      if (!isa<BlockArgument>(operand) &&
+          !operand.getDefiningOp<memref::AllocOp>())
+        return op.emitOpError("expected operand ")
+               << index << " (" << op.getOperandName(index)
+               << ") to be an argument of the function or a memref.alloc in "
+                  "it: a launch plan has no other buffers";
+  }
+
+  auto module = getOperation();
+  module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
+                  UnitAttr::get(&getContext()));
+  OpBuilder b(function);
+  auto gpuModule =
+      gpu::GPUModuleOp::create(b, function.getLoc(), function.getName());
+  // The function keeps its name; a module beside it needs another.
+  SymbolTable moduleSymbols(module);
+  gpuModule.setName((function.getName() + "_kernels").str());
+  moduleSymbols.insert(gpuModule, Block::iterator(function));
+  SymbolTable symbols(gpuModule);
+  for (RowwiseOp op : programs) {
+    nameArguments(op, function);
+    distribute(op, gpuModule, symbols);
+    op.erase();
+  }
+  return success();
+}
+
+void DistributeToGPU::runOnOperation() {
+  FailureOr<const ChipInfo *> found =
+      lookupChip(chip, [&] { return emitError(getOperation().getLoc()); });
+  if (failed(found))
+    return signalPassFailure();
+  info = *found;
+  for (auto function :
+       llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+    if (failed(distribute(function)))
+      return signalPassFailure();
+}

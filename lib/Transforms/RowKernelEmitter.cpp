@@ -1,0 +1,729 @@
+//===- RowKernelEmitter.cpp - The body of a row program's kernel ----------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel is: geometry; column operands; a loop over full sets of rows, free
+// of masks; at most one masked set at the end; the column sums' way out.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowKernelEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+//===----------------------------------------------------------------------===//
+// What can be distributed
+//===----------------------------------------------------------------------===//
+
+static bool hasVectors(Operation &op) {
+  auto isVector = [](Type type) { return isa<VectorType>(type); };
+  return llvm::any_of(op.getOperandTypes(), isVector) ||
+         llvm::any_of(op.getResultTypes(), isVector);
+}
+
+static bool isDistributable(Operation &op) {
+  if (op.getNumRegions() != 0 || !isPure(&op))
+    return false;
+  if (!hasVectors(op))
+    return true;
+  if (auto sum = dyn_cast<vector::ReductionOp>(op))
+    return sum.getKind() == vector::CombiningKind::ADD && !sum.getAcc() &&
+           sum.getDest().getType().isF32();
+  if (auto spread = dyn_cast<vector::BroadcastOp>(op))
+    return !isa<VectorType>(spread.getSourceType());
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return isa<SplatElementsAttr>(constant.getValue());
+  return isa<vector::FMAOp>(op) || OpTrait::hasElementwiseMappableTraits(&op);
+}
+
+LogicalResult lnbwd::checkDistributable(RowwiseOp op) {
+  for (Operation &bodyOp : op.getBody().front().without_terminator())
+    if (!isDistributable(bodyOp))
+      return bodyOp.emitOpError(
+          "cannot be distributed over lanes: expected an elementwise "
+          "operation, a splat constant, vector.broadcast of a scalar, "
+          "vector.reduction <add> into f32 without an accumulator, or a pure "
+          "operation on scalars");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Set-up
+//===----------------------------------------------------------------------===//
+
+RowKernelEmitter::RowKernelEmitter(RowwiseOp op, const ChipInfo &chip,
+                                   gpu::GPUFuncOp func, ValueRange buffers,
+                                   Value rows, Value workgroups)
+    : op(op), schedule(*op.getSchedule()), chip(chip), func(func),
+      b(op.getLoc(), OpBuilder::atBlockEnd(&func.getBody().front())),
+      buffers(buffers), rows(rows), workgroups(workgroups),
+      numInputs(op.getNumDpsInputs()) {}
+
+/// A value belongs to the phase after the last row sum that it needs.
+void RowKernelEmitter::analyzePhases() {
+  for (BlockArgument argument : op.getBody().getArguments())
+    phaseOf[argument] = 0;
+  for (Operation &bodyOp : op.getBody().front().without_terminator()) {
+    unsigned phase = 0;
+    for (Value operand : bodyOp.getOperands())
+      phase = std::max(phase, phaseOf.lookup(operand));
+    if (auto sum = dyn_cast<vector::ReductionOp>(bodyOp)) {
+      if (sumsOfPhase.size() <= phase)
+        sumsOfPhase.resize(phase + 1);
+      sumsOfPhase[phase].push_back(sum);
+      ++phase;
+    }
+    for (Value result : bodyOp.getResults())
+      phaseOf[result] = phase;
+    numPhases = std::max(numPhases, phase + 1);
+  }
+  sumsOfPhase.resize(numPhases);
+}
+
+/// Columns beyond the row's end are read at the row's last vector and never
+/// written; what they add to a row sum is replaced by zero.
+RowKernelEmitter::Chunk RowKernelEmitter::makeChunk(Value column,
+                                                    bool mayExceed) {
+  if (!mayExceed)
+    return {column, column, Value()};
+  Value valid = lessThan(column, index(op.getRowLength()));
+  Value last = index(op.getRowLength() - schedule.getVectorWidth());
+  return {column, arith::MinUIOp::create(b, column, last), valid};
+}
+
+void RowKernelEmitter::emitGeometry() {
+  workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::x);
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  if (schedule.getRowGroups() == 1) {
+    lane = thread;
+    group = index(0);
+  } else {
+    Value perRow = index(schedule.getThreadsPerRow());
+    lane = arith::RemUIOp::create(b, thread, perRow);
+    group = arith::DivUIOp::create(b, thread, perRow);
+  }
+
+  if (schedule.getReload())
+    return;
+  int64_t length = op.getRowLength();
+  int64_t tile = schedule.getColumnTile();
+  Value column = mulIndex(lane, schedule.getVectorWidth());
+  if (tile) {
+    Value tileId = gpu::BlockIdOp::create(b, gpu::Dimension::y);
+    column = addIndex(mulIndex(tileId, tile), column);
+  }
+  int64_t covered = tile ? tile : length;
+  int64_t numChunks = llvm::divideCeil(covered, schedule.getChunkColumns());
+  for (int64_t i = 0; i < numChunks; ++i) {
+    int64_t end = (i + 1) * schedule.getChunkColumns();
+    bool mayExceed = tile ? length % tile != 0 : end > length;
+    chunks.push_back(makeChunk(
+        addIndex(column, index(i * schedule.getChunkColumns())), mayExceed));
+  }
+}
+
+/// Column operands that stay in registers are read once, before the row loop.
+void RowKernelEmitter::loadColumnOperands() {
+  for (const Chunk &chunk : chunks) {
+    columnOperands.emplace_back();
+    for (size_t i = 0; i < op.getColumns().size(); ++i)
+      columnOperands.back().push_back(
+          load(op.getRows().size() + i, chunk.loadColumn));
+  }
+}
+
+void RowKernelEmitter::allocateExchange() {
+  int64_t perRow = schedule.getThreadsPerRow();
+  if (perRow <= chip.waveSize || !op.hasRowSums())
+    return;
+  for (const auto &phaseSums : sumsOfPhase)
+    exchangeHalf += int64_t(phaseSums.size()) * schedule.getRowGroups() *
+                    (perRow / chip.waveSize);
+  exchangeBuffer = addWorkgroupMemory(2 * exchangeHalf);
+}
+
+void RowKernelEmitter::emit() {
+  analyzePhases();
+  emitGeometry();
+  loadColumnOperands();
+  allocateExchange();
+  Type accumulator = laneVector(b.getF32Type());
+  for (size_t i = 0; i < op.getColumnSums().size() * chunks.size(); ++i)
+    sums.push_back(arith::ConstantOp::create(b, b.getZeroAttr(accumulator)));
+  parity = index(0);
+
+  emitRowLoop();
+  if (schedule.getRowGroups() > 1)
+    emitTailRow();
+  if (!op.getColumnSums().empty()) {
+    if (schedule.getRowGroups() > 1)
+      combineGroups();
+    storeColumnSums();
+  }
+  gpu::ReturnOp::create(b);
+}
+
+//===----------------------------------------------------------------------===//
+// The row loop
+//===----------------------------------------------------------------------===//
+
+/// Loads everything that a row brings along: its row blocks, chunk by chunk,
+/// then its scalars. With `reload` the row blocks are left for the phases.
+SmallVector<Value> RowKernelEmitter::loadRow(Value rowIndex) {
+  SmallVector<Value> inputs;
+  for (const Chunk &chunk : chunks)
+    for (size_t i = 0; i < op.getRows().size(); ++i)
+      inputs.push_back(load(i, {rowIndex, chunk.loadColumn}));
+  for (size_t i = 0; i < op.getScalars().size(); ++i)
+    inputs.push_back(
+        load(op.getRows().size() + op.getColumns().size() + i, rowIndex));
+  return inputs;
+}
+
+RowKernelEmitter::Row RowKernelEmitter::makeRow(Value rowIndex, Value valid,
+                                                ValueRange inputs) {
+  Row row;
+  row.index = rowIndex;
+  row.valid = valid;
+  Block &body = op.getBody().front();
+  size_t numRows = op.getRows().size();
+  size_t numColumns = op.getColumns().size();
+  for (size_t c = 0; c < chunks.size(); ++c) {
+    row.vectors.emplace_back();
+    for (size_t i = 0; i < numRows; ++i)
+      row.vectors[c][body.getArgument(i)] = inputs[c * numRows + i];
+    for (size_t i = 0; i < numColumns; ++i)
+      row.vectors[c][body.getArgument(numRows + i)] = columnOperands[c][i];
+  }
+  for (size_t i = 0; i < op.getScalars().size(); ++i)
+    row.scalars[body.getArgument(numRows + numColumns + i)] =
+        inputs[chunks.size() * numRows + i];
+  return row;
+}
+
+/// Workgroup w takes the row sets w, w + workgroups, ... as long as all rows of
+/// a set exist, so that the loop needs no masks.
+void RowKernelEmitter::emitRowLoop() {
+  int64_t groups = schedule.getRowGroups();
+  Value begin = mulIndex(workgroup, groups);
+  Value step = mulIndex(workgroups, groups);
+  Value fullSets = rows;
+  if (groups > 1)
+    fullSets = mulIndex(arith::DivUIOp::create(b, rows, index(groups)), groups);
+
+  SmallVector<Value> carried{parity};
+  carried.append(sums);
+  size_t numState = carried.size();
+  if (schedule.getPrefetch()) {
+    // The first row's loads. A workgroup without rows has nothing to load.
+    SmallVector<Type> types;
+    for (size_t c = 0; c < chunks.size(); ++c)
+      for (Value value : op.getRows())
+        types.push_back(laneVector(getElementTypeOrSelf(value.getType())));
+    for (Value value : op.getScalars())
+      types.push_back(getElementTypeOrSelf(value.getType()));
+    auto first = scf::IfOp::create(b, types, lessThan(begin, fullSets),
+                                   /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(first.thenBlock());
+      scf::YieldOp::create(b, loadRow(addIndex(begin, group)));
+      b.setInsertionPointToStart(first.elseBlock());
+      SmallVector<Value> zeros;
+      for (Type type : types)
+        zeros.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
+      scf::YieldOp::create(b, zeros);
+    }
+    carried.append(first.result_begin(), first.result_end());
+  }
+
+  auto loop = scf::ForOp::create(b, begin, fullSets, step, carried);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    parity = loop.getRegionIterArg(0);
+    for (size_t i = 0; i < sums.size(); ++i)
+      sums[i] = loop.getRegionIterArg(1 + i);
+    Value rowIndex = addIndex(loop.getInductionVar(), group);
+
+    SmallVector<Value> inputs;
+    SmallVector<Value> next;
+    if (schedule.getPrefetch()) {
+      ValueRange prefetched = loop.getRegionIterArgs().drop_front(numState);
+      inputs.assign(prefetched.begin(), prefetched.end());
+      // Behind the last row, that row is read once more: cheaper than a branch.
+      Value last = arith::SubIOp::create(b, rows, index(1));
+      Value nextRow = arith::MinUIOp::create(b, addIndex(rowIndex, step), last);
+      next = loadRow(nextRow);
+    } else {
+      inputs = loadRow(rowIndex);
+    }
+    Row row = makeRow(rowIndex, Value(), inputs);
+    emitRow(row);
+    SmallVector<Value> results{parity};
+    results.append(sums);
+    results.append(next);
+    scf::YieldOp::create(b, results);
+  }
+  parity = loop.getResult(0);
+  for (size_t i = 0; i < sums.size(); ++i)
+    sums[i] = loop.getResult(1 + i);
+}
+
+/// The last set of rows, if it is not full, goes to the workgroup whose turn it
+/// is. Groups without a row work on the last row and keep nothing of it.
+void RowKernelEmitter::emitTailRow() {
+  Value groups = index(schedule.getRowGroups());
+  Value fullSets = arith::DivUIOp::create(b, rows, groups);
+  Value rest = arith::RemUIOp::create(b, rows, groups);
+  Value turn = arith::CmpIOp::create(
+      b, arith::CmpIPredicate::eq,
+      arith::RemUIOp::create(b, fullSets, workgroups), workgroup);
+  Value hasTail = both(lessThan(index(0), rest), turn);
+  SmallVector<Type> types;
+  for (Value sum : sums)
+    types.push_back(sum.getType());
+  auto tail = scf::IfOp::create(b, types, hasTail, !types.empty());
+  {
+    OpBuilder::InsertionGuard guard(b);
+    SmallVector<Value> before = sums;
+    if (!types.empty()) {
+      b.setInsertionPointToStart(tail.elseBlock());
+      scf::YieldOp::create(b, before);
+    }
+    b.setInsertionPointToStart(tail.thenBlock());
+    Value rowIndex =
+        addIndex(mulIndex(fullSets, schedule.getRowGroups()), group);
+    Value last = arith::SubIOp::create(b, rows, index(1));
+    Value valid = lessThan(rowIndex, rows);
+    Value loadIndex = arith::MinUIOp::create(b, rowIndex, last);
+    Row row = makeRow(loadIndex, valid, loadRow(loadIndex));
+    emitRow(row);
+    if (!types.empty())
+      scf::YieldOp::create(b, sums);
+  }
+  sums.assign(tail.result_begin(), tail.result_end());
+}
+
+void RowKernelEmitter::emitRow(Row &row) {
+  for (unsigned phase = 0; phase < numPhases; ++phase) {
+    if (schedule.getReload())
+      emitReloadPhase(row, phase);
+    else
+      emitPhase(row, phase);
+  }
+  if (exchangeBuffer)
+    parity = arith::SubIOp::create(b, index(exchangeHalf), parity);
+}
+
+/// A phase of a row that stays in registers.
+void RowKernelEmitter::emitPhase(Row &row, unsigned phase) {
+  SmallVector<Value> partials(sumsOfPhase[phase].size());
+  for (auto [c, chunk] : llvm::enumerate(chunks))
+    for (auto [partial, sum] : llvm::zip_equal(partials, sumsOfPhase[phase])) {
+      Value term = maskedTerm(row, sum, chunk, row.vectors[c]);
+      partial = partial ? add(partial, term) : term;
+    }
+  accumulate(row, phase);
+  for (size_t i = 0; i < op.getRowOuts().size(); ++i)
+    if (phaseOf.lookup(op.getYielded(i)) == phase)
+      for (auto [c, chunk] : llvm::enumerate(chunks))
+        storeRow(row, i, chunk,
+                 getVector(row, op.getYielded(i), chunk, row.vectors[c]));
+  for (Value &partial : partials)
+    partial = horizontalSum(partial);
+  exchange(row, phase, partials);
+
+  // Row scalars are the same in all lanes of a group; the first lane writes.
+  for (size_t i = 0; i < op.getScalarOuts().size(); ++i) {
+    size_t output = op.getRowOuts().size() + i;
+    Value yielded = op.getYielded(output);
+    bool ready = phaseOf.lookup(yielded) == phase;
+    if (!ready)
+      continue;
+    Value value = getScalar(row, yielded);
+    Value isFirst =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, index(0));
+    ifTrue(both(isFirst, row.valid), [&] {
+      memref::StoreOp::create(b, value, buffers[outputOperand(output)],
+                              row.index);
+    });
+  }
+}
+
+/// A phase of a row that is read again: a loop over its chunks.
+void RowKernelEmitter::emitReloadPhase(Row &row, unsigned phase) {
+  SmallVectorImpl<vector::ReductionOp> &phaseSums = sumsOfPhase[phase];
+  auto isReady = [&](size_t output) {
+    return phaseOf.lookup(op.getYielded(output)) == phase;
+  };
+  bool stores = false;
+  for (size_t i = 0; i < op.getRowOuts().size(); ++i)
+    stores |= isReady(i);
+
+  SmallVector<Value> partials;
+  Type accumulator = laneVector(b.getF32Type());
+  for (size_t i = 0; i < phaseSums.size(); ++i)
+    partials.push_back(
+        arith::ConstantOp::create(b, b.getZeroAttr(accumulator)));
+  if (stores || !phaseSums.empty()) {
+    int64_t length = op.getRowLength();
+    Value offset = mulIndex(lane, schedule.getVectorWidth());
+    auto loop = scf::ForOp::create(b, index(0), index(length),
+                                   index(schedule.getChunkColumns()), partials);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Chunk chunk = makeChunk(addIndex(loop.getInductionVar(), offset),
+                            length % schedule.getChunkColumns() != 0);
+    DenseMap<Value, Value> known;
+    SmallVector<Value> next;
+    for (auto [i, sum] : llvm::enumerate(phaseSums))
+      next.push_back(
+          add(loop.getRegionIterArg(i), maskedTerm(row, sum, chunk, known)));
+    for (size_t i = 0; i < op.getRowOuts().size(); ++i)
+      if (isReady(i))
+        storeRow(row, i, chunk, getVector(row, op.getYielded(i), chunk, known));
+    if (!next.empty())
+      scf::YieldOp::create(b, next);
+    partials.assign(loop.result_begin(), loop.result_end());
+  }
+  for (Value &partial : partials)
+    partial = horizontalSum(partial);
+  exchange(row, phase, partials);
+}
+
+//===----------------------------------------------------------------------===//
+// Values of the region
+//===----------------------------------------------------------------------===//
+
+Value RowKernelEmitter::load(unsigned operand, ValueRange indices) {
+  Value buffer = buffers[operand];
+  auto type = cast<MemRefType>(buffer.getType());
+  bool isScalar = operand >= op.getRows().size() + op.getColumns().size();
+  if (isScalar)
+    return memref::LoadOp::create(b, buffer, indices);
+  int64_t bytes = schedule.getVectorWidth() * type.getElementTypeBitWidth() / 8;
+  return vector::LoadOp::create(
+      b, laneVector(type.getElementType()), buffer, indices,
+      /*nontemporal=*/false, llvm::MaybeAlign(std::min<int64_t>(bytes, 16)));
+}
+
+Value RowKernelEmitter::getScalar(Row &row, Value value) {
+  if (Value known = row.scalars.lookup(value))
+    return known;
+  Operation *producer = value.getDefiningOp();
+  assert(producer && !isa<vector::ReductionOp>(producer) &&
+         "a row sum is used before its exchange");
+  IRMapping mapping;
+  for (Value operand : producer->getOperands())
+    mapping.map(operand, getScalar(row, operand));
+  Operation *copy = b.clone(*producer, mapping);
+  for (auto [from, to] :
+       llvm::zip_equal(producer->getResults(), copy->getResults()))
+    row.scalars[from] = to;
+  return row.scalars.lookup(value);
+}
+
+/// The lane's part of a row, computed on demand from what is `known` of the
+/// chunk already.
+Value RowKernelEmitter::getVector(Row &row, Value value, const Chunk &chunk,
+                                  DenseMap<Value, Value> &known) {
+  if (Value vector = known.lookup(value))
+    return vector;
+  auto laneType =
+      laneVector(cast<VectorType>(value.getType()).getElementType());
+  Value result;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    // Only a program that reloads gets here: other inputs are known.
+    unsigned operand = argument.getArgNumber();
+    if (operand < op.getRows().size())
+      result = load(operand, {row.index, chunk.loadColumn});
+    else
+      result = load(operand, chunk.loadColumn);
+  } else if (auto constant = value.getDefiningOp<arith::ConstantOp>()) {
+    auto splat = cast<SplatElementsAttr>(constant.getValue());
+    result = arith::ConstantOp::create(b, splat.resizeSplat(laneType));
+  } else {
+    Operation *producer = value.getDefiningOp();
+    IRMapping mapping;
+    for (Value operand : producer->getOperands())
+      mapping.map(operand, isa<VectorType>(operand.getType())
+                               ? getVector(row, operand, chunk, known)
+                               : getScalar(row, operand));
+    Operation *copy = b.clone(*producer, mapping);
+    copy->getResult(0).setType(laneType);
+    result = copy->getResult(0);
+  }
+  known[value] = result;
+  return result;
+}
+
+Value RowKernelEmitter::maskedTerm(Row &row, vector::ReductionOp sum,
+                                   const Chunk &chunk,
+                                   DenseMap<Value, Value> &known) {
+  Value term = getVector(row, sum.getVector(), chunk, known);
+  if (!chunk.valid)
+    return term;
+  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(term.getType()));
+  return arith::SelectOp::create(b, chunk.valid, term, zero);
+}
+
+void RowKernelEmitter::storeRow(Row &row, unsigned output, const Chunk &chunk,
+                                Value value) {
+  Value buffer = buffers[outputOperand(output)];
+  auto type = cast<MemRefType>(buffer.getType());
+  int64_t bytes = schedule.getVectorWidth() * type.getElementTypeBitWidth() / 8;
+  ifTrue(both(chunk.valid, row.valid), [&] {
+    vector::StoreOp::create(
+        b, value, buffer, ValueRange{row.index, chunk.column},
+        /*nontemporal=*/false, llvm::MaybeAlign(std::min<int64_t>(bytes, 16)));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Row sums
+//===----------------------------------------------------------------------===//
+
+/// Adds the elements of a lane's vector by halves: a fixed order, and short
+/// dependence chains.
+Value RowKernelEmitter::horizontalSum(Value vector) {
+  auto width = cast<VectorType>(vector.getType()).getNumElements();
+  while (width > 1) {
+    width /= 2;
+    Value low = vector::ExtractStridedSliceOp::create(
+        b, vector, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width},
+        ArrayRef<int64_t>{1});
+    Value high = vector::ExtractStridedSliceOp::create(
+        b, vector, ArrayRef<int64_t>{width}, ArrayRef<int64_t>{width},
+        ArrayRef<int64_t>{1});
+    vector = add(low, high);
+  }
+  return vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
+}
+
+/// Makes the row sums of a phase known to all lanes of the row: within a wave
+/// by a subgroup reduction, between waves through workgroup memory, all sums in
+/// one exchange with one barrier. The memory's halves are used in turn, so that
+/// a wave that is a row ahead does not overwrite what another still reads.
+void RowKernelEmitter::exchange(Row &row, unsigned phase, ValueRange partials) {
+  SmallVectorImpl<vector::ReductionOp> &phaseSums = sumsOfPhase[phase];
+  if (phaseSums.empty())
+    return;
+  int64_t perRow = schedule.getThreadsPerRow();
+  int64_t cluster = std::min(perRow, chip.waveSize);
+  SmallVector<Value> reduced;
+  for (Value partial : partials) {
+    if (cluster == 1) {
+      reduced.push_back(partial);
+      continue;
+    }
+    std::optional<uint32_t> size;
+    if (cluster < chip.waveSize)
+      size = uint32_t(cluster);
+    reduced.push_back(gpu::SubgroupReduceOp::create(
+        b, partial, gpu::AllReduceOperation::ADD, /*uniform=*/false, size,
+        /*clusterStride=*/1));
+  }
+
+  if (exchangeBuffer) {
+    int64_t waves = perRow / chip.waveSize;
+    auto count = int64_t(phaseSums.size());
+    int64_t offset = 0;
+    for (unsigned before = 0; before < phase; ++before)
+      offset +=
+          int64_t(sumsOfPhase[before].size()) * schedule.getRowGroups() * waves;
+    auto slotType = VectorType::get({count}, b.getF32Type());
+    Value wave = arith::DivUIOp::create(b, lane, index(chip.waveSize));
+    Value base = addIndex(addIndex(parity, index(offset)),
+                          mulIndex(group, waves * count));
+    Value all = vector::FromElementsOp::create(b, slotType, reduced);
+    vector::StoreOp::create(b, all, exchangeBuffer,
+                            ValueRange{addIndex(base, mulIndex(wave, count))});
+    gpu::BarrierOp::create(b);
+    Value total;
+    for (int64_t i = 0; i < waves; ++i) {
+      Value slot =
+          vector::LoadOp::create(b, slotType, exchangeBuffer,
+                                 ValueRange{addIndex(base, index(i * count))});
+      total = total ? add(total, slot) : slot;
+    }
+    for (int64_t i = 0; i < count; ++i)
+      reduced[i] = vector::ExtractOp::create(b, total, ArrayRef<int64_t>{i});
+  }
+  for (auto [sum, value] : llvm::zip_equal(phaseSums, reduced))
+    row.scalars[sum.getDest()] = value;
+}
+
+//===----------------------------------------------------------------------===//
+// Column sums
+//===----------------------------------------------------------------------===//
+
+/// Adds the row to the column sums that are complete in this phase.
+void RowKernelEmitter::accumulate(Row &row, unsigned phase) {
+  size_t firstSum = op.getRowOuts().size() + op.getScalarOuts().size();
+  for (size_t s = 0; s < op.getColumnSums().size(); ++s) {
+    Value yielded = op.getYielded(firstSum + s);
+    if (phaseOf.lookup(yielded) != phase)
+      continue;
+    for (auto [c, chunk] : llvm::enumerate(chunks)) {
+      Value &sum = sums[s * chunks.size() + c];
+      Value added = add(sum, getVector(row, yielded, chunk, row.vectors[c]));
+      sum = row.valid ? Value(arith::SelectOp::create(b, row.valid, added, sum))
+                      : added;
+    }
+  }
+}
+
+/// Adds up the column sums of a workgroup's groups, as a tree over workgroup
+/// memory: a fixed order. The first group ends with the totals.
+void RowKernelEmitter::combineGroups() {
+  int64_t groups = schedule.getRowGroups();
+  int64_t width = schedule.getChunkColumns();
+  auto numSums = int64_t(op.getColumnSums().size());
+  auto half = int64_t(llvm::PowerOf2Ceil(groups) / 2);
+  Value memory = addWorkgroupMemory(half * numSums * width);
+  Value column = mulIndex(lane, schedule.getVectorWidth());
+  auto type = laneVector(b.getF32Type());
+
+  for (size_t c = 0; c < chunks.size(); ++c)
+    for (int64_t stride = half; stride >= 1; stride /= 2) {
+      auto slot = [&](Value owner, int64_t s) {
+        Value base = addIndex(mulIndex(owner, numSums * width), column);
+        return addIndex(base, index(s * width));
+      };
+      auto sumOf = [&](int64_t s) -> Value & {
+        return sums[s * chunks.size() + c];
+      };
+      // What was read in the step before must not be overwritten yet.
+      gpu::BarrierOp::create(b);
+      Value upper = both(arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
+                                               group, index(stride)),
+                         lessThan(group, index(2 * stride)));
+      ifTrue(upper, [&] {
+        Value owner = arith::SubIOp::create(b, group, index(stride));
+        for (int64_t s = 0; s < numSums; ++s)
+          vector::StoreOp::create(b, sumOf(s), memory,
+                                  ValueRange{slot(owner, s)});
+      });
+      gpu::BarrierOp::create(b);
+      Value lower = lessThan(group, index(std::min(stride, groups - stride)));
+      SmallVector<Type> types(numSums, type);
+      auto step = scf::IfOp::create(b, types, lower, /*withElseRegion=*/true);
+      {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(step.thenBlock());
+        SmallVector<Value> added, kept;
+        for (int64_t s = 0; s < numSums; ++s) {
+          Value other = vector::LoadOp::create(b, type, memory,
+                                               ValueRange{slot(group, s)});
+          added.push_back(add(sumOf(s), other));
+          kept.push_back(sumOf(s));
+        }
+        scf::YieldOp::create(b, added);
+        b.setInsertionPointToStart(step.elseBlock());
+        scf::YieldOp::create(b, kept);
+      }
+      for (int64_t s = 0; s < numSums; ++s)
+        sumOf(s) = step.getResult(s);
+    }
+}
+
+/// Writes the column sums: a row of partial sums, or the rounded totals.
+void RowKernelEmitter::storeColumnSums() {
+  Value isFirstGroup;
+  if (schedule.getRowGroups() > 1)
+    isFirstGroup =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, index(0));
+  size_t firstSum = op.getRowOuts().size() + op.getScalarOuts().size();
+  for (size_t s = 0; s < op.getColumnSums().size(); ++s)
+    for (auto [c, chunk] : llvm::enumerate(chunks)) {
+      Value buffer = buffers[outputOperand(firstSum + s)];
+      auto type = cast<MemRefType>(buffer.getType());
+      Value value = sums[s * chunks.size() + c];
+      ifTrue(both(isFirstGroup, chunk.valid), [&] {
+        SmallVector<Value> indices;
+        if (type.getRank() == 2)
+          indices.push_back(workgroup);
+        indices.push_back(chunk.column);
+        if (!type.getElementType().isF32())
+          value = arith::TruncFOp::create(b, laneVector(type.getElementType()),
+                                          value);
+        int64_t bytes =
+            schedule.getVectorWidth() * type.getElementTypeBitWidth() / 8;
+        vector::StoreOp::create(b, value, buffer, indices,
+                                /*nontemporal=*/false,
+                                llvm::MaybeAlign(std::min<int64_t>(bytes, 16)));
+      });
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Small things
+//===----------------------------------------------------------------------===//
+
+Value RowKernelEmitter::index(int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+/// Additions may be contracted with the multiplication that feeds them.
+Value RowKernelEmitter::add(Value lhs, Value rhs) {
+  return arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract);
+}
+
+Value RowKernelEmitter::addIndex(Value lhs, Value rhs) {
+  return arith::AddIOp::create(b, lhs, rhs);
+}
+
+Value RowKernelEmitter::mulIndex(Value lhs, int64_t rhs) {
+  return rhs == 1 ? lhs : Value(arith::MulIOp::create(b, lhs, index(rhs)));
+}
+
+Value RowKernelEmitter::lessThan(Value lhs, Value rhs) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs, rhs);
+}
+
+/// The conjunction of two conditions, each of which may be null for true.
+Value RowKernelEmitter::both(Value lhs, Value rhs) {
+  if (!lhs || !rhs)
+    return lhs ? lhs : rhs;
+  return arith::AndIOp::create(b, lhs, rhs);
+}
+
+/// Emits `body` under `condition`, or plainly where that is null for true.
+void RowKernelEmitter::ifTrue(Value condition, function_ref<void()> body) {
+  if (!condition)
+    return body();
+  auto guarded = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(guarded.thenBlock());
+  body();
+}
+
+VectorType RowKernelEmitter::laneVector(Type element) {
+  return VectorType::get({schedule.getVectorWidth()}, element);
+}
+
+Value RowKernelEmitter::addWorkgroupMemory(int64_t elements) {
+  auto space = gpu::AddressSpaceAttr::get(
+      b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
+  auto type = MemRefType::get({elements}, b.getF32Type(),
+                              MemRefLayoutAttrInterface(), space);
+  return func.addWorkgroupAttribution(type, b.getLoc());
+}
+
+unsigned RowKernelEmitter::outputOperand(unsigned output) const {
+  return numInputs + output;
+}

@@ -1,0 +1,148 @@
+//===- RowKernelEmitter.h - The body of a row program's kernel --*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one lowering of row programs: writes the kernel of a scheduled program
+// in the upstream dialects, from the region and the schedule alone.
+//
+// Words used here. A *chunk* is what the lanes of a row cover with one access
+// each; a lane sees vectors of `vector_width` elements. A *phase* is what lies
+// between two exchanges of row sums: a value belongs to the phase in which it
+// can first be computed. A *group* is the set of lanes that share a row.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_TRANSFORMS_ROWKERNELEMITTER_H
+#define LNBWD_LIB_TRANSFORMS_ROWKERNELEMITTER_H
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Target/ChipInfo.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace lnbwd {
+
+/// Whether every operation of the region can be distributed. Names the first
+/// that cannot in an error.
+mlir::LogicalResult checkDistributable(RowwiseOp op);
+
+class RowKernelEmitter {
+public:
+  /// Emits at the end of the entry block of `func`. `buffers` has one memref
+  /// for each operand of `op`; `rows` and `workgroups` are index values.
+  RowKernelEmitter(RowwiseOp op, const ChipInfo &chip,
+                   mlir::gpu::GPUFuncOp func, mlir::ValueRange buffers,
+                   mlir::Value rows, mlir::Value workgroups);
+
+  void emit();
+
+private:
+  /// Where a lane's vector of one chunk lies.
+  struct Chunk {
+    /// First column of the vector.
+    mlir::Value column;
+    /// The same, moved to a place that exists where `valid` is false.
+    mlir::Value loadColumn;
+    /// Whether the columns exist; null if they always do.
+    mlir::Value valid;
+  };
+
+  /// One row at work: its inputs and all that was computed from them.
+  struct Row {
+    mlir::Value index;
+    /// Whether the row exists; null if it surely does.
+    mlir::Value valid;
+    /// Values of the region that are scalars: inputs, row sums, and the rest.
+    llvm::DenseMap<mlir::Value, mlir::Value> scalars;
+    /// Values of the region that are rows, one map for each chunk.
+    llvm::SmallVector<llvm::DenseMap<mlir::Value, mlir::Value>> vectors;
+  };
+
+  // Set-up.
+  void analyzePhases();
+  void emitGeometry();
+  Chunk makeChunk(mlir::Value column, bool mayExceed);
+  void loadColumnOperands();
+  void allocateExchange();
+
+  // The row loop.
+  void emitRowLoop();
+  void emitTailRow();
+  llvm::SmallVector<mlir::Value> loadRow(mlir::Value rowIndex);
+  Row makeRow(mlir::Value rowIndex, mlir::Value valid, mlir::ValueRange inputs);
+  void emitRow(Row &row);
+  void emitPhase(Row &row, unsigned phase);
+  void emitReloadPhase(Row &row, unsigned phase);
+
+  // Values of the region.
+  mlir::Value getScalar(Row &row, mlir::Value value);
+  mlir::Value getVector(Row &row, mlir::Value value, const Chunk &chunk,
+                        llvm::DenseMap<mlir::Value, mlir::Value> &known);
+  mlir::Value maskedTerm(Row &row, mlir::vector::ReductionOp sum,
+                         const Chunk &chunk,
+                         llvm::DenseMap<mlir::Value, mlir::Value> &known);
+  mlir::Value load(unsigned operand, mlir::ValueRange indices);
+  void storeRow(Row &row, unsigned output, const Chunk &chunk,
+                mlir::Value value);
+
+  // Sums.
+  mlir::Value horizontalSum(mlir::Value vector);
+  void exchange(Row &row, unsigned phase, mlir::ValueRange partials);
+  void accumulate(Row &row, unsigned phase);
+  void combineGroups();
+  void storeColumnSums();
+
+  // Small things.
+  mlir::Value index(int64_t value);
+  mlir::Value add(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value addIndex(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value mulIndex(mlir::Value lhs, int64_t rhs);
+  mlir::Value lessThan(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value both(mlir::Value lhs, mlir::Value rhs);
+  void ifTrue(mlir::Value condition, llvm::function_ref<void()> body);
+  mlir::VectorType laneVector(mlir::Type element);
+  mlir::Value addWorkgroupMemory(int64_t elements);
+  unsigned outputOperand(unsigned output) const;
+
+  RowwiseOp op;
+  ScheduleAttr schedule;
+  const ChipInfo &chip;
+  mlir::gpu::GPUFuncOp func;
+  mlir::ImplicitLocOpBuilder b;
+  llvm::SmallVector<mlir::Value> buffers;
+  mlir::Value rows;
+  mlir::Value workgroups;
+
+  unsigned numInputs;
+  unsigned numPhases = 1;
+  llvm::DenseMap<mlir::Value, unsigned> phaseOf;
+  /// The row sums whose terms are complete in each phase.
+  llvm::SmallVector<llvm::SmallVector<mlir::vector::ReductionOp>> sumsOfPhase;
+
+  mlir::Value workgroup;
+  mlir::Value lane;
+  mlir::Value group;
+  llvm::SmallVector<Chunk> chunks;
+  /// Column operands as loaded, by chunk.
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> columnOperands;
+
+  /// Workgroup memory of the exchange between the waves of a row; null if a row
+  /// fits a wave. `parity` selects one of its two halves, in turn.
+  mlir::Value exchangeBuffer;
+  int64_t exchangeHalf = 0;
+  mlir::Value parity;
+
+  /// Accumulators of the column sums: [sum][chunk], flattened.
+  llvm::SmallVector<mlir::Value> sums;
+};
+
+} // namespace lnbwd
+
+#endif // LNBWD_LIB_TRANSFORMS_ROWKERNELEMITTER_H

@@ -1,0 +1,306 @@
+//===- ScheduleModel.cpp - Which schedule for which row program -----------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A first cost model. A row program is bound by memory, so the model looks for
+// few idle lanes, 16-byte accesses, and enough bytes in flight without running
+// out of registers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Transforms/ScheduleModel.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Bytes of the widest access of one lane.
+static constexpr int64_t accessBytes = 16;
+/// Registers for addresses, loop counters and the row's scalars.
+static constexpr int64_t fixedRegisters = 24;
+/// Float32 rows that are live at once while a region is worked through.
+static constexpr int64_t liveRows = 3;
+/// Work-items of a workgroup that the model aims at.
+static constexpr int64_t workgroupThreads = 256;
+/// Work-items that a compute unit holds, by the model's persistent grids.
+static constexpr int64_t computeUnitThreads = 1024;
+/// Columns of a workgroup that finalises column sums: two to four cache lines.
+static constexpr int64_t finalizeColumns = 32;
+
+int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
+  int64_t columns =
+      schedule.getColumnTile() ? schedule.getColumnTile() : op.getRowLength();
+  return llvm::divideCeil(columns, schedule.getChunkColumns());
+}
+
+/// Row sums of the program, over all phases.
+static int64_t countRowSums(RowwiseOp op) {
+  return llvm::range_size(op.getBody().getOps<vector::ReductionOp>());
+}
+
+/// Bits that the operands' elements of one column take, as they are in memory.
+static int64_t bitsOf(OperandRange values) {
+  int64_t bits = 0;
+  for (Value value : values)
+    bits += cast<ShapedType>(value.getType()).getElementTypeBitWidth();
+  return bits;
+}
+
+ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
+                                      const ChipInfo &chip) {
+  ScheduleResources resources;
+  resources.threads = schedule.getThreads();
+
+  int64_t chunks = schedule.getReload() ? 1 : getChunks(op, schedule);
+  int64_t elements = chunks * schedule.getVectorWidth();
+  int64_t packedBits = bitsOf(op.getRows()) * (1 + schedule.getPrefetch()) +
+                       bitsOf(op.getColumns());
+  int64_t perElement32 =
+      int64_t(op.getColumnSums().size()) +
+      std::min<int64_t>(liveRows,
+                        int64_t(op.getRows().size() + op.getRowOuts().size()));
+  resources.registersPerLane = fixedRegisters + perElement32 * elements +
+                               llvm::divideCeil(packedBits * elements, 32);
+
+  int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
+  int64_t exchange = schedule.getThreadsPerRow() > chip.waveSize
+                         ? 2 * 4 * waves * countRowSums(op)
+                         : 0;
+  int64_t combine = 4 * int64_t(op.getColumnSums().size()) *
+                    (schedule.getRowGroups() - 1) * schedule.getChunkColumns();
+  resources.sharedMemoryBytes = exchange + combine;
+  return resources;
+}
+
+LogicalResult
+lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
+                     function_ref<InFlightDiagnostic()> emitError) {
+  int64_t threadsPerRow = schedule.getThreadsPerRow();
+  bool fitsWave =
+      threadsPerRow <= chip.waveSize && llvm::isPowerOf2_64(threadsPerRow);
+  if (!fitsWave && threadsPerRow % chip.waveSize != 0)
+    return emitError() << "expected threads_per_row to be a power of two up to "
+                          "the wave size of "
+                       << chip.name << ", " << chip.waveSize
+                       << ", or a multiple of it, got " << threadsPerRow;
+  if (schedule.getThreads() > chip.maxThreadsPerWorkgroup)
+    return emitError() << "expected at most " << chip.maxThreadsPerWorkgroup
+                       << " threads in a workgroup on " << chip.name
+                       << ", got threads_per_row * row_groups = "
+                       << schedule.getThreads() << "; lower one of them";
+  int64_t length = op.getRowLength();
+  if (length % schedule.getVectorWidth() != 0)
+    return emitError() << "expected vector_width to divide the row length, "
+                       << length << ", got " << schedule.getVectorWidth();
+  int64_t bytes = schedule.getVectorWidth() * op.getRowElementBits() / 8;
+  if (bytes > accessBytes)
+    return emitError() << "expected accesses of at most " << accessBytes
+                       << " bytes, got vector_width "
+                       << schedule.getVectorWidth() << " of "
+                       << op.getRowElementBits() << "-bit elements: " << bytes
+                       << " bytes";
+  if (schedule.getRowsPerWorkgroup() &&
+      schedule.getRowsPerWorkgroup() < schedule.getRowGroups())
+    return emitError() << "expected rows_per_workgroup to be 0 or at least "
+                          "row_groups, "
+                       << schedule.getRowGroups() << ", got "
+                       << schedule.getRowsPerWorkgroup();
+  if (schedule.getColumnTile() &&
+      (op.hasRowSums() || !op.getScalarOuts().empty()))
+    return emitError() << "expected column_tile 0: a row sum or row scalar "
+                          "needs the whole row in one workgroup";
+  if (schedule.getReload() && !op.getColumnSums().empty())
+    return emitError() << "expected reload to be unset: column sums need their "
+                          "columns to stay with a lane; split the program into "
+                          "two passes to reload";
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t registers =
+      std::min(chip.maxRegistersPerLane,
+               chip.registersPerComputeUnit / resources.threads);
+  if (resources.registersPerLane > registers)
+    return emitError() << "row length " << length
+                       << " is too large for this schedule: it needs about "
+                       << resources.registersPerLane
+                       << " registers a lane, and " << chip.name << " has "
+                       << registers << " for workgroups of "
+                       << resources.threads
+                       << " threads; raise threads_per_row, or split the "
+                          "program into two passes";
+  if (resources.sharedMemoryBytes > chip.sharedMemoryBytes)
+    return emitError() << "this schedule needs " << resources.sharedMemoryBytes
+                       << " bytes of shared memory, and " << chip.name
+                       << " has " << chip.sharedMemoryBytes
+                       << " for a workgroup; lower row_groups";
+  return success();
+}
+
+/// The widest access that all rows are aligned to.
+static int64_t chooseVectorWidth(RowwiseOp op) {
+  int64_t width = accessBytes * 8 / op.getRowElementBits();
+  while (op.getRowLength() % width != 0)
+    width /= 2;
+  return width;
+}
+
+namespace {
+/// The fields that a candidate varies, before it is an attribute.
+struct Candidate {
+  int64_t threadsPerRow;
+  int64_t vectorWidth;
+  int64_t columnTile = 0;
+  int64_t prefetch = 0;
+  bool reload = false;
+
+  ScheduleAttr get(MLIRContext *context, const ChipInfo &chip) const {
+    int64_t groups = std::max<int64_t>(1, workgroupThreads / threadsPerRow);
+    int64_t threads = threadsPerRow * groups;
+    // Eight rows for each side-by-side row keep the partial sums, which are
+    // written and read once a workgroup, small beside the rows.
+    int64_t rows = 8 * groups;
+    int64_t workgroups = std::max<int64_t>(1, computeUnitThreads / threads);
+    return ScheduleAttr::get(context, threadsPerRow, groups, vectorWidth, rows,
+                             workgroups, columnTile, prefetch, reload);
+  }
+};
+} // namespace
+
+ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip) {
+  MLIRContext *context = op.getContext();
+  int64_t length = op.getRowLength();
+  int64_t width = chooseVectorWidth(op);
+
+  // Without row sums, workgroups can share a row between them.
+  if (!op.hasRowSums() && op.getScalarOuts().empty() &&
+      length > chip.waveSize * width) {
+    Candidate tile{chip.waveSize, width, chip.waveSize * width};
+    return tile.get(context, chip);
+  }
+
+  // Lanes a row: powers of two up to a wave, then multiples of it. Two accesses
+  // a lane and row operand keep enough bytes in flight; idle lanes cost most.
+  ScheduleAttr best;
+  double bestCost = 0;
+  auto consider = [&](int64_t threadsPerRow) {
+    Candidate candidate{threadsPerRow, width};
+    candidate.prefetch = 1;
+    ScheduleAttr schedule = candidate.get(context, chip);
+    if (failed(checkSchedule(op, schedule, chip,
+                             [&] { return InFlightDiagnostic(); }))) {
+      candidate.prefetch = 0;
+      schedule = candidate.get(context, chip);
+      if (failed(checkSchedule(op, schedule, chip,
+                               [&] { return InFlightDiagnostic(); })))
+        return;
+    }
+    int64_t chunks = getChunks(op, schedule);
+    double covered = double(chunks) * schedule.getChunkColumns();
+    double idle = covered / length;
+    // Distance from the size that is best for a lane, in powers of two.
+    double elements = double(chunks) * width;
+    double target = 2.0 * accessBytes * 8 / op.getRowElementBits();
+    double ratio = elements > target ? elements / target : target / elements;
+    double crossing = threadsPerRow > chip.waveSize ? 0.1 : 0.0;
+    double cost =
+        idle + 0.25 * (ratio - 1) + crossing + (candidate.prefetch ? 0 : 0.5);
+    if (!best || cost < bestCost) {
+      best = schedule;
+      bestCost = cost;
+    }
+  };
+  for (int64_t threads = 1; threads <= chip.waveSize; threads *= 2)
+    consider(threads);
+  for (int64_t threads = 2 * chip.waveSize;
+       threads <= chip.maxThreadsPerWorkgroup; threads += chip.waveSize)
+    consider(threads);
+  if (best || !op.getColumnSums().empty())
+    return best;
+
+  // Rows too long for the registers of a workgroup are read once a phase.
+  Candidate reload{chip.maxThreadsPerWorkgroup, width};
+  reload.reload = true;
+  ScheduleAttr schedule = reload.get(context, chip);
+  if (succeeded(checkSchedule(op, schedule, chip,
+                              [&] { return InFlightDiagnostic(); })))
+    return schedule;
+  return {};
+}
+
+ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, const ChipInfo &chip) {
+  int64_t width = chooseVectorWidth(op);
+  int64_t threadsPerRow = finalizeColumns / width;
+  int64_t groups = workgroupThreads / threadsPerRow;
+  return ScheduleAttr::get(op.getContext(), threadsPerRow, groups, width,
+                           /*rows_per_workgroup=*/0,
+                           /*workgroups_per_compute_unit=*/0,
+                           /*column_tile=*/threadsPerRow * width,
+                           /*prefetch=*/0, /*reload=*/false);
+}
+
+FailureOr<ScheduleAttr>
+lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
+                        function_ref<InFlightDiagnostic()> emitError) {
+  int64_t threadsPerRow = schedule.getThreadsPerRow();
+  int64_t rowGroups = schedule.getRowGroups();
+  int64_t vectorWidth = schedule.getVectorWidth();
+  int64_t rowsPerWorkgroup = schedule.getRowsPerWorkgroup();
+  int64_t workgroups = schedule.getWorkgroupsPerComputeUnit();
+  int64_t columnTile = schedule.getColumnTile();
+  int64_t prefetch = schedule.getPrefetch();
+  int64_t reload = schedule.getReload();
+  const std::pair<StringRef, int64_t *> fields[] = {
+      {"threads_per_row", &threadsPerRow},
+      {"row_groups", &rowGroups},
+      {"vector_width", &vectorWidth},
+      {"rows_per_workgroup", &rowsPerWorkgroup},
+      {"workgroups_per_compute_unit", &workgroups},
+      {"column_tile", &columnTile},
+      {"prefetch", &prefetch},
+      {"reload", &reload},
+  };
+  bool setRows = false, setGroups = false, setPrefetch = false;
+  SmallVector<StringRef> assignments;
+  overrides.split(assignments, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef assignment : assignments) {
+    auto [name, text] = assignment.trim().split('=');
+    const auto *field =
+        llvm::find_if(fields, [&, name = name](const auto &entry) {
+          return entry.first == name;
+        });
+    if (field == std::end(fields)) {
+      InFlightDiagnostic diag = emitError() << "unknown schedule field '"
+                                            << name << "', expected one of: ";
+      llvm::interleaveComma(llvm::make_first_range(fields), diag);
+      return diag;
+    }
+    if (text.getAsInteger(10, *field->second))
+      return emitError() << "expected schedule field '" << name
+                         << "' to be a whole number, got '" << text << "'";
+    setRows |= name == "rows_per_workgroup";
+    setGroups |= name == "row_groups";
+    setPrefetch |= name == "prefetch";
+  }
+  // Fields that nobody set follow the ones that somebody did.
+  if (setGroups && !setRows && rowsPerWorkgroup)
+    rowsPerWorkgroup = std::max(rowsPerWorkgroup, rowGroups);
+  if (reload && !setPrefetch)
+    prefetch = 0;
+  if (columnTile && columnTile == schedule.getColumnTile() &&
+      threadsPerRow > 0 && vectorWidth > 0)
+    columnTile = threadsPerRow * vectorWidth;
+  if (reload != 0 && reload != 1)
+    return emitError() << "expected schedule field 'reload' to be 0 or 1, got "
+                       << reload;
+  ScheduleAttr result = ScheduleAttr::getChecked(
+      emitError, schedule.getContext(), threadsPerRow, rowGroups, vectorWidth,
+      rowsPerWorkgroup, workgroups, columnTile, prefetch, reload != 0);
+  if (!result)
+    return failure();
+  return result;
+}

@@ -1,0 +1,23 @@
+//===- lnbwd-lsp-server.cpp - Editor support for lnbwd's MLIR -------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Upstream's MLIR language server with the lnbwd dialect registered.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+
+#include "mlir/InitAllDialects.h"
+#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  mlir::registerAllDialects(registry);
+  registry.insert<lnbwd::LNBwdDialect>();
+  return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
+}

@@ -1,0 +1,211 @@
+//===- lnbwd-opt.cpp - The compiler's command line ------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A full mlir-opt with the lnbwd dialect, passes and pipelines, and with
+// --emit, which turns the module that the passes leave into machine code.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Config.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Pipelines/Pipelines.h"
+#include "lnbwd/Pipelines/StageDumper.h"
+#include "lnbwd/Target/TargetBackend.h"
+#include "lnbwd/Transforms/Passes.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "mlir/Support/Timing.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace lnbwd;
+namespace cl = llvm::cl;
+
+namespace {
+/// The options that lnbwd-opt has beyond mlir-opt.
+struct ToolOptions {
+  cl::OptionCategory category{"lnbwd-opt options"};
+  cl::opt<EmitFormat> emit{
+      "emit", cl::desc("Write the module out, after the passes, as:"),
+      cl::values(
+          clEnumValN(EmitFormat::MLIR, "mlir", "MLIR (default)"),
+          clEnumValN(EmitFormat::LLVM, "llvm", "LLVM IR after optimisation"),
+          clEnumValN(EmitFormat::ISA, "isa", "assembly of the target"),
+          clEnumValN(EmitFormat::HSACO, "hsaco", "AMD code object"),
+          clEnumValN(EmitFormat::PTX, "ptx", "NVIDIA PTX"),
+          clEnumValN(EmitFormat::Cubin, "cubin",
+                     "NVIDIA code object (needs ptxas)")),
+      cl::init(EmitFormat::MLIR), cl::cat(category)};
+  cl::opt<std::string> saveTemps{
+      "save-temps",
+      cl::desc("Keep the IR after each stage, and the assembly, in this "
+               "folder, numbered in order"),
+      cl::value_desc("folder"), cl::cat(category)};
+  cl::opt<std::string> ptxas{
+      "ptxas",
+      cl::desc("The ptxas to make cubins with (default: the one in PATH or "
+               "$CUDA_HOME/bin)"),
+      cl::value_desc("file"), cl::cat(category)};
+};
+} // namespace
+
+static llvm::raw_ostream &error() {
+  return llvm::WithColor::error(llvm::errs(), "lnbwd-opt");
+}
+
+/// Parses, runs the passes, and emits the one GPU module as `options` say.
+/// Nothing is written unless everything succeeded.
+static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
+                             StringRef outputName, DialectRegistry &registry,
+                             const MlirOptMainConfig &config,
+                             const ToolOptions &options) {
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  auto sources = std::make_shared<llvm::SourceMgr>();
+  sources->AddNewSourceBuffer(std::move(input), llvm::SMLoc());
+  SourceMgrDiagnosticHandler handler(*sources, &context);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
+  if (!module)
+    return failure();
+
+  std::shared_ptr<StageWriter> stages;
+  if (!options.saveTemps.empty()) {
+    stages = std::make_shared<StageWriter>(options.saveTemps);
+    if (llvm::Error problem = stages->prepare()) {
+      error() << llvm::toString(std::move(problem)) << "\n";
+      return failure();
+    }
+  }
+  DefaultTimingManager timing;
+  applyDefaultTimingManagerCLOptions(timing);
+  TimingScope scope = timing.getRootScope();
+  PassManager pm(module->getOperation()->getName());
+  if (failed(applyPassManagerCLOptions(pm)))
+    return failure();
+  pm.enableTiming(scope);
+  if (stages)
+    pm.addInstrumentation(createStageDumper(stages));
+  if (failed(config.setupPassPipeline(pm)) || failed(pm.run(*module)))
+    return failure();
+
+  std::string output;
+  if (options.emit == EmitFormat::MLIR) {
+    llvm::raw_string_ostream os(output);
+    module->print(os);
+    os << "\n";
+  } else {
+    auto modules = llvm::to_vector(module->getOps<gpu::GPUModuleOp>());
+    if (modules.size() != 1)
+      return module->emitError("expected one gpu.module to emit as ")
+             << getEmitFormatName(options.emit) << ", got " << modules.size()
+             << "; lower one function for a chip first, for example by "
+                "--lnbwd-pipeline=\"chip=gfx942\"";
+    FailureOr<const TargetBackend *> backend = TargetBackend::get(modules[0]);
+    if (failed(backend))
+      return failure();
+    EmitOptions emitOptions;
+    emitOptions.ptxas = options.ptxas;
+    if (stages)
+      emitOptions.onIntermediate = [&](StringRef suffix, StringRef contents) {
+        stages->write(("kernel." + suffix).str(), contents);
+      };
+    TimingScope emission = scope.nest("Code emission");
+    FailureOr<std::string> emitted =
+        (*backend)->emit(modules[0], options.emit, emitOptions);
+    if (failed(emitted))
+      return failure();
+    output = std::move(*emitted);
+  }
+  if (stages)
+    if (llvm::Error problem = stages->takeError()) {
+      error() << llvm::toString(std::move(problem)) << "\n";
+      return failure();
+    }
+
+  std::string message;
+  std::unique_ptr<llvm::ToolOutputFile> file =
+      openOutputFile(outputName, &message);
+  if (!file) {
+    error() << message << "\n";
+    return failure();
+  }
+  file->os() << output;
+  file->os().flush();
+  if (file->os().has_error()) {
+    // The file is removed on the way out: it is whole or it is not there.
+    error() << "cannot write '" << outputName
+            << "': " << file->os().error().message() << "\n";
+    file->os().clear_error();
+    return failure();
+  }
+  file->keep();
+  return success();
+}
+
+static int run(int argc, char **argv) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  registerTargetTranslations(registry);
+  registry.insert<LNBwdDialect>();
+  registerBufferizableOpInterfaceExternalModels(registry);
+  registerAllPasses();
+  registerLNBwdPasses();
+  registerPipelines();
+
+  ToolOptions options;
+  cl::AddExtraVersionPrinter(
+      [](llvm::raw_ostream &os) { os << "lnbwd " LNBWD_VERSION "\n"; });
+  auto [inputName, outputName] = registerAndParseCLIOptions(
+      argc, argv,
+      "lnbwd-opt: LayerNorm backward from MLIR to GPU machine code\n\n"
+      "  lnbwd-opt op.mlir --lnbwd-pipeline=\"chip=gfx942\" --emit=hsaco -o "
+      "kernel.hsaco\n",
+      registry);
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> input =
+      openInputFile(inputName, &message);
+  if (!input) {
+    error() << message << "\n";
+    return EXIT_FAILURE;
+  }
+  // Splitting, diagnostics checking and the like are mlir-opt's business.
+  if (options.emit.getNumOccurrences() == 0 && options.saveTemps.empty()) {
+    std::unique_ptr<llvm::ToolOutputFile> file =
+        openOutputFile(outputName, &message);
+    if (!file) {
+      error() << message << "\n";
+      return EXIT_FAILURE;
+    }
+    if (failed(MlirOptMain(file->os(), std::move(input), registry, config)))
+      return EXIT_FAILURE;
+    file->keep();
+    return EXIT_SUCCESS;
+  }
+  return failed(
+             compile(std::move(input), outputName, registry, config, options))
+             ? EXIT_FAILURE
+             : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  return run(argc, argv);
+}
