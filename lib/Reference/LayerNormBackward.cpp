@@ -94,8 +94,8 @@ public:
     const double c2 = sumWdy / static_cast<double>(n);
     for (int64_t j = 0; j < n; ++j) {
       dx[j] = rstd * (wdy[j] - xhat[j] * c1 - c2);
-      double terms = std::abs(rstd) * (std::abs(wdy[j]) +
-                                       std::abs(xhat[j] * c1) + std::abs(c2));
+      double terms = std::abs(rstd) *
+                     (std::abs(wdy[j]) + std::abs(xhat[j] * c1) + std::abs(c2));
       if (std::isfinite(terms))
         sums.dxTerms = std::max(sums.dxTerms, terms);
     }
@@ -120,16 +120,15 @@ double largestRoot(const std::vector<double> &squares) {
 } // namespace
 
 unsigned workerCount(int64_t rows) {
-  auto cores = static_cast<int64_t>(
-      std::max(1U, std::thread::hardware_concurrency()));
+  auto cores =
+      static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
   return static_cast<unsigned>(
       std::clamp<int64_t>(std::min(cores, rows), 1, kMaxPieces));
 }
 
-void parallelFor(
-    int64_t count,
-    const std::function<void(unsigned worker, int64_t begin, int64_t end)>
-        &body) {
+void parallelFor(int64_t count,
+                 const std::function<void(unsigned worker, int64_t begin,
+                                          int64_t end)> &body) {
   int64_t pieces = pieceCount(count);
   forEachPiece(pieces, [&](unsigned worker, int64_t piece) {
     body(worker, pieceBegin(count, pieces, piece),
@@ -165,9 +164,8 @@ BackwardResult layerNormBackward(const BackwardInputs &inputs,
   std::vector<PartialSums> partials(pieces);
   forEachPiece(pieces, [&](unsigned worker, int64_t piece) {
     PartialSums &sums = partials[piece];
-    for (std::vector<double> *column : {&sums.dgamma, &sums.dbeta,
-                                        &sums.dgammaSquares,
-                                        &sums.dbetaSquares})
+    for (std::vector<double> *column :
+         {&sums.dgamma, &sums.dbeta, &sums.dgammaSquares, &sums.dbetaSquares})
       column->assign(n, 0.0);
     RowWorker rowWorker(inputs);
     int64_t end = pieceBegin(inputs.rows, pieces, piece + 1);

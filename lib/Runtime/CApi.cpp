@@ -49,7 +49,8 @@ lnbwd_status failed(lnbwd_status status, const char *message) noexcept {
   return status;
 }
 
-template <typename Function> lnbwd_status guarded(Function &&function) noexcept {
+template <typename Function>
+lnbwd_status guarded(Function &&function) noexcept {
   try {
     function();
     return LNBWD_SUCCESS;

@@ -208,10 +208,9 @@ public:
   void copyOnDevice(void *destination, const void *source, size_t bytes,
                     void *stream) const override {
     Current current(*this);
-    cuda->check("cuMemcpyDtoDAsync",
-                cuda->copyDeviceToDeviceAsync(devicePointer(destination),
-                                              devicePointer(source), bytes,
-                                              stream));
+    cuda->check("cuMemcpyDtoDAsync", cuda->copyDeviceToDeviceAsync(
+                                         devicePointer(destination),
+                                         devicePointer(source), bytes, stream));
   }
   void setBytes(void *pointer, int value, size_t bytes,
                 void *stream) const override {
@@ -291,7 +290,8 @@ CudaDriver::CudaDriver(std::shared_ptr<const CudaLibrary> library, int index)
   int version = 0;
   cuda->check("cuDriverGetVersion", cuda->driverGetVersion(&version));
   deviceInfo.name = name;
-  deviceInfo.arch = "sm_" + std::to_string(attribute(kAttributeCapabilityMajor)) +
+  deviceInfo.arch = "sm_" +
+                    std::to_string(attribute(kAttributeCapabilityMajor)) +
                     std::to_string(attribute(kAttributeCapabilityMinor));
   deviceInfo.driver = "CUDA " + std::to_string(version / 1000) + "." +
                       std::to_string(version % 1000 / 10) + " (" +
@@ -350,10 +350,10 @@ void *CudaDriver::findFunction(void *module, const std::string &name,
     cuda->fail("cuModuleGetFunction of '" + name + "'", error,
                "; the plan launches it, the code does not have it");
   if (dynamicSharedBytes > kDefaultSharedBytes)
-    cuda->check("cuFuncSetAttribute (dynamic shared memory)",
-                cuda->functionSetAttribute(
-                    function, kFunctionMaxDynamicSharedBytes,
-                    static_cast<int>(dynamicSharedBytes)));
+    cuda->check(
+        "cuFuncSetAttribute (dynamic shared memory)",
+        cuda->functionSetAttribute(function, kFunctionMaxDynamicSharedBytes,
+                                   static_cast<int>(dynamicSharedBytes)));
   return function;
 }
 
@@ -396,10 +396,10 @@ std::shared_ptr<Driver> openCudaDevice(int index) {
   if (error == kSuccess)
     error = library->deviceGetCount(&count);
   if (error != kSuccess)
-    throw Error(LNBWD_ERROR_NO_DEVICE,
-                library->library.name() + " is there but offers no device: " +
-                    library->describe("cuInit", error) +
-                    "; does nvidia-smi show a card?");
+    throw Error(LNBWD_ERROR_NO_DEVICE, library->library.name() +
+                                           " is there but offers no device: " +
+                                           library->describe("cuInit", error) +
+                                           "; does nvidia-smi show a card?");
   if (index >= count)
     throw Error(LNBWD_ERROR_NO_DEVICE,
                 "there is no device cuda:" + std::to_string(index) +

@@ -17,8 +17,8 @@ namespace lnbwd::runtime {
 
 DynamicLibrary::DynamicLibrary(const std::vector<std::string> &names,
                                const std::string &remedy) {
-  for (int flags : {RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD,
-                    RTLD_NOW | RTLD_LOCAL}) {
+  for (int flags :
+       {RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD, RTLD_NOW | RTLD_LOCAL}) {
     for (const std::string &name : names) {
       handle = dlopen(name.c_str(), flags);
       if (handle) {
@@ -44,9 +44,9 @@ void *DynamicLibrary::symbol(const char *symbolName) const {
 void *DynamicLibrary::required(const char *symbolName) const {
   void *address = symbol(symbolName);
   if (!address)
-    throw Error(LNBWD_ERROR_NO_DEVICE,
-                "the driver library " + foundName + " has no function " +
-                    symbolName + "; it is too old or no such driver");
+    throw Error(LNBWD_ERROR_NO_DEVICE, "the driver library " + foundName +
+                                           " has no function " + symbolName +
+                                           "; it is too old or no such driver");
   return address;
 }
 

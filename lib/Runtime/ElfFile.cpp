@@ -29,8 +29,7 @@ std::string_view ElfFile::slice(uint64_t offset, uint64_t size,
   return bytes.substr(offset, size);
 }
 
-template <typename T>
-T ElfFile::read(uint64_t offset, const char *what) const {
+template <typename T> T ElfFile::read(uint64_t offset, const char *what) const {
   T value;
   std::memcpy(&value, slice(offset, sizeof(T), what).data(), sizeof(T));
   return value;
@@ -57,8 +56,8 @@ ElfFile::ElfFile(std::string_view bytes) : bytes(bytes), header() {
         "the section header table");
   sections.reserve(header.e_shnum);
   for (uint64_t i = 0; i < header.e_shnum; ++i)
-    sections.push_back(read<Elf64_Shdr>(
-        header.e_shoff + i * sizeof(Elf64_Shdr), "a section header"));
+    sections.push_back(read<Elf64_Shdr>(header.e_shoff + i * sizeof(Elf64_Shdr),
+                                        "a section header"));
 }
 
 std::optional<std::string_view>
@@ -89,8 +88,8 @@ std::optional<std::string_view> ElfFile::symbolIn(const Elf64_Shdr &table,
   if (table.sh_link >= sections.size())
     return std::nullopt;
   const Elf64_Shdr &stringSection = sections[table.sh_link];
-  std::string_view strings = slice(stringSection.sh_offset,
-                                   stringSection.sh_size, "the string table");
+  std::string_view strings =
+      slice(stringSection.sh_offset, stringSection.sh_size, "the string table");
   std::string_view symbols =
       slice(table.sh_offset, table.sh_size, "the symbol table");
   for (size_t offset = 0; symbols.size() - offset >= sizeof(Elf64_Sym);

@@ -240,8 +240,8 @@ HipDriver::HipDriver(std::shared_ptr<const HipLibrary> library, int index,
       l2 > 0)
     deviceInfo.l2Bytes = static_cast<uint64_t>(l2);
   if (deviceInfo.computeUnits <= 0)
-    throw Error(LNBWD_ERROR_NO_DEVICE, "device '" + names.name +
-                                           "' reports no compute units");
+    throw Error(LNBWD_ERROR_NO_DEVICE,
+                "device '" + names.name + "' reports no compute units");
   // HIP counts a grid in work-items too, in 32 bits a dimension.
   deviceInfo.maxWorkgroups.fill(std::numeric_limits<int32_t>::max());
   deviceInfo.maxWorkItems = std::numeric_limits<uint32_t>::max();
@@ -259,8 +259,7 @@ MemoryInfo HipDriver::memory() const {
 void *HipDriver::loadModule(const std::string &code) const {
   Current current(*this);
   hipModule_t module = nullptr;
-  hip->check("hipModuleLoadData",
-             hip->hipModuleLoadData(&module, code.data()));
+  hip->check("hipModuleLoadData", hip->hipModuleLoadData(&module, code.data()));
   return module;
 }
 
@@ -289,9 +288,8 @@ void HipDriver::launch(void *function, const char *name,
       config.dynamicSharedBytes, static_cast<hipStream_t>(stream), parameters,
       nullptr);
   if (error != hipSuccess)
-    hip->check(
-        (std::string("hipModuleLaunchKernel of '") + name + "'").c_str(),
-        error);
+    hip->check((std::string("hipModuleLaunchKernel of '") + name + "'").c_str(),
+               error);
 }
 
 void *HipDriver::allocate(size_t bytes) const {
@@ -299,8 +297,8 @@ void *HipDriver::allocate(size_t bytes) const {
   void *pointer = nullptr;
   hipError_t error = hip->hipMalloc(&pointer, bytes);
   if (error != hipSuccess)
-    hip->check(
-        ("hipMalloc of " + std::to_string(bytes) + " bytes").c_str(), error);
+    hip->check(("hipMalloc of " + std::to_string(bytes) + " bytes").c_str(),
+               error);
   return pointer;
 }
 
@@ -399,10 +397,10 @@ std::shared_ptr<Driver> openHipDevice(int index) {
       "is there an AMD card, is the amdgpu driver loaded and may this user "
       "open /dev/kfd? The simulator (device 'sim') needs no card");
   if (index >= count)
-    throw Error(LNBWD_ERROR_NO_DEVICE,
-                "there is no device hip:" + std::to_string(index) +
-                    "; the devices are hip:0 to hip:" +
-                    std::to_string(count - 1));
+    throw Error(
+        LNBWD_ERROR_NO_DEVICE,
+        "there is no device hip:" + std::to_string(index) +
+            "; the devices are hip:0 to hip:" + std::to_string(count - 1));
   return std::make_shared<HipDriver>(library, index, false);
 }
 
@@ -410,9 +408,9 @@ std::shared_ptr<Driver> openSimulatedDevice(const std::string &chip) {
   const char *fileName = "liblnbwd-hip-sim.so";
   std::string folder = ownFolder();
   auto library = std::make_shared<HipLibrary>(
-      libraryNames("LNBWD_SIM_LIBRARY",
-                   {folder + fileName, folder + "../lib/" + fileName,
-                    fileName}),
+      libraryNames(
+          "LNBWD_SIM_LIBRARY",
+          {folder + fileName, folder + "../lib/" + fileName, fileName}),
       "the simulator's library liblnbwd-hip-sim.so belongs beside the "
       "runtime's; build it (LNBWD_ENABLE_SIMULATOR) or set LNBWD_SIM_LIBRARY "
       "to it");
@@ -424,8 +422,8 @@ std::shared_ptr<Driver> openSimulatedDevice(const std::string &chip) {
       return std::make_shared<HipDriver>(library, i, true);
     known += (i == 0 ? "" : ", ") + arch;
   }
-  throw Error(LNBWD_ERROR_NO_DEVICE, "the simulator has no chip '" + chip +
-                                         "'; it has " + known);
+  throw Error(LNBWD_ERROR_NO_DEVICE,
+              "the simulator has no chip '" + chip + "'; it has " + known);
 }
 
 } // namespace lnbwd::runtime

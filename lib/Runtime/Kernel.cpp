@@ -103,19 +103,19 @@ LaunchConfig Kernel::configure(const PlanKernel &kernel,
   config.dynamicSharedBytes = kernel.dynamicSharedBytes;
   for (size_t i = 0; i < 3; ++i) {
     const PlanExtent &extent = kernel.grid[i];
-    int64_t count = extent.isWorkgroupCount ? sizes.workgroupCounts[extent.value]
-                                            : extent.value;
+    int64_t count = extent.isWorkgroupCount
+                        ? sizes.workgroupCounts[extent.value]
+                        : extent.value;
     int64_t limit =
         std::min(info.maxWorkgroups[i], info.maxWorkItems / kernel.block[i]);
     if (count > limit)
-      throw Error(LNBWD_ERROR_TOO_LARGE,
-                  "kernel '" + kernel.name + "' needs " +
-                      std::to_string(count) + " workgroups of " +
-                      std::to_string(kernel.block[i]) +
-                      " work-items along dimension " + std::to_string(i) +
-                      ", device '" + info.name + "' takes " +
-                      std::to_string(limit) +
-                      "; use fewer rows a launch or a persistent schedule");
+      throw Error(
+          LNBWD_ERROR_TOO_LARGE,
+          "kernel '" + kernel.name + "' needs " + std::to_string(count) +
+              " workgroups of " + std::to_string(kernel.block[i]) +
+              " work-items along dimension " + std::to_string(i) +
+              ", device '" + info.name + "' takes " + std::to_string(limit) +
+              "; use fewer rows a launch or a persistent schedule");
     config.grid[i] = static_cast<uint32_t>(count);
   }
   return config;
@@ -166,8 +166,8 @@ void Kernel::launch(void *const *arguments, size_t argumentCount, int64_t rows,
         values[p] = static_cast<uint64_t>(rows);
         break;
       case PlanParameter::Kind::WorkgroupCount:
-        values[p] = static_cast<uint64_t>(
-            launchSizes.workgroupCounts[parameter.index]);
+        values[p] =
+            static_cast<uint64_t>(launchSizes.workgroupCounts[parameter.index]);
         break;
       }
       addresses[p] = &values[p];

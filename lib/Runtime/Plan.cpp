@@ -35,8 +35,7 @@ constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 
 /// What stands at a place of the plan, short enough for a message.
 std::string describe(const json &value) {
-  std::string text =
-      value.dump(-1, ' ', true, json::error_handler_t::replace);
+  std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
   if (text.size() > 60)
     text = text.substr(0, 57) + "...";
   return text;
@@ -54,8 +53,8 @@ int64_t readInteger(const json &value, const std::string &where,
   }
   std::string range = " of " + std::to_string(minimum) + " or more";
   if (maximum != kMaxInt64)
-    range = " from " + std::to_string(minimum) + " to " +
-            std::to_string(maximum);
+    range =
+        " from " + std::to_string(minimum) + " to " + std::to_string(maximum);
   fail(where, "expected an integer" + range + ", got " + describe(value));
 }
 
@@ -109,9 +108,7 @@ public:
   }
   std::string at(const char *key) const { return where + "." + key; }
 
-  std::string string(const char *key) {
-    return readString(get(key), at(key));
-  }
+  std::string string(const char *key) { return readString(get(key), at(key)); }
   int64_t integer(const char *key, int64_t minimum,
                   int64_t maximum = kMaxInt64) {
     return readInteger(get(key), at(key), minimum, maximum);
@@ -215,8 +212,8 @@ PlanKernel readKernel(const json &value, const std::string &where,
     workItems *= kernel.block[i];
   }
   if (workItems > 1024)
-    fail(reader.at("block"), "expected at most 1024 work-items, got " +
-                                 std::to_string(workItems));
+    fail(reader.at("block"),
+         "expected at most 1024 work-items, got " + std::to_string(workItems));
   kernel.dynamicSharedBytes = static_cast<uint32_t>(
       reader.integer("dynamic_shared_bytes", 0, kMaxInt32));
   const json &parameters = reader.array("parameters", 0, kMaxParameters);
@@ -279,8 +276,7 @@ Plan readPlan(const json &document, const std::string &text) {
            "a second argument named '" + plan.arguments.back().name + "'");
   }
 
-  const json &counts =
-      reader.array("workgroup_counts", 0, kMaxWorkgroupCounts);
+  const json &counts = reader.array("workgroup_counts", 0, kMaxWorkgroupCounts);
   for (size_t i = 0; i < counts.size(); ++i) {
     ObjectReader count(counts[i], indexed("plan.workgroup_counts", i));
     int64_t rows = count.integer("rows_per_workgroup", 1);
@@ -341,9 +337,9 @@ int64_t Plan::workspaceBytes(size_t index,
   int64_t rows = workspace.rows.isWorkgroupCount
                      ? workgroupCounts[workspace.rows.value]
                      : workspace.rows.value;
-  return checkedMultiply(checkedMultiply(rows, workspace.rowLength,
-                                         "workspace"),
-                         elementSize(workspace.element), "workspace");
+  return checkedMultiply(
+      checkedMultiply(rows, workspace.rowLength, "workspace"),
+      elementSize(workspace.element), "workspace");
 }
 
 Plan parsePlan(const std::string &text) {

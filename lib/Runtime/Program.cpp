@@ -162,9 +162,8 @@ std::shared_ptr<const Program> parseProgram(std::string code) {
 
 std::string readFile(const std::string &path) {
   auto failed = [&](const char *what) {
-    return Error(LNBWD_ERROR_FILE,
-                 "cannot " + std::string(what) + " '" + path +
-                     "': " + std::strerror(errno));
+    return Error(LNBWD_ERROR_FILE, "cannot " + std::string(what) + " '" + path +
+                                       "': " + std::strerror(errno));
   };
   std::FILE *file = std::fopen(path.c_str(), "rb");
   if (!file)

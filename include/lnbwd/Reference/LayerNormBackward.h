@@ -47,7 +47,8 @@ struct BackwardInputs {
 
 /// The column sums, and how large the terms were that the results are sums of.
 /// A result that is a small difference of large terms cannot be had to its own
-/// precision, in any order of summation: these numbers say how near one can get.
+/// precision, in any order of summation: these numbers say how near one can
+/// get.
 struct BackwardResult {
   /// dgamma[j] = sum over i of dy[i,j] * xhat[i,j]
   std::vector<double> dgamma;
@@ -70,10 +71,9 @@ unsigned workerCount(int64_t rows);
 
 /// Calls `body(worker, begin, end)` for pieces of [0, count) on all cores. The
 /// pieces depend on `count` alone; an exception of one ends up at the caller.
-void parallelFor(
-    int64_t count,
-    const std::function<void(unsigned worker, int64_t begin, int64_t end)>
-        &body);
+void parallelFor(int64_t count,
+                 const std::function<void(unsigned worker, int64_t begin,
+                                          int64_t end)> &body);
 
 /// Mean and 1 / sqrt(variance + epsilon) of each row of x, [rows, columns],
 /// computed in float64 and rounded to float32.

@@ -168,14 +168,14 @@ typedef struct lnbwd_device lnbwd_device;
 
 /** What is fixed about a device. */
 typedef struct lnbwd_device_info {
-  char name[256];         /**< "NVIDIA H200" */
-  char arch[64];          /**< "gfx942" or "sm_90" */
-  char driver[256];       /**< "HIP 5.2.21153 (libamdhip64.so.5)" */
-  int64_t compute_units;  /**< or streaming multiprocessors */
-  int64_t wave_size;      /**< work-items of a wave (warp) */
-  uint64_t memory_bytes;  /**< of the device, all of it */
-  uint64_t l2_bytes;      /**< 0 if the driver does not say */
-  int is_simulated;       /**< 1: times mean nothing */
+  char name[256];        /**< "NVIDIA H200" */
+  char arch[64];         /**< "gfx942" or "sm_90" */
+  char driver[256];      /**< "HIP 5.2.21153 (libamdhip64.so.5)" */
+  int64_t compute_units; /**< or streaming multiprocessors */
+  int64_t wave_size;     /**< work-items of a wave (warp) */
+  uint64_t memory_bytes; /**< of the device, all of it */
+  uint64_t l2_bytes;     /**< 0 if the driver does not say */
+  int is_simulated;      /**< 1: times mean nothing */
 } lnbwd_device_info;
 
 /** Opens a device.
@@ -235,12 +235,9 @@ LNBWD_API lnbwd_status lnbwd_kernel_workspace_size(const lnbwd_kernel *kernel,
  *  stream           hipStream_t or CUstream; null is the default stream
  *
  *  Allocates nothing and does not wait for the device. */
-LNBWD_API lnbwd_status lnbwd_kernel_launch(const lnbwd_kernel *kernel,
-                                           void *const *arguments,
-                                           size_t argument_count, int64_t rows,
-                                           void *workspace,
-                                           size_t workspace_bytes,
-                                           void *stream);
+LNBWD_API lnbwd_status lnbwd_kernel_launch(
+    const lnbwd_kernel *kernel, void *const *arguments, size_t argument_count,
+    int64_t rows, void *workspace, size_t workspace_bytes, void *stream);
 
 /*===----------------------------------------------------------------------===*\
  * Memory, waiting and time, so that a client needs no other library

@@ -1,0 +1,43 @@
+//===- Compiler.h - Calling lnbwd-opt ---------------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TOOLS_LNBWD_RUN_COMPILER_H
+#define LNBWD_TOOLS_LNBWD_RUN_COMPILER_H
+
+#include "Options.h"
+
+#include <string>
+
+namespace lnbwd::run {
+
+/// The kernel that the options describe, as MLIR.
+std::string kernelMlir(const Options &options);
+
+/// A folder of its own for temporary files; it and all in it are removed when
+/// the object dies, and also when the process is interrupted.
+class TemporaryFolder {
+public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder &) = delete;
+  TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+
+  const std::string &path() const { return folder; }
+
+private:
+  std::string folder;
+};
+
+/// Compiles the kernel by lnbwd-opt and returns the path of the result in
+/// `folder`. Leaves a copy where --keep says.
+std::string compileKernel(const Options &options,
+                          const TemporaryFolder &folder);
+
+} // namespace lnbwd::run
+
+#endif // LNBWD_TOOLS_LNBWD_RUN_COMPILER_H

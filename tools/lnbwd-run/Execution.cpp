@@ -1,0 +1,195 @@
+//===- Execution.cpp - A launch with every trap set -----------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Execution.h"
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+namespace lnbwd::run {
+namespace {
+
+constexpr size_t kGuardBytes = 4096;
+constexpr char kGuardByte = '\x5a';
+/// Buffers travel to and from the device in pieces of this size.
+constexpr size_t kStagingBytes = size_t(64) << 20;
+
+std::string gibibytes(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.2f GiB", bytes / (1 << 30));
+  return text;
+}
+
+/// Says where a guard band was written to; empty if nowhere.
+std::string damage(const std::vector<char> &guard, const char *where,
+                   const std::string &name) {
+  size_t count = 0;
+  size_t first = guard.size();
+  for (size_t i = 0; i < guard.size(); ++i) {
+    if (guard[i] == kGuardByte)
+      continue;
+    first = std::min(first, i);
+    ++count;
+  }
+  if (count == 0)
+    return {};
+  return std::to_string(count) + " bytes " + where + " '" + name +
+         "' were overwritten, the first at byte " + std::to_string(first) +
+         " of the guard band";
+}
+
+} // namespace
+
+GuardedBuffer::GuardedBuffer(const lnbwd_device *device, std::string name,
+                             size_t bytes)
+    : device(device), name(std::move(name)), bytes(bytes),
+      memory(device, allocationSize(bytes)) {}
+
+size_t GuardedBuffer::allocationSize(size_t bytes) {
+  return bytes + 2 * kGuardBytes;
+}
+
+void *GuardedBuffer::data() const { return memory.data() + kGuardBytes; }
+
+void GuardedBuffer::uploadGuards() const {
+  std::vector<char> guard(kGuardBytes, kGuardByte);
+  check(lnbwd_copy_to_device(device, memory.data(), guard.data(), kGuardBytes));
+  check(lnbwd_copy_to_device(device, memory.data() + kGuardBytes + bytes,
+                             guard.data(), kGuardBytes));
+}
+
+void GuardedBuffer::upload(const char *contents) const {
+  uploadGuards();
+  check(lnbwd_copy_to_device(device, data(), contents, bytes));
+}
+
+void GuardedBuffer::fill(uint16_t pattern) const {
+  uploadGuards();
+  std::vector<uint16_t> staging(std::min(bytes, kStagingBytes) / 2 + 1,
+                                pattern);
+  for (size_t offset = 0; offset < bytes; offset += kStagingBytes)
+    check(lnbwd_copy_to_device(device, static_cast<char *>(data()) + offset,
+                               staging.data(),
+                               std::min(kStagingBytes, bytes - offset)));
+}
+
+std::vector<char> GuardedBuffer::download() const {
+  std::vector<char> contents(bytes);
+  check(lnbwd_copy_to_host(device, contents.data(), data(), bytes));
+  return contents;
+}
+
+std::string GuardedBuffer::describeGuardDamage() const {
+  std::vector<char> guard(kGuardBytes);
+  check(lnbwd_copy_to_host(device, guard.data(), memory.data(), kGuardBytes));
+  std::string before = damage(guard, "before", name);
+  check(lnbwd_copy_to_host(device, guard.data(),
+                           memory.data() + kGuardBytes + bytes, kGuardBytes));
+  std::string after = damage(guard, "after", name);
+  return before.empty() || after.empty() ? before + after
+                                         : before + "; " + after;
+}
+
+std::string GuardedBuffer::describeChange(const char *expected) const {
+  std::vector<char> staging(std::min(bytes, kStagingBytes));
+  for (size_t offset = 0; offset < bytes; offset += kStagingBytes) {
+    size_t count = std::min(kStagingBytes, bytes - offset);
+    check(lnbwd_copy_to_host(device, staging.data(),
+                             static_cast<char *>(data()) + offset, count));
+    if (std::memcmp(staging.data(), expected + offset, count) == 0)
+      continue;
+    size_t first = std::mismatch(staging.begin(), staging.begin() + count,
+                                 expected + offset)
+                       .first -
+                   staging.begin();
+    return "the input '" + name + "' was changed, first at byte " +
+           std::to_string(offset + first);
+  }
+  return {};
+}
+
+size_t Execution::checkMemory(const lnbwd_device *device,
+                              const lnbwd_kernel *kernel,
+                              const Problem &problem) {
+  size_t workspaceBytes = 0;
+  check(lnbwd_kernel_workspace_size(kernel, problem.rows, &workspaceBytes));
+  // In floating point: the sum of sizes below 2^63 may be above.
+  double needed = static_cast<double>(workspaceBytes);
+  for (const Argument &argument : problem.arguments)
+    needed += static_cast<double>(argument.bytes);
+  uint64_t free = 0;
+  check(lnbwd_device_memory(device, &free, nullptr));
+  if (needed > static_cast<double>(free))
+    throw Failure(BadInput,
+                  "the buffers for M = " + std::to_string(problem.rows) +
+                      ", N = " + std::to_string(problem.columns) + " need " +
+                      gibibytes(needed) + ", the device has " +
+                      gibibytes(static_cast<double>(free)) +
+                      " free; take a smaller --m");
+  return workspaceBytes;
+}
+
+Execution::Execution(const lnbwd_device *device, const lnbwd_kernel *kernel,
+                     const Problem &problem)
+    : device(device), kernel(kernel), problem(problem),
+      workspace(device, "workspace", checkMemory(device, kernel, problem)) {
+  for (const Argument &argument : problem.arguments) {
+    buffers.emplace_back(device, argument.name, argument.bytes);
+    argumentPointers.push_back(buffers.back().data());
+  }
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (!problem.arguments[i].isOutput())
+      buffers[i].upload(problem.contents[i].data());
+}
+
+std::vector<std::vector<char>>
+Execution::run(uint16_t pattern, std::vector<std::string> &complaints) {
+  workspace.fill(pattern);
+  for (size_t i = 0; i < buffers.size(); ++i)
+    if (problem.arguments[i].isOutput())
+      buffers[i].fill(pattern);
+
+  // From here on a driver's complaint is about what the kernel does.
+  check(lnbwd_kernel_launch(kernel, argumentPointers.data(),
+                            argumentPointers.size(), problem.rows,
+                            workspace.data(), workspace.size(), nullptr),
+        WrongNumbers);
+  check(lnbwd_synchronize(device, nullptr), WrongNumbers);
+
+  auto complain = [&](const std::string &complaint) {
+    if (!complaint.empty() && std::find(complaints.begin(), complaints.end(),
+                                        complaint) == complaints.end())
+      complaints.push_back(complaint);
+  };
+  std::vector<std::vector<char>> outputs(buffers.size());
+  complain(workspace.describeGuardDamage());
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    complain(buffers[i].describeGuardDamage());
+    if (problem.arguments[i].isOutput())
+      outputs[i] = buffers[i].download();
+    else
+      complain(buffers[i].describeChange(problem.contents[i].data()));
+  }
+  return outputs;
+}
+
+size_t countPoison(const std::vector<char> &contents,
+                   reference::FloatFormat format, uint16_t pattern) {
+  const size_t size = formatSize(format);
+  char poison[4];
+  std::memcpy(poison, &pattern, 2);
+  std::memcpy(poison + 2, &pattern, 2);
+  size_t count = 0;
+  for (size_t offset = 0; offset + size <= contents.size(); offset += size)
+    count += std::memcmp(contents.data() + offset, poison, size) == 0 ? 1 : 0;
+  return count;
+}
+
+} // namespace lnbwd::run

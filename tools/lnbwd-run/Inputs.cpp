@@ -1,0 +1,157 @@
+//===- Inputs.cpp - What the kernel is fed with ---------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Inputs.h"
+
+#include "lnbwd/Reference/LayerNormBackward.h"
+
+#include <cmath>
+#include <limits>
+
+using lnbwd::reference::FloatFormat;
+
+namespace lnbwd::run {
+namespace {
+
+/// A random number by its place in a sequence (the mixing steps of splitmix64),
+/// so that threads need not share a generator.
+uint64_t randomBits(uint64_t seed, uint64_t stream, uint64_t index) {
+  uint64_t z = seed * 0xd1342543de82ef95U + stream * 0xaf251af3b0f025b5U +
+               (index + 1) * 0x9e3779b97f4a7c15U;
+  for (int round = 0; round < 2; ++round) {
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+    z ^= z >> 31;
+  }
+  return z;
+}
+
+/// From [0, 1), in steps of 2^-32.
+double uniform(uint64_t bits) {
+  return std::ldexp(static_cast<double>(bits & 0xffffffff), -32);
+}
+
+/// Standard normal: Box and Muller's transform of the word's two halves.
+double normal(uint64_t bits) {
+  constexpr double kTwoPi = 6.283185307179586;
+  double radius = std::sqrt(-2.0 * std::log(1.0 - uniform(bits >> 32)));
+  return radius * std::cos(kTwoPi * uniform(bits));
+}
+
+/// A mean that the type still resolves steps well below 1 at.
+double largeMean(FloatFormat format) {
+  switch (format) {
+  case FloatFormat::F16:
+    return 1e3;
+  case FloatFormat::BF16:
+    return 1e2;
+  case FloatFormat::F32:
+    break;
+  }
+  return 1e4;
+}
+
+double inputX(Init init, FloatFormat format, double random) {
+  switch (init) {
+  case Init::LargeMean:
+    return largeMean(format) + random;
+  case Init::TinyVariance:
+    // A few of the type's steps around 1.
+    return 1.0 + 8.0 * reference::unitRoundoff(format) * random;
+  case Init::Huge:
+    return (format == FloatFormat::F16 ? 1e4 : 1e30) * random;
+  case Init::Denormal:
+    return (format == FloatFormat::F16 ? 1e-6 : 1e-39) * random;
+  default:
+    return random;
+  }
+}
+
+double arange(Input input, int64_t index) {
+  switch (input) {
+  case Input::Dy:
+    return static_cast<double>(index * 7 % 251 - 125) / 128.0;
+  case Input::X:
+    return static_cast<double>(index % 509 - 254) / 64.0;
+  case Input::Gamma:
+    break;
+  }
+  return 1.0 + static_cast<double>(index % 17) / 16.0;
+}
+
+double value(Init init, uint64_t seed, Input input, FloatFormat format,
+             int64_t index) {
+  uint64_t bits = randomBits(seed, static_cast<uint64_t>(input),
+                             static_cast<uint64_t>(index));
+  switch (init) {
+  case Init::Uniform:
+    return uniform(bits);
+  case Init::Integers:
+    return static_cast<double>(bits % 11) - 5.0;
+  case Init::Zeros:
+    return 0.0;
+  case Init::Ones:
+    return 1.0;
+  case Init::Arange:
+    return arange(input, index);
+  default:
+    break;
+  }
+  if (input == Input::Gamma)
+    return 1.0 + 0.25 * normal(bits);
+  if (input == Input::X)
+    return inputX(init, format, normal(bits));
+  return normal(bits);
+}
+
+} // namespace
+
+const std::vector<InitDescription> &initDescriptions() {
+  static const std::vector<InitDescription> descriptions = {
+      {Init::Normal, "normal", "dy and x normal, gamma normal around 1"},
+      {Init::Uniform, "uniform", "all uniform from 0 to 1"},
+      {Init::Integers, "integers", "all integers from -5 to 5"},
+      {Init::Zeros, "zeros", "all 0"},
+      {Init::Ones, "ones", "all 1"},
+      {Init::Arange, "arange", "rising ramps, the same for every seed"},
+      {Init::LargeMean, "large-mean",
+       "normal; x around 1e4 (f32), 1e3 (f16), 1e2 (bf16)"},
+      {Init::TinyVariance, "tiny-variance",
+       "normal; x within a few roundings of 1"},
+      {Init::Huge, "huge", "normal; x about 1e30 (f16: 1e4)"},
+      {Init::Denormal, "denormal", "normal; x about 1e-39 (f16: 1e-6)"},
+      {Init::NonFinite, "non-finite", "normal; one NaN and one infinity in dy"},
+  };
+  return descriptions;
+}
+
+const char *initName(Init init) {
+  for (const InitDescription &description : initDescriptions())
+    if (description.init == init)
+      return description.name;
+  return "unknown";
+}
+
+void fillInput(Init init, uint64_t seed, Input input, FloatFormat format,
+               int64_t rows, int64_t columns, void *array) {
+  reference::parallelFor(rows, [&](unsigned, int64_t begin, int64_t end) {
+    for (int64_t index = begin * columns; index < end * columns; ++index)
+      reference::storeElement(
+          format, array, static_cast<size_t>(index),
+          static_cast<float>(value(init, seed, input, format, index)));
+  });
+  if (init != Init::NonFinite || input != Input::Dy || rows == 0)
+    return;
+  reference::storeElement(format, array, static_cast<size_t>(columns / 2),
+                          std::numeric_limits<float>::quiet_NaN());
+  reference::storeElement(format, array,
+                          static_cast<size_t>((rows - 1) * columns),
+                          std::numeric_limits<float>::infinity());
+}
+
+} // namespace lnbwd::run

@@ -1,0 +1,354 @@
+//===- Options.cpp - The command line -------------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Options.h"
+
+#include "Failure.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <set>
+#include <vector>
+
+using lnbwd::reference::FloatFormat;
+
+namespace lnbwd::run {
+namespace {
+
+/// The example of Composable Kernel whose three arguments are taken: M × N.
+constexpr int64_t kExampleRows = 1024;
+constexpr int64_t kExampleColumns = 512;
+
+int64_t parseInteger(const std::string &option, const std::string &text,
+                     int64_t minimum, int64_t maximum) {
+  int64_t value = 0;
+  const char *end = text.data() + text.size();
+  auto [position, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || position != end || value < minimum ||
+      value > maximum) {
+    std::string range = minimum == std::numeric_limits<int64_t>::min()
+                            ? ""
+                            : " of " + std::to_string(minimum) + " or more";
+    if (maximum != std::numeric_limits<int64_t>::max())
+      range =
+          " from " + std::to_string(minimum) + " to " + std::to_string(maximum);
+    throw UsageFailure(option + ": expected an integer" + range + ", got '" +
+                       text + "'");
+  }
+  return value;
+}
+
+uint64_t parseSeed(const std::string &option, const std::string &text) {
+  uint64_t value = 0;
+  const char *end = text.data() + text.size();
+  auto [position, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || position != end)
+    throw UsageFailure(option +
+                       ": expected an integer from 0 to 2^64 - 1, "
+                       "got '" +
+                       text + "'");
+  return value;
+}
+
+double parseEpsilon(const std::string &option, const std::string &text) {
+  char *end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != 0 || !std::isfinite(value) || value < 0)
+    throw UsageFailure(option + ": expected a number of 0 or more, got '" +
+                       text + "'");
+  return value;
+}
+
+FloatFormat parseFormat(const std::string &option, const std::string &text) {
+  for (FloatFormat format :
+       {FloatFormat::F16, FloatFormat::BF16, FloatFormat::F32})
+    if (text == reference::formatName(format))
+      return format;
+  throw UsageFailure(option + ": expected f16, bf16 or f32, got '" + text +
+                     "'");
+}
+
+Init parseInit(const std::string &option, const std::string &text) {
+  std::string names;
+  for (const InitDescription &init : initDescriptions()) {
+    if (text == init.name)
+      return init.init;
+    names += (names.empty() ? "" : ", ") + std::string(init.name);
+  }
+  throw UsageFailure(option + ": expected one of " + names + ", got '" + text +
+                     "'");
+}
+
+void parseOutputs(const std::string &option, const std::string &text,
+                  Options &options) {
+  options.wantsDx = options.wantsDgamma = options.wantsDbeta = false;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find(',', begin), text.size());
+    std::string name = text.substr(begin, end - begin);
+    if (name == "dx")
+      options.wantsDx = true;
+    else if (name == "dgamma")
+      options.wantsDgamma = true;
+    else if (name == "dbeta")
+      options.wantsDbeta = true;
+    else
+      throw UsageFailure(option +
+                         ": expected some of dx,dgamma,dbeta "
+                         "separated by commas, got '" +
+                         text + "'");
+    begin = end + 1;
+  }
+}
+
+/// One option: its name, the name of its value ("" if it takes none), and what
+/// it does.
+struct Option {
+  const char *name;
+  const char *value;
+  const char *help;
+  /// Whether it only makes sense when a kernel is compiled.
+  bool compiles;
+  std::function<void(Options &, const std::string &name,
+                     const std::string &value)>
+      apply;
+};
+
+using String = const std::string &;
+
+const std::vector<Option> &runOptions() {
+  static const std::vector<Option> options = {
+      {"--m", "M", "number of rows (1024)", false,
+       [](Options &o, String name, String value) {
+         o.rows =
+             parseInteger(name, value, 0, std::numeric_limits<int64_t>::max());
+       }},
+      {"--device", "D",
+       "sim, sim:CHIP, hip, hip:I, cuda or cuda:I (sim for gfx chips, cuda "
+       "for sm ones)",
+       false, [](Options &o, String, String value) { o.device = value; }},
+      {"--init", "HOW", "how the inputs are filled, see below (normal)", false,
+       [](Options &o, String name, String value) {
+         o.init = parseInit(name, value);
+       }},
+      {"--seed", "S", "seed of the random inputs (1)", false,
+       [](Options &o, String name, String value) {
+         o.seed = parseSeed(name, value);
+       }},
+      {"--eps", "E", "epsilon of rstd = 1/sqrt(variance + epsilon) (1e-5)",
+       false,
+       [](Options &o, String name, String value) {
+         o.epsilon = parseEpsilon(name, value);
+       }},
+      {"--verify", "", "compare with a float64 reference on the host", false,
+       [](Options &o, String, String) { o.verify = true; }},
+      {"--time", "", "time it; on the simulator count instructions and bytes",
+       false, [](Options &o, String, String) { o.time = true; }},
+      {"--json", "", "print one JSON object instead of a table", false,
+       [](Options &o, String, String) { o.json = true; }},
+      {"--help", "", "print this text", false,
+       [](Options &o, String, String) { o.help = true; }},
+      {"--version", "", "print the version", false,
+       [](Options &o, String, String) { o.version = true; }},
+  };
+  return options;
+}
+
+const std::vector<Option> &compileOptions() {
+  static const std::vector<Option> options = {
+      {"--n", "N", "number of columns, the normalised dimension", true,
+       [](Options &o, String name, String value) {
+         o.columns =
+             parseInteger(name, value, 1, std::numeric_limits<int64_t>::max());
+       }},
+      {"--dtype", "T", "type of dy, x and dx: f16, bf16 or f32 (f32)", true,
+       [](Options &o, String name, String value) {
+         o.format = parseFormat(name, value);
+       }},
+      {"--param-dtype", "T",
+       "type of gamma, dgamma and dbeta (that of --dtype)", true,
+       [](Options &o, String name, String value) {
+         o.parameterFormat = parseFormat(name, value);
+       }},
+      {"--chip", "CHIP", "chip to compile for, e.g. gfx942 or sm_90", true,
+       [](Options &o, String, String value) { o.chip = value; }},
+      {"--schedule", "TEXT", "schedule to compile with (the compiler's choice)",
+       true, [](Options &o, String, String value) { o.schedule = value; }},
+      {"--no-gamma", "", "compile for gamma = 1", true,
+       [](Options &o, String, String) { o.hasGamma = false; }},
+      {"--outputs", "LIST", "which of dx,dgamma,dbeta to compute (all)", true,
+       [](Options &o, String name, String value) {
+         parseOutputs(name, value, o);
+       }},
+      {"--keep", "FILE", "leave the compiled kernel in FILE", true,
+       [](Options &o, String, String value) { o.keepFile = value; }},
+  };
+  return options;
+}
+
+const Option *findOption(const std::string &name) {
+  for (const auto *options : {&runOptions(), &compileOptions()})
+    for (const Option &option : *options)
+      if (name == option.name)
+        return &option;
+  return nullptr;
+}
+
+bool isNumber(const std::string &text) {
+  return !text.empty() &&
+         text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// verify 0/1, init 0/1/2, time 0/1, as Composable Kernel's examples take them.
+void applyExampleArguments(const std::vector<std::string> &arguments,
+                           Options &options) {
+  options.verify = parseInteger("first argument (verify)", arguments[0], 0, 1);
+  switch (parseInteger("second argument (init)", arguments[1], 0, 2)) {
+  case 0:
+    options.init = Init::Zeros;
+    break;
+  case 1:
+    options.init = Init::Integers;
+    break;
+  default:
+    options.init = Init::Uniform;
+    break;
+  }
+  options.time = parseInteger("third argument (time)", arguments[2], 0, 1);
+}
+
+/// Fills in what the combination of options leaves open, and refuses those
+/// that contradict each other.
+void completeOptions(const std::vector<std::string> &positional,
+                     const std::set<std::string> &given, Options &options) {
+  bool allNumbers = !positional.empty();
+  for (const std::string &text : positional)
+    allNumbers = allNumbers && isNumber(text);
+  bool isExample = positional.size() == 3 && allNumbers;
+  if (isExample) {
+    for (const char *name : {"--verify", "--init", "--time"})
+      if (given.count(name))
+        throw UsageFailure(std::string(name) + " cannot be combined with the "
+                                               "three positional arguments");
+    applyExampleArguments(positional, options);
+    if (!given.count("--m"))
+      options.rows = kExampleRows;
+    if (!given.count("--n"))
+      options.columns = kExampleColumns;
+    if (!given.count("--chip"))
+      options.chip = "gfx942";
+  } else if (positional.size() == 1) {
+    options.kernelFile = positional[0];
+  } else if (positional.size() > 1) {
+    throw UsageFailure("expected one kernel file, or the three numbers "
+                       "'verify init time', got " +
+                       std::to_string(positional.size()) + " arguments");
+  }
+
+  if (!options.kernelFile.empty()) {
+    for (const Option &option : compileOptions())
+      if (given.count(option.name))
+        throw UsageFailure(std::string(option.name) +
+                           " is for compiling a kernel, and '" +
+                           options.kernelFile + "' is compiled already");
+    return;
+  }
+  if (options.columns == 0 || options.chip.empty())
+    throw UsageFailure(
+        "expected a kernel file, or --n and --chip to compile "
+        "one, got " +
+        std::string(options.columns == 0 ? "no --n" : "no --chip"));
+  if (!given.count("--param-dtype"))
+    options.parameterFormat = options.format;
+}
+
+void appendHelp(std::string &text, const std::vector<Option> &options) {
+  for (const Option &option : options) {
+    std::string line = std::string("  ") + option.name;
+    if (*option.value)
+      line += std::string(" ") + option.value;
+    line.resize(std::max<size_t>(line.size() + 1, 22), ' ');
+    text += line + option.help + "\n";
+  }
+}
+
+} // namespace
+
+Options parseOptions(int argc, const char *const *argv) {
+  Options options;
+  std::vector<std::string> positional;
+  std::set<std::string> given;
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    if (argument.size() < 2 || argument[0] != '-') {
+      positional.push_back(argument);
+      continue;
+    }
+    size_t equals = argument.find('=');
+    std::string name = argument.substr(0, equals);
+    if (name == "-h")
+      name = "--help";
+    const Option *option = findOption(name);
+    if (!option)
+      throw UsageFailure("unknown option '" + name + "'");
+    std::string value;
+    if (*option->value == 0) {
+      if (equals != std::string::npos)
+        throw UsageFailure(name + " takes no value");
+    } else if (equals != std::string::npos) {
+      value = argument.substr(equals + 1);
+    } else if (i + 1 < argc) {
+      value = argv[++i];
+    } else {
+      throw UsageFailure(name + ": expected a value (" + option->value + ")");
+    }
+    if (*option->value != 0 && value.empty())
+      throw UsageFailure(name + ": expected a value (" + option->value +
+                         "), got an empty one");
+    option->apply(options, name, value);
+    given.insert(name);
+  }
+  if (!options.help && !options.version)
+    completeOptions(positional, given, options);
+  return options;
+}
+
+std::string helpText() {
+  std::string text =
+      R"(lnbwd-run: run a compiled LayerNorm-backward kernel and check its results
+
+usage: lnbwd-run KERNEL [options]                 a .hsaco, .cubin or .ptx file
+       lnbwd-run --n N --chip CHIP [options]      compile one first
+       lnbwd-run VERIFY INIT TIME [options]       as Composable Kernel's example:
+                                                  0|1, 0|1|2, 0|1
+
+Options (defaults in brackets):
+)";
+  appendHelp(text, runOptions());
+  text += "\nWithout a kernel file, one is compiled by lnbwd-opt beside this "
+          "program (or\nthe one that the environment's LNBWD_OPT names):\n";
+  appendHelp(text, compileOptions());
+  text += "\nInputs (--init); mean and rstd are computed from x:\n";
+  for (const InitDescription &init : initDescriptions()) {
+    std::string line = std::string("  ") + init.name;
+    line.resize(22, ' ');
+    text += line + init.help + "\n";
+  }
+  text += R"(
+The three numbers: VERIFY as --verify, INIT 0 zeros, 1 integers, 2 uniform, TIME
+as --time; M = 1024, N = 512, f32, gfx942 unless options say otherwise.
+
+Exit code: 0 valid, 1 wrong numbers, 2 bad usage or input, 3 no such device.
+)";
+  return text;
+}
+
+} // namespace lnbwd::run

@@ -1,0 +1,48 @@
+//===- Report.h - What a run prints -----------------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TOOLS_LNBWD_RUN_REPORT_H
+#define LNBWD_TOOLS_LNBWD_RUN_REPORT_H
+
+#include "Problem.h"
+#include "Timing.h"
+#include "Verification.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lnbwd::run {
+
+/// Everything that a run found.
+struct Report {
+  std::string operation;
+  std::string chip;
+  std::string format;
+  std::string kernelFile;
+  lnbwd_device_info device;
+  size_t workspaceBytes = 0;
+  std::vector<OutputReport> outputs;
+  /// What went wrong besides the numbers.
+  std::vector<std::string> complaints;
+  std::optional<TimeReport> time;
+  std::optional<lnbwd_sim_counters> counters;
+
+  bool isValid() const;
+};
+
+/// For people: a few lines and a table.
+std::string formatText(const Report &report, const Problem &problem,
+                       const Options &options);
+/// For programs: one JSON object; docs/runner.md has its keys.
+std::string formatJson(const Report &report, const Problem &problem,
+                       const Options &options);
+
+} // namespace lnbwd::run
+
+#endif // LNBWD_TOOLS_LNBWD_RUN_REPORT_H

@@ -1,0 +1,303 @@
+//===- Timing.cpp - How fast a kernel is ----------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Launches rotate among several copies of all buffers, together much larger
+// than the device's caches, so that no launch finds its inputs there. A
+// measurement is a batch of launches between two events: long enough that the
+// events' own cost and resolution do not show. All batches are enqueued ahead
+// of the device, so that it never waits for the host (unless a launch is
+// shorter than the host takes to enqueue it).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Timing.h"
+
+#include "StreamKernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+namespace lnbwd::run {
+namespace {
+
+constexpr int kRepeats = 50;
+constexpr int kMinRepeats = 30;
+constexpr int kMaxBufferSets = 1024;
+constexpr double kBatchMicroseconds = 200;
+constexpr double kTotalMicroseconds = 4e6;
+/// Caches behind the L2 that drivers do not tell of (256 MiB on AMD's MI300)
+/// are to be exceeded too.
+constexpr double kMinRotationBytes = double(1 << 30);
+constexpr size_t kAlignment = 512;
+
+/// Enqueues launch number `index`.
+using Launch = std::function<void(size_t index)>;
+
+struct Measurement {
+  double medianMicroseconds;
+  double minMicroseconds;
+  int repeats;
+  int launchesPerRepeat;
+};
+
+double elapsedMicroseconds(const EventHandle &start, const EventHandle &stop) {
+  double milliseconds = 0;
+  check(lnbwd_event_elapsed(start.get(), stop.get(), &milliseconds),
+        WrongNumbers);
+  return milliseconds * 1e3;
+}
+
+Measurement measure(const lnbwd_device *device, const Launch &launch) {
+  size_t index = 0;
+  auto enqueue = [&](int count) {
+    for (int i = 0; i < count; ++i)
+      launch(index++);
+  };
+  // Warm up, then find out how long a launch takes, roughly.
+  EventHandle start = createEvent(device);
+  EventHandle stop = createEvent(device);
+  enqueue(5);
+  check(lnbwd_event_record(start.get(), nullptr));
+  enqueue(5);
+  check(lnbwd_event_record(stop.get(), nullptr));
+  double estimate = std::max(elapsedMicroseconds(start, stop) / 5, 0.5);
+
+  Measurement result;
+  result.launchesPerRepeat = static_cast<int>(
+      std::clamp(std::ceil(kBatchMicroseconds / estimate), 1.0, 200.0));
+  result.repeats = static_cast<int>(
+      std::clamp(kTotalMicroseconds / (estimate * result.launchesPerRepeat),
+                 double(kMinRepeats), double(kRepeats)));
+  std::vector<EventHandle> events;
+  for (int i = 0; i <= result.repeats; ++i)
+    events.push_back(createEvent(device));
+
+  // The first batch only keeps the device busy while the host runs ahead.
+  enqueue(2 * result.launchesPerRepeat);
+  check(lnbwd_event_record(events[0].get(), nullptr));
+  for (int i = 1; i <= result.repeats; ++i) {
+    enqueue(result.launchesPerRepeat);
+    check(lnbwd_event_record(events[i].get(), nullptr));
+  }
+  check(lnbwd_synchronize(device, nullptr), WrongNumbers);
+
+  std::vector<double> times;
+  for (int i = 1; i <= result.repeats; ++i)
+    times.push_back(elapsedMicroseconds(events[i - 1], events[i]) /
+                    result.launchesPerRepeat);
+  std::sort(times.begin(), times.end());
+  result.minMicroseconds = times.front();
+  size_t middle = times.size() / 2;
+  result.medianMicroseconds = times.size() % 2
+                                  ? times[middle]
+                                  : (times[middle - 1] + times[middle]) / 2;
+  return result;
+}
+
+size_t aligned(size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+/// Copies of all arguments and workspaces in one piece of device memory.
+class BufferSets {
+public:
+  BufferSets(const lnbwd_device *device, const Problem &problem,
+             const Execution &execution, uint64_t l2Bytes)
+      : setBytes(sizeOfSet(problem, execution)),
+        count(countSets(device, l2Bytes, setBytes)),
+        memory(device, setBytes * count), pointers(count) {
+    for (size_t set = 0; set < count; ++set) {
+      char *address = memory.data() + set * setBytes;
+      for (size_t i = 0; i < problem.arguments.size(); ++i) {
+        pointers[set].push_back(address);
+        check(lnbwd_copy_on_device(device, address, execution.pointers()[i],
+                                   problem.arguments[i].bytes, nullptr));
+        address += aligned(problem.arguments[i].bytes);
+      }
+      workspaces.push_back(address);
+      check(lnbwd_memset(device, address, 0xff, execution.workspaceSize(),
+                         nullptr));
+    }
+    check(lnbwd_synchronize(device, nullptr));
+  }
+
+  size_t size() const { return count; }
+  size_t bytesOfSet() const { return setBytes; }
+  const std::vector<void *> &arguments(size_t index) const {
+    return pointers[index % count];
+  }
+  void *workspace(size_t index) const { return workspaces[index % count]; }
+
+private:
+  static size_t sizeOfSet(const Problem &problem, const Execution &execution) {
+    size_t bytes = aligned(execution.workspaceSize());
+    for (const Argument &argument : problem.arguments)
+      bytes += aligned(argument.bytes);
+    return std::max(bytes, kAlignment);
+  }
+  static size_t countSets(const lnbwd_device *device, uint64_t l2Bytes,
+                          size_t setBytes) {
+    uint64_t free = 0;
+    check(lnbwd_device_memory(device, &free, nullptr));
+    double wanted =
+        std::max(5.0 * static_cast<double>(l2Bytes), kMinRotationBytes);
+    double sets = std::ceil(wanted / static_cast<double>(setBytes)) + 1;
+    double fitting = std::floor(0.6 * static_cast<double>(free) /
+                                static_cast<double>(setBytes));
+    if (fitting < 1)
+      throw Failure(BadInput, "the device's memory does not suffice for a "
+                              "second set of buffers, which --time needs; take "
+                              "a smaller --m");
+    return static_cast<size_t>(
+        std::min({sets, fitting, double(kMaxBufferSets)}));
+  }
+
+  size_t setBytes;
+  size_t count;
+  DeviceMemory memory;
+  std::vector<std::vector<void *>> pointers;
+  std::vector<void *> workspaces;
+};
+
+/// Rates in decimal gigabytes a second.
+double rate(double bytes, double microseconds) {
+  return bytes / microseconds / 1e3;
+}
+
+/// The stream kernel over arrays larger than any cache, and over the kernel's
+/// own arrays.
+StreamReport measureStreamKernel(const lnbwd_device *device,
+                                 const Problem &problem,
+                                 const BufferSets &sets) {
+  std::string ptx = streamKernelPtx();
+  lnbwd_program *program = nullptr;
+  check(lnbwd_program_from_memory(ptx.data(), ptx.size(), &program));
+  ProgramHandle programHandle(program);
+  KernelHandle kernel = loadKernel(device, program);
+
+  auto measureArrays = [&](const std::function<void *(size_t, Role)> &array,
+                           int64_t vectors) {
+    Measurement measurement = measure(device, [&](size_t index) {
+      void *arguments[] = {array(index, Role::Dy), array(index, Role::X),
+                           array(index, Role::Dx)};
+      check(lnbwd_kernel_launch(kernel.get(), arguments, 3, vectors, nullptr, 0,
+                                nullptr));
+    });
+    return rate(3.0 * kStreamVectorBytes * static_cast<double>(vectors),
+                measurement.medianMicroseconds);
+  };
+
+  StreamReport report;
+  report.method = "two reads and one write by a kernel";
+  const Argument *dx = problem.find(Role::Dx);
+  if (dx && problem.find(Role::X) && dx->bytes >= kStreamVectorBytes) {
+    auto ownArray = [&](size_t index, Role role) {
+      size_t i = problem.find(role) - problem.arguments.data();
+      return sets.arguments(index)[i];
+    };
+    report.sameSizeGigabytesPerSecond = measureArrays(
+        ownArray, static_cast<int64_t>(dx->bytes / kStreamVectorBytes));
+  }
+
+  uint64_t free = 0;
+  check(lnbwd_device_memory(device, &free, nullptr));
+  size_t bytes =
+      std::min<size_t>(size_t(1) << 30, free / 4) / kAlignment * kAlignment;
+  if (bytes == 0)
+    return report;
+  DeviceMemory arrays(device, 3 * bytes);
+  check(lnbwd_memset(device, arrays.data(), 0x3c, 3 * bytes, nullptr));
+  auto largeArray = [&](size_t, Role role) -> void * {
+    size_t place = role == Role::Dy ? 0 : role == Role::X ? 1 : 2;
+    return arrays.data() + place * bytes;
+  };
+  report.gigabytesPerSecond = measureArrays(
+      largeArray, static_cast<int64_t>(bytes / kStreamVectorBytes));
+  return report;
+}
+
+/// Where no kernel of ours is at hand: the driver's own copy.
+StreamReport measureCopy(const lnbwd_device *device) {
+  uint64_t free = 0;
+  check(lnbwd_device_memory(device, &free, nullptr));
+  size_t bytes =
+      std::min<size_t>(size_t(1) << 30, free / 4) / kAlignment * kAlignment;
+  StreamReport report;
+  report.method = "one read and one write by the driver's copy, in place of a "
+                  "two-reads-one-write kernel";
+  if (bytes == 0)
+    return report;
+  DeviceMemory arrays(device, 2 * bytes);
+  check(lnbwd_memset(device, arrays.data(), 0x3c, 2 * bytes, nullptr));
+  Measurement measurement = measure(device, [&](size_t) {
+    check(lnbwd_copy_on_device(device, arrays.data() + bytes, arrays.data(),
+                               bytes, nullptr));
+  });
+  report.gigabytesPerSecond =
+      rate(2.0 * static_cast<double>(bytes), measurement.medianMicroseconds);
+  return report;
+}
+
+} // namespace
+
+TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
+                       const Problem &problem, const Execution &execution) {
+  lnbwd_device_info info;
+  check(lnbwd_device_get_info(device, &info));
+  BufferSets sets(device, problem, execution, info.l2_bytes);
+
+  Measurement measurement = measure(device, [&](size_t index) {
+    const std::vector<void *> &arguments = sets.arguments(index);
+    check(lnbwd_kernel_launch(kernel, arguments.data(), arguments.size(),
+                              problem.rows, sets.workspace(index),
+                              execution.workspaceSize(), nullptr),
+          WrongNumbers);
+  });
+  TimeReport report;
+  report.medianMicroseconds = measurement.medianMicroseconds;
+  report.minMicroseconds = measurement.minMicroseconds;
+  report.repeats = measurement.repeats;
+  report.launchesPerRepeat = measurement.launchesPerRepeat;
+  report.bufferSets = static_cast<int>(sets.size());
+  report.bufferSetBytes = static_cast<double>(sets.bytesOfSet());
+  report.minimalBytes = problem.minimalBytes();
+  report.gigabytesPerSecond =
+      rate(report.minimalBytes, report.medianMicroseconds);
+  bool isCuda = std::strncmp(info.arch, "sm_", 3) == 0;
+  report.stream =
+      isCuda ? measureStreamKernel(device, problem, sets) : measureCopy(device);
+  return report;
+}
+
+lnbwd_sim_counters countInstructions(const lnbwd_device *device,
+                                     const lnbwd_kernel *kernel,
+                                     const Problem &problem,
+                                     const Execution &execution) {
+  auto reset = reinterpret_cast<decltype(&lnbwdSimResetCounters)>(
+      lnbwd_device_symbol(device, "lnbwdSimResetCounters"));
+  auto get = reinterpret_cast<decltype(&lnbwdSimGetCounters)>(
+      lnbwd_device_symbol(device, "lnbwdSimGetCounters"));
+  if (!reset || !get)
+    throw Failure(BadInput, "the simulator's library has no counters; it is of "
+                            "another release than this program");
+  reset();
+  check(lnbwd_kernel_launch(kernel, execution.pointers().data(),
+                            execution.pointers().size(), problem.rows,
+                            execution.workspacePointer(),
+                            execution.workspaceSize(), nullptr),
+        WrongNumbers);
+  check(lnbwd_synchronize(device, nullptr), WrongNumbers);
+  lnbwd_sim_counters counters;
+  std::memset(&counters, 0, sizeof(counters));
+  get(&counters);
+  return counters;
+}
+
+} // namespace lnbwd::run

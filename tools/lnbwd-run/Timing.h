@@ -1,0 +1,60 @@
+//===- Timing.h - How fast a kernel is --------------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TOOLS_LNBWD_RUN_TIMING_H
+#define LNBWD_TOOLS_LNBWD_RUN_TIMING_H
+
+#include "Execution.h"
+#include "Problem.h"
+
+#include "lnbwd/Simulator/SimulatorAPI.h"
+
+#include <optional>
+#include <string>
+
+namespace lnbwd::run {
+
+/// A rate to hold the kernel's against.
+struct StreamReport {
+  /// What was measured, in words.
+  std::string method;
+  double gigabytesPerSecond = 0;
+  /// The same over arrays of the kernel's own size; 0 if not measured.
+  double sameSizeGigabytesPerSecond = 0;
+};
+
+/// Times of a real device.
+struct TimeReport {
+  /// Of one launch of all kernels of the plan, over `repeats` measurements of
+  /// `launchesPerRepeat` launches each.
+  double medianMicroseconds = 0;
+  double minMicroseconds = 0;
+  int repeats = 0;
+  int launchesPerRepeat = 0;
+  /// Copies of all buffers that the launches rotated among, and their size.
+  int bufferSets = 0;
+  double bufferSetBytes = 0;
+  /// Every argument once, over the median time.
+  double minimalBytes = 0;
+  double gigabytesPerSecond = 0;
+  std::optional<StreamReport> stream;
+};
+
+/// Measures launches on a real device.
+TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
+                       const Problem &problem, const Execution &execution);
+
+/// Counts what one launch executes on the simulator.
+lnbwd_sim_counters countInstructions(const lnbwd_device *device,
+                                     const lnbwd_kernel *kernel,
+                                     const Problem &problem,
+                                     const Execution &execution);
+
+} // namespace lnbwd::run
+
+#endif // LNBWD_TOOLS_LNBWD_RUN_TIMING_H

@@ -1,0 +1,61 @@
+//===- Verification.h - Comparison with the reference -----------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compares a kernel's outputs with the float64 reference. docs/runner.md says
+// where each allowed error comes from.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TOOLS_LNBWD_RUN_VERIFICATION_H
+#define LNBWD_TOOLS_LNBWD_RUN_VERIFICATION_H
+
+#include "Problem.h"
+
+#include <string>
+#include <vector>
+
+namespace lnbwd::run {
+
+/// How one output compares.
+struct OutputReport {
+  std::string name;
+  reference::FloatFormat format;
+  size_t elements = 0;
+  /// The largest |reference|, |output - reference|, and what is allowed of it.
+  double largestReference = 0;
+  double maxAbsoluteError = 0;
+  double allowedError = 0;
+  /// Where the largest error is.
+  size_t worstIndex = 0;
+  /// Elements that are NaN or infinite where the reference is a number of the
+  /// type's range, or the reverse.
+  size_t nonFiniteMismatches = 0;
+  /// Elements that were not written at all.
+  size_t unwritten = 0;
+  /// Whether it was compared at all, and whether two runs gave the same bits.
+  bool compared = false;
+  bool repeatable = true;
+
+  /// The error relative to the largest reference value.
+  double relativeError() const;
+  double allowedRelativeError() const;
+  bool isValid() const;
+};
+
+/// The largest relative error that is allowed of an output, of the largest
+/// reference value.
+double tolerance(Role role, reference::FloatFormat format);
+
+/// Compares all outputs; `outputs` are their contents by argument.
+std::vector<OutputReport>
+compareWithReference(const Problem &problem,
+                     const std::vector<std::vector<char>> &outputs);
+
+} // namespace lnbwd::run
+
+#endif // LNBWD_TOOLS_LNBWD_RUN_VERIFICATION_H

@@ -1,0 +1,143 @@
+//===- lnbwd-run.cpp - Run a compiled kernel and check it -----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The runner's main program: reads or compiles a kernel, runs it with traps
+// set, compares it with the float64 reference, times it and reports.
+// docs/runner.md describes it from the outside.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compiler.h"
+#include "Execution.h"
+#include "Failure.h"
+#include "Options.h"
+#include "Problem.h"
+#include "Report.h"
+#include "Timing.h"
+#include "Verification.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+#include <optional>
+
+using namespace lnbwd::run;
+
+namespace {
+
+/// Runs once, or with --verify twice and compares; fills in the outputs.
+void runAndCheck(Execution &execution, const Problem &problem,
+                 const Options &options, Report &report) {
+  auto outputs = execution.run(kFirstPoison, report.complaints);
+  std::vector<std::vector<char>> again;
+  if (options.verify) {
+    again = execution.run(kSecondPoison, report.complaints);
+    report.outputs = compareWithReference(problem, outputs);
+  } else {
+    for (const Argument &argument : problem.arguments)
+      if (argument.isOutput()) {
+        OutputReport output;
+        output.name = argument.name;
+        output.format = argument.format;
+        output.elements = argument.elements;
+        report.outputs.push_back(output);
+      }
+  }
+  for (size_t i = 0; i < problem.arguments.size(); ++i) {
+    const Argument &argument = problem.arguments[i];
+    for (OutputReport &output : report.outputs) {
+      if (output.name != argument.name)
+        continue;
+      output.unwritten = countPoison(outputs[i], argument.format, kFirstPoison);
+      if (!options.verify)
+        continue;
+      output.unwritten =
+          std::max(output.unwritten,
+                   countPoison(again[i], argument.format, kSecondPoison));
+      // What was not written differs by the poison; that is said already.
+      output.repeatable = output.unwritten != 0 || outputs[i] == again[i];
+    }
+  }
+}
+
+int run(const Options &options) {
+  ProgramHandle program;
+  if (options.kernelFile.empty()) {
+    TemporaryFolder folder;
+    program = loadProgram(compileKernel(options, folder));
+  } else {
+    program = loadProgram(options.kernelFile);
+  }
+  Problem problem = describeProblem(program.get(), options.rows);
+
+  std::string chip = lnbwd_program_chip(program.get());
+  std::string spec = options.device;
+  if (spec.empty())
+    spec = chip.compare(0, 3, "gfx") == 0 ? "sim" : "cuda";
+  DeviceHandle device = openDevice(spec, chip);
+  KernelHandle kernel = loadKernel(device.get(), program.get());
+  // Before the host computes inputs that the device could not hold.
+  Execution::checkMemory(device.get(), kernel.get(), problem);
+  fillProblem(problem, options);
+  Execution execution(device.get(), kernel.get(), problem);
+
+  Report report;
+  report.operation = lnbwd_program_name(program.get());
+  report.chip = chip;
+  report.format = lnbwd_program_format(program.get());
+  report.kernelFile = options.kernelFile;
+  report.workspaceBytes = execution.workspaceSize();
+  check(lnbwd_device_get_info(device.get(), &report.device));
+  runAndCheck(execution, problem, options, report);
+  if (options.time && report.device.is_simulated)
+    report.counters =
+        countInstructions(device.get(), kernel.get(), problem, execution);
+  else if (options.time)
+    report.time = measureTime(device.get(), kernel.get(), problem, execution);
+
+  std::string text = options.json ? formatJson(report, problem, options)
+                                  : formatText(report, problem, options);
+  std::fputs(text.c_str(), stdout);
+  if (std::fflush(stdout) != 0)
+    throw Failure(BadInput, "cannot write the report to standard output");
+  return report.isValid() ? Valid : WrongNumbers;
+}
+
+int complain(ExitCode code, const char *message) {
+  std::fprintf(stderr, "lnbwd-run: error: %s\n", message);
+  return code;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    Options options = parseOptions(argc, argv);
+    if (options.help) {
+      std::fputs(helpText().c_str(), stdout);
+      return Valid;
+    }
+    if (options.version) {
+      std::printf("lnbwd-run %s\n", lnbwd_runtime_version());
+      return Valid;
+    }
+    return run(options);
+  } catch (const Failure &failure) {
+    return complain(failure.exitCode(), failure.what());
+  } catch (const std::bad_alloc &) {
+    return complain(BadInput,
+                    "this machine's memory does not suffice; take a smaller "
+                    "--m");
+  } catch (const std::length_error &) {
+    return complain(BadInput,
+                    "this machine's memory does not suffice; take a smaller "
+                    "--m");
+  } catch (const std::exception &error) {
+    return complain(BadInput, error.what());
+  }
+}
