@@ -121,13 +121,16 @@ struct HipLibrary {
   /// The number of devices, at least 1; throws with `remedy` if there is none.
   int deviceCount(const std::string &remedy) const {
     int count = 0;
+    const char *call = "hipInit";
     hipError_t error = hipInit(0);
-    if (error == hipSuccess)
+    if (error == hipSuccess) {
+      call = "hipGetDeviceCount";
       error = hipGetDeviceCount(&count);
+    }
     if (error != hipSuccess)
       throw Error(LNBWD_ERROR_NO_DEVICE,
                   library.name() + " is there but offers no device: " +
-                      describe("hipGetDeviceCount", error) + "; " + remedy);
+                      describe(call, error) + "; " + remedy);
     if (count <= 0)
       throw Error(LNBWD_ERROR_NO_DEVICE,
                   library.name() + " is there but reports no device; " +

@@ -1,0 +1,232 @@
+//===- PlanTest.cpp - The launch plan's parser and sizes ------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Plan.h"
+#include "Error.h"
+#include "TestPrograms.h"
+
+#include "gtest/gtest.h"
+
+#include <limits>
+
+using namespace lnbwd::runtime;
+using lnbwd::test::examplePlan;
+using nlohmann::json;
+
+namespace {
+
+/// The message with which a plan is refused; empty if it is taken.
+std::string refusal(const std::string &text) {
+  try {
+    parsePlan(text);
+  } catch (const Error &error) {
+    EXPECT_EQ(error.getStatus(), LNBWD_ERROR_INVALID_PLAN);
+    return error.what();
+  }
+  return {};
+}
+
+/// The example with one value replaced or added.
+std::string refusalWith(const std::string &pointer, const json &value) {
+  json plan = examplePlan();
+  plan[json::json_pointer(pointer)] = value;
+  return refusal(plan.dump());
+}
+
+std::string refusalWithout(const std::string &pointer) {
+  json plan = examplePlan();
+  plan = plan.patch({{{"op", "remove"}, {"path", pointer}}});
+  return refusal(plan.dump());
+}
+
+TEST(PlanTest, ReadsTheExample) {
+  Plan plan = parsePlan(examplePlan().dump());
+  EXPECT_EQ(plan.name, "layer_norm_bwd");
+  EXPECT_EQ(plan.chip, "gfx942");
+  EXPECT_EQ(plan.waveSize, 64);
+  ASSERT_EQ(plan.arguments.size(), 8U);
+  EXPECT_EQ(plan.arguments[3].name, "mean");
+  EXPECT_EQ(plan.arguments[3].kind, LNBWD_ARGUMENT_ROW_SCALAR);
+  EXPECT_EQ(plan.arguments[5].access, LNBWD_ACCESS_WRITE);
+  EXPECT_EQ(plan.arguments[5].element, LNBWD_ELEMENT_BF16);
+  ASSERT_EQ(plan.kernels.size(), 2U);
+  EXPECT_TRUE(plan.kernels[0].grid[0].isWorkgroupCount);
+  EXPECT_EQ(plan.kernels[1].grid[1].value, 2);
+  EXPECT_EQ(plan.kernels[1].block[1], 2U);
+  EXPECT_EQ(plan.kernels[1].dynamicSharedBytes, 512U);
+  EXPECT_EQ(plan.kernels[0].parameters[7].kind, PlanParameter::Kind::Workspace);
+  EXPECT_EQ(plan.kernels[0].parameters[7].index, 1U);
+  EXPECT_EQ(plan.kernels[0].parameters[8].kind, PlanParameter::Kind::Rows);
+}
+
+TEST(PlanTest, RefusesTextThatIsNoJson) {
+  EXPECT_CONTAINS(refusal(""), "not valid JSON");
+  EXPECT_CONTAINS(refusal("{\"format\":"), "not valid JSON");
+  EXPECT_CONTAINS(refusal("[1]"), "expected an object");
+  EXPECT_CONTAINS(refusal("{\"format\": 1, \"format\": 2}"),
+                  "key 'format' given twice");
+  EXPECT_CONTAINS(refusal(std::string(100000, '[')), "nested deeper");
+  EXPECT_CONTAINS(refusal("{\"a\": \"\xff\"}"), "not valid JSON");
+}
+
+TEST(PlanTest, RefusesOtherFormatsAndVersions) {
+  EXPECT_CONTAINS(refusalWith("/format", "other"),
+                  "plan.format: expected 'lnbwd-plan', got 'other'");
+  EXPECT_CONTAINS(refusalWith("/version", 2),
+                  "reads version 1, the file has version 2");
+  EXPECT_CONTAINS(refusalWith("/version", "1"), "expected an integer");
+  EXPECT_CONTAINS(refusalWithout("/version"), "the key 'version' is missing");
+}
+
+TEST(PlanTest, RefusesUnknownKeysEverywhere) {
+  for (const char *place :
+       {"/extra", "/arguments/0/extra", "/workgroup_counts/0/extra",
+        "/workspace/0/extra", "/workspace/0/rows/extra", "/kernels/0/extra",
+        "/kernels/0/parameters/0/extra", "/kernels/0/grid/0/extra"})
+    EXPECT_CONTAINS(refusalWith(place, 1), "unknown key 'extra'") << place;
+}
+
+TEST(PlanTest, RefusesMissingKeysEverywhere) {
+  for (const char *place : {"/format",
+                            "/producer",
+                            "/name",
+                            "/chip",
+                            "/wave_size",
+                            "/arguments",
+                            "/workgroup_counts",
+                            "/workspace",
+                            "/kernels",
+                            "/arguments/0/name",
+                            "/arguments/0/access",
+                            "/arguments/0/kind",
+                            "/arguments/0/element",
+                            "/arguments/0/row_length",
+                            "/workgroup_counts/0/rows_per_workgroup",
+                            "/workgroup_counts/0/workgroups_per_compute_unit",
+                            "/workspace/0/element",
+                            "/workspace/0/row_length",
+                            "/workspace/0/rows",
+                            "/kernels/0/name",
+                            "/kernels/0/grid",
+                            "/kernels/0/block",
+                            "/kernels/0/dynamic_shared_bytes",
+                            "/kernels/0/parameters"})
+    EXPECT_CONTAINS(refusalWithout(place), "is missing") << place;
+}
+
+TEST(PlanTest, RefusesValuesOutOfRange) {
+  struct {
+    const char *place;
+    json value;
+    const char *message;
+  } cases[] = {
+      {"/wave_size", 48, "plan.wave_size: expected 32 or 64, got 48"},
+      {"/wave_size", 128, "from 32 to 64, got 128"},
+      {"/name", "", "expected a non-empty string"},
+      {"/chip", std::string("gfx\0x", 5), "without zero characters"},
+      {"/arguments/0/access", "both",
+       "expected one of 'read', 'write', 'read_write', got \"both\""},
+      {"/arguments/0/kind", 3, "expected one of 'row_block'"},
+      {"/arguments/0/element", "f64", "expected one of 'f16', 'bf16', 'f32'"},
+      {"/arguments/0/row_length", 0, "of 1 or more, got 0"},
+      {"/arguments/0/row_length", 1.5, "expected an integer"},
+      {"/arguments/0/row_length", 18446744073709551615U, "expected an integer"},
+      {"/arguments/3/row_length", 2, "expected 1 for a row_scalar, got 2"},
+      {"/arguments/1/name", "dy", "a second argument named 'dy'"},
+      {"/workgroup_counts/0/rows_per_workgroup", 0, "of 1 or more, got 0"},
+      {"/workgroup_counts/0/workgroups_per_compute_unit", -1, "got -1"},
+      {"/workspace/0/rows", {{"workgroup_count", 1}}, "from 0 to 0, got 1"},
+      {"/workspace/0/rows", "M", "expected an integer"},
+      {"/kernels", json::array(), "expected 1 to 64 entries, got 0"},
+      {"/kernels/0/grid", {1, 1}, "expected 3 to 3 entries, got 2"},
+      {"/kernels/0/grid/1", 0, "from 1 to 2147483647, got 0"},
+      {"/kernels/0/grid/1", 4294967296, "got 4294967296"},
+      {"/kernels/0/block/0", 1025, "from 1 to 1024, got 1025"},
+      {"/kernels/0/block",
+       {1024, 2, 1},
+       "expected at most 1024 work-items, got 2048"},
+      {"/kernels/0/dynamic_shared_bytes", -1, "got -1"},
+      {"/kernels/0/parameters/0", {{"argument", 8}}, "from 0 to 7, got 8"},
+      {"/kernels/0/parameters/0", {{"argument", -1}}, "from 0 to 7, got -1"},
+      {"/kernels/0/parameters/0", {{"workspace", 2}}, "from 0 to 1, got 2"},
+      {"/kernels/0/parameters/0", {{"rows", false}}, "expected true"},
+      {"/kernels/0/parameters/0", json::object(), "expected one of the keys"},
+      {"/kernels/0/parameters/0",
+       {{"rows", true}, {"argument", 0}},
+       "unknown key 'rows'"},
+  };
+  for (const auto &test : cases)
+    EXPECT_CONTAINS(refusalWith(test.place, test.value), test.message)
+        << test.place;
+}
+
+TEST(PlanTest, RefusesMoreThanALaunchHoldsRoomFor) {
+  json parameters = json::array();
+  for (size_t i = 0; i <= kMaxParameters; ++i)
+    parameters.push_back({{"rows", true}});
+  EXPECT_CONTAINS(refusalWith("/kernels/0/parameters", parameters),
+                  "expected 0 to 64 entries, got 65");
+}
+
+TEST(PlanTest, WorkgroupCountFollowsTheAbiPage) {
+  Plan plan = parsePlan(examplePlan().dump());
+  // max(1, min(ceil(M / 4), 2 * C))
+  EXPECT_EQ(plan.workgroupCount(0, 0, 304), 1);
+  EXPECT_EQ(plan.workgroupCount(0, 1, 304), 1);
+  EXPECT_EQ(plan.workgroupCount(0, 4, 304), 1);
+  EXPECT_EQ(plan.workgroupCount(0, 5, 304), 2);
+  EXPECT_EQ(plan.workgroupCount(0, 1000000, 304), 608);
+  EXPECT_EQ(plan.workgroupCount(0, std::numeric_limits<int64_t>::max(), 304),
+            608);
+  plan.workgroupCounts[0].workgroupsPerComputeUnit = 0;
+  EXPECT_EQ(plan.workgroupCount(0, 1000000, 304), 250000);
+}
+
+TEST(PlanTest, SizesBeyondFourGibibytesAreExact) {
+  Plan plan = parsePlan(examplePlan().dump());
+  // 2^20 * 4096 elements are 2^32.
+  EXPECT_EQ(plan.argumentBytes(0, 1 << 20), int64_t(1) << 33);
+  EXPECT_EQ(plan.argumentBytes(2, 1 << 20), 8192);
+  EXPECT_EQ(plan.argumentBytes(3, 1 << 20), int64_t(1) << 22);
+  EXPECT_EQ(plan.argumentBytes(0, 0), 0);
+}
+
+TEST(PlanTest, SizesBeyond63BitsAreErrors) {
+  Plan plan = parsePlan(examplePlan().dump());
+  int64_t largest = std::numeric_limits<int64_t>::max();
+  // 2^50 rows of 8192 bytes are 2^63.
+  EXPECT_EQ(plan.argumentBytes(0, (int64_t(1) << 50) - 1),
+            ((int64_t(1) << 50) - 1) * 8192);
+  for (int64_t rows : {int64_t(1) << 50, largest})
+    try {
+      plan.argumentBytes(0, rows);
+      FAIL() << rows;
+    } catch (const Error &error) {
+      EXPECT_EQ(error.getStatus(), LNBWD_ERROR_TOO_LARGE);
+      EXPECT_CONTAINS(error.what(), "does not fit in 63 bits");
+    }
+}
+
+TEST(SizeTest, ArithmeticDoesNotWrap) {
+  int64_t largest = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(checkedMultiply(3, 5, "size"), 15);
+  EXPECT_EQ(checkedMultiply(largest, 1, "size"), largest);
+  EXPECT_THROW(checkedMultiply(largest, 2, "size"), Error);
+  EXPECT_THROW(checkedMultiply(int64_t(1) << 32, int64_t(1) << 31, "size"),
+               Error);
+  EXPECT_EQ(checkedAdd(largest - 1, 1, "size"), largest);
+  EXPECT_THROW(checkedAdd(largest, 1, "size"), Error);
+  EXPECT_EQ(ceilDivide(0, 4), 0);
+  EXPECT_EQ(ceilDivide(1, 4), 1);
+  EXPECT_EQ(ceilDivide(largest, 1), largest);
+  EXPECT_EQ(ceilDivide(largest, 2), (int64_t(1) << 62));
+  EXPECT_EQ(checkedAlign(257, 256, "size"), 512);
+  EXPECT_THROW(checkedAlign(largest, 256, "size"), Error);
+}
+
+} // namespace

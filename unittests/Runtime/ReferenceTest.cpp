@@ -1,0 +1,256 @@
+//===- ReferenceTest.cpp - The float64 reference --------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Reference/LayerNormBackward.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+using namespace lnbwd::reference;
+
+namespace {
+
+/// Random inputs in float32, and what the reference makes of them.
+struct Case {
+  int64_t rows;
+  int64_t columns;
+  std::vector<float> dy, x, gamma, mean, rstd;
+  std::vector<double> dx;
+  BackwardResult result;
+
+  Case(int64_t rows, int64_t columns, unsigned seed, bool hasGamma = true,
+       double epsilon = kEpsilon)
+      : rows(rows), columns(columns), dy(rows * columns), x(rows * columns),
+        gamma(columns), mean(rows), rstd(rows), dx(rows * columns) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    for (float &value : dy)
+      value = normal(random);
+    for (float &value : x)
+      value = 3 + 2 * normal(random);
+    for (float &value : gamma)
+      value = hasGamma ? 1 + normal(random) / 2 : 1;
+    computeStatistics({FloatFormat::F32, x.data()}, rows, columns, epsilon,
+                      mean.data(), rstd.data());
+    BackwardInputs inputs;
+    inputs.rows = rows;
+    inputs.columns = columns;
+    inputs.dy = {FloatFormat::F32, dy.data()};
+    inputs.x = {FloatFormat::F32, x.data()};
+    if (hasGamma)
+      inputs.gamma = {FloatFormat::F32, gamma.data()};
+    inputs.mean = mean.data();
+    inputs.rstd = rstd.data();
+    result = layerNormBackward(
+        inputs, [&](unsigned, int64_t row, const double *values) {
+          std::copy(values, values + columns, dx.begin() + row * columns);
+        });
+  }
+
+  double xhat(int64_t i, int64_t j) const {
+    return (double(x[i * columns + j]) - mean[i]) * rstd[i];
+  }
+
+  static constexpr double kEpsilon = 1e-5;
+};
+
+/// The loss whose gradient is computed: the sum of dy * y, y being the forward
+/// pass in float64.
+double loss(const Case &test, const std::vector<double> &x,
+            const std::vector<double> &gamma, const std::vector<double> &beta) {
+  double sum = 0;
+  for (int64_t i = 0; i < test.rows; ++i) {
+    const double *row = x.data() + i * test.columns;
+    double mean = std::accumulate(row, row + test.columns, 0.0) / test.columns;
+    double variance = 0;
+    for (int64_t j = 0; j < test.columns; ++j)
+      variance += (row[j] - mean) * (row[j] - mean) / test.columns;
+    double rstd = 1 / std::sqrt(variance + Case::kEpsilon);
+    for (int64_t j = 0; j < test.columns; ++j)
+      sum += test.dy[i * test.columns + j] *
+             (gamma[j] * (row[j] - mean) * rstd + beta[j]);
+  }
+  return sum;
+}
+
+double largest(const std::vector<double> &values) {
+  double result = 0;
+  for (double value : values)
+    result = std::max(result, std::abs(value));
+  return result;
+}
+
+/// Central differences of the loss along each element of one of its inputs.
+template <typename Loss>
+std::vector<double> finiteDifferences(std::vector<double> at, Loss lossAt) {
+  const double step = 1e-4;
+  std::vector<double> gradient;
+  for (double &value : at) {
+    double middle = value;
+    value = middle + step;
+    double high = lossAt(at);
+    value = middle - step;
+    double low = lossAt(at);
+    value = middle;
+    gradient.push_back((high - low) / (2 * step));
+  }
+  return gradient;
+}
+
+void expectNear(const std::vector<double> &actual,
+                const std::vector<double> &expected, double relative) {
+  ASSERT_EQ(actual.size(), expected.size());
+  double scale = largest(expected);
+  for (size_t i = 0; i < actual.size(); ++i)
+    EXPECT_NEAR(actual[i], expected[i], relative * scale) << i;
+}
+
+TEST(ReferenceTest, AgreesWithFiniteDifferences) {
+  for (auto [rows, columns] :
+       {std::pair<int64_t, int64_t>{3, 7}, {1, 2}, {5, 16}, {2, 33}}) {
+    Case test(rows, columns, 7);
+    std::vector<double> x(test.x.begin(), test.x.end());
+    std::vector<double> gamma(test.gamma.begin(), test.gamma.end());
+    std::vector<double> beta(columns, 0.25);
+    // Mean and rstd are rounded to float32 for the reference, hence 1e-6.
+    double scale = columns == 2 ? 1e-2 : 1e-6;
+    expectNear(
+        test.dx,
+        finiteDifferences(
+            x, [&](const auto &at) { return loss(test, at, gamma, beta); }),
+        scale);
+    expectNear(
+        test.result.dgamma,
+        finiteDifferences(
+            gamma, [&](const auto &at) { return loss(test, x, at, beta); }),
+        1e-6);
+    expectNear(
+        test.result.dbeta,
+        finiteDifferences(
+            beta, [&](const auto &at) { return loss(test, x, gamma, at); }),
+        1e-6);
+  }
+}
+
+TEST(ReferenceTest, GammaOfOnesIsAsNoGamma) {
+  Case with(4, 20, 3, true);
+  Case without(4, 20, 3, false);
+  BackwardInputs inputs;
+  inputs.rows = 4;
+  inputs.columns = 20;
+  inputs.dy = {FloatFormat::F32, without.dy.data()};
+  inputs.x = {FloatFormat::F32, without.x.data()};
+  inputs.gamma = {FloatFormat::F32, without.gamma.data()};
+  inputs.mean = without.mean.data();
+  inputs.rstd = without.rstd.data();
+  BackwardResult ones =
+      layerNormBackward(inputs, [&](unsigned, int64_t row, const double *dx) {
+        for (int64_t j = 0; j < 20; ++j)
+          EXPECT_EQ(dx[j], without.dx[row * 20 + j]);
+      });
+  EXPECT_EQ(ones.dgamma, without.result.dgamma);
+  EXPECT_NE(with.dx, without.dx);
+}
+
+/// The norm of the difference over the norm of the expected values.
+double relativeError(const std::vector<double> &actual,
+                     const std::vector<double> &expected) {
+  double difference = 0;
+  double norm = 0;
+  for (size_t i = 0; i < actual.size(); ++i) {
+    difference += (actual[i] - expected[i]) * (actual[i] - expected[i]);
+    norm += expected[i] * expected[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+// Two formulas for dx that are in circulation and wrong. The reference must
+// tell them from the right one by far more than any tolerance.
+TEST(ReferenceTest, TellsTheFormulaWithColumnSumsApart) {
+  Case test(64, 64, 11);
+  std::vector<double> dx(test.dx.size());
+  for (int64_t i = 0; i < test.rows; ++i)
+    for (int64_t j = 0; j < test.columns; ++j)
+      dx[i * test.columns + j] =
+          double(test.gamma[j]) * test.rstd[i] *
+          (test.dy[i * test.columns + j] -
+           (test.result.dbeta[j] + test.xhat(i, j) * test.result.dgamma[j]) /
+               static_cast<double>(test.columns));
+  double error = relativeError(dx, test.dx);
+  EXPECT_GT(error, 0.1);
+  RecordProperty("relative_error", std::to_string(error));
+}
+
+TEST(ReferenceTest, TellsTheFormulaWithTheDiagonalAloneApart) {
+  Case test(64, 8, 13);
+  std::vector<double> dx(test.dx.size());
+  for (int64_t i = 0; i < test.rows; ++i)
+    for (int64_t j = 0; j < test.columns; ++j) {
+      double n = static_cast<double>(test.columns);
+      double xhat = test.xhat(i, j);
+      dx[i * test.columns + j] = double(test.dy[i * test.columns + j]) *
+                                 test.gamma[j] * test.rstd[i] *
+                                 (1 - 1 / n - xhat * xhat / n);
+    }
+  double error = relativeError(dx, test.dx);
+  EXPECT_GT(error, 0.1);
+  RecordProperty("relative_error", std::to_string(error));
+}
+
+TEST(ReferenceTest, EmptyAndTinyShapes) {
+  Case none(0, 5, 1);
+  EXPECT_EQ(none.result.dgamma, std::vector<double>(5, 0.0));
+  EXPECT_EQ(none.result.dbeta, std::vector<double>(5, 0.0));
+  // One column: xhat is 0, and so is dx.
+  Case one(3, 1, 1);
+  EXPECT_EQ(largest(one.dx), 0);
+  EXPECT_EQ(largest(one.result.dgamma), 0);
+  EXPECT_EQ(one.result.dbeta[0],
+            double(one.dy[0]) + double(one.dy[1]) + double(one.dy[2]));
+}
+
+TEST(ReferenceTest, StatisticsSurviveALargeMean) {
+  std::vector<float> x(1000);
+  for (size_t j = 0; j < x.size(); ++j)
+    x[j] = 10000 + (j % 2 ? 1.0F : -1.0F);
+  float mean = 0;
+  float rstd = 0;
+  computeStatistics({FloatFormat::F32, x.data()}, 1, 1000, 0, &mean, &rstd);
+  EXPECT_EQ(mean, 10000.0F);
+  EXPECT_EQ(rstd, 1.0F);
+}
+
+TEST(ReferenceTest, ManyRowsGiveTheSameBitsEveryTime) {
+  Case first(1000, 33, 5);
+  Case second(1000, 33, 5);
+  EXPECT_EQ(first.result.dgamma, second.result.dgamma);
+  EXPECT_EQ(first.result.dbeta, second.result.dbeta);
+  EXPECT_EQ(first.dx, second.dx);
+}
+
+TEST(ParallelForTest, CoversEveryIndexOnceAndPassesExceptionsOn) {
+  for (int64_t count : {0, 1, 2, 127, 128, 129, 10000}) {
+    std::vector<int> seen(count, 0);
+    parallelFor(count, [&](unsigned, int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        ++seen[i];
+    });
+    EXPECT_EQ(seen, std::vector<int>(count, 1));
+  }
+  EXPECT_THROW(parallelFor(100,
+                           [](unsigned, int64_t begin, int64_t) {
+                             if (begin > 40)
+                               throw std::runtime_error("stop");
+                           }),
+               std::runtime_error);
+}
+
+} // namespace
