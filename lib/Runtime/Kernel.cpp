@@ -169,6 +169,9 @@ void Kernel::launch(void *const *arguments, size_t argumentCount, int64_t rows,
         values[p] =
             static_cast<uint64_t>(launchSizes.workgroupCounts[parameter.index]);
         break;
+      case PlanParameter::Kind::Constant:
+        values[p] = parameter.index;
+        break;
       }
       addresses[p] = &values[p];
     }

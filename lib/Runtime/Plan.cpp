@@ -183,13 +183,17 @@ PlanParameter readParameter(const json &value, const std::string &where,
     parameter.kind = PlanParameter::Kind::WorkgroupCount;
     parameter.index =
         readIndex(reader, "workgroup_count", plan.workgroupCounts.size());
+  } else if (value.contains("constant")) {
+    parameter.kind = PlanParameter::Kind::Constant;
+    parameter.index =
+        static_cast<size_t>(reader.integer("constant", 0, kMaxInt64));
   } else if (value.contains("rows")) {
     if (reader.get("rows") != json(true))
       fail(reader.at("rows"),
            "expected true, got " + describe(reader.get("rows")));
   } else {
     fail(where, "expected one of the keys 'argument', 'workspace', 'rows', "
-                "'workgroup_count', got " +
+                "'workgroup_count', 'constant', got " +
                     describe(value));
   }
   reader.finish();

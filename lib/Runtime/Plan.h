@@ -61,9 +61,10 @@ struct PlanWorkspace {
 };
 
 struct PlanParameter {
-  enum class Kind { Argument, Workspace, Rows, WorkgroupCount };
+  enum class Kind { Argument, Workspace, Rows, WorkgroupCount, Constant };
   Kind kind;
-  /// Of the argument, workspace or workgroup count; 0 for Rows.
+  /// Of the argument, workspace or workgroup count; 0 for Rows; the number
+  /// itself for Constant.
   size_t index;
 };
 

@@ -166,8 +166,12 @@ FailureOr<json::Value> PlanBuilder::makeCount(Operation *user, Value value) {
 
 FailureOr<json::Value> PlanBuilder::makeParameter(gpu::LaunchFuncOp launch,
                                                   Value value) {
-  if (!isa<MemRefType>(value.getType()))
-    return makeCount(launch, value);
+  if (!isa<MemRefType>(value.getType())) {
+    FailureOr<json::Value> count = makeCount(launch, value);
+    if (succeeded(count) && count->getAsInteger())
+      return json::Value(json::Object{{"constant", *count->getAsInteger()}});
+    return count;
+  }
   while (Operation *cast = value.getDefiningOp()) {
     if (!isa<memref::ReinterpretCastOp, memref::MemorySpaceCastOp>(cast))
       break;

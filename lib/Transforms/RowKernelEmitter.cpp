@@ -39,9 +39,8 @@ static bool isDistributable(Operation &op) {
     return false;
   if (!hasVectors(op))
     return true;
-  if (auto sum = dyn_cast<vector::ReductionOp>(op))
-    return sum.getKind() == vector::CombiningKind::ADD && !sum.getAcc() &&
-           sum.getDest().getType().isF32();
+  if (getSummedRow(&op))
+    return true;
   if (auto spread = dyn_cast<vector::BroadcastOp>(op))
     return !isa<VectorType>(spread.getSourceType());
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
@@ -80,10 +79,10 @@ void RowKernelEmitter::analyzePhases() {
     unsigned phase = 0;
     for (Value operand : bodyOp.getOperands())
       phase = std::max(phase, phaseOf.lookup(operand));
-    if (auto sum = dyn_cast<vector::ReductionOp>(bodyOp)) {
+    if (getSummedRow(&bodyOp)) {
       if (sumsOfPhase.size() <= phase)
         sumsOfPhase.resize(phase + 1);
-      sumsOfPhase[phase].push_back(sum);
+      sumsOfPhase[phase].push_back(&bodyOp);
       ++phase;
     }
     for (Value result : bodyOp.getResults())
@@ -366,7 +365,7 @@ void RowKernelEmitter::emitPhase(Row &row, unsigned phase) {
 
 /// A phase of a row that is read again: a loop over its chunks.
 void RowKernelEmitter::emitReloadPhase(Row &row, unsigned phase) {
-  SmallVectorImpl<vector::ReductionOp> &phaseSums = sumsOfPhase[phase];
+  ArrayRef<Operation *> phaseSums = sumsOfPhase[phase];
   auto isReady = [&](size_t output) {
     return phaseOf.lookup(op.getYielded(output)) == phase;
   };
@@ -425,7 +424,7 @@ Value RowKernelEmitter::getScalar(Row &row, Value value) {
   if (Value known = row.scalars.lookup(value))
     return known;
   Operation *producer = value.getDefiningOp();
-  assert(producer && !isa<vector::ReductionOp>(producer) &&
+  assert(producer && !getSummedRow(producer) &&
          "a row sum is used before its exchange");
   IRMapping mapping;
   for (Value operand : producer->getOperands())
@@ -471,10 +470,9 @@ Value RowKernelEmitter::getVector(Row &row, Value value, const Chunk &chunk,
   return result;
 }
 
-Value RowKernelEmitter::maskedTerm(Row &row, vector::ReductionOp sum,
-                                   const Chunk &chunk,
+Value RowKernelEmitter::maskedTerm(Row &row, Operation *sum, const Chunk &chunk,
                                    DenseMap<Value, Value> &known) {
-  Value term = getVector(row, sum.getVector(), chunk, known);
+  Value term = getVector(row, getSummedRow(sum), chunk, known);
   if (!chunk.valid)
     return term;
   Value zero = arith::ConstantOp::create(b, b.getZeroAttr(term.getType()));
@@ -519,7 +517,7 @@ Value RowKernelEmitter::horizontalSum(Value vector) {
 /// one exchange with one barrier. The memory's halves are used in turn, so that
 /// a wave that is a row ahead does not overwrite what another still reads.
 void RowKernelEmitter::exchange(Row &row, unsigned phase, ValueRange partials) {
-  SmallVectorImpl<vector::ReductionOp> &phaseSums = sumsOfPhase[phase];
+  ArrayRef<Operation *> phaseSums = sumsOfPhase[phase];
   if (phaseSums.empty())
     return;
   int64_t perRow = schedule.getThreadsPerRow();
@@ -564,7 +562,7 @@ void RowKernelEmitter::exchange(Row &row, unsigned phase, ValueRange partials) {
       reduced[i] = vector::ExtractOp::create(b, total, ArrayRef<int64_t>{i});
   }
   for (auto [sum, value] : llvm::zip_equal(phaseSums, reduced))
-    row.scalars[sum.getDest()] = value;
+    row.scalars[sum->getResult(0)] = value;
 }
 
 //===----------------------------------------------------------------------===//

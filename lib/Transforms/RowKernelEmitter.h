@@ -23,7 +23,6 @@
 #include "lnbwd/Target/ChipInfo.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -85,8 +84,7 @@ private:
   mlir::Value getScalar(Row &row, mlir::Value value);
   mlir::Value getVector(Row &row, mlir::Value value, const Chunk &chunk,
                         llvm::DenseMap<mlir::Value, mlir::Value> &known);
-  mlir::Value maskedTerm(Row &row, mlir::vector::ReductionOp sum,
-                         const Chunk &chunk,
+  mlir::Value maskedTerm(Row &row, mlir::Operation *sum, const Chunk &chunk,
                          llvm::DenseMap<mlir::Value, mlir::Value> &known);
   mlir::Value load(unsigned operand, mlir::ValueRange indices);
   void storeRow(Row &row, unsigned output, const Chunk &chunk,
@@ -124,7 +122,7 @@ private:
   unsigned numPhases = 1;
   llvm::DenseMap<mlir::Value, unsigned> phaseOf;
   /// The row sums whose terms are complete in each phase.
-  llvm::SmallVector<llvm::SmallVector<mlir::vector::ReductionOp>> sumsOfPhase;
+  llvm::SmallVector<llvm::SmallVector<mlir::Operation *>> sumsOfPhase;
 
   mlir::Value workgroup;
   mlir::Value lane;

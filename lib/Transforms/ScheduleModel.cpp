@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -26,7 +27,7 @@ static constexpr int64_t accessBytes = 16;
 /// Registers for addresses, loop counters and the row's scalars.
 static constexpr int64_t fixedRegisters = 24;
 /// Float32 rows that are live at once while a region is worked through.
-static constexpr int64_t liveRows = 3;
+static constexpr int64_t liveRows = 2;
 /// Work-items of a workgroup that the model aims at.
 static constexpr int64_t workgroupThreads = 256;
 /// Work-items that a compute unit holds, by the model's persistent grids.
@@ -42,7 +43,9 @@ int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
 
 /// Row sums of the program, over all phases.
 static int64_t countRowSums(RowwiseOp op) {
-  return llvm::range_size(op.getBody().getOps<vector::ReductionOp>());
+  return llvm::count_if(op.getBody().front(), [](Operation &bodyOp) {
+    return bool(getSummedRow(&bodyOp));
+  });
 }
 
 /// Bits that the operands' elements of one column take, as they are in memory.
@@ -79,65 +82,86 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   return resources;
 }
 
-LogicalResult
-lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
-                     function_ref<InFlightDiagnostic()> emitError) {
+/// Why `op` cannot run on `chip` as scheduled, and what would help; empty if it
+/// can.
+static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
+                               const ChipInfo &chip) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
   int64_t threadsPerRow = schedule.getThreadsPerRow();
   bool fitsWave =
       threadsPerRow <= chip.waveSize && llvm::isPowerOf2_64(threadsPerRow);
-  if (!fitsWave && threadsPerRow % chip.waveSize != 0)
-    return emitError() << "expected threads_per_row to be a power of two up to "
-                          "the wave size of "
-                       << chip.name << ", " << chip.waveSize
-                       << ", or a multiple of it, got " << threadsPerRow;
-  if (schedule.getThreads() > chip.maxThreadsPerWorkgroup)
-    return emitError() << "expected at most " << chip.maxThreadsPerWorkgroup
-                       << " threads in a workgroup on " << chip.name
-                       << ", got threads_per_row * row_groups = "
-                       << schedule.getThreads() << "; lower one of them";
+  if (!fitsWave && threadsPerRow % chip.waveSize != 0) {
+    os << "expected threads_per_row to be a power of two up to the wave size "
+          "of "
+       << chip.name << ", " << chip.waveSize << ", or a multiple of it, got "
+       << threadsPerRow;
+    return text;
+  }
+  if (schedule.getThreads() > chip.maxThreadsPerWorkgroup) {
+    os << "expected at most " << chip.maxThreadsPerWorkgroup
+       << " threads in a workgroup on " << chip.name
+       << ", got threads_per_row * row_groups = " << schedule.getThreads()
+       << "; lower one of them";
+    return text;
+  }
   int64_t length = op.getRowLength();
-  if (length % schedule.getVectorWidth() != 0)
-    return emitError() << "expected vector_width to divide the row length, "
-                       << length << ", got " << schedule.getVectorWidth();
+  if (length % schedule.getVectorWidth() != 0) {
+    os << "expected vector_width to divide the row length, " << length
+       << ", got " << schedule.getVectorWidth();
+    return text;
+  }
   int64_t bytes = schedule.getVectorWidth() * op.getRowElementBits() / 8;
-  if (bytes > accessBytes)
-    return emitError() << "expected accesses of at most " << accessBytes
-                       << " bytes, got vector_width "
-                       << schedule.getVectorWidth() << " of "
-                       << op.getRowElementBits() << "-bit elements: " << bytes
-                       << " bytes";
+  if (bytes > accessBytes) {
+    os << "expected accesses of at most " << accessBytes
+       << " bytes, got vector_width " << schedule.getVectorWidth() << " of "
+       << op.getRowElementBits() << "-bit elements: " << bytes << " bytes";
+    return text;
+  }
   if (schedule.getRowsPerWorkgroup() &&
-      schedule.getRowsPerWorkgroup() < schedule.getRowGroups())
-    return emitError() << "expected rows_per_workgroup to be 0 or at least "
-                          "row_groups, "
-                       << schedule.getRowGroups() << ", got "
-                       << schedule.getRowsPerWorkgroup();
+      schedule.getRowsPerWorkgroup() < schedule.getRowGroups()) {
+    os << "expected rows_per_workgroup to be 0 or at least row_groups, "
+       << schedule.getRowGroups() << ", got " << schedule.getRowsPerWorkgroup();
+    return text;
+  }
   if (schedule.getColumnTile() &&
-      (op.hasRowSums() || !op.getScalarOuts().empty()))
-    return emitError() << "expected column_tile 0: a row sum or row scalar "
-                          "needs the whole row in one workgroup";
-  if (schedule.getReload() && !op.getColumnSums().empty())
-    return emitError() << "expected reload to be unset: column sums need their "
-                          "columns to stay with a lane; split the program into "
-                          "two passes to reload";
+      (op.hasRowSums() || !op.getScalarOuts().empty())) {
+    os << "expected column_tile 0: a row sum or row scalar needs the whole row "
+          "in one workgroup";
+    return text;
+  }
+  if (schedule.getReload() &&
+      (!op.getColumnSums().empty() || schedule.getColumnTile())) {
+    os << "expected reload to be unset: column sums and column tiles need "
+          "their "
+          "columns to stay with a lane; split the program into two passes to "
+          "reload";
+    return text;
+  }
   ScheduleResources resources = getResources(op, schedule, chip);
   int64_t registers =
       std::min(chip.maxRegistersPerLane,
                chip.registersPerComputeUnit / resources.threads);
   if (resources.registersPerLane > registers)
-    return emitError() << "row length " << length
-                       << " is too large for this schedule: it needs about "
-                       << resources.registersPerLane
-                       << " registers a lane, and " << chip.name << " has "
-                       << registers << " for workgroups of "
-                       << resources.threads
-                       << " threads; raise threads_per_row, or split the "
-                          "program into two passes";
-  if (resources.sharedMemoryBytes > chip.sharedMemoryBytes)
-    return emitError() << "this schedule needs " << resources.sharedMemoryBytes
-                       << " bytes of shared memory, and " << chip.name
-                       << " has " << chip.sharedMemoryBytes
-                       << " for a workgroup; lower row_groups";
+    os << "row length " << length
+       << " is too large for this schedule: it needs about "
+       << resources.registersPerLane << " registers a lane, and " << chip.name
+       << " has " << registers << " for workgroups of " << resources.threads
+       << " threads; raise threads_per_row, or split the program into two "
+          "passes";
+  else if (resources.sharedMemoryBytes > chip.sharedMemoryBytes)
+    os << "this schedule needs " << resources.sharedMemoryBytes
+       << " bytes of shared memory, and " << chip.name << " has "
+       << chip.sharedMemoryBytes << " for a workgroup; lower row_groups";
+  return text;
+}
+
+LogicalResult
+lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
+                     function_ref<InFlightDiagnostic()> emitError) {
+  std::string obstacle = getObstacle(op, schedule, chip);
+  if (!obstacle.empty())
+    return emitError() << obstacle;
   return success();
 }
 
@@ -191,12 +215,10 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip) {
     Candidate candidate{threadsPerRow, width};
     candidate.prefetch = 1;
     ScheduleAttr schedule = candidate.get(context, chip);
-    if (failed(checkSchedule(op, schedule, chip,
-                             [&] { return InFlightDiagnostic(); }))) {
+    if (!getObstacle(op, schedule, chip).empty()) {
       candidate.prefetch = 0;
       schedule = candidate.get(context, chip);
-      if (failed(checkSchedule(op, schedule, chip,
-                               [&] { return InFlightDiagnostic(); })))
+      if (!getObstacle(op, schedule, chip).empty())
         return;
     }
     int64_t chunks = getChunks(op, schedule);
@@ -226,10 +248,7 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip) {
   Candidate reload{chip.maxThreadsPerWorkgroup, width};
   reload.reload = true;
   ScheduleAttr schedule = reload.get(context, chip);
-  if (succeeded(checkSchedule(op, schedule, chip,
-                              [&] { return InFlightDiagnostic(); })))
-    return schedule;
-  return {};
+  return getObstacle(op, schedule, chip).empty() ? schedule : ScheduleAttr();
 }
 
 ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, const ChipInfo &chip) {

@@ -238,8 +238,24 @@ bool RowwiseOp::hasPartialColumnSums() {
   });
 }
 
+Value lnbwd::getSummedRow(Operation *op) {
+  if (auto sum = dyn_cast<vector::ReductionOp>(op))
+    if (sum.getKind() == vector::CombiningKind::ADD && !sum.getAcc() &&
+        sum.getDest().getType().isF32())
+      return sum.getVector();
+  if (auto element = dyn_cast<vector::ExtractOp>(op)) {
+    VectorType row = element.getSourceVectorType();
+    if (row.getShape() == ArrayRef<int64_t>{1} &&
+        row.getElementType().isF32() &&
+        element.getStaticPosition() == ArrayRef<int64_t>{0})
+      return element.getSource();
+  }
+  return {};
+}
+
 bool RowwiseOp::hasRowSums() {
-  return !getBody().getOps<vector::ReductionOp>().empty();
+  return llvm::any_of(getBody().front(),
+                      [](Operation &op) { return bool(getSummedRow(&op)); });
 }
 
 unsigned RowwiseOp::getRowElementBits() {

@@ -45,6 +45,11 @@ RowwiseOp cloneWithOperands(mlir::RewriterBase &rewriter, RowwiseOp op,
                             const llvm::BitVector &keepInput,
                             const llvm::BitVector &keepOutput);
 
+/// The row that `op`, of the region of a row program, sums up; null if it does
+/// not. A sum of rows of length 1 counts in both its forms: upstream folds
+/// `vector.reduction` of one element to `vector.extract`.
+mlir::Value getSummedRow(mlir::Operation *op);
+
 /// Lets one-shot bufferization turn row programs on tensors into row programs
 /// on memrefs.
 void registerBufferizableOpInterfaceExternalModels(
