@@ -173,9 +173,10 @@ double relativeError(const std::vector<double> &actual,
 }
 
 // Two formulas for dx that are in circulation and wrong. The reference must
-// tell them from the right one by far more than any tolerance.
+// tell them from the right one by far more than any tolerance: they are about
+// 57 % and 44 % off at such sizes.
 TEST(ReferenceTest, TellsTheFormulaWithColumnSumsApart) {
-  Case test(64, 64, 11);
+  Case test(16, 16, 11);
   std::vector<double> dx(test.dx.size());
   for (int64_t i = 0; i < test.rows; ++i)
     for (int64_t j = 0; j < test.columns; ++j)
@@ -184,13 +185,11 @@ TEST(ReferenceTest, TellsTheFormulaWithColumnSumsApart) {
           (test.dy[i * test.columns + j] -
            (test.result.dbeta[j] + test.xhat(i, j) * test.result.dgamma[j]) /
                static_cast<double>(test.columns));
-  double error = relativeError(dx, test.dx);
-  EXPECT_GT(error, 0.1);
-  RecordProperty("relative_error", std::to_string(error));
+  EXPECT_NEAR(relativeError(dx, test.dx), 0.57, 0.2);
 }
 
 TEST(ReferenceTest, TellsTheFormulaWithTheDiagonalAloneApart) {
-  Case test(64, 8, 13);
+  Case test(16, 12, 13);
   std::vector<double> dx(test.dx.size());
   for (int64_t i = 0; i < test.rows; ++i)
     for (int64_t j = 0; j < test.columns; ++j) {
@@ -200,9 +199,7 @@ TEST(ReferenceTest, TellsTheFormulaWithTheDiagonalAloneApart) {
                                  test.gamma[j] * test.rstd[i] *
                                  (1 - 1 / n - xhat * xhat / n);
     }
-  double error = relativeError(dx, test.dx);
-  EXPECT_GT(error, 0.1);
-  RecordProperty("relative_error", std::to_string(error));
+  EXPECT_NEAR(relativeError(dx, test.dx), 0.44, 0.15);
 }
 
 TEST(ReferenceTest, EmptyAndTinyShapes) {
