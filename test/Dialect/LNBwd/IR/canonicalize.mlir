@@ -1,0 +1,158 @@
+// RUN: lnbwd-opt %s --canonicalize --split-input-file | FileCheck %s
+
+// A gradient that nobody uses is not asked for.
+// CHECK-LABEL: func @unused_gradients(
+// CHECK:         %[[DX:.*]] = lnbwd.layer_norm_bwd
+// CHECK-SAME:      gamma(
+// CHECK-SAME:      outs dx(%{{.*}} : tensor<?x512xbf16>) -> tensor<?x512xbf16>
+// CHECK:         return %[[DX]]
+func.func @unused_gradients(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>, %stat: tensor<?xf32>)
+    -> tensor<?x512xbf16> {
+  %0:3 = lnbwd.layer_norm_bwd dy(%rows : tensor<?x512xbf16>) x(%rows : tensor<?x512xbf16>)
+      gamma(%column : tensor<512xbf16>) mean(%stat : tensor<?xf32>) rstd(%stat : tensor<?xf32>)
+      outs dx(%rows : tensor<?x512xbf16>) dgamma(%column : tensor<512xbf16>) dbeta(%column : tensor<512xbf16>)
+      -> tensor<?x512xbf16>, tensor<512xbf16>, tensor<512xbf16>
+  return %0#0 : tensor<?x512xbf16>
+}
+
+// -----
+
+// The middle gradient goes, and the others keep their order.
+// CHECK-LABEL: func @unused_dgamma(
+// CHECK:         %[[G:.*]]:2 = lnbwd.layer_norm_bwd
+// CHECK-SAME:      outs dx(%{{.*}}) dbeta(%{{.*}}) ->
+// CHECK:         return %[[G]]#0, %[[G]]#1
+func.func @unused_dgamma(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>, %stat: tensor<?xf32>)
+    -> (tensor<?x512xbf16>, tensor<512xbf16>) {
+  %0:3 = lnbwd.layer_norm_bwd dy(%rows : tensor<?x512xbf16>) x(%rows : tensor<?x512xbf16>)
+      gamma(%column : tensor<512xbf16>) mean(%stat : tensor<?xf32>) rstd(%stat : tensor<?xf32>)
+      outs dx(%rows : tensor<?x512xbf16>) dgamma(%column : tensor<512xbf16>) dbeta(%column : tensor<512xbf16>)
+      -> tensor<?x512xbf16>, tensor<512xbf16>, tensor<512xbf16>
+  return %0#0, %0#2 : tensor<?x512xbf16>, tensor<512xbf16>
+}
+
+// -----
+
+// Without any use the operation goes altogether.
+// CHECK-LABEL: func @no_use(
+// CHECK-NEXT:    return
+func.func @no_use(%rows: tensor<?x512xbf16>, %stat: tensor<?xf32>) {
+  %0 = lnbwd.layer_norm_bwd dy(%rows : tensor<?x512xbf16>) x(%rows : tensor<?x512xbf16>)
+      mean(%stat : tensor<?xf32>) rstd(%stat : tensor<?xf32>) outs dx(%rows : tensor<?x512xbf16>)
+      -> tensor<?x512xbf16>
+  return
+}
+
+// -----
+
+// dgamma and dbeta do not depend on gamma; on memrefs every output counts.
+// CHECK-LABEL: func @gamma_unread(
+// CHECK:         lnbwd.layer_norm_bwd
+// CHECK-NOT:     gamma(
+// CHECK-SAME:    outs dgamma(%{{.*}}) dbeta(
+func.func @gamma_unread(%rows: memref<?x512xbf16>, %column: memref<512xbf16>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x512xbf16>) x(%rows : memref<?x512xbf16>)
+      gamma(%column : memref<512xbf16>) mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
+      outs dgamma(%column : memref<512xbf16>) dbeta(%column : memref<512xbf16>)
+  return
+}
+
+// -----
+
+// gamma goes in the same sweep as the dx that read it.
+// CHECK-LABEL: func @dgamma_only(
+// CHECK:         lnbwd.layer_norm_bwd
+// CHECK-NOT:     gamma(%{{.*}}) mean
+// CHECK-SAME:    outs dgamma(%{{.*}}) -> tensor<512xbf16>
+func.func @dgamma_only(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>, %stat: tensor<?xf32>)
+    -> tensor<512xbf16> {
+  %0:2 = lnbwd.layer_norm_bwd dy(%rows : tensor<?x512xbf16>) x(%rows : tensor<?x512xbf16>)
+      gamma(%column : tensor<512xbf16>) mean(%stat : tensor<?xf32>) rstd(%stat : tensor<?xf32>)
+      outs dx(%rows : tensor<?x512xbf16>) dgamma(%column : tensor<512xbf16>)
+      -> tensor<?x512xbf16>, tensor<512xbf16>
+  return %0#1 : tensor<512xbf16>
+}
+
+// -----
+
+// Attributes of the user stay.
+// CHECK-LABEL: func @keeps_attributes(
+// CHECK:         lnbwd.layer_norm_bwd {{.*}} outs dx({{.*}}) {note = "kept"} ->
+func.func @keeps_attributes(%rows: tensor<?x512xf32>, %column: tensor<512xf32>, %stat: tensor<?xf32>)
+    -> tensor<?x512xf32> {
+  %0:2 = lnbwd.layer_norm_bwd dy(%rows : tensor<?x512xf32>) x(%rows : tensor<?x512xf32>)
+      mean(%stat : tensor<?xf32>) rstd(%stat : tensor<?xf32>)
+      outs dx(%rows : tensor<?x512xf32>) dgamma(%column : tensor<512xf32>) {note = "kept"}
+      -> tensor<?x512xf32>, tensor<512xf32>
+  return %0#0 : tensor<?x512xf32>
+}
+
+// -----
+
+// An unused output of a row program goes, then the operations behind it, then
+// the inputs that only they read, each with its name.
+// CHECK-LABEL: func @unused_row_output(
+// CHECK:         %[[S:.*]] = lnbwd.rowwise @k rows(%arg0 : tensor<?x512xf32>)
+// CHECK-SAME:      outs column_sums(%{{.*}} : tensor<512xf32>)
+// CHECK-SAME:      attributes {operand_names = ["x", "sum"]} -> tensor<512xf32> {
+// CHECK-NEXT:    ^bb0(%[[X:.*]]: vector<512xf32>):
+// CHECK-NEXT:      lnbwd.yield %[[X]] : vector<512xf32>
+// CHECK:         return %[[S]]
+func.func @unused_row_output(%x: tensor<?x512xf32>, %c: tensor<512xf32>, %s: tensor<?xf32>) -> tensor<512xf32> {
+  %0:2 = lnbwd.rowwise @k rows(%x : tensor<?x512xf32>) columns(%c : tensor<512xf32>) scalars(%s : tensor<?xf32>)
+      outs rows(%x : tensor<?x512xf32>) column_sums(%c : tensor<512xf32>)
+      attributes {operand_names = ["x", "gamma", "rstd", "y", "sum"]}
+      -> tensor<?x512xf32>, tensor<512xf32> {
+  ^bb0(%xr: vector<512xf32>, %cr: vector<512xf32>, %sr: f32):
+    %scaled = arith.mulf %xr, %cr : vector<512xf32>
+    %spread = vector.broadcast %sr : f32 to vector<512xf32>
+    %y = arith.mulf %scaled, %spread : vector<512xf32>
+    lnbwd.yield %y, %xr : vector<512xf32>, vector<512xf32>
+  }
+  return %0#1 : tensor<512xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @unread_inputs(
+// CHECK:         lnbwd.rowwise @k rows(%arg1 : memref<?x512xf32>) outs rows(
+// CHECK-NEXT:    ^bb0(%[[Y:.*]]: vector<512xf32>):
+// CHECK-NEXT:      lnbwd.yield %[[Y]]
+func.func @unread_inputs(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x, %y : memref<?x512xf32>, memref<?x512xf32>) scalars(%s : memref<?xf32>)
+      outs rows(%y : memref<?x512xf32>) {
+  ^bb0(%xr: vector<512xf32>, %yr: vector<512xf32>, %sr: f32):
+    lnbwd.yield %yr : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// One row block stays though it is not read: it says how many rows there are.
+// CHECK-LABEL: func @last_row_block_stays(
+// CHECK:         lnbwd.rowwise @k rows(%arg0 : memref<?x512xf32>) scalars(%arg2 : memref<?xf32>) outs scalars(
+func.func @last_row_block_stays(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<?xf32>, %t: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x, %y : memref<?x512xf32>, memref<?x512xf32>) scalars(%s : memref<?xf32>)
+      outs scalars(%t : memref<?xf32>) {
+  ^bb0(%xr: vector<512xf32>, %yr: vector<512xf32>, %sr: f32):
+    lnbwd.yield %sr : f32
+  }
+  return
+}
+
+// -----
+
+// The schedule stays with the program.
+// CHECK-LABEL: func @keeps_schedule(
+// CHECK:         lnbwd.rowwise @k rows(%arg1 : memref<?x512xf32>)
+// CHECK-SAME:      schedule = #lnbwd.schedule<threads_per_row = 64,
+func.func @keeps_schedule(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x, %y : memref<?x512xf32>, memref<?x512xf32>) outs rows(%y : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4,
+                                             rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>, %yr: vector<512xf32>):
+    lnbwd.yield %yr : vector<512xf32>
+  }
+  return
+}

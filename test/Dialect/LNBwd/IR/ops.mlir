@@ -1,0 +1,229 @@
+// RUN: lnbwd-opt %s | lnbwd-opt | FileCheck %s
+// RUN: lnbwd-opt %s --mlir-print-op-generic | lnbwd-opt | FileCheck %s
+
+//===----------------------------------------------------------------------===//
+// lnbwd.layer_norm_bwd
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: func @tensors(
+// CHECK:         %{{[^ ]+}}:3 = lnbwd.layer_norm_bwd
+// CHECK-SAME:      dy(%{{[^ ]+}} : tensor<?x512xbf16>) x(%{{[^ ]+}} : tensor<?x512xbf16>)
+// CHECK-SAME:      gamma(%{{[^ ]+}} : tensor<512xbf16>)
+// CHECK-SAME:      mean(%{{[^ ]+}} : tensor<?xf32>) rstd(%{{[^ ]+}} : tensor<?xf32>)
+// CHECK-SAME:      outs dx(%{{[^ ]+}} : tensor<?x512xbf16>) dgamma(%{{[^ ]+}} : tensor<512xbf16>)
+// CHECK-SAME:      dbeta(%{{[^ ]+}} : tensor<512xbf16>)
+// CHECK-SAME:      -> tensor<?x512xbf16>, tensor<512xbf16>, tensor<512xbf16>
+func.func @tensors(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>, %stat: tensor<?xf32>)
+    -> (tensor<?x512xbf16>, tensor<512xbf16>, tensor<512xbf16>) {
+  %0:3 = lnbwd.layer_norm_bwd dy(%rows : tensor<?x512xbf16>) x(%rows : tensor<?x512xbf16>)
+      gamma(%column : tensor<512xbf16>) mean(%stat : tensor<?xf32>) rstd(%stat : tensor<?xf32>)
+      outs dx(%rows : tensor<?x512xbf16>) dgamma(%column : tensor<512xbf16>) dbeta(%column : tensor<512xbf16>)
+      -> tensor<?x512xbf16>, tensor<512xbf16>, tensor<512xbf16>
+  return %0#0, %0#1, %0#2 : tensor<?x512xbf16>, tensor<512xbf16>, tensor<512xbf16>
+}
+
+// CHECK-LABEL: func @memrefs(
+// CHECK:         lnbwd.layer_norm_bwd
+// CHECK-SAME:      outs dx(%{{[^ ]+}} : memref<?x512xf32>) dgamma(%{{[^ ]+}} : memref<512xf32>)
+// CHECK-SAME:      dbeta(%{{[^ ]+}} : memref<512xf32>)
+// CHECK-NOT:       ->
+func.func @memrefs(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>)
+      gamma(%column : memref<512xf32>) mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
+      outs dx(%rows : memref<?x512xf32>) dgamma(%column : memref<512xf32>) dbeta(%column : memref<512xf32>)
+  return
+}
+
+// CHECK-LABEL: func @no_gamma(
+// CHECK:         x(%{{[^ ]+}} : memref<?x96xf16>) mean(
+func.func @no_gamma(%rows: memref<?x96xf16>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x96xf16>) x(%rows : memref<?x96xf16>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
+      outs dx(%rows : memref<?x96xf16>)
+  return
+}
+
+// CHECK-LABEL: func @no_dx(
+// CHECK:         outs dgamma(%{{[^ ]+}} : memref<96xf16>) dbeta(%{{[^ ]+}} : memref<96xf16>){{$}}
+func.func @no_dx(%rows: memref<?x96xf16>, %column: memref<96xf16>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x96xf16>) x(%rows : memref<?x96xf16>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
+      outs dgamma(%column : memref<96xf16>) dbeta(%column : memref<96xf16>)
+  return
+}
+
+// CHECK-LABEL: func @no_dgamma(
+// CHECK:         outs dx(%{{[^ ]+}} : tensor<?x96xf16>) dbeta(%{{[^ ]+}} : tensor<96xf16>) -> tensor<?x96xf16>, tensor<96xf16>
+func.func @no_dgamma(%rows: tensor<?x96xf16>, %column: tensor<96xf16>, %stat: tensor<?xf32>)
+    -> (tensor<?x96xf16>, tensor<96xf16>) {
+  %0:2 = lnbwd.layer_norm_bwd dy(%rows : tensor<?x96xf16>) x(%rows : tensor<?x96xf16>)
+      mean(%stat : tensor<?xf32>) rstd(%stat : tensor<?xf32>)
+      outs dx(%rows : tensor<?x96xf16>) dbeta(%column : tensor<96xf16>)
+      -> tensor<?x96xf16>, tensor<96xf16>
+  return %0#0, %0#1 : tensor<?x96xf16>, tensor<96xf16>
+}
+
+// CHECK-LABEL: func @no_dbeta(
+// CHECK:         outs dx(%{{[^ ]+}} : memref<?x96xf16>) dgamma(%{{[^ ]+}} : memref<96xf16>){{$}}
+func.func @no_dbeta(%rows: memref<?x96xf16>, %column: memref<96xf16>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x96xf16>) x(%rows : memref<?x96xf16>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
+      outs dx(%rows : memref<?x96xf16>) dgamma(%column : memref<96xf16>)
+  return
+}
+
+// CHECK-LABEL: func @f32_columns_of_f16_rows(
+// CHECK:         gamma(%{{[^ ]+}} : memref<96xf32>)
+// CHECK-SAME:    dgamma(%{{[^ ]+}} : memref<96xf32>) dbeta(%{{[^ ]+}} : memref<96xf16>)
+func.func @f32_columns_of_f16_rows(%rows: memref<?x96xf16>, %wide: memref<96xf32>, %narrow: memref<96xf16>,
+                                   %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x96xf16>) x(%rows : memref<?x96xf16>)
+      gamma(%wide : memref<96xf32>) mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
+      outs dx(%rows : memref<?x96xf16>) dgamma(%wide : memref<96xf32>) dbeta(%narrow : memref<96xf16>)
+  return
+}
+
+// CHECK-LABEL: func @rank_1(
+// CHECK:         x(%{{[^ ]+}} : memref<7xf32>) mean(%{{[^ ]+}} : memref<f32>)
+func.func @rank_1(%rows: memref<7xf32>, %stat: memref<f32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<7xf32>) x(%rows : memref<7xf32>)
+      mean(%stat : memref<f32>) rstd(%stat : memref<f32>) outs dx(%rows : memref<7xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rank_3(
+// CHECK:         x(%{{[^ ]+}} : memref<?x16x7xf32>) mean(%{{[^ ]+}} : memref<?x16xf32>)
+func.func @rank_3(%rows: memref<?x16x7xf32>, %stat: memref<?x16xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x16x7xf32>) x(%rows : memref<?x16x7xf32>)
+      mean(%stat : memref<?x16xf32>) rstd(%stat : memref<?x16xf32>) outs dx(%rows : memref<?x16x7xf32>)
+  return
+}
+
+// CHECK-LABEL: func @rank_4(
+// CHECK:         x(%{{[^ ]+}} : tensor<2x?x3x7xf32>) mean(%{{[^ ]+}} : tensor<2x?x3xf32>)
+func.func @rank_4(%rows: tensor<2x?x3x7xf32>, %stat: tensor<2x?x3xf32>) -> tensor<2x?x3x7xf32> {
+  %0 = lnbwd.layer_norm_bwd dy(%rows : tensor<2x?x3x7xf32>) x(%rows : tensor<2x?x3x7xf32>)
+      mean(%stat : tensor<2x?x3xf32>) rstd(%stat : tensor<2x?x3xf32>)
+      outs dx(%rows : tensor<2x?x3x7xf32>) -> tensor<2x?x3x7xf32>
+  return %0 : tensor<2x?x3x7xf32>
+}
+
+// Dimensions that may be equal at run time are accepted.
+// CHECK-LABEL: func @dynamic_against_static(
+// CHECK:         dy(%{{[^ ]+}} : memref<8x7xf32>) x(%{{[^ ]+}} : memref<?x7xf32>)
+func.func @dynamic_against_static(%dy: memref<8x7xf32>, %x: memref<?x7xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<8x7xf32>) x(%x : memref<?x7xf32>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>) outs dx(%x : memref<?x7xf32>)
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// lnbwd.rowwise and lnbwd.yield
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: func @all_operand_groups(
+// CHECK:         lnbwd.rowwise @k rows(%{{[^ ]+}}, %{{[^ ]+}} : memref<?x512xbf16>, memref<?x512xf32>)
+// CHECK-SAME:      columns(%{{[^ ]+}} : memref<512xf16>) scalars(%{{[^ ]+}} : memref<?xf32>)
+// CHECK-SAME:      outs rows(%{{[^ ]+}} : memref<?x512xf32>) scalars(%{{[^ ]+}} : memref<?xf32>)
+// CHECK-SAME:      column_sums(%{{[^ ]+}} : memref<512xf16>) {
+// CHECK-NEXT:    ^bb0(%{{[^ ]+}}: vector<512xbf16>, %[[Y:.*]]: vector<512xf32>, %{{[^ ]+}}: vector<512xf16>, %[[S:.*]]: f32):
+// CHECK-NEXT:      lnbwd.yield %[[Y]], %[[S]], %[[Y]] : vector<512xf32>, f32, vector<512xf32>
+func.func @all_operand_groups(%x: memref<?x512xbf16>, %y: memref<?x512xf32>, %c: memref<512xf16>, %s: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x, %y : memref<?x512xbf16>, memref<?x512xf32>) columns(%c : memref<512xf16>)
+      scalars(%s : memref<?xf32>)
+      outs rows(%y : memref<?x512xf32>) scalars(%s : memref<?xf32>) column_sums(%c : memref<512xf16>) {
+  ^bb0(%xr: vector<512xbf16>, %yr: vector<512xf32>, %cr: vector<512xf16>, %sr: f32):
+    lnbwd.yield %yr, %sr, %yr : vector<512xf32>, f32, vector<512xf32>
+  }
+  return
+}
+
+// CHECK-LABEL: func @row_program_on_tensors(
+// CHECK:         lnbwd.rowwise @k rows(%{{[^ ]+}} : tensor<?x512xf32>) outs scalars(%{{[^ ]+}} : tensor<?xf32>) -> tensor<?xf32> {
+func.func @row_program_on_tensors(%x: tensor<?x512xf32>, %s: tensor<?xf32>) -> tensor<?xf32> {
+  %0 = lnbwd.rowwise @k rows(%x : tensor<?x512xf32>) outs scalars(%s : tensor<?xf32>) -> tensor<?xf32> {
+  ^bb0(%xr: vector<512xf32>):
+    %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return %0 : tensor<?xf32>
+}
+
+// CHECK-LABEL: func @output_only(
+// CHECK:         lnbwd.rowwise @k outs rows(%{{[^ ]+}} : memref<?x512xf32>) {
+func.func @output_only(%x: memref<?x512xf32>) {
+  lnbwd.rowwise @k outs rows(%x : memref<?x512xf32>) {
+    %zero = arith.constant dense<0.0> : vector<512xf32>
+    lnbwd.yield %zero : vector<512xf32>
+  }
+  return
+}
+
+// CHECK-LABEL: func @partial_column_sums(
+// CHECK:         outs column_sums(%{{[^ ]+}} : memref<?x512xf32>) {
+func.func @partial_column_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs column_sums(%p : memref<?x512xf32>) {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}
+
+// Arguments of the region are printed with the names of their operands.
+// CHECK-LABEL: func @named_operands(
+// CHECK:         attributes {operand_names = ["gradient", "sum"]} {
+// CHECK-NEXT:    ^bb0(%gradient: vector<8xf32>):
+func.func @named_operands(%x: memref<?x8xf32>, %p: memref<8xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs column_sums(%p : memref<8xf32>)
+      attributes {operand_names = ["gradient", "sum"]} {
+  ^bb0(%xr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// #lnbwd.schedule
+//===----------------------------------------------------------------------===//
+
+// Fields at their defaults are not printed.
+// CHECK-LABEL: func @short_schedule(
+// CHECK:         attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8,
+// CHECK-SAME:      rows_per_workgroup = 32, workgroups_per_compute_unit = 4>}
+func.func @short_schedule(%x: memref<?x512xf16>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf16>) outs rows(%x : memref<?x512xf16>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8,
+                                             rows_per_workgroup = 32, workgroups_per_compute_unit = 4,
+                                             column_tile = 0, prefetch = 0, reload = false>} {
+  ^bb0(%xr: vector<512xf16>):
+    lnbwd.yield %xr : vector<512xf16>
+  }
+  return
+}
+
+// CHECK-LABEL: func @long_schedule(
+// CHECK-SAME:    workgroups_per_compute_unit = 0, column_tile = 1024, prefetch = 1>
+// CHECK-SAME:    rows_per_workgroup = 0, workgroups_per_compute_unit = 1, reload = true>}
+func.func @long_schedule() attributes {
+    a = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32,
+                        workgroups_per_compute_unit = 0, column_tile = 1024, prefetch = 1>,
+    b = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 0,
+                        workgroups_per_compute_unit = 1, reload = true>} {
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// lnbwd.row_count and lnbwd.workgroup_count
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: func @counts(
+// CHECK:         %[[M:.*]] = lnbwd.row_count %{{[^ ]+}} : memref<?x?x512xf32>
+// CHECK:         lnbwd.row_count %{{[^ ]+}} : tensor<?x512xf32>
+// CHECK:         lnbwd.workgroup_count %[[M]] schedule <threads_per_row = 64, row_groups = 4,
+func.func @counts(%x: memref<?x?x512xf32>, %y: tensor<?x512xf32>) -> (index, index, index) {
+  %m = lnbwd.row_count %x : memref<?x?x512xf32>
+  %n = lnbwd.row_count %y : tensor<?x512xf32>
+  %w = lnbwd.workgroup_count %m schedule <threads_per_row = 64, row_groups = 4, vector_width = 4,
+                                          rows_per_workgroup = 32, workgroups_per_compute_unit = 4>
+  return %m, %n, %w : index, index, index
+}

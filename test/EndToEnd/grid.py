@@ -1,0 +1,186 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The end-to-end grid: compiles kernels, runs them, and validates the numbers.
+
+A case is (chip, element type, N, M). Kernels are compiled once for each (chip,
+type, N) and run for every M with `lnbwd-run --verify`, which compares with a
+float64 reference, checks guard bands and poisoned outputs, and runs twice to
+compare bit by bit.
+
+As a program it has two halves, so that kernels can be compiled on one machine
+and run on another that has a GPU and no compiler:
+
+  grid.py compile --build BUILD --chips sm_90 --out KERNELS [--sample]
+  grid.py run --build BUILD --kernels KERNELS --device cuda [--budget SECONDS]
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+import time
+
+AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+DTYPES = ("f16", "bf16", "f32")
+LENGTHS = (1, 2, 7, 64, 96, 255, 256, 511, 512, 768, 769, 1024, 1032, 2048, 3000, 4096, 8192)
+ROWS = (0, 1, 3, 64, 257)
+# The sizes (M, N) that Composable Kernel's LayerNorm tests use.
+COMPOSABLE_KERNEL = ((4, 256), (8, 511), (9, 1032), (4, 2048), (1, 8192), (4000, 2000))
+
+
+@dataclasses.dataclass(frozen=True)
+class Kernel:
+    """What one compilation is for."""
+
+    chip: str
+    dtype: str
+    n: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.chip}-{self.dtype}-{self.n}"
+
+    @property
+    def suffix(self) -> str:
+        return "hsaco" if self.chip.startswith("gfx") else "ptx"
+
+
+def all_cases(chips=AMD_CHIPS):
+    """Every (kernel, M) of the grid."""
+    for chip in chips:
+        for dtype in DTYPES:
+            for n in LENGTHS:
+                for m in ROWS:
+                    yield Kernel(chip, dtype, n), m
+            for m, n in COMPOSABLE_KERNEL:
+                yield Kernel(chip, dtype, n), m
+
+
+def sampled_cases(chips=AMD_CHIPS):
+    """A sample in which every chip meets every type, length and row count.
+
+    Chips and types walk through the lengths out of step, so that each pair of
+    (chip, type) and each pair of (chip, N) occurs; the large cases, which take
+    the simulator seconds each, go to one chip at a time.
+    """
+    for c, chip in enumerate(chips):
+        for i, n in enumerate(LENGTHS):
+            kernel = Kernel(chip, DTYPES[(i + c) % len(DTYPES)], n)
+            for j, m in enumerate(ROWS):
+                if m < 257 or n <= 1032 or (i + j) % len(chips) == c:
+                    yield kernel, m
+        for d, dtype in enumerate(DTYPES):
+            yield Kernel(chip, dtype, 1024), 3
+            yield Kernel(chip, dtype, 4096), 3
+            for i, (m, n) in enumerate(COMPOSABLE_KERNEL):
+                if m * n < 1 << 20 or (c + d) % len(chips) == 0:
+                    if (i + c + d) % 3 == 0:
+                        yield Kernel(chip, dtype, n), m
+
+
+def op_source(kernel: Kernel) -> str:
+    """The operation as MLIR."""
+    row = f"memref<?x{kernel.n}x{kernel.dtype}>"
+    column = f"memref<{kernel.n}x{kernel.dtype}>"
+    return f"""func.func @layer_norm_bwd(
+    %dy: {row}, %x: {row}, %gamma: {column}, %mean: memref<?xf32>, %rstd: memref<?xf32>,
+    %dx: {row}, %dgamma: {column}, %dbeta: {column}) {{
+  lnbwd.layer_norm_bwd dy(%dy : {row}) x(%x : {row}) gamma(%gamma : {column})
+      mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : {row}) dgamma(%dgamma : {column}) dbeta(%dbeta : {column})
+  return
+}}
+"""
+
+
+def compile_kernel(build: pathlib.Path, kernel: Kernel, folder: pathlib.Path,
+                   pipeline: str = "") -> pathlib.Path:
+    """Compiles `kernel` into `folder` and returns the file."""
+    output = folder / f"{kernel.name}.{kernel.suffix}"
+    options = f"chip={kernel.chip} {pipeline}".strip()
+    subprocess.run(
+        [build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline={options}",
+         f"--emit={kernel.suffix}", "-o", output],
+        input=op_source(kernel), text=True, check=True)
+    return output
+
+
+def run_kernel(build: pathlib.Path, file: pathlib.Path, m: int, device: str,
+               timeout: float = 600) -> subprocess.CompletedProcess:
+    """Runs one case; the result's standard output is the runner's JSON."""
+    return subprocess.run(
+        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", device,
+         "--verify", "--json"],
+        capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def compile_main(options) -> int:
+    folder = pathlib.Path(options.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    cases = (sampled_cases if options.sample else all_cases)(options.chips)
+    kernels = sorted({kernel for kernel, _ in cases}, key=lambda kernel: kernel.name)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda kernel: compile_kernel(options.build, kernel, folder), kernels))
+    print(f"{len(kernels)} kernels in {folder}")
+    return 0
+
+
+def run_main(options) -> int:
+    start = time.monotonic()
+    passed, failures, skipped = 0, [], 0
+    worst: dict[tuple[str, str], float] = {}
+    for file in sorted(pathlib.Path(options.kernels).iterdir()):
+        if file.suffix not in (".hsaco", ".ptx", ".cubin"):
+            continue
+        chip, dtype, n = file.stem.rsplit("-", 2)
+        rows = sorted({m for kernel, m in all_cases([chip])
+                       if (kernel.dtype, kernel.n) == (dtype, int(n))})
+        for m in rows:
+            if time.monotonic() - start > options.budget:
+                skipped += 1
+                continue
+            result = run_kernel(options.build, file, m, options.device)
+            if result.returncode == 0:
+                passed += 1
+                for output in json.loads(result.stdout)["outputs"]:
+                    key = (dtype, output["name"])
+                    worst[key] = max(worst.get(key, 0.0), output["max_rel_error"])
+            else:
+                failures.append(f"{file.stem} m={m}: exit {result.returncode} "
+                                f"{result.stdout[-400:]} {result.stderr[-400:]}")
+    for failure in failures[:20]:
+        print(failure)
+    for (dtype, name), error in sorted(worst.items()):
+        print(f"worst relative error {dtype:5} {name:7} {error:.3e}")
+    print(f"{passed} passed, {len(failures)} failed, {skipped} skipped, "
+          f"{time.monotonic() - start:.0f} s")
+    return 1 if failures or not passed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("compile", "run"):
+        command = commands.add_parser(name)
+        command.add_argument("--build", type=pathlib.Path, required=True,
+                             help="folder that has bin/lnbwd-opt or bin/lnbwd-run")
+    compiler = commands.choices["compile"]
+    compiler.add_argument("--chips", nargs="+", required=True)
+    compiler.add_argument("--out", required=True)
+    compiler.add_argument("--sample", action="store_true")
+    runner = commands.choices["run"]
+    runner.add_argument("--kernels", required=True)
+    runner.add_argument("--device", required=True)
+    runner.add_argument("--budget", type=float, default=600, help="seconds")
+    options = parser.parse_args()
+    return compile_main(options) if options.command == "compile" else run_main(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

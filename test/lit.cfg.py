@@ -1,0 +1,103 @@
+"""The lit suite: which files are tests, which tools they run, what they may require.
+
+Features, probed once:
+  ptxas      NVIDIA's assembler, in PATH or in $CUDA_HOME/bin
+  gpu-cuda   a device that the CUDA driver can use
+  gpu-hip    a device that the HIP runtime can use
+  simulator  the build has the simulator of AMD machine code
+
+With LNBWD_VERIFY_ROUNDTRIP=1 in the environment every lnbwd-opt run prints and
+parses its input again and compares.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import lit.formats
+from lit.llvm.subst import ToolSubst
+import lit.llvm
+
+config.name = "lnbwd"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test", ".td"]
+config.excludes = ["Inputs"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.lnbwd_binary_dir, "test")
+
+lit.llvm.initialize(lit_config, config)
+from lit.llvm import llvm_config
+
+config.substitutions.append(
+    ("%examples", os.path.join(config.lnbwd_source_dir, "examples"))
+)
+
+opt_args = []
+if os.environ.get("LNBWD_VERIFY_ROUNDTRIP", "0") not in ("", "0"):
+    opt_args.append("--verify-roundtrip")
+
+llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
+llvm_config.with_environment("PATH", config.lnbwd_tools_dir, append_path=True)
+llvm_config.with_system_environment(["CUDA_HOME"])
+llvm_config.add_tool_substitutions(
+    [
+        ToolSubst("lnbwd-opt", extra_args=opt_args, unresolved="fatal"),
+        ToolSubst("lnbwd-run", unresolved="ignore"),
+    ],
+    [config.lnbwd_tools_dir],
+)
+llvm_config.add_tool_substitutions(
+    ["FileCheck", "count", "not", "split-file", "llvm-objdump", "llvm-readelf"],
+    [config.llvm_tools_dir],
+)
+
+
+def has_ptxas():
+    home = os.environ.get("CUDA_HOME")
+    return bool(
+        shutil.which("ptxas")
+        or (home and shutil.which(os.path.join(home, "bin", "ptxas")))
+    )
+
+
+def has_device(library, init, count):
+    """Whether the driver counts a device; asked in a process of its own, since
+    a driver without a device may do anything."""
+    probe = (
+        "import ctypes, sys\n"
+        f"driver = ctypes.CDLL({library!r})\n"
+        "number = ctypes.c_int(0)\n"
+        f"failed = driver.{init}(0) or driver.{count}(ctypes.byref(number))\n"
+        "sys.exit(0 if not failed and number.value > 0 else 1)\n"
+    )
+    try:
+        outcome = subprocess.run(
+            [sys.executable, "-c", probe],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=60,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return outcome.returncode == 0
+
+
+def has_hip_device():
+    libraries = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"]
+    return any(
+        has_device(library, "hipInit", "hipGetDeviceCount") for library in libraries
+    )
+
+
+for feature, available in [
+    ("ptxas", has_ptxas()),
+    ("gpu-cuda", has_device("libcuda.so.1", "cuInit", "cuDeviceGetCount")),
+    ("gpu-hip", has_hip_device()),
+    (
+        "simulator",
+        os.path.exists(os.path.join(config.lnbwd_libs_dir, "liblnbwd-hip-sim.so")),
+    ),
+]:
+    if available:
+        config.available_features.add(feature)
