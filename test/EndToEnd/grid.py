@@ -150,7 +150,8 @@ def run_main(options) -> int:
                 passed += 1
                 for output in json.loads(result.stdout)["outputs"]:
                     key = (dtype, output["name"])
-                    worst[key] = max(worst.get(key, 0.0), output["max_rel_error"])
+                    # Without rows there is nothing to be relative to.
+                    worst[key] = max(worst.get(key, 0.0), output["max_rel_error"] or 0.0)
             else:
                 failures.append(f"{file.stem} m={m}: exit {result.returncode} "
                                 f"{result.stdout[-400:]} {result.stderr[-400:]}")

@@ -1,0 +1,76 @@
+# Shared by the scripts of this folder; sourced, not run.
+#
+# Everything that the project needs comes from Debian 12's packages and PyPI.
+# Each step is skipped when there is nothing to do, so that a second run takes
+# seconds.
+
+set -euo pipefail
+
+source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build_dir=${LNBWD_BUILD_DIR:-$source_dir/build}
+llvm_dir=/usr/lib/llvm-22
+
+packages=(
+  llvm-22-dev libmlir-22-dev mlir-22-tools llvm-22-tools # the compiler's libraries, FileCheck and lit
+  lld-22 liblld-22-dev                                   # linking of code objects
+  clang-22                                               # kernels of the simulator's tests
+  libamdhip64-dev nlohmann-json3-dev                     # the runtime: HIP's headers, JSON
+  libgtest-dev zlib1g-dev libzstd-dev libxml2-dev
+  cmake ninja-build g++ ccache python3 python3-venv
+)
+
+say() { printf '\n== %s\n' "$*"; }
+
+# Installs what is missing of the packages, and of those given as arguments.
+install_packages() {
+  local missing=() package
+  for package in "${packages[@]}" "$@"; do
+    if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" != installed ]; then
+      missing+=("$package")
+    fi
+  done
+  [ ${#missing[@]} -gt 0 ] || return 0
+  say "Installing ${missing[*]}"
+  if [ "$(id -u)" != 0 ]; then
+    echo "error: these packages are missing; install them as root: apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+  local log
+  log=$(mktemp)
+  if ! { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    tail -n 30 "$log" >&2
+    echo "error: apt-get failed; the whole log is in $log" >&2
+    exit 1
+  fi
+  rm -f "$log"
+}
+
+# Configures and builds everything, into $build_dir. Arguments go to CMake.
+build() {
+  if [ ! -f "$build_dir/build.ninja" ] || [ $# -gt 0 ]; then
+    say "Configuring in $build_dir"
+    cmake -G Ninja -S "$source_dir" -B "$build_dir" \
+      -DCMAKE_BUILD_TYPE=Release \
+      -DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache \
+      -DMLIR_DIR="$llvm_dir/lib/cmake/mlir" -DLLVM_DIR="$llvm_dir/lib/cmake/llvm" \
+      -DLLVM_EXTERNAL_LIT="$llvm_dir/bin/lit" "$@" >"$build_dir.configure.log" 2>&1 ||
+      { cat "$build_dir.configure.log" >&2; exit 1; }
+    rm -f "$build_dir.configure.log"
+  fi
+  say "Building"
+  ninja -C "$build_dir"
+}
+
+# A virtual environment with the Python packages given, in the build folder.
+make_venv() {
+  venv_dir=$build_dir/venv
+  if [ ! -x "$venv_dir/bin/python" ]; then
+    /usr/bin/python3 -m venv "$venv_dir"
+  fi
+  local stamp="$venv_dir/.installed-$(printf '%s ' "$@" | cksum | cut -d' ' -f1)"
+  if [ ! -e "$stamp" ]; then
+    say "Installing $* into a virtual environment"
+    "$venv_dir/bin/python" -m pip install -q --disable-pip-version-check "$@"
+    touch "$stamp"
+  fi
+}

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# From one MLIR operation to a validated AMD code object, on any machine:
+# installs what is needed (Debian 12), builds, compiles examples/layer_norm_bwd.mlir
+# for gfx942, executes the code object on the simulator and compares all three
+# gradients with a float64 reference. Exits with the runner's code: 0 is valid.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+install_packages
+build
+
+chip=gfx942
+kernel=$build_dir/demo-$chip.hsaco
+say "Compiling examples/layer_norm_bwd.mlir for $chip"
+"$build_dir/bin/lnbwd-opt" "$source_dir/examples/layer_norm_bwd.mlir" \
+  --lnbwd-pipeline="chip=$chip" --emit=hsaco --save-temps="$build_dir/demo-stages" -o "$kernel"
+"$llvm_dir/bin/llvm-readelf" --file-header "$kernel" | grep -E 'Machine|Flags'
+echo "The IR after each stage is in $build_dir/demo-stages"
+
+say "Executing $kernel on the simulator, 64 rows"
+exec "$build_dir/bin/lnbwd-run" "$kernel" --m 64 --device sim --verify

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Installs what is needed (Debian 12), builds, and runs every test: unit tests,
+# lit, and the Python tests with the end-to-end grid. Ends with one line,
+# "N passed, N failed".
+#
+#   scripts/test.sh          a sample of the end-to-end grid
+#   scripts/test.sh --full   all of it
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+pytest_flags=()
+for argument in "$@"; do
+  case $argument in
+  --full) pytest_flags+=(--full) ;;
+  -h | --help) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+  *) echo "error: unknown argument '$argument', expected --full" >&2; exit 2 ;;
+  esac
+done
+
+install_packages clang-format-22
+build -DLNBWD_ENABLE_WERROR=ON
+make_venv pytest==9.2.0
+
+passed=0
+failed=0
+# Adds what a suite counted. A suite that fails without counting a failure, or
+# that counts nothing, is one failure.
+count() { # name, exit code, passed, failed
+  local name=$1 code=$2 ok=${3:-0} bad=${4:-0}
+  if [ "$code" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
+  if [ "$ok" -eq 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
+  passed=$((passed + ok))
+  failed=$((failed + bad))
+  echo "$name: $ok passed, $bad failed"
+}
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+say "Formatting (clang-format)"
+code=0
+(cd "$source_dir" && git ls-files '*.cpp' '*.h' '*.h.in' '*.c' | xargs clang-format-22 --dry-run --Werror) || code=$?
+count "clang-format" "$code" "$((code == 0))" "$((code != 0))"
+
+say "Unit tests (GoogleTest)"
+code=0
+ctest --test-dir "$build_dir" --output-on-failure -j2 2>&1 | tee "$log" | grep -vE '^ *(Start|[0-9]+/[0-9]+ Test .* Passed)' || true
+code=${PIPESTATUS[0]}
+total=$(sed -nE 's/.*tests failed out of ([0-9]+).*/\1/p; s/.*([0-9]+) tests? failed out of ([0-9]+).*/\2/p' "$log" | tail -n 1)
+bad=$(sed -nE 's/.*, ([0-9]+) tests? failed out of [0-9]+.*/\1/p' "$log" | tail -n 1)
+count "unit tests" "$code" "$((${total:-0} - ${bad:-0}))" "${bad:-0}"
+
+say "lit"
+code=0
+"$llvm_dir/bin/lit" -s -v "$build_dir/test" 2>&1 | tee "$log" || true
+code=${PIPESTATUS[0]}
+ok=$(sed -nE 's/^ *Passed *: *([0-9]+).*/\1/p' "$log" | tail -n 1)
+bad=$(sed -nE 's/^ *(Failed|Unresolved|Timed Out|Unexpectedly Passed) *: *([0-9]+).*/\2/p' "$log" | awk '{s += $1} END {print s + 0}')
+count "lit" "$code" "${ok:-0}" "$bad"
+
+say "Python tests (pytest)"
+code=0
+LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider "${pytest_flags[@]}" "$source_dir/test" 2>&1 | tee "$log" || true
+code=${PIPESTATUS[0]}
+summary=$(tail -n 1 "$log")
+ok=$(sed -nE 's/(^|.* )([0-9]+) passed.*/\2/p' <<<"$summary")
+bad=$(sed -nE 's/(^|.* )([0-9]+) (failed|error).*/\2/p' <<<"$summary")
+count "pytest" "$code" "${ok:-0}" "${bad:-0}"
+
+say "Total"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
