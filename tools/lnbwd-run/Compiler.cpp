@@ -81,18 +81,23 @@ std::string findCompiler() {
                               "a compiled kernel file");
 }
 
-void writeFile(const std::string &path, const std::string &contents) {
+/// Writes a file; false, with errno set, if that fails.
+bool writeFile(const std::string &path, const std::string &contents) {
   std::FILE *file = std::fopen(path.c_str(), "wb");
-  bool good = file && std::fwrite(contents.data(), 1, contents.size(), file) ==
-                          contents.size();
+  if (!file)
+    return false;
+  bool good =
+      std::fwrite(contents.data(), 1, contents.size(), file) == contents.size();
   int error = errno;
-  if (file && std::fclose(file) != 0 && good) {
-    good = false;
-    error = errno;
-  }
-  if (!good)
-    throw Failure(BadInput,
-                  "cannot write '" + path + "': " + std::strerror(error));
+  if (std::fclose(file) != 0 && good)
+    return false;
+  errno = error;
+  return good;
+}
+
+[[noreturn]] void cannotWrite(const std::string &path, int error) {
+  throw Failure(BadInput,
+                "cannot write '" + path + "': " + std::strerror(error));
 }
 
 std::string readFile(const std::string &path) {
@@ -111,18 +116,12 @@ std::string readFile(const std::string &path) {
 /// Writes a file whole or not at all: beside its place first, then renamed.
 void keepFile(const std::string &path, const std::string &contents) {
   std::string temporary = path + ".tmp" + std::to_string(getpid());
-  try {
-    writeFile(temporary, contents);
-  } catch (...) {
-    unlink(temporary.c_str());
-    throw;
-  }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    int error = errno;
-    unlink(temporary.c_str());
-    throw Failure(BadInput,
-                  "cannot write '" + path + "': " + std::strerror(error));
-  }
+  if (writeFile(temporary, contents) &&
+      std::rename(temporary.c_str(), path.c_str()) == 0)
+    return;
+  int error = errno;
+  unlink(temporary.c_str());
+  cannotWrite(path, error);
 }
 
 /// Runs a program and waits for it; its messages go where ours do.
@@ -217,7 +216,8 @@ std::string compileKernel(const Options &options,
   std::string compiler = findCompiler();
   std::string input = folder.path() + kInputName;
   std::string output = folder.path() + kOutputName;
-  writeFile(input, kernelMlir(options));
+  if (!writeFile(input, kernelMlir(options)))
+    cannotWrite(input, errno);
   std::string pipeline = "chip=" + options.chip;
   if (!options.schedule.empty())
     pipeline += " schedule=" + options.schedule;

@@ -64,6 +64,14 @@ TEST(PlanTest, ReadsTheExample) {
   EXPECT_EQ(plan.kernels[0].parameters[8].kind, PlanParameter::Kind::Rows);
 }
 
+TEST(PlanTest, ReadsConstants) {
+  json text = examplePlan();
+  text["kernels"][1]["parameters"][4] = {{"constant", 5000000000}};
+  Plan plan = parsePlan(text.dump());
+  EXPECT_EQ(plan.kernels[1].parameters[4].kind, PlanParameter::Kind::Constant);
+  EXPECT_EQ(plan.kernels[1].parameters[4].index, 5000000000U);
+}
+
 TEST(PlanTest, RefusesTextThatIsNoJson) {
   EXPECT_CONTAINS(refusal(""), "not valid JSON");
   EXPECT_CONTAINS(refusal("{\"format\":"), "not valid JSON");
@@ -154,6 +162,7 @@ TEST(PlanTest, RefusesValuesOutOfRange) {
       {"/kernels/0/parameters/0", {{"argument", 8}}, "from 0 to 7, got 8"},
       {"/kernels/0/parameters/0", {{"argument", -1}}, "from 0 to 7, got -1"},
       {"/kernels/0/parameters/0", {{"workspace", 2}}, "from 0 to 1, got 2"},
+      {"/kernels/0/parameters/0", {{"constant", -1}}, "of 0 or more, got -1"},
       {"/kernels/0/parameters/0", {{"rows", false}}, "expected true"},
       {"/kernels/0/parameters/0", json::object(), "expected one of the keys"},
       {"/kernels/0/parameters/0",

@@ -1,0 +1,292 @@
+//===- RunnerVerificationTest.cpp - What counts as right ------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Feeds the runner's comparison with results that are right, nearly right and
+// wrong, for each type.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Execution.h"
+#include "Inputs.h"
+#include "StreamKernel.h"
+#include "TestPrograms.h"
+#include "Verification.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+using namespace lnbwd::run;
+using namespace lnbwd::reference;
+
+namespace {
+
+/// A problem with its inputs filled and the outputs a perfect kernel would
+/// write: the reference, rounded.
+struct Solved {
+  Problem problem;
+  std::vector<std::vector<char>> outputs;
+
+  Solved(FloatFormat format, FloatFormat columnFormat, int64_t rows,
+         int64_t columns, Init init = Init::Normal) {
+    problem.rows = rows;
+    problem.columns = columns;
+    auto add = [&](Role role, const char *name, FloatFormat argumentFormat,
+                   lnbwd_argument_kind kind) {
+      size_t elements = kind == LNBWD_ARGUMENT_COLUMN       ? columns
+                        : kind == LNBWD_ARGUMENT_ROW_SCALAR ? rows
+                                                            : rows * columns;
+      problem.arguments.push_back({role, name, argumentFormat, kind, elements,
+                                   elements * formatSize(argumentFormat)});
+    };
+    add(Role::Dy, "dy", format, LNBWD_ARGUMENT_ROW_BLOCK);
+    add(Role::X, "x", format, LNBWD_ARGUMENT_ROW_BLOCK);
+    add(Role::Gamma, "gamma", columnFormat, LNBWD_ARGUMENT_COLUMN);
+    add(Role::Mean, "mean", FloatFormat::F32, LNBWD_ARGUMENT_ROW_SCALAR);
+    add(Role::Rstd, "rstd", FloatFormat::F32, LNBWD_ARGUMENT_ROW_SCALAR);
+    add(Role::Dx, "dx", format, LNBWD_ARGUMENT_ROW_BLOCK);
+    add(Role::Dgamma, "dgamma", columnFormat, LNBWD_ARGUMENT_COLUMN);
+    add(Role::Dbeta, "dbeta", columnFormat, LNBWD_ARGUMENT_COLUMN);
+    Options options;
+    options.init = init;
+    fillProblem(problem, options);
+
+    outputs.resize(problem.arguments.size());
+    for (size_t i = 5; i < 8; ++i)
+      outputs[i].resize(problem.arguments[i].bytes);
+    BackwardInputs inputs;
+    inputs.rows = rows;
+    inputs.columns = columns;
+    inputs.dy = problem.input(Role::Dy);
+    inputs.x = problem.input(Role::X);
+    inputs.gamma = problem.input(Role::Gamma);
+    inputs.mean = problem.mean.data();
+    inputs.rstd = problem.rstd.data();
+    BackwardResult result =
+        layerNormBackward(inputs, [&](unsigned, int64_t row, const double *dx) {
+          for (int64_t j = 0; j < columns; ++j)
+            set(5, row * columns + j, dx[j]);
+        });
+    for (int64_t j = 0; j < columns; ++j) {
+      set(6, j, result.dgamma[j]);
+      set(7, j, result.dbeta[j]);
+    }
+  }
+
+  double get(size_t argument, size_t index) const {
+    return loadElement(problem.arguments[argument].format,
+                       outputs[argument].data(), index);
+  }
+  void set(size_t argument, size_t index, double value) {
+    storeElement(problem.arguments[argument].format, outputs[argument].data(),
+                 index, static_cast<float>(value));
+  }
+  /// The output's report: dx is 0, dgamma 1, dbeta 2.
+  OutputReport report(size_t output) const {
+    return compareWithReference(problem, outputs)[output];
+  }
+};
+
+class VerificationTest : public testing::TestWithParam<FloatFormat> {};
+
+TEST_P(VerificationTest, TakesTheRoundedReference) {
+  for (const InitDescription &init : initDescriptions())
+    for (auto [rows, columns] :
+         {std::pair<int64_t, int64_t>{3, 50}, {1, 1}, {5, 2}, {0, 7}}) {
+      Solved solved(GetParam(), GetParam(), rows, columns, init.init);
+      for (const OutputReport &report :
+           compareWithReference(solved.problem, solved.outputs))
+        EXPECT_TRUE(report.isValid())
+            << init.name << " " << rows << "x" << columns << " " << report.name
+            << " error " << report.maxAbsoluteError << " allowed "
+            << report.allowedError << " non-finite "
+            << report.nonFiniteMismatches;
+    }
+}
+
+TEST_P(VerificationTest, RefusesMoreThanTheTolerance) {
+  for (size_t output : {0, 1, 2}) {
+    Role role = static_cast<Role>(static_cast<int>(Role::Dx) + output);
+    Solved solved(GetParam(), GetParam(), 8, 64);
+    double scale = solved.report(output).largestReference;
+    double step = tolerance(role, GetParam()) * scale;
+    size_t index = 17;
+    double value = solved.get(5 + output, index);
+    solved.set(5 + output, index, value + 1.6 * step);
+    OutputReport report = solved.report(output);
+    EXPECT_FALSE(report.isValid()) << report.name;
+    EXPECT_EQ(report.worstIndex, index);
+    EXPECT_NEAR(report.relativeError(), 1.6 * tolerance(role, GetParam()),
+                tolerance(role, GetParam()));
+  }
+}
+
+TEST_P(VerificationTest, ForRegularSizesTheToleranceIsThePublishedOne) {
+  // The floor for cancellation must not widen it.
+  for (auto [rows, columns] :
+       {std::pair<int64_t, int64_t>{64, 64}, {257, 255}, {16, 1024}}) {
+    Solved solved(GetParam(), GetParam(), rows, columns);
+    EXPECT_NEAR(solved.report(0).allowedRelativeError() /
+                    tolerance(Role::Dx, GetParam()),
+                1, 0.01);
+    EXPECT_NEAR(solved.report(1).allowedRelativeError() /
+                    tolerance(Role::Dgamma, GetParam()),
+                1, 0.01);
+    EXPECT_NEAR(solved.report(2).allowedRelativeError() /
+                    tolerance(Role::Dbeta, GetParam()),
+                1, 0.01);
+  }
+}
+
+TEST_P(VerificationTest, RefusesNanAndInfinityWhereTheReferenceIsFinite) {
+  for (float value : {NAN, INFINITY, -INFINITY}) {
+    Solved solved(GetParam(), GetParam(), 3, 9);
+    solved.set(5, 4, value);
+    solved.set(7, 0, value);
+    EXPECT_EQ(solved.report(0).nonFiniteMismatches, 1U);
+    EXPECT_EQ(solved.report(1).nonFiniteMismatches, 0U);
+    EXPECT_EQ(solved.report(2).nonFiniteMismatches, 1U);
+    EXPECT_FALSE(solved.report(0).isValid());
+    EXPECT_FALSE(solved.report(2).isValid());
+  }
+}
+
+TEST_P(VerificationTest, RefusesNumbersWhereTheReferenceIsNone) {
+  Solved solved(GetParam(), GetParam(), 3, 9, Init::NonFinite);
+  EXPECT_TRUE(solved.report(0).isValid());
+  // The NaN of dy is in row 0: all of that row's dx are NaN.
+  ASSERT_TRUE(std::isnan(solved.get(5, 2)));
+  solved.set(5, 2, 0.0);
+  EXPECT_EQ(solved.report(0).nonFiniteMismatches, 1U);
+  EXPECT_FALSE(solved.report(0).isValid());
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, VerificationTest,
+                         testing::Values(FloatFormat::F16, FloatFormat::BF16,
+                                         FloatFormat::F32),
+                         [](const auto &info) {
+                           return std::string(formatName(info.param));
+                         });
+
+TEST(VerificationTest, OverflowOfTheTypeIsNoMistake) {
+  Solved solved(FloatFormat::F32, FloatFormat::F16, 3, 4);
+  // Sums of 3 elements of 40000 are beyond f16; two of them are not.
+  std::vector<char> &dy = solved.problem.contents[0];
+  for (size_t i = 0; i < 12; ++i)
+    storeElement(FloatFormat::F32, dy.data(), i, i % 4 == 1 ? -40000 : 1);
+  solved.set(7, 1, -INFINITY);
+  for (size_t j : {0, 2, 3})
+    solved.set(7, j, 3);
+  EXPECT_EQ(solved.report(2).nonFiniteMismatches, 0U);
+  solved.set(7, 1, INFINITY);
+  EXPECT_EQ(solved.report(2).nonFiniteMismatches, 1U);
+  solved.set(7, 1, -65504);
+  EXPECT_EQ(solved.report(2).nonFiniteMismatches, 1U);
+}
+
+TEST(VerificationTest, TheTolerancesFollowFromTheTypes) {
+  // One rounding of the type, and a little room for what is computed before.
+  for (FloatFormat format : {FloatFormat::F16, FloatFormat::BF16}) {
+    EXPECT_GE(tolerance(Role::Dx, format), unitRoundoff(format));
+    EXPECT_LE(tolerance(Role::Dx, format), 1.25 * unitRoundoff(format));
+    EXPECT_EQ(tolerance(Role::Dgamma, format), tolerance(Role::Dx, format));
+  }
+  EXPECT_LE(tolerance(Role::Dx, FloatFormat::F32), 5e-7);
+  EXPECT_LE(tolerance(Role::Dbeta, FloatFormat::F32), 1e-6);
+}
+
+TEST(VerificationTest, AReportIsOnlyValidIfAllOfItIs) {
+  OutputReport report;
+  EXPECT_TRUE(report.isValid());
+  report.unwritten = 1;
+  EXPECT_FALSE(report.isValid());
+  report.unwritten = 0;
+  report.repeatable = false;
+  EXPECT_FALSE(report.isValid());
+  report.repeatable = true;
+  report.compared = true;
+  report.maxAbsoluteError = std::nan("");
+  EXPECT_FALSE(report.isValid());
+}
+
+TEST(PoisonTest, IsANanInEveryType) {
+  for (uint16_t pattern : {kFirstPoison, kSecondPoison}) {
+    EXPECT_TRUE(std::isnan(f16ToFloat(pattern)));
+    EXPECT_TRUE(std::isnan(bf16ToFloat(pattern)));
+    uint16_t both[2] = {pattern, pattern};
+    float value;
+    std::memcpy(&value, both, 4);
+    EXPECT_TRUE(std::isnan(value));
+    std::vector<char> bytes(12);
+    std::memcpy(bytes.data() + 4, both, 4);
+    EXPECT_EQ(countPoison(bytes, FloatFormat::F32, pattern), 1U);
+    EXPECT_EQ(countPoison(bytes, FloatFormat::F16, pattern), 2U);
+    EXPECT_EQ(countPoison({}, FloatFormat::F16, pattern), 0U);
+  }
+}
+
+TEST(InputsTest, DependOnTheSeedAndThePlaceAlone) {
+  std::vector<float> first(1000), again(1000), other(1000), longer(2000);
+  auto fill = [](Init init, uint64_t seed, std::vector<float> &values) {
+    fillInput(init, seed, Input::X, FloatFormat::F32,
+              static_cast<int64_t>(values.size()) / 10, 10, values.data());
+  };
+  for (const InitDescription &init : initDescriptions()) {
+    fill(init.init, 1, first);
+    fill(init.init, 1, again);
+    fill(init.init, 1, longer);
+    EXPECT_EQ(first, again) << init.name;
+    EXPECT_TRUE(std::equal(first.begin(), first.end(), longer.begin()))
+        << init.name;
+  }
+  fill(Init::Normal, 1, first);
+  fill(Init::Normal, 2, other);
+  EXPECT_NE(first, other);
+}
+
+TEST(InputsTest, HaveTheDistributionTheyAreNamedAfter) {
+  constexpr int64_t kCount = 100000;
+  std::vector<float> values(kCount);
+  auto moments = [&](Init init) {
+    fillInput(init, 1, Input::X, FloatFormat::F32, kCount / 100, 100,
+              values.data());
+    double mean = 0, square = 0;
+    for (float value : values)
+      mean += value / double(kCount);
+    for (float value : values)
+      square += (value - mean) * (value - mean) / kCount;
+    return std::pair<double, double>(mean, std::sqrt(square));
+  };
+  EXPECT_NEAR(moments(Init::Normal).first, 0, 0.02);
+  EXPECT_NEAR(moments(Init::Normal).second, 1, 0.02);
+  EXPECT_NEAR(moments(Init::Uniform).first, 0.5, 0.01);
+  EXPECT_NEAR(moments(Init::Uniform).second, std::sqrt(1.0 / 12), 0.01);
+  EXPECT_NEAR(moments(Init::LargeMean).first, 1e4, 0.02);
+  EXPECT_NEAR(moments(Init::Integers).second, std::sqrt(10.0), 0.05);
+  EXPECT_NEAR(moments(Init::Huge).second / 1e30, 1, 0.02);
+  EXPECT_LT(moments(Init::TinyVariance).second, 1e-6);
+  EXPECT_GT(moments(Init::TinyVariance).second, 1e-8);
+  fillInput(Init::Denormal, 1, Input::X, FloatFormat::F32, 1, 100,
+            values.data());
+  EXPECT_EQ(std::fpclassify(values[5]), FP_SUBNORMAL);
+}
+
+TEST(StreamKernelTest, CarriesAPlanThatTheRuntimeTakes) {
+  std::string ptx = streamKernelPtx();
+  lnbwd_program *program = nullptr;
+  ASSERT_EQ(lnbwd_program_from_memory(ptx.data(), ptx.size(), &program),
+            LNBWD_SUCCESS)
+      << lnbwd_last_error();
+  EXPECT_EQ(lnbwd_program_argument_count(program), 3U);
+  EXPECT_STREQ(lnbwd_program_format(program), "ptx");
+  lnbwd_program_destroy(program);
+}
+
+} // namespace
