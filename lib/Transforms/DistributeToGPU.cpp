@@ -50,24 +50,6 @@ private:
 };
 } // namespace
 
-/// The buffer as a kernel parameter: device memory, typed as its first row. The
-/// true number of rows is known from the row count alone, and a static type is
-/// what makes the parameter a bare pointer.
-static MemRefType getParameterType(MemRefType buffer) {
-  auto space = gpu::AddressSpaceAttr::get(buffer.getContext(),
-                                          gpu::AddressSpace::Global);
-  bool isColumn = buffer.getRank() == 1 && !buffer.isDynamicDim(0);
-  SmallVector<int64_t> shape;
-  if (isColumn)
-    shape = {buffer.getDimSize(0)};
-  else if (buffer.getRank() >= 2)
-    shape = {1, buffer.getShape().back()};
-  else
-    shape = {1};
-  return MemRefType::get(shape, buffer.getElementType(),
-                         MemRefLayoutAttrInterface(), space);
-}
-
 namespace {
 /// What an operand of a row program is to the kernel.
 enum class OperandKind { RowBlock, RowScalar, Column };
@@ -88,6 +70,29 @@ static OperandKind getOperandKind(RowwiseOp op, unsigned index) {
                ? OperandKind::RowBlock
                : OperandKind::Column;
   return OperandKind::RowBlock;
+}
+
+/// Operand `index` as a kernel parameter: device memory, typed as its first row
+/// whatever its rank. The true number of rows is known from the row count
+/// alone, and a static type is what makes the parameter a bare pointer.
+static MemRefType getParameterType(RowwiseOp op, unsigned index) {
+  auto buffer = cast<MemRefType>(op->getOperand(index).getType());
+  auto space = gpu::AddressSpaceAttr::get(buffer.getContext(),
+                                          gpu::AddressSpace::Global);
+  SmallVector<int64_t> shape;
+  switch (getOperandKind(op, index)) {
+  case OperandKind::RowBlock:
+    shape = {1, op.getRowLength()};
+    break;
+  case OperandKind::RowScalar:
+    shape = {1};
+    break;
+  case OperandKind::Column:
+    shape = {op.getRowLength()};
+    break;
+  }
+  return MemRefType::get(shape, buffer.getElementType(),
+                         MemRefLayoutAttrInterface(), space);
 }
 
 /// Casts `buffer` to its parameter type, in the function that launches.
@@ -136,8 +141,8 @@ gpu::GPUFuncOp DistributeToGPU::makeKernel(RowwiseOp op,
   Location loc = op.getLoc();
   OpBuilder b(op.getContext());
   SmallVector<Type> parameters;
-  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-    parameters.push_back(getParameterType(cast<MemRefType>(operand.getType())));
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    parameters.push_back(getParameterType(op, i));
   parameters.append(2, b.getI64Type());
 
   auto kernel = gpu::GPUFuncOp::create(b, loc, op.getEntry(),
@@ -215,6 +220,19 @@ LogicalResult DistributeToGPU::check(RowwiseOp op) {
   return success();
 }
 
+/// The kind's name in the launch plan.
+static StringRef getKindName(OperandKind kind) {
+  switch (kind) {
+  case OperandKind::RowBlock:
+    return "row_block";
+  case OperandKind::RowScalar:
+    return "row_scalar";
+  case OperandKind::Column:
+    return "column";
+  }
+  llvm_unreachable("all kinds have names");
+}
+
 /// Notes on a function's argument what the launch plan will say about it.
 static void nameArguments(RowwiseOp op, func::FuncOp function) {
   MLIRContext *context = op.getContext();
@@ -229,6 +247,7 @@ static void nameArguments(RowwiseOp op, func::FuncOp function) {
       continue;
     unsigned number = argument.getArgNumber();
     set(number, "name", op.getOperandName(i));
+    set(number, "kind", getKindName(getOperandKind(op, i)));
     if (op.isDpsInit(&op->getOpOperand(i))) {
       // An argument that another operand reads is both.
       bool isRead = function.getArgAttr(number, "lnbwd.access") &&
