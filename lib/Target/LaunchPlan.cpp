@@ -21,6 +21,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -74,19 +75,20 @@ static StringRef getKind(MemRefType type) {
 
 LogicalResult PlanBuilder::addArgument(unsigned number) {
   auto type = dyn_cast<MemRefType>(function.getArgumentTypes()[number]);
-  if (!type || !isa<FloatType>(type.getElementType()))
+  auto isElement = [](Type element) {
+    return element.isF16() || element.isBF16() || element.isF32();
+  };
+  if (!type || !isElement(type.getElementType()))
     return function.emitError("expected argument ")
-           << number << " to be a memref of floats, got "
+           << number << " to be a memref of f16, bf16 or f32, got "
            << function.getArgumentTypes()[number];
   auto text = [&](StringRef attribute, std::string otherwise) {
     auto attr = function.getArgAttrOfType<StringAttr>(number, attribute);
     return attr ? attr.str() : otherwise;
   };
-  // The name says what the buffer is for; the shape alone cannot tell a row
-  // scalar [M] with static M from a column.
-  StringRef kind = getKind(type);
-  if (text("lnbwd.kind", kind.str()) == "row_scalar")
-    kind = "row_scalar";
+  // The kernels know what the buffer is to them; the shape alone cannot tell a
+  // row scalar [M] with static M from a column.
+  std::string kind = text("lnbwd.kind", getKind(type).str());
   arguments.push_back(json::Object{
       {"name", text("lnbwd.name", "argument" + std::to_string(number))},
       {"access", text("lnbwd.access", "read")},
@@ -222,12 +224,26 @@ FailureOr<std::string> PlanBuilder::build() {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (failed(addArgument(i)))
       return failure();
-  WalkResult result = function.walk([&](gpu::LaunchFuncOp launch) {
-    return failed(addLaunch(launch)) ? WalkResult::interrupt()
-                                     : WalkResult::advance();
-  });
-  if (result.wasInterrupted())
-    return failure();
+  if (function.getNumResults() != 0)
+    return function.emitError(
+        "expected no results: a launch plan has none, and "
+        "outputs are arguments");
+  if (!function.getBody().hasOneBlock())
+    return function.emitError(
+        "expected no branches: a launch plan has one sequence of launches");
+  for (Operation &op : function.getBody().front()) {
+    if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op)) {
+      if (failed(addLaunch(launch)))
+        return failure();
+      continue;
+    }
+    // What a launcher would not do must not be in the function.
+    if (!isa<memref::AllocOp, memref::DeallocOp, func::ReturnOp>(op) &&
+        !isPure(&op))
+      return op.emitOpError("cannot be part of a launch plan: expected "
+                            "launches of kernels, their "
+                            "allocations and operations without effects");
+  }
 
   // Written field by field: a plan reads in the order of docs/abi.md.
   std::string text;
