@@ -37,13 +37,19 @@ void LNBwdDialect::initialize() {
       >();
 }
 
+Operation *LNBwdDialect::materializeConstant(OpBuilder &builder,
+                                             Attribute value, Type type,
+                                             Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t threadsPerRow, int64_t rowGroups,
                                    int64_t vectorWidth,
                                    int64_t rowsPerWorkgroup,
                                    int64_t workgroupsPerComputeUnit,
                                    int64_t columnTile, int64_t prefetch,
-                                   bool reload) {
+                     int64_t stages, bool /*earlyStart*/, bool reload) {
   auto expect = [&](bool holds, StringRef field, StringRef expected,
                     int64_t got) -> LogicalResult {
     if (holds)
@@ -64,7 +70,9 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                     "workgroups_per_compute_unit", "at least 0",
                     workgroupsPerComputeUnit)) ||
       failed(expect(prefetch == 0 || prefetch == 1, "prefetch", "0 or 1",
-                    prefetch)))
+                    prefetch)) ||
+      failed(expect(stages == 0 || (stages >= 2 && stages <= 16), "stages",
+                    "0, or from 2 to 16", stages)))
     return failure();
   // Factors are bounded before they are multiplied.
   constexpr int64_t bound = int64_t(1) << 20;
@@ -76,8 +84,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
           "column_tile", "a multiple of threads_per_row * vector_width",
           columnTile)))
     return failure();
-  if (reload && prefetch)
-    return emitError() << "expected prefetch 0 where reload is set: a row that "
-                          "is read again has no registers to be prefetched to";
+  if (reload && (prefetch || stages))
+    return emitError() << "expected prefetch and stages 0 where reload is set: "
+                          "a row that is read again does not stay anywhere";
+  if (stages && columnTile)
+    return emitError() << "expected column_tile 0 where stages is set: a bulk "
+                          "copy brings whole rows";
   return success();
 }

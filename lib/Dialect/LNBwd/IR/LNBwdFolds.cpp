@@ -19,7 +19,6 @@
 #include "mlir/IR/PatternMatch.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -225,22 +224,8 @@ void RowwiseOp::getCanonicalizationPatterns(RewritePatternSet &results,
 }
 
 //===----------------------------------------------------------------------===//
-// RowCountOp and WorkgroupCountOp
+// WorkgroupCountOp
 //===----------------------------------------------------------------------===//
-
-OpFoldResult RowCountOp::fold(FoldAdaptor) {
-  auto type = cast<ShapedType>(getSource().getType());
-  ArrayRef<int64_t> leading = type.getShape().drop_back();
-  if (type.getRank() == 0 || llvm::any_of(leading, ShapedType::isDynamic))
-    return {};
-  int64_t count = 1;
-  for (int64_t dim : leading)
-    if (std::optional<int64_t> product = llvm::checkedMul(count, dim))
-      count = *product;
-    else
-      return {};
-  return IntegerAttr::get(IndexType::get(getContext()), count);
-}
 
 OpFoldResult WorkgroupCountOp::fold(FoldAdaptor) {
   if (getSchedule().getRowsPerWorkgroup() == 0)

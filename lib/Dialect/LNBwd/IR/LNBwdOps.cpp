@@ -81,18 +81,25 @@ static LogicalResult verifyRowElement(Operation *op, StringRef name,
          << name << " to be f16, bf16 or f32, got " << type.getElementType();
 }
 
-/// Whether two dimensions can be equal at run time.
-static bool compatible(int64_t a, int64_t b) {
-  return ShapedType::isDynamic(a) || ShapedType::isDynamic(b) || a == b;
+/// Whether a dimension can be at run time what is expected of it. The number of
+/// rows may be dynamic on either side; the row length, which is static where it
+/// is expected, must be so everywhere if `isRowLength`.
+static bool compatible(int64_t dim, int64_t expected, bool isRowLength) {
+  if (isRowLength && !ShapedType::isDynamic(expected))
+    return dim == expected;
+  return ShapedType::isDynamic(dim) || ShapedType::isDynamic(expected) ||
+         dim == expected;
 }
 
+/// `endsInRow`: the last dimension is the row length.
 static LogicalResult verifyShape(Operation *op, StringRef name, ShapedType type,
-                                 ArrayRef<int64_t> expected,
+                                 ArrayRef<int64_t> expected, bool endsInRow,
                                  StringRef explanation) {
   ArrayRef<int64_t> shape = type.getShape();
   bool matches = shape.size() == expected.size();
   for (size_t i = 0; matches && i < shape.size(); ++i)
-    matches = compatible(shape[i], expected[i]);
+    matches =
+        compatible(shape[i], expected[i], endsInRow && i + 1 == shape.size());
   if (matches)
     return success();
   InFlightDiagnostic diag = op->emitOpError("expected ")
@@ -152,7 +159,7 @@ LogicalResult LayerNormBwdOp::verify() {
   StringRef likeX = "that of x";
   auto verifyLikeX = [&](StringRef name, Value value) -> LogicalResult {
     auto type = cast<ShapedType>(value.getType());
-    if (failed(verifyShape(*this, name, type, x.getShape(), likeX)))
+    if (failed(verifyShape(*this, name, type, x.getShape(), true, likeX)))
       return failure();
     if (type.getElementType() != x.getElementType())
       return emitOpError("expected the elements of ")
@@ -169,7 +176,7 @@ LogicalResult LayerNormBwdOp::verify() {
     if (!value)
       return success();
     auto type = cast<ShapedType>(value.getType());
-    if (failed(verifyShape(*this, name, type, x.getShape().take_back(),
+    if (failed(verifyShape(*this, name, type, x.getShape().take_back(), true,
                            "the last dimension of x")))
       return failure();
     if (type.getElementType() != x.getElementType() &&
@@ -187,7 +194,7 @@ LogicalResult LayerNormBwdOp::verify() {
   for (auto [name, value] : {std::pair<StringRef, Value>("mean", getMean()),
                              std::pair<StringRef, Value>("rstd", getRstd())}) {
     auto type = cast<ShapedType>(value.getType());
-    if (failed(verifyShape(*this, name, type, x.getShape().drop_back(),
+    if (failed(verifyShape(*this, name, type, x.getShape().drop_back(), false,
                            "the leading dimensions of x")))
       return failure();
     if (type.getElementType() != f32)
@@ -290,7 +297,7 @@ LogicalResult RowwiseOp::verify() {
   for (ValueRange values : {ValueRange(getRows()), ValueRange(getRowOuts())})
     for (Value value : values) {
       auto type = cast<ShapedType>(value.getType());
-      if (failed(verifyShape(*this, "a row block", type, first.getShape(),
+      if (failed(verifyShape(*this, "a row block", type, first.getShape(), true,
                              "that of the first row block")) ||
           failed(verifyRowBlock(*this, "a row block", type)))
         return failure();
@@ -298,7 +305,7 @@ LogicalResult RowwiseOp::verify() {
   for (Value value : getColumns()) {
     auto type = cast<ShapedType>(value.getType());
     if (failed(verifyShape(*this, "a column operand", type,
-                           first.getShape().take_back(), "one row")) ||
+                           first.getShape().take_back(), true, "one row")) ||
         failed(verifyRowElement(*this, "a column operand", type)))
       return failure();
   }
@@ -307,7 +314,7 @@ LogicalResult RowwiseOp::verify() {
     for (Value value : values) {
       auto type = cast<ShapedType>(value.getType());
       if (failed(verifyShape(*this, "a row scalar", type,
-                             first.getShape().drop_back(),
+                             first.getShape().drop_back(), false,
                              "the leading dimensions of the row blocks")) ||
           failed(verifyRowElement(*this, "a row scalar", type)))
         return failure();
@@ -318,13 +325,13 @@ LogicalResult RowwiseOp::verify() {
     int64_t length = getRowLength();
     if (type.getRank() == 2) {
       if (failed(verifyShape(*this, "a partial column sum", type,
-                             {ShapedType::kDynamic, length},
+                             {ShapedType::kDynamic, length}, true,
                              "one row for each workgroup")))
         return failure();
       if (!type.getElementType().isF32())
         return emitOpError("expected partial column sums to be f32, got ")
                << type;
-    } else if (failed(verifyShape(*this, "a column sum", type, {length},
+    } else if (failed(verifyShape(*this, "a column sum", type, {length}, true,
                                   "one row")) ||
                failed(verifyRowElement(*this, "a column sum", type))) {
       return failure();

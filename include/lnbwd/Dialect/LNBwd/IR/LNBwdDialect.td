@@ -37,6 +37,7 @@ def LNBwd_Dialect : Dialect {
     launch depends on.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::vector::VectorDialect"];
 }

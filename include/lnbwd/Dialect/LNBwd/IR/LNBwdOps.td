@@ -227,6 +227,8 @@ def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
   let summary = "The number of rows of a row block";
   let description = [{
     The product of all dimensions of `source` but the last: M of the launch plan.
+    It is not folded where these dimensions are static: M stays what a launch is
+    free to choose.
 
     Example:
 
@@ -237,7 +239,6 @@ def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
   let arguments = (ins LNBwd_Shaped:$source);
   let results = (outs Index:$count);
   let assemblyFormat = "$source attr-dict `:` type($source)";
-  let hasFolder = 1;
 }
 
 def LNBwd_WorkgroupCountOp : LNBwd_Op<"workgroup_count", [Pure]> {
