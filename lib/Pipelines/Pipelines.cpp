@@ -23,6 +23,13 @@
 using namespace mlir;
 using namespace lnbwd;
 
+bool CodeObjectVersionParser::parse(llvm::cl::Option &option, StringRef name,
+                                    StringRef text, unsigned &value) {
+  if (!text.getAsInteger(10, value) && (value == 5 || value == 6))
+    return false;
+  return option.error("expected 5 or 6, got '" + text + "'", name);
+}
+
 /// Tensors become memrefs, and the results of functions become arguments behind
 /// the others: the buffers that a launch is given.
 static void addBufferization(OpPassManager &pm) {

@@ -41,17 +41,13 @@ namespace {
 /// The options that lnbwd-opt has beyond mlir-opt.
 struct ToolOptions {
   cl::OptionCategory category{"lnbwd-opt options"};
-  cl::opt<EmitFormat> emit{
-      "emit", cl::desc("Write the module out, after the passes, as:"),
-      cl::values(
-          clEnumValN(EmitFormat::MLIR, "mlir", "MLIR (default)"),
-          clEnumValN(EmitFormat::LLVM, "llvm", "LLVM IR after optimisation"),
-          clEnumValN(EmitFormat::ISA, "isa", "assembly of the target"),
-          clEnumValN(EmitFormat::HSACO, "hsaco", "AMD code object"),
-          clEnumValN(EmitFormat::PTX, "ptx", "NVIDIA PTX"),
-          clEnumValN(EmitFormat::Cubin, "cubin",
-                     "NVIDIA code object (needs ptxas)")),
-      cl::init(EmitFormat::MLIR), cl::cat(category)};
+  cl::opt<std::string> emit{
+      "emit",
+      cl::desc("Write the module out, after the passes, as: mlir (default), "
+               "llvm (LLVM IR after optimisation), isa (assembly of the "
+               "target), hsaco (AMD code object), ptx (NVIDIA PTX) or cubin "
+               "(NVIDIA code object, needs ptxas)"),
+      cl::value_desc("format"), cl::init("mlir"), cl::cat(category)};
   cl::opt<std::string> saveTemps{
       "save-temps",
       cl::desc("Keep the IR after each stage, and the assembly, in this "
@@ -69,12 +65,12 @@ static llvm::raw_ostream &error() {
   return llvm::WithColor::error(llvm::errs(), "lnbwd-opt");
 }
 
-/// Parses, runs the passes, and emits the one GPU module as `options` say.
+/// Parses, runs the passes, and emits the one GPU module as `format`.
 /// Nothing is written unless everything succeeded.
 static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
                              StringRef outputName, DialectRegistry &registry,
                              const MlirOptMainConfig &config,
-                             const ToolOptions &options) {
+                             const ToolOptions &options, EmitFormat format) {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   auto sources = std::make_shared<llvm::SourceMgr>();
   sources->AddNewSourceBuffer(std::move(input), llvm::SMLoc());
@@ -104,7 +100,7 @@ static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
     return failure();
 
   std::string output;
-  if (options.emit == EmitFormat::MLIR) {
+  if (format == EmitFormat::MLIR) {
     llvm::raw_string_ostream os(output);
     module->print(os);
     os << "\n";
@@ -112,7 +108,7 @@ static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
     auto modules = llvm::to_vector(module->getOps<gpu::GPUModuleOp>());
     if (modules.size() != 1)
       return module->emitError("expected one gpu.module to emit as ")
-             << getEmitFormatName(options.emit) << ", got " << modules.size()
+             << getEmitFormatName(format) << ", got " << modules.size()
              << "; lower one function for a chip first, for example by "
                 "--lnbwd-pipeline=\"chip=gfx942\"";
     FailureOr<const TargetBackend *> backend = TargetBackend::get(modules[0]);
@@ -126,7 +122,7 @@ static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
       };
     TimingScope emission = scope.nest("Code emission");
     FailureOr<std::string> emitted =
-        (*backend)->emit(modules[0], options.emit, emitOptions);
+        (*backend)->emit(modules[0], format, emitOptions);
     if (failed(emitted))
       return failure();
     output = std::move(*emitted);
@@ -179,6 +175,12 @@ static int run(int argc, char **argv) {
       registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
 
+  std::optional<EmitFormat> format = parseEmitFormat(options.emit);
+  if (!format) {
+    error() << "unknown emit format '" << options.emit
+            << "', expected one of: mlir, llvm, isa, hsaco, ptx, cubin\n";
+    return EXIT_FAILURE;
+  }
   std::string message;
   std::unique_ptr<llvm::MemoryBuffer> input =
       openInputFile(inputName, &message);
@@ -199,8 +201,8 @@ static int run(int argc, char **argv) {
     file->keep();
     return EXIT_SUCCESS;
   }
-  return failed(
-             compile(std::move(input), outputName, registry, config, options))
+  return failed(compile(std::move(input), outputName, registry, config, options,
+                        *format))
              ? EXIT_FAILURE
              : EXIT_SUCCESS;
 }

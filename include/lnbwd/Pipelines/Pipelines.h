@@ -20,6 +20,15 @@
 
 namespace lnbwd {
 
+/// Accepts the versions of AMD's code object format that are emitted.
+class CodeObjectVersionParser : public llvm::cl::parser<unsigned> {
+public:
+  using parser::parser;
+  /// True on error, which has been reported then.
+  bool parse(llvm::cl::Option &option, llvm::StringRef name,
+             llvm::StringRef text, unsigned &value);
+};
+
 /// Options of both pipelines.
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<std::string> chip{
@@ -36,7 +45,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                      "where a row does not fit the registers), always or "
                      "never"),
       llvm::cl::init("auto")};
-  Option<unsigned> codeObjectVersion{
+  Option<unsigned, CodeObjectVersionParser> codeObjectVersion{
       *this, "code-object-version",
       llvm::cl::desc("Version of AMD's code object format: 5 (ROCm 6 and "
                      "later) or 6"),
