@@ -59,6 +59,19 @@ private:
         programs.push_back(op);
     });
 
+    // The second pass would read what the first has written.
+    for (RowwiseOp op : programs)
+      for (Value output : op.getDpsInits())
+        for (OpOperand *input : op.getDpsInputOperands())
+          if (input->get() == output) {
+            op.emitOpError("cannot be split into two passes: operand ")
+                << input->getOperandNumber() << " ("
+                << op.getOperandName(input->getOperandNumber())
+                << ") is an output as well; give the output a buffer of its "
+                   "own";
+            return signalPassFailure();
+          }
+
     IRRewriter rewriter(&getContext());
     SmallVector<Operation *> halves;
     for (RowwiseOp op : programs) {
