@@ -1,0 +1,716 @@
+// RUN: lnbwd-opt %s --split-input-file --verify-diagnostics
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>) {
+  // expected-error@+1 {{expected at least one of the outputs dx, dgamma and dbeta}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs 
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<f32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected x to have at least one dimension, got 'memref<f32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<f32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x?xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the last dimension of x to be static and at least 1 (a kernel is compiled for one row length), got 'memref<?x?xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x?xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x0xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the last dimension of x to be static and at least 1 (a kernel is compiled for one row length), got 'memref<?x0xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x0xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf64>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the elements of x to be f16, bf16 or f32, got 'f64'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf64>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xi32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the elements of x to be f16, bf16 or f32, got 'i32'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xi32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x9xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected dy to have the shape [?, 8] (that of x), got 'memref<?x9xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x9xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+// The row length is static everywhere.
+func.func @f(%dy: memref<?x?xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected dy to have the shape [?, 8] (that of x), got 'memref<?x?xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x?xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<5x8xf32>, %x: memref<4x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected dy to have the shape [4, 8] (that of x), got 'memref<5x8xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<5x8xf32>) x(%x : memref<4x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf16>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the elements of dy to be those of x, 'f32', got 'f16'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf16>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x?x8xf32>) {
+  // expected-error@+1 {{expected dx to have the shape [?, 8] (that of x), got 'memref<?x?x8xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xbf16>) {
+  // expected-error@+1 {{expected the elements of dx to be those of x, 'f32', got 'bf16'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %gamma: memref<?xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected gamma to have the shape [8] (the last dimension of x), got 'memref<?xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) gamma(%gamma : memref<?xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf16>, %x: memref<?x8xf16>, %gamma: memref<8xbf16>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf16>) {
+  // expected-error@+1 {{expected the elements of gamma to be f32 or those of x, 'f16', got 'bf16'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf16>) x(%x : memref<?x8xf16>) gamma(%gamma : memref<8xbf16>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf16>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>, %dgamma: memref<1x8xf32>) {
+  // expected-error@+1 {{expected dgamma to have the shape [8] (the last dimension of x), got 'memref<1x8xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>) dgamma(%dgamma : memref<1x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>, %dgamma: memref<8xf64>) {
+  // expected-error@+1 {{expected the elements of dgamma to be f32 or those of x, 'f32', got 'f64'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>) dgamma(%dgamma : memref<8xf64>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>, %dbeta: memref<7xf32>) {
+  // expected-error@+1 {{expected dbeta to have the shape [8] (the last dimension of x), got 'memref<7xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>) dbeta(%dbeta : memref<7xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>, %dbeta: memref<8xf16>) {
+  // expected-error@+1 {{expected the elements of dbeta to be f32 or those of x, 'f32', got 'f16'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>) dbeta(%dbeta : memref<8xf16>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?x1xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected mean to have the shape [?] (the leading dimensions of x), got 'memref<?x1xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?x1xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x4x8xf32>, %x: memref<?x4x8xf32>, %mean: memref<?x4xf32>, %rstd: memref<?x5xf32>, %dx: memref<?x4x8xf32>) {
+  // expected-error@+1 {{expected rstd to have the shape [?, 4] (the leading dimensions of x), got 'memref<?x5xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x4x8xf32>) x(%x : memref<?x4x8xf32>) mean(%mean : memref<?x4xf32>) rstd(%rstd : memref<?x5xf32>)
+      outs dx(%dx : memref<?x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf16>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the elements of mean to be f32 (statistics are never kept in less), got 'f16'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf16>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xbf16>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the elements of rstd to be f32 (statistics are never kept in less), got 'bf16'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xbf16>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: tensor<?x8xf32>) {
+  // expected-error@+1 {{expected all operands to be tensors or all to be memrefs}}
+  %0 = lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : tensor<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected 0 results, one for each tensor output, got 1}}
+  %0 = lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%dy: tensor<?x8xf32>, %x: tensor<?x8xf32>, %mean: tensor<?xf32>, %rstd: tensor<?xf32>, %dx: tensor<?x8xf32>, %dgamma: tensor<8xf32>) {
+  // expected-error@+1 {{expected 2 results, one for each tensor output, got 1}}
+  %0 = lnbwd.layer_norm_bwd dy(%dy : tensor<?x8xf32>) x(%x : tensor<?x8xf32>) mean(%mean : tensor<?xf32>) rstd(%rstd : tensor<?xf32>)
+      outs dx(%dx : tensor<?x8xf32>) dgamma(%dgamma : tensor<8xf32>) -> tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32, strided<[16, 1]>>) {
+  // expected-error@+1 {{expected memrefs with the identity layout (dense rows), got 'memref<?x8xf32, strided<[16, 1]>>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32, strided<[16, 1]>>)
+  return
+}
+
+// -----
+
+func.func @f(%dy: memref<?x8xf32>, %x: memref<*xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{operand #1 must be ranked tensor or memref, but got 'memref<*xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<*xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?xf32>, %a1: memref<?xf32>) {
+  // expected-error@+1 {{expected at least one row block, read or written: it gives the number of rows}}
+  lnbwd.rowwise @k scalars(%a0 : memref<?xf32>) outs scalars(%a1 : memref<?xf32>) {
+  ^bb0(%r0: f32):
+    %y0 = ub.poison : f32
+    lnbwd.yield %y0 : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>) {
+  // expected-error@+1 {{expected at least one output}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs {
+  ^bb0(%r0: vector<8xf32>):
+    lnbwd.yield
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<f32>, %a1: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the first row block to have at least one dimension, got 'memref<f32>'}}
+  lnbwd.rowwise @k rows(%a0 : memref<f32>) outs rows(%a1 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x?xf32>, %a1: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the last dimension of the first row block to be static and at least 1 (a kernel is compiled for one row length), got 'memref<?x?xf32>'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x?xf32>) outs rows(%a1 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xi8>, %a1: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the elements of the first row block to be f16, bf16 or f32, got 'i8'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xi8>) outs rows(%a1 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xi8>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x9xf32>) {
+  // expected-error@+1 {{expected a row block to have the shape [?, 8] (that of the first row block), got 'memref<?x9xf32>'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x9xf32>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf64>) {
+  // expected-error@+1 {{expected the elements of a row block to be f16, bf16 or f32, got 'f64'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf64>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf64>
+    lnbwd.yield %y0 : vector<8xf64>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xf32>, %a2: memref<?x8xf32>) {
+  // expected-error@+1 {{expected a column operand to have the shape [8] (one row), got 'memref<?xf32>'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) columns(%a1 : memref<?xf32>) outs rows(%a2 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>, %r1: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xi1>, %a2: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the elements of a column operand to be f16, bf16 or f32, got 'i1'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) columns(%a1 : memref<8xi1>) outs rows(%a2 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>, %r1: vector<8xi1>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<f32>, %a2: memref<?x8xf32>) {
+  // expected-error@+1 {{expected a row scalar to have the shape [?] (the leading dimensions of the row blocks), got 'memref<f32>'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) scalars(%a1 : memref<f32>) outs rows(%a2 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>, %r1: f32):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xi32>) {
+  // expected-error@+1 {{expected the elements of a row scalar to be f16, bf16 or f32, got 'i32'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs scalars(%a1 : memref<?xi32>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : i32
+    lnbwd.yield %y0 : i32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<9xf32>) {
+  // expected-error@+1 {{expected a column sum to have the shape [8] (one row), got 'memref<9xf32>'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1 : memref<9xf32>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xf64>) {
+  // expected-error@+1 {{expected the elements of a column sum to be f16, bf16 or f32, got 'f64'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1 : memref<8xf64>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x4xf32>) {
+  // expected-error@+1 {{expected a partial column sum to have the shape [?, 8] (one row for each workgroup), got 'memref<?x4xf32>'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1 : memref<?x4xf32>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf16>) {
+  // expected-error@+1 {{expected partial column sums to be f32, got 'memref<?x8xf16>'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1 : memref<?x8xf16>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xf32>, %a2: memref<?x8xf32>) {
+  // expected-error@+1 {{expected all column sums to be partial or none}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1, %a2 : memref<8xf32>, memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    %y1 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0, %y1 : vector<8xf32>, vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
+  // expected-error@+1 {{expected operand_names to name 2 operands, got 1}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) attributes {operand_names = ["x"]} {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
+  // expected-error@+1 {{attribute 'operand_names' failed to satisfy constraint: string array attribute}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) attributes {operand_names = [1, 2]} {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: tensor<?x8xf32>) {
+  // expected-error@+1 {{expected all operands to be tensors or all to be memrefs}}
+  %0 = lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : tensor<?x8xf32>) -> tensor<?x8xf32> {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x8xf32>) {
+  // expected-error@+1 {{expected 1 results, one for each tensor output, got 0}}
+  lnbwd.rowwise @k rows(%a0 : tensor<?x8xf32>) outs rows(%a1 : tensor<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32, strided<[8, 1], offset: 8>>, %a1: memref<?x8xf32>) {
+  // expected-error@+1 {{expected memrefs with the identity layout (dense rows), got 'memref<?x8xf32, strided<[8, 1], offset: 8>>'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32, strided<[8, 1], offset: 8>>) outs rows(%a1 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the region to have 1 arguments, one for each input, got 2}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>, %r1: f32):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
+  // expected-error@+1 {{expected argument 0 of the region to be 'vector<8xf32>', got 'vector<4xf32>'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<4xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?xf32>, %a2: memref<?x8xf32>) {
+  // expected-error@+1 {{expected argument 1 of the region to be 'f32', got 'vector<8xf32>'}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) scalars(%a1 : memref<?xf32>) outs rows(%a2 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>, %r1: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf32>
+    lnbwd.yield %y0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>):
+    // expected-error@+1 {{expected 1 values, one for each output, got 0}}
+    lnbwd.yield
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : f32
+    // expected-error@+1 {{expected value 0 to be 'vector<8xf32>', got 'f32'}}
+    lnbwd.yield %y0 : f32
+  }
+  return
+}
+
+// -----
+
+// Column sums are yielded as float32 whatever the output's element.
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xf16>) {
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1 : memref<8xf16>) {
+  ^bb0(%r0: vector<8xf32>):
+    %y0 = ub.poison : vector<8xf16>
+    // expected-error@+1 {{expected value 0 to be 'vector<8xf32>', got 'vector<8xf16>'}}
+    lnbwd.yield %y0 : vector<8xf16>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
+  // expected-error@+1 {{expects region #0 to have 0 or 1 blocks}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xf32>):
+    cf.br ^bb1
+  ^bb1:
+    lnbwd.yield %r0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expects parent op 'lnbwd.rowwise'}}
+  lnbwd.yield
+}
+
+// -----
+
+// A row program sees its operands only.
+func.func @f(%x: memref<?x8xf32>, %outside: vector<8xf32>) {
+  // expected-note@+1 {{required by region isolation constraints}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%x : memref<?x8xf32>) {
+  ^bb0(%r: vector<8xf32>):
+    // expected-error@+1 {{using value defined outside the region}}
+    lnbwd.yield %outside : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected threads_per_row to be at least 1, got 0}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 0, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected row_groups to be at least 1, got -1}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = -1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected vector_width to be a power of two from 1 to 16, got 3}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 3, rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected vector_width to be a power of two from 1 to 16, got 32}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 32, rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected vector_width to be a power of two from 1 to 16, got 0}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 0, rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected rows_per_workgroup to be at least 0, got -1}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = -1, workgroups_per_compute_unit = 4>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected workgroups_per_compute_unit to be at least 0, got -2}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = -2>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected column_tile to be a multiple of threads_per_row * vector_width, got 100}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, column_tile = 100>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected column_tile to be a multiple of threads_per_row * vector_width, got -512}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, column_tile = -512>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected prefetch to be 0 or 1, got 2}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 2>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected threads_per_row and row_groups below 1048576}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 2000000, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{where reload is set}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, reload = true>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{struct is missing required parameter: workgroups_per_compute_unit}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{duplicate or unknown struct parameter name: wave}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, wave = 4>} {
+  return
+}
+
+// -----
+
+func.func @f(%m: i64) {
+  // expected-note@-1 {{prior use here}}
+  // expected-error@+1 {{use of value '%m' expects different type than prior uses: 'index' vs 'i64'}}
+  %w = lnbwd.workgroup_count %m schedule <threads_per_row = 64, row_groups = 4, vector_width = 4,
+                                          rows_per_workgroup = 32, workgroups_per_compute_unit = 4>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<*xf32>) {
+  // expected-error@+1 {{operand #0 must be ranked tensor or memref, but got 'tensor<*xf32>'}}
+  %m = lnbwd.row_count %x : tensor<*xf32>
+  return
+}
