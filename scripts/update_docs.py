@@ -1,0 +1,534 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Generates what the documentation quotes; run through scripts/update-docs.sh.
+
+Each generated text has a name and a function here. A page that wants it has
+
+  <!-- generated: NAME -->
+  <!-- end -->
+
+and gets the text between the two lines. Nothing is quoted by line number, and
+no file of --save-temps by its number, so that a change of the compiler changes
+the excerpts and does not break them; an excerpt that can no longer be cut is an
+error that names it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import functools
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+EXAMPLE = SOURCE / "examples" / "layer_norm_bwd.mlir"
+CHIP = "gfx942"
+WIDTH = 110
+MARKER = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+class Unavailable(Exception):
+    """A text that this build cannot produce; what stands in the page stays."""
+
+
+class Stop(Exception):
+    """An error for the person who runs the script."""
+
+
+class Tools:
+    """The programs of the build and of LLVM, and what the example compiles to."""
+
+    def __init__(self, build: pathlib.Path, llvm: pathlib.Path, scratch: pathlib.Path):
+        self.build = build
+        self.scratch = scratch
+        self.opt_program = build / "bin" / "lnbwd-opt"
+        self.tblgen_program = llvm / "bin" / "mlir-tblgen"
+        self.mlir_include = llvm / "include"
+        if not self.opt_program.exists():
+            raise Stop(f"{self.opt_program} is not there: build first (scripts/demo.sh), or "
+                       "name the build folder with LNBWD_BUILD_DIR")
+        if not self.tblgen_program.exists():
+            raise Stop(f"{self.tblgen_program} is not there: install mlir-22-tools")
+
+    def run(self, *command, stdin: str | None = None) -> subprocess.CompletedProcess:
+        result = subprocess.run([str(part) for part in command], input=stdin, text=True,
+                                capture_output=True, cwd=self.scratch, check=False)
+        if result.returncode != 0:
+            raise Stop(f"{' '.join(str(part) for part in command)} failed:\n{result.stderr}")
+        return result
+
+    def opt(self, *arguments, stdin: str | None = None) -> str:
+        return self.run(self.opt_program, *arguments, stdin=stdin).stdout
+
+    @functools.cached_property
+    def stages(self) -> dict[str, str]:
+        """The IR after each stage of the example, by file name without its number.
+
+        A pass that runs several times, as cse does, is also there as "cse-2" and
+        so on.
+        """
+        folder = self.scratch / "stages"
+        self.opt(EXAMPLE, f"--lnbwd-pipeline=chip={CHIP}", "--emit=hsaco",
+                 f"--save-temps={folder}", "-o", self.kernel_file)
+        stages: dict[str, str] = {}
+        for file in sorted(folder.iterdir()):
+            name = base = file.name.split("-", 1)[1].rsplit(".", 1)[0]
+            if file.suffix != ".mlir":
+                name = base = file.suffix[1:]
+            count = 1
+            while name in stages:
+                count += 1
+                name = f"{base}-{count}"
+            stages[name] = file.read_text()
+        return stages
+
+    @property
+    def kernel_file(self) -> pathlib.Path:
+        return self.scratch / "layer_norm_bwd.hsaco"
+
+    def stage(self, name: str) -> str:
+        if name not in self.stages:
+            raise Stop(f"--save-temps has no stage '{name}', only: {', '.join(self.stages)}")
+        return self.stages[name]
+
+    def tblgen(self, generator: list[str], file: str) -> str:
+        return self.run(self.tblgen_program, *generator, "-I", SOURCE / "include", "-I",
+                        self.mlir_include, SOURCE / file).stdout
+
+
+# Cutting and wrapping IR.
+
+
+def wrap(line: str, width: int = WIDTH) -> list[str]:
+    """One line of IR in several, broken at spaces; MLIR reads it the same."""
+    if len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(line.strip(), width, initial_indent=indent,
+                         subsequent_indent=indent + "    ", break_long_words=False,
+                         break_on_hyphens=False)
+
+
+def wrap_header(line: str, width: int = WIDTH) -> list[str]:
+    """The header of a lnbwd operation, one clause on a line."""
+    if len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()))
+    clauses = re.split(r" (?=(?:rows|columns|scalars|outs|column_sums|attributes|->)(?:\(| |$))",
+                       line.strip())
+    lines = [indent + clauses[0]]
+    for clause in clauses[1:]:
+        if lines[-1].endswith(" outs"):  # what is written stays with the word
+            lines[-1] += " " + clause
+        elif clause.startswith("column_sums"):
+            lines.append(f"{indent}         {clause}")
+        else:
+            lines.append(f"{indent}    {clause}")
+    result = []
+    for text in lines:
+        for piece in re.sub(r" (schedule = #)", rf"\n{indent}        \1", text).split("\n"):
+            result += wrap(piece, width)
+    return result
+
+
+def dedent(lines: list[str]) -> list[str]:
+    return textwrap.dedent("\n".join(lines)).split("\n")
+
+
+def cut(text: str, first: str, last: str | None = None) -> list[str]:
+    """The lines from the first that matches `first` to the one that closes it: the next
+    that matches `last`, or the one of the same indent that begins with a brace."""
+    lines = text.split("\n")
+    for begin, line in enumerate(lines):
+        if re.search(first, line):
+            break
+    else:
+        raise Stop(f"no line matches '{first}'")
+    indent = re.match(r" *", lines[begin]).group()
+    closing = last or rf"^{indent}\}}"
+    for end in range(begin + 1, len(lines)):
+        if re.search(closing, lines[end]):
+            return lines[begin:end + 1]
+    raise Stop(f"no line after '{first}' matches '{closing}'")
+
+
+def pick(lines: list[str], limits: dict[str, int], comment: str) -> list[str]:
+    """Of each kind of line, by pattern, the first few; "..." for what is left out."""
+    left = dict(limits)
+    result: list[str] = []
+    for line in lines:
+        kind = next((pattern for pattern in left if re.search(pattern, line)), None)
+        if kind and left[kind] > 0:
+            left[kind] -= 1
+            result.append(line)
+        elif result and result[-1].strip() != f"{comment} ...":
+            indent = re.match(r"\s*", line).group()
+            result.append(f"{indent}{comment} ...")
+    return result
+
+
+def fence(lines: list[str] | str, language: str) -> str:
+    text = lines if isinstance(lines, str) else "\n".join(lines)
+    return f"```{language}\n{text.rstrip()}\n```\n"
+
+
+# The generated texts.
+
+
+def named_op(tools: Tools) -> str:
+    return fence(EXAMPLE.read_text(), "mlir")
+
+
+def row_program(tools: Tools) -> str:
+    lines = dedent(cut(tools.stage("cse"), r"= lnbwd\.rowwise @"))
+    return fence(wrap_header(lines[0]) + lines[1:], "mlir")
+
+
+def schedule(tools: Tools) -> str:
+    found = re.search(r"#lnbwd\.schedule<[^>]*>", tools.stage("lnbwd-select-schedule"))
+    return fence(wrap(found.group()), "mlir")
+
+
+def partial_sums(tools: Tools) -> str:
+    """The two row programs, the first one's region left out: it is unchanged."""
+    lines = dedent(cut(tools.stage("lnbwd-finalize-column-sums"), r"func\.func @"))
+    result: list[str] = []
+    region = 0
+    inside = False
+    for line in lines[1:-1]:
+        if "lnbwd.rowwise @" in line:
+            region += 1
+            header = wrap_header(line)
+            if region == 1:
+                header[-1] += " ... }"
+            result += header
+            inside = region == 1
+        elif inside:
+            inside = line != "  }"
+        elif line.strip() != "return":
+            result += wrap(line)
+    return fence(dedent(result), "mlir")
+
+
+def gpu_kernel(tools: Tools) -> str:
+    """The kernel's head and the first lines of each kind in its row loop."""
+    module = tools.opt(EXAMPLE, f"--lnbwd-gpu-pipeline=chip={CHIP}")
+    aliases = {name: f"#gpu.address_space<{name}>" for name in ("global", "workgroup")}
+    for name, value in aliases.items():
+        module = module.replace(value, f"#{name}")
+    kernel = dedent(cut(module, r"gpu\.func @layer_norm_bwd\("))
+    loop = cut("\n".join(kernel), r"= scf\.for ")
+    shown = pick(loop[1:-1], {
+        r"vector\.load ": 2, r"memref\.load ": 1, r"arith\.extf ": 2, r"arith\.subf ": 1,
+        r"arith\.mulf .*vector": 2, r"arith\.addf %arg": 1, r"gpu\.subgroup_reduce ": 2,
+        r"vector\.fma ": 2, r"arith\.truncf ": 1, r"vector\.store ": 1, r"scf\.yield ": 1,
+    }, "//")
+    result = [f"#{name} = {value}" for name, value in aliases.items()]
+    result += wrap(kernel[0])
+    result.append("  // ...")
+    for line in [re.sub(r"\) -> \(.*", ") -> (...) {", loop[0]), *shown, loop[-1]]:
+        result += wrap(re.sub(r"(scf\.yield .*?) : .*", r"\1 : ...", line))
+    return fence(result + ["  // ...", "}"], "mlir")
+
+
+def launches(tools: Tools) -> str:
+    """The function that launches, without the casts of its buffers."""
+    module = tools.opt(EXAMPLE, f"--lnbwd-gpu-pipeline=chip={CHIP}")
+    function = dedent(cut(module, r"func\.func @layer_norm_bwd\("))
+    shown = pick(function[1:-1], {
+        r"lnbwd\.": 9, r"memref\.alloc\(": 9, r"gpu\.launch_func ": 9, r"memref\.dealloc": 9,
+    }, "//")
+    result = []
+    for line in shown:
+        line = re.sub(r" +args\(.*", " args(...)", line)
+        for part in re.sub(r" (blocks in|threads in|args)", r"\n      \1", line).split("\n"):
+            result += wrap(part)
+    return fence(dedent(result), "mlir")
+
+
+def launch_plan(tools: Tools) -> str:
+    """What the code object says about its launch."""
+    tools.stages
+    code = tools.kernel_file.read_bytes()
+    begin = code.index(b'{"format":"lnbwd-plan"')
+    plan = json.loads(code[begin:code.index(b"\0", begin)])
+    def entry_lines(entry: dict) -> list[str]:
+        keys = ("name", "grid", "block", "dynamic_shared_bytes", "parameters")
+        first = {key: entry[key] for key in keys[:-1] if key in entry}
+        first |= {key: value for key, value in entry.items() if key not in keys}
+        text = json.dumps(first)
+        if "parameters" not in entry:
+            return ["    " + text]
+        parameters = ", ".join(json.dumps(value) for value in entry["parameters"])
+        return [f"    {text[:-1]},",
+                *wrap(f'     "parameters": [{parameters}]}}')]
+
+    lines = ["{", "  ..."]
+    for key in ("workgroup_counts", "workspace", "kernels"):
+        entries = [entry_lines(entry) for entry in plan[key]]
+        for entry in entries[:-1]:
+            entry[-1] += ","
+        lines += [f'  "{key}": [', *(line for entry in entries for line in entry),
+                  "  ]" if key == "kernels" else "  ],"]
+    lines.append("}")
+    return fence(lines, "json")
+
+
+def assembly(tools: Tools) -> str:
+    """The row loop of the machine code, the first lines of each kind."""
+    lines = [line.split(";")[0].rstrip().expandtabs(8) for line in tools.stage("s").split("\n")]
+    begin = lines.index("layer_norm_bwd:")
+    end = next(i for i in range(begin, len(lines)) if "s_endpgm" in lines[i])
+    body = [line for line in lines[begin:end] if line and not re.match(r"\s+\.", line)]
+    for start, line in enumerate(body):
+        label = re.match(r"(\.\w+):", line)
+        if not label:
+            continue
+        branches = [i for i in range(start, len(body))
+                    if re.search(rf"s_c?branch\w*\s+{re.escape(label.group(1))}$", body[i])]
+        if branches:
+            break
+    else:
+        raise Stop("the machine code has no loop")
+    loop = body[start:branches[-1] + 1]
+    shown = pick(loop, {
+        r"^\.": 1, r"v_and_b32|v_lshlrev_b32": 2, r"v_sub_f32": 1, r"v_pk_mul_f32": 1,
+        r"v_pk_fma_f32": 1, r"global_load_dwordx4": 4, r"v_add_f32_dpp": 4,
+        r"v_readlane_b32": 1, r"global_store_dwordx4": 2, r"s_cbranch": 1,
+    }, ";")
+    return fence([re.sub(r"\s+;", "        ;", line) for line in shown], "asm")
+
+
+def stage_files(tools: Tools) -> str:
+    tools.stages
+    names = sorted(file.name for file in (tools.scratch / "stages").iterdir())
+    return fence(names, "text")
+
+
+def validation(tools: Tools) -> str:
+    """The runner's table for the example on the simulator."""
+    runner = tools.build / "bin" / "lnbwd-run"
+    simulator = tools.build / "lib" / "liblnbwd-hip-sim.so"
+    if not runner.exists() or not simulator.exists():
+        raise Unavailable("the build has no lnbwd-run or no simulator")
+    tools.stages
+    result = tools.run(runner, tools.kernel_file.name, "--m", "64", "--device", "sim", "--verify")
+    return fence(result.stdout.strip(), "text")
+
+
+def chip_rows() -> list[dict[str, str]]:
+    """The chip table as it stands in the source, by field."""
+    header = (SOURCE / "include/lnbwd/Target/ChipInfo.h").read_text()
+    struct = re.search(r"struct ChipInfo \{(.*?)\n\};", header, re.DOTALL).group(1)
+    fields = re.findall(r"^  (?:[\w:]+) (\w+);", struct, re.MULTILINE)
+    source = (SOURCE / "lib/Target/ChipInfo.cpp").read_text()
+    table = re.search(r"ChipInfo chips\[\] = \{(.*?)\n\};", source, re.DOTALL).group(1)
+    rows = []
+    for entry in re.findall(r"\{([^{}]*)\}", table):
+        values = [value.strip().strip('"')
+                  for value in re.findall(r'"[^"]*"|[^,"]+', entry) if value.strip()]
+        if len(values) != len(fields):
+            raise Stop(f"ChipInfo.h has {len(fields)} fields, and ChipInfo.cpp has "
+                       f"{len(values)} values in {{{entry}}}")
+        rows.append(dict(zip(fields, values)))
+    return rows
+
+
+def chips(tools: Tools) -> str:
+    lines = ["| chip | a product with it | lanes of a wave | compute units | shared memory of a "
+             "workgroup | float32 to bf16 in one instruction |", "|---|---|---|---|---|---|"]
+    for row in chip_rows():
+        shared = row["sharedMemoryBytes"].replace(" * kibi", " KiB")
+        packs = "yes" if row["hasBF16Pack"] == "true" else "no"
+        lines.append(f"| `{row['name']}` | {row['product']} | {row['waveSize']} | "
+                     f"{row['computeUnits']} | {shared} | {packs} |")
+    return "\n".join(lines) + "\n"
+
+
+def one_pass_limits(tools: Tools) -> str:
+    """The largest row length, of multiples of 512, that the model runs whole."""
+    dtypes = ("f16", "bf16", "f32")
+    lengths = range(512, 32769, 512)
+    functions = []
+    for dtype in dtypes:
+        for n in lengths:
+            row, column = f"memref<?x{n}x{dtype}>", f"memref<{n}x{dtype}>"
+            functions.append(
+                f"func.func @f_{dtype}_{n}(%dy: {row}, %x: {row}, %gamma: {column}, "
+                f"%mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: {row}, %dgamma: {column}, "
+                f"%dbeta: {column}) {{\n  lnbwd.layer_norm_bwd dy(%dy : {row}) x(%x : {row}) "
+                f"gamma(%gamma : {column}) mean(%mean : memref<?xf32>) "
+                f"rstd(%rstd : memref<?xf32>) outs dx(%dx : {row}) dgamma(%dgamma : {column}) "
+                f"dbeta(%dbeta : {column})\n  return\n}}\n")
+    limits: dict[tuple[int, ...], list[str]] = {}
+    for row in chip_rows():
+        output = tools.opt("-", "--lnbwd-lower-to-rowwise",
+                           f"--lnbwd-split-two-pass=chip={row['name']}",
+                           stdin="".join(functions))
+        whole = dict.fromkeys(dtypes, 0)
+        for part in output.split("func.func @f_")[1:]:
+            dtype, n = re.match(r"(\w+)_(\d+)\(", part).groups()
+            if "@layer_norm_bwd_columns" not in part:
+                whole[dtype] = max(whole[dtype], int(n))
+        limits.setdefault(tuple(whole.values()), []).append(f"`{row['name']}`")
+    lines = ["| chips | f16 | bf16 | f32 |", "|---|---|---|---|"]
+    for values, names in limits.items():
+        shown = (f"{value} or more" if value == lengths[-1] else str(value) for value in values)
+        lines.append(f"| {', '.join(names)} | {' | '.join(shown)} |")
+    return "\n".join(lines) + "\n"
+
+
+def pipeline_passes(tools: Tools) -> str:
+    """What --lnbwd-pipeline runs, for one chip of each backend."""
+    text = []
+    for chip in (CHIP, "sm_90"):
+        dump = tools.run(tools.opt_program, EXAMPLE, f"--lnbwd-pipeline=chip={chip}",
+                         "--dump-pass-pipeline", "-o", "/dev/null").stderr
+        passes = []
+        for line in dump.split("\n"):
+            found = re.match(r"( +)([\w.-]+)(\{.*\})?(\()?", line)
+            if found:
+                passes.append(found.group(1)[2:] + found.group(2) +
+                              (" (" if found.group(4) else ""))
+            elif line.strip() in (")", "),"):
+                passes.append(line.rstrip(",")[2:])
+        while passes and not passes[-1]:
+            passes.pop()
+        if not passes:
+            raise Stop("--dump-pass-pipeline printed nothing")
+        text.append(f"For `{chip}`:\n\n" + fence(passes, "text"))
+    return "\n".join(text)
+
+
+def pipeline_options(tools: Tools) -> str:
+    """The options of the pipelines, as --help prints them."""
+    lines = tools.opt("--help").split("\n")
+    result = ["| option | meaning |", "|---|---|"]
+    begin = next(i for i, line in enumerate(lines) if "--lnbwd-pipeline " in line)
+    for line in lines[begin + 1:]:
+        found = re.match(r" {8}--([\w-]+)=<(\w+)> +- (.*)", line)
+        if not found:
+            break
+        result.append(f"| `{found.group(1)}` | {found.group(3).replace('|', chr(92) + '|')} |")
+    return "\n".join(result) + "\n"
+
+
+TEXTS = {
+    "named-op": named_op,
+    "row-program": row_program,
+    "schedule": schedule,
+    "partial-sums": partial_sums,
+    "gpu-kernel": gpu_kernel,
+    "launches": launches,
+    "launch-plan": launch_plan,
+    "assembly": assembly,
+    "stage-files": stage_files,
+    "validation": validation,
+    "chips": chips,
+    "one-pass-limits": one_pass_limits,
+}
+
+
+# Pages that are generated as a whole.
+
+
+def generated_page(title: str, source: str, body: str) -> str:
+    body = re.sub(r"^<!-- Autogenerated by mlir-tblgen.*?-->\n", "", body).replace("[TOC]\n\n", "")
+    lines = [line.rstrip() for line in body.strip().split("\n")]
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+    return (f"<!-- Generated by scripts/update-docs.sh from {source}; do not edit. -->\n\n"
+            f"{title}{text}\n")
+
+
+def dialect_page(tools: Tools) -> str:
+    file = "include/lnbwd/Dialect/LNBwd/IR/LNBwdOps.td"
+    return generated_page("", file.rsplit("/", 1)[0],
+                          tools.tblgen(["-gen-dialect-doc", "-dialect=lnbwd"], file))
+
+
+def passes_page(tools: Tools) -> str:
+    file = "include/lnbwd/Transforms/Passes.td"
+    title = ("# Passes and pipelines\n\n"
+             "`lnbwd-opt` has all passes of upstream's `mlir-opt` and the ones below.\n\n"
+             "## Pipelines\n\n"
+             "`--lnbwd-pipeline=\"chip=...\"` goes from named operations to LLVM's dialect, ready "
+             "for `--emit`;\n`--lnbwd-gpu-pipeline` ends before the first pass that depends on a "
+             "code generator, with `lnbwd-attach-launch-plan`.\nBoth take the same options:\n\n" +
+             pipeline_options(tools) + "\nThe passes that `--lnbwd-pipeline` runs, in order:\n\n" +
+             pipeline_passes(tools) + "\n## Passes\n\n")
+    return generated_page(title, f"{file} and lnbwd-opt", tools.tblgen(
+        ["-gen-pass-doc", "-name", "LNBwd"], file))
+
+
+PAGES = {
+    "docs/reference/dialect.md": dialect_page,
+    "docs/reference/passes.md": passes_page,
+}
+
+
+def fill(page: pathlib.Path, tools: Tools, left_alone: set[str]) -> str:
+    """The page with all its generated texts anew."""
+
+    def replace(match: re.Match) -> str:
+        head, name, old, tail = match.groups()
+        if name not in TEXTS:
+            raise Stop(f"{page}: unknown text '{name}', expected one of: {', '.join(TEXTS)}")
+        try:
+            return head + TEXTS[name](tools) + tail
+        except Unavailable as reason:
+            left_alone.add(f"'{name}' was left as it is: {reason}")
+            return head + old + tail
+
+    return MARKER.sub(replace, page.read_text())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--llvm", type=pathlib.Path, required=True)
+    parser.add_argument("--check", action="store_true",
+                        help="change nothing; exit with 1 if anything is stale")
+    options = parser.parse_args()
+
+    stale = []
+    left_alone: set[str] = set()
+    with tempfile.TemporaryDirectory() as scratch:
+        tools = Tools(options.build.resolve(), options.llvm, pathlib.Path(scratch))
+        wanted = {SOURCE / name: page(tools) for name, page in PAGES.items()}
+        for page in [SOURCE / "README.md", *sorted((SOURCE / "docs").rglob("*.md"))]:
+            if page not in wanted and MARKER.search(page.read_text()):
+                wanted[page] = fill(page, tools, left_alone)
+    for page, text in wanted.items():
+        old = page.read_text() if page.exists() else ""
+        if text == old:
+            continue
+        name = str(page.relative_to(SOURCE))
+        stale.append(name)
+        if options.check:
+            print("".join(list(difflib.unified_diff(
+                old.splitlines(True), text.splitlines(True), name, f"{name} as generated"))[:60]))
+        else:
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(text)
+            print(f"{name} was rewritten")
+    for note in sorted(left_alone):
+        print(f"note: {note}", file=sys.stderr)
+    if options.check and stale:
+        print(f"error: stale: {', '.join(stale)}; run scripts/update-docs.sh", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Stop as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        sys.exit(2)
