@@ -10,7 +10,8 @@
 // the runner are tested without the compiler of this project. Float32, N
 // columns, one workgroup of 64 work-items a row at a time.
 //
-// With a MISTAKE_... defined it makes one mistake, which the runner has to find.
+// With a MISTAKE_... defined it makes one mistake, which the runner has to
+// find.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,32 +41,40 @@ __attribute__((used, visibility("protected"),
                section(".lnbwd.plan"))) __constant char lnbwd_plan[] =
     "{\"format\": \"lnbwd-plan\", \"version\": " PLAN_VERSION ", "
     "\"producer\": \"clang\", \"name\": \"layer_norm_bwd\", "
-    "\"chip\": \"" PLAN_CHIP "\", \"wave_size\": " TEXT(WAVE) ", "
-    "\"arguments\": ["
-    ARGUMENT("dy", "read", "row_block", TEXT(N)) ", "
-    ARGUMENT("x", "read", "row_block", TEXT(N)) ", "
-    ARGUMENT("gamma", "read", "column", TEXT(N)) ", "
-    ARGUMENT("mean", "read", "row_scalar", "1") ", "
-    ARGUMENT("rstd", "read", "row_scalar", "1") ", "
-    ARGUMENT("dx", "write", "row_block", TEXT(N)) ", "
-    ARGUMENT("dgamma", "write", "column", TEXT(N)) ", "
-    ARGUMENT("dbeta", "write", "column", TEXT(N)) "], "
-    "\"workgroup_counts\": [{\"rows_per_workgroup\": 2, "
-    "\"workgroups_per_compute_unit\": 1}], "
-    "\"workspace\": [{\"element\": \"f32\", \"row_length\": " TEXT(N) ", "
-    "\"rows\": {\"workgroup_count\": 0}}, {\"element\": \"f32\", "
-    "\"row_length\": " TEXT(N) ", \"rows\": {\"workgroup_count\": 0}}], "
-    "\"kernels\": [{\"name\": \"layer_norm_bwd\", "
-    "\"grid\": [{\"workgroup_count\": 0}, 1, 1], \"block\": [64, 1, 1], "
-    "\"dynamic_shared_bytes\": 0, \"parameters\": [{\"argument\": 0}, "
-    "{\"argument\": 1}, {\"argument\": 2}, {\"argument\": 3}, "
-    "{\"argument\": 4}, {\"argument\": 5}, {\"workspace\": 0}, "
-    "{\"workspace\": 1}, {\"rows\": true}, {\"workgroup_count\": 0}]}, "
-    "{\"name\": \"" PLAN_FINALIZE "\", \"grid\": [3, 1, 1], "
-    "\"block\": [64, 1, 1], \"dynamic_shared_bytes\": 0, "
-    "\"parameters\": [{\"workspace\": 0}, {\"workspace\": 1}, "
-    "{\"argument\": 6}, {\"argument\": 7}, "
-    "{\"workgroup_count\": 0}" PLAN_EXTRA_PARAMETER "]}]}";
+    "\"chip\": \"" PLAN_CHIP "\", \"wave_size\": " TEXT(
+        WAVE) ", "
+              "\"arguments\": [" ARGUMENT("dy", "read", "row_block", TEXT(N)) ", " ARGUMENT("x", "read", "row_block", TEXT(N)) ", " ARGUMENT(
+                  "gamma", "read", "column",
+                  TEXT(
+                      N)) ", " ARGUMENT("mean", "read", "row_scalar",
+                                        "1") ", " ARGUMENT("rstd", "read",
+                                                           "row_scalar",
+                                                           "1") ", " ARGUMENT("dx",
+                                                                              "write",
+                                                                              "row_block",
+                                                                              TEXT(
+                                                                                  N)) ", " ARGUMENT("dgamma",
+                                                                                                    "write",
+                                                                                                    "column",
+                                                                                                    TEXT(N)) ", " ARGUMENT("dbeta", "write", "column", TEXT(N)) "], "
+                                                                                                                                                                "\"workgroup_counts\": [{\"rows_per_workgroup\": 2, "
+                                                                                                                                                                "\"workgroups_per_compute_unit\": 1}], "
+                                                                                                                                                                "\"workspace\": [{\"element\": \"f32\", \"row_length\": " TEXT(N) ", "
+                                                                                                                                                                                                                                  "\"rows\": {\"workgroup_count\": 0}}, {\"element\": \"f32\", "
+                                                                                                                                                                                                                                  "\"row_length\": " TEXT(N) ", \"rows\": {\"workgroup_count\": 0}}], "
+                                                                                                                                                                                                                                                             "\"kernels\": [{\"name\": \"layer_norm_bwd\", "
+                                                                                                                                                                                                                                                             "\"grid\": [{\"workgroup_count\": 0}, 1, 1], \"block\": [64, 1, 1], "
+                                                                                                                                                                                                                                                             "\"dynamic_shared_bytes\": 0, \"parameters\": [{\"argument\": 0}, "
+                                                                                                                                                                                                                                                             "{\"argument\": 1}, {\"argument\": 2}, {\"argument\": 3}, "
+                                                                                                                                                                                                                                                             "{\"argument\": 4}, {\"argument\": 5}, {\"workspace\": 0}, "
+                                                                                                                                                                                                                                                             "{\"workspace\": 1}, {\"rows\": true}, {\"workgroup_count\": 0}]}, "
+                                                                                                                                                                                                                                                             "{\"name\": \"" PLAN_FINALIZE
+                                                                                                                                                                                                                                                             "\", \"grid\": [3, 1, 1], "
+                                                                                                                                                                                                                                                             "\"block\": [64, 1, 1], \"dynamic_shared_bytes\": 0, "
+                                                                                                                                                                                                                                                             "\"parameters\": [{\"workspace\": 0}, {\"workspace\": 1}, "
+                                                                                                                                                                                                                                                             "{\"argument\": 6}, {\"argument\": 7}, "
+                                                                                                                                                                                                                                                             "{\"workgroup_count\": 0}" PLAN_EXTRA_PARAMETER
+                                                                                                                                                                                                                                                             "]}]}";
 
 static float sumOfGroup(local float *scratch, int lane, float value) {
   __builtin_amdgcn_s_barrier();
@@ -109,8 +118,8 @@ layer_norm_bwd(global const float *dy, global float *x,
     s1 = sumOfGroup(scratch, lane, s1);
     s2 = sumOfGroup(scratch, lane, s2);
     for (int c = 0; c < N / GROUP; ++c) {
-      float value = rstd[row] * (wdy[c] - xhat[c] * (s1 * (1.0f / N)) -
-                                 s2 * (1.0f / N));
+      float value =
+          rstd[row] * (wdy[c] - xhat[c] * (s1 * (1.0f / N)) - s2 * (1.0f / N));
 #ifdef MISTAKE_FORMULA
       // Only the diagonal of the Jacobian.
       value = wdy[c] * rstd[row] * (1 - 1.0f / N - xhat[c] * xhat[c] / N);
