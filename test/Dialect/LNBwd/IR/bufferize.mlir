@@ -3,7 +3,7 @@
 
 // The output is written in place: no allocation, no copy.
 // CHECK-LABEL: func @in_place(
-// CHECK-SAME:      %[[X:.*]]: memref<?x512xf32>, %[[Y:.*]]: memref<?x512xf32>)
+// CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x512xf32>, %[[Y:[a-z0-9_]+]]: memref<?x512xf32>)
 // CHECK-NOT:     memref.alloc
 // CHECK:         lnbwd.rowwise @k rows(%[[X]] : memref<?x512xf32>) outs rows(%[[Y]] : memref<?x512xf32>)
 // CHECK-SAME:      attributes {operand_names = ["x", "y"]}
@@ -23,8 +23,8 @@ func.func @in_place(%x: tensor<?x512xf32>, %y: tensor<?x512xf32>) -> tensor<?x51
 // An output that is an input as well gets a buffer of its own, and what is in
 // it before is not copied: outputs are never read.
 // CHECK-LABEL: func @output_is_input(
-// CHECK-SAME:      %[[X:.*]]: memref<?x512xf32>)
-// CHECK:         %[[NEW:.*]] = memref.alloc
+// CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x512xf32>)
+// CHECK:         %[[NEW:[a-z0-9_]+]] = memref.alloc
 // CHECK-NOT:     memref.copy
 // CHECK:         lnbwd.rowwise @k rows(%[[X]] : memref<?x512xf32>) outs rows(%[[NEW]] : memref<?x512xf32>)
 func.func @output_is_input(%x: tensor<?x512xf32>) -> (tensor<?x512xf32>, tensor<?x512xf32>) {
@@ -39,7 +39,7 @@ func.func @output_is_input(%x: tensor<?x512xf32>) -> (tensor<?x512xf32>, tensor<
 
 // Each result is its own output's buffer.
 // CHECK-LABEL: func @two_outputs(
-// CHECK:         lnbwd.rowwise @k rows(%{{.*}}) outs rows(%[[Y:.*]] : memref<?x512xf32>) column_sums(%[[S:.*]] : memref<512xf32>)
+// CHECK:         lnbwd.rowwise @k rows(%{{.*}}) outs rows(%[[Y:[a-z0-9_]+]] : memref<?x512xf32>) column_sums(%[[S:[a-z0-9_]+]] : memref<512xf32>)
 // CHECK:         return %[[Y]], %[[S]]
 func.func @two_outputs(%x: tensor<?x512xf32>, %y: tensor<?x512xf32>, %s: tensor<512xf32>)
     -> (tensor<?x512xf32>, tensor<512xf32>) {

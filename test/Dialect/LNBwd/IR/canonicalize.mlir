@@ -2,7 +2,7 @@
 
 // A gradient that nobody uses is not asked for.
 // CHECK-LABEL: func @unused_gradients(
-// CHECK:         %[[DX:.*]] = lnbwd.layer_norm_bwd
+// CHECK:         %[[DX:[a-z0-9_]+]] = lnbwd.layer_norm_bwd
 // CHECK-SAME:      gamma(
 // CHECK-SAME:      outs dx(%{{.*}} : tensor<?x512xbf16>) -> tensor<?x512xbf16>
 // CHECK:         return %[[DX]]
@@ -19,7 +19,7 @@ func.func @unused_gradients(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>
 
 // The middle gradient goes, and the others keep their order.
 // CHECK-LABEL: func @unused_dgamma(
-// CHECK:         %[[G:.*]]:2 = lnbwd.layer_norm_bwd
+// CHECK:         %[[G:[a-z0-9_]+]]:2 = lnbwd.layer_norm_bwd
 // CHECK-SAME:      outs dx(%{{.*}}) dbeta(%{{.*}}) ->
 // CHECK:         return %[[G]]#0, %[[G]]#1
 func.func @unused_dgamma(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>, %stat: tensor<?xf32>)
@@ -92,10 +92,10 @@ func.func @keeps_attributes(%rows: tensor<?x512xf32>, %column: tensor<512xf32>, 
 // An unused output of a row program goes, then the operations behind it, then
 // the inputs that only they read, each with its name.
 // CHECK-LABEL: func @unused_row_output(
-// CHECK:         %[[S:.*]] = lnbwd.rowwise @k rows(%arg0 : tensor<?x512xf32>)
+// CHECK:         %[[S:[a-z0-9_]+]] = lnbwd.rowwise @k rows(%arg0 : tensor<?x512xf32>)
 // CHECK-SAME:      outs column_sums(%{{.*}} : tensor<512xf32>)
 // CHECK-SAME:      attributes {operand_names = ["x", "sum"]} -> tensor<512xf32> {
-// CHECK-NEXT:    ^bb0(%[[X:.*]]: vector<512xf32>):
+// CHECK-NEXT:    ^bb0(%[[X:[a-z0-9_]+]]: vector<512xf32>):
 // CHECK-NEXT:      lnbwd.yield %[[X]] : vector<512xf32>
 // CHECK:         return %[[S]]
 func.func @unused_row_output(%x: tensor<?x512xf32>, %c: tensor<512xf32>, %s: tensor<?xf32>) -> tensor<512xf32> {
@@ -116,7 +116,7 @@ func.func @unused_row_output(%x: tensor<?x512xf32>, %c: tensor<512xf32>, %s: ten
 
 // CHECK-LABEL: func @unread_inputs(
 // CHECK:         lnbwd.rowwise @k rows(%arg1 : memref<?x512xf32>) outs rows(
-// CHECK-NEXT:    ^bb0(%[[Y:.*]]: vector<512xf32>):
+// CHECK-NEXT:    ^bb0(%[[Y:[a-z0-9_]+]]: vector<512xf32>):
 // CHECK-NEXT:      lnbwd.yield %[[Y]]
 func.func @unread_inputs(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<?xf32>) {
   lnbwd.rowwise @k rows(%x, %y : memref<?x512xf32>, memref<?x512xf32>) scalars(%s : memref<?xf32>)

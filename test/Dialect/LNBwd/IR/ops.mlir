@@ -126,7 +126,7 @@ func.func @dynamic_against_static(%dy: memref<8x7xf32>, %x: memref<?x7xf32>, %st
 // CHECK-SAME:      columns(%{{[^ ]+}} : memref<512xf16>) scalars(%{{[^ ]+}} : memref<?xf32>)
 // CHECK-SAME:      outs rows(%{{[^ ]+}} : memref<?x512xf32>) scalars(%{{[^ ]+}} : memref<?xf32>)
 // CHECK-SAME:      column_sums(%{{[^ ]+}} : memref<512xf16>) {
-// CHECK-NEXT:    ^bb0(%{{[^ ]+}}: vector<512xbf16>, %[[Y:.*]]: vector<512xf32>, %{{[^ ]+}}: vector<512xf16>, %[[S:.*]]: f32):
+// CHECK-NEXT:    ^bb0(%{{[^ ]+}}: vector<512xbf16>, %[[Y:[a-z0-9_]+]]: vector<512xf32>, %{{[^ ]+}}: vector<512xf16>, %[[S:[a-z0-9_]+]]: f32):
 // CHECK-NEXT:      lnbwd.yield %[[Y]], %[[S]], %[[Y]] : vector<512xf32>, f32, vector<512xf32>
 func.func @all_operand_groups(%x: memref<?x512xbf16>, %y: memref<?x512xf32>, %c: memref<512xf16>, %s: memref<?xf32>) {
   lnbwd.rowwise @k rows(%x, %y : memref<?x512xbf16>, memref<?x512xf32>) columns(%c : memref<512xf16>)
@@ -217,7 +217,7 @@ func.func @long_schedule() attributes {
 //===----------------------------------------------------------------------===//
 
 // CHECK-LABEL: func @counts(
-// CHECK:         %[[M:.*]] = lnbwd.row_count %{{[^ ]+}} : memref<?x?x512xf32>
+// CHECK:         %[[M:[a-z0-9_]+]] = lnbwd.row_count %{{[^ ]+}} : memref<?x?x512xf32>
 // CHECK:         lnbwd.row_count %{{[^ ]+}} : tensor<?x512xf32>
 // CHECK:         lnbwd.workgroup_count %[[M]] schedule <threads_per_row = 64, row_groups = 4,
 func.func @counts(%x: memref<?x?x512xf32>, %y: tensor<?x512xf32>) -> (index, index, index) {

@@ -1,0 +1,27 @@
+// RUN: lnbwd-opt %s --lnbwd-finalize-column-sums=chip=gfx942 --split-input-file --verify-diagnostics
+// RUN: not lnbwd-opt %s --lnbwd-finalize-column-sums=chip=gfx1 2>&1 | FileCheck %s
+
+// CHECK: error: unknown chip 'gfx1', expected one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90
+
+func.func @no_schedule(%x: memref<?x512xf32>, %a: memref<512xf32>) {
+  // expected-error@+1 {{expected memrefs and a schedule; run bufferization and lnbwd-select-schedule before}}
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs column_sums(%a : memref<512xf32>) {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @tensors(%x: tensor<?x512xf32>, %a: tensor<512xf32>) -> tensor<512xf32> {
+  // expected-error@+1 {{expected memrefs and a schedule; run bufferization and lnbwd-select-schedule before}}
+  %0 = lnbwd.rowwise @k rows(%x : tensor<?x512xf32>) outs column_sums(%a : tensor<512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4,
+                                             rows_per_workgroup = 32, workgroups_per_compute_unit = 4>}
+      -> tensor<512xf32> {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return %0 : tensor<512xf32>
+}

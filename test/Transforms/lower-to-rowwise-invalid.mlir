@@ -1,0 +1,18 @@
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --split-input-file --verify-diagnostics
+
+// The pass takes all verified IR; what it is not given is stopped before it.
+func.func @dynamic_row_length(%rows: memref<?x?xf32>, %stat: memref<?xf32>) {
+  // expected-error@+1 {{expected the last dimension of x to be static}}
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x?xf32>) x(%rows : memref<?x?xf32>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>) outs dx(%rows : memref<?x?xf32>)
+  return
+}
+
+// -----
+
+func.func @dynamic_row_length_of_dy(%dy: memref<?x?xf32>, %x: memref<?x512xf32>, %stat: memref<?xf32>) {
+  // expected-error@+1 {{expected dy to have the shape [?, 512] (that of x), got 'memref<?x?xf32>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x?xf32>) x(%x : memref<?x512xf32>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>) outs dx(%x : memref<?x512xf32>)
+  return
+}

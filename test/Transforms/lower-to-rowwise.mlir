@@ -1,0 +1,176 @@
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --canonicalize --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --split-input-file --mlir-pass-statistics -o /dev/null 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=STATISTICS
+
+// STATISTICS: (S) 1 lowered - Named operations lowered
+
+// All three gradients: xhat once, two row sums, two fused multiply-adds.
+// CHECK-LABEL: func @all(
+// CHECK-SAME:      %[[DY:[a-z0-9_]+]]: memref<?x512xbf16>, %[[X:[a-z0-9_]+]]: memref<?x512xbf16>, %[[GAMMA:[a-z0-9_]+]]: memref<512xbf16>,
+// CHECK-SAME:      %[[MEAN:[a-z0-9_]+]]: memref<?xf32>, %[[RSTD:[a-z0-9_]+]]: memref<?xf32>, %[[DX:[a-z0-9_]+]]: memref<?x512xbf16>,
+// CHECK-SAME:      %[[DGAMMA:[a-z0-9_]+]]: memref<512xbf16>, %[[DBETA:[a-z0-9_]+]]: memref<512xbf16>)
+// CHECK:         lnbwd.rowwise @layer_norm_bwd rows(%[[DY]], %[[X]] : {{.*}}) columns(%[[GAMMA]] : {{.*}})
+// CHECK-SAME:      scalars(%[[MEAN]], %[[RSTD]] : {{.*}}) outs rows(%[[DX]] : {{.*}})
+// CHECK-SAME:      column_sums(%[[DGAMMA]], %[[DBETA]] : {{.*}})
+// CHECK-SAME:      operand_names = ["dy", "x", "gamma", "mean", "rstd", "dx", "dgamma", "dbeta"]
+// CHECK-NEXT:    ^bb0(%dy: vector<512xbf16>, %x: vector<512xbf16>, %gamma: vector<512xbf16>, %mean: f32, %rstd: f32):
+// CHECK-DAG:       %[[C:[a-z0-9_]+]] = arith.constant -0.001953125 : f32
+// CHECK-DAG:       %[[WIDE_DY:[a-z0-9_]+]] = arith.extf %dy : vector<512xbf16> to vector<512xf32>
+// CHECK-DAG:       %[[WIDE_X:[a-z0-9_]+]] = arith.extf %x
+// CHECK-DAG:       %[[WIDE_GAMMA:[a-z0-9_]+]] = arith.extf %gamma
+// CHECK-DAG:       %[[SPREAD_MEAN:[a-z0-9_]+]] = vector.broadcast %mean
+// CHECK-DAG:       %[[CENTERED:[a-z0-9_]+]] = arith.subf %[[WIDE_X]], %[[SPREAD_MEAN]] fastmath<contract>
+// CHECK-DAG:       %[[XHAT:[a-z0-9_]+]] = arith.mulf %[[CENTERED]], %{{.*}} fastmath<contract>
+// CHECK-DAG:       %[[WDY:[a-z0-9_]+]] = arith.mulf %[[WIDE_GAMMA]], %[[WIDE_DY]] fastmath<contract>
+// CHECK:           %[[PRODUCT:[a-z0-9_]+]] = arith.mulf %[[WDY]], %[[XHAT]] fastmath<contract>
+// CHECK:           %[[S1:[a-z0-9_]+]] = vector.reduction <add>, %[[PRODUCT]] : vector<512xf32> into f32
+// CHECK:           %[[S2:[a-z0-9_]+]] = vector.reduction <add>, %[[WDY]] : vector<512xf32> into f32
+// CHECK:           %[[SCALE:[a-z0-9_]+]] = arith.mulf %rstd, %[[C]]
+// CHECK-DAG:       %[[A1:[a-z0-9_]+]] = arith.mulf %[[S1]], %[[SCALE]]
+// CHECK-DAG:       %[[A2:[a-z0-9_]+]] = arith.mulf %[[S2]], %[[SCALE]]
+// CHECK-DAG:       %[[V1:[a-z0-9_]+]] = vector.broadcast %[[A1]]
+// CHECK-DAG:       %[[V2:[a-z0-9_]+]] = vector.broadcast %[[A2]]
+// CHECK:           %[[INNER:[a-z0-9_]+]] = vector.fma %[[XHAT]], %[[V1]], %[[V2]]
+// CHECK:           %[[WIDE_DX:[a-z0-9_]+]] = vector.fma %[[WDY]], %{{.*}}, %[[INNER]]
+// CHECK-DAG:       %[[NARROW_DX:[a-z0-9_]+]] = arith.truncf %[[WIDE_DX]] : vector<512xf32> to vector<512xbf16>
+// CHECK-DAG:       %[[DGAMMA_TERM:[a-z0-9_]+]] = arith.mulf %[[WIDE_DY]], %[[XHAT]]
+// CHECK:           lnbwd.yield %[[NARROW_DX]], %[[DGAMMA_TERM]], %[[WIDE_DY]] : vector<512xbf16>, vector<512xf32>, vector<512xf32>
+func.func @all(%dy: memref<?x512xbf16>, %x: memref<?x512xbf16>, %gamma: memref<512xbf16>, %mean: memref<?xf32>,
+               %rstd: memref<?xf32>, %dx: memref<?x512xbf16>, %dgamma: memref<512xbf16>, %dbeta: memref<512xbf16>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x512xbf16>) x(%x : memref<?x512xbf16>) gamma(%gamma : memref<512xbf16>)
+      mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x512xbf16>) dgamma(%dgamma : memref<512xbf16>) dbeta(%dbeta : memref<512xbf16>)
+  return
+}
+
+// -----
+
+// Without gamma dy is not weighted.
+// CHECK-LABEL: func @no_gamma(
+// CHECK:         operand_names = ["dy", "x", "mean", "rstd", "dx"]
+// CHECK-NEXT:    ^bb0(%dy: vector<512xf32>,
+// CHECK:           vector.reduction <add>, %dy
+func.func @no_gamma(%rows: memref<?x512xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>) outs dx(%rows : memref<?x512xf32>)
+  return
+}
+
+// -----
+
+// f32 rows are neither widened nor rounded.
+// CHECK-LABEL: func @f32(
+// CHECK-NOT:     arith.extf
+// CHECK-NOT:     arith.truncf
+// CHECK:         return
+func.func @f32(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>) gamma(%column : memref<512xf32>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
+      outs dx(%rows : memref<?x512xf32>) dgamma(%column : memref<512xf32>) dbeta(%column : memref<512xf32>)
+  return
+}
+
+// -----
+
+// gamma of f32 beside rows of f16 is used as it is.
+// CHECK-LABEL: func @wide_gamma(
+// CHECK:         ^bb0(%dy: vector<512xf16>, %x: vector<512xf16>, %gamma: vector<512xf32>,
+// CHECK:           %[[DY:[a-z0-9_]+]] = arith.extf %dy
+// CHECK:           arith.mulf %gamma, %[[DY]]
+// CHECK:           arith.truncf %{{.*}} : vector<512xf32> to vector<512xf16>
+func.func @wide_gamma(%rows: memref<?x512xf16>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x512xf16>) x(%rows : memref<?x512xf16>) gamma(%column : memref<512xf32>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>) outs dx(%rows : memref<?x512xf16>)
+  return
+}
+
+// -----
+
+// dgamma needs no row sum and no gamma.
+// CHECK-LABEL: func @dgamma(
+// CHECK:         operand_names = ["dy", "x", "mean", "rstd", "dgamma"]
+// CHECK-NOT:     vector.reduction
+// CHECK:         %[[TERM:[a-z0-9_]+]] = arith.mulf %dy, %{{.*}}
+// CHECK-NEXT:    lnbwd.yield %[[TERM]] : vector<512xf32>
+func.func @dgamma(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>) gamma(%column : memref<512xf32>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>) outs dgamma(%column : memref<512xf32>)
+  return
+}
+
+// -----
+
+// dbeta needs dy alone.
+// CHECK-LABEL: func @dbeta(
+// CHECK:         lnbwd.rowwise @layer_norm_bwd rows(%arg0 : memref<?x512xf32>) outs column_sums(
+// CHECK-SAME:      operand_names = ["dy", "dbeta"]
+// CHECK-NEXT:    ^bb0(%dy: vector<512xf32>):
+// CHECK-NEXT:      lnbwd.yield %dy : vector<512xf32>
+func.func @dbeta(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>) outs dbeta(%column : memref<512xf32>)
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func @dx_and_dbeta(
+// CHECK:         operand_names = ["dy", "x", "mean", "rstd", "dx", "dbeta"]
+// CHECK:         lnbwd.yield %{{.*}}, %dy : vector<512xf32>, vector<512xf32>
+func.func @dx_and_dbeta(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
+      outs dx(%rows : memref<?x512xf32>) dbeta(%column : memref<512xf32>)
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func @dx_and_dgamma(
+// CHECK:         operand_names = ["dy", "x", "mean", "rstd", "dx", "dgamma"]
+func.func @dx_and_dgamma(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
+      outs dx(%rows : memref<?x512xf32>) dgamma(%column : memref<512xf32>)
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func @dgamma_and_dbeta(
+// CHECK:         operand_names = ["dy", "x", "mean", "rstd", "dgamma", "dbeta"]
+// CHECK-NOT:     vector.reduction
+// CHECK:         lnbwd.yield %{{.*}}, %dy :
+func.func @dgamma_and_dbeta(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>)
+      mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
+      outs dgamma(%column : memref<512xf32>) dbeta(%column : memref<512xf32>)
+  return
+}
+
+// -----
+
+// The region sees one row whatever the rank.
+// CHECK-LABEL: func @rank_3(
+// CHECK:         lnbwd.rowwise @layer_norm_bwd rows(%{{.*}} : memref<?x?x512xf32>, memref<?x?x512xf32>)
+// CHECK-NEXT:    ^bb0(%dy: vector<512xf32>, %x: vector<512xf32>, %mean: f32, %rstd: f32):
+func.func @rank_3(%rows: memref<?x?x512xf32>, %stat: memref<?x?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x?x512xf32>) x(%rows : memref<?x?x512xf32>)
+      mean(%stat : memref<?x?xf32>) rstd(%stat : memref<?x?xf32>) outs dx(%rows : memref<?x?x512xf32>)
+  return
+}
+
+// -----
+
+// On tensors the results stay results, in order.
+// CHECK-LABEL: func @tensors(
+// CHECK:         %[[R:[a-z0-9_]+]]:2 = lnbwd.rowwise
+// CHECK:         return %[[R]]#0, %[[R]]#1
+func.func @tensors(%rows: tensor<?x512xf32>, %column: tensor<512xf32>, %stat: tensor<?xf32>)
+    -> (tensor<?x512xf32>, tensor<512xf32>) {
+  %0:2 = lnbwd.layer_norm_bwd dy(%rows : tensor<?x512xf32>) x(%rows : tensor<?x512xf32>)
+      mean(%stat : tensor<?xf32>) rstd(%stat : tensor<?xf32>)
+      outs dx(%rows : tensor<?x512xf32>) dgamma(%column : tensor<512xf32>)
+      -> tensor<?x512xf32>, tensor<512xf32>
+  return %0#0, %0#1 : tensor<?x512xf32>, tensor<512xf32>
+}

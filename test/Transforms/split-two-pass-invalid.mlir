@@ -1,0 +1,25 @@
+// RUN: split-file %s %t
+// RUN: not lnbwd-opt %t/program.mlir --lnbwd-split-two-pass=mode=sometimes 2>&1 | FileCheck %s --check-prefix=MODE
+// RUN: not lnbwd-opt %t/program.mlir --lnbwd-split-two-pass=chip=gfx906 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not lnbwd-opt %t/program.mlir --lnbwd-split-two-pass 2>&1 | FileCheck %s --check-prefix=NO-CHIP
+// RUN: lnbwd-opt %t/in-place.mlir --lnbwd-split-two-pass=mode=always --verify-diagnostics
+
+// MODE:    error: expected the option mode to be auto, always or never, got 'sometimes'
+// CHIP:    error: unknown chip 'gfx906', expected one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90
+// NO-CHIP: error: expected the option chip, one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90
+
+//--- program.mlir
+func.func @f() {
+  return
+}
+
+//--- in-place.mlir
+func.func @f(%x: memref<?x512xf32>, %s: memref<512xf32>) {
+  // expected-error@+1 {{cannot be split into two passes: operand 0 (x) is an output as well; give the output a buffer of its own}}
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>) column_sums(%s : memref<512xf32>)
+      attributes {operand_names = ["x", "y", "sum"]} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr, %xr : vector<512xf32>, vector<512xf32>
+  }
+  return
+}

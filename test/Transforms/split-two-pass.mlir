@@ -1,0 +1,99 @@
+// RUN: lnbwd-opt %s --lnbwd-split-two-pass=mode=always --split-input-file | FileCheck %s --check-prefixes=CHECK,ALWAYS
+// RUN: lnbwd-opt %s --lnbwd-split-two-pass=mode=never --split-input-file | FileCheck %s --check-prefixes=CHECK,NEVER
+// RUN: lnbwd-opt %s --lnbwd-split-two-pass=chip=gfx942 --split-input-file | FileCheck %s --check-prefixes=CHECK,AUTO
+
+// Each half reads what it needs.
+// CHECK-LABEL: func @short_rows(
+// ALWAYS-SAME:     %[[X:[a-z0-9_]+]]: memref<?x512xf32>, %[[Y:[a-z0-9_]+]]: memref<?x512xf32>, %[[C:[a-z0-9_]+]]: memref<512xf32>, %[[S:[a-z0-9_]+]]: memref<512xf32>)
+// ALWAYS-NEXT:   lnbwd.rowwise @k_rows rows(%[[X]] : memref<?x512xf32>) columns(%[[C]] : memref<512xf32>)
+// ALWAYS-SAME:     outs rows(%[[Y]] : memref<?x512xf32>) attributes {operand_names = ["x", "gamma", "y"]} {
+// ALWAYS:          arith.mulf
+// ALWAYS:        lnbwd.rowwise @k_columns rows(%[[X]] : memref<?x512xf32>)
+// ALWAYS-SAME:     outs column_sums(%[[S]] : memref<512xf32>) attributes {operand_names = ["x", "sum"]} {
+// ALWAYS-NEXT:   ^bb0(%[[XR:[a-z0-9_]+]]: vector<512xf32>):
+// ALWAYS-NEXT:     lnbwd.yield %[[XR]]
+// NEVER:         lnbwd.rowwise @k rows(
+// NEVER-NOT:     lnbwd.rowwise
+// AUTO:          lnbwd.rowwise @k rows(
+// AUTO-NOT:      lnbwd.rowwise
+// CHECK:         return
+func.func @short_rows(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %c: memref<512xf32>, %s: memref<512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) columns(%c : memref<512xf32>)
+      outs rows(%y : memref<?x512xf32>) column_sums(%s : memref<512xf32>)
+      attributes {operand_names = ["x", "gamma", "y", "sum"]} {
+  ^bb0(%xr: vector<512xf32>, %cr: vector<512xf32>):
+    %scaled = arith.mulf %xr, %cr : vector<512xf32>
+    lnbwd.yield %scaled, %xr : vector<512xf32>, vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// By default only rows that no workgroup can hold are read twice.
+// CHECK-LABEL: func @long_rows(
+// ALWAYS:        lnbwd.rowwise @k_rows
+// ALWAYS:        lnbwd.rowwise @k_columns
+// NEVER:         lnbwd.rowwise @k rows(
+// AUTO:          lnbwd.rowwise @k_rows
+// AUTO:          lnbwd.rowwise @k_columns
+func.func @long_rows(%x: memref<?x1048576xf32>, %y: memref<?x1048576xf32>, %s: memref<1048576xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1048576xf32>)
+      outs rows(%y : memref<?x1048576xf32>) column_sums(%s : memref<1048576xf32>) {
+  ^bb0(%xr: vector<1048576xf32>):
+    %sum = vector.reduction <add>, %xr : vector<1048576xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<1048576xf32>
+    lnbwd.yield %spread, %xr : vector<1048576xf32>, vector<1048576xf32>
+  }
+  return
+}
+
+// -----
+
+// Row scalars go with the row blocks.
+// CHECK-LABEL: func @row_scalars(
+// ALWAYS:        lnbwd.rowwise @k_rows {{.*}} outs scalars(
+// ALWAYS:        lnbwd.rowwise @k_columns {{.*}} outs column_sums(
+// NEVER:         lnbwd.rowwise @k rows(
+// AUTO:          lnbwd.rowwise @k rows(
+func.func @row_scalars(%x: memref<?x512xf32>, %t: memref<?xf32>, %s: memref<512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs scalars(%t : memref<?xf32>) column_sums(%s : memref<512xf32>) {
+  ^bb0(%xr: vector<512xf32>):
+    %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
+    lnbwd.yield %sum, %xr : f32, vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// A program with one kind of output has no halves.
+// CHECK-LABEL: func @one_kind(
+// CHECK:         lnbwd.rowwise @rows_only
+// CHECK:         lnbwd.rowwise @columns_only
+func.func @one_kind(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<512xf32>) {
+  lnbwd.rowwise @rows_only rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  lnbwd.rowwise @columns_only rows(%x : memref<?x512xf32>) outs column_sums(%s : memref<512xf32>) {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// A program that is scheduled already stays whole.
+// CHECK-LABEL: func @scheduled(
+// CHECK:         lnbwd.rowwise @k rows(
+func.func @scheduled(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) column_sums(%s : memref<512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4,
+                                             rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr, %xr : vector<512xf32>, vector<512xf32>
+  }
+  return
+}
