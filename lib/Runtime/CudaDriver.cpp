@@ -52,6 +52,27 @@ constexpr int kAttributeL2CacheSize = 38;
 constexpr int kAttributeCapabilityMajor = 75;
 constexpr int kAttributeCapabilityMinor = 76;
 constexpr int kFunctionMaxDynamicSharedBytes = 8;
+constexpr int kLaunchAttributeProgrammaticStreamSerialization = 6;
+
+/// CUlaunchAttribute: an identifier and a value of 64 bytes.
+struct CUlaunchAttribute {
+  int id;
+  int padding;
+  union {
+    int programmaticStreamSerializationAllowed;
+    char reserved[64];
+  } value;
+};
+
+/// CUlaunchConfig.
+struct CUlaunchConfig {
+  unsigned gridDim[3];
+  unsigned blockDim[3];
+  unsigned sharedMemBytes;
+  CUstream stream;
+  CUlaunchAttribute *attributes;
+  unsigned attributeCount;
+};
 constexpr int kJitErrorLogBuffer = 5;
 constexpr int kJitErrorLogBufferSize = 6;
 
@@ -80,9 +101,8 @@ struct CudaLibrary {
   CUresult (*moduleUnload)(CUmodule) = nullptr;
   CUresult (*moduleGetFunction)(CUfunction *, CUmodule, const char *) = nullptr;
   CUresult (*functionSetAttribute)(CUfunction, int, int) = nullptr;
-  CUresult (*launchKernel)(CUfunction, unsigned, unsigned, unsigned, unsigned,
-                           unsigned, unsigned, unsigned, CUstream, void **,
-                           void **) = nullptr;
+  CUresult (*launchKernelEx)(const CUlaunchConfig *, CUfunction, void **,
+                             void **) = nullptr;
   CUresult (*memAlloc)(CUdeviceptr *, size_t) = nullptr;
   CUresult (*memFree)(CUdeviceptr) = nullptr;
   CUresult (*copyHostToDevice)(CUdeviceptr, const void *, size_t) = nullptr;
@@ -118,7 +138,7 @@ struct CudaLibrary {
     library.load(moduleUnload, "cuModuleUnload");
     library.load(moduleGetFunction, "cuModuleGetFunction");
     library.load(functionSetAttribute, "cuFuncSetAttribute");
-    library.load(launchKernel, "cuLaunchKernel");
+    library.load(launchKernelEx, "cuLaunchKernelEx");
     library.load(memAlloc, "cuMemAlloc_v2");
     library.load(memFree, "cuMemFree_v2");
     library.load(copyHostToDevice, "cuMemcpyHtoD_v2");
@@ -361,12 +381,20 @@ void CudaDriver::launch(void *function, const char *name,
                         const LaunchConfig &config, void **parameters,
                         void *stream) const {
   Current current(*this);
-  CUresult error = cuda->launchKernel(
-      function, config.grid[0], config.grid[1], config.grid[2], config.block[0],
-      config.block[1], config.block[2], config.dynamicSharedBytes, stream,
-      parameters, nullptr);
+  CUlaunchAttribute attribute = {};
+  attribute.id = kLaunchAttributeProgrammaticStreamSerialization;
+  attribute.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig launchConfig = {
+      {config.grid[0], config.grid[1], config.grid[2]},
+      {config.block[0], config.block[1], config.block[2]},
+      config.dynamicSharedBytes,
+      stream,
+      &attribute,
+      config.earlyStart ? 1U : 0U};
+  CUresult error =
+      cuda->launchKernelEx(&launchConfig, function, parameters, nullptr);
   if (error != kSuccess)
-    cuda->fail(std::string("cuLaunchKernel of '") + name + "'", error,
+    cuda->fail(std::string("cuLaunchKernelEx of '") + name + "'", error,
                error == kErrorInvalidValue
                    ? "; workgroup size or shared memory beyond the device's"
                    : "");

@@ -48,6 +48,9 @@ struct LaunchConfig {
   std::array<uint32_t, 3> grid;
   std::array<uint32_t, 3> block;
   uint32_t dynamicSharedBytes;
+  /// The kernel may start before the one before it on the stream has ended; it
+  /// waits for that one itself. Drivers that cannot do so start it later.
+  bool earlyStart;
 };
 
 /// Modules, functions, streams and events are the driver's own handles.

@@ -101,6 +101,7 @@ LaunchConfig Kernel::configure(const PlanKernel &kernel,
   LaunchConfig config;
   config.block = kernel.block;
   config.dynamicSharedBytes = kernel.dynamicSharedBytes;
+  config.earlyStart = kernel.earlyStart;
   for (size_t i = 0; i < 3; ++i) {
     const PlanExtent &extent = kernel.grid[i];
     int64_t count = extent.isWorkgroupCount

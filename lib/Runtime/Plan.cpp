@@ -220,6 +220,12 @@ PlanKernel readKernel(const json &value, const std::string &where,
          "expected at most 1024 work-items, got " + std::to_string(workItems));
   kernel.dynamicSharedBytes = static_cast<uint32_t>(
       reader.integer("dynamic_shared_bytes", 0, kMaxInt32));
+  if (value.contains("early_start")) {
+    if (reader.get("early_start") != json(true))
+      fail(reader.at("early_start"),
+           "expected true, got " + describe(reader.get("early_start")));
+    kernel.earlyStart = true;
+  }
   const json &parameters = reader.array("parameters", 0, kMaxParameters);
   for (size_t i = 0; i < parameters.size(); ++i)
     kernel.parameters.push_back(readParameter(

@@ -72,6 +72,8 @@ struct PlanKernel {
   std::string name;
   std::array<PlanExtent, 3> grid;
   std::array<uint32_t, 3> block;
+  /// Whether it may start before the kernel before it has ended.
+  bool earlyStart = false;
   uint32_t dynamicSharedBytes;
   std::vector<PlanParameter> parameters;
 };

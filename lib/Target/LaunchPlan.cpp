@@ -210,13 +210,24 @@ LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
         return failure();
       list->push_back(std::move(*count));
     }
-  kernels.push_back(json::Object{
+  int64_t dynamicBytes = 0;
+  if (Value size = launch.getDynamicSharedMemorySize()) {
+    IntegerAttr constant;
+    if (!matchPattern(size, m_Constant(&constant)))
+      return launch.emitOpError("expected a constant size of dynamic shared "
+                                "memory");
+    dynamicBytes = constant.getInt();
+  }
+  json::Object kernel{
       {"name", launch.getKernelName().getValue()},
       {"grid", std::move(grid)},
       {"block", std::move(block)},
-      {"dynamic_shared_bytes", 0},
+      {"dynamic_shared_bytes", dynamicBytes},
       {"parameters", std::move(parameters)},
-  });
+  };
+  if (launch->hasAttr(earlyStartAttr))
+    kernel["early_start"] = true;
+  kernels.push_back(std::move(kernel));
   return success();
 }
 

@@ -21,6 +21,8 @@
 #include "mlir/Target/LLVM/NVVM/Utils.h"
 #include "mlir/Transforms/Passes.h"
 
+#include "llvm/IR/DerivedTypes.h"
+#include "llvm/IR/GlobalVariable.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -43,6 +45,21 @@ public:
                        onOptimized) {}
 
 private:
+  /// Upstream lowers gpu.dynamic_shared_memory to an array of no elements that
+  /// the module defines, which would share its place with other arrays. Only a
+  /// declaration stands for the memory that a launch adds.
+  void handleModulePreLink(llvm::Module &llvmModule) override {
+    constexpr unsigned sharedSpace = 3;
+    for (llvm::GlobalVariable &global : llvmModule.globals()) {
+      auto *array = llvm::dyn_cast<llvm::ArrayType>(global.getValueType());
+      if (global.getAddressSpace() != sharedSpace || !array ||
+          array->getNumElements() != 0)
+        continue;
+      global.setInitializer(nullptr);
+      global.setLinkage(llvm::GlobalValue::ExternalLinkage);
+      global.setAlignment(llvm::Align(128));
+    }
+  }
   FailureOr<SmallVector<char, 0>>
   moduleToObject(llvm::Module &llvmModule) override {
     auto emitError = [&] { return getOperation().emitError(); };

@@ -14,6 +14,7 @@
 
 #include "RowKernelEmitter.h"
 
+#include "lnbwd/Target/LaunchPlan.h"
 #include "lnbwd/Transforms/Passes.h"
 #include "lnbwd/Transforms/ScheduleModel.h"
 
@@ -195,10 +196,15 @@ void DistributeToGPU::distribute(RowwiseOp op, gpu::GPUModuleOp module,
   for (Value count : {rows, workgroups})
     arguments.push_back(
         arith::IndexCastOp::create(b, loc, b.getI64Type(), count));
-  gpu::LaunchFuncOp::create(
+  Value stagingBytes;
+  if (int64_t bytes = getResources(op, schedule, *info).stagingBytes)
+    stagingBytes = arith::ConstantIntOp::create(b, loc, bytes, 32);
+  auto launch = gpu::LaunchFuncOp::create(
       b, loc, kernel, gpu::KernelDim3{workgroups, constant(tiles), one},
-      gpu::KernelDim3{constant(schedule.getThreads()), one, one},
-      /*dynamicSharedMemorySize=*/Value(), arguments);
+      gpu::KernelDim3{constant(schedule.getThreads()), one, one}, stagingBytes,
+      arguments);
+  if (schedule.getEarlyStart())
+    launch->setAttr(earlyStartAttr, b.getUnitAttr());
 }
 
 LogicalResult DistributeToGPU::check(RowwiseOp op) {

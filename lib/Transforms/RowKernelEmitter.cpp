@@ -66,7 +66,8 @@ LogicalResult lnbwd::checkDistributable(RowwiseOp op) {
 RowKernelEmitter::RowKernelEmitter(RowwiseOp op, const ChipInfo &chip,
                                    gpu::GPUFuncOp func, ValueRange buffers,
                                    Value rows, Value workgroups)
-    : op(op), schedule(*op.getSchedule()), chip(chip), func(func),
+    : op(op), schedule(*op.getSchedule()), chip(chip),
+      target(TargetOps::get(chip.backend)), func(func),
       b(op.getLoc(), OpBuilder::atBlockEnd(&func.getBody().front())),
       buffers(buffers), rows(rows), workgroups(workgroups),
       numInputs(op.getNumDpsInputs()) {}
@@ -156,6 +157,8 @@ void RowKernelEmitter::allocateExchange() {
 
 void RowKernelEmitter::emit() {
   analyzePhases();
+  if (schedule.getEarlyStart())
+    target.waitForPreviousKernel(b);
   emitGeometry();
   loadColumnOperands();
   allocateExchange();
@@ -167,6 +170,9 @@ void RowKernelEmitter::emit() {
   emitRowLoop();
   if (schedule.getRowGroups() > 1)
     emitTailRow();
+  // A program that leaves partial sums is followed by the one that adds them.
+  if (op.hasPartialColumnSums() && chip.hasEarlyStart)
+    target.allowNextKernel(b);
   if (!op.getColumnSums().empty()) {
     if (schedule.getRowGroups() > 1)
       combineGroups();
@@ -179,17 +185,57 @@ void RowKernelEmitter::emit() {
 // The row loop
 //===----------------------------------------------------------------------===//
 
-/// Loads everything that a row brings along: its row blocks, chunk by chunk,
-/// then its scalars. With `reload` the row blocks are left for the phases.
-SmallVector<Value> RowKernelEmitter::loadRow(Value rowIndex) {
-  SmallVector<Value> inputs;
+/// Loads a row's part of the row blocks, chunk by chunk. With `reload` they are
+/// left for the phases.
+SmallVector<Value> RowKernelEmitter::loadVectors(Value rowIndex) {
+  SmallVector<Value> vectors;
   for (const Chunk &chunk : chunks)
     for (size_t i = 0; i < op.getRows().size(); ++i)
-      inputs.push_back(load(i, {rowIndex, chunk.loadColumn}));
+      vectors.push_back(load(i, {rowIndex, chunk.loadColumn}));
+  return vectors;
+}
+
+SmallVector<Value> RowKernelEmitter::loadScalars(Value rowIndex) {
+  SmallVector<Value> scalars;
   for (size_t i = 0; i < op.getScalars().size(); ++i)
-    inputs.push_back(
+    scalars.push_back(
         load(op.getRows().size() + op.getColumns().size() + i, rowIndex));
+  return scalars;
+}
+
+/// What a row brings along through registers: its vectors, unless they are
+/// staged, and its scalars.
+SmallVector<Value> RowKernelEmitter::loadAhead(Value rowIndex) {
+  SmallVector<Value> inputs;
+  if (!schedule.getStages())
+    inputs = loadVectors(rowIndex);
+  llvm::append_range(inputs, loadScalars(rowIndex));
   return inputs;
+}
+
+/// The same, or zeros where there is no such row.
+SmallVector<Value> RowKernelEmitter::loadAheadIf(Value condition,
+                                                 Value rowIndex) {
+  SmallVector<Type> types;
+  if (!schedule.getStages())
+    for (size_t c = 0; c < chunks.size(); ++c)
+      for (Value value : op.getRows())
+        types.push_back(laneVector(getElementTypeOrSelf(value.getType())));
+  for (Value value : op.getScalars())
+    types.push_back(getElementTypeOrSelf(value.getType()));
+  if (types.empty())
+    return {};
+  auto guarded =
+      scf::IfOp::create(b, types, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(guarded.thenBlock());
+  scf::YieldOp::create(b, loadAhead(rowIndex));
+  b.setInsertionPointToStart(guarded.elseBlock());
+  SmallVector<Value> zeros;
+  for (Type type : types)
+    zeros.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
+  scf::YieldOp::create(b, zeros);
+  return llvm::to_vector_of<Value>(guarded.getResults());
 }
 
 RowKernelEmitter::Row RowKernelEmitter::makeRow(Value rowIndex, Value valid,
@@ -223,63 +269,74 @@ void RowKernelEmitter::emitRowLoop() {
   if (groups > 1)
     fullSets = mulIndex(arith::DivUIOp::create(b, rows, index(groups)), groups);
 
+  // Carried from row to row: the exchange's half, the column sums, the stage
+  // and its phase, and what was loaded ahead.
   SmallVector<Value> carried{parity};
-  carried.append(sums);
-  size_t numState = carried.size();
-  if (schedule.getPrefetch()) {
-    // The first row's loads. A workgroup without rows has nothing to load.
-    SmallVector<Type> types;
-    for (size_t c = 0; c < chunks.size(); ++c)
-      for (Value value : op.getRows())
-        types.push_back(laneVector(getElementTypeOrSelf(value.getType())));
-    for (Value value : op.getScalars())
-      types.push_back(getElementTypeOrSelf(value.getType()));
-    auto first = scf::IfOp::create(b, types, lessThan(begin, fullSets),
-                                   /*withElseRegion=*/true);
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(first.thenBlock());
-      scf::YieldOp::create(b, loadRow(addIndex(begin, group)));
-      b.setInsertionPointToStart(first.elseBlock());
-      SmallVector<Value> zeros;
-      for (Type type : types)
-        zeros.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
-      scf::YieldOp::create(b, zeros);
-    }
-    carried.append(first.result_begin(), first.result_end());
+  llvm::append_range(carried, sums);
+  if (schedule.getStages()) {
+    startStaging();
+    staging->step = step;
+    staging->end = fullSets;
+    for (int64_t i = 0; i < schedule.getStages(); ++i)
+      startCopies(addIndex(begin, i == 0 ? index(0) : mulIndex(step, i)),
+                  index(i));
+    carried.push_back(index(0));
+    carried.push_back(arith::ConstantIntOp::create(b, 0, 32));
   }
+  size_t numState = carried.size();
+  if (schedule.getPrefetch())
+    llvm::append_range(carried, loadAheadIf(lessThan(begin, fullSets),
+                                            addIndex(begin, group)));
 
   auto loop = scf::ForOp::create(b, begin, fullSets, step, carried);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    parity = loop.getRegionIterArg(0);
-    for (size_t i = 0; i < sums.size(); ++i)
-      sums[i] = loop.getRegionIterArg(1 + i);
+    ValueRange state = loop.getRegionIterArgs();
+    parity = state[0];
+    llvm::copy(state.slice(1, sums.size()), sums.begin());
     Value rowIndex = addIndex(loop.getInductionVar(), group);
 
-    SmallVector<Value> inputs;
-    SmallVector<Value> next;
+    SmallVector<Value> inputs, next;
+    if (staging) {
+      staging->stage = state[1 + sums.size()];
+      staging->phase = state[2 + sums.size()];
+      staging->firstRow = loop.getInductionVar();
+      staging->refilled = false;
+      inputs = receiveStaged();
+    }
     if (schedule.getPrefetch()) {
-      ValueRange prefetched = loop.getRegionIterArgs().drop_front(numState);
-      inputs.assign(prefetched.begin(), prefetched.end());
+      llvm::append_range(inputs, state.drop_front(numState));
       // Behind the last row, that row is read once more: cheaper than a branch.
       Value last = arith::SubIOp::create(b, rows, index(1));
-      Value nextRow = arith::MinUIOp::create(b, addIndex(rowIndex, step), last);
-      next = loadRow(nextRow);
+      next =
+          loadAhead(arith::MinUIOp::create(b, addIndex(rowIndex, step), last));
     } else {
-      inputs = loadRow(rowIndex);
+      llvm::append_range(inputs, loadAhead(rowIndex));
     }
     Row row = makeRow(rowIndex, Value(), inputs);
     emitRow(row);
+
     SmallVector<Value> results{parity};
-    results.append(sums);
-    results.append(next);
+    llvm::append_range(results, sums);
+    if (staging) {
+      if (!staging->refilled) {
+        gpu::BarrierOp::create(b);
+        refillStage();
+      }
+      Value following = addIndex(staging->stage, index(1));
+      Value wraps = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::eq, following, index(schedule.getStages()));
+      results.push_back(arith::SelectOp::create(b, wraps, index(0), following));
+      Value flip = arith::ExtUIOp::create(b, b.getI32Type(), wraps);
+      results.push_back(arith::XOrIOp::create(b, staging->phase, flip));
+    }
+    llvm::append_range(results, next);
     scf::YieldOp::create(b, results);
   }
   parity = loop.getResult(0);
-  for (size_t i = 0; i < sums.size(); ++i)
-    sums[i] = loop.getResult(1 + i);
+  llvm::copy(loop.getResults().slice(1, sums.size()), sums.begin());
+  staging.reset();
 }
 
 /// The last set of rows, if it is not full, goes to the workgroup whose turn it
@@ -309,7 +366,9 @@ void RowKernelEmitter::emitTailRow() {
     Value last = arith::SubIOp::create(b, rows, index(1));
     Value valid = lessThan(rowIndex, rows);
     Value loadIndex = arith::MinUIOp::create(b, rowIndex, last);
-    Row row = makeRow(loadIndex, valid, loadRow(loadIndex));
+    SmallVector<Value> inputs = loadVectors(loadIndex);
+    llvm::append_range(inputs, loadScalars(loadIndex));
+    Row row = makeRow(loadIndex, valid, inputs);
     emitRow(row);
     if (!types.empty())
       scf::YieldOp::create(b, sums);
@@ -551,6 +610,10 @@ void RowKernelEmitter::exchange(Row &row, unsigned phase, ValueRange partials) {
     vector::StoreOp::create(b, all, exchangeBuffer,
                             ValueRange{addIndex(base, mulIndex(wave, count))});
     gpu::BarrierOp::create(b);
+    // All lanes have taken their vectors out of the stage: its next rows may
+    // come in.
+    if (staging && !staging->refilled)
+      refillStage();
     Value total;
     for (int64_t i = 0; i < waves; ++i) {
       Value slot =

@@ -19,6 +19,8 @@
 #ifndef LNBWD_LIB_TRANSFORMS_ROWKERNELEMITTER_H
 #define LNBWD_LIB_TRANSFORMS_ROWKERNELEMITTER_H
 
+#include "TargetOps.h"
+
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
 
@@ -74,7 +76,17 @@ private:
   // The row loop.
   void emitRowLoop();
   void emitTailRow();
-  llvm::SmallVector<mlir::Value> loadRow(mlir::Value rowIndex);
+  llvm::SmallVector<mlir::Value> loadVectors(mlir::Value rowIndex);
+  llvm::SmallVector<mlir::Value> loadScalars(mlir::Value rowIndex);
+  llvm::SmallVector<mlir::Value> loadAhead(mlir::Value rowIndex);
+  llvm::SmallVector<mlir::Value> loadAheadIf(mlir::Value condition,
+                                             mlir::Value rowIndex);
+
+  // Rows that bulk copies bring to workgroup memory (RowStaging.cpp).
+  void startStaging();
+  void startCopies(mlir::Value firstRow, mlir::Value stage);
+  llvm::SmallVector<mlir::Value> receiveStaged();
+  void refillStage();
   Row makeRow(mlir::Value rowIndex, mlir::Value valid, mlir::ValueRange inputs);
   void emitRow(Row &row);
   void emitPhase(Row &row, unsigned phase);
@@ -112,6 +124,7 @@ private:
   RowwiseOp op;
   ScheduleAttr schedule;
   const ChipInfo &chip;
+  const TargetOps &target;
   mlir::gpu::GPUFuncOp func;
   mlir::ImplicitLocOpBuilder b;
   llvm::SmallVector<mlir::Value> buffers;
@@ -136,6 +149,21 @@ private:
   mlir::Value exchangeBuffer;
   int64_t exchangeHalf = 0;
   mlir::Value parity;
+
+  /// Set while the loop's row is staged. The stage that it lies in, the phase
+  /// of that stage's copy barrier, the set's first row, and what the loop's
+  /// limits are, which the refill needs.
+  struct Staging {
+    llvm::SmallVector<mlir::Value> buffers;
+    mlir::Value barriers;
+    mlir::Value stage;
+    mlir::Value phase;
+    mlir::Value firstRow;
+    mlir::Value step;
+    mlir::Value end;
+    bool refilled = false;
+  };
+  std::optional<Staging> staging;
 
   /// Accumulators of the column sums: [sum][chunk], flattened.
   llvm::SmallVector<mlir::Value> sums;

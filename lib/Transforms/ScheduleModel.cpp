@@ -78,7 +78,9 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
                          : 0;
   int64_t combine = 4 * int64_t(op.getColumnSums().size()) *
                     (schedule.getRowGroups() - 1) * schedule.getChunkColumns();
-  resources.sharedMemoryBytes = exchange + combine;
+  resources.sharedMemoryBytes = exchange + combine + 8 * schedule.getStages();
+  resources.stagingBytes = schedule.getStages() * schedule.getRowGroups() *
+                           op.getRowLength() * bitsOf(op.getRows()) / 8;
   return resources;
 }
 
@@ -138,6 +140,26 @@ static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
           "reload";
     return text;
   }
+  if (schedule.getStages() && !chip.hasBulkCopy) {
+    os << "expected stages 0 on " << chip.name
+       << ", which has no asynchronous bulk copies";
+    return text;
+  }
+  for (Value rows : op.getRows()) {
+    int64_t setBits = schedule.getRowGroups() * length *
+                      cast<ShapedType>(rows.getType()).getElementTypeBitWidth();
+    if (schedule.getStages() && setBits % (accessBytes * 8) != 0) {
+      os << "expected row_groups rows to be a multiple of " << accessBytes
+         << " bytes where stages is set, got " << schedule.getRowGroups()
+         << " rows of " << length << " elements";
+      return text;
+    }
+  }
+  if (schedule.getEarlyStart() && !chip.hasEarlyStart) {
+    os << "expected early_start to be unset on " << chip.name
+       << ", which starts a kernel when the one before it has ended";
+    return text;
+  }
   ScheduleResources resources = getResources(op, schedule, chip);
   int64_t registers =
       std::min(chip.maxRegistersPerLane,
@@ -149,6 +171,14 @@ static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
        << " has " << registers << " for workgroups of " << resources.threads
        << " threads; raise threads_per_row, or split the program into two "
           "passes";
+  else if (resources.stagingBytes &&
+           resources.sharedMemoryBytes + resources.stagingBytes >
+               chip.dynamicSharedMemoryBytes)
+    os << "this schedule needs "
+       << resources.sharedMemoryBytes + resources.stagingBytes
+       << " bytes of shared memory, and " << chip.name << " has "
+       << chip.dynamicSharedMemoryBytes
+       << " for a workgroup; lower stages or row_groups";
   else if (resources.sharedMemoryBytes > chip.sharedMemoryBytes)
     os << "this schedule needs " << resources.sharedMemoryBytes
        << " bytes of shared memory, and " << chip.name << " has "
@@ -180,6 +210,7 @@ struct Candidate {
   int64_t vectorWidth;
   int64_t columnTile = 0;
   int64_t prefetch = 0;
+  int64_t stages = 0;
   bool reload = false;
 
   ScheduleAttr get(MLIRContext *context, const ChipInfo &chip) const {
@@ -190,7 +221,8 @@ struct Candidate {
     int64_t rows = 8 * groups;
     int64_t workgroups = std::max<int64_t>(1, computeUnitThreads / threads);
     return ScheduleAttr::get(context, threadsPerRow, groups, vectorWidth, rows,
-                             workgroups, columnTile, prefetch, reload);
+                             workgroups, columnTile, prefetch, stages,
+                             /*early_start=*/false, reload);
   }
 };
 } // namespace
@@ -259,7 +291,9 @@ ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, const ChipInfo &chip) {
                            /*rows_per_workgroup=*/0,
                            /*workgroups_per_compute_unit=*/0,
                            /*column_tile=*/threadsPerRow * width,
-                           /*prefetch=*/0, /*reload=*/false);
+                           /*prefetch=*/0, /*stages=*/0,
+                           /*early_start=*/chip.hasEarlyStart,
+                           /*reload=*/false);
 }
 
 FailureOr<ScheduleAttr>
@@ -272,6 +306,8 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
   int64_t workgroups = schedule.getWorkgroupsPerComputeUnit();
   int64_t columnTile = schedule.getColumnTile();
   int64_t prefetch = schedule.getPrefetch();
+  int64_t stages = schedule.getStages();
+  int64_t earlyStart = schedule.getEarlyStart();
   int64_t reload = schedule.getReload();
   const std::pair<StringRef, int64_t *> fields[] = {
       {"threads_per_row", &threadsPerRow},
@@ -281,6 +317,8 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
       {"workgroups_per_compute_unit", &workgroups},
       {"column_tile", &columnTile},
       {"prefetch", &prefetch},
+      {"stages", &stages},
+      {"early_start", &earlyStart},
       {"reload", &reload},
   };
   bool setRows = false, setGroups = false, setPrefetch = false;
@@ -313,12 +351,16 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
   if (columnTile && columnTile == schedule.getColumnTile() &&
       threadsPerRow > 0 && vectorWidth > 0)
     columnTile = threadsPerRow * vectorWidth;
-  if (reload != 0 && reload != 1)
-    return emitError() << "expected schedule field 'reload' to be 0 or 1, got "
-                       << reload;
+  for (auto [name, flag] :
+       {std::pair<StringRef, int64_t>("reload", reload),
+        std::pair<StringRef, int64_t>("early_start", earlyStart)})
+    if (flag != 0 && flag != 1)
+      return emitError() << "expected schedule field '" << name
+                         << "' to be 0 or 1, got " << flag;
   ScheduleAttr result = ScheduleAttr::getChecked(
       emitError, schedule.getContext(), threadsPerRow, rowGroups, vectorWidth,
-      rowsPerWorkgroup, workgroups, columnTile, prefetch, reload != 0);
+      rowsPerWorkgroup, workgroups, columnTile, prefetch, stages,
+      earlyStart != 0, reload != 0);
   if (!result)
     return failure();
   return result;

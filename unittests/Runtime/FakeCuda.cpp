@@ -144,18 +144,28 @@ int cuFuncSetAttribute(void *function, int attribute, int value) {
            std::to_string(attribute) + " = " + std::to_string(value) + "\n";
   return 0;
 }
-int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY,
-                   unsigned gridZ, unsigned blockX, unsigned blockY,
-                   unsigned blockZ, unsigned shared, void *stream,
-                   void **parameters, void **) {
+/// The start of CUlaunchConfig; attributes are counted, not read.
+struct LaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared;
+  void *stream;
+  void *attributes;
+  unsigned attributeCount;
+};
+int cuLaunchKernelEx(const LaunchConfig *config, void *function,
+                     void **parameters, void **) {
   char line[256];
   std::snprintf(line, sizeof(line),
                 "%s%s grid %u,%u,%u block %u,%u,%u shared %u stream %" PRIx64
-                " first parameter %" PRIx64 "\n",
+                " first parameter %" PRIx64 "%s\n",
                 static_cast<char *>(function),
                 currentContext == &primaryContext ? "" : " WITHOUT CONTEXT",
-                gridX, gridY, gridZ, blockX, blockY, blockZ, shared,
-                asNumber(stream), *static_cast<uint64_t *>(parameters[0]));
+                config->grid[0], config->grid[1], config->grid[2],
+                config->block[0], config->block[1], config->block[2],
+                config->shared, asNumber(config->stream),
+                *static_cast<uint64_t *>(parameters[0]),
+                config->attributeCount ? " early start" : "");
   notes += line;
   return 0;
 }

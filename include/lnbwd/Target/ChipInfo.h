@@ -48,6 +48,14 @@ struct ChipInfo {
   int64_t registersPerComputeUnit;
   /// Whether float32 to bfloat16 is one instruction.
   bool hasBF16Pack;
+  /// Shared memory that one workgroup can ask for at launch, in bytes.
+  int64_t dynamicSharedMemoryBytes;
+  /// Whether one instruction copies a block of device memory to shared memory,
+  /// asynchronously, and counts its bytes on a barrier.
+  bool hasBulkCopy;
+  /// Whether a kernel can start before the one before it on its stream has
+  /// ended, and wait for it later.
+  bool hasEarlyStart;
   /// Features for LLVM beyond those that the name implies.
   llvm::StringRef features;
 };

@@ -26,6 +26,10 @@ inline constexpr llvm::StringLiteral launchPlanSymbol = "lnbwd_plan";
 /// The attribute of a GPU module that carries the plan in the IR.
 inline constexpr llvm::StringLiteral launchPlanAttr = "lnbwd.plan";
 
+/// The attribute of a launch whose kernel may start before the one before it
+/// has ended.
+inline constexpr llvm::StringLiteral earlyStartAttr = "lnbwd.early_start";
+
 /// The plan of `function` as JSON on one line. The function launches kernels on
 /// its arguments and on allocations of its own, one after the other; anything
 /// else in it is an error.

@@ -26,7 +26,9 @@ struct ScheduleResources {
   /// Estimate of the 32-bit registers of a lane: operands in flight and
   /// widened, and the column sums.
   int64_t registersPerLane;
+  /// Shared memory of the kernel's own, and what a launch adds for the stages.
   int64_t sharedMemoryBytes;
+  int64_t stagingBytes;
 };
 
 /// Accesses that each lane makes to cover its columns of one row. A schedule

@@ -43,13 +43,11 @@ Operation *LNBwdDialect::materializeConstant(OpBuilder &builder,
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
-LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   int64_t threadsPerRow, int64_t rowGroups,
-                                   int64_t vectorWidth,
-                                   int64_t rowsPerWorkgroup,
-                                   int64_t workgroupsPerComputeUnit,
-                                   int64_t columnTile, int64_t prefetch,
-                     int64_t stages, bool /*earlyStart*/, bool reload) {
+LogicalResult ScheduleAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, int64_t threadsPerRow,
+    int64_t rowGroups, int64_t vectorWidth, int64_t rowsPerWorkgroup,
+    int64_t workgroupsPerComputeUnit, int64_t columnTile, int64_t prefetch,
+    int64_t stages, bool /*earlyStart*/, bool reload) {
   auto expect = [&](bool holds, StringRef field, StringRef expected,
                     int64_t got) -> LogicalResult {
     if (holds)

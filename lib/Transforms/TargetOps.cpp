@@ -1,0 +1,142 @@
+//===- TargetOps.cpp - Operations that only some chips have ---------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// NVIDIA's implementation. AMD's chips have none of these operations in a form
+// that a schedule uses.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TargetOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+TargetOps::~TargetOps() = default;
+
+[[noreturn]] static void cannot() {
+  llvm_unreachable("the chip table says that the chip cannot do this");
+}
+
+void TargetOps::allowNextKernel(ImplicitLocOpBuilder &) const { cannot(); }
+void TargetOps::waitForPreviousKernel(ImplicitLocOpBuilder &) const {
+  cannot();
+}
+void TargetOps::initCopyBarriers(ImplicitLocOpBuilder &, Value) const {
+  cannot();
+}
+void TargetOps::expectBytes(ImplicitLocOpBuilder &, Value, Value, Value) const {
+  cannot();
+}
+void TargetOps::bulkCopy(ImplicitLocOpBuilder &, Value, ValueRange, Value,
+                         ValueRange, Value, Value, Value) const {
+  cannot();
+}
+void TargetOps::waitForBytes(ImplicitLocOpBuilder &, Value, Value,
+                             Value) const {
+  cannot();
+}
+
+namespace {
+
+/// The address of an element, as NVVM's operations take it. Strides are those
+/// of the identity layout.
+Value getAddress(ImplicitLocOpBuilder &b, Value buffer, ValueRange indices,
+                 unsigned addressSpace) {
+  auto type = cast<MemRefType>(buffer.getType());
+  Value offset = arith::ConstantIndexOp::create(b, 0);
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    if (dim > 0) {
+      Value size = arith::ConstantIndexOp::create(b, type.getDimSize(dim));
+      offset = arith::MulIOp::create(b, offset, size);
+    }
+    offset = arith::AddIOp::create(b, offset, index);
+  }
+  Value bytes =
+      arith::ConstantIndexOp::create(b, type.getElementTypeBitWidth() / 8);
+  offset = arith::MulIOp::create(b, offset, bytes);
+  Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, buffer);
+  Value address = arith::IndexCastOp::create(
+      b, b.getI64Type(), arith::AddIOp::create(b, base, offset));
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), addressSpace);
+  return LLVM::IntToPtrOp::create(b, pointer, address);
+}
+
+class NVIDIATargetOps : public TargetOps {
+public:
+  void allowNextKernel(ImplicitLocOpBuilder &b) const override {
+    NVVM::GriddepcontrolOp::create(b,
+                                   NVVM::GridDepActionKind::launch_dependents);
+  }
+
+  void waitForPreviousKernel(ImplicitLocOpBuilder &b) const override {
+    NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
+  }
+
+  void initCopyBarriers(ImplicitLocOpBuilder &b,
+                        Value barriers) const override {
+    Value one = arith::ConstantIntOp::create(b, 1, 32);
+    int64_t count = cast<MemRefType>(barriers.getType()).getDimSize(0);
+    for (int64_t i = 0; i < count; ++i) {
+      Value index = arith::ConstantIndexOp::create(b, i);
+      NVVM::MBarrierInitOp::create(b, getShared(b, barriers, index), one,
+                                   /*predicate=*/Value());
+    }
+    NVVM::FenceMbarrierInitOp::create(b);
+  }
+
+  void expectBytes(ImplicitLocOpBuilder &b, Value barriers, Value index,
+                   Value bytes) const override {
+    NVVM::MBarrierArriveExpectTxOp::create(
+        b, TypeRange(), ValueRange{getShared(b, barriers, index), bytes});
+  }
+
+  void bulkCopy(ImplicitLocOpBuilder &b, Value target, ValueRange targetIndices,
+                Value source, ValueRange sourceIndices, Value bytes,
+                Value barriers, Value index) const override {
+    NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+        b, getShared(b, target, targetIndices),
+        getAddress(b, source, sourceIndices, globalSpace),
+        getShared(b, barriers, index), bytes, /*multicastMask=*/Value(),
+        /*l2CacheHint=*/Value());
+  }
+
+  void waitForBytes(ImplicitLocOpBuilder &b, Value barriers, Value index,
+                    Value phase) const override {
+    Value ticks = arith::ConstantIntOp::create(b, 10000000, 32);
+    NVVM::MBarrierTryWaitParityOp::create(b, getShared(b, barriers, index),
+                                          phase, ticks);
+  }
+
+private:
+  static constexpr unsigned globalSpace = 1;
+  static constexpr unsigned sharedSpace = 3;
+
+  static Value getShared(ImplicitLocOpBuilder &b, Value buffer,
+                         ValueRange indices) {
+    return getAddress(b, buffer, indices, sharedSpace);
+  }
+};
+
+} // namespace
+
+const TargetOps &TargetOps::get(Backend backend) {
+  static const NVIDIATargetOps nvidia;
+  static const TargetOps none;
+  switch (backend) {
+  case Backend::AMDGPU:
+    return none;
+  case Backend::NVPTX:
+    return nvidia;
+  }
+  llvm_unreachable("all backends are listed");
+}

@@ -1,0 +1,57 @@
+//===- TargetOps.h - Operations that only some chips have -------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a kernel says in a target's own dialect, behind one interface: bulk
+// copies into shared memory, and the hand-over between two kernels.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_TRANSFORMS_TARGETOPS_H
+#define LNBWD_LIB_TRANSFORMS_TARGETOPS_H
+
+#include "lnbwd/Target/ChipInfo.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace lnbwd {
+
+/// Whether the chip can do what a method says is the chip table's to answer;
+/// asking for what it cannot do is a mistake of the caller.
+class TargetOps {
+public:
+  virtual ~TargetOps();
+  static const TargetOps &get(Backend backend);
+
+  /// The next kernel of the stream may start from here on.
+  virtual void allowNextKernel(mlir::ImplicitLocOpBuilder &b) const;
+  /// Waits until the kernel before has ended and its writes can be seen.
+  virtual void waitForPreviousKernel(mlir::ImplicitLocOpBuilder &b) const;
+
+  /// Prepares `barriers` (workgroup memory, i64) to count the bytes of copies;
+  /// by one thread, before a barrier of the workgroup.
+  virtual void initCopyBarriers(mlir::ImplicitLocOpBuilder &b,
+                                mlir::Value barriers) const;
+  /// Announces `bytes` (i32) of copies to the barrier at `index`.
+  virtual void expectBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value barriers,
+                           mlir::Value index, mlir::Value bytes) const;
+  /// Starts the copy of `bytes` (i32) from `source` at `sourceIndices` to
+  /// `target` (workgroup memory, of the same element) at `targetIndices`.
+  virtual void bulkCopy(mlir::ImplicitLocOpBuilder &b, mlir::Value target,
+                        mlir::ValueRange targetIndices, mlir::Value source,
+                        mlir::ValueRange sourceIndices, mlir::Value bytes,
+                        mlir::Value barriers, mlir::Value index) const;
+  /// Waits until all bytes have come; `phase` (i32) is 0 the first time that
+  /// the barrier is waited for, then 1, 0, ...
+  virtual void waitForBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value barriers,
+                            mlir::Value index, mlir::Value phase) const;
+};
+
+} // namespace lnbwd
+
+#endif // LNBWD_LIB_TRANSFORMS_TARGETOPS_H
