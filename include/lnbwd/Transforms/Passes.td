@@ -191,7 +191,7 @@ def DistributeToGPUPass : Pass<"lnbwd-distribute-to-gpu", "::mlir::ModuleOp"> {
     After:
 
     ```mlir
-    gpu.module @f {
+    gpu.module @f_kernels {
       gpu.func @k(%x: memref<1x512xf32, #gpu.address_space<global>>, ...,
                   %rows: i64, %workgroups: i64) kernel
           attributes {known_block_size = array<i32: 256, 1, 1>} {...}
@@ -199,7 +199,7 @@ def DistributeToGPUPass : Pass<"lnbwd-distribute-to-gpu", "::mlir::ModuleOp"> {
     func.func @f(%x: memref<?x512xf32>, ...) {
       %m = lnbwd.row_count %x : memref<?x512xf32>
       %w = lnbwd.workgroup_count %m schedule <...>
-      gpu.launch_func @f::@k blocks in (%w, %c1, %c1) threads in (%c256, %c1, %c1)
+      gpu.launch_func @f_kernels::@k blocks in (%w, %c1, %c1) threads in (%c256, %c1, %c1)
           args(...)
     }
     ```

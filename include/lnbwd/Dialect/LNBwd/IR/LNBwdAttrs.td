@@ -19,6 +19,11 @@ include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.td"
 def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
   let summary = "How a row program is spread over workgroups and lanes";
   let description = [{
+    All choices of the compiler about one row program. The lanes of a row split
+    its columns between them, `vector_width` neighbouring ones at a time; a
+    workgroup works on `row_groups` rows at once, and then on the next ones that
+    fall to it.
+
     | field | meaning |
     |---|---|
     | `threads_per_row` | lanes that share one row: a power of two up to the wave size, or a multiple of the wave size |

@@ -25,7 +25,7 @@ def LNBwd_Dialect : Dialect {
     The dialect has two levels.
 
     *Named operations* (`lnbwd.layer_norm_bwd`) are what a user writes: tensors
-    or memrefs, optional operands, one attribute-free line.
+    or memrefs, with optional operands and without attributes.
 
     A *row program* (`lnbwd.rowwise`) is what every named operation becomes: one
     structured operation whose region is straight-line SSA over a single row, in
@@ -35,6 +35,23 @@ def LNBwd_Dialect : Dialect {
     `#lnbwd.schedule` says how a row program is spread over a GPU, and
     `lnbwd.row_count` and `lnbwd.workgroup_count` are the two numbers that a
     launch depends on.
+
+    Words used throughout:
+
+    | word | meaning |
+    |---|---|
+    | N, row length | the size of the last dimension, which is normalised; static |
+    | M, rows | the product of all other dimensions; may be known at launch only |
+    | row block | an operand of M × N elements |
+    | column operand, column sum | an operand of N elements: the same for all rows, or summed over them |
+    | row scalar | an operand of M elements, one for each row |
+    | row sum | a sum over the N elements of one row |
+    | partial sum | a column sum over the rows of one workgroup |
+    | workgroup | work-items that share memory and barriers; CUDA's thread block |
+    | wave | work-items that execute together, 64 or 32 of them; CUDA's warp, MLIR's subgroup |
+    | lane | one work-item of a wave |
+    | compute unit | what workgroups run on; CUDA's streaming multiprocessor |
+    | shared memory | memory of a workgroup; AMD's LDS, MLIR's workgroup memory |
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
