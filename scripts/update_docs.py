@@ -267,8 +267,7 @@ def launch_plan(tools: Tools) -> str:
         if "parameters" not in entry:
             return ["    " + text]
         parameters = ", ".join(json.dumps(value) for value in entry["parameters"])
-        return [f"    {text[:-1]},",
-                *wrap(f'     "parameters": [{parameters}]}}')]
+        return [*wrap(f"    {text[:-1]},"), *wrap(f'     "parameters": [{parameters}]}}')]
 
     lines = ["{", "  ..."]
     for key in ("workgroup_counts", "workspace", "kernels"):
@@ -320,7 +319,7 @@ def validation(tools: Tools) -> str:
         raise Unavailable("the build has no lnbwd-run or no simulator")
     tools.stages
     result = tools.run(runner, tools.kernel_file.name, "--m", "64", "--device", "sim", "--verify")
-    return fence(result.stdout.strip(), "text")
+    return fence(result.stdout.strip().replace(f"{tools.build}/", ""), "text")
 
 
 def chip_rows() -> list[dict[str, str]]:
@@ -342,13 +341,25 @@ def chip_rows() -> list[dict[str, str]]:
 
 
 def chips(tools: Tools) -> str:
-    lines = ["| chip | a product with it | lanes of a wave | compute units | shared memory of a "
-             "workgroup | float32 to bf16 in one instruction |", "|---|---|---|---|---|---|"]
+    def size(text: str) -> str:
+        return text.replace(" * kibi", " KiB")
+
+    def flag(text: str) -> str:
+        return "yes" if text == "true" else "no"
+
+    columns = {
+        "chip": lambda row: f"`{row['name']}`",
+        "a product with it": lambda row: row["product"],
+        "lanes of a wave": lambda row: row["waveSize"],
+        "compute units": lambda row: row["computeUnits"],
+        "shared memory of a workgroup: declared": lambda row: size(row["sharedMemoryBytes"]),
+        "at launch": lambda row: size(row["dynamicSharedMemoryBytes"]),
+        "float32 to bf16 in one instruction": lambda row: flag(row["hasBF16Pack"]),
+        "bulk copies to shared memory": lambda row: flag(row["hasBulkCopy"]),
+    }
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for row in chip_rows():
-        shared = row["sharedMemoryBytes"].replace(" * kibi", " KiB")
-        packs = "yes" if row["hasBF16Pack"] == "true" else "no"
-        lines.append(f"| `{row['name']}` | {row['product']} | {row['waveSize']} | "
-                     f"{row['computeUnits']} | {shared} | {packs} |")
+        lines.append(f"| {' | '.join(cell(row) for cell in columns.values())} |")
     return "\n".join(lines) + "\n"
 
 
