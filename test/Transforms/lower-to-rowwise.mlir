@@ -1,17 +1,13 @@
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --canonicalize --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --split-input-file --mlir-pass-statistics -o /dev/null 2>&1 \
-// RUN:   | FileCheck %s --check-prefix=STATISTICS
-
-// STATISTICS: (S) 1 lowered - Named operations lowered
 
 // All three gradients: xhat once, two row sums, two fused multiply-adds.
 // CHECK-LABEL: func @all(
 // CHECK-SAME:      %[[DY:[a-z0-9_]+]]: memref<?x512xbf16>, %[[X:[a-z0-9_]+]]: memref<?x512xbf16>, %[[GAMMA:[a-z0-9_]+]]: memref<512xbf16>,
 // CHECK-SAME:      %[[MEAN:[a-z0-9_]+]]: memref<?xf32>, %[[RSTD:[a-z0-9_]+]]: memref<?xf32>, %[[DX:[a-z0-9_]+]]: memref<?x512xbf16>,
 // CHECK-SAME:      %[[DGAMMA:[a-z0-9_]+]]: memref<512xbf16>, %[[DBETA:[a-z0-9_]+]]: memref<512xbf16>)
-// CHECK:         lnbwd.rowwise @layer_norm_bwd rows(%[[DY]], %[[X]] : {{.*}}) columns(%[[GAMMA]] : {{.*}})
-// CHECK-SAME:      scalars(%[[MEAN]], %[[RSTD]] : {{.*}}) outs rows(%[[DX]] : {{.*}})
-// CHECK-SAME:      column_sums(%[[DGAMMA]], %[[DBETA]] : {{.*}})
+// CHECK:         lnbwd.rowwise @layer_norm_bwd rows(%[[DY]], %[[X]] : {{[^)]*}}) columns(%[[GAMMA]] : {{[^)]*}})
+// CHECK-SAME:      scalars(%[[MEAN]], %[[RSTD]] : {{[^)]*}}) outs rows(%[[DX]] : {{[^)]*}})
+// CHECK-SAME:      column_sums(%[[DGAMMA]], %[[DBETA]] : {{[^)]*}})
 // CHECK-SAME:      operand_names = ["dy", "x", "gamma", "mean", "rstd", "dx", "dgamma", "dbeta"]
 // CHECK-NEXT:    ^bb0(%dy: vector<512xbf16>, %x: vector<512xbf16>, %gamma: vector<512xbf16>, %mean: f32, %rstd: f32):
 // CHECK-DAG:       %[[C:[a-z0-9_]+]] = arith.constant -0.001953125 : f32

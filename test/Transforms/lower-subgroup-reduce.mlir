@@ -1,0 +1,45 @@
+// RUN: lnbwd-opt %s --lnbwd-lower-subgroup-reduce=chip=gfx90a | FileCheck %s --check-prefixes=CHECK,GFX9
+// RUN: lnbwd-opt %s --lnbwd-lower-subgroup-reduce=chip=gfx942 | FileCheck %s --check-prefixes=CHECK,GFX9
+// RUN: lnbwd-opt %s --lnbwd-lower-subgroup-reduce=chip=gfx950 | FileCheck %s --check-prefix=CHECK
+// RUN: lnbwd-opt %s --lnbwd-lower-subgroup-reduce=chip=gfx1100 | FileCheck %s --check-prefixes=CHECK,RDNA
+// RUN: lnbwd-opt %s --lnbwd-lower-subgroup-reduce=chip=gfx1201 | FileCheck %s --check-prefixes=CHECK,RDNA
+// RUN: lnbwd-opt %s --lnbwd-lower-subgroup-reduce=chip=sm_80 | FileCheck %s --check-prefixes=CHECK,NVIDIA
+// RUN: lnbwd-opt %s --lnbwd-lower-subgroup-reduce=chip=sm_90 | FileCheck %s --check-prefixes=CHECK,NVIDIA
+
+// A whole wave: DPP moves on AMD, one shuffle a halving on NVIDIA.
+// CHECK-LABEL:    gpu.func @wave(
+// CHECK-NOT:        gpu.subgroup_reduce
+// GFX9-COUNT-4:     amdgpu.dpp %{{.*}} {{quad_perm|row_shr|row_half_mirror|row_mirror}}
+// GFX9:             amdgpu.dpp %{{.*}} row_bcast_15
+// GFX9:             amdgpu.dpp %{{.*}} row_bcast_31
+// GFX9:             rocdl.readlane
+// RDNA:             amdgpu.dpp
+// RDNA:             rocdl.permlanex16
+// NVIDIA-COUNT-5:   gpu.shuffle xor
+// NVIDIA-NOT:       gpu.shuffle
+// CHECK:            gpu.return
+gpu.module @kernels {
+  gpu.func @wave(%out: memref<1xf32>, %v: f32) kernel {
+    %c0 = arith.constant 0 : index
+    %s = gpu.subgroup_reduce add %v : (f32) -> f32
+    memref.store %s, %out[%c0] : memref<1xf32>
+    gpu.return
+  }
+}
+
+// A part of a wave: as many halvings as its lanes have.
+// CHECK-LABEL:    gpu.func @cluster(
+// CHECK-NOT:        gpu.subgroup_reduce
+// GFX9-COUNT-3:     amdgpu.dpp
+// GFX9-NOT:         amdgpu.dpp
+// NVIDIA-COUNT-3:   gpu.shuffle xor
+// NVIDIA-NOT:       gpu.shuffle
+// CHECK:            gpu.return
+gpu.module @clusters {
+  gpu.func @cluster(%out: memref<1xf32>, %v: f32) kernel {
+    %c0 = arith.constant 0 : index
+    %s = gpu.subgroup_reduce add %v cluster(size = 8) : (f32) -> f32
+    memref.store %s, %out[%c0] : memref<1xf32>
+    gpu.return
+  }
+}

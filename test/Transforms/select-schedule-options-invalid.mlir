@@ -1,0 +1,29 @@
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule=chip=mi300 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule 2>&1 | FileCheck %s --check-prefix=NO-CHIP
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=warps=4" 2>&1 | FileCheck %s --check-prefix=FIELD
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=row_groups=four" 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=row_groups" 2>&1 | FileCheck %s --check-prefix=NO-NUMBER
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=row_groups=99999999999999999999" 2>&1 | FileCheck %s --check-prefix=HUGE
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=threads_per_row=0" 2>&1 | FileCheck %s --check-prefix=ATTRIBUTE
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=reload=2" 2>&1 | FileCheck %s --check-prefix=RELOAD
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=threads_per_row=2048" 2>&1 | FileCheck %s --check-prefix=LIMIT
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx1100 schedule=threads_per_row=48" 2>&1 | FileCheck %s --check-prefix=WAVE
+
+// CHIP:      error: unknown chip 'mi300', expected one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90
+// NO-CHIP:   error: expected the option chip, one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90
+// FIELD:     error: {{.*}} unknown schedule field 'warps', expected one of: threads_per_row, row_groups, vector_width, rows_per_workgroup, workgroups_per_compute_unit, column_tile, prefetch
+// NUMBER:    error: {{.*}} expected schedule field 'row_groups' to be a whole number, got 'four'
+// NO-NUMBER: error: {{.*}} expected schedule field 'row_groups' to be a whole number, got ''
+// HUGE:      error: {{.*}} expected schedule field 'row_groups' to be a whole number, got '99999999999999999999'
+// ATTRIBUTE: error: {{.*}} expected threads_per_row to be at least 1, got 0
+// RELOAD:    error: {{.*}} expected schedule field 'reload' to be 0 or 1, got 2
+// LIMIT:     error: {{.*}} expected at most 1024 threads in a workgroup on gfx942
+// WAVE:      error: {{.*}} the wave size of gfx1100, 32, or a multiple of it, got 48
+
+func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}
