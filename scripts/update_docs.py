@@ -501,9 +501,10 @@ def fill(page: pathlib.Path, tools: Tools, left_alone: set[str]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--build", type=pathlib.Path, required=True)
-    parser.add_argument("--llvm", type=pathlib.Path, required=True)
+    parser = argparse.ArgumentParser(prog="scripts/update-docs.sh",
+                                     description=__doc__.splitlines()[0])
+    for name in ("--build", "--llvm"):  # given by update-docs.sh
+        parser.add_argument(name, type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--check", action="store_true",
                         help="change nothing; exit with 1 if anything is stale")
     options = parser.parse_args()
