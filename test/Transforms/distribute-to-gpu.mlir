@@ -1,0 +1,606 @@
+// RUN: lnbwd-opt %s --lnbwd-distribute-to-gpu=chip=gfx942 --canonicalize --cse --split-input-file | FileCheck %s
+
+// A kernel takes bare pointers, each typed as the first row of its buffer, then
+// the row count and the workgroup count; the function launches it.
+// CHECK:       module attributes {gpu.container_module}
+// CHECK-LABEL:   gpu.module @frame_kernels
+// CHECK:           gpu.func @k(
+// CHECK-SAME:        %{{[a-z0-9]+}}: memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<512xf32, #gpu.address_space<global>>,
+// CHECK-SAME:        %{{[a-z0-9]+}}: memref<1xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<1x512xf32, #gpu.address_space<global>>,
+// CHECK-SAME:        %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: i64) kernel attributes {known_block_size = array<i32: 64, 1, 1>}
+// CHECK:         func.func @frame(
+// CHECK-SAME:      %[[X:[a-z0-9]+]]: memref<?x512xf32> {lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "x"}
+// CHECK-SAME:      memref<512xf32> {lnbwd.access = "read", lnbwd.kind = "column", lnbwd.name = "gamma"}
+// CHECK-SAME:      memref<?xf32> {lnbwd.access = "read", lnbwd.kind = "row_scalar", lnbwd.name = "rstd"}
+// CHECK-SAME:      memref<?x512xf32> {lnbwd.access = "write", lnbwd.kind = "row_block", lnbwd.name = "y"}
+// CHECK-DAG:       %[[ONE:[a-z0-9_]+]] = arith.constant 1 : index
+// CHECK-DAG:       %[[THREADS:[a-z0-9_]+]] = arith.constant 64 : index
+// CHECK-DAG:       %[[M:[a-z0-9_]+]] = lnbwd.row_count %[[X]]
+// CHECK-DAG:       %[[W:[a-z0-9_]+]] = lnbwd.workgroup_count %[[M]] schedule
+// CHECK-NOT:       lnbwd.rowwise
+// CHECK:           gpu.launch_func @frame_kernels::@k blocks in (%[[W]], %[[ONE]], %[[ONE]]) threads in (%[[THREADS]], %[[ONE]], %[[ONE]])
+func.func @frame(%x: memref<?x512xf32>, %c: memref<512xf32>, %s: memref<?xf32>, %y: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) columns(%c : memref<512xf32>) scalars(%s : memref<?xf32>)
+      outs rows(%y : memref<?x512xf32>)
+      attributes {operand_names = ["x", "gamma", "rstd", "y"], schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>, %cr: vector<512xf32>, %sr: f32):
+    %scaled = arith.mulf %xr, %cr : vector<512xf32>
+    %spread = vector.broadcast %sr : f32 to vector<512xf32>
+    %yr = arith.mulf %scaled, %spread : vector<512xf32>
+    lnbwd.yield %yr : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// What an operand is follows from its place, not from its shape: statistics with
+// a static last dimension, or of static rows, are no columns.
+// CHECK-LABEL: gpu.module @leading_dimensions_kernels
+// CHECK:       gpu.func @k(
+// CHECK-SAME:    memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<1xf32, #gpu.address_space<global>>,
+// CHECK:       func.func @leading_dimensions(
+// CHECK-SAME:    memref<?x4xf32> {lnbwd.access = "read", lnbwd.kind = "row_scalar"
+func.func @leading_dimensions(%x: memref<?x4x512xf32>, %s: memref<?x4xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x4x512xf32>) scalars(%s : memref<?x4xf32>) outs rows(%x : memref<?x4x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>, %sr: f32):
+    %spread = vector.broadcast %sr : f32 to vector<512xf32>
+    lnbwd.yield %spread : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// CHECK-LABEL: gpu.module @static_rows_kernels
+// CHECK:       gpu.func @k(
+// CHECK-SAME:    memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<1xf32, #gpu.address_space<global>>,
+// CHECK:       func.func @static_rows(
+// CHECK-SAME:    memref<64xf32> {lnbwd.access = "write", lnbwd.kind = "row_scalar"
+func.func @static_rows(%x: memref<64x512xf32>, %s: memref<64xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<64x512xf32>) outs scalars(%s : memref<64xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
+
+// -----
+
+// A row of rank 1 is one row.
+// CHECK-LABEL: gpu.module @one_row_kernels
+// CHECK:       gpu.func @k(
+// CHECK-SAME:    memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<1xf32, #gpu.address_space<global>>,
+// CHECK:       func.func @one_row(
+// CHECK-SAME:    memref<512xf32> {lnbwd.access = "read", lnbwd.kind = "row_block"
+func.func @one_row(%x: memref<512xf32>, %s: memref<f32>) {
+  lnbwd.rowwise @k rows(%x : memref<512xf32>) outs scalars(%s : memref<f32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
+
+// -----
+
+// One 16-byte load and store for each lane.
+// CHECK-LABEL: gpu.module @wide_accesses_kernels
+// CHECK:       gpu.func @k(
+// CHECK-COUNT-1: vector.load %{{.*}} {alignment = 16 : i64} : {{.*}}, vector<8xbf16>
+// CHECK-NOT:     vector.load
+// CHECK:         vector.store %{{.*}} {alignment = 16 : i64} : {{.*}}, vector<8xbf16>
+// CHECK:         gpu.return
+func.func @wide_accesses(%x: memref<?x512xbf16>, %o: memref<?x512xbf16>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xbf16>) outs rows(%o : memref<?x512xbf16>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xbf16>):
+    %wide = arith.extf %xr : vector<512xbf16> to vector<512xf32>
+    %sum = vector.reduction <add>, %wide : vector<512xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<512xf32>
+    %y = arith.addf %wide, %spread : vector<512xf32>
+    %n = arith.truncf %y : vector<512xf32> to vector<512xbf16>
+    lnbwd.yield %n : vector<512xbf16>
+  }
+  return
+}
+
+// -----
+
+// A row of odd length is aligned to one element.
+// CHECK-LABEL: gpu.module @narrow_accesses_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         vector.load %{{.*}} {alignment = 2 : i64} : {{.*}}, vector<1xf16>
+// CHECK:         gpu.return
+func.func @narrow_accesses(%x: memref<?x63xf16>, %o: memref<?x63xf16>) {
+  lnbwd.rowwise @k rows(%x : memref<?x63xf16>) outs rows(%o : memref<?x63xf16>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 1, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<63xf16>):
+    %wide = arith.extf %xr : vector<63xf16> to vector<63xf32>
+    %sum = vector.reduction <add>, %wide : vector<63xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<63xf32>
+    %y = arith.addf %wide, %spread : vector<63xf32>
+    %n = arith.truncf %y : vector<63xf32> to vector<63xf16>
+    lnbwd.yield %n : vector<63xf16>
+  }
+  return
+}
+
+// -----
+
+// A lane holds all its columns at once: 512 columns in accesses of 64 lanes x 4.
+// CHECK-LABEL: gpu.module @two_chunks_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         scf.for
+// CHECK-COUNT-2: vector.load %{{.*}} : {{.*}}, vector<4xf32>
+// CHECK-NOT:     vector.load
+// CHECK-COUNT-2: vector.store
+// CHECK-NOT:     vector.store
+// CHECK:         gpu.return
+func.func @two_chunks(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%o : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<512xf32>
+    %y = arith.addf %xr, %spread : vector<512xf32>
+    lnbwd.yield %y : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// A row that fits a wave needs no barrier and no workgroup memory.
+// CHECK-LABEL: gpu.module @one_wave_kernels
+// CHECK:       gpu.func @k(
+// CHECK-NOT:     workgroup(
+// CHECK-NOT:     gpu.barrier
+// CHECK:         gpu.subgroup_reduce add %{{.*}} : (f32) -> f32
+// CHECK-NOT:     gpu.barrier
+// CHECK:         gpu.return
+func.func @one_wave(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%o : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<512xf32>
+    %y = arith.addf %xr, %spread : vector<512xf32>
+    lnbwd.yield %y : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Four rows to a wave: each sums over its own lanes.
+// CHECK-LABEL: gpu.module @part_of_a_wave_kernels
+// CHECK:       gpu.func @k(
+// CHECK-NOT:     gpu.barrier
+// CHECK:         gpu.subgroup_reduce add %{{.*}} cluster(size = 16) : (f32) -> f32
+// CHECK-NOT:     gpu.barrier
+// CHECK:         gpu.return
+func.func @part_of_a_wave(%x: memref<?x64xf32>, %o: memref<?x64xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%o : memref<?x64xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<64xf32>):
+    %sum = vector.reduction <add>, %xr : vector<64xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<64xf32>
+    %y = arith.addf %xr, %spread : vector<64xf32>
+    lnbwd.yield %y : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
+// A row of one lane is summed in its registers.
+// CHECK-LABEL: gpu.module @one_lane_kernels
+// CHECK:       gpu.func @k(
+// CHECK-NOT:     gpu.subgroup_reduce
+// CHECK:         gpu.return
+func.func @one_lane(%x: memref<?x8xf32>, %o: memref<?x8xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%o : memref<?x8xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 1, row_groups = 64, vector_width = 4, rows_per_workgroup = 64, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<8xf32>):
+    %sum = vector.reduction <add>, %xr : vector<8xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<8xf32>
+    %y = arith.addf %xr, %spread : vector<8xf32>
+    lnbwd.yield %y : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+// Waves exchange all sums of a phase with one barrier; what the slots held for
+// the row before is in the other half.
+// CHECK-LABEL: gpu.module @four_waves_kernels
+// CHECK:       gpu.func @k(
+// CHECK-SAME:    workgroup(%[[SLOTS:[a-z0-9]+]] : memref<16xf32, #gpu.address_space<workgroup>>)
+// CHECK:         scf.for
+// CHECK-COUNT-2:   gpu.subgroup_reduce
+// CHECK:           vector.store %{{.*}}, %[[SLOTS]][%{{.*}}] : {{.*}}, vector<2xf32>
+// CHECK-COUNT-1:   gpu.barrier
+// CHECK-NOT:       gpu.barrier
+// CHECK-COUNT-4:   vector.load %[[SLOTS]][%{{.*}}] : {{.*}}, vector<2xf32>
+// CHECK-NOT:       gpu.barrier
+// CHECK:         gpu.return
+func.func @four_waves(%x: memref<?x1024xf32>, %a: memref<?xf32>, %b: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs scalars(%a, %b : memref<?xf32>, memref<?xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<1024xf32>):
+    %square = arith.mulf %xr, %xr : vector<1024xf32>
+    %s1 = vector.reduction <add>, %xr : vector<1024xf32> into f32
+    %s2 = vector.reduction <add>, %square : vector<1024xf32> into f32
+    lnbwd.yield %s1, %s2 : f32, f32
+  }
+  return
+}
+
+// -----
+
+// A sum that needs another sum is a phase, and an exchange, of its own.
+// CHECK-LABEL: gpu.module @two_phases_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         scf.for
+// CHECK-COUNT-2:   gpu.barrier
+// CHECK-NOT:       gpu.barrier
+// CHECK:         gpu.return
+func.func @two_phases(%x: memref<?x1024xf32>, %a: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs scalars(%a : memref<?xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<1024xf32>):
+    %s1 = vector.reduction <add>, %xr : vector<1024xf32> into f32
+    %spread = vector.broadcast %s1 : f32 to vector<1024xf32>
+    %centered = arith.subf %xr, %spread : vector<1024xf32>
+    %square = arith.mulf %centered, %centered : vector<1024xf32>
+    %s2 = vector.reduction <add>, %square : vector<1024xf32> into f32
+    lnbwd.yield %s2 : f32
+  }
+  return
+}
+
+// -----
+
+// Beyond the row's end lanes read its last vector, add zero and write nothing.
+// CHECK-LABEL: gpu.module @ragged_row_kernels
+// CHECK:       gpu.func @k(
+// CHECK-DAG:     %[[LENGTH:[a-z0-9_]+]] = arith.constant 300 : index
+// CHECK-DAG:     %[[LAST:[a-z0-9_]+]] = arith.constant 296 : index
+// CHECK-DAG:     %[[ZERO:[a-z0-9_]+]] = arith.constant dense<0.000000e+00> : vector<4xf32>
+// CHECK:         %[[VALID:[a-z0-9_]+]] = arith.cmpi ult, %[[COLUMN:[a-z0-9_]+]], %[[LENGTH]]
+// CHECK:         %[[CLAMPED:[a-z0-9_]+]] = arith.minui %[[COLUMN]], %[[LAST]]
+// CHECK:         scf.for
+// CHECK:           vector.load
+// CHECK:           %[[X:[a-z0-9_]+]] = vector.load %{{.*}}[%{{.*}}, %[[CLAMPED]]]
+// CHECK:           arith.select %[[VALID]], %[[X]], %[[ZERO]]
+// CHECK:           vector.store
+// CHECK:           scf.if %[[VALID]] {
+// CHECK-NEXT:        vector.store %{{.*}}[%{{.*}}, %[[COLUMN]]]
+// CHECK:         gpu.return
+func.func @ragged_row(%x: memref<?x300xf32>, %o: memref<?x300xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x300xf32>) outs rows(%o : memref<?x300xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<300xf32>):
+    %sum = vector.reduction <add>, %xr : vector<300xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<300xf32>
+    %y = arith.addf %xr, %spread : vector<300xf32>
+    lnbwd.yield %y : vector<300xf32>
+  }
+  return
+}
+
+// -----
+
+// A row that the lanes cover exactly has no masks.
+// CHECK-LABEL: gpu.module @whole_row_kernels
+// CHECK:       gpu.func @k(
+// CHECK-NOT:     arith.select
+// CHECK-NOT:     scf.if
+// CHECK:         gpu.return
+func.func @whole_row(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%o : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<512xf32>
+    %y = arith.addf %xr, %spread : vector<512xf32>
+    lnbwd.yield %y : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Rows that fill no set of four come after the loop, which has no masks.
+// CHECK-LABEL: gpu.module @tail_rows_kernels
+// CHECK:       gpu.func @k(
+// CHECK-DAG:     %[[FOUR:[a-z0-9_]+]] = arith.constant 4 : index
+// CHECK-DAG:     %[[ONE:[a-z0-9_]+]] = arith.constant 1 : index
+// CHECK-DAG:     %[[ROWS:[a-z0-9_]+]] = arith.index_cast %arg2 : i64 to index
+// CHECK-DAG:     %[[WORKGROUPS:[a-z0-9_]+]] = arith.index_cast %arg3 : i64 to index
+// CHECK:         %[[SETS:[a-z0-9_]+]] = arith.divui %[[ROWS]], %[[FOUR]]
+// CHECK:         scf.for
+// CHECK-NOT:       scf.if
+// CHECK:           vector.store
+// CHECK:         %[[REST:[a-z0-9_]+]] = arith.remui %[[ROWS]], %[[FOUR]]
+// CHECK:         arith.remui %[[SETS]], %[[WORKGROUPS]]
+// CHECK:         scf.if
+// CHECK:           %[[LAST:[a-z0-9_]+]] = arith.subi %[[ROWS]], %[[ONE]]
+// CHECK:           %[[VALID:[a-z0-9_]+]] = arith.cmpi ult, %[[ROW:[a-z0-9_]+]], %[[ROWS]]
+// CHECK:           arith.minui %[[ROW]], %[[LAST]]
+// CHECK:           scf.if %[[VALID]] {
+// CHECK-NEXT:        vector.store
+// CHECK:         gpu.return
+func.func @tail_rows(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    %sum = vector.reduction <add>, %xr : vector<256xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<256xf32>
+    %y = arith.addf %xr, %spread : vector<256xf32>
+    lnbwd.yield %y : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// Row by row there is no tail.
+// CHECK-LABEL: gpu.module @no_tail_kernels
+// CHECK:       gpu.func @k(
+// CHECK-NOT:     arith.remui
+// CHECK:         scf.for
+// CHECK-NOT:     scf.if
+// CHECK:         gpu.return
+func.func @no_tail(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    %sum = vector.reduction <add>, %xr : vector<256xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<256xf32>
+    %y = arith.addf %xr, %spread : vector<256xf32>
+    lnbwd.yield %y : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// The next row is loaded while this one is worked on.
+// CHECK-LABEL: gpu.module @prefetch_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         %[[FIRST:[a-z0-9_]+]] = scf.if %{{.*}} -> (vector<4xf32>) {
+// CHECK:           vector.load
+// CHECK:         scf.for {{.*}} iter_args({{.*}}%[[NOW:[a-z0-9_]+]] = %[[FIRST]])
+// CHECK:           %[[NEXT:[a-z0-9_]+]] = vector.load
+// CHECK:           arith.addf %[[NOW]],
+// CHECK:           scf.yield {{.*}}%[[NEXT]] :
+// CHECK:         gpu.return
+func.func @prefetch(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>} {
+  ^bb0(%xr: vector<256xf32>):
+    %sum = vector.reduction <add>, %xr : vector<256xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<256xf32>
+    %y = arith.addf %xr, %spread : vector<256xf32>
+    lnbwd.yield %y : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// A row that does not stay in registers is read once a phase.
+// CHECK-LABEL: gpu.module @reload_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         scf.for
+// CHECK:           %[[PARTIAL:[a-z0-9_]+]] = scf.for {{.*}} iter_args(%[[ACC:[a-z0-9_]+]] =
+// CHECK:             %[[X:[a-z0-9_]+]] = vector.load
+// CHECK:             %[[ADDED:[a-z0-9_]+]] = arith.addf %[[ACC]], %[[X]]
+// CHECK:             scf.yield %[[ADDED]]
+// CHECK:           gpu.barrier
+// CHECK:           scf.for
+// CHECK-NOT:       iter_args
+// CHECK:             vector.load
+// CHECK:             vector.store
+// CHECK:         gpu.return
+func.func @reload(%x: memref<?x65536xf32>, %o: memref<?x65536xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x65536xf32>) outs rows(%o : memref<?x65536xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 1024, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>} {
+  ^bb0(%xr: vector<65536xf32>):
+    %sum = vector.reduction <add>, %xr : vector<65536xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<65536xf32>
+    %y = arith.addf %xr, %spread : vector<65536xf32>
+    lnbwd.yield %y : vector<65536xf32>
+  }
+  return
+}
+
+// -----
+
+// Column sums stay in registers over all rows; each workgroup writes its own row.
+// CHECK-LABEL: gpu.module @partial_sums_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         %[[WORKGROUP:[a-z0-9_]+]] = gpu.block_id x
+// CHECK:         %[[SUM:[a-z0-9_]+]]:{{[0-9]+}} = scf.for {{.*}} -> ({{.*}}vector<4xf32>
+// CHECK:           arith.addf
+// CHECK-NOT:       vector.store
+// CHECK:         }
+// CHECK:         vector.store %[[SUM]]#{{[0-9]}}, %{{.*}}[%[[WORKGROUP]], %{{.*}}]
+// CHECK:         gpu.return
+func.func @partial_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs column_sums(%p : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Four row groups add up their sums in two steps, in a fixed order.
+// CHECK-LABEL: gpu.module @groups_combined_kernels
+// CHECK:       gpu.func @k(
+// CHECK-SAME:    workgroup(%[[MEMORY:[a-z0-9]+]] : memref<{{[0-9]+}}xf32, #gpu.address_space<workgroup>>)
+// CHECK:         scf.for
+// CHECK-NOT:       gpu.barrier
+// CHECK:         gpu.barrier
+// CHECK:         vector.store %{{.*}}, %[[MEMORY]]
+// CHECK:         gpu.barrier
+// CHECK:         %[[OTHER:[a-z0-9_]+]] = vector.load %[[MEMORY]]
+// CHECK:         arith.addf %{{.*}}, %[[OTHER]]
+// CHECK-COUNT-2: gpu.barrier
+// CHECK-NOT:     gpu.barrier
+// CHECK:         gpu.return
+func.func @groups_combined(%x: memref<?x256xf32>, %p: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs column_sums(%p : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    lnbwd.yield %xr : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// One workgroup for all rows rounds the sums once and writes them itself.
+// CHECK-LABEL: gpu.module @final_sums_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         scf.for
+// CHECK:         %[[ROUNDED:[a-z0-9_]+]] = arith.truncf %{{.*}} : vector<4xf32> to vector<4xbf16>
+// CHECK:         vector.store %[[ROUNDED]], %arg1[%{{[a-z0-9_]+}}] {alignment = 8 : i64}
+// CHECK:         gpu.return
+// CHECK:       func.func @final_sums
+// CHECK:         %[[ONE:[a-z0-9_]+]] = arith.constant 1 : index
+// CHECK:         gpu.launch_func {{.*}} blocks in (%[[ONE]], %[[ONE]], %[[ONE]])
+func.func @final_sums(%x: memref<?x256xf32>, %p: memref<256xbf16>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs column_sums(%p : memref<256xbf16>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    lnbwd.yield %xr : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// A row is shared by workgroups, one for each tile.
+// CHECK-LABEL: gpu.module @column_tiles_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         %[[TILE:[a-z0-9_]+]] = gpu.block_id y
+// CHECK:         arith.muli %[[TILE]], %{{.*}}
+// CHECK:         gpu.return
+// CHECK:       func.func @column_tiles
+// CHECK-DAG:     %[[FOUR:[a-z0-9_]+]] = arith.constant 4 : index
+// CHECK-DAG:     %[[ONE:[a-z0-9_]+]] = arith.constant 1 : index
+// CHECK:         gpu.launch_func {{.*}} blocks in (%{{[a-z0-9_]+}}, %[[FOUR]], %[[ONE]])
+func.func @column_tiles(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%p : memref<?x1024xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, column_tile = 256>} {
+  ^bb0(%xr: vector<1024xf32>):
+    lnbwd.yield %xr : vector<1024xf32>
+  }
+  return
+}
+
+// -----
+
+// A row scalar is written by the first lane alone.
+// CHECK-LABEL: gpu.module @row_scalar_kernels
+// CHECK:       gpu.func @k(
+// CHECK-DAG:     %[[ZERO:[a-z0-9_]+]] = arith.constant 0 : index
+// CHECK-DAG:     %[[LANE:[a-z0-9_]+]] = gpu.thread_id x
+// CHECK:         %[[SUM:[a-z0-9_]+]] = gpu.subgroup_reduce
+// CHECK:         %[[FIRST:[a-z0-9_]+]] = arith.cmpi eq, %[[LANE]], %[[ZERO]]
+// CHECK:         scf.if %[[FIRST]] {
+// CHECK-NEXT:      memref.store %[[SUM]]
+func.func @row_scalar(%x: memref<?x256xf32>, %s: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs scalars(%s : memref<?xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    %sum = vector.reduction <add>, %xr : vector<256xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
+
+// -----
+
+// What is the same in all rows is read once, before the loop.
+// CHECK-LABEL: gpu.module @column_operand_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         %[[GAMMA:[a-z0-9_]+]] = vector.load %arg1[
+// CHECK:         scf.for
+// CHECK-COUNT-1:   vector.load
+// CHECK-NOT:       vector.load
+// CHECK:           arith.mulf %{{.*}}, %[[GAMMA]]
+// CHECK:         gpu.return
+func.func @column_operand(%x: memref<?x256xf32>, %c: memref<256xf32>, %y: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) columns(%c : memref<256xf32>) outs rows(%y : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>, %cr: vector<256xf32>):
+    %scaled = arith.mulf %xr, %cr : vector<256xf32>
+    lnbwd.yield %scaled : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// Splat constants and scalar operations of the region come along.
+// CHECK-LABEL: gpu.module @constants_and_scalars_kernels
+// CHECK:       gpu.func @k(
+// CHECK-DAG:     arith.constant dense<2.000000e+00> : vector<4xf32>
+// CHECK-DAG:     math.rsqrt %{{.*}} : f32
+// CHECK-DAG:     math.exp %{{.*}} : vector<4xf32>
+func.func @constants_and_scalars(%x: memref<?x256xf32>, %s: memref<?xf32>, %y: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) scalars(%s : memref<?xf32>) outs rows(%y : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>, %sr: f32):
+    %two = arith.constant dense<2.0> : vector<256xf32>
+    %r = math.rsqrt %sr : f32
+    %spread = vector.broadcast %r : f32 to vector<256xf32>
+    %e = math.exp %xr : vector<256xf32>
+    %f = vector.fma %e, %two, %spread : vector<256xf32>
+    lnbwd.yield %f : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// Kernels of equal names get names of their own.
+// CHECK-LABEL: gpu.module @two_programs_kernels
+// CHECK:         gpu.func @k(
+// CHECK:         gpu.func @[[SECOND:[a-z0-9_]+]](
+// CHECK:       func.func @two_programs
+// CHECK:         gpu.launch_func @two_programs_kernels::@k
+// CHECK:         gpu.launch_func @two_programs_kernels::@[[SECOND]]
+func.func @two_programs(%x: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%x : memref<?x256xf32>) attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    lnbwd.yield %xr : vector<256xf32>
+  }
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%x : memref<?x256xf32>) attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    lnbwd.yield %xr : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// A function without row programs stays as it is.
+// CHECK-LABEL: func.func @nothing_to_do
+// CHECK-NEXT:    return
+// CHECK-NOT:   gpu.module
+func.func @nothing_to_do() {
+  return
+}
