@@ -1,0 +1,243 @@
+//===- Decoder.cpp - From machine code to Inst ------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs the disassembler over the code, has each instruction resolved and
+// links the branches.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Decoder.h"
+
+#include "Exec/ExecTable.h"
+#include "InstDecoder.h"
+#include "Wave.h"
+
+#include "llvm/MC/MCAsmInfo.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCDisassembler/MCDisassembler.h"
+#include "llvm/MC/MCInst.h"
+#include "llvm/MC/MCInstPrinter.h"
+#include "llvm/MC/MCInstrInfo.h"
+#include "llvm/MC/MCRegisterInfo.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/MCTargetOptions.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+using namespace llvm;
+using namespace lnbwd::sim;
+
+namespace {
+
+void initializeTarget() {
+  static std::once_flag Once;
+  std::call_once(Once, [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUDisassembler();
+  });
+}
+
+/// LLVM's disassembler and printer for one chip and wave size.
+class Disassembler {
+public:
+  Disassembler(const ChipInfo &Chip, unsigned WaveSize) {
+    initializeTarget();
+    Triple TT("amdgcn-amd-amdhsa");
+    std::string Error;
+    const Target *T = TargetRegistry::lookupTarget(TT, Error);
+    if (!T)
+      return; // Reported as undecodable code.
+    // Both wave sizes exist from gfx10 on; the choice changes how masks print.
+    std::string Features;
+    if (Chip.Generation > 9)
+      Features = WaveSize == 32 ? "+wavefrontsize32,-wavefrontsize64"
+                                : "-wavefrontsize32,+wavefrontsize64";
+    MRI.reset(T->createMCRegInfo(TT));
+    MAI.reset(T->createMCAsmInfo(*MRI, TT, MCTargetOptions()));
+    MII.reset(T->createMCInstrInfo());
+    STI.reset(T->createMCSubtargetInfo(TT, Chip.Chip, Features));
+    Context = std::make_unique<MCContext>(TT, MAI.get(), MRI.get(), STI.get());
+    Dis.reset(T->createMCDisassembler(*STI, *Context));
+    Printer.reset(T->createMCInstPrinter(TT, 0, *MAI, *MII, *MRI));
+  }
+
+  /// The text of the instruction at the start of the bytes and its size; false
+  /// if there is none.
+  bool run(ArrayRef<uint8_t> Bytes, uint64_t Address, std::string &Text,
+           uint64_t &Size) {
+    if (!Dis)
+      return false;
+    MCInst MI;
+    Size = 0;
+    if (Dis->getInstruction(MI, Size, Bytes, Address, nulls()) !=
+            MCDisassembler::Success ||
+        Size == 0 || Size > Bytes.size())
+      return false;
+    Text.clear();
+    raw_string_ostream OS(Text);
+    Printer->printInst(&MI, Address, "", *STI, OS);
+    return true;
+  }
+
+private:
+  std::unique_ptr<MCRegisterInfo> MRI;
+  std::unique_ptr<MCAsmInfo> MAI;
+  std::unique_ptr<MCInstrInfo> MII;
+  std::unique_ptr<MCSubtargetInfo> STI;
+  std::unique_ptr<MCContext> Context;
+  std::unique_ptr<MCDisassembler> Dis;
+  std::unique_ptr<MCInstPrinter> Printer;
+};
+
+ArrayRef<uint8_t> bytesAt(uint64_t Address, uint64_t Size) {
+  return {reinterpret_cast<const uint8_t *>(Address), size_t(Size)};
+}
+
+const Inst *notExecutable(Wave &W, const Inst *I) {
+  return faultNotExecutable(W, I);
+}
+
+} // namespace
+
+const ExecTable &lnbwd::sim::hostExecTable() {
+  static const ExecTable &Chosen = []() -> const ExecTable & {
+    const char *Wanted = std::getenv("LNBWD_SIM_ISA");
+    StringRef Name = Wanted ? Wanted : "";
+#if LNBWD_SIM_HAVE_AVX512
+    if ((Name.empty() || Name == "avx512") &&
+        __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq"))
+      return avx512::execTable();
+#endif
+#if LNBWD_SIM_HAVE_AVX2
+    if (Name != "baseline" && __builtin_cpu_supports("avx2") &&
+        __builtin_cpu_supports("fma"))
+      return avx2::execTable();
+#endif
+    (void)Name;
+    return baseline::execTable();
+  }();
+  return Chosen;
+}
+
+struct Program::Impl {
+  Impl(const ChipInfo &Chip, unsigned WaveSize, const ExecTable &Table)
+      : Dis(Chip, WaveSize), Decode(Chip, WaveSize, Table) {}
+
+  struct DecodedRange {
+    CodeRange Where;
+    /// For each dword of the range the index of its instruction, or -1.
+    std::vector<int32_t> Index;
+  };
+  std::mutex Lock; ///< of the disassembler
+  Disassembler Dis;
+  InstDecoder Decode;
+  std::vector<DecodedRange> Ranges;
+  std::map<const Inst *, std::string> Problems;
+};
+
+Program::Program(const ChipInfo &Chip, unsigned WaveSize,
+                 ArrayRef<CodeRange> Ranges, const ExecTable &Table)
+    : Chip(Chip), WaveSize(WaveSize),
+      TheImpl(std::make_unique<Impl>(Chip, WaveSize, Table)) {
+  std::map<size_t, std::string> Problems;
+  for (const CodeRange &R : Ranges) {
+    Impl::DecodedRange D;
+    D.Where = R;
+    llvm::sort(D.Where.Entries);
+    D.Index.assign(size_t(R.Size / 4), -1);
+    auto NextEntry = D.Where.Entries.begin();
+    uint64_t Address = R.Address, End = R.Address + (R.Size & ~3ull);
+    while (Address < End) {
+      while (NextEntry != D.Where.Entries.end() && *NextEntry <= Address)
+        ++NextEntry;
+      uint64_t Limit = NextEntry == D.Where.Entries.end() ? End : *NextEntry;
+      ArrayRef<uint8_t> Bytes = bytesAt(Address, std::min(Limit, End) - Address);
+      Inst Base;
+      Base.Address = Address;
+      std::memcpy(&Base.Encoding, Bytes.data(), 4);
+      std::string Text;
+      uint64_t Size = 4;
+      D.Index[size_t((Address - R.Address) / 4)] = int32_t(Code.size());
+      SmallVector<Inst, 3> Decoded;
+      std::string Problem = "it is not a valid instruction";
+      if (TheImpl->Dis.run(Bytes, Address, Text, Size)) {
+        Base.Size = uint8_t(Size);
+        Problem = TheImpl->Decode.decode(Text, Base, Decoded);
+      } else {
+        Size = 4;
+      }
+      if (!Problem.empty()) {
+        Base.Size = uint8_t(Size);
+        Base.Run = notExecutable;
+        Decoded.assign(1, Base);
+        Problems[Code.size()] = Problem;
+      }
+      Code.insert(Code.end(), Decoded.begin(), Decoded.end());
+      Address += Size;
+    }
+    // Running off the end of the code is caught, too.
+    Inst Sentinel;
+    Sentinel.Address = End;
+    Sentinel.Run = notExecutable;
+    Problems[Code.size()] = "the program ran past the end of its code";
+    Code.push_back(Sentinel);
+    TheImpl->Ranges.push_back(std::move(D));
+  }
+  for (auto &[Index, Text] : Problems)
+    TheImpl->Problems[&Code[Index]] = Text;
+  // Branch displacements count dwords from the next instruction; the branches
+  // with a fixed target are exactly the SOPP ones.
+  for (Inst &I : Code) {
+    bool IsSopp = (I.Encoding & 0xff800000) == 0xbf800000;
+    if (IsSopp)
+      I.Target = at(I.Address + 4 + uint64_t(int64_t(int16_t(I.Encoding)) * 4));
+  }
+}
+
+Program::~Program() = default;
+
+const Inst *Program::at(uint64_t Address) const {
+  for (const Impl::DecodedRange &D : TheImpl->Ranges) {
+    if (Address < D.Where.Address || Address - D.Where.Address >= D.Where.Size)
+      continue;
+    uint64_t Offset = Address - D.Where.Address;
+    if (Offset % 4 || Offset / 4 >= D.Index.size())
+      return nullptr;
+    int32_t Index = D.Index[size_t(Offset / 4)];
+    return Index < 0 ? nullptr : &Code[size_t(Index)];
+  }
+  return nullptr;
+}
+
+std::string Program::text(const Inst *I) const {
+  std::lock_guard<std::mutex> Guard(TheImpl->Lock);
+  std::string Text;
+  uint64_t Size;
+  if (I->Size &&
+      TheImpl->Dis.run(bytesAt(I->Address, I->Size), I->Address, Text, Size))
+    return StringRef(Text).trim().str();
+  char Hex[32];
+  std::snprintf(Hex, sizeof(Hex), ".long 0x%08x", I->Encoding);
+  return Hex;
+}
+
+std::string Program::problem(const Inst *I) const {
+  auto It = TheImpl->Problems.find(I);
+  return It == TheImpl->Problems.end() ? "" : It->second;
+}

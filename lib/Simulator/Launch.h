@@ -1,0 +1,75 @@
+//===- Launch.h - Execution of one kernel launch --------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs the workgroups of a launch on the host's cores.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_LAUNCH_H
+#define LNBWD_LIB_SIMULATOR_LAUNCH_H
+
+#include "CodeObject.h"
+#include "Wave.h"
+
+#include "lnbwd/Simulator/SimulatorAPI.h"
+
+#include <atomic>
+#include <mutex>
+
+namespace lnbwd::sim {
+
+/// Why a launch stopped early.
+enum class LaunchFailure { None, IllegalAddress, BadInstruction, TimeOut };
+
+/// What a launch executes and what its waves share. The members up to Regions
+/// are set by the caller.
+struct Launch {
+  const CodeObject *Object = nullptr;
+  const Kernel *TheKernel = nullptr;
+  uint32_t Grid[3] = {1, 1, 1};  ///< workgroups
+  uint32_t Block[3] = {1, 1, 1}; ///< work-items of a workgroup
+  uint32_t LdsSize = 0;          ///< static and dynamic
+  uint64_t Kernarg = 0;          ///< address of the filled segment
+  uint64_t DispatchPacket = 0;
+  uint64_t Queue = 0;
+  uint64_t MaxInstructions = 0; ///< 0: no limit
+  /// All memory that the kernel may access.
+  RegionTable Regions;
+
+  const Program *Code = nullptr;
+  const ChipInfo *Chip = nullptr;
+  unsigned WaveSize = 64;
+  uint64_t NumWorkgroups = 1;
+  unsigned WavesPerWorkgroup = 1;
+  uint32_t ScratchSize = 0;
+
+  std::atomic<uint64_t> NextWorkgroup{0};
+  std::atomic<uint64_t> Executed{0};
+  std::atomic<bool> Stop{false};
+
+  std::mutex Lock; ///< of what follows
+  LaunchFailure Failure = LaunchFailure::None;
+  std::string Error;
+  lnbwd_sim_counters Counters = {};
+
+  /// Executes everything. False: Failure and Error say what went wrong.
+  bool run();
+  /// Brings Regions into the order that the search needs.
+  void sortRegions();
+  /// Adds what was counted to the totals of a device.
+  void addCounters(lnbwd_sim_counters &Totals) const;
+  /// Keeps the first error and has all threads stop.
+  void fail(LaunchFailure Kind, const std::string &Text);
+};
+
+/// Host threads that a launch uses: all cores, or LNBWD_SIM_THREADS.
+unsigned hostThreads();
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_LAUNCH_H

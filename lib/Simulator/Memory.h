@@ -1,0 +1,72 @@
+//===- Memory.h - Device memory of a simulated device ---------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Device pointers are host addresses. Every buffer is known here, so that each
+// access of a kernel can be checked against the live buffers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_MEMORY_H
+#define LNBWD_LIB_SIMULATOR_MEMORY_H
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace lnbwd::sim {
+
+/// The bytes [Begin, End) of the address space.
+struct Region {
+  uint64_t Begin;
+  uint64_t End;
+};
+
+/// Non-overlapping regions in ascending order.
+using RegionTable = std::vector<Region>;
+
+/// The region that holds the address, or null.
+const Region *findRegion(const RegionTable &Table, uint64_t Address);
+
+/// What a buffer is, as a pointer query or a diagnostic tells it.
+enum class BufferKind : uint8_t { Device, Host, Code };
+
+/// The buffers of all devices. Not synchronised: the caller holds a lock.
+class DeviceMemory {
+public:
+  struct Buffer {
+    void *Storage;
+    size_t Size;
+    int Device;
+    BufferKind Kind;
+  };
+
+  ~DeviceMemory();
+  /// Returns null if the host has no memory left. The result is aligned to 256
+  /// bytes and at least 256 bytes away from every other buffer.
+  void *allocate(size_t Size, int Device, BufferKind Kind);
+  /// False if Pointer is not the start of a buffer of that kind.
+  bool release(void *Pointer, BufferKind Kind);
+  /// The buffer that holds the address and its start, or null.
+  const Buffer *find(uint64_t Address, uint64_t &Begin) const;
+  /// Bytes that a device's buffers take.
+  size_t used(int Device) const;
+  RegionTable snapshot() const;
+
+private:
+  std::map<uint64_t, Buffer> Buffers;
+};
+
+/// "buffer 0x... of N bytes, K bytes past its end", or a note that there is
+/// none at all.
+std::string describeNearest(const RegionTable &Table, uint64_t Address);
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_MEMORY_H

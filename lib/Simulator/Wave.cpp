@@ -1,0 +1,110 @@
+//===- Wave.cpp - State of a running wave -----------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Counting, and the messages of waves that had to be stopped.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Wave.h"
+
+#include "Launch.h"
+
+#include <cstdio>
+
+using namespace lnbwd::sim;
+
+void Wave::flushCounts(uint64_t NewExec) {
+  unsigned Active = unsigned(__builtin_popcountll(CountedExec));
+  for (unsigned K = 0; K < unsigned(InstClass::Count); ++K) {
+    Count.Issued[K] += Count.Pending[K];
+    Count.Lanes[K] += Count.Pending[K] * Active;
+    Count.Pending[K] = 0;
+  }
+  CountedExec = NewExec;
+}
+
+namespace {
+
+const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
+                 const std::string &Text) {
+  Launch &L = *W.L;
+  char Place[160];
+  int Length = std::snprintf(
+      Place, sizeof(Place), ", workgroup (%u, %u, %u), wave %u", W.WG->Id[0],
+      W.WG->Id[1], W.WG->Id[2], W.Index);
+  if (Lane >= 0)
+    std::snprintf(Place + Length, sizeof(Place) - size_t(Length), ", lane %d",
+                  Lane);
+  std::string Message = std::string(L.Chip->Chip) + ": kernel '" +
+                        L.TheKernel->Name + "'" + Place + ": " + Text;
+  Message += "; at " + L.Object->symbolize(I->Address) + ": " +
+             L.Code->text(I);
+  W.Status = WaveStatus::Faulted;
+  W.PC = nullptr;
+  L.fail(Kind, Message);
+  return nullptr;
+}
+
+std::string hex(uint64_t X) {
+  char Text[32];
+  std::snprintf(Text, sizeof(Text), "0x%llx", (unsigned long long)X);
+  return Text;
+}
+
+} // namespace
+
+const Inst *lnbwd::sim::fault(Wave &W, const Inst *I, int Lane,
+                              const char *Text) {
+  return stop(W, I, Lane, LaunchFailure::BadInstruction, Text);
+}
+
+const Inst *lnbwd::sim::faultNotExecutable(Wave &W, const Inst *I) {
+  std::string Problem = W.L->Code->problem(I);
+  return stop(W, I, -1, LaunchFailure::BadInstruction,
+              W.L->Code->text(I) + " cannot be executed: " + Problem);
+}
+
+const Inst *lnbwd::sim::faultAddress(Wave &W, const Inst *I, int Lane,
+                                     uint64_t Address, unsigned Bytes,
+                                     bool Write) {
+  return stop(W, I, Lane, LaunchFailure::IllegalAddress,
+              std::string(Write ? "write" : "read") + " of " +
+                  std::to_string(Bytes) + " bytes at " + hex(Address) +
+                  " is outside of every buffer: " +
+                  describeNearest(W.L->Regions, Address));
+}
+
+const Inst *lnbwd::sim::faultLds(Wave &W, const Inst *I, int Lane,
+                                 uint64_t Address, unsigned Bytes) {
+  return stop(W, I, Lane, LaunchFailure::IllegalAddress,
+              "LDS access of " + std::to_string(Bytes) + " bytes at " +
+                  hex(Address) + " is outside of the workgroup's " +
+                  std::to_string(W.WG->LdsSize) + " bytes");
+}
+
+const Inst *lnbwd::sim::faultScratch(Wave &W, const Inst *I, int Lane,
+                                     uint64_t Address, unsigned Bytes) {
+  return stop(W, I, Lane, LaunchFailure::IllegalAddress,
+              "scratch access of " + std::to_string(Bytes) + " bytes at " +
+                  hex(Address) + " is outside of the lane's " +
+                  std::to_string(W.ScratchSize) + " bytes");
+}
+
+bool lnbwd::sim::isGfx9(const Wave &W) { return W.L->Chip->Generation == 9; }
+
+const Inst *lnbwd::sim::instructionAt(const Wave &W, uint64_t Address) {
+  return W.L->Code->at(Address);
+}
+
+const Region *lnbwd::sim::findRegion(const Wave &W, uint64_t Address,
+                                     uint64_t Bytes) {
+  if (inRegion(W.ScratchRegion, Address, Bytes))
+    return &W.ScratchRegion;
+  const Region *R = findRegion(W.L->Regions, Address);
+  return R && inRegion(*R, Address, Bytes) ? R : nullptr;
+}
