@@ -21,6 +21,7 @@
 #include <vector>
 
 namespace lnbwd::runtime {
+
 namespace {
 
 // The driver's types; handles are pointers to what only it knows.
@@ -75,9 +76,6 @@ struct CUlaunchConfig {
 };
 constexpr int kJitErrorLogBuffer = 5;
 constexpr int kJitErrorLogBufferSize = 6;
-
-/// What a kernel may use of shared memory without being asked.
-constexpr uint32_t kDefaultSharedBytes = 48 * 1024;
 
 /// The driver's functions, by their exported names.
 struct CudaLibrary {
@@ -183,9 +181,13 @@ struct CudaLibrary {
   }
 };
 
-CUdeviceptr devicePointer(const void *pointer) {
+} // namespace
+
+static CUdeviceptr devicePointer(const void *pointer) {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }
+
+namespace {
 
 class CudaDriver final : public Driver {
 public:
@@ -301,6 +303,8 @@ private:
   CUcontext context = nullptr;
 };
 
+} // namespace
+
 CudaDriver::CudaDriver(std::shared_ptr<const CudaLibrary> library, int index)
     : cuda(std::move(library)) {
   cuda->check("cuDeviceGet", cuda->deviceGet(&device, index));
@@ -369,7 +373,9 @@ void *CudaDriver::findFunction(void *module, const std::string &name,
   if (error != kSuccess)
     cuda->fail("cuModuleGetFunction of '" + name + "'", error,
                "; the plan launches it, the code does not have it");
-  if (dynamicSharedBytes > kDefaultSharedBytes)
+  // The default limit counts what the kernel declares as well, so it is raised
+  // for every launch that asks for more than nothing.
+  if (dynamicSharedBytes > 0)
     cuda->check(
         "cuFuncSetAttribute (dynamic shared memory)",
         cuda->functionSetAttribute(function, kFunctionMaxDynamicSharedBytes,
@@ -408,8 +414,6 @@ void *CudaDriver::allocate(size_t bytes) const {
     cuda->fail("cuMemAlloc of " + std::to_string(bytes) + " bytes", error, "");
   return reinterpret_cast<void *>(pointer);
 }
-
-} // namespace
 
 std::shared_ptr<Driver> openCudaDevice(int index) {
   std::string chosen = environment("LNBWD_CUDA_LIBRARY");

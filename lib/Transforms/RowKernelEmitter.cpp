@@ -14,6 +14,7 @@
 #include "RowKernelEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -152,7 +153,7 @@ void RowKernelEmitter::allocateExchange() {
   for (const auto &phaseSums : sumsOfPhase)
     exchangeHalf += int64_t(phaseSums.size()) * schedule.getRowGroups() *
                     (perRow / chip.waveSize);
-  exchangeBuffer = addWorkgroupMemory(2 * exchangeHalf);
+  exchangeBuffer = addWorkgroupMemory(2 * exchangeHalf, b.getF32Type());
 }
 
 void RowKernelEmitter::emit() {
@@ -655,7 +656,7 @@ void RowKernelEmitter::combineGroups() {
   int64_t width = schedule.getChunkColumns();
   auto numSums = int64_t(op.getColumnSums().size());
   auto half = int64_t(llvm::PowerOf2Ceil(groups) / 2);
-  Value memory = addWorkgroupMemory(half * numSums * width);
+  Value memory = addWorkgroupMemory(half * numSums * width, b.getF32Type());
   Value column = mulIndex(lane, schedule.getVectorWidth());
   auto type = laneVector(b.getF32Type());
 
@@ -777,12 +778,17 @@ VectorType RowKernelEmitter::laneVector(Type element) {
   return VectorType::get({schedule.getVectorWidth()}, element);
 }
 
-Value RowKernelEmitter::addWorkgroupMemory(int64_t elements) {
+/// Workgroup memory, aligned for the widest access.
+Value RowKernelEmitter::addWorkgroupMemory(int64_t elements, Type element) {
   auto space = gpu::AddressSpaceAttr::get(
       b.getContext(), gpu::GPUDialect::getWorkgroupAddressSpace());
-  auto type = MemRefType::get({elements}, b.getF32Type(),
-                              MemRefLayoutAttrInterface(), space);
-  return func.addWorkgroupAttribution(type, b.getLoc());
+  auto type =
+      MemRefType::get({elements}, element, MemRefLayoutAttrInterface(), space);
+  unsigned number = func.getNumWorkgroupAttributions();
+  Value memory = func.addWorkgroupAttribution(type, b.getLoc());
+  func.setWorkgroupAttributionAttr(
+      number, LLVM::LLVMDialect::getAlignAttrName(), b.getI64IntegerAttr(16));
+  return memory;
 }
 
 unsigned RowKernelEmitter::outputOperand(unsigned output) const {

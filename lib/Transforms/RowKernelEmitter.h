@@ -118,7 +118,7 @@ private:
   mlir::Value both(mlir::Value lhs, mlir::Value rhs);
   void ifTrue(mlir::Value condition, llvm::function_ref<void()> body);
   mlir::VectorType laneVector(mlir::Type element);
-  mlir::Value addWorkgroupMemory(int64_t elements);
+  mlir::Value addWorkgroupMemory(int64_t elements, mlir::Type element);
   unsigned outputOperand(unsigned output) const;
 
   RowwiseOp op;

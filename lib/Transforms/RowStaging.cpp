@@ -50,9 +50,7 @@ void RowKernelEmitter::startStaging() {
         b, type, memory, index(offset), /*sizes=*/ValueRange()));
     offset += schedule.getStages() * getSetBytes(op, schedule, rowsOperand);
   }
-  auto barriers = MemRefType::get({schedule.getStages()}, b.getI64Type(),
-                                  MemRefLayoutAttrInterface(), space);
-  staging->barriers = func.addWorkgroupAttribution(barriers, b.getLoc());
+  staging->barriers = addWorkgroupMemory(schedule.getStages(), b.getI64Type());
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, index(0));
