@@ -1,0 +1,46 @@
+// RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=gfx942 --split-input-file | FileCheck %s
+
+// Row scalars are row scalars whatever their shape.
+// CHECK-LABEL: gpu.module @leading_dimensions_kernels
+// CHECK-SAME:    \22kind\22:\22row_scalar\22,\22name\22:\22mean\22,\22row_length\22:1
+func.func @leading_dimensions(%x: memref<?x4x512xf32>, %s: memref<?x4xf32>) {
+  lnbwd.layer_norm_bwd dy(%x : memref<?x4x512xf32>) x(%x : memref<?x4x512xf32>)
+      mean(%s : memref<?x4xf32>) rstd(%s : memref<?x4xf32>) outs dx(%x : memref<?x4x512xf32>)
+  return
+}
+
+// -----
+
+// CHECK-LABEL: gpu.module @static_rows_kernels
+// CHECK-SAME:    \22kind\22:\22row_scalar\22,\22name\22:\22mean\22,\22row_length\22:1
+// CHECK-SAME:    {\22rows\22:true}
+func.func @static_rows(%x: memref<64x512xf32>, %s: memref<64xf32>) {
+  lnbwd.layer_norm_bwd dy(%x : memref<64x512xf32>) x(%x : memref<64x512xf32>)
+      mean(%s : memref<64xf32>) rstd(%s : memref<64xf32>) outs dx(%x : memref<64x512xf32>)
+  return
+}
+
+// -----
+
+// An argument that is read and written is both.
+// CHECK-LABEL: gpu.module @in_place_kernels
+// CHECK-SAME:    {\22access\22:\22read_write\22,\22element\22:\22f32\22,\22kind\22:\22row_block\22,\22name\22:\22dy\22
+// CHECK-SAME:    {\22access\22:\22read\22,\22element\22:\22f32\22,\22kind\22:\22row_block\22,\22name\22:\22x\22
+func.func @in_place(%dy: memref<?x512xf32>, %x: memref<?x512xf32>, %s: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x512xf32>) x(%x : memref<?x512xf32>)
+      mean(%s : memref<?xf32>) rstd(%s : memref<?xf32>) outs dx(%dy : memref<?x512xf32>)
+  return
+}
+
+// -----
+
+// An argument that no kernel takes is in the plan all the same: a caller passes
+// the function's arguments.
+// CHECK-LABEL: gpu.module @unused_argument_kernels
+// CHECK-SAME:    \22name\22:\22argument0\22
+// CHECK-SAME:    \22parameters\22:[{\22argument\22:1},
+func.func @unused_argument(%u: memref<?x512xf32>, %dy: memref<?x512xf32>, %c: memref<512xf32>, %s: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x512xf32>) x(%u : memref<?x512xf32>)
+      mean(%s : memref<?xf32>) rstd(%s : memref<?xf32>) outs dbeta(%c : memref<512xf32>)
+  return
+}

@@ -1,0 +1,50 @@
+// RUN: lnbwd-opt %s --lnbwd-distribute-to-gpu=chip=sm_90 --canonicalize --cse --split-input-file | FileCheck %s
+
+// Bulk copies keep two rows in flight in dynamic shared memory; lanes wait for
+// the bytes of a row and read it from there.
+// CHECK-LABEL: gpu.module @staged_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         %[[SHARED:[a-z0-9_]+]] = gpu.dynamic_shared_memory
+// CHECK:         %[[STAGES:[a-z0-9_]+]] = memref.view %[[SHARED]]{{.*}} to memref<2x1x1024xbf16, #gpu.address_space<workgroup>>
+// CHECK-COUNT-2: nvvm.mbarrier.init
+// CHECK:         gpu.barrier
+// CHECK-COUNT-2: nvvm.cp.async.bulk.shared.cluster.global
+// CHECK:         scf.for
+// CHECK:           nvvm.mbarrier.try_wait.parity
+// CHECK:           vector.load %[[STAGES]][
+// CHECK-NOT:       vector.load
+// CHECK:           gpu.barrier
+// CHECK:           nvvm.cp.async.bulk.shared.cluster.global
+// CHECK:         gpu.return
+// CHECK:       func.func @staged
+// CHECK:         gpu.launch_func {{.*}} dynamic_shared_memory_size %c4096_i32
+func.func @staged(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1024xbf16>) outs rows(%o : memref<?x1024xbf16>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
+                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
+  ^bb0(%xr: vector<1024xbf16>):
+    lnbwd.yield %xr : vector<1024xbf16>
+  }
+  return
+}
+
+// -----
+
+// A kernel that starts early waits before it first reads, and its launch says so.
+// CHECK-LABEL: gpu.module @early_kernels
+// CHECK:       gpu.func @k(
+// CHECK-NOT:     vector.load
+// CHECK:         nvvm.griddepcontrol wait
+// CHECK:         vector.load
+// CHECK:       func.func @early
+// CHECK:         gpu.launch_func {{.*}} {lnbwd.early_start}
+func.func @early(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1024xbf16>) outs rows(%o : memref<?x1024xbf16>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
+                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 4,
+                                             early_start = true>} {
+  ^bb0(%xr: vector<1024xbf16>):
+    lnbwd.yield %xr : vector<1024xbf16>
+  }
+  return
+}
