@@ -12,21 +12,18 @@
 #include <cstring>
 
 namespace lnbwd::reference {
-namespace {
 
-uint32_t bitsOf(float value) {
+static uint32_t bitsOf(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
   return bits;
 }
 
-float floatOf(uint32_t bits) {
+static float floatOf(uint32_t bits) {
   float value;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
 }
-
-} // namespace
 
 const char *formatName(FloatFormat format) {
   switch (format) {

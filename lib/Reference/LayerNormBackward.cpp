@@ -16,18 +16,19 @@
 #include <thread>
 
 namespace lnbwd::reference {
-namespace {
 
 /// Rows are dealt out in this many pieces at most: enough to keep many cores
 /// busy, few enough that the partial column sums stay small.
 constexpr int64_t kMaxPieces = 128;
 
-int64_t pieceCount(int64_t count) { return std::min(count, kMaxPieces); }
+static int64_t pieceCount(int64_t count) { return std::min(count, kMaxPieces); }
 
 /// Where piece `index` of `pieces` begins; without a product that overflows.
-int64_t pieceBegin(int64_t count, int64_t pieces, int64_t index) {
+static int64_t pieceBegin(int64_t count, int64_t pieces, int64_t index) {
   return count / pieces * index + std::min(index, count % pieces);
 }
+
+namespace {
 
 /// The column sums over the rows of one piece.
 struct PartialSums {
@@ -38,9 +39,11 @@ struct PartialSums {
   double dxTerms = 0;
 };
 
+} // namespace
+
 /// Runs `body(worker, piece)` for each piece on all cores.
-void forEachPiece(int64_t pieces,
-                  const std::function<void(unsigned, int64_t)> &body) {
+static void forEachPiece(int64_t pieces,
+                         const std::function<void(unsigned, int64_t)> &body) {
   std::atomic<int64_t> next{0};
   std::exception_ptr failure;
   std::mutex failureMutex;
@@ -63,6 +66,8 @@ void forEachPiece(int64_t pieces,
   if (failure)
     std::rethrow_exception(failure);
 }
+
+namespace {
 
 /// One row at a time, with its scratch memory.
 class RowWorker {
@@ -109,15 +114,15 @@ private:
   std::vector<double> dx;
 };
 
-double largestRoot(const std::vector<double> &squares) {
+} // namespace
+
+static double largestRoot(const std::vector<double> &squares) {
   double largest = 0;
   for (double square : squares)
     if (std::isfinite(square))
       largest = std::max(largest, std::sqrt(square));
   return largest;
 }
-
-} // namespace
 
 unsigned workerCount(int64_t rows) {
   auto cores =

@@ -21,7 +21,6 @@
 using nlohmann::json;
 
 namespace lnbwd::runtime {
-namespace {
 
 /// The type of the note with the kernels' metadata (NT_AMDGPU_METADATA).
 constexpr unsigned kMetadataNote = 32;
@@ -38,32 +37,32 @@ constexpr std::array<std::pair<unsigned, const char *>, 5> kMachines = {{
     {0x4e, "gfx1201"},
 }};
 
-[[noreturn]] void mismatch(const std::string &message) {
+[[noreturn]] static void mismatch(const std::string &message) {
   throw Error(LNBWD_ERROR_INVALID_PLAN,
               "the launch plan is not that of the code: " + message);
 }
 
-[[noreturn]] void damaged(const std::string &message) {
+[[noreturn]] static void damaged(const std::string &message) {
   throw Error(LNBWD_ERROR_INVALID_PROGRAM,
               "the code object's metadata is damaged: " + message);
 }
 
-uint64_t number(const json &object, const char *key) {
+static uint64_t number(const json &object, const char *key) {
   auto it = object.find(key);
   if (it == object.end() || !it->is_number_integer() || *it < 0)
     damaged(std::string("'") + key + "' is missing or no size");
   return it->get<uint64_t>();
 }
 
-std::string text(const json &object, const char *key) {
+static std::string text(const json &object, const char *key) {
   auto it = object.find(key);
   if (it == object.end() || !it->is_string())
     damaged(std::string("'") + key + "' is missing or no text");
   return it->get<std::string>();
 }
 
-void checkKernel(const json &metadata, const PlanKernel &kernel,
-                 const Plan &plan) {
+static void checkKernel(const json &metadata, const PlanKernel &kernel,
+                        const Plan &plan) {
   const std::string name = "kernel '" + kernel.name + "' ";
   size_t parameters = 0;
   if (auto arguments = metadata.find(".args"); arguments != metadata.end()) {
@@ -97,8 +96,6 @@ void checkKernel(const json &metadata, const PlanKernel &kernel,
     mismatch(name + "allows workgroups of up to " + std::to_string(limit) +
              " work-items, the plan launches " + std::to_string(workItems));
 }
-
-} // namespace
 
 void checkAmdCodeObject(const ElfFile &elf, const Plan &plan) {
   for (const auto &[machine, chip] : kMachines)

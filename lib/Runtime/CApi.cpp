@@ -40,7 +40,9 @@ namespace {
 
 thread_local std::string lastError;
 
-lnbwd_status failed(lnbwd_status status, const char *message) noexcept {
+} // namespace
+
+static lnbwd_status failed(lnbwd_status status, const char *message) noexcept {
   try {
     lastError = message;
   } catch (...) {
@@ -50,7 +52,7 @@ lnbwd_status failed(lnbwd_status status, const char *message) noexcept {
 }
 
 template <typename Function>
-lnbwd_status guarded(Function &&function) noexcept {
+static lnbwd_status guarded(Function &&function) noexcept {
   try {
     function();
     return LNBWD_SUCCESS;
@@ -66,25 +68,25 @@ lnbwd_status guarded(Function &&function) noexcept {
 }
 
 /// Refuses a null handle or output pointer.
-void require(const void *pointer, const char *what) {
+static void require(const void *pointer, const char *what) {
   if (!pointer)
     throw Error(LNBWD_ERROR_INVALID_ARGUMENT,
                 std::string(what) + ": expected a pointer, got null");
 }
 
-template <size_t N> void copyText(char (&to)[N], const std::string &from) {
+template <size_t N>
+static void copyText(char (&to)[N], const std::string &from) {
   size_t length = std::min(from.size(), N - 1);
   std::memcpy(to, from.data(), length);
   to[length] = 0;
 }
 
-const Driver &driverOf(const lnbwd_device *device) {
+static const Driver &driverOf(const lnbwd_device *device) {
   require(device, "device");
   return *device->driver;
 }
 
-} // namespace
-
+// Named as in the header: NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
 const char *lnbwd_runtime_version(void) { return LNBWD_VERSION; }
@@ -387,3 +389,4 @@ lnbwd_status lnbwd_event_elapsed(lnbwd_event *start, lnbwd_event *stop,
 }
 
 } // extern "C"
+// NOLINTEND(readability-identifier-naming)

@@ -54,6 +54,8 @@ constexpr int kAttributeCapabilityMajor = 75;
 constexpr int kAttributeCapabilityMinor = 76;
 constexpr int kFunctionMaxDynamicSharedBytes = 8;
 constexpr int kLaunchAttributeProgrammaticStreamSerialization = 6;
+constexpr int kJitErrorLogBuffer = 5;
+constexpr int kJitErrorLogBufferSize = 6;
 
 /// CUlaunchAttribute: an identifier and a value of 64 bytes.
 struct CUlaunchAttribute {
@@ -74,8 +76,6 @@ struct CUlaunchConfig {
   CUlaunchAttribute *attributes;
   unsigned attributeCount;
 };
-constexpr int kJitErrorLogBuffer = 5;
-constexpr int kJitErrorLogBufferSize = 6;
 
 /// The driver's functions, by their exported names.
 struct CudaLibrary {
@@ -99,6 +99,10 @@ struct CudaLibrary {
   CUresult (*moduleUnload)(CUmodule) = nullptr;
   CUresult (*moduleGetFunction)(CUfunction *, CUmodule, const char *) = nullptr;
   CUresult (*functionSetAttribute)(CUfunction, int, int) = nullptr;
+  CUresult (*launchKernel)(CUfunction, unsigned, unsigned, unsigned, unsigned,
+                           unsigned, unsigned, unsigned, CUstream, void **,
+                           void **) = nullptr;
+  /// Since CUDA 11.8; null in older drivers.
   CUresult (*launchKernelEx)(const CUlaunchConfig *, CUfunction, void **,
                              void **) = nullptr;
   CUresult (*memAlloc)(CUdeviceptr *, size_t) = nullptr;
@@ -136,7 +140,9 @@ struct CudaLibrary {
     library.load(moduleUnload, "cuModuleUnload");
     library.load(moduleGetFunction, "cuModuleGetFunction");
     library.load(functionSetAttribute, "cuFuncSetAttribute");
-    library.load(launchKernelEx, "cuLaunchKernelEx");
+    library.load(launchKernel, "cuLaunchKernel");
+    launchKernelEx = reinterpret_cast<decltype(launchKernelEx)>(
+        library.symbol("cuLaunchKernelEx"));
     library.load(memAlloc, "cuMemAlloc_v2");
     library.load(memFree, "cuMemFree_v2");
     library.load(copyHostToDevice, "cuMemcpyHtoD_v2");
@@ -387,20 +393,27 @@ void CudaDriver::launch(void *function, const char *name,
                         const LaunchConfig &config, void **parameters,
                         void *stream) const {
   Current current(*this);
-  CUlaunchAttribute attribute = {};
-  attribute.id = kLaunchAttributeProgrammaticStreamSerialization;
-  attribute.value.programmaticStreamSerializationAllowed = 1;
-  CUlaunchConfig launchConfig = {
-      {config.grid[0], config.grid[1], config.grid[2]},
-      {config.block[0], config.block[1], config.block[2]},
-      config.dynamicSharedBytes,
-      stream,
-      &attribute,
-      config.earlyStart ? 1U : 0U};
-  CUresult error =
-      cuda->launchKernelEx(&launchConfig, function, parameters, nullptr);
+  CUresult error;
+  if (config.earlyStart && cuda->launchKernelEx) {
+    CUlaunchAttribute attribute = {};
+    attribute.id = kLaunchAttributeProgrammaticStreamSerialization;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    CUlaunchConfig launchConfig = {
+        {config.grid[0], config.grid[1], config.grid[2]},
+        {config.block[0], config.block[1], config.block[2]},
+        config.dynamicSharedBytes,
+        stream,
+        &attribute,
+        1};
+    error = cuda->launchKernelEx(&launchConfig, function, parameters, nullptr);
+  } else {
+    error = cuda->launchKernel(function, config.grid[0], config.grid[1],
+                               config.grid[2], config.block[0], config.block[1],
+                               config.block[2], config.dynamicSharedBytes,
+                               stream, parameters, nullptr);
+  }
   if (error != kSuccess)
-    cuda->fail(std::string("cuLaunchKernelEx of '") + name + "'", error,
+    cuda->fail(std::string("launch of '") + name + "'", error,
                error == kErrorInvalidValue
                    ? "; workgroup size or shared memory beyond the device's"
                    : "");

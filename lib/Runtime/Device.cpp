@@ -10,9 +10,8 @@
 #include "Error.h"
 
 namespace lnbwd::runtime {
-namespace {
 
-[[noreturn]] void badSpec(const std::string &spec) {
+[[noreturn]] static void badSpec(const std::string &spec) {
   throw Error(LNBWD_ERROR_INVALID_ARGUMENT,
               "device: expected 'sim', 'sim:CHIP', 'hip', 'hip:I', 'cuda' or "
               "'cuda:I' with a device number I, got '" +
@@ -20,7 +19,7 @@ namespace {
 }
 
 /// The number behind "hip:" or "cuda:"; 0 if there is none.
-int deviceIndex(const std::string &spec, size_t colon) {
+static int deviceIndex(const std::string &spec, size_t colon) {
   if (colon == std::string::npos)
     return 0;
   std::string digits = spec.substr(colon + 1);
@@ -29,8 +28,6 @@ int deviceIndex(const std::string &spec, size_t colon) {
     badSpec(spec);
   return std::stoi(digits);
 }
-
-} // namespace
 
 std::shared_ptr<Driver> openDevice(const std::string &spec,
                                    const std::string &chip) {

@@ -36,6 +36,7 @@
 #include <vector>
 
 namespace lnbwd::runtime {
+
 namespace {
 
 // Every function that is used with the type that the header gives it.
@@ -227,6 +228,8 @@ private:
   int index;
 };
 
+} // namespace
+
 HipDriver::HipDriver(std::shared_ptr<const HipLibrary> library, int index,
                      bool isSimulated)
     : hip(std::move(library)), index(index) {
@@ -379,15 +382,13 @@ double HipDriver::elapsedMilliseconds(void *start, void *stop) const {
 
 /// The names under which a library is looked for: the one of the environment
 /// alone if it is set.
-std::vector<std::string> libraryNames(const char *variable,
-                                      std::vector<std::string> usual) {
+static std::vector<std::string> libraryNames(const char *variable,
+                                             std::vector<std::string> usual) {
   std::string chosen = environment(variable);
   if (!chosen.empty())
     return {chosen};
   return usual;
 }
-
-} // namespace
 
 std::shared_ptr<Driver> openHipDevice(int index) {
   auto library = std::make_shared<HipLibrary>(

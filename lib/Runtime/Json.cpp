@@ -16,10 +16,11 @@
 using nlohmann::json;
 
 namespace lnbwd::runtime {
-namespace {
 
 /// Neither a plan nor the metadata of a code object is nested deeper.
 constexpr size_t kMaxDepth = 32;
+
+namespace {
 
 /// Walks a document without building it: refuses deep nesting and keys given
 /// twice, of which the library would silently keep one.
@@ -67,13 +68,13 @@ private:
   std::vector<std::set<std::string>> keys;
 };
 
-void check(std::string_view bytes, json::input_format_t format) {
+} // namespace
+
+static void check(std::string_view bytes, json::input_format_t format) {
   DocumentChecker checker;
   if (!json::sax_parse(bytes.begin(), bytes.end(), &checker, format))
     throw std::runtime_error(checker.message);
 }
-
-} // namespace
 
 json parseJsonText(std::string_view text) {
   check(text, json::input_format_t::json);

@@ -11,20 +11,17 @@
 #include "Error.h"
 
 namespace lnbwd::runtime {
-namespace {
 
 constexpr uintptr_t kArgumentAlignment = 16;
 constexpr int64_t kWorkspaceAlignment = 256;
 
-[[noreturn]] void invalid(const std::string &message) {
+[[noreturn]] static void invalid(const std::string &message) {
   throw Error(LNBWD_ERROR_INVALID_ARGUMENT, message);
 }
 
-bool isAligned(const void *pointer, uintptr_t alignment) {
+static bool isAligned(const void *pointer, uintptr_t alignment) {
   return reinterpret_cast<uintptr_t>(pointer) % alignment == 0;
 }
-
-} // namespace
 
 Kernel::Kernel(std::shared_ptr<const Driver> driver,
                std::shared_ptr<const Program> program)

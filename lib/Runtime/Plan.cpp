@@ -23,26 +23,26 @@
 using nlohmann::json;
 
 namespace lnbwd::runtime {
-namespace {
 
 constexpr int64_t kPlanVersion = 1;
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 
-[[noreturn]] void fail(const std::string &where, const std::string &what) {
+[[noreturn]] static void fail(const std::string &where,
+                              const std::string &what) {
   throw Error(LNBWD_ERROR_INVALID_PLAN, "launch plan: " + where + ": " + what);
 }
 
 /// What stands at a place of the plan, short enough for a message.
-std::string describe(const json &value) {
+static std::string describe(const json &value) {
   std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
   if (text.size() > 60)
     text = text.substr(0, 57) + "...";
   return text;
 }
 
-int64_t readInteger(const json &value, const std::string &where,
-                    int64_t minimum, int64_t maximum) {
+static int64_t readInteger(const json &value, const std::string &where,
+                           int64_t minimum, int64_t maximum) {
   bool fits = value.is_number_integer();
   if (value.is_number_unsigned())
     fits = value.get<uint64_t>() <= static_cast<uint64_t>(kMaxInt64);
@@ -58,7 +58,7 @@ int64_t readInteger(const json &value, const std::string &where,
   fail(where, "expected an integer" + range + ", got " + describe(value));
 }
 
-std::string readString(const json &value, const std::string &where) {
+static std::string readString(const json &value, const std::string &where) {
   if (!value.is_string() || value.get_ref<const std::string &>().empty())
     fail(where, "expected a non-empty string, got " + describe(value));
   const auto &text = value.get_ref<const std::string &>();
@@ -68,8 +68,9 @@ std::string readString(const json &value, const std::string &where) {
 }
 
 template <typename Enum, size_t N>
-Enum readChoice(const json &value, const std::string &where,
-                const std::array<std::pair<const char *, Enum>, N> &choices) {
+static Enum
+readChoice(const json &value, const std::string &where,
+           const std::array<std::pair<const char *, Enum>, N> &choices) {
   std::string names;
   for (const auto &[name, choice] : choices) {
     if (value.is_string() && value.get_ref<const std::string &>() == name)
@@ -79,8 +80,8 @@ Enum readChoice(const json &value, const std::string &where,
   fail(where, "expected one of " + names + "', got " + describe(value));
 }
 
-const json &readArray(const json &value, const std::string &where,
-                      size_t minimum, size_t maximum) {
+static const json &readArray(const json &value, const std::string &where,
+                             size_t minimum, size_t maximum) {
   if (!value.is_array())
     fail(where, "expected an array, got " + describe(value));
   if (value.size() < minimum || value.size() > maximum)
@@ -89,6 +90,8 @@ const json &readArray(const json &value, const std::string &where,
                     std::to_string(value.size()));
   return value;
 }
+
+namespace {
 
 /// An object with exactly the keys that its reader asks for.
 class ObjectReader {
@@ -130,9 +133,13 @@ private:
   std::set<std::string> known;
 };
 
-std::string indexed(const std::string &name, size_t index) {
+} // namespace
+
+static std::string indexed(const std::string &name, size_t index) {
   return name + "[" + std::to_string(index) + "]";
 }
+
+namespace {
 
 const std::array<std::pair<const char *, lnbwd_access>, 3> accesses = {{
     {"read", LNBWD_ACCESS_READ},
@@ -150,17 +157,19 @@ const std::array<std::pair<const char *, lnbwd_element>, 3> elements = {{
     {"f32", LNBWD_ELEMENT_F32},
 }};
 
+} // namespace
+
 /// Reads the index of a {"key": index} object.
-size_t readIndex(ObjectReader &reader, const char *key, size_t count) {
+static size_t readIndex(ObjectReader &reader, const char *key, size_t count) {
   if (count == 0)
     fail(reader.at(key), "refers to a list that is empty");
   return static_cast<size_t>(
       reader.integer(key, 0, static_cast<int64_t>(count) - 1));
 }
 
-PlanExtent readExtent(const json &value, const std::string &where,
-                      size_t workgroupCounts, int64_t minimum,
-                      int64_t maximum) {
+static PlanExtent readExtent(const json &value, const std::string &where,
+                             size_t workgroupCounts, int64_t minimum,
+                             int64_t maximum) {
   if (!value.is_object())
     return {false, readInteger(value, where, minimum, maximum)};
   ObjectReader reader(value, where);
@@ -169,8 +178,8 @@ PlanExtent readExtent(const json &value, const std::string &where,
   return {true, static_cast<int64_t>(index)};
 }
 
-PlanParameter readParameter(const json &value, const std::string &where,
-                            const Plan &plan) {
+static PlanParameter readParameter(const json &value, const std::string &where,
+                                   const Plan &plan) {
   ObjectReader reader(value, where);
   PlanParameter parameter{PlanParameter::Kind::Rows, 0};
   if (value.contains("argument")) {
@@ -200,8 +209,8 @@ PlanParameter readParameter(const json &value, const std::string &where,
   return parameter;
 }
 
-PlanKernel readKernel(const json &value, const std::string &where,
-                      const Plan &plan) {
+static PlanKernel readKernel(const json &value, const std::string &where,
+                             const Plan &plan) {
   ObjectReader reader(value, where);
   PlanKernel kernel;
   kernel.name = reader.string("name");
@@ -234,7 +243,7 @@ PlanKernel readKernel(const json &value, const std::string &where,
   return kernel;
 }
 
-PlanArgument readArgument(const json &value, const std::string &where) {
+static PlanArgument readArgument(const json &value, const std::string &where) {
   ObjectReader reader(value, where);
   PlanArgument argument;
   argument.name = reader.string("name");
@@ -251,7 +260,7 @@ PlanArgument readArgument(const json &value, const std::string &where) {
   return argument;
 }
 
-Plan readPlan(const json &document, const std::string &text) {
+static Plan readPlan(const json &document, const std::string &text) {
   ObjectReader reader(document, "plan");
   // Format and version come first: of a newer version nothing else can be
   // judged.
@@ -315,8 +324,6 @@ Plan readPlan(const json &document, const std::string &text) {
   reader.finish();
   return plan;
 }
-
-} // namespace
 
 int64_t elementSize(lnbwd_element element) {
   return element == LNBWD_ELEMENT_F32 ? 4 : 2;

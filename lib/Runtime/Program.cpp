@@ -17,18 +17,17 @@
 #include <limits>
 
 namespace lnbwd::runtime {
-namespace {
 
 constexpr const char *kPlanSymbol = "lnbwd_plan";
 constexpr std::string_view kPtxPlanPrefix = "// lnbwd-plan: ";
 /// No plan comes near this; a larger "plan" is a damaged file.
 constexpr size_t kMaxPlanSize = size_t(1) << 20;
 
-[[noreturn]] void fail(const std::string &message) {
+[[noreturn]] static void fail(const std::string &message) {
   throw Error(LNBWD_ERROR_INVALID_PROGRAM, message);
 }
 
-std::string checkedPlanText(std::string_view text) {
+static std::string checkedPlanText(std::string_view text) {
   if (text.size() > kMaxPlanSize)
     fail("the launch plan is cut off or damaged: expected at most " +
          std::to_string(kMaxPlanSize) + " bytes, got " +
@@ -36,7 +35,7 @@ std::string checkedPlanText(std::string_view text) {
   return std::string(text);
 }
 
-std::string findElfPlan(const ElfFile &elf) {
+static std::string findElfPlan(const ElfFile &elf) {
   auto bytes = elf.symbolBytes(kPlanSymbol);
   if (!bytes)
     fail(std::string("the code object has no launch plan (no data symbol '") +
@@ -48,7 +47,7 @@ std::string findElfPlan(const ElfFile &elf) {
 }
 
 /// The plan of PTX text: a comment line before the first directive.
-std::string findPtxPlan(std::string_view text) {
+static std::string findPtxPlan(std::string_view text) {
   bool hasDirective = false;
   while (!text.empty() && !hasDirective) {
     std::string_view line = text.substr(0, text.find('\n'));
@@ -69,13 +68,17 @@ std::string findPtxPlan(std::string_view text) {
        "got a file that is none of these");
 }
 
+namespace {
+
 /// Compute capability of "sm_90" or "sm_90a".
 struct ComputeCapability {
   int number;
   bool isArchSpecific;
 };
 
-ComputeCapability parseComputeCapability(const std::string &chip) {
+} // namespace
+
+static ComputeCapability parseComputeCapability(const std::string &chip) {
   ComputeCapability result{-1, false};
   if (chip.compare(0, 3, "sm_") != 0)
     return result;
@@ -91,8 +94,8 @@ ComputeCapability parseComputeCapability(const std::string &chip) {
 
 /// PTX runs on its chip and later ones; a cubin on those of the same major
 /// number only; code for the features of one chip ("sm_90a") there only.
-bool runsOnCuda(CodeFormat format, const std::string &chip,
-                const std::string &deviceArch) {
+static bool runsOnCuda(CodeFormat format, const std::string &chip,
+                       const std::string &deviceArch) {
   ComputeCapability code = parseComputeCapability(chip);
   ComputeCapability device = parseComputeCapability(deviceArch);
   if (code.number < 0 || device.number < 0)
@@ -103,8 +106,6 @@ bool runsOnCuda(CodeFormat format, const std::string &chip,
     return false;
   return code.number <= device.number;
 }
-
-} // namespace
 
 const char *formatName(CodeFormat format) {
   switch (format) {
@@ -161,23 +162,21 @@ std::shared_ptr<const Program> parseProgram(std::string code) {
 }
 
 std::string readFile(const std::string &path) {
-  auto failed = [&](const char *what) {
-    return Error(LNBWD_ERROR_FILE, "cannot " + std::string(what) + " '" + path +
-                                       "': " + std::strerror(errno));
+  auto fail = [&](const char *what, int error) {
+    throw Error(LNBWD_ERROR_FILE, std::string("cannot ") + what + " '" + path +
+                                      "': " + std::strerror(error));
   };
   std::FILE *file = std::fopen(path.c_str(), "rb");
   if (!file)
-    throw failed("open");
+    fail("open", errno);
   std::string contents;
   char buffer[1 << 16];
-  errno = 0;
   while (size_t count = std::fread(buffer, 1, sizeof(buffer), file))
     contents.append(buffer, count);
-  bool bad = std::ferror(file) != 0;
-  Error error = failed("read");
+  int error = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);
-  if (bad)
-    throw error;
+  if (error != 0)
+    fail("read", error);
   return contents;
 }
 

@@ -25,7 +25,6 @@
 extern char **environ;
 
 namespace lnbwd::run {
-namespace {
 
 /// Files that lie in the temporary folder.
 constexpr const char *kInputName = "/kernel.mlir";
@@ -34,13 +33,13 @@ constexpr const char *kOutputName = "/kernel.out";
 constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 
 // What the signal handler needs, in memory that it may touch.
-char folderToRemove[PATH_MAX];
-char inputToRemove[PATH_MAX];
-char outputToRemove[PATH_MAX];
-volatile pid_t compilerToStop = 0;
+static char folderToRemove[PATH_MAX];
+static char inputToRemove[PATH_MAX];
+static char outputToRemove[PATH_MAX];
+static volatile pid_t compilerToStop = 0;
 
 /// Ends the compiler, removes the files and lets the signal take its course.
-extern "C" void cleanUpAndDie(int signal) {
+static void cleanUpAndDie(int signal) {
   if (compilerToStop > 0) {
     kill(compilerToStop, SIGKILL);
     waitpid(compilerToStop, nullptr, 0);
@@ -54,13 +53,13 @@ extern "C" void cleanUpAndDie(int signal) {
   raise(signal);
 }
 
-void copyPath(char (&to)[PATH_MAX], const std::string &path) {
+static void copyPath(char (&to)[PATH_MAX], const std::string &path) {
   if (path.size() >= sizeof(to))
     throw Failure(BadInput, "the temporary folder's path is too long");
   std::memcpy(to, path.c_str(), path.size() + 1);
 }
 
-std::string executableFolder() {
+static std::string executableFolder() {
   char path[PATH_MAX];
   ssize_t length = readlink("/proc/self/exe", path, sizeof(path));
   if (length <= 0)
@@ -69,7 +68,7 @@ std::string executableFolder() {
   return text.substr(0, text.rfind('/') + 1);
 }
 
-std::string findCompiler() {
+static std::string findCompiler() {
   const char *chosen = std::getenv("LNBWD_OPT");
   std::string path =
       chosen && *chosen ? chosen : executableFolder() + "lnbwd-opt";
@@ -82,7 +81,7 @@ std::string findCompiler() {
 }
 
 /// Writes a file; false, with errno set, if that fails.
-bool writeFile(const std::string &path, const std::string &contents) {
+static bool writeFile(const std::string &path, const std::string &contents) {
   std::FILE *file = std::fopen(path.c_str(), "wb");
   if (!file)
     return false;
@@ -95,12 +94,12 @@ bool writeFile(const std::string &path, const std::string &contents) {
   return good;
 }
 
-[[noreturn]] void cannotWrite(const std::string &path, int error) {
+[[noreturn]] static void cannotWrite(const std::string &path, int error) {
   throw Failure(BadInput,
                 "cannot write '" + path + "': " + std::strerror(error));
 }
 
-std::string readFile(const std::string &path) {
+static std::string readFile(const std::string &path) {
   std::FILE *file = std::fopen(path.c_str(), "rb");
   if (!file)
     throw Failure(BadInput,
@@ -114,7 +113,7 @@ std::string readFile(const std::string &path) {
 }
 
 /// Writes a file whole or not at all: beside its place first, then renamed.
-void keepFile(const std::string &path, const std::string &contents) {
+static void keepFile(const std::string &path, const std::string &contents) {
   std::string temporary = path + ".tmp" + std::to_string(getpid());
   if (writeFile(temporary, contents) &&
       std::rename(temporary.c_str(), path.c_str()) == 0)
@@ -125,8 +124,9 @@ void keepFile(const std::string &path, const std::string &contents) {
 }
 
 /// Runs a program and waits for it; its messages go where ours do.
-void runCompiler(const std::vector<std::string> &command) {
+static void runCompiler(const std::vector<std::string> &command) {
   std::vector<char *> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string &argument : command)
     arguments.push_back(const_cast<char *>(argument.c_str()));
   arguments.push_back(nullptr);
@@ -150,8 +150,6 @@ void runCompiler(const std::vector<std::string> &command) {
                          : "exit code " + std::to_string(WEXITSTATUS(status))) +
                     "); its message is above");
 }
-
-} // namespace
 
 std::string kernelMlir(const Options &options) {
   const std::string n = std::to_string(options.columns);

@@ -14,22 +14,21 @@
 #include <cstring>
 
 namespace lnbwd::run {
-namespace {
 
 constexpr size_t kGuardBytes = 4096;
 constexpr char kGuardByte = '\x5a';
 /// Buffers travel to and from the device in pieces of this size.
 constexpr size_t kStagingBytes = size_t(64) << 20;
 
-std::string gibibytes(double bytes) {
+static std::string gibibytes(double bytes) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.2f GiB", bytes / (1 << 30));
   return text;
 }
 
 /// Says where a guard band was written to; empty if nowhere.
-std::string damage(const std::vector<char> &guard, const char *where,
-                   const std::string &name) {
+static std::string damage(const std::vector<char> &guard, const char *where,
+                          const std::string &name) {
   size_t count = 0;
   size_t first = guard.size();
   for (size_t i = 0; i < guard.size(); ++i) {
@@ -44,8 +43,6 @@ std::string damage(const std::vector<char> &guard, const char *where,
          "' were overwritten, the first at byte " + std::to_string(first) +
          " of the guard band";
 }
-
-} // namespace
 
 GuardedBuffer::GuardedBuffer(const lnbwd_device *device, std::string name,
                              size_t bytes)
@@ -164,8 +161,9 @@ Execution::run(uint16_t pattern, std::vector<std::string> &complaints) {
   check(lnbwd_synchronize(device, nullptr), WrongNumbers);
 
   auto complain = [&](const std::string &complaint) {
-    if (!complaint.empty() && std::find(complaints.begin(), complaints.end(),
-                                        complaint) == complaints.end())
+    // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
+    auto said = std::find(complaints.begin(), complaints.end(), complaint);
+    if (!complaint.empty() && said == complaints.end())
       complaints.push_back(complaint);
   };
   std::vector<std::vector<char>> outputs(buffers.size());

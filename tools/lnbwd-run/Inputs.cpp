@@ -16,11 +16,10 @@
 using lnbwd::reference::FloatFormat;
 
 namespace lnbwd::run {
-namespace {
 
 /// A random number by its place in a sequence (the mixing steps of splitmix64),
 /// so that threads need not share a generator.
-uint64_t randomBits(uint64_t seed, uint64_t stream, uint64_t index) {
+static uint64_t randomBits(uint64_t seed, uint64_t stream, uint64_t index) {
   uint64_t z = seed * 0xd1342543de82ef95U + stream * 0xaf251af3b0f025b5U +
                (index + 1) * 0x9e3779b97f4a7c15U;
   for (int round = 0; round < 2; ++round) {
@@ -32,19 +31,19 @@ uint64_t randomBits(uint64_t seed, uint64_t stream, uint64_t index) {
 }
 
 /// From [0, 1), in steps of 2^-32.
-double uniform(uint64_t bits) {
+static double uniform(uint64_t bits) {
   return std::ldexp(static_cast<double>(bits & 0xffffffff), -32);
 }
 
 /// Standard normal: Box and Muller's transform of the word's two halves.
-double normal(uint64_t bits) {
+static double normal(uint64_t bits) {
   constexpr double kTwoPi = 6.283185307179586;
   double radius = std::sqrt(-2.0 * std::log(1.0 - uniform(bits >> 32)));
   return radius * std::cos(kTwoPi * uniform(bits));
 }
 
 /// A mean that the type still resolves steps well below 1 at.
-double largeMean(FloatFormat format) {
+static double largeMean(FloatFormat format) {
   switch (format) {
   case FloatFormat::F16:
     return 1e3;
@@ -56,7 +55,7 @@ double largeMean(FloatFormat format) {
   return 1e4;
 }
 
-double inputX(Init init, FloatFormat format, double random) {
+static double inputX(Init init, FloatFormat format, double random) {
   switch (init) {
   case Init::LargeMean:
     return largeMean(format) + random;
@@ -72,7 +71,7 @@ double inputX(Init init, FloatFormat format, double random) {
   }
 }
 
-double arange(Input input, int64_t index) {
+static double arange(Input input, int64_t index) {
   switch (input) {
   case Input::Dy:
     return static_cast<double>(index * 7 % 251 - 125) / 128.0;
@@ -84,8 +83,8 @@ double arange(Input input, int64_t index) {
   return 1.0 + static_cast<double>(index % 17) / 16.0;
 }
 
-double value(Init init, uint64_t seed, Input input, FloatFormat format,
-             int64_t index) {
+static double value(Init init, uint64_t seed, Input input, FloatFormat format,
+                    int64_t index) {
   uint64_t bits = randomBits(seed, static_cast<uint64_t>(input),
                              static_cast<uint64_t>(index));
   switch (init) {
@@ -108,8 +107,6 @@ double value(Init init, uint64_t seed, Input input, FloatFormat format,
     return inputX(init, format, normal(bits));
   return normal(bits);
 }
-
-} // namespace
 
 const std::vector<InitDescription> &initDescriptions() {
   static const std::vector<InitDescription> descriptions = {

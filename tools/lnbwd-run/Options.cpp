@@ -22,14 +22,13 @@
 using lnbwd::reference::FloatFormat;
 
 namespace lnbwd::run {
-namespace {
 
 /// The example of Composable Kernel whose three arguments are taken: M × N.
 constexpr int64_t kExampleRows = 1024;
 constexpr int64_t kExampleColumns = 512;
 
-int64_t parseInteger(const std::string &option, const std::string &text,
-                     int64_t minimum, int64_t maximum) {
+static int64_t parseInteger(const std::string &option, const std::string &text,
+                            int64_t minimum, int64_t maximum) {
   int64_t value = 0;
   const char *end = text.data() + text.size();
   auto [position, error] = std::from_chars(text.data(), end, value);
@@ -47,7 +46,7 @@ int64_t parseInteger(const std::string &option, const std::string &text,
   return value;
 }
 
-uint64_t parseSeed(const std::string &option, const std::string &text) {
+static uint64_t parseSeed(const std::string &option, const std::string &text) {
   uint64_t value = 0;
   const char *end = text.data() + text.size();
   auto [position, error] = std::from_chars(text.data(), end, value);
@@ -59,7 +58,7 @@ uint64_t parseSeed(const std::string &option, const std::string &text) {
   return value;
 }
 
-double parseEpsilon(const std::string &option, const std::string &text) {
+static double parseEpsilon(const std::string &option, const std::string &text) {
   char *end = nullptr;
   double value = std::strtod(text.c_str(), &end);
   if (text.empty() || *end != 0 || !std::isfinite(value) || value < 0)
@@ -68,7 +67,8 @@ double parseEpsilon(const std::string &option, const std::string &text) {
   return value;
 }
 
-FloatFormat parseFormat(const std::string &option, const std::string &text) {
+static FloatFormat parseFormat(const std::string &option,
+                               const std::string &text) {
   for (FloatFormat format :
        {FloatFormat::F16, FloatFormat::BF16, FloatFormat::F32})
     if (text == reference::formatName(format))
@@ -77,7 +77,7 @@ FloatFormat parseFormat(const std::string &option, const std::string &text) {
                      "'");
 }
 
-Init parseInit(const std::string &option, const std::string &text) {
+static Init parseInit(const std::string &option, const std::string &text) {
   std::string names;
   for (const InitDescription &init : initDescriptions()) {
     if (text == init.name)
@@ -88,8 +88,8 @@ Init parseInit(const std::string &option, const std::string &text) {
                      "'");
 }
 
-void parseOutputs(const std::string &option, const std::string &text,
-                  Options &options) {
+static void parseOutputs(const std::string &option, const std::string &text,
+                         Options &options) {
   options.wantsDx = options.wantsDgamma = options.wantsDbeta = false;
   for (size_t begin = 0; begin <= text.size();) {
     size_t end = std::min(text.find(',', begin), text.size());
@@ -109,6 +109,8 @@ void parseOutputs(const std::string &option, const std::string &text,
   }
 }
 
+namespace {
+
 /// One option: its name, the name of its value ("" if it takes none), and what
 /// it does.
 struct Option {
@@ -124,7 +126,9 @@ struct Option {
 
 using String = const std::string &;
 
-const std::vector<Option> &runOptions() {
+} // namespace
+
+static const std::vector<Option> &runOptions() {
   static const std::vector<Option> options = {
       {"--m", "M", "number of rows (1024)", false,
        [](Options &o, String name, String value) {
@@ -162,7 +166,7 @@ const std::vector<Option> &runOptions() {
   return options;
 }
 
-const std::vector<Option> &compileOptions() {
+static const std::vector<Option> &compileOptions() {
   static const std::vector<Option> options = {
       {"--n", "N", "number of columns, the normalised dimension", true,
        [](Options &o, String name, String value) {
@@ -194,7 +198,7 @@ const std::vector<Option> &compileOptions() {
   return options;
 }
 
-const Option *findOption(const std::string &name) {
+static const Option *findOption(const std::string &name) {
   for (const auto *options : {&runOptions(), &compileOptions()})
     for (const Option &option : *options)
       if (name == option.name)
@@ -202,14 +206,14 @@ const Option *findOption(const std::string &name) {
   return nullptr;
 }
 
-bool isNumber(const std::string &text) {
+static bool isNumber(const std::string &text) {
   return !text.empty() &&
          text.find_first_not_of("0123456789") == std::string::npos;
 }
 
 /// verify 0/1, init 0/1/2, time 0/1, as Composable Kernel's examples take them.
-void applyExampleArguments(const std::vector<std::string> &arguments,
-                           Options &options) {
+static void applyExampleArguments(const std::vector<std::string> &arguments,
+                                  Options &options) {
   options.verify = parseInteger("first argument (verify)", arguments[0], 0, 1);
   switch (parseInteger("second argument (init)", arguments[1], 0, 2)) {
   case 0:
@@ -227,8 +231,9 @@ void applyExampleArguments(const std::vector<std::string> &arguments,
 
 /// Fills in what the combination of options leaves open, and refuses those
 /// that contradict each other.
-void completeOptions(const std::vector<std::string> &positional,
-                     const std::set<std::string> &given, Options &options) {
+static void completeOptions(const std::vector<std::string> &positional,
+                            const std::set<std::string> &given,
+                            Options &options) {
   bool allNumbers = !positional.empty();
   for (const std::string &text : positional)
     allNumbers = allNumbers && isNumber(text);
@@ -270,7 +275,7 @@ void completeOptions(const std::vector<std::string> &positional,
     options.parameterFormat = options.format;
 }
 
-void appendHelp(std::string &text, const std::vector<Option> &options) {
+static void appendHelp(std::string &text, const std::vector<Option> &options) {
   for (const Option &option : options) {
     std::string line = std::string("  ") + option.name;
     if (*option.value)
@@ -279,8 +284,6 @@ void appendHelp(std::string &text, const std::vector<Option> &options) {
     text += line + option.help + "\n";
   }
 }
-
-} // namespace
 
 Options parseOptions(int argc, const char *const *argv) {
   Options options;

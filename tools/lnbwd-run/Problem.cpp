@@ -17,6 +17,7 @@ using lnbwd::reference::ConstArray;
 using lnbwd::reference::FloatFormat;
 
 namespace lnbwd::run {
+
 namespace {
 
 struct RoleDescription {
@@ -37,13 +38,15 @@ constexpr std::array<RoleDescription, 8> kRoles = {{
     {Role::Dbeta, "dbeta", LNBWD_ARGUMENT_COLUMN, LNBWD_ACCESS_WRITE},
 }};
 
-[[noreturn]] void unexpected(const std::string &message) {
+} // namespace
+
+[[noreturn]] static void unexpected(const std::string &message) {
   throw Failure(BadInput, "the kernel is not a LayerNorm backward that this "
                           "program can run: " +
                               message);
 }
 
-FloatFormat formatOf(lnbwd_element element) {
+static FloatFormat formatOf(lnbwd_element element) {
   switch (element) {
   case LNBWD_ELEMENT_F16:
     return FloatFormat::F16;
@@ -55,7 +58,7 @@ FloatFormat formatOf(lnbwd_element element) {
   return FloatFormat::F32;
 }
 
-Argument describeArgument(const lnbwd_argument_info &info) {
+static Argument describeArgument(const lnbwd_argument_info &info) {
   for (const RoleDescription &role : kRoles) {
     if (std::strcmp(role.name, info.name) != 0)
       continue;
@@ -71,8 +74,6 @@ Argument describeArgument(const lnbwd_argument_info &info) {
   unexpected("it has an argument '" + std::string(info.name) +
              "'; known are dy, x, gamma, mean, rstd, dx, dgamma, dbeta");
 }
-
-} // namespace
 
 const Argument *Problem::find(Role role) const {
   for (const Argument &argument : arguments)

@@ -8,6 +8,7 @@
 
 #include "Report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -17,10 +18,9 @@
 using nlohmann::ordered_json;
 
 namespace lnbwd::run {
-namespace {
 
-__attribute__((format(printf, 1, 2))) std::string print(const char *format,
-                                                        ...) {
+static __attribute__((format(printf, 1, 2))) std::string
+print(const char *format, ...) {
   char line[1024];
   va_list arguments;
   va_start(arguments, format);
@@ -30,14 +30,14 @@ __attribute__((format(printf, 1, 2))) std::string print(const char *format,
 }
 
 /// 1234567 as "1,234,567".
-std::string grouped(uint64_t number) {
+static std::string grouped(uint64_t number) {
   std::string text = std::to_string(number);
   for (size_t i = text.size(); i > 3; i -= 3)
     text.insert(i - 3, ",");
   return text;
 }
 
-std::string verdictOf(const OutputReport &output) {
+static std::string verdictOf(const OutputReport &output) {
   if (output.unwritten != 0)
     return grouped(output.unwritten) + " of " + grouped(output.elements) +
            " elements were not written";
@@ -52,7 +52,7 @@ std::string verdictOf(const OutputReport &output) {
   return "ok";
 }
 
-std::string formatOutputs(const Report &report) {
+static std::string formatOutputs(const Report &report) {
   std::string text =
       print("\n%-8s%-6s %14s %14s %14s  %s\n", "output", "type",
             "max abs error", "max rel error", "allowed", "verdict");
@@ -65,7 +65,7 @@ std::string formatOutputs(const Report &report) {
                 "largest reference value of the output.\n";
 }
 
-std::string formatTime(const TimeReport &time) {
+static std::string formatTime(const TimeReport &time) {
   std::string text = print(
       "\ntime    median %.2f us, min %.2f us a launch (%d measurements of %d "
       "launches)\n",
@@ -92,8 +92,8 @@ std::string formatTime(const TimeReport &time) {
   return text;
 }
 
-std::string formatCounters(const lnbwd_sim_counters &counters,
-                           const Problem &problem) {
+static std::string formatCounters(const lnbwd_sim_counters &counters,
+                                  const Problem &problem) {
   std::string text =
       "\ncounts of one launch (simulated time is not time, so none is "
       "given):\n";
@@ -128,11 +128,11 @@ std::string formatCounters(const lnbwd_sim_counters &counters,
 }
 
 /// JSON has no infinity: null stands for what is no number.
-ordered_json numberOrNull(double value) {
+static ordered_json numberOrNull(double value) {
   return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
 }
 
-ordered_json outputJson(const OutputReport &output) {
+static ordered_json outputJson(const OutputReport &output) {
   ordered_json json;
   json["name"] = output.name;
   json["type"] = reference::formatName(output.format);
@@ -152,7 +152,7 @@ ordered_json outputJson(const OutputReport &output) {
   return json;
 }
 
-ordered_json timeJson(const TimeReport &time) {
+static ordered_json timeJson(const TimeReport &time) {
   ordered_json json;
   json["median_us"] = time.medianMicroseconds;
   json["min_us"] = time.minMicroseconds;
@@ -174,8 +174,8 @@ ordered_json timeJson(const TimeReport &time) {
   return json;
 }
 
-ordered_json countersJson(const lnbwd_sim_counters &counters,
-                          const Problem &problem) {
+static ordered_json countersJson(const lnbwd_sim_counters &counters,
+                                 const Problem &problem) {
   ordered_json json;
   json["wave_instructions"] = counters.wave_instructions;
   json["scalar_instructions"] = counters.scalar_instructions;
@@ -192,15 +192,13 @@ ordered_json countersJson(const lnbwd_sim_counters &counters,
   return json;
 }
 
-} // namespace
-
 bool Report::isValid() const {
-  if (!complaints.empty())
-    return false;
-  for (const OutputReport &output : outputs)
-    if (!output.isValid())
-      return false;
-  return true;
+  auto isOutputValid = [](const OutputReport &output) {
+    return output.isValid();
+  };
+  // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
+  bool allValid = std::all_of(outputs.begin(), outputs.end(), isOutputValid);
+  return complaints.empty() && allValid;
 }
 
 std::string formatText(const Report &report, const Problem &problem,

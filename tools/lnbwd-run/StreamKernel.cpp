@@ -9,7 +9,6 @@
 #include "StreamKernel.h"
 
 namespace lnbwd::run {
-namespace {
 
 constexpr int kVectorsPerWorkItem = 4;
 
@@ -47,18 +46,16 @@ constexpr const char *kAddresses = R"(
   add.u64 %c, %c, %offset;
 )";
 
-std::string number(int value) { return std::to_string(value); }
+static std::string number(int value) { return std::to_string(value); }
 
 /// The registers of one vector: "{%x0_0, %x0_1, %x0_2, %x0_3}".
-std::string vectorOf(const char *name, int vector) {
+static std::string vectorOf(const char *name, int vector) {
   std::string text = "{";
   for (int i = 0; i < 4; ++i)
     text += (i ? ", %" : "%") + std::string(name) + number(vector) + "_" +
             number(i);
   return text + "}";
 }
-
-} // namespace
 
 std::string streamKernelPtx() {
   std::string text = std::string(kPlan) + kHead;

@@ -25,7 +25,6 @@
 #include <functional>
 
 namespace lnbwd::run {
-namespace {
 
 constexpr int kRepeats = 50;
 constexpr int kMinRepeats = 30;
@@ -37,6 +36,8 @@ constexpr double kTotalMicroseconds = 4e6;
 constexpr double kMinRotationBytes = double(1 << 30);
 constexpr size_t kAlignment = 512;
 
+namespace {
+
 /// Enqueues launch number `index`.
 using Launch = std::function<void(size_t index)>;
 
@@ -47,14 +48,17 @@ struct Measurement {
   int launchesPerRepeat;
 };
 
-double elapsedMicroseconds(const EventHandle &start, const EventHandle &stop) {
+} // namespace
+
+static double elapsedMicroseconds(const EventHandle &start,
+                                  const EventHandle &stop) {
   double milliseconds = 0;
   check(lnbwd_event_elapsed(start.get(), stop.get(), &milliseconds),
         WrongNumbers);
   return milliseconds * 1e3;
 }
 
-Measurement measure(const lnbwd_device *device, const Launch &launch) {
+static Measurement measure(const lnbwd_device *device, const Launch &launch) {
   size_t index = 0;
   auto enqueue = [&](int count) {
     for (int i = 0; i < count; ++i)
@@ -101,9 +105,11 @@ Measurement measure(const lnbwd_device *device, const Launch &launch) {
   return result;
 }
 
-size_t aligned(size_t bytes) {
+static size_t aligned(size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
+
+namespace {
 
 /// Copies of all arguments and workspaces in one piece of device memory.
 class BufferSets {
@@ -166,16 +172,18 @@ private:
   std::vector<void *> workspaces;
 };
 
+} // namespace
+
 /// Rates in decimal gigabytes a second.
-double rate(double bytes, double microseconds) {
+static double rate(double bytes, double microseconds) {
   return bytes / microseconds / 1e3;
 }
 
 /// The stream kernel over arrays larger than any cache, and over the kernel's
 /// own arrays.
-StreamReport measureStreamKernel(const lnbwd_device *device,
-                                 const Problem &problem,
-                                 const BufferSets &sets) {
+static StreamReport measureStreamKernel(const lnbwd_device *device,
+                                        const Problem &problem,
+                                        const BufferSets &sets) {
   std::string ptx = streamKernelPtx();
   lnbwd_program *program = nullptr;
   check(lnbwd_program_from_memory(ptx.data(), ptx.size(), &program));
@@ -224,7 +232,7 @@ StreamReport measureStreamKernel(const lnbwd_device *device,
 }
 
 /// Where no kernel of ours is at hand: the driver's own copy.
-StreamReport measureCopy(const lnbwd_device *device) {
+static StreamReport measureCopy(const lnbwd_device *device) {
   uint64_t free = 0;
   check(lnbwd_device_memory(device, &free, nullptr));
   size_t bytes =
@@ -244,8 +252,6 @@ StreamReport measureCopy(const lnbwd_device *device) {
       rate(2.0 * static_cast<double>(bytes), measurement.medianMicroseconds);
   return report;
 }
-
-} // namespace
 
 TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
                        const Problem &problem, const Execution &execution) {

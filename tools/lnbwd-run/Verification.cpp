@@ -14,6 +14,7 @@
 using lnbwd::reference::FloatFormat;
 
 namespace lnbwd::run {
+
 namespace {
 
 /// Of an output, what one thread has seen.
@@ -77,15 +78,17 @@ private:
   double surelyInfinite;
 };
 
+} // namespace
+
 /// What float32 arithmetic cannot avoid where the result is a small difference
 /// of terms of size `terms`: a few roundings of those.
-double roundingFloor(Role role, double terms) {
+static double roundingFloor(Role role, double terms) {
   double units = role == Role::Dx ? 4 : 8;
   return units * reference::unitRoundoff(FloatFormat::F32) * terms;
 }
 
-OutputReport makeReport(const Argument &argument, const Comparison &comparison,
-                        double terms) {
+static OutputReport makeReport(const Argument &argument,
+                               const Comparison &comparison, double terms) {
   OutputReport report;
   report.name = argument.name;
   report.format = argument.format;
@@ -101,8 +104,6 @@ OutputReport makeReport(const Argument &argument, const Comparison &comparison,
                         reference::smallestSubnormal(argument.format);
   return report;
 }
-
-} // namespace
 
 double OutputReport::relativeError() const {
   if (maxAbsoluteError == 0)

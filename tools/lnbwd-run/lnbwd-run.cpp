@@ -28,11 +28,9 @@
 
 using namespace lnbwd::run;
 
-namespace {
-
 /// Runs once, or with --verify twice and compares; fills in the outputs.
-void runAndCheck(Execution &execution, const Problem &problem,
-                 const Options &options, Report &report) {
+static void runAndCheck(Execution &execution, const Problem &problem,
+                        const Options &options, Report &report) {
   auto outputs = execution.run(kFirstPoison, report.complaints);
   std::vector<std::vector<char>> again;
   if (options.verify) {
@@ -65,7 +63,7 @@ void runAndCheck(Execution &execution, const Problem &problem,
   }
 }
 
-int run(const Options &options) {
+static int run(const Options &options) {
   ProgramHandle program;
   if (options.kernelFile.empty()) {
     TemporaryFolder folder;
@@ -108,12 +106,10 @@ int run(const Options &options) {
   return report.isValid() ? Valid : WrongNumbers;
 }
 
-int complain(ExitCode code, const char *message) {
+static int complain(ExitCode code, const char *message) {
   std::fprintf(stderr, "lnbwd-run: error: %s\n", message);
   return code;
 }
-
-} // namespace
 
 int main(int argc, char **argv) {
   try {

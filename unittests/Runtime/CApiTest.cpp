@@ -44,20 +44,24 @@ private:
   const char *name;
 };
 
-json cudaPlan() {
+} // namespace
+
+static json cudaPlan() {
   json plan = examplePlan();
   plan["chip"] = "sm_80";
   plan["wave_size"] = 32;
   return plan;
 }
 
-lnbwd_program *makeProgram(const std::string &bytes) {
+static lnbwd_program *makeProgram(const std::string &bytes) {
   lnbwd_program *program = nullptr;
   EXPECT_EQ(lnbwd_program_from_memory(bytes.data(), bytes.size(), &program),
             LNBWD_SUCCESS)
       << lnbwd_last_error();
   return program;
 }
+
+namespace {
 
 class CApiTest : public testing::Test {
 protected:
@@ -373,6 +377,34 @@ TEST_F(CApiTest, CudaLaunchesInThePrimaryContext) {
   auto current = reinterpret_cast<void *(*)()>(
       lnbwd_device_symbol(device, "fakeCudaCurrentContext"));
   EXPECT_EQ(current(), nullptr);
+}
+
+// An early start needs cuLaunchKernelEx; a driver without it starts later.
+TEST_F(CApiTest, CudaStartsKernelsEarlyWhereItCan) {
+  json plan = cudaPlan();
+  plan["kernels"][1]["early_start"] = true;
+  for (const char *library : {FAKE_CUDA_LIBRARY, FAKE_OLD_CUDA_LIBRARY}) {
+    Environment chosen("LNBWD_CUDA_LIBRARY", library);
+    open("cuda");
+    load(makePtx(plan));
+    notes("fakeCudaNotes");
+    size_t bytes = 0;
+    ASSERT_EQ(lnbwd_kernel_workspace_size(kernel, 9, &bytes), LNBWD_SUCCESS);
+    ASSERT_EQ(launch(9, arguments(), workspace(), bytes), LNBWD_SUCCESS);
+    std::string main = "main grid 3,1,1 block 256,1,1 shared 0 stream 0 first "
+                       "parameter 10000\n";
+    std::string finalize = "finalize grid 128,2,1 block 64,2,1 shared 512 "
+                           "stream 0 first parameter 900000\n";
+    bool isOld = library == std::string(FAKE_OLD_CUDA_LIBRARY);
+    EXPECT_EQ(notes("fakeCudaNotes"),
+              main + (isOld ? "" : "attribute 6 = 1 ") + finalize);
+    lnbwd_kernel_destroy(kernel);
+    lnbwd_program_destroy(program);
+    lnbwd_device_close(device);
+    kernel = nullptr;
+    program = nullptr;
+    device = nullptr;
+  }
 }
 
 TEST_F(CApiTest, CudaShowsThePtxCompilersWords) {

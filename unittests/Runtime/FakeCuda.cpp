@@ -25,12 +25,12 @@ std::string notes;
 int primaryContext;
 void *currentContext = nullptr;
 
-uint64_t asNumber(const void *pointer) {
+} // namespace
+
+static uint64_t asNumber(const void *pointer) {
   return reinterpret_cast<uint64_t>(pointer);
 }
 void *asPointer(uint64_t number) { return reinterpret_cast<void *>(number); }
-
-} // namespace
 
 // NOLINTBEGIN(readability-identifier-naming): the driver's own names.
 extern "C" {
@@ -144,31 +144,47 @@ int cuFuncSetAttribute(void *function, int attribute, int value) {
            std::to_string(attribute) + " = " + std::to_string(value) + "\n";
   return 0;
 }
-/// The start of CUlaunchConfig; attributes are counted, not read.
+int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY,
+                   unsigned gridZ, unsigned blockX, unsigned blockY,
+                   unsigned blockZ, unsigned shared, void *stream,
+                   void **parameters, void **) {
+  char line[256];
+  std::snprintf(line, sizeof(line),
+                "%s%s grid %u,%u,%u block %u,%u,%u shared %u stream %" PRIx64
+                " first parameter %" PRIx64 "\n",
+                static_cast<char *>(function),
+                currentContext == &primaryContext ? "" : " WITHOUT CONTEXT",
+                gridX, gridY, gridZ, blockX, blockY, blockZ, shared,
+                asNumber(stream), *static_cast<uint64_t *>(parameters[0]));
+  notes += line;
+  return 0;
+}
+#ifndef WITHOUT_LAUNCH_KERNEL_EX
+/// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+  int id;
+  int padding;
+  int value[16];
+};
 struct LaunchConfig {
   unsigned grid[3];
   unsigned block[3];
   unsigned shared;
   void *stream;
-  void *attributes;
+  LaunchAttribute *attributes;
   unsigned attributeCount;
 };
 int cuLaunchKernelEx(const LaunchConfig *config, void *function,
-                     void **parameters, void **) {
-  char line[256];
-  std::snprintf(line, sizeof(line),
-                "%s%s grid %u,%u,%u block %u,%u,%u shared %u stream %" PRIx64
-                " first parameter %" PRIx64 "%s\n",
-                static_cast<char *>(function),
-                currentContext == &primaryContext ? "" : " WITHOUT CONTEXT",
-                config->grid[0], config->grid[1], config->grid[2],
-                config->block[0], config->block[1], config->block[2],
-                config->shared, asNumber(config->stream),
-                *static_cast<uint64_t *>(parameters[0]),
-                config->attributeCount ? " early start" : "");
-  notes += line;
-  return 0;
+                     void **parameters, void **extra) {
+  for (unsigned i = 0; i < config->attributeCount; ++i)
+    notes += "attribute " + std::to_string(config->attributes[i].id) + " = " +
+             std::to_string(config->attributes[i].value[0]) + " ";
+  return cuLaunchKernel(function, config->grid[0], config->grid[1],
+                        config->grid[2], config->block[0], config->block[1],
+                        config->block[2], config->shared, config->stream,
+                        parameters, extra);
 }
+#endif
 int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
   *pointer = asNumber(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   return 0;

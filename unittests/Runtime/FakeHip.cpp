@@ -31,17 +31,17 @@ namespace {
 std::string notes;
 int currentDevice = 3;
 
-bool isMode(const char *mode) {
+} // namespace
+
+static bool isMode(const char *mode) {
   const char *chosen = std::getenv("FAKE_HIP");
   return chosen && std::strcmp(chosen, mode) == 0;
 }
 
 /// The number of parameters of the test program's kernels.
-int parameterCount(const char *name) {
+static int parameterCount(const char *name) {
   return std::strcmp(name, "main") == 0 ? 10 : 5;
 }
-
-} // namespace
 
 // NOLINTBEGIN(readability-identifier-naming): HIP's own names.
 extern "C" {
@@ -87,10 +87,10 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int) {
               "gfx942:sramecc+:xnack-");
   return hipSuccess;
 }
-hipError_t hipDeviceGetAttribute(int *value, hipDeviceAttribute_t which, int) {
-  *value = which == hipDeviceAttributeMultiprocessorCount ? 304
-           : which == hipDeviceAttributeWarpSize          ? 64
-                                                          : 4 << 20;
+hipError_t hipDeviceGetAttribute(int *pi, hipDeviceAttribute_t attr, int) {
+  *pi = attr == hipDeviceAttributeMultiprocessorCount ? 304
+        : attr == hipDeviceAttributeWarpSize          ? 64
+                                                      : 4 << 20;
   return hipSuccess;
 }
 hipError_t hipMemGetInfo(size_t *free, size_t *total) {
@@ -114,52 +114,54 @@ hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t,
       const_cast<char *>(std::strcmp(name, "main") == 0 ? "main" : "finalize"));
   return hipSuccess;
 }
-hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned gridX,
-                                 unsigned gridY, unsigned gridZ,
-                                 unsigned blockX, unsigned blockY,
-                                 unsigned blockZ, unsigned shared,
-                                 hipStream_t stream, void **parameters,
+hipError_t hipModuleLaunchKernel(hipFunction_t f, unsigned gridDimX,
+                                 unsigned gridDimY, unsigned gridDimZ,
+                                 unsigned blockDimX, unsigned blockDimY,
+                                 unsigned blockDimZ, unsigned sharedMemBytes,
+                                 hipStream_t stream, void **kernelParams,
                                  void **) {
   if (isMode("broken"))
     return hipErrorLaunchFailure;
-  const char *name = reinterpret_cast<const char *>(function);
+  const char *name = reinterpret_cast<const char *>(f);
   char line[256];
   std::snprintf(line, sizeof(line),
                 "%s device %d grid %u,%u,%u block %u,%u,%u shared %u stream "
                 "%" PRIxPTR " parameters",
-                name, currentDevice, gridX, gridY, gridZ, blockX, blockY,
-                blockZ, shared, reinterpret_cast<uintptr_t>(stream));
+                name, currentDevice, gridDimX, gridDimY, gridDimZ, blockDimX,
+                blockDimY, blockDimZ, sharedMemBytes,
+                reinterpret_cast<uintptr_t>(stream));
   notes += line;
   for (int i = 0; i < parameterCount(name); ++i) {
     uint64_t value;
-    std::memcpy(&value, parameters[i], sizeof(value));
+    std::memcpy(&value, kernelParams[i], sizeof(value));
     std::snprintf(line, sizeof(line), " %" PRIx64, value);
     notes += line;
   }
   notes += "\n";
   return hipSuccess;
 }
-hipError_t hipMalloc(void **pointer, size_t bytes) {
+hipError_t hipMalloc(void **ptr, size_t size) {
   if (isMode("full"))
     return hipErrorOutOfMemory;
-  *pointer = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  *ptr = std::aligned_alloc(256, (size + 255) / 256 * 256);
   return hipSuccess;
 }
-hipError_t hipFree(void *pointer) {
-  std::free(pointer);
+hipError_t hipFree(void *ptr) {
+  std::free(ptr);
   return hipSuccess;
 }
-hipError_t hipMemcpy(void *to, const void *from, size_t bytes, hipMemcpyKind) {
-  std::memcpy(to, from, bytes);
+hipError_t hipMemcpy(void *dst, const void *src, size_t sizeBytes,
+                     hipMemcpyKind) {
+  std::memcpy(dst, src, sizeBytes);
   return hipSuccess;
 }
-hipError_t hipMemcpyAsync(void *to, const void *from, size_t bytes,
+hipError_t hipMemcpyAsync(void *dst, const void *src, size_t sizeBytes,
                           hipMemcpyKind, hipStream_t) {
-  std::memcpy(to, from, bytes);
+  std::memcpy(dst, src, sizeBytes);
   return hipSuccess;
 }
-hipError_t hipMemsetAsync(void *to, int value, size_t bytes, hipStream_t) {
-  std::memset(to, value, bytes);
+hipError_t hipMemsetAsync(void *dst, int value, size_t sizeBytes, hipStream_t) {
+  std::memset(dst, value, sizeBytes);
   return hipSuccess;
 }
 hipError_t hipStreamSynchronize(hipStream_t) { return hipSuccess; }
@@ -173,8 +175,8 @@ hipError_t hipEventDestroy(hipEvent_t event) {
 }
 hipError_t hipEventRecord(hipEvent_t, hipStream_t) { return hipSuccess; }
 hipError_t hipEventSynchronize(hipEvent_t) { return hipSuccess; }
-hipError_t hipEventElapsedTime(float *milliseconds, hipEvent_t, hipEvent_t) {
-  *milliseconds = 1.5F;
+hipError_t hipEventElapsedTime(float *ms, hipEvent_t, hipEvent_t) {
+  *ms = 1.5F;
   return hipSuccess;
 }
 

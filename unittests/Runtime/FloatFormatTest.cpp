@@ -16,30 +16,28 @@
 
 using namespace lnbwd::reference;
 
-namespace {
-
-uint32_t bitsOf(float value) {
+static uint32_t bitsOf(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
   return bits;
 }
 
-float floatOf(uint32_t bits) {
+static float floatOf(uint32_t bits) {
   float value;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
 }
 
-float decode(FloatFormat format, uint16_t bits) {
+static float decode(FloatFormat format, uint16_t bits) {
   return format == FloatFormat::F16 ? f16ToFloat(bits) : bf16ToFloat(bits);
 }
 
-uint16_t encode(FloatFormat format, float value) {
+static uint16_t encode(FloatFormat format, float value) {
   return format == FloatFormat::F16 ? floatToF16(value) : floatToBF16(value);
 }
 
 /// The value of a pattern by the definition of the format.
-double definition(FloatFormat format, uint16_t bits) {
+static double definition(FloatFormat format, uint16_t bits) {
   int mantissaBits = format == FloatFormat::F16 ? 10 : 7;
   int bias = format == FloatFormat::F16 ? 15 : 127;
   int exponent = (bits & 0x7fff) >> mantissaBits;
@@ -52,6 +50,8 @@ double definition(FloatFormat format, uint16_t bits) {
   return sign * std::ldexp((1 << mantissaBits) + mantissa,
                            exponent - bias - mantissaBits);
 }
+
+namespace {
 
 class SixteenBitTest : public testing::TestWithParam<FloatFormat> {};
 

@@ -18,10 +18,8 @@ using namespace lnbwd::runtime;
 using lnbwd::test::examplePlan;
 using nlohmann::json;
 
-namespace {
-
 /// The message with which a plan is refused; empty if it is taken.
-std::string refusal(const std::string &text) {
+static std::string refusal(const std::string &text) {
   try {
     parsePlan(text);
   } catch (const Error &error) {
@@ -32,17 +30,19 @@ std::string refusal(const std::string &text) {
 }
 
 /// The example with one value replaced or added.
-std::string refusalWith(const std::string &pointer, const json &value) {
+static std::string refusalWith(const std::string &pointer, const json &value) {
   json plan = examplePlan();
   plan[json::json_pointer(pointer)] = value;
   return refusal(plan.dump());
 }
 
-std::string refusalWithout(const std::string &pointer) {
+static std::string refusalWithout(const std::string &pointer) {
   json plan = examplePlan();
   plan = plan.patch({{{"op", "remove"}, {"path", pointer}}});
   return refusal(plan.dump());
 }
+
+namespace {
 
 TEST(PlanTest, ReadsTheExample) {
   Plan plan = parsePlan(examplePlan().dump());
@@ -70,6 +70,14 @@ TEST(PlanTest, ReadsConstants) {
   Plan plan = parsePlan(text.dump());
   EXPECT_EQ(plan.kernels[1].parameters[4].kind, PlanParameter::Kind::Constant);
   EXPECT_EQ(plan.kernels[1].parameters[4].index, 5000000000U);
+}
+
+TEST(PlanTest, ReadsEarlyStart) {
+  json text = examplePlan();
+  EXPECT_FALSE(parsePlan(text.dump()).kernels[1].earlyStart);
+  text["kernels"][1]["early_start"] = true;
+  EXPECT_TRUE(parsePlan(text.dump()).kernels[1].earlyStart);
+  EXPECT_CONTAINS(refusalWith("/kernels/1/early_start", 1), "expected true");
 }
 
 TEST(PlanTest, RefusesTextThatIsNoJson) {

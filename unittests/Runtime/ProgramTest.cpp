@@ -23,9 +23,7 @@ using lnbwd::test::makeHsaco;
 using lnbwd::test::makePtx;
 using nlohmann::json;
 
-namespace {
-
-std::string refusal(const std::string &bytes) {
+static std::string refusal(const std::string &bytes) {
   try {
     parseProgram(bytes);
   } catch (const Error &error) {
@@ -35,18 +33,20 @@ std::string refusal(const std::string &bytes) {
 }
 
 /// The example's metadata with one value replaced.
-std::string refusalWith(const std::string &pointer, const json &value) {
+static std::string refusalWith(const std::string &pointer, const json &value) {
   json metadata = exampleMetadata();
   metadata[json::json_pointer(pointer)] = value;
   return refusal(makeHsaco(examplePlan(), metadata));
 }
 
-json cudaPlan() {
+static json cudaPlan() {
   json plan = examplePlan();
   plan["chip"] = "sm_90";
   plan["wave_size"] = 32;
   return plan;
 }
+
+namespace {
 
 TEST(ProgramTest, FindsThePlanOfAnHsaco) {
   auto program = parseProgram(makeHsaco(examplePlan(), exampleMetadata()));
@@ -189,8 +189,10 @@ TEST(ProgramTest, ReadsFilesOrSaysWhyNot) {
   EXPECT_THROW(readFile("/"), Error);
 }
 
+} // namespace
+
 /// Whether a program of that format and chip runs on a device.
-bool runs(CodeFormat format, const char *chip, const char *arch) {
+static bool runs(CodeFormat format, const char *chip, const char *arch) {
   Program program;
   program.format = format;
   program.plan.chip = chip;
@@ -205,6 +207,8 @@ bool runs(CodeFormat format, const char *chip, const char *arch) {
     return false;
   }
 }
+
+namespace {
 
 TEST(ChipTest, AmdCodeRunsOnItsChipAlone) {
   EXPECT_TRUE(runs(CodeFormat::Hsaco, "gfx942", "gfx942"));

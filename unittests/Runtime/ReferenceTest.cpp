@@ -62,10 +62,13 @@ struct Case {
   static constexpr double kEpsilon = 1e-5;
 };
 
+} // namespace
+
 /// The loss whose gradient is computed: the sum of dy * y, y being the forward
 /// pass in float64.
-double loss(const Case &test, const std::vector<double> &x,
-            const std::vector<double> &gamma, const std::vector<double> &beta) {
+static double loss(const Case &test, const std::vector<double> &x,
+                   const std::vector<double> &gamma,
+                   const std::vector<double> &beta) {
   double sum = 0;
   for (int64_t i = 0; i < test.rows; ++i) {
     const double *row = x.data() + i * test.columns;
@@ -81,7 +84,7 @@ double loss(const Case &test, const std::vector<double> &x,
   return sum;
 }
 
-double largest(const std::vector<double> &values) {
+static double largest(const std::vector<double> &values) {
   double result = 0;
   for (double value : values)
     result = std::max(result, std::abs(value));
@@ -90,7 +93,8 @@ double largest(const std::vector<double> &values) {
 
 /// Central differences of the loss along each element of one of its inputs.
 template <typename Loss>
-std::vector<double> finiteDifferences(std::vector<double> at, Loss lossAt) {
+static std::vector<double> finiteDifferences(std::vector<double> at,
+                                             Loss lossAt) {
   const double step = 1e-4;
   std::vector<double> gradient;
   for (double &value : at) {
@@ -105,13 +109,15 @@ std::vector<double> finiteDifferences(std::vector<double> at, Loss lossAt) {
   return gradient;
 }
 
-void expectNear(const std::vector<double> &actual,
-                const std::vector<double> &expected, double relative) {
+static void expectNear(const std::vector<double> &actual,
+                       const std::vector<double> &expected, double relative) {
   ASSERT_EQ(actual.size(), expected.size());
   double scale = largest(expected);
   for (size_t i = 0; i < actual.size(); ++i)
     EXPECT_NEAR(actual[i], expected[i], relative * scale) << i;
 }
+
+namespace {
 
 TEST(ReferenceTest, AgreesWithFiniteDifferences) {
   for (auto [rows, columns] :
@@ -160,9 +166,11 @@ TEST(ReferenceTest, GammaOfOnesIsAsNoGamma) {
   EXPECT_NE(with.dx, without.dx);
 }
 
+} // namespace
+
 /// The norm of the difference over the norm of the expected values.
-double relativeError(const std::vector<double> &actual,
-                     const std::vector<double> &expected) {
+static double relativeError(const std::vector<double> &actual,
+                            const std::vector<double> &expected) {
   double difference = 0;
   double norm = 0;
   for (size_t i = 0; i < actual.size(); ++i) {
@@ -171,6 +179,8 @@ double relativeError(const std::vector<double> &actual,
   }
   return std::sqrt(difference / norm);
 }
+
+namespace {
 
 // Two formulas for dx that are in circulation and wrong. The reference must
 // tell them from the right one by far more than any tolerance: they are about

@@ -18,14 +18,12 @@
 using namespace lnbwd::run;
 using lnbwd::reference::FloatFormat;
 
-namespace {
-
-Options parse(std::vector<const char *> arguments) {
+static Options parse(std::vector<const char *> arguments) {
   arguments.insert(arguments.begin(), "lnbwd-run");
   return parseOptions(static_cast<int>(arguments.size()), arguments.data());
 }
 
-std::string refusal(const std::vector<const char *> &arguments) {
+static std::string refusal(const std::vector<const char *> &arguments) {
   try {
     parse(arguments);
   } catch (const Failure &failure) {
@@ -35,6 +33,8 @@ std::string refusal(const std::vector<const char *> &arguments) {
   }
   return {};
 }
+
+namespace {
 
 TEST(RunnerOptionsTest, ReadsAKernelFileAndItsOptions) {
   Options options =

@@ -43,10 +43,14 @@ struct Result {
   std::string errors;
 };
 
-std::string readFile(const std::string &path) {
+} // namespace
+
+static std::string readFile(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
+
+namespace {
 
 /// Each test has a folder of its own, which also holds the temporary files of
 /// the programs it starts.
@@ -103,6 +107,7 @@ protected:
   pid_t start(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), LNBWD_RUN);
     std::vector<char *> argv;
+    argv.reserve(arguments.size() + 1);
     for (std::string &argument : arguments)
       argv.push_back(argument.data());
     argv.push_back(nullptr);

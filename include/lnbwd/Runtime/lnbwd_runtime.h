@@ -54,6 +54,9 @@
 extern "C" {
 #endif
 
+/* C's names and typedefs, not those of the C++ code:
+ * NOLINTBEGIN(readability-identifier-naming,modernize-use-using) */
+
 /*===----------------------------------------------------------------------===*\
  * Errors
 \*===----------------------------------------------------------------------===*/
@@ -280,6 +283,8 @@ LNBWD_API lnbwd_status lnbwd_event_record(lnbwd_event *event, void *stream);
 LNBWD_API lnbwd_status lnbwd_event_elapsed(lnbwd_event *start,
                                            lnbwd_event *stop,
                                            double *milliseconds);
+
+/* NOLINTEND(readability-identifier-naming,modernize-use-using) */
 
 #ifdef __cplusplus
 }
