@@ -1,4 +1,5 @@
-//===- ChipInfo.cpp - The simulated devices ---------------------------------===//
+//===- ChipInfo.cpp - The simulated devices
+//---------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -20,8 +21,8 @@ const ChipInfo lnbwd::sim::Chips[NumChips] = {
      0x3f, 64, 104, 65536, 512, 8, 8, 4, 1700000, 1600000, 4096, 8u << 20,
      false, true},
     {"gfx942", "gfx942:sramecc+:xnack-", "AMD Instinct MI300X (simulated)", 9,
-     0x4c, 64, 304, 65536, 512, 8, 8, 4, 2100000, 2600000, 8192, 4u << 20,
-     true, true},
+     0x4c, 64, 304, 65536, 512, 8, 8, 4, 2100000, 2600000, 8192, 4u << 20, true,
+     true},
     {"gfx950", "gfx950:sramecc+:xnack-", "AMD Instinct MI355X (simulated)", 9,
      0x4f, 64, 256, 163840, 512, 8, 8, 4, 2400000, 2000000, 8192, 4u << 20,
      true, true},

@@ -25,9 +25,9 @@ struct ChipInfo {
   unsigned ElfMachine;  ///< EF_AMDGPU_MACH value of e_flags
   unsigned WaveSize;    ///< the usual one; gfx11 and gfx12 run both
   unsigned ComputeUnits;
-  unsigned LdsBytes;        ///< per workgroup
-  unsigned VgprsPerLane;    ///< registers of a SIMD, for one wave's lane
-  unsigned VgprGranule;     ///< wave64, or the usual wave size
+  unsigned LdsBytes;     ///< per workgroup
+  unsigned VgprsPerLane; ///< registers of a SIMD, for one wave's lane
+  unsigned VgprGranule;  ///< wave64, or the usual wave size
   unsigned MaxWavesPerSimd;
   unsigned SimdsPerCU;
   unsigned ClockKHz;

@@ -1,4 +1,5 @@
-//===- CodeObject.cpp - AMD code objects ------------------------------------===//
+//===- CodeObject.cpp - AMD code objects
+//------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -50,8 +51,8 @@ private:
     return false;
   }
   bool truncated(const Twine &What) {
-    return fail("the code object is truncated: " + What +
-                " lies beyond its " + Twine(Bytes.size()) + " bytes");
+    return fail("the code object is truncated: " + What + " lies beyond its " +
+                Twine(Bytes.size()) + " bytes");
   }
   bool contains(uint64_t Offset, uint64_t Size) const {
     return Offset <= Bytes.size() && Size <= Bytes.size() - Offset;
@@ -125,8 +126,9 @@ bool CodeObjectReader::readHeader() {
       std::memcmp(Bytes.data(), "__CLANG_OFFLOAD_BUNDLE__", 24) == 0)
     return fail("expected an AMD code object, got an offload bundle; extract "
                 "the code object with clang-offload-bundler");
-  if (Bytes.size() < 4 || std::memcmp(Bytes.data(), "\x7f"
-                                                    "ELF",
+  if (Bytes.size() < 4 || std::memcmp(Bytes.data(),
+                                      "\x7f"
+                                      "ELF",
                                       4) != 0)
     return fail("expected an AMD code object, got a file that is not ELF");
   if (!get(0, Header))
@@ -150,7 +152,8 @@ bool CodeObjectReader::readHeader() {
                 Twine(Abi + 2) + "; compile with -mcode-object-version=5");
   if (Header.e_type != ELF::ET_DYN)
     return fail("expected a linked code object (ET_DYN), got e_type " +
-                Twine(unsigned(Header.e_type)) + "; link it with ld.lld -shared");
+                Twine(unsigned(Header.e_type)) +
+                "; link it with ld.lld -shared");
   unsigned Machine = Header.e_flags & ELF::EF_AMDGPU_MACH;
   if (Machine != Chip.ElfMachine)
     return fail("the code object is for " + machineName(Machine) +
@@ -190,8 +193,8 @@ bool CodeObjectReader::readSegments(const CodeObject::Allocator &Allocate) {
   }
   if (!ImageSize)
     return fail("the code object has nothing to load");
-  if (Header.e_shnum &&
-      !contains(Header.e_shoff, uint64_t(Header.e_shnum) * sizeof(ELF::Elf64_Shdr)))
+  if (Header.e_shnum && !contains(Header.e_shoff, uint64_t(Header.e_shnum) *
+                                                      sizeof(ELF::Elf64_Shdr)))
     return truncated("its section table");
   Image = static_cast<uint8_t *>(Allocate(ImageSize));
   if (!Image)
@@ -226,7 +229,8 @@ bool CodeObjectReader::readSymbolTable(uint64_t Table, uint64_t Count,
     uint64_t At = S.st_name;
     if (At && At < StringsSize) {
       uint64_t Most = StringsSize - At;
-      if (Dynamic ? !inImage(Strings + At, Most) : !contains(Strings + At, Most))
+      if (Dynamic ? !inImage(Strings + At, Most)
+                  : !contains(Strings + At, Most))
         return truncated("a string table");
       const char *P = reinterpret_cast<const char *>(
           (Dynamic ? Image : Bytes.data()) + Strings + At);
@@ -339,7 +343,8 @@ bool CodeObjectReader::relocate() {
         return fail("a relocation names a symbol that does not exist");
       const Symbol &S = Symbols[R.getSymbol()];
       if (!S.Entry.st_shndx)
-        return fail("the symbol '" + S.Name + "' is not defined in the code "
+        return fail("the symbol '" + S.Name +
+                    "' is not defined in the code "
                     "object");
       Value += S.Entry.st_value;
     }
@@ -414,8 +419,7 @@ bool CodeObjectReader::readMetadata(ArrayRef<uint8_t> Note) {
     Entry.AgprCount = Number(Map, ".agpr_count", 0);
     Entry.SgprCount = Number(Map, ".sgpr_count", 104);
     auto Stack = Map.find(".uses_dynamic_stack");
-    if (Stack != Map.end() &&
-        Stack->second.getKind() == msgpack::Type::Boolean)
+    if (Stack != Map.end() && Stack->second.getKind() == msgpack::Type::Boolean)
       Entry.DynamicStack = Stack->second.getBool();
     auto Args = Map.find(".args");
     if (Args != Map.end() && Args->second.isArray()) {
@@ -543,8 +547,9 @@ uint64_t CodeObject::extent(const Reader &Read, std::string &Error) {
     return 0;
   }
   // What is not an ELF file is described by load().
-  if (std::memcmp(Header.e_ident, "\x7f"
-                                  "ELF",
+  if (std::memcmp(Header.e_ident,
+                  "\x7f"
+                  "ELF",
                   4) != 0 ||
       Header.e_ident[ELF::EI_CLASS] != ELF::ELFCLASS64)
     return sizeof(Header);

@@ -79,8 +79,7 @@ public:
                                           const Allocator &Allocate,
                                           std::string &Error);
   /// Copies bytes of an image of unknown size; false if they are not there.
-  using Reader =
-      std::function<bool(uint64_t Offset, uint64_t Size, void *Out)>;
+  using Reader = std::function<bool(uint64_t Offset, uint64_t Size, void *Out)>;
   /// The number of bytes that an image's headers say it has, or 0 and an Error.
   static uint64_t extent(const Reader &Read, std::string &Error);
 

@@ -1,4 +1,5 @@
-//===- ControlOps.cpp - Branches, barriers, hardware registers, scalar memory ---===//
+//===- ControlOps.cpp - Branches, barriers, hardware registers, scalar memory
+//---===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -115,8 +116,8 @@ const Inst *barrier(Wave &W, const Inst *I) {
 bool isWorkgroupBarrier(Wave &W, const Inst *I) {
   // The barrier's number is the source operand of s_barrier_signal, the
   // immediate of s_barrier_wait.
-  int Number = I->NumSrc ? int(int32_t(scalar32(W, I->Src[0])))
-                         : int(int16_t(I->Imm));
+  int Number =
+      I->NumSrc ? int(int32_t(scalar32(W, I->Src[0]))) : int(int16_t(I->Imm));
   if (Number == -1)
     return true;
   fault(W, I, -1, "only the workgroup barrier (-1) is modelled");

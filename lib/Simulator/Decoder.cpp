@@ -1,4 +1,5 @@
-//===- Decoder.cpp - From machine code to Inst ------------------------------===//
+//===- Decoder.cpp - From machine code to Inst
+//------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -167,7 +168,8 @@ Program::Program(const ChipInfo &Chip, unsigned WaveSize,
       while (NextEntry != D.Where.Entries.end() && *NextEntry <= Address)
         ++NextEntry;
       uint64_t Limit = NextEntry == D.Where.Entries.end() ? End : *NextEntry;
-      ArrayRef<uint8_t> Bytes = bytesAt(Address, std::min(Limit, End) - Address);
+      ArrayRef<uint8_t> Bytes =
+          bytesAt(Address, std::min(Limit, End) - Address);
       Inst Base;
       Base.Address = Address;
       std::memcpy(&Base.Encoding, Bytes.data(), 4);

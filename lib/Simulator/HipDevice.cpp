@@ -1,4 +1,5 @@
-//===- HipDevice.cpp - HIP: devices, errors, streams, events ----------------===//
+//===- HipDevice.cpp - HIP: devices, errors, streams, events
+//----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -42,8 +43,7 @@ constexpr ErrorName ErrorNames[] = {
     {hipSuccess, "hipSuccess", "no error"},
     {hipErrorInvalidValue, "hipErrorInvalidValue", "invalid argument"},
     {hipErrorOutOfMemory, "hipErrorOutOfMemory", "out of memory"},
-    {hipErrorNotInitialized, "hipErrorNotInitialized",
-     "initialization error"},
+    {hipErrorNotInitialized, "hipErrorNotInitialized", "initialization error"},
     {hipErrorInvalidConfiguration, "hipErrorInvalidConfiguration",
      "invalid configuration argument"},
     {hipErrorInvalidDevicePointer, "hipErrorInvalidDevicePointer",
@@ -52,7 +52,8 @@ constexpr ErrorName ErrorNames[] = {
      "invalid copy direction for memcpy"},
     {hipErrorInvalidDeviceFunction, "hipErrorInvalidDeviceFunction",
      "invalid device function"},
-    {hipErrorNoDevice, "hipErrorNoDevice", "no ROCm-capable device is detected"},
+    {hipErrorNoDevice, "hipErrorNoDevice",
+     "no ROCm-capable device is detected"},
     {hipErrorInvalidDevice, "hipErrorInvalidDevice", "invalid device ordinal"},
     {hipErrorInvalidImage, "hipErrorInvalidImage",
      "device kernel image is invalid"},
@@ -79,9 +80,10 @@ constexpr ErrorName ErrorNames[] = {
 bool validDevice(int Device) { return Device >= 0 && Device < int(NumChips); }
 
 hipError_t wrongDevice(int Device) {
-  return finish(hipErrorInvalidDevice,
-                "device " + std::to_string(Device) + " does not exist; the "
-                "simulator has devices 0 to " + std::to_string(NumChips - 1));
+  return finish(hipErrorInvalidDevice, "device " + std::to_string(Device) +
+                                           " does not exist; the "
+                                           "simulator has devices 0 to " +
+                                           std::to_string(NumChips - 1));
 }
 
 } // namespace

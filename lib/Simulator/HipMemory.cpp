@@ -1,4 +1,5 @@
-//===- HipMemory.cpp - HIP: memory ------------------------------------------===//
+//===- HipMemory.cpp - HIP: memory
+//------------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -46,16 +47,15 @@ std::string checkRange(const char *Function, const char *Role,
   if (Bytes > B->Size - (Address - Begin))
     return std::string(Function) + ": " + std::to_string(Bytes) +
            " bytes from " + hex(Pointer) + " run over the end of the " + Role +
-           " buffer, which has " +
-           std::to_string(B->Size - (Address - Begin)) + " bytes there";
+           " buffer, which has " + std::to_string(B->Size - (Address - Begin)) +
+           " bytes there";
   return "";
 }
 
 hipError_t copy(const char *Function, void *To, const void *From, size_t Bytes,
                 Where ToSide, Where FromSide) {
   std::lock_guard<std::mutex> Guard(state().Lock);
-  std::string Problem =
-      checkRange(Function, "destination", To, Bytes, ToSide);
+  std::string Problem = checkRange(Function, "destination", To, Bytes, ToSide);
   if (Problem.empty())
     Problem = checkRange(Function, "source", From, Bytes, FromSide);
   if (!Problem.empty())
@@ -89,8 +89,8 @@ hipError_t fill(const char *Function, void *To, T Value, size_t Count) {
   if (Count > SIZE_MAX / sizeof(T))
     return finish(hipErrorInvalidValue,
                   std::string(Function) + ": the size overflows");
-  std::string Problem = checkRange(Function, "destination", To,
-                                   Count * sizeof(T), Where::Device);
+  std::string Problem =
+      checkRange(Function, "destination", To, Count * sizeof(T), Where::Device);
   if (!Problem.empty())
     return finish(hipErrorInvalidValue, Problem);
   if (sizeof(T) == 1) {
@@ -164,8 +164,7 @@ hipError_t hipHostMalloc(void **Pointer, size_t Size, unsigned int) {
   if (!Size)
     return finish(hipSuccess);
   std::lock_guard<std::mutex> Guard(state().Lock);
-  *Pointer =
-      state().Memory.allocate(Size, currentDevice(), BufferKind::Host);
+  *Pointer = state().Memory.allocate(Size, currentDevice(), BufferKind::Host);
   if (!*Pointer)
     return finish(hipErrorOutOfMemory,
                   "hipHostMalloc: the host has no memory for " +
@@ -194,9 +193,9 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *Attributes,
   const DeviceMemory::Buffer *B =
       state().Memory.find(reinterpret_cast<uint64_t>(Pointer), Begin);
   if (!B || B->Kind == BufferKind::Code)
-    return finish(hipErrorInvalidValue, "hipPointerGetAttributes: " +
-                                            hex(Pointer) +
-                                            " is not in a buffer");
+    return finish(hipErrorInvalidValue,
+                  "hipPointerGetAttributes: " + hex(Pointer) +
+                      " is not in a buffer");
   std::memset(Attributes, 0, sizeof(*Attributes));
   bool Host = B->Kind == BufferKind::Host;
   Attributes->memoryType = Host ? hipMemoryTypeHost : hipMemoryTypeDevice;
@@ -224,23 +223,20 @@ hipError_t hipMemcpyHtoD(hipDeviceptr_t To, void *From, size_t Bytes) {
 hipError_t hipMemcpyDtoH(void *To, hipDeviceptr_t From, size_t Bytes) {
   return copyKind("hipMemcpyDtoH", To, From, Bytes, hipMemcpyDeviceToHost);
 }
-hipError_t hipMemcpyDtoD(hipDeviceptr_t To, hipDeviceptr_t From,
-                         size_t Bytes) {
+hipError_t hipMemcpyDtoD(hipDeviceptr_t To, hipDeviceptr_t From, size_t Bytes) {
   return copyKind("hipMemcpyDtoD", To, From, Bytes, hipMemcpyDeviceToDevice);
 }
 hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t To, void *From, size_t Bytes,
                               hipStream_t Stream) {
   if (!validStream(Stream))
     return badStream("hipMemcpyHtoDAsync");
-  return copyKind("hipMemcpyHtoDAsync", To, From, Bytes,
-                  hipMemcpyHostToDevice);
+  return copyKind("hipMemcpyHtoDAsync", To, From, Bytes, hipMemcpyHostToDevice);
 }
 hipError_t hipMemcpyDtoHAsync(void *To, hipDeviceptr_t From, size_t Bytes,
                               hipStream_t Stream) {
   if (!validStream(Stream))
     return badStream("hipMemcpyDtoHAsync");
-  return copyKind("hipMemcpyDtoHAsync", To, From, Bytes,
-                  hipMemcpyDeviceToHost);
+  return copyKind("hipMemcpyDtoHAsync", To, From, Bytes, hipMemcpyDeviceToHost);
 }
 
 hipError_t hipMemset(void *To, int Value, size_t Bytes) {
@@ -261,8 +257,7 @@ hipError_t hipMemsetD8Async(hipDeviceptr_t To, unsigned char Value,
     return badStream("hipMemsetD8Async");
   return fill("hipMemsetD8Async", To, Value, Count);
 }
-hipError_t hipMemsetD16(hipDeviceptr_t To, unsigned short Value,
-                        size_t Count) {
+hipError_t hipMemsetD16(hipDeviceptr_t To, unsigned short Value, size_t Count) {
   return fill("hipMemsetD16", To, Value, Count);
 }
 hipError_t hipMemsetD32(hipDeviceptr_t To, int Value, size_t Count) {

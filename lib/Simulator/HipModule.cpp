@@ -1,4 +1,5 @@
-//===- HipModule.cpp - HIP: code objects and launches -----------------------===//
+//===- HipModule.cpp - HIP: code objects and launches
+//-----------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -121,9 +122,7 @@ bool fillHidden(const KernelArgument &A, const Launch &L, LaunchMemory &M,
            Kind.starts_with("hidden_global_offset_"))
     Value = 0; // Grids are whole workgroups and start at 0.
   else if (Kind == "hidden_grid_dims")
-    Value = L.Grid[2] * L.Block[2] > 1   ? 3
-            : L.Grid[1] * L.Block[1] > 1 ? 2
-                                         : 1;
+    Value = L.Grid[2] * L.Block[2] > 1 ? 3 : L.Grid[1] * L.Block[1] > 1 ? 2 : 1;
   else if (Kind == "hidden_dynamic_lds_size")
     Value = DynamicLds;
   else if (Kind == "hidden_shared_base")
@@ -135,8 +134,7 @@ bool fillHidden(const KernelArgument &A, const Launch &L, LaunchMemory &M,
   else if (Kind != "hidden_none" && Kind != "hidden_printf_buffer" &&
            Kind != "hidden_hostcall_buffer" && Kind != "hidden_heap_v1" &&
            Kind != "hidden_multigrid_sync_arg" &&
-           Kind != "hidden_default_queue" &&
-           Kind != "hidden_completion_action")
+           Kind != "hidden_default_queue" && Kind != "hidden_completion_action")
     return false; // The others are null: there are no such services.
   store(M.Kernarg, A.Offset, Value, A.Size);
   return true;
@@ -158,8 +156,8 @@ std::string fillArguments(const Kernel &K, void **Parameters, void **Extra,
       if (!From)
         return "kernelParams[" + std::to_string(Next) + "] is null";
       if (uint64_t(A.Offset) + A.Size > M.Kernarg.size() * 8)
-        return "the kernel's metadata places argument " +
-               std::to_string(Next) + " beyond the kernel argument segment";
+        return "the kernel's metadata places argument " + std::to_string(Next) +
+               " beyond the kernel argument segment";
       std::memcpy(Segment + A.Offset, From, A.Size);
       ++Next;
     }
@@ -212,20 +210,20 @@ std::string checkLimits(const ChipInfo &Chip, const Kernel &K, const Launch &L,
              " has 2^32 work-items or more in one dimension";
   }
   if (L.Grid[1] > 65535 || L.Grid[2] > 65535)
-    return "grid " + triple(L.Grid) + " has more than 65535 workgroups in y "
+    return "grid " + triple(L.Grid) +
+           " has more than 65535 workgroups in y "
            "or z";
   if (Items > 1024)
     return "a block of " + std::to_string(Items) +
            " work-items is above the chip's limit of 1024";
   if (Items > K.MaxFlatWorkgroupSize)
-    return "a block of " + std::to_string(Items) +
-           " work-items is above the " +
+    return "a block of " + std::to_string(Items) + " work-items is above the " +
            std::to_string(K.MaxFlatWorkgroupSize) +
            " that the kernel was compiled for (.max_flat_workgroup_size)";
   if (Lds > Chip.LdsBytes)
-    return std::to_string(Lds) + " bytes of LDS (" +
-           std::to_string(K.LdsSize) + " static) are above the " +
-           std::to_string(Chip.LdsBytes) + " of a workgroup on " + Chip.Chip;
+    return std::to_string(Lds) + " bytes of LDS (" + std::to_string(K.LdsSize) +
+           " static) are above the " + std::to_string(Chip.LdsBytes) +
+           " of a workgroup on " + Chip.Chip;
   return "";
 }
 
@@ -299,10 +297,10 @@ hipError_t hipModuleGetFunction(hipFunction_t *Function, hipModule_t Module,
     std::string List;
     for (const std::string &Known : Module->Object->kernelNames())
       List += (List.empty() ? "" : ", ") + Known;
-    return finish(hipErrorNotFound,
-                  std::string("hipModuleGetFunction: there is no kernel '") +
-                      Name + "'; the code object has: " +
-                      (List.empty() ? "none" : List));
+    return finish(
+        hipErrorNotFound,
+        std::string("hipModuleGetFunction: there is no kernel '") + Name +
+            "'; the code object has: " + (List.empty() ? "none" : List));
   }
   auto &F = Module->Functions[Name];
   if (!F) {
@@ -406,8 +404,7 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
     return finish(hipErrorInvalidHandle,
                   "hipModuleLaunchKernel: the stream does not exist");
   const Kernel &K = *F->TheKernel;
-  std::string Prefix =
-      "hipModuleLaunchKernel: kernel '" + K.Name + "': ";
+  std::string Prefix = "hipModuleLaunchKernel: kernel '" + K.Name + "': ";
   const ChipInfo &Chip = Chips[F->Owner->Device];
   if (Parameters && Extra)
     return finish(hipErrorInvalidValue,
@@ -434,9 +431,8 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
     return finish(hipErrorInvalidValue, Prefix + Problem);
   for (const KernelArgument &A : K.Arguments)
     if (A.hidden() && !fillHidden(A, L, *M, DynamicLds))
-      return finish(hipErrorNotSupported,
-                    Prefix + "the hidden argument '" + A.Kind +
-                        "' is not known");
+      return finish(hipErrorNotSupported, Prefix + "the hidden argument '" +
+                                              A.Kind + "' is not known");
   // Where a kernel looks for the apertures' high halves on chips without
   // registers for them.
   const uint32_t Apertures[2] = {uint32_t(SharedAperture >> 32),

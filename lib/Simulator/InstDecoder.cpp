@@ -1,4 +1,5 @@
-//===- InstDecoder.cpp - From assembly text to Inst -------------------------===//
+//===- InstDecoder.cpp - From assembly text to Inst
+//-------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -160,12 +161,12 @@ const uint32_t *InstDecoder::constantRow(uint64_t Value) {
   return Row->data();
 }
 
-const int8_t *InstDecoder::dppRow(const std::array<int8_t, 64> &Lanes) {
-  for (auto &Row : DppRows)
-    if (Row == Lanes)
-      return Row.data();
-  DppRows.push_back(Lanes);
-  return DppRows.back().data();
+uint64_t InstDecoder::dppEnabled(unsigned RowMask, unsigned BankMask) const {
+  uint64_t Enabled = 0;
+  for (unsigned L = 0; L < N; ++L)
+    if ((RowMask >> (L / 16) & 1) && (BankMask >> (L % 16 / 4) & 1))
+      Enabled |= 1ull << L;
+  return Enabled;
 }
 
 std::string InstDecoder::source(StringRef Text, OperandType Type, Operand &O) {
@@ -201,16 +202,20 @@ std::string InstDecoder::scalarDestination(StringRef Text, Operand &O) {
 }
 
 bool InstDecoder::dppModifier(StringRef Name, StringRef Value, Inst &I) {
-  std::array<int8_t, 64> Lanes;
   SmallVector<unsigned, 8> List;
   unsigned X = 0;
   bool HasNumber = !Value.empty() && !Value.getAsInteger(0, X);
   auto Fill = [&](auto Function) {
-    for (int L = 0; L < 64; ++L) {
-      int From = L < int(N) ? Function(L) : -1;
-      Lanes[unsigned(L)] = int8_t(From < int(N) ? From : -1);
+    DppPattern P = {};
+    for (int L = 0; L < int(N); ++L) {
+      int From = Function(L);
+      if (From < 0 || From >= int(N))
+        continue;
+      P.From[L] = uint8_t(From);
+      P.Valid |= 1ull << L;
     }
-    I.DppLanes = dppRow(Lanes);
+    DppPatterns.push_back(P);
+    I.Dpp = &DppPatterns.back();
     I.Flags |= FlagDpp;
     return true;
   };
@@ -261,6 +266,7 @@ std::string InstDecoder::laneModifiers(const AsmText &Asm,
     AnyPacked |= isPacked16(T) || T == OperandType::PkF32;
     AnyMix |= T == OperandType::Mix;
   }
+  unsigned RowMask = 15, BankMask = 15;
   const uint8_t DefaultHigh = AnyPacked ? 15 : 0;
   I.OpSelHi = DefaultHigh;
   bool HasClampedKernel = Info.Clamped != nullptr;
@@ -287,6 +293,10 @@ std::string InstDecoder::laneModifiers(const AsmText &Asm,
     } else if (Name == "op_sel" && parseBitList(Value, List)) {
       for (unsigned K = 0; K < List.size(); ++K) {
         if (!List[K])
+          continue;
+        // True 16-bit operands are printed with their half as well ("v128.h"):
+        // that is the same bit, not another one.
+        if (K < I.NumSrc && (I.Src[K].Mods & ModHigh))
           continue;
         if (K < I.NumSrc) {
           OperandType T = Info.Src[K];
@@ -326,9 +336,9 @@ std::string InstDecoder::laneModifiers(const AsmText &Asm,
     } else if (M == "dst_unused:UNUSED_SEXT") {
       I.Flags |= FlagSdwaSext;
     } else if (Name == "row_mask" && HasNumber) {
-      I.RowMask = uint8_t(X);
+      RowMask = X;
     } else if (Name == "bank_mask" && HasNumber) {
-      I.BankMask = uint8_t(X);
+      BankMask = X;
     } else if (Name == "bound_ctrl") {
       I.Flags |= FlagDppBoundCtrl;
     } else if (Name == "fi") {
@@ -343,6 +353,7 @@ std::string InstDecoder::laneModifiers(const AsmText &Asm,
       return quoted("the modifier", M) + " is not modelled";
     }
   }
+  I.DppEnabled = dppEnabled(RowMask, BankMask);
   if (AnyMix)
     for (unsigned K = 0; K < I.NumSrc; ++K)
       if (I.Src[K].Kind == OperandKind::Constant && (I.OpSelHi >> K & 1))
@@ -403,8 +414,8 @@ std::string InstDecoder::decodeLane(const AsmText &Asm, const LaneOpInfo &Info,
 
   unsigned Left = unsigned(Asm.Operands.size()) - Next;
   // The dual-issue form of v_cndmask does not print its VCC.
-  bool HiddenMask = Left + 1 == Listed &&
-                    Info.Src[Listed - 1] == OperandType::Mask;
+  bool HiddenMask =
+      Left + 1 == Listed && Info.Src[Listed - 1] == OperandType::Mask;
   if (Left != Listed && !HiddenMask)
     return "it has an unexpected number of operands";
   for (unsigned K = 0; K < Left; ++K) {
@@ -470,8 +481,8 @@ std::string InstDecoder::decodeCrossLane(const AsmText &Asm, StringRef Name,
                                          Inst &I) {
   I.Class = Name.starts_with("ds_") ? InstClass::LDS : InstClass::Vector;
   bool ScalarResult = Name.starts_with("v_read");
-  bool OnlySideEffect = Asm.Operands.empty() || Name == "v_nop" ||
-                        Name == "ds_nop";
+  bool OnlySideEffect =
+      Asm.Operands.empty() || Name == "v_nop" || Name == "ds_nop";
   if (!OnlySideEffect) {
     std::string Error;
     if (ScalarResult) {
@@ -489,8 +500,8 @@ std::string InstDecoder::decodeCrossLane(const AsmText &Asm, StringRef Name,
       return "it has an unexpected number of operands";
     I.NumSrc = uint8_t(Asm.Operands.size() - 1);
     for (unsigned K = 0; K < I.NumSrc; ++K) {
-      OperandType T = Name.starts_with("v_mbcnt") ? OperandType::B32
-                                                  : OperandType::B32;
+      OperandType T =
+          Name.starts_with("v_mbcnt") ? OperandType::B32 : OperandType::B32;
       Error = source(Asm.Operands[K + 1], T, I.Src[K]);
       if (!Error.empty())
         return Error;

@@ -46,9 +46,10 @@ private:
   std::string decodeDual(llvm::StringRef X, llvm::StringRef Y, const Inst &Base,
                          llvm::SmallVectorImpl<Inst> &Out);
   std::string decodeLane(const AsmText &Asm, const LaneOpInfo &Info, Inst &I);
-  std::string laneModifiers(const AsmText &Asm, const LaneOpInfo &Info,
-                            Inst &I, bool &Slow);
+  std::string laneModifiers(const AsmText &Asm, const LaneOpInfo &Info, Inst &I,
+                            bool &Slow);
   bool dppModifier(llvm::StringRef Name, llvm::StringRef Value, Inst &I);
+  uint64_t dppEnabled(unsigned RowMask, unsigned BankMask) const;
   std::string decodeScalar(const AsmText &Asm, llvm::StringRef Name, Inst &I);
   std::string decodeCrossLane(const AsmText &Asm, llvm::StringRef Name,
                               Inst &I);
@@ -64,7 +65,6 @@ private:
   std::string source(llvm::StringRef Text, OperandType Type, Operand &O);
   std::string scalarDestination(llvm::StringRef Text, Operand &O);
   const uint32_t *constantRow(uint64_t Value);
-  const int8_t *dppRow(const std::array<int8_t, 64> &Lanes);
 
   const ChipInfo &Chip;
   const unsigned N;
@@ -73,7 +73,7 @@ private:
   llvm::StringMap<Handler> CrossLaneOps;
   llvm::StringMap<Handler> ScalarHandlers;
   std::map<uint64_t, std::unique_ptr<std::array<uint32_t, 128>>> Constants;
-  std::deque<std::array<int8_t, 64>> DppRows;
+  std::deque<DppPattern> DppPatterns;
 };
 
 } // namespace lnbwd::sim

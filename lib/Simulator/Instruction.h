@@ -38,8 +38,8 @@ using LaneKernel = void (*)(uint32_t *D, const uint32_t *const *S, unsigned N);
 /// constant, the width, and what negation and absolute value mean.
 enum class OperandType : uint8_t {
   None,
-  B32,   ///< 32 bits, integer or untyped
-  B64,   ///< 64 bits, integer or untyped
+  B32, ///< 32 bits, integer or untyped
+  B64, ///< 64 bits, integer or untyped
   F32,
   F64,
   I16,   ///< the low half of a register
@@ -121,23 +121,30 @@ enum InstFlag : uint32_t {
   FlagDpp = 1u << 2,
   FlagDppBoundCtrl = 1u << 3,
   FlagDppFetchInactive = 1u << 4,
-  FlagDstHigh = 1u << 5,      ///< a 16-bit result goes to the high half
-  FlagDstZeroHigh = 1u << 6,  ///< a 16-bit result clears the other half
-  FlagPreserve = 1u << 7,     ///< SDWA keeps the unselected bits
-  FlagSdwaSext = 1u << 8,     ///< SDWA sign-extends into the unselected bits
-  FlagOpSel = 1u << 9,        ///< op_sel or op_sel_hi differ from the default
-  FlagReturn = 1u << 10,      ///< an atomic that returns the old value
+  FlagDstHigh = 1u << 5,     ///< a 16-bit result goes to the high half
+  FlagDstZeroHigh = 1u << 6, ///< a 16-bit result clears the other half
+  FlagPreserve = 1u << 7,    ///< SDWA keeps the unselected bits
+  FlagSdwaSext = 1u << 8,    ///< SDWA sign-extends into the unselected bits
+  FlagOpSel = 1u << 9,       ///< op_sel or op_sel_hi differ from the default
+  FlagReturn = 1u << 10,     ///< an atomic that returns the old value
   FlagOffen = 1u << 11,
   FlagIdxen = 1u << 12,
-  FlagLds = 1u << 13,         ///< loads go to LDS instead of registers
-  FlagHigh16 = 1u << 14,      ///< d16_hi: memory data in the high half
+  FlagLds = 1u << 13,    ///< loads go to LDS instead of registers
+  FlagHigh16 = 1u << 14, ///< d16_hi: memory data in the high half
   FlagSigned = 1u << 15,
-  FlagD16 = 1u << 16,         ///< a 16-bit load that keeps the other half
+  FlagD16 = 1u << 16, ///< a 16-bit load that keeps the other half
   FlagStride64 = 1u << 17,
   FlagScaledBuffer = 1u << 18,
 };
 
 struct LaneOpInfo;
+
+/// A lane permutation. Lanes that have no source are not in Valid, and their
+/// From is 0.
+struct DppPattern {
+  uint8_t From[64];
+  uint64_t Valid;
+};
 
 struct Inst {
   Handler Run = nullptr;
@@ -164,10 +171,10 @@ struct Inst {
   int8_t Omod = 0; ///< the result is multiplied by 2^Omod
   Sdwa DstSel = Sdwa::Dword;
 
-  uint8_t RowMask = 0xf;
-  uint8_t BankMask = 0xf;
-  /// For DPP: the lane each lane reads, -1 where there is none.
-  const int8_t *DppLanes = nullptr;
+  /// For DPP: which lane each lane reads, and the lanes that the row and bank
+  /// masks let write their result.
+  const DppPattern *Dpp = nullptr;
+  uint64_t DppEnabled = ~0ull;
 
   uint8_t ElementBytes = 0; ///< of a memory access, per element
   uint8_t Elements = 0;     ///< consecutive elements a lane accesses

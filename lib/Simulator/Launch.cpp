@@ -1,4 +1,5 @@
-//===- Launch.cpp - Execution of one kernel launch --------------------------===//
+//===- Launch.cpp - Execution of one kernel launch
+//--------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -80,8 +81,7 @@ Context::Context(Launch &L, LaneTemps &Temps) : L(L) {
   ScratchPerWave = size_t(L.ScratchSize) * L.WaveSize;
   Scratch = allocate<uint8_t>(ScratchPerWave * WG.NumWaves);
   for (unsigned K = 0; K < WG.NumWaves; ++K) {
-    Registers.push_back(
-        allocate<uint32_t>(size_t(NumVectorRows) * L.WaveSize));
+    Registers.push_back(allocate<uint32_t>(size_t(NumVectorRows) * L.WaveSize));
     auto W = std::make_unique<Wave>();
     W->N = L.WaveSize;
     W->FullMask = L.WaveSize == 64 ? ~0ull : 0xffffffffull;
@@ -191,8 +191,8 @@ void Context::startWave(unsigned Index) {
   for (unsigned D = 0; D < K.PreloadLength && S < 32; ++D) {
     uint64_t Offset = (uint64_t(K.PreloadOffset) + D) * 4;
     if (Offset + 4 <= std::max<uint64_t>(K.KernargSize, 4))
-      std::memcpy(&W.S[S],
-                  reinterpret_cast<const void *>(L.Kernarg + Offset), 4);
+      std::memcpy(&W.S[S], reinterpret_cast<const void *>(L.Kernarg + Offset),
+                  4);
     ++S;
   }
   // System SGPRs start behind the number of user SGPRs the descriptor states.
@@ -406,10 +406,9 @@ bool Launch::run() {
     ScratchSize += 16384;
   if (!NumWorkgroups)
     return true;
-  unsigned Threads =
-      unsigned(std::min<uint64_t>(hostThreads(), NumWorkgroups));
-  unsigned PerCU = std::max(
-      1u, Chip->SimdsPerCU * Chip->MaxWavesPerSimd / WavesPerWorkgroup);
+  unsigned Threads = unsigned(std::min<uint64_t>(hostThreads(), NumWorkgroups));
+  unsigned PerCU = std::max(1u, Chip->SimdsPerCU * Chip->MaxWavesPerSimd /
+                                    WavesPerWorkgroup);
   size_t MostResident =
       std::max<size_t>(1, size_t(Chip->ComputeUnits) * PerCU / Threads);
   std::vector<std::thread> Pool;

@@ -24,9 +24,9 @@ constexpr size_t Guard = 256;
 
 const Region *lnbwd::sim::findRegion(const RegionTable &Table,
                                      uint64_t Address) {
-  auto It = std::upper_bound(
-      Table.begin(), Table.end(), Address,
-      [](uint64_t A, const Region &R) { return A < R.Begin; });
+  auto It =
+      std::upper_bound(Table.begin(), Table.end(), Address,
+                       [](uint64_t A, const Region &R) { return A < R.Begin; });
   if (It == Table.begin())
     return nullptr;
   --It;
@@ -40,7 +40,7 @@ std::string lnbwd::sim::describeNearest(const RegionTable &Table,
   bool After = false;
   for (const Region &R : Table) {
     bool IsAfter = Address >= R.End;
-    uint64_t Distance = IsAfter ? Address - R.End
+    uint64_t Distance = IsAfter             ? Address - R.End
                         : Address < R.Begin ? R.Begin - Address
                                             : 0;
     if (!Best || Distance < BestDistance) {
@@ -111,7 +111,8 @@ const DeviceMemory::Buffer *DeviceMemory::find(uint64_t Address,
 size_t DeviceMemory::used(int Device) const {
   size_t Sum = 0;
   for (auto &Entry : Buffers)
-    if (Entry.second.Device == Device && Entry.second.Kind == BufferKind::Device)
+    if (Entry.second.Device == Device &&
+        Entry.second.Kind == BufferKind::Device)
       Sum += Entry.second.Size;
   return Sum;
 }

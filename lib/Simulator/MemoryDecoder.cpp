@@ -1,4 +1,5 @@
-//===- MemoryDecoder.cpp - Decoding of memory instructions ------------------===//
+//===- MemoryDecoder.cpp - Decoding of memory instructions
+//------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -43,8 +44,7 @@ std::optional<MemoryType> loadType(StringRef S) {
       .Cases({"short_d16_hi", "d16_hi_b16", "u16_d16_hi"},
              MemoryType{2, 1, High})
       .Cases({"ubyte_d16", "d16_u8", "u8_d16"}, MemoryType{1, 1, FlagD16})
-      .Cases({"ubyte_d16_hi", "d16_hi_u8", "u8_d16_hi"},
-             MemoryType{1, 1, High})
+      .Cases({"ubyte_d16_hi", "d16_hi_u8", "u8_d16_hi"}, MemoryType{1, 1, High})
       .Cases({"sbyte_d16", "d16_i8", "i8_d16"},
              MemoryType{1, 1, FlagD16 | FlagSigned})
       .Cases({"sbyte_d16_hi", "d16_hi_i8", "i8_d16_hi"},
@@ -75,22 +75,21 @@ struct AtomicType {
 /// The rest of an atomic's name, in gfx9's form ("smin_x2") or the later one
 /// ("min_i64").
 std::optional<AtomicType> atomicType(StringRef S) {
-  if (auto Known =
-          StringSwitch<std::optional<AtomicType>>(S)
-              .Case("add_f32", AtomicType{AtomicOp::AddF32, 4})
-              .Case("add_f64", AtomicType{AtomicOp::AddF64, 8})
-              .Cases({"min_f32", "min_num_f32"},
-                     AtomicType{AtomicOp::MinF32, 4})
-              .Cases({"max_f32", "max_num_f32"},
-                     AtomicType{AtomicOp::MaxF32, 4})
-              .Case("min_f64", AtomicType{AtomicOp::MinF64, 8})
-              .Case("max_f64", AtomicType{AtomicOp::MaxF64, 8})
-              .Case("pk_add_f16", AtomicType{AtomicOp::PkAddF16, 4})
-              .Case("pk_add_bf16", AtomicType{AtomicOp::PkAddBF16, 4})
-              .Cases({"csub_u32", "csub", "sub_clamp_u32"},
-                     AtomicType{AtomicOp::SubClamp, 4})
-              .Case("cond_sub_u32", AtomicType{AtomicOp::CondSub, 4})
-              .Default(std::nullopt))
+  if (auto Known = StringSwitch<std::optional<AtomicType>>(S)
+                       .Case("add_f32", AtomicType{AtomicOp::AddF32, 4})
+                       .Case("add_f64", AtomicType{AtomicOp::AddF64, 8})
+                       .Cases({"min_f32", "min_num_f32"},
+                              AtomicType{AtomicOp::MinF32, 4})
+                       .Cases({"max_f32", "max_num_f32"},
+                              AtomicType{AtomicOp::MaxF32, 4})
+                       .Case("min_f64", AtomicType{AtomicOp::MinF64, 8})
+                       .Case("max_f64", AtomicType{AtomicOp::MaxF64, 8})
+                       .Case("pk_add_f16", AtomicType{AtomicOp::PkAddF16, 4})
+                       .Case("pk_add_bf16", AtomicType{AtomicOp::PkAddBF16, 4})
+                       .Cases({"csub_u32", "csub", "sub_clamp_u32"},
+                              AtomicType{AtomicOp::SubClamp, 4})
+                       .Case("cond_sub_u32", AtomicType{AtomicOp::CondSub, 4})
+                       .Default(std::nullopt))
     return Known;
   uint8_t Bytes = 4;
   bool Signed = false, Unsigned = false;
@@ -209,7 +208,8 @@ std::string InstDecoder::decodeVectorMemory(const AsmText &Asm, StringRef Space,
     std::string E = source(Ops[Next++], OperandType::B32, O);
     if (!E.empty())
       return E;
-    if (O.Kind == OperandKind::VGPR || (MayBeOff && O.Kind == OperandKind::None))
+    if (O.Kind == OperandKind::VGPR ||
+        (MayBeOff && O.Kind == OperandKind::None))
       return "";
     return "an operand is not a vector register";
   };
@@ -249,8 +249,7 @@ std::string InstDecoder::decodeVectorMemory(const AsmText &Asm, StringRef Space,
       return Error;
     if (I.Src[2].Kind == OperandKind::Constant && !Scratch)
       I.Src[2].Kind = OperandKind::None; // null
-    if (!Scratch && I.Src[2].Kind == OperandKind::SGPR &&
-        I.Src[2].Dwords != 2)
+    if (!Scratch && I.Src[2].Kind == OperandKind::SGPR && I.Src[2].Dwords != 2)
       return "the scalar address is not in two scalar registers";
   }
   if (!Buffer && !Scratch) {
@@ -333,9 +332,7 @@ std::string InstDecoder::decodeLds(const AsmText &Asm, StringRef Name,
     I.NumSrc = uint8_t(Sources);
     return "";
   };
-  auto Set = [&](MemoryOp Op) {
-    I.Run = Table.Memory[unsigned(Op)];
-  };
+  auto Set = [&](MemoryOp Op) { I.Run = Table.Memory[unsigned(Op)]; };
 
   bool Stride64 = S.starts_with("read2st64_") || S.starts_with("write2st64_");
   if (S.consume_front("read2st64_") || S.consume_front("read2_")) {
@@ -430,8 +427,7 @@ std::string InstDecoder::decodeScalarLoad(const AsmText &Asm, StringRef Name,
     Error = source(Asm.Operands[1], OperandType::B32, I.Src[0]);
   if (!Error.empty())
     return Error;
-  if (I.Src[0].Kind != OperandKind::SGPR ||
-      I.Src[0].Dwords != (Buffer ? 4 : 2))
+  if (I.Src[0].Kind != OperandKind::SGPR || I.Src[0].Dwords != (Buffer ? 4 : 2))
     return "the address is not in scalar registers of the right number";
   StringRef Offset = Asm.Operands[2];
   int64_t Number;

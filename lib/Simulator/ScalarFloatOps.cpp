@@ -1,4 +1,5 @@
-//===- ScalarFloatOps.cpp - Scalar floating-point instructions --------------===//
+//===- ScalarFloatOps.cpp - Scalar floating-point instructions
+//--------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -112,13 +113,13 @@ F32(expF32, flush32(bits(std::exp2(F(flush32(A))))))
 F32(logF32, bits(std::log2(F(flush32(A)))))
 
 #define FLOAT_COMPARE(NAME, CONDITION)                                         \
-  const Inst *NAME##F32(Wave & W, const Inst *I) {                             \
+  const Inst *NAME##F32(Wave &W, const Inst *I) {                              \
     float A = F(modified(W, I->Src[0], 0x80000000u));                          \
     float B = F(modified(W, I->Src[1], 0x80000000u));                          \
     SCC = (CONDITION) ? 1 : 0;                                                 \
     return I + 1;                                                              \
   }                                                                            \
-  const Inst *NAME##F16(Wave & W, const Inst *I) {                             \
+  const Inst *NAME##F16(Wave &W, const Inst *I) {                              \
     float A = half(modified(W, I->Src[0], 0x8000u));                           \
     float B = half(modified(W, I->Src[1], 0x8000u));                           \
     SCC = (CONDITION) ? 1 : 0;                                                 \

@@ -1,4 +1,5 @@
-//===- ScalarOps.cpp - Scalar integer instructions --------------------------===//
+//===- ScalarOps.cpp - Scalar integer instructions
+//--------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -87,9 +88,7 @@ OP32(bcnt0B32, count64(uint32_t(~A)), R != 0)
 OP32(bcnt1B32, count64(A), R != 0)
 COUNT64(bcnt0B64, count64(~X), SCC = R != 0)
 COUNT64(bcnt1B64, count64(X), SCC = R != 0)
-uint32_t firstOne(uint64_t X) {
-  return X ? uint32_t(__builtin_ctzll(X)) : ~0u;
-}
+uint32_t firstOne(uint64_t X) { return X ? uint32_t(__builtin_ctzll(X)) : ~0u; }
 uint32_t leadingZeros32(uint32_t X) {
   return X ? uint32_t(__builtin_clz(X)) : ~0u;
 }
@@ -166,7 +165,7 @@ SAVEEXEC(orSave, A | E)
 SAVEEXEC(xorSave, A ^ E)
 SAVEEXEC(andn2Save, A & ~E)
 SAVEEXEC(orn2Save, A | ~E)
-SAVEEXEC(nandSave, ~(A & E))
+SAVEEXEC(nandSave, ~(A &E))
 SAVEEXEC(norSave, ~(A | E))
 SAVEEXEC(xnorSave, ~(A ^ E))
 SAVEEXEC(andn1Save, ~A &E)
@@ -227,8 +226,8 @@ OP32(andn2B32, A & ~B, R != 0)
 OP64(andn2B64, X & ~Y, R != 0)
 OP32(orn2B32, A | ~B, R != 0)
 OP64(orn2B64, X | ~Y, R != 0)
-OP32(nandB32, ~(A & B), R != 0)
-OP64(nandB64, ~(X & Y), R != 0)
+OP32(nandB32, ~(A &B), R != 0)
+OP64(nandB64, ~(X &Y), R != 0)
 OP32(norB32, ~(A | B), R != 0)
 OP64(norB64, ~(X | Y), R != 0)
 OP32(xnorB32, ~(A ^ B), R != 0)
@@ -243,8 +242,7 @@ OP32KEEP(bfmB32, ((1u << (A & 31)) - 1) << (B & 31))
 OP64KEEP(bfmB64, ((1ull << (X & 63)) - 1) << (Y & 63))
 OP32KEEP(mulI32, A *B)
 OP32KEEP(mulHiU32, uint32_t(uint64_t(A) * B >> 32))
-OP32KEEP(mulHiI32,
-         uint32_t(uint64_t(int64_t(int32_t(A)) * int32_t(B)) >> 32))
+OP32KEEP(mulHiI32, uint32_t(uint64_t(int64_t(int32_t(A)) * int32_t(B)) >> 32))
 /// Bits 6:0 at 22:16 of the selector are the width, the low ones the offset.
 uint64_t extract(uint64_t X, uint32_t Selector, unsigned Bits, bool Signed) {
   unsigned Offset = Selector & (Bits - 1), Width = Selector >> 16 & 0x7f;

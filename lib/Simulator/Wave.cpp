@@ -1,4 +1,5 @@
-//===- Wave.cpp - State of a running wave -----------------------------------===//
+//===- Wave.cpp - State of a running wave
+//-----------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -34,16 +35,15 @@ const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
                  const std::string &Text) {
   Launch &L = *W.L;
   char Place[160];
-  int Length = std::snprintf(
-      Place, sizeof(Place), ", workgroup (%u, %u, %u), wave %u", W.WG->Id[0],
-      W.WG->Id[1], W.WG->Id[2], W.Index);
+  int Length =
+      std::snprintf(Place, sizeof(Place), ", workgroup (%u, %u, %u), wave %u",
+                    W.WG->Id[0], W.WG->Id[1], W.WG->Id[2], W.Index);
   if (Lane >= 0)
     std::snprintf(Place + Length, sizeof(Place) - size_t(Length), ", lane %d",
                   Lane);
   std::string Message = std::string(L.Chip->Chip) + ": kernel '" +
                         L.TheKernel->Name + "'" + Place + ": " + Text;
-  Message += "; at " + L.Object->symbolize(I->Address) + ": " +
-             L.Code->text(I);
+  Message += "; at " + L.Object->symbolize(I->Address) + ": " + L.Code->text(I);
   W.Status = WaveStatus::Faulted;
   W.PC = nullptr;
   L.fail(Kind, Message);

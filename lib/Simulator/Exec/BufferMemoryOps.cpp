@@ -1,4 +1,5 @@
-//===- BufferMemoryOps.cpp - Buffer loads, stores and atomics ---------------===//
+//===- BufferMemoryOps.cpp - Buffer loads, stores and atomics
+//---------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -60,9 +61,8 @@ uint64_t bufferAddresses(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A,
   uint32_t ScalarOffset = Scalar.Kind == OperandKind::SGPR
                               ? W.S[Scalar.Reg]
                               : uint32_t(Scalar.Value);
-  const uint32_t *V = I->Src[0].Kind == OperandKind::VGPR
-                          ? W.row(I->Src[0].Reg)
-                          : nullptr;
+  const uint32_t *V =
+      I->Src[0].Kind == OperandKind::VGPR ? W.row(I->Src[0].Reg) : nullptr;
   bool HasIndex = I->Flags & FlagIdxen, HasOffset = I->Flags & FlagOffen;
   uint64_t InRange = 0;
   for (unsigned L = 0; L < N; ++L) {
@@ -121,8 +121,7 @@ bool checkElements(Wave &W, const Inst *I, const uint64_t *A, uint64_t InRange,
 /// A swizzled element is not contiguous beyond its element size.
 bool checkShape(Wave &W, const Inst *I) {
   Resource R = readResource(W, I);
-  if (!R.Swizzled ||
-      unsigned(I->ElementBytes) * I->Elements <= R.ElementSize)
+  if (!R.Swizzled || unsigned(I->ElementBytes) * I->Elements <= R.ElementSize)
     return true;
   fault(W, I, -1,
         "a buffer access wider than the element size of its swizzled "

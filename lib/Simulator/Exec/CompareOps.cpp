@@ -1,4 +1,5 @@
-//===- CompareOps.cpp - Vector compares -------------------------------------===//
+//===- CompareOps.cpp - Vector compares
+//-------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,49 +17,48 @@
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 namespace {
 
-
 template <typename T> struct Load;
 template <> struct Load<float> {
-  static float from(const uint32_t *S, unsigned L, unsigned) {
+  static float from(const uint32_t *S, size_t L, unsigned) {
     return asF32(S[L]);
   }
 };
 template <> struct Load<double> {
-  static double from(const uint32_t *S, unsigned L, unsigned N) {
+  static double from(const uint32_t *S, size_t L, unsigned N) {
     return asF64(join(S[L], S[L + N]));
   }
 };
 template <> struct Load<int32_t> {
-  static int32_t from(const uint32_t *S, unsigned L, unsigned) {
+  static int32_t from(const uint32_t *S, size_t L, unsigned) {
     return int32_t(S[L]);
   }
 };
 template <> struct Load<uint32_t> {
-  static uint32_t from(const uint32_t *S, unsigned L, unsigned) { return S[L]; }
+  static uint32_t from(const uint32_t *S, size_t L, unsigned) { return S[L]; }
 };
 template <> struct Load<int64_t> {
-  static int64_t from(const uint32_t *S, unsigned L, unsigned N) {
+  static int64_t from(const uint32_t *S, size_t L, unsigned N) {
     return int64_t(join(S[L], S[L + N]));
   }
 };
 template <> struct Load<uint64_t> {
-  static uint64_t from(const uint32_t *S, unsigned L, unsigned N) {
+  static uint64_t from(const uint32_t *S, size_t L, unsigned N) {
     return join(S[L], S[L + N]);
   }
 };
 template <> struct Load<int16_t> {
-  static int16_t from(const uint32_t *S, unsigned L, unsigned) {
+  static int16_t from(const uint32_t *S, size_t L, unsigned) {
     return int16_t(S[L]);
   }
 };
 template <> struct Load<uint16_t> {
-  static uint16_t from(const uint32_t *S, unsigned L, unsigned) {
+  static uint16_t from(const uint32_t *S, size_t L, unsigned) {
     return uint16_t(S[L]);
   }
 };
 struct Half {};
 template <> struct Load<Half> {
-  static float from(const uint32_t *S, unsigned L, unsigned) {
+  static float from(const uint32_t *S, size_t L, unsigned) {
     return half(S[L]);
   }
 };
@@ -85,11 +85,11 @@ COMPARE(NotLess, !(X < Y))
 COMPARE(Always, (void(X), void(Y), true))
 
 template <typename Compare, typename T>
-void compare(uint32_t *D, const uint32_t *const *S, unsigned N) {
+void compare(uint32_t *__restrict D, const uint32_t *const *S, unsigned N) {
   const uint32_t *S0 = S[0], *S1 = S[1];
   FOR_LANES(L, N)
-  D[L] = Compare::test(Load<T>::from(S0, L, N), Load<T>::from(S1, L, N)) ? ~0u
-                                                                         : 0;
+  D[L] =
+      Compare::test(Load<T>::from(S0, L, N), Load<T>::from(S1, L, N)) ? ~0u : 0;
 }
 
 /// Bits of a class mask: 0 signalling NaN, 1 quiet NaN, 2 -infinity, 3
@@ -98,7 +98,10 @@ uint32_t classify(bool Negative, bool ExponentZero, bool ExponentMax,
                   bool MantissaZero, bool Quiet) {
   if (ExponentMax && !MantissaZero)
     return Quiet ? 2 : 1;
-  unsigned Positive = ExponentMax ? 9 : !ExponentZero ? 8 : MantissaZero ? 6 : 7;
+  unsigned Positive = ExponentMax     ? 9
+                      : !ExponentZero ? 8
+                      : MantissaZero  ? 6
+                                      : 7;
   return 1u << (Negative ? 11 - Positive : Positive);
 }
 void classF32(uint32_t *D, const uint32_t *const *S, unsigned N) {
@@ -120,8 +123,7 @@ void classF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L) {
     uint64_t X = join(S[0][L], S[0][L + N]);
     uint32_t E = uint32_t(X >> 52) & 0x7ff;
-    uint32_t Class =
-        classify(X >> 63, !E, E == 0x7ff, !(X << 12), X >> 51 & 1);
+    uint32_t Class = classify(X >> 63, !E, E == 0x7ff, !(X << 12), X >> 51 & 1);
     D[L] = (Class & S[1][L]) ? ~0u : 0;
   }
 }

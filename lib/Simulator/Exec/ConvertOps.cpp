@@ -1,4 +1,5 @@
-//===- ConvertOps.cpp - Conversions between number formats ------------------===//
+//===- ConvertOps.cpp - Conversions between number formats
+//------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -36,7 +37,7 @@ static uint32_t toU16(float X) {
 static uint32_t toI16(float X) {
   if (X != X)
     return 0;
-  return uint32_t(X >= 32767.0f ? 32767
+  return uint32_t(X >= 32767.0f    ? 32767
                   : X <= -32768.0f ? -32768
                                    : int32_t(X)) &
          0xffff;
@@ -67,9 +68,8 @@ LANE_KERNEL(f16FromI16, halfBits(float(sext16(A))))
 LANE_KERNEL(u16FromF16, toU16(half(A)))
 LANE_KERNEL(i16FromF16, toI16(half(A)))
 LANE_KERNEL(pkU16FromU32, umin(A, 0xffff) | umin(B, 0xffff) << 16)
-LANE_KERNEL(pkI16FromI32,
-            (uint32_t(saturate16(int32_t(A))) & 0xffff) |
-                uint32_t(saturate16(int32_t(B))) << 16)
+LANE_KERNEL(pkI16FromI32, (uint32_t(saturate16(int32_t(A))) & 0xffff) |
+                              uint32_t(saturate16(int32_t(B))) << 16)
 LANE_KERNEL(pkU16FromF32, toU16(asF32(A)) | toU16(asF32(B)) << 16)
 LANE_KERNEL(pkI16FromF32, toI16(asF32(A)) | toI16(asF32(B)) << 16)
 
@@ -90,13 +90,12 @@ static uint32_t unsignedNorm(float X) {
   X = X > 1 ? 1 : X < 0 ? 0 : X;
   return uint32_t(nearest(X * 65535.0f));
 }
-LANE_KERNEL(pknormI16FromF32,
-            signedNorm(asF32(A)) | signedNorm(asF32(B)) << 16)
-LANE_KERNEL(pknormU16FromF32,
-            unsignedNorm(asF32(A)) | unsignedNorm(asF32(B)) << 16)
+LANE_KERNEL(pknormI16FromF32, signedNorm(asF32(A)) | signedNorm(asF32(B)) << 16)
+LANE_KERNEL(pknormU16FromF32, unsignedNorm(asF32(A)) | unsignedNorm(asF32(B))
+                                                           << 16)
 LANE_KERNEL(pknormI16FromF16, signedNorm(half(A)) | signedNorm(half(B)) << 16)
-LANE_KERNEL(pknormU16FromF16,
-            unsignedNorm(half(A)) | unsignedNorm(half(B)) << 16)
+LANE_KERNEL(pknormU16FromF16, unsignedNorm(half(A)) | unsignedNorm(half(B))
+                                                          << 16)
 LANE_KERNEL(normI16FromF16, signedNorm(half(A)))
 LANE_KERNEL(normU16FromF16, unsignedNorm(half(A)))
 static uint32_t packByte(uint32_t A, uint32_t B, uint32_t C) {
@@ -188,8 +187,13 @@ const LaneOpInfo Table[] = {
     CVT2("v_cvt_pknorm_u16_f32", PkI16, F32, pknormU16FromF32),
     CVT2("v_cvt_pknorm_i16_f16", PkI16, F16, pknormI16FromF16),
     CVT2("v_cvt_pknorm_u16_f16", PkI16, F16, pknormU16FromF16),
-    {"v_cvt_pk_u8_f32", B32, {F32, B32, B32, None}, LaneFloat, pkU8FromF32,
-     nullptr, nullptr},
+    {"v_cvt_pk_u8_f32",
+     B32,
+     {F32, B32, B32, None},
+     LaneFloat,
+     pkU8FromF32,
+     nullptr,
+     nullptr},
     CVT1("v_cvt_f64_f32", F64, F32, f64FromF32),
     CVT1("v_cvt_f64_i32", F64, B32, f64FromI32),
     CVT1("v_cvt_f64_u32", F64, B32, f64FromU32),

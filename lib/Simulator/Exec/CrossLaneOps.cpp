@@ -1,4 +1,5 @@
-//===- CrossLaneOps.cpp - Instructions that move data between lanes ---------===//
+//===- CrossLaneOps.cpp - Instructions that move data between lanes
+//---------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -66,8 +67,8 @@ const Inst *permLane16(Wave &W, const Inst *I) {
   uint32_t *Out = W.T->Out;
   for (unsigned L = 0; L < W.N; ++L) {
     unsigned Row = (L / 16) ^ (Cross ? 1 : 0);
-    unsigned Selector = Variable ? Variables[L] & 15
-                                 : unsigned(Selectors >> (L % 16 * 4)) & 15;
+    unsigned Selector =
+        Variable ? Variables[L] & 15 : unsigned(Selectors >> (L % 16 * 4)) & 15;
     unsigned From = Row * 16 + Selector;
     bool Valid = FetchInactive || (Exec >> From & 1);
     Out[L] = Valid ? Data[From] : 0;
@@ -91,8 +92,7 @@ const Inst *permLane64(Wave &W, const Inst *I) {
 /// first register with the lower half of the second.
 template <unsigned Width> const Inst *permLaneSwap(Wave &W, const Inst *I) {
   if (W.exec() != W.FullMask)
-    return fault(W, I, -1,
-                 "a lane swap with inactive lanes is not modelled");
+    return fault(W, I, -1, "a lane swap with inactive lanes is not modelled");
   uint32_t *A = W.row(I->Dst.Reg), *B = W.row(I->Src[0].Reg);
   for (unsigned L = 0; L < W.N; ++L)
     if (!(L & Width)) {
@@ -180,7 +180,8 @@ const Inst *dsSwizzle(Wave &W, const Inst *I) {
     } else if (Offset & 0x8000) {
       From = (L & ~3u) | (Offset >> (L % 4 * 2) & 3);
     } else {
-      unsigned And = Offset & 31, Or = Offset >> 5 & 31, Xor = Offset >> 10 & 31;
+      unsigned And = Offset & 31, Or = Offset >> 5 & 31,
+               Xor = Offset >> 10 & 31;
       From = (L & 32) | ((((L & 31) & And) | Or) ^ Xor);
     }
     Out[L] = (Exec >> From & 1) ? Data[From] : 0;

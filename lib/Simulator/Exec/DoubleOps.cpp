@@ -1,4 +1,5 @@
-//===- DoubleOps.cpp - Double-precision vector instructions -----------------===//
+//===- DoubleOps.cpp - Double-precision vector instructions
+//-----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -132,9 +133,9 @@ static uint64_t divScale(uint64_t X, uint64_t Y, uint64_t Z, bool &Flag) {
 void divScaleF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L) {
     bool Flag;
-    uint64_t R = divScale(join(S[0][L], S[0][L + N]),
-                          join(S[1][L], S[1][L + N]),
-                          join(S[2][L], S[2][L + N]), Flag);
+    uint64_t R =
+        divScale(join(S[0][L], S[0][L + N]), join(S[1][L], S[1][L + N]),
+                 join(S[2][L], S[2][L + N]), Flag);
     D[L] = uint32_t(R);
     D[L + N] = uint32_t(R >> 32);
     D[L + 2 * N] = Flag ? ~0u : 0;
@@ -189,11 +190,26 @@ const LaneOpInfo Table[] = {
     OP2("v_add_f64", addF64),
     OP2("v_mul_f64", mulF64),
     OP3("v_fma_f64", fmaF64),
-    {"v_fmac_f64", F64, {F64, F64, F64, None}, LaneFloat | LaneAccumulate,
-     fmaF64, nullptr, nullptr},
-    {"v_max_f64", F64, {F64, F64, None, None}, LaneFloat, maxF64, maxF64NoIEEE,
+    {"v_fmac_f64",
+     F64,
+     {F64, F64, F64, None},
+     LaneFloat | LaneAccumulate,
+     fmaF64,
+     nullptr,
      nullptr},
-    {"v_min_f64", F64, {F64, F64, None, None}, LaneFloat, minF64, minF64NoIEEE,
+    {"v_max_f64",
+     F64,
+     {F64, F64, None, None},
+     LaneFloat,
+     maxF64,
+     maxF64NoIEEE,
+     nullptr},
+    {"v_min_f64",
+     F64,
+     {F64, F64, None, None},
+     LaneFloat,
+     minF64,
+     minF64NoIEEE,
      nullptr},
     OP2("v_max_num_f64", maxF64NoIEEE),
     OP2("v_min_num_f64", minF64NoIEEE),
@@ -208,14 +224,34 @@ const LaneOpInfo Table[] = {
     OP1("v_rndne_f64", rndneF64),
     OP1("v_fract_f64", fractF64),
     OP1("v_frexp_mant_f64", frexpMantF64),
-    {"v_frexp_exp_i32_f64", B32, {F64, None, None, None}, LaneFloat,
-     frexpExpF64, nullptr, nullptr},
-    {"v_ldexp_f64", F64, {F64, B32, None, None}, LaneFloat, ldexpF64, nullptr,
+    {"v_frexp_exp_i32_f64",
+     B32,
+     {F64, None, None, None},
+     LaneFloat,
+     frexpExpF64,
+     nullptr,
      nullptr},
-    {"v_div_scale_f64", F64, {F64, F64, F64, None}, LaneFloat | LaneExtraMask,
-     divScaleF64, nullptr, nullptr},
-    {"v_div_fmas_f64", F64, {F64, F64, F64, Mask},
-     LaneFloat | LaneImplicitVCC, divFmasF64, nullptr, nullptr},
+    {"v_ldexp_f64",
+     F64,
+     {F64, B32, None, None},
+     LaneFloat,
+     ldexpF64,
+     nullptr,
+     nullptr},
+    {"v_div_scale_f64",
+     F64,
+     {F64, F64, F64, None},
+     LaneFloat | LaneExtraMask,
+     divScaleF64,
+     nullptr,
+     nullptr},
+    {"v_div_fmas_f64",
+     F64,
+     {F64, F64, F64, Mask},
+     LaneFloat | LaneImplicitVCC,
+     divFmasF64,
+     nullptr,
+     nullptr},
     OP3("v_div_fixup_f64", divFixupF64),
 };
 

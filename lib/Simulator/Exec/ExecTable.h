@@ -25,14 +25,14 @@
 namespace lnbwd::sim {
 
 enum LaneOpFlag : uint16_t {
-  LaneMaskResult = 1,      ///< the only result is a lane mask (compare)
-  LaneExecResult = 2,      ///< the mask also goes to EXEC (v_cmpx)
-  LaneExtraMask = 4,       ///< a mask besides the vector result (carry)
-  LaneAccumulate = 8,      ///< the destination is also the last source
-  LaneImplicitVCC = 16,    ///< VCC is the last source
-  LanePreservesHigh = 32,  ///< keeps the high half on gfx9, too
-  LaneHighResult = 64,     ///< v_fma_mixhi: the result goes to the high half
-  LaneFloat = 128,         ///< depends on rounding and denormal mode
+  LaneMaskResult = 1,     ///< the only result is a lane mask (compare)
+  LaneExecResult = 2,     ///< the mask also goes to EXEC (v_cmpx)
+  LaneExtraMask = 4,      ///< a mask besides the vector result (carry)
+  LaneAccumulate = 8,     ///< the destination is also the last source
+  LaneImplicitVCC = 16,   ///< VCC is the last source
+  LanePreservesHigh = 32, ///< keeps the high half on gfx9, too
+  LaneHighResult = 64,    ///< v_fma_mixhi: the result goes to the high half
+  LaneFloat = 128,        ///< depends on rounding and denormal mode
 };
 
 /// One vector instruction, the same in every lane.

@@ -1,4 +1,5 @@
-//===- FlatMemoryOps.cpp - Scratch and flat accesses ------------------------===//
+//===- FlatMemoryOps.cpp - Scratch and flat accesses
+//------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -78,9 +79,8 @@ const Inst *scratchLoad(Wave &W, const Inst *I) {
     for (unsigned L = 0; L < N; ++L)
       if (Exec >> L & 1)
         for (unsigned K = 0; K < I->Elements; ++K)
-          Out[K * N + L] =
-              extend(loadScratch(W, L, uint32_t(A[L]) + 4 * K, I->ElementBytes),
-                     I);
+          Out[K * N + L] = extend(
+              loadScratch(W, L, uint32_t(A[L]) + 4 * K, I->ElementBytes), I);
   }
   writeLoaded(W, I, Out, Exec);
   return I + 1;
@@ -96,8 +96,7 @@ const Inst *scratchStore(Wave &W, const Inst *I) {
     return nullptr;
   const uint32_t *S = W.row(I->Src[1].Reg);
   bool Uniform = I->Src[0].Kind != OperandKind::VGPR;
-  if (Uniform && I->ElementBytes == 4 && A[0] % 4 == 0 &&
-      Exec == W.FullMask) {
+  if (Uniform && I->ElementBytes == 4 && A[0] % 4 == 0 && Exec == W.FullMask) {
     std::memcpy(W.Scratch + A[0] * N, S, size_t(I->Elements) * N * 4);
     return I + 1;
   }

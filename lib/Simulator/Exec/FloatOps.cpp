@@ -1,4 +1,5 @@
-//===- FloatOps.cpp - Single-precision vector instructions ------------------===//
+//===- FloatOps.cpp - Single-precision vector instructions
+//------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -22,13 +23,12 @@ LANE_KERNEL(addF32, bits(F(A) + F(B)))
 LANE_KERNEL(subF32, bits(F(A) - F(B)))
 LANE_KERNEL(subRevF32, bits(F(B) - F(A)))
 LANE_KERNEL(mulF32, bits(F(A) * F(B)))
-LANE_KERNEL(mulLegacyF32, (A << 1) == 0 || (B << 1) == 0 ? 0
-                                                         : bits(F(A) * F(B)))
+LANE_KERNEL(mulLegacyF32,
+            (A << 1) == 0 || (B << 1) == 0 ? 0 : bits(F(A) * F(B)))
 LANE_KERNEL(fmaF32, bits(__builtin_fmaf(F(A), F(B), F(C))))
-LANE_KERNEL(fmaLegacyF32,
-            (A << 1) == 0 || (B << 1) == 0
-                ? bits(0.0f + F(C))
-                : bits(__builtin_fmaf(F(A), F(B), F(C))))
+LANE_KERNEL(fmaLegacyF32, (A << 1) == 0 || (B << 1) == 0
+                              ? bits(0.0f + F(C))
+                              : bits(__builtin_fmaf(F(A), F(B), F(C))))
 // v_mad_f32 and v_mac_f32 round the product and flush denormals.
 LANE_KERNEL(madF32,
             flush32(bits(F(flush32(bits(F(flush32(A)) * F(flush32(B))))) +
@@ -108,9 +108,7 @@ LANE_KERNEL(frexpExpF32, frexpExponent(A))
 LANE_KERNEL(ldexpF32, bits(__builtin_ldexpf(F(A), int32_t(B))))
 
 static int exponent32(uint32_t A) { return int(A >> 23 & 0xff); }
-static bool isDenormal32(float X) {
-  return X != 0 && !(bits(X) & 0x7f800000);
-}
+static bool isDenormal32(float X) { return X != 0 && !(bits(X) & 0x7f800000); }
 /// A is the value to scale (the denominator B or the numerator C).
 static uint32_t divScale(uint32_t A, uint32_t B, uint32_t C, bool &Flag) {
   Flag = false;
@@ -200,16 +198,15 @@ void pkMovB32(uint32_t *D, const uint32_t *const *S, unsigned N) {
   }
 }
 
-LANE_KERNEL(fmaMixLo,
-            f32ToHalf(bits(__builtin_fmaf(F(A), F(B), F(C)))))
+LANE_KERNEL(fmaMixLo, f32ToHalf(bits(__builtin_fmaf(F(A), F(B), F(C)))))
 LANE_KERNEL(dot2F32F16,
             bits(__builtin_fmaf(half(A), half(B),
                                 __builtin_fmaf(half(A >> 16), half(B >> 16),
                                                F(C)))))
 LANE_KERNEL(dot2F32BF16,
             bits(__builtin_fmaf(bfloat(A), bfloat(B),
-                                __builtin_fmaf(bfloat(A >> 16),
-                                               bfloat(B >> 16), F(C)))))
+                                __builtin_fmaf(bfloat(A >> 16), bfloat(B >> 16),
+                                               F(C)))))
 
 constexpr OperandType None = OperandType::None;
 constexpr OperandType B32 = OperandType::B32;
@@ -237,7 +234,7 @@ constexpr OperandType Mask = OperandType::Mask;
 #define OP3N(NAME, FN)                                                         \
   {NAME, F32, {F32, F32, F32, None}, LaneFloat, FN##NoIEEE, nullptr, nullptr}
 #define OPAC(NAME, FN)                                                         \
-  {NAME,    F32, {F32, F32, F32, None}, LaneFloat | LaneAccumulate, FN,        \
+  {NAME,    F32,    {F32, F32, F32, None}, LaneFloat | LaneAccumulate, FN,     \
    nullptr, nullptr}
 
 const LaneOpInfo Table[] = {
@@ -293,38 +290,112 @@ const LaneOpInfo Table[] = {
     OP1("v_rndne_f32", rndneF32),
     OP1("v_fract_f32", fractF32),
     OP1("v_frexp_mant_f32", frexpMantF32),
-    {"v_frexp_exp_i32_f32", B32, {F32, None, None, None}, LaneFloat,
-     frexpExpF32, nullptr, nullptr},
-    {"v_ldexp_f32", F32, {F32, B32, None, None}, LaneFloat, ldexpF32, nullptr,
+    {"v_frexp_exp_i32_f32",
+     B32,
+     {F32, None, None, None},
+     LaneFloat,
+     frexpExpF32,
+     nullptr,
      nullptr},
-    {"v_div_scale_f32", F32, {F32, F32, F32, None}, LaneFloat | LaneExtraMask,
-     divScaleF32, nullptr, nullptr},
-    {"v_div_fmas_f32", F32, {F32, F32, F32, Mask},
-     LaneFloat | LaneImplicitVCC, divFmasF32, nullptr, nullptr},
+    {"v_ldexp_f32",
+     F32,
+     {F32, B32, None, None},
+     LaneFloat,
+     ldexpF32,
+     nullptr,
+     nullptr},
+    {"v_div_scale_f32",
+     F32,
+     {F32, F32, F32, None},
+     LaneFloat | LaneExtraMask,
+     divScaleF32,
+     nullptr,
+     nullptr},
+    {"v_div_fmas_f32",
+     F32,
+     {F32, F32, F32, Mask},
+     LaneFloat | LaneImplicitVCC,
+     divFmasF32,
+     nullptr,
+     nullptr},
     OP3("v_div_fixup_f32", divFixupF32),
-    {"v_pk_add_f32", PkF32, {PkF32, PkF32, None, None}, LaneFloat, pkAddF32,
-     nullptr, nullptr},
-    {"v_pk_mul_f32", PkF32, {PkF32, PkF32, None, None}, LaneFloat, pkMulF32,
-     nullptr, nullptr},
-    {"v_pk_fma_f32", PkF32, {PkF32, PkF32, PkF32, None}, LaneFloat, pkFmaF32,
-     nullptr, nullptr},
-    {"v_pk_mov_b32", PkB32, {PkB32, PkB32, None, None}, 0, pkMovB32, nullptr,
+    {"v_pk_add_f32",
+     PkF32,
+     {PkF32, PkF32, None, None},
+     LaneFloat,
+     pkAddF32,
+     nullptr,
      nullptr},
-    {"v_fma_mix_f32", F32, {Mix, Mix, Mix, None}, LaneFloat, fmaF32, nullptr,
+    {"v_pk_mul_f32",
+     PkF32,
+     {PkF32, PkF32, None, None},
+     LaneFloat,
+     pkMulF32,
+     nullptr,
      nullptr},
-    {"v_fma_mixlo_f16", F16, {Mix, Mix, Mix, None},
-     LaneFloat | LanePreservesHigh, fmaMixLo, nullptr, nullptr},
-    {"v_fma_mixhi_f16", F16, {Mix, Mix, Mix, None},
-     LaneFloat | LanePreservesHigh | LaneHighResult, fmaMixLo, nullptr,
+    {"v_pk_fma_f32",
+     PkF32,
+     {PkF32, PkF32, PkF32, None},
+     LaneFloat,
+     pkFmaF32,
+     nullptr,
      nullptr},
-    {"v_dot2_f32_f16", F32, {PkF16, PkF16, F32, None}, LaneFloat, dot2F32F16,
-     nullptr, nullptr},
-    {"v_dot2c_f32_f16", F32, {PkF16, PkF16, F32, None},
-     LaneFloat | LaneAccumulate, dot2F32F16, nullptr, nullptr},
-    {"v_dot2_f32_bf16", F32, {PkBF16, PkBF16, F32, None}, LaneFloat,
-     dot2F32BF16, nullptr, nullptr},
-    {"v_dot2c_f32_bf16", F32, {PkBF16, PkBF16, F32, None},
-     LaneFloat | LaneAccumulate, dot2F32BF16, nullptr, nullptr},
+    {"v_pk_mov_b32",
+     PkB32,
+     {PkB32, PkB32, None, None},
+     0,
+     pkMovB32,
+     nullptr,
+     nullptr},
+    {"v_fma_mix_f32",
+     F32,
+     {Mix, Mix, Mix, None},
+     LaneFloat,
+     fmaF32,
+     nullptr,
+     nullptr},
+    {"v_fma_mixlo_f16",
+     F16,
+     {Mix, Mix, Mix, None},
+     LaneFloat | LanePreservesHigh,
+     fmaMixLo,
+     nullptr,
+     nullptr},
+    {"v_fma_mixhi_f16",
+     F16,
+     {Mix, Mix, Mix, None},
+     LaneFloat | LanePreservesHigh | LaneHighResult,
+     fmaMixLo,
+     nullptr,
+     nullptr},
+    {"v_dot2_f32_f16",
+     F32,
+     {PkF16, PkF16, F32, None},
+     LaneFloat,
+     dot2F32F16,
+     nullptr,
+     nullptr},
+    {"v_dot2c_f32_f16",
+     F32,
+     {PkF16, PkF16, F32, None},
+     LaneFloat | LaneAccumulate,
+     dot2F32F16,
+     nullptr,
+     nullptr},
+    {"v_dot2_f32_bf16",
+     F32,
+     {PkBF16, PkBF16, F32, None},
+     LaneFloat,
+     dot2F32BF16,
+     nullptr,
+     nullptr},
+    {"v_dot2c_f32_bf16",
+     F32,
+     {PkBF16, PkBF16, F32, None},
+     LaneFloat | LaneAccumulate,
+     dot2F32BF16,
+     nullptr,
+     nullptr},
 };
 
 } // namespace

@@ -1,4 +1,5 @@
-//===- GlobalMemoryOps.cpp - Global loads, stores and atomics ---------------===//
+//===- GlobalMemoryOps.cpp - Global loads, stores and atomics
+//---------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,7 +16,6 @@
 #include "MemorySupport.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
-
 
 void globalAddresses(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A) {
   const unsigned N = W.N;
@@ -51,8 +51,8 @@ bool checkAddresses(Wave &W, const Inst *I, const uint64_t *A, uint64_t Exec,
     Max = X > Max ? X : Max;
   }
   uint64_t Span = uint64_t(Max) - uint64_t(Min) + Bytes;
-  if (__builtin_expect(
-          Min >= 0 && inRegion(W.LastRegion, uint64_t(Min), Span), 1))
+  if (__builtin_expect(Min >= 0 && inRegion(W.LastRegion, uint64_t(Min), Span),
+                       1))
     return true;
   if (const Region *R = findRegion(W, uint64_t(Min), Span)) {
     W.LastRegion = *R;

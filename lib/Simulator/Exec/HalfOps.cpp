@@ -1,4 +1,5 @@
-//===- HalfOps.cpp - Half-precision and packed 16-bit instructions ----------===//
+//===- HalfOps.cpp - Half-precision and packed 16-bit instructions
+//----------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -32,8 +33,7 @@ LANE_KERNEL(max3F16NoIEEE, maxNum16<false>(maxNum16<false>(A, B), C))
 LANE_KERNEL(min3F16NoIEEE, minNum16<false>(minNum16<false>(A, B), C))
 template <bool IEEE>
 static uint32_t med3Half(uint32_t A, uint32_t B, uint32_t C) {
-  return f32ToHalf(
-      med3F32<IEEE>(halfToF32(A), halfToF32(B), halfToF32(C)));
+  return f32ToHalf(med3F32<IEEE>(halfToF32(A), halfToF32(B), halfToF32(C)));
 }
 LANE_KERNEL(med3F16, med3Half<true>(A, B, C))
 LANE_KERNEL(med3F16NoIEEE, med3Half<false>(A, B, C))
@@ -105,14 +105,12 @@ static uint32_t divFixup(uint32_t A, uint32_t B, uint32_t C) {
 }
 LANE_KERNEL(divFixupF16, divFixup(A, B, C))
 
-LANE_KERNEL(dot2F16,
-            fmaHalf(A, B, fmaHalf(A >> 16, B >> 16, C)))
+LANE_KERNEL(dot2F16, fmaHalf(A, B, fmaHalf(A >> 16, B >> 16, C)))
 LANE_KERNEL(dot2BF16,
-            bfloatBits(__builtin_fmaf(
-                bfloat(A), bfloat(B),
-                bfloat(bfloatBits(__builtin_fmaf(bfloat(A >> 16),
-                                                 bfloat(B >> 16),
-                                                 bfloat(C & 0xffff)))))))
+            bfloatBits(__builtin_fmaf(bfloat(A), bfloat(B),
+                                      bfloat(bfloatBits(__builtin_fmaf(
+                                          bfloat(A >> 16), bfloat(B >> 16),
+                                          bfloat(C & 0xffff)))))))
 
 #define BOTH(LOW, HIGH) ((LOW) & 0xffff) | (HIGH) << 16
 LANE_KERNEL(pkAddF16, BOTH(halfBits(half(A) + half(B)),
@@ -142,9 +140,8 @@ LANE_KERNEL(pkAddU16, BOTH(A + B, (A >> 16) + (B >> 16)))
 LANE_KERNEL(pkSubU16, BOTH(A - B, (A >> 16) - (B >> 16)))
 LANE_KERNEL(pkAddU16Clamp, BOTH(umin((A & 0xffff) + (B & 0xffff), 0xffff),
                                 umin((A >> 16) + (B >> 16), 0xffff)))
-LANE_KERNEL(pkSubU16Clamp,
-            BOTH((A & 0xffff) - umin(A & 0xffff, B & 0xffff),
-                 (A >> 16) - umin(A >> 16, B >> 16)))
+LANE_KERNEL(pkSubU16Clamp, BOTH((A & 0xffff) - umin(A & 0xffff, B & 0xffff),
+                                (A >> 16) - umin(A >> 16, B >> 16)))
 LANE_KERNEL(pkAddI16Clamp,
             BOTH(uint32_t(saturate16(sext16(A) + sext16(B))),
                  uint32_t(saturate16(sext16(A >> 16) + sext16(B >> 16)))))
@@ -156,19 +153,16 @@ LANE_KERNEL(pkMadU16, BOTH(A *B + C, (A >> 16) * (B >> 16) + (C >> 16)))
 LANE_KERNEL(pkLshlRevB16, BOTH(B << (A & 15), (B >> 16) << (A >> 16 & 15)))
 LANE_KERNEL(pkLshrRevB16,
             BOTH((B & 0xffff) >> (A & 15), (B >> 16) >> (A >> 16 & 15)))
-LANE_KERNEL(pkAshrRevI16,
-            BOTH(uint32_t(sext16(B) >> (A & 15)),
-                 uint32_t(sext16(B >> 16) >> (A >> 16 & 15))))
+LANE_KERNEL(pkAshrRevI16, BOTH(uint32_t(sext16(B) >> (A & 15)),
+                               uint32_t(sext16(B >> 16) >> (A >> 16 & 15))))
 LANE_KERNEL(pkMinU16,
             BOTH(umin(A & 0xffff, B & 0xffff), umin(A >> 16, B >> 16)))
 LANE_KERNEL(pkMaxU16,
             BOTH(umax(A & 0xffff, B & 0xffff), umax(A >> 16, B >> 16)))
-LANE_KERNEL(pkMinI16,
-            BOTH(uint32_t(imin(sext16(A), sext16(B))),
-                 uint32_t(imin(sext16(A >> 16), sext16(B >> 16)))))
-LANE_KERNEL(pkMaxI16,
-            BOTH(uint32_t(imax(sext16(A), sext16(B))),
-                 uint32_t(imax(sext16(A >> 16), sext16(B >> 16)))))
+LANE_KERNEL(pkMinI16, BOTH(uint32_t(imin(sext16(A), sext16(B))),
+                           uint32_t(imin(sext16(A >> 16), sext16(B >> 16)))))
+LANE_KERNEL(pkMaxI16, BOTH(uint32_t(imax(sext16(A), sext16(B))),
+                           uint32_t(imax(sext16(A >> 16), sext16(B >> 16)))))
 
 constexpr OperandType None = OperandType::None;
 constexpr OperandType I16 = OperandType::I16;
@@ -185,11 +179,17 @@ constexpr OperandType PkI16 = OperandType::PkI16;
 #define OP2M(NAME, FN)                                                         \
   {NAME, F16, {F16, F16, None, None}, LaneFloat, FN, FN##NoIEEE, nullptr}
 #define OP3(NAME, FN)                                                          \
-  {NAME,    F16, {F16, F16, F16, None}, LaneFloat | LanePreservesHigh, FN,     \
+  {NAME,    F16,    {F16, F16, F16, None}, LaneFloat | LanePreservesHigh, FN,  \
    nullptr, nullptr}
 #define OP3M(NAME, FN)                                                         \
-  {NAME, F16, {F16, F16, F16, None}, LaneFloat | LanePreservesHigh, FN,        \
-   FN##NoIEEE, nullptr}
+  {                                                                            \
+      NAME,                                                                    \
+      F16,                                                                     \
+      {F16, F16, F16, None},                                                   \
+      LaneFloat | LanePreservesHigh,                                           \
+      FN,                                                                      \
+      FN##NoIEEE,                                                              \
+      nullptr}
 #define PK2(NAME, FN)                                                          \
   {NAME, PkF16, {PkF16, PkF16, None, None}, LaneFloat, FN, nullptr, nullptr}
 #define PK2M(NAME, FN)                                                         \
@@ -213,8 +213,13 @@ const LaneOpInfo Table[] = {
     OP3("v_fma_f16", fmaF16),
     OP3("v_fmaak_f16", fmaF16),
     OP3("v_fmamk_f16", fmaF16),
-    {"v_fmac_f16", F16, {F16, F16, F16, None},
-     LaneFloat | LanePreservesHigh | LaneAccumulate, fmaF16, nullptr, nullptr},
+    {"v_fmac_f16",
+     F16,
+     {F16, F16, F16, None},
+     LaneFloat | LanePreservesHigh | LaneAccumulate,
+     fmaF16,
+     nullptr,
+     nullptr},
     OP3M("v_max3_f16", max3F16),
     OP3M("v_min3_f16", min3F16),
     OP3M("v_med3_f16", med3F16),
@@ -243,14 +248,34 @@ const LaneOpInfo Table[] = {
     OP1("v_rndne_f16", rndneF16),
     OP1("v_fract_f16", fractF16),
     OP1("v_frexp_mant_f16", frexpMantF16),
-    {"v_frexp_exp_i16_f16", I16, {F16, None, None, None}, LaneFloat,
-     frexpExpF16, nullptr, nullptr},
-    {"v_ldexp_f16", F16, {F16, I16, None, None}, LaneFloat, ldexpF16, nullptr,
+    {"v_frexp_exp_i16_f16",
+     I16,
+     {F16, None, None, None},
+     LaneFloat,
+     frexpExpF16,
+     nullptr,
      nullptr},
-    {"v_dot2_f16_f16", F16, {PkF16, PkF16, F16, None},
-     LaneFloat | LanePreservesHigh, dot2F16, nullptr, nullptr},
-    {"v_dot2_bf16_bf16", BF16, {PkBF16, PkBF16, BF16, None},
-     LaneFloat | LanePreservesHigh, dot2BF16, nullptr, nullptr},
+    {"v_ldexp_f16",
+     F16,
+     {F16, I16, None, None},
+     LaneFloat,
+     ldexpF16,
+     nullptr,
+     nullptr},
+    {"v_dot2_f16_f16",
+     F16,
+     {PkF16, PkF16, F16, None},
+     LaneFloat | LanePreservesHigh,
+     dot2F16,
+     nullptr,
+     nullptr},
+    {"v_dot2_bf16_bf16",
+     BF16,
+     {PkBF16, PkBF16, BF16, None},
+     LaneFloat | LanePreservesHigh,
+     dot2BF16,
+     nullptr,
+     nullptr},
     PK2("v_pk_add_f16", pkAddF16),
     PK2("v_pk_mul_f16", pkMulF16),
     PK2M("v_pk_max_f16", pkMaxF16),
@@ -262,8 +287,13 @@ const LaneOpInfo Table[] = {
     PK3("v_pk_maximum3_f16", pkMaximum3F16),
     PK3("v_pk_minimum3_f16", pkMinimum3F16),
     PK3("v_pk_fma_f16", pkFmaF16),
-    {"v_pk_fmac_f16", PkF16, {PkF16, PkF16, PkF16, None},
-     LaneFloat | LaneAccumulate, pkFmaF16, nullptr, nullptr},
+    {"v_pk_fmac_f16",
+     PkF16,
+     {PkF16, PkF16, PkF16, None},
+     LaneFloat | LaneAccumulate,
+     pkFmaF16,
+     nullptr,
+     nullptr},
     PKI2("v_pk_add_u16", pkAddU16, pkAddU16Clamp),
     PKI2("v_pk_sub_u16", pkSubU16, pkSubU16Clamp),
     PKI2("v_pk_add_i16", pkAddU16, pkAddI16Clamp),
@@ -276,9 +306,19 @@ const LaneOpInfo Table[] = {
     PKI2("v_pk_max_u16", pkMaxU16, nullptr),
     PKI2("v_pk_min_i16", pkMinI16, nullptr),
     PKI2("v_pk_max_i16", pkMaxI16, nullptr),
-    {"v_pk_mad_u16", PkI16, {PkI16, PkI16, PkI16, None}, 0, pkMadU16, nullptr,
+    {"v_pk_mad_u16",
+     PkI16,
+     {PkI16, PkI16, PkI16, None},
+     0,
+     pkMadU16,
+     nullptr,
      nullptr},
-    {"v_pk_mad_i16", PkI16, {PkI16, PkI16, PkI16, None}, 0, pkMadU16, nullptr,
+    {"v_pk_mad_i16",
+     PkI16,
+     {PkI16, PkI16, PkI16, None},
+     0,
+     pkMadU16,
+     nullptr,
      nullptr},
 };
 

@@ -1,4 +1,5 @@
-//===- IntegerOps.cpp - 32- and 16-bit integer vector instructions ----------===//
+//===- IntegerOps.cpp - 32- and 16-bit integer vector instructions
+//----------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -31,10 +32,8 @@ LANE_KERNEL(subRevU32, B - A)
 LANE_KERNEL(addU32Clamp, A + B < A ? ~0u : A + B)
 LANE_KERNEL(subU32Clamp, A < B ? 0 : A - B)
 LANE_KERNEL(subRevU32Clamp, B < A ? 0 : B - A)
-LANE_KERNEL(addI32Clamp,
-            uint32_t(saturate(int64_t(int32_t(A)) + int32_t(B))))
-LANE_KERNEL(subI32Clamp,
-            uint32_t(saturate(int64_t(int32_t(A)) - int32_t(B))))
+LANE_KERNEL(addI32Clamp, uint32_t(saturate(int64_t(int32_t(A)) + int32_t(B))))
+LANE_KERNEL(subI32Clamp, uint32_t(saturate(int64_t(int32_t(A)) - int32_t(B))))
 LANE_KERNEL(add3U32, A + B + C)
 LANE_KERNEL(addLshlU32, (A + B) << (C & 31))
 LANE_KERNEL(lshlAddU32, (A << (B & 31)) + C)
@@ -58,30 +57,24 @@ LANE_KERNEL(minI32, uint32_t(imin(int32_t(A), int32_t(B))))
 LANE_KERNEL(maxI32, uint32_t(imax(int32_t(A), int32_t(B))))
 LANE_KERNEL(min3U32, umin(umin(A, B), C))
 LANE_KERNEL(max3U32, umax(umax(A, B), C))
-LANE_KERNEL(min3I32,
-            uint32_t(imin(imin(int32_t(A), int32_t(B)), int32_t(C))))
-LANE_KERNEL(max3I32,
-            uint32_t(imax(imax(int32_t(A), int32_t(B)), int32_t(C))))
+LANE_KERNEL(min3I32, uint32_t(imin(imin(int32_t(A), int32_t(B)), int32_t(C))))
+LANE_KERNEL(max3I32, uint32_t(imax(imax(int32_t(A), int32_t(B)), int32_t(C))))
 LANE_KERNEL(med3U32, umax(umin(A, B), umin(umax(A, B), C)))
 LANE_KERNEL(med3I32,
             uint32_t(imax(imin(int32_t(A), int32_t(B)),
                           imin(imax(int32_t(A), int32_t(B)), int32_t(C)))))
 LANE_KERNEL(maxMinU32, umin(umax(A, B), C))
 LANE_KERNEL(minMaxU32, umax(umin(A, B), C))
-LANE_KERNEL(maxMinI32,
-            uint32_t(imin(imax(int32_t(A), int32_t(B)), int32_t(C))))
-LANE_KERNEL(minMaxI32,
-            uint32_t(imax(imin(int32_t(A), int32_t(B)), int32_t(C))))
+LANE_KERNEL(maxMinI32, uint32_t(imin(imax(int32_t(A), int32_t(B)), int32_t(C))))
+LANE_KERNEL(minMaxI32, uint32_t(imax(imin(int32_t(A), int32_t(B)), int32_t(C))))
 LANE_KERNEL(mulLoU32, A *B)
 LANE_KERNEL(mulHiU32, uint32_t(uint64_t(A) * B >> 32))
 LANE_KERNEL(mulHiI32,
             uint32_t(uint64_t(int64_t(int32_t(A)) * int32_t(B)) >> 32))
 LANE_KERNEL(mulU24, (A & 0xffffff) * (B & 0xffffff))
 LANE_KERNEL(mulI24, uint32_t(sext24(A)) * uint32_t(sext24(B)))
-LANE_KERNEL(mulHiU24,
-            uint32_t(uint64_t(A & 0xffffff) * (B & 0xffffff) >> 32))
-LANE_KERNEL(mulHiI24,
-            uint32_t(uint64_t(int64_t(sext24(A)) * sext24(B)) >> 32))
+LANE_KERNEL(mulHiU24, uint32_t(uint64_t(A & 0xffffff) * (B & 0xffffff) >> 32))
+LANE_KERNEL(mulHiI24, uint32_t(uint64_t(int64_t(sext24(A)) * sext24(B)) >> 32))
 LANE_KERNEL(madU24, (A & 0xffffff) * (B & 0xffffff) + C)
 LANE_KERNEL(madI24, uint32_t(sext24(A)) * uint32_t(sext24(B)) + C)
 LANE_KERNEL(madU32U16, (A & 0xffff) * (B & 0xffff) + C)
@@ -156,7 +149,7 @@ LANE_KERNEL(cndmaskB16, (C ? B : A) & 0xffff)
 // 16 bits: results are cut to 16 bits here, the other half is the driver's.
 LANE_KERNEL(movB16, A & 0xffff)
 LANE_KERNEL(notB16, ~A & 0xffff)
-LANE_KERNEL(andB16, A &B & 0xffff)
+LANE_KERNEL(andB16, A & B & 0xffff)
 LANE_KERNEL(orB16, (A | B) & 0xffff)
 LANE_KERNEL(xorB16, (A ^ B) & 0xffff)
 LANE_KERNEL(addU16, (A + B) & 0xffff)
@@ -182,16 +175,14 @@ LANE_KERNEL(min3I16,
             uint32_t(imin(imin(sext16(A), sext16(B)), sext16(C))) & 0xffff)
 LANE_KERNEL(max3I16,
             uint32_t(imax(imax(sext16(A), sext16(B)), sext16(C))) & 0xffff)
-LANE_KERNEL(med3U16,
-            umax(umin(A & 0xffff, B & 0xffff),
-                 umin(umax(A & 0xffff, B & 0xffff), C & 0xffff)))
+LANE_KERNEL(med3U16, umax(umin(A & 0xffff, B & 0xffff),
+                          umin(umax(A & 0xffff, B & 0xffff), C & 0xffff)))
 LANE_KERNEL(med3I16,
             uint32_t(imax(imin(sext16(A), sext16(B)),
                           imin(imax(sext16(A), sext16(B)), sext16(C)))) &
                 0xffff)
-LANE_KERNEL(satPkU8I16,
-            uint32_t(imax(imin(sext16(A), 255), 0)) |
-                uint32_t(imax(imin(sext16(A >> 16), 255), 0)) << 8)
+LANE_KERNEL(satPkU8I16, uint32_t(imax(imin(sext16(A), 255), 0)) |
+                            uint32_t(imax(imin(sext16(A >> 16), 255), 0)) << 8)
 LANE_KERNEL(packB32, (A & 0xffff) | B << 16)
 LANE_KERNEL(cvtI32I16, uint32_t(sext16(A)))
 LANE_KERNEL(cvtU32U16, A & 0xffff)
@@ -200,7 +191,8 @@ LANE_KERNEL(cvtU32U16, A & 0xffff)
 static uint32_t bitop3(uint32_t A, uint32_t B, uint32_t C, uint32_t Table) {
   uint32_t R = 0;
   for (unsigned I = 0; I < 8; ++I) {
-    uint32_t Term = ((I & 4) ? A : ~A) & ((I & 2) ? B : ~B) & ((I & 1) ? C : ~C);
+    uint32_t Term =
+        ((I & 4) ? A : ~A) & ((I & 2) ? B : ~B) & ((I & 1) ? C : ~C);
     R |= (Table >> I & 1) ? Term : 0;
   }
   return R;
@@ -231,8 +223,7 @@ LANE_KERNEL(dot8I32I4, uint32_t(dot8(A, B, true)) + C)
 LANE_KERNEL(dot8U32U4, uint32_t(dot8(A, B, false)) + C)
 LANE_KERNEL(dot2I32I16, uint32_t(sext16(A) * sext16(B)) +
                             uint32_t(sext16(A >> 16) * sext16(B >> 16)) + C)
-LANE_KERNEL(dot2U32U16,
-            (A & 0xffff) * (B & 0xffff) + (A >> 16) * (B >> 16) + C)
+LANE_KERNEL(dot2U32U16, (A & 0xffff) * (B & 0xffff) + (A >> 16) * (B >> 16) + C)
 
 constexpr OperandType None = OperandType::None;
 constexpr OperandType B32 = OperandType::B32;
@@ -240,18 +231,20 @@ constexpr OperandType I16 = OperandType::I16;
 constexpr OperandType PkI16 = OperandType::PkI16;
 constexpr OperandType Mask = OperandType::Mask;
 
-#define OP1(NAME, FN) {NAME, B32, {B32, None, None, None}, 0, FN, nullptr, nullptr}
-#define OP2(NAME, FN) {NAME, B32, {B32, B32, None, None}, 0, FN, nullptr, nullptr}
+#define OP1(NAME, FN)                                                          \
+  {NAME, B32, {B32, None, None, None}, 0, FN, nullptr, nullptr}
+#define OP2(NAME, FN)                                                          \
+  {NAME, B32, {B32, B32, None, None}, 0, FN, nullptr, nullptr}
 #define OP2C(NAME, FN, CLAMPED)                                                \
   {NAME, B32, {B32, B32, None, None}, 0, FN, nullptr, CLAMPED}
-#define OP3(NAME, FN) {NAME, B32, {B32, B32, B32, None}, 0, FN, nullptr, nullptr}
+#define OP3(NAME, FN)                                                          \
+  {NAME, B32, {B32, B32, B32, None}, 0, FN, nullptr, nullptr}
 #define SHORT1(NAME, FN)                                                       \
   {NAME, I16, {I16, None, None, None}, 0, FN, nullptr, nullptr}
 #define SHORT2(NAME, FN, CLAMPED)                                              \
   {NAME, I16, {I16, I16, None, None}, 0, FN, nullptr, CLAMPED}
 #define SHORT3(NAME, FN)                                                       \
-  {NAME,    I16, {I16, I16, I16, None}, LanePreservesHigh, FN,                 \
-   nullptr, nullptr}
+  {NAME, I16, {I16, I16, I16, None}, LanePreservesHigh, FN, nullptr, nullptr}
 
 const LaneOpInfo Table[] = {
     OP1("v_mov_b32", movB32),
@@ -265,9 +258,19 @@ const LaneOpInfo Table[] = {
     OP1("v_ffbh_i32", ffbhI32),
     OP1("v_prng_b32", prngB32),
     OP1("v_sat_pk_u8_i16", satPkU8I16),
-    {"v_cvt_i32_i16", B32, {I16, None, None, None}, 0, cvtI32I16, nullptr,
+    {"v_cvt_i32_i16",
+     B32,
+     {I16, None, None, None},
+     0,
+     cvtI32I16,
+     nullptr,
      nullptr},
-    {"v_cvt_u32_u16", B32, {I16, None, None, None}, 0, cvtU32U16, nullptr,
+    {"v_cvt_u32_u16",
+     B32,
+     {I16, None, None, None},
+     0,
+     cvtU32U16,
+     nullptr,
      nullptr},
     OP2("v_and_b32", andB32),
     OP2("v_or_b32", orB32),
@@ -327,13 +330,33 @@ const LaneOpInfo Table[] = {
     OP3("v_lerp_u8", lerpU8),
     {"v_bitop3_b32", B32, {B32, B32, B32, B32}, 0, bitop3B32, nullptr, nullptr},
     {"v_bitop3_b16", I16, {I16, I16, I16, B32}, 0, bitop3B16, nullptr, nullptr},
-    {"v_mad_u32_u16", B32, {I16, I16, B32, None}, 0, madU32U16, nullptr,
+    {"v_mad_u32_u16",
+     B32,
+     {I16, I16, B32, None},
+     0,
+     madU32U16,
+     nullptr,
      nullptr},
-    {"v_mad_i32_i16", B32, {I16, I16, B32, None}, 0, madI32I16, nullptr,
+    {"v_mad_i32_i16",
+     B32,
+     {I16, I16, B32, None},
+     0,
+     madI32I16,
+     nullptr,
      nullptr},
-    {"v_cndmask_b32", B32, {B32, B32, Mask, None}, 0, cndmaskB32, nullptr,
+    {"v_cndmask_b32",
+     B32,
+     {B32, B32, Mask, None},
+     0,
+     cndmaskB32,
+     nullptr,
      nullptr},
-    {"v_cndmask_b16", I16, {I16, I16, Mask, None}, 0, cndmaskB16, nullptr,
+    {"v_cndmask_b16",
+     I16,
+     {I16, I16, Mask, None},
+     0,
+     cndmaskB16,
+     nullptr,
      nullptr},
     SHORT1("v_mov_b16", movB16),
     SHORT1("v_not_b16", notB16),
@@ -361,26 +384,76 @@ const LaneOpInfo Table[] = {
     SHORT3("v_min3_i16", min3I16),
     SHORT3("v_max3_i16", max3I16),
     SHORT3("v_med3_i16", med3I16),
-    {"v_pack_b32_f16", B32, {OperandType::F16, OperandType::F16, None, None},
-     0, packB32, nullptr, nullptr},
-    {"v_dot4_i32_i8", B32, {B32, B32, B32, None}, 0, dot4I32I8, nullptr,
+    {"v_pack_b32_f16",
+     B32,
+     {OperandType::F16, OperandType::F16, None, None},
+     0,
+     packB32,
+     nullptr,
      nullptr},
-    {"v_dot4_u32_u8", B32, {B32, B32, B32, None}, 0, dot4U32U8, nullptr,
+    {"v_dot4_i32_i8",
+     B32,
+     {B32, B32, B32, None},
+     0,
+     dot4I32I8,
+     nullptr,
      nullptr},
-    {"v_dot8_i32_i4", B32, {B32, B32, B32, None}, 0, dot8I32I4, nullptr,
+    {"v_dot4_u32_u8",
+     B32,
+     {B32, B32, B32, None},
+     0,
+     dot4U32U8,
+     nullptr,
      nullptr},
-    {"v_dot8_u32_u4", B32, {B32, B32, B32, None}, 0, dot8U32U4, nullptr,
+    {"v_dot8_i32_i4",
+     B32,
+     {B32, B32, B32, None},
+     0,
+     dot8I32I4,
+     nullptr,
      nullptr},
-    {"v_dot4c_i32_i8", B32, {B32, B32, B32, None}, LaneAccumulate, dot4I32I8,
-     nullptr, nullptr},
-    {"v_dot8c_i32_i4", B32, {B32, B32, B32, None}, LaneAccumulate, dot8I32I4,
-     nullptr, nullptr},
-    {"v_dot2_i32_i16", B32, {PkI16, PkI16, B32, None}, 0, dot2I32I16, nullptr,
+    {"v_dot8_u32_u4",
+     B32,
+     {B32, B32, B32, None},
+     0,
+     dot8U32U4,
+     nullptr,
      nullptr},
-    {"v_dot2_u32_u16", B32, {PkI16, PkI16, B32, None}, 0, dot2U32U16, nullptr,
+    {"v_dot4c_i32_i8",
+     B32,
+     {B32, B32, B32, None},
+     LaneAccumulate,
+     dot4I32I8,
+     nullptr,
      nullptr},
-    {"v_dot2c_i32_i16", B32, {PkI16, PkI16, B32, None}, LaneAccumulate,
-     dot2I32I16, nullptr, nullptr},
+    {"v_dot8c_i32_i4",
+     B32,
+     {B32, B32, B32, None},
+     LaneAccumulate,
+     dot8I32I4,
+     nullptr,
+     nullptr},
+    {"v_dot2_i32_i16",
+     B32,
+     {PkI16, PkI16, B32, None},
+     0,
+     dot2I32I16,
+     nullptr,
+     nullptr},
+    {"v_dot2_u32_u16",
+     B32,
+     {PkI16, PkI16, B32, None},
+     0,
+     dot2U32U16,
+     nullptr,
+     nullptr},
+    {"v_dot2c_i32_i16",
+     B32,
+     {PkI16, PkI16, B32, None},
+     LaneAccumulate,
+     dot2I32I16,
+     nullptr,
+     nullptr},
 };
 
 } // namespace

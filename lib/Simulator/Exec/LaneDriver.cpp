@@ -1,4 +1,5 @@
-//===- LaneDriver.cpp - Operands in, kernel, result out ---------------------===//
+//===- LaneDriver.cpp - Operands in, kernel, result out
+//---------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -107,6 +108,36 @@ void applySign(uint32_t *R, OperandType T, uint8_t Mods, unsigned N) {
   }
 }
 
+/// Moves the lanes of a DPP operand and takes from Writable the lanes that keep
+/// their old result.
+void permuteDpp(Wave &W, const Inst *I, const uint32_t *Row, uint32_t *Temp,
+                unsigned Rows, uint64_t &Writable) {
+  const unsigned N = W.N;
+  const DppPattern &P = *I->Dpp;
+  // Lanes that have a source, and of these those whose source is active.
+  uint64_t Valid = P.Valid;
+  if (!(I->Flags & FlagDppFetchInactive) && W.exec() != W.FullMask) {
+    const uint64_t Exec = W.exec();
+    uint64_t Active = 0;
+    for (unsigned L = 0; L < N; ++L)
+      Active |= (Exec >> P.From[L] & 1) << L;
+    Valid &= Active;
+  }
+  for (unsigned R = 0; R < Rows; ++R, Row += N, Temp += N) {
+    for (unsigned L = 0; L < N; ++L)
+      Temp[L] = Row[P.From[L]];
+    if (Valid != W.FullMask) {
+      uint32_t Keep[64];
+      expandMask(Keep, Valid, N);
+      FOR_LANES(L, N)
+      Temp[L] &= Keep[L];
+    }
+  }
+  if (!(I->Flags & FlagDppBoundCtrl))
+    Writable &= Valid;
+  Writable &= I->DppEnabled;
+}
+
 /// Brings one source into the form the kernel expects.
 const uint32_t *prepareSource(Wave &W, const Inst *I, unsigned K,
                               uint64_t &Writable) {
@@ -123,19 +154,7 @@ const uint32_t *prepareSource(Wave &W, const Inst *I, unsigned K,
     return Row;
   if (K == 0 && (I->Flags & FlagDpp)) {
     // Row is a VGPR here, so Temp is free.
-    uint64_t Exec = W.exec();
-    bool FetchInactive = I->Flags & FlagDppFetchInactive;
-    bool Zero = I->Flags & FlagDppBoundCtrl;
-    for (unsigned L = 0; L < N; ++L) {
-      int From = I->DppLanes[L];
-      bool Valid = From >= 0 && (FetchInactive || (Exec >> From & 1));
-      for (unsigned R = 0; R < Rows; ++R)
-        Temp[R * N + L] = Valid ? Row[R * N + unsigned(From)] : 0;
-      bool Enabled =
-          (I->RowMask >> (L / 16) & 1) && (I->BankMask >> (L % 16 / 4) & 1);
-      if ((!Valid && !Zero) || !Enabled)
-        Writable &= ~(1ull << L);
-    }
+    permuteDpp(W, I, Row, Temp, Rows, Writable);
   } else if (Row != Temp) {
     for (unsigned R = 0; R < Rows; ++R)
       copyRow(Temp + R * N, Row + R * N, N);
@@ -162,7 +181,8 @@ const uint32_t *prepareSource(Wave &W, const Inst *I, unsigned K,
     unsigned LowShift = Low ? 16 : 0, HighShift = High ? 16 : 0;
     uint32_t Flip = 0;
     if (T != OperandType::PkI16)
-      Flip = (I->NegLo & Bit ? 0x8000u : 0) | (I->NegHi & Bit ? 0x80000000u : 0);
+      Flip =
+          (I->NegLo & Bit ? 0x8000u : 0) | (I->NegHi & Bit ? 0x80000000u : 0);
     FOR_LANES(L, N)
     Temp[L] =
         ((Temp[L] >> LowShift & 0xffff) | Temp[L] >> HighShift << 16) ^ Flip;

@@ -30,11 +30,12 @@
 #define LNBWD_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-/// Runs the body for every lane L; the inner trip count is a constant.
+/// Runs the body for every lane L; the inner trip count is a constant, which
+/// host compilers vectorise without a remainder loop.
 #define FOR_LANES(L, N)                                                        \
-  for (unsigned L##Base = 0; L##Base < (N); L##Base += 32)                     \
-  LNBWD_INDEPENDENT                                                            \
-  for (unsigned L = L##Base; L < L##Base + 32; ++L)
+  for (size_t L##Base = 0, L##End = (N); L##Base < L##End; L##Base += 32)      \
+    LNBWD_INDEPENDENT                                                          \
+  for (size_t L = L##Base, L##Left = 32; L##Left; ++L, --L##Left)
 
 /// Kernels of one to four 32-bit sources and one 32-bit result. The expression
 /// sees the sources as A, B, C and E.
@@ -91,7 +92,8 @@ static inline bool isSNaN16(uint32_t X) { return isNaN16(X) && !(X & 0x200); }
 
 /// Denormals to zero of the same sign.
 static inline uint32_t flush32(uint32_t X) {
-  return (X & 0x7f800000) ? X : X & 0x80000000;
+  uint32_t Keep = 0u - uint32_t((X & 0x7f800000) != 0);
+  return X & (Keep | 0x80000000);
 }
 static inline uint64_t flush64(uint64_t X) {
   return (X & 0x7ff0000000000000ull) ? X : X & 0x8000000000000000ull;
@@ -166,8 +168,8 @@ static inline float narrowToOdd(double F) {
   uint64_t X = bits(F);
   uint64_t Exponent = X >> 52 & 0x7ff;
   uint32_t R = uint32_t(X >> 32 & 0x80000000) |
-               uint32_t((Exponent - 896) << 23) |
-               uint32_t(X >> 29 & 0x7fffff) | ((X & 0x1fffffff) != 0);
+               uint32_t((Exponent - 896) << 23) | uint32_t(X >> 29 & 0x7fffff) |
+               ((X & 0x1fffffff) != 0);
   bool Ordinary = Exponent > 896 && Exponent < 0x7ff;
   return Ordinary ? asF32(R) : float(F);
 }

@@ -28,8 +28,8 @@ static inline uint64_t packMask(const uint32_t *Row, unsigned N) {
   uint64_t Mask = 0;
 #if defined(__AVX2__)
   for (unsigned L = 0; L < N; L += 8)
-    Mask |= uint64_t(uint32_t(_mm256_movemask_ps(_mm256_loadu_ps(
-                reinterpret_cast<const float *>(Row + L)))))
+    Mask |= uint64_t(uint32_t(_mm256_movemask_ps(
+                _mm256_loadu_ps(reinterpret_cast<const float *>(Row + L)))))
             << L;
 #elif defined(__SSE2__)
   for (unsigned L = 0; L < N; L += 4)
@@ -46,21 +46,26 @@ static inline uint64_t packMask(const uint32_t *Row, unsigned N) {
 /// The inverse: 0 or ~0 for each lane.
 static inline void expandMask(uint32_t *Row, uint64_t Mask, unsigned N) {
   for (unsigned Base = 0; Base < N; Base += 32) {
-    uint32_t Word = uint32_t(Mask >> Base);
+    const uint32_t Word = uint32_t(Mask >> Base);
+    uint32_t *D = Row + Base;
     LNBWD_INDEPENDENT
-    for (unsigned L = 0; L < 32; ++L)
-      Row[Base + L] = 0u - (Word >> L & 1);
+    for (uint32_t L = 0; L < 32; ++L)
+      D[L] = 0u - (Word >> L & 1);
   }
 }
 
 /// Copies the lanes of the mask.
-static inline void copyLanes(uint32_t *D, const uint32_t *S, uint64_t Mask,
+static inline void copyLanes(uint32_t *To, const uint32_t *From, uint64_t Mask,
                              unsigned N) {
   for (unsigned Base = 0; Base < N; Base += 32) {
-    uint32_t Word = uint32_t(Mask >> Base);
+    const uint32_t Word = uint32_t(Mask >> Base);
+    uint32_t *D = To + Base;
+    const uint32_t *S = From + Base;
     LNBWD_INDEPENDENT
-    for (unsigned L = 0; L < 32; ++L)
-      D[Base + L] = (Word >> L & 1) ? S[Base + L] : D[Base + L];
+    for (uint32_t L = 0; L < 32; ++L) {
+      const uint32_t Take = 0u - (Word >> L & 1);
+      D[L] = (S[L] & Take) | (D[L] & ~Take);
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-//===- LdsOps.cpp - LDS loads, stores and atomics ---------------------------===//
+//===- LdsOps.cpp - LDS loads, stores and atomics
+//---------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -26,8 +27,8 @@ uint64_t ldsAtomic(Wave &W, const Inst *I, uint64_t Address, uint64_t Data,
     Data = uint32_t(Data);
     Compare = uint32_t(Compare);
   }
-  uint64_t New = atomicResult(AtomicOp(I->Op), Old, Data, Compare,
-                              I->ElementBytes);
+  uint64_t New =
+      atomicResult(AtomicOp(I->Op), Old, Data, Compare, I->ElementBytes);
   std::memcpy(P, &New, I->ElementBytes);
   return Old;
 }
@@ -180,8 +181,7 @@ const Inst *dsAtomic(Wave &W, const Inst *I) {
     return nullptr;
   bool Wide = I->ElementBytes == 8;
   const uint32_t *S = sourceRow(W, I->Src[1], W.T->Src[1]);
-  const uint32_t *S2 =
-      I->NumSrc > 2 ? sourceRow(W, I->Src[2], W.T->Src[2]) : S;
+  const uint32_t *S2 = I->NumSrc > 2 ? sourceRow(W, I->Src[2], W.T->Src[2]) : S;
   for (uint64_t Left = Exec; Left; Left &= Left - 1) {
     unsigned L = unsigned(__builtin_ctzll(Left));
     if (A[L] & (I->ElementBytes - 1u))

@@ -1,4 +1,5 @@
-//===- WideIntegerOps.cpp - Integers of several registers -------------------===//
+//===- WideIntegerOps.cpp - Integers of several registers
+//-------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -90,11 +91,9 @@ constexpr OperandType B64 = OperandType::B64;
 constexpr OperandType Mask = OperandType::Mask;
 
 #define CARRY2(NAME, FN)                                                       \
-  {NAME,    B32,    {B32, B32, None, None}, LaneExtraMask, FN,                 \
-   nullptr, nullptr}
+  {NAME, B32, {B32, B32, None, None}, LaneExtraMask, FN, nullptr, nullptr}
 #define CARRY3(NAME, FN)                                                       \
-  {NAME,    B32,    {B32, B32, Mask, None}, LaneExtraMask, FN,                 \
-   nullptr, nullptr}
+  {NAME, B32, {B32, B32, Mask, None}, LaneExtraMask, FN, nullptr, nullptr}
 #define SHIFT64(NAME, FN)                                                      \
   {NAME, B64, {B32, B64, None, None}, 0, FN, nullptr, nullptr}
 #define OP64(NAME, FN)                                                         \
@@ -111,7 +110,12 @@ const LaneOpInfo Table[] = {
     SHIFT64("v_lshlrev_b64", lshlRevB64),
     SHIFT64("v_lshrrev_b64", lshrRevB64),
     SHIFT64("v_ashrrev_i64", ashrRevI64),
-    {"v_lshl_add_u64", B64, {B64, B32, B64, None}, 0, lshlAddU64, nullptr,
+    {"v_lshl_add_u64",
+     B64,
+     {B64, B32, B64, None},
+     0,
+     lshlAddU64,
+     nullptr,
      nullptr},
     OP64("v_add_u64", addU64),
     OP64("v_sub_u64", subU64),
@@ -120,10 +124,20 @@ const LaneOpInfo Table[] = {
     OP64("v_max_u64", maxU64),
     OP64("v_min_i64", minI64),
     OP64("v_max_i64", maxI64),
-    {"v_mad_u64_u32", B64, {B32, B32, B64, None}, LaneExtraMask, madU64U32,
-     nullptr, nullptr},
-    {"v_mad_i64_i32", B64, {B32, B32, B64, None}, LaneExtraMask, madI64I32,
-     nullptr, nullptr},
+    {"v_mad_u64_u32",
+     B64,
+     {B32, B32, B64, None},
+     LaneExtraMask,
+     madU64U32,
+     nullptr,
+     nullptr},
+    {"v_mad_i64_i32",
+     B64,
+     {B32, B32, B64, None},
+     LaneExtraMask,
+     madI64I32,
+     nullptr,
+     nullptr},
 };
 
 } // namespace

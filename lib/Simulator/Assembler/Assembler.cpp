@@ -1,0 +1,264 @@
+//===- Assembler.cpp - Code objects from assembly text
+//----------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The in-process assembler, the call of the linker, and the frame of
+// directives around a kernel.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Assembler.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/MC/MCAsmBackend.h"
+#include "llvm/MC/MCAsmInfo.h"
+#include "llvm/MC/MCCodeEmitter.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCInstrInfo.h"
+#include "llvm/MC/MCObjectFileInfo.h"
+#include "llvm/MC/MCObjectWriter.h"
+#include "llvm/MC/MCParser/MCAsmParser.h"
+#include "llvm/MC/MCParser/MCTargetAsmParser.h"
+#include "llvm/MC/MCRegisterInfo.h"
+#include "llvm/MC/MCStreamer.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/MCTargetOptions.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
+
+#include <cstdlib>
+#include <mutex>
+
+using namespace llvm;
+
+namespace {
+
+void initializeTarget() {
+  static std::once_flag Once;
+  std::call_once(Once, [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmParser();
+  });
+}
+
+std::vector<uint8_t> readFile(StringRef Path, std::string &Error) {
+  auto Buffer = MemoryBuffer::getFile(Path, /*IsText=*/false,
+                                      /*RequiresNullTerminator=*/false);
+  if (!Buffer) {
+    Error = Buffer.getError().message();
+    return {};
+  }
+  StringRef S = (*Buffer)->getBuffer();
+  return {S.bytes_begin(), S.bytes_end()};
+}
+
+bool isWave32Chip(const std::string &Chip) {
+  return StringRef(Chip).starts_with("gfx1");
+}
+
+} // namespace
+
+std::vector<uint8_t> lnbwd::sim::assembleObject(const std::string &Text,
+                                                const std::string &Chip,
+                                                unsigned WaveSize,
+                                                std::string &Error) {
+  initializeTarget();
+  Triple TT("amdgcn-amd-amdhsa");
+  std::string Lookup;
+  const Target *T = TargetRegistry::lookupTarget(TT, Lookup);
+  if (!T) {
+    Error = Lookup;
+    return {};
+  }
+  std::string Features;
+  if (isWave32Chip(Chip))
+    Features = WaveSize == 64 ? "-wavefrontsize32,+wavefrontsize64"
+                              : "+wavefrontsize32,-wavefrontsize64";
+  MCTargetOptions Options;
+  std::unique_ptr<MCRegisterInfo> MRI(T->createMCRegInfo(TT));
+  std::unique_ptr<MCAsmInfo> MAI(T->createMCAsmInfo(*MRI, TT, Options));
+  std::unique_ptr<MCInstrInfo> MII(T->createMCInstrInfo());
+  std::unique_ptr<MCSubtargetInfo> STI(
+      T->createMCSubtargetInfo(TT, Chip, Features));
+
+  SourceMgr Sources;
+  Sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(Text), SMLoc());
+  std::string Diagnostics;
+  Sources.setDiagHandler(
+      [](const SMDiagnostic &D, void *Out) {
+        raw_string_ostream OS(*static_cast<std::string *>(Out));
+        D.print("", OS, false);
+      },
+      &Diagnostics);
+  MCContext Context(TT, MAI.get(), MRI.get(), STI.get(), &Sources, &Options);
+  std::unique_ptr<MCObjectFileInfo> Info(
+      T->createMCObjectFileInfo(Context, /*PIC=*/true));
+  Context.setObjectFileInfo(Info.get());
+
+  SmallString<0> Bytes;
+  raw_svector_ostream OS(Bytes);
+  std::unique_ptr<MCAsmBackend> Backend(
+      T->createMCAsmBackend(*STI, *MRI, Options));
+  std::unique_ptr<MCObjectWriter> Writer = Backend->createObjectWriter(OS);
+  std::unique_ptr<MCCodeEmitter> Emitter(T->createMCCodeEmitter(*MII, Context));
+  std::unique_ptr<MCStreamer> Streamer(
+      T->createMCObjectStreamer(TT, Context, std::move(Backend),
+                                std::move(Writer), std::move(Emitter), *STI));
+  std::unique_ptr<MCAsmParser> Parser(
+      createMCAsmParser(Sources, Context, *Streamer, *MAI));
+  std::unique_ptr<MCTargetAsmParser> TargetParser(
+      T->createMCAsmParser(*STI, *Parser, *MII, Options));
+  Parser->setTargetParser(*TargetParser);
+  bool Failed = Parser->Run(/*NoInitialTextSection=*/false);
+  if (Failed || Context.hadError()) {
+    Error = Diagnostics.empty() ? "the text does not assemble" : Diagnostics;
+    return {};
+  }
+  return {Bytes.begin(), Bytes.end()};
+}
+
+std::vector<uint8_t> lnbwd::sim::assembleText(const std::string &Text,
+                                              const std::string &Chip,
+                                              unsigned WaveSize,
+                                              std::string &Error) {
+  std::vector<uint8_t> Object = assembleObject(Text, Chip, WaveSize, Error);
+  if (Object.empty())
+    return {};
+  MemoryBufferRef Buffer(
+      StringRef(reinterpret_cast<const char *>(Object.data()), Object.size()),
+      "assembled");
+  auto File = object::ObjectFile::createObjectFile(Buffer);
+  if (!File) {
+    Error = toString(File.takeError());
+    return {};
+  }
+  for (const object::SectionRef &S : (*File)->sections()) {
+    auto Name = S.getName();
+    auto Contents = S.getContents();
+    if (Name && Contents && *Name == ".text")
+      return {Contents->bytes_begin(), Contents->bytes_end()};
+    if (!Name)
+      consumeError(Name.takeError());
+    if (!Contents)
+      consumeError(Contents.takeError());
+  }
+  Error = "there is no .text";
+  return {};
+}
+
+std::vector<uint8_t> lnbwd::sim::assembleCodeObject(const std::string &Text,
+                                                    const std::string &Chip,
+                                                    unsigned Version,
+                                                    std::string &Error) {
+  std::string Whole =
+      ".amdhsa_code_object_version " + std::to_string(Version) + "\n" + Text;
+  std::vector<uint8_t> Object = assembleObject(Whole, Chip, 0, Error);
+  if (Object.empty())
+    return {};
+  std::vector<StringRef> Folders;
+#ifdef LNBWD_LLVM_TOOLS_DIR
+  Folders.push_back(LNBWD_LLVM_TOOLS_DIR);
+#endif
+  auto Linker = sys::findProgramByName("ld.lld", Folders);
+  if (!Linker)
+    Linker = sys::findProgramByName("ld.lld");
+  if (!Linker) {
+    Error = "ld.lld not found beside LLVM's tools or in PATH";
+    return {};
+  }
+  SmallString<128> In, Out;
+  int Descriptor;
+  if (sys::fs::createTemporaryFile("lnbwd-sim", "o", Descriptor, In) ||
+      sys::fs::createTemporaryFile("lnbwd-sim", "hsaco", Out)) {
+    Error = "cannot create a temporary file";
+    return {};
+  }
+  {
+    raw_fd_ostream OS(Descriptor, /*shouldClose=*/true);
+    OS.write(reinterpret_cast<const char *>(Object.data()), Object.size());
+  }
+  std::string Message;
+  int Code = sys::ExecuteAndWait(
+      *Linker, {"ld.lld", "-shared", "--no-undefined", In, "-o", Out},
+      std::nullopt, {}, 60, 0, &Message);
+  std::vector<uint8_t> Result;
+  if (Code == 0)
+    Result = readFile(Out, Error);
+  else
+    Error = "ld.lld failed: " + Message;
+  sys::fs::remove(In);
+  sys::fs::remove(Out);
+  return Result;
+}
+
+std::string lnbwd::sim::kernelText(const KernelText &K, const std::string &Chip,
+                                   unsigned Version) {
+  bool Wave32 = isWave32Chip(Chip);
+  bool Gfx12 = StringRef(Chip).starts_with("gfx12");
+  unsigned WaveSize = K.WaveSize ? K.WaveSize : Wave32 ? 32 : 64;
+  std::string S;
+  raw_string_ostream OS(S);
+  OS << "\t.text\n\t.globl " << K.Name << "\n\t.p2align 8\n\t.type " << K.Name
+     << ",@function\n"
+     << K.Name << ":\n"
+     << K.Body << "\n\ts_endpgm\n"
+     << K.Name << "_end:\n\t.size " << K.Name << ", " << K.Name << "_end-"
+     << K.Name << "\n";
+  OS << "\t.section .rodata,\"a\"\n\t.p2align 6\n\t.amdhsa_kernel " << K.Name
+     << "\n"
+     << "\t.amdhsa_group_segment_fixed_size " << K.LdsBytes << "\n"
+     << "\t.amdhsa_private_segment_fixed_size " << K.ScratchBytes << "\n"
+     << "\t.amdhsa_kernarg_size " << K.KernargBytes << "\n"
+     << "\t.amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
+     << "\t.amdhsa_next_free_vgpr " << K.Vgprs << "\n"
+     << "\t.amdhsa_next_free_sgpr " << K.Sgprs << "\n"
+     << "\t.amdhsa_system_vgpr_workitem_id 2\n"
+     << "\t.amdhsa_float_denorm_mode_32 " << K.DenormModeF32 << "\n";
+  if (!Wave32)
+    OS << "\t.amdhsa_accum_offset " << (K.Vgprs + 3) / 4 * 4 << "\n";
+  else
+    OS << "\t.amdhsa_wavefront_size32 " << (WaveSize == 32 ? 1 : 0) << "\n";
+  if (K.ScratchBytes) {
+    if (Chip == "gfx90a")
+      OS << "\t.amdhsa_user_sgpr_flat_scratch_init 1\n"
+            "\t.amdhsa_system_sgpr_private_segment_wavefront_offset 1\n";
+    else
+      OS << "\t.amdhsa_enable_private_segment 1\n";
+  }
+  (void)Gfx12;
+  OS << K.Directives << "\t.end_amdhsa_kernel\n";
+  OS << "\t.amdgpu_metadata\n---\namdhsa.version: [1, " << Version - 3
+     << "]\namdhsa.target: 'amdgcn-amd-amdhsa--" << Chip << "'\n"
+     << "amdhsa.kernels:\n  - .name: " << K.Name << "\n    .symbol: " << K.Name
+     << ".kd\n"
+     << "    .kernarg_segment_size: " << K.KernargBytes << "\n"
+     << "    .kernarg_segment_align: 8\n"
+     << "    .group_segment_fixed_size: " << K.LdsBytes << "\n"
+     << "    .private_segment_fixed_size: " << K.ScratchBytes << "\n"
+     << "    .wavefront_size: " << WaveSize << "\n"
+     << "    .sgpr_count: " << K.Sgprs << "\n    .vgpr_count: " << K.Vgprs
+     << "\n"
+     << "    .max_flat_workgroup_size: " << K.MaxFlatWorkgroupSize << "\n"
+     << "    .args:\n";
+  if (!K.Arguments.empty())
+    OS << K.Arguments;
+  else
+    for (unsigned Offset = 0; Offset < K.KernargBytes; Offset += 8)
+      OS << "      - .address_space: global\n        .offset: " << Offset
+         << "\n        .size: 8\n        .value_kind: global_buffer\n";
+  OS << "...\n\t.end_amdgpu_metadata\n";
+  return S;
+}
