@@ -238,6 +238,10 @@ lnbwd_status lnbwd_device_memory(const lnbwd_device *device,
   });
 }
 
+lnbwd_status lnbwd_device_make_current(const lnbwd_device *device) {
+  return guarded([&] { driverOf(device).makeCurrent(); });
+}
+
 void *lnbwd_device_symbol(const lnbwd_device *device, const char *name) {
   return device && name ? device->driver->symbol(name) : nullptr;
 }

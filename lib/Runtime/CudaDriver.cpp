@@ -210,6 +210,9 @@ public:
   void *symbol(const char *name) const override {
     return cuda->library.symbol(name);
   }
+  void makeCurrent() const override {
+    cuda->check("cuCtxSetCurrent", cuda->contextSetCurrent(context));
+  }
   void *loadModule(const std::string &code) const override;
   void unloadModule(void *module) const noexcept override;
   void *findFunction(void *module, const std::string &name,

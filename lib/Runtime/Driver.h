@@ -9,7 +9,8 @@
 // One device, seen through one driver. HipDriver serves AMD devices and the
 // simulator (which exports HIP's functions), CudaDriver NVIDIA's; nothing else
 // in the runtime knows which it talks to. Every function throws an Error with
-// the driver's own words, and leaves the caller's current device as it was.
+// the driver's own words; all but makeCurrent() leave the caller's current
+// device as it was.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,6 +62,8 @@ public:
   const DeviceInfo &info() const { return deviceInfo; }
   virtual MemoryInfo memory() const = 0;
   virtual void *symbol(const char *name) const = 0;
+  /// The one function that does change the caller's current device.
+  virtual void makeCurrent() const = 0;
 
   /// `code` must live as long as the module.
   virtual void *loadModule(const std::string &code) const = 0;

@@ -171,6 +171,9 @@ public:
   void *symbol(const char *name) const override {
     return hip->library.symbol(name);
   }
+  void makeCurrent() const override {
+    hip->check("hipSetDevice", hip->hipSetDevice(index));
+  }
   void *loadModule(const std::string &code) const override;
   void unloadModule(void *module) const noexcept override;
   void *findFunction(void *module, const std::string &name,

@@ -56,11 +56,18 @@ static std::string formatOutputs(const Report &report) {
   std::string text =
       print("\n%-8s%-6s %14s %14s %14s  %s\n", "output", "type",
             "max abs error", "max rel error", "allowed", "verdict");
-  for (const OutputReport &output : report.outputs)
-    text += print("%-8s%-6s %14.3e %14.3e %14.3e  %s\n", output.name.c_str(),
+  for (const OutputReport &output : report.outputs) {
+    // Nothing is relative to 0: the allowed error is then absolute.
+    bool isRelative = output.largestReference != 0;
+    std::string relative =
+        isRelative ? print("%.3e", output.relativeError()) : "-";
+    std::string allowed = isRelative
+                              ? print("%.3e", output.allowedRelativeError())
+                              : print("abs %.3e", output.allowedError);
+    text += print("%-8s%-6s %14.3e %14s %14s  %s\n", output.name.c_str(),
                   reference::formatName(output.format), output.maxAbsoluteError,
-                  output.relativeError(), output.allowedRelativeError(),
-                  verdictOf(output).c_str());
+                  relative.c_str(), allowed.c_str(), verdictOf(output).c_str());
+  }
   return text + "Errors against the float64 reference; relative: to the "
                 "largest reference value of the output.\n";
 }

@@ -293,6 +293,7 @@ lnbwd_sim_counters countInstructions(const lnbwd_device *device,
   if (!reset || !get)
     throw Failure(BadInput, "the simulator's library has no counters; it is of "
                             "another release than this program");
+  check(lnbwd_device_make_current(device));
   reset();
   check(lnbwd_kernel_launch(kernel, execution.pointers().data(),
                             execution.pointers().size(), problem.rows,

@@ -106,13 +106,11 @@ static OutputReport makeReport(const Argument &argument,
 }
 
 double OutputReport::relativeError() const {
-  if (maxAbsoluteError == 0)
-    return 0;
   return maxAbsoluteError / largestReference;
 }
 
 double OutputReport::allowedRelativeError() const {
-  return largestReference == 0 ? 0 : allowedError / largestReference;
+  return allowedError / largestReference;
 }
 
 bool OutputReport::isValid() const {

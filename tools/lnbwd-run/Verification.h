@@ -41,7 +41,7 @@ struct OutputReport {
   bool compared = false;
   bool repeatable = true;
 
-  /// The error relative to the largest reference value.
+  /// The same relative to the largest reference value; no number if that is 0.
   double relativeError() const;
   double allowedRelativeError() const;
   bool isValid() const;

@@ -187,6 +187,11 @@ TEST_F(CApiTest, LaunchesAllKernelsInOrder) {
   auto current = reinterpret_cast<int (*)()>(
       lnbwd_device_symbol(device, "fakeHipCurrentDevice"));
   EXPECT_EQ(current(), 3);
+  ASSERT_EQ(lnbwd_device_make_current(device), LNBWD_SUCCESS);
+  EXPECT_EQ(current(), 0);
+  auto setDevice = reinterpret_cast<int (*)(int)>(
+      lnbwd_device_symbol(device, "hipSetDevice"));
+  setDevice(3);
 }
 
 TEST_F(CApiTest, TheGridIsBoundByTheComputeUnits) {

@@ -203,8 +203,13 @@ LNBWD_API lnbwd_status lnbwd_device_get_info(const lnbwd_device *device,
 LNBWD_API lnbwd_status lnbwd_device_memory(const lnbwd_device *device,
                                            uint64_t *free_bytes,
                                            uint64_t *total_bytes);
+/** Makes the device the calling thread's current one (hipSetDevice, or
+ *  cuCtxSetCurrent of its primary context), for the driver's own functions. The
+ *  functions of this header need no current device. */
+LNBWD_API lnbwd_status lnbwd_device_make_current(const lnbwd_device *device);
 /** A function of the driver library behind the device, by its name, or null.
- *  This is how the simulator's extra functions (SimulatorAPI.h) are reached. */
+ *  This is how the simulator's extra functions (SimulatorAPI.h) are reached,
+ *  which are about the current device. */
 LNBWD_API void *lnbwd_device_symbol(const lnbwd_device *device,
                                     const char *name);
 
