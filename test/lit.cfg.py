@@ -29,8 +29,12 @@ config.test_exec_root = os.path.join(config.lnbwd_binary_dir, "test")
 lit.llvm.initialize(lit_config, config)
 from lit.llvm import llvm_config
 
-config.substitutions.append(
-    ("%examples", os.path.join(config.lnbwd_source_dir, "examples"))
+config.substitutions.extend(
+    [
+        ("%examples", os.path.join(config.lnbwd_source_dir, "examples")),
+        # The file itself, for runs that change PATH.
+        ("%{lnbwd-opt}", os.path.join(config.lnbwd_tools_dir, "lnbwd-opt")),
+    ]
 )
 
 opt_args = []

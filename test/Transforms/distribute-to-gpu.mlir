@@ -221,7 +221,7 @@ func.func @one_lane(%x: memref<?x8xf32>, %o: memref<?x8xf32>) {
 // the row before is in the other half.
 // CHECK-LABEL: gpu.module @four_waves_kernels
 // CHECK:       gpu.func @k(
-// CHECK-SAME:    workgroup(%[[SLOTS:[a-z0-9]+]] : memref<16xf32, #gpu.address_space<workgroup>>)
+// CHECK-SAME:    workgroup(%[[SLOTS:[a-z0-9]+]] : memref<16xf32, #gpu.address_space<workgroup>>
 // CHECK:         scf.for
 // CHECK-COUNT-2:   gpu.subgroup_reduce
 // CHECK:           vector.store %{{.*}}, %[[SLOTS]][%{{.*}}] : {{.*}}, vector<2xf32>
@@ -448,7 +448,7 @@ func.func @partial_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
 // Four row groups add up their sums in two steps, in a fixed order.
 // CHECK-LABEL: gpu.module @groups_combined_kernels
 // CHECK:       gpu.func @k(
-// CHECK-SAME:    workgroup(%[[MEMORY:[a-z0-9]+]] : memref<{{[0-9]+}}xf32, #gpu.address_space<workgroup>>)
+// CHECK-SAME:    workgroup(%[[MEMORY:[a-z0-9]+]] : memref<{{[0-9]+}}xf32, #gpu.address_space<workgroup>>
 // CHECK:         scf.for
 // CHECK-NOT:       gpu.barrier
 // CHECK:         gpu.barrier

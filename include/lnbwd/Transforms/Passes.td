@@ -51,6 +51,37 @@ def LowerToRowwisePass : Pass<"lnbwd-lower-to-rowwise"> {
   let statistics = [Statistic<"numLowered", "lowered", "Named operations lowered">];
 }
 
+def DropArgumentResultsPass
+    : Pass<"lnbwd-drop-argument-results", "::mlir::ModuleOp"> {
+  let summary = "Drop results of functions that are arguments of theirs";
+  let description = [{
+    A function on tensors that is given its outputs, and returns them, returns
+    after bufferization what its caller passed. Such results go, so that they do
+    not become further arguments, with a copy to each. Upstream's
+    `drop-equivalent-buffer-results` does the same for private functions alone.
+    Functions that are called or referred to in the module are left alone.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: memref<?x512xf32>, %dx: memref<?x512xf32>) -> memref<?x512xf32> {
+      lnbwd.rowwise ...
+      return %dx : memref<?x512xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @f(%x: memref<?x512xf32>, %dx: memref<?x512xf32>) {
+      lnbwd.rowwise ...
+      return
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numDropped", "dropped", "Results dropped">];
+}
+
 def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
   let summary = "Split a row program into its row outputs and its column sums";
   let description = [{

@@ -1,0 +1,18 @@
+// RUN: not lnbwd-opt %s --lnbwd-pipeline 2>&1 | FileCheck %s --check-prefix=NO-CHIP
+// RUN: not lnbwd-opt %s --lnbwd-pipeline=chip=sm_70 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not lnbwd-opt %s --lnbwd-pipeline=target=gfx942 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 schedule=lanes=64" 2>&1 | FileCheck %s --check-prefix=FIELD
+// RUN: not lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 two-pass=never" 2>&1 | FileCheck %s --check-prefix=TOO-LONG
+
+// NO-CHIP:  error: expected the option chip, one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90
+// CHIP:     error: unknown chip 'sm_70', expected one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90
+// OPTION:   no such option target
+// FIELD:    error: {{.*}}unknown schedule field 'lanes', expected one of: threads_per_row,
+// TOO-LONG: error: {{.*}}row length 1048576 does not fit the registers of gfx942 in one pass; run lnbwd-split-two-pass before
+
+func.func @f(%dy: memref<?x1048576xf32>, %x: memref<?x1048576xf32>, %s: memref<?xf32>, %dx: memref<?x1048576xf32>,
+             %dgamma: memref<1048576xf32>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x1048576xf32>) x(%x : memref<?x1048576xf32>) mean(%s : memref<?xf32>)
+      rstd(%s : memref<?xf32>) outs dx(%dx : memref<?x1048576xf32>) dgamma(%dgamma : memref<1048576xf32>)
+  return
+}
