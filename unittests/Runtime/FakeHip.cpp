@@ -12,6 +12,7 @@
 //   no-device   reports hipErrorNoDevice
 //   layout-6    fills hipDeviceProp_t as ROCm 6 does
 //   full        has no memory left
+//   small       has 64 MiB left
 //   broken      fails every launch
 //
 //===----------------------------------------------------------------------===//
@@ -94,7 +95,7 @@ hipError_t hipDeviceGetAttribute(int *pi, hipDeviceAttribute_t attr, int) {
   return hipSuccess;
 }
 hipError_t hipMemGetInfo(size_t *free, size_t *total) {
-  *free = size_t(1) << 30;
+  *free = size_t(1) << (isMode("small") ? 26 : 30);
   *total = size_t(1) << 31;
   return hipSuccess;
 }

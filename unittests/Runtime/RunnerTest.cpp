@@ -228,6 +228,30 @@ TEST_F(RunnerTest, OutputsThatAreNotWrittenAreExitCode1) {
   EXPECT_CONTAINS(result.errors, "hipErrorLaunchFailure");
 }
 
+// The fake driver's every event lies 1.5 ms after the one before.
+TEST_F(RunnerTest, TimesLaunchesOnRealDevices) {
+  environment["LNBWD_HIP_LIBRARY"] = FAKE_HIP_LIBRARY;
+  environment["FAKE_HIP"] = "small";
+  std::string kernel =
+      write("k.hsaco", makeHsaco(examplePlan(), exampleMetadata()));
+  Result result =
+      run({kernel, "--device", "hip", "--m", "3", "--time", "--json"});
+  EXPECT_EQ(result.exitCode, 1) << result.errors;
+  json time = json::parse(result.output)["time"];
+  EXPECT_GE(time["repeats"], 30);
+  EXPECT_EQ(time["median_us"], 1500.0 / time["launches_per_repeat"].get<int>());
+  EXPECT_EQ(time["min_us"], time["median_us"]);
+  // dy, x and dx of 3 rows, gamma, dgamma and dbeta, mean and rstd.
+  EXPECT_EQ(time["minimal_bytes"], 3 * 3 * 8192 + 8192 + 2 * 16384 + 2 * 12);
+  EXPECT_GT(time["buffer_sets"], 100);
+  EXPECT_CONTAINS(time["stream_method"].get<std::string>(),
+                  "one read and one write");
+  EXPECT_FALSE(json::parse(result.output).contains("counters"));
+  result = run({kernel, "--device", "hip", "--m", "3", "--time"});
+  EXPECT_CONTAINS(result.output, "us a launch");
+  EXPECT_CONTAINS(result.output, "the kernel reaches");
+}
+
 TEST_F(RunnerTest, TheCompilersFailureIsExitCode2) {
   std::vector<std::string> arguments = {"--n",    "64",     "--chip",
                                         "gfx942", "--keep", folder + "/kept"};
