@@ -28,10 +28,20 @@ static constexpr int64_t accessBytes = 16;
 static constexpr int64_t fixedRegisters = 24;
 /// Float32 rows that are live at once while a region is worked through.
 static constexpr int64_t liveRows = 2;
-/// Work-items of a workgroup that the model aims at.
+/// Work-items of a workgroup that the model aims at, and of all workgroups of a
+/// compute unit in its persistent grids. Rows in registers want several small
+/// workgroups, which hide each other's waiting; staged rows are in flight
+/// whatever the lanes do, and one workgroup leaves the fewest partial sums.
 static constexpr int64_t workgroupThreads = 256;
-/// Work-items that a compute unit holds, by the model's persistent grids.
 static constexpr int64_t computeUnitThreads = 1024;
+static constexpr int64_t stagedThreads = 512;
+/// Sets of rows in flight that staging aims at, and the shortest row, in bytes
+/// over all row operands, that is worth a bulk copy.
+static constexpr int64_t targetStages = 4;
+static constexpr int64_t minStagedBytes = 3072;
+/// Work-items that finalise a few column sums: the partial rows of a group
+/// follow one another, each a full round trip to memory.
+static constexpr int64_t finalizeThreads = 512;
 /// Columns of a workgroup that finalises column sums: two to four cache lines.
 static constexpr int64_t finalizeColumns = 32;
 
@@ -213,19 +223,66 @@ struct Candidate {
   int64_t stages = 0;
   bool reload = false;
 
-  ScheduleAttr get(MLIRContext *context, const ChipInfo &chip) const {
-    int64_t groups = std::max<int64_t>(1, workgroupThreads / threadsPerRow);
+  ScheduleAttr get(MLIRContext *context) const {
+    int64_t groups = std::max<int64_t>(
+        1, (stages ? stagedThreads : workgroupThreads) / threadsPerRow);
     int64_t threads = threadsPerRow * groups;
     // Eight rows for each side-by-side row keep the partial sums, which are
     // written and read once a workgroup, small beside the rows.
     int64_t rows = 8 * groups;
-    int64_t workgroups = std::max<int64_t>(1, computeUnitThreads / threads);
+    int64_t workgroups = std::max<int64_t>(
+        1, (stages ? stagedThreads : computeUnitThreads) / threads);
     return ScheduleAttr::get(context, threadsPerRow, groups, vectorWidth, rows,
                              workgroups, columnTile, prefetch, stages,
                              /*early_start=*/false, reload);
   }
 };
 } // namespace
+
+/// The best way to keep rows in flight for so many lanes a row: staged, with as
+/// many stages as fit; else prefetched to registers; else neither. Null if the
+/// row does not fit the registers at all.
+static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
+                                  const ChipInfo &chip) {
+  MLIRContext *context = op.getContext();
+  int64_t rowBytes = bitsOf(op.getRows()) * op.getRowLength() / 8;
+  candidate.prefetch = 1;
+  if (chip.hasBulkCopy && rowBytes >= minStagedBytes)
+    for (candidate.stages = targetStages; candidate.stages >= 2;
+         --candidate.stages) {
+      ScheduleAttr schedule = candidate.get(context);
+      if (getObstacle(op, schedule, chip).empty())
+        return schedule;
+    }
+  candidate.stages = 0;
+  for (candidate.prefetch = 1; candidate.prefetch >= 0; --candidate.prefetch) {
+    ScheduleAttr schedule = candidate.get(context);
+    if (getObstacle(op, schedule, chip).empty())
+      return schedule;
+  }
+  return {};
+}
+
+/// What a schedule costs beside the ideal, 0: idle lanes, lanes with too little
+/// or too much to do, an exchange between waves, nothing in flight.
+static double getCost(RowwiseOp op, ScheduleAttr schedule,
+                      const ChipInfo &chip) {
+  auto chunks = double(getChunks(op, schedule));
+  double idle =
+      chunks * double(schedule.getChunkColumns()) / double(op.getRowLength()) -
+      1;
+  bool fitsWave = schedule.getThreadsPerRow() <= chip.waveSize;
+  // A row within a wave needs no exchange, so that short rows can do with one
+  // access a lane; longer ones pay for more lanes with a longer exchange.
+  double target = fitsWave ? 1 : 2;
+  double ratio = chunks * double(schedule.getVectorWidth()) *
+                 op.getRowElementBits() / (target * accessBytes * 8);
+  if (ratio < 1)
+    ratio = 1 / ratio;
+  bool inFlight = schedule.getPrefetch() || schedule.getStages();
+  return idle + 0.25 * (ratio - 1) + (fitsWave ? 0 : 0.1) +
+         (inFlight ? 0 : 0.5);
+}
 
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip) {
   MLIRContext *context = op.getContext();
@@ -236,33 +293,18 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip) {
   if (!op.hasRowSums() && op.getScalarOuts().empty() &&
       length > chip.waveSize * width) {
     Candidate tile{chip.waveSize, width, chip.waveSize * width};
-    return tile.get(context, chip);
+    return tile.get(context);
   }
 
-  // Lanes a row: powers of two up to a wave, then multiples of it. Two accesses
-  // a lane and row operand keep enough bytes in flight; idle lanes cost most.
+  // Lanes a row: powers of two up to a wave, then multiples of it.
   ScheduleAttr best;
   double bestCost = 0;
   auto consider = [&](int64_t threadsPerRow) {
-    Candidate candidate{threadsPerRow, width};
-    candidate.prefetch = 1;
-    ScheduleAttr schedule = candidate.get(context, chip);
-    if (!getObstacle(op, schedule, chip).empty()) {
-      candidate.prefetch = 0;
-      schedule = candidate.get(context, chip);
-      if (!getObstacle(op, schedule, chip).empty())
-        return;
-    }
-    int64_t chunks = getChunks(op, schedule);
-    double covered = double(chunks) * schedule.getChunkColumns();
-    double idle = covered / length;
-    // Distance from the size that is best for a lane, in powers of two.
-    double elements = double(chunks) * width;
-    double target = 2.0 * accessBytes * 8 / op.getRowElementBits();
-    double ratio = elements > target ? elements / target : target / elements;
-    double crossing = threadsPerRow > chip.waveSize ? 0.1 : 0.0;
-    double cost =
-        idle + 0.25 * (ratio - 1) + crossing + (candidate.prefetch ? 0 : 0.5);
+    ScheduleAttr schedule =
+        fillCandidate(op, Candidate{threadsPerRow, width}, chip);
+    if (!schedule)
+      return;
+    double cost = getCost(op, schedule, chip);
     if (!best || cost < bestCost) {
       best = schedule;
       bestCost = cost;
@@ -279,19 +321,19 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip) {
   // Rows too long for the registers of a workgroup are read once a phase.
   Candidate reload{chip.maxThreadsPerWorkgroup, width};
   reload.reload = true;
-  ScheduleAttr schedule = reload.get(context, chip);
+  ScheduleAttr schedule = reload.get(context);
   return getObstacle(op, schedule, chip).empty() ? schedule : ScheduleAttr();
 }
 
 ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, const ChipInfo &chip) {
   int64_t width = chooseVectorWidth(op);
   int64_t threadsPerRow = finalizeColumns / width;
-  int64_t groups = workgroupThreads / threadsPerRow;
+  int64_t groups = finalizeThreads / threadsPerRow;
   return ScheduleAttr::get(op.getContext(), threadsPerRow, groups, width,
                            /*rows_per_workgroup=*/0,
                            /*workgroups_per_compute_unit=*/0,
                            /*column_tile=*/threadsPerRow * width,
-                           /*prefetch=*/0, /*stages=*/0,
+                           /*prefetch=*/1, /*stages=*/0,
                            /*early_start=*/chip.hasEarlyStart,
                            /*reload=*/false);
 }
