@@ -32,6 +32,11 @@ from lit.llvm import llvm_config
 config.substitutions.extend(
     [
         ("%examples", os.path.join(config.lnbwd_source_dir, "examples")),
+        # "%exits 2 COMMAND" succeeds if COMMAND ends with exit code 2.
+        (
+            "%exits",
+            f"{sys.executable} {config.test_source_root}/Inputs/expect_exit.py",
+        ),
         # The file itself, for runs that change PATH.
         ("%{lnbwd-opt}", os.path.join(config.lnbwd_tools_dir, "lnbwd-opt")),
     ]
@@ -43,7 +48,9 @@ if os.environ.get("LNBWD_VERIFY_ROUNDTRIP", "0") not in ("", "0"):
 
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.with_environment("PATH", config.lnbwd_tools_dir, append_path=True)
-llvm_config.with_system_environment(["CUDA_HOME"])
+llvm_config.with_system_environment(
+    ["CUDA_HOME", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "TMPDIR"]
+)
 llvm_config.add_tool_substitutions(
     [
         ToolSubst("lnbwd-opt", extra_args=opt_args, unresolved="fatal"),
