@@ -328,7 +328,7 @@ CudaDriver::CudaDriver(std::shared_ptr<const CudaLibrary> library, int index)
                     std::to_string(attribute(kAttributeCapabilityMinor));
   deviceInfo.driver = "CUDA " + std::to_string(version / 1000) + "." +
                       std::to_string(version % 1000 / 10) + " (" +
-                      cuda->library.name() + ")";
+                      cuda->library.fileName() + ")";
   deviceInfo.computeUnits = attribute(kAttributeMultiprocessorCount);
   deviceInfo.waveSize = attribute(kAttributeWarpSize);
   deviceInfo.l2Bytes = static_cast<uint64_t>(attribute(kAttributeL2CacheSize));

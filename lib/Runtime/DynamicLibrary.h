@@ -27,6 +27,10 @@ public:
 
   /// The name by which the library was found.
   const std::string &name() const { return foundName; }
+  /// The same without its folder.
+  std::string fileName() const {
+    return foundName.substr(foundName.rfind('/') + 1);
+  }
   /// A function or variable of the library, or null.
   void *symbol(const char *symbolName) const;
   /// The same, typed; throws LNBWD_ERROR_NO_DEVICE if there is none.

@@ -239,7 +239,7 @@ HipDriver::HipDriver(std::shared_ptr<const HipLibrary> library, int index,
   DeviceNames names = hip->names(index);
   deviceInfo.name = names.name;
   deviceInfo.arch = names.arch;
-  deviceInfo.driver = "HIP (" + hip->library.name() + ")";
+  deviceInfo.driver = "HIP (" + hip->library.fileName() + ")";
   deviceInfo.computeUnits = attribute(hipDeviceAttributeMultiprocessorCount);
   deviceInfo.waveSize = attribute(hipDeviceAttributeWarpSize);
   deviceInfo.isSimulated = isSimulated;

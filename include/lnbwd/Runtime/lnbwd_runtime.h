@@ -173,7 +173,7 @@ typedef struct lnbwd_device lnbwd_device;
 typedef struct lnbwd_device_info {
   char name[256];        /**< "NVIDIA H200" */
   char arch[64];         /**< "gfx942" or "sm_90" */
-  char driver[256];      /**< "HIP 5.2.21153 (libamdhip64.so.5)" */
+  char driver[256];      /**< "CUDA 13.0 (libcuda.so.1)" */
   int64_t compute_units; /**< or streaming multiprocessors */
   int64_t wave_size;     /**< work-items of a wave (warp) */
   uint64_t memory_bytes; /**< of the device, all of it */
