@@ -54,6 +54,7 @@ llvm_config.with_system_environment(
 llvm_config.add_tool_substitutions(
     [
         ToolSubst("lnbwd-opt", extra_args=opt_args, unresolved="fatal"),
+        ToolSubst("lnbwd-lsp-server", unresolved="ignore"),
         ToolSubst("lnbwd-run", unresolved="ignore"),
     ],
     [config.lnbwd_tools_dir],
@@ -94,17 +95,30 @@ def has_device(library, init, count):
     return outcome.returncode == 0
 
 
-def has_hip_device():
+def find_hip_chip():
+    """The chip of the first device that the HIP runtime can use, or nothing."""
     libraries = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"]
-    return any(
-        has_device(library, "hipInit", "hipGetDeviceCount") for library in libraries
-    )
+    if not any(has_device(name, "hipInit", "hipGetDeviceCount") for name in libraries):
+        return ""
+    lister = os.path.join(config.llvm_tools_dir, "amdgpu-arch")
+    try:
+        outcome = subprocess.run(
+            [lister], capture_output=True, text=True, timeout=60, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    # Features follow the name: "gfx942:sramecc+:xnack-".
+    chips = [line.split(":")[0].strip() for line in outcome.stdout.splitlines()]
+    return chips[0] if chips else ""
 
+
+hip_chip = find_hip_chip()
+config.substitutions.append(("%{hip-chip}", hip_chip))
 
 for feature, available in [
     ("ptxas", has_ptxas()),
     ("gpu-cuda", has_device("libcuda.so.1", "cuInit", "cuDeviceGetCount")),
-    ("gpu-hip", has_hip_device()),
+    ("gpu-hip", bool(hip_chip)),
     (
         "simulator",
         os.path.exists(os.path.join(config.lnbwd_libs_dir, "liblnbwd-hip-sim.so")),

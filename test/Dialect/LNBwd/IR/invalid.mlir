@@ -714,3 +714,24 @@ func.func @f(%x: tensor<*xf32>) {
   %m = lnbwd.row_count %x : tensor<*xf32>
   return
 }
+
+// -----
+
+// expected-error@+1 {{expected stages to be 0, or from 2 to 16, got 1}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, stages = 1>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected column_tile 0 where stages is set: a bulk copy brings whole rows}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, column_tile = 512, stages = 2>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected prefetch and stages 0 where reload is set: a row that is read again does not stay anywhere}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, stages = 2, reload = true>} {
+  return
+}
