@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -35,6 +36,7 @@ static constexpr int64_t liveRows = 2;
 static constexpr int64_t workgroupThreads = 256;
 static constexpr int64_t computeUnitThreads = 1024;
 static constexpr int64_t stagedThreads = 512;
+static constexpr int64_t stagedComputeUnitThreads = 768;
 /// Sets of rows in flight that staging aims at, and the shortest row, in bytes
 /// over all row operands, that is worth a bulk copy.
 static constexpr int64_t targetStages = 4;
@@ -79,8 +81,11 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
       int64_t(op.getColumnSums().size()) +
       std::min<int64_t>(liveRows,
                         int64_t(op.getRows().size() + op.getRowOuts().size()));
-  resources.registersPerLane = fixedRegisters + perElement32 * elements +
-                               llvm::divideCeil(packedBits * elements, 32);
+  int64_t packed = llvm::divideCeil(packedBits * elements, 32);
+  resources.registersPerLane =
+      fixedRegisters + perElement32 * elements + packed;
+  resources.leastRegistersPerLane =
+      int64_t(op.getColumnSums().size()) * elements + packed;
 
   int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
   int64_t exchange = schedule.getThreadsPerRow() > chip.waveSize
@@ -94,10 +99,17 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   return resources;
 }
 
+namespace {
+/// How many registers a schedule may take: those that surely exist, for a
+/// choice that somebody made; those that the estimate finds, for the model's
+/// own.
+enum class RegisterBound { Least, Estimate };
+} // namespace
+
 /// Why `op` cannot run on `chip` as scheduled, and what would help; empty if it
 /// can.
 static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
-                               const ChipInfo &chip) {
+                               const ChipInfo &chip, RegisterBound bound) {
   std::string text;
   llvm::raw_string_ostream os(text);
   int64_t threadsPerRow = schedule.getThreadsPerRow();
@@ -174,11 +186,14 @@ static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
   int64_t registers =
       std::min(chip.maxRegistersPerLane,
                chip.registersPerComputeUnit / resources.threads);
-  if (resources.registersPerLane > registers)
+  int64_t needed = bound == RegisterBound::Least
+                       ? resources.leastRegistersPerLane
+                       : resources.registersPerLane;
+  if (needed > registers)
     os << "row length " << length
-       << " is too large for this schedule: it needs about "
-       << resources.registersPerLane << " registers a lane, and " << chip.name
-       << " has " << registers << " for workgroups of " << resources.threads
+       << " is too large for this schedule: it needs at least " << needed
+       << " registers a lane, and " << chip.name << " has " << registers
+       << " for workgroups of " << resources.threads
        << " threads; raise threads_per_row, or split the program into two "
           "passes";
   else if (resources.stagingBytes &&
@@ -199,7 +214,7 @@ static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
 LogicalResult
 lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
                      function_ref<InFlightDiagnostic()> emitError) {
-  std::string obstacle = getObstacle(op, schedule, chip);
+  std::string obstacle = getObstacle(op, schedule, chip, RegisterBound::Least);
   if (!obstacle.empty())
     return emitError() << obstacle;
   return success();
@@ -226,12 +241,16 @@ struct Candidate {
   ScheduleAttr get(MLIRContext *context) const {
     int64_t groups = std::max<int64_t>(
         1, (stages ? stagedThreads : workgroupThreads) / threadsPerRow);
+    // Groups are combined as a binary tree.
+    if (stages)
+      groups = int64_t(llvm::bit_floor(uint64_t(groups)));
     int64_t threads = threadsPerRow * groups;
-    // Eight rows for each side-by-side row keep the partial sums, which are
-    // written and read once a workgroup, small beside the rows.
-    int64_t rows = 8 * groups;
+    // A few rows for each side-by-side row keep the partial sums, which are
+    // written and read once a workgroup, small beside the rows; with few
+    // workgroups on a compute unit, all of them have to be busy.
+    int64_t rows = (stages ? 2 : 8) * groups;
     int64_t workgroups = std::max<int64_t>(
-        1, (stages ? stagedThreads : computeUnitThreads) / threads);
+        1, (stages ? stagedComputeUnitThreads : computeUnitThreads) / threads);
     return ScheduleAttr::get(context, threadsPerRow, groups, vectorWidth, rows,
                              workgroups, columnTile, prefetch, stages,
                              /*early_start=*/false, reload);
@@ -251,13 +270,13 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
     for (candidate.stages = targetStages; candidate.stages >= 2;
          --candidate.stages) {
       ScheduleAttr schedule = candidate.get(context);
-      if (getObstacle(op, schedule, chip).empty())
+      if (getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
         return schedule;
     }
   candidate.stages = 0;
   for (candidate.prefetch = 1; candidate.prefetch >= 0; --candidate.prefetch) {
     ScheduleAttr schedule = candidate.get(context);
-    if (getObstacle(op, schedule, chip).empty())
+    if (getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
       return schedule;
   }
   return {};
@@ -322,7 +341,9 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip) {
   Candidate reload{chip.maxThreadsPerWorkgroup, width};
   reload.reload = true;
   ScheduleAttr schedule = reload.get(context);
-  return getObstacle(op, schedule, chip).empty() ? schedule : ScheduleAttr();
+  return getObstacle(op, schedule, chip, RegisterBound::Estimate).empty()
+             ? schedule
+             : ScheduleAttr();
 }
 
 ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, const ChipInfo &chip) {

@@ -127,7 +127,7 @@ func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s0: memref<512xf32>)
 
 // Registers.
 func.func @f(%x: memref<?x65536xf32>, %y: memref<?x65536xf32>) {
-  // expected-error@+1 {{row length 65536 is too large for this schedule: it needs about}}
+  // expected-error@+1 {{row length 65536 is too large for this schedule: it needs at least}}
   lnbwd.rowwise @k rows(%x : memref<?x65536xf32>) outs rows(%y : memref<?x65536xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<65536xf32>):

@@ -72,6 +72,8 @@ static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
                              const MlirOptMainConfig &config,
                              const ToolOptions &options, EmitFormat format) {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  // An error says what to do; the whole operation behind it would hide that.
+  context.printOpOnDiagnostic(false);
   auto sources = std::make_shared<llvm::SourceMgr>();
   sources->AddNewSourceBuffer(std::move(input), llvm::SMLoc());
   SourceMgrDiagnosticHandler handler(*sources, &context);

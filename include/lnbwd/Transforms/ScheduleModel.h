@@ -26,6 +26,8 @@ struct ScheduleResources {
   /// Estimate of the 32-bit registers of a lane: operands in flight and
   /// widened, and the column sums.
   int64_t registersPerLane;
+  /// What no allocation can do without: column sums and packed operands.
+  int64_t leastRegistersPerLane;
   /// Shared memory of the kernel's own, and what a launch adds for the stages.
   int64_t sharedMemoryBytes;
   int64_t stagingBytes;
