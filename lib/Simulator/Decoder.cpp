@@ -61,11 +61,15 @@ public:
     const Target *T = TargetRegistry::lookupTarget(TT, Error);
     if (!T)
       return; // Reported as undecodable code.
-    // Both wave sizes exist from gfx10 on; the choice changes how masks print.
     std::string Features;
-    if (Chip.Generation > 9)
+    if (Chip.Generation > 9) {
+      // Both wave sizes exist from gfx10 on; the choice changes how masks
+      // print. Real true16 is what the hardware does with 16-bit operands
+      // (v0.l, v0.h), whether the compiler makes use of it or not.
       Features = WaveSize == 32 ? "+wavefrontsize32,-wavefrontsize64"
                                 : "-wavefrontsize32,+wavefrontsize64";
+      Features += ",+real-true16";
+    }
     MRI.reset(T->createMCRegInfo(TT));
     MAI.reset(T->createMCAsmInfo(*MRI, TT, MCTargetOptions()));
     MII.reset(T->createMCInstrInfo());
@@ -113,25 +117,24 @@ const Inst *notExecutable(Wave &W, const Inst *I) {
 
 } // namespace
 
+std::vector<const ExecTable *> lnbwd::sim::runnableExecTables() {
+  std::vector<const ExecTable *> Tables = {&baseline::execTable()};
+#if LNBWD_SIM_HAVE_AVX2
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi2"))
+    Tables.push_back(&avx2::execTable());
+#endif
+  return Tables;
+}
+
 const ExecTable &lnbwd::sim::hostExecTable() {
   static const ExecTable &Chosen = []() -> const ExecTable & {
-    const char *Wanted = std::getenv("LNBWD_SIM_ISA");
-    StringRef Name = Wanted ? Wanted : "";
-#if LNBWD_SIM_HAVE_AVX512
-    if ((Name.empty() || Name == "avx512") &&
-        __builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq"))
-      return avx512::execTable();
-#endif
-#if LNBWD_SIM_HAVE_AVX2
-    if (Name != "baseline" && __builtin_cpu_supports("avx2") &&
-        __builtin_cpu_supports("fma"))
-      return avx2::execTable();
-#endif
-    (void)Name;
-    return baseline::execTable();
+    std::vector<const ExecTable *> Tables = runnableExecTables();
+    if (const char *Wanted = std::getenv("LNBWD_SIM_ISA"))
+      for (const ExecTable *T : Tables)
+        if (StringRef(Wanted) == T->Name)
+          return *T;
+    return *Tables.back();
   }();
   return Chosen;
 }

@@ -27,9 +27,11 @@ namespace lnbwd::sim {
 
 struct ExecTable;
 
-/// The table for this host's processor. LNBWD_SIM_ISA=baseline|avx2|avx512
-/// chooses another one that it can run.
+/// The table for this host's processor. LNBWD_SIM_ISA=baseline|avx2 chooses
+/// another one that it can run.
 const ExecTable &hostExecTable();
+/// All tables that this host's processor can run; the tests go through them.
+std::vector<const ExecTable *> runnableExecTables();
 
 /// Code in memory: its bytes are at Address.
 struct CodeRange {

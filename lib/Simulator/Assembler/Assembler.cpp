@@ -84,9 +84,12 @@ std::vector<uint8_t> lnbwd::sim::assembleObject(const std::string &Text,
     return {};
   }
   std::string Features;
-  if (isWave32Chip(Chip))
+  if (isWave32Chip(Chip)) {
     Features = WaveSize == 64 ? "-wavefrontsize32,+wavefrontsize64"
                               : "+wavefrontsize32,-wavefrontsize64";
+    // v0.l and v0.h name the halves of a register.
+    Features += ",+real-true16";
+  }
   MCTargetOptions Options;
   std::unique_ptr<MCRegisterInfo> MRI(T->createMCRegInfo(TT));
   std::unique_ptr<MCAsmInfo> MAI(T->createMCAsmInfo(*MRI, TT, Options));

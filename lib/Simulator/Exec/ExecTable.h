@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Everything under Exec/ is compiled once for each host instruction set that we
-// distinguish ("variant": baseline x86-64, AVX2 with FMA, AVX-512), because its
+// distinguish ("variant": baseline x86-64, AVX2 with FMA), because its
 // loops over the lanes are what the host's vector unit is for. A variant offers
 // its functions through one table; the decoder takes them from there.
 //
@@ -121,9 +121,6 @@ namespace baseline {
 const ExecTable &execTable();
 }
 namespace avx2 {
-const ExecTable &execTable();
-}
-namespace avx512 {
 const ExecTable &execTable();
 }
 

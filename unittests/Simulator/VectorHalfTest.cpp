@@ -1,0 +1,140 @@
+//===- VectorHalfTest.cpp - f16, bf16 and mixed precision -------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// 16-bit floating point, packed and not, with half selection.
+//
+//===----------------------------------------------------------------------===//
+
+#include "WaveTester.h"
+
+#include <cmath>
+
+using namespace lnbwd::sim;
+
+
+// 0x3c00 is 1.0, 0x4000 2.0, 0x4200 3.0, 0x3800 0.5, 0x7c00 infinity.
+TEST(VectorHalf, Arithmetic) {
+  runLaneCases({
+      // gfx9 clears the high half; later chips keep it.
+      {"v_add_f16 v0, v2, v4", GFX9, {{0x3c00, 0x4000, 0, 0x4200}, {0x3c00, 0x1000, 0, 0x3c00}, {0x7bff, 0x7bff, 0, 0x7c00}, {1, 1, 0, 2}}},
+      {"v_add_f16 v0.l, v2.l, v4.l", GFX11Plus, {{0x3c00, 0x4000, 0, 0xdddd4200}}},
+      {"v_add_f16 v0.h, v2.h, v4.l", GFX11Plus, {{0x3c000000, 0x4000, 0, 0x4200dddd}}},
+      {"v_sub_f16 v0, v2, v4", GFX9, {{0x3c00, 0x4000, 0, 0xbc00}}},
+      {"v_mul_f16 v0, v2, v4", GFX9, {{0x4200, 0x4000, 0, 0x4600}, {0x0400, 0x3800, 0, 0x0200}}},
+      {"v_mul_f16 v0.l, v2.l, v4.l", GFX11Plus, {{0x4200, 0x4000, 0, 0xdddd4600}}},
+      {"v_fma_f16 v0, v2, v4, v6", GFX9, {{0x4000, 0x4200, 0x3c00, 0xdddd4700}}},
+      {"v_fma_f16 v0.l, v2.l, v4.l, v6.l", GFX11Plus, {{0x4000, 0x4200, 0x3c00, 0xdddd4700}}},
+      // (1 + 2^-10)^2 - 1 = 2^-9 + 2^-20: the product's last bit, a tie here,
+      // goes to the even neighbour.
+      {"v_fma_f16 v0, v2, v4, v6", GFX9, {{0x3c01, 0x3c01, 0xbc00, 0xdddd1800}, {0x3c01, 0x3c03, 0xbc00, 0xdddd1c01}}},
+      {"v_max_f16 v0, v2, v4", GFX9, {{0x3c00, 0x4000, 0, 0x4000}, {0x7e00, 0x4000, 0, 0x4000}}},
+      {"v_min_f16 v0.l, v2.l, v4.l", GFX1100, {{0x3c00, 0x4000, 0, 0xdddd3c00}}},
+      {"v_max_num_f16 v0.l, v2.l, v4.l", GFX1201, {{0x3c00, 0x4000, 0, 0xdddd4000}}},
+      {"v_maximum_f16 v0.l, v2.l, v4.l", GFX1201, {{0x7e00, 0x4000, 0, 0xdddd7e00}}},
+      {"v_med3_f16 v0, v2, v4, v6", GFX9, {{0x4200, 0x3c00, 0x4000, 0xdddd4000}}},
+      {"v_max3_f16 v0, v2, v4, v6", GFX9, {{0x4200, 0x3c00, 0x4000, 0xdddd4200}}},
+      {"v_rcp_f16 v0, v2", GFX9, {{0x4000, 0, 0, 0x3800}}},
+      {"v_sqrt_f16 v0, v2", GFX9, {{0x4400, 0, 0, 0x4000}}},
+      {"v_rsq_f16 v0, v2", GFX9, {{0x4400, 0, 0, 0x3800}}},
+      {"v_exp_f16 v0, v2", GFX9, {{0x4200, 0, 0, 0x4800}}},
+      {"v_log_f16 v0, v2", GFX9, {{0x4800, 0, 0, 0x4200}}},
+      {"v_rcp_f16 v0.l, v2.l", GFX11Plus, {{0x4000, 0, 0, 0xdddd3800}}},
+      {"v_floor_f16 v0, v2", GFX9, {{0xbd00, 0, 0, 0xc000}}},
+      {"v_rndne_f16 v0, v2", GFX9, {{0x4100, 0, 0, 0x4000}}},
+      {"v_fract_f16 v0, v2", GFX9, {{0x4100, 0, 0, 0x3800}}},
+      {"v_frexp_mant_f16 v0, v2", GFX9, {{0x4200, 0, 0, 0x3a00}}},
+      {"v_frexp_exp_i16_f16 v0, v2", GFX9, {{0x4200, 0, 0, 2}, {0x1400, 0, 0, 0xfff7}}},
+      {"v_ldexp_f16 v0, v2, v4", GFX9, {{0x3c00, 3, 0, 0x4800}}},
+      {"v_div_fixup_f16 v0, v2, v4, v6", GFX9, {{0x3800, 0x4000, 0x3c00, 0xdddd3800}, {0x3800, 0, 0x3c00, 0xdddd7c00}}},
+      {"v_add_f16_e64 v0, -v2, |v4|", GFX9, {{0x3c00, 0xc000, 0, 0x3c00}}},
+      {"v_add_f16_e64 v0, v2, v4 clamp", GFX9, {{0x3c00, 0x4000, 0, 0x3c00}}},
+      {"v_add_f16 v0, 1.0, v4", GFX9, {{0, 0x4000, 0, 0x4200}}},
+      {"v_fma_f16 v0, v2, v4, v6 op_sel:[1,0,0,1]", GFX9, {{0x40000000, 0x4200, 0x3c00, 0x4700dddd}}},
+      {"v_pack_b32_f16 v0, v2, v4", GFX9, {{0x1234, 0x5678, 0, 0x56781234}}},
+      {"v_pack_b32_f16 v0, v2, v4 op_sel:[1,1,0]", GFX9, {{0x12340000, 0x56780000, 0, 0x56781234}}},
+      {"v_pack_b32_f16 v0, v2.h, v4.l", GFX11Plus, {{0x12340000, 0x5678, 0, 0x56781234}}},
+  });
+}
+
+TEST(VectorHalf, Packed) {
+  runLaneCases({
+      {"v_pk_add_f16 v0, v2, v4", AllChips, {{0x3c004000, 0x3c003c00, 0, 0x40004200}}},
+      {"v_pk_mul_f16 v0, v2, v4", AllChips, {{0x3c004000, 0x42004200, 0, 0x42004600}}},
+      {"v_pk_fma_f16 v0, v2, v4, v6", AllChips, {{0x3c004000, 0x42004200, 0x3c003c00, 0x44004700}}},
+      {"v_pk_max_f16 v0, v2, v4", GFX9 | GFX1100, {{0x3c004000, 0x42003c00, 0, 0x42004000}}},
+      {"v_pk_min_num_f16 v0, v2, v4", GFX1201, {{0x3c004000, 0x42003c00, 0, 0x3c003c00}}},
+      {"v_pk_add_f16 v0, v2, v4 neg_lo:[1,0] neg_hi:[0,1]", AllChips, {{0x3c003c00, 0x40004000, 0, 0xbc003c00}}},
+      {"v_pk_add_f16 v0, v2, v4 op_sel:[1,0] op_sel_hi:[0,1]", AllChips, {{0x3c004000, 0x00000000, 0, 0x40003c00}}},
+      {"v_pk_mul_f16 v0, v2, 2.0 op_sel_hi:[1,0]", AllChips, {{0x3c004000, 0, 0, 0x40004400}}},
+      {"v_pk_add_f16 v0, v2, v4 clamp", AllChips, {{0x3c003800, 0x3c00b400, 0, 0x3c003400}}},
+      {"v_dot2_f32_f16 v0, v2, v4, v6", AllChips, {{0x3c004000, 0x42004200, f32(1.0f), f32(10.0f)}}},
+      {"v_dot2_f32_bf16 v0, v2, v4, v6", GFX950 | GFX11Plus, {{0x3f804000, 0x40404040, f32(1.0f), f32(10.0f)}}},
+      {"v_dot2_f16_f16 v0.l, v2, v4, v6.l", GFX11Plus, {{0x3c004000, 0x42004200, 0x3c00, 0xdddd4900}}},
+      {"v_dot2_bf16_bf16 v0.l, v2, v4, v6.l", GFX11Plus, {{0x3f804000, 0x40404040, 0x3f80, 0xdddd4120}}},
+      {"v_pk_maximum3_f16 v0, v2, v4, v6", GFX950, {{0x3c004000, 0x42003c00, 0x3c007e00, 0x42007e00}}},
+  });
+}
+
+TEST(VectorHalf, Mixed) {
+  runLaneCases({
+      {"v_fma_mix_f32 v0, v2, v4, v6", AllChips, {{f32(2.0f), f32(3.0f), f32(1.0f), f32(7.0f)}}},
+      {"v_fma_mix_f32 v0, v2, v4, v6 op_sel_hi:[1,0,0]", AllChips, {{0x4000, f32(3.0f), f32(1.0f), f32(7.0f)}}},
+      {"v_fma_mix_f32 v0, v2, v4, v6 op_sel:[1,0,0] op_sel_hi:[1,0,1]", AllChips, {{0x40000000, f32(3.0f), 0x3c00, f32(7.0f)}}},
+      {"v_fma_mix_f32 v0, -v2, |v4|, v6 op_sel_hi:[1,0,0]", AllChips, {{0x4000, f32(-3.0f), f32(1.0f), f32(-5.0f)}}},
+      {"v_fma_mixlo_f16 v0, v2, v4, v6", AllChips, {{f32(2.0f), f32(3.0f), f32(1.0f), 0xdddd4700}}},
+      {"v_fma_mixhi_f16 v0, v2, v4, v6", AllChips, {{f32(2.0f), f32(3.0f), f32(1.0f), 0x4700dddd}}},
+      {"v_fma_mixlo_f16 v0, v2, v4, 0", AllChips, {{f32(2.0f), f32(3.0f), 0, 0xdddd4600}}},
+  });
+}
+
+// The fused f16 multiply-add must round once. Every result is compared with one
+// computed exactly: products and sums of f16 fit into 80-bit long double.
+TEST(VectorHalf, FmaRoundsOnce) {
+  auto Value = [](uint32_t H) {
+    int E = H >> 10 & 31;
+    double M = H & 0x3ff;
+    double X = E ? std::ldexp(1024 + M, E - 25) : std::ldexp(M, -24);
+    return H & 0x8000 ? -X : X;
+  };
+  WaveTester T("gfx942");
+  uint32_t State = 12345;
+  auto Next = [&] {
+    State = State * 1664525 + 1013904223;
+    return State >> 16;
+  };
+  for (unsigned Round = 0; Round < 200; ++Round) {
+    for (unsigned L = 0; L < 64; ++L)
+      for (unsigned R = 2; R < 5; ++R) {
+        uint32_t H = Next() & 0xffff;
+        T.v(R)[L] = (H & 0x7c00) == 0x7c00 ? H & 0xfbff : H;
+      }
+    ASSERT_TRUE(T.run("v_fma_f16 v0, v2, v3, v4")) << T.error();
+    for (unsigned L = 0; L < 64; ++L) {
+      long double Exact =
+          (long double)Value(T.v(2)[L]) * Value(T.v(3)[L]) + Value(T.v(4)[L]);
+      uint32_t Got = T.v(0)[L] & 0xffff;
+      if ((Got & 0x7c00) == 0x7c00) {
+        EXPECT_GE(std::fabs((double)Exact), 65520.0);
+        continue;
+      }
+      // No other f16 is closer; a tie goes to the even one.
+      long double Error = std::fabs((double)(Exact - Value(Got)));
+      for (int Step : {-1, 1}) {
+        uint32_t Other = (Got & 0x7fff) == 0 && Step < 0
+                             ? (Got ^ 0x8000) | 1
+                             : Got + uint32_t(Step);
+        if ((Other & 0x7c00) == 0x7c00)
+          continue;
+        long double OtherError = std::fabs((double)(Exact - Value(Other)));
+        EXPECT_TRUE(Error < OtherError || (Error == OtherError && !(Got & 1)))
+            << std::hex << T.v(2)[L] << " " << T.v(3)[L] << " " << T.v(4)[L]
+            << " " << Got;
+      }
+    }
+  }
+}
