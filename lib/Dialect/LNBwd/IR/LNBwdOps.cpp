@@ -18,6 +18,8 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace lnbwd;
 
@@ -116,6 +118,9 @@ static LogicalResult verifyShape(Operation *op, StringRef name, ShapedType type,
   return diag << "] (" << explanation << "), got " << type;
 }
 
+/// Bounds what is computed from row lengths, with room to multiply.
+static constexpr int64_t maxRowLength = std::numeric_limits<int32_t>::max();
+
 /// A row block has at least one dimension, and the last one is static.
 static LogicalResult verifyRowBlock(Operation *op, StringRef name,
                                     ShapedType type) {
@@ -129,6 +134,9 @@ static LogicalResult verifyRowBlock(Operation *op, StringRef name,
            << " to be static and at least 1 (a kernel is compiled for one row "
               "length), got "
            << type;
+  if (length > maxRowLength)
+    return op->emitOpError("expected the last dimension of ")
+           << name << " to be at most " << maxRowLength << ", got " << type;
   return verifyRowElement(op, name, type);
 }
 

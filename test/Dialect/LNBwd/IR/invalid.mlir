@@ -735,3 +735,12 @@ func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups 
 func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, stages = 2, reload = true>} {
   return
 }
+
+// -----
+
+func.func @f(%x: memref<?x2147483648xf32>, %s: memref<?xf32>) {
+  // expected-error@+1 {{expected the last dimension of x to be at most 2147483647, got 'memref<?x2147483648xf32>'}}
+  lnbwd.layer_norm_bwd dy(%x : memref<?x2147483648xf32>) x(%x : memref<?x2147483648xf32>)
+      mean(%s : memref<?xf32>) rstd(%s : memref<?xf32>) outs dx(%x : memref<?x2147483648xf32>)
+  return
+}
