@@ -50,7 +50,6 @@ static void addBufferization(OpPassManager &pm) {
 
 void lnbwd::buildGPUPipeline(OpPassManager &pm,
                              const PipelineOptions &options) {
-  pm.addPass(createCanonicalizerPass());
   pm.addPass(createLowerToRowwisePass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

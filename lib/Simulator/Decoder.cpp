@@ -28,6 +28,7 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/MCTargetOptions.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
@@ -107,6 +108,30 @@ private:
   std::unique_ptr<MCInstPrinter> Printer;
 };
 
+/// LLVM 22's AMDGPU disassembler crashes on a few words that are no
+/// instructions, while it composes a remark about an invalid operand (a dangling
+/// string). A code object comes from outside, so that must not end the process:
+/// while this object lives, decodeSafely() turns a crash into "invalid".
+class CrashGuard {
+public:
+  CrashGuard() : Guard(Lock) { CrashRecoveryContext::Enable(); }
+  ~CrashGuard() { CrashRecoveryContext::Disable(); }
+  bool decodeSafely(Disassembler &D, ArrayRef<uint8_t> Bytes, uint64_t Address,
+                    std::string &Text, uint64_t &Size) {
+    bool Valid = false;
+    CrashRecoveryContext Recovery;
+    bool Survived = Recovery.RunSafely(
+        [&] { Valid = D.run(Bytes, Address, Text, Size); });
+    return Survived && Valid;
+  }
+
+private:
+  static std::mutex Lock; ///< signal handlers belong to the process
+  std::lock_guard<std::mutex> Guard;
+};
+
+std::mutex CrashGuard::Lock;
+
 ArrayRef<uint8_t> bytesAt(uint64_t Address, uint64_t Size) {
   return {reinterpret_cast<const uint8_t *>(Address), size_t(Size)};
 }
@@ -160,6 +185,7 @@ Program::Program(const ChipInfo &Chip, unsigned WaveSize,
     : Chip(Chip), WaveSize(WaveSize),
       TheImpl(std::make_unique<Impl>(Chip, WaveSize, Table)) {
   std::map<size_t, std::string> Problems;
+  CrashGuard Guard;
   for (const CodeRange &R : Ranges) {
     Impl::DecodedRange D;
     D.Where = R;
@@ -181,7 +207,7 @@ Program::Program(const ChipInfo &Chip, unsigned WaveSize,
       D.Index[size_t((Address - R.Address) / 4)] = int32_t(Code.size());
       SmallVector<Inst, 3> Decoded;
       std::string Problem = "it is not a valid instruction";
-      if (TheImpl->Dis.run(Bytes, Address, Text, Size)) {
+      if (Guard.decodeSafely(TheImpl->Dis, Bytes, Address, Text, Size)) {
         Base.Size = uint8_t(Size);
         Problem = TheImpl->Decode.decode(Text, Base, Decoded);
       } else {

@@ -88,10 +88,10 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   };
   // The kernels know what the buffer is to them; the shape alone cannot tell a
   // row scalar [M] with static M from a column.
-  std::string kind = text("lnbwd.kind", getKind(type).str());
+  std::string kind = text(argumentKindAttr, getKind(type).str());
   arguments.push_back(json::Object{
-      {"name", text("lnbwd.name", "argument" + std::to_string(number))},
-      {"access", text("lnbwd.access", "read")},
+      {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
+      {"access", text(argumentAccessAttr, "read")},
       {"kind", kind},
       {"element", getElementName(type.getElementType())},
       {"row_length", kind == "row_scalar" ? 1 : type.getShape().back()},

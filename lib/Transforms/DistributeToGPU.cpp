@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ArgumentRoles.h"
 #include "RowKernelEmitter.h"
 
 #include "lnbwd/Target/LaunchPlan.h"
@@ -52,28 +53,6 @@ private:
   const ChipInfo *info = nullptr;
 };
 } // namespace
-
-namespace {
-/// What an operand of a row program is to the kernel.
-enum class OperandKind { RowBlock, RowScalar, Column };
-} // namespace
-
-static OperandKind getOperandKind(RowwiseOp op, unsigned index) {
-  Value value = op->getOperand(index);
-  auto isIn = [&](OperandRange range) {
-    return !range.empty() && index >= range.getBeginOperandIndex() &&
-           index < range.getBeginOperandIndex() + range.size();
-  };
-  if (isIn(op.getScalars()) || isIn(op.getScalarOuts()))
-    return OperandKind::RowScalar;
-  if (isIn(op.getColumns()))
-    return OperandKind::Column;
-  if (isIn(op.getColumnSums()))
-    return cast<ShapedType>(value.getType()).getRank() == 2
-               ? OperandKind::RowBlock
-               : OperandKind::Column;
-  return OperandKind::RowBlock;
-}
 
 /// Operand `index` as a kernel parameter: device memory, typed as its first row
 /// whatever its rank. The true number of rows is known from the row count
@@ -229,44 +208,21 @@ LogicalResult DistributeToGPU::check(RowwiseOp op) {
 }
 
 /// The kind's name in the launch plan.
-static StringRef getKindName(OperandKind kind) {
-  switch (kind) {
-  case OperandKind::RowBlock:
-    return "row_block";
-  case OperandKind::RowScalar:
-    return "row_scalar";
-  case OperandKind::Column:
-    return "column";
-  }
-  llvm_unreachable("all kinds have names");
-}
-
-/// Notes on a function's argument what the launch plan will say about it.
-static void nameArguments(RowwiseOp op, func::FuncOp function) {
-  MLIRContext *context = op.getContext();
-  auto set = [&](unsigned argument, StringRef name, StringRef value) {
-    std::string attribute = ("lnbwd." + name).str();
-    if (!function.getArgAttr(argument, attribute))
-      function.setArgAttr(argument, attribute, StringAttr::get(context, value));
-  };
-  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-    auto argument = dyn_cast<BlockArgument>(op->getOperand(i));
+/// Notes on a function's arguments how its programs access them.
+static void recordArgumentAccess(RowwiseOp op, func::FuncOp function) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto argument = dyn_cast<BlockArgument>(operand.get());
     if (!argument)
       continue;
     unsigned number = argument.getArgNumber();
-    set(number, "name", op.getOperandName(i));
-    set(number, "kind", getKindName(getOperandKind(op, i)));
-    if (op.isDpsInit(&op->getOpOperand(i))) {
-      // An argument that another operand reads is both.
-      bool isRead = function.getArgAttr(number, "lnbwd.access") &&
-                    function.getArgAttrOfType<StringAttr>(
-                        number, "lnbwd.access") != "write";
-      function.setArgAttr(
-          number, "lnbwd.access",
-          StringAttr::get(context, isRead ? "read_write" : "write"));
-    } else {
-      set(number, "access", "read");
-    }
+    auto known =
+        function.getArgAttrOfType<StringAttr>(number, argumentAccessAttr);
+    StringRef access = op.isDpsInit(&operand) ? "write" : "read";
+    // An argument that one operand reads and another writes is both.
+    if (known && known != access)
+      access = "read_write";
+    function.setArgAttr(number, argumentAccessAttr,
+                        StringAttr::get(op.getContext(), access));
   }
 }
 
@@ -302,7 +258,8 @@ LogicalResult DistributeToGPU::distribute(func::FuncOp function) {
   moduleSymbols.insert(gpuModule, Block::iterator(function));
   SymbolTable symbols(gpuModule);
   for (RowwiseOp op : programs) {
-    nameArguments(op, function);
+    recordArgumentRoles(op);
+    recordArgumentAccess(op, function);
     distribute(op, gpuModule, symbols);
     op.erase();
   }

@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ArgumentRoles.h"
+
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Transforms/Passes.h"
 
@@ -179,6 +181,8 @@ class LowerToRowwise
     RewritePatternSet patterns(&getContext());
     patterns.add<LowerLayerNormBwd>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
+    // Now, before an operand that nothing reads is dropped.
+    getOperation()->walk([](RowwiseOp op) { recordArgumentRoles(op); });
   }
 };
 

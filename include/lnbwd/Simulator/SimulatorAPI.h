@@ -25,13 +25,13 @@ extern "C" {
 /** What was executed since the last reset. One "lane-instruction" is one
  *  instruction in one active lane. */
 typedef struct lnbwd_sim_counters {
-  uint64_t wave_instructions;   /**< instructions issued, all classes, per wave */
+  uint64_t wave_instructions; /**< instructions issued, all classes, per wave */
   uint64_t scalar_instructions; /**< scalar ALU and control flow, per wave */
   uint64_t vector_lane_instructions; /**< vector ALU, per active lane */
   uint64_t memory_lane_instructions; /**< vector memory, per active lane */
   uint64_t lds_lane_instructions;    /**< LDS, per active lane */
   uint64_t barriers;                 /**< barriers, per wave */
-  uint64_t global_bytes_read;    /**< bytes asked for by vector and scalar loads */
+  uint64_t global_bytes_read; /**< bytes asked for by vector and scalar loads */
   uint64_t global_bytes_written; /**< bytes asked for by stores */
   uint64_t lds_bytes;            /**< LDS bytes read and written */
   uint64_t workgroups;

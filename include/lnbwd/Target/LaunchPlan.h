@@ -26,6 +26,10 @@ inline constexpr llvm::StringLiteral launchPlanSymbol = "lnbwd_plan";
 /// The attribute of a GPU module that carries the plan in the IR.
 inline constexpr llvm::StringLiteral launchPlanAttr = "lnbwd.plan";
 
+/// Attributes of a function's arguments: the name, kind and access of the plan.
+inline constexpr llvm::StringLiteral argumentNameAttr = "lnbwd.name";
+inline constexpr llvm::StringLiteral argumentKindAttr = "lnbwd.kind";
+inline constexpr llvm::StringLiteral argumentAccessAttr = "lnbwd.access";
 /// The attribute of a launch whose kernel may start before the one before it
 /// has ended.
 inline constexpr llvm::StringLiteral earlyStartAttr = "lnbwd.early_start";

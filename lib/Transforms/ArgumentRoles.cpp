@@ -1,0 +1,68 @@
+//===- ArgumentRoles.cpp - What a function's arguments are for ------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Derives roles from an operand's place among the operands.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ArgumentRoles.h"
+
+#include "lnbwd/Target/LaunchPlan.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+OperandKind lnbwd::getOperandKind(RowwiseOp op, unsigned index) {
+  Value value = op->getOperand(index);
+  auto isIn = [&](OperandRange range) {
+    return !range.empty() && index >= range.getBeginOperandIndex() &&
+           index < range.getBeginOperandIndex() + range.size();
+  };
+  if (isIn(op.getScalars()) || isIn(op.getScalarOuts()))
+    return OperandKind::RowScalar;
+  if (isIn(op.getColumns()))
+    return OperandKind::Column;
+  if (isIn(op.getColumnSums()))
+    return cast<ShapedType>(value.getType()).getRank() == 2
+               ? OperandKind::RowBlock
+               : OperandKind::Column;
+  return OperandKind::RowBlock;
+}
+
+static StringRef getKindName(OperandKind kind) {
+  switch (kind) {
+  case OperandKind::RowBlock:
+    return "row_block";
+  case OperandKind::RowScalar:
+    return "row_scalar";
+  case OperandKind::Column:
+    return "column";
+  }
+  llvm_unreachable("all kinds have names");
+}
+
+void lnbwd::recordArgumentRoles(RowwiseOp op) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  if (!function)
+    return;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    auto argument = dyn_cast<BlockArgument>(op->getOperand(i));
+    if (!argument || argument.getOwner()->getParentOp() != function)
+      continue;
+    auto note = [&](StringRef attribute, StringRef value) {
+      unsigned number = argument.getArgNumber();
+      if (!function.getArgAttr(number, attribute))
+        function.setArgAttr(number, attribute,
+                            StringAttr::get(op.getContext(), value));
+    };
+    note(argumentNameAttr, op.getOperandName(i));
+    note(argumentKindAttr, getKindName(getOperandKind(op, i)));
+  }
+}
