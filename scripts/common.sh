@@ -45,8 +45,9 @@ install_packages() {
   rm -f "$log"
 }
 
-# Configures and builds everything, into $build_dir. Arguments go to CMake.
-build() {
+# Configures $build_dir. Arguments go to CMake; without any, a folder that is
+# configured already is left as it is.
+configure() {
   if [ ! -f "$build_dir/build.ninja" ] || [ $# -gt 0 ]; then
     say "Configuring in $build_dir"
     cmake -G Ninja -S "$source_dir" -B "$build_dir" \
@@ -57,8 +58,12 @@ build() {
       { cat "$build_dir.configure.log" >&2; exit 1; }
     rm -f "$build_dir.configure.log"
   fi
+}
+
+# Builds the given targets, or everything.
+build() {
   say "Building"
-  ninja -C "$build_dir"
+  ninja -C "$build_dir" "$@"
 }
 
 # A virtual environment with the Python packages given, in the build folder.

@@ -6,7 +6,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 install_packages
-build
+configure
+build lnbwd-opt lnbwd-run lnbwd-hip-sim
 
 chip=gfx942
 kernel=$build_dir/demo-$chip.hsaco

@@ -17,7 +17,8 @@ for argument in "$@"; do
 done
 
 install_packages clang-format-22
-build -DLNBWD_ENABLE_WERROR=ON
+configure -DLNBWD_ENABLE_WERROR=ON
+build
 make_venv pytest==9.2.0
 
 passed=0
