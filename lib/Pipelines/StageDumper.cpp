@@ -58,7 +58,6 @@ public:
   explicit StageDumper(std::shared_ptr<StageWriter> writer)
       : writer(std::move(writer)) {}
 
-private:
   void runBeforePass(Pass *pass, Operation *op) override {
     if (op->getParentOp() || !last.empty())
       return;
@@ -79,6 +78,7 @@ private:
     last = std::move(text);
   }
 
+private:
   static std::string print(Operation *op) {
     std::string text;
     llvm::raw_string_ostream os(text);

@@ -48,7 +48,21 @@ public:
   std::string llvmText;
   std::string isaText;
 
-private:
+protected:
+  /// No device library is linked; upstream would look for an installed ROCm.
+  std::optional<SmallVector<std::unique_ptr<llvm::Module>>>
+  loadBitcodeFiles(llvm::Module &llvmModule) override {
+    for (llvm::Function &function : llvmModule) {
+      if (!function.isDeclaration() || function.isIntrinsic())
+        continue;
+      getOperation().emitOpError("calls a function of AMD's device library, '")
+          << function.getName()
+          << "', which is not linked; use operations that the chip has "
+             "instructions for";
+      return std::nullopt;
+    }
+    return SmallVector<std::unique_ptr<llvm::Module>>();
+  }
   LogicalResult optimizeModule(llvm::Module &llvmModule, int level) override {
     if (failed(ModuleToObject::optimizeModule(llvmModule, level)))
       return failure();
@@ -61,6 +75,7 @@ private:
   }
   FailureOr<SmallVector<char, 0>> compileToBinary(StringRef isa) override;
 
+private:
   const gpu::TargetOptions &targetOptions;
 };
 

@@ -21,6 +21,7 @@
 #include "mlir/Target/LLVM/NVVM/Utils.h"
 #include "mlir/Transforms/Passes.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/GlobalVariable.h"
 #include "llvm/Support/FileSystem.h"
@@ -44,7 +45,7 @@ public:
                        target.getFeatures(), target.getO(), {}, {},
                        onOptimized) {}
 
-private:
+protected:
   /// Upstream lowers gpu.dynamic_shared_memory to an array of no elements that
   /// the module defines, which would share its place with other arrays. Only a
   /// declaration stands for the memory that a launch adds.
@@ -212,6 +213,16 @@ FailureOr<std::string> NVPTXBackend::emit(gpu::GPUModuleOp module,
   if (format == EmitFormat::LLVM)
     return llvmText;
   std::string ptx(text->begin(), text->end());
+  // No device library is linked: a function that the code calls and does not
+  // have would only be found missing when it is loaded.
+  StringRef external = StringRef(ptx).split(".extern .func").second;
+  if (!external.empty())
+    return module.emitOpError("calls a function of NVIDIA's device library, '")
+           << external.substr(external.find("__nv_")).take_while([](char c) {
+                return llvm::isAlnum(c) || c == '_';
+              })
+           << "', which is not linked; use operations that the chip has "
+              "instructions for";
   insertPlan(ptx, module);
   if (options.onIntermediate)
     options.onIntermediate("ptx", ptx);

@@ -48,7 +48,6 @@ class AttachLaunchPlan
 public:
   using AttachLaunchPlanPassBase::AttachLaunchPlanPassBase;
 
-private:
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found =
         lookupChip(chip, [&] { return emitError(getOperation().getLoc()); });

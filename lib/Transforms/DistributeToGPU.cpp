@@ -42,8 +42,9 @@ class DistributeToGPU
 public:
   using DistributeToGPUPassBase::DistributeToGPUPassBase;
 
-private:
   void runOnOperation() override;
+
+private:
   LogicalResult check(RowwiseOp op);
   LogicalResult distribute(func::FuncOp function);
   void distribute(RowwiseOp op, gpu::GPUModuleOp module, SymbolTable &symbols);

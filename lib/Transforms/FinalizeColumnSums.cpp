@@ -74,7 +74,6 @@ class FinalizeColumnSums
 public:
   using FinalizeColumnSumsPassBase::FinalizeColumnSumsPassBase;
 
-private:
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found =
         lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });

@@ -37,7 +37,6 @@ class LowerSubgroupReduce
 public:
   using LowerSubgroupReducePassBase::LowerSubgroupReducePassBase;
 
-private:
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found =
         lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });

@@ -85,9 +85,10 @@ private:
   VectorType rowType;
   arith::FastMathFlags contract;
 };
+} // namespace
 
 /// Appends the region's block, with one argument for each input of `op`.
-Block *addBody(OpBuilder &builder, RowwiseOp op) {
+static Block *addBody(OpBuilder &builder, RowwiseOp op) {
   SmallVector<Type> types;
   SmallVector<Location> locs;
   auto add = [&](OperandRange values, bool scalar) {
@@ -104,6 +105,7 @@ Block *addBody(OpBuilder &builder, RowwiseOp op) {
   return builder.createBlock(&op.getBody(), op.getBody().end(), types, locs);
 }
 
+namespace {
 struct LowerLayerNormBwd : OpRewritePattern<LayerNormBwdOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -176,6 +178,7 @@ private:
 
 class LowerToRowwise
     : public lnbwd::impl::LowerToRowwisePassBase<LowerToRowwise> {
+public:
   void runOnOperation() override {
     getOperation()->walk([&](LayerNormBwdOp) { ++numLowered; });
     RewritePatternSet patterns(&getContext());

@@ -25,6 +25,8 @@ using namespace lnbwd;
 
 /// Bytes of the widest access of one lane.
 static constexpr int64_t accessBytes = 16;
+/// Workgroups that a grid can have in its second dimension.
+static constexpr int64_t maxColumnTiles = 65535;
 /// Registers for addresses, loop counters and the row's scalars.
 static constexpr int64_t fixedRegisters = 24;
 /// Float32 rows that are live at once while a region is worked through.
@@ -152,6 +154,13 @@ static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
       (op.hasRowSums() || !op.getScalarOuts().empty())) {
     os << "expected column_tile 0: a row sum or row scalar needs the whole row "
           "in one workgroup";
+    return text;
+  }
+  int64_t tile = schedule.getColumnTile();
+  if (tile && llvm::divideCeil(length, tile) > maxColumnTiles) {
+    os << "expected at most " << maxColumnTiles
+       << " column tiles, got row length " << length << " in tiles of " << tile
+       << "; raise column_tile";
     return text;
   }
   if (schedule.getReload() &&

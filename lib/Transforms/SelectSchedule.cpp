@@ -28,7 +28,6 @@ class SelectSchedule
 public:
   using SelectSchedulePassBase::SelectSchedulePassBase;
 
-private:
   void runOnOperation() override {
     FailureOr<const ChipInfo *> found =
         lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });
@@ -42,6 +41,7 @@ private:
       signalPassFailure();
   }
 
+private:
   LogicalResult select(RowwiseOp op, const ChipInfo &info) {
     auto emitOpError = [&] { return op.emitOpError(); };
     ScheduleAttr selected = op.getScheduleAttr();

@@ -30,7 +30,6 @@ class SplitTwoPass : public lnbwd::impl::SplitTwoPassPassBase<SplitTwoPass> {
 public:
   using SplitTwoPassPassBase::SplitTwoPassPassBase;
 
-private:
   void runOnOperation() override {
     if (mode != "auto" && mode != "always" && mode != "never") {
       emitError(getOperation()->getLoc())

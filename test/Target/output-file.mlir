@@ -11,8 +11,8 @@
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=gfx942 --emit=hsaco -o %t/out.hsaco
 // RUN: llvm-readelf -h %t/out.hsaco | FileCheck %s --check-prefix=ELF
 
-// FOLDER:    error: cannot open output file '{{.*}}out.hsaco': No such file or directory
-// DIRECTORY: error: cannot open output file '{{.*}}': Is a directory
+// FOLDER:    error: cannot write '{{.*}}out.hsaco': {{.*}}No such file or directory
+// DIRECTORY: error: cannot write '{{.*}}': Is a directory
 // FULL:      error: cannot write '/dev/full': No space left on device
 // KEPT:      precious
 // ELF:       Machine: EM_AMDGPU

@@ -28,9 +28,9 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -63,6 +63,36 @@ struct ToolOptions {
 
 static llvm::raw_ostream &error() {
   return llvm::WithColor::error(llvm::errs(), "lnbwd-opt");
+}
+
+/// Writes the file whole or not at all: into a temporary one beside it, which
+/// then takes its name. What is not a file, a pipe or a device, is written to
+/// as it is.
+static LogicalResult writeFile(StringRef name, StringRef contents) {
+  auto report = [&](const std::string &text) {
+    error() << "cannot write '" << name << "': " << text << "\n";
+    return failure();
+  };
+  llvm::sys::fs::file_status status;
+  bool isSpecial = name != "-" && !llvm::sys::fs::status(name, status) &&
+                   status.type() != llvm::sys::fs::file_type::regular_file;
+  if (isSpecial) {
+    std::error_code code;
+    llvm::raw_fd_ostream os(name, code);
+    if (!code) {
+      os << contents;
+      os.close();
+      code = os.error();
+      os.clear_error();
+    }
+    return code ? report(code.message()) : success();
+  }
+  llvm::Error problem =
+      llvm::writeToOutput(name, [&](llvm::raw_ostream &os) -> llvm::Error {
+        os << contents;
+        return llvm::Error::success();
+      });
+  return problem ? report(llvm::toString(std::move(problem))) : success();
 }
 
 /// Parses, runs the passes, and emits the one GPU module as `format`.
@@ -135,24 +165,7 @@ static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
       return failure();
     }
 
-  std::string message;
-  std::unique_ptr<llvm::ToolOutputFile> file =
-      openOutputFile(outputName, &message);
-  if (!file) {
-    error() << message << "\n";
-    return failure();
-  }
-  file->os() << output;
-  file->os().flush();
-  if (file->os().has_error()) {
-    // The file is removed on the way out: it is whole or it is not there.
-    error() << "cannot write '" << outputName
-            << "': " << file->os().error().message() << "\n";
-    file->os().clear_error();
-    return failure();
-  }
-  file->keep();
-  return success();
+  return writeFile(outputName, output);
 }
 
 static int run(int argc, char **argv) {
@@ -192,16 +205,15 @@ static int run(int argc, char **argv) {
   }
   // Splitting, diagnostics checking and the like are mlir-opt's business.
   if (options.emit.getNumOccurrences() == 0 && options.saveTemps.empty()) {
-    std::unique_ptr<llvm::ToolOutputFile> file =
-        openOutputFile(outputName, &message);
-    if (!file) {
-      error() << message << "\n";
-      return EXIT_FAILURE;
-    }
-    if (failed(MlirOptMain(file->os(), std::move(input), registry, config)))
-      return EXIT_FAILURE;
-    file->keep();
-    return EXIT_SUCCESS;
+    std::string output;
+    llvm::raw_string_ostream os(output);
+    LogicalResult result = MlirOptMain(os, std::move(input), registry, config);
+    // What mlir-opt prints of the parts that went well is for reading; a file
+    // is whole or not written.
+    if (succeeded(result) || outputName == "-")
+      if (failed(writeFile(outputName, output)))
+        return EXIT_FAILURE;
+    return failed(result) ? EXIT_FAILURE : EXIT_SUCCESS;
   }
   return failed(compile(std::move(input), outputName, registry, config, options,
                         *format))
