@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Checks the formatting (clang-format) and the code (clang-tidy) of all tracked
+# C and C++ sources; any finding is an error. Installs what is needed (Debian
+# 12). Configures a build folder of its own, build-lint, and builds no more there
+# than what TableGen generates.
+#
+#   scripts/lint.sh                  everything
+#   scripts/lint.sh lib/Transforms   what lies there: files or folders
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+case ${1:-} in
+-h | --help) sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+-*) echo "error: unknown argument '$1', expected files or folders" >&2; exit 2 ;;
+esac
+
+# The tracked files with one of the given endings.
+tracked() { # extended regular expression, files and folders
+  local endings=$1
+  shift
+  git ls-files --full-name -- "$@" | { grep -E "\.($endings)\$" || true; }
+}
+[ $# -gt 0 ] || cd "$source_dir"
+formatted=$(tracked 'cpp|h|h\.in|c' "$@")
+checked=$(tracked 'cpp' "$@")
+cd "$source_dir"
+if [ -z "$formatted" ]; then
+  echo "error: no tracked C or C++ source in $*" >&2
+  exit 2
+fi
+
+build_dir=$source_dir/build-lint
+install_packages clang-format-22 clang-tidy-22
+
+say "Formatting (clang-format)"
+xargs clang-format-22 --dry-run --Werror <<<"$formatted"
+echo "$(wc -l <<<"$formatted") files are well formatted"
+
+[ -n "$checked" ] || exit 0
+if [ ! -f "$build_dir/build.ninja" ]; then
+  configure -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22
+fi
+build LNBwdIRIncGen LNBwdPassIncGen
+
+say "Code (clang-tidy)"
+while read -r file; do
+  if ! grep -qF "\"file\": \"$source_dir/$file\"" "$build_dir/compile_commands.json"; then
+    echo "error: no target builds $file, so clang-tidy does not know its flags" >&2
+    exit 1
+  fi
+done <<<"$checked"
+# run-clang-tidy takes regular expressions over the absolute paths.
+sed -E 's/[][().*+?^$|{}\\]/\\&/g; s|^|/|; s|$|$|' <<<"$checked" |
+  xargs run-clang-tidy-22 -p "$build_dir" -quiet -j "$(nproc)"
+echo "$(wc -l <<<"$checked") files without a finding"
