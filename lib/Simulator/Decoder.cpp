@@ -109,9 +109,10 @@ private:
 };
 
 /// LLVM 22's AMDGPU disassembler crashes on a few words that are no
-/// instructions, while it composes a remark about an invalid operand (a dangling
-/// string). A code object comes from outside, so that must not end the process:
-/// while this object lives, decodeSafely() turns a crash into "invalid".
+/// instructions, while it composes a remark about an invalid operand (a
+/// dangling string). A code object comes from outside, so that must not end the
+/// process: while this object lives, decodeSafely() turns a crash into
+/// "invalid".
 class CrashGuard {
 public:
   CrashGuard() : Guard(Lock) { CrashRecoveryContext::Enable(); }
@@ -120,8 +121,8 @@ public:
                     std::string &Text, uint64_t &Size) {
     bool Valid = false;
     CrashRecoveryContext Recovery;
-    bool Survived = Recovery.RunSafely(
-        [&] { Valid = D.run(Bytes, Address, Text, Size); });
+    bool Survived =
+        Recovery.RunSafely([&] { Valid = D.run(Bytes, Address, Text, Size); });
     return Survived && Valid;
   }
 

@@ -1,0 +1,205 @@
+//===- CodeObjectTest.cpp - Loading of code objects
+//-------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What is loaded, and every kind of file that is refused, with its message.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CodeObject.h"
+#include "Assembler/Assembler.h"
+#include "WaveTester.h"
+
+#include <cstdlib>
+
+using namespace lnbwd::sim;
+
+namespace {
+
+class Loader {
+public:
+  ~Loader() { std::free(Image); }
+  std::unique_ptr<CodeObject> load(const std::vector<uint8_t> &Bytes,
+                                   const std::string &Chip) {
+    std::free(Image);
+    Image = nullptr;
+    Error.clear();
+    return CodeObject::load(
+        {Bytes.data(), Bytes.size()}, chipNamed(Chip),
+        [&](uint64_t Size) { return Image = std::malloc(size_t(Size)); },
+        Error);
+  }
+  std::string Error;
+
+private:
+  void *Image = nullptr;
+};
+
+std::vector<uint8_t> simpleObject(const std::string &Chip,
+                                  unsigned Version = 5) {
+  KernelText K;
+  K.Body = "\ts_nop 0";
+  K.KernargBytes = 16;
+  K.LdsBytes = 512;
+  K.MaxFlatWorkgroupSize = 256;
+  std::string Error;
+  auto Bytes =
+      assembleCodeObject(kernelText(K, Chip, Version), Chip, Version, Error);
+  EXPECT_FALSE(Bytes.empty()) << Error;
+  return Bytes;
+}
+
+} // namespace
+
+TEST(CodeObject, KernelsOfAllChips) {
+  for (const std::string &Chip : chipsIn(AllChips))
+    for (unsigned Version : {5u, 6u}) {
+      SCOPED_TRACE(Chip + " version " + std::to_string(Version));
+      Loader L;
+      auto Object = L.load(simpleObject(Chip, Version), Chip);
+      ASSERT_TRUE(Object) << L.Error;
+      const Kernel *K = Object->kernel("k");
+      ASSERT_TRUE(K);
+      EXPECT_EQ(K->LdsSize, 512u);
+      EXPECT_EQ(K->KernargSize, 16u);
+      EXPECT_EQ(K->MaxFlatWorkgroupSize, 256u);
+      EXPECT_EQ(K->VgprCount, 64u);
+      EXPECT_EQ(K->WaveSize, chipNamed(Chip).WaveSize);
+      ASSERT_EQ(K->Arguments.size(), 2u);
+      EXPECT_EQ(K->Arguments[1].Offset, 8u);
+      EXPECT_EQ(K->Arguments[1].Kind, "global_buffer");
+      const Program &P = Object->program(K->WaveSize);
+      ASSERT_NE(P.at(K->Entry), nullptr);
+      EXPECT_EQ(P.text(P.at(K->Entry)), "s_nop 0");
+      EXPECT_EQ(Object->symbolize(K->Entry + 4), "k+0x4");
+      EXPECT_EQ(Object->kernel("other"), nullptr);
+    }
+}
+
+TEST(CodeObject, RefusesOtherChips) {
+  Loader L;
+  EXPECT_FALSE(L.load(simpleObject("gfx90a"), "gfx942"));
+  EXPECT_EQ(L.Error, "the code object is for gfx90a, but the device is gfx942; "
+                     "devices exist for gfx90a, gfx942, gfx950, gfx1100, "
+                     "gfx1201");
+}
+
+TEST(CodeObject, RefusesOtherFiles) {
+  Loader L;
+  EXPECT_FALSE(L.load({}, "gfx942"));
+  EXPECT_NE(L.Error.find("not ELF"), std::string::npos);
+  std::string Text = "hello, world, this is no code object at all............";
+  EXPECT_FALSE(L.load({Text.begin(), Text.end()}, "gfx942"));
+  EXPECT_NE(L.Error.find("not ELF"), std::string::npos);
+  std::string Bundle = "__CLANG_OFFLOAD_BUNDLE__and more";
+  EXPECT_FALSE(L.load({Bundle.begin(), Bundle.end()}, "gfx942"));
+  EXPECT_NE(L.Error.find("clang-offload-bundler"), std::string::npos);
+
+  const std::vector<uint8_t> Good = simpleObject("gfx942");
+  auto With = [&](size_t Offset, uint8_t Value) {
+    std::vector<uint8_t> Bad = Good;
+    Bad[Offset] = Value;
+    EXPECT_FALSE(L.load(Bad, "gfx942"));
+    return L.Error;
+  };
+  EXPECT_NE(With(4, 1).find("ELF64"), std::string::npos);   // class
+  EXPECT_NE(With(7, 0).find("for HSA"), std::string::npos); // OS
+  EXPECT_NE(With(8, 1).find("version 5 or 6, got version 3"), std::string::npos)
+      << L.Error;
+  EXPECT_NE(With(16, 1).find("ld.lld"), std::string::npos);        // type
+  EXPECT_NE(With(18, 62).find("e_machine 62"), std::string::npos); // x86
+  // An unlinked object.
+  KernelText K;
+  std::string Error;
+  auto Relocatable =
+      assembleObject(kernelText(K, "gfx942"), "gfx942", 0, Error);
+  ASSERT_FALSE(Relocatable.empty()) << Error;
+  EXPECT_FALSE(L.load(Relocatable, "gfx942"));
+  EXPECT_NE(L.Error.find("ET_DYN"), std::string::npos) << L.Error;
+}
+
+TEST(CodeObject, RefusesEveryTruncation) {
+  const std::vector<uint8_t> Good = simpleObject("gfx942");
+  Loader L;
+  for (size_t Size = 0; Size < Good.size(); Size += 37) {
+    std::vector<uint8_t> Cut(Good.begin(), Good.begin() + ptrdiff_t(Size));
+    EXPECT_FALSE(L.load(Cut, "gfx942")) << Size;
+    if (Size >= 64) {
+      EXPECT_NE(L.Error.find("truncated"), std::string::npos)
+          << Size << ": " << L.Error;
+    }
+  }
+}
+
+// Flipped bytes give a code object or a message, never a crash.
+TEST(CodeObject, SurvivesMutation) {
+  const std::vector<uint8_t> Good = simpleObject("gfx1201");
+  Loader L;
+  uint32_t State = 7;
+  auto Next = [&] {
+    State = State * 1664525 + 1013904223;
+    return State >> 8;
+  };
+  for (unsigned Round = 0; Round < 3000; ++Round) {
+    std::vector<uint8_t> Bad = Good;
+    for (unsigned K = 0; K < 1 + Round % 8; ++K)
+      Bad[Next() % Bad.size()] = uint8_t(Next());
+    auto Object = L.load(Bad, "gfx1201");
+    EXPECT_NE(Object == nullptr, L.Error.empty());
+  }
+}
+
+TEST(CodeObject, Wave64OnGfx1100) {
+  KernelText K;
+  K.WaveSize = 64;
+  std::string Error;
+  auto Bytes =
+      assembleCodeObject(kernelText(K, "gfx1100"), "gfx1100", 5, Error, 64);
+  ASSERT_FALSE(Bytes.empty()) << Error;
+  Loader L;
+  auto Object = L.load(Bytes, "gfx1100");
+  ASSERT_TRUE(Object) << L.Error;
+  EXPECT_EQ(Object->kernel("k")->WaveSize, 64u);
+}
+
+TEST(CodeObject, VariablesAndRelocations) {
+  KernelText K;
+  std::string Text = kernelText(K, "gfx942") +
+                     "\t.data\n\t.globl number\n\t.type number,@object\n"
+                     "\t.p2align 3\nnumber:\n\t.quad 42\n\t.size number, 8\n"
+                     "\t.globl pointer\n\t.type pointer,@object\n"
+                     "pointer:\n\t.quad number\n\t.size pointer, 8\n";
+  std::string Error;
+  auto Bytes = assembleCodeObject(Text, "gfx942", 5, Error);
+  ASSERT_FALSE(Bytes.empty()) << Error;
+  Loader L;
+  auto Object = L.load(Bytes, "gfx942");
+  ASSERT_TRUE(Object) << L.Error;
+  const GlobalVariable *Number = Object->global("number");
+  const GlobalVariable *Pointer = Object->global("pointer");
+  ASSERT_TRUE(Number && Pointer);
+  EXPECT_EQ(Number->Size, 8u);
+  EXPECT_EQ(*reinterpret_cast<const uint64_t *>(Number->Address), 42u);
+  EXPECT_EQ(*reinterpret_cast<const uint64_t *>(Pointer->Address),
+            Number->Address);
+}
+
+TEST(CodeObject, Extent) {
+  const std::vector<uint8_t> Good = simpleObject("gfx942");
+  std::string Error;
+  auto Read = [&](uint64_t Offset, uint64_t Size, void *Out) {
+    if (Offset + Size > Good.size())
+      return false;
+    std::memcpy(Out, Good.data() + Offset, size_t(Size));
+    return true;
+  };
+  EXPECT_EQ(CodeObject::extent(Read, Error), Good.size());
+  auto Nothing = [](uint64_t, uint64_t, void *) { return false; };
+  EXPECT_EQ(CodeObject::extent(Nothing, Error), 0u);
+  EXPECT_NE(Error.find("truncated"), std::string::npos);
+}

@@ -1,4 +1,5 @@
-//===- ControlTest.cpp - Control flow ---------------------------------------===//
+//===- ControlTest.cpp - Control flow
+//---------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,7 +14,6 @@
 #include "WaveTester.h"
 
 using namespace lnbwd::sim;
-
 
 TEST(Control, Branches) {
   for (const std::string &Chip : chipsIn(AllChips)) {
@@ -59,13 +59,13 @@ TEST(Control, CallsAndAddresses) {
     ASSERT_TRUE(T.run("s_mov_b32 s0, 0\n"
                       "s_getpc_b64 s[4:5]\n"
                       "base:\n" +
-                      Add + " s4, s4, function-base\n" + Addc +
-                      " s5, s5, 0\n" +
+                      Add + " s4, s4, function-base\n" + Addc + " s5, s5, 0\n" +
                       "s_swappc_b64 s[30:31], s[4:5]\n"
                       "s_swappc_b64 s[30:31], s[4:5]\n"
                       "s_branch end\n"
                       "function:\n" +
-                      Add + " s0, s0, 7\n"
+                      Add +
+                      " s0, s0, 7\n"
                       "s_setpc_b64 s[30:31]\n"
                       "end:"))
         << T.error();
@@ -175,8 +175,8 @@ TEST(Control, Counters) {
     SCOPED_TRACE(Chip);
     WaveTester T(Chip);
     T.setExec(0xff);
-    std::string SaveExec = T.lanes() == 64 ? "s_mov_b64 exec, 3"
-                                           : "s_mov_b32 exec_lo, 3";
+    std::string SaveExec =
+        T.lanes() == 64 ? "s_mov_b64 exec, 3" : "s_mov_b32 exec_lo, 3";
     ASSERT_TRUE(T.run("v_mov_b32 v0, 1\nv_mov_b32 v1, 2\n" + SaveExec +
                       "\nv_mov_b32 v2, 3\ns_nop 0\n"))
         << T.error();

@@ -1,4 +1,5 @@
-//===- CrossLaneTest.cpp - Data between lanes -------------------------------===//
+//===- CrossLaneTest.cpp - Data between lanes
+//-------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,7 +16,6 @@
 #include <algorithm>
 
 using namespace lnbwd::sim;
-
 
 TEST(CrossLane, ReadAndWriteLane) {
   for (const std::string &Chip : chipsIn(AllChips)) {
@@ -112,7 +112,8 @@ TEST(CrossLane, DsSwizzle) {
       WaveTester T(Chip);
       for (unsigned L = 0; L < T.lanes(); ++L)
         T.v(1)[L] = L;
-      ASSERT_TRUE(T.run(std::string("ds_swizzle_b32 v0, v1 offset:") + C.Offset))
+      ASSERT_TRUE(
+          T.run(std::string("ds_swizzle_b32 v0, v1 offset:") + C.Offset))
           << T.error();
       for (unsigned L = 0; L < T.lanes(); ++L)
         EXPECT_EQ(T.v(0)[L], C.From(L)) << L;

@@ -1,4 +1,5 @@
-//===- DecoderTest.cpp - Decoding -------------------------------------------===//
+//===- DecoderTest.cpp - Decoding
+//-------------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -19,8 +20,8 @@
 using namespace lnbwd::sim;
 
 TEST(AsmText, Parts) {
-  AsmText A = AsmText::parse(
-      "\tv_fma_mix_f32 v0, -v1, |v2|, s[4:5] op_sel:[1,0,0] op_sel_hi:[1,1,0] clamp");
+  AsmText A = AsmText::parse("\tv_fma_mix_f32 v0, -v1, |v2|, s[4:5] "
+                             "op_sel:[1,0,0] op_sel_hi:[1,1,0] clamp");
   EXPECT_EQ(A.Mnemonic, "v_fma_mix_f32");
   ASSERT_EQ(A.Operands.size(), 4u);
   EXPECT_EQ(A.Operands[1], "-v1");
@@ -82,9 +83,9 @@ TEST(AsmText, CanonicalNames) {
 
 TEST(Decoder, BranchTargetsAndText) {
   std::string Error;
-  std::vector<uint8_t> Code = assembleText(
-      "s_branch over\nv_add_f32 v0, v1, v2\nover:\ns_endpgm\n", "gfx942", 0,
-      Error);
+  std::vector<uint8_t> Code =
+      assembleText("s_branch over\nv_add_f32 v0, v1, v2\nover:\ns_endpgm\n",
+                   "gfx942", 0, Error);
   ASSERT_FALSE(Code.empty()) << Error;
   uint64_t Address = reinterpret_cast<uint64_t>(Code.data());
   Program P(chipNamed("gfx942"), 64, {CodeRange{Address, Code.size(), {}}});
@@ -100,9 +101,9 @@ TEST(Decoder, BranchTargetsAndText) {
 TEST(Decoder, StartsAfreshAtFunctions) {
   // The first dword of an eight-byte instruction as padding before a function.
   std::string Error;
-  std::vector<uint8_t> Code = assembleText(
-      ".long 0xd1cb0000\nfunction:\ns_mov_b32 s0, 1\ns_endpgm\n", "gfx942", 0,
-      Error);
+  std::vector<uint8_t> Code =
+      assembleText(".long 0xd1cb0000\nfunction:\ns_mov_b32 s0, 1\ns_endpgm\n",
+                   "gfx942", 0, Error);
   ASSERT_FALSE(Code.empty()) << Error;
   uint64_t Address = reinterpret_cast<uint64_t>(Code.data());
   Program P(chipNamed("gfx942"), 64,

@@ -1,4 +1,5 @@
-//===- DppSdwaTest.cpp - DPP and SDWA ---------------------------------------===//
+//===- DppSdwaTest.cpp - DPP and SDWA
+//---------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -14,15 +15,13 @@
 
 using namespace lnbwd::sim;
 
-
 namespace {
 
 /// Runs "v_mov_b32_dpp v0, v1 MODIFIERS" with v1 = lane number and v0 = 1000 +
 /// lane number, and compares with the source lane that Expected names; -1 is a
 /// lane that keeps its value, -2 one that becomes 0.
 void checkDpp(const std::string &Chip, const std::string &Modifiers,
-              int (*Expected)(int Lane, int Lanes),
-              uint64_t Exec = ~0ull) {
+              int (*Expected)(int Lane, int Lanes), uint64_t Exec = ~0ull) {
   SCOPED_TRACE(Chip + " " + Modifiers);
   for (const ExecTable *Table : runnableExecTables()) {
     WaveTester T(Chip, 0, *Table);
@@ -34,9 +33,7 @@ void checkDpp(const std::string &Chip, const std::string &Modifiers,
     ASSERT_TRUE(T.run("v_mov_b32_dpp v0, v1 " + Modifiers)) << T.error();
     for (unsigned L = 0; L < T.lanes(); ++L) {
       int From = Expected(int(L), int(T.lanes()));
-      uint32_t Value = From == -1   ? 1000 + L
-                       : From == -2 ? 0
-                                    : uint32_t(From);
+      uint32_t Value = From == -1 ? 1000 + L : From == -2 ? 0 : uint32_t(From);
       EXPECT_EQ(T.v(0)[L], Value) << "lane " << L;
     }
   }
@@ -168,7 +165,8 @@ TEST(Dpp, SourceModifiers) {
       T.v(1)[L] = f32(float(L));
       T.v(2)[L] = f32(100.0f);
     }
-    ASSERT_TRUE(T.run(std::string("v_sub_f32_dpp v0, -v1, v2 row_mirror") + All))
+    ASSERT_TRUE(
+        T.run(std::string("v_sub_f32_dpp v0, -v1, v2 row_mirror") + All))
         << T.error();
     EXPECT_EQ(T.v(0)[0], f32(-115.0f));
     EXPECT_EQ(T.v(0)[15], f32(-100.0f));
@@ -177,15 +175,42 @@ TEST(Dpp, SourceModifiers) {
 
 TEST(Sdwa, Selection) {
   runLaneCases({
-      {"v_add_u32_sdwa v0, v2, v4 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_1 src1_sel:WORD_1", GFX90A | GFX942, {{0x11223344, 0x55667788, 0, 0x5599}}},
-      {"v_mov_b32_sdwa v0, v2 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_0", GFX90A | GFX942, {{0x11223344, 0, 0, 0x3344dddd}}},
-      {"v_mov_b32_sdwa v0, v2 dst_sel:BYTE_2 dst_unused:UNUSED_PAD src0_sel:BYTE_0", GFX90A | GFX942, {{0x11223344, 0, 0, 0x00440000}}},
-      {"v_mov_b32_sdwa v0, v2 dst_sel:BYTE_1 dst_unused:UNUSED_SEXT src0_sel:BYTE_0", GFX90A | GFX942, {{0x112233c4, 0, 0, 0xffffc400}}},
-      {"v_mov_b32_sdwa v0, sext(v2) dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_0", GFX90A | GFX942, {{0x11228344, 0, 0, 0xffff8344}}},
-      {"v_add_f16_sdwa v0, v2, v4 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:WORD_1 src1_sel:WORD_0", GFX90A | GFX942, {{0x3c000000, 0x4000, 0, 0x42000000}}},
-      {"v_cvt_f32_f16_sdwa v0, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1", GFX90A | GFX942, {{0x3c000000, 0, 0, f32(1.0f)}}},
-      {"v_cvt_f16_f32_sdwa v0, v2 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD", GFX90A | GFX942, {{f32(1.0f), 0, 0, 0x3c00dddd}}},
-      {"v_mul_f32_sdwa v0, -v2, |v4| dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD", GFX90A | GFX942, {{f32(2.0f), f32(-3.0f), 0, f32(-6.0f)}}},
+      {"v_add_u32_sdwa v0, v2, v4 dst_sel:DWORD dst_unused:UNUSED_PAD "
+       "src0_sel:BYTE_1 src1_sel:WORD_1",
+       GFX90A | GFX942,
+       {{0x11223344, 0x55667788, 0, 0x5599}}},
+      {"v_mov_b32_sdwa v0, v2 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE "
+       "src0_sel:WORD_0",
+       GFX90A | GFX942,
+       {{0x11223344, 0, 0, 0x3344dddd}}},
+      {"v_mov_b32_sdwa v0, v2 dst_sel:BYTE_2 dst_unused:UNUSED_PAD "
+       "src0_sel:BYTE_0",
+       GFX90A | GFX942,
+       {{0x11223344, 0, 0, 0x00440000}}},
+      {"v_mov_b32_sdwa v0, v2 dst_sel:BYTE_1 dst_unused:UNUSED_SEXT "
+       "src0_sel:BYTE_0",
+       GFX90A | GFX942,
+       {{0x112233c4, 0, 0, 0xffffc400}}},
+      {"v_mov_b32_sdwa v0, sext(v2) dst_sel:DWORD dst_unused:UNUSED_PAD "
+       "src0_sel:WORD_0",
+       GFX90A | GFX942,
+       {{0x11228344, 0, 0, 0xffff8344}}},
+      {"v_add_f16_sdwa v0, v2, v4 dst_sel:WORD_1 dst_unused:UNUSED_PAD "
+       "src0_sel:WORD_1 src1_sel:WORD_0",
+       GFX90A | GFX942,
+       {{0x3c000000, 0x4000, 0, 0x42000000}}},
+      {"v_cvt_f32_f16_sdwa v0, v2 dst_sel:DWORD dst_unused:UNUSED_PAD "
+       "src0_sel:WORD_1",
+       GFX90A | GFX942,
+       {{0x3c000000, 0, 0, f32(1.0f)}}},
+      {"v_cvt_f16_f32_sdwa v0, v2 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE "
+       "src0_sel:DWORD",
+       GFX90A | GFX942,
+       {{f32(1.0f), 0, 0, 0x3c00dddd}}},
+      {"v_mul_f32_sdwa v0, -v2, |v4| dst_sel:DWORD dst_unused:UNUSED_PAD "
+       "src0_sel:DWORD src1_sel:DWORD",
+       GFX90A | GFX942,
+       {{f32(2.0f), f32(-3.0f), 0, f32(-6.0f)}}},
   });
 }
 
@@ -195,7 +220,8 @@ TEST(Sdwa, Compare) {
     T.v(2)[L] = L << 8;
     T.v(3)[L] = 5;
   }
-  ASSERT_TRUE(T.run("v_cmp_eq_u32_sdwa vcc, v2, v3 src0_sel:BYTE_1 src1_sel:DWORD"))
+  ASSERT_TRUE(
+      T.run("v_cmp_eq_u32_sdwa vcc, v2, v3 src0_sel:BYTE_1 src1_sel:DWORD"))
       << T.error();
   EXPECT_EQ(T.vcc(), 1u << 5);
 }

@@ -1,4 +1,5 @@
-//===- GlobalMemoryTest.cpp - Global, flat, scratch, buffer and scalar memory ---===//
+//===- GlobalMemoryTest.cpp - Global, flat, scratch, buffer and scalar memory
+//---===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -14,7 +15,6 @@
 #include "WaveTester.h"
 
 using namespace lnbwd::sim;
-
 
 namespace {
 
@@ -91,8 +91,7 @@ TEST(GlobalMemory, LoadsAndStoresOfAllWidths) {
           // Store what was loaded elsewhere.
           std::vector<uint32_t> Before = In.Data;
           ASSERT_TRUE(T.run("global_store_" + W + " v4, " +
-                            registers("v", 8, Dwords) +
-                            ", s[2:3] offset:2048"))
+                            registers("v", 8, Dwords) + ", s[2:3] offset:2048"))
               << T.error();
           EXPECT_EQ(T.counters().GlobalWritten, Active * Dwords * 4);
           for (unsigned L = 0; L < N; ++L)
@@ -176,8 +175,7 @@ TEST(GlobalMemory, OutOfBounds) {
     EXPECT_NE(T.error().find("global_load"), std::string::npos);
     // Lanes that are off do not count.
     T.setExec(0xffff);
-    EXPECT_TRUE(
-        T.run("global_load_" + widthName(Chip, 1) + " v0, v4, s[2:3]"))
+    EXPECT_TRUE(T.run("global_load_" + widthName(Chip, 1) + " v0, v4, s[2:3]"))
         << T.error();
     // The last lane's access sticks out.
     EXPECT_FALSE(
@@ -211,8 +209,8 @@ TEST(GlobalMemory, Atomics) {
   for (const std::string &Chip : chipsIn(AllChips)) {
     bool Gfx9 = Chip[3] == '9';
     std::string Return = Chip == "gfx90a" || Chip == "gfx1100" ? " glc"
-                         : Gfx9                                ? " sc0"
-                                 : " th:TH_ATOMIC_RETURN";
+                         : Gfx9 ? " sc0"
+                                : " th:TH_ATOMIC_RETURN";
     for (const Case &C : Cases) {
       std::string Name = Gfx9 ? C.Gfx9 : C.Later;
       SCOPED_TRACE(Chip + " " + Name);
@@ -221,15 +219,14 @@ TEST(GlobalMemory, Atomics) {
       T.setExec(1);
       In.Data[1] = C.Old;
       T.v(1)[0] = C.Data;
-      ASSERT_TRUE(T.run("global_atomic_" + Name + " v0, v[2:3], v1, off offset:4" +
-                        Return))
+      ASSERT_TRUE(T.run("global_atomic_" + Name +
+                        " v0, v[2:3], v1, off offset:4" + Return))
           << T.error();
       EXPECT_EQ(In.Data[1], C.New);
       EXPECT_EQ(T.v(0)[0], C.Old);
       In.Data[1] = C.Old;
       T.v(0)[0] = 99;
-      ASSERT_TRUE(
-          T.run("global_atomic_" + Name + " v[2:3], v1, off offset:4"))
+      ASSERT_TRUE(T.run("global_atomic_" + Name + " v[2:3], v1, off offset:4"))
           << T.error();
       EXPECT_EQ(In.Data[1], C.New);
       EXPECT_EQ(T.v(0)[0], 99u);
@@ -262,8 +259,7 @@ TEST(GlobalMemory, Atomics) {
     EXPECT_EQ(T.v(1)[0], 8u);
     T.v(4)[0] = 0xffffffff, T.v(5)[0] = 0;
     ASSERT_TRUE(T.run(std::string("global_atomic_") +
-                      (Gfx9 ? "add_x2" : "add_u64") +
-                      " v[2:3], v[4:5], off"))
+                      (Gfx9 ? "add_x2" : "add_u64") + " v[2:3], v[4:5], off"))
         << T.error();
     EXPECT_EQ(In.Data[0], 0u);
     EXPECT_EQ(In.Data[1], 3u);
@@ -336,11 +332,11 @@ TEST(ScratchMemory, AddressingForms) {
         T.v(8 + K)[L] = 1000 * K + L;
     }
     T.s(5) = 16;
-    ASSERT_TRUE(T.run("scratch_store_" + B128 + " off, v[8:11], off offset:16\n" +
-                      "scratch_load_" + B32 + " v0, v4, off offset:4\n" +
-                      "scratch_load_" + B32 + " v1, off, s5 offset:8\n" +
-                      "scratch_load_" +
-                      (Chip[3] == '9' ? "ushort" : "u16") + " v2, off, s5 offset:5"))
+    ASSERT_TRUE(T.run(
+        "scratch_store_" + B128 + " off, v[8:11], off offset:16\n" +
+        "scratch_load_" + B32 + " v0, v4, off offset:4\n" + "scratch_load_" +
+        B32 + " v1, off, s5 offset:8\n" + "scratch_load_" +
+        (Chip[3] == '9' ? "ushort" : "u16") + " v2, off, s5 offset:5"))
         << T.error();
     for (unsigned L = 0; L < T.lanes(); ++L) {
       EXPECT_EQ(T.v(0)[L], 1000 + L);
@@ -409,8 +405,8 @@ TEST(ScalarMemory, Loads) {
     Memory In(T, 32);
     T.s(4) = 8;
     for (unsigned Count : {1u, 2u, 4u, 8u, 16u}) {
-      std::string Name = Gfx9 ? widthName(Chip, Count)
-                              : "b" + std::to_string(32 * Count);
+      std::string Name =
+          Gfx9 ? widthName(Chip, Count) : "b" + std::to_string(32 * Count);
       ASSERT_TRUE(T.run("s_load_" + Name + " " + registers("s", 16, Count) +
                         ", s[2:3], 0x10"))
           << T.error();
@@ -424,9 +420,10 @@ TEST(ScalarMemory, Loads) {
     EXPECT_EQ(T.s(16), In.Data[2]);
     if (Chip == "gfx1201") {
       In.Data[0] = 0x8182f3f4;
-      ASSERT_TRUE(T.run("s_load_u8 s16, s[2:3], 0x1\ns_load_i8 s17, s[2:3], 0x1\n"
-                        "s_load_u16 s18, s[2:3], 0x2\ns_load_i16 s19, s[2:3], 0x2\n"
-                        "s_load_b96 s[20:22], s[2:3], 0x4"))
+      ASSERT_TRUE(
+          T.run("s_load_u8 s16, s[2:3], 0x1\ns_load_i8 s17, s[2:3], 0x1\n"
+                "s_load_u16 s18, s[2:3], 0x2\ns_load_i16 s19, s[2:3], 0x2\n"
+                "s_load_b96 s[20:22], s[2:3], 0x4"))
           << T.error();
       EXPECT_EQ(T.s(16), 0xf3u);
       EXPECT_EQ(T.s(17), 0xfffffff3u);
@@ -460,9 +457,9 @@ TEST(GlobalMemory, LoadsToLds) {
     for (unsigned L = 0; L < 64; ++L)
       T.v(4)[L] = (63 - L) * 4;
     T.setExec(~2ull);
-    const char *Name =
-        Chip == "gfx90a" ? "global_load_dword v4, s[2:3] offset:4 lds"
-                         : "global_load_lds_dword v4, s[2:3] offset:4";
+    const char *Name = Chip == "gfx90a"
+                           ? "global_load_dword v4, s[2:3] offset:4 lds"
+                           : "global_load_lds_dword v4, s[2:3] offset:4";
     ASSERT_TRUE(T.run(std::string("s_mov_b32 m0, 256\n") + Name)) << T.error();
     for (unsigned L = 0; L < 64; ++L) {
       uint32_t X;

@@ -1,0 +1,592 @@
+//===- LaunchTest.cpp - Launches through HIP
+//--------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The exported functions: devices, memory, modules, launch limits, the start
+// state of kernels, barriers, counters, and what happens when a kernel goes
+// wrong.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Assembler/Assembler.h"
+#include "HipTester.h"
+#include "WaveTester.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+using namespace lnbwd::sim;
+
+namespace {
+
+bool isGfx9(const std::string &Chip) { return Chip[3] == '9'; }
+bool isGfx12(const std::string &Chip) { return Chip == "gfx1201"; }
+
+/// Assembles and loads a kernel named k.
+std::vector<uint8_t> build(const KernelText &K, const std::string &Chip) {
+  std::string Error;
+  auto Bytes =
+      assembleCodeObject(kernelText(K, Chip), Chip, 5, Error, K.WaveSize);
+  EXPECT_FALSE(Bytes.empty()) << Error;
+  return Bytes;
+}
+
+/// "load the first argument to s[4:5], the workgroup's number is in s3".
+std::string prologue(const std::string &Chip) {
+  std::string S = isGfx9(Chip) ? "s_load_dwordx2 s[4:5], s[0:1], 0x0\n"
+                               : "s_load_b64 s[4:5], s[0:1], 0x0\n";
+  S += isGfx12(Chip) ? "s_wait_kmcnt 0x0\n" : "s_waitcnt lgkmcnt(0)\n";
+  S += std::string("s_mov_b32 s3, ") + (isGfx12(Chip) ? "ttmp9" : "s2") + "\n";
+  return S;
+}
+std::string storeDword(const std::string &Chip) {
+  return isGfx9(Chip) ? "global_store_dword " : "global_store_b32 ";
+}
+std::string barrier(const std::string &Chip) {
+  return isGfx12(Chip) ? "s_barrier_signal -1\ns_barrier_wait -1\n"
+                       : "s_barrier\n";
+}
+std::string waitLds(const std::string &Chip) {
+  return isGfx12(Chip) ? "s_wait_dscnt 0x0\n" : "s_waitcnt lgkmcnt(0)\n";
+}
+std::string add(const std::string &Chip) {
+  return isGfx9(Chip) ? "v_add_u32 " : "v_add_nc_u32 ";
+}
+
+} // namespace
+
+TEST(HipDevice, Properties) {
+  int Count = 0;
+  EXPECT_HIP(hipInit(0));
+  EXPECT_HIP(hipGetDeviceCount(&Count));
+  ASSERT_EQ(Count, 5);
+  const char *const Archs[] = {"gfx90a:sramecc+:xnack-",
+                               "gfx942:sramecc+:xnack-",
+                               "gfx950:sramecc+:xnack-", "gfx1100", "gfx1201"};
+  const int Units[] = {104, 304, 256, 96, 64};
+  for (int D = 0; D < Count; ++D) {
+    hipDeviceProp_t P;
+    ASSERT_HIP(hipGetDeviceProperties(&P, D));
+    EXPECT_STREQ(P.gcnArchName, Archs[D]);
+    EXPECT_EQ(P.multiProcessorCount, Units[D]);
+    EXPECT_EQ(P.warpSize, D < 3 ? 64 : 32);
+    EXPECT_EQ(P.maxThreadsPerBlock, 1024);
+    EXPECT_EQ(P.sharedMemPerBlock, D == 2 ? 163840u : 65536u);
+    EXPECT_NE(std::string(P.name).find("(simulated)"), std::string::npos);
+    int Value = 0;
+    EXPECT_HIP(hipDeviceGetAttribute(&Value,
+                                     hipDeviceAttributeMultiprocessorCount, D));
+    EXPECT_EQ(Value, Units[D]);
+    char Name[64];
+    EXPECT_HIP(hipDeviceGetName(Name, sizeof(Name), D));
+    EXPECT_STREQ(Name, P.name);
+    size_t Bytes = 0;
+    EXPECT_HIP(hipDeviceTotalMem(&Bytes, D));
+    EXPECT_EQ(Bytes, P.totalGlobalMem);
+  }
+  hipDeviceProp_t P;
+  EXPECT_EQ(hipGetDeviceProperties(&P, 5), hipErrorInvalidDevice);
+  EXPECT_NE(std::string(lnbwdSimLastErrorMessage()).find("devices 0 to 4"),
+            std::string::npos);
+  EXPECT_EQ(hipSetDevice(-1), hipErrorInvalidDevice);
+  EXPECT_EQ(hipGetLastError(), hipErrorInvalidDevice);
+  EXPECT_EQ(hipGetLastError(), hipSuccess);
+  EXPECT_STREQ(hipGetErrorName(hipErrorIllegalAddress),
+               "hipErrorIllegalAddress");
+}
+
+TEST(HipDevice, CurrentDeviceBelongsToTheThread) {
+  EXPECT_HIP(hipSetDevice(3));
+  int Other = -1;
+  std::thread([&] { EXPECT_HIP(hipGetDevice(&Other)); }).join();
+  EXPECT_EQ(Other, 0);
+  int Mine = -1;
+  EXPECT_HIP(hipGetDevice(&Mine));
+  EXPECT_EQ(Mine, 3);
+}
+
+TEST(HipMemory, AllocateCopyFill) {
+  EXPECT_HIP(hipSetDevice(1));
+  size_t Free0, Free1, Total;
+  EXPECT_HIP(hipMemGetInfo(&Free0, &Total));
+  {
+    Buffer<uint32_t> B(std::vector<uint32_t>{1, 2, 3, 4});
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(B.get()) % 256, 0u);
+    EXPECT_HIP(hipMemGetInfo(&Free1, &Total));
+    EXPECT_EQ(Free0 - Free1, 16u);
+    EXPECT_HIP(hipMemset(B.get(), 0xab, 4));
+    EXPECT_HIP(hipMemsetD32(static_cast<uint32_t *>(B.get()) + 2, 77, 2));
+    EXPECT_EQ(B.read(), (std::vector<uint32_t>{0xabababab, 2, 77, 77}));
+    // Ranges that run over the end, host pointers as device pointers.
+    EXPECT_EQ(hipMemset(B.get(), 0, 17), hipErrorInvalidValue);
+    EXPECT_NE(std::string(lnbwdSimLastErrorMessage()).find("run over the end"),
+              std::string::npos);
+    uint32_t Host[8];
+    EXPECT_EQ(hipMemcpy(Host, Host + 4, 16, hipMemcpyHostToDevice),
+              hipErrorInvalidValue);
+    hipPointerAttribute_t A;
+    EXPECT_HIP(hipPointerGetAttributes(&A, B.get()));
+    EXPECT_EQ(A.memoryType, hipMemoryTypeDevice);
+    EXPECT_EQ(A.device, 1);
+    EXPECT_EQ(hipPointerGetAttributes(&A, Host), hipErrorInvalidValue);
+  }
+  EXPECT_HIP(hipMemGetInfo(&Free1, &Total));
+  EXPECT_EQ(Free0, Free1);
+  void *P;
+  EXPECT_EQ(hipMalloc(&P, Total + 1), hipErrorOutOfMemory);
+  EXPECT_NE(std::string(lnbwdSimLastErrorMessage()).find("LNBWD_SIM_MEMORY_MB"),
+            std::string::npos);
+  EXPECT_EQ(hipFree(&P), hipErrorInvalidValue);
+  EXPECT_HIP(hipFree(nullptr));
+  EXPECT_HIP(hipHostMalloc(&P, 64, 0));
+  hipPointerAttribute_t A;
+  EXPECT_HIP(hipPointerGetAttributes(&A, P));
+  EXPECT_EQ(A.memoryType, hipMemoryTypeHost);
+  EXPECT_EQ(hipFree(P), hipErrorInvalidValue);
+  EXPECT_HIP(hipHostFree(P));
+}
+
+TEST(HipDevice, StreamsAndEvents) {
+  hipStream_t S;
+  hipEvent_t A, B;
+  ASSERT_HIP(hipStreamCreate(&S));
+  ASSERT_HIP(hipEventCreate(&A));
+  ASSERT_HIP(hipEventCreateWithFlags(&B, 0));
+  float Time = -1;
+  EXPECT_EQ(hipEventElapsedTime(&Time, A, B), hipErrorInvalidHandle);
+  EXPECT_HIP(hipEventRecord(A, S));
+  EXPECT_HIP(hipEventRecord(B, S));
+  EXPECT_HIP(hipEventSynchronize(B));
+  EXPECT_HIP(hipEventQuery(B));
+  EXPECT_HIP(hipEventElapsedTime(&Time, A, B));
+  EXPECT_GE(Time, 0.0f);
+  EXPECT_HIP(hipStreamWaitEvent(S, B, 0));
+  EXPECT_HIP(hipStreamSynchronize(S));
+  EXPECT_HIP(hipStreamSynchronize(nullptr));
+  EXPECT_HIP(hipDeviceSynchronize());
+  EXPECT_HIP(hipEventDestroy(A));
+  EXPECT_HIP(hipEventDestroy(B));
+  EXPECT_HIP(hipStreamDestroy(S));
+  EXPECT_EQ(hipStreamDestroy(S), hipErrorInvalidHandle);
+  EXPECT_EQ(hipEventQuery(A), hipErrorInvalidHandle);
+}
+
+TEST(Launch, IdsOfWorkgroupsAndWorkItems) {
+  // Every work-item stores group.x | group.y | group.z and its own id.
+  for (const std::string &Chip : chipsIn(AllChips)) {
+    SCOPED_TRACE(Chip);
+    useChip(Chip);
+    KernelText K;
+    K.KernargBytes = 8;
+    K.Directives = "\t.amdhsa_system_sgpr_workgroup_id_y 1\n"
+                   "\t.amdhsa_system_sgpr_workgroup_id_z 1\n";
+    bool Gfx12 = isGfx12(Chip);
+    std::string Y =
+        Gfx12 ? "s_and_b32 s6, ttmp7, 0xffff\n" : "s_mov_b32 s6, s3\n";
+    std::string Z = Gfx12 ? "s_lshr_b32 s7, ttmp7, 16\n" : "s_mov_b32 s7, s4\n";
+    std::string Load = isGfx9(Chip) ? "s_load_dwordx2 s[8:9], s[0:1], 0x0\n"
+                                    : "s_load_b64 s[8:9], s[0:1], 0x0\n";
+    // Index: ((z * 3 + y) * 2 + x) * 24 + item, with a block of 4 x 3 x 2.
+    K.Body =
+        Y + Z + Load +
+        (Gfx12 ? "s_wait_kmcnt 0x0\ns_mov_b32 s2, ttmp9\n"
+               : "s_waitcnt lgkmcnt(0)\n") +
+        "s_mul_i32 s10, s7, 3\n" +
+        (Gfx12 ? "s_add_co_i32 s10, s10, s6\n" : "s_add_i32 s10, s10, s6\n") +
+        "s_mul_i32 s10, s10, 2\n" +
+        (Gfx12 ? "s_add_co_i32 s10, s10, s2\n" : "s_add_i32 s10, s10, s2\n") +
+        "s_mul_i32 s10, s10, 24\n"
+        "v_and_b32 v1, 0x3ff, v0\n"
+        "v_bfe_u32 v2, v0, 10, 10\n"
+        "v_bfe_u32 v3, v0, 20, 10\n"
+        "v_mul_u32_u24 v4, 3, v3\n" +
+        add(Chip) +
+        "v4, v4, v2\n"
+        "v_lshlrev_b32 v4, 2, v4\n" +
+        add(Chip) + "v4, v4, v1\n" + add(Chip) +
+        "v4, s10, v4\n"
+        "v_lshlrev_b32 v4, 2, v4\n"
+        "s_lshl_b32 s11, s6, 4\ns_lshl_b32 s12, s7, 8\n"
+        "s_or_b32 s11, s11, s12\ns_or_b32 s11, s11, s2\n"
+        "s_lshl_b32 s11, s11, 16\n"
+        "v_lshlrev_b32 v2, 4, v2\nv_lshlrev_b32 v3, 8, v3\n"
+        "v_or3_b32 v1, v1, v2, v3\nv_or_b32 v1, s11, v1\n" +
+        storeDword(Chip) + "v4, v1, s[8:9]\n";
+    LoadedModule M(build(K, Chip));
+    Buffer<uint32_t> Out(2 * 3 * 2 * 24);
+    ASSERT_HIP(
+        launch(M.function("k"), dim3(2, 3, 2), dim3(4, 3, 2), 0, Out.get()));
+    std::vector<uint32_t> Expected;
+    for (unsigned Gz = 0; Gz < 2; ++Gz)
+      for (unsigned Gy = 0; Gy < 3; ++Gy)
+        for (unsigned Gx = 0; Gx < 2; ++Gx)
+          for (unsigned Iz = 0; Iz < 2; ++Iz)
+            for (unsigned Iy = 0; Iy < 3; ++Iy)
+              for (unsigned Ix = 0; Ix < 4; ++Ix)
+                Expected.push_back((Gx | Gy << 4 | Gz << 8) << 16 | Ix |
+                                   Iy << 4 | Iz << 8);
+    EXPECT_EQ(Out.read(), Expected);
+  }
+}
+
+TEST(Launch, BarriersOrderLds) {
+  // Each wave writes its number, after the barrier each reads its neighbour's.
+  for (const std::string &Chip : chipsIn(AllChips)) {
+    SCOPED_TRACE(Chip);
+    useChip(Chip);
+    KernelText K;
+    K.KernargBytes = 8;
+    K.LdsBytes = 1024 * 4;
+    std::string Write = isGfx9(Chip) ? "ds_write_b32 " : "ds_store_b32 ";
+    std::string Read = isGfx9(Chip) ? "ds_read_b32 " : "ds_load_b32 ";
+    K.Body =
+        prologue(Chip) + "v_and_b32 v0, 0x3ff, v0\nv_lshlrev_b32 v1, 2, v0\n" +
+        Write + "v1, v0\n" + waitLds(Chip) + barrier(Chip) + "v_sub" +
+        (isGfx9(Chip) ? "_u32" : "_nc_u32") +
+        " v2, 0x3ff, v0\nv_lshlrev_b32 v2, 2, v2\n" + Read + "v3, v2\n" +
+        waitLds(Chip) + barrier(Chip) + storeDword(Chip) + "v1, v3, s[4:5]\n";
+    LoadedModule M(build(K, Chip));
+    Buffer<uint32_t> Out(1024);
+    lnbwdSimResetCounters();
+    ASSERT_HIP(launch(M.function("k"), dim3(1), dim3(1024), 0, Out.get()));
+    std::vector<uint32_t> Got = Out.read();
+    for (unsigned I = 0; I < 1024; ++I)
+      EXPECT_EQ(Got[I], 1023 - I);
+    lnbwd_sim_counters C;
+    lnbwdSimGetCounters(&C);
+    const unsigned Waves = 1024 / chipNamed(Chip).WaveSize;
+    EXPECT_EQ(C.workgroups, 1u);
+    EXPECT_EQ(C.waves, Waves);
+    EXPECT_EQ(C.barriers, 2 * Waves);
+    EXPECT_EQ(C.lds_bytes, 2u * 4096);
+    EXPECT_EQ(C.lds_lane_instructions, 2u * 1024);
+    EXPECT_EQ(C.memory_lane_instructions, 1024u);
+    EXPECT_EQ(C.vector_lane_instructions, 4u * 1024);
+    EXPECT_EQ(C.global_bytes_written, 4096u);
+    EXPECT_EQ(C.global_bytes_read, 8u * Waves); // the argument
+    unsigned Lines = 0;
+    for (char Ch : K.Body)
+      Lines += Ch == '\n';
+    EXPECT_EQ(C.wave_instructions, uint64_t(Lines + 1) * Waves);
+    // All but 4 vector ALU, 2 LDS, 1 store and 1 scalar load.
+    EXPECT_EQ(C.scalar_instructions, uint64_t(Lines + 1 - 8) * Waves);
+  }
+}
+
+TEST(Launch, EndedWavesDoNotHoldABarrier) {
+  for (const std::string &Chip : chipsIn(AllChips)) {
+    SCOPED_TRACE(Chip);
+    useChip(Chip);
+    // Only the first wave reaches the barrier.
+    KernelText K;
+    K.KernargBytes = 8;
+    bool Wide = isGfx9(Chip);
+    K.Body = std::string("v_and_b32 v0, 0x3ff, v0\n") +
+             "v_readfirstlane_b32 s6, v0\ns_cmp_lg_u32 s6, 0\n"
+             "s_cbranch_scc1 end\n" +
+             prologue(Chip) + barrier(Chip) +
+             "v_mov_b32 v1, 5\nv_mov_b32 v2, 0\n" + storeDword(Chip) +
+             "v2, v1, s[4:5]\nend:\n";
+    (void)Wide;
+    LoadedModule M(build(K, Chip));
+    Buffer<uint32_t> Out(1);
+    ASSERT_HIP(launch(M.function("k"), dim3(1), dim3(256), 0, Out.get()));
+    EXPECT_EQ(Out.read()[0], 5u);
+  }
+}
+
+TEST(Launch, PartialWaves) {
+  for (const std::string &Chip : chipsIn(AllChips)) {
+    SCOPED_TRACE(Chip);
+    useChip(Chip);
+    KernelText K;
+    K.KernargBytes = 8;
+    K.Body = prologue(Chip) +
+             "v_and_b32 v0, 0x3ff, v0\nv_lshlrev_b32 v1, 2, v0\n"
+             "v_mov_b32 v2, 1\n" +
+             storeDword(Chip) + "v1, v2, s[4:5]\n";
+    LoadedModule M(build(K, Chip));
+    Buffer<uint32_t> Out(128);
+    ASSERT_HIP(launch(M.function("k"), dim3(1), dim3(71), 0, Out.get()));
+    std::vector<uint32_t> Got = Out.read();
+    for (unsigned I = 0; I < 128; ++I)
+      EXPECT_EQ(Got[I], I < 71 ? 1u : 0u);
+  }
+}
+
+TEST(Launch, Limits) {
+  for (const std::string &Chip : chipsIn(AllChips)) {
+    SCOPED_TRACE(Chip);
+    useChip(Chip);
+    KernelText K;
+    K.KernargBytes = 8;
+    K.LdsBytes = 1024;
+    K.MaxFlatWorkgroupSize = 256;
+    LoadedModule M(build(K, Chip));
+    hipFunction_t F = M.function("k");
+    Buffer<uint32_t> Out(1);
+    void *P = Out.get();
+    auto Refused = [&](dim3 Grid, dim3 Block, unsigned Lds, const char *Why) {
+      EXPECT_EQ(launch(F, Grid, Block, Lds, P), hipErrorInvalidConfiguration);
+      EXPECT_NE(std::string(lnbwdSimLastErrorMessage()).find(Why),
+                std::string::npos)
+          << lnbwdSimLastErrorMessage();
+    };
+    EXPECT_HIP(launch(F, dim3(1), dim3(256), 0, P));
+    Refused(dim3(1), dim3(257), 0, "above the 256 that the kernel");
+    Refused(dim3(1), dim3(32, 33), 0, "above the chip's limit of 1024");
+    Refused(dim3(1), dim3(1025), 0, "dimension above 1024");
+    Refused(dim3(0), dim3(64), 0, "dimension of 0");
+    Refused(dim3(1, 65536), dim3(64), 0, "65535 workgroups in y");
+    Refused(dim3(1u << 31), dim3(64), 0, "2^32");
+    unsigned Most = chipNamed(Chip).LdsBytes;
+    EXPECT_HIP(launch(F, dim3(1), dim3(64), Most - 1024, P));
+    Refused(dim3(1), dim3(64), Most - 1023, "bytes of LDS");
+    // No arguments, both forms, the wrong size.
+    EXPECT_EQ(hipModuleLaunchKernel(F, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr,
+                                    nullptr),
+              hipErrorInvalidValue);
+    size_t Size = 8;
+    void *Extra[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, &P,
+                     HIP_LAUNCH_PARAM_BUFFER_SIZE, &Size, HIP_LAUNCH_PARAM_END};
+    EXPECT_HIP(hipModuleLaunchKernel(F, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr,
+                                     Extra));
+    Size = 4;
+    EXPECT_EQ(
+        hipModuleLaunchKernel(F, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, Extra),
+        hipErrorInvalidValue);
+    int Value = 0;
+    EXPECT_HIP(hipFuncGetAttribute(
+        &Value, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, F));
+    EXPECT_EQ(Value, 256);
+    EXPECT_HIP(
+        hipFuncGetAttribute(&Value, HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, F));
+    EXPECT_EQ(Value, 1024);
+    EXPECT_HIP(
+        hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&Value, F, 256, 0));
+    EXPECT_EQ(Value, isGfx9(Chip) ? 8 : 4);
+    hipFunction_t Missing;
+    EXPECT_EQ(hipModuleGetFunction(&Missing, M.get(), "nope"),
+              hipErrorNotFound);
+    EXPECT_NE(std::string(lnbwdSimLastErrorMessage()).find("has: k"),
+              std::string::npos);
+  }
+}
+
+TEST(Launch, IllegalAddress) {
+  for (const std::string &Chip : chipsIn(AllChips)) {
+    SCOPED_TRACE(Chip);
+    useChip(Chip);
+    KernelText K;
+    K.KernargBytes = 8;
+    K.Body = prologue(Chip) +
+             "v_and_b32 v0, 0x3ff, v0\nv_lshlrev_b32 v1, 2, v0\n" +
+             storeDword(Chip) + "v1, v0, s[4:5]\n";
+    LoadedModule M(build(K, Chip));
+    Buffer<uint32_t> Out(100);
+    EXPECT_EQ(launch(M.function("k"), dim3(1), dim3(128), 0, Out.get()),
+              hipErrorIllegalAddress);
+    std::string Message = lnbwdSimLastErrorMessage();
+    unsigned Wave = 100 / chipNamed(Chip).WaveSize;
+    unsigned Lane = 100 % chipNamed(Chip).WaveSize;
+    std::string Place = Chip + ": kernel 'k', workgroup (0, 0, 0), wave " +
+                        std::to_string(Wave) + ", lane " +
+                        std::to_string(Lane) + ": write of 4 bytes at 0x";
+    EXPECT_EQ(Message.compare(0, Place.size(), Place), 0) << Message;
+    EXPECT_NE(Message.find("400 bytes long; the address lies 0 bytes past"),
+              std::string::npos)
+        << Message;
+    EXPECT_NE(Message.find("at k+0x"), std::string::npos) << Message;
+    EXPECT_NE(Message.find("global_store"), std::string::npos) << Message;
+    // The device works on.
+    EXPECT_HIP(launch(M.function("k"), dim3(1), dim3(64), 0, Out.get()));
+    // Memory that was freed is no longer there.
+    void *Freed;
+    ASSERT_HIP(hipMalloc(&Freed, 4096));
+    ASSERT_HIP(hipFree(Freed));
+    EXPECT_EQ(launch(M.function("k"), dim3(1), dim3(64), 0, Freed),
+              hipErrorIllegalAddress);
+  }
+}
+
+TEST(Launch, UnknownInstruction) {
+  useChip("gfx942");
+  KernelText K;
+  K.Body = "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0";
+  LoadedModule M(build(K, "gfx942"));
+  EXPECT_EQ(hipModuleLaunchKernel(M.function("k"), 1, 1, 1, 64, 1, 1, 0,
+                                  nullptr, nullptr, nullptr),
+            hipErrorLaunchFailure);
+  EXPECT_STREQ(lnbwdSimLastErrorMessage(),
+               "gfx942: kernel 'k', workgroup (0, 0, 0), wave 0: "
+               "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0 cannot be "
+               "executed: the instruction is not implemented; at k+0x0: "
+               "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0");
+}
+
+TEST(Launch, InstructionLimit) {
+  useChip("gfx942");
+  KernelText K;
+  K.Body = "loop:\ns_branch loop";
+  LoadedModule M(build(K, "gfx942"));
+  setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "100000", 1);
+  EXPECT_EQ(hipModuleLaunchKernel(M.function("k"), 1, 1, 1, 64, 1, 1, 0,
+                                  nullptr, nullptr, nullptr),
+            hipErrorLaunchTimeOut);
+  unsetenv("LNBWD_SIM_MAX_INSTRUCTIONS");
+  EXPECT_NE(std::string(lnbwdSimLastErrorMessage())
+                .find("was stopped after 100000 instructions"),
+            std::string::npos)
+      << lnbwdSimLastErrorMessage();
+}
+
+// Workgroups that wait for each other: none may starve.
+TEST(Launch, WorkgroupsThatWaitForEachOther) {
+  for (const std::string &Chip : chipsIn(AllChips)) {
+    SCOPED_TRACE(Chip);
+    useChip(Chip);
+    KernelText K;
+    K.KernargBytes = 8;
+    std::string Return = Chip == "gfx90a" || Chip == "gfx1100" ? " glc"
+                         : isGfx9(Chip) ? " sc0"
+                                        : " th:TH_ATOMIC_RETURN";
+    std::string AtomicAdd =
+        isGfx9(Chip) ? "global_atomic_add" : "global_atomic_add_u32";
+    std::string WaitLoad =
+        isGfx12(Chip) ? "s_wait_loadcnt 0x0\n" : "s_waitcnt vmcnt(0)\n";
+    // Count up, then spin until all sixteen have done so.
+    K.Body = prologue(Chip) + "v_mov_b32 v1, 0\nv_mov_b32 v2, 1\n" +
+             (isGfx9(Chip) ? "s_mov_b64 exec, 1\n" : "s_mov_b32 exec_lo, 1\n") +
+             AtomicAdd + " v1, v2, s[4:5]\nspin:\nv_mov_b32 v3, 0\n" +
+             AtomicAdd + " v4, v1, v3, s[4:5]" + Return + "\n" + WaitLoad +
+             "v_readfirstlane_b32 s6, v4\ns_cmp_lt_u32 s6, 16\n"
+             "s_cbranch_scc1 spin\n";
+    LoadedModule M(build(K, Chip));
+    Buffer<uint32_t> Count(1);
+    setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "1000000000", 1);
+    EXPECT_HIP(launch(M.function("k"), dim3(16), dim3(64), 0, Count.get()));
+    unsetenv("LNBWD_SIM_MAX_INSTRUCTIONS");
+    EXPECT_EQ(Count.read()[0], chipNamed(Chip).WaveSize == 32 ? 32u : 16u);
+  }
+}
+
+TEST(Launch, ModulesAndFiles) {
+  useChip("gfx950");
+  std::vector<uint8_t> Bytes = build(KernelText(), "gfx950");
+  std::string Path = ::testing::TempDir() + "lnbwd-sim-test.hsaco";
+  std::FILE *F = std::fopen(Path.c_str(), "wb");
+  ASSERT_TRUE(F);
+  std::fwrite(Bytes.data(), 1, Bytes.size(), F);
+  std::fclose(F);
+  hipModule_t M;
+  ASSERT_HIP(hipModuleLoad(&M, Path.c_str()));
+  hipFunction_t Function;
+  ASSERT_HIP(hipModuleGetFunction(&Function, M, "k"));
+  ASSERT_HIP(hipModuleUnload(M));
+  EXPECT_EQ(hipModuleUnload(M), hipErrorInvalidHandle);
+  EXPECT_EQ(hipModuleLaunchKernel(Function, 1, 1, 1, 64, 1, 1, 0, nullptr,
+                                  nullptr, nullptr),
+            hipErrorInvalidDeviceFunction);
+  // Half a file.
+  F = std::fopen(Path.c_str(), "wb");
+  std::fwrite(Bytes.data(), 1, Bytes.size() / 2, F);
+  std::fclose(F);
+  EXPECT_EQ(hipModuleLoad(&M, Path.c_str()), hipErrorInvalidImage);
+  EXPECT_NE(std::string(lnbwdSimLastErrorMessage()).find("truncated"),
+            std::string::npos);
+  std::remove(Path.c_str());
+  EXPECT_EQ(hipModuleLoad(&M, Path.c_str()), hipErrorFileNotFound);
+  useChip("gfx942");
+  EXPECT_EQ(hipModuleLoadData(&M, Bytes.data()), hipErrorNoBinaryForGpu);
+  EXPECT_NE(std::string(lnbwdSimLastErrorMessage())
+                .find("is for gfx950, but the device is gfx942"),
+            std::string::npos);
+}
+
+TEST(Launch, PreloadedArguments) {
+  for (const std::string &Chip : chipsIn(GFX9)) {
+    SCOPED_TRACE(Chip);
+    useChip(Chip);
+    KernelText K;
+    K.KernargBytes = 16;
+    K.Directives = "\t.amdhsa_user_sgpr_kernarg_preload_length 4\n"
+                   "\t.amdhsa_user_sgpr_kernarg_preload_offset 0\n";
+    // Hardware without preloading starts at the beginning and would trap.
+    K.Body = "s_trap 2\n.p2alignl 8, 0xbf800000\n"
+             "v_mov_b32 v1, s4\nv_mov_b32 v2, 0\n"
+             "global_store_dword v2, v1, s[2:3]\n";
+    LoadedModule M(build(K, Chip));
+    Buffer<uint32_t> Out(1);
+    uint64_t Second = 1234;
+    ASSERT_HIP(
+        launch(M.function("k"), dim3(1), dim3(64), 0, Out.get(), Second));
+    EXPECT_EQ(Out.read()[0], 1234u);
+  }
+}
+
+TEST(Launch, HiddenArguments) {
+  for (const std::string &Chip : chipsIn(AllChips)) {
+    SCOPED_TRACE(Chip);
+    useChip(Chip);
+    KernelText K;
+    K.KernargBytes = 64;
+    auto Arg = [](unsigned Offset, unsigned Size, const char *Kind) {
+      return "      - .offset: " + std::to_string(Offset) +
+             "\n        .size: " + std::to_string(Size) +
+             "\n        .value_kind: " + Kind + "\n";
+    };
+    K.Arguments =
+        Arg(0, 8, "global_buffer") + Arg(8, 4, "hidden_block_count_x") +
+        Arg(12, 4, "hidden_block_count_y") +
+        Arg(16, 4, "hidden_block_count_z") + Arg(20, 2, "hidden_group_size_x") +
+        Arg(22, 2, "hidden_group_size_y") + Arg(24, 2, "hidden_group_size_z") +
+        Arg(26, 2, "hidden_remainder_x") + Arg(28, 2, "hidden_grid_dims") +
+        Arg(32, 4, "hidden_dynamic_lds_size");
+    // Copies 32 bytes from offset 8 of the segment.
+    K.Body = prologue(Chip) +
+             (isGfx9(Chip) ? "s_load_dwordx8 s[8:15], s[0:1], 0x8\n"
+                           : "s_load_b256 s[8:15], s[0:1], 0x8\n") +
+             (isGfx12(Chip) ? "s_wait_kmcnt 0x0\n" : "s_waitcnt lgkmcnt(0)\n") +
+             "v_mov_b32 v2, 0\n";
+    for (unsigned I = 0; I < 8; ++I)
+      K.Body += "v_mov_b32 v1, s" + std::to_string(8 + I) + "\n" +
+                storeDword(Chip) +
+                "v2, v1, s[4:5] offset:" + std::to_string(4 * I) + "\n";
+    LoadedModule M(build(K, Chip));
+    Buffer<uint32_t> Out(8);
+    ASSERT_HIP(
+        launch(M.function("k"), dim3(3, 2), dim3(32, 4), 256, Out.get()));
+    std::vector<uint32_t> Got = Out.read();
+    EXPECT_EQ(Got[0], 3u);
+    EXPECT_EQ(Got[1], 2u);
+    EXPECT_EQ(Got[2], 1u);
+    EXPECT_EQ(Got[3], 32u | 4u << 16);
+    EXPECT_EQ(Got[4], 1u);
+    EXPECT_EQ(Got[5], 2u);
+    EXPECT_EQ(Got[6], 256u);
+  }
+}
+
+TEST(Launch, Wave64OnGfx1100) {
+  useChip("gfx1100");
+  KernelText K;
+  K.WaveSize = 64;
+  K.KernargBytes = 8;
+  K.Body = prologue("gfx1100") +
+           "v_mbcnt_lo_u32_b32 v1, -1, 0\nv_mbcnt_hi_u32_b32 v1, -1, v1\n"
+           "v_and_b32 v0, 0x3ff, v0\nv_lshlrev_b32 v2, 2, v0\n"
+           "v_cmp_gt_u32_e32 vcc, 40, v1\nv_cndmask_b32_e32 v1, 0, v1, vcc\n"
+           "global_store_b32 v2, v1, s[4:5]\n";
+  LoadedModule M(build(K, "gfx1100"));
+  Buffer<uint32_t> Out(128);
+  ASSERT_HIP(launch(M.function("k"), dim3(1), dim3(128), 0, Out.get()));
+  std::vector<uint32_t> Got = Out.read();
+  for (unsigned I = 0; I < 128; ++I)
+    EXPECT_EQ(Got[I], I % 64 < 40 ? I % 64 : 0);
+}

@@ -1,4 +1,5 @@
-//===- LdsTest.cpp - LDS instructions ---------------------------------------===//
+//===- LdsTest.cpp - LDS instructions
+//---------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -14,7 +15,6 @@
 #include "WaveTester.h"
 
 using namespace lnbwd::sim;
-
 
 namespace {
 
@@ -43,13 +43,12 @@ TEST(Lds, LoadsAndStores) {
         for (unsigned K = 0; K < 4; ++K)
           T.v(4 + K)[L] = 0x01000000 * (K + 1) + L;
       }
-      ASSERT_TRUE(T.run(store(Chip, "b128") + " v1, v[4:7]\n" +
-                        load(Chip, "b32") + " v8, v1 offset:4\n" +
-                        load(Chip, "b64") + " v[10:11], v1 offset:8\n" +
-                        load(Chip, "b96") + " v[12:14], v1\n" +
-                        load(Chip, "u8") + " v15, v1 offset:7\n" +
-                        load(Chip, "u16") + " v16, v1 offset:6\n" +
-                        load(Chip, "i8") + " v17, v1 offset:0"))
+      ASSERT_TRUE(T.run(
+          store(Chip, "b128") + " v1, v[4:7]\n" + load(Chip, "b32") +
+          " v8, v1 offset:4\n" + load(Chip, "b64") +
+          " v[10:11], v1 offset:8\n" + load(Chip, "b96") + " v[12:14], v1\n" +
+          load(Chip, "u8") + " v15, v1 offset:7\n" + load(Chip, "u16") +
+          " v16, v1 offset:6\n" + load(Chip, "i8") + " v17, v1 offset:0"))
           << T.error();
       for (unsigned L = 0; L < T.lanes(); ++L) {
         EXPECT_EQ(ldsWord(T, L * 16 + 12), 0x04000000 + L);
@@ -75,9 +74,8 @@ TEST(Lds, HalvesOfRegisters) {
     T.v(1)[0] = 0;
     T.v(2)[0] = 0x12345678;
     T.v(3)[0] = T.v(4)[0] = 0xdddddddd;
-    ASSERT_TRUE(T.run(store(Chip, "b32") + " v1, v2\n" +
-                      load(Chip, "u16_d16") + " v3, v1\n" +
-                      load(Chip, "u16_d16_hi") + " v4, v1\n" +
+    ASSERT_TRUE(T.run(store(Chip, "b32") + " v1, v2\n" + load(Chip, "u16_d16") +
+                      " v3, v1\n" + load(Chip, "u16_d16_hi") + " v4, v1\n" +
                       store(Chip, "b16_d16_hi") + " v1, v2 offset:8\n" +
                       store(Chip, "b8") + " v1, v2 offset:12\n" +
                       store(Chip, "b8_d16_hi") + " v1, v2 offset:13"))
@@ -128,12 +126,18 @@ TEST(Lds, Atomics) {
     uint32_t Old, Data, New;
   };
   const Case Cases[] = {
-      {"add_u32", 5, 7, 12},          {"sub_u32", 5, 7, 0xfffffffe},
-      {"rsub_u32", 5, 7, 2},          {"inc_u32", 5, 7, 6},
-      {"dec_u32", 5, 7, 4},           {"min_i32", 5, 0xffffffff, 0xffffffff},
-      {"max_i32", 5, 0xffffffff, 5},  {"min_u32", 5, 0xffffffff, 5},
-      {"max_u32", 5, 9, 9},           {"and_b32", 6, 3, 2},
-      {"or_b32", 6, 3, 7},            {"xor_b32", 6, 3, 5},
+      {"add_u32", 5, 7, 12},
+      {"sub_u32", 5, 7, 0xfffffffe},
+      {"rsub_u32", 5, 7, 2},
+      {"inc_u32", 5, 7, 6},
+      {"dec_u32", 5, 7, 4},
+      {"min_i32", 5, 0xffffffff, 0xffffffff},
+      {"max_i32", 5, 0xffffffff, 5},
+      {"min_u32", 5, 0xffffffff, 5},
+      {"max_u32", 5, 9, 9},
+      {"and_b32", 6, 3, 2},
+      {"or_b32", 6, 3, 7},
+      {"xor_b32", 6, 3, 5},
       {"add_f32", f32(1.0f), f32(2.5f), f32(3.5f)},
   };
   for (const std::string &Chip : chipsIn(AllChips)) {
@@ -146,8 +150,8 @@ TEST(Lds, Atomics) {
       T.v(2)[0] = C.Data;
       std::memcpy(&T.lds()[12], &C.Old, 4);
       size_t Underscore = Name.rfind('_');
-      std::string Returning = "ds_" + Name.substr(0, Underscore) + "_rtn" +
-                              Name.substr(Underscore);
+      std::string Returning =
+          "ds_" + Name.substr(0, Underscore) + "_rtn" + Name.substr(Underscore);
       ASSERT_TRUE(T.run(Returning + " v0, v1, v2 offset:4")) << T.error();
       EXPECT_EQ(ldsWord(T, 12), C.New);
       EXPECT_EQ(T.v(0)[0], C.Old);

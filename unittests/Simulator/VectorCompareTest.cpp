@@ -1,4 +1,5 @@
-//===- VectorCompareTest.cpp - Compares -------------------------------------===//
+//===- VectorCompareTest.cpp - Compares
+//-------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,7 +14,6 @@
 #include "WaveTester.h"
 
 using namespace lnbwd::sim;
-
 
 namespace {
 
@@ -50,12 +50,20 @@ TEST(VectorCompare, Integers) {
   const std::vector<LaneRow> Rows = {
       {1, 2, 0, 0}, {2, 2, 0, 0}, {0xffffffff, 1, 0, 0}};
   checkCompare("i32", Rows,
-               {{"lt", 0b101}, {"eq", 0b010}, {"le", 0b111}, {"gt", 0b000},
-                {"ne", 0b101}, {"ge", 0b010}},
+               {{"lt", 0b101},
+                {"eq", 0b010},
+                {"le", 0b111},
+                {"gt", 0b000},
+                {"ne", 0b101},
+                {"ge", 0b010}},
                false);
   checkCompare("u32", Rows,
-               {{"lt", 0b001}, {"eq", 0b010}, {"le", 0b011}, {"gt", 0b100},
-                {"ne", 0b101}, {"ge", 0b110}},
+               {{"lt", 0b001},
+                {"eq", 0b010},
+                {"le", 0b011},
+                {"gt", 0b100},
+                {"ne", 0b101},
+                {"ge", 0b110}},
                false);
   const std::vector<LaneRow> Long = {
       {1ull << 40, 2, 0, 0}, {7, 7, 0, 0}, {~0ull, 1ull << 33, 0, 0}};
@@ -75,14 +83,22 @@ TEST(VectorCompare, Floats) {
                                      {f32(3.0f), f32(2.0f), 0, 0},
                                      {NaN32, f32(2.0f), 0, 0}};
   checkCompare("f32", Rows,
-               {{"lt", 0b0001}, {"eq", 0b0010}, {"le", 0b0011},
-                {"gt", 0b0100}, {"lg", 0b0101}, {"ge", 0b0110},
-                {"o", 0b0111}, {"u", 0b1000}, {"nge", 0b1001},
-                {"nlg", 0b1010}, {"ngt", 0b1011}, {"nle", 0b1100},
-                {"neq", 0b1101}, {"nlt", 0b1110}},
+               {{"lt", 0b0001},
+                {"eq", 0b0010},
+                {"le", 0b0011},
+                {"gt", 0b0100},
+                {"lg", 0b0101},
+                {"ge", 0b0110},
+                {"o", 0b0111},
+                {"u", 0b1000},
+                {"nge", 0b1001},
+                {"nlg", 0b1010},
+                {"ngt", 0b1011},
+                {"nle", 0b1100},
+                {"neq", 0b1101},
+                {"nlt", 0b1110}},
                false);
-  checkCompare("f64",
-               {{f64(1.0), f64(2.0), 0, 0}, {NaN64, f64(2.0), 0, 0}},
+  checkCompare("f64", {{f64(1.0), f64(2.0), 0, 0}, {NaN64, f64(2.0), 0, 0}},
                {{"lt", 0b01}, {"nlt", 0b10}, {"u", 0b10}, {"o", 0b01}}, true);
   checkCompare("f16", {{0x3c00, 0x4000, 0, 0}, {0x7e00, 0x4000, 0, 0}},
                {{"lt", 0b01}, {"u", 0b10}}, false, GFX9);

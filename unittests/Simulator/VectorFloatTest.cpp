@@ -1,4 +1,5 @@
-//===- VectorFloatTest.cpp - f32 and f64 vector instructions ----------------===//
+//===- VectorFloatTest.cpp - f32 and f64 vector instructions
+//----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -16,47 +17,95 @@
 
 using namespace lnbwd::sim;
 
-
 TEST(VectorFloat, Arithmetic) {
   runLaneCases({
-      {"v_add_f32 v0, v2, v4", AllChips,
+      {"v_add_f32 v0, v2, v4",
+       AllChips,
        {{f32(1.5f), f32(2.25f), 0, f32(3.75f)},
         {f32(1.0f), f32(0x1p-24f), 0, f32(1.0f)}, // tie to even
         {f32(1.0f), f32(0x1.8p-23f), 0, f32(1.0f + 0x1p-22f)},
         {Inf32, f32(1.0f), 0, Inf32},
         {1, 1, 0, 2}, // denormals are kept
         {f32(3e38f), f32(3e38f), 0, Inf32}}},
-      {"v_sub_f32 v0, v2, v4", AllChips, {{f32(1.5f), f32(2.25f), 0, f32(-0.75f)}, {f32(1.0f), f32(1.0f), 0, 0}}},
-      {"v_subrev_f32 v0, v2, v4", AllChips, {{f32(1.5f), f32(2.25f), 0, f32(0.75f)}}},
-      {"v_mul_f32 v0, v2, v4", AllChips, {{f32(1.5f), f32(-2.0f), 0, f32(-3.0f)}, {f32(0x1p-100f), f32(0x1p-40f), 0, 0x00000200}}},
-      {"v_fma_f32 v0, v2, v4, v6", AllChips,
+      {"v_sub_f32 v0, v2, v4",
+       AllChips,
+       {{f32(1.5f), f32(2.25f), 0, f32(-0.75f)}, {f32(1.0f), f32(1.0f), 0, 0}}},
+      {"v_subrev_f32 v0, v2, v4",
+       AllChips,
+       {{f32(1.5f), f32(2.25f), 0, f32(0.75f)}}},
+      {"v_mul_f32 v0, v2, v4",
+       AllChips,
+       {{f32(1.5f), f32(-2.0f), 0, f32(-3.0f)},
+        {f32(0x1p-100f), f32(0x1p-40f), 0, 0x00000200}}},
+      {"v_fma_f32 v0, v2, v4, v6",
+       AllChips,
        {{f32(2.0f), f32(3.0f), f32(4.0f), f32(10.0f)},
         // One rounding: the product's low part survives.
-        {f32(1.0f + 0x1p-23f), f32(1.0f - 0x1p-23f), f32(-1.0f), f32(-0x1p-46f)}}},
-      {"v_fmac_f32 v0, v2, v4", GFX90A | GFX942 | GFX950 | GFX11Plus, {{0, f32(3.0f), 0, 0xdddddddd}}},
-      {"v_fmaak_f32 v0, v2, v4, 0x41200000", GFX942 | GFX950 | GFX11Plus, {{f32(2.0f), f32(3.0f), 0, f32(16.0f)}}},
-      {"v_fmamk_f32 v0, v2, 0x41200000, v4", GFX942 | GFX950 | GFX11Plus, {{f32(2.0f), f32(3.0f), 0, f32(23.0f)}}},
-      {"v_mul_legacy_f32 v0, v2, v4", GFX90A, {{0, Inf32, 0, 0}, {f32(2.0f), f32(3.0f), 0, f32(6.0f)}}},
+        {f32(1.0f + 0x1p-23f), f32(1.0f - 0x1p-23f), f32(-1.0f),
+         f32(-0x1p-46f)}}},
+      {"v_fmac_f32 v0, v2, v4",
+       GFX90A | GFX942 | GFX950 | GFX11Plus,
+       {{0, f32(3.0f), 0, 0xdddddddd}}},
+      {"v_fmaak_f32 v0, v2, v4, 0x41200000",
+       GFX942 | GFX950 | GFX11Plus,
+       {{f32(2.0f), f32(3.0f), 0, f32(16.0f)}}},
+      {"v_fmamk_f32 v0, v2, 0x41200000, v4",
+       GFX942 | GFX950 | GFX11Plus,
+       {{f32(2.0f), f32(3.0f), 0, f32(23.0f)}}},
+      {"v_mul_legacy_f32 v0, v2, v4",
+       GFX90A,
+       {{0, Inf32, 0, 0}, {f32(2.0f), f32(3.0f), 0, f32(6.0f)}}},
       {"v_mul_dx9_zero_f32 v0, v2, v4", GFX11Plus, {{0, NaN32, 0, 0}}},
-      {"v_max_f32 v0, v2, v4", GFX9 | GFX1100,
+      {"v_max_f32 v0, v2, v4",
+       GFX9 | GFX1100,
        {{f32(1.0f), f32(2.0f), 0, f32(2.0f)},
         {NaN32, f32(2.0f), 0, f32(2.0f)},
         {f32(2.0f), NaN32, 0, f32(2.0f)},
         {f32(-0.0f), 0, 0, 0},
         {0x7f800001, f32(2.0f), 0, 0x7fc00001}}}, // IEEE mode: sNaN is quieted
-      {"v_min_f32 v0, v2, v4", GFX9 | GFX1100, {{f32(1.0f), f32(2.0f), 0, f32(1.0f)}, {0, f32(-0.0f), 0, f32(-0.0f)}, {NaN32, f32(2.0f), 0, f32(2.0f)}}},
-      {"v_max_num_f32 v0, v2, v4", GFX1201, {{NaN32, f32(2.0f), 0, f32(2.0f)}, {0x7f800001, f32(2.0f), 0, f32(2.0f)}}},
-      {"v_min_num_f32 v0, v2, v4", GFX1201, {{f32(1.0f), f32(2.0f), 0, f32(1.0f)}}},
-      {"v_maximum_f32 v0, v2, v4", GFX1201, {{NaN32, f32(2.0f), 0, NaN32}, {f32(1.0f), f32(2.0f), 0, f32(2.0f)}}},
+      {"v_min_f32 v0, v2, v4",
+       GFX9 | GFX1100,
+       {{f32(1.0f), f32(2.0f), 0, f32(1.0f)},
+        {0, f32(-0.0f), 0, f32(-0.0f)},
+        {NaN32, f32(2.0f), 0, f32(2.0f)}}},
+      {"v_max_num_f32 v0, v2, v4",
+       GFX1201,
+       {{NaN32, f32(2.0f), 0, f32(2.0f)},
+        {0x7f800001, f32(2.0f), 0, f32(2.0f)}}},
+      {"v_min_num_f32 v0, v2, v4",
+       GFX1201,
+       {{f32(1.0f), f32(2.0f), 0, f32(1.0f)}}},
+      {"v_maximum_f32 v0, v2, v4",
+       GFX1201,
+       {{NaN32, f32(2.0f), 0, NaN32}, {f32(1.0f), f32(2.0f), 0, f32(2.0f)}}},
       {"v_minimum_f32 v0, v2, v4", GFX1201, {{f32(1.0f), NaN32, 0, NaN32}}},
-      {"v_maximum3_f32 v0, v2, v4, v6", GFX950 | GFX1201, {{f32(1.0f), f32(2.0f), f32(3.0f), f32(3.0f)}, {f32(1.0f), NaN32, f32(3.0f), NaN32}}},
-      {"v_max3_f32 v0, v2, v4, v6", GFX9 | GFX1100, {{f32(1.0f), f32(3.0f), f32(2.0f), f32(3.0f)}}},
-      {"v_min3_f32 v0, v2, v4, v6", GFX9 | GFX1100, {{f32(1.0f), f32(3.0f), NaN32, f32(1.0f)}}},
-      {"v_med3_f32 v0, v2, v4, v6", GFX9 | GFX1100, {{f32(1.0f), f32(3.0f), f32(2.0f), f32(2.0f)}, {f32(3.0f), f32(1.0f), f32(2.0f), f32(2.0f)}, {f32(3.0f), f32(1.0f), NaN32, f32(1.0f)}}},
-      {"v_max3_num_f32 v0, v2, v4, v6", GFX1201, {{f32(1.0f), f32(3.0f), f32(2.0f), f32(3.0f)}}},
-      {"v_med3_num_f32 v0, v2, v4, v6", GFX1201, {{f32(3.0f), f32(1.0f), f32(2.0f), f32(2.0f)}}},
-      {"v_maxmin_f32 v0, v2, v4, v6", GFX1100, {{f32(1.0f), f32(3.0f), f32(2.0f), f32(2.0f)}}},
-      {"v_minmax_num_f32 v0, v2, v4, v6", GFX1201, {{f32(1.0f), f32(3.0f), f32(2.0f), f32(2.0f)}}},
+      {"v_maximum3_f32 v0, v2, v4, v6",
+       GFX950 | GFX1201,
+       {{f32(1.0f), f32(2.0f), f32(3.0f), f32(3.0f)},
+        {f32(1.0f), NaN32, f32(3.0f), NaN32}}},
+      {"v_max3_f32 v0, v2, v4, v6",
+       GFX9 | GFX1100,
+       {{f32(1.0f), f32(3.0f), f32(2.0f), f32(3.0f)}}},
+      {"v_min3_f32 v0, v2, v4, v6",
+       GFX9 | GFX1100,
+       {{f32(1.0f), f32(3.0f), NaN32, f32(1.0f)}}},
+      {"v_med3_f32 v0, v2, v4, v6",
+       GFX9 | GFX1100,
+       {{f32(1.0f), f32(3.0f), f32(2.0f), f32(2.0f)},
+        {f32(3.0f), f32(1.0f), f32(2.0f), f32(2.0f)},
+        {f32(3.0f), f32(1.0f), NaN32, f32(1.0f)}}},
+      {"v_max3_num_f32 v0, v2, v4, v6",
+       GFX1201,
+       {{f32(1.0f), f32(3.0f), f32(2.0f), f32(3.0f)}}},
+      {"v_med3_num_f32 v0, v2, v4, v6",
+       GFX1201,
+       {{f32(3.0f), f32(1.0f), f32(2.0f), f32(2.0f)}}},
+      {"v_maxmin_f32 v0, v2, v4, v6",
+       GFX1100,
+       {{f32(1.0f), f32(3.0f), f32(2.0f), f32(2.0f)}}},
+      {"v_minmax_num_f32 v0, v2, v4, v6",
+       GFX1201,
+       {{f32(1.0f), f32(3.0f), f32(2.0f), f32(2.0f)}}},
   });
 }
 
@@ -77,16 +126,38 @@ TEST(VectorFloat, FmacAccumulates) {
 
 TEST(VectorFloat, Modifiers) {
   runLaneCases({
-      {"v_add_f32_e64 v0, -v2, |v4|", AllChips, {{f32(1.5f), f32(-2.0f), 0, f32(0.5f)}}},
-      {"v_add_f32_e64 v0, -|v2|, v4", AllChips, {{f32(-1.5f), f32(1.0f), 0, f32(-0.5f)}}},
-      {"v_add_f32_e64 v0, v2, v4 clamp", AllChips, {{f32(1.5f), f32(1.0f), 0, f32(1.0f)}, {f32(-1.5f), f32(1.0f), 0, 0}, {f32(0.25f), f32(0.5f), 0, f32(0.75f)}, {NaN32, 0, 0, 0}}},
-      {"v_mul_f32_e64 v0, v2, v4 mul:2", AllChips, {{f32(1.5f), f32(2.0f), 0, f32(6.0f)}}},
-      {"v_mul_f32_e64 v0, v2, v4 mul:4", AllChips, {{f32(1.5f), f32(2.0f), 0, f32(12.0f)}}},
-      {"v_mul_f32_e64 v0, v2, v4 div:2", AllChips, {{f32(1.5f), f32(2.0f), 0, f32(1.5f)}}},
-      {"v_mul_f32_e64 v0, v2, v4 clamp mul:2", AllChips, {{f32(0.375f), f32(1.0f), 0, f32(0.75f)}, {f32(0.75f), f32(1.0f), 0, f32(1.0f)}}},
+      {"v_add_f32_e64 v0, -v2, |v4|",
+       AllChips,
+       {{f32(1.5f), f32(-2.0f), 0, f32(0.5f)}}},
+      {"v_add_f32_e64 v0, -|v2|, v4",
+       AllChips,
+       {{f32(-1.5f), f32(1.0f), 0, f32(-0.5f)}}},
+      {"v_add_f32_e64 v0, v2, v4 clamp",
+       AllChips,
+       {{f32(1.5f), f32(1.0f), 0, f32(1.0f)},
+        {f32(-1.5f), f32(1.0f), 0, 0},
+        {f32(0.25f), f32(0.5f), 0, f32(0.75f)},
+        {NaN32, 0, 0, 0}}},
+      {"v_mul_f32_e64 v0, v2, v4 mul:2",
+       AllChips,
+       {{f32(1.5f), f32(2.0f), 0, f32(6.0f)}}},
+      {"v_mul_f32_e64 v0, v2, v4 mul:4",
+       AllChips,
+       {{f32(1.5f), f32(2.0f), 0, f32(12.0f)}}},
+      {"v_mul_f32_e64 v0, v2, v4 div:2",
+       AllChips,
+       {{f32(1.5f), f32(2.0f), 0, f32(1.5f)}}},
+      {"v_mul_f32_e64 v0, v2, v4 clamp mul:2",
+       AllChips,
+       {{f32(0.375f), f32(1.0f), 0, f32(0.75f)},
+        {f32(0.75f), f32(1.0f), 0, f32(1.0f)}}},
       {"v_add_f32 v0, 0.5, v4", AllChips, {{0, f32(2.0f), 0, f32(2.5f)}}},
-      {"v_mul_f32 v0, 0.15915494, v4", AllChips, {{0, f32(1.0f), 0, 0x3e22f983}}},
-      {"v_add_f32 v0, 0x3fc00000, v4", AllChips, {{0, f32(2.0f), 0, f32(3.5f)}}},
+      {"v_mul_f32 v0, 0.15915494, v4",
+       AllChips,
+       {{0, f32(1.0f), 0, 0x3e22f983}}},
+      {"v_add_f32 v0, 0x3fc00000, v4",
+       AllChips,
+       {{0, f32(2.0f), 0, f32(3.5f)}}},
       // An integer inline constant is the bits of a denormal.
       {"v_add_f32 v0, 1, v4", AllChips, {{0, 0, 0, 1}}},
   });
@@ -107,15 +178,39 @@ TEST(VectorFloat, ScalarOperands) {
 
 TEST(VectorFloat, Transcendentals) {
   runLaneCases({
-      {"v_rcp_f32 v0, v2", AllChips, {{f32(4.0f), 0, 0, f32(0.25f)}, {f32(3.0f), 0, 0, f32(1.0f / 3.0f)}, {0, 0, 0, Inf32}, {f32(-0.0f), 0, 0, 0xff800000}, {Inf32, 0, 0, 0}, {1, 0, 0, Inf32}}},
+      {"v_rcp_f32 v0, v2",
+       AllChips,
+       {{f32(4.0f), 0, 0, f32(0.25f)},
+        {f32(3.0f), 0, 0, f32(1.0f / 3.0f)},
+        {0, 0, 0, Inf32},
+        {f32(-0.0f), 0, 0, 0xff800000},
+        {Inf32, 0, 0, 0},
+        {1, 0, 0, Inf32}}},
       {"v_rcp_iflag_f32 v0, v2", AllChips, {{f32(8.0f), 0, 0, f32(0.125f)}}},
-      {"v_rsq_f32 v0, v2", AllChips, {{f32(4.0f), 0, 0, f32(0.5f)}, {0, 0, 0, Inf32}, {Inf32, 0, 0, 0}}},
-      {"v_sqrt_f32 v0, v2", AllChips, {{f32(9.0f), 0, 0, f32(3.0f)}, {f32(2.0f), 0, 0, f32(1.41421356f)}}},
-      {"v_exp_f32 v0, v2", AllChips, {{f32(3.0f), 0, 0, f32(8.0f)}, {f32(-1.0f), 0, 0, f32(0.5f)}, {f32(-149.0f), 0, 0, 0}, {f32(128.0f), 0, 0, Inf32}}},
-      {"v_log_f32 v0, v2", AllChips, {{f32(8.0f), 0, 0, f32(3.0f)}, {f32(0.5f), 0, 0, f32(-1.0f)}, {0, 0, 0, 0xff800000}}},
+      {"v_rsq_f32 v0, v2",
+       AllChips,
+       {{f32(4.0f), 0, 0, f32(0.5f)}, {0, 0, 0, Inf32}, {Inf32, 0, 0, 0}}},
+      {"v_sqrt_f32 v0, v2",
+       AllChips,
+       {{f32(9.0f), 0, 0, f32(3.0f)}, {f32(2.0f), 0, 0, f32(1.41421356f)}}},
+      {"v_exp_f32 v0, v2",
+       AllChips,
+       {{f32(3.0f), 0, 0, f32(8.0f)},
+        {f32(-1.0f), 0, 0, f32(0.5f)},
+        {f32(-149.0f), 0, 0, 0},
+        {f32(128.0f), 0, 0, Inf32}}},
+      {"v_log_f32 v0, v2",
+       AllChips,
+       {{f32(8.0f), 0, 0, f32(3.0f)},
+        {f32(0.5f), 0, 0, f32(-1.0f)},
+        {0, 0, 0, 0xff800000}}},
       // The argument counts turns.
-      {"v_sin_f32 v0, v2", AllChips, {{f32(0.25f), 0, 0, f32(1.0f)}, {0, 0, 0, 0}}},
-      {"v_cos_f32 v0, v2", AllChips, {{f32(0.5f), 0, 0, f32(-1.0f)}, {0, 0, 0, f32(1.0f)}}},
+      {"v_sin_f32 v0, v2",
+       AllChips,
+       {{f32(0.25f), 0, 0, f32(1.0f)}, {0, 0, 0, 0}}},
+      {"v_cos_f32 v0, v2",
+       AllChips,
+       {{f32(0.5f), 0, 0, f32(-1.0f)}, {0, 0, 0, f32(1.0f)}}},
       {"v_rcp_f64 v[0:1], v[2:3]", AllChips, {{f64(4.0), 0, 0, f64(0.25)}}},
       {"v_rsq_f64 v[0:1], v[2:3]", AllChips, {{f64(4.0), 0, 0, f64(0.5)}}},
       {"v_sqrt_f64 v[0:1], v[2:3]", AllChips, {{f64(9.0), 0, 0, f64(3.0)}}},
@@ -125,49 +220,90 @@ TEST(VectorFloat, Transcendentals) {
 TEST(VectorFloat, Rounding) {
   runLaneCases({
       {"v_floor_f32 v0, v2", AllChips, {{f32(-1.25f), 0, 0, f32(-2.0f)}}},
-      {"v_ceil_f32 v0, v2", AllChips, {{f32(-1.25f), 0, 0, f32(-1.0f)}, {f32(-0.5f), 0, 0, f32(-0.0f)}}},
+      {"v_ceil_f32 v0, v2",
+       AllChips,
+       {{f32(-1.25f), 0, 0, f32(-1.0f)}, {f32(-0.5f), 0, 0, f32(-0.0f)}}},
       {"v_trunc_f32 v0, v2", AllChips, {{f32(-1.75f), 0, 0, f32(-1.0f)}}},
-      {"v_rndne_f32 v0, v2", AllChips, {{f32(2.5f), 0, 0, f32(2.0f)}, {f32(3.5f), 0, 0, f32(4.0f)}, {f32(-0.25f), 0, 0, f32(-0.0f)}, {f32(1e20f), 0, 0, f32(1e20f)}, {f32(8388609.0f), 0, 0, f32(8388609.0f)}}},
-      {"v_fract_f32 v0, v2", AllChips, {{f32(1.25f), 0, 0, f32(0.25f)}, {f32(-0x1p-30f), 0, 0, 0x3f7fffff}}},
-      {"v_frexp_mant_f32 v0, v2", AllChips, {{f32(12.0f), 0, 0, f32(0.75f)}, {Inf32, 0, 0, Inf32}, {1, 0, 0, f32(0.5f)}}},
-      {"v_frexp_exp_i32_f32 v0, v2", AllChips, {{f32(12.0f), 0, 0, 4}, {0, 0, 0, 0}, {Inf32, 0, 0, 0}, {1, 0, 0, uint32_t(-148)}}},
-      {"v_ldexp_f32 v0, v2, v4", AllChips, {{f32(1.5f), 4, 0, f32(24.0f)}, {f32(1.0f), uint32_t(-149), 0, 1}}},
+      {"v_rndne_f32 v0, v2",
+       AllChips,
+       {{f32(2.5f), 0, 0, f32(2.0f)},
+        {f32(3.5f), 0, 0, f32(4.0f)},
+        {f32(-0.25f), 0, 0, f32(-0.0f)},
+        {f32(1e20f), 0, 0, f32(1e20f)},
+        {f32(8388609.0f), 0, 0, f32(8388609.0f)}}},
+      {"v_fract_f32 v0, v2",
+       AllChips,
+       {{f32(1.25f), 0, 0, f32(0.25f)}, {f32(-0x1p-30f), 0, 0, 0x3f7fffff}}},
+      {"v_frexp_mant_f32 v0, v2",
+       AllChips,
+       {{f32(12.0f), 0, 0, f32(0.75f)},
+        {Inf32, 0, 0, Inf32},
+        {1, 0, 0, f32(0.5f)}}},
+      {"v_frexp_exp_i32_f32 v0, v2",
+       AllChips,
+       {{f32(12.0f), 0, 0, 4},
+        {0, 0, 0, 0},
+        {Inf32, 0, 0, 0},
+        {1, 0, 0, uint32_t(-148)}}},
+      {"v_ldexp_f32 v0, v2, v4",
+       AllChips,
+       {{f32(1.5f), 4, 0, f32(24.0f)}, {f32(1.0f), uint32_t(-149), 0, 1}}},
       {"v_floor_f64 v[0:1], v[2:3]", AllChips, {{f64(-1.25), 0, 0, f64(-2.0)}}},
       {"v_ceil_f64 v[0:1], v[2:3]", AllChips, {{f64(1.25), 0, 0, f64(2.0)}}},
       {"v_trunc_f64 v[0:1], v[2:3]", AllChips, {{f64(-1.75), 0, 0, f64(-1.0)}}},
       {"v_rndne_f64 v[0:1], v[2:3]", AllChips, {{f64(2.5), 0, 0, f64(2.0)}}},
       {"v_fract_f64 v[0:1], v[2:3]", AllChips, {{f64(2.75), 0, 0, f64(0.75)}}},
-      {"v_frexp_mant_f64 v[0:1], v[2:3]", AllChips, {{f64(12.0), 0, 0, f64(0.75)}}},
+      {"v_frexp_mant_f64 v[0:1], v[2:3]",
+       AllChips,
+       {{f64(12.0), 0, 0, f64(0.75)}}},
       {"v_frexp_exp_i32_f64 v0, v[2:3]", AllChips, {{f64(12.0), 0, 0, 4}}},
-      {"v_ldexp_f64 v[0:1], v[2:3], v4", AllChips, {{f64(1.5), 4, 0, f64(24.0)}}},
+      {"v_ldexp_f64 v[0:1], v[2:3], v4",
+       AllChips,
+       {{f64(1.5), 4, 0, f64(24.0)}}},
   });
 }
 
 TEST(VectorFloat, Double) {
   runLaneCases({
-      {"v_add_f64 v[0:1], v[2:3], v[4:5]", AllChips, {{f64(1.5), f64(2.25), 0, f64(3.75)}, {f64(1.0), f64(0x1p-53), 0, f64(1.0)}}},
-      {"v_mul_f64 v[0:1], v[2:3], v[4:5]", AllChips, {{f64(1.5), f64(-2.0), 0, f64(-3.0)}}},
-      {"v_fma_f64 v[0:1], v[2:3], v[4:5], v[6:7]", AllChips, {{f64(1.0 + 0x1p-52), f64(1.0 - 0x1p-52), f64(-1.0), f64(-0x1p-104)}}},
-      {"v_max_f64 v[0:1], v[2:3], v[4:5]", GFX9 | GFX1100, {{f64(1.5), f64(2.0), 0, f64(2.0)}, {NaN64, f64(2.0), 0, f64(2.0)}}},
-      {"v_min_num_f64 v[0:1], v[2:3], v[4:5]", GFX1201, {{f64(1.5), f64(2.0), 0, f64(1.5)}}},
-      {"v_maximum_f64 v[0:1], v[2:3], v[4:5]", GFX1201, {{NaN64, f64(2.0), 0, NaN64}}},
-      {"v_add_f64 v[0:1], -v[2:3], |v[4:5]|", AllChips, {{f64(1.5), f64(-2.0), 0, f64(0.5)}}},
+      {"v_add_f64 v[0:1], v[2:3], v[4:5]",
+       AllChips,
+       {{f64(1.5), f64(2.25), 0, f64(3.75)},
+        {f64(1.0), f64(0x1p-53), 0, f64(1.0)}}},
+      {"v_mul_f64 v[0:1], v[2:3], v[4:5]",
+       AllChips,
+       {{f64(1.5), f64(-2.0), 0, f64(-3.0)}}},
+      {"v_fma_f64 v[0:1], v[2:3], v[4:5], v[6:7]",
+       AllChips,
+       {{f64(1.0 + 0x1p-52), f64(1.0 - 0x1p-52), f64(-1.0), f64(-0x1p-104)}}},
+      {"v_max_f64 v[0:1], v[2:3], v[4:5]",
+       GFX9 | GFX1100,
+       {{f64(1.5), f64(2.0), 0, f64(2.0)}, {NaN64, f64(2.0), 0, f64(2.0)}}},
+      {"v_min_num_f64 v[0:1], v[2:3], v[4:5]",
+       GFX1201,
+       {{f64(1.5), f64(2.0), 0, f64(1.5)}}},
+      {"v_maximum_f64 v[0:1], v[2:3], v[4:5]",
+       GFX1201,
+       {{NaN64, f64(2.0), 0, NaN64}}},
+      {"v_add_f64 v[0:1], -v[2:3], |v[4:5]|",
+       AllChips,
+       {{f64(1.5), f64(-2.0), 0, f64(0.5)}}},
       {"v_add_f64 v[0:1], v[2:3], 1.0", AllChips, {{f64(1.5), 0, 0, f64(2.5)}}},
       // The literal is the high dword.
-      {"v_add_f64 v[0:1], v[2:3], 0x40240000", GFX11Plus, {{f64(1.5), 0, 0, f64(11.5)}}},
+      {"v_add_f64 v[0:1], v[2:3], 0x40240000",
+       GFX11Plus,
+       {{f64(1.5), 0, 0, f64(11.5)}}},
   });
 }
 
 // The sequence that compilers use for a / b, with the scaling and fixing
 // instructions on ordinary and extreme numbers: the correctly rounded quotient.
 TEST(VectorFloat, DivisionSequence) {
-  const float Pairs[][2] = {{1.0f, 3.0f},       {2.0f, 7.0f},
-                            {3e38f, 1e-3f},     {1e-38f, 3e30f},
-                            {1e-40f, 3.0f},     {1.0f, 1e-40f},
-                            {5.0f, 0.0f},       {0.0f, 0.0f},
-                            {INFINITY, 2.0f},   {-7.0f, 2e38f},
-                            {1e-30f, 1e15f},    {1.17549435e-38f, 2.0f},
-                            {3e38f, 3e38f},     {1.0f, 1.5e-45f}};
+  const float Pairs[][2] = {
+      {1.0f, 3.0f},    {2.0f, 7.0f},    {3e38f, 1e-3f},
+      {1e-38f, 3e30f}, {1e-40f, 3.0f},  {1.0f, 1e-40f},
+      {5.0f, 0.0f},    {0.0f, 0.0f},    {INFINITY, 2.0f},
+      {-7.0f, 2e38f},  {1e-30f, 1e15f}, {1.17549435e-38f, 2.0f},
+      {3e38f, 3e38f},  {1.0f, 1.5e-45f}};
   for (const std::string &Chip : chipsIn(AllChips)) {
     WaveTester T(Chip);
     const bool Wide = T.lanes() == 64;
@@ -206,16 +342,39 @@ TEST(VectorFloat, Packed) {
     return f32(Low) | uint64_t(f32(High)) << 32;
   };
   runLaneCases({
-      {"v_pk_add_f32 v[0:1], v[2:3], v[4:5]", GFX9, {{Pair(1, 2), Pair(10, 20), 0, Pair(11, 22)}}},
-      {"v_pk_mul_f32 v[0:1], v[2:3], v[4:5]", GFX9, {{Pair(3, 2), Pair(10, 20), 0, Pair(30, 40)}}},
-      {"v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[6:7]", GFX9, {{Pair(3, 2), Pair(10, 20), Pair(1, 2), Pair(31, 42)}}},
-      {"v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[6:7] neg_lo:[1,0,0] neg_hi:[0,0,1]", GFX9, {{Pair(3, 2), Pair(10, 20), Pair(1, 2), Pair(-29, 38)}}},
-      {"v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel_hi:[1,0]", GFX9, {{Pair(3, 2), Pair(10, 20), 0, Pair(30, 20)}}},
-      {"v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel:[0,1]", GFX9, {{Pair(3, 2), Pair(10, 20), 0, Pair(60, 40)}}},
-      {"v_pk_mul_f32 v[0:1], v[2:3], 2.0 op_sel_hi:[1,0]", GFX9, {{Pair(3, 2), 0, 0, Pair(6, 4)}}},
-      {"v_pk_mov_b32 v[0:1], v[2:3], v[4:5] op_sel:[0,1]", GFX9, {{0x0000000200000001ull, 0x0000000400000003ull, 0, 0x0000000400000001ull}}},
-      {"v_pk_mov_b32 v[0:1], v[2:3], v[4:5] op_sel:[1,0]", GFX9, {{0x0000000200000001ull, 0x0000000400000003ull, 0, 0x0000000300000002ull}}},
-      {"v_mov_b64 v[0:1], v[2:3]", GFX942 | GFX950, {{0x123456789abcdef0ull, 0, 0, 0x123456789abcdef0ull}}},
+      {"v_pk_add_f32 v[0:1], v[2:3], v[4:5]",
+       GFX9,
+       {{Pair(1, 2), Pair(10, 20), 0, Pair(11, 22)}}},
+      {"v_pk_mul_f32 v[0:1], v[2:3], v[4:5]",
+       GFX9,
+       {{Pair(3, 2), Pair(10, 20), 0, Pair(30, 40)}}},
+      {"v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[6:7]",
+       GFX9,
+       {{Pair(3, 2), Pair(10, 20), Pair(1, 2), Pair(31, 42)}}},
+      {"v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[6:7] neg_lo:[1,0,0] "
+       "neg_hi:[0,0,1]",
+       GFX9,
+       {{Pair(3, 2), Pair(10, 20), Pair(1, 2), Pair(-29, 38)}}},
+      {"v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel_hi:[1,0]",
+       GFX9,
+       {{Pair(3, 2), Pair(10, 20), 0, Pair(30, 20)}}},
+      {"v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel:[0,1]",
+       GFX9,
+       {{Pair(3, 2), Pair(10, 20), 0, Pair(60, 40)}}},
+      {"v_pk_mul_f32 v[0:1], v[2:3], 2.0 op_sel_hi:[1,0]",
+       GFX9,
+       {{Pair(3, 2), 0, 0, Pair(6, 4)}}},
+      {"v_pk_mov_b32 v[0:1], v[2:3], v[4:5] op_sel:[0,1]",
+       GFX9,
+       {{0x0000000200000001ull, 0x0000000400000003ull, 0,
+         0x0000000400000001ull}}},
+      {"v_pk_mov_b32 v[0:1], v[2:3], v[4:5] op_sel:[1,0]",
+       GFX9,
+       {{0x0000000200000001ull, 0x0000000400000003ull, 0,
+         0x0000000300000002ull}}},
+      {"v_mov_b64 v[0:1], v[2:3]",
+       GFX942 | GFX950,
+       {{0x123456789abcdef0ull, 0, 0, 0x123456789abcdef0ull}}},
   });
 }
 
@@ -247,8 +406,8 @@ TEST(VectorFloat, RoundingModes) {
   // 1 + 2^-24 lies half way; 1/3 of the modes round it up.
   const uint32_t Expected[4] = {f32(1.0f), f32(1.0f + 0x1p-23f), f32(1.0f),
                                 f32(1.0f)};
-  const uint32_t Negative[4] = {f32(-1.0f), f32(-1.0f),
-                                f32(-1.0f - 0x1p-23f), f32(-1.0f)};
+  const uint32_t Negative[4] = {f32(-1.0f), f32(-1.0f), f32(-1.0f - 0x1p-23f),
+                                f32(-1.0f)};
   for (const std::string &Chip : chipsIn(AllChips))
     for (unsigned Mode = 0; Mode < 4; ++Mode) {
       SCOPED_TRACE(Chip + " mode " + std::to_string(Mode));
@@ -305,13 +464,13 @@ TEST(VectorFloat, DualIssue) {
     EXPECT_EQ(T.v(2)[0], f32(3.0f));
     EXPECT_EQ(T.v(3)[0], f32(2.0f));
     Reset();
-    ASSERT_TRUE(
-        T.run("v_dual_mov_b32 v2, v5 :: v_dual_add_f32 v1, v2, v3"))
+    ASSERT_TRUE(T.run("v_dual_mov_b32 v2, v5 :: v_dual_add_f32 v1, v2, v3"))
         << T.error();
     EXPECT_EQ(T.v(1)[0], f32(5.0f));
     EXPECT_EQ(T.v(2)[0], f32(5.0f));
     Reset();
-    ASSERT_TRUE(T.run("v_dual_fmac_f32 v2, v3, v5 :: v_dual_fmac_f32 v3, v2, v4"))
+    ASSERT_TRUE(
+        T.run("v_dual_fmac_f32 v2, v3, v5 :: v_dual_fmac_f32 v3, v2, v4"))
         << T.error();
     EXPECT_EQ(T.v(2)[0], f32(2.0f + 15.0f));
     EXPECT_EQ(T.v(3)[0], f32(3.0f + 8.0f));

@@ -1,4 +1,5 @@
-//===- WaveTester.cpp - One wave under the tests' control -------------------===//
+//===- WaveTester.cpp - One wave under the tests' control
+//-------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -45,8 +46,7 @@ WaveTester::WaveTester(const std::string &Chip, unsigned WaveSize,
   L->WaveSize = WaveSize ? WaveSize : Info.WaveSize;
   WG.NumWaves = WG.Alive = 1;
   const size_t Dwords = size_t(NumVectorRows) * L->WaveSize;
-  Registers.reset(
-      static_cast<uint32_t *>(std::aligned_alloc(64, Dwords * 4)));
+  Registers.reset(static_cast<uint32_t *>(std::aligned_alloc(64, Dwords * 4)));
   std::memset(Registers.get(), 0, Dwords * 4);
   W->N = L->WaveSize;
   W->FullMask = W->N == 64 ? ~0ull : 0xffffffffull;

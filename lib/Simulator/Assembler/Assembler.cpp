@@ -165,10 +165,11 @@ std::vector<uint8_t> lnbwd::sim::assembleText(const std::string &Text,
 std::vector<uint8_t> lnbwd::sim::assembleCodeObject(const std::string &Text,
                                                     const std::string &Chip,
                                                     unsigned Version,
-                                                    std::string &Error) {
+                                                    std::string &Error,
+                                                    unsigned WaveSize) {
   std::string Whole =
       ".amdhsa_code_object_version " + std::to_string(Version) + "\n" + Text;
-  std::vector<uint8_t> Object = assembleObject(Whole, Chip, 0, Error);
+  std::vector<uint8_t> Object = assembleObject(Whole, Chip, WaveSize, Error);
   if (Object.empty())
     return {};
   std::vector<StringRef> Folders;

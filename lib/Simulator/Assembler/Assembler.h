@@ -34,7 +34,8 @@ std::vector<uint8_t> assembleText(const std::string &Text,
 /// A code object: assembled and linked. Version is the code object version.
 std::vector<uint8_t> assembleCodeObject(const std::string &Text,
                                         const std::string &Chip,
-                                        unsigned Version, std::string &Error);
+                                        unsigned Version, std::string &Error,
+                                        unsigned WaveSize = 0);
 
 /// What assembleKernel needs to know besides the instructions.
 struct KernelText {
