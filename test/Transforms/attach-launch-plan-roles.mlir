@@ -34,10 +34,10 @@ func.func @in_place(%dy: memref<?x512xf32>, %x: memref<?x512xf32>, %s: memref<?x
 
 // -----
 
-// An argument that no kernel takes is in the plan all the same: a caller passes
-// the function's arguments.
+// An argument that no kernel takes is in the plan all the same, by its name: a
+// caller passes the function's arguments.
 // CHECK-LABEL: gpu.module @unused_argument_kernels
-// CHECK-SAME:    \22name\22:\22argument0\22
+// CHECK-SAME:    \22name\22:\22x\22
 // CHECK-SAME:    \22parameters\22:[{\22argument\22:1},
 func.func @unused_argument(%u: memref<?x512xf32>, %dy: memref<?x512xf32>, %c: memref<512xf32>, %s: memref<?xf32>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<?x512xf32>) x(%u : memref<?x512xf32>)

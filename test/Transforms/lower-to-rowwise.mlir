@@ -2,9 +2,9 @@
 
 // All three gradients: xhat once, two row sums, two fused multiply-adds.
 // CHECK-LABEL: func @all(
-// CHECK-SAME:      %[[DY:[a-z0-9_]+]]: memref<?x512xbf16>, %[[X:[a-z0-9_]+]]: memref<?x512xbf16>, %[[GAMMA:[a-z0-9_]+]]: memref<512xbf16>,
-// CHECK-SAME:      %[[MEAN:[a-z0-9_]+]]: memref<?xf32>, %[[RSTD:[a-z0-9_]+]]: memref<?xf32>, %[[DX:[a-z0-9_]+]]: memref<?x512xbf16>,
-// CHECK-SAME:      %[[DGAMMA:[a-z0-9_]+]]: memref<512xbf16>, %[[DBETA:[a-z0-9_]+]]: memref<512xbf16>)
+// CHECK-SAME:      %[[DY:[a-z0-9_]+]]: memref<?x512xbf16>{{[^%]*}}%[[X:[a-z0-9_]+]]: memref<?x512xbf16>{{[^%]*}}%[[GAMMA:[a-z0-9_]+]]: memref<512xbf16>
+// CHECK-SAME:      %[[MEAN:[a-z0-9_]+]]: memref<?xf32>{{[^%]*}}%[[RSTD:[a-z0-9_]+]]: memref<?xf32>{{[^%]*}}%[[DX:[a-z0-9_]+]]: memref<?x512xbf16>
+// CHECK-SAME:      %[[DGAMMA:[a-z0-9_]+]]: memref<512xbf16>{{[^%]*}}%[[DBETA:[a-z0-9_]+]]: memref<512xbf16>
 // CHECK:         lnbwd.rowwise @layer_norm_bwd rows(%[[DY]], %[[X]] : {{[^)]*}}) columns(%[[GAMMA]] : {{[^)]*}})
 // CHECK-SAME:      scalars(%[[MEAN]], %[[RSTD]] : {{[^)]*}}) outs rows(%[[DX]] : {{[^)]*}})
 // CHECK-SAME:      column_sums(%[[DGAMMA]], %[[DBETA]] : {{[^)]*}})
@@ -169,4 +169,17 @@ func.func @tensors(%rows: tensor<?x512xf32>, %column: tensor<512xf32>, %stat: te
       outs dx(%rows : tensor<?x512xf32>) dgamma(%column : tensor<512xf32>)
       -> tensor<?x512xf32>, tensor<512xf32>
   return %0#0, %0#1 : tensor<?x512xf32>, tensor<512xf32>
+}
+
+// -----
+
+// Names and kinds are noted on the arguments, for the launch plan.
+// CHECK-LABEL: func.func @roles
+// CHECK-SAME:    memref<?x8xf32> {lnbwd.kind = "row_block", lnbwd.name = "dy"}
+// CHECK-SAME:    memref<?xf32> {lnbwd.kind = "row_scalar", lnbwd.name = "mean"}
+// CHECK-SAME:    memref<8xf32> {lnbwd.kind = "column", lnbwd.name = "dbeta"}
+func.func @roles(%dy: memref<?x8xf32>, %s: memref<?xf32>, %dbeta: memref<8xf32>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%dy : memref<?x8xf32>)
+      mean(%s : memref<?xf32>) rstd(%s : memref<?xf32>) outs dbeta(%dbeta : memref<8xf32>)
+  return
 }
