@@ -201,6 +201,34 @@ const Inst *denormMode(Wave &W, const Inst *I) {
   return I + 1;
 }
 
+// Register indexing of gfx9. The decoder gives the instructions up to
+// s_set_gpr_idx_off their own handler, which reads M0.
+const Inst *setIndexOn(Wave &W, const Inst *I) {
+  W.S[SlotM0] = (W.S[SlotM0] & 0xffff0f00) | (scalar32(W, I->Src[0]) & 0xff) |
+                (uint32_t(I->Imm) & 0xf) << 12;
+  return I + 1;
+}
+const Inst *setIndex(Wave &W, const Inst *I) {
+  W.S[SlotM0] = (W.S[SlotM0] & ~0xffu) | (scalar32(W, I->Src[0]) & 0xff);
+  return I + 1;
+}
+
+// Scalar registers at a distance of M0.
+template <unsigned Dwords, bool Source>
+const Inst *scalarMoveRelative(Wave &W, const Inst *I) {
+  uint64_t From = I->Src[0].Reg, To = I->Dst.Reg;
+  (Source ? From : To) += W.S[SlotM0];
+  if (From + Dwords > SlotVCC || To + Dwords > SlotVCC ||
+      I->Src[0].Kind != OperandKind::SGPR)
+    return fault(W, I, -1, "M0 leads to a scalar register that does not exist");
+  uint64_t X = Dwords == 2 ? W.scalar64(unsigned(From)) : W.S[From];
+  if (Dwords == 2)
+    W.setScalar64(unsigned(To), X);
+  else
+    W.S[To] = uint32_t(X);
+  return I + 1;
+}
+
 const Inst *memoryTime(Wave &W, const Inst *I) {
   W.setScalar64(I->Dst.Reg, cycles());
   return I + 1;
@@ -232,6 +260,14 @@ const HandlerInfo Table[] = {
     {"s_setreg_imm32_b32", setRegister},
     {"s_round_mode", roundMode},
     {"s_denorm_mode", denormMode},
+    {"s_set_gpr_idx_on", setIndexOn},
+    {"s_set_gpr_idx_idx", setIndex},
+    {"s_set_gpr_idx_off", nothing},
+    {"s_movrels_b32", scalarMoveRelative<1, true>},
+    {"s_movrels_b64", scalarMoveRelative<2, true>},
+    {"s_movreld_b32", scalarMoveRelative<1, false>},
+    {"s_movreld_b64", scalarMoveRelative<2, false>},
+    {"s_wakeup", nothing},
     {"s_memtime", memoryTime},
     {"s_memrealtime", memoryTime},
     {"s_nop", nothing},

@@ -29,6 +29,7 @@ struct Alias {
 };
 
 constexpr Alias Aliases[] = {
+    {"v_mul_lo_i32", "v_mul_lo_u32"},
     {"v_add_nc_u32", "v_add_u32"},
     {"v_sub_nc_u32", "v_sub_u32"},
     {"v_subrev_nc_u32", "v_subrev_u32"},
@@ -550,6 +551,15 @@ std::string InstDecoder::decodeScalar(const AsmText &Asm, StringRef Name,
   if (!Asm.Modifiers.empty())
     return quoted("the modifier", Asm.Modifiers[0]) + " is not modelled";
 
+  if (Op.starts_with("s_set_gpr_idx")) {
+    if (Op == "s_set_gpr_idx_off" || Op == "s_set_gpr_idx_mode")
+      return "";
+    I.NumSrc = 1;
+    // What is indexed is coded as the second source of a compare.
+    I.Imm = I.Encoding >> 8 & 0xff;
+    return source(Asm.Operands.empty() ? "" : Asm.Operands[0], OperandType::B32,
+                  I.Src[0]);
+  }
   bool HasDst = !Op.starts_with("s_cmp") && !Op.starts_with("s_bitcmp") &&
                 !Op.starts_with("s_setpc") && !Op.starts_with("s_setreg") &&
                 !Op.starts_with("s_barrier");
@@ -610,9 +620,21 @@ std::string InstDecoder::decodeScalar(const AsmText &Asm, StringRef Name,
 std::string InstDecoder::decodeOne(StringRef Text, Inst &I) {
   AsmText Asm = AsmText::parse(Text);
   std::string Name = canonicalMnemonic(Asm.Mnemonic);
-  if (Name.find("dot4_i32_iu8") != std::string::npos ||
-      Name.find("dot8_i32_iu4") != std::string::npos)
-    return "mixed-sign dot products are not modelled";
+  if (Name == "v_dot4_i32_iu8" || Name == "v_dot8_i32_iu4") {
+    // neg_lo says which of the two sources are signed.
+    bool SignedA = Text.contains("neg_lo:[1,"),
+         SignedB = Text.contains("neg_lo:[0,1") || Text.contains("neg_lo:[1,1");
+    if (Name == "v_dot4_i32_iu8")
+      Name = SignedA ? SignedB ? "v_dot4_i32_i8" : "v_dot4_i32_iu8:su"
+                     : (SignedB ? "v_dot4_i32_iu8:us" : "v_dot4_u32_u8");
+    else if (SignedA == SignedB)
+      Name = SignedA ? "v_dot8_i32_i4" : "v_dot8_u32_u4";
+    else
+      return "eight products of mixed signs are not modelled";
+    llvm::erase_if(Asm.Modifiers, [](StringRef M) {
+      return M.starts_with("neg_lo:") || M.starts_with("op_sel_hi:");
+    });
+  }
   if (auto It = LaneOps.find(Name); It != LaneOps.end())
     return decodeLane(Asm, *It->second, I);
   if (auto It = CrossLaneOps.find(Name); It != CrossLaneOps.end()) {
@@ -676,7 +698,19 @@ std::string InstDecoder::decode(StringRef Text, const Inst &Base,
     return decodeDual(Text.substr(0, Pair), Text.substr(Pair + 4), Base, Out);
   Inst I = Base;
   std::string Error = decodeOne(Text, I);
-  if (Error.empty())
-    Out.push_back(I);
-  return Error;
+  if (!Error.empty())
+    return Error;
+  StringRef Name = Text.ltrim();
+  if (Name.starts_with("s_set_gpr_idx_on"))
+    Indexed = true;
+  else if (Name.starts_with("s_set_gpr_idx_off"))
+    Indexed = false;
+  else if (Indexed && I.Class == InstClass::Vector) {
+    if (!I.Lane)
+      return "it is not modelled with register indexing";
+    I.Inner = I.Run;
+    I.Run = Table.RunIndexed;
+  }
+  Out.push_back(I);
+  return "";
 }

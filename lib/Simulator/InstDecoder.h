@@ -66,6 +66,8 @@ private:
   std::string scalarDestination(llvm::StringRef Text, Operand &O);
   const uint32_t *constantRow(uint64_t Value);
 
+  /// Between s_set_gpr_idx_on and s_set_gpr_idx_off.
+  bool Indexed = false;
   const ChipInfo &Chip;
   const unsigned N;
   const ExecTable &Table;

@@ -148,6 +148,7 @@ struct DppPattern {
 
 struct Inst {
   Handler Run = nullptr;
+  Handler Inner = nullptr; ///< what Run stands in front of, where it does
   LaneKernel Kernel = nullptr;
   const LaneOpInfo *Lane = nullptr;
   const Inst *Target = nullptr; ///< of a direct branch

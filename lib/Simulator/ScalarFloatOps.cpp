@@ -112,6 +112,12 @@ F32(sqrtF32, bits(std::sqrt(F(A))))
 F32(expF32, flush32(bits(std::exp2(F(flush32(A))))))
 F32(logF32, bits(std::log2(F(flush32(A)))))
 
+F16(rcpF16, halfBits(1.0f / half(A)))
+F16(rsqF16, halfBits(float(1.0 / std::sqrt(double(half(A))))))
+F16(sqrtF16, halfBits(std::sqrt(half(A))))
+F16(expF16, halfBits(std::exp2(half(A))))
+F16(logF16, halfBits(std::log2(half(A))))
+
 #define FLOAT_COMPARE(NAME, CONDITION)                                         \
   const Inst *NAME##F32(Wave &W, const Inst *I) {                              \
     float A = F(modified(W, I->Src[0], 0x80000000u));                          \
@@ -182,6 +188,11 @@ const HandlerInfo Table[] = {
     {"s_floor_f16", floorF16},
     {"s_trunc_f16", truncF16},
     {"s_rndne_f16", rndneF16},
+    {"v_s_rcp_f16", rcpF16},
+    {"v_s_rsq_f16", rsqF16},
+    {"v_s_sqrt_f16", sqrtF16},
+    {"v_s_exp_f16", expF16},
+    {"v_s_log_f16", logF16},
     {"v_s_rcp_f32", rcpF32},
     {"v_s_rsq_f32", rsqF32},
     {"v_s_sqrt_f32", sqrtF32},

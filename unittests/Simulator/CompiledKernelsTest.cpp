@@ -292,6 +292,25 @@ TEST_P(CompiledKernels, Softmax) {
   }
 }
 
+TEST_P(CompiledKernels, DynamicVectorIndex) {
+  std::vector<float> X = randomFloats(80, 9);
+  Buffer<float> In(X), Out(64);
+  for (int N : {0, 5, 12, 15}) {
+    ASSERT_HIP(launch(function("dynamic_vector"), dim3(1), dim3(64), 0,
+                      In.get(), Out.get(), N));
+    std::vector<float> Got = Out.read();
+    for (int I = 0; I < 64; ++I) {
+      float V[16];
+      for (int K = 0; K < 16; ++K)
+        V[K] = X[size_t(I + K)];
+      V[N & 15] = 100;
+      V[I & 15] += 1;
+      EXPECT_EQ(Got[size_t(I)], V[(N + 3) & 15] + V[(I >> 2) & 15])
+          << N << " " << I;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     AllChips, CompiledKernels,
     ::testing::Combine(::testing::Values("gfx90a", "gfx942", "gfx950",

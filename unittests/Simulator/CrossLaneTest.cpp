@@ -209,3 +209,40 @@ TEST(CrossLane, Swap) {
     EXPECT_EQ(T.v(1)[1], 0x00070005u);
   }
 }
+
+TEST(CrossLane, RelativeMoves) {
+  for (const std::string &Chip : chipsIn(GFX11Plus)) {
+    SCOPED_TRACE(Chip);
+    WaveTester T(Chip);
+    for (unsigned R = 0; R < 8; ++R) {
+      T.v(R)[3] = 10 + R;
+      T.s(20 + R) = 50 + R;
+    }
+    ASSERT_TRUE(T.run("s_mov_b32 m0, 4\nv_movrels_b32 v10, v1\n"
+                      "v_movreld_b32 v11, v2\ns_movrels_b32 s40, s21\n"
+                      "s_movreld_b32 s41, s20"))
+        << T.error();
+    EXPECT_EQ(T.v(10)[3], 15u);
+    EXPECT_EQ(T.v(15)[3], 12u);
+    EXPECT_EQ(T.s(40), 55u);
+    EXPECT_EQ(T.s(45), 50u);
+    EXPECT_FALSE(T.run("s_movk_i32 m0, 0x1000\nv_movrels_b32 v10, v1"));
+    EXPECT_NE(T.error().find("does not exist"), std::string::npos);
+  }
+  for (const std::string &Chip : chipsIn(GFX9)) {
+    SCOPED_TRACE(Chip);
+    WaveTester T(Chip);
+    for (unsigned R = 0; R < 8; ++R)
+      T.v(R)[3] = 10 + R;
+    T.s(5) = 4;
+    ASSERT_TRUE(T.run("s_set_gpr_idx_on s5, gpr_idx(SRC0)\n"
+                      "v_mov_b32 v10, v1\ns_set_gpr_idx_off\n"
+                      "s_set_gpr_idx_on s5, gpr_idx(DST)\n"
+                      "v_mov_b32 v11, v2\ns_set_gpr_idx_off\n"
+                      "v_mov_b32 v12, v3"))
+        << T.error();
+    EXPECT_EQ(T.v(10)[3], 15u);
+    EXPECT_EQ(T.v(15)[3], 12u);
+    EXPECT_EQ(T.v(12)[3], 13u);
+  }
+}

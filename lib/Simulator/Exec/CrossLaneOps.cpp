@@ -129,6 +129,46 @@ const Inst *swapB16(Wave &W, const Inst *I) {
   return I + 1;
 }
 
+/// The register that M0 leads to, counted from R; null if there is none.
+uint32_t *relativeRow(Wave &W, unsigned R) {
+  uint64_t Row = uint64_t(R) + W.S[SlotM0];
+  return Row < RowAGPR0 ? W.row(unsigned(Row)) : nullptr;
+}
+template <bool Source, bool Destination>
+const Inst *moveRelative(Wave &W, const Inst *I) {
+  const uint32_t *From = Source ? relativeRow(W, I->Src[0].Reg)
+                                : sourceRow(W, I->Src[0], W.T->Src[0]);
+  uint32_t *To = Destination ? relativeRow(W, I->Dst.Reg) : W.row(I->Dst.Reg);
+  if (!From || !To || (Source && I->Src[0].Kind != OperandKind::VGPR))
+    return fault(W, I, -1, "M0 leads to a vector register that does not exist");
+  copyLanes(To, From, W.exec(), W.N);
+  return I + 1;
+}
+
+/// An instruction between s_set_gpr_idx_on and s_set_gpr_idx_off: M0 has the
+/// index in bits 7:0, and in 15:12 what it is added to (the three sources, the
+/// destination).
+const Inst *runIndexed(Wave &W, const Inst *I) {
+  Inst Indexed = *I;
+  const unsigned Index = W.S[SlotM0] & 0xff, Which = W.S[SlotM0] >> 12;
+  bool Good = true;
+  auto Move = [&](Operand &O) {
+    if (O.Kind != OperandKind::VGPR)
+      return;
+    O.Reg = uint16_t(O.Reg + Index);
+    Good &= unsigned(O.Reg) + O.Dwords <= RowAGPR0;
+  };
+  for (unsigned K = 0; K < 3 && K < I->NumSrc; ++K)
+    if (Which >> K & 1)
+      Move(Indexed.Src[K]);
+  if (Which & 8)
+    Move(Indexed.Dst);
+  if (!Good)
+    return fault(W, I, -1,
+                 "the index leads to a vector register that does not exist");
+  return I->Inner(W, &Indexed) ? I + 1 : nullptr;
+}
+
 const Inst *vectorNop(Wave &, const Inst *I) { return I + 1; }
 
 /// ds_bpermute: each lane reads the lane that its address names.
@@ -203,6 +243,9 @@ const HandlerInfo Table[] = {
     {"v_permlane64_b32", permLane64},
     {"v_permlane16_swap_b32", permLaneSwap<16>},
     {"v_permlane32_swap_b32", permLaneSwap<32>},
+    {"v_movrels_b32", moveRelative<true, false>},
+    {"v_movreld_b32", moveRelative<false, true>},
+    {"v_movrelsd_b32", moveRelative<true, true>},
     {"v_swap_b32", swapB32},
     {"v_swap_b16", swapB16},
     {"v_nop", vectorNop},
@@ -216,6 +259,8 @@ const HandlerInfo Table[] = {
 };
 
 } // namespace
+
+Handler indexedHandler() { return runIndexed; }
 
 TableRef<HandlerInfo> crossLaneOps() {
   return {Table, sizeof(Table) / sizeof(Table[0])};

@@ -129,6 +129,14 @@ static uint32_t halfDistance(uint32_t A, uint32_t B) {
   uint32_t Low = umax(A & 0xffff, B & 0xffff) - umin(A & 0xffff, B & 0xffff);
   return Low + umax(A >> 16, B >> 16) - umin(A >> 16, B >> 16);
 }
+static uint32_t maskedByteDistance(uint32_t A, uint32_t B) {
+  uint32_t Sum = 0;
+  for (unsigned I = 0; I < 32; I += 8)
+    if (B >> I & 0xff)
+      Sum += byteDistance(A >> I & 0xff, B >> I & 0xff);
+  return Sum;
+}
+LANE_KERNEL(msadU8, maskedByteDistance(A, B) + C)
 LANE_KERNEL(sadU8, byteDistance(A, B) + C)
 LANE_KERNEL(sadHiU8, (byteDistance(A, B) << 16) + C)
 LANE_KERNEL(sadU16, halfDistance(A, B) + C)
@@ -221,6 +229,8 @@ LANE_KERNEL(dot4I32I8, uint32_t(dot4(A, B, true, true)) + C)
 LANE_KERNEL(dot4U32U8, uint32_t(dot4(A, B, false, false)) + C)
 LANE_KERNEL(dot8I32I4, uint32_t(dot8(A, B, true)) + C)
 LANE_KERNEL(dot8U32U4, uint32_t(dot8(A, B, false)) + C)
+LANE_KERNEL(dot4I32SU, uint32_t(dot4(A, B, true, false)) + C)
+LANE_KERNEL(dot4I32US, uint32_t(dot4(A, B, false, true)) + C)
 LANE_KERNEL(dot2I32I16, uint32_t(sext16(A) * sext16(B)) +
                             uint32_t(sext16(A >> 16) * sext16(B >> 16)) + C)
 LANE_KERNEL(dot2U32U16, (A & 0xffff) * (B & 0xffff) + (A >> 16) * (B >> 16) + C)
@@ -323,6 +333,11 @@ const LaneOpInfo Table[] = {
     OP3("v_minmax_i32", minMaxI32),
     OP3("v_mad_u32_u24", madU24),
     OP3("v_mad_i32_i24", madI24),
+    OP3("v_msad_u8", msadU8),
+    // v_dot4_i32_iu8 says of each source whether it is signed; the decoder
+    // chooses between these and the ones of one sign.
+    OP3("v_dot4_i32_iu8:su", dot4I32SU),
+    OP3("v_dot4_i32_iu8:us", dot4I32US),
     OP3("v_sad_u8", sadU8),
     OP3("v_sad_hi_u8", sadHiU8),
     OP3("v_sad_u16", sadU16),

@@ -481,6 +481,7 @@ ExecTable makeTable() {
   T.RunLaneSlow = runLaneSlow;
   T.RunWide = runWide;
   T.RunMask = runMask;
+  T.RunIndexed = indexedHandler();
   addMemoryHandlers(T);
   return T;
 }

@@ -181,3 +181,16 @@ KERNEL void softmax64(const float GLOBAL *x, float GLOBAL *y) {
     sum += Partial[i];
   y[GROUP * 64 + t] = e / sum;
 }
+
+typedef float float16v __attribute__((ext_vector_type(16)));
+
+/* A vector indexed at run time, with the same index in all lanes and with
+   different ones: register indexing or a loop over the indices. */
+KERNEL void dynamic_vector(const float GLOBAL *x, float GLOBAL *y, int n) {
+  float16v v = 0;
+  for (int i = 0; i < 16; ++i)
+    v[i] = x[ITEM + i];
+  v[n & 15] = 100;
+  v[ITEM & 15] += 1;
+  y[ITEM] = v[(n + 3) & 15] + v[(ITEM >> 2) & 15];
+}
