@@ -22,6 +22,9 @@
 extern "C" {
 #endif
 
+/* C's names and typedefs, not those of the C++ code:
+ * NOLINTBEGIN(readability-identifier-naming,modernize-use-using) */
+
 /** What was executed since the last reset. One "lane-instruction" is one
  *  instruction in one active lane. */
 typedef struct lnbwd_sim_counters {
@@ -46,6 +49,8 @@ void lnbwdSimGetCounters(lnbwd_sim_counters *counters);
  *  ("v_foo_f32 at 0x1a40 of kernel k is not implemented for gfx942"); empty if
  *  there was none. Valid until the thread's next HIP call. */
 const char *lnbwdSimLastErrorMessage(void);
+
+/* NOLINTEND(readability-identifier-naming,modernize-use-using) */
 
 #ifdef __cplusplus
 }
