@@ -115,6 +115,11 @@ void RowKernelEmitter::emitGeometry() {
     Value perRow = index(schedule.getThreadsPerRow());
     lane = arith::RemUIOp::create(b, thread, perRow);
     group = arith::DivUIOp::create(b, thread, perRow);
+    if (schedule.getThreadsPerRow() % chip.waveSize == 0) {
+      Value narrow = arith::IndexCastOp::create(b, b.getI32Type(), group);
+      group = arith::IndexCastOp::create(b, b.getIndexType(),
+                                         target.makeUniform(b, narrow));
+    }
   }
 
   if (schedule.getReload())
@@ -308,10 +313,9 @@ void RowKernelEmitter::emitRowLoop() {
     }
     if (schedule.getPrefetch()) {
       llvm::append_range(inputs, state.drop_front(numState));
-      // Behind the last row, that row is read once more: cheaper than a branch.
-      Value last = arith::SubIOp::create(b, rows, index(1));
+      Value following = addIndex(loop.getInductionVar(), step);
       next =
-          loadAhead(arith::MinUIOp::create(b, addIndex(rowIndex, step), last));
+          loadAheadIf(lessThan(following, fullSets), addIndex(rowIndex, step));
     } else {
       llvm::append_range(inputs, loadAhead(rowIndex));
     }
@@ -711,7 +715,8 @@ void RowKernelEmitter::storeColumnSums() {
         arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, index(0));
   size_t firstSum = op.getRowOuts().size() + op.getScalarOuts().size();
   for (size_t s = 0; s < op.getColumnSums().size(); ++s)
-    for (auto [c, chunk] : llvm::enumerate(chunks)) {
+    for (size_t c = 0; c < chunks.size(); ++c) {
+      const Chunk &chunk = chunks[c];
       Value buffer = buffers[outputOperand(firstSum + s)];
       auto type = cast<MemRefType>(buffer.getType());
       Value value = sums[s * chunks.size() + c];

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// NVIDIA's implementation. AMD's chips have none of these operations in a form
-// that a schedule uses.
+// What each vendor's chips have; the base class says what the others do
+// instead, or that they cannot.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
@@ -27,6 +28,9 @@ TargetOps::~TargetOps() = default;
   llvm_unreachable("the chip table says that the chip cannot do this");
 }
 
+Value TargetOps::makeUniform(ImplicitLocOpBuilder &, Value value) const {
+  return value;
+}
 void TargetOps::allowNextKernel(ImplicitLocOpBuilder &) const { cannot(); }
 void TargetOps::waitForPreviousKernel(ImplicitLocOpBuilder &) const {
   cannot();
@@ -46,12 +50,10 @@ void TargetOps::waitForBytes(ImplicitLocOpBuilder &, Value, Value,
   cannot();
 }
 
-namespace {
-
 /// The address of an element, as NVVM's operations take it. Strides are those
 /// of the identity layout.
-Value getAddress(ImplicitLocOpBuilder &b, Value buffer, ValueRange indices,
-                 unsigned addressSpace) {
+static Value getAddress(ImplicitLocOpBuilder &b, Value buffer,
+                        ValueRange indices, unsigned addressSpace) {
   auto type = cast<MemRefType>(buffer.getType());
   Value offset = arith::ConstantIndexOp::create(b, 0);
   for (auto [dim, index] : llvm::enumerate(indices)) {
@@ -70,6 +72,8 @@ Value getAddress(ImplicitLocOpBuilder &b, Value buffer, ValueRange indices,
   auto pointer = LLVM::LLVMPointerType::get(b.getContext(), addressSpace);
   return LLVM::IntToPtrOp::create(b, pointer, address);
 }
+
+namespace {
 
 class NVIDIATargetOps : public TargetOps {
 public:
@@ -127,14 +131,22 @@ private:
   }
 };
 
+class AMDTargetOps : public TargetOps {
+public:
+  /// A scalar register: addresses and loads that depend on it become scalar.
+  Value makeUniform(ImplicitLocOpBuilder &b, Value value) const override {
+    return ROCDL::ReadfirstlaneOp::create(b, value.getType(), value);
+  }
+};
+
 } // namespace
 
 const TargetOps &TargetOps::get(Backend backend) {
   static const NVIDIATargetOps nvidia;
-  static const TargetOps none;
+  static const AMDTargetOps amd;
   switch (backend) {
   case Backend::AMDGPU:
-    return none;
+    return amd;
   case Backend::NVPTX:
     return nvidia;
   }

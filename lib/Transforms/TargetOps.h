@@ -28,6 +28,11 @@ public:
   virtual ~TargetOps();
   static const TargetOps &get(Backend backend);
 
+  /// `value` (i32), known to be the same in all lanes of a wave, in a form that
+  /// the code generator knows it of as well.
+  virtual mlir::Value makeUniform(mlir::ImplicitLocOpBuilder &b,
+                                  mlir::Value value) const;
+
   /// The next kernel of the stream may start from here on.
   virtual void allowNextKernel(mlir::ImplicitLocOpBuilder &b) const;
   /// Waits until the kernel before has ended and its writes can be seen.

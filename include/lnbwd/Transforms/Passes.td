@@ -239,8 +239,8 @@ def DistributeToGPUPass : Pass<"lnbwd-distribute-to-gpu", "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"];
+    "::mlir::NVVM::NVVMDialect", "::mlir::ROCDL::ROCDLDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"numKernels", "kernels", "Kernels made">];
 }
 
