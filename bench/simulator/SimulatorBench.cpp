@@ -32,12 +32,10 @@
 
 using namespace lnbwd::sim;
 
-namespace {
-
 /// The instructions of the row loop. Row r of workgroup g is at byte
 /// (g * rows + r) * 4096 of x (argument 0); its result goes there in y
 /// (argument 1); argument 2 is the number of rows.
-std::string rowLoop(const std::string &Chip) {
+static std::string rowLoop(const std::string &Chip) {
   const bool Gfx9 = Chip.rfind("gfx9", 0) == 0;
   const bool Gfx12 = Chip.rfind("gfx12", 0) == 0;
   std::string S;
@@ -145,7 +143,7 @@ std::string rowLoop(const std::string &Chip) {
   return S;
 }
 
-bool check(hipError_t Code, const char *What) {
+static bool check(hipError_t Code, const char *What) {
   if (Code == hipSuccess)
     return true;
   std::fprintf(stderr, "lnbwd-sim-bench: %s: %s: %s\n", What,
@@ -153,12 +151,15 @@ bool check(hipError_t Code, const char *What) {
   return false;
 }
 
+namespace {
 struct Result {
   uint64_t Instructions;
   double Seconds;
 };
+} // namespace
 
-bool measure(int Device, const std::string &Chip, unsigned Rows, Result &R) {
+static bool measure(int Device, const std::string &Chip, unsigned Rows,
+                    Result &R) {
   KernelText K;
   K.Body = rowLoop(Chip);
   K.KernargBytes = 24;
@@ -209,8 +210,6 @@ bool measure(int Device, const std::string &Chip, unsigned Rows, Result &R) {
   (void)hipModuleUnload(Module);
   return true;
 }
-
-} // namespace
 
 int main(int Argc, char **Argv) {
   bool Json = false;

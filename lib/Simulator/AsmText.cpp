@@ -72,7 +72,6 @@ bool lnbwd::sim::parseBitList(StringRef Value, SmallVectorImpl<unsigned> &Out) {
 }
 
 namespace {
-
 struct InlineFloat {
   const char *Text;
   uint16_t F16;
@@ -80,6 +79,7 @@ struct InlineFloat {
   uint32_t F32;
   uint64_t F64;
 };
+} // namespace
 
 constexpr InlineFloat InlineFloats[] = {
     {"0.5", 0x3800, 0x3f00, 0x3f000000, 0x3fe0000000000000ull},
@@ -93,12 +93,12 @@ constexpr InlineFloat InlineFloats[] = {
     {"0.1592", 0x3118, 0x3e22, 0x3e22f983, 0x3fc45f306dc9c882ull},
 };
 
-bool is64(OperandType T) {
+static bool is64(OperandType T) {
   return T == OperandType::B64 || T == OperandType::F64 ||
          T == OperandType::PkF32 || T == OperandType::PkB32;
 }
 
-std::optional<uint64_t> parseConstant(StringRef Text, OperandType T) {
+static std::optional<uint64_t> parseConstant(StringRef Text, OperandType T) {
   if (Text.contains('.')) {
     bool Negative = Text.consume_front("-");
     for (const InlineFloat &F : InlineFloats) {
@@ -138,7 +138,7 @@ std::optional<uint64_t> parseConstant(StringRef Text, OperandType T) {
 }
 
 /// Reads "7" or "[4:5]" after a register letter.
-bool parseRange(StringRef Text, unsigned &First, unsigned &Count) {
+static bool parseRange(StringRef Text, unsigned &First, unsigned &Count) {
   if (Text.consume_front("[")) {
     if (!Text.consume_back("]"))
       return false;
@@ -157,11 +157,13 @@ bool parseRange(StringRef Text, unsigned &First, unsigned &Count) {
   return !Text.getAsInteger(10, First);
 }
 
+namespace {
 struct NamedRegister {
   const char *Name;
   uint16_t Slot;
   uint8_t Dwords;
 };
+} // namespace
 
 constexpr NamedRegister NamedRegisters[] = {
     {"vcc", SlotVCC, 2},
@@ -192,8 +194,6 @@ constexpr NamedRegister NamedRegisters[] = {
     {"private_base", SlotPrivateBase, 2},
     {"private_limit", SlotPrivateLimit, 2},
 };
-
-} // namespace
 
 std::optional<Operand> lnbwd::sim::parseOperand(StringRef Text,
                                                 OperandType Type) {

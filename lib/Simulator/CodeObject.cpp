@@ -77,7 +77,7 @@ private:
   bool readHeader();
   bool readSegments(const CodeObject::Allocator &Allocate);
   bool readSymbols();
-  bool readSymbolTable(uint64_t Symbols, uint64_t Count, uint64_t Strings,
+  bool readSymbolTable(uint64_t Table, uint64_t Count, uint64_t Strings,
                        uint64_t StringsSize, bool Dynamic);
   bool relocate();
   bool readKernels();
@@ -104,22 +104,18 @@ private:
 
 } // namespace lnbwd::sim
 
-namespace {
-
-std::string machineName(unsigned Machine) {
+static std::string machineName(unsigned Machine) {
   if (const ChipInfo *C = chipByMachine(Machine))
     return C->Chip;
   return "an AMD GPU with machine number 0x" + utohexstr(Machine);
 }
 
-std::string knownChips() {
+static std::string knownChips() {
   std::string List;
   for (const ChipInfo &C : Chips)
     List += std::string(List.empty() ? "" : ", ") + C.Chip;
   return List;
 }
-
-} // namespace
 
 bool CodeObjectReader::readHeader() {
   if (Bytes.size() >= 24 &&
@@ -592,6 +588,7 @@ const GlobalVariable *CodeObject::global(const std::string &Name) const {
 
 std::vector<std::string> CodeObject::kernelNames() const {
   std::vector<std::string> Names;
+  Names.reserve(Kernels.size());
   for (auto &Entry : Kernels)
     Names.push_back(Entry.first);
   return Names;

@@ -20,35 +20,33 @@
 
 using namespace lnbwd::sim;
 
-namespace {
+static const Inst *nothing(Wave &, const Inst *I) { return I + 1; }
 
-const Inst *nothing(Wave &, const Inst *I) { return I + 1; }
-
-const Inst *endProgram(Wave &W, const Inst *I) {
+static const Inst *endProgram(Wave &W, const Inst *I) {
   W.Status = WaveStatus::Ended;
   W.PC = nullptr;
   return nullptr;
 }
 
-const Inst *codeEnd(Wave &W, const Inst *I) {
+static const Inst *codeEnd(Wave &W, const Inst *I) {
   return fault(W, I, -1, "the program ran past its end");
 }
 
-const Inst *trap(Wave &W, const Inst *I) {
+static const Inst *trap(Wave &W, const Inst *I) {
   char Text[64];
   std::snprintf(Text, sizeof(Text), "the kernel executed s_trap %u",
                 unsigned(I->Imm & 0xff));
   return fault(W, I, -1, Text);
 }
 
-const Inst *halt(Wave &W, const Inst *I) {
+static const Inst *halt(Wave &W, const Inst *I) {
   if (!(I->Imm & 1))
     return I + 1;
   return fault(W, I, -1, "the kernel halted itself with s_sethalt");
 }
 
 #define BRANCH(NAME, CONDITION)                                                \
-  const Inst *NAME(Wave &W, const Inst *I) {                                   \
+  static const Inst *NAME(Wave &W, const Inst *I) {                            \
     (void)W;                                                                   \
     if (!(CONDITION))                                                          \
       return I + 1;                                                            \
@@ -64,7 +62,7 @@ BRANCH(branchVccnz, W.mask(SlotVCC) & W.FullMask)
 BRANCH(branchExecz, !W.exec())
 BRANCH(branchExecnz, W.exec())
 
-const Inst *jump(Wave &W, const Inst *I, uint64_t Address) {
+static const Inst *jump(Wave &W, const Inst *I, uint64_t Address) {
   if (const Inst *Next = instructionAt(W, Address))
     return Next;
   char Text[96];
@@ -75,25 +73,25 @@ const Inst *jump(Wave &W, const Inst *I, uint64_t Address) {
   return fault(W, I, -1, Text);
 }
 
-const Inst *getPC(Wave &W, const Inst *I) {
+static const Inst *getPC(Wave &W, const Inst *I) {
   W.setScalar64(I->Dst.Reg, I->Address + I->Size);
   return I + 1;
 }
-const Inst *setPC(Wave &W, const Inst *I) {
+static const Inst *setPC(Wave &W, const Inst *I) {
   return jump(W, I, scalar64(W, I->Src[0]));
 }
-const Inst *swapPC(Wave &W, const Inst *I) {
+static const Inst *swapPC(Wave &W, const Inst *I) {
   uint64_t To = scalar64(W, I->Src[0]);
   W.setScalar64(I->Dst.Reg, I->Address + I->Size);
   return jump(W, I, To);
 }
-const Inst *call(Wave &W, const Inst *I) {
+static const Inst *call(Wave &W, const Inst *I) {
   W.setScalar64(I->Dst.Reg, I->Address + I->Size);
   return jump(W, I, I->Address + 4 + uint64_t(int64_t(int16_t(I->Imm)) * 4));
 }
 
 /// The wave reaches the workgroup's barrier.
-void signal(Wave &W) {
+static void signal(Wave &W) {
   Workgroup &WG = *W.WG;
   ++W.Count.Barriers;
   W.BarrierGeneration = WG.Generation + 1;
@@ -102,18 +100,18 @@ void signal(Wave &W) {
     ++WG.Generation;
   }
 }
-const Inst *waitForBarrier(Wave &W, const Inst *I) {
+static const Inst *waitForBarrier(Wave &W, const Inst *I) {
   if (int(W.WG->Generation - W.BarrierGeneration) >= 0)
     return I + 1;
   W.PC = I + 1;
   W.Status = WaveStatus::AtBarrier;
   return nullptr;
 }
-const Inst *barrier(Wave &W, const Inst *I) {
+static const Inst *barrier(Wave &W, const Inst *I) {
   signal(W);
   return waitForBarrier(W, I);
 }
-bool isWorkgroupBarrier(Wave &W, const Inst *I) {
+static bool isWorkgroupBarrier(Wave &W, const Inst *I) {
   // The barrier's number is the source operand of s_barrier_signal, the
   // immediate of s_barrier_wait.
   int Number =
@@ -123,37 +121,39 @@ bool isWorkgroupBarrier(Wave &W, const Inst *I) {
   fault(W, I, -1, "only the workgroup barrier (-1) is modelled");
   return false;
 }
-const Inst *barrierSignal(Wave &W, const Inst *I) {
+static const Inst *barrierSignal(Wave &W, const Inst *I) {
   if (!isWorkgroupBarrier(W, I))
     return nullptr;
   signal(W);
   return I + 1;
 }
-const Inst *barrierSignalFirst(Wave &W, const Inst *I) {
+static const Inst *barrierSignalFirst(Wave &W, const Inst *I) {
   if (!isWorkgroupBarrier(W, I))
     return nullptr;
   W.S[SlotSCC] = W.WG->Signalled == 0;
   signal(W);
   return I + 1;
 }
-const Inst *barrierWait(Wave &W, const Inst *I) {
+static const Inst *barrierWait(Wave &W, const Inst *I) {
   if (!isWorkgroupBarrier(W, I))
     return nullptr;
   return waitForBarrier(W, I);
 }
 
+namespace {
 // Hardware registers. The immediate has the register's number in bits 5:0, the
 // field's offset in 10:6 and its size minus one in 15:11.
 enum HardwareRegister { HwMode = 1, HwShaderCyclesGfx11 = 29 };
+} // namespace
 
-uint64_t cycles() {
+static uint64_t cycles() {
   return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
                       std::chrono::steady_clock::now().time_since_epoch())
                       .count()) /
          10;
 }
 
-const Inst *getRegister(Wave &W, const Inst *I) {
+static const Inst *getRegister(Wave &W, const Inst *I) {
   unsigned Field = unsigned(I->Imm) & 0xffff;
   unsigned Offset = Field >> 6 & 31, Size = (Field >> 11) + 1;
   uint32_t X;
@@ -176,7 +176,7 @@ const Inst *getRegister(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *setField(Wave &W, const Inst *I, uint32_t Value) {
+static const Inst *setField(Wave &W, const Inst *I, uint32_t Value) {
   unsigned Field = unsigned(I->Imm) & 0xffff;
   unsigned Offset = Field >> 6 & 31, Size = (Field >> 11) + 1;
   if ((Field & 63) != HwMode) {
@@ -189,33 +189,33 @@ const Inst *setField(Wave &W, const Inst *I, uint32_t Value) {
   W.updateMode((W.Mode & ~Mask) | (Value << Offset & Mask));
   return I + 1;
 }
-const Inst *setRegister(Wave &W, const Inst *I) {
+static const Inst *setRegister(Wave &W, const Inst *I) {
   return setField(W, I, scalar32(W, I->Src[0]));
 }
-const Inst *roundMode(Wave &W, const Inst *I) {
+static const Inst *roundMode(Wave &W, const Inst *I) {
   W.updateMode((W.Mode & ~0xfu) | (uint32_t(I->Imm) & 0xf));
   return I + 1;
 }
-const Inst *denormMode(Wave &W, const Inst *I) {
+static const Inst *denormMode(Wave &W, const Inst *I) {
   W.updateMode((W.Mode & ~0xf0u) | (uint32_t(I->Imm) & 0xf) << 4);
   return I + 1;
 }
 
 // Register indexing of gfx9. The decoder gives the instructions up to
 // s_set_gpr_idx_off their own handler, which reads M0.
-const Inst *setIndexOn(Wave &W, const Inst *I) {
+static const Inst *setIndexOn(Wave &W, const Inst *I) {
   W.S[SlotM0] = (W.S[SlotM0] & 0xffff0f00) | (scalar32(W, I->Src[0]) & 0xff) |
                 (uint32_t(I->Imm) & 0xf) << 12;
   return I + 1;
 }
-const Inst *setIndex(Wave &W, const Inst *I) {
+static const Inst *setIndex(Wave &W, const Inst *I) {
   W.S[SlotM0] = (W.S[SlotM0] & ~0xffu) | (scalar32(W, I->Src[0]) & 0xff);
   return I + 1;
 }
 
 // Scalar registers at a distance of M0.
 template <unsigned Dwords, bool Source>
-const Inst *scalarMoveRelative(Wave &W, const Inst *I) {
+static const Inst *scalarMoveRelative(Wave &W, const Inst *I) {
   uint64_t From = I->Src[0].Reg, To = I->Dst.Reg;
   (Source ? From : To) += W.S[SlotM0];
   if (From + Dwords > SlotVCC || To + Dwords > SlotVCC ||
@@ -229,7 +229,7 @@ const Inst *scalarMoveRelative(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *memoryTime(Wave &W, const Inst *I) {
+static const Inst *memoryTime(Wave &W, const Inst *I) {
   W.setScalar64(I->Dst.Reg, cycles());
   return I + 1;
 }
@@ -324,7 +324,8 @@ const HandlerInfo Table[] = {
 };
 
 /// Loads dwords, or one smaller element, into scalar registers.
-const Inst *load(Wave &W, const Inst *I, uint64_t Address, unsigned Bytes) {
+static const Inst *load(Wave &W, const Inst *I, uint64_t Address,
+                        unsigned Bytes) {
   if (!inRegion(W.LastRegion, Address, Bytes)) {
     const Region *R = findRegion(W, Address, Bytes);
     if (!R)
@@ -345,8 +346,6 @@ const Inst *load(Wave &W, const Inst *I, uint64_t Address, unsigned Bytes) {
   W.S[I->Dst.Reg] = X;
   return I + 1;
 }
-
-} // namespace
 
 TableRef<HandlerInfo> lnbwd::sim::controlOps() {
   return {Table, sizeof(Table) / sizeof(Table[0])};

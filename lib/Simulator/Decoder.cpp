@@ -41,9 +41,7 @@
 using namespace llvm;
 using namespace lnbwd::sim;
 
-namespace {
-
-void initializeTarget() {
+static void initializeTarget() {
   static std::once_flag Once;
   std::call_once(Once, [] {
     LLVMInitializeAMDGPUTargetInfo();
@@ -52,6 +50,7 @@ void initializeTarget() {
   });
 }
 
+namespace {
 /// LLVM's disassembler and printer for one chip and wave size.
 class Disassembler {
 public:
@@ -130,18 +129,17 @@ private:
   static std::mutex Lock; ///< signal handlers belong to the process
   std::lock_guard<std::mutex> Guard;
 };
+} // namespace
 
 std::mutex CrashGuard::Lock;
 
-ArrayRef<uint8_t> bytesAt(uint64_t Address, uint64_t Size) {
+static ArrayRef<uint8_t> bytesAt(uint64_t Address, uint64_t Size) {
   return {reinterpret_cast<const uint8_t *>(Address), size_t(Size)};
 }
 
-const Inst *notExecutable(Wave &W, const Inst *I) {
+static const Inst *notExecutable(Wave &W, const Inst *I) {
   return faultNotExecutable(W, I);
 }
-
-} // namespace
 
 std::vector<const ExecTable *> lnbwd::sim::runnableExecTables() {
   std::vector<const ExecTable *> Tables = {&baseline::execTable()};

@@ -21,23 +21,25 @@
 using namespace lnbwd::sim;
 
 namespace {
-
 struct ThreadState {
   int Device = 0;
   hipError_t LastError = hipSuccess;
   std::string Message;
 };
+} // namespace
 
-ThreadState &thread() {
+static ThreadState &thread() {
   static thread_local ThreadState State;
   return State;
 }
 
+namespace {
 struct ErrorName {
   hipError_t Code;
   const char *Name;
   const char *Text;
 };
+} // namespace
 
 constexpr ErrorName ErrorNames[] = {
     {hipSuccess, "hipSuccess", "no error"},
@@ -77,16 +79,16 @@ constexpr ErrorName ErrorNames[] = {
     {hipErrorUnknown, "hipErrorUnknown", "unknown error"},
 };
 
-bool validDevice(int Device) { return Device >= 0 && Device < int(NumChips); }
+static bool validDevice(int Device) {
+  return Device >= 0 && Device < int(NumChips);
+}
 
-hipError_t wrongDevice(int Device) {
+static hipError_t wrongDevice(int Device) {
   return finish(hipErrorInvalidDevice, "device " + std::to_string(Device) +
                                            " does not exist; the "
                                            "simulator has devices 0 to " +
                                            std::to_string(NumChips - 1));
 }
-
-} // namespace
 
 HipState &lnbwd::sim::state() {
   // Never destroyed: other static objects may still call HIP functions.

@@ -19,19 +19,19 @@
 
 using namespace lnbwd::sim;
 
-namespace {
-
-std::string hex(const void *P) {
+static std::string hex(const void *P) {
   char Text[32];
   std::snprintf(Text, sizeof(Text), "%p", P);
   return Text;
 }
 
+namespace {
 enum class Where { Device, Host, Any };
+} // namespace
 
 /// Checks [Pointer, Pointer + Bytes). Empty if it is good.
-std::string checkRange(const char *Function, const char *Role,
-                       const void *Pointer, size_t Bytes, Where Side) {
+static std::string checkRange(const char *Function, const char *Role,
+                              const void *Pointer, size_t Bytes, Where Side) {
   if (!Bytes)
     return "";
   if (!Pointer)
@@ -52,8 +52,8 @@ std::string checkRange(const char *Function, const char *Role,
   return "";
 }
 
-hipError_t copy(const char *Function, void *To, const void *From, size_t Bytes,
-                Where ToSide, Where FromSide) {
+static hipError_t copy(const char *Function, void *To, const void *From,
+                       size_t Bytes, Where ToSide, Where FromSide) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   std::string Problem = checkRange(Function, "destination", To, Bytes, ToSide);
   if (Problem.empty())
@@ -65,8 +65,8 @@ hipError_t copy(const char *Function, void *To, const void *From, size_t Bytes,
   return finish(hipSuccess);
 }
 
-hipError_t copyKind(const char *Function, void *To, const void *From,
-                    size_t Bytes, hipMemcpyKind Kind) {
+static hipError_t copyKind(const char *Function, void *To, const void *From,
+                           size_t Bytes, hipMemcpyKind Kind) {
   switch (Kind) {
   case hipMemcpyHostToHost:
     return copy(Function, To, From, Bytes, Where::Host, Where::Host);
@@ -84,7 +84,7 @@ hipError_t copyKind(const char *Function, void *To, const void *From,
 }
 
 template <typename T>
-hipError_t fill(const char *Function, void *To, T Value, size_t Count) {
+static hipError_t fill(const char *Function, void *To, T Value, size_t Count) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (Count > SIZE_MAX / sizeof(T))
     return finish(hipErrorInvalidValue,
@@ -104,12 +104,10 @@ hipError_t fill(const char *Function, void *To, T Value, size_t Count) {
   return finish(hipSuccess);
 }
 
-hipError_t badStream(const char *Function) {
+static hipError_t badStream(const char *Function) {
   return finish(hipErrorInvalidHandle,
                 std::string(Function) + ": the stream does not exist");
 }
-
-} // namespace
 
 extern "C" {
 

@@ -31,10 +31,8 @@
 
 using namespace lnbwd::sim;
 
-namespace {
-
 /// Copies bytes that may not be there, which a plain access would not survive.
-bool readUnknown(const void *From, size_t Bytes, void *To) {
+static bool readUnknown(const void *From, size_t Bytes, void *To) {
 #if defined(__linux__)
   iovec Local = {To, Bytes};
   iovec Remote = {const_cast<void *>(From), Bytes};
@@ -48,8 +46,9 @@ bool readUnknown(const void *From, size_t Bytes, void *To) {
   return true;
 }
 
-hipError_t loadModule(hipModule_t *Module, const std::vector<uint8_t> &Bytes,
-                      const std::string &Origin) {
+static hipError_t loadModule(hipModule_t *Module,
+                             const std::vector<uint8_t> &Bytes,
+                             const std::string &Origin) {
   int Device = currentDevice();
   auto M = std::make_unique<ihipModule_t>();
   M->Device = Device;
@@ -75,11 +74,12 @@ hipError_t loadModule(hipModule_t *Module, const std::vector<uint8_t> &Bytes,
   return finish(hipSuccess);
 }
 
-const ihipModuleSymbol_t *checkFunction(hipFunction_t F) {
+static const ihipModuleSymbol_t *checkFunction(hipFunction_t F) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   return state().Functions.count(F) ? F : nullptr;
 }
 
+namespace {
 /// The packet that launches a kernel; kernels read block and grid sizes there.
 struct DispatchPacket {
   uint16_t Header, Setup;
@@ -89,25 +89,29 @@ struct DispatchPacket {
   uint32_t PrivateSegmentSize, GroupSegmentSize;
   uint64_t KernelObject, KernargAddress, Reserved1, CompletionSignal;
 };
+} // namespace
+
 static_assert(sizeof(DispatchPacket) == 64, "layout fixed by HSA");
 
+namespace {
 /// What a launch needs in memory beside the user's buffers.
 struct LaunchMemory {
   alignas(64) uint8_t Queue[256] = {};
   alignas(64) DispatchPacket Packet = {};
   std::vector<uint64_t> Kernarg;
 };
+} // namespace
 
-void store(std::vector<uint64_t> &Segment, uint32_t Offset, uint64_t Value,
-           uint32_t Size) {
+static void store(std::vector<uint64_t> &Segment, uint32_t Offset,
+                  uint64_t Value, uint32_t Size) {
   if (Size <= 8 && uint64_t(Offset) + Size <= Segment.size() * 8)
     std::memcpy(reinterpret_cast<uint8_t *>(Segment.data()) + Offset, &Value,
                 Size);
 }
 
 /// Fills a hidden argument; false if its kind is not known.
-bool fillHidden(const KernelArgument &A, const Launch &L, LaunchMemory &M,
-                uint32_t DynamicLds) {
+static bool fillHidden(const KernelArgument &A, const Launch &L,
+                       LaunchMemory &M, uint32_t DynamicLds) {
   llvm::StringRef Kind = A.Kind;
   auto Dimension = [&](const uint32_t *Values) {
     char Last = Kind.back();
@@ -141,8 +145,8 @@ bool fillHidden(const KernelArgument &A, const Launch &L, LaunchMemory &M,
 }
 
 /// Copies the explicit arguments. Empty if all is well.
-std::string fillArguments(const Kernel &K, void **Parameters, void **Extra,
-                          LaunchMemory &M) {
+static std::string fillArguments(const Kernel &K, void **Parameters,
+                                 void **Extra, LaunchMemory &M) {
   auto *Segment = reinterpret_cast<uint8_t *>(M.Kernarg.data());
   if (Parameters) {
     if (!K.HasMetadata)
@@ -190,14 +194,14 @@ std::string fillArguments(const Kernel &K, void **Parameters, void **Extra,
   return "";
 }
 
-std::string triple(const uint32_t *V) {
+static std::string triple(const uint32_t *V) {
   return "(" + std::to_string(V[0]) + ", " + std::to_string(V[1]) + ", " +
          std::to_string(V[2]) + ")";
 }
 
 /// What the chip cannot run, in words; empty if it can.
-std::string checkLimits(const ChipInfo &Chip, const Kernel &K, const Launch &L,
-                        size_t Lds) {
+static std::string checkLimits(const ChipInfo &Chip, const Kernel &K,
+                               const Launch &L, size_t Lds) {
   uint64_t Items = uint64_t(L.Block[0]) * L.Block[1] * L.Block[2];
   for (unsigned D = 0; D < 3; ++D) {
     if (!L.Grid[D] || !L.Block[D])
@@ -226,8 +230,6 @@ std::string checkLimits(const ChipInfo &Chip, const Kernel &K, const Launch &L,
            " of a workgroup on " + Chip.Chip;
   return "";
 }
-
-} // namespace
 
 extern "C" {
 

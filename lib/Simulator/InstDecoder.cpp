@@ -22,11 +22,11 @@ using namespace llvm;
 using namespace lnbwd::sim;
 
 namespace {
-
 struct Alias {
   const char *From;
   const char *To;
 };
+} // namespace
 
 constexpr Alias Aliases[] = {
     {"v_mul_lo_i32", "v_mul_lo_u32"},
@@ -91,27 +91,27 @@ constexpr Alias Aliases[] = {
     {"s_addk_co_i32", "s_addk_i32"},
 };
 
-bool isPacked16(OperandType T) {
+static bool isPacked16(OperandType T) {
   return T == OperandType::PkF16 || T == OperandType::PkI16 ||
          T == OperandType::PkBF16;
 }
-bool isShort(OperandType T) {
+static bool isShort(OperandType T) {
   return T == OperandType::F16 || T == OperandType::I16 ||
          T == OperandType::BF16;
 }
-bool isFloatType(OperandType T) {
+static bool isFloatType(OperandType T) {
   return T == OperandType::F16 || T == OperandType::F32 ||
          T == OperandType::F64 || T == OperandType::PkF16 ||
          T == OperandType::PkF32;
 }
-unsigned dwordsOf(OperandType T) {
+static unsigned dwordsOf(OperandType T) {
   return T == OperandType::B64 || T == OperandType::F64 ||
                  T == OperandType::PkF32 || T == OperandType::PkB32
              ? 2
              : 1;
 }
 
-std::optional<Sdwa> parseSdwa(StringRef S) {
+static std::optional<Sdwa> parseSdwa(StringRef S) {
   static const char *const Names[] = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3",
                                       "WORD_0", "WORD_1", "DWORD"};
   for (unsigned I = 0; I < 7; ++I)
@@ -120,11 +120,9 @@ std::optional<Sdwa> parseSdwa(StringRef S) {
   return std::nullopt;
 }
 
-std::string quoted(const char *What, StringRef Text) {
+static std::string quoted(const char *What, StringRef Text) {
   return std::string(What) + " '" + Text.str() + "'";
 }
-
-} // namespace
 
 std::string lnbwd::sim::canonicalMnemonic(StringRef Mnemonic) {
   for (StringRef Suffix : {"_e64_dpp", "_dpp", "_sdwa", "_e32", "_e64"})
@@ -262,8 +260,7 @@ std::string InstDecoder::laneModifiers(const AsmText &Asm,
                                        const LaneOpInfo &Info, Inst &I,
                                        bool &Slow) {
   bool AnyPacked = false, AnyMix = false;
-  for (unsigned K = 0; K < 4; ++K) {
-    OperandType T = Info.Src[K];
+  for (OperandType T : Info.Src) {
     AnyPacked |= isPacked16(T) || T == OperandType::PkF32;
     AnyMix |= T == OperandType::Mix;
   }
@@ -501,9 +498,7 @@ std::string InstDecoder::decodeCrossLane(const AsmText &Asm, StringRef Name,
       return "it has an unexpected number of operands";
     I.NumSrc = uint8_t(Asm.Operands.size() - 1);
     for (unsigned K = 0; K < I.NumSrc; ++K) {
-      OperandType T =
-          Name.starts_with("v_mbcnt") ? OperandType::B32 : OperandType::B32;
-      Error = source(Asm.Operands[K + 1], T, I.Src[K]);
+      Error = source(Asm.Operands[K + 1], OperandType::B32, I.Src[K]);
       if (!Error.empty())
         return Error;
     }

@@ -23,8 +23,6 @@
 
 using namespace lnbwd::sim;
 
-namespace {
-
 /// Instructions of one wave before another one gets its turn.
 constexpr uint64_t Slice = 65536;
 /// Turns of a workgroup before its thread starts another one beside it.
@@ -33,22 +31,25 @@ constexpr unsigned PatientTurns = 8;
 /// floating-point format, so that a use shows.
 constexpr uint32_t Poison = 0x7ff5fff5;
 
+namespace {
 struct FreeDeleter {
   void operator()(void *P) const { std::free(P); }
 };
 template <typename T> using Storage = std::unique_ptr<T, FreeDeleter>;
+} // namespace
 
-template <typename T> Storage<T> allocate(size_t Count) {
+template <typename T> static Storage<T> allocate(size_t Count) {
   size_t Bytes = std::max<size_t>((Count * sizeof(T) + 63) / 64 * 64, 64);
   return Storage<T>(static_cast<T *>(std::aligned_alloc(64, Bytes)));
 }
 
-void fillPoison(void *P, size_t Bytes) {
+static void fillPoison(void *P, size_t Bytes) {
   auto *D = static_cast<uint8_t *>(P);
   for (size_t I = 0; I + 4 <= Bytes; I += 4)
     std::memcpy(D + I, &Poison, 4);
 }
 
+namespace {
 /// The state of one workgroup; reused for the next one.
 class Context {
 public:
@@ -72,6 +73,7 @@ private:
   Storage<uint8_t> Scratch;
   size_t ScratchPerWave;
 };
+} // namespace
 
 Context::Context(Launch &L, LaneTemps &Temps) : L(L) {
   WG.NumWaves = L.WavesPerWorkgroup;
@@ -307,7 +309,7 @@ void Context::collect(lnbwd_sim_counters &C) {
   C.waves += WG.NumWaves;
 }
 
-void add(lnbwd_sim_counters &To, const lnbwd_sim_counters &From) {
+static void add(lnbwd_sim_counters &To, const lnbwd_sim_counters &From) {
   To.wave_instructions += From.wave_instructions;
   To.scalar_instructions += From.scalar_instructions;
   To.vector_lane_instructions += From.vector_lane_instructions;
@@ -322,7 +324,7 @@ void add(lnbwd_sim_counters &To, const lnbwd_sim_counters &From) {
 }
 
 /// What one host thread does.
-void work(Launch &L, size_t MostResident) {
+static void work(Launch &L, size_t MostResident) {
   auto Temps = std::make_unique<LaneTemps>();
   std::vector<std::unique_ptr<Context>> Active, Idle;
   lnbwd_sim_counters Counters = {};
@@ -362,8 +364,6 @@ void work(Launch &L, size_t MostResident) {
   std::lock_guard<std::mutex> Guard(L.Lock);
   add(L.Counters, Counters);
 }
-
-} // namespace
 
 unsigned lnbwd::sim::hostThreads() {
   if (const char *Text = std::getenv("LNBWD_SIM_THREADS")) {

@@ -12,21 +12,20 @@
 
 #include "Memory.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
 using namespace lnbwd::sim;
 
-namespace {
 constexpr size_t Guard = 256;
-} // namespace
 
 const Region *lnbwd::sim::findRegion(const RegionTable &Table,
                                      uint64_t Address) {
-  auto It =
-      std::upper_bound(Table.begin(), Table.end(), Address,
-                       [](uint64_t A, const Region &R) { return A < R.Begin; });
+  auto It = llvm::upper_bound(
+      Table, Address, [](uint64_t A, const Region &R) { return A < R.Begin; });
   if (It == Table.begin())
     return nullptr;
   --It;

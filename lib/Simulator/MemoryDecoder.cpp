@@ -22,14 +22,14 @@ using namespace llvm;
 using namespace lnbwd::sim;
 
 namespace {
-
 struct MemoryType {
   uint8_t Bytes;
   uint8_t Elements;
   uint32_t Flags;
 };
+} // namespace
 
-std::optional<MemoryType> loadType(StringRef S) {
+static std::optional<MemoryType> loadType(StringRef S) {
   constexpr uint32_t High = FlagD16 | FlagHigh16;
   return StringSwitch<std::optional<MemoryType>>(S)
       .Cases({"dword", "b32"}, MemoryType{4, 1, 0})
@@ -52,7 +52,7 @@ std::optional<MemoryType> loadType(StringRef S) {
       .Default(std::nullopt);
 }
 
-std::optional<MemoryType> storeType(StringRef S) {
+static std::optional<MemoryType> storeType(StringRef S) {
   return StringSwitch<std::optional<MemoryType>>(S)
       .Cases({"dword", "b32"}, MemoryType{4, 1, 0})
       .Cases({"dwordx2", "b64"}, MemoryType{4, 2, 0})
@@ -67,14 +67,16 @@ std::optional<MemoryType> storeType(StringRef S) {
       .Default(std::nullopt);
 }
 
+namespace {
 struct AtomicType {
   AtomicOp Op;
   uint8_t Bytes;
 };
+} // namespace
 
 /// The rest of an atomic's name, in gfx9's form ("smin_x2") or the later one
 /// ("min_i64").
-std::optional<AtomicType> atomicType(StringRef S) {
+static std::optional<AtomicType> atomicType(StringRef S) {
   if (auto Known = StringSwitch<std::optional<AtomicType>>(S)
                        .Case("add_f32", AtomicType{AtomicOp::AddF32, 4})
                        .Case("add_f64", AtomicType{AtomicOp::AddF64, 8})
@@ -135,8 +137,6 @@ std::optional<AtomicType> atomicType(StringRef S) {
 
 constexpr const char *NotImplemented = "the instruction is not implemented";
 constexpr const char *OperandCount = "it has an unexpected number of operands";
-
-} // namespace
 
 std::string InstDecoder::memoryModifiers(const AsmText &Asm, Inst &I) {
   for (StringRef M : Asm.Modifiers) {
@@ -439,8 +439,7 @@ std::string InstDecoder::decodeScalarLoad(const AsmText &Asm, StringRef Name,
       return Error;
   }
   I.NumSrc = 2;
-  AsmText Rest = Asm;
-  Error = memoryModifiers(Rest, I);
+  Error = memoryModifiers(Asm, I);
   I.Run = Buffer ? scalarBufferLoad : scalarLoad;
   return Error;
 }

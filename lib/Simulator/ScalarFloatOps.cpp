@@ -23,11 +23,9 @@
 using namespace lnbwd::sim;
 using namespace lnbwd::sim::scalar;
 
-namespace {
-
 #define SCC W.S[SlotSCC]
 
-bool modeSupported(Wave &W, const Inst *I) {
+static bool modeSupported(Wave &W, const Inst *I) {
   if (!W.SpecialFP)
     return true;
   fault(W, I, -1,
@@ -36,7 +34,7 @@ bool modeSupported(Wave &W, const Inst *I) {
   return false;
 }
 
-uint32_t modified(const Wave &W, const Operand &O, uint32_t SignBit) {
+static uint32_t modified(const Wave &W, const Operand &O, uint32_t SignBit) {
   uint32_t X = scalar32(W, O);
   if (O.Mods & ModHigh)
     X >>= 16;
@@ -48,7 +46,7 @@ uint32_t modified(const Wave &W, const Operand &O, uint32_t SignBit) {
 // A, B and C are the sources' bits; C of the accumulating ones is the
 // destination.
 #define FLOAT_OP(NAME, SIGN, RESULT)                                           \
-  const Inst *NAME(Wave &W, const Inst *I) {                                   \
+  static const Inst *NAME(Wave &W, const Inst *I) {                            \
     if (!modeSupported(W, I))                                                  \
       return nullptr;                                                          \
     [[maybe_unused]] uint32_t A = modified(W, I->Src[0], SIGN);                \
@@ -76,14 +74,14 @@ F32(truncF32, bits(std::trunc(F(A))))
 F32(rndneF32, bits(std::nearbyint(F(A))))
 F32(cvtF32I32, bits(float(int32_t(A))))
 F32(cvtF32U32, bits(float(A)))
-uint32_t toI32(double X) {
+static uint32_t toI32(double X) {
   if (X != X)
     return 0;
   return uint32_t(saturate(X >= 0x1p62    ? INT64_MAX
                            : X <= -0x1p62 ? INT64_MIN
                                           : int64_t(X)));
 }
-uint32_t toU32(double X) {
+static uint32_t toU32(double X) {
   if (!(X > 0))
     return 0;
   return X >= 4294967296.0 ? ~0u : uint32_t(X);
@@ -119,13 +117,13 @@ F16(expF16, halfBits(std::exp2(half(A))))
 F16(logF16, halfBits(std::log2(half(A))))
 
 #define FLOAT_COMPARE(NAME, CONDITION)                                         \
-  const Inst *NAME##F32(Wave &W, const Inst *I) {                              \
+  static const Inst *NAME##F32(Wave &W, const Inst *I) {                       \
     float A = F(modified(W, I->Src[0], 0x80000000u));                          \
     float B = F(modified(W, I->Src[1], 0x80000000u));                          \
     SCC = (CONDITION) ? 1 : 0;                                                 \
     return I + 1;                                                              \
   }                                                                            \
-  const Inst *NAME##F16(Wave &W, const Inst *I) {                              \
+  static const Inst *NAME##F16(Wave &W, const Inst *I) {                       \
     float A = half(modified(W, I->Src[0], 0x8000u));                           \
     float B = half(modified(W, I->Src[1], 0x8000u));                           \
     SCC = (CONDITION) ? 1 : 0;                                                 \
@@ -213,8 +211,6 @@ const HandlerInfo Table[] = {
     CMP(neq),
     CMP(nlt),
 };
-
-} // namespace
 
 TableRef<HandlerInfo> lnbwd::sim::scalarFloatOps() {
   return {Table, sizeof(Table) / sizeof(Table[0])};

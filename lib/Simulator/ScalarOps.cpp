@@ -15,13 +15,11 @@
 
 using namespace lnbwd::sim;
 
-namespace {
-
 // Each macro defines a handler. A and B are the 32-bit sources, X and Y the
 // 64-bit ones, R the result, SCC an lvalue.
 #define SCC W.S[SlotSCC]
 #define OP32(NAME, RESULT, FLAG)                                               \
-  const Inst *NAME(Wave &W, const Inst *I) {                                   \
+  static const Inst *NAME(Wave &W, const Inst *I) {                            \
     [[maybe_unused]] uint32_t A = scalar32(W, I->Src[0]);                      \
     [[maybe_unused]] uint32_t B = scalar32(W, I->Src[1]);                      \
     uint32_t R = (RESULT);                                                     \
@@ -30,14 +28,14 @@ namespace {
     return I + 1;                                                              \
   }
 #define OP32KEEP(NAME, RESULT)                                                 \
-  const Inst *NAME(Wave &W, const Inst *I) {                                   \
+  static const Inst *NAME(Wave &W, const Inst *I) {                            \
     [[maybe_unused]] uint32_t A = scalar32(W, I->Src[0]);                      \
     [[maybe_unused]] uint32_t B = scalar32(W, I->Src[1]);                      \
     W.S[I->Dst.Reg] = (RESULT);                                                \
     return I + 1;                                                              \
   }
 #define OP64(NAME, RESULT, FLAG)                                               \
-  const Inst *NAME(Wave &W, const Inst *I) {                                   \
+  static const Inst *NAME(Wave &W, const Inst *I) {                            \
     [[maybe_unused]] uint64_t X = scalar64(W, I->Src[0]);                      \
     [[maybe_unused]] uint64_t Y = scalar64(W, I->Src[1]);                      \
     uint64_t R = (RESULT);                                                     \
@@ -46,14 +44,14 @@ namespace {
     return I + 1;                                                              \
   }
 #define OP64KEEP(NAME, RESULT)                                                 \
-  const Inst *NAME(Wave &W, const Inst *I) {                                   \
+  static const Inst *NAME(Wave &W, const Inst *I) {                            \
     [[maybe_unused]] uint64_t X = scalar64(W, I->Src[0]);                      \
     [[maybe_unused]] uint64_t Y = scalar64(W, I->Src[1]);                      \
     W.setScalar64(I->Dst.Reg, (RESULT));                                       \
     return I + 1;                                                              \
   }
 #define COMPARE(NAME, TYPE, FETCH, CONDITION)                                  \
-  const Inst *NAME(Wave &W, const Inst *I) {                                   \
+  static const Inst *NAME(Wave &W, const Inst *I) {                            \
     TYPE A = TYPE(FETCH(W, I->Src[0])), B = TYPE(FETCH(W, I->Src[1]));         \
     SCC = (CONDITION) ? 1 : 0;                                                 \
     return I + 1;                                                              \
@@ -66,7 +64,7 @@ OP64KEEP(cmovB64, SCC ? X : W.scalar64(I->Dst.Reg))
 OP32(notB32, ~A, R != 0)
 OP64(notB64, ~X, R != 0)
 
-uint64_t reverse64(uint64_t X) {
+static uint64_t reverse64(uint64_t X) {
   uint64_t R = 0;
   for (unsigned I = 0; I < 64; ++I)
     R |= (X >> I & 1) << (63 - I);
@@ -75,9 +73,11 @@ uint64_t reverse64(uint64_t X) {
 OP32KEEP(brevB32, uint32_t(reverse64(A) >> 32))
 OP64KEEP(brevB64, reverse64(X))
 
-uint32_t count64(uint64_t X) { return uint32_t(__builtin_popcountll(X)); }
+static uint32_t count64(uint64_t X) {
+  return uint32_t(__builtin_popcountll(X));
+}
 #define COUNT64(NAME, RESULT, FLAG)                                            \
-  const Inst *NAME(Wave &W, const Inst *I) {                                   \
+  static const Inst *NAME(Wave &W, const Inst *I) {                            \
     uint64_t X = scalar64(W, I->Src[0]);                                       \
     uint32_t R = (RESULT);                                                     \
     FLAG;                                                                      \
@@ -88,11 +88,13 @@ OP32(bcnt0B32, count64(uint32_t(~A)), R != 0)
 OP32(bcnt1B32, count64(A), R != 0)
 COUNT64(bcnt0B64, count64(~X), SCC = R != 0)
 COUNT64(bcnt1B64, count64(X), SCC = R != 0)
-uint32_t firstOne(uint64_t X) { return X ? uint32_t(__builtin_ctzll(X)) : ~0u; }
-uint32_t leadingZeros32(uint32_t X) {
+static uint32_t firstOne(uint64_t X) {
+  return X ? uint32_t(__builtin_ctzll(X)) : ~0u;
+}
+static uint32_t leadingZeros32(uint32_t X) {
   return X ? uint32_t(__builtin_clz(X)) : ~0u;
 }
-uint32_t leadingZeros64(uint64_t X) {
+static uint32_t leadingZeros64(uint64_t X) {
   return X ? uint32_t(__builtin_clzll(X)) : ~0u;
 }
 OP32KEEP(ff1B32, firstOne(A))
@@ -107,23 +109,23 @@ OP32KEEP(sextI8, uint32_t(int32_t(int8_t(A))))
 OP32KEEP(sextI16, uint32_t(int32_t(int16_t(A))))
 OP32KEEP(bitset0B32, W.S[I->Dst.Reg] & ~(1u << (A & 31)))
 OP32KEEP(bitset1B32, W.S[I->Dst.Reg] | 1u << (A & 31))
-const Inst *bitset0B64(Wave &W, const Inst *I) {
+static const Inst *bitset0B64(Wave &W, const Inst *I) {
   uint64_t Bit = 1ull << (scalar32(W, I->Src[0]) & 63);
   W.setScalar64(I->Dst.Reg, W.scalar64(I->Dst.Reg) & ~Bit);
   return I + 1;
 }
-const Inst *bitset1B64(Wave &W, const Inst *I) {
+static const Inst *bitset1B64(Wave &W, const Inst *I) {
   uint64_t Bit = 1ull << (scalar32(W, I->Src[0]) & 63);
   W.setScalar64(I->Dst.Reg, W.scalar64(I->Dst.Reg) | Bit);
   return I + 1;
 }
-uint64_t wholeQuads(uint64_t X) {
+static uint64_t wholeQuads(uint64_t X) {
   uint64_t Any = (X | X >> 1 | X >> 2 | X >> 3) & 0x1111111111111111ull;
   return Any * 15;
 }
 OP32(wqmB32, uint32_t(wholeQuads(A)), R != 0)
 OP64(wqmB64, wholeQuads(X), R != 0)
-uint64_t quadMask(uint64_t X) {
+static uint64_t quadMask(uint64_t X) {
   uint64_t R = 0;
   for (unsigned I = 0; I < 16; ++I)
     R |= uint64_t((X >> (4 * I) & 15) != 0) << I;
@@ -132,7 +134,7 @@ uint64_t quadMask(uint64_t X) {
 OP32(quadmaskB32, uint32_t(quadMask(A)), R != 0)
 OP64(quadmaskB64, quadMask(X), R != 0)
 OP32(absI32, int32_t(A) < 0 ? 0 - A : A, R != 0)
-const Inst *bitreplicate(Wave &W, const Inst *I) {
+static const Inst *bitreplicate(Wave &W, const Inst *I) {
   uint32_t A = scalar32(W, I->Src[0]);
   uint64_t R = 0;
   for (unsigned K = 0; K < 32; ++K)
@@ -144,7 +146,7 @@ const Inst *bitreplicate(Wave &W, const Inst *I) {
 // The old EXEC goes to the destination, the result to EXEC. A is the source,
 // E the old EXEC.
 #define SAVEEXEC(NAME, RESULT)                                                 \
-  const Inst *NAME##32(Wave & W, const Inst *I) {                              \
+  static const Inst *NAME##32(Wave & W, const Inst *I) {                       \
     uint32_t A = scalar32(W, I->Src[0]), E = W.S[SlotExec];                    \
     uint32_t R = (RESULT);                                                     \
     W.S[I->Dst.Reg] = E;                                                       \
@@ -152,7 +154,7 @@ const Inst *bitreplicate(Wave &W, const Inst *I) {
     SCC = R != 0;                                                              \
     return I + 1;                                                              \
   }                                                                            \
-  const Inst *NAME##64(Wave & W, const Inst *I) {                              \
+  static const Inst *NAME##64(Wave & W, const Inst *I) {                       \
     uint64_t A = scalar64(W, I->Src[0]), E = W.scalar64(SlotExec);             \
     uint64_t R = (RESULT);                                                     \
     W.setScalar64(I->Dst.Reg, E);                                              \
@@ -171,13 +173,13 @@ SAVEEXEC(xnorSave, ~(A ^ E))
 SAVEEXEC(andn1Save, ~A &E)
 SAVEEXEC(orn1Save, ~A | E)
 #define WREXEC(NAME, RESULT)                                                   \
-  const Inst *NAME##32(Wave & W, const Inst *I) {                              \
+  static const Inst *NAME##32(Wave & W, const Inst *I) {                       \
     uint32_t A = scalar32(W, I->Src[0]), E = W.S[SlotExec];                    \
     W.S[I->Dst.Reg] = W.S[SlotExec] = (RESULT);                                \
     SCC = W.S[SlotExec] != 0;                                                  \
     return I + 1;                                                              \
   }                                                                            \
-  const Inst *NAME##64(Wave & W, const Inst *I) {                              \
+  static const Inst *NAME##64(Wave & W, const Inst *I) {                       \
     uint64_t A = scalar64(W, I->Src[0]), E = W.scalar64(SlotExec);             \
     uint64_t R = (RESULT);                                                     \
     W.setScalar64(SlotExec, R);                                                \
@@ -188,20 +190,20 @@ SAVEEXEC(orn1Save, ~A | E)
 WREXEC(andn1Write, ~A &E)
 WREXEC(andn2Write, A & ~E)
 
-bool signedOverflow(uint32_t A, uint32_t B, uint32_t R) {
+static bool signedOverflow(uint32_t A, uint32_t B, uint32_t R) {
   return (~(A ^ B) & (A ^ R)) >> 31;
 }
 OP32(addU32, A + B, R < A)
 OP32(subU32, A - B, A < B)
 OP32(addI32, A + B, signedOverflow(A, B, R))
 OP32(subI32, A - B, signedOverflow(A, ~B, R))
-const Inst *addcU32(Wave &W, const Inst *I) {
+static const Inst *addcU32(Wave &W, const Inst *I) {
   uint64_t R = uint64_t(scalar32(W, I->Src[0])) + scalar32(W, I->Src[1]) + SCC;
   SCC = uint32_t(R >> 32);
   W.S[I->Dst.Reg] = uint32_t(R);
   return I + 1;
 }
-const Inst *subbU32(Wave &W, const Inst *I) {
+static const Inst *subbU32(Wave &W, const Inst *I) {
   uint64_t R = uint64_t(scalar32(W, I->Src[0])) - scalar32(W, I->Src[1]) - SCC;
   SCC = uint32_t(R >> 32) & 1;
   W.S[I->Dst.Reg] = uint32_t(R);
@@ -244,7 +246,8 @@ OP32KEEP(mulI32, A *B)
 OP32KEEP(mulHiU32, uint32_t(uint64_t(A) * B >> 32))
 OP32KEEP(mulHiI32, uint32_t(uint64_t(int64_t(int32_t(A)) * int32_t(B)) >> 32))
 /// Bits 6:0 at 22:16 of the selector are the width, the low ones the offset.
-uint64_t extract(uint64_t X, uint32_t Selector, unsigned Bits, bool Signed) {
+static uint64_t extract(uint64_t X, uint32_t Selector, unsigned Bits,
+                        bool Signed) {
   unsigned Offset = Selector & (Bits - 1), Width = Selector >> 16 & 0x7f;
   if (!Width)
     return 0;
@@ -290,7 +293,7 @@ COMPARE(bitcmp0B64, uint64_t, scalar64, !(A >> (B & 63) & 1))
 COMPARE(bitcmp1B64, uint64_t, scalar64, A >> (B & 63) & 1)
 
 // SOPK: the immediate is the last source, already extended by the decoder.
-const Inst *addkI32(Wave &W, const Inst *I) {
+static const Inst *addkI32(Wave &W, const Inst *I) {
   uint32_t A = W.S[I->Dst.Reg], B = scalar32(W, I->Src[0]), R = A + B;
   SCC = signedOverflow(A, B, R);
   W.S[I->Dst.Reg] = R;
@@ -445,8 +448,6 @@ const HandlerInfo Table[] = {
     {"s_cmpk_lt_u32", cmpLtU32},
     {"s_cmpk_le_u32", cmpLeU32},
 };
-
-} // namespace
 
 TableRef<HandlerInfo> lnbwd::sim::scalarAluOps() {
   return {Table, sizeof(Table) / sizeof(Table[0])};

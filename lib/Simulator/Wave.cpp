@@ -29,10 +29,8 @@ void Wave::flushCounts(uint64_t NewExec) {
   CountedExec = NewExec;
 }
 
-namespace {
-
-const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
-                 const std::string &Text) {
+static const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
+                        const std::string &Text) {
   Launch &L = *W.L;
   char Place[160];
   int Length =
@@ -50,13 +48,11 @@ const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
   return nullptr;
 }
 
-std::string hex(uint64_t X) {
+static std::string hex(uint64_t X) {
   char Text[32];
   std::snprintf(Text, sizeof(Text), "0x%llx", (unsigned long long)X);
   return Text;
 }
-
-} // namespace
 
 const Inst *lnbwd::sim::fault(Wave &W, const Inst *I, int Lane,
                               const char *Text) {

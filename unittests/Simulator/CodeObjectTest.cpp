@@ -20,7 +20,6 @@
 using namespace lnbwd::sim;
 
 namespace {
-
 class Loader {
 public:
   ~Loader() { std::free(Image); }
@@ -39,9 +38,10 @@ public:
 private:
   void *Image = nullptr;
 };
+} // namespace
 
-std::vector<uint8_t> simpleObject(const std::string &Chip,
-                                  unsigned Version = 5) {
+static std::vector<uint8_t> simpleObject(const std::string &Chip,
+                                         unsigned Version = 5) {
   KernelText K;
   K.Body = "\ts_nop 0";
   K.KernargBytes = 16;
@@ -53,8 +53,6 @@ std::vector<uint8_t> simpleObject(const std::string &Chip,
   EXPECT_FALSE(Bytes.empty()) << Error;
   return Bytes;
 }
-
-} // namespace
 
 TEST(CodeObject, KernelsOfAllChips) {
   for (const std::string &Chip : chipsIn(AllChips))

@@ -22,45 +22,43 @@
 
 using namespace lnbwd::sim;
 
-namespace {
-
-std::vector<uint8_t> compiled(const std::string &Chip,
-                              const std::string &Level) {
+static std::vector<uint8_t> compiled(const std::string &Chip,
+                                     const std::string &Level) {
   std::ifstream File(LNBWD_SIM_TEST_KERNELS "/" + Chip + "-" + Level + ".hsaco",
                      std::ios::binary);
   return {std::istreambuf_iterator<char>(File),
           std::istreambuf_iterator<char>()};
 }
 
-float random(uint32_t &State) {
+static float random(uint32_t &State) {
   State = State * 1664525 + 1013904223;
   return float(int32_t(State)) * 0x1p-30f;
 }
-std::vector<float> randomFloats(size_t Count, uint32_t Seed) {
+static std::vector<float> randomFloats(size_t Count, uint32_t Seed) {
   std::vector<float> X(Count);
   for (float &V : X)
     V = random(Seed);
   return X;
 }
 
-uint16_t toBFloat(float F) {
+static uint16_t toBFloat(float F) {
   uint32_t X = f32(F);
   return uint16_t((X + 0x7fff + (X >> 16 & 1)) >> 16);
 }
-float fromBFloat(uint16_t X) {
+static float fromBFloat(uint16_t X) {
   uint32_t Y = uint32_t(X) << 16;
   float F;
   std::memcpy(&F, &Y, 4);
   return F;
 }
-float fromHalf(uint16_t H) {
+static float fromHalf(uint16_t H) {
   int E = H >> 10 & 31;
   float M = float(H & 0x3ff);
   float X = E ? std::ldexp(1024 + M, E - 25) : std::ldexp(M, -24);
   return H & 0x8000 ? -X : X;
 }
 /// To the nearest f16, ties to even, by looking at both neighbours.
-uint16_t toHalf(double F) {
+static uint16_t toHalf(double F) {
   double A = std::fabs(F);
   uint16_t Sign = std::signbit(F) ? 0x8000 : 0;
   if (A >= 65520)
@@ -80,6 +78,7 @@ uint16_t toHalf(double F) {
   return Sign | H;
 }
 
+namespace {
 class CompiledKernels
     : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
 protected:

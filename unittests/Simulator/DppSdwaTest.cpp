@@ -15,13 +15,12 @@
 
 using namespace lnbwd::sim;
 
-namespace {
-
 /// Runs "v_mov_b32_dpp v0, v1 MODIFIERS" with v1 = lane number and v0 = 1000 +
 /// lane number, and compares with the source lane that Expected names; -1 is a
 /// lane that keeps its value, -2 one that becomes 0.
-void checkDpp(const std::string &Chip, const std::string &Modifiers,
-              int (*Expected)(int Lane, int Lanes), uint64_t Exec = ~0ull) {
+static void checkDpp(const std::string &Chip, const std::string &Modifiers,
+                     int (*Expected)(int Lane, int Lanes),
+                     uint64_t Exec = ~0ull) {
   SCOPED_TRACE(Chip + " " + Modifiers);
   for (const ExecTable *Table : runnableExecTables()) {
     WaveTester T(Chip, 0, *Table);
@@ -39,9 +38,7 @@ void checkDpp(const std::string &Chip, const std::string &Modifiers,
   }
 }
 
-const char *const All = " row_mask:0xf bank_mask:0xf";
-
-} // namespace
+static const char *const All = " row_mask:0xf bank_mask:0xf";
 
 TEST(Dpp, RowPermutations) {
   for (const std::string &Chip : chipsIn(AllChips)) {

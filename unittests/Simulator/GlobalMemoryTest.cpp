@@ -17,7 +17,6 @@
 using namespace lnbwd::sim;
 
 namespace {
-
 /// A buffer of the given content that the wave may access; its address is in
 /// s[2:3] and, in every lane, in v[2:3].
 class Memory {
@@ -36,21 +35,21 @@ public:
   uint8_t *bytes() { return reinterpret_cast<uint8_t *>(Data.data()); }
   std::vector<uint32_t> Data;
 };
+} // namespace
 
-std::string widthName(const std::string &Chip, unsigned Dwords) {
+static std::string widthName(const std::string &Chip, unsigned Dwords) {
   if (Chip[3] == '9')
     return Dwords == 1 ? "dword" : "dwordx" + std::to_string(Dwords);
   return "b" + std::to_string(32 * Dwords);
 }
 
-std::string registers(const char *Letter, unsigned First, unsigned Count) {
+static std::string registers(const char *Letter, unsigned First,
+                             unsigned Count) {
   if (Count == 1)
     return Letter + std::to_string(First);
   return std::string(Letter) + "[" + std::to_string(First) + ":" +
          std::to_string(First + Count - 1) + "]";
 }
-
-} // namespace
 
 TEST(GlobalMemory, LoadsAndStoresOfAllWidths) {
   for (const ExecTable *Table : runnableExecTables())

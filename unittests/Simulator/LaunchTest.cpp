@@ -23,13 +23,12 @@
 
 using namespace lnbwd::sim;
 
-namespace {
-
-bool isGfx9(const std::string &Chip) { return Chip[3] == '9'; }
-bool isGfx12(const std::string &Chip) { return Chip == "gfx1201"; }
+static bool isGfx9(const std::string &Chip) { return Chip[3] == '9'; }
+static bool isGfx12(const std::string &Chip) { return Chip == "gfx1201"; }
 
 /// Assembles and loads a kernel named k.
-std::vector<uint8_t> build(const KernelText &K, const std::string &Chip) {
+static std::vector<uint8_t> build(const KernelText &K,
+                                  const std::string &Chip) {
   std::string Error;
   auto Bytes =
       assembleCodeObject(kernelText(K, Chip), Chip, 5, Error, K.WaveSize);
@@ -38,28 +37,26 @@ std::vector<uint8_t> build(const KernelText &K, const std::string &Chip) {
 }
 
 /// "load the first argument to s[4:5], the workgroup's number is in s3".
-std::string prologue(const std::string &Chip) {
+static std::string prologue(const std::string &Chip) {
   std::string S = isGfx9(Chip) ? "s_load_dwordx2 s[4:5], s[0:1], 0x0\n"
                                : "s_load_b64 s[4:5], s[0:1], 0x0\n";
   S += isGfx12(Chip) ? "s_wait_kmcnt 0x0\n" : "s_waitcnt lgkmcnt(0)\n";
   S += std::string("s_mov_b32 s3, ") + (isGfx12(Chip) ? "ttmp9" : "s2") + "\n";
   return S;
 }
-std::string storeDword(const std::string &Chip) {
+static std::string storeDword(const std::string &Chip) {
   return isGfx9(Chip) ? "global_store_dword " : "global_store_b32 ";
 }
-std::string barrier(const std::string &Chip) {
+static std::string barrier(const std::string &Chip) {
   return isGfx12(Chip) ? "s_barrier_signal -1\ns_barrier_wait -1\n"
                        : "s_barrier\n";
 }
-std::string waitLds(const std::string &Chip) {
+static std::string waitLds(const std::string &Chip) {
   return isGfx12(Chip) ? "s_wait_dscnt 0x0\n" : "s_waitcnt lgkmcnt(0)\n";
 }
-std::string add(const std::string &Chip) {
+static std::string add(const std::string &Chip) {
   return isGfx9(Chip) ? "v_add_u32 " : "v_add_nc_u32 ";
 }
-
-} // namespace
 
 TEST(HipDevice, Properties) {
   int Count = 0;

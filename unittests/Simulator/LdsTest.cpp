@@ -16,22 +16,18 @@
 
 using namespace lnbwd::sim;
 
-namespace {
-
-bool isGfx9(const std::string &Chip) { return Chip[3] == '9'; }
-std::string load(const std::string &Chip, const char *Type) {
+static bool isGfx9(const std::string &Chip) { return Chip[3] == '9'; }
+static std::string load(const std::string &Chip, const char *Type) {
   return std::string(isGfx9(Chip) ? "ds_read_" : "ds_load_") + Type;
 }
-std::string store(const std::string &Chip, const char *Type) {
+static std::string store(const std::string &Chip, const char *Type) {
   return std::string(isGfx9(Chip) ? "ds_write_" : "ds_store_") + Type;
 }
-uint32_t ldsWord(WaveTester &T, unsigned Offset) {
+static uint32_t ldsWord(WaveTester &T, unsigned Offset) {
   uint32_t X;
   std::memcpy(&X, &T.lds()[Offset], 4);
   return X;
 }
-
-} // namespace
 
 TEST(Lds, LoadsAndStores) {
   for (const ExecTable *Table : runnableExecTables())

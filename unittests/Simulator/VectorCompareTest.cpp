@@ -15,12 +15,11 @@
 
 using namespace lnbwd::sim;
 
-namespace {
-
 /// Lane masks of the compare for each condition name, on the given inputs.
-void checkCompare(const std::string &Type, const std::vector<LaneRow> &Rows,
-                  const std::vector<std::pair<std::string, uint64_t>> &Expected,
-                  bool Wide, unsigned Set = AllChips) {
+static void
+checkCompare(const std::string &Type, const std::vector<LaneRow> &Rows,
+             const std::vector<std::pair<std::string, uint64_t>> &Expected,
+             bool Wide, unsigned Set = AllChips) {
   for (const ExecTable *Table : runnableExecTables())
     for (const std::string &Chip : chipsIn(Set))
       for (auto &[Name, Mask] : Expected) {
@@ -43,8 +42,6 @@ void checkCompare(const std::string &Type, const std::vector<LaneRow> &Rows,
         EXPECT_EQ(T.wave().mask(10), Mask);
       }
 }
-
-} // namespace
 
 TEST(VectorCompare, Integers) {
   const std::vector<LaneRow> Rows = {

@@ -108,15 +108,11 @@ bool WaveTester::run(const std::string &Text) {
   return false;
 }
 
-namespace {
-
-std::string hex(uint64_t X) {
+static std::string hex(uint64_t X) {
   char Text[24];
   std::snprintf(Text, sizeof(Text), "0x%llx", (unsigned long long)X);
   return Text;
 }
-
-} // namespace
 
 void lnbwd::sim::runLaneCases(const std::vector<LaneCase> &Cases) {
   for (const ExecTable *Table : runnableExecTables())

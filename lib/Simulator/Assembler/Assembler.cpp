@@ -43,9 +43,7 @@
 
 using namespace llvm;
 
-namespace {
-
-void initializeTarget() {
+static void initializeTarget() {
   static std::once_flag Once;
   std::call_once(Once, [] {
     LLVMInitializeAMDGPUTargetInfo();
@@ -54,7 +52,7 @@ void initializeTarget() {
   });
 }
 
-std::vector<uint8_t> readFile(StringRef Path, std::string &Error) {
+static std::vector<uint8_t> readFile(StringRef Path, std::string &Error) {
   auto Buffer = MemoryBuffer::getFile(Path, /*IsText=*/false,
                                       /*RequiresNullTerminator=*/false);
   if (!Buffer) {
@@ -65,11 +63,9 @@ std::vector<uint8_t> readFile(StringRef Path, std::string &Error) {
   return {S.bytes_begin(), S.bytes_end()};
 }
 
-bool isWave32Chip(const std::string &Chip) {
+static bool isWave32Chip(const std::string &Chip) {
   return StringRef(Chip).starts_with("gfx1");
 }
-
-} // namespace
 
 std::vector<uint8_t> lnbwd::sim::assembleObject(const std::string &Text,
                                                 const std::string &Chip,

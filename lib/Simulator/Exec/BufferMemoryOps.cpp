@@ -16,8 +16,8 @@
 #include "MemorySupport.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
-namespace {
 
+namespace {
 /// The fields of a resource descriptor that address computation uses.
 struct Resource {
   uint64_t Base;
@@ -29,8 +29,9 @@ struct Resource {
   uint32_t ElementSize;
   bool RawCheck;
 };
+} // namespace
 
-Resource readResource(const Wave &W, const Inst *I) {
+static Resource readResource(const Wave &W, const Inst *I) {
   const uint32_t *D = &W.S[I->Src[2].Reg];
   Resource R;
   R.Base = D[0] | uint64_t(D[1] & 0xffff) << 32;
@@ -53,8 +54,8 @@ Resource readResource(const Wave &W, const Inst *I) {
 
 /// Addresses of all lanes. The result is the mask of lanes of which at least
 /// the first element is in range; Good counts the elements that are.
-uint64_t bufferAddresses(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A,
-                         uint32_t *GoodElements) {
+static uint64_t bufferAddresses(Wave &W, const Inst *I, uint64_t Exec,
+                                uint64_t *A, uint32_t *GoodElements) {
   const unsigned N = W.N;
   const Resource R = readResource(W, I);
   const Operand &Scalar = I->Src[3];
@@ -101,8 +102,8 @@ uint64_t bufferAddresses(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A,
 }
 
 /// Checks what is in range against the live buffers. False: stopped.
-bool checkElements(Wave &W, const Inst *I, const uint64_t *A, uint64_t InRange,
-                   const uint32_t *Good, bool Write) {
+static bool checkElements(Wave &W, const Inst *I, const uint64_t *A,
+                          uint64_t InRange, const uint32_t *Good, bool Write) {
   for (uint64_t Left = InRange; Left; Left &= Left - 1) {
     unsigned L = unsigned(__builtin_ctzll(Left));
     unsigned Bytes = Good[L] * I->ElementBytes;
@@ -119,7 +120,7 @@ bool checkElements(Wave &W, const Inst *I, const uint64_t *A, uint64_t InRange,
 }
 
 /// A swizzled element is not contiguous beyond its element size.
-bool checkShape(Wave &W, const Inst *I) {
+static bool checkShape(Wave &W, const Inst *I) {
   Resource R = readResource(W, I);
   if (!R.Swizzled || unsigned(I->ElementBytes) * I->Elements <= R.ElementSize)
     return true;
@@ -129,7 +130,7 @@ bool checkShape(Wave &W, const Inst *I) {
   return false;
 }
 
-const Inst *bufferLoad(Wave &W, const Inst *I) {
+static const Inst *bufferLoad(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -170,7 +171,7 @@ const Inst *bufferLoad(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *bufferStore(Wave &W, const Inst *I) {
+static const Inst *bufferStore(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -196,7 +197,7 @@ const Inst *bufferStore(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *bufferAtomic(Wave &W, const Inst *I) {
+static const Inst *bufferAtomic(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -221,8 +222,6 @@ const Inst *bufferAtomic(Wave &W, const Inst *I) {
   }
   return I + 1;
 }
-
-} // namespace
 
 void addBufferHandlers(ExecTable &Table) {
   Table.Memory[unsigned(MemoryOp::BufferLoad)] = bufferLoad;

@@ -15,8 +15,8 @@
 #include "LaneMath.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
-namespace {
 
+namespace {
 template <typename T> struct Load;
 template <> struct Load<float> {
   static float from(const uint32_t *S, size_t L, unsigned) {
@@ -62,6 +62,7 @@ template <> struct Load<Half> {
     return half(S[L]);
   }
 };
+} // namespace
 
 #define COMPARE(NAME, CONDITION)                                               \
   struct NAME {                                                                \
@@ -85,7 +86,8 @@ COMPARE(NotLess, !(X < Y))
 COMPARE(Always, (void(X), void(Y), true))
 
 template <typename Compare, typename T>
-void compare(uint32_t *__restrict D, const uint32_t *const *S, unsigned N) {
+static void compare(uint32_t *__restrict D, const uint32_t *const *S,
+                    unsigned N) {
   const uint32_t *S0 = S[0], *S1 = S[1];
   FOR_LANES(L, N)
   D[L] =
@@ -94,8 +96,8 @@ void compare(uint32_t *__restrict D, const uint32_t *const *S, unsigned N) {
 
 /// Bits of a class mask: 0 signalling NaN, 1 quiet NaN, 2 -infinity, 3
 /// -normal, 4 -denormal, 5 -0, 6 +0, 7 +denormal, 8 +normal, 9 +infinity.
-uint32_t classify(bool Negative, bool ExponentZero, bool ExponentMax,
-                  bool MantissaZero, bool Quiet) {
+static uint32_t classify(bool Negative, bool ExponentZero, bool ExponentMax,
+                         bool MantissaZero, bool Quiet) {
   if (ExponentMax && !MantissaZero)
     return Quiet ? 2 : 1;
   unsigned Positive = ExponentMax     ? 9
@@ -104,14 +106,14 @@ uint32_t classify(bool Negative, bool ExponentZero, bool ExponentMax,
                                       : 7;
   return 1u << (Negative ? 11 - Positive : Positive);
 }
-void classF32(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void classF32(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L) {
     uint32_t X = S[0][L], E = X >> 23 & 0xff;
     uint32_t Class = classify(X >> 31, !E, E == 0xff, !(X << 9), X >> 22 & 1);
     D[L] = (Class & S[1][L]) ? ~0u : 0;
   }
 }
-void classF16(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void classF16(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L) {
     uint32_t X = S[0][L], E = X >> 10 & 0x1f;
     uint32_t Class =
@@ -119,7 +121,7 @@ void classF16(uint32_t *D, const uint32_t *const *S, unsigned N) {
     D[L] = (Class & S[1][L]) ? ~0u : 0;
   }
 }
-void classF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void classF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L) {
     uint64_t X = join(S[0][L], S[0][L + N]);
     uint32_t E = uint32_t(X >> 52) & 0x7ff;
@@ -198,8 +200,6 @@ const LaneOpInfo Table[] = {
     CLASS("f64", OperandType::F64, OperandType::B32, classF64),
     CLASS("f16", OperandType::F16, OperandType::I16, classF16),
 };
-
-} // namespace
 
 TableRef<LaneOpInfo> compareOps() {
   return {Table, sizeof(Table) / sizeof(Table[0])};

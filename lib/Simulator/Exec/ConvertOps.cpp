@@ -15,7 +15,6 @@
 #include "LaneMath.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
-namespace {
 
 static uint32_t toU32(double X) {
   if (!(X > 0))
@@ -106,34 +105,34 @@ static uint32_t packByte(uint32_t A, uint32_t B, uint32_t C) {
 }
 LANE_KERNEL(pkU8FromF32, packByte(A, B, C))
 
-void f64From(uint32_t *D, unsigned L, unsigned N, double X) {
+static void f64From(uint32_t *D, unsigned L, unsigned N, double X) {
   D[L] = uint32_t(bits(X));
   D[L + N] = uint32_t(bits(X) >> 32);
 }
-void f64FromF32(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void f64FromF32(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L)
     f64From(D, L, N, double(asF32(S[0][L])));
 }
-void f64FromI32(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void f64FromI32(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L)
     f64From(D, L, N, double(int32_t(S[0][L])));
 }
-void f64FromU32(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void f64FromU32(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L)
     f64From(D, L, N, double(S[0][L]));
 }
-double doubleOf(const uint32_t *S, unsigned L, unsigned N) {
+static double doubleOf(const uint32_t *S, unsigned L, unsigned N) {
   return asF64(join(S[L], S[L + N]));
 }
-void f32FromF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void f32FromF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L)
     D[L] = bits(float(doubleOf(S[0], L, N)));
 }
-void i32FromF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void i32FromF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L)
     D[L] = toI32(doubleOf(S[0], L, N));
 }
-void u32FromF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void u32FromF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L)
     D[L] = toU32(doubleOf(S[0], L, N));
 }
@@ -201,8 +200,6 @@ const LaneOpInfo Table[] = {
     CVT1("v_cvt_i32_f64", B32, F64, i32FromF64),
     CVT1("v_cvt_u32_f64", B32, F64, u32FromF64),
 };
-
-} // namespace
 
 TableRef<LaneOpInfo> convertOps() {
   return {Table, sizeof(Table) / sizeof(Table[0])};

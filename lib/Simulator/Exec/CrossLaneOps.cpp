@@ -15,32 +15,31 @@
 #include "LaneSupport.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
-namespace {
 
-uint32_t scalarSource(const Wave &W, const Operand &O) {
+static uint32_t scalarSource(const Wave &W, const Operand &O) {
   return O.Kind == OperandKind::SGPR ? W.S[O.Reg] : uint32_t(O.Value);
 }
 
-const Inst *readFirstLane(Wave &W, const Inst *I) {
+static const Inst *readFirstLane(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   unsigned L = Exec ? unsigned(__builtin_ctzll(Exec)) : 0;
   W.S[I->Dst.Reg] = sourceRow(W, I->Src[0], W.T->Src[0])[L];
   return I + 1;
 }
 
-const Inst *readLane(Wave &W, const Inst *I) {
+static const Inst *readLane(Wave &W, const Inst *I) {
   unsigned L = scalarSource(W, I->Src[1]) & (W.N - 1);
   W.S[I->Dst.Reg] = sourceRow(W, I->Src[0], W.T->Src[0])[L];
   return I + 1;
 }
 
-const Inst *writeLane(Wave &W, const Inst *I) {
+static const Inst *writeLane(Wave &W, const Inst *I) {
   unsigned L = scalarSource(W, I->Src[1]) & (W.N - 1);
   W.row(I->Dst.Reg)[L] = scalarSource(W, I->Src[0]);
   return I + 1;
 }
 
-template <bool High> const Inst *maskedBitCount(Wave &W, const Inst *I) {
+template <bool High> static const Inst *maskedBitCount(Wave &W, const Inst *I) {
   const uint32_t *Mask = sourceRow(W, I->Src[0], W.T->Src[0]);
   const uint32_t *Add = sourceRow(W, I->Src[1], W.T->Src[1]);
   uint32_t *Out = W.T->Out;
@@ -55,7 +54,7 @@ template <bool High> const Inst *maskedBitCount(Wave &W, const Inst *I) {
 /// v_permlane16 and v_permlanex16. The selector of a lane within its row of
 /// sixteen is a nibble of two scalars, or with Variable that lane of a VGPR.
 template <bool Cross, bool Variable>
-const Inst *permLane16(Wave &W, const Inst *I) {
+static const Inst *permLane16(Wave &W, const Inst *I) {
   const uint32_t *Data = sourceRow(W, I->Src[0], W.T->Src[0]);
   const uint32_t *Variables =
       Variable ? sourceRow(W, I->Src[1], W.T->Src[1]) : nullptr;
@@ -79,7 +78,7 @@ const Inst *permLane16(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *permLane64(Wave &W, const Inst *I) {
+static const Inst *permLane64(Wave &W, const Inst *I) {
   const uint32_t *Data = sourceRow(W, I->Src[0], W.T->Src[0]);
   uint32_t *Out = W.T->Out;
   for (unsigned L = 0; L < W.N; ++L)
@@ -90,7 +89,8 @@ const Inst *permLane64(Wave &W, const Inst *I) {
 
 /// gfx950: exchanges the upper half of each block of 2 * Width lanes of the
 /// first register with the lower half of the second.
-template <unsigned Width> const Inst *permLaneSwap(Wave &W, const Inst *I) {
+template <unsigned Width>
+static const Inst *permLaneSwap(Wave &W, const Inst *I) {
   if (W.exec() != W.FullMask)
     return fault(W, I, -1, "a lane swap with inactive lanes is not modelled");
   uint32_t *A = W.row(I->Dst.Reg), *B = W.row(I->Src[0].Reg);
@@ -103,7 +103,7 @@ template <unsigned Width> const Inst *permLaneSwap(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *swapB32(Wave &W, const Inst *I) {
+static const Inst *swapB32(Wave &W, const Inst *I) {
   uint32_t *A = W.row(I->Dst.Reg), *B = W.row(I->Src[0].Reg);
   uint64_t Exec = W.exec();
   for (unsigned L = 0; L < W.N; ++L)
@@ -115,7 +115,7 @@ const Inst *swapB32(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *swapB16(Wave &W, const Inst *I) {
+static const Inst *swapB16(Wave &W, const Inst *I) {
   uint32_t *A = W.row(I->Dst.Reg), *B = W.row(I->Src[0].Reg);
   unsigned ShiftA = I->Flags & FlagDstHigh ? 16 : 0;
   unsigned ShiftB = I->Src[0].Mods & ModHigh ? 16 : 0;
@@ -130,12 +130,12 @@ const Inst *swapB16(Wave &W, const Inst *I) {
 }
 
 /// The register that M0 leads to, counted from R; null if there is none.
-uint32_t *relativeRow(Wave &W, unsigned R) {
+static uint32_t *relativeRow(Wave &W, unsigned R) {
   uint64_t Row = uint64_t(R) + W.S[SlotM0];
   return Row < RowAGPR0 ? W.row(unsigned(Row)) : nullptr;
 }
 template <bool Source, bool Destination>
-const Inst *moveRelative(Wave &W, const Inst *I) {
+static const Inst *moveRelative(Wave &W, const Inst *I) {
   const uint32_t *From = Source ? relativeRow(W, I->Src[0].Reg)
                                 : sourceRow(W, I->Src[0], W.T->Src[0]);
   uint32_t *To = Destination ? relativeRow(W, I->Dst.Reg) : W.row(I->Dst.Reg);
@@ -148,7 +148,7 @@ const Inst *moveRelative(Wave &W, const Inst *I) {
 /// An instruction between s_set_gpr_idx_on and s_set_gpr_idx_off: M0 has the
 /// index in bits 7:0, and in 15:12 what it is added to (the three sources, the
 /// destination).
-const Inst *runIndexed(Wave &W, const Inst *I) {
+static const Inst *runIndexed(Wave &W, const Inst *I) {
   Inst Indexed = *I;
   const unsigned Index = W.S[SlotM0] & 0xff, Which = W.S[SlotM0] >> 12;
   bool Good = true;
@@ -169,10 +169,10 @@ const Inst *runIndexed(Wave &W, const Inst *I) {
   return I->Inner(W, &Indexed) ? I + 1 : nullptr;
 }
 
-const Inst *vectorNop(Wave &, const Inst *I) { return I + 1; }
+static const Inst *vectorNop(Wave &, const Inst *I) { return I + 1; }
 
 /// ds_bpermute: each lane reads the lane that its address names.
-const Inst *dsBPermute(Wave &W, const Inst *I) {
+static const Inst *dsBPermute(Wave &W, const Inst *I) {
   const uint32_t *Address = sourceRow(W, I->Src[0], W.T->Src[0]);
   const uint32_t *Data = sourceRow(W, I->Src[1], W.T->Src[1]);
   uint32_t *Out = W.T->Out;
@@ -188,7 +188,7 @@ const Inst *dsBPermute(Wave &W, const Inst *I) {
 }
 
 /// ds_permute: each lane sends to the lane that its address names.
-const Inst *dsPermute(Wave &W, const Inst *I) {
+static const Inst *dsPermute(Wave &W, const Inst *I) {
   const uint32_t *Address = sourceRow(W, I->Src[0], W.T->Src[0]);
   const uint32_t *Data = sourceRow(W, I->Src[1], W.T->Src[1]);
   uint32_t *Out = W.T->Out;
@@ -201,7 +201,7 @@ const Inst *dsPermute(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *dsSwizzle(Wave &W, const Inst *I) {
+static const Inst *dsSwizzle(Wave &W, const Inst *I) {
   const uint32_t *Data = sourceRow(W, I->Src[0], W.T->Src[0]);
   uint32_t *Out = W.T->Out;
   uint64_t Exec = W.exec();
@@ -257,8 +257,6 @@ const HandlerInfo Table[] = {
     {"ds_permute_b32", dsPermute},
     {"ds_swizzle_b32", dsSwizzle},
 };
-
-} // namespace
 
 Handler indexedHandler() { return runIndexed; }
 

@@ -14,12 +14,11 @@
 #include "LaneMath.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
-namespace {
 
 /// The expression sees the 64-bit sources as X, Y, Z and the second source's
 /// low dword as B.
 #define DOUBLE_KERNEL(NAME, SOURCES, EXPRESSION)                               \
-  void NAME(uint32_t *D, const uint32_t *const *S, unsigned N) {               \
+  static void NAME(uint32_t *D, const uint32_t *const *S, unsigned N) {        \
     const uint32_t *S0 = S[0];                                                 \
     const uint32_t *S1 = (SOURCES) > 1 ? S[1] : S0;                            \
     const uint32_t *S2 = (SOURCES) > 2 ? S[2] : S0;                            \
@@ -92,7 +91,7 @@ static uint32_t frexpExponent(uint64_t X) {
   return uint32_t(int(X >> 52 & 0x7ff) - Bias);
 }
 DOUBLE_KERNEL(frexpMantF64, 1, frexpMantissa(X))
-void frexpExpF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void frexpExpF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L)
     D[L] = frexpExponent(join(S[0][L], S[0][L + N]));
 }
@@ -130,7 +129,7 @@ static uint64_t divScale(uint64_t X, uint64_t Y, uint64_t Z, bool &Flag) {
     return bits(__builtin_ldexp(F(X), 128));
   return X;
 }
-void divScaleF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void divScaleF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L) {
     bool Flag;
     uint64_t R =
@@ -141,7 +140,7 @@ void divScaleF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
     D[L + 2 * N] = Flag ? ~0u : 0;
   }
 }
-void divFmasF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void divFmasF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L) {
     uint64_t Z = join(S[2][L], S[2][L + N]);
     double R = __builtin_fma(F(join(S[0][L], S[0][L + N])),
@@ -254,8 +253,6 @@ const LaneOpInfo Table[] = {
      nullptr},
     OP3("v_div_fixup_f64", divFixupF64),
 };
-
-} // namespace
 
 TableRef<LaneOpInfo> doubleOps() {
   return {Table, sizeof(Table) / sizeof(Table[0])};

@@ -120,10 +120,10 @@ struct ExecTable {
 
 namespace baseline {
 const ExecTable &execTable();
-}
+} // namespace baseline
 namespace avx2 {
 const ExecTable &execTable();
-}
+} // namespace avx2
 
 } // namespace lnbwd::sim
 

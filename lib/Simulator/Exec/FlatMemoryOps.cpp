@@ -35,11 +35,9 @@ void storeScratch(Wave &W, unsigned Lane, uint32_t Offset, uint32_t X,
   }
 }
 
-namespace {
-
 /// Offsets of all lanes in their scratch memory. The address VGPR and the
 /// scalar are optional. False: some active lane leaves its memory.
-bool scratchOffsets(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A) {
+static bool scratchOffsets(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A) {
   const unsigned N = W.N;
   uint64_t Base = uint64_t(I->Imm);
   if (I->Src[2].Kind == OperandKind::SGPR)
@@ -63,7 +61,7 @@ bool scratchOffsets(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A) {
   return true;
 }
 
-const Inst *scratchLoad(Wave &W, const Inst *I) {
+static const Inst *scratchLoad(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -86,7 +84,7 @@ const Inst *scratchLoad(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *scratchStore(Wave &W, const Inst *I) {
+static const Inst *scratchStore(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -109,9 +107,11 @@ const Inst *scratchStore(Wave &W, const Inst *I) {
   return I + 1;
 }
 
+namespace {
 enum class Space { Global, Lds, Scratch };
+} // namespace
 
-Space spaceOf(uint64_t Address) {
+static Space spaceOf(uint64_t Address) {
   uint64_t High = Address >> 32;
   if (High == SharedAperture >> 32)
     return Space::Lds;
@@ -119,8 +119,8 @@ Space spaceOf(uint64_t Address) {
 }
 
 /// Checks one lane's access; false: the wave has been stopped.
-bool checkFlat(Wave &W, const Inst *I, unsigned L, uint64_t Address,
-               unsigned Bytes, bool Write) {
+static bool checkFlat(Wave &W, const Inst *I, unsigned L, uint64_t Address,
+                      unsigned Bytes, bool Write) {
   uint32_t Low = uint32_t(Address);
   switch (spaceOf(Address)) {
   case Space::Lds:
@@ -146,7 +146,7 @@ bool checkFlat(Wave &W, const Inst *I, unsigned L, uint64_t Address,
   return false;
 }
 
-const Inst *flatLoad(Wave &W, const Inst *I) {
+static const Inst *flatLoad(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -181,7 +181,7 @@ const Inst *flatLoad(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *flatStore(Wave &W, const Inst *I) {
+static const Inst *flatStore(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -215,7 +215,7 @@ const Inst *flatStore(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *flatAtomic(Wave &W, const Inst *I) {
+static const Inst *flatAtomic(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -248,8 +248,6 @@ const Inst *flatAtomic(Wave &W, const Inst *I) {
   }
   return I + 1;
 }
-
-} // namespace
 
 void addFlatHandlers(ExecTable &Table) {
   Table.Memory[unsigned(MemoryOp::FlatLoad)] = flatLoad;

@@ -16,7 +16,6 @@
 #include "LaneMath.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
-namespace {
 
 #define F(X) asF32(X)
 LANE_KERNEL(addF32, bits(F(A) + F(B)))
@@ -137,7 +136,7 @@ static uint32_t divScale(uint32_t A, uint32_t B, uint32_t C, bool &Flag) {
     return bits(__builtin_ldexpf(F(A), 64));
   return A;
 }
-void divScaleF32(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void divScaleF32(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L) {
     bool Flag;
     D[L] = divScale(S[0][L], S[1][L], S[2][L], Flag);
@@ -174,7 +173,7 @@ LANE_KERNEL(divFixupF32, divFixup(A, B, C))
 
 // Packed: two independent f32, low and high register of each pair.
 #define PAIR_KERNEL(NAME, EXPRESSION)                                          \
-  void NAME(uint32_t *D, const uint32_t *const *S, unsigned N) {               \
+  static void NAME(uint32_t *D, const uint32_t *const *S, unsigned N) {        \
     for (unsigned Half = 0; Half < 2; ++Half) {                                \
       const uint32_t *S0 = S[0] + Half * N, *S1 = S[1] + Half * N,             \
                      *S2 = S[2] + Half * N;                                    \
@@ -190,7 +189,7 @@ PAIR_KERNEL(pkMulF32, bits(F(A) * F(B)))
 PAIR_KERNEL(pkFmaF32, bits(__builtin_fmaf(F(A), F(B), F(C))))
 /// Low result from the first source's pair, high result from the second's; the
 /// halves are already selected.
-void pkMovB32(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void pkMovB32(uint32_t *D, const uint32_t *const *S, unsigned N) {
   const uint32_t *S0 = S[0], *S1 = S[1] + N;
   FOR_LANES(L, N) {
     D[L] = S0[L];
@@ -397,8 +396,6 @@ const LaneOpInfo Table[] = {
      nullptr,
      nullptr},
 };
-
-} // namespace
 
 TableRef<LaneOpInfo> floatOps() {
   return {Table, sizeof(Table) / sizeof(Table[0])};

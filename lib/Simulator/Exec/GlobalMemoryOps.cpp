@@ -66,9 +66,7 @@ bool checkAddresses(Wave &W, const Inst *I, const uint64_t *A, uint64_t Exec,
   return true;
 }
 
-namespace {
-
-bool consecutive(const uint64_t *A, unsigned Bytes, unsigned N) {
+static bool consecutive(const uint64_t *A, unsigned Bytes, unsigned N) {
   uint64_t Difference = 0;
   for (unsigned L = 0; L < N; ++L)
     Difference |= A[L] - (A[0] + uint64_t(L) * Bytes);
@@ -76,7 +74,7 @@ bool consecutive(const uint64_t *A, unsigned Bytes, unsigned N) {
 }
 
 template <unsigned E>
-void loadConsecutive(uint32_t *D, const uint8_t *P, unsigned N) {
+static void loadConsecutive(uint32_t *D, const uint8_t *P, unsigned N) {
   for (unsigned Base = 0; Base < N; Base += 16) {
     uint32_t Buffer[16 * E];
     std::memcpy(Buffer, P + size_t(Base) * E * 4, sizeof(Buffer));
@@ -86,7 +84,7 @@ void loadConsecutive(uint32_t *D, const uint8_t *P, unsigned N) {
   }
 }
 template <unsigned E>
-void storeConsecutive(uint8_t *P, const uint32_t *D, unsigned N) {
+static void storeConsecutive(uint8_t *P, const uint32_t *D, unsigned N) {
   for (unsigned Base = 0; Base < N; Base += 16) {
     uint32_t Buffer[16 * E];
     for (unsigned K = 0; K < E; ++K)
@@ -97,7 +95,7 @@ void storeConsecutive(uint8_t *P, const uint32_t *D, unsigned N) {
 }
 
 template <unsigned E>
-void loadScattered(uint32_t *D, const uint64_t *A, unsigned N) {
+static void loadScattered(uint32_t *D, const uint64_t *A, unsigned N) {
   for (unsigned L = 0; L < N; ++L) {
     uint32_t X[E];
     std::memcpy(X, reinterpret_cast<const void *>(A[L]), 4 * E);
@@ -106,8 +104,8 @@ void loadScattered(uint32_t *D, const uint64_t *A, unsigned N) {
   }
 }
 
-void loadDwords(uint32_t *D, const uint64_t *A, unsigned E, bool Ordered,
-                unsigned N) {
+static void loadDwords(uint32_t *D, const uint64_t *A, unsigned E, bool Ordered,
+                       unsigned N) {
   const uint8_t *P = reinterpret_cast<const uint8_t *>(A[0]);
   switch (E) {
   case 1:
@@ -125,7 +123,7 @@ void loadDwords(uint32_t *D, const uint64_t *A, unsigned E, bool Ordered,
   }
 }
 
-const Inst *globalLoad(Wave &W, const Inst *I) {
+static const Inst *globalLoad(Wave &W, const Inst *I) {
   const unsigned N = W.N;
   uint64_t Exec = W.exec();
   if (!Exec)
@@ -158,7 +156,7 @@ const Inst *globalLoad(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *globalStore(Wave &W, const Inst *I) {
+static const Inst *globalStore(Wave &W, const Inst *I) {
   const unsigned N = W.N;
   uint64_t Exec = W.exec();
   if (!Exec)
@@ -198,8 +196,6 @@ const Inst *globalStore(Wave &W, const Inst *I) {
   }
   return I + 1;
 }
-
-} // namespace
 
 /// An atomic of one lane on host memory, which other host threads may be using.
 uint64_t atomicAccess(uint64_t Address, const Inst *I, uint64_t Data,
@@ -249,9 +245,7 @@ void writeAtomicResult(Wave &W, const Inst *I, unsigned L, uint64_t Old) {
     D[L + W.N] = uint32_t(Old >> 32);
 }
 
-namespace {
-
-const Inst *globalAtomic(Wave &W, const Inst *I) {
+static const Inst *globalAtomic(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -275,7 +269,7 @@ const Inst *globalAtomic(Wave &W, const Inst *I) {
 
 /// Global memory to LDS, past the registers: M0 plus the offset is the place of
 /// lane 0, each lane has a dword (or the three or four it loads).
-const Inst *loadToLds(Wave &W, const Inst *I) {
+static const Inst *loadToLds(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -299,8 +293,6 @@ const Inst *loadToLds(Wave &W, const Inst *I) {
   }
   return I + 1;
 }
-
-} // namespace
 
 void addMemoryHandlers(ExecTable &Table) {
   Table.Memory[unsigned(MemoryOp::GlobalLoad)] = globalLoad;

@@ -16,7 +16,6 @@
 #include "LaneMath.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
-namespace {
 
 LANE_KERNEL(addF16, halfBits(half(A) + half(B)))
 LANE_KERNEL(subF16, halfBits(half(A) - half(B)))
@@ -321,8 +320,6 @@ const LaneOpInfo Table[] = {
      nullptr,
      nullptr},
 };
-
-} // namespace
 
 TableRef<LaneOpInfo> halfOps() {
   return {Table, sizeof(Table) / sizeof(Table[0])};

@@ -15,7 +15,6 @@
 #include "LaneMath.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
-namespace {
 
 LANE_KERNEL(movB32, A)
 LANE_KERNEL(notB32, ~A)
@@ -470,8 +469,6 @@ const LaneOpInfo Table[] = {
      nullptr,
      nullptr},
 };
-
-} // namespace
 
 TableRef<LaneOpInfo> integerOps() {
   return {Table, sizeof(Table) / sizeof(Table[0])};

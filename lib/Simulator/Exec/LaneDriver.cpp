@@ -20,15 +20,14 @@
 #include <cfenv>
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
-namespace {
 
-bool flushesInput(const Wave &W, OperandType T) {
+static bool flushesInput(const Wave &W, OperandType T) {
   unsigned Shift = T == OperandType::F32 || T == OperandType::PkF32
                        ? ModeDenormF32Shift
                        : ModeDenormF16F64Shift;
   return !(W.Mode >> Shift & 1);
 }
-bool flushesOutput(const Wave &W, OperandType T) {
+static bool flushesOutput(const Wave &W, OperandType T) {
   unsigned Shift = T == OperandType::F32 || T == OperandType::PkF32
                        ? ModeDenormF32Shift
                        : ModeDenormF16F64Shift;
@@ -36,7 +35,7 @@ bool flushesOutput(const Wave &W, OperandType T) {
 }
 
 /// Flushes the denormals of the rows of a value, if it is a floating one.
-void flushRows(uint32_t *R, OperandType T, unsigned N) {
+static void flushRows(uint32_t *R, OperandType T, unsigned N) {
   switch (T) {
   case OperandType::F32:
     FOR_LANES(L, N)
@@ -66,7 +65,7 @@ void flushRows(uint32_t *R, OperandType T, unsigned N) {
   }
 }
 
-void selectSdwa(uint32_t *R, Sdwa Sel, bool Signed, unsigned N) {
+static void selectSdwa(uint32_t *R, Sdwa Sel, bool Signed, unsigned N) {
   unsigned Shift = 0, Width = 32;
   if (Sel <= Sdwa::Byte3) {
     Shift = unsigned(Sel) * 8;
@@ -82,13 +81,14 @@ void selectSdwa(uint32_t *R, Sdwa Sel, bool Signed, unsigned N) {
   }
 }
 
-void negate(uint32_t *R, uint32_t KeepBits, uint32_t FlipBits, unsigned N) {
+static void negate(uint32_t *R, uint32_t KeepBits, uint32_t FlipBits,
+                   unsigned N) {
   FOR_LANES(L, N)
   R[L] = (R[L] & KeepBits) ^ FlipBits;
 }
 
 /// Absolute value and negation of the floating types.
-void applySign(uint32_t *R, OperandType T, uint8_t Mods, unsigned N) {
+static void applySign(uint32_t *R, OperandType T, uint8_t Mods, unsigned N) {
   bool Abs = Mods & ModAbs, Neg = Mods & ModNeg;
   if (!Abs && !Neg)
     return;
@@ -110,8 +110,8 @@ void applySign(uint32_t *R, OperandType T, uint8_t Mods, unsigned N) {
 
 /// Moves the lanes of a DPP operand and takes from Writable the lanes that keep
 /// their old result.
-void permuteDpp(Wave &W, const Inst *I, const uint32_t *Row, uint32_t *Temp,
-                unsigned Rows, uint64_t &Writable) {
+static void permuteDpp(Wave &W, const Inst *I, const uint32_t *Row,
+                       uint32_t *Temp, unsigned Rows, uint64_t &Writable) {
   const unsigned N = W.N;
   const DppPattern &P = *I->Dpp;
   // Lanes that have a source, and of these those whose source is active.
@@ -139,8 +139,8 @@ void permuteDpp(Wave &W, const Inst *I, const uint32_t *Row, uint32_t *Temp,
 }
 
 /// Brings one source into the form the kernel expects.
-const uint32_t *prepareSource(Wave &W, const Inst *I, unsigned K,
-                              uint64_t &Writable) {
+static const uint32_t *prepareSource(Wave &W, const Inst *I, unsigned K,
+                                     uint64_t &Writable) {
   const Operand &O = I->Src[K];
   const unsigned N = W.N;
   const OperandType T = I->Lane->Src[K];
@@ -222,13 +222,13 @@ const uint32_t *prepareSource(Wave &W, const Inst *I, unsigned K,
   return Temp;
 }
 
-uint32_t clampF32(uint32_t X, bool NaNToZero) {
+static uint32_t clampF32(uint32_t X, bool NaNToZero) {
   if (isNaN32(X))
     return NaNToZero ? 0 : X;
   float F = asF32(X);
   return F <= 0 ? 0 : F >= 1 ? 0x3f800000 : X;
 }
-uint32_t clampF16(uint32_t X, bool NaNToZero) {
+static uint32_t clampF16(uint32_t X, bool NaNToZero) {
   X &= 0xffff;
   if (isNaN16(X))
     return NaNToZero ? 0 : X;
@@ -237,7 +237,7 @@ uint32_t clampF16(uint32_t X, bool NaNToZero) {
 }
 
 /// Output modifiers and output denormals.
-void finishResult(Wave &W, const Inst *I, uint32_t *Out) {
+static void finishResult(Wave &W, const Inst *I, uint32_t *Out) {
   const unsigned N = W.N;
   const OperandType T = I->Lane->Dst;
   const bool Zero = W.Mode & ModeDX10Clamp;
@@ -290,7 +290,8 @@ void finishResult(Wave &W, const Inst *I, uint32_t *Out) {
     flushRows(Out, T, N);
 }
 
-void writeResult(Wave &W, const Inst *I, uint32_t *Out, uint64_t Writable) {
+static void writeResult(Wave &W, const Inst *I, uint32_t *Out,
+                        uint64_t Writable) {
   const unsigned N = W.N;
   uint32_t *D = W.row(I->Dst.Reg);
   const OperandType T = I->Lane->Dst;
@@ -334,19 +335,19 @@ void writeResult(Wave &W, const Inst *I, uint32_t *Out, uint64_t Writable) {
     copyLanes(D + R * N, Out + R * N, Writable, N);
 }
 
-LaneKernel chooseKernel(const Wave &W, const Inst *I) {
+static LaneKernel chooseKernel(const Wave &W, const Inst *I) {
   LaneKernel Other = I->Lane->Alternative;
   return Other && !(W.Mode & ModeIEEE) ? Other : I->Kernel;
 }
 
-void setLaneMask(Wave &W, const Inst *I, uint64_t Mask) {
+static void setLaneMask(Wave &W, const Inst *I, uint64_t Mask) {
   if (I->Dst2.Kind == OperandKind::SGPR)
     W.setMask(I->Dst2.Reg, Mask);
   if (I->Lane->Flags & LaneExecResult)
     W.setMask(SlotExec, Mask);
 }
 
-const Inst *runLaneSlow(Wave &W, const Inst *I) {
+static const Inst *runLaneSlow(Wave &W, const Inst *I) {
   const LaneOpInfo &Lane = *I->Lane;
   const unsigned N = W.N;
   uint64_t Writable = W.exec();
@@ -399,19 +400,19 @@ const Inst *runLaneSlow(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-inline void fetch(Wave &W, const Inst *I, const uint32_t **Sources) {
+static inline void fetch(Wave &W, const Inst *I, const uint32_t **Sources) {
   for (unsigned K = 0; K < I->NumSrc; ++K)
     Sources[K] = sourceRow(W, I->Src[K], W.T->Src[K]);
   for (unsigned K = I->NumSrc; K < 4; ++K)
     Sources[K] = W.T->Src[K];
 }
 
-inline bool needsSlow(const Wave &W, const Inst *I) {
+static inline bool needsSlow(const Wave &W, const Inst *I) {
   return __builtin_expect(W.SpecialFP && (I->Lane->Flags & LaneFloat), 0);
 }
 
 /// One result row.
-const Inst *runLane(Wave &W, const Inst *I) {
+static const Inst *runLane(Wave &W, const Inst *I) {
   if (needsSlow(W, I))
     return runLaneSlow(W, I);
   const uint32_t *Sources[4];
@@ -430,7 +431,7 @@ const Inst *runLane(Wave &W, const Inst *I) {
 
 /// Several result rows, perhaps with a mask. They always go through the
 /// temporaries, because a result row may be another row of a source.
-const Inst *runWide(Wave &W, const Inst *I) {
+static const Inst *runWide(Wave &W, const Inst *I) {
   if (needsSlow(W, I))
     return runLaneSlow(W, I);
   const unsigned N = W.N;
@@ -452,7 +453,7 @@ const Inst *runWide(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *runMask(Wave &W, const Inst *I) {
+static const Inst *runMask(Wave &W, const Inst *I) {
   if (needsSlow(W, I))
     return runLaneSlow(W, I);
   const uint32_t *Sources[4];
@@ -462,7 +463,7 @@ const Inst *runMask(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-ExecTable makeTable() {
+static ExecTable makeTable() {
   ExecTable T = {};
 #define LNBWD_STRING(X) #X
 #define LNBWD_NAME(X) LNBWD_STRING(X)
@@ -485,8 +486,6 @@ ExecTable makeTable() {
   addMemoryHandlers(T);
   return T;
 }
-
-} // namespace
 
 const ExecTable &execTable() {
   static const ExecTable Table = makeTable();

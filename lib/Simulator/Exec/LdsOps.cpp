@@ -33,12 +33,10 @@ uint64_t ldsAtomic(Wave &W, const Inst *I, uint64_t Address, uint64_t Data,
   return Old;
 }
 
-namespace {
-
 /// Byte addresses of all lanes plus the offset; inactive lanes get an active
 /// lane's. False: the wave has been stopped.
-bool ldsAddresses(Wave &W, const Inst *I, uint64_t Exec, uint32_t Offset,
-                  unsigned Bytes, uint32_t *A) {
+static bool ldsAddresses(Wave &W, const Inst *I, uint64_t Exec, uint32_t Offset,
+                         unsigned Bytes, uint32_t *A) {
   const unsigned N = W.N;
   const uint32_t *R = sourceRow(W, I->Src[0], W.T->Src[0]);
   if (Exec == W.FullMask) {
@@ -62,7 +60,8 @@ bool ldsAddresses(Wave &W, const Inst *I, uint64_t Exec, uint32_t Offset,
   return true;
 }
 
-void readDwords(const Wave &W, const uint32_t *A, unsigned E, uint32_t *Out) {
+static void readDwords(const Wave &W, const uint32_t *A, unsigned E,
+                       uint32_t *Out) {
   const unsigned N = W.N;
   const uint8_t *Lds = W.WG->Lds;
   if (E == 1) {
@@ -75,8 +74,8 @@ void readDwords(const Wave &W, const uint32_t *A, unsigned E, uint32_t *Out) {
       std::memcpy(&Out[K * N + L], Lds + A[L] + 4 * K, 4);
 }
 
-void writeDwords(Wave &W, const uint32_t *A, unsigned E, const uint32_t *S,
-                 uint64_t Exec) {
+static void writeDwords(Wave &W, const uint32_t *A, unsigned E,
+                        const uint32_t *S, uint64_t Exec) {
   const unsigned N = W.N;
   uint8_t *Lds = W.WG->Lds;
   for (uint64_t Left = Exec; Left; Left &= Left - 1) {
@@ -86,7 +85,7 @@ void writeDwords(Wave &W, const uint32_t *A, unsigned E, const uint32_t *S,
   }
 }
 
-const Inst *dsLoad(Wave &W, const Inst *I) {
+static const Inst *dsLoad(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -107,7 +106,7 @@ const Inst *dsLoad(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *dsStore(Wave &W, const Inst *I) {
+static const Inst *dsStore(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -130,14 +129,14 @@ const Inst *dsStore(Wave &W, const Inst *I) {
 }
 
 /// Two elements at two offsets, which count elements (or 64 of them).
-uint32_t pairOffset(const Inst *I, unsigned Which) {
+static uint32_t pairOffset(const Inst *I, unsigned Which) {
   uint32_t Unit = uint32_t(I->Elements) * 4;
   if (I->Flags & FlagStride64)
     Unit *= 64;
   return (Which ? I->Offset1 : I->Offset0) * Unit;
 }
 
-const Inst *dsLoad2(Wave &W, const Inst *I) {
+static const Inst *dsLoad2(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -156,7 +155,7 @@ const Inst *dsLoad2(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *dsStore2(Wave &W, const Inst *I) {
+static const Inst *dsStore2(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -171,7 +170,7 @@ const Inst *dsStore2(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-const Inst *dsAtomic(Wave &W, const Inst *I) {
+static const Inst *dsAtomic(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
     return I + 1;
@@ -198,8 +197,6 @@ const Inst *dsAtomic(Wave &W, const Inst *I) {
   }
   return I + 1;
 }
-
-} // namespace
 
 void addLdsHandlers(ExecTable &Table) {
   Table.Memory[unsigned(MemoryOp::DsLoad)] = dsLoad;

@@ -15,11 +15,10 @@
 #include "LaneMath.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
-namespace {
 
 /// R is the 32-bit result, Carry whether there was one.
 #define CARRY_KERNEL(NAME, WIDE, CARRY)                                        \
-  void NAME(uint32_t *D, const uint32_t *const *S, unsigned N) {               \
+  static void NAME(uint32_t *D, const uint32_t *const *S, unsigned N) {        \
     const uint32_t *S0 = S[0], *S1 = S[1], *S2 = S[2];                         \
     FOR_LANES(L, N) {                                                          \
       [[maybe_unused]] const uint32_t A = S0[L], B = S1[L], C = S2[L] & 1;     \
@@ -38,7 +37,7 @@ CARRY_KERNEL(subbRevCo, uint64_t(B) - A - C, R >> 32)
 
 /// 64-bit result from 64-bit X (first), Y, Z and 32-bit A, B, C.
 #define WIDE_KERNEL(NAME, EXPRESSION)                                          \
-  void NAME(uint32_t *D, const uint32_t *const *S, unsigned N) {               \
+  static void NAME(uint32_t *D, const uint32_t *const *S, unsigned N) {        \
     const uint32_t *S0 = S[0], *S1 = S[1], *S2 = S[2];                         \
     FOR_LANES(L, N) {                                                          \
       [[maybe_unused]] const uint32_t A = S0[L], B = S1[L], C = S2[L];         \
@@ -62,7 +61,7 @@ WIDE_KERNEL(maxU64, WIDE(0) > WIDE(1) ? WIDE(0) : WIDE(1))
 WIDE_KERNEL(minI64, int64_t(WIDE(0)) < int64_t(WIDE(1)) ? WIDE(0) : WIDE(1))
 WIDE_KERNEL(maxI64, int64_t(WIDE(0)) > int64_t(WIDE(1)) ? WIDE(0) : WIDE(1))
 
-void madU64U32(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void madU64U32(uint32_t *D, const uint32_t *const *S, unsigned N) {
   const uint32_t *S0 = S[0], *S1 = S[1], *S2 = S[2];
   FOR_LANES(L, N) {
     uint64_t P = uint64_t(S0[L]) * S1[L];
@@ -72,7 +71,7 @@ void madU64U32(uint32_t *D, const uint32_t *const *S, unsigned N) {
     D[L + 2 * N] = R < P ? ~0u : 0;
   }
 }
-void madI64I32(uint32_t *D, const uint32_t *const *S, unsigned N) {
+static void madI64I32(uint32_t *D, const uint32_t *const *S, unsigned N) {
   const uint32_t *S0 = S[0], *S1 = S[1], *S2 = S[2];
   FOR_LANES(L, N) {
     int64_t P = int64_t(int32_t(S0[L])) * int32_t(S1[L]);
@@ -139,8 +138,6 @@ const LaneOpInfo Table[] = {
      nullptr,
      nullptr},
 };
-
-} // namespace
 
 TableRef<LaneOpInfo> wideIntegerOps() {
   return {Table, sizeof(Table) / sizeof(Table[0])};
