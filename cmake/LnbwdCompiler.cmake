@@ -24,6 +24,11 @@ function(lnbwd_add_compiler_library name)
   add_dependencies(${name} ${arg_DEPENDS} LNBwdIRIncGen)
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE lnbwd_options)
   mlir_target_link_libraries(${name} PUBLIC MLIRIR)
+  # Assertions change the layout of MLIR's classes (a pass's statistics): a
+  # Debug build does without them too where the installed MLIR does.
+  if(NOT LLVM_ENABLE_ASSERTIONS)
+    target_compile_definitions(${name} PUBLIC NDEBUG)
+  endif()
 endfunction()
 
 add_subdirectory(include/lnbwd)
