@@ -77,8 +77,8 @@ struct HipLibrary {
 #define LNBWD_DECLARE(NAME) decltype(&::NAME) NAME = nullptr;
   LNBWD_HIP_FUNCTIONS(LNBWD_DECLARE)
 #undef LNBWD_DECLARE
-  /// hipGetDeviceProperties, whose structure is not the header's to give.
-  hipError_t (*getProperties)(void *, int) = nullptr;
+  /// hipGetDeviceProperties; the library's structure may not be the header's.
+  hipError_t (*getProperties)(hipDeviceProp_t *, int) = nullptr;
   /// Of the simulator: what was behind the last error. Null elsewhere.
   const char *(*simulatorMessage)() = nullptr;
 
@@ -142,7 +142,8 @@ struct HipLibrary {
   DeviceNames names(int index) const {
     // The layouts have 800 and 1472 bytes; a future one may be larger.
     std::vector<char> buffer(16384, 0);
-    check("hipGetDeviceProperties", getProperties(buffer.data(), index));
+    auto *properties = reinterpret_cast<hipDeviceProp_t *>(buffer.data());
+    check("hipGetDeviceProperties", getProperties(properties, index));
     auto textAt = [&](size_t offset) {
       return std::string(buffer.data() + offset,
                          strnlen(buffer.data() + offset, 256));
