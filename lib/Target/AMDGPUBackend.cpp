@@ -101,35 +101,24 @@ static FailureOr<SmallVector<char, 0>> linkObject(Operation &op,
   static std::mutex linkerMutex;
   std::lock_guard<std::mutex> lock(linkerMutex);
 
-  SmallString<128> inputPath, outputPath;
-  int fd = -1;
-  if (std::error_code error =
-          llvm::sys::fs::createTemporaryFile("lnbwd", "o", fd, inputPath))
-    return op.emitError("cannot create a temporary file: ") << error.message();
-  llvm::FileRemover removeInput(inputPath);
-  {
-    llvm::raw_fd_ostream os(fd, /*shouldClose=*/true);
-    os.write(object.data(), object.size());
-    os.close();
-    if (os.has_error()) {
-      std::error_code error = os.error();
-      os.clear_error();
-      return op.emitError("cannot write ")
-             << inputPath << ": " << error.message();
-    }
-  }
-  outputPath = inputPath;
+  FailureOr<std::string> inputPath =
+      writeTemporaryFile(op, "o", StringRef(object.data(), object.size()));
+  if (failed(inputPath))
+    return failure();
+  llvm::FileRemover removeInput(*inputPath);
+  SmallString<128> outputPath(*inputPath);
   llvm::sys::path::replace_extension(outputPath, "hsaco");
   llvm::FileRemover removeOutput(outputPath);
 
   std::string messages;
   llvm::raw_string_ostream errors(messages);
-  const char *arguments[] = {"ld.lld", "-shared", inputPath.c_str(), "-o",
+  const char *arguments[] = {"ld.lld", "-shared", inputPath->c_str(), "-o",
                              outputPath.c_str()};
-  if (!lld::elf::link(arguments, llvm::nulls(), errors, /*exitEarly=*/false,
-                      /*disableOutput=*/false))
-    return op.emitError("cannot link the code object: ") << messages;
+  bool linked = lld::elf::link(arguments, llvm::nulls(), errors,
+                               /*exitEarly=*/false, /*disableOutput=*/false);
   lld::CommonLinkerContext::destroy();
+  if (!linked)
+    return op.emitError("cannot link the code object: ") << messages;
 
   auto buffer = llvm::MemoryBuffer::getFile(outputPath, /*IsText=*/false);
   if (!buffer)

@@ -32,6 +32,12 @@ mlir::LogicalResult reportUnsupportedFormat(mlir::gpu::GPUModuleOp module,
                                             llvm::StringRef chip,
                                             llvm::StringRef formats);
 
+/// Writes `contents` into a new temporary file that ends in `suffix`, and gives
+/// its path; the caller removes it. Reports at `op` what fails.
+mlir::FailureOr<std::string> writeTemporaryFile(mlir::Operation &op,
+                                                llvm::StringRef suffix,
+                                                llvm::StringRef contents);
+
 } // namespace lnbwd
 
 #endif // LNBWD_LIB_TARGET_BACKENDS_H

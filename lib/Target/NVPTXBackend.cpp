@@ -151,30 +151,16 @@ static FailureOr<std::string> assemble(gpu::GPUModuleOp module,
   FailureOr<std::string> ptxas = findPtxas(module, wantedPtxas);
   if (failed(ptxas))
     return failure();
-  SmallString<128> inputPath;
-  int fd = -1;
-  if (std::error_code error =
-          llvm::sys::fs::createTemporaryFile("lnbwd", "ptx", fd, inputPath))
-    return module.emitOpError("cannot create a temporary file: ")
-           << error.message();
-  llvm::FileRemover removeInput(inputPath);
-  {
-    llvm::raw_fd_ostream os(fd, /*shouldClose=*/true);
-    os << ptx;
-    os.close();
-    if (os.has_error()) {
-      std::error_code error = os.error();
-      os.clear_error();
-      return module.emitOpError("cannot write ")
-             << inputPath << ": " << error.message();
-    }
-  }
-  SmallString<128> outputPath(inputPath), logPath(inputPath);
+  FailureOr<std::string> inputPath = writeTemporaryFile(*module, "ptx", ptx);
+  if (failed(inputPath))
+    return failure();
+  llvm::FileRemover removeInput(*inputPath);
+  SmallString<128> outputPath(*inputPath), logPath(*inputPath);
   llvm::sys::path::replace_extension(outputPath, "cubin");
   llvm::sys::path::replace_extension(logPath, "log");
   llvm::FileRemover removeOutput(outputPath), removeLog(logPath);
   std::string arch = ("-arch=" + chip).str();
-  StringRef arguments[] = {*ptxas, arch, "-O3", inputPath, "-o", outputPath};
+  StringRef arguments[] = {*ptxas, arch, "-O3", *inputPath, "-o", outputPath};
   std::optional<StringRef> redirects[] = {std::nullopt, StringRef(logPath),
                                           StringRef(logPath)};
   std::string message;

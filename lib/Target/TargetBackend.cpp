@@ -15,6 +15,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -94,4 +95,22 @@ LogicalResult lnbwd::reportUnsupportedFormat(gpu::GPUModuleOp module,
   return module.emitOpError("cannot be emitted as ")
          << getEmitFormatName(format) << " for " << chip
          << "; expected one of: " << formats;
+}
+
+FailureOr<std::string>
+lnbwd::writeTemporaryFile(Operation &op, StringRef suffix, StringRef contents) {
+  SmallString<128> path;
+  int fd = -1;
+  if (std::error_code error =
+          llvm::sys::fs::createTemporaryFile("lnbwd", suffix, fd, path))
+    return op.emitError("cannot create a temporary file: ") << error.message();
+  llvm::raw_fd_ostream os(fd, /*shouldClose=*/true);
+  os << contents;
+  os.close();
+  if (std::error_code error = os.error()) {
+    os.clear_error();
+    llvm::sys::fs::remove(path);
+    return op.emitError("cannot write ") << path << ": " << error.message();
+  }
+  return path.str().str();
 }
