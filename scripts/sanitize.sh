@@ -18,12 +18,18 @@ make_venv pytest==9.2.0
 # LLVM and MLIR come from Debian's packages, which are not instrumented. Their
 # headers mark memory of arenas and containers as not to be touched in what we
 # compile; the libraries use the same memory without lifting the marks.
-export ASAN_OPTIONS=allow_user_poisoning=0:detect_container_overflow=0:detect_leaks=1
+export ASAN_OPTIONS=allow_user_poisoning=0:detect_container_overflow=0
 export UBSAN_OPTIONS=print_stacktrace=1
+
+# Where LLVM's disassembler crashes on words that are no instruction, the
+# simulator goes on without it, and what it had allocated by then is lost.
+suppressions=$build_dir/leak-suppressions.txt
+echo 'leak:llvm::SmallVectorBase<unsigned int>::grow_pod' >"$suppressions"
 
 status=0
 say "Unit tests (GoogleTest)"
-ctest --test-dir "$build_dir" --output-on-failure -j "$(nproc)" || status=1
+LSAN_OPTIONS=suppressions=$suppressions \
+  ctest --test-dir "$build_dir" --output-on-failure -j "$(nproc)" || status=1
 say "lit"
 "$llvm_dir/bin/lit" -s -v "$build_dir/test" || status=1
 say "End to end (pytest): one row block of three on a chip of each wave size"

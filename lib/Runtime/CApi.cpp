@@ -94,7 +94,12 @@ const char *lnbwd_runtime_version(void) { return LNBWD_VERSION; }
 const char *lnbwd_last_error(void) { return lastError.c_str(); }
 
 const char *lnbwd_status_name(lnbwd_status status) {
-  switch (status) {
+  // C lets a caller pass any number; in C++ it may not even be looked at as an
+  // lnbwd_status.
+  int value;
+  static_assert(sizeof(value) == sizeof(status));
+  std::memcpy(&value, &status, sizeof(value));
+  switch (value) {
 #define LNBWD_STATUS_NAME(NAME)                                                \
   case NAME:                                                                   \
     return #NAME;
