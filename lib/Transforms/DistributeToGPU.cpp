@@ -134,6 +134,16 @@ gpu::GPUFuncOp DistributeToGPU::makeKernel(RowwiseOp op,
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   auto threads = int32_t(op.getSchedule()->getThreads());
   kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
+  // Outputs may overwrite row blocks, never the scalars and columns that rows
+  // are worked on with: those can be read ahead, and once for a whole wave.
+  for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
+    if (getOperandKind(op, i) == OperandKind::RowBlock)
+      continue;
+    kernel.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                      b.getUnitAttr());
+    kernel.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
+                      b.getUnitAttr());
+  }
   symbols.insert(kernel);
 
   b.setInsertionPointToEnd(&kernel.getBody().front());

@@ -142,13 +142,45 @@ void RowKernelEmitter::emitGeometry() {
 }
 
 /// Column operands that stay in registers are read once, before the row loop.
+/// Groups side by side need the same columns: the first reads them and hands
+/// them on through workgroup memory.
 void RowKernelEmitter::loadColumnOperands() {
-  for (const Chunk &chunk : chunks) {
-    columnOperands.emplace_back();
-    for (size_t i = 0; i < op.getColumns().size(); ++i)
-      columnOperands.back().push_back(
-          load(op.getRows().size() + i, chunk.loadColumn));
+  size_t first = op.getRows().size();
+  columnOperands.resize(chunks.size());
+  int64_t groups = schedule.getRowGroups();
+  if (groups == 1 || chunks.empty()) {
+    for (auto [c, chunk] : llvm::enumerate(chunks))
+      for (size_t i = 0; i < op.getColumns().size(); ++i)
+        columnOperands[c].push_back(load(first + i, chunk.loadColumn));
+    return;
   }
+
+  Value isFirstGroup =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, index(0));
+  int64_t width = schedule.getChunkColumns();
+  Value lanePlace = mulIndex(lane, schedule.getVectorWidth());
+  auto place = [&](size_t c) {
+    return addIndex(lanePlace, index(int64_t(c) * width));
+  };
+  SmallVector<Value> memories;
+  for (Value column : op.getColumns())
+    memories.push_back(
+        addWorkgroupMemory(int64_t(chunks.size()) * width,
+                           getElementTypeOrSelf(column.getType())));
+  if (memories.empty())
+    return;
+  ifTrue(isFirstGroup, [&] {
+    for (auto [i, memory] : llvm::enumerate(memories))
+      for (auto [c, chunk] : llvm::enumerate(chunks))
+        vector::StoreOp::create(b, load(first + i, chunk.loadColumn), memory,
+                                ValueRange{place(c)});
+  });
+  gpu::BarrierOp::create(b);
+  for (size_t c = 0; c < chunks.size(); ++c)
+    for (Value memory : memories)
+      columnOperands[c].push_back(vector::LoadOp::create(
+          b, laneVector(cast<MemRefType>(memory.getType()).getElementType()),
+          memory, ValueRange{place(c)}));
 }
 
 void RowKernelEmitter::allocateExchange() {

@@ -31,12 +31,9 @@ static constexpr int64_t maxColumnTiles = 65535;
 static constexpr int64_t fixedRegisters = 24;
 /// Float32 rows that are live at once while a region is worked through.
 static constexpr int64_t liveRows = 2;
-/// Work-items of a workgroup that the model aims at, and of all workgroups of a
-/// compute unit in its persistent grids. Rows in registers want several small
-/// workgroups, which hide each other's waiting; staged rows are in flight
-/// whatever the lanes do, and one workgroup leaves the fewest partial sums.
-static constexpr int64_t workgroupThreads = 256;
-static constexpr int64_t computeUnitThreads = 1024;
+/// Work-items of a workgroup, and of all workgroups of a compute unit, that the
+/// model aims at where rows are staged: one workgroup leaves the fewest partial
+/// sums, and staged rows are in flight whatever its lanes do.
 static constexpr int64_t stagedThreads = 512;
 static constexpr int64_t stagedComputeUnitThreads = 768;
 /// Sets of rows in flight that staging aims at, and the shortest row, in bytes
@@ -93,9 +90,16 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   int64_t exchange = schedule.getThreadsPerRow() > chip.waveSize
                          ? 2 * 4 * waves * countRowSums(op)
                          : 0;
+  int64_t groups = schedule.getRowGroups();
   int64_t combine = 4 * int64_t(op.getColumnSums().size()) *
-                    (schedule.getRowGroups() - 1) * schedule.getChunkColumns();
-  resources.sharedMemoryBytes = exchange + combine + 8 * schedule.getStages();
+                    int64_t(llvm::PowerOf2Ceil(uint64_t(groups)) / 2) *
+                    schedule.getChunkColumns();
+  int64_t columns =
+      groups > 1 && !schedule.getReload()
+          ? chunks * schedule.getChunkColumns() * bitsOf(op.getColumns()) / 8
+          : 0;
+  resources.sharedMemoryBytes =
+      exchange + combine + columns + 8 * schedule.getStages();
   resources.stagingBytes = schedule.getStages() * schedule.getRowGroups() *
                            op.getRowLength() * bitsOf(op.getRows()) / 8;
   return resources;
@@ -247,21 +251,20 @@ struct Candidate {
   int64_t stages = 0;
   bool reload = false;
 
-  ScheduleAttr get(MLIRContext *context) const {
-    int64_t groups = std::max<int64_t>(
-        1, (stages ? stagedThreads : workgroupThreads) / threadsPerRow);
+  ScheduleAttr get(MLIRContext *context, const ChipInfo &chip) const {
+    int64_t workgroup = stages ? stagedThreads : chip.workgroupThreads;
+    int64_t computeUnit =
+        stages ? stagedComputeUnitThreads : chip.computeUnitThreads;
     // Groups are combined as a binary tree.
-    if (stages)
-      groups = int64_t(llvm::bit_floor(uint64_t(groups)));
+    auto groups = int64_t(llvm::bit_floor(
+        uint64_t(std::max<int64_t>(1, workgroup / threadsPerRow))));
     int64_t threads = threadsPerRow * groups;
-    // A few rows for each side-by-side row keep the partial sums, which are
-    // written and read once a workgroup, small beside the rows; with few
-    // workgroups on a compute unit, all of them have to be busy.
-    int64_t rows = (stages ? 2 : 8) * groups;
-    int64_t workgroups = std::max<int64_t>(
-        1, (stages ? stagedComputeUnitThreads : computeUnitThreads) / threads);
-    return ScheduleAttr::get(context, threadsPerRow, groups, vectorWidth, rows,
-                             workgroups, columnTile, prefetch, stages,
+    // Two sets of rows at least: partial sums, which are written and read once
+    // a workgroup, have to stay small beside the rows.
+    return ScheduleAttr::get(context, threadsPerRow, groups, vectorWidth,
+                             2 * groups,
+                             std::max<int64_t>(1, computeUnit / threads),
+                             columnTile, prefetch, stages,
                              /*early_start=*/false, reload);
   }
 };
@@ -278,13 +281,13 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
   if (chip.hasBulkCopy && rowBytes >= minStagedBytes)
     for (candidate.stages = targetStages; candidate.stages >= 2;
          --candidate.stages) {
-      ScheduleAttr schedule = candidate.get(context);
+      ScheduleAttr schedule = candidate.get(context, chip);
       if (getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
         return schedule;
     }
   candidate.stages = 0;
   for (candidate.prefetch = 1; candidate.prefetch >= 0; --candidate.prefetch) {
-    ScheduleAttr schedule = candidate.get(context);
+    ScheduleAttr schedule = candidate.get(context, chip);
     if (getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
       return schedule;
   }
@@ -321,7 +324,7 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip) {
   if (!op.hasRowSums() && op.getScalarOuts().empty() &&
       length > chip.waveSize * width) {
     Candidate tile{chip.waveSize, width, chip.waveSize * width};
-    return tile.get(context);
+    return tile.get(context, chip);
   }
 
   // Lanes a row: powers of two up to a wave, then multiples of it.
@@ -349,7 +352,7 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip) {
   // Rows too long for the registers of a workgroup are read once a phase.
   Candidate reload{chip.maxThreadsPerWorkgroup, width};
   reload.reload = true;
-  ScheduleAttr schedule = reload.get(context);
+  ScheduleAttr schedule = reload.get(context, chip);
   return getObstacle(op, schedule, chip, RegisterBound::Estimate).empty()
              ? schedule
              : ScheduleAttr();
@@ -393,7 +396,8 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
       {"early_start", &earlyStart},
       {"reload", &reload},
   };
-  bool setRows = false, setGroups = false, setPrefetch = false;
+  bool setThreads = false, setRows = false, setGroups = false,
+       setPrefetch = false;
   SmallVector<StringRef> assignments;
   overrides.split(assignments, ',', -1, /*KeepEmpty=*/false);
   for (StringRef assignment : assignments) {
@@ -411,12 +415,16 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
     if (text.getAsInteger(10, *field->second))
       return emitError() << "expected schedule field '" << name
                          << "' to be a whole number, got '" << text << "'";
+    setThreads |= name == "threads_per_row";
     setRows |= name == "rows_per_workgroup";
     setGroups |= name == "row_groups";
     setPrefetch |= name == "prefetch";
   }
   // Fields that nobody set follow the ones that somebody did.
-  if (setGroups && !setRows && rowsPerWorkgroup)
+  if (setThreads && !setGroups && threadsPerRow > 0)
+    rowGroups = int64_t(llvm::bit_floor(
+        uint64_t(std::max<int64_t>(1, schedule.getThreads() / threadsPerRow))));
+  if ((setThreads || setGroups) && !setRows && rowsPerWorkgroup)
     rowsPerWorkgroup = std::max(rowsPerWorkgroup, rowGroups);
   if (reload && !setPrefetch)
     prefetch = 0;

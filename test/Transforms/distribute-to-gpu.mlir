@@ -5,8 +5,8 @@
 // CHECK:       module attributes {gpu.container_module}
 // CHECK-LABEL:   gpu.module @frame_kernels
 // CHECK:           gpu.func @k(
-// CHECK-SAME:        %{{[a-z0-9]+}}: memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<512xf32, #gpu.address_space<global>>,
-// CHECK-SAME:        %{{[a-z0-9]+}}: memref<1xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<1x512xf32, #gpu.address_space<global>>,
+// CHECK-SAME:        %{{[a-z0-9]+}}: memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<512xf32, #gpu.address_space<global>> {llvm.noalias, llvm.readonly},
+// CHECK-SAME:        %{{[a-z0-9]+}}: memref<1xf32, #gpu.address_space<global>> {llvm.noalias, llvm.readonly}, %{{[a-z0-9]+}}: memref<1x512xf32, #gpu.address_space<global>>,
 // CHECK-SAME:        %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: i64) kernel attributes {known_block_size = array<i32: 64, 1, 1>}
 // CHECK:         func.func @frame(
 // CHECK-SAME:      %[[X:[a-z0-9]+]]: memref<?x512xf32> {lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "x"}
@@ -38,7 +38,7 @@ func.func @frame(%x: memref<?x512xf32>, %c: memref<512xf32>, %s: memref<?xf32>, 
 // a static last dimension, or of static rows, are no columns.
 // CHECK-LABEL: gpu.module @leading_dimensions_kernels
 // CHECK:       gpu.func @k(
-// CHECK-SAME:    memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<1xf32, #gpu.address_space<global>>,
+// CHECK-SAME:    memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<1xf32, #gpu.address_space<global>>
 // CHECK:       func.func @leading_dimensions(
 // CHECK-SAME:    memref<?x4xf32> {lnbwd.access = "read", lnbwd.kind = "row_scalar"
 func.func @leading_dimensions(%x: memref<?x4x512xf32>, %s: memref<?x4xf32>) {
@@ -378,7 +378,8 @@ func.func @no_tail(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 // CHECK:         %[[FIRST:[a-z0-9_]+]] = scf.if %{{.*}} -> (vector<4xf32>) {
 // CHECK:           vector.load
 // CHECK:         scf.for {{.*}} iter_args({{.*}}%[[NOW:[a-z0-9_]+]] = %[[FIRST]])
-// CHECK:           %[[NEXT:[a-z0-9_]+]] = vector.load
+// CHECK:           %[[NEXT:[a-z0-9_]+]] = scf.if
+// CHECK:             vector.load
 // CHECK:           arith.addf %[[NOW]],
 // CHECK:           scf.yield {{.*}}%[[NEXT]] :
 // CHECK:         gpu.return
@@ -389,6 +390,29 @@ func.func @prefetch(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
     %sum = vector.reduction <add>, %xr : vector<256xf32> into f32
     %spread = vector.broadcast %sum : f32 to vector<256xf32>
     %y = arith.addf %xr, %spread : vector<256xf32>
+    lnbwd.yield %y : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// Groups side by side share what the first of them reads of the columns, and
+// know their row in a scalar register.
+// CHECK-LABEL: gpu.module @shared_columns_kernels
+// CHECK:       gpu.func @k({{.*}}%[[GAMMA:[a-z0-9]+]]: memref<256xf32, #gpu.address_space<global>> {llvm.noalias, llvm.readonly}
+// CHECK:         rocdl.readfirstlane
+// CHECK:         scf.if
+// CHECK:           %[[READ:[a-z0-9_]+]] = vector.load %[[GAMMA]]
+// CHECK-NEXT:      vector.store %[[READ]], %[[SHARED:[a-z0-9_]+]][
+// CHECK:         gpu.barrier
+// CHECK-NEXT:    vector.load %[[SHARED]][
+// CHECK:         gpu.return
+func.func @shared_columns(%x: memref<?x256xf32>, %gamma: memref<256xf32>, %o: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) columns(%gamma : memref<256xf32>) outs rows(%o : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>, %g: vector<256xf32>):
+    %y = arith.mulf %xr, %g : vector<256xf32>
     lnbwd.yield %y : vector<256xf32>
   }
   return

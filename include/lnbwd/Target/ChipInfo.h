@@ -46,6 +46,10 @@ struct ChipInfo {
   int64_t maxRegistersPerLane;
   /// 32-bit registers of a compute unit, over all lanes.
   int64_t registersPerComputeUnit;
+  /// Work-items of one workgroup, and of all that a compute unit should hold,
+  /// that the cost model aims at for rows that come through registers.
+  int64_t workgroupThreads;
+  int64_t computeUnitThreads;
   /// Whether float32 to bfloat16 is one instruction.
   bool hasBF16Pack;
   /// Shared memory that one workgroup can ask for at launch, in bytes.
