@@ -283,14 +283,12 @@ TEST(Launch, EndedWavesDoNotHoldABarrier) {
     // Only the first wave reaches the barrier.
     KernelText K;
     K.KernargBytes = 8;
-    bool Wide = isGfx9(Chip);
     K.Body = std::string("v_and_b32 v0, 0x3ff, v0\n") +
              "v_readfirstlane_b32 s6, v0\ns_cmp_lg_u32 s6, 0\n"
              "s_cbranch_scc1 end\n" +
              prologue(Chip) + barrier(Chip) +
              "v_mov_b32 v1, 5\nv_mov_b32 v2, 0\n" + storeDword(Chip) +
              "v2, v1, s[4:5]\nend:\n";
-    (void)Wide;
     LoadedModule M(build(K, Chip));
     Buffer<uint32_t> Out(1);
     ASSERT_HIP(launch(M.function("k"), dim3(1), dim3(256), 0, Out.get()));
@@ -545,16 +543,18 @@ TEST(Launch, HiddenArguments) {
         Arg(22, 2, "hidden_group_size_y") + Arg(24, 2, "hidden_group_size_z") +
         Arg(26, 2, "hidden_remainder_x") + Arg(28, 2, "hidden_grid_dims") +
         Arg(32, 4, "hidden_dynamic_lds_size");
-    // Copies 32 bytes from offset 8 of the segment.
+    // Copies 32 bytes from offset 8 of the segment; every workgroup does, so
+    // with atomics.
+    std::string Swap =
+        isGfx9(Chip) ? "global_atomic_swap" : "global_atomic_swap_b32";
     K.Body = prologue(Chip) +
              (isGfx9(Chip) ? "s_load_dwordx8 s[8:15], s[0:1], 0x8\n"
                            : "s_load_b256 s[8:15], s[0:1], 0x8\n") +
              (isGfx12(Chip) ? "s_wait_kmcnt 0x0\n" : "s_waitcnt lgkmcnt(0)\n") +
              "v_mov_b32 v2, 0\n";
     for (unsigned I = 0; I < 8; ++I)
-      K.Body += "v_mov_b32 v1, s" + std::to_string(8 + I) + "\n" +
-                storeDword(Chip) +
-                "v2, v1, s[4:5] offset:" + std::to_string(4 * I) + "\n";
+      K.Body += "v_mov_b32 v1, s" + std::to_string(8 + I) + "\n" + Swap +
+                " v2, v1, s[4:5] offset:" + std::to_string(4 * I) + "\n";
     LoadedModule M(build(K, Chip));
     Buffer<uint32_t> Out(8);
     ASSERT_HIP(
