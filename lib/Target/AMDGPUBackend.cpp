@@ -48,7 +48,6 @@ public:
   std::string llvmText;
   std::string isaText;
 
-protected:
   /// No device library is linked; upstream would look for an installed ROCm.
   std::optional<SmallVector<std::unique_ptr<llvm::Module>>>
   loadBitcodeFiles(llvm::Module &llvmModule) override {
@@ -63,6 +62,8 @@ protected:
     }
     return SmallVector<std::unique_ptr<llvm::Module>>();
   }
+
+protected:
   LogicalResult optimizeModule(llvm::Module &llvmModule, int level) override {
     if (failed(ModuleToObject::optimizeModule(llvmModule, level)))
       return failure();
