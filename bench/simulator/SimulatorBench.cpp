@@ -1,5 +1,4 @@
-//===- SimulatorBench.cpp - The simulator's speed
-//---------------------------===//
+//===- SimulatorBench.cpp - The simulator's speed -------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- AsmText.cpp - Printed instructions, taken apart
-//----------------------===//
+//===- AsmText.cpp - Printed instructions, taken apart --------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

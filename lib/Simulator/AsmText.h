@@ -1,4 +1,4 @@
-//===- AsmText.h - Printed instructions, taken apart ----------*- C++ -*-===//
+//===- AsmText.h - Printed instructions, taken apart ------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

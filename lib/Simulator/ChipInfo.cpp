@@ -1,5 +1,4 @@
-//===- ChipInfo.cpp - The simulated devices
-//---------------------------------===//
+//===- ChipInfo.cpp - The simulated devices -------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

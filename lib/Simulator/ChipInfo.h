@@ -1,4 +1,4 @@
-//===- ChipInfo.h - The simulated devices ---------------------*- C++ -*-===//
+//===- ChipInfo.h - The simulated devices -----------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- CodeObject.cpp - AMD code objects
-//------------------------------------===//
+//===- CodeObject.cpp - AMD code objects ----------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

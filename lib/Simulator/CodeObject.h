@@ -1,4 +1,4 @@
-//===- CodeObject.h - AMD code objects ------------------------*- C++ -*-===//
+//===- CodeObject.h - AMD code objects --------------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- ControlOps.cpp - Branches, barriers, hardware registers, scalar memory
-//---===//
+//===- ControlOps.cpp - Branches, barriers, registers, scalar memory ------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Decoder.cpp - From machine code to Inst
-//------------------------------===//
+//===- Decoder.cpp - From machine code to Inst ----------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Decoder.h - From machine code to Inst ------------------*- C++ -*-===//
+//===- Decoder.h - From machine code to Inst --------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- HipDevice.cpp - HIP: devices, errors, streams, events
-//----------------===//
+//===- HipDevice.cpp - HIP: devices, errors, streams, events --------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

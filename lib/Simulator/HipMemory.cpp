@@ -1,5 +1,4 @@
-//===- HipMemory.cpp - HIP: memory
-//------------------------------------------===//
+//===- HipMemory.cpp - HIP: memory ----------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- HipModule.cpp - HIP: code objects and launches
-//-----------------------===//
+//===- HipModule.cpp - HIP: code objects and launches ---------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- HipState.h - What the HIP functions share --------------*- C++ -*-===//
+//===- HipState.h - What the HIP functions share ----------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

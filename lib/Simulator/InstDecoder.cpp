@@ -1,5 +1,4 @@
-//===- InstDecoder.cpp - From assembly text to Inst
-//-------------------------===//
+//===- InstDecoder.cpp - From assembly text to Inst -----------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

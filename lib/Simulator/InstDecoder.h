@@ -1,4 +1,4 @@
-//===- InstDecoder.h - From assembly text to Inst -------------*- C++ -*-===//
+//===- InstDecoder.h - From assembly text to Inst ---------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Instruction.h - Decoded AMD machine instructions -------*- C++ -*-===//
+//===- Instruction.h - Decoded AMD machine instructions ---------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Launch.cpp - Execution of one kernel launch
-//--------------------------===//
+//===- Launch.cpp - Execution of one kernel launch ------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Launch.h - Execution of one kernel launch --------------*- C++ -*-===//
+//===- Launch.h - Execution of one kernel launch ----------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Memory.h - Device memory of a simulated device ---------*- C++ -*-===//
+//===- Memory.h - Device memory of a simulated device -----------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- MemoryDecoder.cpp - Decoding of memory instructions
-//------------------===//
+//===- MemoryDecoder.cpp - Decoding of memory instructions ----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

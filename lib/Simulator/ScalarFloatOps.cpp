@@ -1,5 +1,4 @@
-//===- ScalarFloatOps.cpp - Scalar floating-point instructions
-//--------------===//
+//===- ScalarFloatOps.cpp - Scalar floating-point instructions ------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- ScalarOps.cpp - Scalar integer instructions
-//--------------------------===//
+//===- ScalarOps.cpp - Scalar integer instructions ------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

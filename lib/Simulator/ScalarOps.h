@@ -1,4 +1,4 @@
-//===- ScalarOps.h - Scalar instructions ----------------------*- C++ -*-===//
+//===- ScalarOps.h - Scalar instructions ------------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- Wave.cpp - State of a running wave
-//-----------------------------------===//
+//===- Wave.cpp - State of a running wave ---------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

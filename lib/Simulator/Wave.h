@@ -1,4 +1,4 @@
-//===- Wave.h - State of a running wave -----------------------*- C++ -*-===//
+//===- Wave.h - State of a running wave -------------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

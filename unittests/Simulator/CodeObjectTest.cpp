@@ -1,5 +1,4 @@
-//===- CodeObjectTest.cpp - Loading of code objects
-//-------------------------===//
+//===- CodeObjectTest.cpp - Loading of code objects -----------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

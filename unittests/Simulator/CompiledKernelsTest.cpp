@@ -1,5 +1,4 @@
-//===- CompiledKernelsTest.cpp - Kernels that clang compiled
-//----------------===//
+//===- CompiledKernelsTest.cpp - Kernels that clang compiled --------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- ControlTest.cpp - Control flow
-//---------------------------------------===//
+//===- ControlTest.cpp - Control flow -------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- CrossLaneTest.cpp - Data between lanes
-//-------------------------------===//
+//===- CrossLaneTest.cpp - Data between lanes -----------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

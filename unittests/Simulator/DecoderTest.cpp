@@ -1,5 +1,4 @@
-//===- DecoderTest.cpp - Decoding
-//-------------------------------------------===//
+//===- DecoderTest.cpp - Decoding -----------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

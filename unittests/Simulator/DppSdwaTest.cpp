@@ -1,5 +1,4 @@
-//===- DppSdwaTest.cpp - DPP and SDWA
-//---------------------------------------===//
+//===- DppSdwaTest.cpp - DPP and SDWA -------------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- GlobalMemoryTest.cpp - Global, flat, scratch, buffer and scalar memory
-//---===//
+//===- GlobalMemoryTest.cpp - Vector memory and scalar memory -------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- HipTester.h - HIP calls of the tests -------------------*- C++ -*-===//
+//===- HipTester.h - HIP calls of the tests ---------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- LaunchTest.cpp - Launches through HIP
-//--------------------------------===//
+//===- LaunchTest.cpp - Launches through HIP ------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

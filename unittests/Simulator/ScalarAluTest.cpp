@@ -1,5 +1,4 @@
-//===- ScalarAluTest.cpp - Scalar instructions
-//------------------------------===//
+//===- ScalarAluTest.cpp - Scalar instructions ----------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- VectorConvertTest.cpp - Conversions
-//----------------------------------===//
+//===- VectorConvertTest.cpp - Conversions --------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

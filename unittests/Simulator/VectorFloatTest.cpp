@@ -1,5 +1,4 @@
-//===- VectorFloatTest.cpp - f32 and f64 vector instructions
-//----------------===//
+//===- VectorFloatTest.cpp - f32 and f64 vector instructions --------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

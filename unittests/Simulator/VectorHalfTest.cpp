@@ -1,5 +1,4 @@
-//===- VectorHalfTest.cpp - f16, bf16 and mixed precision
-//-------------------===//
+//===- VectorHalfTest.cpp - f16, bf16 and mixed precision -----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

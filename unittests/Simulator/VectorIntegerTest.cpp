@@ -1,5 +1,4 @@
-//===- VectorIntegerTest.cpp - Integer vector instructions
-//------------------===//
+//===- VectorIntegerTest.cpp - Integer vector instructions ----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- WaveTester.cpp - One wave under the tests' control
-//-------------------===//
+//===- WaveTester.cpp - One wave under the tests' control -----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- WaveTester.h - One wave under the tests' control -------*- C++ -*-===//
+//===- WaveTester.h - One wave under the tests' control ---------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

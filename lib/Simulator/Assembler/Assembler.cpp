@@ -1,5 +1,4 @@
-//===- Assembler.cpp - Code objects from assembly text
-//----------------------===//
+//===- Assembler.cpp - Code objects from assembly text --------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

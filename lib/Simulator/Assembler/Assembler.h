@@ -1,4 +1,4 @@
-//===- Assembler.h - Code objects from assembly text ----------*- C++ -*-===//
+//===- Assembler.h - Code objects from assembly text ------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- BufferMemoryOps.cpp - Buffer loads, stores and atomics
-//---------------===//
+//===- BufferMemoryOps.cpp - Buffer loads, stores and atomics -------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

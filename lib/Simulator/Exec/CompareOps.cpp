@@ -1,5 +1,4 @@
-//===- CompareOps.cpp - Vector compares
-//-------------------------------------===//
+//===- CompareOps.cpp - Vector compares -----------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

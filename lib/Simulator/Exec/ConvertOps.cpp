@@ -1,5 +1,4 @@
-//===- ConvertOps.cpp - Conversions between number formats
-//------------------===//
+//===- ConvertOps.cpp - Conversions between number formats ----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- CrossLaneOps.cpp - Instructions that move data between lanes
-//---------===//
+//===- CrossLaneOps.cpp - Instructions that move data between lanes -------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- DoubleOps.cpp - Double-precision vector instructions
-//-----------------===//
+//===- DoubleOps.cpp - Double-precision vector instructions ---------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

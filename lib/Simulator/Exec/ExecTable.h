@@ -1,4 +1,4 @@
-//===- ExecTable.h - The functions that execute instructions --*- C++ -*-===//
+//===- ExecTable.h - The functions that execute instructions ----*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- FlatMemoryOps.cpp - Scratch and flat accesses
-//------------------------===//
+//===- FlatMemoryOps.cpp - Scratch and flat accesses ----------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

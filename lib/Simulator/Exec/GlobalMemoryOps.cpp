@@ -1,5 +1,4 @@
-//===- GlobalMemoryOps.cpp - Global loads, stores and atomics
-//---------------===//
+//===- GlobalMemoryOps.cpp - Global loads, stores and atomics -------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- HalfOps.cpp - Half-precision and packed 16-bit instructions
-//----------===//
+//===- HalfOps.cpp - Half-precision and packed 16-bit instructions --------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

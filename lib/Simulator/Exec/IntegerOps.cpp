@@ -1,5 +1,4 @@
-//===- IntegerOps.cpp - 32- and 16-bit integer vector instructions
-//----------===//
+//===- IntegerOps.cpp - 32- and 16-bit integer vector instructions --------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- LaneDriver.cpp - Operands in, kernel, result out
-//---------------------===//
+//===- LaneDriver.cpp - Operands in, kernel, result out -------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

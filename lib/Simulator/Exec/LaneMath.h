@@ -1,4 +1,4 @@
-//===- LaneMath.h - Arithmetic of one lane --------------------*- C++ -*-===//
+//===- LaneMath.h - Arithmetic of one lane ----------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

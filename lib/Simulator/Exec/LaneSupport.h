@@ -1,4 +1,4 @@
-//===- LaneSupport.h - Rows, lane masks and operands ----------*- C++ -*-===//
+//===- LaneSupport.h - Rows, lane masks and operands ------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

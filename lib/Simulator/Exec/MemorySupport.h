@@ -1,4 +1,4 @@
-//===- MemorySupport.h - Atomics and lane addresses -----------*- C++ -*-===//
+//===- MemorySupport.h - Atomics and lane addresses -------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,5 +1,4 @@
-//===- WideIntegerOps.cpp - Integers of several registers
-//-------------------===//
+//===- WideIntegerOps.cpp - Integers of several registers -----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
