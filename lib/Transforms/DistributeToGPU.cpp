@@ -14,6 +14,7 @@
 
 #include "ArgumentRoles.h"
 #include "RowKernelEmitter.h"
+#include "TargetOps.h"
 
 #include "lnbwd/Target/LaunchPlan.h"
 #include "lnbwd/Transforms/Passes.h"
@@ -134,15 +135,17 @@ gpu::GPUFuncOp DistributeToGPU::makeKernel(RowwiseOp op,
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   auto threads = int32_t(op.getSchedule()->getThreads());
   kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
-  // Outputs may overwrite row blocks, never the scalars and columns that rows
-  // are worked on with: those can be read ahead, and once for a whole wave.
+  // Outputs may overwrite row blocks, never the columns; nor the scalars, but
+  // whether to say so of them is the target's choice.
+  bool scalarsToo = TargetOps::get(info->backend).avoidsRepeatedReads();
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
-    if (getOperandKind(op, i) == OperandKind::RowBlock)
+    OperandKind kind = getOperandKind(op, i);
+    if (kind == OperandKind::RowBlock ||
+        (kind == OperandKind::RowScalar && !scalarsToo))
       continue;
-    kernel.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
-                      b.getUnitAttr());
-    kernel.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
-                      b.getUnitAttr());
+    for (StringRef name : {LLVM::LLVMDialect::getNoAliasAttrName(),
+                           LLVM::LLVMDialect::getReadonlyAttrName()})
+      kernel.setArgAttr(i, name, b.getUnitAttr());
   }
   symbols.insert(kernel);
 

@@ -148,7 +148,7 @@ void RowKernelEmitter::loadColumnOperands() {
   size_t first = op.getRows().size();
   columnOperands.resize(chunks.size());
   int64_t groups = schedule.getRowGroups();
-  if (groups == 1 || chunks.empty()) {
+  if (groups == 1 || !target.avoidsRepeatedReads()) {
     for (auto [c, chunk] : llvm::enumerate(chunks))
       for (size_t i = 0; i < op.getColumns().size(); ++i)
         columnOperands[c].push_back(load(first + i, chunk.loadColumn));
@@ -345,9 +345,14 @@ void RowKernelEmitter::emitRowLoop() {
     }
     if (schedule.getPrefetch()) {
       llvm::append_range(inputs, state.drop_front(numState));
-      Value following = addIndex(loop.getInductionVar(), step);
-      next =
-          loadAheadIf(lessThan(following, fullSets), addIndex(rowIndex, step));
+      Value nextRow = addIndex(rowIndex, step);
+      if (target.avoidsRepeatedReads()) {
+        Value nextSet = addIndex(loop.getInductionVar(), step);
+        next = loadAheadIf(lessThan(nextSet, fullSets), nextRow);
+      } else {
+        Value last = arith::SubIOp::create(b, rows, index(1));
+        next = loadAhead(arith::MinUIOp::create(b, nextRow, last));
+      }
     } else {
       llvm::append_range(inputs, loadAhead(rowIndex));
     }

@@ -36,6 +36,9 @@ static constexpr int64_t liveRows = 2;
 /// sums, and staged rows are in flight whatever its lanes do.
 static constexpr int64_t stagedThreads = 512;
 static constexpr int64_t stagedComputeUnitThreads = 768;
+/// Bytes that staging keeps in flight on a compute unit. More crowd each other
+/// out of the cache; measured on an H200 with rows of 3 to 32 KB.
+static constexpr int64_t stagedBytesInFlight = 128 * 1024;
 /// Sets of rows in flight that staging aims at, and the shortest row, in bytes
 /// over all row operands, that is worth a bulk copy.
 static constexpr int64_t targetStages = 4;
@@ -270,27 +273,49 @@ struct Candidate {
 };
 } // namespace
 
+/// A staged `schedule` with no more workgroups on a compute unit than have
+/// registers there, since those that wait for a place start when the others
+/// have ended, and no more than keep the bytes in flight that are best.
+static ScheduleAttr fitWorkgroups(RowwiseOp op, ScheduleAttr schedule,
+                                  const ChipInfo &chip) {
+  if (!schedule.getStages())
+    return schedule;
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t fitting =
+      std::min(chip.registersPerComputeUnit /
+                   (resources.registersPerLane * resources.threads),
+               stagedBytesInFlight / resources.stagingBytes);
+  int64_t workgroups =
+      std::clamp<int64_t>(fitting, 1, schedule.getWorkgroupsPerComputeUnit());
+  return ScheduleAttr::get(
+      op.getContext(), schedule.getThreadsPerRow(), schedule.getRowGroups(),
+      schedule.getVectorWidth(), schedule.getRowsPerWorkgroup(), workgroups,
+      schedule.getColumnTile(), schedule.getPrefetch(), schedule.getStages(),
+      schedule.getEarlyStart(), schedule.getReload());
+}
+
 /// The best way to keep rows in flight for so many lanes a row: staged, with as
 /// many stages as fit; else prefetched to registers; else neither. Null if the
 /// row does not fit the registers at all.
 static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
                                   const ChipInfo &chip) {
-  MLIRContext *context = op.getContext();
   int64_t rowBytes = bitsOf(op.getRows()) * op.getRowLength() / 8;
+  auto tryCandidate = [&]() -> ScheduleAttr {
+    ScheduleAttr schedule = candidate.get(op.getContext(), chip);
+    if (getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
+      return fitWorkgroups(op, schedule, chip);
+    return {};
+  };
   candidate.prefetch = 1;
   if (chip.hasBulkCopy && rowBytes >= minStagedBytes)
     for (candidate.stages = targetStages; candidate.stages >= 2;
-         --candidate.stages) {
-      ScheduleAttr schedule = candidate.get(context, chip);
-      if (getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
+         --candidate.stages)
+      if (ScheduleAttr schedule = tryCandidate())
         return schedule;
-    }
   candidate.stages = 0;
-  for (candidate.prefetch = 1; candidate.prefetch >= 0; --candidate.prefetch) {
-    ScheduleAttr schedule = candidate.get(context, chip);
-    if (getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
+  for (candidate.prefetch = 1; candidate.prefetch >= 0; --candidate.prefetch)
+    if (ScheduleAttr schedule = tryCandidate())
       return schedule;
-  }
   return {};
 }
 

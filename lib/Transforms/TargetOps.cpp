@@ -28,6 +28,7 @@ TargetOps::~TargetOps() = default;
   llvm_unreachable("the chip table says that the chip cannot do this");
 }
 
+bool TargetOps::avoidsRepeatedReads() const { return false; }
 Value TargetOps::makeUniform(ImplicitLocOpBuilder &, Value value) const {
   return value;
 }
@@ -133,6 +134,8 @@ private:
 
 class AMDTargetOps : public TargetOps {
 public:
+  bool avoidsRepeatedReads() const override { return true; }
+
   /// A scalar register: addresses and loads that depend on it become scalar.
   Value makeUniform(ImplicitLocOpBuilder &b, Value value) const override {
     return ROCDL::ReadfirstlaneOp::create(b, value.getType(), value);

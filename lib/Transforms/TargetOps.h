@@ -28,6 +28,14 @@ public:
   virtual ~TargetOps();
   static const TargetOps &get(Backend backend);
 
+  /// Whether to keep the number of bytes that lanes ask for down where lanes
+  /// side by side ask for the same: read statistics once a wave and columns
+  /// once a workgroup, and do not prefetch behind the last row. AMD's chips pay
+  /// for each request. NVIDIA's serve such requests from a cache, and their
+  /// assembler moves loads that are read-only, or under a branch, behind the
+  /// next barrier, where they are waited for.
+  virtual bool avoidsRepeatedReads() const;
+
   /// `value` (i32), known to be the same in all lanes of a wave, in a form that
   /// the code generator knows it of as well.
   virtual mlir::Value makeUniform(mlir::ImplicitLocOpBuilder &b,
