@@ -102,7 +102,7 @@ private:
   void storeRow(Row &row, unsigned output, const Chunk &chunk,
                 mlir::Value value);
 
-  // Sums.
+  // Sums (RowKernelSums.cpp).
   mlir::Value horizontalSum(mlir::Value vector);
   void exchange(Row &row, unsigned phase, mlir::ValueRange partials);
   void accumulate(Row &row, unsigned phase);
