@@ -25,19 +25,22 @@ static constexpr int64_t kibi = 1024;
 // and gfx12 have 1536 for each of 2 SIMDs × 32 lanes.
 static const ChipInfo chips[] = {
     {"gfx90a", "AMD Instinct MI210", Backend::AMDGPU, 64, 104, 1024, 64 * kibi,
-     256, 128 * kibi, 512, 768, false, 64 * kibi, false, false, ""},
+     256, 128 * kibi, 512, 768, 16, 2, false, 64 * kibi, false, false, ""},
     {"gfx942", "AMD Instinct MI300X", Backend::AMDGPU, 64, 304, 1024, 64 * kibi,
-     256, 128 * kibi, 512, 768, false, 64 * kibi, false, false, ""},
+     256, 128 * kibi, 512, 768, 16, 2, false, 64 * kibi, false, false, ""},
     {"gfx950", "AMD Instinct MI355X", Backend::AMDGPU, 64, 256, 1024,
-     160 * kibi, 256, 128 * kibi, 512, 768, true, 160 * kibi, false, false, ""},
+     160 * kibi, 256, 128 * kibi, 512, 768, 16, 2, true, 160 * kibi, false,
+     false, ""},
     {"gfx1100", "AMD Radeon RX 7900 XTX", Backend::AMDGPU, 32, 96, 1024,
-     64 * kibi, 256, 96 * kibi, 512, 768, false, 64 * kibi, false, false, ""},
+     64 * kibi, 256, 96 * kibi, 512, 768, 16, 2, false, 64 * kibi, false, false,
+     ""},
     {"gfx1201", "AMD Radeon RX 9070 XT", Backend::AMDGPU, 32, 64, 1024,
-     64 * kibi, 256, 96 * kibi, 512, 768, false, 64 * kibi, false, false, ""},
+     64 * kibi, 256, 96 * kibi, 512, 768, 16, 2, false, 64 * kibi, false, false,
+     ""},
     {"sm_80", "NVIDIA A100", Backend::NVPTX, 32, 108, 1024, 48 * kibi, 255,
-     64 * kibi, 256, 1024, true, 163 * kibi, false, false, "+ptx80"},
+     64 * kibi, 256, 1024, 8, 1, true, 163 * kibi, false, false, "+ptx80"},
     {"sm_90", "NVIDIA H100, H200", Backend::NVPTX, 32, 132, 1024, 48 * kibi,
-     255, 64 * kibi, 256, 1024, true, 227 * kibi, true, true, "+ptx86"},
+     255, 64 * kibi, 256, 1024, 8, 1, true, 227 * kibi, true, true, "+ptx86"},
 };
 
 llvm::ArrayRef<ChipInfo> lnbwd::getChips() { return chips; }

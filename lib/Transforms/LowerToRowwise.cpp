@@ -62,9 +62,10 @@ public:
   Value spread(Value scalar) {
     return vector::BroadcastOp::create(b, rowType, scalar);
   }
-  Value sub(Value lhs, Value rhs) {
-    return arith::SubFOp::create(b, lhs, rhs, contract);
+  Value add(Value lhs, Value rhs) {
+    return arith::AddFOp::create(b, lhs, rhs, contract);
   }
+  Value negate(Value value) { return arith::NegFOp::create(b, value); }
   Value mul(Value lhs, Value rhs) {
     return arith::MulFOp::create(b, lhs, rhs, contract);
   }
@@ -156,7 +157,9 @@ private:
     Value x = b.widen(arguments[1]);
     Value mean = arguments[arguments.size() - 2];
     Value rstd = arguments.back();
-    Value xhat = b.mul(b.sub(x, b.spread(mean)), b.spread(rstd));
+    // The negated mean is added: packed float32 has additions only.
+    Value centred = b.add(x, b.spread(b.negate(mean)));
+    Value xhat = b.mul(centred, b.spread(rstd));
 
     SmallVector<Value> outputs;
     if (op.getDx()) {

@@ -251,7 +251,7 @@ SmallVector<Value> RowKernelEmitter::loadAhead(Value rowIndex) {
   return inputs;
 }
 
-/// The same, or zeros where there is no such row.
+/// The same, or nothing that may be used where there is no such row.
 SmallVector<Value> RowKernelEmitter::loadAheadIf(Value condition,
                                                  Value rowIndex) {
   SmallVector<Type> types;
@@ -269,10 +269,10 @@ SmallVector<Value> RowKernelEmitter::loadAheadIf(Value condition,
   b.setInsertionPointToStart(guarded.thenBlock());
   scf::YieldOp::create(b, loadAhead(rowIndex));
   b.setInsertionPointToStart(guarded.elseBlock());
-  SmallVector<Value> zeros;
+  SmallVector<Value> unused;
   for (Type type : types)
-    zeros.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  scf::YieldOp::create(b, zeros);
+    unused.push_back(LLVM::PoisonOp::create(b, type));
+  scf::YieldOp::create(b, unused);
   return llvm::to_vector_of<Value>(guarded.getResults());
 }
 
@@ -306,6 +306,9 @@ void RowKernelEmitter::emitRowLoop() {
   Value fullSets = rows;
   if (groups > 1)
     fullSets = mulIndex(arith::DivUIOp::create(b, rows, index(groups)), groups);
+
+  if (schedule.getUnroll() == 2)
+    return emitPairedRowLoop(begin, step, fullSets);
 
   // Carried from row to row: the exchange's half, the column sums, the stage
   // and its phase, and what was loaded ahead.
@@ -381,6 +384,62 @@ void RowKernelEmitter::emitRowLoop() {
   staging.reset();
 }
 
+/// The same with two sets of rows a turn, the second under a condition that is
+/// the same for the whole workgroup. While one set is worked on, the other is
+/// on its way into registers of its own: nothing is copied from turn to turn.
+void RowKernelEmitter::emitPairedRowLoop(Value begin, Value step,
+                                         Value fullSets) {
+  auto getState = [&] {
+    SmallVector<Value> state{parity};
+    llvm::append_range(state, sums);
+    return state;
+  };
+  auto setState = [&](ValueRange state) {
+    parity = state.front();
+    llvm::copy(state.slice(1, sums.size()), sums.begin());
+    return state.drop_front(1 + sums.size());
+  };
+  auto loadSet = [&](Value set) {
+    return loadAheadIf(lessThan(set, fullSets), addIndex(set, group));
+  };
+  auto workOn = [&](Value set, ValueRange inputs) {
+    Row row = makeRow(addIndex(set, group), Value(), inputs);
+    emitRow(row);
+  };
+
+  SmallVector<Value> carried = getState();
+  llvm::append_range(carried, loadSet(begin));
+  auto loop =
+      scf::ForOp::create(b, begin, fullSets, mulIndex(step, 2), carried);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    SmallVector<Value> inputs(setState(loop.getRegionIterArgs()));
+    Value first = loop.getInductionVar();
+    Value second = addIndex(first, step);
+    SmallVector<Value> secondInputs = loadSet(second);
+    workOn(first, inputs);
+
+    SmallVector<Value> withoutSecond = getState();
+    for (Value input : inputs)
+      withoutSecond.push_back(LLVM::PoisonOp::create(b, input.getType()));
+    auto hasSecond =
+        scf::IfOp::create(b, TypeRange(ValueRange(withoutSecond)),
+                          lessThan(second, fullSets), /*withElseRegion=*/true);
+    b.setInsertionPointToStart(hasSecond.elseBlock());
+    scf::YieldOp::create(b, withoutSecond);
+    b.setInsertionPointToStart(hasSecond.thenBlock());
+    SmallVector<Value> next = loadSet(addIndex(second, step));
+    workOn(second, secondInputs);
+    SmallVector<Value> withSecond = getState();
+    llvm::append_range(withSecond, next);
+    scf::YieldOp::create(b, withSecond);
+    b.setInsertionPointAfter(hasSecond);
+    scf::YieldOp::create(b, hasSecond.getResults());
+  }
+  setState(loop.getResults());
+}
+
 /// The last set of rows, if it is not full, goes to the workgroup whose turn it
 /// is. Groups without a row work on the last row and keep nothing of it.
 void RowKernelEmitter::emitTailRow() {
@@ -420,6 +479,7 @@ void RowKernelEmitter::emitTailRow() {
 
 void RowKernelEmitter::emitRow(Row &row) {
   for (unsigned phase = 0; phase < numPhases; ++phase) {
+    emitScalars(row, phase);
     if (schedule.getReload())
       emitReloadPhase(row, phase);
     else
@@ -427,6 +487,15 @@ void RowKernelEmitter::emitRow(Row &row) {
   }
   if (exchangeBuffer)
     parity = arith::SubIOp::create(b, index(exchangeHalf), parity);
+}
+
+/// Computes the scalars of a phase, ahead of loops that need them: what is
+/// computed inside one would not be known behind it.
+void RowKernelEmitter::emitScalars(Row &row, unsigned phase) {
+  for (Operation &bodyOp : op.getBody().front().without_terminator())
+    if (!hasVectors(bodyOp) && bodyOp.getNumResults() > 0 &&
+        phaseOf.lookup(bodyOp.getResult(0)) == phase)
+      getScalar(row, bodyOp.getResult(0));
 }
 
 /// A phase of a row that stays in registers.

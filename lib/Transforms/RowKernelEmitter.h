@@ -75,6 +75,8 @@ private:
 
   // The row loop.
   void emitRowLoop();
+  void emitPairedRowLoop(mlir::Value begin, mlir::Value step,
+                         mlir::Value fullSets);
   void emitTailRow();
   llvm::SmallVector<mlir::Value> loadVectors(mlir::Value rowIndex);
   llvm::SmallVector<mlir::Value> loadScalars(mlir::Value rowIndex);
@@ -89,6 +91,7 @@ private:
   void refillStage();
   Row makeRow(mlir::Value rowIndex, mlir::Value valid, mlir::ValueRange inputs);
   void emitRow(Row &row);
+  void emitScalars(Row &row, unsigned phase);
   void emitPhase(Row &row, unsigned phase);
   void emitReloadPhase(Row &row, unsigned phase);
 

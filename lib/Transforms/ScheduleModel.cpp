@@ -29,8 +29,13 @@ static constexpr int64_t accessBytes = 16;
 static constexpr int64_t maxColumnTiles = 65535;
 /// Registers for addresses, loop counters and the row's scalars.
 static constexpr int64_t fixedRegisters = 24;
-/// Float32 rows that are live at once while a region is worked through.
+/// Float32 rows that are live at once while a region is worked through; how
+/// many more where the next row is worked on in the same turn; and how many
+/// more LLVM's register allocator needs than NVIDIA's for rows that are
+/// widened.
 static constexpr int64_t liveRows = 2;
+static constexpr int64_t moreLiveUnrolled = 2;
+static constexpr int64_t moreLiveWidened = 2;
 /// Work-items of a workgroup, and of all workgroups of a compute unit, that the
 /// model aims at where rows are staged: one workgroup leaves the fewest partial
 /// sums, and staged rows are in flight whatever its lanes do.
@@ -79,10 +84,13 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   int64_t elements = chunks * schedule.getVectorWidth();
   int64_t packedBits = bitsOf(op.getRows()) * (1 + schedule.getPrefetch()) +
                        bitsOf(op.getColumns());
-  int64_t perElement32 =
-      int64_t(op.getColumnSums().size()) +
-      std::min<int64_t>(liveRows,
-                        int64_t(op.getRows().size() + op.getRowOuts().size()));
+  int64_t live = std::min<int64_t>(
+      liveRows, int64_t(op.getRows().size() + op.getRowOuts().size()));
+  if (schedule.getUnroll() == 2)
+    live += moreLiveUnrolled;
+  if (chip.backend == Backend::AMDGPU && op.getRowElementBits() < 32)
+    live += moreLiveWidened;
+  int64_t perElement32 = int64_t(op.getColumnSums().size()) + live;
   int64_t packed = llvm::divideCeil(packedBits * elements, 32);
   resources.registersPerLane =
       fixedRegisters + perElement32 * elements + packed;
@@ -251,6 +259,7 @@ struct Candidate {
   int64_t vectorWidth;
   int64_t columnTile = 0;
   int64_t prefetch = 0;
+  int64_t unroll = 1;
   int64_t stages = 0;
   bool reload = false;
 
@@ -267,7 +276,7 @@ struct Candidate {
     return ScheduleAttr::get(context, threadsPerRow, groups, vectorWidth,
                              2 * groups,
                              std::max<int64_t>(1, computeUnit / threads),
-                             columnTile, prefetch, stages,
+                             columnTile, prefetch, unroll, stages,
                              /*early_start=*/false, reload);
   }
 };
@@ -290,8 +299,8 @@ static ScheduleAttr fitWorkgroups(RowwiseOp op, ScheduleAttr schedule,
   return ScheduleAttr::get(
       op.getContext(), schedule.getThreadsPerRow(), schedule.getRowGroups(),
       schedule.getVectorWidth(), schedule.getRowsPerWorkgroup(), workgroups,
-      schedule.getColumnTile(), schedule.getPrefetch(), schedule.getStages(),
-      schedule.getEarlyStart(), schedule.getReload());
+      schedule.getColumnTile(), schedule.getPrefetch(), schedule.getUnroll(),
+      schedule.getStages(), schedule.getEarlyStart(), schedule.getReload());
 }
 
 /// The best way to keep rows in flight for so many lanes a row: staged, with as
@@ -313,9 +322,11 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
       if (ScheduleAttr schedule = tryCandidate())
         return schedule;
   candidate.stages = 0;
-  for (candidate.prefetch = 1; candidate.prefetch >= 0; --candidate.prefetch)
+  for (candidate.prefetch = 1; candidate.prefetch >= 0; --candidate.prefetch) {
+    candidate.unroll = candidate.prefetch ? chip.prefetchUnroll : 1;
     if (ScheduleAttr schedule = tryCandidate())
       return schedule;
+  }
   return {};
 }
 
@@ -328,13 +339,14 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
       chunks * double(schedule.getChunkColumns()) / double(op.getRowLength()) -
       1;
   bool fitsWave = schedule.getThreadsPerRow() <= chip.waveSize;
-  // A row within a wave needs no exchange, so that short rows can do with one
-  // access a lane; longer ones pay for more lanes with a longer exchange.
-  double target = fitsWave ? 1 : 2;
-  double ratio = chunks * double(schedule.getVectorWidth()) *
-                 op.getRowElementBits() / (target * accessBytes * 8);
-  if (ratio < 1)
-    ratio = 1 / ratio;
+  // A row within a wave needs no exchange through shared memory; longer ones
+  // pay for more lanes with a longer exchange.
+  double elements = chunks * double(schedule.getVectorWidth());
+  double accesses = elements * op.getRowElementBits() / (accessBytes * 8);
+  double fewest = fitsWave ? 1 : 2;
+  double ratio = std::max(
+      {1.0, fewest / accesses,
+       fitsWave ? elements / double(chip.waveElements) : accesses / 2});
   bool inFlight = schedule.getPrefetch() || schedule.getStages();
   return idle + 0.25 * (ratio - 1) + (fitsWave ? 0 : 0.1) +
          (inFlight ? 0 : 0.5);
@@ -391,7 +403,7 @@ ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, const ChipInfo &chip) {
                            /*rows_per_workgroup=*/0,
                            /*workgroups_per_compute_unit=*/0,
                            /*column_tile=*/threadsPerRow * width,
-                           /*prefetch=*/1, /*stages=*/0,
+                           /*prefetch=*/1, /*unroll=*/1, /*stages=*/0,
                            /*early_start=*/chip.hasEarlyStart,
                            /*reload=*/false);
 }
@@ -406,6 +418,7 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
   int64_t workgroups = schedule.getWorkgroupsPerComputeUnit();
   int64_t columnTile = schedule.getColumnTile();
   int64_t prefetch = schedule.getPrefetch();
+  int64_t unroll = schedule.getUnroll();
   int64_t stages = schedule.getStages();
   int64_t earlyStart = schedule.getEarlyStart();
   int64_t reload = schedule.getReload();
@@ -417,12 +430,13 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
       {"workgroups_per_compute_unit", &workgroups},
       {"column_tile", &columnTile},
       {"prefetch", &prefetch},
+      {"unroll", &unroll},
       {"stages", &stages},
       {"early_start", &earlyStart},
       {"reload", &reload},
   };
   bool setThreads = false, setRows = false, setGroups = false,
-       setPrefetch = false;
+       setPrefetch = false, setUnroll = false;
   SmallVector<StringRef> assignments;
   overrides.split(assignments, ',', -1, /*KeepEmpty=*/false);
   for (StringRef assignment : assignments) {
@@ -444,6 +458,7 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
     setRows |= name == "rows_per_workgroup";
     setGroups |= name == "row_groups";
     setPrefetch |= name == "prefetch";
+    setUnroll |= name == "unroll";
   }
   // Fields that nobody set follow the ones that somebody did.
   if (setThreads && !setGroups && threadsPerRow > 0)
@@ -453,6 +468,8 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
     rowsPerWorkgroup = std::max(rowsPerWorkgroup, rowGroups);
   if (reload && !setPrefetch)
     prefetch = 0;
+  if ((!prefetch || stages) && !setUnroll)
+    unroll = 1;
   if (columnTile && columnTile == schedule.getColumnTile() &&
       threadsPerRow > 0 && vectorWidth > 0)
     columnTile = threadsPerRow * vectorWidth;
@@ -464,7 +481,7 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
                          << "' to be 0 or 1, got " << flag;
   ScheduleAttr result = ScheduleAttr::getChecked(
       emitError, schedule.getContext(), threadsPerRow, rowGroups, vectorWidth,
-      rowsPerWorkgroup, workgroups, columnTile, prefetch, stages,
+      rowsPerWorkgroup, workgroups, columnTile, prefetch, unroll, stages,
       earlyStart != 0, reload != 0);
   if (!result)
     return failure();

@@ -397,6 +397,65 @@ func.func @prefetch(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 
 // -----
 
+// Two rows a turn: the second is loaded while the first is worked on, the next
+// first while the second is, and nothing is copied.
+// CHECK-LABEL: gpu.module @unroll_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         scf.for {{.*}} iter_args({{.*}}%[[FIRST:[a-z0-9_]+]] = {{[^)]*}})
+// CHECK:           %[[SECOND:[a-z0-9_]+]] = scf.if
+// CHECK:             vector.load
+// CHECK:           arith.addf %[[FIRST]],
+// CHECK:           %[[TURN:[a-z0-9_]+]]{{.*}} = scf.if
+// CHECK:             %[[NEXT:[a-z0-9_]+]] = scf.if
+// CHECK:               vector.load
+// CHECK:             arith.addf %[[SECOND]],
+// CHECK:             scf.yield {{.*}}%[[NEXT]] :
+// CHECK:           } else {
+// CHECK:             scf.yield {{.*}}%{{[0-9]+}} :
+// CHECK:           }
+// CHECK-NEXT:      scf.yield %[[TURN]]
+// CHECK:         gpu.return
+func.func @unroll(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>} {
+  ^bb0(%xr: vector<256xf32>):
+    %sum = vector.reduction <add>, %xr : vector<256xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<256xf32>
+    %y = arith.addf %xr, %spread : vector<256xf32>
+    lnbwd.yield %y : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// Scalars that several phases need are computed ahead of their loops.
+// CHECK-LABEL: gpu.module @reload_scalar_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         scf.for
+// CHECK:           %[[MINUS:[a-z0-9_]+]] = arith.negf
+// CHECK:           scf.for
+// CHECK:             vector.broadcast %[[MINUS]]
+// CHECK:           scf.for
+// CHECK:             vector.broadcast %[[MINUS]]
+// CHECK:         gpu.return
+func.func @reload_scalar(%x: memref<?x4096xf32>, %m: memref<?xf32>, %o: memref<?x4096xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x4096xf32>) scalars(%m : memref<?xf32>) outs rows(%o : memref<?x4096xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>} {
+  ^bb0(%xr: vector<4096xf32>, %mean: f32):
+    %minus = arith.negf %mean : f32
+    %spread = vector.broadcast %minus : f32 to vector<4096xf32>
+    %c = arith.addf %xr, %spread : vector<4096xf32>
+    %sum = vector.reduction <add>, %c : vector<4096xf32> into f32
+    %all = vector.broadcast %sum : f32 to vector<4096xf32>
+    %y = arith.mulf %c, %all : vector<4096xf32>
+    lnbwd.yield %y : vector<4096xf32>
+  }
+  return
+}
+
+// -----
+
 // Groups side by side share what the first of them reads of the columns, and
 // know their row in a scalar register.
 // CHECK-LABEL: gpu.module @shared_columns_kernels

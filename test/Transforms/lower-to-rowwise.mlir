@@ -14,8 +14,9 @@
 // CHECK-DAG:       %[[WIDE_DY:[a-z0-9_]+]] = arith.extf %dy : vector<512xbf16> to vector<512xf32>
 // CHECK-DAG:       %[[WIDE_X:[a-z0-9_]+]] = arith.extf %x
 // CHECK-DAG:       %[[WIDE_GAMMA:[a-z0-9_]+]] = arith.extf %gamma
-// CHECK-DAG:       %[[SPREAD_MEAN:[a-z0-9_]+]] = vector.broadcast %mean
-// CHECK-DAG:       %[[CENTERED:[a-z0-9_]+]] = arith.subf %[[WIDE_X]], %[[SPREAD_MEAN]] fastmath<contract>
+// CHECK-DAG:       %[[MINUS_MEAN:[a-z0-9_]+]] = arith.negf %mean
+// CHECK-DAG:       %[[SPREAD_MEAN:[a-z0-9_]+]] = vector.broadcast %[[MINUS_MEAN]]
+// CHECK-DAG:       %[[CENTERED:[a-z0-9_]+]] = arith.addf %[[WIDE_X]], %[[SPREAD_MEAN]] fastmath<contract>
 // CHECK-DAG:       %[[XHAT:[a-z0-9_]+]] = arith.mulf %[[CENTERED]], %{{.*}} fastmath<contract>
 // CHECK-DAG:       %[[WDY:[a-z0-9_]+]] = arith.mulf %[[WIDE_GAMMA]], %[[WIDE_DY]] fastmath<contract>
 // CHECK:           %[[PRODUCT:[a-z0-9_]+]] = arith.mulf %[[WDY]], %[[XHAT]] fastmath<contract>

@@ -50,6 +50,12 @@ struct ChipInfo {
   /// that the cost model aims at for rows that come through registers.
   int64_t workgroupThreads;
   int64_t computeUnitThreads;
+  /// Elements of a row that a lane should have, at most, before the row takes
+  /// more lanes; the more there are, the less the exchange of sums costs each.
+  int64_t waveElements;
+  /// Sets of rows for one turn of the row loop where rows are prefetched to
+  /// registers: 2 where LLVM would copy each of them once a row.
+  int64_t prefetchUnroll;
   /// Whether float32 to bfloat16 is one instruction.
   bool hasBF16Pack;
   /// Shared memory that one workgroup can ask for at launch, in bytes.

@@ -47,7 +47,7 @@ LogicalResult ScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, int64_t threadsPerRow,
     int64_t rowGroups, int64_t vectorWidth, int64_t rowsPerWorkgroup,
     int64_t workgroupsPerComputeUnit, int64_t columnTile, int64_t prefetch,
-    int64_t stages, bool /*earlyStart*/, bool reload) {
+    int64_t unroll, int64_t stages, bool /*earlyStart*/, bool reload) {
   auto expect = [&](bool holds, StringRef field, StringRef expected,
                     int64_t got) -> LogicalResult {
     if (holds)
@@ -69,6 +69,7 @@ LogicalResult ScheduleAttr::verify(
                     workgroupsPerComputeUnit)) ||
       failed(expect(prefetch == 0 || prefetch == 1, "prefetch", "0 or 1",
                     prefetch)) ||
+      failed(expect(unroll == 1 || unroll == 2, "unroll", "1 or 2", unroll)) ||
       failed(expect(stages == 0 || (stages >= 2 && stages <= 16), "stages",
                     "0, or from 2 to 16", stages)))
     return failure();
@@ -85,6 +86,10 @@ LogicalResult ScheduleAttr::verify(
   if (reload && (prefetch || stages))
     return emitError() << "expected prefetch and stages 0 where reload is set: "
                           "a row that is read again does not stay anywhere";
+  if (unroll == 2 && (!prefetch || stages))
+    return emitError() << "expected prefetch 1 and stages 0 where unroll is 2: "
+                          "it is prefetched registers that two rows a turn "
+                          "leave in place";
   if (stages && columnTile)
     return emitError() << "expected column_tile 0 where stages is set: a bulk "
                           "copy brings whole rows";

@@ -744,3 +744,17 @@ func.func @f(%x: memref<?x2147483648xf32>, %s: memref<?xf32>) {
       mean(%s : memref<?xf32>) rstd(%s : memref<?xf32>) outs dx(%x : memref<?x2147483648xf32>)
   return
 }
+
+// -----
+
+// expected-error@+1 {{expected unroll to be 1 or 2, got 3}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 3>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected prefetch 1 and stages 0 where unroll is 2}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, unroll = 2>} {
+  return
+}

@@ -33,6 +33,7 @@ def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
     | `workgroups_per_compute_unit` | upper bound of the grid, times the device's compute units: workgroups are persistent and take further rows in turn; 0: no bound |
     | `column_tile` | columns that one workgroup covers, a multiple of `threads_per_row` × `vector_width`; 0: the whole row. Only for programs without row sums |
     | `prefetch` | sets of rows whose loads into registers are in flight while the current one is worked on: 0 or 1 |
+    | `unroll` | sets of rows that one turn of the row loop works on: 1, or 2, with which prefetched registers are used where they were loaded instead of being copied. Only with `prefetch`, without `stages` |
     | `stages` | sets of rows that asynchronous bulk copies keep in flight in shared memory: 0 (rows come through registers), or 2 and more. Only for chips that have such copies |
     | `early_start` | the kernel may start before the one before it on the stream has ended, and waits where it first reads what that one wrote. Only for chips that can launch so |
     | `reload` | the row does not stay in registers: every phase between two row sums reads it again, which serves any row length. Only for programs without column sums |
@@ -52,6 +53,7 @@ def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
     "int64_t":$workgroups_per_compute_unit,
     DefaultValuedParameter<"int64_t", "0">:$column_tile,
     DefaultValuedParameter<"int64_t", "0">:$prefetch,
+    DefaultValuedParameter<"int64_t", "1">:$unroll,
     DefaultValuedParameter<"int64_t", "0">:$stages,
     DefaultValuedParameter<"bool", "false">:$early_start,
     DefaultValuedParameter<"bool", "false">:$reload
