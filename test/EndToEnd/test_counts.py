@@ -1,0 +1,49 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Upper bounds on what AMD kernels cost, by the simulator's exact counts: bytes
+that lanes ask for, and vector-ALU instructions an element, finalising kernel
+included. A bound that a change crosses is a change to look at, not to raise."""
+
+import json
+import subprocess
+
+import pytest
+
+import grid
+
+N = 1024
+GFX9 = ("gfx90a", "gfx942", "gfx950")
+
+# Vector-ALU lane-instructions an element at 16384 rows.
+VECTOR_BOUNDS = {
+    **{(chip, "f32"): 8.0 for chip in GFX9},
+    ("gfx90a", "bf16"): 15.0,
+    ("gfx942", "bf16"): 15.0,
+    ("gfx950", "bf16"): 11.0,
+    ("gfx1100", "f32"): 12.0,
+    ("gfx1201", "f32"): 12.0,
+    ("gfx1100", "bf16"): 16.5,
+    ("gfx1201", "bf16"): 16.5,
+}
+# Requested bytes over the fewest possible, by the number of rows.
+BYTE_BOUNDS = {1024: 1.6, 16384: 1.10}
+
+
+def count(build, folder, chip, dtype, m):
+    file = grid.compile_kernel(build, grid.Kernel(chip, dtype, N), folder)
+    result = subprocess.run(
+        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", "sim", "--time", "--json"],
+        capture_output=True, text=True, timeout=600, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return json.loads(result.stdout)["counters"]
+
+
+@pytest.mark.parametrize("m", BYTE_BOUNDS)
+@pytest.mark.parametrize("chip,dtype", VECTOR_BOUNDS)
+def test_counts(build, tmp_path, chip, dtype, m):
+    counters = count(build, tmp_path, chip, dtype, m)
+    requested = counters["global_bytes_read"] + counters["global_bytes_written"]
+    assert requested / counters["minimal_bytes"] <= BYTE_BOUNDS[m]
+    if m == 16384:
+        assert counters["vector_lane_instructions"] / (m * N) <= VECTOR_BOUNDS[chip, dtype]
