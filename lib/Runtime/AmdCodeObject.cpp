@@ -16,26 +16,12 @@
 #include "Json.h"
 #include "Program.h"
 
-#include <array>
-
 using nlohmann::json;
 
 namespace lnbwd::runtime {
 
 /// The type of the note with the kernels' metadata (NT_AMDGPU_METADATA).
 constexpr unsigned kMetadataNote = 32;
-/// The part of e_flags with the chip (EF_AMDGPU_MACH).
-constexpr unsigned kMachineMask = 0xff;
-
-/// ELF's own numbers for the chips, to catch a plan and a code object of two
-/// chips. A number that is not here is not checked.
-constexpr std::array<std::pair<unsigned, const char *>, 5> kMachines = {{
-    {0x3f, "gfx90a"},
-    {0x4c, "gfx942"},
-    {0x4f, "gfx950"},
-    {0x41, "gfx1100"},
-    {0x4e, "gfx1201"},
-}};
 
 [[noreturn]] static void mismatch(const std::string &message) {
   throw Error(LNBWD_ERROR_INVALID_PLAN,
@@ -97,17 +83,22 @@ static void checkKernel(const json &metadata, const PlanKernel &kernel,
              " work-items, the plan launches " + std::to_string(workItems));
 }
 
-void checkAmdCodeObject(const ElfFile &elf, const Plan &plan) {
-  for (const auto &[machine, chip] : kMachines)
-    if ((elf.flags() & kMachineMask) == machine && baseChip(plan.chip) != chip)
-      mismatch("the code is for " + std::string(chip) + ", the plan for " +
-               plan.chip);
+/// The chip by the code object's own word: "gfx942" of
+/// "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-".
+static std::string targetChip(const json &metadata) {
+  std::string target = text(metadata, "amdhsa.target");
+  size_t separator = target.rfind("--");
+  if (separator == std::string::npos)
+    damaged("'amdhsa.target' names no chip");
+  return baseChip(target.substr(separator + 2));
+}
 
+void checkAmdCodeObject(const ElfFile &elf, const Plan &plan) {
   auto note = elf.note("AMDGPU", kMetadataNote);
   if (!note)
     throw Error(LNBWD_ERROR_INVALID_PROGRAM,
                 "the code object has no AMDGPU metadata note; expected code "
-                "object version 3 or later");
+                "object version 4 or later");
   json metadata;
   try {
     metadata = parseMessagePack(*note);
@@ -117,6 +108,9 @@ void checkAmdCodeObject(const ElfFile &elf, const Plan &plan) {
   if (!metadata.is_object() || !metadata.contains("amdhsa.kernels") ||
       !metadata["amdhsa.kernels"].is_array())
     damaged("it has no list 'amdhsa.kernels'");
+  std::string chip = targetChip(metadata);
+  if (chip != baseChip(plan.chip))
+    mismatch("the code is for " + chip + ", the plan for " + plan.chip);
 
   for (const PlanKernel &kernel : plan.kernels) {
     const json *found = nullptr;

@@ -34,7 +34,6 @@ public:
   explicit ElfFile(std::string_view bytes);
 
   unsigned machine() const { return header.e_machine; }
-  unsigned flags() const { return header.e_flags; }
 
   /// The bytes that the symbol `name` stands for: its size's worth, or as far
   /// as its section reaches if it has no size. No value if there is no such

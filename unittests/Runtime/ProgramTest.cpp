@@ -127,6 +127,7 @@ TEST(ProgramTest, ChecksTheChipOfTheCode) {
   plan["chip"] = "sm_90";
   EXPECT_CONTAINS(refusal(makeHsaco(plan, exampleMetadata())),
                   "the code is for gfx942, the plan for sm_90");
+  EXPECT_CONTAINS(refusalWith("/amdhsa.target", "gfx942"), "names no chip");
   EXPECT_CONTAINS(refusal(makePtx(examplePlan())),
                   "expected a chip 'sm_...' in a ptx file");
 }
@@ -134,8 +135,8 @@ TEST(ProgramTest, ChecksTheChipOfTheCode) {
 TEST(ProgramTest, SurvivesDamagedMetadata) {
   for (const char *place :
        {"/amdhsa.kernels", "/amdhsa.kernels/0", "/amdhsa.kernels/0/.args",
-        "/amdhsa.kernels/0/.args/0", "/amdhsa.kernels/0/.name",
-        "/amdhsa.kernels/0/.wavefront_size",
+        "/amdhsa.target", "/amdhsa.kernels/0/.args/0",
+        "/amdhsa.kernels/0/.name", "/amdhsa.kernels/0/.wavefront_size",
         "/amdhsa.kernels/0/.args/0/.value_kind"})
     EXPECT_CONTAINS(refusalWith(place, -1.5), "metadata is damaged") << place;
   ElfContents contents;

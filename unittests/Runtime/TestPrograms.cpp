@@ -79,6 +79,7 @@ json exampleMetadata() {
                 {".max_flat_workgroup_size", 256}};
   };
   return {{"amdhsa.kernels", {kernel("main", 10), kernel("finalize", 5)}},
+          {"amdhsa.target", "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-"},
           {"amdhsa.version", {1, 2}}};
 }
 
