@@ -143,6 +143,7 @@ ROOMS = {
     "Target": {"Dialect"},
     "Transforms": {"Dialect", "Target"},
     "Pipelines": {"Dialect", "Target", "Transforms"},
+    "Compiler": {"Dialect", "Target", "Transforms", "Pipelines"},
 }
 
 

@@ -11,18 +11,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Compiler/Driver.h"
 #include "lnbwd/Config.h"
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Pipelines/Pipelines.h"
-#include "lnbwd/Pipelines/StageDumper.h"
-#include "lnbwd/Target/TargetBackend.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/IR/AsmState.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
@@ -95,86 +90,37 @@ static LogicalResult writeFile(StringRef name, StringRef contents) {
   return problem ? report(llvm::toString(std::move(problem))) : success();
 }
 
-/// Parses, runs the passes, and emits the one GPU module as `format`.
-/// Nothing is written unless everything succeeded.
+/// Compiles as the command line says. Nothing is written unless everything
+/// succeeded.
 static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
-                             StringRef outputName, DialectRegistry &registry,
+                             StringRef outputName,
+                             const DialectRegistry &registry,
                              const MlirOptMainConfig &config,
                              const ToolOptions &options, EmitFormat format) {
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  // An error says what to do; the whole operation behind it would hide that.
-  context.printOpOnDiagnostic(false);
   auto sources = std::make_shared<llvm::SourceMgr>();
   sources->AddNewSourceBuffer(std::move(input), llvm::SMLoc());
-  SourceMgrDiagnosticHandler handler(*sources, &context);
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
-  if (!module)
-    return failure();
-
-  std::shared_ptr<StageWriter> stages;
-  if (!options.saveTemps.empty()) {
-    stages = std::make_shared<StageWriter>(options.saveTemps);
-    if (llvm::Error problem = stages->prepare()) {
-      error() << llvm::toString(std::move(problem)) << "\n";
-      return failure();
-    }
-  }
   DefaultTimingManager timing;
   applyDefaultTimingManagerCLOptions(timing);
   TimingScope scope = timing.getRootScope();
-  PassManager pm(module->getOperation()->getName());
-  if (failed(applyPassManagerCLOptions(pm)))
+  CompileRequest request;
+  request.addPasses = [&](PassManager &pm) -> LogicalResult {
+    return failed(applyPassManagerCLOptions(pm)) ? failure()
+                                                 : config.setupPassPipeline(pm);
+  };
+  request.format = format;
+  request.emit.ptxas = options.ptxas;
+  request.saveTemps = options.saveTemps;
+  request.timing = &scope;
+  FailureOr<std::string> output =
+      compileSource(sources, registry, request, llvm::errs());
+  if (failed(output))
     return failure();
-  pm.enableTiming(scope);
-  if (stages)
-    pm.addInstrumentation(createStageDumper(stages));
-  if (failed(config.setupPassPipeline(pm)) || failed(pm.run(*module)))
-    return failure();
-
-  std::string output;
-  if (format == EmitFormat::MLIR) {
-    llvm::raw_string_ostream os(output);
-    module->print(os);
-    os << "\n";
-  } else {
-    auto modules = llvm::to_vector(module->getOps<gpu::GPUModuleOp>());
-    if (modules.size() != 1)
-      return module->emitError("expected one gpu.module to emit as ")
-             << getEmitFormatName(format) << ", got " << modules.size()
-             << "; lower one function for a chip first, for example by "
-                "--lnbwd-pipeline=\"chip=gfx942\"";
-    FailureOr<const TargetBackend *> backend = TargetBackend::get(modules[0]);
-    if (failed(backend))
-      return failure();
-    EmitOptions emitOptions;
-    emitOptions.ptxas = options.ptxas;
-    if (stages)
-      emitOptions.onIntermediate = [&](StringRef suffix, StringRef contents) {
-        stages->write(("kernel." + suffix).str(), contents);
-      };
-    TimingScope emission = scope.nest("Code emission");
-    FailureOr<std::string> emitted =
-        (*backend)->emit(modules[0], format, emitOptions);
-    if (failed(emitted))
-      return failure();
-    output = std::move(*emitted);
-  }
-  if (stages)
-    if (llvm::Error problem = stages->takeError()) {
-      error() << llvm::toString(std::move(problem)) << "\n";
-      return failure();
-    }
-
-  return writeFile(outputName, output);
+  return writeFile(outputName, *output);
 }
 
 static int run(int argc, char **argv) {
   DialectRegistry registry;
-  registerAllDialects(registry);
-  registerAllExtensions(registry);
-  registerTargetTranslations(registry);
-  registry.insert<LNBwdDialect>();
-  registerBufferizableOpInterfaceExternalModels(registry);
+  registerCompilerDialects(registry);
   registerAllPasses();
   registerLNBwdPasses();
   registerPipelines();
