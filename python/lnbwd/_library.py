@@ -1,0 +1,52 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Finds and opens the package's shared libraries.
+
+An installed package carries them in ``lnbwd/lib``. In a checkout they are in the build folder;
+``LNBWD_LIBRARY_DIR`` names it where it is not ``build/`` of the same checkout.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pathlib
+
+from .errors import LibraryError
+
+
+def library_folders() -> list[pathlib.Path]:
+    """The folders that are searched for shared libraries, the first match winning."""
+    package = pathlib.Path(__file__).resolve().parent
+    folders = [package / "lib", package.parents[1] / "build" / "lib"]
+    chosen = os.environ.get("LNBWD_LIBRARY_DIR")
+    if chosen:
+        folders.insert(0, pathlib.Path(chosen))
+    return folders
+
+
+def find_library(name: str) -> pathlib.Path | None:
+    """The file of the shared library ``name`` ("lnbwd-runtime"), or None if there is none."""
+    for folder in library_folders():
+        for file in (f"lib{name}.so", f"lib{name}.so.0"):
+            path = folder / file
+            if path.exists():
+                return path
+    return None
+
+
+def open_library(name: str, remedy: str) -> ctypes.CDLL:
+    """Opens the shared library ``name``.
+
+    Raises:
+        LibraryError: there is no such file, or it cannot be loaded; the message ends in ``remedy``.
+    """
+    path = find_library(name)
+    if path is None:
+        places = ", ".join(str(folder) for folder in library_folders())
+        raise LibraryError(f"lib{name}.so was not found in {places}; {remedy}")
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise LibraryError(f"cannot load {path}: {error}; {remedy}") from error

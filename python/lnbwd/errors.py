@@ -1,0 +1,39 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Errors and warnings of the package, by what a caller can do about them."""
+
+from __future__ import annotations
+
+
+class LnbwdError(RuntimeError):
+    """Something that this package cannot do; the message says what and what to do instead."""
+
+
+class LibraryError(LnbwdError):
+    """One of the package's shared libraries is missing or of another version."""
+
+
+class CompileError(LnbwdError):
+    """The compiler refused its input. ``diagnostics`` has its words, with lines of the source."""
+
+    def __init__(self, message: str, diagnostics: str = "") -> None:
+        super().__init__(message)
+        self.diagnostics = diagnostics
+
+
+class RuntimeStatusError(LnbwdError):
+    """A call of the runtime library failed.
+
+    ``status`` is the number of ``lnbwd_status`` and ``status_name`` its name, for example
+    ``LNBWD_ERROR_NO_DEVICE``.
+    """
+
+    def __init__(self, status: int, status_name: str, message: str) -> None:
+        super().__init__(f"{message} [{status_name}]")
+        self.status = status
+        self.status_name = status_name
+
+
+class CacheWarning(UserWarning):
+    """The kernel cache could not be used as wanted; work goes on without it."""

@@ -1,0 +1,501 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The runtime half: loads compiled kernels and launches them.
+
+A thin binding of ``include/lnbwd/Runtime/lnbwd_runtime.h`` by ctypes. It needs no LLVM, no torch
+and no compiler, and works under any Python from 3.10 on::
+
+    from lnbwd import runtime
+
+    program = runtime.Program.from_file("layer_norm_bwd.hsaco")
+    device = runtime.Device.open("sim", program.chip)
+    kernel = runtime.Kernel(device, program)
+    kernel.launch([dy, x, gamma, mean, rstd, dx, dgamma, dbeta], rows, workspace, size, stream)
+
+All pointers are device addresses as plain integers, for example a tensor's ``data_ptr()``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ._library import open_library
+from .errors import RuntimeStatusError
+
+__all__ = ["Argument", "Buffer", "Device", "DeviceInfo", "Event", "Kernel", "Program",
+           "SimulatorCounters", "library_version"]
+
+_REMEDY = ("install the package with 'pip install .' in a checkout, or build the target "
+           "lnbwd-runtime and set LNBWD_LIBRARY_DIR to the build's lib folder")
+
+_ACCESS = ("read", "write", "read_write")
+_KIND = ("row_block", "column", "row_scalar")
+_ELEMENT = ("f16", "bf16", "f32")
+
+
+class _ArgumentInfo(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("access", ctypes.c_int), ("kind", ctypes.c_int),
+                ("element", ctypes.c_int), ("row_length", ctypes.c_int64)]
+
+
+class _DeviceInfo(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char * 256), ("arch", ctypes.c_char * 64),
+                ("driver", ctypes.c_char * 256), ("compute_units", ctypes.c_int64),
+                ("wave_size", ctypes.c_int64), ("memory_bytes", ctypes.c_uint64),
+                ("l2_bytes", ctypes.c_uint64), ("is_simulated", ctypes.c_int)]
+
+
+class _Counters(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in (
+        "wave_instructions", "scalar_instructions", "vector_lane_instructions",
+        "memory_lane_instructions", "lds_lane_instructions", "barriers", "global_bytes_read",
+        "global_bytes_written", "lds_bytes", "workgroups", "waves")]
+
+
+_P = ctypes.c_void_p
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "lnbwd_runtime_version": (ctypes.c_char_p, []),
+    "lnbwd_last_error": (ctypes.c_char_p, []),
+    "lnbwd_status_name": (ctypes.c_char_p, [ctypes.c_int]),
+    "lnbwd_program_from_memory": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_size_t,
+                                                 ctypes.POINTER(_P)]),
+    "lnbwd_program_from_file": (ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(_P)]),
+    "lnbwd_program_destroy": (None, [_P]),
+    "lnbwd_program_plan": (ctypes.c_char_p, [_P]),
+    "lnbwd_program_name": (ctypes.c_char_p, [_P]),
+    "lnbwd_program_chip": (ctypes.c_char_p, [_P]),
+    "lnbwd_program_format": (ctypes.c_char_p, [_P]),
+    "lnbwd_program_argument_count": (ctypes.c_size_t, [_P]),
+    "lnbwd_program_argument": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.POINTER(_ArgumentInfo)]),
+    "lnbwd_program_argument_size": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.c_int64,
+                                                   ctypes.POINTER(ctypes.c_size_t)]),
+    "lnbwd_device_open": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(_P)]),
+    "lnbwd_device_close": (None, [_P]),
+    "lnbwd_device_get_info": (ctypes.c_int, [_P, ctypes.POINTER(_DeviceInfo)]),
+    "lnbwd_device_memory": (ctypes.c_int, [_P, ctypes.POINTER(ctypes.c_uint64),
+                                           ctypes.POINTER(ctypes.c_uint64)]),
+    "lnbwd_device_make_current": (ctypes.c_int, [_P]),
+    "lnbwd_device_symbol": (_P, [_P, ctypes.c_char_p]),
+    "lnbwd_kernel_load": (ctypes.c_int, [_P, _P, ctypes.POINTER(_P)]),
+    "lnbwd_kernel_destroy": (None, [_P]),
+    "lnbwd_kernel_workspace_size": (ctypes.c_int, [_P, ctypes.c_int64,
+                                                   ctypes.POINTER(ctypes.c_size_t)]),
+    "lnbwd_kernel_launch": (ctypes.c_int, [_P, _P, ctypes.c_size_t, ctypes.c_int64, _P,
+                                           ctypes.c_size_t, _P]),
+    "lnbwd_malloc": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.POINTER(_P)]),
+    "lnbwd_free": (ctypes.c_int, [_P, _P]),
+    "lnbwd_copy_to_device": (ctypes.c_int, [_P, _P, _P, ctypes.c_size_t]),
+    "lnbwd_copy_to_host": (ctypes.c_int, [_P, _P, _P, ctypes.c_size_t]),
+    "lnbwd_copy_on_device": (ctypes.c_int, [_P, _P, _P, ctypes.c_size_t, _P]),
+    "lnbwd_memset": (ctypes.c_int, [_P, _P, ctypes.c_int, ctypes.c_size_t, _P]),
+    "lnbwd_synchronize": (ctypes.c_int, [_P, _P]),
+    "lnbwd_event_create": (ctypes.c_int, [_P, ctypes.POINTER(_P)]),
+    "lnbwd_event_destroy": (None, [_P]),
+    "lnbwd_event_record": (ctypes.c_int, [_P, _P]),
+    "lnbwd_event_elapsed": (ctypes.c_int, [_P, _P, ctypes.POINTER(ctypes.c_double)]),
+}
+
+
+@functools.lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL:
+    library = open_library("lnbwd-runtime", _REMEDY)
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+def library_version() -> str:
+    """The version of the runtime library, "0.1.0"."""
+    return str(_library().lnbwd_runtime_version().decode())
+
+
+def _raise(status: int) -> None:
+    library = _library()
+    raise RuntimeStatusError(status, library.lnbwd_status_name(status).decode(),
+                             library.lnbwd_last_error().decode(errors="replace"))
+
+
+def _check(status: int) -> None:
+    if status:
+        _raise(status)
+
+
+class _Handle:
+    """Owns one handle of the library; ``close()`` and the garbage collector give it back."""
+
+    _destroy = ""
+
+    def __init__(self, handle: int | None) -> None:
+        self._handle = handle
+
+    def close(self) -> None:
+        """Gives the handle back; the object is of no further use. Calling it twice is allowed."""
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle:
+            getattr(_library(), self._destroy)(handle)
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:  # At the interpreter's end, parts of it are gone already.
+            pass
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument of a program: what a launch passes a pointer for.
+
+    Attributes:
+        name: the operand's name, "dgamma".
+        access: "read", "write" (every element is written) or "read_write".
+        kind: "row_block" (M x row_length), "column" (row_length) or "row_scalar" (M).
+        element: "f16", "bf16" or "f32".
+        row_length: elements of a row; 1 for row scalars.
+    """
+
+    name: str
+    access: str
+    kind: str
+    element: str
+    row_length: int
+
+
+class Program(_Handle):
+    """A compiled file with its launch plan, before any device.
+
+    Attributes:
+        name: the plan's name of the operation, "layer_norm_bwd".
+        chip: the chip it was compiled for, "gfx942".
+        format: "hsaco", "cubin" or "ptx".
+        plan: the launch plan as JSON text (docs/abi.md).
+        arguments: a tuple of :class:`Argument`, in the order that a launch takes them.
+    """
+
+    _destroy = "lnbwd_program_destroy"
+
+    def __init__(self, handle: int) -> None:
+        super().__init__(handle)
+        library = _library()
+        self.name: str = library.lnbwd_program_name(handle).decode()
+        self.chip: str = library.lnbwd_program_chip(handle).decode()
+        self.format: str = library.lnbwd_program_format(handle).decode()
+        self.plan: str = library.lnbwd_program_plan(handle).decode()
+        arguments = []
+        for index in range(library.lnbwd_program_argument_count(handle)):
+            info = _ArgumentInfo()
+            _check(library.lnbwd_program_argument(handle, index, ctypes.byref(info)))
+            arguments.append(Argument(info.name.decode(), _ACCESS[info.access], _KIND[info.kind],
+                                      _ELEMENT[info.element], info.row_length))
+        self.arguments: tuple[Argument, ...] = tuple(arguments)
+
+    @staticmethod
+    def from_bytes(code: bytes) -> Program:
+        """Reads a compiled kernel: an AMD code object, a cubin or PTX text.
+
+        Raises:
+            RuntimeStatusError: the bytes are no compiled kernel, are cut off or damaged.
+        """
+        handle = _P()
+        _check(_library().lnbwd_program_from_memory(code, len(code), ctypes.byref(handle)))
+        assert handle.value is not None
+        return Program(handle.value)
+
+    @staticmethod
+    def from_file(path: str | os.PathLike[str]) -> Program:
+        """The same from a file."""
+        handle = _P()
+        _check(_library().lnbwd_program_from_file(os.fsencode(path), ctypes.byref(handle)))
+        assert handle.value is not None
+        return Program(handle.value)
+
+    def argument_size(self, index: int, rows: int) -> int:
+        """The size in bytes of argument ``index`` for M = ``rows``."""
+        size = ctypes.c_size_t()
+        _check(_library().lnbwd_program_argument_size(self._handle, index, rows,
+                                                      ctypes.byref(size)))
+        return size.value
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What is fixed about a device.
+
+    Attributes:
+        name: "NVIDIA H200".
+        arch: "gfx942:sramecc+:xnack-" or "sm_90", as the driver says it.
+        driver: the driver's name and library.
+        compute_units: compute units or streaming multiprocessors.
+        wave_size: lanes of a wave or warp.
+        memory_bytes: all of the device's memory.
+        l2_bytes: the last-level cache; 0 if the driver does not say.
+        is_simulated: whether times mean nothing.
+    """
+
+    name: str
+    arch: str
+    driver: str
+    compute_units: int
+    wave_size: int
+    memory_bytes: int
+    l2_bytes: int
+    is_simulated: bool
+
+
+@dataclass(frozen=True)
+class SimulatorCounters:
+    """What the simulator executed since the counters were reset (SimulatorAPI.h)."""
+
+    wave_instructions: int
+    scalar_instructions: int
+    vector_lane_instructions: int
+    memory_lane_instructions: int
+    lds_lane_instructions: int
+    barriers: int
+    global_bytes_read: int
+    global_bytes_written: int
+    lds_bytes: int
+    workgroups: int
+    waves: int
+
+
+class Device(_Handle):
+    """A GPU, or the simulator of one.
+
+    Attributes:
+        spec: what it was opened by, "cuda:0".
+        info: a :class:`DeviceInfo`.
+        chip: the architecture without its feature suffixes, "gfx942" or "sm_90".
+    """
+
+    _destroy = "lnbwd_device_close"
+    _opened: dict[tuple[str, str], Device] = {}
+    _lock = threading.Lock()
+
+    def __init__(self, handle: int, spec: str) -> None:
+        super().__init__(handle)
+        info = _DeviceInfo()
+        _check(_library().lnbwd_device_get_info(handle, ctypes.byref(info)))
+        self.spec = spec
+        self.info = DeviceInfo(info.name.decode(), info.arch.decode(), info.driver.decode(),
+                               info.compute_units, info.wave_size, info.memory_bytes,
+                               info.l2_bytes, bool(info.is_simulated))
+        self.chip = self.info.arch.partition(":")[0]
+
+    @classmethod
+    def open(cls, spec: str, chip: str = "") -> Device:
+        """Opens a device, or gives the one that is open already.
+
+        Args:
+            spec: "sim:gfx942", "sim" (the simulated device of ``chip``), "hip", "hip:I", "cuda"
+                or "cuda:I".
+            chip: the program's chip; used by "sim" alone.
+
+        Raises:
+            RuntimeStatusError: there is no driver or no such device.
+        """
+        key = (spec, chip)
+        with cls._lock:
+            device = cls._opened.get(key)
+            if device is None or device._handle is None:
+                handle = _P()
+                _check(_library().lnbwd_device_open(spec.encode(), chip.encode(),
+                                                    ctypes.byref(handle)))
+                assert handle.value is not None
+                device = cls._opened[key] = cls(handle.value, spec)
+            return device
+
+    def memory(self) -> tuple[int, int]:
+        """Free and total bytes of the device's memory, now."""
+        free, total = ctypes.c_uint64(), ctypes.c_uint64()
+        _check(_library().lnbwd_device_memory(self._handle, ctypes.byref(free),
+                                              ctypes.byref(total)))
+        return free.value, total.value
+
+    def make_current(self) -> None:
+        """Makes it the thread's current device, for the driver's own functions."""
+        _check(_library().lnbwd_device_make_current(self._handle))
+
+    def symbol(self, name: str) -> int | None:
+        """The address of a function of the driver library by its name, or None."""
+        address = _library().lnbwd_device_symbol(self._handle, name.encode())
+        return None if address is None else int(address)
+
+    def allocate(self, size: int) -> Buffer:
+        """Device memory of ``size`` bytes, aligned to 256 bytes."""
+        return Buffer(self, size)
+
+    def synchronize(self, stream: int = 0) -> None:
+        """Waits for a stream (0: the default one); raises what went wrong on the device."""
+        _check(_library().lnbwd_synchronize(self._handle, stream or None))
+
+    def create_event(self) -> Event:
+        """An event that notes the device's time when it is reached in a stream."""
+        handle = _P()
+        _check(_library().lnbwd_event_create(self._handle, ctypes.byref(handle)))
+        assert handle.value is not None
+        return Event(handle.value)
+
+    def reset_counters(self) -> None:
+        """Sets the simulator's counters to zero. On a real device: does nothing."""
+        self.make_current()
+        address = self.symbol("lnbwdSimResetCounters")
+        if address:
+            ctypes.CFUNCTYPE(None)(address)()
+
+    def counters(self) -> SimulatorCounters | None:
+        """What the simulator executed since :meth:`reset_counters`; None on a real device."""
+        self.make_current()
+        address = self.symbol("lnbwdSimGetCounters")
+        if not address:
+            return None
+        counters = _Counters()
+        ctypes.CFUNCTYPE(None, ctypes.POINTER(_Counters))(address)(ctypes.byref(counters))
+        return SimulatorCounters(*(getattr(counters, name) for name, _ in _Counters._fields_))
+
+
+class Event(_Handle):
+    """A point of a stream whose time the device notes."""
+
+    _destroy = "lnbwd_event_destroy"
+
+    def record(self, stream: int = 0) -> None:
+        """Puts the event into a stream (0: the default one)."""
+        _check(_library().lnbwd_event_record(self._handle, stream or None))
+
+    def elapsed_ms(self, stop: Event) -> float:
+        """Waits for ``stop`` and gives the time from this event to it, in milliseconds."""
+        milliseconds = ctypes.c_double()
+        _check(_library().lnbwd_event_elapsed(self._handle, stop._handle,
+                                              ctypes.byref(milliseconds)))
+        return milliseconds.value
+
+
+class Buffer(_Handle):
+    """Device memory.
+
+    Attributes:
+        device: where it is.
+        size: in bytes.
+        pointer: its device address; 0 if ``size`` is 0.
+    """
+
+    def __init__(self, device: Device, size: int) -> None:
+        handle = _P()
+        super().__init__(None)
+        _check(_library().lnbwd_malloc(device._handle, size, ctypes.byref(handle)))
+        self._handle = handle.value
+        self.device = device
+        self.size = size
+        self.pointer: int = handle.value or 0
+
+    def close(self) -> None:
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle and self.device._handle:
+            _library().lnbwd_free(self.device._handle, handle)
+
+    def upload(self, data: Any, offset: int = 0) -> None:
+        """Copies ``data`` (bytes, or anything with the buffer protocol) into the memory."""
+        view = memoryview(data)
+        if not view.c_contiguous:
+            raise ValueError("data: expected contiguous memory; pass a contiguous copy")
+        view = view.cast("B") if view.nbytes else view
+        if offset < 0 or offset + view.nbytes > self.size:
+            raise ValueError(f"data: expected at most {self.size - offset} bytes, "
+                             f"got {view.nbytes}")
+        if view.nbytes == 0:
+            return
+        source = (bytes(view) if view.readonly
+                  else (ctypes.c_char * view.nbytes).from_buffer(view))
+        _check(_library().lnbwd_copy_to_device(self.device._handle, self.pointer + offset,
+                                               ctypes.cast(source, _P), view.nbytes))
+
+    def download(self, data: Any, offset: int = 0) -> None:
+        """Fills ``data`` (a writable buffer) from the memory."""
+        view = memoryview(data)
+        if not view.c_contiguous or view.readonly:
+            raise ValueError("data: expected writable contiguous memory")
+        view = view.cast("B") if view.nbytes else view
+        if offset < 0 or offset + view.nbytes > self.size:
+            raise ValueError(f"data: expected at most {self.size - offset} bytes, "
+                             f"got {view.nbytes}")
+        if view.nbytes:
+            target = (ctypes.c_char * view.nbytes).from_buffer(view)
+            _check(_library().lnbwd_copy_to_host(self.device._handle, ctypes.cast(target, _P),
+                                                 self.pointer + offset, view.nbytes))
+
+    def fill(self, value: int, stream: int = 0) -> None:
+        """Enqueues setting each byte to ``value`` (0 to 255)."""
+        _check(_library().lnbwd_memset(self.device._handle, self._handle, value, self.size,
+                                       stream or None))
+
+
+class Kernel(_Handle):
+    """A program on a device.
+
+    Attributes:
+        device, program: what it was made of.
+
+    Raises:
+        RuntimeStatusError: the program is not for this device's chip, or the driver refuses it.
+    """
+
+    _destroy = "lnbwd_kernel_destroy"
+
+    def __init__(self, device: Device, program: Program) -> None:
+        super().__init__(None)
+        handle = _P()
+        _check(_library().lnbwd_kernel_load(device._handle, program._handle,
+                                            ctypes.byref(handle)))
+        self._handle = handle.value
+        self.device = device
+        self.program = program
+        self._count = len(program.arguments)
+        self._array_type = _P * self._count
+        self._launch = _library().lnbwd_kernel_launch
+        self._sizes: dict[int, int] = {}
+
+    def workspace_size(self, rows: int) -> int:
+        """The bytes of workspace that a launch with M = ``rows`` needs; may be 0."""
+        known = self._sizes.get(rows)
+        if known is not None:
+            return known
+        size = ctypes.c_size_t()
+        _check(_library().lnbwd_kernel_workspace_size(self._handle, rows, ctypes.byref(size)))
+        if len(self._sizes) > 4096:
+            self._sizes.clear()
+        self._sizes[rows] = size.value
+        return size.value
+
+    def launch(self, arguments: Sequence[int], rows: int, workspace: int = 0,
+               workspace_bytes: int = 0, stream: int = 0) -> None:
+        """Enqueues all kernels of the plan on one stream and returns; allocates nothing.
+
+        Args:
+            arguments: device addresses in the order of ``program.arguments``, aligned to 16
+                bytes; 0 only where the buffer is empty (M = 0).
+            rows: M, 0 or more.
+            workspace: the address of ``workspace_bytes`` bytes aligned to 256, of any content.
+                Launches that may run at the same time need one each.
+            workspace_bytes: at least ``workspace_size(rows)``.
+            stream: a hipStream_t or CUstream as a number; 0 is the default stream.
+
+        Raises:
+            RuntimeStatusError: an argument is wrong, or the driver refuses the launch.
+        """
+        if len(arguments) != self._count:
+            raise ValueError(f"arguments: expected {self._count} addresses ("
+                             + ", ".join(a.name for a in self.program.arguments)
+                             + f"), got {len(arguments)}")
+        status = self._launch(self._handle, self._array_type(*arguments), self._count, rows,
+                              workspace, workspace_bytes, stream)
+        if status:
+            _raise(status)

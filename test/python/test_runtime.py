@@ -1,0 +1,207 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The runtime half by itself: numpy arrays, the simulator, no torch and no compiler library."""
+
+import gc
+import json
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from conftest import ROOT
+from lnbwd import RuntimeStatusError, runtime
+
+N = 192
+SOURCE = f"""
+func.func @layer_norm_bwd(%dy: memref<?x{N}xf32>, %x: memref<?x{N}xf32>, %gamma: memref<{N}xf32>,
+                          %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x{N}xf32>,
+                          %dgamma: memref<{N}xf32>, %dbeta: memref<{N}xf32>) {{
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x{N}xf32>) x(%x : memref<?x{N}xf32>)
+      gamma(%gamma : memref<{N}xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x{N}xf32>) dgamma(%dgamma : memref<{N}xf32>)
+      dbeta(%dbeta : memref<{N}xf32>)
+  return
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def code(opt_compile):
+    return opt_compile(SOURCE, "gfx942")
+
+
+def reference(dy, x, gamma, eps=1e-5):
+    dy, x, gamma = (a.astype(np.float64) for a in (dy, x, gamma))
+    mean = x.mean(1, keepdims=True)
+    rstd = 1 / np.sqrt(x.var(1, keepdims=True) + eps)
+    xhat = (x - mean) * rstd
+    wdy = dy * gamma
+    dx = rstd * (wdy - xhat * (wdy * xhat).mean(1, keepdims=True) - wdy.mean(1, keepdims=True))
+    return mean[:, 0], rstd[:, 0], dx, (dy * xhat).sum(0), dy.sum(0)
+
+
+def run(kernel, rows, seed=0):
+    """Launches on random rows; gives the outputs and the float64 reference of each."""
+    rng = np.random.default_rng(seed)
+    dy, x = (rng.standard_normal((rows, N)).astype(np.float32) for _ in range(2))
+    gamma = rng.standard_normal(N).astype(np.float32)
+    mean, rstd, *expected = reference(dy, x, gamma)
+    inputs = [dy, x, gamma, mean.astype(np.float32), rstd.astype(np.float32)]
+    outputs = [np.full((rows, N), np.nan, np.float32)] + [np.full(N, np.nan, np.float32)] * 2
+    outputs = [a.copy() for a in outputs]
+    device = kernel.device
+    buffers = [device.allocate(a.nbytes) for a in inputs + outputs]
+    for buffer, array in zip(buffers, inputs, strict=False):
+        buffer.upload(array)
+    size = kernel.workspace_size(rows)
+    workspace = device.allocate(size)
+    kernel.launch([b.pointer for b in buffers], rows, workspace.pointer, size)
+    device.synchronize()
+    for buffer, array in zip(buffers[5:], outputs, strict=True):
+        buffer.download(array)
+    return outputs, expected
+
+
+@pytest.mark.parametrize("rows", [1, 5, 64])
+def test_gradients_on_the_simulator(code, rows):
+    program = runtime.Program.from_bytes(code)
+    kernel = runtime.Kernel(runtime.Device.open("sim", program.chip), program)
+    for output, expected in zip(*run(kernel, rows), strict=True):
+        np.testing.assert_allclose(output, expected, atol=1e-6 * max(1, np.abs(expected).max()))
+
+
+def test_what_a_program_says(code, tmp_path):
+    path = tmp_path / "kernel.hsaco"
+    path.write_bytes(code)
+    program = runtime.Program.from_file(path)
+    assert (program.name, program.chip, program.format) == ("layer_norm_bwd", "gfx942", "hsaco")
+    assert [a.name for a in program.arguments] == ["dy", "x", "gamma", "mean", "rstd", "dx",
+                                                   "dgamma", "dbeta"]
+    assert program.arguments[0] == runtime.Argument("dy", "read", "row_block", "f32", N)
+    assert program.arguments[3].kind == "row_scalar"
+    assert program.arguments[6] == runtime.Argument("dgamma", "write", "column", "f32", N)
+    assert program.argument_size(0, 7) == 7 * N * 4
+    assert json.loads(program.plan)["chip"] == "gfx942"
+
+
+def test_what_a_device_says():
+    device = runtime.Device.open("sim:gfx942")
+    assert device.chip == "gfx942"
+    assert device.info.is_simulated and device.info.compute_units == 304
+    assert device is runtime.Device.open("sim:gfx942")
+    free, total = device.memory()
+    assert 0 < free <= total
+
+
+def test_counters_of_the_simulator(code):
+    program = runtime.Program.from_bytes(code)
+    kernel = runtime.Kernel(runtime.Device.open("sim:gfx942"), program)
+    kernel.device.reset_counters()
+    run(kernel, 8)
+    counters = kernel.device.counters()
+    # dx alone is that many bytes; so is each of dy and x.
+    assert counters.global_bytes_written >= 8 * N * 4
+    assert counters.global_bytes_read >= 2 * 8 * N * 4
+    kernel.device.reset_counters()
+    assert kernel.device.counters().waves == 0
+
+
+def test_launches_from_several_threads(code):
+    program = runtime.Program.from_bytes(code)
+    kernel = runtime.Kernel(runtime.Device.open("sim:gfx942"), program)
+    errors = []
+
+    def work(seed):
+        for output, expected in zip(*run(kernel, 8, seed), strict=True):
+            if not np.allclose(output, expected, atol=1e-4):
+                errors.append(seed)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+@pytest.mark.parametrize("damage,words", [
+    (lambda code: b"", "the file is empty"),
+    (lambda code: code[:1000], "ends? at|cut off|beyond"),
+    (lambda code: b"not a kernel", "got a file that is none of these"),
+])
+def test_a_damaged_program_is_an_error(code, damage, words):
+    with pytest.raises(RuntimeStatusError, match=words):
+        runtime.Program.from_bytes(damage(code))
+
+
+def test_a_missing_file_is_an_error(tmp_path):
+    with pytest.raises(RuntimeStatusError, match="cannot open") as error:
+        runtime.Program.from_file(tmp_path / "none.hsaco")
+    assert error.value.status_name == "LNBWD_ERROR_FILE"
+
+
+def test_another_chip_is_an_error(code):
+    program = runtime.Program.from_bytes(code)
+    with pytest.raises(RuntimeStatusError, match="compiled for gfx942") as error:
+        runtime.Kernel(runtime.Device.open("sim:gfx90a"), program)
+    assert error.value.status_name == "LNBWD_ERROR_WRONG_CHIP"
+
+
+@pytest.mark.parametrize("spec", ["gpu", "sim:", "cuda:x"])
+def test_a_bad_device_is_an_error(spec):
+    with pytest.raises(RuntimeStatusError, match="device: expected 'sim'"):
+        runtime.Device.open(spec)
+
+
+def test_bad_launches_are_errors(code):
+    program = runtime.Program.from_bytes(code)
+    kernel = runtime.Kernel(runtime.Device.open("sim:gfx942"), program)
+    with pytest.raises(ValueError, match=r"expected 8 addresses \(dy, x, gamma"):
+        kernel.launch([0] * 7, 0)
+    with pytest.raises(RuntimeStatusError, match="'dy'.*null pointer"):
+        kernel.launch([0] * 8, 1)
+    with pytest.raises(RuntimeStatusError, match="expected 0 or more, got -1"):
+        kernel.workspace_size(-1)
+    buffer = kernel.device.allocate(64)
+    with pytest.raises(ValueError, match="expected at most 64 bytes, got 128"):
+        buffer.upload(b"x" * 128)
+    with pytest.raises(ValueError, match="writable"):
+        buffer.download(b"x" * 8)
+
+
+def test_handles_are_given_back(code):
+    program = runtime.Program.from_bytes(code)
+    kernel = runtime.Kernel(runtime.Device.open("sim:gfx942"), program)
+    program.close()
+    program.close()
+    outputs, expected = run(kernel, 2)
+    np.testing.assert_allclose(outputs[0], expected[0], atol=1e-5)
+    del kernel
+    gc.collect()
+
+
+def test_needs_neither_torch_nor_numpy():
+    """In a process of its own, where importing either is an error."""
+    text = ("import sys; sys.modules['torch'] = sys.modules['numpy'] = None\n"
+            f"sys.path.insert(0, {str(ROOT / 'python')!r})\n"
+            "import lnbwd; from lnbwd import runtime\n"
+            "print(runtime.Device.open('sim:gfx1100').info.wave_size)")
+    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
+                            check=True)
+    assert result.stdout == "32\n"
+
+
+def test_a_missing_library_is_an_error(tmp_path):
+    text = (f"import sys; sys.path.insert(0, {str(ROOT / 'python')!r})\n"
+            "from lnbwd import runtime, _library\n"
+            f"_library.library_folders = lambda: [__import__('pathlib').Path({str(tmp_path)!r})]\n"
+            "runtime.library_version()")
+    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
+                            check=False)
+    assert result.returncode == 1
+    assert "liblnbwd-runtime.so was not found in" in result.stderr
+    assert "LNBWD_LIBRARY_DIR" in result.stderr
