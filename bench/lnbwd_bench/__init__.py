@@ -1,0 +1,4 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The benchmark of LayerNorm backward: ours, the peers and the memory stream in one run."""

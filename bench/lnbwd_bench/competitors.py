@@ -1,0 +1,321 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The competitors: ours, the peers, and the stream.
+
+Each takes the same inputs from the same buffers. A competitor is made once for the run (``make``)
+and prepared for each shape (``prepare``), which gives a call that enqueues the whole backward pass
+on torch's current stream and returns (dx, dgamma, dbeta).
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pathlib
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from lnbwd import runtime
+
+from .shapes import Shape
+from .stream import VECTOR_BYTES, StreamVariant, stream_ptx
+
+DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+PEERS = ("eager", "compile", "liger")
+POISONS = (float("nan"), 12345.0)
+
+
+class Unavailable(RuntimeError):
+    """A competitor that cannot run here; the message says why."""
+
+
+class Buffers:
+    """Sets of inputs and of our outputs for one shape, which calls rotate among.
+
+    Attributes:
+        inputs: for each set, dy, x, gamma, mean and rstd.
+        outputs: for each set, the dx, dgamma and dbeta that ours writes.
+        sets: how many there are: the inputs of all but one exceed the cache five times.
+    """
+
+    def __init__(self, machine: Any, shape: Shape, seed: int = 1) -> None:
+        input_bytes = 2 * shape.m * shape.n * shape.element_bytes
+        self.sets = max(2, -(-5 * machine.l2_bytes // input_bytes) + 1)
+        self.inputs: list[dict[str, torch.Tensor]] = []
+        self.outputs: list[dict[str, torch.Tensor]] = []
+        generator = torch.Generator(device=machine.device).manual_seed(seed)
+        dtype = DTYPES[shape.dtype]
+
+        def normal(*size: int) -> torch.Tensor:
+            return torch.randn(size, generator=generator, device=machine.device).to(dtype)
+
+        for index in range(self.sets):
+            if index < 2:
+                x = normal(shape.m, shape.n)
+                mean = x.double().mean(1)
+                variance = x.double().var(1, unbiased=False)
+                self.inputs.append({
+                    "dy": normal(shape.m, shape.n), "x": x,
+                    "gamma": (1 + 0.25 * normal(shape.n).float()).to(dtype),
+                    "mean": mean.float(), "rstd": (variance + 1e-5).rsqrt().float()})
+            else:  # The same numbers at other addresses.
+                self.inputs.append({name: value.clone()
+                                    for name, value in self.inputs[index % 2].items()})
+            self.outputs.append({
+                "dx": torch.empty(shape.m, shape.n, dtype=dtype, device=machine.device),
+                "dgamma": torch.empty(shape.n, dtype=dtype, device=machine.device),
+                "dbeta": torch.empty(shape.n, dtype=dtype, device=machine.device)})
+        self.beta = torch.zeros(shape.n, dtype=dtype, device=machine.device)
+
+
+Outputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+Call = Callable[[int], Outputs]
+
+
+class Ours:
+    """The kernels of lnbwd, launched through the C interface of the runtime."""
+
+    name = "ours"
+
+    def __init__(self, machine: Any, kernel_of: Callable[[Shape], pathlib.Path]) -> None:
+        self._machine = machine
+        self._kernel_of = kernel_of
+
+    def prepare(self, shape: Shape, buffers: Buffers) -> Call:
+        """Loads the kernel of the shape; each set of buffers has a workspace of its own."""
+        machine = self._machine
+        program = runtime.Program.from_file(self._kernel_of(shape))
+        kernel = runtime.Kernel(machine.ours, program)
+        size = kernel.workspace_size(shape.m)
+        if machine.is_simulated:
+            return self._prepare_simulated(program, kernel, size, shape, buffers)
+        workspaces = [torch.empty(max(size, 1), dtype=torch.uint8, device=machine.device)
+                      for _ in range(buffers.sets)]
+        pointers = [[{**inputs, **outputs}[argument.name].data_ptr()
+                     for argument in program.arguments]
+                    for inputs, outputs in zip(buffers.inputs, buffers.outputs)]
+        results = [(outputs["dx"], outputs["dgamma"], outputs["dbeta"])
+                   for outputs in buffers.outputs]
+
+        def call(slot: int) -> Outputs:
+            kernel.launch(pointers[slot], shape.m, workspaces[slot].data_ptr(), size,
+                          machine.stream())
+            return results[slot]
+
+        return call
+
+    def _prepare_simulated(self, program: runtime.Program, kernel: runtime.Kernel, size: int,
+                           shape: Shape, buffers: Buffers) -> Call:
+        """The simulated device has memory of its own: everything is copied there and back."""
+        device = self._machine.ours
+        workspace = device.allocate(size)
+        copies = [device.allocate(program.argument_size(index, shape.m))
+                  for index in range(len(program.arguments))]
+
+        def call(slot: int) -> Outputs:
+            tensors = {**buffers.inputs[slot], **buffers.outputs[slot]}
+            for argument, copy in zip(program.arguments, copies):
+                copy.upload(_bytes_of(tensors[argument.name]))
+            kernel.launch([copy.pointer for copy in copies], shape.m, workspace.pointer, size, 0)
+            device.synchronize()
+            for argument, copy in zip(program.arguments, copies):
+                if argument.access != "read":
+                    data = bytearray(copy.size)
+                    copy.download(data)
+                    _write_bytes(tensors[argument.name], data)
+            outputs = buffers.outputs[slot]
+            return outputs["dx"], outputs["dgamma"], outputs["dbeta"]
+
+        return call
+
+
+def _bytes_of(tensor: torch.Tensor) -> bytes:
+    return bytes(tensor.view(torch.uint8).numpy().tobytes())
+
+
+def _write_bytes(tensor: torch.Tensor, data: bytearray) -> None:
+    target = tensor.view(torch.uint8)
+    target.copy_(torch.frombuffer(data, dtype=torch.uint8).reshape(target.shape))
+
+
+class _TorchPeer:
+    """A peer that makes its own outputs. The last outputs of each set are kept, so that a call
+    does not write where the one before it wrote."""
+
+    name = ""
+
+    def function(self, shape: Shape) -> Callable[..., Any]:
+        """The function (dy, x, gamma, beta, mean, rstd) -> (dx, dgamma, dbeta)."""
+        raise NotImplementedError
+
+    def prepare(self, shape: Shape, buffers: Buffers) -> Call:
+        """Runs the function once, which compiles what it needs."""
+        function = self.function(shape)
+        kept: list[Any] = [None] * buffers.sets
+
+        def call(slot: int) -> Outputs:
+            inputs = buffers.inputs[slot]
+            kept[slot] = function(inputs["dy"], inputs["x"], inputs["gamma"], buffers.beta,
+                                  inputs["mean"], inputs["rstd"])
+            return kept[slot]
+
+        call(0)
+        return call
+
+
+def aten_backward(dy: torch.Tensor, x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor,
+                  mean: torch.Tensor, rstd: torch.Tensor) -> Any:
+    """torch's own backward operator; the statistics as its forward pass leaves them, [M, 1]."""
+    return torch.ops.aten.native_layer_norm_backward(
+        dy, x, [x.shape[1]], mean.unsqueeze(1), rstd.unsqueeze(1), gamma, beta, [True, True, True])
+
+
+class Eager(_TorchPeer):
+    """torch's eager kernels."""
+
+    name = "eager"
+
+    def __init__(self, machine: Any) -> None:
+        self._simulated = machine.is_simulated
+
+    def function(self, shape: Shape) -> Callable[..., Any]:
+        """torch's operator as it is."""
+        return aten_backward
+
+
+class Compile(_TorchPeer):
+    """The same operator through torch.compile (Inductor), for exactly this shape."""
+
+    name = "compile"
+
+    def __init__(self, machine: Any) -> None:
+        self._simulated = machine.is_simulated
+
+    def function(self, shape: Shape) -> Callable[..., Any]:
+        """Compiled anew for each shape, with static sizes."""
+        torch._dynamo.reset()
+        return torch.compile(aten_backward, dynamic=False, fullgraph=True)
+
+
+def _import_liger() -> Callable[..., Any]:
+    """liger_kernel.ops.layer_norm.layer_norm_backward, without what the packages around it import.
+
+    ``liger_kernel`` and ``liger_kernel.ops`` import every operator and its dependencies; the two
+    packages are stood in for by empty ones of the same place, and only layer_norm and the small
+    modules that it needs are executed.
+    """
+    name = "liger_kernel.ops.layer_norm"
+    if name not in sys.modules:
+        found = importlib.util.find_spec("liger_kernel")
+        if found is None or not found.submodule_search_locations:
+            raise Unavailable("the package liger-kernel is not installed")
+        folder = pathlib.Path(next(iter(found.submodule_search_locations)))
+        for package, place in (("liger_kernel", folder), ("liger_kernel.ops", folder / "ops")):
+            module = types.ModuleType(package)
+            module.__path__ = [str(place)]
+            sys.modules[package] = module
+    try:
+        return importlib.import_module(name).layer_norm_backward
+    except Exception as error:
+        raise Unavailable(f"liger-kernel cannot be imported: {error}") from error
+
+
+class Liger(_TorchPeer):
+    """Liger's Triton kernel, from its package."""
+
+    name = "liger"
+
+    def __init__(self, machine: Any) -> None:
+        if machine.is_simulated:
+            raise Unavailable("liger needs a CUDA device")
+        self._backward = _import_liger()
+
+    def function(self, shape: Shape) -> Callable[..., Any]:
+        """Its backward function; the statistics are [M]."""
+        def backward(dy: torch.Tensor, x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor,
+                     mean: torch.Tensor, rstd: torch.Tensor) -> Any:
+            return self._backward(dy, x, gamma, beta, mean, rstd)
+
+        return backward
+
+
+def make_peer(name: str, machine: Any) -> Any:
+    """A peer by its name.
+
+    Raises:
+        Unavailable: it cannot run here.
+    """
+    return {"eager": Eager, "compile": Compile, "liger": Liger}[name](machine)
+
+
+class Stream:
+    """The stream in all its launch shapes, reading dy and x and writing our dx."""
+
+    def __init__(self, machine: Any, variants: list[StreamVariant]) -> None:
+        self._machine = machine
+        self.variants = variants
+        self._kernels = {} if machine.is_simulated else {
+            variant: runtime.Kernel(machine.ours,
+                                    runtime.Program.from_bytes(stream_ptx(variant).encode()))
+            for variant in variants}
+
+    def prepare(self, variant: StreamVariant, shape: Shape, buffers: Buffers) -> Call:
+        """A call that streams one set of buffers."""
+        results = [(outputs["dx"], outputs["dgamma"], outputs["dbeta"])
+                   for outputs in buffers.outputs]
+        if self._machine.is_simulated:  # A stand-in: torch on the host.
+            def host_call(slot: int) -> Outputs:
+                inputs = buffers.inputs[slot]
+                torch.add(inputs["dy"], inputs["x"], out=buffers.outputs[slot]["dx"])
+                return results[slot]
+
+            return host_call
+        kernel = self._kernels[variant]
+        rows = shape.stream_bytes // 3 // VECTOR_BYTES
+        pointers = [[inputs["dy"].data_ptr(), inputs["x"].data_ptr(), outputs["dx"].data_ptr()]
+                    for inputs, outputs in zip(buffers.inputs, buffers.outputs)]
+
+        def call(slot: int) -> Outputs:
+            kernel.launch(pointers[slot], rows, 0, 0, self._machine.stream())
+            return results[slot]
+
+        return call
+
+
+_EMPTY_PTX = """\
+// lnbwd-plan: {"format": "lnbwd-plan", "version": 1, "producer": "lnbwd benchmark", \
+"name": "empty", "chip": "sm_80", "wave_size": 32, "arguments": [], "workgroup_counts": [], \
+"workspace": [], "kernels": [{"name": "empty", "grid": [1, 1, 1], "block": [32, 1, 1], \
+"dynamic_shared_bytes": 0, "parameters": []}]}
+.version 7.4
+.target sm_80
+.address_size 64
+
+.visible .entry empty()
+{
+  ret;
+}
+"""
+
+
+def prepare_empty(machine: Any) -> Callable[[int], Any]:
+    """A call that launches a kernel of one warp that does nothing: what timing itself costs."""
+    if machine.is_simulated:
+        return lambda slot: None
+    kernel = runtime.Kernel(machine.ours, runtime.Program.from_bytes(_EMPTY_PTX.encode()))
+    return lambda slot: kernel.launch([], 1, 0, 0, machine.stream())
+
+
+def poison_allocator(shape: Shape, machine: Any, value: float) -> None:
+    """Fills memory that torch is about to give out again: outputs of the shape, and some more."""
+    dtype = DTYPES[shape.dtype]
+    blocks = [torch.full((shape.m, shape.n), value, dtype=dtype, device=machine.device)
+              for _ in range(2)]
+    blocks += [torch.full((shape.n,), value, dtype=dtype, device=machine.device)
+               for _ in range(4)]
+    del blocks
+

@@ -1,0 +1,110 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Our kernels: compiled by lnbwd-opt now, or before on a machine that has the compiler.
+
+A folder of compiled kernels has a file ``manifest.json`` that says which file is for which shape.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+
+from .shapes import Shape
+
+MANIFEST = "manifest.json"
+FORMAT, VERSION = "lnbwd-bench-kernels", 1
+
+
+class KernelError(RuntimeError):
+    """A kernel that cannot be had; the message says why and what to do."""
+
+
+def operation(shape: Shape) -> str:
+    """LayerNorm backward of one shape with gamma and all three gradients, as MLIR."""
+    block = f"memref<{shape.m}x{shape.n}x{shape.dtype}>"
+    column = f"memref<{shape.n}x{shape.dtype}>"
+    scalar = f"memref<{shape.m}xf32>"
+    types = {"dy": block, "x": block, "gamma": column, "mean": scalar, "rstd": scalar,
+             "dx": block, "dgamma": column, "dbeta": column}
+    signature = ", ".join(f"%{name}: {text}" for name, text in types.items())
+    operands = {name: f"{name}(%{name} : {text})" for name, text in types.items()}
+    inputs = " ".join(operands[name] for name in ("dy", "x", "gamma", "mean", "rstd"))
+    outputs = " ".join(operands[name] for name in ("dx", "dgamma", "dbeta"))
+    return (f"func.func @layer_norm_bwd({signature}) {{\n"
+            f"  lnbwd.layer_norm_bwd {inputs} outs {outputs}\n  return\n}}\n")
+
+
+def find_compiler() -> pathlib.Path:
+    """lnbwd-opt: LNBWD_OPT, else that of the build folder.
+
+    Raises:
+        KernelError: there is none.
+    """
+    build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR",
+                                        pathlib.Path(__file__).resolve().parents[2] / "build"))
+    chosen = os.environ.get("LNBWD_OPT") or build / "bin" / "lnbwd-opt"
+    found = shutil.which(chosen)
+    if not found:
+        raise KernelError(f"the compiler '{chosen}' is not there: build lnbwd-opt, set LNBWD_OPT, "
+                          "or give a folder of compiled kernels (--kernels)")
+    return pathlib.Path(found)
+
+
+def compile_kernel(shape: Shape, chip: str, emit: str, output: pathlib.Path,
+                   options: str = "") -> None:
+    """Compiles ``shape`` for ``chip`` to a file; ``options`` are further ones of the pipeline.
+
+    Raises:
+        KernelError: there is no compiler, or it refuses; the message has its words.
+    """
+    command = [str(find_compiler()), "-", f"--lnbwd-pipeline=chip={chip} {options}".rstrip(),
+               f"--emit={emit}", "-o", str(output)]
+    result = subprocess.run(command, input=operation(shape), capture_output=True, text=True,
+                            check=False)
+    if result.returncode != 0:
+        raise KernelError(f"lnbwd-opt could not compile {shape} for {chip}: "
+                          f"{result.stderr.strip() or 'no message'}")
+
+
+def compile_folder(shapes: Iterable[Shape], chip: str, emit: str, folder: pathlib.Path,
+                   options: str = "", progress: Callable[[str], None] = lambda text: None) -> None:
+    """Compiles all shapes into a folder with a manifest.
+
+    Raises:
+        KernelError: one of them cannot be compiled.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for shape in shapes:
+        progress(f"compiling {shape}")
+        name = f"layer_norm_bwd-{chip}-{shape.dtype}-{shape.m}x{shape.n}.{emit}"
+        compile_kernel(shape, chip, emit, folder / name, options)
+        entries.append({"m": shape.m, "n": shape.n, "dtype": shape.dtype, "file": name})
+    document = {"format": FORMAT, "version": VERSION, "chip": chip, "options": options,
+                "kernels": entries}
+    (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n")
+
+
+def read_folder(folder: pathlib.Path) -> dict[Shape, pathlib.Path]:
+    """The kernel files of a folder by shape.
+
+    Raises:
+        KernelError: there is no manifest, or it is not one of this version.
+    """
+    path = folder / MANIFEST
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise KernelError(f"cannot read {path}: {error}; make the folder with --compile-to") \
+            from error
+    if document.get("format") != FORMAT or document.get("version") != VERSION:
+        raise KernelError(f"{path}: expected format '{FORMAT}' version {VERSION}, got "
+                          f"'{document.get('format')}' version {document.get('version')}")
+    return {Shape(entry["m"], entry["n"], entry["dtype"]): folder / entry["file"]
+            for entry in document["kernels"]}

@@ -1,0 +1,184 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Times competitors side by side.
+
+Whatever is timed, every competitor is timed the same way, in turns within one repetition, on
+buffers that rotate so that none finds its inputs in a cache.
+
+``events``
+    One pair of events around each call. Before it, a kernel that only waits keeps the device busy
+    until the host has enqueued the call and both events, so that no time of the host is in the
+    number: a repetition in which the device got ahead is thrown away and taken again with a longer
+    wait. In the number: everything that a call does on the device, all its kernels and the gaps
+    between them, and the cost of starting the first one and of the second event (about what an
+    empty kernel shows, which is measured beside the others).
+
+``graph``
+    A CUDA graph of many calls, on rotating buffers, between two events; the time is divided by the
+    number of calls. In the number: a call's kernels and the gaps, in the steady state. The cost of
+    the events does not show, and neither does that of the first start.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from .verdicts import median
+
+METHODS = ("events", "graph")
+
+# Waits of the events method: the host's time for a call, this many times over, and some more.
+_WAIT_FACTOR, _WAIT_MORE_US = 2.0, 30.0
+_GRAPH_US, _GRAPH_CALLS, _GRAPH_WAIT_US = 400.0, 64, 100.0
+
+
+@dataclass
+class Candidate:
+    """Something to time.
+
+    Attributes:
+        name: for the report.
+        call: enqueues the work on set ``slot`` of the buffers.
+        times: microseconds of each repetition, by method.
+    """
+
+    name: str
+    call: Callable[[int], Any]
+    times: dict[str, list[float]] = field(default_factory=dict)
+
+
+def summary(times: Sequence[float]) -> dict[str, Any]:
+    """What the result file holds of one competitor's times."""
+    ordered = sorted(times)
+    return {"median_us": median(ordered), "min_us": ordered[0], "max_us": ordered[-1],
+            "p25_us": ordered[len(ordered) // 4], "p75_us": ordered[3 * len(ordered) // 4],
+            "repetitions": len(ordered)}
+
+
+class SlotCounter:
+    """Gives out sets of buffers in turn, over everything that is measured."""
+
+    def __init__(self, sets: int) -> None:
+        self.sets = sets
+        self._next = 0
+
+    def take(self) -> int:
+        """The set that was not used for longest."""
+        slot = self._next
+        self._next = (slot + 1) % self.sets
+        return slot
+
+
+def _host_time(machine: Any, candidate: Candidate, slots: SlotCounter) -> float:
+    """Microseconds that the host takes to enqueue a call, the device being idle."""
+    times = []
+    for _ in range(4):
+        machine.synchronize()
+        start = time.perf_counter()
+        candidate.call(slots.take())
+        times.append((time.perf_counter() - start) * 1e6)
+    machine.synchronize()
+    return median(times[1:])
+
+
+def _measure_in_turns(machine: Any, works: Sequence[Callable[[], Any]], waits: list[float],
+                      repetitions: int, seed: int) -> tuple[list[list[float]], int]:
+    """Takes the time of each of ``works`` ``repetitions`` times, one after another in an order
+    that changes, each behind a wait of the device that hides the host.
+
+    Returns:
+        microseconds, for each of ``works``; and how many times were thrown away because the
+        device got ahead of the host.
+    """
+    order = random.Random(seed)
+    pairs: list[list[tuple[Any, Any]]] = [[] for _ in works]
+    late = 0
+    for _ in range(2 * repetitions):
+        turn = [index for index, taken in enumerate(pairs) if len(taken) < repetitions]
+        if not turn:
+            break
+        order.shuffle(turn)
+        for index in turn:
+            start, stop = machine.event(), machine.event()
+            machine.spin(waits[index])
+            start.record()
+            works[index]()
+            stop.record()
+            if start.query():  # The device was there before the host was done.
+                late += 1
+                waits[index] *= 1.5
+            else:
+                pairs[index].append((start, stop))
+    machine.synchronize()
+    return [[start.elapsed_time(stop) * 1e3 for start, stop in taken] for taken in pairs], late
+
+
+def time_events(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter,
+                repetitions: int, seed: int = 1) -> int:
+    """Times all candidates by a pair of events around each call.
+
+    Returns:
+        how many times were thrown away because the device got ahead of the host.
+    """
+    for candidate in candidates:  # Also lets torch's allocator have what all sets need.
+        for slot in range(slots.sets):
+            candidate.call(slot)
+    waits = [_WAIT_FACTOR * _host_time(machine, candidate, slots) + _WAIT_MORE_US
+             for candidate in candidates]
+    works = [lambda candidate=candidate: candidate.call(slots.take()) for candidate in candidates]
+    times, late = _measure_in_turns(machine, works, waits, repetitions, seed)
+    for candidate, taken in zip(candidates, times):
+        candidate.times["events"] = taken
+    return late
+
+
+def time_graph(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter,
+               repetitions: int, estimates_us: Sequence[float], seed: int = 1) -> None:
+    """Times all candidates by graphs of many calls.
+
+    A candidate that cannot be captured gets no times by this method.
+    """
+    captured: list[tuple[Candidate, Any, int]] = []
+    for candidate, estimate in zip(candidates, estimates_us):
+        rounds = math.ceil(_GRAPH_US / max(estimate, 1.0) / slots.sets)
+        calls = max(1, min(slots.sets * rounds, max(_GRAPH_CALLS, slots.sets)))
+        if machine.is_simulated:
+            captured.append((candidate, _Replay(candidate.call, slots.sets), 2))
+            continue
+        graph = torch.cuda.CUDAGraph()
+        kept = []
+        try:
+            with torch.cuda.graph(graph):
+                for call in range(calls):
+                    kept.append(candidate.call(call % slots.sets))
+        except RuntimeError as error:
+            print(f"note: {candidate.name} cannot be captured in a graph: "
+                  f"{str(error).splitlines()[0]}")
+            continue
+        captured.append((candidate, graph, calls))
+    for _, graph, _ in captured:
+        graph.replay()
+    works = [graph.replay for _, graph, _ in captured]
+    times, _ = _measure_in_turns(machine, works, [_GRAPH_WAIT_US] * len(works), repetitions, seed)
+    for (candidate, _, calls), taken in zip(captured, times):
+        candidate.times["graph"] = [time / calls for time in taken]
+
+
+class _Replay:
+    """Stands in for a graph of two calls, on the host."""
+
+    def __init__(self, call: Callable[[int], Any], sets: int) -> None:
+        self._call, self._sets = call, sets
+
+    def replay(self) -> None:
+        """Makes the calls."""
+        for call in range(2):
+            self._call(call % self._sets)

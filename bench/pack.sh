@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Packs the benchmark for a machine that has a GPU, Python and PyTorch but
+# neither the compiler nor a network: the runtime library, our kernels, compiled
+# here, the Python sources and the wheels of the peers.
+#
+#   bench/pack.sh FOLDER [arguments of layer_norm_bwd.py --compile-to]
+#
+# There, with FOLDER copied:
+#
+#   FOLDER/run.sh OUT [arguments of layer_norm_bwd.py]
+#
+# LNBWD_BUILD_DIR names the build folder if it is not build/ of this checkout;
+# PYTHON a Python with pip, if python3 is not to be taken.
+set -euo pipefail
+
+source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+export LNBWD_BUILD_DIR=${LNBWD_BUILD_DIR:-$source_dir/build}
+python=${PYTHON:-python3}
+
+case ${1:-} in
+'' | -*) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+esac
+folder=$1
+shift
+library=$LNBWD_BUILD_DIR/lib/liblnbwd-runtime.so.0
+if [ ! -e "$library" ]; then
+  echo "error: $library is not there: build lnbwd-runtime and lnbwd-opt first" >&2
+  exit 1
+fi
+
+rm -rf "$folder/python" "$folder/bench" "$folder/kernels"
+mkdir -p "$folder/python/lnbwd" "$folder/wheels" "$folder/bench"
+cp -RL "$source_dir/python/lnbwd/." "$folder/python/lnbwd/"
+cp -R "$source_dir"/bench/layer_norm_bwd.py "$source_dir"/bench/recorded_peers.json \
+  "$source_dir"/bench/lnbwd_bench "$folder/bench/"
+mkdir -p "$folder/python/lnbwd/lib"
+cp -L "$library" "$folder/python/lnbwd/lib/"
+find "$folder" -name __pycache__ -prune -exec rm -rf {} +
+"$python" "$source_dir/bench/layer_norm_bwd.py" --compile-to "$folder/kernels" "$@"
+"$python" -m pip download -q --no-deps --only-binary=:all: -d "$folder/wheels" liger-kernel ||
+  echo "note: the wheel of liger-kernel could not be fetched; the peer will be left out" >&2
+
+cat >"$folder/run.sh" <<'RUN'
+#!/usr/bin/env bash
+# Runs the packed benchmark: run.sh OUT [arguments of layer_norm_bwd.py]
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+out=${1:?expected a folder for the results}
+shift
+site=$(mktemp -d)
+trap 'rm -rf "$site"' EXIT
+for wheel in "$here"/wheels/*.whl; do
+  [ ! -e "$wheel" ] || python3 -m pip install -q --root-user-action=ignore --no-index --no-deps --no-compile --target "$site" "$wheel"
+done
+PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 \
+  python3 "$here/bench/layer_norm_bwd.py" --kernels "$here/kernels" --out "$out" "$@"
+RUN
+chmod +x "$folder/run.sh"
+du -sh "$folder"
