@@ -29,8 +29,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-
 from .verdicts import median
 
 METHODS = ("events", "graph")
@@ -146,6 +144,8 @@ def time_graph(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter
 
     A candidate that cannot be captured gets no times by this method.
     """
+    import torch
+
     captured: list[tuple[Candidate, Any, int]] = []
     for candidate, estimate in zip(candidates, estimates_us):
         rounds = math.ceil(_GRAPH_US / max(estimate, 1.0) / slots.sets)

@@ -1,0 +1,105 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The benchmark's way of taking times, on a machine whose clock the test owns."""
+
+import pytest
+from lnbwd_bench import timing
+
+
+class Clock:
+    """A device that executes what is enqueued in order; the host's time stands still but for
+    ``host_us`` that each call takes."""
+
+    def __init__(self):
+        self.host = self.device = 0.0
+
+
+class Event:
+    def __init__(self, clock):
+        self.clock, self.time = clock, None
+
+    def record(self):
+        self.clock.device = max(self.clock.device, self.clock.host)
+        self.time = self.clock.device
+
+    def query(self):
+        return self.clock.host >= self.time
+
+    def elapsed_time(self, stop):
+        return (stop.time - self.time) / 1e3
+
+
+class Machine:
+    is_simulated = True
+
+    def __init__(self):
+        self.clock = Clock()
+        self.spins = []
+
+    def event(self):
+        return Event(self.clock)
+
+    def spin(self, us):
+        self.spins.append(us)
+        self.clock.device = max(self.clock.device, self.clock.host) + us
+
+    def synchronize(self):
+        self.clock.host = max(self.clock.host, self.clock.device)
+
+
+def work(machine, device_us, host_us=0.0, log=None, name=""):
+    """A call that takes the device ``device_us`` and the host ``host_us``."""
+    def call(slot):
+        machine.clock.host += host_us
+        machine.clock.device = max(machine.clock.device, machine.clock.host) + device_us
+        if log is not None:
+            log.append((name, slot))
+    return timing.Candidate(name, call)
+
+
+def test_the_hosts_time_is_not_in_the_number():
+    machine = Machine()
+    # Slower to enqueue than any wait that the benchmark begins with.
+    slow = work(machine, 20.0, host_us=500.0, name="slow")
+    fast = work(machine, 10.0, name="fast")
+    late = timing.time_events(machine, [slow, fast], timing.SlotCounter(3), 30)
+    assert late > 0
+    assert slow.times["events"] == pytest.approx([20.0] * 30)
+    assert fast.times["events"] == pytest.approx([10.0] * 30)
+
+
+def test_a_call_that_never_hides_its_host_gives_no_time():
+    machine = Machine()
+    hopeless = work(machine, 20.0, host_us=1e12, name="hopeless")
+    timing.time_events(machine, [hopeless], timing.SlotCounter(2), 5)
+    assert hopeless.times["events"] == []
+
+
+def test_competitors_take_turns_on_rotating_buffers():
+    machine, log = Machine(), []
+    names = ["a", "b", "c"]
+    candidates = [work(machine, 10.0, log=log, name=name) for name in names]
+    timing.time_events(machine, candidates, timing.SlotCounter(5), 40)
+    timed = log[-3 * 40:]
+    turns = [timed[i:i + 3] for i in range(0, len(timed), 3)]
+    assert all(sorted(name for name, _ in turn) == names for turn in turns)
+    assert len({tuple(name for name, _ in turn) for turn in turns}) > 1
+    slots = [slot for _, slot in timed]
+    assert all(after == (before + 1) % 5 for before, after in zip(slots, slots[1:]))
+
+
+def test_the_order_is_the_same_from_run_to_run():
+    logs = []
+    for _ in range(2):
+        machine, log = Machine(), []
+        timing.time_events(machine, [work(machine, 1.0, log=log, name=name) for name in "abcd"],
+                           timing.SlotCounter(4), 30)
+        logs.append(log)
+    assert logs[0] == logs[1]
+
+
+def test_summary():
+    summary = timing.summary([5.0, 1.0, 3.0, 2.0])
+    assert summary == {"median_us": 2.5, "min_us": 1.0, "max_us": 5.0, "p25_us": 2.0,
+                       "p75_us": 5.0, "repetitions": 4}
