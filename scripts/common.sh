@@ -13,7 +13,7 @@ llvm_dir=/usr/lib/llvm-22
 packages=(
   llvm-22-dev libmlir-22-dev mlir-22-tools llvm-22-tools # the compiler's libraries, FileCheck and lit
   lld-22 liblld-22-dev                                   # linking of code objects
-  clang-22                                               # kernels of the simulator's tests
+  clang-22 clang-tools-22                                # kernels of the simulator's tests; clang-offload-bundler
   libamdhip64-dev nlohmann-json3-dev                     # the runtime: HIP's headers, JSON
   libgtest-dev zlib1g-dev libzstd-dev libxml2-dev
   cmake ninja-build g++ ccache python3 python3-venv

@@ -15,6 +15,7 @@
 #include "Driver.h"
 #include "Error.h"
 #include "Kernel.h"
+#include "OffloadBundle.h"
 #include "Program.h"
 
 #include <cstring>
@@ -143,6 +144,18 @@ lnbwd_status lnbwd_program_from_file(const char *path,
         throw;
       throw Error(error.getStatus(), std::string(path) + ": " + error.what());
     }
+  });
+}
+
+lnbwd_status lnbwd_program_for_chip(const void *data, size_t size,
+                                    const char *chip, lnbwd_program **program) {
+  return guarded([&] {
+    require(program, "program");
+    require(chip, "chip");
+    if (size != 0)
+      require(data, "data");
+    *program = new lnbwd_program{parseProgramForChip(
+        std::string_view(static_cast<const char *>(data), size), chip)};
   });
 }
 

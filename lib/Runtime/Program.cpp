@@ -9,6 +9,7 @@
 #include "Program.h"
 
 #include "Error.h"
+#include "OffloadBundle.h"
 
 #include <cctype>
 #include <cerrno>
@@ -130,9 +131,10 @@ std::shared_ptr<const Program> parseProgram(std::string code) {
   if (bytes.empty())
     fail("the file is empty");
   if (!ElfFile::isElf(bytes)) {
-    if (bytes.substr(0, 24) == "__CLANG_OFFLOAD_BUNDLE__")
-      fail("expected an AMD code object, got clang's offload bundle; take the "
-           "code object out with clang-offload-bundler --unbundle");
+    if (isOffloadBundle(bytes))
+      fail("expected the code of one chip, got an offload bundle, whose entry "
+           "depends on the device: read it by lnbwd_program_for_chip, or take "
+           "the entry out with clang-offload-bundler --unbundle");
     program->format = CodeFormat::Ptx;
     program->plan = parsePlan(findPtxPlan(bytes));
   } else {
@@ -180,16 +182,22 @@ std::string readFile(const std::string &path) {
   return contents;
 }
 
+bool runsOn(const Program &program, const std::string &deviceArch) {
+  const std::string &chip = program.plan.chip;
+  bool isCuda = deviceArch.compare(0, 3, "sm_") == 0;
+  if (program.format == CodeFormat::Hsaco)
+    return !isCuda && baseChip(chip) == baseChip(deviceArch);
+  return isCuda && runsOnCuda(program.format, chip, deviceArch);
+}
+
+bool isLaterChip(const std::string &a, const std::string &b) {
+  return parseComputeCapability(a).number > parseComputeCapability(b).number;
+}
+
 void checkChip(const Program &program, const std::string &deviceArch,
                const std::string &deviceName) {
   const std::string &chip = program.plan.chip;
-  bool isCuda = deviceArch.compare(0, 3, "sm_") == 0;
-  bool runs = false;
-  if (program.format == CodeFormat::Hsaco)
-    runs = !isCuda && baseChip(chip) == baseChip(deviceArch);
-  else
-    runs = isCuda && runsOnCuda(program.format, chip, deviceArch);
-  if (!runs)
+  if (!runsOn(program, deviceArch))
     throw Error(LNBWD_ERROR_WRONG_CHIP,
                 "the kernel was compiled for " + chip + " (" +
                     formatName(program.format) + "), the device '" +

@@ -88,6 +88,7 @@ public:
   std::optional<StringRef> getPlanSection() const override {
     return StringRef(".lnbwd.plan");
   }
+  EmitFormat getCodeFormat() const override { return EmitFormat::HSACO; }
   StringRef getFormats() const override { return "mlir, llvm, isa, hsaco"; }
   FailureOr<std::string> emit(gpu::GPUModuleOp module, EmitFormat format,
                               const EmitOptions &options) const override;

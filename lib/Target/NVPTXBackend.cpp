@@ -83,6 +83,7 @@ public:
   std::optional<StringRef> getPlanSection() const override {
     return std::nullopt;
   }
+  EmitFormat getCodeFormat() const override { return EmitFormat::PTX; }
   StringRef getFormats() const override {
     return "mlir, llvm, isa (PTX), ptx, cubin";
   }

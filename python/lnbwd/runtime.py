@@ -67,6 +67,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_program_from_memory": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_size_t,
                                                  ctypes.POINTER(_P)]),
     "lnbwd_program_from_file": (ctypes.c_int, [ctypes.c_char_p, ctypes.POINTER(_P)]),
+    "lnbwd_program_for_chip": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p,
+                                              ctypes.POINTER(_P)]),
     "lnbwd_program_destroy": (None, [_P]),
     "lnbwd_program_plan": (ctypes.c_char_p, [_P]),
     "lnbwd_program_name": (ctypes.c_char_p, [_P]),
@@ -206,6 +208,23 @@ class Program(_Handle):
         """
         handle = _P()
         _check(_library().lnbwd_program_from_memory(code, len(code), ctypes.byref(handle)))
+        assert handle.value is not None
+        return Program(handle.value)
+
+    @staticmethod
+    def for_chip(code: bytes, chip: str) -> Program:
+        """The same from bytes that may be a bundle for several chips: takes the entry for ``chip``.
+
+        Args:
+            code: a compiled kernel, or an offload bundle of several.
+            chip: the device's ``info.arch``, "gfx942:sramecc+:xnack-" or "sm_90".
+
+        Raises:
+            RuntimeStatusError: no entry is for this chip; the message names those there are.
+        """
+        handle = _P()
+        _check(_library().lnbwd_program_for_chip(code, len(code), chip.encode(),
+                                                 ctypes.byref(handle)))
         assert handle.value is not None
         return Program(handle.value)
 

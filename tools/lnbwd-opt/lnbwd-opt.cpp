@@ -14,6 +14,7 @@
 #include "lnbwd/Compiler/Driver.h"
 #include "lnbwd/Config.h"
 #include "lnbwd/Pipelines/Pipelines.h"
+#include "lnbwd/Target/OffloadBundle.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/IR/AsmState.h"
@@ -40,8 +41,9 @@ struct ToolOptions {
       "emit",
       cl::desc("Write the module out, after the passes, as: mlir (default), "
                "llvm (LLVM IR after optimisation), isa (assembly of the "
-               "target), hsaco (AMD code object), ptx (NVIDIA PTX) or cubin "
-               "(NVIDIA code object, needs ptxas)"),
+               "target), hsaco (AMD code object), ptx (NVIDIA PTX), cubin "
+               "(NVIDIA code object, needs ptxas) or bundle (code for all of "
+               "--chips in clang's offload bundle format)"),
       cl::value_desc("format"), cl::init("mlir"), cl::cat(category)};
   cl::opt<std::string> saveTemps{
       "save-temps",
@@ -53,6 +55,15 @@ struct ToolOptions {
       cl::desc("The ptxas to make cubins with (default: the one in PATH or "
                "$CUDA_HOME/bin)"),
       cl::value_desc("file"), cl::cat(category)};
+  cl::list<std::string> chips{
+      "chips",
+      cl::desc("The chips of --emit=bundle, separated by commas; "
+               "lnbwd-pipeline is run for each of them"),
+      cl::value_desc("chips"), cl::CommaSeparated, cl::cat(category)};
+  cl::opt<std::string> bundleOptions{
+      "bundle-options",
+      cl::desc("The options of lnbwd-pipeline for --emit=bundle, but chip"),
+      cl::value_desc("options"), cl::cat(category)};
 };
 } // namespace
 
@@ -118,6 +129,63 @@ static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
   return writeFile(outputName, *output);
 }
 
+/// Compiles for each of --chips and puts the results into one file.
+static LogicalResult compileBundle(StringRef input, StringRef inputName,
+                                   StringRef outputName,
+                                   const DialectRegistry &registry,
+                                   const MlirOptMainConfig &config,
+                                   const ToolOptions &options) {
+  // The passes of the command line are for one chip.
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  PassManager given(&context);
+  if (failed(config.setupPassPipeline(given)))
+    return failure();
+  if (!given.empty() || options.chips.empty()) {
+    error() << (given.empty() ? "--emit=bundle: expected --chips=CHIP,CHIP,..."
+                              : "--emit=bundle runs lnbwd-pipeline for each of "
+                                "--chips: leave out the passes, and give "
+                                "options by --bundle-options")
+            << "\n";
+    return failure();
+  }
+  std::vector<std::string> codes;
+  for (const std::string &name : options.chips) {
+    const ChipInfo *chip = lookupChip(name);
+    if (!chip) {
+      error() << "unknown chip '" << name
+              << "', expected one of: " << listChips() << "\n";
+      return failure();
+    }
+    PipelineOptions pipeline;
+    if (failed(pipeline.parseFromString(options.bundleOptions)))
+      return failure();
+    pipeline.chip = name;
+    auto sources = std::make_shared<llvm::SourceMgr>();
+    sources->AddNewSourceBuffer(
+        llvm::MemoryBuffer::getMemBufferCopy(input, inputName), llvm::SMLoc());
+    CompileRequest request;
+    request.addPasses = [&](PassManager &pm) {
+      buildPipeline(pm, pipeline);
+      return success();
+    };
+    request.format = TargetBackend::get(chip->backend).getCodeFormat();
+    FailureOr<std::string> code =
+        compileSource(sources, registry, request, llvm::errs());
+    if (failed(code))
+      return failure();
+    codes.push_back(std::move(*code));
+  }
+  std::vector<BundleEntry> entries;
+  for (size_t i = 0; i < codes.size(); ++i)
+    entries.push_back({options.chips[i], codes[i]});
+  llvm::Expected<std::string> bundle = writeOffloadBundle(entries);
+  if (!bundle) {
+    error() << llvm::toString(bundle.takeError()) << "\n";
+    return failure();
+  }
+  return writeFile(outputName, *bundle);
+}
+
 static int run(int argc, char **argv) {
   DialectRegistry registry;
   registerCompilerDialects(registry);
@@ -136,10 +204,18 @@ static int run(int argc, char **argv) {
       registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
 
-  std::optional<EmitFormat> format = parseEmitFormat(options.emit);
+  bool isBundle = options.emit == "bundle";
+  if (!isBundle && !options.chips.empty()) {
+    error() << "--chips is for --emit=bundle; name the one chip by "
+               "--lnbwd-pipeline=\"chip=...\"\n";
+    return EXIT_FAILURE;
+  }
+  std::optional<EmitFormat> format =
+      isBundle ? EmitFormat::MLIR : parseEmitFormat(options.emit);
   if (!format) {
     error() << "unknown emit format '" << options.emit
-            << "', expected one of: mlir, llvm, isa, hsaco, ptx, cubin\n";
+            << "', expected one of: mlir, llvm, isa, hsaco, ptx, cubin, "
+               "bundle\n";
     return EXIT_FAILURE;
   }
   std::string message;
@@ -149,6 +225,11 @@ static int run(int argc, char **argv) {
     error() << message << "\n";
     return EXIT_FAILURE;
   }
+  if (isBundle)
+    return failed(compileBundle(input->getBuffer(), inputName, outputName,
+                                registry, config, options))
+               ? EXIT_FAILURE
+               : EXIT_SUCCESS;
   // Splitting, diagnostics checking and the like are mlir-opt's business.
   if (options.emit.getNumOccurrences() == 0 && options.saveTemps.empty()) {
     std::string output;

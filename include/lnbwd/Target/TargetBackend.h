@@ -69,6 +69,8 @@ public:
   /// The section for the launch plan, or nothing for the format's own.
   virtual std::optional<llvm::StringRef> getPlanSection() const = 0;
 
+  /// The machine code that every installation can emit: hsaco or ptx.
+  virtual EmitFormat getCodeFormat() const = 0;
   /// The formats that emit() takes, for messages.
   virtual llvm::StringRef getFormats() const = 0;
   /// Turns a lowered GPU module into `format`. Errors have been reported.

@@ -1,0 +1,141 @@
+/*===- lnbwd_compiler.h - Compile to machine code -----------------*- C -*-===*\
+|*
+|* Part of the lnbwd project, under the Apache License v2.0 with LLVM
+|* Exceptions. See LICENSE for license information.
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+|*
+|*===----------------------------------------------------------------------===*|
+|*
+|* The C interface of the compiler: MLIR text in, machine code with its launch
+|* plan out, by the same driver as lnbwd-opt. Usable from C99, C++ and through a
+|* foreign-function interface. All functions may be called from several threads
+|* at once; a result belongs to one thread at a time.
+|*
+|*   lnbwd_compile_options options = {sizeof(options)};
+|*   lnbwd_compilation *result;
+|*   options.chip = "gfx942";
+|*   if (lnbwd_compile(text, strlen(text), &options, &result) != 0)
+|*     fputs(lnbwd_compilation_diagnostics(result), stderr);
+|*   else
+|*     lnbwd_compilation_get(result, "code", &data, &size);
+|*   lnbwd_compilation_destroy(result);
+|*
+\*===----------------------------------------------------------------------===*/
+
+#ifndef LNBWD_COMPILER_LNBWD_COMPILER_H
+#define LNBWD_COMPILER_LNBWD_COMPILER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(LNBWD_COMPILER_BUILD)
+#define LNBWD_COMPILER_API __attribute__((visibility("default")))
+#else
+#define LNBWD_COMPILER_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* C's names and typedefs, not those of the C++ code:
+ * NOLINTBEGIN(readability-identifier-naming,modernize-use-using) */
+
+/** What a call came to. The numbers are part of the interface. */
+typedef enum lnbwd_compiler_status {
+  LNBWD_COMPILER_SUCCESS = 0,
+  /** The source or the options are wrong; the diagnostics say how. */
+  LNBWD_COMPILER_ERROR_INPUT = 1,
+  /** A null pointer, a structure of an unknown size, a number out of range, or
+   *  a part that the compilation does not have. */
+  LNBWD_COMPILER_ERROR_ARGUMENT = 2
+} lnbwd_compiler_status;
+
+/** The compiler's version, "0.1.0". */
+LNBWD_COMPILER_API const char *lnbwd_compiler_version(void);
+/** The version of LLVM behind it, "22.1.8". */
+LNBWD_COMPILER_API const char *lnbwd_compiler_llvm_version(void);
+
+/** One chip that the compiler knows. Texts live as long as the library. */
+typedef struct lnbwd_chip_info {
+  const char *name;    /**< "gfx942" */
+  const char *product; /**< "AMD Instinct MI300X" */
+  const char *format;  /**< what code is emitted as: "hsaco" or "ptx" */
+  int64_t wave_size;
+  int64_t compute_units;
+  int64_t max_threads_per_workgroup;
+  int64_t shared_memory_bytes; /**< of one workgroup, at launch */
+  int64_t max_registers_per_lane;
+} lnbwd_chip_info;
+
+/** The number of chips, and chip `index` of them. */
+LNBWD_COMPILER_API size_t lnbwd_compiler_chip_count(void);
+LNBWD_COMPILER_API lnbwd_compiler_status
+lnbwd_compiler_chip(size_t index, lnbwd_chip_info *info);
+
+/** How to compile. Zero everything but `size` for the defaults. */
+typedef struct lnbwd_compile_options {
+  /** sizeof(lnbwd_compile_options) */
+  size_t size;
+  /** The chip, "gfx942"; needed. */
+  const char *chip;
+  /** Options of lnbwd-pipeline beside chip: "schedule=threads_per_row=128
+   *  two-pass=always". Null: none. */
+  const char *pipeline_options;
+  /** "hsaco", "ptx", "cubin", or a text form ("llvm", "isa"). Null: hsaco or
+   *  ptx, whichever the chip has. */
+  const char *format;
+  /** The ptxas to make cubins with. Null: the one of PATH or CUDA_HOME. */
+  const char *ptxas;
+  /** What diagnostics call the source. Null: "input". */
+  const char *source_name;
+  /** The folder that takes the IR after each stage. Null: it is not kept. */
+  const char *save_temps;
+} lnbwd_compile_options;
+
+/** The outcome of a compilation or of a bundling. */
+typedef struct lnbwd_compilation lnbwd_compilation;
+
+/** Compiles one function. A result is made whether this succeeds or not, unless
+ *  LNBWD_COMPILER_ERROR_ARGUMENT is returned. */
+LNBWD_COMPILER_API lnbwd_compiler_status
+lnbwd_compile(const char *source, size_t source_size,
+              const lnbwd_compile_options *options, lnbwd_compilation **result);
+
+/** Errors and warnings with lines of the source, one text; empty if there were
+ *  none. Lives as long as the result. */
+LNBWD_COMPILER_API const char *
+lnbwd_compilation_diagnostics(const lnbwd_compilation *result);
+
+/** One part of a successful compilation, which lives as long as it:
+ *    "code"   what was asked for: machine code with its launch plan
+ *    "llvm"   LLVM IR after optimisation
+ *    "isa"    the target's assembly (for NVIDIA the PTX)
+ *  Texts are not ended by a zero byte. */
+LNBWD_COMPILER_API lnbwd_compiler_status
+lnbwd_compilation_get(const lnbwd_compilation *result, const char *part,
+                      const void **data, size_t *size);
+
+/** Null is allowed. */
+LNBWD_COMPILER_API void lnbwd_compilation_destroy(lnbwd_compilation *result);
+
+/** The code of one chip, for a bundle. */
+typedef struct lnbwd_bundle_entry {
+  const char *chip;
+  const void *code;
+  size_t code_size;
+} lnbwd_bundle_entry;
+
+/** Puts the code of several chips into one file of clang's offload bundle
+ *  format, which is the result's "code". */
+LNBWD_COMPILER_API lnbwd_compiler_status
+lnbwd_bundle(const lnbwd_bundle_entry *entries, size_t count,
+             lnbwd_compilation **result);
+
+/* NOLINTEND(readability-identifier-naming,modernize-use-using) */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LNBWD_COMPILER_LNBWD_COMPILER_H */

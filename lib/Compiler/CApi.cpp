@@ -1,0 +1,190 @@
+//===- CApi.cpp - The compiler's C interface ------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each function of lnbwd_compiler.h in terms of the driver. The interface has
+// no state: every compilation has a context of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Compiler/lnbwd_compiler.h"
+
+#include "lnbwd/Compiler/Driver.h"
+#include "lnbwd/Config.h"
+#include "lnbwd/Pipelines/Pipelines.h"
+#include "lnbwd/Target/OffloadBundle.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+struct lnbwd_compilation {
+  std::string diagnostics;
+  llvm::StringMap<std::string> parts;
+};
+
+static const DialectRegistry &getRegistry() {
+  static const DialectRegistry *registry = [] {
+    auto *result = new DialectRegistry();
+    registerCompilerDialects(*result);
+    return result;
+  }();
+  return *registry;
+}
+
+static StringRef orEmpty(const char *text) { return text ? text : ""; }
+
+static StringRef getCodeFormat(const ChipInfo &chip) {
+  return getEmitFormatName(TargetBackend::get(chip.backend).getCodeFormat());
+}
+
+/// Fills in `result`; what fails has been printed to `diagnostics`.
+static LogicalResult compile(StringRef source,
+                             const lnbwd_compile_options &options,
+                             lnbwd_compilation &result,
+                             llvm::raw_ostream &diagnostics) {
+  auto fail = [&](const llvm::Twine &text) -> LogicalResult {
+    diagnostics << "error: " << text << "\n";
+    return failure();
+  };
+  StringRef chipName = orEmpty(options.chip);
+  const ChipInfo *chip = lookupChip(chipName);
+  if (!chip)
+    return fail((chipName.empty()
+                     ? "expected a chip"
+                     : "unknown chip '" + chipName + "', expected one") +
+                " of: " + listChips());
+  PipelineOptions pipeline;
+  if (failed(pipeline.parseFromString(orEmpty(options.pipeline_options),
+                                      diagnostics)))
+    return fail("the pipeline's options: expected option=value, separated by "
+                "spaces, got '" +
+                orEmpty(options.pipeline_options) + "'");
+  pipeline.chip = chipName.str();
+  StringRef formatName = orEmpty(options.format);
+  if (formatName.empty())
+    formatName = getCodeFormat(*chip);
+  std::optional<EmitFormat> format = parseEmitFormat(formatName);
+  if (!format)
+    return fail("unknown format '" + formatName +
+                "', expected one of: mlir, llvm, isa, hsaco, ptx, cubin");
+
+  auto sources = std::make_shared<llvm::SourceMgr>();
+  StringRef name = orEmpty(options.source_name);
+  sources->AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(
+                                  source, name.empty() ? "input" : name),
+                              llvm::SMLoc());
+  CompileRequest request;
+  request.addPasses = [&](PassManager &pm) {
+    buildPipeline(pm, pipeline);
+    return success();
+  };
+  request.format = *format;
+  request.emit.ptxas = orEmpty(options.ptxas).str();
+  request.saveTemps = orEmpty(options.save_temps).str();
+  request.emit.onIntermediate = [&](StringRef suffix, StringRef contents) {
+    if (suffix == "ll")
+      result.parts["llvm"] = contents.str();
+    else if (suffix == "s" || suffix == "ptx")
+      result.parts["isa"] = contents.str();
+  };
+  FailureOr<std::string> code =
+      compileSource(sources, getRegistry(), request, diagnostics);
+  if (failed(code))
+    return failure();
+  result.parts["code"] = std::move(*code);
+  return success();
+}
+
+// Named as in the header: NOLINTBEGIN(readability-identifier-naming)
+extern "C" {
+
+const char *lnbwd_compiler_version(void) { return LNBWD_VERSION; }
+
+const char *lnbwd_compiler_llvm_version(void) { return LLVM_VERSION_STRING; }
+
+size_t lnbwd_compiler_chip_count(void) { return getChips().size(); }
+
+lnbwd_compiler_status lnbwd_compiler_chip(size_t index, lnbwd_chip_info *info) {
+  if (!info || index >= getChips().size())
+    return LNBWD_COMPILER_ERROR_ARGUMENT;
+  const ChipInfo &chip = getChips()[index];
+  *info = {chip.name.data(),
+           chip.product.data(),
+           getCodeFormat(chip).data(),
+           chip.waveSize,
+           chip.computeUnits,
+           chip.maxThreadsPerWorkgroup,
+           chip.dynamicSharedMemoryBytes,
+           chip.maxRegistersPerLane};
+  return LNBWD_COMPILER_SUCCESS;
+}
+
+lnbwd_compiler_status lnbwd_compile(const char *source, size_t source_size,
+                                    const lnbwd_compile_options *options,
+                                    lnbwd_compilation **result) {
+  if (!source || !options || !result || options->size != sizeof(*options))
+    return LNBWD_COMPILER_ERROR_ARGUMENT;
+  auto compilation = std::make_unique<lnbwd_compilation>();
+  llvm::raw_string_ostream diagnostics(compilation->diagnostics);
+  LogicalResult outcome = compile(StringRef(source, source_size), *options,
+                                  *compilation, diagnostics);
+  if (failed(outcome))
+    compilation->parts.clear();
+  *result = compilation.release();
+  return succeeded(outcome) ? LNBWD_COMPILER_SUCCESS
+                            : LNBWD_COMPILER_ERROR_INPUT;
+}
+
+const char *lnbwd_compilation_diagnostics(const lnbwd_compilation *result) {
+  return result ? result->diagnostics.c_str() : "";
+}
+
+lnbwd_compiler_status lnbwd_compilation_get(const lnbwd_compilation *result,
+                                            const char *part, const void **data,
+                                            size_t *size) {
+  if (!result || !part || !data || !size)
+    return LNBWD_COMPILER_ERROR_ARGUMENT;
+  auto found = result->parts.find(part);
+  if (found == result->parts.end())
+    return LNBWD_COMPILER_ERROR_ARGUMENT;
+  *data = found->second.data();
+  *size = found->second.size();
+  return LNBWD_COMPILER_SUCCESS;
+}
+
+void lnbwd_compilation_destroy(lnbwd_compilation *result) { delete result; }
+
+lnbwd_compiler_status lnbwd_bundle(const lnbwd_bundle_entry *entries,
+                                   size_t count, lnbwd_compilation **result) {
+  if ((!entries && count != 0) || !result)
+    return LNBWD_COMPILER_ERROR_ARGUMENT;
+  std::vector<BundleEntry> list;
+  for (size_t i = 0; i < count; ++i)
+    list.push_back({orEmpty(entries[i].chip),
+                    StringRef(static_cast<const char *>(entries[i].code),
+                              entries[i].code_size)});
+  auto compilation = std::make_unique<lnbwd_compilation>();
+  llvm::Expected<std::string> bundle = writeOffloadBundle(list);
+  lnbwd_compiler_status status = LNBWD_COMPILER_SUCCESS;
+  if (bundle) {
+    compilation->parts["code"] = std::move(*bundle);
+  } else {
+    compilation->diagnostics =
+        "error: " + llvm::toString(bundle.takeError()) + "\n";
+    status = LNBWD_COMPILER_ERROR_INPUT;
+  }
+  *result = compilation.release();
+  return status;
+}
+
+} // extern "C"
+// NOLINTEND(readability-identifier-naming)

@@ -1,0 +1,233 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The compiler half: MLIR text in, machine code out.
+
+A thin binding of ``include/lnbwd/Compiler/lnbwd_compiler.h`` by ctypes. The library behind it
+holds LLVM and MLIR; everything else of the package works without it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ._library import find_library, open_library
+from .errors import CompileError, LnbwdError
+
+__all__ = ["Chip", "available", "bundle", "chips", "compile_mlir", "compiler_id", "versions"]
+
+_REMEDY = ("this installation has the runtime half only: install with LLVM and MLIR 22 at hand, or "
+           "run kernels that were compiled elsewhere (lnbwd.precompile fills a cache to copy)")
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t)] + [(name, ctypes.c_char_p) for name in (
+        "chip", "pipeline_options", "format", "ptxas", "source_name", "save_temps")]
+
+
+class _ChipInfo(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_char_p) for name in ("name", "product", "format")] + [
+        (name, ctypes.c_int64) for name in (
+            "wave_size", "compute_units", "max_threads_per_workgroup", "shared_memory_bytes",
+            "max_registers_per_lane")]
+
+
+class _BundleEntry(ctypes.Structure):
+    _fields_ = [("chip", ctypes.c_char_p), ("code", ctypes.c_char_p),
+                ("code_size", ctypes.c_size_t)]
+
+
+_P = ctypes.c_void_p
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "lnbwd_compiler_version": (ctypes.c_char_p, []),
+    "lnbwd_compiler_llvm_version": (ctypes.c_char_p, []),
+    "lnbwd_compiler_chip_count": (ctypes.c_size_t, []),
+    "lnbwd_compiler_chip": (ctypes.c_int, [ctypes.c_size_t, ctypes.POINTER(_ChipInfo)]),
+    "lnbwd_compile": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(_Options),
+                                     ctypes.POINTER(_P)]),
+    "lnbwd_compilation_diagnostics": (ctypes.c_char_p, [_P]),
+    "lnbwd_compilation_get": (ctypes.c_int, [_P, ctypes.c_char_p, ctypes.POINTER(_P),
+                                             ctypes.POINTER(ctypes.c_size_t)]),
+    "lnbwd_compilation_destroy": (None, [_P]),
+    "lnbwd_bundle": (ctypes.c_int, [ctypes.POINTER(_BundleEntry), ctypes.c_size_t,
+                                    ctypes.POINTER(_P)]),
+}
+
+# What lnbwd_compilation_get knows, but "code".
+_TEXT_PARTS = ("isa", "llvm")
+
+
+@functools.lru_cache(maxsize=1)
+def _library() -> ctypes.CDLL:
+    library = open_library("lnbwd-compiler", _REMEDY)
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+def available() -> bool:
+    """Whether this installation has the compiler half, and its library can be loaded."""
+    try:
+        _library()
+    except LnbwdError:
+        return False
+    return True
+
+
+def versions() -> tuple[str, str]:
+    """The versions of the compiler and of LLVM, ("0.1.0", "22.1.8")."""
+    library = _library()
+    return (library.lnbwd_compiler_version().decode(),
+            library.lnbwd_compiler_llvm_version().decode())
+
+
+@functools.lru_cache(maxsize=1)
+def compiler_id() -> str:
+    """Names this very build of the compiler: its version and a digest of its library.
+
+    Two compilers that may emit different code have different names.
+    """
+    version, llvm = versions()
+    path = find_library("lnbwd-compiler")
+    assert path is not None
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    return f"lnbwd-{version}-llvm-{llvm}-{digest}"
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A chip that the compiler knows.
+
+    Attributes:
+        name: "gfx942" or "sm_90".
+        product: a product that carries it.
+        format: what code for it is emitted as, "hsaco" or "ptx".
+        wave_size: lanes of a wave or warp.
+        compute_units: compute units or streaming multiprocessors of that product.
+        max_threads_per_workgroup: work-items.
+        shared_memory_bytes: shared memory (LDS) of one workgroup, at launch.
+        max_registers_per_lane: 32-bit registers that one lane can address.
+    """
+
+    name: str
+    product: str
+    format: str
+    wave_size: int
+    compute_units: int
+    max_threads_per_workgroup: int
+    shared_memory_bytes: int
+    max_registers_per_lane: int
+
+
+@functools.lru_cache(maxsize=1)
+def chips() -> Mapping[str, Chip]:
+    """All chips that the compiler knows, by name."""
+    library = _library()
+    result = {}
+    for index in range(library.lnbwd_compiler_chip_count()):
+        info = _ChipInfo()
+        library.lnbwd_compiler_chip(index, ctypes.byref(info))
+        values = [getattr(info, name) for name, _ in _ChipInfo._fields_]
+        chip = Chip(*(v.decode() if isinstance(v, bytes) else v for v in values))
+        result[chip.name] = chip
+    return result
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What one compilation gave.
+
+    Attributes:
+        code: machine code with its launch plan (bytes of the format asked for).
+        isa: the target's assembly; for NVIDIA the PTX.
+        llvm: LLVM IR after optimisation.
+        diagnostics: warnings and remarks with lines of the source; mostly empty.
+    """
+
+    code: bytes
+    isa: str
+    llvm: str
+    diagnostics: str
+
+
+def _take(status: int, result: ctypes.c_void_p, what: str) -> dict[str, bytes]:
+    """The parts of a result, which is given back. Raises CompileError with its words."""
+    library = _library()
+    if not result.value:
+        raise CompileError(f"{what}: the compiler library does not take the call (status "
+                           f"{status}): is it of another version than the package?")
+    try:
+        diagnostics = library.lnbwd_compilation_diagnostics(result).decode(errors="replace")
+        if status:
+            first = next((line for line in diagnostics.splitlines() if "error:" in line),
+                         "no reason given")
+            raise CompileError(f"{what}: {first.strip()}", diagnostics)
+        parts = {"diagnostics": diagnostics.encode()}
+        for name in ("code", *_TEXT_PARTS):
+            data, size = _P(), ctypes.c_size_t()
+            if library.lnbwd_compilation_get(result, name.encode(), ctypes.byref(data),
+                                             ctypes.byref(size)) == 0:
+                parts[name] = ctypes.string_at(data.value or 0, size.value) if size.value else b""
+        return parts
+    finally:
+        library.lnbwd_compilation_destroy(result)
+
+
+def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: str = "",
+                 ptxas: str = "", source_name: str = "", save_temps: str = "") -> Compiled:
+    """Compiles one function of MLIR text.
+
+    Args:
+        source: a module with one function of lnbwd operations.
+        chip: "gfx942", "sm_90", ...; :func:`chips` has them all.
+        pipeline_options: options of lnbwd-pipeline beside ``chip``, for example
+            "schedule=threads_per_row=128,row_groups=2 two-pass=always".
+        format: "hsaco", "ptx", "cubin" (needs ptxas); empty: "hsaco" or "ptx".
+        ptxas: the ptxas to make cubins with; empty: the one in PATH or CUDA_HOME.
+        source_name: what diagnostics call the source.
+        save_temps: a folder for the IR after each stage.
+
+    Raises:
+        CompileError: the source or an option is wrong; ``diagnostics`` has every line.
+        LibraryError: there is no compiler in this installation.
+    """
+    library = _library()
+    texts = (chip, pipeline_options, format, ptxas, source_name, save_temps)
+    for text in (source, *texts):
+        if "\0" in text:
+            raise CompileError("expected text without zero characters")
+    options = _Options(ctypes.sizeof(_Options), *(text.encode() or None for text in texts))
+    result = _P()
+    data = source.encode()
+    status = library.lnbwd_compile(data, len(data), ctypes.byref(options), ctypes.byref(result))
+    parts = _take(status, result, f"cannot compile {source_name or 'the source'} for "
+                                  f"{chip or 'no chip'}")
+    return Compiled(parts["code"], parts.get("isa", b"").decode(),
+                    parts.get("llvm", b"").decode(), parts["diagnostics"].decode())
+
+
+def bundle(entries: Mapping[str, bytes]) -> bytes:
+    """One file for several chips, in clang's offload bundle format.
+
+    hipModuleLoadData takes it as it is; ``clang-offload-bundler --list --type=o`` shows it;
+    ``runtime.Program.for_chip`` takes the entry for a device out of it.
+
+    Args:
+        entries: code by chip.
+
+    Raises:
+        CompileError: a chip is unknown, or there is none.
+    """
+    library = _library()
+    array = (_BundleEntry * len(entries))(*(
+        _BundleEntry(chip.encode(), code, len(code)) for chip, code in entries.items()))
+    result = _P()
+    status = library.lnbwd_bundle(array, len(entries), ctypes.byref(result))
+    return _take(status, result, "cannot make a bundle")["code"]

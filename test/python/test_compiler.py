@@ -1,0 +1,141 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The compiler half by itself: the C interface through its binding."""
+
+import ctypes
+import shutil
+import subprocess
+import threading
+
+import pytest
+
+from conftest import ROOT
+from lnbwd import CompileError, compiler, runtime
+
+SOURCE = (ROOT / "examples" / "layer_norm_bwd.mlir").read_text()
+
+pytestmark = pytest.mark.skipif(not compiler.available(), reason="no compiler in this build")
+
+
+def test_what_it_knows_of_itself():
+    version, llvm = compiler.versions()
+    assert version == runtime.library_version()
+    assert llvm.startswith("22.")
+    assert compiler.compiler_id().startswith(f"lnbwd-{version}-llvm-{llvm}-")
+    chips = compiler.chips()
+    assert chips["gfx942"].wave_size == 64 and chips["gfx942"].format == "hsaco"
+    assert chips["gfx942"].compute_units == 304
+    assert chips["gfx1100"].wave_size == 32
+    assert chips["sm_90"].format == "ptx"
+
+
+@pytest.mark.parametrize("chip,form,word", [("gfx942", "hsaco", "v_pk_fma_f32"),
+                                            ("gfx1201", "hsaco", "global_load_b128"),
+                                            ("sm_90", "ptx", ".entry")])
+def test_emits_what_lnbwd_opt_emits(build, tmp_path, chip, form, word):
+    result = compiler.compile_mlir(SOURCE, chip)
+    assert word in result.isa
+    assert "define" in result.llvm
+    assert result.diagnostics == ""
+    output = tmp_path / "kernel"
+    subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip}",
+                    f"--emit={form}", "-o", output], input=SOURCE, text=True, check=True)
+    assert result.code == output.read_bytes()
+    program = runtime.Program.from_bytes(result.code)
+    assert (program.chip, program.format) == (chip, form)
+
+
+def test_options_of_the_pipeline():
+    one = compiler.compile_mlir(SOURCE, "gfx942", pipeline_options="schedule=row_groups=4")
+    two = compiler.compile_mlir(SOURCE, "gfx942", pipeline_options="code-object-version=6")
+    assert len({compiler.compile_mlir(SOURCE, "gfx942").code, one.code, two.code}) == 3
+
+
+@pytest.mark.skipif(not shutil.which("ptxas"), reason="no ptxas")
+def test_cubin():
+    result = compiler.compile_mlir(SOURCE, "sm_90", format="cubin")
+    assert runtime.Program.from_bytes(result.code).format == "cubin"
+
+
+def test_save_temps(tmp_path):
+    compiler.compile_mlir(SOURCE, "gfx942", save_temps=str(tmp_path / "stages"))
+    names = sorted(path.name for path in (tmp_path / "stages").iterdir())
+    assert names[0] == "01-input.mlir" and names[-1].endswith("kernel.s")
+
+
+@pytest.mark.parametrize("arguments,words", [
+    ({"chip": "gfx1"}, "unknown chip 'gfx1', expected one of: gfx90a"),
+    ({"chip": ""}, "expected a chip of: gfx90a"),
+    ({"pipeline_options": "speed=9"}, "the pipeline's options: expected option=value"),
+    ({"pipeline_options": "schedule=speed=9"}, "unknown schedule field 'speed', expected one of"),
+    ({"pipeline_options": "code-object-version=3"}, "the pipeline's options"),
+    ({"format": "elf"}, "unknown format 'elf', expected one of"),
+    ({"format": "ptx"}, "cannot be emitted as ptx for gfx942"),
+    ({"chip": "gfx\0942"}, "without zero characters"),
+])
+def test_wrong_options_are_errors(arguments, words):
+    with pytest.raises(CompileError, match=words):
+        compiler.compile_mlir(SOURCE, **{"chip": "gfx942", **arguments})
+
+
+def test_diagnostics_have_lines_of_the_source():
+    wrong = SOURCE.replace("mean(%mean : tensor<?xf32>)", "mean(%mean : tensor<?xf16>)")
+    with pytest.raises(CompileError, match="my.mlir:15:12: error: use of value") as error:
+        compiler.compile_mlir(wrong, "gfx942", source_name="my.mlir")
+    assert "mean(%mean : tensor<?xf16>)" in error.value.diagnostics
+    assert "^" in error.value.diagnostics
+
+
+def test_several_threads_at_once():
+    chips = ["gfx942", "gfx1100", "sm_90", "gfx90a"]
+    expected = {chip: compiler.compile_mlir(SOURCE, chip).code for chip in chips}
+    got, errors = {}, []
+
+    def work(chip, index):
+        try:
+            got[chip, index] = compiler.compile_mlir(SOURCE, chip).code
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(c, i)) for c in chips for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert got == {(c, i): expected[c] for c in chips for i in range(2)}
+
+
+def test_a_bundle_gives_each_device_its_entry():
+    codes = {chip: compiler.compile_mlir(SOURCE, chip).code
+             for chip in ("gfx942", "gfx1100", "sm_80", "sm_90")}
+    bundle = compiler.bundle(codes)
+    for arch, chip in [("gfx942:sramecc+:xnack-", "gfx942"), ("gfx1100", "gfx1100"),
+                       ("sm_90", "sm_90"), ("sm_89", "sm_80"), ("sm_100", "sm_90")]:
+        assert runtime.Program.for_chip(bundle, arch).chip == chip
+    with pytest.raises(runtime.RuntimeStatusError, match="no entry of the offload bundle is for "
+                                                         "gfx950; it has: hipv4-amdgcn"):
+        runtime.Program.for_chip(bundle, "gfx950")
+    # What is no bundle is taken as it is.
+    assert runtime.Program.for_chip(codes["gfx942"], "gfx90a").chip == "gfx942"
+    with pytest.raises(runtime.RuntimeStatusError, match="lnbwd_program_for_chip"):
+        runtime.Program.from_bytes(bundle)
+
+
+def test_bundles_that_cannot_be_are_errors():
+    with pytest.raises(CompileError, match="expected one chip or more, got none"):
+        compiler.bundle({})
+    with pytest.raises(CompileError, match="unknown chip 'gfx1'"):
+        compiler.bundle({"gfx1": b"code"})
+
+
+def test_the_c_interface_refuses_null_and_unknown_sizes(build):
+    library = ctypes.CDLL(str(build / "lib" / "liblnbwd-compiler.so"))
+    result = ctypes.c_void_p()
+    assert library.lnbwd_compile(None, 0, None, ctypes.byref(result)) == 2
+    options = compiler._Options(4, b"gfx942")
+    assert library.lnbwd_compile(b"x", 1, ctypes.byref(options), ctypes.byref(result)) == 2
+    assert library.lnbwd_compilation_get(None, b"code", None, None) == 2
+    assert library.lnbwd_bundle(None, 1, ctypes.byref(result)) == 2
+    library.lnbwd_compilation_destroy(None)
