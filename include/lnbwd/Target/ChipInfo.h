@@ -27,6 +27,23 @@ namespace lnbwd {
 /// The code generators that chips share.
 enum class Backend { AMDGPU, NVPTX };
 
+/// What bounds the speed of a kernel. The compiler decides nothing by it.
+struct ChipLimits {
+  /// Registers are given to a lane in multiples of this.
+  int64_t registerGranule;
+  /// What a compute unit holds at most: work-items of all its workgroups, and
+  /// bytes of their shared memory.
+  int64_t computeUnitThreads;
+  int64_t computeUnitSharedMemoryBytes;
+  /// Peak of device memory, in 10^9 bytes a second.
+  int64_t gigabytesPerSecond;
+  /// The highest clock.
+  int64_t megahertz;
+  /// Work-items of a compute unit for which one clock does a vector
+  /// instruction.
+  int64_t vectorLanesPerClock;
+};
+
 /// What the compiler needs to know of a chip.
 struct ChipInfo {
   /// The name as LLVM's `-mcpu` takes it.
@@ -68,6 +85,8 @@ struct ChipInfo {
   bool hasEarlyStart;
   /// Features for LLVM beyond those that the name implies.
   llvm::StringRef features;
+  /// What the report measures a kernel by.
+  ChipLimits limits;
 };
 
 /// All chips, AMD's first, oldest first.
