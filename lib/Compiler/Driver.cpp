@@ -8,6 +8,7 @@
 
 #include "lnbwd/Compiler/Driver.h"
 
+#include "lnbwd/Compiler/CompileModule.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Pipelines/StageDumper.h"
 
@@ -29,26 +30,20 @@ void lnbwd::registerCompilerDialects(DialectRegistry &registry) {
   registerBufferizableOpInterfaceExternalModels(registry);
 }
 
-/// The module as text, or the code of its one GPU module.
-static FailureOr<std::string> emitModule(ModuleOp module,
+/// Runs the passes, and writes the module as text or as the code of its one GPU
+/// module.
+static FailureOr<std::string> emitModule(ModuleOp module, PassManager &pm,
                                          const CompileRequest &request,
                                          StageWriter *stages) {
   if (request.format == EmitFormat::MLIR) {
+    if (failed(pm.run(module)))
+      return failure();
     std::string text;
     llvm::raw_string_ostream os(text);
     module->print(os);
     os << "\n";
     return text;
   }
-  auto modules = llvm::to_vector(module.getOps<gpu::GPUModuleOp>());
-  if (modules.size() != 1)
-    return module->emitError("expected one gpu.module to emit as ")
-           << getEmitFormatName(request.format) << ", got " << modules.size()
-           << "; lower one function for a chip first, for example by "
-              "--lnbwd-pipeline=\"chip=gfx942\"";
-  FailureOr<const TargetBackend *> backend = TargetBackend::get(modules[0]);
-  if (failed(backend))
-    return failure();
   EmitOptions options = request.emit;
   options.onIntermediate = [&](StringRef suffix, StringRef contents) {
     if (stages)
@@ -56,10 +51,11 @@ static FailureOr<std::string> emitModule(ModuleOp module,
     if (request.emit.onIntermediate)
       request.emit.onIntermediate(suffix, contents);
   };
-  TimingScope emission;
-  if (request.timing)
-    emission = request.timing->nest("Code emission");
-  return (*backend)->emit(modules[0], request.format, options);
+  FailureOr<Compilation> compilation =
+      compileModule(module, pm, request.format, options, request.timing);
+  if (failed(compilation))
+    return failure();
+  return std::move(compilation->emission.contents);
 }
 
 FailureOr<std::string>
@@ -93,10 +89,11 @@ lnbwd::compileSource(const std::shared_ptr<llvm::SourceMgr> &sources,
     pm.enableTiming(*request.timing);
   if (stages)
     pm.addInstrumentation(createStageDumper(stages));
-  if (failed(request.addPasses(pm)) || failed(pm.run(*module)))
+  if (failed(request.addPasses(pm)))
     return failure();
 
-  FailureOr<std::string> output = emitModule(*module, request, stages.get());
+  FailureOr<std::string> output =
+      emitModule(*module, pm, request, stages.get());
   if (failed(output) || (stages && failed(checkStages(stages->takeError()))))
     return failure();
   return output;

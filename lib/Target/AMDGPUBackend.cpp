@@ -41,9 +41,9 @@ namespace {
 class Serializer : public ROCDL::SerializeGPUModuleBase {
 public:
   Serializer(gpu::GPUModuleOp module, ROCDL::ROCDLTargetAttr target,
-             const gpu::TargetOptions &options)
+             const gpu::TargetOptions &options, unsigned maxRegisters)
       : SerializeGPUModuleBase(*module, target, options),
-        targetOptions(options) {}
+        targetOptions(options), maxRegisters(maxRegisters) {}
 
   std::string llvmText;
   std::string isaText;
@@ -65,6 +65,10 @@ public:
 
 protected:
   LogicalResult optimizeModule(llvm::Module &llvmModule, int level) override {
+    if (maxRegisters)
+      for (llvm::Function &function : llvmModule)
+        if (!function.isDeclaration())
+          function.addFnAttr("amdgpu-num-vgpr", std::to_string(maxRegisters));
     if (failed(ModuleToObject::optimizeModule(llvmModule, level)))
       return failure();
     llvmText = printModule(llvmModule);
@@ -78,6 +82,7 @@ protected:
 
 private:
   const gpu::TargetOptions &targetOptions;
+  unsigned maxRegisters;
 };
 
 class AMDGPUBackend : public TargetBackend {
@@ -90,8 +95,8 @@ public:
   }
   EmitFormat getCodeFormat() const override { return EmitFormat::HSACO; }
   StringRef getFormats() const override { return "mlir, llvm, isa, hsaco"; }
-  FailureOr<std::string> emit(gpu::GPUModuleOp module, EmitFormat format,
-                              const EmitOptions &options) const override;
+  FailureOr<Emission> emit(gpu::GPUModuleOp module, EmitFormat format,
+                           const EmitOptions &options) const override;
 };
 
 } // namespace
@@ -167,9 +172,9 @@ void AMDGPUBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
   modulePM.addPass(createCSEPass());
 }
 
-FailureOr<std::string> AMDGPUBackend::emit(gpu::GPUModuleOp module,
-                                           EmitFormat format,
-                                           const EmitOptions &options) const {
+FailureOr<Emission> AMDGPUBackend::emit(gpu::GPUModuleOp module,
+                                        EmitFormat format,
+                                        const EmitOptions &options) const {
   auto target = cast<ROCDL::ROCDLTargetAttr>(module.getTargetsAttr()[0]);
   if (format != EmitFormat::LLVM && format != EmitFormat::ISA &&
       format != EmitFormat::HSACO)
@@ -180,7 +185,7 @@ FailureOr<std::string> AMDGPUBackend::emit(gpu::GPUModuleOp module,
       /*toolkitPath=*/"", /*librariesToLink=*/{}, /*cmdOptions=*/"",
       /*elfSection=*/"", gpu::CompilationTarget::Binary);
   ROCDL::SerializeGPUModuleBase::init();
-  Serializer serializer(module, target, targetOptions);
+  Serializer serializer(module, target, targetOptions, options.maxRegisters);
   std::optional<SmallVector<char, 0>> binary = serializer.run();
   if (!binary)
     return failure();
@@ -188,11 +193,20 @@ FailureOr<std::string> AMDGPUBackend::emit(gpu::GPUModuleOp module,
     options.onIntermediate("ll", serializer.llvmText);
     options.onIntermediate("s", serializer.isaText);
   }
+  Emission emission;
+  emission.object.assign(binary->begin(), binary->end());
+  llvm::Expected<SmallVector<KernelResources>> kernels =
+      readAMDGPUResources(emission.object);
+  if (!kernels)
+    return module.emitError() << llvm::toString(kernels.takeError());
+  emission.kernels = std::move(*kernels);
   if (format == EmitFormat::LLVM)
-    return serializer.llvmText;
-  if (format == EmitFormat::ISA)
-    return serializer.isaText;
-  return std::string(binary->begin(), binary->end());
+    emission.contents = std::move(serializer.llvmText);
+  else if (format == EmitFormat::ISA)
+    emission.contents = std::move(serializer.isaText);
+  else
+    emission.contents = emission.object;
+  return emission;
 }
 
 const TargetBackend &lnbwd::getAMDGPUBackend() {

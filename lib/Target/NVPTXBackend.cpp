@@ -40,16 +40,22 @@ namespace {
 class Serializer : public LLVM::ModuleToObject {
 public:
   Serializer(gpu::GPUModuleOp module, NVVM::NVVMTargetAttr target,
-             function_ref<void(llvm::Module &)> onOptimized)
+             function_ref<void(llvm::Module &)> onOptimized,
+             unsigned maxRegisters)
       : ModuleToObject(*module, target.getTriple(), target.getChip(),
                        target.getFeatures(), target.getO(), {}, {},
-                       onOptimized) {}
+                       onOptimized),
+        maxRegisters(maxRegisters) {}
 
 protected:
   /// Upstream lowers gpu.dynamic_shared_memory to an array of no elements that
   /// the module defines, which would share its place with other arrays. Only a
   /// declaration stands for the memory that a launch adds.
   void handleModulePreLink(llvm::Module &llvmModule) override {
+    if (maxRegisters)
+      for (llvm::Function &function : llvmModule)
+        if (!function.isDeclaration())
+          function.addFnAttr("nvvm.maxnreg", std::to_string(maxRegisters));
     constexpr unsigned sharedSpace = 3;
     for (llvm::GlobalVariable &global : llvmModule.globals()) {
       auto *array = llvm::dyn_cast<llvm::ArrayType>(global.getValueType());
@@ -73,6 +79,9 @@ protected:
       return failure();
     return SmallVector<char, 0>(text->begin(), text->end());
   }
+
+private:
+  unsigned maxRegisters;
 };
 
 class NVPTXBackend : public TargetBackend {
@@ -87,8 +96,8 @@ public:
   StringRef getFormats() const override {
     return "mlir, llvm, isa (PTX), ptx, cubin";
   }
-  FailureOr<std::string> emit(gpu::GPUModuleOp module, EmitFormat format,
-                              const EmitOptions &options) const override;
+  FailureOr<Emission> emit(gpu::GPUModuleOp module, EmitFormat format,
+                           const EmitOptions &options) const override;
 };
 
 } // namespace
@@ -125,6 +134,7 @@ static void insertPlan(std::string &ptx, gpu::GPUModuleOp module) {
   ptx.insert(version, ("// lnbwd-plan: " + plan.getValue() + "\n").str());
 }
 
+/// The ptxas that somebody named, or an installed one; empty if there is none.
 static FailureOr<std::string> findPtxas(gpu::GPUModuleOp module,
                                         StringRef wanted) {
   if (!wanted.empty()) {
@@ -140,18 +150,15 @@ static FailureOr<std::string> findPtxas(gpu::GPUModuleOp module,
     if (llvm::sys::fs::can_execute(path))
       return path;
   }
-  return module.emitOpError(
-      "cannot be emitted as cubin: ptxas was not found in PATH or "
-      "$CUDA_HOME/bin; install the CUDA toolkit, name it with --ptxas, or emit "
-      "ptx, which the driver compiles when it loads it");
+  return std::string();
 }
 
-static FailureOr<std::string> assemble(gpu::GPUModuleOp module,
-                                       const std::string &ptx, StringRef chip,
-                                       StringRef wantedPtxas) {
-  FailureOr<std::string> ptxas = findPtxas(module, wantedPtxas);
-  if (failed(ptxas))
-    return failure();
+/// Makes a cubin of `ptx` and reads off what its kernels take. Errors go
+/// through `emitError`.
+static LogicalResult
+assemble(gpu::GPUModuleOp module, const std::string &ptx,
+         const std::string &ptxas, StringRef chip, Emission &emission,
+         function_ref<InFlightDiagnostic(const Twine &)> emitError) {
   FailureOr<std::string> inputPath = writeTemporaryFile(*module, "ptx", ptx);
   if (failed(inputPath))
     return failure();
@@ -161,27 +168,29 @@ static FailureOr<std::string> assemble(gpu::GPUModuleOp module,
   llvm::sys::path::replace_extension(logPath, "log");
   llvm::FileRemover removeOutput(outputPath), removeLog(logPath);
   std::string arch = ("-arch=" + chip).str();
-  StringRef arguments[] = {*ptxas, arch, "-O3", *inputPath, "-o", outputPath};
+  StringRef arguments[] = {ptxas,      arch, "-O3",     "-v",
+                           *inputPath, "-o", outputPath};
   std::optional<StringRef> redirects[] = {std::nullopt, StringRef(logPath),
                                           StringRef(logPath)};
   std::string message;
-  int status = llvm::sys::ExecuteAndWait(*ptxas, arguments, std::nullopt,
+  int status = llvm::sys::ExecuteAndWait(ptxas, arguments, std::nullopt,
                                          redirects, 0, 0, &message);
-  if (status != 0) {
-    auto log = llvm::MemoryBuffer::getFile(logPath);
-    return module.emitOpError("ptxas failed: ")
-           << message << (log ? (*log)->getBuffer() : StringRef());
-  }
+  auto log = llvm::MemoryBuffer::getFile(logPath);
+  StringRef logText = log ? (*log)->getBuffer() : StringRef();
+  if (status != 0)
+    return emitError("ptxas failed: " + message + logText);
   auto buffer = llvm::MemoryBuffer::getFile(outputPath, /*IsText=*/false);
   if (!buffer)
-    return module.emitOpError("cannot read ")
-           << outputPath << ": " << buffer.getError().message();
-  return (*buffer)->getBuffer().str();
+    return emitError("cannot read " + outputPath + ": " +
+                     buffer.getError().message());
+  emission.object = (*buffer)->getBuffer().str();
+  emission.kernels = readPtxasLog(logText);
+  return success();
 }
 
-FailureOr<std::string> NVPTXBackend::emit(gpu::GPUModuleOp module,
-                                          EmitFormat format,
-                                          const EmitOptions &options) const {
+FailureOr<Emission> NVPTXBackend::emit(gpu::GPUModuleOp module,
+                                       EmitFormat format,
+                                       const EmitOptions &options) const {
   auto target = cast<NVVM::NVVMTargetAttr>(module.getTargetsAttr()[0]);
   if (format == EmitFormat::MLIR || format == EmitFormat::HSACO)
     return reportUnsupportedFormat(module, format, target.getChip(),
@@ -193,12 +202,15 @@ FailureOr<std::string> NVPTXBackend::emit(gpu::GPUModuleOp module,
       options.onIntermediate("ll", llvmText);
   };
   NVVM::SerializeGPUModuleBase::init();
-  Serializer serializer(module, target, keepLLVM);
+  Serializer serializer(module, target, keepLLVM, options.maxRegisters);
   std::optional<SmallVector<char, 0>> text = serializer.run();
   if (!text)
     return failure();
-  if (format == EmitFormat::LLVM)
-    return llvmText;
+  Emission emission;
+  if (format == EmitFormat::LLVM) {
+    emission.contents = std::move(llvmText);
+    return emission;
+  }
   std::string ptx(text->begin(), text->end());
   // No device library is linked: a function that the code calls and does not
   // have would only be found missing when it is loaded.
@@ -213,9 +225,32 @@ FailureOr<std::string> NVPTXBackend::emit(gpu::GPUModuleOp module,
   insertPlan(ptx, module);
   if (options.onIntermediate)
     options.onIntermediate("ptx", ptx);
-  if (format == EmitFormat::Cubin)
-    return assemble(module, ptx, target.getChip(), options.ptxas);
-  return ptx;
+  FailureOr<std::string> ptxas = findPtxas(module, options.ptxas);
+  if (failed(ptxas))
+    return failure();
+  if (format == EmitFormat::Cubin) {
+    if (ptxas->empty())
+      return module.emitOpError(
+          "cannot be emitted as cubin: ptxas was not found in PATH or "
+          "$CUDA_HOME/bin; install the CUDA toolkit, name it with --ptxas, or "
+          "emit ptx, which the driver compiles when it loads it");
+    auto emitError = [&](const Twine &message) {
+      return module.emitOpError(message);
+    };
+    if (failed(assemble(module, ptx, *ptxas, target.getChip(), emission,
+                        emitError)))
+      return failure();
+    emission.contents = emission.object;
+    return emission;
+  }
+  // Text is whole without an assembler. An installed one says what the kernels
+  // take; one that is too old for the text says nothing.
+  if (!ptxas->empty()) {
+    auto ignore = [&](const Twine &) { return InFlightDiagnostic(); };
+    (void)assemble(module, ptx, *ptxas, target.getChip(), emission, ignore);
+  }
+  emission.contents = std::move(ptx);
+  return emission;
 }
 
 const TargetBackend &lnbwd::getNVPTXBackend() {

@@ -33,6 +33,13 @@ const TargetBackend &TargetBackend::get(Backend backend) {
 }
 
 FailureOr<const TargetBackend *> TargetBackend::get(gpu::GPUModuleOp module) {
+  FailureOr<const ChipInfo *> chip = getChip(module);
+  if (failed(chip))
+    return failure();
+  return &get((*chip)->backend);
+}
+
+FailureOr<const ChipInfo *> TargetBackend::getChip(gpu::GPUModuleOp module) {
   ArrayAttr targets = module.getTargetsAttr();
   if (!targets || targets.size() != 1)
     return module.emitOpError("expected one target: a module is emitted after "
@@ -44,11 +51,7 @@ FailureOr<const TargetBackend *> TargetBackend::get(gpu::GPUModuleOp module) {
     chip = rocdl.getChip();
   else if (auto nvvm = dyn_cast<NVVM::NVVMTargetAttr>(target))
     chip = nvvm.getChip();
-  FailureOr<const ChipInfo *> info =
-      lookupChip(chip, [&] { return module.emitOpError(); });
-  if (failed(info))
-    return failure();
-  return &get((*info)->backend);
+  return lookupChip(chip, [&] { return module.emitOpError(); });
 }
 
 namespace {

@@ -133,6 +133,9 @@ gpu::GPUFuncOp DistributeToGPU::makeKernel(RowwiseOp op,
   auto kernel = gpu::GPUFuncOp::create(b, loc, op.getEntry(),
                                        b.getFunctionType(parameters, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  kernel->setAttr(kernelInfoAttr,
+                  KernelInfoAttr::get(op.getContext(), op.getEntryAttr(),
+                                      op.getRowLength(), *op.getSchedule()));
   auto threads = int32_t(op.getSchedule()->getThreads());
   kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
   // Outputs may overwrite row blocks, never the columns; nor the scalars, but

@@ -15,6 +15,7 @@
 #include "lnbwd/Transforms/ScheduleModel.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
@@ -244,6 +245,16 @@ lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
   return success();
 }
 
+/// Whether a kernel of `op` has spilled with `schedule`, as the module says.
+static bool isRejected(RowwiseOp op, ScheduleAttr schedule) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto lists =
+      module ? module->getAttrOfType<DictionaryAttr>(rejectedSchedulesAttr)
+             : DictionaryAttr();
+  auto list = lists ? lists.getAs<ArrayAttr>(op.getEntry()) : ArrayAttr();
+  return list && llvm::is_contained(list, schedule);
+}
+
 /// The widest access that all rows are aligned to.
 static int64_t chooseVectorWidth(RowwiseOp op) {
   int64_t width = accessBytes * 8 / op.getRowElementBits();
@@ -307,13 +318,15 @@ static ScheduleAttr fitWorkgroups(RowwiseOp op, ScheduleAttr schedule,
 /// many stages as fit; else prefetched to registers; else neither. Null if the
 /// row does not fit the registers at all.
 static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
-                                  const ChipInfo &chip) {
+                                  const ChipInfo &chip, bool allowRejected) {
   int64_t rowBytes = bitsOf(op.getRows()) * op.getRowLength() / 8;
   auto tryCandidate = [&]() -> ScheduleAttr {
     ScheduleAttr schedule = candidate.get(op.getContext(), chip);
-    if (getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
-      return fitWorkgroups(op, schedule, chip);
-    return {};
+    if (!getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
+      return {};
+    schedule = fitWorkgroups(op, schedule, chip);
+    return !allowRejected && isRejected(op, schedule) ? ScheduleAttr()
+                                                      : schedule;
   };
   candidate.prefetch = 1;
   if (chip.hasBulkCopy && rowBytes >= minStagedBytes)
@@ -352,7 +365,8 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
          (inFlight ? 0 : 0.5);
 }
 
-ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip) {
+ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
+                                   bool allowRejected) {
   MLIRContext *context = op.getContext();
   int64_t length = op.getRowLength();
   int64_t width = chooseVectorWidth(op);
@@ -369,7 +383,7 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip) {
   double bestCost = 0;
   auto consider = [&](int64_t threadsPerRow) {
     ScheduleAttr schedule =
-        fillCandidate(op, Candidate{threadsPerRow, width}, chip);
+        fillCandidate(op, Candidate{threadsPerRow, width}, chip, allowRejected);
     if (!schedule)
       return;
     double cost = getCost(op, schedule, chip);

@@ -47,6 +47,9 @@ private:
     ScheduleAttr selected = op.getScheduleAttr();
     if (!selected) {
       selected = chooseSchedule(op, info);
+      // Where all that can run have been rejected, the best of them it is.
+      if (!selected)
+        selected = chooseSchedule(op, info, /*allowRejected=*/true);
       if (!selected)
         return op.emitOpError("row length ")
                << op.getRowLength() << " does not fit the registers of "

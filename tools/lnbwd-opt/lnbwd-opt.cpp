@@ -64,6 +64,12 @@ struct ToolOptions {
       "bundle-options",
       cl::desc("The options of lnbwd-pipeline for --emit=bundle, but chip"),
       cl::value_desc("options"), cl::cat(category)};
+  cl::opt<unsigned> maxRegisters{
+      "max-registers",
+      cl::desc("Vector registers of a lane that kernels may use, at most "
+               "(default: as many as the chip has); a kernel that needs more "
+               "spills"),
+      cl::value_desc("number"), cl::init(0), cl::cat(category)};
 };
 } // namespace
 
@@ -120,6 +126,7 @@ static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
   };
   request.format = format;
   request.emit.ptxas = options.ptxas;
+  request.emit.maxRegisters = options.maxRegisters;
   request.saveTemps = options.saveTemps;
   request.timing = &scope;
   FailureOr<std::string> output =

@@ -16,6 +16,7 @@
 #define LNBWD_TARGET_TARGETBACKEND_H
 
 #include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Target/KernelResources.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassManager.h"
@@ -42,6 +43,20 @@ struct EmitOptions {
   std::string ptxas;
   /// Called with the suffix and contents of each intermediate ("ll", "s").
   std::function<void(llvm::StringRef, llvm::StringRef)> onIntermediate;
+  /// Vector registers of a lane that kernels may use, at most; 0: as many as
+  /// the chip has. Less than a kernel needs makes it spill.
+  unsigned maxRegisters = 0;
+};
+
+/// A module written out.
+struct Emission {
+  /// The module in the format that was asked for.
+  std::string contents;
+  /// Its machine code. Empty if none was made on the way: for NVIDIA without
+  /// ptxas.
+  std::string object;
+  /// What the kernels of `object` take.
+  llvm::SmallVector<KernelResources> kernels;
 };
 
 /// Choices of the lowering.
@@ -59,6 +74,9 @@ public:
   /// An error if it has none, or one that is not in the chip table.
   static mlir::FailureOr<const TargetBackend *>
   get(mlir::gpu::GPUModuleOp module);
+  /// The chip of that attribute, or the same error.
+  static mlir::FailureOr<const ChipInfo *>
+  getChip(mlir::gpu::GPUModuleOp module);
 
   /// Adds the passes that take a GPU module to LLVM's dialect, for `chip`.
   virtual void addLowering(mlir::OpPassManager &pm, const ChipInfo &chip,
@@ -74,9 +92,9 @@ public:
   /// The formats that emit() takes, for messages.
   virtual llvm::StringRef getFormats() const = 0;
   /// Turns a lowered GPU module into `format`. Errors have been reported.
-  virtual mlir::FailureOr<std::string>
-  emit(mlir::gpu::GPUModuleOp module, EmitFormat format,
-       const EmitOptions &options) const = 0;
+  virtual mlir::FailureOr<Emission> emit(mlir::gpu::GPUModuleOp module,
+                                         EmitFormat format,
+                                         const EmitOptions &options) const = 0;
 };
 
 /// The format of this name ("mlir", "llvm", "isa", "hsaco", "ptx", "cubin").

@@ -47,8 +47,11 @@ checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 /// The model's choice for `op`, or null if no schedule can run it whole: then
-/// it must be split into two passes first.
-ScheduleAttr chooseSchedule(RowwiseOp op, const ChipInfo &chip);
+/// it must be split into two passes first. What its module has in
+/// `lnbwd.rejected_schedules` is not chosen, unless `allowRejected`: the next
+/// best is.
+ScheduleAttr chooseSchedule(RowwiseOp op, const ChipInfo &chip,
+                            bool allowRejected = false);
 
 /// The schedule of a program that adds `op`'s partial sums, `op` being that
 /// program: one workgroup for each few columns takes all rows.

@@ -70,4 +70,25 @@ def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
   }];
 }
 
+def LNBwd_KernelInfoAttr : LNBwd_Attr<"KernelInfo", "kernel_info"> {
+  let summary = "What a kernel was made of";
+  let description = [{
+    Stays with a kernel down to LLVM's dialect, as its attribute
+    `lnbwd.kernel_info`: the row program's `entry`, its row length and its
+    schedule. Code emission and the report ask for them.
+
+    Example:
+
+    ```mlir
+    #lnbwd.kernel_info<entry = "layer_norm_bwd", row_length = 1024, schedule = <...>>
+    ```
+  }];
+  let parameters = (ins
+    "::mlir::StringAttr":$entry,
+    "int64_t":$row_length,
+    "ScheduleAttr":$schedule
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 #endif // LNBWD_DIALECT_LNBWD_IR_LNBWDATTRS_TD

@@ -39,6 +39,14 @@ class RewriterBase;
 } // namespace mlir
 
 namespace lnbwd {
+/// The attribute of a kernel that says what it was made of, a KernelInfoAttr.
+inline constexpr llvm::StringLiteral kernelInfoAttr = "lnbwd.kernel_info";
+/// The attribute of a module with the schedules that its row programs must not
+/// be given, since they made a kernel spill: a dictionary of arrays of
+/// ScheduleAttr, by the programs' entries.
+inline constexpr llvm::StringLiteral rejectedSchedulesAttr =
+    "lnbwd.rejected_schedules";
+
 /// Inserts a copy of `op` that has only the inputs and outputs that are set in
 /// `keepInput` and `keepOutput`, and of the region what those outputs need.
 RowwiseOp cloneWithOperands(mlir::RewriterBase &rewriter, RowwiseOp op,
