@@ -37,12 +37,15 @@ FailureOr<gpu::GPUModuleOp> lnbwd::getGPUModule(ModuleOp module,
             "--lnbwd-pipeline=\"chip=gfx942\"";
 }
 
+/// Compilations before the one that spills least is kept.
+static constexpr int maxTries = 8;
+
 namespace {
-/// A kernel that spills, by the row program that it was made of.
+/// A kernel that spills, and what it was made of, if that is known.
 struct Spill {
-  LLVM::LLVMFuncOp kernel;
+  Location location;
+  KernelResources resources;
   KernelInfoAttr info;
-  std::string what;
 };
 
 /// The schedules that a program must not have, by the program's name.
@@ -95,51 +98,48 @@ static FailureOr<Compilation> compileOnce(ModuleOp module, PassManager &pm,
 static SmallVector<Spill> findSpills(Compilation &compilation) {
   SmallVector<Spill> spills;
   compilation.lowered->walk([&](LLVM::LLVMFuncOp kernel) {
-    const auto *resources = llvm::find_if(
-        compilation.emission.kernels, [&](const KernelResources &candidate) {
-          return candidate.name == kernel.getName();
-        });
-    if (resources != compilation.emission.kernels.end() && resources->spills())
-      spills.push_back({kernel,
-                        kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr),
-                        resources->describeSpills()});
+    for (const KernelResources &resources : compilation.emission.kernels)
+      if (resources.name == kernel.getName() && resources.spills())
+        spills.push_back(
+            {kernel.getLoc(), resources,
+             kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr)});
   });
   return spills;
 }
 
-static void warn(MutableArrayRef<Spill> spills) {
-  for (Spill &spill : spills) {
-    InFlightDiagnostic diag = spill.kernel.emitWarning("kernel @")
-                              << spill.kernel.getName() << " spills "
-                              << spill.what;
-    if (spill.info)
-      diag << " with " << spill.info.getSchedule();
-  }
+/// What all spills of a compilation come to, in bytes of a lane and its share
+/// of a wave: a measure to compare tries by.
+static int64_t getSpillCost(ArrayRef<Spill> spills) {
+  int64_t cost = 0;
+  for (const Spill &spill : spills)
+    cost += spill.resources.scratchBytes +
+            4 * (spill.resources.spilledVectorRegisters +
+                 spill.resources.spilledScalarRegisters);
+  return cost;
 }
 
 FailureOr<Compilation> lnbwd::compileModule(ModuleOp module, PassManager &pm,
                                             EmitFormat format,
                                             const EmitOptions &options,
                                             TimingScope *timing) {
-  FailureOr<Compilation> result =
+  FailureOr<Compilation> best =
       compileOnce(module, pm, format, options, timing);
-  if (failed(result))
+  if (failed(best))
     return failure();
+  SmallVector<Spill> leastSpills = findSpills(*best);
+  SmallVector<Spill> spills = leastSpills;
   Rejections rejections;
-  while (true) {
-    SmallVector<Spill> spills = findSpills(*result);
-    SmallVector<Spill> rejected, kept;
+  for (int tries = 1; tries < maxTries && !spills.empty(); ++tries) {
+    // A schedule that comes again was set by hand, or is the last that is left.
+    SmallVector<Spill> rejected;
     for (const Spill &spill : spills)
-      (spill.info && rejections.add(spill.info) ? rejected : kept)
-          .push_back(spill);
-    if (rejected.empty()) {
-      warn(kept);
-      return result;
-    }
-    // What a try without these schedules says is of interest only if it is the
-    // one that stays.
+      if (spill.info && rejections.add(spill.info))
+        rejected.push_back(spill);
+    if (rejected.empty())
+      break;
     OwningOpRef<ModuleOp> next = module.clone();
     rejections.attachTo(*next);
+    // What a try says is of interest if it is one.
     SmallVector<Diagnostic> messages;
     FailureOr<Compilation> another = failure();
     {
@@ -148,24 +148,37 @@ FailureOr<Compilation> lnbwd::compileModule(ModuleOp module, PassManager &pm,
           [&](Diagnostic &diag) { messages.push_back(std::move(diag)); });
       another = compileOnce(*next, pm, format, options, timing);
     }
-    SmallVector<Spill> after;
-    if (succeeded(another))
-      after = findSpills(*another);
-    llvm::erase_if(rejected, [&](const Spill &before) {
-      return failed(another) || llvm::any_of(after, [&](const Spill &spill) {
-               return spill.info == before.info;
-             });
-    });
-    if (rejected.empty()) {
-      warn(spills);
-      return result;
+    if (failed(another))
+      break;
+    spills = findSpills(*another);
+    bool isNew = false;
+    for (const Spill &before : rejected) {
+      bool remains = llvm::any_of(spills, [&](const Spill &spill) {
+        return spill.info == before.info;
+      });
+      if (remains)
+        continue;
+      isNew = true;
+      emitRemark(before.location, "kernel @")
+          << before.resources.name << " spills "
+          << before.resources.describeSpills() << " with "
+          << before.info.getSchedule() << "; trying the next schedule";
     }
-    for (Spill &spill : rejected)
-      spill.kernel.emitRemark("kernel @")
-          << spill.kernel.getName() << " spills " << spill.what << " with "
-          << spill.info.getSchedule() << "; trying the next schedule";
+    if (!isNew)
+      break;
     for (Diagnostic &message : messages)
       module.getContext()->getDiagEngine().emit(std::move(message));
-    result = std::move(another);
+    if (getSpillCost(spills) < getSpillCost(leastSpills)) {
+      leastSpills = spills;
+      best = std::move(another);
+    }
   }
+  for (const Spill &spill : leastSpills) {
+    InFlightDiagnostic diag = emitWarning(spill.location, "kernel @")
+                              << spill.resources.name << " spills "
+                              << spill.resources.describeSpills();
+    if (spill.info)
+      diag << " with " << spill.info.getSchedule();
+  }
+  return best;
 }

@@ -7,7 +7,8 @@
 // CHECK:           gpu.func @k(
 // CHECK-SAME:        %{{[a-z0-9]+}}: memref<1x512xf32, #gpu.address_space<global>>, %{{[a-z0-9]+}}: memref<512xf32, #gpu.address_space<global>> {llvm.noalias, llvm.readonly},
 // CHECK-SAME:        %{{[a-z0-9]+}}: memref<1xf32, #gpu.address_space<global>> {llvm.noalias, llvm.readonly}, %{{[a-z0-9]+}}: memref<1x512xf32, #gpu.address_space<global>>,
-// CHECK-SAME:        %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: i64) kernel attributes {known_block_size = array<i32: 64, 1, 1>}
+// CHECK-SAME:        %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: i64) kernel attributes {known_block_size = array<i32: 64, 1, 1>,
+// CHECK-SAME:        lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 512, schedule = <threads_per_row = 64, {{.*}}>>}
 // CHECK:         func.func @frame(
 // CHECK-SAME:      %[[X:[a-z0-9]+]]: memref<?x512xf32> {lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "x"}
 // CHECK-SAME:      memref<512xf32> {lnbwd.access = "read", lnbwd.kind = "column", lnbwd.name = "gamma"}

@@ -37,9 +37,9 @@ mlir::FailureOr<mlir::gpu::GPUModuleOp> getGPUModule(mlir::ModuleOp module,
 /// Runs `pm` on a copy of `module` and emits its one GPU module. No kernel
 /// should spill: where one does, its schedule is put on the list
 /// `lnbwd.rejected_schedules` of `module`'s next copy, which the schedule model
-/// chooses beside, and all is done again; a remark says so. Where that leaves a
-/// kernel with a schedule that it had before, because somebody has set it or no
-/// other can run, the kernel is kept with a warning.
+/// chooses beside, and all is done again; a remark says so. Where that does not
+/// help, because somebody has set the schedule, no other can run, or several
+/// more have spilled, the kernel that spills least is kept, with a warning.
 mlir::FailureOr<Compilation>
 compileModule(mlir::ModuleOp module, mlir::PassManager &pm, EmitFormat format,
               const EmitOptions &options, mlir::TimingScope *timing);

@@ -124,7 +124,9 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
   let description = [{
     Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` from the cost
     model, for `chip`. `schedule` overrides single fields of the model's choice,
-    `field=value` separated by commas. A schedule that cannot run is an error
+    `field=value` separated by commas. A schedule that the module's attribute
+    `lnbwd.rejected_schedules` has for the program's entry is not chosen, if
+    there is another: code emission has found that its kernel spills. A schedule that cannot run is an error
     that names the limit: threads, registers or shared memory. A schedule that
     is there already is checked and kept.
 
@@ -225,7 +227,8 @@ def DistributeToGPUPass : Pass<"lnbwd-distribute-to-gpu", "::mlir::ModuleOp"> {
     gpu.module @f_kernels {
       gpu.func @k(%x: memref<1x512xf32, #gpu.address_space<global>>, ...,
                   %rows: i64, %workgroups: i64) kernel
-          attributes {known_block_size = array<i32: 256, 1, 1>} {...}
+          attributes {known_block_size = array<i32: 256, 1, 1>,
+                      lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", ...>} {...}
     }
     func.func @f(%x: memref<?x512xf32>, ...) {
       %m = lnbwd.row_count %x : memref<?x512xf32>
