@@ -55,7 +55,8 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createCSEPass());
   addBufferization(pm);
   pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));
-  pm.addPass(createSelectSchedulePass({options.chip, options.schedule}));
+  pm.addPass(createSelectSchedulePass(
+      {options.chip, options.schedule, options.tunedSchedules}));
   pm.addPass(createFinalizeColumnSumsPass({options.chip}));
   pm.addPass(createDistributeToGPUPass({options.chip}));
   pm.addPass(createCanonicalizerPass());

@@ -246,7 +246,7 @@ lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
 }
 
 /// Whether a kernel of `op` has spilled with `schedule`, as the module says.
-static bool isRejected(RowwiseOp op, ScheduleAttr schedule) {
+bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
   auto module = op->getParentOfType<ModuleOp>();
   auto lists =
       module ? module->getAttrOfType<DictionaryAttr>(rejectedSchedulesAttr)

@@ -6,13 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Asks the cost model for a schedule of each row program, lets the user's
-// fields win, and checks the outcome against the chip.
+// Looks each row program up in the table of tuned schedules, asks the cost
+// model where the table has none, lets the user's fields win, and checks the
+// outcome against the chip.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Transforms/Passes.h"
 #include "lnbwd/Transforms/ScheduleModel.h"
+#include "lnbwd/Transforms/TunedSchedules.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_SELECTSCHEDULEPASS
@@ -33,18 +35,48 @@ public:
         lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });
     if (failed(found))
       return signalPassFailure();
+    FailureOr<TunedSchedules> tuned =
+        TunedSchedules::load(tunedSchedules, &getContext(), [&] {
+          return emitError(getOperation()->getLoc());
+        });
+    if (failed(tuned))
+      return signalPassFailure();
     WalkResult result = getOperation()->walk([&](RowwiseOp op) {
-      return succeeded(select(op, **found)) ? WalkResult::advance()
-                                            : WalkResult::interrupt();
+      return succeeded(select(op, **found, *tuned)) ? WalkResult::advance()
+                                                    : WalkResult::interrupt();
     });
     if (result.wasInterrupted())
       signalPassFailure();
   }
 
 private:
-  LogicalResult select(RowwiseOp op, const ChipInfo &info) {
+  /// The table's schedule for `op`, null if it has none or it was rejected.
+  FailureOr<ScheduleAttr> lookUp(RowwiseOp op, const ChipInfo &info,
+                                 const TunedSchedules &tuned) {
+    std::optional<size_t> index = tuned.find(op, info);
+    if (!index)
+      return ScheduleAttr();
+    ScheduleAttr found = tuned[*index].schedule;
+    if (failed(checkSchedule(op, found, info, [&] {
+          return op.emitOpError() << tuned.describe(*index) << ": ";
+        })))
+      return failure();
+    if (isRejected(op, found))
+      return ScheduleAttr();
+    ++numTuned;
+    return found;
+  }
+
+  LogicalResult select(RowwiseOp op, const ChipInfo &info,
+                       const TunedSchedules &tuned) {
     auto emitOpError = [&] { return op.emitOpError(); };
     ScheduleAttr selected = op.getScheduleAttr();
+    if (!selected) {
+      FailureOr<ScheduleAttr> found = lookUp(op, info, tuned);
+      if (failed(found))
+        return failure();
+      selected = *found;
+    }
     if (!selected) {
       selected = chooseSchedule(op, info);
       // Where all that can run have been rejected, the best of them it is.

@@ -39,6 +39,11 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       *this, "schedule",
       llvm::cl::desc("Fields of #lnbwd.schedule to set by hand, "
                      "field=value,...; the cost model chooses the others")};
+  Option<std::string> tunedSchedules{
+      *this, "tuned-schedules",
+      llvm::cl::desc("A table that lnbwd-tune wrote, instead of the one that "
+                     "comes with the compiler; off: none, the cost model "
+                     "chooses")};
   Option<std::string> twoPass{
       *this, "two-pass",
       llvm::cl::desc("When to split into the textbook's two passes: auto (only "

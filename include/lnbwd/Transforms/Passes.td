@@ -122,13 +122,15 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
 def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
   let summary = "Choose how each row program is spread over the chip";
   let description = [{
-    Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` from the cost
-    model, for `chip`. `schedule` overrides single fields of the model's choice,
+    Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` for `chip`: from
+    the table of tuned schedules where that has an entry for the program, else
+    from the cost model. `schedule` overrides single fields of the choice,
     `field=value` separated by commas. A schedule that the module's attribute
     `lnbwd.rejected_schedules` has for the program's entry is not chosen, if
-    there is another: code emission has found that its kernel spills. A schedule that cannot run is an error
-    that names the limit: threads, registers or shared memory. A schedule that
-    is there already is checked and kept.
+    there is another: code emission has found that its kernel spills. A schedule
+    that cannot run is an error that names the limit: threads, registers or
+    shared memory; one of the table also names the file and the entry. A schedule
+    that is there already is checked and kept.
 
     Before:
 
@@ -150,10 +152,14 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
     Option<"schedule", "schedule", "std::string", "",
            "Fields to set by hand, e.g. threads_per_row=64,row_groups=4; the "
            "fields are those of #lnbwd.schedule">,
+    Option<"tunedSchedules", "tuned-schedules", "std::string", "",
+           "A table that lnbwd-tune wrote, instead of the one that comes with the "
+           "compiler; off: none, the cost model chooses">,
   ];
   let dependentDialects = ["::lnbwd::LNBwdDialect"];
   let statistics = [
     Statistic<"numSelected", "selected", "Schedules chosen by the cost model">,
+    Statistic<"numTuned", "tuned", "Schedules taken from the table">,
   ];
 }
 

@@ -46,6 +46,9 @@ mlir::LogicalResult
 checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
+/// Whether the module's `lnbwd.rejected_schedules` has `schedule` for `op`.
+bool isRejected(RowwiseOp op, ScheduleAttr schedule);
+
 /// The model's choice for `op`, or null if no schedule can run it whole: then
 /// it must be split into two passes first. What its module has in
 /// `lnbwd.rejected_schedules` is not chosen, unless `allowRejected`: the next
