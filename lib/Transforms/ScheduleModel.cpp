@@ -245,7 +245,6 @@ lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
   return success();
 }
 
-/// Whether a kernel of `op` has spilled with `schedule`, as the module says.
 bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
   auto module = op->getParentOfType<ModuleOp>();
   auto lists =

@@ -46,7 +46,8 @@ mlir::LogicalResult
 checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
               llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-/// Whether the module's `lnbwd.rejected_schedules` has `schedule` for `op`.
+/// Whether a kernel of `op` has spilled with `schedule`: whether the module has
+/// it in `lnbwd.rejected_schedules`.
 bool isRejected(RowwiseOp op, ScheduleAttr schedule);
 
 /// The model's choice for `op`, or null if no schedule can run it whole: then
