@@ -39,6 +39,7 @@ if "LNBWD_BUILD_DIR" in os.environ:
                           str(pathlib.Path(os.environ["LNBWD_BUILD_DIR"]) / "lib"))
 
 from lnbwd_bench import compiler, report  # noqa: E402
+from lnbwd_bench.progress import Progress  # noqa: E402
 from lnbwd_bench.shapes import Shape, default_shapes, parse_shape  # noqa: E402
 from lnbwd_bench.verdicts import MIN_REPETITIONS, load_recorded  # noqa: E402
 
@@ -47,42 +48,6 @@ METHODS = ("events", "graph")
 RECORDED = ROOT / "bench" / "recorded_peers.json"
 RESULT, REPORT = "layer_norm_bwd.json", "layer_norm_bwd.txt"
 DRY_SHAPES = ("24x256", "17x96", "16x512:f32")
-
-
-class Progress:
-    """A progress bar on the terminal's error stream: tqdm's where it is installed, else lines."""
-
-    def __init__(self, total: int) -> None:
-        self._start = time.monotonic()
-        self._total, self._done = total, 0
-        self._bar: Any = None
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            return
-        self._bar = tqdm(total=total, file=sys.stderr, unit="shape", dynamic_ncols=True,
-                         mininterval=1.0)
-
-    def say(self, text: str) -> None:
-        """What is being done now."""
-        if self._bar is not None:
-            self._bar.set_description(text)
-            return
-        seconds = time.monotonic() - self._start
-        filled = "#" * (20 * self._done // max(self._total, 1))
-        print(f"[{filled:20}] {self._done}/{self._total} {seconds:5.0f} s  {text}",
-              file=sys.stderr, flush=True)
-
-    def step(self) -> None:
-        """One more is done."""
-        self._done += 1
-        if self._bar is not None:
-            self._bar.update()
-
-    def close(self) -> None:
-        """Leaves the bar."""
-        if self._bar is not None:
-            self._bar.close()
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:

@@ -19,7 +19,7 @@ done
 install_packages clang-format-22
 configure -DLNBWD_ENABLE_WERROR=ON
 build
-make_venv pytest==9.2.0 numpy==2.4.6 matplotlib==3.11.2
+make_venv pytest==9.2.0 numpy==2.4.6 matplotlib==3.11.2 hypothesis==6.170.15
 
 passed=0
 failed=0

@@ -1,0 +1,179 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""lnbwd-tune from end to end: candidates compiled, checked and timed on the simulator, and the
+table that comes of it taken by the compiler."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pytest
+from lnbwd_bench.compiler import find_compiler, operation
+from lnbwd_bench.shapes import Shape
+from lnbwd_tune import candidates, compiler, gradients, measure, table
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "tools" / "lnbwd-tune" / "lnbwd-tune"
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, PROGRAM, *map(str, arguments)], capture_output=True,
+                          text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, build):
+    """A few candidates of two shapes for the simulated gfx942."""
+    if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
+        pytest.skip("no simulator in the build")
+    path = tmp_path_factory.mktemp("candidates")
+    result = run("compile", "--to", path, "--chip", "gfx942", "--shapes", "40x96:f32,70x256",
+                 "--candidates", 3, "--jobs", 2)
+    assert result.returncode == 0, result.stderr
+    return path
+
+
+def test_the_manifest_names_the_models_choice_and_the_others(folder):
+    manifest = candidates.read_manifest(folder)
+    assert [(entry["m"], entry["n"]) for entry in manifest["problems"]] == [(40, 96), (70, 256)]
+    assert "threads_per_row" in manifest["fields"] and "stages" in manifest["fields"]
+    with zipfile.ZipFile(folder / candidates.ARCHIVE) as archive:
+        for entry in manifest["problems"]:
+            assert [one["is_model"] for one in entry["candidates"]] == [True, False, False, False]
+            schedules = {one["schedule"] for one in entry["candidates"]}
+            assert len(schedules) == 4
+            for one in entry["candidates"]:
+                assert archive.read(one["file"])[:4] == b"\x7fELF"
+    assert manifest["problems"][0]["program"] == {
+        "element": "f32", "rows": 2, "row_outs": 1, "columns": 1, "column_sums": 2, "row_sums": 2}
+
+
+def test_what_is_measured_becomes_what_the_compiler_takes(folder, tmp_path):
+    results, path = tmp_path / "results.json", tmp_path / "table.json"
+    measured = run("measure", folder, "--results", results, "--device", "sim")
+    assert measured.returncode == 0, measured.stderr
+    assert "SIMULATED" in measured.stdout
+    document = measure.read(results)
+    for problem in document["problems"]:
+        assert all(not one["complaint"] for one in problem["candidates"])
+    # Simulated times mean nothing: any of the finalists may be stored.
+    stored = run("store", results, "--table", path, "--least-gain", 0)
+    assert stored.returncode == 0, stored.stderr
+    for problem in document["problems"]:
+        shape = table.shape_of(problem)
+        best = table.finalists(problem)[0]["schedule"]
+        assert compiler.select(shape, "gfx942", table=str(path)).schedule == best
+
+
+def test_a_kernel_of_wrong_numbers_is_found(folder, tmp_path):
+    """One candidate's code is that of another row program: 1/N is wrong in it."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    manifest = candidates.read_manifest(folder)
+    victim = manifest["problems"][0]["candidates"][1]["file"]
+    lowered = subprocess.run([find_compiler(), "-", "--lnbwd-lower-to-rowwise"], text=True,
+                             input=operation(Shape(40, 96, "f32")), stdout=subprocess.PIPE,
+                             check=True).stdout
+    source, count = re.subn(r"(arith\.constant) -[\d.E-]+ : f32", r"\1 -2.0 : f32", lowered)
+    assert count == 1
+    code = tmp_path / "code"
+    subprocess.run([find_compiler(), "-", "--lnbwd-pipeline=chip=gfx942", "--emit=hsaco", "-o",
+                    code], input=source, text=True, check=True)
+    with zipfile.ZipFile(folder / candidates.ARCHIVE) as old, \
+            zipfile.ZipFile(broken / candidates.ARCHIVE, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, code.read_bytes() if name == victim else old.read(name))
+    (broken / candidates.MANIFEST).write_text(json.dumps(manifest))
+    document, _ = measure.measure(broken, "sim", 0, tmp_path / "results.json")
+    complaints = [one["complaint"] for one in document["problems"][0]["candidates"]]
+    assert complaints[1] and not complaints[0] and not complaints[2]
+    assert "median_us" not in document["problems"][0]["candidates"][1]
+
+
+def test_a_second_turn_leaves_out_what_was_measured(folder, tmp_path):
+    results, again = tmp_path / "results.json", tmp_path / "again"
+    assert run("measure", folder, "--results", results, "--device", "sim").returncode == 0
+    result = run("compile", "--to", again, "--chip", "gfx942", "--shapes", "40x96:f32",
+                 "--candidates", 3, "--around", results)
+    assert result.returncode == 0, result.stderr
+    before = {one["schedule"] for one in measure.read(results)["problems"][0]["candidates"]}
+    after = [one["schedule"] for one in candidates.read_manifest(again)["problems"][0]["candidates"]
+             if not one["is_model"]]
+    assert after and not before & set(after)
+
+
+def test_shapes_that_cannot_be_tuned_are_named(tmp_path):
+    result = run("compile", "--to", tmp_path, "--chip", "gfx942", "--shapes", "8x262144",
+                 "--candidates", 1)
+    assert result.returncode == 0, result.stderr
+    assert "note: 8x262144:bf16 is left out" in result.stdout
+
+
+@pytest.mark.parametrize("arguments,message", [
+    (["compile", "--to", "x", "--shapes", "8"], "expected a shape like"),
+    (["store", "x"], "--table"),
+    ([], "command"),
+])
+def test_wrong_command_lines_are_refused(arguments, message):
+    result = run(*arguments)
+    assert result.returncode == 2 and message in result.stderr
+
+
+def test_a_folder_without_candidates_is_an_error(tmp_path):
+    result = run("measure", tmp_path, "--results", tmp_path / "r.json")
+    assert result.returncode == 1 and "lnbwd-tune compile" in result.stderr
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f16", "f32"])
+def test_the_reference_is_the_gradient_of_layer_norm(dtype):
+    """Against finite differences of the forward pass in float64."""
+    inputs = gradients.make_inputs(Shape(5, 12, dtype), 5)
+    expected = gradients.reference(inputs, dtype)
+    x, dy, gamma = (gradients.widen(inputs[name], dtype) for name in ("x", "dy", "gamma"))
+
+    def loss(x, gamma, beta):
+        mean, variance = x.mean(1, keepdims=True), x.var(1, keepdims=True)
+        return (dy * (gamma * (x - mean) / np.sqrt(variance + 1e-5) + beta)).sum()
+
+    def difference(index, place):
+        step = 1e-5
+        arguments = [x, gamma, np.zeros(12)]
+        values = []
+        for sign in (1, -1):
+            moved = arguments[index].copy()
+            moved[place] += sign * step
+            values.append(loss(*arguments[:index], moved, *arguments[index + 1:]))
+        return (values[0] - values[1]) / (2 * step)
+
+    # The statistics are rounded to float32, which the differences do not know.
+    for place in ((0, 0), (3, 7), (4, 11)):
+        assert expected.outputs["dx"][place] == pytest.approx(difference(0, place), abs=1e-4)
+    for column in (0, 11):
+        assert expected.outputs["dgamma"][column] == pytest.approx(difference(1, column), abs=1e-4)
+        assert expected.outputs["dbeta"][column] == pytest.approx(difference(2, column), abs=1e-4)
+
+
+def test_bf16_is_rounded_to_nearest_even():
+    values = np.array([1.0, 1 + 2 ** -8, 1 + 3 * 2 ** -8, 1 + 2 ** -8 + 2 ** -20, -2.5],
+                      dtype=np.float32)
+    assert gradients.widen(gradients.round_to(values, "bf16"), "bf16").tolist() == [
+        1.0, 1.0, 1 + 2 ** -6, 1 + 2 ** -7, -2.5]
+
+
+def test_an_element_that_was_not_written_is_found():
+    inputs = gradients.make_inputs(Shape(5, 12, "f32"), 5)
+    expected = gradients.reference(inputs, "f32")
+    outputs = {name: gradients.round_to(values.astype(np.float32), "f32")
+               for name, values in expected.outputs.items()}
+    assert gradients.complaint(outputs, expected, "f32") == ""
+    outputs["dgamma"][3] = gradients.poison((1,), "f32")[0]
+    assert gradients.complaint(outputs, expected, "f32") == \
+        "dgamma: 1 elements were not written"
+    outputs["dgamma"][3] = gradients.round_to(
+        np.float32(expected.outputs["dgamma"][3:4] + 1), "f32")[0]
+    assert "above the allowed" in gradients.complaint(outputs, expected, "f32")
