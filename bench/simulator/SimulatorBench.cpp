@@ -73,8 +73,9 @@ static std::string rowLoop(const std::string &Chip) {
   Line(Gfx12 ? "s_add_co_ci_u32 s7, s7, 0" : "s_addc_u32 s7, s7, 0");
   Line("v_and_b32 v0, 0x3ff, v0");
   Line("v_lshlrev_b32 v1, 4, v0"); // byte of this lane's 16 in the row
-  Line("v_and_b32 v2, 0xffffffc0, v0");
-  Line("v_lshrrev_b32 v2, 4, v2"); // LDS place of this wave
+  // The LDS place of this wave, which has 64 lanes on gfx9 and 32 later.
+  Line(Gfx9 ? "v_and_b32 v2, 0xffffffc0, v0" : "v_and_b32 v2, 0xffffffe0, v0");
+  Line(Gfx9 ? "v_lshrrev_b32 v2, 4, v2" : "v_lshrrev_b32 v2, 3, v2");
   for (int K = 0; K < 8; ++K) {
     Line("v_mov_b32 v" + std::to_string(30 + K) + ", 0");
     Line("v_mov_b32 v" + std::to_string(40 + K) + ", 1.0");
@@ -212,15 +213,20 @@ static bool measure(int Device, const std::string &Chip, unsigned Rows,
 
 int main(int Argc, char **Argv) {
   bool Json = false;
+  // Checked launches are only measured when asked for.
+  lnbwdSimSetChecks(0);
   unsigned Rows = 500;
   for (int I = 1; I < Argc; ++I) {
     if (!std::strcmp(Argv[I], "--json")) {
       Json = true;
+    } else if (!std::strcmp(Argv[I], "--check")) {
+      lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
     } else if (!std::strcmp(Argv[I], "--rows") && I + 1 < Argc) {
       Rows = unsigned(std::strtoul(Argv[++I], nullptr, 10));
     } else {
       std::fprintf(stderr,
-                   "usage: lnbwd-sim-bench [--json] [--rows ROWS]\n"
+                   "usage: lnbwd-sim-bench [--json] [--check] [--rows ROWS]\n"
+                   "  --check: with all checks on (docs/checker.md)\n"
                    "  ROWS: rows of each of the 16 workgroups (default 500)\n");
       return 2;
     }

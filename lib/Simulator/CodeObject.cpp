@@ -413,6 +413,21 @@ bool CodeObjectReader::readMetadata(ArrayRef<uint8_t> Note) {
     Entry.VgprCount = Number(Map, ".vgpr_count", 256);
     Entry.AgprCount = Number(Map, ".agpr_count", 0);
     Entry.SgprCount = Number(Map, ".sgpr_count", 104);
+    auto Stated = [&](StringRef Key) -> int64_t {
+      auto It = Map.find(Key);
+      return It == Map.end() ? -1 : int64_t(Number(Map, Key, 0));
+    };
+    Entry.MetadataLds = Stated(".group_segment_fixed_size");
+    Entry.MetadataScratch = Stated(".private_segment_fixed_size");
+    Entry.MetadataKernarg = Stated(".kernarg_segment_size");
+    Entry.MetadataWaveSize = Stated(".wavefront_size");
+    auto Required = Map.find(".reqd_workgroup_size");
+    if (Required != Map.end() && Required->second.isArray()) {
+      auto &Sizes = Required->second.getArray();
+      for (size_t D = 0; D < 3 && D < Sizes.size(); ++D)
+        if (Sizes[D].getKind() == msgpack::Type::UInt)
+          Entry.RequiredBlock[D] = uint32_t(Sizes[D].getUInt());
+    }
     auto Stack = Map.find(".uses_dynamic_stack");
     if (Stack != Map.end() && Stack->second.getKind() == msgpack::Type::Boolean)
       Entry.DynamicStack = Stack->second.getBool();
@@ -532,7 +547,10 @@ std::unique_ptr<CodeObject> CodeObject::load(ArrayRef<uint8_t> Bytes,
                                              const ChipInfo &Chip,
                                              const Allocator &Allocate,
                                              std::string &Error) {
-  return CodeObjectReader(Bytes, Chip, Error).read(Allocate);
+  auto Object = CodeObjectReader(Bytes, Chip, Error).read(Allocate);
+  if (Object)
+    Object->Lines = SourceLines::load(Bytes);
+  return Object;
 }
 
 uint64_t CodeObject::extent(const Reader &Read, std::string &Error) {
@@ -599,6 +617,10 @@ const Program &CodeObject::program(unsigned WaveSize) const {
   if (!P)
     P = std::make_unique<Program>(*Chip, WaveSize, Code);
   return *P;
+}
+
+std::string CodeObject::sourceLine(uint64_t Address) const {
+  return Lines ? Lines->at(Address - Base) : "";
 }
 
 std::string CodeObject::symbolize(uint64_t Address) const {

@@ -14,6 +14,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_CODEOBJECT_H
 #define LNBWD_LIB_SIMULATOR_CODEOBJECT_H
 
+#include "Checker/SourceLines.h"
 #include "ChipInfo.h"
 #include "Decoder.h"
 
@@ -59,6 +60,10 @@ struct Kernel {
   uint32_t AgprCount = 256;
   uint32_t SgprCount = 104;
   bool DynamicStack = false;
+  uint32_t RequiredBlock[3] = {}; ///< 0: any
+  /// What the descriptor says as well; -1: not stated.
+  int64_t MetadataLds = -1, MetadataScratch = -1, MetadataKernarg = -1,
+          MetadataWaveSize = -1;
 };
 
 /// A symbol of the code object that is data.
@@ -92,6 +97,8 @@ public:
   uint64_t imageBase() const { return Base; }
   /// "name+0x40" of an address, for diagnostics.
   std::string symbolize(uint64_t Address) const;
+  /// "file:line:column" of an address, if the debug information has it.
+  std::string sourceLine(uint64_t Address) const;
 
 private:
   friend class CodeObjectReader;
@@ -101,6 +108,7 @@ private:
   std::map<std::string, GlobalVariable> Globals;
   std::map<uint64_t, std::string> Functions;
   std::vector<CodeRange> Code;
+  std::unique_ptr<SourceLines> Lines;
   mutable std::mutex ProgramLock;
   mutable std::map<unsigned, std::unique_ptr<Program>> Programs;
 };

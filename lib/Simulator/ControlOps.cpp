@@ -324,13 +324,15 @@ const HandlerInfo Table[] = {
 
 /// Loads dwords, or one smaller element, into scalar registers.
 static const Inst *load(Wave &W, const Inst *I, uint64_t Address,
-                        unsigned Bytes) {
+                        unsigned Bytes, uint64_t Asked) {
   if (!inRegion(W.LastRegion, Address, Bytes)) {
     const Region *R = findRegion(W, Address, Bytes);
     if (!R)
       return faultAddress(W, I, -1, Address, Bytes, false);
     W.LastRegion = *R;
   }
+  if (W.Check && !checkScalarLoad(W, I, Address, Bytes, Asked))
+    return nullptr;
   W.Count.GlobalRead += Bytes;
   const void *P = reinterpret_cast<const void *>(Address);
   if (I->ElementBytes == 4) {
@@ -354,9 +356,10 @@ const Inst *lnbwd::sim::scalarLoad(Wave &W, const Inst *I) {
   uint64_t Address = W.scalar64(I->Src[0].Reg) + uint64_t(I->Imm);
   if (I->Src[1].Kind == OperandKind::SGPR)
     Address += W.S[I->Src[1].Reg];
+  const uint64_t Asked = Address;
   if (I->ElementBytes == 4)
     Address &= ~3ull;
-  return load(W, I, Address, unsigned(I->ElementBytes) * I->Elements);
+  return load(W, I, Address, unsigned(I->ElementBytes) * I->Elements, Asked);
 }
 
 const Inst *lnbwd::sim::scalarBufferLoad(Wave &W, const Inst *I) {
@@ -368,6 +371,7 @@ const Inst *lnbwd::sim::scalarBufferLoad(Wave &W, const Inst *I) {
   if (I->Src[1].Kind == OperandKind::SGPR)
     Offset += W.S[I->Src[1].Reg];
   unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
+  const uint64_t Asked = Base + Offset;
   if (I->ElementBytes == 4)
     Offset &= ~3ull;
   if (Offset + Bytes > Limit) {
@@ -379,5 +383,5 @@ const Inst *lnbwd::sim::scalarBufferLoad(Wave &W, const Inst *I) {
       W.S[I->Dst.Reg + K] = 0;
     return I + 1;
   }
-  return load(W, I, Base + Offset, Bytes);
+  return load(W, I, Base + Offset, Bytes, Asked);
 }

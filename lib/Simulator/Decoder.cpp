@@ -13,6 +13,7 @@
 
 #include "Decoder.h"
 
+#include "Checker/Effects.h"
 #include "Exec/ExecTable.h"
 #include "InstDecoder.h"
 #include "Wave.h"
@@ -176,6 +177,8 @@ struct Program::Impl {
   InstDecoder Decode;
   std::vector<DecodedRange> Ranges;
   std::map<const Inst *, std::string> Problems;
+  std::once_flag EffectsFound;
+  std::unique_ptr<ProgramEffects> Effects;
 };
 
 Program::Program(const ChipInfo &Chip, unsigned WaveSize,
@@ -264,6 +267,13 @@ std::string Program::text(const Inst *I) const {
   char Hex[32];
   std::snprintf(Hex, sizeof(Hex), ".long 0x%08x", I->Encoding);
   return Hex;
+}
+
+const ProgramEffects &Program::effects() const {
+  std::call_once(TheImpl->EffectsFound, [this] {
+    TheImpl->Effects = std::make_unique<ProgramEffects>(*this);
+  });
+  return *TheImpl->Effects;
 }
 
 std::string Program::problem(const Inst *I) const {

@@ -26,6 +26,7 @@
 namespace lnbwd::sim {
 
 struct ExecTable;
+struct ProgramEffects;
 
 /// The table for this host's processor. LNBWD_SIM_ISA=baseline|avx2 chooses
 /// another one that it can run.
@@ -64,6 +65,8 @@ public:
   unsigned waveSize() const { return WaveSize; }
   const ChipInfo &chip() const { return Chip; }
   llvm::ArrayRef<Inst> instructions() const { return Code; }
+  /// What the instructions read and write; made on first use.
+  const ProgramEffects &effects() const;
 
 private:
   struct Impl;

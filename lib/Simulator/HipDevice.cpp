@@ -13,6 +13,10 @@
 
 #include "HipState.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -87,6 +91,57 @@ static hipError_t wrongDevice(int Device) {
                                            " does not exist; the "
                                            "simulator has devices 0 to " +
                                            std::to_string(NumChips - 1));
+}
+
+/// Reads LNBWD_SIM_CHECK: "1" or "all", "0" or "none", or names of checks
+/// separated by commas.
+static unsigned checksFromEnvironment() {
+  const char *Text = std::getenv("LNBWD_SIM_CHECK");
+  if (!Text)
+    return 0;
+  struct CheckName {
+    const char *Name;
+    unsigned Bits;
+  };
+  constexpr CheckName Names[] = {
+      {"", 0},
+      {"0", 0},
+      {"none", 0},
+      {"1", LNBWD_SIM_CHECK_ALL},
+      {"all", LNBWD_SIM_CHECK_ALL},
+      {"memory", LNBWD_SIM_CHECK_MEMORY},
+      {"registers", LNBWD_SIM_CHECK_REGISTERS},
+      {"races", LNBWD_SIM_CHECK_RACES},
+      {"waits", LNBWD_SIM_CHECK_WAITS},
+      {"limits", LNBWD_SIM_CHECK_LIMITS},
+      {"counts", LNBWD_SIM_CHECK_COUNTS},
+      {"alignment", LNBWD_SIM_CHECK_ALIGNMENT},
+  };
+  unsigned Checks = 0;
+  llvm::SmallVector<llvm::StringRef, 8> Parts;
+  llvm::StringRef(Text).split(Parts, ',');
+  for (llvm::StringRef Part : Parts) {
+    const CheckName *Found = llvm::find_if(
+        Names, [&](const CheckName &N) { return Part.trim() == N.Name; });
+    if (Found != std::end(Names)) {
+      Checks |= Found->Bits;
+      continue;
+    }
+    std::fprintf(stderr,
+                 "lnbwd-hip-sim: LNBWD_SIM_CHECK: expected all, none, or some "
+                 "of memory, registers, races, waits, limits, counts and "
+                 "alignment, got "
+                 "'%s'; all checks are on\n",
+                 Part.str().c_str());
+    return LNBWD_SIM_CHECK_ALL;
+  }
+  return Checks;
+}
+
+HipState::HipState() : Checks(checksFromEnvironment()) {
+  Memory.setChecked(Checks != 0);
+  if (const char *Text = std::getenv("LNBWD_SIM_SHUFFLE"))
+    Shuffle = std::strtoull(Text, nullptr, 10);
 }
 
 HipState &lnbwd::sim::state() {
@@ -500,6 +555,7 @@ hipError_t hipEventElapsedTime(float *Milliseconds, hipEvent_t Start,
 void lnbwdSimResetCounters(void) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   state().Counters[currentDevice()] = lnbwd_sim_counters();
+  state().Counts[currentDevice()] = NamedCounts();
 }
 
 void lnbwdSimGetCounters(lnbwd_sim_counters *Counters) {
@@ -507,6 +563,39 @@ void lnbwdSimGetCounters(lnbwd_sim_counters *Counters) {
     return;
   std::lock_guard<std::mutex> Guard(state().Lock);
   *Counters = state().Counters[currentDevice()];
+}
+
+void lnbwdSimSetChecks(unsigned Checks) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().Checks = Checks & (LNBWD_SIM_CHECK_ALL | LNBWD_SIM_CHECK_ALIGNMENT);
+  state().Memory.setChecked(Checks != 0);
+}
+
+unsigned lnbwdSimGetChecks(void) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  return state().Checks;
+}
+
+void lnbwdSimSetShuffle(uint64_t Seed) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().Shuffle = Seed;
+}
+
+int lnbwdSimDescribeBuffer(const void *Pointer, uint64_t Bytes,
+                           const char *Name, unsigned Flags) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  bool Good = state().Memory.describe(
+      reinterpret_cast<uint64_t>(Pointer), Bytes, Name ? Name : "",
+      (Flags & LNBWD_SIM_BUFFER_READ_ONLY) != 0,
+      (Flags & LNBWD_SIM_BUFFER_UNWRITTEN) != 0);
+  return Good ? 0 : -1;
+}
+
+const char *lnbwdSimGetCountsJson(void) {
+  static thread_local std::string Text;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Text = state().Counts[currentDevice()].json();
+  return Text.c_str();
 }
 
 const char *lnbwdSimLastErrorMessage(void) { return thread().Message.c_str(); }

@@ -59,8 +59,12 @@ static hipError_t copy(const char *Function, void *To, const void *From,
     Problem = checkRange(Function, "source", From, Bytes, FromSide);
   if (!Problem.empty())
     return finish(hipErrorInvalidValue, Problem);
-  if (Bytes)
+  if (Bytes) {
     std::memmove(To, From, Bytes);
+    // Of memory that is not a buffer nothing is known, so it is written.
+    state().Memory.wrote(reinterpret_cast<uint64_t>(To), Bytes,
+                         reinterpret_cast<uint64_t>(From));
+  }
   return finish(hipSuccess);
 }
 
@@ -100,6 +104,7 @@ static hipError_t fill(const char *Function, void *To, T Value, size_t Count) {
     for (size_t I = 0; I < Count; ++I)
       std::memcpy(P + I * sizeof(T), &Value, sizeof(T));
   }
+  state().Memory.wrote(reinterpret_cast<uint64_t>(To), Count * sizeof(T));
   return finish(hipSuccess);
 }
 

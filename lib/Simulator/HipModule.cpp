@@ -423,6 +423,15 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
   if (!Problem.empty())
     return finish(hipErrorInvalidConfiguration, Prefix + Problem);
   L.LdsSize = uint32_t(Lds);
+  {
+    std::lock_guard<std::mutex> Guard(state().Lock);
+    L.Checks = state().Checks;
+    L.Shuffle = state().Shuffle;
+  }
+  if (L.Checks & LNBWD_SIM_CHECK_LIMITS)
+    Problem = checkKernelLimits(Chip, K, L.Block, Lds);
+  if (!Problem.empty())
+    return finish(hipErrorInvalidConfiguration, Prefix + Problem);
 
   auto M = std::make_unique<LaunchMemory>();
   // Compilers read the segment in whole lines.
@@ -457,6 +466,7 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
     L.Regions = state().Memory.snapshot();
+    L.Freed = state().Memory.freed();
   }
   auto AddRegion = [&](const void *P, size_t Size) {
     uint64_t Begin = reinterpret_cast<uint64_t>(P);
@@ -470,6 +480,8 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
     L.addCounters(state().Counters[F->Owner->Device]);
+    if (L.Checks & LNBWD_SIM_CHECK_COUNTS)
+      L.addCounts(state().Counts[F->Owner->Device]);
   }
   if (Good)
     return finish(hipSuccess);

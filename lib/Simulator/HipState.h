@@ -25,6 +25,7 @@
 #include "lnbwd/Simulator/SimulatorAPI.h"
 #pragma GCC visibility pop
 
+#include "Checker/Counts.h"
 #include "ChipInfo.h"
 #include "CodeObject.h"
 #include "Memory.h"
@@ -59,6 +60,9 @@ namespace lnbwd::sim {
 
 /// All state of the process; Lock guards it.
 struct HipState {
+  /// Checks and order as the environment says.
+  HipState();
+
   std::mutex Lock;
   DeviceMemory Memory;
   std::set<ihipModule_t *> Modules;
@@ -66,6 +70,9 @@ struct HipState {
   std::set<ihipStream_t *> Streams;
   std::set<ihipEvent_t *> Events;
   lnbwd_sim_counters Counters[NumChips] = {};
+  NamedCounts Counts[NumChips];
+  unsigned Checks = 0;
+  uint64_t Shuffle = 0;
 };
 
 HipState &state();

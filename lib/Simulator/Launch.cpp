@@ -17,6 +17,7 @@
 #include "Launch.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 
@@ -57,15 +58,18 @@ public:
   /// One turn for each wave that can run. False: the launch has been stopped.
   bool turn();
   bool done() const { return !WG.Alive; }
-  void collect(lnbwd_sim_counters &C);
+  void collect(lnbwd_sim_counters &C, CheckCounts &Checked);
 
   unsigned Turns = 0;
 
 private:
   void startWave(unsigned Index);
-  void runWave(Wave &W);
+  template <bool Checked> void runWave(Wave &W);
 
   Launch &L;
+  std::unique_ptr<WorkgroupChecker> Check;
+  std::vector<std::unique_ptr<WaveChecker>> WaveChecks;
+  uint64_t Random = 0; ///< state of the shuffled order
   Workgroup WG;
   Storage<uint8_t> Lds;
   std::vector<Storage<uint32_t>> Registers;
@@ -97,6 +101,13 @@ Context::Context(Launch &L, LaneTemps &Temps) : L(L) {
     W->ScratchRegion = {ScratchBegin, ScratchBegin + ScratchPerWave};
     WG.Waves.push_back(std::move(W));
   }
+  if (!L.Checker)
+    return;
+  Check = std::make_unique<WorkgroupChecker>(*L.Checker, L.LdsSize);
+  for (auto &W : WG.Waves) {
+    WaveChecks.push_back(std::make_unique<WaveChecker>(*L.Checker, *Check, *W));
+    W->Check = WaveChecks.back().get();
+  }
 }
 
 void Context::start(uint64_t Number) {
@@ -108,6 +119,9 @@ void Context::start(uint64_t Number) {
   WG.Signalled = 0;
   WG.Generation = 0;
   fillPoison(WG.Lds, WG.LdsSize);
+  if (Check)
+    Check->start(WorkgroupMark(Number + 1));
+  Random = L.Shuffle * 0x9e3779b97f4a7c15ull + Number;
   for (unsigned K = 0; K < WG.NumWaves; ++K)
     startWave(K);
 }
@@ -210,6 +224,8 @@ void Context::startWave(unsigned Index) {
     W.S[S++] = 0;
   if ((K.Rsrc2 & 1) && !L.Chip->ArchitectedScratch)
     W.S[S++] = uint32_t(ScratchPerWave * Index);
+  if (W.Check)
+    W.Check->start(S);
 
   // Work-item ids, packed into v0 on all these chips.
   uint32_t *V0 = W.row(0);
@@ -223,9 +239,18 @@ void Context::startWave(unsigned Index) {
   }
 }
 
-void Context::runWave(Wave &W) {
+/// A step of splitmix64.
+static uint64_t nextRandom(uint64_t &State) {
+  uint64_t X = State += 0x9e3779b97f4a7c15ull;
+  X = (X ^ X >> 30) * 0xbf58476d1ce4e5b9ull;
+  X = (X ^ X >> 27) * 0x94d049bb133111ebull;
+  return X ^ X >> 31;
+}
+
+template <bool Checked> void Context::runWave(Wave &W) {
   const Inst *I = W.PC;
-  uint64_t Left = Slice;
+  uint64_t Most = L.Shuffle ? 1 + nextRandom(Random) % 256 : Slice;
+  uint64_t Left = Most;
   if (W.CountedExec != W.exec())
     W.flushCounts(W.exec());
   while (I && Left--) {
@@ -233,12 +258,26 @@ void Context::runWave(Wave &W) {
     if (Exec != W.CountedExec)
       W.flushCounts(Exec);
     ++W.Count.Pending[unsigned(I->Class)];
-    I = I->Run(W, I);
+    if (Checked) {
+      const Effects &E = L.Checker->TheEffects.of(I);
+      const Inst *This = I;
+      if (!W.Check->before(I, E)) {
+        I = nullptr;
+        break;
+      }
+      I = I->Run(W, I);
+      if (W.Status == WaveStatus::Running)
+        W.Check->after(E, This);
+      else if (W.Status == WaveStatus::Ended)
+        W.Check->ended(This);
+    } else {
+      I = I->Run(W, I);
+    }
   }
   if (I)
     W.PC = I; // The slice is over; otherwise the instruction has set it.
   if (L.MaxInstructions) {
-    uint64_t Used = Slice - (Left + 1 ? Left : 0);
+    uint64_t Used = Most - (Left + 1 ? Left : 0);
     uint64_t Total = L.Executed.fetch_add(Used) + Used;
     if (Total > L.MaxInstructions && I)
       L.fail(LaunchFailure::TimeOut,
@@ -255,15 +294,22 @@ void Context::runWave(Wave &W) {
 bool Context::turn() {
   ++Turns;
   bool Ran = false;
-  for (auto &Pointer : WG.Waves) {
-    Wave &W = *Pointer;
+  const unsigned Count = WG.NumWaves;
+  const uint64_t R = L.Shuffle ? nextRandom(Random) : 0;
+  const bool Backward = R >> 32 & 1;
+  for (unsigned K = 0; K < Count; ++K) {
+    unsigned Place = unsigned((K + R % Count) % Count);
+    Wave &W = *WG.Waves[Backward ? Count - 1 - Place : Place];
     if (W.Status == WaveStatus::AtBarrier &&
         int(WG.Generation - W.BarrierGeneration) >= 0)
       W.Status = WaveStatus::Running;
     if (W.Status != WaveStatus::Running)
       continue;
     Ran = true;
-    runWave(W);
+    if (W.Check)
+      runWave<true>(W);
+    else
+      runWave<false>(W);
     if (L.Stop.load(std::memory_order_relaxed))
       return false;
     if (W.Status == WaveStatus::Ended) {
@@ -286,7 +332,11 @@ bool Context::turn() {
   return true;
 }
 
-void Context::collect(lnbwd_sim_counters &C) {
+void Context::collect(lnbwd_sim_counters &C, CheckCounts &Checked) {
+  for (auto &W : WaveChecks) {
+    Checked.add(W->Counts);
+    W->Counts = CheckCounts();
+  }
   for (auto &Pointer : WG.Waves) {
     Wave &W = *Pointer;
     W.flushCounts(0);
@@ -327,10 +377,14 @@ static void work(Launch &L, size_t MostResident) {
   auto Temps = std::make_unique<LaneTemps>();
   std::vector<std::unique_ptr<Context>> Active, Idle;
   lnbwd_sim_counters Counters = {};
+  CheckCounts Checked;
   auto StartOne = [&] {
     uint64_t Number = L.NextWorkgroup.fetch_add(1);
     if (Number >= L.NumWorkgroups)
       return false;
+    // Any number without a common divisor leads to every workgroup once.
+    if (L.Shuffle)
+      Number = (Number * L.ShuffleStep + L.Shuffle) % L.NumWorkgroups;
     if (Idle.empty())
       Idle.push_back(std::make_unique<Context>(L, *Temps));
     Active.push_back(std::move(Idle.back()));
@@ -347,7 +401,7 @@ static void work(Launch &L, size_t MostResident) {
         break;
       Patient &= Active[K]->Turns < PatientTurns;
       if (Active[K]->done()) {
-        Active[K]->collect(Counters);
+        Active[K]->collect(Counters, Checked);
         Idle.push_back(std::move(Active[K]));
         Active.erase(Active.begin() + ptrdiff_t(K));
         Patient = true;
@@ -359,9 +413,10 @@ static void work(Launch &L, size_t MostResident) {
       StartOne();
   }
   for (auto &C : Active)
-    C->collect(Counters);
+    C->collect(Counters, Checked);
   std::lock_guard<std::mutex> Guard(L.Lock);
   add(L.Counters, Counters);
+  L.CheckedCounts.add(Checked);
 }
 
 unsigned lnbwd::sim::hostThreads() {
@@ -385,10 +440,39 @@ void Launch::fail(LaunchFailure Kind, const std::string &Text) {
 void Launch::sortRegions() {
   std::sort(Regions.begin(), Regions.end(),
             [](const Region &A, const Region &B) { return A.Begin < B.Begin; });
+  for (size_t K = 0; K < Regions.size(); ++K)
+    Regions[K].Index = uint32_t(K);
 }
 
 void Launch::addCounters(lnbwd_sim_counters &Totals) const {
   add(Totals, Counters);
+}
+
+void Launch::addCounts(NamedCounts &Totals) const {
+  Totals.Total.add(CheckedCounts);
+  Totals.Total.Buffers.clear();
+  for (size_t K = 0; K < CheckedCounts.Buffers.size(); ++K) {
+    if (!CheckedCounts.Buffers[K].Accesses)
+      continue;
+    const Region &R = Regions[K];
+    char Name[32];
+    std::snprintf(Name, sizeof(Name), "0x%llx", (unsigned long long)R.Begin);
+    std::string Text = Name;
+    if (R.Shadow && !R.Shadow->Name.empty())
+      Text = R.Shadow->Name;
+    else if (R.Begin == Kernarg)
+      Text = "kernel arguments";
+    Totals.Buffers[Text].add(CheckedCounts.Buffers[K]);
+  }
+}
+
+static uint64_t commonDivisor(uint64_t A, uint64_t B) {
+  while (B) {
+    uint64_t C = A % B;
+    A = B;
+    B = C;
+  }
+  return A;
 }
 
 bool Launch::run() {
@@ -405,6 +489,15 @@ bool Launch::run() {
     ScratchSize += 16384;
   if (!NumWorkgroups)
     return true;
+  if (Checks)
+    Checker = std::make_unique<LaunchChecker>(*this, Code->effects(), Checks);
+  if (Shuffle) {
+    // Small enough that the product with a workgroup's number does not wrap.
+    Shuffle = Shuffle % 0x7fffffff + 1;
+    ShuffleStep = Shuffle;
+    while (commonDivisor(ShuffleStep, NumWorkgroups) != 1)
+      ++ShuffleStep;
+  }
   unsigned Threads = unsigned(std::min<uint64_t>(hostThreads(), NumWorkgroups));
   unsigned PerCU = std::max(1u, Chip->SimdsPerCU * Chip->MaxWavesPerSimd /
                                     WavesPerWorkgroup);

@@ -13,6 +13,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_LAUNCH_H
 #define LNBWD_LIB_SIMULATOR_LAUNCH_H
 
+#include "Checker/Checker.h"
 #include "CodeObject.h"
 #include "Wave.h"
 
@@ -24,7 +25,13 @@
 namespace lnbwd::sim {
 
 /// Why a launch stopped early.
-enum class LaunchFailure { None, IllegalAddress, BadInstruction, TimeOut };
+enum class LaunchFailure {
+  None,
+  IllegalAddress,
+  BadInstruction,
+  TimeOut,
+  CheckFailed
+};
 
 /// What a launch executes and what its waves share. The members up to Regions
 /// are set by the caller.
@@ -40,13 +47,19 @@ struct Launch {
   uint64_t MaxInstructions = 0; ///< 0: no limit
   /// All memory that the kernel may access.
   RegionTable Regions;
+  RegionTable Freed;    ///< what was memory until not long ago
+  unsigned Checks = 0;  ///< bits of SimulatorAPI.h
+  uint64_t Shuffle = 0; ///< seed of an unusual order of execution; 0: none
 
   const Program *Code = nullptr;
   const ChipInfo *Chip = nullptr;
   unsigned WaveSize = 64;
   uint64_t NumWorkgroups = 1;
   unsigned WavesPerWorkgroup = 1;
+  uint64_t ShuffleStep = 1;
   uint32_t ScratchSize = 0;
+
+  std::unique_ptr<LaunchChecker> Checker; ///< null if nothing is checked
 
   std::atomic<uint64_t> NextWorkgroup{0};
   std::atomic<uint64_t> Executed{0};
@@ -56,6 +69,7 @@ struct Launch {
   LaunchFailure Failure = LaunchFailure::None;
   std::string Error;
   lnbwd_sim_counters Counters = {};
+  CheckCounts CheckedCounts;
 
   /// Executes everything. False: Failure and Error say what went wrong.
   bool run();
@@ -63,6 +77,7 @@ struct Launch {
   void sortRegions();
   /// Adds what was counted to the totals of a device.
   void addCounters(lnbwd_sim_counters &Totals) const;
+  void addCounts(NamedCounts &Totals) const;
   /// Keeps the first error and has all threads stop.
   void fail(LaunchFailure Kind, const std::string &Text);
 };

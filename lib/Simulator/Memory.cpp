@@ -12,6 +12,8 @@
 
 #include "Memory.h"
 
+#include "Checker/ShadowMemory.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -21,6 +23,9 @@
 using namespace lnbwd::sim;
 
 constexpr size_t Guard = 256;
+/// What freed buffers are kept back.
+constexpr size_t MostFreedBytes = size_t(256) << 20;
+constexpr size_t MostFreedBuffers = 4096;
 
 const Region *lnbwd::sim::findRegion(const RegionTable &Table,
                                      uint64_t Address) {
@@ -50,18 +55,22 @@ std::string lnbwd::sim::describeNearest(const RegionTable &Table,
   }
   if (!Best)
     return "no buffer is allocated";
-  char Text[192];
+  char Text[256];
+  std::string Name;
+  if (Best->Shadow && !Best->Shadow->Name.empty())
+    Name = " '" + Best->Shadow->Name + "'";
   if (Address >= Best->Begin && Address < Best->End)
     std::snprintf(Text, sizeof(Text),
-                  "it runs over the end of the buffer at 0x%llx of %llu bytes",
-                  (unsigned long long)Best->Begin,
+                  "it runs over the end of the buffer%s at 0x%llx of %llu "
+                  "bytes",
+                  Name.c_str(), (unsigned long long)Best->Begin,
                   (unsigned long long)(Best->End - Best->Begin));
   else
     std::snprintf(
         Text, sizeof(Text),
-        "the nearest buffer is at 0x%llx, %llu bytes long; the address lies "
+        "the nearest buffer%s is at 0x%llx, %llu bytes long; the address lies "
         "%llu bytes %s",
-        (unsigned long long)Best->Begin,
+        Name.c_str(), (unsigned long long)Best->Begin,
         (unsigned long long)(Best->End - Best->Begin),
         (unsigned long long)BestDistance,
         After ? "past its end" : "before its start");
@@ -71,6 +80,8 @@ std::string lnbwd::sim::describeNearest(const RegionTable &Table,
 DeviceMemory::~DeviceMemory() {
   for (auto &Entry : Buffers)
     std::free(Entry.second.Storage);
+  for (FreedBuffer &F : Freed)
+    std::free(F.Storage);
 }
 
 void *DeviceMemory::allocate(size_t Size, int Device, BufferKind Kind) {
@@ -81,7 +92,12 @@ void *DeviceMemory::allocate(size_t Size, int Device, BufferKind Kind) {
   if (!Storage)
     return nullptr;
   uint64_t Begin = reinterpret_cast<uint64_t>(Storage) + Guard;
-  Buffers[Begin] = {Storage, Size, Device, Kind};
+  Buffer &B = Buffers[Begin];
+  B = {Storage, Size, Device, Kind, nullptr};
+  // Other memory than a device's comes with its contents.
+  if (Checked)
+    B.Shadow =
+        std::make_shared<BufferShadow>(Begin, Size, Kind != BufferKind::Device);
   return reinterpret_cast<void *>(Begin);
 }
 
@@ -89,8 +105,65 @@ bool DeviceMemory::release(void *Pointer, BufferKind Kind) {
   auto It = Buffers.find(reinterpret_cast<uint64_t>(Pointer));
   if (It == Buffers.end() || It->second.Kind != Kind)
     return false;
-  std::free(It->second.Storage);
+  if (Checked) {
+    Freed.push_back(
+        {{It->first, It->first + It->second.Size}, It->second.Storage});
+    FreedBytes += It->second.Size;
+    while (FreedBytes > MostFreedBytes || Freed.size() > MostFreedBuffers) {
+      FreedBytes -= size_t(Freed.front().Where.End - Freed.front().Where.Begin);
+      std::free(Freed.front().Storage);
+      Freed.pop_front();
+    }
+  } else {
+    std::free(It->second.Storage);
+  }
   Buffers.erase(It);
+  return true;
+}
+
+RegionTable DeviceMemory::freed() const {
+  RegionTable Table;
+  for (const FreedBuffer &F : Freed)
+    Table.push_back(F.Where);
+  return Table;
+}
+
+void DeviceMemory::wrote(uint64_t Address, uint64_t Bytes, uint64_t From) {
+  uint64_t Begin, FromBegin;
+  const Buffer *B = find(Address, Begin);
+  if (!B || !B->Shadow || !Bytes)
+    return;
+  BufferShadow &To = *B->Shadow;
+  uint64_t First = std::max(Address, To.begin());
+  uint64_t Last = std::min(Address + Bytes, To.begin() + To.bytes());
+  if (First >= Last)
+    return;
+  const Buffer *Source = From ? find(From, FromBegin) : nullptr;
+  if (!Source || !Source->Shadow)
+    return To.mark(First, Last - First, true);
+  for (uint64_t A = First; A < Last; ++A) {
+    uint64_t Other = From + (A - Address);
+    const BufferShadow &S = *Source->Shadow;
+    bool Known = Other >= S.begin() && Other < S.begin() + S.bytes();
+    To.mark(A, 1, !Known || S.written(Other));
+  }
+}
+
+bool DeviceMemory::describe(uint64_t Address, uint64_t Bytes,
+                            const std::string &Name, bool ReadOnly,
+                            bool Unwritten) {
+  uint64_t Begin;
+  if (!find(Address, Begin))
+    return false;
+  Buffer &B = Buffers[Begin];
+  if (Bytes > B.Size - (Address - Begin))
+    return false;
+  if (!B.Shadow || B.Shadow->begin() != Address || B.Shadow->bytes() != Bytes)
+    B.Shadow = std::make_shared<BufferShadow>(Address, Bytes, true);
+  B.Shadow->Name = Name;
+  B.Shadow->ReadOnly = ReadOnly;
+  if (Unwritten)
+    B.Shadow->mark(Address, Bytes, false);
   return true;
 }
 
@@ -120,6 +193,9 @@ RegionTable DeviceMemory::snapshot() const {
   RegionTable Table;
   Table.reserve(Buffers.size());
   for (auto &Entry : Buffers)
-    Table.push_back({Entry.first, Entry.first + Entry.second.Size});
+    if (BufferShadow *S = Entry.second.Shadow.get())
+      Table.push_back({S->begin(), S->begin() + S->bytes(), S});
+    else
+      Table.push_back({Entry.first, Entry.first + Entry.second.Size});
   return Table;
 }

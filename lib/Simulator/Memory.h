@@ -16,16 +16,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace lnbwd::sim {
 
+class BufferShadow;
+
 /// The bytes [Begin, End) of the address space.
 struct Region {
   uint64_t Begin;
   uint64_t End;
+  /// For checked launches: what is known of the bytes, or null.
+  BufferShadow *Shadow = nullptr;
+  uint32_t Index = 0; ///< in the launch's table
 };
 
 /// Non-overlapping regions in ascending order.
@@ -45,9 +52,15 @@ public:
     size_t Size;
     int Device;
     BufferKind Kind;
+    /// While memory is checked: what is known of each byte, perhaps only of
+    /// the part that the host has described.
+    std::shared_ptr<BufferShadow> Shadow;
   };
 
   ~DeviceMemory();
+  /// From now on buffers have shadows, and freed ones are kept back for a
+  /// while so that their addresses are told.
+  void setChecked(bool On) { Checked = On; }
   /// Returns null if the host has no memory left. The result is aligned to 256
   /// bytes and at least 256 bytes away from every other buffer.
   void *allocate(size_t Size, int Device, BufferKind Kind);
@@ -58,9 +71,25 @@ public:
   /// Bytes that a device's buffers take.
   size_t used(int Device) const;
   RegionTable snapshot() const;
+  /// Buffers that were freed not long ago.
+  RegionTable freed() const;
+
+  /// The host has written the bytes; From: they are a copy of those there.
+  void wrote(uint64_t Address, uint64_t Bytes, uint64_t From = 0);
+  /// Says what the bytes, all of them in one buffer, are to kernels. From then
+  /// on, kernels may access these bytes only. False: there is no such buffer.
+  bool describe(uint64_t Address, uint64_t Bytes, const std::string &Name,
+                bool ReadOnly, bool Unwritten);
 
 private:
+  struct FreedBuffer {
+    Region Where;
+    void *Storage;
+  };
+  bool Checked = false;
   std::map<uint64_t, Buffer> Buffers;
+  std::deque<FreedBuffer> Freed;
+  size_t FreedBytes = 0;
 };
 
 /// "buffer 0x... of N bytes, K bytes past its end", or a note that there is

@@ -14,6 +14,8 @@
 
 #include "Launch.h"
 
+#include "Checker/Checker.h"
+
 #include <cstdio>
 
 using namespace lnbwd::sim;
@@ -41,6 +43,9 @@ static const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
   std::string Message = std::string(L.Chip->Chip) + ": kernel '" +
                         L.TheKernel->Name + "'" + Place + ": " + Text;
   Message += "; at " + L.Object->symbolize(I->Address) + ": " + L.Code->text(I);
+  std::string Source = L.Object->sourceLine(I->Address);
+  if (!Source.empty())
+    Message += "; from " + Source;
   W.Status = WaveStatus::Faulted;
   W.PC = nullptr;
   L.fail(Kind, Message);
@@ -67,9 +72,19 @@ const Inst *lnbwd::sim::faultNotExecutable(Wave &W, const Inst *I) {
 const Inst *lnbwd::sim::faultAddress(Wave &W, const Inst *I, int Lane,
                                      uint64_t Address, unsigned Bytes,
                                      bool Write) {
+  const Region *Freed = nullptr;
+  for (const Region &R : W.L->Freed)
+    if (Address >= R.Begin && Address < R.End)
+      Freed = &R;
   return stop(W, I, Lane, LaunchFailure::IllegalAddress,
               std::string(Write ? "write" : "read") + " of " +
                   std::to_string(Bytes) + " bytes at " + hex(Address) +
+                  (Freed ? " is a use after free: it was in a buffer of " +
+                               std::to_string(Freed->End - Freed->Begin) +
+                               " bytes at " + hex(Freed->Begin) +
+                               " until "
+                               "that was freed;"
+                         : "") +
                   " is outside of every buffer: " +
                   describeNearest(W.L->Regions, Address));
 }
@@ -88,6 +103,33 @@ const Inst *lnbwd::sim::faultScratch(Wave &W, const Inst *I, int Lane,
               "scratch access of " + std::to_string(Bytes) + " bytes at " +
                   hex(Address) + " is outside of the lane's " +
                   std::to_string(W.ScratchSize) + " bytes");
+}
+
+bool lnbwd::sim::faultCheck(Wave &W, const Inst *I, int Lane,
+                            const std::string &Text) {
+  stop(W, I, Lane, LaunchFailure::CheckFailed, Text);
+  return false;
+}
+
+bool lnbwd::sim::checkGlobalAccess(Wave &W, const Inst *I, const uint64_t *A,
+                                   uint64_t Mask, unsigned Bytes) {
+  return W.Check->global(I, A, Mask, Bytes);
+}
+bool lnbwd::sim::checkLdsAccess(Wave &W, const Inst *I, const uint32_t *A,
+                                uint64_t Mask, unsigned Bytes) {
+  return W.Check->lds(I, A, Mask, Bytes);
+}
+bool lnbwd::sim::checkScratchAccess(Wave &W, const Inst *I, const uint64_t *A,
+                                    uint64_t Mask, unsigned Bytes) {
+  return W.Check->scratch(I, A, Mask, Bytes);
+}
+bool lnbwd::sim::checkFlatAccess(Wave &W, const Inst *I, uint64_t Address,
+                                 unsigned Lane, unsigned Bytes) {
+  return W.Check->flat(I, Address, Lane, Bytes);
+}
+bool lnbwd::sim::checkScalarLoad(Wave &W, const Inst *I, uint64_t Address,
+                                 unsigned Bytes, uint64_t Asked) {
+  return W.Check->scalarLoad(I, Address, Bytes, Asked);
 }
 
 bool lnbwd::sim::isGfx9(const Wave &W) { return W.L->Chip->Generation == 9; }

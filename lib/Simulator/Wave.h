@@ -29,6 +29,7 @@ struct ChipInfo;
 struct Launch;
 struct Wave;
 class Program;
+class WaveChecker;
 
 enum class WaveStatus : uint8_t { Running, AtBarrier, Ended, Faulted };
 
@@ -88,6 +89,7 @@ struct Wave {
   unsigned Index = 0; ///< in the workgroup
   unsigned BarrierGeneration = 0;
   Region LastRegion = {0, 0};
+  WaveChecker *Check = nullptr; ///< of a checked launch, or null
 
   /// Scratch memory: dword `o/4` of all lanes lies together.
   uint8_t *Scratch = nullptr;
@@ -145,6 +147,23 @@ const Inst *faultLds(Wave &W, const Inst *I, int Lane, uint64_t Address,
                      unsigned Bytes);
 const Inst *faultScratch(Wave &W, const Inst *I, int Lane, uint64_t Address,
                          unsigned Bytes);
+
+/// The same for what a check has found; false, for checks to return.
+bool faultCheck(Wave &W, const Inst *I, int Lane, const std::string &Text);
+
+/// What checked launches look at, for a mask of lanes with their addresses.
+/// False: the wave has been stopped.
+bool checkGlobalAccess(Wave &W, const Inst *I, const uint64_t *A, uint64_t Mask,
+                       unsigned Bytes);
+bool checkLdsAccess(Wave &W, const Inst *I, const uint32_t *A, uint64_t Mask,
+                    unsigned Bytes);
+bool checkScratchAccess(Wave &W, const Inst *I, const uint64_t *A,
+                        uint64_t Mask, unsigned Bytes);
+bool checkFlatAccess(Wave &W, const Inst *I, uint64_t Address, unsigned Lane,
+                     unsigned Bytes);
+/// Asked is the address before hardware drops what is below a dword.
+bool checkScalarLoad(Wave &W, const Inst *I, uint64_t Address, unsigned Bytes,
+                     uint64_t Asked);
 
 /// The same for an instruction that the decoder could not resolve.
 const Inst *faultNotExecutable(Wave &W, const Inst *I);

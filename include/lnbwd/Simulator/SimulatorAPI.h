@@ -50,6 +50,50 @@ void lnbwdSimGetCounters(lnbwd_sim_counters *counters);
  *  there was none. Valid until the thread's next HIP call. */
 const char *lnbwdSimLastErrorMessage(void);
 
+/** What launches are checked for; see docs/checker.md. */
+enum {
+  LNBWD_SIM_CHECK_MEMORY = 1,    /**< alignment, use after free, reads of memory
+                                      never written, writes to inputs */
+  LNBWD_SIM_CHECK_REGISTERS = 2, /**< registers read before written */
+  LNBWD_SIM_CHECK_RACES = 4,     /**< LDS, global memory, barriers */
+  LNBWD_SIM_CHECK_WAITS = 8,     /**< results used before waited for */
+  LNBWD_SIM_CHECK_LIMITS = 16,   /**< what the chip would refuse */
+  LNBWD_SIM_CHECK_COUNTS = 32,   /**< no check: the counts of
+                                      lnbwdSimGetCountsJson */
+  LNBWD_SIM_CHECK_ALL = 63,
+  LNBWD_SIM_CHECK_ALIGNMENT = 64 /**< global accesses that are not aligned to a
+                                      dword or their element, which hardware
+                                      performs all the same; not in "all" */
+};
+
+/** Chooses the checks (an or of the above; 0: none) of all launches from now
+ *  on. Buffers that exist already count as written. The start value is that of
+ *  LNBWD_SIM_CHECK in the environment. */
+void lnbwdSimSetChecks(unsigned checks);
+unsigned lnbwdSimGetChecks(void);
+
+/** Executes waves and workgroups of later launches in an unusual order, which
+ *  the seed decides; 0: the usual order. The start value is that of
+ *  LNBWD_SIM_SHUFFLE. */
+void lnbwdSimSetShuffle(uint64_t seed);
+
+enum {
+  LNBWD_SIM_BUFFER_READ_ONLY = 1, /**< kernels must not write to it */
+  LNBWD_SIM_BUFFER_UNWRITTEN = 2  /**< its contents count as never written */
+};
+
+/** Says what `bytes` bytes at `pointer` are to the checked launches that
+ *  follow: a name for messages and counts, and the flags above. If they are a
+ *  part of a buffer, kernels may access this part only. Returns 0, or -1 if the
+ *  bytes are not in one buffer. */
+int lnbwdSimDescribeBuffer(const void *pointer, uint64_t bytes,
+                           const char *name, unsigned flags);
+
+/** What checked launches with LNBWD_SIM_CHECK_COUNTS counted on the current
+ *  device since lnbwdSimResetCounters, as JSON. Valid until the thread's next
+ *  call. */
+const char *lnbwdSimGetCountsJson(void);
+
 /* NOLINTEND(readability-identifier-naming,modernize-use-using) */
 
 #ifdef __cplusplus

@@ -100,6 +100,30 @@ static uint64_t bufferAddresses(Wave &W, const Inst *I, uint64_t Exec,
   return InRange;
 }
 
+/// The further checks of checked launches: whole elements at a time, scratch
+/// memory (whose dwords lie one lane after the other) by itself.
+static bool checkBuffer(Wave &W, const Inst *I, const uint64_t *A,
+                        uint64_t InRange, const uint32_t *Good) {
+  uint64_t Offsets[64], Scratch = 0, Whole = 0;
+  for (uint64_t Left = InRange; Left; Left &= Left - 1) {
+    unsigned L = unsigned(__builtin_ctzll(Left));
+    if (inRegion(W.ScratchRegion, A[L], 1)) {
+      uint64_t Dword = (A[L] - W.ScratchRegion.Begin) / 4 / W.N;
+      Offsets[L] = Dword * 4 + A[L] % 4;
+      Scratch |= 1ull << L;
+    } else if (Good[L] == I->Elements) {
+      Whole |= 1ull << L;
+    } else if (!checkGlobalAccess(W, I, A, 1ull << L,
+                                  Good[L] * I->ElementBytes)) {
+      return false;
+    }
+  }
+  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
+  if (Scratch && !checkScratchAccess(W, I, Offsets, Scratch, Bytes))
+    return false;
+  return !Whole || checkGlobalAccess(W, I, A, Whole, Bytes);
+}
+
 /// Checks what is in range against the live buffers. False: stopped.
 static bool checkElements(Wave &W, const Inst *I, const uint64_t *A,
                           uint64_t InRange, const uint32_t *Good, bool Write) {
@@ -115,7 +139,7 @@ static bool checkElements(Wave &W, const Inst *I, const uint64_t *A,
     }
     W.LastRegion = *R;
   }
-  return true;
+  return !W.Check || checkBuffer(W, I, A, InRange, Good);
 }
 
 /// A swizzled element is not contiguous beyond its element size.
@@ -156,6 +180,8 @@ static const Inst *bufferLoad(Wave &W, const Inst *I) {
   if (I->Flags & FlagLds) {
     const unsigned LdsBytes = unsigned(I->Elements) * 4;
     W.Count.LdsBytes += uint64_t(countBits(Exec)) * LdsBytes;
+    if (W.Check && !checkLdsFill(W, I, Exec, LdsBytes))
+      return nullptr;
     for (uint64_t Left = Exec; Left; Left &= Left - 1) {
       unsigned L = unsigned(__builtin_ctzll(Left));
       uint64_t To = uint64_t(W.S[SlotM0]) + uint64_t(I->Imm) + L * LdsBytes;

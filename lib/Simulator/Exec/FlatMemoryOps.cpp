@@ -57,7 +57,7 @@ static bool scratchOffsets(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A) {
       faultScratch(W, I, int(L), A[L], Bytes);
       return false;
     }
-  return true;
+  return !W.Check || checkScratchAccess(W, I, A, Exec, Bytes);
 }
 
 static const Inst *scratchLoad(Wave &W, const Inst *I) {
@@ -124,22 +124,22 @@ static bool checkFlat(Wave &W, const Inst *I, unsigned L, uint64_t Address,
   switch (spaceOf(Address)) {
   case Space::Lds:
     if (uint64_t(Low) + Bytes <= W.WG->LdsSize)
-      return true;
+      return !W.Check || checkFlatAccess(W, I, Address, L, Bytes);
     faultLds(W, I, int(L), Low, Bytes);
     return false;
   case Space::Scratch:
     if (uint64_t(Low) + Bytes <= W.ScratchSize)
-      return true;
+      return !W.Check || checkFlatAccess(W, I, Address, L, Bytes);
     faultScratch(W, I, int(L), Low, Bytes);
     return false;
   case Space::Global:
     break;
   }
   if (inRegion(W.LastRegion, Address, Bytes))
-    return true;
+    return !W.Check || checkFlatAccess(W, I, Address, L, Bytes);
   if (const Region *R = findRegion(W, Address, Bytes)) {
     W.LastRegion = *R;
-    return true;
+    return !W.Check || checkFlatAccess(W, I, Address, L, Bytes);
   }
   faultAddress(W, I, int(L), Address, Bytes, Write);
   return false;

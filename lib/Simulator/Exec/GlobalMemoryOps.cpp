@@ -52,17 +52,17 @@ bool checkAddresses(Wave &W, const Inst *I, const uint64_t *A, uint64_t Exec,
   uint64_t Span = uint64_t(Max) - uint64_t(Min) + Bytes;
   if (__builtin_expect(Min >= 0 && inRegion(W.LastRegion, uint64_t(Min), Span),
                        1))
-    return true;
+    return !W.Check || checkGlobalAccess(W, I, A, Exec, Bytes);
   if (const Region *R = findRegion(W, uint64_t(Min), Span)) {
     W.LastRegion = *R;
-    return true;
+    return !W.Check || checkGlobalAccess(W, I, A, Exec, Bytes);
   }
   for (unsigned L = 0; L < N; ++L)
     if ((Exec >> L & 1) && !findRegion(W, A[L], Bytes)) {
       faultAddress(W, I, int(L), A[L], Bytes, Write);
       return false;
     }
-  return true;
+  return !W.Check || checkGlobalAccess(W, I, A, Exec, Bytes);
 }
 
 static bool consecutive(const uint64_t *A, unsigned Bytes, unsigned N) {
@@ -266,6 +266,20 @@ static const Inst *globalAtomic(Wave &W, const Inst *I) {
   return I + 1;
 }
 
+/// The check of what a load to LDS writes there.
+bool checkLdsFill(Wave &W, const Inst *I, uint64_t Exec, unsigned Bytes) {
+  uint32_t A[64];
+  for (unsigned L = 0; L < W.N; ++L) {
+    uint64_t To = uint64_t(W.S[SlotM0]) + uint64_t(I->Imm) + L * Bytes;
+    if ((Exec >> L & 1) && To + Bytes > W.WG->LdsSize) {
+      faultLds(W, I, int(L), To, Bytes);
+      return false;
+    }
+    A[L] = uint32_t(To);
+  }
+  return checkLdsAccess(W, I, A, Exec, Bytes);
+}
+
 /// Global memory to LDS, past the registers: M0 plus the offset is the place of
 /// lane 0, each lane has a dword (or the three or four it loads).
 static const Inst *loadToLds(Wave &W, const Inst *I) {
@@ -278,6 +292,8 @@ static const Inst *loadToLds(Wave &W, const Inst *I) {
   if (!checkAddresses(W, I, A, Exec, Bytes, false))
     return nullptr;
   const unsigned LdsBytes = unsigned(I->Elements) * 4;
+  if (W.Check && !checkLdsFill(W, I, Exec, LdsBytes))
+    return nullptr;
   W.Count.GlobalRead += uint64_t(countBits(Exec)) * Bytes;
   W.Count.LdsBytes += uint64_t(countBits(Exec)) * LdsBytes;
   for (uint64_t Left = Exec; Left; Left &= Left - 1) {

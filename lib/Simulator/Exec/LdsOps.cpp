@@ -50,7 +50,7 @@ static bool ldsAddresses(Wave &W, const Inst *I, uint64_t Exec, uint32_t Offset,
   for (unsigned L = 0; L < N; ++L)
     Max = A[L] > Max ? A[L] : Max;
   if (__builtin_expect(uint64_t(Max) + Bytes <= W.WG->LdsSize, 1))
-    return true;
+    return !W.Check || checkLdsAccess(W, I, A, Exec, Bytes);
   for (unsigned L = 0; L < N; ++L)
     if ((Exec >> L & 1) && uint64_t(A[L]) + Bytes > W.WG->LdsSize) {
       faultLds(W, I, int(L), A[L], Bytes);

@@ -140,6 +140,7 @@ static inline void writeLoaded(Wave &W, const Inst *I, const uint32_t *Out,
 void globalAddresses(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A);
 bool checkAddresses(Wave &W, const Inst *I, const uint64_t *A, uint64_t Exec,
                     unsigned Bytes, bool Write);
+bool checkLdsFill(Wave &W, const Inst *I, uint64_t Exec, unsigned Bytes);
 uint64_t atomicAccess(uint64_t Address, const Inst *I, uint64_t Data,
                       uint64_t Compare);
 void atomicOperands(const Wave &W, const Inst *I, unsigned L, uint64_t &Data,

@@ -1,0 +1,204 @@
+//===- Checker.h - The checks of a launch -----------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What AMD's users have no compute-sanitizer for. A checked launch carries,
+// beside the state of each wave, what is known of it: which lanes of which
+// register were ever written, which loads have not been waited for, and who
+// touched LDS and global memory last. One object for the launch, one for each
+// workgroup, one for each wave.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CHECKER_CHECKER_H
+#define LNBWD_LIB_SIMULATOR_CHECKER_CHECKER_H
+
+#include "Counts.h"
+#include "Effects.h"
+#include "ShadowMemory.h"
+
+#include "../Wave.h"
+
+#include "lnbwd/Simulator/SimulatorAPI.h"
+
+#include <string>
+#include <vector>
+
+namespace lnbwd::sim {
+
+struct Kernel;
+
+/// What all waves of a checked launch share.
+struct LaunchChecker {
+  LaunchChecker(const Launch &L, const ProgramEffects &Effects,
+                unsigned Checks);
+
+  const ProgramEffects &TheEffects;
+  unsigned Checks;
+  uint32_t Epoch; ///< numbers the launches of the process
+  GlobalOrder Order;
+  unsigned Generation;
+  /// What the kernel descriptor allocates.
+  unsigned VgprLimit, AgprLimit, SgprLimit;
+  unsigned LdsBanks;
+  bool memory() const { return Checks & LNBWD_SIM_CHECK_MEMORY; }
+  bool registers() const { return Checks & LNBWD_SIM_CHECK_REGISTERS; }
+  bool races() const { return Checks & LNBWD_SIM_CHECK_RACES; }
+  bool waits() const { return Checks & LNBWD_SIM_CHECK_WAITS; }
+  bool limits() const { return Checks & LNBWD_SIM_CHECK_LIMITS; }
+  bool alignment() const { return Checks & LNBWD_SIM_CHECK_ALIGNMENT; }
+  bool counts() const { return Checks & LNBWD_SIM_CHECK_COUNTS; }
+};
+
+/// What a kernel's descriptor and metadata say that the chip cannot run, or
+/// that contradicts itself; empty if nothing.
+std::string checkKernelLimits(const ChipInfo &Chip, const Kernel &K,
+                              const uint32_t Block[3], uint64_t LdsBytes);
+
+/// Numbers of vector and scalar registers that a descriptor allocates.
+void allocatedRegisters(const ChipInfo &Chip, const Kernel &K, unsigned &Vgprs,
+                        unsigned &Agprs, unsigned &Sgprs);
+
+/// Who last touched a piece of LDS. A stamp is the wave's number plus 1 in bits
+/// 30:24 and the barriers it had signalled in bits 23:0; bit 31: an atomic.
+struct LdsCell {
+  uint32_t Writer = 0;
+  uint32_t Reader[2] = {}; ///< the latest two different waves
+};
+
+struct WorkgroupChecker {
+  WorkgroupChecker(LaunchChecker &L, uint32_t LdsBytes);
+  void start(WorkgroupMark Number);
+
+  LaunchChecker &L;
+  WorkgroupMark Me = 1;
+  WorkgroupSet Seen;
+  unsigned Granule;
+  std::vector<uint8_t> Written; ///< for each byte of LDS
+  std::vector<LdsCell> Cells;
+};
+
+class WaveChecker {
+public:
+  WaveChecker(LaunchChecker &L, WorkgroupChecker &WG, Wave &W);
+  /// A new wave starts with the first scalar registers set, and v0.
+  void start(unsigned ScalarsSet);
+  /// False: the wave has been stopped.
+  bool before(const Inst *I, const Effects &E);
+  void after(const Effects &E, const Inst *I);
+  /// The wave has ended; false: others wait for it at a barrier.
+  bool ended(const Inst *I);
+
+  // What the memory instructions report once they know their addresses.
+  bool global(const Inst *I, const uint64_t *A, uint64_t Mask, unsigned Bytes);
+  bool lds(const Inst *I, const uint32_t *A, uint64_t Mask, unsigned Bytes);
+  bool ldsRange(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane,
+                MemoryAccess Access);
+  bool scratch(const Inst *I, const uint64_t *A, uint64_t Mask, unsigned Bytes);
+  bool flat(const Inst *I, uint64_t Address, unsigned Lane, unsigned Bytes);
+  bool scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
+                  uint64_t Asked);
+
+  CheckCounts Counts;
+  unsigned Signals = 0; ///< barriers that the wave has signalled
+  unsigned Passed = 0;  ///< barriers that it has passed
+
+private:
+  enum EventType : uint8_t {
+    VectorLoad,
+    VectorStore,
+    FlatAccess,
+    LdsAccess,
+    ScalarAccess,
+    NumTypes
+  };
+  struct Event {
+    EventType Type;
+    RegisterSpan Vector, Scalar;
+    const Inst *I;
+    uint32_t LdsBegin, LdsEnd; ///< what it writes in LDS
+  };
+  struct EventQueue {
+    static constexpr unsigned Size = 64;
+    Event Events[Size];
+    unsigned First = 0, Count = 0;
+    unsigned Types[NumTypes] = {};
+    Event &at(unsigned K) { return Events[(First + K) % Size]; }
+  };
+  struct Source { ///< why a register is not defined
+    const Inst *I = nullptr;
+    uint16_t Register = 0;
+    bool Scalar = false;
+  };
+
+  // Waits (WaitChecker.cpp).
+  bool checkPending(const Inst *I, const Effects &E);
+  bool pendingFault(const Inst *I, unsigned Register, bool Scalar, bool Write);
+  bool outOfOrder(WaitCounter C) const;
+  void retire(WaitCounter C);
+  void wait(WaitCounter C, unsigned Most);
+  void waitInstruction(const Inst *I, const Effects &E);
+  void issue(const Inst *I, const Effects &E);
+  void push(WaitCounter C, const Event &Ev);
+  void barrierSignalled();
+  bool unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
+                     unsigned Lane);
+
+  // Registers (RegisterChecker.cpp).
+  bool checkDefined(const Inst *I, const Effects &E, uint64_t Exec);
+  /// The data of a store or atomic whose address is known to be global.
+  bool checkStored(const Inst *I, const Effects &E, uint64_t Lanes);
+  bool requireVector(const Inst *I, RegisterSpan S, uint64_t Exec,
+                     const char *Use);
+  bool requireScalar(const Inst *I, RegisterSpan S, const char *Use);
+  bool propagate(const Inst *I, const Effects &E, uint64_t Exec);
+  uint64_t definedLanes(const Inst *I, const Effects &E, unsigned K,
+                        uint64_t Exec, uint64_t &Writable) const;
+  bool scalarDefined(RegisterSpan S) const;
+  void define(RegisterSpan S, uint64_t Lanes, uint64_t Defined, const Inst *I,
+              const Effects &E);
+  void defineScalar(RegisterSpan S, bool Defined, const Inst *I,
+                    const Effects &E);
+  Source blame(const Inst *I, const Effects &E, uint64_t Exec) const;
+  std::string explain(const Source &S, unsigned Register, bool Scalar) const;
+
+  bool limitFault(const Inst *I, const Effects &E);
+  bool problemFault(const Inst *I, int Lane, unsigned Bytes,
+                    const ShadowProblem &P, const BufferShadow &S);
+  bool accessGlobal(const Inst *I, const Effects &E, const Region &R,
+                    uint64_t Address, uint64_t Bytes, int Lane,
+                    unsigned LaneBytes);
+  void countGlobal(const Effects &E, const Region &R, const uint64_t *A,
+                   uint64_t Mask, unsigned Bytes, bool Consecutive);
+
+  LaunchChecker &L;
+  WorkgroupChecker &WG;
+  Wave &W;
+  const Effects *Current = nullptr;
+
+  uint64_t Defined[NumVectorRows];
+  uint8_t ScalarIsDefined[NumScalarSlots];
+  Source Why[NumVectorRows];
+  Source ScalarWhy[NumScalarSlots];
+  std::vector<uint64_t> ScratchDefined; ///< lanes, for each dword
+  bool LoadedScratch = false;
+  uint64_t ScratchLoaded[4]; ///< lanes that the present load found defined
+
+  EventQueue Queues[NumWaits];
+  unsigned Outstanding = 0;
+  unsigned OutstandingLds = 0; ///< loads on their way to LDS
+  uint8_t PendingVector[NumVectorRows];
+  uint8_t PendingScalar[NumScalarSlots];
+  uint32_t LdsBegin = 0, LdsEnd = 0; ///< of the present instruction's writes
+};
+
+/// "v5" or "s[4:5]"-like name of one register.
+std::string registerName(unsigned Register, bool Scalar);
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CHECKER_CHECKER_H

@@ -1,0 +1,238 @@
+//===- ShadowMemory.cpp - What is known of each byte of a buffer ----------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A cell is 64 bits for each piece: the low half says who wrote it, the high
+// half who read it, in the present launch.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ShadowMemory.h"
+
+#include <algorithm>
+#include <thread>
+
+using namespace lnbwd::sim;
+
+constexpr uint32_t AtomicBit = 0x80000000;
+
+void GlobalOrder::atomic(uint64_t Address, WorkgroupMark Me, WorkgroupSet &Seen,
+                         bool Takes) {
+  if (!Words)
+    return;
+  std::lock_guard<std::mutex> Guard(Lock);
+  WorkgroupSet &R = Released[Address];
+  R.resize(Words);
+  Seen.resize(Words);
+  if (Takes)
+    for (size_t K = 0; K < Words; ++K)
+      Seen[K] |= R[K];
+  for (size_t K = 0; K < Words; ++K)
+    R[K] |= Seen[K];
+  R[Me / 64] |= 1ull << Me % 64;
+}
+
+class BufferShadow::PageGuard {
+public:
+  explicit PageGuard(Page &P) : P(P) {
+    while (P.Lock.test_and_set(std::memory_order_acquire))
+      std::this_thread::yield();
+  }
+  ~PageGuard() { P.Lock.clear(std::memory_order_release); }
+  PageGuard(const PageGuard &) = delete;
+  PageGuard &operator=(const PageGuard &) = delete;
+
+private:
+  Page &P;
+};
+
+/// The bits [From, To) of a 64-bit word.
+static uint64_t bitsBetween(uint64_t From, uint64_t To) {
+  uint64_t High = To >= 64 ? ~0ull : (1ull << To) - 1;
+  return High & ~((1ull << From) - 1);
+}
+
+/// Calls F(Word, Mask) for the words that hold the bits [From, To).
+template <typename F>
+static void forWords(uint64_t From, uint64_t To, F Function) {
+  while (From < To) {
+    uint64_t Word = From / 64, End = std::min(To, (Word + 1) * 64);
+    Function(Word, bitsBetween(From % 64, End - Word * 64));
+    From = End;
+  }
+}
+
+static size_t pagesOf(uint64_t Bytes, unsigned Log) {
+  return size_t((Bytes + (1ull << Log) - 1) >> Log);
+}
+
+BufferShadow::BufferShadow(uint64_t Begin, uint64_t Bytes, bool Written)
+    : Begin(Begin), Bytes(Bytes), Default(Written),
+      Pages(new std::atomic<Page *>[pagesOf(Bytes, PageLog)] {}) {}
+
+BufferShadow::~BufferShadow() {
+  for (size_t K = 0; K < pagesOf(Bytes, PageLog); ++K)
+    delete Pages[K].load();
+}
+
+BufferShadow::Page &BufferShadow::page(uint64_t Offset) {
+  std::atomic<Page *> &Slot = Pages[size_t(Offset >> PageLog)];
+  if (Page *P = Slot.load(std::memory_order_acquire))
+    return *P;
+  auto New = std::make_unique<Page>();
+  if (Default)
+    std::fill_n(New->Written, PageBytes / 64, ~0ull);
+  Page *Expected = nullptr;
+  if (Slot.compare_exchange_strong(Expected, New.get()))
+    return *New.release();
+  return *Expected; // Another thread was faster.
+}
+
+void BufferShadow::mark(uint64_t Address, uint64_t Count, bool Written) {
+  uint64_t From = Address - Begin, To = From + Count;
+  while (From < To) {
+    Page &P = page(From);
+    uint64_t Start = From & ~(PageBytes - 1);
+    uint64_t End = std::min(To, Start + PageBytes);
+    PageGuard Guard(P);
+    forWords(From - Start, End - Start, [&](uint64_t Word, uint64_t Mask) {
+      P.Written[Word] =
+          Written ? P.Written[Word] | Mask : P.Written[Word] & ~Mask;
+    });
+    From = End;
+  }
+}
+
+bool BufferShadow::written(uint64_t Address) const {
+  uint64_t Offset = Address - Begin;
+  const Page *P = Pages[size_t(Offset >> PageLog)].load();
+  uint64_t In = Offset & (PageBytes - 1);
+  return P ? P->Written[In / 64] >> In % 64 & 1 : Default;
+}
+
+/// Who is to blame if a plain read of a piece is a race; 0: nobody.
+static WorkgroupMark
+readConflict(uint32_t Writer, const BufferShadow::Access &A, bool AtomicToo) {
+  WorkgroupMark Other = Writer & ~AtomicBit;
+  if (!Other || Other == A.Me || (AtomicToo && (Writer & AtomicBit)))
+    return 0;
+  if (A.Order->gaveUp())
+    return 0;
+  if (Other == BufferShadow::Many)
+    return A.Seen->empty() ? Other : 0;
+  return GlobalOrder::contains(*A.Seen, Other) ? 0 : Other;
+}
+
+ShadowProblem BufferShadow::accessPage(Page &P, uint64_t PageAddress,
+                                       uint64_t From, uint64_t To,
+                                       const Access &A) {
+  PageGuard Guard(P);
+  ShadowProblem Problem;
+  bool Writes = A.Kind == GlobalAccess::Write || A.Kind == GlobalAccess::Atomic;
+  if (A.CheckWritten) {
+    bool Any = false;
+    uint64_t Missing = ~0ull;
+    forWords(From, To, [&](uint64_t Word, uint64_t Mask) {
+      uint64_t Have = P.Written[Word] & Mask;
+      Any |= Have != 0;
+      if (Have != Mask && Missing == ~0ull && A.Kind != GlobalAccess::Write)
+        Missing = Word * 64 + uint64_t(__builtin_ctzll(Mask & ~Have));
+      if (Writes)
+        P.Written[Word] |= Mask;
+    });
+    if (Missing != ~0ull && !(A.PartlyWritten && Any)) {
+      Problem.What = ShadowProblem::NeverWritten;
+      Problem.Address = PageAddress + Missing;
+      return Problem;
+    }
+  }
+  // Nobody may write to a read-only buffer, so that reads need no record.
+  if (!A.CheckRaces || ReadOnly)
+    return Problem;
+  const size_t NumCells = size_t(PageBytes >> A.Granule);
+  if (!P.Cells || P.CellsGranule != A.Granule) {
+    P.Cells.reset(new uint64_t[NumCells]);
+    P.CellsGranule = A.Granule;
+    P.Epoch = A.Epoch - 1;
+  }
+  if (P.Epoch != A.Epoch) {
+    std::fill_n(P.Cells.get(), NumCells, 0);
+    P.Epoch = A.Epoch;
+  }
+  uint64_t *Cells = P.Cells.get();
+  const uint64_t First = From >> A.Granule,
+                 End = (To + (1u << A.Granule) - 1) >> A.Granule;
+  auto Fail = [&](uint64_t Cell, WorkgroupMark Other, bool Wrote) {
+    Problem.What = ShadowProblem::Race;
+    Problem.Address = PageAddress + (Cell << A.Granule);
+    Problem.Other = Other;
+    Problem.OtherWrote = Wrote;
+    return Problem;
+  };
+  const uint32_t Me = A.Me;
+  if (A.Kind == GlobalAccess::Read) {
+    for (uint64_t C = First; C < End; ++C) {
+      uint32_t Writer = uint32_t(Cells[C]), Reader = uint32_t(Cells[C] >> 32);
+      if (Writer && Writer != Me)
+        if (WorkgroupMark Other = readConflict(Writer, A, false))
+          return Fail(C, Other, true);
+      uint32_t NewReader = Reader == 0 || Reader == Me ? Me : Many;
+      Cells[C] = uint64_t(NewReader) << 32 | Writer;
+    }
+    return Problem;
+  }
+  if (A.Kind == GlobalAccess::CoherentRead) {
+    // Whoever wrote it has handed on what it did before.
+    for (uint64_t C = First; C < End; ++C) {
+      WorkgroupMark Writer = uint32_t(Cells[C]) & ~AtomicBit;
+      if (Writer && Writer != Me && Writer != Many && A.Order->tracks()) {
+        A.Seen->resize(A.Order->words());
+        (*A.Seen)[Writer / 64] |= 1ull << Writer % 64;
+      }
+    }
+    return Problem;
+  }
+  bool IsAtomic = A.Kind == GlobalAccess::Atomic;
+  for (uint64_t C = First; C < End; ++C) {
+    uint32_t Writer = uint32_t(Cells[C]), Reader = uint32_t(Cells[C] >> 32);
+    if (Writer && Writer != Me)
+      if (WorkgroupMark Other = readConflict(Writer, A, IsAtomic))
+        return Fail(C, Other, true);
+    if (Reader && Reader != Me)
+      if (WorkgroupMark Other = readConflict(Reader, A, false))
+        return Fail(C, Other, false);
+    uint32_t NewWriter = Me;
+    if (IsAtomic) {
+      WorkgroupMark Old = Writer & ~AtomicBit;
+      NewWriter = AtomicBit | (Old == 0 || Old == Me ? Me : Many);
+    }
+    Cells[C] = uint64_t(Reader == Me ? Me : 0) << 32 | NewWriter;
+  }
+  return Problem;
+}
+
+ShadowProblem BufferShadow::access(uint64_t Address, uint64_t Count,
+                                   const Access &A) {
+  bool Writes = A.Kind == GlobalAccess::Write || A.Kind == GlobalAccess::Atomic;
+  if (ReadOnly && Writes && A.CheckWritten) {
+    ShadowProblem Problem;
+    Problem.What = ShadowProblem::ReadOnly;
+    Problem.Address = Address;
+    return Problem;
+  }
+  uint64_t From = Address - Begin, To = From + Count;
+  while (From < To) {
+    uint64_t Start = From & ~(PageBytes - 1);
+    uint64_t End = std::min(To, Start + PageBytes);
+    ShadowProblem Problem =
+        accessPage(page(From), Begin + Start, From - Start, End - Start, A);
+    if (Problem.What != ShadowProblem::None)
+      return Problem;
+    From = End;
+  }
+  return {};
+}
