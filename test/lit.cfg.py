@@ -49,6 +49,8 @@ if os.environ.get("LNBWD_VERIFY_ROUNDTRIP", "0") not in ("", "0"):
 
 llvm_config.with_environment("PATH", config.llvm_tools_dir, append_path=True)
 llvm_config.with_environment("PATH", config.lnbwd_tools_dir, append_path=True)
+# Whatever runs on the simulator runs under its checks.
+llvm_config.with_environment("LNBWD_SIM_CHECK", "all")
 llvm_config.with_system_environment(
     ["CUDA_HOME", "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "TMPDIR"]
 )
@@ -57,11 +59,12 @@ llvm_config.add_tool_substitutions(
         ToolSubst("lnbwd-opt", extra_args=opt_args, unresolved="fatal"),
         ToolSubst("lnbwd-lsp-server", unresolved="ignore"),
         ToolSubst("lnbwd-run", unresolved="ignore"),
+        ToolSubst("lnbwd-sim", unresolved="ignore"),
     ],
     [config.lnbwd_tools_dir],
 )
 llvm_config.add_tool_substitutions(
-    ["FileCheck", "count", "not", "split-file", "llvm-objdump", "llvm-readelf"],
+    ["FileCheck", "clang", "count", "not", "split-file", "llvm-objdump", "llvm-readelf"],
     [config.llvm_tools_dir],
 )
 

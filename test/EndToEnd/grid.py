@@ -113,11 +113,19 @@ def compile_kernel(build: pathlib.Path, kernel: Kernel, folder: pathlib.Path,
 
 def run_kernel(build: pathlib.Path, file: pathlib.Path, m: int, device: str,
                timeout: float = 600) -> subprocess.CompletedProcess:
-    """Runs one case; the result's standard output is the runner's JSON."""
+    """Runs one case; the result's standard output is the runner's JSON.
+
+    On the simulator all its checks are on, and the run is repeated with waves
+    and workgroups in another order.
+    """
+    command = [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", device,
+               "--verify", "--json"]
+    if device.startswith("sim"):
+        command += ["--check"]
+        if m <= 64:
+            command += ["--shuffle-waves", str(m + 1)]
     return subprocess.run(
-        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", device,
-         "--verify", "--json"],
-        capture_output=True, text=True, timeout=timeout, check=False)
+        command, capture_output=True, text=True, timeout=timeout, check=False)
 
 
 def compile_main(options) -> int:

@@ -134,8 +134,8 @@ size_t Execution::checkMemory(const lnbwd_device *device,
 }
 
 Execution::Execution(const lnbwd_device *device, const lnbwd_kernel *kernel,
-                     const Problem &problem)
-    : device(device), kernel(kernel), problem(problem),
+                     const Problem &problem, const SimulatorChecks &checks)
+    : device(device), kernel(kernel), problem(problem), checks(checks),
       workspace(device, "workspace", checkMemory(device, kernel, problem)) {
   for (const Argument &argument : problem.arguments) {
     buffers.emplace_back(device, argument.name, argument.bytes);
@@ -152,6 +152,12 @@ Execution::run(uint16_t pattern, std::vector<std::string> &complaints) {
   for (size_t i = 0; i < buffers.size(); ++i)
     if (problem.arguments[i].isOutput())
       buffers[i].fill(pattern);
+  // The pattern is not for the kernel to read.
+  checks.describe(workspace.data(), workspace.size(), "workspace", false);
+  for (size_t i = 0; i < buffers.size(); ++i)
+    checks.describe(buffers[i].data(), buffers[i].size(),
+                    problem.arguments[i].name,
+                    !problem.arguments[i].isOutput());
 
   // From here on a driver's complaint is about what the kernel does.
   check(lnbwd_kernel_launch(kernel, argumentPointers.data(),

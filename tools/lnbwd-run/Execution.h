@@ -15,6 +15,7 @@
 #ifndef LNBWD_TOOLS_LNBWD_RUN_EXECUTION_H
 #define LNBWD_TOOLS_LNBWD_RUN_EXECUTION_H
 
+#include "Checks.h"
 #include "Handles.h"
 #include "Problem.h"
 
@@ -59,7 +60,7 @@ class Execution {
 public:
   /// Allocates all buffers; throws if the device's memory does not suffice.
   Execution(const lnbwd_device *device, const lnbwd_kernel *kernel,
-            const Problem &problem);
+            const Problem &problem, const SimulatorChecks &checks);
 
   /// The sum of all allocations of such a run, in bytes; checked against the
   /// device before anything is allocated or computed. Returns the workspace's
@@ -83,6 +84,7 @@ private:
   const lnbwd_device *device;
   const lnbwd_kernel *kernel;
   const Problem &problem;
+  const SimulatorChecks &checks;
   std::vector<GuardedBuffer> buffers;
   GuardedBuffer workspace;
   std::vector<void *> argumentPointers;

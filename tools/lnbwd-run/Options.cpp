@@ -156,6 +156,18 @@ static const std::vector<Option> &runOptions() {
        [](Options &o, String, String) { o.verify = true; }},
       {"--time", "", "time it; on the simulator count instructions and bytes",
        false, [](Options &o, String, String) { o.time = true; }},
+      {"--check", "",
+       "on the simulator: check memory, registers, races and waits", false,
+       [](Options &o, String, String) { o.check = true; }},
+      {"--shuffle-waves", "SEED",
+       "on the simulator: run again in another order of waves and workgroups, "
+       "and compare bit by bit",
+       false,
+       [](Options &o, String name, String value) {
+         o.shuffleSeed = parseSeed(name, value);
+         if (o.shuffleSeed == 0)
+           throw UsageFailure(name + ": expected a seed of 1 or more, got '0'");
+       }},
       {"--json", "", "print one JSON object instead of a table", false,
        [](Options &o, String, String) { o.json = true; }},
       {"--help", "", "print this text", false,

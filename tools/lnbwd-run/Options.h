@@ -45,6 +45,10 @@ struct Options {
   bool verify = false;
   bool time = false;
   bool json = false;
+  /// Run under the simulator's checks.
+  bool check = false;
+  /// Compare with a run in another order of waves; 0: do not.
+  uint64_t shuffleSeed = 0;
 };
 
 /// Reads the command line; throws a UsageFailure that says what is wrong.

@@ -243,6 +243,9 @@ std::string formatText(const Report &report, const Problem &problem,
     text += formatTime(*report.time);
   if (report.counters)
     text += formatCounters(*report.counters, problem);
+  if (!report.checkedCounts.empty())
+    text += "checked on the simulator: memory, registers, races, waits, "
+            "limits\n";
   const char *verdict = "valid";
   if (!report.isValid())
     verdict = "WRONG";
@@ -280,6 +283,8 @@ std::string formatJson(const Report &report, const Problem &problem,
     json["time"] = timeJson(*report.time);
   if (report.counters)
     json["counters"] = countersJson(*report.counters, problem);
+  if (!report.checkedCounts.empty())
+    json["checked"] = ordered_json::parse(report.checkedCounts);
   json["valid"] = report.isValid();
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
          "\n";

@@ -32,6 +32,8 @@ struct Report {
   std::vector<std::string> complaints;
   std::optional<TimeReport> time;
   std::optional<lnbwd_sim_counters> counters;
+  /// What the simulator's checks counted, as JSON; empty without them.
+  std::string checkedCounts;
 
   bool isValid() const;
 };

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Checks.h"
 #include "Compiler.h"
 #include "Execution.h"
 #include "Failure.h"
@@ -30,8 +31,23 @@ using namespace lnbwd::run;
 
 /// Runs once, or with --verify twice and compares; fills in the outputs.
 static void runAndCheck(Execution &execution, const Problem &problem,
-                        const Options &options, Report &report) {
+                        const Options &options, const SimulatorChecks &checks,
+                        Report &report) {
+  checks.resetCounts();
   auto outputs = execution.run(kFirstPoison, report.complaints);
+  report.checkedCounts = checks.counts();
+  if (options.shuffleSeed != 0) {
+    checks.shuffle(options.shuffleSeed);
+    auto shuffled = execution.run(kFirstPoison, report.complaints);
+    checks.shuffle(0);
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i] != shuffled[i])
+        report.complaints.push_back(
+            "the output '" + problem.arguments[i].name +
+            "' depends on the order of waves and workgroups: it differs with "
+            "--shuffle-waves " +
+            std::to_string(options.shuffleSeed));
+  }
   std::vector<std::vector<char>> again;
   if (options.verify) {
     again = execution.run(kSecondPoison, report.complaints);
@@ -82,7 +98,8 @@ static int run(const Options &options) {
   // Before the host computes inputs that the device could not hold.
   Execution::checkMemory(device.get(), kernel.get(), problem);
   fillProblem(problem, options);
-  Execution execution(device.get(), kernel.get(), problem);
+  SimulatorChecks checks(device.get(), options.check);
+  Execution execution(device.get(), kernel.get(), problem, checks);
 
   Report report;
   report.operation = lnbwd_program_name(program.get());
@@ -91,7 +108,7 @@ static int run(const Options &options) {
   report.kernelFile = options.kernelFile;
   report.workspaceBytes = execution.workspaceSize();
   check(lnbwd_device_get_info(device.get(), &report.device));
-  runAndCheck(execution, problem, options, report);
+  runAndCheck(execution, problem, options, checks, report);
   if (options.time && report.device.is_simulated)
     report.counters =
         countInstructions(device.get(), kernel.get(), problem, execution);

@@ -1,0 +1,54 @@
+//===- Arguments.h - Kernel arguments on the command line -------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// "--arg" in its forms: numbers, and buffers with what they hold before.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TOOLS_LNBWD_SIM_ARGUMENTS_H
+#define LNBWD_TOOLS_LNBWD_SIM_ARGUMENTS_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lnbwd::simtool {
+
+enum class Element { I8, I16, I32, I64, F16, BF16, F32, F64 };
+unsigned elementBytes(Element E);
+
+/// One argument of a launch.
+struct Argument {
+  enum Kind { Number, In, Out, InOut } What = Number;
+  Element Type = Element::I32;
+  /// A number's bits, or a buffer's contents before the launch; an output has
+  /// none, only a size.
+  std::vector<uint8_t> Bytes;
+  std::string File; ///< where the contents go after the launch; may be empty
+  void *Device = nullptr;
+};
+
+/// Understands
+///   TYPE=NUMBER                     by value
+///   in:TYPExCOUNT[=FILL]            a buffer that kernels must not write
+///   inout:TYPExCOUNT[=FILL][>FILE]  a buffer
+///   out:TYPExCOUNT[>FILE]           a buffer without contents
+/// with TYPE i8, i16, i32, i64, f16, bf16, f32 or f64, and FILL a number for
+/// all elements, iota, random[:SEED] (floats from -1 to 1, integers from 0 to
+/// 99), or @FILE (exactly the bytes of the buffer).
+llvm::Expected<Argument> parseArgument(llvm::StringRef Text);
+
+/// The element's value as text.
+std::string formatElement(Element Type, const uint8_t *Bytes);
+
+} // namespace lnbwd::simtool
+
+#endif // LNBWD_TOOLS_LNBWD_SIM_ARGUMENTS_H
