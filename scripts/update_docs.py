@@ -20,6 +20,7 @@ import argparse
 import difflib
 import functools
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -58,7 +59,11 @@ class Tools:
             raise Stop(f"{self.tblgen_program} is not there: install mlir-22-tools")
 
     def run(self, *command, stdin: str | None = None) -> subprocess.CompletedProcess:
+        # What is quoted does not depend on who asks.
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("LNBWD_SIM_")}
         result = subprocess.run([str(part) for part in command], input=stdin, text=True,
+                                env=environment,
                                 capture_output=True, cwd=self.scratch, check=False)
         if result.returncode != 0:
             raise Stop(f"{' '.join(str(part) for part in command)} failed:\n{result.stderr}")
