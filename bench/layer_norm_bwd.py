@@ -70,8 +70,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--time-budget", type=float, default=0, metavar="SECONDS",
                         help="start no further shape after so long (default: no limit)")
     parser.add_argument("--compile-jobs", type=int, metavar="J",
-                        default=min(8, max(1, (os.cpu_count() or 2) // 2)), help="processes that fill torch.compile's cache before "
-                        "anything is timed (default %(default)s)")
+                        default=min(8, max(1, (os.cpu_count() or 2) // 2)),
+                        help="processes that fill torch.compile's cache before anything is timed "
+                        "(default %(default)s)")
     parser.add_argument("--kernels", type=pathlib.Path, metavar="DIR",
                         help="our kernels, compiled before with --compile-to")
     parser.add_argument("--compile-to", type=pathlib.Path, metavar="DIR",
@@ -135,6 +136,7 @@ def fail(text: str) -> int:
 def warm_compile(shapes: list[Shape]) -> int:
     """What the processes that fill torch.compile's cache do."""
     import torch
+
     from lnbwd_bench.competitors import DTYPES, aten_backward
 
     for shape in shapes:
@@ -204,6 +206,7 @@ class Run:
     def measure(self, shape: Shape, progress: Progress) -> dict[str, Any]:
         """The record of one shape."""
         import torch
+
         from lnbwd_bench import checking, competitors, timing
 
         machine, options = self.machine, self.options
@@ -229,8 +232,8 @@ class Run:
                         competitors.poison_allocator(shape, machine, poison)
                     outputs = call(0)
                     machine.synchronize()
-                    outcomes.append({name: value.clone()
-                                     for name, value in zip(checking.OUTPUTS, outputs)})
+                    named = zip(checking.OUTPUTS, outputs, strict=True)
+                    outcomes.append({name: value.clone() for name, value in named})
                 slack = 1.0 if competitor is self.ours else checking.PEER_SLACK
                 entry.update(checking.compare(*outcomes, expected, slack))
                 del outcomes, outputs

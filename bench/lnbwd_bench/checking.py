@@ -72,7 +72,8 @@ def compare(outputs: dict[str, torch.Tensor], again: dict[str, torch.Tensor],
         expected: the reference.
         slack: how many times the allowed error still counts as right.
     """
-    errors, complaints = {}, []
+    errors: dict[str, float | None] = {}
+    complaints = []
     for name in OUTPUTS:
         value = outputs[name].reshape(expected.outputs[name].shape)
         if not bool(torch.isfinite(value).all()):

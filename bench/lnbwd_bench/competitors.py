@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+
 from lnbwd import runtime
 
 from .shapes import Shape
@@ -97,7 +98,7 @@ class Ours:
                       for _ in range(buffers.sets)]
         pointers = [[{**inputs, **outputs}[argument.name].data_ptr()
                      for argument in program.arguments]
-                    for inputs, outputs in zip(buffers.inputs, buffers.outputs)]
+                    for inputs, outputs in zip(buffers.inputs, buffers.outputs, strict=True)]
         results = [(outputs["dx"], outputs["dgamma"], outputs["dbeta"])
                    for outputs in buffers.outputs]
 
@@ -118,11 +119,11 @@ class Ours:
 
         def call(slot: int) -> Outputs:
             tensors = {**buffers.inputs[slot], **buffers.outputs[slot]}
-            for argument, copy in zip(program.arguments, copies):
+            for argument, copy in zip(program.arguments, copies, strict=True):
                 copy.upload(_bytes_of(tensors[argument.name]))
             kernel.launch([copy.pointer for copy in copies], shape.m, workspace.pointer, size, 0)
             device.synchronize()
-            for argument, copy in zip(program.arguments, copies):
+            for argument, copy in zip(program.arguments, copies, strict=True):
                 if argument.access != "read":
                     data = bytearray(copy.size)
                     copy.download(data)
@@ -277,7 +278,7 @@ class Stream:
         kernel = self._kernels[variant]
         rows = shape.stream_bytes // 3 // VECTOR_BYTES
         pointers = [[inputs["dy"].data_ptr(), inputs["x"].data_ptr(), outputs["dx"].data_ptr()]
-                    for inputs, outputs in zip(buffers.inputs, buffers.outputs)]
+                    for inputs, outputs in zip(buffers.inputs, buffers.outputs, strict=True)]
 
         def call(slot: int) -> Outputs:
             kernel.launch(pointers[slot], rows, 0, 0, self._machine.stream())

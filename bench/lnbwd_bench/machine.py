@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 import torch
+
 from lnbwd import runtime
 
 

@@ -45,7 +45,7 @@ def table(results: Results) -> str:
     stream's, the best peer and how many times faster ours is than it and than each of this run."""
     head = ("shape", "ours us", "GB/s", "stream", "% of it", "best peer", "us", "times",
             "eager", "compile", "liger", "error", "same bits")
-    lines = [head]
+    lines: list[tuple[str, ...]] = [head]
     for shape, record in results.records.items():
         best = results.best_peer(shape)
         ours = record["competitors"].get("ours", {})
@@ -61,7 +61,7 @@ def table(results: Results) -> str:
             {True: "yes", False: "NO"}.get(ours.get("repeatable", ""), "-")))
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     return "\n".join("  ".join(cell.ljust(width) if i in (0, 5) else cell.rjust(width)
-                               for i, (cell, width) in enumerate(zip(line, widths)))
+                               for i, (cell, width) in enumerate(zip(line, widths, strict=True)))
                      for line in lines)
 
 
@@ -154,6 +154,7 @@ def plot(document: dict[str, Any], recorded: dict[Shape, dict[str, float]],
             width = max(8.0, 0.46 * len(shapes) + 2.2)
             figure, axes = pyplot.subplots(figsize=(width, 4.6), layout="constrained")
             places = range(len(shapes))
+            middles = [place + 0.5 for place in places]
             roof = [results.stream_rate(shape) for shape in shapes]
             axes.step([*places, len(shapes)], [value if value else float("nan")
                                                for value in [*roof, roof[-1]]], where="post",
@@ -161,11 +162,11 @@ def plot(document: dict[str, Any], recorded: dict[Shape, dict[str, float]],
             for name, (colour, marker, size) in styles.items():
                 rates = [results.rate(shape, name) for shape in shapes]
                 if any(rates):
-                    axes.scatter([place + 0.5 for place in places], [value if value else float("nan") for value in rates],
+                    axes.scatter(middles, [value if value else float("nan") for value in rates],
                                  color=colour, marker=marker, s=size, label=name,
                                  zorder=4 if name == "ours" else 3)
             axes.set_xlim(0, len(shapes))
-            axes.set_xticks([place + 0.5 for place in places], [f"{shape.m}×{shape.n}" for shape in shapes],
+            axes.set_xticks(middles, [f"{shape.m}×{shape.n}" for shape in shapes],
                             rotation=60, ha="right", fontsize=8)
             axes.set_ylabel("GB/s of the minimal bytes")
             axes.set_ylim(bottom=0)

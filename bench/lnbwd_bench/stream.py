@@ -94,7 +94,7 @@ def stream_ptx(variant: StreamVariant) -> str:
                         f"[%{pointer}+{place * VECTOR_BYTES}];")
     for vector in range(variant.vectors):
         body += [f"  xor.b32 {x}, {x}, {y};"
-                 for x, y in zip(names["x", vector], names["y", vector])]
+                 for x, y in zip(names["x", vector], names["y", vector], strict=True)]
         body.append(f"  @%p{vector} {store} [%pc+{vector * variant.threads * VECTOR_BYTES}], "
                     f"{{{', '.join(names['x', vector])}}};")
     if variant.workgroups:

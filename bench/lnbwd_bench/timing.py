@@ -133,7 +133,7 @@ def time_events(machine: Any, candidates: Sequence[Candidate], slots: SlotCounte
              for candidate in candidates]
     works = [lambda candidate=candidate: candidate.call(slots.take()) for candidate in candidates]
     times, late = _measure_in_turns(machine, works, waits, repetitions, seed)
-    for candidate, taken in zip(candidates, times):
+    for candidate, taken in zip(candidates, times, strict=True):
         candidate.times["events"] = taken
     return late
 
@@ -147,7 +147,7 @@ def time_graph(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter
     import torch
 
     captured: list[tuple[Candidate, Any, int]] = []
-    for candidate, estimate in zip(candidates, estimates_us):
+    for candidate, estimate in zip(candidates, estimates_us, strict=True):
         rounds = math.ceil(_GRAPH_US / max(estimate, 1.0) / slots.sets)
         calls = max(1, min(slots.sets * rounds, max(_GRAPH_CALLS, slots.sets)))
         if machine.is_simulated:
@@ -168,7 +168,7 @@ def time_graph(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter
         graph.replay()
     works = [graph.replay for _, graph, _ in captured]
     times, _ = _measure_in_turns(machine, works, [_GRAPH_WAIT_US] * len(works), repetitions, seed)
-    for (candidate, _, calls), taken in zip(captured, times):
+    for (candidate, _, calls), taken in zip(captured, times, strict=True):
         candidate.times["graph"] = [time / calls for time in taken]
 
 

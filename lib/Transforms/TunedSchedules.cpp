@@ -113,12 +113,12 @@ public:
   }
   /// Reports a key that nobody asked for.
   bool isComplete() {
-    for (const auto &entry : *object)
-      if (!llvm::is_contained(known, StringRef(entry.first))) {
-        path.field(entry.first).report("unknown key");
-        return false;
-      }
-    return true;
+    auto unknown = llvm::find_if(*object, [&](const auto &entry) {
+      return !llvm::is_contained(known, StringRef(entry.first));
+    });
+    if (unknown != object->end())
+      path.field(unknown->first).report("unknown key");
+    return unknown == object->end();
   }
   json::Path getPath(StringRef key) { return path.field(key); }
 

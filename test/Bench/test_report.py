@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+
 import test_verdicts
 from lnbwd_bench import compiler, report, stream, verdicts
 from lnbwd_bench.shapes import Shape

@@ -3,7 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The benchmark's way of taking times, on a machine whose clock the test owns."""
 
+import itertools
+
 import pytest
+
 from lnbwd_bench import timing
 
 
@@ -86,7 +89,7 @@ def test_competitors_take_turns_on_rotating_buffers():
     assert all(sorted(name for name, _ in turn) == names for turn in turns)
     assert len({tuple(name for name, _ in turn) for turn in turns}) > 1
     slots = [slot for _, slot in timed]
-    assert all(after == (before + 1) % 5 for before, after in zip(slots, slots[1:]))
+    assert all(after == (before + 1) % 5 for before, after in itertools.pairwise(slots))
 
 
 def test_the_order_is_the_same_from_run_to_run():

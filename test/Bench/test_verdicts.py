@@ -8,6 +8,7 @@ import math
 import pathlib
 
 import pytest
+
 from lnbwd_bench import verdicts
 from lnbwd_bench.shapes import FLOAT32, FURTHER, TABLE, Shape, default_shapes, parse_shape
 

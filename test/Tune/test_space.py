@@ -7,6 +7,7 @@ import itertools
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lnbwd_bench.shapes import Shape
 from lnbwd_tune import compiler, space
 

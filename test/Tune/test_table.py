@@ -6,6 +6,7 @@
 import json
 
 import pytest
+
 from lnbwd_tune import measure, table
 from lnbwd_tune.compiler import TuneError
 

@@ -13,6 +13,7 @@ import zipfile
 
 import numpy as np
 import pytest
+
 from lnbwd_bench.compiler import find_compiler, operation
 from lnbwd_bench.shapes import Shape
 from lnbwd_tune import candidates, compiler, gradients, measure, table

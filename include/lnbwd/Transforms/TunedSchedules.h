@@ -61,7 +61,7 @@ public:
   /// Reads a table from JSON. What is wrong goes to `emitError`, after the name
   /// of the file and the place in it.
   static mlir::FailureOr<TunedSchedules>
-  parse(llvm::StringRef json, llvm::StringRef name, mlir::MLIRContext *context,
+  parse(llvm::StringRef text, llvm::StringRef name, mlir::MLIRContext *context,
         llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
   /// The table that the option `tuned-schedules` asks for: "" is the one that

@@ -25,6 +25,7 @@ import zipfile
 from typing import Any
 
 import numpy as np
+
 from lnbwd import errors, runtime
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape

@@ -30,6 +30,10 @@ _FLIGHTS = ((0, 0, 1), (0, 1, 1), (0, 1, 2), (2, 1, 1), (3, 1, 1), (4, 1, 1), (5
 # Columns of one lane, and idle lanes over busy ones, beyond which nothing is good.
 _MOST_COLUMNS, _MOST_IDLE = 64, 0.34
 _LEAST_THREADS, _MOST_THREADS = 128, 2048
+# Registers of a lane: those that it has, and about how many it takes beside its columns and for
+# each of them. More would spill, which the compiler would find out slowly.
+_REGISTERS, _MOST_REGISTERS = 64 * 1024, 255
+_FIXED_REGISTERS, _COLUMN_REGISTERS = 24, 5
 
 
 def _threads_per_row(wave: int) -> list[int]:
@@ -82,7 +86,9 @@ def all_schedules(shape: Shape, center: Mapping[str, int], wave: int,
         for group, workgroups, turns, flight in itertools.product(
                 sorted(groups), _WORKGROUPS, _ROW_TURNS, _FLIGHTS):
             threads = per_row * group
-            if threads > 1024 or not _LEAST_THREADS <= threads * workgroups <= _MOST_THREADS:
+            registers = _FIXED_REGISTERS + _COLUMN_REGISTERS * chunks * width
+            if (threads > 1024 or registers > min(_MOST_REGISTERS, _REGISTERS // threads)
+                    or not _LEAST_THREADS <= threads * workgroups <= _MOST_THREADS):
                 continue
             fields = {"threads_per_row": per_row, "row_groups": group, "vector_width": width,
                       "rows_per_workgroup": turns * group,

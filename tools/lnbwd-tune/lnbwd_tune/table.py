@@ -177,8 +177,9 @@ def comparison(document: dict[str, Any]) -> tuple[str, bool]:
                       "yes" if ratio <= MODEL_BOUND else "NO", tried, str(len(wrong)),
                       "the model's" if best[0]["is_model"] else best[0]["schedule"]))
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]) - 1)]
-    text = "\n".join("  ".join([*(cell.ljust(width) if i == 0 else cell.rjust(width)
-                                  for i, (cell, width) in enumerate(zip(line, widths))), line[-1]])
+    text = "\n".join("  ".join([line[0].ljust(widths[0]),
+                                *(cell.rjust(width) for cell, width in
+                                  zip(line[1:-1], widths[1:], strict=True)), line[-1]])
                      for line in lines)
     return text, good
 
