@@ -1,14 +1,62 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""LayerNorm and RMSNorm whose backward pass is machine code of the lnbwd compiler."""
+"""LayerNorm and RMSNorm whose backward pass is machine code of the lnbwd compiler.
+
+With PyTorch::
+
+    y = lnbwd.layer_norm(x, (4096,), weight, bias)   # as torch.nn.functional.layer_norm
+    layer = lnbwd.nn.LayerNorm(4096)                 # as torch.nn.LayerNorm
+    lnbwd.patch(model)                               # all of a model's, in place
+
+Without it::
+
+    k = lnbwd.compile("layer_norm_bwd", n=4096, dtype="bf16", chip="gfx942")
+    k.save("layer_norm_bwd.hsaco")
+
+``import lnbwd`` imports neither torch nor numpy; names that need torch import it when used.
+"""
 
 from __future__ import annotations
 
-from . import errors, runtime
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from . import compiler, errors, runtime
 from .errors import CacheWarning, CompileError, LibraryError, LnbwdError, RuntimeStatusError
+from .kernels import CompiledKernel, compile, kernel_cache, set_cache_folder
+
+if TYPE_CHECKING:
+    from . import nn
+    from .functional import layer_norm, rms_norm
+    from .launching import simulate
+    from .patching import patch, unpatch
 
 __version__ = "0.1.0"
 
-__all__ = ["CacheWarning", "CompileError", "LibraryError", "LnbwdError", "RuntimeStatusError",
-           "errors", "runtime"]
+__all__ = ["CacheWarning", "CompileError", "CompiledKernel", "LibraryError", "LnbwdError",
+           "RuntimeStatusError", "compile", "compiler", "errors", "kernel_cache", "layer_norm",
+           "nn", "patch", "rms_norm", "runtime", "set_cache_folder", "simulate", "unpatch"]
+
+# Names that need torch, and the modules that have them.
+_WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "launching",
+               "patch": "patching", "unpatch": "patching"}
+
+
+def __getattr__(name: str) -> Any:
+    if name != "nn" and name not in _WITH_TORCH:
+        raise AttributeError(f"module 'lnbwd' has no attribute {name!r}")
+    try:
+        module = importlib.import_module(f".{_WITH_TORCH.get(name, name)}", __name__)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(f"lnbwd.{name} needs PyTorch, which is not installed; without it there "
+                          "are lnbwd.compile and CompiledKernel.run") from error
+    value = module if name == "nn" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -72,6 +72,7 @@ def _library() -> ctypes.CDLL:
     return library
 
 
+@functools.lru_cache(maxsize=1)
 def available() -> bool:
     """Whether this installation has the compiler half, and its library can be loaded."""
     try:
@@ -89,16 +90,49 @@ def versions() -> tuple[str, str]:
 
 
 @functools.lru_cache(maxsize=1)
-def compiler_id() -> str:
-    """Names this very build of the compiler: its version and a digest of its library.
+def compiler_id() -> str | None:
+    """Names this very build of the compiler by a digest of its library; None if there is none.
 
-    Two compilers that may emit different code have different names.
+    Two compilers that may emit different code have different names. The library is read, not
+    loaded, which takes a hundred times longer.
     """
-    version, llvm = versions()
     path = find_library("lnbwd-compiler")
-    assert path is not None
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-    return f"lnbwd-{version}-llvm-{llvm}-{digest}"
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+            identity = _build_id(head)
+            if identity is None:
+                identity = hashlib.sha256(head + file.read()).hexdigest()
+    except OSError:
+        return None
+    return f"lnbwd-{identity[:24]}"
+
+
+_HEAD = 1 << 16
+
+
+def _build_id(head: bytes) -> str | None:
+    """The build identity that the linker wrote into an ELF file, from the file's first bytes."""
+    if head[:6] != b"\x7fELF\x02\x01":
+        return None
+    offset, size, count = (int.from_bytes(head[a:b], "little")
+                           for a, b in ((32, 40), (54, 56), (56, 58)))
+    for index in range(count):
+        header = head[offset + index * size:offset + (index + 1) * size]
+        if int.from_bytes(header[:4], "little") != 4:  # PT_NOTE
+            continue
+        start, length = (int.from_bytes(header[a:b], "little") for a, b in ((8, 16), (32, 40)))
+        notes = head[start:start + length]
+        while len(notes) >= 12:
+            name_size, data_size, kind = (int.from_bytes(notes[i:i + 4], "little")
+                                          for i in (0, 4, 8))
+            data = 12 + (name_size + 3) // 4 * 4
+            if kind == 3 and notes[12:16] == b"GNU\0":
+                return notes[data:data + data_size].hex() or None
+            notes = notes[data + (data_size + 3) // 4 * 4:]
+    return None
 
 
 @dataclass(frozen=True)

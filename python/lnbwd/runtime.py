@@ -21,6 +21,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -146,10 +147,9 @@ class _Handle:
             getattr(_library(), self._destroy)(handle)
 
     def __del__(self) -> None:
-        try:
+        # At the process's end the driver gives everything back itself, and may be gone already.
+        if not sys.is_finalizing():
             self.close()
-        except Exception:  # At the interpreter's end, parts of it are gone already.
-            pass
 
 
 @dataclass(frozen=True)
@@ -450,6 +450,18 @@ class Buffer(_Handle):
             target = (ctypes.c_char * view.nbytes).from_buffer(view)
             _check(_library().lnbwd_copy_to_host(self.device._handle, ctypes.cast(target, _P),
                                                  self.pointer + offset, view.nbytes))
+
+    def upload_from(self, address: int, size: int) -> None:
+        """Copies ``size`` bytes of host memory at ``address`` into the memory."""
+        if size > self.size:
+            raise ValueError(f"size: expected at most {self.size} bytes, got {size}")
+        _check(_library().lnbwd_copy_to_device(self.device._handle, self.pointer, address, size))
+
+    def download_to(self, address: int, size: int) -> None:
+        """Copies ``size`` bytes of the memory to host memory at ``address``."""
+        if size > self.size:
+            raise ValueError(f"size: expected at most {self.size} bytes, got {size}")
+        _check(_library().lnbwd_copy_to_host(self.device._handle, address, self.pointer, size))
 
     def fill(self, value: int, stream: int = 0) -> None:
         """Enqueues setting each byte to ``value`` (0 to 255)."""

@@ -4,6 +4,7 @@
 """The compiler half by itself: the C interface through its binding."""
 
 import ctypes
+import re
 import shutil
 import subprocess
 import threading
@@ -22,7 +23,7 @@ def test_what_it_knows_of_itself():
     version, llvm = compiler.versions()
     assert version == runtime.library_version()
     assert llvm.startswith("22.")
-    assert compiler.compiler_id().startswith(f"lnbwd-{version}-llvm-{llvm}-")
+    assert re.fullmatch(r"lnbwd-[0-9a-f]{24}", compiler.compiler_id())
     chips = compiler.chips()
     assert chips["gfx942"].wave_size == 64 and chips["gfx942"].format == "hsaco"
     assert chips["gfx942"].compute_units == 304

@@ -1,0 +1,187 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled kernels on disk, shared by all processes.
+
+One file a kernel and compiler: ``<folder>/v1/<chip>/<digest of the spec>/<compiler>.kernel``. A
+file is a line of JSON (what it is, with a checksum of the code), and the code. It is written under
+another name and renamed, so that a reader sees it whole or not at all; writers never wait for one
+another. What fails a check is reported once, and compiled anew. A folder that cannot be written
+is reported once, and work goes on without.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import re
+import tempfile
+import threading
+import warnings
+
+from .errors import CacheWarning
+from .spec import KernelSpec
+
+__all__ = ["KernelCache", "default_folder"]
+
+_FORMAT = "lnbwd-kernel 1"
+_MAX_HEADER = 1 << 16
+
+
+def default_folder() -> pathlib.Path | None:
+    """The folder of the cache: LNBWD_CACHE_DIR ("off": none), or lnbwd in the user's cache folder
+    (XDG_CACHE_HOME, ~/.cache)."""
+    chosen = os.environ.get("LNBWD_CACHE_DIR")
+    if chosen:
+        return None if chosen == "off" else pathlib.Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    try:
+        return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "lnbwd"
+    except RuntimeError:  # No home folder.
+        return None
+
+
+class KernelCache:
+    """A folder of compiled kernels.
+
+    Attributes:
+        folder: where it is; None: every lookup misses and nothing is kept.
+        hits, misses: lookups since the object was made.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str] | None) -> None:
+        self.folder = None if folder is None else pathlib.Path(folder)
+        self.hits = 0
+        self.misses = 0
+        self._warned: set[str] = set()
+        self._lock = threading.Lock()
+
+    def _warn(self, kind: str, message: str) -> None:
+        """Once for each kind of trouble; a damaged entry has a kind of its own."""
+        with self._lock:
+            if kind in self._warned:
+                return
+            self._warned.add(kind)
+        warnings.warn(message, CacheWarning, stacklevel=4)
+
+    def _entry_folder(self, spec: KernelSpec) -> pathlib.Path:
+        assert self.folder is not None
+        return self.folder / "v1" / spec.chip / spec.digest()
+
+    def load(self, spec: KernelSpec, compiler: str | None) -> bytes | None:
+        """The code of ``spec``, or None.
+
+        Args:
+            spec: the kernel.
+            compiler: the compiler whose code is wanted; None: that of any, the latest first, for
+                machines that have no compiler.
+        """
+        code = None
+        if self.folder is not None:
+            folder = self._entry_folder(spec)
+            if compiler is not None:
+                code = self._read(folder / f"{compiler}.kernel", spec)
+            else:
+                for path in self._files(folder):
+                    code = self._read(path, spec)
+                    if code is not None:
+                        break
+        if code is None:
+            self.misses += 1
+        else:
+            self.hits += 1
+        return code
+
+    @staticmethod
+    def _files(folder: pathlib.Path) -> list[pathlib.Path]:
+        try:
+            files = [(path.stat().st_mtime_ns, path) for path in folder.glob("*.kernel")]
+        except OSError:
+            return []
+        return [path for _, path in sorted(files, reverse=True)]
+
+    def _read(self, path: pathlib.Path, spec: KernelSpec) -> bytes | None:
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self._warn("read", f"the kernel cache {self.folder} cannot be read: {error}; working "
+                               "without it. Set LNBWD_CACHE_DIR to another folder, or to 'off'.")
+            return None
+        try:
+            return self._check(data, spec)
+        except ValueError as error:
+            self._warn(str(path), f"the cache entry {path} is damaged ({error}); it is not used, "
+                                  "and is replaced where a compiler is at hand")
+            return None
+
+    @staticmethod
+    def _check(data: bytes, spec: KernelSpec) -> bytes:
+        head, newline, code = data.partition(b"\n")
+        if not newline or len(head) > _MAX_HEADER:
+            raise ValueError("it has no header")
+        header = json.loads(head)
+        if not isinstance(header, dict) or header.get("format") != _FORMAT:
+            raise ValueError(f"expected the format {_FORMAT!r}")
+        if header.get("size") != len(code):
+            raise ValueError(f"expected {header.get('size')} bytes of code, got {len(code)}")
+        if header.get("sha256") != hashlib.sha256(code).hexdigest():
+            raise ValueError("the checksum is wrong")
+        if header.get("digest") != spec.digest():
+            raise ValueError("it is of another kernel")
+        return code
+
+    def store(self, spec: KernelSpec, compiler: str, code: bytes) -> bool:
+        """Keeps the code. False, after one warning, if the folder does not take it."""
+        if self.folder is None:
+            return False
+        header = {"format": _FORMAT, "digest": spec.digest(), "size": len(code),
+                  "sha256": hashlib.sha256(code).hexdigest(), "compiler": compiler,
+                  "spec": spec.to_json()}
+        folder = self._entry_folder(spec)
+        temporary = None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=folder)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(json.dumps(header).encode() + b"\n" + code)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, folder / f"{compiler}.kernel")
+        except OSError as error:
+            if temporary is not None:
+                try:
+                    os.unlink(temporary)
+                except OSError:
+                    pass
+            self._warn("write", f"the kernel cache {self.folder} cannot be written: {error}; "
+                                "kernels are compiled again in every process. Set LNBWD_CACHE_DIR "
+                                "to a folder with room, or to 'off'.")
+            return False
+        return True
+
+    def chips(self) -> list[str]:
+        """The chips that the cache has kernels for."""
+        if self.folder is None:
+            return []
+        try:
+            return sorted(path.name for path in (self.folder / "v1").iterdir() if path.is_dir()
+                          and re.fullmatch(r"[A-Za-z0-9_]+", path.name))
+        except OSError:
+            return []
+
+    def entries(self) -> list[tuple[KernelSpec, str, int]]:
+        """All readable kernels: spec, compiler and size of the code in bytes."""
+        result = []
+        for chip in self.chips():
+            assert self.folder is not None
+            for path in sorted((self.folder / "v1" / chip).glob("*/*.kernel")):
+                try:
+                    header = json.loads(path.read_bytes().partition(b"\n")[0])
+                    result.append((KernelSpec.from_json(header["spec"]), str(header["compiler"]),
+                                   int(header["size"])))
+                except (OSError, ValueError, KeyError, TypeError):
+                    continue
+        return result

@@ -1,0 +1,109 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Functions for users: drop-in replacements of PyTorch's, which check their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from . import ops as _ops  # noqa: F401 (registers the operators)
+
+__all__ = ["layer_norm", "rms_norm"]
+
+_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+def _check(input: Tensor, normalized_shape: Sequence[int],
+           parameters: dict[str, Tensor | None]) -> list[int]:
+    """The normalised dimensions, after all arguments have been checked."""
+    if not isinstance(input, Tensor):
+        raise TypeError(f"input: expected a tensor, got {type(input).__name__}")
+    if input.dtype not in _TYPES:
+        raise TypeError(f"input: expected float16, bfloat16, float32 or float64, got "
+                        f"{input.dtype}; convert it by input.float()")
+    if isinstance(normalized_shape, int):
+        normalized_shape = (normalized_shape,)
+    shape = list(normalized_shape)
+    if not shape:
+        raise ValueError("normalized_shape: expected one dimension or more, got none")
+    if list(input.shape[-len(shape):]) != shape or len(shape) > input.dim():
+        raise ValueError(f"input: expected a shape that ends in {shape} (normalized_shape), got "
+                         f"{list(input.shape)}")
+    for name, parameter in parameters.items():
+        if parameter is None:
+            continue
+        if not isinstance(parameter, Tensor):
+            raise TypeError(f"{name}: expected a tensor or None, got {type(parameter).__name__}")
+        if list(parameter.shape) != shape:
+            raise ValueError(f"{name}: expected the shape {shape} (normalized_shape), got "
+                             f"{list(parameter.shape)}")
+        if parameter.device != input.device:
+            raise ValueError(f"{name}: expected a tensor on {input.device} like input, got one on "
+                             f"{parameter.device}; move it by {name}.to(input.device)")
+        if parameter.dtype not in (input.dtype, torch.float32) and not _autocasts(input):
+            raise TypeError(f"{name}: expected {input.dtype} (the type of input) or "
+                            f"torch.float32, got {parameter.dtype}")
+        if input.dtype == torch.float64 and parameter.dtype != torch.float64:
+            raise TypeError(f"{name}: expected torch.float64 like input, got {parameter.dtype}")
+    return shape
+
+
+def _autocasts(input: Tensor) -> bool:
+    return input.device.type == "cuda" and torch.is_autocast_enabled("cuda")
+
+
+def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None,
+               bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """LayerNorm, as torch.nn.functional.layer_norm, with a backward pass by lnbwd's kernels.
+
+    Args:
+        input: ``[..., *normalized_shape]``, float16, bfloat16 or float32, on a CUDA or ROCm
+            device (float64: computed by PyTorch). Any strides; rows that are not dense are copied.
+        normalized_shape: the trailing dimensions that are normalised together.
+        weight: the scale, of shape ``normalized_shape``, of input's type or float32; None: 1.
+        bias: the shift, likewise; None: 0.
+        eps: added to the variance, 0 or more.
+
+    Returns:
+        A dense tensor of input's shape and type (under autocast on a GPU float32, as PyTorch's).
+
+    Raises:
+        TypeError, ValueError: an argument has a wrong type, shape or device; the message names it.
+        LnbwdError: no kernel can run on the tensor's device, for example on the CPU outside of
+            :func:`lnbwd.simulate`.
+    """
+    shape = _check(input, normalized_shape,  # type: ignore[arg-type]
+                   {"weight": weight, "bias": bias})
+    if not eps >= 0:
+        raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
+    y: Tensor = torch.ops.lnbwd.layer_norm(input, shape, weight, bias, float(eps))[0]
+    return y
+
+
+def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None,
+             eps: float | None = None) -> Tensor:
+    """RMSNorm, as torch.nn.functional.rms_norm, with a backward pass by lnbwd's kernels.
+
+    Args:
+        input, normalized_shape, weight: as for :func:`layer_norm`.
+        eps: added to the mean square; None: the smallest difference of input's type from 1.
+
+    Returns:
+        A dense tensor of input's shape and type.
+
+    Raises:
+        The errors of :func:`layer_norm`.
+    """
+    shape = _check(input, normalized_shape, {"weight": weight})  # type: ignore[arg-type]
+    if eps is None:
+        eps = torch.finfo(input.dtype).eps
+    if not eps >= 0:
+        raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
+    y: Tensor = torch.ops.lnbwd.rms_norm(input, shape, weight, float(eps))[0]
+    return y
+
+

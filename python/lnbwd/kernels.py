@@ -1,0 +1,343 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled kernels as objects, and where their code comes from: memory, disk, the compiler."""
+
+from __future__ import annotations
+
+import functools
+import os
+import pathlib
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import compiler, runtime
+from .cache import KernelCache, default_folder
+from .errors import CompileError, LnbwdError
+from .spec import KernelSpec, dtype_name
+
+if TYPE_CHECKING:
+    from .roofline import Report
+
+__all__ = ["CompiledKernel", "compile", "compile_spec", "kernel_cache", "set_cache_folder"]
+
+_lock = threading.Lock()
+_memory: dict[KernelSpec, bytes] = {}
+_cache: KernelCache | None = None
+
+
+def kernel_cache() -> KernelCache:
+    """The process's cache on disk."""
+    global _cache
+    if _cache is None:
+        with _lock:
+            if _cache is None:
+                _cache = KernelCache(default_folder())
+    return _cache
+
+
+def set_cache_folder(folder: str | os.PathLike[str] | None) -> None:
+    """Uses another folder for the cache on disk from now on; None: none. What is in memory already
+    stays in use."""
+    global _cache
+    _cache = KernelCache(folder)
+
+
+@functools.lru_cache(maxsize=1)
+def has_ptxas() -> bool:
+    """Whether the compiler finds NVIDIA's assembler."""
+    home = os.environ.get("CUDA_HOME", "")
+    return bool(shutil.which("ptxas")
+                or (home and os.access(os.path.join(home, "bin", "ptxas"), os.X_OK)))
+
+
+def code_format(chip: str) -> str:
+    """The format that code for a chip is kept in: "hsaco"; for NVIDIA "cubin" where there is a
+    ptxas, so that the driver has nothing left to compile, and else "ptx"."""
+    if not chip.startswith("sm_"):
+        return "hsaco"
+    return "cubin" if has_ptxas() else "ptx"
+
+
+def _look_up(spec: KernelSpec) -> bytes | None:
+    """The code of a spec from memory or from disk."""
+    code = _memory.get(spec)
+    if code is None:
+        code = kernel_cache().load(spec, compiler.compiler_id())
+        if code is not None:
+            _memory[spec] = code
+    return code
+
+
+def _obtain(spec: KernelSpec) -> tuple[bytes, compiler.Compiled | None]:
+    """The code of a spec, and all of the compilation if there was one."""
+    code = _look_up(spec)
+    if code is not None:
+        return code, None
+    identity = compiler.compiler_id()
+    if identity is None:
+        raise LnbwdError(
+            f"there is no kernel for {describe(spec)}: this installation has no compiler, and the "
+            f"kernel cache ({kernel_cache().folder or 'switched off'}) does not have it; compile "
+            "it elsewhere with lnbwd.precompile or python -m lnbwd.precompile, and copy the "
+            "cache's folder here (LNBWD_CACHE_DIR names it)")
+    compiled = compiler.compile_mlir(
+        spec.mlir(), spec.chip, pipeline_options=spec.pipeline_options(), format=spec.format,
+        source_name=f"{spec.op}-n{spec.n}.mlir")
+    kernel_cache().store(spec, identity, compiled.code)
+    _memory[spec] = compiled.code
+    return compiled.code, compiled
+
+
+def _capability(chip: str) -> int:
+    """The number of "sm_90"; 0 for a chip that is not NVIDIA's."""
+    digits = chip.removeprefix("sm_")
+    return int(digits) if chip.startswith("sm_") and digits.isdigit() else 0
+
+
+def code_for_device(make: Callable[[str, str], KernelSpec], chip: str) -> bytes:
+    """The code to run on a device whose chip is ``chip``.
+
+    That is code for the chip itself, from a cache before the compiler. For an NVIDIA chip that
+    the compiler does not know, it is PTX for the latest chip before it.
+
+    Args:
+        make: gives the spec for a chip and a format.
+        chip: the device's.
+    """
+    formats = ("cubin", "ptx") if chip.startswith("sm_") else ("hsaco",)
+    for format in formats:
+        code = _look_up(make(chip, format))
+        if code is not None:
+            return code
+    known = list(compiler.chips()) if compiler.available() else kernel_cache().chips()
+    if chip not in known and chip.startswith("sm_"):
+        earlier = [c for c in known if 0 < _capability(c) <= _capability(chip)]
+        if earlier:
+            return compile_spec(make(max(earlier, key=_capability), "ptx"))
+    if chip not in known and compiler.available():
+        raise LnbwdError(f"the device's chip {chip} is not one that the compiler knows: "
+                         + ", ".join(known))
+    return compile_spec(make(chip, code_format(chip)))
+
+
+def compile_spec(spec: KernelSpec) -> bytes:
+    """The machine code of a spec: from memory, from the cache on disk, or by the compiler.
+
+    Raises:
+        CompileError: the compiler refuses it.
+        LnbwdError: there is no compiler, and the cache does not have it.
+    """
+    return _obtain(spec)[0]
+
+
+def describe(spec: KernelSpec) -> str:
+    """A spec in a few words, for messages."""
+    types = spec.dtype
+    if spec.weight_dtype:
+        types += f", weight {spec.weight_dtype}"
+    wants = [name for name in ("dx", "dweight", "dbias") if getattr(spec, f"want_{name}")]
+    return (f"{spec.op} with rows of {spec.n} x {types}, gradients {'+'.join(wants)}, on "
+            f"{spec.chip} ({spec.format})")
+
+
+class CompiledKernel:
+    """One operation compiled for one chip or several.
+
+    Attributes:
+        spec: what it was compiled from (that of the first chip).
+        chips: the chips there is code for, in order.
+        mlir: the function that was compiled, as MLIR text.
+        compile_seconds: how long that took; 0 if it came from a cache.
+    """
+
+    def __init__(self, specs: Sequence[KernelSpec]) -> None:
+        start = time.perf_counter()
+        self._specs = {spec.chip: spec for spec in specs}
+        self._codes: dict[str, bytes] = {}
+        self._compiled: dict[str, compiler.Compiled] = {}
+        was_compiled = False
+        for chip, spec in self._specs.items():
+            self._codes[chip], compiled = _obtain(spec)
+            if compiled is not None:
+                self._compiled[chip] = compiled
+                was_compiled = True
+        self.spec = specs[0]
+        self.chips = tuple(self._specs)
+        self.mlir = self.spec.mlir()
+        self.compile_seconds = time.perf_counter() - start if was_compiled else 0.0
+
+    def __repr__(self) -> str:
+        return f"<lnbwd kernel: {describe(self.spec)}" + (
+            f" and {len(self.chips) - 1} more chips>" if len(self.chips) > 1 else ">")
+
+    def _one(self, what: str) -> str:
+        if len(self.chips) > 1:
+            raise LnbwdError(f"{what}: the kernel is compiled for {', '.join(self.chips)}; take "
+                             "one of them by k.for_chip(chip)")
+        return self.chips[0]
+
+    def for_chip(self, chip: str) -> CompiledKernel:
+        """The part for one chip. Raises LnbwdError if there is none."""
+        if chip not in self._specs:
+            raise LnbwdError(f"chip: expected one of {', '.join(self.chips)}, got {chip!r}")
+        return CompiledKernel([self._specs[chip]])
+
+    @property
+    def code(self) -> bytes:
+        """Machine code with its launch plan; for several chips a bundle (:func:`bundle`)."""
+        if len(self.chips) == 1:
+            return self._codes[self.chips[0]]
+        return compiler.bundle(self._codes)
+
+    @property
+    def hsaco(self) -> bytes:
+        """The AMD code object. Raises LnbwdError for another chip."""
+        return self._in_format("hsaco")
+
+    @property
+    def ptx(self) -> str:
+        """The PTX text. Raises LnbwdError for another chip."""
+        chip = self._one("ptx")
+        if not chip.startswith("sm_"):
+            raise LnbwdError(f"ptx: the kernel is for {chip}, which is no NVIDIA chip; see hsaco")
+        return self.isa
+
+    def _in_format(self, format: str) -> bytes:
+        spec = self._specs[self._one(format)]
+        if spec.format != format:
+            raise LnbwdError(f"{format}: the kernel for {spec.chip} is {spec.format}; see code")
+        return self._codes[spec.chip]
+
+    def _texts(self, what: str) -> compiler.Compiled:
+        chip = self._one(what)
+        if chip not in self._compiled:
+            spec = self._specs[chip]
+            self._compiled[chip] = compiler.compile_mlir(
+                spec.mlir(), chip, pipeline_options=spec.pipeline_options(), format=spec.format)
+        return self._compiled[chip]
+
+    @property
+    def isa(self) -> str:
+        """The target's assembly (for NVIDIA the PTX). Compiles again if the code was cached."""
+        return self._texts("isa").isa
+
+    @property
+    def llvm(self) -> str:
+        """LLVM IR after optimisation. Compiles again if the code was cached."""
+        return self._texts("llvm").llvm
+
+    @property
+    def program(self) -> runtime.Program:
+        """The code as the runtime reads it: the plan and the arguments."""
+        return runtime.Program.from_bytes(self._codes[self._one("program")])
+
+    @property
+    def report(self) -> Report:
+        """What the kernel costs and what limits it: see :func:`lnbwd.report`."""
+        from .roofline import report
+
+        return report(self)
+
+    def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
+        """Writes the code to a file, whole or not at all: an hsaco, PTX or cubin, or a bundle if
+        there are several chips. Gives the path."""
+        target = pathlib.Path(path)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        try:
+            temporary.write_bytes(self.code)
+            os.replace(temporary, target)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+        return target
+
+    def run(self, inputs: Mapping[str, Any], device: str = "sim") -> dict[str, Any]:
+        """Runs the kernel on NumPy arrays: the way without torch.
+
+        Args:
+            inputs: arrays by operand name ("dy", "x", "gamma", "mean", "rstd"), C-contiguous or
+                copied to be so. bfloat16 is passed as its bits, in uint16.
+            device: "sim" (the simulator of the kernel's chip), "hip:0", "cuda:0".
+
+        Returns:
+            The outputs by name ("dx", "dgamma", "dbeta"), with the shapes of the operation:
+            ``[M, N]`` like x, and ``[N]``.
+
+        Raises:
+            ValueError: an array is missing, or its type or shape is wrong; the message names it.
+        """
+        from .arrays import run_kernel
+
+        opened = runtime.Device.open(device, self.chips[0])
+        program = runtime.Program.for_chip(self.code, opened.info.arch)
+        return run_kernel(runtime.Kernel(opened, program), inputs)
+
+
+def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | object = True,
+              bias: bool | object = True, grads: Sequence[str] | None = None, schedule: str = "",
+              two_pass: str = "auto", format: str = "") -> KernelSpec:
+    """The spec that the arguments of :func:`compile` describe."""
+    element = dtype_name(dtype)
+
+    def parameter(value: bool | object, name: str) -> str:
+        if value is True:
+            return element
+        return "" if value is False or value is None else dtype_name(value, name)
+
+    weight_dtype = parameter(weight, "weight")
+    bias_dtype = "" if op == "rms_norm_bwd" and bias is True else parameter(bias, "bias")
+    known = {"dx": True, "dweight": bool(weight_dtype), "dbias": bool(bias_dtype)}
+    if grads is not None:
+        for grad in grads:
+            if grad not in known:
+                raise ValueError(f"grads: expected names of {', '.join(known)}, got {grad!r}")
+        known = {grad: grad in grads for grad in known}
+    return KernelSpec(op, n, element, chip, weight_dtype, bias_dtype, known["dx"],
+                      known["dweight"], known["dbias"], schedule, two_pass,
+                      format or code_format(chip))
+
+
+def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
+            chips: Sequence[str] = (), weight: bool | object = True, bias: bool | object = True,
+            grads: Sequence[str] | None = None, schedule: str = "", two_pass: str = "auto",
+            format: str = "") -> CompiledKernel:
+    """Compiles an operation to machine code, or takes it from the cache.
+
+    Args:
+        op: "layer_norm_bwd" or "rms_norm_bwd".
+        n: N, the length of a row. The number of rows is free at launch.
+        dtype: the type of x, dy and dx: "f16", "bf16", "f32", or a torch.dtype.
+        chip: the chip, "gfx942" or "sm_90"; ``lnbwd.compiler.chips()`` has them all.
+        chips: several instead; :attr:`CompiledKernel.code` is then a bundle for all of them.
+        weight: whether there is a scale, or its type ("f32" beside a 16-bit x).
+        bias: whether there is a shift, or the type of its gradient.
+        grads: the gradients wanted, of "dx", "dweight" and "dbias"; None: all there are.
+        schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2".
+        two_pass: "auto", "always" or "never".
+        format: "hsaco", "ptx" or "cubin"; empty: the chip's.
+
+    Raises:
+        ValueError: an argument is wrong; the message names it.
+        CompileError: the compiler refuses the operation for this chip.
+
+    Example:
+        >>> k = lnbwd.compile("layer_norm_bwd", n=4096, dtype="bf16", chip="gfx942")
+        >>> k.save("layer_norm_bwd.hsaco")
+    """
+    if bool(chip) == bool(chips):
+        raise ValueError("chip, chips: expected one of the two")
+    if isinstance(chips, str):
+        raise ValueError(f"chips: expected a list of chips, got the text {chips!r}; see chip")
+    names = [chip] if chip else list(chips)
+    if compiler.available():
+        for name in names:
+            if name not in compiler.chips():
+                raise CompileError(f"chip: unknown chip {name!r}, expected one of: "
+                                   + ", ".join(compiler.chips()))
+    return CompiledKernel([
+        make_spec(op, n=n, dtype=dtype, chip=name, weight=weight, bias=bias, grads=grads,
+                  schedule=schedule, two_pass=two_pass, format=format) for name in names])

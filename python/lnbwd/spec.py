@@ -1,0 +1,200 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a kernel is compiled from: the operation, its shape class, its types and its chip."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+
+__all__ = ["DTYPES", "OPS", "KernelSpec"]
+
+DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
+"""Element types of a kernel's buffers, with their size in bytes."""
+
+_DTYPE_NAMES = {"float16": "f16", "half": "f16", "bfloat16": "bf16", "float32": "f32",
+                "float": "f32"}
+
+OPS = ("layer_norm_bwd", "rms_norm_bwd")
+"""Operations that :func:`lnbwd.compile` knows by name."""
+
+
+def dtype_name(dtype: object, argument: str = "dtype") -> str:
+    """"f16", "bf16" or "f32" for such a name, for "float16" and the like, or a torch.dtype.
+
+    Raises:
+        ValueError: it is none of these.
+    """
+    name = str(dtype).removeprefix("torch.")
+    name = _DTYPE_NAMES.get(name, name)
+    if name not in DTYPES:
+        raise ValueError(f"{argument}: expected f16, bf16 or f32 (or float16, bfloat16, float32), "
+                         f"got {dtype!r}")
+    return name
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """One kernel. Two equal specs give the same code by the same compiler.
+
+    Attributes:
+        op: "layer_norm_bwd" or "rms_norm_bwd".
+        n: N, the length of a row: the product of the normalised dimensions.
+        dtype: the type of dy, x and dx: "f16", "bf16" or "f32".
+        chip: "gfx942", "sm_90", ...
+        weight_dtype: the type of the scale and its gradient, ``dtype`` or "f32"; empty: the
+            operation has no scale.
+        bias_dtype: the type of the shift's gradient, likewise; empty: it has no shift.
+        want_dx, want_dweight, want_dbias: the gradients that are computed; at least one.
+        schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2".
+        two_pass: "auto", "always" or "never".
+        format: "hsaco", "ptx" or "cubin".
+    """
+
+    op: str
+    n: int
+    dtype: str
+    chip: str
+    weight_dtype: str = ""
+    bias_dtype: str = ""
+    want_dx: bool = True
+    want_dweight: bool = True
+    want_dbias: bool = True
+    schedule: str = ""
+    two_pass: str = "auto"
+    format: str = "hsaco"
+
+    def __post_init__(self) -> None:
+        if self.op not in OPS:
+            raise ValueError(f"op: expected one of {', '.join(OPS)}, got {self.op!r}")
+        if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
+            raise ValueError(f"n: expected the length of a row, 1 or more, got {self.n!r}")
+        if self.dtype not in DTYPES:
+            raise ValueError(f"dtype: expected one of {', '.join(DTYPES)}, got {self.dtype!r}")
+        for name in ("weight_dtype", "bias_dtype"):
+            value = getattr(self, name)
+            if value not in ("", self.dtype, "f32"):
+                raise ValueError(f"{name}: expected {self.dtype} (the type of x) or f32, "
+                                 f"got {value!r}")
+        if self.op == "rms_norm_bwd" and (self.bias_dtype or self.want_dbias):
+            raise ValueError("bias: RMSNorm has none; leave it out")
+        for want, value in (("dweight", self.weight_dtype), ("dbias", self.bias_dtype)):
+            if getattr(self, f"want_{want}") and not value:
+                raise ValueError(f"want_{want}: there is no {want[1:]} whose gradient it would be")
+        if not (self.want_dx or self.want_dweight or self.want_dbias):
+            raise ValueError("want_dx, want_dweight, want_dbias: expected at least one gradient")
+
+    def pipeline_options(self) -> str:
+        """The options of lnbwd-pipeline beside chip."""
+        options = [] if self.two_pass == "auto" else [f"two-pass={self.two_pass}"]
+        if self.schedule:
+            options.append(f"schedule={self.schedule}")
+        return " ".join(options)
+
+    def mlir(self) -> str:
+        """The function that is compiled, as MLIR text."""
+        return _layer_norm_bwd(self) if self.op == "layer_norm_bwd" else _rms_norm_bwd(self)
+
+    def digest(self) -> str:
+        """Names the kernel: 32 hexadecimal digits over everything that decides its code but
+        the compiler's version."""
+        text = json.dumps([self.mlir(), self.chip, self.pipeline_options(), self.format])
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    def to_json(self) -> dict[str, object]:
+        """The fields, for people and for :meth:`from_json`."""
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_json(fields: dict[str, object]) -> KernelSpec:
+        """The spec of :meth:`to_json`."""
+        return KernelSpec(**fields)  # type: ignore[arg-type]
+
+
+def _signature(arguments: list[tuple[str, str]]) -> str:
+    return ", ".join(f"%{name}: {type_}" for name, type_ in arguments)
+
+
+def _layer_norm_bwd(spec: KernelSpec) -> str:
+    block = f"memref<?x{spec.n}x{spec.dtype}>"
+    arguments = [("dy", block), ("x", block)]
+    if spec.weight_dtype:
+        arguments.append(("gamma", f"memref<{spec.n}x{spec.weight_dtype}>"))
+    arguments += [("mean", "memref<?xf32>"), ("rstd", "memref<?xf32>")]
+    outputs = []
+    if spec.want_dx:
+        outputs.append(("dx", block))
+    if spec.want_dweight:
+        outputs.append(("dgamma", f"memref<{spec.n}x{spec.weight_dtype}>"))
+    if spec.want_dbias:
+        outputs.append(("dbeta", f"memref<{spec.n}x{spec.bias_dtype}>"))
+    operands = " ".join(f"{name}(%{name} : {type_})" for name, type_ in arguments)
+    outs = " ".join(f"{name}(%{name} : {type_})" for name, type_ in outputs)
+    return (f"func.func @layer_norm_bwd({_signature(arguments + outputs)}) {{\n"
+            f"  lnbwd.layer_norm_bwd {operands} outs {outs}\n  return\n}}\n")
+
+
+def _rms_norm_bwd(spec: KernelSpec) -> str:
+    """RMSNorm backward as a row program: dx = rstd (wdy - xhat mean(wdy xhat)), and the column
+    sums of dy xhat."""
+    n, dtype = spec.n, spec.dtype
+    block, wide = f"memref<?x{n}x{dtype}>", f"vector<{n}xf32>"
+    rows = [("dy", block), ("x", block)]
+    columns = [("gamma", f"memref<{n}x{spec.weight_dtype}>")] if spec.weight_dtype else []
+    scalars = [("rstd", "memref<?xf32>")]
+    row_outs = [("dx", block)] if spec.want_dx else []
+    sums = [("dgamma", f"memref<{n}x{spec.weight_dtype}>")] if spec.want_dweight else []
+
+    def group(name: str, operands: list[tuple[str, str]]) -> str:
+        if not operands:
+            return ""
+        names = ", ".join(f"%{operand}" for operand, _ in operands)
+        return f"{name}({names} : {', '.join(type_ for _, type_ in operands)}) "
+
+    body, lines = [], []
+    for name, element in [("dy", dtype), ("x", dtype)] + [("gamma", spec.weight_dtype)
+                                                          for _ in columns]:
+        body.append(f"%{name}_row: vector<{n}x{element}>")
+        lines.append(f"%{name}_wide = arith.extf %{name}_row : vector<{n}x{element}> to {wide}"
+                     if element != "f32" else "")
+    body.append("%rstd_row: f32")
+    dy, x = (f"%{name}_{'row' if dtype == 'f32' else 'wide'}" for name in ("dy", "x"))
+    gamma = f"%gamma_{'row' if spec.weight_dtype == 'f32' else 'wide'}"
+    math = "fastmath<contract> :"
+    lines += [f"%r = vector.broadcast %rstd_row : f32 to {wide}",
+              f"%xhat = arith.mulf {x}, %r {math} {wide}"]
+    yielded = []
+    if spec.want_dx:
+        wdy = dy
+        if columns:
+            wdy = "%wdy"
+            lines.append(f"%wdy = arith.mulf {gamma}, {dy} {math} {wide}")
+        lines += [f"%product = arith.mulf {wdy}, %xhat {math} {wide}",
+                  f"%sum = vector.reduction <add>, %product : {wide} into f32",
+                  f"%scale = arith.constant {-1 / n:.17e} : f32",
+                  f"%scaled = arith.mulf %rstd_row, %scale {math} f32",
+                  f"%c = arith.mulf %sum, %scaled {math} f32",
+                  f"%c_wide = vector.broadcast %c : f32 to {wide}",
+                  f"%direct = arith.mulf {wdy}, %r {math} {wide}",
+                  f"%dx_wide = vector.fma %xhat, %c_wide, %direct : {wide}"]
+        result = "%dx_wide"
+        if dtype != "f32":
+            result = "%dx_row"
+            lines.append(f"%dx_row = arith.truncf %dx_wide : {wide} to vector<{n}x{dtype}>")
+        yielded.append((result, f"vector<{n}x{dtype}>"))
+    if spec.want_dweight:
+        lines.append(f"%dgamma_row = arith.mulf {dy}, %xhat {math} {wide}")
+        yielded.append(("%dgamma_row", wide))
+    lines.append(f"lnbwd.yield {', '.join(v for v, _ in yielded)} : "
+                 f"{', '.join(t for _, t in yielded)}")
+    operands = rows + columns + scalars + row_outs + sums
+    names = ", ".join(f'"{name}"' for name, _ in operands)
+    return (f"func.func @rms_norm_bwd({_signature(operands)}) {{\n"
+            f"  lnbwd.rowwise @rms_norm_bwd {group('rows', rows)}{group('columns', columns)}"
+            f"{group('scalars', scalars)}outs {group('rows', row_outs)}"
+            f"{group('column_sums', sums)}attributes {{operand_names = [{names}]}} {{\n"
+            f"  ^row({', '.join(body)}):\n"
+            + "".join(f"    {line}\n" for line in lines if line) + "  }\n  return\n}\n")
