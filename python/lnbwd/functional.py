@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from . import ops as _ops  # noqa: F401 (registers the operators)
+from .ops import call_layer_norm, call_rms_norm
 
 __all__ = ["layer_norm", "rms_norm"]
 
@@ -80,8 +80,7 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
                    {"weight": weight, "bias": bias})
     if not eps >= 0:
         raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
-    y: Tensor = torch.ops.lnbwd.layer_norm(input, shape, weight, bias, float(eps))[0]
-    return y
+    return call_layer_norm(input, shape, weight, bias, float(eps))
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None,
@@ -103,7 +102,6 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
         eps = torch.finfo(input.dtype).eps
     if not eps >= 0:
         raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
-    y: Tensor = torch.ops.lnbwd.rms_norm(input, shape, weight, float(eps))[0]
-    return y
+    return call_rms_norm(input, shape, weight, float(eps))
 
 

@@ -28,7 +28,7 @@ from torch import Tensor
 
 from .launching import check_device, launch
 
-__all__: list[str] = []
+__all__ = ["call_layer_norm", "call_rms_norm"]
 
 
 def _statistics_dtype(x: Tensor) -> torch.dtype:
@@ -136,7 +136,7 @@ def _layer_norm_backward(ctx: Any, dy: Tensor | None, *_: Any) -> tuple[Tensor |
     x, mean, rstd, weight, bias = ctx.saved_tensors
     needs = ctx.needs_input_grad
     mask = [needs[0], weight is not None and needs[2], bias is not None and needs[3]]
-    dx, dweight, dbias = torch.ops.lnbwd.layer_norm_bwd(
+    dx, dweight, dbias = _call("layer_norm_bwd")(
         dy.to(x.dtype), x, mean, rstd, weight, bias, ctx.normalized_shape, mask)
     return (dx if mask[0] else None, None, dweight if mask[1] else None,
             dbias if mask[2] else None, None)
@@ -221,8 +221,7 @@ def _rms_norm_backward(ctx: Any, dy: Tensor | None, *_: Any) -> tuple[Tensor | N
     x, rstd, weight = ctx.saved_tensors
     needs = ctx.needs_input_grad
     mask = [needs[0], weight is not None and needs[2]]
-    dx, dweight = torch.ops.lnbwd.rms_norm_bwd(dy.to(x.dtype), x, rstd, weight,
-                                               ctx.normalized_shape, mask)
+    dx, dweight = _call("rms_norm_bwd")(dy.to(x.dtype), x, rstd, weight, ctx.normalized_shape, mask)
     return dx if mask[0] else None, None, dweight if mask[1] else None, None
 
 
@@ -405,6 +404,47 @@ _layer_norm.register_vmap(_layer_norm_vmap)
 _layer_norm_bwd.register_vmap(_layer_norm_bwd_vmap)
 _rms_norm.register_vmap(_rms_norm_vmap)
 _rms_norm_bwd.register_vmap(_rms_norm_bwd_vmap)
+
+# --------------------------------------------------------------------------------------------------
+# torch.func's transforms (grad, vjp, jacrev) do not take the autograd formula of a custom operator,
+# but that of an autograd.Function. So the same formulas again, for use inside of them alone.
+# --------------------------------------------------------------------------------------------------
+
+
+def _function(name: str, setup: Callable[..., None], backward: Callable[..., Any]) -> Any:
+    """The autograd.Function of an operator."""
+    operator = getattr(torch.ops.lnbwd, name)
+    return type(name, (torch.autograd.Function,), {
+        "generate_vmap_rule": True, "forward": staticmethod(lambda *arguments: operator(*arguments)),
+        "setup_context": staticmethod(setup), "backward": staticmethod(backward)})
+
+
+_FUNCTIONS = {
+    "layer_norm": _function("layer_norm", _layer_norm_setup, _layer_norm_backward),
+    "layer_norm_bwd": _function("layer_norm_bwd", _layer_norm_bwd_setup, _layer_norm_bwd_backward),
+    "rms_norm": _function("rms_norm", _rms_norm_setup, _rms_norm_backward),
+    "rms_norm_bwd": _function("rms_norm_bwd", _rms_norm_bwd_setup, _rms_norm_bwd_backward),
+}
+
+
+def _call(name: str) -> Any:
+    """The operator; inside of torch.func's transforms its autograd.Function."""
+    if not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
+        return _FUNCTIONS[name].apply
+    return getattr(torch.ops.lnbwd, name)
+
+
+def call_layer_norm(*arguments: Any) -> Tensor:
+    """y of lnbwd::layer_norm, inside of torch.func's transforms too."""
+    y: Tensor = _call("layer_norm")(*arguments)[0]
+    return y
+
+
+def call_rms_norm(*arguments: Any) -> Tensor:
+    """y of lnbwd::rms_norm, likewise."""
+    y: Tensor = _call("rms_norm")(*arguments)[0]
+    return y
+
 
 # Under autocast on a GPU PyTorch's layer_norm computes and returns float32; so does this one.
 torch.library.register_autocast("lnbwd::layer_norm", "cuda", torch.float32)

@@ -1,21 +1,57 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where the package and the libraries under test are: the checkout's, and those of
-LNBWD_BUILD_DIR (build/ in the checkout otherwise)."""
+"""Where the package and the libraries under test are, and on what the kernels run.
 
+The package is the checkout's, with the libraries of LNBWD_BUILD_DIR (build/ in the checkout
+otherwise), unless an installed one is to be tested (LNBWD_TEST_INSTALLED=1). Tests of kernels take
+the fixture ``device``: the GPU if PyTorch has one, else the CPU with the simulator switched on.
+A GPU without a compiler beside it needs a cache with every kernel that the tests use: with
+LNBWD_TEST_RECORD=FILE a run on the simulator leaves a list of them (prepare_device.py).
+"""
+
+import json
 import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
 
-sys.path.insert(0, str(ROOT / "python"))
-os.environ.setdefault("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
+if not os.environ.get("LNBWD_TEST_INSTALLED"):
+    sys.path.insert(0, str(ROOT / "python"))
+    os.environ.setdefault("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
+_scratch = tempfile.TemporaryDirectory(prefix="lnbwd-test-cache-")
+os.environ.setdefault("LNBWD_CACHE_DIR", _scratch.name)
+
+try:
+    import torch
+except ImportError:
+    torch = None
+    collect_ignore_glob = ["test_torch*.py", "test_model*.py", "test_tools*.py"]
+else:
+    torch.set_num_threads(2)
+
+HAS_GPU = torch is not None and torch.cuda.is_available()
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "gpu: needs a GPU that PyTorch can use")
+    config.addinivalue_line("markers", "compiler: needs the compiler half")
+
+
+def pytest_collection_modifyitems(items):
+    from lnbwd import compiler
+
+    for item in items:
+        if item.get_closest_marker("gpu") and not HAS_GPU:
+            item.add_marker(pytest.mark.skip(reason="PyTorch has no GPU here"))
+        if item.get_closest_marker("compiler") and not compiler.available():
+            item.add_marker(pytest.mark.skip(reason="no compiler here"))
 
 
 @pytest.fixture(scope="session")
@@ -23,10 +59,40 @@ def build() -> pathlib.Path:
     return BUILD
 
 
+@pytest.fixture
+def device():
+    """Where kernels run: a CUDA or ROCm device, or the CPU with its simulator."""
+    if HAS_GPU:
+        yield torch.device("cuda", torch.cuda.current_device())
+        return
+    import lnbwd
+
+    with lnbwd.simulate():
+        yield torch.device("cpu")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def record_kernels():
+    """With LNBWD_TEST_RECORD, writes the kernels that were loaded for tensors into that file."""
+    path = os.environ.get("LNBWD_TEST_RECORD")
+    if not path or torch is None:
+        yield
+        return
+    from lnbwd import launching
+
+    yield
+    names = {None: "", **launching._ELEMENTS}
+    kernels = sorted({(op, n, names[dtype], names[weight], names[bias], *wants)
+                      for op, n, dtype, weight, bias, wants, _ in launching._loaded})
+    pathlib.Path(path).write_text(json.dumps(kernels))
+
+
 @pytest.fixture(scope="session")
 def opt_compile(tmp_path_factory):
     """Compiles MLIR text by lnbwd-opt, without the package's compiler half; gives the bytes."""
     folder = tmp_path_factory.mktemp("opt")
+    if not (BUILD / "bin" / "lnbwd-opt").exists():
+        pytest.skip("no lnbwd-opt in the build")
 
     def compile_text(text: str, chip: str) -> bytes:
         output = folder / "kernel"
