@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is needed (Debian 12), builds, and runs every test: unit tests,
-# lit, and the Python tests with the end-to-end grid. Ends with one line,
+# lit, the Python package's, and the end-to-end grid. Ends with one line,
 # "N passed, N failed".
 #
 #   scripts/test.sh          a sample of the end-to-end grid
@@ -19,7 +19,8 @@ done
 install_packages clang-format-22
 configure -DLNBWD_ENABLE_WERROR=ON
 build
-make_venv pytest==9.2.0 numpy==2.4.6 matplotlib==3.11.2 hypothesis==6.170.15
+make_venv pytest==9.2.0 numpy==2.4.6 torch==2.13.0 hypothesis==6.170.15 \
+  nbclient==0.11.0 nbformat==5.11.1 ipykernel==7.4.0 matplotlib==3.11.2 ruff==0.17.5 mypy==2.4.1
 
 passed=0
 failed=0
@@ -40,6 +41,13 @@ say "Formatting (clang-format)"
 code=0
 (cd "$source_dir" && git ls-files '*.cpp' '*.h' '*.h.in' '*.c' | xargs clang-format-22 --dry-run --Werror) || code=$?
 count "clang-format" "$code" "$((code == 0))" "$((code != 0))"
+
+say "Python: style and types (ruff, mypy)"
+for tool in "ruff check -q" mypy; do
+  code=0
+  (cd "$source_dir" && "$venv_dir/bin"/$tool --cache-dir "$build_dir/.${tool%% *}-cache") || code=$?
+  count "${tool%% *}" "$code" "$((code == 0))" "$((code != 0))"
+done
 
 say "Unit tests (GoogleTest)"
 code=0

@@ -124,7 +124,10 @@ lnbwd_compiler_status lnbwd_compiler_chip(size_t index, lnbwd_chip_info *info) {
            chip.computeUnits,
            chip.maxThreadsPerWorkgroup,
            chip.dynamicSharedMemoryBytes,
-           chip.maxRegistersPerLane};
+           chip.maxRegistersPerLane,
+           chip.limits.gigabytesPerSecond,
+           chip.limits.megahertz,
+           chip.limits.vectorLanesPerClock};
   return LNBWD_COMPILER_SUCCESS;
 }
 

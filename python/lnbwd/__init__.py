@@ -23,8 +23,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import compiler, errors, runtime
+from ._precompiling import precompile
 from .errors import CacheWarning, CompileError, LibraryError, LnbwdError, RuntimeStatusError
 from .kernels import CompiledKernel, compile, kernel_cache, set_cache_folder
+from .roofline import Report, report
+from .spec import KernelSpec
 
 if TYPE_CHECKING:
     from . import nn
@@ -34,9 +37,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["CacheWarning", "CompileError", "CompiledKernel", "LibraryError", "LnbwdError",
-           "RuntimeStatusError", "compile", "compiler", "errors", "kernel_cache", "layer_norm",
-           "nn", "patch", "rms_norm", "runtime", "set_cache_folder", "simulate", "unpatch"]
+__all__ = ["CacheWarning", "CompileError", "CompiledKernel", "KernelSpec", "LibraryError",
+           "LnbwdError", "Report", "RuntimeStatusError", "compile", "compiler", "errors",
+           "kernel_cache", "layer_norm", "nn", "patch", "precompile", "report", "rms_norm",
+           "runtime", "set_cache_folder", "simulate", "unpatch"]
 
 # Names that need torch, and the modules that have them.
 _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "launching",

@@ -12,6 +12,7 @@ is reported once, and work goes on without.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -152,10 +153,8 @@ class KernelCache:
             os.replace(temporary, folder / f"{compiler}.kernel")
         except OSError as error:
             if temporary is not None:
-                try:
+                with contextlib.suppress(OSError):
                     os.unlink(temporary)
-                except OSError:
-                    pass
             self._warn("write", f"the kernel cache {self.folder} cannot be written: {error}; "
                                 "kernels are compiled again in every process. Set LNBWD_CACHE_DIR "
                                 "to a folder with room, or to 'off'.")

@@ -27,14 +27,16 @@ _REMEDY = ("this installation has the runtime half only: install with LLVM and M
 
 class _Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t)] + [(name, ctypes.c_char_p) for name in (
-        "chip", "pipeline_options", "format", "ptxas", "source_name", "save_temps")]
+        "chip", "pipeline_options", "format", "ptxas", "source_name", "save_temps")] + [
+        ("report_rows", ctypes.c_int64)]
 
 
 class _ChipInfo(ctypes.Structure):
     _fields_ = [(name, ctypes.c_char_p) for name in ("name", "product", "format")] + [
         (name, ctypes.c_int64) for name in (
             "wave_size", "compute_units", "max_threads_per_workgroup", "shared_memory_bytes",
-            "max_registers_per_lane")]
+            "max_registers_per_lane", "gigabytes_per_second", "megahertz",
+            "vector_lanes_per_clock")]
 
 
 class _BundleEntry(ctypes.Structure):
@@ -148,6 +150,9 @@ class Chip:
         max_threads_per_workgroup: work-items.
         shared_memory_bytes: shared memory (LDS) of one workgroup, at launch.
         max_registers_per_lane: 32-bit registers that one lane can address.
+        gigabytes_per_second: the peak of device memory, in 10^9 bytes a second.
+        megahertz: the highest clock.
+        vector_lanes_per_clock: lanes of a compute unit that do a vector instruction in a clock.
     """
 
     name: str
@@ -158,6 +163,9 @@ class Chip:
     max_threads_per_workgroup: int
     shared_memory_bytes: int
     max_registers_per_lane: int
+    gigabytes_per_second: int
+    megahertz: int
+    vector_lanes_per_clock: int
 
 
 @functools.lru_cache(maxsize=1)
@@ -168,8 +176,9 @@ def chips() -> Mapping[str, Chip]:
     for index in range(library.lnbwd_compiler_chip_count()):
         info = _ChipInfo()
         library.lnbwd_compiler_chip(index, ctypes.byref(info))
-        values = [getattr(info, name) for name, _ in _ChipInfo._fields_]
-        chip = Chip(*(v.decode() if isinstance(v, bytes) else v for v in values))
+        values: list[Any] = [getattr(info, field[0]) for field in _ChipInfo._fields_]
+        values[:3] = [text.decode() for text in values[:3]]
+        chip = Chip(*values)
         result[chip.name] = chip
     return result
 
@@ -215,7 +224,8 @@ def _take(status: int, result: ctypes.c_void_p, what: str) -> dict[str, bytes]:
 
 
 def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: str = "",
-                 ptxas: str = "", source_name: str = "", save_temps: str = "") -> Compiled:
+                 ptxas: str = "", source_name: str = "", save_temps: str = "",
+                 report_rows: int = 0) -> Compiled:
     """Compiles one function of MLIR text.
 
     Args:
@@ -223,10 +233,12 @@ def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: 
         chip: "gfx942", "sm_90", ...; :func:`chips` has them all.
         pipeline_options: options of lnbwd-pipeline beside ``chip``, for example
             "schedule=threads_per_row=128,row_groups=2 two-pass=always".
-        format: "hsaco", "ptx", "cubin" (needs ptxas); empty: "hsaco" or "ptx".
+        format: "hsaco", "ptx", "cubin" (needs ptxas), or a text: "mlir", "llvm", "isa", "report",
+            "report-json"; empty: "hsaco" or "ptx".
         ptxas: the ptxas to make cubins with; empty: the one in PATH or CUDA_HOME.
         source_name: what diagnostics call the source.
         save_temps: a folder for the IR after each stage.
+        report_rows: the number of rows that the formats "report" and "report-json" are for.
 
     Raises:
         CompileError: the source or an option is wrong; ``diagnostics`` has every line.
@@ -237,7 +249,8 @@ def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: 
     for text in (source, *texts):
         if "\0" in text:
             raise CompileError("expected text without zero characters")
-    options = _Options(ctypes.sizeof(_Options), *(text.encode() or None for text in texts))
+    options = _Options(ctypes.sizeof(_Options), *(text.encode() or None for text in texts),
+                       report_rows)
     result = _P()
     data = source.encode()
     status = library.lnbwd_compile(data, len(data), ctypes.byref(options), ctypes.byref(result))

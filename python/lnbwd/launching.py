@@ -117,11 +117,12 @@ def _load(key: _Key, op: str, n: int, dtype: torch.dtype, weight: torch.dtype | 
     return kernel
 
 
-try:  # What torch.cuda.current_stream().cuda_stream is, without making an object.
-    _raw_stream = torch._C._cuda_getCurrentRawStream
-except AttributeError:
-    def _raw_stream(index: int) -> int:
-        return int(torch.cuda.current_stream(index).cuda_stream)
+def _public_stream(index: int) -> int:
+    return int(torch.cuda.current_stream(index).cuda_stream)
+
+
+# The same number without making an object.
+_raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", _public_stream)
 
 
 def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype | None,

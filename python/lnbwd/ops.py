@@ -91,7 +91,8 @@ def _layer_norm_bwd(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: T
             dy, x, list(normalized_shape), mean.view(leading), rstd.view(leading), weight, bias,
             list(wants))
         # None stands for a gradient that was not asked for, and PyTorch may return views.
-        return tuple(g.clone() if g is not None else _empty(x) for g in grads)
+        first, second, third = (g.clone() if g is not None else _empty(x) for g in grads)
+        return first, second, third
     dx = torch.empty_like(x, memory_format=torch.contiguous_format) if wants[0] else _empty(x)
     dweight = (torch.empty_like(weight, memory_format=torch.contiguous_format)
                if wants[1] and weight is not None else _empty(x))
@@ -272,7 +273,7 @@ def _double_backward(ctx: Any, grads: Sequence[Tensor | None],
 
 
 def _layer_norm_bwd_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    dy, x, _, rstd, weight, bias, normalized_shape, mask = inputs
+    dy, x, _, rstd, weight, _, normalized_shape, _ = inputs
     ctx.save_for_backward(dy, x, rstd, weight)
     ctx.normalized_shape = normalized_shape
     ctx.set_materialize_grads(False)
@@ -303,7 +304,7 @@ _layer_norm_bwd.register_autograd(_layer_norm_bwd_backward, setup_context=_layer
 
 
 def _rms_norm_bwd_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    dy, x, rstd, weight, normalized_shape, mask = inputs
+    dy, x, rstd, weight, normalized_shape, _ = inputs
     ctx.save_for_backward(dy, x, rstd, weight)
     ctx.normalized_shape = normalized_shape
     ctx.set_materialize_grads(False)
@@ -415,7 +416,8 @@ def _function(name: str, setup: Callable[..., None], backward: Callable[..., Any
     """The autograd.Function of an operator."""
     operator = getattr(torch.ops.lnbwd, name)
     return type(name, (torch.autograd.Function,), {
-        "generate_vmap_rule": True, "forward": staticmethod(lambda *arguments: operator(*arguments)),
+        "generate_vmap_rule": True,
+        "forward": staticmethod(lambda *arguments: operator(*arguments)),
         "setup_context": staticmethod(setup), "backward": staticmethod(backward)})
 
 

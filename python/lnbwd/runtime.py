@@ -25,7 +25,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ._library import open_library
 from .errors import RuntimeStatusError
@@ -296,7 +296,7 @@ class Device(_Handle):
     """
 
     _destroy = "lnbwd_device_close"
-    _opened: dict[tuple[str, str], Device] = {}
+    _opened: ClassVar[dict[tuple[str, str], Device]] = {}
     _lock = threading.Lock()
 
     def __init__(self, handle: int, spec: str) -> None:
@@ -378,7 +378,7 @@ class Device(_Handle):
             return None
         counters = _Counters()
         ctypes.CFUNCTYPE(None, ctypes.POINTER(_Counters))(address)(ctypes.byref(counters))
-        return SimulatorCounters(*(getattr(counters, name) for name, _ in _Counters._fields_))
+        return SimulatorCounters(*(getattr(counters, field[0]) for field in _Counters._fields_))
 
 
 class Event(_Handle):
@@ -417,6 +417,7 @@ class Buffer(_Handle):
         self.pointer: int = handle.value or 0
 
     def close(self) -> None:
+        """Frees the memory. Calling it twice is allowed."""
         handle, self._handle = getattr(self, "_handle", None), None
         if handle and self.device._handle:
             _library().lnbwd_free(self.device._handle, handle)
@@ -432,8 +433,8 @@ class Buffer(_Handle):
                              f"got {view.nbytes}")
         if view.nbytes == 0:
             return
-        source = (bytes(view) if view.readonly
-                  else (ctypes.c_char * view.nbytes).from_buffer(view))
+        array = ctypes.c_char * view.nbytes
+        source = array.from_buffer_copy(view) if view.readonly else array.from_buffer(view)
         _check(_library().lnbwd_copy_to_device(self.device._handle, self.pointer + offset,
                                                ctypes.cast(source, _P), view.nbytes))
 

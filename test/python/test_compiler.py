@@ -10,8 +10,8 @@ import subprocess
 import threading
 
 import pytest
-
 from conftest import ROOT
+
 from lnbwd import CompileError, compiler, runtime
 
 SOURCE = (ROOT / "examples" / "layer_norm_bwd.mlir").read_text()
@@ -82,7 +82,7 @@ def test_wrong_options_are_errors(arguments, words):
 
 def test_diagnostics_have_lines_of_the_source():
     wrong = SOURCE.replace("mean(%mean : tensor<?xf32>)", "mean(%mean : tensor<?xf16>)")
-    with pytest.raises(CompileError, match="my.mlir:15:12: error: use of value") as error:
+    with pytest.raises(CompileError, match=r"my\.mlir:15:12: error: use of value") as error:
         compiler.compile_mlir(wrong, "gfx942", source_name="my.mlir")
     assert "mean(%mean : tensor<?xf16>)" in error.value.diagnostics
     assert "^" in error.value.diagnostics

@@ -11,8 +11,8 @@ import threading
 
 import numpy as np
 import pytest
-
 from conftest import ROOT
+
 from lnbwd import RuntimeStatusError, runtime
 
 N = 192
@@ -162,7 +162,7 @@ def test_bad_launches_are_errors(code):
     kernel = runtime.Kernel(runtime.Device.open("sim:gfx942"), program)
     with pytest.raises(ValueError, match=r"expected 8 addresses \(dy, x, gamma"):
         kernel.launch([0] * 7, 0)
-    with pytest.raises(RuntimeStatusError, match="'dy'.*null pointer"):
+    with pytest.raises(RuntimeStatusError, match=r"'dy'.*null pointer"):
         kernel.launch([0] * 8, 1)
     with pytest.raises(RuntimeStatusError, match="expected 0 or more, got -1"):
         kernel.workspace_size(-1)

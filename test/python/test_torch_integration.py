@@ -12,10 +12,10 @@ import threading
 
 import pytest
 import torch
+from cases import Config, assert_close, forward, make_tensors
+from conftest import HAS_GPU, ROOT
 
 import lnbwd
-from cases import Config, assert_close, forward, make_tensors, reference
-from conftest import HAS_GPU, ROOT
 from lnbwd import functional  # noqa: F401 (registers the operators)
 
 FULL = (True, True, True)
@@ -79,7 +79,7 @@ def test_gradcheck_in_float64(device, config):
     tensors = [t for t in (x, weight, bias) if t is not None]
 
     def function(*tensors):
-        return forward(small, *(list(tensors) + [None])[:3])
+        return forward(small, *[*tensors, None][:3])
 
     assert torch.autograd.gradcheck(function, tensors)
     assert torch.autograd.gradgradcheck(function, tensors)
@@ -92,7 +92,7 @@ def test_gradcheck_in_float32(device, config):
     x, weight, bias, _ = make_tensors(small, (2,), device)
     tensors = [t for t in (x, weight, bias) if t is not None]
     assert torch.autograd.gradcheck(
-        lambda *t: forward(small, *(list(t) + [None])[:3], eps=1e-2), tensors, eps=1e-2, atol=2e-2,
+        lambda *t: forward(small, *[*t, None][:3], eps=1e-2), tensors, eps=1e-2, atol=2e-2,
         rtol=2e-2, nondet_tol=0.0, check_batched_grad=False)
 
 

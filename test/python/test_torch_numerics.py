@@ -6,11 +6,21 @@ missing parameters, and what others got wrong."""
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings, strategies as st
+from cases import (
+    TYPES,
+    Config,
+    assert_close,
+    check,
+    device_configs,
+    forward,
+    make_tensors,
+    reference,
+    sampled_configs,
+)
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import lnbwd
-from cases import (TYPES, Config, assert_close, check, device_configs, forward, make_tensors,
-                   reference, sampled_configs)
 
 FULL = (True, True, True)
 QUICK = settings(deadline=None, max_examples=25, derandomize=True,
@@ -90,7 +100,7 @@ def test_several_normalised_dimensions(device, shape, normalized):
 
 def test_bias_without_weight(device):
     """The scale absent, the shift's gradient wanted (pytorch#192016)."""
-    check(Config("layer_norm", 64, "f32", "", "f32", FULL[:1] + (False, True)), (3, 4), device)
+    check(Config("layer_norm", 64, "f32", "", "f32", (True, False, True)), (3, 4), device)
 
 
 @pytest.mark.parametrize("weight", ["bf16", "f32"])
@@ -123,7 +133,7 @@ def test_short_rows(device, n):
     y = forward(config, x, weight, bias, eps=1e-2)
     y.backward(dy)
     if n == 1:
-        assert float(x.grad.abs().max()) <= 2**-23 * float((dy * weight).abs().max()) / 0.1
+        assert float(x.grad.abs().max()) <= 2**-23 * float((dy * weight).detach().abs().max()) / 0.1
     _, grads = reference(config, x, weight, bias, dy, eps=1e-2)
     assert_close(x.grad, grads[0], "dx", floor=10.0)
     assert_close(weight.grad, grads[1], "dweight", floor=3.0)

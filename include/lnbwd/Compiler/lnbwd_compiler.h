@@ -66,6 +66,9 @@ typedef struct lnbwd_chip_info {
   int64_t max_threads_per_workgroup;
   int64_t shared_memory_bytes; /**< of one workgroup, at launch */
   int64_t max_registers_per_lane;
+  int64_t gigabytes_per_second;   /**< peak of device memory, 10^9 bytes */
+  int64_t megahertz;              /**< the highest clock */
+  int64_t vector_lanes_per_clock; /**< of a compute unit */
 } lnbwd_chip_info;
 
 /** The number of chips, and chip `index` of them. */
@@ -82,8 +85,9 @@ typedef struct lnbwd_compile_options {
   /** Options of lnbwd-pipeline beside chip: "schedule=threads_per_row=128
    *  two-pass=always". Null: none. */
   const char *pipeline_options;
-  /** "hsaco", "ptx", "cubin", or a text form ("llvm", "isa"). Null: hsaco or
-   *  ptx, whichever the chip has. */
+  /** "hsaco", "ptx", "cubin", or a text ("mlir", "llvm", "isa", "report",
+   *  "report-json"), as lnbwd-opt --emit. Null: hsaco or ptx, whichever the
+   *  chip has. */
   const char *format;
   /** The ptxas to make cubins with. Null: the one of PATH or CUDA_HOME. */
   const char *ptxas;
@@ -91,6 +95,8 @@ typedef struct lnbwd_compile_options {
   const char *source_name;
   /** The folder that takes the IR after each stage. Null: it is not kept. */
   const char *save_temps;
+  /** The number of rows that the formats "report" and "report-json" are for. */
+  int64_t report_rows;
 } lnbwd_compile_options;
 
 /** The outcome of a compilation or of a bundling. */

@@ -1,0 +1,109 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Filling the kernel cache ahead of time."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import compiler, kernels
+from .cache import KernelCache
+from .errors import LibraryError, LnbwdError
+from .spec import KernelSpec
+
+__all__ = ["Precompiled", "precompile"]
+
+
+@dataclass(frozen=True)
+class Precompiled:
+    """One kernel that :func:`precompile` saw to.
+
+    Attributes:
+        spec: the kernel.
+        was_cached: whether it was there already.
+        size: of its code, in bytes.
+        seconds: that it took.
+    """
+
+    spec: KernelSpec
+    was_cached: bool
+    size: int
+    seconds: float
+
+
+def precompile(requests: Iterable[KernelSpec | Mapping[str, Any]], *,
+               cache: str | os.PathLike[str] | None = None, jobs: int | None = None,
+               progress: Callable[[Precompiled], None] | None = None) -> list[Precompiled]:
+    """Compiles kernels into the cache on disk, so that later runs find them there, on machines
+    without a compiler too (copy the folder, and name it by LNBWD_CACHE_DIR).
+
+    Args:
+        requests: kernels: the arguments of :func:`lnbwd.compile` as a dict each, with ``chip`` or
+            ``chips``, or a :class:`KernelSpec`.
+        cache: the cache's folder; None: the usual one.
+        jobs: how many are compiled at once; None: as many as there are processors.
+        progress: called after each, in the calling thread.
+
+    Returns:
+        What was done, in the order of the requests.
+
+    Raises:
+        ValueError, CompileError: a request is wrong.
+        LnbwdError: there is no compiler, or the cache cannot be written.
+
+    Example:
+        >>> lnbwd.precompile([dict(op="layer_norm_bwd", n=n, dtype="bf16", chip="sm_90")
+        ...                   for n in (1024, 4096)])
+    """
+    specs: list[KernelSpec] = []
+    for request in requests:
+        if isinstance(request, KernelSpec):
+            specs.append(request)
+            continue
+        if not isinstance(request, Mapping):
+            raise TypeError("requests: expected dicts with the arguments of lnbwd.compile, got "
+                            f"{type(request).__name__}")
+        arguments = dict(request)
+        chips = arguments.pop("chips", ()) or [arguments.pop("chip", "")]
+        arguments.pop("chip", None)
+        specs += [kernels.make_spec(**{**arguments, "chip": chip}) for chip in chips]
+    identity = compiler.compiler_id()
+    if identity is None or not compiler.available():
+        raise LibraryError("there is no compiler in this installation: precompile where there is "
+                           "one, and copy the cache's folder")
+    target = kernels.kernel_cache() if cache is None else KernelCache(cache)
+    if target.folder is None:
+        raise LnbwdError("cache: expected a folder, but the kernel cache is switched off "
+                         "(LNBWD_CACHE_DIR=off)")
+
+    def one(spec: KernelSpec) -> Precompiled:
+        start = time.perf_counter()
+        code = target.load(spec, identity)
+        was_cached = code is not None
+        if code is None:
+            code = compiler.compile_mlir(
+                spec.mlir(), spec.chip, pipeline_options=spec.pipeline_options(),
+                format=spec.format, source_name=f"{spec.op}-n{spec.n}.mlir").code
+            if not target.store(spec, identity, code):
+                raise LnbwdError(f"cache: {target.folder} cannot be written")
+        return Precompiled(spec, was_cached, len(code), time.perf_counter() - start)
+
+    results = []
+    with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
+        futures = [pool.submit(one, spec) for spec in specs]
+        try:
+            for future in futures:
+                results.append(future.result())
+                if progress:
+                    progress(results[-1])
+        except BaseException:
+            for future in futures:
+                future.cancel()
+            raise
+    return results

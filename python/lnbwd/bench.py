@@ -1,0 +1,350 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``python -m lnbwd.bench``: how fast the backward pass is here, and what calling it costs.
+
+On a GPU: the time of each shape for lnbwd and for PyTorch's own operator, with the device's copy
+rate beside them; the host's time of a warm call above PyTorch's dispatcher; the time of the first
+call of a kernel that the cache has. On the simulator, whose times mean nothing: bytes and
+instructions. bench/ in the source tree compares with other projects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import pathlib
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TextIO
+
+import torch
+from torch import Tensor
+
+from . import kernels, launching, ops  # noqa: F401 (registers the operators)
+from .errors import LnbwdError
+from .launching import DEFAULT_CHIP
+
+__all__ = ["Overheads", "main", "measure_overheads"]
+
+_DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+_GPU_SHAPES = ["4096x1024", "8192x4096", "4096x8192", "16384x2048", "65536x768", "1024x16384",
+               "8192x768", "32768x1024", "512x4096"]
+_SIMULATOR_SHAPES = ["64x256", "64x768", "32x1024"]
+
+
+class _Progress:
+    """A bar on a terminal; nothing elsewhere."""
+
+    def __init__(self, total: int, stream: TextIO) -> None:
+        self.total, self.done, self.stream = total, 0, stream
+        self.shown = stream.isatty()
+
+    def step(self, text: str) -> None:
+        """One more is about to begin."""
+        if self.shown:
+            filled = 30 * self.done // max(1, self.total)
+            self.stream.write(f"\r[{'#' * filled}{'.' * (30 - filled)}] {self.done}/{self.total} "
+                              f"{text:28}")
+            self.stream.flush()
+        self.done += 1
+
+    def end(self) -> None:
+        """Removes the bar."""
+        if self.shown:
+            self.stream.write("\r" + " " * 76 + "\r")
+
+
+def _inputs(rows: int, n: int, dtype: torch.dtype, device: torch.device) -> tuple[Tensor, ...]:
+    """dy, x, mean, rstd, weight, bias."""
+    x, dy = (torch.randn(rows, n, device=device).to(dtype) for _ in range(2))
+    weight, bias = (torch.randn(n, device=device).to(dtype) for _ in range(2))
+    wide = x.float()
+    mean = wide.mean(1)
+    rstd = (wide.var(1, unbiased=False) + 1e-5).rsqrt()
+    return dy, x, mean, rstd, weight, bias
+
+
+def _minimal_bytes(rows: int, n: int, dtype: torch.dtype) -> int:
+    """dy, x and dx once, weight and both gradients of parameters, and the statistics."""
+    size = torch.empty(0, dtype=dtype).element_size()
+    return 3 * rows * n * size + 3 * n * size + 2 * rows * 4
+
+
+def _milliseconds(calls: Sequence[Callable[[], object]], repeats: int = 30) -> float:
+    """The median time of one call on the device; the calls work on buffers that take turns."""
+    for call in calls:
+        call()
+    torch.cuda.synchronize()
+    times = []
+    for index in range(repeats):
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        # The device is kept busy while the host prepares, so that no time of the host's is seen.
+        torch.cuda._sleep(200_000)
+        start.record()
+        calls[index % len(calls)]()
+        stop.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(stop))
+    return float(statistics.median(times))
+
+
+def _bench_shape(rows: int, n: int, dtype: torch.dtype, device: torch.device) -> dict[str, Any]:
+    moved = _minimal_bytes(rows, n, dtype)
+    cache = max(1, torch.cuda.get_device_properties(device).L2_cache_size)
+    # Enough sets of buffers that none is in the last-level cache when its turn comes.
+    sets = [_inputs(rows, n, dtype, device) for _ in range(min(16, 2 + 3 * cache // moved))]
+    mask = [True, True, True]
+
+    def ours(t: tuple[Tensor, ...]) -> Callable[[], object]:
+        return lambda: torch.ops.lnbwd.layer_norm_bwd(*t, [n], mask)
+
+    def theirs(t: tuple[Tensor, ...]) -> Callable[[], object]:
+        dy, x, mean, rstd, weight, bias = t
+        return lambda: torch.ops.aten.native_layer_norm_backward(
+            dy, x, [n], mean.view(-1, 1), rstd.view(-1, 1), weight, bias, mask)
+
+    times = {"lnbwd": _milliseconds([ours(t) for t in sets]),
+             "torch": _milliseconds([theirs(t) for t in sets])}
+    return {"rows": rows, "n": n, "bytes": moved,
+            **{f"{k}_us": 1e3 * v for k, v in times.items()},
+            **{f"{k}_gbps": moved / v / 1e6 for k, v in times.items()}}
+
+
+def _copy_rate(device: torch.device) -> float:
+    """Bytes read and written by a large copy, in GB/s."""
+    source = torch.empty(1 << 30, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    return 2 * source.nbytes / _milliseconds([lambda: target.copy_(source)], 10) / 1e6
+
+
+@torch.library.custom_op("lnbwd::bench_nothing", mutates_args=())
+def _nothing(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None,
+             bias: Tensor | None, normalized_shape: Sequence[int],
+             mask: Sequence[bool]) -> tuple[Tensor, Tensor, Tensor]:
+    """What PyTorch's dispatcher costs: an operator of the same signature that makes its outputs
+    and does nothing more."""
+    assert weight is not None and bias is not None
+    return torch.empty_like(x), torch.empty_like(weight), torch.empty_like(bias)
+
+
+class Overheads:
+    """What calling costs the host.
+
+    Attributes:
+        warm_us: of a warm call of lnbwd::layer_norm_bwd, in microseconds.
+        dispatcher_us: of a call of an operator of the same signature that does nothing but make
+            its outputs.
+        first_ms: of the first call of a kernel that the cache on disk has, in milliseconds: the
+            medians over kernels, up to the end of the call, without the work on the device.
+        first_worst_ms: the slowest of them.
+    """
+
+    def __init__(self, warm_us: float, dispatcher_us: float, first: Sequence[float]) -> None:
+        self.warm_us, self.dispatcher_us = warm_us, dispatcher_us
+        self.first_ms = statistics.median(first) if first else math.nan
+        self.first_worst_ms = max(first, default=math.nan)
+
+    @property
+    def above_dispatcher_us(self) -> float:
+        """What a warm call costs above PyTorch's dispatcher."""
+        return self.warm_us - self.dispatcher_us
+
+
+def _host_microseconds(call: Callable[[], object], calls: int) -> float:
+    """The least mean of several rounds: the host is not alone on its machine."""
+    best = math.inf
+    for _ in range(7):
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(calls):
+            call()
+        best = min(best, (time.perf_counter() - start) / calls)
+    return best * 1e6
+
+
+def measure_overheads(device: torch.device, lengths: Sequence[int] = (256, 768, 1024, 4096),
+                      dtype: torch.dtype = torch.bfloat16) -> Overheads:
+    """Measures :class:`Overheads` on a GPU.
+
+    The kernels have to be in the cache on disk, or be compiled by the first call, which is not
+    measured.
+    """
+    first = []
+    mask = [True, True, True]
+    for n in lengths:
+        t = _inputs(4, n, dtype, device)
+        torch.ops.lnbwd.layer_norm_bwd(*t, [n], mask)
+        torch.cuda.synchronize()
+        # As a new process finds things: nothing in memory, the kernel on disk.
+        kernels._memory.clear()
+        launching._loaded.clear()
+        start = time.perf_counter()
+        torch.ops.lnbwd.layer_norm_bwd(*t, [n], mask)
+        first.append(1e3 * (time.perf_counter() - start))
+    t = _inputs(4, lengths[0], dtype, device)
+    shape = [lengths[0]]
+    warm = _host_microseconds(lambda: torch.ops.lnbwd.layer_norm_bwd(*t, shape, mask), 1000)
+    base = _host_microseconds(lambda: torch.ops.lnbwd.bench_nothing(*t, shape, mask), 1000)
+    return Overheads(warm, base, first)
+
+
+def _simulate_shape(rows: int, n: int, dtype: torch.dtype) -> dict[str, Any]:
+    t = _inputs(rows, n, dtype, torch.device("cpu"))
+    device = launching.open_device(torch.device("cpu"))
+    torch.ops.lnbwd.layer_norm_bwd(*t, [n], [True, True, True])
+    device.reset_counters()
+    torch.ops.lnbwd.layer_norm_bwd(*t, [n], [True, True, True])
+    counters = device.counters()
+    assert counters is not None
+    moved = _minimal_bytes(rows, n, dtype)
+    return {"rows": rows, "n": n, "bytes": moved,
+            "asked": counters.global_bytes_read + counters.global_bytes_written,
+            "vector": counters.vector_lane_instructions / (rows * n),
+            "memory": counters.memory_lane_instructions / (rows * n),
+            "lds": counters.lds_lane_instructions / (rows * n)}
+
+
+def _plot(results: Sequence[dict[str, Any]], copy_rate: float, title: str, path: str) -> None:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise LnbwdError("--plot needs matplotlib: pip install matplotlib") from error
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(10, 4.5), layout="constrained")
+    places = range(len(results))
+    series = [("lnbwd", "lnbwd_gbps"), ("torch", "torch_gbps")]
+    if "lnbwd_gbps" not in results[0]:
+        series = [("bytes asked for over the minimal bytes", "ratio")]
+    for index, (label, key) in enumerate(series):
+        axes.bar([p + (index - (len(series) - 1) / 2) * 0.38 for p in places],
+                 [r[key] for r in results], width=0.36, label=label)
+    if copy_rate:
+        axes.axhline(copy_rate, color="black", linewidth=1, label="copy")
+        axes.set_ylabel("GB/s of the minimal bytes")
+    axes.set_xticks(list(places), [f"{r['rows']}x{r['n']}" for r in results], rotation=30,
+                    ha="right")
+    axes.set_title(title)
+    axes.legend()
+    figure.savefig(path)
+    pyplot.close(figure)
+
+
+def _bars(results: Sequence[dict[str, Any]], key: str, top: float) -> None:
+    """The plot for a terminal."""
+    print()
+    for r in results:
+        print(f"  {r['rows']}x{r['n']:<8} {'#' * round(50 * r[key] / top):50} {r[key]:8.1f}")
+
+
+def _shape(text: str) -> tuple[int, int]:
+    rows, cross, n = text.partition("x")
+    if not (cross and rows.isdigit() and n.isdigit() and int(rows) and int(n)):
+        raise argparse.ArgumentTypeError(f"expected ROWSxN, for example 8192x4096, got {text!r}")
+    return int(rows), int(n)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m lnbwd.bench",
+        description="Measures LayerNorm's backward pass on a GPU, or counts on the simulator.")
+    parser.add_argument("--device", default="",
+                        help="gpu, sim or sim:CHIP (default: a GPU if PyTorch has one, else sim)")
+    parser.add_argument("--shape", type=_shape, action="append",
+                        help="ROWSxN; may be given several times (default: a list)")
+    parser.add_argument("--dtype", default="bf16", choices=list(_DTYPES))
+    parser.add_argument("--plot", help="write a plot to this file (.png, .svg, .pdf)")
+    parser.add_argument("--json", help="write all numbers to this file")
+    parser.add_argument("--no-overheads", action="store_true",
+                        help="leave out what calling costs")
+    return parser
+
+
+def _run_on_gpu(options: argparse.Namespace, progress: _Progress,
+                shapes: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    device = torch.device("cuda", torch.cuda.current_device())
+    dtype = _DTYPES[options.dtype]
+    print(f"{torch.cuda.get_device_name(device)}, torch {torch.__version__}, {options.dtype}")
+    results = []
+    for rows, n in shapes:
+        progress.step(f"{rows}x{n}")
+        results.append(_bench_shape(rows, n, dtype, device))
+    progress.step("copy")
+    copy_rate = _copy_rate(device)
+    progress.end()
+    print(f"\n{'M x N':>14} {'lnbwd us':>10} {'torch us':>10} {'lnbwd GB/s':>11} "
+          f"{'torch GB/s':>11} {'of copy':>8} {'speed-up':>9}")
+    for r in results:
+        print(f"{r['rows']:>7} x {r['n']:<5}{r['lnbwd_us']:10.1f} {r['torch_us']:10.1f} "
+              f"{r['lnbwd_gbps']:11.0f} {r['torch_gbps']:11.0f} "
+              f"{100 * r['lnbwd_gbps'] / copy_rate:6.0f} % {r['torch_us'] / r['lnbwd_us']:8.2f}x")
+    print(f"copy: {copy_rate:.0f} GB/s, read and written")
+    _bars(results, "lnbwd_gbps", copy_rate)
+    report: dict[str, Any] = {"shapes": results, "copy_gbps": copy_rate}
+    if not options.no_overheads:
+        costs = measure_overheads(device, dtype=dtype)
+        print(f"\nwarm call: {costs.warm_us:.1f} us of the host's time, PyTorch's dispatcher "
+              f"{costs.dispatcher_us:.1f} us of it: {costs.above_dispatcher_us:.1f} us above it\n"
+              f"first call of a cached kernel: {costs.first_ms:.2f} ms (median), "
+              f"{costs.first_worst_ms:.2f} ms (worst)")
+        report["overheads"] = {**vars(costs), "above_dispatcher_us": costs.above_dispatcher_us}
+    return report
+
+
+def _run_on_simulator(options: argparse.Namespace, progress: _Progress,
+                      shapes: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    info = launching.open_device(torch.device("cpu")).info
+    print(f"{info.name}, {options.dtype}; counts, since the simulator's times mean nothing")
+    results = []
+    for rows, n in shapes:
+        progress.step(f"{rows}x{n}")
+        results.append(_simulate_shape(rows, n, _DTYPES[options.dtype]))
+        results[-1]["ratio"] = results[-1]["asked"] / results[-1]["bytes"]
+    progress.end()
+    print(f"\n{'M x N':>14} {'bytes asked / minimal':>22} {'per element: vector':>20} "
+          f"{'memory':>7} {'LDS':>6}")
+    for r in results:
+        print(f"{r['rows']:>7} x {r['n']:<5}{r['ratio']:22.2f} {r['vector']:20.1f} "
+              f"{r['memory']:7.2f} {r['lds']:6.2f}")
+    _bars(results, "ratio", max(r["ratio"] for r in results))
+    return {"shapes": results}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; gives its exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.device not in ("", "gpu", "sim") and not options.device.startswith("sim:"):
+        parser.error(f"--device: expected gpu, sim or sim:CHIP, got {options.device!r}")
+    on_gpu = options.device == "gpu" or (not options.device and torch.cuda.is_available())
+    if on_gpu and not torch.cuda.is_available():
+        print("error: --device gpu: PyTorch has no GPU here; use --device sim", file=sys.stderr)
+        return 2
+    shapes = options.shape or [_shape(text)
+                               for text in (_GPU_SHAPES if on_gpu else _SIMULATOR_SHAPES)]
+    progress = _Progress(len(shapes) + on_gpu, sys.stderr)
+    try:
+        if on_gpu:
+            report = _run_on_gpu(options, progress, shapes)
+        else:
+            with launching.simulate(options.device.partition(":")[2] or DEFAULT_CHIP):
+                report = _run_on_simulator(options, progress, shapes)
+        if options.plot:
+            _plot(report["shapes"], report.get("copy_gbps", 0.0),
+                  f"LayerNorm backward, {options.dtype}", options.plot)
+    except LnbwdError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``python -m lnbwd.check``: forward and gradients against PyTorch autograd, as a table.
+
+Each case runs with lnbwd on the GPU or on the simulator, and with torch.nn.functional in float64;
+the table has the largest error of the output and of each gradient, what is allowed, and a verdict.
+The first case is that of a well-known tutorial: LayerNorm and a linear layer behind it, for which
+1e-4 is allowed for the output and for each of the five gradients.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from . import functional, launching
+from .errors import LnbwdError
+from .launching import DEFAULT_CHIP
+
+__all__ = ["Row", "main", "run_checks"]
+
+_DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+# One rounding of a 16-bit result and a little for the float32 arithmetic before it; for float32
+# some 16 roundings (docs/numerics.md).
+_ALLOWED = {torch.float32: 1e-6, torch.bfloat16: 4e-3, torch.float16: 6e-4}
+_TUTORIAL_ALLOWED = 1e-4
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Attributes:
+        case: what was run.
+        quantity: "output" or the input whose gradient it is.
+        absolute: the largest error.
+        relative: that over the largest reference value.
+        allowed: the largest absolute error that is right.
+    """
+
+    case: str
+    quantity: str
+    absolute: float
+    relative: float
+    allowed: float
+
+    @property
+    def is_right(self) -> bool:
+        """The verdict. An error that is not a number is not right."""
+        return self.absolute <= self.allowed
+
+
+def _compare(case: str, function: Callable[..., Tensor], wide: Callable[..., Tensor],
+             inputs: dict[str, Tensor], allowed: float | None) -> Iterator[Row]:
+    """Runs ``function`` on the inputs and ``wide`` on them in float64 on the CPU."""
+    expected_inputs = {name: t.detach().double().cpu().requires_grad_()
+                       for name, t in inputs.items()}
+    output = function(**inputs)
+    expected = wide(**expected_inputs)
+    generator = torch.Generator().manual_seed(1)
+    dy = torch.randn(output.shape, generator=generator).to(output.dtype)
+    output.backward(dy.to(output.device))
+    expected.backward(dy.double())
+    pairs = [("output", output.detach(), expected.detach())]
+    for name, tensor in inputs.items():
+        assert tensor.grad is not None
+        reference = expected_inputs[name].grad
+        assert reference is not None
+        pairs.append((f"gradient of {name}", tensor.grad, reference))
+    for name, actual, reference in pairs:
+        size = float(reference.abs().max())
+        error = float((actual.double().cpu() - reference).abs().max())
+        limit = _ALLOWED[actual.dtype] * max(size, 1.0) if allowed is None else allowed
+        yield Row(case, name, error, error / size if size else error, limit)
+
+
+def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
+               dtypes: Sequence[str]) -> Iterator[Row]:
+    """Runs all cases on a device (the CPU: within :func:`lnbwd.simulate`); gives line by line.
+
+    Args:
+        device: where.
+        rows: M of the cases but the tutorial's.
+        lengths: values of N.
+        dtypes: "f32", "bf16", "f16".
+    """
+    generator = torch.Generator().manual_seed(0)
+
+    def random(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        values = torch.randn(shape, generator=generator).to(dtype)
+        return values.to(device).requires_grad_()
+
+    def tutorial(norm: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        def run(input: Tensor, ln_weight: Tensor, ln_bias: Tensor, weight: Tensor,
+                bias: Tensor) -> Tensor:
+            hidden = norm(input, (8,), ln_weight, ln_bias, 1e-5)
+            return torch.nn.functional.linear(hidden, weight, bias)
+        return run
+
+    yield from _compare(
+        "LayerNorm + Linear, batch 4, sequence 4, hidden 8, output 16",
+        tutorial(functional.layer_norm), tutorial(torch.nn.functional.layer_norm),
+        {"input": random(4, 4, 8), "ln_weight": random(8), "ln_bias": random(8),
+         "weight": random(16, 8), "bias": random(16)}, _TUTORIAL_ALLOWED)
+    for name in dtypes:
+        dtype = _DTYPES[name]
+        for n in lengths:
+            def layer(norm: Callable[..., Tensor], n: int = n) -> Callable[..., Tensor]:
+                return lambda input, weight, bias=None: (
+                    norm(input, (n,), weight, bias, 1e-5) if bias is not None
+                    else norm(input, (n,), weight, eps=1e-5))
+
+            parameters = {"input": random(rows, n, dtype=dtype), "weight": random(n, dtype=dtype),
+                          "bias": random(n, dtype=dtype)}
+            yield from _compare(f"LayerNorm, {rows} x {n}, {name}", layer(functional.layer_norm),
+                                layer(torch.nn.functional.layer_norm), parameters, None)
+            del parameters["bias"]
+            parameters = {k: t.detach().requires_grad_() for k, t in parameters.items()}
+            yield from _compare(f"RMSNorm, {rows} x {n}, {name}", layer(functional.rms_norm),
+                                layer(torch.nn.functional.rms_norm), parameters, None)
+
+
+def _words(text: str) -> list[str]:
+    return [part for part in text.split(",") if part]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m lnbwd.check",
+        description="Compares LayerNorm and RMSNorm, forward and gradients, with PyTorch autograd "
+                    "in float64. Exit code: 0 if all is right, 1 if not, 2 if it could not run.")
+    parser.add_argument("--device", default="",
+                        help="gpu, sim or sim:CHIP (default: a GPU if PyTorch has one, else sim)")
+    parser.add_argument("--rows", type=int, help="rows of a case (default: 512 on a GPU, else 12)")
+    parser.add_argument("--n", type=_words,
+                        help="row lengths (default: 1024,4096 on a GPU, else 64,257)")
+    parser.add_argument("--dtype", type=_words, default=list(_DTYPES),
+                        help="types, of f32,bf16,f16 (default: all)")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command; gives its exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    on_gpu = options.device == "gpu" or (not options.device and torch.cuda.is_available())
+    if options.device not in ("", "gpu", "sim") and not options.device.startswith("sim:"):
+        parser.error(f"--device: expected gpu, sim or sim:CHIP, got {options.device!r}")
+    unknown = [name for name in options.dtype if name not in _DTYPES]
+    if unknown:
+        parser.error(f"--dtype: expected {', '.join(_DTYPES)}, got {unknown[0]!r}")
+    lengths = options.n or (["1024", "4096"] if on_gpu else ["64", "257"])
+    if not all(text.isdigit() and int(text) for text in lengths):
+        parser.error(f"--n: expected numbers of 1 or more, got {','.join(lengths)!r}")
+    rows = options.rows if options.rows is not None else 512 if on_gpu else 12
+    if rows < 1:
+        parser.error(f"--rows: expected 1 or more, got {rows}")
+    if on_gpu and not torch.cuda.is_available():
+        print("error: --device gpu: PyTorch has no GPU here; use --device sim", file=sys.stderr)
+        return 2
+
+    def run() -> int:
+        device = torch.device("cpu")
+        if on_gpu:
+            device = torch.device("cuda", torch.cuda.current_device())
+        info = launching.open_device(device).info
+        print(f"lnbwd on {info.name} ({info.arch}, {info.compute_units} compute units, "
+              f"{info.driver})\nagainst torch {torch.__version__}, float64 autograd")
+        wrong = total = 0
+        case = ""
+        for row in run_checks(device, rows, [int(text) for text in lengths], options.dtype):
+            if row.case != case:
+                case = row.case
+                print(f"\n{case}\n  {'':24} {'max abs error':>14} {'max rel error':>14} "
+                      f"{'allowed':>11}  verdict")
+            total += 1
+            wrong += not row.is_right
+            print(f"  {row.quantity:24} {row.absolute:14.3e} {row.relative:14.3e} "
+                  f"{row.allowed:11.3e}  {'ok' if row.is_right else 'WRONG'}", flush=True)
+        print(f"\nverdict: {total - wrong} of {total} right"
+              + ("" if not wrong else f", {wrong} WRONG"))
+        return 1 if wrong else 0
+
+    try:
+        if on_gpu:
+            return run()
+        with launching.simulate(options.device.partition(":")[2] or DEFAULT_CHIP):
+            return run()
+    except LnbwdError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
