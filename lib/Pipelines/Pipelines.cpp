@@ -71,6 +71,7 @@ void lnbwd::buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
   if (!chip)
     return;
   pm.addPass(createLowerSubgroupReducePass({options.chip}));
+  pm.addPass(createExpandMathPass());
   LoweringOptions lowering;
   lowering.codeObjectVersion = options.codeObjectVersion;
   TargetBackend::get(chip->backend).addLowering(pm, *chip, lowering);

@@ -256,6 +256,12 @@ static PlanArgument readArgument(const json &value, const std::string &where) {
   if (argument.kind == LNBWD_ARGUMENT_ROW_SCALAR && argument.rowLength != 1)
     fail(reader.at("row_length"), "expected 1 for a row_scalar, got " +
                                       std::to_string(argument.rowLength));
+  argument.rowStride = argument.rowLength;
+  if (value.contains("row_stride")) {
+    if (argument.kind != LNBWD_ARGUMENT_ROW_BLOCK)
+      fail(reader.at("row_stride"), "expected a row_block to have it");
+    argument.rowStride = reader.integer("row_stride", argument.rowLength);
+  }
   reader.finish();
   return argument;
 }
@@ -343,7 +349,8 @@ int64_t Plan::argumentBytes(size_t index, int64_t rows) const {
   const PlanArgument &argument = arguments[index];
   int64_t elements = argument.rowLength;
   if (argument.kind != LNBWD_ARGUMENT_COLUMN)
-    elements = checkedMultiply(rows, elements, argument.name.c_str());
+    elements =
+        checkedMultiply(rows, argument.rowStride, argument.name.c_str());
   return checkedMultiply(elements, elementSize(argument.element),
                          argument.name.c_str());
 }

@@ -40,6 +40,8 @@ struct PlanArgument {
   lnbwd_argument_kind kind;
   lnbwd_element element;
   int64_t rowLength;
+  /// Elements from one row of a row block to the next.
+  int64_t rowStride;
 };
 
 struct PlanWorkgroupCount {

@@ -156,6 +156,8 @@ void AMDGPUBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
 
   OpPassManager &modulePM = pm.nest<gpu::GPUModuleOp>();
   modulePM.addPass(createSCFToControlFlowPass());
+  // Ahead of the conversions below, which would call a device library.
+  modulePM.addPass(createConvertMathToLLVMPass());
   ConvertAMDGPUToROCDLPassOptions amdgpu;
   amdgpu.chipset = chip.name.str();
   modulePM.addPass(createConvertAMDGPUToROCDLPass(amdgpu));

@@ -89,13 +89,28 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   // The kernels know what the buffer is to them; the shape alone cannot tell a
   // row scalar [M] with static M from a column.
   std::string kind = text(argumentKindAttr, getKind(type).str());
-  arguments.push_back(json::Object{
+  auto rowRank =
+      function.getArgAttrOfType<IntegerAttr>(number, argumentRowRankAttr);
+  int64_t length =
+      kind == "row_scalar"
+          ? 1
+          : ShapedType::getNumElements(type.getShape().take_back(
+                rowRank ? size_t(rowRank.getInt()) : 1));
+  json::Object argument{
       {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
       {"access", text(argumentAccessAttr, "read")},
       {"kind", kind},
       {"element", getElementName(type.getElementType())},
-      {"row_length", kind == "row_scalar" ? 1 : type.getShape().back()},
-  });
+      {"row_length", length},
+  };
+  if (kind == "row_block" && !type.getLayout().isIdentity()) {
+    auto [strides, offset] = type.getStridesAndOffset();
+    size_t leading =
+        strides.size() - (rowRank ? size_t(rowRank.getInt()) : 1);
+    if (leading > 0)
+      argument["row_stride"] = strides[leading - 1];
+  }
+  arguments.push_back(std::move(argument));
   return success();
 }
 
@@ -122,7 +137,7 @@ FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
   if (!inserted)
     return known->second;
   auto type = alloc.getType();
-  if (type.getRank() != 2 || alloc.getDynamicSizes().size() != 1 ||
+  if (type.getRank() < 2 || alloc.getDynamicSizes().size() != 1 ||
       !type.isDynamicDim(0))
     return alloc.emitOpError("expected a workspace of one row for each "
                              "workgroup, got ")
@@ -133,7 +148,7 @@ FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
     return failure();
   workspace.push_back(json::Object{
       {"element", getElementName(type.getElementType())},
-      {"row_length", type.getDimSize(1)},
+      {"row_length", ShapedType::getNumElements(type.getShape().drop_front())},
       {"rows", std::move(*rows)},
   });
   return known->second;

@@ -112,6 +112,8 @@ void NVPTXBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
 
   OpPassManager &modulePM = pm.nest<gpu::GPUModuleOp>();
   modulePM.addPass(createSCFToControlFlowPass());
+  // Ahead of the conversions below, which would call a device library.
+  modulePM.addPass(createConvertMathToLLVMPass());
   ConvertGpuOpsToNVVMOpsOptions nvvm;
   nvvm.indexBitwidth = 64;
   nvvm.useBarePtrCallConv = true;

@@ -30,7 +30,7 @@ OperandKind lnbwd::getOperandKind(RowwiseOp op, unsigned index) {
   if (isIn(op.getColumns()))
     return OperandKind::Column;
   if (isIn(op.getColumnSums()))
-    return cast<ShapedType>(value.getType()).getRank() == 2
+    return cast<ShapedType>(value.getType()).getRank() > op.getRowRank()
                ? OperandKind::RowBlock
                : OperandKind::Column;
   return OperandKind::RowBlock;
@@ -63,6 +63,12 @@ void lnbwd::recordArgumentRoles(RowwiseOp op) {
                             StringAttr::get(op.getContext(), value));
     };
     note(argumentNameAttr, op.getOperandName(i));
-    note(argumentKindAttr, getKindName(getOperandKind(op, i)));
+    OperandKind kind = getOperandKind(op, i);
+    note(argumentKindAttr, getKindName(kind));
+    // Otherwise the last dimension says it.
+    if (op.getRowRank() > 1 && kind != OperandKind::RowScalar)
+      function.setArgAttr(argument.getArgNumber(), argumentRowRankAttr,
+                          IntegerAttr::get(IntegerType::get(op.getContext(), 64),
+                                           op.getRowRank()));
   }
 }

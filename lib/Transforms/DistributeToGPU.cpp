@@ -100,7 +100,7 @@ static Value toParameter(OpBuilder &b, Location loc, Value buffer,
 
 /// Gives a parameter its true number of rows back, in the kernel.
 static Value fromParameter(OpBuilder &b, Location loc, Value parameter,
-                           OperandKind kind, Value count) {
+                           OperandKind kind, int64_t stride, Value count) {
   if (kind == OperandKind::Column)
     return parameter;
   auto type = cast<MemRefType>(parameter.getType());
@@ -108,13 +108,15 @@ static Value fromParameter(OpBuilder &b, Location loc, Value parameter,
   shape[0] = ShapedType::kDynamic;
   SmallVector<OpFoldResult> sizes{count};
   SmallVector<OpFoldResult> strides{b.getIndexAttr(1)};
+  MemRefLayoutAttrInterface layout;
   if (kind == OperandKind::RowBlock) {
     sizes.push_back(b.getIndexAttr(shape[1]));
-    strides.insert(strides.begin(), b.getIndexAttr(shape[1]));
+    strides.insert(strides.begin(), b.getIndexAttr(stride));
+    if (stride != shape[1])
+      layout = StridedLayoutAttr::get(b.getContext(), 0, {stride, 1});
   }
-  auto result =
-      MemRefType::get(shape, type.getElementType(), MemRefLayoutAttrInterface(),
-                      type.getMemorySpace());
+  auto result = MemRefType::get(shape, type.getElementType(), layout,
+                                type.getMemorySpace());
   return memref::ReinterpretCastOp::create(b, loc, result, parameter,
                                            OpFoldResult(b.getIndexAttr(0)),
                                            sizes, strides);
@@ -163,8 +165,9 @@ gpu::GPUFuncOp DistributeToGPU::makeKernel(RowwiseOp op,
   for (unsigned i = 0; i < numOperands; ++i) {
     bool isPartial = op.hasPartialColumnSums() &&
                      i >= numOperands - op.getColumnSums().size();
-    buffers.push_back(fromParameter(b, loc, kernel.getArgument(i),
-                                    getOperandKind(op, i),
+    OperandKind kind = getOperandKind(op, i);
+    int64_t stride = kind == OperandKind::RowBlock ? op.getRowStride(i) : 1;
+    buffers.push_back(fromParameter(b, loc, kernel.getArgument(i), kind, stride,
                                     isPartial ? workgroups : rows));
   }
   RowKernelEmitter(op, *info, kernel, buffers, rows, workgroups).emit();
@@ -179,7 +182,7 @@ void DistributeToGPU::distribute(RowwiseOp op, gpu::GPUModuleOp module,
   OpBuilder b(op);
   Location loc = op.getLoc();
   ScheduleAttr schedule = *op.getSchedule();
-  Value rows = RowCountOp::create(b, loc, op.getRowBlock());
+  Value rows = RowCountOp::create(b, loc, op.getRowBlock(), op.getRowRank());
   Value workgroups = WorkgroupCountOp::create(b, loc, rows, schedule);
   int64_t tile = schedule.getColumnTile();
   int64_t tiles = tile ? llvm::divideCeil(op.getRowLength(), tile) : 1;
@@ -225,7 +228,6 @@ LogicalResult DistributeToGPU::check(RowwiseOp op) {
   return success();
 }
 
-/// The kind's name in the launch plan.
 /// Notes on a function's arguments how its programs access them.
 static void recordArgumentAccess(RowwiseOp op, func::FuncOp function) {
   for (OpOperand &operand : op->getOpOperands()) {
@@ -236,6 +238,9 @@ static void recordArgumentAccess(RowwiseOp op, func::FuncOp function) {
     auto known =
         function.getArgAttrOfType<StringAttr>(number, argumentAccessAttr);
     StringRef access = op.isDpsInit(&operand) ? "write" : "read";
+    if (op.getAccumulate() && op.isDpsInit(&operand) &&
+        llvm::is_contained(op.getColumnSums(), operand.get()))
+      access = "read_write";
     // An argument that one operand reads and another writes is both.
     if (known && known != access)
       access = "read_write";

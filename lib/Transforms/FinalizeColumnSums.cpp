@@ -29,11 +29,15 @@ using namespace lnbwd;
 /// Adds, before `op`, one allocation of partial sums for each column sum.
 static SmallVector<Value> allocatePartials(OpBuilder &builder, RowwiseOp op) {
   Location loc = op.getLoc();
-  Value rows = RowCountOp::create(builder, loc, op.getRowBlock());
+  Value rows =
+      RowCountOp::create(builder, loc, op.getRowBlock(), op.getRowRank());
   Value workgroups =
       WorkgroupCountOp::create(builder, loc, rows, op.getScheduleAttr());
-  auto type = MemRefType::get({ShapedType::kDynamic, op.getRowLength()},
-                              builder.getF32Type());
+  auto block = cast<ShapedType>(op.getRowBlock().getType());
+  SmallVector<int64_t> shape{ShapedType::kDynamic};
+  llvm::append_range(shape,
+                     block.getShape().take_back(size_t(op.getRowRank())));
+  auto type = MemRefType::get(shape, builder.getF32Type());
   SmallVector<Value> partials;
   for (size_t i = 0; i < op.getColumnSums().size(); ++i)
     partials.push_back(
@@ -57,7 +61,7 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
       ValueRange(), ValueRange(), ValueRange(), ValueRange(),
       op.getColumnSums(),
       op.getOperandNames() ? builder.getArrayAttr(names) : ArrayAttr(),
-      ScheduleAttr());
+      ScheduleAttr(), op.getRowRank(), op.getAccumulate());
   OpBuilder::InsertionGuard guard(builder);
   auto row = VectorType::get({op.getRowLength()}, builder.getF32Type());
   SmallVector<Type> types(partials.size(), row);
@@ -108,8 +112,10 @@ public:
       finalize.setScheduleAttr(schedule);
       for (Value partial : partials)
         memref::DeallocOp::create(rewriter, op.getLoc(), partial);
-      rewriter.modifyOpInPlace(
-          op, [&] { op.getColumnSumsMutable().assign(partials); });
+      rewriter.modifyOpInPlace(op, [&] {
+        op.getColumnSumsMutable().assign(partials);
+        op.setAccumulate(false);
+      });
       ++numFinalized;
     }
   }

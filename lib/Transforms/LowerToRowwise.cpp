@@ -8,19 +8,23 @@
 //
 // One pattern for each named operation, which writes its formula down for one
 // row. A new operation of the family is a new pattern here and nothing else.
+// What several formulas have in common is a function on rows.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ArgumentRoles.h"
+#include "RowBuilder.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+
+#include <cmath>
+#include <limits>
 
 namespace lnbwd {
 #define GEN_PASS_DEF_LOWERTOROWWISEPASS
@@ -32,150 +36,269 @@ using namespace lnbwd;
 
 namespace {
 
-/// Writes the region of a row program: short names for the operations that the
-/// formulas are made of, all on `vector<N x f32>` and float32 scalars.
-/// Multiplications and additions may be contracted to fused ones, which round
-/// once instead of twice.
-class RowBuilder {
-public:
-  RowBuilder(OpBuilder &builder, Location loc, RowwiseOp op)
-      : b(loc, builder), op(op),
-        rowType(VectorType::get({op.getRowLength()}, b.getF32Type())),
-        contract(arith::FastMathFlags::contract) {}
+/// The rows that an operation normalises, minus their mean (LayerNorm), and
+/// what is known of them.
+struct Statistics {
+  Value mean;
+  Value centred;
+  Value rstd;
+};
 
-  /// Widens a row or a scalar to float32.
-  Value widen(Value value) {
-    if (getElementTypeOrSelf(value.getType()).isF32())
-      return value;
-    Type wide =
-        isa<VectorType>(value.getType()) ? Type(rowType) : Type(b.getF32Type());
-    return arith::ExtFOp::create(b, wide, value);
+/// Either saved, or of the row `x` of float32.
+///
+/// The first sum gives the mean, rounded; what is left of the mean in the
+/// centred row is summed with its squares and taken off again. So the variance
+/// is that of small numbers, and a mean beside which the deviations are small
+/// costs them nothing.
+class StatisticsBuilder {
+public:
+  StatisticsBuilder(RowBuilder &b, int64_t length, double epsilon)
+      : b(b), overN(b.constant(1.0 / double(length))),
+        epsilon(b.constant(epsilon)) {}
+
+  Statistics saved(Value x, Value mean, Value rstd) {
+    // The negated mean is added: packed float32 has additions only.
+    return {mean, b.add(x, b.spread(b.negate(mean))), rstd};
   }
-  /// Rounds a float32 row to the element of output `index`.
-  Value narrow(Value value, Value output) {
-    Type element = getElementTypeOrSelf(output.getType());
-    if (element.isF32())
-      return value;
-    return arith::TruncFOp::create(
-        b, VectorType::get({op.getRowLength()}, element), value);
+  Statistics computed(Value x) {
+    Value mean = b.mul(b.rowSum(x), overN);
+    Value centred = b.add(x, b.spread(b.negate(mean)));
+    Value left = b.mul(b.rowSum(centred), overN);
+    Value square = b.mul(b.rowSum(b.mul(centred, centred)), overN);
+    // Not below 0 by rounding; and where the squares overflow, so may left^2.
+    Value zero = b.constant(0.0);
+    Value infinity = b.constant(std::numeric_limits<double>::infinity());
+    Value difference = b.add(square, b.negate(b.mul(left, left)));
+    Value variance =
+        b.select(b.less(square, infinity),
+                 b.select(b.less(zero, difference), difference, zero), square);
+    return {b.add(mean, left), b.add(centred, b.spread(b.negate(left))),
+            rstdOf(variance)};
   }
-  Value spread(Value scalar) {
-    return vector::BroadcastOp::create(b, rowType, scalar);
+  /// Without a mean.
+  Statistics computedAroundZero(Value x) {
+    return {Value(), x, rstdOf(b.mul(b.rowSum(b.mul(x, x)), overN))};
   }
-  Value add(Value lhs, Value rhs) {
-    return arith::AddFOp::create(b, lhs, rhs, contract);
-  }
-  Value negate(Value value) { return arith::NegFOp::create(b, value); }
-  Value mul(Value lhs, Value rhs) {
-    return arith::MulFOp::create(b, lhs, rhs, contract);
-  }
-  Value fma(Value x, Value y, Value z) {
-    return vector::FMAOp::create(b, x, y, z);
-  }
-  Value rowSum(Value row) {
-    return vector::ReductionOp::create(b, vector::CombiningKind::ADD, row);
-  }
-  Value constant(double value) {
-    return arith::ConstantOp::create(b, b.getF32FloatAttr(float(value)));
-  }
-  void yield(ValueRange values) { YieldOp::create(b, values); }
 
 private:
-  ImplicitLocOpBuilder b;
-  RowwiseOp op;
-  VectorType rowType;
-  arith::FastMathFlags contract;
-};
-} // namespace
+  Value rstdOf(Value variance) { return b.rsqrt(b.add(variance, epsilon)); }
 
-/// Appends the region's block, with one argument for each input of `op`.
-static Block *addBody(OpBuilder &builder, RowwiseOp op) {
-  SmallVector<Type> types;
-  SmallVector<Location> locs;
-  auto add = [&](OperandRange values, bool scalar) {
-    for (Value value : values) {
-      Type element = getElementTypeOrSelf(value.getType());
-      types.push_back(scalar ? element
-                             : VectorType::get({op.getRowLength()}, element));
-      locs.push_back(op.getLoc());
-    }
-  };
-  add(op.getRows(), false);
-  add(op.getColumns(), false);
-  add(op.getScalars(), true);
-  return builder.createBlock(&op.getBody(), op.getBody().end(), types, locs);
+  RowBuilder &b;
+  Value overN;
+  Value epsilon;
+};
+
+/// x, with the residual where there is one.
+Value addResidual(RowBuilder &b, RowProgram &program) {
+  Value x = b.widen(program.get("x"));
+  if (Value residual = program.get("residual"))
+    return b.add(x, b.widen(residual));
+  return x;
 }
 
-namespace {
+/// gamma * row + beta, of what there is of gamma and beta.
+Value applyColumns(RowBuilder &b, RowProgram &program, Value row,
+                   bool zeroCentred) {
+  Value gamma = program.get("gamma");
+  Value beta = program.get("beta");
+  if (gamma) {
+    gamma = b.widen(gamma);
+    row = zeroCentred ? b.add(b.mul(gamma, row), row) : b.mul(gamma, row);
+  }
+  return beta ? b.add(row, b.widen(beta)) : row;
+}
+
+/// xhat from the output: (y - beta) / gamma, clamped to the sqrt(N) that no
+/// xhat exceeds, and 0 where gamma is.
+Value invertColumns(RowBuilder &b, RowProgram &program, bool zeroCentred,
+                    int64_t length) {
+  Value xhat = b.widen(program.get("y"));
+  if (Value beta = program.get("beta"))
+    xhat = b.add(xhat, b.negate(b.widen(beta)));
+  Value gamma = program.get("gamma");
+  if (!gamma)
+    return xhat;
+  gamma = b.widen(gamma);
+  if (zeroCentred)
+    gamma = b.add(gamma, b.spread(b.constant(1.0)));
+  // Of all but subnormal numbers the reciprocal is finite.
+  Value isLost = b.less(
+      b.abs(gamma), b.spread(b.constant(std::numeric_limits<float>::min())));
+  Value zero = b.spread(b.constant(0.0));
+  Value one = b.spread(b.constant(1.0));
+  Value inverse = b.div(one, b.select(isLost, one, gamma));
+  Value bound = b.spread(b.constant(std::sqrt(double(length))));
+  return b.select(isLost, zero, b.clamp(b.mul(xhat, inverse), bound));
+}
+
+/// The outputs of a forward pass, in the order of the row program's.
+template <typename OpTy>
+void yieldForward(RowBuilder &b, RowProgram &program, OpTy op, Value sum,
+                  const Statistics &statistics) {
+  SmallVector<Value> outputs;
+  if (op.getY())
+    outputs.push_back(
+        b.narrow(applyColumns(b, program,
+                              b.mul(statistics.centred,
+                                    b.spread(statistics.rstd)),
+                              op.getZeroCentredGamma()),
+                 op.getY()));
+  if (op.getSum())
+    outputs.push_back(b.narrow(sum, op.getSum()));
+  if (program.hasOutput("mean"))
+    outputs.push_back(statistics.mean);
+  if (op.getRstd())
+    outputs.push_back(statistics.rstd);
+  b.yield(outputs);
+}
+
+/// The outputs of a gradient. With wdy = gamma * dy:
+///   dx = rstd * (wdy - xhat * sum(wdy * xhat) / N - sum(wdy) / N) + dsum
+/// written as fused multiply-adds; the second sum belongs to the mean. The mean
+/// is subtracted before the scaling: folded into the multiply-add it would lose
+/// what a large mean leaves.
+template <typename OpTy>
+void yieldGradients(RowBuilder &b, RowProgram &program, OpTy op, Value xhat,
+                    Value rstd, bool hasMean) {
+  Value dy = b.widen(program.get("dy"));
+  SmallVector<Value> outputs;
+  if (op.getDx() || op.getDresidual()) {
+    Value wdy = dy;
+    if (Value gamma = program.get("gamma")) {
+      gamma = b.widen(gamma);
+      wdy = op.getZeroCentredGamma() ? b.fma(gamma, dy, dy)
+                                     : b.mul(gamma, dy);
+    }
+    Value weightedSum = b.rowSum(b.mul(wdy, xhat));
+    Value sum = hasMean ? b.rowSum(wdy) : Value();
+    Value scale =
+        b.mul(rstd, b.constant(-1.0 / double(program.getRowLength())));
+    Value c1 = b.spread(b.mul(weightedSum, scale));
+    Value dx = hasMean ? b.fma(xhat, c1, b.spread(b.mul(sum, scale)))
+                       : b.mul(xhat, c1);
+    dx = b.fma(wdy, b.spread(rstd), dx);
+    if (Value dsum = program.get("dsum"))
+      dx = b.add(dx, b.widen(dsum));
+    for (Value output : {op.getDx(), op.getDresidual()})
+      if (output)
+        outputs.push_back(b.narrow(dx, output));
+  }
+  if (op.getDgamma())
+    outputs.push_back(b.mul(dy, xhat));
+  if (program.hasOutput("dbeta"))
+    outputs.push_back(dy);
+  b.yield(outputs);
+}
+
+struct LowerLayerNorm : OpRewritePattern<LayerNormOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(LayerNormOp op,
+                                PatternRewriter &rewriter) const override {
+    RowProgram program;
+    program.rows({{"x", op.getX()}, {"residual", op.getResidual()}});
+    program.columns({{"gamma", op.getGamma()}, {"beta", op.getBeta()}});
+    program.rowOutputs({{"y", op.getY()}, {"sum", op.getSum()}});
+    program.scalarOutputs({{"mean", op.getMean()}, {"rstd", op.getRstd()}});
+    program.replace(rewriter, op, op.getRowRank(), [&](RowBuilder &b) {
+      Value sum = addResidual(b, program);
+      StatisticsBuilder statistics(b, program.getRowLength(),
+                                   op.getEpsilon().convertToDouble());
+      yieldForward(b, program, op, sum, statistics.computed(sum));
+    });
+    return success();
+  }
+};
+
+struct LowerRmsNorm : OpRewritePattern<RmsNormOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(RmsNormOp op,
+                                PatternRewriter &rewriter) const override {
+    RowProgram program;
+    program.rows({{"x", op.getX()}, {"residual", op.getResidual()}});
+    program.columns({{"gamma", op.getGamma()}});
+    program.rowOutputs({{"y", op.getY()}, {"sum", op.getSum()}});
+    program.scalarOutputs({{"rstd", op.getRstd()}});
+    program.replace(rewriter, op, op.getRowRank(), [&](RowBuilder &b) {
+      Value sum = addResidual(b, program);
+      StatisticsBuilder statistics(b, program.getRowLength(),
+                                   op.getEpsilon().convertToDouble());
+      yieldForward(b, program, op, sum, statistics.computedAroundZero(sum));
+    });
+    return success();
+  }
+};
+
 struct LowerLayerNormBwd : OpRewritePattern<LayerNormBwdOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(LayerNormBwdOp op,
                                 PatternRewriter &rewriter) const override {
-    SmallVector<StringRef> names{"dy", "x"};
-    SmallVector<Value> columns, rowOuts, columnSums;
-    if (op.getGamma()) {
-      columns.push_back(op.getGamma());
-      names.push_back("gamma");
-    }
-    names.append({"mean", "rstd"});
-    auto addOutput = [&](Value value, SmallVector<Value> &list,
-                         StringRef name) {
-      if (!value)
-        return;
-      list.push_back(value);
-      names.push_back(name);
-    };
-    addOutput(op.getDx(), rowOuts, "dx");
-    addOutput(op.getDgamma(), columnSums, "dgamma");
-    addOutput(op.getDbeta(), columnSums, "dbeta");
-
-    auto program = RowwiseOp::create(
-        rewriter, op.getLoc(), op.getResultTypes(), "layer_norm_bwd",
-        ValueRange{op.getDy(), op.getX()}, columns,
-        ValueRange{op.getMean(), op.getRstd()}, rowOuts, ValueRange(),
-        columnSums, rewriter.getStrArrayAttr(names), ScheduleAttr());
-    {
-      OpBuilder::InsertionGuard guard(rewriter);
-      Block *body = addBody(rewriter, program);
-      fillBody(rewriter, op, program, body->getArguments());
-    }
-    rewriter.replaceOp(op, program.getResults());
+    RowProgram program;
+    program.rows({{"dy", op.getDy()},
+                  {"x", op.getX()},
+                  {"y", op.getY()},
+                  {"dsum", op.getDsum()}});
+    program.columns({{"gamma", op.getGamma()}, {"beta", op.getBeta()}});
+    program.scalars({{"mean", op.getMean()}, {"rstd", op.getRstd()}});
+    program.rowOutputs({{"dx", op.getDx()}, {"dresidual", op.getDresidual()}});
+    program.columnSums({{"dgamma", op.getDgamma()}, {"dbeta", op.getDbeta()}},
+                       op.getAccumulate());
+    program.replace(rewriter, op, op.getRowRank(), [&](RowBuilder &b) {
+      Value xhat;
+      Value rstd = program.get("rstd");
+      if (op.getY()) {
+        xhat = invertColumns(b, program, op.getZeroCentredGamma(),
+                             program.getRowLength());
+      } else {
+        StatisticsBuilder builder(b, program.getRowLength(),
+                                  op.getEpsilon().convertToDouble());
+        Value x = b.widen(program.get("x"));
+        Statistics statistics =
+            rstd ? builder.saved(x, program.get("mean"), rstd)
+                 : builder.computed(x);
+        rstd = statistics.rstd;
+        xhat = b.mul(statistics.centred, b.spread(rstd));
+      }
+      yieldGradients(b, program, op, xhat, rstd, /*hasMean=*/true);
+    });
     return success();
   }
+};
 
-private:
-  /// With xhat = (x - mean) * rstd and wdy = gamma * dy:
-  ///   dx = rstd * (wdy - xhat * sum(wdy * xhat) / N - sum(wdy) / N)
-  /// written as two fused multiply-adds. The mean is subtracted before the
-  /// scaling: folded into the multiply-add it would lose what a large mean
-  /// leaves.
-  static void fillBody(OpBuilder &builder, LayerNormBwdOp op, RowwiseOp program,
-                       ValueRange arguments) {
-    RowBuilder b(builder, op.getLoc(), program);
-    Value dy = b.widen(arguments[0]);
-    Value x = b.widen(arguments[1]);
-    Value mean = arguments[arguments.size() - 2];
-    Value rstd = arguments.back();
-    // The negated mean is added: packed float32 has additions only.
-    Value centred = b.add(x, b.spread(b.negate(mean)));
-    Value xhat = b.mul(centred, b.spread(rstd));
+struct LowerRmsNormBwd : OpRewritePattern<RmsNormBwdOp> {
+  using OpRewritePattern::OpRewritePattern;
 
-    SmallVector<Value> outputs;
-    if (op.getDx()) {
-      Value wdy = op.getGamma() ? b.mul(b.widen(arguments[2]), dy) : dy;
-      Value weightedSum = b.rowSum(b.mul(wdy, xhat));
-      Value sum = b.rowSum(wdy);
-      Value scale = b.mul(rstd, b.constant(-1.0 / program.getRowLength()));
-      Value dx = b.fma(xhat, b.spread(b.mul(weightedSum, scale)),
-                       b.spread(b.mul(sum, scale)));
-      outputs.push_back(b.narrow(b.fma(wdy, b.spread(rstd), dx), op.getDx()));
-    }
-    if (op.getDgamma())
-      outputs.push_back(b.mul(dy, xhat));
-    if (op.getDbeta())
-      outputs.push_back(dy);
-    b.yield(outputs);
+  LogicalResult matchAndRewrite(RmsNormBwdOp op,
+                                PatternRewriter &rewriter) const override {
+    RowProgram program;
+    program.rows({{"dy", op.getDy()},
+                  {"x", op.getX()},
+                  {"y", op.getY()},
+                  {"dsum", op.getDsum()}});
+    program.columns({{"gamma", op.getGamma()}});
+    program.scalars({{"rstd", op.getRstd()}});
+    program.rowOutputs({{"dx", op.getDx()}, {"dresidual", op.getDresidual()}});
+    program.columnSums({{"dgamma", op.getDgamma()}}, op.getAccumulate());
+    program.replace(rewriter, op, op.getRowRank(), [&](RowBuilder &b) {
+      Value xhat;
+      Value rstd = program.get("rstd");
+      if (op.getY()) {
+        xhat = invertColumns(b, program, op.getZeroCentredGamma(),
+                             program.getRowLength());
+      } else {
+        Value x = b.widen(program.get("x"));
+        if (!rstd)
+          rstd = StatisticsBuilder(b, program.getRowLength(),
+                                   op.getEpsilon().convertToDouble())
+                     .computedAroundZero(x)
+                     .rstd;
+        xhat = b.mul(x, b.spread(rstd));
+      }
+      yieldGradients(b, program, op, xhat, rstd, /*hasMean=*/false);
+    });
+    return success();
   }
 };
 
@@ -183,9 +306,13 @@ class LowerToRowwise
     : public lnbwd::impl::LowerToRowwisePassBase<LowerToRowwise> {
 public:
   void runOnOperation() override {
-    getOperation()->walk([&](LayerNormBwdOp) { ++numLowered; });
+    getOperation()->walk([&](Operation *op) {
+      if (isa<LayerNormOp, RmsNormOp, LayerNormBwdOp, RmsNormBwdOp>(op))
+        ++numLowered;
+    });
     RewritePatternSet patterns(&getContext());
-    patterns.add<LowerLayerNormBwd>(&getContext());
+    patterns.add<LowerLayerNorm, LowerRmsNorm, LowerLayerNormBwd,
+                 LowerRmsNormBwd>(&getContext());
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     // Now, before an operand that nothing reads is dropped.
     getOperation()->walk([](RowwiseOp op) { recordArgumentRoles(op); });

@@ -55,8 +55,8 @@ LogicalResult lnbwd::checkDistributable(RowwiseOp op) {
       return bodyOp.emitOpError(
           "cannot be distributed over lanes: expected an elementwise "
           "operation, a splat constant, vector.broadcast of a scalar, "
-          "vector.reduction <add> into f32 without an accumulator, or a pure "
-          "operation on scalars");
+          "vector.reduction <add> or <maximumf> into f32 without an "
+          "accumulator, or a pure operation on scalars");
   return success();
 }
 
@@ -504,7 +504,7 @@ void RowKernelEmitter::emitPhase(Row &row, unsigned phase) {
   for (auto [c, chunk] : llvm::enumerate(chunks))
     for (auto [partial, sum] : llvm::zip_equal(partials, sumsOfPhase[phase])) {
       Value term = maskedTerm(row, sum, chunk, row.vectors[c]);
-      partial = partial ? add(partial, term) : term;
+      partial = partial ? combine(isRowMaximum(sum), partial, term) : term;
     }
   accumulate(row, phase);
   for (size_t i = 0; i < op.getRowOuts().size(); ++i)
@@ -512,11 +512,14 @@ void RowKernelEmitter::emitPhase(Row &row, unsigned phase) {
       for (auto [c, chunk] : llvm::enumerate(chunks))
         storeRow(row, i, chunk,
                  getVector(row, op.getYielded(i), chunk, row.vectors[c]));
-  for (Value &partial : partials)
-    partial = horizontalSum(partial);
+  for (auto [partial, sum] : llvm::zip_equal(partials, sumsOfPhase[phase]))
+    partial = reduceLane(sum, partial);
   exchange(row, phase, partials);
+  storeScalars(row, phase);
+}
 
-  // Row scalars are the same in all lanes of a group; the first lane writes.
+/// Row scalars are the same in all lanes of a group; the first lane writes.
+void RowKernelEmitter::storeScalars(Row &row, unsigned phase) {
   for (size_t i = 0; i < op.getScalarOuts().size(); ++i) {
     size_t output = op.getRowOuts().size() + i;
     Value yielded = op.getYielded(output);
@@ -536,18 +539,14 @@ void RowKernelEmitter::emitPhase(Row &row, unsigned phase) {
 /// A phase of a row that is read again: a loop over its chunks.
 void RowKernelEmitter::emitReloadPhase(Row &row, unsigned phase) {
   ArrayRef<Operation *> phaseSums = sumsOfPhase[phase];
-  auto isReady = [&](size_t output) {
-    return phaseOf.lookup(op.getYielded(output)) == phase;
-  };
-  bool stores = false;
-  for (size_t i = 0; i < op.getRowOuts().size(); ++i)
-    stores |= isReady(i);
+  // An output may lie over an input, which every phase reads: nothing is
+  // written before the last one.
+  bool stores = phase + 1 == numPhases && !op.getRowOuts().empty();
 
   SmallVector<Value> partials;
   Type accumulator = laneVector(b.getF32Type());
-  for (size_t i = 0; i < phaseSums.size(); ++i)
-    partials.push_back(
-        arith::ConstantOp::create(b, b.getZeroAttr(accumulator)));
+  for (Operation *sum : phaseSums)
+    partials.push_back(neutral(isRowMaximum(sum), accumulator));
   if (stores || !phaseSums.empty()) {
     int64_t length = op.getRowLength();
     Value offset = mulIndex(lane, schedule.getVectorWidth());
@@ -560,18 +559,22 @@ void RowKernelEmitter::emitReloadPhase(Row &row, unsigned phase) {
     DenseMap<Value, Value> known;
     SmallVector<Value> next;
     for (auto [i, sum] : llvm::enumerate(phaseSums))
-      next.push_back(
-          add(loop.getRegionIterArg(i), maskedTerm(row, sum, chunk, known)));
-    for (size_t i = 0; i < op.getRowOuts().size(); ++i)
-      if (isReady(i))
-        storeRow(row, i, chunk, getVector(row, op.getYielded(i), chunk, known));
+      next.push_back(combine(isRowMaximum(sum), loop.getRegionIterArg(i),
+                             maskedTerm(row, sum, chunk, known)));
+    // All are computed before the first is stored.
+    SmallVector<Value> stored;
+    for (size_t i = 0; stores && i < op.getRowOuts().size(); ++i)
+      stored.push_back(getVector(row, op.getYielded(i), chunk, known));
+    for (auto [i, value] : llvm::enumerate(stored))
+      storeRow(row, i, chunk, value);
     if (!next.empty())
       scf::YieldOp::create(b, next);
     partials.assign(loop.result_begin(), loop.result_end());
   }
-  for (Value &partial : partials)
-    partial = horizontalSum(partial);
+  for (auto [partial, sum] : llvm::zip_equal(partials, phaseSums))
+    partial = reduceLane(sum, partial);
   exchange(row, phase, partials);
+  storeScalars(row, phase);
 }
 
 //===----------------------------------------------------------------------===//
@@ -645,8 +648,8 @@ Value RowKernelEmitter::maskedTerm(Row &row, Operation *sum, const Chunk &chunk,
   Value term = getVector(row, getSummedRow(sum), chunk, known);
   if (!chunk.valid)
     return term;
-  Value zero = arith::ConstantOp::create(b, b.getZeroAttr(term.getType()));
-  return arith::SelectOp::create(b, chunk.valid, term, zero);
+  return arith::SelectOp::create(b, chunk.valid, term,
+                                 neutral(isRowMaximum(sum), term.getType()));
 }
 
 void RowKernelEmitter::storeRow(Row &row, unsigned output, const Chunk &chunk,

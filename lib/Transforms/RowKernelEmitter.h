@@ -94,6 +94,7 @@ private:
   void emitScalars(Row &row, unsigned phase);
   void emitPhase(Row &row, unsigned phase);
   void emitReloadPhase(Row &row, unsigned phase);
+  void storeScalars(Row &row, unsigned phase);
 
   // Values of the region.
   mlir::Value getScalar(Row &row, mlir::Value value);
@@ -106,7 +107,9 @@ private:
                 mlir::Value value);
 
   // Sums (RowKernelSums.cpp).
-  mlir::Value horizontalSum(mlir::Value vector);
+  mlir::Value combine(bool maximum, mlir::Value lhs, mlir::Value rhs);
+  mlir::Value neutral(bool maximum, mlir::Type type);
+  mlir::Value reduceLane(mlir::Operation *sum, mlir::Value vector);
   void exchange(Row &row, unsigned phase, mlir::ValueRange partials);
   void accumulate(Row &row, unsigned phase);
   void combineGroups();

@@ -20,6 +20,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace lnbwd;
 
@@ -27,9 +29,23 @@ using namespace lnbwd;
 // Row sums
 //===----------------------------------------------------------------------===//
 
-/// Adds the elements of a lane's vector by halves: a fixed order, and short
+Value RowKernelEmitter::combine(bool maximum, Value lhs, Value rhs) {
+  return maximum ? Value(arith::MaximumFOp::create(b, lhs, rhs))
+                 : add(lhs, rhs);
+}
+
+/// What changes nothing when it is combined with.
+Value RowKernelEmitter::neutral(bool maximum, Type type) {
+  if (!maximum)
+    return arith::ConstantOp::create(b, b.getZeroAttr(type));
+  auto lowest = b.getF32FloatAttr(-std::numeric_limits<float>::infinity());
+  return arith::ConstantOp::create(
+      b, DenseElementsAttr::get(cast<VectorType>(type), lowest.getValue()));
+}
+
+/// Combines the elements of a lane's vector by halves: a fixed order, and short
 /// dependence chains.
-Value RowKernelEmitter::horizontalSum(Value vector) {
+Value RowKernelEmitter::reduceLane(Operation *sum, Value vector) {
   auto width = cast<VectorType>(vector.getType()).getNumElements();
   while (width > 1) {
     width /= 2;
@@ -39,7 +55,7 @@ Value RowKernelEmitter::horizontalSum(Value vector) {
     Value high = vector::ExtractStridedSliceOp::create(
         b, vector, ArrayRef<int64_t>{width}, ArrayRef<int64_t>{width},
         ArrayRef<int64_t>{1});
-    vector = add(low, high);
+    vector = combine(isRowMaximum(sum), low, high);
   }
   return vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
 }
@@ -55,7 +71,7 @@ void RowKernelEmitter::exchange(Row &row, unsigned phase, ValueRange partials) {
   int64_t perRow = schedule.getThreadsPerRow();
   int64_t cluster = std::min(perRow, chip.waveSize);
   SmallVector<Value> reduced;
-  for (Value partial : partials) {
+  for (auto [sum, partial] : llvm::zip_equal(phaseSums, partials)) {
     if (cluster == 1) {
       reduced.push_back(partial);
       continue;
@@ -63,8 +79,10 @@ void RowKernelEmitter::exchange(Row &row, unsigned phase, ValueRange partials) {
     std::optional<uint32_t> size;
     if (cluster < chip.waveSize)
       size = uint32_t(cluster);
+    auto kind = isRowMaximum(sum) ? gpu::AllReduceOperation::MAXIMUMF
+                                  : gpu::AllReduceOperation::ADD;
     reduced.push_back(gpu::SubgroupReduceOp::create(
-        b, partial, gpu::AllReduceOperation::ADD, /*uniform=*/false, size,
+        b, partial, kind, /*uniform=*/false, size,
         /*clusterStride=*/1));
   }
 
@@ -87,15 +105,23 @@ void RowKernelEmitter::exchange(Row &row, unsigned phase, ValueRange partials) {
     // come in.
     if (staging && !staging->refilled)
       refillStage();
-    Value total;
+    // Sums and maxima share the slots; each is combined in its own way.
+    Value total[2];
     for (int64_t i = 0; i < waves; ++i) {
       Value slot =
           vector::LoadOp::create(b, slotType, exchangeBuffer,
                                  ValueRange{addIndex(base, index(i * count))});
-      total = total ? add(total, slot) : slot;
+      for (bool maximum : {false, true})
+        if (llvm::any_of(phaseSums, [&](Operation *sum) {
+              return isRowMaximum(sum) == maximum;
+            })) {
+          Value &known = total[maximum];
+          known = known ? combine(maximum, known, slot) : slot;
+        }
     }
-    for (int64_t i = 0; i < count; ++i)
-      reduced[i] = vector::ExtractOp::create(b, total, ArrayRef<int64_t>{i});
+    for (auto [i, sum] : llvm::enumerate(phaseSums))
+      reduced[i] = vector::ExtractOp::create(b, total[isRowMaximum(sum)],
+                                             ArrayRef<int64_t>{int64_t(i)});
   }
   for (auto [sum, value] : llvm::zip_equal(phaseSums, reduced))
     row.scalars[sum->getResult(0)] = value;
@@ -193,11 +219,16 @@ void RowKernelEmitter::storeColumnSums() {
         if (type.getRank() == 2)
           indices.push_back(workgroup);
         indices.push_back(chunk.column);
+        int64_t bytes =
+            schedule.getVectorWidth() * type.getElementTypeBitWidth() / 8;
+        if (op.getAccumulate())
+          value = add(value, vector::LoadOp::create(
+                                 b, laneVector(type.getElementType()), buffer,
+                                 indices, /*nontemporal=*/false,
+                                 llvm::MaybeAlign(std::min<int64_t>(bytes, 16))));
         if (!type.getElementType().isF32())
           value = arith::TruncFOp::create(b, laneVector(type.getElementType()),
                                           value);
-        int64_t bytes =
-            schedule.getVectorWidth() * type.getElementTypeBitWidth() / 8;
         vector::StoreOp::create(b, value, buffer, indices,
                                 /*nontemporal=*/false,
                                 llvm::MaybeAlign(std::min<int64_t>(bytes, 16)));

@@ -192,6 +192,20 @@ static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
        << ", which has no asynchronous bulk copies";
     return text;
   }
+  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
+    for (unsigned i = 0; i < rows.size(); ++i) {
+      int64_t stride = op.getRowStride(rows.getBeginOperandIndex() + i);
+      if (stride % schedule.getVectorWidth() != 0) {
+        os << "expected vector_width to divide the distance between rows, "
+           << stride << ", got " << schedule.getVectorWidth();
+        return text;
+      }
+      if (schedule.getStages() && stride != length) {
+        os << "expected stages 0 for rows that lie apart: a bulk copy takes "
+              "neighbouring rows";
+        return text;
+      }
+    }
   for (Value rows : op.getRows()) {
     int64_t setBits = schedule.getRowGroups() * length *
                       cast<ShapedType>(rows.getType()).getElementTypeBitWidth();
@@ -257,8 +271,14 @@ bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
 /// The widest access that all rows are aligned to.
 static int64_t chooseVectorWidth(RowwiseOp op) {
   int64_t width = accessBytes * 8 / op.getRowElementBits();
-  while (op.getRowLength() % width != 0)
-    width /= 2;
+  auto divides = [&](int64_t distance) {
+    while (distance % width != 0)
+      width /= 2;
+  };
+  divides(op.getRowLength());
+  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
+    for (unsigned i = 0; i < rows.size(); ++i)
+      divides(op.getRowStride(rows.getBeginOperandIndex() + i));
   return width;
 }
 

@@ -58,9 +58,10 @@ public:
         programs.push_back(op);
     });
 
-    // The second pass would read what the first has written.
+    // Rows may be written over rows that both passes read, so the columns come
+    // first. What they write, the second pass must not read.
     for (RowwiseOp op : programs)
-      for (Value output : op.getDpsInits())
+      for (Value output : op.getColumnSums())
         for (OpOperand *input : op.getDpsInputOperands())
           if (input->get() == output) {
             op.emitOpError("cannot be split into two passes: operand ")
@@ -80,10 +81,10 @@ public:
       rows.set(0, op.getRowOuts().size() + op.getScalarOuts().size());
       llvm::BitVector columns = rows;
       columns.flip();
-      RowwiseOp rowHalf = cloneWithOperands(rewriter, op, inputs, rows);
-      rowHalf.setEntry((op.getEntry() + "_rows").str());
       RowwiseOp columnHalf = cloneWithOperands(rewriter, op, inputs, columns);
       columnHalf.setEntry((op.getEntry() + "_columns").str());
+      RowwiseOp rowHalf = cloneWithOperands(rewriter, op, inputs, rows);
+      rowHalf.setEntry((op.getEntry() + "_rows").str());
       halves.append({rowHalf, columnHalf});
       rewriter.eraseOp(op);
       ++numSplit;

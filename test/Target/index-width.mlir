@@ -18,3 +18,14 @@ func.func @f(%dy: memref<?x256xf32>, %x: memref<?x256xf32>, %s: memref<?xf32>, %
       rstd(%s : memref<?xf32>) outs dx(%dx : memref<?x256xf32>)
   return
 }
+
+// The same where rows lie apart, and for the other operations.
+// RUN: lnbwd-opt %S/Inputs/strided-rows.mlir --lnbwd-pipeline="chip=gfx942 schedule=threads_per_row=64,row_groups=1,vector_width=4,prefetch=0" --emit=llvm | FileCheck %s --check-prefix=STRIDED
+// RUN: lnbwd-opt %S/Inputs/strided-rows.mlir --lnbwd-pipeline="chip=sm_90 schedule=threads_per_row=64,row_groups=1,vector_width=4,prefetch=0" --emit=llvm | FileCheck %s --check-prefix=STRIDED
+// STRIDED-LABEL: @rms_norm(
+// STRIDED-NOT:   trunc {{.*}}i64 {{.*}} to i32
+// STRIDED:       %[[ROW:[0-9]+]] = phi i64
+// STRIDED-NOT:   trunc {{.*}}i64 {{.*}} to i32
+// STRIDED:       mul {{.*}}i64 %[[ROW]], 320
+// STRIDED-NOT:   trunc {{.*}}i64 {{.*}} to i32
+// STRIDED:       ret void

@@ -44,3 +44,37 @@ func.func @unused_argument(%u: memref<?x512xf32>, %dy: memref<?x512xf32>, %c: me
       mean(%s : memref<?xf32>) rstd(%s : memref<?xf32>) outs dbeta(%c : memref<512xf32>)
   return
 }
+
+// -----
+
+// Rows that lie apart say how far.
+// CHECK-LABEL: gpu.module @strided_kernels
+// CHECK-SAME:    \22name\22:\22x\22,\22row_length\22:512,\22row_stride\22:640}
+// CHECK-SAME:    \22name\22:\22y\22,\22row_length\22:512}
+func.func @strided(%x: memref<?x2x512xf32, strided<[1280, 640, 1]>>, %y: memref<?x2x512xf32>) {
+  lnbwd.rms_norm x(%x : memref<?x2x512xf32, strided<[1280, 640, 1]>>) outs y(%y : memref<?x2x512xf32>)
+  return
+}
+
+// -----
+
+// The length of a row of several dimensions is their product.
+// CHECK-LABEL: gpu.module @row_rank_kernels
+// CHECK-SAME:    \22kind\22:\22row_block\22,\22name\22:\22x\22,\22row_length\22:512}
+// CHECK-SAME:    \22kind\22:\22column\22,\22name\22:\22gamma\22,\22row_length\22:512}
+func.func @row_rank(%x: memref<?x4x128xf32>, %gamma: memref<4x128xf32>) {
+  lnbwd.rms_norm x(%x : memref<?x4x128xf32>) gamma(%gamma : memref<4x128xf32>) outs y(%x : memref<?x4x128xf32>)
+      {row_rank = 2 : i64}
+  return
+}
+
+// -----
+
+// Sums that are added to what is there are read and written.
+// CHECK-LABEL: gpu.module @accumulate_kernels
+// CHECK-SAME:    {\22access\22:\22read_write\22,\22element\22:\22f32\22,\22kind\22:\22column\22,\22name\22:\22dgamma\22
+func.func @accumulate(%x: memref<?x512xf32>, %s: memref<?xf32>, %dgamma: memref<512xf32>) {
+  lnbwd.rms_norm_bwd dy(%x : memref<?x512xf32>) x(%x : memref<?x512xf32>) rstd(%s : memref<?xf32>)
+      outs dgamma(%dgamma : memref<512xf32>) {accumulate}
+  return
+}

@@ -688,3 +688,87 @@ func.func @two_programs(%x: memref<?x256xf32>) {
 func.func @nothing_to_do() {
   return
 }
+
+// -----
+
+// A row's largest element: columns that do not exist count as minus infinity,
+// and sums and maxima of one phase travel through one exchange.
+// CHECK-LABEL: gpu.module @maximum_kernels
+// CHECK-DAG:     %[[LOWEST:.*]] = arith.constant dense<0xFF800000> : vector<4xf32>
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<4xf32>
+// CHECK-DAG:     arith.select %{{.*}}, %{{.*}}, %[[LOWEST]]
+// CHECK-DAG:     arith.select %{{.*}}, %{{.*}}, %[[ZERO]]
+// CHECK-DAG:     gpu.subgroup_reduce maximumf
+// CHECK-DAG:     gpu.subgroup_reduce add
+// CHECK:         gpu.barrier
+// CHECK-DAG:     arith.maximumf %{{.*}}, %{{.*}} : vector<2xf32>
+// CHECK-DAG:     arith.addf %{{.*}}, %{{.*}} : vector<2xf32>
+func.func @maximum(%x: memref<?x500xf32>, %largest: memref<?xf32>, %total: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x500xf32>) outs scalars(%largest, %total : memref<?xf32>, memref<?xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<500xf32>):
+    %m = vector.reduction <maximumf>, %xr : vector<500xf32> into f32
+    %s = vector.reduction <add>, %xr : vector<500xf32> into f32
+    lnbwd.yield %m, %s : f32, f32
+  }
+  return
+}
+
+// -----
+
+// Where rows are read again in each phase, nothing is written before the last
+// one: an output may lie over an input. Row scalars are written all the same.
+// CHECK-LABEL: gpu.module @reload_in_place_kernels
+// CHECK:         scf.for
+// CHECK:           scf.for
+// CHECK-NOT:         vector.store
+// CHECK:           gpu.subgroup_reduce
+// CHECK:           scf.for
+// CHECK:             vector.store
+// CHECK:             vector.store
+// CHECK:           memref.store
+func.func @reload_in_place(%x: memref<?x512xf32>, %r: memref<?x512xf32>, %s: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x, %r : memref<?x512xf32>, memref<?x512xf32>)
+      outs rows(%r, %x : memref<?x512xf32>, memref<?x512xf32>) scalars(%s : memref<?xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>} {
+  ^bb0(%xr: vector<512xf32>, %rr: vector<512xf32>):
+    %t = arith.addf %xr, %rr : vector<512xf32>
+    %sum = vector.reduction <add>, %t : vector<512xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<512xf32>
+    %y = arith.mulf %t, %spread : vector<512xf32>
+    lnbwd.yield %t, %y, %sum : vector<512xf32>, vector<512xf32>, f32
+  }
+  return
+}
+
+// -----
+
+// Rows that lie apart.
+// CHECK-LABEL: gpu.module @strided_kernels
+// CHECK:         gpu.func @k(%[[X:[a-z0-9]+]]: memref<1x512xf32, #gpu.address_space<global>>
+// CHECK:         memref.reinterpret_cast %[[X]] to offset: [0], sizes: [%{{.*}}, 512], strides: [640, 1]
+func.func @strided(%x: memref<?x512xf32, strided<[640, 1]>>, %y: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32, strided<[640, 1]>>) outs rows(%y : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Column sums that accumulate are added to what is there.
+// CHECK-LABEL: gpu.module @accumulate_kernels
+// CHECK:         gpu.func @k(%{{.*}}: memref<1x128xf32{{.*}}>, %[[S:[a-z0-9]+]]: memref<128xf32
+// CHECK:         %[[OLD:.*]] = vector.load %[[S]]
+// CHECK:         %[[NEW:.*]] = arith.addf %{{.*}}, %[[OLD]]
+// CHECK:         vector.store %[[NEW]], %[[S]]
+func.func @accumulate(%x: memref<?x128xf32>, %s: memref<128xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x128xf32>) outs column_sums(%s : memref<128xf32>)
+      attributes {accumulate, schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 1, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0>} {
+  ^bb0(%xr: vector<128xf32>):
+    lnbwd.yield %xr : vector<128xf32>
+  }
+  return
+}

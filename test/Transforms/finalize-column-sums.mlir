@@ -77,3 +77,26 @@ func.func @already_partial(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
   }
   return
 }
+
+// -----
+
+// The program that adds the partial sums accumulates; rows of two dimensions
+// have partial sums of two dimensions.
+// CHECK-LABEL: func @accumulate(
+// CHECK:         lnbwd.row_count %{{.*}} {row_rank = 2 : i64}
+// CHECK:         %[[P:.*]] = memref.alloc(%{{.*}}) : memref<?x4x128xf32>
+// CHECK:         lnbwd.rowwise @k rows({{.*}}) outs column_sums(%[[P]] : memref<?x4x128xf32>)
+// CHECK-NOT:       accumulate
+// CHECK:         lnbwd.rowwise @k_finalize rows(%[[P]] : memref<?x4x128xf32>) outs column_sums(
+// CHECK-SAME:      accumulate
+// CHECK-SAME:      row_rank = 2
+func.func @accumulate(%x: memref<?x4x128xf32>, %s: memref<4x128xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x4x128xf32>) outs column_sums(%s : memref<4x128xf32>)
+      attributes {accumulate, row_rank = 2 : i64,
+                  schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4,
+                                             rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}

@@ -184,3 +184,99 @@ func.func @roles(%dy: memref<?x8xf32>, %s: memref<?xf32>, %dbeta: memref<8xf32>)
       mean(%s : memref<?xf32>) rstd(%s : memref<?xf32>) outs dbeta(%dbeta : memref<8xf32>)
   return
 }
+
+// -----
+
+// The mean's rounding is taken off the centred row and the variance: two phases,
+// the second with two sums.
+// CHECK-LABEL: func @layer_norm(
+// CHECK:         lnbwd.rowwise @layer_norm rows({{.*}}) columns({{.*}}) outs rows({{.*}}) scalars(
+// CHECK-SAME:      operand_names = ["x", "gamma", "beta", "y", "mean", "rstd"]
+// CHECK:           %[[SUM:.*]] = vector.reduction <add>, %x
+// CHECK:           %[[MEAN:.*]] = arith.mulf %[[SUM]]
+// CHECK:           %[[CENTRED:.*]] = arith.addf %x, %{{.*}} : vector<512xf32>
+// CHECK:           vector.reduction <add>, %[[CENTRED]]
+// CHECK:           %[[SQUARES:.*]] = arith.mulf %[[CENTRED]], %[[CENTRED]]
+// CHECK:           vector.reduction <add>, %[[SQUARES]]
+// CHECK:           math.rsqrt %{{.*}} : f32
+// CHECK-NOT:       vector.reduction
+func.func @layer_norm(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm x(%rows : memref<?x512xf32>) gamma(%column : memref<512xf32>) beta(%column : memref<512xf32>)
+      outs y(%rows : memref<?x512xf32>) mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
+  return
+}
+
+// -----
+
+// RMSNorm has one sum; the residual is added in float32, and stored once.
+// CHECK-LABEL: func @rms_norm(
+// CHECK:         operand_names = ["x", "residual", "y", "sum"]
+// CHECK:           %[[SUM:.*]] = arith.addf
+// CHECK:           arith.mulf %[[SUM]], %[[SUM]]
+// CHECK:           vector.reduction
+// CHECK-NOT:       vector.reduction
+// CHECK:           %[[NARROW:.*]] = arith.truncf %[[SUM]]
+// CHECK:           lnbwd.yield %{{.*}}, %[[NARROW]]
+func.func @rms_norm(%rows: memref<?x512xbf16>) {
+  lnbwd.rms_norm x(%rows : memref<?x512xbf16>) residual(%rows : memref<?x512xbf16>)
+      outs y(%rows : memref<?x512xbf16>) sum(%rows : memref<?x512xbf16>)
+  return
+}
+
+// -----
+
+// One row sum, and one column sum that is added to what is there.
+// CHECK-LABEL: func @rms_norm_bwd(
+// CHECK:         lnbwd.rowwise @rms_norm_bwd
+// CHECK-SAME:      accumulate
+// CHECK-SAME:      operand_names = ["dy", "x", "gamma", "rstd", "dx", "dgamma"]
+// CHECK:           vector.reduction
+// CHECK-NOT:       vector.reduction
+func.func @rms_norm_bwd(%rows: memref<?x512xf32>, %column: memref<512xf32>, %dgamma: memref<512xf32>, %stat: memref<?xf32>) {
+  lnbwd.rms_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>) gamma(%column : memref<512xf32>)
+      rstd(%stat : memref<?xf32>) outs dx(%rows : memref<?x512xf32>) dgamma(%dgamma : memref<512xf32>) {accumulate}
+  return
+}
+
+// -----
+
+// From the output: a reciprocal of the column, a clamp, and no statistics.
+// CHECK-LABEL: func @from_output(
+// CHECK:         operand_names = ["dy", "y", "gamma", "rstd", "dx"]
+// CHECK-DAG:       %[[BOUND:.*]] = arith.constant dense<8.000000e+00>
+// CHECK-DAG:       %[[TINY:.*]] = arith.constant dense<1.17549435E-38>
+// CHECK-DAG:       %[[ABS:.*]] = math.absf %gamma
+// CHECK:           arith.cmpf olt, %[[ABS]], %[[TINY]]
+// CHECK:           arith.divf
+// CHECK:           arith.cmpf olt, %[[BOUND]],
+func.func @from_output(%rows: memref<?x64xf32>, %column: memref<64xf32>, %stat: memref<?xf32>) {
+  lnbwd.rms_norm_bwd dy(%rows : memref<?x64xf32>) y(%rows : memref<?x64xf32>) gamma(%column : memref<64xf32>)
+      rstd(%stat : memref<?xf32>) outs dx(%rows : memref<?x64xf32>)
+  return
+}
+
+// -----
+
+// dx is computed once, and rounded to both types.
+// CHECK-LABEL: func @residual_gradient(
+// CHECK:         operand_names = ["dy", "x", "dsum", "rstd", "dx", "dresidual"]
+// CHECK:           %[[DX:.*]] = arith.addf %{{.*}}, %dsum
+// CHECK:           %[[NARROW:.*]] = arith.truncf %[[DX]]
+// CHECK:           lnbwd.yield %[[NARROW]], %[[DX]]
+func.func @residual_gradient(%rows: memref<?x64xbf16>, %wide: memref<?x64xf32>, %stat: memref<?xf32>) {
+  lnbwd.rms_norm_bwd dy(%rows : memref<?x64xbf16>) x(%rows : memref<?x64xbf16>) rstd(%stat : memref<?xf32>)
+      dsum(%wide : memref<?x64xf32>) outs dx(%rows : memref<?x64xbf16>) dresidual(%wide : memref<?x64xf32>)
+  return
+}
+
+// -----
+
+// Several dimensions of a row become one.
+// CHECK-LABEL: func @row_rank(
+// CHECK-SAME:      lnbwd.row_rank = 2
+// CHECK:         row_rank = 2
+// CHECK-NEXT:    ^bb0(%x: vector<32xf32>):
+func.func @row_rank(%rows: memref<?x4x8xf32>) {
+  lnbwd.rms_norm x(%rows : memref<?x4x8xf32>) outs y(%rows : memref<?x4x8xf32>) {row_rank = 2 : i64}
+  return
+}

@@ -14,12 +14,14 @@ func.func @f() {
 }
 
 //--- in-place.mlir
-func.func @f(%x: memref<?x512xf32>, %s: memref<512xf32>) {
-  // expected-error@+1 {{cannot be split into two passes: operand 0 (x) is an output as well; give the output a buffer of its own}}
-  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>) column_sums(%s : memref<512xf32>)
-      attributes {operand_names = ["x", "y", "sum"]} {
-  ^bb0(%xr: vector<512xf32>):
-    lnbwd.yield %xr, %xr : vector<512xf32>, vector<512xf32>
+func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<512xf32>) {
+  // expected-error@+1 {{cannot be split into two passes: operand 1 (scale) is an output as well; give the output a buffer of its own}}
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) columns(%s : memref<512xf32>)
+      outs rows(%y : memref<?x512xf32>) column_sums(%s : memref<512xf32>)
+      attributes {operand_names = ["x", "scale", "y", "sum"]} {
+  ^bb0(%xr: vector<512xf32>, %sr: vector<512xf32>):
+    %scaled = arith.mulf %xr, %sr : vector<512xf32>
+    lnbwd.yield %scaled, %xr : vector<512xf32>, vector<512xf32>
   }
   return
 }

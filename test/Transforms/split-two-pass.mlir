@@ -5,13 +5,13 @@
 // Each half reads what it needs.
 // CHECK-LABEL: func @short_rows(
 // ALWAYS-SAME:     %[[X:[a-z0-9_]+]]: memref<?x512xf32>, %[[Y:[a-z0-9_]+]]: memref<?x512xf32>, %[[C:[a-z0-9_]+]]: memref<512xf32>, %[[S:[a-z0-9_]+]]: memref<512xf32>)
-// ALWAYS-NEXT:   lnbwd.rowwise @k_rows rows(%[[X]] : memref<?x512xf32>) columns(%[[C]] : memref<512xf32>)
-// ALWAYS-SAME:     outs rows(%[[Y]] : memref<?x512xf32>) attributes {operand_names = ["x", "gamma", "y"]} {
-// ALWAYS:          arith.mulf
-// ALWAYS:        lnbwd.rowwise @k_columns rows(%[[X]] : memref<?x512xf32>)
+// ALWAYS-NEXT:   lnbwd.rowwise @k_columns rows(%[[X]] : memref<?x512xf32>)
 // ALWAYS-SAME:     outs column_sums(%[[S]] : memref<512xf32>) attributes {operand_names = ["x", "sum"]} {
 // ALWAYS-NEXT:   ^bb0(%[[XR:[a-z0-9_]+]]: vector<512xf32>):
 // ALWAYS-NEXT:     lnbwd.yield %[[XR]]
+// ALWAYS:        lnbwd.rowwise @k_rows rows(%[[X]] : memref<?x512xf32>) columns(%[[C]] : memref<512xf32>)
+// ALWAYS-SAME:     outs rows(%[[Y]] : memref<?x512xf32>) attributes {operand_names = ["x", "gamma", "y"]} {
+// ALWAYS:          arith.mulf
 // NEVER:         lnbwd.rowwise @k rows(
 // NEVER-NOT:     lnbwd.rowwise
 // AUTO:          lnbwd.rowwise @k rows(
@@ -32,11 +32,11 @@ func.func @short_rows(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %c: memref<5
 
 // By default only rows that no workgroup can hold are read twice.
 // CHECK-LABEL: func @long_rows(
-// ALWAYS:        lnbwd.rowwise @k_rows
 // ALWAYS:        lnbwd.rowwise @k_columns
+// ALWAYS:        lnbwd.rowwise @k_rows
 // NEVER:         lnbwd.rowwise @k rows(
-// AUTO:          lnbwd.rowwise @k_rows
 // AUTO:          lnbwd.rowwise @k_columns
+// AUTO:          lnbwd.rowwise @k_rows
 func.func @long_rows(%x: memref<?x1048576xf32>, %y: memref<?x1048576xf32>, %s: memref<1048576xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x1048576xf32>)
       outs rows(%y : memref<?x1048576xf32>) column_sums(%s : memref<1048576xf32>) {
@@ -52,8 +52,8 @@ func.func @long_rows(%x: memref<?x1048576xf32>, %y: memref<?x1048576xf32>, %s: m
 
 // Row scalars go with the row blocks.
 // CHECK-LABEL: func @row_scalars(
-// ALWAYS:        lnbwd.rowwise @k_rows {{.*}} outs scalars(
 // ALWAYS:        lnbwd.rowwise @k_columns {{.*}} outs column_sums(
+// ALWAYS:        lnbwd.rowwise @k_rows {{.*}} outs scalars(
 // NEVER:         lnbwd.rowwise @k rows(
 // AUTO:          lnbwd.rowwise @k rows(
 func.func @row_scalars(%x: memref<?x512xf32>, %t: memref<?xf32>, %s: memref<512xf32>) {
@@ -94,6 +94,22 @@ func.func @scheduled(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %s: memref<51
                                              rows_per_workgroup = 32, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr, %xr : vector<512xf32>, vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Rows may be written over rows that both halves read: the columns come first.
+// CHECK-LABEL: func @in_place(
+// CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x512xf32>
+// ALWAYS:        lnbwd.rowwise @k_columns rows(%[[X]]
+// ALWAYS:        lnbwd.rowwise @k_rows rows(%[[X]] {{.*}} outs rows(%[[X]]
+func.func @in_place(%x: memref<?x512xf32>, %s: memref<512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>) column_sums(%s : memref<512xf32>) {
+  ^bb0(%xr: vector<512xf32>):
+    %twice = arith.addf %xr, %xr : vector<512xf32>
+    lnbwd.yield %twice, %xr : vector<512xf32>, vector<512xf32>
   }
   return
 }

@@ -30,6 +30,8 @@ inline constexpr llvm::StringLiteral launchPlanAttr = "lnbwd.plan";
 inline constexpr llvm::StringLiteral argumentNameAttr = "lnbwd.name";
 inline constexpr llvm::StringLiteral argumentKindAttr = "lnbwd.kind";
 inline constexpr llvm::StringLiteral argumentAccessAttr = "lnbwd.access";
+/// Of an argument whose rows have several dimensions: how many.
+inline constexpr llvm::StringLiteral argumentRowRankAttr = "lnbwd.row_rank";
 /// The attribute of a launch whose kernel may start before the one before it
 /// has ended.
 inline constexpr llvm::StringLiteral earlyStartAttr = "lnbwd.early_start";

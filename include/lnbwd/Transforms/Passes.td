@@ -47,6 +47,7 @@ def LowerToRowwisePass : Pass<"lnbwd-lower-to-rowwise"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"numLowered", "lowered", "Named operations lowered">];
 }
@@ -88,7 +89,8 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     The textbook's two passes: one row program that keeps the row blocks and row
     scalars, one that keeps the column sums. Each reads what it needs, so that
     rows are read twice; a program that fits the registers of a workgroup is
-    faster whole. Expects memrefs and no schedule yet.
+    faster whole. The columns come first, so that rows may be written over rows
+    that both passes read. Expects memrefs and no schedule yet.
 
     `mode`: `auto` splits only the programs that no schedule can run whole on
     `chip`; `always` splits every program that has both kinds of output; `never`
@@ -104,10 +106,10 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     After:
 
     ```mlir
-    lnbwd.rowwise @k_rows rows(%x : memref<?x512xf32>)
-        outs rows(%y : memref<?x512xf32>) {...}
     lnbwd.rowwise @k_columns rows(%x : memref<?x512xf32>)
         outs column_sums(%s : memref<512xf32>) {...}
+    lnbwd.rowwise @k_rows rows(%x : memref<?x512xf32>)
+        outs rows(%y : memref<?x512xf32>) {...}
     ```
   }];
   let options = [
@@ -276,6 +278,37 @@ def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
   let statistics = [
     Statistic<"numReductions", "reductions", "Subgroup reductions lowered">,
   ];
+}
+
+def ExpandMathPass : Pass<"lnbwd-expand-math"> {
+  let summary = "Write functions out that the chips have no instruction for";
+  let description = [{
+    No device library is linked. Upstream's patterns replace `math.exp`, `exp2`,
+    `expm1`, `log`, `log1p`, `log2`, `tanh` and `erf` of float32 by range
+    reduction and polynomials, and `math.rsqrt` by a division and a square root,
+    on every chip alike. `math.sqrt`, `absf`, `floor` and `ceil`, for which there are
+    instructions, become calls of LLVM's intrinsics. Their errors are in
+    docs/numerics.md. Any other function is an error that names it, but for
+    `math.fma` and `copysign`, which are left alone.
+
+    Before:
+
+    ```mlir
+    %r = math.rsqrt %v : f32
+    ```
+
+    After:
+
+    ```mlir
+    %one = arith.constant 1.0 : f32
+    %s = llvm.call_intrinsic "llvm.sqrt"(%v) : (f32) -> f32
+    %r = arith.divf %one, %s : f32
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+  let statistics = [Statistic<"numFunctions", "functions", "Calls of functions met">];
 }
 
 def AttachLaunchPlanPass : Pass<"lnbwd-attach-launch-plan", "::mlir::ModuleOp"> {

@@ -23,10 +23,11 @@ using namespace lnbwd;
 namespace {
 struct RowwiseOpInterface
     : DstBufferizableOpInterfaceExternalModel<RowwiseOpInterface, RowwiseOp> {
-  /// Outputs are written, never read.
+  /// Outputs are written, and read only where sums are added to them.
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const AnalysisState &) const {
-    return cast<DestinationStyleOpInterface>(op).isDpsInput(&operand);
+    return cast<DestinationStyleOpInterface>(op).isDpsInput(&operand) ||
+           cast<RowwiseOp>(op).getAccumulate();
   }
 
   LogicalResult bufferize(Operation *op, RewriterBase &rewriter,

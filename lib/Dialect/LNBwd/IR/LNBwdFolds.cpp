@@ -24,43 +24,50 @@ using namespace mlir;
 using namespace lnbwd;
 
 //===----------------------------------------------------------------------===//
-// LayerNormBwdOp
+// The normalisations and their gradients
 //===----------------------------------------------------------------------===//
 
 namespace {
 /// Drops the tensor outputs whose results have no use, as long as one output
 /// remains.
-struct DropUnusedGradients : OpRewritePattern<LayerNormBwdOp> {
-  using OpRewritePattern::OpRewritePattern;
+template <typename OpTy>
+struct DropUnusedResults : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(LayerNormBwdOp op,
+  LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics() || op.use_empty())
       return failure();
-    unsigned used = llvm::count_if(
-        op.getResults(), [](Value result) { return !result.use_empty(); });
+    unsigned used = llvm::count_if(op.getResults(), [](Value result) {
+      return !result.use_empty();
+    });
     if (used == op.getNumResults())
       return failure();
 
-    Value outputs[] = {op.getDx(), op.getDgamma(), op.getDbeta()};
+    // Outputs are the last operands, none or one to a segment.
+    auto segments = llvm::to_vector(
+        ArrayRef<int32_t>(op.getProperties().operandSegmentSizes));
+    SmallVector<Value> operands(op.getOperation()->getOperands());
     SmallVector<Type> types;
     SmallVector<Value> replaced;
-    unsigned index = 0;
-    for (Value &output : outputs) {
-      if (!output)
-        continue;
-      Value result = op.getResults()[index++];
+    size_t segment = segments.size();
+    for (size_t i = op.getNumResults(); i-- > 0;) {
+      while (segments[--segment] == 0) {
+      }
+      Value result = op.getResults()[i];
       if (result.use_empty()) {
-        output = Value();
+        segments[segment] = 0;
+        operands.erase(operands.begin() + op.getNumDpsInputs() + i);
         continue;
       }
-      types.push_back(result.getType());
-      replaced.push_back(result);
+      types.insert(types.begin(), result.getType());
+      replaced.insert(replaced.begin(), result);
     }
-    auto slim = LayerNormBwdOp::create(
-        rewriter, op.getLoc(), types, op.getDy(), op.getX(), op.getGamma(),
-        op.getMean(), op.getRstd(), outputs[0], outputs[1], outputs[2]);
-    slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    NamedAttrList attributes(op->getAttrDictionary());
+    attributes.set("operandSegmentSizes",
+                   rewriter.getDenseI32ArrayAttr(segments));
+    auto slim = OpTy::create(rewriter, op.getLoc(), types, operands,
+                             attributes.getAttrs());
     for (auto [from, to] : llvm::zip_equal(replaced, slim.getResults()))
       rewriter.replaceAllUsesWith(from, to);
     rewriter.eraseOp(op);
@@ -68,23 +75,47 @@ struct DropUnusedGradients : OpRewritePattern<LayerNormBwdOp> {
   }
 };
 
-/// dgamma and dbeta do not depend on gamma: without dx it is not read.
-struct DropUnreadGamma : OpRewritePattern<LayerNormBwdOp> {
-  using OpRewritePattern::OpRewritePattern;
+/// The gradients of columns do not depend on gamma, unless xhat comes from the
+/// output, nor on dsum: without dx neither is read.
+template <typename OpTy>
+struct DropUnreadInputsOfDx : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(LayerNormBwdOp op,
+  LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
-    if (op.getDx() || !op.getGamma())
+    bool readsGamma = op.getGamma() && op.getX();
+    if (op.getDx() || op.getDresidual() || (!readsGamma && !op.getDsum()))
       return failure();
-    rewriter.modifyOpInPlace(op, [&] { op.getGammaMutable().clear(); });
+    rewriter.modifyOpInPlace(op, [&] {
+      if (readsGamma)
+        op.getGammaMutable().clear();
+      op.getDsumMutable().clear();
+    });
     return success();
   }
 };
 } // namespace
 
+void LayerNormOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                              MLIRContext *context) {
+  results.add<DropUnusedResults<LayerNormOp>>(context);
+}
+
+void RmsNormOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                            MLIRContext *context) {
+  results.add<DropUnusedResults<RmsNormOp>>(context);
+}
+
 void LayerNormBwdOp::getCanonicalizationPatterns(RewritePatternSet &results,
                                                  MLIRContext *context) {
-  results.add<DropUnusedGradients, DropUnreadGamma>(context);
+  results.add<DropUnusedResults<LayerNormBwdOp>,
+              DropUnreadInputsOfDx<LayerNormBwdOp>>(context);
+}
+
+void RmsNormBwdOp::getCanonicalizationPatterns(RewritePatternSet &results,
+                                               MLIRContext *context) {
+  results.add<DropUnusedResults<RmsNormBwdOp>,
+              DropUnreadInputsOfDx<RmsNormBwdOp>>(context);
 }
 
 //===----------------------------------------------------------------------===//
@@ -128,7 +159,8 @@ RowwiseOp lnbwd::cloneWithOperands(RewriterBase &rewriter, RowwiseOp op,
       rewriter, op.getLoc(), types, op.getEntry(), rows, columns, scalars,
       rowOuts, scalarOuts, columnSums,
       op.getOperandNames() ? rewriter.getArrayAttr(names) : ArrayAttr(),
-      op.getScheduleAttr());
+      op.getScheduleAttr(), op.getRowRank(),
+      op.getAccumulate() && !columnSums.empty());
   slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());
 
   // The region keeps the arguments and yields the values that remain. An

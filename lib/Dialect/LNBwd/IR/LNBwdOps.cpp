@@ -40,14 +40,15 @@ static MutableOperandRange getTrailingOperands(Operation *op, unsigned count) {
 static void
 addEffects(DestinationStyleOpInterface op,
            SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
-               &effects) {
+               &effects,
+           bool readsOutputs = false) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<MemRefType>(operand.get().getType()))
       continue;
+    if (!op.isDpsInit(&operand) || readsOutputs)
+      effects.emplace_back(MemoryEffects::Read::get(), &operand);
     if (op.isDpsInit(&operand))
       effects.emplace_back(MemoryEffects::Write::get(), &operand);
-    else
-      effects.emplace_back(MemoryEffects::Read::get(), &operand);
   }
 }
 
@@ -61,12 +62,65 @@ static LogicalResult verifyTensorsOrMemRefs(DestinationStyleOpInterface op) {
     return op->emitOpError("expected ")
            << expected << " results, one for each tensor output, got "
            << op->getNumResults();
+  return success();
+}
+
+/// Elements from one row of `type` to the next, if its last `rowRank`
+/// dimensions are dense and its rows lie at one distance from each other, known
+/// now and no shorter than a row.
+static std::optional<int64_t> getStaticRowStride(ShapedType type,
+                                                 int64_t rowRank) {
+  int64_t length = 1;
+  for (int64_t dim : type.getShape().take_back(rowRank))
+    length *= dim;
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref || memref.getLayout().isIdentity())
+    return length;
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  if (failed(memref.getStridesAndOffset(strides, offset)) || offset != 0)
+    return std::nullopt;
+  int64_t dense = 1;
+  size_t leading = strides.size() - size_t(rowRank);
+  for (size_t i = strides.size(); i-- > leading;) {
+    if (strides[i] != dense)
+      return std::nullopt;
+    dense *= type.getDimSize(unsigned(i));
+  }
+  if (leading == 0)
+    return length;
+  int64_t stride = strides[leading - 1];
+  if (ShapedType::isDynamic(stride) || stride < length)
+    return std::nullopt;
+  // Further leading dimensions must go on at the same distance.
+  int64_t expected = stride;
+  for (size_t i = leading - 1; i-- > 0;) {
+    if (type.isDynamicDim(unsigned(i + 1)))
+      return std::nullopt;
+    expected *= type.getDimSize(unsigned(i + 1));
+    if (strides[i] != expected)
+      return std::nullopt;
+  }
+  return stride;
+}
+
+/// Memrefs are dense, but for the distance between the rows of row blocks.
+static LogicalResult verifyLayouts(DestinationStyleOpInterface op,
+                                   int64_t rowRank,
+                                   ArrayRef<Value> rowBlocks) {
   for (Value operand : op->getOperands()) {
     auto type = dyn_cast<MemRefType>(operand.getType());
-    if (type && !type.getLayout().isIdentity())
-      return op->emitOpError("expected memrefs with the identity layout "
-                             "(dense rows), got ")
+    if (!type || type.getLayout().isIdentity())
+      continue;
+    if (!llvm::is_contained(rowBlocks, operand))
+      return op->emitOpError("expected memrefs with the identity layout, but "
+                             "for row blocks, got ")
              << type;
+    if (!getStaticRowStride(type, rowRank))
+      return op->emitOpError("expected dense rows, each a static distance "
+                             "behind the one before, as in "
+                             "memref<?x512xf32, strided<[1024, 1]>>, got ")
+             << type << "; copy the rows, or make the distance static";
   }
   return success();
 }
@@ -93,15 +147,15 @@ static bool compatible(int64_t dim, int64_t expected, bool isRowLength) {
          dim == expected;
 }
 
-/// `endsInRow`: the last dimension is the row length.
+/// The last `rowDims` dimensions are those of a row.
 static LogicalResult verifyShape(Operation *op, StringRef name, ShapedType type,
-                                 ArrayRef<int64_t> expected, bool endsInRow,
+                                 ArrayRef<int64_t> expected, int64_t rowDims,
                                  StringRef explanation) {
   ArrayRef<int64_t> shape = type.getShape();
   bool matches = shape.size() == expected.size();
   for (size_t i = 0; matches && i < shape.size(); ++i)
-    matches =
-        compatible(shape[i], expected[i], endsInRow && i + 1 == shape.size());
+    matches = compatible(shape[i], expected[i],
+                         i + size_t(rowDims) >= shape.size());
   if (matches)
     return success();
   InFlightDiagnostic diag = op->emitOpError("expected ")
@@ -121,96 +175,285 @@ static LogicalResult verifyShape(Operation *op, StringRef name, ShapedType type,
 /// Bounds what is computed from row lengths, with room to multiply.
 static constexpr int64_t maxRowLength = std::numeric_limits<int32_t>::max();
 
-/// A row block has at least one dimension, and the last one is static.
+/// A row block has at least the dimensions of a row, and these are static.
 static LogicalResult verifyRowBlock(Operation *op, StringRef name,
-                                    ShapedType type) {
-  if (type.getRank() < 1)
-    return op->emitOpError("expected ")
-           << name << " to have at least one dimension, got " << type;
-  int64_t length = type.getShape().back();
-  if (ShapedType::isDynamic(length) || length < 1)
-    return op->emitOpError("expected the last dimension of ")
-           << name
-           << " to be static and at least 1 (a kernel is compiled for one row "
-              "length), got "
-           << type;
-  if (length > maxRowLength)
-    return op->emitOpError("expected the last dimension of ")
-           << name << " to be at most " << maxRowLength << ", got " << type;
+                                    ShapedType type, int64_t rowRank) {
+  if (rowRank < 1)
+    return op->emitOpError("expected a row to have at least one dimension, got "
+                           "row_rank ")
+           << rowRank;
+  if (type.getRank() < rowRank) {
+    InFlightDiagnostic diag = op->emitOpError("expected ")
+                              << name << " to have at least ";
+    if (rowRank == 1)
+      return diag << "one dimension, got " << type;
+    return diag << rowRank << " dimensions, those of a row, got " << type;
+  }
+  StringRef which = rowRank == 1 ? "the last dimension of "
+                                 : "the dimensions of a row of ";
+  int64_t length = 1;
+  for (int64_t dim : type.getShape().take_back(size_t(rowRank))) {
+    if (ShapedType::isDynamic(dim) || dim < 1)
+      return op->emitOpError("expected ")
+             << which << name
+             << " to be static and at least 1 (a kernel is compiled for one "
+                "row length), got "
+             << type;
+    if (dim > maxRowLength / length)
+      return op->emitOpError("expected ")
+             << which << name << " to be at most " << maxRowLength
+             << (rowRank == 1 ? "" : " together") << ", got " << type;
+    length *= dim;
+  }
   return verifyRowElement(op, name, type);
 }
 
 //===----------------------------------------------------------------------===//
-// LayerNormBwdOp
+// The normalisations and their gradients
 //===----------------------------------------------------------------------===//
 
-MutableOperandRange LayerNormBwdOp::getDpsInitsMutable() {
-  auto count = unsigned(bool(getDx())) + unsigned(bool(getDgamma())) +
-               unsigned(bool(getDbeta()));
-  return getTrailingOperands(getOperation(), count);
+/// How many of the optional outputs are there.
+static unsigned countPresent(ArrayRef<Value> values) {
+  return llvm::count_if(values, [](Value value) { return bool(value); });
 }
 
-void LayerNormBwdOp::getEffects(
+namespace {
+/// Checks the operands of a normalisation against its row block `x` (or `y`,
+/// where that is what was given).
+class NormVerifier {
+public:
+  NormVerifier(Operation *op, int64_t rowRank, StringRef inputName, Value input)
+      : op(op), rowRank(rowRank), inputName(inputName),
+        input(cast<ShapedType>(input.getType())) {
+    rowBlocks.push_back(input);
+  }
+
+  LogicalResult verifyInput() {
+    return verifyRowBlock(op, inputName, input, rowRank);
+  }
+  /// A row block, if it is there; of the input's element or of any.
+  LogicalResult verifyRows(StringRef name, Value value, bool likeInput) {
+    if (!value)
+      return success();
+    rowBlocks.push_back(value);
+    auto type = cast<ShapedType>(value.getType());
+    if (failed(verifyShape(op, name, type, input.getShape(), rowRank,
+                           ("that of " + inputName).str())))
+      return failure();
+    if (!likeInput)
+      return verifyRowElement(op, name, type);
+    if (type.getElementType() != input.getElementType())
+      return op->emitOpError("expected the elements of ")
+             << name << " to be those of " << inputName << ", "
+             << input.getElementType() << ", got " << type.getElementType();
+    return success();
+  }
+  /// A column, if it is there.
+  LogicalResult verifyColumn(StringRef name, Value value,
+                             bool accumulates = false) {
+    if (!value)
+      return success();
+    auto type = cast<ShapedType>(value.getType());
+    std::string which =
+        rowRank == 1 ? "the last dimension of " : "the dimensions of a row of ";
+    if (failed(verifyShape(op, name, type,
+                           input.getShape().take_back(size_t(rowRank)), rowRank,
+                           which + inputName.str())))
+      return failure();
+    if (accumulates && !type.getElementType().isF32())
+      return op->emitOpError("expected the elements of ")
+             << name << " to be f32 where it accumulates, got "
+             << type.getElementType();
+    if (type.getElementType() != input.getElementType() &&
+        !type.getElementType().isF32())
+      return op->emitOpError("expected the elements of ")
+             << name << " to be f32 or those of " << inputName << ", "
+             << input.getElementType() << ", got " << type.getElementType();
+    return success();
+  }
+  /// A statistic, if it is there.
+  LogicalResult verifyStatistic(StringRef name, Value value) {
+    if (!value)
+      return success();
+    auto type = cast<ShapedType>(value.getType());
+    if (failed(verifyShape(op, name, type,
+                           input.getShape().drop_back(size_t(rowRank)), 0,
+                           ("the leading dimensions of " + inputName).str())))
+      return failure();
+    if (!type.getElementType().isF32())
+      return op->emitOpError("expected the elements of ")
+             << name << " to be f32 (statistics are never kept in less), got "
+             << type.getElementType();
+    return success();
+  }
+  LogicalResult verifyEpsilon(const APFloat &epsilon) {
+    if (epsilon.isFinite() && !epsilon.isNegative())
+      return success();
+    return op->emitOpError("expected epsilon to be a number of 0 or more, got ")
+           << epsilon.convertToDouble();
+  }
+  LogicalResult verifyBuffers() {
+    auto destination = cast<DestinationStyleOpInterface>(op);
+    if (failed(verifyTensorsOrMemRefs(destination)))
+      return failure();
+    return verifyLayouts(destination, rowRank, rowBlocks);
+  }
+
+private:
+  Operation *op;
+  int64_t rowRank;
+  StringRef inputName;
+  ShapedType input;
+  SmallVector<Value> rowBlocks;
+};
+} // namespace
+
+/// The part of the two forward operations' verifiers that is alike.
+template <typename OpTy>
+static LogicalResult verifyForward(OpTy op, NormVerifier &verifier) {
+  return success(succeeded(verifier.verifyInput()) &&
+                 succeeded(verifier.verifyEpsilon(op.getEpsilon())) &&
+                 succeeded(
+                     verifier.verifyRows("residual", op.getResidual(), false)) &&
+                 succeeded(verifier.verifyRows("y", op.getY(), true)) &&
+                 succeeded(verifier.verifyRows("sum", op.getSum(), false)) &&
+                 succeeded(verifier.verifyColumn("gamma", op.getGamma())) &&
+                 succeeded(verifier.verifyStatistic("rstd", op.getRstd())));
+}
+
+/// The part of the two gradients' verifiers that is alike.
+template <typename OpTy>
+static LogicalResult verifyBackward(OpTy op, NormVerifier &verifier) {
+  if (op.getY() && !op.getRstd())
+    return op.emitOpError("expected rstd with y: it cannot be computed from the "
+                          "output");
+  if (op.getAccumulate() && op.getDgamma() == Value() &&
+      op.getDpsInits().size() ==
+          countPresent({op.getDx(), op.getDresidual()}))
+    return op.emitOpError("expected a gradient of a column to accumulate into");
+  bool accumulates = op.getAccumulate();
+  return success(
+      succeeded(verifier.verifyInput()) &&
+      succeeded(verifier.verifyEpsilon(op.getEpsilon())) &&
+      succeeded(verifier.verifyRows("dy", op.getDy(), true)) &&
+      succeeded(verifier.verifyRows("dsum", op.getDsum(), false)) &&
+      succeeded(verifier.verifyRows("dx", op.getDx(), true)) &&
+      succeeded(verifier.verifyRows("dresidual", op.getDresidual(), false)) &&
+      succeeded(verifier.verifyColumn("gamma", op.getGamma())) &&
+      succeeded(verifier.verifyColumn("dgamma", op.getDgamma(), accumulates)) &&
+      succeeded(verifier.verifyStatistic("rstd", op.getRstd())));
+}
+
+/// Exactly one of x and y; whichever it is comes with its name.
+template <typename OpTy>
+static FailureOr<std::pair<StringRef, Value>> getInput(OpTy op) {
+  if (bool(op.getX()) == bool(op.getY()))
+    return op.emitOpError("expected either x or y, got ")
+           << (op.getX() ? "both" : "neither");
+  return op.getX() ? std::pair<StringRef, Value>("x", op.getX())
+                   : std::pair<StringRef, Value>("y", op.getY());
+}
+
+MutableOperandRange LayerNormOp::getDpsInitsMutable() {
+  return getTrailingOperands(
+      getOperation(), countPresent({getY(), getSum(), getMean(), getRstd()}));
+}
+
+LogicalResult LayerNormOp::verify() {
+  if (getDpsInits().empty())
+    return emitOpError("expected at least one of the outputs y, sum, mean and "
+                       "rstd");
+  NormVerifier verifier(*this, getRowRank(), "x", getX());
+  if (failed(verifyForward(*this, verifier)) ||
+      failed(verifier.verifyColumn("beta", getBeta())) ||
+      failed(verifier.verifyStatistic("mean", getMean())))
+    return failure();
+  return verifier.verifyBuffers();
+}
+
+MutableOperandRange RmsNormOp::getDpsInitsMutable() {
+  return getTrailingOperands(getOperation(),
+                             countPresent({getY(), getSum(), getRstd()}));
+}
+
+LogicalResult RmsNormOp::verify() {
+  if (getDpsInits().empty())
+    return emitOpError("expected at least one of the outputs y, sum and rstd");
+  NormVerifier verifier(*this, getRowRank(), "x", getX());
+  if (failed(verifyForward(*this, verifier)))
+    return failure();
+  return verifier.verifyBuffers();
+}
+
+MutableOperandRange LayerNormBwdOp::getDpsInitsMutable() {
+  return getTrailingOperands(
+      getOperation(),
+      countPresent({getDx(), getDresidual(), getDgamma(), getDbeta()}));
+}
+
+LogicalResult LayerNormBwdOp::verify() {
+  if (getDpsInits().empty())
+    return emitOpError("expected at least one of the outputs dx, dresidual, "
+                       "dgamma and dbeta");
+  FailureOr<std::pair<StringRef, Value>> input = getInput(*this);
+  if (failed(input))
+    return failure();
+  if (getX() && getBeta())
+    return emitOpError("expected beta only with y, the output that it is in");
+  if (getX() && bool(getMean()) != bool(getRstd()))
+    return emitOpError("expected mean and rstd together, or neither for "
+                       "statistics that are computed again");
+  if (getY() && getMean())
+    return emitOpError("expected no mean with y, which is centred already");
+  NormVerifier verifier(*this, getRowRank(), input->first, input->second);
+  if (failed(verifyBackward(*this, verifier)) ||
+      failed(verifier.verifyColumn("beta", getBeta())) ||
+      failed(verifier.verifyColumn("dbeta", getDbeta(), getAccumulate())) ||
+      failed(verifier.verifyStatistic("mean", getMean())))
+    return failure();
+  return verifier.verifyBuffers();
+}
+
+MutableOperandRange RmsNormBwdOp::getDpsInitsMutable() {
+  return getTrailingOperands(
+      getOperation(), countPresent({getDx(), getDresidual(), getDgamma()}));
+}
+
+LogicalResult RmsNormBwdOp::verify() {
+  if (getDpsInits().empty())
+    return emitOpError("expected at least one of the outputs dx, dresidual and "
+                       "dgamma");
+  FailureOr<std::pair<StringRef, Value>> input = getInput(*this);
+  if (failed(input))
+    return failure();
+  NormVerifier verifier(*this, getRowRank(), input->first, input->second);
+  if (failed(verifyBackward(*this, verifier)))
+    return failure();
+  return verifier.verifyBuffers();
+}
+
+void LayerNormOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
   addEffects(*this, effects);
 }
 
-LogicalResult LayerNormBwdOp::verify() {
-  if (!getDx() && !getDgamma() && !getDbeta())
-    return emitOpError("expected at least one of the outputs dx, dgamma and "
-                       "dbeta");
-  auto x = cast<ShapedType>(getX().getType());
-  if (failed(verifyRowBlock(*this, "x", x)))
-    return failure();
+void RmsNormOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  addEffects(*this, effects);
+}
 
-  StringRef likeX = "that of x";
-  auto verifyLikeX = [&](StringRef name, Value value) -> LogicalResult {
-    auto type = cast<ShapedType>(value.getType());
-    if (failed(verifyShape(*this, name, type, x.getShape(), true, likeX)))
-      return failure();
-    if (type.getElementType() != x.getElementType())
-      return emitOpError("expected the elements of ")
-             << name << " to be those of x, " << x.getElementType() << ", got "
-             << type.getElementType();
-    return success();
-  };
-  if (failed(verifyLikeX("dy", getDy())) ||
-      (getDx() && failed(verifyLikeX("dx", getDx()))))
-    return failure();
+void LayerNormBwdOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  addEffects(*this, effects, getAccumulate());
+}
 
-  Type f32 = Float32Type::get(getContext());
-  auto verifyColumn = [&](StringRef name, Value value) -> LogicalResult {
-    if (!value)
-      return success();
-    auto type = cast<ShapedType>(value.getType());
-    if (failed(verifyShape(*this, name, type, x.getShape().take_back(), true,
-                           "the last dimension of x")))
-      return failure();
-    if (type.getElementType() != x.getElementType() &&
-        type.getElementType() != f32)
-      return emitOpError("expected the elements of ")
-             << name << " to be f32 or those of x, " << x.getElementType()
-             << ", got " << type.getElementType();
-    return success();
-  };
-  if (failed(verifyColumn("gamma", getGamma())) ||
-      failed(verifyColumn("dgamma", getDgamma())) ||
-      failed(verifyColumn("dbeta", getDbeta())))
-    return failure();
-
-  for (auto [name, value] : {std::pair<StringRef, Value>("mean", getMean()),
-                             std::pair<StringRef, Value>("rstd", getRstd())}) {
-    auto type = cast<ShapedType>(value.getType());
-    if (failed(verifyShape(*this, name, type, x.getShape().drop_back(), false,
-                           "the leading dimensions of x")))
-      return failure();
-    if (type.getElementType() != f32)
-      return emitOpError("expected the elements of ")
-             << name << " to be f32 (statistics are never kept in less), got "
-             << type.getElementType();
-  }
-  return verifyTensorsOrMemRefs(*this);
+void RmsNormBwdOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  addEffects(*this, effects, getAccumulate());
 }
 
 //===----------------------------------------------------------------------===//
@@ -226,7 +469,7 @@ MutableOperandRange RowwiseOp::getDpsInitsMutable() {
 void RowwiseOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
-  addEffects(*this, effects);
+  addEffects(*this, effects, getAccumulate());
 }
 
 Value RowwiseOp::getRowBlock() {
@@ -234,7 +477,13 @@ Value RowwiseOp::getRowBlock() {
 }
 
 int64_t RowwiseOp::getRowLength() {
-  return cast<ShapedType>(getRowBlock().getType()).getShape().back();
+  auto shape = cast<ShapedType>(getRowBlock().getType()).getShape();
+  return ShapedType::getNumElements(shape.take_back(size_t(getRowRank())));
+}
+
+int64_t RowwiseOp::getRowStride(unsigned index) {
+  auto type = cast<ShapedType>(getOperand(index).getType());
+  return getStaticRowStride(type, getRowRank()).value_or(getRowLength());
 }
 
 std::string RowwiseOp::getOperandName(unsigned index) {
@@ -248,15 +497,16 @@ Value RowwiseOp::getYielded(unsigned index) {
 }
 
 bool RowwiseOp::hasPartialColumnSums() {
-  return llvm::any_of(getColumnSums(), [](Value value) {
-    return cast<ShapedType>(value.getType()).getRank() == 2;
+  return llvm::any_of(getColumnSums(), [&](Value value) {
+    return cast<ShapedType>(value.getType()).getRank() > getRowRank();
   });
 }
 
 Value lnbwd::getSummedRow(Operation *op) {
   if (auto sum = dyn_cast<vector::ReductionOp>(op))
-    if (sum.getKind() == vector::CombiningKind::ADD && !sum.getAcc() &&
-        sum.getDest().getType().isF32())
+    if ((sum.getKind() == vector::CombiningKind::ADD ||
+         sum.getKind() == vector::CombiningKind::MAXIMUMF) &&
+        !sum.getAcc() && sum.getDest().getType().isF32())
       return sum.getVector();
   if (auto element = dyn_cast<vector::ExtractOp>(op)) {
     VectorType row = element.getSourceVectorType();
@@ -266,6 +516,11 @@ Value lnbwd::getSummedRow(Operation *op) {
       return element.getSource();
   }
   return {};
+}
+
+bool lnbwd::isRowMaximum(Operation *op) {
+  auto reduction = dyn_cast<vector::ReductionOp>(op);
+  return reduction && reduction.getKind() == vector::CombiningKind::MAXIMUMF;
 }
 
 bool RowwiseOp::hasRowSums() {
@@ -299,21 +554,25 @@ LogicalResult RowwiseOp::verify() {
       getColumnSums().empty())
     return emitOpError("expected at least one output");
 
+  int64_t rowRank = getRowRank();
   auto first = cast<ShapedType>(getRowBlock().getType());
-  if (failed(verifyRowBlock(*this, "the first row block", first)))
+  if (failed(verifyRowBlock(*this, "the first row block", first, rowRank)))
     return failure();
+  ArrayRef<int64_t> rowShape = first.getShape().take_back(size_t(rowRank));
+  SmallVector<Value> rowBlocks;
   for (ValueRange values : {ValueRange(getRows()), ValueRange(getRowOuts())})
     for (Value value : values) {
       auto type = cast<ShapedType>(value.getType());
-      if (failed(verifyShape(*this, "a row block", type, first.getShape(), true,
-                             "that of the first row block")) ||
-          failed(verifyRowBlock(*this, "a row block", type)))
+      if (failed(verifyShape(*this, "a row block", type, first.getShape(),
+                             rowRank, "that of the first row block")) ||
+          failed(verifyRowBlock(*this, "a row block", type, rowRank)))
         return failure();
+      rowBlocks.push_back(value);
     }
   for (Value value : getColumns()) {
     auto type = cast<ShapedType>(value.getType());
-    if (failed(verifyShape(*this, "a column operand", type,
-                           first.getShape().take_back(), true, "one row")) ||
+    if (failed(verifyShape(*this, "a column operand", type, rowShape, rowRank,
+                           "one row")) ||
         failed(verifyRowElement(*this, "a column operand", type)))
       return failure();
   }
@@ -322,7 +581,7 @@ LogicalResult RowwiseOp::verify() {
     for (Value value : values) {
       auto type = cast<ShapedType>(value.getType());
       if (failed(verifyShape(*this, "a row scalar", type,
-                             first.getShape().drop_back(), false,
+                             first.getShape().drop_back(size_t(rowRank)), 0,
                              "the leading dimensions of the row blocks")) ||
           failed(verifyRowElement(*this, "a row scalar", type)))
         return failure();
@@ -330,29 +589,38 @@ LogicalResult RowwiseOp::verify() {
   int64_t rank = 0;
   for (Value value : getColumnSums()) {
     auto type = cast<ShapedType>(value.getType());
-    int64_t length = getRowLength();
-    if (type.getRank() == 2) {
-      if (failed(verifyShape(*this, "a partial column sum", type,
-                             {ShapedType::kDynamic, length}, true,
-                             "one row for each workgroup")))
+    if (type.getRank() == rowRank + 1) {
+      SmallVector<int64_t> shape{ShapedType::kDynamic};
+      llvm::append_range(shape, rowShape);
+      if (failed(verifyShape(*this, "a partial column sum", type, shape,
+                             rowRank, "one row for each workgroup")))
         return failure();
       if (!type.getElementType().isF32())
         return emitOpError("expected partial column sums to be f32, got ")
                << type;
-    } else if (failed(verifyShape(*this, "a column sum", type, {length}, true,
-                                  "one row")) ||
+    } else if (failed(verifyShape(*this, "a column sum", type, rowShape,
+                                  rowRank, "one row")) ||
                failed(verifyRowElement(*this, "a column sum", type))) {
       return failure();
     }
+    if (getAccumulate() && !type.getElementType().isF32())
+      return emitOpError("expected column sums that accumulate to be f32, "
+                         "got ")
+             << type;
     if (rank != 0 && rank != type.getRank())
       return emitOpError("expected all column sums to be partial or none");
     rank = type.getRank();
   }
+  if (getAccumulate() && (rank == 0 || hasPartialColumnSums()))
+    return emitOpError("expected column sums, and none partial, to accumulate "
+                       "into");
   if (std::optional<ArrayAttr> names = getOperandNames())
     if (names->size() != getNumOperands())
       return emitOpError("expected operand_names to name ")
              << getNumOperands() << " operands, got " << names->size();
-  return verifyTensorsOrMemRefs(*this);
+  if (failed(verifyTensorsOrMemRefs(*this)))
+    return failure();
+  return verifyLayouts(*this, rowRank, rowBlocks);
 }
 
 LogicalResult RowwiseOp::verifyRegions() {

@@ -156,3 +156,50 @@ func.func @keeps_schedule(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
   }
   return
 }
+
+// -----
+
+// Without dx, dsum and gamma are not read.
+// CHECK-LABEL: func @dgamma_alone(
+// CHECK:         lnbwd.rms_norm_bwd dy(%{{[^)]*}}) x(%{{[^)]*}}) rstd(%{{[^)]*}}) outs dgamma(
+func.func @dgamma_alone(%rows: memref<?x512xf32>, %column: memref<512xf32>, %dgamma: memref<512xf32>, %stat: memref<?xf32>) {
+  lnbwd.rms_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>) gamma(%column : memref<512xf32>)
+      rstd(%stat : memref<?xf32>) dsum(%rows : memref<?x512xf32>) outs dgamma(%dgamma : memref<512xf32>)
+  return
+}
+
+// -----
+
+// From the output, xhat takes gamma.
+// CHECK-LABEL: func @dgamma_from_output(
+// CHECK:         y(%{{[^)]*}}) gamma(%{{[^)]*}}) rstd(%{{[^)]*}}) outs dgamma(
+func.func @dgamma_from_output(%rows: memref<?x512xf32>, %column: memref<512xf32>, %dgamma: memref<512xf32>, %stat: memref<?xf32>) {
+  lnbwd.rms_norm_bwd dy(%rows : memref<?x512xf32>) y(%rows : memref<?x512xf32>) gamma(%column : memref<512xf32>)
+      rstd(%stat : memref<?xf32>) outs dgamma(%dgamma : memref<512xf32>)
+  return
+}
+
+// -----
+
+// The first and the last output go; options stay.
+// CHECK-LABEL: func @unused_y_and_rstd(
+// CHECK:         %[[R:[a-z0-9_]+]]:2 = lnbwd.layer_norm x(
+// CHECK-SAME:      outs sum(%{{[^)]*}}) mean(%{{[^)]*}}) {epsilon = {{.*}}, zero_centred_gamma} -> tensor<?x512xf32>, tensor<?xf32>
+// CHECK:         return %[[R]]#0, %[[R]]#1
+func.func @unused_y_and_rstd(%rows: tensor<?x512xf32>, %stat: tensor<?xf32>) -> (tensor<?x512xf32>, tensor<?xf32>) {
+  %0:4 = lnbwd.layer_norm x(%rows : tensor<?x512xf32>) residual(%rows : tensor<?x512xf32>)
+      outs y(%rows : tensor<?x512xf32>) sum(%rows : tensor<?x512xf32>) mean(%stat : tensor<?xf32>)
+      rstd(%stat : tensor<?xf32>) {epsilon = 1.0e-3 : f64, zero_centred_gamma}
+      -> tensor<?x512xf32>, tensor<?x512xf32>, tensor<?xf32>, tensor<?xf32>
+  return %0#1, %0#2 : tensor<?x512xf32>, tensor<?xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @unused_statistics(
+// CHECK:         lnbwd.rms_norm x(%{{[^)]*}}) outs y(%{{[^)]*}}) -> tensor<?x512xf32>
+func.func @unused_statistics(%rows: tensor<?x512xf32>, %stat: tensor<?xf32>) -> tensor<?x512xf32> {
+  %0:2 = lnbwd.rms_norm x(%rows : tensor<?x512xf32>) outs y(%rows : tensor<?x512xf32>) rstd(%stat : tensor<?xf32>)
+      -> tensor<?x512xf32>, tensor<?xf32>
+  return %0#0 : tensor<?x512xf32>
+}

@@ -1,7 +1,7 @@
 // RUN: lnbwd-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>) {
-  // expected-error@+1 {{expected at least one of the outputs dx, dgamma and dbeta}}
+  // expected-error@+1 {{expected at least one of the outputs dx, dresidual, dgamma and dbeta}}
   lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
       outs 
   return
@@ -226,10 +226,37 @@ func.func @f(%dy: tensor<?x8xf32>, %x: tensor<?x8xf32>, %mean: tensor<?xf32>, %r
 
 // -----
 
-func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32, strided<[16, 1]>>) {
-  // expected-error@+1 {{expected memrefs with the identity layout (dense rows), got 'memref<?x8xf32, strided<[16, 1]>>'}}
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32, strided<[?, 1]>>) {
+  // expected-error@+1 {{expected dense rows, each a static distance behind the one before, as in memref<?x512xf32, strided<[1024, 1]>>, got 'memref<?x8xf32, strided<[?, 1]>>'; copy the rows, or make the distance static}}
   lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
-      outs dx(%dx : memref<?x8xf32, strided<[16, 1]>>)
+      outs dx(%dx : memref<?x8xf32, strided<[?, 1]>>)
+  return
+}
+
+// -----
+
+// Rows that overlap.
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32, strided<[4, 1]>>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected dense rows, each a static distance behind the one before}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32, strided<[4, 1]>>) outs dx(%dx : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+// The second leading dimension does not go on where the first one ends.
+func.func @f(%dy: memref<?x4x8xf32>, %x: memref<?x4x8xf32, strided<[100, 16, 1]>>, %dx: memref<?x4x8xf32>) {
+  // expected-error@+1 {{expected dense rows, each a static distance behind the one before}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x4x8xf32>) x(%x : memref<?x4x8xf32, strided<[100, 16, 1]>>) outs dx(%dx : memref<?x4x8xf32>)
+  return
+}
+
+// -----
+
+// Columns are dense.
+func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %gamma: memref<8xf32, strided<[2]>>, %dx: memref<?x8xf32>) {
+  // expected-error@+1 {{expected memrefs with the identity layout, but for row blocks, got 'memref<8xf32, strided<[2]>>'}}
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) gamma(%gamma : memref<8xf32, strided<[2]>>) outs dx(%dx : memref<?x8xf32>)
   return
 }
 
@@ -485,7 +512,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32, strided<[8, 1], offset: 8>>, %a1: memref<?x8xf32>) {
-  // expected-error@+1 {{expected memrefs with the identity layout (dense rows), got 'memref<?x8xf32, strided<[8, 1], offset: 8>>'}}
+  // expected-error@+1 {{expected dense rows, each a static distance behind the one before, as in memref<?x512xf32, strided<[1024, 1]>>, got 'memref<?x8xf32, strided<[8, 1], offset: 8>>'}}
   lnbwd.rowwise @k rows(%a0 : memref<?x8xf32, strided<[8, 1], offset: 8>>) outs rows(%a1 : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
@@ -756,5 +783,195 @@ func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups 
 
 // expected-error@+1 {{expected prefetch 1 and stages 0 where unroll is 2}}
 func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, unroll = 2>} {
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{expected at least one of the outputs y, sum, mean and rstd}}
+  lnbwd.layer_norm x(%r : memref<?x8xf32>) outs
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{expected at least one of the outputs y, sum and rstd}}
+  lnbwd.rms_norm x(%r : memref<?x8xf32>) outs
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{expected at least one of the outputs dx, dresidual and dgamma}}
+  lnbwd.rms_norm_bwd dy(%r : memref<?x8xf32>) x(%r : memref<?x8xf32>) outs
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{expected either x or y, got neither}}
+  lnbwd.rms_norm_bwd dy(%r : memref<?x8xf32>) outs dx(%r : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>, %s: memref<?xf32>) {
+  // expected-error@+1 {{expected either x or y, got both}}
+  lnbwd.layer_norm_bwd dy(%r : memref<?x8xf32>) x(%r : memref<?x8xf32>) y(%r : memref<?x8xf32>) rstd(%s : memref<?xf32>) outs dx(%r : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>, %c: memref<8xf32>) {
+  // expected-error@+1 {{expected beta only with y, the output that it is in}}
+  lnbwd.layer_norm_bwd dy(%r : memref<?x8xf32>) x(%r : memref<?x8xf32>) beta(%c : memref<8xf32>) outs dx(%r : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>, %s: memref<?xf32>) {
+  // expected-error@+1 {{expected mean and rstd together, or neither for statistics that are computed again}}
+  lnbwd.layer_norm_bwd dy(%r : memref<?x8xf32>) x(%r : memref<?x8xf32>) rstd(%s : memref<?xf32>) outs dx(%r : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>, %s: memref<?xf32>) {
+  // expected-error@+1 {{expected no mean with y, which is centred already}}
+  lnbwd.layer_norm_bwd dy(%r : memref<?x8xf32>) y(%r : memref<?x8xf32>) mean(%s : memref<?xf32>) rstd(%s : memref<?xf32>) outs dx(%r : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{expected rstd with y: it cannot be computed from the output}}
+  lnbwd.rms_norm_bwd dy(%r : memref<?x8xf32>) y(%r : memref<?x8xf32>) outs dx(%r : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{expected a gradient of a column to accumulate into}}
+  lnbwd.rms_norm_bwd dy(%r : memref<?x8xf32>) x(%r : memref<?x8xf32>) outs dx(%r : memref<?x8xf32>) {accumulate}
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xbf16>, %c: memref<8xbf16>) {
+  // expected-error@+1 {{expected the elements of dgamma to be f32 where it accumulates, got 'bf16'}}
+  lnbwd.rms_norm_bwd dy(%r : memref<?x8xbf16>) x(%r : memref<?x8xbf16>) outs dgamma(%c : memref<8xbf16>) {accumulate}
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{expected epsilon to be a number of 0 or more, got -1}}
+  lnbwd.rms_norm x(%r : memref<?x8xf32>) outs y(%r : memref<?x8xf32>) {epsilon = -1.0 : f64}
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>, %n: memref<?x8xf64>) {
+  // expected-error@+1 {{expected the elements of residual to be f16, bf16 or f32, got 'f64'}}
+  lnbwd.rms_norm x(%r : memref<?x8xf32>) residual(%n : memref<?x8xf64>) outs y(%r : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>, %n: memref<?x4xf32>) {
+  // expected-error@+1 {{expected dsum to have the shape [?, 8] (that of x), got 'memref<?x4xf32>'}}
+  lnbwd.rms_norm_bwd dy(%r : memref<?x8xf32>) x(%r : memref<?x8xf32>) dsum(%n : memref<?x4xf32>) outs dx(%r : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>, %n: memref<?x8xbf16>) {
+  // expected-error@+1 {{expected the elements of y to be those of x, 'f32', got 'bf16'}}
+  lnbwd.layer_norm x(%r : memref<?x8xf32>) outs y(%n : memref<?x8xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>, %n: memref<?xbf16>) {
+  // expected-error@+1 {{expected the elements of mean to be f32 (statistics are never kept in less), got 'bf16'}}
+  lnbwd.layer_norm x(%r : memref<?x8xf32>) outs mean(%n : memref<?xbf16>)
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{expected a row to have at least one dimension, got row_rank 0}}
+  lnbwd.rms_norm x(%r : memref<?x8xf32>) outs y(%r : memref<?x8xf32>) {row_rank = 0 : i64}
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{expected x to have at least 3 dimensions, those of a row, got 'memref<?x8xf32>'}}
+  lnbwd.rms_norm x(%r : memref<?x8xf32>) outs y(%r : memref<?x8xf32>) {row_rank = 3 : i64}
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the dimensions of a row of x to be static and at least 1 (a kernel is compiled for one row length), got 'memref<?x8xf32>'}}
+  lnbwd.rms_norm x(%r : memref<?x8xf32>) outs y(%r : memref<?x8xf32>) {row_rank = 2 : i64}
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x65536x65536xf32>) {
+  // expected-error@+1 {{expected the dimensions of a row of x to be at most 2147483647 together, got 'memref<?x65536x65536xf32>'}}
+  lnbwd.rms_norm x(%r : memref<?x65536x65536xf32>) outs y(%r : memref<?x65536x65536xf32>) {row_rank = 2 : i64}
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x4x8xf32>, %c: memref<8xf32>) {
+  // expected-error@+1 {{expected gamma to have the shape [4, 8] (the dimensions of a row of x), got 'memref<8xf32>'}}
+  lnbwd.rms_norm x(%r : memref<?x4x8xf32>) gamma(%c : memref<8xf32>) outs y(%r : memref<?x4x8xf32>) {row_rank = 2 : i64}
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>, %c: memref<8xbf16>) {
+  // expected-error@+1 {{expected column sums that accumulate to be f32, got 'memref<8xbf16>'}}
+  lnbwd.rowwise @k rows(%r : memref<?x8xf32>) outs column_sums(%c : memref<8xbf16>) attributes {accumulate} {
+  ^bb0(%x: vector<8xf32>):
+    lnbwd.yield %x : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{expected column sums, and none partial, to accumulate into}}
+  lnbwd.rowwise @k rows(%r : memref<?x8xf32>) outs rows(%r : memref<?x8xf32>) attributes {accumulate} {
+  ^bb0(%x: vector<8xf32>):
+    lnbwd.yield %x : vector<8xf32>
+  }
   return
 }

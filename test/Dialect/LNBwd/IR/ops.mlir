@@ -227,3 +227,79 @@ func.func @counts(%x: memref<?x?x512xf32>, %y: tensor<?x512xf32>) -> (index, ind
                                           rows_per_workgroup = 32, workgroups_per_compute_unit = 4>
   return %m, %n, %w : index, index, index
 }
+
+//===----------------------------------------------------------------------===//
+// The rest of the family
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: func @layer_norm(
+// CHECK:         lnbwd.layer_norm x(%{{[^ ]+}} : memref<?x96xbf16>) residual(%{{[^ ]+}} : memref<?x96xf32>)
+// CHECK-SAME:      gamma(%{{[^ ]+}} : memref<96xf32>) beta(%{{[^ ]+}} : memref<96xf32>)
+// CHECK-SAME:      outs y(%{{[^ ]+}} : memref<?x96xbf16>) sum(%{{[^ ]+}} : memref<?x96xf32>)
+// CHECK-SAME:      mean(%{{[^ ]+}} : memref<?xf32>) rstd(%{{[^ ]+}} : memref<?xf32>)
+// CHECK-SAME:      {epsilon = 9.9999999999999995E-7 : f64, zero_centred_gamma}
+func.func @layer_norm(%rows: memref<?x96xbf16>, %wide: memref<?x96xf32>, %column: memref<96xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm x(%rows : memref<?x96xbf16>) residual(%wide : memref<?x96xf32>)
+      gamma(%column : memref<96xf32>) beta(%column : memref<96xf32>)
+      outs y(%rows : memref<?x96xbf16>) sum(%wide : memref<?x96xf32>) mean(%stat : memref<?xf32>)
+           rstd(%stat : memref<?xf32>) {epsilon = 1.0e-6 : f64, zero_centred_gamma}
+  return
+}
+
+// The default epsilon is not printed.
+// CHECK-LABEL: func @rms_norm(
+// CHECK:         lnbwd.rms_norm x(%{{[^ ]+}} : tensor<?x96xf16>) outs y(%{{[^ ]+}} : tensor<?x96xf16>) -> tensor<?x96xf16>
+func.func @rms_norm(%rows: tensor<?x96xf16>) -> tensor<?x96xf16> {
+  %0 = lnbwd.rms_norm x(%rows : tensor<?x96xf16>) outs y(%rows : tensor<?x96xf16>) {epsilon = 1.0e-5 : f64}
+      -> tensor<?x96xf16>
+  return %0 : tensor<?x96xf16>
+}
+
+// CHECK-LABEL: func @recomputed(
+// CHECK:         lnbwd.layer_norm_bwd dy(%{{[^ ]+}} : memref<?x96xf32>) x(%{{[^ ]+}} : memref<?x96xf32>) outs dx(
+func.func @recomputed(%rows: memref<?x96xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x96xf32>) x(%rows : memref<?x96xf32>) outs dx(%rows : memref<?x96xf32>)
+  return
+}
+
+// CHECK-LABEL: func @from_output(
+// CHECK:         y(%{{[^ ]+}} : memref<?x96xf32>) gamma(%{{[^ ]+}} : memref<96xf32>) beta(%{{[^ ]+}} : memref<96xf32>) rstd(%{{[^ ]+}} : memref<?xf32>)
+// CHECK-SAME:      dsum(%{{[^ ]+}} : memref<?x96xf32>) outs dx(%{{[^ ]+}} : memref<?x96xf32>) dresidual(%{{[^ ]+}} : memref<?x96xbf16>)
+// CHECK-SAME:      dgamma(%{{[^ ]+}} : memref<96xf32>) {accumulate}
+func.func @from_output(%rows: memref<?x96xf32>, %narrow: memref<?x96xbf16>, %column: memref<96xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm_bwd dy(%rows : memref<?x96xf32>) y(%rows : memref<?x96xf32>) gamma(%column : memref<96xf32>)
+      beta(%column : memref<96xf32>) rstd(%stat : memref<?xf32>) dsum(%rows : memref<?x96xf32>)
+      outs dx(%rows : memref<?x96xf32>) dresidual(%narrow : memref<?x96xbf16>) dgamma(%column : memref<96xf32>)
+      {accumulate}
+  return
+}
+
+// Rows of several dimensions that lie apart, behind several leading dimensions.
+// CHECK-LABEL: func @rms_norm_bwd(
+// CHECK:         lnbwd.rms_norm_bwd dy(%{{[^ ]+}} : memref<?x2x4x8xf32, strided<[80, 40, 8, 1]>>)
+// CHECK-SAME:      {row_rank = 2 : i64}
+func.func @rms_norm_bwd(%dy: memref<?x2x4x8xf32, strided<[80, 40, 8, 1]>>, %rows: memref<?x2x4x8xf32>,
+                        %column: memref<4x8xf32>, %stat: memref<?x2xf32>) {
+  lnbwd.rms_norm_bwd dy(%dy : memref<?x2x4x8xf32, strided<[80, 40, 8, 1]>>) x(%rows : memref<?x2x4x8xf32>)
+      gamma(%column : memref<4x8xf32>) rstd(%stat : memref<?x2xf32>)
+      outs dx(%rows : memref<?x2x4x8xf32>) dgamma(%column : memref<4x8xf32>) {row_rank = 2 : i64}
+  return
+}
+
+// CHECK-LABEL: func @rowwise_options(
+// CHECK:         attributes {accumulate, row_rank = 2 : i64}
+func.func @rowwise_options(%rows: memref<?x4x8xf32>, %column: memref<4x8xf32>) {
+  lnbwd.rowwise @k rows(%rows : memref<?x4x8xf32>) outs column_sums(%column : memref<4x8xf32>)
+      attributes {accumulate, row_rank = 2 : i64} {
+  ^bb0(%r: vector<32xf32>):
+    lnbwd.yield %r : vector<32xf32>
+  }
+  return
+}
+
+// CHECK-LABEL: func @row_count_of_several_dimensions(
+// CHECK:         lnbwd.row_count %{{[^ ]+}} {row_rank = 2 : i64} : memref<?x4x8xf32>
+func.func @row_count_of_several_dimensions(%rows: memref<?x4x8xf32>) -> index {
+  %0 = lnbwd.row_count %rows {row_rank = 2 : i64} : memref<?x4x8xf32>
+  return %0 : index
+}

@@ -53,10 +53,13 @@ RowwiseOp cloneWithOperands(mlir::RewriterBase &rewriter, RowwiseOp op,
                             const llvm::BitVector &keepInput,
                             const llvm::BitVector &keepOutput);
 
-/// The row that `op`, of the region of a row program, sums up; null if it does
-/// not. A sum of rows of length 1 counts in both its forms: upstream folds
-/// `vector.reduction` of one element to `vector.extract`.
+/// The row that `op`, of the region of a row program, sums up or takes the
+/// largest element of; null if it does neither. A sum of rows of length 1 counts
+/// in both its forms: upstream folds `vector.reduction` of one element to
+/// `vector.extract`.
 mlir::Value getSummedRow(mlir::Operation *op);
+/// Whether `op`, for which getSummedRow gives a row, takes its largest element.
+bool isRowMaximum(mlir::Operation *op);
 
 /// Lets one-shot bufferization turn row programs on tensors into row programs
 /// on memrefs.

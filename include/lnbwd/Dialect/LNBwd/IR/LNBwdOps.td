@@ -37,31 +37,167 @@ class LNBwd_DestinationOp<string mnemonic, list<Trait> traits = []>
 // Named operations
 //===----------------------------------------------------------------------===//
 
-def LNBwd_LayerNormBwdOp : LNBwd_DestinationOp<"layer_norm_bwd"> {
-  let summary = "Gradients of LayerNorm with saved statistics";
+/// What the normalisations and their gradients share.
+class LNBwd_NormOp<string mnemonic> : LNBwd_DestinationOp<mnemonic> {
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
+  code normDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable();
+  }];
+  let extraClassDeclaration = normDeclaration;
+}
+
+def LNBwd_LayerNormOp : LNBwd_NormOp<"layer_norm"> {
+  let summary = "LayerNorm, with the statistics that its gradient wants";
   let description = [{
     With M rows (all leading dimensions together) of N elements (the last
-    dimension), and `xhat = (x - mean) * rstd`:
+    dimension, or the last `row_rank` together):
+
+    ```
+    sum[i,j] = x[i,j] + residual[i,j]                (residual absent: sum = x)
+    mean[i]  = sum_j(sum) / N
+    rstd[i]  = 1 / sqrt(sum_j((sum - mean)^2) / N + epsilon)
+    y[i,j]   = gamma[j] * (sum[i,j] - mean[i]) * rstd[i] + beta[j]
+    ```
+
+    | operand | shape | element |
+    |---|---|---|
+    | `x`, `y` | `[..., N]`, N static | f16, bf16 or f32, the same for both |
+    | `residual`, `sum` | `[..., N]` | f16, bf16 or f32 |
+    | `gamma`, `beta` | `[N]` | that of `x`, or f32 |
+    | `mean`, `rstd` | `[...]`, the leading dimensions | f32 |
+
+    Absent, `gamma` is 1 and `beta` 0. With `zero_centred_gamma`, `1 + gamma`
+    stands in the place of `gamma`. Each output is wanted only if it is given.
+    All arithmetic is float32. The variance is taken of what is left when the
+    mean is subtracted, and the mean's own rounding is corrected in the same
+    pass, so that rows with a large mean lose nothing. `sum` is rounded where it
+    is stored and not before: the statistics are those of the float32 sum. A row
+    with a variance beyond float32's range has rstd 0.
+
+    Example:
+
+    ```mlir
+    lnbwd.layer_norm x(%x : memref<?x768xbf16>) residual(%r : memref<?x768xbf16>)
+        gamma(%gamma : memref<768xf32>) beta(%beta : memref<768xf32>)
+        outs y(%y : memref<?x768xbf16>) sum(%sum : memref<?x768xbf16>)
+             mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+        {epsilon = 1.0e-6 : f64}
+    ```
+  }];
+  let arguments = (ins
+    Arg<LNBwd_Shaped, "input, [..., N]">:$x,
+    Arg<Optional<LNBwd_Shaped>, "what is added to x, [..., N]">:$residual,
+    Arg<Optional<LNBwd_Shaped>, "scale, [N]">:$gamma,
+    Arg<Optional<LNBwd_Shaped>, "offset, [N]">:$beta,
+    Arg<Optional<LNBwd_Shaped>, "the normalised rows, [..., N]">:$y,
+    Arg<Optional<LNBwd_Shaped>, "x + residual, [..., N]">:$sum,
+    Arg<Optional<LNBwd_Shaped>, "row means, [...]">:$mean,
+    Arg<Optional<LNBwd_Shaped>, "reciprocal row deviations, [...]">:$rstd,
+    DefaultValuedAttr<F64Attr, "1e-5">:$epsilon,
+    UnitAttr:$zero_centred_gamma,
+    DefaultValuedAttr<I64Attr, "1">:$row_rank
+  );
+  let assemblyFormat = [{
+    `x` `(` $x `:` type($x) `)`
+    (`residual` `(` $residual^ `:` type($residual) `)`)?
+    (`gamma` `(` $gamma^ `:` type($gamma) `)`)?
+    (`beta` `(` $beta^ `:` type($beta) `)`)?
+    `outs` (`y` `(` $y^ `:` type($y) `)`)?
+    (`sum` `(` $sum^ `:` type($sum) `)`)?
+    (`mean` `(` $mean^ `:` type($mean) `)`)?
+    (`rstd` `(` $rstd^ `:` type($rstd) `)`)?
+    attr-dict (`->` type($results)^)?
+  }];
+}
+
+def LNBwd_RmsNormOp : LNBwd_NormOp<"rms_norm"> {
+  let summary = "RMSNorm, with the statistic that its gradient wants";
+  let description = [{
+    ```
+    sum[i,j] = x[i,j] + residual[i,j]                (residual absent: sum = x)
+    rstd[i]  = 1 / sqrt(sum_j(sum^2) / N + epsilon)
+    y[i,j]   = gamma[j] * sum[i,j] * rstd[i]
+    ```
+
+    Operands, elements and options are those of `lnbwd.layer_norm`.
+
+    Example:
+
+    ```mlir
+    lnbwd.rms_norm x(%x : memref<?x4096xbf16>) gamma(%gamma : memref<4096xbf16>)
+        outs y(%y : memref<?x4096xbf16>) rstd(%rstd : memref<?xf32>)
+    ```
+  }];
+  let arguments = (ins
+    Arg<LNBwd_Shaped, "input, [..., N]">:$x,
+    Arg<Optional<LNBwd_Shaped>, "what is added to x, [..., N]">:$residual,
+    Arg<Optional<LNBwd_Shaped>, "scale, [N]">:$gamma,
+    Arg<Optional<LNBwd_Shaped>, "the normalised rows, [..., N]">:$y,
+    Arg<Optional<LNBwd_Shaped>, "x + residual, [..., N]">:$sum,
+    Arg<Optional<LNBwd_Shaped>, "reciprocal row norms, [...]">:$rstd,
+    DefaultValuedAttr<F64Attr, "1e-5">:$epsilon,
+    UnitAttr:$zero_centred_gamma,
+    DefaultValuedAttr<I64Attr, "1">:$row_rank
+  );
+  let assemblyFormat = [{
+    `x` `(` $x `:` type($x) `)`
+    (`residual` `(` $residual^ `:` type($residual) `)`)?
+    (`gamma` `(` $gamma^ `:` type($gamma) `)`)?
+    `outs` (`y` `(` $y^ `:` type($y) `)`)?
+    (`sum` `(` $sum^ `:` type($sum) `)`)?
+    (`rstd` `(` $rstd^ `:` type($rstd) `)`)?
+    attr-dict (`->` type($results)^)?
+  }];
+}
+
+def LNBwd_LayerNormBwdOp : LNBwd_NormOp<"layer_norm_bwd"> {
+  let summary = "Gradients of LayerNorm";
+  let description = [{
+    With M rows (all leading dimensions together) of N elements (the last
+    dimension, or the last `row_rank` together), and
+    `xhat = (x - mean) * rstd`:
 
     ```
     wdy       = gamma * dy                         (gamma absent: wdy = dy)
     dx[i,j]   = rstd[i] * (wdy[i,j] - xhat[i,j] * sum_j(wdy * xhat) / N - sum_j(wdy) / N)
+                + dsum[i,j]                        (dsum absent: nothing is added)
     dgamma[j] = sum_i dy[i,j] * xhat[i,j]
     dbeta[j]  = sum_i dy[i,j]
     ```
 
     | operand | shape | element |
     |---|---|---|
-    | `dy`, `x`, `dx` | `[..., N]`, N static | f16, bf16 or f32, the same for all three |
-    | `gamma`, `dgamma`, `dbeta` | `[N]` | that of `x`, or f32 |
+    | `dy`, `x` or `y`, `dx` | `[..., N]`, N static | f16, bf16 or f32, the same for all three |
+    | `dsum`, `dresidual` | `[..., N]` | f16, bf16 or f32 |
+    | `gamma`, `beta`, `dgamma`, `dbeta` | `[N]` | that of `x`, or f32 |
     | `mean`, `rstd` | `[...]`, the leading dimensions | f32 |
 
-    `rstd` is `1 / sqrt(var + eps)` of the forward pass, `var` being the biased
-    variance. All arithmetic, both row sums and both column sums are float32.
-    Each gradient is wanted only if its output is given; at least one is.
+    Three ways to xhat:
+
+    - *Saved statistics*: `x`, `mean` and `rstd`, which is `1 / sqrt(var + eps)`
+      of the forward pass, `var` being the biased variance.
+    - *Recomputed statistics*: `x` alone; `mean` and `rstd` are computed again as
+      `lnbwd.layer_norm` does, with `epsilon`.
+    - *From the output*: `y`, `rstd`, and `beta` where the forward pass had it:
+      `xhat = (y - beta) / gamma`. No true xhat is beyond `sqrt(N)`, so it is
+      clamped there, which bounds what the rounding of y makes of a small gamma.
+      Where gamma is 0 (or subnormal), xhat is lost and 0 is taken: that column's
+      dgamma is 0 and its dx lacks the term of its own xhat. A finite input never
+      gives an infinity or NaN through the division.
+
+    With a residual (`lnbwd.layer_norm`), `x` is the sum that was normalised,
+    `dsum` the gradient that reaches that sum from elsewhere, and `dresidual` dx
+    in a type of its own. `dx` may be the buffer of `dy`. With
+    `zero_centred_gamma`, `1 + gamma` stands in the place of `gamma`. With
+    `accumulate`, `dgamma` and `dbeta`, of f32, are added to what is there.
+
+    All arithmetic, both row sums and both column sums are float32. Each gradient
+    is wanted only if its output is given; at least one is.
 
     Operands are all tensors (each output gives a result) or all memrefs (outputs
-    are written in place).
+    are written in place). Rows of memrefs may lie apart (see `lnbwd.rowwise`).
 
     Example:
 
@@ -76,39 +212,93 @@ def LNBwd_LayerNormBwdOp : LNBwd_DestinationOp<"layer_norm_bwd"> {
 
     lnbwd.layer_norm_bwd
         dy(%dy : memref<?x768xf32>) x(%x : memref<?x768xf32>)
-        mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
-        outs dx(%dx : memref<?x768xf32>)
+        outs dx(%dx : memref<?x768xf32>) {epsilon = 1.0e-6 : f64}
     ```
   }];
   let arguments = (ins
     Arg<LNBwd_Shaped, "gradient of the output, [..., N]">:$dy,
-    Arg<LNBwd_Shaped, "input of the forward pass, [..., N]">:$x,
+    Arg<Optional<LNBwd_Shaped>, "what was normalised, [..., N]">:$x,
+    Arg<Optional<LNBwd_Shaped>, "output of the forward pass, [..., N]">:$y,
     Arg<Optional<LNBwd_Shaped>, "scale, [N]">:$gamma,
-    Arg<LNBwd_Shaped, "row means, [...]">:$mean,
-    Arg<LNBwd_Shaped, "reciprocal row deviations, [...]">:$rstd,
+    Arg<Optional<LNBwd_Shaped>, "offset, [N]">:$beta,
+    Arg<Optional<LNBwd_Shaped>, "row means, [...]">:$mean,
+    Arg<Optional<LNBwd_Shaped>, "reciprocal row deviations, [...]">:$rstd,
+    Arg<Optional<LNBwd_Shaped>, "further gradient of x, [..., N]">:$dsum,
     Arg<Optional<LNBwd_Shaped>, "gradient of x, [..., N]">:$dx,
+    Arg<Optional<LNBwd_Shaped>, "dx in another type, [..., N]">:$dresidual,
     Arg<Optional<LNBwd_Shaped>, "gradient of gamma, [N]">:$dgamma,
-    Arg<Optional<LNBwd_Shaped>, "gradient of beta, [N]">:$dbeta
+    Arg<Optional<LNBwd_Shaped>, "gradient of beta, [N]">:$dbeta,
+    DefaultValuedAttr<F64Attr, "1e-5">:$epsilon,
+    UnitAttr:$zero_centred_gamma,
+    UnitAttr:$accumulate,
+    DefaultValuedAttr<I64Attr, "1">:$row_rank
   );
-  let results = (outs Variadic<AnyRankedTensor>:$results);
   let assemblyFormat = [{
-    `dy` `(` $dy `:` type($dy) `)` `x` `(` $x `:` type($x) `)`
+    `dy` `(` $dy `:` type($dy) `)` (`x` `(` $x^ `:` type($x) `)`)?
+    (`y` `(` $y^ `:` type($y) `)`)?
     (`gamma` `(` $gamma^ `:` type($gamma) `)`)?
-    `mean` `(` $mean `:` type($mean) `)` `rstd` `(` $rstd `:` type($rstd) `)`
+    (`beta` `(` $beta^ `:` type($beta) `)`)?
+    (`mean` `(` $mean^ `:` type($mean) `)`)?
+    (`rstd` `(` $rstd^ `:` type($rstd) `)`)?
+    (`dsum` `(` $dsum^ `:` type($dsum) `)`)?
     `outs` (`dx` `(` $dx^ `:` type($dx) `)`)?
+    (`dresidual` `(` $dresidual^ `:` type($dresidual) `)`)?
     (`dgamma` `(` $dgamma^ `:` type($dgamma) `)`)?
     (`dbeta` `(` $dbeta^ `:` type($dbeta) `)`)?
     attr-dict (`->` type($results)^)?
   }];
-  let extraClassDeclaration = [{
-    ::mlir::MutableOperandRange getDpsInitsMutable();
-    /// N: the static size of the last dimension of x.
-    int64_t getRowLength() {
-      return getX().getType().getShape().back();
-    }
+}
+
+def LNBwd_RmsNormBwdOp : LNBwd_NormOp<"rms_norm_bwd"> {
+  let summary = "Gradients of RMSNorm";
+  let description = [{
+    With `xhat = x * rstd`:
+
+    ```
+    wdy       = gamma * dy                         (gamma absent: wdy = dy)
+    dx[i,j]   = rstd[i] * (wdy[i,j] - xhat[i,j] * sum_j(wdy * xhat) / N) + dsum[i,j]
+    dgamma[j] = sum_i dy[i,j] * xhat[i,j]
+    ```
+
+    Operands, elements and options are those of `lnbwd.layer_norm_bwd`: `x` and
+    `rstd`; `x` alone, where `rstd` is computed again with `epsilon`; or `y` and
+    `rstd`, `xhat` being `y / gamma`.
+
+    Example:
+
+    ```mlir
+    lnbwd.rms_norm_bwd
+        dy(%dy : memref<?x4096xbf16>) x(%x : memref<?x4096xbf16>)
+        gamma(%gamma : memref<4096xbf16>) rstd(%rstd : memref<?xf32>)
+        outs dx(%dx : memref<?x4096xbf16>) dgamma(%dgamma : memref<4096xf32>)
+    ```
   }];
-  let hasVerifier = 1;
-  let hasCanonicalizer = 1;
+  let arguments = (ins
+    Arg<LNBwd_Shaped, "gradient of the output, [..., N]">:$dy,
+    Arg<Optional<LNBwd_Shaped>, "what was normalised, [..., N]">:$x,
+    Arg<Optional<LNBwd_Shaped>, "output of the forward pass, [..., N]">:$y,
+    Arg<Optional<LNBwd_Shaped>, "scale, [N]">:$gamma,
+    Arg<Optional<LNBwd_Shaped>, "reciprocal row norms, [...]">:$rstd,
+    Arg<Optional<LNBwd_Shaped>, "further gradient of x, [..., N]">:$dsum,
+    Arg<Optional<LNBwd_Shaped>, "gradient of x, [..., N]">:$dx,
+    Arg<Optional<LNBwd_Shaped>, "dx in another type, [..., N]">:$dresidual,
+    Arg<Optional<LNBwd_Shaped>, "gradient of gamma, [N]">:$dgamma,
+    DefaultValuedAttr<F64Attr, "1e-5">:$epsilon,
+    UnitAttr:$zero_centred_gamma,
+    UnitAttr:$accumulate,
+    DefaultValuedAttr<I64Attr, "1">:$row_rank
+  );
+  let assemblyFormat = [{
+    `dy` `(` $dy `:` type($dy) `)` (`x` `(` $x^ `:` type($x) `)`)?
+    (`y` `(` $y^ `:` type($y) `)`)?
+    (`gamma` `(` $gamma^ `:` type($gamma) `)`)?
+    (`rstd` `(` $rstd^ `:` type($rstd) `)`)?
+    (`dsum` `(` $dsum^ `:` type($dsum) `)`)?
+    `outs` (`dx` `(` $dx^ `:` type($dx) `)`)?
+    (`dresidual` `(` $dresidual^ `:` type($dresidual) `)`)?
+    (`dgamma` `(` $dgamma^ `:` type($dgamma) `)`)?
+    attr-dict (`->` type($results)^)?
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -131,15 +321,22 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     | `outs scalars` | `[...]` | | the element |
     | `outs column_sums` | `[N]`, or `[P, N]` of f32 | | `vector<N x f32>` |
 
+    A row may have several dimensions: with `row_rank` R, the last R dimensions
+    of a row block are its row, N is their product, and columns have these
+    dimensions. Row blocks that are memrefs may lie apart, each row dense and a
+    fixed distance behind the one before (`strided<[S, 1]>`, S static); all
+    other buffers are dense.
+
     A column sum adds its yielded vector over all rows, in float32, and is
-    rounded to the output's element once at the end. An output of rank 2 takes
-    one partial sum of each of P workgroups instead, in a fixed order.
+    rounded to the output's element once at the end; with `accumulate` it is
+    added to what the output, of f32, holds. An output with one dimension more
+    takes one partial sum of each of P workgroups instead, in a fixed order.
 
     The region is straight-line: elementwise `arith` and `math` operations on
     `vector<N x ...>`, `vector.fma`, `vector.broadcast` of a scalar,
-    `vector.reduction <add>` for a row sum, splat constants, and any pure
-    operation on scalars. Rows are independent of each other; nothing orders
-    them.
+    `vector.reduction <add>` for a row sum and `<maximumf>` for a row's largest
+    element, splat constants, and any pure operation on scalars. Rows are
+    independent of each other; nothing orders them.
 
     `entry` is the name of the kernel; `operand_names` names the operands, in
     order, in the launch plan.
@@ -165,7 +362,9 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     Variadic<LNBwd_Shaped>:$scalar_outs,
     Variadic<LNBwd_Shaped>:$column_sums,
     OptionalAttr<StrArrayAttr>:$operand_names,
-    OptionalAttr<LNBwd_ScheduleAttr>:$schedule
+    OptionalAttr<LNBwd_ScheduleAttr>:$schedule,
+    DefaultValuedAttr<I64Attr, "1">:$row_rank,
+    UnitAttr:$accumulate
   );
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
@@ -183,6 +382,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
 
     /// N: the static number of columns.
     int64_t getRowLength();
+    /// Elements from one row of operand `index`, a row block, to the next.
+    int64_t getRowStride(unsigned index);
     /// A row block among the operands, whose leading dimensions are the rows.
     ::mlir::Value getRowBlock();
     /// The name of operand `index` in the launch plan.
@@ -191,7 +392,7 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     ::mlir::Value getYielded(unsigned index);
     /// Whether a column sum is written as one partial sum of each workgroup.
     bool hasPartialColumnSums();
-    /// Whether the region sums over the row.
+    /// Whether the region sums over the row, or takes its largest element.
     bool hasRowSums();
     /// Bits of the widest element among row blocks, read or written.
     unsigned getRowElementBits();
@@ -226,8 +427,8 @@ def LNBwd_YieldOp : LNBwd_Op<"yield", [Pure, Terminator, ReturnLike,
 def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
   let summary = "The number of rows of a row block";
   let description = [{
-    The product of all dimensions of `source` but the last: M of the launch plan.
-    It is not folded where these dimensions are static: M stays what a launch is
+    The product of all dimensions of `source` but the last (the last `row_rank`
+    where a row has several): M of the launch plan. It is not folded where these dimensions are static: M stays what a launch is
     free to choose.
 
     Example:
@@ -236,7 +437,8 @@ def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
     %m = lnbwd.row_count %x : memref<?x?x4096xbf16>
     ```
   }];
-  let arguments = (ins LNBwd_Shaped:$source);
+  let arguments = (ins LNBwd_Shaped:$source,
+                       DefaultValuedAttr<I64Attr, "1">:$row_rank);
   let results = (outs Index:$count);
   let assemblyFormat = "$source attr-dict `:` type($source)";
 }

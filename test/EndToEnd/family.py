@@ -1,0 +1,462 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""All operations of the family with all their options: compiles them, runs them,
+and compares with numpy in float64.
+
+As a program it has two halves, like grid.py:
+
+  family.py compile --build BUILD --chips sm_90 --out KERNELS
+  family.py run --build BUILD --kernels KERNELS --device cuda
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import dataclasses
+import hashlib
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import device as devices
+
+AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+ROWS = (0, 1, 5, 70)
+F32_ROUNDOFF = 2.0 ** -24
+# One rounding of the type and a little room, as in docs/numerics.md.
+TOLERANCE = {"f16": 6e-4, "bf16": 4e-3, "f32": 5e-7}
+SUBNORMAL = {"f16": 2.0 ** -24, "bf16": 2.0 ** -133, "f32": 2.0 ** -149}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One kernel of one operation with its options, and its inputs."""
+
+    op: str
+    chip: str = "gfx942"
+    dtype: str = "f32"
+    n: int = 512
+    # Columns' type; empty: that of the rows.
+    column: str = ""
+    gamma: bool = True
+    beta: bool = True
+    # Backward: "saved", "recomputed", or "output" (y in the place of x).
+    statistics: str = "saved"
+    # Forward: residual in, sum out. Backward: dsum in, dresidual out.
+    residual: str = ""
+    zero_centred: bool = False
+    accumulate: bool = False
+    # dx over dy.
+    in_place: bool = False
+    # Dimensions of a row, if several; their product is n.
+    row_shape: tuple[int, ...] = ()
+    # Leading dimensions in front of the one that is dynamic, for a higher rank.
+    leading: tuple[int, ...] = ()
+    # Elements from row to row; 0: dense.
+    stride: int = 0
+    outputs: tuple[str, ...] = ()
+    epsilon: float = 1e-5
+    init: str = "normal"
+    pipeline: str = ""
+
+    @property
+    def forward(self) -> bool:
+        return not self.op.endswith("_bwd")
+
+    @property
+    def layer_norm(self) -> bool:
+        return self.op.startswith("layer_norm")
+
+    @property
+    def suffix(self) -> str:
+        return "hsaco" if self.chip.startswith("gfx") else "ptx"
+
+    @property
+    def name(self) -> str:
+        """Short, and different for different cases."""
+        plain = Case(self.op)
+        parts = [self.op]
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name in ("chip", "dtype", "n"):
+                parts.append(str(value))
+            elif field.name != "op" and value != getattr(plain, field.name):
+                text = value if isinstance(value, str) else json.dumps(value)
+                text = "".join(c for c in text if c.isalnum() or c in "-_")
+                parts.append(field.name if value is True else f"{field.name}_{text}")
+        return "-".join(parts)
+
+    @property
+    def file_name(self) -> str:
+        return hashlib.sha256(source(self).encode() + self.pipeline.encode()
+                              + self.chip.encode()).hexdigest()[:20] + "." + self.suffix
+
+    def arguments(self) -> list[tuple[str, str, str, bool]]:
+        """(name, kind, element, is_output) of each argument, in the operation's order."""
+        column = self.column or self.dtype
+        if self.forward:
+            known = [("x", "row", self.dtype, False)]
+            if self.residual:
+                known.append(("residual", "row", self.residual, False))
+        else:
+            known = [("dy", "row", self.dtype, False),
+                     ("y" if self.statistics == "output" else "x", "row", self.dtype, False)]
+        if self.gamma:
+            known.append(("gamma", "column", column, False))
+        if self.beta and self.layer_norm and (self.forward or self.statistics == "output"):
+            known.append(("beta", "column", column, False))
+        if self.forward:
+            outputs = [("y", "row", self.dtype, True)]
+            if self.residual:
+                outputs.append(("sum", "row", self.residual, True))
+            if self.layer_norm:
+                outputs.append(("mean", "scalar", "f32", True))
+            outputs.append(("rstd", "scalar", "f32", True))
+        else:
+            if self.layer_norm and self.statistics == "saved":
+                known.append(("mean", "scalar", "f32", False))
+            if self.statistics != "recomputed":
+                known.append(("rstd", "scalar", "f32", False))
+            outputs = [("dx", "row", self.dtype, True)]
+            if self.residual:
+                known.append(("dsum", "row", self.residual, False))
+                outputs.append(("dresidual", "row", self.residual, True))
+            outputs.append(("dgamma", "column", "f32" if self.accumulate else column, True))
+            if self.layer_norm:
+                outputs.append(("dbeta", "column", "f32" if self.accumulate else column, True))
+        return known + [o for o in outputs if not self.outputs or o[0] in self.outputs]
+
+
+def memref(case: Case, kind: str, element: str) -> str:
+    row = "x".join(str(dim) for dim in case.row_shape or (case.n,))
+    lead = "x".join(["?", *(str(dim) for dim in case.leading)])
+    if kind == "column":
+        return f"memref<{row}x{element}>"
+    if kind == "scalar":
+        return f"memref<{lead}x{element}>"
+    layout = ""
+    if case.stride:
+        strides, step = [case.stride], case.stride
+        for dim in reversed(case.leading):
+            step *= dim
+            strides.insert(0, step)
+        layout = f", strided<[{', '.join(str(s) for s in strides)}, 1]>"
+    return f"memref<{lead}x{row}x{element}{layout}>"
+
+
+def source(case: Case) -> str:
+    """The operation as MLIR."""
+    arguments = [(name, memref(case, kind, element), is_output)
+                 for name, kind, element, is_output in case.arguments()]
+    signature = ", ".join(f"%{name}: {kind}" for name, kind, _ in arguments)
+
+    def operands(wanted):
+        return " ".join(f"{name}(%{name} : {kind})" for name, kind, is_output in arguments
+                        if is_output == wanted)
+
+    attributes = [f"epsilon = {case.epsilon:e} : f64"]
+    if case.zero_centred:
+        attributes.append("zero_centred_gamma")
+    if case.accumulate:
+        attributes.append("accumulate")
+    if case.row_shape:
+        attributes.append(f"row_rank = {len(case.row_shape)} : i64")
+    return (f"func.func @{case.op}({signature}) {{\n  lnbwd.{case.op} {operands(False)}\n"
+            f"      outs {operands(True)} {{{', '.join(attributes)}}}\n  return\n}}\n")
+
+
+def compile_case(build: pathlib.Path, case: Case, folder: pathlib.Path) -> pathlib.Path:
+    """Compiles `case` into `folder`, unless that is done; returns the file."""
+    output = folder / case.file_name
+    if not output.exists():
+        subprocess.run(
+            [build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={case.chip} {case.pipeline}",
+             f"--emit={case.suffix}", "-o", output],
+            input=source(case), text=True, check=True)
+    return output
+
+
+def statistics_of(case: Case, x: np.ndarray):
+    mean = x.mean(axis=1) if case.layer_norm else np.zeros(len(x))
+    centred = x - mean[:, None]
+    with np.errstate(over="ignore"):
+        variance = (centred ** 2).mean(axis=1)
+    return mean, 1.0 / np.sqrt(variance + case.epsilon)
+
+
+def make_inputs(case: Case, rows: int) -> dict[str, np.ndarray]:
+    """float64 values that their types hold exactly, by name; rows are [rows, n]."""
+    random = np.random.default_rng(int(case.file_name[:8], 16) + rows)
+
+    def rounded(values, element):
+        return devices.decode(devices.encode(values, element).ravel(),
+                              element).reshape(values.shape)
+
+    inputs = {}
+    elements = {name: element for name, _, element, _ in case.arguments()}
+    column = case.column or case.dtype
+    for name in ("x", "dy", "residual", "dsum"):
+        values = random.standard_normal((rows, case.n))
+        if name == "x" and case.init == "large-mean":
+            values += {"f32": 1e4, "f16": 1e3, "bf16": 1e2}[case.dtype]
+        if name == "x" and case.init == "constant":
+            values = np.repeat(values[:, :1] * 1e30, case.n, axis=1)
+        inputs[name] = rounded(values, elements.get(name, case.dtype))
+    for name in ("gamma", "beta"):
+        values = (0.0 if case.zero_centred or name == "beta" else 1.0) + 0.25 * \
+            random.standard_normal(case.n)
+        if case.init == "zero-gamma" and name == "gamma":
+            # Zeros of both signs, subnormal and very small numbers among the rest.
+            values[::3] = (-1.0 if case.zero_centred else 0.0)
+            values[1::5] = (-1.0 if case.zero_centred else 1e-38)
+            values[2::7] = (-1.0 if case.zero_centred else -1e-30)
+        inputs[name] = rounded(values, column)
+    mean, rstd = statistics_of(case, inputs["x"])
+    inputs["mean"] = np.float32(mean).astype(np.float64)
+    inputs["rstd"] = np.float32(rstd).astype(np.float64)
+    gamma = effective_gamma(case, inputs)
+    beta = inputs["beta"] if case.beta and case.layer_norm else 0.0
+    y = (inputs["x"] - inputs["mean"][:, None] * case.layer_norm) * inputs["rstd"][:, None]
+    inputs["y"] = rounded(y * gamma + beta, case.dtype)
+    for name in ("dgamma", "dbeta"):
+        inputs[name] = rounded(random.standard_normal(case.n), "f32")
+    return inputs
+
+
+def effective_gamma(case: Case, inputs) -> np.ndarray:
+    if not case.gamma:
+        return np.ones(case.n)
+    return inputs["gamma"] + 1.0 if case.zero_centred else inputs["gamma"]
+
+
+def reference(case: Case, inputs) -> dict[str, tuple[np.ndarray, float]]:
+    """The outputs in float64, each with the size of the terms that it is a sum of."""
+    gamma = effective_gamma(case, inputs)
+    beta = inputs["beta"] if case.beta and case.layer_norm else np.zeros(case.n)
+    results = {}
+
+    def largest(values):
+        return float(np.max(np.abs(values), initial=0.0))
+
+    if case.forward:
+        x = inputs["x"]
+        if case.residual:
+            # What float32 makes of the sum is what is normalised.
+            x = (x.astype(np.float32) + inputs["residual"].astype(np.float32)).astype(np.float64)
+        mean, rstd = statistics_of(case, x)
+        with np.errstate(invalid="ignore"):
+            xhat = (x - mean[:, None]) * rstd[:, None]
+        results["y"] = xhat * gamma + beta, largest(np.abs(xhat * gamma) + np.abs(beta))
+        results["sum"] = x, 0.0
+        results["mean"] = mean, largest(x)
+        results["rstd"] = rstd, 2 * largest(rstd)
+        return results
+
+    dy = inputs["dy"]
+    if case.statistics == "recomputed":
+        mean, rstd = statistics_of(case, inputs["x"])
+    else:
+        mean, rstd = inputs["mean"] * case.layer_norm, inputs["rstd"]
+    if case.statistics == "output":
+        centred = inputs["y"] - beta
+        lost = np.abs(gamma.astype(np.float32)) < np.finfo(np.float32).tiny
+        if not case.gamma:
+            xhat = centred
+        else:
+            xhat = np.where(lost, 0.0, centred / np.where(lost, 1.0, gamma))
+            xhat = np.clip(xhat, -math.sqrt(case.n), math.sqrt(case.n))
+    else:
+        xhat = (inputs["x"] - mean[:, None]) * rstd[:, None]
+    wdy = dy * gamma
+    c1 = (wdy * xhat).mean(axis=1)[:, None]
+    c2 = wdy.mean(axis=1)[:, None] * case.layer_norm
+    scale = rstd[:, None]
+    dx = scale * (wdy - xhat * c1 - c2)
+    terms = scale * (np.abs(wdy) + np.abs(xhat * c1) + np.abs(c2))
+    if case.residual:
+        dx, terms = dx + inputs["dsum"], terms + np.abs(inputs["dsum"])
+    results["dx"] = results["dresidual"] = dx, largest(terms)
+    for name, values in (("dgamma", dy * xhat), ("dbeta", dy)):
+        total = values.sum(axis=0)
+        size = 2 * largest(np.sqrt((values ** 2).sum(axis=0)))
+        if case.accumulate:
+            total, size = total + inputs[name], size + largest(inputs[name])
+        results[name] = total, size
+    return results
+
+
+def allowed_error(name: str, element: str, expected: np.ndarray, terms: float) -> float:
+    tolerance = TOLERANCE[element]
+    if element == "f32" and name in ("dgamma", "dbeta"):
+        tolerance *= 2
+    largest = float(np.max(np.abs(expected), initial=0.0))
+    return max(tolerance * largest, 4 * F32_ROUNDOFF * terms) + SUBNORMAL[element]
+
+
+def run_case(runtime: devices.Runtime, device: str, case: Case, file: pathlib.Path,
+             rows: int) -> dict[str, float]:
+    """Runs and compares; returns the largest error of each output, as a part of
+    what is allowed. Raises LaunchError with what is wrong."""
+    kernel = devices.Kernel(runtime.open(device, case.chip), file)
+    inputs = make_inputs(case, rows)
+    buffers = {}
+    for name, kind, element, is_output in case.arguments():
+        if is_output and not case.accumulate:
+            continue
+        if is_output and kind != "column":
+            continue
+        values = inputs[name]
+        if kind == "row" and case.stride:
+            padded = np.full((rows, case.stride), 7.0)
+            padded[:, :case.n] = values
+            values = padded
+        buffers[name] = devices.encode(values.ravel(), element)
+    outputs = kernel.launch(rows, buffers, {"dx": "dy"} if case.in_place else None)
+    expected = reference(case, inputs)
+    errors = {}
+    for name, kind, element, is_output in case.arguments():
+        if not is_output:
+            continue
+        values, terms = expected[name]
+        bits = outputs[name]
+        if kind == "row" and case.stride:
+            bits = np.ascontiguousarray(bits.reshape(rows, case.stride)[:, :case.n]).ravel()
+        actual = devices.decode(bits, element).reshape(values.shape)
+        if not np.all(np.isfinite(actual)):
+            raise LaunchError(f"{name}: {np.sum(~np.isfinite(actual))} elements are not finite")
+        allowed = allowed_error(name, element, values, terms)
+        error = float(np.max(np.abs(actual - values), initial=0.0))
+        errors[name] = error / allowed
+        if error > allowed:
+            raise devices.LaunchError(
+                f"{name}: largest error {error:.3e}, allowed {allowed:.3e}, largest value "
+                f"{np.max(np.abs(values)):.3e}")
+    return errors
+
+
+LaunchError = devices.LaunchError
+LENGTHS = (1, 2, 7, 96, 255, 512, 769, 1024, 1032, 3000, 4096)
+DTYPES = ("f32", "bf16", "f16")
+OPS = ("layer_norm", "rms_norm", "layer_norm_bwd", "rms_norm_bwd")
+
+
+def cases(chips=AMD_CHIPS):
+    """The cases of the family. Chips and types walk through the lengths out of step; every
+    option meets every operation that has it, on every chip."""
+    for c, chip in enumerate(chips):
+        for o, op in enumerate(OPS):
+            forward = not op.endswith("_bwd")
+            for i, n in enumerate(LENGTHS):
+                dtype = DTYPES[(i + c + o) % 3]
+                ways = ("saved",) if forward else ("saved", "recomputed", "output")
+                statistics = ways[(i + c) % len(ways)]
+                # xhat from an output of one or two columns is the output's rounding.
+                if statistics == "output" and n < 7:
+                    statistics = "saved"
+                yield Case(op, chip, dtype, n, statistics=statistics)
+            yield from option_cases(op, chip, DTYPES[c % 3], forward)
+
+
+def option_cases(op, chip, dtype, forward):
+    yield Case(op, chip, dtype, 512, gamma=False, beta=False)
+    yield Case(op, chip, "bf16", 768, column="f32")
+    yield Case(op, chip, dtype, 512, zero_centred=True)
+    yield Case(op, chip, "bf16", 512, residual="f32")
+    yield Case(op, chip, dtype, 512, residual="bf16")
+    yield Case(op, chip, dtype, 24, row_shape=(4, 6))
+    yield Case(op, chip, dtype, 96, leading=(3,))
+    yield Case(op, chip, dtype, 256, stride=320)
+    yield Case(op, chip, dtype, 96, stride=97, leading=(2,))
+    yield Case(op, chip, "f32", 769, init="large-mean",
+               statistics="saved" if forward else "recomputed")
+    if forward:
+        yield Case(op, chip, dtype, 131072)
+        if op == "layer_norm":
+            yield Case(op, chip, "f32", 256, init="constant")
+        return
+    yield Case(op, chip, dtype, 1024, statistics="recomputed")
+    yield Case(op, chip, dtype, 1024, statistics="output")
+    yield Case(op, chip, dtype, 512, statistics="output", gamma=False, beta=False)
+    yield Case(op, chip, dtype, 512, statistics="output", zero_centred=True)
+    yield Case(op, chip, dtype, 300, statistics="output", init="zero-gamma")
+    yield Case(op, chip, "bf16", 512, accumulate=True)
+    yield Case(op, chip, dtype, 512, in_place=True)
+    yield Case(op, chip, dtype, 512, in_place=True, pipeline="two-pass=always")
+    yield Case(op, chip, dtype, 512, outputs=("dx",))
+    yield Case(op, chip, dtype, 512, outputs=("dgamma",))
+    yield Case(op, chip, dtype, 131072)
+
+
+def sampled_cases():
+    """Two fifths of the cases, in which each option still meets every operation, on some chips."""
+    for c, chip in enumerate(AMD_CHIPS):
+        for i, case in enumerate(cases([chip])):
+            # Rows of 131072 elements take seconds each.
+            if (i + c) % 5 < 2 and (case.n < 100000 or (i + c) % 5 == 0):
+                yield case
+
+
+def row_counts(case: Case):
+    """Numbers of rows to run a case with."""
+    step = int(np.prod(case.leading)) if case.leading else 1
+    if case.n > 100000:
+        return (2,)
+    return tuple(rows * step for rows in ROWS) if case.n < 1000 else (0, 3, 70)
+
+
+def compile_main(options) -> int:
+    folder = pathlib.Path(options.out)
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = list(dict.fromkeys(cases(options.chips)))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda case: compile_case(options.build, case, folder), chosen))
+    print(f"{len(chosen)} kernels in {folder}")
+    return 0
+
+
+def run_main(options) -> int:
+    start = time.monotonic()
+    runtime = devices.Runtime(options.build)
+    passed, failures, worst = 0, [], {}
+    for case in dict.fromkeys(cases(options.chips)):
+        file = pathlib.Path(options.kernels) / case.file_name
+        for rows in row_counts(case):
+            try:
+                for name, part in run_case(runtime, options.device, case, file, rows).items():
+                    key = (case.op, name)
+                    worst[key] = max(worst.get(key, (0.0, "")), (part, case.name))
+                passed += 1
+            except LaunchError as error:
+                failures.append(f"{case.name} m={rows}: {error}")
+    for failure in failures[:40]:
+        print(failure)
+    for (op, name), (part, where) in sorted(worst.items()):
+        print(f"{op:15} {name:10} largest error {part:.2f} of the allowed one, {where}")
+    print(f"{passed} passed, {len(failures)} failed, {time.monotonic() - start:.0f} s")
+    return 1 if failures or not passed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("compile", "run"):
+        command = commands.add_parser(name)
+        command.add_argument("--build", type=pathlib.Path, required=True,
+                             help="folder that has bin/lnbwd-opt or lib/liblnbwd-runtime.so")
+        command.add_argument("--chips", nargs="+", default=["sm_90"])
+    commands.choices["compile"].add_argument("--out", required=True)
+    commands.choices["run"].add_argument("--kernels", required=True)
+    commands.choices["run"].add_argument("--device", default="cuda")
+    options = parser.parse_args()
+    return compile_main(options) if options.command == "compile" else run_main(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

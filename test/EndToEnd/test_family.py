@@ -1,0 +1,75 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every operation of the family with every option, compiled, executed on the
+simulator and compared with numpy in float64."""
+
+import numpy as np
+import pytest
+
+import device as devices
+import family
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("family")
+
+
+@pytest.fixture(scope="session")
+def runtime(build):
+    return devices.Runtime(build)
+
+
+def pytest_generate_tests(metafunc):
+    if "case" not in metafunc.fixturenames:
+        return
+    full = metafunc.config.getoption("--full")
+    cases = list(dict.fromkeys(family.cases() if full else family.sampled_cases()))
+    metafunc.parametrize("case", cases, ids=[case.name for case in cases])
+
+
+def test_valid_on_simulator(build, runtime, folder, case):
+    file = family.compile_case(build, case, folder)
+    for rows in family.row_counts(case):
+        family.run_case(runtime, "sim", case, file, rows)
+
+
+def test_every_option_is_sampled():
+    """Each case but for the chip, the type and the length is met on some chip."""
+    def kind(case):
+        return (case.op, case.statistics, *(getattr(case, name) for name in (
+            "column", "gamma", "zero_centred", "accumulate", "in_place", "row_shape", "leading",
+            "stride", "outputs", "init", "pipeline")), bool(case.residual))
+    assert {kind(c) for c in family.cases()} == {kind(c) for c in family.sampled_cases()}
+
+
+def test_a_wrong_result_is_noticed(build, runtime, folder, monkeypatch):
+    """With another epsilon in the reference than in the kernel."""
+    case = family.Case("rms_norm", "gfx942", "f32", 64)
+    file = family.compile_case(build, case, folder)
+    statistics_of = family.statistics_of
+
+    def wrong(case, x):
+        mean, rstd = statistics_of(case, x)
+        return mean, rstd * (1 + 1e-5)
+    monkeypatch.setattr(family, "statistics_of", wrong)
+    with pytest.raises(devices.LaunchError, match="largest error"):
+        family.run_case(runtime, "sim", case, file, 5)
+
+
+@pytest.mark.parametrize("element", ["f16", "bf16", "f32"])
+def test_elements_round_trip(element):
+    bits = np.arange(1 << 16, dtype=np.uint32)
+    bits = bits << 16 if element == "f32" else bits.astype(np.uint16)
+    values = devices.decode(bits, element)
+    again = devices.encode(values, element)
+    same = (again == bits) | np.isnan(values)
+    assert same.all()
+
+
+def test_bf16_rounds_to_nearest_even():
+    # A tie below, a tie above an odd number, and just beyond a tie.
+    values = np.array([1 + 2.0 ** -8, 1 + 3 * 2.0 ** -8, 1 + 2.0 ** -8 + 2.0 ** -20])
+    rounded = devices.decode(devices.encode(values, "bf16"), "bf16")
+    assert rounded.tolist() == [1.0, 1 + 2.0 ** -6, 1 + 2.0 ** -7]
