@@ -22,6 +22,7 @@ import functools
 import json
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -437,7 +438,125 @@ def pipeline_options(tools: Tools) -> str:
     return "\n".join(result) + "\n"
 
 
+# docs/derivation.md: LayerNorm's gradient, as the compiler finds it.
+
+FORWARD = """func.func @layer_norm(%x: memref<?x1024xf32>, %gamma: memref<1024xf32>,
+    %beta: memref<1024xf32>, %y: memref<?x1024xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>) {
+  lnbwd.layer_norm x(%x : memref<?x1024xf32>) gamma(%gamma : memref<1024xf32>)
+      beta(%beta : memref<1024xf32>)
+      outs y(%y : memref<?x1024xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+  return
+}
+"""
+# The operations of the unsimplified gradient, by what each is the adjoint of; the page's
+# headings follow them.
+STEPS = {
+    "xhat": ["mulf", "mulf"],
+    "rstd": ["mulf", "mulf", "broadcast"],
+    "variance": ["rsqrt"] * 4 + ["mulf"],
+    "centred": ["reduction"] + ["mulf"] * 3,
+    "mean": ["broadcast", "negf"],
+    "x": ["mulf", "reduction", "reduction"],
+}
+
+
+def body_lines(text: str) -> list[str]:
+    """The lines of a row program's region."""
+    lines = text.split("\n")
+    first = next(i for i, line in enumerate(lines) if "^bb0" in line)
+    last = next(i for i, line in enumerate(lines) if "lnbwd.yield" in line)
+    return dedent(lines[first:last + 1])
+
+
+def derivation_forward(tools: Tools) -> str:
+    text = tools.opt("-", "--lnbwd-lower-to-rowwise=textbook=true", "--canonicalize", "--cse",
+                     stdin=FORWARD)
+    return fence(body_lines(text), "mlir")
+
+
+def derivation_step(name: str, tools: Tools) -> str:
+    text = tools.opt("-", "--lnbwd-differentiate=annotate=true", stdin=FORWARD)
+    operations, kinds = [], []
+    for line in body_lines(text):
+        match = re.search(r' ?\{lnbwd\.adjoint = "\w+\.(\w+)"\}', line)
+        if match and "arith.constant" not in line:
+            operations.append(line.replace(match[0], ""))
+            kinds.append(match[1])
+    if kinds != [kind for step in STEPS.values() for kind in step]:
+        raise Stop("the steps of LayerNorm's gradient are others than those of "
+                   f"docs/derivation.md: {', '.join(kinds)}; write the page anew")
+    start = 0
+    for step, expected in STEPS.items():
+        if step == name:
+            break
+        start += len(expected)
+    return fence(dedent(operations[start:start + len(STEPS[name])]), "mlir")
+
+
+def derivation_constants(tools: Tools) -> str:
+    text = tools.opt("-", "--lnbwd-differentiate=annotate=true", stdin=FORWARD)
+    lines = [re.sub(r' ?\{lnbwd\.adjoint = "[\w.]+"\}', "", line) for line in body_lines(text)]
+    first = next(i for i, line in enumerate(lines) if "arith.mulf %dy" in line)
+    return fence(dedent(lines[:first]), "mlir")
+
+
+def derivation_result(tools: Tools) -> str:
+    return fence(body_lines(tools.opt("-", "--lnbwd-differentiate", stdin=FORWARD)), "mlir")
+
+
+def wrong_formulas(_: Tools) -> str:
+    """How far each formula for dx is from finite differences, on 16 rows of 32 numbers."""
+    rows, n, eps, step = 16, 32, 1e-5, 1e-5
+    source = random.Random(1)
+    x, dy = ([[source.gauss(0, 1) for _ in range(n)] for _ in range(rows)] for _ in range(2))
+    gamma = [1 + 0.5 * source.gauss(0, 1) for _ in range(n)]
+
+    def normalise(row):
+        mean = sum(row) / n
+        rstd = (sum((value - mean) ** 2 for value in row) / n + eps) ** -0.5
+        return [(value - mean) * rstd for value in row], rstd
+
+    def loss(row, adjoint):
+        return sum(g * h * d for g, h, d in zip(gamma, normalise(row)[0], adjoint))
+
+    def moved(row, j, by):
+        return row[:j] + [row[j] + by] + row[j + 1:]
+
+    xhat, rstd = zip(*(normalise(row) for row in x))
+    dgamma = [sum(dy[i][j] * xhat[i][j] for i in range(rows)) for j in range(n)]
+    dbeta = [sum(dy[i][j] for i in range(rows)) for j in range(n)]
+    squares = {name: 0.0 for name in ("above", "columns", "diagonal")}
+    total = 0.0
+    for i in range(rows):
+        wdy = [g * d for g, d in zip(gamma, dy[i])]
+        c1 = sum(w * h for w, h in zip(wdy, xhat[i])) / n
+        c2 = sum(wdy) / n
+        for j in range(n):
+            slope = (loss(moved(x[i], j, step), dy[i]) - loss(moved(x[i], j, -step), dy[i]))
+            expected = slope / (2 * step)
+            h = xhat[i][j]
+            found = {
+                "above": rstd[i] * (wdy[j] - h * c1 - c2),
+                "columns": gamma[j] * rstd[i] * (dy[i][j] - (dbeta[j] + h * dgamma[j]) / n),
+                "diagonal": wdy[j] * rstd[i] * (1 - 1 / n - h * h / n),
+            }
+            total += expected ** 2
+            for name, value in found.items():
+                squares[name] += (value - expected) ** 2
+    above = (squares["above"] / total) ** 0.5
+    lines = ["| formula | relative error against finite differences |", "|---|---|",
+             f"| the one above | {'below 1e-8' if above < 1e-8 else format(above, '.1e')} |",
+             f"| with the column sums | {(squares['columns'] / total) ** 0.5:.2f} |",
+             f"| the diagonal alone | {(squares['diagonal'] / total) ** 0.5:.2f} |"]
+    return "\n".join(lines) + "\n"
+
+
 TEXTS = {
+    "derivation-forward": derivation_forward,
+    "derivation-constants": derivation_constants,
+    "derivation-result": derivation_result,
+    "wrong-formulas": wrong_formulas,
+    **{f"derivation-{step}": functools.partial(derivation_step, step) for step in STEPS},
     "named-op": named_op,
     "row-program": row_program,
     "schedule": schedule,

@@ -349,8 +349,7 @@ int64_t Plan::argumentBytes(size_t index, int64_t rows) const {
   const PlanArgument &argument = arguments[index];
   int64_t elements = argument.rowLength;
   if (argument.kind != LNBWD_ARGUMENT_COLUMN)
-    elements =
-        checkedMultiply(rows, argument.rowStride, argument.name.c_str());
+    elements = checkedMultiply(rows, argument.rowStride, argument.name.c_str());
   return checkedMultiply(elements, elementSize(argument.element),
                          argument.name.c_str());
 }

@@ -91,11 +91,10 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   std::string kind = text(argumentKindAttr, getKind(type).str());
   auto rowRank =
       function.getArgAttrOfType<IntegerAttr>(number, argumentRowRankAttr);
-  int64_t length =
-      kind == "row_scalar"
-          ? 1
-          : ShapedType::getNumElements(type.getShape().take_back(
-                rowRank ? size_t(rowRank.getInt()) : 1));
+  int64_t length = kind == "row_scalar"
+                       ? 1
+                       : ShapedType::getNumElements(type.getShape().take_back(
+                             rowRank ? size_t(rowRank.getInt()) : 1));
   json::Object argument{
       {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
       {"access", text(argumentAccessAttr, "read")},
@@ -105,8 +104,7 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   };
   if (kind == "row_block" && !type.getLayout().isIdentity()) {
     auto [strides, offset] = type.getStridesAndOffset();
-    size_t leading =
-        strides.size() - (rowRank ? size_t(rowRank.getInt()) : 1);
+    size_t leading = strides.size() - (rowRank ? size_t(rowRank.getInt()) : 1);
     if (leading > 0)
       argument["row_stride"] = strides[leading - 1];
   }

@@ -67,8 +67,9 @@ void lnbwd::recordArgumentRoles(RowwiseOp op) {
     note(argumentKindAttr, getKindName(kind));
     // Otherwise the last dimension says it.
     if (op.getRowRank() > 1 && kind != OperandKind::RowScalar)
-      function.setArgAttr(argument.getArgNumber(), argumentRowRankAttr,
-                          IntegerAttr::get(IntegerType::get(op.getContext(), 64),
-                                           op.getRowRank()));
+      function.setArgAttr(
+          argument.getArgNumber(), argumentRowRankAttr,
+          IntegerAttr::get(IntegerType::get(op.getContext(), 64),
+                           op.getRowRank()));
   }
 }

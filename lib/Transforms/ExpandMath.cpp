@@ -31,10 +31,10 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-/// Calls the intrinsic by name. Upstream's conversion for NVIDIA would turn both
-/// the function and its operation of LLVM's dialect into a call of the library.
-template <typename OpTy>
-struct CallIntrinsic : OpRewritePattern<OpTy> {
+/// Calls the intrinsic by name. Upstream's conversion for NVIDIA would turn
+/// both the function and its operation of LLVM's dialect into a call of the
+/// library.
+template <typename OpTy> struct CallIntrinsic : OpRewritePattern<OpTy> {
   CallIntrinsic(MLIRContext *context, StringRef intrinsic)
       : OpRewritePattern<OpTy>(context), intrinsic(intrinsic) {}
 

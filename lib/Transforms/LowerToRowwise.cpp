@@ -49,12 +49,13 @@ struct Statistics {
 /// The first sum gives the mean, rounded; what is left of the mean in the
 /// centred row is summed with its squares and taken off again. So the variance
 /// is that of small numbers, and a mean beside which the deviations are small
-/// costs them nothing.
+/// costs them nothing. Textbooks leave this out.
 class StatisticsBuilder {
 public:
-  StatisticsBuilder(RowBuilder &b, int64_t length, double epsilon)
+  StatisticsBuilder(RowBuilder &b, int64_t length, double epsilon,
+                    bool textbook = false)
       : b(b), overN(b.constant(1.0 / double(length))),
-        epsilon(b.constant(epsilon)) {}
+        epsilon(b.constant(epsilon)), textbook(textbook) {}
 
   Statistics saved(Value x, Value mean, Value rstd) {
     // The negated mean is added: packed float32 has additions only.
@@ -63,6 +64,9 @@ public:
   Statistics computed(Value x) {
     Value mean = b.mul(b.rowSum(x), overN);
     Value centred = b.add(x, b.spread(b.negate(mean)));
+    if (textbook)
+      return {mean, centred,
+              rstdOf(b.mul(b.rowSum(b.mul(centred, centred)), overN))};
     Value left = b.mul(b.rowSum(centred), overN);
     Value square = b.mul(b.rowSum(b.mul(centred, centred)), overN);
     // Not below 0 by rounding; and where the squares overflow, so may left^2.
@@ -86,6 +90,7 @@ private:
   RowBuilder &b;
   Value overN;
   Value epsilon;
+  bool textbook;
 };
 
 /// x, with the residual where there is one.
@@ -137,12 +142,11 @@ void yieldForward(RowBuilder &b, RowProgram &program, OpTy op, Value sum,
                   const Statistics &statistics) {
   SmallVector<Value> outputs;
   if (op.getY())
-    outputs.push_back(
-        b.narrow(applyColumns(b, program,
-                              b.mul(statistics.centred,
-                                    b.spread(statistics.rstd)),
-                              op.getZeroCentredGamma()),
-                 op.getY()));
+    outputs.push_back(b.narrow(
+        applyColumns(b, program,
+                     b.mul(statistics.centred, b.spread(statistics.rstd)),
+                     op.getZeroCentredGamma()),
+        op.getY()));
   if (op.getSum())
     outputs.push_back(b.narrow(sum, op.getSum()));
   if (program.hasOutput("mean"))
@@ -166,8 +170,7 @@ void yieldGradients(RowBuilder &b, RowProgram &program, OpTy op, Value xhat,
     Value wdy = dy;
     if (Value gamma = program.get("gamma")) {
       gamma = b.widen(gamma);
-      wdy = op.getZeroCentredGamma() ? b.fma(gamma, dy, dy)
-                                     : b.mul(gamma, dy);
+      wdy = op.getZeroCentredGamma() ? b.fma(gamma, dy, dy) : b.mul(gamma, dy);
     }
     Value weightedSum = b.rowSum(b.mul(wdy, xhat));
     Value sum = hasMean ? b.rowSum(wdy) : Value();
@@ -191,7 +194,8 @@ void yieldGradients(RowBuilder &b, RowProgram &program, OpTy op, Value xhat,
 }
 
 struct LowerLayerNorm : OpRewritePattern<LayerNormOp> {
-  using OpRewritePattern::OpRewritePattern;
+  LowerLayerNorm(MLIRContext *context, bool textbook)
+      : OpRewritePattern(context), textbook(textbook) {}
 
   LogicalResult matchAndRewrite(LayerNormOp op,
                                 PatternRewriter &rewriter) const override {
@@ -203,11 +207,13 @@ struct LowerLayerNorm : OpRewritePattern<LayerNormOp> {
     program.replace(rewriter, op, op.getRowRank(), [&](RowBuilder &b) {
       Value sum = addResidual(b, program);
       StatisticsBuilder statistics(b, program.getRowLength(),
-                                   op.getEpsilon().convertToDouble());
+                                   op.getEpsilon().convertToDouble(), textbook);
       yieldForward(b, program, op, sum, statistics.computed(sum));
     });
     return success();
   }
+
+  bool textbook;
 };
 
 struct LowerRmsNorm : OpRewritePattern<RmsNormOp> {
@@ -302,17 +308,28 @@ struct LowerRmsNormBwd : OpRewritePattern<RmsNormBwdOp> {
   }
 };
 
+} // namespace
+
+void lnbwd::populateLowerToRowwisePatterns(RewritePatternSet &patterns,
+                                           bool textbook) {
+  patterns.add<LowerLayerNorm>(patterns.getContext(), textbook);
+  patterns.add<LowerRmsNorm, LowerLayerNormBwd, LowerRmsNormBwd>(
+      patterns.getContext());
+}
+
+namespace {
 class LowerToRowwise
     : public lnbwd::impl::LowerToRowwisePassBase<LowerToRowwise> {
 public:
+  using LowerToRowwisePassBase::LowerToRowwisePassBase;
+
   void runOnOperation() override {
     getOperation()->walk([&](Operation *op) {
       if (isa<LayerNormOp, RmsNormOp, LayerNormBwdOp, RmsNormBwdOp>(op))
         ++numLowered;
     });
     RewritePatternSet patterns(&getContext());
-    patterns.add<LowerLayerNorm, LowerRmsNorm, LowerLayerNormBwd,
-                 LowerRmsNormBwd>(&getContext());
+    populateLowerToRowwisePatterns(patterns, textbook);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     // Now, before an operand that nothing reads is dropped.
     getOperation()->walk([](RowwiseOp op) { recordArgumentRoles(op); });

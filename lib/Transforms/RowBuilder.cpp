@@ -16,8 +16,7 @@
 using namespace mlir;
 using namespace lnbwd;
 
-static constexpr arith::FastMathFlags contract =
-    arith::FastMathFlags::contract;
+static constexpr arith::FastMathFlags contract = arith::FastMathFlags::contract;
 
 RowBuilder::RowBuilder(OpBuilder &builder, Location loc, int64_t rowLength)
     : b(loc, builder), rowType(VectorType::get({rowLength}, b.getF32Type())) {}
@@ -68,9 +67,7 @@ Value RowBuilder::negate(Value value) {
 
 Value RowBuilder::abs(Value value) { return math::AbsFOp::create(b, value); }
 
-Value RowBuilder::rsqrt(Value value) {
-  return math::RsqrtOp::create(b, value);
-}
+Value RowBuilder::rsqrt(Value value) { return math::RsqrtOp::create(b, value); }
 
 Value RowBuilder::fma(Value x, Value y, Value z) {
   return vector::FMAOp::create(b, x, y, z);

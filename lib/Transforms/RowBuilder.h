@@ -102,6 +102,10 @@ private:
   int64_t rowLength = 0;
 };
 
+/// The patterns of lnbwd-lower-to-rowwise.
+void populateLowerToRowwisePatterns(mlir::RewritePatternSet &patterns,
+                                    bool textbook);
+
 } // namespace lnbwd
 
 #endif // LNBWD_LIB_TRANSFORMS_ROWBUILDER_H

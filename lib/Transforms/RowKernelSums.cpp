@@ -81,9 +81,9 @@ void RowKernelEmitter::exchange(Row &row, unsigned phase, ValueRange partials) {
       size = uint32_t(cluster);
     auto kind = isRowMaximum(sum) ? gpu::AllReduceOperation::MAXIMUMF
                                   : gpu::AllReduceOperation::ADD;
-    reduced.push_back(gpu::SubgroupReduceOp::create(
-        b, partial, kind, /*uniform=*/false, size,
-        /*clusterStride=*/1));
+    reduced.push_back(gpu::SubgroupReduceOp::create(b, partial, kind,
+                                                    /*uniform=*/false, size,
+                                                    /*clusterStride=*/1));
   }
 
   if (exchangeBuffer) {
@@ -222,10 +222,11 @@ void RowKernelEmitter::storeColumnSums() {
         int64_t bytes =
             schedule.getVectorWidth() * type.getElementTypeBitWidth() / 8;
         if (op.getAccumulate())
-          value = add(value, vector::LoadOp::create(
-                                 b, laneVector(type.getElementType()), buffer,
-                                 indices, /*nontemporal=*/false,
-                                 llvm::MaybeAlign(std::min<int64_t>(bytes, 16))));
+          value =
+              add(value, vector::LoadOp::create(
+                             b, laneVector(type.getElementType()), buffer,
+                             indices, /*nontemporal=*/false,
+                             llvm::MaybeAlign(std::min<int64_t>(bytes, 16))));
         if (!type.getElementType().isF32())
           value = arith::TruncFOp::create(b, laneVector(type.getElementType()),
                                           value);

@@ -206,6 +206,8 @@ def make_inputs(case: Case, rows: int) -> dict[str, np.ndarray]:
         values = random.standard_normal((rows, case.n))
         if name == "x" and case.init == "large-mean":
             values += {"f32": 1e4, "f16": 1e3, "bf16": 1e2}[case.dtype]
+        if name == "x" and case.init == "huge":
+            values *= 1e15
         if name == "x" and case.init == "constant":
             values = np.repeat(values[:, :1] * 1e30, case.n, axis=1)
         inputs[name] = rounded(values, elements.get(name, case.dtype))

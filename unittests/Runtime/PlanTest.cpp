@@ -80,6 +80,22 @@ TEST(PlanTest, ReadsEarlyStart) {
   EXPECT_CONTAINS(refusalWith("/kernels/1/early_start", 1), "expected true");
 }
 
+TEST(PlanTest, ReadsTheDistanceBetweenRows) {
+  json text = examplePlan();
+  Plan dense = parsePlan(text.dump());
+  EXPECT_EQ(dense.arguments[1].rowStride, dense.arguments[1].rowLength);
+  int64_t length = dense.arguments[1].rowLength;
+  text["arguments"][1]["row_stride"] = length + 64;
+  Plan apart = parsePlan(text.dump());
+  EXPECT_EQ(apart.arguments[1].rowStride, length + 64);
+  EXPECT_EQ(apart.argumentBytes(1, 3),
+            dense.argumentBytes(1, 3) + int64_t{3 * 64 * 2});
+  EXPECT_CONTAINS(refusalWith("/arguments/1/row_stride", length - 1),
+                  "expected an integer of " + std::to_string(length));
+  EXPECT_CONTAINS(refusalWith("/arguments/2/row_stride", length),
+                  "expected a row_block to have it");
+}
+
 TEST(PlanTest, RefusesTextThatIsNoJson) {
   EXPECT_CONTAINS(refusal(""), "not valid JSON");
   EXPECT_CONTAINS(refusal("{\"format\":"), "not valid JSON");

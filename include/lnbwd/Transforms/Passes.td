@@ -20,6 +20,121 @@ def ChipOption
              "Chip to compile for; an unknown name is an error that lists the "
              "known ones">;
 
+def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
+  let summary = "Derive the gradient of a forward pass";
+  let description = [{
+    Each function holds one forward operation: `lnbwd.layer_norm`,
+    `lnbwd.rms_norm`, or a `lnbwd.rowwise` without column sums that somebody
+    wrote. In its place comes a function `<name>_bwd` on memrefs with the
+    gradient, a row program, by reverse mode: the adjoint of a column is a column
+    sum, that of a spread scalar a row sum. Operands are named after the forward
+    ones: `dy` is the adjoint of `y`, a row output, and `dx` the gradient with
+    respect to `x`, an input, in the type of `x`.
+
+    The gradient takes the adjoints of the forward outputs, what it needs of the
+    forward inputs, and the *saved* forward outputs; everything else is computed
+    again. A saved row scalar has no adjoint: it was put out to be saved. An
+    operation with the attribute `lnbwd.detach` counts as a constant.
+
+    `simplify` rewrites the result as one would by hand: sums are taken apart,
+    scalar factors leave them, the sum of a centred row is 0, that of the squares
+    of a normalised row N(1 - eps rstd^2), and common factors are shared. It
+    treats float32 numbers as real ones. Fails, naming the operation, on
+    operations that have no derivative here.
+
+    Before:
+
+    ```mlir
+    func.func @f(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
+      lnbwd.rowwise @square rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>)
+          attributes {operand_names = ["x", "y"]} {
+      ^row(%xr: vector<512xf32>):
+        %yr = arith.mulf %xr, %xr : vector<512xf32>
+        lnbwd.yield %yr : vector<512xf32>
+      }
+      return
+    }
+    ```
+
+    After:
+
+    ```mlir
+    func.func @f_bwd(%dy: memref<?x512xf32>, %x: memref<?x512xf32>, %dx: memref<?x512xf32>) {
+      lnbwd.rowwise @square_bwd rows(%dy, %x : memref<?x512xf32>, memref<?x512xf32>)
+          outs rows(%dx : memref<?x512xf32>) attributes {operand_names = ["dy", "x", "dx"]} {
+      ^row(%dyr: vector<512xf32>, %xr: vector<512xf32>):
+        %two = arith.constant dense<2.0> : vector<512xf32>
+        %twice = arith.mulf %dyr, %two : vector<512xf32>
+        %dxr = arith.mulf %xr, %twice : vector<512xf32>
+        lnbwd.yield %dxr : vector<512xf32>
+      }
+      return
+    }
+    ```
+  }];
+  let options = [
+    ListOption<"wrt", "wrt", "std::string",
+               "Names of the inputs that gradients are wanted of; all if none is "
+               "named">,
+    ListOption<"saved", "saved", "std::string",
+               "Names of the forward outputs that the gradient is given, or "
+               "'none'; the row scalars if none is named">,
+    Option<"simplify", "simplify", "bool", "true",
+           "Simplify the gradient with the algebra of row sums">,
+    Option<"annotate", "annotate", "bool", "false",
+           "Leave the adjoints as they come, each operation with the name of the "
+           "one it derives in the attribute lnbwd.adjoint">,
+    Option<"keepForward", "keep-forward", "bool", "false",
+           "Keep the forward function beside its gradient">,
+  ];
+  let dependentDialects = [
+    "::lnbwd::LNBwdDialect", "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numDifferentiated", "differentiated", "Forward passes derived">,
+  ];
+}
+
+def SimplifyRowAlgebraPass : Pass<"lnbwd-simplify-row-algebra"> {
+  let summary = "Rewrite row programs with the algebra of sums over a row";
+  let description = [{
+    What `lnbwd-differentiate` does to its results, as a pass of its own: sums
+    over a row are taken apart where that simplifies them, scalar factors leave
+    them, the sum of `x - mean(x)` is 0, that of the squares of a normalised row
+    is `(1 - eps rstd^2) N`, and products that are there already are used again.
+    Float32 numbers are treated as real ones, so results may round otherwise;
+    infinities and NaNs may vanish.
+
+    `shape` then writes sums of products as fused multiply-adds.
+
+    Before:
+
+    ```mlir
+    %sv = vector.broadcast %s : f32 to vector<512xf32>
+    %t = arith.mulf %x, %sv : vector<512xf32>
+    %r = vector.reduction <add>, %t : vector<512xf32> into f32
+    ```
+
+    After:
+
+    ```mlir
+    %0 = vector.reduction <add>, %x : vector<512xf32> into f32
+    %r = arith.mulf %0, %s fastmath<contract> : f32
+    ```
+  }];
+  let options = [
+    Option<"shape", "shape", "bool", "true",
+           "Write sums of products as fused multiply-adds at the end">,
+  ];
+  let dependentDialects = [
+    "::lnbwd::LNBwdDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numSimplified", "simplified", "Row programs simplified">,
+  ];
+}
+
 def LowerToRowwisePass : Pass<"lnbwd-lower-to-rowwise"> {
   let summary = "Lower named operations to row programs";
   let description = [{
@@ -46,6 +161,11 @@ def LowerToRowwisePass : Pass<"lnbwd-lower-to-rowwise"> {
     }
     ```
   }];
+  let options = [
+    Option<"textbook", "textbook", "bool", "false",
+           "Compute LayerNorm's variance without correcting the mean's rounding, "
+           "as textbooks do: what lnbwd-differentiate starts from">,
+  ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];

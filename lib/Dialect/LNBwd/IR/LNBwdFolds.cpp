@@ -30,17 +30,15 @@ using namespace lnbwd;
 namespace {
 /// Drops the tensor outputs whose results have no use, as long as one output
 /// remains.
-template <typename OpTy>
-struct DropUnusedResults : OpRewritePattern<OpTy> {
+template <typename OpTy> struct DropUnusedResults : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(OpTy op,
                                 PatternRewriter &rewriter) const override {
     if (!op.hasPureTensorSemantics() || op.use_empty())
       return failure();
-    unsigned used = llvm::count_if(op.getResults(), [](Value result) {
-      return !result.use_empty();
-    });
+    unsigned used = llvm::count_if(
+        op.getResults(), [](Value result) { return !result.use_empty(); });
     if (used == op.getNumResults())
       return failure();
 
@@ -77,8 +75,7 @@ struct DropUnusedResults : OpRewritePattern<OpTy> {
 
 /// The gradients of columns do not depend on gamma, unless xhat comes from the
 /// output, nor on dsum: without dx neither is read.
-template <typename OpTy>
-struct DropUnreadInputsOfDx : OpRewritePattern<OpTy> {
+template <typename OpTy> struct DropUnreadInputsOfDx : OpRewritePattern<OpTy> {
   using OpRewritePattern<OpTy>::OpRewritePattern;
 
   LogicalResult matchAndRewrite(OpTy op,
@@ -114,8 +111,9 @@ void LayerNormBwdOp::getCanonicalizationPatterns(RewritePatternSet &results,
 
 void RmsNormBwdOp::getCanonicalizationPatterns(RewritePatternSet &results,
                                                MLIRContext *context) {
-  results.add<DropUnusedResults<RmsNormBwdOp>,
-              DropUnreadInputsOfDx<RmsNormBwdOp>>(context);
+  results
+      .add<DropUnusedResults<RmsNormBwdOp>, DropUnreadInputsOfDx<RmsNormBwdOp>>(
+          context);
 }
 
 //===----------------------------------------------------------------------===//

@@ -106,8 +106,7 @@ static std::optional<int64_t> getStaticRowStride(ShapedType type,
 
 /// Memrefs are dense, but for the distance between the rows of row blocks.
 static LogicalResult verifyLayouts(DestinationStyleOpInterface op,
-                                   int64_t rowRank,
-                                   ArrayRef<Value> rowBlocks) {
+                                   int64_t rowRank, ArrayRef<Value> rowBlocks) {
   for (Value operand : op->getOperands()) {
     auto type = dyn_cast<MemRefType>(operand.getType());
     if (!type || type.getLayout().isIdentity())
@@ -154,8 +153,8 @@ static LogicalResult verifyShape(Operation *op, StringRef name, ShapedType type,
   ArrayRef<int64_t> shape = type.getShape();
   bool matches = shape.size() == expected.size();
   for (size_t i = 0; matches && i < shape.size(); ++i)
-    matches = compatible(shape[i], expected[i],
-                         i + size_t(rowDims) >= shape.size());
+    matches =
+        compatible(shape[i], expected[i], i + size_t(rowDims) >= shape.size());
   if (matches)
     return success();
   InFlightDiagnostic diag = op->emitOpError("expected ")
@@ -189,8 +188,8 @@ static LogicalResult verifyRowBlock(Operation *op, StringRef name,
       return diag << "one dimension, got " << type;
     return diag << rowRank << " dimensions, those of a row, got " << type;
   }
-  StringRef which = rowRank == 1 ? "the last dimension of "
-                                 : "the dimensions of a row of ";
+  StringRef which =
+      rowRank == 1 ? "the last dimension of " : "the dimensions of a row of ";
   int64_t length = 1;
   for (int64_t dim : type.getShape().take_back(size_t(rowRank))) {
     if (ShapedType::isDynamic(dim) || dim < 1)
@@ -311,25 +310,25 @@ private:
 /// The part of the two forward operations' verifiers that is alike.
 template <typename OpTy>
 static LogicalResult verifyForward(OpTy op, NormVerifier &verifier) {
-  return success(succeeded(verifier.verifyInput()) &&
-                 succeeded(verifier.verifyEpsilon(op.getEpsilon())) &&
-                 succeeded(
-                     verifier.verifyRows("residual", op.getResidual(), false)) &&
-                 succeeded(verifier.verifyRows("y", op.getY(), true)) &&
-                 succeeded(verifier.verifyRows("sum", op.getSum(), false)) &&
-                 succeeded(verifier.verifyColumn("gamma", op.getGamma())) &&
-                 succeeded(verifier.verifyStatistic("rstd", op.getRstd())));
+  return success(
+      succeeded(verifier.verifyInput()) &&
+      succeeded(verifier.verifyEpsilon(op.getEpsilon())) &&
+      succeeded(verifier.verifyRows("residual", op.getResidual(), false)) &&
+      succeeded(verifier.verifyRows("y", op.getY(), true)) &&
+      succeeded(verifier.verifyRows("sum", op.getSum(), false)) &&
+      succeeded(verifier.verifyColumn("gamma", op.getGamma())) &&
+      succeeded(verifier.verifyStatistic("rstd", op.getRstd())));
 }
 
 /// The part of the two gradients' verifiers that is alike.
 template <typename OpTy>
 static LogicalResult verifyBackward(OpTy op, NormVerifier &verifier) {
   if (op.getY() && !op.getRstd())
-    return op.emitOpError("expected rstd with y: it cannot be computed from the "
-                          "output");
+    return op.emitOpError(
+        "expected rstd with y: it cannot be computed from the "
+        "output");
   if (op.getAccumulate() && op.getDgamma() == Value() &&
-      op.getDpsInits().size() ==
-          countPresent({op.getDx(), op.getDresidual()}))
+      op.getDpsInits().size() == countPresent({op.getDx(), op.getDresidual()}))
     return op.emitOpError("expected a gradient of a column to accumulate into");
   bool accumulates = op.getAccumulate();
   return success(

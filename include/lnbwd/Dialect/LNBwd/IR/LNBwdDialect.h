@@ -54,9 +54,9 @@ RowwiseOp cloneWithOperands(mlir::RewriterBase &rewriter, RowwiseOp op,
                             const llvm::BitVector &keepOutput);
 
 /// The row that `op`, of the region of a row program, sums up or takes the
-/// largest element of; null if it does neither. A sum of rows of length 1 counts
-/// in both its forms: upstream folds `vector.reduction` of one element to
-/// `vector.extract`.
+/// largest element of; null if it does neither. A sum of rows of length 1
+/// counts in both its forms: upstream folds `vector.reduction` of one element
+/// to `vector.extract`.
 mlir::Value getSummedRow(mlir::Operation *op);
 /// Whether `op`, for which getSummedRow gives a row, takes its largest element.
 bool isRowMaximum(mlir::Operation *op);

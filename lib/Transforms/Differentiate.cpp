@@ -1,0 +1,397 @@
+//===- Differentiate.cpp - The gradient of a row program ------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The gradient's region begins as a copy of the forward one, followed by the
+// adjoints. While it is simplified it still yields the forward outputs: what is
+// known of a saved value (that it is the mean, say) is known from how it was
+// computed. At last the saved values take the place of their computations, and
+// what only those needed goes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Adjoints.h"
+#include "RowAlgebra.h"
+#include "RowBuilder.h"
+
+#include "lnbwd/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace lnbwd {
+#define GEN_PASS_DEF_DIFFERENTIATEPASS
+#include "lnbwd/Transforms/Passes.h.inc"
+} // namespace lnbwd
+
+using namespace mlir;
+using namespace lnbwd;
+
+namespace {
+
+/// The operands of the gradient, in order, each an argument of its function.
+class GradientOperands {
+public:
+  enum Group { Rows, Columns, Scalars, RowOuts, ScalarOuts, ColumnSums };
+
+  /// Adds an operand named `name`, of the type of `like`, as a memref.
+  unsigned add(Group group, const Twine &name, Value like) {
+    auto type = cast<ShapedType>(like.getType());
+    auto memref = dyn_cast<MemRefType>(type);
+    if (!memref)
+      memref = MemRefType::get(type.getShape(), type.getElementType());
+    groups[group].push_back({name.str(), memref});
+    return unsigned(groups[group].size()) - 1;
+  }
+  unsigned size(Group group) const { return unsigned(groups[group].size()); }
+  /// The place of an operand among all.
+  unsigned place(Group group, unsigned index) const {
+    for (unsigned g = 0; g < group; ++g)
+      index += size(Group(g));
+    return index;
+  }
+  SmallVector<Type> types() const {
+    SmallVector<Type> result;
+    for (const auto &group : groups)
+      for (const auto &entry : group)
+        result.push_back(entry.second);
+    return result;
+  }
+  SmallVector<StringRef> names() const {
+    SmallVector<StringRef> result;
+    for (const auto &group : groups)
+      for (const auto &entry : group)
+        result.push_back(entry.first);
+    return result;
+  }
+
+private:
+  SmallVector<std::pair<std::string, MemRefType>> groups[6];
+};
+
+class Differentiate : public lnbwd::impl::DifferentiatePassBase<Differentiate> {
+public:
+  using DifferentiatePassBase::DifferentiatePassBase;
+
+  void runOnOperation() override;
+
+private:
+  LogicalResult differentiate(func::FuncOp function);
+  LogicalResult checkNames(RowwiseOp op);
+  LogicalResult fillGradient(RowwiseOp forward, RowwiseOp gradient);
+  LogicalResult useSavedValues(RowwiseOp forward, RowwiseOp gradient);
+
+  bool isWanted(RowwiseOp op, unsigned input) {
+    return wrt.empty() || llvm::is_contained(wrt, op.getOperandName(input));
+  }
+  /// Whether output `index` is handed to the gradient.
+  bool isSaved(RowwiseOp op, unsigned index) {
+    unsigned numRows = unsigned(op.getRowOuts().size());
+    if (llvm::is_contained(saved, "none"))
+      return false;
+    if (saved.empty())
+      return index >= numRows;
+    return llvm::is_contained(saved,
+                              op.getOperandName(op.getNumDpsInputs() + index));
+  }
+  bool hasAdjoint(RowwiseOp op, unsigned index) {
+    return index < op.getRowOuts().size() || !isSaved(op, index);
+  }
+};
+
+} // namespace
+
+/// The names that the options may use.
+static void listNames(InFlightDiagnostic &diag, RowwiseOp op, unsigned begin,
+                      unsigned end) {
+  for (unsigned i = begin; i < end; ++i)
+    diag << (i == begin ? "" : ", ") << op.getOperandName(i);
+}
+
+LogicalResult Differentiate::checkNames(RowwiseOp op) {
+  unsigned numInputs = op.getNumDpsInputs();
+  auto check = [&](StringRef option, ArrayRef<std::string> names,
+                   unsigned begin, unsigned end, bool mayBeNone) {
+    for (const std::string &name : names) {
+      bool known = mayBeNone && name == "none";
+      for (unsigned i = begin; i < end; ++i)
+        known |= op.getOperandName(i) == name;
+      if (known)
+        continue;
+      InFlightDiagnostic diag = op.emitOpError("expected the option ")
+                                << option << " to name some of ";
+      listNames(diag, op, begin, end);
+      return LogicalResult(diag << ", got '" << name << "'");
+    }
+    return success();
+  };
+  return success(
+      succeeded(check("wrt", wrt, 0, numInputs, false)) &&
+      succeeded(check("saved", saved, numInputs, op->getNumOperands(), true)));
+}
+
+/// Copies the forward region, seeds the outputs' adjoints, and yields those of
+/// the inputs, then the forward outputs.
+LogicalResult Differentiate::fillGradient(RowwiseOp forward,
+                                          RowwiseOp gradient) {
+  Block &from = forward.getBody().front();
+  Block &to = gradient.getBody().front();
+  OpBuilder b = OpBuilder::atBlockEnd(&to);
+  Location loc = forward.getLoc();
+  int64_t length = forward.getRowLength();
+  RowBuilder rows(b, loc, length);
+
+  // Block arguments of the gradient: adjoints, then the forward inputs, group
+  // by group; see differentiate().
+  unsigned numRowOuts = unsigned(forward.getRowOuts().size());
+  unsigned numScalarOuts = unsigned(forward.getScalarOuts().size());
+  unsigned numAdjointScalars = 0;
+  for (unsigned i = 0; i < numScalarOuts; ++i)
+    numAdjointScalars += hasAdjoint(forward, numRowOuts + i);
+  IRMapping mapping;
+  unsigned next = numRowOuts, source = 0;
+  for (unsigned i = 0; i < forward.getRows().size(); ++i)
+    mapping.map(from.getArgument(source++), to.getArgument(next++));
+  next = unsigned(gradient.getRows().size());
+  for (unsigned i = 0; i < forward.getColumns().size(); ++i)
+    mapping.map(from.getArgument(source++), to.getArgument(next++));
+  unsigned firstAdjointScalar = next;
+  next += numAdjointScalars;
+  for (unsigned i = 0; i < forward.getScalars().size(); ++i)
+    mapping.map(from.getArgument(source++), to.getArgument(next++));
+
+  SmallVector<Operation *> operations;
+  for (Operation &op : from.without_terminator())
+    operations.push_back(b.clone(op, mapping));
+  SmallVector<Value> wanted;
+  for (unsigned i = 0; i < forward.getNumDpsInputs(); ++i)
+    if (isWanted(forward, i))
+      wanted.push_back(mapping.lookup<Value>(from.getArgument(i)));
+
+  Adjoints adjoints(b, to, length, wanted, annotate);
+  SmallVector<Value> outputs;
+  auto yield = cast<YieldOp>(from.getTerminator());
+  unsigned adjointScalar = firstAdjointScalar;
+  for (auto [i, value] : llvm::enumerate(yield.getValues())) {
+    Value output = mapping.lookup<Value>(value);
+    outputs.push_back(output);
+    if (i < numRowOuts)
+      adjoints.add(output, rows.widen(to.getArgument(unsigned(i))));
+    else if (hasAdjoint(forward, unsigned(i)))
+      adjoints.add(output, rows.widen(to.getArgument(adjointScalar++)));
+  }
+  if (failed(adjoints.propagate(operations)))
+    return failure();
+
+  // Outputs: rows, scalars and columns of which gradients are wanted; between
+  // them the forward outputs.
+  SmallVector<Value> results;
+  auto addGradients = [&](OperandRange range, bool isColumn) {
+    for (unsigned i = 0; i < range.size(); ++i) {
+      unsigned input = range.getBeginOperandIndex() + i;
+      if (!isWanted(forward, input))
+        continue;
+      Value argument = mapping.lookup<Value>(from.getArgument(input));
+      Value adjoint = adjoints.get(argument);
+      Type element = getElementTypeOrSelf(argument.getType());
+      if (!isColumn && !element.isF32())
+        adjoint = arith::TruncFOp::create(b, loc, argument.getType(), adjoint);
+      results.push_back(adjoint);
+    }
+  };
+  if (!forward.getRows().empty())
+    addGradients(forward.getRows(), false);
+  llvm::append_range(results, ArrayRef(outputs).take_front(numRowOuts));
+  if (!forward.getScalars().empty())
+    addGradients(forward.getScalars(), false);
+  llvm::append_range(results, ArrayRef(outputs).drop_front(numRowOuts));
+  if (!forward.getColumns().empty())
+    addGradients(forward.getColumns(), true);
+  YieldOp::create(b, loc, results);
+  return success();
+}
+
+/// Puts the arguments that hold saved values in the place of the values.
+LogicalResult Differentiate::useSavedValues(RowwiseOp forward,
+                                            RowwiseOp gradient) {
+  Block &body = gradient.getBody().front();
+  auto yield = cast<YieldOp>(body.getTerminator());
+  OpBuilder b = OpBuilder::atBlockBegin(&body);
+  unsigned numRowOuts = unsigned(forward.getRowOuts().size());
+  unsigned numOuts = numRowOuts + unsigned(forward.getScalarOuts().size());
+  // Saved rows follow the forward rows; saved scalars end the arguments.
+  unsigned savedRow = numRowOuts + unsigned(forward.getRows().size());
+  unsigned savedScalar = body.getNumArguments();
+  for (unsigned i = numRowOuts; i < numOuts; ++i)
+    savedScalar -= isSaved(forward, i);
+  // Where forward outputs stand among the yielded values.
+  unsigned firstRow = unsigned(gradient.getRowOuts().size()) - numRowOuts;
+  unsigned firstScalar =
+      unsigned(gradient.getRowOuts().size() + gradient.getScalarOuts().size()) -
+      unsigned(forward.getScalarOuts().size());
+  for (unsigned i = 0; i < numOuts; ++i) {
+    if (!isSaved(forward, i))
+      continue;
+    bool isRow = i < numRowOuts;
+    Value argument = body.getArgument(isRow ? savedRow++ : savedScalar++);
+    Value value =
+        yield.getValues()[isRow ? firstRow + i : firstScalar + i - numRowOuts];
+    if (auto narrow = value.getDefiningOp<arith::TruncFOp>()) {
+      value = narrow.getIn();
+      argument =
+          arith::ExtFOp::create(b, forward.getLoc(), value.getType(), argument);
+    }
+    if (isa<BlockArgument>(value) || matchPattern(value, m_Constant()))
+      continue;
+    value.replaceAllUsesWith(argument);
+  }
+  return success();
+}
+
+LogicalResult Differentiate::differentiate(func::FuncOp function) {
+  // Named operations first, in the form that textbooks have.
+  RewritePatternSet textbook(&getContext());
+  populateLowerToRowwisePatterns(textbook, /*textbook=*/true);
+  walkAndApplyPatterns(function, std::move(textbook));
+  SmallVector<RowwiseOp> programs;
+  function.walk([&](RowwiseOp op) { programs.push_back(op); });
+  if (programs.empty())
+    return success();
+  if (programs.size() > 1)
+    return programs[1].emitOpError("expected one forward operation in a "
+                                   "function that is differentiated");
+  RowwiseOp forward = programs.front();
+  if (!forward.getColumnSums().empty())
+    return forward.emitOpError(
+        "expected no column sums in a program that is differentiated");
+  if (failed(checkNames(forward)))
+    return failure();
+
+  using G = GradientOperands;
+  G operands;
+  unsigned numInputs = forward.getNumDpsInputs();
+  auto nameOf = [&](OperandRange range, unsigned i) {
+    return forward.getOperandName(range.getBeginOperandIndex() + i);
+  };
+  auto addAll = [&](G::Group group, OperandRange range, StringRef prefix,
+                    function_ref<bool(unsigned)> isThere) {
+    for (unsigned i = 0; i < range.size(); ++i)
+      if (isThere(range.getBeginOperandIndex() + i))
+        operands.add(group, prefix + nameOf(range, i), range[i]);
+  };
+  auto always = [](unsigned) { return true; };
+  auto saves = [&](unsigned operand) {
+    return isSaved(forward, operand - numInputs);
+  };
+  auto seeds = [&](unsigned operand) {
+    return hasAdjoint(forward, operand - numInputs);
+  };
+  auto wants = [&](unsigned operand) { return isWanted(forward, operand); };
+  addAll(G::Rows, forward.getRowOuts(), "d", always);
+  addAll(G::Rows, forward.getRows(), "", always);
+  addAll(G::Rows, forward.getRowOuts(), "", saves);
+  addAll(G::Columns, forward.getColumns(), "", always);
+  addAll(G::Scalars, forward.getScalarOuts(), "d", seeds);
+  addAll(G::Scalars, forward.getScalars(), "", always);
+  addAll(G::Scalars, forward.getScalarOuts(), "", saves);
+  addAll(G::RowOuts, forward.getRows(), "d", wants);
+  addAll(G::RowOuts, forward.getRowOuts(), "forward ", always);
+  addAll(G::ScalarOuts, forward.getScalars(), "d", wants);
+  addAll(G::ScalarOuts, forward.getScalarOuts(), "forward ", always);
+  addAll(G::ColumnSums, forward.getColumns(), "d", wants);
+
+  IRRewriter rewriter(&getContext());
+  rewriter.setInsertionPointAfter(function);
+  Location loc = function.getLoc();
+  auto backward =
+      func::FuncOp::create(rewriter, loc, (function.getName() + "_bwd").str(),
+                           rewriter.getFunctionType(operands.types(), {}));
+  Block *entry = backward.addEntryBlock();
+  rewriter.setInsertionPointToEnd(entry);
+  ValueRange arguments = entry->getArguments();
+  auto take = [&](G::Group group) {
+    return arguments.slice(operands.place(group, 0), operands.size(group));
+  };
+  auto gradient = RowwiseOp::create(
+      rewriter, forward.getLoc(), TypeRange(),
+      (forward.getEntry() + "_bwd").str(), take(G::Rows), take(G::Columns),
+      take(G::Scalars), take(G::RowOuts), take(G::ScalarOuts),
+      take(G::ColumnSums), rewriter.getStrArrayAttr(operands.names()),
+      ScheduleAttr(), forward.getRowRank(), /*accumulate=*/false);
+  func::ReturnOp::create(rewriter, loc);
+  {
+    OpBuilder::InsertionGuard guard(rewriter);
+    Block *body = rewriter.createBlock(&gradient.getBody());
+    auto addArguments = [&](OperandRange range, bool isScalar) {
+      for (Value value : range) {
+        Type element = getElementTypeOrSelf(value.getType());
+        body->addArgument(
+            isScalar ? element
+                     : Type(VectorType::get({forward.getRowLength()}, element)),
+            value.getLoc());
+      }
+    };
+    addArguments(gradient.getRows(), false);
+    addArguments(gradient.getColumns(), false);
+    addArguments(gradient.getScalars(), true);
+    if (failed(fillGradient(forward, gradient)))
+      return failure();
+  }
+  if (!annotate && failed(simplifyRowProgram(gradient, simplify)))
+    return failure();
+  if (failed(useSavedValues(forward, gradient)))
+    return failure();
+
+  // The forward outputs have served.
+  llvm::BitVector keep(gradient.getNumDpsInits(), true);
+  unsigned numRowOuts = operands.size(G::RowOuts);
+  for (unsigned i = 0; i < forward.getRowOuts().size(); ++i)
+    keep.reset(numRowOuts - 1 - i);
+  for (unsigned i = 0; i < forward.getScalarOuts().size(); ++i)
+    keep.reset(numRowOuts + operands.size(G::ScalarOuts) - 1 - i);
+  rewriter.setInsertionPoint(gradient);
+  RowwiseOp final = cloneWithOperands(
+      rewriter, gradient, llvm::BitVector(gradient.getNumDpsInputs(), true),
+      keep);
+  rewriter.eraseOp(gradient);
+  if (!annotate) {
+    if (failed(simplifyRowProgram(final, simplify)))
+      return failure();
+    if (simplify)
+      shapeRowProgram(final);
+  }
+  RewritePatternSet patterns(&getContext());
+  RowwiseOp::getCanonicalizationPatterns(patterns, &getContext());
+  (void)applyPatternsGreedily(backward, std::move(patterns));
+
+  llvm::BitVector unused(backward.getNumArguments());
+  for (BlockArgument argument : backward.getArguments())
+    if (argument.use_empty())
+      unused.set(argument.getArgNumber());
+  (void)backward.eraseArguments(unused);
+  ++numDifferentiated;
+  if (!keepForward)
+    function.erase();
+  return success();
+}
+
+void Differentiate::runOnOperation() {
+  for (auto function :
+       llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+    if (failed(differentiate(function)))
+      return signalPassFailure();
+}

@@ -1,0 +1,34 @@
+//===- RowAlgebra.h - What holds of sums over a row -------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Algebra on the regions of row programs, which derivatives need to become as
+// short as what one would write by hand. It treats float32 numbers as real
+// ones: sums are taken apart, products regrouped and zeros struck out.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_TRANSFORMS_ROWALGEBRA_H
+#define LNBWD_LIB_TRANSFORMS_ROWALGEBRA_H
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+
+namespace lnbwd {
+
+/// Simplifies the region of `op` until nothing changes: upstream's
+/// canonicalisations, common subexpressions, and, with `algebra`, the rewrites
+/// of this file. Returns failure if that takes too many rounds.
+mlir::LogicalResult simplifyRowProgram(RowwiseOp op, bool algebra);
+
+/// Writes sums of products as chains of fused multiply-adds, and orders the
+/// factors of scalars so that what they have in common is computed once. Last:
+/// the rewrites above would take it apart again.
+void shapeRowProgram(RowwiseOp op);
+
+} // namespace lnbwd
+
+#endif // LNBWD_LIB_TRANSFORMS_ROWALGEBRA_H

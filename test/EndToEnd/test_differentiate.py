@@ -1,0 +1,238 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Derived gradients, executed on the simulator: those of LayerNorm and RMSNorm beside the
+ones written by hand, in accuracy and in instructions, and those of the examples beside
+finite differences of the forward pass and, where it is installed, PyTorch's autograd."""
+
+import json
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+
+import device as devices
+import family
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(scope="session")
+def runtime(build):
+    return devices.Runtime(build)
+
+
+def derive(build, text: str, chip: str, output: pathlib.Path, options: str = "") -> str:
+    """Derives the gradient of `text`, compiles it to `output`, and returns its IR."""
+    opt = build / "bin" / "lnbwd-opt"
+    gradient = subprocess.run([opt, "-", f"--lnbwd-differentiate={options}"], input=text,
+                              text=True, check=True, capture_output=True).stdout
+    subprocess.run([opt, "-", f"--lnbwd-pipeline=chip={chip}", "--emit=hsaco", "-o", output],
+                   input=gradient, text=True, check=True)
+    return gradient
+
+
+def forward_case(op: str, **options) -> family.Case:
+    return family.Case(op.removesuffix("_bwd"), **options)
+
+
+# ---- The normalisations ----
+
+@pytest.mark.parametrize("options", ["", "simplify=false"])
+@pytest.mark.parametrize("saved", ["", "saved=none"])
+@pytest.mark.parametrize("op", ["layer_norm_bwd", "rms_norm_bwd"])
+@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+def test_normalisations_are_as_accurate_as_by_hand(build, runtime, tmp_path, chip, op, saved,
+                                                   options):
+    """Held to the very errors that are allowed of the gradients written by hand."""
+    dtype = family.DTYPES[family.AMD_CHIPS.index(chip) % 3]
+    statistics = "recomputed" if saved else "saved"
+    case = family.Case(op, chip, dtype, 512, statistics=statistics)
+    # A row scalar that is put out and not saved would have an adjoint.
+    forward = forward_case(op, chip=chip, dtype=dtype, n=512, outputs=("y",) if saved else ())
+    file = tmp_path / "gradient.hsaco"
+    derive(build, family.source(forward), chip, file, f"{saved} {options}".strip())
+    for rows in (0, 1, 70):
+        family.run_case(runtime, "sim", case, file, rows)
+
+
+@pytest.mark.parametrize("init", ["large-mean", "huge"])
+def test_hard_rows(build, runtime, tmp_path, init):
+    """A mean beside which the deviations are small; and rstd of 1e-15, whose third power
+    float32 does not have."""
+    case = family.Case("layer_norm_bwd", "gfx942", "f32", 512, init=init)
+    file = tmp_path / "gradient.hsaco"
+    derive(build, family.source(forward_case(case.op)), "gfx942", file)
+    family.run_case(runtime, "sim", case, file, 9)
+
+
+def count(build, file, m):
+    result = subprocess.run(
+        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", "sim", "--time", "--json"],
+        capture_output=True, text=True, timeout=600, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return json.loads(result.stdout)["counters"]
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
+def test_layer_norm_costs_what_it_costs_by_hand(build, tmp_path, chip, dtype):
+    """The same loads and stores, and at most a tenth more vector instructions."""
+    by_hand = family.compile_case(
+        build, family.Case("layer_norm_bwd", chip, dtype, 1024), tmp_path)
+    derived = tmp_path / "derived.hsaco"
+    derive(build, family.source(family.Case("layer_norm", chip, dtype, 1024)), chip, derived)
+    expected, actual = count(build, by_hand, 2048), count(build, derived, 2048)
+    for key in ("global_bytes_read", "global_bytes_written"):
+        assert actual[key] == expected[key]
+    assert actual["vector_lane_instructions"] <= 1.1 * expected["vector_lane_instructions"]
+
+
+# ---- The examples ----
+
+def example(name: str) -> str:
+    return (EXAMPLES / f"{name}.mlir").read_text()
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def l2_normalize(x):
+    return x / np.sqrt((x * x).sum(axis=1, keepdims=True) + 1e-12)
+
+
+def dynamic_tanh(x, alpha, gamma, beta):
+    return gamma * np.tanh(alpha * x) + beta
+
+
+def torch_softmax(torch, x):
+    return torch.softmax(x, 1)
+
+
+def torch_l2_normalize(torch, x):
+    return x * torch.rsqrt((x * x).sum(1, keepdim=True) + 1e-12)
+
+
+def torch_dynamic_tanh(torch, x, alpha, gamma, beta):
+    return gamma * torch.tanh(alpha * x) + beta
+
+
+PROGRAMS = {"softmax": (softmax, torch_softmax, ()),
+            "l2_normalize": (l2_normalize, torch_l2_normalize, ()),
+            "dynamic_tanh": (dynamic_tanh, torch_dynamic_tanh, ("alpha", "gamma", "beta"))}
+
+
+def make_inputs(name, rows, columns):
+    random = np.random.default_rng(len(name))
+    inputs = {"x": random.standard_normal((rows, columns)),
+              "dy": random.standard_normal((rows, columns))}
+    for column in PROGRAMS[name][2]:
+        inputs[column] = 0.7 + 0.3 * random.standard_normal(columns)
+    return {key: value.astype(np.float32).astype(np.float64) for key, value in inputs.items()}
+
+
+def run_example(build, runtime, folder, name, chip, inputs, options=""):
+    """The forward outputs and the gradients, in float64."""
+    rows, columns = inputs["x"].shape
+    forward_file, gradient_file = folder / "forward.hsaco", folder / "gradient.hsaco"
+    subprocess.run([build / "bin" / "lnbwd-opt", EXAMPLES / f"{name}.mlir",
+                    f"--lnbwd-pipeline=chip={chip}", "--emit=hsaco", "-o", forward_file],
+                   check=True)
+    derive(build, example(name), chip, gradient_file, options)
+    device = runtime.open("sim", chip)
+    bits = {key: devices.encode(value.ravel(), "f32") for key, value in inputs.items()}
+    results = {}
+    for file in (forward_file, gradient_file):
+        kernel = devices.Kernel(device, file)
+        outputs = kernel.launch(rows, bits)
+        bits.update(outputs)
+        for key, value in outputs.items():
+            shape = (rows, columns) if value.size == rows * columns else (-1,)
+            results[key] = devices.decode(value, "f32").reshape(shape)
+    return results
+
+
+def assert_near(actual, expected, tolerance, what):
+    error = np.max(np.abs(actual - expected)) / np.max(np.abs(expected))
+    assert error <= tolerance, f"{what}: relative error {error:.3e}"
+
+
+@pytest.mark.parametrize("options", ["", "saved=none", "saved=y", "simplify=false"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_examples_agree_with_finite_differences(build, runtime, tmp_path, name, options):
+    if name == "l2_normalize" and options in ("saved=y", "saved=none"):
+        # rnorm would be an output with an adjoint of its own.
+        options = "saved=y,rnorm"
+    function, _, columns = PROGRAMS[name]
+    inputs = make_inputs(name, 3, 512)
+    results = run_example(build, runtime, tmp_path, name, "gfx942", inputs, options)
+    arguments = {key: inputs[key] for key in ("x", *columns)}
+    assert_near(results["y"], function(**arguments), 2e-6, "y")
+
+    def loss(key, step):
+        moved = {**arguments, key: arguments[key] + step}
+        return np.sum(inputs["dy"] * function(**moved), axis=1 if key == "x" else None)
+
+    random = np.random.default_rng(1)
+    for key in arguments:
+        actual = results["d" + key]
+        scale = 1e-4
+        for _ in range(20):
+            # A direction of each row, or of the columns.
+            direction = random.standard_normal(arguments[key].shape)
+            slope = (loss(key, scale * direction) - loss(key, -scale * direction)) / (2 * scale)
+            expected = np.sum(actual * direction, axis=1 if key == "x" else None)
+            size = np.linalg.norm(actual) * np.linalg.norm(direction)
+            assert np.max(np.abs(slope - expected)) <= 2e-6 * size, key
+
+
+@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_examples_agree_with_autograd(build, runtime, tmp_path, name, chip):
+    torch = pytest.importorskip("torch")
+    _, function, columns = PROGRAMS[name]
+    inputs = make_inputs(name, 5, 512)
+    results = run_example(build, runtime, tmp_path, name, chip, inputs)
+    arguments = {key: torch.tensor(inputs[key], dtype=torch.float64, requires_grad=True)
+                 for key in ("x", *columns)}
+    y = function(torch, **arguments)
+    y.backward(torch.tensor(inputs["dy"]))
+    assert_near(results["y"], y.detach().numpy(), 1e-6, "y")
+    for key, argument in arguments.items():
+        assert_near(results["d" + key], argument.grad.numpy(), 2e-6, "d" + key)
+
+
+# ---- Functions that are polynomials ----
+
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
+@pytest.mark.parametrize("function,reference,low,high,bound", [
+    ("exp", np.exp, -87.0, 88.0, 2.5e-7),
+    ("tanh", np.tanh, -12.0, 12.0, 2.5e-7),
+    ("log", np.log, 1e-30, 1e30, 2.5e-7),
+])
+def test_functions(build, runtime, tmp_path, chip, function, reference, low, high, bound):
+    """The largest relative error that docs/numerics.md gives."""
+    n = 512
+    text = f"""func.func @f(%x: memref<?x{n}xf32>, %y: memref<?x{n}xf32>) {{
+  lnbwd.rowwise @f rows(%x : memref<?x{n}xf32>) outs rows(%y : memref<?x{n}xf32>)
+      attributes {{operand_names = ["x", "y"]}} {{
+  ^row(%xr: vector<{n}xf32>):
+    %yr = math.{function} %xr : vector<{n}xf32>
+    lnbwd.yield %yr : vector<{n}xf32>
+  }}
+  return
+}}
+"""
+    file = tmp_path / "f.hsaco"
+    subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip}",
+                    "--emit=hsaco", "-o", file], input=text, text=True, check=True)
+    spread = np.geomspace if function == "log" else np.linspace
+    x = spread(low, high, 8 * n).astype(np.float32).astype(np.float64)
+    kernel = devices.Kernel(runtime.open("sim", chip), file)
+    outputs = kernel.launch(8, {"x": devices.encode(x, "f32")})
+    y, expected = devices.decode(outputs["y"], "f32"), reference(x)
+    error = np.abs(y - expected) / np.maximum(np.abs(expected), 1e-30)
+    assert np.max(error) <= bound, f"{np.max(error):.3e} at {x[np.argmax(error)]}"

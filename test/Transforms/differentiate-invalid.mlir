@@ -1,0 +1,66 @@
+// RUN: split-file %s %t
+// RUN: lnbwd-opt %t/programs.mlir --lnbwd-differentiate --split-input-file --verify-diagnostics
+// RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=wrt=z 2>&1 | FileCheck %s --check-prefix=WRT
+// RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=saved=x 2>&1 | FileCheck %s --check-prefix=SAVED
+
+// WRT:   names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option wrt to name some of x, scale, got 'z'
+// SAVED: names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option saved to name some of y, norm, got 'x'
+
+//--- names.mlir
+func.func @f(%x: memref<?x64xf32>, %scale: memref<64xf32>, %y: memref<?x64xf32>, %norm: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) columns(%scale : memref<64xf32>)
+      outs rows(%y : memref<?x64xf32>) scalars(%norm : memref<?xf32>)
+      attributes {operand_names = ["x", "scale", "y", "norm"]} {
+  ^bb0(%xr: vector<64xf32>, %s: vector<64xf32>):
+    %sum = vector.reduction <add>, %xr : vector<64xf32> into f32
+    %yr = arith.mulf %xr, %s : vector<64xf32>
+    lnbwd.yield %yr, %sum : vector<64xf32>, f32
+  }
+  return
+}
+
+//--- programs.mlir
+// A row maximum has a derivative only as a constant.
+func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  ^bb0(%xr: vector<64xf32>):
+    // expected-error@+1 {{'vector.reduction' op cannot be differentiated: expected addf, subf, mulf, divf, negf, extf, truncf, select, fma, vector.broadcast, vector.reduction <add>, exp, exp2, log, sqrt, rsqrt, tanh, erf or absf; a row's largest element can be declared constant with the attribute lnbwd.detach}}
+    %m = vector.reduction <maximumf>, %xr : vector<64xf32> into f32
+    %mv = vector.broadcast %m : f32 to vector<64xf32>
+    %yr = arith.mulf %xr, %mv : vector<64xf32>
+    lnbwd.yield %yr : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  ^bb0(%xr: vector<64xf32>):
+    // expected-error@+1 {{'math.floor' op cannot be differentiated}}
+    %yr = math.floor %xr : vector<64xf32>
+    lnbwd.yield %yr : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x64xf32>, %s: memref<64xf32>) {
+  // expected-error@+1 {{expected no column sums in a program that is differentiated}}
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs column_sums(%s : memref<64xf32>) {
+  ^bb0(%xr: vector<64xf32>):
+    lnbwd.yield %xr : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
+  lnbwd.rms_norm x(%x : memref<?x64xf32>) outs y(%y : memref<?x64xf32>)
+  // expected-error@+1 {{expected one forward operation in a function that is differentiated}}
+  lnbwd.rms_norm x(%x : memref<?x64xf32>) outs y(%y : memref<?x64xf32>)
+  return
+}

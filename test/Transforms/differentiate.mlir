@@ -1,0 +1,100 @@
+// RUN: lnbwd-opt %s --lnbwd-differentiate --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-differentiate=saved=none --split-input-file | FileCheck %s --check-prefix=NONE
+// RUN: lnbwd-opt %s --lnbwd-differentiate="keep-forward=true wrt=x" --split-input-file 2>&1 | FileCheck %s --check-prefix=KEEP
+// RUN: lnbwd-opt %s --lnbwd-differentiate=simplify=false --split-input-file | FileCheck %s --check-prefix=PLAIN
+
+// What layer_norm_bwd is by hand: two sums in one phase, no more than the first
+// power of rstd beside them, two fused multiply-adds.
+// CHECK-LABEL: func @layer_norm_bwd(
+// CHECK:         lnbwd.rowwise @layer_norm_bwd
+// CHECK-SAME:      operand_names = ["dy", "x", "gamma", "mean", "rstd", "dx", "dgamma", "dbeta"]
+// CHECK:           %[[XHAT:.*]] = arith.mulf %{{.*}}, %{{.*}} : vector<512xf32>
+// CHECK:           vector.reduction <add>
+// CHECK:           vector.reduction <add>
+// CHECK-NOT:       vector.reduction
+// CHECK:           %[[INNER:.*]] = vector.fma %[[XHAT]],
+// CHECK:           %[[DX:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[INNER]]
+// CHECK-NOT:       vector.fma
+// CHECK:           lnbwd.yield %[[DX]], %{{.*}}, %dy
+// What is not saved is computed again, and has an adjoint.
+// NONE-LABEL:  func @layer_norm_bwd(
+// NONE:          operand_names = ["dy", "x", "gamma", "dmean", "drstd", "dx", "dgamma", "dbeta"]
+// NONE:          math.rsqrt
+// KEEP-LABEL:  func @layer_norm(
+// KEEP-LABEL:  func @layer_norm_bwd(
+// KEEP:          operand_names = ["dy", "x", "gamma", "mean", "rstd", "dx"]
+// As the adjoints come, the sum for the mean waits for that of the variance.
+// PLAIN-LABEL: func @layer_norm_bwd(
+// PLAIN:         %[[FIRST:.*]] = vector.reduction
+// PLAIN:         vector.broadcast
+// PLAIN:         vector.reduction
+func.func @layer_norm(%x: memref<?x512xf32>, %gamma: memref<512xf32>, %beta: memref<512xf32>, %y: memref<?x512xf32>,
+                      %mean: memref<?xf32>, %rstd: memref<?xf32>) {
+  lnbwd.layer_norm x(%x : memref<?x512xf32>) gamma(%gamma : memref<512xf32>) beta(%beta : memref<512xf32>)
+      outs y(%y : memref<?x512xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+  return
+}
+
+// -----
+
+// One sum.
+// CHECK-LABEL: func @rms_norm_bwd(
+// CHECK:         operand_names = ["dy", "x", "gamma", "rstd", "dx", "dgamma"]
+// CHECK:           vector.reduction
+// CHECK-NOT:       vector.reduction
+// CHECK:           vector.fma
+// NONE-LABEL:  func @rms_norm_bwd(
+// KEEP-LABEL:  func @rms_norm_bwd(
+// PLAIN-LABEL: func @rms_norm_bwd(
+func.func @rms_norm(%x: memref<?x512xf32>, %gamma: memref<512xf32>, %y: memref<?x512xf32>, %rstd: memref<?xf32>) {
+  lnbwd.rms_norm x(%x : memref<?x512xf32>) gamma(%gamma : memref<512xf32>)
+      outs y(%y : memref<?x512xf32>) rstd(%rstd : memref<?xf32>)
+  return
+}
+
+// -----
+
+// Adjoints are float32; gradients are rounded to the inputs' types. A row scalar
+// that is read gets its gradient as a row scalar.
+// CHECK-LABEL: func @types_bwd(
+// CHECK-SAME:      memref<?x64xbf16>
+// CHECK:         lnbwd.rowwise @scale_bwd rows(
+// CHECK-SAME:      outs rows({{.*}} : memref<?x64xbf16>) scalars({{.*}} : memref<?xf32>)
+// CHECK-SAME:      operand_names = ["dy", "x", "s", "dx", "ds"]
+// CHECK:           %[[WIDE:.*]] = arith.extf %dy
+// CHECK:           vector.reduction <add>
+// CHECK:           arith.truncf
+func.func @types(%x: tensor<?x64xbf16>, %s: tensor<?xf32>, %y: tensor<?x64xbf16>) -> tensor<?x64xbf16> {
+  %0 = lnbwd.rowwise @scale rows(%x : tensor<?x64xbf16>) scalars(%s : tensor<?xf32>)
+      outs rows(%y : tensor<?x64xbf16>) attributes {operand_names = ["x", "s", "y"]} -> tensor<?x64xbf16> {
+  ^bb0(%xr: vector<64xbf16>, %sr: f32):
+    %wide = arith.extf %xr : vector<64xbf16> to vector<64xf32>
+    %sv = vector.broadcast %sr : f32 to vector<64xf32>
+    %p = arith.mulf %wide, %sv : vector<64xf32>
+    %yr = arith.truncf %p : vector<64xf32> to vector<64xbf16>
+    lnbwd.yield %yr : vector<64xbf16>
+  }
+  return %0 : tensor<?x64xbf16>
+}
+
+// -----
+
+// What is detached counts as a constant, and what does not depend on an input
+// has the gradient 0.
+// CHECK-LABEL: func @detached_bwd(
+// CHECK:         operand_names = ["dy", "x", "dx", "dc"]
+// CHECK:           %[[ZERO:.*]] = arith.constant dense<0.000000e+00>
+// CHECK:           vector.reduction <maximumf>
+// CHECK-NOT:       vector.reduction
+// CHECK:           lnbwd.yield %{{.*}}, %[[ZERO]]
+func.func @detached(%x: memref<?x64xf32>, %c: memref<64xf32>, %y: memref<?x64xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) columns(%c : memref<64xf32>) outs rows(%y : memref<?x64xf32>)
+      attributes {operand_names = ["x", "c", "y"]} {
+  ^bb0(%xr: vector<64xf32>, %cr: vector<64xf32>):
+    %m = vector.reduction <maximumf>, %xr {lnbwd.detach} : vector<64xf32> into f32
+    %mv = vector.broadcast %m : f32 to vector<64xf32>
+    %yr = arith.mulf %xr, %mv : vector<64xf32>
+    lnbwd.yield %yr : vector<64xf32>
+  }
+  return
+}

@@ -1,0 +1,254 @@
+// RUN: lnbwd-opt %s --lnbwd-simplify-row-algebra --split-input-file | FileCheck %s
+
+// A scalar factor leaves a sum, with its sign.
+// CHECK-LABEL: func @factor_leaves_sum(
+// CHECK:         %[[SUM:.*]] = vector.reduction <add>, %x
+// CHECK-NOT:     vector.broadcast
+// CHECK:         %[[P:.*]] = arith.mulf %t, %[[SUM]]
+// CHECK:         %[[R:.*]] = arith.negf %[[P]]
+// CHECK:         lnbwd.yield %[[R]]
+func.func @factor_leaves_sum(%f_x: memref<?x512xf32>, %f_t: memref<?xf32>, %f_o0: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) scalars(%f_t : memref<?xf32>) outs scalars(%f_o0 : memref<?xf32>)
+      attributes {operand_names = ["x", "t", "o0"]} {
+  ^row(%xr: vector<512xf32>, %ts: f32):
+    %sv = vector.broadcast %ts : f32 to vector<512xf32>
+    %t = arith.mulf %xr, %sv : vector<512xf32>
+    %n = arith.negf %t : vector<512xf32>
+    %r = vector.reduction <add>, %n : vector<512xf32> into f32
+    lnbwd.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+// A row that is a scalar in all places sums to N times it.
+// CHECK-LABEL: func @even_row(
+// CHECK:         %[[N:.*]] = arith.constant 5.120000e+02 : f32
+// CHECK-NOT:     vector.reduction
+// CHECK:         arith.mulf %{{.*}}, %[[N]]
+func.func @even_row(%f_x: memref<?x512xf32>, %f_t: memref<?xf32>, %f_o0: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) scalars(%f_t : memref<?xf32>) outs scalars(%f_o0 : memref<?xf32>)
+      attributes {operand_names = ["x", "t", "o0"]} {
+  ^row(%xr: vector<512xf32>, %ts: f32):
+    %sv = vector.broadcast %ts : f32 to vector<512xf32>
+    %r = vector.reduction <add>, %sv : vector<512xf32> into f32
+    lnbwd.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+// The deviations from the mean sum to 0: what is left of x - mean + y is the sum of y.
+// CHECK-LABEL: func @sum_of_centred(
+// CHECK:         ^bb0(%{{.*}}: vector<512xf32>, %[[Y:.*]]: vector<512xf32>):
+// CHECK-NEXT:    %[[R:.*]] = vector.reduction <add>, %[[Y]]
+// CHECK-NEXT:    lnbwd.yield %[[R]]
+func.func @sum_of_centred(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_o0: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%f_x, %f_y : memref<?x512xf32>, memref<?x512xf32>) outs scalars(%f_o0 : memref<?xf32>)
+      attributes {operand_names = ["x", "y", "o0"]} {
+  ^row(%xr: vector<512xf32>, %yr: vector<512xf32>):
+    %c = arith.constant 0.001953125 : f32
+    %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
+    %m = arith.mulf %sum, %c : f32
+    %mv = vector.broadcast %m : f32 to vector<512xf32>
+    %d = arith.subf %xr, %mv : vector<512xf32>
+    %t = arith.addf %d, %yr : vector<512xf32>
+    %r = vector.reduction <add>, %t : vector<512xf32> into f32
+    lnbwd.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+// Any other shift stays what it is.
+// CHECK-LABEL: func @other_shifts(
+// CHECK:         %[[SUM:.*]] = vector.reduction <add>, %x
+// CHECK:         arith.addf
+func.func @other_shifts(%f_x: memref<?x512xf32>, %f_o0: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) outs scalars(%f_o0 : memref<?xf32>)
+      attributes {operand_names = ["x", "o0"]} {
+  ^row(%xr: vector<512xf32>):
+    %c = arith.constant 0.001 : f32
+    %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
+    %m = arith.mulf %sum, %c : f32
+    %mv = vector.broadcast %m : f32 to vector<512xf32>
+    %d = arith.subf %xr, %mv : vector<512xf32>
+    %r = vector.reduction <add>, %d : vector<512xf32> into f32
+    lnbwd.yield %r : f32
+  }
+  return
+}
+
+// -----
+
+// The squares of a normalised row sum to N (1 - eps rstd^2), here with eps = 0.5.
+// CHECK-LABEL: func @sum_of_normalised_squares(
+// CHECK-DAG:     %[[FACTOR:.*]] = arith.constant -2.560000e+02 : f32
+// CHECK-DAG:     %[[N:.*]] = arith.constant 5.120000e+02 : f32
+// CHECK:         vector.reduction
+// CHECK:         %[[RSTD:.*]] = math.rsqrt
+// CHECK-NOT:     vector.reduction
+// CHECK:         %[[SQUARE:.*]] = arith.mulf %[[RSTD]], %[[RSTD]]
+// CHECK:         %[[PART:.*]] = arith.mulf %[[SQUARE]], %[[FACTOR]]
+// CHECK:         %[[SUM:.*]] = arith.addf %[[PART]], %[[N]]
+// CHECK:         lnbwd.yield %[[SUM]], %[[RSTD]]
+func.func @sum_of_normalised_squares(%f_x: memref<?x512xf32>, %f_o0: memref<?xf32>, %f_o1: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) outs scalars(%f_o0, %f_o1 : memref<?xf32>, memref<?xf32>)
+      attributes {operand_names = ["x", "o0", "o1"]} {
+  ^row(%xr: vector<512xf32>):
+    %c = arith.constant 0.001953125 : f32
+    %eps = arith.constant 0.5 : f32
+    %sq = arith.mulf %xr, %xr : vector<512xf32>
+    %ss = vector.reduction <add>, %sq : vector<512xf32> into f32
+    %v = arith.mulf %ss, %c : f32
+    %ve = arith.addf %v, %eps : f32
+    %r = math.rsqrt %ve : f32
+    %rv = vector.broadcast %r : f32 to vector<512xf32>
+    %h = arith.mulf %xr, %rv : vector<512xf32>
+    %hh = arith.mulf %h, %h : vector<512xf32>
+    %t = vector.reduction <add>, %hh : vector<512xf32> into f32
+    lnbwd.yield %t, %r : f32, f32
+  }
+  return
+}
+
+// -----
+
+// v a + v b is v (a + b).
+// CHECK-LABEL: func @common_row(
+// CHECK:         %[[S:.*]] = arith.addf %{{.*}}, %{{.*}} : f32
+// CHECK:         %[[SV:.*]] = vector.broadcast %[[S]]
+// CHECK:         %[[Y:.*]] = arith.mulf %x, %[[SV]]
+// CHECK:         lnbwd.yield %[[Y]]
+func.func @common_row(%f_x: memref<?x512xf32>, %f_a: memref<?xf32>, %f_b: memref<?xf32>, %f_o0: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) scalars(%f_a, %f_b : memref<?xf32>, memref<?xf32>) outs rows(%f_o0 : memref<?x512xf32>)
+      attributes {operand_names = ["x", "a", "b", "o0"]} {
+  ^row(%xr: vector<512xf32>, %as: f32, %bs: f32):
+    %av = vector.broadcast %as : f32 to vector<512xf32>
+    %bv = vector.broadcast %bs : f32 to vector<512xf32>
+    %p = arith.mulf %xr, %av : vector<512xf32>
+    %q = arith.mulf %bv, %xr : vector<512xf32>
+    %y = arith.addf %p, %q : vector<512xf32>
+    lnbwd.yield %y : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// x (a b) is (x a) b where x a is there.
+// CHECK-LABEL: func @reuse_scaled_row(
+// CHECK:         %[[H:.*]] = arith.mulf %x,
+// CHECK:         %[[B:.*]] = vector.broadcast %b
+// CHECK:         %[[Y:.*]] = arith.mulf %[[H]], %[[B]]
+// CHECK:         lnbwd.yield %[[H]], %[[Y]]
+func.func @reuse_scaled_row(%f_x: memref<?x512xf32>, %f_a: memref<?xf32>, %f_b: memref<?xf32>, %f_o0: memref<?x512xf32>, %f_o1: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) scalars(%f_a, %f_b : memref<?xf32>, memref<?xf32>) outs rows(%f_o0, %f_o1 : memref<?x512xf32>, memref<?x512xf32>)
+      attributes {operand_names = ["x", "a", "b", "o0", "o1"]} {
+  ^row(%xr: vector<512xf32>, %as: f32, %bs: f32):
+    %av = vector.broadcast %as : f32 to vector<512xf32>
+    %h = arith.mulf %xr, %av : vector<512xf32>
+    %ab = arith.mulf %as, %bs : f32
+    %abv = vector.broadcast %ab : f32 to vector<512xf32>
+    %y = arith.mulf %xr, %abv : vector<512xf32>
+    lnbwd.yield %h, %y : vector<512xf32>, vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// sum(y x) a^2 is sum(y (x a)) a where x a is there: a smaller power.
+// CHECK-LABEL: func @reuse_scaled_row_in_sum(
+// CHECK:         %[[H:.*]] = arith.mulf %x,
+// CHECK:         %[[T:.*]] = arith.mulf %y, %[[H]]
+// CHECK:         %[[S:.*]] = vector.reduction <add>, %[[T]]
+// CHECK:         %[[R:.*]] = arith.mulf %a, %[[S]]
+// CHECK:         lnbwd.yield %[[H]], %[[R]]
+func.func @reuse_scaled_row_in_sum(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_a: memref<?xf32>, %f_o0: memref<?x512xf32>, %f_o1: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%f_x, %f_y : memref<?x512xf32>, memref<?x512xf32>) scalars(%f_a : memref<?xf32>) outs rows(%f_o0 : memref<?x512xf32>) scalars(%f_o1 : memref<?xf32>)
+      attributes {operand_names = ["x", "y", "a", "o0", "o1"]} {
+  ^row(%xr: vector<512xf32>, %yr: vector<512xf32>, %as: f32):
+    %av = vector.broadcast %as : f32 to vector<512xf32>
+    %h = arith.mulf %xr, %av : vector<512xf32>
+    %t = arith.mulf %yr, %xr : vector<512xf32>
+    %s = vector.reduction <add>, %t : vector<512xf32> into f32
+    %u = arith.mulf %s, %as : f32
+    %w = arith.mulf %u, %as : f32
+    lnbwd.yield %h, %w : vector<512xf32>, f32
+  }
+  return
+}
+
+// -----
+
+// (y / s + t / s) e is (y + t) (e / s) where e / s is there.
+// CHECK-LABEL: func @common_scale(
+// CHECK:         %[[P:.*]] = arith.mulf %x,
+// CHECK:         %[[T:.*]] = vector.broadcast %t
+// CHECK:         %[[U:.*]] = arith.addf %y, %[[T]]
+// CHECK:         %[[Z:.*]] = arith.mulf %[[U]], %[[P]]
+// CHECK:         lnbwd.yield %[[P]], %[[Z]]
+func.func @common_scale(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_s: memref<?xf32>, %f_t: memref<?xf32>, %f_o0: memref<?x512xf32>, %f_o1: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%f_x, %f_y : memref<?x512xf32>, memref<?x512xf32>) scalars(%f_s, %f_t : memref<?xf32>, memref<?xf32>) outs rows(%f_o0, %f_o1 : memref<?x512xf32>, memref<?x512xf32>)
+      attributes {operand_names = ["x", "y", "s", "t", "o0", "o1"]} {
+  ^row(%xr: vector<512xf32>, %yr: vector<512xf32>, %ss: f32, %ts: f32):
+    %sv = vector.broadcast %ss : f32 to vector<512xf32>
+    %p = arith.divf %xr, %sv : vector<512xf32>
+    %q = arith.divf %yr, %sv : vector<512xf32>
+    %o = arith.divf %ts, %ss : f32
+    %ov = vector.broadcast %o : f32 to vector<512xf32>
+    %u = arith.addf %q, %ov : vector<512xf32>
+    %z = arith.mulf %u, %xr : vector<512xf32>
+    lnbwd.yield %p, %z : vector<512xf32>, vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// A sum of products is a chain of fused multiply-adds that begins with the even terms.
+// CHECK-LABEL: func @fused_additions(
+// CHECK:         %[[AB:.*]] = arith.addf %a, %b
+// CHECK:         %[[START:.*]] = vector.broadcast %[[AB]]
+// CHECK:         %[[INNER:.*]] = vector.fma %x, %x, %[[START]]
+// CHECK:         %[[Z:.*]] = vector.fma %x, %y, %[[INNER]]
+// CHECK:         lnbwd.yield %[[Z]]
+func.func @fused_additions(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_a: memref<?xf32>, %f_b: memref<?xf32>, %f_o0: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%f_x, %f_y : memref<?x512xf32>, memref<?x512xf32>) scalars(%f_a, %f_b : memref<?xf32>, memref<?xf32>) outs rows(%f_o0 : memref<?x512xf32>)
+      attributes {operand_names = ["x", "y", "a", "b", "o0"]} {
+  ^row(%xr: vector<512xf32>, %yr: vector<512xf32>, %as: f32, %bs: f32):
+    %av = vector.broadcast %as : f32 to vector<512xf32>
+    %bv = vector.broadcast %bs : f32 to vector<512xf32>
+    %p = arith.mulf %xr, %yr : vector<512xf32>
+    %q = arith.mulf %xr, %xr : vector<512xf32>
+    %u = arith.addf %p, %av : vector<512xf32>
+    %w = arith.addf %u, %q : vector<512xf32>
+    %z = arith.addf %w, %bv : vector<512xf32>
+    lnbwd.yield %z : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Zeros are struck out, and x + x is 2 x.
+// CHECK-LABEL: func @zeros(
+// CHECK:         %[[TWO:.*]] = arith.constant dense<2.000000e+00>
+// CHECK-NEXT:    %[[W:.*]] = arith.mulf %x, %[[TWO]]
+// CHECK-NEXT:    lnbwd.yield %[[W]]
+func.func @zeros(%f_x: memref<?x512xf32>, %f_o0: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) outs rows(%f_o0 : memref<?x512xf32>)
+      attributes {operand_names = ["x", "o0"]} {
+  ^row(%xr: vector<512xf32>):
+    %zero = arith.constant dense<0.0> : vector<512xf32>
+    %p = arith.mulf %xr, %zero : vector<512xf32>
+    %u = arith.addf %p, %xr : vector<512xf32>
+    %w = arith.addf %u, %u : vector<512xf32>
+    lnbwd.yield %w : vector<512xf32>
+  }
+  return
+}
