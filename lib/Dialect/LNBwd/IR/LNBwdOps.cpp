@@ -497,7 +497,7 @@ Value RowwiseOp::getYielded(unsigned index) {
 
 bool RowwiseOp::hasPartialColumnSums() {
   return llvm::any_of(getColumnSums(), [&](Value value) {
-    return cast<ShapedType>(value.getType()).getRank() > getRowRank();
+    return cast<ShapedType>(value.getType()).getRank() > int64_t(getRowRank());
   });
 }
 
