@@ -639,6 +639,9 @@ std::string InstDecoder::decodeOne(StringRef Text, Inst &I) {
     I.Run = It->second;
     return decodeScalar(Asm, Name, I);
   }
+  if (StringRef(Name).starts_with("v_mfma_") ||
+      StringRef(Name).starts_with("v_wmma_"))
+    return decodeMatrix(Asm, Name, I);
   return decodeMemory(Asm, Name, I);
 }
 

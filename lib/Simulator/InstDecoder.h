@@ -53,6 +53,8 @@ private:
   std::string decodeScalar(const AsmText &Asm, llvm::StringRef Name, Inst &I);
   std::string decodeCrossLane(const AsmText &Asm, llvm::StringRef Name,
                               Inst &I);
+  /// In MatrixDecoder.cpp.
+  std::string decodeMatrix(const AsmText &Asm, llvm::StringRef Name, Inst &I);
   /// In MemoryDecoder.cpp.
   std::string decodeMemory(const AsmText &Asm, llvm::StringRef Name, Inst &I);
   std::string decodeVectorMemory(const AsmText &Asm, llvm::StringRef Space,
@@ -76,6 +78,7 @@ private:
   llvm::StringMap<Handler> ScalarHandlers;
   std::map<uint64_t, std::unique_ptr<std::array<uint32_t, 128>>> Constants;
   std::deque<DppPattern> DppPatterns;
+  std::deque<MatrixShape> MatrixShapes;
 };
 
 } // namespace lnbwd::sim

@@ -146,6 +146,17 @@ struct DppPattern {
   uint64_t Valid;
 };
 
+/// What a matrix instruction multiplies: M × K by K × M, several blocks of it.
+enum class MatrixType : uint8_t { F16, BF16, F32, F64, I8 };
+enum class MatrixLayout : uint8_t { Mfma, WmmaGfx11, WmmaGfx12 };
+struct MatrixShape {
+  MatrixLayout Layout = MatrixLayout::Mfma;
+  MatrixType Source = MatrixType::F32;
+  uint8_t M = 0, K = 0, Blocks = 1;
+  uint8_t PerLane = 0; ///< elements of a source that a lane holds
+  bool SignedA = true, SignedB = true;
+};
+
 struct Inst {
   Handler Run = nullptr;
   Handler Inner = nullptr; ///< what Run stands in front of, where it does
@@ -176,6 +187,7 @@ struct Inst {
   /// masks let write their result.
   const DppPattern *Dpp = nullptr;
   uint64_t DppEnabled = ~0ull;
+  const MatrixShape *Matrix = nullptr;
 
   uint8_t ElementBytes = 0; ///< of a memory access, per element
   uint8_t Elements = 0;     ///< consecutive elements a lane accesses

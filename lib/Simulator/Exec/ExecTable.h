@@ -114,6 +114,7 @@ struct ExecTable {
   Handler RunLaneSlow; ///< DPP, SDWA, modifiers, unusual float mode
   Handler RunWide;     ///< results of several rows, no modifiers
   Handler RunMask;     ///< compares without modifiers
+  Handler RunMatrix;
   Handler RunIndexed;  ///< under s_set_gpr_idx_on; calls Inst::Inner
   Handler Memory[unsigned(MemoryOp::Count)];
 };
@@ -138,6 +139,7 @@ TableRef<LaneOpInfo> convertOps();
 TableRef<LaneOpInfo> compareOps();
 TableRef<HandlerInfo> crossLaneOps();
 Handler indexedHandler();
+const Inst *multiplyMatrices(Wave &W, const Inst *I);
 void addMemoryHandlers(ExecTable &Table);
 void addFlatHandlers(ExecTable &Table);
 void addBufferHandlers(ExecTable &Table);

@@ -481,6 +481,7 @@ static ExecTable makeTable() {
   T.RunLaneSlow = runLaneSlow;
   T.RunWide = runWide;
   T.RunMask = runMask;
+  T.RunMatrix = multiplyMatrices;
   T.RunIndexed = indexedHandler();
   addMemoryHandlers(T);
   return T;
