@@ -20,7 +20,7 @@ using namespace llvm;
 using namespace lnbwd::sim;
 
 static std::string notModelled(StringRef What) {
-  return "the matrix operation is not modelled with " + What.str();
+  return "the matrix operation is not implemented with " + What.str();
 }
 
 /// Reads a number off the front.

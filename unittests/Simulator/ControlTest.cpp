@@ -133,15 +133,15 @@ TEST(Control, UnknownInstructionsStop) {
   struct Case {
     const char *Chip, *Text;
   };
-  // Matrix instructions are not modelled.
+  // Some matrix instructions are not implemented.
   for (const Case &C :
-       {Case{"gfx90a", "v_mfma_f32_32x32x1f32 a[0:31], v0, v1, a[0:31]"},
-        Case{"gfx942", "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0"},
-        Case{"gfx950", "v_mfma_f32_16x16x32_f16 v[0:3], v[4:7], v[8:11], 0"},
+       {Case{"gfx90a", "v_mfma_f64_4x4x4f64 v[0:1], v[2:3], v[4:5], v[0:1]"},
+        Case{"gfx942", "v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10"},
+        Case{"gfx950", "v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10"},
         Case{"gfx1100",
-             "v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]"},
+             "v_wmma_f16_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]"},
         Case{"gfx1201",
-             "v_wmma_f32_16x16x16_f16 v[0:7], v[8:11], v[12:15], v[0:7]"}}) {
+             "v_wmma_f16_16x16x16_f16 v[0:3], v[8:11], v[12:15], v[0:3]"}}) {
     WaveTester T(C.Chip);
     EXPECT_FALSE(T.run(C.Text));
     EXPECT_NE(T.error().find(C.Chip), std::string::npos) << T.error();
@@ -151,8 +151,9 @@ TEST(Control, UnknownInstructionsStop) {
   }
   // As long as they are not reached, they do no harm.
   WaveTester T("gfx942");
-  EXPECT_TRUE(T.run("s_branch end\n"
-                    "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0\nend:"))
+  EXPECT_TRUE(
+      T.run("s_branch end\n"
+            "v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10\nend:"))
       << T.error();
 }
 

@@ -12,6 +12,8 @@
 
 #include "WaveTester.h"
 
+#include "Checker/Coverage.h"
+
 #include "Assembler/Assembler.h"
 #include "Exec/ExecTable.h"
 
@@ -94,10 +96,13 @@ bool WaveTester::run(const std::string &Text) {
   W->Status = WaveStatus::Running;
   W->LastRegion = {0, 0};
   const Inst *I = P.at(Address);
+  auto Covered = Coverage::create(P);
   for (unsigned Left = 100000; I && Left; --Left) {
     if (W->exec() != W->CountedExec)
       W->flushCounts(W->exec());
     ++W->Count.Pending[unsigned(I->Class)];
+    if (Covered)
+      Covered->note(I);
     I = I->Run(*W, I);
   }
   if (W->Status == WaveStatus::Ended)

@@ -84,6 +84,8 @@ bool WaveChecker::limitFault(const Inst *I, const Effects &E) {
 
 bool WaveChecker::before(const Inst *I, const Effects &E) {
   Current = &E;
+  if (__builtin_expect(L.TheEffects.Covered != nullptr, 0))
+    L.TheEffects.Covered->note(I);
   const uint64_t Exec = W.exec();
   if (L.counts() && I->Class != InstClass::Uncounted) {
     const unsigned K = unsigned(E.Counted);

@@ -399,7 +399,7 @@ Effects Finder::find() {
 }
 
 ProgramEffects::ProgramEffects(const Program &P)
-    : Begin(P.instructions().data()) {
+    : Begin(P.instructions().data()), Covered(Coverage::create(P)) {
   List.reserve(P.instructions().size());
   for (const Inst &I : P.instructions()) {
     if (!I.Size) {

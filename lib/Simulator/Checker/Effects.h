@@ -15,6 +15,8 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECKER_EFFECTS_H
 #define LNBWD_LIB_SIMULATOR_CHECKER_EFFECTS_H
 
+#include "Coverage.h"
+
 #include "../Decoder.h"
 #include "../Instruction.h"
 
@@ -127,6 +129,7 @@ struct ProgramEffects {
   const Effects &of(const Inst *I) const { return List[size_t(I - Begin)]; }
   std::vector<Effects> List;
   const Inst *Begin;
+  std::unique_ptr<Coverage> Covered; ///< null if nobody asks
   /// log2 of the smallest piece that stores write: what races are told by.
   unsigned GlobalGranule = 2, LdsGranule = 2;
   /// Workgroups may order their accesses through memory.

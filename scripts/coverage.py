@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes docs/coverage.md: which instructions the simulator executes in a test, on which chip.
+
+  scripts/coverage.py          runs the simulator's tests and some of our kernels, writes the page
+  scripts/coverage.py --check  only says whether the page is what would be written
+
+The build folder is LNBWD_BUILD_DIR, build/ otherwise.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+PAGE = SOURCE / "docs" / "coverage.md"
+# What our compiler emits, in the tests' sizes.
+KERNELS = [(n, dtype) for n in (7, 769, 4096) for dtype in ("f16", "bf16", "f32")]
+GROUPS = (
+    ("Matrix", ("v_mfma", "v_wmma", "v_smfma", "v_swmma")),
+    ("Vector ALU", ("v_",)),
+    ("Global, flat, scratch and buffer memory", ("global_", "flat_", "scratch_", "buffer_")),
+    ("LDS", ("ds_",)),
+    ("Scalar", ("s_",)),
+)
+
+
+def collect(build: pathlib.Path) -> dict[str, dict[str, str]]:
+    """State by instruction and chip."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder) / "coverage"
+        environment = dict(os.environ, LNBWD_SIM_COVERAGE=str(log), LNBWD_SIM_CHECK="all")
+        commands = [[build / "bin" / "lnbwd-sim-tests", "--gtest_brief=1"]]
+        for chip in CHIPS:
+            for n, dtype in KERNELS:
+                commands.append([build / "bin" / "lnbwd-run", "--chip", chip, "--n", str(n),
+                                 "--dtype", dtype, "--m", "8", "--verify"])
+        for command in commands:
+            result = subprocess.run([str(part) for part in command], env=environment, check=False,
+                                    capture_output=True, text=True)
+            if result.returncode != 0:
+                raise SystemExit(f"error: {' '.join(map(str, command))} failed:\n"
+                                 f"{result.stdout}{result.stderr}")
+        states: dict[str, dict[str, str]] = collections.defaultdict(dict)
+        for line in log.read_text().splitlines():
+            chip, name, state = line.split()
+            if states[name].get(chip) != "executed":
+                states[name][chip] = state
+    return states
+
+
+def group_of(name: str) -> str:
+    for title, prefixes in GROUPS:
+        if name.startswith(prefixes):
+            return title
+    return "Other"
+
+
+def page(states: dict[str, dict[str, str]]) -> str:
+    marks = {"executed": "x", "missing": "**no**", None: ""}
+    counts = {chip: sum(1 for chips in states.values() if chips.get(chip) == "executed")
+              for chip in CHIPS}
+    missing = {chip: sum(1 for chips in states.values() if chips.get(chip) == "missing")
+               for chip in CHIPS}
+    lines = [
+        "# Instructions that the simulator executes",
+        "",
+        "Written by `scripts/coverage.py`; do not edit. `x`: executed in a test on that chip, with results compared. "
+        "**no**: in a code object of the tests, but not implemented. Empty: neither; the chip may not have it, or have it "
+        "under another name. Names are LLVM's, without the suffix of the encoding.",
+        "",
+        "What is executed: the simulator's unit tests (instruction by instruction, hand-written kernels, and the C kernels "
+        "of unittests/Simulator/Inputs compiled by clang at -O0, -O2 and -O3) and kernels of our compiler for rows of 7, 769 "
+        "and 4096 elements of three types.",
+        "",
+        "| | " + " | ".join(CHIPS) + " |",
+        "|---|" + "---:|" * len(CHIPS),
+        "| executed | " + " | ".join(str(counts[chip]) for chip in CHIPS) + " |",
+        "| not implemented | " + " | ".join(str(missing[chip]) for chip in CHIPS) + " |",
+    ]
+    groups: dict[str, list[str]] = collections.defaultdict(list)
+    for name in sorted(states):
+        groups[group_of(name)].append(name)
+    for title in [title for title, _ in GROUPS] + ["Other"]:
+        if not groups[title]:
+            continue
+        lines += ["", f"## {title}", "", "| instruction | " + " | ".join(CHIPS) + " |",
+                  "|---|" + ":-:|" * len(CHIPS)]
+        for name in groups[title]:
+            cells = " | ".join(marks[states[name].get(chip)] for chip in CHIPS)
+            lines.append(f"| `{name}` | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is stale")
+    options = parser.parse_args()
+    text = page(collect(pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build"))))
+    if not options.check:
+        PAGE.write_text(text)
+        return 0
+    if not PAGE.exists() or PAGE.read_text() != text:
+        print("error: stale: docs/coverage.md; run scripts/coverage.py", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
