@@ -30,7 +30,8 @@ OperandKind lnbwd::getOperandKind(RowwiseOp op, unsigned index) {
   if (isIn(op.getColumns()))
     return OperandKind::Column;
   if (isIn(op.getColumnSums()))
-    return cast<ShapedType>(value.getType()).getRank() > op.getRowRank()
+    return cast<ShapedType>(value.getType()).getRank() >
+                   int64_t(op.getRowRank())
                ? OperandKind::RowBlock
                : OperandKind::Column;
   return OperandKind::RowBlock;
