@@ -317,8 +317,18 @@ static Plan readPlan(const json &document, const std::string &text) {
     workspace.element =
         readChoice(space.get("element"), space.at("element"), elements);
     workspace.rowLength = space.integer("row_length", 1);
-    workspace.rows = readExtent(space.get("rows"), space.at("rows"),
-                                plan.workgroupCounts.size(), 0, kMaxInt64);
+    const json &extent = space.get("rows");
+    if (extent.is_object() && extent.contains("rows")) {
+      ObjectReader rows(extent, space.at("rows"));
+      if (rows.get("rows") != json(true))
+        fail(rows.at("rows"),
+             "expected true, got " + describe(rows.get("rows")));
+      rows.finish();
+      workspace.rows = {false, 0, /*isRows=*/true};
+    } else {
+      workspace.rows = readExtent(extent, space.at("rows"),
+                                  plan.workgroupCounts.size(), 0, kMaxInt64);
+    }
     space.finish();
     plan.workspaces.push_back(workspace);
   }
@@ -354,14 +364,16 @@ int64_t Plan::argumentBytes(size_t index, int64_t rows) const {
                          argument.name.c_str());
 }
 
-int64_t Plan::workspaceBytes(size_t index,
+int64_t Plan::workspaceBytes(size_t index, int64_t rows,
                              const int64_t *workgroupCounts) const {
   const PlanWorkspace &workspace = workspaces[index];
-  int64_t rows = workspace.rows.isWorkgroupCount
-                     ? workgroupCounts[workspace.rows.value]
-                     : workspace.rows.value;
+  int64_t count = workspace.rows.value;
+  if (workspace.rows.isRows)
+    count = rows;
+  else if (workspace.rows.isWorkgroupCount)
+    count = workgroupCounts[workspace.rows.value];
   return checkedMultiply(
-      checkedMultiply(rows, workspace.rowLength, "workspace"),
+      checkedMultiply(count, workspace.rowLength, "workspace"),
       elementSize(workspace.element), "workspace");
 }
 

@@ -50,10 +50,11 @@ struct PlanWorkgroupCount {
   int64_t workgroupsPerComputeUnit;
 };
 
-/// A number, or the workgroup count of an index.
+/// A number, or the workgroup count of an index; of a workspace also M.
 struct PlanExtent {
   bool isWorkgroupCount;
   int64_t value;
+  bool isRows = false;
 };
 
 struct PlanWorkspace {
@@ -97,8 +98,9 @@ struct Plan {
                          int64_t computeUnits) const;
   /// Bytes of argument `index` for M = `rows`; throws if over 63 bits.
   int64_t argumentBytes(size_t index, int64_t rows) const;
-  /// Bytes of workspace `index`, given the workgroup counts.
-  int64_t workspaceBytes(size_t index, const int64_t *workgroupCounts) const;
+  /// Bytes of workspace `index` for M = `rows`, given the workgroup counts.
+  int64_t workspaceBytes(size_t index, int64_t rows,
+                         const int64_t *workgroupCounts) const;
 };
 
 /// Reads a plan. Throws an Error that says where the text departs from

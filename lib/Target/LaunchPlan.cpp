@@ -135,10 +135,19 @@ FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
   if (!inserted)
     return known->second;
   auto type = alloc.getType();
+  if (alloc->hasAttr(rowScalarAttr)) {
+    workspace.push_back(json::Object{
+        {"element", getElementName(type.getElementType())},
+        {"row_length", 1},
+        {"rows", json::Object{{"rows", true}}},
+    });
+    return known->second;
+  }
   if (type.getRank() < 2 || alloc.getDynamicSizes().size() != 1 ||
       !type.isDynamicDim(0))
     return alloc.emitOpError("expected a workspace of one row for each "
-                             "workgroup, got ")
+                             "workgroup, or of one number for each row "
+                             "(lnbwd.row_scalar), got ")
            << type;
   FailureOr<json::Value> rows =
       makeCount(alloc, alloc.getDynamicSizes().front());

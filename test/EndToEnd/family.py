@@ -394,6 +394,9 @@ def option_cases(op, chip, dtype, forward):
     yield Case(op, chip, dtype, 512, outputs=("dx",))
     yield Case(op, chip, dtype, 512, outputs=("dgamma",))
     yield Case(op, chip, dtype, 131072)
+    # Rows that one workgroup cannot hold, and statistics that nobody saved.
+    yield Case(op, chip, dtype, 131072, statistics="recomputed")
+    yield Case(op, chip, dtype, 512, statistics="recomputed", pipeline="two-pass=always")
 
 
 def sampled_cases():
@@ -413,10 +416,49 @@ def row_counts(case: Case):
     return tuple(rows * step for rows in ROWS) if case.n < 1000 else (0, 3, 70)
 
 
+def large_cases(chip):
+    """Kernels for row blocks of more than 2^31 elements and 4 GiB."""
+    yield Case("layer_norm", chip, "bf16", 4096)
+    yield Case("rms_norm", chip, "bf16", 4096)
+    yield Case("layer_norm_bwd", chip, "bf16", 4096, statistics="recomputed")
+    yield Case("rms_norm_bwd", chip, "bf16", 4096)
+
+
+def run_large(runtime, device, case, file, block=2048, repeats=300):
+    """Runs on `block` rows, `repeats` times over, and compares every repetition with the first,
+    and that with the reference; column sums are sums of repetitions."""
+    kernel = devices.Kernel(runtime.open(device, case.chip), file)
+    inputs = make_inputs(case, block)
+    buffers = {}
+    for name, kind, element, is_output in case.arguments():
+        if not is_output:
+            bits = devices.encode(inputs[name].ravel(), element)
+            buffers[name] = bits if kind == "column" else np.tile(bits, repeats)
+    outputs = kernel.launch(block * repeats, buffers)
+    expected = reference(case, inputs)
+    for name, kind, element, is_output in case.arguments():
+        if not is_output:
+            continue
+        values, terms = expected[name]
+        bits = outputs[name]
+        if kind == "column":
+            values, terms = values * repeats, terms * repeats
+        else:
+            for row in bits.reshape(repeats, -1):
+                if not np.array_equal(row, bits[:row.size]):
+                    raise LaunchError(f"{name}: the same rows give other results further on")
+            bits = bits[:bits.size // repeats]
+        error = np.max(np.abs(devices.decode(bits, element).reshape(values.shape) - values))
+        allowed = allowed_error(name, element, values, terms)
+        if not error <= allowed:
+            raise LaunchError(f"{name}: largest error {error:.3e}, allowed {allowed:.3e}")
+
+
 def compile_main(options) -> int:
     folder = pathlib.Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
     chosen = list(dict.fromkeys(cases(options.chips)))
+    chosen += [case for chip in options.chips for case in large_cases(chip)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda case: compile_case(options.build, case, folder), chosen))
     print(f"{len(chosen)} kernels in {folder}")
@@ -437,6 +479,13 @@ def run_main(options) -> int:
                 passed += 1
             except LaunchError as error:
                 failures.append(f"{case.name} m={rows}: {error}")
+    for case in large_cases(options.chips[0]) if options.large else ():
+        try:
+            run_large(runtime, options.device, case,
+                      pathlib.Path(options.kernels) / case.file_name)
+            passed += 1
+        except LaunchError as error:
+            failures.append(f"{case.name}, more than 2^31 elements: {error}")
     for failure in failures[:40]:
         print(failure)
     for (op, name), (part, where) in sorted(worst.items()):
@@ -456,6 +505,9 @@ def main() -> int:
     commands.choices["compile"].add_argument("--out", required=True)
     commands.choices["run"].add_argument("--kernels", required=True)
     commands.choices["run"].add_argument("--device", default="cuda")
+    commands.choices["run"].add_argument("--large", action="store_true",
+                                         help="also row blocks of more than 2^31 elements; takes "
+                                         "40 GB of this machine's memory")
     options = parser.parse_args()
     return compile_main(options) if options.command == "compile" else run_main(options)
 

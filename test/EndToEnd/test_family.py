@@ -35,6 +35,12 @@ def test_valid_on_simulator(build, runtime, folder, case):
         family.run_case(runtime, "sim", case, file, rows)
 
 
+@pytest.mark.parametrize("case", family.large_cases("gfx942"), ids=lambda case: case.op)
+def test_large_run_with_few_rows(build, runtime, folder, case):
+    """What a GPU does with 2^31 elements, with fewer."""
+    family.run_large(runtime, "sim", case, family.compile_case(build, case, folder), 6, 3)
+
+
 def test_every_option_is_sampled():
     """Each case but for the chip, the type and the length is met on some chip."""
     def kind(case):

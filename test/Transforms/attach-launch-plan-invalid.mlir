@@ -131,7 +131,7 @@ module attributes {gpu.container_module} {
   }
   func.func @workspace(%x: memref<1xf32>) {
     %c1 = arith.constant 1 : index
-    // expected-error@+1 {{expected a workspace of one row for each workgroup, got 'memref<16xf32>'}}
+    // expected-error@+1 {{expected a workspace of one row for each workgroup, or of one number for each row (lnbwd.row_scalar), got 'memref<16xf32>'}}
     %w = memref.alloc() : memref<16xf32>
     gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%w : memref<16xf32>)
     return

@@ -113,3 +113,34 @@ func.func @in_place(%x: memref<?x512xf32>, %s: memref<512xf32>) {
   }
   return
 }
+
+// -----
+
+// Row sums that the columns need are computed first, by a program of their own,
+// and both halves read them.
+// CHECK-LABEL: func @row_sums(
+// CHECK-SAME:      %[[X:[a-z0-9_]+]]: memref<?x4x512xf32>
+// ALWAYS:        %[[M:.*]] = memref.dim %[[X]], %{{.*}}
+// ALWAYS:        %[[SUM:.*]] = memref.alloc(%[[M]]) {lnbwd.row_scalar} : memref<?x4xf32>
+// ALWAYS:        lnbwd.rowwise @k_statistics rows(%[[X]] {{.*}}) outs scalars(%[[SUM]] : memref<?x4xf32>)
+// ALWAYS-SAME:     operand_names = ["x", "row_sum_0"]
+// ALWAYS:          vector.reduction <add>, %x
+// ALWAYS:        lnbwd.rowwise @k_columns rows(%[[X]] {{.*}}) scalars(%[[SUM]] {{.*}}) outs column_sums(
+// ALWAYS-NOT:      vector.reduction
+// ALWAYS:        lnbwd.rowwise @k_rows rows(%[[X]] {{.*}}) scalars(%[[SUM]] {{.*}}) outs rows(
+// ALWAYS:          vector.reduction
+// ALWAYS-NOT:      vector.reduction
+// ALWAYS:        memref.dealloc %[[SUM]]
+func.func @row_sums(%x: memref<?x4x512xf32>, %y: memref<?x4x512xf32>, %s: memref<512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x4x512xf32>) outs rows(%y : memref<?x4x512xf32>) column_sums(%s : memref<512xf32>)
+      attributes {operand_names = ["x", "y", "s"]} {
+  ^bb0(%xr: vector<512xf32>):
+    %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
+    %v = vector.broadcast %sum : f32 to vector<512xf32>
+    %p = arith.mulf %xr, %v : vector<512xf32>
+    %rest = vector.reduction <add>, %p : vector<512xf32> into f32
+    %rv = vector.broadcast %rest : f32 to vector<512xf32>
+    lnbwd.yield %rv, %p : vector<512xf32>, vector<512xf32>
+  }
+  return
+}

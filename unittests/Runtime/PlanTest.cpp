@@ -96,6 +96,18 @@ TEST(PlanTest, ReadsTheDistanceBetweenRows) {
                   "expected a row_block to have it");
 }
 
+TEST(PlanTest, ReadsAWorkspaceOfOneNumberForEachRow) {
+  json text = examplePlan();
+  text["workspace"][0]["rows"] = {{"rows", true}};
+  text["workspace"][0]["row_length"] = 1;
+  Plan plan = parsePlan(text.dump());
+  EXPECT_TRUE(plan.workspaces[0].rows.isRows);
+  const int64_t counts[] = {7, 7};
+  EXPECT_EQ(plan.workspaceBytes(0, 1000, counts), 4000);
+  EXPECT_CONTAINS(refusalWith("/workspace/0/rows", json{{"rows", 1}}),
+                  "expected true");
+}
+
 TEST(PlanTest, RefusesTextThatIsNoJson) {
   EXPECT_CONTAINS(refusal(""), "not valid JSON");
   EXPECT_CONTAINS(refusal("{\"format\":"), "not valid JSON");

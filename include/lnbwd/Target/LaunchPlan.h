@@ -32,6 +32,8 @@ inline constexpr llvm::StringLiteral argumentKindAttr = "lnbwd.kind";
 inline constexpr llvm::StringLiteral argumentAccessAttr = "lnbwd.access";
 /// Of an argument whose rows have several dimensions: how many.
 inline constexpr llvm::StringLiteral argumentRowRankAttr = "lnbwd.row_rank";
+/// The attribute of an allocation of one number for each row.
+inline constexpr llvm::StringLiteral rowScalarAttr = "lnbwd.row_scalar";
 /// The attribute of a launch whose kernel may start before the one before it
 /// has ended.
 inline constexpr llvm::StringLiteral earlyStartAttr = "lnbwd.early_start";

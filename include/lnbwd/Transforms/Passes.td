@@ -210,7 +210,10 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     scalars, one that keeps the column sums. Each reads what it needs, so that
     rows are read twice; a program that fits the registers of a workgroup is
     faster whole. The columns come first, so that rows may be written over rows
-    that both passes read. Expects memrefs and no schedule yet.
+    that both passes read. Row sums that the columns need (statistics that were not
+    saved) are taken out first, into a third program `<name>_statistics` that
+    leaves them in allocations of one number for each row: a pass over columns
+    holds no whole row. Expects memrefs and no schedule yet.
 
     `mode`: `auto` splits only the programs that no schedule can run whole on
     `chip`; `always` splits every program that has both kinds of output; `never`
@@ -237,7 +240,8 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     Option<"mode", "mode", "std::string", "\"auto\"",
            "When to split: auto, always or never">,
   ];
-  let dependentDialects = ["::lnbwd::LNBwdDialect"];
+  let dependentDialects = ["::lnbwd::LNBwdDialect",
+                           "::mlir::memref::MemRefDialect"];
   let statistics = [Statistic<"numSplit", "split", "Row programs split">];
 }
 
