@@ -53,10 +53,9 @@ Kernel::Sizes Kernel::sizes(int64_t rows) const {
   result.workspaceBytes = 0;
   for (size_t i = 0; i < plan.workspaces.size(); ++i) {
     result.workspaceOffsets[i] = result.workspaceBytes;
-    int64_t bytes =
-        checkedAlign(plan.workspaceBytes(i, rows,
-                                         result.workgroupCounts.data()),
-                     kWorkspaceAlignment, "workspace");
+    int64_t bytes = checkedAlign(
+        plan.workspaceBytes(i, rows, result.workgroupCounts.data()),
+        kWorkspaceAlignment, "workspace");
     result.workspaceBytes =
         checkedAdd(result.workspaceBytes, bytes, "workspace");
   }

@@ -61,8 +61,8 @@ static RowwiseOp hoistRowSums(IRRewriter &rewriter, RowwiseOp op,
   SmallVector<Value> sizes, buffers;
   for (auto [i, dim] : llvm::enumerate(leading))
     if (ShapedType::isDynamic(dim))
-      sizes.push_back(memref::DimOp::create(rewriter, loc, op.getRowBlock(),
-                                            int64_t(i)));
+      sizes.push_back(
+          memref::DimOp::create(rewriter, loc, op.getRowBlock(), int64_t(i)));
   SmallVector<std::string> names;
   for (size_t i = 0; i < sums.size(); ++i) {
     auto alloc = memref::AllocOp::create(
@@ -94,10 +94,9 @@ static RowwiseOp hoistRowSums(IRRewriter &rewriter, RowwiseOp op,
         computesSums ? none : ValueRange(op.getRowOuts()),
         computesSums ? ValueRange(buffers) : ValueRange(op.getScalarOuts()),
         computesSums ? none : ValueRange(op.getColumnSums()),
-        rewriter.getStrArrayAttr(SmallVector<StringRef>(operandNames.begin(),
-                                                        operandNames.end())),
-        ScheduleAttr(), op.getRowRank(),
-        op.getAccumulate() && !computesSums);
+        rewriter.getStrArrayAttr(
+            SmallVector<StringRef>(operandNames.begin(), operandNames.end())),
+        ScheduleAttr(), op.getRowRank(), op.getAccumulate() && !computesSums);
     OpBuilder::InsertionGuard guard(rewriter);
     Block *copy = rewriter.createBlock(&program.getBody());
     IRMapping mapping;

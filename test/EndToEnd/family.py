@@ -65,6 +65,8 @@ class Case:
     epsilon: float = 1e-5
     init: str = "normal"
     pipeline: str = ""
+    # A gradient that --lnbwd-differentiate derives from the forward pass.
+    derived: bool = False
 
     @property
     def forward(self) -> bool:
@@ -95,8 +97,8 @@ class Case:
 
     @property
     def file_name(self) -> str:
-        return hashlib.sha256(source(self).encode() + self.pipeline.encode()
-                              + self.chip.encode()).hexdigest()[:20] + "." + self.suffix
+        text = f"{self.chip} {self.pipeline} {self.derived} {source(self)}"
+        return hashlib.sha256(text.encode()).hexdigest()[:20] + "." + self.suffix
 
     def arguments(self) -> list[tuple[str, str, str, bool]]:
         """(name, kind, element, is_output) of each argument, in the operation's order."""
@@ -175,11 +177,19 @@ def source(case: Case) -> str:
 def compile_case(build: pathlib.Path, case: Case, folder: pathlib.Path) -> pathlib.Path:
     """Compiles `case` into `folder`, unless that is done; returns the file."""
     output = folder / case.file_name
-    if not output.exists():
-        subprocess.run(
-            [build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={case.chip} {case.pipeline}",
-             f"--emit={case.suffix}", "-o", output],
-            input=source(case), text=True, check=True)
+    if output.exists():
+        return output
+    opt = build / "bin" / "lnbwd-opt"
+    text = source(case)
+    if case.derived:
+        # Of a forward pass that puts its statistics out only where they are saved.
+        outputs = () if case.statistics == "saved" else ("y",)
+        forward = dataclasses.replace(case, op=case.op.removesuffix("_bwd"), statistics="saved",
+                                      outputs=outputs)
+        text = subprocess.run([opt, "-", "--lnbwd-differentiate"], input=source(forward),
+                              text=True, check=True, capture_output=True).stdout
+    subprocess.run([opt, "-", f"--lnbwd-pipeline=chip={case.chip} {case.pipeline}",
+                    f"--emit={case.suffix}", "-o", output], input=text, text=True, check=True)
     return output
 
 
@@ -394,6 +404,8 @@ def option_cases(op, chip, dtype, forward):
     yield Case(op, chip, dtype, 512, outputs=("dx",))
     yield Case(op, chip, dtype, 512, outputs=("dgamma",))
     yield Case(op, chip, dtype, 131072)
+    yield Case(op, chip, dtype, 1024, derived=True)
+    yield Case(op, chip, dtype, 1024, statistics="recomputed", derived=True)
     # Rows that one workgroup cannot hold, and statistics that nobody saved.
     yield Case(op, chip, dtype, 131072, statistics="recomputed")
     yield Case(op, chip, dtype, 512, statistics="recomputed", pipeline="two-pass=always")

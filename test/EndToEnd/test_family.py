@@ -46,7 +46,7 @@ def test_every_option_is_sampled():
     def kind(case):
         return (case.op, case.statistics, *(getattr(case, name) for name in (
             "column", "gamma", "zero_centred", "accumulate", "in_place", "row_shape", "leading",
-            "stride", "outputs", "init", "pipeline")), bool(case.residual))
+            "stride", "outputs", "init", "pipeline", "derived")), bool(case.residual))
     assert {kind(c) for c in family.cases()} == {kind(c) for c in family.sampled_cases()}
 
 
