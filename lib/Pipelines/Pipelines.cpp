@@ -55,8 +55,9 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createCSEPass());
   addBufferization(pm);
   pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));
-  pm.addPass(createSelectSchedulePass(
-      {options.chip, options.schedule, options.tunedSchedules}));
+  pm.addPass(
+      createSelectSchedulePass({options.chip, options.schedule,
+                                options.tunedSchedules, options.reproducible}));
   pm.addPass(createFinalizeColumnSumsPass({options.chip}));
   pm.addPass(createDistributeToGPUPass({options.chip}));
   pm.addPass(createCanonicalizerPass());

@@ -306,8 +306,11 @@ static Plan readPlan(const json &document, const std::string &text) {
     ObjectReader count(counts[i], indexed("plan.workgroup_counts", i));
     int64_t rows = count.integer("rows_per_workgroup", 1);
     int64_t limit = count.integer("workgroups_per_compute_unit", 0, kMaxInt32);
+    int64_t most = 0;
+    if (counts[i].contains("max_workgroups"))
+      most = count.integer("max_workgroups", 1, kMaxInt32);
     count.finish();
-    plan.workgroupCounts.push_back({rows, limit});
+    plan.workgroupCounts.push_back({rows, limit, most});
   }
 
   const json &workspaces = reader.array("workspace", 0, kMaxWorkspaces);
@@ -352,6 +355,8 @@ int64_t Plan::workgroupCount(size_t index, int64_t rows,
   if (rule.workgroupsPerComputeUnit != 0)
     count = std::min(count, checkedMultiply(rule.workgroupsPerComputeUnit,
                                             computeUnits, "workgroup count"));
+  if (rule.maxWorkgroups != 0)
+    count = std::min(count, rule.maxWorkgroups);
   return std::max<int64_t>(count, 1);
 }
 

@@ -48,6 +48,8 @@ struct PlanWorkgroupCount {
   int64_t rowsPerWorkgroup;
   /// 0: no upper bound.
   int64_t workgroupsPerComputeUnit;
+  /// Whatever the device; 0: no upper bound.
+  int64_t maxWorkgroups = 0;
 };
 
 /// A number, or the workgroup count of an index; of a workspace also M.

@@ -26,6 +26,8 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <array>
+
 using namespace mlir;
 using namespace lnbwd;
 namespace json = llvm::json;
@@ -50,7 +52,7 @@ private:
   const ChipInfo &chip;
   json::Array arguments, workgroupCounts, workspace, kernels;
   /// Schedules that a workgroup count was made for; equal ones share it.
-  SmallVector<std::pair<int64_t, int64_t>> knownCounts;
+  SmallVector<std::array<int64_t, 3>> knownCounts;
   DenseMap<Operation *, int64_t> knownAllocs;
 };
 } // namespace
@@ -116,13 +118,17 @@ FailureOr<int64_t> PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
   if (!count.getRowCount().getDefiningOp<RowCountOp>())
     return count.emitOpError("expected the rows of an lnbwd.row_count");
   ScheduleAttr schedule = count.getSchedule();
-  std::pair<int64_t, int64_t> key{schedule.getRowsPerWorkgroup(),
-                                  schedule.getWorkgroupsPerComputeUnit()};
+  int64_t fixed = count.getFixedWorkgroups();
+  std::array<int64_t, 3> key{schedule.getRowsPerWorkgroup(),
+                             fixed ? 0 : schedule.getWorkgroupsPerComputeUnit(),
+                             fixed};
   auto *known = llvm::find(knownCounts, key);
   if (known == knownCounts.end()) {
-    workgroupCounts.push_back(
-        json::Object{{"rows_per_workgroup", key.first},
-                     {"workgroups_per_compute_unit", key.second}});
+    json::Object rule{{"rows_per_workgroup", key[0]},
+                      {"workgroups_per_compute_unit", key[1]}};
+    if (fixed)
+      rule["max_workgroups"] = fixed;
+    workgroupCounts.push_back(std::move(rule));
     knownCounts.push_back(key);
     return int64_t(knownCounts.size()) - 1;
   }

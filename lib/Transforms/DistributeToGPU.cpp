@@ -183,7 +183,8 @@ void DistributeToGPU::distribute(RowwiseOp op, gpu::GPUModuleOp module,
   Location loc = op.getLoc();
   ScheduleAttr schedule = *op.getSchedule();
   Value rows = RowCountOp::create(b, loc, op.getRowBlock(), op.getRowRank());
-  Value workgroups = WorkgroupCountOp::create(b, loc, rows, schedule);
+  Value workgroups =
+      WorkgroupCountOp::create(b, loc, rows, schedule, op.getFixedWorkgroups());
   int64_t tile = schedule.getColumnTile();
   int64_t tiles = tile ? llvm::divideCeil(op.getRowLength(), tile) : 1;
   auto constant = [&](int64_t value) -> Value {

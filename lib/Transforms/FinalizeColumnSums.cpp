@@ -31,8 +31,8 @@ static SmallVector<Value> allocatePartials(OpBuilder &builder, RowwiseOp op) {
   Location loc = op.getLoc();
   Value rows =
       RowCountOp::create(builder, loc, op.getRowBlock(), op.getRowRank());
-  Value workgroups =
-      WorkgroupCountOp::create(builder, loc, rows, op.getScheduleAttr());
+  Value workgroups = WorkgroupCountOp::create(
+      builder, loc, rows, op.getScheduleAttr(), op.getFixedWorkgroups());
   auto block = cast<ShapedType>(op.getRowBlock().getType());
   SmallVector<int64_t> shape{ShapedType::kDynamic};
   llvm::append_range(shape,

@@ -94,6 +94,10 @@ private:
         failed(checkSchedule(op, *overridden, info, emitOpError)))
       return failure();
     op.setScheduleAttr(*overridden);
+    // On the chip's usual device the grid is what it would be anyway.
+    if (reproducible && !op.getColumnSums().empty())
+      op.setFixedWorkgroups(overridden->getWorkgroupsPerComputeUnit() *
+                            info.computeUnits);
     return success();
   }
 };

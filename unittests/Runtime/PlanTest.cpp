@@ -108,6 +108,21 @@ TEST(PlanTest, ReadsAWorkspaceOfOneNumberForEachRow) {
                   "expected true");
 }
 
+TEST(PlanTest, AFixedGridIsTheSameOnEveryDevice) {
+  json text = examplePlan();
+  text["workgroup_counts"][0] = {{"rows_per_workgroup", 4},
+                                 {"workgroups_per_compute_unit", 0},
+                                 {"max_workgroups", 100}};
+  Plan plan = parsePlan(text.dump());
+  for (int64_t computeUnits : {1, 64, 304}) {
+    EXPECT_EQ(plan.workgroupCount(0, 0, computeUnits), 1);
+    EXPECT_EQ(plan.workgroupCount(0, 12, computeUnits), 3);
+    EXPECT_EQ(plan.workgroupCount(0, 100000, computeUnits), 100);
+  }
+  EXPECT_CONTAINS(refusalWith("/workgroup_counts/0/max_workgroups", 0),
+                  "expected an integer from 1");
+}
+
 TEST(PlanTest, RefusesTextThatIsNoJson) {
   EXPECT_CONTAINS(refusal(""), "not valid JSON");
   EXPECT_CONTAINS(refusal("{\"format\":"), "not valid JSON");

@@ -50,6 +50,11 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                      "where a row does not fit the registers), always or "
                      "never"),
       llvm::cl::init("auto")};
+  Option<bool> reproducible{
+      *this, "reproducible",
+      llvm::cl::desc("Gradients of columns with the same bits whatever the "
+                     "device's number of compute units"),
+      llvm::cl::init(false)};
   Option<unsigned, CodeObjectVersionParser> codeObjectVersion{
       *this, "code-object-version",
       llvm::cl::desc("Version of AMD's code object format: 5 (ROCm 6 and "

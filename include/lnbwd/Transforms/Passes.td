@@ -281,6 +281,10 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
     Option<"tunedSchedules", "tuned-schedules", "std::string", "",
            "A table that lnbwd-tune wrote, instead of the one that comes with the "
            "compiler; off: none, the cost model chooses">,
+    Option<"reproducible", "reproducible", "bool", "false",
+           "Give programs with column sums a grid that depends on M alone, so "
+           "that these have the same bits on devices with other numbers of "
+           "compute units">,
   ];
   let dependentDialects = ["::lnbwd::LNBwdDialect"];
   let statistics = [

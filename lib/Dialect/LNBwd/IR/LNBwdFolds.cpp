@@ -158,7 +158,7 @@ RowwiseOp lnbwd::cloneWithOperands(RewriterBase &rewriter, RowwiseOp op,
       rowOuts, scalarOuts, columnSums,
       op.getOperandNames() ? rewriter.getArrayAttr(names) : ArrayAttr(),
       op.getScheduleAttr(), op.getRowRank(),
-      op.getAccumulate() && !columnSums.empty());
+      op.getAccumulate() && !columnSums.empty(), op.getFixedWorkgroups());
   slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());
 
   // The region keeps the arguments and yields the values that remain. An

@@ -613,6 +613,10 @@ LogicalResult RowwiseOp::verify() {
   if (getAccumulate() && (rank == 0 || hasPartialColumnSums()))
     return emitOpError("expected column sums, and none partial, to accumulate "
                        "into");
+  auto fixed = int64_t(getFixedWorkgroups());
+  if (fixed < 0 || fixed > std::numeric_limits<int32_t>::max())
+    return emitOpError("expected fixed_workgroups from 0 to ")
+           << std::numeric_limits<int32_t>::max() << ", got " << fixed;
   if (std::optional<ArrayAttr> names = getOperandNames())
     if (names->size() != getNumOperands())
       return emitOpError("expected operand_names to name ")

@@ -975,3 +975,14 @@ func.func @f(%r: memref<?x8xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{expected fixed_workgroups from 0 to 2147483647, got -1}}
+  lnbwd.rowwise @k rows(%r : memref<?x8xf32>) outs rows(%r : memref<?x8xf32>) attributes {fixed_workgroups = -1 : i64} {
+  ^bb0(%x: vector<8xf32>):
+    lnbwd.yield %x : vector<8xf32>
+  }
+  return
+}

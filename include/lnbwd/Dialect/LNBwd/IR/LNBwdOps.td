@@ -332,6 +332,10 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     added to what the output, of f32, holds. An output with one dimension more
     takes one partial sum of each of P workgroups instead, in a fixed order.
 
+    `fixed_workgroups`, if not 0, bounds the grid in the place of the schedule's
+    workgroups for each compute unit: the order in which column sums are added,
+    and so their bits, then depend on M and N alone, and not on the device.
+
     The region is straight-line: elementwise `arith` and `math` operations on
     `vector<N x ...>`, `vector.fma`, `vector.broadcast` of a scalar,
     `vector.reduction <add>` for a row sum and `<maximumf>` for a row's largest
@@ -364,7 +368,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     OptionalAttr<StrArrayAttr>:$operand_names,
     OptionalAttr<LNBwd_ScheduleAttr>:$schedule,
     DefaultValuedAttr<I64Attr, "1">:$row_rank,
-    UnitAttr:$accumulate
+    UnitAttr:$accumulate,
+    DefaultValuedAttr<I64Attr, "0">:$fixed_workgroups
   );
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
@@ -448,8 +453,10 @@ def LNBwd_WorkgroupCountOp : LNBwd_Op<"workgroup_count", [Pure]> {
   let description = [{
     `max(1, min(ceil(rows / rows_per_workgroup), workgroups_per_compute_unit * C))`
     with C the compute units of the device that the kernel is launched on, hence
-    known at launch only. Without a bound per compute unit the minimum falls
-    away; with `rows_per_workgroup` 0 the count is 1.
+    known at launch only. With `fixed_workgroups` this number stands in the place
+    of the product, and the count is the same on every device. Without a bound per
+    compute unit the minimum falls away; with `rows_per_workgroup` 0 the count is
+    1.
 
     Example:
 
@@ -459,7 +466,8 @@ def LNBwd_WorkgroupCountOp : LNBwd_Op<"workgroup_count", [Pure]> {
          rows_per_workgroup = 16, workgroups_per_compute_unit = 4>
     ```
   }];
-  let arguments = (ins Index:$row_count, LNBwd_ScheduleAttr:$schedule);
+  let arguments = (ins Index:$row_count, LNBwd_ScheduleAttr:$schedule,
+                       DefaultValuedAttr<I64Attr, "0">:$fixed_workgroups);
   let results = (outs Index:$count);
   let assemblyFormat = "$row_count `schedule` $schedule attr-dict";
   let hasFolder = 1;

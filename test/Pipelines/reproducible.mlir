@@ -1,0 +1,9 @@
+// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-gpu-pipeline="chip=gfx942 reproducible=true" | FileCheck %s --check-prefixes=CHECK,FIXED
+// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-gpu-pipeline="chip=gfx942" | FileCheck %s --check-prefixes=CHECK,DEVICE
+
+// The grid of the program that leaves partial sums is a number of the plan, and
+// that of the MI300X's 304 compute units.
+// CHECK-LABEL: gpu.module @layer_norm_bwd_kernels
+// FIXED-SAME:    \22workgroup_counts\22:[{\22max_workgroups\22:304,\22rows_per_workgroup\22:16,\22workgroups_per_compute_unit\22:0}]
+// DEVICE-SAME:   \22workgroup_counts\22:[{\22rows_per_workgroup\22:16,\22workgroups_per_compute_unit\22:1}]
+// FIXED:       lnbwd.workgroup_count {{.*}} {fixed_workgroups = 304 : i64}
