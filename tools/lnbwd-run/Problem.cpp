@@ -125,6 +125,11 @@ Problem describeProblem(const lnbwd_program *program, int64_t rows) {
     unexpected("it has no argument 'dy'");
   if (needsX && !problem.find(Role::X))
     unexpected("it has no argument 'x', which dx and dgamma need");
+  // RMSNorm's gradient has arguments of the same names, but no mean.
+  if (needsX && (!problem.find(Role::Mean) || !problem.find(Role::Rstd)))
+    unexpected("it does not take 'mean' and 'rstd', with which the reference "
+               "computes; test/EndToEnd/family.py verifies RMSNorm and "
+               "gradients with recomputed statistics");
   return problem;
 }
 

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Times every operation of the family on an NVIDIA GPU, beside PyTorch's where it has one.
+
+Like layer_norm_bwd.py, on rotating buffers and with the device's events; a row for each operation
+and each way to it that costs something: recomputed statistics, from the output, a gradient that
+the compiler derived, a grid that is the same on every device.
+
+  family.py compile --out KERNELS [--shapes 8192x4096 ...]    where the compiler is
+  family.py run --kernels KERNELS [--out FILE]                where the GPU is
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+from typing import Any
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd"),
+                str(pathlib.Path(__file__).resolve().parent)]
+
+import family  # noqa: E402
+from lnbwd_bench.shapes import Shape, parse_shape  # noqa: E402
+
+SHAPES = ("4096x1024", "8192x4096", "16384x2048", "65536x768")
+CHIP = "sm_90"
+
+
+def variants(shape: Shape) -> dict[str, family.Case]:
+    """What is timed, by name."""
+    def case(op: str, **options: Any) -> family.Case:
+        return family.Case(op, CHIP, shape.dtype, shape.n, **options)
+
+    return {
+        "layer_norm": case("layer_norm"),
+        "layer_norm, residual": case("layer_norm", residual=shape.dtype),
+        "rms_norm": case("rms_norm"),
+        "layer_norm_bwd": case("layer_norm_bwd"),
+        "layer_norm_bwd, recomputed": case("layer_norm_bwd", statistics="recomputed"),
+        "layer_norm_bwd, from output": case("layer_norm_bwd", statistics="output"),
+        "layer_norm_bwd, reproducible": case("layer_norm_bwd", pipeline="reproducible=true"),
+        "layer_norm_bwd, derived": case("layer_norm_bwd", derived=True),
+        "rms_norm_bwd": case("rms_norm_bwd"),
+        "rms_norm_bwd, derived": case("rms_norm_bwd", derived=True),
+    }
+
+
+def compile_main(options: argparse.Namespace) -> int:
+    build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build"))
+    options.out.mkdir(parents=True, exist_ok=True)
+    kernels = []
+    for shape in options.shapes:
+        for name, case in variants(shape).items():
+            file = family.compile_case(build, case, options.out)
+            kernels.append({"name": name, "m": shape.m, "n": shape.n, "dtype": shape.dtype,
+                            "file": file.name})
+    (options.out / "family.json").write_text(json.dumps(kernels, indent=1) + "\n")
+    print(f"{len(kernels)} kernels in {options.out}")
+    return 0
+
+
+def torch_call(torch: Any, name: str, tensors: dict[str, Any], n: int) -> Any:
+    """PyTorch's operator for what is timed, or None."""
+    aten = torch.ops.aten
+    get = tensors.get
+    if name == "layer_norm":
+        return lambda: aten.native_layer_norm(get("x"), [n], get("gamma"), get("beta"), 1e-5)
+    if name == "rms_norm" and hasattr(aten, "_fused_rms_norm"):
+        return lambda: aten._fused_rms_norm(get("x"), [n], get("gamma"), 1e-5)
+    if name == "layer_norm_bwd":
+        beta = torch.zeros_like(tensors["gamma"])
+        return lambda: aten.native_layer_norm_backward(
+            get("dy"), get("x"), [n], get("mean")[:, None], get("rstd")[:, None], get("gamma"),
+            beta, [True, True, True])
+    if name == "rms_norm_bwd" and hasattr(aten, "_fused_rms_norm_backward"):
+        return lambda: aten._fused_rms_norm_backward(
+            get("dy"), get("x"), [n], get("rstd")[:, None], get("gamma"), [True, True])
+    return None
+
+
+def run_main(options: argparse.Namespace) -> int:
+    import torch
+
+    from lnbwd import runtime
+    from lnbwd_bench.machine import CudaMachine
+    from lnbwd_bench.timing import Candidate, SlotCounter, summary, time_events
+
+    types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+    machine = CudaMachine()
+    machine.calibrate()
+    results = []
+    for entry in json.loads((options.kernels / "family.json").read_text()):
+        shape = Shape(entry["m"], entry["n"], entry["dtype"])
+        case = variants(shape)[entry["name"]]
+        program = runtime.Program.from_file(options.kernels / entry["file"])
+        kernel = runtime.Kernel(machine.ours, program)
+        arguments = case.arguments()
+        size_of = {"row": shape.m * shape.n, "column": shape.n, "scalar": shape.m}
+        moved = sum(size_of[kind] * types[element].itemsize for _, kind, element, _ in arguments)
+        count = max(2, -(-5 * machine.l2_bytes // moved) + 1)
+        sets, pointers, workspaces = [], [], []
+        for _ in range(count):
+            tensors = {}
+            for name, kind, element, _ in arguments:
+                dims = {"row": (shape.m, shape.n), "column": (shape.n,), "scalar": (shape.m,)}[kind]
+                value = torch.randn(dims, device=machine.device).to(types[element])
+                tensors[name] = value.abs() + 0.5 if name in ("rstd", "gamma") else value
+            sets.append(tensors)
+            pointers.append([tensors[argument.name].data_ptr() for argument in program.arguments])
+            workspaces.append(torch.empty(max(kernel.workspace_size(shape.m), 1),
+                                          dtype=torch.uint8, device=machine.device))
+
+        def ours(slot: int) -> None:
+            kernel.launch(pointers[slot], shape.m, workspaces[slot].data_ptr(),
+                          workspaces[slot].numel(), machine.stream())
+
+        candidates = [Candidate("ours", ours)]
+        calls = [torch_call(torch, entry["name"], tensors, shape.n) for tensors in sets]
+        if calls[0]:
+            candidates.append(Candidate("torch", lambda slot: calls[slot]()))
+        time_events(machine, candidates, SlotCounter(count), options.repetitions)
+        row = {**entry, "bytes": moved,
+               **{c.name: summary(c.times["events"]) for c in candidates}}
+        results.append(row)
+        text = f"{entry['name']:30} {shape!s:>16}"
+        for candidate in candidates:
+            microseconds = row[candidate.name]["median_us"]
+            text += f"  {candidate.name} {microseconds:8.1f} us {moved / microseconds / 1e3:6.0f} GB/s"
+        print(text, flush=True)
+        del sets, calls
+        machine.release_memory()
+    if options.out:
+        options.out.write_text(json.dumps({"machine": machine.describe(), "results": results},
+                                          indent=1) + "\n")
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    compiling = commands.add_parser("compile")
+    compiling.add_argument("--out", type=pathlib.Path, required=True)
+    compiling.add_argument("--shapes", type=parse_shape, nargs="+",
+                           default=[parse_shape(text) for text in SHAPES])
+    running = commands.add_parser("run")
+    running.add_argument("--kernels", type=pathlib.Path, required=True)
+    running.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON")
+    running.add_argument("--repetitions", type=int, default=30)
+    options = parser.parse_args()
+    return compile_main(options) if options.command == "compile" else run_main(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
