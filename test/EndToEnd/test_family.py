@@ -35,10 +35,10 @@ def test_valid_on_simulator(build, runtime, folder, case):
         family.run_case(runtime, "sim", case, file, rows)
 
 
-@pytest.mark.parametrize("case", family.large_cases("gfx942"), ids=lambda case: case.op)
-def test_large_run_with_few_rows(build, runtime, folder, case):
+@pytest.mark.parametrize("large", list(family.large_cases("gfx942")), ids=lambda case: case.op)
+def test_large_run_with_few_rows(build, runtime, folder, large):
     """What a GPU does with 2^31 elements, with fewer."""
-    family.run_large(runtime, "sim", case, family.compile_case(build, case, folder), 6, 3)
+    family.run_large(runtime, "sim", large, family.compile_case(build, large, folder), 6, 3)
 
 
 def test_every_option_is_sampled():
