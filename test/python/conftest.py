@@ -7,7 +7,7 @@ The package is the checkout's, with the libraries of LNBWD_BUILD_DIR (build/ in 
 otherwise), unless an installed one is to be tested (LNBWD_TEST_INSTALLED=1). Tests of kernels take
 the fixture ``device``: the GPU if PyTorch has one, else the CPU with the simulator switched on.
 A GPU without a compiler beside it needs a cache with every kernel that the tests use: with
-LNBWD_TEST_RECORD=FILE a run on the simulator leaves a list of them (prepare_device.py).
+LNBWD_TEST_RECORD=FILE a run leaves a list of them (pack_for_device.py).
 """
 
 import json
@@ -42,12 +42,16 @@ HAS_GPU = torch is not None and torch.cuda.is_available()
 def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: needs a GPU that PyTorch can use")
     config.addinivalue_line("markers", "compiler: needs the compiler half")
+    config.addinivalue_line("markers", "simulator: needs the simulator of AMD machine code")
 
 
 def pytest_collection_modifyitems(items):
-    from lnbwd import compiler
+    from lnbwd import _library, compiler
 
+    has_simulator = _library.find_library("lnbwd-hip-sim") is not None
     for item in items:
+        if item.get_closest_marker("simulator") and not has_simulator:
+            item.add_marker(pytest.mark.skip(reason="no simulator here"))
         if item.get_closest_marker("gpu") and not HAS_GPU:
             item.add_marker(pytest.mark.skip(reason="PyTorch has no GPU here"))
         if item.get_closest_marker("compiler") and not compiler.available():
@@ -73,18 +77,26 @@ def device():
 
 @pytest.fixture(scope="session", autouse=True)
 def record_kernels():
-    """With LNBWD_TEST_RECORD, writes the kernels that were loaded for tensors into that file."""
+    """With LNBWD_TEST_RECORD, no kernel is run: those asked for are written into that file, and the
+    tests of their results fail."""
     path = os.environ.get("LNBWD_TEST_RECORD")
     if not path or torch is None:
         yield
         return
-    from lnbwd import launching
+    from lnbwd import launching, ops
 
-    yield
     names = {None: "", **launching._ELEMENTS}
-    kernels = sorted({(op, n, names[dtype], names[weight], names[bias], *wants)
-                      for op, n, dtype, weight, bias, wants, _ in launching._loaded})
-    pathlib.Path(path).write_text(json.dumps(kernels))
+    kernels = set()
+
+    def record(op, n, rows, dtype, weight, bias, wants, tensors):
+        kernels.add((op, n, names[dtype], names[weight], names[bias], *wants))
+        for tensor in tensors[len(tensors) - sum(wants):]:
+            tensor.zero_()
+
+    launch, ops.launch = ops.launch, record
+    yield
+    ops.launch = launch
+    pathlib.Path(path).write_text(json.dumps(sorted(kernels)))
 
 
 @pytest.fixture(scope="session")

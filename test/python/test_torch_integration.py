@@ -379,6 +379,7 @@ def test_cpu_tensors_need_the_simulator(monkeypatch):
         lnbwd.rms_norm(X, (64,))
 
 
+@pytest.mark.simulator
 def test_the_environment_switches_the_simulator_on(monkeypatch):
     monkeypatch.setenv("LNBWD_SIMULATE", "1")
     assert lnbwd.layer_norm(X, (64,)).shape == (3, 64)
@@ -387,6 +388,7 @@ def test_the_environment_switches_the_simulator_on(monkeypatch):
         lnbwd.layer_norm(X, (64,))
 
 
+@pytest.mark.simulator
 def test_a_chip_that_cannot_be_simulated():
     with pytest.raises(lnbwd.RuntimeStatusError, match="gfx1030"), lnbwd.simulate("gfx1030"):
         pass

@@ -1,0 +1,105 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Packs the tests for a machine that has a GPU, Python and PyTorch, but no compiler and no network.
+
+    python test/python/pack_for_device.py FOLDER [--chip sm_90]
+
+leaves in FOLDER the package with the runtime library, the tests, a cache with every kernel that
+they use, and the wheels that they need. There, with FOLDER copied:
+
+    bash FOLDER/run.sh OUT          # one GPU: tests, lnbwd.check, lnbwd.bench; a table at the end
+    bash FOLDER/run.sh OUT ddp      # two GPUs: data-parallel training
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
+WHEELS = ("pytest==9.2.0", "hypothesis==6.170.15", "iniconfig==2.3.1", "pluggy==1.7.0",
+          "packaging==26.3", "pygments==2.21.0", "sortedcontainers==2.4.0")
+PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (39, 34, 28, 27, 24, 17)] + ["manylinux2014_x86_64"]
+
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "test" / "python")]
+os.environ.setdefault("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
+
+
+def recorded_kernels():
+    """What the tests that run without a GPU ask for, by a run that executes none of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "kernels.json"
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
+             "--tb=no", "-k", "torch and not process and not transformer and not ddp",
+             str(ROOT / "test" / "python")], check=False, stdout=subprocess.DEVNULL,
+            env={**os.environ, "LNBWD_TEST_RECORD": str(path)})
+        return json.loads(path.read_text())
+
+
+def wanted_specs(chip):
+    """Specs of all kernels: the tests', those of tests for GPUs alone, lnbwd.check's and
+    lnbwd.bench's."""
+    from cases import DEVICE_LENGTHS, TYPES, device_configs
+
+    from lnbwd import KernelSpec, bench, kernels
+
+    form = kernels.code_format(chip)
+    wanted = {tuple(kernel) for kernel in recorded_kernels()}
+    for config in device_configs():
+        wanted.add((f"{config.op}_bwd", config.n, config.dtype, config.weight, config.bias,
+                    *config.grads))
+    lengths = {int(shape.partition("x")[2]) for shape in bench._GPU_SHAPES} | set(DEVICE_LENGTHS)
+    for n in lengths | {8, 64, 256, 768}:
+        for dtype in TYPES:
+            wanted.add(("layer_norm_bwd", n, dtype, dtype, dtype, True, True, True))
+            wanted.add(("rms_norm_bwd", n, dtype, dtype, "", True, True, False))
+    return [KernelSpec(op, n, dtype, chip, weight, bias, *grads, format=form)
+            for op, n, dtype, weight, bias, *grads in sorted(wanted)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--chip", default="sm_90")
+    parser.add_argument("--no-wheels", action="store_true", help="leave the wheels as they are")
+    options = parser.parse_args()
+    folder = options.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("python", "tests"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
+    shutil.copytree(ROOT / "python" / "lnbwd", folder / "python" / "lnbwd", ignore=ignored)
+    shutil.copytree(ROOT / "test" / "python", folder / "tests", ignore=ignored)
+    (folder / "python" / "lnbwd" / "lib").mkdir()
+    shutil.copy(BUILD / "lib" / "liblnbwd-runtime.so", folder / "python" / "lnbwd" / "lib")
+    shutil.copy(ROOT / "test" / "python" / "run_on_device.sh", folder / "run.sh")
+
+    import lnbwd
+
+    specs = wanted_specs(options.chip)
+    done = lnbwd.precompile(specs, cache=folder / "cache")
+    print(f"{len(done)} kernels for {options.chip}, {sum(d.size for d in done) >> 10} KiB, "
+          f"{sum(not d.was_cached for d in done)} of them compiled now")
+    # Kernels of compilers before this one are of no use there.
+    from lnbwd import compiler
+    for path in (folder / "cache").rglob("*.kernel"):
+        if path.stem != compiler.compiler_id():
+            path.unlink()
+    if not options.no_wheels:
+        platforms = [flag for p in PLATFORMS for flag in ("--platform", p)]
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps",
+                        "--only-binary=:all:", "--python-version", "3.12", "--implementation", "cp",
+                        *platforms, "-d", str(folder / "wheels"), *WHEELS], check=True)
+    size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
+    print(f"{folder}: {size / 2**20:.1f} MiB")
+
+
+if __name__ == "__main__":
+    main()
