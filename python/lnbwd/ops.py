@@ -151,11 +151,18 @@ _layer_norm.register_autograd(_layer_norm_backward, setup_context=_layer_norm_se
 # --------------------------------------------------------------------------------------------------
 
 
+# One kernel for the forward pass, in PyTorch since 2.9.
+_FUSED_RMS_NORM = getattr(torch.ops.aten, "_fused_rms_norm", None)
+
+
 @torch.library.custom_op("lnbwd::rms_norm", mutates_args=())
 def _rms_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
               eps: float) -> tuple[Tensor, Tensor]:
     check_device(x)
     wide = _statistics_dtype(x)
+    if x.device.type == "cuda" and (weight is None or weight.dtype == x.dtype) and _FUSED_RMS_NORM:
+        y, rstd = _FUSED_RMS_NORM(x, list(normalized_shape), weight, eps)
+        return y.contiguous(), rstd.reshape(-1).to(wide)
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
     values = x.to(wide)
     rstd = torch.rsqrt(values.square().mean(dims, keepdim=True) + eps)

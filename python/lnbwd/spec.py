@@ -96,7 +96,27 @@ class KernelSpec:
 
     def mlir(self) -> str:
         """The function that is compiled, as MLIR text."""
-        return _layer_norm_bwd(self) if self.op == "layer_norm_bwd" else _rms_norm_bwd(self)
+        block = f"memref<?x{self.n}x{self.dtype}>"
+        inputs = [("dy", block), ("x", block)]
+        if self.weight_dtype:
+            inputs.append(("gamma", f"memref<{self.n}x{self.weight_dtype}>"))
+        statistics = ("mean", "rstd") if self.op == "layer_norm_bwd" else ("rstd",)
+        inputs += [(name, "memref<?xf32>") for name in statistics]
+        outputs = []
+        if self.want_dx:
+            outputs.append(("dx", block))
+        if self.want_dweight:
+            outputs.append(("dgamma", f"memref<{self.n}x{self.weight_dtype}>"))
+        if self.want_dbias:
+            outputs.append(("dbeta", f"memref<{self.n}x{self.bias_dtype}>"))
+
+        def operands(group: list[tuple[str, str]]) -> str:
+            return " ".join(f"{name}(%{name} : {type_})" for name, type_ in group)
+
+        signature = ", ".join(f"%{name}: {type_}" for name, type_ in inputs + outputs)
+        return (f"func.func @{self.op}({signature}) {{\n"
+                f"  lnbwd.{self.op} {operands(inputs)} outs {operands(outputs)}\n"
+                "  return\n}\n")
 
     def digest(self) -> str:
         """Names the kernel: 32 hexadecimal digits over everything that decides its code but
@@ -113,88 +133,3 @@ class KernelSpec:
         """The spec of :meth:`to_json`."""
         return KernelSpec(**fields)  # type: ignore[arg-type]
 
-
-def _signature(arguments: list[tuple[str, str]]) -> str:
-    return ", ".join(f"%{name}: {type_}" for name, type_ in arguments)
-
-
-def _layer_norm_bwd(spec: KernelSpec) -> str:
-    block = f"memref<?x{spec.n}x{spec.dtype}>"
-    arguments = [("dy", block), ("x", block)]
-    if spec.weight_dtype:
-        arguments.append(("gamma", f"memref<{spec.n}x{spec.weight_dtype}>"))
-    arguments += [("mean", "memref<?xf32>"), ("rstd", "memref<?xf32>")]
-    outputs = []
-    if spec.want_dx:
-        outputs.append(("dx", block))
-    if spec.want_dweight:
-        outputs.append(("dgamma", f"memref<{spec.n}x{spec.weight_dtype}>"))
-    if spec.want_dbias:
-        outputs.append(("dbeta", f"memref<{spec.n}x{spec.bias_dtype}>"))
-    operands = " ".join(f"{name}(%{name} : {type_})" for name, type_ in arguments)
-    outs = " ".join(f"{name}(%{name} : {type_})" for name, type_ in outputs)
-    return (f"func.func @layer_norm_bwd({_signature(arguments + outputs)}) {{\n"
-            f"  lnbwd.layer_norm_bwd {operands} outs {outs}\n  return\n}}\n")
-
-
-def _rms_norm_bwd(spec: KernelSpec) -> str:
-    """RMSNorm backward as a row program: dx = rstd (wdy - xhat mean(wdy xhat)), and the column
-    sums of dy xhat."""
-    n, dtype = spec.n, spec.dtype
-    block, wide = f"memref<?x{n}x{dtype}>", f"vector<{n}xf32>"
-    rows = [("dy", block), ("x", block)]
-    columns = [("gamma", f"memref<{n}x{spec.weight_dtype}>")] if spec.weight_dtype else []
-    scalars = [("rstd", "memref<?xf32>")]
-    row_outs = [("dx", block)] if spec.want_dx else []
-    sums = [("dgamma", f"memref<{n}x{spec.weight_dtype}>")] if spec.want_dweight else []
-
-    def group(name: str, operands: list[tuple[str, str]]) -> str:
-        if not operands:
-            return ""
-        names = ", ".join(f"%{operand}" for operand, _ in operands)
-        return f"{name}({names} : {', '.join(type_ for _, type_ in operands)}) "
-
-    body, lines = [], []
-    for name, element in [("dy", dtype), ("x", dtype)] + [("gamma", spec.weight_dtype)
-                                                          for _ in columns]:
-        body.append(f"%{name}_row: vector<{n}x{element}>")
-        lines.append(f"%{name}_wide = arith.extf %{name}_row : vector<{n}x{element}> to {wide}"
-                     if element != "f32" else "")
-    body.append("%rstd_row: f32")
-    dy, x = (f"%{name}_{'row' if dtype == 'f32' else 'wide'}" for name in ("dy", "x"))
-    gamma = f"%gamma_{'row' if spec.weight_dtype == 'f32' else 'wide'}"
-    math = "fastmath<contract> :"
-    lines += [f"%r = vector.broadcast %rstd_row : f32 to {wide}",
-              f"%xhat = arith.mulf {x}, %r {math} {wide}"]
-    yielded = []
-    if spec.want_dx:
-        wdy = dy
-        if columns:
-            wdy = "%wdy"
-            lines.append(f"%wdy = arith.mulf {gamma}, {dy} {math} {wide}")
-        lines += [f"%product = arith.mulf {wdy}, %xhat {math} {wide}",
-                  f"%sum = vector.reduction <add>, %product : {wide} into f32",
-                  f"%scale = arith.constant {-1 / n:.17e} : f32",
-                  f"%scaled = arith.mulf %rstd_row, %scale {math} f32",
-                  f"%c = arith.mulf %sum, %scaled {math} f32",
-                  f"%c_wide = vector.broadcast %c : f32 to {wide}",
-                  f"%direct = arith.mulf {wdy}, %r {math} {wide}",
-                  f"%dx_wide = vector.fma %xhat, %c_wide, %direct : {wide}"]
-        result = "%dx_wide"
-        if dtype != "f32":
-            result = "%dx_row"
-            lines.append(f"%dx_row = arith.truncf %dx_wide : {wide} to vector<{n}x{dtype}>")
-        yielded.append((result, f"vector<{n}x{dtype}>"))
-    if spec.want_dweight:
-        lines.append(f"%dgamma_row = arith.mulf {dy}, %xhat {math} {wide}")
-        yielded.append(("%dgamma_row", wide))
-    lines.append(f"lnbwd.yield {', '.join(v for v, _ in yielded)} : "
-                 f"{', '.join(t for _, t in yielded)}")
-    operands = rows + columns + scalars + row_outs + sums
-    names = ", ".join(f'"{name}"' for name, _ in operands)
-    return (f"func.func @rms_norm_bwd({_signature(operands)}) {{\n"
-            f"  lnbwd.rowwise @rms_norm_bwd {group('rows', rows)}{group('columns', columns)}"
-            f"{group('scalars', scalars)}outs {group('rows', row_outs)}"
-            f"{group('column_sums', sums)}attributes {{operand_names = [{names}]}} {{\n"
-            f"  ^row({', '.join(body)}):\n"
-            + "".join(f"    {line}\n" for line in lines if line) + "  }\n  return\n}\n")
