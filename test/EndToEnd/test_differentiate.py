@@ -89,6 +89,31 @@ def test_layer_norm_costs_what_it_costs_by_hand(build, tmp_path, chip, dtype):
     assert actual["vector_lane_instructions"] <= 1.1 * expected["vector_lane_instructions"]
 
 
+def assembly(build, text, chip):
+    """The instructions of all kernels of a source."""
+    result = subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip}",
+                             "--emit=isa"], input=text, text=True, check=True,
+                            capture_output=True)
+    return [line.strip() for line in result.stdout.split("\n") if line.startswith("\t")]
+
+
+@pytest.mark.parametrize("op", ["layer_norm", "rms_norm"])
+@pytest.mark.parametrize("n", [768, 4096])
+@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+def test_code_is_that_written_by_hand(build, chip, n, op):
+    """As many loads and stores in the code, and at most a tenth more vector instructions."""
+    by_hand = family.source(family.Case(op + "_bwd", chip, "bf16", n))
+    forward = family.source(family.Case(op, chip, "bf16", n))
+    derived = subprocess.run([build / "bin" / "lnbwd-opt", "-", "--lnbwd-differentiate"],
+                             input=forward, text=True, check=True, capture_output=True).stdout
+    expected, actual = assembly(build, by_hand, chip), assembly(build, derived, chip)
+    for memory in ("global_load", "global_store", "buffer_load", "buffer_store"):
+        counts = [sum(line.startswith(memory) for line in code) for code in (expected, actual)]
+        assert counts[0] == counts[1], memory
+    counts = [sum(line.startswith("v_") for line in code) for code in (expected, actual)]
+    assert counts[1] <= 1.1 * counts[0]
+
+
 # ---- The examples ----
 
 def example(name: str) -> str:

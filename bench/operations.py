@@ -8,8 +8,8 @@ Like layer_norm_bwd.py, on rotating buffers and with the device's events; a row 
 and each way to it that costs something: recomputed statistics, from the output, a gradient that
 the compiler derived, a grid that is the same on every device.
 
-  family.py compile --out KERNELS [--shapes 8192x4096 ...]    where the compiler is
-  family.py run --kernels KERNELS [--out FILE]                where the GPU is
+  operations.py compile --out KERNELS [--shapes 8192x4096 ...]    where the compiler is
+  operations.py run --kernels KERNELS [--out FILE]                where the GPU is
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def compile_main(options: argparse.Namespace) -> int:
             file = family.compile_case(build, case, options.out)
             kernels.append({"name": name, "m": shape.m, "n": shape.n, "dtype": shape.dtype,
                             "file": file.name})
-    (options.out / "family.json").write_text(json.dumps(kernels, indent=1) + "\n")
+    (options.out / "operations.json").write_text(json.dumps(kernels, indent=1) + "\n")
     print(f"{len(kernels)} kernels in {options.out}")
     return 0
 
@@ -95,7 +95,7 @@ def run_main(options: argparse.Namespace) -> int:
     machine = CudaMachine()
     machine.calibrate()
     results = []
-    for entry in json.loads((options.kernels / "family.json").read_text()):
+    for entry in json.loads((options.kernels / "operations.json").read_text()):
         shape = Shape(entry["m"], entry["n"], entry["dtype"])
         case = variants(shape)[entry["name"]]
         program = runtime.Program.from_file(options.kernels / entry["file"])
