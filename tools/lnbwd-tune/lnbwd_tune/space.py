@@ -36,9 +36,17 @@ _REGISTERS, _MOST_REGISTERS = 64 * 1024, 255
 _FIXED_REGISTERS, _COLUMN_REGISTERS = 24, 5
 
 
-def _threads_per_row(wave: int) -> list[int]:
+def _threads_per_row(wave: int, columns: float, width: int, home: int) -> list[int]:
+    """Lanes a row: the fewest for each number of accesses that a lane then makes, as more would
+    only idle; and as many as the center has."""
     powers = [1 << i for i in range(wave.bit_length())]
-    return powers + list(range(2 * wave, 1025, wave))
+    result = []
+    accesses = 0
+    for threads in powers + list(range(2 * wave, 1025, wave)):
+        before, accesses = accesses, math.ceil(columns / (threads * width))
+        if accesses != before or threads == home:
+            result.append(threads)
+    return result
 
 
 def _distance(one: int, other: int, step: float = 1.0) -> float:
@@ -73,7 +81,9 @@ def all_schedules(shape: Shape, center: Mapping[str, int], wave: int,
     home_turns = max(1, center["rows_per_workgroup"] // max(1, center["row_groups"]))
     home_threads = center["threads_per_row"] * center["row_groups"]
     splits = _SPLITS if "workgroups_per_row" in known else (1,)
-    for split, per_row in itertools.product(splits, _threads_per_row(wave)):
+    pairs = [(split, per_row) for split in splits for per_row in _threads_per_row(
+        wave, shape.n / split, width, center["threads_per_row"])]
+    for split, per_row in pairs:
         if split > 1 and per_row % wave:
             continue
         columns = shape.n / split
