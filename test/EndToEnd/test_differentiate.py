@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 import device as devices
+import examples
 import family
-
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 
 
 @pytest.fixture(scope="session")
@@ -116,23 +115,6 @@ def test_code_is_that_written_by_hand(build, chip, n, op):
 
 # ---- The examples ----
 
-def example(name: str) -> str:
-    return (EXAMPLES / f"{name}.mlir").read_text()
-
-
-def softmax(x):
-    e = np.exp(x - x.max(axis=1, keepdims=True))
-    return e / e.sum(axis=1, keepdims=True)
-
-
-def l2_normalize(x):
-    return x / np.sqrt((x * x).sum(axis=1, keepdims=True) + 1e-12)
-
-
-def dynamic_tanh(x, alpha, gamma, beta):
-    return gamma * np.tanh(alpha * x) + beta
-
-
 def torch_softmax(torch, x):
     return torch.softmax(x, 1)
 
@@ -145,57 +127,31 @@ def torch_dynamic_tanh(torch, x, alpha, gamma, beta):
     return gamma * torch.tanh(alpha * x) + beta
 
 
-PROGRAMS = {"softmax": (softmax, torch_softmax, ()),
-            "l2_normalize": (l2_normalize, torch_l2_normalize, ()),
-            "dynamic_tanh": (dynamic_tanh, torch_dynamic_tanh, ("alpha", "gamma", "beta"))}
+TORCH = {"softmax": torch_softmax, "l2_normalize": torch_l2_normalize,
+         "dynamic_tanh": torch_dynamic_tanh}
 
 
-def make_inputs(name, rows, columns):
-    random = np.random.default_rng(len(name))
-    inputs = {"x": random.standard_normal((rows, columns)),
-              "dy": random.standard_normal((rows, columns))}
-    for column in PROGRAMS[name][2]:
-        inputs[column] = 0.7 + 0.3 * random.standard_normal(columns)
-    return {key: value.astype(np.float32).astype(np.float64) for key, value in inputs.items()}
-
-
-def run_example(build, runtime, folder, name, chip, inputs, options=""):
-    """The forward outputs and the gradients, in float64."""
-    rows, columns = inputs["x"].shape
-    forward_file, gradient_file = folder / "forward.hsaco", folder / "gradient.hsaco"
-    subprocess.run([build / "bin" / "lnbwd-opt", EXAMPLES / f"{name}.mlir",
-                    f"--lnbwd-pipeline=chip={chip}", "--emit=hsaco", "-o", forward_file],
-                   check=True)
-    derive(build, example(name), chip, gradient_file, options)
-    device = runtime.open("sim", chip)
-    bits = {key: devices.encode(value.ravel(), "f32") for key, value in inputs.items()}
-    results = {}
-    for file in (forward_file, gradient_file):
-        kernel = devices.Kernel(device, file)
-        outputs = kernel.launch(rows, bits)
-        bits.update(outputs)
-        for key, value in outputs.items():
-            shape = (rows, columns) if value.size == rows * columns else (-1,)
-            results[key] = devices.decode(value, "f32").reshape(shape)
-    return results
-
-
-def assert_near(actual, expected, tolerance, what):
-    error = np.max(np.abs(actual - expected)) / np.max(np.abs(expected))
-    assert error <= tolerance, f"{what}: relative error {error:.3e}"
+@pytest.mark.parametrize("name", examples.PROGRAMS)
+@pytest.mark.parametrize("chip", ["gfx90a", "gfx1201"])
+def test_examples_agree_with_formulas(build, runtime, tmp_path, name, chip):
+    """With x up to 100 as well, where an exponential would overflow."""
+    files = examples.compile_example(build, name, chip, tmp_path)
+    for rows, scale in ((1, 1.0), (70, 1.0), (5, 30.0)):
+        examples.check_example(runtime, "sim", name, chip, files, rows, scale)
 
 
 @pytest.mark.parametrize("options", ["", "saved=none", "saved=y", "simplify=false"])
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", examples.PROGRAMS)
 def test_examples_agree_with_finite_differences(build, runtime, tmp_path, name, options):
     if name == "l2_normalize" and options in ("saved=y", "saved=none"):
         # rnorm would be an output with an adjoint of its own.
         options = "saved=y,rnorm"
-    function, _, columns = PROGRAMS[name]
-    inputs = make_inputs(name, 3, 512)
-    results = run_example(build, runtime, tmp_path, name, "gfx942", inputs, options)
+    function, _, columns = examples.PROGRAMS[name]
+    inputs = examples.make_inputs(name, 3)
+    files = examples.compile_example(build, name, "gfx942", tmp_path, options)
+    results = examples.run_example(runtime, "sim", "gfx942", files, inputs)
     arguments = {key: inputs[key] for key in ("x", *columns)}
-    assert_near(results["y"], function(**arguments), 2e-6, "y")
+    examples.assert_near(results["y"], function(**arguments), 2e-6, "y")
 
     def loss(key, step):
         moved = {**arguments, key: arguments[key] + step}
@@ -215,19 +171,20 @@ def test_examples_agree_with_finite_differences(build, runtime, tmp_path, name, 
 
 
 @pytest.mark.parametrize("chip", family.AMD_CHIPS)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", examples.PROGRAMS)
 def test_examples_agree_with_autograd(build, runtime, tmp_path, name, chip):
     torch = pytest.importorskip("torch")
-    _, function, columns = PROGRAMS[name]
-    inputs = make_inputs(name, 5, 512)
-    results = run_example(build, runtime, tmp_path, name, chip, inputs)
+    columns = examples.PROGRAMS[name][2]
+    inputs = examples.make_inputs(name, 5)
+    files = examples.compile_example(build, name, chip, tmp_path)
+    results = examples.run_example(runtime, "sim", chip, files, inputs)
     arguments = {key: torch.tensor(inputs[key], dtype=torch.float64, requires_grad=True)
                  for key in ("x", *columns)}
-    y = function(torch, **arguments)
+    y = TORCH[name](torch, **arguments)
     y.backward(torch.tensor(inputs["dy"]))
-    assert_near(results["y"], y.detach().numpy(), 1e-6, "y")
+    examples.assert_near(results["y"], y.detach().numpy(), 1e-6, "y")
     for key, argument in arguments.items():
-        assert_near(results["d" + key], argument.grad.numpy(), 2e-6, "d" + key)
+        examples.assert_near(results["d" + key], argument.grad.numpy(), 2e-6, "d" + key)
 
 
 # ---- Functions that are polynomials ----
