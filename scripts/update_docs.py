@@ -354,6 +354,13 @@ def chips(tools: Tools) -> str:
     def flag(text: str) -> str:
         return "yes" if text == "true" else "no"
 
+    source = (SOURCE / "lib/Target/ChipInfo.cpp").read_text()
+    features = dict(re.findall(r"WorkgroupFeatures (\w+) = \{(.*?)\}", source))
+
+    def workgroup_feature(row: dict[str, str], number: int, otherwise: str) -> str:
+        values = features[row["workgroups"]].split(", ")
+        return values[number] if len(values) > number else otherwise
+
     columns = {
         "chip": lambda row: f"`{row['name']}`",
         "a product with it": lambda row: row["product"],
@@ -362,7 +369,8 @@ def chips(tools: Tools) -> str:
         "shared memory of a workgroup: declared": lambda row: size(row["sharedMemoryBytes"]),
         "at launch": lambda row: size(row["dynamicSharedMemoryBytes"]),
         "float32 to bf16 in one instruction": lambda row: flag(row["hasBF16Pack"]),
-        "bulk copies to shared memory": lambda row: flag(row["hasBulkCopy"]),
+        "bulk copies to shared memory": lambda row: flag(workgroup_feature(row, 0, "false")),
+        "workgroups that can share a row": lambda row: workgroup_feature(row, 2, "1"),
     }
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for row in chip_rows():

@@ -53,6 +53,7 @@ constexpr int kAttributeL2CacheSize = 38;
 constexpr int kAttributeCapabilityMajor = 75;
 constexpr int kAttributeCapabilityMinor = 76;
 constexpr int kFunctionMaxDynamicSharedBytes = 8;
+constexpr int kLaunchAttributeClusterDimension = 4;
 constexpr int kLaunchAttributeProgrammaticStreamSerialization = 6;
 constexpr int kJitErrorLogBuffer = 5;
 constexpr int kJitErrorLogBufferSize = 6;
@@ -62,6 +63,7 @@ struct CUlaunchAttribute {
   int id;
   int padding;
   union {
+    unsigned clusterDim[3];
     int programmaticStreamSerializationAllowed;
     char reserved[64];
   } value;
@@ -105,6 +107,9 @@ struct CudaLibrary {
   /// Since CUDA 11.8; null in older drivers.
   CUresult (*launchKernelEx)(const CUlaunchConfig *, CUfunction, void **,
                              void **) = nullptr;
+  /// Likewise.
+  CUresult (*occupancyMaxActiveClusters)(int *, CUfunction,
+                                         const CUlaunchConfig *) = nullptr;
   CUresult (*memAlloc)(CUdeviceptr *, size_t) = nullptr;
   CUresult (*memFree)(CUdeviceptr) = nullptr;
   CUresult (*copyHostToDevice)(CUdeviceptr, const void *, size_t) = nullptr;
@@ -143,6 +148,9 @@ struct CudaLibrary {
     library.load(launchKernel, "cuLaunchKernel");
     launchKernelEx = reinterpret_cast<decltype(launchKernelEx)>(
         library.symbol("cuLaunchKernelEx"));
+    occupancyMaxActiveClusters =
+        reinterpret_cast<decltype(occupancyMaxActiveClusters)>(
+            library.symbol("cuOccupancyMaxActiveClusters"));
     library.load(memAlloc, "cuMemAlloc_v2");
     library.load(memFree, "cuMemFree_v2");
     library.load(copyHostToDevice, "cuMemcpyHtoD_v2");
@@ -217,6 +225,8 @@ public:
   void unloadModule(void *module) const noexcept override;
   void *findFunction(void *module, const std::string &name,
                      uint32_t dynamicSharedBytes) const override;
+  int64_t residentClusters(void *function, const LaunchConfig &config,
+                           uint32_t clusterSize) const override;
   void launch(void *function, const char *name, const LaunchConfig &config,
               void **parameters, void *stream) const override;
   void *allocate(size_t bytes) const override;
@@ -390,6 +400,30 @@ void *CudaDriver::findFunction(void *module, const std::string &name,
         cuda->functionSetAttribute(function, kFunctionMaxDynamicSharedBytes,
                                    static_cast<int>(dynamicSharedBytes)));
   return function;
+}
+
+int64_t CudaDriver::residentClusters(void *function, const LaunchConfig &config,
+                                     uint32_t clusterSize) const {
+  if (!cuda->occupancyMaxActiveClusters)
+    return 0;
+  Current current(*this);
+  CUlaunchAttribute attribute = {};
+  attribute.id = kLaunchAttributeClusterDimension;
+  attribute.value.clusterDim[0] = 1;
+  attribute.value.clusterDim[1] = clusterSize;
+  attribute.value.clusterDim[2] = 1;
+  CUlaunchConfig launchConfig = {
+      {config.grid[0], config.grid[1], config.grid[2]},
+      {config.block[0], config.block[1], config.block[2]},
+      config.dynamicSharedBytes,
+      nullptr,
+      &attribute,
+      1};
+  int count = 0;
+  cuda->check(
+      "cuOccupancyMaxActiveClusters",
+      cuda->occupancyMaxActiveClusters(&count, function, &launchConfig));
+  return count;
 }
 
 void CudaDriver::launch(void *function, const char *name,

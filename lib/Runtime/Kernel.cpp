@@ -33,6 +33,7 @@ Kernel::Kernel(std::shared_ptr<const Driver> driver,
     for (const PlanKernel &kernel : this->program->plan.kernels)
       functions.push_back(this->driver->findFunction(
           module, kernel.name, kernel.dynamicSharedBytes));
+    boundClusters();
   } catch (...) {
     this->driver->unloadModule(module);
     throw;
@@ -41,15 +42,44 @@ Kernel::Kernel(std::shared_ptr<const Driver> driver,
 
 Kernel::~Kernel() { driver->unloadModule(module); }
 
+/// Clusters lie within parts of the device, so that fewer of them run at once
+/// than its compute units would hold; one that waits for a place would start
+/// when all others have worked off their rows.
+void Kernel::boundClusters() {
+  const Plan &plan = program->plan;
+  clusterBounds.fill(0);
+  for (size_t i = 0; i < plan.kernels.size(); ++i) {
+    const PlanKernel &kernel = plan.kernels[i];
+    if (!kernel.grid[0].isWorkgroupCount)
+      continue;
+    auto rule = static_cast<size_t>(kernel.grid[0].value);
+    auto clusterSize =
+        static_cast<uint32_t>(plan.workgroupCounts[rule].workgroupsPerRow);
+    if (clusterSize == 1 || plan.workgroupCounts[rule].maxWorkgroups != 0)
+      continue;
+    LaunchConfig config;
+    config.grid = {1, clusterSize, 1};
+    config.block = kernel.block;
+    config.dynamicSharedBytes = kernel.dynamicSharedBytes;
+    config.earlyStart = false;
+    clusterBounds[rule] =
+        driver->residentClusters(functions[i], config, clusterSize);
+  }
+}
+
 Kernel::Sizes Kernel::sizes(int64_t rows) const {
   if (rows < 0)
     invalid("M, the number of rows: expected 0 or more, got " +
             std::to_string(rows));
   const Plan &plan = program->plan;
   Sizes result;
-  for (size_t i = 0; i < plan.workgroupCounts.size(); ++i)
+  for (size_t i = 0; i < plan.workgroupCounts.size(); ++i) {
     result.workgroupCounts[i] =
         plan.workgroupCount(i, rows, driver->info().computeUnits);
+    if (clusterBounds[i] > 0)
+      result.workgroupCounts[i] =
+          std::min(result.workgroupCounts[i], clusterBounds[i]);
+  }
   result.workspaceBytes = 0;
   for (size_t i = 0; i < plan.workspaces.size(); ++i) {
     result.workspaceOffsets[i] = result.workspaceBytes;

@@ -47,6 +47,7 @@ private:
     int64_t workspaceBytes;
   };
 
+  void boundClusters();
   Sizes sizes(int64_t rows) const;
   void checkArguments(void *const *arguments, size_t argumentCount,
                       int64_t rows) const;
@@ -56,6 +57,9 @@ private:
   std::shared_ptr<const Program> program;
   void *module = nullptr;
   std::vector<void *> functions;
+  /// By workgroup count: the clusters that the device holds at once, or 0 where
+  /// there is no such bound.
+  std::array<int64_t, kMaxWorkgroupCounts> clusterBounds;
 };
 
 } // namespace lnbwd::runtime

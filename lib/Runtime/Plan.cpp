@@ -306,11 +306,13 @@ static Plan readPlan(const json &document, const std::string &text) {
     ObjectReader count(counts[i], indexed("plan.workgroup_counts", i));
     int64_t rows = count.integer("rows_per_workgroup", 1);
     int64_t limit = count.integer("workgroups_per_compute_unit", 0, kMaxInt32);
-    int64_t most = 0;
+    int64_t most = 0, perRow = 1;
     if (counts[i].contains("max_workgroups"))
       most = count.integer("max_workgroups", 1, kMaxInt32);
+    if (counts[i].contains("workgroups_per_row"))
+      perRow = count.integer("workgroups_per_row", 1, kMaxInt32);
     count.finish();
-    plan.workgroupCounts.push_back({rows, limit, most});
+    plan.workgroupCounts.push_back({rows, limit, most, perRow});
   }
 
   const json &workspaces = reader.array("workspace", 0, kMaxWorkspaces);
@@ -354,7 +356,8 @@ int64_t Plan::workgroupCount(size_t index, int64_t rows,
   int64_t count = ceilDivide(rows, rule.rowsPerWorkgroup);
   if (rule.workgroupsPerComputeUnit != 0)
     count = std::min(count, checkedMultiply(rule.workgroupsPerComputeUnit,
-                                            computeUnits, "workgroup count"));
+                                            computeUnits, "workgroup count") /
+                                rule.workgroupsPerRow);
   if (rule.maxWorkgroups != 0)
     count = std::min(count, rule.maxWorkgroups);
   return std::max<int64_t>(count, 1);

@@ -50,6 +50,8 @@ struct PlanWorkgroupCount {
   int64_t workgroupsPerComputeUnit;
   /// Whatever the device; 0: no upper bound.
   int64_t maxWorkgroups = 0;
+  /// Workgroups side by side that the count takes for one.
+  int64_t workgroupsPerRow = 1;
 };
 
 /// A number, or the workgroup count of an index; of a workspace also M.

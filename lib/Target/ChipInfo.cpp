@@ -38,31 +38,32 @@ static constexpr ChipLimits rx9070xt = {24, 1024, 64 * kibi, 640, 2970, 64};
 static constexpr ChipLimits a100 = {8, 2048, 164 * kibi, 1555, 1410, 64};
 static constexpr ChipLimits h200 = {8, 2048, 228 * kibi, 4800, 1980, 128};
 
+// Hopper has bulk copies, programmatic dependent launches, and clusters of the
+// size that all of its products can launch.
+static constexpr WorkgroupFeatures alone = {};
+static constexpr WorkgroupFeatures hopper = {true, true, 8};
+
 // gfx9 has 512 registers for each of 4 SIMDs × 64 lanes; half of a lane's 512
 // are accumulation registers, which ordinary arithmetic does not take. gfx11
 // and gfx12 have 1536 for each of 2 SIMDs × 32 lanes.
 static const ChipInfo chips[] = {
     {"gfx90a", "AMD Instinct MI210", Backend::AMDGPU, 64, 104, 1024, 64 * kibi,
-     256, 128 * kibi, 512, 768, 16, 2, false, 64 * kibi, false, false, "",
-     mi210},
+     256, 128 * kibi, 512, 768, 16, 2, false, 64 * kibi, alone, "", mi210},
     {"gfx942", "AMD Instinct MI300X", Backend::AMDGPU, 64, 304, 1024, 64 * kibi,
-     256, 128 * kibi, 512, 768, 16, 2, false, 64 * kibi, false, false, "",
-     mi300x},
+     256, 128 * kibi, 512, 768, 16, 2, false, 64 * kibi, alone, "", mi300x},
     {"gfx950", "AMD Instinct MI355X", Backend::AMDGPU, 64, 256, 1024,
-     160 * kibi, 256, 128 * kibi, 512, 768, 16, 2, true, 160 * kibi, false,
-     false, "", mi355x},
+     160 * kibi, 256, 128 * kibi, 512, 768, 16, 2, true, 160 * kibi, alone, "",
+     mi355x},
     {"gfx1100", "AMD Radeon RX 7900 XTX", Backend::AMDGPU, 32, 96, 1024,
-     64 * kibi, 256, 96 * kibi, 512, 768, 16, 2, false, 64 * kibi, false, false,
-     "", rx7900xtx},
+     64 * kibi, 256, 96 * kibi, 512, 768, 16, 2, false, 64 * kibi, alone, "",
+     rx7900xtx},
     {"gfx1201", "AMD Radeon RX 9070 XT", Backend::AMDGPU, 32, 64, 1024,
-     64 * kibi, 256, 96 * kibi, 512, 768, 16, 2, false, 64 * kibi, false, false,
-     "", rx9070xt},
+     64 * kibi, 256, 96 * kibi, 512, 768, 16, 2, false, 64 * kibi, alone, "",
+     rx9070xt},
     {"sm_80", "NVIDIA A100", Backend::NVPTX, 32, 108, 1024, 48 * kibi, 255,
-     64 * kibi, 256, 1024, 8, 1, true, 163 * kibi, false, false, "+ptx80",
-     a100},
+     64 * kibi, 256, 1024, 8, 1, true, 163 * kibi, alone, "+ptx80", a100},
     {"sm_90", "NVIDIA H100, H200", Backend::NVPTX, 32, 132, 1024, 48 * kibi,
-     255, 64 * kibi, 256, 1024, 8, 1, true, 227 * kibi, true, true, "+ptx86",
-     h200},
+     255, 64 * kibi, 256, 1024, 8, 1, true, 227 * kibi, hopper, "+ptx86", h200},
 };
 
 llvm::ArrayRef<ChipInfo> lnbwd::getChips() { return chips; }

@@ -52,7 +52,7 @@ private:
   const ChipInfo &chip;
   json::Array arguments, workgroupCounts, workspace, kernels;
   /// Schedules that a workgroup count was made for; equal ones share it.
-  SmallVector<std::array<int64_t, 3>> knownCounts;
+  SmallVector<std::array<int64_t, 4>> knownCounts;
   DenseMap<Operation *, int64_t> knownAllocs;
 };
 } // namespace
@@ -119,15 +119,17 @@ FailureOr<int64_t> PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
     return count.emitOpError("expected the rows of an lnbwd.row_count");
   ScheduleAttr schedule = count.getSchedule();
   int64_t fixed = count.getFixedWorkgroups();
-  std::array<int64_t, 3> key{schedule.getRowsPerWorkgroup(),
+  std::array<int64_t, 4> key{schedule.getRowsPerWorkgroup(),
                              fixed ? 0 : schedule.getWorkgroupsPerComputeUnit(),
-                             fixed};
+                             fixed, schedule.getWorkgroupsPerRow()};
   auto *known = llvm::find(knownCounts, key);
   if (known == knownCounts.end()) {
     json::Object rule{{"rows_per_workgroup", key[0]},
                       {"workgroups_per_compute_unit", key[1]}};
     if (fixed)
       rule["max_workgroups"] = fixed;
+    if (schedule.getWorkgroupsPerRow() > 1)
+      rule["workgroups_per_row"] = schedule.getWorkgroupsPerRow();
     workgroupCounts.push_back(std::move(rule));
     knownCounts.push_back(key);
     return int64_t(knownCounts.size()) - 1;

@@ -140,6 +140,8 @@ gpu::GPUFuncOp DistributeToGPU::makeKernel(RowwiseOp op,
                                       op.getRowLength(), *op.getSchedule()));
   auto threads = int32_t(op.getSchedule()->getThreads());
   kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
+  if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)
+    kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
   // Outputs may overwrite row blocks, never the columns; nor the scalars, but
   // whether to say so of them is the target's choice.
   bool scalarsToo = TargetOps::get(info->backend).avoidsRepeatedReads();
@@ -186,7 +188,8 @@ void DistributeToGPU::distribute(RowwiseOp op, gpu::GPUModuleOp module,
   Value workgroups =
       WorkgroupCountOp::create(b, loc, rows, schedule, op.getFixedWorkgroups());
   int64_t tile = schedule.getColumnTile();
-  int64_t tiles = tile ? llvm::divideCeil(op.getRowLength(), tile) : 1;
+  int64_t tiles = tile ? llvm::divideCeil(op.getRowLength(), tile)
+                       : schedule.getWorkgroupsPerRow();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
@@ -202,10 +205,14 @@ void DistributeToGPU::distribute(RowwiseOp op, gpu::GPUModuleOp module,
   Value stagingBytes;
   if (int64_t bytes = getResources(op, schedule, *info).stagingBytes)
     stagingBytes = arith::ConstantIntOp::create(b, loc, bytes, 32);
+  std::optional<gpu::KernelDim3> clusterSize;
+  if (schedule.getWorkgroupsPerRow() > 1)
+    clusterSize = gpu::KernelDim3{one, constant(tiles), one};
   auto launch = gpu::LaunchFuncOp::create(
       b, loc, kernel, gpu::KernelDim3{workgroups, constant(tiles), one},
       gpu::KernelDim3{constant(schedule.getThreads()), one, one}, stagingBytes,
-      arguments);
+      arguments, /*asyncTokenType=*/Type(), /*asyncDependencies=*/ValueRange(),
+      clusterSize);
   if (schedule.getEarlyStart())
     launch->setAttr(earlyStartAttr, b.getUnitAttr());
 }

@@ -105,7 +105,8 @@ public:
       SmallVector<Value> partials = allocatePartials(rewriter, op);
       rewriter.setInsertionPointAfter(op);
       RowwiseOp finalize = addFinalize(rewriter, op, partials);
-      ScheduleAttr schedule = chooseFinalizeSchedule(finalize, **found);
+      ScheduleAttr schedule =
+          chooseFinalizeSchedule(finalize, *op.getSchedule(), **found);
       if (failed(checkSchedule(finalize, schedule, **found,
                                [&] { return finalize.emitOpError(); })))
         return signalPassFailure();

@@ -98,11 +98,20 @@ void RowKernelEmitter::analyzePhases() {
 /// written; what they add to a row sum is replaced by zero.
 RowKernelEmitter::Chunk RowKernelEmitter::makeChunk(Value column,
                                                     bool mayExceed) {
-  if (!mayExceed)
-    return {column, column, Value()};
-  Value valid = lessThan(column, index(op.getRowLength()));
-  Value last = index(op.getRowLength() - schedule.getVectorWidth());
-  return {column, arith::MinUIOp::create(b, column, last), valid};
+  Value loadColumn = column, valid;
+  if (mayExceed) {
+    Value end = index(op.getRowLength());
+    if (slice)
+      end = addIndex(sliceBegin, index(getWorkgroupColumns(op, schedule)));
+    valid = lessThan(column, end);
+    Value last =
+        arith::SubIOp::create(b, end, index(schedule.getVectorWidth()));
+    loadColumn = arith::MinUIOp::create(b, column, last);
+  }
+  Value sliceColumn = loadColumn;
+  if (slice)
+    sliceColumn = arith::SubIOp::create(b, loadColumn, sliceBegin);
+  return {column, loadColumn, sliceColumn, valid};
 }
 
 void RowKernelEmitter::emitGeometry() {
@@ -131,11 +140,16 @@ void RowKernelEmitter::emitGeometry() {
     Value tileId = gpu::BlockIdOp::create(b, gpu::Dimension::y);
     column = addIndex(mulIndex(tileId, tile), column);
   }
-  int64_t covered = tile ? tile : length;
-  int64_t numChunks = llvm::divideCeil(covered, schedule.getChunkColumns());
+  if (sharesRows()) {
+    slice = gpu::BlockIdOp::create(b, gpu::Dimension::y);
+    sliceBegin = mulIndex(slice, getWorkgroupColumns(op, schedule));
+    column = addIndex(sliceBegin, column);
+  }
+  int64_t numChunks = getChunks(op, schedule);
   for (int64_t i = 0; i < numChunks; ++i) {
     int64_t end = (i + 1) * schedule.getChunkColumns();
-    bool mayExceed = tile ? length % tile != 0 : end > length;
+    bool mayExceed =
+        tile ? length % tile != 0 : end > getWorkgroupColumns(op, schedule);
     chunks.push_back(makeChunk(
         addIndex(column, index(i * schedule.getChunkColumns())), mayExceed));
   }
@@ -185,12 +199,21 @@ void RowKernelEmitter::loadColumnOperands() {
 
 void RowKernelEmitter::allocateExchange() {
   int64_t perRow = schedule.getThreadsPerRow();
-  if (perRow <= chip.waveSize || !op.hasRowSums())
+  if ((perRow <= chip.waveSize && !sharesRows()) || !op.hasRowSums())
     return;
+  exchangeSlots =
+      llvm::divideCeil(perRow, chip.waveSize) * schedule.getWorkgroupsPerRow();
   for (const auto &phaseSums : sumsOfPhase)
-    exchangeHalf += int64_t(phaseSums.size()) * schedule.getRowGroups() *
-                    (perRow / chip.waveSize);
+    exchangeHalf +=
+        int64_t(phaseSums.size()) * schedule.getRowGroups() * exchangeSlots;
   exchangeBuffer = addWorkgroupMemory(2 * exchangeHalf, b.getF32Type());
+  if (!sharesRows())
+    return;
+  exchangeBarriers = addWorkgroupMemory(2 * numPhases, b.getI64Type());
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, index(0));
+  ifTrue(isFirst, [&] { target.initCopyBarriers(b, exchangeBarriers); });
 }
 
 void RowKernelEmitter::emit() {
@@ -198,18 +221,25 @@ void RowKernelEmitter::emit() {
   if (schedule.getEarlyStart())
     target.waitForPreviousKernel(b);
   emitGeometry();
-  loadColumnOperands();
   allocateExchange();
+  // Nobody may send to a workgroup that has not started.
+  if (sharesRows())
+    target.arriveAtCluster(b);
+  loadColumnOperands();
   Type accumulator = laneVector(b.getF32Type());
   for (size_t i = 0; i < op.getColumnSums().size() * chunks.size(); ++i)
     sums.push_back(arith::ConstantOp::create(b, b.getZeroAttr(accumulator)));
   parity = index(0);
 
-  emitRowLoop();
-  if (schedule.getRowGroups() > 1)
-    emitTailRow();
+  if (schedule.getUnroll() > 1 && !schedule.getPrefetch()) {
+    emitIndependentRowLoop();
+  } else {
+    emitRowLoop();
+    if (schedule.getRowGroups() > 1 || needsShift(op, schedule))
+      emitTailRow();
+  }
   // A program that leaves partial sums is followed by the one that adds them.
-  if (op.hasPartialColumnSums() && chip.hasEarlyStart)
+  if (op.hasPartialColumnSums() && chip.workgroups.hasEarlyStart)
     target.allowNextKernel(b);
   if (!op.getColumnSums().empty()) {
     if (schedule.getRowGroups() > 1)
@@ -297,18 +327,32 @@ RowKernelEmitter::Row RowKernelEmitter::makeRow(Value rowIndex, Value valid,
   return row;
 }
 
+/// The rows of the sets that the loop works on. All of them have all their
+/// rows; and where copies reach beyond a set's last row, a row follows.
+Value RowKernelEmitter::getFullRows() {
+  int64_t groups = schedule.getRowGroups();
+  Value available = rows;
+  if (needsShift(op, schedule))
+    available = arith::SubIOp::create(
+        b, arith::MaxUIOp::create(b, rows, index(1)), index(1));
+  if (groups == 1)
+    return available;
+  Value sets = arith::DivUIOp::create(b, available, index(groups));
+  return mulIndex(sets, groups);
+}
+
 /// Workgroup w takes the row sets w, w + workgroups, ... as long as all rows of
 /// a set exist, so that the loop needs no masks.
 void RowKernelEmitter::emitRowLoop() {
   int64_t groups = schedule.getRowGroups();
   Value begin = mulIndex(workgroup, groups);
   Value step = mulIndex(workgroups, groups);
-  Value fullSets = rows;
-  if (groups > 1)
-    fullSets = mulIndex(arith::DivUIOp::create(b, rows, index(groups)), groups);
-
-  if (schedule.getUnroll() == 2)
+  Value fullSets = getFullRows();
+  if (schedule.getUnroll() == 2) {
+    if (sharesRows())
+      target.waitForCluster(b);
     return emitPairedRowLoop(begin, step, fullSets);
+  }
 
   // Carried from row to row: the exchange's half, the column sums, the stage
   // and its phase, and what was loaded ahead.
@@ -329,6 +373,8 @@ void RowKernelEmitter::emitRowLoop() {
     llvm::append_range(carried, loadAheadIf(lessThan(begin, fullSets),
                                             addIndex(begin, group)));
 
+  if (sharesRows())
+    target.waitForCluster(b);
   auto loop = scf::ForOp::create(b, begin, fullSets, step, carried);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -440,16 +486,49 @@ void RowKernelEmitter::emitPairedRowLoop(Value begin, Value step,
   setState(loop.getResults());
 }
 
+/// The loop of a program whose rows wait for nothing but their own loads: all
+/// sets of a turn are loaded before the first is worked on, so that few rows
+/// cost no more than one round trip to memory. Rows beyond the last are masked.
+void RowKernelEmitter::emitIndependentRowLoop() {
+  int64_t groups = schedule.getRowGroups();
+  Value begin = mulIndex(workgroup, groups);
+  Value step = mulIndex(workgroups, groups);
+  auto loop = scf::ForOp::create(b, begin, rows,
+                                 mulIndex(step, schedule.getUnroll()), sums);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    llvm::copy(loop.getRegionIterArgs(), sums.begin());
+    Value last = arith::SubIOp::create(b, rows, index(1));
+    Value rowIndex = addIndex(loop.getInductionVar(), group);
+    SmallVector<Row> turn;
+    for (int64_t i = 0; i < schedule.getUnroll(); ++i) {
+      Value valid = lessThan(rowIndex, rows);
+      SmallVector<Value> inputs =
+          target.avoidsRepeatedReads()
+              ? loadAheadIf(valid, rowIndex)
+              : loadAhead(arith::MinUIOp::create(b, rowIndex, last));
+      turn.push_back(makeRow(rowIndex, valid, inputs));
+      rowIndex = addIndex(rowIndex, step);
+    }
+    for (Row &row : turn)
+      emitRow(row);
+    if (!sums.empty())
+      scf::YieldOp::create(b, sums);
+  }
+  llvm::copy(loop.getResults(), sums.begin());
+}
+
 /// The last set of rows, if it is not full, goes to the workgroup whose turn it
 /// is. Groups without a row work on the last row and keep nothing of it.
 void RowKernelEmitter::emitTailRow() {
   Value groups = index(schedule.getRowGroups());
-  Value fullSets = arith::DivUIOp::create(b, rows, groups);
-  Value rest = arith::RemUIOp::create(b, rows, groups);
+  Value fullRows = getFullRows();
+  Value fullSets = arith::DivUIOp::create(b, fullRows, groups);
   Value turn = arith::CmpIOp::create(
       b, arith::CmpIPredicate::eq,
       arith::RemUIOp::create(b, fullSets, workgroups), workgroup);
-  Value hasTail = both(lessThan(index(0), rest), turn);
+  Value hasTail = both(lessThan(fullRows, rows), turn);
   SmallVector<Type> types;
   for (Value sum : sums)
     types.push_back(sum.getType());
@@ -462,8 +541,7 @@ void RowKernelEmitter::emitTailRow() {
       scf::YieldOp::create(b, before);
     }
     b.setInsertionPointToStart(tail.thenBlock());
-    Value rowIndex =
-        addIndex(mulIndex(fullSets, schedule.getRowGroups()), group);
+    Value rowIndex = addIndex(fullRows, group);
     Value last = arith::SubIOp::create(b, rows, index(1));
     Value valid = lessThan(rowIndex, rows);
     Value loadIndex = arith::MinUIOp::create(b, rowIndex, last);
@@ -485,7 +563,9 @@ void RowKernelEmitter::emitRow(Row &row) {
     else
       emitPhase(row, phase);
   }
-  if (exchangeBuffer)
+  if (sharesRows())
+    parity = addIndex(parity, index(1));
+  else if (exchangeBuffer)
     parity = arith::SubIOp::create(b, index(exchangeHalf), parity);
 }
 
@@ -529,6 +609,9 @@ void RowKernelEmitter::storeScalars(Row &row, unsigned phase) {
     Value value = getScalar(row, yielded);
     Value isFirst =
         arith::CmpIOp::create(b, arith::CmpIPredicate::eq, lane, index(0));
+    if (slice)
+      isFirst = both(isFirst, arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                                    slice, index(0)));
     ifTrue(both(isFirst, row.valid), [&] {
       memref::StoreOp::create(b, value, buffers[outputOperand(output)],
                               row.index);

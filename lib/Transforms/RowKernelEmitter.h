@@ -12,7 +12,9 @@
 // Words used here. A *chunk* is what the lanes of a row cover with one access
 // each; a lane sees vectors of `vector_width` elements. A *phase* is what lies
 // between two exchanges of row sums: a value belongs to the phase in which it
-// can first be computed. A *group* is the set of lanes that share a row.
+// can first be computed. A *group* is the set of lanes of a workgroup that
+// share a row. A workgroup's *slice* is its part of a row that several
+// workgroups share, or the whole row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +25,7 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Transforms/ScheduleModel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -51,6 +54,8 @@ private:
     mlir::Value column;
     /// The same, moved to a place that exists where `valid` is false.
     mlir::Value loadColumn;
+    /// The latter, counted from the first column of the workgroup's slice.
+    mlir::Value sliceColumn;
     /// Whether the columns exist; null if they always do.
     mlir::Value valid;
   };
@@ -70,6 +75,8 @@ private:
   void analyzePhases();
   void emitGeometry();
   Chunk makeChunk(mlir::Value column, bool mayExceed);
+  bool sharesRows() const { return schedule.getWorkgroupsPerRow() > 1; }
+  mlir::Value getFullRows();
   void loadColumnOperands();
   void allocateExchange();
 
@@ -77,6 +84,7 @@ private:
   void emitRowLoop();
   void emitPairedRowLoop(mlir::Value begin, mlir::Value step,
                          mlir::Value fullSets);
+  void emitIndependentRowLoop();
   void emitTailRow();
   llvm::SmallVector<mlir::Value> loadVectors(mlir::Value rowIndex);
   llvm::SmallVector<mlir::Value> loadScalars(mlir::Value rowIndex);
@@ -86,6 +94,7 @@ private:
 
   // Rows that bulk copies bring to workgroup memory (RowStaging.cpp).
   void startStaging();
+  mlir::Value getShift(unsigned operand, mlir::Value firstRow);
   void startCopies(mlir::Value firstRow, mlir::Value stage);
   llvm::SmallVector<mlir::Value> receiveStaged();
   void refillStage();
@@ -111,6 +120,13 @@ private:
   mlir::Value neutral(bool maximum, mlir::Type type);
   mlir::Value reduceLane(mlir::Operation *sum, mlir::Value vector);
   void exchange(Row &row, unsigned phase, mlir::ValueRange partials);
+  llvm::SmallVector<mlir::Value>
+  exchangeInWorkgroup(unsigned phase, mlir::Value base, mlir::Value mine);
+  llvm::SmallVector<mlir::Value>
+  exchangeInCluster(unsigned phase, mlir::Value base, mlir::Value mine);
+  llvm::SmallVector<mlir::Value> combineSlots(unsigned phase,
+                                              mlir::ValueRange slots);
+  mlir::Value reduceInWave(bool maximum, mlir::Value partial, int64_t lanes);
   void accumulate(Row &row, unsigned phase);
   void combineGroups();
   void storeColumnSums();
@@ -144,16 +160,25 @@ private:
   llvm::SmallVector<llvm::SmallVector<mlir::Operation *>> sumsOfPhase;
 
   mlir::Value workgroup;
+  /// Which slice of the row is the workgroup's; its first column. Null if that
+  /// is the whole row.
+  mlir::Value slice;
+  mlir::Value sliceBegin;
   mlir::Value lane;
   mlir::Value group;
   llvm::SmallVector<Chunk> chunks;
   /// Column operands as loaded, by chunk.
   llvm::SmallVector<llvm::SmallVector<mlir::Value>> columnOperands;
 
-  /// Workgroup memory of the exchange between the waves of a row; null if a row
-  /// fits a wave. `parity` selects one of its two halves, in turn.
+  /// Workgroup memory of the exchange between the waves of a row, a slot for
+  /// each; null if a row fits a wave. `parity` selects one of its two halves,
+  /// in turn: it is where the half begins, or, where workgroups share rows, the
+  /// number of rows before.
   mlir::Value exchangeBuffer;
   int64_t exchangeHalf = 0;
+  int64_t exchangeSlots = 0;
+  /// Barriers that count what peers send; for two rows in turn, by phase.
+  mlir::Value exchangeBarriers;
   mlir::Value parity;
 
   /// Set while the loop's row is staged. The stage that it lies in, the phase

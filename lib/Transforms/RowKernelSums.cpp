@@ -39,8 +39,11 @@ Value RowKernelEmitter::neutral(bool maximum, Type type) {
   if (!maximum)
     return arith::ConstantOp::create(b, b.getZeroAttr(type));
   auto lowest = b.getF32FloatAttr(-std::numeric_limits<float>::infinity());
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector)
+    return arith::ConstantOp::create(b, lowest);
   return arith::ConstantOp::create(
-      b, DenseElementsAttr::get(cast<VectorType>(type), lowest.getValue()));
+      b, DenseElementsAttr::get(vector, lowest.getValue()));
 }
 
 /// Combines the elements of a lane's vector by halves: a fixed order, and short
@@ -60,6 +63,41 @@ Value RowKernelEmitter::reduceLane(Operation *sum, Value vector) {
   return vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
 }
 
+/// `partial` combined over each `lanes` neighbours of a wave, in all of them.
+Value RowKernelEmitter::reduceInWave(bool maximum, Value partial,
+                                     int64_t lanes) {
+  if (lanes == 1)
+    return partial;
+  std::optional<uint32_t> size;
+  if (lanes < chip.waveSize)
+    size = uint32_t(lanes);
+  auto kind = maximum ? gpu::AllReduceOperation::MAXIMUMF
+                      : gpu::AllReduceOperation::ADD;
+  return gpu::SubgroupReduceOp::create(b, partial, kind, /*uniform=*/false,
+                                       size, /*clusterStride=*/1);
+}
+
+/// The slots of several waves combined, each of the phase's sums in its own
+/// way: elements of the result.
+SmallVector<Value> RowKernelEmitter::combineSlots(unsigned phase,
+                                                  ValueRange slots) {
+  ArrayRef<Operation *> phaseSums = sumsOfPhase[phase];
+  Value total[2];
+  for (Value slot : slots)
+    for (bool maximum : {false, true})
+      if (llvm::any_of(phaseSums, [&](Operation *sum) {
+            return isRowMaximum(sum) == maximum;
+          })) {
+        Value &known = total[maximum];
+        known = known ? combine(maximum, known, slot) : slot;
+      }
+  SmallVector<Value> results;
+  for (auto [i, sum] : llvm::enumerate(phaseSums))
+    results.push_back(vector::ExtractOp::create(b, total[isRowMaximum(sum)],
+                                                ArrayRef<int64_t>{int64_t(i)}));
+  return results;
+}
+
 /// Makes the row sums of a phase known to all lanes of the row: within a wave
 /// by a subgroup reduction, between waves through workgroup memory, all sums in
 /// one exchange with one barrier. The memory's halves are used in turn, so that
@@ -68,63 +106,120 @@ void RowKernelEmitter::exchange(Row &row, unsigned phase, ValueRange partials) {
   ArrayRef<Operation *> phaseSums = sumsOfPhase[phase];
   if (phaseSums.empty())
     return;
-  int64_t perRow = schedule.getThreadsPerRow();
-  int64_t cluster = std::min(perRow, chip.waveSize);
+  int64_t lanes = std::min(schedule.getThreadsPerRow(), chip.waveSize);
   SmallVector<Value> reduced;
-  for (auto [sum, partial] : llvm::zip_equal(phaseSums, partials)) {
-    if (cluster == 1) {
-      reduced.push_back(partial);
-      continue;
-    }
-    std::optional<uint32_t> size;
-    if (cluster < chip.waveSize)
-      size = uint32_t(cluster);
-    auto kind = isRowMaximum(sum) ? gpu::AllReduceOperation::MAXIMUMF
-                                  : gpu::AllReduceOperation::ADD;
-    reduced.push_back(gpu::SubgroupReduceOp::create(b, partial, kind,
-                                                    /*uniform=*/false, size,
-                                                    /*clusterStride=*/1));
-  }
+  for (auto [sum, partial] : llvm::zip_equal(phaseSums, partials))
+    reduced.push_back(reduceInWave(isRowMaximum(sum), partial, lanes));
 
   if (exchangeBuffer) {
-    int64_t waves = perRow / chip.waveSize;
     auto count = int64_t(phaseSums.size());
     int64_t offset = 0;
     for (unsigned before = 0; before < phase; ++before)
-      offset +=
-          int64_t(sumsOfPhase[before].size()) * schedule.getRowGroups() * waves;
+      offset += int64_t(sumsOfPhase[before].size()) * schedule.getRowGroups() *
+                exchangeSlots;
+    Value half = parity;
+    if (sharesRows())
+      half =
+          mulIndex(arith::RemUIOp::create(b, parity, index(2)), exchangeHalf);
+    Value base = addIndex(addIndex(half, index(offset)),
+                          mulIndex(group, exchangeSlots * count));
     auto slotType = VectorType::get({count}, b.getF32Type());
-    Value wave = arith::DivUIOp::create(b, lane, index(chip.waveSize));
-    Value base = addIndex(addIndex(parity, index(offset)),
-                          mulIndex(group, waves * count));
-    Value all = vector::FromElementsOp::create(b, slotType, reduced);
-    vector::StoreOp::create(b, all, exchangeBuffer,
-                            ValueRange{addIndex(base, mulIndex(wave, count))});
-    gpu::BarrierOp::create(b);
-    // All lanes have taken their vectors out of the stage: its next rows may
-    // come in.
-    if (staging && !staging->refilled)
-      refillStage();
-    // Sums and maxima share the slots; each is combined in its own way.
-    Value total[2];
-    for (int64_t i = 0; i < waves; ++i) {
-      Value slot =
-          vector::LoadOp::create(b, slotType, exchangeBuffer,
-                                 ValueRange{addIndex(base, index(i * count))});
-      for (bool maximum : {false, true})
-        if (llvm::any_of(phaseSums, [&](Operation *sum) {
-              return isRowMaximum(sum) == maximum;
-            })) {
-          Value &known = total[maximum];
-          known = known ? combine(maximum, known, slot) : slot;
-        }
-    }
-    for (auto [i, sum] : llvm::enumerate(phaseSums))
-      reduced[i] = vector::ExtractOp::create(b, total[isRowMaximum(sum)],
-                                             ArrayRef<int64_t>{int64_t(i)});
+    Value mine = vector::FromElementsOp::create(b, slotType, reduced);
+    reduced = sharesRows() ? exchangeInCluster(phase, base, mine)
+                           : exchangeInWorkgroup(phase, base, mine);
   }
   for (auto [sum, value] : llvm::zip_equal(phaseSums, reduced))
     row.scalars[sum->getResult(0)] = value;
+}
+
+/// The sums of all waves of the row, a slot each from `base` on, of which
+/// `mine` is this wave's: each lane adds them up in the waves' order.
+SmallVector<Value>
+RowKernelEmitter::exchangeInWorkgroup(unsigned phase, Value base, Value mine) {
+  auto slotType = cast<VectorType>(mine.getType());
+  int64_t count = slotType.getNumElements();
+  Value wave = arith::DivUIOp::create(b, lane, index(chip.waveSize));
+  vector::StoreOp::create(b, mine, exchangeBuffer,
+                          ValueRange{addIndex(base, mulIndex(wave, count))});
+  gpu::BarrierOp::create(b);
+  // All lanes have taken their vectors out of the stage: its next rows may
+  // come in.
+  if (staging && !staging->refilled)
+    refillStage();
+  SmallVector<Value> slots;
+  for (int64_t i = 0; i < exchangeSlots; ++i)
+    slots.push_back(
+        vector::LoadOp::create(b, slotType, exchangeBuffer,
+                               ValueRange{addIndex(base, index(i * count))}));
+  return combineSlots(phase, slots);
+}
+
+/// The same for a row that several workgroups share: each wave sends its sums
+/// to all of them, and there are too many slots for each lane to read them all:
+/// the wave reads and adds them together. A workgroup waits until the bytes of
+/// all waves have come, on barriers of two rows in turn: a peer that is a row
+/// ahead must not be counted for this one. None is two ahead, since it waits
+/// for all waves here, too.
+SmallVector<Value> RowKernelEmitter::exchangeInCluster(unsigned phase,
+                                                       Value base, Value mine) {
+  auto slotType = cast<VectorType>(mine.getType());
+  int64_t count = slotType.getNumElements();
+  int64_t lanes = std::min(schedule.getThreadsPerRow(), chip.waveSize);
+  Value wave = arith::DivUIOp::create(b, lane, index(chip.waveSize));
+  Value laneInWave = arith::RemUIOp::create(b, lane, index(chip.waveSize));
+  int64_t wavesPerRow =
+      llvm::divideCeil(schedule.getThreadsPerRow(), chip.waveSize);
+  Value slot = addIndex(mulIndex(slice, wavesPerRow), wave);
+  Value place = addIndex(base, mulIndex(slot, count));
+  Value barrier =
+      addIndex(mulIndex(arith::RemUIOp::create(b, parity, index(2)), numPhases),
+               index(phase));
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  Value isFirst =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, index(0));
+  int64_t bytes = 4 * count * exchangeSlots * schedule.getRowGroups();
+  ifTrue(isFirst, [&] {
+    target.expectBytes(b, exchangeBarriers, barrier,
+                       arith::ConstantIntOp::create(b, bytes, 32));
+  });
+  ifTrue(lessThan(laneInWave, index(schedule.getWorkgroupsPerRow())), [&] {
+    target.sendToPeer(b, mine, exchangeBuffer, place, exchangeBarriers, barrier,
+                      laneInWave);
+  });
+  Value turn = arith::RemUIOp::create(
+      b, arith::DivUIOp::create(b, parity, index(2)), index(2));
+  target.waitForBytes(b, exchangeBarriers, barrier,
+                      arith::IndexCastOp::create(b, b.getI32Type(), turn));
+  // All lanes have taken their vectors out of the stage.
+  if (staging && !staging->refilled)
+    refillStage();
+
+  SmallVector<Value> slots;
+  for (int64_t i = 0; i < exchangeSlots; i += lanes) {
+    Value number = addIndex(laneInWave, index(i));
+    Value last = index(exchangeSlots - 1);
+    bool mayExceed = i + lanes > exchangeSlots;
+    Value readable =
+        mayExceed ? Value(arith::MinUIOp::create(b, number, last)) : number;
+    Value slot = vector::LoadOp::create(
+        b, slotType, exchangeBuffer,
+        ValueRange{addIndex(base, mulIndex(readable, count))});
+    if (mayExceed) {
+      SmallVector<Value> nothing;
+      for (Operation *sum : sumsOfPhase[phase])
+        nothing.push_back(neutral(isRowMaximum(sum), b.getF32Type()));
+      Value exists =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ule, number, last);
+      slot = arith::SelectOp::create(
+          b, exists, slot,
+          vector::FromElementsOp::create(b, slotType, nothing));
+    }
+    slots.push_back(slot);
+  }
+  SmallVector<Value> results = combineSlots(phase, slots);
+  for (auto [result, sum] : llvm::zip_equal(results, sumsOfPhase[phase]))
+    result = reduceInWave(isRowMaximum(sum), result, lanes);
+  return results;
 }
 
 //===----------------------------------------------------------------------===//
@@ -147,57 +242,67 @@ void RowKernelEmitter::accumulate(Row &row, unsigned phase) {
   }
 }
 
-/// Adds up the column sums of a workgroup's groups, as a tree over workgroup
-/// memory: a fixed order. The first group ends with the totals.
+/// Adds up the column sums of a workgroup's groups over workgroup memory, as a
+/// tree of few levels, since each costs barriers: a fixed order. The first
+/// group ends with the totals.
 void RowKernelEmitter::combineGroups() {
   int64_t groups = schedule.getRowGroups();
   int64_t width = schedule.getChunkColumns();
   auto numSums = int64_t(op.getColumnSums().size());
-  auto half = int64_t(llvm::PowerOf2Ceil(groups) / 2);
-  Value memory = addWorkgroupMemory(half * numSums * width, b.getF32Type());
+  int64_t radix = getCombineRadix(op, schedule);
+  int64_t slots = groups - llvm::divideCeil(groups, radix);
+  Value memory = addWorkgroupMemory(slots * numSums * width, b.getF32Type());
   Value column = mulIndex(lane, schedule.getVectorWidth());
   auto type = laneVector(b.getF32Type());
+  auto slot = [&](Value number, int64_t s) {
+    Value base = addIndex(mulIndex(number, numSums * width), column);
+    return addIndex(base, index(s * width));
+  };
 
+  bool isWritten = false;
   for (size_t c = 0; c < chunks.size(); ++c)
-    for (int64_t stride = half; stride >= 1; stride /= 2) {
-      auto slot = [&](Value owner, int64_t s) {
-        Value base = addIndex(mulIndex(owner, numSums * width), column);
-        return addIndex(base, index(s * width));
-      };
+    for (int64_t count = groups; count > 1;) {
+      int64_t owners = llvm::divideCeil(count, radix);
       auto sumOf = [&](int64_t s) -> Value & {
         return sums[s * chunks.size() + c];
       };
       // What was read in the step before must not be overwritten yet.
-      gpu::BarrierOp::create(b);
-      Value upper = both(arith::CmpIOp::create(b, arith::CmpIPredicate::uge,
-                                               group, index(stride)),
-                         lessThan(group, index(2 * stride)));
-      ifTrue(upper, [&] {
-        Value owner = arith::SubIOp::create(b, group, index(stride));
+      if (isWritten)
+        gpu::BarrierOp::create(b);
+      isWritten = true;
+      Value gives = lessThan(arith::SubIOp::create(b, group, index(owners)),
+                             index(count - owners));
+      ifTrue(gives, [&] {
+        Value number = arith::SubIOp::create(b, group, index(owners));
         for (int64_t s = 0; s < numSums; ++s)
           vector::StoreOp::create(b, sumOf(s), memory,
-                                  ValueRange{slot(owner, s)});
+                                  ValueRange{slot(number, s)});
       });
       gpu::BarrierOp::create(b);
-      Value lower = lessThan(group, index(std::min(stride, groups - stride)));
-      SmallVector<Type> types(numSums, type);
-      auto step = scf::IfOp::create(b, types, lower, /*withElseRegion=*/true);
-      {
+      // An owner takes the sums of the groups that lie multiples of `owners`
+      // behind it.
+      for (int64_t first = owners; first < count; first += owners) {
+        int64_t taking = std::min(owners, count - first);
+        Value takes = lessThan(group, index(taking));
+        SmallVector<Type> types(numSums, type);
+        auto step = scf::IfOp::create(b, types, takes, /*withElseRegion=*/true);
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPointToStart(step.thenBlock());
+        Value number = addIndex(group, index(first - owners));
         SmallVector<Value> added, kept;
         for (int64_t s = 0; s < numSums; ++s) {
           Value other = vector::LoadOp::create(b, type, memory,
-                                               ValueRange{slot(group, s)});
+                                               ValueRange{slot(number, s)});
           added.push_back(add(sumOf(s), other));
           kept.push_back(sumOf(s));
         }
         scf::YieldOp::create(b, added);
         b.setInsertionPointToStart(step.elseBlock());
         scf::YieldOp::create(b, kept);
+        for (int64_t s = 0; s < numSums; ++s)
+          sumOf(s) = step.getResult(s);
       }
-      for (int64_t s = 0; s < numSums; ++s)
-        sumOf(s) = step.getResult(s);
+      count = owners;
     }
 }
 

@@ -12,23 +12,59 @@
 // vectors, and after the next barrier of the workgroup the stage is free for
 // the set that comes `stages` sets later.
 //
+// A copy begins where 16 bytes begin. Rows of other lengths are copied from the
+// last such place before the set to the first behind it, and the lanes look for
+// their columns as many elements further on.
+//
 //===----------------------------------------------------------------------===//
 
 #include "RowKernelEmitter.h"
+
+#include "lnbwd/Transforms/ScheduleModel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace lnbwd;
 
-/// Bytes of one row operand of a set.
-static int64_t getSetBytes(RowwiseOp op, ScheduleAttr schedule, Value rows) {
-  auto type = cast<ShapedType>(rows.getType());
-  return schedule.getRowGroups() * op.getRowLength() *
-         type.getElementTypeBitWidth() / 8;
+/// Bulk copies begin, end and are counted in units of so many bytes.
+static constexpr int64_t copyUnit = 16;
+
+static int64_t getElementBytes(Value buffer) {
+  return cast<ShapedType>(buffer.getType()).getElementTypeBitWidth() / 8;
+}
+
+/// Bytes of one row operand that lie side by side in a set: all rows, or the
+/// workgroup's slice of one.
+static int64_t getBlockBytes(RowwiseOp op, ScheduleAttr schedule, Value rows) {
+  int64_t rowsAtOnce =
+      schedule.getWorkgroupsPerRow() == 1 ? schedule.getRowGroups() : 1;
+  return rowsAtOnce * getWorkgroupColumns(op, schedule) * getElementBytes(rows);
+}
+
+bool lnbwd::needsShift(RowwiseOp op, ScheduleAttr schedule) {
+  return schedule.getStages() && llvm::any_of(op.getRows(), [&](Value rows) {
+           return getBlockBytes(op, schedule, rows) % copyUnit != 0;
+         });
+}
+
+int64_t lnbwd::getCopyBytes(RowwiseOp op, ScheduleAttr schedule, Value rows) {
+  int64_t bytes = getBlockBytes(op, schedule, rows);
+  return needsShift(op, schedule) ? llvm::alignTo(bytes, copyUnit) + copyUnit
+                                  : bytes;
+}
+
+int64_t lnbwd::getStageBytes(RowwiseOp op, ScheduleAttr schedule) {
+  int64_t blocks =
+      schedule.getWorkgroupsPerRow() == 1 ? 1 : schedule.getRowGroups();
+  int64_t bytes = 0;
+  for (Value rows : op.getRows())
+    bytes += blocks * getCopyBytes(op, schedule, rows);
+  return bytes;
 }
 
 /// Lays the stages out in the memory that the launch asks for, and prepares
@@ -41,14 +77,16 @@ void RowKernelEmitter::startStaging() {
                                MemRefLayoutAttrInterface(), space);
   Value memory = gpu::DynamicSharedMemoryOp::create(b, bytes);
   int64_t offset = 0;
+  int64_t blocks = sharesRows() ? schedule.getRowGroups() : 1;
   for (Value rowsOperand : op.getRows()) {
     auto element = cast<ShapedType>(rowsOperand.getType()).getElementType();
+    int64_t size = blocks * getCopyBytes(op, schedule, rowsOperand);
     auto type = MemRefType::get(
-        {schedule.getStages(), schedule.getRowGroups(), op.getRowLength()},
-        element, MemRefLayoutAttrInterface(), space);
+        {schedule.getStages(), size / getElementBytes(rowsOperand)}, element,
+        MemRefLayoutAttrInterface(), space);
     staging->buffers.push_back(memref::ViewOp::create(
         b, type, memory, index(offset), /*sizes=*/ValueRange()));
-    offset += schedule.getStages() * getSetBytes(op, schedule, rowsOperand);
+    offset += schedule.getStages() * size;
   }
   staging->barriers = addWorkgroupMemory(schedule.getStages(), b.getI64Type());
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
@@ -58,6 +96,16 @@ void RowKernelEmitter::startStaging() {
   gpu::BarrierOp::create(b);
 }
 
+/// How many elements the set's first lies behind the copy's first, which is the
+/// last before it that begins a unit. Null if there is no such distance.
+Value RowKernelEmitter::getShift(unsigned operand, Value firstRow) {
+  if (!needsShift(op, schedule))
+    return {};
+  Value first = mulIndex(firstRow, op.getRowLength());
+  int64_t unit = copyUnit / getElementBytes(op.getRows()[operand]);
+  return arith::RemUIOp::create(b, first, index(unit));
+}
+
 /// Starts the copies of the set whose first row is `firstRow` into `stage`, if
 /// there is such a set.
 void RowKernelEmitter::startCopies(Value firstRow, Value stage) {
@@ -65,17 +113,23 @@ void RowKernelEmitter::startCopies(Value firstRow, Value stage) {
   Value isFirst =
       arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, index(0));
   ifTrue(both(isFirst, lessThan(firstRow, staging->end)), [&] {
-    int64_t total = 0;
-    for (Value rowsOperand : op.getRows())
-      total += getSetBytes(op, schedule, rowsOperand);
-    target.expectBytes(b, staging->barriers, stage,
-                       arith::ConstantIntOp::create(b, total, 32));
+    target.expectBytes(
+        b, staging->barriers, stage,
+        arith::ConstantIntOp::create(b, getStageBytes(op, schedule), 32));
+    int64_t blocks = sharesRows() ? schedule.getRowGroups() : 1;
     for (auto [i, rowsOperand] : llvm::enumerate(op.getRows())) {
-      int64_t bytes = getSetBytes(op, schedule, rowsOperand);
-      target.bulkCopy(b, staging->buffers[i], {stage, index(0), index(0)},
-                      buffers[i], {firstRow, index(0)},
-                      arith::ConstantIntOp::create(b, bytes, 32),
-                      staging->barriers, stage);
+      int64_t bytes = getCopyBytes(op, schedule, rowsOperand);
+      Value column = slice ? sliceBegin : index(0);
+      if (Value shift = getShift(i, firstRow))
+        column = arith::SubIOp::create(b, column, shift);
+      for (int64_t block = 0; block < blocks; ++block) {
+        Value place = index(block * bytes / getElementBytes(rowsOperand));
+        Value row = block ? addIndex(firstRow, index(block)) : firstRow;
+        target.bulkCopy(b, staging->buffers[i], {stage, place}, buffers[i],
+                        {row, column},
+                        arith::ConstantIntOp::create(b, bytes, 32),
+                        staging->barriers, stage);
+      }
     }
   });
 }
@@ -83,15 +137,22 @@ void RowKernelEmitter::startCopies(Value firstRow, Value stage) {
 /// Waits for the current stage and takes the lane's vectors out of it.
 SmallVector<Value> RowKernelEmitter::receiveStaged() {
   target.waitForBytes(b, staging->barriers, staging->stage, staging->phase);
+  SmallVector<Value> begins;
+  for (size_t i = 0; i < staging->buffers.size(); ++i) {
+    Value begin = mulIndex(group, getWorkgroupColumns(op, schedule));
+    if (Value shift = getShift(i, staging->firstRow))
+      begin = addIndex(begin, shift);
+    begins.push_back(begin);
+  }
   SmallVector<Value> vectors;
   for (const Chunk &chunk : chunks)
-    for (Value buffer : staging->buffers) {
+    for (auto [buffer, begin] : llvm::zip_equal(staging->buffers, begins)) {
       auto type = cast<MemRefType>(buffer.getType());
       int64_t bytes =
           schedule.getVectorWidth() * type.getElementTypeBitWidth() / 8;
       vectors.push_back(vector::LoadOp::create(
           b, laneVector(type.getElementType()), buffer,
-          ValueRange{staging->stage, group, chunk.loadColumn},
+          ValueRange{staging->stage, addIndex(begin, chunk.sliceColumn)},
           /*nontemporal=*/false, llvm::MaybeAlign(bytes)));
     }
   return vectors;

@@ -30,8 +30,9 @@ static constexpr int64_t accessBytes = 16;
 static constexpr int64_t maxColumnTiles = 65535;
 /// Registers for addresses, loop counters and the row's scalars.
 static constexpr int64_t fixedRegisters = 24;
-/// Float32 rows that are live at once while a region is worked through; how
-/// many more where the next row is worked on in the same turn; and how many
+/// Float32 rows that are live at once while a region is worked through, beside
+/// those that lie in registers as they came, one of which may be overwritten;
+/// how many more where the next row is worked on in the same turn; and how many
 /// more LLVM's register allocator needs than NVIDIA's for rows that are
 /// widened.
 static constexpr int64_t liveRows = 2;
@@ -49,16 +50,83 @@ static constexpr int64_t stagedBytesInFlight = 128 * 1024;
 /// over all row operands, that is worth a bulk copy.
 static constexpr int64_t targetStages = 4;
 static constexpr int64_t minStagedBytes = 3072;
-/// Work-items that finalise a few column sums: the partial rows of a group
-/// follow one another, each a full round trip to memory.
+/// Sets of rows that a program without row sums loads at once.
+static constexpr int64_t independentRows = 4;
+/// Work-items that finalise a few column sums, at least, and at most as long as
+/// `independentRows` partial rows for each suffice.
+static constexpr int64_t minFinalizeThreads = 128;
 static constexpr int64_t finalizeThreads = 512;
+/// Groups whose column sums one of them adds up at once, as long as those that
+/// lie in workgroup memory meanwhile take no more bytes than this.
+static constexpr int64_t combineRadix = 8;
+static constexpr int64_t combineBytes = 32 * 1024;
 /// Columns of a workgroup that finalises column sums: two to four cache lines.
 static constexpr int64_t finalizeColumns = 32;
 
+ScheduleFields::ScheduleFields(ScheduleAttr schedule)
+    : threadsPerRow(schedule.getThreadsPerRow()),
+      rowGroups(schedule.getRowGroups()),
+      vectorWidth(schedule.getVectorWidth()),
+      rowsPerWorkgroup(schedule.getRowsPerWorkgroup()),
+      workgroupsPerComputeUnit(schedule.getWorkgroupsPerComputeUnit()),
+      workgroupsPerRow(schedule.getWorkgroupsPerRow()),
+      columnTile(schedule.getColumnTile()), prefetch(schedule.getPrefetch()),
+      unroll(schedule.getUnroll()), stages(schedule.getStages()),
+      earlyStart(schedule.getEarlyStart()), reload(schedule.getReload()) {}
+
+SmallVector<std::pair<StringRef, int64_t *>> ScheduleFields::getNamed() {
+  return {
+      {"threads_per_row", &threadsPerRow},
+      {"row_groups", &rowGroups},
+      {"vector_width", &vectorWidth},
+      {"rows_per_workgroup", &rowsPerWorkgroup},
+      {"workgroups_per_compute_unit", &workgroupsPerComputeUnit},
+      {"workgroups_per_row", &workgroupsPerRow},
+      {"column_tile", &columnTile},
+      {"prefetch", &prefetch},
+      {"unroll", &unroll},
+      {"stages", &stages},
+      {"early_start", &earlyStart},
+      {"reload", &reload},
+  };
+}
+
+ScheduleAttr ScheduleFields::get(MLIRContext *context) const {
+  return ScheduleAttr::get(context, threadsPerRow, rowGroups, vectorWidth,
+                           rowsPerWorkgroup, workgroupsPerComputeUnit,
+                           workgroupsPerRow, columnTile, prefetch, unroll,
+                           stages, earlyStart != 0, reload != 0);
+}
+
+ScheduleAttr
+ScheduleFields::getChecked(function_ref<InFlightDiagnostic()> emitError,
+                           MLIRContext *context) const {
+  return ScheduleAttr::getChecked(
+      emitError, context, threadsPerRow, rowGroups, vectorWidth,
+      rowsPerWorkgroup, workgroupsPerComputeUnit, workgroupsPerRow, columnTile,
+      prefetch, unroll, stages, earlyStart != 0, reload != 0);
+}
+
+int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
+  if (schedule.getColumnTile())
+    return schedule.getColumnTile();
+  return op.getRowLength() / schedule.getWorkgroupsPerRow();
+}
+
 int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
-  int64_t columns =
-      schedule.getColumnTile() ? schedule.getColumnTile() : op.getRowLength();
-  return llvm::divideCeil(columns, schedule.getChunkColumns());
+  return llvm::divideCeil(getWorkgroupColumns(op, schedule),
+                          schedule.getChunkColumns());
+}
+
+int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
+  int64_t groups = schedule.getRowGroups();
+  int64_t slotBytes =
+      4 * int64_t(op.getColumnSums().size()) * schedule.getChunkColumns();
+  int64_t radix = combineRadix;
+  while (radix > 2 &&
+         (groups - llvm::divideCeil(groups, radix)) * slotBytes > combineBytes)
+    radix /= 2;
+  return radix;
 }
 
 /// Row sums of the program, over all phases.
@@ -76,6 +144,16 @@ static int64_t bitsOf(OperandRange values) {
   return bits;
 }
 
+/// The same in registers, for accesses of `width` elements: what is narrower
+/// than a register takes a whole one.
+static int64_t registerBitsOf(OperandRange values, int64_t width) {
+  int64_t bits = 0;
+  for (Value value : values)
+    bits += std::max<int64_t>(
+        cast<ShapedType>(value.getType()).getElementTypeBitWidth(), 32 / width);
+  return bits;
+}
+
 ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
                                       const ChipInfo &chip) {
   ScheduleResources resources;
@@ -83,11 +161,18 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
 
   int64_t chunks = schedule.getReload() ? 1 : getChunks(op, schedule);
   int64_t elements = chunks * schedule.getVectorWidth();
-  int64_t packedBits = bitsOf(op.getRows()) * (1 + schedule.getPrefetch()) +
-                       bitsOf(op.getColumns());
+  // Sets of rows that lie in registers as they came.
+  int64_t held = 1;
+  if (!schedule.getStages())
+    held = schedule.getPrefetch() ? 2 : schedule.getUnroll();
+  int64_t width = schedule.getVectorWidth();
+  int64_t packedBits = registerBitsOf(op.getRows(), width) * held +
+                       registerBitsOf(op.getColumns(), width);
   int64_t live = std::min<int64_t>(
       liveRows, int64_t(op.getRows().size() + op.getRowOuts().size()));
-  if (schedule.getUnroll() == 2)
+  if (schedule.getStages() && op.getRowElementBits() == 32)
+    live = std::min<int64_t>(live, 1);
+  if (schedule.getUnroll() == 2 && schedule.getPrefetch())
     live += moreLiveUnrolled;
   if (chip.backend == Backend::AMDGPU && op.getRowElementBits() < 32)
     live += moreLiveWidened;
@@ -99,12 +184,15 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
       int64_t(op.getColumnSums().size()) * elements + packed;
 
   int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
-  int64_t exchange = schedule.getThreadsPerRow() > chip.waveSize
-                         ? 2 * 4 * waves * countRowSums(op)
-                         : 0;
+  bool isExchanged = schedule.getThreadsPerRow() > chip.waveSize ||
+                     schedule.getWorkgroupsPerRow() > 1;
+  int64_t exchange = isExchanged ? 2 * 4 * waves * countRowSums(op) *
+                                       schedule.getWorkgroupsPerRow()
+                                 : 0;
   int64_t groups = schedule.getRowGroups();
-  int64_t combine = 4 * int64_t(op.getColumnSums().size()) *
-                    int64_t(llvm::PowerOf2Ceil(uint64_t(groups)) / 2) *
+  int64_t slots =
+      groups - llvm::divideCeil(groups, getCombineRadix(op, schedule));
+  int64_t combine = 4 * int64_t(op.getColumnSums().size()) * slots *
                     schedule.getChunkColumns();
   int64_t columns =
       groups > 1 && !schedule.getReload()
@@ -112,8 +200,7 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
           : 0;
   resources.sharedMemoryBytes =
       exchange + combine + columns + 8 * schedule.getStages();
-  resources.stagingBytes = schedule.getStages() * schedule.getRowGroups() *
-                           op.getRowLength() * bitsOf(op.getRows()) / 8;
+  resources.stagingBytes = schedule.getStages() * getStageBytes(op, schedule);
   return resources;
 }
 
@@ -172,6 +259,32 @@ static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
           "in one workgroup";
     return text;
   }
+  if (schedule.getWorkgroupsPerRow() > chip.workgroups.clusterWorkgroups) {
+    os << "expected workgroups_per_row of at most "
+       << chip.workgroups.clusterWorkgroups << " on " << chip.name << ", got "
+       << schedule.getWorkgroupsPerRow();
+    return text;
+  }
+  if (schedule.getWorkgroupsPerRow() > 1 &&
+      threadsPerRow % chip.waveSize != 0) {
+    os << "expected threads_per_row to be a multiple of the wave size of "
+       << chip.name << ", " << chip.waveSize
+       << ", where workgroups_per_row is above 1, got " << threadsPerRow;
+    return text;
+  }
+  if (length % (schedule.getWorkgroupsPerRow() * schedule.getVectorWidth())) {
+    os << "expected workgroups_per_row * vector_width to divide the row "
+          "length, "
+       << length << ", got " << schedule.getWorkgroupsPerRow() << " * "
+       << schedule.getVectorWidth();
+    return text;
+  }
+  if (schedule.getUnroll() > 1 && !schedule.getPrefetch() && op.hasRowSums()) {
+    os << "expected prefetch 1 where unroll is above 1 and the program has row "
+          "sums, got unroll "
+       << schedule.getUnroll();
+    return text;
+  }
   int64_t tile = schedule.getColumnTile();
   if (tile && llvm::divideCeil(length, tile) > maxColumnTiles) {
     os << "expected at most " << maxColumnTiles
@@ -187,7 +300,7 @@ static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
           "reload";
     return text;
   }
-  if (schedule.getStages() && !chip.hasBulkCopy) {
+  if (schedule.getStages() && !chip.workgroups.hasBulkCopy) {
     os << "expected stages 0 on " << chip.name
        << ", which has no asynchronous bulk copies";
     return text;
@@ -206,17 +319,21 @@ static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
         return text;
       }
     }
-  for (Value rows : op.getRows()) {
-    int64_t setBits = schedule.getRowGroups() * length *
-                      cast<ShapedType>(rows.getType()).getElementTypeBitWidth();
-    if (schedule.getStages() && setBits % (accessBytes * 8) != 0) {
-      os << "expected row_groups rows to be a multiple of " << accessBytes
-         << " bytes where stages is set, got " << schedule.getRowGroups()
-         << " rows of " << length << " elements";
-      return text;
-    }
+  if (needsShift(op, schedule) && schedule.getWorkgroupsPerRow() > 1) {
+    os << "expected each workgroup's part of a row to be a multiple of "
+       << accessBytes << " bytes where stages is set, got row length " << length
+       << " over " << schedule.getWorkgroupsPerRow()
+       << " workgroups; lower workgroups_per_row, or set stages to 0";
+    return text;
   }
-  if (schedule.getEarlyStart() && !chip.hasEarlyStart) {
+  // A copy that ends behind its set ends within the row that follows.
+  if (needsShift(op, schedule) &&
+      length * op.getRowElementBits() / 8 < 2 * accessBytes) {
+    os << "expected rows of at least " << 2 * accessBytes
+       << " bytes where stages is set, got row length " << length;
+    return text;
+  }
+  if (schedule.getEarlyStart() && !chip.workgroups.hasEarlyStart) {
     os << "expected early_start to be unset on " << chip.name
        << ", which starts a kernel when the one before it has ended";
     return text;
@@ -287,27 +404,45 @@ namespace {
 struct Candidate {
   int64_t threadsPerRow;
   int64_t vectorWidth;
+  int64_t workgroupsPerRow = 1;
   int64_t columnTile = 0;
   int64_t prefetch = 0;
   int64_t unroll = 1;
   int64_t stages = 0;
   bool reload = false;
+  /// Rows side by side that are given up, as halvings, to find room for others.
+  int64_t fewerGroups = 0;
 
   ScheduleAttr get(MLIRContext *context, const ChipInfo &chip) const {
-    int64_t workgroup = stages ? stagedThreads : chip.workgroupThreads;
     int64_t computeUnit =
         stages ? stagedComputeUnitThreads : chip.computeUnitThreads;
-    // Groups are combined as a binary tree.
-    auto groups = int64_t(llvm::bit_floor(
-        uint64_t(std::max<int64_t>(1, workgroup / threadsPerRow))));
-    int64_t threads = threadsPerRow * groups;
+    int64_t groups = getGroups(chip) >> fewerGroups;
+    ScheduleFields fields;
+    fields.threadsPerRow = threadsPerRow;
+    fields.rowGroups = groups;
+    fields.vectorWidth = vectorWidth;
     // Two sets of rows at least: partial sums, which are written and read once
     // a workgroup, have to stay small beside the rows.
-    return ScheduleAttr::get(context, threadsPerRow, groups, vectorWidth,
-                             2 * groups,
-                             std::max<int64_t>(1, computeUnit / threads),
-                             columnTile, prefetch, unroll, stages,
-                             /*early_start=*/false, reload);
+    fields.rowsPerWorkgroup = 2 * groups;
+    fields.workgroupsPerComputeUnit =
+        std::max<int64_t>(1, computeUnit / (threadsPerRow * groups));
+    fields.workgroupsPerRow = workgroupsPerRow;
+    fields.columnTile = columnTile;
+    fields.prefetch = prefetch;
+    fields.unroll = unroll;
+    fields.stages = stages;
+    fields.reload = reload;
+    return fields.get(context);
+  }
+
+  /// Rows side by side, a power of two. Where workgroups share rows, other
+  /// workgroups of the compute unit fill the time of the exchange.
+  int64_t getGroups(const ChipInfo &chip) const {
+    if (workgroupsPerRow > 1)
+      return 1;
+    int64_t workgroup = stages ? stagedThreads : chip.workgroupThreads;
+    return int64_t(llvm::bit_floor(
+        uint64_t(std::max<int64_t>(1, workgroup / threadsPerRow))));
   }
 };
 } // namespace
@@ -324,13 +459,10 @@ static ScheduleAttr fitWorkgroups(RowwiseOp op, ScheduleAttr schedule,
       std::min(chip.registersPerComputeUnit /
                    (resources.registersPerLane * resources.threads),
                stagedBytesInFlight / resources.stagingBytes);
-  int64_t workgroups =
+  ScheduleFields fields(schedule);
+  fields.workgroupsPerComputeUnit =
       std::clamp<int64_t>(fitting, 1, schedule.getWorkgroupsPerComputeUnit());
-  return ScheduleAttr::get(
-      op.getContext(), schedule.getThreadsPerRow(), schedule.getRowGroups(),
-      schedule.getVectorWidth(), schedule.getRowsPerWorkgroup(), workgroups,
-      schedule.getColumnTile(), schedule.getPrefetch(), schedule.getUnroll(),
-      schedule.getStages(), schedule.getEarlyStart(), schedule.getReload());
+  return fields.get(op.getContext());
 }
 
 /// The best way to keep rows in flight for so many lanes a row: staged, with as
@@ -348,12 +480,17 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
                                                       : schedule;
   };
   candidate.prefetch = 1;
-  if (chip.hasBulkCopy && rowBytes >= minStagedBytes)
+  if (chip.workgroups.hasBulkCopy && rowBytes >= minStagedBytes)
     for (candidate.stages = targetStages; candidate.stages >= 2;
-         --candidate.stages)
-      if (ScheduleAttr schedule = tryCandidate())
-        return schedule;
+         --candidate.stages) {
+      int64_t groups = candidate.getGroups(chip);
+      for (candidate.fewerGroups = 0; groups >> candidate.fewerGroups > 0;
+           ++candidate.fewerGroups)
+        if (ScheduleAttr schedule = tryCandidate())
+          return schedule;
+    }
   candidate.stages = 0;
+  candidate.fewerGroups = 0;
   for (candidate.prefetch = 1; candidate.prefetch >= 0; --candidate.prefetch) {
     candidate.unroll = candidate.prefetch ? chip.prefetchUnroll : 1;
     if (ScheduleAttr schedule = tryCandidate())
@@ -367,9 +504,9 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
 static double getCost(RowwiseOp op, ScheduleAttr schedule,
                       const ChipInfo &chip) {
   auto chunks = double(getChunks(op, schedule));
-  double idle =
-      chunks * double(schedule.getChunkColumns()) / double(op.getRowLength()) -
-      1;
+  double idle = chunks * double(schedule.getChunkColumns()) /
+                    double(getWorkgroupColumns(op, schedule)) -
+                1;
   bool fitsWave = schedule.getThreadsPerRow() <= chip.waveSize;
   // A row within a wave needs no exchange through shared memory; longer ones
   // pay for more lanes with a longer exchange.
@@ -380,8 +517,13 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
       {1.0, fewest / accesses,
        fitsWave ? elements / double(chip.waveElements) : accesses / 2});
   bool inFlight = schedule.getPrefetch() || schedule.getStages();
-  return idle + 0.25 * (ratio - 1) + (fitsWave ? 0 : 0.1) +
-         (inFlight ? 0 : 0.5);
+  // Sharing a row costs a longer exchange and gains nothing but room: best with
+  // a second workgroup on the compute unit, which works meanwhile.
+  auto doublings = double(llvm::Log2_64(schedule.getWorkgroupsPerRow()));
+  bool waits = schedule.getWorkgroupsPerRow() > 1 &&
+               schedule.getWorkgroupsPerComputeUnit() < 2;
+  return idle + 0.25 * (ratio - 1) + (fitsWave ? 0 : 0.1) + 0.5 * doublings +
+         (waits ? 0.6 : 0) + (inFlight ? 0 : 0.5);
 }
 
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
@@ -393,16 +535,19 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   // Without row sums, workgroups can share a row between them.
   if (!op.hasRowSums() && op.getScalarOuts().empty() &&
       length > chip.waveSize * width) {
-    Candidate tile{chip.waveSize, width, chip.waveSize * width};
+    Candidate tile{chip.waveSize, width};
+    tile.columnTile = chip.waveSize * width;
+    tile.unroll = independentRows;
     return tile.get(context, chip);
   }
 
   // Lanes a row: powers of two up to a wave, then multiples of it.
   ScheduleAttr best;
   double bestCost = 0;
-  auto consider = [&](int64_t threadsPerRow) {
+  auto consider = [&](int64_t threadsPerRow, int64_t workgroupsPerRow) {
     ScheduleAttr schedule =
-        fillCandidate(op, Candidate{threadsPerRow, width}, chip, allowRejected);
+        fillCandidate(op, Candidate{threadsPerRow, width, workgroupsPerRow},
+                      chip, allowRejected);
     if (!schedule)
       return;
     double cost = getCost(op, schedule, chip);
@@ -412,10 +557,12 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
     }
   };
   for (int64_t threads = 1; threads <= chip.waveSize; threads *= 2)
-    consider(threads);
-  for (int64_t threads = 2 * chip.waveSize;
-       threads <= chip.maxThreadsPerWorkgroup; threads += chip.waveSize)
-    consider(threads);
+    consider(threads, 1);
+  for (int64_t split = 1; split <= chip.workgroups.clusterWorkgroups;
+       split *= 2)
+    for (int64_t threads = 2 * chip.waveSize;
+         threads <= chip.maxThreadsPerWorkgroup; threads += chip.waveSize)
+      consider(threads, split);
   if (best || !op.getColumnSums().empty())
     return best;
 
@@ -428,46 +575,43 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
              : ScheduleAttr();
 }
 
-ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, const ChipInfo &chip) {
-  int64_t width = chooseVectorWidth(op);
-  int64_t threadsPerRow = finalizeColumns / width;
-  int64_t groups = finalizeThreads / threadsPerRow;
-  return ScheduleAttr::get(op.getContext(), threadsPerRow, groups, width,
-                           /*rows_per_workgroup=*/0,
-                           /*workgroups_per_compute_unit=*/0,
-                           /*column_tile=*/threadsPerRow * width,
-                           /*prefetch=*/1, /*unroll=*/1, /*stages=*/0,
-                           /*early_start=*/chip.hasEarlyStart,
-                           /*reload=*/false);
+ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
+                                           const ChipInfo &chip) {
+  ScheduleFields fields;
+  fields.vectorWidth = chooseVectorWidth(op);
+  fields.threadsPerRow = finalizeColumns / fields.vectorWidth;
+  fields.columnTile = finalizeColumns;
+  fields.earlyStart = chip.workgroups.hasEarlyStart;
+  // As many groups as take all partial rows of the chip's usual number of
+  // compute units in one turn.
+  int64_t partialRows = std::max<int64_t>(
+      1, chip.computeUnits * summed.getWorkgroupsPerComputeUnit() /
+             summed.getWorkgroupsPerRow());
+  int64_t mostGroups = finalizeThreads / fields.threadsPerRow;
+  fields.unroll = independentRows;
+  if (!summed.getWorkgroupsPerComputeUnit() ||
+      partialRows > mostGroups * fields.unroll)
+    fields.unroll *= 2;
+  int64_t groups = mostGroups;
+  if (summed.getWorkgroupsPerComputeUnit())
+    groups = llvm::alignTo(
+        llvm::divideCeil(partialRows, fields.unroll),
+        std::max<int64_t>(1, chip.waveSize / fields.threadsPerRow));
+  fields.rowGroups =
+      std::clamp(groups, minFinalizeThreads / fields.threadsPerRow,
+                 std::min(2 * mostGroups,
+                          chip.maxThreadsPerWorkgroup / fields.threadsPerRow));
+  // What spills holds fewer rows at once.
+  while (fields.unroll > 1 && isRejected(op, fields.get(op.getContext())))
+    fields.unroll /= 2;
+  return fields.get(op.getContext());
 }
 
 FailureOr<ScheduleAttr>
 lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
                         function_ref<InFlightDiagnostic()> emitError) {
-  int64_t threadsPerRow = schedule.getThreadsPerRow();
-  int64_t rowGroups = schedule.getRowGroups();
-  int64_t vectorWidth = schedule.getVectorWidth();
-  int64_t rowsPerWorkgroup = schedule.getRowsPerWorkgroup();
-  int64_t workgroups = schedule.getWorkgroupsPerComputeUnit();
-  int64_t columnTile = schedule.getColumnTile();
-  int64_t prefetch = schedule.getPrefetch();
-  int64_t unroll = schedule.getUnroll();
-  int64_t stages = schedule.getStages();
-  int64_t earlyStart = schedule.getEarlyStart();
-  int64_t reload = schedule.getReload();
-  const std::pair<StringRef, int64_t *> fields[] = {
-      {"threads_per_row", &threadsPerRow},
-      {"row_groups", &rowGroups},
-      {"vector_width", &vectorWidth},
-      {"rows_per_workgroup", &rowsPerWorkgroup},
-      {"workgroups_per_compute_unit", &workgroups},
-      {"column_tile", &columnTile},
-      {"prefetch", &prefetch},
-      {"unroll", &unroll},
-      {"stages", &stages},
-      {"early_start", &earlyStart},
-      {"reload", &reload},
-  };
+  ScheduleFields fields(schedule);
+  auto named = fields.getNamed();
   bool setThreads = false, setRows = false, setGroups = false,
        setPrefetch = false, setUnroll = false;
   SmallVector<StringRef> assignments;
@@ -475,13 +619,13 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
   for (StringRef assignment : assignments) {
     auto [name, text] = assignment.trim().split('=');
     const auto *field =
-        llvm::find_if(fields, [&, name = name](const auto &entry) {
+        llvm::find_if(named, [&, name = name](const auto &entry) {
           return entry.first == name;
         });
-    if (field == std::end(fields)) {
+    if (field == named.end()) {
       InFlightDiagnostic diag = emitError() << "unknown schedule field '"
                                             << name << "', expected one of: ";
-      llvm::interleaveComma(llvm::make_first_range(fields), diag);
+      llvm::interleaveComma(llvm::make_first_range(named), diag);
       return diag;
     }
     if (text.getAsInteger(10, *field->second))
@@ -494,28 +638,27 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
     setUnroll |= name == "unroll";
   }
   // Fields that nobody set follow the ones that somebody did.
-  if (setThreads && !setGroups && threadsPerRow > 0)
-    rowGroups = int64_t(llvm::bit_floor(
-        uint64_t(std::max<int64_t>(1, schedule.getThreads() / threadsPerRow))));
-  if ((setThreads || setGroups) && !setRows && rowsPerWorkgroup)
-    rowsPerWorkgroup = std::max(rowsPerWorkgroup, rowGroups);
-  if (reload && !setPrefetch)
-    prefetch = 0;
-  if ((!prefetch || stages) && !setUnroll)
-    unroll = 1;
-  if (columnTile && columnTile == schedule.getColumnTile() &&
-      threadsPerRow > 0 && vectorWidth > 0)
-    columnTile = threadsPerRow * vectorWidth;
+  if (setThreads && !setGroups && fields.threadsPerRow > 0)
+    fields.rowGroups = int64_t(llvm::bit_floor(uint64_t(
+        std::max<int64_t>(1, schedule.getThreads() / fields.threadsPerRow))));
+  if ((setThreads || setGroups) && !setRows && fields.rowsPerWorkgroup)
+    fields.rowsPerWorkgroup =
+        std::max(fields.rowsPerWorkgroup, fields.rowGroups);
+  if (fields.reload && !setPrefetch)
+    fields.prefetch = 0;
+  if (!setUnroll && (fields.prefetch != schedule.getPrefetch() ||
+                     fields.stages || fields.reload))
+    fields.unroll = 1;
+  if (fields.columnTile && fields.columnTile == schedule.getColumnTile() &&
+      fields.threadsPerRow > 0 && fields.vectorWidth > 0)
+    fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
   for (auto [name, flag] :
-       {std::pair<StringRef, int64_t>("reload", reload),
-        std::pair<StringRef, int64_t>("early_start", earlyStart)})
+       {std::pair<StringRef, int64_t>("reload", fields.reload),
+        std::pair<StringRef, int64_t>("early_start", fields.earlyStart)})
     if (flag != 0 && flag != 1)
       return emitError() << "expected schedule field '" << name
                          << "' to be 0 or 1, got " << flag;
-  ScheduleAttr result = ScheduleAttr::getChecked(
-      emitError, schedule.getContext(), threadsPerRow, rowGroups, vectorWidth,
-      rowsPerWorkgroup, workgroups, columnTile, prefetch, unroll, stages,
-      earlyStart != 0, reload != 0);
+  ScheduleAttr result = fields.getChecked(emitError, schedule.getContext());
   if (!result)
     return failure();
   return result;

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -48,6 +49,13 @@ void TargetOps::bulkCopy(ImplicitLocOpBuilder &, Value, ValueRange, Value,
 }
 void TargetOps::waitForBytes(ImplicitLocOpBuilder &, Value, Value,
                              Value) const {
+  cannot();
+}
+
+void TargetOps::arriveAtCluster(ImplicitLocOpBuilder &) const { cannot(); }
+void TargetOps::waitForCluster(ImplicitLocOpBuilder &) const { cannot(); }
+void TargetOps::sendToPeer(ImplicitLocOpBuilder &, Value, Value, Value, Value,
+                           Value, Value) const {
   cannot();
 }
 
@@ -122,9 +130,54 @@ public:
                                           phase, ticks);
   }
 
+  void arriveAtCluster(ImplicitLocOpBuilder &b) const override {
+    NVVM::ClusterArriveOp::create(b, /*aligned=*/b.getUnitAttr());
+  }
+
+  void waitForCluster(ImplicitLocOpBuilder &b) const override {
+    NVVM::ClusterWaitOp::create(b, /*aligned=*/b.getUnitAttr());
+  }
+
+  void sendToPeer(ImplicitLocOpBuilder &b, Value value, Value buffer,
+                  Value place, Value barriers, Value index,
+                  Value peer) const override {
+    auto pointer =
+        LLVM::LLVMPointerType::get(b.getContext(), sharedClusterSpace);
+    Value rank = arith::IndexCastOp::create(b, b.getI32Type(), peer);
+    auto atPeer = [&](Value local, Value place) -> Value {
+      return NVVM::MapaOp::create(b, pointer, getShared(b, local, place), rank);
+    };
+    Value barrier = atPeer(barriers, index);
+    int64_t count = cast<VectorType>(value.getType()).getNumElements();
+    // The instruction takes two or four elements at once, or one.
+    int64_t width = count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1;
+    for (int64_t first = 0; first < count; first += width) {
+      Value at = first
+                     ? Value(arith::AddIOp::create(
+                           b, place, arith::ConstantIndexOp::create(b, first)))
+                     : place;
+      SmallVector<Value> operands{atPeer(buffer, at), barrier};
+      std::string registers;
+      for (int64_t i = 0; i < width; ++i) {
+        operands.push_back(
+            vector::ExtractOp::create(b, value, ArrayRef<int64_t>{first + i}));
+        registers += (i ? ", $" : "$") + std::to_string(2 + i);
+      }
+      std::string code =
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes";
+      if (width > 1)
+        code += ".v" + std::to_string(width);
+      code += ".f32 [$0], " + (width > 1 ? "{" + registers + "}" : registers) +
+              ", [$1];";
+      NVVM::InlinePtxOp::create(b, TypeRange(), operands, ValueRange(), code,
+                                /*predicate=*/Value());
+    }
+  }
+
 private:
   static constexpr unsigned globalSpace = 1;
   static constexpr unsigned sharedSpace = 3;
+  static constexpr unsigned sharedClusterSpace = 7;
 
   static Value getShared(ImplicitLocOpBuilder &b, Value buffer,
                          ValueRange indices) {

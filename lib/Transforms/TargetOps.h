@@ -47,10 +47,11 @@ public:
   virtual void waitForPreviousKernel(mlir::ImplicitLocOpBuilder &b) const;
 
   /// Prepares `barriers` (workgroup memory, i64) to count the bytes of copies;
-  /// by one thread, before a barrier of the workgroup.
+  /// by one thread, before a barrier of all that wait on them or copy.
   virtual void initCopyBarriers(mlir::ImplicitLocOpBuilder &b,
                                 mlir::Value barriers) const;
-  /// Announces `bytes` (i32) of copies to the barrier at `index`.
+  /// Announces `bytes` (i32) of copies to the barrier at `index`; they may be
+  /// on their way already.
   virtual void expectBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value barriers,
                            mlir::Value index, mlir::Value bytes) const;
   /// Starts the copy of `bytes` (i32) from `source` at `sourceIndices` to
@@ -63,6 +64,18 @@ public:
   /// the barrier is waited for, then 1, 0, ...
   virtual void waitForBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value barriers,
                             mlir::Value index, mlir::Value phase) const;
+
+  /// The barrier of the workgroups that share rows, in two halves: what was
+  /// written before the one is seen in all of them after the other.
+  virtual void arriveAtCluster(mlir::ImplicitLocOpBuilder &b) const;
+  virtual void waitForCluster(mlir::ImplicitLocOpBuilder &b) const;
+  /// Sends the vector `value` (f32) to `buffer` (workgroup memory) at `place`,
+  /// in the workgroup of the cluster that `peer` (index) numbers, and counts
+  /// its bytes there on the barrier at `index`.
+  virtual void sendToPeer(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
+                          mlir::Value buffer, mlir::Value place,
+                          mlir::Value barriers, mlir::Value index,
+                          mlir::Value peer) const;
 };
 
 } // namespace lnbwd

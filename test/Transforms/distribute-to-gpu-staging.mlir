@@ -5,7 +5,7 @@
 // CHECK-LABEL: gpu.module @staged_kernels
 // CHECK:       gpu.func @k(
 // CHECK:         %[[SHARED:[a-z0-9_]+]] = gpu.dynamic_shared_memory
-// CHECK:         %[[STAGES:[a-z0-9_]+]] = memref.view %[[SHARED]]{{.*}} to memref<2x1x1024xbf16, #gpu.address_space<workgroup>>
+// CHECK:         %[[STAGES:[a-z0-9_]+]] = memref.view %[[SHARED]]{{.*}} to memref<2x1024xbf16, #gpu.address_space<workgroup>>
 // CHECK-COUNT-2: nvvm.mbarrier.init
 // CHECK:         gpu.barrier
 // CHECK-COUNT-2: nvvm.cp.async.bulk.shared.cluster.global
@@ -45,6 +45,34 @@ func.func @early(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
                                              early_start = true>} {
   ^bb0(%xr: vector<1024xbf16>):
     lnbwd.yield %xr : vector<1024xbf16>
+  }
+  return
+}
+
+// -----
+
+// Rows of 510 bytes begin anywhere: a copy begins at the last multiple of 16
+// bytes before its row, takes 528, and the lanes look behind the distance. The
+// last row, behind which a copy would leave the buffer, comes after the loop.
+// CHECK-LABEL: gpu.module @ragged_kernels
+// CHECK:       gpu.func @k(
+// CHECK-DAG:     %[[UNIT:[a-z0-9_]+]] = arith.constant 8 : index
+// CHECK-DAG:     %[[BYTES:[a-z0-9_]+]] = arith.constant 528 : i32
+// CHECK:         memref.view %{{.*}} to memref<2x264xbf16, #gpu.address_space<workgroup>>
+// CHECK:         %[[FULL:[a-z0-9_]+]] = arith.subi %{{.*}}, %{{.*}} : index
+// CHECK:         %[[SHIFT:[a-z0-9_]+]] = arith.remui %{{.*}}, %[[UNIT]]
+// CHECK:         nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[BYTES]]
+// CHECK:         scf.for
+// CHECK:           vector.load %{{.*}} : memref<2x264xbf16, #gpu.address_space<workgroup>>, vector<1xbf16>
+// CHECK:         scf.if
+// CHECK:           vector.load %{{.*}} : memref<?x255xbf16, #gpu.address_space<global>>, vector<1xbf16>
+// CHECK:         gpu.return
+func.func @ragged(%x: memref<?x255xbf16>, %o: memref<?x255xbf16>) {
+  lnbwd.rowwise @k rows(%x : memref<?x255xbf16>) outs rows(%o : memref<?x255xbf16>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 1,
+                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
+  ^bb0(%xr: vector<255xbf16>):
+    lnbwd.yield %xr : vector<255xbf16>
   }
   return
 }

@@ -11,7 +11,7 @@
 
 // CHIP:      error: unknown chip 'mi300', expected one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90
 // NO-CHIP:   error: expected the option chip, one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90
-// FIELD:     error: {{.*}} unknown schedule field 'warps', expected one of: threads_per_row, row_groups, vector_width, rows_per_workgroup, workgroups_per_compute_unit, column_tile, prefetch
+// FIELD:     error: {{.*}} unknown schedule field 'warps', expected one of: threads_per_row, row_groups, vector_width, rows_per_workgroup, workgroups_per_compute_unit, workgroups_per_row, column_tile, prefetch
 // NUMBER:    error: {{.*}} expected schedule field 'row_groups' to be a whole number, got 'four'
 // NO-NUMBER: error: {{.*}} expected schedule field 'row_groups' to be a whole number, got ''
 // HUGE:      error: {{.*}} expected schedule field 'row_groups' to be a whole number, got '99999999999999999999'

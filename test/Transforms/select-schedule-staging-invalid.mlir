@@ -1,7 +1,7 @@
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=stages=2" 2>&1 | FileCheck %s --check-prefix=AMD
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_80 schedule=stages=2" 2>&1 | FileCheck %s --check-prefix=SM80
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 schedule=early_start=1" 2>&1 | FileCheck %s --check-prefix=EARLY
-// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=stages=2,row_groups=1,threads_per_row=64" 2>&1 | FileCheck %s --check-prefix=ALIGNED
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=stages=2,unroll=2,prefetch=1" 2>&1 | FileCheck %s --check-prefix=UNROLL
 // RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=stages=16,row_groups=16,threads_per_row=64" 2>&1 | FileCheck %s --check-prefix=MEMORY
 
 // Bulk copies and early starts are for the chips that have them, and within
@@ -9,7 +9,7 @@
 // AMD:     error: {{.*}}expected stages 0 on gfx942, which has no asynchronous bulk copies
 // SM80:    error: {{.*}}expected stages 0 on sm_80, which has no asynchronous bulk copies
 // EARLY:   error: {{.*}}expected early_start to be unset on gfx942, which starts a kernel when the one before it has ended
-// ALIGNED: error: {{.*}}expected row_groups rows to be a multiple of 16 bytes where stages is set, got 1 rows of 510 elements
+// UNROLL:  error: {{.*}}expected stages 0 and reload unset where unroll is above 1
 // MEMORY:  error: {{.*}}bytes of shared memory, and sm_90 has {{[0-9]+}} for a workgroup; lower stages or row_groups
 func.func @f(%x: memref<?x510xf32>, %t: memref<?xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x510xf32>) outs scalars(%t : memref<?xf32>) {

@@ -185,6 +185,16 @@ int cuLaunchKernelEx(const LaunchConfig *config, void *function,
                         parameters, extra);
 }
 #endif
+#ifndef WITHOUT_LAUNCH_KERNEL_EX
+/// A device that holds two clusters at once.
+int cuOccupancyMaxActiveClusters(int *count, void *function,
+                                 const LaunchConfig *config) {
+  notes += std::string(static_cast<char *>(function)) + " clusters of " +
+           std::to_string(config->attributes[0].value[1]) + "\n";
+  *count = config->attributes[0].id == 4 ? 2 : -1;
+  return 0;
+}
+#endif
 int cuMemAlloc_v2(uint64_t *pointer, size_t bytes) {
   *pointer = asNumber(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   return 0;

@@ -243,6 +243,11 @@ TEST(PlanTest, WorkgroupCountFollowsTheAbiPage) {
   EXPECT_EQ(plan.workgroupCount(0, 1000000, 304), 608);
   EXPECT_EQ(plan.workgroupCount(0, std::numeric_limits<int64_t>::max(), 304),
             608);
+  // Workgroups that share rows count as one, rounded down.
+  plan.workgroupCounts[0].workgroupsPerRow = 8;
+  EXPECT_EQ(plan.workgroupCount(0, 1000000, 132), 33);
+  EXPECT_EQ(plan.workgroupCount(0, 1000000, 1), 1);
+  plan.workgroupCounts[0].workgroupsPerRow = 1;
   plan.workgroupCounts[0].workgroupsPerComputeUnit = 0;
   EXPECT_EQ(plan.workgroupCount(0, 1000000, 304), 250000);
 }

@@ -44,6 +44,20 @@ struct ChipLimits {
   int64_t vectorLanesPerClock;
 };
 
+/// What the workgroups of a chip can do beside working each for itself.
+struct WorkgroupFeatures {
+  /// Whether one instruction copies a block of device memory to shared memory,
+  /// asynchronously, and counts its bytes on a barrier.
+  bool hasBulkCopy = false;
+  /// Whether a kernel can start before the one before it on its stream has
+  /// ended, and wait for it later.
+  bool hasEarlyStart = false;
+  /// Workgroups that can be launched together, so that each reaches the shared
+  /// memory of the others and all meet at one barrier; 1: there is no such
+  /// thing.
+  int64_t clusterWorkgroups = 1;
+};
+
 /// What the compiler needs to know of a chip.
 struct ChipInfo {
   /// The name as LLVM's `-mcpu` takes it.
@@ -77,12 +91,7 @@ struct ChipInfo {
   bool hasBF16Pack;
   /// Shared memory that one workgroup can ask for at launch, in bytes.
   int64_t dynamicSharedMemoryBytes;
-  /// Whether one instruction copies a block of device memory to shared memory,
-  /// asynchronously, and counts its bytes on a barrier.
-  bool hasBulkCopy;
-  /// Whether a kernel can start before the one before it on its stream has
-  /// ended, and wait for it later.
-  bool hasEarlyStart;
+  WorkgroupFeatures workgroups;
   /// Features for LLVM beyond those that the name implies.
   llvm::StringRef features;
   /// What the report measures a kernel by.

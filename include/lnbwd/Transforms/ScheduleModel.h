@@ -33,12 +33,54 @@ struct ScheduleResources {
   int64_t stagingBytes;
 };
 
+/// The fields of a schedule, to vary some of them.
+struct ScheduleFields {
+  int64_t threadsPerRow = 1;
+  int64_t rowGroups = 1;
+  int64_t vectorWidth = 1;
+  int64_t rowsPerWorkgroup = 0;
+  int64_t workgroupsPerComputeUnit = 0;
+  int64_t workgroupsPerRow = 1;
+  int64_t columnTile = 0;
+  int64_t prefetch = 0;
+  int64_t unroll = 1;
+  int64_t stages = 0;
+  int64_t earlyStart = 0;
+  int64_t reload = 0;
+
+  ScheduleFields() = default;
+  explicit ScheduleFields(ScheduleAttr schedule);
+
+  /// The name of each field, as the attribute has it, and the field.
+  llvm::SmallVector<std::pair<llvm::StringRef, int64_t *>> getNamed();
+
+  ScheduleAttr get(mlir::MLIRContext *context) const;
+  /// The same, or null after an error if the fields do not fit each other.
+  ScheduleAttr
+  getChecked(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+             mlir::MLIRContext *context) const;
+};
+
+/// Columns of a row that one workgroup covers.
+int64_t getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule);
+
 /// Accesses that each lane makes to cover its columns of one row. A schedule
 /// with `reload` takes them one after another; all others hold them at once.
 int64_t getChunks(RowwiseOp op, ScheduleAttr schedule);
 
 ScheduleResources getResources(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip);
+
+/// How many groups' column sums are added up in one step when the groups of a
+/// workgroup are combined.
+int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);
+
+/// Whether the bulk copies of a staged program begin before its rows do, since
+/// rows do not all begin where a copy can; the bytes of one copy, of the row
+/// operand `rows`; and of all copies of a stage.
+bool needsShift(RowwiseOp op, ScheduleAttr schedule);
+int64_t getCopyBytes(RowwiseOp op, ScheduleAttr schedule, mlir::Value rows);
+int64_t getStageBytes(RowwiseOp op, ScheduleAttr schedule);
 
 /// Whether `op` can run on `chip` as scheduled. Says through `emitError` which
 /// limit does not hold and what would help.
@@ -57,9 +99,10 @@ bool isRejected(RowwiseOp op, ScheduleAttr schedule);
 ScheduleAttr chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                             bool allowRejected = false);
 
-/// The schedule of a program that adds `op`'s partial sums, `op` being that
-/// program: one workgroup for each few columns takes all rows.
-ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, const ChipInfo &chip);
+/// The schedule of `op`, a program that adds the partial sums of one that is
+/// scheduled as `summed`: one workgroup for each few columns takes all rows.
+ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
+                                    const ChipInfo &chip);
 
 /// `schedule` with the fields that `overrides` names ("field=value,...").
 mlir::FailureOr<ScheduleAttr>

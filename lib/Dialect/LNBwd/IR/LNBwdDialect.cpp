@@ -43,11 +43,13 @@ Operation *LNBwdDialect::materializeConstant(OpBuilder &builder,
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
-LogicalResult ScheduleAttr::verify(
-    function_ref<InFlightDiagnostic()> emitError, int64_t threadsPerRow,
-    int64_t rowGroups, int64_t vectorWidth, int64_t rowsPerWorkgroup,
-    int64_t workgroupsPerComputeUnit, int64_t columnTile, int64_t prefetch,
-    int64_t unroll, int64_t stages, bool /*earlyStart*/, bool reload) {
+LogicalResult
+ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                     int64_t threadsPerRow, int64_t rowGroups,
+                     int64_t vectorWidth, int64_t rowsPerWorkgroup,
+                     int64_t workgroupsPerComputeUnit, int64_t workgroupsPerRow,
+                     int64_t columnTile, int64_t prefetch, int64_t unroll,
+                     int64_t stages, bool /*earlyStart*/, bool reload) {
   auto expect = [&](bool holds, StringRef field, StringRef expected,
                     int64_t got) -> LogicalResult {
     if (holds)
@@ -67,9 +69,14 @@ LogicalResult ScheduleAttr::verify(
       failed(expect(workgroupsPerComputeUnit >= 0,
                     "workgroups_per_compute_unit", "at least 0",
                     workgroupsPerComputeUnit)) ||
+      failed(expect(workgroupsPerRow >= 1 && workgroupsPerRow <= 16 &&
+                        (workgroupsPerRow & (workgroupsPerRow - 1)) == 0,
+                    "workgroups_per_row", "a power of two from 1 to 16",
+                    workgroupsPerRow)) ||
       failed(expect(prefetch == 0 || prefetch == 1, "prefetch", "0 or 1",
                     prefetch)) ||
-      failed(expect(unroll == 1 || unroll == 2, "unroll", "1 or 2", unroll)) ||
+      failed(expect(unroll == 1 || unroll == 2 || unroll == 4 || unroll == 8,
+                    "unroll", "1, 2, 4 or 8", unroll)) ||
       failed(expect(stages == 0 || (stages >= 2 && stages <= 16), "stages",
                     "0, or from 2 to 16", stages)))
     return failure();
@@ -86,10 +93,18 @@ LogicalResult ScheduleAttr::verify(
   if (reload && (prefetch || stages))
     return emitError() << "expected prefetch and stages 0 where reload is set: "
                           "a row that is read again does not stay anywhere";
-  if (unroll == 2 && (!prefetch || stages))
-    return emitError() << "expected prefetch 1 and stages 0 where unroll is 2: "
-                          "it is prefetched registers that two rows a turn "
-                          "leave in place";
+  if (unroll > 1 && (stages || reload))
+    return emitError() << "expected stages 0 and reload unset where unroll is "
+                          "above 1: the sets of rows of a turn are held in "
+                          "registers";
+  if (unroll > 2 && prefetch)
+    return emitError() << "expected unroll to be 1 or 2 where prefetch is 1, "
+                          "got "
+                       << unroll;
+  if (workgroupsPerRow > 1 && (columnTile || reload))
+    return emitError() << "expected column_tile 0 and reload unset where "
+                          "workgroups_per_row is above 1: the row is split "
+                          "between workgroups already";
   if (stages && columnTile)
     return emitError() << "expected column_tile 0 where stages is set: a bulk "
                           "copy brings whole rows";

@@ -774,15 +774,36 @@ func.func @f(%x: memref<?x2147483648xf32>, %s: memref<?xf32>) {
 
 // -----
 
-// expected-error@+1 {{expected unroll to be 1 or 2, got 3}}
+// expected-error@+1 {{expected unroll to be 1, 2, 4 or 8, got 3}}
 func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 3>} {
   return
 }
 
 // -----
 
-// expected-error@+1 {{expected prefetch 1 and stages 0 where unroll is 2}}
-func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, unroll = 2>} {
+// expected-error@+1 {{expected unroll to be 1 or 2 where prefetch is 1, got 4}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 4>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected stages 0 and reload unset where unroll is above 1}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, unroll = 2, stages = 2>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected workgroups_per_row to be a power of two from 1 to 16, got 3}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, workgroups_per_row = 3>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected column_tile 0 and reload unset where workgroups_per_row is above 1}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, workgroups_per_row = 2, column_tile = 512>} {
   return
 }
 

@@ -1,0 +1,88 @@
+// RUN: lnbwd-opt %s --lnbwd-distribute-to-gpu=chip=sm_90 --canonicalize --cse --split-input-file | FileCheck %s
+
+// Two workgroups of a cluster share a row, half of the columns each. Each wave
+// sends its sum to both, counted on a barrier there, and waits for all sums; a
+// second reduction adds them. No barrier of the workgroup is in the loop.
+// CHECK-LABEL: gpu.module @shared_rows_kernels
+// CHECK:       gpu.func @k(
+// CHECK-SAME:    known_cluster_size = array<i32: 1, 2, 1>
+// CHECK:         %[[SLICE:[a-z0-9_]+]] = gpu.block_id y
+// CHECK:         %[[BEGIN:[a-z0-9_]+]] = arith.muli %[[SLICE]], %{{.*}}
+// CHECK:         nvvm.mbarrier.init
+// CHECK:         nvvm.cluster.arrive
+// CHECK:         nvvm.cluster.wait
+// CHECK:         scf.for
+// CHECK-NOT:       gpu.barrier
+// CHECK:           gpu.subgroup_reduce
+// CHECK-NOT:       gpu.barrier
+// CHECK:           nvvm.mbarrier.arrive.expect_tx
+// CHECK:           nvvm.mapa
+// CHECK:           nvvm.inline_ptx "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.f32
+// CHECK:           nvvm.mbarrier.try_wait.parity
+// CHECK:           gpu.subgroup_reduce
+// CHECK-NOT:       gpu.barrier
+// CHECK:           vector.store
+// CHECK:         gpu.return
+// CHECK:       func.func @shared_rows
+// CHECK-DAG:     %[[TWO:[a-z0-9_]+]] = arith.constant 2 : index
+// CHECK-DAG:     %[[ONE:[a-z0-9_]+]] = arith.constant 1 : index
+// CHECK:         gpu.launch_func {{.*}} clusters in (%[[ONE]], %[[TWO]], %[[ONE]]) blocks in (%{{.*}}, %[[TWO]], %[[ONE]])
+func.func @shared_rows(%x: memref<?x1024xf32>, %o: memref<?x1024xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs rows(%o : memref<?x1024xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
+                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 2,
+                                             workgroups_per_row = 2>} {
+  ^bb0(%xr: vector<1024xf32>):
+    %sum = vector.reduction <add>, %xr : vector<1024xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<1024xf32>
+    %y = arith.addf %xr, %spread : vector<1024xf32>
+    lnbwd.yield %y : vector<1024xf32>
+  }
+  return
+}
+
+// -----
+
+// Staged, each workgroup copies its part of the row alone.
+// CHECK-LABEL: gpu.module @staged_slices_kernels
+// CHECK:       gpu.func @k(
+// CHECK-DAG:     %[[BYTES:[a-z0-9_]+]] = arith.constant 2048 : i32
+// CHECK:         memref.view %{{.*}} to memref<2x512xf32, #gpu.address_space<workgroup>>
+// CHECK:         nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[BYTES]]
+// CHECK:         gpu.return
+func.func @staged_slices(%x: memref<?x1024xf32>, %o: memref<?x1024xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs rows(%o : memref<?x1024xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
+                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 2,
+                                             workgroups_per_row = 2, stages = 2>} {
+  ^bb0(%xr: vector<1024xf32>):
+    %sum = vector.reduction <add>, %xr : vector<1024xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<1024xf32>
+    %y = arith.addf %xr, %spread : vector<1024xf32>
+    lnbwd.yield %y : vector<1024xf32>
+  }
+  return
+}
+
+// -----
+
+// A row scalar is written by one workgroup alone.
+// CHECK-LABEL: gpu.module @one_writer_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         %[[SLICE:[a-z0-9_]+]] = gpu.block_id y
+// CHECK:         %[[FIRST:[a-z0-9_]+]] = arith.cmpi eq, %[[SLICE]], %{{.*}}
+// CHECK:         %[[WRITES:[a-z0-9_]+]] = arith.andi %{{.*}}, %[[FIRST]]
+// CHECK:         scf.if %[[WRITES]] {
+// CHECK-NEXT:      memref.store
+// CHECK:         gpu.return
+func.func @one_writer(%x: memref<?x1024xf32>, %s: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs scalars(%s : memref<?xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
+                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 2,
+                                             workgroups_per_row = 2>} {
+  ^bb0(%xr: vector<1024xf32>):
+    %sum = vector.reduction <add>, %xr : vector<1024xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}

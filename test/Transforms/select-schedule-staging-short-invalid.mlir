@@ -1,0 +1,13 @@
+// RUN: not lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=stages=2,row_groups=1,threads_per_row=4" 2>&1 | FileCheck %s
+
+// A copy that begins before its row ends within the next one, which has to be
+// long enough.
+// CHECK: error: {{.*}}expected rows of at least 32 bytes where stages is set, got row length 7
+func.func @f(%x: memref<?x7xf32>, %t: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x7xf32>) outs scalars(%t : memref<?xf32>) {
+  ^bb0(%xr: vector<7xf32>):
+    %sum = vector.reduction <add>, %xr : vector<7xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
