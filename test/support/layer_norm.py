@@ -1,0 +1,204 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""LayerNorm backward on the simulator from Python: compile, run, compare with float64.
+
+For the published failures, the fuzzer and the accuracy table. Arrays are float64 wherever a value
+is meant; what a kernel sees is rounded to its type first, and the reference starts from that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import pathlib
+import sys
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
+if not os.environ.get("LNBWD_TEST_INSTALLED"):
+    sys.path.insert(0, str(ROOT / "python"))
+    os.environ.setdefault("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
+os.environ.setdefault("LNBWD_SIM_CHECK", "all")
+
+from lnbwd import KernelSpec, compiler, runtime  # noqa: E402
+
+CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+EPSILON = 1e-5
+# One rounding of a 16-bit result, and a little for float32 before it; see docs/numerics.md.
+TOLERANCE = {"f16": 6e-4, "bf16": 4e-3, "f32": 1.5e-6}
+READ_ONLY, UNWRITTEN = 1, 2
+
+
+def to_bits(values: np.ndarray, dtype: str) -> np.ndarray:
+    """The nearest values of the type, as a kernel reads them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if dtype == "f16":
+            return np.asarray(values, np.float64).astype(np.float16)
+        single = np.ascontiguousarray(np.asarray(values, np.float64).astype(np.float32))
+    if dtype == "f32":
+        return single
+    bits = single.view(np.uint32)
+    rounded = ((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
+               >> np.uint32(16))
+    rounded = np.where(np.isnan(single), np.uint32(0x7FC0), rounded)
+    return rounded.astype(np.uint16)
+
+
+def to_values(bits: np.ndarray, dtype: str) -> np.ndarray:
+    """What a kernel's array means, in float64."""
+    if dtype == "bf16":
+        return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+    return bits.astype(np.float64)
+
+
+def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
+    return to_values(to_bits(values, dtype), dtype)
+
+
+def statistics(x: np.ndarray, epsilon: float = EPSILON) -> tuple[np.ndarray, np.ndarray]:
+    """mean and rstd of the rows, rounded to float32 as a forward pass saves them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = x.mean(axis=1)
+        rstd = 1 / np.sqrt(((x - mean[:, None]) ** 2).mean(axis=1) + epsilon)
+        return (mean.astype(np.float32).astype(np.float64),
+                rstd.astype(np.float32).astype(np.float64))
+
+
+def reference(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The three gradients in float64."""
+    dy, x = inputs["dy"], inputs["x"]
+    mean, rstd = inputs["mean"][:, None], inputs["rstd"][:, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        xhat = (x - mean) * rstd
+        wdy = dy * inputs["gamma"] if "gamma" in inputs else dy
+        c1 = (wdy * xhat).mean(axis=1, keepdims=True)
+        c2 = wdy.mean(axis=1, keepdims=True)
+        return {"dx": rstd * (wdy - xhat * c1 - c2), "dgamma": (dy * xhat).sum(axis=0),
+                "dbeta": dy.sum(axis=0)}
+
+
+@functools.cache
+def device(chip: str) -> runtime.Device:
+    return runtime.Device.open("sim", chip)
+
+
+@functools.cache
+def _describe(chip: str):
+    address = device(chip).symbol("lnbwdSimDescribeBuffer")
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p,
+                                 ctypes.c_uint)
+    return prototype(address)
+
+
+def shuffle(chip: str, seed: int) -> None:
+    """Waves and workgroups of later launches run in the order that the seed gives; 0: as usual."""
+    ctypes.CFUNCTYPE(None, ctypes.c_uint64)(device(chip).symbol("lnbwdSimSetShuffle"))(seed)
+
+
+@functools.cache
+def kernel_of_text(text: str, chip: str, options: str = "") -> runtime.Kernel:
+    compiled = compiler.compile_mlir(text, chip, pipeline_options=options)
+    return runtime.Kernel(device(chip), runtime.Program.from_bytes(compiled.code))
+
+
+def kernel(n: int, dtype: str, chip: str, parameters: str = "", gamma: bool = True,
+           schedule: str = "", **wants: bool) -> runtime.Kernel:
+    weight = (parameters or dtype) if gamma else ""
+    spec = KernelSpec("layer_norm_bwd", n, dtype, chip, weight, parameters or dtype,
+                      schedule=schedule, want_dweight=wants.pop("want_dweight", gamma), **wants)
+    return kernel_of_text(spec.mlir(), chip, spec.pipeline_options())
+
+
+def run(k: runtime.Kernel, inputs: dict[str, np.ndarray], rows: int,
+        in_place: bool = False) -> dict[str, np.ndarray]:
+    """One launch with every buffer described to the simulator; results in float64.
+
+    With in_place dx is written over dy.
+    """
+    chip = k.device.info.arch.split(":")[0]
+    describe = _describe(chip)
+    buffers, sizes, held = {}, {}, {}
+    arguments = k.program.arguments
+    for index, a in enumerate(arguments):
+        sizes[a.name] = k.program.argument_size(index, rows)
+        if in_place and a.name == "dx":
+            buffers["dx"] = buffers["dy"]
+            continue
+        buffers[a.name] = k.device.allocate(max(sizes[a.name], 16))
+        if a.access != "write":
+            held[a.name] = to_bits(inputs[a.name], a.element)
+            if sizes[a.name]:
+                buffers[a.name].upload_from(held[a.name].ctypes.data, held[a.name].nbytes)
+        if sizes[a.name]:
+            written_over = in_place and a.name == "dy"
+            flags = UNWRITTEN if a.access == "write" else 0 if written_over else READ_ONLY
+            describe(buffers[a.name].pointer, sizes[a.name], a.name.encode(), flags)
+    size = k.workspace_size(rows)
+    workspace = k.device.allocate(max(size, 16))
+    if size:
+        describe(workspace.pointer, size, b"workspace", UNWRITTEN)
+    k.launch([buffers[a.name].pointer if sizes[a.name] else 0 for a in arguments], rows,
+             workspace.pointer if size else 0, size)
+    k.device.synchronize()
+    results = {}
+    for a in arguments:
+        if a.access != "write":
+            continue
+        bits = np.empty(sizes[a.name] // (4 if a.element == "f32" else 2),
+                        {"f16": np.float16, "bf16": np.uint16, "f32": np.float32}[a.element])
+        if sizes[a.name]:
+            buffers[a.name].download_to(bits.ctypes.data, bits.nbytes)
+        results[a.name] = to_values(bits, a.element)
+        if a.kind == "row_block":
+            results[a.name] = results[a.name].reshape(rows, a.row_length)
+    return results
+
+
+def make_inputs(x: np.ndarray, dy: np.ndarray, gamma: np.ndarray | None, dtype: str,
+                parameters: str = "") -> dict[str, np.ndarray]:
+    """Inputs rounded to their types, with the statistics of the rounded x."""
+    inputs = {"x": rounded(x, dtype), "dy": rounded(dy, dtype)}
+    if gamma is not None:
+        inputs["gamma"] = rounded(gamma, parameters or dtype)
+    inputs["mean"], inputs["rstd"] = statistics(inputs["x"])
+    return inputs
+
+
+def random_inputs(seed: int, m: int, n: int, dtype: str, parameters: str = "", mean: float = 0,
+                  scale: float = 1) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return make_inputs(mean + scale * rng.standard_normal((m, n)), rng.standard_normal((m, n)),
+                       1 + 0.25 * rng.standard_normal(n), dtype, parameters)
+
+
+def worst_error(got: np.ndarray, wanted: np.ndarray, cancelled: float = 0) -> float:
+    """The largest error over the largest wanted value; NaNs and infinities must agree exactly.
+
+    cancelled is the size of terms that cancel in the result: four float32 roundings of them are
+    no error.
+    """
+    if not np.array_equal(np.isnan(got), np.isnan(wanted)):
+        return float("inf")
+    finite = np.isfinite(wanted)
+    if not np.array_equal(got[~finite], wanted[~finite], equal_nan=True):
+        return float("inf")
+    largest = np.abs(wanted[finite]).max(initial=0)
+    error = np.abs(got[finite] - wanted[finite]).max(initial=0)
+    error = max(error - 4 * 2.0**-24 * cancelled, 0)
+    return float(error / largest) if largest else float(error)
+
+
+def check(results: dict[str, np.ndarray], inputs: dict[str, np.ndarray], dtype: str,
+          parameters: str = "") -> None:
+    """Fails if any result is further from float64 than its type allows."""
+    expected = reference(inputs)
+    terms = np.abs(inputs["rstd"][:, None] * inputs["dy"] * inputs.get("gamma", 1.0))
+    largest_term = float(terms[np.isfinite(terms)].max(initial=0))
+    for name, got in results.items():
+        kind = dtype if name == "dx" else parameters or dtype
+        error = worst_error(got, expected[name], largest_term if name == "dx" else 0)
+        assert error <= TOLERANCE[kind], f"{name}: error {error:.3e}, allowed {TOLERANCE[kind]}"
