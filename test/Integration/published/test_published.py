@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What broke elsewhere, one test each, with the place where it is told.
 
-What needs the size of a GPU is in run_large.py beside this file.
+What needs the size of a GPU is in on_gpu.py beside this file.
 """
 
 import subprocess

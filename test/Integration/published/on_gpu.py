@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What of the published failures needs the size of a GPU, and compute-sanitizer's four tools.
+
+  on_gpu.py prepare --build BUILD --out FOLDER [--chip sm_90]   where the compiler is
+  FOLDER/on_gpu.py run [--only large|sanitizer] [--budget SECONDS]   where the GPU is
+
+The folder has everything that the second half needs: the runner, its libraries and the kernels.
+Large: M = 1M x N = 128 (pytorch#69963, pytorch#148605), more than 2^32 elements (pytorch#181555,
+pytorch#184826, Liger-Kernel#1483, flashinfer#3391).
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+# Name, N, type, M.
+LARGE = (
+    ("tall", 128, "bf16", 1 << 20),
+    ("tall-f32", 128, "f32", 1 << 20),
+    ("beyond-2^32", 4096, "bf16", 1100000),
+)
+SANITIZED = ((1, "f32"), (7, "bf16"), (64, "f16"), (255, "f32"), (768, "bf16"), (769, "f32"),
+             (1032, "bf16"), (2048, "f16"), (4096, "bf16"), (8192, "f32"), (100000, "bf16"))
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+
+
+def op_source(n: int, dtype: str) -> str:
+    row, column = f"memref<?x{n}x{dtype}>", f"memref<{n}x{dtype}>"
+    names = [("dy", row), ("x", row), ("gamma", column), ("mean", "memref<?xf32>"),
+             ("rstd", "memref<?xf32>"), ("dx", row), ("dgamma", column), ("dbeta", column)]
+    operands = [f"{name}(%{name} : {kind})" for name, kind in names]
+    signature = ", ".join(f"%{name}: {kind}" for name, kind in names)
+    return (f"func.func @layer_norm_bwd({signature}) {{\n"
+            f"  lnbwd.layer_norm_bwd {' '.join(operands[:5])} outs {' '.join(operands[5:])}\n"
+            "  return\n}\n")
+
+
+def prepare(options) -> int:
+    out, build = pathlib.Path(options.out), pathlib.Path(options.build)
+    out.mkdir(parents=True, exist_ok=True)
+    shutil.copy(build / "bin" / "lnbwd-run", out)
+    for line in subprocess.run(["ldd", build / "bin" / "lnbwd-run"], capture_output=True, text=True,
+                               check=True).stdout.splitlines():
+        words = line.split()
+        if "lnbwd" in words[0] and "=>" in words:
+            shutil.copy(words[2], out)
+    shutil.copy(__file__, out / "on_gpu.py")
+    for n, dtype in sorted({(n, dtype) for _, n, dtype, _ in LARGE} | set(SANITIZED)):
+        subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={options.chip}",
+                        "--emit=ptx", "-o", out / f"{n}-{dtype}.ptx"],
+                       input=op_source(n, dtype), text=True, check=True)
+    print(f"{out}: ready")
+    return 0
+
+
+def run(options) -> int:
+    here = pathlib.Path(__file__).resolve().parent
+    environment = dict(os.environ)
+    environment["LD_LIBRARY_PATH"] = f"{here}:{environment.get('LD_LIBRARY_PATH', '')}"
+    (here / "lnbwd-run").chmod(0o755)
+    end = time.monotonic() + options.budget
+    failed = 0
+
+    def step(name: str, command: list[str]) -> None:
+        nonlocal failed
+        left = end - time.monotonic()
+        if left < 5:
+            failed += 1
+            print(f"{name}: not run, the budget of {options.budget} s is spent", flush=True)
+            return
+        start = time.monotonic()
+        try:
+            result = subprocess.run(command, env=environment, capture_output=True, text=True,
+                                    check=False, timeout=left)
+            code, text = result.returncode, result.stdout + result.stderr
+        except subprocess.TimeoutExpired:
+            code, text = -1, "timed out"
+        failed += code != 0
+        said = [line for line in text.splitlines() if "ERROR SUMMARY" in line or "RACECHECK SUMMARY"
+                in line or line.startswith("verdict")]
+        print(f"{name}: exit code {code}, {time.monotonic() - start:.1f} s: {'; '.join(said)}",
+              flush=True)
+        if code != 0:
+            print(text[-3000:], flush=True)
+
+    runner = str(here / "lnbwd-run")
+    if options.only in ("", "large"):
+        for name, n, dtype, m in LARGE:
+            step(f"{name} {m} x {n} {dtype}", [runner, str(here / f"{n}-{dtype}.ptx"), "--m", str(m),
+                                               "--device", "cuda", "--verify", "--time"])
+    if options.only in ("", "sanitizer"):
+        sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+        for n, dtype in SANITIZED:
+            for tool in TOOLS:
+                step(f"{tool} {n} {dtype}",
+                     [sanitizer, "--tool", tool, "--error-exitcode", "9", runner,
+                      str(here / f"{n}-{dtype}.ptx"), "--m", "67", "--device", "cuda", "--verify"])
+    print(f"{'all clean' if failed == 0 else f'{failed} failed'}")
+    return 1 if failed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    first = commands.add_parser("prepare")
+    first.add_argument("--build", required=True)
+    first.add_argument("--out", required=True)
+    first.add_argument("--chip", default="sm_90")
+    second = commands.add_parser("run")
+    second.add_argument("--only", choices=("", "large", "sanitizer"), default="")
+    second.add_argument("--budget", type=float, default=580)
+    options = parser.parse_args()
+    return prepare(options) if options.command == "prepare" else run(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
