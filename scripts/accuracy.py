@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Writes docs/accuracy.md: errors against float64 by type and distribution, beside PyTorch's.
+
+  scripts/accuracy.py          measures and writes the page; needs torch
+  scripts/accuracy.py --check  fails if the page's figures of ours are not what is measured, or if
+                               ours are worse than PyTorch's anywhere
+
+Our kernels run on the simulator; the build folder is LNBWD_BUILD_DIR, build/ otherwise.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(SOURCE / "test" / "support"))
+
+import layer_norm as ln  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
+PAGE = SOURCE / "docs" / "accuracy.md"
+CHIPS = ("gfx942", "gfx1100")
+M, N = 256, 1024
+TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+OUTPUTS = ("dx", "dgamma", "dbeta")
+# "No worse": within this factor, because the largest of many roundings is a matter of luck.
+SLACK = 1.10
+
+
+def distributions(dtype: str) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(20)
+    normal = rng.standard_normal((M, N))
+    mean = {"f32": 1e4, "bf16": 30.0, "f16": 300.0}[dtype]
+    step = {"f32": 2.0**-23, "bf16": 2.0**-7, "f16": 2.0**-10}[dtype]
+    return {"normal": normal, "large mean": mean + normal,
+            "heavy tails": np.clip(rng.standard_t(2, (M, N)), -1000, 1000),
+            "tiny variance": 1 + 8 * step * normal}
+
+
+def exact(dy: np.ndarray, x: np.ndarray, gamma: np.ndarray) -> dict[str, np.ndarray]:
+    """The gradients of LayerNorm in float64, statistics included."""
+    mean = x.mean(axis=1)
+    rstd = 1 / np.sqrt(((x - mean[:, None]) ** 2).mean(axis=1) + ln.EPSILON)
+    return ln.reference({"dy": dy, "x": x, "gamma": gamma, "mean": mean, "rstd": rstd})
+
+
+def error(got: np.ndarray, wanted: np.ndarray) -> float:
+    """Root of the mean square error, over that of the wanted values."""
+    return float(np.sqrt(((got - wanted) ** 2).mean() / (wanted ** 2).mean()))
+
+
+def of_torch(dy: np.ndarray, x: np.ndarray, gamma: np.ndarray,
+             dtype: str) -> tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]:
+    """PyTorch's gradients on the CPU, and the statistics that its forward pass saves."""
+    kind = TYPES[dtype]
+    tx, tdy, tgamma = (torch.tensor(a).to(kind) for a in (x, dy, gamma))
+    beta = torch.zeros_like(tgamma)
+    _, mean, rstd = torch.ops.aten.native_layer_norm(tx, [N], tgamma, beta, ln.EPSILON)
+    grads = torch.ops.aten.native_layer_norm_backward(tdy, tx, [N], mean, rstd, tgamma, beta,
+                                                      [True, True, True])
+    values = {name: g.double().numpy() for name, g in zip(OUTPUTS, grads, strict=True)}
+    return values, mean.double().numpy().reshape(-1), rstd.double().numpy().reshape(-1)
+
+
+def measure() -> dict[tuple[str, str, str], dict[str, float]]:
+    """Errors by type, distribution and output: of torch and of each chip."""
+    torch.manual_seed(0)
+    result: dict[tuple[str, str, str], dict[str, float]] = {}
+    for dtype in TYPES:
+        for name, x in distributions(dtype).items():
+            rng = np.random.default_rng(21)
+            x = ln.rounded(x, dtype)
+            dy = ln.rounded(rng.standard_normal((M, N)), dtype)
+            gamma = ln.rounded(1 + 0.25 * rng.standard_normal(N), dtype)
+            wanted = exact(dy, x, gamma)
+            theirs, mean, rstd = of_torch(dy, x, gamma, dtype)
+            if dtype != "f32":
+                # PyTorch's CPU kernels save 16-bit statistics with 16-bit parameters; ours take
+                # float32 ones, as the forward pass on GPUs saves them.
+                mean, rstd = ln.statistics(x)
+            for output in OUTPUTS:
+                result[dtype, name, output] = {"torch": error(theirs[output], wanted[output])}
+            inputs = {"dy": dy, "x": x, "gamma": gamma, "mean": mean, "rstd": rstd}
+            for chip in CHIPS:
+                got = ln.run(ln.kernel(N, dtype, chip), inputs, M)
+                for output in OUTPUTS:
+                    result[dtype, name, output][chip] = error(got[output], wanted[output])
+    return result
+
+
+def page(result: dict[tuple[str, str, str], dict[str, float]]) -> str:
+    lines = [
+        "# Accuracy",
+        "",
+        f"Written by `scripts/accuracy.py` (2026-11-20; PyTorch {torch.__version__.split('+')[0]} on the CPU, ours on the "
+        "simulator); do not edit. Figures: root mean square error over the root mean square of the true "
+        f"gradients, M = {M} rows of N = {N}, the same inputs, rounded to the type first. The truth is float64 "
+        "throughout, statistics included, so that what a float32 mean loses counts for both.",
+        "",
+        "f32 kernels of ours take the statistics that PyTorch's forward pass saved. With 16-bit types PyTorch's CPU "
+        "kernels save 16-bit statistics; ours take float32 ones, as they are saved on GPUs: that, not the "
+        "backward pass, is what sets the two apart in the rows with a large mean or a tiny variance.",
+        "",
+        "Large mean: 1e4 (f32), 300 (f16), 30 (bf16), deviation 1. Heavy tails: Student's t with two degrees of "
+        "freedom. Tiny variance: x within a few roundings of 1.",
+        "",
+        "| type | x | output | PyTorch | " + " | ".join(f"ours, {chip}" for chip in CHIPS) + " |",
+        "|---|---|---|---:|" + "---:|" * len(CHIPS),
+    ]
+    for (dtype, name, output), errors in result.items():
+        cells = " | ".join(f"{errors[who]:.1e}" for who in ("torch", *CHIPS))
+        lines.append(f"| {dtype} | {name} | {output} | {cells} |")
+    return "\n".join(lines) + "\n"
+
+
+def ours(text: str) -> list[str]:
+    """The page without PyTorch's figures, which depend on the CPU, and its version."""
+    return [re.sub(r"^(\|[^|]*\|[^|]*\|[^|]*\|)[^|]*\|", r"\1", line)
+            for line in text.splitlines() if line.startswith("| ")]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    options = parser.parse_args()
+    result = measure()
+    worse = [f"{' '.join(cell)} on {chip}: {errors[chip]:.2e}, PyTorch {errors['torch']:.2e}"
+             for cell, errors in result.items() for chip in CHIPS
+             if errors[chip] > SLACK * errors["torch"]]
+    for line in worse:
+        print(f"error: worse than PyTorch: {line}", file=sys.stderr)
+    text = page(result)
+    if not options.check:
+        PAGE.write_text(text)
+    elif not PAGE.exists() or ours(PAGE.read_text()) != ours(text):
+        print("error: stale: docs/accuracy.md; run scripts/accuracy.py", file=sys.stderr)
+        return 1
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+//===- ConcurrencyTest.cpp - Many threads at once -------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Threads compile the same and different kernels, load them, and run them on
+// simulated devices that they share, each with memory of its own. What each
+// gets has to be what one thread alone got, bit by bit.
+//
+// In a build without the compiler the kernels come from the folder that
+// LNBWD_TEST_KERNELS names (CHIP.hsaco of 96 f32 columns).
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Runtime/lnbwd_runtime.h"
+#if LNBWD_TEST_COMPILER
+#include "lnbwd/Compiler/lnbwd_compiler.h"
+#endif
+
+#include "gtest/gtest.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+struct Work {
+  std::string chip;
+  int columns;
+};
+using Bytes = std::vector<char>;
+} // namespace
+
+static void expectGood(lnbwd_status status) {
+  EXPECT_EQ(status, LNBWD_SUCCESS) << lnbwd_last_error();
+}
+
+/// The code of a kernel, compiled here or read from a file.
+static Bytes codeOf(const Work &work) {
+#if LNBWD_TEST_COMPILER
+  std::string n = std::to_string(work.columns);
+  std::string block = "memref<?x" + n + "xf32>",
+              column = "memref<" + n + "xf32>";
+  std::string source =
+      "func.func @k(%dy: " + block + ", %x: " + block + ", %gamma: " + column +
+      ", %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: " + block +
+      ", %dgamma: " + column + ", %dbeta: " + column +
+      ") {\n lnbwd.layer_norm_bwd dy(%dy : " + block + ") x(%x : " + block +
+      ") gamma(%gamma : " + column +
+      ") mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>) outs dx(%dx "
+      ": " +
+      block + ") dgamma(%dgamma : " + column + ") dbeta(%dbeta : " + column +
+      ")\n return\n}\n";
+  lnbwd_compile_options options = {};
+  options.size = sizeof(options);
+  options.chip = work.chip.c_str();
+  lnbwd_compilation *result = nullptr;
+  const void *data = nullptr;
+  size_t size = 0;
+  EXPECT_EQ(lnbwd_compile(source.data(), source.size(), &options, &result), 0)
+      << lnbwd_compilation_diagnostics(result);
+  EXPECT_EQ(lnbwd_compilation_get(result, "code", &data, &size), 0);
+  const char *begin = static_cast<const char *>(data);
+  Bytes code(begin, begin + size);
+  lnbwd_compilation_destroy(result);
+  return code;
+#else
+  const char *folder = std::getenv("LNBWD_TEST_KERNELS");
+  std::ifstream file(std::string(folder ? folder : ".") + "/" + work.chip +
+                         ".hsaco",
+                     std::ios::binary);
+  return {std::istreambuf_iterator<char>(file),
+          std::istreambuf_iterator<char>()};
+#endif
+}
+
+/// Loads and launches once; the outputs one after the other.
+static Bytes launch(const Work &work, const Bytes &code) {
+  constexpr int64_t rows = 13;
+  lnbwd_program *program = nullptr;
+  lnbwd_device *device = nullptr;
+  lnbwd_kernel *kernel = nullptr;
+  expectGood(lnbwd_program_from_memory(code.data(), code.size(), &program));
+  expectGood(lnbwd_device_open("sim", work.chip.c_str(), &device));
+  expectGood(lnbwd_kernel_load(device, program, &kernel));
+  if (!kernel)
+    return {};
+  size_t workspaceSize = 0;
+  expectGood(lnbwd_kernel_workspace_size(kernel, rows, &workspaceSize));
+  void *workspace = nullptr;
+  expectGood(lnbwd_malloc(device, workspaceSize + 16, &workspace));
+  std::vector<void *> pointers;
+  std::vector<size_t> sizes;
+  std::vector<bool> written;
+  for (size_t i = 0; i < lnbwd_program_argument_count(program); ++i) {
+    lnbwd_argument_info info;
+    expectGood(lnbwd_program_argument(program, i, &info));
+    size_t size = 0;
+    expectGood(lnbwd_program_argument_size(program, i, rows, &size));
+    void *pointer = nullptr;
+    expectGood(lnbwd_malloc(device, size, &pointer));
+    std::vector<float> values(size / sizeof(float));
+    for (size_t k = 0; k < values.size(); ++k)
+      values[k] = static_cast<float>((k * 7 + i * 3) % 19) * 0.25f - 2.0f;
+    expectGood(lnbwd_copy_to_device(device, pointer, values.data(), size));
+    pointers.push_back(pointer);
+    sizes.push_back(size);
+    written.push_back(info.access == LNBWD_ACCESS_WRITE);
+  }
+  expectGood(lnbwd_kernel_launch(kernel, pointers.data(), pointers.size(), rows,
+                                 workspace, workspaceSize, nullptr));
+  expectGood(lnbwd_synchronize(device, nullptr));
+  Bytes outputs;
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    Bytes contents(sizes[i]);
+    expectGood(
+        lnbwd_copy_to_host(device, contents.data(), pointers[i], sizes[i]));
+    if (written[i])
+      outputs.insert(outputs.end(), contents.begin(), contents.end());
+    expectGood(lnbwd_free(device, pointers[i]));
+  }
+  expectGood(lnbwd_free(device, workspace));
+  lnbwd_kernel_destroy(kernel);
+  lnbwd_device_close(device);
+  lnbwd_program_destroy(program);
+  return outputs;
+}
+
+TEST(Concurrency, CompileAndLaunch) {
+  std::vector<Work> works;
+  for (const char *chip : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"})
+    works.push_back({chip, 96});
+  std::vector<Bytes> codes;
+  std::vector<Bytes> expected;
+  for (const Work &work : works) {
+    codes.push_back(codeOf(work));
+    if (codes.back().empty())
+      GTEST_SKIP() << "no compiler in this build, and no " << work.chip
+                   << ".hsaco in LNBWD_TEST_KERNELS";
+    expected.push_back(launch(work, codes.back()));
+    ASSERT_FALSE(expected.back().empty());
+  }
+  std::atomic<int> different{0};
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      for (size_t turn = 0; turn < 4; ++turn) {
+        size_t i = (t + turn * 3) % works.size();
+        // Every other thread compiles anew.
+        Bytes code = t % 2 ? codeOf(works[i]) : codes[i];
+        different += code != codes[i];
+        different += launch(works[i], code) != expected[i];
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(different, 0);
+}
