@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds everything with the sanitizers for addresses and undefined behaviour,
 # with assertions, and runs the lit suite, the unit tests and a part of the
-# end-to-end grid. Installs what is needed (Debian 12); builds in build-sanitize.
+# end-to-end grid; then fuzz.sh and tsan.sh, which need scripts/test.sh's build. Installs what is needed (Debian 12); builds in build-sanitize.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 build_dir=$source_dir/build-sanitize
@@ -36,6 +36,11 @@ say "lit"
 say "End to end (pytest): three rows, on a chip of each wave size"
 LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider \
   -k '(gfx942 or gfx1201) and m3' "$source_dir/test/EndToEnd" || status=1
+
+say "Loaders under libFuzzer"
+"$source_dir/scripts/fuzz.sh" 20 || status=1
+say "Threads under ThreadSanitizer"
+"$source_dir/scripts/tsan.sh" || status=1
 
 say "Total"
 [ "$status" -eq 0 ] && echo "no finding" || echo "failures: see above"
