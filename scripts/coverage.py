@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes docs/coverage.md: which instructions the simulator executes in a test, on which chip.
 
-  scripts/coverage.py          runs the simulator's tests and some of our kernels, writes the page
+  scripts/coverage.py          runs the simulator's tests and writes the page
   scripts/coverage.py --check  only says whether the page is what would be written
 
 The build folder is LNBWD_BUILD_DIR, build/ otherwise.
@@ -21,8 +21,6 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 PAGE = SOURCE / "docs" / "coverage.md"
-# What our compiler emits, in the tests' sizes.
-KERNELS = [(n, dtype) for n in (7, 769, 4096) for dtype in ("f16", "bf16", "f32")]
 GROUPS = (
     ("Matrix", ("v_mfma", "v_wmma", "v_smfma", "v_swmma")),
     ("Vector ALU", ("v_",)),
@@ -37,17 +35,11 @@ def collect(build: pathlib.Path) -> dict[str, dict[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder) / "coverage"
         environment = dict(os.environ, LNBWD_SIM_COVERAGE=str(log), LNBWD_SIM_CHECK="all")
-        commands = [[build / "bin" / "lnbwd-sim-tests", "--gtest_brief=1"]]
-        for chip in CHIPS:
-            for n, dtype in KERNELS:
-                commands.append([build / "bin" / "lnbwd-run", "--chip", chip, "--n", str(n),
-                                 "--dtype", dtype, "--m", "8", "--verify"])
-        for command in commands:
-            result = subprocess.run([str(part) for part in command], env=environment, check=False,
-                                    capture_output=True, text=True)
-            if result.returncode != 0:
-                raise SystemExit(f"error: {' '.join(map(str, command))} failed:\n"
-                                 f"{result.stdout}{result.stderr}")
+        command = [str(build / "bin" / "lnbwd-sim-tests"), "--gtest_brief=1"]
+        result = subprocess.run(command, env=environment, check=False, capture_output=True,
+                                text=True)
+        if result.returncode != 0:
+            raise SystemExit(f"error: {' '.join(command)} failed:\n{result.stdout}{result.stderr}")
         states: dict[str, dict[str, str]] = collections.defaultdict(dict)
         for line in log.read_text().splitlines():
             chip, name, state = line.split()
@@ -77,8 +69,7 @@ def page(states: dict[str, dict[str, str]]) -> str:
         "under another name. Names are LLVM's, without the suffix of the encoding.",
         "",
         "What is executed: the simulator's unit tests (instruction by instruction, hand-written kernels, and the C kernels "
-        "of unittests/Simulator/Inputs compiled by clang at -O0, -O2 and -O3) and kernels of our compiler for rows of 7, 769 "
-        "and 4096 elements of three types.",
+        "of unittests/Simulator/Inputs compiled by clang at -O0, -O2 and -O3).",
         "",
         "| | " + " | ".join(CHIPS) + " |",
         "|---|" + "---:|" * len(CHIPS),
