@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from . import compiler, runtime
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LnbwdError
-from .spec import KernelSpec, dtype_name
+from .spec import FORWARD_OPS, KernelSpec, dtype_name
 
 if TYPE_CHECKING:
     from .roofline import Report
@@ -140,8 +140,8 @@ def describe(spec: KernelSpec) -> str:
     if spec.weight_dtype:
         types += f", weight {spec.weight_dtype}"
     wants = [name for name in ("dx", "dweight", "dbias") if getattr(spec, f"want_{name}")]
-    return (f"{spec.op} with rows of {spec.n} x {types}, gradients {'+'.join(wants)}, on "
-            f"{spec.chip} ({spec.format})")
+    what = f"epsilon {spec.epsilon:g}" if spec.op in FORWARD_OPS else f"gradients {'+'.join(wants)}"
+    return (f"{spec.op} with rows of {spec.n} x {types}, {what}, on {spec.chip} ({spec.format})")
 
 
 class CompiledKernel:
@@ -279,7 +279,8 @@ class CompiledKernel:
 
 def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | object = True,
               bias: bool | object = True, grads: Sequence[str] | None = None, schedule: str = "",
-              two_pass: str = "auto", format: str = "") -> KernelSpec:
+              two_pass: str = "auto", format: str = "",
+              epsilon: float | None = None) -> KernelSpec:
     """The spec that the arguments of :func:`compile` describe."""
     element = dtype_name(dtype)
 
@@ -289,8 +290,12 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
         return "" if value is False or value is None else dtype_name(value, name)
 
     weight_dtype = parameter(weight, "weight")
-    bias_dtype = "" if op == "rms_norm_bwd" and bias is True else parameter(bias, "bias")
-    known = {"dx": True, "dweight": bool(weight_dtype), "dbias": bool(bias_dtype)}
+    bias_dtype = "" if op.startswith("rms_norm") and bias is True else parameter(bias, "bias")
+    is_forward = op in FORWARD_OPS
+    known = {"dx": not is_forward, "dweight": not is_forward and bool(weight_dtype),
+             "dbias": not is_forward and bool(bias_dtype)}
+    if is_forward and epsilon is None:
+        epsilon = 1e-5
     if grads is not None:
         for grad in grads:
             if grad not in known:
@@ -298,17 +303,17 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
         known = {grad: grad in grads for grad in known}
     return KernelSpec(op, n, element, chip, weight_dtype, bias_dtype, known["dx"],
                       known["dweight"], known["dbias"], schedule, two_pass,
-                      format or code_format(chip))
+                      format or code_format(chip), epsilon)
 
 
 def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
             chips: Sequence[str] = (), weight: bool | object = True, bias: bool | object = True,
             grads: Sequence[str] | None = None, schedule: str = "", two_pass: str = "auto",
-            format: str = "") -> CompiledKernel:
+            format: str = "", epsilon: float | None = None) -> CompiledKernel:
     """Compiles an operation to machine code, or takes it from the cache.
 
     Args:
-        op: "layer_norm_bwd" or "rms_norm_bwd".
+        op: "layer_norm_bwd" or "rms_norm_bwd"; "layer_norm" or "rms_norm" for the forward pass.
         n: N, the length of a row. The number of rows is free at launch.
         dtype: the type of x, dy and dx: "f16", "bf16", "f32", or a torch.dtype.
         chip: the chip, "gfx942" or "sm_90"; ``lnbwd.compiler.chips()`` has them all.
@@ -319,6 +324,7 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
         schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2".
         two_pass: "auto", "always" or "never".
         format: "hsaco", "ptx" or "cubin"; empty: the chip's.
+        epsilon: of a forward pass (default: 1e-5); it is a constant of the kernel.
 
     Raises:
         ValueError: an argument is wrong; the message names it.
@@ -340,4 +346,5 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
                                    + ", ".join(compiler.chips()))
     return CompiledKernel([
         make_spec(op, n=n, dtype=dtype, chip=name, weight=weight, bias=bias, grads=grads,
-                  schedule=schedule, two_pass=two_pass, format=format) for name in names])
+                  schedule=schedule, two_pass=two_pass, format=format, epsilon=epsilon)
+        for name in names])

@@ -71,6 +71,11 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
         _simulated.remove(chip)
 
 
+def uses_forward_kernels() -> bool:
+    """Whether forward passes are kernels of ours (LNBWD_FORWARD=kernel) and not PyTorch's."""
+    return os.environ.get("LNBWD_FORWARD") == "kernel"
+
+
 def check_device(x: torch.Tensor, argument: str = "input") -> None:
     """Raises an error that says what to do if no kernel can run where ``x`` is."""
     kind = x.device.type
@@ -102,13 +107,14 @@ def open_device(device: torch.device) -> runtime.Device:
 
 
 def _load(key: _Key, op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
-          bias: torch.dtype | None, wants: tuple[bool, bool, bool],
+          bias: torch.dtype | None, wants: tuple[bool, bool, bool], epsilon: float | None,
           device: torch.device) -> runtime.Kernel:
     target = open_device(device)
 
     def make(chip: str, format: str) -> KernelSpec:
         return KernelSpec(op, n, _ELEMENTS[dtype], chip, _ELEMENTS[weight] if weight else "",
-                          _ELEMENTS[bias] if bias else "", *wants, format=format)
+                          _ELEMENTS[bias] if bias else "", *wants, format=format,
+                          epsilon=epsilon)
 
     with _lock:
         kernel = _loaded.get(key)
@@ -129,7 +135,7 @@ _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", _public_stream)
 
 def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype | None,
            bias: torch.dtype | None, wants: tuple[bool, bool, bool],
-           tensors: Sequence[torch.Tensor]) -> None:
+           tensors: Sequence[torch.Tensor], epsilon: float | None = None) -> None:
     """Runs a kernel on tensors in the order of its arguments, all dense and on one device.
 
     Args:
@@ -138,15 +144,16 @@ def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype |
         dtype, weight, bias: types of x, of the scale and of the shift; None: there is none.
         wants: whether dx, dweight and dbias are computed.
         tensors: inputs, then outputs.
+        epsilon: of a forward pass.
     """
     device = tensors[0].device
     if device.type == "cpu":
-        key: _Key = (op, n, dtype, weight, bias, wants, simulated_chip())
+        key: _Key = (op, n, dtype, weight, bias, wants, epsilon, simulated_chip())
     else:
-        key = (op, n, dtype, weight, bias, wants, device.index)
+        key = (op, n, dtype, weight, bias, wants, epsilon, device.index)
     kernel = _loaded.get(key)
     if kernel is None:
-        kernel = _load(key, op, n, dtype, weight, bias, wants, device)
+        kernel = _load(key, op, n, dtype, weight, bias, wants, epsilon, device)
     if device.type == "cpu":
         _launch_on_host_memory(kernel, rows, tensors)
         return

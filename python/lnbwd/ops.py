@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .launching import check_device, launch
+from .launching import check_device, launch, uses_forward_kernels
 
 __all__ = ["call_layer_norm", "call_rms_norm"]
 
@@ -50,12 +50,29 @@ def _empty(like: Tensor) -> Tensor:
 # --------------------------------------------------------------------------------------------------
 
 
+def _forward_kernel(op: str, x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
+                    bias: Tensor | None, eps: float) -> tuple[Tensor, ...]:
+    """y and the statistics by a kernel of ours."""
+    n = math.prod(normalized_shape)
+    rows = x.numel() // n
+    outputs = [torch.empty_like(x, memory_format=torch.contiguous_format)]
+    outputs += [x.new_empty(rows, dtype=torch.float32)
+                for _ in range(2 if op == "layer_norm" else 1)]
+    inputs = [_dense(t) for t in (x, weight, bias) if t is not None]
+    launch(op, n, rows, x.dtype, None if weight is None else weight.dtype,
+           None if bias is None else bias.dtype, (False, False, False), [*inputs, *outputs], eps)
+    return tuple(outputs)
+
+
 @torch.library.custom_op("lnbwd::layer_norm", mutates_args=())
 def _layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
                 bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     check_device(x)
     shape = list(normalized_shape)
     wide = _statistics_dtype(x)
+    if uses_forward_kernels() and wide == torch.float32 and math.prod(shape) > 0:
+        y, mean, rstd = _forward_kernel("layer_norm", x, shape, weight, bias, eps)
+        return y, mean, rstd
     mixed = any(p is not None and p.dtype != x.dtype for p in (weight, bias))
     if x.device.type == "cpu" or mixed:
         # PyTorch's kernels take one type, and on the CPU they round the statistics to it.
@@ -160,6 +177,9 @@ def _rms_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
               eps: float) -> tuple[Tensor, Tensor]:
     check_device(x)
     wide = _statistics_dtype(x)
+    if uses_forward_kernels() and wide == torch.float32 and math.prod(normalized_shape) > 0:
+        y, rstd = _forward_kernel("rms_norm", x, normalized_shape, weight, None, eps)
+        return y, rstd
     if x.device.type == "cuda" and (weight is None or weight.dtype == x.dtype) and _FUSED_RMS_NORM:
         y, rstd = _FUSED_RMS_NORM(x, list(normalized_shape), weight, eps)
         return y.contiguous(), rstd.reshape(-1).to(wide)

@@ -18,7 +18,10 @@ DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 _DTYPE_NAMES = {"float16": "f16", "half": "f16", "bfloat16": "bf16", "float32": "f32",
                 "float": "f32"}
 
-OPS = ("layer_norm_bwd", "rms_norm_bwd")
+FORWARD_OPS = ("layer_norm", "rms_norm")
+"""Forward passes among :data:`OPS`: they have no gradients, and an epsilon."""
+
+OPS = ("layer_norm_bwd", "rms_norm_bwd", *FORWARD_OPS)
 """Operations that :func:`lnbwd.compile` knows by name."""
 
 
@@ -41,14 +44,16 @@ class KernelSpec:
     """One kernel. Two equal specs give the same code by the same compiler.
 
     Attributes:
-        op: "layer_norm_bwd" or "rms_norm_bwd".
+        op: "layer_norm_bwd", "rms_norm_bwd", "layer_norm" or "rms_norm".
         n: N, the length of a row: the product of the normalised dimensions.
         dtype: the type of dy, x and dx: "f16", "bf16" or "f32".
         chip: "gfx942", "sm_90", ...
         weight_dtype: the type of the scale and its gradient, ``dtype`` or "f32"; empty: the
             operation has no scale.
         bias_dtype: the type of the shift's gradient, likewise; empty: it has no shift.
-        want_dx, want_dweight, want_dbias: the gradients that are computed; at least one.
+        want_dx, want_dweight, want_dbias: the gradients that are computed; at least one, but
+            none of a forward pass.
+        epsilon: of a forward pass: what is added to the variance or the mean square.
         schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2".
         two_pass: "auto", "always" or "never".
         format: "hsaco", "ptx" or "cubin".
@@ -66,6 +71,7 @@ class KernelSpec:
     schedule: str = ""
     two_pass: str = "auto"
     format: str = "hsaco"
+    epsilon: float | None = None
 
     def __post_init__(self) -> None:
         if self.op not in OPS:
@@ -79,8 +85,17 @@ class KernelSpec:
             if value not in ("", self.dtype, "f32"):
                 raise ValueError(f"{name}: expected {self.dtype} (the type of x) or f32, "
                                  f"got {value!r}")
-        if self.op == "rms_norm_bwd" and (self.bias_dtype or self.want_dbias):
+        if self.op.startswith("rms_norm") and (self.bias_dtype or self.want_dbias):
             raise ValueError("bias: RMSNorm has none; leave it out")
+        if self.op in FORWARD_OPS:
+            if self.want_dx or self.want_dweight or self.want_dbias:
+                raise ValueError(f"grads: {self.op} is a forward pass and has none")
+            if self.epsilon is None or not 0 <= self.epsilon < float("inf"):
+                raise ValueError(f"epsilon: expected a number that is 0 or more, got "
+                                 f"{self.epsilon!r}")
+            return
+        if self.epsilon is not None:
+            raise ValueError(f"epsilon: {self.op} takes the forward pass's rstd; leave it out")
         for want, value in (("dweight", self.weight_dtype), ("dbias", self.bias_dtype)):
             if getattr(self, f"want_{want}") and not value:
                 raise ValueError(f"want_{want}: there is no {want[1:]} whose gradient it would be")
@@ -97,12 +112,17 @@ class KernelSpec:
     def mlir(self) -> str:
         """The function that is compiled, as MLIR text."""
         block = f"memref<?x{self.n}x{self.dtype}>"
-        inputs = [("dy", block), ("x", block)]
+        names = ("rstd",) if self.op.startswith("rms_norm") else ("mean", "rstd")
+        statistics = [(name, "memref<?xf32>") for name in names]
+        is_forward = self.op in FORWARD_OPS
+        inputs = [("x", block)] if is_forward else [("dy", block), ("x", block)]
         if self.weight_dtype:
             inputs.append(("gamma", f"memref<{self.n}x{self.weight_dtype}>"))
-        statistics = ("mean", "rstd") if self.op == "layer_norm_bwd" else ("rstd",)
-        inputs += [(name, "memref<?xf32>") for name in statistics]
-        outputs = []
+        if is_forward and self.bias_dtype:
+            inputs.append(("beta", f"memref<{self.n}x{self.bias_dtype}>"))
+        if not is_forward:
+            inputs += statistics
+        outputs = [("y", block), *statistics] if is_forward else []
         if self.want_dx:
             outputs.append(("dx", block))
         if self.want_dweight:
@@ -114,8 +134,9 @@ class KernelSpec:
             return " ".join(f"{name}(%{name} : {type_})" for name, type_ in group)
 
         signature = ", ".join(f"%{name}: {type_}" for name, type_ in inputs + outputs)
+        attributes = "" if self.epsilon is None else f" {{epsilon = {self.epsilon:.17e} : f64}}"
         return (f"func.func @{self.op}({signature}) {{\n"
-                f"  lnbwd.{self.op} {operands(inputs)} outs {operands(outputs)}\n"
+                f"  lnbwd.{self.op} {operands(inputs)} outs {operands(outputs)}{attributes}\n"
                 "  return\n}\n")
 
     def digest(self) -> str:

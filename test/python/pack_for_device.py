@@ -54,14 +54,14 @@ def wanted_specs(chip):
     wanted = {tuple(kernel) for kernel in recorded_kernels()}
     for config in device_configs():
         wanted.add((f"{config.op}_bwd", config.n, config.dtype, config.weight, config.bias,
-                    *config.grads))
+                    *config.grads, None))
     lengths = {int(shape.partition("x")[2]) for shape in bench._GPU_SHAPES} | set(DEVICE_LENGTHS)
     for n in lengths | {8, 64, 256, 768}:
         for dtype in TYPES:
-            wanted.add(("layer_norm_bwd", n, dtype, dtype, dtype, True, True, True))
-            wanted.add(("rms_norm_bwd", n, dtype, dtype, "", True, True, False))
-    return [KernelSpec(op, n, dtype, chip, weight, bias, *grads, format=form)
-            for op, n, dtype, weight, bias, *grads in sorted(wanted)]
+            wanted.add(("layer_norm_bwd", n, dtype, dtype, dtype, True, True, True, None))
+            wanted.add(("rms_norm_bwd", n, dtype, dtype, "", True, True, False, None))
+    return [KernelSpec(op, n, dtype, chip, weight, bias, *grads, format=form, epsilon=epsilon)
+            for op, n, dtype, weight, bias, *grads, epsilon in sorted(wanted, key=str)]
 
 
 def main():

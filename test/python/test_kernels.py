@@ -114,6 +114,9 @@ def test_several_chips_give_a_bundle(tmp_path):
 
 @pytest.mark.parametrize("change,kind,words", [
     ({"op": "softmax"}, ValueError, "op: expected one of layer_norm_bwd, rms_norm_bwd"),
+    ({"op": "layer_norm", "grads": ["dx"]}, ValueError, "grads: layer_norm is a forward pass"),
+    ({"op": "rms_norm", "epsilon": -1.0}, ValueError, "epsilon: expected a number that is 0"),
+    ({"epsilon": 1e-5}, ValueError, "epsilon: layer_norm_bwd takes the forward pass's rstd"),
     ({"n": 0}, ValueError, "n: expected the length of a row, 1 or more, got 0"),
     ({"n": "64"}, ValueError, "n: expected the length"),
     ({"n": True}, ValueError, "n: expected the length"),
@@ -158,6 +161,18 @@ def test_a_kernel_on_numpy_arrays():
     dx = rstd[:, None] * (wdy - xhat * (wdy * xhat).mean(1, keepdims=True))
     np.testing.assert_allclose(out["dx"], dx, atol=1e-5)
     np.testing.assert_allclose(out["dgamma"], (dy * xhat).sum(0), atol=1e-5)
+
+
+def test_a_forward_pass_on_numpy_arrays():
+    x = np.random.default_rng(0).standard_normal((6, 64), dtype=np.float32)
+    gamma, beta = np.full(64, 2, np.float32), np.ones(64, np.float32)
+    k = lnbwd.compile("layer_norm", n=64, chip="gfx942", epsilon=1e-3)
+    out = k.run({"x": x, "gamma": gamma, "beta": beta})
+    rstd = 1 / np.sqrt(x.var(1) + 1e-3)
+    np.testing.assert_allclose(out["mean"], x.mean(1), atol=1e-6)
+    np.testing.assert_allclose(out["rstd"], rstd, rtol=1e-5)
+    np.testing.assert_allclose(out["y"], 2 * (x - x.mean(1, keepdims=True)) * rstd[:, None] + 1,
+                               atol=1e-5)
 
 
 def test_bfloat16_travels_as_its_bits():

@@ -255,6 +255,28 @@ def test_float64_is_computed_by_torch():
         assert torch.equal(a, b)
 
 
+@pytest.mark.parametrize("config", [
+    Config("layer_norm", 64, "f32", "f32", "f32", FULL),
+    Config("layer_norm", 257, "bf16", "f32", "", (True, True, False)),
+    Config("layer_norm", 100, "f16", "", "f16", (True, False, True)),
+    Config("rms_norm", 192, "bf16", "bf16", "", (True, True, False)),
+    Config("rms_norm", 33, "f32", "", "", (True, False, False))], ids=str)
+def test_forward_passes_by_our_kernels(device, config, monkeypatch):
+    """LNBWD_FORWARD=kernel: the output, and the statistics that the backward pass gets."""
+    monkeypatch.setenv("LNBWD_FORWARD", "kernel")
+    check(config, (2, 3), device)
+    check(config, (0,), device)
+    x, weight, bias, _ = make_tensors(config, (5,), device)
+    op = getattr(torch.ops.lnbwd, config.op)
+    arguments = (weight, bias) if config.op == "layer_norm" else (weight,)
+    ours = op(x.detach(), [config.n], *arguments, 1e-3)
+    monkeypatch.delenv("LNBWD_FORWARD")
+    theirs = op(x.detach(), [config.n], *arguments, 1e-3)
+    assert not torch.equal(ours[1], torch.zeros_like(ours[1]))
+    for a, b in zip(ours[1:], theirs[1:], strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.gpu
 def test_more_than_2_to_the_31_elements(device):
     """pytorch#181555, #184826: dx is compared at both ends, dweight as a whole."""
