@@ -171,6 +171,7 @@ lnbwd_compiler_status lnbwd_bundle(const lnbwd_bundle_entry *entries,
   if ((!entries && count != 0) || !result)
     return LNBWD_COMPILER_ERROR_ARGUMENT;
   std::vector<BundleEntry> list;
+  list.reserve(count);
   for (size_t i = 0; i < count; ++i)
     list.push_back({orEmpty(entries[i].chip),
                     StringRef(static_cast<const char *>(entries[i].code),

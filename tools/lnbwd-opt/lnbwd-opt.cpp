@@ -183,6 +183,7 @@ static LogicalResult compileBundle(StringRef input, StringRef inputName,
     codes.push_back(std::move(*code));
   }
   std::vector<BundleEntry> entries;
+  entries.reserve(codes.size());
   for (size_t i = 0; i < codes.size(); ++i)
     entries.push_back({options.chips[i], codes[i]});
   llvm::Expected<std::string> bundle = writeOffloadBundle(entries);
