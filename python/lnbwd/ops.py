@@ -37,8 +37,9 @@ def _statistics_dtype(x: Tensor) -> torch.dtype:
 
 def _dense(tensor: Tensor) -> Tensor:
     """The tensor with dense rows, at an address that kernels take."""
-    tensor = tensor.contiguous()
-    return tensor.clone() if tensor.data_ptr() % 16 else tensor
+    if tensor.is_contiguous() and not tensor.data_ptr() & 15:
+        return tensor
+    return tensor.clone(memory_format=torch.contiguous_format)
 
 
 def _empty(like: Tensor) -> Tensor:
