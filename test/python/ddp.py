@@ -71,7 +71,10 @@ def main():
     if rank == 0:
         print("verdict: all right" if right else "verdict: WRONG", flush=True)
     dist.destroy_process_group()
-    sys.exit(0 if right else 1)
+    # Gloo's threads may let go of their last tensor after the interpreter's end, which then ends in
+    # an abort (in PyTorch alone: ProcessGroupGloo::runLoop, TensorImpl::decref_pyobject).
+    sys.stdout.flush()
+    os._exit(0 if right else 1)
 
 
 if __name__ == "__main__":
