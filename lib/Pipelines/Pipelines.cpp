@@ -17,6 +17,7 @@
 
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -76,6 +77,8 @@ void lnbwd::buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
   LoweringOptions lowering;
   lowering.codeObjectVersion = options.codeObjectVersion;
   TargetBackend::get(chip->backend).addLowering(pm, *chip, lowering);
+  if (options.debugInfo)
+    pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
 }
 
 void lnbwd::registerPipelines() {

@@ -60,6 +60,11 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("Version of AMD's code object format: 5 (ROCm 6 and "
                      "later) or 6"),
       llvm::cl::init(5)};
+  Option<bool> debugInfo{
+      *this, "debug-info",
+      llvm::cl::desc("A line table in the code, which names the places of the "
+                     "MLIR source"),
+      llvm::cl::init(false)};
 };
 
 /// From named operations to GPU kernels in upstream's dialects, with their
