@@ -20,30 +20,30 @@
 
 using namespace lnbwd::sim;
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
-  if (!Size)
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  if (!size)
     return 0;
-  const ChipInfo &Chip = Chips[Data[0] % NumChips];
-  std::unique_ptr<void, decltype(&std::free)> Image(nullptr, std::free);
-  auto Allocate = [&](uint64_t Bytes) -> void * {
-    if (Bytes > 1 << 24)
+  const ChipInfo &chip = Chips[data[0] % NumChips];
+  std::unique_ptr<void, decltype(&std::free)> image(nullptr, std::free);
+  auto allocate = [&](uint64_t bytes) -> void * {
+    if (bytes > 1 << 24)
       return nullptr;
-    Image.reset(std::aligned_alloc(256, size_t((Bytes + 255) / 256 * 256)));
-    return Image.get();
+    image.reset(std::aligned_alloc(256, size_t((bytes + 255) / 256 * 256)));
+    return image.get();
   };
-  std::string Error;
-  auto Object = CodeObject::load({Data + 1, Size - 1}, Chip, Allocate, Error);
-  if (!Object) {
-    if (Error.empty())
+  std::string error;
+  auto object = CodeObject::load({data + 1, size - 1}, chip, allocate, error);
+  if (!object) {
+    if (error.empty())
       std::abort();
     return 0;
   }
-  for (const std::string &Name : Object->kernelNames()) {
-    const Kernel *K = Object->kernel(Name);
-    const uint32_t Block[3] = {64, 1, 1};
-    checkKernelLimits(Chip, *K, Block, K->LdsSize);
-    Object->program(K->WaveSize).effects();
-    Object->sourceLine(K->Entry);
+  for (const std::string &name : object->kernelNames()) {
+    const Kernel *kernel = object->kernel(name);
+    const uint32_t block[3] = {64, 1, 1};
+    checkKernelLimits(chip, *kernel, block, kernel->LdsSize);
+    object->program(kernel->WaveSize).effects();
+    object->sourceLine(kernel->Entry);
   }
   return 0;
 }

@@ -37,7 +37,8 @@ echo "$(wc -l <<<"$formatted") files are well formatted"
 
 [ -n "$checked" ] || exit 0
 if [ ! -f "$build_dir/build.ninja" ]; then
-  configure -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22
+  configure -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
+    -DLNBWD_ENABLE_FUZZERS=ON
 fi
 build LNBwdIRIncGen LNBwdPassIncGen
 

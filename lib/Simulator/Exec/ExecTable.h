@@ -115,7 +115,7 @@ struct ExecTable {
   Handler RunWide;     ///< results of several rows, no modifiers
   Handler RunMask;     ///< compares without modifiers
   Handler RunMatrix;
-  Handler RunIndexed;  ///< under s_set_gpr_idx_on; calls Inst::Inner
+  Handler RunIndexed; ///< under s_set_gpr_idx_on; calls Inst::Inner
   Handler Memory[unsigned(MemoryOp::Count)];
 };
 

@@ -1,16 +1,18 @@
-/* Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
- * See LICENSE for license information.
- * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/* Part of the lnbwd project, under the Apache License v2.0 with LLVM
+ * Exceptions. See LICENSE for license information. SPDX-License-Identifier:
+ * Apache-2.0 WITH LLVM-exception
  *
  * A kernel that is right, and the same one without a bound. */
 #define GLOBAL __attribute__((address_space(1)))
 #define KERNEL __attribute__((amdgpu_kernel, visibility("protected")))
 
 static unsigned item(void) {
-  return __builtin_amdgcn_workgroup_id_x() * 64 + __builtin_amdgcn_workitem_id_x();
+  return __builtin_amdgcn_workgroup_id_x() * 64 +
+         __builtin_amdgcn_workitem_id_x();
 }
 
-KERNEL void scale(GLOBAL float *y, const GLOBAL float *x, float factor, unsigned count) {
+KERNEL void scale(GLOBAL float *y, const GLOBAL float *x, float factor,
+                  unsigned count) {
   if (item() < count)
     y[item()] = factor * x[item()];
 }

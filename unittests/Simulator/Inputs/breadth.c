@@ -1,4 +1,5 @@
-/*===- breadth.c - Ordinary kernels, for instructions of all kinds -*- C -*-===*\
+/*===- breadth.c - Ordinary kernels, for instructions of all kinds -*- C
+-*-===*\
 |*
 |* Part of the lnbwd project, under the Apache License v2.0 with LLVM
 |* Exceptions. See LICENSE for license information.
@@ -73,10 +74,10 @@ KERNEL void packed(const half2 GLOBAL *x, const bf16x2 GLOBAL *z,
 /* A buffer whose descriptor ends before the last items: these read 0 and write
    nothing. */
 KERNEL void buffers(const float GLOBAL *x, float GLOBAL *y, int bytes) {
-  __amdgpu_buffer_rsrc_t in = __builtin_amdgcn_make_buffer_rsrc(
-      (void *)x, 0, bytes, RSRC_FLAGS);
-  __amdgpu_buffer_rsrc_t out = __builtin_amdgcn_make_buffer_rsrc(
-      (void *)y, 0, bytes, RSRC_FLAGS);
+  __amdgpu_buffer_rsrc_t in =
+      __builtin_amdgcn_make_buffer_rsrc((void *)x, 0, bytes, RSRC_FLAGS);
+  __amdgpu_buffer_rsrc_t out =
+      __builtin_amdgcn_make_buffer_rsrc((void *)y, 0, bytes, RSRC_FLAGS);
   int offset = (GROUP * 64 + ITEM) * 16;
   int4_ v = __builtin_amdgcn_raw_buffer_load_b128(in, offset, 0, 0);
   int one = __builtin_amdgcn_raw_buffer_load_b32(in, offset, 4, 0);
@@ -160,7 +161,8 @@ KERNEL void ballots(const unsigned GLOBAL *x, unsigned GLOBAL *y) {
   y[2 * ITEM + 1] = sum;
 }
 
-/* Atomics that return: every item takes a ticket, and the largest value stays. */
+/* Atomics that return: every item takes a ticket, and the largest value stays.
+ */
 KERNEL void tickets(unsigned GLOBAL *counter, unsigned GLOBAL *taken,
                     int GLOBAL *largest, float GLOBAL *sum) {
   unsigned t = __scoped_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED,
@@ -179,9 +181,9 @@ KERNEL void gemm_f16(const half4 GLOBAL *a, const half4 GLOBAL *b,
   int i = ITEM % 16, part = ITEM / 16;
   float4_ sum = 0;
   for (int step = 0; step < k; step += 16)
-    sum = __builtin_amdgcn_mfma_f32_16x16x16f16(
-        a[(i * k + step) / 4 + part], b[(i * k + step) / 4 + part], sum, 0, 0,
-        0);
+    sum = __builtin_amdgcn_mfma_f32_16x16x16f16(a[(i * k + step) / 4 + part],
+                                                b[(i * k + step) / 4 + part],
+                                                sum, 0, 0, 0);
   for (int r = 0; r < 4; ++r)
     c[(4 * part + r) * 16 + i] = sum[r];
 }
@@ -222,9 +224,9 @@ KERNEL void gemm_f16_32(const half4 GLOBAL *a, const half4 GLOBAL *b,
   int i = ITEM % 32, part = ITEM / 32;
   float16_ sum = 0;
   for (int step = 0; step < k; step += 8)
-    sum = __builtin_amdgcn_mfma_f32_32x32x8f16(
-        a[(i * k + step) / 4 + part], b[(i * k + step) / 4 + part], sum, 0, 0,
-        0);
+    sum = __builtin_amdgcn_mfma_f32_32x32x8f16(a[(i * k + step) / 4 + part],
+                                               b[(i * k + step) / 4 + part],
+                                               sum, 0, 0, 0);
   for (int r = 0; r < 16; ++r)
     c[(8 * (r / 4) + 4 * part + r % 4) * 32 + i] = sum[r];
 }
@@ -262,9 +264,9 @@ KERNEL void gemm_f16_deep(const half8 GLOBAL *a, const half8 GLOBAL *b,
   int i = ITEM % 16, part = ITEM / 16;
   float4_ sum = 0;
   for (int step = 0; step < k; step += 32)
-    sum = __builtin_amdgcn_mfma_f32_16x16x32_f16(
-        a[(i * k + step) / 8 + part], b[(i * k + step) / 8 + part], sum, 0, 0,
-        0);
+    sum = __builtin_amdgcn_mfma_f32_16x16x32_f16(a[(i * k + step) / 8 + part],
+                                                 b[(i * k + step) / 8 + part],
+                                                 sum, 0, 0, 0);
   for (int r = 0; r < 4; ++r)
     c[(4 * part + r) * 16 + i] = sum[r];
 }
@@ -273,9 +275,9 @@ KERNEL void gemm_bf16_deep(const bf16x8 GLOBAL *a, const bf16x8 GLOBAL *b,
   int i = ITEM % 16, part = ITEM / 16;
   float4_ sum = 0;
   for (int step = 0; step < k; step += 32)
-    sum = __builtin_amdgcn_mfma_f32_16x16x32_bf16(
-        a[(i * k + step) / 8 + part], b[(i * k + step) / 8 + part], sum, 0, 0,
-        0);
+    sum = __builtin_amdgcn_mfma_f32_16x16x32_bf16(a[(i * k + step) / 8 + part],
+                                                  b[(i * k + step) / 8 + part],
+                                                  sum, 0, 0, 0);
   for (int r = 0; r < 4; ++r)
     c[(4 * part + r) * 16 + i] = sum[r];
 }
