@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+// libFuzzer's name: NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::vector<std::string> words = {"lnbwd-run", ""};
   for (size_t i = 0; i < size; ++i) {

@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <initializer_list>
 
+// libFuzzer's name: NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   lnbwd_program *program = nullptr;
   if (lnbwd_program_from_memory(data, size, &program) != LNBWD_SUCCESS) {

@@ -51,7 +51,7 @@ std::string InstDecoder::decodeMatrix(const AsmText &Asm, StringRef Name,
     return "the instruction is not implemented";
   Name.consume_front("_");
   // "16b_f16"
-  if (size_t B = Name.find("b_"); B != StringRef::npos && B < 3)
+  if (size_t B = Name.find("b_"); B < 3)
     Name = Name.drop_front(B + 2);
   Name.consume_back("_1k");
   auto Type = StringSwitch<std::optional<MatrixType>>(Name)
@@ -92,9 +92,8 @@ std::string InstDecoder::decodeMatrix(const AsmText &Asm, StringRef Name,
     std::string Error = source(Asm.Operands[K], Accumulator, *Places[K]);
     if (!Error.empty())
       return Error;
-    bool MayBeConstant = K == 3;
-    if (Places[K]->Kind != OperandKind::VGPR &&
-        !(MayBeConstant && Places[K]->Kind == OperandKind::Constant))
+    bool Constant = K == 3 && Places[K]->Kind == OperandKind::Constant;
+    if (Places[K]->Kind != OperandKind::VGPR && !Constant)
       return "an operand is not a vector register";
   }
   I.NumSrc = 3;

@@ -15,6 +15,8 @@
 
 #include "../Launch.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -42,18 +44,18 @@ WorkgroupChecker::WorkgroupChecker(LaunchChecker &L, uint32_t LdsBytes)
 void WorkgroupChecker::start(WorkgroupMark Number) {
   Me = Number;
   Seen.clear();
-  std::fill(Written.begin(), Written.end(), 0);
-  std::fill(Cells.begin(), Cells.end(), LdsCell());
+  llvm::fill(Written, 0);
+  llvm::fill(Cells, LdsCell());
 }
 
 WaveChecker::WaveChecker(LaunchChecker &L, WorkgroupChecker &WG, Wave &W)
     : L(L), WG(WG), W(W) {}
 
 void WaveChecker::start(unsigned ScalarsSet) {
-  std::fill(std::begin(Defined), std::end(Defined), 0);
+  llvm::fill(Defined, 0);
   Defined[0] = ~0ull;
-  std::fill(std::begin(Why), std::end(Why), Source());
-  std::fill(std::begin(ScalarWhy), std::end(ScalarWhy), Source());
+  llvm::fill(Why, Source());
+  llvm::fill(ScalarWhy, Source());
   for (unsigned K = 0; K < NumScalarSlots; ++K)
     ScalarIsDefined[K] = K < ScalarsSet || K >= SlotExec;
   ScalarIsDefined[SlotSCC] = false;
@@ -352,7 +354,7 @@ bool WaveChecker::scratch(const Inst *I, const uint64_t *A, uint64_t Mask,
   const unsigned Dwords = std::max(1u, unsigned(I->Elements));
   if (E.Access == MemoryAccess::Load && !LoadedScratch) {
     LoadedScratch = true;
-    std::fill(std::begin(ScratchLoaded), std::end(ScratchLoaded), 0);
+    llvm::fill(ScratchLoaded, 0);
   }
   for (uint64_t Left = Mask; Left; Left &= Left - 1) {
     unsigned Lane = unsigned(__builtin_ctzll(Left));
