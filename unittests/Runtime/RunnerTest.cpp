@@ -361,11 +361,29 @@ TEST_F(RunnerSimulatorTest, EveryMistakeIsFound) {
       {"input", "the input 'x' was changed, first at byte 2"},
       {"unstable", "two runs differ"},
   };
+  // The simulator's checks would stop some of them before the runner sees them.
+  setenv("LNBWD_SIM_CHECK", "none", 1);
   for (const auto &[name, words] : mistakes) {
     Result result = verify(std::string("mistake-") + name);
     EXPECT_EQ(result.exitCode, 1) << name << "\n" << result.errors;
     EXPECT_CONTAINS(result.output, words);
     EXPECT_CONTAINS(result.output, "verdict WRONG");
+  }
+}
+
+TEST_F(RunnerSimulatorTest, ChecksNameTheInstruction) {
+  std::pair<const char *, const char *> mistakes[] = {
+      // Each workgroup writes one column too many: the next one's first.
+      {"overrun", "of the buffer 'dgamma' of 768 bytes: a race: workgroup"},
+      {"workspace-overrun", "the nearest buffer 'workspace' is at"},
+      {"input", "of the buffer 'x' of 14592 bytes: the buffer is read-only"},
+  };
+  setenv("LNBWD_SIM_CHECK", "all", 1);
+  for (const auto &[name, words] : mistakes) {
+    Result result = verify(std::string("mistake-") + name);
+    EXPECT_EQ(result.exitCode, 1) << name << "\n" << result.output;
+    EXPECT_CONTAINS(result.errors, words);
+    EXPECT_CONTAINS(result.errors, "global_store");
   }
 }
 
