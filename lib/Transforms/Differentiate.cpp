@@ -351,8 +351,21 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
     if (failed(fillGradient(forward, gradient)))
       return failure();
   }
-  if (!annotate && failed(simplifyRowProgram(gradient, simplify)))
-    return failure();
+  bool usesAlgebra = simplify;
+  if (!annotate) {
+    rewriter.setInsertionPointAfter(gradient);
+    auto unsimplified = cast<RowwiseOp>(rewriter.clone(*gradient));
+    if (succeeded(simplifyRowProgram(gradient, usesAlgebra))) {
+      rewriter.eraseOp(unsimplified);
+    } else {
+      forward.emitWarning("the gradient stays as the adjoints make it: the "
+                          "algebra of its row sums does not come to an end");
+      rewriter.eraseOp(gradient);
+      gradient = unsimplified;
+      usesAlgebra = false;
+      (void)simplifyRowProgram(gradient, usesAlgebra);
+    }
+  }
   if (failed(useSavedValues(forward, gradient)))
     return failure();
 
@@ -369,9 +382,9 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
       keep);
   rewriter.eraseOp(gradient);
   if (!annotate) {
-    if (failed(simplifyRowProgram(final, simplify)))
-      return failure();
-    if (simplify)
+    // What is left to do here cannot take longer than before.
+    (void)simplifyRowProgram(final, usesAlgebra);
+    if (usesAlgebra)
       shapeRowProgram(final);
   }
   RewritePatternSet patterns(&getContext());

@@ -27,6 +27,7 @@
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 #include <cmath>
 
@@ -243,6 +244,16 @@ static Monomial getMonomialOfEven(Value even) {
   return getMonomial(even.getDefiningOp<vector::BroadcastOp>().getSource());
 }
 
+/// Whether the region's outputs need `op`. What was replaced a moment ago may
+/// still be there, and must not count as a use: it would bring itself back.
+static bool isNeeded(Operation *op, SmallPtrSetImpl<Operation *> &visited) {
+  if (isa<YieldOp>(op))
+    return true;
+  return llvm::any_of(op->getUsers(), [&](Operation *user) {
+    return visited.insert(user).second && isNeeded(user, visited);
+  });
+}
+
 /// A product `row * even` other than `op`, computed before it, whose even
 /// factor satisfies `accepts`.
 static Value findScaled(Operation *op, Value row,
@@ -255,8 +266,10 @@ static Value findScaled(Operation *op, Value row,
     // A product that is only added to something is a part of a fused
     // multiply-add, and not there by itself.
     auto scaled = matchScaled(result);
-    bool isFused = llvm::all_of(result.getUsers(), [](Operation *other) {
-      return isa<arith::AddFOp>(other);
+    bool isFused = llvm::all_of(result.getUsers(), [&](Operation *other) {
+      SmallPtrSet<Operation *, 16> visited;
+      return isa<arith::AddFOp>(other) || other == op ||
+             !isNeeded(other, visited);
     });
     if (!scaled || scaled->first != row || isFused)
       continue;
@@ -705,13 +718,16 @@ LogicalResult lnbwd::simplifyRowProgram(RowwiseOp op, bool algebra) {
   if (algebra)
     populateRowAlgebraPatterns(patterns);
   FrozenRewritePatternSet frozen(std::move(patterns));
+  // Products of sums can be multiplied out without end; what takes that long
+  // gets no shorter.
+  constexpr int64_t maxRewrites = 1024;
   constexpr int maxRounds = 10;
+  GreedyRewriteConfig config;
+  config.setMaxNumRewrites(maxRewrites);
   for (int round = 0; round < maxRounds; ++round) {
     bool changed = false, merged = false;
-    if (failed(applyPatternsGreedily(op.getBody(), frozen,
-                                     GreedyRewriteConfig(), &changed)))
-      return op.emitOpError("cannot be simplified: the rewrites do not come to "
-                            "an end");
+    if (failed(applyPatternsGreedily(op.getBody(), frozen, config, &changed)))
+      return failure();
     IRRewriter rewriter(context);
     DominanceInfo dominance(op);
     eliminateCommonSubExpressions(rewriter, dominance, op, &merged);
@@ -818,8 +834,11 @@ public:
     SmallVector<RowwiseOp> programs;
     getOperation()->walk([&](RowwiseOp op) { programs.push_back(op); });
     for (RowwiseOp op : programs) {
-      if (failed(simplifyRowProgram(op, /*algebra=*/true)))
+      if (failed(simplifyRowProgram(op, /*algebra=*/true))) {
+        op.emitOpError("cannot be simplified: the rewrites do not come to an "
+                       "end");
         return signalPassFailure();
+      }
       if (shape)
         shapeRowProgram(op);
       ++numSimplified;

@@ -39,8 +39,10 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     `simplify` rewrites the result as one would by hand: sums are taken apart,
     scalar factors leave them, the sum of a centred row is 0, that of the squares
     of a normalised row N(1 - eps rstd^2), and common factors are shared. It
-    treats float32 numbers as real ones. Fails, naming the operation, on
-    operations that have no derivative here.
+    treats float32 numbers as real ones. Where the rewrites do not come to an end
+    within some number of steps, a warning says so and the gradient stays as the
+    adjoints make it. Fails, naming the operation, on operations that have no
+    derivative here.
 
     Before:
 
