@@ -93,8 +93,10 @@ private:
   bool textbook;
 };
 
+} // namespace
+
 /// x, with the residual where there is one.
-Value addResidual(RowBuilder &b, RowProgram &program) {
+static Value addResidual(RowBuilder &b, RowProgram &program) {
   Value x = b.widen(program.get("x"));
   if (Value residual = program.get("residual"))
     return b.add(x, b.widen(residual));
@@ -102,8 +104,8 @@ Value addResidual(RowBuilder &b, RowProgram &program) {
 }
 
 /// gamma * row + beta, of what there is of gamma and beta.
-Value applyColumns(RowBuilder &b, RowProgram &program, Value row,
-                   bool zeroCentred) {
+static Value applyColumns(RowBuilder &b, RowProgram &program, Value row,
+                          bool zeroCentred) {
   Value gamma = program.get("gamma");
   Value beta = program.get("beta");
   if (gamma) {
@@ -115,8 +117,8 @@ Value applyColumns(RowBuilder &b, RowProgram &program, Value row,
 
 /// xhat from the output: (y - beta) / gamma, clamped to the sqrt(N) that no
 /// xhat exceeds, and 0 where gamma is.
-Value invertColumns(RowBuilder &b, RowProgram &program, bool zeroCentred,
-                    int64_t length) {
+static Value invertColumns(RowBuilder &b, RowProgram &program, bool zeroCentred,
+                           int64_t length) {
   Value xhat = b.widen(program.get("y"));
   if (Value beta = program.get("beta"))
     xhat = b.add(xhat, b.negate(b.widen(beta)));
@@ -138,8 +140,8 @@ Value invertColumns(RowBuilder &b, RowProgram &program, bool zeroCentred,
 
 /// The outputs of a forward pass, in the order of the row program's.
 template <typename OpTy>
-void yieldForward(RowBuilder &b, RowProgram &program, OpTy op, Value sum,
-                  const Statistics &statistics) {
+static void yieldForward(RowBuilder &b, RowProgram &program, OpTy op, Value sum,
+                         const Statistics &statistics) {
   SmallVector<Value> outputs;
   if (op.getY())
     outputs.push_back(b.narrow(
@@ -162,8 +164,8 @@ void yieldForward(RowBuilder &b, RowProgram &program, OpTy op, Value sum,
 /// is subtracted before the scaling: folded into the multiply-add it would lose
 /// what a large mean leaves.
 template <typename OpTy>
-void yieldGradients(RowBuilder &b, RowProgram &program, OpTy op, Value xhat,
-                    Value rstd, bool hasMean) {
+static void yieldGradients(RowBuilder &b, RowProgram &program, OpTy op,
+                           Value xhat, Value rstd, bool hasMean) {
   Value dy = b.widen(program.get("dy"));
   SmallVector<Value> outputs;
   if (op.getDx() || op.getDresidual()) {
@@ -193,6 +195,7 @@ void yieldGradients(RowBuilder &b, RowProgram &program, OpTy op, Value xhat,
   b.yield(outputs);
 }
 
+namespace {
 struct LowerLayerNorm : OpRewritePattern<LayerNormOp> {
   LowerLayerNorm(MLIRContext *context, bool textbook)
       : OpRewritePattern(context), textbook(textbook) {}
