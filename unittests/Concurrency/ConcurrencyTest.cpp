@@ -150,6 +150,7 @@ TEST(Concurrency, CompileAndLaunch) {
   }
   std::atomic<int> different{0};
   std::vector<std::thread> threads;
+  threads.reserve(8);
   for (size_t t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
       for (size_t turn = 0; turn < 4; ++turn) {

@@ -271,6 +271,7 @@ static std::vector<int> matrix(size_t Count, uint32_t Seed) {
 template <typename T, typename F>
 static std::vector<T> converted(const std::vector<int> &X, F Function) {
   std::vector<T> Y;
+  Y.reserve(X.size());
   for (int V : X)
     Y.push_back(T(Function(V)));
   return Y;

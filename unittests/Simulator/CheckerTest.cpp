@@ -15,6 +15,7 @@
 #include "Assembler/Assembler.h"
 #include "HipTester.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/JSON.h"
 
@@ -78,10 +79,9 @@ static std::string spell(std::string S, const std::string &Chip) {
   std::vector<const Word *> Order;
   for (const Word &W : Words)
     Order.push_back(&W);
-  std::stable_sort(Order.begin(), Order.end(),
-                   [](const Word *A, const Word *B) {
-                     return std::strlen(A->Name) > std::strlen(B->Name);
-                   });
+  llvm::sort(Order, [](const Word *A, const Word *B) {
+    return std::strlen(A->Name) > std::strlen(B->Name);
+  });
   for (const Word *W : Order) {
     const char *To = isGfx9(Chip)    ? W->Gfx9
                      : isGfx12(Chip) ? W->Gfx12
@@ -134,8 +134,8 @@ protected:
     if (Code.empty())
       return "does not assemble";
     LoadedModule M(Code);
-    Code_ = launch(M.function("k"), Grid, Block, 0, A, B);
-    return Code_ == hipSuccess ? "" : lnbwdSimLastErrorMessage();
+    Launched = launch(M.function("k"), Grid, Block, 0, A, B);
+    return Launched == hipSuccess ? "" : lnbwdSimLastErrorMessage();
   }
   unsigned waveItems() const { return isGfx9(Chip) ? 64 : 32; }
 
@@ -143,13 +143,13 @@ protected:
   std::string Chip;
   void *A = nullptr, *B = nullptr;
   KernelText K;
-  hipError_t Code_ = hipSuccess;
+  hipError_t Launched = hipSuccess;
 };
 } // namespace
 
 #define EXPECT_SAYS(TEXT, PART)                                                \
   do {                                                                         \
-    std::string Said = (TEXT);                                                 \
+    const std::string &Said = (TEXT);                                          \
     EXPECT_NE(Said.find(PART), std::string::npos) << Said;                     \
   } while (0)
 #define EXPECT_CLEAN(TEXT) EXPECT_EQ((TEXT), "")
@@ -169,7 +169,7 @@ TEST_P(CheckerTest, GlobalMemoryNeverWritten) {
   EXPECT_SAYS(Text, "byte 0 of the buffer at");
   EXPECT_SAYS(Text, "the memory was never written; at k+0x");
   EXPECT_SAYS(Text, spell("GLOAD1 v2, v1, s[6:7]", Chip));
-  EXPECT_EQ(Code_, hipErrorLaunchFailure);
+  EXPECT_EQ(Launched, hipErrorLaunchFailure);
   EXPECT_HIP(hipMemset(B, 0, Bytes));
   EXPECT_CLEAN(run(Read));
 }
@@ -202,7 +202,7 @@ TEST_P(CheckerTest, UseAfterFree) {
   std::string Text = run("GLOAD1 v2, v1, s[6:7]\nWAITV");
   std::swap(Old, B);
   EXPECT_SAYS(Text, "is a use after free: it was in a buffer of 16384 bytes");
-  EXPECT_EQ(Code_, hipErrorIllegalAddress);
+  EXPECT_EQ(Launched, hipErrorIllegalAddress);
 }
 
 TEST_P(CheckerTest, OutOfBoundsNamesTheBuffer) {
@@ -589,7 +589,7 @@ TEST_P(CheckerTest, BlockThatTheRegistersDoNotFit) {
   std::string Text = run("v_mov_b32 v2, 0", 1, 1024);
   if (isGfx9(Chip)) {
     EXPECT_SAYS(Text, "does not fit on " + Chip);
-    EXPECT_EQ(Code_, hipErrorInvalidConfiguration);
+    EXPECT_EQ(Launched, hipErrorInvalidConfiguration);
     EXPECT_CLEAN(run("v_mov_b32 v2, 0", 1, 512));
   }
 }
@@ -606,8 +606,8 @@ TEST_P(CheckerTest, MetadataThatContradictsTheDescriptor) {
     auto Code = assembleCodeObject(spell(S, Chip), Chip, 5, Error);
     EXPECT_FALSE(Code.empty()) << Error;
     LoadedModule M(Code);
-    Code_ = launch(M.function("k"), 1, 64, 0, A, B);
-    return Code_ == hipSuccess ? std::string() : lnbwdSimLastErrorMessage();
+    Launched = launch(M.function("k"), 1, 64, 0, A, B);
+    return Launched == hipSuccess ? std::string() : lnbwdSimLastErrorMessage();
   };
   EXPECT_CLEAN(Build(Text));
   EXPECT_SAYS(Build(Broken), "the metadata's .group_segment_fixed_size is 512, "

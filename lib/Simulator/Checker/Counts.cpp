@@ -71,9 +71,10 @@ std::string NamedCounts::json() const {
       J.attribute("bank_conflict_cycles", Total.LdsConflictCycles);
     });
     J.attributeArray("buffers", [&] {
-      for (auto &[Name, B] : Buffers)
+      for (auto &Entry : Buffers)
         J.object([&] {
-          J.attribute("name", Name);
+          const BufferCounts &B = Entry.second;
+          J.attribute("name", Entry.first);
           J.attribute("accesses", B.Accesses);
           J.attribute("bytes_read", B.BytesRead);
           J.attribute("bytes_written", B.BytesWritten);
