@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# Packs what a machine with a GPU, Python and PyTorch, but no compiler and no
+# network, needs to validate and time this project.
+#
+#   scripts/pack-gpu.sh FOLDER [PART...]      all parts, if none is named
+#
+#   grid       the end-to-end grid of LayerNorm backward
+#   family     the other operations, their options, and the example programs
+#   published  failures published of others, and compute-sanitizer's four tools
+#   bench      ours, PyTorch, Liger and the stream side by side
+#   tune       the search for schedules; brings the compiler itself along
+#   python     the Python package's tests, its check and its benchmark
+#
+# There, with FOLDER copied, each part is one command:
+#
+#   bash FOLDER/PART/run.sh OUT
+#
+# and `bash FOLDER/python/run.sh OUT ddp` trains on two GPUs. docs/gpu-machine.md
+# says what each takes and where its results belong. Everything is compiled for
+# the chip that LNBWD_CHIP names, sm_90 otherwise, by build/ of this checkout,
+# which scripts/test.sh makes.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+parts=(grid family published bench tune python)
+case ${1:-} in
+'' | -*) sed -n '2,23s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+esac
+folder=$(mkdir -p "$1" && cd "$1" && pwd)
+shift
+if [ $# -gt 0 ]; then
+  for part in "$@"; do
+    if [[ " ${parts[*]} " != *" $part "* ]]; then
+      echo "error: unknown part '$part', expected one of: ${parts[*]}" >&2
+      exit 2
+    fi
+  done
+  parts=("$@")
+fi
+chip=${LNBWD_CHIP:-sm_90}
+export LNBWD_BUILD_DIR=$build_dir
+venv_dir=$build_dir/venv
+python=$venv_dir/bin/python
+for needed in bin/lnbwd-opt bin/lnbwd-run lib/liblnbwd-runtime.so; do
+  if [ ! -e "$build_dir/$needed" ]; then
+    echo "error: $build_dir/$needed is not there: run scripts/test.sh first" >&2
+    exit 1
+  fi
+done
+
+# A build folder with what runs there: the runner and its library.
+put_runner() { # folder
+  mkdir -p "$1/bin" "$1/lib"
+  cp -L "$build_dir/bin/lnbwd-run" "$1/bin/"
+  cp -L "$build_dir"/lib/liblnbwd-runtime.so* "$1/lib/"
+}
+
+write_run() { # part; the commands come on standard input
+  {
+    echo '#!/usr/bin/env bash'
+    echo '# run.sh OUT: results go to the folder OUT.'
+    echo 'set -euo pipefail'
+    echo 'here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)'
+    echo 'out=$(mkdir -p "${1:?expected a folder for the results}" && cd "$1" && pwd)'
+    echo 'shift'
+    echo 'cd "$here"'
+    cat
+  } >"$folder/$1/run.sh"
+}
+
+pack_grid() {
+  put_runner "$folder/grid/build"
+  mkdir -p "$folder/grid/test"
+  cp "$source_dir/test/EndToEnd/grid.py" "$folder/grid/test/"
+  "$python" "$source_dir/test/EndToEnd/grid.py" compile --build "$build_dir" --chips "$chip" --out "$folder/grid/kernels"
+  write_run grid <<'RUN'
+python3 test/grid.py run --build build --kernels kernels --device cuda "$@" | tee "$out/grid.txt"
+RUN
+}
+
+pack_family() {
+  put_runner "$folder/family/build"
+  mkdir -p "$folder/family/test/EndToEnd"
+  cp "$source_dir"/test/EndToEnd/{family,examples,device}.py "$folder/family/test/EndToEnd/"
+  "$python" "$source_dir/test/EndToEnd/family.py" compile --build "$build_dir" --chips "$chip" --out "$folder/family/kernels"
+  "$python" "$source_dir/test/EndToEnd/examples.py" compile --build "$build_dir" --chip "$chip" --out "$folder/family/example-kernels"
+  "$python" "$source_dir/bench/operations.py" compile --out "$folder/family/bench-kernels"
+  mkdir -p "$folder/family/bench" "$folder/family/python"
+  cp -RL "$source_dir/bench/operations.py" "$source_dir/bench/lnbwd_bench" "$folder/family/bench/"
+  cp -RL "$source_dir/python/lnbwd" "$folder/family/python/"
+  mkdir -p "$folder/family/python/lnbwd/lib"
+  cp -L "$build_dir/lib/liblnbwd-runtime.so.0" "$folder/family/python/lnbwd/lib/"
+  write_run family <<RUN
+python3 test/EndToEnd/examples.py run --build build --kernels example-kernels --chip $chip --device cuda | tee "\$out/examples.txt"
+python3 test/EndToEnd/family.py run --build build --kernels kernels --chips $chip --device cuda "\$@" | tee "\$out/family.txt"
+python3 bench/operations.py run --kernels bench-kernels --out "\$out/operations.json" | tee "\$out/operations.txt"
+RUN
+}
+
+pack_published() {
+  "$python" "$source_dir/test/Integration/published/on_gpu.py" prepare --build "$build_dir" --out "$folder/published"
+  write_run published <<'RUN'
+python3 on_gpu.py run --only large --budget 400 | tee "$out/large.txt"
+python3 on_gpu.py run --only sanitizer --budget 560 | tee "$out/sanitizer.txt"
+RUN
+}
+
+pack_bench() {
+  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/bench"
+}
+
+# The compiler with every library that a small system might not have.
+pack_tune() {
+  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/tune" --shapes 512x4096
+  local libraries
+  libraries=$(ldd "$build_dir/bin/lnbwd-opt" | sed -nE 's/.*=> (\/[^ ]+) .*/\1/p' |
+    grep -vE '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so')
+  mkdir -p "$folder/tune/compiler"
+  strip -s -o "$folder/tune/compiler/lnbwd-opt" "$build_dir/bin/lnbwd-opt"
+  local staging
+  staging=$(mktemp -d)
+  mkdir "$staging/lib"
+  local library
+  for library in $libraries; do strip -s -o "$staging/lib/$(basename "$library")" "$library"; done
+  tar -C "$staging" -cf - lib | xz -T0 -6 >"$folder/tune/compiler/libraries.tar.xz"
+  rm -rf "$staging"
+  write_run tune <<'RUN'
+# Arguments: candidates of a shape in the first and in the second turn, seconds
+# to measure in each.
+first=${1:-40} second=${2:-24} budget=${3:-170}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1], "r:xz").extractall(sys.argv[2])' compiler/libraries.tar.xz "$dir"
+cp compiler/lnbwd-opt "$dir/lnbwd-opt.bin"
+printf '#!/bin/sh\nLD_LIBRARY_PATH=%s/lib exec %s/lnbwd-opt.bin "$@"\n' "$dir" "$dir" >"$dir/lnbwd-opt"
+chmod +x "$dir/lnbwd-opt" "$dir/lnbwd-opt.bin"
+export LNBWD_OPT=$dir/lnbwd-opt PYTHONUNBUFFERED=1 PATH=$PATH:/usr/local/cuda/bin
+tune="python3 tools/lnbwd-tune/lnbwd-tune"
+$tune compile --to "$dir/c1" --candidates "$first" --jobs "$(nproc)" 2>"$out/compile1.log"
+$tune measure "$dir/c1" --results "$out/tune1.json" --time-budget "$budget" 2>"$out/measure1.log"
+[ "$second" -gt 0 ] || exit 0
+$tune compile --to "$dir/c2" --candidates "$second" --jobs "$(nproc)" --around "$out/tune1.json" 2>"$out/compile2.log"
+$tune measure "$dir/c2" --results "$out/tune2.json" --time-budget "$budget" 2>"$out/measure2.log"
+RUN
+}
+
+pack_python() {
+  "$python" "$source_dir/test/python/pack_for_device.py" "$folder/python" --chip "$chip"
+}
+
+for part in "${parts[@]}"; do
+  say "Packing $part"
+  rm -rf "${folder:?}/$part"
+  mkdir -p "$folder/$part"
+  "pack_$part"
+  find "$folder/$part" -name __pycache__ -prune -exec rm -rf {} +
+  du -sh "$folder/$part"
+done
