@@ -446,6 +446,7 @@ def pipeline_options(tools: Tools) -> str:
     return "\n".join(result) + "\n"
 
 
+
 # docs/derivation.md: LayerNorm's gradient, as the compiler finds it.
 
 FORWARD = """func.func @layer_norm(%x: memref<?x1024xf32>, %gamma: memref<1024xf32>,
@@ -559,6 +560,11 @@ def wrong_formulas(_: Tools) -> str:
     return "\n".join(lines) + "\n"
 
 
+def report(tools: Tools) -> str:
+    text = tools.opt(EXAMPLE, f"--lnbwd-pipeline=chip={CHIP}", "--emit=report", "--rows=16384")
+    return fence(text.rstrip(), "text")
+
+
 TEXTS = {
     "derivation-forward": derivation_forward,
     "derivation-constants": derivation_constants,
@@ -577,6 +583,7 @@ TEXTS = {
     "validation": validation,
     "chips": chips,
     "one-pass-limits": one_pass_limits,
+    "report": report,
 }
 
 

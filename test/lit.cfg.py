@@ -38,6 +38,7 @@ config.substitutions.extend(
             "%exits",
             f"{sys.executable} {config.test_source_root}/Inputs/expect_exit.py",
         ),
+        ("%python", sys.executable),
         # The file itself, for runs that change PATH.
         ("%{lnbwd-opt}", os.path.join(config.lnbwd_tools_dir, "lnbwd-opt")),
     ]

@@ -88,7 +88,12 @@ static FailureOr<Compilation> compileOnce(ModuleOp module, PassManager &pm,
   TimingScope scope;
   if (timing)
     scope = timing->nest("Code emission");
-  FailureOr<Emission> emission = (*backend)->emit(*gpuModule, format, options);
+  // A report is on the code.
+  if (format == EmitFormat::Report || format == EmitFormat::ReportJSON)
+    format = (*backend)->getCodeFormat();
+  EmitOptions timed = options;
+  timed.timing = &scope;
+  FailureOr<Emission> emission = (*backend)->emit(*gpuModule, format, timed);
   if (failed(emission))
     return failure();
   result.emission = std::move(*emission);

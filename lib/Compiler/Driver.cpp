@@ -11,6 +11,7 @@
 #include "lnbwd/Compiler/CompileModule.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Pipelines/StageDumper.h"
+#include "lnbwd/Report/Report.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/InitAllDialects.h"
@@ -30,8 +31,8 @@ void lnbwd::registerCompilerDialects(DialectRegistry &registry) {
   registerBufferizableOpInterfaceExternalModels(registry);
 }
 
-/// Runs the passes, and writes the module as text or as the code of its one GPU
-/// module.
+/// Runs the passes, and writes the module as text, as the code of its one GPU
+/// module, or as a report on that.
 static FailureOr<std::string> emitModule(ModuleOp module, PassManager &pm,
                                          const CompileRequest &request,
                                          StageWriter *stages) {
@@ -55,7 +56,21 @@ static FailureOr<std::string> emitModule(ModuleOp module, PassManager &pm,
       compileModule(module, pm, request.format, options, request.timing);
   if (failed(compilation))
     return failure();
-  return std::move(compilation->emission.contents);
+  if (request.format != EmitFormat::Report &&
+      request.format != EmitFormat::ReportJSON)
+    return std::move(compilation->emission.contents);
+  FailureOr<Report> report =
+      buildReport(*compilation->lowered, compilation->emission, options,
+                  request.reportRows);
+  if (failed(report))
+    return failure();
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (request.format == EmitFormat::Report)
+    report->printText(os);
+  else
+    report->printJSON(os);
+  return text;
 }
 
 FailureOr<std::string>

@@ -41,9 +41,9 @@ namespace {
 class Serializer : public ROCDL::SerializeGPUModuleBase {
 public:
   Serializer(gpu::GPUModuleOp module, ROCDL::ROCDLTargetAttr target,
-             const gpu::TargetOptions &options, unsigned maxRegisters)
+             const gpu::TargetOptions &options, const EmitOptions &emitOptions)
       : SerializeGPUModuleBase(*module, target, options),
-        targetOptions(options), maxRegisters(maxRegisters) {}
+        targetOptions(options), emitOptions(emitOptions) {}
 
   std::string llvmText;
   std::string isaText;
@@ -65,10 +65,12 @@ public:
 
 protected:
   LogicalResult optimizeModule(llvm::Module &llvmModule, int level) override {
-    if (maxRegisters)
+    TimingScope scope = time("LLVM's optimisation");
+    if (emitOptions.maxRegisters)
       for (llvm::Function &function : llvmModule)
         if (!function.isDeclaration())
-          function.addFnAttr("amdgpu-num-vgpr", std::to_string(maxRegisters));
+          function.addFnAttr("amdgpu-num-vgpr",
+                             std::to_string(emitOptions.maxRegisters));
     if (failed(ModuleToObject::optimizeModule(llvmModule, level)))
       return failure();
     llvmText = printModule(llvmModule);
@@ -76,13 +78,18 @@ protected:
   }
   FailureOr<SmallVector<char, 0>>
   moduleToObject(llvm::Module &llvmModule) override {
+    TimingScope scope = time("LLVM's code generation");
     return moduleToObjectImpl(targetOptions, llvmModule);
   }
   FailureOr<SmallVector<char, 0>> compileToBinary(StringRef isa) override;
 
 private:
+  TimingScope time(StringRef name) const {
+    return emitOptions.timing ? emitOptions.timing->nest(name) : TimingScope();
+  }
+
   const gpu::TargetOptions &targetOptions;
-  unsigned maxRegisters;
+  const EmitOptions &emitOptions;
 };
 
 class AMDGPUBackend : public TargetBackend {
@@ -137,6 +144,7 @@ static FailureOr<SmallVector<char, 0>> linkObject(Operation &op,
 
 FailureOr<SmallVector<char, 0>> Serializer::compileToBinary(StringRef isa) {
   isaText = isa.str();
+  TimingScope scope = time("Assembly and linking");
   FailureOr<SmallVector<char, 0>> object = ROCDL::assembleIsa(
       isa, triple, chip, features, [&] { return getOperation().emitError(); });
   if (failed(object))
@@ -187,7 +195,7 @@ FailureOr<Emission> AMDGPUBackend::emit(gpu::GPUModuleOp module,
       /*toolkitPath=*/"", /*librariesToLink=*/{}, /*cmdOptions=*/"",
       /*elfSection=*/"", gpu::CompilationTarget::Binary);
   ROCDL::SerializeGPUModuleBase::init();
-  Serializer serializer(module, target, targetOptions, options.maxRegisters);
+  Serializer serializer(module, target, targetOptions, options);
   std::optional<SmallVector<char, 0>> binary = serializer.run();
   if (!binary)
     return failure();

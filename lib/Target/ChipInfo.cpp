@@ -21,7 +21,8 @@ using namespace lnbwd;
 static constexpr int64_t kibi = 1024;
 
 // What a compute unit holds and how fast it is, by product. gfx11 and gfx12
-// share 128 KiB of shared memory between two compute units. A vector
+// share 128 KiB of shared memory between two compute units, over which the
+// waves of a workgroup spread. A vector
 // instruction takes a gfx9 wave four clocks on one of the four SIMDs, a gfx11
 // or gfx12 wave one clock on one of two.
 //
@@ -30,13 +31,13 @@ static constexpr int64_t kibi = 1024;
 // the two Radeons (960 and 640 GB/s); NVIDIA's data sheets of the A100 40GB
 // (1555 GB/s) and of the H200 SXM (4.8 TB/s). Clocks are the highest that they
 // name.
-static constexpr ChipLimits mi210 = {8, 2048, 64 * kibi, 1638, 1700, 64};
-static constexpr ChipLimits mi300x = {8, 2048, 64 * kibi, 5300, 2100, 64};
-static constexpr ChipLimits mi355x = {8, 2048, 160 * kibi, 8000, 2400, 64};
-static constexpr ChipLimits rx7900xtx = {24, 1024, 64 * kibi, 960, 2500, 64};
-static constexpr ChipLimits rx9070xt = {24, 1024, 64 * kibi, 640, 2970, 64};
-static constexpr ChipLimits a100 = {8, 2048, 164 * kibi, 1555, 1410, 64};
-static constexpr ChipLimits h200 = {8, 2048, 228 * kibi, 4800, 1980, 128};
+static constexpr ChipLimits mi210 = {1, 8, 2048, 64 * kibi, 1638, 1700, 64};
+static constexpr ChipLimits mi300x = {1, 8, 2048, 64 * kibi, 5300, 2100, 64};
+static constexpr ChipLimits mi355x = {1, 8, 2048, 160 * kibi, 8000, 2400, 64};
+static constexpr ChipLimits rx7900xtx = {2, 24, 1024, 64 * kibi, 960, 2500, 64};
+static constexpr ChipLimits rx9070xt = {2, 24, 1024, 64 * kibi, 640, 2970, 64};
+static constexpr ChipLimits a100 = {1, 8, 2048, 164 * kibi, 1555, 1410, 64};
+static constexpr ChipLimits h200 = {1, 8, 2048, 228 * kibi, 4800, 1980, 128};
 
 // Hopper has bulk copies, programmatic dependent launches, and clusters of the
 // size that all of its products can launch.

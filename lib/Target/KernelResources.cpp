@@ -41,13 +41,17 @@ Occupancy lnbwd::getOccupancy(const KernelResources &resources, int64_t threads,
   int64_t registers = llvm::alignTo(
       uint64_t(std::max<int64_t>(1, resources.vectorRegisters)), granule);
   int64_t waves = llvm::divideCeil(threads, chip.waveSize);
+  int64_t together = chip.limits.computeUnitsTogether;
   int64_t shared = resources.sharedMemoryBytes + dynamicSharedMemoryBytes;
   // A workgroup's registers are those of whole waves.
   std::pair<int64_t, llvm::StringRef> limits[] = {
-      {chip.limits.computeUnitThreads / (waves * chip.waveSize), "threads"},
-      {chip.registersPerComputeUnit / (registers * waves * chip.waveSize),
+      {together * chip.limits.computeUnitThreads / (waves * chip.waveSize),
+       "threads"},
+      {together * chip.registersPerComputeUnit /
+           (registers * waves * chip.waveSize),
        "registers"},
-      {shared ? chip.limits.computeUnitSharedMemoryBytes / shared : INT64_MAX,
+      {shared ? together * chip.limits.computeUnitSharedMemoryBytes / shared
+              : INT64_MAX,
        "shared memory"},
   };
   auto least = *llvm::min_element(limits, llvm::less_first());

@@ -62,9 +62,10 @@ struct FormatName {
 } // namespace
 
 static constexpr FormatName formatNames[] = {
-    {EmitFormat::MLIR, "mlir"}, {EmitFormat::LLVM, "llvm"},
-    {EmitFormat::ISA, "isa"},   {EmitFormat::HSACO, "hsaco"},
-    {EmitFormat::PTX, "ptx"},   {EmitFormat::Cubin, "cubin"},
+    {EmitFormat::MLIR, "mlir"},     {EmitFormat::LLVM, "llvm"},
+    {EmitFormat::ISA, "isa"},       {EmitFormat::HSACO, "hsaco"},
+    {EmitFormat::PTX, "ptx"},       {EmitFormat::Cubin, "cubin"},
+    {EmitFormat::Report, "report"}, {EmitFormat::ReportJSON, "report-json"},
 };
 
 std::optional<EmitFormat> lnbwd::parseEmitFormat(StringRef name) {

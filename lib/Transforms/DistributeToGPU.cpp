@@ -20,6 +20,7 @@
 #include "lnbwd/Transforms/Passes.h"
 #include "lnbwd/Transforms/ScheduleModel.h"
 
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

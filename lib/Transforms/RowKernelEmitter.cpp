@@ -184,17 +184,20 @@ void RowKernelEmitter::loadColumnOperands() {
   if (memories.empty())
     return;
   ifTrue(isFirstGroup, [&] {
+    PartScope part(*this, {KernelPart::Setup, /*groups=*/1});
     for (auto [i, memory] : llvm::enumerate(memories))
       for (auto [c, chunk] : llvm::enumerate(chunks))
         vector::StoreOp::create(b, load(first + i, chunk.loadColumn), memory,
-                                ValueRange{place(c)});
+                                ValueRange{place(c)}, /*nontemporal=*/false,
+                                laneAlignment(memory));
   });
-  gpu::BarrierOp::create(b);
+  target.barrier(b);
   for (size_t c = 0; c < chunks.size(); ++c)
     for (Value memory : memories)
       columnOperands[c].push_back(vector::LoadOp::create(
           b, laneVector(cast<MemRefType>(memory.getType()).getElementType()),
-          memory, ValueRange{place(c)}));
+          memory, ValueRange{place(c)}, /*nontemporal=*/false,
+          laneAlignment(memory)));
 }
 
 void RowKernelEmitter::allocateExchange() {
@@ -218,6 +221,7 @@ void RowKernelEmitter::allocateExchange() {
 
 void RowKernelEmitter::emit() {
   analyzePhases();
+  PartScope part(*this, {KernelPart::Setup});
   if (schedule.getEarlyStart())
     target.waitForPreviousKernel(b);
   emitGeometry();
@@ -264,6 +268,7 @@ SmallVector<Value> RowKernelEmitter::loadVectors(Value rowIndex) {
 }
 
 SmallVector<Value> RowKernelEmitter::loadScalars(Value rowIndex) {
+  PartScope part(*this, [](KernelPart &around) { around.scalars = true; });
   SmallVector<Value> scalars;
   for (size_t i = 0; i < op.getScalars().size(); ++i)
     scalars.push_back(
@@ -369,15 +374,18 @@ void RowKernelEmitter::emitRowLoop() {
     carried.push_back(arith::ConstantIntOp::create(b, 0, 32));
   }
   size_t numState = carried.size();
-  if (schedule.getPrefetch())
+  if (schedule.getPrefetch()) {
+    PartScope part(*this, {KernelPart::FirstLoad});
     llvm::append_range(carried, loadAheadIf(lessThan(begin, fullSets),
                                             addIndex(begin, group)));
+  }
 
   if (sharesRows())
     target.waitForCluster(b);
   auto loop = scf::ForOp::create(b, begin, fullSets, step, carried);
   {
     OpBuilder::InsertionGuard guard(b);
+    PartScope part(*this, {KernelPart::Row});
     b.setInsertionPointToStart(loop.getBody());
     ValueRange state = loop.getRegionIterArgs();
     parity = state[0];
@@ -397,6 +405,7 @@ void RowKernelEmitter::emitRowLoop() {
       Value nextRow = addIndex(rowIndex, step);
       if (target.avoidsRepeatedReads()) {
         Value nextSet = addIndex(loop.getInductionVar(), step);
+        PartScope loads(*this, {KernelPart::NextLoad});
         next = loadAheadIf(lessThan(nextSet, fullSets), nextRow);
       } else {
         Value last = arith::SubIOp::create(b, rows, index(1));
@@ -412,7 +421,7 @@ void RowKernelEmitter::emitRowLoop() {
     llvm::append_range(results, sums);
     if (staging) {
       if (!staging->refilled) {
-        gpu::BarrierOp::create(b);
+        target.barrier(b);
         refillStage();
       }
       Value following = addIndex(staging->stage, index(1));
@@ -454,16 +463,24 @@ void RowKernelEmitter::emitPairedRowLoop(Value begin, Value step,
   };
 
   SmallVector<Value> carried = getState();
-  llvm::append_range(carried, loadSet(begin));
+  {
+    PartScope part(*this, {KernelPart::FirstLoad});
+    llvm::append_range(carried, loadSet(begin));
+  }
   auto loop =
       scf::ForOp::create(b, begin, fullSets, mulIndex(step, 2), carried);
   {
     OpBuilder::InsertionGuard guard(b);
+    PartScope part(*this, {KernelPart::Row});
     b.setInsertionPointToStart(loop.getBody());
     SmallVector<Value> inputs(setState(loop.getRegionIterArgs()));
     Value first = loop.getInductionVar();
     Value second = addIndex(first, step);
-    SmallVector<Value> secondInputs = loadSet(second);
+    SmallVector<Value> secondInputs;
+    {
+      PartScope loads(*this, {KernelPart::SecondLoad});
+      secondInputs = loadSet(second);
+    }
     workOn(first, inputs);
 
     SmallVector<Value> withoutSecond = getState();
@@ -475,11 +492,18 @@ void RowKernelEmitter::emitPairedRowLoop(Value begin, Value step,
     b.setInsertionPointToStart(hasSecond.elseBlock());
     scf::YieldOp::create(b, withoutSecond);
     b.setInsertionPointToStart(hasSecond.thenBlock());
-    SmallVector<Value> next = loadSet(addIndex(second, step));
-    workOn(second, secondInputs);
-    SmallVector<Value> withSecond = getState();
-    llvm::append_range(withSecond, next);
-    scf::YieldOp::create(b, withSecond);
+    {
+      PartScope secondPart(*this, {KernelPart::SecondRow});
+      SmallVector<Value> next;
+      {
+        PartScope loads(*this, {KernelPart::NextLoad});
+        next = loadSet(addIndex(second, step));
+      }
+      workOn(second, secondInputs);
+      SmallVector<Value> withSecond = getState();
+      llvm::append_range(withSecond, next);
+      scf::YieldOp::create(b, withSecond);
+    }
     b.setInsertionPointAfter(hasSecond);
     scf::YieldOp::create(b, hasSecond.getResults());
   }
@@ -497,6 +521,7 @@ void RowKernelEmitter::emitIndependentRowLoop() {
                                  mulIndex(step, schedule.getUnroll()), sums);
   {
     OpBuilder::InsertionGuard guard(b);
+    PartScope part(*this, {KernelPart::Row});
     b.setInsertionPointToStart(loop.getBody());
     llvm::copy(loop.getRegionIterArgs(), sums.begin());
     Value last = arith::SubIOp::create(b, rows, index(1));
@@ -519,15 +544,15 @@ void RowKernelEmitter::emitIndependentRowLoop() {
   llvm::copy(loop.getResults(), sums.begin());
 }
 
-/// The last set of rows, if it is not full, goes to the workgroup whose turn it
-/// is. Groups without a row work on the last row and keep nothing of it.
+/// The last set of rows, if it is not full, goes to the last workgroup, which
+/// never has more full sets than another. Groups without a row work on the last
+/// row and keep nothing of it.
 void RowKernelEmitter::emitTailRow() {
-  Value groups = index(schedule.getRowGroups());
   Value fullRows = getFullRows();
+  Value groups = index(schedule.getRowGroups());
   Value fullSets = arith::DivUIOp::create(b, fullRows, groups);
-  Value turn = arith::CmpIOp::create(
-      b, arith::CmpIPredicate::eq,
-      arith::RemUIOp::create(b, fullSets, workgroups), workgroup);
+  Value turn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                     addIndex(workgroup, index(1)), workgroups);
   Value hasTail = both(lessThan(fullRows, rows), turn);
   SmallVector<Type> types;
   for (Value sum : sums)
@@ -535,6 +560,7 @@ void RowKernelEmitter::emitTailRow() {
   auto tail = scf::IfOp::create(b, types, hasTail, !types.empty());
   {
     OpBuilder::InsertionGuard guard(b);
+    PartScope part(*this, {KernelPart::Tail});
     SmallVector<Value> before = sums;
     if (!types.empty()) {
       b.setInsertionPointToStart(tail.elseBlock());
@@ -636,6 +662,7 @@ void RowKernelEmitter::emitReloadPhase(Row &row, unsigned phase) {
     auto loop = scf::ForOp::create(b, index(0), index(length),
                                    index(schedule.getChunkColumns()), partials);
     OpBuilder::InsertionGuard guard(b);
+    PartScope part(*this, [](KernelPart &around) { around.reload = true; });
     b.setInsertionPointToStart(loop.getBody());
     Chunk chunk = makeChunk(addIndex(loop.getInductionVar(), offset),
                             length % schedule.getChunkColumns() != 0);
@@ -686,6 +713,7 @@ Value RowKernelEmitter::getScalar(Row &row, Value value) {
   for (Value operand : producer->getOperands())
     mapping.map(operand, getScalar(row, operand));
   Operation *copy = b.clone(*producer, mapping);
+  copy->setLoc(b.getLoc());
   for (auto [from, to] :
        llvm::zip_equal(producer->getResults(), copy->getResults()))
     row.scalars[from] = to;
@@ -719,6 +747,7 @@ Value RowKernelEmitter::getVector(Row &row, Value value, const Chunk &chunk,
                                ? getVector(row, operand, chunk, known)
                                : getScalar(row, operand));
     Operation *copy = b.clone(*producer, mapping);
+    copy->setLoc(b.getLoc());
     copy->getResult(0).setType(laneType);
     result = copy->getResult(0);
   }
@@ -791,6 +820,13 @@ void RowKernelEmitter::ifTrue(Value condition, function_ref<void()> body) {
 
 VectorType RowKernelEmitter::laneVector(Type element) {
   return VectorType::get({schedule.getVectorWidth()}, element);
+}
+
+/// The alignment of a lane's vectors in `memory`, which begins aligned.
+llvm::MaybeAlign RowKernelEmitter::laneAlignment(Value memory) {
+  auto type = cast<MemRefType>(memory.getType());
+  int64_t bytes = schedule.getVectorWidth() * type.getElementTypeBitWidth() / 8;
+  return llvm::MaybeAlign(std::min<int64_t>(bytes, 16));
 }
 
 /// Workgroup memory, aligned for the widest access.

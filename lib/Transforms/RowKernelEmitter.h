@@ -25,6 +25,7 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Transforms/KernelPart.h"
 #include "lnbwd/Transforms/ScheduleModel.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -48,6 +49,30 @@ public:
   void emit();
 
 private:
+  /// While it lives, what is emitted is noted to be of a part of the kernel:
+  /// one of its own, or the one around it with something changed.
+  class PartScope {
+  public:
+    PartScope(RowKernelEmitter &emitter, KernelPart part)
+        : b(emitter.b), before(b.getLoc()) {
+      b.setLoc(part.note(emitter.op.getLoc()));
+    }
+    PartScope(RowKernelEmitter &emitter,
+              llvm::function_ref<void(KernelPart &)> change)
+        : b(emitter.b), before(b.getLoc()) {
+      KernelPart part = KernelPart::get(before).value_or(KernelPart());
+      change(part);
+      b.setLoc(part.note(emitter.op.getLoc()));
+    }
+    ~PartScope() { b.setLoc(before); }
+    PartScope(const PartScope &) = delete;
+    PartScope &operator=(const PartScope &) = delete;
+
+  private:
+    mlir::ImplicitLocOpBuilder &b;
+    mlir::Location before;
+  };
+
   /// Where a lane's vector of one chunk lies.
   struct Chunk {
     /// First column of the vector.
@@ -140,6 +165,7 @@ private:
   mlir::Value both(mlir::Value lhs, mlir::Value rhs);
   void ifTrue(mlir::Value condition, llvm::function_ref<void()> body);
   mlir::VectorType laneVector(mlir::Type element);
+  llvm::MaybeAlign laneAlignment(mlir::Value memory);
   mlir::Value addWorkgroupMemory(int64_t elements, mlir::Type element);
   unsigned outputOperand(unsigned output) const;
 

@@ -139,9 +139,17 @@ RowKernelEmitter::exchangeInWorkgroup(unsigned phase, Value base, Value mine) {
   auto slotType = cast<VectorType>(mine.getType());
   int64_t count = slotType.getNumElements();
   Value wave = arith::DivUIOp::create(b, lane, index(chip.waveSize));
+  // A slot lies at a multiple of what divides its length, the half's, and the
+  // slots of each phase before.
+  auto unit = uint64_t(count | exchangeHalf);
+  for (const auto &sums : sumsOfPhase)
+    unit |= uint64_t(int64_t(sums.size()) * schedule.getRowGroups() *
+                     exchangeSlots);
+  llvm::MaybeAlign aligned(std::min<uint64_t>(16, 4 * (unit & -unit)));
   vector::StoreOp::create(b, mine, exchangeBuffer,
-                          ValueRange{addIndex(base, mulIndex(wave, count))});
-  gpu::BarrierOp::create(b);
+                          ValueRange{addIndex(base, mulIndex(wave, count))},
+                          /*nontemporal=*/false, aligned);
+  target.barrier(b);
   // All lanes have taken their vectors out of the stage: its next rows may
   // come in.
   if (staging && !staging->refilled)
@@ -150,7 +158,8 @@ RowKernelEmitter::exchangeInWorkgroup(unsigned phase, Value base, Value mine) {
   for (int64_t i = 0; i < exchangeSlots; ++i)
     slots.push_back(
         vector::LoadOp::create(b, slotType, exchangeBuffer,
-                               ValueRange{addIndex(base, index(i * count))}));
+                               ValueRange{addIndex(base, index(i * count))},
+                               /*nontemporal=*/false, aligned));
   return combineSlots(phase, slots);
 }
 
@@ -268,17 +277,19 @@ void RowKernelEmitter::combineGroups() {
       };
       // What was read in the step before must not be overwritten yet.
       if (isWritten)
-        gpu::BarrierOp::create(b);
+        target.barrier(b);
       isWritten = true;
       Value gives = lessThan(arith::SubIOp::create(b, group, index(owners)),
                              index(count - owners));
       ifTrue(gives, [&] {
+        PartScope part(*this, {KernelPart::Setup, unsigned(count - owners)});
         Value number = arith::SubIOp::create(b, group, index(owners));
         for (int64_t s = 0; s < numSums; ++s)
           vector::StoreOp::create(b, sumOf(s), memory,
-                                  ValueRange{slot(number, s)});
+                                  ValueRange{slot(number, s)},
+                                  /*nontemporal=*/false, laneAlignment(memory));
       });
-      gpu::BarrierOp::create(b);
+      target.barrier(b);
       // An owner takes the sums of the groups that lie multiples of `owners`
       // behind it.
       for (int64_t first = owners; first < count; first += owners) {
@@ -287,12 +298,14 @@ void RowKernelEmitter::combineGroups() {
         SmallVector<Type> types(numSums, type);
         auto step = scf::IfOp::create(b, types, takes, /*withElseRegion=*/true);
         OpBuilder::InsertionGuard guard(b);
+        PartScope part(*this, {KernelPart::Setup, unsigned(taking)});
         b.setInsertionPointToStart(step.thenBlock());
         Value number = addIndex(group, index(first - owners));
         SmallVector<Value> added, kept;
         for (int64_t s = 0; s < numSums; ++s) {
-          Value other = vector::LoadOp::create(b, type, memory,
-                                               ValueRange{slot(number, s)});
+          Value other = vector::LoadOp::create(
+              b, type, memory, ValueRange{slot(number, s)},
+              /*nontemporal=*/false, laneAlignment(memory));
           added.push_back(add(sumOf(s), other));
           kept.push_back(sumOf(s));
         }
@@ -320,6 +333,7 @@ void RowKernelEmitter::storeColumnSums() {
       auto type = cast<MemRefType>(buffer.getType());
       Value value = sums[s * chunks.size() + c];
       ifTrue(both(isFirstGroup, chunk.valid), [&] {
+        PartScope part(*this, {KernelPart::Setup, /*groups=*/1});
         SmallVector<Value> indices;
         if (type.getRank() == 2)
           indices.push_back(workgroup);

@@ -46,6 +46,14 @@ static constexpr int64_t stagedComputeUnitThreads = 768;
 /// Bytes that staging keeps in flight on a compute unit. More crowd each other
 /// out of the cache; measured on an H200 with rows of 3 to 32 KB.
 static constexpr int64_t stagedBytesInFlight = 128 * 1024;
+/// Bytes of rows that should be in flight on a compute unit of AMD's, by count:
+/// what its memory delivers while one load is on its way.
+static constexpr int64_t registerBytesInFlight = 32 * 1024;
+/// Registers by which the estimate may fall short where one more would cost a
+/// workgroup.
+static constexpr int64_t spareRegisters = 4;
+/// How much of the registers that are estimated may do, in a hundred.
+static constexpr int64_t hopedPercent = 80;
 /// Sets of rows in flight that staging aims at, and the shortest row, in bytes
 /// over all row operands, that is worth a bulk copy.
 static constexpr int64_t targetStages = 4;
@@ -207,8 +215,9 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
 namespace {
 /// How many registers a schedule may take: those that surely exist, for a
 /// choice that somebody made; those that the estimate finds, for the model's
-/// own.
-enum class RegisterBound { Least, Estimate };
+/// own; somewhat fewer, where the model has no other and code emission says
+/// whether it was right.
+enum class RegisterBound { Least, Estimate, Hope };
 } // namespace
 
 /// Why `op` cannot run on `chip` as scheduled, and what would help; empty if it
@@ -340,11 +349,14 @@ static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
   }
   ScheduleResources resources = getResources(op, schedule, chip);
   int64_t registers =
-      std::min(chip.maxRegistersPerLane,
-               chip.registersPerComputeUnit / resources.threads);
-  int64_t needed = bound == RegisterBound::Least
-                       ? resources.leastRegistersPerLane
-                       : resources.registersPerLane;
+      std::min(chip.maxRegistersPerLane, chip.limits.computeUnitsTogether *
+                                             chip.registersPerComputeUnit /
+                                             resources.threads);
+  int64_t needed = resources.registersPerLane;
+  if (bound == RegisterBound::Least)
+    needed = resources.leastRegistersPerLane;
+  else if (bound == RegisterBound::Hope)
+    needed = needed * hopedPercent / 100;
   if (needed > registers)
     os << "row length " << length
        << " is too large for this schedule: it needs at least " << needed
@@ -447,6 +459,55 @@ struct Candidate {
 };
 } // namespace
 
+/// Workgroups of `schedule` that have registers on a compute unit; a fraction
+/// where compute units share them.
+static double getResident(RowwiseOp op, ScheduleAttr schedule,
+                          const ChipInfo &chip) {
+  int64_t registers =
+      llvm::alignTo(uint64_t(getResources(op, schedule, chip).registersPerLane +
+                             spareRegisters),
+                    chip.limits.registerGranule);
+  int64_t together = chip.limits.computeUnitsTogether;
+  int64_t workgroups = std::min(together * chip.registersPerComputeUnit /
+                                    (registers * schedule.getThreads()),
+                                together * chip.limits.computeUnitThreads /
+                                    schedule.getThreads());
+  return double(workgroups) / double(together);
+}
+
+/// Bytes of rows that the workgroups on a compute unit have in flight, or on
+/// hand, in registers.
+static double getBytesInFlight(RowwiseOp op, ScheduleAttr schedule,
+                               const ChipInfo &chip) {
+  double workgroups = std::min(getResident(op, schedule, chip),
+                               double(schedule.getWorkgroupsPerComputeUnit()));
+  return workgroups *
+         double(schedule.getThreads() * getChunks(op, schedule) *
+                schedule.getVectorWidth() * bitsOf(op.getRows()) / 8);
+}
+
+/// Whether a schedule for AMD that holds rows in registers has too little in
+/// flight.
+static bool isStarved(RowwiseOp op, ScheduleAttr schedule,
+                      const ChipInfo &chip) {
+  return chip.backend == Backend::AMDGPU && !schedule.getReload() &&
+         getBytesInFlight(op, schedule, chip) < registerBytesInFlight;
+}
+
+/// A starved `schedule` with as many workgroups on a compute unit as it takes,
+/// or as there are registers for.
+static ScheduleAttr addWorkgroups(RowwiseOp op, ScheduleAttr schedule,
+                                  const ChipInfo &chip) {
+  while (isStarved(op, schedule, chip) &&
+         double(schedule.getWorkgroupsPerComputeUnit()) <
+             getResident(op, schedule, chip)) {
+    ScheduleFields fields(schedule);
+    ++fields.workgroupsPerComputeUnit;
+    schedule = fields.get(op.getContext());
+  }
+  return schedule;
+}
+
 /// A staged `schedule` with no more workgroups on a compute unit than have
 /// registers there, since those that wait for a place start when the others
 /// have ended, and no more than keep the bytes in flight that are best.
@@ -469,13 +530,14 @@ static ScheduleAttr fitWorkgroups(RowwiseOp op, ScheduleAttr schedule,
 /// many stages as fit; else prefetched to registers; else neither. Null if the
 /// row does not fit the registers at all.
 static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
-                                  const ChipInfo &chip, bool allowRejected) {
+                                  const ChipInfo &chip, RegisterBound bound,
+                                  bool allowRejected) {
   int64_t rowBytes = bitsOf(op.getRows()) * op.getRowLength() / 8;
   auto tryCandidate = [&]() -> ScheduleAttr {
     ScheduleAttr schedule = candidate.get(op.getContext(), chip);
-    if (!getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
+    if (!getObstacle(op, schedule, chip, bound).empty())
       return {};
-    schedule = fitWorkgroups(op, schedule, chip);
+    schedule = addWorkgroups(op, fitWorkgroups(op, schedule, chip), chip);
     return !allowRejected && isRejected(op, schedule) ? ScheduleAttr()
                                                       : schedule;
   };
@@ -492,9 +554,24 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
   candidate.stages = 0;
   candidate.fewerGroups = 0;
   for (candidate.prefetch = 1; candidate.prefetch >= 0; --candidate.prefetch) {
-    candidate.unroll = candidate.prefetch ? chip.prefetchUnroll : 1;
-    if (ScheduleAttr schedule = tryCandidate())
-      return schedule;
+    // The first that keeps enough in flight, else the first.
+    ScheduleAttr first;
+    // With all groups of rows side by side, then with half of them.
+    for (candidate.fewerGroups = 0;
+         candidate.fewerGroups <= 1 &&
+         candidate.getGroups(chip) >> candidate.fewerGroups > 0;
+         ++candidate.fewerGroups) {
+      for (candidate.unroll = candidate.prefetch ? chip.prefetchUnroll : 1;
+           candidate.unroll >= 1; --candidate.unroll)
+        if (ScheduleAttr schedule = tryCandidate()) {
+          if (!isStarved(op, schedule, chip))
+            return schedule;
+          if (!first)
+            first = schedule;
+        }
+    }
+    if (first)
+      return first;
   }
   return {};
 }
@@ -509,21 +586,28 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
                 1;
   bool fitsWave = schedule.getThreadsPerRow() <= chip.waveSize;
   // A row within a wave needs no exchange through shared memory; longer ones
-  // pay for more lanes with a longer exchange.
+  // pay for more lanes with a longer exchange, and where a reduction within the
+  // wave takes instructions of its own, each lane should have more to reduce.
   double elements = chunks * double(schedule.getVectorWidth());
   double accesses = elements * op.getRowElementBits() / (accessBytes * 8);
   double fewest = fitsWave ? 1 : 2;
   double ratio = std::max(
       {1.0, fewest / accesses,
-       fitsWave ? elements / double(chip.waveElements) : accesses / 2});
+       fitsWave ? elements / double(chip.waveElements)
+                : accesses / (chip.backend == Backend::AMDGPU ? 4 : 2)});
   bool inFlight = schedule.getPrefetch() || schedule.getStages();
   // Sharing a row costs a longer exchange and gains nothing but room: best with
   // a second workgroup on the compute unit, which works meanwhile.
   auto doublings = double(llvm::Log2_64(schedule.getWorkgroupsPerRow()));
   bool waits = schedule.getWorkgroupsPerRow() > 1 &&
                schedule.getWorkgroupsPerComputeUnit() < 2;
-  return idle + 0.25 * (ratio - 1) + (fitsWave ? 0 : 0.1) + 0.5 * doublings +
-         (waits ? 0.6 : 0) + (inFlight ? 0 : 0.5);
+  double starved = 0;
+  if (isStarved(op, schedule, chip))
+    starved = double(registerBytesInFlight) /
+                  std::max(1.0, getBytesInFlight(op, schedule, chip)) -
+              1;
+  return starved + idle + 0.25 * (ratio - 1) + (fitsWave ? 0 : 0.1) +
+         0.5 * doublings + (waits ? 0.6 : 0) + (inFlight ? 0 : 0.5);
 }
 
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
@@ -544,10 +628,11 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   // Lanes a row: powers of two up to a wave, then multiples of it.
   ScheduleAttr best;
   double bestCost = 0;
-  auto consider = [&](int64_t threadsPerRow, int64_t workgroupsPerRow) {
+  auto consider = [&](int64_t threadsPerRow, int64_t workgroupsPerRow,
+                      RegisterBound bound) {
     ScheduleAttr schedule =
         fillCandidate(op, Candidate{threadsPerRow, width, workgroupsPerRow},
-                      chip, allowRejected);
+                      chip, bound, allowRejected);
     if (!schedule)
       return;
     double cost = getCost(op, schedule, chip);
@@ -556,13 +641,20 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
       bestCost = cost;
     }
   };
-  for (int64_t threads = 1; threads <= chip.waveSize; threads *= 2)
-    consider(threads, 1);
-  for (int64_t split = 1; split <= chip.workgroups.clusterWorkgroups;
-       split *= 2)
-    for (int64_t threads = 2 * chip.waveSize;
-         threads <= chip.maxThreadsPerWorkgroup; threads += chip.waveSize)
-      consider(threads, split);
+  auto considerAll = [&](RegisterBound bound) {
+    for (int64_t threads = 1; threads <= chip.waveSize; threads *= 2)
+      consider(threads, 1, bound);
+    for (int64_t split = 1; split <= chip.workgroups.clusterWorkgroups;
+         split *= 2)
+      for (int64_t threads = 2 * chip.waveSize;
+           threads <= chip.maxThreadsPerWorkgroup; threads += chip.waveSize)
+        consider(threads, split, bound);
+  };
+  considerAll(RegisterBound::Estimate);
+  // Two passes read everything twice. AMD's objects always say whether a hope
+  // was in vain.
+  if (!best && !op.getColumnSums().empty() && chip.backend == Backend::AMDGPU)
+    considerAll(RegisterBound::Hope);
   if (best || !op.getColumnSums().empty())
     return best;
 

@@ -13,6 +13,7 @@
 
 #include "TargetOps.h"
 
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -30,6 +31,9 @@ TargetOps::~TargetOps() = default;
 }
 
 bool TargetOps::avoidsRepeatedReads() const { return false; }
+void TargetOps::barrier(ImplicitLocOpBuilder &b) const {
+  gpu::BarrierOp::create(b);
+}
 Value TargetOps::makeUniform(ImplicitLocOpBuilder &, Value value) const {
   return value;
 }
@@ -188,6 +192,11 @@ private:
 class AMDTargetOps : public TargetOps {
 public:
   bool avoidsRepeatedReads() const override { return true; }
+
+  /// gpu.barrier would wait for stores to device memory, and empty a cache.
+  void barrier(ImplicitLocOpBuilder &b) const override {
+    amdgpu::LDSBarrierOp::create(b);
+  }
 
   /// A scalar register: addresses and loads that depend on it become scalar.
   Value makeUniform(ImplicitLocOpBuilder &b, Value value) const override {

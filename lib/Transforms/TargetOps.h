@@ -36,6 +36,11 @@ public:
   /// next barrier, where they are waited for.
   virtual bool avoidsRepeatedReads() const;
 
+  /// A barrier of the workgroup. What its work-items have written to workgroup
+  /// memory before can be seen behind it; of device memory nothing is said,
+  /// whose accesses need not end before.
+  virtual void barrier(mlir::ImplicitLocOpBuilder &b) const;
+
   /// `value` (i32), known to be the same in all lanes of a wave, in a form that
   /// the code generator knows it of as well.
   virtual mlir::Value makeUniform(mlir::ImplicitLocOpBuilder &b,

@@ -143,7 +143,8 @@ ROOMS = {
     "Target": {"Dialect"},
     "Transforms": {"Dialect", "Target"},
     "Pipelines": {"Dialect", "Target", "Transforms"},
-    "Compiler": {"Dialect", "Target", "Transforms", "Pipelines"},
+    "Report": {"Dialect", "Target", "Transforms"},
+    "Compiler": {"Dialect", "Target", "Transforms", "Pipelines", "Report"},
 }
 
 

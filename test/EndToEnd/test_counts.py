@@ -21,10 +21,10 @@ VECTOR_BOUNDS = {
     ("gfx90a", "bf16"): 15.0,
     ("gfx942", "bf16"): 15.0,
     ("gfx950", "bf16"): 11.0,
-    ("gfx1100", "f32"): 12.0,
-    ("gfx1201", "f32"): 12.0,
-    ("gfx1100", "bf16"): 16.5,
-    ("gfx1201", "bf16"): 16.5,
+    ("gfx1100", "f32"): 10.0,
+    ("gfx1201", "f32"): 10.0,
+    ("gfx1100", "bf16"): 17.0,
+    ("gfx1201", "bf16"): 17.0,
 }
 # Requested bytes over the fewest possible, by the number of rows.
 BYTE_BOUNDS = {1024: 1.6, 16384: 1.10}

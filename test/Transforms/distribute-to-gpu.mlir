@@ -160,9 +160,9 @@ func.func @two_chunks(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
 // CHECK-LABEL: gpu.module @one_wave_kernels
 // CHECK:       gpu.func @k(
 // CHECK-NOT:     workgroup(
-// CHECK-NOT:     gpu.barrier
+// CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.subgroup_reduce add %{{.*}} : (f32) -> f32
-// CHECK-NOT:     gpu.barrier
+// CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @one_wave(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%o : memref<?x512xf32>)
@@ -181,9 +181,9 @@ func.func @one_wave(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
 // Four rows to a wave: each sums over its own lanes.
 // CHECK-LABEL: gpu.module @part_of_a_wave_kernels
 // CHECK:       gpu.func @k(
-// CHECK-NOT:     gpu.barrier
+// CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.subgroup_reduce add %{{.*}} cluster(size = 16) : (f32) -> f32
-// CHECK-NOT:     gpu.barrier
+// CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @part_of_a_wave(%x: memref<?x64xf32>, %o: memref<?x64xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%o : memref<?x64xf32>)
@@ -225,11 +225,11 @@ func.func @one_lane(%x: memref<?x8xf32>, %o: memref<?x8xf32>) {
 // CHECK-SAME:    workgroup(%[[SLOTS:[a-z0-9]+]] : memref<16xf32, #gpu.address_space<workgroup>>
 // CHECK:         scf.for
 // CHECK-COUNT-2:   gpu.subgroup_reduce
-// CHECK:           vector.store %{{.*}}, %[[SLOTS]][%{{.*}}] : {{.*}}, vector<2xf32>
-// CHECK-COUNT-1:   gpu.barrier
-// CHECK-NOT:       gpu.barrier
-// CHECK-COUNT-4:   vector.load %[[SLOTS]][%{{.*}}] : {{.*}}, vector<2xf32>
-// CHECK-NOT:       gpu.barrier
+// CHECK:           vector.store %{{.*}}, %[[SLOTS]][%{{.*}}] {alignment = 8 : i64} : {{.*}}, vector<2xf32>
+// CHECK-COUNT-1:   amdgpu.lds_barrier
+// CHECK-NOT:       amdgpu.lds_barrier
+// CHECK-COUNT-4:   vector.load %[[SLOTS]][%{{.*}}] {alignment = 8 : i64} : {{.*}}, vector<2xf32>
+// CHECK-NOT:       amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @four_waves(%x: memref<?x1024xf32>, %a: memref<?xf32>, %b: memref<?xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs scalars(%a, %b : memref<?xf32>, memref<?xf32>)
@@ -249,8 +249,8 @@ func.func @four_waves(%x: memref<?x1024xf32>, %a: memref<?xf32>, %b: memref<?xf3
 // CHECK-LABEL: gpu.module @two_phases_kernels
 // CHECK:       gpu.func @k(
 // CHECK:         scf.for
-// CHECK-COUNT-2:   gpu.barrier
-// CHECK-NOT:       gpu.barrier
+// CHECK-COUNT-2:   amdgpu.lds_barrier
+// CHECK-NOT:       amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @two_phases(%x: memref<?x1024xf32>, %a: memref<?xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs scalars(%a : memref<?xf32>)
@@ -329,7 +329,8 @@ func.func @whole_row(%x: memref<?x512xf32>, %o: memref<?x512xf32>) {
 // CHECK:         scf.for
 // CHECK-NOT:       scf.if
 // CHECK:           vector.store
-// CHECK:         arith.remui %{{[a-z0-9_]+}}, %[[WORKGROUPS]]
+// CHECK:         %[[BEHIND:[a-z0-9_]+]] = arith.addi %block_id_x, %[[ONE]]
+// CHECK:         arith.cmpi eq, %[[BEHIND]], %[[WORKGROUPS]]
 // CHECK:         scf.if
 // CHECK:           %[[LAST:[a-z0-9_]+]] = arith.subi %[[ROWS]], %[[ONE]]
 // CHECK:           %[[VALID:[a-z0-9_]+]] = arith.cmpi ult, %[[ROW:[a-z0-9_]+]], %[[ROWS]]
@@ -464,7 +465,7 @@ func.func @reload_scalar(%x: memref<?x4096xf32>, %m: memref<?xf32>, %o: memref<?
 // CHECK:         scf.if
 // CHECK:           %[[READ:[a-z0-9_]+]] = vector.load %[[GAMMA]]
 // CHECK-NEXT:      vector.store %[[READ]], %[[SHARED:[a-z0-9_]+]][
-// CHECK:         gpu.barrier
+// CHECK:         amdgpu.lds_barrier
 // CHECK-NEXT:    vector.load %[[SHARED]][
 // CHECK:         gpu.return
 func.func @shared_columns(%x: memref<?x256xf32>, %gamma: memref<256xf32>, %o: memref<?x256xf32>) {
@@ -487,7 +488,7 @@ func.func @shared_columns(%x: memref<?x256xf32>, %gamma: memref<256xf32>, %o: me
 // CHECK:             %[[X:[a-z0-9_]+]] = vector.load
 // CHECK:             %[[ADDED:[a-z0-9_]+]] = arith.addf %[[ACC]], %[[X]]
 // CHECK:             scf.yield %[[ADDED]]
-// CHECK:           gpu.barrier
+// CHECK:           amdgpu.lds_barrier
 // CHECK:           scf.for
 // CHECK-NOT:       iter_args
 // CHECK:             vector.load
@@ -534,12 +535,12 @@ func.func @partial_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
 // CHECK:       gpu.func @k(
 // CHECK-SAME:    workgroup(%[[MEMORY:[a-z0-9]+]] : memref<{{[0-9]+}}xf32, #gpu.address_space<workgroup>>
 // CHECK:         scf.for
-// CHECK-NOT:     gpu.barrier
+// CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         vector.store %{{.*}}, %[[MEMORY]]
-// CHECK:         gpu.barrier
-// CHECK-NOT:     gpu.barrier
+// CHECK:         amdgpu.lds_barrier
+// CHECK-NOT:     amdgpu.lds_barrier
 // CHECK-COUNT-3: vector.load %[[MEMORY]]
-// CHECK-NOT:     gpu.barrier
+// CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @groups_combined(%x: memref<?x256xf32>, %p: memref<?x256xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs column_sums(%p : memref<?x256xf32>)
@@ -577,11 +578,11 @@ func.func @final_sums(%x: memref<?x256xf32>, %p: memref<256xbf16>) {
 // CHECK-LABEL: gpu.module @many_groups_combined_kernels
 // CHECK:       gpu.func @k(
 // CHECK:         scf.for
-// CHECK:         gpu.barrier
+// CHECK:         amdgpu.lds_barrier
 // CHECK-COUNT-7: vector.load %{{.*}} : memref<{{[0-9]+}}xf32, #gpu.address_space<workgroup>>
-// CHECK-COUNT-2: gpu.barrier
+// CHECK-COUNT-2: amdgpu.lds_barrier
 // CHECK:         vector.load
-// CHECK-NOT:     gpu.barrier
+// CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @many_groups_combined(%x: memref<?x64xf32>, %p: memref<?x64xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs column_sums(%p : memref<?x64xf32>)
@@ -740,7 +741,7 @@ func.func @nothing_to_do() {
 // CHECK-DAG:     arith.select %{{.*}}, %{{.*}}, %[[ZERO]]
 // CHECK-DAG:     gpu.subgroup_reduce maximumf
 // CHECK-DAG:     gpu.subgroup_reduce add
-// CHECK:         gpu.barrier
+// CHECK:         amdgpu.lds_barrier
 // CHECK-DAG:     arith.maximumf %{{.*}}, %{{.*}} : vector<2xf32>
 // CHECK-DAG:     arith.addf %{{.*}}, %{{.*}} : vector<2xf32>
 func.func @maximum(%x: memref<?x500xf32>, %largest: memref<?xf32>, %total: memref<?xf32>) {

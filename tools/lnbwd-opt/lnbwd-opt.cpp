@@ -42,8 +42,10 @@ struct ToolOptions {
       cl::desc("Write the module out, after the passes, as: mlir (default), "
                "llvm (LLVM IR after optimisation), isa (assembly of the "
                "target), hsaco (AMD code object), ptx (NVIDIA PTX), cubin "
-               "(NVIDIA code object, needs ptxas) or bundle (code for all of "
-               "--chips in clang's offload bundle format)"),
+               "(NVIDIA code object, needs ptxas), bundle (code for all of "
+               "--chips in clang's offload bundle format), report (what the "
+               "kernels take, execute and move for --rows) or report-json (the "
+               "same as JSON)"),
       cl::value_desc("format"), cl::init("mlir"), cl::cat(category)};
   cl::opt<std::string> saveTemps{
       "save-temps",
@@ -69,6 +71,11 @@ struct ToolOptions {
       cl::desc("Vector registers of a lane that kernels may use, at most "
                "(default: as many as the chip has); a kernel that needs more "
                "spills"),
+      cl::value_desc("number"), cl::init(0), cl::cat(category)};
+  cl::opt<int64_t> rows{
+      "rows",
+      cl::desc("The number of rows that --emit=report is for (default: the "
+               "one that the row blocks have)"),
       cl::value_desc("number"), cl::init(0), cl::cat(category)};
 };
 } // namespace
@@ -127,6 +134,7 @@ static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
   request.format = format;
   request.emit.ptxas = options.ptxas;
   request.emit.maxRegisters = options.maxRegisters;
+  request.reportRows = options.rows;
   request.saveTemps = options.saveTemps;
   request.timing = &scope;
   FailureOr<std::string> output =
@@ -223,7 +231,12 @@ static int run(int argc, char **argv) {
   if (!format) {
     error() << "unknown emit format '" << options.emit
             << "', expected one of: mlir, llvm, isa, hsaco, ptx, cubin, "
-               "bundle\n";
+               "bundle, report, report-json\n";
+    return EXIT_FAILURE;
+  }
+  if (options.rows < 0 ||
+      (options.rows.getNumOccurrences() && options.rows == 0)) {
+    error() << "expected --rows to be at least 1, got " << options.rows << "\n";
     return EXIT_FAILURE;
   }
   std::string message;

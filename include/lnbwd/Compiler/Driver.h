@@ -34,6 +34,8 @@ struct CompileRequest {
   /// What to write the module out as, after the passes.
   EmitFormat format = EmitFormat::MLIR;
   EmitOptions emit;
+  /// The number of rows that a report is for; 0: the one that the source has.
+  int64_t reportRows = 0;
   /// The folder that takes the IR after each stage; empty: it is not kept.
   std::string saveTemps;
   /// Given the parts of the compilation, if there is one.

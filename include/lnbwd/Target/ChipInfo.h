@@ -27,8 +27,11 @@ namespace lnbwd {
 /// The code generators that chips share.
 enum class Backend { AMDGPU, NVPTX };
 
-/// What bounds the speed of a kernel. The compiler decides nothing by it.
+/// What a compute unit holds and how fast it is.
 struct ChipLimits {
+  /// Compute units whose registers and shared memory a workgroup can use: 2
+  /// where they work in pairs, which then hold twice what follows.
+  int64_t computeUnitsTogether;
   /// Registers are given to a lane in multiples of this.
   int64_t registerGranule;
   /// What a compute unit holds at most: work-items of all its workgroups, and

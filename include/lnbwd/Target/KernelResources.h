@@ -47,7 +47,8 @@ struct KernelResources {
   std::string describeSpills() const;
 };
 
-/// How many workgroups of a kernel a compute unit holds, and why not more.
+/// How many workgroups of a kernel a compute unit, or a pair that works
+/// together, holds, and why not more.
 struct Occupancy {
   int64_t workgroups = 0;
   /// Waves of them all.

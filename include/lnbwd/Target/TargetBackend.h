@@ -20,6 +20,7 @@
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
 
 #include <functional>
 #include <optional>
@@ -29,12 +30,14 @@ namespace lnbwd {
 
 /// What a kernel can be written out as.
 enum class EmitFormat {
-  MLIR,  ///< the IR after the passes that were asked for
-  LLVM,  ///< LLVM IR after optimisation
-  ISA,   ///< assembly of the target
-  HSACO, ///< AMD code object
-  PTX,   ///< NVIDIA's portable assembly
-  Cubin, ///< NVIDIA code object, by ptxas
+  MLIR,       ///< the IR after the passes that were asked for
+  LLVM,       ///< LLVM IR after optimisation
+  ISA,        ///< assembly of the target
+  HSACO,      ///< AMD code object
+  PTX,        ///< NVIDIA's portable assembly
+  Cubin,      ///< NVIDIA code object, by ptxas
+  Report,     ///< what the kernels cost, as text; not by a backend
+  ReportJSON, ///< the same as JSON
 };
 
 /// Choices of code emission that are not part of the IR.
@@ -46,6 +49,8 @@ struct EmitOptions {
   /// Vector registers of a lane that kernels may use, at most; 0: as many as
   /// the chip has. Less than a kernel needs makes it spill.
   unsigned maxRegisters = 0;
+  /// Given the parts of the emission, if there is one.
+  mlir::TimingScope *timing = nullptr;
 };
 
 /// A module written out.

@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Times lnbwd-opt from the operation to a code object, and says where the time goes.
+
+    python bench/compile_time.py --chip gfx942
+
+compiles each benchmark shape several times on one core, after one compilation that warms the file
+cache, and prints the median of each shape, the median over the shapes, and the mean time of each
+pass and of each part of code emission. The time is that of the whole process, start included, by
+the clock and by the processor: the two differ where the core has other things to do. It exits with
+1 if the median over the shapes, by the clock, is above --limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from lnbwd_bench import compiler  # noqa: E402
+from lnbwd_bench.shapes import default_shapes, parse_shape  # noqa: E402
+
+# A line of --mlir-timing's tree: seconds, a share, and the part, indented by its depth.
+LINE = re.compile(r"^\s*(\d+\.\d+) \(\s*[\d.]+%\)(\s+)(.+)$")
+
+
+def command(opt: pathlib.Path, source: pathlib.Path, chip: str, output: pathlib.Path,
+            *more: str) -> list[str]:
+    """The compilation of one source."""
+    emit = "hsaco" if chip.startswith("gfx") else "ptx"
+    return [str(opt), str(source), f"--lnbwd-pipeline=chip={chip}", f"--emit={emit}",
+            "-o", str(output), *more]
+
+
+def measure(arguments: list[str], repetitions: int) -> list[tuple[float, float]]:
+    """Seconds of the clock, and of the processor, of each of several runs."""
+    times = []
+    for _ in range(repetitions):
+        start = time.perf_counter()
+        process = subprocess.Popen(arguments)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+        if status != 0:
+            raise compiler.KernelError(f"'{' '.join(arguments)}' failed")
+        times.append((wall, usage.ru_utime + usage.ru_stime))
+    return times
+
+
+def read_parts(arguments: list[str]) -> dict[str, float]:
+    """Seconds of the innermost parts of one run, by name."""
+    text = subprocess.run([*arguments, "--mlir-timing"], check=True, stderr=subprocess.PIPE,
+                          text=True).stderr
+    lines = [(float(found[1]), len(found[2]), found[3].strip())
+             for found in map(LINE.match, text.splitlines()) if found]
+    parts: dict[str, float] = {}
+    for (seconds, depth, name), following in zip(lines, [*lines[1:], (0.0, 0, "")]):
+        is_parent = following[1] > depth
+        if name == "Total" or is_parent:
+            continue
+        parts[name] = parts.get(name, 0) + seconds
+    return parts
+
+
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
+    """The command line; exits with 2 and a message where it is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--chip", default="gfx942", help="chip to compile for (default: gfx942)")
+    parser.add_argument("--shapes", metavar="MxN[:TYPE],...",
+                        help="shapes to compile (default: those of the benchmark)")
+    parser.add_argument("--repetitions", type=int, default=5, metavar="NUMBER",
+                        help="measured compilations of each shape (default: 5)")
+    parser.add_argument("--limit", type=float, default=0.5, metavar="SECONDS",
+                        help="bound of the median over the shapes (default: 0.5)")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="also write the figures")
+    options = parser.parse_args(arguments)
+    if options.repetitions < 1:
+        parser.error(f"expected --repetitions of at least 1, got {options.repetitions}")
+    return options
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the benchmark; see the file's head."""
+    options = parse_arguments(arguments)
+    try:
+        shapes = ([parse_shape(text) for text in options.shapes.split(",")] if options.shapes
+                  else default_shapes())
+        opt = compiler.find_compiler()
+    except (ValueError, compiler.KernelError) as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 2
+    # One core: this process and, by inheritance, the compiler.
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+    medians: dict[str, tuple[float, float]] = {}
+    parts: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = pathlib.Path(folder) / "op.mlir", pathlib.Path(folder) / "kernel"
+        for shape in shapes:
+            source.write_text(compiler.operation(shape))
+            arguments = command(opt, source, options.chip, output)
+            measure(arguments, 1)
+            walls, processor = zip(*measure(arguments, options.repetitions))
+            medians[str(shape)] = statistics.median(walls), statistics.median(processor)
+            for name, seconds in read_parts(arguments).items():
+                parts.setdefault(name, []).append(seconds)
+            wall, busy = medians[str(shape)]
+            print(f"{str(shape):>16}  {wall * 1e3:7.1f} ms, {busy * 1e3:6.1f} ms of the processor",
+                  flush=True)
+
+    overall, busy = (statistics.median(times) for times in zip(*medians.values()))
+    print(f"\nmedian over {len(shapes)} shapes, {options.chip}: {overall * 1e3:.1f} ms, "
+          f"{busy * 1e3:.1f} ms of the processor\n")
+    means = {name: sum(times) / len(shapes) for name, times in parts.items()}
+    print("mean of a part, within the process's own time:")
+    for name, mean in sorted(means.items(), key=lambda part: -part[1]):
+        print(f"  {mean * 1e3:7.2f} ms  {name}")
+    if options.json:
+        options.json.write_text(json.dumps(
+            {"chip": options.chip, "median_seconds": overall, "median_processor_seconds": busy,
+             "shapes": medians, "parts": means},
+            indent=2) + "\n")
+    if overall > options.limit:
+        print(f"error: the median is above {options.limit} s", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

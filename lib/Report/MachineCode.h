@@ -1,0 +1,66 @@
+//===- MachineCode.h - The instructions of a kernel -------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Disassembles AMD code objects and says for each instruction what class it is
+// of and which part of the kernel it belongs to.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_REPORT_MACHINECODE_H
+#define LNBWD_LIB_REPORT_MACHINECODE_H
+
+#include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Transforms/KernelPart.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace lnbwd {
+
+enum class InstructionClass {
+  VectorALU,
+  ScalarALU,
+  VectorMemory,
+  ScalarMemory,
+  LDS,
+  Barrier,
+  Wait,
+  Other,
+};
+
+struct Instruction {
+  InstructionClass kind;
+  /// Two operations in one.
+  bool isDual = false;
+  bool isStore = false;
+  /// Bytes of an access: of each lane, or of the wave for scalar memory.
+  int64_t bytes = 0;
+  KernelPart part;
+};
+
+/// The class of an AMD instruction and what it accesses, from its text.
+Instruction classify(llvm::StringRef text);
+
+/// Turns the notes of parts in a lowered module's locations into line numbers,
+/// which code emission then writes to the object's line table.
+mlir::LogicalResult notePartsAsLines(mlir::ModuleOp module);
+
+/// The instructions of `kernel` in an AMD code object with such a table.
+llvm::Expected<llvm::SmallVector<Instruction>>
+readInstructions(llvm::StringRef object, llvm::StringRef kernel,
+                 const ChipInfo &chip);
+
+/// The bytes of an object's section of code; empty if it has none.
+llvm::Expected<std::string> readCode(llvm::StringRef object);
+
+} // namespace lnbwd
+
+#endif // LNBWD_LIB_REPORT_MACHINECODE_H

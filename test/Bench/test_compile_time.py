@@ -1,0 +1,46 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The benchmark of the compiler: its figures, its verdict and its command line."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "bench" / "compile_time.py"
+
+
+def run(build, *arguments):
+    return subprocess.run([sys.executable, PROGRAM, *arguments], capture_output=True, text=True,
+                          env={**os.environ, "LNBWD_OPT": str(build / "bin" / "lnbwd-opt")},
+                          timeout=300, check=False)
+
+
+def test_figures(build, tmp_path):
+    file = tmp_path / "figures.json"
+    result = run(build, "--shapes", "64x256,64x128:f32", "--repetitions", "1", "--limit", "60",
+                 "--json", str(file))
+    assert result.returncode == 0, result.stdout + result.stderr
+    figures = json.loads(file.read_text())
+    assert set(figures["shapes"]) == {"64x256:bf16", "64x128:f32"}
+    assert 0 < figures["median_processor_seconds"] <= figures["median_seconds"] * 1.1
+    parts = figures["parts"]
+    assert parts["LLVM's code generation"] > 0 and "DistributeToGPUPass" in parts
+    # Parts that have parts are not counted twice.
+    assert "Code emission" not in parts and "Total" not in parts
+    assert "LLVM's code generation" in result.stdout
+
+
+def test_limit(build):
+    result = run(build, "--shapes", "64x256", "--repetitions", "1", "--limit", "0.0001")
+    assert result.returncode == 1
+    assert "error: the median is above 0.0001 s" in result.stderr
+
+
+def test_wrong_shape(build):
+    result = run(build, "--shapes", "64")
+    assert result.returncode == 2
+    assert "error: expected a shape like" in result.stderr

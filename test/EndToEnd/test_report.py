@@ -1,0 +1,61 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The report's counts, read off the code, against what the simulator counts when
+it executes that code."""
+
+import json
+import subprocess
+
+import pytest
+
+import grid
+
+# Rows that fill all sets and some that do not; a kernel of two passes and of
+# rows that are read again (N = 20000), masked columns (N = 3000), rows within
+# a wave and rows over several.
+CASES = [
+    ("gfx90a", "f32", 1024, 16384),
+    ("gfx942", "bf16", 1024, 4099),
+    ("gfx942", "f32", 256, 2048),
+    ("gfx942", "f16", 3000, 1021),
+    ("gfx950", "bf16", 4096, 1000),
+    ("gfx942", "f32", 16384, 200),
+    ("gfx1100", "f32", 1024, 4096),
+    ("gfx1201", "bf16", 8192, 777),
+]
+
+
+def read_report(build, chip, dtype, n, m):
+    source = grid.op_source(grid.Kernel(chip, dtype, n))
+    result = subprocess.run(
+        [build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip}", "--emit=report-json",
+         f"--rows={m}"], input=source, capture_output=True, text=True, timeout=120, check=True)
+    return json.loads(result.stdout)
+
+
+def simulate(build, folder, chip, dtype, n, m):
+    file = grid.compile_kernel(build, grid.Kernel(chip, dtype, n), folder)
+    result = subprocess.run(
+        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", "sim", "--time", "--json"],
+        capture_output=True, text=True, timeout=600, check=True)
+    return json.loads(result.stdout)["counters"]
+
+
+@pytest.mark.parametrize("chip,dtype,n,m", CASES)
+def test_report(build, tmp_path, chip, dtype, n, m):
+    report = read_report(build, chip, dtype, n, m)
+    counted = simulate(build, tmp_path, chip, dtype, n, m)
+    assert report["minimal_bytes"] == counted["minimal_bytes"]
+    kernels = report["kernels"]
+    waves = sum(kernel["wave_instructions"]["vector_alu"] for kernel in kernels)
+    width = 32 if chip.startswith("gfx1") else 64
+    # Lanes beyond the row's end are masked in places, and branches skip what no
+    # lane of a wave needs.
+    assert waves * width == pytest.approx(counted["vector_lane_instructions"], rel=0.05)
+    read = sum(kernel["bytes_read"] for kernel in kernels)
+    written = sum(kernel["bytes_written"] for kernel in kernels)
+    assert read == pytest.approx(counted["global_bytes_read"], rel=0.02)
+    assert written == pytest.approx(counted["global_bytes_written"], rel=0.02)
+    barriers = sum(kernel["wave_instructions"]["barrier"] for kernel in kernels)
+    assert barriers == pytest.approx(counted["barriers"], rel=0.02)

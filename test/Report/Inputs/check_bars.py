@@ -1,0 +1,89 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Holds what the kernels of a chip may cost at most, by lnbwd-opt's report. The
+vector instructions are held by what the simulator counts: test/EndToEnd/test_counts.py.
+
+check_bars.py LNBWD_OPT CHIP
+
+Prints one line for each bar that does not hold, and a count of all. A bar that a
+change crosses is a change to look at, not to raise.
+"""
+
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+
+LENGTHS = (256, 768, 1024, 3000, 4096, 8192, 16384)
+BYTES = {"bf16": 2, "f16": 2, "f32": 4}
+
+# Bytes asked for over the fewest possible, by the number of rows of 1024.
+REQUESTED = {1024: 1.6, 16384: 1.10, 65536: 1.05}
+IN_FLIGHT = 32 * 1024
+WAVE = {"gfx90a": 64, "gfx942": 64, "gfx950": 64, "gfx1100": 32, "gfx1201": 32}
+
+
+def source(dtype, n):
+    row, column, scalar = f"memref<?x{n}x{dtype}>", f"memref<{n}x{dtype}>", "memref<?xf32>"
+    return (
+        f"func.func @layer_norm_bwd(%dy: {row}, %x: {row}, %g: {column}, %m: {scalar}, "
+        f"%r: {scalar}, %dx: {row}, %dg: {column}, %db: {column}) {{\n"
+        f"  lnbwd.layer_norm_bwd dy(%dy : {row}) x(%x : {row}) gamma(%g : {column})\n"
+        f"      mean(%m : {scalar}) rstd(%r : {scalar})\n"
+        f"      outs dx(%dx : {row}) dgamma(%dg : {column}) dbeta(%db : {column})\n"
+        "  return\n}\n"
+    )
+
+
+def report(opt, chip, dtype, n, m):
+    return json.loads(subprocess.run(
+        [opt, "-", f"--lnbwd-pipeline=chip={chip}", "--emit=report-json", f"--rows={m}"],
+        input=source(dtype, n), stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def bars(chip, dtype, n, m, figures):
+    """The bars for one case: what, the value, and whether it holds."""
+    for kernel in figures["kernels"]:
+        where = f"@{kernel['name']}: "
+        for what in ("scratch_bytes", "spilled_vector_registers", "spilled_scalar_registers"):
+            yield where + what, kernel[what], kernel[what] == 0
+        if n * BYTES[dtype] % 16 == 0:
+            yield where + "bytes of a row access", kernel["narrowest_row_access"], \
+                kernel["narrowest_row_access"] == 16
+        if kernel["name"].endswith("_finalize"):
+            continue
+        fields = dict(part.split(" = ") for part in
+                      kernel["schedule"].split("<")[1].rstrip(">").split(", "))
+        wanted = 0 if int(fields["threads_per_row"]) <= WAVE[chip] else 1
+        # A program that computes no row sum exchanges nothing.
+        if not kernel["name"].endswith("_columns"):
+            yield where + "barriers a set of rows", kernel["barriers_per_set"], \
+                abs(kernel["barriers_per_set"] - wanted) < 1e-9
+        yield where + "bytes in flight", kernel["bytes_in_flight"], \
+            kernel["bytes_in_flight"] >= IN_FLIGHT
+    if n == 1024:
+        ratio = figures["bytes"] / figures["minimal_bytes"]
+        yield "bytes over the fewest", ratio, ratio <= REQUESTED[m]
+
+
+def main():
+    opt, chip = sys.argv[1:]
+    cases = [(dtype, n, m) for dtype in BYTES for n in LENGTHS
+             for m in (REQUESTED if n == 1024 else (16384,))]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        reports = list(pool.map(lambda case: report(opt, chip, *case), cases))
+    checked = crossed = 0
+    for case, figures in zip(cases, reports):
+        for what, value, holds in bars(chip, *case, figures):
+            checked += 1
+            if not holds:
+                crossed += 1
+                print(f"crossed: {chip} {case[0]} N={case[1]} M={case[2]}: {what}: {value}")
+    print(f"{checked} bars, {crossed} crossed")
+    return crossed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
