@@ -90,6 +90,7 @@ static LogicalResult compile(StringRef source,
   request.format = *format;
   request.emit.ptxas = orEmpty(options.ptxas).str();
   request.saveTemps = orEmpty(options.save_temps).str();
+  request.reportRows = options.report_rows;
   request.emit.onIntermediate = [&](StringRef suffix, StringRef contents) {
     if (suffix == "ll")
       result.parts["llvm"] = contents.str();
