@@ -116,6 +116,14 @@ struct Launch {
   int64_t getThreads() const { return schedule.getThreads(); }
   int64_t getSets() const { return rows / schedule.getRowGroups(); }
   bool hasTail() const { return rows % schedule.getRowGroups() != 0; }
+  /// The share of the rows of a turn that exist, in a loop without prefetch
+  /// that takes several sets a turn and masks the others.
+  double getLoaded() const {
+    bool masks = schedule.getUnroll() > 1 && !schedule.getPrefetch();
+    double places = getRuns({KernelPart::Row}) / double(tiles) *
+                    double(schedule.getUnroll() * schedule.getRowGroups());
+    return masks && places > 0 ? double(rows) / places : 1;
+  }
   int64_t getStarted() const { return std::min(workgroups, getSets()); }
 
   /// Workgroups times sets, or whatever the part is run for.
@@ -233,7 +241,8 @@ static CodeFigures evaluate(ArrayRef<Instruction> code, const Launch &launch) {
       if (instruction.isStore)
         figures.bytesWritten += bytes * stored;
       else
-        figures.bytesRead += bytes;
+        figures.bytesRead +=
+            bytes * (part.kind == KernelPart::Row ? launch.getLoaded() : 1);
       if (part.scalars || part.kind == KernelPart::Setup)
         break;
       if (!instruction.isStore && part.kind != KernelPart::Tail)
