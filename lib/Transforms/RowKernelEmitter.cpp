@@ -549,8 +549,6 @@ void RowKernelEmitter::emitIndependentRowLoop() {
 /// row and keep nothing of it.
 void RowKernelEmitter::emitTailRow() {
   Value fullRows = getFullRows();
-  Value groups = index(schedule.getRowGroups());
-  Value fullSets = arith::DivUIOp::create(b, fullRows, groups);
   Value turn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                      addIndex(workgroup, index(1)), workgroups);
   Value hasTail = both(lessThan(fullRows, rows), turn);

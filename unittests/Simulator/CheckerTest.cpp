@@ -39,6 +39,8 @@ static std::string spell(std::string S, const std::string &Chip) {
       {"GSTORE1", "global_store_dword", "global_store_b32", "global_store_b32"},
       {"GADD", "global_atomic_add", "global_atomic_add_u32",
        "global_atomic_add_u32"},
+      {"GCAS", "global_atomic_cmpswap", "global_atomic_cmpswap_b32",
+       "global_atomic_cmpswap_b32"},
       {"RETURN", Cdna3 ? "sc0" : "glc", "glc", "th:TH_ATOMIC_RETURN"},
       {"SCLOAD", "scratch_load_dword", "scratch_load_b32", "scratch_load_b32"},
       {"SCSTORE", "scratch_store_dword", "scratch_store_b32",
@@ -414,6 +416,18 @@ TEST_P(CheckerTest, GlobalRaceBetweenWorkgroups) {
   for (uint64_t Seed = 0; Seed < 4; ++Seed) {
     lnbwdSimSetShuffle(Seed);
     EXPECT_SAYS(run(Neighbour, 2), "a race: workgroup (");
+  }
+}
+
+TEST_P(CheckerTest, ReadCheckedByACompareSwap) {
+  // What an atomic that the chip lacks becomes: all workgroups read the dwords,
+  // and a compare-and-swap finds out whether what they read is still there.
+  std::string Read = "GLOAD1 v3, v1, s[4:5]\nWAITV\nADDV v2, 1, v3\n";
+  for (uint64_t Seed = 0; Seed < 4; ++Seed) {
+    lnbwdSimSetShuffle(Seed);
+    EXPECT_CLEAN(run(Read + "GCAS v1, v[2:3], s[4:5]", 4));
+    // Another atomic does not check it.
+    EXPECT_SAYS(run(Read + "GADD v1, v2, s[4:5]", 4), "a race: workgroup (");
   }
 }
 

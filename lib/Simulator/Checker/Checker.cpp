@@ -214,10 +214,12 @@ bool WaveChecker::accessGlobal(const Inst *I, const Effects &E, const Region &R,
   if (!R.Shadow)
     return true;
   BufferShadow::Access A;
-  A.Kind = E.Access == MemoryAccess::Atomic ? GlobalAccess::Atomic
-           : E.Access == MemoryAccess::Store
-               ? GlobalAccess::Write
-               : (E.Coherent ? GlobalAccess::CoherentRead : GlobalAccess::Read);
+  A.Kind =
+      E.Access == MemoryAccess::Atomic
+          ? (E.CompareSwap ? GlobalAccess::CompareSwap : GlobalAccess::Atomic)
+      : E.Access == MemoryAccess::Store
+          ? GlobalAccess::Write
+          : (E.Coherent ? GlobalAccess::CoherentRead : GlobalAccess::Read);
   A.Me = WG.Me;
   A.Epoch = L.Epoch;
   A.Granule = L.TheEffects.GlobalGranule;
@@ -226,7 +228,7 @@ bool WaveChecker::accessGlobal(const Inst *I, const Effects &E, const Region &R,
   A.PartlyWritten = E.Space == MemorySpace::Scalar;
   A.Order = &L.Order;
   A.Seen = &WG.Seen;
-  if (A.Kind == GlobalAccess::Atomic && L.Order.tracks())
+  if (E.Access == MemoryAccess::Atomic && L.Order.tracks())
     L.Order.atomic(Address, WG.Me, WG.Seen, E.Returns);
   ShadowProblem P = R.Shadow->access(Address, Bytes, A);
   if (__builtin_expect(P.What == ShadowProblem::None, 1))

@@ -230,6 +230,7 @@ void Finder::memory(StringRef Name, StringRef Text) {
                     : MemoryAccess::Atomic;
   E.ToLds = Load && (I.Flags & FlagLds);
   E.Returns = E.Access == MemoryAccess::Atomic && (I.Flags & FlagReturn);
+  E.CompareSwap = Name.contains("_cmpswap");
   if ((Load && !E.ToLds) || E.Returns)
     E.VectorWrite[0] = {I.Dst.Reg, std::max<uint8_t>(I.Dst.Dwords, 1)};
   if (E.ToLds) {

@@ -19,6 +19,9 @@
 using namespace lnbwd::sim;
 
 constexpr uint32_t AtomicBit = 0x80000000;
+/// Atomics that have written a piece were compare-and-swaps, all of them.
+constexpr uint32_t CompareSwapBit = 0x40000000;
+constexpr uint32_t KindBits = AtomicBit | CompareSwapBit;
 
 void GlobalOrder::atomic(uint64_t Address, WorkgroupMark Me, WorkgroupSet &Seen,
                          bool Takes) {
@@ -114,11 +117,16 @@ bool BufferShadow::written(uint64_t Address) const {
   return P ? P->Written[In / 64] >> In % 64 & 1 : Default;
 }
 
-/// Who is to blame if a plain read of a piece is a race; 0: nobody.
-static WorkgroupMark
-readConflict(uint32_t Writer, const BufferShadow::Access &A, bool AtomicToo) {
-  WorkgroupMark Other = Writer & ~AtomicBit;
-  if (!Other || Other == A.Me || (AtomicToo && (Writer & AtomicBit)))
+static bool writes(GlobalAccess Kind) {
+  return Kind != GlobalAccess::Read && Kind != GlobalAccess::CoherentRead;
+}
+
+/// Who is to blame if an access to a piece that another workgroup wrote or read
+/// is a race; 0: nobody. Writers with one of the bits Harmless are not.
+static WorkgroupMark conflict(uint32_t Mark, const BufferShadow::Access &A,
+                              uint32_t Harmless) {
+  WorkgroupMark Other = Mark & ~KindBits;
+  if (!Other || Other == A.Me || (Mark & Harmless))
     return 0;
   if (A.Order->gaveUp())
     return 0;
@@ -132,7 +140,7 @@ ShadowProblem BufferShadow::accessPage(Page &P, uint64_t PageAddress,
                                        const Access &A) {
   PageGuard Guard(P);
   ShadowProblem Problem;
-  bool Writes = A.Kind == GlobalAccess::Write || A.Kind == GlobalAccess::Atomic;
+  bool Writes = writes(A.Kind);
   if (A.CheckWritten) {
     bool Any = false;
     uint64_t Missing = ~0ull;
@@ -178,7 +186,7 @@ ShadowProblem BufferShadow::accessPage(Page &P, uint64_t PageAddress,
     for (uint64_t C = First; C < End; ++C) {
       uint32_t Writer = uint32_t(Cells[C]), Reader = uint32_t(Cells[C] >> 32);
       if (Writer && Writer != Me)
-        if (WorkgroupMark Other = readConflict(Writer, A, false))
+        if (WorkgroupMark Other = conflict(Writer, A, CompareSwapBit))
           return Fail(C, Other, true);
       uint32_t NewReader = Reader == 0 || Reader == Me ? Me : Many;
       Cells[C] = uint64_t(NewReader) << 32 | Writer;
@@ -188,7 +196,7 @@ ShadowProblem BufferShadow::accessPage(Page &P, uint64_t PageAddress,
   if (A.Kind == GlobalAccess::CoherentRead) {
     // Whoever wrote it has handed on what it did before.
     for (uint64_t C = First; C < End; ++C) {
-      WorkgroupMark Writer = uint32_t(Cells[C]) & ~AtomicBit;
+      WorkgroupMark Writer = uint32_t(Cells[C]) & ~KindBits;
       if (Writer && Writer != Me && Writer != Many && A.Order->tracks()) {
         A.Seen->resize(A.Order->words());
         (*A.Seen)[Writer / 64] |= 1ull << Writer % 64;
@@ -196,28 +204,34 @@ ShadowProblem BufferShadow::accessPage(Page &P, uint64_t PageAddress,
     }
     return Problem;
   }
-  bool IsAtomic = A.Kind == GlobalAccess::Atomic;
+  bool IsAtomic = A.Kind != GlobalAccess::Write;
+  bool IsCompareSwap = A.Kind == GlobalAccess::CompareSwap;
   for (uint64_t C = First; C < End; ++C) {
     uint32_t Writer = uint32_t(Cells[C]), Reader = uint32_t(Cells[C] >> 32);
     if (Writer && Writer != Me)
-      if (WorkgroupMark Other = readConflict(Writer, A, IsAtomic))
+      if (WorkgroupMark Other = conflict(Writer, A, IsAtomic ? AtomicBit : 0))
         return Fail(C, Other, true);
-    if (Reader && Reader != Me)
-      if (WorkgroupMark Other = readConflict(Reader, A, false))
+    // Atomics that the chip lacks become a plain read and compare-and-swaps
+    // that check it, so that reads between those are guesses, not races.
+    if (Reader && Reader != Me && !IsCompareSwap)
+      if (WorkgroupMark Other = conflict(Reader, A, 0))
         return Fail(C, Other, false);
     uint32_t NewWriter = Me;
     if (IsAtomic) {
-      WorkgroupMark Old = Writer & ~AtomicBit;
+      WorkgroupMark Old = Writer & ~KindBits;
       NewWriter = AtomicBit | (Old == 0 || Old == Me ? Me : Many);
+      if (IsCompareSwap && (Old == 0 || Old == Me || (Writer & CompareSwapBit)))
+        NewWriter |= CompareSwapBit;
     }
-    Cells[C] = uint64_t(Reader == Me ? Me : 0) << 32 | NewWriter;
+    uint32_t KeptReader = Reader == Me || IsCompareSwap ? Reader : 0;
+    Cells[C] = uint64_t(KeptReader) << 32 | NewWriter;
   }
   return Problem;
 }
 
 ShadowProblem BufferShadow::access(uint64_t Address, uint64_t Count,
                                    const Access &A) {
-  bool Writes = A.Kind == GlobalAccess::Write || A.Kind == GlobalAccess::Atomic;
+  bool Writes = writes(A.Kind);
   if (ReadOnly && Writes && A.CheckWritten) {
     ShadowProblem Problem;
     Problem.What = ShadowProblem::ReadOnly;

@@ -28,7 +28,13 @@
 namespace lnbwd::sim {
 
 /// What kind of access a race is judged by.
-enum class GlobalAccess : uint8_t { Read, CoherentRead, Write, Atomic };
+enum class GlobalAccess : uint8_t {
+  Read,
+  CoherentRead,
+  Write,
+  Atomic,
+  CompareSwap ///< an atomic that checks a value read before
+};
 
 /// The number of a workgroup in its launch, plus 1.
 using WorkgroupMark = uint32_t;
@@ -74,7 +80,7 @@ struct ShadowProblem {
 
 class BufferShadow {
 public:
-  static constexpr WorkgroupMark Many = 0x7fffffff;
+  static constexpr WorkgroupMark Many = 0x3fffffff;
 
   /// Written: the contents count as written already.
   BufferShadow(uint64_t Begin, uint64_t Bytes, bool Written);
