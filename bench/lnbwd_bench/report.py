@@ -92,6 +92,17 @@ def means(results: Results) -> list[str]:
     return lines
 
 
+def recorded_line(results: Results) -> str:
+    """How the recorded figures compare with this run's, of the peers that are in both: near 1 for
+    the method that the recorded ones were taken by."""
+    ratios = [time / known for shape in results.records for name, known in
+              results.recorded.get(shape, {}).items()
+              if (time := results.time(shape, name.lower()))]
+    mean = geometric_mean(ratios)
+    return (f"peers of this run over what was recorded of them before: {mean:.2f}, geometric mean "
+            f"of {len(ratios)}" if mean is not None else "")
+
+
 def verdict_lines(results: Results) -> list[str]:
     """One line for each bar that was measured, and one that counts them all."""
     verdicts = judge(results)
@@ -125,7 +136,8 @@ def text_report(document: dict[str, Any], recorded: dict[Shape, dict[str, float]
                   "peer that is not in this run", table(results)]
     for method in reversed(document["methods"]):
         results = Results(document["shapes"], recorded, method)
-        parts += ["", f"by the method {method}:", *means(results), *verdict_lines(results)]
+        parts += ["", f"by the method {method}:", *means(results),
+                  *filter(None, [recorded_line(results)]), *verdict_lines(results)]
     return "\n".join(parts)
 
 

@@ -31,7 +31,7 @@ from typing import Any
 
 from .verdicts import median
 
-METHODS = ("events", "graph")
+METHODS = ("graph", "events")
 
 # Waits of the events method: the host's time for a call, this many times over, and some more.
 _WAIT_FACTOR, _WAIT_MORE_US = 2.0, 30.0

@@ -146,25 +146,23 @@ def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype |
         tensors: inputs, then outputs.
         epsilon: of a forward pass.
     """
-    device = tensors[0].device
-    if device.type == "cpu":
-        key: _Key = (op, n, dtype, weight, bias, wants, epsilon, simulated_chip())
-    else:
-        key = (op, n, dtype, weight, bias, wants, epsilon, device.index)
+    first = tensors[0]
+    index = first.get_device()  # Less than 0: on the CPU.
+    key: _Key = (op, n, dtype, weight, bias, wants, epsilon,
+                 simulated_chip() if index < 0 else index)
     kernel = _loaded.get(key)
     if kernel is None:
-        kernel = _load(key, op, n, dtype, weight, bias, wants, epsilon, device)
-    if device.type == "cpu":
+        kernel = _load(key, op, n, dtype, weight, bias, wants, epsilon, first.device)
+    if index < 0:
         _launch_on_host_memory(kernel, rows, tensors)
         return
     size = kernel.workspace_size(rows)
     workspace = 0
     if size:
         # Freed on return, which is sound: PyTorch gives the memory to later work of the stream.
-        scratch = torch.empty(size, dtype=torch.uint8, device=device)
+        scratch = first.new_empty(size, dtype=torch.uint8)
         workspace = scratch.data_ptr()
-    kernel.launch([t.data_ptr() for t in tensors], rows, workspace, size,
-                  _raw_stream(device.index))
+    kernel.launch([t.data_ptr() for t in tensors], rows, workspace, size, _raw_stream(index))
 
 
 def _launch_on_host_memory(kernel: runtime.Kernel, rows: int,

@@ -32,7 +32,7 @@ os.environ.setdefault("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
 
 
 def recorded_kernels():
-    """What the tests that run without a GPU ask for, by a run that executes none of it."""
+    """What the tests that run without a GPU ask for, by a run of them on the simulator."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "kernels.json"
         subprocess.run(
