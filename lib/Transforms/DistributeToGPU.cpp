@@ -204,7 +204,7 @@ void DistributeToGPU::distribute(RowwiseOp op, gpu::GPUModuleOp module,
     arguments.push_back(
         arith::IndexCastOp::create(b, loc, b.getI64Type(), count));
   Value stagingBytes;
-  if (int64_t bytes = getResources(op, schedule, *info).stagingBytes)
+  if (int64_t bytes = getLaunchedSharedBytes(op, schedule, *info))
     stagingBytes = arith::ConstantIntOp::create(b, loc, bytes, 32);
   std::optional<gpu::KernelDim3> clusterSize;
   if (schedule.getWorkgroupsPerRow() > 1)

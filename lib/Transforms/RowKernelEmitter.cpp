@@ -222,13 +222,14 @@ void RowKernelEmitter::allocateExchange() {
 void RowKernelEmitter::emit() {
   analyzePhases();
   PartScope part(*this, {KernelPart::Setup});
-  if (schedule.getEarlyStart())
-    target.waitForPreviousKernel(b);
   emitGeometry();
   allocateExchange();
   // Nobody may send to a workgroup that has not started.
   if (sharesRows())
     target.arriveAtCluster(b);
+  // What is above needs nothing that another kernel writes.
+  if (schedule.getEarlyStart())
+    target.waitForPreviousKernel(b);
   loadColumnOperands();
   Type accumulator = laneVector(b.getF32Type());
   for (size_t i = 0; i < op.getColumnSums().size() * chunks.size(); ++i)
@@ -242,8 +243,9 @@ void RowKernelEmitter::emit() {
     if (schedule.getRowGroups() > 1 || needsShift(op, schedule))
       emitTailRow();
   }
-  // A program that leaves partial sums is followed by the one that adds them.
-  if (op.hasPartialColumnSums() && chip.workgroups.hasEarlyStart)
+  // Whatever follows, the kernel that adds up partial sums or one of another
+  // launch, may be brought to the compute units meanwhile.
+  if (chip.workgroups.hasEarlyStart)
     target.allowNextKernel(b);
   if (!op.getColumnSums().empty()) {
     if (schedule.getRowGroups() > 1)

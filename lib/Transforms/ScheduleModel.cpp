@@ -21,6 +21,8 @@
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace lnbwd;
 
@@ -43,8 +45,10 @@ static constexpr int64_t moreLiveWidened = 2;
 /// sums, and staged rows are in flight whatever its lanes do.
 static constexpr int64_t stagedThreads = 512;
 static constexpr int64_t stagedComputeUnitThreads = 768;
-/// Bytes that staging keeps in flight on a compute unit. More crowd each other
-/// out of the cache; measured on an H200 with rows of 3 to 32 KB.
+/// Bytes that staging keeps in flight on a compute unit, at least and at most:
+/// fewer leave the memory idle, more crowd each other out of the cache.
+/// Measured on an H200 with rows of 3 to 32 KB.
+static constexpr int64_t leastStagedBytes = 48 * 1024;
 static constexpr int64_t stagedBytesInFlight = 128 * 1024;
 /// Bytes of rows that should be in flight on a compute unit of AMD's, by count:
 /// what its memory delivers while one load is on its way.
@@ -54,10 +58,19 @@ static constexpr int64_t registerBytesInFlight = 32 * 1024;
 static constexpr int64_t spareRegisters = 4;
 /// How much of the registers that are estimated may do, in a hundred.
 static constexpr int64_t hopedPercent = 80;
-/// Sets of rows in flight that staging aims at, and the shortest row, in bytes
+/// Sets of rows in flight, at least and at most, and the shortest row, in bytes
 /// over all row operands, that is worth a bulk copy.
-static constexpr int64_t targetStages = 4;
+static constexpr int64_t minStages = 2;
+static constexpr int64_t maxStages = 4;
 static constexpr int64_t minStagedBytes = 3072;
+/// Bytes of partial sums are this much dearer than those of rows: they travel
+/// when nothing else is under way.
+static constexpr double partialWeight = 1.6;
+/// Shared memory that the driver takes of each workgroup.
+static constexpr int64_t reservedSharedBytes = 1024;
+/// Numbers that a work-item may add up to a row's sum behind an exchange before
+/// they show.
+static constexpr int64_t shortExchange = 32;
 /// Sets of rows that a program without row sums loads at once.
 static constexpr int64_t independentRows = 4;
 /// Work-items that finalise a few column sums, at least, and at most as long as
@@ -210,6 +223,24 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
       exchange + combine + columns + 8 * schedule.getStages();
   resources.stagingBytes = schedule.getStages() * getStageBytes(op, schedule);
   return resources;
+}
+
+int64_t lnbwd::getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
+                                      const ChipInfo &chip) {
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t workgroups = schedule.getWorkgroupsPerComputeUnit();
+  if (!resources.stagingBytes || !schedule.getEarlyStart() || !workgroups)
+    return resources.stagingBytes;
+  int64_t room = chip.limits.computeUnitSharedMemoryBytes;
+  // More than an equal part of one workgroup too many.
+  int64_t crowded = llvm::alignTo(uint64_t(room / (workgroups + 1)), 16) + 16;
+  bool fits =
+      workgroups *
+              (crowded + resources.sharedMemoryBytes + reservedSharedBytes) <=
+          room &&
+      crowded + resources.sharedMemoryBytes <= chip.dynamicSharedMemoryBytes;
+  return fits ? std::max(crowded, resources.stagingBytes)
+              : resources.stagingBytes;
 }
 
 namespace {
@@ -443,15 +474,13 @@ struct Candidate {
     fields.prefetch = prefetch;
     fields.unroll = unroll;
     fields.stages = stages;
+    fields.earlyStart = chip.workgroups.hasEarlyStart;
     fields.reload = reload;
     return fields.get(context);
   }
 
-  /// Rows side by side, a power of two. Where workgroups share rows, other
-  /// workgroups of the compute unit fill the time of the exchange.
+  /// Rows side by side, a power of two.
   int64_t getGroups(const ChipInfo &chip) const {
-    if (workgroupsPerRow > 1)
-      return 1;
     int64_t workgroup = stages ? stagedThreads : chip.workgroupThreads;
     return int64_t(llvm::bit_floor(
         uint64_t(std::max<int64_t>(1, workgroup / threadsPerRow))));
@@ -526,9 +555,87 @@ static ScheduleAttr fitWorkgroups(RowwiseOp op, ScheduleAttr schedule,
   return fields.get(op.getContext());
 }
 
+/// Bytes of partial column sums that are written and read, over those of the
+/// rows; 0 where the number of rows is not known.
+static double getPartialShare(RowwiseOp op, ScheduleAttr schedule,
+                              const ChipInfo &chip) {
+  int64_t rows = cast<ShapedType>(op.getRows().front().getType()).getDimSize(0);
+  if (ShapedType::isDynamic(rows) || rows == 0 ||
+      !schedule.getRowsPerWorkgroup() ||
+      !schedule.getWorkgroupsPerComputeUnit())
+    return 0;
+  int64_t partialRows = std::min(
+      llvm::divideCeil(rows, schedule.getRowsPerWorkgroup()),
+      llvm::divideCeil(
+          uint64_t(chip.computeUnits * schedule.getWorkgroupsPerComputeUnit()),
+          schedule.getWorkgroupsPerRow()));
+  int64_t rowBits = bitsOf(op.getRows()) + bitsOf(op.getRowOuts());
+  return 2.0 * 32 * double(op.getColumnSums().size()) * double(partialRows) /
+         (double(rows) * double(rowBits));
+}
+
+/// What a schedule costs beside the ideal, 0: idle lanes, lanes with too little
+/// or too much to do, an exchange between waves, nothing in flight, partial
+/// sums.
+static double getCost(RowwiseOp op, ScheduleAttr schedule,
+                      const ChipInfo &chip) {
+  auto chunks = double(getChunks(op, schedule));
+  double idle = chunks * double(schedule.getChunkColumns()) /
+                    double(getWorkgroupColumns(op, schedule)) -
+                1;
+  bool fitsWave = schedule.getThreadsPerRow() <= chip.waveSize;
+  // A row within a wave needs no exchange through shared memory; longer ones
+  // pay for more lanes with a longer exchange, and where a reduction within the
+  // wave takes instructions of its own, each lane should have more to reduce.
+  double elements = chunks * double(schedule.getVectorWidth());
+  double accesses = elements * op.getRowElementBits() / (accessBytes * 8);
+  double fewest = fitsWave ? 1 : 2;
+  double ratio = std::max(
+      {1.0, fewest / accesses,
+       fitsWave ? elements / double(chip.waveElements)
+                : accesses / (chip.backend == Backend::AMDGPU ? 4 : 2)});
+  bool inFlight = schedule.getPrefetch() || schedule.getStages();
+  // Sharing a row costs a longer exchange, and gains room for a second row
+  // beside it, which halves the barriers. Lanes with rows of float32 have half
+  // as much to do between two of those, and did not gain on an H200.
+  bool isNarrow = op.getRowElementBits() < 32;
+  auto doublings = double(llvm::Log2_64(schedule.getWorkgroupsPerRow()));
+  double sharing = (isNarrow ? 0.25 : 0.35) * doublings;
+  bool isAlone = isNarrow && schedule.getStages() &&
+                 schedule.getRowGroups() == 1 &&
+                 schedule.getWorkgroupsPerComputeUnit() == 1;
+  double quiet = 0;
+  if (schedule.getStages())
+    quiet = 1 - std::min(1.0, double(schedule.getWorkgroupsPerComputeUnit() *
+                                     schedule.getThreads()) /
+                                  double(stagedThreads));
+  int64_t exchanged =
+      llvm::divideCeil(schedule.getThreadsPerRow(), chip.waveSize) *
+      schedule.getWorkgroupsPerRow();
+  double longExchange =
+      chip.workgroups.clusterWorkgroups > 1 && exchanged > shortExchange
+          ? 0.45 * std::log2(double(exchanged) / double(shortExchange))
+          : 0;
+  double starved = 0;
+  if (isStarved(op, schedule, chip))
+    starved = double(registerBytesInFlight) /
+                  std::max(1.0, getBytesInFlight(op, schedule, chip)) -
+              1;
+  return starved + idle + 0.25 * (ratio - 1) + (fitsWave ? 0 : 0.1) + sharing +
+         longExchange + (isAlone ? 0.3 : 0) + 0.3 * quiet +
+         partialWeight * getPartialShare(op, schedule, chip) +
+         (inFlight ? 0 : 0.5);
+}
+
+/// Bytes of rows that staging keeps in flight on a compute unit.
+static int64_t getStagedBytes(RowwiseOp op, ScheduleAttr schedule) {
+  return schedule.getWorkgroupsPerComputeUnit() * schedule.getStages() *
+         getStageBytes(op, schedule);
+}
+
 /// The best way to keep rows in flight for so many lanes a row: staged, with as
-/// many stages as fit; else prefetched to registers; else neither. Null if the
-/// row does not fit the registers at all.
+/// few stages as keep the memory busy; else prefetched to registers; else
+/// neither. Null if the row does not fit the registers at all.
 static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
                                   const ChipInfo &chip, RegisterBound bound,
                                   bool allowRejected) {
@@ -542,15 +649,29 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
                                                       : schedule;
   };
   candidate.prefetch = 1;
-  if (chip.workgroups.hasBulkCopy && rowBytes >= minStagedBytes)
-    for (candidate.stages = targetStages; candidate.stages >= 2;
-         --candidate.stages) {
-      int64_t groups = candidate.getGroups(chip);
-      for (candidate.fewerGroups = 0; groups >> candidate.fewerGroups > 0;
-           ++candidate.fewerGroups)
-        if (ScheduleAttr schedule = tryCandidate())
-          return schedule;
+  if (chip.workgroups.hasBulkCopy && rowBytes >= minStagedBytes) {
+    ScheduleAttr best;
+    for (; candidate.getGroups(chip) >> candidate.fewerGroups > 0;
+         ++candidate.fewerGroups) {
+      candidate.stages = minStages;
+      ScheduleAttr schedule = tryCandidate();
+      // More stages where a few keep too little in flight.
+      while (schedule && candidate.stages < maxStages &&
+             getStagedBytes(op, schedule) < leastStagedBytes) {
+        ++candidate.stages;
+        ScheduleAttr more = tryCandidate();
+        if (!more)
+          break;
+        schedule = more;
+      }
+      // Fewer rows side by side leave room for more workgroups.
+      if (schedule &&
+          (!best || getCost(op, schedule, chip) < getCost(op, best, chip)))
+        best = schedule;
     }
+    if (best)
+      return best;
+  }
   candidate.stages = 0;
   candidate.fewerGroups = 0;
   for (candidate.prefetch = 1; candidate.prefetch >= 0; --candidate.prefetch) {
@@ -574,40 +695,6 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
       return first;
   }
   return {};
-}
-
-/// What a schedule costs beside the ideal, 0: idle lanes, lanes with too little
-/// or too much to do, an exchange between waves, nothing in flight.
-static double getCost(RowwiseOp op, ScheduleAttr schedule,
-                      const ChipInfo &chip) {
-  auto chunks = double(getChunks(op, schedule));
-  double idle = chunks * double(schedule.getChunkColumns()) /
-                    double(getWorkgroupColumns(op, schedule)) -
-                1;
-  bool fitsWave = schedule.getThreadsPerRow() <= chip.waveSize;
-  // A row within a wave needs no exchange through shared memory; longer ones
-  // pay for more lanes with a longer exchange, and where a reduction within the
-  // wave takes instructions of its own, each lane should have more to reduce.
-  double elements = chunks * double(schedule.getVectorWidth());
-  double accesses = elements * op.getRowElementBits() / (accessBytes * 8);
-  double fewest = fitsWave ? 1 : 2;
-  double ratio = std::max(
-      {1.0, fewest / accesses,
-       fitsWave ? elements / double(chip.waveElements)
-                : accesses / (chip.backend == Backend::AMDGPU ? 4 : 2)});
-  bool inFlight = schedule.getPrefetch() || schedule.getStages();
-  // Sharing a row costs a longer exchange and gains nothing but room: best with
-  // a second workgroup on the compute unit, which works meanwhile.
-  auto doublings = double(llvm::Log2_64(schedule.getWorkgroupsPerRow()));
-  bool waits = schedule.getWorkgroupsPerRow() > 1 &&
-               schedule.getWorkgroupsPerComputeUnit() < 2;
-  double starved = 0;
-  if (isStarved(op, schedule, chip))
-    starved = double(registerBytesInFlight) /
-                  std::max(1.0, getBytesInFlight(op, schedule, chip)) -
-              1;
-  return starved + idle + 0.25 * (ratio - 1) + (fitsWave ? 0 : 0.1) +
-         0.5 * doublings + (waits ? 0.6 : 0) + (inFlight ? 0 : 0.5);
 }
 
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
@@ -644,7 +731,9 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   auto considerAll = [&](RegisterBound bound) {
     for (int64_t threads = 1; threads <= chip.waveSize; threads *= 2)
       consider(threads, 1, bound);
-    for (int64_t split = 1; split <= chip.workgroups.clusterWorkgroups;
+    // Without column sums, what is shared gains nothing but room.
+    for (int64_t split = 1; split <= chip.workgroups.clusterWorkgroups &&
+                            (!best || !op.getColumnSums().empty());
          split *= 2)
       for (int64_t threads = 2 * chip.waveSize;
            threads <= chip.maxThreadsPerWorkgroup; threads += chip.waveSize)

@@ -1,8 +1,9 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=sm_90 | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=sm_90 --split-input-file | FileCheck %s
 
 // Rows whose column sums no workgroup has the registers for are shared by the
-// workgroups of a cluster, two of which fit a compute unit.
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, {{.*}}workgroups_per_compute_unit = 2, workgroups_per_row = 4, {{.*}}stages = {{[2-4]}}>
+// workgroups of a cluster.
+// CHECK-LABEL: func.func @f
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 2, vector_width = 8, {{.*}}workgroups_per_compute_unit = 1, workgroups_per_row = 4, {{.*}}stages = {{[2-4]}}
 func.func @f(%x: memref<?x16384xbf16>, %y: memref<?x16384xbf16>, %s: memref<16384xf32>, %t: memref<16384xf32>) {
   lnbwd.rowwise @k rows(%x, %y : memref<?x16384xbf16>, memref<?x16384xbf16>)
       outs rows(%y : memref<?x16384xbf16>) column_sums(%s, %t : memref<16384xf32>, memref<16384xf32>) {
@@ -13,6 +14,44 @@ func.func @f(%x: memref<?x16384xbf16>, %y: memref<?x16384xbf16>, %s: memref<1638
     %spread = vector.broadcast %sum : f32 to vector<16384xf32>
     %narrow = arith.truncf %spread : vector<16384xf32> to vector<16384xbf16>
     lnbwd.yield %narrow, %wide, %other : vector<16384xbf16>, vector<16384xf32>, vector<16384xf32>
+  }
+  return
+}
+
+// -----
+
+// Few rows are shared so that fewer workgroups leave partial sums; many of the
+// same length are not.
+// CHECK-LABEL: func.func @few
+// CHECK: schedule = #lnbwd.schedule<{{.*}}workgroups_per_row = 4
+func.func @few(%x: memref<512x4096xbf16>, %y: memref<512x4096xbf16>, %s: memref<4096xf32>, %t: memref<4096xf32>) {
+  lnbwd.rowwise @k rows(%x, %y : memref<512x4096xbf16>, memref<512x4096xbf16>)
+      outs rows(%y : memref<512x4096xbf16>) column_sums(%s, %t : memref<4096xf32>, memref<4096xf32>) {
+  ^bb0(%xr: vector<4096xbf16>, %yr: vector<4096xbf16>):
+    %wide = arith.extf %xr : vector<4096xbf16> to vector<4096xf32>
+    %other = arith.extf %yr : vector<4096xbf16> to vector<4096xf32>
+    %sum = vector.reduction <add>, %wide : vector<4096xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<4096xf32>
+    %narrow = arith.truncf %spread : vector<4096xf32> to vector<4096xbf16>
+    lnbwd.yield %narrow, %wide, %other : vector<4096xbf16>, vector<4096xf32>, vector<4096xf32>
+  }
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @many
+// CHECK-NOT: workgroups_per_row
+func.func @many(%x: memref<65536x4096xbf16>, %y: memref<65536x4096xbf16>, %s: memref<4096xf32>, %t: memref<4096xf32>) {
+  lnbwd.rowwise @k rows(%x, %y : memref<65536x4096xbf16>, memref<65536x4096xbf16>)
+      outs rows(%y : memref<65536x4096xbf16>) column_sums(%s, %t : memref<4096xf32>, memref<4096xf32>) {
+  ^bb0(%xr: vector<4096xbf16>, %yr: vector<4096xbf16>):
+    %wide = arith.extf %xr : vector<4096xbf16> to vector<4096xf32>
+    %other = arith.extf %yr : vector<4096xbf16> to vector<4096xf32>
+    %sum = vector.reduction <add>, %wide : vector<4096xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<4096xf32>
+    %narrow = arith.truncf %spread : vector<4096xf32> to vector<4096xbf16>
+    lnbwd.yield %narrow, %wide, %other : vector<4096xbf16>, vector<4096xf32>, vector<4096xf32>
   }
   return
 }

@@ -71,6 +71,13 @@ int64_t getChunks(RowwiseOp op, ScheduleAttr schedule);
 ScheduleResources getResources(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip);
 
+/// Shared memory to ask for at launch: that of the stages, or so much more that
+/// a compute unit has no room for another workgroup than the schedule says. A
+/// kernel that starts while the one before it still holds some compute units
+/// would crowd onto the others otherwise.
+int64_t getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
+                               const ChipInfo &chip);
+
 /// How many groups' column sums are added up in one step when the groups of a
 /// workgroup are combined.
 int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);

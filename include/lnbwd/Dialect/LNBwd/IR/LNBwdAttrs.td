@@ -36,7 +36,7 @@ def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
     | `prefetch` | sets of rows whose loads into registers are in flight while the current one is worked on: 0 or 1 |
     | `unroll` | sets of rows that one turn of the row loop works on: 1; with `prefetch` also 2, with which prefetched registers are used where they were loaded instead of being copied; without, for programs without row sums, also 2, 4 or 8, all of which are loaded before the first is worked on. Not with `stages` |
     | `stages` | sets of rows that asynchronous bulk copies keep in flight in shared memory: 0 (rows come through registers), or 2 and more. Only for chips that have such copies |
-    | `early_start` | the kernel may start before the one before it on the stream has ended, and waits where it first reads what that one wrote. Only for chips that can launch so |
+    | `early_start` | the kernel may start before the one before it on the stream has ended, whatever that is, and waits before its first access to memory. Only for chips that can launch so, where each kernel lets the next one start when its own rows are done |
     | `reload` | the row does not stay in registers: every phase between two row sums reads it again, which serves any row length. Only for programs without column sums |
 
     Example:
