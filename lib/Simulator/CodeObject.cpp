@@ -202,6 +202,8 @@ bool CodeObjectReader::readSegments(const CodeObject::Allocator &Allocate) {
       continue;
     std::memcpy(Image + P.p_vaddr, Bytes.data() + P.p_offset,
                 size_t(P.p_filesz));
+    if (!(P.p_flags & ELF::PF_W) && P.p_memsz)
+      Result->ReadOnlyParts.push_back({Result->Base + P.p_vaddr, P.p_memsz});
     if ((P.p_flags & ELF::PF_X) && P.p_filesz) {
       if (P.p_vaddr % 4)
         return fail("the code object has misaligned code");
