@@ -232,6 +232,7 @@ TEST(Concurrency, CompileEverything) {
   requests.push_back({"gfx942", "", "schedule=nonsense", sourceOf(96)});
   requests.push_back({"gfx000", "", "", sourceOf(96)});
   std::vector<std::string> expected;
+  expected.reserve(requests.size());
   for (const Request &request : requests)
     expected.push_back(compileOnce(request));
   for (size_t i = 0; i + 3 < requests.size(); ++i)

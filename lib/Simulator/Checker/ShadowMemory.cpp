@@ -13,6 +13,8 @@
 
 #include "ShadowMemory.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <thread>
 
@@ -241,8 +243,7 @@ ShadowProblem BufferShadow::access(uint64_t Address, uint64_t Count,
     return Address < Part.second && Address + Count > Part.first;
   };
   if (Writes && A.CheckWritten &&
-      (ReadOnly ||
-       std::any_of(ReadOnlyParts.begin(), ReadOnlyParts.end(), Touches))) {
+      (ReadOnly || llvm::any_of(ReadOnlyParts, Touches))) {
     ShadowProblem Problem;
     Problem.What = ShadowProblem::ReadOnly;
     Problem.Address = Address;
