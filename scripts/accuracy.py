@@ -25,11 +25,15 @@ import torch  # noqa: E402
 
 PAGE = SOURCE / "docs" / "accuracy.md"
 CHIPS = ("gfx942", "gfx1100")
+# The column of the first chip with the statistics that PyTorch's forward pass saved.
+SAME = f"{CHIPS[0]}, PyTorch's statistics"
+COLUMNS = (*CHIPS, SAME)
 M, N = 256, 1024
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 OUTPUTS = ("dx", "dgamma", "dbeta")
-# "No worse": within this factor, because the largest of many roundings is a matter of luck.
-SLACK = 1.10
+# "No worse": within this factor. With the same statistics both make the same error where those are the
+# largest part of it, and roundings of the rest differ in the fifth digit.
+SLACK = 1.001
 
 
 def distributions(dtype: str) -> dict[str, np.ndarray]:
@@ -56,14 +60,16 @@ def error(got: np.ndarray, wanted: np.ndarray) -> float:
 
 def of_torch(dy: np.ndarray, x: np.ndarray, gamma: np.ndarray,
              dtype: str) -> dict[str, np.ndarray]:
-    """PyTorch's gradients on the CPU, with the statistics that its forward pass saves."""
+    """PyTorch's gradients on the CPU, and the statistics that its forward pass saved for them."""
     kind = TYPES[dtype]
     tx, tdy, tgamma = (torch.tensor(a).to(kind) for a in (x, dy, gamma))
     beta = torch.zeros_like(tgamma)
     _, mean, rstd = torch.ops.aten.native_layer_norm(tx, [N], tgamma, beta, ln.EPSILON)
     grads = torch.ops.aten.native_layer_norm_backward(tdy, tx, [N], mean, rstd, tgamma, beta,
                                                       [True, True, True])
-    return {name: g.double().numpy() for name, g in zip(OUTPUTS, grads, strict=True)}
+    values = dict(zip((*OUTPUTS, "mean", "rstd"), (*grads, mean, rstd), strict=True))
+    return {name: value.double().numpy().reshape(-1, N) if name == "dx"
+            else value.double().numpy().reshape(-1) for name, value in values.items()}
 
 
 def measure() -> dict[tuple[str, str, str], dict[str, float]]:
@@ -84,11 +90,19 @@ def measure() -> dict[tuple[str, str, str], dict[str, float]]:
             for output in OUTPUTS:
                 result[dtype, name, output] = {"torch": error(theirs[output], wanted[output])}
             inputs = {"dy": dy, "x": x, "gamma": gamma, "mean": mean, "rstd": rstd}
-            for chip in CHIPS:
-                got = ln.run(ln.kernel(N, dtype, chip), inputs, M)
+            theirs_saved = {"mean": theirs["mean"], "rstd": theirs["rstd"]}
+            runs = [(chip, chip, inputs) for chip in CHIPS]
+            runs.append((SAME, CHIPS[0], {**inputs, **theirs_saved}))
+            for column, chip, arguments in runs:
+                got = ln.run(ln.kernel(N, dtype, chip), arguments, M)
                 for output in OUTPUTS:
-                    result[dtype, name, output][chip] = error(got[output], wanted[output])
+                    result[dtype, name, output][column] = error(got[output], wanted[output])
     return result
+
+
+def worst_ratio(result: dict[tuple[str, str, str], dict[str, float]]) -> float:
+    return max(errors[column] / errors["torch"] for errors in result.values()
+               for column in COLUMNS)
 
 
 def page(result: dict[tuple[str, str, str], dict[str, float]]) -> str:
@@ -102,16 +116,19 @@ def page(result: dict[tuple[str, str, str], dict[str, float]]) -> str:
         "",
         "PyTorch takes the statistics that its own forward pass saves: float32 ones for f32, 16-bit ones for 16-bit "
         "types on the CPU. Ours take the exact ones rounded to float32, as they are saved on GPUs: that, not the "
-        "backward pass, is part of what sets the two apart where the mean is large or the variance tiny.",
+        "backward pass, is part of what sets the two apart where the mean is large or the variance tiny. The last "
+        "column is the backward pass alone: ours with the very statistics that PyTorch's takes.",
+        "",
+        f"Of the {len(result) * len(COLUMNS)} figures of ours, the worst is {worst_ratio(result):.4f} times PyTorch's.",
         "",
         "Large mean: 1e4 (f32), 300 (f16), 30 (bf16), deviation 1. Heavy tails: Student's t with two degrees of "
         "freedom. Tiny variance: x within a few roundings of 1.",
         "",
-        "| type | x | output | PyTorch | " + " | ".join(f"ours, {chip}" for chip in CHIPS) + " |",
-        "|---|---|---|---:|" + "---:|" * len(CHIPS),
+        "| type | x | output | PyTorch | " + " | ".join(f"ours, {column}" for column in COLUMNS) + " |",
+        "|---|---|---|---:|" + "---:|" * len(COLUMNS),
     ]
     for (dtype, name, output), errors in result.items():
-        cells = " | ".join(f"{errors[who]:.1e}" for who in ("torch", *CHIPS))
+        cells = " | ".join(f"{errors[who]:.1e}" for who in ("torch", *COLUMNS))
         lines.append(f"| {dtype} | {name} | {output} | {cells} |")
     return "\n".join(lines) + "\n"
 
@@ -134,9 +151,9 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing")
     options = parser.parse_args()
     result = measure()
-    worse = [f"{' '.join(cell)} on {chip}: {errors[chip]:.2e}, PyTorch {errors['torch']:.2e}"
-             for cell, errors in result.items() for chip in CHIPS
-             if errors[chip] > SLACK * errors["torch"]]
+    worse = [f"{' '.join(cell)} on {column}: {errors[column]:.4e}, PyTorch {errors['torch']:.4e}"
+             for cell, errors in result.items() for column in COLUMNS
+             if errors[column] > SLACK * errors["torch"]]
     for line in worse:
         print(f"error: worse than PyTorch: {line}", file=sys.stderr)
     text = page(result)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds everything with the sanitizers for addresses and undefined behaviour,
 # with assertions, and runs the lit suite, the unit tests and a part of the
-# end-to-end grid; then fuzz.sh and tsan.sh, which need scripts/test.sh's build. Installs what is needed (Debian 12); builds in build-sanitize.
+# end-to-end grid; then fuzz.sh, which needs scripts/test.sh's build, and tsan.sh.
+# Installs what is needed (Debian 12); builds in build-sanitize.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 build_dir=$source_dir/build-sanitize

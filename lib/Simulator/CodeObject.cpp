@@ -18,6 +18,7 @@
 #include "llvm/ADT/Twine.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/BinaryFormat/MsgPackDocument.h"
+#include "llvm/BinaryFormat/MsgPackReader.h"
 #include "llvm/Support/AMDHSAKernelDescriptor.h"
 
 #include <algorithm>
@@ -202,6 +203,8 @@ bool CodeObjectReader::readSegments(const CodeObject::Allocator &Allocate) {
       continue;
     std::memcpy(Image + P.p_vaddr, Bytes.data() + P.p_offset,
                 size_t(P.p_filesz));
+    if (!(P.p_flags & ELF::PF_W) && P.p_memsz)
+      Result->ReadOnlyParts.push_back({Result->Base + P.p_vaddr, P.p_memsz});
     if ((P.p_flags & ELF::PF_X) && P.p_filesz) {
       if (P.p_vaddr % 4)
         return fail("the code object has misaligned code");
@@ -370,10 +373,46 @@ bool CodeObjectReader::relocate() {
   return true;
 }
 
+/// Whether all keys of all maps are texts. LLVM's document has undefined
+/// behaviour for keys that are lists, maps, bytes or nothing.
+static bool hasTextKeys(StringRef Blob) {
+  struct Level {
+    uint64_t Left; ///< objects; those of a map alternate, a key first
+    bool IsMap;
+  };
+  SmallVector<Level, 8> Stack;
+  msgpack::Reader Reader(Blob);
+  do {
+    msgpack::Object Object;
+    Expected<bool> More = Reader.read(Object);
+    if (!More) {
+      consumeError(More.takeError());
+      return false;
+    }
+    if (!*More)
+      return false;
+    if (!Stack.empty()) {
+      Level &Inner = Stack.back();
+      if (Inner.IsMap && Inner.Left % 2 == 0 &&
+          Object.Kind != msgpack::Type::String)
+        return false;
+      --Inner.Left;
+    }
+    if (Object.Kind == msgpack::Type::Map)
+      Stack.push_back({2 * uint64_t(Object.Length), true});
+    else if (Object.Kind == msgpack::Type::Array)
+      Stack.push_back({uint64_t(Object.Length), false});
+    while (!Stack.empty() && !Stack.back().Left)
+      Stack.pop_back();
+  } while (!Stack.empty());
+  return true;
+}
+
 bool CodeObjectReader::readMetadata(ArrayRef<uint8_t> Note) {
   msgpack::Document Doc;
   StringRef Blob(reinterpret_cast<const char *>(Note.data()), Note.size());
-  if (!Doc.readFromBlob(Blob, /*Multi=*/false) || !Doc.getRoot().isMap())
+  if (!hasTextKeys(Blob) || !Doc.readFromBlob(Blob, /*Multi=*/false) ||
+      !Doc.getRoot().isMap())
     return fail("the code object's metadata cannot be read");
   auto Root = Doc.getRoot().getMap();
   auto Kernels = Root.find("amdhsa.kernels");

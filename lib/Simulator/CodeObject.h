@@ -25,6 +25,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lnbwd::sim {
@@ -95,6 +96,10 @@ public:
   const Program &program(unsigned WaveSize) const;
   const ChipInfo &chip() const { return *Chip; }
   uint64_t imageBase() const { return Base; }
+  /// Addresses and sizes of the segments that kernels must not write to.
+  const std::vector<std::pair<uint64_t, uint64_t>> &readOnlyParts() const {
+    return ReadOnlyParts;
+  }
   /// "name+0x40" of an address, for diagnostics.
   std::string symbolize(uint64_t Address) const;
   /// "file:line:column" of an address, if the debug information has it.
@@ -108,6 +113,7 @@ private:
   std::map<std::string, GlobalVariable> Globals;
   std::map<uint64_t, std::string> Functions;
   std::vector<CodeRange> Code;
+  std::vector<std::pair<uint64_t, uint64_t>> ReadOnlyParts;
   std::unique_ptr<SourceLines> Lines;
   mutable std::mutex ProgramLock;
   mutable std::map<unsigned, std::unique_ptr<Program>> Programs;

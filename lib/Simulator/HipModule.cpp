@@ -15,8 +15,11 @@
 #include "HipState.h"
 #include "Launch.h"
 
+#include "Checker/ShadowMemory.h"
+
 #include "llvm/ADT/Twine.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -68,6 +71,8 @@ static hipError_t loadModule(hipModule_t *Module,
     return finish(WrongChip ? hipErrorNoBinaryForGpu : hipErrorInvalidImage,
                   Origin + ": " + Error);
   }
+  for (const auto &Part : M->Object->readOnlyParts())
+    S.Memory.protect(Part.first, Part.second, "code object");
   *Module = M.release();
   S.Modules.insert(*Module);
   return finish(hipSuccess);
@@ -223,6 +228,15 @@ static std::string checkLimits(const ChipInfo &Chip, const Kernel &K,
     return "a block of " + std::to_string(Items) + " work-items is above the " +
            std::to_string(K.MaxFlatWorkgroupSize) +
            " that the kernel was compiled for (.max_flat_workgroup_size)";
+  // What the register that tells the hardware of a wave's scratch can hold.
+  const uint64_t MostScratch = Chip.Generation >= 12   ? 0x3ffff * 256ull
+                               : Chip.Generation == 11 ? 0x7fff * 256ull
+                                                       : 0x1fff * 1024ull;
+  if (uint64_t(K.ScratchSize) * K.WaveSize > MostScratch)
+    return std::to_string(K.ScratchSize) +
+           " bytes of scratch for each of a wave's " +
+           std::to_string(K.WaveSize) + " lanes are above the " +
+           std::to_string(MostScratch) + " of a wave on " + Chip.Chip;
   if (Lds > Chip.LdsBytes)
     return std::to_string(Lds) + " bytes of LDS (" + std::to_string(K.LdsSize) +
            " static) are above the " + std::to_string(Chip.LdsBytes) +
@@ -391,6 +405,21 @@ hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
   return finish(hipSuccess);
 }
 
+int64_t lnbwdSimKernelArgument(void *Function, unsigned Index, int *IsBuffer) {
+  const ihipModuleSymbol_t *F =
+      checkFunction(static_cast<hipFunction_t>(Function));
+  if (!F || !F->TheKernel->HasMetadata)
+    return -1;
+  for (const KernelArgument &A : F->TheKernel->Arguments) {
+    if (A.hidden() || Index--)
+      continue;
+    if (IsBuffer)
+      *IsBuffer = A.Kind == "global_buffer";
+    return A.Size;
+  }
+  return -1;
+}
+
 hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
                                  unsigned int GridY, unsigned int GridZ,
                                  unsigned int BlockX, unsigned int BlockY,
@@ -468,12 +497,31 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
     L.Regions = state().Memory.snapshot();
     L.Freed = state().Memory.freed();
   }
-  auto AddRegion = [&](const void *P, size_t Size) {
+  std::vector<std::unique_ptr<BufferShadow>> Shadows;
+  auto AddRegion = [&](const void *P, size_t Size, size_t Written,
+                       const char *Name) {
     uint64_t Begin = reinterpret_cast<uint64_t>(P);
-    L.Regions.push_back({Begin, Begin + Size});
+    BufferShadow *Shadow = nullptr;
+    if (L.Checks) {
+      Shadows.push_back(std::make_unique<BufferShadow>(Begin, Size, false));
+      Shadow = Shadows.back().get();
+      Shadow->mark(Begin, Written, true);
+      Shadow->Name = Name;
+      Shadow->ReadOnly = true;
+    }
+    L.Regions.push_back({Begin, Begin + Size, Shadow});
   };
-  AddRegion(M->Kernarg.data(), M->Kernarg.size() * 8);
-  AddRegion(M.get(), sizeof(LaunchMemory));
+  // What lies behind the arguments is nobody's, though there is memory.
+  size_t Taken = K.KernargSize;
+  for (const KernelArgument &A : K.Arguments)
+    Taken = std::max(Taken, size_t(A.Offset) + A.Size);
+  const size_t Segment = M->Kernarg.size() * 8;
+  AddRegion(M->Kernarg.data(), Segment,
+            K.HasMetadata ? std::min(Taken, Segment) : Segment,
+            "kernel arguments");
+  AddRegion(M->Queue, sizeof(M->Queue), sizeof(M->Queue), "queue");
+  AddRegion(&M->Packet, sizeof(M->Packet), sizeof(M->Packet),
+            "dispatch packet");
   L.sortRegions();
 
   bool Good = L.run();

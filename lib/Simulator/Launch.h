@@ -47,8 +47,8 @@ struct Launch {
   uint64_t MaxInstructions = 0; ///< 0: no limit
   /// All memory that the kernel may access.
   RegionTable Regions;
-  RegionTable Freed;    ///< what was memory until not long ago
-  unsigned Checks = 0;  ///< bits of SimulatorAPI.h
+  std::vector<FreedRegion> Freed; ///< what was memory until not long ago
+  unsigned Checks = 0;            ///< bits of SimulatorAPI.h
   uint64_t Shuffle = 0; ///< seed of an unusual order of execution; 0: none
 
   const Program *Code = nullptr;

@@ -106,8 +106,10 @@ bool DeviceMemory::release(void *Pointer, BufferKind Kind) {
   if (It == Buffers.end() || It->second.Kind != Kind)
     return false;
   if (Checked) {
-    Freed.push_back(
-        {{It->first, It->first + It->second.Size}, It->second.Storage});
+    const BufferShadow *Shadow = It->second.Shadow.get();
+    Freed.push_back({{It->first, It->first + It->second.Size,
+                      Shadow ? Shadow->Name : std::string()},
+                     It->second.Storage});
     FreedBytes += It->second.Size;
     while (FreedBytes > MostFreedBytes || Freed.size() > MostFreedBuffers) {
       FreedBytes -= size_t(Freed.front().Where.End - Freed.front().Where.Begin);
@@ -121,8 +123,9 @@ bool DeviceMemory::release(void *Pointer, BufferKind Kind) {
   return true;
 }
 
-RegionTable DeviceMemory::freed() const {
-  RegionTable Table;
+std::vector<FreedRegion> DeviceMemory::freed() const {
+  std::vector<FreedRegion> Table;
+  Table.reserve(Freed.size());
   for (const FreedBuffer &F : Freed)
     Table.push_back(F.Where);
   return Table;
@@ -165,6 +168,16 @@ bool DeviceMemory::describe(uint64_t Address, uint64_t Bytes,
   if (Unwritten)
     B.Shadow->mark(Address, Bytes, false);
   return true;
+}
+
+void DeviceMemory::protect(uint64_t Address, uint64_t Bytes,
+                           const std::string &Name) {
+  uint64_t Begin;
+  const Buffer *B = find(Address, Begin);
+  if (!B || !B->Shadow)
+    return;
+  B->Shadow->Name = Name;
+  B->Shadow->ReadOnlyParts.emplace_back(Address, Address + Bytes);
 }
 
 const DeviceMemory::Buffer *DeviceMemory::find(uint64_t Address,

@@ -35,6 +35,12 @@ struct Region {
   uint32_t Index = 0; ///< in the launch's table
 };
 
+/// A region that was freed.
+struct FreedRegion {
+  uint64_t Begin, End;
+  std::string Name; ///< as the host had described it; may be empty
+};
+
 /// Non-overlapping regions in ascending order.
 using RegionTable = std::vector<Region>;
 
@@ -72,7 +78,7 @@ public:
   size_t used(int Device) const;
   RegionTable snapshot() const;
   /// Buffers that were freed not long ago.
-  RegionTable freed() const;
+  std::vector<FreedRegion> freed() const;
 
   /// The host has written the bytes; From: they are a copy of those there.
   void wrote(uint64_t Address, uint64_t Bytes, uint64_t From = 0);
@@ -80,10 +86,13 @@ public:
   /// on, kernels may access these bytes only. False: there is no such buffer.
   bool describe(uint64_t Address, uint64_t Bytes, const std::string &Name,
                 bool ReadOnly, bool Unwritten);
+  /// Makes the bytes, a part of a buffer that stays accessible, read-only to
+  /// kernels, and names the buffer.
+  void protect(uint64_t Address, uint64_t Bytes, const std::string &Name);
 
 private:
   struct FreedBuffer {
-    Region Where;
+    FreedRegion Where;
     void *Storage;
   };
   bool Checked = false;

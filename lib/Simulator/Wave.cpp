@@ -52,6 +52,9 @@ static const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
   return nullptr;
 }
 
+/// Addresses below are taken for null pointers with an index or an offset.
+constexpr uint64_t NullPage = 65536;
+
 static std::string hex(uint64_t X) {
   char Text[32];
   std::snprintf(Text, sizeof(Text), "0x%llx", (unsigned long long)X);
@@ -72,21 +75,24 @@ const Inst *lnbwd::sim::faultNotExecutable(Wave &W, const Inst *I) {
 const Inst *lnbwd::sim::faultAddress(Wave &W, const Inst *I, int Lane,
                                      uint64_t Address, unsigned Bytes,
                                      bool Write) {
-  const Region *Freed = nullptr;
-  for (const Region &R : W.L->Freed)
+  const FreedRegion *Freed = nullptr;
+  for (const FreedRegion &R : W.L->Freed)
     if (Address >= R.Begin && Address < R.End)
       Freed = &R;
-  return stop(W, I, Lane, LaunchFailure::IllegalAddress,
-              std::string(Write ? "write" : "read") + " of " +
-                  std::to_string(Bytes) + " bytes at " + hex(Address) +
-                  (Freed ? " is a use after free: it was in a buffer of " +
-                               std::to_string(Freed->End - Freed->Begin) +
-                               " bytes at " + hex(Freed->Begin) +
-                               " until "
-                               "that was freed;"
-                         : "") +
-                  " is outside of every buffer: " +
-                  describeNearest(W.L->Regions, Address));
+  return stop(
+      W, I, Lane, LaunchFailure::IllegalAddress,
+      std::string(Write ? "write" : "read") + " of " + std::to_string(Bytes) +
+          " bytes at " + hex(Address) +
+          (Freed ? " is a use after free: it was in " +
+                       (Freed->Name.empty()
+                            ? "a buffer"
+                            : "the buffer '" + Freed->Name + "'") +
+                       " of " + std::to_string(Freed->End - Freed->Begin) +
+                       " bytes at " + hex(Freed->Begin) +
+                       " until that was freed; "
+                 : " is outside of every buffer: ") +
+          (Address < NullPage ? "the address is, or is near, a null pointer"
+                              : describeNearest(W.L->Regions, Address)));
 }
 
 const Inst *lnbwd::sim::faultLds(Wave &W, const Inst *I, int Lane,

@@ -22,11 +22,13 @@
 #include "lnbwd/Simulator/SimulatorAPI.h"
 
 #include "llvm/BinaryFormat/ELF.h"
+#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstdlib>
 #include <cstring>
 
 using namespace llvm;
@@ -61,6 +63,11 @@ static cl::opt<uint64_t>
     Shuffle("shuffle-waves", cl::init(0), cl::cat(Category),
             cl::value_desc("SEED"),
             cl::desc("run again in another order, and compare the outputs"));
+static cl::opt<uint64_t>
+    MostInstructions("max-instructions", cl::init(0), cl::cat(Category),
+                     cl::value_desc("N"),
+                     cl::desc("stop a launch that executes more instructions, "
+                              "all waves together (0: none is stopped)"));
 static cl::opt<unsigned> Show("show", cl::init(8), cl::cat(Category),
                               cl::value_desc("N"),
                               cl::desc("elements of each output to print (8)"));
@@ -158,8 +165,59 @@ static int deviceFor(StringRef Bytes) {
   return -1;
 }
 
+/// What a file is that is not a code object for one of the chips.
+static std::string describeFile(MemoryBufferRef File) {
+  StringRef Bytes = File.getBuffer();
+  if (Bytes.starts_with("__CLANG_OFFLOAD_BUNDLE__") ||
+      Bytes.starts_with("CCOB"))
+    return "a bundle of code objects, of which clang-offload-bundler -unbundle "
+           "takes one out";
+  auto Object = object::ObjectFile::createELFObjectFile(File);
+  if (!Object) {
+    consumeError(Object.takeError());
+    return "no ELF file";
+  }
+  if ((*Object)->getArch() != Triple::amdgcn)
+    return "an ELF file for " +
+           Triple::getArchTypeName((*Object)->getArch()).str();
+  if (auto Name = (*Object)->tryGetCPUName())
+    return "a code object for " + Name->str();
+  return "a code object for an unknown chip";
+}
+
 static std::string hipText(hipError_t Code) {
   return std::string(hipGetErrorName(Code)) + ": " + lnbwdSimLastErrorMessage();
+}
+
+/// Whether the arguments are what the kernel takes; says what is wrong.
+static bool argumentsFit(hipFunction_t Function,
+                         const std::vector<Argument> &Arguments) {
+  unsigned Count = 0;
+  int IsBuffer = 0;
+  while (lnbwdSimKernelArgument(Function, Count, &IsBuffer) >= 0)
+    ++Count;
+  if (Count != Arguments.size()) {
+    complain("kernel '" + KernelName + "' takes " + Twine(Count) +
+             " arguments, got " + Twine(Arguments.size()) +
+             "; give one --arg for each, in order");
+    return false;
+  }
+  for (unsigned K = 0; K < Count; ++K) {
+    const Argument &A = Arguments[K];
+    const int64_t Size = lnbwdSimKernelArgument(Function, K, &IsBuffer);
+    const int64_t Given =
+        A.What == Argument::Number ? int64_t(elementBytes(A.Type)) : 8;
+    const char *Wanted =
+        IsBuffer ? ", a pointer: in:, inout:, out: or i64=0" : "";
+    // A structure by value starts with the number; the rest is zeros.
+    if (Given == Size || (A.What == Argument::Number && Size > 8))
+      continue;
+    complain("--arg " + ArgumentTexts[K] + ": argument " + Twine(K) +
+             " of kernel '" + KernelName + "' has " + Twine(Size) + " bytes" +
+             Wanted + "; got " + Twine(Given));
+    return false;
+  }
+  return true;
 }
 
 /// One launch from the same contents. The outputs' contents, or a message.
@@ -289,14 +347,17 @@ static ExitCode run() {
                     "': " + File.getError().message());
   int Device = deviceFor((*File)->getBuffer());
   if (Device < 0)
-    return complain("'" + CodeFile +
-                    "' is not an AMD code object for a chip "
-                    "that the simulator has (gfx90a, gfx942, gfx950, gfx1100, "
-                    "gfx1201)");
+    return complain("'" + CodeFile + "' is " +
+                    describeFile((*File)->getMemBufferRef()) +
+                    "; expected an AMD code object for a chip that the "
+                    "simulator has (gfx90a, gfx942, gfx950, gfx1100, gfx1201)");
   hipModule_t Module;
   hipFunction_t Function;
   hipError_t Code = hipSetDevice(Device);
   lnbwdSimSetChecks(Checks);
+  if (MostInstructions)
+    setenv("LNBWD_SIM_MAX_INSTRUCTIONS",
+           std::to_string(MostInstructions).c_str(), 1);
   if (Code == hipSuccess)
     Code = hipModuleLoad(&Module, CodeFile.c_str());
   if (Code == hipSuccess)
@@ -307,6 +368,8 @@ static ExitCode run() {
   if (Code != hipSuccess)
     return complain(hipText(Code));
 
+  if (!argumentsFit(Function, Arguments))
+    return BadInput;
   auto Outputs = launch(Function, Arguments, Grid, Block);
   std::string Counts = lnbwdSimGetCountsJson();
   if (!Outputs) {
@@ -336,17 +399,23 @@ static ExitCode run() {
     Out.write(reinterpret_cast<const char *>((*Outputs)[K].data()),
               (*Outputs)[K].size());
     Out.close();
-    if (Wrong || Out.has_error())
-      return complain("cannot write '" + Arguments[K].File + "'");
+    if (Wrong || Out.has_error()) {
+      std::string Why = Wrong ? Wrong.message() : Out.error().message();
+      Out.clear_error(); // It has been said; the destructor need not.
+      return complain("cannot write '" + Arguments[K].File + "': " + Why);
+    }
   }
   return report(Arguments, *Outputs, Counts, Problem);
 }
 
 int main(int Argc, char **Argv) {
   cl::HideUnrelatedOptions(Category);
-  cl::ParseCommandLineOptions(
-      Argc, Argv,
-      "runs a kernel of an AMD code object on the simulator, under its checks\n"
-      "\n  exit code: 0 clean, 1 something was found, 2 bad input\n");
+  if (!cl::ParseCommandLineOptions(
+          Argc, Argv,
+          "runs a kernel of an AMD code object on the simulator, under its "
+          "checks\n\n  exit code: 0 clean, 1 something was found, 2 bad "
+          "input\n",
+          &errs()))
+    return BadInput;
   return run();
 }

@@ -43,22 +43,29 @@ static void expectGood(lnbwd_status status) {
   EXPECT_EQ(status, LNBWD_SUCCESS) << lnbwd_last_error();
 }
 
+#if LNBWD_TEST_COMPILER
+/// LayerNorm backward of rows of so many f32 columns.
+static std::string sourceOf(int columns) {
+  std::string n = std::to_string(columns);
+  std::string block = "memref<?x" + n + "xf32>",
+              column = "memref<" + n + "xf32>";
+  return "func.func @k(%dy: " + block + ", %x: " + block +
+         ", %gamma: " + column +
+         ", %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: " + block +
+         ", %dgamma: " + column + ", %dbeta: " + column +
+         ") {\n lnbwd.layer_norm_bwd dy(%dy : " + block + ") x(%x : " + block +
+         ") gamma(%gamma : " + column +
+         ") mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>) outs "
+         "dx(%dx : " +
+         block + ") dgamma(%dgamma : " + column + ") dbeta(%dbeta : " + column +
+         ")\n return\n}\n";
+}
+#endif
+
 /// The code of a kernel, compiled here or read from a file.
 static Bytes codeOf(const Work &work) {
 #if LNBWD_TEST_COMPILER
-  std::string n = std::to_string(work.columns);
-  std::string block = "memref<?x" + n + "xf32>",
-              column = "memref<" + n + "xf32>";
-  std::string source =
-      "func.func @k(%dy: " + block + ", %x: " + block + ", %gamma: " + column +
-      ", %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: " + block +
-      ", %dgamma: " + column + ", %dbeta: " + column +
-      ") {\n lnbwd.layer_norm_bwd dy(%dy : " + block + ") x(%x : " + block +
-      ") gamma(%gamma : " + column +
-      ") mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>) outs dx(%dx "
-      ": " +
-      block + ") dgamma(%dgamma : " + column + ") dbeta(%dbeta : " + column +
-      ")\n return\n}\n";
+  std::string source = sourceOf(work.columns);
   lnbwd_compile_options options = {};
   options.size = sizeof(options);
   options.chip = work.chip.c_str();
@@ -165,3 +172,86 @@ TEST(Concurrency, CompileAndLaunch) {
     thread.join();
   EXPECT_EQ(different, 0);
 }
+
+#if LNBWD_TEST_COMPILER
+namespace {
+struct Request {
+  std::string chip, format, options, source;
+};
+} // namespace
+
+/// Status, diagnostics and result of one compilation, one after the other.
+static std::string compileOnce(const Request &request) {
+  lnbwd_compile_options options = {};
+  options.size = sizeof(options);
+  options.chip = request.chip.c_str();
+  options.pipeline_options = request.options.c_str();
+  options.format = request.format.empty() ? nullptr : request.format.c_str();
+  options.report_rows = 64;
+  lnbwd_compilation *result = nullptr;
+  const void *data = nullptr;
+  size_t size = 0;
+  lnbwd_compiler_status status = lnbwd_compile(
+      request.source.data(), request.source.size(), &options, &result);
+  std::string text = std::to_string(status) + ": ";
+  text += lnbwd_compilation_diagnostics(result);
+  if (lnbwd_compilation_get(result, "code", &data, &size) ==
+      LNBWD_COMPILER_SUCCESS)
+    text.append(static_cast<const char *>(data), size);
+  lnbwd_compilation_destroy(result);
+  return text;
+}
+
+/// A row program of the user's own: every row times gamma.
+static std::string rowwiseSource(int columns) {
+  std::string n = std::to_string(columns);
+  std::string block = "memref<?x" + n + "xf32>",
+              column = "memref<" + n + "xf32>", row = "vector<" + n + "xf32>";
+  return "func.func @f(%x: " + block + ", %gamma: " + column +
+         ", %y: " + block + ") {\n lnbwd.rowwise @f rows(%x : " + block +
+         ") columns(%gamma : " + column + ") outs rows(%y : " + block +
+         ") attributes {operand_names = [\"x\", \"gamma\", \"y\"]} {\n"
+         " ^bb0(%a: " +
+         row + ", %g: " + row + "):\n  %0 = arith.mulf %a, %g : " + row +
+         "\n  lnbwd.yield %0 : " + row + "\n }\n return\n}\n";
+}
+
+// Many contexts at once, most of them for different chips, formats and
+// options, some with sources or options that are refused: every result and
+// every message is what one thread alone gets.
+TEST(Concurrency, CompileEverything) {
+  std::vector<Request> requests;
+  for (const char *chip : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"})
+    requests.push_back({chip, "", "", sourceOf(768)});
+  requests.push_back({"sm_90", "ptx", "", sourceOf(1024)});
+  requests.push_back({"gfx942", "report-json", "", sourceOf(4096)});
+  requests.push_back({"gfx942", "isa", "two-pass=always", sourceOf(512)});
+  requests.push_back({"gfx942", "", "debug-info=true", sourceOf(96)});
+  requests.push_back({"gfx1201", "llvm", "", rowwiseSource(512)});
+  requests.push_back({"gfx942", "", "", "func.func @k("});
+  requests.push_back({"gfx942", "", "schedule=nonsense", sourceOf(96)});
+  requests.push_back({"gfx000", "", "", sourceOf(96)});
+  std::vector<std::string> expected;
+  expected.reserve(requests.size());
+  for (const Request &request : requests)
+    expected.push_back(compileOnce(request));
+  for (size_t i = 0; i + 3 < requests.size(); ++i)
+    EXPECT_EQ(expected[i].substr(0, 3), "0: ") << expected[i].substr(0, 500);
+  for (size_t i = requests.size() - 3; i < requests.size(); ++i)
+    EXPECT_EQ(expected[i].substr(0, 3), "1: ") << expected[i].substr(0, 500);
+  std::atomic<size_t> next{0};
+  std::atomic<int> different{0};
+  std::vector<std::thread> threads;
+  threads.reserve(8);
+  for (size_t t = 0; t < 8; ++t)
+    threads.emplace_back([&] {
+      // Each request twice at about the same time.
+      for (size_t i; (i = next.fetch_add(1)) < 4 * requests.size();)
+        different += compileOnce(requests[i / 2 % requests.size()]) !=
+                     expected[i / 2 % requests.size()];
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(different, 0);
+}
+#endif

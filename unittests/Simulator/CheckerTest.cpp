@@ -207,6 +207,38 @@ TEST_P(CheckerTest, UseAfterFree) {
   EXPECT_EQ(Launched, hipErrorIllegalAddress);
 }
 
+TEST_P(CheckerTest, UseAfterFreeNamesTheBuffer) {
+  EXPECT_EQ(lnbwdSimDescribeBuffer(B, Bytes, "gamma", 0), 0);
+  void *Old = B;
+  EXPECT_HIP(hipFree(B));
+  EXPECT_HIP(hipMalloc(&B, Bytes));
+  std::swap(Old, B); // Launch with the freed one.
+  std::string Text = run("GLOAD1 v2, v1, s[6:7]\nWAITV");
+  std::swap(Old, B);
+  EXPECT_SAYS(Text, "it was in the buffer 'gamma' of 16384 bytes");
+}
+
+TEST_P(CheckerTest, NullPointer) {
+  EXPECT_SAYS(run("s_mov_b32 s4, 0\ns_mov_b32 s5, 0\n"
+                  "GLOAD1 v2, v1, s[4:5] offset:64\nWAITV"),
+              "read of 4 bytes at 0x40 is outside of every buffer: the address "
+              "is, or is near, a null pointer");
+}
+
+TEST_P(CheckerTest, KernelArgumentsAndCode) {
+  EXPECT_SAYS(run("SLOAD2 s[8:9], s[0:1], 0x10\nWAITS"),
+              "byte 16 of the buffer 'kernel arguments'");
+  // A wider load than the arguments that are left, as compilers make them.
+  EXPECT_CLEAN(run("SLOAD4 s[8:11], s[0:1], 0x8\nWAITS"));
+  EXPECT_SAYS(
+      run("v_mov_b32 v2, 0\nGSTORE1 v2, v0, s[0:1]"),
+      "byte 0 of the buffer 'kernel arguments' of 128 bytes: the buffer "
+      "is read-only to kernels");
+  EXPECT_SAYS(run("s_getpc_b64 s[8:9]\nv_mov_b32 v2, 0\n"
+                  "GSTORE1 v2, v0, s[8:9]"),
+              "this part of it is read-only to kernels");
+}
+
 TEST_P(CheckerTest, OutOfBoundsNamesTheBuffer) {
   EXPECT_EQ(lnbwdSimDescribeBuffer(B, 128, "dgamma", 0), 0);
   std::string Text = run("GSTORE1 v1, v0, s[6:7]");
@@ -282,7 +314,8 @@ TEST_P(CheckerTest, Scratch) {
   EXPECT_CLEAN(run("SCLOAD v2, v3, off\nWAITV"));
   EXPECT_SAYS(run("SCLOAD v2, v3, off\nWAITV\n"
                   "GSTORE1 v1, v2, s[4:5]"),
-              "the value stored is not defined");
+              "the value stored is not defined: v2 depends on v2, which was "
+              "loaded from scratch memory that was never written, at k+0x");
   EXPECT_SAYS(run("SCSTORE v3, v0, off offset:60"), "outside of the lane's");
   EXPECT_SAYS(run("v_mov_b32 v3, 2\nSCSTORE v3, v0, off"),
               "is not aligned to 4");
@@ -335,6 +368,66 @@ TEST_P(CheckerTest, LaneExchange) {
               "the value stored");
   EXPECT_CLEAN(run(Half + "v_readlane_b32 s8, v2, 2\nv_mov_b32 v3, s8\n"
                           "GSTORE1 v1, v3, s[4:5]"));
+}
+
+TEST_P(CheckerTest, LaneExchangeThroughLds) {
+  // Lanes 0 to 15 of v2 exist: which lane of v4 does depends on the addresses.
+  std::string Half = "SMOVMASK EXEC, 0xffff\nv_mov_b32 v2, 1\n"
+                     "SMOVMASK EXEC, 0xffffffff\n";
+  std::string Store = "\nWAITL\nGSTORE1 v1, v4, s[4:5]";
+  auto From = [&](const char *Lane) {
+    return Half + "v_mov_b32 v3, 4*" + Lane + "\n";
+  };
+  EXPECT_CLEAN(run(From("15") + "ds_bpermute_b32 v4, v3, v2" + Store));
+  EXPECT_SAYS(run(From("16") + "ds_bpermute_b32 v4, v3, v2" + Store),
+              "v4 depends on v2, which was never written before");
+  EXPECT_SAYS(run(Half + "ds_permute_b32 v4, v1, v2" + Store),
+              "lane 16: the value stored is not defined: v4 depends on v2");
+  EXPECT_SAYS(run(Half + "v_mov_b32 v5, 1\nds_permute_b32 v4, v9, v5" + Store),
+              "lane 0: the value stored is not defined: v4 depends on v9");
+  EXPECT_CLEAN(run(Half + "ds_swizzle_b32 v4, v2 offset:0x0" + Store));
+  EXPECT_SAYS(run(Half + "ds_swizzle_b32 v4, v2 offset:0x401f" + Store),
+              "lane 0: the value stored is not defined: v4 depends on v2");
+}
+
+TEST_P(CheckerTest, Permlane) {
+  if (isGfx9(Chip))
+    GTEST_SKIP();
+  std::string Half = "SMOVMASK EXEC, 0xffff\nv_mov_b32 v2, 1\n"
+                     "SMOVMASK EXEC, 0xffffffff\n";
+  std::string Store = "SMOVMASK EXEC, 0xffff\nGSTORE1 v1, v4, s[4:5]";
+  EXPECT_CLEAN(run(Half + "v_permlane16_b32 v4, v2, 0, 0\n" + Store));
+  EXPECT_SAYS(run(Half + "v_permlanex16_b32 v4, v2, 0, 0\n" + Store),
+              "lane 0: the value stored is not defined: v4 depends on v2");
+  EXPECT_SAYS(run(Half + "v_permlane16_b32 v4, v2, s9, s9\n" + Store),
+              "v4 depends on s9");
+}
+
+TEST_P(CheckerTest, PermlaneSwap) {
+  if (Chip != "gfx950")
+    GTEST_SKIP();
+  // After the exchange the lower half of v3 has the upper one of v2.
+  std::string Half = "s_mov_b32 exec_lo, -1\ns_mov_b32 exec_hi, 0\n"
+                     "v_mov_b32 v2, 1\ns_mov_b32 exec_hi, -1\n"
+                     "v_mov_b32 v3, 1\nv_permlane32_swap_b32 v2, v3\n";
+  EXPECT_CLEAN(run(Half + "GSTORE1 v1, v2, s[4:5]"));
+  EXPECT_SAYS(run(Half + "GSTORE1 v1, v3, s[4:5]"),
+              "lane 0: the value stored is not defined: v3 depends on v2");
+}
+
+TEST_P(CheckerTest, MatrixElements) {
+  // Lanes 0 to 15 of v2 hold the columns that lanes 0 to 15 of the result
+  // belong to.
+  if (!isGfx9(Chip))
+    GTEST_SKIP();
+  std::string Product =
+      "s_mov_b64 exec, 0xffff\nv_mov_b32 v2, 1.0\ns_mov_b64 exec, -1\n"
+      "v_mov_b32 v3, 1.0\nv_mfma_f32_4x4x1f32 v[12:15], v3, v2, 0\n"
+      "s_nop 15\n";
+  EXPECT_CLEAN(
+      run(Product + "s_mov_b64 exec, 0xffff\nGSTORE1 v1, v12, s[4:5]"));
+  EXPECT_SAYS(run(Product + "GSTORE1 v1, v15, s[4:5]"),
+              "lane 16: the value stored is not defined: v15 depends on v2");
 }
 
 TEST_P(CheckerTest, ScalarRegisterNeverWritten) {
@@ -392,6 +485,81 @@ TEST_P(CheckerTest, LdsStoreNotFinishedAtTheBarrier) {
               "with their accesses waited for");
 }
 
+TEST_P(CheckerTest, LdsReadNotFinishedAtTheBarrier) {
+  // The second barrier comes before the reads of the other wave are done.
+  std::string Read = "DSWRITE1 v1, v0\nWAITL\nBARRIER\n"
+                     "v_xor_b32 v3, 64, v0\nv_lshlrev_b32 v3, 2, v3\n"
+                     "DSREAD1 v2, v3\n";
+  std::string Write = "BARRIER\nDSWRITE1 v1, v0\nWAITL";
+  EXPECT_SAYS(run(Read + Write, 1, 128), "has read it, and no barrier");
+  EXPECT_CLEAN(run(Read + "WAITL\n" + Write, 1, 128));
+}
+
+TEST_P(CheckerTest, OnlyWhatIsNotFinishedAtTheBarrier) {
+  // The first wave's dwords 4 to 67 are there; its stores to dwords 0 and 75,
+  // on both sides of them, are not when the barrier is passed.
+  std::string Text = R"(
+  v_lshrrev_b32 v2, WAVESHIFT, v0
+  v_readfirstlane_b32 s8, v2
+  v_mov_b32 v5, 0
+  s_cmp_lg_u32 s8, 0
+  s_cbranch_scc1 other
+  DSWRITE1 v1, v0 offset:16
+  WAITL
+  BARRIER
+  SMOVMASK EXEC, 3
+  v_mul_u32_u24 v6, 300, v0
+  DSWRITE1 v6, v5
+  BARRIER
+  s_endpgm
+other:
+  BARRIER
+  BARRIER
+  v_subrev_co_u32 v7, VCC, ITEMS, v0
+  v_lshlrev_b32 v7, 2, v7
+  DSREAD1 v2, v7 offset:PLACE
+  WAITL)";
+  auto At = [&](const char *Place) {
+    std::string S = Text;
+    S.replace(S.find("PLACE"), 5, Place);
+    S.replace(S.find("ITEMS"), 5, std::to_string(waveItems()));
+    if (!isGfx9(Chip))
+      S.replace(S.find("v_subrev_co_u32 v7, VCC,"), 24, "v_subrev_nc_u32 v7,");
+    return run(S, 1, 2 * waveItems());
+  };
+  EXPECT_CLEAN(At("16"));
+  EXPECT_SAYS(At("0"), "a race: wave 0 has written it");
+}
+
+TEST_P(CheckerTest, LdsAtomicsOfSeveralWaves) {
+  // A wave reads what it and others have added to: a race whoever was last.
+  std::string Text = R"(
+  v_lshrrev_b32 v2, WAVESHIFT, v0
+  v_readfirstlane_b32 s8, v2
+  v_mov_b32 v5, 0
+  v_mov_b32 v6, 1
+  s_cmp_lg_u32 s8, 0
+  s_cbranch_scc1 later
+  DSWRITE1 v5, v5
+  WAITL
+later:
+  BARRIER
+  ds_add_u32 v5, v6
+  WAITL
+  s_cmp_lg_u32 s8, READER
+  s_cbranch_scc1 out
+  DSREAD1 v7, v5
+  WAITL
+out:)";
+  for (const char *Reader : {"0", "1", "2"})
+    for (uint64_t Seed = 0; Seed < 6; ++Seed) {
+      std::string S = Text;
+      S.replace(S.find("READER"), 6, Reader);
+      lnbwdSimSetShuffle(Seed);
+      EXPECT_SAYS(run(S, 1, 3 * waveItems()), "a race: wave");
+    }
+}
+
 TEST_P(CheckerTest, LdsAtomicsDoNotRace) {
   std::string Init = "DSWRITE1 v1, v0\nWAITL\nBARRIER\nv_mov_b32 v2, 0\n";
   EXPECT_CLEAN(run(Init + "ds_add_u32 v2, v0\nWAITL", 1, 256));
@@ -431,6 +599,26 @@ TEST_P(CheckerTest, ReadCheckedByACompareSwap) {
   }
 }
 
+TEST_P(CheckerTest, CompareSwapOfOnesOwnDword) {
+  // A plain store is not excused by the compare-and-swap that follows it.
+  std::string Text = R"(
+  v_mov_b32 v2, 1
+  v_mov_b32 v3, 0
+  s_cmp_lg_u32 s3, 0
+  s_cbranch_scc1 other
+  GSTORE1 v1, v0, s[4:5]
+  WAITST
+  GCAS v1, v[2:3], s[4:5]
+  s_endpgm
+other:
+  GLOAD1 v5, v1, s[4:5]
+  WAITV)";
+  for (uint64_t Seed = 0; Seed < 4; ++Seed) {
+    lnbwdSimSetShuffle(Seed);
+    EXPECT_SAYS(run(Text, 2), "a race: workgroup (");
+  }
+}
+
 TEST_P(CheckerTest, SmallerThanADword) {
   // Bytes of one dword by different workgroups are no race.
   std::string Own = "s_lshl_b32 s8, s3, 0\nv_mov_b32 v2, s8\n";
@@ -461,15 +649,32 @@ TEST_P(CheckerTest, OrderedByATicket) {
   GLOAD1 v7, v1, s[4:5]
   WAITV
 out:)";
+  const dim3 Wave(waveItems()); // One ticket for a workgroup.
   auto With = [&](const std::string &Ticket) {
     std::string S = Text;
     S.replace(S.find("TICKET"), 6, Ticket);
     return S;
   };
   EXPECT_HIP(hipMemset(B, 0, Bytes));
-  EXPECT_CLEAN(run(With("GADD v6, v4, v5, s[6:7] RETURN\n  WAITV"), 4));
+  EXPECT_CLEAN(run(With("GADD v6, v4, v5, s[6:7] RETURN\n  WAITV"), 4, Wave));
+  // The ticket must not be drawn before the store has been waited for.
+  std::string Early = With("GADD v6, v4, v5, s[6:7] RETURN\n  WAITV");
+  Early.erase(Early.find("WAITST"), 6);
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  EXPECT_SAYS(run(Early, 4, Wave),
+              "was issued before the store had been waited for");
+  // Unless another one is drawn after that.
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  Early.replace(Early.find("GADD"), 4,
+                "GADD v6, v4, v5, s[6:7] offset:64 RETURN\n WAITST\n GADD");
+  EXPECT_CLEAN(run(Early, 4, Wave));
+  // Nor is anything wrong with a store that nobody else reads.
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  EXPECT_CLEAN(run(With("GSTORE1 v2, v3, s[6:7] offset:1024\n"
+                        "GADD v6, v4, v5, s[6:7] RETURN\n  WAITV"),
+                   4, Wave));
   // Without it the same accesses race.
-  EXPECT_SAYS(run(With("v_mov_b32 v6, 3"), 4), "a race");
+  EXPECT_SAYS(run(With("v_mov_b32 v6, 3"), 4, Wave), "a race");
 }
 
 TEST_P(CheckerTest, BarrierThatNotAllReach) {
@@ -608,6 +813,13 @@ TEST_P(CheckerTest, BlockThatTheRegistersDoNotFit) {
   }
 }
 
+TEST_P(CheckerTest, ScratchThatNoWaveCanHave) {
+  lnbwdSimSetChecks(0); // No chip can run it, checked or not.
+  K.ScratchBytes = 100 << 20;
+  EXPECT_SAYS(run("v_mov_b32 v2, 0"), "104857600 bytes of scratch for each of");
+  EXPECT_EQ(Launched, hipErrorInvalidConfiguration);
+}
+
 TEST_P(CheckerTest, MetadataThatContradictsTheDescriptor) {
   std::string Error;
   std::string Text = kernelText(K, Chip);
@@ -626,6 +838,15 @@ TEST_P(CheckerTest, MetadataThatContradictsTheDescriptor) {
   EXPECT_CLEAN(Build(Text));
   EXPECT_SAYS(Build(Broken), "the metadata's .group_segment_fixed_size is 512, "
                              "but the kernel descriptor's is 1024");
+  std::string Short = Text;
+  for (std::string Name : {".kernarg_segment_size: ", ".amdhsa_kernarg_size "})
+    for (size_t Place = 0;
+         (Place = Short.find(Name + "16", Place)) != std::string::npos; ++Place)
+      Short.replace(Place, Name.size() + 2, Name + "8");
+  ASSERT_NE(Short, Text);
+  EXPECT_SAYS(Build(Short),
+              "the metadata places an argument of 8 bytes at 8 of "
+              "the kernel argument segment, which has only 8");
   std::string Exact = Text;
   Exact.replace(At, From.size(),
                 From + "\n    .reqd_workgroup_size: [128, 1, 1]");

@@ -15,6 +15,7 @@
 #include "WaveTester.h"
 
 #include <cstdlib>
+#include <cstring>
 
 using namespace lnbwd::sim;
 
@@ -118,6 +119,25 @@ TEST(CodeObject, RefusesOtherFiles) {
   ASSERT_FALSE(Relocatable.empty()) << Error;
   EXPECT_FALSE(L.load(Relocatable, "gfx942"));
   EXPECT_NE(L.Error.find("ET_DYN"), std::string::npos) << L.Error;
+}
+
+TEST(CodeObject, RefusesKeysThatAreNoTexts) {
+  // Two keys of one map become byte strings; LLVM's reader cannot compare them.
+  std::vector<uint8_t> Bytes = simpleObject("gfx942");
+  unsigned Changed = 0;
+  for (const char *Name : {".name", ".args"}) {
+    const std::string Key = std::string("\xa5") + Name;
+    for (size_t At = 0; At + Key.size() <= Bytes.size(); ++At)
+      if (std::memcmp(&Bytes[At], Key.data(), Key.size()) == 0) {
+        Bytes[At] = 0xc4;
+        Bytes[At + 1] = 4;
+        ++Changed;
+      }
+  }
+  ASSERT_GE(Changed, 2u);
+  Loader L;
+  EXPECT_FALSE(L.load(Bytes, "gfx942"));
+  EXPECT_EQ(L.Error, "the code object's metadata cannot be read");
 }
 
 TEST(CodeObject, RefusesEveryTruncation) {

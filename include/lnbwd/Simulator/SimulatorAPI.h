@@ -89,6 +89,11 @@ enum {
 int lnbwdSimDescribeBuffer(const void *pointer, uint64_t bytes,
                            const char *name, unsigned flags);
 
+/** The number of bytes that a kernel's explicit argument `index` takes, by the
+ *  code object's metadata, and whether that is a pointer to global memory. -1:
+ *  there is no such argument, or no metadata. `function`: a hipFunction_t. */
+int64_t lnbwdSimKernelArgument(void *function, unsigned index, int *is_buffer);
+
 /** What checked launches with LNBWD_SIM_CHECK_COUNTS counted on the current
  *  device since lnbwdSimResetCounters, as JSON. Valid until the thread's next
  *  call. */

@@ -44,6 +44,7 @@ WorkgroupChecker::WorkgroupChecker(LaunchChecker &L, uint32_t LdsBytes)
 void WorkgroupChecker::start(WorkgroupMark Number) {
   Me = Number;
   Seen.clear();
+  Early.clear();
   llvm::fill(Written, 0);
   llvm::fill(Cells, LdsCell());
 }
@@ -64,7 +65,7 @@ void WaveChecker::start(unsigned ScalarsSet) {
     ScalarIsDefined[SlotTTMP0 + 7] = ScalarIsDefined[SlotTTMP0 + 9] = true;
   ScratchDefined.assign(W.ScratchSize / 4 + 1, 0);
   for (EventQueue &Q : Queues)
-    Q = EventQueue();
+    Q.clear();
   Outstanding = OutstandingLds = 0;
   std::memset(PendingVector, 0, sizeof(PendingVector));
   std::memset(PendingScalar, 0, sizeof(PendingScalar));
@@ -129,7 +130,8 @@ bool WaveChecker::before(const Inst *I, const Effects &E) {
       Passed = Signals;
   }
   LoadedScratch = false;
-  LdsBegin = LdsEnd = 0;
+  LdsTouched.clear();
+  Stored.clear();
   return true;
 }
 
@@ -140,7 +142,8 @@ void WaveChecker::after(const Effects &E, const Inst *I) {
       RegisterSpan S = E.VectorWrite[0];
       for (unsigned K = 0; K < S.Count; ++K) {
         uint64_t Good = LoadedScratch && K < 4 ? ScratchLoaded[K] : ~0ull;
-        define({uint16_t(S.First + K), 1}, Exec, Good, I, E);
+        uint16_t Register = uint16_t(S.First + K);
+        define({Register, 1}, Exec, Good, {I, Register, false, true});
       }
       for (const RegisterSpan &To : E.ScalarWrite)
         defineScalar(To, true, I, E);
@@ -197,22 +200,26 @@ bool WaveChecker::problemFault(const Inst *I, int Lane, unsigned Bytes,
     Text += "the memory was never written";
     break;
   case ShadowProblem::ReadOnly:
-    Text += "the buffer is read-only to kernels";
+    Text += S.ReadOnly ? "the buffer is read-only to kernels"
+                       : "this part of it is read-only to kernels";
     break;
   case ShadowProblem::Race:
     Text += "a race: " + workgroupName(*W.L, P.Other) +
-            (P.OtherWrote ? " written" : " read") +
-            " it in the same launch, and no atomic orders the two";
+            (P.OtherWrote ? " written" : " read") + " it in the same launch, ";
+    Text += P.NotWaited ? std::string("and the atomic that orders the two was "
+                                      "issued before the store had been waited "
+                                      "for: a wait for ") +
+                              (L.Generation == 9    ? "vmcnt"
+                               : L.Generation == 11 ? "vscnt"
+                                                    : "storecnt") +
+                              " of 0 is missing there"
+                        : "and no atomic orders the two";
     break;
   }
   return faultCheck(W, I, Lane, Text);
 }
 
-bool WaveChecker::accessGlobal(const Inst *I, const Effects &E, const Region &R,
-                               uint64_t Address, uint64_t Bytes, int Lane,
-                               unsigned LaneBytes) {
-  if (!R.Shadow)
-    return true;
+BufferShadow::Access WaveChecker::accessOf(const Effects &E) const {
   BufferShadow::Access A;
   A.Kind =
       E.Access == MemoryAccess::Atomic
@@ -228,6 +235,17 @@ bool WaveChecker::accessGlobal(const Inst *I, const Effects &E, const Region &R,
   A.PartlyWritten = E.Space == MemorySpace::Scalar;
   A.Order = &L.Order;
   A.Seen = &WG.Seen;
+  return A;
+}
+
+bool WaveChecker::accessGlobal(const Inst *I, const Effects &E, const Region &R,
+                               uint64_t Address, uint64_t Bytes, int Lane,
+                               unsigned LaneBytes) {
+  if (!R.Shadow)
+    return true;
+  const BufferShadow::Access A = accessOf(E);
+  if (E.Access == MemoryAccess::Store && L.races() && L.Order.tracks())
+    Stored.push_back({R.Shadow, Address, Bytes});
   if (E.Access == MemoryAccess::Atomic && L.Order.tracks())
     L.Order.atomic(Address, WG.Me, WG.Seen, E.Returns);
   ShadowProblem P = R.Shadow->access(Address, Bytes, A);
@@ -311,6 +329,8 @@ bool WaveChecker::global(const Inst *I, const uint64_t *A, uint64_t Mask,
   if (L.registers() && E.Access != MemoryAccess::Load &&
       !checkStored(I, E, Mask))
     return false;
+  if (E.Access == MemoryAccess::Atomic && L.races() && L.Order.tracks())
+    releaseStores(Low, High + Bytes);
   const Region *R = &W.LastRegion;
   if (!inRegion(*R, Low, High + Bytes - Low))
     R = nullptr;

@@ -67,7 +67,29 @@ void allocatedRegisters(const ChipInfo &Chip, const Kernel &K, unsigned &Vgprs,
 /// 30:24 and the barriers it had signalled in bits 23:0; bit 31: an atomic.
 struct LdsCell {
   uint32_t Writer = 0;
-  uint32_t Reader[2] = {}; ///< the latest two different waves
+  uint32_t OtherWriter = 0; ///< another wave's atomic before the writer's
+  uint32_t Reader[2] = {};  ///< the latest two different waves
+};
+
+/// The bytes [Begin, End) of LDS.
+struct LdsPiece {
+  uint32_t Begin, End;
+};
+
+class WaveChecker;
+
+/// A part of global memory that a store writes.
+struct StoredPiece {
+  BufferShadow *Shadow;
+  uint64_t Address, Bytes;
+};
+
+/// Pieces that an atomic of the workgroup has handed on before the store that
+/// wrote them, number `Store` of a wave, had been waited for.
+struct EarlyRelease {
+  const WaveChecker *Wave;
+  uint64_t Store;
+  std::vector<StoredPiece> Pieces;
 };
 
 struct WorkgroupChecker {
@@ -78,6 +100,7 @@ struct WorkgroupChecker {
   WorkgroupMark Me = 1;
   WorkgroupSet Seen;
   unsigned Granule;
+  std::vector<EarlyRelease> Early;
   std::vector<uint8_t> Written; ///< for each byte of LDS
   std::vector<LdsCell> Cells;
 };
@@ -120,7 +143,10 @@ private:
     EventType Type;
     RegisterSpan Vector, Scalar;
     const Inst *I;
-    uint32_t LdsBegin, LdsEnd; ///< what it writes in LDS
+    std::vector<LdsPiece> Lds;       ///< what it accesses there
+    bool LdsLoad;                    ///< and only reads
+    std::vector<StoredPiece> Stored; ///< in global memory, if that is followed
+    uint64_t Number;
   };
   struct EventQueue {
     static constexpr unsigned Size = 64;
@@ -128,11 +154,17 @@ private:
     unsigned First = 0, Count = 0;
     unsigned Types[NumTypes] = {};
     Event &at(unsigned K) { return Events[(First + K) % Size]; }
+    void clear() {
+      First = Count = 0;
+      for (unsigned &N : Types)
+        N = 0;
+    }
   };
   struct Source { ///< why a register is not defined
     const Inst *I = nullptr;
     uint16_t Register = 0;
     bool Scalar = false;
+    bool Scratch = false; ///< loaded from scratch that was never written
   };
 
   // Waits (WaitChecker.cpp).
@@ -147,6 +179,12 @@ private:
   void barrierSignalled();
   bool unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
                      unsigned Lane);
+  /// An atomic at [Begin, End) hands on what the workgroup has stored.
+  void releaseStores(uint64_t Begin, uint64_t End);
+  bool isUnderWay(uint64_t Store) const;
+  WaitCounter storeCounter() const {
+    return L.Generation == 9 ? WaitLoad : WaitStore;
+  }
 
   // Registers (RegisterChecker.cpp).
   bool checkDefined(const Inst *I, const Effects &E, uint64_t Exec);
@@ -161,12 +199,18 @@ private:
   bool scalarDefined(RegisterSpan S) const;
   void define(RegisterSpan S, uint64_t Lanes, uint64_t Defined, const Inst *I,
               const Effects &E);
+  void define(RegisterSpan S, uint64_t Lanes, uint64_t Defined,
+              const Source &Reason);
   void defineScalar(RegisterSpan S, bool Defined, const Inst *I,
                     const Effects &E);
   Source blame(const Inst *I, const Effects &E, uint64_t Exec) const;
+  Source blameRow(const Inst *I, unsigned Register) const;
+  void propagateMoves(const Inst *I, const Effects &E, uint64_t Exec);
+  void propagateMatrix(const Inst *I, const Effects &E);
   std::string explain(const Source &S, unsigned Register, bool Scalar) const;
 
   bool limitFault(const Inst *I, const Effects &E);
+  BufferShadow::Access accessOf(const Effects &E) const;
   bool problemFault(const Inst *I, int Lane, unsigned Bytes,
                     const ShadowProblem &P, const BufferShadow &S);
   bool accessGlobal(const Inst *I, const Effects &E, const Region &R,
@@ -193,7 +237,9 @@ private:
   unsigned OutstandingLds = 0; ///< loads on their way to LDS
   uint8_t PendingVector[NumVectorRows];
   uint8_t PendingScalar[NumScalarSlots];
-  uint32_t LdsBegin = 0, LdsEnd = 0; ///< of the present instruction's writes
+  std::vector<LdsPiece> LdsTouched; ///< by the present instruction
+  std::vector<StoredPiece> Stored;  ///< likewise
+  uint64_t NextNumber = 0;          ///< of the memory instructions issued
 };
 
 /// "v5" or "s[4:5]"-like name of one register.

@@ -197,12 +197,18 @@ void Finder::crossLane(StringRef Name) {
   else if (Name.starts_with("v_mbcnt"))
     E.How = Flow::Lane;
   else if (Name.starts_with("v_swap") || Name.contains("_swap_")) {
-    E.How = Flow::Swap;
+    E.How = Name.starts_with("v_swap") ? Flow::Swap : Flow::Moves;
     E.VectorWrite[1] = E.VectorRead[0];
     E.VectorRead[1] = E.VectorWrite[0];
+  } else if (startsWithAny(Name, {"v_permlane", "ds_bpermute", "ds_permute",
+                                  "ds_swizzle"}) &&
+             !I.Inner) {
+    E.How = Flow::Moves;
   } else if (Name.starts_with("v_mfma") || Name.starts_with("v_smfma") ||
              Name.starts_with("v_wmma") || Name.starts_with("v_swmma")) {
     E.Counted = CountClass::Matrix;
+    if (I.Matrix && I.Matrix->Source != MatrixType::I8)
+      E.How = Flow::Matrix;
   }
 }
 

@@ -38,6 +38,8 @@ enum class Flow : uint8_t {
   Pack,       ///< lane by lane; defined if any source is (bits are combined)
   Select,     ///< lane by lane; the source that the mask chooses
   AnyLane,    ///< crosses lanes; defined if any active lane of the source is
+  Moves,      ///< values move between lanes as they are
+  Matrix,     ///< sums of products over lanes
   Swap,       ///< the two rows change places
   ReadLane,   ///< one lane to a scalar
   WriteLane,  ///< a scalar to one lane

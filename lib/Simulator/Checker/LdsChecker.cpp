@@ -62,6 +62,10 @@ bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
     if (Access != MemoryAccess::Load)
       std::memset(Known, 1, Bytes);
   }
+  if (!LdsTouched.empty() && LdsTouched.back().End == Address)
+    LdsTouched.back().End += Bytes;
+  else
+    LdsTouched.push_back({Address, Address + Bytes});
   if (!L.races())
     return true;
   const uint32_t Mine = (W.Index + 1) << 24;
@@ -76,6 +80,10 @@ bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
     bool OtherWrote = false;
     if (unordered(Cell.Writer & ~AtomicBit, Mine, Passed) && !BothAtomic) {
       Other = Cell.Writer;
+      OtherWrote = true;
+    } else if (unordered(Cell.OtherWriter & ~AtomicBit, Mine, Passed) &&
+               Access != MemoryAccess::Atomic) {
+      Other = Cell.OtherWriter;
       OtherWrote = true;
     } else if (Access != MemoryAccess::Load) {
       for (uint32_t Reader : Cell.Reader)
@@ -97,8 +105,16 @@ bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
         R[1] = Stamp;
       else
         R[(R[0] & SignalBits) <= (R[1] & SignalBits) ? 0 : 1] = Stamp;
+    } else if (Access == MemoryAccess::Atomic) {
+      // Of the other waves' atomics the one with the most barriers before it.
+      if ((Cell.Writer & WaveBits) != Mine &&
+          (!Cell.OtherWriter || (Cell.OtherWriter & WaveBits) == Mine ||
+           (Cell.Writer & SignalBits) >= (Cell.OtherWriter & SignalBits)))
+        Cell.OtherWriter = Cell.Writer;
+      Cell.Writer = Stamp | AtomicBit;
     } else {
-      Cell.Writer = Stamp | (Access == MemoryAccess::Atomic ? AtomicBit : 0);
+      Cell.Writer = Stamp;
+      Cell.OtherWriter = 0;
     }
   }
   return true;
@@ -145,7 +161,6 @@ static unsigned bankCycles(const uint32_t *A, uint64_t Mask, unsigned Bytes,
 
 bool WaveChecker::lds(const Inst *I, const uint32_t *A, uint64_t Mask,
                       unsigned Bytes) {
-  uint32_t Low = ~0u, High = 0;
   MemoryAccess Access = Current->ToLds ? MemoryAccess::Store : Current->Access;
   // A store of something that is not defined leaves the memory not written.
   uint64_t Undefined = 0;
@@ -161,12 +176,6 @@ bool WaveChecker::lds(const Inst *I, const uint32_t *A, uint64_t Mask,
       return false;
     if (__builtin_expect((Undefined >> Lane & 1) != 0, 0) && L.memory())
       std::memset(&WG.Written[A[Lane]], 0, Bytes);
-    Low = std::min(Low, A[Lane]);
-    High = std::max(High, A[Lane] + Bytes);
-  }
-  if (Access == MemoryAccess::Store && Mask) {
-    LdsBegin = LdsEnd ? std::min(LdsBegin, Low) : Low;
-    LdsEnd = std::max(LdsEnd, High);
   }
   if (L.counts()) {
     unsigned Least;

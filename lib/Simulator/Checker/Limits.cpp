@@ -54,6 +54,12 @@ std::string lnbwd::sim::checkKernelLimits(const ChipInfo &Chip, const Kernel &K,
     if (K.MetadataKernarg >= 0 && uint64_t(K.MetadataKernarg) != K.KernargSize)
       return Differ(".kernarg_segment_size", uint64_t(K.MetadataKernarg),
                     K.KernargSize);
+    for (const KernelArgument &A : K.Arguments)
+      if (uint64_t(A.Offset) + A.Size > K.KernargSize)
+        return "the metadata places an argument of " + number(A.Size) +
+               " bytes at " + number(A.Offset) +
+               " of the kernel argument segment, which has only " +
+               number(K.KernargSize);
     if (K.MetadataWaveSize >= 0 && uint64_t(K.MetadataWaveSize) != K.WaveSize)
       return Differ(".wavefront_size", uint64_t(K.MetadataWaveSize),
                     K.WaveSize);

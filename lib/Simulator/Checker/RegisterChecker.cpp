@@ -17,6 +17,8 @@
 
 #include "../Launch.h"
 
+#include <algorithm>
+
 using namespace lnbwd::sim;
 
 std::string lnbwd::sim::registerName(unsigned Register, bool Scalar) {
@@ -57,6 +59,12 @@ std::string WaveChecker::explain(const Source &S, unsigned Register,
                                  bool Scalar) const {
   if (!S.I)
     return registerName(Register, Scalar) + " was never written";
+  if (S.Scratch)
+    return registerName(Register, Scalar) + " depends on " +
+           registerName(S.Register, S.Scalar) +
+           ", which was loaded from scratch memory that was never written, "
+           "at " +
+           W.L->Object->symbolize(S.I->Address) + ": " + W.L->Code->text(S.I);
   return registerName(Register, Scalar) + " depends on " +
          registerName(S.Register, S.Scalar) +
          ", which was never written before it was read at " +
@@ -137,7 +145,12 @@ void WaveChecker::define(RegisterSpan S, uint64_t Lanes, uint64_t Good,
                          const Inst *I, const Effects &E) {
   // The reason first: the result may be a source, too.
   const bool Missing = __builtin_expect((Lanes & ~Good) != 0, 0);
-  Source Reason = Missing ? blame(I, E, Lanes) : Source();
+  define(S, Lanes, Good, Missing ? blame(I, E, Lanes) : Source());
+}
+
+void WaveChecker::define(RegisterSpan S, uint64_t Lanes, uint64_t Good,
+                         const Source &Reason) {
+  const bool Missing = (Lanes & ~Good) != 0;
   for (unsigned K = 0; K < S.Count; ++K) {
     Defined[S.First + K] = (Defined[S.First + K] & ~Lanes) | (Good & Lanes);
     if (Missing)
@@ -179,6 +192,123 @@ uint64_t WaveChecker::definedLanes(const Inst *I, const Effects &E, unsigned K,
     Writable &= I->DppEnabled;
   }
   return Good;
+}
+
+/// Why a row that is not defined in some lane is not.
+WaveChecker::Source WaveChecker::blameRow(const Inst *I,
+                                          unsigned Register) const {
+  const Source &From = Why[Register];
+  return From.I ? From : Source{I, uint16_t(Register), false};
+}
+
+/// Instructions that hand values from lane to lane say themselves whose value
+/// each lane gets: executed on rows that hold, for each lane, whether its value
+/// is undefined, they leave just that in the result.
+void WaveChecker::propagateMoves(const Inst *I, const Effects &E,
+                                 uint64_t Exec) {
+  const unsigned N = W.N;
+  const bool Swaps = E.VectorWrite[1].Count != 0;
+  const bool Send = I->Class == InstClass::LDS && I->NumSrc > 1;
+  // The lane that a value comes from or goes to, and the value.
+  const unsigned Data = Send ? 1 : 0;
+  const RegisterSpan Value = E.VectorRead[Data], To = E.VectorWrite[0];
+  uint64_t Chosen = ~0ull;
+  Source Reason;
+  for (unsigned K = 0; K < 4; ++K) {
+    if (K == Data || (Swaps && K == 1))
+      continue;
+    const RegisterSpan V = E.VectorRead[K];
+    if (V.Count && (Exec & ~Defined[V.First])) {
+      Chosen &= Defined[V.First];
+      Reason = blameRow(I, V.First);
+    }
+    if (!scalarDefined(E.ScalarRead[K])) {
+      Chosen = 0;
+      Reason = blame(I, E, 0);
+    }
+  }
+  // A value that is sent where nobody knows may be missing anywhere.
+  if (Chosen != ~0ull && W.L->Code->text(I).compare(0, 10, "ds_permute") == 0)
+    Chosen = 0;
+  const uint64_t Missing = Value.Count ? W.FullMask & ~Defined[Value.First] : 0;
+  const uint64_t MissingTo = W.FullMask & ~Defined[To.First];
+  const bool SelfChosen = Send && Value.Count &&
+                          E.VectorRead[0].First == Value.First &&
+                          E.VectorRead[0].Count;
+  if (!scalarDefined(E.ScalarRead[Data]))
+    return define(To, Exec, 0, blame(I, E, 0));
+  if ((!Missing && !MissingTo) || !Value.Count || SelfChosen ||
+      (Swaps && Exec != W.FullMask) ||
+      (Data == 0 && !Swaps && I->Class == InstClass::LDS &&
+       (uint32_t(I->Imm) & 0xffff) >= 0xe000))
+    return define(To, Exec, Chosen, Reason);
+  if (!(Exec & ~Chosen))
+    Reason = blameRow(I, Missing ? Value.First : To.First);
+  uint32_t Values[64], Results[64];
+  uint32_t *ValueRow = W.row(Value.First), *ToRow = W.row(To.First);
+  std::copy_n(ValueRow, N, Values);
+  std::copy_n(ToRow, N, Results);
+  for (unsigned Lane = 0; Lane < N; ++Lane) {
+    ToRow[Lane] = uint32_t(MissingTo >> Lane & 1);
+    ValueRow[Lane] = uint32_t(Missing >> Lane & 1);
+  }
+  I->Run(W, I);
+  uint64_t Good = 0, Swapped = 0;
+  for (unsigned Lane = 0; Lane < N; ++Lane) {
+    Good |= uint64_t(ToRow[Lane] == 0) << Lane;
+    Swapped |= uint64_t(ValueRow[Lane] == 0) << Lane;
+  }
+  std::copy_n(Results, N, ToRow);
+  std::copy_n(Values, N, ValueRow);
+  define(To, Exec, Good & Chosen, Reason);
+  if (Swaps)
+    define(E.VectorWrite[1], Exec, Swapped, Reason);
+}
+
+/// An element of the result is defined if all elements that it is made of are:
+/// with NaN for what is not defined and 0 for the rest, the instruction leaves
+/// NaN where something was missing.
+void WaveChecker::propagateMatrix(const Inst *I, const Effects &E) {
+  const unsigned N = W.N;
+  const RegisterSpan To = E.VectorWrite[0];
+  const RegisterSpan Spans[] = {E.VectorRead[0], E.VectorRead[1],
+                                E.VectorRead[2], To};
+  Source Reason;
+  for (unsigned K = 0; K < 3 && !Reason.I; ++K)
+    for (unsigned R = 0; R < Spans[K].Count && !Reason.I; ++R)
+      if (W.FullMask & ~Defined[Spans[K].First + R])
+        Reason = blameRow(I, Spans[K].First + R);
+  // Inactive lanes take part, and get their part of the result.
+  if (!Reason.I)
+    return define(To, ~0ull, ~0ull, Reason);
+  const bool Wide = I->Matrix->Source == MatrixType::F64;
+  std::vector<uint32_t> Kept;
+  for (const RegisterSpan &S : Spans)
+    Kept.insert(Kept.end(), W.row(S.First), W.row(S.First) + S.Count * N);
+  for (unsigned K = 0; K < 3; ++K)
+    for (unsigned R = 0; R < Spans[K].Count; ++R)
+      for (unsigned Lane = 0; Lane < N; ++Lane)
+        W.row(Spans[K].First + R)[Lane] =
+            (Defined[Spans[K].First + R] &
+             Defined[Spans[K].First + (Wide ? R ^ 1 : R)]) >>
+                        Lane &
+                    1
+                ? 0
+                : 0x7fff7fff;
+  I->Run(W, I);
+  std::vector<uint64_t> Good(To.Count, 0);
+  for (unsigned R = 0; R < To.Count; ++R)
+    for (unsigned Lane = 0; Lane < N; ++Lane) {
+      uint32_t High = W.row(To.First + (Wide ? R | 1 : R))[Lane] & 0x7fffffff;
+      Good[R] |= uint64_t(High <= (Wide ? 0x7ff00000 : 0x7f800000)) << Lane;
+    }
+  const uint32_t *From = Kept.data();
+  for (const RegisterSpan &S : Spans) {
+    std::copy_n(From, S.Count * N, W.row(S.First));
+    From += S.Count * N;
+  }
+  for (unsigned R = 0; R < To.Count; ++R)
+    define({uint16_t(To.First + R), 1}, ~0ull, Good[R], Reason);
 }
 
 bool WaveChecker::propagate(const Inst *I, const Effects &E, uint64_t Exec) {
@@ -247,6 +377,12 @@ bool WaveChecker::propagate(const Inst *I, const Effects &E, uint64_t Exec) {
       define(S, Exec, Good ? ~0ull : 0, I, E);
     break;
   }
+  case Flow::Moves:
+    propagateMoves(I, E, Exec);
+    break;
+  case Flow::Matrix:
+    propagateMatrix(I, E);
+    break;
   case Flow::Swap: {
     uint64_t &A = Defined[E.VectorWrite[0].First],
              &B = Defined[E.VectorWrite[1].First];

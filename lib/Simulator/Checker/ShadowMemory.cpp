@@ -13,6 +13,8 @@
 
 #include "ShadowMemory.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <thread>
 
@@ -21,7 +23,9 @@ using namespace lnbwd::sim;
 constexpr uint32_t AtomicBit = 0x80000000;
 /// Atomics that have written a piece were compare-and-swaps, all of them.
 constexpr uint32_t CompareSwapBit = 0x40000000;
-constexpr uint32_t KindBits = AtomicBit | CompareSwapBit;
+/// A store that had not been waited for when an atomic handed it on.
+constexpr uint32_t UnderWayBit = 0x20000000;
+constexpr uint32_t KindBits = AtomicBit | CompareSwapBit | UnderWayBit;
 
 void GlobalOrder::atomic(uint64_t Address, WorkgroupMark Me, WorkgroupSet &Seen,
                          bool Takes) {
@@ -130,6 +134,8 @@ static WorkgroupMark conflict(uint32_t Mark, const BufferShadow::Access &A,
     return 0;
   if (A.Order->gaveUp())
     return 0;
+  if (Mark & UnderWayBit)
+    return Other;
   if (Other == BufferShadow::Many)
     return A.Seen->empty() ? Other : 0;
   return GlobalOrder::contains(*A.Seen, Other) ? 0 : Other;
@@ -179,6 +185,7 @@ ShadowProblem BufferShadow::accessPage(Page &P, uint64_t PageAddress,
     Problem.Address = PageAddress + (Cell << A.Granule);
     Problem.Other = Other;
     Problem.OtherWrote = Wrote;
+    Problem.NotWaited = Wrote && (uint32_t(Cells[Cell]) & UnderWayBit);
     return Problem;
   };
   const uint32_t Me = A.Me;
@@ -220,7 +227,7 @@ ShadowProblem BufferShadow::accessPage(Page &P, uint64_t PageAddress,
     if (IsAtomic) {
       WorkgroupMark Old = Writer & ~KindBits;
       NewWriter = AtomicBit | (Old == 0 || Old == Me ? Me : Many);
-      if (IsCompareSwap && (Old == 0 || Old == Me || (Writer & CompareSwapBit)))
+      if (IsCompareSwap && (Old == 0 || (Writer & CompareSwapBit)))
         NewWriter |= CompareSwapBit;
     }
     uint32_t KeptReader = Reader == Me || IsCompareSwap ? Reader : 0;
@@ -232,7 +239,11 @@ ShadowProblem BufferShadow::accessPage(Page &P, uint64_t PageAddress,
 ShadowProblem BufferShadow::access(uint64_t Address, uint64_t Count,
                                    const Access &A) {
   bool Writes = writes(A.Kind);
-  if (ReadOnly && Writes && A.CheckWritten) {
+  auto Touches = [&](const std::pair<uint64_t, uint64_t> &Part) {
+    return Address < Part.second && Address + Count > Part.first;
+  };
+  if (Writes && A.CheckWritten &&
+      (ReadOnly || llvm::any_of(ReadOnlyParts, Touches))) {
     ShadowProblem Problem;
     Problem.What = ShadowProblem::ReadOnly;
     Problem.Address = Address;
@@ -249,4 +260,23 @@ ShadowProblem BufferShadow::access(uint64_t Address, uint64_t Count,
     From = End;
   }
   return {};
+}
+
+void BufferShadow::markUnderWay(uint64_t Address, uint64_t Count,
+                                const Access &A, bool UnderWay) {
+  uint64_t From = Address - Begin, To = From + Count;
+  while (From < To) {
+    uint64_t Start = From & ~(PageBytes - 1);
+    uint64_t End = std::min(To, Start + PageBytes);
+    Page &P = page(From);
+    PageGuard Guard(P);
+    if (P.Cells && P.Epoch == A.Epoch && P.CellsGranule == A.Granule)
+      for (uint64_t C = (From - Start) >> A.Granule,
+                    Last = (End - 1 - Start) >> A.Granule;
+           C <= Last; ++C)
+        if ((uint32_t(P.Cells[C]) & ~UnderWayBit) == A.Me)
+          P.Cells[C] = UnderWay ? P.Cells[C] | UnderWayBit
+                                : P.Cells[C] & ~uint64_t(UnderWayBit);
+    From = End;
+  }
 }

@@ -23,6 +23,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace lnbwd::sim {
@@ -76,11 +77,13 @@ struct ShadowProblem {
   uint64_t Address = 0;
   WorkgroupMark Other = 0; ///< Many: several
   bool OtherWrote = false;
+  bool NotWaited = false; ///< the other's store was under way when it was
+                          ///< handed on
 };
 
 class BufferShadow {
 public:
-  static constexpr WorkgroupMark Many = 0x3fffffff;
+  static constexpr WorkgroupMark Many = 0x1fffffff;
 
   /// Written: the contents count as written already.
   BufferShadow(uint64_t Begin, uint64_t Bytes, bool Written);
@@ -106,11 +109,18 @@ public:
   };
   ShadowProblem access(uint64_t Address, uint64_t Bytes, const Access &A);
 
+  /// Whether what A.Me has last written there was still under way when an
+  /// atomic handed it on.
+  void markUnderWay(uint64_t Address, uint64_t Bytes, const Access &A,
+                    bool UnderWay);
+
   uint64_t begin() const { return Begin; }
   uint64_t bytes() const { return Bytes; }
 
   std::string Name;      ///< as the host described it; may be empty
   bool ReadOnly = false; ///< kernels must not write to it
+  /// Nor to these parts: begin and end addresses.
+  std::vector<std::pair<uint64_t, uint64_t>> ReadOnlyParts;
 
 private:
   static constexpr unsigned PageLog = 12;

@@ -17,7 +17,7 @@
 
 #include "../Launch.h"
 
-#include <algorithm>
+#include "llvm/ADT/STLExtras.h"
 
 using namespace lnbwd::sim;
 
@@ -55,7 +55,7 @@ void WaveChecker::retire(WaitCounter C) {
     --PendingVector[Ev.Vector.First + K];
   for (unsigned K = 0; K < Ev.Scalar.Count; ++K)
     --PendingScalar[Ev.Scalar.First + K];
-  if (Ev.LdsEnd && C == WaitLoad)
+  if (!Ev.Lds.empty() && C == WaitLoad)
     --OutstandingLds;
   --Q.Types[Ev.Type];
   Q.First = (Q.First + 1) % EventQueue::Size;
@@ -118,14 +118,14 @@ void WaveChecker::push(WaitCounter C, const Event &Ev) {
     ++PendingVector[Ev.Vector.First + K];
   for (unsigned K = 0; K < Ev.Scalar.Count; ++K)
     ++PendingScalar[Ev.Scalar.First + K];
-  if (Ev.LdsEnd && C == WaitLoad)
+  if (!Ev.Lds.empty() && C == WaitLoad)
     ++OutstandingLds;
 }
 
 /// Counts an instruction that has been issued.
 void WaveChecker::issue(const Inst *I, const Effects &E) {
-  Event Ev = {VectorLoad, {}, {}, I, 0, 0};
-  const WaitCounter Stores = L.Generation == 9 ? WaitLoad : WaitStore;
+  Event Ev = {VectorLoad, {}, {}, I, {}, false, {}, NextNumber++};
+  const WaitCounter Stores = storeCounter();
   if (E.CacheWrite || E.CacheLoad) {
     Ev.Type = VectorStore;
     return push(E.CacheLoad ? WaitLoad : Stores, Ev);
@@ -138,8 +138,8 @@ void WaveChecker::issue(const Inst *I, const Effects &E) {
     return push(L.Generation >= 12 ? WaitScalar : WaitLds, Ev);
   case MemorySpace::Lds:
     Ev.Type = LdsAccess;
-    Ev.LdsBegin = LdsBegin;
-    Ev.LdsEnd = LdsEnd;
+    Ev.Lds.swap(LdsTouched);
+    Ev.LdsLoad = E.Access == MemoryAccess::Load;
     return push(WaitLds, Ev);
   case MemorySpace::None:
     // Lanes exchange values through the hardware of LDS.
@@ -152,17 +152,18 @@ void WaveChecker::issue(const Inst *I, const Effects &E) {
   }
   bool IsStore = E.Access == MemoryAccess::Store ||
                  (E.Access == MemoryAccess::Atomic && !E.Returns);
+  Ev.Stored.swap(Stored);
   if (E.Space == MemorySpace::Flat) {
     Ev.Type = FlatAccess;
     push(IsStore ? Stores : WaitLoad, Ev);
+    Ev.Lds.swap(LdsTouched);
+    Ev.LdsLoad = E.Access == MemoryAccess::Load;
     push(WaitLds, Ev);
     return;
   }
   Ev.Type = IsStore ? VectorStore : VectorLoad;
-  if (E.ToLds) {
-    Ev.LdsBegin = LdsBegin;
-    Ev.LdsEnd = LdsEnd;
-  }
+  if (E.ToLds)
+    Ev.Lds.swap(LdsTouched);
   push(IsStore ? Stores : WaitLoad, Ev);
 }
 
@@ -229,23 +230,32 @@ bool WaveChecker::checkPending(const Inst *I, const Effects &E) {
 }
 
 /// What the wave's unfinished accesses write to LDS is not yet there for those
-/// who pass the barrier.
+/// who pass the barrier, and what they read must not be overwritten yet.
 void WaveChecker::barrierSignalled() {
   ++Signals;
   if (!L.races() || !Outstanding)
     return;
   const uint32_t Mine = (W.Index + 1) << 24;
+  auto Renew = [&](uint32_t &Stamp) {
+    if ((Stamp & 0x7f000000) == Mine)
+      Stamp = (Stamp & 0xff000000) | (Signals & 0xffffff);
+  };
   for (WaitCounter C : {WaitLoad, WaitLds}) {
     EventQueue &Q = Queues[C];
     for (unsigned N = 0; N < Q.Count; ++N) {
       const Event &Ev = Q.at(N);
-      uint32_t End = std::min<uint32_t>(Ev.LdsEnd, uint32_t(WG.Written.size()));
-      for (uint32_t A = Ev.LdsBegin >> WG.Granule;
-           End && A <= (End - 1) >> WG.Granule; ++A) {
-        uint32_t &Writer = WG.Cells[A].Writer;
-        if ((Writer & 0x7f000000) == Mine)
-          Writer = (Writer & 0xff000000) | (Signals & 0xffffff);
-      }
+      for (const LdsPiece &P : Ev.Lds)
+        for (uint32_t A = P.Begin >> WG.Granule; A <= (P.End - 1) >> WG.Granule;
+             ++A) {
+          LdsCell &Cell = WG.Cells[A];
+          if (Ev.LdsLoad) {
+            Renew(Cell.Reader[0]);
+            Renew(Cell.Reader[1]);
+          } else {
+            Renew(Cell.Writer);
+            Renew(Cell.OtherWriter);
+          }
+        }
     }
   }
 }
@@ -255,7 +265,9 @@ bool WaveChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
   EventQueue &Q = Queues[WaitLoad];
   for (unsigned N = 0; N < Q.Count; ++N) {
     const Event &Ev = Q.at(N);
-    if (!Ev.LdsEnd || Address >= Ev.LdsEnd || Address + Bytes <= Ev.LdsBegin)
+    if (llvm::none_of(Ev.Lds, [&](const LdsPiece &P) {
+          return Address < P.End && Address + Bytes > P.Begin;
+        }))
       continue;
     return faultCheck(W, I, int(Lane),
                       "LDS access of " + std::to_string(Bytes) + " bytes at " +
@@ -266,4 +278,40 @@ bool WaveChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
                           counterName(WaitLoad, L.Generation) + " is missing");
   }
   return true;
+}
+
+bool WaveChecker::isUnderWay(uint64_t Store) const {
+  const EventQueue &Q = Queues[storeCounter()];
+  for (unsigned N = 0; N < Q.Count; ++N)
+    if (Q.Events[(Q.First + N) % EventQueue::Size].Number == Store)
+      return true;
+  return false;
+}
+
+void WaveChecker::releaseStores(uint64_t Begin, uint64_t End) {
+  const BufferShadow::Access A = accessOf(*Current);
+  auto Mark = [&](const std::vector<StoredPiece> &Pieces, bool UnderWay) {
+    for (const StoredPiece &P : Pieces)
+      P.Shadow->markUnderWay(P.Address, P.Bytes, A, UnderWay);
+  };
+  // What had been handed on too early and is finished by now is handed on well.
+  llvm::erase_if(WG.Early, [&](const EarlyRelease &R) {
+    if (R.Wave->isUnderWay(R.Store))
+      return false;
+    Mark(R.Pieces, false);
+    return true;
+  });
+  EventQueue &Q = Queues[storeCounter()];
+  for (unsigned N = 0; N < Q.Count; ++N) {
+    Event &Ev = Q.at(N);
+    // Accesses to one address reach memory in order.
+    llvm::erase_if(Ev.Stored, [&](const StoredPiece &P) {
+      return P.Address < End && P.Address + P.Bytes > Begin;
+    });
+    if (Ev.Stored.empty())
+      continue;
+    Mark(Ev.Stored, true);
+    WG.Early.push_back({this, Ev.Number, std::move(Ev.Stored)});
+    Ev.Stored.clear();
+  }
 }

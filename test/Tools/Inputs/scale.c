@@ -2,7 +2,7 @@
  * Exceptions. See LICENSE for license information. SPDX-License-Identifier:
  * Apache-2.0 WITH LLVM-exception
  *
- * A kernel that is right, and the same one without a bound. */
+ * A kernel that is right, and ones that are not. */
 #define GLOBAL __attribute__((address_space(1)))
 #define KERNEL __attribute__((amdgpu_kernel, visibility("protected")))
 
@@ -23,4 +23,9 @@ KERNEL void unbounded(GLOBAL float *y, const GLOBAL float *x, float factor) {
 
 KERNEL void same_place(GLOBAL float *y) {
   y[__builtin_amdgcn_workitem_id_x()] = 1;
+}
+
+KERNEL void forever(void) {
+  for (;;)
+    __builtin_amdgcn_s_sleep(1);
 }
