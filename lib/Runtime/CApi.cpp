@@ -181,17 +181,20 @@ size_t lnbwd_program_argument_count(const lnbwd_program *program) {
   return program ? program->program->plan.arguments.size() : 0;
 }
 
+static void requireIndex(size_t index, size_t count) {
+  if (index >= count)
+    throw Error(LNBWD_ERROR_INVALID_ARGUMENT,
+                "index: expected one below " + std::to_string(count) +
+                    ", got " + std::to_string(index));
+}
+
 lnbwd_status lnbwd_program_argument(const lnbwd_program *program, size_t index,
                                     lnbwd_argument_info *info) {
   return guarded([&] {
     require(program, "program");
     require(info, "info");
     const auto &arguments = program->program->plan.arguments;
-    if (index >= arguments.size())
-      throw Error(LNBWD_ERROR_INVALID_ARGUMENT,
-                  "index: expected one below " +
-                      std::to_string(arguments.size()) + ", got " +
-                      std::to_string(index));
+    requireIndex(index, arguments.size());
     const PlanArgument &argument = arguments[index];
     *info = {argument.name.c_str(), argument.access, argument.kind,
              argument.element, argument.rowLength};
@@ -205,16 +208,49 @@ lnbwd_status lnbwd_program_argument_size(const lnbwd_program *program,
     require(program, "program");
     require(bytes, "bytes");
     const Plan &plan = program->program->plan;
-    if (index >= plan.arguments.size())
-      throw Error(LNBWD_ERROR_INVALID_ARGUMENT,
-                  "index: expected one below " +
-                      std::to_string(plan.arguments.size()) + ", got " +
-                      std::to_string(index));
+    requireIndex(index, plan.arguments.size());
     if (rows < 0)
       throw Error(LNBWD_ERROR_INVALID_ARGUMENT,
                   "M, the number of rows: expected 0 or more, got " +
                       std::to_string(rows));
     *bytes = static_cast<size_t>(plan.argumentBytes(index, rows));
+  });
+}
+
+lnbwd_status lnbwd_program_argument_row_stride(const lnbwd_program *program,
+                                               size_t index,
+                                               int64_t *elements) {
+  return guarded([&] {
+    require(program, "program");
+    require(elements, "elements");
+    const auto &arguments = program->program->plan.arguments;
+    requireIndex(index, arguments.size());
+    *elements = arguments[index].rowStride;
+  });
+}
+
+lnbwd_status lnbwd_program_operation(const lnbwd_program *program,
+                                     lnbwd_operation_info *info) {
+  return guarded([&] {
+    require(program, "program");
+    require(info, "info");
+    const PlanOperation &operation = program->program->plan.operation;
+    *info = {operation.name.empty() ? nullptr : operation.name.c_str(),
+             operation.epsilon, operation.zeroCentredGamma ? 1 : 0,
+             operation.operands.size()};
+  });
+}
+
+lnbwd_status lnbwd_program_operand(const lnbwd_program *program, size_t index,
+                                   const char **name, size_t *argument) {
+  return guarded([&] {
+    require(program, "program");
+    require(name, "name");
+    require(argument, "argument");
+    const auto &operands = program->program->plan.operation.operands;
+    requireIndex(index, operands.size());
+    *name = operands[index].first.c_str();
+    *argument = operands[index].second;
   });
 }
 

@@ -266,6 +266,34 @@ static PlanArgument readArgument(const json &value, const std::string &where) {
   return argument;
 }
 
+static PlanOperation readOperation(const json &value, const std::string &where,
+                                   size_t arguments) {
+  ObjectReader reader(value, where);
+  PlanOperation operation;
+  operation.name = reader.string("name");
+  if (value.contains("epsilon")) {
+    const json &epsilon = reader.get("epsilon");
+    // JSON has neither infinities nor NaNs.
+    if (!epsilon.is_number() || epsilon.get<double>() < 0)
+      fail(reader.at("epsilon"),
+           "expected a number of 0 or more, got " + describe(epsilon));
+    operation.epsilon = epsilon.get<double>();
+  }
+  if (value.contains("zero_centred_gamma")) {
+    const json &flag = reader.get("zero_centred_gamma");
+    if (flag != json(true))
+      fail(reader.at("zero_centred_gamma"),
+           "expected true, got " + describe(flag));
+    operation.zeroCentredGamma = true;
+  }
+  ObjectReader operands(reader.get("operands"), reader.at("operands"));
+  for (const auto &item : reader.get("operands").items())
+    operation.operands.emplace_back(
+        item.key(), readIndex(operands, item.key().c_str(), arguments));
+  reader.finish();
+  return operation;
+}
+
 static Plan readPlan(const json &document, const std::string &text) {
   ObjectReader reader(document, "plan");
   // Format and version come first: of a newer version nothing else can be
@@ -300,6 +328,10 @@ static Plan readPlan(const json &document, const std::string &text) {
       fail(where + ".name",
            "a second argument named '" + plan.arguments.back().name + "'");
   }
+
+  if (document.contains("operation"))
+    plan.operation = readOperation(
+        reader.get("operation"), reader.at("operation"), plan.arguments.size());
 
   const json &counts = reader.array("workgroup_counts", 0, kMaxWorkgroupCounts);
   for (size_t i = 0; i < counts.size(); ++i) {

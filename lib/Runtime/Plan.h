@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lnbwd::runtime {
@@ -42,6 +43,17 @@ struct PlanArgument {
   int64_t rowLength;
   /// Elements from one row of a row block to the next.
   int64_t rowStride;
+};
+
+/// What the kernels compute together, if the plan says so.
+struct PlanOperation {
+  /// Empty: it does not.
+  std::string name;
+  /// Where they compute statistics; otherwise below 0.
+  double epsilon = -1;
+  bool zeroCentredGamma = false;
+  /// The operands by name, each with the argument that it is.
+  std::vector<std::pair<std::string, size_t>> operands;
 };
 
 struct PlanWorkgroupCount {
@@ -91,6 +103,7 @@ struct Plan {
   std::string name;
   std::string chip;
   int64_t waveSize;
+  PlanOperation operation;
   std::vector<PlanArgument> arguments;
   std::vector<PlanWorkgroupCount> workgroupCounts;
   std::vector<PlanWorkspace> workspaces;

@@ -27,6 +27,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <array>
+#include <optional>
 
 using namespace mlir;
 using namespace lnbwd;
@@ -47,6 +48,7 @@ private:
   FailureOr<json::Value> makeCount(Operation *user, Value value);
   FailureOr<int64_t> addWorkgroupCount(WorkgroupCountOp count);
   FailureOr<int64_t> addWorkspace(memref::AllocOp alloc);
+  std::optional<json::Object> makeOperation();
 
   func::FuncOp function;
   const ChipInfo &chip;
@@ -261,6 +263,35 @@ LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
   return success();
 }
 
+/// The operation that the function says it computes, and which argument is
+/// which of its operands. With a value for each of the operation's options that
+/// the arguments do not show.
+std::optional<json::Object> PlanBuilder::makeOperation() {
+  auto operation = function->getAttrOfType<NamedOperationAttr>(operationAttr);
+  if (!operation)
+    return std::nullopt;
+  json::Object result{{"name", operation.getName().getValue()}};
+  if (FloatAttr epsilon = operation.getEpsilon())
+    result["epsilon"] = epsilon.getValueAsDouble();
+  if (operation.getZeroCentredGamma())
+    result["zero_centred_gamma"] = true;
+  json::Object operands;
+  ArrayRef<StringLiteral> known = operation.getKnownOperands();
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto add = [&](StringAttr name) {
+      if (name && llvm::is_contained(known, name.getValue()))
+        operands[name.getValue()] = int64_t(i);
+    };
+    add(function.getArgAttrOfType<StringAttr>(i, argumentNameAttr));
+    if (auto aliases =
+            function.getArgAttrOfType<ArrayAttr>(i, argumentAliasesAttr))
+      for (auto alias : aliases.getAsRange<StringAttr>())
+        add(alias);
+  }
+  result["operands"] = std::move(operands);
+  return result;
+}
+
 FailureOr<std::string> PlanBuilder::build() {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (failed(addArgument(i)))
@@ -297,6 +328,8 @@ FailureOr<std::string> PlanBuilder::build() {
     stream.attribute("name", function.getName());
     stream.attribute("chip", chip.name);
     stream.attribute("wave_size", chip.waveSize);
+    if (std::optional<json::Object> operation = makeOperation())
+      stream.attribute("operation", std::move(*operation));
     stream.attribute("arguments", std::move(arguments));
     stream.attribute("workgroup_counts", std::move(workgroupCounts));
     stream.attribute("workspace", std::move(workspace));

@@ -49,6 +49,24 @@ static StringRef getKindName(OperandKind kind) {
   llvm_unreachable("all kinds have names");
 }
 
+/// An argument that several operands share, such as a dx over dy, has one name;
+/// the others are its aliases.
+static void noteAlias(FunctionOpInterface function, unsigned number,
+                      StringRef name) {
+  if (function.getArgAttrOfType<StringAttr>(number, argumentNameAttr) == name)
+    return;
+  SmallVector<Attribute> aliases;
+  if (auto known =
+          function.getArgAttrOfType<ArrayAttr>(number, argumentAliasesAttr))
+    llvm::append_range(aliases, known);
+  auto alias = StringAttr::get(function.getContext(), name);
+  if (llvm::is_contained(aliases, alias))
+    return;
+  aliases.push_back(alias);
+  function.setArgAttr(number, argumentAliasesAttr,
+                      ArrayAttr::get(function.getContext(), aliases));
+}
+
 void lnbwd::recordArgumentRoles(RowwiseOp op) {
   auto function = op->getParentOfType<FunctionOpInterface>();
   if (!function)
@@ -63,7 +81,9 @@ void lnbwd::recordArgumentRoles(RowwiseOp op) {
         function.setArgAttr(number, attribute,
                             StringAttr::get(op.getContext(), value));
     };
-    note(argumentNameAttr, op.getOperandName(i));
+    std::string name = op.getOperandName(i);
+    note(argumentNameAttr, name);
+    noteAlias(function, argument.getArgNumber(), name);
     OperandKind kind = getOperandKind(op, i);
     note(argumentKindAttr, getKindName(kind));
     // Otherwise the last dimension says it.

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Adjoints.h"
+#include "ArgumentRoles.h"
 #include "RowAlgebra.h"
 #include "RowBuilder.h"
 
@@ -32,6 +33,7 @@
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_DIFFERENTIATEPASS
@@ -262,7 +264,36 @@ LogicalResult Differentiate::useSavedValues(RowwiseOp forward,
   return success();
 }
 
+/// The named operation of which the derived function is a form, if there is
+/// one: the gradient of a normalisation without a residual (x is the sum then),
+/// of its row output, with all statistics saved or none.
+static NamedOperationAttr describeGradient(func::FuncOp function,
+                                           NamedOperationAttr forward,
+                                           RowwiseOp gradient) {
+  MLIRContext *context = function.getContext();
+  if (!forward)
+    return {};
+  auto name =
+      StringAttr::get(context, (forward.getName().getValue() + "_bwd").str());
+  llvm::StringSet<> operands;
+  for (unsigned i = 0; i < gradient->getNumOperands(); ++i)
+    operands.insert(gradient.getOperandName(i));
+  bool hasMean = forward.getName() == "layer_norm";
+  bool isSaved = operands.contains("rstd");
+  if (!operands.contains("dy") || !operands.contains("x") ||
+      operands.contains("y") || operands.contains("residual") ||
+      operands.contains("dsum") || operands.contains("dmean") ||
+      operands.contains("drstd") ||
+      (hasMean && isSaved != operands.contains("mean")))
+    return {};
+  return NamedOperationAttr::get(context, name,
+                                 isSaved ? FloatAttr() : forward.getEpsilon(),
+                                 forward.getZeroCentredGamma());
+}
+
 LogicalResult Differentiate::differentiate(func::FuncOp function) {
+  // What is derived from a named operation has a name as well.
+  NamedOperationAttr named = describeNamedOperation(function);
   // Named operations first, in the form that textbooks have.
   RewritePatternSet textbook(&getContext());
   populateLowerToRowwisePatterns(textbook, /*textbook=*/true);
@@ -396,6 +427,10 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
     if (argument.use_empty())
       unused.set(argument.getArgNumber());
   (void)backward.eraseArguments(unused);
+  backward.walk([&](RowwiseOp op) {
+    if (NamedOperationAttr described = describeGradient(function, named, op))
+      backward->setAttr(operationAttr, described);
+  });
   ++numDifferentiated;
   if (!keepForward)
     function.erase();

@@ -21,7 +21,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
 #include <limits>
@@ -320,6 +322,59 @@ void lnbwd::populateLowerToRowwisePatterns(RewritePatternSet &patterns,
       patterns.getContext());
 }
 
+/// Whether the kernel itself computes the statistics.
+static bool computesStatistics(LayerNormOp) { return true; }
+static bool computesStatistics(RmsNormOp) { return true; }
+template <typename OpTy> static bool computesStatistics(OpTy op) {
+  return op.getX() && !op.getRstd();
+}
+
+template <typename OpTy> static NamedOperationAttr describeOperation(OpTy op) {
+  MLIRContext *context = op.getContext();
+  return NamedOperationAttr::get(
+      context, StringAttr::get(context, op->getName().stripDialect()),
+      computesStatistics(op) ? op.getEpsilonAttr() : FloatAttr(),
+      op.getZeroCentredGamma() && op.getGamma());
+}
+
+/// The only operation of this dialect in the function, if it is a named one:
+/// what several compute together has no name.
+static Operation *getOnlyNamedOperation(FunctionOpInterface function) {
+  SmallVector<Operation *> operations;
+  function->walk([&](Operation *op) {
+    if (isa<LayerNormOp, RmsNormOp, LayerNormBwdOp, RmsNormBwdOp, RowwiseOp>(
+            op))
+      operations.push_back(op);
+  });
+  if (operations.size() != 1 || isa<RowwiseOp>(operations.front()))
+    return nullptr;
+  return operations.front();
+}
+
+NamedOperationAttr lnbwd::describeNamedOperation(FunctionOpInterface function) {
+  Operation *op = getOnlyNamedOperation(function);
+  if (!op)
+    return {};
+  return llvm::TypeSwitch<Operation *, NamedOperationAttr>(op)
+      .Case<LayerNormOp, RmsNormOp, LayerNormBwdOp, RmsNormBwdOp>(
+          [](auto op) { return describeOperation(op); });
+}
+
+/// Has the function of a named operation say which it is.
+static LogicalResult recordOperation(FunctionOpInterface function) {
+  NamedOperationAttr described = describeNamedOperation(function);
+  if (!described)
+    return success();
+  if (Attribute known = function->getAttr(operationAttr);
+      known && known != described)
+    return getOnlyNamedOperation(function)->emitOpError(
+               "is not what its function's ")
+           << operationAttr << " says: expected " << described << ", got "
+           << known << "; leave the attribute out, it is set here";
+  function->setAttr(operationAttr, described);
+  return success();
+}
+
 namespace {
 class LowerToRowwise
     : public lnbwd::impl::LowerToRowwisePassBase<LowerToRowwise> {
@@ -327,6 +382,11 @@ public:
   using LowerToRowwisePassBase::LowerToRowwisePassBase;
 
   void runOnOperation() override {
+    WalkResult result = getOperation()->walk([](FunctionOpInterface function) {
+      return WalkResult(recordOperation(function));
+    });
+    if (result.wasInterrupted())
+      return signalPassFailure();
     getOperation()->walk([&](Operation *op) {
       if (isa<LayerNormOp, RmsNormOp, LayerNormBwdOp, RmsNormBwdOp>(op))
         ++numLowered;

@@ -4,6 +4,8 @@
 """Every operation of the family with every option, compiled, executed on the
 simulator and compared with numpy in float64."""
 
+import subprocess
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,19 @@ def test_valid_on_simulator(build, runtime, folder, case):
     file = family.compile_case(build, case, folder)
     for rows in family.row_counts(case):
         family.run_case(runtime, "sim", case, file, rows)
+
+
+def test_the_runner_agrees(build, folder, case):
+    """lnbwd-run finds the same kernels right: it reads from the plan what they compute, and has
+    references of its own."""
+    file = family.compile_case(build, case, folder)
+    command = [build / "bin" / "lnbwd-run", file, "--verify", "--m", str(family.row_counts(case)[-1])]
+    if case.init == "large-mean":
+        command += ["--init", "large-mean"]
+    if case.in_place:
+        command.append("--in-place")
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("large", list(family.large_cases("gfx942")), ids=lambda case: case.op)

@@ -16,3 +16,12 @@ func.func @dynamic_row_length_of_dy(%dy: memref<?x?xf32>, %x: memref<?x512xf32>,
       mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>) outs dx(%x : memref<?x512xf32>)
   return
 }
+
+// -----
+
+func.func @says_otherwise(%x: memref<?x64xf32>, %y: memref<?x64xf32>)
+    attributes {lnbwd.operation = #lnbwd.operation<name = "layer_norm", epsilon = 1.0e-5 : f64>} {
+  // expected-error @below {{is not what its function's lnbwd.operation says: expected #lnbwd.operation<name = "rms_norm", epsilon = 1.000000e-05 : f64>, got #lnbwd.operation<name = "layer_norm", epsilon = 1.000000e-05 : f64>; leave the attribute out, it is set here}}
+  lnbwd.rms_norm x(%x : memref<?x64xf32>) outs y(%y : memref<?x64xf32>)
+  return
+}

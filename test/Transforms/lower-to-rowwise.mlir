@@ -176,8 +176,8 @@ func.func @tensors(%rows: tensor<?x512xf32>, %column: tensor<512xf32>, %stat: te
 
 // Names and kinds are noted on the arguments, for the launch plan.
 // CHECK-LABEL: func.func @roles
-// CHECK-SAME:    memref<?x8xf32> {lnbwd.kind = "row_block", lnbwd.name = "dy"}
-// CHECK-SAME:    memref<?xf32> {lnbwd.kind = "row_scalar", lnbwd.name = "mean"}
+// CHECK-SAME:    memref<?x8xf32> {lnbwd.aliases = ["x"], lnbwd.kind = "row_block", lnbwd.name = "dy"}
+// CHECK-SAME:    memref<?xf32> {lnbwd.aliases = ["rstd"], lnbwd.kind = "row_scalar", lnbwd.name = "mean"}
 // CHECK-SAME:    memref<8xf32> {lnbwd.kind = "column", lnbwd.name = "dbeta"}
 func.func @roles(%dy: memref<?x8xf32>, %s: memref<?xf32>, %dbeta: memref<8xf32>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%dy : memref<?x8xf32>)

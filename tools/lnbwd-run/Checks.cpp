@@ -38,12 +38,17 @@ SimulatorChecks::SimulatorChecks(const lnbwd_device *device, bool wanted)
 }
 
 void SimulatorChecks::describe(const void *pointer, size_t bytes,
-                               const std::string &name, bool isInput) const {
+                               const std::string &name,
+                               lnbwd_access access) const {
   auto *describe =
       find<decltype(lnbwdSimDescribeBuffer)>(device, "lnbwdSimDescribeBuffer");
+  unsigned flags = 0;
+  if (access == LNBWD_ACCESS_READ)
+    flags = LNBWD_SIM_BUFFER_READ_ONLY;
+  else if (access == LNBWD_ACCESS_WRITE)
+    flags = LNBWD_SIM_BUFFER_UNWRITTEN;
   if (isEnabled && describe && bytes != 0)
-    describe(pointer, bytes, name.c_str(),
-             isInput ? LNBWD_SIM_BUFFER_READ_ONLY : LNBWD_SIM_BUFFER_UNWRITTEN);
+    describe(pointer, bytes, name.c_str(), flags);
 }
 
 void SimulatorChecks::shuffle(uint64_t seed) const {

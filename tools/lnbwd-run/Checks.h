@@ -31,7 +31,7 @@ public:
   bool enabled() const { return isEnabled; }
   /// What the bytes are to the kernels that follow; nothing if checks are off.
   void describe(const void *pointer, size_t bytes, const std::string &name,
-                bool isInput) const;
+                lnbwd_access access) const;
   /// Executes waves and workgroups in the order that the seed gives; 0: as
   /// usual. Throws if the device is not the simulator.
   void shuffle(uint64_t seed) const;

@@ -10,6 +10,7 @@
 
 #include "Failure.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <csignal>
@@ -151,36 +152,103 @@ static void runCompiler(const std::vector<std::string> &command) {
                     "); its message is above");
 }
 
+static bool isForward(const Options &options) {
+  return options.operation.find("_bwd") == std::string::npos;
+}
+
+static bool hasMean(const Options &options) {
+  return options.operation.compare(0, 5, "layer") == 0;
+}
+
+std::vector<std::string> outputsOf(const Options &options) {
+  std::vector<std::string> outputs;
+  auto add = [&](bool isThere, const char *name) {
+    if (isThere)
+      outputs.emplace_back(name);
+  };
+  bool forward = isForward(options);
+  add(forward, "y");
+  add(forward && options.residualFormat, "sum");
+  add(forward && hasMean(options), "mean");
+  add(forward, "rstd");
+  add(!forward, "dx");
+  add(!forward && options.residualFormat, "dresidual");
+  add(!forward, "dgamma");
+  add(!forward && hasMean(options), "dbeta");
+  return outputs;
+}
+
 std::string kernelMlir(const Options &options) {
   const std::string n = std::to_string(options.columns);
-  const std::string format = reference::formatName(options.format);
-  const std::string parameterFormat =
-      reference::formatName(options.parameterFormat);
-  const std::string rowBlock = "memref<?x" + n + "x" + format + ">";
-  const std::string column = "memref<" + n + "x" + parameterFormat + ">";
+  auto rowBlock = [&](reference::FloatFormat format) {
+    std::string layout;
+    if (options.rowStride != 0)
+      layout = ", strided<[" + std::to_string(options.rowStride) + ", 1]>";
+    return "memref<?x" + n + "x" + reference::formatName(format) + layout + ">";
+  };
+  auto column = [&](reference::FloatFormat format) {
+    return "memref<" + n + "x" + reference::formatName(format) + ">";
+  };
+  const std::string row = rowBlock(options.format);
+  const std::string residual =
+      options.residualFormat ? rowBlock(*options.residualFormat) : "";
+  const std::string parameter = column(options.parameterFormat);
+  const std::string sum =
+      column(options.accumulate ? reference::FloatFormat::F32
+                                : options.parameterFormat);
   const std::string rowScalar = "memref<?xf32>";
+  const bool forward = isForward(options);
+  const bool fromOutput = options.statistics == "output";
 
   std::string signature;
   std::string operands;
-  auto add = [&](const std::string &name, const std::string &type) {
+  auto add = [&](bool isThere, const std::string &name,
+                 const std::string &type) {
+    if (!isThere)
+      return;
     signature += (signature.empty() ? "" : ", ") + ("%" + name) + ": " + type;
     operands += " " + name + "(%" + name + " : " + type + ")";
   };
-  add("dy", rowBlock);
-  add("x", rowBlock);
-  if (options.hasGamma)
-    add("gamma", column);
-  add("mean", rowScalar);
-  add("rstd", rowScalar);
+  add(!forward, "dy", row);
+  add(forward || !fromOutput, "x", row);
+  add(!forward && fromOutput, "y", row);
+  add(forward && options.residualFormat, "residual", residual);
+  add(options.hasGamma, "gamma", parameter);
+  add(options.hasBeta && hasMean(options) && (forward || fromOutput), "beta",
+      parameter);
+  bool isSaved = !forward && options.statistics != "recomputed";
+  add(isSaved && !fromOutput && hasMean(options), "mean", rowScalar);
+  add(isSaved, "rstd", rowScalar);
+  add(!forward && options.residualFormat, "dsum", residual);
   operands += " outs";
-  if (options.wantsDx)
-    add("dx", rowBlock);
-  if (options.wantsDgamma)
-    add("dgamma", column);
-  if (options.wantsDbeta)
-    add("dbeta", column);
-  return "func.func @layer_norm_bwd(" + signature +
-         ") {\n  lnbwd.layer_norm_bwd" + operands + "\n  return\n}\n";
+  for (const std::string &name : outputsOf(options)) {
+    // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
+    bool isWanted = options.outputs.empty() ||
+                    std::find(options.outputs.begin(), options.outputs.end(),
+                              name) != options.outputs.end();
+    bool isScalar = name == "mean" || name == "rstd";
+    bool isResidual = name == "sum" || name == "dresidual";
+    bool isRow = name == "y" || name == "dx";
+    add(isWanted, name,
+        isScalar     ? rowScalar
+        : isResidual ? residual
+        : isRow      ? row
+                     : sum);
+  }
+  std::string attributes;
+  auto attribute = [&](bool isThere, const std::string &text) {
+    if (isThere)
+      attributes += (attributes.empty() ? " {" : ", ") + text;
+  };
+  char epsilon[64];
+  std::snprintf(epsilon, sizeof(epsilon), "epsilon = %.17e : f64",
+                options.epsilon);
+  attribute(options.epsilonGiven, epsilon);
+  attribute(options.zeroCentredGamma, "zero_centred_gamma");
+  attribute(options.accumulate, "accumulate");
+  return "func.func @" + options.operation + "(" + signature + ") {\n  lnbwd." +
+         options.operation + operands + attributes +
+         (attributes.empty() ? "" : "}") + "\n  return\n}\n";
 }
 
 TemporaryFolder::TemporaryFolder() {

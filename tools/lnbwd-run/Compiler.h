@@ -12,8 +12,12 @@
 #include "Options.h"
 
 #include <string>
+#include <vector>
 
 namespace lnbwd::run {
+
+/// The outputs that the operation of the options has, in its order.
+std::vector<std::string> outputsOf(const Options &options);
 
 /// The kernel that the options describe, as MLIR.
 std::string kernelMlir(const Options &options);

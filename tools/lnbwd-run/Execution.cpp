@@ -138,26 +138,66 @@ Execution::Execution(const lnbwd_device *device, const lnbwd_kernel *kernel,
     : device(device), kernel(kernel), problem(problem), checks(checks),
       workspace(device, "workspace", checkMemory(device, kernel, problem)) {
   for (const Argument &argument : problem.arguments) {
-    buffers.emplace_back(device, argument.name, argument.bytes);
+    buffers.emplace_back(device, argument.name,
+                         argument.placedOver ? 0 : argument.bytes);
     argumentPointers.push_back(buffers.back().data());
   }
-  for (size_t i = 0; i < buffers.size(); ++i)
-    if (!problem.arguments[i].isOutput())
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (auto place = problem.arguments[i].placedOver)
+      argumentPointers[i] = buffers[*place].data();
+    if (accessOf(i) == LNBWD_ACCESS_READ)
       buffers[i].upload(problem.contents[i].data());
+  }
+}
+
+lnbwd_access Execution::accessOf(size_t index) const {
+  return problem.isOverwritten(index) ? LNBWD_ACCESS_READ_WRITE
+                                      : problem.arguments[index].access;
+}
+
+std::vector<char> Execution::takeRows(size_t index,
+                                      const std::vector<char> &contents,
+                                      const char *before, uint16_t pattern,
+                                      std::string &complaint) const {
+  const Argument &argument = problem.arguments[index];
+  const size_t size = formatSize(argument.format);
+  if (argument.rowStride == argument.rowLength)
+    return contents;
+  const size_t length = argument.rowLength * size;
+  const size_t stride = argument.rowStride * size;
+  std::vector<char> poison(stride);
+  for (size_t i = 0; i + 1 < stride; i += 2)
+    std::memcpy(poison.data() + i, &pattern, 2);
+  std::vector<char> rows;
+  rows.reserve(argument.elements * size);
+  for (size_t offset = 0; offset < contents.size(); offset += stride) {
+    const char *row = contents.data() + offset;
+    rows.insert(rows.end(), row, row + length);
+    const char *gap = (before ? before + offset : poison.data()) + length;
+    if (complaint.empty() &&
+        std::memcmp(row + length, gap, stride - length) != 0)
+      complaint = "what lies between the rows of '" + argument.name +
+                  "' was overwritten, first behind row " +
+                  std::to_string(offset / stride);
+  }
+  return rows;
 }
 
 std::vector<std::vector<char>>
 Execution::run(uint16_t pattern, std::vector<std::string> &complaints) {
   workspace.fill(pattern);
-  for (size_t i = 0; i < buffers.size(); ++i)
-    if (problem.arguments[i].isOutput())
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (accessOf(i) == LNBWD_ACCESS_WRITE)
       buffers[i].fill(pattern);
+    else if (accessOf(i) == LNBWD_ACCESS_READ_WRITE)
+      buffers[i].upload(problem.contents[i].data());
+  }
   // The pattern is not for the kernel to read.
-  checks.describe(workspace.data(), workspace.size(), "workspace", false);
+  checks.describe(workspace.data(), workspace.size(), "workspace",
+                  LNBWD_ACCESS_WRITE);
   for (size_t i = 0; i < buffers.size(); ++i)
     checks.describe(buffers[i].data(), buffers[i].size(),
-                    problem.arguments[i].name,
-                    !problem.arguments[i].isOutput());
+                    problem.arguments[i].name, accessOf(i));
 
   // From here on a driver's complaint is about what the kernel does.
   check(lnbwd_kernel_launch(kernel, argumentPointers.data(),
@@ -176,10 +216,19 @@ Execution::run(uint16_t pattern, std::vector<std::string> &complaints) {
   complain(workspace.describeGuardDamage());
   for (size_t i = 0; i < buffers.size(); ++i) {
     complain(buffers[i].describeGuardDamage());
-    if (problem.arguments[i].isOutput())
-      outputs[i] = buffers[i].download();
-    else
+    if (accessOf(i) == LNBWD_ACCESS_READ) {
       complain(buffers[i].describeChange(problem.contents[i].data()));
+      continue;
+    }
+    if (!problem.arguments[i].isOutput())
+      continue;
+    size_t place = problem.arguments[i].placedOver.value_or(i);
+    bool isRead = accessOf(place) == LNBWD_ACCESS_READ_WRITE;
+    std::string complaint;
+    outputs[i] = takeRows(i, buffers[place].download(),
+                          isRead ? problem.contents[place].data() : nullptr,
+                          pattern, complaint);
+    complain(complaint);
   }
   return outputs;
 }

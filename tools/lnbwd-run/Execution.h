@@ -69,8 +69,9 @@ public:
                             const lnbwd_kernel *kernel, const Problem &problem);
 
   /// Launches once and waits. `pattern` is what the outputs and the workspace
-  /// hold before. Complaints about guard bands and inputs are added to
-  /// `complaints`. Returns the outputs' contents, by argument.
+  /// hold before; what is read and written starts with its input. Complaints
+  /// about guard bands and inputs are added to `complaints`. Returns the
+  /// outputs' contents, by argument, without what lies between rows.
   std::vector<std::vector<char>> run(uint16_t pattern,
                                      std::vector<std::string> &complaints);
 
@@ -81,6 +82,14 @@ public:
   const std::vector<GuardedBuffer> &argumentBuffers() const { return buffers; }
 
 private:
+  /// How the kernel uses the buffer of an argument.
+  lnbwd_access accessOf(size_t index) const;
+  /// The rows of an output without what lies between them, which must be as it
+  /// was: as in `before`, or the pattern. Otherwise there is a complaint.
+  std::vector<char> takeRows(size_t index, const std::vector<char> &contents,
+                             const char *before, uint16_t pattern,
+                             std::string &complaint) const;
+
   const lnbwd_device *device;
   const lnbwd_kernel *kernel;
   const Problem &problem;

@@ -8,7 +8,7 @@
 
 #include "Inputs.h"
 
-#include "lnbwd/Reference/LayerNormBackward.h"
+#include "lnbwd/Reference/Normalization.h"
 
 #include <cmath>
 #include <limits>
@@ -77,14 +77,21 @@ static double arange(Input input, int64_t index) {
     return static_cast<double>(index * 7 % 251 - 125) / 128.0;
   case Input::X:
     return static_cast<double>(index % 509 - 254) / 64.0;
+  case Input::Residual:
+  case Input::Dsum:
+  case Input::Dgamma:
+  case Input::Dbeta:
+    return static_cast<double>(index * 5 % 241 - 120) / 128.0;
   case Input::Gamma:
+  case Input::Beta:
+  case Input::Other:
     break;
   }
   return 1.0 + static_cast<double>(index % 17) / 16.0;
 }
 
 static double value(Init init, uint64_t seed, Input input, FloatFormat format,
-                    int64_t index) {
+                    int64_t index, double gammaCentre) {
   uint64_t bits = randomBits(seed, static_cast<uint64_t>(input),
                              static_cast<uint64_t>(index));
   switch (init) {
@@ -102,7 +109,9 @@ static double value(Init init, uint64_t seed, Input input, FloatFormat format,
     break;
   }
   if (input == Input::Gamma)
-    return 1.0 + 0.25 * normal(bits);
+    return gammaCentre + 0.25 * normal(bits);
+  if (input == Input::Beta)
+    return 0.25 * normal(bits);
   if (input == Input::X)
     return inputX(init, format, normal(bits));
   return normal(bits);
@@ -122,7 +131,8 @@ const std::vector<InitDescription> &initDescriptions() {
        "normal; x within a few roundings of 1"},
       {Init::Huge, "huge", "normal; x about 1e30 (f16: 1e4)"},
       {Init::Denormal, "denormal", "normal; x about 1e-39 (f16: 1e-6)"},
-      {Init::NonFinite, "non-finite", "normal; one NaN and one infinity in dy"},
+      {Init::NonFinite, "non-finite",
+       "normal; one NaN and one infinity in dy, or forward in x"},
   };
   return descriptions;
 }
@@ -135,20 +145,34 @@ const char *initName(Init init) {
 }
 
 void fillInput(Init init, uint64_t seed, Input input, FloatFormat format,
-               int64_t rows, int64_t columns, void *array) {
+               int64_t rows, int64_t columns, void *array,
+               const FillOptions &options) {
+  const int64_t stride = options.stride ? options.stride : columns;
   reference::parallelFor(rows, [&](unsigned, int64_t begin, int64_t end) {
-    for (int64_t index = begin * columns; index < end * columns; ++index)
-      reference::storeElement(
-          format, array, static_cast<size_t>(index),
-          static_cast<float>(value(init, seed, input, format, index)));
+    for (int64_t row = begin; row < end; ++row)
+      for (int64_t j = 0; j < columns; ++j)
+        reference::storeElement(
+            format, array, static_cast<size_t>(row * stride + j),
+            static_cast<float>(value(init, seed, input, format,
+                                     row * columns + j, options.gammaCentre)));
   });
-  if (init != Init::NonFinite || input != Input::Dy || rows == 0)
+  if (init != Init::NonFinite || input != options.nonFinite || rows == 0)
     return;
   reference::storeElement(format, array, static_cast<size_t>(columns / 2),
                           std::numeric_limits<float>::quiet_NaN());
   reference::storeElement(format, array,
-                          static_cast<size_t>((rows - 1) * columns),
+                          static_cast<size_t>((rows - 1) * stride),
                           std::numeric_limits<float>::infinity());
+}
+
+void fillGaps(FloatFormat format, int64_t rowLength, int64_t rowStride,
+              std::vector<char> &contents) {
+  auto elements = static_cast<int64_t>(contents.size() / formatSize(format));
+  for (int64_t row = 0; row < elements && rowStride > rowLength;
+       row += rowStride)
+    for (int64_t j = row + rowLength; j < row + rowStride; ++j)
+      reference::storeElement(format, contents.data(), static_cast<size_t>(j),
+                              std::numeric_limits<float>::quiet_NaN());
 }
 
 } // namespace lnbwd::run

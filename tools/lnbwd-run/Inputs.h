@@ -45,14 +45,41 @@ struct InitDescription {
 const std::vector<InitDescription> &initDescriptions();
 const char *initName(Init init);
 
-/// The inputs by name.
-enum class Input { Dy, X, Gamma };
+/// The inputs by name. Each has random numbers of its own; new ones go to the
+/// end, so that the old ones keep theirs.
+enum class Input {
+  Dy,
+  X,
+  Gamma,
+  Residual,
+  Beta,
+  Dsum,
+  /// What column sums are added to.
+  Dgamma,
+  Dbeta,
+  /// Of a kernel of which nothing is known.
+  Other
+};
+
+struct FillOptions {
+  /// Elements from row to row; 0: dense. What is between rows stays.
+  int64_t stride = 0;
+  /// What a random gamma lies around.
+  double gammaCentre = 1;
+  /// Where Init::NonFinite puts its NaN and infinity.
+  Input nonFinite = Input::Dy;
+};
 
 /// Fills `array`, [rows, columns] of `format`, with what `init` says for that
-/// input. Gamma has one row.
+/// input. Columns have one row.
 void fillInput(Init init, uint64_t seed, Input input,
                reference::FloatFormat format, int64_t rows, int64_t columns,
-               void *array);
+               void *array, const FillOptions &options = {});
+
+/// Fills what lies between rows with NaNs, which a kernel that reads there
+/// would spread.
+void fillGaps(reference::FloatFormat format, int64_t rowLength,
+              int64_t rowStride, std::vector<char> &contents);
 
 } // namespace lnbwd::run
 

@@ -8,8 +8,10 @@
 
 #include "Options.h"
 
+#include "Compiler.h"
 #include "Failure.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -88,25 +90,27 @@ static Init parseInit(const std::string &option, const std::string &text) {
                      "'");
 }
 
-static void parseOutputs(const std::string &option, const std::string &text,
-                         Options &options) {
-  options.wantsDx = options.wantsDgamma = options.wantsDbeta = false;
+static std::string parseChoice(const std::string &option,
+                               const std::string &text,
+                               const std::vector<const char *> &choices) {
+  std::string names;
+  for (const char *choice : choices) {
+    if (text == choice)
+      return text;
+    names += (names.empty() ? "" : ", ") + std::string(choice);
+  }
+  throw UsageFailure(option + ": expected one of " + names + ", got '" + text +
+                     "'");
+}
+
+static std::vector<std::string> parseList(const std::string &text) {
+  std::vector<std::string> names;
   for (size_t begin = 0; begin <= text.size();) {
     size_t end = std::min(text.find(',', begin), text.size());
-    std::string name = text.substr(begin, end - begin);
-    if (name == "dx")
-      options.wantsDx = true;
-    else if (name == "dgamma")
-      options.wantsDgamma = true;
-    else if (name == "dbeta")
-      options.wantsDbeta = true;
-    else
-      throw UsageFailure(option +
-                         ": expected some of dx,dgamma,dbeta "
-                         "separated by commas, got '" +
-                         text + "'");
+    names.push_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
+  return names;
 }
 
 namespace {
@@ -151,7 +155,10 @@ static const std::vector<Option> &runOptions() {
        false,
        [](Options &o, String name, String value) {
          o.epsilon = parseEpsilon(name, value);
+         o.epsilonGiven = true;
        }},
+      {"--in-place", "", "lay dx over dy, or the sum over the residual", false,
+       [](Options &o, String, String) { o.inPlace = true; }},
       {"--verify", "", "compare with a float64 reference on the host", false,
        [](Options &o, String, String) { o.verify = true; }},
       {"--time", "", "time it; on the simulator count instructions and bytes",
@@ -185,12 +192,41 @@ static const std::vector<Option> &compileOptions() {
          o.columns =
              parseInteger(name, value, 1, std::numeric_limits<int64_t>::max());
        }},
-      {"--dtype", "T", "type of dy, x and dx: f16, bf16 or f32 (f32)", true,
+      {"--op", "OP",
+       "layer_norm, rms_norm, layer_norm_bwd or rms_norm_bwd (layer_norm_bwd)",
+       true,
+       [](Options &o, String name, String value) {
+         o.operation = parseChoice(
+             name, value,
+             {"layer_norm", "rms_norm", "layer_norm_bwd", "rms_norm_bwd"});
+       }},
+      {"--statistics", "HOW",
+       "of a gradient: saved, recomputed from x, or from the output (saved)",
+       true,
+       [](Options &o, String name, String value) {
+         o.statistics =
+             parseChoice(name, value, {"saved", "recomputed", "output"});
+       }},
+      {"--residual", "T",
+       "with a residual and the sum, or dsum and dresidual, of that type", true,
+       [](Options &o, String name, String value) {
+         o.residualFormat = parseFormat(name, value);
+       }},
+      {"--zero-centred-gamma", "", "1 + gamma in the place of gamma", true,
+       [](Options &o, String, String) { o.zeroCentredGamma = true; }},
+      {"--accumulate", "", "add dgamma and dbeta, of f32, to what is there",
+       true, [](Options &o, String, String) { o.accumulate = true; }},
+      {"--row-stride", "S", "elements from row to row (N)", true,
+       [](Options &o, String name, String value) {
+         o.rowStride =
+             parseInteger(name, value, 1, std::numeric_limits<int64_t>::max());
+       }},
+      {"--dtype", "T", "type of x, y, dy and dx: f16, bf16 or f32 (f32)", true,
        [](Options &o, String name, String value) {
          o.format = parseFormat(name, value);
        }},
       {"--param-dtype", "T",
-       "type of gamma, dgamma and dbeta (that of --dtype)", true,
+       "type of gamma, beta, dgamma and dbeta (that of --dtype)", true,
        [](Options &o, String name, String value) {
          o.parameterFormat = parseFormat(name, value);
        }},
@@ -200,10 +236,13 @@ static const std::vector<Option> &compileOptions() {
        true, [](Options &o, String, String value) { o.schedule = value; }},
       {"--no-gamma", "", "compile for gamma = 1", true,
        [](Options &o, String, String) { o.hasGamma = false; }},
-      {"--outputs", "LIST", "which of dx,dgamma,dbeta to compute (all)", true,
-       [](Options &o, String name, String value) {
-         parseOutputs(name, value, o);
-       }},
+      {"--no-beta", "", "compile for beta = 0", true,
+       [](Options &o, String, String) { o.hasBeta = false; }},
+      {"--outputs", "LIST",
+       "which outputs to compute, as in dx,dgamma (all; mean, rstd and sum are "
+       "outputs too)",
+       true,
+       [](Options &o, String, String value) { o.outputs = parseList(value); }},
       {"--keep", "FILE", "leave the compiled kernel in FILE", true,
        [](Options &o, String, String value) { o.keepFile = value; }},
   };
@@ -239,6 +278,29 @@ static void applyExampleArguments(const std::vector<std::string> &arguments,
     break;
   }
   options.time = parseInteger("third argument (time)", arguments[2], 0, 1);
+}
+
+/// Refuses options that the operation does not have, and outputs likewise.
+static void checkOperation(const std::set<std::string> &given,
+                           const Options &options) {
+  const std::vector<std::string> known = outputsOf(options);
+  std::string names;
+  for (const std::string &name : known)
+    names += (names.empty() ? "" : ",") + name;
+  for (const std::string &output : options.outputs)
+    // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
+    if (std::find(known.begin(), known.end(), output) == known.end())
+      throw UsageFailure("--outputs: expected some of " + names +
+                         " separated by commas, got '" + output + "'");
+  bool isForward = options.operation.find("_bwd") == std::string::npos;
+  for (const char *name : {"--statistics", "--accumulate"})
+    if (isForward && given.count(name))
+      throw UsageFailure(std::string(name) + " is for a gradient, and --op " +
+                         options.operation + " is a forward pass");
+  if (options.rowStride != 0 && options.rowStride < options.columns)
+    throw UsageFailure("--row-stride: expected at least the " +
+                       std::to_string(options.columns) + " of --n, got " +
+                       std::to_string(options.rowStride));
 }
 
 /// Fills in what the combination of options leaves open, and refuses those
@@ -285,6 +347,7 @@ static void completeOptions(const std::vector<std::string> &positional,
         std::string(options.columns == 0 ? "no --n" : "no --chip"));
   if (!given.count("--param-dtype"))
     options.parameterFormat = options.format;
+  checkOperation(given, options);
 }
 
 static void appendHelp(std::string &text, const std::vector<Option> &options) {
@@ -338,7 +401,7 @@ Options parseOptions(int argc, const char *const *argv) {
 
 std::string helpText() {
   std::string text =
-      R"(lnbwd-run: run a compiled LayerNorm-backward kernel and check its results
+      R"(lnbwd-run: run a compiled kernel and check its results
 
 usage: lnbwd-run KERNEL [options]                 a .hsaco, .cubin or .ptx file
        lnbwd-run --n N --chip CHIP [options]      compile one first
@@ -351,7 +414,7 @@ Options (defaults in brackets):
   text += "\nWithout a kernel file, one is compiled by lnbwd-opt beside this "
           "program (or\nthe one that the environment's LNBWD_OPT names):\n";
   appendHelp(text, compileOptions());
-  text += "\nInputs (--init); mean and rstd are computed from x:\n";
+  text += "\nInputs (--init); mean, rstd and y are computed from x:\n";
   for (const InitDescription &init : initDescriptions()) {
     std::string line = std::string("  ") + init.name;
     line.resize(22, ' ');

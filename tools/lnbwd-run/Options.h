@@ -14,7 +14,9 @@
 #include "lnbwd/Reference/FloatFormat.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace lnbwd::run {
 
@@ -29,10 +31,21 @@ struct Options {
   reference::FloatFormat parameterFormat = reference::FloatFormat::F32;
   std::string chip;
   std::string schedule;
+  /// layer_norm, rms_norm, or the gradient of one.
+  std::string operation = "layer_norm_bwd";
+  /// Of a gradient: saved, recomputed, or output (from y in the place of x).
+  std::string statistics = "saved";
   bool hasGamma = true;
-  bool wantsDx = true;
-  bool wantsDgamma = true;
-  bool wantsDbeta = true;
+  bool hasBeta = true;
+  bool zeroCentredGamma = false;
+  bool accumulate = false;
+  /// The type of residual and sum, or of dsum and dresidual; none: they are not
+  /// there.
+  std::optional<reference::FloatFormat> residualFormat;
+  /// Elements from row to row; 0: dense.
+  int64_t rowStride = 0;
+  /// Which outputs; empty: all that the operation has.
+  std::vector<std::string> outputs;
   /// Where the compiled kernel is left; empty: nowhere.
   std::string keepFile;
 
@@ -42,6 +55,9 @@ struct Options {
   Init init = Init::Normal;
   uint64_t seed = 1;
   double epsilon = 1e-5;
+  bool epsilonGiven = false;
+  /// Lay dx over dy, or the sum over the residual.
+  bool inPlace = false;
   bool verify = false;
   bool time = false;
   bool json = false;

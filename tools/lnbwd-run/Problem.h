@@ -1,4 +1,4 @@
-//===- Problem.h - The kernel as LayerNorm backward -------------*- C++ -*-===//
+//===- Problem.h - What a kernel computes, and on what ----------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a program's arguments mean: the runner knows them by the names that the
-// plan gives them, and any but the inputs that a result needs may be absent.
+// What a program's arguments mean: the plan says which named operation it is,
+// and which argument is which of its operands. A plan that does not say so is
+// run all the same, but cannot be compared with anything.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,54 +17,112 @@
 
 #include "Options.h"
 
-#include "lnbwd/Reference/LayerNormBackward.h"
+#include "lnbwd/Reference/Normalization.h"
 #include "lnbwd/Runtime/lnbwd_runtime.h"
 
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace lnbwd::run {
 
-/// What an argument is.
-enum class Role { Dy, X, Gamma, Mean, Rstd, Dx, Dgamma, Dbeta };
+/// The operands of all named operations.
+enum class Role {
+  Dy,
+  X,
+  Y,
+  Residual,
+  Gamma,
+  Beta,
+  Mean,
+  Rstd,
+  Dsum,
+  Sum,
+  Dx,
+  Dresidual,
+  Dgamma,
+  Dbeta
+};
+constexpr size_t kRoleCount = static_cast<size_t>(Role::Dbeta) + 1;
+
+const char *roleName(Role role);
+
+/// The operation that the plan names.
+struct Operation {
+  /// Empty: the plan names none.
+  std::string name;
+  bool isForward = false;
+  /// LayerNorm, and not RMSNorm.
+  bool hasMean = true;
+  bool zeroCentredGamma = false;
+  /// Compiled in, where the kernel computes statistics.
+  std::optional<double> epsilon;
+
+  bool isKnown() const { return !name.empty(); }
+};
 
 struct Argument {
-  Role role;
   std::string name;
   reference::FloatFormat format;
   lnbwd_argument_kind kind;
-  size_t elements;
-  size_t bytes;
+  lnbwd_access access;
+  int64_t rowLength = 0;
+  /// From row to row; more than `rowLength` where the rows lie apart.
+  int64_t rowStride = 0;
+  /// Without what lies between rows.
+  size_t elements = 0;
+  /// With it.
+  size_t bytes = 0;
+  /// Which output of the operation it is.
+  std::optional<Role> output;
+  /// The argument in whose buffer it lies (--in-place).
+  std::optional<size_t> placedOver;
 
-  bool isOutput() const { return role >= Role::Dx; }
+  bool isInput() const { return access != LNBWD_ACCESS_WRITE; }
+  bool isOutput() const { return access != LNBWD_ACCESS_READ; }
 };
 
 /// One run: the sizes, the arguments in the plan's order, and the inputs.
 struct Problem {
+  Operation operation;
   int64_t rows = 0;
   int64_t columns = 0;
   std::vector<Argument> arguments;
-  /// Contents of the inputs, by argument; empty for outputs.
+  /// Which argument an operand is.
+  std::array<std::optional<size_t>, kRoleCount> operands;
+  /// Contents of what is read, by argument; empty for the others.
   std::vector<std::vector<char>> contents;
-  /// mean and rstd, which the reference needs whether the kernel does or not.
-  std::vector<float> mean;
-  std::vector<float> rstd;
 
+  bool has(Role role) const { return place(role).has_value(); }
+  /// The index of the argument of that role.
+  std::optional<size_t> place(Role role) const {
+    return operands[static_cast<size_t>(role)];
+  }
   /// The argument of that role, or null.
   const Argument *find(Role role) const;
   /// The contents of an input; without data if there is none.
   reference::ConstArray input(Role role) const;
-  /// x; for a kernel of dbeta alone, which takes none, dy in its place.
-  reference::ConstArray xOrDy() const;
   /// The type of the row blocks.
-  reference::FloatFormat format() const { return xOrDy().format; }
-  /// The fewest bytes that can be moved: every argument once.
+  reference::FloatFormat format() const;
+  /// The fewest bytes that can be moved: every argument once, what is read and
+  /// written twice.
   double minimalBytes() const;
+  /// Whether argument `index` is also an output's buffer (--in-place).
+  bool isOverwritten(size_t index) const;
 };
 
-/// Understands a program's arguments for M = `rows`; throws if they are not
-/// those of LayerNorm backward.
+/// Understands a program's arguments for M = `rows`; throws if the plan does
+/// not agree with itself.
 Problem describeProblem(const lnbwd_program *program, int64_t rows);
+
+/// Lays dx over dy, or the sum over the residual; throws if the kernel has no
+/// such pair.
+void placeInPlace(Problem &problem);
+
+/// Throws unless the plan says what the kernel computes, so that there is
+/// something to compare with.
+void requireReference(const Problem &problem);
 
 /// Fills the inputs as the options say.
 void fillProblem(Problem &problem, const Options &options);

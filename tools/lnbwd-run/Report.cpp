@@ -53,9 +53,12 @@ static std::string verdictOf(const OutputReport &output) {
 }
 
 static std::string formatOutputs(const Report &report) {
-  std::string text =
-      print("\n%-8s%-6s %14s %14s %14s  %s\n", "output", "type",
-            "max abs error", "max rel error", "allowed", "verdict");
+  size_t width = 8;
+  for (const OutputReport &output : report.outputs)
+    width = std::max(width, output.name.size() + 1);
+  std::string text = print(
+      "\n%-*s%-6s %14s %14s %14s  %s\n", static_cast<int>(width), "output",
+      "type", "max abs error", "max rel error", "allowed", "verdict");
   for (const OutputReport &output : report.outputs) {
     // Nothing is relative to 0: the allowed error is then absolute.
     bool isRelative = output.largestReference != 0;
@@ -64,9 +67,10 @@ static std::string formatOutputs(const Report &report) {
     std::string allowed = isRelative
                               ? print("%.3e", output.allowedRelativeError())
                               : print("abs %.3e", output.allowedError);
-    text += print("%-8s%-6s %14.3e %14s %14s  %s\n", output.name.c_str(),
-                  reference::formatName(output.format), output.maxAbsoluteError,
-                  relative.c_str(), allowed.c_str(), verdictOf(output).c_str());
+    text += print("%-*s%-6s %14.3e %14s %14s  %s\n", static_cast<int>(width),
+                  output.name.c_str(), reference::formatName(output.format),
+                  output.maxAbsoluteError, relative.c_str(), allowed.c_str(),
+                  verdictOf(output).c_str());
   }
   return text + "Errors against the float64 reference; relative: to the "
                 "largest reference value of the output.\n";

@@ -123,10 +123,15 @@ public:
       char *address = memory.data() + set * setBytes;
       for (size_t i = 0; i < problem.arguments.size(); ++i) {
         pointers[set].push_back(address);
+        if (problem.arguments[i].placedOver)
+          continue;
         check(lnbwd_copy_on_device(device, address, execution.pointers()[i],
                                    problem.arguments[i].bytes, nullptr));
         address += aligned(problem.arguments[i].bytes);
       }
+      for (size_t i = 0; i < problem.arguments.size(); ++i)
+        if (auto place = problem.arguments[i].placedOver)
+          pointers[set][i] = pointers[set][*place];
       workspaces.push_back(address);
       check(lnbwd_memset(device, address, 0xff, execution.workspaceSize(),
                          nullptr));
@@ -205,7 +210,13 @@ static StreamReport measureStreamKernel(const lnbwd_device *device,
   StreamReport report;
   report.method = "two reads and one write by a kernel";
   const Argument *dx = problem.find(Role::Dx);
-  if (dx && problem.find(Role::X) && dx->bytes >= kStreamVectorBytes) {
+  // Three arrays of one size.
+  auto isLikeDx = [&](Role role) {
+    const Argument *argument = problem.find(role);
+    return argument && argument->bytes == dx->bytes;
+  };
+  if (dx && isLikeDx(Role::X) && isLikeDx(Role::Dy) &&
+      dx->bytes >= kStreamVectorBytes) {
     auto ownArray = [&](size_t index, Role role) {
       size_t i = problem.find(role) - problem.arguments.data();
       return sets.arguments(index)[i];

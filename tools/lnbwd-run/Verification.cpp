@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <optional>
 
 using lnbwd::reference::FloatFormat;
 
@@ -80,17 +82,23 @@ private:
 
 } // namespace
 
+/// Whether an output is a sum over all rows.
+static bool isColumnSum(Role role) {
+  return role == Role::Dgamma || role == Role::Dbeta;
+}
+
 /// What float32 arithmetic cannot avoid where the result is a small difference
-/// of terms of size `terms`: a few roundings of those.
+/// of terms of size `terms`: a few roundings of those. rstd has the rounding of
+/// its variance besides.
 static double roundingFloor(Role role, double terms) {
-  double units = role == Role::Dx ? 4 : 8;
+  double units = isColumnSum(role) || role == Role::Rstd ? 8 : 4;
   return units * reference::unitRoundoff(FloatFormat::F32) * terms;
 }
 
 static OutputReport makeReport(const Argument &argument,
                                const Comparison &comparison, double terms) {
   OutputReport report;
-  report.name = argument.name;
+  report.name = roleName(*argument.output);
   report.format = argument.format;
   report.elements = argument.elements;
   report.compared = true;
@@ -98,9 +106,9 @@ static OutputReport makeReport(const Argument &argument,
   report.maxAbsoluteError = comparison.maxError;
   report.worstIndex = comparison.worstIndex;
   report.nonFiniteMismatches = comparison.nonFiniteMismatches;
-  report.allowedError = std::max(tolerance(argument.role, argument.format) *
+  report.allowedError = std::max(tolerance(*argument.output, argument.format) *
                                      comparison.largestReference,
-                                 roundingFloor(argument.role, terms)) +
+                                 roundingFloor(*argument.output, terms)) +
                         reference::smallestSubnormal(argument.format);
   return report;
 }
@@ -127,63 +135,140 @@ double tolerance(Role role, FloatFormat format) {
   case FloatFormat::F32:
     break;
   }
-  return role == Role::Dx ? 5e-7 : 1e-6;
+  return isColumnSum(role) ? 1e-6 : 5e-7;
+}
+
+namespace {
+
+/// Compares the outputs as the reference gets to them. Rows are never kept.
+class Comparisons {
+public:
+  Comparisons(const Problem &problem,
+              const std::vector<std::vector<char>> &outputs)
+      : problem(problem), perWorker(reference::workerCount(problem.rows)) {
+    for (std::vector<Comparison> &comparisons : perWorker)
+      comparisons.resize(kRoleCount);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const Argument &argument = problem.arguments[i];
+      if (argument.output)
+        comparers[static_cast<size_t>(*argument.output)].emplace(
+            argument.format, tolerance(*argument.output, argument.format),
+            outputs[i].data());
+    }
+  }
+
+  /// `count` values of an output, the first being element `first`.
+  void compare(unsigned worker, Role role, size_t first, const double *values,
+               int64_t count) {
+    auto place = static_cast<size_t>(role);
+    if (!comparers[place])
+      return;
+    for (int64_t j = 0; j < count; ++j)
+      comparers[place]->compare(first + j, values[j], perWorker[worker][place]);
+  }
+  Comparison total(Role role) const {
+    Comparison result;
+    for (const std::vector<Comparison> &comparisons : perWorker)
+      result.add(comparisons[static_cast<size_t>(role)]);
+    return result;
+  }
+  /// The reports of all outputs, in the arguments' order; `terms` is asked for
+  /// the size of the terms that an output is a sum of.
+  std::vector<OutputReport>
+  reports(const std::function<double(Role)> &terms) const {
+    std::vector<OutputReport> result;
+    for (const Argument &argument : problem.arguments)
+      if (argument.output)
+        result.push_back(makeReport(argument, total(*argument.output),
+                                    terms(*argument.output)));
+    return result;
+  }
+
+private:
+  const Problem &problem;
+  std::array<std::optional<Comparer>, kRoleCount> comparers;
+  std::vector<std::vector<Comparison>> perWorker;
+};
+
+} // namespace
+
+static void describeNormalization(const Problem &problem,
+                                  reference::Normalization &norm) {
+  norm.rows = problem.rows;
+  norm.columns = problem.columns;
+  norm.hasMean = problem.operation.hasMean;
+  norm.zeroCentredGamma = problem.operation.zeroCentredGamma;
+  norm.epsilon = problem.operation.epsilon.value_or(0);
+  norm.gamma = problem.input(Role::Gamma);
+  norm.beta = problem.input(Role::Beta);
+}
+
+static std::vector<OutputReport> compareForward(const Problem &problem,
+                                                Comparisons &comparisons) {
+  reference::ForwardInputs inputs;
+  describeNormalization(problem, inputs);
+  inputs.x = problem.input(Role::X);
+  inputs.residual = problem.input(Role::Residual);
+  const int64_t n = problem.columns;
+  reference::ForwardResult terms =
+      normForward(inputs, [&](unsigned worker, int64_t row,
+                              const reference::ForwardRow &values) {
+        size_t first = static_cast<size_t>(row) * n;
+        comparisons.compare(worker, Role::Y, first, values.y, n);
+        comparisons.compare(worker, Role::Sum, first, values.sum, n);
+        comparisons.compare(worker, Role::Mean, row, &values.mean, 1);
+        comparisons.compare(worker, Role::Rstd, row, &values.rstd, 1);
+      });
+  return comparisons.reports([&](Role role) {
+    switch (role) {
+    case Role::Y:
+      return terms.yTerms;
+    case Role::Mean:
+      return terms.meanTerms;
+    case Role::Rstd:
+      return terms.rstdTerms;
+    default:
+      // The sum is rounded and nothing else.
+      return 0.0;
+    }
+  });
+}
+
+static std::vector<OutputReport> compareBackward(const Problem &problem,
+                                                 Comparisons &comparisons) {
+  reference::BackwardInputs inputs;
+  describeNormalization(problem, inputs);
+  inputs.dy = problem.input(Role::Dy);
+  inputs.x = problem.input(Role::X);
+  inputs.y = problem.input(Role::Y);
+  inputs.dsum = problem.input(Role::Dsum);
+  inputs.mean = static_cast<const float *>(problem.input(Role::Mean).data);
+  inputs.rstd = static_cast<const float *>(problem.input(Role::Rstd).data);
+  // Of outputs that are only written this is nothing.
+  inputs.dgammaBefore = problem.input(Role::Dgamma);
+  inputs.dbetaBefore = problem.input(Role::Dbeta);
+  const int64_t n = problem.columns;
+  reference::BackwardResult expected =
+      normBackward(inputs, [&](unsigned worker, int64_t row, const double *dx) {
+        for (Role role : {Role::Dx, Role::Dresidual})
+          comparisons.compare(worker, role, static_cast<size_t>(row) * n, dx,
+                              n);
+      });
+  comparisons.compare(0, Role::Dgamma, 0, expected.dgamma.data(), n);
+  comparisons.compare(0, Role::Dbeta, 0, expected.dbeta.data(), n);
+  return comparisons.reports([&](Role role) {
+    if (role == Role::Dgamma)
+      return expected.dgammaTerms;
+    return role == Role::Dbeta ? expected.dbetaTerms : expected.dxTerms;
+  });
 }
 
 std::vector<OutputReport>
 compareWithReference(const Problem &problem,
                      const std::vector<std::vector<char>> &outputs) {
-  reference::BackwardInputs inputs;
-  inputs.rows = problem.rows;
-  inputs.columns = problem.columns;
-  inputs.dy = problem.input(Role::Dy);
-  inputs.x = problem.xOrDy();
-  inputs.gamma = problem.input(Role::Gamma);
-  inputs.mean = problem.mean.data();
-  inputs.rstd = problem.rstd.data();
-
-  auto comparerOf = [&](Role role) {
-    for (size_t i = 0; i < outputs.size(); ++i)
-      if (problem.arguments[i].role == role)
-        return Comparer(problem.arguments[i].format,
-                        tolerance(role, problem.arguments[i].format),
-                        outputs[i].data());
-    return Comparer(FloatFormat::F32, 0, nullptr);
-  };
-
-  // dx is compared row by row as the reference gets to it, and never kept.
-  std::vector<Comparison> perWorker(reference::workerCount(problem.rows));
-  reference::RowConsumer consumer;
-  Comparer dxComparer = comparerOf(Role::Dx);
-  if (problem.find(Role::Dx))
-    consumer = [&](unsigned worker, int64_t row, const double *dx) {
-      size_t base = static_cast<size_t>(row) * problem.columns;
-      for (int64_t j = 0; j < problem.columns; ++j)
-        dxComparer.compare(base + j, dx[j], perWorker[worker]);
-    };
-  reference::BackwardResult expected = layerNormBackward(inputs, consumer);
-
-  std::vector<OutputReport> reports;
-  for (const Argument &argument : problem.arguments) {
-    if (!argument.isOutput())
-      continue;
-    Comparison comparison;
-    double terms = expected.dxTerms;
-    if (argument.role == Role::Dx) {
-      for (const Comparison &part : perWorker)
-        comparison.add(part);
-    } else {
-      bool isDgamma = argument.role == Role::Dgamma;
-      terms = isDgamma ? expected.dgammaTerms : expected.dbetaTerms;
-      const std::vector<double> &values =
-          isDgamma ? expected.dgamma : expected.dbeta;
-      Comparer comparer = comparerOf(argument.role);
-      for (size_t j = 0; j < values.size(); ++j)
-        comparer.compare(j, values[j], comparison);
-    }
-    reports.push_back(makeReport(argument, comparison, terms));
-  }
-  return reports;
+  Comparisons comparisons(problem, outputs);
+  return problem.operation.isForward ? compareForward(problem, comparisons)
+                                     : compareBackward(problem, comparisons);
 }
 
 } // namespace lnbwd::run

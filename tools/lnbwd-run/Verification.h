@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Compares a kernel's outputs with the float64 reference. docs/runner.md says
-// where each allowed error comes from.
+// Compares a kernel's outputs with the float64 reference. docs/numerics.md
+// says where each allowed error comes from.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,7 +51,8 @@ struct OutputReport {
 /// reference value.
 double tolerance(Role role, reference::FloatFormat format);
 
-/// Compares all outputs; `outputs` are their contents by argument.
+/// Compares all outputs of a problem whose operation is known; `outputs` are
+/// their contents by argument, without what lies between rows.
 std::vector<OutputReport>
 compareWithReference(const Problem &problem,
                      const std::vector<std::vector<char>> &outputs);

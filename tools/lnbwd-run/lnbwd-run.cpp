@@ -29,6 +29,11 @@
 
 using namespace lnbwd::run;
 
+/// The operation's name of an output, or the argument's if there is none.
+static std::string outputName(const Argument &argument) {
+  return argument.output ? roleName(*argument.output) : argument.name;
+}
+
 /// Runs once, or with --verify twice and compares; fills in the outputs.
 static void runAndCheck(Execution &execution, const Problem &problem,
                         const Options &options, const SimulatorChecks &checks,
@@ -43,7 +48,7 @@ static void runAndCheck(Execution &execution, const Problem &problem,
     for (size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i] != shuffled[i])
         report.complaints.push_back(
-            "the output '" + problem.arguments[i].name +
+            "the output '" + outputName(problem.arguments[i]) +
             "' depends on the order of waves and workgroups: it differs with "
             "--shuffle-waves " +
             std::to_string(options.shuffleSeed));
@@ -56,30 +61,50 @@ static void runAndCheck(Execution &execution, const Problem &problem,
     for (const Argument &argument : problem.arguments)
       if (argument.isOutput()) {
         OutputReport output;
-        output.name = argument.name;
+        output.name = outputName(argument);
         output.format = argument.format;
         output.elements = argument.elements;
         report.outputs.push_back(output);
       }
   }
+  size_t next = 0;
   for (size_t i = 0; i < problem.arguments.size(); ++i) {
     const Argument &argument = problem.arguments[i];
-    for (OutputReport &output : report.outputs) {
-      if (output.name != argument.name)
-        continue;
+    if (!argument.isOutput())
+      continue;
+    OutputReport &output = report.outputs[next++];
+    // What holds an input has no pattern that could be left.
+    bool hasPattern =
+        argument.access == LNBWD_ACCESS_WRITE && !argument.placedOver;
+    if (hasPattern)
       output.unwritten = countPoison(outputs[i], argument.format, kFirstPoison);
-      if (!options.verify)
-        continue;
+    if (!options.verify)
+      continue;
+    if (hasPattern)
       output.unwritten =
           std::max(output.unwritten,
                    countPoison(again[i], argument.format, kSecondPoison));
-      // What was not written differs by the poison; that is said already.
-      output.repeatable = output.unwritten != 0 || outputs[i] == again[i];
-    }
+    // What was not written differs by the poison; that is said already.
+    output.repeatable = output.unwritten != 0 || outputs[i] == again[i];
   }
 }
 
-static int run(const Options &options) {
+/// The epsilon of a kernel that computes statistics is compiled in.
+static void reconcileEpsilon(const Problem &problem, Options &options) {
+  if (!problem.operation.epsilon)
+    return;
+  if (options.epsilonGiven && options.epsilon != *problem.operation.epsilon) {
+    char text[128];
+    std::snprintf(text, sizeof(text),
+                  "--eps: the kernel computes its statistics with the epsilon "
+                  "that it was compiled with: expected %g, got %g",
+                  *problem.operation.epsilon, options.epsilon);
+    throw UsageFailure(std::string(text) + "; leave the option out");
+  }
+  options.epsilon = *problem.operation.epsilon;
+}
+
+static int run(Options options) {
   ProgramHandle program;
   if (options.kernelFile.empty()) {
     TemporaryFolder folder;
@@ -88,6 +113,11 @@ static int run(const Options &options) {
     program = loadProgram(options.kernelFile);
   }
   Problem problem = describeProblem(program.get(), options.rows);
+  if (options.verify)
+    requireReference(problem);
+  if (options.inPlace)
+    placeInPlace(problem);
+  reconcileEpsilon(problem, options);
 
   std::string chip = lnbwd_program_chip(program.get());
   std::string spec = options.device;

@@ -72,6 +72,29 @@ TEST(PlanTest, ReadsConstants) {
   EXPECT_EQ(plan.kernels[1].parameters[4].index, 5000000000U);
 }
 
+TEST(PlanTest, ReadsTheOperation) {
+  json text = examplePlan();
+  text["operation"]["epsilon"] = 1e-3;
+  text["operation"]["zero_centred_gamma"] = true;
+  PlanOperation operation = parsePlan(text.dump()).operation;
+  EXPECT_EQ(operation.name, "layer_norm_bwd");
+  EXPECT_EQ(operation.epsilon, 1e-3);
+  EXPECT_TRUE(operation.zeroCentredGamma);
+  EXPECT_EQ(operation.operands.size(), 8U);
+  EXPECT_EQ(parsePlan(examplePlan().dump()).operation.epsilon, -1);
+  text.erase("operation");
+  EXPECT_EQ(parsePlan(text.dump()).operation.name, "");
+  EXPECT_CONTAINS(refusalWith("/operation/epsilon", -1),
+                  "plan.operation.epsilon: expected a number of 0 or more");
+  EXPECT_CONTAINS(refusalWith("/operation/zero_centred_gamma", 1),
+                  "expected true");
+  EXPECT_CONTAINS(refusalWith("/operation/operands/dx", 8),
+                  "plan.operation.operands.dx: expected an integer from 0 to "
+                  "7, got 8");
+  EXPECT_CONTAINS(refusalWith("/operation/operands", json::array()),
+                  "plan.operation.operands: expected an object, got []");
+}
+
 TEST(PlanTest, ReadsEarlyStart) {
   json text = examplePlan();
   EXPECT_FALSE(parsePlan(text.dump()).kernels[1].earlyStart);
@@ -144,8 +167,9 @@ TEST(PlanTest, RefusesOtherFormatsAndVersions) {
 
 TEST(PlanTest, RefusesUnknownKeysEverywhere) {
   for (const char *place :
-       {"/extra", "/arguments/0/extra", "/workgroup_counts/0/extra",
-        "/workspace/0/extra", "/workspace/0/rows/extra", "/kernels/0/extra",
+       {"/extra", "/operation/extra", "/arguments/0/extra",
+        "/workgroup_counts/0/extra", "/workspace/0/extra",
+        "/workspace/0/rows/extra", "/kernels/0/extra",
         "/kernels/0/parameters/0/extra", "/kernels/0/grid/0/extra"})
     EXPECT_CONTAINS(refusalWith(place, 1), "unknown key 'extra'") << place;
 }
@@ -160,6 +184,8 @@ TEST(PlanTest, RefusesMissingKeysEverywhere) {
                             "/workgroup_counts",
                             "/workspace",
                             "/kernels",
+                            "/operation/name",
+                            "/operation/operands",
                             "/arguments/0/name",
                             "/arguments/0/access",
                             "/arguments/0/kind",

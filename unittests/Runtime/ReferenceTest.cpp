@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Reference/LayerNormBackward.h"
+#include "lnbwd/Reference/Normalization.h"
 
 #include "gtest/gtest.h"
 
@@ -49,8 +49,8 @@ struct Case {
       inputs.gamma = {FloatFormat::F32, gamma.data()};
     inputs.mean = mean.data();
     inputs.rstd = rstd.data();
-    result = layerNormBackward(
-        inputs, [&](unsigned, int64_t row, const double *values) {
+    result =
+        normBackward(inputs, [&](unsigned, int64_t row, const double *values) {
           std::copy(values, values + columns, dx.begin() + row * columns);
         });
   }
@@ -158,7 +158,7 @@ TEST(ReferenceTest, GammaOfOnesIsAsNoGamma) {
   inputs.mean = without.mean.data();
   inputs.rstd = without.rstd.data();
   BackwardResult ones =
-      layerNormBackward(inputs, [&](unsigned, int64_t row, const double *dx) {
+      normBackward(inputs, [&](unsigned, int64_t row, const double *dx) {
         for (int64_t j = 0; j < 20; ++j)
           EXPECT_EQ(dx[j], without.dx[row * 20 + j]);
       });
@@ -210,6 +210,108 @@ TEST(ReferenceTest, TellsTheFormulaWithTheDiagonalAloneApart) {
                                  (1 - 1 / n - xhat * xhat / n);
     }
   EXPECT_NEAR(relativeError(dx, test.dx), 0.44, 0.15);
+}
+
+// dx and dgamma of RMSNorm, with 1 + gamma, recomputed statistics, a further
+// gradient and a sum that was there, against central differences of its loss.
+TEST(ReferenceTest, RmsNormAgreesWithFiniteDifferences) {
+  constexpr int64_t kRows = 3, kColumns = 7;
+  Case test(kRows, kColumns, 7);
+  std::vector<float> before(kColumns, 0.5F);
+  BackwardInputs inputs;
+  inputs.rows = kRows;
+  inputs.columns = kColumns;
+  inputs.hasMean = false;
+  inputs.zeroCentredGamma = true;
+  inputs.epsilon = Case::kEpsilon;
+  inputs.dy = {FloatFormat::F32, test.dy.data()};
+  inputs.x = {FloatFormat::F32, test.x.data()};
+  inputs.gamma = {FloatFormat::F32, test.gamma.data()};
+  inputs.dsum = {FloatFormat::F32, test.dy.data()};
+  inputs.dgammaBefore = {FloatFormat::F32, before.data()};
+  std::vector<double> dx(kRows * kColumns);
+  BackwardResult result =
+      normBackward(inputs, [&](unsigned, int64_t row, const double *values) {
+        std::copy(values, values + kColumns, dx.begin() + row * kColumns);
+      });
+  auto lossOf = [&](const std::vector<double> &x,
+                    const std::vector<double> &gamma) {
+    double sum = 0;
+    for (int64_t i = 0; i < kRows; ++i) {
+      double square = 0;
+      for (int64_t j = 0; j < kColumns; ++j)
+        square += x[i * kColumns + j] * x[i * kColumns + j] / kColumns;
+      for (int64_t j = 0; j < kColumns; ++j)
+        sum += test.dy[i * kColumns + j] *
+               ((1 + gamma[j]) * x[i * kColumns + j] /
+                    std::sqrt(square + Case::kEpsilon) +
+                x[i * kColumns + j]);
+    }
+    return sum;
+  };
+  std::vector<double> x(test.x.begin(), test.x.end());
+  std::vector<double> gamma(test.gamma.begin(), test.gamma.end());
+  expectNear(
+      dx,
+      finiteDifferences(x, [&](const auto &at) { return lossOf(at, gamma); }),
+      1e-6);
+  std::vector<double> dgamma =
+      finiteDifferences(gamma, [&](const auto &at) { return lossOf(x, at); });
+  for (double &value : dgamma)
+    value += 0.5;
+  expectNear(result.dgamma, dgamma, 1e-6);
+}
+
+TEST(ReferenceTest, FromTheOutputIsAsFromTheInput) {
+  constexpr int64_t kRows = 4, kColumns = 20;
+  Case test(kRows, kColumns, 5);
+  std::vector<float> y(kRows * kColumns), beta(kColumns, 0.25F);
+  for (int64_t i = 0; i < kRows; ++i)
+    for (int64_t j = 0; j < kColumns; ++j)
+      y[i * kColumns + j] =
+          static_cast<float>(test.gamma[j] * test.xhat(i, j) + double(beta[j]));
+  BackwardInputs inputs;
+  inputs.rows = kRows;
+  inputs.columns = kColumns;
+  inputs.dy = {FloatFormat::F32, test.dy.data()};
+  inputs.y = {FloatFormat::F32, y.data()};
+  inputs.gamma = {FloatFormat::F32, test.gamma.data()};
+  inputs.beta = {FloatFormat::F32, beta.data()};
+  inputs.rstd = test.rstd.data();
+  std::vector<double> dx(kRows * kColumns);
+  BackwardResult result =
+      normBackward(inputs, [&](unsigned, int64_t row, const double *values) {
+        std::copy(values, values + kColumns, dx.begin() + row * kColumns);
+      });
+  // y was rounded to float32, and gamma divides that.
+  expectNear(dx, test.dx, 1e-4);
+  expectNear(result.dgamma, test.result.dgamma, 1e-4);
+  // Where gamma is 0 nothing can be known of xhat: no infinity.
+  test.gamma[3] = 0;
+  result = normBackward(inputs, {});
+  EXPECT_EQ(result.dgamma[3], 0);
+  for (double value : result.dgamma)
+    EXPECT_TRUE(std::isfinite(value));
+}
+
+TEST(ReferenceTest, AForwardPassWithoutAMeanIsRmsNorm) {
+  std::vector<float> x{3, 4, 0, 0, 0, 0};
+  ForwardInputs inputs;
+  inputs.rows = 2;
+  inputs.columns = 2;
+  inputs.hasMean = false;
+  inputs.epsilon = 0.5;
+  // Rows of two, three apart.
+  inputs.x = {FloatFormat::F32, x.data(), 3};
+  ForwardResult terms =
+      normForward(inputs, [&](unsigned, int64_t row, const ForwardRow &values) {
+        double rstd = row == 0 ? 1 / std::sqrt(13.0) : 1 / std::sqrt(0.5);
+        EXPECT_NEAR(values.rstd, rstd, 1e-12);
+        EXPECT_NEAR(values.y[0], row == 0 ? 3 * rstd : 0, 1e-12);
+        EXPECT_EQ(values.mean, 0);
+      });
+  EXPECT_NEAR(terms.rstdTerms, 1 / std::sqrt(0.5), 1e-12);
+  EXPECT_EQ(terms.meanTerms, 4);
 }
 
 TEST(ReferenceTest, EmptyAndTinyShapes) {

@@ -138,6 +138,35 @@ TEST(RunnerOptionsTest, HelpNamesEveryOptionAndInit) {
     EXPECT_CONTAINS(text, init.name);
 }
 
+TEST(RunnerCompilerTest, WritesEveryOption) {
+  std::string text = kernelMlir(
+      parse({"--n", "8", "--chip", "c", "--op", "rms_norm_bwd", "--statistics",
+             "output", "--residual", "f32", "--dtype", "bf16", "--row-stride",
+             "16", "--accumulate", "--zero-centred-gamma", "--eps", "0.5"}));
+  EXPECT_CONTAINS(text, "lnbwd.rms_norm_bwd dy(%dy : memref<?x8xbf16, "
+                        "strided<[16, 1]>>) y(%y : ");
+  EXPECT_CONTAINS(text, "rstd(%rstd : memref<?xf32>) dsum(%dsum : "
+                        "memref<?x8xf32, strided<[16, 1]>>) outs dx(");
+  EXPECT_CONTAINS(text, "dgamma(%dgamma : memref<8xf32>) {epsilon = "
+                        "5.00000000000000000e-01 : f64, zero_centred_gamma, "
+                        "accumulate}");
+}
+
+TEST(RunnerCompilerTest, RefusesOptionsThatContradict) {
+  EXPECT_CONTAINS(refusal({"--n", "8", "--chip", "c", "--op", "softmax"}),
+                  "expected one of layer_norm, rms_norm, layer_norm_bwd, "
+                  "rms_norm_bwd, got 'softmax'");
+  EXPECT_CONTAINS(refusal({"--n", "8", "--chip", "c", "--op", "rms_norm",
+                           "--outputs", "mean"}),
+                  "--outputs: expected some of y,rstd separated by commas, "
+                  "got 'mean'");
+  EXPECT_CONTAINS(
+      refusal({"--n", "8", "--chip", "c", "--op", "rms_norm", "--accumulate"}),
+      "--accumulate is for a gradient");
+  EXPECT_CONTAINS(refusal({"--n", "8", "--chip", "c", "--row-stride", "7"}),
+                  "--row-stride: expected at least the 8 of --n, got 7");
+}
+
 TEST(RunnerCompilerTest, WritesTheOperation) {
   EXPECT_EQ(
       kernelMlir(parse({"--n", "8", "--chip", "c", "--dtype", "bf16"})),

@@ -169,10 +169,31 @@ TEST_F(RunnerTest, BadInputIsExitCode2) {
                 "cut off");
   expectFailure({write("k.hsaco", hsaco), "--device", "gpu"}, 2,
                 "expected 'sim'");
+  auto refusal = [&](const json &plan, const std::string &message) {
+    expectFailure(
+        {write("other.hsaco", makeHsaco(plan, exampleMetadata())), "--verify"},
+        2, message);
+  };
   json plan = examplePlan();
-  plan["arguments"][0]["name"] = "weights";
-  expectFailure({write("other.hsaco", makeHsaco(plan, exampleMetadata()))}, 2,
-                "it has an argument 'weights'");
+  plan["operation"]["operands"]["weights"] = 2;
+  refusal(plan, "layer_norm_bwd has no operand 'weights'");
+  plan = examplePlan();
+  plan["operation"]["operands"]["x"] = 5;
+  refusal(plan,
+          "argument 'dx', the operand 'x' of layer_norm_bwd, is not read");
+  plan = examplePlan();
+  plan["operation"]["operands"]["gamma"] = 3;
+  refusal(plan, "argument 'mean', the operand 'gamma' of layer_norm_bwd, has "
+                "another shape");
+  plan = examplePlan();
+  plan["operation"]["operands"].erase("mean");
+  refusal(plan, "layer_norm_bwd has 'rstd' without 'mean'");
+  plan = examplePlan();
+  plan["operation"]["operands"].erase("dbeta");
+  refusal(plan, "has no output that argument 'dbeta' could be");
+  plan = examplePlan();
+  plan["operation"]["name"] = "softmax";
+  refusal(plan, "--verify: expected a launch plan that says which operation");
 }
 
 TEST_F(RunnerTest, NoDeviceIsExitCode3) {

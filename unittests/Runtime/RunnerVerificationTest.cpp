@@ -19,6 +19,7 @@
 
 #include "gtest/gtest.h"
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -27,6 +28,26 @@ using namespace lnbwd::run;
 using namespace lnbwd::reference;
 
 namespace {
+
+/// Adds the argument that is an operand of the operation.
+void add(Problem &problem, Role role, FloatFormat format,
+         lnbwd_argument_kind kind, bool isOutput = false, int64_t stride = 0) {
+  Argument argument;
+  argument.name = roleName(role);
+  argument.format = format;
+  argument.kind = kind;
+  argument.access = isOutput ? LNBWD_ACCESS_WRITE : LNBWD_ACCESS_READ;
+  argument.rowLength = kind == LNBWD_ARGUMENT_ROW_SCALAR ? 1 : problem.columns;
+  argument.rowStride = stride ? stride : argument.rowLength;
+  bool isColumn = kind == LNBWD_ARGUMENT_COLUMN;
+  argument.elements = argument.rowLength * (isColumn ? 1 : problem.rows);
+  argument.bytes =
+      argument.rowStride * (isColumn ? 1 : problem.rows) * formatSize(format);
+  if (isOutput)
+    argument.output = role;
+  problem.operands[static_cast<size_t>(role)] = problem.arguments.size();
+  problem.arguments.push_back(argument);
+}
 
 /// A problem with its inputs filled and the outputs a perfect kernel would
 /// write: the reference, rounded.
@@ -38,22 +59,15 @@ struct Solved {
          int64_t columns, Init init = Init::Normal) {
     problem.rows = rows;
     problem.columns = columns;
-    auto add = [&](Role role, const char *name, FloatFormat argumentFormat,
-                   lnbwd_argument_kind kind) {
-      size_t elements = kind == LNBWD_ARGUMENT_COLUMN       ? columns
-                        : kind == LNBWD_ARGUMENT_ROW_SCALAR ? rows
-                                                            : rows * columns;
-      problem.arguments.push_back({role, name, argumentFormat, kind, elements,
-                                   elements * formatSize(argumentFormat)});
-    };
-    add(Role::Dy, "dy", format, LNBWD_ARGUMENT_ROW_BLOCK);
-    add(Role::X, "x", format, LNBWD_ARGUMENT_ROW_BLOCK);
-    add(Role::Gamma, "gamma", columnFormat, LNBWD_ARGUMENT_COLUMN);
-    add(Role::Mean, "mean", FloatFormat::F32, LNBWD_ARGUMENT_ROW_SCALAR);
-    add(Role::Rstd, "rstd", FloatFormat::F32, LNBWD_ARGUMENT_ROW_SCALAR);
-    add(Role::Dx, "dx", format, LNBWD_ARGUMENT_ROW_BLOCK);
-    add(Role::Dgamma, "dgamma", columnFormat, LNBWD_ARGUMENT_COLUMN);
-    add(Role::Dbeta, "dbeta", columnFormat, LNBWD_ARGUMENT_COLUMN);
+    problem.operation.name = "layer_norm_bwd";
+    add(problem, Role::Dy, format, LNBWD_ARGUMENT_ROW_BLOCK);
+    add(problem, Role::X, format, LNBWD_ARGUMENT_ROW_BLOCK);
+    add(problem, Role::Gamma, columnFormat, LNBWD_ARGUMENT_COLUMN);
+    add(problem, Role::Mean, FloatFormat::F32, LNBWD_ARGUMENT_ROW_SCALAR);
+    add(problem, Role::Rstd, FloatFormat::F32, LNBWD_ARGUMENT_ROW_SCALAR);
+    add(problem, Role::Dx, format, LNBWD_ARGUMENT_ROW_BLOCK, true);
+    add(problem, Role::Dgamma, columnFormat, LNBWD_ARGUMENT_COLUMN, true);
+    add(problem, Role::Dbeta, columnFormat, LNBWD_ARGUMENT_COLUMN, true);
     Options options;
     options.init = init;
     fillProblem(problem, options);
@@ -67,10 +81,10 @@ struct Solved {
     inputs.dy = problem.input(Role::Dy);
     inputs.x = problem.input(Role::X);
     inputs.gamma = problem.input(Role::Gamma);
-    inputs.mean = problem.mean.data();
-    inputs.rstd = problem.rstd.data();
+    inputs.mean = static_cast<const float *>(problem.input(Role::Mean).data);
+    inputs.rstd = static_cast<const float *>(problem.input(Role::Rstd).data);
     BackwardResult result =
-        layerNormBackward(inputs, [&](unsigned, int64_t row, const double *dx) {
+        normBackward(inputs, [&](unsigned, int64_t row, const double *dx) {
           for (int64_t j = 0; j < columns; ++j)
             set(5, row * columns + j, dx[j]);
         });
@@ -113,7 +127,7 @@ TEST_P(VerificationTest, TakesTheRoundedReference) {
 
 TEST_P(VerificationTest, RefusesMoreThanTheTolerance) {
   for (size_t output : {0, 1, 2}) {
-    Role role = static_cast<Role>(static_cast<int>(Role::Dx) + output);
+    Role role = std::array{Role::Dx, Role::Dgamma, Role::Dbeta}[output];
     Solved solved(GetParam(), GetParam(), 8, 64);
     double scale = solved.report(output).largestReference;
     double step = tolerance(role, GetParam()) * scale;
@@ -214,6 +228,74 @@ TEST(VerificationTest, AReportIsOnlyValidIfAllOfItIs) {
   report.compared = true;
   report.maxAbsoluteError = std::nan("");
   EXPECT_FALSE(report.isValid());
+}
+
+TEST(VerificationTest, ComparesAForwardPassWithWhatItNormalised) {
+  Problem problem;
+  problem.rows = 3;
+  problem.columns = 40;
+  problem.operation = {"layer_norm", true, true, false, 1e-3};
+  add(problem, Role::X, FloatFormat::F32, LNBWD_ARGUMENT_ROW_BLOCK, false, 48);
+  add(problem, Role::Residual, FloatFormat::F32, LNBWD_ARGUMENT_ROW_BLOCK);
+  add(problem, Role::Y, FloatFormat::F32, LNBWD_ARGUMENT_ROW_BLOCK, true);
+  add(problem, Role::Sum, FloatFormat::F32, LNBWD_ARGUMENT_ROW_BLOCK, true);
+  add(problem, Role::Mean, FloatFormat::F32, LNBWD_ARGUMENT_ROW_SCALAR, true);
+  add(problem, Role::Rstd, FloatFormat::F32, LNBWD_ARGUMENT_ROW_SCALAR, true);
+  fillProblem(problem, Options());
+  // In float32, from the same numbers.
+  ConstArray x = problem.input(Role::X);
+  ConstArray residual = problem.input(Role::Residual);
+  std::vector<std::vector<char>> outputs(6);
+  for (size_t i = 2; i < 6; ++i)
+    outputs[i].resize(problem.arguments[i].bytes);
+  auto set = [&](size_t i, size_t index, double value) {
+    storeElement(FloatFormat::F32, outputs[i].data(), index,
+                 static_cast<float>(value));
+  };
+  for (int64_t row = 0; row < 3; ++row) {
+    double mean = 0, variance = 0;
+    std::vector<double> sum(40);
+    for (int64_t j = 0; j < 40; ++j) {
+      sum[j] = static_cast<float>(x.at(row, j, 40) + residual.at(row, j, 40));
+      mean += sum[j] / 40;
+    }
+    for (double value : sum)
+      variance += (value - mean) * (value - mean) / 40;
+    double rstd = 1 / std::sqrt(variance + 1e-3);
+    for (int64_t j = 0; j < 40; ++j) {
+      set(2, row * 40 + j, (sum[j] - mean) * rstd);
+      set(3, row * 40 + j, sum[j]);
+    }
+    set(4, row, mean);
+    set(5, row, rstd);
+  }
+  auto reports = compareWithReference(problem, outputs);
+  ASSERT_EQ(reports.size(), 4U);
+  for (const OutputReport &report : reports)
+    EXPECT_TRUE(report.isValid()) << report.name << report.maxAbsoluteError;
+  // Another epsilon shows in y and rstd, and nowhere else.
+  problem.operation.epsilon = 2e-3;
+  reports = compareWithReference(problem, outputs);
+  EXPECT_FALSE(reports[0].isValid());
+  EXPECT_TRUE(reports[1].isValid());
+  EXPECT_TRUE(reports[2].isValid());
+  EXPECT_FALSE(reports[3].isValid());
+  // A RMSNorm does not subtract the mean.
+  problem.operation.hasMean = false;
+  EXPECT_FALSE(compareWithReference(problem, outputs)[0].isValid());
+}
+
+TEST(ProblemTest, GapsOfInputsAreNaNs) {
+  Problem problem;
+  problem.rows = 2;
+  problem.columns = 3;
+  add(problem, Role::X, FloatFormat::BF16, LNBWD_ARGUMENT_ROW_BLOCK, false, 5);
+  fillProblem(problem, Options());
+  for (size_t i = 0; i < 10; ++i)
+    EXPECT_EQ(std::isnan(loadElement(FloatFormat::BF16,
+                                     problem.contents[0].data(), i)),
+              i % 5 >= 3)
+        << i;
 }
 
 TEST(PoisonTest, IsANanInEveryType) {

@@ -29,6 +29,8 @@ json examplePlan() {
   return json::parse(R"({
   "format": "lnbwd-plan", "version": 1, "producer": "test",
   "name": "layer_norm_bwd", "chip": "gfx942", "wave_size": 64,
+  "operation": {"name": "layer_norm_bwd", "operands": {"dy": 0, "x": 1,
+    "gamma": 2, "mean": 3, "rstd": 4, "dx": 5, "dgamma": 6, "dbeta": 7}},
   "arguments": [
     {"name": "dy", "access": "read", "kind": "row_block",
      "element": "bf16", "row_length": 4096},

@@ -30,6 +30,8 @@ inline constexpr llvm::StringLiteral launchPlanAttr = "lnbwd.plan";
 inline constexpr llvm::StringLiteral argumentNameAttr = "lnbwd.name";
 inline constexpr llvm::StringLiteral argumentKindAttr = "lnbwd.kind";
 inline constexpr llvm::StringLiteral argumentAccessAttr = "lnbwd.access";
+/// Of an argument that is several operands: the names of the others.
+inline constexpr llvm::StringLiteral argumentAliasesAttr = "lnbwd.aliases";
 /// Of an argument whose rows have several dimensions: how many.
 inline constexpr llvm::StringLiteral argumentRowRankAttr = "lnbwd.row_rank";
 /// The attribute of an allocation of one number for each row.

@@ -1,6 +1,7 @@
 // A row program with the arguments of LayerNorm backward and another formula.
 func.func @wrong(%dy: memref<?x64xf32>, %x: memref<?x64xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>,
-                 %dx: memref<?x64xf32>) {
+                 %dx: memref<?x64xf32>)
+    attributes {lnbwd.operation = #lnbwd.operation<name = "layer_norm_bwd">} {
   lnbwd.rowwise @wrong rows(%dy, %x : memref<?x64xf32>, memref<?x64xf32>)
       scalars(%mean, %rstd : memref<?xf32>, memref<?xf32>) outs rows(%dx : memref<?x64xf32>)
       attributes {operand_names = ["dy", "x", "mean", "rstd", "dx"]} {

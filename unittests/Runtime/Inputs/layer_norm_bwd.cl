@@ -43,6 +43,9 @@ __attribute__((used, visibility("protected"),
     "\"producer\": \"clang\", \"name\": \"layer_norm_bwd\", "
     "\"chip\": \"" PLAN_CHIP "\", \"wave_size\": " TEXT(
         WAVE) ", "
+              "\"operation\": {\"name\": \"layer_norm_bwd\", \"operands\": "
+              "{\"dy\": 0, \"x\": 1, \"gamma\": 2, \"mean\": 3, "
+              "\"rstd\": 4, \"dx\": 5, \"dgamma\": 6, \"dbeta\": 7}}, "
               "\"arguments\": [" ARGUMENT("dy", "read", "row_block", TEXT(N)) ", " ARGUMENT("x", "read", "row_block", TEXT(N)) ", " ARGUMENT(
                   "gamma", "read", "column",
                   TEXT(

@@ -16,7 +16,10 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
+
+#include <iterator>
 
 using namespace mlir;
 using namespace lnbwd;
@@ -41,6 +44,73 @@ Operation *LNBwdDialect::materializeConstant(OpBuilder &builder,
                                              Attribute value, Type type,
                                              Location loc) {
   return arith::ConstantOp::materialize(builder, value, type, loc);
+}
+
+LogicalResult LNBwdDialect::verifyOperationAttribute(Operation *op,
+                                                     NamedAttribute attribute) {
+  if (attribute.getName() != operationAttr)
+    return success();
+  if (!isa<FunctionOpInterface>(op))
+    return op->emitOpError("expected ")
+           << operationAttr << " on a function: it says what all of its "
+           << "kernels compute together";
+  if (!isa<NamedOperationAttr>(attribute.getValue()))
+    return op->emitOpError("expected ")
+           << operationAttr << " to be as in #lnbwd.operation<name = "
+           << "\"rms_norm\", epsilon = 1.0e-5 : f64>, got "
+           << attribute.getValue();
+  return success();
+}
+
+namespace {
+/// The operands of the named operations, each in its own order.
+constexpr StringLiteral layerNormOperands[] = {
+    "x", "residual", "gamma", "beta", "y", "sum", "mean", "rstd"};
+constexpr StringLiteral rmsNormOperands[] = {"x", "residual", "gamma",
+                                             "y", "sum",      "rstd"};
+constexpr StringLiteral layerNormBwdOperands[] = {
+    "dy",   "x",    "y",  "gamma",     "beta",   "mean",
+    "rstd", "dsum", "dx", "dresidual", "dgamma", "dbeta"};
+constexpr StringLiteral rmsNormBwdOperands[] = {
+    "dy", "x", "y", "gamma", "rstd", "dsum", "dx", "dresidual", "dgamma"};
+
+struct KnownOperation {
+  StringLiteral name;
+  ArrayRef<StringLiteral> operands;
+};
+const KnownOperation knownOperations[] = {
+    {"layer_norm", layerNormOperands},
+    {"rms_norm", rmsNormOperands},
+    {"layer_norm_bwd", layerNormBwdOperands},
+    {"rms_norm_bwd", rmsNormBwdOperands},
+};
+} // namespace
+
+ArrayRef<StringLiteral> NamedOperationAttr::getKnownOperands() const {
+  for (const KnownOperation &known : knownOperations)
+    if (getName() == known.name)
+      return known.operands;
+  return {};
+}
+
+LogicalResult
+NamedOperationAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                           StringAttr name, FloatAttr epsilon,
+                           bool /*zeroCentredGamma*/) {
+  if (llvm::none_of(knownOperations, [&](const KnownOperation &known) {
+        return name == known.name;
+      })) {
+    InFlightDiagnostic diag = emitError() << "expected name to be one of ";
+    llvm::interleaveComma(
+        knownOperations, diag,
+        [&](const KnownOperation &known) { diag << known.name; });
+    return diag << ", got " << name;
+  }
+  if (epsilon &&
+      (!epsilon.getValue().isFinite() || epsilon.getValue().isNegative()))
+    return emitError() << "expected epsilon to be a number of 0 or more, got "
+                       << epsilon.getValueAsDouble();
+  return success();
 }
 
 LogicalResult

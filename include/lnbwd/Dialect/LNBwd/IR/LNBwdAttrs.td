@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the schedule: the one place where all choices about how a row program
-// is spread over a GPU are written down.
+// Defines the schedule, the one place where all choices about how a row program
+// is spread over a GPU are written down, and what functions and kernels say
+// about themselves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -91,6 +92,45 @@ def LNBwd_KernelInfoAttr : LNBwd_Attr<"KernelInfo", "kernel_info"> {
     "ScheduleAttr":$schedule
   );
   let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def LNBwd_NamedOperationAttr : LNBwd_Attr<"NamedOperation", "operation"> {
+  let summary = "What a function computes, for those who check it";
+  let description = [{
+    The attribute `lnbwd.operation` of a function: the named operation that its
+    kernels compute, whatever the row programs look like. Lowering a named
+    operation sets it, and the launch plan carries it, so that `lnbwd-run
+    --verify` knows which reference to compare with. A function with a row
+    program written by hand may state it too; the operands' roles are the
+    `operand_names` of the row program.
+
+    | field | meaning |
+    |---|---|
+    | `name` | `layer_norm`, `rms_norm`, `layer_norm_bwd` or `rms_norm_bwd` |
+    | `epsilon` | where the kernel computes statistics: what it adds to the variance |
+    | `zero_centred_gamma` | `1 + gamma` stands in the place of `gamma` |
+
+    Everything else (how the statistics come, the residual, accumulation, types,
+    strides) the arguments say.
+
+    Example:
+
+    ```mlir
+    func.func @norm(%x: memref<?x512xf32>, %y: memref<?x512xf32>)
+        attributes {lnbwd.operation = #lnbwd.operation<name = "rms_norm", epsilon = 1.0e-5 : f64>}
+    ```
+  }];
+  let parameters = (ins
+    "::mlir::StringAttr":$name,
+    OptionalParameter<"::mlir::FloatAttr">:$epsilon,
+    DefaultValuedParameter<"bool", "false">:$zero_centred_gamma
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The operands that the named operation can have, in its order.
+    ::llvm::ArrayRef<::llvm::StringLiteral> getKnownOperands() const;
+  }];
 }
 
 #endif // LNBWD_DIALECT_LNBWD_IR_LNBWDATTRS_TD

@@ -41,6 +41,9 @@ class RewriterBase;
 namespace lnbwd {
 /// The attribute of a kernel that says what it was made of, a KernelInfoAttr.
 inline constexpr llvm::StringLiteral kernelInfoAttr = "lnbwd.kernel_info";
+/// The attribute of a function that says what it computes, a
+/// NamedOperationAttr.
+inline constexpr llvm::StringLiteral operationAttr = "lnbwd.operation";
 /// The attribute of a module with the schedules that its row programs must not
 /// be given, since they made a kernel spill: a dictionary of arrays of
 /// ScheduleAttr, by the programs' entries.
