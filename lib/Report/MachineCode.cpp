@@ -54,7 +54,7 @@ static int64_t getAccessBytes(StringRef mnemonic) {
       .Cases({"dwordx3", "b96"}, 12)
       .Cases({"dwordx2", "b64"}, 8)
       .Cases({"dword", "b32"}, 4)
-      .Cases({"short", "ushort", "sshort", "b16", "u16", "i16", "hi"}, 2)
+      .Cases({"short", "ushort", "sshort", "b16", "u16", "i16", "hi", "d16"}, 2)
       .Cases({"byte", "ubyte", "sbyte", "b8", "u8", "i8"}, 1)
       .Default(0);
 }
@@ -98,6 +98,7 @@ Instruction lnbwd::classify(StringRef text) {
     if (result.bytes)
       result.kind = InstructionClass::VectorMemory;
     result.isStore = mnemonic.contains("_store");
+    result.isBounded = mnemonic.starts_with("buffer_");
   }
   return result;
 }
