@@ -230,7 +230,7 @@ def gpu_kernel(tools: Tools) -> str:
     for name, value in aliases.items():
         module = module.replace(value, f"#{name}")
     kernel = dedent(cut(module, r"gpu\.func @layer_norm_bwd\("))
-    loop = cut("\n".join(kernel), r"= scf\.for ")
+    loop = cut("\n".join(kernel), r"= scf\.while ")
     shown = pick(loop[1:-1], {
         r"vector\.load ": 2, r"memref\.load ": 1, r"arith\.extf ": 2, r"arith\.subf ": 1,
         r"arith\.mulf .*vector": 2, r"arith\.addf %arg": 1, r"gpu\.subgroup_reduce ": 2,

@@ -54,7 +54,7 @@ static int64_t getAccessBytes(StringRef mnemonic) {
       .Cases({"dwordx3", "b96"}, 12)
       .Cases({"dwordx2", "b64"}, 8)
       .Cases({"dword", "b32"}, 4)
-      .Cases({"short", "ushort", "sshort", "b16", "u16", "i16", "hi"}, 2)
+      .Cases({"short", "ushort", "sshort", "b16", "u16", "i16", "hi", "d16"}, 2)
       .Cases({"byte", "ubyte", "sbyte", "b8", "u8", "i8"}, 1)
       .Default(0);
 }
@@ -98,6 +98,7 @@ Instruction lnbwd::classify(StringRef text) {
     if (result.bytes)
       result.kind = InstructionClass::VectorMemory;
     result.isStore = mnemonic.contains("_store");
+    result.isBounded = mnemonic.starts_with("buffer_");
   }
   return result;
 }
@@ -222,6 +223,10 @@ struct Decoded {
 /// block that branches lead to, and an empty list for one behind a branch.
 static void fillParts(MutableArrayRef<Decoded> code,
                       const std::map<uint64_t, std::vector<size_t>> &sources) {
+  int64_t widest = 0;
+  for (const Decoded &entry : code)
+    if (entry.instruction.isBounded)
+      widest = std::max(widest, entry.instruction.bytes);
   for (size_t begin = 0; begin < code.size();) {
     size_t end = begin + 1;
     while (end < code.size() && !sources.count(code[end].address))
@@ -253,6 +258,11 @@ static void fillParts(MutableArrayRef<Decoded> code,
     }
     begin = end;
   }
+  // Notes of loads that were moved may be lost: of bounded loads, those that
+  // are narrower than the rows' are of scalars.
+  for (Decoded &entry : code)
+    if (entry.instruction.isBounded && entry.instruction.bytes < widest)
+      entry.instruction.part.scalars = true;
 }
 
 llvm::Expected<SmallVector<Instruction>>

@@ -41,6 +41,8 @@ struct Instruction {
   /// Two operations in one.
   bool isDual = false;
   bool isStore = false;
+  /// A buffer access, whose descriptor has bounds: beyond them it is dropped.
+  bool isBounded = false;
   /// Bytes of an access: of each lane, or of the wave for scalar memory.
   int64_t bytes = 0;
   KernelPart part;

@@ -128,6 +128,16 @@ struct Launch {
 
   /// Workgroups times sets, or whatever the part is run for.
   double getRuns(const KernelPart &part) const;
+  /// The same with the runs whose loads are dropped, for want of such a set.
+  double getIssues(const KernelPart &part) const;
+  /// The share of the bytes of a run that a bounded load brings, where rows
+  /// are missing from a set.
+  double getBounded(const KernelPart &part) const {
+    if (part.kind == KernelPart::Tail)
+      return double(rows % schedule.getRowGroups()) /
+             double(schedule.getRowGroups());
+    return 1;
+  }
   /// Waves, and lanes, of one workgroup that take part.
   double getLanes(const KernelPart &part) const {
     return double(part.groups
@@ -166,9 +176,15 @@ double Launch::getRuns(const KernelPart &part) const {
           (workgroups - longer) * llvm::divideCeil(fewer, schedule.getUnroll());
     }
     break;
+  case KernelPart::FirstSecondLoad:
+    runs = std::clamp<int64_t>(sets - workgroups, 0, workgroups);
+    break;
   case KernelPart::SecondRow:
-  case KernelPart::SecondLoad:
     runs = sets - firsts;
+    break;
+  case KernelPart::SecondLoad:
+    runs =
+        sets - firsts - std::clamp<int64_t>(sets - workgroups, 0, workgroups);
     break;
   case KernelPart::NextLoad:
     runs = (paired ? firsts : sets) - getStarted();
@@ -180,6 +196,22 @@ double Launch::getRuns(const KernelPart &part) const {
   int64_t turns =
       part.reload ? llvm::divideCeil(rowLength, schedule.getChunkColumns()) : 1;
   return double(runs) * double(turns) * double(tiles);
+}
+
+double Launch::getIssues(const KernelPart &part) const {
+  KernelPart around = part;
+  switch (part.kind) {
+  case KernelPart::FirstSecondLoad:
+    around.kind = KernelPart::FirstLoad;
+    break;
+  case KernelPart::SecondLoad:
+  case KernelPart::NextLoad:
+    around.kind = KernelPart::Row;
+    break;
+  default:
+    break;
+  }
+  return getRuns(around);
 }
 
 //===----------------------------------------------------------------------===//
@@ -194,7 +226,7 @@ static bool isRowLoop(const KernelPart &part) {
 /// each runs for its share of the sets. There is one copy of the loads before
 /// the loop, or behind it, to compare with.
 static double countCopies(ArrayRef<Instruction> code) {
-  std::array<int64_t, KernelPart::Tail + 1> loads{};
+  std::array<int64_t, KernelPart::FirstSecondLoad + 1> loads{};
   for (const Instruction &instruction : code)
     if (instruction.kind == InstructionClass::VectorMemory &&
         !instruction.isStore && !instruction.part.scalars)
@@ -215,14 +247,16 @@ static CodeFigures evaluate(ArrayRef<Instruction> code, const Launch &launch) {
           : llvm::alignTo(launch.rowLength, launch.schedule.getChunkColumns());
   double stored = double(launch.rowLength) / double(covered);
   double rowBarriers = 0;
-  std::array<int64_t, KernelPart::Tail + 1> ahead{};
+  std::array<int64_t, KernelPart::FirstSecondLoad + 1> ahead{};
   double copies = countCopies(code);
   for (const Instruction &instruction : code) {
     const KernelPart &part = instruction.part;
-    double runs = launch.getRuns(part);
-    if (part.kind == KernelPart::Row || part.kind == KernelPart::NextLoad)
+    double runs = launch.getRuns(part), issues = launch.getIssues(part);
+    if (part.kind == KernelPart::Row || part.kind == KernelPart::NextLoad) {
       runs /= copies;
-    double waves = runs * launch.getWaves(part);
+      issues /= copies;
+    }
+    double waves = issues * launch.getWaves(part);
     auto count = [&](double InstructionCounts::*field) {
       figures.instructions.*field += waves;
     };
@@ -237,7 +271,13 @@ static CodeFigures evaluate(ArrayRef<Instruction> code, const Launch &launch) {
       break;
     case InstructionClass::VectorMemory: {
       count(&InstructionCounts::vectorMemory);
-      double bytes = runs * launch.getLanes(part) * double(instruction.bytes);
+      // Of a wave that works on one row, one lane loads the row's scalars.
+      bool once = part.scalars && instruction.isBounded &&
+                  launch.schedule.getThreadsPerRow() % launch.waveSize == 0;
+      double lanes = once ? launch.getWaves(part) : launch.getLanes(part);
+      double bytes = runs * lanes * double(instruction.bytes);
+      if (instruction.isBounded)
+        bytes *= launch.getBounded(part);
       if (instruction.isStore)
         figures.bytesWritten += bytes * stored;
       else

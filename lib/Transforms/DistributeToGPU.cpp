@@ -144,8 +144,12 @@ gpu::GPUFuncOp DistributeToGPU::makeKernel(RowwiseOp op,
   if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)
     kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
   // Outputs may overwrite row blocks, never the columns; nor the scalars, but
-  // whether to say so of them is the target's choice.
-  bool scalarsToo = TargetOps::get(info->backend).avoidsRepeatedReads();
+  // whether to say so of them is the target's choice. Where they are loaded
+  // ahead, the code generator would move loads that nothing can change to where
+  // they are used.
+  const TargetOps &target = TargetOps::get(info->backend);
+  bool scalarsToo =
+      target.avoidsRepeatedReads() && !dropsLoads(*op.getSchedule(), target);
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
     OperandKind kind = getOperandKind(op, i);
     if (kind == OperandKind::RowBlock ||

@@ -60,6 +60,11 @@ LogicalResult lnbwd::checkDistributable(RowwiseOp op) {
   return success();
 }
 
+bool lnbwd::dropsLoads(ScheduleAttr schedule, const TargetOps &target) {
+  return target.canDropLoads() &&
+         (schedule.getPrefetch() || schedule.getUnroll() > 1);
+}
+
 //===----------------------------------------------------------------------===//
 // Set-up
 //===----------------------------------------------------------------------===//
@@ -124,7 +129,7 @@ void RowKernelEmitter::emitGeometry() {
     Value perRow = index(schedule.getThreadsPerRow());
     lane = arith::RemUIOp::create(b, thread, perRow);
     group = arith::DivUIOp::create(b, thread, perRow);
-    if (schedule.getThreadsPerRow() % chip.waveSize == 0) {
+    if (hasUniformRows()) {
       Value narrow = arith::IndexCastOp::create(b, b.getI32Type(), group);
       group = arith::IndexCastOp::create(b, b.getIndexType(),
                                          target.makeUniform(b, narrow));
@@ -288,9 +293,15 @@ SmallVector<Value> RowKernelEmitter::loadAhead(Value rowIndex) {
   return inputs;
 }
 
-/// The same, or nothing that may be used where there is no such row.
-SmallVector<Value> RowKernelEmitter::loadAheadIf(Value condition,
-                                                 Value rowIndex) {
+/// The same for the set of rows that begins with row `set`, or nothing that may
+/// be used where `condition` says that there is none. It is the same for the
+/// whole workgroup.
+SmallVector<Value> RowKernelEmitter::loadAheadIf(Value condition, Value set) {
+  if (target.canDropLoads())
+    return loadDropped(
+        set, arith::SelectOp::create(b, condition,
+                                     index(schedule.getRowGroups()), index(0)));
+  Value rowIndex = addIndex(set, group);
   SmallVector<Type> types;
   if (!schedule.getStages())
     for (size_t c = 0; c < chunks.size(); ++c)
@@ -311,6 +322,55 @@ SmallVector<Value> RowKernelEmitter::loadAheadIf(Value condition,
     unused.push_back(LLVM::PoisonOp::create(b, type));
   scf::YieldOp::create(b, unused);
   return llvm::to_vector_of<Value>(guarded.getResults());
+}
+
+/// The same without a branch, for a set of which the first `count` rows exist:
+/// loads of the others are dropped. Row scalars are loaded once a wave where it
+/// has but one row; its other lanes' loads are dropped as well. They come
+/// first: packed arithmetic reads pairs of registers even where it uses one of
+/// them, and so may wait for a scalar's register; the rows stay on their way
+/// then.
+SmallVector<Value> RowKernelEmitter::loadDropped(Value set, Value count) {
+  SmallVector<Value> scalars;
+  if (!op.getScalars().empty()) {
+    PartScope part(*this, [](KernelPart &around) { around.scalars = true; });
+    Value place = group;
+    if (hasUniformRows()) {
+      Value laneInWave = arith::RemUIOp::create(b, lane, index(chip.waveSize));
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                            laneInWave, index(0));
+      place = arith::SelectOp::create(b, isFirst, group,
+                                      index(schedule.getRowGroups()));
+    }
+    size_t first = op.getRows().size() + op.getColumns().size();
+    for (auto [i, operand] : llvm::enumerate(op.getScalars()))
+      scalars.push_back(
+          target.loadWithin(b, getElementTypeOrSelf(operand.getType()),
+                            buffers[first + i], set, count, place));
+    target.keepOrder(b);
+  }
+  SmallVector<Value> inputs;
+  for (const Chunk &chunk : chunks)
+    for (auto [i, operand] : llvm::enumerate(op.getRows())) {
+      int64_t stride = op.getRowStride(i);
+      inputs.push_back(target.loadWithin(
+          b, laneVector(getElementTypeOrSelf(operand.getType())), buffers[i],
+          mulIndex(set, stride), mulIndex(count, stride),
+          addIndex(mulIndex(group, stride), chunk.loadColumn)));
+    }
+  llvm::append_range(inputs, scalars);
+  return inputs;
+}
+
+/// A row that was loaded ahead.
+RowKernelEmitter::Row
+RowKernelEmitter::makeRowAhead(Value rowIndex, Value valid, ValueRange inputs) {
+  SmallVector<Value> values(inputs);
+  if (target.canDropLoads() && hasUniformRows())
+    for (Value &scalar :
+         MutableArrayRef(values).take_back(op.getScalars().size()))
+      scalar = target.makeUniform(b, scalar);
+  return makeRow(rowIndex, valid, values);
 }
 
 RowKernelEmitter::Row RowKernelEmitter::makeRow(Value rowIndex, Value valid,
@@ -378,8 +438,7 @@ void RowKernelEmitter::emitRowLoop() {
   size_t numState = carried.size();
   if (schedule.getPrefetch()) {
     PartScope part(*this, {KernelPart::FirstLoad});
-    llvm::append_range(carried, loadAheadIf(lessThan(begin, fullSets),
-                                            addIndex(begin, group)));
+    llvm::append_range(carried, loadAheadIf(lessThan(begin, fullSets), begin));
   }
 
   if (sharesRows())
@@ -408,7 +467,8 @@ void RowKernelEmitter::emitRowLoop() {
       if (target.avoidsRepeatedReads()) {
         Value nextSet = addIndex(loop.getInductionVar(), step);
         PartScope loads(*this, {KernelPart::NextLoad});
-        next = loadAheadIf(lessThan(nextSet, fullSets), nextRow);
+        next = loadAheadIf(lessThan(nextSet, fullSets), nextSet);
+        target.keepOrder(b);
       } else {
         Value last = arith::SubIOp::create(b, rows, index(1));
         next = loadAhead(arith::MinUIOp::create(b, nextRow, last));
@@ -416,7 +476,8 @@ void RowKernelEmitter::emitRowLoop() {
     } else {
       llvm::append_range(inputs, loadAhead(rowIndex));
     }
-    Row row = makeRow(rowIndex, Value(), inputs);
+    Row row = schedule.getPrefetch() ? makeRowAhead(rowIndex, Value(), inputs)
+                                     : makeRow(rowIndex, Value(), inputs);
     emitRow(row);
 
     SmallVector<Value> results{parity};
@@ -433,6 +494,9 @@ void RowKernelEmitter::emitRowLoop() {
       Value flip = arith::ExtUIOp::create(b, b.getI32Type(), wraps);
       results.push_back(arith::XOrIOp::create(b, staging->phase, flip));
     }
+    // What is copied from turn to turn is waited for behind the work.
+    if (schedule.getPrefetch())
+      target.keepOrder(b);
     llvm::append_range(results, next);
     scf::YieldOp::create(b, results);
   }
@@ -444,6 +508,9 @@ void RowKernelEmitter::emitRowLoop() {
 /// The same with two sets of rows a turn, the second under a condition that is
 /// the same for the whole workgroup. While one set is worked on, the other is
 /// on its way into registers of its own: nothing is copied from turn to turn.
+/// Both sets of the next turn are loaded at the same place of each turn, behind
+/// the work that frees their registers, so that all ways to a turn's beginning
+/// have the same loads on their way, in the same order.
 void RowKernelEmitter::emitPairedRowLoop(Value begin, Value step,
                                          Value fullSets) {
   auto getState = [&] {
@@ -456,60 +523,76 @@ void RowKernelEmitter::emitPairedRowLoop(Value begin, Value step,
     llvm::copy(state.slice(1, sums.size()), sums.begin());
     return state.drop_front(1 + sums.size());
   };
-  auto loadSet = [&](Value set) {
-    return loadAheadIf(lessThan(set, fullSets), addIndex(set, group));
+  auto loadSet = [&](KernelPart::Kind kind, Value set) {
+    PartScope part(*this, {kind});
+    target.keepOrder(b);
+    SmallVector<Value> inputs = loadAheadIf(lessThan(set, fullSets), set);
+    target.keepOrder(b);
+    return inputs;
   };
   auto workOn = [&](Value set, ValueRange inputs) {
-    Row row = makeRow(addIndex(set, group), Value(), inputs);
+    Row row = makeRowAhead(addIndex(set, group), Value(), inputs);
     emitRow(row);
   };
 
-  SmallVector<Value> carried = getState();
-  {
-    PartScope part(*this, {KernelPart::FirstLoad});
-    llvm::append_range(carried, loadSet(begin));
-  }
-  auto loop =
-      scf::ForOp::create(b, begin, fullSets, mulIndex(step, 2), carried);
+  // A loop that tests at its end, under its condition: the optimiser moves
+  // loads from before a condition behind it, and does not keep their order.
+  SmallVector<Value> before = getState();
+  auto any = scf::IfOp::create(b, TypeRange(ValueRange(before)),
+                               lessThan(begin, fullSets),
+                               /*withElseRegion=*/true);
+  b.setInsertionPointToStart(any.elseBlock());
+  scf::YieldOp::create(b, before);
+  b.setInsertionPointToStart(any.thenBlock());
+  SmallVector<Value> carried{begin};
+  llvm::append_range(carried, before);
+  llvm::append_range(carried, loadSet(KernelPart::FirstLoad, begin));
+  llvm::append_range(
+      carried, loadSet(KernelPart::FirstSecondLoad, addIndex(begin, step)));
+  Value stride = mulIndex(step, 2);
+  TypeRange types{ValueRange(carried)};
+  auto loop = scf::WhileOp::create(b, types, carried);
   {
     OpBuilder::InsertionGuard guard(b);
     PartScope part(*this, {KernelPart::Row});
-    b.setInsertionPointToStart(loop.getBody());
-    SmallVector<Value> inputs(setState(loop.getRegionIterArgs()));
-    Value first = loop.getInductionVar();
+    SmallVector<Location> locations(carried.size(), b.getLoc());
+    Block *next = b.createBlock(&loop.getAfter(), {}, types, locations);
+    scf::YieldOp::create(b, next->getArguments());
+    Block *turn = b.createBlock(&loop.getBefore(), {}, types, locations);
+    Value first = turn->getArgument(0);
     Value second = addIndex(first, step);
-    SmallVector<Value> secondInputs;
-    {
-      PartScope loads(*this, {KernelPart::SecondLoad});
-      secondInputs = loadSet(second);
-    }
-    workOn(first, inputs);
+    Value third = addIndex(first, stride);
+    SmallVector<Value> inputs(
+        setState(ValueRange(turn->getArguments()).drop_front()));
+    size_t count = inputs.size() / 2;
+    workOn(first, ValueRange(inputs).take_front(count));
+    SmallVector<Value> nextFirst = loadSet(KernelPart::NextLoad, third);
 
-    SmallVector<Value> withoutSecond = getState();
-    for (Value input : inputs)
-      withoutSecond.push_back(LLVM::PoisonOp::create(b, input.getType()));
-    auto hasSecond =
-        scf::IfOp::create(b, TypeRange(ValueRange(withoutSecond)),
+    SmallVector<Value> without = getState();
+    auto ifSecond =
+        scf::IfOp::create(b, TypeRange(ValueRange(without)),
                           lessThan(second, fullSets), /*withElseRegion=*/true);
-    b.setInsertionPointToStart(hasSecond.elseBlock());
-    scf::YieldOp::create(b, withoutSecond);
-    b.setInsertionPointToStart(hasSecond.thenBlock());
+    b.setInsertionPointToStart(ifSecond.elseBlock());
+    scf::YieldOp::create(b, without);
+    b.setInsertionPointToStart(ifSecond.thenBlock());
     {
       PartScope secondPart(*this, {KernelPart::SecondRow});
-      SmallVector<Value> next;
-      {
-        PartScope loads(*this, {KernelPart::NextLoad});
-        next = loadSet(addIndex(second, step));
-      }
-      workOn(second, secondInputs);
-      SmallVector<Value> withSecond = getState();
-      llvm::append_range(withSecond, next);
-      scf::YieldOp::create(b, withSecond);
+      workOn(second, ValueRange(inputs).drop_front(count));
+      scf::YieldOp::create(b, getState());
     }
-    b.setInsertionPointAfter(hasSecond);
-    scf::YieldOp::create(b, hasSecond.getResults());
+    b.setInsertionPointAfter(ifSecond);
+    setState(ifSecond.getResults());
+    SmallVector<Value> results{third};
+    llvm::append_range(results, getState());
+    llvm::append_range(results, nextFirst);
+    llvm::append_range(
+        results, loadSet(KernelPart::SecondLoad, addIndex(second, stride)));
+    scf::ConditionOp::create(b, lessThan(third, fullSets), results);
   }
-  setState(loop.getResults());
+  scf::YieldOp::create(
+      b, loop.getResults().drop_front().take_front(before.size()));
+  b.setInsertionPointAfter(any);
+  setState(any.getResults());
 }
 
 /// The loop of a program whose rows wait for nothing but their own loads: all
@@ -527,15 +610,23 @@ void RowKernelEmitter::emitIndependentRowLoop() {
     b.setInsertionPointToStart(loop.getBody());
     llvm::copy(loop.getRegionIterArgs(), sums.begin());
     Value last = arith::SubIOp::create(b, rows, index(1));
-    Value rowIndex = addIndex(loop.getInductionVar(), group);
+    Value set = loop.getInductionVar();
+    Value rowIndex = addIndex(set, group);
     SmallVector<Row> turn;
     for (int64_t i = 0; i < schedule.getUnroll(); ++i) {
       Value valid = lessThan(rowIndex, rows);
-      SmallVector<Value> inputs =
-          target.avoidsRepeatedReads()
-              ? loadAheadIf(valid, rowIndex)
-              : loadAhead(arith::MinUIOp::create(b, rowIndex, last));
-      turn.push_back(makeRow(rowIndex, valid, inputs));
+      if (target.canDropLoads()) {
+        Value left = arith::SubIOp::create(b, rows, set);
+        Value count = arith::SelectOp::create(
+            b, lessThan(set, rows),
+            arith::MinUIOp::create(b, left, index(groups)), index(0));
+        turn.push_back(makeRowAhead(rowIndex, valid, loadDropped(set, count)));
+        set = addIndex(set, step);
+      } else {
+        turn.push_back(
+            makeRow(rowIndex, valid,
+                    loadAhead(arith::MinUIOp::create(b, rowIndex, last))));
+      }
       rowIndex = addIndex(rowIndex, step);
     }
     for (Row &row : turn)
@@ -548,7 +639,7 @@ void RowKernelEmitter::emitIndependentRowLoop() {
 
 /// The last set of rows, if it is not full, goes to the last workgroup, which
 /// never has more full sets than another. Groups without a row work on the last
-/// row and keep nothing of it.
+/// row, or on what a dropped load gives, and keep nothing of it.
 void RowKernelEmitter::emitTailRow() {
   Value fullRows = getFullRows();
   Value turn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
@@ -571,9 +662,15 @@ void RowKernelEmitter::emitTailRow() {
     Value last = arith::SubIOp::create(b, rows, index(1));
     Value valid = lessThan(rowIndex, rows);
     Value loadIndex = arith::MinUIOp::create(b, rowIndex, last);
-    SmallVector<Value> inputs = loadVectors(loadIndex);
-    llvm::append_range(inputs, loadScalars(loadIndex));
-    Row row = makeRow(loadIndex, valid, inputs);
+    Row row;
+    if (dropsLoads(schedule, target)) {
+      Value count = arith::SubIOp::create(b, rows, fullRows);
+      row = makeRowAhead(loadIndex, valid, loadDropped(fullRows, count));
+    } else {
+      SmallVector<Value> inputs = loadVectors(loadIndex);
+      llvm::append_range(inputs, loadScalars(loadIndex));
+      row = makeRow(loadIndex, valid, inputs);
+    }
     emitRow(row);
     if (!types.empty())
       scf::YieldOp::create(b, sums);

@@ -38,6 +38,10 @@ namespace lnbwd {
 /// that cannot in an error.
 mlir::LogicalResult checkDistributable(RowwiseOp op);
 
+/// Whether the rows of a program come by loads that are dropped, without a
+/// branch, where there are no such rows.
+bool dropsLoads(ScheduleAttr schedule, const TargetOps &target);
+
 class RowKernelEmitter {
 public:
   /// Emits at the end of the entry block of `func`. `buffers` has one memref
@@ -101,6 +105,10 @@ private:
   void emitGeometry();
   Chunk makeChunk(mlir::Value column, bool mayExceed);
   bool sharesRows() const { return schedule.getWorkgroupsPerRow() > 1; }
+  /// Whether all lanes of a wave work on the same row.
+  bool hasUniformRows() const {
+    return schedule.getThreadsPerRow() % chip.waveSize == 0;
+  }
   mlir::Value getFullRows();
   void loadColumnOperands();
   void allocateExchange();
@@ -115,7 +123,11 @@ private:
   llvm::SmallVector<mlir::Value> loadScalars(mlir::Value rowIndex);
   llvm::SmallVector<mlir::Value> loadAhead(mlir::Value rowIndex);
   llvm::SmallVector<mlir::Value> loadAheadIf(mlir::Value condition,
-                                             mlir::Value rowIndex);
+                                             mlir::Value set);
+  llvm::SmallVector<mlir::Value> loadDropped(mlir::Value set,
+                                             mlir::Value count);
+  Row makeRowAhead(mlir::Value rowIndex, mlir::Value valid,
+                   mlir::ValueRange inputs);
 
   // Rows that bulk copies bring to workgroup memory (RowStaging.cpp).
   void startStaging();

@@ -31,6 +31,12 @@ TargetOps::~TargetOps() = default;
 }
 
 bool TargetOps::avoidsRepeatedReads() const { return false; }
+bool TargetOps::canDropLoads() const { return false; }
+Value TargetOps::loadWithin(ImplicitLocOpBuilder &, Type, Value, Value, Value,
+                            Value) const {
+  cannot();
+}
+void TargetOps::keepOrder(ImplicitLocOpBuilder &) const {}
 void TargetOps::barrier(ImplicitLocOpBuilder &b) const {
   gpu::BarrierOp::create(b);
 }
@@ -192,6 +198,42 @@ private:
 class AMDTargetOps : public TargetOps {
 public:
   bool avoidsRepeatedReads() const override { return true; }
+
+  bool canDropLoads() const override { return true; }
+
+  /// A buffer load, whose descriptor has the bounds.
+  Value loadWithin(ImplicitLocOpBuilder &b, Type type, Value buffer,
+                   Value begin, Value count, Value offset) const override {
+    auto source = cast<MemRefType>(buffer.getType());
+    Type element = source.getElementType();
+    int64_t elementBytes = source.getElementTypeBitWidth() / 8;
+    auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic,
+                                         /*strides=*/{1});
+    auto elements = MemRefType::get({ShapedType::kDynamic}, element, layout,
+                                    source.getMemorySpace());
+    Value part = memref::ReinterpretCastOp::create(
+        b, elements, buffer, OpFoldResult(begin),
+        ArrayRef<OpFoldResult>{OpFoldResult(count)},
+        ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
+    Value bytes = arith::IndexCastOp::create(
+        b, b.getI64Type(),
+        arith::MulIOp::create(b, count,
+                              arith::ConstantIndexOp::create(b, elementBytes)));
+    Value bounded = amdgpu::FatRawBufferCastOp::create(
+        b, part, bytes, /*cacheSwizzleStride=*/Value(), /*boundsCheck=*/true,
+        /*resetOffset=*/true);
+    auto vector = dyn_cast<VectorType>(type);
+    if (!vector)
+      return memref::LoadOp::create(b, bounded, offset);
+    int64_t width = vector.getNumElements() * elementBytes;
+    return vector::LoadOp::create(
+        b, vector, bounded, offset, /*nontemporal=*/false,
+        llvm::MaybeAlign(std::min<int64_t>(width, 16)));
+  }
+
+  void keepOrder(ImplicitLocOpBuilder &b) const override {
+    ROCDL::SchedBarrier::create(b, /*mask=*/0);
+  }
 
   /// gpu.barrier would wait for stores to device memory, and empty a cache.
   void barrier(ImplicitLocOpBuilder &b) const override {

@@ -36,12 +36,27 @@ public:
   /// next barrier, where they are waited for.
   virtual bool avoidsRepeatedReads() const;
 
+  /// Whether loadWithin() is there.
+  virtual bool canDropLoads() const;
+  /// Loads `type` from the elements of `buffer` that begin with the one that
+  /// `begin` numbers, `offset` behind it; where that is not below `count`, the
+  /// load is dropped: no memory is asked for, and the result may not be used.
+  /// `begin` and `count` are the same in all lanes of a wave. No branch says
+  /// whether there is such a load, so that the code generator can count the
+  /// loads on their way.
+  virtual mlir::Value loadWithin(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
+                                 mlir::Value buffer, mlir::Value begin,
+                                 mlir::Value count, mlir::Value offset) const;
+
+  /// What is before this point is issued before what is behind it.
+  virtual void keepOrder(mlir::ImplicitLocOpBuilder &b) const;
+
   /// A barrier of the workgroup. What its work-items have written to workgroup
   /// memory before can be seen behind it; of device memory nothing is said,
   /// whose accesses need not end before.
   virtual void barrier(mlir::ImplicitLocOpBuilder &b) const;
 
-  /// `value` (i32), known to be the same in all lanes of a wave, in a form that
+  /// `value`, known to be the same in all lanes of a wave, in a form that
   /// the code generator knows it of as well.
   virtual mlir::Value makeUniform(mlir::ImplicitLocOpBuilder &b,
                                   mlir::Value value) const;

@@ -376,11 +376,14 @@ func.func @no_tail(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 // The next row is loaded while this one is worked on.
 // CHECK-LABEL: gpu.module @prefetch_kernels
 // CHECK:       gpu.func @k(
-// CHECK:         %[[FIRST:[a-z0-9_]+]] = scf.if %{{.*}} -> (vector<4xf32>) {
-// CHECK:           vector.load
+// CHECK:         %[[FIRST:[a-z0-9_]+]] = vector.load {{.*}}#amdgpu.address_space<fat_raw_buffer>
 // CHECK:         scf.for {{.*}} iter_args({{.*}}%[[NOW:[a-z0-9_]+]] = %[[FIRST]])
-// CHECK:           %[[NEXT:[a-z0-9_]+]] = scf.if
-// CHECK:             vector.load
+// CHECK:           %[[EXISTS:[a-z0-9_]+]] = arith.cmpi ult
+// CHECK:           %[[COUNT:[a-z0-9_]+]] = arith.select %[[EXISTS]], %c1, %c0
+// CHECK:           arith.muli %[[COUNT]], %c256
+// CHECK:           amdgpu.fat_raw_buffer_cast {{.*}} validBytes({{.*}}) resetOffset
+// CHECK:           %[[NEXT:[a-z0-9_]+]] = vector.load
+// CHECK:           rocdl.sched.barrier 0
 // CHECK:           arith.addf %[[NOW]],
 // CHECK:           scf.yield {{.*}}%[[NEXT]] :
 // CHECK:         gpu.return
@@ -398,23 +401,25 @@ func.func @prefetch(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 
 // -----
 
-// Two rows a turn: the second is loaded while the first is worked on, the next
-// first while the second is, and nothing is copied.
+// Two rows a turn: each is loaded behind the work that frees its registers, for
+// the next turn, and nothing is copied.
 // CHECK-LABEL: gpu.module @unroll_kernels
 // CHECK:       gpu.func @k(
-// CHECK:         scf.for {{.*}} iter_args({{.*}}%[[FIRST:[a-z0-9_]+]] = {{[^)]*}})
-// CHECK:           %[[SECOND:[a-z0-9_]+]] = scf.if
-// CHECK:             vector.load
-// CHECK:           arith.addf %[[FIRST]],
-// CHECK:           %[[TURN:[a-z0-9_]+]]{{.*}} = scf.if
-// CHECK:             %[[NEXT:[a-z0-9_]+]] = scf.if
-// CHECK:               vector.load
-// CHECK:             arith.addf %[[SECOND]],
-// CHECK:             scf.yield {{.*}}%[[NEXT]] :
-// CHECK:           } else {
-// CHECK:             scf.yield {{.*}}%{{[0-9]+}} :
-// CHECK:           }
-// CHECK-NEXT:      scf.yield %[[TURN]]
+// CHECK:         scf.if
+// CHECK:           %[[FIRST:[a-z0-9_]+]] = vector.load
+// CHECK:           rocdl.sched.barrier 0
+// CHECK:           %[[SECOND:[a-z0-9_]+]] = vector.load
+// CHECK:           rocdl.sched.barrier 0
+// CHECK:           scf.while ({{.*}}%[[A:[a-z0-9_]+]] = %[[FIRST]], %[[B:[a-z0-9_]+]] = %[[SECOND]])
+// CHECK:             arith.addf %[[A]],
+// CHECK:             %[[NEXTA:[a-z0-9_]+]] = vector.load
+// CHECK:             rocdl.sched.barrier 0
+// CHECK:             scf.if
+// CHECK-NOT:           vector.load
+// CHECK:               arith.addf %[[B]],
+// CHECK:             %[[NEXTB:[a-z0-9_]+]] = vector.load
+// CHECK:             rocdl.sched.barrier 0
+// CHECK:             scf.condition({{.*}}, %[[NEXTA]], %[[NEXTB]] :
 // CHECK:         gpu.return
 func.func @unroll(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
@@ -600,7 +605,7 @@ func.func @many_groups_combined(%x: memref<?x64xf32>, %p: memref<?x64xf32>) {
 // CHECK-LABEL: gpu.module @independent_rows_kernels
 // CHECK:       gpu.func @k(
 // CHECK:         scf.for
-// CHECK-COUNT-4: vector.load %{{.*}} : memref<?x256xf32, #gpu.address_space<global>>
+// CHECK-COUNT-4: vector.load %{{.*}} : memref<?xf32, #amdgpu.address_space<fat_raw_buffer>>
 // CHECK-NOT:     vector.load
 // CHECK-COUNT-4: arith.select
 // CHECK-NOT:     scf.for

@@ -32,12 +32,14 @@ struct KernelPart {
     Row,
     /// The second set of a turn.
     SecondRow,
-    /// Loads for the second set of a turn, made while the first is worked on.
+    /// Loads for the second set of the next turn.
     SecondLoad,
     /// Loads for the set that the next turn begins with.
     NextLoad,
     /// Once in the launch, if the last set is not full.
     Tail,
+    /// Once a workgroup, if it has two sets of rows: loads of the second.
+    FirstSecondLoad,
   };
   Kind kind = Setup;
   /// The number of row groups that take part; 0: all.
