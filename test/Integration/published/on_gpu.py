@@ -5,7 +5,7 @@
 """What of the published failures needs the size of a GPU, and compute-sanitizer's four tools.
 
   on_gpu.py prepare --build BUILD --out FOLDER [--chip sm_90]   where the compiler is
-  FOLDER/on_gpu.py run [--only large|sanitizer] [--budget SECONDS]   where the GPU is
+  FOLDER/on_gpu.py run [--only large|sanitizer] [--jobs J] [--budget SECONDS]   where the GPU is
 
 The folder has everything that the second half needs: the runner, its libraries and the kernels.
 Large: M = 1M x N = 128 (pytorch#69963, pytorch#148605), more than 2^32 elements (pytorch#181555,
@@ -13,6 +13,7 @@ pytorch#184826, Liger-Kernel#1483, flashinfer#3391).
 """
 
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import shutil
@@ -26,8 +27,10 @@ LARGE = (
     ("tall-f32", 128, "f32", 1 << 20),
     ("beyond-2^32", 4096, "bf16", 1100000),
 )
-SANITIZED = ((1, "f32"), (7, "bf16"), (64, "f16"), (255, "f32"), (768, "bf16"), (769, "f32"),
-             (1032, "bf16"), (2048, "f16"), (4096, "bf16"), (8192, "f32"), (100000, "bf16"))
+# The row lengths of the end-to-end grid, and two that clusters and two passes are for.
+LENGTHS = (1, 2, 7, 64, 96, 255, 256, 511, 512, 768, 769, 1024, 1032, 2048, 3000, 4096, 8192, 16384,
+           100000)
+SANITIZED = tuple((n, dtype) for n in LENGTHS for dtype in ("f16", "bf16", "f32"))
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
@@ -66,13 +69,12 @@ def run(options) -> int:
     environment["LD_LIBRARY_PATH"] = f"{here}:{environment.get('LD_LIBRARY_PATH', '')}"
     (here / "lnbwd-run").chmod(0o755)
     end = time.monotonic() + options.budget
-    failed = 0
+    failed: list[str] = []
 
     def step(name: str, command: list[str]) -> None:
-        nonlocal failed
         left = end - time.monotonic()
         if left < 5:
-            failed += 1
+            failed.append(name)
             print(f"{name}: not run, the budget of {options.budget} s is spent", flush=True)
             return
         start = time.monotonic()
@@ -82,7 +84,8 @@ def run(options) -> int:
             code, text = result.returncode, result.stdout + result.stderr
         except subprocess.TimeoutExpired:
             code, text = -1, "timed out"
-        failed += code != 0
+        if code != 0:
+            failed.append(name)
         said = [line for line in text.splitlines() if "ERROR SUMMARY" in line or "RACECHECK SUMMARY"
                 in line or line.startswith("verdict")]
         print(f"{name}: exit code {code}, {time.monotonic() - start:.1f} s: {'; '.join(said)}",
@@ -93,16 +96,20 @@ def run(options) -> int:
     runner = str(here / "lnbwd-run")
     if options.only in ("", "large"):
         for name, n, dtype, m in LARGE:
-            step(f"{name} {m} x {n} {dtype}", [runner, str(here / f"{n}-{dtype}.ptx"), "--m", str(m),
-                                               "--device", "cuda", "--verify", "--time"])
+            step(f"{name} {m} x {n} {dtype}",
+                 [runner, str(here / f"{n}-{dtype}.ptx"), "--m", str(m), "--device", "cuda",
+                  "--verify", "--time"])
     if options.only in ("", "sanitizer"):
         sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
-        for n, dtype in SANITIZED:
-            for tool in TOOLS:
-                step(f"{tool} {n} {dtype}",
-                     [sanitizer, "--tool", tool, "--error-exitcode", "9", runner,
-                      str(here / f"{n}-{dtype}.ptx"), "--m", "67", "--device", "cuda", "--verify"])
-    print(f"{'all clean' if failed == 0 else f'{failed} failed'}")
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            for n, dtype in SANITIZED:
+                for tool in TOOLS:
+                    pool.submit(step, f"{tool} {n} {dtype}",
+                                [sanitizer, "--tool", tool, "--error-exitcode", "9", runner,
+                                 str(here / f"{n}-{dtype}.ptx"), "--m", "67", "--device", "cuda",
+                                 "--verify"])
+        print(f"{len(SANITIZED)} kernels under {len(TOOLS)} tools")
+    print(f"{len(failed)} failed" if failed else "all clean")
     return 1 if failed else 0
 
 
@@ -117,6 +124,7 @@ def main() -> int:
     second = commands.add_parser("run")
     second.add_argument("--only", choices=("", "large", "sanitizer"), default="")
     second.add_argument("--budget", type=float, default=580)
+    second.add_argument("--jobs", type=int, default=4, help="runs under a tool at once")
     options = parser.parse_args()
     return prepare(options) if options.command == "prepare" else run(options)
 
