@@ -631,7 +631,11 @@ struct ReuseScaledRowInSum : OpRewritePattern<arith::MulFOp> {
     for (auto [factor, power] : monomial.factors) {
       Value row = getRowOfSum(factor);
       auto product = row ? row.getDefiningOp<arith::MulFOp>() : arith::MulFOp();
-      if (power != 1 || !product)
+      // An even factor is about to leave the sum (FactorOutOfSum), and what it
+      // scales would be found to be "there already": sum(v * s) * s would turn
+      // into sum((v * s) * s) and back without end.
+      if (power != 1 || !product || isEven(product.getLhs()) ||
+          isEven(product.getRhs()))
         continue;
       for (int i : {0, 1}) {
         Value v = product->getOperand(i);

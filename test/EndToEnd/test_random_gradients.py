@@ -120,8 +120,10 @@ class Program:
 
 def gradients(build, runtime, program, folder, options, inputs):
     opt = build / "bin" / "lnbwd-opt"
-    text = subprocess.run([opt, "-", f"--lnbwd-differentiate={options}"], input=program.mlir(),
-                          text=True, check=True, capture_output=True, timeout=60).stdout
+    derived = subprocess.run([opt, "-", f"--lnbwd-differentiate={options}"], input=program.mlir(),
+                             text=True, check=True, capture_output=True, timeout=60)
+    assert "does not come to an end" not in derived.stderr
+    text = derived.stdout
     file = folder / f"gradient{len(options)}.hsaco"
     subprocess.run([opt, "-", "--lnbwd-pipeline=chip=gfx942", "--emit=hsaco", "-o", file],
                    input=text, text=True, check=True, timeout=120)
@@ -131,8 +133,8 @@ def gradients(build, runtime, program, folder, options, inputs):
     return {key: devices.decode(value, "f32") for key, value in outputs.items()}
 
 
-# Of the last three the algebra does not come to an end, and is given up.
-@pytest.mark.parametrize("seed", [*range(24), 331, 574, 677])
+# Of the last ones the algebra did not come to an end once: two rewrites undid each other.
+@pytest.mark.parametrize("seed", [*range(24), 331, 574, 677, 760, 941])
 def test_random_gradients(build, tmp_path, seed):
     program = Program(seed)
     runtime = devices.Runtime(build)

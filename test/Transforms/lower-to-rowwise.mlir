@@ -60,10 +60,10 @@ func.func @no_gamma(%rows: memref<?x512xf32>, %stat: memref<?xf32>) {
 // CHECK-NOT:     arith.extf
 // CHECK-NOT:     arith.truncf
 // CHECK:         return
-func.func @f32(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+func.func @f32(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>, %other: memref<512xf32>) {
   lnbwd.layer_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>) gamma(%column : memref<512xf32>)
       mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
-      outs dx(%rows : memref<?x512xf32>) dgamma(%column : memref<512xf32>) dbeta(%column : memref<512xf32>)
+      outs dx(%rows : memref<?x512xf32>) dgamma(%column : memref<512xf32>) dbeta(%other : memref<512xf32>)
   return
 }
 
@@ -138,10 +138,10 @@ func.func @dx_and_dgamma(%rows: memref<?x512xf32>, %column: memref<512xf32>, %st
 // CHECK:         operand_names = ["dy", "x", "mean", "rstd", "dgamma", "dbeta"]
 // CHECK-NOT:     vector.reduction
 // CHECK:         lnbwd.yield %{{.*}}, %dy :
-func.func @dgamma_and_dbeta(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+func.func @dgamma_and_dbeta(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>, %other: memref<512xf32>) {
   lnbwd.layer_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>)
       mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
-      outs dgamma(%column : memref<512xf32>) dbeta(%column : memref<512xf32>)
+      outs dgamma(%column : memref<512xf32>) dbeta(%other : memref<512xf32>)
   return
 }
 
@@ -200,9 +200,9 @@ func.func @roles(%dy: memref<?x8xf32>, %s: memref<?xf32>, %dbeta: memref<8xf32>)
 // CHECK:           vector.reduction <add>, %[[SQUARES]]
 // CHECK:           math.rsqrt %{{.*}} : f32
 // CHECK-NOT:       vector.reduction
-func.func @layer_norm(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+func.func @layer_norm(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>, %other: memref<?xf32>) {
   lnbwd.layer_norm x(%rows : memref<?x512xf32>) gamma(%column : memref<512xf32>) beta(%column : memref<512xf32>)
-      outs y(%rows : memref<?x512xf32>) mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
+      outs y(%rows : memref<?x512xf32>) mean(%stat : memref<?xf32>) rstd(%other : memref<?xf32>)
   return
 }
 
@@ -217,9 +217,9 @@ func.func @layer_norm(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat:
 // CHECK-NOT:       vector.reduction
 // CHECK:           %[[NARROW:.*]] = arith.truncf %[[SUM]]
 // CHECK:           lnbwd.yield %{{.*}}, %[[NARROW]]
-func.func @rms_norm(%rows: memref<?x512xbf16>) {
+func.func @rms_norm(%rows: memref<?x512xbf16>, %other: memref<?x512xbf16>) {
   lnbwd.rms_norm x(%rows : memref<?x512xbf16>) residual(%rows : memref<?x512xbf16>)
-      outs y(%rows : memref<?x512xbf16>) sum(%rows : memref<?x512xbf16>)
+      outs y(%rows : memref<?x512xbf16>) sum(%other : memref<?x512xbf16>)
   return
 }
 

@@ -252,3 +252,27 @@ func.func @zeros(%f_x: memref<?x512xf32>, %f_o0: memref<?x512xf32>) {
   }
   return
 }
+
+// -----
+
+// An even factor leaves a sum whose other factor is scaled already, and does
+// not come back: in a sum the product with it is not "there already".
+// CHECK-LABEL: func @even_factor_stays_out(
+// CHECK:         vector.reduction <add>, %{{.*}} : vector<512xf32>
+// CHECK-NOT:     vector.reduction
+// CHECK:         lnbwd.yield
+func.func @even_factor_stays_out(%f_x: memref<?x512xf32>, %f_t: memref<?xf32>, %f_y: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) scalars(%f_t : memref<?xf32>) outs rows(%f_y : memref<?x512xf32>)
+      attributes {operand_names = ["x", "t", "y"]} {
+  ^row(%x: vector<512xf32>, %t: f32):
+    %spread = vector.broadcast %t : f32 to vector<512xf32>
+    %scaled = arith.mulf %x, %spread : vector<512xf32>
+    %again = arith.mulf %spread, %scaled : vector<512xf32>
+    %sum = vector.reduction <add>, %again : vector<512xf32> into f32
+    %sums = vector.broadcast %sum : f32 to vector<512xf32>
+    %needed = math.tanh %scaled : vector<512xf32>
+    %y = arith.mulf %needed, %sums : vector<512xf32>
+    lnbwd.yield %y : vector<512xf32>
+  }
+  return
+}

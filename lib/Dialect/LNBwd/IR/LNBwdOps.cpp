@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <limits>
@@ -52,11 +53,45 @@ addEffects(DestinationStyleOpInterface op,
   }
 }
 
+/// A name without a dialect's prefix that is no option is a misspelt one, which
+/// would otherwise be ignored.
+static LogicalResult verifyOptionNames(Operation *op) {
+  for (NamedAttribute attribute : op->getDiscardableAttrs()) {
+    StringRef name = attribute.getName();
+    if (name.contains('.'))
+      continue;
+    InFlightDiagnostic diag = op->emitOpError("has no option '") << name << "'";
+    llvm::SmallVector<StringRef> known;
+    for (StringAttr option : op->getName().getAttributeNames())
+      if (option != "operandSegmentSizes")
+        known.push_back(option);
+    diag << "; expected one of ";
+    llvm::interleaveComma(known, diag);
+    return diag << ", or a name with a dialect's prefix";
+  }
+  return success();
+}
+
+/// Every output has a memref of its own.
+static LogicalResult verifyDistinctOutputs(DestinationStyleOpInterface op) {
+  llvm::SmallDenseSet<Value> outputs;
+  for (OpOperand &output : op.getDpsInitsMutable())
+    if (isa<MemRefType>(output.get().getType()) &&
+        !outputs.insert(output.get()).second)
+      return op->emitOpError("expected a buffer of its own for each output, "
+                             "got two in operand ")
+             << output.getOperandNumber() << " of type "
+             << output.get().getType() << "; pass another buffer";
+  return success();
+}
+
 /// All operands are tensors, each output giving a result, or all are memrefs.
 static LogicalResult verifyTensorsOrMemRefs(DestinationStyleOpInterface op) {
   if (!op.hasPureTensorSemantics() && !op.hasPureBufferSemantics())
     return op->emitOpError(
-        "expected all operands to be tensors or all to be memrefs");
+        "expected all operands to be tensors or all to be memrefs, got some of "
+        "each; bufferize the tensors, or wrap the memrefs in "
+        "bufferization.to_tensor");
   size_t expected = op.hasPureTensorSemantics() ? op.getNumDpsInits() : 0;
   if (op->getNumResults() != expected)
     return op->emitOpError("expected ")
@@ -114,12 +149,21 @@ static LogicalResult verifyLayouts(DestinationStyleOpInterface op,
     if (!llvm::is_contained(rowBlocks, operand))
       return op->emitOpError("expected memrefs with the identity layout, but "
                              "for row blocks, got ")
-             << type;
+             << type << "; copy it into a dense buffer";
+    SmallVector<int64_t> strides;
+    int64_t offset = 0;
+    if (succeeded(type.getStridesAndOffset(strides, offset)) && offset != 0)
+      return op->emitOpError("expected a buffer that begins with its first "
+                             "row, got ")
+             << type << "; leave the offset out, and pass a pointer to where "
+             << "the first row is";
     if (!getStaticRowStride(type, rowRank))
       return op->emitOpError("expected dense rows, each a static distance "
                              "behind the one before, as in "
                              "memref<?x512xf32, strided<[1024, 1]>>, got ")
-             << type << "; copy the rows, or make the distance static";
+             << type
+             << "; compile for the distance (a kernel for each that occurs), "
+                "or copy the rows into a dense buffer";
   }
   return success();
 }
@@ -293,7 +337,9 @@ public:
   }
   LogicalResult verifyBuffers() {
     auto destination = cast<DestinationStyleOpInterface>(op);
-    if (failed(verifyTensorsOrMemRefs(destination)))
+    if (failed(verifyOptionNames(op)) ||
+        failed(verifyTensorsOrMemRefs(destination)) ||
+        failed(verifyDistinctOutputs(destination)))
       return failure();
     return verifyLayouts(destination, rowRank, rowBlocks);
   }
@@ -329,7 +375,9 @@ static LogicalResult verifyBackward(OpTy op, NormVerifier &verifier) {
         "output");
   if (op.getAccumulate() && op.getDgamma() == Value() &&
       op.getDpsInits().size() == countPresent({op.getDx(), op.getDresidual()}))
-    return op.emitOpError("expected a gradient of a column to accumulate into");
+    return op.emitOpError("expected a gradient of a column to accumulate "
+                          "into, got neither dgamma nor dbeta; leave "
+                          "accumulate out, or ask for one");
   bool accumulates = op.getAccumulate();
   return success(
       succeeded(verifier.verifyInput()) &&
@@ -348,7 +396,10 @@ template <typename OpTy>
 static FailureOr<std::pair<StringRef, Value>> getInput(OpTy op) {
   if (bool(op.getX()) == bool(op.getY()))
     return op.emitOpError("expected either x or y, got ")
-           << (op.getX() ? "both" : "neither");
+           << (op.getX() ? "both; leave out the one that the gradient is not "
+                           "to be computed from"
+                         : "neither; give x, what was normalised, or y, the "
+                           "output");
   return op.getX() ? std::pair<StringRef, Value>("x", op.getX())
                    : std::pair<StringRef, Value>("y", op.getY());
 }
@@ -621,7 +672,9 @@ LogicalResult RowwiseOp::verify() {
     if (names->size() != getNumOperands())
       return emitOpError("expected operand_names to name ")
              << getNumOperands() << " operands, got " << names->size();
-  if (failed(verifyTensorsOrMemRefs(*this)))
+  if (failed(verifyOptionNames(*this)) ||
+      failed(verifyTensorsOrMemRefs(*this)) ||
+      failed(verifyDistinctOutputs(*this)))
     return failure();
   return verifyLayouts(*this, rowRank, rowBlocks);
 }

@@ -50,10 +50,10 @@ func.func @no_use(%rows: tensor<?x512xbf16>, %stat: tensor<?xf32>) {
 // CHECK:         lnbwd.layer_norm_bwd
 // CHECK-NOT:     gamma(
 // CHECK-SAME:    outs dgamma(%{{[^)]*}}) dbeta(
-func.func @gamma_unread(%rows: memref<?x512xbf16>, %column: memref<512xbf16>, %stat: memref<?xf32>) {
+func.func @gamma_unread(%rows: memref<?x512xbf16>, %column: memref<512xbf16>, %other: memref<512xbf16>, %stat: memref<?xf32>) {
   lnbwd.layer_norm_bwd dy(%rows : memref<?x512xbf16>) x(%rows : memref<?x512xbf16>)
       gamma(%column : memref<512xbf16>) mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
-      outs dgamma(%column : memref<512xbf16>) dbeta(%column : memref<512xbf16>)
+      outs dgamma(%column : memref<512xbf16>) dbeta(%other : memref<512xbf16>)
   return
 }
 
@@ -77,12 +77,12 @@ func.func @dgamma_only(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>, %st
 
 // Attributes of the user stay.
 // CHECK-LABEL: func @keeps_attributes(
-// CHECK:         lnbwd.layer_norm_bwd {{.*}} outs dx({{[^)]*}}) {note = "kept"} ->
+// CHECK:         lnbwd.layer_norm_bwd {{.*}} outs dx({{[^)]*}}) {test.note = "kept"} ->
 func.func @keeps_attributes(%rows: tensor<?x512xf32>, %column: tensor<512xf32>, %stat: tensor<?xf32>)
     -> tensor<?x512xf32> {
   %0:2 = lnbwd.layer_norm_bwd dy(%rows : tensor<?x512xf32>) x(%rows : tensor<?x512xf32>)
       mean(%stat : tensor<?xf32>) rstd(%stat : tensor<?xf32>)
-      outs dx(%rows : tensor<?x512xf32>) dgamma(%column : tensor<512xf32>) {note = "kept"}
+      outs dx(%rows : tensor<?x512xf32>) dgamma(%column : tensor<512xf32>) {test.note = "kept"}
       -> tensor<?x512xf32>, tensor<512xf32>
   return %0#0 : tensor<?x512xf32>
 }

@@ -227,7 +227,7 @@ func.func @f(%dy: tensor<?x8xf32>, %x: tensor<?x8xf32>, %mean: tensor<?xf32>, %r
 // -----
 
 func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x8xf32, strided<[?, 1]>>) {
-  // expected-error@+1 {{expected dense rows, each a static distance behind the one before, as in memref<?x512xf32, strided<[1024, 1]>>, got 'memref<?x8xf32, strided<[?, 1]>>'; copy the rows, or make the distance static}}
+  // expected-error@+1 {{expected dense rows, each a static distance behind the one before, as in memref<?x512xf32, strided<[1024, 1]>>, got 'memref<?x8xf32, strided<[?, 1]>>'; compile for the distance (a kernel for each that occurs), or copy the rows into a dense buffer}}
   lnbwd.layer_norm_bwd dy(%dy : memref<?x8xf32>) x(%x : memref<?x8xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
       outs dx(%dx : memref<?x8xf32, strided<[?, 1]>>)
   return
@@ -512,7 +512,7 @@ func.func @f(%a0: tensor<?x8xf32>, %a1: tensor<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32, strided<[8, 1], offset: 8>>, %a1: memref<?x8xf32>) {
-  // expected-error@+1 {{expected dense rows, each a static distance behind the one before, as in memref<?x512xf32, strided<[1024, 1]>>, got 'memref<?x8xf32, strided<[8, 1], offset: 8>>'}}
+  // expected-error@+1 {{expected a buffer that begins with its first row, got 'memref<?x8xf32, strided<[8, 1], offset: 8>>'; leave the offset out}}
   lnbwd.rowwise @k rows(%a0 : memref<?x8xf32, strided<[8, 1], offset: 8>>) outs rows(%a1 : memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
@@ -1005,5 +1005,40 @@ func.func @f(%r: memref<?x8xf32>) {
   ^bb0(%x: vector<8xf32>):
     lnbwd.yield %x : vector<8xf32>
   }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32, strided<[16, 1], offset: 4>>, %y: memref<?x8xf32>) {
+  // expected-error@+1 {{expected a buffer that begins with its first row, got 'memref<?x8xf32, strided<[16, 1], offset: 4>>'; leave the offset out, and pass a pointer to where the first row is}}
+  lnbwd.rms_norm x(%x : memref<?x8xf32, strided<[16, 1], offset: 4>>) outs y(%y : memref<?x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %gamma: memref<8xf32>) {
+  // expected-error@+1 {{has no option 'zero_centered_gamma'; expected one of epsilon, row_rank, zero_centred_gamma, or a name with a dialect's prefix}}
+  lnbwd.rms_norm x(%x : memref<?x8xf32>) gamma(%gamma : memref<8xf32>) outs y(%x : memref<?x8xf32>) {zero_centered_gamma}
+  return
+}
+
+// -----
+
+func.func @f(%r: memref<?x8xf32>) {
+  // expected-error@+1 {{has no option 'operand_name'}}
+  lnbwd.rowwise @k rows(%r : memref<?x8xf32>) outs rows(%r : memref<?x8xf32>) attributes {operand_name = ["x", "y"]} {
+  ^bb0(%x: vector<8xf32>):
+    lnbwd.yield %x : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %s: memref<?xf32>) {
+  // expected-error@+1 {{expected a buffer of its own for each output, got two in operand 3 of type 'memref<?xf32>'; pass another buffer}}
+  lnbwd.layer_norm x(%x : memref<?x8xf32>) outs y(%x : memref<?x8xf32>) mean(%s : memref<?xf32>) rstd(%s : memref<?xf32>)
   return
 }

@@ -27,10 +27,10 @@ func.func @tensors(%rows: tensor<?x512xbf16>, %column: tensor<512xbf16>, %stat: 
 // CHECK-SAME:      outs dx(%{{[^ ]+}} : memref<?x512xf32>) dgamma(%{{[^ ]+}} : memref<512xf32>)
 // CHECK-SAME:      dbeta(%{{[^ ]+}} : memref<512xf32>)
 // CHECK-NOT:       ->
-func.func @memrefs(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat: memref<?xf32>) {
+func.func @memrefs(%rows: memref<?x512xf32>, %column: memref<512xf32>, %other: memref<512xf32>, %stat: memref<?xf32>) {
   lnbwd.layer_norm_bwd dy(%rows : memref<?x512xf32>) x(%rows : memref<?x512xf32>)
       gamma(%column : memref<512xf32>) mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
-      outs dx(%rows : memref<?x512xf32>) dgamma(%column : memref<512xf32>) dbeta(%column : memref<512xf32>)
+      outs dx(%rows : memref<?x512xf32>) dgamma(%column : memref<512xf32>) dbeta(%other : memref<512xf32>)
   return
 }
 
@@ -45,10 +45,10 @@ func.func @no_gamma(%rows: memref<?x96xf16>, %stat: memref<?xf32>) {
 
 // CHECK-LABEL: func @no_dx(
 // CHECK:         outs dgamma(%{{[^ ]+}} : memref<96xf16>) dbeta(%{{[^ ]+}} : memref<96xf16>){{$}}
-func.func @no_dx(%rows: memref<?x96xf16>, %column: memref<96xf16>, %stat: memref<?xf32>) {
+func.func @no_dx(%rows: memref<?x96xf16>, %column: memref<96xf16>, %other: memref<96xf16>, %stat: memref<?xf32>) {
   lnbwd.layer_norm_bwd dy(%rows : memref<?x96xf16>) x(%rows : memref<?x96xf16>)
       mean(%stat : memref<?xf32>) rstd(%stat : memref<?xf32>)
-      outs dgamma(%column : memref<96xf16>) dbeta(%column : memref<96xf16>)
+      outs dgamma(%column : memref<96xf16>) dbeta(%other : memref<96xf16>)
   return
 }
 
@@ -238,11 +238,12 @@ func.func @counts(%x: memref<?x?x512xf32>, %y: tensor<?x512xf32>) -> (index, ind
 // CHECK-SAME:      outs y(%{{[^ ]+}} : memref<?x96xbf16>) sum(%{{[^ ]+}} : memref<?x96xf32>)
 // CHECK-SAME:      mean(%{{[^ ]+}} : memref<?xf32>) rstd(%{{[^ ]+}} : memref<?xf32>)
 // CHECK-SAME:      {epsilon = 9.9999999999999995E-7 : f64, zero_centred_gamma}
-func.func @layer_norm(%rows: memref<?x96xbf16>, %wide: memref<?x96xf32>, %column: memref<96xf32>, %stat: memref<?xf32>) {
+func.func @layer_norm(%rows: memref<?x96xbf16>, %wide: memref<?x96xf32>, %column: memref<96xf32>, %stat: memref<?xf32>,
+                      %other: memref<?xf32>) {
   lnbwd.layer_norm x(%rows : memref<?x96xbf16>) residual(%wide : memref<?x96xf32>)
       gamma(%column : memref<96xf32>) beta(%column : memref<96xf32>)
       outs y(%rows : memref<?x96xbf16>) sum(%wide : memref<?x96xf32>) mean(%stat : memref<?xf32>)
-           rstd(%stat : memref<?xf32>) {epsilon = 1.0e-6 : f64, zero_centred_gamma}
+           rstd(%other : memref<?xf32>) {epsilon = 1.0e-6 : f64, zero_centred_gamma}
   return
 }
 

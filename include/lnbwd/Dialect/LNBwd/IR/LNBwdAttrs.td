@@ -116,8 +116,7 @@ def LNBwd_NamedOperationAttr : LNBwd_Attr<"NamedOperation", "operation"> {
     Example:
 
     ```mlir
-    func.func @norm(%x: memref<?x512xf32>, %y: memref<?x512xf32>)
-        attributes {lnbwd.operation = #lnbwd.operation<name = "rms_norm", epsilon = 1.0e-5 : f64>}
+    #lnbwd.operation<name = "rms_norm", epsilon = 1.0e-5 : f64>
     ```
   }];
   let parameters = (ins
