@@ -63,6 +63,9 @@ static constexpr int64_t hopedPercent = 80;
 static constexpr int64_t minStages = 2;
 static constexpr int64_t maxStages = 4;
 static constexpr int64_t minStagedBytes = 3072;
+/// Workgroups that share a row, times those that share a compute unit: more
+/// wait for each other.
+static constexpr int64_t mostPeers = 8;
 /// Bytes of partial sums are this much dearer than those of rows: they travel
 /// when nothing else is under way.
 static constexpr double partialWeight = 1.6;
@@ -546,9 +549,10 @@ static ScheduleAttr fitWorkgroups(RowwiseOp op, ScheduleAttr schedule,
     return schedule;
   ScheduleResources resources = getResources(op, schedule, chip);
   int64_t fitting =
-      std::min(chip.registersPerComputeUnit /
-                   (resources.registersPerLane * resources.threads),
-               stagedBytesInFlight / resources.stagingBytes);
+      std::min({chip.registersPerComputeUnit /
+                    (resources.registersPerLane * resources.threads),
+                stagedBytesInFlight / resources.stagingBytes,
+                mostPeers / schedule.getWorkgroupsPerRow()});
   ScheduleFields fields(schedule);
   fields.workgroupsPerComputeUnit =
       std::clamp<int64_t>(fitting, 1, schedule.getWorkgroupsPerComputeUnit());
@@ -590,10 +594,12 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
   double elements = chunks * double(schedule.getVectorWidth());
   double accesses = elements * op.getRowElementBits() / (accessBytes * 8);
   double fewest = fitsWave ? 1 : 2;
+  bool isShared = schedule.getWorkgroupsPerRow() > 1;
   double ratio = std::max(
       {1.0, fewest / accesses,
-       fitsWave ? elements / double(chip.waveElements)
-                : accesses / (chip.backend == Backend::AMDGPU ? 4 : 2)});
+       fitsWave
+           ? elements / double(chip.waveElements)
+           : accesses / (chip.backend == Backend::AMDGPU || isShared ? 4 : 2)});
   bool inFlight = schedule.getPrefetch() || schedule.getStages();
   // Sharing a row costs a longer exchange, and gains room for a second row
   // beside it, which halves the barriers. Lanes with rows of float32 have half
