@@ -31,6 +31,8 @@ LARGE = (
 LENGTHS = (1, 2, 7, 64, 96, 255, 256, 511, 512, 768, 769, 1024, 1032, 2048, 3000, 4096, 8192, 16384,
            100000)
 SANITIZED = tuple((n, dtype) for n in LENGTHS for dtype in ("f16", "bf16", "f32"))
+# Rows: some, and for rows that are staged so many that stages are filled again.
+FEW_ROWS, MORE_ROWS = 67, 1100
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
@@ -103,10 +105,11 @@ def run(options) -> int:
         sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             for n, dtype in SANITIZED:
+                rows = MORE_ROWS if 768 <= n <= 16384 else FEW_ROWS
                 for tool in TOOLS:
                     pool.submit(step, f"{tool} {n} {dtype}",
                                 [sanitizer, "--tool", tool, "--error-exitcode", "9", runner,
-                                 str(here / f"{n}-{dtype}.ptx"), "--m", "67", "--device", "cuda",
+                                 str(here / f"{n}-{dtype}.ptx"), "--m", str(rows), "--device", "cuda",
                                  "--verify"])
         print(f"{len(SANITIZED)} kernels under {len(TOOLS)} tools")
     print(f"{len(failed)} failed" if failed else "all clean")
