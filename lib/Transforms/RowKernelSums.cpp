@@ -195,29 +195,17 @@ SmallVector<Value> RowKernelEmitter::exchangeInCluster(unsigned phase,
     target.sendToPeer(b, mine, exchangeBuffer, place, exchangeBarriers, barrier,
                       laneInWave);
   });
-  // The wave that brings the next rows into the stage waits until all others
-  // have taken their vectors out of it, which they have by now: what they send
-  // is made of them. None is two rows ahead of that wave, so that two barriers
-  // in turn are enough.
-  bool refills = staging && !staging->refilled;
-  Value rowTurn = arith::RemUIOp::create(b, parity, index(2));
-  Value isFirstWave = lessThan(thread, index(chip.waveSize));
-  bool hasOthers = schedule.getThreads() > chip.waveSize;
-  if (refills && hasOthers) {
-    Value isOther = lessThan(index(chip.waveSize - 1), thread);
-    ifTrue(isOther,
-           [&] { target.arriveAtBarrier(b, rowTurn, schedule.getThreads()); });
+  // While the sums are on their way, the stage's next rows may come in, once
+  // all lanes have taken their vectors out of it. That the sums were made of
+  // them is no order that the memory model, or a compiler, knows.
+  if (staging && !staging->refilled) {
+    target.barrier(b);
+    refillStage();
   }
   Value turn = arith::RemUIOp::create(
       b, arith::DivUIOp::create(b, parity, index(2)), index(2));
   target.waitForBytes(b, exchangeBarriers, barrier,
                       arith::IndexCastOp::create(b, b.getI32Type(), turn));
-  if (refills) {
-    if (hasOthers)
-      ifTrue(isFirstWave,
-             [&] { target.waitAtBarrier(b, rowTurn, schedule.getThreads()); });
-    refillStage();
-  }
 
   SmallVector<Value> slots;
   for (int64_t i = 0; i < exchangeSlots; i += lanes) {

@@ -64,23 +64,9 @@ void TargetOps::waitForBytes(ImplicitLocOpBuilder &, Value, Value,
 
 void TargetOps::arriveAtCluster(ImplicitLocOpBuilder &) const { cannot(); }
 void TargetOps::waitForCluster(ImplicitLocOpBuilder &) const { cannot(); }
-void TargetOps::arriveAtBarrier(ImplicitLocOpBuilder &, Value, int64_t) const {
-  cannot();
-}
-void TargetOps::waitAtBarrier(ImplicitLocOpBuilder &, Value, int64_t) const {
-  cannot();
-}
 void TargetOps::sendToPeer(ImplicitLocOpBuilder &, Value, Value, Value, Value,
                            Value, Value) const {
   cannot();
-}
-
-/// Of the workgroup's numbered barriers, the two behind the first, which is the
-/// one that all wait at.
-static Value getBarrierNumber(ImplicitLocOpBuilder &b, Value turn) {
-  Value number = arith::IndexCastOp::create(b, b.getI32Type(), turn);
-  return arith::AddIOp::create(b, number,
-                               arith::ConstantIntOp::create(b, 1, 32));
 }
 
 /// The address of an element, as NVVM's operations take it. Strides are those
@@ -160,20 +146,6 @@ public:
 
   void waitForCluster(ImplicitLocOpBuilder &b) const override {
     NVVM::ClusterWaitOp::create(b, /*aligned=*/b.getUnitAttr());
-  }
-
-  void arriveAtBarrier(ImplicitLocOpBuilder &b, Value turn,
-                       int64_t threads) const override {
-    NVVM::BarrierArriveOp::create(b, getBarrierNumber(b, turn),
-                                  arith::ConstantIntOp::create(b, threads, 32));
-  }
-
-  void waitAtBarrier(ImplicitLocOpBuilder &b, Value turn,
-                     int64_t threads) const override {
-    NVVM::BarrierOp::create(b, /*res=*/Type(), getBarrierNumber(b, turn),
-                            arith::ConstantIntOp::create(b, threads, 32),
-                            /*reductionOp=*/NVVM::BarrierReductionAttr(),
-                            /*reductionPredicate=*/Value());
   }
 
   void sendToPeer(ImplicitLocOpBuilder &b, Value value, Value buffer,

@@ -89,13 +89,6 @@ public:
   /// written before the one is seen in all of them after the other.
   virtual void arriveAtCluster(mlir::ImplicitLocOpBuilder &b) const;
   virtual void waitForCluster(mlir::ImplicitLocOpBuilder &b) const;
-  /// A barrier of the workgroup that only some waves wait at, one of two that
-  /// `turn` (index) numbers: what the others did before they arrived is done
-  /// when those go on. `threads` counts the work-items of both.
-  virtual void arriveAtBarrier(mlir::ImplicitLocOpBuilder &b, mlir::Value turn,
-                               int64_t threads) const;
-  virtual void waitAtBarrier(mlir::ImplicitLocOpBuilder &b, mlir::Value turn,
-                             int64_t threads) const;
   /// Sends the vector `value` (f32) to `buffer` (workgroup memory) at `place`,
   /// in the workgroup of the cluster that `peer` (index) numbers, and counts
   /// its bytes there on the barrier at `index`.

@@ -43,8 +43,8 @@ func.func @shared_rows(%x: memref<?x1024xf32>, %o: memref<?x1024xf32>) {
 
 // -----
 
-// Staged, each workgroup copies its part of the row alone. Its first wave brings
-// the next one in, when all others have arrived behind their reads.
+// Staged, each workgroup copies its part of the row alone, and the next one while
+// the sums are on their way, behind a barrier of its lanes.
 // CHECK-LABEL: gpu.module @staged_slices_kernels
 // CHECK:       gpu.func @k(
 // CHECK-DAG:     %[[BYTES:[a-z0-9_]+]] = arith.constant 2048 : i32
@@ -52,10 +52,10 @@ func.func @shared_rows(%x: memref<?x1024xf32>, %o: memref<?x1024xf32>) {
 // CHECK:         nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[BYTES]]
 // CHECK:         scf.for
 // CHECK:           vector.load {{.*}} : memref<2x512xf32, #gpu.address_space<workgroup>>
-// CHECK:           nvvm.barrier.arrive id = %[[TURN:[a-z0-9_]+]] number_of_threads = %[[THREADS:[a-z0-9_]+]]
-// CHECK:           nvvm.mbarrier.try_wait.parity
-// CHECK:           nvvm.barrier id = %[[TURN]] number_of_threads = %[[THREADS]]
+// CHECK:           nvvm.inline_ptx "st.async
+// CHECK:           gpu.barrier
 // CHECK:           nvvm.cp.async.bulk.shared.cluster.global
+// CHECK:           nvvm.mbarrier.try_wait.parity
 // CHECK:         gpu.return
 func.func @staged_slices(%x: memref<?x1024xf32>, %o: memref<?x1024xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs rows(%o : memref<?x1024xf32>)
