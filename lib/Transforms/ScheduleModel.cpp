@@ -633,6 +633,23 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
          (inFlight ? 0 : 0.5);
 }
 
+/// Whether a row sum is made of another one, so that a row is worked through
+/// more than twice. With two stages, the next row is late then.
+static bool hasDependentRowSums(RowwiseOp op) {
+  DenseSet<Value> behindSum;
+  for (Operation &bodyOp : op.getBody().front()) {
+    bool depends = llvm::any_of(bodyOp.getOperands(), [&](Value operand) {
+      return behindSum.contains(operand);
+    });
+    bool isSum = bool(getSummedRow(&bodyOp));
+    if (isSum && depends)
+      return true;
+    if (isSum || depends)
+      behindSum.insert(bodyOp.result_begin(), bodyOp.result_end());
+  }
+  return false;
+}
+
 /// Bytes of rows that staging keeps in flight on a compute unit.
 static int64_t getStagedBytes(RowwiseOp op, ScheduleAttr schedule) {
   return schedule.getWorkgroupsPerComputeUnit() * schedule.getStages() *
@@ -659,8 +676,11 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
     ScheduleAttr best;
     for (; candidate.getGroups(chip) >> candidate.fewerGroups > 0;
          ++candidate.fewerGroups) {
-      candidate.stages = minStages;
-      ScheduleAttr schedule = tryCandidate();
+      ScheduleAttr schedule;
+      for (candidate.stages = hasDependentRowSums(op) ? maxStages : minStages;
+           !schedule && candidate.stages >= minStages; --candidate.stages)
+        schedule = tryCandidate();
+      candidate.stages = schedule ? schedule.getStages() : minStages;
       // More stages where a few keep too little in flight.
       while (schedule && candidate.stages < maxStages &&
              getStagedBytes(op, schedule) < leastStagedBytes) {
