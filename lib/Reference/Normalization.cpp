@@ -157,7 +157,7 @@ private:
     }
     if (!inputs.x.data) {
       // A kernel of dbeta alone needs no xhat.
-      std::fill(xhat.begin(), xhat.end(), 0.0);
+      xhat.assign(xhat.size(), 0.0);
       return 0;
     }
     Statistics statistics;

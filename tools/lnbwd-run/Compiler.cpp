@@ -222,10 +222,10 @@ std::string kernelMlir(const Options &options) {
   add(!forward && options.residualFormat, "dsum", residual);
   operands += " outs";
   for (const std::string &name : outputsOf(options)) {
+    const auto &wanted = options.outputs;
     // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
-    bool isWanted = options.outputs.empty() ||
-                    std::find(options.outputs.begin(), options.outputs.end(),
-                              name) != options.outputs.end();
+    auto found = std::find(wanted.begin(), wanted.end(), name);
+    bool isWanted = wanted.empty() || found != wanted.end();
     bool isScalar = name == "mean" || name == "rstd";
     bool isResidual = name == "sum" || name == "dresidual";
     bool isRow = name == "y" || name == "dx";
