@@ -7,8 +7,13 @@ set(MLIR_BINARY_DIR ${PROJECT_BINARY_DIR})
 set(LLVM_RUNTIME_OUTPUT_INTDIR ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
 set(LLVM_LIBRARY_OUTPUT_INTDIR ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 
-find_package(MLIR REQUIRED CONFIG)
-find_package(LLD REQUIRED CONFIG HINTS ${LLVM_DIR}/../lld)
+# Distributions that carry several LLVMs keep MLIR and lld beside the LLVM they
+# belong to, where CMake does not look by itself.
+set(beside_llvm ${LLVM_DIR}/.. ${LLVM_LIBRARY_DIR}/cmake)
+list(TRANSFORM beside_llvm APPEND /mlir OUTPUT_VARIABLE mlir_hints)
+list(TRANSFORM beside_llvm APPEND /lld OUTPUT_VARIABLE lld_hints)
+find_package(MLIR REQUIRED CONFIG HINTS ${mlir_hints})
+find_package(LLD REQUIRED CONFIG HINTS ${lld_hints})
 message(STATUS "MLIR: ${MLIR_DIR}")
 list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
 include(TableGen)
