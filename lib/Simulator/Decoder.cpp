@@ -261,8 +261,10 @@ std::string Program::text(const Inst *I) const {
   std::lock_guard<std::mutex> Guard(TheImpl->Lock);
   std::string Text;
   uint64_t Size;
-  if (I->Size &&
-      TheImpl->Dis.run(bytesAt(I->Address, I->Size), I->Address, Text, Size))
+  // What made LLVM's disassembler crash before makes it crash again.
+  CrashGuard Crash;
+  if (I->Size && Crash.decodeSafely(TheImpl->Dis, bytesAt(I->Address, I->Size),
+                                    I->Address, Text, Size))
     return StringRef(Text).trim().str();
   char Hex[32];
   std::snprintf(Hex, sizeof(Hex), ".long 0x%08x", I->Encoding);
