@@ -394,8 +394,8 @@ TEST_F(RunnerSimulatorTest, EveryMistakeIsFound) {
 
 TEST_F(RunnerSimulatorTest, ChecksNameTheInstruction) {
   std::pair<const char *, const char *> mistakes[] = {
-      // Each workgroup writes one column too many: the next one's first.
-      {"overrun", "of the buffer 'dgamma' of 768 bytes: a race: workgroup"},
+      {"overrun", "the nearest buffer 'dgamma' is at"},
+      {"race", "of the buffer 'dgamma' of 768 bytes: a race: workgroup"},
       {"workspace-overrun", "the nearest buffer 'workspace' is at"},
       {"input", "of the buffer 'x' of 14592 bytes: the buffer is read-only"},
   };

@@ -173,6 +173,12 @@ layer_norm_bwd_finalize(global const float *partialDgamma,
   dgamma[j] = s1;
   dbeta[j] = s2;
 #ifdef MISTAKE_OVERRUN
-  dgamma[j + 1] = s1;
+  if (j == N - 1)
+    dgamma[N] = s1;
+#endif
+#ifdef MISTAKE_RACE
+  // The next workgroup's first column.
+  if (j % GROUP == GROUP - 1 && j != N - 1)
+    dgamma[j + 1] = s1;
 #endif
 }
