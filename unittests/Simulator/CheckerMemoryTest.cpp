@@ -1,0 +1,174 @@
+//===- CheckerMemoryTest.cpp - Kernels that misuse memory -----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The checks of memory: each is broken by a kernel, assembled by hand, that is
+// caught with a message that says so; its repaired twin runs clean.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CheckerTester.h"
+
+using namespace lnbwd::sim;
+
+TEST_P(CheckerTest, GlobalMemoryNeverWritten) {
+  const char *Read = "GLOAD1 v2, v1, s[6:7]\nWAITV\nGSTORE1 v1, v2, s[4:5]";
+  std::string Text = run(Read);
+  EXPECT_SAYS(Text, "kernel 'k', workgroup (0, 0, 0), wave 0, lane 0: read of "
+                    "4 bytes");
+  EXPECT_SAYS(Text, "byte 0 of the buffer at");
+  EXPECT_SAYS(Text, "the memory was never written; at k+0x");
+  EXPECT_SAYS(Text, spell("GLOAD1 v2, v1, s[6:7]", Chip));
+  EXPECT_EQ(Launched, hipErrorLaunchFailure);
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  EXPECT_CLEAN(run(Read));
+}
+
+TEST_P(CheckerTest, ContentsMoveWithCopies) {
+  const char *Read = "GLOAD1 v2, v1, s[6:7]\nWAITV\nGSTORE1 v1, v2, s[4:5]";
+  void *C = nullptr;
+  ASSERT_HIP(hipMalloc(&C, Bytes));
+  // Byte 130 of C, which lane 32 reads in B, is the first without contents.
+  EXPECT_HIP(hipMemset(C, 1, 130));
+  EXPECT_HIP(hipMemcpy(B, C, Bytes, hipMemcpyDeviceToDevice));
+  EXPECT_SAYS(run(Read, 1, 32), "");
+  EXPECT_SAYS(run(Read, 1, 64), "byte 130 of the buffer");
+  EXPECT_HIP(hipFree(C));
+}
+
+TEST_P(CheckerTest, ScalarLoadOfMemoryNeverWritten) {
+  const char *Read = "SLOAD2 s[8:9], s[6:7], 0x40\nWAITS\nv_mov_b32 v2, s8\n"
+                     "GSTORE1 v1, v2, s[4:5]";
+  EXPECT_SAYS(run(Read), "the memory was never written");
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  EXPECT_CLEAN(run(Read));
+}
+
+TEST_P(CheckerTest, UseAfterFree) {
+  void *Old = B;
+  EXPECT_HIP(hipFree(B));
+  EXPECT_HIP(hipMalloc(&B, Bytes));
+  std::swap(Old, B); // Launch with the freed one.
+  std::string Text = run("GLOAD1 v2, v1, s[6:7]\nWAITV");
+  std::swap(Old, B);
+  EXPECT_SAYS(Text, "is a use after free: it was in a buffer of 16384 bytes");
+  EXPECT_EQ(Launched, hipErrorIllegalAddress);
+}
+
+TEST_P(CheckerTest, UseAfterFreeNamesTheBuffer) {
+  EXPECT_EQ(lnbwdSimDescribeBuffer(B, Bytes, "gamma", 0), 0);
+  void *Old = B;
+  EXPECT_HIP(hipFree(B));
+  EXPECT_HIP(hipMalloc(&B, Bytes));
+  std::swap(Old, B); // Launch with the freed one.
+  std::string Text = run("GLOAD1 v2, v1, s[6:7]\nWAITV");
+  std::swap(Old, B);
+  EXPECT_SAYS(Text, "it was in the buffer 'gamma' of 16384 bytes");
+}
+
+TEST_P(CheckerTest, NullPointer) {
+  EXPECT_SAYS(run("s_mov_b32 s4, 0\ns_mov_b32 s5, 0\n"
+                  "GLOAD1 v2, v1, s[4:5] offset:64\nWAITV"),
+              "read of 4 bytes at 0x40 is outside of every buffer: the address "
+              "is, or is near, a null pointer");
+}
+
+TEST_P(CheckerTest, KernelArgumentsAndCode) {
+  EXPECT_SAYS(run("SLOAD2 s[8:9], s[0:1], 0x10\nWAITS"),
+              "byte 16 of the buffer 'kernel arguments'");
+  // A wider load than the arguments that are left, as compilers make them.
+  EXPECT_CLEAN(run("SLOAD4 s[8:11], s[0:1], 0x8\nWAITS"));
+  EXPECT_SAYS(
+      run("v_mov_b32 v2, 0\nGSTORE1 v2, v0, s[0:1]"),
+      "byte 0 of the buffer 'kernel arguments' of 128 bytes: the buffer "
+      "is read-only to kernels");
+  EXPECT_SAYS(run("s_getpc_b64 s[8:9]\nv_mov_b32 v2, 0\n"
+                  "GSTORE1 v2, v0, s[8:9]"),
+              "this part of it is read-only to kernels");
+}
+
+TEST_P(CheckerTest, OutOfBoundsNamesTheBuffer) {
+  EXPECT_EQ(lnbwdSimDescribeBuffer(B, 128, "dgamma", 0), 0);
+  std::string Text = run("GSTORE1 v1, v0, s[6:7]");
+  EXPECT_SAYS(Text, isGfx9(Chip) ? "wave 0, lane 32: write of 4 bytes"
+                                 : "wave 1, lane 0: write of 4 bytes");
+  EXPECT_SAYS(Text, "the nearest buffer 'dgamma' is at");
+  EXPECT_SAYS(Text, "0 bytes past its end");
+  EXPECT_CLEAN(run("GSTORE1 v1, v0, s[6:7]", 1, 32));
+  EXPECT_EQ(lnbwdSimDescribeBuffer(B, Bytes + 1, "dgamma", 0), -1);
+}
+
+TEST_P(CheckerTest, WriteToReadOnlyInput) {
+  EXPECT_EQ(lnbwdSimDescribeBuffer(A, Bytes, "x", LNBWD_SIM_BUFFER_READ_ONLY),
+            0);
+  EXPECT_SAYS(run("GSTORE1 v1, v0, s[4:5] offset:8"), "write of 4 bytes");
+  EXPECT_SAYS(run("GSTORE1 v1, v0, s[4:5] offset:8"),
+              "byte 8 of the buffer 'x' of 16384 bytes: the buffer is "
+              "read-only to kernels");
+  EXPECT_SAYS(run("GADD v1, v0, s[4:5]"), "read-only");
+  EXPECT_CLEAN(run("GLOAD1 v2, v1, s[4:5]\nWAITV\nGSTORE1 v1, v2, s[6:7]"));
+}
+
+TEST_P(CheckerTest, ForgottenContents) {
+  const char *Read = "GLOAD1 v2, v1, s[4:5]\nWAITV\nGSTORE1 v1, v2, s[6:7]";
+  EXPECT_CLEAN(run(Read));
+  EXPECT_EQ(
+      lnbwdSimDescribeBuffer(A, Bytes, "workspace", LNBWD_SIM_BUFFER_UNWRITTEN),
+      0);
+  EXPECT_SAYS(run(Read), "byte 0 of the buffer 'workspace'");
+}
+
+TEST_P(CheckerTest, Alignment) {
+  // Hardware performs misaligned global accesses, so that they are an error
+  // only when that is asked for.
+  const char *Global = "ADDV v1, 2, v1\nGLOAD1 v2, v1, s[4:5]\nWAITV";
+  EXPECT_CLEAN(run(Global));
+  lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL | LNBWD_SIM_CHECK_ALIGNMENT);
+  EXPECT_SAYS(run(Global), "the address is not aligned to 4");
+  lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
+  EXPECT_SAYS(run("ADDV v1, 2, v1\nDSWRITE1 v1, v0"),
+              "LDS write of 4 bytes at 2 of 1024: the address is not aligned "
+              "to 4");
+  EXPECT_SAYS(run("s_or_b32 s4, s4, 2\nSLOAD1 s8, s[4:5], 0x0\nWAITS"),
+              "the address is not aligned to 4, and hardware ignores");
+  EXPECT_SAYS(run("ADDV v1, 2, v1\nGADD v1, v0, s[4:5]"),
+              "an atomic access is not aligned");
+}
+
+TEST_P(CheckerTest, LdsNeverWritten) {
+  EXPECT_SAYS(run("DSREAD1 v2, v1\nWAITL"),
+              "lane 0: LDS read of 4 bytes at 0 of 1024: the memory was never "
+              "written by this workgroup");
+  // Not by the one before either.
+  const char *OnlyTheFirst = R"(
+  s_cmp_lg_u32 s3, 0
+  s_cbranch_scc1 later
+  DSWRITE1 v1, v0
+  WAITL
+later:
+  DSREAD1 v2, v1
+  WAITL)";
+  EXPECT_CLEAN(run(OnlyTheFirst, 1));
+  EXPECT_SAYS(run(OnlyTheFirst, 2), "workgroup (1, 0, 0)");
+}
+
+TEST_P(CheckerTest, Scratch) {
+  K.ScratchBytes = 64;
+  K.Body += "v_mov_b32 v3, 4\n";
+  EXPECT_CLEAN(run("SCSTORE v3, v0, off\nWAITST\n"
+                   "SCLOAD v2, v3, off\nWAITV\n"
+                   "GSTORE1 v1, v2, s[4:5]"));
+  // A spilled register may be undefined, a stored value not.
+  EXPECT_CLEAN(run("SCLOAD v2, v3, off\nWAITV"));
+  EXPECT_SAYS(run("SCLOAD v2, v3, off\nWAITV\n"
+                  "GSTORE1 v1, v2, s[4:5]"),
+              "the value stored is not defined: v2 depends on v2, which was "
+              "loaded from scratch memory that was never written, at k+0x");
+  EXPECT_SAYS(run("SCSTORE v3, v0, off offset:60"), "outside of the lane's");
+  EXPECT_SAYS(run("v_mov_b32 v3, 2\nSCSTORE v3, v0, off"),
+              "is not aligned to 4");
+}

@@ -1,0 +1,265 @@
+//===- CheckerRaceTest.cpp - Kernels whose waves race ---------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Kernels that break a rule of races and barriers are caught whatever the order
+// of waves, and their repaired twins run clean.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CheckerTester.h"
+
+using namespace lnbwd::sim;
+
+/// Each wave writes its own dwords and reads those of a neighbouring wave.
+static std::string exchange(const std::string &Between) {
+  return "DSWRITE1 v1, v0\n" + Between +
+         "v_xor_b32 v3, 64, v0\nv_lshlrev_b32 v3, 2, v3\n"
+         "DSREAD1 v2, v3\nWAITL\nGSTORE1 v1, v2, s[4:5]";
+}
+
+TEST_P(CheckerTest, LdsRace) {
+  EXPECT_CLEAN(run(exchange("WAITL\nBARRIER\n"), 1, 128));
+  // Without a barrier, whatever the order of execution is: the memory check,
+  // which depends on it, is off.
+  lnbwdSimSetChecks(LNBWD_SIM_CHECK_RACES);
+  for (uint64_t Seed = 0; Seed < 8; ++Seed) {
+    lnbwdSimSetShuffle(Seed);
+    EXPECT_SAYS(run(exchange("WAITL\n"), 1, 128), "a race: wave");
+  }
+}
+
+TEST_P(CheckerTest, LdsWriteAfterRead) {
+  // One wave writes, whose place the wave before it in time has read.
+  std::string Again = std::string("\nv_readfirstlane_b32 s8, v0\n") +
+                      "s_cmp_lg_u32 s8, " + (isGfx9(Chip) ? "0" : "64") +
+                      "\ns_cbranch_scc1 out\nDSWRITE1 v1, v0\nout:";
+  std::string Text = run(exchange("WAITL\nBARRIER\n") + Again, 1, 128);
+  EXPECT_SAYS(Text, "LDS write of 4 bytes");
+  EXPECT_SAYS(Text, "has read it, and no barrier");
+  EXPECT_CLEAN(run(exchange("WAITL\nBARRIER\n") + "\nBARRIER" + Again, 1, 128));
+}
+
+TEST_P(CheckerTest, LdsStoreNotFinishedAtTheBarrier) {
+  EXPECT_SAYS(run(exchange("BARRIER\n"), 1, 128),
+              "with their accesses waited for");
+}
+
+TEST_P(CheckerTest, LdsReadNotFinishedAtTheBarrier) {
+  // The second barrier comes before the reads of the other wave are done.
+  std::string Read = "DSWRITE1 v1, v0\nWAITL\nBARRIER\n"
+                     "v_xor_b32 v3, 64, v0\nv_lshlrev_b32 v3, 2, v3\n"
+                     "DSREAD1 v2, v3\n";
+  std::string Write = "BARRIER\nDSWRITE1 v1, v0\nWAITL";
+  EXPECT_SAYS(run(Read + Write, 1, 128), "has read it, and no barrier");
+  EXPECT_CLEAN(run(Read + "WAITL\n" + Write, 1, 128));
+}
+
+TEST_P(CheckerTest, OnlyWhatIsNotFinishedAtTheBarrier) {
+  // The first wave's dwords 4 to 67 are there; its stores to dwords 0 and 75,
+  // on both sides of them, are not when the barrier is passed.
+  std::string Text = R"(
+  v_lshrrev_b32 v2, WAVESHIFT, v0
+  v_readfirstlane_b32 s8, v2
+  v_mov_b32 v5, 0
+  s_cmp_lg_u32 s8, 0
+  s_cbranch_scc1 other
+  DSWRITE1 v1, v0 offset:16
+  WAITL
+  BARRIER
+  SMOVMASK EXEC, 3
+  v_mul_u32_u24 v6, 300, v0
+  DSWRITE1 v6, v5
+  BARRIER
+  s_endpgm
+other:
+  BARRIER
+  BARRIER
+  v_subrev_co_u32 v7, VCC, ITEMS, v0
+  v_lshlrev_b32 v7, 2, v7
+  DSREAD1 v2, v7 offset:PLACE
+  WAITL)";
+  auto At = [&](const char *Place) {
+    std::string S = Text;
+    S.replace(S.find("PLACE"), 5, Place);
+    S.replace(S.find("ITEMS"), 5, std::to_string(waveItems()));
+    if (!isGfx9(Chip))
+      S.replace(S.find("v_subrev_co_u32 v7, VCC,"), 24, "v_subrev_nc_u32 v7,");
+    return run(S, 1, 2 * waveItems());
+  };
+  EXPECT_CLEAN(At("16"));
+  EXPECT_SAYS(At("0"), "a race: wave 0 has written it");
+}
+
+TEST_P(CheckerTest, LdsAtomicsOfSeveralWaves) {
+  // A wave reads what it and others have added to: a race whoever was last.
+  std::string Text = R"(
+  v_lshrrev_b32 v2, WAVESHIFT, v0
+  v_readfirstlane_b32 s8, v2
+  v_mov_b32 v5, 0
+  v_mov_b32 v6, 1
+  s_cmp_lg_u32 s8, 0
+  s_cbranch_scc1 later
+  DSWRITE1 v5, v5
+  WAITL
+later:
+  BARRIER
+  ds_add_u32 v5, v6
+  WAITL
+  s_cmp_lg_u32 s8, READER
+  s_cbranch_scc1 out
+  DSREAD1 v7, v5
+  WAITL
+out:)";
+  for (const char *Reader : {"0", "1", "2"})
+    for (uint64_t Seed = 0; Seed < 6; ++Seed) {
+      std::string S = Text;
+      S.replace(S.find("READER"), 6, Reader);
+      lnbwdSimSetShuffle(Seed);
+      EXPECT_SAYS(run(S, 1, 3 * waveItems()), "a race: wave");
+    }
+}
+
+TEST_P(CheckerTest, LdsAtomicsDoNotRace) {
+  std::string Init = "DSWRITE1 v1, v0\nWAITL\nBARRIER\nv_mov_b32 v2, 0\n";
+  EXPECT_CLEAN(run(Init + "ds_add_u32 v2, v0\nWAITL", 1, 256));
+  EXPECT_SAYS(
+      run(Init + "ds_add_u32 v2, v0\nWAITL\nDSREAD1 v3, v2\nWAITL", 1, 256),
+      "a race");
+}
+
+TEST_P(CheckerTest, GlobalRaceBetweenWorkgroups) {
+  // All workgroups write the same dwords.
+  std::string Text = run("GSTORE1 v1, v0, s[4:5]", 4);
+  EXPECT_SAYS(Text, "a race: workgroup (");
+  EXPECT_SAYS(Text, "has written it in the same launch, and no atomic orders");
+  EXPECT_CLEAN(run("GADD v1, v0, s[4:5]", 4));
+  // Each its own.
+  std::string Own = "s_lshl_b32 s8, s3, 8\nADDV v2, s8, v1\n";
+  EXPECT_CLEAN(run(Own + "GSTORE1 v2, v0, s[4:5]", 4));
+  // One reads what another one writes.
+  std::string Neighbour = Own + "v_xor_b32 v3, 0x100, v2\n"
+                                "GLOAD1 v4, v3, s[4:5]\nWAITV\n"
+                                "GSTORE1 v2, v0, s[4:5]";
+  for (uint64_t Seed = 0; Seed < 4; ++Seed) {
+    lnbwdSimSetShuffle(Seed);
+    EXPECT_SAYS(run(Neighbour, 2), "a race: workgroup (");
+  }
+}
+
+TEST_P(CheckerTest, ReadCheckedByACompareSwap) {
+  // What an atomic that the chip lacks becomes: all workgroups read the dwords,
+  // and a compare-and-swap finds out whether what they read is still there.
+  std::string Read = "GLOAD1 v3, v1, s[4:5]\nWAITV\nADDV v2, 1, v3\n";
+  for (uint64_t Seed = 0; Seed < 4; ++Seed) {
+    lnbwdSimSetShuffle(Seed);
+    EXPECT_CLEAN(run(Read + "GCAS v1, v[2:3], s[4:5]", 4));
+    // Another atomic does not check it: a race with one reader, with several,
+    // or with the writer, whichever comes first.
+    EXPECT_SAYS(run(Read + "GADD v1, v2, s[4:5]", 4), "a race: ");
+  }
+}
+
+TEST_P(CheckerTest, CompareSwapOfOnesOwnDword) {
+  // A plain store is not excused by the compare-and-swap that follows it.
+  std::string Text = R"(
+  v_mov_b32 v2, 1
+  v_mov_b32 v3, 0
+  s_cmp_lg_u32 s3, 0
+  s_cbranch_scc1 other
+  GSTORE1 v1, v0, s[4:5]
+  WAITST
+  GCAS v1, v[2:3], s[4:5]
+  s_endpgm
+other:
+  GLOAD1 v5, v1, s[4:5]
+  WAITV)";
+  for (uint64_t Seed = 0; Seed < 4; ++Seed) {
+    lnbwdSimSetShuffle(Seed);
+    EXPECT_SAYS(run(Text, 2), "a race: workgroup (");
+  }
+}
+
+TEST_P(CheckerTest, SmallerThanADword) {
+  // Bytes of one dword by different workgroups are no race.
+  std::string Own = "s_lshl_b32 s8, s3, 0\nv_mov_b32 v2, s8\n";
+  std::string Byte = isGfx9(Chip) ? "global_store_byte" : "global_store_b8";
+  std::string One = "SMOVMASK EXEC, 1\n";
+  EXPECT_CLEAN(run(One + Own + Byte + " v2, v0, s[4:5]", 8));
+  EXPECT_SAYS(run(One + "v_mov_b32 v2, 0\n" + Byte + " v2, v0, s[4:5]", 8),
+              "a race");
+}
+
+TEST_P(CheckerTest, OrderedByATicket) {
+  // Every workgroup writes its dword, takes a ticket, and the last one reads
+  // all of them.
+  std::string Text = R"(
+  SMOVMASK EXEC, 1
+  s_lshl_b32 s8, s3, 2
+  v_mov_b32 v2, s8
+  v_mov_b32 v3, s3
+  GSTORE1 v2, v3, s[4:5]
+  WAITST
+  v_mov_b32 v4, 0
+  v_mov_b32 v5, 1
+  TICKET
+  v_readfirstlane_b32 s9, v6
+  s_cmp_lg_u32 s9, 3
+  s_cbranch_scc1 out
+  SMOVMASK EXEC, 15
+  GLOAD1 v7, v1, s[4:5]
+  WAITV
+out:)";
+  const dim3 Wave(waveItems()); // One ticket for a workgroup.
+  auto With = [&](const std::string &Ticket) {
+    std::string S = Text;
+    S.replace(S.find("TICKET"), 6, Ticket);
+    return S;
+  };
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  EXPECT_CLEAN(run(With("GADD v6, v4, v5, s[6:7] RETURN\n  WAITV"), 4, Wave));
+  // The ticket must not be drawn before the store has been waited for.
+  std::string Early = With("GADD v6, v4, v5, s[6:7] RETURN\n  WAITV");
+  Early.erase(Early.find("WAITST"), 6);
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  EXPECT_SAYS(run(Early, 4, Wave),
+              "was issued before the store had been waited for");
+  // Unless another one is drawn after that.
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  Early.replace(Early.find("GADD"), 4,
+                "GADD v6, v4, v5, s[6:7] offset:64 RETURN\n WAITST\n GADD");
+  EXPECT_CLEAN(run(Early, 4, Wave));
+  // Nor is anything wrong with a store that nobody else reads.
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  EXPECT_CLEAN(run(With("GSTORE1 v2, v3, s[6:7] offset:1024\n"
+                        "GADD v6, v4, v5, s[6:7] RETURN\n  WAITV"),
+                   4, Wave));
+  // Without it the same accesses race.
+  EXPECT_SAYS(run(With("v_mov_b32 v6, 3"), 4, Wave), "a race");
+}
+
+TEST_P(CheckerTest, BarrierThatNotAllReach) {
+  std::string Text = "v_lshrrev_b32 v2, WAVESHIFT, v0\n"
+                     "v_readfirstlane_b32 s8, v2\ns_cmp_eq_u32 s8, 1\n"
+                     "s_cbranch_scc1 out\nBARRIER\nout:";
+  EXPECT_SAYS(run(Text, 1, 256), "without reaching");
+  EXPECT_CLEAN(run("BARRIER", 1, 256));
+}
+
+TEST_P(CheckerTest, ShuffledOrderReachesEverything) {
+  std::string Own = "s_lshl_b32 s8, s3, 8\nADDV v2, s8, v1\n"
+                    "v_mov_b32 v3, s3\nGSTORE1 v2, v3, s[4:5]";
+  for (uint64_t Seed : {1ull, 7ull, 12345678901ull}) {
+    lnbwdSimSetShuffle(Seed);
+    EXPECT_HIP(hipMemset(A, 0xff, Bytes));
+    EXPECT_CLEAN(run(Own, 60));
+    std::vector<uint32_t> Data(Bytes / 4);
+    EXPECT_HIP(hipMemcpy(Data.data(), A, Bytes, hipMemcpyDeviceToHost));
+    for (unsigned N = 0; N < 60 * 64; ++N)
+      ASSERT_EQ(Data[N], N / 64);
+  }
+}

@@ -1,0 +1,138 @@
+//===- CheckerRegisterTest.cpp - Kernels that use what is undefined -------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Kernels that read a register before it was written are caught, and their
+// repaired twins run clean.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CheckerTester.h"
+
+using namespace lnbwd::sim;
+
+TEST_P(CheckerTest, VectorRegisterNeverWritten) {
+  std::string Text = run("ADDV v2, v9, v0\nGSTORE1 v1, v2, s[4:5]");
+  EXPECT_SAYS(Text, "the value stored is not defined: v2 depends on v9, which "
+                    "was never written before it was read at k+0x");
+  EXPECT_SAYS(run("GLOAD1 v2, v9, s[4:5]"),
+              "the address is not defined: v9 was never written");
+  // Moving it about does not matter.
+  EXPECT_CLEAN(run("v_mov_b32 v2, v9\nADDV v3, v2, v0"));
+}
+
+TEST_P(CheckerTest, OnlyLanesThatMatter) {
+  const char *Store = "v_mov_b32 v2, 1\nGSTORE1 v1, v2, s[4:5]\n";
+  EXPECT_CLEAN(run(Store));
+  std::string Half = "SMOVMASK EXEC, 0xffff\nv_mov_b32 v2, 1\n";
+  EXPECT_CLEAN(run(Half + "GSTORE1 v1, v2, s[4:5]"));
+  EXPECT_SAYS(run(Half + "SMOVMASK EXEC, 0x1ffff\nGSTORE1 v1, v2, s[4:5]"),
+              "lane 16: the value stored is not defined: v2 was never written");
+  // A select that does not choose it.
+  EXPECT_CLEAN(run(Half + "SMOVMASK EXEC, 0x1ffff\nSMOVMASK VCC, 0xffff\n"
+                          "v_cndmask_b32 v3, v0, v2, VCC\n"
+                          "GSTORE1 v1, v3, s[4:5]"));
+  EXPECT_SAYS(run(Half + "SMOVMASK EXEC, 0x1ffff\nSMOVMASK VCC, 0x1ffff\n"
+                         "v_cndmask_b32 v3, v0, v2, VCC\n"
+                         "GSTORE1 v1, v3, s[4:5]"),
+              "lane 16: the value stored");
+}
+
+TEST_P(CheckerTest, LaneExchange) {
+  // Lanes 0 to 15 of v2 exist; a mirror takes the rest from lanes that do not.
+  std::string Half = "SMOVMASK EXEC, 0x5555\nv_mov_b32 v2, 1\n"
+                     "SMOVMASK EXEC, 0xffff\n";
+  EXPECT_SAYS(run(Half + "v_mov_b32_dpp v3, v2 row_mirror row_mask:0xf "
+                         "bank_mask:0xf\nSMOVMASK EXEC, 0x5555\n"
+                         "GSTORE1 v1, v3, s[4:5]"),
+              "lane 0: the value stored is not defined: v3 depends on v2");
+  EXPECT_CLEAN(run(Half + "v_mov_b32_dpp v3, v2 row_mirror row_mask:0xf "
+                          "bank_mask:0xf\nSMOVMASK EXEC, 0xaaaa\n"
+                          "GSTORE1 v1, v3, s[4:5]"));
+  EXPECT_SAYS(run(Half + "v_readlane_b32 s8, v2, 1\nv_mov_b32 v3, s8\n"
+                         "GSTORE1 v1, v3, s[4:5]"),
+              "the value stored");
+  EXPECT_CLEAN(run(Half + "v_readlane_b32 s8, v2, 2\nv_mov_b32 v3, s8\n"
+                          "GSTORE1 v1, v3, s[4:5]"));
+}
+
+TEST_P(CheckerTest, LaneExchangeThroughLds) {
+  // Lanes 0 to 15 of v2 exist: which lane of v4 does depends on the addresses.
+  std::string Half = "SMOVMASK EXEC, 0xffff\nv_mov_b32 v2, 1\n"
+                     "SMOVMASK EXEC, 0xffffffff\n";
+  std::string Store = "\nWAITL\nGSTORE1 v1, v4, s[4:5]";
+  auto From = [&](const char *Lane) {
+    return Half + "v_mov_b32 v3, 4*" + Lane + "\n";
+  };
+  EXPECT_CLEAN(run(From("15") + "ds_bpermute_b32 v4, v3, v2" + Store));
+  EXPECT_SAYS(run(From("16") + "ds_bpermute_b32 v4, v3, v2" + Store),
+              "v4 depends on v2, which was never written before");
+  EXPECT_SAYS(run(Half + "ds_permute_b32 v4, v1, v2" + Store),
+              "lane 16: the value stored is not defined: v4 depends on v2");
+  EXPECT_SAYS(run(Half + "v_mov_b32 v5, 1\nds_permute_b32 v4, v9, v5" + Store),
+              "lane 0: the value stored is not defined: v4 depends on v9");
+  EXPECT_CLEAN(run(Half + "ds_swizzle_b32 v4, v2 offset:0x0" + Store));
+  EXPECT_SAYS(run(Half + "ds_swizzle_b32 v4, v2 offset:0x401f" + Store),
+              "lane 0: the value stored is not defined: v4 depends on v2");
+}
+
+TEST_P(CheckerTest, Permlane) {
+  if (isGfx9(Chip))
+    GTEST_SKIP();
+  std::string Half = "SMOVMASK EXEC, 0xffff\nv_mov_b32 v2, 1\n"
+                     "SMOVMASK EXEC, 0xffffffff\n";
+  std::string Store = "SMOVMASK EXEC, 0xffff\nGSTORE1 v1, v4, s[4:5]";
+  EXPECT_CLEAN(run(Half + "v_permlane16_b32 v4, v2, 0, 0\n" + Store));
+  EXPECT_SAYS(run(Half + "v_permlanex16_b32 v4, v2, 0, 0\n" + Store),
+              "lane 0: the value stored is not defined: v4 depends on v2");
+  EXPECT_SAYS(run(Half + "v_permlane16_b32 v4, v2, s9, s9\n" + Store),
+              "v4 depends on s9");
+}
+
+TEST_P(CheckerTest, PermlaneSwap) {
+  if (Chip != "gfx950")
+    GTEST_SKIP();
+  // After the exchange the lower half of v3 has the upper one of v2.
+  std::string Half = "s_mov_b32 exec_lo, -1\ns_mov_b32 exec_hi, 0\n"
+                     "v_mov_b32 v2, 1\ns_mov_b32 exec_hi, -1\n"
+                     "v_mov_b32 v3, 1\nv_permlane32_swap_b32 v2, v3\n";
+  EXPECT_CLEAN(run(Half + "GSTORE1 v1, v2, s[4:5]"));
+  EXPECT_SAYS(run(Half + "GSTORE1 v1, v3, s[4:5]"),
+              "lane 0: the value stored is not defined: v3 depends on v2");
+}
+
+TEST_P(CheckerTest, MatrixElements) {
+  // Lanes 0 to 15 of v2 hold the columns that lanes 0 to 15 of the result
+  // belong to.
+  if (!isGfx9(Chip))
+    GTEST_SKIP();
+  std::string Product =
+      "s_mov_b64 exec, 0xffff\nv_mov_b32 v2, 1.0\ns_mov_b64 exec, -1\n"
+      "v_mov_b32 v3, 1.0\nv_mfma_f32_4x4x1f32 v[12:15], v3, v2, 0\n"
+      "s_nop 15\n";
+  EXPECT_CLEAN(
+      run(Product + "s_mov_b64 exec, 0xffff\nGSTORE1 v1, v12, s[4:5]"));
+  EXPECT_SAYS(run(Product + "GSTORE1 v1, v15, s[4:5]"),
+              "lane 16: the value stored is not defined: v15 depends on v2");
+}
+
+TEST_P(CheckerTest, ScalarRegisterNeverWritten) {
+  EXPECT_SAYS(run("s_add_i32 s8, s9, 1\nv_mov_b32 v2, s8\n"
+                  "GSTORE1 v1, v2, s[4:5]"),
+              "v2 depends on s9, which was never written");
+  EXPECT_SAYS(run("GLOAD1 v2, v1, s[8:9]"),
+              "the address is not defined: s8 was never written");
+  EXPECT_SAYS(run("SLOAD1 s12, s[8:9], 0x0"), "the address is not defined");
+  EXPECT_SAYS(run("s_cmp_eq_u32 s9, 0\ns_cbranch_scc1 out\nout:"),
+              "the branch's condition is not defined: scc depends on s9");
+  EXPECT_SAYS(run("s_cbranch_scc0 out\nout:"),
+              "the branch's condition is not defined: scc was never written");
+  EXPECT_SAYS(run("s_cbranch_vccnz out\nout:"),
+              "the branch's condition is not defined: vcc_lo was never");
+  EXPECT_SAYS(run("SMOVMASK EXEC, VCC"), "the new EXEC is not defined");
+  EXPECT_CLEAN(run("s_cmp_eq_u32 s3, 0\ns_cbranch_scc1 out\nout:"));
+}

@@ -1,0 +1,164 @@
+//===- CheckerTester.h - Kernels for the tests of checks ------ -*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the tests of checked launches share: a kernel whose text is spelt for
+// each chip, run on two buffers with all checks on.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_UNITTESTS_SIMULATOR_CHECKERTESTER_H
+#define LNBWD_UNITTESTS_SIMULATOR_CHECKERTESTER_H
+
+#include "Assembler/Assembler.h"
+#include "HipTester.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace lnbwd::sim {
+
+inline const std::vector<std::string> AllChips = {"gfx90a", "gfx942", "gfx950",
+                                                  "gfx1100", "gfx1201"};
+inline bool isGfx9(const std::string &Chip) { return Chip[3] == '9'; }
+inline bool isGfx12(const std::string &Chip) { return Chip == "gfx1201"; }
+
+/// Replaces the names in capitals, which stand for what each generation calls
+/// an instruction.
+inline std::string spell(std::string S, const std::string &Chip) {
+  const bool Cdna3 = Chip == "gfx942" || Chip == "gfx950";
+  struct Word {
+    const char *Name, *Gfx9, *Gfx11, *Gfx12;
+  };
+  const Word Words[] = {
+      {"GLOAD1", "global_load_dword", "global_load_b32", "global_load_b32"},
+      {"GLOAD2", "global_load_dwordx2", "global_load_b64", "global_load_b64"},
+      {"GSTORE1", "global_store_dword", "global_store_b32", "global_store_b32"},
+      {"GADD", "global_atomic_add", "global_atomic_add_u32",
+       "global_atomic_add_u32"},
+      {"GCAS", "global_atomic_cmpswap", "global_atomic_cmpswap_b32",
+       "global_atomic_cmpswap_b32"},
+      {"RETURN", Cdna3 ? "sc0" : "glc", "glc", "th:TH_ATOMIC_RETURN"},
+      {"SCLOAD", "scratch_load_dword", "scratch_load_b32", "scratch_load_b32"},
+      {"SCSTORE", "scratch_store_dword", "scratch_store_b32",
+       "scratch_store_b32"},
+      {"SLOAD1", "s_load_dword", "s_load_b32", "s_load_b32"},
+      {"SLOAD2", "s_load_dwordx2", "s_load_b64", "s_load_b64"},
+      {"SLOAD4", "s_load_dwordx4", "s_load_b128", "s_load_b128"},
+      {"DSWRITE1", "ds_write_b32", "ds_store_b32", "ds_store_b32"},
+      {"DSWRITE4", "ds_write_b128", "ds_store_b128", "ds_store_b128"},
+      {"DSREAD1", "ds_read_b32", "ds_load_b32", "ds_load_b32"},
+      {"DSREAD2", "ds_read_b64", "ds_load_b64", "ds_load_b64"},
+      {"ADDV", "v_add_u32", "v_add_nc_u32", "v_add_nc_u32"},
+      {"WAITV", "s_waitcnt vmcnt(0)", "s_waitcnt vmcnt(0)",
+       "s_wait_loadcnt 0x0"},
+      {"WAITST", "s_waitcnt vmcnt(0)", "s_waitcnt_vscnt null, 0x0",
+       "s_wait_storecnt 0x0"},
+      {"WAIT1V", "s_waitcnt vmcnt(1)", "s_waitcnt vmcnt(1)",
+       "s_wait_loadcnt 0x1"},
+      {"WAITL", "s_waitcnt lgkmcnt(0)", "s_waitcnt lgkmcnt(0)",
+       "s_wait_dscnt 0x0"},
+      {"WAIT1L", "s_waitcnt lgkmcnt(1)", "s_waitcnt lgkmcnt(1)",
+       "s_wait_dscnt 0x1"},
+      {"WAITS", "s_waitcnt lgkmcnt(0)", "s_waitcnt lgkmcnt(0)",
+       "s_wait_kmcnt 0x0"},
+      {"WAIT1S", "s_waitcnt lgkmcnt(1)", "s_waitcnt lgkmcnt(1)",
+       "s_wait_kmcnt 0x1"},
+      {"BARRIER", "s_barrier", "s_barrier",
+       "s_barrier_signal -1\ns_barrier_wait -1"},
+      {"WORKGROUP", "s2", "s2", "ttmp9"},
+      {"EXEC", "exec", "exec_lo", "exec_lo"},
+      {"SMOVMASK", "s_mov_b64", "s_mov_b32", "s_mov_b32"},
+      {"VCC", "vcc", "vcc_lo", "vcc_lo"},
+      // Longer than any wave: the number of a work-item's wave.
+      {"WAVESHIFT", "6", "5", "5"},
+      {"IDMASK", "0x3ff", "0x3ff", "0x3ff"},
+  };
+  // The longest names first, as some begin with others.
+  std::vector<const Word *> Order;
+  for (const Word &W : Words)
+    Order.push_back(&W);
+  llvm::sort(Order, [](const Word *A, const Word *B) {
+    return std::strlen(A->Name) > std::strlen(B->Name);
+  });
+  for (const Word *W : Order) {
+    const char *To = isGfx9(Chip)    ? W->Gfx9
+                     : isGfx12(Chip) ? W->Gfx12
+                                     : W->Gfx11;
+    for (size_t At = 0; (At = S.find(W->Name, At)) != std::string::npos;
+         At += std::strlen(To))
+      S.replace(At, std::strlen(W->Name), To);
+  }
+  return S;
+}
+
+/// s[4:5] and s[6:7] are the two arguments, s3 the workgroup's number, v0 the
+/// work-item's x, v1 = 4 * v0.
+inline const char *const Prologue = R"(
+  SLOAD4 s[4:7], s[0:1], 0x0
+  s_mov_b32 s3, WORKGROUP
+  v_and_b32 v0, IDMASK, v0
+  v_lshlrev_b32 v1, 2, v0
+  WAITS
+)";
+
+/// Two buffers of 16 KiB; checks on while it lives.
+class CheckerTest : public ::testing::TestWithParam<std::string> {
+protected:
+  void SetUp() override {
+    Chip = GetParam();
+    useChip(Chip);
+    lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
+    EXPECT_HIP(hipMalloc(&A, Bytes));
+    EXPECT_HIP(hipMalloc(&B, Bytes));
+    EXPECT_HIP(hipMemset(A, 0, Bytes));
+    K.KernargBytes = 16;
+    K.LdsBytes = 1024;
+    K.Body = Prologue;
+  }
+  void TearDown() override {
+    (void)hipFree(A);
+    (void)hipFree(B);
+    lnbwdSimSetChecks(0);
+    lnbwdSimSetShuffle(0);
+  }
+  /// Runs the body behind the prologue; the message of the error, or "".
+  std::string run(const std::string &Text, dim3 Grid = 1, dim3 Block = 64) {
+    KernelText Whole = K;
+    Whole.Body = spell(K.Body + Text + "\n", Chip);
+    std::string Error;
+    auto Code = assembleCodeObject(kernelText(Whole, Chip), Chip, 5, Error);
+    EXPECT_FALSE(Code.empty()) << Error << Whole.Body;
+    if (Code.empty())
+      return "does not assemble";
+    LoadedModule M(Code);
+    Launched = launch(M.function("k"), Grid, Block, 0, A, B);
+    return Launched == hipSuccess ? "" : lnbwdSimLastErrorMessage();
+  }
+  unsigned waveItems() const { return isGfx9(Chip) ? 64 : 32; }
+
+  static constexpr size_t Bytes = 16384;
+  std::string Chip;
+  void *A = nullptr, *B = nullptr;
+  KernelText K;
+  hipError_t Launched = hipSuccess;
+};
+
+} // namespace lnbwd::sim
+
+#define EXPECT_SAYS(TEXT, PART)                                                \
+  do {                                                                         \
+    const std::string &Said = (TEXT);                                          \
+    EXPECT_NE(Said.find(PART), std::string::npos) << Said;                     \
+  } while (0)
+#define EXPECT_CLEAN(TEXT) EXPECT_EQ((TEXT), "")
+
+#endif // LNBWD_UNITTESTS_SIMULATOR_CHECKERTESTER_H

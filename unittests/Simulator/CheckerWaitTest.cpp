@@ -1,0 +1,100 @@
+//===- CheckerWaitTest.cpp - Kernels that do not wait ---------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Kernels that use a result before they waited for it are caught, and their
+// repaired twins run clean.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CheckerTester.h"
+
+using namespace lnbwd::sim;
+
+TEST_P(CheckerTest, LoadNotWaitedFor) {
+  std::string Counter = isGfx12(Chip) ? "loadcnt" : "vmcnt";
+  std::string Text = run("GLOAD1 v2, v1, s[4:5]\nADDV v3, v2, v0");
+  EXPECT_SAYS(Text, "v2 is read before the result of " +
+                        spell("GLOAD1 v2, v1, s[4:5]", Chip) + " at k+0x");
+  EXPECT_SAYS(Text, "a wait for " + Counter + " of 0 is missing");
+  EXPECT_SAYS(run("GLOAD1 v2, v1, s[4:5]\nv_mov_b32 v2, 0"),
+              "v2 is overwritten before");
+  EXPECT_CLEAN(run("GLOAD1 v2, v1, s[4:5]\nWAITV\nADDV v3, v2, v0"));
+  // Waiting for something else does not help.
+  EXPECT_SAYS(run("GLOAD1 v2, v1, s[4:5]\nWAITL\nADDV v3, v2, v0"),
+              "is read before");
+  // Nor does it matter in an address or as data.
+  EXPECT_SAYS(run("GLOAD1 v2, v1, s[4:5]\nGSTORE1 v1, v2, s[6:7]"),
+              "is read before");
+}
+
+TEST_P(CheckerTest, LoadsFinishInOrder) {
+  std::string Two = "GLOAD1 v2, v1, s[4:5]\nGLOAD1 v3, v1, s[4:5] offset:4\n"
+                    "WAIT1V\n";
+  EXPECT_CLEAN(run(Two + "ADDV v4, v2, v0"));
+  std::string Text = run(Two + "ADDV v4, v3, v0");
+  EXPECT_SAYS(Text, "v3 is read before");
+  EXPECT_SAYS(Text, "of 0 is missing");
+  EXPECT_SAYS(run("GLOAD1 v2, v1, s[4:5]\nGLOAD1 v3, v1, s[4:5] offset:4\n"
+                  "ADDV v4, v2, v0"),
+              "of at most 1 is missing");
+  // A younger load of the same kind may overwrite the older one's register.
+  EXPECT_CLEAN(run("GLOAD1 v2, v1, s[4:5]\nGLOAD1 v2, v1, s[4:5] offset:4\n"
+                   "WAITV"));
+  // Only gfx9 counts stores together with loads.
+  std::string Store = "GLOAD1 v2, v1, s[4:5]\nGSTORE1 v1, v0, s[6:7]\nWAIT1V\n"
+                      "ADDV v4, v2, v0";
+  if (isGfx9(Chip))
+    EXPECT_CLEAN(run(Store));
+  else
+    EXPECT_SAYS(run(Store), "is read before");
+}
+
+TEST_P(CheckerTest, LdsAndScalarWaits) {
+  std::string Write = "DSWRITE1 v1, v0\nDSWRITE1 v1, v0 offset:256\nWAITL\n";
+  EXPECT_SAYS(run(Write + "DSREAD1 v2, v1\nADDV v3, v2, v0"),
+              isGfx12(Chip) ? "a wait for dscnt" : "a wait for lgkmcnt");
+  std::string Two = Write + "DSREAD1 v2, v1\nDSREAD1 v3, v1 offset:256\n"
+                            "WAIT1L\n";
+  EXPECT_CLEAN(run(Two + "ADDV v4, v2, v0"));
+  EXPECT_SAYS(run(Two + "ADDV v4, v3, v0"), "v3 is read before");
+  EXPECT_SAYS(run(Write + "ds_swizzle_b32 v2, v0 offset:0x1f\nADDV v3, v2, v0"),
+              "v2 is read before");
+  // Scalar loads finish in any order.
+  std::string Scalar = "SLOAD1 s8, s[4:5], 0x0\nSLOAD1 s9, s[4:5], 0x40\n";
+  EXPECT_SAYS(run(Scalar + "s_add_i32 s10, s8, 1"), "s8 is read before");
+  EXPECT_SAYS(run(Scalar + "WAIT1S\ns_add_i32 s10, s8, 1"),
+              "s8 is read before");
+  EXPECT_SAYS(run(Scalar + "s_mov_b32 s8, 1"), "s8 is overwritten before");
+  EXPECT_CLEAN(run(Scalar + "WAITS\ns_add_i32 s10, s8, 1"));
+  EXPECT_SAYS(run("SLOAD2 s[8:9], s[4:5], 0x0\nGLOAD1 v2, v1, s[8:9]"),
+              "s8 is read before");
+}
+
+TEST_P(CheckerTest, CombinedWaitsOfGfx12) {
+  if (!isGfx12(Chip))
+    GTEST_SKIP();
+  std::string Text = "DSWRITE1 v1, v0\nWAITL\nGLOAD1 v2, v1, s[4:5]\n"
+                     "DSREAD1 v3, v1\n";
+  EXPECT_CLEAN(run(Text + "s_wait_loadcnt_dscnt 0x0\nADDV v4, v2, v3"));
+  EXPECT_SAYS(run(Text + "s_wait_loadcnt_dscnt 0x100\nADDV v4, v2, v3"),
+              "v2 is read before");
+  EXPECT_SAYS(run(Text + "s_wait_storecnt_dscnt 0x0\nADDV v4, v2, v3"),
+              "v2 is read before");
+}
+
+TEST_P(CheckerTest, LoadToLdsNotWaitedFor) {
+  if (Chip != "gfx942" && Chip != "gfx950")
+    GTEST_SKIP();
+  K.MaxFlatWorkgroupSize = 64;
+  std::string Load = "s_mov_b32 m0, 0\ns_nop 0\n"
+                     "global_load_lds_dword v1, s[4:5]\n";
+  EXPECT_SAYS(run(Load + "DSREAD1 v2, v1\nWAITL"),
+              "before what global_load_lds_dword");
+  EXPECT_CLEAN(run(Load + "WAITV\nDSREAD1 v2, v1\nWAITL"));
+  EXPECT_SAYS(run("global_load_lds_dword v1, s[4:5]"), "m0 was never written");
+}
