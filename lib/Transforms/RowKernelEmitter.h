@@ -116,7 +116,7 @@ private:
   // The row loop.
   void emitRowLoop();
   void emitPairedRowLoop(mlir::Value begin, mlir::Value step,
-                         mlir::Value fullSets);
+                         mlir::Value fullRows);
   void emitIndependentRowLoop();
   void emitTailRow();
   llvm::SmallVector<mlir::Value> loadVectors(mlir::Value rowIndex);

@@ -1,0 +1,445 @@
+//===- RowKernelLoops.cpp - Which rows a workgroup takes, and when --------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The part of RowKernelEmitter that walks over the rows: loads them ahead, in
+// one of several loops that the schedule chooses, and masks the last set where
+// it is not full.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowKernelEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+/// Loads a row's part of the row blocks, chunk by chunk. With `reload` they are
+/// left for the phases.
+SmallVector<Value> RowKernelEmitter::loadVectors(Value rowIndex) {
+  SmallVector<Value> vectors;
+  for (const Chunk &chunk : chunks)
+    for (size_t i = 0; i < op.getRows().size(); ++i)
+      vectors.push_back(load(i, {rowIndex, chunk.loadColumn}));
+  return vectors;
+}
+
+SmallVector<Value> RowKernelEmitter::loadScalars(Value rowIndex) {
+  PartScope part(*this, [](KernelPart &around) { around.scalars = true; });
+  SmallVector<Value> scalars;
+  for (size_t i = 0; i < op.getScalars().size(); ++i)
+    scalars.push_back(
+        load(op.getRows().size() + op.getColumns().size() + i, rowIndex));
+  return scalars;
+}
+
+/// What a row brings along through registers: its vectors, unless they are
+/// staged, and its scalars.
+SmallVector<Value> RowKernelEmitter::loadAhead(Value rowIndex) {
+  SmallVector<Value> inputs;
+  if (!schedule.getStages())
+    inputs = loadVectors(rowIndex);
+  llvm::append_range(inputs, loadScalars(rowIndex));
+  return inputs;
+}
+
+/// The same for the set of rows that begins with row `set`, or nothing that may
+/// be used where `condition` says that there is none. It is the same for the
+/// whole workgroup.
+SmallVector<Value> RowKernelEmitter::loadAheadIf(Value condition, Value set) {
+  if (target.canDropLoads())
+    return loadDropped(
+        set, arith::SelectOp::create(b, condition,
+                                     index(schedule.getRowGroups()), index(0)));
+  Value rowIndex = addIndex(set, group);
+  SmallVector<Type> types;
+  if (!schedule.getStages())
+    for (size_t c = 0; c < chunks.size(); ++c)
+      for (Value value : op.getRows())
+        types.push_back(laneVector(getElementTypeOrSelf(value.getType())));
+  for (Value value : op.getScalars())
+    types.push_back(getElementTypeOrSelf(value.getType()));
+  if (types.empty())
+    return {};
+  auto guarded =
+      scf::IfOp::create(b, types, condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(guarded.thenBlock());
+  scf::YieldOp::create(b, loadAhead(rowIndex));
+  b.setInsertionPointToStart(guarded.elseBlock());
+  SmallVector<Value> unused;
+  for (Type type : types)
+    unused.push_back(LLVM::PoisonOp::create(b, type));
+  scf::YieldOp::create(b, unused);
+  return llvm::to_vector_of<Value>(guarded.getResults());
+}
+
+/// The same without a branch, for a set of which the first `count` rows exist:
+/// loads of the others are dropped. Row scalars are loaded once a wave where it
+/// has but one row; its other lanes' loads are dropped as well. They come
+/// first: packed arithmetic reads pairs of registers even where it uses one of
+/// them, and so may wait for a scalar's register; the rows stay on their way
+/// then.
+SmallVector<Value> RowKernelEmitter::loadDropped(Value set, Value count) {
+  SmallVector<Value> scalars;
+  if (!op.getScalars().empty()) {
+    PartScope part(*this, [](KernelPart &around) { around.scalars = true; });
+    Value place = group;
+    if (hasUniformRows()) {
+      Value laneInWave = arith::RemUIOp::create(b, lane, index(chip.waveSize));
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                            laneInWave, index(0));
+      place = arith::SelectOp::create(b, isFirst, group,
+                                      index(schedule.getRowGroups()));
+    }
+    size_t first = op.getRows().size() + op.getColumns().size();
+    for (auto [i, operand] : llvm::enumerate(op.getScalars()))
+      scalars.push_back(
+          target.loadWithin(b, getElementTypeOrSelf(operand.getType()),
+                            buffers[first + i], set, count, place));
+    target.keepOrder(b);
+  }
+  SmallVector<Value> inputs;
+  for (const Chunk &chunk : chunks)
+    for (auto [i, operand] : llvm::enumerate(op.getRows())) {
+      int64_t stride = op.getRowStride(i);
+      inputs.push_back(target.loadWithin(
+          b, laneVector(getElementTypeOrSelf(operand.getType())), buffers[i],
+          mulIndex(set, stride), mulIndex(count, stride),
+          addIndex(mulIndex(group, stride), chunk.loadColumn)));
+    }
+  llvm::append_range(inputs, scalars);
+  return inputs;
+}
+
+/// A row that was loaded ahead.
+RowKernelEmitter::Row
+RowKernelEmitter::makeRowAhead(Value rowIndex, Value valid, ValueRange inputs) {
+  SmallVector<Value> values(inputs);
+  if (target.canDropLoads() && hasUniformRows())
+    for (Value &scalar :
+         MutableArrayRef(values).take_back(op.getScalars().size()))
+      scalar = target.makeUniform(b, scalar);
+  return makeRow(rowIndex, valid, values);
+}
+
+RowKernelEmitter::Row RowKernelEmitter::makeRow(Value rowIndex, Value valid,
+                                                ValueRange inputs) {
+  Row row;
+  row.index = rowIndex;
+  row.valid = valid;
+  Block &body = op.getBody().front();
+  size_t numRows = op.getRows().size();
+  size_t numColumns = op.getColumns().size();
+  for (size_t c = 0; c < chunks.size(); ++c) {
+    row.vectors.emplace_back();
+    for (size_t i = 0; i < numRows; ++i)
+      row.vectors[c][body.getArgument(i)] = inputs[c * numRows + i];
+    for (size_t i = 0; i < numColumns; ++i)
+      row.vectors[c][body.getArgument(numRows + i)] = columnOperands[c][i];
+  }
+  for (size_t i = 0; i < op.getScalars().size(); ++i)
+    row.scalars[body.getArgument(numRows + numColumns + i)] =
+        inputs[chunks.size() * numRows + i];
+  return row;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// The rows of the sets that the loop works on. All of them have all their
+/// rows; and where copies reach beyond a set's last row, a row follows.
+Value RowKernelEmitter::getFullRows() {
+  int64_t groups = schedule.getRowGroups();
+  Value available = rows;
+  if (needsShift(op, schedule))
+    available = arith::SubIOp::create(
+        b, arith::MaxUIOp::create(b, rows, index(1)), index(1));
+  if (groups == 1)
+    return available;
+  Value sets = arith::DivUIOp::create(b, available, index(groups));
+  return mulIndex(sets, groups);
+}
+
+/// Workgroup w takes the row sets w, w + workgroups, ... as long as all rows of
+/// a set exist, so that the loop needs no masks.
+void RowKernelEmitter::emitRowLoop() {
+  int64_t groups = schedule.getRowGroups();
+  Value begin = mulIndex(workgroup, groups);
+  Value step = mulIndex(workgroups, groups);
+  Value fullRows = getFullRows();
+  if (schedule.getUnroll() == 2) {
+    if (sharesRows())
+      target.waitForCluster(b);
+    return emitPairedRowLoop(begin, step, fullRows);
+  }
+
+  // Carried from row to row: the exchange's half, the column sums, the stage
+  // and its phase, and what was loaded ahead.
+  SmallVector<Value> carried{parity};
+  llvm::append_range(carried, sums);
+  if (schedule.getStages()) {
+    startStaging();
+    staging->step = step;
+    staging->end = fullRows;
+    for (int64_t i = 0; i < schedule.getStages(); ++i)
+      startCopies(addIndex(begin, i == 0 ? index(0) : mulIndex(step, i)),
+                  index(i));
+    carried.push_back(index(0));
+    carried.push_back(arith::ConstantIntOp::create(b, 0, 32));
+  }
+  size_t numState = carried.size();
+  if (schedule.getPrefetch()) {
+    PartScope part(*this, {KernelPart::FirstLoad});
+    llvm::append_range(carried, loadAheadIf(lessThan(begin, fullRows), begin));
+  }
+
+  if (sharesRows())
+    target.waitForCluster(b);
+  auto loop = scf::ForOp::create(b, begin, fullRows, step, carried);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    PartScope part(*this, {KernelPart::Row});
+    b.setInsertionPointToStart(loop.getBody());
+    ValueRange state = loop.getRegionIterArgs();
+    parity = state[0];
+    llvm::copy(state.slice(1, sums.size()), sums.begin());
+    Value rowIndex = addIndex(loop.getInductionVar(), group);
+
+    SmallVector<Value> inputs, next;
+    if (staging) {
+      staging->stage = state[1 + sums.size()];
+      staging->phase = state[2 + sums.size()];
+      staging->firstRow = loop.getInductionVar();
+      staging->refilled = false;
+      inputs = receiveStaged();
+    }
+    if (schedule.getPrefetch()) {
+      llvm::append_range(inputs, state.drop_front(numState));
+      Value nextRow = addIndex(rowIndex, step);
+      if (target.avoidsRepeatedReads()) {
+        Value nextSet = addIndex(loop.getInductionVar(), step);
+        PartScope loads(*this, {KernelPart::NextLoad});
+        next = loadAheadIf(lessThan(nextSet, fullRows), nextSet);
+        target.keepOrder(b);
+      } else {
+        Value last = arith::SubIOp::create(b, rows, index(1));
+        next = loadAhead(arith::MinUIOp::create(b, nextRow, last));
+      }
+    } else {
+      llvm::append_range(inputs, loadAhead(rowIndex));
+    }
+    Row row = schedule.getPrefetch() ? makeRowAhead(rowIndex, Value(), inputs)
+                                     : makeRow(rowIndex, Value(), inputs);
+    emitRow(row);
+
+    SmallVector<Value> results{parity};
+    llvm::append_range(results, sums);
+    if (staging) {
+      if (!staging->refilled) {
+        target.barrier(b);
+        refillStage();
+      }
+      Value following = addIndex(staging->stage, index(1));
+      Value wraps = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::eq, following, index(schedule.getStages()));
+      results.push_back(arith::SelectOp::create(b, wraps, index(0), following));
+      Value flip = arith::ExtUIOp::create(b, b.getI32Type(), wraps);
+      results.push_back(arith::XOrIOp::create(b, staging->phase, flip));
+    }
+    // What is copied from turn to turn is waited for behind the work.
+    if (schedule.getPrefetch())
+      target.keepOrder(b);
+    llvm::append_range(results, next);
+    scf::YieldOp::create(b, results);
+  }
+  parity = loop.getResult(0);
+  llvm::copy(loop.getResults().slice(1, sums.size()), sums.begin());
+  staging.reset();
+}
+
+/// The same with two sets of rows a turn, the second under a condition that is
+/// the same for the whole workgroup. While one set is worked on, the other is
+/// on its way into registers of its own: nothing is copied from turn to turn.
+/// Both sets of the next turn are loaded at the same place of each turn, behind
+/// the work that frees their registers, so that all ways to a turn's beginning
+/// have the same loads on their way, in the same order.
+void RowKernelEmitter::emitPairedRowLoop(Value begin, Value step,
+                                         Value fullRows) {
+  auto getState = [&] {
+    SmallVector<Value> state{parity};
+    llvm::append_range(state, sums);
+    return state;
+  };
+  auto setState = [&](ValueRange state) {
+    parity = state.front();
+    llvm::copy(state.slice(1, sums.size()), sums.begin());
+    return state.drop_front(1 + sums.size());
+  };
+  auto loadSet = [&](KernelPart::Kind kind, Value set) {
+    PartScope part(*this, {kind});
+    target.keepOrder(b);
+    SmallVector<Value> inputs = loadAheadIf(lessThan(set, fullRows), set);
+    target.keepOrder(b);
+    return inputs;
+  };
+  auto workOn = [&](Value set, ValueRange inputs) {
+    Row row = makeRowAhead(addIndex(set, group), Value(), inputs);
+    emitRow(row);
+  };
+
+  // A loop that tests at its end, under its condition: the optimiser moves
+  // loads from before a condition behind it, and does not keep their order.
+  SmallVector<Value> before = getState();
+  auto any = scf::IfOp::create(b, TypeRange(ValueRange(before)),
+                               lessThan(begin, fullRows),
+                               /*withElseRegion=*/true);
+  b.setInsertionPointToStart(any.elseBlock());
+  scf::YieldOp::create(b, before);
+  b.setInsertionPointToStart(any.thenBlock());
+  SmallVector<Value> carried{begin};
+  llvm::append_range(carried, before);
+  llvm::append_range(carried, loadSet(KernelPart::FirstLoad, begin));
+  llvm::append_range(
+      carried, loadSet(KernelPart::FirstSecondLoad, addIndex(begin, step)));
+  Value stride = mulIndex(step, 2);
+  TypeRange types{ValueRange(carried)};
+  auto loop = scf::WhileOp::create(b, types, carried);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    PartScope part(*this, {KernelPart::Row});
+    SmallVector<Location> locations(carried.size(), b.getLoc());
+    Block *next = b.createBlock(&loop.getAfter(), {}, types, locations);
+    scf::YieldOp::create(b, next->getArguments());
+    Block *turn = b.createBlock(&loop.getBefore(), {}, types, locations);
+    Value first = turn->getArgument(0);
+    Value second = addIndex(first, step);
+    Value third = addIndex(first, stride);
+    SmallVector<Value> inputs(
+        setState(ValueRange(turn->getArguments()).drop_front()));
+    size_t count = inputs.size() / 2;
+    workOn(first, ValueRange(inputs).take_front(count));
+    SmallVector<Value> nextFirst = loadSet(KernelPart::NextLoad, third);
+
+    SmallVector<Value> without = getState();
+    auto ifSecond =
+        scf::IfOp::create(b, TypeRange(ValueRange(without)),
+                          lessThan(second, fullRows), /*withElseRegion=*/true);
+    b.setInsertionPointToStart(ifSecond.elseBlock());
+    scf::YieldOp::create(b, without);
+    b.setInsertionPointToStart(ifSecond.thenBlock());
+    {
+      PartScope secondPart(*this, {KernelPart::SecondRow});
+      workOn(second, ValueRange(inputs).drop_front(count));
+      scf::YieldOp::create(b, getState());
+    }
+    b.setInsertionPointAfter(ifSecond);
+    setState(ifSecond.getResults());
+    SmallVector<Value> results{third};
+    llvm::append_range(results, getState());
+    llvm::append_range(results, nextFirst);
+    llvm::append_range(
+        results, loadSet(KernelPart::SecondLoad, addIndex(second, stride)));
+    scf::ConditionOp::create(b, lessThan(third, fullRows), results);
+  }
+  scf::YieldOp::create(
+      b, loop.getResults().drop_front().take_front(before.size()));
+  b.setInsertionPointAfter(any);
+  setState(any.getResults());
+}
+
+/// The loop of a program whose rows wait for nothing but their own loads: all
+/// sets of a turn are loaded before the first is worked on, so that few rows
+/// cost no more than one round trip to memory. Rows beyond the last are masked.
+void RowKernelEmitter::emitIndependentRowLoop() {
+  int64_t groups = schedule.getRowGroups();
+  Value begin = mulIndex(workgroup, groups);
+  Value step = mulIndex(workgroups, groups);
+  auto loop = scf::ForOp::create(b, begin, rows,
+                                 mulIndex(step, schedule.getUnroll()), sums);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    PartScope part(*this, {KernelPart::Row});
+    b.setInsertionPointToStart(loop.getBody());
+    llvm::copy(loop.getRegionIterArgs(), sums.begin());
+    Value last = arith::SubIOp::create(b, rows, index(1));
+    Value set = loop.getInductionVar();
+    Value rowIndex = addIndex(set, group);
+    SmallVector<Row> turn;
+    for (int64_t i = 0; i < schedule.getUnroll(); ++i) {
+      Value valid = lessThan(rowIndex, rows);
+      if (target.canDropLoads()) {
+        Value left = arith::SubIOp::create(b, rows, set);
+        Value count = arith::SelectOp::create(
+            b, lessThan(set, rows),
+            arith::MinUIOp::create(b, left, index(groups)), index(0));
+        turn.push_back(makeRowAhead(rowIndex, valid, loadDropped(set, count)));
+        set = addIndex(set, step);
+      } else {
+        turn.push_back(
+            makeRow(rowIndex, valid,
+                    loadAhead(arith::MinUIOp::create(b, rowIndex, last))));
+      }
+      rowIndex = addIndex(rowIndex, step);
+    }
+    for (Row &row : turn)
+      emitRow(row);
+    if (!sums.empty())
+      scf::YieldOp::create(b, sums);
+  }
+  llvm::copy(loop.getResults(), sums.begin());
+}
+
+/// The last set of rows, if it is not full, goes to the last workgroup, which
+/// never has more full sets than another. Groups without a row work on the last
+/// row, or on what a dropped load gives, and keep nothing of it.
+void RowKernelEmitter::emitTailRow() {
+  Value fullRows = getFullRows();
+  Value turn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                     addIndex(workgroup, index(1)), workgroups);
+  Value hasTail = both(lessThan(fullRows, rows), turn);
+  SmallVector<Type> types;
+  for (Value sum : sums)
+    types.push_back(sum.getType());
+  auto tail = scf::IfOp::create(b, types, hasTail, !types.empty());
+  {
+    OpBuilder::InsertionGuard guard(b);
+    PartScope part(*this, {KernelPart::Tail});
+    SmallVector<Value> before = sums;
+    if (!types.empty()) {
+      b.setInsertionPointToStart(tail.elseBlock());
+      scf::YieldOp::create(b, before);
+    }
+    b.setInsertionPointToStart(tail.thenBlock());
+    Value rowIndex = addIndex(fullRows, group);
+    Value last = arith::SubIOp::create(b, rows, index(1));
+    Value valid = lessThan(rowIndex, rows);
+    Value loadIndex = arith::MinUIOp::create(b, rowIndex, last);
+    Row row;
+    if (dropsLoads(schedule, target)) {
+      Value count = arith::SubIOp::create(b, rows, fullRows);
+      row = makeRowAhead(loadIndex, valid, loadDropped(fullRows, count));
+    } else {
+      SmallVector<Value> inputs = loadVectors(loadIndex);
+      llvm::append_range(inputs, loadScalars(loadIndex));
+      row = makeRow(loadIndex, valid, inputs);
+    }
+    emitRow(row);
+    if (!types.empty())
+      scf::YieldOp::create(b, sums);
+  }
+  sums.assign(tail.result_begin(), tail.result_end());
+}
