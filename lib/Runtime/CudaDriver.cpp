@@ -402,6 +402,17 @@ void *CudaDriver::findFunction(void *module, const std::string &name,
   return function;
 }
 
+/// As cuLaunchKernelEx takes it, with one attribute, which must outlive it.
+static CUlaunchConfig makeLaunchConfig(const LaunchConfig &config, void *stream,
+                                       CUlaunchAttribute &attribute) {
+  return {{config.grid[0], config.grid[1], config.grid[2]},
+          {config.block[0], config.block[1], config.block[2]},
+          config.dynamicSharedBytes,
+          stream,
+          &attribute,
+          1};
+}
+
 int64_t CudaDriver::residentClusters(void *function, const LaunchConfig &config,
                                      uint32_t clusterSize) const {
   if (!cuda->occupancyMaxActiveClusters)
@@ -412,13 +423,7 @@ int64_t CudaDriver::residentClusters(void *function, const LaunchConfig &config,
   attribute.value.clusterDim[0] = 1;
   attribute.value.clusterDim[1] = clusterSize;
   attribute.value.clusterDim[2] = 1;
-  CUlaunchConfig launchConfig = {
-      {config.grid[0], config.grid[1], config.grid[2]},
-      {config.block[0], config.block[1], config.block[2]},
-      config.dynamicSharedBytes,
-      nullptr,
-      &attribute,
-      1};
+  CUlaunchConfig launchConfig = makeLaunchConfig(config, nullptr, attribute);
   int count = 0;
   cuda->check(
       "cuOccupancyMaxActiveClusters",
@@ -435,13 +440,7 @@ void CudaDriver::launch(void *function, const char *name,
     CUlaunchAttribute attribute = {};
     attribute.id = kLaunchAttributeProgrammaticStreamSerialization;
     attribute.value.programmaticStreamSerializationAllowed = 1;
-    CUlaunchConfig launchConfig = {
-        {config.grid[0], config.grid[1], config.grid[2]},
-        {config.block[0], config.block[1], config.block[2]},
-        config.dynamicSharedBytes,
-        stream,
-        &attribute,
-        1};
+    CUlaunchConfig launchConfig = makeLaunchConfig(config, stream, attribute);
     error = cuda->launchKernelEx(&launchConfig, function, parameters, nullptr);
   } else {
     error = cuda->launchKernel(function, config.grid[0], config.grid[1],
