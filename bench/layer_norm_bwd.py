@@ -41,10 +41,9 @@ if "LNBWD_BUILD_DIR" in os.environ:
 from lnbwd_bench import compiler, report  # noqa: E402
 from lnbwd_bench.progress import Progress  # noqa: E402
 from lnbwd_bench.shapes import Shape, default_shapes, parse_shape  # noqa: E402
-from lnbwd_bench.verdicts import MIN_REPETITIONS, load_recorded  # noqa: E402
+from lnbwd_bench.verdicts import METHODS, MIN_REPETITIONS, load_recorded  # noqa: E402
 
 PEERS = ("eager", "compile", "liger")
-METHODS = ("graph", "events")
 RECORDED = ROOT / "bench" / "recorded_peers.json"
 RESULT, REPORT = "layer_norm_bwd.json", "layer_norm_bwd.txt"
 DRY_SHAPES = ("24x256", "17x96", "16x512:f32")

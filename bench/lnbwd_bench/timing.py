@@ -31,8 +31,6 @@ from typing import Any
 
 from .verdicts import median
 
-METHODS = ("graph", "events")
-
 # Waits of the events method: the host's time for a call, this many times over, and some more.
 _WAIT_FACTOR, _WAIT_MORE_US = 2.0, 30.0
 _GRAPH_US, _GRAPH_CALLS, _GRAPH_WAIT_US = 400.0, 64, 100.0

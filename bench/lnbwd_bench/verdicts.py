@@ -19,6 +19,8 @@ from typing import Any
 
 from .shapes import TABLE, Shape
 
+# The methods of timing.py, the one to judge by first.
+METHODS = ("graph", "events")
 # A median of fewer repetitions decides nothing.
 MIN_REPETITIONS = 30
 
@@ -88,10 +90,10 @@ def shape_of(record: Mapping[str, Any]) -> Shape:
 
 
 class Results:
-    """What was measured, by shape. ``method`` names the timing method to judge by."""
+    """What was measured, by shape. ``method`` names the timing method to judge by (timing.py)."""
 
     def __init__(self, records: Iterable[Mapping[str, Any]],
-                 recorded: Mapping[Shape, Mapping[str, float]], method: str = "events") -> None:
+                 recorded: Mapping[Shape, Mapping[str, float]], method: str = METHODS[0]) -> None:
         self.records = {shape_of(record): record for record in records}
         self.recorded = recorded
         self.method = method
