@@ -132,8 +132,8 @@ def text_report(document: dict[str, Any], recorded: dict[Shape, dict[str, float]
         empty = median(record["empty"][method]["median_us"] for record in document["shapes"]
                        if method in record["empty"])
         parts += ["", f"method {method}: median of {document['repetitions']} repetitions; "
-                  f"an empty kernel shows {empty:.2f} us; * recorded before on such a card, of a "
-                  "peer that is not in this run", table(results)]
+                  f"an empty kernel shows {empty:.2f} us; * recorded before on such a card, and "
+                  "faster than every peer of this run", table(results)]
     for method in reversed(document["methods"]):
         results = Results(document["shapes"], recorded, method)
         parts += ["", f"by the method {method}:", *means(results),
