@@ -10,8 +10,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from . import compiler, runtime
-from .errors import CompileError, LnbwdError
+from . import compiler
 from .spec import DTYPES
 
 if TYPE_CHECKING:
@@ -22,14 +21,12 @@ __all__ = ["Report", "report"]
 DEFAULT_ELEMENTS = 1 << 24
 """Elements of x that a report is for where the number of rows is not given."""
 
-_SIMULATED_ELEMENTS = 1 << 18
-
 
 class Report:
     """Figures of a kernel for a number of rows.
 
-    The compiler reads them off the machine code where it can (``--emit=report-json``). Else they
-    are counted by the simulator on fewer rows, for AMD chips, or by the launch plan alone.
+    The compiler reads them off the machine code where it can, else off the launch plan
+    (``--emit=report-json``).
 
     A notebook shows it as a roofline: the rate that memory and the vector units allow at each
     number of instructions a byte, and where the kernel stands.
@@ -149,63 +146,6 @@ class Report:
         return f"{self.svg()}<pre>{html.escape(self.text)}</pre>"
 
 
-def _count(kernel: CompiledKernel, rows: int, chip: compiler.Chip) -> dict[str, Any]:
-    """The figures by the plan, and by the simulator where there is one for the chip."""
-    program = kernel.program
-    n = kernel.spec.n
-    arguments = range(len(program.arguments))
-    minimal = float(sum(program.argument_size(i, rows) for i in arguments))
-    moved, vector, source = minimal, None, "the launch plan"
-    try:
-        device = None if chip.name.startswith("sm_") else runtime.Device.open("sim", chip.name)
-    except LnbwdError:
-        device = None
-    if device is not None:
-        some = max(1, min(rows, _SIMULATED_ELEMENTS // n))
-        loaded = runtime.Kernel(device, program)
-        buffers = [device.allocate(program.argument_size(i, some)) for i in arguments]
-        for buffer in buffers:
-            buffer.fill(0)
-        size = loaded.workspace_size(some)
-        workspace = device.allocate(size)
-        device.reset_counters()
-        loaded.launch([b.pointer for b in buffers], some, workspace.pointer, size)
-        device.synchronize()
-        counters = device.counters()
-        assert counters is not None
-        least = sum(program.argument_size(i, some) for i in arguments)
-        asked = counters.global_bytes_read + counters.global_bytes_written
-        moved = max(minimal, minimal * asked / least)
-        vector = counters.vector_lane_instructions / (some * n)
-        source = f"the simulator, on {some} rows"
-    memory = moved / (chip.gigabytes_per_second * 1e9)
-    rate = chip.compute_units * chip.vector_lanes_per_clock * chip.megahertz * 1e6
-    alu = 0.0 if vector is None else vector * rows * n / rate
-    seconds = max(memory, alu)
-    return {"name": program.name, "chip": chip.name, "rows": rows, "row_length": n,
-            "minimal_bytes": minimal, "bytes": moved, "vector_alu_per_element": vector,
-            "seconds": seconds, "source": source,
-            "share_of_peak": minimal / (chip.gigabytes_per_second * 1e9) / seconds,
-            "kernels": [{"name": program.name, "seconds": seconds,
-                         "bound": "memory" if memory >= alu else "vector ALU"}]}
-
-
-def _describe(data: dict[str, Any], chip: compiler.Chip) -> str:
-    vector = data["vector_alu_per_element"]
-    lines = [f"@{data['name']} for {chip.name} ({chip.product}, {chip.compute_units} compute "
-             f"units), {data['rows']} rows of {data['row_length']}",
-             f"counted by {data['source']}",
-             f"bytes                    {data['bytes']:.0f}, "
-             f"{data['bytes'] / data['minimal_bytes']:.3f} times the fewest possible"]
-    if vector is not None:
-        lines.append(f"vector ALU instructions  {vector:.1f} of lanes, an element")
-    lines += [f"least time, us           {1e6 * data['seconds']:.1f}",
-              f"share of peak bandwidth  {100 * data['share_of_peak']:.1f} % of "
-              f"{chip.gigabytes_per_second} GB/s at most",
-              f"bound by                 {data['kernels'][0]['bound']}"]
-    return "\n".join(lines) + "\n"
-
-
 def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
     """What a kernel costs for a number of rows, and what limits it.
 
@@ -215,6 +155,7 @@ def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
 
     Raises:
         ValueError: ``rows`` is not 1 or more.
+        CompileError: the kernel cannot be compiled.
         LibraryError: there is no compiler in this installation.
     """
     spec = kernel.for_chip(kernel._one("report")).spec
@@ -230,9 +171,4 @@ def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
         return compiler.compile_mlir(spec.mlir(), spec.chip, format=form, report_rows=rows,
                                      pipeline_options=spec.pipeline_options()).code.decode()
 
-    try:
-        data, words = json.loads(text("report-json")), text("report")
-    except CompileError:  # A compiler that does not write reports.
-        data = _count(kernel, rows, chip)
-        words = _describe(data, chip)
-    return Report(data, words, chip, rows * spec.n)
+    return Report(json.loads(text("report-json")), text("report"), chip, rows * spec.n)
