@@ -8,13 +8,14 @@ Like layer_norm_bwd.py, on rotating buffers and with the device's events; a row 
 and each way to it that costs something: recomputed statistics, from the output, a gradient that
 the compiler derived, a grid that is the same on every device.
 
-  operations.py compile --out KERNELS [--shapes 8192x4096 ...]    where the compiler is
-  operations.py run --kernels KERNELS [--out FILE]                where the GPU is
+  operations.py compile --out KERNELS [--chip sm_90] [--shapes 8192x4096 ...]   where the compiler is
+  operations.py run --kernels KERNELS [--out FILE]                              where the GPU is
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -32,10 +33,10 @@ SHAPES = ("4096x1024", "8192x4096", "16384x2048", "65536x768")
 CHIP = "sm_90"
 
 
-def variants(shape: Shape) -> dict[str, family.Case]:
+def variants(shape: Shape, chip: str) -> dict[str, family.Case]:
     """What is timed, by name."""
     def case(op: str, **options: Any) -> family.Case:
-        return family.Case(op, CHIP, shape.dtype, shape.n, **options)
+        return family.Case(op, chip, shape.dtype, shape.n, **options)
 
     return {
         "layer_norm": case("layer_norm"),
@@ -56,10 +57,10 @@ def compile_main(options: argparse.Namespace) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     kernels = []
     for shape in options.shapes:
-        for name, case in variants(shape).items():
+        for name, case in variants(shape, options.chip).items():
             file = family.compile_case(build, case, options.out)
             kernels.append({"name": name, "m": shape.m, "n": shape.n, "dtype": shape.dtype,
-                            "file": file.name})
+                            "chip": options.chip, "file": file.name})
     (options.out / "operations.json").write_text(json.dumps(kernels, indent=1) + "\n")
     print(f"{len(kernels)} kernels in {options.out}")
     return 0
@@ -97,7 +98,7 @@ def run_main(options: argparse.Namespace) -> int:
     results = []
     for entry in json.loads((options.kernels / "operations.json").read_text()):
         shape = Shape(entry["m"], entry["n"], entry["dtype"])
-        case = variants(shape)[entry["name"]]
+        case = variants(shape, entry["chip"])[entry["name"]]
         program = runtime.Program.from_file(options.kernels / entry["file"])
         kernel = runtime.Kernel(machine.ours, program)
         arguments = case.arguments()
@@ -136,8 +137,11 @@ def run_main(options: argparse.Namespace) -> int:
         del sets, calls
         machine.release_memory()
     if options.out:
-        options.out.write_text(json.dumps({"machine": machine.describe(), "results": results},
-                                          indent=1) + "\n")
+        document = {"date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+                    "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
+                    "machine": machine.describe(), "repetitions": options.repetitions,
+                    "results": results}
+        options.out.write_text(json.dumps(document, indent=1) + "\n")
     return 0
 
 
@@ -146,6 +150,7 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     compiling = commands.add_parser("compile")
     compiling.add_argument("--out", type=pathlib.Path, required=True)
+    compiling.add_argument("--chip", default=CHIP, help=f"chip to compile for (default {CHIP})")
     compiling.add_argument("--shapes", type=parse_shape, nargs="+",
                            default=[parse_shape(text) for text in SHAPES])
     running = commands.add_parser("run")

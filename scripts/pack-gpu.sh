@@ -63,6 +63,7 @@ write_run() { # part; the commands come on standard input
     echo 'out=$(mkdir -p "${1:?expected a folder for the results}" && cd "$1" && pwd)'
     echo 'shift'
     echo 'cd "$here"'
+    echo "chip=$chip"
     cat
   } >"$folder/$1/run.sh"
 }
@@ -83,21 +84,21 @@ pack_family() {
   cp "$source_dir"/test/EndToEnd/{family,examples,device}.py "$folder/family/test/EndToEnd/"
   "$python" "$source_dir/test/EndToEnd/family.py" compile --build "$build_dir" --chips "$chip" --out "$folder/family/kernels"
   "$python" "$source_dir/test/EndToEnd/examples.py" compile --build "$build_dir" --chip "$chip" --out "$folder/family/example-kernels"
-  "$python" "$source_dir/bench/operations.py" compile --out "$folder/family/bench-kernels"
+  "$python" "$source_dir/bench/operations.py" compile --chip "$chip" --out "$folder/family/bench-kernels"
   mkdir -p "$folder/family/bench" "$folder/family/python"
   cp -RL "$source_dir/bench/operations.py" "$source_dir/bench/lnbwd_bench" "$folder/family/bench/"
   cp -RL "$source_dir/python/lnbwd" "$folder/family/python/"
   mkdir -p "$folder/family/python/lnbwd/lib"
   cp -L "$build_dir/lib/liblnbwd-runtime.so.0" "$folder/family/python/lnbwd/lib/"
-  write_run family <<RUN
-python3 test/EndToEnd/examples.py run --build build --kernels example-kernels --chip $chip --device cuda | tee "\$out/examples.txt"
-python3 test/EndToEnd/family.py run --build build --kernels kernels --chips $chip --device cuda "\$@" | tee "\$out/family.txt"
-python3 bench/operations.py run --kernels bench-kernels --out "\$out/operations.json" | tee "\$out/operations.txt"
+  write_run family <<'RUN'
+python3 test/EndToEnd/examples.py run --build build --kernels example-kernels --chip "$chip" --device cuda | tee "$out/examples.txt"
+python3 test/EndToEnd/family.py run --build build --kernels kernels --chips "$chip" --device cuda "$@" | tee "$out/family.txt"
+python3 bench/operations.py run --kernels bench-kernels --out "$out/operations.json" | tee "$out/operations.txt"
 RUN
 }
 
 pack_published() {
-  "$python" "$source_dir/test/Integration/published/on_gpu.py" prepare --build "$build_dir" --out "$folder/published"
+  "$python" "$source_dir/test/Integration/published/on_gpu.py" prepare --build "$build_dir" --chip "$chip" --out "$folder/published"
   write_run published <<'RUN'
 python3 on_gpu.py run --only large --budget 400 | tee "$out/large.txt"
 python3 on_gpu.py run --only sanitizer --budget 560 | tee "$out/sanitizer.txt"
@@ -105,12 +106,12 @@ RUN
 }
 
 pack_bench() {
-  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/bench"
+  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/bench" --chip "$chip"
 }
 
 # The compiler with every library that a small system might not have.
 pack_tune() {
-  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/tune" --shapes 512x4096
+  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/tune" --chip "$chip" --shapes 512x4096
   local libraries
   libraries=$(ldd "$build_dir/bin/lnbwd-opt" | sed -nE 's/.*=> (\/[^ ]+) .*/\1/p' |
     grep -vE '/(libc|libm|libdl|libpthread|librt|ld-linux[^/]*)\.so')
@@ -135,10 +136,10 @@ printf '#!/bin/sh\nLD_LIBRARY_PATH=%s/lib exec %s/lnbwd-opt.bin "$@"\n' "$dir" "
 chmod +x "$dir/lnbwd-opt" "$dir/lnbwd-opt.bin"
 export LNBWD_OPT=$dir/lnbwd-opt PYTHONUNBUFFERED=1 PATH=$PATH:/usr/local/cuda/bin
 tune="python3 tools/lnbwd-tune/lnbwd-tune"
-$tune compile --to "$dir/c1" --candidates "$first" --jobs "$(nproc)" 2>"$out/compile1.log"
+$tune compile --chip "$chip" --to "$dir/c1" --candidates "$first" --jobs "$(nproc)" 2>"$out/compile1.log"
 $tune measure "$dir/c1" --results "$out/tune1.json" --time-budget "$budget" 2>"$out/measure1.log"
 [ "$second" -gt 0 ] || exit 0
-$tune compile --to "$dir/c2" --candidates "$second" --jobs "$(nproc)" --around "$out/tune1.json" 2>"$out/compile2.log"
+$tune compile --chip "$chip" --to "$dir/c2" --candidates "$second" --jobs "$(nproc)" --around "$out/tune1.json" 2>"$out/compile2.log"
 $tune measure "$dir/c2" --results "$out/tune2.json" --time-budget "$budget" 2>"$out/measure2.log"
 RUN
 }

@@ -29,6 +29,15 @@ def test_every_operation_has_kernels(tmp_path):
     assert all('"max_workgroups"' in (tmp_path / file).read_text() for file in reproducible)
 
 
+def test_another_chip_is_compiled_for(tmp_path):
+    subprocess.run([sys.executable, SOURCE / "bench" / "operations.py", "compile", "--out", tmp_path,
+                    "--chip", "sm_80", "--shapes", "64x256"],
+                   env={**os.environ, "LNBWD_BUILD_DIR": str(BUILD)}, check=True)
+    for kernel in json.loads((tmp_path / "operations.json").read_text()):
+        assert kernel["chip"] == "sm_80"
+        assert ".target sm_80" in (tmp_path / kernel["file"]).read_text()
+
+
 def test_what_is_wrong_with_a_shape_is_said():
     result = subprocess.run([sys.executable, SOURCE / "bench" / "operations.py", "compile", "--out", "x",
                              "--shapes", "64"], capture_output=True, text=True, check=False)

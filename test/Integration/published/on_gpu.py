@@ -21,6 +21,12 @@ import subprocess
 import sys
 import time
 
+# In a checkout grid.py is among the end-to-end tests, in what `prepare` leaves it is beside this file.
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent.parent / "EndToEnd"))
+
+import grid  # noqa: E402
+
 # Name, N, type, M.
 LARGE = (
     ("tall", 128, "bf16", 1 << 20),
@@ -28,23 +34,11 @@ LARGE = (
     ("beyond-2^32", 4096, "bf16", 1100000),
 )
 # The row lengths of the end-to-end grid, and two that clusters and two passes are for.
-LENGTHS = (1, 2, 7, 64, 96, 255, 256, 511, 512, 768, 769, 1024, 1032, 2048, 3000, 4096, 8192, 16384,
-           100000)
-SANITIZED = tuple((n, dtype) for n in LENGTHS for dtype in ("f16", "bf16", "f32"))
+LENGTHS = (*grid.LENGTHS, 16384, 100000)
+SANITIZED = tuple((n, dtype) for n in LENGTHS for dtype in grid.DTYPES)
 # Rows: some, and for rows that are staged so many that stages are filled again.
 FEW_ROWS, MORE_ROWS = 67, 1100
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-
-
-def op_source(n: int, dtype: str) -> str:
-    row, column = f"memref<?x{n}x{dtype}>", f"memref<{n}x{dtype}>"
-    names = [("dy", row), ("x", row), ("gamma", column), ("mean", "memref<?xf32>"),
-             ("rstd", "memref<?xf32>"), ("dx", row), ("dgamma", column), ("dbeta", column)]
-    operands = [f"{name}(%{name} : {kind})" for name, kind in names]
-    signature = ", ".join(f"%{name}: {kind}" for name, kind in names)
-    return (f"func.func @layer_norm_bwd({signature}) {{\n"
-            f"  lnbwd.layer_norm_bwd {' '.join(operands[:5])} outs {' '.join(operands[5:])}\n"
-            "  return\n}\n")
 
 
 def prepare(options) -> int:
@@ -57,19 +51,18 @@ def prepare(options) -> int:
         if "lnbwd" in words[0] and "=>" in words:
             shutil.copy(words[2], out)
     shutil.copy(__file__, out / "on_gpu.py")
+    shutil.copy(grid.__file__, out)
     for n, dtype in sorted({(n, dtype) for _, n, dtype, _ in LARGE} | set(SANITIZED)):
-        subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={options.chip}",
-                        "--emit=ptx", "-o", out / f"{n}-{dtype}.ptx"],
-                       input=op_source(n, dtype), text=True, check=True)
+        file = grid.compile_kernel(build, grid.Kernel(options.chip, dtype, n), out)
+        file.rename(out / f"{n}-{dtype}.ptx")
     print(f"{out}: ready")
     return 0
 
 
 def run(options) -> int:
-    here = pathlib.Path(__file__).resolve().parent
     environment = dict(os.environ)
-    environment["LD_LIBRARY_PATH"] = f"{here}:{environment.get('LD_LIBRARY_PATH', '')}"
-    (here / "lnbwd-run").chmod(0o755)
+    environment["LD_LIBRARY_PATH"] = f"{HERE}:{environment.get('LD_LIBRARY_PATH', '')}"
+    (HERE / "lnbwd-run").chmod(0o755)
     end = time.monotonic() + options.budget
     failed: list[str] = []
 
@@ -95,11 +88,11 @@ def run(options) -> int:
         if code != 0:
             print(text[-3000:], flush=True)
 
-    runner = str(here / "lnbwd-run")
+    runner = str(HERE / "lnbwd-run")
     if options.only in ("", "large"):
         for name, n, dtype, m in LARGE:
             step(f"{name} {m} x {n} {dtype}",
-                 [runner, str(here / f"{n}-{dtype}.ptx"), "--m", str(m), "--device", "cuda",
+                 [runner, str(HERE / f"{n}-{dtype}.ptx"), "--m", str(m), "--device", "cuda",
                   "--verify", "--time"])
     if options.only in ("", "sanitizer"):
         sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
@@ -109,7 +102,7 @@ def run(options) -> int:
                 for tool in TOOLS:
                     pool.submit(step, f"{tool} {n} {dtype}",
                                 [sanitizer, "--tool", tool, "--error-exitcode", "9", runner,
-                                 str(here / f"{n}-{dtype}.ptx"), "--m", str(rows), "--device", "cuda",
+                                 str(HERE / f"{n}-{dtype}.ptx"), "--m", str(rows), "--device", "cuda",
                                  "--verify"])
         print(f"{len(SANITIZED)} kernels under {len(TOOLS)} tools")
     print(f"{len(failed)} failed" if failed else "all clean")
