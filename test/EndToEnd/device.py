@@ -28,15 +28,15 @@ class LaunchError(Exception):
 
 def encode(values: np.ndarray, element: str) -> np.ndarray:
     """float64 values rounded to the element type, as an array of its bits."""
-    if element == "f16":
-        with np.errstate(over="ignore"):
-            return np.asarray(values).astype(np.float16).view(np.uint16)
-    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if element == "f16":
+            return np.ascontiguousarray(values).astype(np.float16).view(np.uint16)
+        single = np.ascontiguousarray(values, dtype=np.float32)
+    bits = single.view(np.uint32)
     if element == "f32":
         return bits
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
-    is_nan = np.isnan(np.asarray(values, dtype=np.float32))
-    return np.where(is_nan, np.uint32(0x7FC0), rounded).astype(np.uint16)
+    return np.where(np.isnan(single), np.uint32(0x7FC0), rounded).astype(np.uint16)
 
 
 def decode(bits: np.ndarray, element: str) -> np.ndarray:
