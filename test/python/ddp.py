@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Data-parallel training: the same gradients with our layers as with torch's own.
 
-    torchrun --nproc-per-node=2 test/python/ddp.py
+    PYTHONPATH=python torchrun --nproc-per-node=2 test/python/ddp.py    (in a checkout)
 
 Each process has its own part of the batch. The gradients after DistributedDataParallel's reduction
 are compared with those of the same model with torch's layers, and the processes' with each other.
