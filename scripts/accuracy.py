@@ -12,6 +12,7 @@ Our kernels run on the simulator; the build folder is LNBWD_BUILD_DIR, build/ ot
 """
 
 import argparse
+import datetime
 import pathlib
 import re
 import sys
@@ -109,7 +110,7 @@ def page(result: dict[tuple[str, str, str], dict[str, float]]) -> str:
     lines = [
         "# Accuracy",
         "",
-        f"Written by `scripts/accuracy.py` (2026-11-20; PyTorch {torch.__version__.split('+')[0]} on the CPU, ours on the "
+        f"Written by `scripts/accuracy.py` ({datetime.date.today()}; PyTorch {torch.__version__.split('+')[0]} on the CPU, ours on the "
         "simulator); do not edit. Figures: root mean square error over the root mean square of the true "
         f"gradients, M = {M} rows of N = {N}, the same inputs, rounded to the type first. The truth is float64 "
         "throughout, statistics included, so that what a float32 mean loses counts for both.",

@@ -32,7 +32,7 @@ try:
     import torch
 except ImportError:
     torch = None
-    collect_ignore_glob = ["test_torch*.py", "test_model*.py", "test_tools*.py"]
+    collect_ignore_glob = ["test_torch*.py"]
 else:
     torch.set_num_threads(2)
 
