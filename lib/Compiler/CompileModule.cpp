@@ -17,7 +17,6 @@
 #include "lnbwd/Compiler/CompileModule.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Transforms/ScheduleModel.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/MapVector.h"

@@ -18,7 +18,7 @@
 
 #include "lnbwd/Target/LaunchPlan.h"
 #include "lnbwd/Transforms/Passes.h"
-#include "lnbwd/Transforms/ScheduleModel.h"
+#include "lnbwd/Transforms/ScheduleLimits.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

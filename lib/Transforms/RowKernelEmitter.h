@@ -26,7 +26,7 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
 #include "lnbwd/Transforms/KernelPart.h"
-#include "lnbwd/Transforms/ScheduleModel.h"
+#include "lnbwd/Transforms/ScheduleLimits.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"

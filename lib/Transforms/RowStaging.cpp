@@ -20,51 +20,18 @@
 
 #include "RowKernelEmitter.h"
 
-#include "lnbwd/Transforms/ScheduleModel.h"
+#include "lnbwd/Transforms/ScheduleLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace lnbwd;
 
-/// Bulk copies begin, end and are counted in units of so many bytes.
-static constexpr int64_t copyUnit = 16;
-
 static int64_t getElementBytes(Value buffer) {
   return cast<ShapedType>(buffer.getType()).getElementTypeBitWidth() / 8;
-}
-
-/// Bytes of one row operand that lie side by side in a set: all rows, or the
-/// workgroup's slice of one.
-static int64_t getBlockBytes(RowwiseOp op, ScheduleAttr schedule, Value rows) {
-  int64_t rowsAtOnce =
-      schedule.getWorkgroupsPerRow() == 1 ? schedule.getRowGroups() : 1;
-  return rowsAtOnce * getWorkgroupColumns(op, schedule) * getElementBytes(rows);
-}
-
-bool lnbwd::needsShift(RowwiseOp op, ScheduleAttr schedule) {
-  return schedule.getStages() && llvm::any_of(op.getRows(), [&](Value rows) {
-           return getBlockBytes(op, schedule, rows) % copyUnit != 0;
-         });
-}
-
-int64_t lnbwd::getCopyBytes(RowwiseOp op, ScheduleAttr schedule, Value rows) {
-  int64_t bytes = getBlockBytes(op, schedule, rows);
-  return needsShift(op, schedule) ? llvm::alignTo(bytes, copyUnit) + copyUnit
-                                  : bytes;
-}
-
-int64_t lnbwd::getStageBytes(RowwiseOp op, ScheduleAttr schedule) {
-  int64_t blocks =
-      schedule.getWorkgroupsPerRow() == 1 ? 1 : schedule.getRowGroups();
-  int64_t bytes = 0;
-  for (Value rows : op.getRows())
-    bytes += blocks * getCopyBytes(op, schedule, rows);
-  return bytes;
 }
 
 /// Lays the stages out in the memory that the launch asks for, and prepares
@@ -77,7 +44,7 @@ void RowKernelEmitter::startStaging() {
                                MemRefLayoutAttrInterface(), space);
   Value memory = gpu::DynamicSharedMemoryOp::create(b, bytes);
   int64_t offset = 0;
-  int64_t blocks = sharesRows() ? schedule.getRowGroups() : 1;
+  int64_t blocks = getStageBlocks(schedule);
   for (Value rowsOperand : op.getRows()) {
     auto element = cast<ShapedType>(rowsOperand.getType()).getElementType();
     int64_t size = blocks * getCopyBytes(op, schedule, rowsOperand);
@@ -102,7 +69,7 @@ Value RowKernelEmitter::getShift(unsigned operand, Value firstRow) {
   if (!needsShift(op, schedule))
     return {};
   Value first = mulIndex(firstRow, op.getRowLength());
-  int64_t unit = copyUnit / getElementBytes(op.getRows()[operand]);
+  int64_t unit = bulkCopyUnit / getElementBytes(op.getRows()[operand]);
   return arith::RemUIOp::create(b, first, index(unit));
 }
 
@@ -116,7 +83,7 @@ void RowKernelEmitter::startCopies(Value firstRow, Value stage) {
     target.expectBytes(
         b, staging->barriers, stage,
         arith::ConstantIntOp::create(b, getStageBytes(op, schedule), 32));
-    int64_t blocks = sharesRows() ? schedule.getRowGroups() : 1;
+    int64_t blocks = getStageBlocks(schedule);
     for (auto [i, rowsOperand] : llvm::enumerate(op.getRows())) {
       int64_t bytes = getCopyBytes(op, schedule, rowsOperand);
       Value column = slice ? sliceBegin : index(0);

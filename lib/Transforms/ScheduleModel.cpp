@@ -6,40 +6,27 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A first cost model. A row program is bound by memory, so the model looks for
-// few idle lanes, 16-byte accesses, and enough bytes in flight without running
-// out of registers.
+// The cost model. A row program is bound by memory, so the model looks for few
+// idle lanes, 16-byte accesses, and enough bytes in flight without running out
+// of registers. What differs between chips is in the chip table; what is a
+// constant here was measured on an H200, or counted.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Transforms/ScheduleModel.h"
 
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "lnbwd/Transforms/ScheduleLimits.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace lnbwd;
 
-/// Bytes of the widest access of one lane.
-static constexpr int64_t accessBytes = 16;
-/// Workgroups that a grid can have in its second dimension.
-static constexpr int64_t maxColumnTiles = 65535;
-/// Registers for addresses, loop counters and the row's scalars.
-static constexpr int64_t fixedRegisters = 24;
-/// Float32 rows that are live at once while a region is worked through, beside
-/// those that lie in registers as they came, one of which may be overwritten;
-/// how many more where the next row is worked on in the same turn; and how many
-/// more LLVM's register allocator needs than NVIDIA's for rows that are
-/// widened.
-static constexpr int64_t liveRows = 2;
-static constexpr int64_t moreLiveUnrolled = 2;
-static constexpr int64_t moreLiveWidened = 2;
 /// Work-items of a workgroup, and of all workgroups of a compute unit, that the
 /// model aims at where rows are staged: one workgroup leaves the fewest partial
 /// sums, and staged rows are in flight whatever its lanes do.
@@ -50,14 +37,9 @@ static constexpr int64_t stagedComputeUnitThreads = 768;
 /// Measured on an H200 with rows of 3 to 32 KB.
 static constexpr int64_t leastStagedBytes = 48 * 1024;
 static constexpr int64_t stagedBytesInFlight = 128 * 1024;
-/// Bytes of rows that should be in flight on a compute unit of AMD's, by count:
-/// what its memory delivers while one load is on its way.
-static constexpr int64_t registerBytesInFlight = 32 * 1024;
 /// Registers by which the estimate may fall short where one more would cost a
 /// workgroup.
 static constexpr int64_t spareRegisters = 4;
-/// How much of the registers that are estimated may do, in a hundred.
-static constexpr int64_t hopedPercent = 80;
 /// Sets of rows in flight, at least and at most, and the shortest row, in bytes
 /// over all row operands, that is worth a bulk copy.
 static constexpr int64_t minStages = 2;
@@ -66,26 +48,50 @@ static constexpr int64_t minStagedBytes = 3072;
 /// Workgroups that share a row, times those that share a compute unit: more
 /// wait for each other.
 static constexpr int64_t mostPeers = 8;
+/// Accesses of a lane to its part of a row, at most, before a row that several
+/// workgroups share takes more lanes.
+static constexpr int64_t sharedAccesses = 4;
 /// Bytes of partial sums are this much dearer than those of rows: they travel
 /// when nothing else is under way.
 static constexpr double partialWeight = 1.6;
-/// Shared memory that the driver takes of each workgroup.
-static constexpr int64_t reservedSharedBytes = 1024;
-/// Numbers that a work-item may add up to a row's sum behind an exchange before
-/// they show.
-static constexpr int64_t shortExchange = 32;
 /// Sets of rows that a program without row sums loads at once.
 static constexpr int64_t independentRows = 4;
 /// Work-items that finalise a few column sums, at least, and at most as long as
 /// `independentRows` partial rows for each suffice.
 static constexpr int64_t minFinalizeThreads = 128;
 static constexpr int64_t finalizeThreads = 512;
-/// Groups whose column sums one of them adds up at once, as long as those that
-/// lie in workgroup memory meanwhile take no more bytes than this.
-static constexpr int64_t combineRadix = 8;
-static constexpr int64_t combineBytes = 32 * 1024;
 /// Columns of a workgroup that finalises column sums: two to four cache lines.
 static constexpr int64_t finalizeColumns = 32;
+
+namespace {
+/// The fields of a schedule, to vary some of them.
+struct ScheduleFields {
+  int64_t threadsPerRow = 1;
+  int64_t rowGroups = 1;
+  int64_t vectorWidth = 1;
+  int64_t rowsPerWorkgroup = 0;
+  int64_t workgroupsPerComputeUnit = 0;
+  int64_t workgroupsPerRow = 1;
+  int64_t columnTile = 0;
+  int64_t prefetch = 0;
+  int64_t unroll = 1;
+  int64_t stages = 0;
+  int64_t earlyStart = 0;
+  int64_t reload = 0;
+
+  ScheduleFields() = default;
+  explicit ScheduleFields(ScheduleAttr schedule);
+
+  /// The name of each field, as the attribute has it, and the field.
+  llvm::SmallVector<std::pair<llvm::StringRef, int64_t *>> getNamed();
+
+  ScheduleAttr get(mlir::MLIRContext *context) const;
+  /// The same, or null after an error if the fields do not fit each other.
+  ScheduleAttr
+  getChecked(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
+             mlir::MLIRContext *context) const;
+};
+} // namespace
 
 ScheduleFields::ScheduleFields(ScheduleAttr schedule)
     : threadsPerRow(schedule.getThreadsPerRow()),
@@ -131,297 +137,6 @@ ScheduleFields::getChecked(function_ref<InFlightDiagnostic()> emitError,
       prefetch, unroll, stages, earlyStart != 0, reload != 0);
 }
 
-int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
-  if (schedule.getColumnTile())
-    return schedule.getColumnTile();
-  return op.getRowLength() / schedule.getWorkgroupsPerRow();
-}
-
-int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
-  return llvm::divideCeil(getWorkgroupColumns(op, schedule),
-                          schedule.getChunkColumns());
-}
-
-int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
-  int64_t groups = schedule.getRowGroups();
-  int64_t slotBytes =
-      4 * int64_t(op.getColumnSums().size()) * schedule.getChunkColumns();
-  int64_t radix = combineRadix;
-  while (radix > 2 &&
-         (groups - llvm::divideCeil(groups, radix)) * slotBytes > combineBytes)
-    radix /= 2;
-  return radix;
-}
-
-/// Row sums of the program, over all phases.
-static int64_t countRowSums(RowwiseOp op) {
-  return llvm::count_if(op.getBody().front(), [](Operation &bodyOp) {
-    return bool(getSummedRow(&bodyOp));
-  });
-}
-
-/// Bits that the operands' elements of one column take, as they are in memory.
-static int64_t bitsOf(OperandRange values) {
-  int64_t bits = 0;
-  for (Value value : values)
-    bits += cast<ShapedType>(value.getType()).getElementTypeBitWidth();
-  return bits;
-}
-
-/// The same in registers, for accesses of `width` elements: what is narrower
-/// than a register takes a whole one.
-static int64_t registerBitsOf(OperandRange values, int64_t width) {
-  int64_t bits = 0;
-  for (Value value : values)
-    bits += std::max<int64_t>(
-        cast<ShapedType>(value.getType()).getElementTypeBitWidth(), 32 / width);
-  return bits;
-}
-
-ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
-                                      const ChipInfo &chip) {
-  ScheduleResources resources;
-  resources.threads = schedule.getThreads();
-
-  int64_t chunks = schedule.getReload() ? 1 : getChunks(op, schedule);
-  int64_t elements = chunks * schedule.getVectorWidth();
-  // Sets of rows that lie in registers as they came.
-  int64_t held = 1;
-  if (!schedule.getStages())
-    held = schedule.getPrefetch() ? 2 : schedule.getUnroll();
-  int64_t width = schedule.getVectorWidth();
-  int64_t packedBits = registerBitsOf(op.getRows(), width) * held +
-                       registerBitsOf(op.getColumns(), width);
-  int64_t live = std::min<int64_t>(
-      liveRows, int64_t(op.getRows().size() + op.getRowOuts().size()));
-  if (schedule.getStages() && op.getRowElementBits() == 32)
-    live = std::min<int64_t>(live, 1);
-  if (schedule.getUnroll() == 2 && schedule.getPrefetch())
-    live += moreLiveUnrolled;
-  if (chip.backend == Backend::AMDGPU && op.getRowElementBits() < 32)
-    live += moreLiveWidened;
-  int64_t perElement32 = int64_t(op.getColumnSums().size()) + live;
-  int64_t packed = llvm::divideCeil(packedBits * elements, 32);
-  resources.registersPerLane =
-      fixedRegisters + perElement32 * elements + packed;
-  resources.leastRegistersPerLane =
-      int64_t(op.getColumnSums().size()) * elements + packed;
-
-  int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
-  bool isExchanged = schedule.getThreadsPerRow() > chip.waveSize ||
-                     schedule.getWorkgroupsPerRow() > 1;
-  int64_t exchange = isExchanged ? 2 * 4 * waves * countRowSums(op) *
-                                       schedule.getWorkgroupsPerRow()
-                                 : 0;
-  int64_t groups = schedule.getRowGroups();
-  int64_t slots =
-      groups - llvm::divideCeil(groups, getCombineRadix(op, schedule));
-  int64_t combine = 4 * int64_t(op.getColumnSums().size()) * slots *
-                    schedule.getChunkColumns();
-  int64_t columns =
-      groups > 1 && !schedule.getReload()
-          ? chunks * schedule.getChunkColumns() * bitsOf(op.getColumns()) / 8
-          : 0;
-  resources.sharedMemoryBytes =
-      exchange + combine + columns + 8 * schedule.getStages();
-  resources.stagingBytes = schedule.getStages() * getStageBytes(op, schedule);
-  return resources;
-}
-
-int64_t lnbwd::getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
-                                      const ChipInfo &chip) {
-  ScheduleResources resources = getResources(op, schedule, chip);
-  int64_t workgroups = schedule.getWorkgroupsPerComputeUnit();
-  if (!resources.stagingBytes || !schedule.getEarlyStart() || !workgroups)
-    return resources.stagingBytes;
-  int64_t room = chip.limits.computeUnitSharedMemoryBytes;
-  // More than an equal part of one workgroup too many.
-  int64_t crowded = llvm::alignTo(uint64_t(room / (workgroups + 1)), 16) + 16;
-  bool fits =
-      workgroups *
-              (crowded + resources.sharedMemoryBytes + reservedSharedBytes) <=
-          room &&
-      crowded + resources.sharedMemoryBytes <= chip.dynamicSharedMemoryBytes;
-  return fits ? std::max(crowded, resources.stagingBytes)
-              : resources.stagingBytes;
-}
-
-namespace {
-/// How many registers a schedule may take: those that surely exist, for a
-/// choice that somebody made; those that the estimate finds, for the model's
-/// own; somewhat fewer, where the model has no other and code emission says
-/// whether it was right.
-enum class RegisterBound { Least, Estimate, Hope };
-} // namespace
-
-/// Why `op` cannot run on `chip` as scheduled, and what would help; empty if it
-/// can.
-static std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
-                               const ChipInfo &chip, RegisterBound bound) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  int64_t threadsPerRow = schedule.getThreadsPerRow();
-  bool fitsWave =
-      threadsPerRow <= chip.waveSize && llvm::isPowerOf2_64(threadsPerRow);
-  if (!fitsWave && threadsPerRow % chip.waveSize != 0) {
-    os << "expected threads_per_row to be a power of two up to the wave size "
-          "of "
-       << chip.name << ", " << chip.waveSize << ", or a multiple of it, got "
-       << threadsPerRow;
-    return text;
-  }
-  if (schedule.getThreads() > chip.maxThreadsPerWorkgroup) {
-    os << "expected at most " << chip.maxThreadsPerWorkgroup
-       << " threads in a workgroup on " << chip.name
-       << ", got threads_per_row * row_groups = " << schedule.getThreads()
-       << "; lower one of them";
-    return text;
-  }
-  int64_t length = op.getRowLength();
-  if (length % schedule.getVectorWidth() != 0) {
-    os << "expected vector_width to divide the row length, " << length
-       << ", got " << schedule.getVectorWidth();
-    return text;
-  }
-  int64_t bytes = schedule.getVectorWidth() * op.getRowElementBits() / 8;
-  if (bytes > accessBytes) {
-    os << "expected accesses of at most " << accessBytes
-       << " bytes, got vector_width " << schedule.getVectorWidth() << " of "
-       << op.getRowElementBits() << "-bit elements: " << bytes << " bytes";
-    return text;
-  }
-  if (schedule.getRowsPerWorkgroup() &&
-      schedule.getRowsPerWorkgroup() < schedule.getRowGroups()) {
-    os << "expected rows_per_workgroup to be 0 or at least row_groups, "
-       << schedule.getRowGroups() << ", got " << schedule.getRowsPerWorkgroup();
-    return text;
-  }
-  if (schedule.getColumnTile() &&
-      (op.hasRowSums() || !op.getScalarOuts().empty())) {
-    os << "expected column_tile 0: a row sum or row scalar needs the whole row "
-          "in one workgroup";
-    return text;
-  }
-  if (schedule.getWorkgroupsPerRow() > chip.workgroups.clusterWorkgroups) {
-    os << "expected workgroups_per_row of at most "
-       << chip.workgroups.clusterWorkgroups << " on " << chip.name << ", got "
-       << schedule.getWorkgroupsPerRow();
-    return text;
-  }
-  if (schedule.getWorkgroupsPerRow() > 1 &&
-      threadsPerRow % chip.waveSize != 0) {
-    os << "expected threads_per_row to be a multiple of the wave size of "
-       << chip.name << ", " << chip.waveSize
-       << ", where workgroups_per_row is above 1, got " << threadsPerRow;
-    return text;
-  }
-  if (length % (schedule.getWorkgroupsPerRow() * schedule.getVectorWidth())) {
-    os << "expected workgroups_per_row * vector_width to divide the row "
-          "length, "
-       << length << ", got " << schedule.getWorkgroupsPerRow() << " * "
-       << schedule.getVectorWidth();
-    return text;
-  }
-  if (schedule.getUnroll() > 1 && !schedule.getPrefetch() && op.hasRowSums()) {
-    os << "expected prefetch 1 where unroll is above 1 and the program has row "
-          "sums, got unroll "
-       << schedule.getUnroll();
-    return text;
-  }
-  int64_t tile = schedule.getColumnTile();
-  if (tile && llvm::divideCeil(length, tile) > maxColumnTiles) {
-    os << "expected at most " << maxColumnTiles
-       << " column tiles, got row length " << length << " in tiles of " << tile
-       << "; raise column_tile";
-    return text;
-  }
-  if (schedule.getReload() &&
-      (!op.getColumnSums().empty() || schedule.getColumnTile())) {
-    os << "expected reload to be unset: column sums and column tiles need "
-          "their "
-          "columns to stay with a lane; split the program into two passes to "
-          "reload";
-    return text;
-  }
-  if (schedule.getStages() && !chip.workgroups.hasBulkCopy) {
-    os << "expected stages 0 on " << chip.name
-       << ", which has no asynchronous bulk copies";
-    return text;
-  }
-  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
-    for (unsigned i = 0; i < rows.size(); ++i) {
-      int64_t stride = op.getRowStride(rows.getBeginOperandIndex() + i);
-      if (stride % schedule.getVectorWidth() != 0) {
-        os << "expected vector_width to divide the distance between rows, "
-           << stride << ", got " << schedule.getVectorWidth();
-        return text;
-      }
-      if (schedule.getStages() && stride != length) {
-        os << "expected stages 0 for rows that lie apart: a bulk copy takes "
-              "neighbouring rows";
-        return text;
-      }
-    }
-  if (needsShift(op, schedule) && schedule.getWorkgroupsPerRow() > 1) {
-    os << "expected each workgroup's part of a row to be a multiple of "
-       << accessBytes << " bytes where stages is set, got row length " << length
-       << " over " << schedule.getWorkgroupsPerRow()
-       << " workgroups; lower workgroups_per_row, or set stages to 0";
-    return text;
-  }
-  // A copy that ends behind its set ends within the row that follows.
-  if (needsShift(op, schedule) &&
-      length * op.getRowElementBits() / 8 < 2 * accessBytes) {
-    os << "expected rows of at least " << 2 * accessBytes
-       << " bytes where stages is set, got row length " << length;
-    return text;
-  }
-  if (schedule.getEarlyStart() && !chip.workgroups.hasEarlyStart) {
-    os << "expected early_start to be unset on " << chip.name
-       << ", which starts a kernel when the one before it has ended";
-    return text;
-  }
-  ScheduleResources resources = getResources(op, schedule, chip);
-  int64_t registers =
-      std::min(chip.maxRegistersPerLane, chip.limits.computeUnitsTogether *
-                                             chip.registersPerComputeUnit /
-                                             resources.threads);
-  int64_t needed = resources.registersPerLane;
-  if (bound == RegisterBound::Least)
-    needed = resources.leastRegistersPerLane;
-  else if (bound == RegisterBound::Hope)
-    needed = needed * hopedPercent / 100;
-  if (needed > registers)
-    os << "row length " << length
-       << " is too large for this schedule: it needs at least " << needed
-       << " registers a lane, and " << chip.name << " has " << registers
-       << " for workgroups of " << resources.threads
-       << " threads; raise threads_per_row, or split the program into two "
-          "passes";
-  else if (resources.stagingBytes &&
-           resources.sharedMemoryBytes + resources.stagingBytes >
-               chip.dynamicSharedMemoryBytes)
-    os << "this schedule needs "
-       << resources.sharedMemoryBytes + resources.stagingBytes
-       << " bytes of shared memory, and " << chip.name << " has "
-       << chip.dynamicSharedMemoryBytes
-       << " for a workgroup; lower stages or row_groups";
-  else if (resources.sharedMemoryBytes > chip.sharedMemoryBytes)
-    os << "this schedule needs " << resources.sharedMemoryBytes
-       << " bytes of shared memory, and " << chip.name << " has "
-       << chip.sharedMemoryBytes << " for a workgroup; lower row_groups";
-  return text;
-}
-
-LogicalResult
-lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
-                     function_ref<InFlightDiagnostic()> emitError) {
-  std::string obstacle = getObstacle(op, schedule, chip, RegisterBound::Least);
-  if (!obstacle.empty())
-    return emitError() << obstacle;
-  return success();
-}
-
 bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
   auto module = op->getParentOfType<ModuleOp>();
   auto lists =
@@ -446,47 +161,38 @@ static int64_t chooseVectorWidth(RowwiseOp op) {
 }
 
 namespace {
-/// The fields that a candidate varies, before it is an attribute.
+/// What a candidate varies, before the fields that follow from it.
 struct Candidate {
-  int64_t threadsPerRow;
-  int64_t vectorWidth;
-  int64_t workgroupsPerRow = 1;
-  int64_t columnTile = 0;
-  int64_t prefetch = 0;
-  int64_t unroll = 1;
-  int64_t stages = 0;
-  bool reload = false;
+  ScheduleFields fields;
   /// Rows side by side that are given up, as halvings, to find room for others.
   int64_t fewerGroups = 0;
 
-  ScheduleAttr get(MLIRContext *context, const ChipInfo &chip) const {
-    int64_t computeUnit =
-        stages ? stagedComputeUnitThreads : chip.computeUnitThreads;
-    int64_t groups = getGroups(chip) >> fewerGroups;
-    ScheduleFields fields;
+  Candidate(int64_t threadsPerRow, int64_t vectorWidth) {
     fields.threadsPerRow = threadsPerRow;
-    fields.rowGroups = groups;
     fields.vectorWidth = vectorWidth;
-    // Two sets of rows at least: partial sums, which are written and read once
-    // a workgroup, have to stay small beside the rows.
-    fields.rowsPerWorkgroup = 2 * groups;
-    fields.workgroupsPerComputeUnit =
-        std::max<int64_t>(1, computeUnit / (threadsPerRow * groups));
-    fields.workgroupsPerRow = workgroupsPerRow;
-    fields.columnTile = columnTile;
-    fields.prefetch = prefetch;
-    fields.unroll = unroll;
-    fields.stages = stages;
-    fields.earlyStart = chip.workgroups.hasEarlyStart;
-    fields.reload = reload;
-    return fields.get(context);
   }
 
-  /// Rows side by side, a power of two.
+  ScheduleAttr get(MLIRContext *context, const ChipInfo &chip) const {
+    int64_t computeUnit = fields.stages ? stagedComputeUnitThreads
+                                        : chip.model.computeUnitThreads;
+    ScheduleFields whole = fields;
+    whole.rowGroups = getGroups(chip);
+    // Two sets of rows at least: partial sums, which are written and read once
+    // a workgroup, have to stay small beside the rows.
+    whole.rowsPerWorkgroup = 2 * whole.rowGroups;
+    whole.workgroupsPerComputeUnit = std::max<int64_t>(
+        1, computeUnit / (whole.threadsPerRow * whole.rowGroups));
+    whole.earlyStart = chip.workgroups.hasEarlyStart;
+    return whole.get(context);
+  }
+
+  /// Rows side by side, a power of two; 0 if none is left.
   int64_t getGroups(const ChipInfo &chip) const {
-    int64_t workgroup = stages ? stagedThreads : chip.workgroupThreads;
-    return int64_t(llvm::bit_floor(
-        uint64_t(std::max<int64_t>(1, workgroup / threadsPerRow))));
+    int64_t workgroup =
+        fields.stages ? stagedThreads : chip.model.workgroupThreads;
+    auto groups =
+        uint64_t(std::max<int64_t>(1, workgroup / fields.threadsPerRow));
+    return int64_t(llvm::bit_floor(groups)) >> fewerGroups;
   }
 };
 } // namespace
@@ -515,15 +221,15 @@ static double getBytesInFlight(RowwiseOp op, ScheduleAttr schedule,
                                double(schedule.getWorkgroupsPerComputeUnit()));
   return workgroups *
          double(schedule.getThreads() * getChunks(op, schedule) *
-                schedule.getVectorWidth() * bitsOf(op.getRows()) / 8);
+                schedule.getVectorWidth() * getColumnBits(op.getRows()) / 8);
 }
 
-/// Whether a schedule for AMD that holds rows in registers has too little in
-/// flight.
+/// Whether a schedule that holds rows in registers has too little in flight.
 static bool isStarved(RowwiseOp op, ScheduleAttr schedule,
                       const ChipInfo &chip) {
-  return chip.backend == Backend::AMDGPU && !schedule.getReload() &&
-         getBytesInFlight(op, schedule, chip) < registerBytesInFlight;
+  return chip.model.registerBytesInFlight && !schedule.getReload() &&
+         getBytesInFlight(op, schedule, chip) <
+             double(chip.model.registerBytesInFlight);
 }
 
 /// A starved `schedule` with as many workgroups on a compute unit as it takes,
@@ -573,7 +279,8 @@ static double getPartialShare(RowwiseOp op, ScheduleAttr schedule,
       llvm::divideCeil(
           uint64_t(chip.computeUnits * schedule.getWorkgroupsPerComputeUnit()),
           schedule.getWorkgroupsPerRow()));
-  int64_t rowBits = bitsOf(op.getRows()) + bitsOf(op.getRowOuts());
+  int64_t rowBits =
+      getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts());
   return 2.0 * 32 * double(op.getColumnSums().size()) * double(partialRows) /
          (double(rows) * double(rowBits));
 }
@@ -597,9 +304,9 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
   bool isShared = schedule.getWorkgroupsPerRow() > 1;
   double ratio = std::max(
       {1.0, fewest / accesses,
-       fitsWave
-           ? elements / double(chip.waveElements)
-           : accesses / (chip.backend == Backend::AMDGPU || isShared ? 4 : 2)});
+       fitsWave ? elements / double(chip.model.waveElements)
+                : accesses / double(isShared ? sharedAccesses
+                                             : chip.model.exchangeAccesses)});
   bool inFlight = schedule.getPrefetch() || schedule.getStages();
   // Sharing a row costs a longer exchange, and gains room for a second row
   // beside it, which halves the barriers. Lanes with rows of float32 have half
@@ -618,13 +325,14 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
   int64_t exchanged =
       llvm::divideCeil(schedule.getThreadsPerRow(), chip.waveSize) *
       schedule.getWorkgroupsPerRow();
+  int64_t shortExchange = chip.model.shortExchange;
   double longExchange =
-      chip.workgroups.clusterWorkgroups > 1 && exchanged > shortExchange
+      shortExchange && exchanged > shortExchange
           ? 0.45 * std::log2(double(exchanged) / double(shortExchange))
           : 0;
   double starved = 0;
   if (isStarved(op, schedule, chip))
-    starved = double(registerBytesInFlight) /
+    starved = double(chip.model.registerBytesInFlight) /
                   std::max(1.0, getBytesInFlight(op, schedule, chip)) -
               1;
   return starved + idle + 0.25 * (ratio - 1) + (fitsWave ? 0 : 0.1) + sharing +
@@ -662,7 +370,7 @@ static int64_t getStagedBytes(RowwiseOp op, ScheduleAttr schedule) {
 static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
                                   const ChipInfo &chip, RegisterBound bound,
                                   bool allowRejected) {
-  int64_t rowBytes = bitsOf(op.getRows()) * op.getRowLength() / 8;
+  int64_t rowBytes = getColumnBits(op.getRows()) * op.getRowLength() / 8;
   auto tryCandidate = [&]() -> ScheduleAttr {
     ScheduleAttr schedule = candidate.get(op.getContext(), chip);
     if (!getObstacle(op, schedule, chip, bound).empty())
@@ -671,20 +379,21 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
     return !allowRejected && isRejected(op, schedule) ? ScheduleAttr()
                                                       : schedule;
   };
-  candidate.prefetch = 1;
+  candidate.fields.prefetch = 1;
   if (chip.workgroups.hasBulkCopy && rowBytes >= minStagedBytes) {
     ScheduleAttr best;
-    for (; candidate.getGroups(chip) >> candidate.fewerGroups > 0;
-         ++candidate.fewerGroups) {
+    for (; candidate.getGroups(chip) > 0; ++candidate.fewerGroups) {
       ScheduleAttr schedule;
-      for (candidate.stages = hasDependentRowSums(op) ? maxStages : minStages;
-           !schedule && candidate.stages >= minStages; --candidate.stages)
+      for (candidate.fields.stages = hasDependentRowSums(op) ? maxStages
+                                                             : minStages;
+           !schedule && candidate.fields.stages >= minStages;
+           --candidate.fields.stages)
         schedule = tryCandidate();
-      candidate.stages = schedule ? schedule.getStages() : minStages;
+      candidate.fields.stages = schedule ? schedule.getStages() : minStages;
       // More stages where a few keep too little in flight.
-      while (schedule && candidate.stages < maxStages &&
+      while (schedule && candidate.fields.stages < maxStages &&
              getStagedBytes(op, schedule) < leastStagedBytes) {
-        ++candidate.stages;
+        ++candidate.fields.stages;
         ScheduleAttr more = tryCandidate();
         if (!more)
           break;
@@ -698,18 +407,19 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
     if (best)
       return best;
   }
-  candidate.stages = 0;
+  candidate.fields.stages = 0;
   candidate.fewerGroups = 0;
-  for (candidate.prefetch = 1; candidate.prefetch >= 0; --candidate.prefetch) {
+  for (candidate.fields.prefetch = 1; candidate.fields.prefetch >= 0;
+       --candidate.fields.prefetch) {
     // The first that keeps enough in flight, else the first.
     ScheduleAttr first;
     // With all groups of rows side by side, then with half of them.
     for (candidate.fewerGroups = 0;
-         candidate.fewerGroups <= 1 &&
-         candidate.getGroups(chip) >> candidate.fewerGroups > 0;
+         candidate.fewerGroups <= 1 && candidate.getGroups(chip) > 0;
          ++candidate.fewerGroups) {
-      for (candidate.unroll = candidate.prefetch ? chip.prefetchUnroll : 1;
-           candidate.unroll >= 1; --candidate.unroll)
+      for (candidate.fields.unroll =
+               candidate.fields.prefetch ? chip.model.prefetchUnroll : 1;
+           candidate.fields.unroll >= 1; --candidate.fields.unroll)
         if (ScheduleAttr schedule = tryCandidate()) {
           if (!isStarved(op, schedule, chip))
             return schedule;
@@ -732,10 +442,17 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   // Without row sums, workgroups can share a row between them.
   if (!op.hasRowSums() && op.getScalarOuts().empty() &&
       length > chip.waveSize * width) {
-    Candidate tile{chip.waveSize, width};
-    tile.columnTile = chip.waveSize * width;
-    tile.unroll = independentRows;
-    return tile.get(context, chip);
+    Candidate tile(chip.waveSize, width);
+    tile.fields.columnTile = chip.waveSize * width;
+    tile.fields.unroll = independentRows;
+    ScheduleAttr schedule = tile.get(context, chip);
+    // What spills loads fewer rows at once.
+    while (tile.fields.unroll > 1 && !allowRejected &&
+           isRejected(op, schedule)) {
+      tile.fields.unroll /= 2;
+      schedule = tile.get(context, chip);
+    }
+    return schedule;
   }
 
   // Lanes a row: powers of two up to a wave, then multiples of it.
@@ -743,9 +460,10 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   double bestCost = 0;
   auto consider = [&](int64_t threadsPerRow, int64_t workgroupsPerRow,
                       RegisterBound bound) {
+    Candidate candidate(threadsPerRow, width);
+    candidate.fields.workgroupsPerRow = workgroupsPerRow;
     ScheduleAttr schedule =
-        fillCandidate(op, Candidate{threadsPerRow, width, workgroupsPerRow},
-                      chip, bound, allowRejected);
+        fillCandidate(op, candidate, chip, bound, allowRejected);
     if (!schedule)
       return;
     double cost = getCost(op, schedule, chip);
@@ -766,16 +484,15 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
         consider(threads, split, bound);
   };
   considerAll(RegisterBound::Estimate);
-  // Two passes read everything twice. AMD's objects always say whether a hope
-  // was in vain.
-  if (!best && !op.getColumnSums().empty() && chip.backend == Backend::AMDGPU)
+  // Two passes read everything twice.
+  if (!best && !op.getColumnSums().empty() && chip.model.alwaysTellsSpills)
     considerAll(RegisterBound::Hope);
   if (best || !op.getColumnSums().empty())
     return best;
 
   // Rows too long for the registers of a workgroup are read once a phase.
-  Candidate reload{chip.maxThreadsPerWorkgroup, width};
-  reload.reload = true;
+  Candidate reload(chip.maxThreadsPerWorkgroup, width);
+  reload.fields.reload = 1;
   ScheduleAttr schedule = reload.get(context, chip);
   return getObstacle(op, schedule, chip, RegisterBound::Estimate).empty()
              ? schedule

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Transforms/Passes.h"
+#include "lnbwd/Transforms/ScheduleLimits.h"
 #include "lnbwd/Transforms/ScheduleModel.h"
 #include "lnbwd/Transforms/TunedSchedules.h"
 

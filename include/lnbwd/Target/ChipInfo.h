@@ -61,6 +61,36 @@ struct WorkgroupFeatures {
   int64_t clusterWorkgroups = 1;
 };
 
+/// What the cost model aims at on chips of a kind, by measurement where such a
+/// chip was at hand, else by counting.
+struct ModelFigures {
+  /// Work-items of one workgroup, and of all that a compute unit should hold,
+  /// for rows that come through registers.
+  int64_t workgroupThreads;
+  int64_t computeUnitThreads;
+  /// Elements of a row that a lane should have, at most, before the row takes
+  /// more lanes; the more there are, the less the exchange of sums costs each.
+  int64_t waveElements;
+  /// Accesses of a lane to its row, likewise, once the row takes several waves.
+  int64_t exchangeAccesses;
+  /// Numbers that a work-item may add up to a row's sum behind an exchange
+  /// before they show; 0: as many as there are.
+  int64_t shortExchange;
+  /// Sets of rows for one turn of the row loop where rows are prefetched to
+  /// registers: 2 where LLVM would copy each of them once a row.
+  int64_t prefetchUnroll;
+  /// Float32 rows, beside those of the model's estimate, that the register
+  /// allocator needs for rows that are widened.
+  int64_t widenedRows;
+  /// Bytes of rows in registers that should be in flight on a compute unit:
+  /// what its memory delivers while one load is on its way. 0: the grid sees to
+  /// it.
+  int64_t registerBytesInFlight;
+  /// Whether compiling for the chip always says if a kernel spills, so that a
+  /// schedule may be tried whose registers the estimate finds too many.
+  bool alwaysTellsSpills;
+};
+
 /// What the compiler needs to know of a chip.
 struct ChipInfo {
   /// The name as LLVM's `-mcpu` takes it.
@@ -80,16 +110,7 @@ struct ChipInfo {
   int64_t maxRegistersPerLane;
   /// 32-bit registers of a compute unit, over all lanes.
   int64_t registersPerComputeUnit;
-  /// Work-items of one workgroup, and of all that a compute unit should hold,
-  /// that the cost model aims at for rows that come through registers.
-  int64_t workgroupThreads;
-  int64_t computeUnitThreads;
-  /// Elements of a row that a lane should have, at most, before the row takes
-  /// more lanes; the more there are, the less the exchange of sums costs each.
-  int64_t waveElements;
-  /// Sets of rows for one turn of the row loop where rows are prefetched to
-  /// registers: 2 where LLVM would copy each of them once a row.
-  int64_t prefetchUnroll;
+  ModelFigures model;
   /// Whether float32 to bfloat16 is one instruction.
   bool hasBF16Pack;
   /// Shared memory that one workgroup can ask for at launch, in bytes.
@@ -97,7 +118,7 @@ struct ChipInfo {
   WorkgroupFeatures workgroups;
   /// Features for LLVM beyond those that the name implies.
   llvm::StringRef features;
-  /// What the report measures a kernel by.
+  /// What a compute unit of that product holds, and how fast it is.
   ChipLimits limits;
 };
 

@@ -1,0 +1,97 @@
+//===- ScheduleLimits.h - What a schedule takes, what forbids it *- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// All questions about a schedule's resources are answered here, for the cost
+// model, which picks among what is allowed, and for the kernel emitter.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TRANSFORMS_SCHEDULELIMITS_H
+#define LNBWD_TRANSFORMS_SCHEDULELIMITS_H
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Target/ChipInfo.h"
+
+#include <string>
+
+namespace lnbwd {
+
+/// Bytes of the widest access of one lane.
+constexpr int64_t accessBytes = 16;
+/// Bulk copies begin, end and are counted in units of so many bytes.
+constexpr int64_t bulkCopyUnit = 16;
+
+/// What a workgroup of a scheduled row program takes of its compute unit.
+struct ScheduleResources {
+  int64_t threads;
+  /// Estimate of the 32-bit registers of a lane: operands in flight and
+  /// widened, and the column sums.
+  int64_t registersPerLane;
+  /// What no allocation can do without: column sums and packed operands.
+  int64_t leastRegistersPerLane;
+  /// Shared memory of the kernel's own, and what a launch adds for the stages.
+  int64_t sharedMemoryBytes;
+  int64_t stagingBytes;
+};
+
+/// Columns of a row that one workgroup covers.
+int64_t getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule);
+
+/// Accesses that each lane makes to cover its columns of one row. A schedule
+/// with `reload` takes them one after another; all others hold them at once.
+int64_t getChunks(RowwiseOp op, ScheduleAttr schedule);
+
+/// Bits that the operands' elements of one column take in memory.
+int64_t getColumnBits(mlir::OperandRange operands);
+
+ScheduleResources getResources(RowwiseOp op, ScheduleAttr schedule,
+                               const ChipInfo &chip);
+
+/// Shared memory to ask for at launch: that of the stages, or so much more that
+/// a compute unit has no room for another workgroup than the schedule says. A
+/// kernel that starts while the one before it still holds some compute units
+/// would crowd onto the others otherwise.
+int64_t getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
+                               const ChipInfo &chip);
+
+/// How many groups' column sums are added up in one step when the groups of a
+/// workgroup are combined.
+int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);
+
+/// How many blocks of memory the rows of a set are, for each row operand: one
+/// where they lie side by side, one for each row where the workgroup has but a
+/// slice of it.
+int64_t getStageBlocks(ScheduleAttr schedule);
+
+/// Whether the bulk copies of a staged program begin before its rows do, since
+/// rows do not all begin where a copy can; the bytes of one copy, a block of
+/// the row operand `rows`; and of all copies of a stage.
+bool needsShift(RowwiseOp op, ScheduleAttr schedule);
+int64_t getCopyBytes(RowwiseOp op, ScheduleAttr schedule, mlir::Value rows);
+int64_t getStageBytes(RowwiseOp op, ScheduleAttr schedule);
+
+/// How many registers a schedule may take: those that surely exist, for a
+/// choice that somebody made; those that the estimate finds, for the model's
+/// own; somewhat fewer, where the model has no other and code emission says
+/// whether it was right.
+enum class RegisterBound { Least, Estimate, Hope };
+
+/// Why `op` cannot run on `chip` as scheduled, and what would help; empty if it
+/// can.
+std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
+                        const ChipInfo &chip, RegisterBound bound);
+
+/// Whether `op` can run on `chip` as scheduled. Says through `emitError` which
+/// limit does not hold and what would help.
+mlir::LogicalResult
+checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
+              llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+} // namespace lnbwd
+
+#endif // LNBWD_TRANSFORMS_SCHEDULELIMITS_H

@@ -1,0 +1,355 @@
+//===- ScheduleLimits.cpp - What a schedule takes, and what forbids it ----===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The registers and the shared memory that a scheduled row program takes, and
+// why it cannot run on a chip. What getObstacle lets through the kernel emitter
+// must get right.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Transforms/ScheduleLimits.h"
+
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Workgroups that a grid can have in its second dimension.
+static constexpr int64_t maxColumnTiles = 65535;
+/// Registers for addresses, loop counters and the row's scalars.
+static constexpr int64_t fixedRegisters = 24;
+/// Float32 rows that are live at once while a region is worked through, beside
+/// those that lie in registers as they came, one of which may be overwritten;
+/// and how many more where the next row is worked on in the same turn.
+static constexpr int64_t liveRows = 2;
+static constexpr int64_t moreLiveUnrolled = 2;
+/// How much of the registers that are estimated may do, in a hundred.
+static constexpr int64_t hopedPercent = 80;
+/// Shared memory that the driver takes of each workgroup.
+static constexpr int64_t reservedSharedBytes = 1024;
+/// Groups whose column sums one of them adds up at once, as long as those that
+/// lie in workgroup memory meanwhile take no more bytes than this.
+static constexpr int64_t combineRadix = 8;
+static constexpr int64_t combineBytes = 32 * 1024;
+
+int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
+  if (schedule.getColumnTile())
+    return schedule.getColumnTile();
+  return op.getRowLength() / schedule.getWorkgroupsPerRow();
+}
+
+int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
+  return llvm::divideCeil(getWorkgroupColumns(op, schedule),
+                          schedule.getChunkColumns());
+}
+
+int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
+  int64_t groups = schedule.getRowGroups();
+  int64_t slotBytes =
+      4 * int64_t(op.getColumnSums().size()) * schedule.getChunkColumns();
+  int64_t radix = combineRadix;
+  while (radix > 2 &&
+         (groups - llvm::divideCeil(groups, radix)) * slotBytes > combineBytes)
+    radix /= 2;
+  return radix;
+}
+
+/// Row sums of the program, over all phases.
+static int64_t countRowSums(RowwiseOp op) {
+  return llvm::count_if(op.getBody().front(), [](Operation &bodyOp) {
+    return bool(getSummedRow(&bodyOp));
+  });
+}
+
+int64_t lnbwd::getColumnBits(OperandRange values) {
+  int64_t bits = 0;
+  for (Value value : values)
+    bits += cast<ShapedType>(value.getType()).getElementTypeBitWidth();
+  return bits;
+}
+
+/// The bits of one column in registers, for accesses of `width` elements: what
+/// is narrower than a register takes a whole one.
+static int64_t registerBitsOf(OperandRange values, int64_t width) {
+  int64_t bits = 0;
+  for (Value value : values)
+    bits += std::max<int64_t>(
+        cast<ShapedType>(value.getType()).getElementTypeBitWidth(), 32 / width);
+  return bits;
+}
+
+int64_t lnbwd::getStageBlocks(ScheduleAttr schedule) {
+  return schedule.getWorkgroupsPerRow() == 1 ? 1 : schedule.getRowGroups();
+}
+
+/// Bytes of one block of a stage.
+static int64_t getBlockBytes(RowwiseOp op, ScheduleAttr schedule, Value rows) {
+  int64_t elements = schedule.getRowGroups() / getStageBlocks(schedule) *
+                     getWorkgroupColumns(op, schedule);
+  return elements *
+         (cast<ShapedType>(rows.getType()).getElementTypeBitWidth() / 8);
+}
+
+bool lnbwd::needsShift(RowwiseOp op, ScheduleAttr schedule) {
+  return schedule.getStages() && llvm::any_of(op.getRows(), [&](Value rows) {
+           return getBlockBytes(op, schedule, rows) % bulkCopyUnit != 0;
+         });
+}
+
+int64_t lnbwd::getCopyBytes(RowwiseOp op, ScheduleAttr schedule, Value rows) {
+  int64_t bytes = getBlockBytes(op, schedule, rows);
+  return needsShift(op, schedule)
+             ? llvm::alignTo(bytes, bulkCopyUnit) + bulkCopyUnit
+             : bytes;
+}
+
+int64_t lnbwd::getStageBytes(RowwiseOp op, ScheduleAttr schedule) {
+  int64_t bytes = 0;
+  for (Value rows : op.getRows())
+    bytes += getStageBlocks(schedule) * getCopyBytes(op, schedule, rows);
+  return bytes;
+}
+
+ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
+                                      const ChipInfo &chip) {
+  ScheduleResources resources;
+  resources.threads = schedule.getThreads();
+
+  int64_t chunks = schedule.getReload() ? 1 : getChunks(op, schedule);
+  int64_t elements = chunks * schedule.getVectorWidth();
+  // Sets of rows that lie in registers as they came.
+  int64_t held = 1;
+  if (!schedule.getStages())
+    held = schedule.getPrefetch() ? 2 : schedule.getUnroll();
+  int64_t width = schedule.getVectorWidth();
+  int64_t packedBits = registerBitsOf(op.getRows(), width) * held +
+                       registerBitsOf(op.getColumns(), width);
+  int64_t live = std::min<int64_t>(
+      liveRows, int64_t(op.getRows().size() + op.getRowOuts().size()));
+  if (schedule.getStages() && op.getRowElementBits() == 32)
+    live = std::min<int64_t>(live, 1);
+  if (schedule.getUnroll() == 2 && schedule.getPrefetch())
+    live += moreLiveUnrolled;
+  if (op.getRowElementBits() < 32)
+    live += chip.model.widenedRows;
+  int64_t perElement32 = int64_t(op.getColumnSums().size()) + live;
+  int64_t packed = llvm::divideCeil(packedBits * elements, 32);
+  resources.registersPerLane =
+      fixedRegisters + perElement32 * elements + packed;
+  resources.leastRegistersPerLane =
+      int64_t(op.getColumnSums().size()) * elements + packed;
+
+  int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
+  bool isExchanged = schedule.getThreadsPerRow() > chip.waveSize ||
+                     schedule.getWorkgroupsPerRow() > 1;
+  int64_t exchange = isExchanged ? 2 * 4 * waves * countRowSums(op) *
+                                       schedule.getWorkgroupsPerRow()
+                                 : 0;
+  // Barriers that count what peers send, for two rows in turn: at most one more
+  // phase than there are sums.
+  if (schedule.getWorkgroupsPerRow() > 1 && op.hasRowSums())
+    exchange += 2 * 8 * (countRowSums(op) + 1);
+  int64_t groups = schedule.getRowGroups();
+  int64_t slots =
+      groups - llvm::divideCeil(groups, getCombineRadix(op, schedule));
+  int64_t combine = 4 * int64_t(op.getColumnSums().size()) * slots *
+                    schedule.getChunkColumns();
+  int64_t columns = groups > 1 && !schedule.getReload()
+                        ? chunks * schedule.getChunkColumns() *
+                              getColumnBits(op.getColumns()) / 8
+                        : 0;
+  resources.sharedMemoryBytes =
+      exchange + combine + columns + 8 * schedule.getStages();
+  resources.stagingBytes = schedule.getStages() * getStageBytes(op, schedule);
+  return resources;
+}
+
+int64_t lnbwd::getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
+                                      const ChipInfo &chip) {
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t workgroups = schedule.getWorkgroupsPerComputeUnit();
+  if (!resources.stagingBytes || !schedule.getEarlyStart() || !workgroups)
+    return resources.stagingBytes;
+  int64_t room = chip.limits.computeUnitSharedMemoryBytes;
+  // More than an equal part of one workgroup too many.
+  int64_t crowded = llvm::alignTo(uint64_t(room / (workgroups + 1)), 16) + 16;
+  bool fits =
+      workgroups *
+              (crowded + resources.sharedMemoryBytes + reservedSharedBytes) <=
+          room &&
+      crowded + resources.sharedMemoryBytes <= chip.dynamicSharedMemoryBytes;
+  return fits ? std::max(crowded, resources.stagingBytes)
+              : resources.stagingBytes;
+}
+
+std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
+                               const ChipInfo &chip, RegisterBound bound) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  int64_t threadsPerRow = schedule.getThreadsPerRow();
+  bool fitsWave =
+      threadsPerRow <= chip.waveSize && llvm::isPowerOf2_64(threadsPerRow);
+  if (!fitsWave && threadsPerRow % chip.waveSize != 0) {
+    os << "expected threads_per_row to be a power of two up to the wave size "
+          "of "
+       << chip.name << ", " << chip.waveSize << ", or a multiple of it, got "
+       << threadsPerRow;
+    return text;
+  }
+  if (schedule.getThreads() > chip.maxThreadsPerWorkgroup) {
+    os << "expected at most " << chip.maxThreadsPerWorkgroup
+       << " threads in a workgroup on " << chip.name
+       << ", got threads_per_row * row_groups = " << schedule.getThreads()
+       << "; lower one of them";
+    return text;
+  }
+  int64_t length = op.getRowLength();
+  if (length % schedule.getVectorWidth() != 0) {
+    os << "expected vector_width to divide the row length, " << length
+       << ", got " << schedule.getVectorWidth();
+    return text;
+  }
+  int64_t bytes = schedule.getVectorWidth() * op.getRowElementBits() / 8;
+  if (bytes > accessBytes) {
+    os << "expected accesses of at most " << accessBytes
+       << " bytes, got vector_width " << schedule.getVectorWidth() << " of "
+       << op.getRowElementBits() << "-bit elements: " << bytes << " bytes";
+    return text;
+  }
+  if (schedule.getRowsPerWorkgroup() &&
+      schedule.getRowsPerWorkgroup() < schedule.getRowGroups()) {
+    os << "expected rows_per_workgroup to be 0 or at least row_groups, "
+       << schedule.getRowGroups() << ", got " << schedule.getRowsPerWorkgroup();
+    return text;
+  }
+  if (schedule.getColumnTile() &&
+      (op.hasRowSums() || !op.getScalarOuts().empty())) {
+    os << "expected column_tile 0: a row sum or row scalar needs the whole row "
+          "in one workgroup";
+    return text;
+  }
+  if (schedule.getWorkgroupsPerRow() > chip.workgroups.clusterWorkgroups) {
+    os << "expected workgroups_per_row of at most "
+       << chip.workgroups.clusterWorkgroups << " on " << chip.name << ", got "
+       << schedule.getWorkgroupsPerRow();
+    return text;
+  }
+  if (schedule.getWorkgroupsPerRow() > 1 &&
+      threadsPerRow % chip.waveSize != 0) {
+    os << "expected threads_per_row to be a multiple of the wave size of "
+       << chip.name << ", " << chip.waveSize
+       << ", where workgroups_per_row is above 1, got " << threadsPerRow;
+    return text;
+  }
+  if (length % (schedule.getWorkgroupsPerRow() * schedule.getVectorWidth())) {
+    os << "expected workgroups_per_row * vector_width to divide the row "
+          "length, "
+       << length << ", got " << schedule.getWorkgroupsPerRow() << " * "
+       << schedule.getVectorWidth();
+    return text;
+  }
+  if (schedule.getUnroll() > 1 && !schedule.getPrefetch() && op.hasRowSums()) {
+    os << "expected prefetch 1 where unroll is above 1 and the program has row "
+          "sums, got unroll "
+       << schedule.getUnroll();
+    return text;
+  }
+  int64_t tile = schedule.getColumnTile();
+  if (tile && llvm::divideCeil(length, tile) > maxColumnTiles) {
+    os << "expected at most " << maxColumnTiles
+       << " column tiles, got row length " << length << " in tiles of " << tile
+       << "; raise column_tile";
+    return text;
+  }
+  if (schedule.getReload() &&
+      (!op.getColumnSums().empty() || schedule.getColumnTile())) {
+    os << "expected reload to be unset: column sums and column tiles need "
+          "their "
+          "columns to stay with a lane; split the program into two passes to "
+          "reload";
+    return text;
+  }
+  if (schedule.getStages() && !chip.workgroups.hasBulkCopy) {
+    os << "expected stages 0 on " << chip.name
+       << ", which has no asynchronous bulk copies";
+    return text;
+  }
+  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
+    for (unsigned i = 0; i < rows.size(); ++i) {
+      int64_t stride = op.getRowStride(rows.getBeginOperandIndex() + i);
+      if (stride % schedule.getVectorWidth() != 0) {
+        os << "expected vector_width to divide the distance between rows, "
+           << stride << ", got " << schedule.getVectorWidth();
+        return text;
+      }
+      if (schedule.getStages() && stride != length) {
+        os << "expected stages 0 for rows that lie apart: a bulk copy takes "
+              "neighbouring rows";
+        return text;
+      }
+    }
+  if (needsShift(op, schedule) && schedule.getWorkgroupsPerRow() > 1) {
+    os << "expected each workgroup's part of a row to be a multiple of "
+       << bulkCopyUnit << " bytes where stages is set, got row length "
+       << length << " over " << schedule.getWorkgroupsPerRow()
+       << " workgroups; lower workgroups_per_row, or set stages to 0";
+    return text;
+  }
+  // A copy that ends behind its set ends within the row that follows.
+  if (needsShift(op, schedule) &&
+      length * op.getRowElementBits() / 8 < 2 * bulkCopyUnit) {
+    os << "expected rows of at least " << 2 * bulkCopyUnit
+       << " bytes where stages is set, got row length " << length;
+    return text;
+  }
+  if (schedule.getEarlyStart() && !chip.workgroups.hasEarlyStart) {
+    os << "expected early_start to be unset on " << chip.name
+       << ", which starts a kernel when the one before it has ended";
+    return text;
+  }
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t registers =
+      std::min(chip.maxRegistersPerLane, chip.limits.computeUnitsTogether *
+                                             chip.registersPerComputeUnit /
+                                             resources.threads);
+  int64_t needed = resources.registersPerLane;
+  if (bound == RegisterBound::Least)
+    needed = resources.leastRegistersPerLane;
+  else if (bound == RegisterBound::Hope)
+    needed = needed * hopedPercent / 100;
+  if (needed > registers)
+    os << "row length " << length
+       << " is too large for this schedule: it needs at least " << needed
+       << " registers a lane, and " << chip.name << " has " << registers
+       << " for workgroups of " << resources.threads
+       << " threads; raise threads_per_row, or split the program into two "
+          "passes";
+  else if (resources.stagingBytes &&
+           resources.sharedMemoryBytes + resources.stagingBytes >
+               chip.dynamicSharedMemoryBytes)
+    os << "this schedule needs "
+       << resources.sharedMemoryBytes + resources.stagingBytes
+       << " bytes of shared memory, and " << chip.name << " has "
+       << chip.dynamicSharedMemoryBytes
+       << " for a workgroup; lower stages or row_groups";
+  else if (resources.sharedMemoryBytes > chip.sharedMemoryBytes)
+    os << "this schedule needs " << resources.sharedMemoryBytes
+       << " bytes of shared memory, and " << chip.name << " has "
+       << chip.sharedMemoryBytes << " for a workgroup; lower row_groups";
+  return text;
+}
+
+LogicalResult
+lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
+                     function_ref<InFlightDiagnostic()> emitError) {
+  std::string obstacle = getObstacle(op, schedule, chip, RegisterBound::Least);
+  if (!obstacle.empty())
+    return emitError() << obstacle;
+  return success();
+}
