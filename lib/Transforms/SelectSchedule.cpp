@@ -97,8 +97,9 @@ private:
     op.setScheduleAttr(*overridden);
     // On the chip's usual device the grid is what it would be anyway.
     if (reproducible && !op.getColumnSums().empty())
-      op.setFixedWorkgroups(overridden->getWorkgroupsPerComputeUnit() *
-                            info.computeUnits);
+      op.setFixedWorkgroups(std::max<int64_t>(
+          1, overridden->getWorkgroupsPerComputeUnit() * info.computeUnits /
+                 overridden->getWorkgroupsPerRow()));
     return success();
   }
 };
