@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Two copies of a row program, each keeping some of the outputs;
-// canonicalisation then removes what only the others needed.
+// canonicalisation then removes what only the others needed. Row sums that the
+// columns need come out first, into a program of their own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,7 +97,9 @@ static RowwiseOp hoistRowSums(IRRewriter &rewriter, RowwiseOp op,
         computesSums ? none : ValueRange(op.getColumnSums()),
         rewriter.getStrArrayAttr(
             SmallVector<StringRef>(operandNames.begin(), operandNames.end())),
-        ScheduleAttr(), op.getRowRank(), op.getAccumulate() && !computesSums);
+        ScheduleAttr(), op.getRowRank(), op.getAccumulate() && !computesSums,
+        computesSums ? 0 : op.getFixedWorkgroups());
+    program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     OpBuilder::InsertionGuard guard(rewriter);
     Block *copy = rewriter.createBlock(&program.getBody());
     IRMapping mapping;

@@ -126,6 +126,7 @@ func.func @in_place(%x: memref<?x512xf32>, %s: memref<512xf32>) {
 // ALWAYS-SAME:     operand_names = ["x", "row_sum_0"]
 // ALWAYS:          vector.reduction <add>, %x
 // ALWAYS:        lnbwd.rowwise @k_columns rows(%[[X]] {{.*}}) scalars(%[[SUM]] {{.*}}) outs column_sums(
+// ALWAYS-SAME:     fixed_workgroups = 7
 // ALWAYS-NOT:      vector.reduction
 // ALWAYS:        lnbwd.rowwise @k_rows rows(%[[X]] {{.*}}) scalars(%[[SUM]] {{.*}}) outs rows(
 // ALWAYS:          vector.reduction
@@ -133,7 +134,7 @@ func.func @in_place(%x: memref<?x512xf32>, %s: memref<512xf32>) {
 // ALWAYS:        memref.dealloc %[[SUM]]
 func.func @row_sums(%x: memref<?x4x512xf32>, %y: memref<?x4x512xf32>, %s: memref<512xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x4x512xf32>) outs rows(%y : memref<?x4x512xf32>) column_sums(%s : memref<512xf32>)
-      attributes {operand_names = ["x", "y", "s"]} {
+      attributes {fixed_workgroups = 7 : i64, operand_names = ["x", "y", "s"]} {
   ^bb0(%xr: vector<512xf32>):
     %sum = vector.reduction <add>, %xr : vector<512xf32> into f32
     %v = vector.broadcast %sum : f32 to vector<512xf32>
