@@ -75,7 +75,10 @@ static LogicalResult compile(StringRef source,
   std::optional<EmitFormat> format = parseEmitFormat(formatName);
   if (!format)
     return fail("unknown format '" + formatName +
-                "', expected one of: mlir, llvm, isa, hsaco, ptx, cubin");
+                "', expected one of: " + listEmitFormats());
+  if (options.report_rows < 0)
+    return fail("expected report_rows to be at least 0, got " +
+                llvm::Twine(options.report_rows));
 
   auto sources = std::make_shared<llvm::SourceMgr>();
   StringRef name = orEmpty(options.source_name);

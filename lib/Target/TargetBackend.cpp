@@ -15,6 +15,8 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
@@ -80,6 +82,13 @@ StringRef lnbwd::getEmitFormatName(EmitFormat format) {
     if (entry.format == format)
       return entry.name;
   llvm_unreachable("all formats have names");
+}
+
+std::string lnbwd::listEmitFormats() {
+  return llvm::join(
+      llvm::map_range(formatNames,
+                      [](const FormatName &entry) { return entry.name; }),
+      ", ");
 }
 
 void lnbwd::registerTargetTranslations(DialectRegistry &registry) {

@@ -12,7 +12,7 @@
 
 // A failure says what was expected and leaves no file.
 
-// FORMAT:      error: unknown emit format 'elf', expected one of: mlir, llvm, isa, hsaco, ptx, cubin, bundle, report, report-json
+// FORMAT:      error: unknown emit format 'elf', expected one of: mlir, llvm, isa, hsaco, ptx, cubin, report, report-json, bundle
 // NOT-LOWERED: error: {{.*}}expected one gpu.module to emit as hsaco, got 0; lower one function for a chip first, for example by --lnbwd-pipeline="chip=gfx942"
 // NO-TARGET:   error: {{.*}}expected one target: a module is emitted after it was lowered for a chip, for example by --lnbwd-pipeline="chip=..."
 // CHIP:        error: unknown chip 'gfx1030', expected one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90

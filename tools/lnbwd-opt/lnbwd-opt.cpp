@@ -230,8 +230,7 @@ static int run(int argc, char **argv) {
       isBundle ? EmitFormat::MLIR : parseEmitFormat(options.emit);
   if (!format) {
     error() << "unknown emit format '" << options.emit
-            << "', expected one of: mlir, llvm, isa, hsaco, ptx, cubin, "
-               "bundle, report, report-json\n";
+            << "', expected one of: " << listEmitFormats() << ", bundle\n";
     return EXIT_FAILURE;
   }
   if (options.rows < 0 ||

@@ -102,9 +102,11 @@ public:
                                          const EmitOptions &options) const = 0;
 };
 
-/// The format of this name ("mlir", "llvm", "isa", "hsaco", "ptx", "cubin").
+/// The format of this name ("mlir", "isa", ...).
 std::optional<EmitFormat> parseEmitFormat(llvm::StringRef name);
 llvm::StringRef getEmitFormatName(EmitFormat format);
+/// The names of all formats, separated by ", ".
+std::string listEmitFormats();
 
 /// Registers what the translation from LLVM's dialect to LLVM IR needs.
 void registerTargetTranslations(mlir::DialectRegistry &registry);
