@@ -17,8 +17,6 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
-#include "mlir/Interfaces/FunctionInterfaces.h"
-
 namespace lnbwd {
 
 /// What an operand of a row program is to the kernel.
@@ -29,10 +27,6 @@ OperandKind getOperandKind(RowwiseOp op, unsigned index);
 /// Notes name and kind on those arguments of the enclosing function that are
 /// operands of `op`; what is noted already stays.
 void recordArgumentRoles(RowwiseOp op);
-
-/// What `function` computes, if the only operation of this dialect in it is a
-/// named one; null otherwise.
-NamedOperationAttr describeNamedOperation(mlir::FunctionOpInterface function);
 
 } // namespace lnbwd
 

@@ -21,7 +21,8 @@ namespace lnbwd {
 
 /// Simplifies the region of `op` until nothing changes: upstream's
 /// canonicalisations, common subexpressions, and, with `algebra`, the rewrites
-/// of this file. Returns failure if that takes too many rounds.
+/// of this file. Returns failure, without a message, if that takes too many
+/// rounds or rewrites; the region is then right, but not simplified to the end.
 mlir::LogicalResult simplifyRowProgram(RowwiseOp op, bool algebra);
 
 /// Writes sums of products as chains of fused multiply-adds, and orders the

@@ -18,6 +18,7 @@
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace lnbwd {
@@ -101,6 +102,10 @@ private:
   llvm::StringMap<mlir::Value> arguments;
   int64_t rowLength = 0;
 };
+
+/// What `function` computes, if the only operation of this dialect in it is a
+/// named one; null otherwise.
+NamedOperationAttr describeNamedOperation(mlir::FunctionOpInterface function);
 
 /// The patterns of lnbwd-lower-to-rowwise.
 void populateLowerToRowwisePatterns(mlir::RewritePatternSet &patterns,

@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel is: geometry; column operands; a loop over full sets of rows, free
-// of masks; at most one masked set at the end; the column sums' way out.
+// A kernel is: geometry; column operands; the walk over the rows; the column
+// sums' way out. Here is that frame, and what is done with one row. The loops
+// that walk over the rows are in RowKernelLoops.cpp, sums in RowKernelSums.cpp,
+// rows that come through workgroup memory in RowStaging.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -218,10 +220,8 @@ void RowKernelEmitter::allocateExchange() {
   if (!sharesRows())
     return;
   exchangeBarriers = addWorkgroupMemory(2 * numPhases, b.getI64Type());
-  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, index(0));
-  ifTrue(isFirst, [&] { target.initCopyBarriers(b, exchangeBarriers); });
+  ifTrue(isFirstThread(),
+         [&] { target.initByteBarriers(b, exchangeBarriers); });
 }
 
 void RowKernelEmitter::emit() {
@@ -230,7 +230,7 @@ void RowKernelEmitter::emit() {
   emitGeometry();
   allocateExchange();
   // Nobody may send to a workgroup that has not started.
-  if (sharesRows())
+  if (exchangeBarriers)
     target.arriveAtCluster(b);
   // What is above needs nothing that another kernel writes.
   if (schedule.getEarlyStart())
@@ -492,6 +492,11 @@ Value RowKernelEmitter::both(Value lhs, Value rhs) {
 }
 
 /// Emits `body` under `condition`, or plainly where that is null for true.
+Value RowKernelEmitter::isFirstThread() {
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, index(0));
+}
+
 void RowKernelEmitter::ifTrue(Value condition, function_ref<void()> body) {
   if (!condition)
     return body();

@@ -109,11 +109,11 @@ private:
   bool hasUniformRows() const {
     return schedule.getThreadsPerRow() % chip.waveSize == 0;
   }
-  mlir::Value getFullRows();
   void loadColumnOperands();
   void allocateExchange();
 
-  // The row loop.
+  // The row loop (RowKernelLoops.cpp).
+  mlir::Value getFullRows();
   void emitRowLoop();
   void emitPairedRowLoop(mlir::Value begin, mlir::Value step,
                          mlir::Value fullRows);
@@ -126,6 +126,7 @@ private:
                                              mlir::Value set);
   llvm::SmallVector<mlir::Value> loadDropped(mlir::Value set,
                                              mlir::Value count);
+  Row makeRow(mlir::Value rowIndex, mlir::Value valid, mlir::ValueRange inputs);
   Row makeRowAhead(mlir::Value rowIndex, mlir::Value valid,
                    mlir::ValueRange inputs);
 
@@ -135,7 +136,8 @@ private:
   void startCopies(mlir::Value firstRow, mlir::Value stage);
   llvm::SmallVector<mlir::Value> receiveStaged();
   void refillStage();
-  Row makeRow(mlir::Value rowIndex, mlir::Value valid, mlir::ValueRange inputs);
+
+  // A row.
   void emitRow(Row &row);
   void emitScalars(Row &row, unsigned phase);
   void emitPhase(Row &row, unsigned phase);
@@ -175,6 +177,7 @@ private:
   mlir::Value mulIndex(mlir::Value lhs, int64_t rhs);
   mlir::Value lessThan(mlir::Value lhs, mlir::Value rhs);
   mlir::Value both(mlir::Value lhs, mlir::Value rhs);
+  mlir::Value isFirstThread();
   void ifTrue(mlir::Value condition, llvm::function_ref<void()> body);
   mlir::VectorType laneVector(mlir::Type element);
   llvm::MaybeAlign laneAlignment(mlir::Value memory);

@@ -182,7 +182,7 @@ void RowKernelEmitter::emitRowLoop() {
   Value step = mulIndex(workgroups, groups);
   Value fullRows = getFullRows();
   if (schedule.getUnroll() == 2) {
-    if (sharesRows())
+    if (exchangeBarriers)
       target.waitForCluster(b);
     return emitPairedRowLoop(begin, step, fullRows);
   }
@@ -207,7 +207,7 @@ void RowKernelEmitter::emitRowLoop() {
     llvm::append_range(carried, loadAheadIf(lessThan(begin, fullRows), begin));
   }
 
-  if (sharesRows())
+  if (exchangeBarriers)
     target.waitForCluster(b);
   auto loop = scf::ForOp::create(b, begin, fullRows, step, carried);
   {
@@ -229,13 +229,13 @@ void RowKernelEmitter::emitRowLoop() {
     }
     if (schedule.getPrefetch()) {
       llvm::append_range(inputs, state.drop_front(numState));
-      Value nextRow = addIndex(rowIndex, step);
       if (target.avoidsRepeatedReads()) {
         Value nextSet = addIndex(loop.getInductionVar(), step);
         PartScope loads(*this, {KernelPart::NextLoad});
         next = loadAheadIf(lessThan(nextSet, fullRows), nextSet);
         target.keepOrder(b);
       } else {
+        Value nextRow = addIndex(rowIndex, step);
         Value last = arith::SubIOp::create(b, rows, index(1));
         next = loadAhead(arith::MinUIOp::create(b, nextRow, last));
       }
@@ -403,9 +403,10 @@ void RowKernelEmitter::emitIndependentRowLoop() {
   llvm::copy(loop.getResults(), sums.begin());
 }
 
-/// The last set of rows, if it is not full, goes to the last workgroup, which
-/// never has more full sets than another. Groups without a row work on the last
-/// row, or on what a dropped load gives, and keep nothing of it.
+/// What the loop leaves, a set that is not full or that no copy may read
+/// behind, goes to the last workgroup, which never has more full sets than
+/// another. Groups without a row work on the last row, or on what a dropped
+/// load gives, and keep nothing of it.
 void RowKernelEmitter::emitTailRow() {
   Value fullRows = getFullRows();
   Value turn = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,

@@ -183,11 +183,8 @@ SmallVector<Value> RowKernelEmitter::exchangeInCluster(unsigned phase,
   Value barrier =
       addIndex(mulIndex(arith::RemUIOp::create(b, parity, index(2)), numPhases),
                index(phase));
-  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, index(0));
   int64_t bytes = 4 * count * exchangeSlots * schedule.getRowGroups();
-  ifTrue(isFirst, [&] {
+  ifTrue(isFirstThread(), [&] {
     target.expectBytes(b, exchangeBarriers, barrier,
                        arith::ConstantIntOp::create(b, bytes, 32));
   });

@@ -56,11 +56,9 @@ void RowKernelEmitter::startStaging() {
     offset += schedule.getStages() * size;
   }
   staging->barriers = addWorkgroupMemory(schedule.getStages(), b.getI64Type());
-  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, index(0));
-  ifTrue(isFirst, [&] { target.initCopyBarriers(b, staging->barriers); });
-  gpu::BarrierOp::create(b);
+  ifTrue(isFirstThread(),
+         [&] { target.initByteBarriers(b, staging->barriers); });
+  target.barrier(b);
 }
 
 /// How many elements the set's first lies behind the copy's first, which is the
@@ -76,10 +74,7 @@ Value RowKernelEmitter::getShift(unsigned operand, Value firstRow) {
 /// Starts the copies of the set whose first row is `firstRow` into `stage`, if
 /// there is such a set.
 void RowKernelEmitter::startCopies(Value firstRow, Value stage) {
-  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
-  Value isFirst =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread, index(0));
-  ifTrue(both(isFirst, lessThan(firstRow, staging->end)), [&] {
+  ifTrue(both(isFirstThread(), lessThan(firstRow, staging->end)), [&] {
     target.expectBytes(
         b, staging->barriers, stage,
         arith::ConstantIntOp::create(b, getStageBytes(op, schedule), 32));

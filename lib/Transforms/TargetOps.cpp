@@ -47,7 +47,7 @@ void TargetOps::allowNextKernel(ImplicitLocOpBuilder &) const { cannot(); }
 void TargetOps::waitForPreviousKernel(ImplicitLocOpBuilder &) const {
   cannot();
 }
-void TargetOps::initCopyBarriers(ImplicitLocOpBuilder &, Value) const {
+void TargetOps::initByteBarriers(ImplicitLocOpBuilder &, Value) const {
   cannot();
 }
 void TargetOps::expectBytes(ImplicitLocOpBuilder &, Value, Value, Value) const {
@@ -105,7 +105,7 @@ public:
     NVVM::GriddepcontrolOp::create(b, NVVM::GridDepActionKind::wait);
   }
 
-  void initCopyBarriers(ImplicitLocOpBuilder &b,
+  void initByteBarriers(ImplicitLocOpBuilder &b,
                         Value barriers) const override {
     Value one = arith::ConstantIntOp::create(b, 1, 32);
     int64_t count = cast<MemRefType>(barriers.getType()).getDimSize(0);

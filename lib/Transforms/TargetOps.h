@@ -6,8 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a kernel says in a target's own dialect, behind one interface: bulk
-// copies into shared memory, and the hand-over between two kernels.
+// What a kernel says in a target's own dialect, behind one interface: loads
+// that may be dropped, order and barriers, values that a wave shares, the
+// hand-over between two kernels, bulk copies into shared memory, and workgroups
+// that share rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +23,9 @@
 
 namespace lnbwd {
 
-/// Whether the chip can do what a method says is the chip table's to answer;
-/// asking for what it cannot do is a mistake of the caller.
+/// What chips of a vendor differ in, the chip table answers; asking for what a
+/// chip cannot do is a mistake of the caller. What a vendor's code generator
+/// can do is answered here.
 class TargetOps {
 public:
   virtual ~TargetOps();
@@ -66,12 +69,13 @@ public:
   /// Waits until the kernel before has ended and its writes can be seen.
   virtual void waitForPreviousKernel(mlir::ImplicitLocOpBuilder &b) const;
 
-  /// Prepares `barriers` (workgroup memory, i64) to count the bytes of copies;
-  /// by one thread, before a barrier of all that wait on them or copy.
-  virtual void initCopyBarriers(mlir::ImplicitLocOpBuilder &b,
+  /// Prepares `barriers` (workgroup memory, i64) to count the bytes of copies
+  /// or of what peers send; by one thread, before a barrier of all that wait on
+  /// them, copy or send.
+  virtual void initByteBarriers(mlir::ImplicitLocOpBuilder &b,
                                 mlir::Value barriers) const;
-  /// Announces `bytes` (i32) of copies to the barrier at `index`; they may be
-  /// on their way already.
+  /// Announces `bytes` (i32) to the barrier at `index`; they may be on their
+  /// way already.
   virtual void expectBytes(mlir::ImplicitLocOpBuilder &b, mlir::Value barriers,
                            mlir::Value index, mlir::Value bytes) const;
   /// Starts the copy of `bytes` (i32) from `source` at `sourceIndices` to

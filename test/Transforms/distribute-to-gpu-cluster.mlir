@@ -93,3 +93,22 @@ func.func @one_writer(%x: memref<?x1024xf32>, %s: memref<?xf32>) {
   }
   return
 }
+
+// -----
+
+// Without row sums, workgroups that share rows have nothing to tell each other.
+// CHECK-LABEL: gpu.module @nothing_exchanged_kernels
+// CHECK:       gpu.func @k(
+// CHECK-NOT:     nvvm.cluster
+// CHECK-NOT:     nvvm.mbarrier
+// CHECK:         gpu.return
+func.func @nothing_exchanged(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%p : memref<?x1024xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
+                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 2,
+                                             workgroups_per_row = 2, unroll = 4>} {
+  ^bb0(%xr: vector<1024xf32>):
+    lnbwd.yield %xr : vector<1024xf32>
+  }
+  return
+}

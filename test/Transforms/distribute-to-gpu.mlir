@@ -544,7 +544,13 @@ func.func @partial_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
 // CHECK:         vector.store %{{.*}}, %[[MEMORY]]
 // CHECK:         amdgpu.lds_barrier
 // CHECK-NOT:     amdgpu.lds_barrier
-// CHECK-COUNT-3: vector.load %[[MEMORY]]
+// CHECK:         %[[SECOND:[0-9]+]] = vector.load %[[MEMORY]]
+// CHECK-NEXT:    %[[TWO:[0-9]+]] = arith.addf %{{[0-9]+}}, %[[SECOND]]
+// CHECK-NEXT:    scf.yield %[[TWO]]
+// CHECK:         %[[THIRD:[0-9]+]] = vector.load %[[MEMORY]]
+// CHECK-NEXT:    arith.addf %{{[0-9]+}}, %[[THIRD]]
+// CHECK:         %[[FOURTH:[0-9]+]] = vector.load %[[MEMORY]]
+// CHECK-NEXT:    arith.addf %{{[0-9]+}}, %[[FOURTH]]
 // CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @groups_combined(%x: memref<?x256xf32>, %p: memref<?x256xf32>) {
@@ -584,9 +590,11 @@ func.func @final_sums(%x: memref<?x256xf32>, %p: memref<256xbf16>) {
 // CHECK:       gpu.func @k(
 // CHECK:         scf.for
 // CHECK:         amdgpu.lds_barrier
-// CHECK-COUNT-7: vector.load %{{.*}} : memref<{{[0-9]+}}xf32, #gpu.address_space<workgroup>>
+// CHECK-COUNT-7: arith.addf %{{[0-9]+}}, %{{[0-9]+}}
+// CHECK-NOT:     arith.addf
 // CHECK-COUNT-2: amdgpu.lds_barrier
-// CHECK:         vector.load
+// CHECK:         %[[OTHER:[0-9]+]] = vector.load %{{.*}} : memref<{{[0-9]+}}xf32, #gpu.address_space<workgroup>>
+// CHECK-NEXT:    arith.addf %{{[0-9]+}}, %[[OTHER]]
 // CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @many_groups_combined(%x: memref<?x64xf32>, %p: memref<?x64xf32>) {

@@ -42,7 +42,8 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     treats float32 numbers as real ones. Where the rewrites do not come to an end
     within some number of steps, a warning says so and the gradient stays as the
     adjoints make it. Fails, naming the operation, on operations that have no
-    derivative here.
+    derivative here. The gradient of a named operation notes in
+    `lnbwd.operation` which named gradient it is, if there is one.
 
     Before:
 
@@ -106,7 +107,8 @@ def SimplifyRowAlgebraPass : Pass<"lnbwd-simplify-row-algebra"> {
     them, the sum of `x - mean(x)` is 0, that of the squares of a normalised row
     is `(1 - eps rstd^2) N`, and products that are there already are used again.
     Float32 numbers are treated as real ones, so results may round otherwise;
-    infinities and NaNs may vanish.
+    infinities and NaNs may vanish. Fails where the rewrites do not come to an
+    end within some number of steps.
 
     `shape` then writes sums of products as fused multiply-adds.
 
@@ -142,7 +144,10 @@ def LowerToRowwisePass : Pass<"lnbwd-lower-to-rowwise"> {
   let description = [{
     Replaces each named operation by a `lnbwd.rowwise` with the same operands,
     whose region spells out the formula of one row. Works on tensors and on
-    memrefs. Never fails on verified IR; afterwards no named operation is left.
+    memrefs; afterwards no named operation is left. A function with one named
+    operation notes in `lnbwd.operation` which one it was, for the launch plan;
+    the pass fails only where that attribute is there already and says
+    something else.
 
     Before:
 
@@ -347,7 +352,9 @@ def DistributeToGPUPass : Pass<"lnbwd-distribute-to-gpu", "::mlir::ModuleOp"> {
     every `vector<N x ...>` of the region becomes, for each lane, a few vectors
     of `vector_width` elements; row sums go through `gpu.subgroup_reduce` and,
     where a row takes several waves, through one exchange in workgroup memory;
-    column sums are accumulators of the row loop.
+    column sums are accumulators of the row loop. Where `workgroups_per_row` is
+    above 1, the workgroups of a cluster share a row, and each wave sends its row
+    sums to all of them.
 
     Expects memrefs, a schedule on every row program, final column sums only
     where one workgroup takes all rows (see lnbwd-finalize-column-sums), and
@@ -379,8 +386,9 @@ def DistributeToGPUPass : Pass<"lnbwd-distribute-to-gpu", "::mlir::ModuleOp"> {
   let options = [ChipOption];
   let dependentDialects = [
     "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::NVVM::NVVMDialect", "::mlir::ROCDL::ROCDLDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::ROCDL::ROCDLDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"numKernels", "kernels", "Kernels made">];
 }

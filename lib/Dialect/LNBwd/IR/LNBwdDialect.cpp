@@ -18,8 +18,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
-
-#include <iterator>
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -140,7 +139,7 @@ ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                     "workgroups_per_compute_unit", "at least 0",
                     workgroupsPerComputeUnit)) ||
       failed(expect(workgroupsPerRow >= 1 && workgroupsPerRow <= 16 &&
-                        (workgroupsPerRow & (workgroupsPerRow - 1)) == 0,
+                        llvm::isPowerOf2_64(uint64_t(workgroupsPerRow)),
                     "workgroups_per_row", "a power of two from 1 to 16",
                     workgroupsPerRow)) ||
       failed(expect(prefetch == 0 || prefetch == 1, "prefetch", "0 or 1",

@@ -35,7 +35,7 @@ def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
     | `workgroups_per_row` | workgroups that split the columns of a row evenly between them and exchange its sums: 1, or a power of two up to what the chip launches together as one cluster |
     | `column_tile` | columns that one workgroup covers, a multiple of `threads_per_row` × `vector_width`; 0: the whole row. Only for programs without row sums |
     | `prefetch` | sets of rows whose loads into registers are in flight while the current one is worked on: 0 or 1 |
-    | `unroll` | sets of rows that one turn of the row loop works on: 1; with `prefetch` also 2, with which prefetched registers are used where they were loaded instead of being copied; without, for programs without row sums, also 2, 4 or 8, all of which are loaded before the first is worked on. Not with `stages` |
+    | `unroll` | sets of rows that one turn of the row loop works on: 1; with `prefetch` also 2, with which prefetched registers are used where they were loaded instead of being copied; without, for programs without row sums, also 2, 4 or 8, all of which are loaded before the first is worked on. Not with `stages` or `reload` |
     | `stages` | sets of rows that asynchronous bulk copies keep in flight in shared memory: 0 (rows come through registers), or 2 and more. Only for chips that have such copies |
     | `early_start` | the kernel may start before the one before it on the stream has ended, whatever that is, and waits before its first access to memory. Only for chips that can launch so, where each kernel lets the next one start when its own rows are done |
     | `reload` | the row does not stay in registers: every phase between two row sums reads it again, which serves any row length. Only for programs without column sums |
@@ -127,7 +127,7 @@ def LNBwd_NamedOperationAttr : LNBwd_Attr<"NamedOperation", "operation"> {
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The operands that the named operation can have, in its order.
+    /// The operands that the named operation can have.
     ::llvm::ArrayRef<::llvm::StringLiteral> getKnownOperands() const;
   }];
 }

@@ -25,7 +25,7 @@ def LNBwd_Dialect : Dialect {
     The dialect has two levels.
 
     *Named operations* (`lnbwd.layer_norm_bwd`) are what a user writes: tensors
-    or memrefs, with optional operands and without attributes.
+    or memrefs, with optional operands, and attributes for what is no operand.
 
     A *row program* (`lnbwd.rowwise`) is what every named operation becomes: one
     structured operation whose region is straight-line SSA over a single row, in
@@ -34,7 +34,8 @@ def LNBwd_Dialect : Dialect {
 
     `#lnbwd.schedule` says how a row program is spread over a GPU, and
     `lnbwd.row_count` and `lnbwd.workgroup_count` are the two numbers that a
-    launch depends on.
+    launch depends on. `#lnbwd.operation` keeps, on a function, which named
+    operation it was, for the launch plan.
 
     Words used throughout:
 

@@ -451,10 +451,10 @@ def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
 def LNBwd_WorkgroupCountOp : LNBwd_Op<"workgroup_count", [Pure]> {
   let summary = "The number of workgroups that a schedule gives so many rows";
   let description = [{
-    `max(1, min(ceil(rows / rows_per_workgroup), workgroups_per_compute_unit * C))`
+    `max(1, min(ceil(rows / rows_per_workgroup), workgroups_per_compute_unit * C / workgroups_per_row))`
     with C the compute units of the device that the kernel is launched on, hence
-    known at launch only. With `fixed_workgroups` this number stands in the place
-    of the product, and the count is the same on every device. Without a bound per
+    known at launch only. Workgroups that share rows count as one. With `fixed_workgroups` this number stands in the place
+    of the quotient, and the count is the same on every device. Without a bound per
     compute unit the minimum falls away; with `rows_per_workgroup` 0 the count is
     1.
 
