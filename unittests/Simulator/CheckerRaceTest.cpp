@@ -242,6 +242,67 @@ out:)";
   EXPECT_SAYS(run(With("v_mov_b32 v6, 3"), 4, Wave), "a race");
 }
 
+TEST_P(CheckerTest, ChainOfAtomics) {
+  // Every workgroup writes its dword, puts its number in place of that of the
+  // workgroup before it in the chain, and reads that one's dword. With as many
+  // workgroups, host threads come between each other's checks and accesses.
+  EXPECT_HIP(hipMemset(B, 0xff, Bytes));
+  EXPECT_CLEAN(run(R"(
+  SMOVMASK EXEC, 1
+  s_lshl_b32 s8, s3, 2
+  v_mov_b32 v2, s8
+  v_mov_b32 v3, s3
+  GSTORE1 v2, v3, s[4:5]
+  WAITST
+  v_mov_b32 v4, 0
+  GSWAP v6, v4, v3, s[6:7] RETURN
+  WAITV
+  v_readfirstlane_b32 s9, v6
+  s_cmp_eq_u32 s9, -1
+  s_cbranch_scc1 out
+  v_lshlrev_b32 v6, 2, v6
+  GLOAD1 v7, v6, s[4:5]
+  WAITV
+out:)",
+                   Bytes / 4, waveItems()));
+}
+
+TEST_P(CheckerTest, FlagsOfOtherWorkgroups) {
+  // Every other workgroup writes its dword and, a while later, its flag; the
+  // next one waits for the flag, its first lane's, and reads the dword.
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  EXPECT_CLEAN(run(R"(
+  s_lshr_b32 s8, s3, 1
+  s_lshl_b32 s8, s8, 2
+  v_mov_b32 v2, s8
+  v_mov_b32 v3, 1
+  s_bitcmp1_b32 s3, 0
+  s_cbranch_scc1 reads
+  SMOVMASK EXEC, 1
+  GSTORE1 v2, v3, s[4:5]
+  WAITST
+  s_mov_b32 s9, 16
+again:
+  s_sub_i32 s9, s9, 1
+  s_cmp_lg_u32 s9, 0
+  s_cbranch_scc1 again
+  GSTORE1 v2, v3, s[6:7]
+  s_endpgm
+reads:
+  v_lshlrev_b32 v4, 3, v0
+  ADDV v4, v2, v4
+wait:
+  GLOAD1 v6, v4, s[6:7] COHERENT
+  WAITV
+  v_readfirstlane_b32 s9, v6
+  s_cmp_eq_u32 s9, 0
+  s_cbranch_scc1 wait
+  SMOVMASK EXEC, 1
+  GLOAD1 v7, v2, s[4:5]
+  WAITV)",
+                   2048, waveItems()));
+}
+
 TEST_P(CheckerTest, BarrierThatNotAllReach) {
   std::string Text = "v_lshrrev_b32 v2, WAVESHIFT, v0\n"
                      "v_readfirstlane_b32 s8, v2\ns_cmp_eq_u32 s8, 1\n"

@@ -1,4 +1,4 @@
-//===- CheckerTester.h - Kernels for the tests of checks ------ -*- C++ -*-===//
+//===- CheckerTester.h - Kernels for the tests of checks --------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -46,7 +46,10 @@ inline std::string spell(std::string S, const std::string &Chip) {
        "global_atomic_add_u32"},
       {"GCAS", "global_atomic_cmpswap", "global_atomic_cmpswap_b32",
        "global_atomic_cmpswap_b32"},
+      {"GSWAP", "global_atomic_swap", "global_atomic_swap_b32",
+       "global_atomic_swap_b32"},
       {"RETURN", Cdna3 ? "sc0" : "glc", "glc", "th:TH_ATOMIC_RETURN"},
+      {"COHERENT", Cdna3 ? "sc1" : "glc", "glc", "scope:SCOPE_DEV"},
       {"SCLOAD", "scratch_load_dword", "scratch_load_b32", "scratch_load_b32"},
       {"SCSTORE", "scratch_store_dword", "scratch_store_b32",
        "scratch_store_b32"},

@@ -70,6 +70,7 @@ void WaveChecker::start(unsigned ScalarsSet) {
   std::memset(PendingVector, 0, sizeof(PendingVector));
   std::memset(PendingScalar, 0, sizeof(PendingScalar));
   Signals = Passed = 0;
+  TakenFrom.clear();
 }
 
 bool WaveChecker::limitFault(const Inst *I, const Effects &E) {
@@ -135,8 +136,24 @@ bool WaveChecker::before(const Inst *I, const Effects &E) {
   return true;
 }
 
+/// The check of an instruction comes before its access, and another workgroup,
+/// in another host thread, may do both in between: what the access has found
+/// handed on is only certain to be known once it is over.
+void WaveChecker::takeAgain(const Effects &E) {
+  BufferShadow::Access A = accessOf(E);
+  A.CheckWritten = false; // That has been done.
+  for (const GlobalPiece &P : TakenFrom)
+    if (E.Access == MemoryAccess::Atomic)
+      L.Order.atomic(P.Address, WG.Me, WG.Seen, true);
+    else
+      P.Shadow->access(P.Address, P.Bytes, A);
+  TakenFrom.clear();
+}
+
 void WaveChecker::after(const Effects &E, const Inst *I) {
   if (E.Access != MemoryAccess::None) {
+    if (__builtin_expect(!TakenFrom.empty(), 0))
+      takeAgain(E);
     if (L.registers()) {
       const uint64_t Exec = W.exec();
       RegisterSpan S = E.VectorWrite[0];
@@ -248,6 +265,8 @@ bool WaveChecker::accessGlobal(const Inst *I, const Effects &E, const Region &R,
     Stored.push_back({R.Shadow, Address, Bytes});
   if (E.Access == MemoryAccess::Atomic && L.Order.tracks())
     L.Order.atomic(Address, WG.Me, WG.Seen, E.Returns);
+  if ((E.Returns || A.Kind == GlobalAccess::CoherentRead) && L.Order.tracks())
+    TakenFrom.push_back({R.Shadow, Address, Bytes});
   ShadowProblem P = R.Shadow->access(Address, Bytes, A);
   if (__builtin_expect(P.What == ShadowProblem::None, 1))
     return true;

@@ -78,8 +78,8 @@ struct LdsPiece {
 
 class WaveChecker;
 
-/// A part of global memory that a store writes.
-struct StoredPiece {
+/// A part of global memory that an instruction accesses.
+struct GlobalPiece {
   BufferShadow *Shadow;
   uint64_t Address, Bytes;
 };
@@ -89,7 +89,7 @@ struct StoredPiece {
 struct EarlyRelease {
   const WaveChecker *Wave;
   uint64_t Store;
-  std::vector<StoredPiece> Pieces;
+  std::vector<GlobalPiece> Pieces;
 };
 
 struct WorkgroupChecker {
@@ -145,7 +145,7 @@ private:
     const Inst *I;
     std::vector<LdsPiece> Lds;       ///< what it accesses there
     bool LdsLoad;                    ///< and only reads
-    std::vector<StoredPiece> Stored; ///< in global memory, if that is followed
+    std::vector<GlobalPiece> Stored; ///< in global memory, if that is followed
     uint64_t Number;
   };
   struct EventQueue {
@@ -216,6 +216,7 @@ private:
   bool accessGlobal(const Inst *I, const Effects &E, const Region &R,
                     uint64_t Address, uint64_t Bytes, int Lane,
                     unsigned LaneBytes);
+  void takeAgain(const Effects &E);
   void countGlobal(const Effects &E, const Region &R, const uint64_t *A,
                    uint64_t Mask, unsigned Bytes, bool Consecutive);
 
@@ -238,8 +239,10 @@ private:
   uint8_t PendingVector[NumVectorRows];
   uint8_t PendingScalar[NumScalarSlots];
   std::vector<LdsPiece> LdsTouched; ///< by the present instruction
-  std::vector<StoredPiece> Stored;  ///< likewise
-  uint64_t NextNumber = 0;          ///< of the memory instructions issued
+  std::vector<GlobalPiece> Stored;  ///< likewise
+  /// Where the present instruction takes what other workgroups hand on.
+  std::vector<GlobalPiece> TakenFrom;
+  uint64_t NextNumber = 0; ///< of the memory instructions issued
 };
 
 /// "v5" or "s[4:5]"-like name of one register.

@@ -290,8 +290,8 @@ bool WaveChecker::isUnderWay(uint64_t Store) const {
 
 void WaveChecker::releaseStores(uint64_t Begin, uint64_t End) {
   const BufferShadow::Access A = accessOf(*Current);
-  auto Mark = [&](const std::vector<StoredPiece> &Pieces, bool UnderWay) {
-    for (const StoredPiece &P : Pieces)
+  auto Mark = [&](const std::vector<GlobalPiece> &Pieces, bool UnderWay) {
+    for (const GlobalPiece &P : Pieces)
       P.Shadow->markUnderWay(P.Address, P.Bytes, A, UnderWay);
   };
   // What had been handed on too early and is finished by now is handed on well.
@@ -305,7 +305,7 @@ void WaveChecker::releaseStores(uint64_t Begin, uint64_t End) {
   for (unsigned N = 0; N < Q.Count; ++N) {
     Event &Ev = Q.at(N);
     // Accesses to one address reach memory in order.
-    llvm::erase_if(Ev.Stored, [&](const StoredPiece &P) {
+    llvm::erase_if(Ev.Stored, [&](const GlobalPiece &P) {
       return P.Address < End && P.Address + P.Bytes > Begin;
     });
     if (Ev.Stored.empty())
