@@ -95,6 +95,8 @@ private:
       workgroups = std::min(
           workgroups, perUnit * chip.computeUnits /
                           count.getInteger("workgroups_per_row").value_or(1));
+    if (std::optional<int64_t> most = count.getInteger("max_workgroups"))
+      workgroups = std::min(workgroups, *most);
     return std::max<int64_t>(1, workgroups);
   }
 

@@ -1,5 +1,6 @@
 // RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942" --emit=report | FileCheck %s
 // RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942" --emit=report --rows=4096 | FileCheck %s --check-prefix=ROWS
+// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 reproducible=true" --emit=report --rows=100000 | FileCheck %s --check-prefix=FIXED
 // RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942" --emit=report-json | %python -m json.tool | FileCheck %s --check-prefix=JSON
 // RUN: env PATH=/nowhere CUDA_HOME=/nowhere %{lnbwd-opt} %s --lnbwd-pipeline="chip=sm_90" --emit=report > %t.nvidia
 // RUN: FileCheck %s --check-prefix=NVIDIA < %t.nvidia
@@ -22,6 +23,10 @@
 // CHECK:        share of peak bandwidth   {{[0-9.]+}} % of 5300 GB/s at most
 
 // ROWS: 4096 rows of 512
+
+// The plan bounds the workgroups by a number, whatever the device.
+// FIXED:      kernel @layer_norm_bwd{{$}}
+// FIXED:        launch                    304 workgroups of
 
 // Three row blocks of 2048 * 512 f32, two row scalars, three columns.
 // JSON:     "rows": 2048,
