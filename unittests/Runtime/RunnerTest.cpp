@@ -383,7 +383,7 @@ TEST_F(RunnerSimulatorTest, EveryMistakeIsFound) {
       {"unstable", "two runs differ"},
   };
   // The simulator's checks would stop some of them before the runner sees them.
-  setenv("LNBWD_SIM_CHECK", "none", 1);
+  environment["LNBWD_SIM_CHECK"] = "none";
   for (const auto &[name, words] : mistakes) {
     Result result = verify(std::string("mistake-") + name);
     EXPECT_EQ(result.exitCode, 1) << name << "\n" << result.errors;
@@ -399,7 +399,7 @@ TEST_F(RunnerSimulatorTest, ChecksNameTheInstruction) {
       {"workspace-overrun", "the nearest buffer 'workspace' is at"},
       {"input", "of the buffer 'x' of 14592 bytes: the buffer is read-only"},
   };
-  setenv("LNBWD_SIM_CHECK", "all", 1);
+  environment["LNBWD_SIM_CHECK"] = "all";
   for (const auto &[name, words] : mistakes) {
     Result result = verify(std::string("mistake-") + name);
     EXPECT_EQ(result.exitCode, 1) << name << "\n" << result.output;
