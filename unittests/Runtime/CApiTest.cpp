@@ -20,6 +20,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <unistd.h>
 #include <vector>
 
 using lnbwd::test::exampleMetadata;
@@ -529,7 +530,8 @@ TEST_F(CApiTest, SaysWhatIsMissingForADevice) {
 TEST_F(CApiTest, ProgramsComeFromFilesWithTheirNameInEveryError) {
   lnbwd_program *none = nullptr;
   EXPECT_EQ(lnbwd_program_from_file("/nonexistent", &none), LNBWD_ERROR_FILE);
-  std::string path = testing::TempDir() + "lnbwd-capi-test";
+  std::string path =
+      testing::TempDir() + "lnbwd-capi-test-" + std::to_string(getpid());
   std::ofstream(path) << "text";
   EXPECT_EQ(lnbwd_program_from_file(path.c_str(), &none),
             LNBWD_ERROR_INVALID_PROGRAM);

@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
+#include <unistd.h>
 
 using namespace lnbwd::sim;
 
@@ -475,7 +476,8 @@ TEST(Launch, WorkgroupsThatWaitForEachOther) {
 TEST(Launch, ModulesAndFiles) {
   useChip("gfx950");
   std::vector<uint8_t> Bytes = build(KernelText(), "gfx950");
-  std::string Path = ::testing::TempDir() + "lnbwd-sim-test.hsaco";
+  std::string Path = ::testing::TempDir() + "lnbwd-sim-test-" +
+                     std::to_string(getpid()) + ".hsaco";
   std::FILE *F = std::fopen(Path.c_str(), "wb");
   ASSERT_TRUE(F);
   std::fwrite(Bytes.data(), 1, Bytes.size(), F);
