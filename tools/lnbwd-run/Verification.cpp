@@ -29,7 +29,10 @@ struct Comparison {
   void add(const Comparison &other) {
     largestReference = std::max(largestReference, other.largestReference);
     nonFiniteMismatches += other.nonFiniteMismatches;
-    if (other.maxError > maxError) {
+    // Of equal errors the first, whatever part of the output is added first.
+    if (other.maxError > maxError ||
+        (other.maxError == maxError && maxError > 0 &&
+         other.worstIndex < worstIndex)) {
       maxError = other.maxError;
       worstIndex = other.worstIndex;
     }

@@ -189,6 +189,15 @@ INSTANTIATE_TEST_SUITE_P(Formats, VerificationTest,
                            return std::string(formatName(info.param));
                          });
 
+TEST(VerificationTest, OfEqualErrorsTheFirstIsTheWorst) {
+  Solved solved(FloatFormat::F32, FloatFormat::F32, 20000, 2, Init::Zeros);
+  for (size_t index = 20001; index < 40000; ++index)
+    solved.set(5, index, 1);
+  // Whichever thread has compared it.
+  for (int turn = 0; turn < 100; ++turn)
+    EXPECT_EQ(solved.report(0).worstIndex, 20001U);
+}
+
 TEST(VerificationTest, OverflowOfTheTypeIsNoMistake) {
   Solved solved(FloatFormat::F32, FloatFormat::F16, 3, 4);
   // Sums of 3 elements of 40000 are beyond f16; two of them are not.
