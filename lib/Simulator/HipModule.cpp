@@ -408,8 +408,10 @@ hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
 int64_t lnbwdSimKernelArgument(void *Function, unsigned Index, int *IsBuffer) {
   const ihipModuleSymbol_t *F =
       checkFunction(static_cast<hipFunction_t>(Function));
-  if (!F || !F->TheKernel->HasMetadata)
+  if (!F)
     return -1;
+  if (!F->TheKernel->HasMetadata)
+    return -2;
   for (const KernelArgument &A : F->TheKernel->Arguments) {
     if (A.hidden() || Index--)
       continue;

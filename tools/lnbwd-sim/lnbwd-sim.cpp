@@ -178,6 +178,8 @@ static std::string describeFile(MemoryBufferRef File) {
     return "no ELF file";
   }
   if ((*Object)->getArch() != Triple::amdgcn)
+  if (lnbwdSimKernelArgument(Function, 0, &IsBuffer) == -2)
+    return true; // No metadata: the launch says so.
     return "an ELF file for " +
            Triple::getArchTypeName((*Object)->getArch()).str();
   if (auto Name = (*Object)->tryGetCPUName())

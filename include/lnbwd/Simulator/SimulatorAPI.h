@@ -91,7 +91,8 @@ int lnbwdSimDescribeBuffer(const void *pointer, uint64_t bytes,
 
 /** The number of bytes that a kernel's explicit argument `index` takes, by the
  *  code object's metadata, and whether that is a pointer to global memory. -1:
- *  there is no such argument, or no metadata. `function`: a hipFunction_t. */
+ *  there is no such argument; -2: the kernel has no metadata. `function`: a
+ *  hipFunction_t. */
 int64_t lnbwdSimKernelArgument(void *function, unsigned index, int *is_buffer);
 
 /** What checked launches with LNBWD_SIM_CHECK_COUNTS counted on the current
