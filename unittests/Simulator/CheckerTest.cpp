@@ -20,7 +20,8 @@
 
 using namespace lnbwd::sim;
 
-INSTANTIATE_TEST_SUITE_P(Chips, CheckerTest, ::testing::ValuesIn(AllChips),
+INSTANTIATE_TEST_SUITE_P(Chips, CheckerTest,
+                         ::testing::ValuesIn(chipsIn(AllChips)),
                          [](const auto &Info) { return Info.param; });
 
 //===----------------------------------------------------------------------===//

@@ -16,6 +16,7 @@
 
 #include "Assembler/Assembler.h"
 #include "HipTester.h"
+#include "WaveTester.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -25,11 +26,6 @@
 #include <vector>
 
 namespace lnbwd::sim {
-
-inline const std::vector<std::string> AllChips = {"gfx90a", "gfx942", "gfx950",
-                                                  "gfx1100", "gfx1201"};
-inline bool isGfx9(const std::string &Chip) { return Chip[3] == '9'; }
-inline bool isGfx12(const std::string &Chip) { return Chip == "gfx1201"; }
 
 /// Replaces the names in capitals, which stand for what each generation calls
 /// an instruction.
@@ -81,9 +77,8 @@ inline std::string spell(std::string S, const std::string &Chip) {
       {"EXEC", "exec", "exec_lo", "exec_lo"},
       {"SMOVMASK", "s_mov_b64", "s_mov_b32", "s_mov_b32"},
       {"VCC", "vcc", "vcc_lo", "vcc_lo"},
-      // Longer than any wave: the number of a work-item's wave.
+      // A work-item's number shifted right by this is its wave's.
       {"WAVESHIFT", "6", "5", "5"},
-      {"IDMASK", "0x3ff", "0x3ff", "0x3ff"},
   };
   // The longest names first, as some begin with others.
   std::vector<const Word *> Order;
@@ -108,7 +103,7 @@ inline std::string spell(std::string S, const std::string &Chip) {
 inline const char *const Prologue = R"(
   SLOAD4 s[4:7], s[0:1], 0x0
   s_mov_b32 s3, WORKGROUP
-  v_and_b32 v0, IDMASK, v0
+  v_and_b32 v0, 0x3ff, v0
   v_lshlrev_b32 v1, 2, v0
   WAITS
 )";

@@ -23,9 +23,6 @@
 
 using namespace lnbwd::sim;
 
-static bool isGfx9(const std::string &Chip) { return Chip[3] == '9'; }
-static bool isGfx12(const std::string &Chip) { return Chip == "gfx1201"; }
-
 /// Assembles and loads a kernel named k.
 static std::vector<uint8_t> build(const KernelText &K,
                                   const std::string &Chip) {

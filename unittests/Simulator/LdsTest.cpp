@@ -15,7 +15,6 @@
 
 using namespace lnbwd::sim;
 
-static bool isGfx9(const std::string &Chip) { return Chip[3] == '9'; }
 static std::string load(const std::string &Chip, const char *Type) {
   return std::string(isGfx9(Chip) ? "ds_read_" : "ds_load_") + Type;
 }

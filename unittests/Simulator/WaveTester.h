@@ -94,6 +94,8 @@ private:
 const ChipInfo &chipNamed(const std::string &Name);
 /// Names of the chips of a set.
 std::vector<std::string> chipsIn(unsigned Set);
+inline bool isGfx9(const std::string &Chip) { return Chip[3] == '9'; }
+inline bool isGfx12(const std::string &Chip) { return Chip == "gfx1201"; }
 
 /// Inputs and result of one lane. A is in v[2:3], B in v[4:5], C in v[6:7]; the
 /// result is v0 or v[0:1], which held 0xdddddddd twice.
