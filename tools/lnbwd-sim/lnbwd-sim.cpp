@@ -21,7 +21,6 @@
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
 
-#include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/JSON.h"
@@ -29,7 +28,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
-#include <cstring>
 
 using namespace llvm;
 using namespace lnbwd::simtool;
@@ -128,38 +126,24 @@ static bool parseChecks(StringRef Text, unsigned &Checks) {
 }
 
 /// The device whose chip the code object is for, by the ELF header's flags.
-static int deviceFor(StringRef Bytes) {
-  if (Bytes.size() < sizeof(ELF::Elf64_Ehdr) || !Bytes.starts_with("\177ELF"))
-    return -1;
-  ELF::Elf64_Ehdr Header;
-  std::memcpy(&Header, Bytes.data(), sizeof(Header));
-  const char *Chip = nullptr;
-  switch (Header.e_flags & ELF::EF_AMDGPU_MACH) {
-  case ELF::EF_AMDGPU_MACH_AMDGCN_GFX90A:
-    Chip = "gfx90a";
-    break;
-  case ELF::EF_AMDGPU_MACH_AMDGCN_GFX942:
-    Chip = "gfx942";
-    break;
-  case ELF::EF_AMDGPU_MACH_AMDGCN_GFX950:
-    Chip = "gfx950";
-    break;
-  case ELF::EF_AMDGPU_MACH_AMDGCN_GFX1100:
-    Chip = "gfx1100";
-    break;
-  case ELF::EF_AMDGPU_MACH_AMDGCN_GFX1201:
-    Chip = "gfx1201";
-    break;
-  default:
+static int deviceFor(MemoryBufferRef File) {
+  // What is behind the header is the loader's to check.
+  auto Object =
+      object::ObjectFile::createELFObjectFile(File, /*InitContent=*/false);
+  if (!Object) {
+    consumeError(Object.takeError());
     return -1;
   }
+  if ((*Object)->getArch() != Triple::amdgcn)
+    return -1;
+  auto Chip = (*Object)->tryGetCPUName();
   int Count = 0;
   if (hipGetDeviceCount(&Count) != hipSuccess)
     return -1;
   for (int D = 0; D < Count; ++D) {
     hipDeviceProp_t P;
     if (hipGetDeviceProperties(&P, D) == hipSuccess &&
-        StringRef(P.gcnArchName).split(':').first == Chip)
+        Chip == StringRef(P.gcnArchName).split(':').first)
       return D;
   }
   return -1;
@@ -178,8 +162,6 @@ static std::string describeFile(MemoryBufferRef File) {
     return "no ELF file";
   }
   if ((*Object)->getArch() != Triple::amdgcn)
-  if (lnbwdSimKernelArgument(Function, 0, &IsBuffer) == -2)
-    return true; // No metadata: the launch says so.
     return "an ELF file for " +
            Triple::getArchTypeName((*Object)->getArch()).str();
   if (auto Name = (*Object)->tryGetCPUName())
@@ -196,6 +178,8 @@ static bool argumentsFit(hipFunction_t Function,
                          const std::vector<Argument> &Arguments) {
   unsigned Count = 0;
   int IsBuffer = 0;
+  if (lnbwdSimKernelArgument(Function, 0, &IsBuffer) == -2)
+    return true; // No metadata: the launch says so.
   while (lnbwdSimKernelArgument(Function, Count, &IsBuffer) >= 0)
     ++Count;
   if (Count != Arguments.size()) {
@@ -347,7 +331,7 @@ static ExitCode run() {
   if (!File)
     return complain("cannot read '" + CodeFile +
                     "': " + File.getError().message());
-  int Device = deviceFor((*File)->getBuffer());
+  int Device = deviceFor((*File)->getMemBufferRef());
   if (Device < 0)
     return complain("'" + CodeFile + "' is " +
                     describeFile((*File)->getMemBufferRef()) +
