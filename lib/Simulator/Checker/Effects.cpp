@@ -204,6 +204,7 @@ void Finder::crossLane(StringRef Name) {
                                   "ds_swizzle"}) &&
              !I.Inner) {
     E.How = Flow::Moves;
+    E.Scatters = Name.starts_with("ds_permute");
   } else if (Name.starts_with("v_mfma") || Name.starts_with("v_smfma") ||
              Name.starts_with("v_wmma") || Name.starts_with("v_swmma")) {
     E.Counted = CountClass::Matrix;

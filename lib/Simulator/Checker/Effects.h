@@ -121,6 +121,7 @@ struct Effects {
   bool Uncounted = false;    ///< memory, but under no wait counter
   bool Returns = false;      ///< an atomic with a result
   bool CompareSwap = false;  ///< an atomic that is a compare-and-swap
+  bool Scatters = false;     ///< lanes say where their values go
   bool CacheWrite = false;   ///< a write-back that is counted like a store
   bool CacheLoad = false;    ///< an invalidation that is counted like a load
   uint16_t MaxVgpr = 0, MaxAgpr = 0, MaxSgpr = 0; ///< highest number, plus 1

@@ -228,7 +228,7 @@ void WaveChecker::propagateMoves(const Inst *I, const Effects &E,
     }
   }
   // A value that is sent where nobody knows may be missing anywhere.
-  if (Chosen != ~0ull && W.L->Code->text(I).compare(0, 10, "ds_permute") == 0)
+  if (Chosen != ~0ull && E.Scatters)
     Chosen = 0;
   const uint64_t Missing = Value.Count ? W.FullMask & ~Defined[Value.First] : 0;
   const uint64_t MissingTo = W.FullMask & ~Defined[To.First];
@@ -239,6 +239,7 @@ void WaveChecker::propagateMoves(const Inst *I, const Effects &E,
     return define(To, Exec, 0, blame(I, E, 0));
   if ((!Missing && !MissingTo) || !Value.Count || SelfChosen ||
       (Swaps && Exec != W.FullMask) ||
+      // From 0xe000 on: the FFT mode, which dsSwizzle refuses.
       (Data == 0 && !Swaps && I->Class == InstClass::LDS &&
        (uint32_t(I->Imm) & 0xffff) >= 0xe000))
     return define(To, Exec, Chosen, Reason);
