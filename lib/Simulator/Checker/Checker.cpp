@@ -226,9 +226,7 @@ bool WaveChecker::problemFault(const Inst *I, int Lane, unsigned Bytes,
     Text += P.NotWaited ? std::string("and the atomic that orders the two was "
                                       "issued before the store had been waited "
                                       "for: a wait for ") +
-                              (L.Generation == 9    ? "vmcnt"
-                               : L.Generation == 11 ? "vscnt"
-                                                    : "storecnt") +
+                              counterName(storeCounter(), L.Generation) +
                               " of 0 is missing there"
                         : "and no atomic orders the two";
     break;

@@ -63,9 +63,12 @@ std::string checkKernelLimits(const ChipInfo &Chip, const Kernel &K,
 void allocatedRegisters(const ChipInfo &Chip, const Kernel &K, unsigned &Vgprs,
                         unsigned &Agprs, unsigned &Sgprs);
 
-/// Who last touched a piece of LDS. A stamp is the wave's number plus 1 in bits
-/// 30:24 and the barriers it had signalled in bits 23:0; bit 31: an atomic.
+/// Who last touched a piece of LDS. A stamp is the wave's number plus 1, the
+/// barriers it had signalled, and whether it was by an atomic.
 struct LdsCell {
+  static constexpr uint32_t AtomicBit = 0x80000000;
+  static constexpr uint32_t WaveBits = 0x7f000000;
+  static constexpr uint32_t SignalBits = 0x00ffffff;
   uint32_t Writer = 0;
   uint32_t OtherWriter = 0; ///< another wave's atomic before the writer's
   uint32_t Reader[2] = {};  ///< the latest two different waves
@@ -244,6 +247,9 @@ private:
   std::vector<GlobalPiece> TakenFrom;
   uint64_t NextNumber = 0; ///< of the memory instructions issued
 };
+
+/// What the ISA documents call a counter.
+const char *counterName(WaitCounter C, unsigned Generation);
 
 /// "v5" or "s[4:5]"-like name of one register.
 std::string registerName(unsigned Register, bool Scalar);

@@ -23,9 +23,9 @@
 
 using namespace lnbwd::sim;
 
-constexpr uint32_t AtomicBit = 0x80000000;
-constexpr uint32_t WaveBits = 0x7f000000;
-constexpr uint32_t SignalBits = 0x00ffffff;
+constexpr uint32_t AtomicBit = LdsCell::AtomicBit;
+constexpr uint32_t WaveBits = LdsCell::WaveBits;
+constexpr uint32_t SignalBits = LdsCell::SignalBits;
 
 /// Another wave's access that no barrier orders before one that has passed
 /// `Passed` barriers.

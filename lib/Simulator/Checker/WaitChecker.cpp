@@ -21,7 +21,7 @@
 
 using namespace lnbwd::sim;
 
-static const char *counterName(WaitCounter C, unsigned Generation) {
+const char *lnbwd::sim::counterName(WaitCounter C, unsigned Generation) {
   switch (C) {
   case WaitLoad:
     return Generation >= 12 ? "loadcnt" : "vmcnt";
@@ -237,8 +237,8 @@ void WaveChecker::barrierSignalled() {
     return;
   const uint32_t Mine = (W.Index + 1) << 24;
   auto Renew = [&](uint32_t &Stamp) {
-    if ((Stamp & 0x7f000000) == Mine)
-      Stamp = (Stamp & 0xff000000) | (Signals & 0xffffff);
+    if ((Stamp & LdsCell::WaveBits) == Mine)
+      Stamp = (Stamp & ~LdsCell::SignalBits) | (Signals & LdsCell::SignalBits);
   };
   for (WaitCounter C : {WaitLoad, WaitLds}) {
     EventQueue &Q = Queues[C];
