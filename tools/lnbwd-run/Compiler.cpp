@@ -152,7 +152,7 @@ static void runCompiler(const std::vector<std::string> &command) {
                     "); its message is above");
 }
 
-static bool isForward(const Options &options) {
+bool isForward(const Options &options) {
   return options.operation.find("_bwd") == std::string::npos;
 }
 

@@ -16,6 +16,9 @@
 
 namespace lnbwd::run {
 
+/// Whether the operation of the options is a forward pass, not a gradient.
+bool isForward(const Options &options);
+
 /// The outputs that the operation of the options has, in its order.
 std::vector<std::string> outputsOf(const Options &options);
 

@@ -292,9 +292,8 @@ static void checkOperation(const std::set<std::string> &given,
     if (std::find(known.begin(), known.end(), output) == known.end())
       throw UsageFailure("--outputs: expected some of " + names +
                          " separated by commas, got '" + output + "'");
-  bool isForward = options.operation.find("_bwd") == std::string::npos;
   for (const char *name : {"--statistics", "--accumulate"})
-    if (isForward && given.count(name))
+    if (isForward(options) && given.count(name))
       throw UsageFailure(std::string(name) + " is for a gradient, and --op " +
                          options.operation + " is a forward pass");
   if (options.rowStride != 0 && options.rowStride < options.columns)
