@@ -62,8 +62,9 @@ static int64_t getAccessBytes(StringRef mnemonic) {
 Instruction lnbwd::classify(StringRef text) {
   text = text.trim();
   StringRef mnemonic = text.take_until(llvm::isSpace);
-  // The assembler's suffix for an encoding says nothing of the operation.
-  for (StringRef suffix : {"_e32", "_e64", "_dpp", "_sdwa", "_e64_dpp"})
+  // The assembler's suffixes for an encoding say nothing of the operation;
+  // "_e64_dpp" are two.
+  for (StringRef suffix : {"_dpp", "_sdwa", "_e32", "_e64"})
     mnemonic.consume_back(suffix);
   auto startsWith = [&](std::initializer_list<StringRef> prefixes) {
     return llvm::any_of(prefixes, [&](StringRef prefix) {

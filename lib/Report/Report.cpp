@@ -55,8 +55,8 @@ public:
     return rows;
   }
 
-  /// The bytes of an operand, in a kernel of `rows` rows that `workgroups`
-  /// read or write; the same for other parameters: none.
+  /// The bytes of a parameter in a kernel of `kernelRows` rows and `workgroups`
+  /// workgroups; 0 for one that is no buffer.
   double getBytes(const json::Value &parameter, int64_t kernelRows,
                   int64_t workgroups) const {
     const json::Object &object = *parameter.getAsObject();
