@@ -10,23 +10,14 @@
 // simulated devices that they share, each with memory of its own. What each
 // gets has to be what one thread alone got, bit by bit.
 //
-// In a build without the compiler the kernels come from the folder that
-// LNBWD_TEST_KERNELS names (CHIP.hsaco of 96 f32 columns).
-//
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Runtime/lnbwd_runtime.h"
-#if LNBWD_TEST_COMPILER
 #include "lnbwd/Compiler/lnbwd_compiler.h"
-#endif
+#include "lnbwd/Runtime/lnbwd_runtime.h"
 
 #include "gtest/gtest.h"
 
 #include <atomic>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,7 +34,6 @@ static void expectGood(lnbwd_status status) {
   EXPECT_EQ(status, LNBWD_SUCCESS) << lnbwd_last_error();
 }
 
-#if LNBWD_TEST_COMPILER
 /// LayerNorm backward of rows of so many f32 columns.
 static std::string sourceOf(int columns) {
   std::string n = std::to_string(columns);
@@ -60,11 +50,9 @@ static std::string sourceOf(int columns) {
          block + ") dgamma(%dgamma : " + column + ") dbeta(%dbeta : " + column +
          ")\n return\n}\n";
 }
-#endif
 
-/// The code of a kernel, compiled here or read from a file.
+/// The code of a kernel.
 static Bytes codeOf(const Work &work) {
-#if LNBWD_TEST_COMPILER
   std::string source = sourceOf(work.columns);
   lnbwd_compile_options options = {};
   options.size = sizeof(options);
@@ -79,14 +67,6 @@ static Bytes codeOf(const Work &work) {
   Bytes code(begin, begin + size);
   lnbwd_compilation_destroy(result);
   return code;
-#else
-  const char *folder = std::getenv("LNBWD_TEST_KERNELS");
-  std::ifstream file(std::string(folder ? folder : ".") + "/" + work.chip +
-                         ".hsaco",
-                     std::ios::binary);
-  return {std::istreambuf_iterator<char>(file),
-          std::istreambuf_iterator<char>()};
-#endif
 }
 
 /// Loads and launches once; the outputs one after the other.
@@ -149,9 +129,6 @@ TEST(Concurrency, CompileAndLaunch) {
   std::vector<Bytes> expected;
   for (const Work &work : works) {
     codes.push_back(codeOf(work));
-    if (codes.back().empty())
-      GTEST_SKIP() << "no compiler in this build, and no " << work.chip
-                   << ".hsaco in LNBWD_TEST_KERNELS";
     expected.push_back(launch(work, codes.back()));
     ASSERT_FALSE(expected.back().empty());
   }
@@ -173,7 +150,6 @@ TEST(Concurrency, CompileAndLaunch) {
   EXPECT_EQ(different, 0);
 }
 
-#if LNBWD_TEST_COMPILER
 namespace {
 struct Request {
   std::string chip, format, options, source;
@@ -254,4 +230,3 @@ TEST(Concurrency, CompileEverything) {
     thread.join();
   EXPECT_EQ(different, 0);
 }
-#endif
