@@ -20,6 +20,8 @@ import numpy as np
 GUARD_BYTES = 4096
 GUARD = 0x5A
 ELEMENT_BYTES = {"f16": 2, "bf16": 2, "f32": 4}
+# The smallest subnormal of each type: results below are rounded by that much, however small.
+SMALLEST = {"f16": 2.0 ** -24, "bf16": 2.0 ** -133, "f32": 2.0 ** -149}
 
 
 class LaunchError(Exception):

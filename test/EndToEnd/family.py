@@ -32,7 +32,6 @@ ROWS = (0, 1, 5, 70)
 F32_ROUNDOFF = 2.0 ** -24
 # One rounding of the type and a little room, as in docs/numerics.md.
 TOLERANCE = {"f16": 6e-4, "bf16": 4e-3, "f32": 5e-7}
-SUBNORMAL = {"f16": 2.0 ** -24, "bf16": 2.0 ** -133, "f32": 2.0 ** -149}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -309,7 +308,7 @@ def allowed_error(name: str, element: str, expected: np.ndarray, terms: float) -
     if element == "f32" and name in ("dgamma", "dbeta"):
         tolerance *= 2
     largest = float(np.max(np.abs(expected), initial=0.0))
-    return max(tolerance * largest, 4 * F32_ROUNDOFF * terms) + SUBNORMAL[element]
+    return max(tolerance * largest, 4 * F32_ROUNDOFF * terms) + devices.SMALLEST[element]
 
 
 def run_case(runtime: devices.Runtime, device: str, case: Case, file: pathlib.Path,

@@ -25,7 +25,7 @@ if not os.environ.get("LNBWD_TEST_INSTALLED"):
 os.environ.setdefault("LNBWD_SIM_CHECK", "all")
 sys.path.append(str(ROOT / "test" / "EndToEnd"))
 
-from device import ELEMENT_BYTES, decode, encode  # noqa: E402
+from device import ELEMENT_BYTES, SMALLEST, decode, encode  # noqa: E402
 
 from lnbwd import KernelSpec, compiler, runtime  # noqa: E402
 
@@ -158,11 +158,11 @@ def random_inputs(seed: int, m: int, n: int, dtype: str, parameters: str = "", m
                        1 + 0.25 * rng.standard_normal(n), dtype, parameters)
 
 
-def worst_error(got: np.ndarray, wanted: np.ndarray, cancelled: float = 0) -> float:
+def worst_error(got: np.ndarray, wanted: np.ndarray, dtype: str, cancelled: float = 0) -> float:
     """The largest error over the largest wanted value; NaNs and infinities must agree exactly.
 
-    cancelled is the size of terms that cancel in the result: four float32 roundings of them are
-    no error.
+    dtype is the result's type: one subnormal of it is no error. cancelled is the size of terms that
+    cancel in the result: nor are four float32 roundings of them (docs/numerics.md).
     """
     if not np.array_equal(np.isnan(got), np.isnan(wanted)):
         return float("inf")
@@ -171,7 +171,7 @@ def worst_error(got: np.ndarray, wanted: np.ndarray, cancelled: float = 0) -> fl
         return float("inf")
     largest = np.abs(wanted[finite]).max(initial=0)
     error = np.abs(got[finite] - wanted[finite]).max(initial=0)
-    error = max(error - 4 * 2.0**-24 * cancelled, 0)
+    error = max(error - 4 * 2.0**-24 * cancelled - SMALLEST[dtype], 0)
     return float(error / largest) if largest else float(error)
 
 
@@ -183,6 +183,7 @@ def check(results: dict[str, np.ndarray], inputs: dict[str, np.ndarray], dtype: 
     largest_term = float(terms[np.isfinite(terms)].max(initial=0))
     for name, got in results.items():
         is_dx = name == "dx"
-        allowed = DX_TOLERANCE[dtype] if is_dx else TOLERANCE[parameters or dtype]
-        error = worst_error(got, expected[name], largest_term if is_dx else 0)
+        kind = dtype if is_dx else parameters or dtype
+        allowed = (DX_TOLERANCE if is_dx else TOLERANCE)[kind]
+        error = worst_error(got, expected[name], kind, largest_term if is_dx else 0)
         assert error <= allowed, f"{name}: error {error:.3e}, allowed {allowed}"
