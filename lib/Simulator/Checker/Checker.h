@@ -76,6 +76,7 @@ struct LdsCell {
 
 /// The bytes [Begin, End) of LDS.
 struct LdsPiece {
+  LdsPiece(uint32_t Begin, uint32_t End) : Begin(Begin), End(End) {}
   uint32_t Begin, End;
 };
 

@@ -65,7 +65,7 @@ bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
   if (!LdsTouched.empty() && LdsTouched.back().End == Address)
     LdsTouched.back().End += Bytes;
   else
-    LdsTouched.push_back({Address, Address + Bytes});
+    LdsTouched.emplace_back(Address, Address + Bytes);
   if (!L.races())
     return true;
   const uint32_t Mine = (W.Index + 1) << 24;

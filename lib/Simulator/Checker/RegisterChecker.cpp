@@ -180,6 +180,14 @@ uint64_t WaveChecker::definedLanes(const Inst *I, const Effects &E, unsigned K,
   if (K == 0 && (I->Flags & FlagDpp)) {
     const DppPattern &P = *I->Dpp;
     uint64_t Valid = P.Valid, Moved = 0;
+    // Most often all is there, and moving it changes nothing.
+    if (!(W.FullMask & ~Good) &&
+        (Exec == W.FullMask || (I->Flags & FlagDppFetchInactive))) {
+      if (!(I->Flags & FlagDppBoundCtrl))
+        Writable &= Valid | ~W.FullMask;
+      Writable &= I->DppEnabled;
+      return Good;
+    }
     for (unsigned Lane = 0; Lane < W.N; ++Lane) {
       unsigned From = P.From[Lane];
       bool Active = (I->Flags & FlagDppFetchInactive) || (Exec >> From & 1);
