@@ -71,7 +71,8 @@ def test_save_temps(tmp_path):
     ({"pipeline_options": "speed=9"}, "the pipeline's options: expected option=value"),
     ({"pipeline_options": "schedule=speed=9"}, "unknown schedule field 'speed', expected one of"),
     ({"pipeline_options": "code-object-version=3"}, "the pipeline's options"),
-    ({"format": "elf"}, "unknown format 'elf', expected one of"),
+    ({"format": "elf"}, "unknown format 'elf', expected one of: mlir, .*, report-json"),
+    ({"format": "report", "report_rows": -1}, "expected report_rows to be at least 0, got -1"),
     ({"format": "ptx"}, "cannot be emitted as ptx for gfx942"),
     ({"chip": "gfx\0942"}, "without zero characters"),
 ])
