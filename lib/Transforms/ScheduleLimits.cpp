@@ -67,9 +67,9 @@ static int64_t countRowSums(RowwiseOp op) {
   });
 }
 
-int64_t lnbwd::getColumnBits(OperandRange values) {
+int64_t lnbwd::getColumnBits(OperandRange operands) {
   int64_t bits = 0;
-  for (Value value : values)
+  for (Value value : operands)
     bits += cast<ShapedType>(value.getType()).getElementTypeBitWidth();
   return bits;
 }

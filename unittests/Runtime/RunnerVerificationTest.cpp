@@ -27,11 +27,10 @@
 using namespace lnbwd::run;
 using namespace lnbwd::reference;
 
-namespace {
-
 /// Adds the argument that is an operand of the operation.
-void add(Problem &problem, Role role, FloatFormat format,
-         lnbwd_argument_kind kind, bool isOutput = false, int64_t stride = 0) {
+static void add(Problem &problem, Role role, FloatFormat format,
+                lnbwd_argument_kind kind, bool isOutput = false,
+                int64_t stride = 0) {
   Argument argument;
   argument.name = roleName(role);
   argument.format = format;
@@ -48,6 +47,8 @@ void add(Problem &problem, Role role, FloatFormat format,
   problem.operands[static_cast<size_t>(role)] = problem.arguments.size();
   problem.arguments.push_back(argument);
 }
+
+namespace {
 
 /// A problem with its inputs filled and the outputs a perfect kernel would
 /// write: the reference, rounded.
