@@ -48,6 +48,7 @@ printf -- 'k.hsaco\n--shuffle-waves=3\n--check\n--json' >"$corpus/options/two"
 
 # LLVM's packages are not instrumented; see scripts/sanitize.sh.
 export ASAN_OPTIONS=allow_user_poisoning=0:detect_container_overflow=0:handle_segv=0
+export LSAN_OPTIONS=suppressions=$source_dir/scripts/leak-suppressions.txt
 status=0
 echo "seed $seed"
 for name in program options code-object instructions; do
