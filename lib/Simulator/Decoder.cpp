@@ -82,7 +82,7 @@ public:
   /// The text of the instruction at the start of the bytes and its size; false
   /// if there is none.
   bool run(ArrayRef<uint8_t> Bytes, uint64_t Address, std::string &Text,
-           uint64_t &Size) {
+           uint64_t &Size, InstDescription *Description) {
     if (!Dis)
       return false;
     MCInst MI;
@@ -94,10 +94,40 @@ public:
     Text.clear();
     raw_string_ostream OS(Text);
     Printer->printInst(&MI, Address, "", *STI, OS);
+    if (Description)
+      *Description = describe(MII->get(MI.getOpcode()));
     return true;
   }
 
 private:
+  /// Whether one of the registers has the name, or is a half of what has it.
+  bool names(ArrayRef<MCPhysReg> Registers, StringRef Name) const {
+    return any_of(Registers, [&](MCPhysReg R) {
+      StringRef This = MRI->getName(R);
+      return This == Name ||
+             (This.consume_front(Name) && (This == "_LO" || This == "_HI"));
+    });
+  }
+  InstDescription describe(const MCInstrDesc &D) const {
+    const ArrayRef<MCPhysReg> Uses = D.implicit_uses(),
+                              Defs = D.implicit_defs();
+    InstDescription R;
+    R.ReadsScc = names(Uses, "SCC");
+    R.WritesScc = names(Defs, "SCC");
+    R.ReadsVcc = names(Uses, "VCC");
+    R.ReadsM0 = names(Uses, "M0");
+    R.WritesM0 = names(Defs, "M0");
+    R.ReadsExec = names(Uses, "EXEC");
+    R.WritesExec = names(Defs, "EXEC");
+    for (unsigned K = D.getNumDefs(); K < D.getNumOperands(); ++K)
+      R.ReadsResult |= D.getOperandConstraint(K, MCOI::TIED_TO) == 0;
+    R.IsBranch = D.isBranch();
+    R.IsCall = D.isCall();
+    R.MayLoad = D.mayLoad();
+    R.MayStore = D.mayStore();
+    return R;
+  }
+
   std::unique_ptr<MCRegisterInfo> MRI;
   std::unique_ptr<MCAsmInfo> MAI;
   std::unique_ptr<MCInstrInfo> MII;
@@ -117,11 +147,12 @@ public:
   CrashGuard() : Guard(Lock) { CrashRecoveryContext::Enable(); }
   ~CrashGuard() { CrashRecoveryContext::Disable(); }
   bool decodeSafely(Disassembler &D, ArrayRef<uint8_t> Bytes, uint64_t Address,
-                    std::string &Text, uint64_t &Size) {
+                    std::string &Text, uint64_t &Size,
+                    InstDescription *Description = nullptr) {
     bool Valid = false;
     CrashRecoveryContext Recovery;
-    bool Survived =
-        Recovery.RunSafely([&] { Valid = D.run(Bytes, Address, Text, Size); });
+    bool Survived = Recovery.RunSafely(
+        [&] { Valid = D.run(Bytes, Address, Text, Size, Description); });
     return Survived && Valid;
   }
 
@@ -269,6 +300,18 @@ std::string Program::text(const Inst *I) const {
   char Hex[32];
   std::snprintf(Hex, sizeof(Hex), ".long 0x%08x", I->Encoding);
   return Hex;
+}
+
+InstDescription Program::description(const Inst *I) const {
+  std::lock_guard<std::mutex> Guard(TheImpl->Lock);
+  std::string Text;
+  uint64_t Size;
+  InstDescription D;
+  CrashGuard Crash;
+  if (I->Size && Crash.decodeSafely(TheImpl->Dis, bytesAt(I->Address, I->Size),
+                                    I->Address, Text, Size, &D))
+    return D;
+  return {};
 }
 
 const ProgramEffects &Program::effects() const {

@@ -43,6 +43,18 @@ struct CodeRange {
   std::vector<uint64_t> Entries;
 };
 
+/// What LLVM's description of an instruction says that its text does not.
+struct InstDescription {
+  bool ReadsScc = false, WritesScc = false;
+  bool ReadsVcc = false;
+  bool ReadsM0 = false, WritesM0 = false;
+  bool ReadsExec = false, WritesExec = false;
+  bool ReadsResult = false; ///< the destination is a source, too
+  bool IsBranch = false;    ///< not calls
+  bool IsCall = false;
+  bool MayLoad = false, MayStore = false; ///< both: an atomic
+};
+
 /// Decoded code for one wave size of one chip.
 class Program {
 public:
@@ -59,6 +71,8 @@ public:
   const Inst *at(uint64_t Address) const;
   /// The assembly text of an instruction.
   std::string text(const Inst *I) const;
+  /// The description of an instruction; all false if it is not valid.
+  InstDescription description(const Inst *I) const;
   /// Why an instruction cannot be executed, empty if it can.
   std::string problem(const Inst *I) const;
 

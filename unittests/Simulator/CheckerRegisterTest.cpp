@@ -136,3 +136,109 @@ TEST_P(CheckerTest, ScalarRegisterNeverWritten) {
   EXPECT_SAYS(run("SMOVMASK EXEC, VCC"), "the new EXEC is not defined");
   EXPECT_CLEAN(run("s_cmp_eq_u32 s3, 0\ns_cbranch_scc1 out\nout:"));
 }
+
+// Which scalar instructions set SCC is AMD's to say (the ISA documents); those
+// that do not leave a branch on it undefined.
+TEST_P(CheckerTest, ScalarInstructionsAndScc) {
+  const std::string Branch = "\ns_cbranch_scc1 out\nout:";
+  std::vector<std::string> Setting = {"s_add_u32 s8, s4, s5",
+                                      "s_sub_i32 s8, s4, s5",
+                                      "s_min_i32 s8, s4, s5",
+                                      "s_max_u32 s8, s4, s5",
+                                      "s_and_b32 s8, s4, s5",
+                                      "s_xnor_b64 s[8:9], s[4:5], s[6:7]",
+                                      "s_lshl_b32 s8, s4, 1",
+                                      "s_ashr_i64 s[8:9], s[4:5], 1",
+                                      "s_bfe_u32 s8, s4, 0x10000",
+                                      "s_abs_i32 s8, s4",
+                                      "s_absdiff_i32 s8, s4, s5",
+                                      "s_not_b64 s[8:9], s[4:5]",
+                                      "s_bcnt1_i32_b64 s8, s[4:5]",
+                                      "s_wqm_b32 s8, s4",
+                                      "s_quadmask_b32 s8, s4",
+                                      "s_lshl1_add_u32 s8, s4, s5",
+                                      "s_cmp_lg_u64 s[4:5], 0",
+                                      "s_bitcmp0_b32 s4, 1",
+                                      "s_mov_b32 s8, s4\ns_addk_i32 s8, 0x10"};
+  std::vector<std::string> Leaving = {"s_mov_b32 s8, s4",
+                                      "s_movk_i32 s8, 0x10",
+                                      "s_mul_i32 s8, s4, s5",
+                                      "s_mul_hi_u32 s8, s4, s5",
+                                      "s_bfm_b32 s8, s4, s5",
+                                      "s_brev_b64 s[8:9], s[4:5]",
+                                      "s_sext_i32_i8 s8, s4",
+                                      "s_pack_ll_b32_b16 s8, s4, s5",
+                                      "s_getpc_b64 s[8:9]",
+                                      "s_mov_b32 s8, s4\ns_mulk_i32 s8, 0x10",
+                                      "s_mov_b32 s8, s4\ns_bitset1_b32 s8, 3"};
+  if (isGfx12(Chip)) {
+    for (const char *Text :
+         {"s_cmp_lt_f32 s4, s5", "s_cmp_neq_f16 s4, s5",
+          "s_sub_co_u32 s8, s4, s5", "s_add_co_i32 s8, s4, s5"})
+      Setting.push_back(Text);
+    for (const char *Text :
+         {"s_add_f32 s8, s4, s5", "s_sub_f32 s8, s4, s5",
+          "s_mul_f32 s8, s4, s5", "s_min_num_f32 s8, s4, s5",
+          "s_maximum_f32 s8, s4, s5", "s_fmaak_f32 s8, s4, s5, 0x40000000",
+          "s_ceil_f32 s8, s4", "s_cvt_f32_u32 s8, s4", "s_add_f16 s8, s4, s5",
+          "s_sub_f16 s8, s4, s5", "s_cvt_pk_rtz_f16_f32 s8, s4, s5",
+          "v_s_rcp_f32 s8, s4", "s_add_nc_u64 s[8:9], s[4:5], s[6:7]",
+          "s_sub_nc_u64 s[8:9], s[4:5], s[6:7]",
+          "s_mul_u64 s[8:9], s[4:5], s[6:7]"})
+      Leaving.push_back(Text);
+  }
+  for (const std::string &Text : Setting) {
+    SCOPED_TRACE(Text);
+    EXPECT_CLEAN(run(Text + Branch));
+  }
+  for (const std::string &Text : Leaving) {
+    SCOPED_TRACE(Text);
+    EXPECT_SAYS(run(Text + Branch),
+                "the branch's condition is not defined: scc was never written");
+    // What SCC was before is still there.
+    EXPECT_CLEAN(run("s_cmp_eq_u32 s3, 0\n" + Text + Branch));
+  }
+}
+
+TEST_P(CheckerTest, ScalarInstructionsThatReadMore) {
+  const std::string Store = "\nv_mov_b32 v2, s8\nGSTORE1 v1, v2, s[4:5]";
+  // SCC.
+  for (const char *Text : {"s_addc_u32 s8, s4, s5", "s_subb_u32 s8, s4, s5",
+                           "s_cselect_b32 s8, s4, s5"}) {
+    SCOPED_TRACE(Text);
+    EXPECT_SAYS(run(Text + Store), "v2 depends on scc, which was never");
+    EXPECT_CLEAN(run("s_cmp_eq_u32 s3, 0\n" + std::string(Text) + Store));
+  }
+  // The result's register.
+  std::vector<std::string> Keeping = {
+      "s_addk_i32 s8, 0x10", "s_mulk_i32 s8, 0x10", "s_bitset0_b32 s8, 3"};
+  if (isGfx12(Chip)) {
+    Keeping.push_back("s_fmac_f32 s8, s4, s5");
+    Keeping.push_back("s_fmac_f16 s8, s4, s5");
+  }
+  for (const std::string &Text : Keeping) {
+    SCOPED_TRACE(Text);
+    EXPECT_SAYS(run(Text + Store), "v2 depends on s8, which was never");
+    EXPECT_CLEAN(run("s_mov_b32 s8, 1\n" + Text + Store));
+  }
+}
+
+TEST_P(CheckerTest, ScalarRegistersByIndex) {
+  const std::string Store = "\nv_mov_b32 v2, s8\nGSTORE1 v1, v2, s[4:5]";
+  EXPECT_SAYS(run("s_movrels_b32 s8, s4" + Store),
+              "the register's number is not defined: m0 was never written");
+  EXPECT_SAYS(run("s_mov_b32 m0, s20\ns_movreld_b32 s8, s4"),
+              "the register's number is not defined: m0 depends on s20");
+  // s10 is not there, but s12 is.
+  EXPECT_CLEAN(run("s_mov_b32 m0, 2\ns_mov_b32 s12, 1\n"
+                   "s_movrels_b32 s8, s10" +
+                   Store));
+  EXPECT_SAYS(run("s_mov_b32 m0, 2\ns_mov_b32 s10, 1\n"
+                  "s_movrels_b32 s8, s10" +
+                  Store),
+              "v2 depends on s12, which was never written");
+  // s8 is two behind s6.
+  EXPECT_CLEAN(run("s_mov_b32 m0, 2\ns_movreld_b32 s6, s4" + Store));
+  EXPECT_SAYS(run("s_mov_b32 m0, 4\ns_movreld_b64 s[8:9], s[4:5]" + Store),
+              "v2 depends on s8, which was never written");
+}

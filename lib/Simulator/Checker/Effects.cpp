@@ -6,8 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Vector ALU instructions follow from the table that executes them; the others
-// are told by their names.
+// Vector ALU instructions follow from the table that executes them. Of the
+// others, LLVM's description says what is read and written beside the operands
+// (SCC, VCC, M0, EXEC, the old destination), whether memory is loaded or stored
+// and what branches. Names decide what no description has: which kind of
+// instruction it is, and how definedness goes through it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -99,21 +102,6 @@ static bool combinesBits(StringRef Name) {
                               "v_cndmask_b16", "v_and_b16", "v_or_b16"});
 }
 
-static bool writesScc(StringRef Name) {
-  if (Name == "s_mul_i32" || Name.starts_with("s_mul_hi") ||
-      Name == "s_mul_u64" || Name == "s_add_u64" || Name == "s_sub_u64" ||
-      Name.starts_with("s_bfm") || Name.starts_with("s_addk"))
-    return Name.starts_with("s_addk");
-  if (Name.contains("saveexec") || Name.contains("wrexec"))
-    return true;
-  return startsWithAny(
-      Name, {"s_add_",  "s_addc",  "s_sub_", "s_subb", "s_min_i",    "s_min_u",
-             "s_max_i", "s_max_u", "s_and_", "s_or_",  "s_xor_",     "s_nand_",
-             "s_nor_",  "s_xnor_", "s_andn", "s_orn",  "s_lsh",      "s_ash",
-             "s_bfe",   "s_abs",   "s_not_", "s_wqm",  "s_quadmask", "s_bcnt",
-             "s_cmp",   "s_bitcmp"});
-}
-
 namespace {
 class Finder {
 public:
@@ -147,6 +135,7 @@ private:
 
   const Program &P;
   const Inst &I;
+  InstDescription Description; ///< not of vector ALU instructions
   Effects E;
 };
 } // namespace
@@ -230,8 +219,10 @@ void Finder::memory(StringRef Name, StringRef Text) {
   }
   for (unsigned K = 0; K < I.NumSrc && K < 4; ++K)
     vectorRead(K, std::max<unsigned>(I.Src[K].Dwords, 1));
-  bool Store = Name.contains("store") || Name.contains("ds_write");
-  bool Load = !Store && (Name.contains("load") || Name.contains("ds_read"));
+  // A load to LDS stores there.
+  bool Load =
+      Description.MayLoad && (!Description.MayStore || (I.Flags & FlagLds));
+  bool Store = Description.MayStore && !Description.MayLoad;
   E.Access = Store  ? MemoryAccess::Store
              : Load ? MemoryAccess::Load
                     : MemoryAccess::Atomic;
@@ -240,12 +231,11 @@ void Finder::memory(StringRef Name, StringRef Text) {
   E.CompareSwap = Name.contains("_cmpswap");
   if ((Load && !E.ToLds) || E.Returns)
     E.VectorWrite[0] = {I.Dst.Reg, std::max<uint8_t>(I.Dst.Dwords, 1)};
-  if (E.ToLds) {
+  // LDS accesses read it on chips before gfx9, whose descriptions gfx9 shares.
+  if (E.ToLds && Description.ReadsM0)
     E.ScalarRead[4] = {SlotM0, 1};
+  if (Load)
     E.VectorRead[1] = {};
-  } else if (Load) {
-    E.VectorRead[1] = {};
-  }
   if (Name.starts_with("ds_")) {
     E.Space = MemorySpace::Lds;
     E.Counted = Store  ? CountClass::LdsStore
@@ -302,34 +292,35 @@ void Finder::scalar(StringRef Name) {
     E.Barrier = Name == "s_barrier"        ? BarrierKind::Full
                 : Name == "s_barrier_wait" ? BarrierKind::Wait
                                            : BarrierKind::Signal;
-    E.WritesScc = Name == "s_barrier_signal_isfirst";
+    E.WritesScc = Description.WritesScc;
     return;
   }
-  bool Branch = Name.starts_with("s_cbranch") || Name == "s_branch" ||
-                Name.starts_with("s_setpc") || Name.starts_with("s_swappc") ||
-                Name.starts_with("s_call");
-  E.Counted = Branch ? CountClass::Branch : CountClass::ScalarAlu;
-  E.BranchOnScc = Name.starts_with("s_cbranch_scc");
-  E.BranchOnVcc = Name.starts_with("s_cbranch_vcc");
-  if (E.BranchOnScc || E.BranchOnVcc || Name.starts_with("s_cbranch") ||
-      Name == "s_branch")
-    return;
-  E.NeedsScalars = Name.starts_with("s_setpc") || Name.starts_with("s_swappc");
+  const bool Jump = Description.IsBranch || Description.IsCall;
+  E.Counted = Jump ? CountClass::Branch : CountClass::ScalarAlu;
+  E.BranchOnScc = Description.IsBranch && Description.ReadsScc;
+  E.BranchOnVcc = Description.IsBranch && Description.ReadsVcc;
+  E.NeedsScalars = Jump;
   for (unsigned K = 0; K < I.NumSrc && K < 4; ++K)
     if (I.Src[K].Kind == OperandKind::SGPR && I.Src[K].Reg < SlotNull)
       E.ScalarRead[K] = {I.Src[K].Reg, I.Src[K].Dwords};
   scalarWrite(0, I.Dst, std::max<unsigned>(I.Dst.Dwords, 1));
-  if (Name == "s_addk_i32" || Name == "s_mulk_i32" ||
-      Name.starts_with("s_bitset") || Name.starts_with("s_cmov"))
+  // The descriptions of the last two do not say that they keep a part of it.
+  if (Description.ReadsResult || Name.starts_with("s_bitset") ||
+      Name.starts_with("s_cmov"))
     E.ScalarRead[4] = E.ScalarWrite[0];
-  bool Save = Name.contains("saveexec") || Name.contains("wrexec");
+  const bool Save = Description.WritesExec;
   if (Save) {
     E.ScalarWrite[1] = {SlotExec, I.Dst.Dwords};
     E.WritesExec = true;
   }
-  E.ReadsScc = Name.starts_with("s_addc") || Name.starts_with("s_subb") ||
-               Name.starts_with("s_cselect") || Name.starts_with("s_cmov");
-  E.WritesScc = writesScc(Name);
+  // What its parts mean (the index and what is indexed) is all set at once.
+  if (Description.WritesM0) {
+    E.ScalarWrite[1] = {SlotM0, 1};
+    if (Name == "s_set_gpr_idx_idx")
+      E.ScalarRead[4] = {SlotM0, 1};
+  }
+  E.ReadsScc = Description.ReadsScc;
+  E.WritesScc = Description.WritesScc;
   E.How = Flow::ScalarAll;
   if (Name == "s_mov_b32" || Name == "s_mov_b64" || Name.starts_with("s_not_"))
     E.How = Flow::ScalarCopy;
@@ -338,6 +329,10 @@ void Finder::scalar(StringRef Name) {
     E.How = Flow::ScalarBits;
   else if (Name.starts_with("s_cselect"))
     E.How = Flow::ScalarSelect;
+  else if (Name.starts_with("s_movrel")) {
+    E.How = Flow::ScalarIndexed;
+    E.IndexedDst = Name.starts_with("s_movreld");
+  }
   if (Name == "s_memtime" || Name == "s_memrealtime") {
     // Counted like a scalar load.
     E.Space = MemorySpace::Scalar;
@@ -380,6 +375,7 @@ Effects Finder::find() {
     lane();
   } else {
     std::string Text = P.text(&I);
+    Description = P.description(&I);
     StringRef First = StringRef(Text).take_until(
         [](char C) { return C == ' ' || C == '\t'; });
     std::string Name = canonicalMnemonic(First);

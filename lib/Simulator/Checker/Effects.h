@@ -47,6 +47,7 @@ enum class Flow : uint8_t {
   ScalarBits, ///< scalar, bit by bit; defined if any source is
   ScalarCopy, ///< dword by dword
   ScalarSelect,
+  ScalarIndexed, ///< from or to a register at a distance of M0
 };
 
 enum class MemorySpace : uint8_t { None, Global, Flat, Scratch, Lds, Scalar };
@@ -121,6 +122,7 @@ struct Effects {
   bool Uncounted = false;    ///< memory, but under no wait counter
   bool Returns = false;      ///< an atomic with a result
   bool CompareSwap = false;  ///< an atomic that is a compare-and-swap
+  bool IndexedDst = false;   ///< ScalarIndexed: not the source but the result
   bool Scatters = false;     ///< lanes say where their values go
   bool CacheWrite = false;   ///< a write-back that is counted like a store
   bool CacheLoad = false;    ///< an invalidation that is counted like a load

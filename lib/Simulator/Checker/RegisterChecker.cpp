@@ -101,6 +101,8 @@ bool WaveChecker::checkDefined(const Inst *I, const Effects &E, uint64_t Exec) {
   if (E.BranchOnVcc)
     return requireScalar(I, {SlotVCC, uint8_t(W.N == 64 ? 2 : 1)},
                          "the branch's condition");
+  if (E.How == Flow::ScalarIndexed)
+    return requireScalar(I, {SlotM0, 1}, "the register's number");
   bool Memory = E.Access != MemoryAccess::None;
   if (E.NeedsScalars && (Exec || !Memory || E.Space == MemorySpace::Scalar))
     for (const RegisterSpan &S : E.ScalarRead)
@@ -460,6 +462,28 @@ bool WaveChecker::propagate(const Inst *I, const Effects &E, uint64_t Exec) {
       ScalarIsDefined[SlotSCC] = Good[0] && Good[1];
     if (E.WritesExec && !(Good[0] && Good[1]))
       return requireScalar(I, From, "the new EXEC");
+    return true;
+  }
+  case Flow::ScalarIndexed: {
+    const uint64_t Distance = W.S[SlotM0];
+    uint64_t From = E.ScalarRead[0].First, To = E.ScalarWrite[0].First;
+    const unsigned Count = E.ScalarWrite[0].Count;
+    (E.IndexedDst ? To : From) += Distance;
+    // Where there are no registers, the execution says so.
+    if (From + Count > SlotVCC || To + Count > SlotVCC)
+      return true;
+    uint8_t Good[2] = {};
+    Source Reason[2];
+    for (unsigned K = 0; K < Count && K < 2; ++K) {
+      Good[K] = ScalarIsDefined[From + K];
+      Reason[K] = ScalarWhy[From + K];
+      if (!Good[K] && !Reason[K].I)
+        Reason[K] = {I, uint16_t(From + K), true};
+    }
+    for (unsigned K = 0; K < Count && K < 2; ++K) {
+      ScalarIsDefined[To + K] = Good[K];
+      ScalarWhy[To + K] = Reason[K];
+    }
     return true;
   }
   case Flow::ScalarSelect: {
