@@ -29,6 +29,7 @@ struct DeviceInfo {
   std::string name;
   std::string arch;
   std::string driver;
+  /// The plan's C: compute units, not what HIP calls multiprocessors.
   int64_t computeUnits = 0;
   int64_t waveSize = 0;
   uint64_t memoryBytes = 0;

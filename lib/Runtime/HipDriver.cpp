@@ -31,6 +31,8 @@
 #define __HIP_DISABLE_CPP_FUNCTIONS__
 #include <hip/hip_runtime_api.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -234,6 +236,21 @@ private:
 
 } // namespace
 
+/// Compute units of what HIP calls a multiprocessor. From gfx10 on that is a
+/// workgroup processor, a pair of compute units (ROCm/hip#3767), unless
+/// GPU_ENABLE_WGP_MODE=0 tells HIP to count compute units. docs/abi.md says
+/// which of the two numbers a plan means.
+static int64_t unitsOfMultiprocessor(const std::string &arch) {
+  // "gfx" and the number: one or two digits, then those of minor and stepping.
+  const size_t begin = 3;
+  const size_t length = std::min(arch.find_first_of(":-"), arch.size()) - begin;
+  const bool isPaired = length >= 4; // gfx1030, but gfx942
+  const char *mode = std::getenv("GPU_ENABLE_WGP_MODE");
+  const bool isOff =
+      mode && (std::strcmp(mode, "0") == 0 || std::strcmp(mode, "false") == 0);
+  return isPaired && !isOff ? 2 : 1;
+}
+
 HipDriver::HipDriver(std::shared_ptr<const HipLibrary> library, int index,
                      bool isSimulated)
     : hip(std::move(library)), index(index) {
@@ -241,7 +258,8 @@ HipDriver::HipDriver(std::shared_ptr<const HipLibrary> library, int index,
   deviceInfo.name = names.name;
   deviceInfo.arch = names.arch;
   deviceInfo.driver = "HIP (" + hip->library.fileName() + ")";
-  deviceInfo.computeUnits = attribute(hipDeviceAttributeMultiprocessorCount);
+  deviceInfo.computeUnits = attribute(hipDeviceAttributeMultiprocessorCount) *
+                            unitsOfMultiprocessor(names.arch);
   deviceInfo.waveSize = attribute(hipDeviceAttributeWarpSize);
   deviceInfo.isSimulated = isSimulated;
   int l2 = 0;

@@ -181,6 +181,13 @@ bool lnbwd::sim::validStream(hipStream_t Stream) {
   return state().Streams.count(Stream) != 0;
 }
 
+unsigned lnbwd::sim::unitsOfMultiprocessor(const ChipInfo &Chip) {
+  const char *Mode = std::getenv("GPU_ENABLE_WGP_MODE");
+  const bool OneByOne =
+      Mode && (std::strcmp(Mode, "0") == 0 || std::strcmp(Mode, "false") == 0);
+  return OneByOne ? 1 : Chip.unitsTogether();
+}
+
 int lnbwd::sim::occupancy(const ChipInfo &Chip, const Kernel &K,
                           unsigned BlockSize, size_t DynamicLds) {
   unsigned Waves = (BlockSize + K.WaveSize - 1) / K.WaveSize;
@@ -194,11 +201,12 @@ int lnbwd::sim::occupancy(const ChipInfo &Chip, const Kernel &K,
   unsigned Used = std::max(1u, K.VgprCount);
   Used = (Used + Granule - 1) / Granule * Granule;
   unsigned PerSimd = std::min(Chip.MaxWavesPerSimd, Registers / Used);
-  unsigned ByWaves = PerSimd * Chip.SimdsPerCU / Waves;
+  const unsigned Units = unitsOfMultiprocessor(Chip);
+  unsigned ByWaves = PerSimd * Chip.SimdsPerCU * Units / Waves;
   size_t Lds = K.LdsSize + DynamicLds;
   if (Lds > Chip.LdsBytes)
     return 0;
-  unsigned ByLds = Lds ? unsigned(Chip.LdsBytes / Lds) : ByWaves;
+  unsigned ByLds = Lds ? unsigned(Units * Chip.LdsBytes / Lds) : ByWaves;
   return int(std::min(ByWaves, ByLds));
 }
 
@@ -298,10 +306,11 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *Properties, int Device) {
   P.memoryBusWidth = int(C.MemoryBusBits);
   P.totalConstMem = deviceMemoryBytes();
   P.major = int(C.Generation);
-  P.multiProcessorCount = int(C.ComputeUnits);
+  const unsigned Units = unitsOfMultiprocessor(C);
+  P.multiProcessorCount = int(C.ComputeUnits / Units);
   P.l2CacheSize = int(C.L2Bytes);
   P.maxThreadsPerMultiProcessor =
-      int(C.MaxWavesPerSimd * C.SimdsPerCU * C.WaveSize);
+      int(C.MaxWavesPerSimd * C.SimdsPerCU * C.WaveSize * Units);
   P.clockInstructionRate = 100000;
   P.concurrentKernels = 1;
   P.pciBusID = Device;

@@ -88,7 +88,10 @@ hipError_t finish(hipError_t Code, std::string Message = "");
 /// Null, the default streams, and streams that exist are good.
 bool validStream(hipStream_t Stream);
 
-/// Workgroups of a kernel that a compute unit holds at a time.
+/// Compute units that HIP calls one multiprocessor: the two of a workgroup
+/// processor, unless GPU_ENABLE_WGP_MODE=0 has it count them one by one.
+unsigned unitsOfMultiprocessor(const ChipInfo &Chip);
+/// Workgroups of a kernel that a multiprocessor holds at a time.
 int occupancy(const ChipInfo &Chip, const Kernel &K, unsigned BlockSize,
               size_t DynamicLds);
 

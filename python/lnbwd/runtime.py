@@ -253,7 +253,8 @@ class DeviceInfo:
         name: "NVIDIA H200".
         arch: "gfx942:sramecc+:xnack-" or "sm_90", as the driver says it.
         driver: the driver's name and library.
-        compute_units: compute units or streaming multiprocessors.
+        compute_units: compute units or streaming multiprocessors; on RDNA twice what HIP and
+            torch call the multiprocessor count, which is that of workgroup processors there.
         wave_size: lanes of a wave or warp.
         memory_bytes: all of the device's memory.
         l2_bytes: the last-level cache; 0 if the driver does not say.

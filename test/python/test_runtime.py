@@ -97,6 +97,11 @@ def test_what_a_device_says():
     assert 0 < free <= total
 
 
+@pytest.mark.parametrize("chip,units", [("gfx1100", 96), ("gfx1201", 64)])
+def test_rdna_has_two_compute_units_for_each_multiprocessor_of_hip(chip, units):
+    assert runtime.Device.open(f"sim:{chip}").info.compute_units == units
+
+
 def test_counters_of_the_simulator(code):
     program = runtime.Program.from_bytes(code)
     kernel = runtime.Kernel(runtime.Device.open("sim:gfx942"), program)

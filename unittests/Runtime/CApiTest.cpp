@@ -186,6 +186,25 @@ TEST_F(CApiTest, DescribesTheDevice) {
   EXPECT_EQ(free, uint64_t(1) << 30);
 }
 
+// From gfx10 on, HIP counts workgroup processors, or compute units on request.
+TEST_F(CApiTest, CountsTheComputeUnitsOfRdna) {
+  Environment mode("FAKE_HIP", "rdna");
+  open("hip");
+  lnbwd_device_info info;
+  ASSERT_EQ(lnbwd_device_get_info(device, &info), LNBWD_SUCCESS);
+  EXPECT_STREQ(info.arch, "gfx1100");
+  EXPECT_EQ(info.compute_units, 96);
+}
+
+TEST_F(CApiTest, CountsTheComputeUnitsOfRdnaOneByOne) {
+  Environment mode("FAKE_HIP", "rdna-units");
+  Environment wgp("GPU_ENABLE_WGP_MODE", "0");
+  open("hip");
+  lnbwd_device_info info;
+  ASSERT_EQ(lnbwd_device_get_info(device, &info), LNBWD_SUCCESS);
+  EXPECT_EQ(info.compute_units, 96);
+}
+
 TEST_F(CApiTest, ReadsTheLayoutOfRocm6Too) {
   Environment mode("FAKE_HIP", "layout-6");
   open("hip");

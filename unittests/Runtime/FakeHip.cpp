@@ -39,6 +39,9 @@ static bool isMode(const char *mode) {
   return chosen && std::strcmp(chosen, mode) == 0;
 }
 
+/// A card whose compute units come in pairs.
+static bool isRdna() { return isMode("rdna") || isMode("rdna-units"); }
+
 /// The number of parameters of the test program's kernels.
 static int parameterCount(const char *name) {
   return std::strcmp(name, "main") == 0 ? 10 : 5;
@@ -85,12 +88,14 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *properties, int) {
   std::memset(bytes, 0x11, isMode("layout-6") ? 1472 : 792);
   std::strcpy(bytes, "Fake card");
   std::strcpy(bytes + (isMode("layout-6") ? 1160 : 396),
-              "gfx942:sramecc+:xnack-");
+              isRdna() ? "gfx1100" : "gfx942:sramecc+:xnack-");
   return hipSuccess;
 }
 hipError_t hipDeviceGetAttribute(int *pi, hipDeviceAttribute_t attr, int) {
-  *pi = attr == hipDeviceAttributeMultiprocessorCount ? 304
-        : attr == hipDeviceAttributeWarpSize          ? 64
+  // An RX 7900 XTX: 96 compute units in 48 workgroup processors.
+  const int units = !isRdna() ? 304 : isMode("rdna-units") ? 96 : 48;
+  *pi = attr == hipDeviceAttributeMultiprocessorCount ? units
+        : attr == hipDeviceAttributeWarpSize          ? isRdna() ? 32 : 64
                                                       : 4 << 20;
   return hipSuccess;
 }

@@ -63,7 +63,9 @@ TEST(HipDevice, Properties) {
   const char *const Archs[] = {"gfx90a:sramecc+:xnack-",
                                "gfx942:sramecc+:xnack-",
                                "gfx950:sramecc+:xnack-", "gfx1100", "gfx1201"};
-  const int Units[] = {104, 304, 256, 96, 64};
+  // Of the last two HIP counts workgroup processors, pairs of the 96 and the
+  // 64 compute units.
+  const int Units[] = {104, 304, 256, 48, 32};
   for (int D = 0; D < Count; ++D) {
     hipDeviceProp_t P;
     ASSERT_HIP(hipGetDeviceProperties(&P, D));
@@ -77,6 +79,15 @@ TEST(HipDevice, Properties) {
     EXPECT_HIP(hipDeviceGetAttribute(&Value,
                                      hipDeviceAttributeMultiprocessorCount, D));
     EXPECT_EQ(Value, Units[D]);
+    EXPECT_HIP(hipDeviceGetAttribute(
+        &Value, hipDeviceAttributePhysicalMultiProcessorCount, D));
+    EXPECT_EQ(Value, Units[D]);
+    EXPECT_EQ(P.maxThreadsPerMultiProcessor, 2048);
+    setenv("GPU_ENABLE_WGP_MODE", "0", 1);
+    EXPECT_HIP(hipDeviceGetAttribute(&Value,
+                                     hipDeviceAttributeMultiprocessorCount, D));
+    EXPECT_EQ(Value, D < 3 ? Units[D] : 2 * Units[D]);
+    unsetenv("GPU_ENABLE_WGP_MODE");
     char Name[64];
     EXPECT_HIP(hipDeviceGetName(Name, sizeof(Name), D));
     EXPECT_STREQ(Name, P.name);
@@ -363,7 +374,9 @@ TEST(Launch, Limits) {
     EXPECT_EQ(Value, 1024);
     EXPECT_HIP(
         hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&Value, F, 256, 0));
-    EXPECT_EQ(Value, isGfx9(Chip) ? 8 : 4);
+    // 2048 work-items, of a compute unit or of the two of a workgroup
+    // processor.
+    EXPECT_EQ(Value, 8);
     hipFunction_t Missing;
     EXPECT_EQ(hipModuleGetFunction(&Missing, M.get(), "nope"),
               hipErrorNotFound);

@@ -206,7 +206,9 @@ typedef struct lnbwd_device_info {
   char name[256];        /**< "NVIDIA H200" */
   char arch[64];         /**< "gfx942" or "sm_90" */
   char driver[256];      /**< "CUDA 13.0 (libcuda.so.1)" */
-  int64_t compute_units; /**< or streaming multiprocessors */
+  int64_t compute_units; /**< or streaming multiprocessors: the plan's C
+                              (docs/abi.md), on RDNA twice what HIP's
+                              multiProcessorCount says */
   int64_t wave_size;     /**< work-items of a wave (warp) */
   uint64_t memory_bytes; /**< of the device, all of it */
   uint64_t l2_bytes;     /**< 0 if the driver does not say */

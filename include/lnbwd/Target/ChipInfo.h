@@ -100,7 +100,8 @@ struct ChipInfo {
   Backend backend;
   /// Lanes of a wave (AMD) or warp (NVIDIA).
   int64_t waveSize;
-  /// Compute units (streaming multiprocessors) of that product. Only the cost
+  /// Compute units (streaming multiprocessors) of that product; on RDNA twice
+  /// its workgroup processors, which HIP counts (docs/abi.md). Only the cost
   /// model uses it; a launch asks the device.
   int64_t computeUnits;
   int64_t maxThreadsPerWorkgroup;

@@ -87,7 +87,7 @@ std::string lnbwd::sim::checkKernelLimits(const ChipInfo &Chip, const Kernel &K,
       Chip.MaxWavesPerSimd, Registers / std::max<uint64_t>(Allocated, 1));
   // Workgroups of the wave32 chips may spread over the two compute units of a
   // workgroup processor.
-  uint64_t Simds = Chip.WaveSize == 32 ? 2 * Chip.SimdsPerCU : Chip.SimdsPerCU;
+  uint64_t Simds = uint64_t(Chip.unitsTogether()) * Chip.SimdsPerCU;
   if (Waves > PerSimd * Simds)
     return "a block of " + number(Items) + " work-items (" + number(Waves) +
            " waves) with " + number(Allocated) +
