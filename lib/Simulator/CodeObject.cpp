@@ -27,6 +27,10 @@
 using namespace llvm;
 using namespace lnbwd::sim;
 
+/// The largest kernel argument segment. Compilers allow 4 KiB of arguments
+/// (HIP) to 32 KiB (CUDA); hidden ones add 256 bytes.
+constexpr uint32_t MostKernargBytes = 65536;
+
 namespace lnbwd::sim {
 
 /// Reads one code object; every step returns false with Error set when the
@@ -185,7 +189,11 @@ bool CodeObjectReader::readSegments(const CodeObject::Allocator &Allocate) {
     if (P.p_filesz > P.p_memsz || P.p_vaddr > MostBytes ||
         P.p_memsz > MostBytes)
       return fail("the code object has a malformed segment");
-    ImageSize = std::max<uint64_t>(ImageSize, P.p_vaddr + P.p_memsz);
+    // ELF wants them in order; one on top of another would have to be loaded
+    // and decoded as often as there are such.
+    if (P.p_vaddr < ImageSize)
+      return fail("the code object's segments overlap or are not in order");
+    ImageSize = P.p_vaddr + P.p_memsz;
   }
   if (!ImageSize)
     return fail("the code object has nothing to load");
@@ -208,7 +216,13 @@ bool CodeObjectReader::readSegments(const CodeObject::Allocator &Allocate) {
     if ((P.p_flags & ELF::PF_X) && P.p_filesz) {
       if (P.p_vaddr % 4)
         return fail("the code object has misaligned code");
-      Result->Code.push_back({Result->Base + P.p_vaddr, P.p_filesz, {}});
+      // Instructions are whole dwords; what is left over is none.
+      if (P.p_filesz < 4)
+        return fail("the code object has a code segment of " +
+                    Twine(P.p_filesz) +
+                    " bytes; expected 4, the shortest instruction, or more");
+      Result->Code.push_back(
+          {Result->Base + P.p_vaddr, P.p_filesz & ~3ull, {}});
     }
   }
   return true;
@@ -268,6 +282,8 @@ bool CodeObjectReader::readSymbols() {
         Hash = D.d_un.d_ptr;
     }
   }
+  // The symbols lie in the file, not in the zeros behind a segment.
+  const uint64_t MostSymbols = Bytes.size() / sizeof(ELF::Elf64_Sym);
   uint64_t Count = 0;
   uint32_t Chains = 0;
   if (Hash && getImage(Hash + 4, Chains))
@@ -296,6 +312,8 @@ bool CodeObjectReader::readSymbols() {
   }
   if (!Table || !Strings || !Count)
     return fail("the code object has no dynamic symbols");
+  if (Count > MostSymbols)
+    return truncated("the symbol table");
   if (!readSymbolTable(Table, Count, Strings, StringsSize, true))
     return false;
   for (const Symbol &S : Symbols) {
@@ -523,6 +541,10 @@ bool CodeObjectReader::readDescriptor(Kernel &K) {
   K.LdsSize = D.group_segment_fixed_size;
   K.ScratchSize = D.private_segment_fixed_size;
   K.KernargSize = D.kernarg_size;
+  if (K.KernargSize > MostKernargBytes)
+    return fail("kernel '" + K.Name + "' has a kernel argument segment of " +
+                Twine(K.KernargSize) + " bytes; expected " +
+                Twine(MostKernargBytes) + " at most");
   K.Rsrc1 = D.compute_pgm_rsrc1;
   K.Rsrc2 = D.compute_pgm_rsrc2;
   K.Rsrc3 = D.compute_pgm_rsrc3;

@@ -14,10 +14,13 @@
 #include "Assembler/Assembler.h"
 #include "WaveTester.h"
 
+#include "llvm/BinaryFormat/ELF.h"
+
 #include <cstdlib>
 #include <cstring>
 
 using namespace lnbwd::sim;
+namespace ELF = llvm::ELF;
 
 namespace {
 class Loader {
@@ -138,6 +141,110 @@ TEST(CodeObject, RefusesKeysThatAreNoTexts) {
   Loader L;
   EXPECT_FALSE(L.load(Bytes, "gfx942"));
   EXPECT_EQ(L.Error, "the code object's metadata cannot be read");
+}
+
+/// The program headers of a code object, to be changed.
+static std::vector<ELF::Elf64_Phdr *> segments(std::vector<uint8_t> &Bytes) {
+  auto *Header = reinterpret_cast<ELF::Elf64_Ehdr *>(Bytes.data());
+  auto *First =
+      reinterpret_cast<ELF::Elf64_Phdr *>(Bytes.data() + Header->e_phoff);
+  std::vector<ELF::Elf64_Phdr *> All;
+  for (unsigned K = 0; K < Header->e_phnum; ++K)
+    All.push_back(First + K);
+  return All;
+}
+
+// Less than an instruction of code: a wave would wait for one for ever.
+TEST(CodeObject, RefusesCodeWithoutAnInstruction) {
+  Loader L;
+  for (unsigned Size : {1u, 2u, 3u}) {
+    std::vector<uint8_t> Bytes = simpleObject("gfx942");
+    for (ELF::Elf64_Phdr *P : segments(Bytes))
+      if (P->p_type == ELF::PT_LOAD && (P->p_flags & ELF::PF_X))
+        P->p_filesz = P->p_memsz = Size;
+    EXPECT_FALSE(L.load(Bytes, "gfx942"));
+    EXPECT_EQ(L.Error, "the code object has a code segment of " +
+                           std::to_string(Size) +
+                           " bytes; expected 4, the shortest instruction, or "
+                           "more");
+  }
+  // The entry lies in what is left over.
+  std::vector<uint8_t> Bytes = simpleObject("gfx942");
+  auto Object = L.load(Bytes, "gfx942");
+  ASSERT_TRUE(Object) << L.Error;
+  const uint64_t Entry = Object->kernel("k")->Entry - Object->imageBase();
+  for (ELF::Elf64_Phdr *P : segments(Bytes))
+    if (P->p_type == ELF::PT_LOAD && (P->p_flags & ELF::PF_X)) {
+      P->p_offset -= 4;
+      P->p_vaddr -= 4;
+      ASSERT_EQ(P->p_vaddr + 4, Entry);
+      P->p_filesz = P->p_memsz = 6;
+    }
+  EXPECT_FALSE(L.load(Bytes, "gfx942"));
+  EXPECT_EQ(L.Error, "kernel 'k' starts outside of the code");
+}
+
+TEST(CodeObject, RefusesSegmentsOnTopOfEachOther) {
+  std::vector<uint8_t> Bytes = simpleObject("gfx942");
+  for (ELF::Elf64_Phdr *P : segments(Bytes))
+    if (P->p_type == ELF::PT_LOAD)
+      P->p_vaddr = 0;
+  Loader L;
+  EXPECT_FALSE(L.load(Bytes, "gfx942"));
+  EXPECT_EQ(L.Error, "the code object's segments overlap or are not in order");
+}
+
+TEST(CodeObject, RefusesAbsurdArgumentSegments) {
+  std::vector<uint8_t> Bytes = simpleObject("gfx942");
+  Loader L;
+  auto Object = L.load(Bytes, "gfx942");
+  ASSERT_TRUE(Object) << L.Error;
+  const uint64_t At = Object->kernel("k")->Descriptor - Object->imageBase();
+  auto With = [&](uint32_t Size) {
+    for (ELF::Elf64_Phdr *P : segments(Bytes))
+      if (P->p_type == ELF::PT_LOAD && At >= P->p_vaddr &&
+          At - P->p_vaddr < P->p_filesz)
+        std::memcpy(&Bytes[P->p_offset + (At - P->p_vaddr) + 8], &Size, 4);
+    return L.load(Bytes, "gfx942");
+  };
+  EXPECT_TRUE(With(65536)) << L.Error;
+  EXPECT_FALSE(With(65537));
+  EXPECT_FALSE(With(0xffffffff));
+  EXPECT_EQ(L.Error, "kernel 'k' has a kernel argument segment of 4294967295 "
+                     "bytes; expected 65536 at most");
+}
+
+// Sections that say that they are compressed, and how large they are.
+TEST(CodeObject, CompressedSectionsOfAnySize) {
+  for (uint64_t Size : {uint64_t(1) << 62, uint64_t(-1), uint64_t(1) << 34,
+                        uint64_t(0), uint64_t(100)}) {
+    SCOPED_TRACE(Size);
+    KernelText K;
+    std::string Error;
+    auto Bytes = assembleCodeObject(
+        kernelText(K, "gfx942") +
+            "\t.section .debug_line,\"\",@progbits\n\t.long 1\n\t.long 0\n"
+            "\t.quad " +
+            std::to_string(Size) + "\n\t.quad 1\n\t.quad 0\n",
+        "gfx942", 5, Error);
+    ASSERT_FALSE(Bytes.empty()) << Error;
+    auto *Header = reinterpret_cast<ELF::Elf64_Ehdr *>(Bytes.data());
+    auto *Sections =
+        reinterpret_cast<ELF::Elf64_Shdr *>(Bytes.data() + Header->e_shoff);
+    const char *Names = reinterpret_cast<const char *>(
+        Bytes.data() + Sections[Header->e_shstrndx].sh_offset);
+    unsigned Changed = 0;
+    for (unsigned S = 0; S < Header->e_shnum; ++S)
+      if (std::strcmp(Names + Sections[S].sh_name, ".debug_line") == 0) {
+        Sections[S].sh_flags |= ELF::SHF_COMPRESSED;
+        ++Changed;
+      }
+    ASSERT_EQ(Changed, 1u);
+    Loader L;
+    auto Object = L.load(Bytes, "gfx942");
+    ASSERT_TRUE(Object) << L.Error;
+    EXPECT_EQ(Object->sourceLine(Object->kernel("k")->Entry), "");
+  }
 }
 
 TEST(CodeObject, RefusesEveryTruncation) {

@@ -13,6 +13,7 @@
 #include "SourceLines.h"
 
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"
+#include "llvm/Object/Decompressor.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -20,6 +21,35 @@
 
 using namespace llvm;
 using namespace lnbwd::sim;
+
+/// Compressed sections may unfold to so many bytes, all of them together.
+constexpr uint64_t MostDecompressedBytes = 256ull << 20;
+
+/// Whether the compressed sections have sizes that can be had. The reader
+/// allocates what their headers say, and ends the process where that fails.
+static bool canDecompress(const object::ObjectFile &File) {
+  uint64_t Total = 0;
+  for (const object::SectionRef &S : File.sections()) {
+    if (!S.isCompressed())
+      continue;
+    Expected<StringRef> Contents = S.getContents();
+    if (!Contents) {
+      consumeError(Contents.takeError());
+      return false;
+    }
+    auto Decompressor = object::Decompressor::create(
+        "", *Contents, File.isLittleEndian(), File.getBytesInAddress() == 8);
+    if (!Decompressor) {
+      consumeError(Decompressor.takeError());
+      return false;
+    }
+    const uint64_t Size = Decompressor->getDecompressedSize();
+    if (Size > MostDecompressedBytes - Total)
+      return false;
+    Total += Size;
+  }
+  return true;
+}
 
 struct SourceLines::Impl {
   std::mutex Lock; ///< the reader keeps what it has found
@@ -46,6 +76,8 @@ std::unique_ptr<SourceLines> SourceLines::load(ArrayRef<uint8_t> Bytes) {
     return nullptr;
   }
   I.File = std::move(*File);
+  if (!canDecompress(*I.File))
+    return nullptr;
   // A broken table gives no locations; the code runs without them.
   auto Ignore = [](Error E) { consumeError(std::move(E)); };
   I.Dwarf = DWARFContext::create(*I.File,
