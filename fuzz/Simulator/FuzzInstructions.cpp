@@ -117,7 +117,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
   alignas(64) uint8_t Packet[256] = {};
   L.Kernarg = reinterpret_cast<uint64_t>(Segment);
   L.DispatchPacket = L.Queue = reinterpret_cast<uint64_t>(Packet);
-  L.MaxInstructions = 20000;
+  L.Limit = InstructionLimit::of(20000);
   L.Checks = Checks;
   L.Shuffle = Shuffle;
   L.Regions = Memory.snapshot();

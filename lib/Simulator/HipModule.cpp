@@ -171,10 +171,10 @@ static std::string fillArguments(const Kernel &K, void **Parameters,
     }
     return "";
   }
-  uint32_t Needed = 0;
+  uint64_t Needed = 0;
   for (const KernelArgument &A : K.Arguments)
     if (!A.hidden())
-      Needed = std::max(Needed, A.Offset + A.Size);
+      Needed = std::max(Needed, uint64_t(A.Offset) + A.Size);
   if (!Extra)
     return Needed ? "the kernel takes arguments, but neither kernelParams nor "
                     "extra gives any"
@@ -492,8 +492,9 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
   M->Packet.GroupSegmentSize = L.LdsSize;
   M->Packet.KernelObject = K.Descriptor;
   M->Packet.KernargAddress = L.Kernarg;
-  if (const char *Text = std::getenv("LNBWD_SIM_MAX_INSTRUCTIONS"))
-    L.MaxInstructions = std::strtoull(Text, nullptr, 10);
+  Problem = InstructionLimit::fromEnvironment(L.Limit);
+  if (!Problem.empty())
+    return finish(hipErrorInvalidValue, Prefix + Problem);
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
     L.Regions = state().Memory.snapshot();
@@ -540,6 +541,8 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
     Code = hipErrorIllegalAddress;
   else if (L.Failure == LaunchFailure::TimeOut)
     Code = hipErrorLaunchTimeOut;
+  else if (L.Failure == LaunchFailure::OutOfMemory)
+    Code = hipErrorOutOfMemory;
   return finish(Code, L.Error);
 }
 

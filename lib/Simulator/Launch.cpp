@@ -16,15 +16,25 @@
 
 #include "Launch.h"
 
+#include "Interrupt.h"
+
+#include "llvm/ADT/StringRef.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <thread>
 
 using namespace lnbwd::sim;
 
 /// Instructions of one wave before another one gets its turn.
 constexpr uint64_t Slice = 65536;
+/// Instructions of a wave between two looks at whether to stop: how long a
+/// launch goes on after SIGINT, on each host thread.
+constexpr uint64_t Stretch = 1024;
+/// Instructions of a workgroup before its thread adds them to the launch's.
+constexpr uint64_t ReportedTogether = 4096;
 /// Turns of a workgroup before its thread starts another one beside it.
 constexpr unsigned PatientTurns = 8;
 /// Content of registers and LDS before the kernel writes them: a NaN in every
@@ -57,6 +67,8 @@ public:
   void start(uint64_t Number);
   /// One turn for each wave that can run. False: the launch has been stopped.
   bool turn();
+  /// Not enough memory for the workgroup's registers, LDS and scratch.
+  bool failed() const { return OutOfMemory; }
   bool done() const { return !WG.Alive; }
   void collect(lnbwd_sim_counters &C, CheckCounts &Checked);
 
@@ -65,11 +77,16 @@ public:
 private:
   void startWave(unsigned Index);
   template <bool Checked> void runWave(Wave &W);
+  /// Adds what was executed to the launch's total, and stops the launch if
+  /// that is too much; W has executed the last of it, At comes next if it runs.
+  void reportExecuted(const Wave &W, const Inst *At);
 
   Launch &L;
   std::unique_ptr<WorkgroupChecker> Check;
   std::vector<std::unique_ptr<WaveChecker>> WaveChecks;
-  uint64_t Random = 0; ///< state of the shuffled order
+  uint64_t Random = 0;     ///< state of the shuffled order
+  uint64_t Unreported = 0; ///< instructions executed since the last report
+  bool OutOfMemory = false;
   Workgroup WG;
   Storage<uint8_t> Lds;
   std::vector<Storage<uint32_t>> Registers;
@@ -82,11 +99,14 @@ Context::Context(Launch &L, LaneTemps &Temps) : L(L) {
   WG.NumWaves = L.WavesPerWorkgroup;
   WG.LdsSize = L.LdsSize;
   Lds = allocate<uint8_t>(L.LdsSize);
+  OutOfMemory |= !Lds;
   WG.Lds = Lds.get();
   ScratchPerWave = size_t(L.ScratchSize) * L.WaveSize;
   Scratch = allocate<uint8_t>(ScratchPerWave * WG.NumWaves);
+  OutOfMemory |= !Scratch;
   for (unsigned K = 0; K < WG.NumWaves; ++K) {
     Registers.push_back(allocate<uint32_t>(size_t(NumVectorRows) * L.WaveSize));
+    OutOfMemory |= !Registers.back();
     auto W = std::make_unique<Wave>();
     W->N = L.WaveSize;
     W->FullMask = L.WaveSize == 64 ? ~0ull : 0xffffffffull;
@@ -247,48 +267,75 @@ static uint64_t nextRandom(uint64_t &State) {
   return X ^ X >> 31;
 }
 
+void Context::reportExecuted(const Wave &W, const Inst *At) {
+  const uint64_t Total = L.Executed.fetch_add(Unreported) + Unreported;
+  Unreported = 0;
+  const uint64_t Begun =
+      std::min(L.NextWorkgroup.load(), L.NumWorkgroups) * L.WavesPerWorkgroup;
+  const uint64_t Most = L.Limit.after(Begun);
+  if (Total <= Most)
+    return;
+  std::string Text = std::string(L.Chip->Chip) + ": kernel '" +
+                     L.TheKernel->Name + "' was stopped after " +
+                     std::to_string(Most) + " instructions (";
+  if (L.Limit.IsDefault)
+    Text += "the default is " + std::to_string(L.Limit.Base) + " and " +
+            std::to_string(L.Limit.PerWave) +
+            " for each wave that has begun; LNBWD_SIM_MAX_INSTRUCTIONS sets "
+            "another limit, or none with 0";
+  else
+    Text += "LNBWD_SIM_MAX_INSTRUCTIONS";
+  Text += "); a wave of workgroup (" + std::to_string(WG.Id[0]) + ", " +
+          std::to_string(WG.Id[1]) + ", " + std::to_string(WG.Id[2]) + ")";
+  if (At)
+    Text += " is at " + L.Object->symbolize(At->Address);
+  else if (W.Status == WaveStatus::AtBarrier)
+    Text += " waits at a barrier before " + L.Object->symbolize(W.PC->Address);
+  else
+    Text += " has ended";
+  L.fail(LaunchFailure::TimeOut, Text);
+}
+
 template <bool Checked> void Context::runWave(Wave &W) {
   const Inst *I = W.PC;
-  uint64_t Most = L.Shuffle ? 1 + nextRandom(Random) % 256 : Slice;
-  uint64_t Left = Most;
+  uint64_t Left = L.Shuffle ? 1 + nextRandom(Random) % 256 : Slice;
   if (W.CountedExec != W.exec())
     W.flushCounts(W.exec());
-  while (I && Left--) {
-    uint64_t Exec = W.exec();
-    if (Exec != W.CountedExec)
-      W.flushCounts(Exec);
-    ++W.Count.Pending[unsigned(I->Class)];
-    if (Checked) {
-      const Effects &E = L.Checker->TheEffects.of(I);
-      const Inst *This = I;
-      if (!W.Check->before(I, E)) {
-        I = nullptr;
-        break;
+  while (I && Left) {
+    const uint64_t Most = std::min(Left, Stretch);
+    uint64_t Steps = 0, Instructions = 0;
+    while (I && Steps < Most) {
+      ++Steps;
+      uint64_t Exec = W.exec();
+      if (Exec != W.CountedExec)
+        W.flushCounts(Exec);
+      ++W.Count.Pending[unsigned(I->Class)];
+      Instructions += I->Class != InstClass::Uncounted ? 1 : 0;
+      if (Checked) {
+        const Effects &E = L.Checker->TheEffects.of(I);
+        const Inst *This = I;
+        if (!W.Check->before(I, E)) {
+          I = nullptr;
+          break;
+        }
+        I = I->Run(W, I);
+        if (W.Status == WaveStatus::Running)
+          W.Check->after(E, This);
+        else if (W.Status == WaveStatus::Ended)
+          W.Check->ended(This);
+      } else {
+        I = I->Run(W, I);
       }
-      I = I->Run(W, I);
-      if (W.Status == WaveStatus::Running)
-        W.Check->after(E, This);
-      else if (W.Status == WaveStatus::Ended)
-        W.Check->ended(This);
-    } else {
-      I = I->Run(W, I);
     }
+    Left -= Steps;
+    Unreported += Instructions;
+    if (Unreported >= ReportedTogether)
+      reportExecuted(W, I);
+    if (L.stopped())
+      break;
   }
   if (I)
     W.PC = I; // The slice is over; otherwise the instruction has set it.
-  if (L.MaxInstructions) {
-    uint64_t Used = Most - (Left + 1 ? Left : 0);
-    uint64_t Total = L.Executed.fetch_add(Used) + Used;
-    if (Total > L.MaxInstructions && I)
-      L.fail(LaunchFailure::TimeOut,
-             std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->Name +
-                 "' was stopped after " + std::to_string(L.MaxInstructions) +
-                 " instructions (LNBWD_SIM_MAX_INSTRUCTIONS); a wave of "
-                 "workgroup (" +
-                 std::to_string(WG.Id[0]) + ", " + std::to_string(WG.Id[1]) +
-                 ", " + std::to_string(WG.Id[2]) + ") is at " +
-                 L.Object->symbolize(I->Address));
-  }
 }
 
 bool Context::turn() {
@@ -310,10 +357,12 @@ bool Context::turn() {
       runWave<true>(W);
     else
       runWave<false>(W);
-    if (L.Stop.load(std::memory_order_relaxed))
+    if (L.stopped())
       return false;
     if (W.Status == WaveStatus::Ended) {
       --WG.Alive;
+      if (!WG.Alive)
+        reportExecuted(W, nullptr);
       // The others need not wait for a wave that has ended.
       if (WG.Alive && WG.Signalled == WG.Alive) {
         WG.Signalled = 0;
@@ -379,14 +428,26 @@ static void work(Launch &L, size_t MostResident) {
   lnbwd_sim_counters Counters = {};
   CheckCounts Checked;
   auto StartOne = [&] {
+    if (L.NextWorkgroup.load() >= L.NumWorkgroups)
+      return false;
+    if (Idle.empty())
+      Idle.push_back(std::make_unique<Context>(L, *Temps));
+    // Beside others it can wait for one of them to end.
+    if (Idle.back()->failed()) {
+      Idle.pop_back();
+      if (Active.empty())
+        L.fail(LaunchFailure::OutOfMemory,
+               std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->Name +
+                   "': the host has no memory for the registers, LDS and "
+                   "scratch of a workgroup");
+      return false;
+    }
     uint64_t Number = L.NextWorkgroup.fetch_add(1);
     if (Number >= L.NumWorkgroups)
       return false;
     // Any number without a common divisor leads to every workgroup once.
     if (L.Shuffle)
       Number = (Number * L.ShuffleStep + L.Shuffle) % L.NumWorkgroups;
-    if (Idle.empty())
-      Idle.push_back(std::make_unique<Context>(L, *Temps));
     Active.push_back(std::move(Idle.back()));
     Idle.pop_back();
     Active.back()->start(Number);
@@ -419,6 +480,18 @@ static void work(Launch &L, size_t MostResident) {
   L.CheckedCounts.add(Checked);
 }
 
+/// The same, for a thread that an exception must not leave.
+static void workOrFail(Launch &L, size_t MostResident) {
+  try {
+    work(L, MostResident);
+  } catch (const std::bad_alloc &) {
+    L.fail(LaunchFailure::OutOfMemory, std::string(L.Chip->Chip) +
+                                           ": kernel '" + L.TheKernel->Name +
+                                           "': the host's memory does not "
+                                           "suffice for the launch");
+  }
+}
+
 unsigned lnbwd::sim::hostThreads() {
   if (const char *Text = std::getenv("LNBWD_SIM_THREADS")) {
     int Number = std::atoi(Text);
@@ -426,6 +499,27 @@ unsigned lnbwd::sim::hostThreads() {
       return unsigned(std::min(Number, 256));
   }
   return std::max(1u, std::thread::hardware_concurrency());
+}
+
+std::string InstructionLimit::fromEnvironment(InstructionLimit &Limit) {
+  const char *Text = std::getenv("LNBWD_SIM_MAX_INSTRUCTIONS");
+  if (!Text)
+    return "";
+  uint64_t Number;
+  if (llvm::StringRef(Text).getAsInteger(10, Number))
+    return "LNBWD_SIM_MAX_INSTRUCTIONS: expected a number of instructions, or "
+           "0 for no limit, got '" +
+           std::string(Text) + "'";
+  Limit = Number ? of(Number) : none();
+  return "";
+}
+
+bool Launch::stopped() {
+  if (interrupts() != InterruptsBefore)
+    fail(LaunchFailure::Interrupted, std::string(Chip->Chip) + ": kernel '" +
+                                         TheKernel->Name +
+                                         "' was stopped by SIGINT");
+  return Stop.load(std::memory_order_relaxed);
 }
 
 void Launch::fail(LaunchFailure Kind, const std::string &Text) {
@@ -489,6 +583,16 @@ bool Launch::run() {
     ScratchSize += 16384;
   if (!NumWorkgroups)
     return true;
+  if (!Code->at(K.Entry)) {
+    fail(LaunchFailure::BadInstruction, std::string(Chip->Chip) + ": kernel '" +
+                                            K.Name +
+                                            "' has no instruction at its "
+                                            "entry");
+    return false;
+  }
+  // Of other launches too: whoever interrupts the process means all of them.
+  const InterruptScope Interruptible;
+  InterruptsBefore = interrupts();
   if (Checks)
     Checker = std::make_unique<LaunchChecker>(*this, Code->effects(), Checks);
   if (Shuffle) {
@@ -505,8 +609,9 @@ bool Launch::run() {
       std::max<size_t>(1, size_t(Chip->ComputeUnits) * PerCU / Threads);
   std::vector<std::thread> Pool;
   for (unsigned T = 1; T < Threads; ++T)
-    Pool.emplace_back([this, MostResident] { work(*this, MostResident); });
-  work(*this, MostResident);
+    Pool.emplace_back(
+        [this, MostResident] { workOrFail(*this, MostResident); });
+  workOrFail(*this, MostResident);
   for (std::thread &T : Pool)
     T.join();
   return Failure == LaunchFailure::None;

@@ -30,7 +30,28 @@ enum class LaunchFailure {
   IllegalAddress,
   BadInstruction,
   TimeOut,
-  CheckFailed
+  CheckFailed,
+  OutOfMemory,
+  Interrupted
+};
+
+/// How many instructions a launch may execute, all waves together.
+struct InstructionLimit {
+  /// By default: four thousand million, which take one to a few minutes, and
+  /// more as more waves have begun, so that large launches have more. A kernel
+  /// that does not end has no more waves than the chip holds.
+  uint64_t Base = 1ull << 32;
+  uint64_t PerWave = 1ull << 20;
+  bool IsDefault = true;
+
+  static InstructionLimit of(uint64_t Number) { return {Number, 0, false}; }
+  static InstructionLimit none() { return of(~0ull); }
+  /// By LNBWD_SIM_MAX_INSTRUCTIONS: a number, 0 for none, or the default where
+  /// the variable is not set. A message if it is no number.
+  static std::string fromEnvironment(InstructionLimit &Limit);
+  uint64_t after(uint64_t WavesBegun) const {
+    return Base + PerWave * WavesBegun;
+  }
 };
 
 /// What a launch executes and what its waves share. The members up to Regions
@@ -44,7 +65,7 @@ struct Launch {
   uint64_t Kernarg = 0;          ///< address of the filled segment
   uint64_t DispatchPacket = 0;
   uint64_t Queue = 0;
-  uint64_t MaxInstructions = 0; ///< 0: no limit
+  InstructionLimit Limit;
   /// All memory that the kernel may access.
   RegionTable Regions;
   std::vector<FreedRegion> Freed; ///< what was memory until not long ago
@@ -64,6 +85,7 @@ struct Launch {
   std::atomic<uint64_t> NextWorkgroup{0};
   std::atomic<uint64_t> Executed{0};
   std::atomic<bool> Stop{false};
+  uint32_t InterruptsBefore = 0;
 
   std::mutex Lock; ///< of what follows
   LaunchFailure Failure = LaunchFailure::None;
@@ -80,6 +102,8 @@ struct Launch {
   void addCounts(NamedCounts &Totals) const;
   /// Keeps the first error and has all threads stop.
   void fail(LaunchFailure Kind, const std::string &Text);
+  /// Whether to go no further: something failed, or SIGINT came.
+  bool stopped();
 };
 
 /// Host threads that a launch uses: all cores, or LNBWD_SIM_THREADS.

@@ -12,10 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Launch.h"
 #include "Assembler/Assembler.h"
 #include "HipTester.h"
 #include "WaveTester.h"
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -451,6 +453,166 @@ TEST(Launch, InstructionLimit) {
                 .find("was stopped after 100000 instructions"),
             std::string::npos)
       << lnbwdSimLastErrorMessage();
+}
+
+// The budget ends at a barrier most of the time: each of the two waves executes
+// two instructions a turn.
+TEST(Launch, InstructionLimitAtABarrier) {
+  const unsigned Before = lnbwdSimGetChecks();
+  for (const std::string &Chip : chipsIn(AllChips))
+    for (unsigned Checks : {0u, unsigned(LNBWD_SIM_CHECK_ALL)}) {
+      SCOPED_TRACE(Chip);
+      useChip(Chip);
+      KernelText K;
+      K.Body = "loop:\n" + barrier(Chip) + "s_branch loop";
+      LoadedModule M(build(K, Chip));
+      lnbwdSimSetChecks(Checks);
+      setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "10000", 1);
+      EXPECT_EQ(launch(M.function("k"), dim3(1),
+                       dim3(2 * chipNamed(Chip).WaveSize), 0),
+                hipErrorLaunchTimeOut);
+      unsetenv("LNBWD_SIM_MAX_INSTRUCTIONS");
+      lnbwdSimSetChecks(Before);
+      EXPECT_NE(std::string(lnbwdSimLastErrorMessage())
+                    .find("was stopped after 10000 instructions"),
+                std::string::npos)
+          << lnbwdSimLastErrorMessage();
+    }
+}
+
+// No wave executes many, all of them together do.
+TEST(Launch, InstructionLimitAtTheEndOfPrograms) {
+  useChip("gfx1100");
+  KernelText K;
+  K.Body = "s_nop 0";
+  LoadedModule M(build(K, "gfx1100"));
+  hipFunction_t F = M.function("k");
+  // Two instructions in each of 1000 waves.
+  setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "2000", 1);
+  EXPECT_HIP(launch(F, dim3(1000), dim3(32), 0));
+  setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "1999", 1);
+  EXPECT_EQ(launch(F, dim3(1000), dim3(32), 0), hipErrorLaunchTimeOut);
+  setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "many", 1);
+  EXPECT_EQ(launch(F, dim3(1000), dim3(32), 0), hipErrorInvalidValue);
+  EXPECT_NE(std::string(lnbwdSimLastErrorMessage())
+                .find("LNBWD_SIM_MAX_INSTRUCTIONS: expected a number of "
+                      "instructions, or 0 for no limit, got 'many'"),
+            std::string::npos)
+      << lnbwdSimLastErrorMessage();
+  setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "0", 1);
+  EXPECT_HIP(launch(F, dim3(1000), dim3(32), 0));
+  unsetenv("LNBWD_SIM_MAX_INSTRUCTIONS");
+  EXPECT_HIP(launch(F, dim3(1000), dim3(32), 0));
+}
+
+/// A code object and the memory that it is loaded to.
+namespace {
+struct LoadedObject {
+  LoadedObject(const KernelText &K, const std::string &Chip) {
+    std::vector<uint8_t> Bytes = build(K, Chip);
+    std::string Error;
+    Object = CodeObject::load(
+        {Bytes.data(), Bytes.size()}, chipNamed(Chip),
+        [&](uint64_t Size) {
+          Image.resize(size_t(Size / 16 + 1));
+          return static_cast<void *>(Image.data());
+        },
+        Error);
+    EXPECT_TRUE(Object) << Error;
+  }
+  struct alignas(16) Piece {
+    uint8_t Bytes[16];
+  };
+  std::vector<Piece> Image;
+  std::unique_ptr<CodeObject> Object;
+};
+} // namespace
+
+// The default has the same form with larger numbers, which nobody waits for.
+TEST(Launch, DefaultInstructionLimit) {
+  const InstructionLimit Default;
+  EXPECT_TRUE(Default.IsDefault);
+  EXPECT_EQ(Default.after(1), 4294967296u + 1048576u);
+  EXPECT_EQ(Default.after(1000), 4294967296u + 1048576000u);
+  KernelText K;
+  K.Body = "s_mov_b32 s8, 0\nloop:\ns_add_u32 s8, s8, 1\n"
+           "s_cmp_lg_u32 s8, 1000\ns_cbranch_scc1 loop";
+  LoadedObject M(K, "gfx942");
+  auto Run = [&](uint64_t Base, uint64_t PerWave, uint32_t Grid) {
+    uint64_t Memory[32] = {};
+    Launch L;
+    L.Object = M.Object.get();
+    L.TheKernel = M.Object->kernel("k");
+    L.Grid[0] = Grid;
+    L.Block[0] = 64;
+    L.Kernarg = L.DispatchPacket = L.Queue = reinterpret_cast<uint64_t>(Memory);
+    L.Limit.Base = Base;
+    L.Limit.PerWave = PerWave;
+    bool Good = L.run();
+    EXPECT_EQ(Good, L.Failure == LaunchFailure::None) << L.Error;
+    EXPECT_TRUE(Good || L.Failure == LaunchFailure::TimeOut) << L.Error;
+    return L.Error;
+  };
+  // Each wave executes 3002 instructions.
+  EXPECT_EQ(Run(2, 3000, 1), "");
+  EXPECT_EQ(Run(3000, 2, 1), "");
+  EXPECT_EQ(Run(0, 3002, 500), "");
+  const std::string Text = Run(1000, 3000, 1000);
+  EXPECT_NE(Text.find("was stopped after "), std::string::npos) << Text;
+  EXPECT_NE(Text.find("(the default is 1000 and 3000 for each wave that has "
+                      "begun; LNBWD_SIM_MAX_INSTRUCTIONS sets another limit, "
+                      "or none with 0)"),
+            std::string::npos)
+      << Text;
+}
+
+namespace {
+/// The process's handler of SIGINT in the test below.
+volatile std::sig_atomic_t Interruptions = 0;
+void countInterruption(int) { Interruptions = Interruptions + 1; }
+} // namespace
+
+// A launch without a limit ends when the process, which handles SIGINT itself,
+// gets one.
+TEST(Launch, InterruptionEndsALaunch) {
+  struct sigaction Mine = {}, Old, Now;
+  Mine.sa_handler = countInterruption;
+  ASSERT_EQ(sigaction(SIGINT, &Mine, &Old), 0);
+  setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "0", 1);
+  // All workgroups write the flag below.
+  const unsigned Before = lnbwdSimGetChecks();
+  lnbwdSimSetChecks(Before & ~unsigned(LNBWD_SIM_CHECK_RACES));
+  for (const std::string &Chip : chipsIn(AllChips))
+    for (bool AtABarrier : {false, true}) {
+      SCOPED_TRACE(Chip);
+      useChip(Chip);
+      KernelText K;
+      K.KernargBytes = 8;
+      // Says that it runs, in memory that the host sees.
+      K.Body = prologue(Chip) + "v_mov_b32 v1, 0\nv_mov_b32 v2, 1\n" +
+               storeDword(Chip) + "v1, v2, s[4:5]\nloop:\n" +
+               (AtABarrier ? barrier(Chip) : "s_nop 0\n") + "s_branch loop";
+      LoadedModule M(build(K, Chip));
+      Buffer<uint32_t> Flag(1);
+      Interruptions = 0;
+      std::thread Interrupter([&] {
+        auto *Seen = static_cast<volatile uint32_t *>(Flag.get());
+        while (!*Seen)
+          std::this_thread::yield();
+        kill(getpid(), SIGINT);
+      });
+      EXPECT_EQ(launch(M.function("k"), dim3(64), dim3(128), 0, Flag.get()),
+                hipErrorLaunchFailure);
+      Interrupter.join();
+      EXPECT_EQ(std::string(lnbwdSimLastErrorMessage()),
+                Chip + ": kernel 'k' was stopped by SIGINT");
+      EXPECT_EQ(Interruptions, 1);
+      ASSERT_EQ(sigaction(SIGINT, nullptr, &Now), 0);
+      EXPECT_EQ(Now.sa_handler, countInterruption);
+    }
+  unsetenv("LNBWD_SIM_MAX_INSTRUCTIONS");
+  lnbwdSimSetChecks(Before);
+  sigaction(SIGINT, &Old, nullptr);
 }
 
 // Workgroups that wait for each other: none may starve.
