@@ -13,6 +13,8 @@
 
 #include "HipState.h"
 
+#include "Checker/ShadowMemory.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -598,6 +600,23 @@ int lnbwdSimDescribeBuffer(const void *Pointer, uint64_t Bytes,
       (Flags & LNBWD_SIM_BUFFER_READ_ONLY) != 0,
       (Flags & LNBWD_SIM_BUFFER_UNWRITTEN) != 0);
   return Good ? 0 : -1;
+}
+
+int64_t lnbwdSimCountUnwritten(const void *Pointer, uint64_t Bytes,
+                               uint64_t ElementBytes, uint64_t *First) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!(state().Checks & LNBWD_SIM_CHECK_MEMORY) || !ElementBytes)
+    return -1;
+  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
+  uint64_t Begin;
+  const DeviceMemory::Buffer *B = state().Memory.find(Address, Begin);
+  const BufferShadow *S = B ? B->Shadow.get() : nullptr;
+  if (!S || Address < S->begin() || Address - S->begin() > S->bytes() ||
+      Bytes > S->bytes() - (Address - S->begin()))
+    return -1;
+  uint64_t None = 0;
+  return int64_t(S->countUnwritten(Address, Bytes / ElementBytes, ElementBytes,
+                                   First ? *First : None));
 }
 
 const char *lnbwdSimGetCountsJson(void) {

@@ -25,6 +25,8 @@ using namespace lnbwd::simtool;
 
 /// No simulated device has more.
 constexpr uint64_t MostBytes = 1ull << 32;
+/// What an output holds before the launch, as the simulator's registers do.
+constexpr uint8_t Poison[] = {0xf5, 0xff, 0xf5, 0x7f};
 /// The largest kernel argument segment.
 constexpr size_t MostArgumentBytes = 4096;
 
@@ -191,8 +193,14 @@ Expected<Argument> lnbwd::simtool::parseArgument(StringRef Text) {
   A.Type = *Type;
   if (Count > MostBytes / elementBytes(*Type))
     return wrong(Text, "expected a buffer of 4 GiB at most");
-  if (A.What == Argument::Out && !Fill.empty())
-    return wrong(Text, "an output has no contents; use inout");
+  if (A.What == Argument::Out) {
+    if (!Fill.empty())
+      return wrong(Text, "an output has no contents; use inout");
+    A.Bytes.resize(size_t(Count * elementBytes(*Type)));
+    for (size_t K = 0; K < A.Bytes.size(); ++K)
+      A.Bytes[K] = Poison[K % sizeof(Poison)];
+    return A;
+  }
   if (Error E = fill(A, Count, Fill.empty() ? "0" : Fill, Text))
     return E;
   return A;

@@ -29,8 +29,9 @@ unsigned elementBytes(Element E);
 struct Argument {
   enum Kind { Number, In, Out, InOut } What = Number;
   Element Type = Element::I32;
-  /// A number's bits, or a buffer's contents before the launch; an output has
-  /// none, only a size.
+  /// A number's bits, or a buffer's contents before the launch; those of an
+  /// output are a NaN in every floating-point type, so that what the kernel
+  /// leaves out looks like nothing that it could have computed.
   std::vector<uint8_t> Bytes;
   std::string File; ///< where the contents go after the launch; may be empty
   void *Device = nullptr;
@@ -40,7 +41,7 @@ struct Argument {
 ///   TYPE=NUMBER                     by value
 ///   in:TYPExCOUNT[=FILL]            a buffer that kernels must not write
 ///   inout:TYPExCOUNT[=FILL][>FILE]  a buffer
-///   out:TYPExCOUNT[>FILE]           a buffer without contents
+///   out:TYPExCOUNT[>FILE]           a buffer that the kernel has to fill
 /// with TYPE i8, i16, i32, i64, f16, bf16, f32 or f64, and FILL a number for
 /// all elements, iota, random[:SEED] (floats from -1 to 1, integers from 0 to
 /// 99), or @FILE (exactly the bytes of the buffer).

@@ -21,13 +21,16 @@
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
+#include <optional>
 
 using namespace llvm;
 using namespace lnbwd::simtool;
@@ -65,7 +68,8 @@ static cl::opt<uint64_t>
     MostInstructions("max-instructions", cl::init(0), cl::cat(Category),
                      cl::value_desc("N"),
                      cl::desc("stop a launch that executes more instructions, "
-                              "all waves together (0: none is stopped)"));
+                              "all waves together; 0: never\n(4294967296 and "
+                              "1048576 for each wave that has begun)"));
 static cl::opt<unsigned> Show("show", cl::init(8), cl::cat(Category),
                               cl::value_desc("N"),
                               cl::desc("elements of each output to print (8)"));
@@ -125,7 +129,31 @@ static bool parseChecks(StringRef Text, unsigned &Checks) {
   return true;
 }
 
-/// The device whose chip the code object is for, by the ELF header's flags.
+/// The name of the chip that a code object is for, by the ELF header's flags,
+/// if the number there is that of a chip. LLVM's own answer is undefined for
+/// the others.
+static std::optional<StringRef> chipName(const object::ELFObjectFileBase &O) {
+  switch (O.getPlatformFlags() & ELF::EF_AMDGPU_MACH) {
+  case ELF::EF_AMDGPU_MACH_NONE:
+  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X27:
+  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X40:
+  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X4B:
+  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X4D:
+  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X50:
+  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X56:
+  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X57:
+  // Numbers that have no name either.
+  case 0x5b:
+  case 0x5c:
+  case 0x5d:
+  case 0x5e:
+    return std::nullopt;
+  default:
+    return O.tryGetCPUName();
+  }
+}
+
+/// The device whose chip the code object is for.
 static int deviceFor(MemoryBufferRef File) {
   // What is behind the header is the loader's to check.
   auto Object =
@@ -136,7 +164,7 @@ static int deviceFor(MemoryBufferRef File) {
   }
   if ((*Object)->getArch() != Triple::amdgcn)
     return -1;
-  auto Chip = (*Object)->tryGetCPUName();
+  auto Chip = chipName(cast<object::ELFObjectFileBase>(**Object));
   int Count = 0;
   if (hipGetDeviceCount(&Count) != hipSuccess)
     return -1;
@@ -164,9 +192,13 @@ static std::string describeFile(MemoryBufferRef File) {
   if ((*Object)->getArch() != Triple::amdgcn)
     return "an ELF file for " +
            Triple::getArchTypeName((*Object)->getArch()).str();
-  if (auto Name = (*Object)->tryGetCPUName())
+  auto &Elf = cast<object::ELFObjectFileBase>(**Object);
+  if (auto Name = chipName(Elf))
     return "a code object for " + Name->str();
-  return "a code object for an unknown chip";
+  return "a code object for an unknown chip (machine number 0x" +
+         utohexstr(Elf.getPlatformFlags() & ELF::EF_AMDGPU_MACH,
+                   /*LowerCase=*/true) +
+         ")";
 }
 
 static std::string hipText(hipError_t Code) {
@@ -206,10 +238,41 @@ static bool argumentsFit(hipFunction_t Function,
   return true;
 }
 
-/// One launch from the same contents. The outputs' contents, or a message.
-static Expected<std::vector<std::vector<uint8_t>>>
-launch(hipFunction_t Function, std::vector<Argument> &Arguments,
-       const uint32_t Grid[3], const uint32_t Block[3]) {
+namespace {
+/// What a launch has left in an argument.
+struct Result {
+  std::vector<uint8_t> Bytes; ///< none of a number
+  /// Elements of an output that the kernel has not written, and the first one;
+  /// 0 if that is not known.
+  uint64_t Unwritten = 0, FirstUnwritten = 0;
+  /// By element, as far as they are shown.
+  std::vector<bool> ShownIsUnwritten;
+};
+} // namespace
+
+/// Finds out which elements of an output were never written, if memory is
+/// checked.
+static void findUnwritten(const Argument &A, Result &R) {
+  if (A.What != Argument::Out)
+    return;
+  const unsigned Size = elementBytes(A.Type);
+  const int64_t Count =
+      lnbwdSimCountUnwritten(A.Device, A.Bytes.size(), Size, &R.FirstUnwritten);
+  if (Count <= 0)
+    return;
+  R.Unwritten = uint64_t(Count);
+  for (size_t K = 0; K < Show && (K + 1) * Size <= A.Bytes.size(); ++K)
+    R.ShownIsUnwritten.push_back(
+        lnbwdSimCountUnwritten(static_cast<uint8_t *>(A.Device) + K * Size,
+                               Size, Size, nullptr) > 0);
+}
+
+/// One launch from the same contents. What the arguments hold then, or a
+/// message.
+static Expected<std::vector<Result>> launch(hipFunction_t Function,
+                                            std::vector<Argument> &Arguments,
+                                            const uint32_t Grid[3],
+                                            const uint32_t Block[3]) {
   auto Fail = [](hipError_t Code) {
     return createStringError(inconvertibleErrorCode(), hipText(Code));
   };
@@ -238,45 +301,75 @@ launch(hipFunction_t Function, std::vector<Argument> &Arguments,
                                           nullptr, Parameters.data(), nullptr);
   if (Code != hipSuccess)
     return Fail(Code);
-  std::vector<std::vector<uint8_t>> Outputs;
+  std::vector<Result> Outputs;
   for (Argument &A : Arguments) {
-    Outputs.emplace_back(A.What == Argument::Number ? 0 : A.Bytes.size());
-    if (A.What != Argument::Number &&
-        (Code = hipMemcpy(Outputs.back().data(), A.Device, A.Bytes.size(),
+    Outputs.emplace_back();
+    if (A.What == Argument::Number)
+      continue;
+    Outputs.back().Bytes.resize(A.Bytes.size());
+    if ((Code = hipMemcpy(Outputs.back().Bytes.data(), A.Device, A.Bytes.size(),
                           hipMemcpyDeviceToHost)) != hipSuccess)
       return Fail(Code);
+    findUnwritten(A, Outputs.back());
   }
   return Outputs;
 }
 
-static std::vector<std::string> shown(const Argument &A,
-                                      const std::vector<uint8_t> &Bytes) {
-  std::vector<std::string> Values;
+/// The elements to print; nothing for those that were never written.
+static std::vector<std::optional<std::string>> shown(const Argument &A,
+                                                     const Result &R) {
+  std::vector<std::optional<std::string>> Values;
   const unsigned Size = elementBytes(A.Type);
-  for (size_t K = 0; K < Show && (K + 1) * Size <= Bytes.size(); ++K)
-    Values.push_back(formatElement(A.Type, &Bytes[K * Size]));
+  for (size_t K = 0; K < Show && (K + 1) * Size <= R.Bytes.size(); ++K)
+    if (K < R.ShownIsUnwritten.size() && R.ShownIsUnwritten[K])
+      Values.emplace_back();
+    else
+      Values.push_back(formatElement(A.Type, &R.Bytes[K * Size]));
   return Values;
 }
 
+/// What is wrong with what the launch left, besides its order.
+static void addUnwritten(const std::vector<Argument> &Arguments,
+                         const std::vector<Result> &Outputs,
+                         std::vector<std::string> &Problems) {
+  for (size_t K = 0; K < Outputs.size(); ++K) {
+    const Result &R = Outputs[K];
+    if (!R.Unwritten)
+      continue;
+    const uint64_t All = R.Bytes.size() / elementBytes(Arguments[K].Type);
+    Problems.push_back(
+        "argument " + std::to_string(K) + ": " + std::to_string(R.Unwritten) +
+        " of its " + std::to_string(All) +
+        " elements were never written, the first of them element " +
+        std::to_string(R.FirstUnwritten) +
+        "; a buffer that the kernel need not fill is inout:");
+  }
+}
+
 static ExitCode report(const std::vector<Argument> &Arguments,
-                       const std::vector<std::vector<uint8_t>> &Outputs,
-                       const std::string &Counts, const std::string &Problem) {
-  ExitCode Result = Problem.empty() ? Clean : Found;
+                       const std::vector<Result> &Outputs,
+                       const std::string &Counts,
+                       const std::vector<std::string> &Problems) {
+  ExitCode Code = Problems.empty() ? Clean : Found;
   if (Json) {
     auto Parsed = json::parse(Counts);
     json::OStream J(outs(), 2);
     J.object([&] {
       J.attribute("kernel", KernelName.getValue());
-      J.attribute("clean", Problem.empty());
-      if (!Problem.empty())
-        J.attribute("problem", json::fixUTF8(Problem));
+      J.attribute("clean", Problems.empty());
+      if (!Problems.empty())
+        J.attribute("problem", json::fixUTF8(join(Problems, "\n")));
       J.attributeArray("outputs", [&] {
         for (size_t K = 0; K < Outputs.size(); ++K)
           if (Arguments[K].What > Argument::In)
             J.object([&] {
               J.attribute("argument", int64_t(K));
-              J.attribute("values",
-                          json::Array(shown(Arguments[K], Outputs[K])));
+              J.attributeArray("values", [&] {
+                for (const auto &Value : shown(Arguments[K], Outputs[K]))
+                  J.value(Value ? json::Value(*Value) : json::Value(nullptr));
+              });
+              if (Outputs[K].Unwritten)
+                J.attribute("never_written", int64_t(Outputs[K].Unwritten));
             });
       });
       if (Parsed)
@@ -285,22 +378,50 @@ static ExitCode report(const std::vector<Argument> &Arguments,
         consumeError(Parsed.takeError());
     });
     outs() << '\n';
-    return Result;
+    return Code;
   }
   for (size_t K = 0; K < Outputs.size(); ++K) {
     if (Arguments[K].What <= Argument::In)
       continue;
     outs() << "argument " << K << ':';
-    for (const std::string &Value : shown(Arguments[K], Outputs[K]))
-      outs() << ' ' << Value;
+    for (const auto &Value : shown(Arguments[K], Outputs[K]))
+      outs() << ' ' << Value.value_or("(never written)");
     outs() << '\n';
   }
-  if (!Problem.empty()) {
+  for (const std::string &Problem : Problems)
     outs() << "found: " << Problem << '\n';
-    return Result;
+  if (Problems.empty())
+    outs() << "counts: " << Counts << "\nclean\n";
+  return Code;
+}
+
+static Error writeTo(raw_fd_ostream &Out, ArrayRef<uint8_t> Bytes) {
+  Out.write(reinterpret_cast<const char *>(Bytes.data()), Bytes.size());
+  Out.flush();
+  std::error_code Why = Out.error();
+  Out.clear_error(); // It will be said; the destructor need not.
+  return errorCodeToError(Why);
+}
+
+/// Writes a file whole or not at all: beside its place first, then renamed.
+/// What is there and is no file (a pipe, a device) is written to.
+static Error writeFile(StringRef Path, ArrayRef<uint8_t> Bytes) {
+  if (sys::fs::exists(Path) && !sys::fs::is_regular_file(Path)) {
+    std::error_code Wrong;
+    raw_fd_ostream Out(Path, Wrong);
+    return Wrong ? errorCodeToError(Wrong) : writeTo(Out, Bytes);
   }
-  outs() << "counts: " << Counts << "\nclean\n";
-  return Result;
+  SmallString<128> Place;
+  if (sys::fs::real_path(Path, Place)) // It is not there yet.
+    Place = Path;
+  auto Temporary = sys::fs::TempFile::create(
+      Place + ".%%%%%%", sys::fs::all_read | sys::fs::all_write);
+  if (!Temporary)
+    return Temporary.takeError();
+  raw_fd_ostream Out(Temporary->FD, /*shouldClose=*/false);
+  if (Error E = writeTo(Out, Bytes))
+    return joinErrors(std::move(E), Temporary->discard());
+  return Temporary->keep(Place);
 }
 
 static ExitCode run() {
@@ -341,7 +462,7 @@ static ExitCode run() {
   hipFunction_t Function;
   hipError_t Code = hipSetDevice(Device);
   lnbwdSimSetChecks(Checks);
-  if (MostInstructions)
+  if (MostInstructions.getNumOccurrences())
     setenv("LNBWD_SIM_MAX_INSTRUCTIONS",
            std::to_string(MostInstructions).c_str(), 1);
   if (Code == hipSuccess)
@@ -362,36 +483,30 @@ static ExitCode run() {
     std::string Text = toString(Outputs.takeError());
     if (StringRef(Text).starts_with("hipErrorInvalidValue"))
       return complain(Text);
-    return report(Arguments, {}, Counts, Text);
+    return report(Arguments, {}, Counts, {Text});
   }
-  std::string Problem;
+  std::vector<std::string> Problems;
+  addUnwritten(Arguments, *Outputs, Problems);
   if (Shuffle) {
     lnbwdSimSetShuffle(Shuffle);
     auto Again = launch(Function, Arguments, Grid, Block);
     if (!Again)
-      return report(Arguments, *Outputs, Counts, toString(Again.takeError()));
+      return report(Arguments, *Outputs, Counts, {toString(Again.takeError())});
     for (size_t K = 0; K < Outputs->size(); ++K)
-      if ((*Again)[K] != (*Outputs)[K])
-        Problem = "argument " + std::to_string(K) +
-                  " depends on the order of waves and workgroups: it differs "
-                  "with --shuffle-waves " +
-                  std::to_string(Shuffle);
+      if ((*Again)[K].Bytes != (*Outputs)[K].Bytes)
+        Problems.push_back("argument " + std::to_string(K) +
+                           " depends on the order of waves and workgroups: it "
+                           "differs with --shuffle-waves " +
+                           std::to_string(Shuffle));
   }
   for (size_t K = 0; K < Outputs->size(); ++K) {
     if (Arguments[K].File.empty())
       continue;
-    std::error_code Wrong;
-    raw_fd_ostream Out(Arguments[K].File, Wrong);
-    Out.write(reinterpret_cast<const char *>((*Outputs)[K].data()),
-              (*Outputs)[K].size());
-    Out.close();
-    if (Wrong || Out.has_error()) {
-      std::string Why = Wrong ? Wrong.message() : Out.error().message();
-      Out.clear_error(); // It has been said; the destructor need not.
-      return complain("cannot write '" + Arguments[K].File + "': " + Why);
-    }
+    if (Error E = writeFile(Arguments[K].File, (*Outputs)[K].Bytes))
+      return complain("cannot write '" + Arguments[K].File +
+                      "': " + toString(std::move(E)));
   }
-  return report(Arguments, *Outputs, Counts, Problem);
+  return report(Arguments, *Outputs, Counts, Problems);
 }
 
 int main(int Argc, char **Argv) {

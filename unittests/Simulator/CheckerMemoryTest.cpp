@@ -172,3 +172,45 @@ TEST_P(CheckerTest, Scratch) {
   EXPECT_SAYS(run("v_mov_b32 v3, 2\nSCSTORE v3, v0, off"),
               "is not aligned to 4");
 }
+
+TEST_P(CheckerTest, ElementsNeverWritten) {
+  uint64_t First = 99;
+  auto Count = [&](uint64_t At, uint64_t Size, uint64_t Element) {
+    First = 99;
+    return lnbwdSimCountUnwritten(static_cast<char *>(B) + At, Size, Element,
+                                  &First);
+  };
+  EXPECT_EQ(Count(0, Bytes, 4), int64_t(Bytes / 4));
+  EXPECT_EQ(First, 0u);
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  EXPECT_EQ(Count(0, Bytes, 4), 0);
+  // What the host has put there does not count after the description.
+  EXPECT_EQ(lnbwdSimDescribeBuffer(B, Bytes, "b", LNBWD_SIM_BUFFER_UNWRITTEN),
+            0);
+  EXPECT_EQ(Count(0, Bytes, 1), int64_t(Bytes));
+  // A kernel writes dwords 0 to 31.
+  EXPECT_CLEAN(run("GSTORE1 v1, v0, s[6:7]", 1, 32));
+  EXPECT_EQ(Count(0, 128, 4), 0);
+  EXPECT_EQ(Count(0, Bytes, 4), int64_t(Bytes / 4 - 32));
+  EXPECT_EQ(First, 32u);
+  EXPECT_EQ(Count(120, 16, 8), 1);
+  EXPECT_EQ(First, 1u);
+  // Half an element is none: the one in which it ends counts once, and so
+  // does the one with two holes.
+  EXPECT_HIP(hipMemset(static_cast<char *>(B) + 130, 0, 1));
+  EXPECT_HIP(hipMemset(static_cast<char *>(B) + 132, 0, 4));
+  EXPECT_EQ(Count(124, 12, 4), 1);
+  EXPECT_EQ(First, 1u);
+  EXPECT_EQ(Count(128, 4, 1), 3);
+  EXPECT_EQ(Count(124, 16, 16), 1);
+  // Behind the first page of the shadow, which is 4096 bytes.
+  EXPECT_HIP(hipMemset(static_cast<char *>(B) + 4090, 0, 10));
+  EXPECT_EQ(Count(4088, 16, 2), 1 + 2);
+  EXPECT_EQ(Count(4090, 10, 10), 0);
+  // Not known: no buffer, too many bytes, elements of nothing, no checks.
+  EXPECT_EQ(lnbwdSimCountUnwritten(&First, 4, 4, nullptr), -1);
+  EXPECT_EQ(Count(Bytes - 4, 8, 4), -1);
+  EXPECT_EQ(Count(0, Bytes, 0), -1);
+  lnbwdSimSetChecks(LNBWD_SIM_CHECK_RACES);
+  EXPECT_EQ(Count(0, Bytes, 4), -1);
+}

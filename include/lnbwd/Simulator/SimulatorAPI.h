@@ -89,6 +89,15 @@ enum {
 int lnbwdSimDescribeBuffer(const void *pointer, uint64_t bytes,
                            const char *name, unsigned flags);
 
+/** How many of the elements of `element_bytes` bytes from `pointer` on have a
+ *  byte that neither a kernel nor the host has written since the buffer was
+ *  allocated or described as LNBWD_SIM_BUFFER_UNWRITTEN; `first`, if not null,
+ *  is the number of the first one. A rest of `bytes` that is no whole element
+ *  is left out. -1 if that is not known: LNBWD_SIM_CHECK_MEMORY is off, or the
+ *  bytes are not in one buffer. */
+int64_t lnbwdSimCountUnwritten(const void *pointer, uint64_t bytes,
+                               uint64_t element_bytes, uint64_t *first);
+
 /** The number of bytes that a kernel's explicit argument `index` takes, by the
  *  code object's metadata, and whether that is a pointer to global memory. -1:
  *  there is no such argument; -2: the kernel has no metadata. `function`: a

@@ -121,6 +121,48 @@ bool BufferShadow::written(uint64_t Address) const {
   return P ? P->Written[In / 64] >> In % 64 & 1 : Default;
 }
 
+uint64_t BufferShadow::nextByte(uint64_t Address, uint64_t End,
+                                bool Written) const {
+  while (Address < End) {
+    const uint64_t Offset = Address - Begin, In = Offset & (PageBytes - 1);
+    const Page *P = Pages[size_t(Offset >> PageLog)].load();
+    if (!P) {
+      if (Default == Written)
+        return Address;
+      Address += PageBytes - In;
+      continue;
+    }
+    const uint64_t Bits = Written ? P->Written[In / 64] : ~P->Written[In / 64];
+    if (const uint64_t Rest = Bits >> In % 64)
+      return std::min(End, Address + uint64_t(__builtin_ctzll(Rest)));
+    Address += 64 - In % 64;
+  }
+  return End;
+}
+
+uint64_t BufferShadow::countUnwritten(uint64_t Address, uint64_t Elements,
+                                      uint64_t ElementBytes,
+                                      uint64_t &First) const {
+  const uint64_t End = Address + Elements * ElementBytes;
+  uint64_t Count = 0;
+  uint64_t Next = 0; // the first element that has not been looked at
+  for (uint64_t At = Address; At < End;) {
+    const uint64_t From = nextByte(At, End, /*Written=*/false);
+    if (From == End)
+      break;
+    const uint64_t To = nextByte(From, End, /*Written=*/true);
+    // A run may begin in the element in which the one before it ended.
+    const uint64_t FirstOfRun = std::max(Next, (From - Address) / ElementBytes);
+    const uint64_t BehindRun = (To - Address - 1) / ElementBytes + 1;
+    if (!Count)
+      First = FirstOfRun;
+    Count += BehindRun - std::min(FirstOfRun, BehindRun);
+    Next = BehindRun;
+    At = To;
+  }
+  return Count;
+}
+
 static bool writes(GlobalAccess Kind) {
   return Kind != GlobalAccess::Read && Kind != GlobalAccess::CoherentRead;
 }

@@ -94,6 +94,10 @@ public:
   /// Bytes that the host has written, or (false) given back.
   void mark(uint64_t Address, uint64_t Bytes, bool Written);
   bool written(uint64_t Address) const;
+  /// How many of the elements of so many bytes from Address on have a byte that
+  /// was never written, and the number of the first one.
+  uint64_t countUnwritten(uint64_t Address, uint64_t Elements,
+                          uint64_t ElementBytes, uint64_t &First) const;
 
   /// One access of [Address, Address + Bytes) by a workgroup of the launch that
   /// Epoch numbers; Granule is log2 of the pieces that races are told by.
@@ -135,6 +139,9 @@ private:
   class PageGuard;
   /// The page of an offset, made on first use.
   Page &page(uint64_t Offset);
+  /// The first byte of [Address, End) that is, or is not, written; End if there
+  /// is none.
+  uint64_t nextByte(uint64_t Address, uint64_t End, bool Written) const;
   ShadowProblem accessPage(Page &P, uint64_t PageAddress, uint64_t From,
                            uint64_t To, const Access &A);
 

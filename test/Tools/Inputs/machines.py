@@ -1,0 +1,37 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gives a code object each of the 256 machine numbers and runs lnbwd-sim on it.
+
+usage: machines.py CODE.hsaco COMMAND [ARGUMENT...]
+
+COMMAND gets the changed file as its last argument. It has to end with an exit code of its own; for
+numbers other than the simulator's chips with 2 and a message that names the chips there are.
+"""
+
+import pathlib
+import subprocess
+import sys
+
+# EF_AMDGPU_MACH of gfx90a, gfx1100, gfx942, gfx1201 and gfx950.
+SIMULATED = {0x3F, 0x41, 0x4C, 0x4E, 0x4F}
+FLAGS_OFFSET = 48  # of e_flags in a 64-bit ELF header
+
+original = pathlib.Path(sys.argv[1])
+changed = original.with_suffix(".machine")
+wrong = 0
+for machine in range(256):
+    code = bytearray(original.read_bytes())
+    code[FLAGS_OFFSET] = machine
+    changed.write_bytes(code)
+    result = subprocess.run([*sys.argv[2:], str(changed)], capture_output=True, text=True)
+    if machine in SIMULATED:
+        good = result.returncode in (0, 1, 2)
+    else:
+        good = result.returncode == 2 and ("expected an AMD code object for a chip that the "
+                                           "simulator has") in result.stderr
+    if not good:
+        print(f"0x{machine:02x}: exit code {result.returncode}: {result.stderr}", file=sys.stderr)
+        wrong += 1
+print(f"{wrong} of 256 went wrong")
+sys.exit(1 if wrong else 0)
