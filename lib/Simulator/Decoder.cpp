@@ -14,6 +14,7 @@
 #include "Decoder.h"
 
 #include "Checker/Effects.h"
+#include "CrashGuard.h"
 #include "Exec/ExecTable.h"
 #include "InstDecoder.h"
 #include "Wave.h"
@@ -28,7 +29,6 @@
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/MCTargetOptions.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Triple.h"
@@ -137,32 +137,18 @@ private:
   std::unique_ptr<MCInstPrinter> Printer;
 };
 
-/// LLVM 22's AMDGPU disassembler crashes on a few words that are no
-/// instructions, while it composes a remark about an invalid operand (a
-/// dangling string). A code object comes from outside, so that must not end the
-/// process: while this object lives, decodeSafely() turns a crash into
-/// "invalid".
-class CrashGuard {
-public:
-  CrashGuard() : Guard(Lock) { CrashRecoveryContext::Enable(); }
-  ~CrashGuard() { CrashRecoveryContext::Disable(); }
-  bool decodeSafely(Disassembler &D, ArrayRef<uint8_t> Bytes, uint64_t Address,
-                    std::string &Text, uint64_t &Size,
-                    InstDescription *Description = nullptr) {
-    bool Valid = false;
-    CrashRecoveryContext Recovery;
-    bool Survived = Recovery.RunSafely(
-        [&] { Valid = D.run(Bytes, Address, Text, Size, Description); });
-    return Survived && Valid;
-  }
-
-private:
-  static std::mutex Lock; ///< signal handlers belong to the process
-  std::lock_guard<std::mutex> Guard;
-};
 } // namespace
 
-std::mutex CrashGuard::Lock;
+/// Turns a crash of the disassembler into "invalid".
+static bool decodeSafely(CrashGuard &Guard, Disassembler &D,
+                         ArrayRef<uint8_t> Bytes, uint64_t Address,
+                         std::string &Text, uint64_t &Size,
+                         InstDescription *Description = nullptr) {
+  bool Valid = false;
+  bool Survived = Guard.survives(
+      [&] { Valid = D.run(Bytes, Address, Text, Size, Description); });
+  return Survived && Valid;
+}
 
 static ArrayRef<uint8_t> bytesAt(uint64_t Address, uint64_t Size) {
   return {reinterpret_cast<const uint8_t *>(Address), size_t(Size)};
@@ -239,7 +225,7 @@ Program::Program(const ChipInfo &Chip, unsigned WaveSize,
       D.Index[size_t((Address - R.Address) / 4)] = int32_t(Code.size());
       SmallVector<Inst, 3> Decoded;
       std::string Problem = "it is not a valid instruction";
-      if (Guard.decodeSafely(TheImpl->Dis, Bytes, Address, Text, Size)) {
+      if (decodeSafely(Guard, TheImpl->Dis, Bytes, Address, Text, Size)) {
         Base.Size = uint8_t(Size);
         Problem = TheImpl->Decode.decode(Text, Base, Decoded);
       } else {
@@ -294,8 +280,8 @@ std::string Program::text(const Inst *I) const {
   uint64_t Size;
   // What made LLVM's disassembler crash before makes it crash again.
   CrashGuard Crash;
-  if (I->Size && Crash.decodeSafely(TheImpl->Dis, bytesAt(I->Address, I->Size),
-                                    I->Address, Text, Size))
+  if (I->Size && decodeSafely(Crash, TheImpl->Dis, bytesAt(I->Address, I->Size),
+                              I->Address, Text, Size))
     return StringRef(Text).trim().str();
   char Hex[32];
   std::snprintf(Hex, sizeof(Hex), ".long 0x%08x", I->Encoding);
@@ -308,8 +294,8 @@ InstDescription Program::description(const Inst *I) const {
   uint64_t Size;
   InstDescription D;
   CrashGuard Crash;
-  if (I->Size && Crash.decodeSafely(TheImpl->Dis, bytesAt(I->Address, I->Size),
-                                    I->Address, Text, Size, &D))
+  if (I->Size && decodeSafely(Crash, TheImpl->Dis, bytesAt(I->Address, I->Size),
+                              I->Address, Text, Size, &D))
     return D;
   return {};
 }

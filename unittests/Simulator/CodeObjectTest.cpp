@@ -16,6 +16,7 @@
 
 #include "llvm/BinaryFormat/ELF.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
@@ -245,6 +246,67 @@ TEST(CodeObject, CompressedSectionsOfAnySize) {
     ASSERT_TRUE(Object) << L.Error;
     EXPECT_EQ(Object->sourceLine(Object->kernel("k")->Entry), "");
   }
+}
+
+/// Debug information by hand: the kernel's only instruction is from line 7,
+/// column 3 of k.c, whose name has the given DWARF form in the table.
+static std::string lineTable(unsigned Form) {
+  return "\t.section .debug_abbrev,\"\",@progbits\n"
+         "\t.byte 1,17,0,16,23,17,1,18,6,0,0,0\n"
+         "\t.section .debug_info,\"\",@progbits\n"
+         "\t.long .Linfo_end-.Linfo\n"
+         ".Linfo:\n\t.short 5\n\t.byte 1,8\n\t.long .debug_abbrev\n"
+         "\t.byte 1\n\t.long .debug_line\n\t.quad k\n\t.long 8\n"
+         ".Linfo_end:\n"
+         "\t.section .debug_line,\"\",@progbits\n"
+         "\t.long .Lline_end-.Lline\n"
+         ".Lline:\n\t.short 5\n\t.byte 8,0\n"
+         "\t.long .Lheader_end-.Lheader\n"
+         ".Lheader:\n\t.byte 4,1,1,0xfb,14,13,0,1,1,1,1,0,0,0,1,0,0,1\n"
+         // One directory, by its name, and one file: name, directory.
+         "\t.byte 1,1,8,1\n\t.asciz \"/source\"\n"
+         "\t.byte 2,1," +
+         std::to_string(Form) +
+         ",2,15,1\n\t.asciz \"k.c\"\n\t.byte 0\n"
+         ".Lheader_end:\n"
+         // The address of k, file 0, line 7, column 3; two instructions.
+         "\t.byte 0,9,2\n\t.quad k\n"
+         "\t.byte 4,0,3,6,5,3,1,2,2,0,1,1\n.Lline_end:\n";
+}
+
+// LLVM's DWARF reader crashes on some forms where they make no sense.
+TEST(CodeObject, DamagedLineTables) {
+  constexpr uint8_t String = 8; // DW_FORM_string
+  std::string Error;
+  std::vector<uint8_t> Bytes =
+      assembleCodeObject(kernelText(KernelText(), "gfx942") + lineTable(String),
+                         "gfx942", 5, Error);
+  ASSERT_FALSE(Bytes.empty()) << Error;
+  const uint8_t Formats[] = {2, 1, String, 2, 15, 1, 'k', '.', 'c', 0};
+  auto Place = std::search(Bytes.begin(), Bytes.end(), std::begin(Formats),
+                           std::end(Formats));
+  ASSERT_NE(Place, Bytes.end());
+  for (unsigned Form = 0; Form < 256; ++Form) {
+    SCOPED_TRACE(Form);
+    Place[2] = uint8_t(Form);
+    Loader L;
+    auto Object = L.load(Bytes, "gfx942");
+    ASSERT_TRUE(Object) << L.Error;
+    const std::string Line = Object->sourceLine(Object->kernel("k")->Entry);
+    if (Form == String) {
+      EXPECT_EQ(Line, "k.c:7:3");
+    }
+    // It has not changed its mind.
+    EXPECT_EQ(Object->sourceLine(Object->kernel("k")->Entry), Line);
+  }
+  // More files than anybody would wait for.
+  Place[2] = String;
+  std::fill_n(Place + 5, 8, 0xff);
+  Place[13] = 0x7f;
+  Loader L;
+  auto Object = L.load(Bytes, "gfx942");
+  ASSERT_TRUE(Object) << L.Error;
+  EXPECT_EQ(Object->sourceLine(Object->kernel("k")->Entry), "");
 }
 
 TEST(CodeObject, RefusesEveryTruncation) {
