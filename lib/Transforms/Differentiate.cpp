@@ -94,6 +94,7 @@ public:
 private:
   LogicalResult differentiate(func::FuncOp function);
   LogicalResult checkNames(RowwiseOp op);
+  LogicalResult checkSeeds(RowwiseOp op);
   LogicalResult fillGradient(RowwiseOp forward, RowwiseOp gradient);
   LogicalResult useSavedValues(RowwiseOp forward, RowwiseOp gradient);
 
@@ -102,17 +103,22 @@ private:
   }
   /// Whether output `index` is handed to the gradient.
   bool isSaved(RowwiseOp op, unsigned index) {
-    unsigned numRows = unsigned(op.getRowOuts().size());
-    if (llvm::is_contained(saved, "none"))
-      return false;
     if (saved.empty())
-      return index >= numRows;
+      return savesStatistics && index >= op.getRowOuts().size();
     return llvm::is_contained(saved,
                               op.getOperandName(op.getNumDpsInputs() + index));
   }
+  /// Whether a loss may depend on output `index`. A row output that is saved is
+  /// an output all the same; a row scalar that is saved was put out to be
+  /// saved.
   bool hasAdjoint(RowwiseOp op, unsigned index) {
     return index < op.getRowOuts().size() || !isSaved(op, index);
   }
+
+  /// Whether the row scalars of the program at hand are the statistics of a
+  /// named operation, or of a function that says it computes one, which are
+  /// saved unless the options say otherwise.
+  bool savesStatistics = false;
 };
 
 } // namespace
@@ -141,9 +147,29 @@ LogicalResult Differentiate::checkNames(RowwiseOp op) {
     }
     return success();
   };
-  return success(
-      succeeded(check("wrt", wrt, 0, numInputs, false)) &&
-      succeeded(check("saved", saved, numInputs, op->getNumOperands(), true)));
+  if (failed(check("wrt", wrt, 0, numInputs, false)) ||
+      failed(check("saved", saved, numInputs, op->getNumOperands(), true)))
+    return failure();
+  if (saved.size() > 1 && llvm::is_contained(saved, "none"))
+    return op.emitOpError("expected the option saved to be 'none' alone or "
+                          "names of outputs, got both");
+  return success();
+}
+
+/// A gradient of nothing would be 0 whatever the program computes.
+LogicalResult Differentiate::checkSeeds(RowwiseOp op) {
+  unsigned numOutputs = unsigned(op.getNumDpsInits());
+  for (unsigned i = 0; i < numOutputs; ++i)
+    if (hasAdjoint(op, i))
+      return success();
+  InFlightDiagnostic diag =
+      op.emitOpError("expected an output that the loss depends on, but all (");
+  listNames(diag, op, op.getNumDpsInputs(), op->getNumOperands());
+  diag << ") are row scalars that are saved, which have no adjoint; ";
+  if (numOutputs == 1)
+    return diag << "write saved=none";
+  return diag << "write saved=none, or name in saved those that the loss does "
+                 "not depend on";
 }
 
 /// Copies the forward region, seeds the outputs' adjoints, and yields those of
@@ -309,7 +335,8 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   if (!forward.getColumnSums().empty())
     return forward.emitOpError(
         "expected no column sums in a program that is differentiated");
-  if (failed(checkNames(forward)))
+  savesStatistics = named || function->hasAttr(operationAttr);
+  if (failed(checkNames(forward)) || failed(checkSeeds(forward)))
     return failure();
 
   using G = GradientOperands;

@@ -143,9 +143,10 @@ def test_examples_agree_with_formulas(build, runtime, tmp_path, name, chip):
 @pytest.mark.parametrize("options", ["", "saved=none", "saved=y", "simplify=false"])
 @pytest.mark.parametrize("name", examples.PROGRAMS)
 def test_examples_agree_with_finite_differences(build, runtime, tmp_path, name, options):
-    if name == "l2_normalize" and options in ("saved=y", "saved=none"):
-        # rnorm would be an output with an adjoint of its own.
-        options = "saved=y,rnorm"
+    if name == "l2_normalize":
+        # Not saved, rnorm would be an output with an adjoint of its own.
+        options = {"": "saved=rnorm", "simplify=false": "saved=rnorm simplify=false"}.get(
+            options, "saved=y,rnorm")
     function, _, columns = examples.PROGRAMS[name]
     inputs = examples.make_inputs(name, 3)
     files = examples.compile_example(build, name, "gfx942", tmp_path, options)
@@ -185,6 +186,84 @@ def test_examples_agree_with_autograd(build, runtime, tmp_path, name, chip):
     examples.assert_near(results["y"], y.detach().numpy(), 1e-6, "y")
     for key, argument in arguments.items():
         examples.assert_near(results["d" + key], argument.grad.numpy(), 2e-6, "d" + key)
+
+
+# ---- Row scalars are outputs ----
+
+N, ROWS = 64, 5
+
+# The outputs, what the region yields, the options, and the outputs in numpy.
+SCALAR_PROGRAMS = {
+    # The only output is a row scalar: the sum of the squares.
+    "scalar": ("scalars(%fs : memref<?xf32>)", "%s : f32", "",
+               lambda x, c: {"s": (x * x * c).sum(axis=1)}),
+    # The loss depends on the row and on the scalar.
+    "both": ("rows(%fy : memref<?x64xf32>) scalars(%fs : memref<?xf32>)",
+             "%y, %s : vector<64xf32>, f32", "",
+             lambda x, c: {"y": x * (x * x * c).sum(axis=1, keepdims=True),
+                           "s": (x * x * c).sum(axis=1)}),
+    # The scalar is there to be saved.
+    "saved": ("rows(%fy : memref<?x64xf32>) scalars(%fs : memref<?xf32>)",
+              "%y, %s : vector<64xf32>, f32", "saved=s",
+              lambda x, c: {"y": x * (x * x * c).sum(axis=1, keepdims=True)}),
+}
+
+
+def scalar_program(outs: str, yielded: str) -> str:
+    names = ["x", "c"] + (["y"] if "%fy" in outs else []) + ["s"]
+    names = ", ".join(f'"{name}"' for name in names)
+    return f"""func.func @f(%fx: memref<?x{N}xf32>, %fc: memref<{N}xf32>, %fy: memref<?x{N}xf32>,
+                  %fs: memref<?xf32>) {{
+  lnbwd.rowwise @f rows(%fx : memref<?x{N}xf32>) columns(%fc : memref<{N}xf32>) outs {outs}
+      attributes {{operand_names = [{names}]}} {{
+  ^row(%x: vector<{N}xf32>, %c: vector<{N}xf32>):
+    %xx = arith.mulf %x, %x : vector<{N}xf32>
+    %terms = arith.mulf %xx, %c : vector<{N}xf32>
+    %s = vector.reduction <add>, %terms : vector<{N}xf32> into f32
+    %sv = vector.broadcast %s : f32 to vector<{N}xf32>
+    %y = arith.mulf %x, %sv : vector<{N}xf32>
+    lnbwd.yield {yielded}
+  }}
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize("simplify", ["", "simplify=false"])
+@pytest.mark.parametrize("name", SCALAR_PROGRAMS)
+def test_row_scalars_are_outputs(build, runtime, tmp_path, name, simplify):
+    """The gradient with respect to a row and a column beside finite differences in float64
+    of a loss that every output that is not saved is a part of."""
+    outs, yielded, options, function = SCALAR_PROGRAMS[name]
+    file = tmp_path / "gradient.hsaco"
+    derive(build, scalar_program(outs, yielded), "gfx942", file, f"{options} {simplify}".strip())
+    random = np.random.default_rng(7)
+    forward = {"x": random.standard_normal((ROWS, N)), "c": random.standard_normal(N)}
+    adjoints = {"y": random.standard_normal((ROWS, N)), "s": random.standard_normal(ROWS)}
+    rounded = lambda values: {key: value.astype(np.float32).astype(np.float64)
+                              for key, value in values.items()}
+    forward, adjoints = rounded(forward), rounded(adjoints)
+    outputs = function(**forward)
+    inputs = {**forward, **{"d" + key: adjoints[key] for key in outputs}}
+    if options:
+        inputs["s"] = (forward["x"] ** 2 * forward["c"]).sum(axis=1)
+    kernel = devices.Kernel(runtime.open("sim", "gfx942"), file)
+    assert {a["name"] for a in kernel.plan["arguments"] if a["access"] == "read"} == set(inputs)
+    results = kernel.launch(
+        ROWS, {key: devices.encode(value.ravel(), "f32") for key, value in inputs.items()})
+
+    def loss(arguments):
+        return sum(np.sum(adjoints[key] * value) for key, value in function(**arguments).items())
+
+    for key, value in forward.items():
+        actual = devices.decode(results["d" + key], "f32").reshape(value.shape)
+        assert np.max(np.abs(actual)) > 0.1
+        for _ in range(10):
+            direction = random.standard_normal(value.shape)
+            ends = [loss({**forward, key: value + step * direction}) for step in (1e-4, -1e-4)]
+            slope = (ends[0] - ends[1]) / 2e-4
+            size = np.linalg.norm(actual) * np.linalg.norm(direction)
+            assert abs(np.sum(actual * direction) - slope) <= 2e-6 * size, key
 
 
 # ---- Functions that are polynomials ----

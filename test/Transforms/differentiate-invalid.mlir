@@ -3,6 +3,17 @@
 // RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=wrt=z 2>&1 | FileCheck %s --check-prefix=WRT
 // RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=saved=x 2>&1 | FileCheck %s --check-prefix=SAVED
 
+// RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=saved=none,y 2>&1 | FileCheck %s --check-prefix=BOTH
+// RUN: not lnbwd-opt %t/scalar.mlir --lnbwd-differentiate=saved=s 2>&1 | FileCheck %s --check-prefix=SCALAR
+// RUN: not lnbwd-opt %t/scalars.mlir --lnbwd-differentiate=saved=s,t 2>&1 | FileCheck %s --check-prefix=SCALARS
+// RUN: not lnbwd-opt %t/statistics.mlir --lnbwd-differentiate 2>&1 | FileCheck %s --check-prefix=STATISTICS
+
+// A gradient of nothing would be 0.
+// SCALAR:     scalar.mlir:2:3: error: 'lnbwd.rowwise' op expected an output that the loss depends on, but all (s) are row scalars that are saved, which have no adjoint; write saved=none
+// SCALARS:    scalars.mlir:2:3: error: 'lnbwd.rowwise' op expected an output that the loss depends on, but all (s, t) are row scalars that are saved, which have no adjoint; write saved=none, or name in saved those that the loss does not depend on
+// STATISTICS: statistics.mlir:2:3: error: 'lnbwd.rowwise' op expected an output that the loss depends on, but all (mean, rstd) are row scalars
+
+// BOTH:  names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option saved to be 'none' alone or names of outputs, got both
 // WRT:   names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option wrt to name some of x, scale, got 'z'
 // SAVED: names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option saved to name some of y, norm, got 'x'
 
@@ -16,6 +27,35 @@ func.func @f(%x: memref<?x64xf32>, %scale: memref<64xf32>, %y: memref<?x64xf32>,
     %yr = arith.mulf %xr, %s : vector<64xf32>
     lnbwd.yield %yr, %sum : vector<64xf32>, f32
   }
+  return
+}
+
+//--- scalar.mlir
+func.func @f(%x: memref<?x64xf32>, %s: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs scalars(%s : memref<?xf32>)
+      attributes {operand_names = ["x", "s"]} {
+  ^bb0(%xr: vector<64xf32>):
+    %sum = vector.reduction <add>, %xr : vector<64xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
+
+//--- scalars.mlir
+func.func @f(%x: memref<?x64xf32>, %s: memref<?xf32>, %t: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs scalars(%s, %t : memref<?xf32>, memref<?xf32>)
+      attributes {operand_names = ["x", "s", "t"]} {
+  ^bb0(%xr: vector<64xf32>):
+    %sum = vector.reduction <add>, %xr : vector<64xf32> into f32
+    %twice = arith.addf %sum, %sum : f32
+    lnbwd.yield %sum, %twice : f32, f32
+  }
+  return
+}
+
+//--- statistics.mlir
+func.func @f(%x: memref<?x64xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>) {
+  lnbwd.layer_norm x(%x : memref<?x64xf32>) outs mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
   return
 }
 

@@ -1,6 +1,8 @@
 // RUN: lnbwd-opt %s --lnbwd-differentiate=saved=sum,mean,rstd | FileCheck %s
 // RUN: lnbwd-opt %examples/softmax.mlir --lnbwd-differentiate=saved=y | FileCheck %s --check-prefix=SOFTMAX
 // RUN: lnbwd-opt %examples/softmax.mlir --lnbwd-differentiate | FileCheck %s --check-prefix=AGAIN
+// RUN: lnbwd-opt %examples/l2_normalize.mlir --lnbwd-differentiate | FileCheck %s --check-prefix=OUTPUT
+// RUN: lnbwd-opt %examples/l2_normalize.mlir --lnbwd-differentiate=saved=rnorm | FileCheck %s --check-prefix=STATISTIC
 // RUN: lnbwd-opt %examples/dynamic_tanh.mlir --lnbwd-differentiate=wrt=gamma,beta | FileCheck %s --check-prefix=WRT
 
 // A row output can be saved and have an adjoint: the sum of a residual
@@ -39,6 +41,12 @@ func.func @residual(%x: memref<?x512xbf16>, %r: memref<?x512xf32>, %gamma: memre
 // AGAIN:       operand_names = ["dy", "x", "dx"]
 // AGAIN:       vector.reduction <maximumf>
 // AGAIN:       math.exp
+
+// A row scalar is an output like any other, unless it is saved.
+// OUTPUT:      operand_names = ["dy", "x", "drnorm", "dx"]
+// OUTPUT:      math.rsqrt
+// STATISTIC:     operand_names = ["dy", "x", "rnorm", "dx"]
+// STATISTIC-NOT: math.rsqrt
 
 // Of some inputs: alpha is read, and no gradient of it asked for.
 // WRT:         operand_names = ["dy", "x", "alpha", "dgamma", "dbeta"]

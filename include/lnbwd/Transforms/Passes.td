@@ -33,8 +33,15 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
 
     The gradient takes the adjoints of the forward outputs, what it needs of the
     forward inputs, and the *saved* forward outputs; everything else is computed
-    again. A saved row scalar has no adjoint: it was put out to be saved. An
-    operation with the attribute `lnbwd.detach` counts as a constant.
+    again. Every output has an adjoint, a row scalar as well (`ds` of `s`, a
+    number for each row), but for the row scalars that are saved: those were put
+    out to be saved, and the loss does not depend on them. Named operations (and
+    functions that state one in `lnbwd.operation`) save their statistics, `mean`
+    and `rstd`, unless `saved` says otherwise; of any other row program nothing is
+    saved that `saved` does not name. A
+    row output that is saved has its adjoint all the same. It is an error if no
+    output with an adjoint is left. An operation with the attribute
+    `lnbwd.detach` counts as a constant.
 
     `simplify` rewrites the result as one would by hand: sums are taken apart,
     scalar factors leave them, the sum of a centred row is 0, that of the squares
@@ -81,7 +88,8 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
                "named">,
     ListOption<"saved", "saved", "std::string",
                "Names of the forward outputs that the gradient is given, or "
-               "'none'; the row scalars if none is named">,
+               "'none'; by default the statistics of a named operation, and "
+               "nothing of a row program that somebody wrote">,
     Option<"simplify", "simplify", "bool", "true",
            "Simplify the gradient with the algebra of row sums">,
     Option<"annotate", "annotate", "bool", "false",
