@@ -513,6 +513,78 @@ def derivation_result(tools: Tools) -> str:
     return fence(body_lines(tools.opt("-", "--lnbwd-differentiate", stdin=FORWARD)), "mlir")
 
 
+# What may stand in a row program, as y of x and z, and what is said of its derivative.
+SMOOTH = ""
+STEP = "0, also where it jumps"
+OPERATIONS = {
+    "arith.addf": ("arith.addf %x, %z : $", SMOOTH),
+    "arith.subf": ("arith.subf %x, %z : $", SMOOTH),
+    "arith.mulf": ("arith.mulf %x, %z : $", SMOOTH),
+    "arith.divf": ("arith.divf %x, %z : $", SMOOTH),
+    "arith.remf": ("arith.remf %x, %z : $", SMOOTH),
+    "arith.negf": ("arith.negf %x : $", SMOOTH),
+    "math.fma, vector.fma": ("vector.fma %x, %z, %x : $", SMOOTH),
+    "arith.maximumf, minimumf": ("arith.maximumf %x, %z : $", "equal operands: half to each"),
+    "arith.maxnumf, minnumf": ("arith.maxnumf %x, %z : $",
+                               "equal operands: half to each; a NaN beside a number: 0"),
+    "arith.select": ("arith.select %c, %x, %z : !, $", "of the operand that was selected"),
+    "arith.cmpf": ("arith.uitofp %c : ! to $", STEP),
+    "math.absf": ("math.absf %x : $", "0 at 0"),
+    "math.copysign": ("math.copysign %x, %z : $", "0 at 0; 0 by the sign"),
+    **{f"math.{name}": (f"math.{name} %x : $", STEP)
+       for name in ("floor", "ceil", "trunc", "round", "roundeven")},
+    **{f"math.{name}": (f"math.{name} %x : $", SMOOTH)
+       for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt",
+                    "cbrt")},
+    "math.powf": ("math.powf %x, %z : $",
+                  "0 by the base where the exponent is 0; 0 by the exponent where the base is 0 "
+                  "and the exponent is not below"),
+    **{f"math.{name}": (f"math.{name} %x : $", SMOOTH)
+       for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "erf",
+                    "erfc")},
+    "vector.reduction <add>": ("""vector.reduction <add>, %x : $ into f32
+    %y = vector.broadcast %s : f32 to $""", SMOOTH),
+    "vector.reduction <maximumf>": ("""vector.reduction <maximumf>, %x : $ into f32
+    %y = vector.broadcast %s : f32 to $""", "with `lnbwd.detach` a constant"),
+}
+
+
+def operations(tools: Tools) -> str:
+    """What can be differentiated, and what each vendor's backend has code for: tried out."""
+
+    def holds(*arguments, stdin: str) -> bool:
+        try:
+            tools.opt("-", *arguments, "-o", tools.scratch / "out", stdin=stdin)
+        except Stop:
+            return False
+        return True
+
+    lines = ["| operation | derivative | where it has none, it is | AMD | NVIDIA |",
+             "|---|---|---|---|---|"]
+    for name, (text, note) in OPERATIONS.items():
+        row = "vector<64xf32>"
+        result = "%s" if "%y =" in text else "%y"
+        buffer = "memref<?x64xf32>"
+        program = f"""func.func @f(%fx: {buffer}, %fz: {buffer}, %fy: {buffer}) {{
+  lnbwd.rowwise @f rows(%fx, %fz : {buffer}, {buffer}) outs rows(%fy : {buffer}) {{
+  ^row(%x: $, %z: $):
+    %c = arith.cmpf olt, %x, %z : $
+    {result} = {text}
+    lnbwd.yield %y : $
+  }}
+  return
+}}
+""".replace("$", row).replace("!", "vector<64xi1>")
+        answers = [holds("--lnbwd-differentiate", stdin=program)]
+        for chip, output in (("gfx942", "hsaco"), ("sm_90", "ptx")):
+            answers.append(holds(f"--lnbwd-pipeline=chip={chip}", f"--emit={output}",
+                                 stdin=program))
+        derivative, amd, nvidia = ("yes" if answer else "no" for answer in answers)
+        names = ", ".join(f"`{part}`" for part in name.split(", "))
+        lines.append(f"| {names} | {derivative} | {note} | {amd} | {nvidia} |")
+    return "\n".join(lines) + "\n"
+
+
 def wrong_formulas(_: Tools) -> str:
     """How far each formula for dx is from finite differences, on 16 rows of 32 numbers."""
     rows, n, eps, step = 16, 32, 1e-5, 1e-5
@@ -569,6 +641,7 @@ TEXTS = {
     "derivation-forward": derivation_forward,
     "derivation-constants": derivation_constants,
     "derivation-result": derivation_result,
+    "operations": operations,
     "wrong-formulas": wrong_formulas,
     **{f"derivation-{step}": functools.partial(derivation_step, step) for step in STEPS},
     "named-op": named_op,

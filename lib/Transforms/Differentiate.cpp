@@ -18,6 +18,7 @@
 #include "ArgumentRoles.h"
 #include "RowAlgebra.h"
 #include "RowBuilder.h"
+#include "StableExponentials.h"
 
 #include "lnbwd/Transforms/Passes.h"
 
@@ -202,21 +203,24 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
   for (unsigned i = 0; i < forward.getScalars().size(); ++i)
     mapping.map(from.getArgument(source++), to.getArgument(next++));
 
-  SmallVector<Operation *> operations;
-  for (Operation &op : from.without_terminator())
-    operations.push_back(b.clone(op, mapping));
+  for (Operation &op : from)
+    b.clone(op, mapping);
   SmallVector<Value> wanted;
   for (unsigned i = 0; i < forward.getNumDpsInputs(); ++i)
     if (isWanted(forward, i))
       wanted.push_back(mapping.lookup<Value>(from.getArgument(i)));
 
+  stabiliseExponentials(to, findActiveValues(to, wanted));
+  SmallVector<Operation *> operations;
+  for (Operation &op : to.without_terminator())
+    operations.push_back(&op);
+  Operation *yield = to.getTerminator();
+  SmallVector<Value> outputs(yield->getOperands());
+  yield->erase();
+
   Adjoints adjoints(b, to, length, wanted, annotate);
-  SmallVector<Value> outputs;
-  auto yield = cast<YieldOp>(from.getTerminator());
   unsigned adjointScalar = firstAdjointScalar;
-  for (auto [i, value] : llvm::enumerate(yield.getValues())) {
-    Value output = mapping.lookup<Value>(value);
-    outputs.push_back(output);
+  for (auto [i, output] : llvm::enumerate(outputs)) {
     if (i < numRowOuts)
       adjoints.add(output, rows.widen(to.getArgument(unsigned(i))));
     else if (hasAdjoint(forward, unsigned(i)))

@@ -64,7 +64,7 @@ func.func @f(%x: memref<?x64xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>) {
 func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
   ^bb0(%xr: vector<64xf32>):
-    // expected-error@+1 {{'vector.reduction' op cannot be differentiated: expected addf, subf, mulf, divf, negf, extf, truncf, select, fma, vector.broadcast, vector.reduction <add>, exp, exp2, log, sqrt, rsqrt, tanh, erf or absf; a row's largest element can be declared constant with the attribute lnbwd.detach}}
+    // expected-error@+1 {{'vector.reduction' op cannot be differentiated: expected addf, subf, mulf, divf, negf, maximumf, minimumf, maxnumf, minnumf, extf, truncf, select, fma, vector.broadcast, vector.reduction <add> of float32, exp, exp2, expm1, log, log2, log1p, sqrt, rsqrt, powf, tanh, sin, cos, erf, absf, copysign, floor, ceil, round, roundeven, trunc, uitofp or sitofp; a row's largest element can be declared constant with the attribute lnbwd.detach}}
     %m = vector.reduction <maximumf>, %xr : vector<64xf32> into f32
     %mv = vector.broadcast %m : f32 to vector<64xf32>
     %yr = arith.mulf %xr, %mv : vector<64xf32>
@@ -78,8 +78,8 @@ func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
   ^bb0(%xr: vector<64xf32>):
-    // expected-error@+1 {{'math.floor' op cannot be differentiated}}
-    %yr = math.floor %xr : vector<64xf32>
+    // expected-error@+1 {{'math.sinh' op cannot be differentiated}}
+    %yr = math.sinh %xr : vector<64xf32>
     lnbwd.yield %yr : vector<64xf32>
   }
   return
@@ -102,5 +102,33 @@ func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
   lnbwd.rms_norm x(%x : memref<?x64xf32>) outs y(%y : memref<?x64xf32>)
   // expected-error@+1 {{expected one forward operation in a function that is differentiated}}
   lnbwd.rms_norm x(%x : memref<?x64xf32>) outs y(%y : memref<?x64xf32>)
+  return
+}
+
+// -----
+
+// Gradients are float32: what is computed wider would lose what it is wider for.
+func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  ^bb0(%xr: vector<64xf32>):
+    %wide = arith.extf %xr : vector<64xf32> to vector<64xf64>
+    %square = arith.mulf %wide, %wide : vector<64xf64>
+    // expected-error@+1 {{'arith.truncf' op cannot be differentiated: expected arithmetic of float32 or narrower, got 'f64'; gradients are computed in float32}}
+    %yr = arith.truncf %square : vector<64xf64> to vector<64xf32>
+    lnbwd.yield %yr : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
+// A sum that is not of float32 is no row sum.
+func.func @f(%x: memref<?x64xbf16>, %y: memref<?xbf16>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xbf16>) outs scalars(%y : memref<?xbf16>) {
+  ^bb0(%xr: vector<64xbf16>):
+    // expected-error@+1 {{'vector.reduction' op cannot be differentiated}}
+    %yr = vector.reduction <add>, %xr : vector<64xbf16> into bf16
+    lnbwd.yield %yr : bf16
+  }
   return
 }
