@@ -386,10 +386,11 @@ getStaticRows(ModuleOp module, const PlanReader &plan, StringRef name) {
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
     if (plan.getArgument(int64_t(i)).getString("kind") != "row_block")
       continue;
-    auto shape = cast<ShapedType>(type).getShape().drop_back();
-    if (ShapedType::isDynamicShape(shape))
+    auto rank = function.getArgAttrOfType<IntegerAttr>(unsigned(i),
+                                                       argumentRowRankAttr);
+    rows = getStaticRowCount(cast<ShapedType>(type), rank ? rank.getInt() : 1);
+    if (!rows)
       return std::nullopt;
-    rows = ShapedType::getNumElements(shape);
   }
   return rows;
 }

@@ -269,9 +269,8 @@ static ScheduleAttr fitWorkgroups(RowwiseOp op, ScheduleAttr schedule,
 /// rows; 0 where the number of rows is not known.
 static double getPartialShare(RowwiseOp op, ScheduleAttr schedule,
                               const ChipInfo &chip) {
-  int64_t rows = cast<ShapedType>(op.getRows().front().getType()).getDimSize(0);
-  if (ShapedType::isDynamic(rows) || rows == 0 ||
-      !schedule.getRowsPerWorkgroup() ||
+  int64_t rows = op.getStaticRowCount().value_or(0);
+  if (rows == 0 || !schedule.getRowsPerWorkgroup() ||
       !schedule.getWorkgroupsPerComputeUnit())
     return 0;
   int64_t partialRows = std::min(

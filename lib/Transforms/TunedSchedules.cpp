@@ -296,22 +296,10 @@ TunedSchedules::load(StringRef option, MLIRContext *context,
 // Looking up
 //===----------------------------------------------------------------------===//
 
-/// The number of rows, if the program's type says it.
-static std::optional<int64_t> getRowCount(RowwiseOp op) {
-  auto type = cast<ShapedType>(op.getRowBlock().getType());
-  int64_t count = 1;
-  for (int64_t size : type.getShape().drop_back()) {
-    if (ShapedType::isDynamic(size))
-      return std::nullopt;
-    count *= size;
-  }
-  return count;
-}
-
 std::optional<size_t> TunedSchedules::find(RowwiseOp op,
                                            const ChipInfo &chip) const {
   ProgramKey key = ProgramKey::of(op);
-  std::optional<int64_t> count = getRowCount(op);
+  std::optional<int64_t> count = op.getStaticRowCount();
   for (auto [index, entry] : llvm::enumerate(entries))
     if (entry.chip == chip.name && entry.program == key &&
         entry.rowLength.contains(op.getRowLength()) &&

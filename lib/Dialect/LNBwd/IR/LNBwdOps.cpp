@@ -18,6 +18,7 @@
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <limits>
 
@@ -524,6 +525,20 @@ void RowwiseOp::getEffects(
 
 Value RowwiseOp::getRowBlock() {
   return getRows().empty() ? getRowOuts().front() : getRows().front();
+}
+
+std::optional<int64_t> lnbwd::getStaticRowCount(ShapedType type,
+                                                int64_t rowRank) {
+  int64_t count = 1;
+  for (int64_t size : type.getShape().drop_back(size_t(rowRank)))
+    if (ShapedType::isDynamic(size) || llvm::MulOverflow(count, size, count))
+      return std::nullopt;
+  return count;
+}
+
+std::optional<int64_t> RowwiseOp::getStaticRowCount() {
+  return lnbwd::getStaticRowCount(cast<ShapedType>(getRowBlock().getType()),
+                                  getRowRank());
 }
 
 int64_t RowwiseOp::getRowLength() {

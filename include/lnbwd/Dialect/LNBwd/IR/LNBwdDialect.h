@@ -23,6 +23,8 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include <optional>
+
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h.inc"
 
 #define GET_ATTRDEF_CLASSES
@@ -55,6 +57,11 @@ inline constexpr llvm::StringLiteral rejectedSchedulesAttr =
 RowwiseOp cloneWithOperands(mlir::RewriterBase &rewriter, RowwiseOp op,
                             const llvm::BitVector &keepInput,
                             const llvm::BitVector &keepOutput);
+
+/// The number of rows in a row block of type `type` whose last `rowRank`
+/// dimensions are a row; nothing where a dimension before those is dynamic.
+std::optional<int64_t> getStaticRowCount(mlir::ShapedType type,
+                                         int64_t rowRank);
 
 /// The row that `op`, of the region of a row program, sums up or takes the
 /// largest element of; null if it does neither. A sum of rows of length 1

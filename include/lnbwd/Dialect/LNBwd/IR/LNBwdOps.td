@@ -385,6 +385,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable();
 
+    /// M: the number of rows, if the types say it.
+    std::optional<int64_t> getStaticRowCount();
     /// N: the static number of columns.
     int64_t getRowLength();
     /// Elements from one row of operand `index`, a row block, to the next.

@@ -1,0 +1,91 @@
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule=chip=gfx942 | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule=chip=sm_90 | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=gfx942 tuned-schedules=%S/Inputs/tuned-rows.json" | FileCheck %s --check-prefix=TUNED
+
+// M is the product of all dimensions before the row, whatever they are: the model
+// gives one schedule to 512 rows of 4096 elements, and the table one entry.
+// CHECK-LABEL: func @flat(
+// CHECK:         schedule = #lnbwd.schedule<[[SCHEDULE:[^>]*]]>
+// TUNED-LABEL: func @flat(
+// TUNED:         schedule = #lnbwd.schedule<threads_per_row = 512, row_groups = 1, vector_width = 8, rows_per_workgroup = 7,
+func.func @flat(%dy: memref<512x4096xbf16>, %x: memref<512x4096xbf16>, %g: memref<4096xbf16>, %mean: memref<512xf32>,
+                %rstd: memref<512xf32>, %dx: memref<512x4096xbf16>, %dg: memref<4096xbf16>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<512x4096xbf16>) x(%x : memref<512x4096xbf16>) gamma(%g : memref<4096xbf16>)
+      mean(%mean : memref<512xf32>) rstd(%rstd : memref<512xf32>)
+      outs dx(%dx : memref<512x4096xbf16>) dgamma(%dg : memref<4096xbf16>)
+  return
+}
+
+// CHECK-LABEL: func @inner(
+// CHECK:         schedule = #lnbwd.schedule<[[SCHEDULE]]>
+// TUNED-LABEL: func @inner(
+// TUNED:         rows_per_workgroup = 7,
+func.func @inner(%dy: memref<512x1x4096xbf16>, %x: memref<512x1x4096xbf16>, %g: memref<4096xbf16>,
+                 %mean: memref<512x1xf32>, %rstd: memref<512x1xf32>, %dx: memref<512x1x4096xbf16>,
+                 %dg: memref<4096xbf16>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<512x1x4096xbf16>) x(%x : memref<512x1x4096xbf16>) gamma(%g : memref<4096xbf16>)
+      mean(%mean : memref<512x1xf32>) rstd(%rstd : memref<512x1xf32>)
+      outs dx(%dx : memref<512x1x4096xbf16>) dgamma(%dg : memref<4096xbf16>)
+  return
+}
+
+// CHECK-LABEL: func @outer(
+// CHECK:         schedule = #lnbwd.schedule<[[SCHEDULE]]>
+// TUNED-LABEL: func @outer(
+// TUNED:         rows_per_workgroup = 7,
+func.func @outer(%dy: memref<1x512x4096xbf16>, %x: memref<1x512x4096xbf16>, %g: memref<4096xbf16>,
+                 %mean: memref<1x512xf32>, %rstd: memref<1x512xf32>, %dx: memref<1x512x4096xbf16>,
+                 %dg: memref<4096xbf16>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<1x512x4096xbf16>) x(%x : memref<1x512x4096xbf16>) gamma(%g : memref<4096xbf16>)
+      mean(%mean : memref<1x512xf32>) rstd(%rstd : memref<1x512xf32>)
+      outs dx(%dx : memref<1x512x4096xbf16>) dgamma(%dg : memref<4096xbf16>)
+  return
+}
+
+// A row of two dimensions.
+// CHECK-LABEL: func @square(
+// CHECK:         schedule = #lnbwd.schedule<[[SCHEDULE]]>
+// TUNED-LABEL: func @square(
+// TUNED:         rows_per_workgroup = 7,
+func.func @square(%dy: memref<512x64x64xbf16>, %x: memref<512x64x64xbf16>, %g: memref<64x64xbf16>,
+                  %mean: memref<512xf32>, %rstd: memref<512xf32>, %dx: memref<512x64x64xbf16>,
+                  %dg: memref<64x64xbf16>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<512x64x64xbf16>) x(%x : memref<512x64x64xbf16>) gamma(%g : memref<64x64xbf16>)
+      mean(%mean : memref<512xf32>) rstd(%rstd : memref<512xf32>)
+      outs dx(%dx : memref<512x64x64xbf16>) dgamma(%dg : memref<64x64xbf16>) {row_rank = 2 : i64}
+  return
+}
+
+// Where rows are written and none are read, M is that of those, and not the first
+// number of whatever operand comes first, here 4096: 8 rows, for which partial sums
+// weigh much, are spread otherwise than a million.
+// CHECK-LABEL: func @few(
+// CHECK:         schedule = #lnbwd.schedule<[[FEW:[^>]*]]>
+func.func @few(%c: memref<4096xf32>, %s: memref<8xf32>, %y: memref<8x4096xf32>, %sum: memref<4096xf32>) {
+  lnbwd.rowwise @k columns(%c : memref<4096xf32>) scalars(%s : memref<8xf32>)
+      outs rows(%y : memref<8x4096xf32>) column_sums(%sum : memref<4096xf32>) {
+  ^bb0(%cr: vector<4096xf32>, %sr: f32):
+    %total = vector.reduction <add>, %cr : vector<4096xf32> into f32
+    %p = arith.mulf %total, %sr : f32
+    %sv = vector.broadcast %p : f32 to vector<4096xf32>
+    %yr = arith.mulf %cr, %sv : vector<4096xf32>
+    lnbwd.yield %yr, %yr : vector<4096xf32>, vector<4096xf32>
+  }
+  return
+}
+
+// CHECK-LABEL: func @many(
+// CHECK-NOT:     schedule = #lnbwd.schedule<[[FEW]]>
+// CHECK:         lnbwd.yield
+func.func @many(%c: memref<4096xf32>, %s: memref<1048576xf32>, %y: memref<1048576x4096xf32>, %sum: memref<4096xf32>) {
+  lnbwd.rowwise @k columns(%c : memref<4096xf32>) scalars(%s : memref<1048576xf32>)
+      outs rows(%y : memref<1048576x4096xf32>) column_sums(%sum : memref<4096xf32>) {
+  ^bb0(%cr: vector<4096xf32>, %sr: f32):
+    %total = vector.reduction <add>, %cr : vector<4096xf32> into f32
+    %p = arith.mulf %total, %sr : f32
+    %sv = vector.broadcast %p : f32 to vector<4096xf32>
+    %yr = arith.mulf %cr, %sv : vector<4096xf32>
+    lnbwd.yield %yr, %yr : vector<4096xf32>, vector<4096xf32>
+  }
+  return
+}
