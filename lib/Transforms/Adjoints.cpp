@@ -84,7 +84,7 @@ LogicalResult Adjoints::propagate(ArrayRef<Operation *> operations) {
     auto name = b.getStringAttr(op->getName().getStringRef());
     for (auto it = last ? std::next(last->getIterator()) : block->begin();
          it != block->end(); ++it)
-      it->setAttr("lnbwd.adjoint", name);
+      it->setAttr(adjointAttr, name);
   }
   return success();
 }

@@ -22,9 +22,6 @@
 
 namespace lnbwd {
 
-/// A unit attribute of operations whose results count as constants.
-inline constexpr llvm::StringLiteral detachAttr = "lnbwd.detach";
-
 /// The values of the straight-line code `block` that depend on `inputs`,
 /// arguments of it, but for what is detached.
 llvm::DenseSet<mlir::Value> findActiveValues(mlir::Block &block,

@@ -13,8 +13,6 @@
 
 #include "StableExponentials.h"
 
-#include "Adjoints.h"
-
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Registers the dialect and verifies its attributes.
+// Registers the dialect, and verifies attributes of its own kinds.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,6 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -43,22 +42,6 @@ Operation *LNBwdDialect::materializeConstant(OpBuilder &builder,
                                              Attribute value, Type type,
                                              Location loc) {
   return arith::ConstantOp::materialize(builder, value, type, loc);
-}
-
-LogicalResult LNBwdDialect::verifyOperationAttribute(Operation *op,
-                                                     NamedAttribute attribute) {
-  if (attribute.getName() != operationAttr)
-    return success();
-  if (!isa<FunctionOpInterface>(op))
-    return op->emitOpError("expected ")
-           << operationAttr << " on a function: it says what all of its "
-           << "kernels compute together";
-  if (!isa<NamedOperationAttr>(attribute.getValue()))
-    return op->emitOpError("expected ")
-           << operationAttr << " to be as in #lnbwd.operation<name = "
-           << "\"rms_norm\", epsilon = 1.0e-5 : f64>, got "
-           << attribute.getValue();
-  return success();
 }
 
 namespace {

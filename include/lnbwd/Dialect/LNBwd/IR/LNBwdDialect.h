@@ -41,6 +41,11 @@ class RewriterBase;
 } // namespace mlir
 
 namespace lnbwd {
+//===----------------------------------------------------------------------===//
+// Attributes of other operations; the dialect's description says what each may
+// be, and LNBwdAttributes.cpp verifies it.
+//===----------------------------------------------------------------------===//
+
 /// The attribute of a kernel that says what it was made of, a KernelInfoAttr.
 inline constexpr llvm::StringLiteral kernelInfoAttr = "lnbwd.kernel_info";
 /// The attribute of a function that says what it computes, a
@@ -51,6 +56,27 @@ inline constexpr llvm::StringLiteral operationAttr = "lnbwd.operation";
 /// ScheduleAttr, by the programs' entries.
 inline constexpr llvm::StringLiteral rejectedSchedulesAttr =
     "lnbwd.rejected_schedules";
+/// The attribute of a GPU module that carries the plan in the IR.
+inline constexpr llvm::StringLiteral launchPlanAttr = "lnbwd.plan";
+/// Attributes of a function's arguments: the name, kind and access of the plan.
+inline constexpr llvm::StringLiteral argumentNameAttr = "lnbwd.name";
+inline constexpr llvm::StringLiteral argumentKindAttr = "lnbwd.kind";
+inline constexpr llvm::StringLiteral argumentAccessAttr = "lnbwd.access";
+/// Of an argument that is several operands: the names of the others.
+inline constexpr llvm::StringLiteral argumentAliasesAttr = "lnbwd.aliases";
+/// Of an argument whose rows have several dimensions: how many.
+inline constexpr llvm::StringLiteral argumentRowRankAttr = "lnbwd.row_rank";
+/// The attribute of an allocation of one number for each row.
+inline constexpr llvm::StringLiteral rowScalarAttr = "lnbwd.row_scalar";
+/// The attribute of a launch whose kernel may start before the one before it
+/// has ended.
+inline constexpr llvm::StringLiteral earlyStartAttr = "lnbwd.early_start";
+/// The attribute of operations whose results count as constants where a
+/// gradient is derived.
+inline constexpr llvm::StringLiteral detachAttr = "lnbwd.detach";
+/// The attribute of an operation of a gradient that says which operation it is
+/// a derivative of.
+inline constexpr llvm::StringLiteral adjointAttr = "lnbwd.adjoint";
 
 /// Inserts a copy of `op` that has only the inputs and outputs that are set in
 /// `keepInput` and `keepOutput`, and of the region what those outputs need.

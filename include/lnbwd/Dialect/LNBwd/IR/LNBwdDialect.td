@@ -32,6 +32,24 @@ def LNBwd_Dialect : Dialect {
     upstream `arith`, `math` and `vector` operations. All passes work on row
     programs, so that a new normalisation needs a new body and no new lowering.
 
+    Attributes of other operations that begin with `lnbwd.` are this dialect's.
+    They are verified wherever they stand; one with an unknown name is an error.
+
+    | attribute | of | value |
+    |---|---|---|
+    | `lnbwd.operation` | a function | `#lnbwd.operation`: what its kernels compute together |
+    | `lnbwd.name`, `lnbwd.aliases` | an argument of a function | the operand's name in the launch plan, a string; the names of the others that it is, an array of strings |
+    | `lnbwd.kind` | an argument of a function | `"row_block"`, `"row_scalar"` or `"column"` |
+    | `lnbwd.access` | an argument of a function | `"read"`, `"write"` or `"read_write"` |
+    | `lnbwd.row_rank` | an argument of a function | how many dimensions a row has, 64-bit, 1 up to the argument's |
+    | `lnbwd.rejected_schedules` | a module | by row programs' entries, arrays of `#lnbwd.schedule` that they must not be given |
+    | `lnbwd.kernel_info` | a kernel | `#lnbwd.kernel_info`: what it was made of |
+    | `lnbwd.plan` | a `gpu.module` | the launch plan, JSON in a string |
+    | `lnbwd.row_scalar` | a `memref.alloc` | unit: one number for each row |
+    | `lnbwd.early_start` | a `gpu.launch_func` | unit: the kernel may start before the one before it has ended |
+    | `lnbwd.detach` | an operation of a region | unit: its results count as constants where a gradient is derived |
+    | `lnbwd.adjoint` | an operation of a region | the name of the operation that it is a derivative of, a string |
+
     `#lnbwd.schedule` says how a row program is spread over a GPU, and
     `lnbwd.row_count` and `lnbwd.workgroup_count` are the two numbers that a
     launch depends on. `#lnbwd.operation` keeps, on a function, which named
@@ -57,6 +75,8 @@ def LNBwd_Dialect : Dialect {
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::vector::VectorDialect"];
 }

@@ -1,0 +1,216 @@
+//===- LNBwdAttributes.cpp - Attributes of other operations ---------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Verifies the attributes that this dialect puts on modules, functions,
+// arguments and the operations of a region. What is wrong with them would else
+// be found by the runtime, or by nobody.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+//===----------------------------------------------------------------------===//
+// Of operations
+//===----------------------------------------------------------------------===//
+
+static bool isFunction(Operation *op) { return isa<FunctionOpInterface>(op); }
+static bool isModule(Operation *op) { return isa<ModuleOp>(op); }
+static bool isAnything(Operation * /*op*/) { return true; }
+/// The operations of other dialects go by their names, so that this dialect
+/// does not need to load those.
+static bool isGPUModule(Operation *op) {
+  return op->getName().getStringRef() == "gpu.module";
+}
+static bool isAlloc(Operation *op) {
+  return op->getName().getStringRef() == "memref.alloc";
+}
+static bool isLaunch(Operation *op) {
+  return op->getName().getStringRef() == "gpu.launch_func";
+}
+
+static bool isNamedOperation(Attribute value) {
+  return isa<NamedOperationAttr>(value);
+}
+static bool isKernelInfo(Attribute value) { return isa<KernelInfoAttr>(value); }
+static bool isUnit(Attribute value) { return isa<UnitAttr>(value); }
+static bool isName(Attribute value) {
+  auto name = dyn_cast<StringAttr>(value);
+  return name && !name.empty();
+}
+static bool isNames(Attribute value) {
+  auto names = dyn_cast<ArrayAttr>(value);
+  return names && llvm::all_of(names, isName);
+}
+static bool isRejectedSchedules(Attribute value) {
+  auto lists = dyn_cast<DictionaryAttr>(value);
+  return lists && llvm::all_of(lists, [](NamedAttribute entry) {
+           auto list = dyn_cast<ArrayAttr>(entry.getValue());
+           return list && llvm::all_of(list, llvm::IsaPred<ScheduleAttr>);
+         });
+}
+static bool isPlan(Attribute value) {
+  auto text = dyn_cast<StringAttr>(value);
+  if (!text)
+    return false;
+  llvm::Expected<llvm::json::Value> plan = llvm::json::parse(text.getValue());
+  if (!plan) {
+    llvm::consumeError(plan.takeError());
+    return false;
+  }
+  const llvm::json::Object *object = plan->getAsObject();
+  return object && object->getString("format") == "lnbwd-plan";
+}
+
+namespace {
+/// An attribute of operations: where it may stand and what it may be, each with
+/// the words for it.
+struct OperationAttribute {
+  StringLiteral name;
+  bool (*fits)(Operation *);
+  StringLiteral place;
+  bool (*isValid)(Attribute);
+  StringLiteral expected;
+};
+} // namespace
+
+static const OperationAttribute operationAttributes[] = {
+    {operationAttr, isFunction,
+     "a function: it says what all of its kernels compute together",
+     isNamedOperation,
+     "as in #lnbwd.operation<name = \"rms_norm\", epsilon = 1.0e-5 : f64>"},
+    {kernelInfoAttr, isFunction, "a kernel", isKernelInfo,
+     "as in #lnbwd.kernel_info<entry = \"k\", row_length = 1024, schedule = "
+     "<...>>"},
+    {rejectedSchedulesAttr, isModule, "a module", isRejectedSchedules,
+     "a dictionary of arrays of #lnbwd.schedule<...>"},
+    {launchPlanAttr, isGPUModule, "a gpu.module", isPlan,
+     "a launch plan, a string of JSON with \"format\": \"lnbwd-plan\""},
+    {rowScalarAttr, isAlloc, "a memref.alloc", isUnit, "without a value"},
+    {earlyStartAttr, isLaunch, "a gpu.launch_func", isUnit, "without a value"},
+    {detachAttr, isAnything, "an operation", isUnit, "without a value"},
+    {adjointAttr, isAnything, "an operation", isName,
+     "the name of an operation, a string"},
+};
+
+//===----------------------------------------------------------------------===//
+// Of arguments
+//===----------------------------------------------------------------------===//
+
+static bool isKind(Attribute value) {
+  auto kind = dyn_cast<StringAttr>(value);
+  return kind && llvm::is_contained<StringRef>(
+                     {"row_block", "row_scalar", "column"}, kind.getValue());
+}
+static bool isAccess(Attribute value) {
+  auto access = dyn_cast<StringAttr>(value);
+  return access && llvm::is_contained<StringRef>(
+                       {"read", "write", "read_write"}, access.getValue());
+}
+static bool isRowRank(Attribute value) {
+  auto rank = dyn_cast<IntegerAttr>(value);
+  return rank && rank.getType().isSignlessInteger(64) && rank.getInt() >= 1;
+}
+
+namespace {
+struct ArgumentAttribute {
+  StringLiteral name;
+  bool (*isValid)(Attribute);
+  StringLiteral expected;
+};
+} // namespace
+
+static const ArgumentAttribute argumentAttributes[] = {
+    {argumentNameAttr, isName, "a name, a string"},
+    {argumentKindAttr, isKind, "\"row_block\", \"row_scalar\" or \"column\""},
+    {argumentAccessAttr, isAccess, "\"read\", \"write\" or \"read_write\""},
+    {argumentAliasesAttr, isNames, "names, an array of strings"},
+    {argumentRowRankAttr, isRowRank, "a 64-bit number of at least 1"},
+};
+
+template <typename Table>
+static const auto *find(const Table &table, StringRef name) {
+  const auto *found = llvm::find_if(
+      table, [&](const auto &entry) { return entry.name == name; });
+  return found == std::end(table) ? nullptr : found;
+}
+
+/// Of a name that does not belong where it stands.
+static LogicalResult refuseName(Operation *op, StringRef name,
+                                StringRef place) {
+  if (find(operationAttributes, name))
+    return op->emitError("expected ")
+           << name << " on an operation, got it on " << place;
+  if (find(argumentAttributes, name))
+    return op->emitError("expected ")
+           << name << " on an argument of a function, got it on " << place;
+  InFlightDiagnostic diag = op->emitError("unknown attribute '")
+                            << name << "', expected one of ";
+  llvm::interleaveComma(operationAttributes, diag,
+                        [&](const auto &entry) { diag << entry.name; });
+  diag << " on an operation, or ";
+  llvm::interleaveComma(argumentAttributes, diag,
+                        [&](const auto &entry) { diag << entry.name; });
+  return diag << " on an argument";
+}
+
+//===----------------------------------------------------------------------===//
+// What MLIR calls
+//===----------------------------------------------------------------------===//
+
+LogicalResult LNBwdDialect::verifyOperationAttribute(Operation *op,
+                                                     NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  const OperationAttribute *known = find(operationAttributes, name);
+  if (!known)
+    return refuseName(op, name, "an operation");
+  if (!known->fits(op))
+    return op->emitOpError("expected ")
+           << name << " on " << known->place << "; leave it out here";
+  if (!known->isValid(attribute.getValue()))
+    return op->emitOpError("expected ") << name << " to be " << known->expected
+                                        << ", got " << attribute.getValue();
+  return success();
+}
+
+LogicalResult LNBwdDialect::verifyRegionArgAttribute(Operation *op,
+                                                     unsigned regionIndex,
+                                                     unsigned argIndex,
+                                                     NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  const ArgumentAttribute *known = find(argumentAttributes, name);
+  if (!known)
+    return refuseName(op, name, "an argument");
+  if (!known->isValid(attribute.getValue()))
+    return op->emitOpError("expected ")
+           << name << " of argument " << argIndex << " to be "
+           << known->expected << ", got " << attribute.getValue();
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (name != argumentRowRankAttr || !function)
+    return success();
+  auto type = dyn_cast<ShapedType>(function.getArgumentTypes()[argIndex]);
+  int64_t rank = cast<IntegerAttr>(attribute.getValue()).getInt();
+  if (type && type.hasRank() && rank > type.getRank())
+    return op->emitOpError("expected ")
+           << name << " of argument " << argIndex << " to be at most "
+           << type.getRank() << ", the dimensions of " << type << ", got "
+           << rank;
+  return success();
+}
+
+LogicalResult LNBwdDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned /*regionIndex*/, unsigned /*resultIndex*/,
+    NamedAttribute attribute) {
+  return refuseName(op, attribute.getName(), "a result");
+}

@@ -1,0 +1,132 @@
+// RUN: lnbwd-opt %s --split-input-file --verify-diagnostics
+
+// Attributes of this dialect on other operations, each with a value that it
+// cannot have, or where it does not belong.
+
+// expected-error@+1 {{'func.func' op expected lnbwd.kind of argument 0 to be "row_block", "row_scalar" or "column", got "rowblock"}}
+func.func private @f(memref<?x8xf32> {lnbwd.kind = "rowblock"})
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.kind of argument 1 to be "row_block", "row_scalar" or "column", got 1 : i64}}
+func.func private @f(memref<?x8xf32>, memref<?x8xf32> {lnbwd.kind = 1})
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.access of argument 0 to be "read", "write" or "read_write", got "readwrite"}}
+func.func private @f(memref<?x8xf32> {lnbwd.access = "readwrite"})
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.name of argument 0 to be a name, a string, got ""}}
+func.func private @f(memref<?x8xf32> {lnbwd.name = ""})
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.aliases of argument 0 to be names, an array of strings, got ["a", 1]}}
+func.func private @f(memref<?x8xf32> {lnbwd.aliases = ["a", 1]})
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.row_rank of argument 0 to be a 64-bit number of at least 1, got 0 : i64}}
+func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 0})
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.row_rank of argument 0 to be a 64-bit number of at least 1, got 1 : i32}}
+func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 1 : i32})
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.row_rank of argument 0 to be at most 2, the dimensions of 'memref<?x8xf32>', got 3}}
+func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 3})
+
+// -----
+
+// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.plan, lnbwd.row_scalar, lnbwd.early_start, lnbwd.detach, lnbwd.adjoint on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
+func.func private @f(memref<?x8xf32> {lnbwd.role = "row_block"})
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.plan on an operation, got it on an argument}}
+func.func private @f(memref<?x8xf32> {lnbwd.plan = "{}"})
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.kind on an argument of a function, got it on a result}}
+func.func private @f() -> (tensor<?x8xf32> {lnbwd.kind = "row_block"})
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.kind on an argument of a function, got it on an operation}}
+func.func private @f(memref<?x8xf32>) attributes {lnbwd.kind = "row_block"}
+
+// -----
+
+// expected-error@+1 {{unknown attribute 'lnbwd.opration'}}
+func.func private @f(memref<?x8xf32>) attributes {lnbwd.opration = 1}
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.kernel_info to be as in #lnbwd.kernel_info<entry = "k", row_length = 1024, schedule = <...>>, got "k"}}
+func.func private @f(memref<?x8xf32>) attributes {lnbwd.kernel_info = "k"}
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.plan on a gpu.module; leave it out here}}
+func.func private @f(memref<?x8xf32>) attributes {lnbwd.plan = "{}"}
+
+// -----
+
+// expected-error@+1 {{'gpu.module' op expected lnbwd.plan to be a launch plan, a string of JSON with "format": "lnbwd-plan", got "{}"}}
+gpu.module @m attributes {lnbwd.plan = "{}"} {
+}
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.plan to be a launch plan, a string of JSON with "format": "lnbwd-plan", got "{\22format\22"}}
+gpu.module @m attributes {lnbwd.plan = "{\22format\22"} {
+}
+
+// -----
+
+// expected-error@+1 {{'builtin.module' op expected lnbwd.rejected_schedules to be a dictionary of arrays of #lnbwd.schedule<...>, got {k = [1]}}}
+module attributes {lnbwd.rejected_schedules = {k = [1]}} {
+}
+
+// -----
+
+// expected-error@+1 {{expected lnbwd.rejected_schedules on a module; leave it out here}}
+func.func private @f() attributes {lnbwd.rejected_schedules = {}}
+
+// -----
+
+func.func @f(%m: index) {
+  // expected-error@+1 {{'memref.alloc' op expected lnbwd.row_scalar to be without a value, got false}}
+  %0 = memref.alloc(%m) {lnbwd.row_scalar = false} : memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: index) {
+  // expected-error@+1 {{'memref.alloc' op expected lnbwd.early_start on a gpu.launch_func; leave it out here}}
+  %0 = memref.alloc(%m) {lnbwd.early_start} : memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: f32) -> f32 {
+  // expected-error@+1 {{'arith.negf' op expected lnbwd.detach to be without a value, got "no"}}
+  %0 = arith.negf %a {lnbwd.detach = "no"} : f32
+  return %0 : f32
+}
+
+// -----
+
+func.func @f(%a: f32) -> f32 {
+  // expected-error@+1 {{'arith.negf' op expected lnbwd.adjoint to be the name of an operation, a string, got 1 : i64}}
+  %0 = arith.negf %a {lnbwd.adjoint = 1} : f32
+  return %0 : f32
+}

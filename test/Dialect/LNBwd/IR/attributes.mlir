@@ -1,0 +1,30 @@
+// RUN: lnbwd-opt %s | lnbwd-opt | FileCheck %s
+
+// What may be written by hand where kernels and launches are.
+
+// CHECK: module attributes {lnbwd.rejected_schedules = {k = [#lnbwd.schedule<threads_per_row = 64,
+module attributes {lnbwd.rejected_schedules = {
+    k = [#lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 1>]}} {
+  // CHECK: gpu.module @kernels attributes {lnbwd.plan = "{\22format\22:\22lnbwd-plan\22}"}
+  gpu.module @kernels attributes {lnbwd.plan = "{\22format\22:\22lnbwd-plan\22}"} {
+    // CHECK: lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k"
+    gpu.func @k(%x: memref<?x8xf32>) kernel attributes {lnbwd.kernel_info = #lnbwd.kernel_info<
+        entry = "k", row_length = 8, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 1, workgroups_per_compute_unit = 1>>} {
+      gpu.return
+    }
+  }
+  // CHECK: func @f(
+  // CHECK-SAME: lnbwd.access = "read_write", lnbwd.aliases = ["dx"], lnbwd.kind = "row_block", lnbwd.name = "dy", lnbwd.row_rank = 2 : i64
+  // CHECK-SAME: lnbwd.kind = "row_scalar"
+  // CHECK-SAME: lnbwd.operation = #lnbwd.operation<name = "rms_norm">
+  func.func @f(%dy: memref<?x4x8xf32> {lnbwd.name = "dy", lnbwd.aliases = ["dx"], lnbwd.kind = "row_block",
+                                       lnbwd.access = "read_write", lnbwd.row_rank = 2 : i64},
+               %s: memref<?xf32> {lnbwd.kind = "row_scalar", lnbwd.access = "write"}, %m: index)
+      attributes {lnbwd.operation = #lnbwd.operation<name = "rms_norm">} {
+    // CHECK: memref.alloc(%{{.*}}) {lnbwd.row_scalar}
+    %0 = memref.alloc(%m) {lnbwd.row_scalar} : memref<?xf32>
+    // CHECK: arith.constant {lnbwd.adjoint = "arith.mulf", lnbwd.detach}
+    %1 = arith.constant {lnbwd.detach, lnbwd.adjoint = "arith.mulf"} 1.0 : f32
+    return
+  }
+}
