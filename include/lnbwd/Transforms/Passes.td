@@ -43,6 +43,13 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     output with an adjoint is left. An operation with the attribute
     `lnbwd.detach` counts as a constant.
 
+    Adjoints are float32; what f16 or bf16 arithmetic computed is widened where a
+    derivative uses it, and f64 arithmetic that a gradient goes through is an
+    error. Quotients and logarithms of sums of exponentials are scaled by the
+    largest of them, so that their gradients are finite where an exponential is
+    not. docs/derivation.md lists the operations that have derivatives, and what
+    is taken for one at a kink.
+
     `simplify` rewrites the result as one would by hand: sums are taken apart,
     scalar factors leave them, the sum of a centred row is 0, that of the squares
     of a normalised row N(1 - eps rstd^2), and common factors are shared. It
