@@ -13,6 +13,8 @@
 
 #include "lnbwd/Pipelines/StageDumper.h"
 
+#include "lnbwd/Support/OutputFile.h"
+
 #include "mlir/IR/Operation.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/Support/FileSystem.h"
@@ -34,14 +36,7 @@ void StageWriter::write(StringRef name, StringRef contents) {
   SmallString<128> path(folder);
   llvm::sys::path::append(path,
                           llvm::formatv("{0,0+2}-{1}", ++count, name).str());
-  std::error_code error;
-  llvm::raw_fd_ostream os(path, error);
-  if (!error) {
-    os << contents;
-    os.close();
-    error = os.error();
-    os.clear_error();
-  }
+  std::error_code error = writeOutputFile(path.str().str(), contents);
   if (error && firstError.empty())
     firstError = ("cannot write '" + path + "': " + error.message()).str();
 }

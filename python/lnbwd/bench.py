@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import pathlib
 import statistics
 import sys
 import time
@@ -25,6 +24,7 @@ import torch
 from torch import Tensor
 
 from . import kernels, launching, ops  # noqa: F401 (registers the operators)
+from ._files import write_whole
 from .errors import LnbwdError
 from .launching import DEFAULT_CHIP
 
@@ -350,7 +350,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(report, indent=1) + "\n")
+        try:
+            write_whole(options.json, json.dumps(report, indent=1) + "\n")
+        except OSError as error:
+            print(f"error: cannot write '{options.json}': {error.strerror}", file=sys.stderr)
+            return 2
     return 0
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import compiler, runtime
+from ._files import write_whole
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LnbwdError
 from .spec import FORWARD_OPS, KernelSpec, dtype_name
@@ -245,15 +246,8 @@ class CompiledKernel:
     def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
         """Writes the code to a file, whole or not at all: an hsaco, PTX or cubin, or a bundle if
         there are several chips. Gives the path."""
-        target = pathlib.Path(path)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-        try:
-            temporary.write_bytes(self.code)
-            os.replace(temporary, target)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
-        return target
+        write_whole(path, self.code)
+        return pathlib.Path(path)
 
     def run(self, inputs: Mapping[str, Any], device: str = "sim") -> dict[str, Any]:
         """Runs the kernel on NumPy arrays: the way without torch.

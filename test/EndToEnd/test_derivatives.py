@@ -243,6 +243,26 @@ def test_every_denominator_counts(build, runtime, tmp_path):
         assert np.all(np.abs(got - expected) <= allowed)
 
 
+def test_a_quotient_of_scalars(build, runtime, tmp_path):
+    """x times the logistic function of the row's sum, as a gate has it."""
+    body = """%t = vector.reduction <add>, %x : $ into f32
+        %n = arith.negf %t : f32
+        %e = math.exp %n : f32
+        %c = arith.constant 1.0 : f32
+        %d = arith.addf %c, %e : f32
+        %s = arith.divf %c, %d : f32
+        %b = vector.broadcast %s : f32 to $
+        %y = arith.mulf %x, %b : $"""
+    # Sums of equal numbers, a power of two of them, are exact.
+    sums = np.array([value for value in EXTREMES if abs(value) > 1e-30], np.float32)
+    x = np.repeat(sums.astype(np.float64) / N, N)
+    dx, _ = gradients(build, runtime, tmp_path, program(body), x, 0 * x)
+    sums = sums.astype(np.float64)
+    expected = np.repeat(silu_slope(sums), N)
+    allowed = (5e-6 + 2.0 ** -24 * np.repeat(np.abs(sums), N)) * np.abs(expected) + 1e-36
+    assert np.all(np.abs(dx - expected) <= allowed)
+
+
 # ---- Narrow arithmetic ----
 
 @pytest.mark.parametrize("element,rounding", [("bf16", 2.0 ** -8), ("f16", 2.0 ** -11)])

@@ -14,6 +14,7 @@
 #include "lnbwd/Compiler/Driver.h"
 #include "lnbwd/Config.h"
 #include "lnbwd/Pipelines/Pipelines.h"
+#include "lnbwd/Support/OutputFile.h"
 #include "lnbwd/Target/OffloadBundle.h"
 #include "lnbwd/Transforms/Passes.h"
 
@@ -24,7 +25,6 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
@@ -84,34 +84,21 @@ static llvm::raw_ostream &error() {
   return llvm::WithColor::error(llvm::errs(), "lnbwd-opt");
 }
 
-/// Writes the file whole or not at all: into a temporary one beside it, which
-/// then takes its name. What is not a file, a pipe or a device, is written to
-/// as it is.
+/// Writes to a file, whole or not at all, or to the standard output.
 static LogicalResult writeFile(StringRef name, StringRef contents) {
-  auto report = [&](const std::string &text) {
-    error() << "cannot write '" << name << "': " << text << "\n";
-    return failure();
-  };
-  llvm::sys::fs::file_status status;
-  bool isSpecial = name != "-" && !llvm::sys::fs::status(name, status) &&
-                   status.type() != llvm::sys::fs::file_type::regular_file;
-  if (isSpecial) {
-    std::error_code code;
-    llvm::raw_fd_ostream os(name, code);
-    if (!code) {
-      os << contents;
-      os.close();
-      code = os.error();
-      os.clear_error();
-    }
-    return code ? report(code.message()) : success();
+  std::error_code problem;
+  if (name == "-") {
+    llvm::outs() << contents;
+    llvm::outs().flush();
+    problem = llvm::outs().error();
+    llvm::outs().clear_error(); // It is said here.
+  } else {
+    problem = writeOutputFile(name.str(), contents);
   }
-  llvm::Error problem =
-      llvm::writeToOutput(name, [&](llvm::raw_ostream &os) -> llvm::Error {
-        os << contents;
-        return llvm::Error::success();
-      });
-  return problem ? report(llvm::toString(std::move(problem))) : success();
+  if (!problem)
+    return success();
+  error() << "cannot write '" << name << "': " << problem.message() << "\n";
+  return failure();
 }
 
 /// Compiles as the command line says. Nothing is written unless everything
@@ -270,5 +257,6 @@ static int run(int argc, char **argv) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  surviveFileSizeLimit();
   return run(argc, argv);
 }

@@ -10,6 +10,8 @@
 
 #include "Failure.h"
 
+#include "lnbwd/Support/OutputFile.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <climits>
@@ -81,23 +83,9 @@ static std::string findCompiler() {
                               "a compiled kernel file");
 }
 
-/// Writes a file; false, with errno set, if that fails.
-static bool writeFile(const std::string &path, const std::string &contents) {
-  std::FILE *file = std::fopen(path.c_str(), "wb");
-  if (!file)
-    return false;
-  bool good =
-      std::fwrite(contents.data(), 1, contents.size(), file) == contents.size();
-  int error = errno;
-  if (std::fclose(file) != 0 && good)
-    return false;
-  errno = error;
-  return good;
-}
-
-[[noreturn]] static void cannotWrite(const std::string &path, int error) {
-  throw Failure(BadInput,
-                "cannot write '" + path + "': " + std::strerror(error));
+static void writeFile(const std::string &path, const std::string &contents) {
+  if (std::error_code error = writeOutputFile(path, contents))
+    throw Failure(BadInput, "cannot write '" + path + "': " + error.message());
 }
 
 static std::string readFile(const std::string &path) {
@@ -111,17 +99,6 @@ static std::string readFile(const std::string &path) {
     contents.append(buffer, count);
   std::fclose(file);
   return contents;
-}
-
-/// Writes a file whole or not at all: beside its place first, then renamed.
-static void keepFile(const std::string &path, const std::string &contents) {
-  std::string temporary = path + ".tmp" + std::to_string(getpid());
-  if (writeFile(temporary, contents) &&
-      std::rename(temporary.c_str(), path.c_str()) == 0)
-    return;
-  int error = errno;
-  unlink(temporary.c_str());
-  cannotWrite(path, error);
 }
 
 /// Runs a program and waits for it; its messages go where ours do.
@@ -282,8 +259,7 @@ std::string compileKernel(const Options &options,
   std::string compiler = findCompiler();
   std::string input = folder.path() + kInputName;
   std::string output = folder.path() + kOutputName;
-  if (!writeFile(input, kernelMlir(options)))
-    cannotWrite(input, errno);
+  writeFile(input, kernelMlir(options));
   std::string pipeline = "chip=" + options.chip;
   if (!options.schedule.empty())
     pipeline += " schedule=" + options.schedule;
@@ -292,7 +268,7 @@ std::string compileKernel(const Options &options,
                isAmd ? "--emit=hsaco" : "--emit=ptx", "-o", output});
   std::string compiled = readFile(output);
   if (!options.keepFile.empty())
-    keepFile(options.keepFile, compiled);
+    writeFile(options.keepFile, compiled);
   return output;
 }
 

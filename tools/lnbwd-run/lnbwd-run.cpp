@@ -22,6 +22,8 @@
 #include "Timing.h"
 #include "Verification.h"
 
+#include "lnbwd/Support/OutputFile.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <new>
@@ -159,6 +161,7 @@ static int complain(ExitCode code, const char *message) {
 }
 
 int main(int argc, char **argv) {
+  lnbwd::surviveFileSizeLimit();
   try {
     Options options = parseOptions(argc, argv);
     if (options.help) {

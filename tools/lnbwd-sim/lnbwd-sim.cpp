@@ -20,11 +20,11 @@
 #include <hip/hip_runtime_api.h>
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
+#include "lnbwd/Support/OutputFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -395,35 +395,6 @@ static ExitCode report(const std::vector<Argument> &Arguments,
   return Code;
 }
 
-static Error writeTo(raw_fd_ostream &Out, ArrayRef<uint8_t> Bytes) {
-  Out.write(reinterpret_cast<const char *>(Bytes.data()), Bytes.size());
-  Out.flush();
-  std::error_code Why = Out.error();
-  Out.clear_error(); // It will be said; the destructor need not.
-  return errorCodeToError(Why);
-}
-
-/// Writes a file whole or not at all: beside its place first, then renamed.
-/// What is there and is no file (a pipe, a device) is written to.
-static Error writeFile(StringRef Path, ArrayRef<uint8_t> Bytes) {
-  if (sys::fs::exists(Path) && !sys::fs::is_regular_file(Path)) {
-    std::error_code Wrong;
-    raw_fd_ostream Out(Path, Wrong);
-    return Wrong ? errorCodeToError(Wrong) : writeTo(Out, Bytes);
-  }
-  SmallString<128> Place;
-  if (sys::fs::real_path(Path, Place)) // It is not there yet.
-    Place = Path;
-  auto Temporary = sys::fs::TempFile::create(
-      Place + ".%%%%%%", sys::fs::all_read | sys::fs::all_write);
-  if (!Temporary)
-    return Temporary.takeError();
-  raw_fd_ostream Out(Temporary->FD, /*shouldClose=*/false);
-  if (Error E = writeTo(Out, Bytes))
-    return joinErrors(std::move(E), Temporary->discard());
-  return Temporary->keep(Place);
-}
-
 static ExitCode run() {
   uint32_t Grid[3], Block[3];
   unsigned Checks;
@@ -502,14 +473,19 @@ static ExitCode run() {
   for (size_t K = 0; K < Outputs->size(); ++K) {
     if (Arguments[K].File.empty())
       continue;
-    if (Error E = writeFile(Arguments[K].File, (*Outputs)[K].Bytes))
+    const std::vector<uint8_t> &Written = (*Outputs)[K].Bytes;
+    std::string_view Bytes(reinterpret_cast<const char *>(Written.data()),
+                           Written.size());
+    if (std::error_code Wrong =
+            lnbwd::writeOutputFile(Arguments[K].File, Bytes))
       return complain("cannot write '" + Arguments[K].File +
-                      "': " + toString(std::move(E)));
+                      "': " + Wrong.message());
   }
   return report(Arguments, *Outputs, Counts, Problems);
 }
 
 int main(int Argc, char **Argv) {
+  lnbwd::surviveFileSizeLimit();
   cl::HideUnrelatedOptions(Category);
   if (!cl::ParseCommandLineOptions(
           Argc, Argv,

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lnbwd import runtime
+from lnbwd._files import write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
@@ -145,7 +146,7 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
     document = {"format": FORMAT, "version": VERSION, "chip": chip,
                 "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
                 "fields": known, "problems": problems}
-    (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n")
+    write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n")
     return notes
 
 

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from lnbwd import errors, runtime
+from lnbwd._files import write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
@@ -265,9 +266,7 @@ def _measure_problem(problem: Problem, entry: dict[str, Any], archive: zipfile.Z
 
 def write(document: dict[str, Any], path: pathlib.Path) -> None:
     """Writes a file of results whole or not at all."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(document, indent=1) + "\n")
-    os.replace(temporary, path)
+    write_whole(path, json.dumps(document, indent=1) + "\n")
 
 
 def read(path: pathlib.Path) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import pathlib
 from collections.abc import Iterable
 from typing import Any
 
+from lnbwd._files import write_whole
 from lnbwd_bench.shapes import Shape
 
 from .compiler import TuneError
@@ -143,9 +143,7 @@ def update_table(path: pathlib.Path, document: dict[str, Any], least_gain: float
                        for entry in sorted(kept + entries, key=_sort_key))
     text = (f'{{\n  "format": "{FORMAT}",\n  "version": {VERSION},\n  "entries": ['
             + (f"\n{lines}\n  ]" if lines else "]") + "\n}\n")
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(text)
-    os.replace(temporary, path)
+    write_whole(path, text)
     return len(entries)
 
 
