@@ -523,9 +523,9 @@ OPERATIONS = {
     "arith.divf": ("arith.divf %x, %z : $", SMOOTH),
     "arith.remf": ("arith.remf %x, %z : $", SMOOTH),
     "arith.negf": ("arith.negf %x : $", SMOOTH),
-    "math.fma, vector.fma": ("vector.fma %x, %z, %x : $", SMOOTH),
-    "arith.maximumf, minimumf": ("arith.maximumf %x, %z : $", "equal operands: half to each"),
-    "arith.maxnumf, minnumf": ("arith.maxnumf %x, %z : $",
+    "math.fma / vector.fma": ("vector.fma %x, %z, %x : $", SMOOTH),
+    "arith.maximumf / minimumf": ("arith.maximumf %x, %z : $", "equal operands: half to each"),
+    "arith.maxnumf / minnumf": ("arith.maxnumf %x, %z : $",
                                "equal operands: half to each; a NaN beside a number: 0"),
     "arith.select": ("arith.select %c, %x, %z : !, $", "of the operand that was selected"),
     "arith.cmpf": ("arith.uitofp %c : ! to $", STEP),
@@ -539,6 +539,8 @@ OPERATIONS = {
     "math.powf": ("math.powf %x, %z : $",
                   "0 by the base where the exponent is 0; 0 by the exponent where the base is 0 "
                   "and the exponent is not below"),
+    "math.powf %x, 2.5": ("""math.powf %x, %k : $
+    %y = arith.negf %s : $""", "0 where the exponent is 0"),
     **{f"math.{name}": (f"math.{name} %x : $", SMOOTH)
        for name in ("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "erf",
                     "erfc")},
@@ -569,6 +571,7 @@ def operations(tools: Tools) -> str:
   lnbwd.rowwise @f rows(%fx, %fz : {buffer}, {buffer}) outs rows(%fy : {buffer}) {{
   ^row(%x: $, %z: $):
     %c = arith.cmpf olt, %x, %z : $
+    %k = arith.constant dense<2.5> : $
     {result} = {text}
     lnbwd.yield %y : $
   }}
@@ -580,7 +583,7 @@ def operations(tools: Tools) -> str:
             answers.append(holds(f"--lnbwd-pipeline=chip={chip}", f"--emit={output}",
                                  stdin=program))
         derivative, amd, nvidia = ("yes" if answer else "no" for answer in answers)
-        names = ", ".join(f"`{part}`" for part in name.split(", "))
+        names = ", ".join(f"`{part}`" for part in name.split(" / "))
         lines.append(f"| {names} | {derivative} | {note} | {amd} | {nvidia} |")
     return "\n".join(lines) + "\n"
 

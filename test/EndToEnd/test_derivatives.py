@@ -4,6 +4,7 @@
 """The derivative of each operation, executed on the simulator beside float64: at ordinary
 values, at kinks, and where an exponential overflows."""
 
+import re
 import subprocess
 
 import numpy as np
@@ -46,8 +47,9 @@ def gradients(build, runtime, folder, text, x, z, element="f32", chip="gfx942"):
     file = folder / "gradient.hsaco"
     result = subprocess.run([opt, "-", f"--lnbwd-pipeline=chip={chip}", "--emit=hsaco", "-o", file],
                             input=derived, text=True, capture_output=True, check=False)
-    if "no device library is linked" in result.stderr:
-        pytest.skip(result.stderr.split(" op ")[0] + " is not lowered")
+    # docs/derivation.md says which functions the chips have code for.
+    if unknown := re.search(r"error: '(math\.\w+)' op", result.stderr):
+        pytest.skip(f"{unknown[1]} is not lowered")
     assert result.returncode == 0, result.stderr
     rows = x.size // N
     values = {"x": x, "z": z, "dy": np.ones(x.size)}
@@ -128,7 +130,11 @@ OPERATIONS = {
     "erf": ("%y = math.erf %x : $", ANY, erf_slope),
     "sin": ("%y = math.sin %x : $", ANY, lambda x, z: (np.cos(x), 0 * z)),
     "cos": ("%y = math.cos %x : $", ANY, lambda x, z: (-np.sin(x), 0 * z)),
-    "powf": ("%y = math.powf %x, %z : $", np.abs(ANY), power),
+    "powf": ("%y = math.powf %x, %z : $", np.where(np.abs(ANY) < 1e-3, 0, np.abs(ANY)), power),
+    **{f"powf by {exponent}": (f"""%c = arith.constant dense<{exponent}> : $
+                                   %y = math.powf %x, %c : $""", POSITIVE,
+                               lambda x, z, y=exponent: (y * x ** (y - 1), 0 * z))
+       for exponent in (-1.5, 0.0, 1.0, 2.0, 2.5)},
     "divf": ("%y = arith.divf %z, %x : $", POSITIVE, lambda x, z: (-z / x ** 2, 1 / x)),
     "fma": ("%y = math.fma %x, %z, %x : $", ANY, lambda x, z: (z + 1, x)),
 }
@@ -140,8 +146,12 @@ def test_operations(build, runtime, tmp_path, name):
     x, z = fill(values), fill(OTHER)
     actual = gradients(build, runtime, tmp_path, program(body), x, z)
     for got, expected in zip(actual, derivative(x, z)):
-        # 1 - t * t and the like: roundings of terms near 1.
-        assert np.all(np.abs(got - expected) <= 2e-6 * np.abs(expected) + 3e-7)
+        # 1 - t * t and the like: roundings of terms near 1. The error of a power grows with
+        # the logarithm that is the exponent.
+        relative = 1e-5 if name.startswith("powf") else 2e-6
+        with np.errstate(invalid="ignore"):
+            near = np.abs(got - expected) <= relative * np.abs(expected) + 3e-7
+        assert np.all(near | (got == expected))
 
 
 # ---- Where an exponential overflows ----
