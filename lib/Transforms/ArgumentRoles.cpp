@@ -67,30 +67,45 @@ static void noteAlias(FunctionOpInterface function, unsigned number,
                       ArrayAttr::get(function.getContext(), aliases));
 }
 
-void lnbwd::recordArgumentRoles(RowwiseOp op) {
+LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
   auto function = op->getParentOfType<FunctionOpInterface>();
   if (!function)
-    return;
+    return success();
+  MLIRContext *context = op.getContext();
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
     auto argument = dyn_cast<BlockArgument>(op->getOperand(i));
     if (!argument || argument.getOwner()->getParentOp() != function)
       continue;
-    auto note = [&](StringRef attribute, StringRef value) {
-      unsigned number = argument.getArgNumber();
-      if (!function.getArgAttr(number, attribute))
-        function.setArgAttr(number, attribute,
-                            StringAttr::get(op.getContext(), value));
-    };
+    unsigned number = argument.getArgNumber();
     std::string name = op.getOperandName(i);
-    note(argumentNameAttr, name);
-    noteAlias(function, argument.getArgNumber(), name);
+    // The launcher goes by what is noted: it has to be what the kernel does.
+    auto note = [&](StringRef attribute, Attribute value) -> LogicalResult {
+      Attribute known = function.getArgAttr(number, attribute);
+      if (known && known != value)
+        return op.emitOpError("expected ")
+               << attribute << " of argument " << number << " to be " << value
+               << ", as the operand '" << name << "' has it, got " << known
+               << "; leave the attribute out, it is set here";
+      function.setArgAttr(number, attribute, value);
+      return success();
+    };
+    if (!function.getArgAttr(number, argumentNameAttr))
+      function.setArgAttr(number, argumentNameAttr,
+                          StringAttr::get(context, name));
+    noteAlias(function, number, name);
     OperandKind kind = getOperandKind(op, i);
-    note(argumentKindAttr, getKindName(kind));
-    // Otherwise the last dimension says it.
-    if (op.getRowRank() > 1 && kind != OperandKind::RowScalar)
-      function.setArgAttr(
-          argument.getArgNumber(), argumentRowRankAttr,
-          IntegerAttr::get(IntegerType::get(op.getContext(), 64),
-                           op.getRowRank()));
+    if (failed(note(argumentKindAttr,
+                    StringAttr::get(context, getKindName(kind)))))
+      return failure();
+    if (kind == OperandKind::RowScalar)
+      continue;
+    // Where there is none, the last dimension is the row.
+    auto rank = IntegerAttr::get(IntegerType::get(context, 64),
+                                 int64_t(op.getRowRank()));
+    if ((op.getRowRank() > 1 ||
+         function.getArgAttr(number, argumentRowRankAttr)) &&
+        failed(note(argumentRowRankAttr, rank)))
+      return failure();
   }
+  return success();
 }

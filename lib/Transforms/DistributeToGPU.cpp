@@ -294,7 +294,8 @@ LogicalResult DistributeToGPU::distribute(func::FuncOp function) {
   moduleSymbols.insert(gpuModule, Block::iterator(function));
   SymbolTable symbols(gpuModule);
   for (RowwiseOp op : programs) {
-    recordArgumentRoles(op);
+    if (failed(recordArgumentRoles(op)))
+      return failure();
     recordArgumentAccess(op, function);
     distribute(op, gpuModule, symbols);
     op.erase();

@@ -395,7 +395,10 @@ public:
     populateLowerToRowwisePatterns(patterns, textbook);
     walkAndApplyPatterns(getOperation(), std::move(patterns));
     // Now, before an operand that nothing reads is dropped.
-    getOperation()->walk([](RowwiseOp op) { recordArgumentRoles(op); });
+    result = getOperation()->walk(
+        [](RowwiseOp op) { return WalkResult(recordArgumentRoles(op)); });
+    if (result.wasInterrupted())
+      signalPassFailure();
   }
 };
 
