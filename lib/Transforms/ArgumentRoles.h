@@ -25,8 +25,8 @@ enum class OperandKind { RowBlock, RowScalar, Column };
 OperandKind getOperandKind(RowwiseOp op, unsigned index);
 
 /// Notes name and kind on those arguments of the enclosing function that are
-/// operands of `op`. A name that is noted already stays; a kind or row rank that
-/// is noted and is not that of the operand is an error.
+/// operands of `op`. A name that is noted already stays; a kind or row rank
+/// that is noted and is not that of the operand is an error.
 mlir::LogicalResult recordArgumentRoles(RowwiseOp op);
 
 } // namespace lnbwd

@@ -27,8 +27,8 @@ namespace lnbwd {
 /// be written to is left alone. /dev/stdout is what the process has open as
 /// that. What is no regular file, a pipe or a device, is written to in place.
 ///
-/// The folder has to be one in which files may be made. Another hard link to the
-/// file that was there keeps what that held.
+/// The folder has to be one in which files may be made. Another hard link to
+/// the file that was there keeps what that held.
 ///
 /// Gives what the system says of a failure; it is for the caller to say that
 /// the file cannot be written.
