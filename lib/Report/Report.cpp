@@ -17,6 +17,7 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/LaunchPlan.h"
+#include "lnbwd/Transforms/ScheduleLimits.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -194,6 +195,17 @@ double Launch::getRuns(const KernelPart &part) const {
   case KernelPart::Tail:
     runs = hasTail() ? 1 : 0;
     break;
+  case KernelPart::SumBlock: {
+    auto getBlocks = [&](int64_t workgroupSets) {
+      return llvm::divideCeil(workgroupSets, schedule.getUnroll() *
+                                                 getSumBlockTurns(schedule));
+    };
+    bool masks = schedule.getUnroll() > 1 && !schedule.getPrefetch();
+    int64_t all = sets + (masks && hasTail() ? 1 : 0);
+    runs = all % workgroups * getBlocks(all / workgroups + 1) +
+           (workgroups - all % workgroups) * getBlocks(all / workgroups);
+    break;
+  }
   }
   int64_t turns =
       part.reload ? llvm::divideCeil(rowLength, schedule.getChunkColumns()) : 1;
@@ -228,7 +240,7 @@ static bool isRowLoop(const KernelPart &part) {
 /// each runs for its share of the sets. There is one copy of the loads before
 /// the loop, or behind it, to compare with.
 static double countCopies(ArrayRef<Instruction> code) {
-  std::array<int64_t, KernelPart::FirstSecondLoad + 1> loads{};
+  std::array<int64_t, KernelPart::SumBlock + 1> loads{};
   for (const Instruction &instruction : code)
     if (instruction.kind == InstructionClass::VectorMemory &&
         !instruction.isStore && !instruction.part.scalars)
@@ -249,7 +261,7 @@ static CodeFigures evaluate(ArrayRef<Instruction> code, const Launch &launch) {
           : llvm::alignTo(launch.rowLength, launch.schedule.getChunkColumns());
   double stored = double(launch.rowLength) / double(covered);
   double rowBarriers = 0;
-  std::array<int64_t, KernelPart::FirstSecondLoad + 1> ahead{};
+  std::array<int64_t, KernelPart::SumBlock + 1> ahead{};
   double copies = countCopies(code);
   for (const Instruction &instruction : code) {
     const KernelPart &part = instruction.part;

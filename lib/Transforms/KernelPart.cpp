@@ -20,17 +20,17 @@ using namespace mlir;
 using namespace lnbwd;
 
 unsigned KernelPart::encode() const {
-  return 1 + (unsigned(kind) | unsigned(scalars) << 3 | unsigned(reload) << 4 |
-              groups << 5);
+  return 1 + (unsigned(kind) | unsigned(scalars) << 4 | unsigned(reload) << 5 |
+              groups << 6);
 }
 
 KernelPart KernelPart::decode(unsigned code) {
   code -= 1;
   KernelPart part;
-  part.kind = Kind(code & 7);
-  part.scalars = code >> 3 & 1;
-  part.reload = code >> 4 & 1;
-  part.groups = code >> 5;
+  part.kind = Kind(code & 15);
+  part.scalars = code >> 4 & 1;
+  part.reload = code >> 5 & 1;
+  part.groups = code >> 6;
   return part;
 }
 

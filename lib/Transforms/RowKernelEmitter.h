@@ -114,6 +114,12 @@ private:
 
   // The row loop (RowKernelLoops.cpp).
   mlir::Value getFullRows();
+  llvm::SmallVector<mlir::Value>
+  emitInBlocks(mlir::Value begin, mlir::Value end, mlir::Value step,
+               mlir::ValueRange carried, bool isEntered,
+               llvm::function_ref<llvm::SmallVector<mlir::Value>(
+                   mlir::Value, mlir::Value, mlir::ValueRange)>
+                   emitLoop);
   void emitRowLoop();
   void emitPairedRowLoop(mlir::Value begin, mlir::Value step,
                          mlir::Value fullRows);
@@ -166,6 +172,7 @@ private:
   llvm::SmallVector<mlir::Value> combineSlots(unsigned phase,
                                               mlir::ValueRange slots);
   mlir::Value reduceInWave(bool maximum, mlir::Value partial, int64_t lanes);
+  mlir::Value combineAll(bool maximum, llvm::SmallVector<mlir::Value> terms);
   void accumulate(Row &row, unsigned phase);
   void combineGroups();
   void storeColumnSums();

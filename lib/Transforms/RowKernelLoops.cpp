@@ -174,6 +174,63 @@ Value RowKernelEmitter::getFullRows() {
   return mulIndex(sets, groups);
 }
 
+/// Emits the row loop over the sets from `begin` on, `step` apart from turn to
+/// turn: by `emitLoop`, which is given where to begin and to end and what to
+/// carry along, returns the latter, and adds to `sums`. A sum's rounding errors
+/// are of the size that it has grown to; so, where there are registers for
+/// totals, there is a loop for each block of turns, which begins with sums of
+/// 0, and one around it. `isEntered` says that there surely is a first turn.
+SmallVector<Value> RowKernelEmitter::emitInBlocks(
+    Value begin, Value end, Value step, ValueRange carried, bool isEntered,
+    function_ref<SmallVector<Value>(Value, Value, ValueRange)> emitLoop) {
+  if (!hasSumTotals(op, schedule, chip))
+    return emitLoop(begin, end, carried);
+  SmallVector<Value> zeros = sums;
+  SmallVector<Value> state = sums;
+  llvm::append_range(state, carried);
+  Value blockStep = mulIndex(step, getSumBlockTurns(schedule));
+  auto emitBlock = [&](Value first, Value next, ValueRange before) {
+    sums = zeros;
+    Value last = arith::MinUIOp::create(b, next, end);
+    SmallVector<Value> left =
+        emitLoop(first, last, before.drop_front(zeros.size()));
+    SmallVector<Value> after;
+    for (auto [sum, total] : llvm::zip(sums, before))
+      after.push_back(add(total, sum));
+    llvm::append_range(after, left);
+    return after;
+  };
+
+  OpBuilder::InsertionGuard guard(b);
+  PartScope part(*this, {KernelPart::SumBlock});
+  ValueRange results;
+  if (isEntered) {
+    state.insert(state.begin(), begin);
+    TypeRange types{ValueRange(state)};
+    auto loop = scf::WhileOp::create(b, types, state);
+    SmallVector<Location> locations(state.size(), b.getLoc());
+    Block *again = b.createBlock(&loop.getAfter(), {}, types, locations);
+    scf::YieldOp::create(b, again->getArguments());
+    Block *block = b.createBlock(&loop.getBefore(), {}, types, locations);
+    Value first = block->getArgument(0);
+    Value next = addIndex(first, blockStep);
+    SmallVector<Value> after =
+        emitBlock(first, next, ValueRange(block->getArguments()).drop_front());
+    after.insert(after.begin(), next);
+    scf::ConditionOp::create(b, lessThan(next, end), after);
+    results = loop.getResults().drop_front();
+  } else {
+    auto loop = scf::ForOp::create(b, begin, end, blockStep, state);
+    b.setInsertionPointToStart(loop.getBody());
+    Value first = loop.getInductionVar();
+    scf::YieldOp::create(b, emitBlock(first, addIndex(first, blockStep),
+                                      loop.getRegionIterArgs()));
+    results = loop.getResults();
+  }
+  llvm::copy(results.take_front(zeros.size()), sums.begin());
+  return llvm::to_vector(results.drop_front(zeros.size()));
+}
+
 /// Workgroup w takes the row sets w, w + workgroups, ... as long as all rows of
 /// a set exist, so that the loop needs no masks.
 void RowKernelEmitter::emitRowLoop() {
@@ -187,10 +244,9 @@ void RowKernelEmitter::emitRowLoop() {
     return emitPairedRowLoop(begin, step, fullRows);
   }
 
-  // Carried from row to row: the exchange's half, the column sums, the stage
-  // and its phase, and what was loaded ahead.
+  // Carried from row to row beside the column sums: the exchange's half, the
+  // stage and its phase, and what was loaded ahead.
   SmallVector<Value> carried{parity};
-  llvm::append_range(carried, sums);
   if (schedule.getStages()) {
     startStaging();
     staging->step = step;
@@ -209,20 +265,23 @@ void RowKernelEmitter::emitRowLoop() {
 
   if (exchangeBarriers)
     target.waitForCluster(b);
-  auto loop = scf::ForOp::create(b, begin, fullRows, step, carried);
-  {
+  auto emitLoop = [&](Value from, Value to, ValueRange before) {
+    SmallVector<Value> initial = sums;
+    llvm::append_range(initial, before);
+    auto loop = scf::ForOp::create(b, from, to, step, initial);
     OpBuilder::InsertionGuard guard(b);
     PartScope part(*this, {KernelPart::Row});
     b.setInsertionPointToStart(loop.getBody());
     ValueRange state = loop.getRegionIterArgs();
+    llvm::copy(state.take_front(sums.size()), sums.begin());
+    state = state.drop_front(sums.size());
     parity = state[0];
-    llvm::copy(state.slice(1, sums.size()), sums.begin());
     Value rowIndex = addIndex(loop.getInductionVar(), group);
 
     SmallVector<Value> inputs, next;
     if (staging) {
-      staging->stage = state[1 + sums.size()];
-      staging->phase = state[2 + sums.size()];
+      staging->stage = state[1];
+      staging->phase = state[2];
       staging->firstRow = loop.getInductionVar();
       staging->refilled = false;
       inputs = receiveStaged();
@@ -246,8 +305,8 @@ void RowKernelEmitter::emitRowLoop() {
                                      : makeRow(rowIndex, Value(), inputs);
     emitRow(row);
 
-    SmallVector<Value> results{parity};
-    llvm::append_range(results, sums);
+    SmallVector<Value> results = sums;
+    results.push_back(parity);
     if (staging) {
       if (!staging->refilled) {
         target.barrier(b);
@@ -265,9 +324,12 @@ void RowKernelEmitter::emitRowLoop() {
       target.keepOrder(b);
     llvm::append_range(results, next);
     scf::YieldOp::create(b, results);
-  }
-  parity = loop.getResult(0);
-  llvm::copy(loop.getResults().slice(1, sums.size()), sums.begin());
+    llvm::copy(loop.getResults().take_front(sums.size()), sums.begin());
+    return llvm::to_vector_of<Value>(loop.getResults().drop_front(sums.size()));
+  };
+  parity = emitInBlocks(begin, fullRows, step, carried, /*isEntered=*/false,
+                        emitLoop)
+               .front();
   staging.reset();
 }
 
@@ -310,18 +372,21 @@ void RowKernelEmitter::emitPairedRowLoop(Value begin, Value step,
   b.setInsertionPointToStart(any.elseBlock());
   scf::YieldOp::create(b, before);
   b.setInsertionPointToStart(any.thenBlock());
-  SmallVector<Value> carried{begin};
-  llvm::append_range(carried, before);
+  SmallVector<Value> carried{parity};
   llvm::append_range(carried, loadSet(KernelPart::FirstLoad, begin));
   llvm::append_range(
       carried, loadSet(KernelPart::FirstSecondLoad, addIndex(begin, step)));
   Value stride = mulIndex(step, 2);
-  TypeRange types{ValueRange(carried)};
-  auto loop = scf::WhileOp::create(b, types, carried);
-  {
+  auto emitLoop = [&](Value from, Value to, ValueRange given) {
+    parity = given.front();
+    SmallVector<Value> initial{from};
+    llvm::append_range(initial, getState());
+    llvm::append_range(initial, given.drop_front());
+    TypeRange types{ValueRange(initial)};
+    auto loop = scf::WhileOp::create(b, types, initial);
     OpBuilder::InsertionGuard guard(b);
     PartScope part(*this, {KernelPart::Row});
-    SmallVector<Location> locations(carried.size(), b.getLoc());
+    SmallVector<Location> locations(initial.size(), b.getLoc());
     Block *next = b.createBlock(&loop.getAfter(), {}, types, locations);
     scf::YieldOp::create(b, next->getArguments());
     Block *turn = b.createBlock(&loop.getBefore(), {}, types, locations);
@@ -353,10 +418,16 @@ void RowKernelEmitter::emitPairedRowLoop(Value begin, Value step,
     llvm::append_range(results, nextFirst);
     llvm::append_range(
         results, loadSet(KernelPart::SecondLoad, addIndex(second, stride)));
-    scf::ConditionOp::create(b, lessThan(third, fullRows), results);
-  }
-  scf::YieldOp::create(
-      b, loop.getResults().drop_front().take_front(before.size()));
+    scf::ConditionOp::create(b, lessThan(third, to), results);
+    ValueRange loads = setState(loop.getResults().drop_front());
+    SmallVector<Value> left{parity};
+    llvm::append_range(left, loads);
+    return left;
+  };
+  parity = emitInBlocks(begin, fullRows, stride, carried, /*isEntered=*/true,
+                        emitLoop)
+               .front();
+  scf::YieldOp::create(b, getState());
   b.setInsertionPointAfter(any);
   setState(any.getResults());
 }
@@ -368,9 +439,9 @@ void RowKernelEmitter::emitIndependentRowLoop() {
   int64_t groups = schedule.getRowGroups();
   Value begin = mulIndex(workgroup, groups);
   Value step = mulIndex(workgroups, groups);
-  auto loop = scf::ForOp::create(b, begin, rows,
-                                 mulIndex(step, schedule.getUnroll()), sums);
-  {
+  Value stride = mulIndex(step, schedule.getUnroll());
+  auto emitLoop = [&](Value from, Value to, ValueRange) {
+    auto loop = scf::ForOp::create(b, from, to, stride, sums);
     OpBuilder::InsertionGuard guard(b);
     PartScope part(*this, {KernelPart::Row});
     b.setInsertionPointToStart(loop.getBody());
@@ -399,8 +470,11 @@ void RowKernelEmitter::emitIndependentRowLoop() {
       emitRow(row);
     if (!sums.empty())
       scf::YieldOp::create(b, sums);
-  }
-  llvm::copy(loop.getResults(), sums.begin());
+    llvm::copy(loop.getResults(), sums.begin());
+    return SmallVector<Value>();
+  };
+  emitInBlocks(begin, rows, stride, ValueRange(), /*isEntered=*/false,
+               emitLoop);
 }
 
 /// What the loop leaves, a set that is not full or that no copy may read

@@ -77,20 +77,31 @@ Value RowKernelEmitter::reduceInWave(bool maximum, Value partial,
                                        size, /*clusterStride=*/1);
 }
 
+/// All of `terms` combined by pairs of neighbours, those pairs likewise, and so
+/// on: a fixed order, whose error grows least, and short dependence chains.
+Value RowKernelEmitter::combineAll(bool maximum, SmallVector<Value> terms) {
+  while (terms.size() > 1) {
+    size_t pairs = terms.size() / 2;
+    for (size_t i = 0; i < pairs; ++i)
+      terms[i] = combine(maximum, terms[2 * i], terms[2 * i + 1]);
+    if (terms.size() % 2)
+      terms[pairs++] = terms.back();
+    terms.truncate(pairs);
+  }
+  return terms.front();
+}
+
 /// The slots of several waves combined, each of the phase's sums in its own
 /// way: elements of the result.
 SmallVector<Value> RowKernelEmitter::combineSlots(unsigned phase,
                                                   ValueRange slots) {
   ArrayRef<Operation *> phaseSums = sumsOfPhase[phase];
   Value total[2];
-  for (Value slot : slots)
-    for (bool maximum : {false, true})
-      if (llvm::any_of(phaseSums, [&](Operation *sum) {
-            return isRowMaximum(sum) == maximum;
-          })) {
-        Value &known = total[maximum];
-        known = known ? combine(maximum, known, slot) : slot;
-      }
+  for (bool maximum : {false, true})
+    if (llvm::any_of(phaseSums, [&](Operation *sum) {
+          return isRowMaximum(sum) == maximum;
+        }))
+      total[maximum] = combineAll(maximum, llvm::to_vector(slots));
   SmallVector<Value> results;
   for (auto [i, sum] : llvm::enumerate(phaseSums))
     results.push_back(vector::ExtractOp::create(b, total[isRowMaximum(sum)],
@@ -292,30 +303,41 @@ void RowKernelEmitter::combineGroups() {
       });
       target.barrier(b);
       // An owner takes the sums of the groups that lie multiples of `owners`
-      // behind it.
-      for (int64_t first = owners; first < count; first += owners) {
-        int64_t taking = std::min(owners, count - first);
-        Value takes = lessThan(group, index(taking));
-        SmallVector<Type> types(numSums, type);
-        auto step = scf::IfOp::create(b, types, takes, /*withElseRegion=*/true);
-        OpBuilder::InsertionGuard guard(b);
-        PartScope part(*this, {KernelPart::Setup, unsigned(taking)});
-        b.setInsertionPointToStart(step.thenBlock());
-        Value number = addIndex(group, index(first - owners));
-        SmallVector<Value> added, kept;
-        for (int64_t s = 0; s < numSums; ++s) {
-          Value other = vector::LoadOp::create(
+      // behind it; the last of them may not have all.
+      Value takes = lessThan(group, index(owners));
+      SmallVector<Type> types(numSums, type);
+      auto step = scf::IfOp::create(b, types, takes, /*withElseRegion=*/true);
+      OpBuilder::InsertionGuard guard(b);
+      PartScope part(*this, {KernelPart::Setup, unsigned(owners)});
+      SmallVector<Value> added, kept;
+      b.setInsertionPointToStart(step.thenBlock());
+      for (int64_t s = 0; s < numSums; ++s) {
+        SmallVector<Value> terms{sumOf(s)};
+        for (int64_t first = owners; first < count; first += owners) {
+          int64_t taking = std::min(owners, count - first);
+          Value number = addIndex(group, index(first - owners));
+          Value exists;
+          if (taking < owners) {
+            exists = lessThan(group, index(taking));
+            number = arith::SelectOp::create(b, exists, number, index(0));
+          }
+          Value term = vector::LoadOp::create(
               b, type, memory, ValueRange{slot(number, s)},
               /*nontemporal=*/false, laneAlignment(memory));
-          added.push_back(add(sumOf(s), other));
-          kept.push_back(sumOf(s));
+          if (exists)
+            term = arith::SelectOp::create(
+                b, exists, term,
+                arith::ConstantOp::create(b, b.getZeroAttr(type)));
+          terms.push_back(term);
         }
-        scf::YieldOp::create(b, added);
-        b.setInsertionPointToStart(step.elseBlock());
-        scf::YieldOp::create(b, kept);
-        for (int64_t s = 0; s < numSums; ++s)
-          sumOf(s) = step.getResult(s);
+        added.push_back(combineAll(/*maximum=*/false, terms));
+        kept.push_back(sumOf(s));
       }
+      scf::YieldOp::create(b, added);
+      b.setInsertionPointToStart(step.elseBlock());
+      scf::YieldOp::create(b, kept);
+      for (int64_t s = 0; s < numSums; ++s)
+        sumOf(s) = step.getResult(s);
       count = owners;
     }
 }

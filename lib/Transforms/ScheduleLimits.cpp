@@ -37,6 +37,12 @@ static constexpr int64_t reservedSharedBytes = 1024;
 /// lie in workgroup memory meanwhile take no more bytes than this.
 static constexpr int64_t combineRadix = 8;
 static constexpr int64_t combineBytes = 32 * 1024;
+/// Rows that are added up before they are added to a total. A
+/// lane has 30 to 130 rows where there are many: the error of a sum of sums is
+/// least where both have as many terms.
+static constexpr int64_t sumBlockRows = 8;
+/// Registers by which the estimate may fall short where totals are added.
+static constexpr int64_t spareTotalRegisters = 8;
 
 int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
   if (schedule.getColumnTile())
@@ -187,6 +193,37 @@ int64_t lnbwd::getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
   return fits ? std::max(crowded, resources.stagingBytes)
               : resources.stagingBytes;
 }
+/// Registers that each lane of `schedule` can have.
+static int64_t getRegisterLimit(ScheduleAttr schedule, const ChipInfo &chip,
+                                int64_t workgroups) {
+  return std::min(chip.maxRegistersPerLane,
+                  chip.limits.computeUnitsTogether *
+                      chip.registersPerComputeUnit /
+                      (schedule.getThreads() * workgroups));
+}
+
+bool lnbwd::hasSumTotals(RowwiseOp op, ScheduleAttr schedule,
+                         const ChipInfo &chip) {
+  bool sumsPartials =
+      schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
+  if (op.getColumnSums().empty() || op.getRowElementBits() < 32 || sumsPartials)
+    return false;
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t totals = int64_t(op.getColumnSums().size()) *
+                   getChunks(op, schedule) * schedule.getVectorWidth();
+  int64_t needed = llvm::alignTo(
+      uint64_t(resources.registersPerLane + totals + spareTotalRegisters),
+      chip.limits.registerGranule);
+  // With as many workgroups on a compute unit as before.
+  int64_t together = chip.limits.computeUnitsTogether;
+  int64_t workgroups =
+      std::max<int64_t>(1, together * schedule.getWorkgroupsPerComputeUnit());
+  return needed <= getRegisterLimit(schedule, chip, workgroups);
+}
+
+int64_t lnbwd::getSumBlockTurns(ScheduleAttr schedule) {
+  return std::max<int64_t>(1, sumBlockRows / schedule.getUnroll());
+}
 
 std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip, RegisterBound bound) {
@@ -314,10 +351,7 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
     return text;
   }
   ScheduleResources resources = getResources(op, schedule, chip);
-  int64_t registers =
-      std::min(chip.maxRegistersPerLane, chip.limits.computeUnitsTogether *
-                                             chip.registersPerComputeUnit /
-                                             resources.threads);
+  int64_t registers = getRegisterLimit(schedule, chip, /*workgroups=*/1);
   int64_t needed = resources.registersPerLane;
   if (bound == RegisterBound::Least)
     needed = resources.leastRegistersPerLane;

@@ -513,12 +513,20 @@ func.func @reload(%x: memref<?x65536xf32>, %o: memref<?x65536xf32>) {
 
 // -----
 
-// Column sums stay in registers over all rows; each workgroup writes its own row.
+// Column sums stay in registers over all rows, those of a block of 8 turns
+// beside the totals; each workgroup writes its own row.
 // CHECK-LABEL: gpu.module @partial_sums_kernels
 // CHECK:       gpu.func @k(
+// CHECK:         %[[ZERO:[a-z0-9_]+]] = arith.constant dense<0.0
 // CHECK:         %[[WORKGROUP:[a-z0-9_]+]] = gpu.block_id x
-// CHECK:         %[[SUM:[a-z0-9_]+]]:{{[0-9]+}} = scf.for {{.*}} -> ({{.*}}vector<4xf32>
-// CHECK:           arith.addf
+// CHECK:         %[[STEP:[0-9]+]] = arith.muli %{{.*}}, %c8
+// CHECK:         %[[SUM:[a-z0-9_]+]]:{{[0-9]+}} = scf.for %[[FIRST:[a-z0-9_]+]] = {{.*}} step %[[STEP]] iter_args(%[[TOTAL:[a-z0-9_]+]] = %[[ZERO]],
+// CHECK:           %[[NEXT:[0-9]+]] = arith.addi %[[FIRST]], %[[STEP]]
+// CHECK:           %[[END:[0-9]+]] = arith.minui %[[NEXT]],
+// CHECK:           %[[BLOCK:[0-9]+]]:2 = scf.for {{.*}} = %[[FIRST]] to %[[END]] step %{{[a-z0-9_]+}} iter_args(%{{.*}} = %[[ZERO]], 
+// CHECK:             arith.addf
+// CHECK:           }
+// CHECK:           arith.addf %[[TOTAL]], %[[BLOCK]]#0
 // CHECK-NOT:       vector.store
 // CHECK:         }
 // CHECK:         vector.store %[[SUM]]#{{[0-9]}}, %{{.*}}[%[[WORKGROUP]], %{{.*}}]
@@ -534,8 +542,77 @@ func.func @partial_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
 
 // -----
 
-// Three of four row groups leave their sums to the first, which adds them in a
-// fixed order: one barrier.
+// No totals where rows of 16 bits round the sums more coarsely,
+// CHECK-LABEL: gpu.module @sums_of_narrow_rows_kernels
+// CHECK:         scf.for
+// CHECK-NOT:     scf.for
+// CHECK:         gpu.return
+func.func @sums_of_narrow_rows(%x: memref<?x512xbf16>, %p: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xbf16>) outs column_sums(%p : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xbf16>):
+    %wide = arith.extf %xr : vector<512xbf16> to vector<512xf32>
+    lnbwd.yield %wide : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// where the registers of a compute unit are taken by its workgroups,
+// CHECK-LABEL: gpu.module @sums_without_room_kernels
+// CHECK:         scf.for
+// CHECK-NOT:     scf.for
+// CHECK:         gpu.return
+func.func @sums_without_room(%x: memref<?x4096xf32>, %p: memref<?x4096xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x4096xf32>) outs column_sums(%p : memref<?x4096xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 8>} {
+  ^bb0(%xr: vector<4096xf32>):
+    lnbwd.yield %xr : vector<4096xf32>
+  }
+  return
+}
+
+// -----
+
+// and for partial sums, of which a lane has a few.
+// CHECK-LABEL: gpu.module @sums_of_partial_sums_kernels
+// CHECK:         scf.for
+// CHECK-NOT:     scf.for
+// CHECK:         gpu.return
+func.func @sums_of_partial_sums(%p: memref<?x512xf32>, %s: memref<512xf32>) {
+  lnbwd.rowwise @k rows(%p : memref<?x512xf32>) outs column_sums(%s : memref<512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 8, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 32, unroll = 4>} {
+  ^bb0(%pr: vector<512xf32>):
+    lnbwd.yield %pr : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// In the paired loop a block is 4 turns, of 2 sets, and is entered if there is a first.
+// CHECK-LABEL: gpu.module @paired_blocks_kernels
+// CHECK:         %[[STEP:[0-9]+]] = arith.muli %{{.*}}, %c8
+// CHECK:         scf.while
+// CHECK:           scf.while
+// CHECK:             scf.condition
+// CHECK:           arith.addf
+// CHECK:           scf.condition
+// CHECK:         gpu.return
+func.func @paired_blocks(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %p: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) column_sums(%p : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1, unroll = 2>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr, %xr : vector<512xf32>, vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Three of four row groups leave their sums to the first, which adds them by
+// pairs: one barrier.
 // CHECK-LABEL: gpu.module @groups_combined_kernels
 // CHECK:       gpu.func @k(
 // CHECK-SAME:    workgroup(%[[MEMORY:[a-z0-9]+]] : memref<{{[0-9]+}}xf32, #gpu.address_space<workgroup>>
@@ -545,12 +622,12 @@ func.func @partial_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>) {
 // CHECK:         amdgpu.lds_barrier
 // CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         %[[SECOND:[0-9]+]] = vector.load %[[MEMORY]]
-// CHECK-NEXT:    %[[TWO:[0-9]+]] = arith.addf %{{[0-9]+}}, %[[SECOND]]
-// CHECK-NEXT:    scf.yield %[[TWO]]
 // CHECK:         %[[THIRD:[0-9]+]] = vector.load %[[MEMORY]]
-// CHECK-NEXT:    arith.addf %{{[0-9]+}}, %[[THIRD]]
 // CHECK:         %[[FOURTH:[0-9]+]] = vector.load %[[MEMORY]]
-// CHECK-NEXT:    arith.addf %{{[0-9]+}}, %[[FOURTH]]
+// CHECK-NEXT:    %[[ONE_PAIR:[0-9]+]] = arith.addf %{{[0-9]+}}, %[[SECOND]]
+// CHECK-NEXT:    %[[OTHER_PAIR:[0-9]+]] = arith.addf %[[THIRD]], %[[FOURTH]]
+// CHECK-NEXT:    %[[ALL:[0-9]+]] = arith.addf %[[ONE_PAIR]], %[[OTHER_PAIR]]
+// CHECK-NEXT:    scf.yield %[[ALL]]
 // CHECK-NOT:     amdgpu.lds_barrier
 // CHECK:         gpu.return
 func.func @groups_combined(%x: memref<?x256xf32>, %p: memref<?x256xf32>) {

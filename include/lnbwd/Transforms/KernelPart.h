@@ -40,6 +40,9 @@ struct KernelPart {
     Tail,
     /// Once a workgroup, if it has two sets of rows: loads of the second.
     FirstSecondLoad,
+    /// Once a block of turns of a workgroup, around those: the block's sums are
+    /// added to totals.
+    SumBlock,
   };
   Kind kind = Setup;
   /// The number of row groups that take part; 0: all.

@@ -63,6 +63,14 @@ int64_t getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
 /// workgroup are combined.
 int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);
 
+/// Whether a lane adds its column sums to totals after every few turns of its
+/// row loop, and begins anew, so that their error does not grow with its number
+/// of rows. Not where rows of 16 bits or the few rows of partial sums need
+/// none, or where the totals would cost a workgroup its registers.
+bool hasSumTotals(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip);
+/// Those turns.
+int64_t getSumBlockTurns(ScheduleAttr schedule);
+
 /// How many blocks of memory the rows of a set are, for each row operand: one
 /// where they lie side by side, one for each row where the workgroup has but a
 /// slice of it.
