@@ -24,6 +24,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 #include <limits>
@@ -38,11 +39,11 @@ using namespace lnbwd;
 
 namespace {
 
-/// The rows that an operation normalises, minus their mean (LayerNorm), and
-/// what is known of them.
+/// The normalised rows, (x - mean) * rstd (LayerNorm) or x * rstd, and what is
+/// known of x.
 struct Statistics {
   Value mean;
-  Value centred;
+  Value xhat;
   Value rstd;
 };
 
@@ -56,40 +57,69 @@ class StatisticsBuilder {
 public:
   StatisticsBuilder(RowBuilder &b, int64_t length, double epsilon,
                     bool textbook = false)
-      : b(b), overN(b.constant(1.0 / double(length))),
+      : b(b), length(length), overN(b.constant(1.0 / double(length))),
         epsilon(b.constant(epsilon)), textbook(textbook) {}
 
   Statistics saved(Value x, Value mean, Value rstd) {
     // The negated mean is added: packed float32 has additions only.
-    return {mean, b.add(x, b.spread(b.negate(mean))), rstd};
+    Value centred = b.add(x, b.spread(b.negate(mean)));
+    return {mean, b.mul(centred, b.spread(rstd)), rstd};
   }
   Statistics computed(Value x) {
-    Value mean = b.mul(b.rowSum(x), overN);
+    Value sum = b.rowSum(x);
+    Value mean = b.mul(sum, overN);
     Value centred = b.add(x, b.spread(b.negate(mean)));
-    if (textbook)
-      return {mean, centred,
-              rstdOf(b.mul(b.rowSum(b.mul(centred, centred)), overN))};
+    if (textbook) {
+      Value rstd = rstdOf(b.mul(b.rowSum(b.mul(centred, centred)), overN));
+      return {mean, b.mul(centred, b.spread(rstd)), rstd};
+    }
     Value left = b.mul(b.rowSum(centred), overN);
-    Value square = b.mul(b.rowSum(b.mul(centred, centred)), overN);
+    Value squares = b.rowSum(b.mul(centred, centred));
+    Value square = b.mul(squares, overN);
     // Not below 0 by rounding; and where the squares overflow, so may left^2.
     Value zero = b.constant(0.0);
     Value infinity = b.constant(std::numeric_limits<double>::infinity());
-    Value difference = b.add(square, b.negate(b.mul(left, left)));
+    Value quotient = divide(squares, square);
+    Value difference = b.add(quotient, b.negate(b.mul(left, left)));
     Value variance =
         b.select(b.less(square, infinity),
                  b.select(b.less(zero, difference), difference, zero), square);
-    return {b.add(mean, left), b.add(centred, b.spread(b.negate(left))),
-            rstdOf(variance)};
+    // (centred - left) * rstd, rounded once.
+    Value rstd = rstdOf(variance);
+    Value scale = b.spread(rstd);
+    Value shift = b.spread(b.mul(b.negate(left), rstd));
+    return {chooseMean(sum, mean, left, variance), b.fma(centred, scale, shift),
+            rstd};
   }
   /// Without a mean.
   Statistics computedAroundZero(Value x) {
-    return {Value(), x, rstdOf(b.mul(b.rowSum(b.mul(x, x)), overN))};
+    Value rstd = rstdOf(b.mul(b.rowSum(b.mul(x, x)), overN));
+    return {Value(), b.mul(x, b.spread(rstd)), rstd};
   }
 
 private:
+  /// `sum` / N, of which `estimate` is the product with 1/N: without the
+  /// rounding of 1/N. Both finite.
+  Value divide(Value sum, Value estimate) {
+    if (llvm::isPowerOf2_64(uint64_t(length)))
+      return estimate;
+    Value remainder = b.fma(estimate, b.constant(-double(length)), sum);
+    return b.fma(remainder, overN, estimate);
+  }
+  /// The mean to save. Where it is small beside the deviations, the elements of
+  /// x are much coarser than it is, x - mean is rounded alike in all that are
+  /// of a size, and `left` is mostly the sum of those roundings: the first sum
+  /// is better then.
+  Value chooseMean(Value sum, Value mean, Value left, Value variance) {
+    Value quotient = divide(sum, mean);
+    Value square = b.mul(b.mul(mean, mean), b.constant(16.0));
+    Value isSmall = b.less(square, variance);
+    return b.select(isSmall, quotient, b.add(mean, left));
+  }
   Value rstdOf(Value variance) { return b.rsqrt(b.add(variance, epsilon)); }
 
   RowBuilder &b;
+  int64_t length;
   Value overN;
   Value epsilon;
   bool textbook;
@@ -147,9 +177,7 @@ static void yieldForward(RowBuilder &b, RowProgram &program, OpTy op, Value sum,
   SmallVector<Value> outputs;
   if (op.getY())
     outputs.push_back(b.narrow(
-        applyColumns(b, program,
-                     b.mul(statistics.centred, b.spread(statistics.rstd)),
-                     op.getZeroCentredGamma()),
+        applyColumns(b, program, statistics.xhat, op.getZeroCentredGamma()),
         op.getY()));
   if (op.getSum())
     outputs.push_back(b.narrow(sum, op.getSum()));
@@ -270,7 +298,7 @@ struct LowerLayerNormBwd : OpRewritePattern<LayerNormBwdOp> {
             rstd ? builder.saved(x, program.get("mean"), rstd)
                  : builder.computed(x);
         rstd = statistics.rstd;
-        xhat = b.mul(statistics.centred, b.spread(rstd));
+        xhat = statistics.xhat;
       }
       yieldGradients(b, program, op, xhat, rstd, /*hasMean=*/true);
     });

@@ -70,6 +70,8 @@ Value RowBuilder::abs(Value value) { return math::AbsFOp::create(b, value); }
 Value RowBuilder::rsqrt(Value value) { return math::RsqrtOp::create(b, value); }
 
 Value RowBuilder::fma(Value x, Value y, Value z) {
+  if (!isa<VectorType>(x.getType()))
+    return math::FmaOp::create(b, x, y, z);
   return vector::FMAOp::create(b, x, y, z);
 }
 

@@ -208,6 +208,30 @@ func.func @layer_norm(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat:
 
 // -----
 
+// The saved mean is the first sum's where that is small beside the deviations:
+// divided by N without the rounding of 1/N, as the squares are.
+// CHECK-LABEL: func @layer_norm_mean(
+// CHECK:           %[[SUM:.*]] = vector.reduction <add>, %x
+// CHECK:           %[[MEAN:.*]] = arith.mulf %[[SUM]], %[[OVER_N:[a-z0-9_]+]]
+// CHECK:           vector.reduction <add>
+// CHECK:           %[[SQUARES:.*]] = vector.reduction <add>, %{{.*}}
+// CHECK:           %[[ESTIMATE:.*]] = arith.mulf %[[SQUARES]], %[[OVER_N]]
+// CHECK:           %[[LEFT_OVER:.*]] = math.fma %[[ESTIMATE]], %{{.*}}, %[[SQUARES]]
+// CHECK:           math.fma %[[LEFT_OVER]], %[[OVER_N]], %[[ESTIMATE]]
+// CHECK:           %[[REMAINDER:.*]] = math.fma %[[MEAN]], %{{.*}}, %[[SUM]]
+// CHECK:           %[[QUOTIENT:.*]] = math.fma %[[REMAINDER]], %[[OVER_N]], %[[MEAN]]
+// CHECK:           %[[SQUARE:.*]] = arith.mulf %[[MEAN]], %[[MEAN]]
+// CHECK:           %[[IS_SMALL:.*]] = arith.cmpf olt, %{{.*}}, %{{.*}} : f32
+// CHECK:           %[[CORRECTED:.*]] = arith.addf %[[MEAN]], %{{.*}} : f32
+// CHECK:           %[[SAVED:.*]] = arith.select %[[IS_SMALL]], %[[QUOTIENT]], %[[CORRECTED]]
+// CHECK:           lnbwd.yield %[[SAVED]]
+func.func @layer_norm_mean(%rows: memref<?x768xf32>, %stat: memref<?xf32>) {
+  lnbwd.layer_norm x(%rows : memref<?x768xf32>) outs mean(%stat : memref<?xf32>)
+  return
+}
+
+// -----
+
 // RMSNorm has one sum; the residual is added in float32, and stored once.
 // CHECK-LABEL: func @rms_norm(
 // CHECK:         operand_names = ["x", "residual", "y", "sum"]
