@@ -73,7 +73,7 @@ void lnbwd::buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
   if (!chip)
     return;
   pm.addPass(createLowerSubgroupReducePass({options.chip}));
-  pm.addPass(createExpandMathPass());
+  pm.addPass(createExpandMathPass({options.chip}));
   LoweringOptions lowering;
   lowering.codeObjectVersion = options.codeObjectVersion;
   TargetBackend::get(chip->backend).addLowering(pm, *chip, lowering);

@@ -7,20 +7,22 @@
 //===----------------------------------------------------------------------===//
 //
 // Neither vendor's device library is linked. What the machine has no
-// instruction for is written out here with upstream's patterns, the same for
-// all chips.
+// instruction for is written out here; how, is in MathExpansions.h.
 //
 //===----------------------------------------------------------------------===//
+
+#include "MathExpansions.h"
+#include "TargetOps.h"
 
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_EXPANDMATHPASS
@@ -31,64 +33,270 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-/// Calls the intrinsic by name. Upstream's conversion for NVIDIA would turn
-/// both the function and its operation of LLVM's dialect into a call of the
-/// library.
-template <typename OpTy> struct CallIntrinsic : OpRewritePattern<OpTy> {
-  CallIntrinsic(MLIRContext *context, StringRef intrinsic)
-      : OpRewritePattern<OpTy>(context), intrinsic(intrinsic) {}
+/// Builds the expansions' arithmetic, elementwise, of operations. None of them
+/// may be fused or reordered: an expansion says itself where it rounds.
+class OperationBuilder {
+public:
+  using Value = mlir::Value;
+  using Condition = mlir::Value;
+  using Bits = mlir::Value;
 
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    auto vector = dyn_cast<VectorType>(op.getType());
-    if (!getElementTypeOrSelf(op.getType()).isF32() ||
-        (vector && vector.getRank() != 1))
-      return failure();
-    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
-        op, op.getType(), rewriter.getStringAttr(intrinsic), op->getOperands());
-    return success();
+  OperationBuilder(Operation *op, const TargetOps &target)
+      : b(op->getLoc(), op), target(target), type(op->getResult(0).getType()) {}
+
+  Value constant(double value) {
+    return constant(b.getF32FloatAttr(float(value)), type);
+  }
+  Value add(Value lhs, Value rhs) { return arith::AddFOp::create(b, lhs, rhs); }
+  Value sub(Value lhs, Value rhs) { return arith::SubFOp::create(b, lhs, rhs); }
+  Value mul(Value lhs, Value rhs) { return arith::MulFOp::create(b, lhs, rhs); }
+  Value div(Value lhs, Value rhs) { return arith::DivFOp::create(b, lhs, rhs); }
+  Value fma(Value x, Value y, Value z) {
+    return math::FmaOp::create(b, x, y, z);
+  }
+  Value neg(Value x) { return arith::NegFOp::create(b, x); }
+  Value abs(Value x) { return callWhole("llvm.fabs", x); }
+  Value copySign(Value magnitude, Value sign) {
+    return callWhole("llvm.copysign", {magnitude, sign});
+  }
+  Value less(Value lhs, Value rhs) {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, lhs, rhs);
+  }
+  Value lessOrNaN(Value lhs, Value rhs) {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::ULT, lhs, rhs);
+  }
+  Value select(Value condition, Value ifTrue, Value ifFalse) {
+    return arith::SelectOp::create(b, condition, ifTrue, ifFalse);
+  }
+  Value clamp(Value x, double low, double high) {
+    return minNum(callWhole("llvm.maxnum", {x, constant(low)}), constant(high));
+  }
+  Value min(Value lhs, Value rhs) {
+    return minNum(lhs, rhs, LLVM::FastmathFlags::nnan);
   }
 
-  StringRef intrinsic;
+  Value toBits(Value x) {
+    return arith::BitcastOp::create(b, getBitsType(), x);
+  }
+  Value fromBits(Value x) { return arith::BitcastOp::create(b, type, x); }
+  Value subBits(Value lhs, Value rhs) {
+    return arith::SubIOp::create(b, lhs, rhs);
+  }
+  Value subBits(Value lhs, uint32_t rhs) {
+    return subBits(lhs, bitsConstant(rhs));
+  }
+  Value andBits(Value lhs, uint32_t rhs) {
+    return arith::AndIOp::create(b, lhs, bitsConstant(rhs));
+  }
+  Value toNumber(Value x) { return arith::SIToFPOp::create(b, type, x); }
+  Value lessBits(Value lhs, uint32_t rhs) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs,
+                                 bitsConstant(rhs));
+  }
+
+  bool isLog2RelativelyAccurate() { return target.isLog2RelativelyAccurate(); }
+  Value exp2(Value x) { return call(HardwareFunction::Exp2, x); }
+  Value log2(Value x) { return call(HardwareFunction::Log2, x); }
+  Value rcp(Value x) { return call(HardwareFunction::Reciprocal, x); }
+  Value rsqrt(Value x) { return call(HardwareFunction::ReciprocalRoot, x); }
+  Value sqrt(Value x) { return call(HardwareFunction::Root, x); }
+
+  /// Calls an intrinsic that LLVM has for vectors as well. Upstream's
+  /// conversion for NVIDIA would turn the operation of the same name, be it
+  /// arith's, math's or LLVM's, into a call of the library.
+  Value callWhole(StringRef intrinsic, ValueRange operands,
+                  LLVM::FastmathFlags flags = LLVM::FastmathFlags::none) {
+    auto attribute = LLVM::FastmathFlagsAttr::get(b.getContext(), flags);
+    return LLVM::CallIntrinsicOp::create(b, TypeRange(type),
+                                         b.getStringAttr(intrinsic), operands,
+                                         attribute)
+        .getResult(0);
+  }
+
+private:
+  Value minNum(Value lhs, Value rhs,
+               LLVM::FastmathFlags flags = LLVM::FastmathFlags::none) {
+    return callWhole("llvm.minnum", {lhs, rhs}, flags);
+  }
+  /// Calls the chip's function for each element.
+  Value call(HardwareFunction function, Value x) {
+    StringAttr intrinsic =
+        b.getStringAttr(target.getHardwareFunction(function));
+    auto one = [&](Value element) -> Value {
+      return LLVM::CallIntrinsicOp::create(b, b.getF32Type(), intrinsic,
+                                           element)
+          .getResult(0);
+    };
+    auto vector = dyn_cast<VectorType>(type);
+    if (!vector)
+      return one(x);
+    SmallVector<Value> elements;
+    for (int64_t i = 0; i < vector.getNumElements(); ++i)
+      elements.push_back(one(vector::ExtractOp::create(b, x, i)));
+    return vector::FromElementsOp::create(b, vector, elements);
+  }
+  Value constant(TypedAttr value, Type type) {
+    if (auto vector = dyn_cast<VectorType>(type))
+      return arith::ConstantOp::create(b,
+                                       DenseElementsAttr::get(vector, value));
+    return arith::ConstantOp::create(b, value);
+  }
+  Value bitsConstant(uint32_t value) {
+    return constant(b.getI32IntegerAttr(int32_t(value)), getBitsType());
+  }
+  Type getBitsType() {
+    if (auto vector = dyn_cast<VectorType>(type))
+      return vector.clone(b.getI32Type());
+    return b.getI32Type();
+  }
+
+  ImplicitLocOpBuilder b;
+  const TargetOps &target;
+  Type type;
 };
 
 class ExpandMath : public lnbwd::impl::ExpandMathPassBase<ExpandMath> {
 public:
-  void runOnOperation() override {
-    RewritePatternSet patterns(&getContext());
-    math::populateExpansionPatterns(patterns, {"rsqrt", "exp2"});
-    auto isApproximated = [](StringRef name) {
-      return llvm::is_contained<StringRef>(
-          {math::ExpOp::getOperationName(), math::ExpM1Op::getOperationName(),
-           math::LogOp::getOperationName(), math::Log1pOp::getOperationName(),
-           math::Log2Op::getOperationName(), math::TanhOp::getOperationName(),
-           math::ErfOp::getOperationName()},
-          name);
-    };
-    populateMathPolynomialApproximationPatterns(patterns, isApproximated);
-    patterns.add<CallIntrinsic<math::SqrtOp>>(&getContext(), "llvm.sqrt");
-    patterns.add<CallIntrinsic<math::AbsFOp>>(&getContext(), "llvm.fabs");
-    patterns.add<CallIntrinsic<math::FloorOp>>(&getContext(), "llvm.floor");
-    patterns.add<CallIntrinsic<math::CeilOp>>(&getContext(), "llvm.ceil");
-    getOperation()->walk([&](Operation *op) {
-      numFunctions += isa_and_nonnull<math::MathDialect>(op->getDialect());
-    });
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      return signalPassFailure();
+  using ExpandMathPassBase::ExpandMathPassBase;
+  void runOnOperation() override;
 
-    WalkResult result = getOperation()->walk([](Operation *op) {
-      // What is left of these has an instruction everywhere.
-      if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
-          isa<math::FmaOp, math::CopySignOp>(op))
-        return WalkResult::advance();
-      op->emitOpError("has no instruction, and no device library is linked: "
-                      "expected exp, exp2, expm1, log, log1p, log2, tanh, erf, "
-                      "sqrt, rsqrt, absf, floor, ceil, fma or copysign of "
-                      "float32");
-      return WalkResult::interrupt();
-    });
-    if (result.wasInterrupted())
-      signalPassFailure();
-  }
+private:
+  Value expand(Operation *op, const TargetOps &target);
 };
 } // namespace
+
+static bool isFloat32(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return getElementTypeOrSelf(type).isF32() &&
+         (!vector || vector.getRank() == 1);
+}
+
+/// Whether a reciprocal that is off by a unit in the last place may stand in
+/// for the division: where a flag says so, and in the sigmoid and what is made
+/// of it, whose divisor 1 + exp(...) is no number for which it would be far
+/// off.
+static bool isApproximate(arith::DivFOp op) {
+  if (bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::arcp |
+                                               arith::FastMathFlags::afn))
+    return true;
+  auto sum = op.getRhs().getDefiningOp<arith::AddFOp>();
+  if (!sum)
+    return false;
+  auto isOne = [](Value value) { return matchPattern(value, m_OneFloat()); };
+  auto isPower = [](Value value) {
+    return isa_and_nonnull<math::ExpOp, math::Exp2Op>(value.getDefiningOp());
+  };
+  return (isOne(sum.getLhs()) && isPower(sum.getRhs())) ||
+         (isOne(sum.getRhs()) && isPower(sum.getLhs()));
+}
+
+/// What `op` computes, in operations that the chip has; null if it stays.
+Value ExpandMath::expand(Operation *op, const TargetOps &target) {
+  if (op->getNumResults() != 1 || !isFloat32(op->getResult(0).getType()))
+    return {};
+  OperationBuilder builder(op, target);
+  MathExpansions<OperationBuilder> expansions(builder);
+  // A row has one scalar, for which correct rounding costs little.
+  bool isScalar = !isa<VectorType>(op->getResult(0).getType());
+  Value x = op->getNumOperands() ? op->getOperand(0) : Value();
+  return TypeSwitch<Operation *, Value>(op)
+      .Case([&](arith::DivFOp div) {
+        return isApproximate(div) ? expansions.quotient(x, div.getRhs())
+                                  : Value();
+      })
+      .Case([&](math::ExpOp) { return expansions.exp(x); })
+      .Case([&](math::Exp2Op) { return expansions.exp2(x); })
+      .Case([&](math::ExpM1Op) { return expansions.expm1(x); })
+      .Case([&](math::LogOp) { return expansions.log(x); })
+      .Case([&](math::Log2Op) { return expansions.log2(x); })
+      .Case([&](math::Log1pOp) { return expansions.log1p(x); })
+      .Case([&](math::TanhOp) { return expansions.tanh(x); })
+      .Case([&](math::ErfOp) { return expansions.erf(x); })
+      .Case([&](math::SqrtOp) {
+        return isScalar ? builder.callWhole("llvm.sqrt", x)
+                        : expansions.sqrt(x);
+      })
+      .Case([&](math::RsqrtOp) {
+        return isScalar ? builder.div(builder.constant(1),
+                                      builder.callWhole("llvm.sqrt", x))
+                        : expansions.rsqrt(x);
+      })
+      .Case([&](math::PowFOp pow) {
+        FloatAttr exponent;
+        SplatElementsAttr splat;
+        if (matchPattern(pow.getRhs(), m_Constant(&splat)))
+          exponent = splat.getSplatValue<FloatAttr>();
+        else if (!matchPattern(pow.getRhs(), m_Constant(&exponent)))
+          return Value();
+        if (!exponent.getValue().isFinite())
+          return Value();
+        return expansions.pow(x, float(exponent.getValueAsDouble()));
+      })
+      .Case([&](math::FPowIOp pow) {
+        IntegerAttr exponent;
+        SplatElementsAttr splat;
+        if (matchPattern(pow.getRhs(), m_Constant(&splat)))
+          exponent = splat.getSplatValue<IntegerAttr>();
+        else if (!matchPattern(pow.getRhs(), m_Constant(&exponent)))
+          return Value();
+        return expansions.powi(x, exponent.getValue().getSExtValue());
+      })
+      .Case([&](math::CopySignOp) {
+        return builder.copySign(x, op->getOperand(1));
+      })
+      .Case([&](arith::MaxNumFOp) {
+        return builder.callWhole("llvm.maxnum", op->getOperands());
+      })
+      .Case([&](arith::MinNumFOp) {
+        return builder.callWhole("llvm.minnum", op->getOperands());
+      })
+      .Case([&](math::AbsFOp) { return builder.callWhole("llvm.fabs", x); })
+      .Case([&](math::FloorOp) { return builder.callWhole("llvm.floor", x); })
+      .Case([&](math::CeilOp) { return builder.callWhole("llvm.ceil", x); })
+      .Default([](Operation *) { return Value(); });
+}
+
+void ExpandMath::runOnOperation() {
+  FailureOr<const ChipInfo *> info =
+      lookupChip(chip, [&] { return getOperation()->emitError(); });
+  if (failed(info))
+    return signalPassFailure();
+  const TargetOps &target = TargetOps::get((*info)->backend);
+
+  // Divisions first, while their divisors can still be told.
+  SmallVector<Operation *> divisions, functions;
+  getOperation()->walk([&](Operation *op) {
+    if (isa<arith::DivFOp>(op))
+      divisions.push_back(op);
+    else if (isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
+             isa<arith::MaxNumFOp, arith::MinNumFOp>(op))
+      functions.push_back(op);
+  });
+  numFunctions += functions.size();
+  divisions.append(functions);
+  for (Operation *op : divisions)
+    if (Value expanded = expand(op, target)) {
+      op->replaceAllUsesWith(ValueRange(expanded));
+      op->erase();
+    }
+
+  WalkResult result = getOperation()->walk([](Operation *op) {
+    // What is left of this has an instruction everywhere.
+    if (!isa_and_nonnull<math::MathDialect>(op->getDialect()) ||
+        isa<math::FmaOp>(op))
+      return WalkResult::advance();
+    if (isa<math::PowFOp, math::FPowIOp>(op) &&
+        isFloat32(op->getResult(0).getType()))
+      op->emitOpError(
+          "expected an exponent that is a finite constant, the same "
+          "for all elements; write x^y as exp(y log x)");
+    else
+      op->emitOpError("has no instruction, and no device library is linked: "
+                      "expected exp, exp2, expm1, log, log1p, log2, tanh, erf, "
+                      "sqrt, rsqrt, powf, fpowi, absf, floor, ceil, fma or "
+                      "copysign of float32");
+    return WalkResult::interrupt();
+  });
+  if (result.wasInterrupted())
+    signalPassFailure();
+}

@@ -96,6 +96,25 @@ namespace {
 
 class NVIDIATargetOps : public TargetOps {
 public:
+  StringRef getHardwareFunction(HardwareFunction function) const override {
+    switch (function) {
+    case HardwareFunction::Exp2:
+      return "llvm.nvvm.ex2.approx.ftz";
+    case HardwareFunction::Log2:
+      return "llvm.nvvm.lg2.approx.ftz.f";
+    case HardwareFunction::Reciprocal:
+      return "llvm.nvvm.rcp.approx.ftz.f";
+    case HardwareFunction::ReciprocalRoot:
+      return "llvm.nvvm.rsqrt.approx.ftz.f";
+    case HardwareFunction::Root:
+      return "llvm.nvvm.sqrt.approx.ftz.f";
+    }
+    llvm_unreachable("all functions are listed");
+  }
+
+  /// From 1/2 to 2 its error is an absolute one, 2^-22.
+  bool isLog2RelativelyAccurate() const override { return false; }
+
   void allowNextKernel(ImplicitLocOpBuilder &b) const override {
     NVVM::GriddepcontrolOp::create(b,
                                    NVVM::GridDepActionKind::launch_dependents);
@@ -198,6 +217,24 @@ private:
 class AMDTargetOps : public TargetOps {
 public:
   bool avoidsRepeatedReads() const override { return true; }
+
+  StringRef getHardwareFunction(HardwareFunction function) const override {
+    switch (function) {
+    case HardwareFunction::Exp2:
+      return "llvm.amdgcn.exp2";
+    case HardwareFunction::Log2:
+      return "llvm.amdgcn.log";
+    case HardwareFunction::Reciprocal:
+      return "llvm.amdgcn.rcp";
+    case HardwareFunction::ReciprocalRoot:
+      return "llvm.amdgcn.rsq";
+    case HardwareFunction::Root:
+      return "llvm.amdgcn.sqrt";
+    }
+    llvm_unreachable("all functions are listed");
+  }
+
+  bool isLog2RelativelyAccurate() const override { return true; }
 
   bool canDropLoads() const override { return true; }
 

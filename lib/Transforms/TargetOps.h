@@ -23,6 +23,9 @@
 
 namespace lnbwd {
 
+/// Functions of float32 that every chip computes in one instruction, nearly.
+enum class HardwareFunction { Exp2, Log2, Reciprocal, ReciprocalRoot, Root };
+
 /// What chips of a vendor differ in, the chip table answers; asking for what a
 /// chip cannot do is a mistake of the caller. What a vendor's code generator
 /// can do is answered here.
@@ -50,6 +53,14 @@ public:
   virtual mlir::Value loadWithin(mlir::ImplicitLocOpBuilder &b, mlir::Type type,
                                  mlir::Value buffer, mlir::Value begin,
                                  mlir::Value count, mlir::Value offset) const;
+
+  /// The intrinsic of LLVM for one float32 that is the chip's instruction and
+  /// nothing else: subnormal numbers are 0 to it.
+  virtual llvm::StringRef
+  getHardwareFunction(HardwareFunction function) const = 0;
+  /// Whether the hardware's log2 is off by some units in the last place of its
+  /// result near 1 as well, where that is near 0.
+  virtual bool isLog2RelativelyAccurate() const = 0;
 
   /// What is before this point is issued before what is behind it.
   virtual void keepOrder(mlir::ImplicitLocOpBuilder &b) const;

@@ -264,36 +264,3 @@ def test_row_scalars_are_outputs(build, runtime, tmp_path, name, simplify):
             slope = (ends[0] - ends[1]) / 2e-4
             size = np.linalg.norm(actual) * np.linalg.norm(direction)
             assert abs(np.sum(actual * direction) - slope) <= 2e-6 * size, key
-
-
-# ---- Functions that are polynomials ----
-
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
-@pytest.mark.parametrize("function,reference,low,high,bound", [
-    ("exp", np.exp, -87.0, 88.0, 2.5e-7),
-    ("tanh", np.tanh, -12.0, 12.0, 2.5e-7),
-    ("log", np.log, 1e-30, 1e30, 2.5e-7),
-])
-def test_functions(build, runtime, tmp_path, chip, function, reference, low, high, bound):
-    """The largest relative error that docs/numerics.md gives."""
-    n = 512
-    text = f"""func.func @f(%x: memref<?x{n}xf32>, %y: memref<?x{n}xf32>) {{
-  lnbwd.rowwise @f rows(%x : memref<?x{n}xf32>) outs rows(%y : memref<?x{n}xf32>)
-      attributes {{operand_names = ["x", "y"]}} {{
-  ^row(%xr: vector<{n}xf32>):
-    %yr = math.{function} %xr : vector<{n}xf32>
-    lnbwd.yield %yr : vector<{n}xf32>
-  }}
-  return
-}}
-"""
-    file = tmp_path / "f.hsaco"
-    subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip}",
-                    "--emit=hsaco", "-o", file], input=text, text=True, check=True)
-    spread = np.geomspace if function == "log" else np.linspace
-    x = spread(low, high, 8 * n).astype(np.float32).astype(np.float64)
-    kernel = devices.Kernel(runtime.open("sim", chip), file)
-    outputs = kernel.launch(8, {"x": devices.encode(x, "f32")})
-    y, expected = devices.decode(outputs["y"], "f32"), reference(x)
-    error = np.abs(y - expected) / np.maximum(np.abs(expected), 1e-30)
-    assert np.max(error) <= bound, f"{np.max(error):.3e} at {x[np.argmax(error)]}"

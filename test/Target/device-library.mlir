@@ -4,10 +4,13 @@
 // RUN: lnbwd-opt %t/exp.mlir --lnbwd-pipeline=chip=sm_90 --emit=ptx | FileCheck %s --check-prefix=PTX
 // RUN: not lnbwd-opt %t/remainder.mlir --lnbwd-pipeline=chip=sm_90 --emit=ptx 2>&1 | FileCheck %s --check-prefix=LIBRARY
 
-// No device library is needed for the exponential: it is a polynomial.
+// No device library is needed for the exponential: it is multiply-adds around the
+// instruction that both vendors have.
 // GFX:     {{v_(pk_|dual_)?fma}}
+// GFX:     v_exp_f32
 // GFX-NOT: ocml
 // PTX:     fma.rn.f32
+// PTX:     ex2.approx.ftz.f32
 // PTX-NOT: __nv
 
 // What would need one is an error.

@@ -1,8 +1,27 @@
-// RUN: lnbwd-opt %s --lnbwd-expand-math --split-input-file --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-expand-math=chip=gfx942 --split-input-file --verify-diagnostics
+// RUN: not lnbwd-opt %s --lnbwd-expand-math=chip=gfx9 2>&1 | FileCheck %s
+
+// CHECK: unknown chip 'gfx9', expected one of: gfx90a,
 
 func.func @power(%v: f32) -> f32 {
-  // expected-error@+1 {{'math.powf' op has no instruction, and no device library is linked: expected exp, exp2, expm1, log, log1p, log2, tanh, erf, sqrt, rsqrt, absf, floor, ceil, fma or copysign of float32}}
+  // expected-error@+1 {{'math.powf' op expected an exponent that is a finite constant, the same for all elements; write x^y as exp(y log x)}}
   %0 = math.powf %v, %v : f32
+  return %0 : f32
+}
+
+// -----
+
+func.func @whole_power(%v: f32, %i: i32) -> f32 {
+  // expected-error@+1 {{'math.fpowi' op expected an exponent that is a finite constant}}
+  %0 = math.fpowi %v, %i : f32, i32
+  return %0 : f32
+}
+
+// -----
+
+func.func @sine(%v: f32) -> f32 {
+  // expected-error@+1 {{'math.sin' op has no instruction, and no device library is linked: expected exp, exp2, expm1, log, log1p, log2, tanh, erf, sqrt, rsqrt, powf, fpowi, absf, floor, ceil, fma or copysign of float32}}
+  %0 = math.sin %v : f32
   return %0 : f32
 }
 

@@ -1,45 +1,148 @@
-// RUN: lnbwd-opt %s --lnbwd-expand-math | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-expand-math=chip=gfx942 | FileCheck %s --check-prefixes=CHECK,AMD
+// RUN: lnbwd-opt %s --lnbwd-expand-math=chip=sm_90 | FileCheck %s --check-prefixes=CHECK,NVIDIA
 
-// CHECK-LABEL: func @rsqrt(
+// Of a scalar, correctly rounded.
+// CHECK-LABEL: func @scalar_roots(
 // CHECK:         %[[ROOT:.*]] = llvm.call_intrinsic "llvm.sqrt"(%arg0) : (f32) -> f32
-// CHECK:         arith.divf %{{.*}}, %[[ROOT]]
-func.func @rsqrt(%v: f32) -> f32 {
+// CHECK:         arith.divf %{{.*}}, %[[ROOT]] : f32
+// CHECK:         llvm.call_intrinsic "llvm.sqrt"
+func.func @scalar_roots(%v: f32) -> f32 {
   %0 = math.rsqrt %v : f32
+  %1 = math.sqrt %0 : f32
+  return %1 : f32
+}
+
+// Of a vector, the hardware's, scaled for subnormal numbers.
+// CHECK-LABEL: func @roots(
+// CHECK:         %[[SMALL:.*]] = arith.cmpf olt
+// CHECK:         arith.select %[[SMALL]]
+// AMD-COUNT-2:   llvm.call_intrinsic "llvm.amdgcn.rsq"(%{{.*}}) : (f32) -> f32
+// NVIDIA-COUNT-2: llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.ftz.f"
+// AMD-COUNT-2:   llvm.call_intrinsic "llvm.amdgcn.sqrt"
+// NVIDIA-COUNT-2: llvm.call_intrinsic "llvm.nvvm.sqrt.approx.ftz.f"
+func.func @roots(%v: vector<2xf32>) -> vector<2xf32> {
+  %0 = math.rsqrt %v : vector<2xf32>
+  %1 = math.sqrt %0 : vector<2xf32>
+  return %1 : vector<2xf32>
+}
+
+// CHECK-LABEL: func @exp(
+// CHECK:         arith.mulf
+// CHECK-COUNT-2: math.fma
+// CHECK:         llvm.call_intrinsic "llvm.maxnum"
+// CHECK:         llvm.call_intrinsic "llvm.minnum"
+// CHECK:         math.fma
+// AMD:           llvm.call_intrinsic "llvm.amdgcn.exp2"
+// NVIDIA:        llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
+// CHECK-NEXT:    arith.mulf
+// CHECK-NEXT:    return
+func.func @exp(%v: f32) -> f32 {
+  %0 = math.exp %v : f32
   return %0 : f32
 }
 
-// CHECK-LABEL: func @polynomials(
-// CHECK-NOT:     math.exp
-// CHECK-NOT:     math.tanh
-// CHECK-NOT:     math.log
-// CHECK-NOT:     math.erf
+// One exp2, one select.
+// CHECK-LABEL: func @erf(
+// CHECK-NOT:     arith.select
+// CHECK:         "llvm.minnum"(%{{.*}}) {fastmathFlags = #llvm.fastmath<nnan>}
+// CHECK-COUNT-5: math.fma
+// AMD:           llvm.call_intrinsic "llvm.amdgcn.exp2"
+// CHECK:         llvm.call_intrinsic "llvm.copysign"
+// CHECK-COUNT-5: math.fma
+// CHECK:         arith.cmpf ult
+// CHECK-NEXT:    arith.select
+// CHECK-NEXT:    return
+func.func @erf(%v: f32) -> f32 {
+  %0 = math.erf %v : f32
+  return %0 : f32
+}
+
+// NVIDIA's log2 is far off near 1: a polynomial, but for the ends.
+// CHECK-LABEL: func @log(
+// AMD-NOT:       bitcast
+// AMD:           llvm.call_intrinsic "llvm.amdgcn.log"
+// AMD:           math.fma
+// NVIDIA:        arith.bitcast
+// NVIDIA-COUNT-10: math.fma
+// NVIDIA:        llvm.call_intrinsic "llvm.nvvm.lg2.approx.ftz.f"
+// NVIDIA-NEXT:   arith.select
+// CHECK-NEXT:    return
+func.func @log(%v: f32) -> f32 {
+  %0 = math.log %v : f32
+  return %0 : f32
+}
+
+// CHECK-LABEL: func @others(
+// CHECK-NOT:     math.{{exp|log|tanh}}
 // CHECK:         return
-func.func @polynomials(%v: vector<4xf32>) -> (vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>) {
-  %0 = math.exp %v : vector<4xf32>
+func.func @others(%v: vector<4xf32>)
+    -> (vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>) {
+  %0 = math.exp2 %v : vector<4xf32>
   %1 = math.tanh %v : vector<4xf32>
-  %2 = math.log %v : vector<4xf32>
-  %3 = math.erf %v : vector<4xf32>
-  return %0, %1, %2, %3 : vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>
+  %2 = math.log2 %v : vector<4xf32>
+  %3 = math.expm1 %v : vector<4xf32>
+  %4 = math.log1p %v : vector<4xf32>
+  return %0, %1, %2, %3, %4
+      : vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>, vector<4xf32>
+}
+
+// CHECK-LABEL: func @powers(
+// CHECK:         %[[SQUARE:.*]] = arith.mulf %arg0, %arg0
+// CHECK:         %[[CUBE:.*]] = arith.mulf %arg0, %[[SQUARE]]
+// CHECK:         arith.divf %{{.*}}, %[[CUBE]]
+// CHECK:         llvm.call_intrinsic "llvm.{{amdgcn|nvvm}}.sqrt
+// CHECK:         llvm.call_intrinsic "llvm.{{amdgcn|nvvm}}.{{log|lg2}}
+// CHECK:         llvm.call_intrinsic "llvm.{{amdgcn|nvvm}}.{{exp2|ex2}}
+func.func @powers(%v: vector<1xf32>) -> (vector<1xf32>, vector<1xf32>, vector<1xf32>) {
+  %i = arith.constant dense<-3> : vector<1xi32>
+  %h = arith.constant dense<1.5> : vector<1xf32>
+  %c = arith.constant dense<2.2> : vector<1xf32>
+  %0 = math.fpowi %v, %i : vector<1xf32>, vector<1xi32>
+  %1 = math.powf %v, %h : vector<1xf32>
+  %2 = math.powf %v, %c : vector<1xf32>
+  return %0, %1, %2 : vector<1xf32>, vector<1xf32>, vector<1xf32>
+}
+
+// CHECK-LABEL: func @divisions(
+// CHECK:         arith.divf
+// CHECK-NOT:     arith.divf
+// AMD-COUNT-3:   llvm.call_intrinsic "llvm.amdgcn.rcp"
+// NVIDIA-COUNT-3: llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"
+// CHECK-NOT:     arith.divf
+// CHECK:         return
+func.func @divisions(%a: f32, %b: f32) -> (f32, f32, f32, f32) {
+  %one = arith.constant 1.0 : f32
+  %0 = arith.divf %a, %b : f32
+  %1 = arith.divf %a, %b fastmath<arcp> : f32
+  %2 = arith.divf %a, %b fastmath<afn> : f32
+  %e = math.exp %a : f32
+  %s = arith.addf %e, %one : f32
+  %3 = arith.divf %b, %s : f32
+  return %0, %1, %2, %3 : f32, f32, f32, f32
 }
 
 // CHECK-LABEL: func @instructions(
-// CHECK:         llvm.call_intrinsic "llvm.sqrt"(%arg0) : (vector<4xf32>) -> vector<4xf32>
-// CHECK:         llvm.call_intrinsic "llvm.fabs"
+// CHECK:         llvm.call_intrinsic "llvm.fabs"(%arg0) : (vector<4xf32>) -> vector<4xf32>
 // CHECK:         llvm.call_intrinsic "llvm.floor"
 // CHECK:         llvm.call_intrinsic "llvm.ceil"
+// CHECK:         llvm.call_intrinsic "llvm.copysign"
+// CHECK:         llvm.call_intrinsic "llvm.maxnum"
+// CHECK:         llvm.call_intrinsic "llvm.minnum"
 func.func @instructions(%v: vector<4xf32>) -> vector<4xf32> {
-  %0 = math.sqrt %v : vector<4xf32>
-  %1 = math.absf %0 : vector<4xf32>
-  %2 = math.floor %1 : vector<4xf32>
-  %3 = math.ceil %2 : vector<4xf32>
-  return %3 : vector<4xf32>
+  %0 = math.absf %v : vector<4xf32>
+  %1 = math.floor %0 : vector<4xf32>
+  %2 = math.ceil %1 : vector<4xf32>
+  %3 = math.copysign %2, %v : vector<4xf32>
+  %4 = arith.maxnumf %3, %v : vector<4xf32>
+  %5 = arith.minnumf %4, %v : vector<4xf32>
+  return %5 : vector<4xf32>
 }
 
 // CHECK-LABEL: func @left_alone(
 // CHECK:         math.fma
-// CHECK:         math.copysign
+// CHECK:         arith.maximumf
 func.func @left_alone(%v: f32) -> f32 {
   %0 = math.fma %v, %v, %v : f32
-  %1 = math.copysign %0, %v : f32
+  %1 = arith.maximumf %0, %v : f32
   return %1 : f32
 }

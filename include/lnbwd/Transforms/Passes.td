@@ -436,32 +436,43 @@ def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
 def ExpandMathPass : Pass<"lnbwd-expand-math"> {
   let summary = "Write functions out that the chips have no instruction for";
   let description = [{
-    No device library is linked. Upstream's patterns replace `math.exp`, `exp2`,
-    `expm1`, `log`, `log1p`, `log2`, `tanh` and `erf` of float32 by range
-    reduction and polynomials, and `math.rsqrt` by a division and a square root,
-    on every chip alike. `math.sqrt`, `absf`, `floor` and `ceil`, for which there are
-    instructions, become calls of LLVM's intrinsics. Their errors are in
-    docs/numerics.md. Any other function is an error that names it, but for
-    `math.fma` and `copysign`, which are left alone.
+    No device library is linked. `math.exp`, `exp2`, `expm1`, `log`, `log1p`,
+    `log2`, `tanh`, `erf`, and `powf` and `fpowi` with a constant exponent, of
+    float32, become a few multiply-adds around the instructions that `chip` has
+    for exp2, log2, reciprocal and roots, through LLVM's intrinsics; elementwise
+    on vectors. `sqrt` and `rsqrt` of vectors are the chip's instruction, scaled
+    for subnormal numbers; of scalars, of which a row has one, they are rounded
+    correctly, `rsqrt` as a division. `math.absf`, `floor` and `ceil`, for which
+    there are instructions, become calls of LLVM's intrinsics. Their errors are
+    in docs/numerics.md.
+
+    `arith.divf` is IEEE's division and left alone, unless it has one of the
+    flags `arcp` and `afn`, or is the sigmoid's, whose divisor is `1 + exp(...)`:
+    then it is a product with the chip's reciprocal.
+
+    Any other function is an error that names it, but for `math.fma` and
+    `copysign`, which are left alone.
 
     Before:
 
     ```mlir
-    %r = math.rsqrt %v : f32
+    %r = arith.divf %a, %b fastmath<afn> : f32
     ```
 
-    After:
+    After, for an AMD chip:
 
     ```mlir
-    %one = arith.constant 1.0 : f32
-    %s = llvm.call_intrinsic "llvm.sqrt"(%v) : (f32) -> f32
-    %r = arith.divf %one, %s : f32
+    %0 = llvm.call_intrinsic "llvm.amdgcn.rcp"(%b) : (f32) -> f32
+    %r = arith.mulf %a, %0 : f32
     ```
   }];
+  let options = [ChipOption];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
-  let statistics = [Statistic<"numFunctions", "functions", "Calls of functions met">];
+  let statistics = [
+    Statistic<"numFunctions", "functions", "Calls of functions met">,
+  ];
 }
 
 def AttachLaunchPlanPass : Pass<"lnbwd-attach-launch-plan", "::mlir::ModuleOp"> {
