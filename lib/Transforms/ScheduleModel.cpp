@@ -54,6 +54,13 @@ static constexpr int64_t sharedAccesses = 4;
 /// Bytes of partial sums are this much dearer than those of rows: they travel
 /// when nothing else is under way.
 static constexpr double partialWeight = 1.6;
+/// The same of all workgroups of a compute unit where there are no row sums:
+/// what such programs do to a row is arithmetic, which needs lanes, and no
+/// workgroup waits for its own sums.
+static constexpr int64_t independentComputeUnitThreads = 1024;
+/// Accesses of a lane to its part of a row, at most, in such programs; longer
+/// rows go tile by tile.
+static constexpr int64_t independentAccesses = 4;
 /// Sets of rows that a program without row sums loads at once.
 static constexpr int64_t independentRows = 4;
 /// Work-items that finalise a few column sums, at least, and at most as long as
@@ -166,6 +173,8 @@ struct Candidate {
   ScheduleFields fields;
   /// Rows side by side that are given up, as halvings, to find room for others.
   int64_t fewerGroups = 0;
+  /// Work-items of a compute unit where rows are staged.
+  int64_t stagedAtOnce = stagedComputeUnitThreads;
 
   Candidate(int64_t threadsPerRow, int64_t vectorWidth) {
     fields.threadsPerRow = threadsPerRow;
@@ -173,8 +182,8 @@ struct Candidate {
   }
 
   ScheduleAttr get(MLIRContext *context, const ChipInfo &chip) const {
-    int64_t computeUnit = fields.stages ? stagedComputeUnitThreads
-                                        : chip.model.computeUnitThreads;
+    int64_t computeUnit =
+        fields.stages ? stagedAtOnce : chip.model.computeUnitThreads;
     ScheduleFields whole = fields;
     whole.rowGroups = getGroups(chip);
     // Two sets of rows at least: partial sums, which are written and read once
@@ -432,26 +441,69 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
   return {};
 }
 
+/// A schedule for rows that wait for no sum: a lane takes one access of its row
+/// where a workgroup is long enough, so that few registers are taken and many
+/// lanes share the arithmetic. Null if rows are too long.
+static ScheduleAttr chooseIndependentRows(RowwiseOp op, int64_t width,
+                                          const ChipInfo &chip,
+                                          bool allowRejected) {
+  for (int64_t accesses = 1; accesses <= independentAccesses; ++accesses) {
+    auto threads = int64_t(llvm::alignTo(
+        uint64_t(llvm::divideCeil(op.getRowLength(), accesses * width)),
+        uint64_t(chip.waveSize)));
+    if (threads > stagedThreads)
+      continue;
+    Candidate candidate(threads, width);
+    candidate.stagedAtOnce = independentComputeUnitThreads;
+    if (ScheduleAttr schedule = fillCandidate(
+            op, candidate, chip, RegisterBound::Estimate, allowRejected))
+      return schedule;
+  }
+  return {};
+}
+
+/// A schedule for which workgroups share each row between them, tile by tile.
+static ScheduleAttr chooseTiles(RowwiseOp op, int64_t width,
+                                const ChipInfo &chip, bool allowRejected) {
+  Candidate tile(chip.waveSize, width);
+  tile.fields.columnTile = chip.waveSize * width;
+  tile.fields.unroll = independentRows;
+  auto get = [&] {
+    ScheduleFields fields(tile.get(op.getContext(), chip));
+    // Arithmetic of rows that are not there costs what it costs of others: each
+    // lane has a whole turn of rows. The tiles side by side fill the chip.
+    if (!op.getRowOuts().empty()) {
+      fields.rowsPerWorkgroup = fields.unroll * fields.rowGroups;
+      fields.workgroupsPerComputeUnit = 1;
+    }
+    return fields.get(op.getContext());
+  };
+  ScheduleAttr schedule = get();
+  // What spills loads fewer rows at once.
+  while (tile.fields.unroll > 1 && !allowRejected && isRejected(op, schedule)) {
+    tile.fields.unroll /= 2;
+    schedule = get();
+  }
+  return schedule;
+}
+
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    bool allowRejected) {
   MLIRContext *context = op.getContext();
   int64_t length = op.getRowLength();
   int64_t width = chooseVectorWidth(op);
 
-  // Without row sums, workgroups can share a row between them.
+  // Without row sums, workgroups can share a row between them. Column sums
+  // alone take few registers and little arithmetic, and tiles leave the fewest
+  // idle lanes; but a tile of a workgroup has few rows, and those that it has
+  // not, beside the last, cost the arithmetic of rows that are there.
   if (!op.hasRowSums() && op.getScalarOuts().empty() &&
       length > chip.waveSize * width) {
-    Candidate tile(chip.waveSize, width);
-    tile.fields.columnTile = chip.waveSize * width;
-    tile.fields.unroll = independentRows;
-    ScheduleAttr schedule = tile.get(context, chip);
-    // What spills loads fewer rows at once.
-    while (tile.fields.unroll > 1 && !allowRejected &&
-           isRejected(op, schedule)) {
-      tile.fields.unroll /= 2;
-      schedule = tile.get(context, chip);
-    }
-    return schedule;
+    if (!op.getRowOuts().empty())
+      if (ScheduleAttr whole =
+              chooseIndependentRows(op, width, chip, allowRejected))
+        return whole;
+    return chooseTiles(op, width, chip, allowRejected);
   }
 
   // Lanes a row: powers of two up to a wave, then multiples of it.

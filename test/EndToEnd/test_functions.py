@@ -7,6 +7,7 @@ element takes. Unit tests measure the same expansions with hardware functions th
 wrong as the vendors allow (unittests/Transforms)."""
 
 import math
+import pathlib
 import subprocess
 
 import numpy as np
@@ -188,3 +189,27 @@ def test_ptx_of_erf(build):
                    and ".f32" in line for line in code.split("\n")) / 16
 
     assert count(BODIES["erf"]) - count("%y = arith.negf %x : VECTOR") <= 20
+
+
+# ---- A program made of them ----
+
+@pytest.mark.parametrize("rows", [1, 70])
+@pytest.mark.parametrize("n", [768, 4096, 32768])
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
+def test_gelu_gradient(build, runtime, tmp_path, chip, n, rows):
+    """Rows that go whole through registers, and tile by tile."""
+    text = (pathlib.Path(__file__).parents[2] / "examples" / "gelu_bwd.mlir").read_text()
+    file = tmp_path / "gelu.hsaco"
+    compile_source(build, text.replace("4096", str(n)), chip, "hsaco", file)
+    random = np.random.default_rng(rows)
+    inputs = {name: devices.encode(random.standard_normal(rows * n) * 2, "bf16")
+              for name in ("dy", "h")}
+    dy, h = (devices.decode(inputs[name], "bf16") for name in ("dy", "h"))
+    outputs = devices.Kernel(runtime.open("sim", chip), file).launch(rows, inputs)
+    phi = np.exp(-h * h / 2) / math.sqrt(2 * math.pi)
+    expected = dy * ((1 + FUNCTIONS["erf"][0](h / math.sqrt(2))) / 2 + h * phi)
+    # One rounding to bf16; float32 before it.
+    sums, sizes = (terms.reshape(rows, n).sum(0) for terms in (expected, np.abs(expected)))
+    np.testing.assert_allclose(devices.decode(outputs["dh"], "bf16"), expected, 2.0**-8, 1e-6)
+    np.testing.assert_allclose(devices.decode(outputs["dbias"], "f32"), sums, 0,
+                               1e-6 * sizes.max())

@@ -79,6 +79,37 @@ func.func @column_sums_only(%x: memref<?x1048576xf32>, %s: memref<1048576xf32>) 
 
 // -----
 
+// Where there are row outputs as well, a row that a workgroup can take with few
+// accesses goes whole: tiles would have few rows each.
+// CHECK-LABEL: func @whole_rows(
+// CHECK:         schedule = #lnbwd.schedule<threads_per_row = 384, row_groups = 1, vector_width = 8,
+// CHECK-NOT:     column_tile
+// CHECK-SAME:    prefetch = 1
+func.func @whole_rows(%x: memref<?x3072xbf16>, %y: memref<?x3072xbf16>, %s: memref<3072xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x3072xbf16>) outs rows(%y : memref<?x3072xbf16>) column_sums(%s : memref<3072xf32>) {
+  ^bb0(%xr: vector<3072xbf16>):
+    %wide = arith.extf %xr : vector<3072xbf16> to vector<3072xf32>
+    lnbwd.yield %xr, %wide : vector<3072xbf16>, vector<3072xf32>
+  }
+  return
+}
+
+// -----
+
+// Longer ones go tile by tile, with a whole turn of rows for each lane.
+// CHECK-LABEL: func @long_rows(
+// CHECK:         schedule = #lnbwd.schedule<threads_per_row = {{32|64}}, row_groups = {{8|16}}, vector_width = 8,
+// CHECK-SAME:    rows_per_workgroup = {{32|64}}, workgroups_per_compute_unit = 1, column_tile = {{256|512}}, unroll = 4
+func.func @long_rows(%x: memref<?x1048576xbf16>, %y: memref<?x1048576xbf16>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1048576xbf16>) outs rows(%y : memref<?x1048576xbf16>) {
+  ^bb0(%xr: vector<1048576xbf16>):
+    lnbwd.yield %xr : vector<1048576xbf16>
+  }
+  return
+}
+
+// -----
+
 // A schedule that is there stays.
 // CHECK-LABEL: func @kept(
 // CHECK:         schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 2, rows_per_workgroup = 6, workgroups_per_compute_unit = 3>
