@@ -72,7 +72,10 @@ public:
     return minNum(callWhole("llvm.maxnum", {x, constant(low)}), constant(high));
   }
   Value min(Value lhs, Value rhs) {
-    return minNum(lhs, rhs, LLVM::FastmathFlags::nnan);
+    return callWhole("llvm.minnum", {lhs, rhs}, LLVM::FastmathFlags::nnan);
+  }
+  Value minNum(Value lhs, Value rhs) {
+    return callWhole("llvm.minnum", {lhs, rhs});
   }
 
   Value toBits(Value x) {
@@ -114,10 +117,6 @@ public:
   }
 
 private:
-  Value minNum(Value lhs, Value rhs,
-               LLVM::FastmathFlags flags = LLVM::FastmathFlags::none) {
-    return callWhole("llvm.minnum", {lhs, rhs}, flags);
-  }
   /// Calls the chip's function for each element.
   Value call(HardwareFunction function, Value x) {
     StringAttr intrinsic =
@@ -175,7 +174,7 @@ static bool isFloat32(Type type) {
 /// for the division: where a flag says so, and in the sigmoid and what is made
 /// of it, whose divisor 1 + exp(...) is no number for which it would be far
 /// off.
-static bool isApproximate(arith::DivFOp op) {
+static bool isByReciprocal(arith::DivFOp op) {
   if (bitEnumContainsAny(op.getFastmath(), arith::FastMathFlags::arcp |
                                                arith::FastMathFlags::afn))
     return true;
@@ -195,14 +194,18 @@ Value ExpandMath::expand(Operation *op, const TargetOps &target) {
   if (op->getNumResults() != 1 || !isFloat32(op->getResult(0).getType()))
     return {};
   OperationBuilder builder(op, target);
-  MathExpansions<OperationBuilder> expansions(builder);
+  auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
+  bool isApproximate =
+      flags && bitEnumContainsAny(flags.getFastMathFlagsAttr().getValue(),
+                                  arith::FastMathFlags::afn);
+  MathExpansions<OperationBuilder> expansions(builder, isApproximate);
   // A row has one scalar, for which correct rounding costs little.
-  bool isScalar = !isa<VectorType>(op->getResult(0).getType());
+  bool isExact = !isApproximate && !isa<VectorType>(op->getResult(0).getType());
   Value x = op->getNumOperands() ? op->getOperand(0) : Value();
   return TypeSwitch<Operation *, Value>(op)
       .Case([&](arith::DivFOp div) {
-        return isApproximate(div) ? expansions.quotient(x, div.getRhs())
-                                  : Value();
+        return isByReciprocal(div) ? expansions.quotient(x, div.getRhs())
+                                   : Value();
       })
       .Case([&](math::ExpOp) { return expansions.exp(x); })
       .Case([&](math::Exp2Op) { return expansions.exp2(x); })
@@ -213,13 +216,12 @@ Value ExpandMath::expand(Operation *op, const TargetOps &target) {
       .Case([&](math::TanhOp) { return expansions.tanh(x); })
       .Case([&](math::ErfOp) { return expansions.erf(x); })
       .Case([&](math::SqrtOp) {
-        return isScalar ? builder.callWhole("llvm.sqrt", x)
-                        : expansions.sqrt(x);
+        return isExact ? builder.callWhole("llvm.sqrt", x) : expansions.sqrt(x);
       })
       .Case([&](math::RsqrtOp) {
-        return isScalar ? builder.div(builder.constant(1),
-                                      builder.callWhole("llvm.sqrt", x))
-                        : expansions.rsqrt(x);
+        return isExact ? builder.div(builder.constant(1),
+                                     builder.callWhole("llvm.sqrt", x))
+                       : expansions.rsqrt(x);
       })
       .Case([&](math::PowFOp pow) {
         FloatAttr exponent;

@@ -40,7 +40,8 @@ namespace lnbwd {
 /// - less(a, b), false for NaN; lessOrNaN(a, b), true for NaN;
 ///   select(condition, a, b);
 /// - clamp(a, low, high), of which a NaN makes any number from low to high;
-///   min(a, b), of numbers that are no NaN;
+///   min(a, b), whose result may not be used where a is NaN, and minNum(a, b),
+///   then b;
 /// - toBits, fromBits, subBits(bits, number or bits), andBits(bits, number),
 ///   toNumber(bits), which converts a signed integer, and
 ///   lessBits(bits, number), unsigned;
@@ -53,7 +54,11 @@ public:
   using Condition = typename Builder::Condition;
   using Bits = typename Builder::Bits;
 
-  explicit MathExpansions(Builder &builder) : b(builder) {}
+  /// With `isApproximate`, where the flag `afn` is there, errors of exp grow
+  /// with its argument, those of the others are small beside 1, not beside a
+  /// result near 0, and subnormal numbers count as 0.
+  explicit MathExpansions(Builder &builder, bool isApproximate = false)
+      : b(builder), isApproximate(isApproximate) {}
 
   Value exp2(Value x) { return b.exp2(x); }
 
@@ -62,6 +67,8 @@ public:
   Value exp(Value x) {
     Value high = b.constant(log2EHigh);
     Value product = b.mul(x, high);
+    if (isApproximate)
+      return b.exp2(product);
     Value error = b.fma(x, high, b.neg(product));
     error = b.fma(x, b.constant(log2ELow), error);
     return exp2OfSum(product, error);
@@ -69,6 +76,8 @@ public:
 
   /// Below 1/2 x + x^2 q(x), which keeps what the subtraction would lose.
   Value expm1(Value x) {
+    if (isApproximate)
+      return b.sub(exp(x), b.constant(1));
     Value q = horner(x, {0x1.a53e36p-13, 0x1.6f4a6ep-10, 0x1.110d08p-7,
                          0x1.5551bep-5, 0x1.555558p-3, 0x1.000002p-1});
     Value small = b.fma(b.mul(x, x), q, x);
@@ -85,6 +94,8 @@ public:
   Value log1p(Value x) {
     Value one = b.constant(1);
     Value u = b.add(x, one);
+    if (isApproximate)
+      return log(u);
     Value lost = b.sub(x, b.sub(u, one));
     Value term = b.clamp(b.mul(lost, b.rcp(u)), -0x1p-23, 0x1p-23);
     return b.add(log(u), term);
@@ -98,6 +109,8 @@ public:
     Value one = b.constant(1);
     Value large = b.fma(b.rcp(b.add(power, one)), b.constant(-2), one);
     large = b.copySign(large, x);
+    if (isApproximate)
+      return large;
     Value s = b.mul(x, x);
     Value p = horner(
         s, {0x1.0d5176p-6, -0x1.af7d36p-5, 0x1.10cefcp-3, -0x1.555452p-2});
@@ -109,7 +122,16 @@ public:
   /// behind which erf is 1 in float32; near 0 x + x p(x^2).
   Value erf(Value x) {
     Value magnitude = b.abs(x);
-    Value t = b.min(magnitude, b.constant(4));
+    Value four = b.constant(4);
+    if (isApproximate) {
+      Value t = b.minNum(magnitude, four);
+      Value q = horner(t, {0x1.29aef4p-13, -0x1.e03802p-9, 0x1.fa3014p-6,
+                           -0x1.329536p-3, -0x1.d619d2p-1, -0x1.a0bfb2p+0});
+      // Not t: a NaN has to come through.
+      Value power = b.exp2(b.mul(magnitude, q));
+      return b.copySign(b.sub(b.constant(1), power), x);
+    }
+    Value t = b.min(magnitude, four);
     Value q = horner(t, {0x1.3f05c2p-12, -0x1.2e4b30p-8, 0x1.0e1b94p-5,
                          -0x1.36ee2ep-3, -0x1.d594f6p-1, -0x1.a0cb9cp+0});
     Value large = b.sub(b.constant(1), b.exp2(b.mul(t, q)));
@@ -122,12 +144,16 @@ public:
   }
 
   Value sqrt(Value x) {
+    if (isApproximate)
+      return b.sqrt(x);
     auto [scaled, isSmall] = scaleUp(x);
     Value unscale = b.select(isSmall, b.constant(0x1p-12), b.constant(1));
     return b.mul(b.sqrt(scaled), unscale);
   }
 
   Value rsqrt(Value x) {
+    if (isApproximate)
+      return b.rsqrt(x);
     auto [scaled, isSmall] = scaleUp(x);
     Value unscale = b.select(isSmall, b.constant(0x1p12), b.constant(1));
     return b.mul(b.rsqrt(scaled), unscale);
@@ -152,7 +178,9 @@ public:
       if (rest == 0)
         break;
     }
-    return exponent > 0 ? result : b.div(b.constant(1), result);
+    if (exponent > 0)
+      return result;
+    return isApproximate ? b.rcp(result) : b.div(b.constant(1), result);
   }
 
   /// x to the power of a constant: by multiplications and a root where it is a
@@ -172,6 +200,8 @@ public:
       Value root = sqrt(x);
       return b.mul(powi(x, halves / 2), root);
     }
+    if (isApproximate)
+      return b.exp2(b.mul(b.log2(x), b.constant(exponent)));
     Split split = splitLogarithm(x);
     double factor = double(exponent) * log2E;
     auto factorHigh = float(factor);
@@ -252,6 +282,8 @@ private:
 
   /// log x over log of the base; `ofTwo` is that of 2, `ofE` that of e.
   Value logarithm(Value x, double ofTwo, double ofE) {
+    if (isApproximate)
+      return ofTwo == 1 ? b.log2(x) : b.mul(b.log2(x), b.constant(ofTwo));
     if (b.isLog2RelativelyAccurate()) {
       auto [scaled, isSmall] = scaleUp(x);
       Value offset = b.select(isSmall, b.constant(-24 * ofTwo), b.constant(0));
@@ -268,6 +300,7 @@ private:
   }
 
   Builder &b;
+  bool isApproximate;
 };
 
 } // namespace lnbwd

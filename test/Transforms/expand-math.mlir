@@ -146,3 +146,23 @@ func.func @left_alone(%v: f32) -> f32 {
   %1 = arith.maximumf %0, %v : f32
   return %1 : f32
 }
+
+// With afn, what would keep the error small near 0, of large arguments and of
+// subnormal numbers is left out.
+// CHECK-LABEL: func @approximate(
+// CHECK-NEXT:    arith.constant
+// CHECK-NEXT:    %[[PRODUCT:.*]] = arith.mulf
+// AMD-NEXT:      llvm.call_intrinsic "llvm.amdgcn.exp2"(%[[PRODUCT]])
+// NVIDIA-NEXT:   llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%[[PRODUCT]])
+// AMD-NEXT:      llvm.call_intrinsic "llvm.amdgcn.rsq"
+// NVIDIA-NEXT:   llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.ftz.f"
+// CHECK-NOT:     arith.select
+// CHECK:         return
+func.func @approximate(%v: f32) -> f32 {
+  %0 = math.exp %v fastmath<afn> : f32
+  %1 = math.rsqrt %0 fastmath<afn> : f32
+  %2 = math.erf %1 fastmath<afn> : f32
+  %3 = math.tanh %2 fastmath<afn> : f32
+  %4 = math.log %3 fastmath<afn> : f32
+  return %4 : f32
+}

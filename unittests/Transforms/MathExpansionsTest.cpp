@@ -96,6 +96,7 @@ template <typename Vendor> struct Evaluator {
     return a > float(low) ? (a < float(high) ? a : float(high)) : float(low);
   }
   static float min(float a, float b) { return a < b ? a : b; }
+  static float minNum(float a, float b) { return a < b ? a : b; }
   static uint32_t toBits(float a) { return ::toBits(a); }
   static float fromBits(uint32_t a) { return ::fromBits(a); }
   static uint32_t subBits(uint32_t a, uint32_t b) { return a - b; }
@@ -194,10 +195,11 @@ struct Errors {
 };
 
 template <typename Vendor, typename Function, typename Reference>
-Errors measure(Function function, Reference reference, float low, float high) {
+Errors measure(Function function, Reference reference, float low, float high,
+               bool isApproximate = false) {
   static const bool all = std::getenv("LNBWD_ALL_FLOATS") != nullptr;
   Evaluator<Vendor> evaluator;
-  MathExpansions<Evaluator<Vendor>> math(evaluator);
+  MathExpansions<Evaluator<Vendor>> math(evaluator, isApproximate);
   Errors errors;
   for (uint64_t bits = 0; bits < uint64_t(1) << 32; bits += all ? 1 : 4099) {
     float x = fromBits(uint32_t(bits));
@@ -207,6 +209,31 @@ Errors measure(Function function, Reference reference, float low, float high) {
     errors.add(x, function(math, x), reference(double(x)));
   }
   return errors;
+}
+
+/// Holds what `afn` gives to an error of `relativeTo1` beside the larger of 1
+/// and the result.
+template <typename Function, typename Reference>
+void checkApproximate(const char *name, Function function, Reference reference,
+                      double relativeTo1, float low = 0,
+                      float high = infinity) {
+  double worst = 0;
+  uint64_t wrongKinds = 0;
+  auto note = [&](auto &math, float x) {
+    float actual = function(math, x);
+    double expected = reference(double(x));
+    wrongKinds += std::isnan(actual) != std::isnan(expected);
+    if (std::isfinite(float(expected)) && std::isfinite(actual))
+      worst = std::max(worst, std::fabs(double(actual) - expected) /
+                                  std::max(1.0, std::fabs(expected)));
+    return float(expected);
+  };
+  measure<AMD>(note, reference, low, high, /*isApproximate=*/true);
+  measure<NVIDIA>(note, reference, low, high, /*isApproximate=*/true);
+  if (std::getenv("LNBWD_ALL_FLOATS"))
+    std::printf("%-12s approximate %.3g\n", name, worst);
+  EXPECT_LE(worst, relativeTo1) << name;
+  EXPECT_EQ(wrongKinds, 0U) << name;
 }
 
 /// Holds `function`, of inputs with magnitudes from `low` to `high` and NaN, to
@@ -328,6 +355,36 @@ TEST(MathExpansions, Powers) {
   check(
       "x^-2.7", [](auto &math, float x) { return math.pow(x, -2.7f); },
       [](double x) { return powerOf(x, double(-2.7f)); }, 7, smallestNormal);
+}
+
+TEST(MathExpansions, Approximate) {
+  checkApproximate(
+      "erf", [](auto &math, float x) { return math.erf(x); },
+      [](double x) { return std::erf(x); }, 5e-7);
+  checkApproximate(
+      "tanh", [](auto &math, float x) { return math.tanh(x); },
+      [](double x) { return std::tanh(x); }, 5e-7);
+  checkApproximate(
+      "exp", [](auto &math, float x) { return math.exp(x); },
+      [](double x) { return std::exp(x); }, 1e-6, 0, 10);
+  checkApproximate(
+      "exp", [](auto &math, float x) { return math.exp(x); },
+      [](double x) { return std::exp(x); }, 6e-6);
+  checkApproximate(
+      "expm1", [](auto &math, float x) { return math.expm1(x); },
+      [](double x) { return std::expm1(x); }, 6e-6);
+  checkApproximate(
+      "log", [](auto &math, float x) { return math.log(x); },
+      [](double x) { return std::log(x); }, 5e-7, 0x1p-126f);
+  checkApproximate(
+      "log1p", [](auto &math, float x) { return math.log1p(x); },
+      [](double x) { return std::log1p(x); }, 5e-7);
+  checkApproximate(
+      "sqrt", [](auto &math, float x) { return math.sqrt(x); },
+      [](double x) { return std::sqrt(x); }, 5e-7, 0x1p-126f);
+  checkApproximate(
+      "rsqrt", [](auto &math, float x) { return math.rsqrt(x); },
+      [](double x) { return 1 / std::sqrt(x); }, 5e-7, 0x1p-126f);
 }
 
 } // namespace

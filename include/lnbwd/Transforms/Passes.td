@@ -448,7 +448,8 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
 
     `arith.divf` is IEEE's division and left alone, unless it has one of the
     flags `arcp` and `afn`, or is the sigmoid's, whose divisor is `1 + exp(...)`:
-    then it is a product with the chip's reciprocal.
+    then it is a product with the chip's reciprocal. `afn` on a function leaves
+    out what keeps its error small near 0 and for large arguments.
 
     Any other function is an error that names it, but for `math.fma` and
     `copysign`, which are left alone.
