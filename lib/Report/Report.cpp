@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -81,8 +82,12 @@ public:
   }
 
   static double getRowBytes(const json::Object &buffer) {
-    bool isWide = buffer.getString("element") == "f32";
-    return double(*buffer.getInteger("row_length")) * (isWide ? 4 : 2);
+    int64_t bytes =
+        llvm::StringSwitch<int64_t>(buffer.getString("element").value_or(""))
+            .Case("f32", 4)
+            .Case("i8", 1)
+            .Default(2);
+    return double(*buffer.getInteger("row_length")) * double(bytes);
   }
 
 private:

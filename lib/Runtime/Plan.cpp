@@ -151,10 +151,11 @@ const std::array<std::pair<const char *, lnbwd_argument_kind>, 3> kinds = {{
     {"column", LNBWD_ARGUMENT_COLUMN},
     {"row_scalar", LNBWD_ARGUMENT_ROW_SCALAR},
 }};
-const std::array<std::pair<const char *, lnbwd_element>, 3> elements = {{
+const std::array<std::pair<const char *, lnbwd_element>, 4> elements = {{
     {"f16", LNBWD_ELEMENT_F16},
     {"bf16", LNBWD_ELEMENT_BF16},
     {"f32", LNBWD_ELEMENT_F32},
+    {"i8", LNBWD_ELEMENT_I8},
 }};
 
 } // namespace
@@ -379,7 +380,16 @@ static Plan readPlan(const json &document, const std::string &text) {
 }
 
 int64_t elementSize(lnbwd_element element) {
-  return element == LNBWD_ELEMENT_F32 ? 4 : 2;
+  switch (element) {
+  case LNBWD_ELEMENT_F32:
+    return 4;
+  case LNBWD_ELEMENT_F16:
+  case LNBWD_ELEMENT_BF16:
+    return 2;
+  case LNBWD_ELEMENT_I8:
+    break;
+  }
+  return 1;
 }
 
 int64_t Plan::workgroupCount(size_t index, int64_t rows,

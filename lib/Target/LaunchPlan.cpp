@@ -64,6 +64,8 @@ static StringRef getElementName(Type type) {
     return "f16";
   if (type.isBF16())
     return "bf16";
+  if (type.isInteger(8))
+    return "i8";
   return "f32";
 }
 
@@ -80,11 +82,12 @@ static StringRef getKind(MemRefType type) {
 LogicalResult PlanBuilder::addArgument(unsigned number) {
   auto type = dyn_cast<MemRefType>(function.getArgumentTypes()[number]);
   auto isElement = [](Type element) {
-    return element.isF16() || element.isBF16() || element.isF32();
+    return element.isF16() || element.isBF16() || element.isF32() ||
+           element.isInteger(8);
   };
   if (!type || !isElement(type.getElementType()))
     return function.emitError("expected argument ")
-           << number << " to be a memref of f16, bf16 or f32, got "
+           << number << " to be a memref of f16, bf16, f32 or i8, got "
            << function.getArgumentTypes()[number];
   auto text = [&](StringRef attribute, std::string otherwise) {
     auto attr = function.getArgAttrOfType<StringAttr>(number, attribute);

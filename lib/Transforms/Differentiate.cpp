@@ -44,6 +44,11 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
+/// Whether `operand` is a mask, which has no gradient.
+static bool holdsBytes(Value operand) {
+  return getElementTypeOrSelf(operand.getType()).isInteger(8);
+}
+
 namespace {
 
 /// The operands of the gradient, in order, each an argument of its function.
@@ -100,7 +105,8 @@ private:
   LogicalResult useSavedValues(RowwiseOp forward, RowwiseOp gradient);
 
   bool isWanted(RowwiseOp op, unsigned input) {
-    return wrt.empty() || llvm::is_contained(wrt, op.getOperandName(input));
+    return wrt.empty() ? !holdsBytes(op.getOperand(input))
+                       : llvm::is_contained(wrt, op.getOperandName(input));
   }
   /// Whether output `index` is handed to the gradient.
   bool isSaved(RowwiseOp op, unsigned index) {
@@ -321,6 +327,25 @@ static NamedOperationAttr describeGradient(func::FuncOp function,
                                  forward.getZeroCentredGamma());
 }
 
+/// Bytes that are put out would have to come back as an adjoint, and those that
+/// come in have none.
+static LogicalResult checkBytes(RowwiseOp op, ArrayRef<std::string> wrt) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!holdsBytes(operand.get()))
+      continue;
+    std::string name = op.getOperandName(operand.getOperandNumber());
+    if (op.isDpsInit(&operand))
+      return op.emitOpError("expected row outputs of f16, bf16 or f32 in a "
+                            "program that is differentiated, got ")
+             << name << " of i8; leave the mask to a program of its own";
+    if (llvm::is_contained(wrt, name))
+      return op.emitOpError("expected the option wrt to name inputs of f16, "
+                            "bf16 or f32, got ")
+             << name << " of i8, which has no gradient";
+  }
+  return success();
+}
+
 LogicalResult Differentiate::differentiate(func::FuncOp function) {
   // What is derived from a named operation has a name as well.
   NamedOperationAttr named = describeNamedOperation(function);
@@ -336,6 +361,8 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
     return programs[1].emitOpError("expected one forward operation in a "
                                    "function that is differentiated");
   RowwiseOp forward = programs.front();
+  if (failed(checkBytes(forward, wrt)))
+    return failure();
   if (!forward.getColumnSums().empty())
     return forward.emitOpError(
         "expected no column sums in a program that is differentiated");

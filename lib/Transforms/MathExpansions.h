@@ -159,8 +159,8 @@ public:
     return b.mul(b.rsqrt(scaled), unscale);
   }
 
-  /// x / y for y from 2^-126 to 2^126; a smaller one is as 0, a larger one as
-  /// infinity.
+  /// x / y for y from 2^-126 to less than 2^126; a smaller one is as 0, a
+  /// larger one as infinity.
   Value quotient(Value x, Value y) { return b.mul(x, b.rcp(y)); }
 
   /// x to the power of a whole number, by squaring.

@@ -510,6 +510,29 @@ VectorType RowKernelEmitter::laneVector(Type element) {
   return VectorType::get({schedule.getVectorWidth()}, element);
 }
 
+/// Bytes go from turn to turn as whole registers, where they fill such: the
+/// code generators would give each a register of its own.
+Type RowKernelEmitter::getPackedType(VectorType type) {
+  if (!type.getElementType().isInteger(8) || type.getNumElements() % 4 != 0)
+    return type;
+  return VectorType::get({type.getNumElements() / 4}, b.getI32Type());
+}
+
+Value RowKernelEmitter::pack(Value vector) {
+  auto type = cast<VectorType>(vector.getType());
+  Type packed = getPackedType(type);
+  if (packed == type)
+    return vector;
+  return vector::BitCastOp::create(b, cast<VectorType>(packed), vector);
+}
+
+Value RowKernelEmitter::unpack(Value vector, Type element) {
+  VectorType type = laneVector(element);
+  if (vector.getType() == type)
+    return vector;
+  return vector::BitCastOp::create(b, type, vector);
+}
+
 /// The alignment of a lane's vectors in `memory`, which begins aligned.
 llvm::MaybeAlign RowKernelEmitter::laneAlignment(Value memory) {
   auto type = cast<MemRefType>(memory.getType());

@@ -187,6 +187,10 @@ private:
   mlir::Value isFirstThread();
   void ifTrue(mlir::Value condition, llvm::function_ref<void()> body);
   mlir::VectorType laneVector(mlir::Type element);
+  mlir::Type getPackedType(mlir::VectorType type);
+  /// A lane's vector as it is carried along, and back.
+  mlir::Value pack(mlir::Value vector);
+  mlir::Value unpack(mlir::Value vector, mlir::Type element);
   llvm::MaybeAlign laneAlignment(mlir::Value memory);
   mlir::Value addWorkgroupMemory(int64_t elements, mlir::Type element);
   unsigned outputOperand(unsigned output) const;

@@ -32,7 +32,7 @@ SmallVector<Value> RowKernelEmitter::loadVectors(Value rowIndex) {
   SmallVector<Value> vectors;
   for (const Chunk &chunk : chunks)
     for (size_t i = 0; i < op.getRows().size(); ++i)
-      vectors.push_back(load(i, {rowIndex, chunk.loadColumn}));
+      vectors.push_back(pack(load(i, {rowIndex, chunk.loadColumn})));
   return vectors;
 }
 
@@ -68,7 +68,8 @@ SmallVector<Value> RowKernelEmitter::loadAheadIf(Value condition, Value set) {
   if (!schedule.getStages())
     for (size_t c = 0; c < chunks.size(); ++c)
       for (Value value : op.getRows())
-        types.push_back(laneVector(getElementTypeOrSelf(value.getType())));
+        types.push_back(
+            getPackedType(laneVector(getElementTypeOrSelf(value.getType()))));
   for (Value value : op.getScalars())
     types.push_back(getElementTypeOrSelf(value.getType()));
   if (types.empty())
@@ -115,10 +116,10 @@ SmallVector<Value> RowKernelEmitter::loadDropped(Value set, Value count) {
   for (const Chunk &chunk : chunks)
     for (auto [i, operand] : llvm::enumerate(op.getRows())) {
       int64_t stride = op.getRowStride(i);
-      inputs.push_back(target.loadWithin(
+      inputs.push_back(pack(target.loadWithin(
           b, laneVector(getElementTypeOrSelf(operand.getType())), buffers[i],
           mulIndex(set, stride), mulIndex(count, stride),
-          addIndex(mulIndex(group, stride), chunk.loadColumn)));
+          addIndex(mulIndex(group, stride), chunk.loadColumn))));
     }
   llvm::append_range(inputs, scalars);
   return inputs;
@@ -146,7 +147,9 @@ RowKernelEmitter::Row RowKernelEmitter::makeRow(Value rowIndex, Value valid,
   for (size_t c = 0; c < chunks.size(); ++c) {
     row.vectors.emplace_back();
     for (size_t i = 0; i < numRows; ++i)
-      row.vectors[c][body.getArgument(i)] = inputs[c * numRows + i];
+      row.vectors[c][body.getArgument(i)] =
+          unpack(inputs[c * numRows + i],
+                 getElementTypeOrSelf(op.getRows()[i].getType()));
     for (size_t i = 0; i < numColumns; ++i)
       row.vectors[c][body.getArgument(numRows + i)] = columnOperands[c][i];
   }

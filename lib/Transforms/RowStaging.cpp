@@ -112,10 +112,10 @@ SmallVector<Value> RowKernelEmitter::receiveStaged() {
       auto type = cast<MemRefType>(buffer.getType());
       int64_t bytes =
           schedule.getVectorWidth() * type.getElementTypeBitWidth() / 8;
-      vectors.push_back(vector::LoadOp::create(
+      vectors.push_back(pack(vector::LoadOp::create(
           b, laneVector(type.getElementType()), buffer,
           ValueRange{staging->stage, addIndex(begin, chunk.sliceColumn)},
-          /*nontemporal=*/false, llvm::MaybeAlign(bytes)));
+          /*nontemporal=*/false, llvm::MaybeAlign(bytes))));
     }
   return vectors;
 }

@@ -13,7 +13,7 @@ from . import runtime
 __all__ = ["run_kernel"]
 
 # bfloat16 has no type in NumPy: its bits travel in uint16.
-_TYPES = {"f16": "float16", "bf16": "uint16", "f32": "float32"}
+_TYPES = {"f16": "float16", "bf16": "uint16", "f32": "float32", "i8": "uint8"}
 
 
 def _import_numpy() -> Any:
@@ -39,6 +39,8 @@ def run_kernel(kernel: runtime.Kernel, inputs: Mapping[str, Any]) -> dict[str, A
     rows: int | None = None
     for a in read:
         array = np.ascontiguousarray(inputs[a.name])
+        if a.element == "i8" and array.dtype in ("bool", "int8"):
+            array = array.view("uint8")
         if array.dtype != _TYPES[a.element] and str(array.dtype) != "bfloat16":
             raise ValueError(f"{a.name}: expected {_TYPES[a.element]}"
                              f"{' (the bits of bfloat16)' if a.element == 'bf16' else ''}, "

@@ -254,7 +254,8 @@ class CompiledKernel:
 
         Args:
             inputs: arrays by operand name ("dy", "x", "gamma", "mean", "rstd"), C-contiguous or
-                copied to be so. bfloat16 is passed as its bits, in uint16.
+                copied to be so. bfloat16 is passed as its bits, in uint16; a mask
+                ("i8") as bool, uint8 or int8.
             device: "sim" (the simulator of the kernel's chip), "hip:0", "cuda:0".
 
         Returns:

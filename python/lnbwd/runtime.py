@@ -39,7 +39,7 @@ _REMEDY = ("install the package with 'pip install .' in a checkout, or build the
 
 _ACCESS = ("read", "write", "read_write")
 _KIND = ("row_block", "column", "row_scalar")
-_ELEMENT = ("f16", "bf16", "f32")
+_ELEMENT = ("f16", "bf16", "f32", "i8")
 
 
 class _ArgumentInfo(ctypes.Structure):
@@ -161,7 +161,7 @@ class Argument:
         name: the operand's name, "dgamma".
         access: "read", "write" (every element is written) or "read_write".
         kind: "row_block" (M x row_length), "column" (row_length) or "row_scalar" (M).
-        element: "f16", "bf16" or "f32".
+        element: "f16", "bf16", "f32", or "i8": a byte, of a mask 0 or 1.
         row_length: elements of a row; 1 for row scalars.
     """
 

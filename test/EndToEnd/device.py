@@ -19,7 +19,8 @@ import numpy as np
 
 GUARD_BYTES = 4096
 GUARD = 0x5A
-ELEMENT_BYTES = {"f16": 2, "bf16": 2, "f32": 4}
+ELEMENT_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "i8": 1}
+KINDS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
 # The smallest subnormal of each type: results below are rounded by that much, however small.
 SMALLEST = {"f16": 2.0 ** -24, "bf16": 2.0 ** -133, "f32": 2.0 ** -149}
 
@@ -132,10 +133,11 @@ class Kernel:
                 stride = argument.get("row_stride", length)
                 elements = length if argument["kind"] == "column" else rows * stride
                 size = elements * ELEMENT_BYTES[element]
-                kind = np.uint16 if ELEMENT_BYTES[element] == 2 else np.uint32
+                kind = KINDS[ELEMENT_BYTES[element]]
                 if argument["access"] == "write":
-                    contents = np.full(elements, poison * (0x10001 if kind is np.uint32 else 1),
-                                       kind)
+                    pattern = {np.uint8: poison & 0xFF, np.uint16: poison,
+                               np.uint32: poison * 0x10001}[kind]
+                    contents = np.full(elements, pattern, kind)
                 else:
                     contents = inputs[name]
                     assert contents.size == elements, (name, contents.size, elements)

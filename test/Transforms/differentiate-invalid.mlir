@@ -132,3 +132,18 @@ func.func @f(%x: memref<?x64xbf16>, %y: memref<?xbf16>) {
   }
   return
 }
+
+// -----
+
+func.func @mask_out(%x: memref<?x8xf32>, %y: memref<?x8xf32>, %m: memref<?x8xi8>) {
+  // expected-error@+1 {{expected row outputs of f16, bf16 or f32 in a program that is differentiated, got positive of i8; leave the mask to a program of its own}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%y, %m : memref<?x8xf32>, memref<?x8xi8>)
+      attributes {operand_names = ["x", "y", "positive"]} {
+  ^bb0(%xr: vector<8xf32>):
+    %zero = arith.constant dense<0.0> : vector<8xf32>
+    %positive = arith.cmpf ogt, %xr, %zero : vector<8xf32>
+    %byte = arith.extui %positive : vector<8xi1> to vector<8xi8>
+    lnbwd.yield %xr, %byte : vector<8xf32>, vector<8xi8>
+  }
+  return
+}

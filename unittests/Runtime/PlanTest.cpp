@@ -64,6 +64,14 @@ TEST(PlanTest, ReadsTheExample) {
   EXPECT_EQ(plan.kernels[0].parameters[8].kind, PlanParameter::Kind::Rows);
 }
 
+TEST(PlanTest, ReadsBytes) {
+  json text = examplePlan();
+  text["arguments"][0]["element"] = "i8";
+  Plan plan = parsePlan(text.dump());
+  EXPECT_EQ(plan.arguments[0].element, LNBWD_ELEMENT_I8);
+  EXPECT_EQ(elementSize(LNBWD_ELEMENT_I8), 1);
+}
+
 TEST(PlanTest, ReadsConstants) {
   json text = examplePlan();
   text["kernels"][1]["parameters"][4] = {{"constant", 5000000000}};
@@ -217,7 +225,8 @@ TEST(PlanTest, RefusesValuesOutOfRange) {
       {"/arguments/0/access", "both",
        "expected one of 'read', 'write', 'read_write', got \"both\""},
       {"/arguments/0/kind", 3, "expected one of 'row_block'"},
-      {"/arguments/0/element", "f64", "expected one of 'f16', 'bf16', 'f32'"},
+      {"/arguments/0/element", "f64",
+       "expected one of 'f16', 'bf16', 'f32', 'i8'"},
       {"/arguments/0/row_length", 0, "of 1 or more, got 0"},
       {"/arguments/0/row_length", 1.5, "expected an integer"},
       {"/arguments/0/row_length", 18446744073709551615U, "expected an integer"},

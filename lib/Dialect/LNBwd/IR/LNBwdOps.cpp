@@ -181,6 +181,21 @@ static LogicalResult verifyRowElement(Operation *op, StringRef name,
          << name << " to be f16, bf16 or f32, got " << type.getElementType();
 }
 
+/// The row blocks of a row program may be bytes as well.
+static LogicalResult verifyRowElementOrByte(Operation *op, StringRef name,
+                                            ShapedType type) {
+  Type element = type.getElementType();
+  if (isRowElement(element) || element.isSignlessInteger(8))
+    return success();
+  InFlightDiagnostic diag = op->emitOpError("expected the elements of ")
+                            << name << " to be f16, bf16, f32 or i8, got "
+                            << element;
+  if (element.isInteger(1))
+    diag << "; booleans lie in memory as bytes of 0 and 1: take i8, and "
+            "arith.cmpi ne with 0, or arith.extui on the way out";
+  return diag;
+}
+
 /// Whether a dimension can be at run time what is expected of it. The number of
 /// rows may be dynamic on either side; the row length, which is static where it
 /// is expected, must be so everywhere if `isRowLength`.
@@ -220,8 +235,10 @@ static LogicalResult verifyShape(Operation *op, StringRef name, ShapedType type,
 static constexpr int64_t maxRowLength = std::numeric_limits<int32_t>::max();
 
 /// A row block has at least the dimensions of a row, and these are static.
-static LogicalResult verifyRowBlock(Operation *op, StringRef name,
-                                    ShapedType type, int64_t rowRank) {
+static LogicalResult
+verifyRowBlock(Operation *op, StringRef name, ShapedType type, int64_t rowRank,
+               LogicalResult (*verifyElement)(Operation *, StringRef,
+                                              ShapedType) = verifyRowElement) {
   if (rowRank < 1)
     return op->emitOpError("expected a row to have at least one dimension, got "
                            "row_rank ")
@@ -249,7 +266,7 @@ static LogicalResult verifyRowBlock(Operation *op, StringRef name,
              << (rowRank == 1 ? "" : " together") << ", got " << type;
     length *= dim;
   }
-  return verifyRowElement(op, name, type);
+  return verifyElement(op, name, type);
 }
 
 //===----------------------------------------------------------------------===//
@@ -621,7 +638,8 @@ LogicalResult RowwiseOp::verify() {
 
   int64_t rowRank = getRowRank();
   auto first = cast<ShapedType>(getRowBlock().getType());
-  if (failed(verifyRowBlock(*this, "the first row block", first, rowRank)))
+  if (failed(verifyRowBlock(*this, "the first row block", first, rowRank,
+                            verifyRowElementOrByte)))
     return failure();
   ArrayRef<int64_t> rowShape = first.getShape().take_back(size_t(rowRank));
   SmallVector<Value> rowBlocks;
@@ -630,7 +648,8 @@ LogicalResult RowwiseOp::verify() {
       auto type = cast<ShapedType>(value.getType());
       if (failed(verifyShape(*this, "a row block", type, first.getShape(),
                              rowRank, "that of the first row block")) ||
-          failed(verifyRowBlock(*this, "a row block", type, rowRank)))
+          failed(verifyRowBlock(*this, "a row block", type, rowRank,
+                                verifyRowElementOrByte)))
         return failure();
       rowBlocks.push_back(value);
     }

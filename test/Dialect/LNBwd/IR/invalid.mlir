@@ -318,10 +318,10 @@ func.func @f(%a0: memref<?x?xf32>, %a1: memref<?x8xf32>) {
 
 // -----
 
-func.func @f(%a0: memref<?x8xi8>, %a1: memref<?x8xf32>) {
-  // expected-error@+1 {{expected the elements of the first row block to be f16, bf16 or f32, got 'i8'}}
-  lnbwd.rowwise @k rows(%a0 : memref<?x8xi8>) outs rows(%a1 : memref<?x8xf32>) {
-  ^bb0(%r0: vector<8xi8>):
+func.func @f(%a0: memref<?x8xi1>, %a1: memref<?x8xf32>) {
+  // expected-error@+1 {{expected the elements of the first row block to be f16, bf16, f32 or i8, got 'i1'; booleans lie in memory as bytes of 0 and 1: take i8, and arith.cmpi ne with 0, or arith.extui on the way out}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xi1>) outs rows(%a1 : memref<?x8xf32>) {
+  ^bb0(%r0: vector<8xi1>):
     %y0 = ub.poison : vector<8xf32>
     lnbwd.yield %y0 : vector<8xf32>
   }
@@ -343,7 +343,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x9xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf64>) {
-  // expected-error@+1 {{expected the elements of a row block to be f16, bf16 or f32, got 'f64'}}
+  // expected-error@+1 {{expected the elements of a row block to be f16, bf16, f32 or i8, got 'f64'}}
   lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf64>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf64>

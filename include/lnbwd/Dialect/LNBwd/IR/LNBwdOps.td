@@ -327,6 +327,11 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     fixed distance behind the one before (`strided<[S, 1]>`, S static); all
     other buffers are dense.
 
+    Elements are f16, bf16 or f32; those of row blocks, read or written, may be
+    i8 as well. A mask of booleans, a byte each as PyTorch has it, is a row block
+    of i8: `arith.cmpi ne` with 0 makes conditions of it, `arith.extui` makes it
+    of conditions.
+
     A column sum adds its yielded vector over all rows, in float32, and is
     rounded to the output's element once at the end; with `accumulate` it is
     added to what the output, of f32, holds. An output with one dimension more

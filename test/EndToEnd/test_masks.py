@@ -1,0 +1,104 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Row blocks of bytes, masks of booleans, as inputs and as outputs of row programs."""
+
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import device as devices
+
+
+def source(n: int, dtype: str, has_row_sum: bool) -> str:
+    """y = 2 x where the mask is set, less the sum of the row over 64 if wanted; the mask of y >
+    0, the number of rows with a mask bit in each column."""
+    wide = f"vector<{n}xf32>"
+    narrow = f"vector<{n}x{dtype}>"
+    def cast(op, value, source_type, target_type):
+        return value if dtype == "f32" else f"arith.{op} {value} : {source_type} to {target_type}"
+
+    lines = [] if dtype == "f32" else [f"%xw = {cast('extf', '%xr', narrow, wide)}"]
+    x = "%xr" if dtype == "f32" else "%xw"
+    lines += [f"%zero = arith.constant dense<0> : vector<{n}xi8>",
+              f"%none = arith.constant dense<0.0> : {wide}",
+              f"%set = arith.cmpi ne, %mr, %zero : vector<{n}xi8>",
+              f"%twice = arith.addf {x}, {x} : {wide}",
+              f"%kept = arith.select %set, %twice, %none : vector<{n}xi1>, {wide}"]
+    y = "%kept"
+    if has_row_sum:
+        lines += [f"%s = vector.reduction <add>, %kept : {wide} into f32",
+                  "%f = arith.constant 0.015625 : f32", "%t = arith.mulf %s, %f : f32",
+                  f"%tv = vector.broadcast %t : f32 to {wide}",
+                  f"%moved = arith.subf %kept, %tv : {wide}"]
+        y = "%moved"
+    lines += [f"%positive = arith.cmpf ogt, {y}, %none : {wide}",
+              f"%po = arith.extui %positive : vector<{n}xi1> to vector<{n}xi8>",
+              f"%count = arith.uitofp %mr : vector<{n}xi8> to {wide}"]
+    out = y
+    if dtype != "f32":
+        lines += [f"%yn = {cast('truncf', y, wide, narrow)}"]
+        out = "%yn"
+    body = "\n    ".join(lines)
+    return f"""func.func @f(%x: memref<?x{n}x{dtype}>, %m: memref<?x{n}xi8>,
+    %y: memref<?x{n}x{dtype}>, %p: memref<?x{n}xi8>, %c: memref<{n}xf32>) {{
+  lnbwd.rowwise @f rows(%x, %m : memref<?x{n}x{dtype}>, memref<?x{n}xi8>)
+      outs rows(%y, %p : memref<?x{n}x{dtype}>, memref<?x{n}xi8>)
+           column_sums(%c : memref<{n}xf32>)
+      attributes {{operand_names = ["x", "mask", "y", "positive", "count"]}} {{
+  ^row(%xr: {narrow}, %mr: vector<{n}xi8>):
+    {body}
+    lnbwd.yield {out}, %po, %count : {narrow}, vector<{n}xi8>, {wide}
+  }}
+  return
+}}
+"""
+
+
+def compile_source(build, text: str, chip: str, form: str, output) -> None:
+    subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip}",
+                    f"--emit={form}", "-o", output], input=text, text=True, check=True)
+
+
+@pytest.fixture(scope="session")
+def runtime(build):
+    return devices.Runtime(build)
+
+
+@pytest.mark.parametrize("has_row_sum", [False, True])
+@pytest.mark.parametrize("n,dtype", [(37, "f32"), (90, "bf16"), (512, "f32"), (1000, "bf16"),
+                                     (1000, "f32"), (4096, "f16"), (20480, "bf16")])
+@pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
+def test_masks(build, runtime, tmp_path, chip, n, dtype, has_row_sum):
+    file = tmp_path / "f.hsaco"
+    compile_source(build, source(n, dtype, has_row_sum), chip, "hsaco", file)
+    kernel = devices.Kernel(runtime.open("sim", chip), file)
+    for rows in (0, 1, 23):
+        random = np.random.default_rng(rows + n)
+        # Few values, whose sums are exact.
+        x = random.integers(-8, 9, rows * n) / 8
+        mask = random.integers(0, 2, rows * n).astype(np.uint8)
+        outputs = kernel.launch(rows, {"x": devices.encode(x, dtype), "mask": mask})
+        kept = np.where(mask != 0, 2 * x, 0.0).reshape(rows, n)
+        expected = kept - kept.sum(1, keepdims=True) / 64 if has_row_sum else kept
+        y = devices.decode(outputs["y"], dtype).reshape(rows, n)
+        np.testing.assert_array_equal(
+            y, devices.decode(devices.encode(expected, dtype), dtype).reshape(rows, n))
+        np.testing.assert_array_equal(outputs["positive"].reshape(rows, n), expected > 0)
+        np.testing.assert_array_equal(devices.decode(outputs["count"], "f32"),
+                                      mask.reshape(rows, n).sum(0))
+
+
+@pytest.mark.parametrize("has_row_sum", [False, True])
+@pytest.mark.parametrize("n", [37, 1000, 4096, 65536])
+@pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
+def test_ptx(build, tmp_path, chip, n, has_row_sum):
+    """It compiles, and eight bytes of a mask move in one access."""
+    file = tmp_path / "f.ptx"
+    compile_source(build, source(n, "bf16", has_row_sum), chip, "ptx", file)
+    code = file.read_text()
+    wide = [re.search(rf"{access}\S*\.v2\.b32", code) for access in
+            (r"ld\.(global|shared)", r"st\.global")]
+    assert all(wide) if n % 8 == 0 else not any(wide)
