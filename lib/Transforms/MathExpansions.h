@@ -193,6 +193,8 @@ public:
       auto halves = int64_t(doubled);
       if (halves % 2 == 0)
         return powi(x, halves / 2);
+      // Roots keep the sign of -0, and powers do not.
+      x = b.add(x, b.constant(0));
       if (halves == 1)
         return sqrt(x);
       if (halves < 0)

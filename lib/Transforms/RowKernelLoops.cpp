@@ -288,6 +288,12 @@ void RowKernelEmitter::emitRowLoop() {
       staging->firstRow = loop.getInductionVar();
       staging->refilled = false;
       inputs = receiveStaged();
+      // Rows that wait for no sum have no other barrier: the place is free as
+      // soon as all lanes have taken their part, ahead of the arithmetic.
+      if (!op.hasRowSums()) {
+        target.barrier(b);
+        refillStage();
+      }
     }
     if (schedule.getPrefetch()) {
       llvm::append_range(inputs, state.drop_front(numState));

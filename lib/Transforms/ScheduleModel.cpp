@@ -175,6 +175,9 @@ struct Candidate {
   int64_t fewerGroups = 0;
   /// Work-items of a compute unit where rows are staged.
   int64_t stagedAtOnce = stagedComputeUnitThreads;
+  /// Sets of rows of a workgroup, at least: partial sums, which are written and
+  /// read once a workgroup, have to stay small beside the rows.
+  int64_t leastSets = 2;
 
   Candidate(int64_t threadsPerRow, int64_t vectorWidth) {
     fields.threadsPerRow = threadsPerRow;
@@ -186,9 +189,7 @@ struct Candidate {
         fields.stages ? stagedAtOnce : chip.model.computeUnitThreads;
     ScheduleFields whole = fields;
     whole.rowGroups = getGroups(chip);
-    // Two sets of rows at least: partial sums, which are written and read once
-    // a workgroup, have to stay small beside the rows.
-    whole.rowsPerWorkgroup = 2 * whole.rowGroups;
+    whole.rowsPerWorkgroup = leastSets * whole.rowGroups;
     whole.workgroupsPerComputeUnit = std::max<int64_t>(
         1, computeUnit / (whole.threadsPerRow * whole.rowGroups));
     whole.earlyStart = chip.workgroups.hasEarlyStart;
@@ -455,6 +456,8 @@ static ScheduleAttr chooseIndependentRows(RowwiseOp op, int64_t width,
       continue;
     Candidate candidate(threads, width);
     candidate.stagedAtOnce = independentComputeUnitThreads;
+    if (!op.getColumnSums().empty())
+      candidate.leastSets = independentRows;
     if (ScheduleAttr schedule = fillCandidate(
             op, candidate, chip, RegisterBound::Estimate, allowRejected))
       return schedule;

@@ -1,7 +1,8 @@
 // RUN: lnbwd-opt %s --lnbwd-distribute-to-gpu=chip=sm_90 --canonicalize --cse --split-input-file | FileCheck %s
 
 // Bulk copies keep two rows in flight in dynamic shared memory; lanes wait for
-// the bytes of a row and read it from there.
+// the bytes of a row and read it from there. Without row sums, the next copy into
+// its place starts as soon as all have read it, ahead of the row's arithmetic.
 // CHECK-LABEL: gpu.module @staged_kernels
 // CHECK:       gpu.func @k(
 // CHECK:         %[[SHARED:[a-z0-9_]+]] = gpu.dynamic_shared_memory
@@ -14,7 +15,11 @@
 // CHECK:           vector.load %[[STAGES]][
 // CHECK-NOT:       vector.load
 // CHECK:           gpu.barrier
+// CHECK-NOT:       arith.negf
 // CHECK:           nvvm.cp.async.bulk.shared.cluster.global
+// CHECK:           arith.negf
+// CHECK:           vector.store
+// CHECK-NOT:       gpu.barrier
 // CHECK:         gpu.return
 // CHECK:       func.func @staged
 // CHECK:         gpu.launch_func {{.*}} dynamic_shared_memory_size %c4096_i32
@@ -23,7 +28,8 @@ func.func @staged(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
   ^bb0(%xr: vector<1024xbf16>):
-    lnbwd.yield %xr : vector<1024xbf16>
+    %minus = arith.negf %xr : vector<1024xbf16>
+    lnbwd.yield %minus : vector<1024xbf16>
   }
   return
 }
