@@ -33,6 +33,8 @@ const char *formatName(FloatFormat format) {
     return "bf16";
   case FloatFormat::F32:
     return "f32";
+  case FloatFormat::I8:
+    return "i8";
   }
   return "unknown";
 }
@@ -44,6 +46,7 @@ double unitRoundoff(FloatFormat format) {
   case FloatFormat::BF16:
     return std::ldexp(1.0, -8);
   case FloatFormat::F32:
+  case FloatFormat::I8:
     break;
   }
   return std::ldexp(1.0, -24);
@@ -56,6 +59,7 @@ double smallestSubnormal(FloatFormat format) {
   case FloatFormat::BF16:
     return std::ldexp(1.0, -133);
   case FloatFormat::F32:
+  case FloatFormat::I8:
     break;
   }
   return std::ldexp(1.0, -149);
@@ -69,6 +73,7 @@ double overflowThreshold(FloatFormat format) {
   case FloatFormat::BF16:
     return std::ldexp(1.0, 128) - std::ldexp(1.0, 119);
   case FloatFormat::F32:
+  case FloatFormat::I8:
     break;
   }
   return std::ldexp(1.0, 128) - std::ldexp(1.0, 103);
@@ -130,6 +135,8 @@ float loadElement(FloatFormat format, const void *array, size_t index) {
     std::memcpy(&value, address, sizeof(value));
     return value;
   }
+  if (format == FloatFormat::I8)
+    return static_cast<float>(static_cast<unsigned char>(*address));
   uint16_t bits;
   std::memcpy(&bits, address, sizeof(bits));
   return format == FloatFormat::BF16 ? bf16ToFloat(bits) : f16ToFloat(bits);
@@ -139,6 +146,10 @@ void storeElement(FloatFormat format, void *array, size_t index, float value) {
   char *address = static_cast<char *>(array) + index * formatSize(format);
   if (format == FloatFormat::F32) {
     std::memcpy(address, &value, sizeof(value));
+    return;
+  }
+  if (format == FloatFormat::I8) {
+    *address = value > 0 ? 1 : 0;
     return;
   }
   uint16_t bits =

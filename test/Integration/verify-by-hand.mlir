@@ -10,6 +10,12 @@
 // SILENT: error: --verify: expected a launch plan that says which operation the kernel computes, got none
 // SILENT-SAME: lnbwd.operation = #lnbwd.operation<name = "rms_norm", epsilon = 1.0e-5 : f64>
 
+// Masks are bytes, here in rows of odd length that lie apart.
+// RUN: lnbwd-opt %t/masks.mlir --lnbwd-pipeline=chip=gfx942 --emit=hsaco -o %t/masks.hsaco
+// RUN: lnbwd-run %t/masks.hsaco --m 9 | FileCheck %s --check-prefix=RAN
+// RUN: lnbwd-opt %t/masks.mlir --lnbwd-pipeline=chip=sm_90 --emit=ptx -o - | FileCheck %s --check-prefix=PLAN
+// PLAN: {"access":"read","element":"i8","kind":"row_block","name":"mask","row_length":63}
+
 // One that says what it computes is held to it.
 // RUN: lnbwd-opt %t/rms.mlir --lnbwd-pipeline=chip=gfx942 --emit=hsaco -o %t/rms.hsaco
 // RUN: lnbwd-run %t/rms.hsaco --m 9 --verify | FileCheck %s --check-prefix=RIGHT
@@ -25,6 +31,24 @@
 // The epsilon that a kernel was compiled with is not for the runner to choose.
 // RUN: %exits 2 lnbwd-run %t/rms.hsaco --m 9 --verify --eps 1e-3 2>&1 | FileCheck %s --check-prefix=EPSILON
 // EPSILON: error: --eps: the kernel computes its statistics with the epsilon that it was compiled with: expected 0.01, got 0.001
+
+//--- masks.mlir
+func.func @masks(%x: memref<?x63xf32>, %m: memref<?x63xi8>, %y: memref<?x63xf32>,
+                 %p: memref<?x63xi8, strided<[65, 1]>>) {
+  lnbwd.rowwise @masks rows(%x, %m : memref<?x63xf32>, memref<?x63xi8>)
+      outs rows(%y, %p : memref<?x63xf32>, memref<?x63xi8, strided<[65, 1]>>)
+      attributes {operand_names = ["x", "mask", "y", "positive"]} {
+  ^row(%xr: vector<63xf32>, %mr: vector<63xi8>):
+    %zero = arith.constant dense<0> : vector<63xi8>
+    %none = arith.constant dense<0.0> : vector<63xf32>
+    %set = arith.cmpi ne, %mr, %zero : vector<63xi8>
+    %yr = arith.select %set, %xr, %none : vector<63xi1>, vector<63xf32>
+    %positive = arith.cmpf ogt, %yr, %none : vector<63xf32>
+    %pr = arith.extui %positive : vector<63xi1> to vector<63xi8>
+    lnbwd.yield %yr, %pr : vector<63xf32>, vector<63xi8>
+  }
+  return
+}
 
 //--- silent.mlir
 func.func @twice(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {

@@ -165,15 +165,17 @@ std::vector<char> Execution::takeRows(size_t index,
     return contents;
   const size_t length = argument.rowLength * size;
   const size_t stride = argument.rowStride * size;
-  std::vector<char> poison(stride);
-  for (size_t i = 0; i + 1 < stride; i += 2)
+  // The pattern goes on from row to row, which of bytes may be odd ones.
+  std::vector<char> poison(stride + 3);
+  for (size_t i = 0; i + 1 < poison.size(); i += 2)
     std::memcpy(poison.data() + i, &pattern, 2);
   std::vector<char> rows;
   rows.reserve(argument.elements * size);
   for (size_t offset = 0; offset < contents.size(); offset += stride) {
     const char *row = contents.data() + offset;
     rows.insert(rows.end(), row, row + length);
-    const char *gap = (before ? before + offset : poison.data()) + length;
+    const char *gap =
+        (before ? before + offset : poison.data() + offset % 2) + length;
     if (complaint.empty() &&
         std::memcmp(row + length, gap, stride - length) != 0)
       complaint = "what lies between the rows of '" + argument.name +
@@ -240,8 +242,10 @@ size_t countPoison(const std::vector<char> &contents,
   std::memcpy(poison, &pattern, 2);
   std::memcpy(poison + 2, &pattern, 2);
   size_t count = 0;
-  for (size_t offset = 0; offset + size <= contents.size(); offset += size)
-    count += std::memcmp(contents.data() + offset, poison, size) == 0 ? 1 : 0;
+  for (size_t offset = 0; offset + size <= contents.size(); offset += size) {
+    const char *expected = poison + offset % sizeof(pattern);
+    count += std::memcmp(contents.data() + offset, expected, size) == 0 ? 1 : 0;
+  }
   return count;
 }
 

@@ -50,6 +50,7 @@ static double largeMean(FloatFormat format) {
   case FloatFormat::BF16:
     return 1e2;
   case FloatFormat::F32:
+  case FloatFormat::I8:
     break;
   }
   return 1e4;

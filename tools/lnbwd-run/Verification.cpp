@@ -136,6 +136,7 @@ double tolerance(Role role, FloatFormat format) {
   case FloatFormat::BF16:
     return 4e-3;
   case FloatFormat::F32:
+  case FloatFormat::I8:
     break;
   }
   return isColumnSum(role) ? 1e-6 : 5e-7;

@@ -19,17 +19,20 @@
 
 namespace lnbwd::reference {
 
-enum class FloatFormat { F16, BF16, F32 };
+/// I8 is that of masks: a byte, 1 for a positive number and 0 for others. No
+/// named operation has such.
+enum class FloatFormat { F16, BF16, F32, I8 };
 
-/// "f16", "bf16", "f32".
+/// "f16", "bf16", "f32", "i8".
 const char *formatName(FloatFormat format);
 
 /// Bytes of one element.
 constexpr size_t formatSize(FloatFormat format) {
-  return format == FloatFormat::F32 ? 4 : 2;
+  return format == FloatFormat::F32 ? 4 : format == FloatFormat::I8 ? 1 : 2;
 }
 
-/// The largest relative error of one rounding: 2^-11, 2^-8, 2^-24.
+/// The largest relative error of one rounding: 2^-11, 2^-8, 2^-24. This and
+/// what follows are not asked of bytes.
 double unitRoundoff(FloatFormat format);
 /// The smallest positive (subnormal) number.
 double smallestSubnormal(FloatFormat format);
