@@ -68,7 +68,7 @@ FUNCTIONS = {
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), 5, True),
     "power 3": (lambda x: x * x * x, 2, False),
     "power 1.5": (lambda x: x * np.sqrt(x), 3.5, False),
-    "power -0.5": (lambda x: 1 / np.sqrt(x), 2.5, False),
+    "power -0.5": (lambda x: 1 / np.sqrt(x + 0.0), 2.5, False),
     # C's pow of minus infinity is infinite; here every negative number gives NaN.
     "power 2.2": (lambda x: np.exp(np.log(x) * float(np.float32(2.2))), 5, True),
     "absf": (np.abs, 0, False),
