@@ -89,7 +89,7 @@ def precompile(requests: Iterable[KernelSpec | Mapping[str, Any]], *,
         if code is None:
             code = compiler.compile_mlir(
                 spec.mlir(), spec.chip, pipeline_options=spec.pipeline_options(),
-                format=spec.format, source_name=f"{spec.op}-n{spec.n}.mlir").code
+                format=spec.format, source_name=spec.source_name).code
             if not target.store(spec, identity, code):
                 raise LnbwdError(f"cache: {target.folder} cannot be written")
         return Precompiled(spec, was_cached, len(code), time.perf_counter() - start)

@@ -23,7 +23,7 @@ import threading
 import warnings
 
 from .errors import CacheWarning
-from .spec import KernelSpec
+from .spec import KernelSpec, Spec
 
 __all__ = ["KernelCache", "default_folder"]
 
@@ -67,11 +67,11 @@ class KernelCache:
             self._warned.add(kind)
         warnings.warn(message, CacheWarning, stacklevel=4)
 
-    def _entry_folder(self, spec: KernelSpec) -> pathlib.Path:
+    def _entry_folder(self, spec: Spec) -> pathlib.Path:
         assert self.folder is not None
         return self.folder / "v1" / spec.chip / spec.digest()
 
-    def load(self, spec: KernelSpec, compiler: str | None) -> bytes | None:
+    def load(self, spec: Spec, compiler: str | None) -> bytes | None:
         """The code of ``spec``, or None.
 
         Args:
@@ -103,7 +103,7 @@ class KernelCache:
             return []
         return [path for _, path in sorted(files, reverse=True)]
 
-    def _read(self, path: pathlib.Path, spec: KernelSpec) -> bytes | None:
+    def _read(self, path: pathlib.Path, spec: Spec) -> bytes | None:
         try:
             data = path.read_bytes()
         except FileNotFoundError:
@@ -120,7 +120,7 @@ class KernelCache:
             return None
 
     @staticmethod
-    def _check(data: bytes, spec: KernelSpec) -> bytes:
+    def _check(data: bytes, spec: Spec) -> bytes:
         head, newline, code = data.partition(b"\n")
         if not newline or len(head) > _MAX_HEADER:
             raise ValueError("it has no header")
@@ -135,7 +135,7 @@ class KernelCache:
             raise ValueError("it is of another kernel")
         return code
 
-    def store(self, spec: KernelSpec, compiler: str, code: bytes) -> bool:
+    def store(self, spec: Spec, compiler: str, code: bytes) -> bool:
         """Keeps the code. False, after one warning, if the folder does not take it."""
         if self.folder is None:
             return False
@@ -172,7 +172,7 @@ class KernelCache:
             return []
 
     def entries(self) -> list[tuple[KernelSpec, str, int]]:
-        """All readable kernels: spec, compiler and size of the code in bytes."""
+        """All readable kernels that have a :class:`KernelSpec`: it, compiler and size in bytes."""
         result = []
         for chip in self.chips():
             assert self.folder is not None

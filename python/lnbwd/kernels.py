@@ -18,7 +18,7 @@ from . import compiler, runtime
 from ._files import write_whole
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LnbwdError
-from .spec import FORWARD_OPS, KernelSpec, dtype_name
+from .spec import FORWARD_OPS, KernelSpec, Spec, dtype_name
 
 if TYPE_CHECKING:
     from .roofline import Report
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["CompiledKernel", "compile", "compile_spec", "kernel_cache", "set_cache_folder"]
 
 _lock = threading.Lock()
-_memory: dict[KernelSpec, bytes] = {}
+_memory: dict[Spec, bytes] = {}
 _cache: KernelCache | None = None
 
 
@@ -63,7 +63,7 @@ def code_format(chip: str) -> str:
     return "cubin" if has_ptxas() else "ptx"
 
 
-def _look_up(spec: KernelSpec) -> bytes | None:
+def _look_up(spec: Spec) -> bytes | None:
     """The code of a spec from memory or from disk."""
     code = _memory.get(spec)
     if code is None:
@@ -73,7 +73,7 @@ def _look_up(spec: KernelSpec) -> bytes | None:
     return code
 
 
-def _obtain(spec: KernelSpec) -> tuple[bytes, compiler.Compiled | None]:
+def _obtain(spec: Spec) -> tuple[bytes, compiler.Compiled | None]:
     """The code of a spec, and all of the compilation if there was one."""
     code = _look_up(spec)
     if code is not None:
@@ -81,13 +81,13 @@ def _obtain(spec: KernelSpec) -> tuple[bytes, compiler.Compiled | None]:
     identity = compiler.compiler_id()
     if identity is None:
         raise LnbwdError(
-            f"there is no kernel for {describe(spec)}: this installation has no compiler, and the "
+            f"there is no kernel for {spec}: this installation has no compiler, and the "
             f"kernel cache ({kernel_cache().folder or 'switched off'}) does not have it; compile "
             "it elsewhere with lnbwd.precompile or python -m lnbwd.precompile, and copy the "
             "cache's folder here (LNBWD_CACHE_DIR names it)")
     compiled = compiler.compile_mlir(
         spec.mlir(), spec.chip, pipeline_options=spec.pipeline_options(), format=spec.format,
-        source_name=f"{spec.op}-n{spec.n}.mlir")
+        source_name=spec.source_name)
     kernel_cache().store(spec, identity, compiled.code)
     _memory[spec] = compiled.code
     return compiled.code, compiled
@@ -99,7 +99,7 @@ def _capability(chip: str) -> int:
     return int(digits) if chip.startswith("sm_") and digits.isdigit() else 0
 
 
-def code_for_device(make: Callable[[str, str], KernelSpec], chip: str) -> bytes:
+def code_for_device(make: Callable[[str, str], Spec], chip: str) -> bytes:
     """The code to run on a device whose chip is ``chip``.
 
     That is code for the chip itself, from a cache before the compiler. For an NVIDIA chip that
@@ -125,7 +125,7 @@ def code_for_device(make: Callable[[str, str], KernelSpec], chip: str) -> bytes:
     return compile_spec(make(chip, code_format(chip)))
 
 
-def compile_spec(spec: KernelSpec) -> bytes:
+def compile_spec(spec: Spec) -> bytes:
     """The machine code of a spec: from memory, from the cache on disk, or by the compiler.
 
     Raises:
@@ -133,16 +133,6 @@ def compile_spec(spec: KernelSpec) -> bytes:
         LnbwdError: there is no compiler, and the cache does not have it.
     """
     return _obtain(spec)[0]
-
-
-def describe(spec: KernelSpec) -> str:
-    """A spec in a few words, for messages."""
-    types = spec.dtype
-    if spec.weight_dtype:
-        types += f", weight {spec.weight_dtype}"
-    wants = [name for name in ("dx", "dweight", "dbias") if getattr(spec, f"want_{name}")]
-    what = f"epsilon {spec.epsilon:g}" if spec.op in FORWARD_OPS else f"gradients {'+'.join(wants)}"
-    return (f"{spec.op} with rows of {spec.n} x {types}, {what}, on {spec.chip} ({spec.format})")
 
 
 class CompiledKernel:
@@ -172,7 +162,7 @@ class CompiledKernel:
         self.compile_seconds = time.perf_counter() - start if was_compiled else 0.0
 
     def __repr__(self) -> str:
-        return f"<lnbwd kernel: {describe(self.spec)}" + (
+        return f"<lnbwd kernel: {self.spec}" + (
             f" and {len(self.chips) - 1} more chips>" if len(self.chips) > 1 else ">")
 
     def _one(self, what: str) -> str:

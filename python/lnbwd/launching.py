@@ -133,6 +133,41 @@ def _public_stream(index: int) -> int:
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", _public_stream)
 
 
+def device_key(tensor: torch.Tensor) -> object:
+    """What a kernel for the tensor is loaded for: a GPU's index, or the simulated chip."""
+    index = tensor.get_device()  # Less than 0: on the CPU.
+    return simulated_chip() if index < 0 else index
+
+
+def dense(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor with dense rows, at an address that kernels take."""
+    if tensor.is_contiguous() and not tensor.data_ptr() & 15:
+        return tensor
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def launch_kernel(kernel: runtime.Kernel, rows: int, tensors: Sequence[torch.Tensor]) -> None:
+    """Runs a kernel on tensors in the order of its arguments, all dense and on its device.
+
+    Args:
+        kernel: the kernel.
+        rows: the number of rows.
+        tensors: as many as the kernel has arguments.
+    """
+    first = tensors[0]
+    index = first.get_device()
+    if index < 0:
+        _launch_on_host_memory(kernel, rows, tensors)
+        return
+    size = kernel.workspace_size(rows)
+    workspace = 0
+    if size:
+        # Freed on return, which is sound: PyTorch gives the memory to later work of the stream.
+        scratch = first.new_empty(size, dtype=torch.uint8)
+        workspace = scratch.data_ptr()
+    kernel.launch([t.data_ptr() for t in tensors], rows, workspace, size, _raw_stream(index))
+
+
 def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype | None,
            bias: torch.dtype | None, wants: tuple[bool, bool, bool],
            tensors: Sequence[torch.Tensor], epsilon: float | None = None) -> None:
@@ -146,23 +181,11 @@ def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype |
         tensors: inputs, then outputs.
         epsilon: of a forward pass.
     """
-    first = tensors[0]
-    index = first.get_device()  # Less than 0: on the CPU.
-    key: _Key = (op, n, dtype, weight, bias, wants, epsilon,
-                 simulated_chip() if index < 0 else index)
+    key: _Key = (op, n, dtype, weight, bias, wants, epsilon, device_key(tensors[0]))
     kernel = _loaded.get(key)
     if kernel is None:
-        kernel = _load(key, op, n, dtype, weight, bias, wants, epsilon, first.device)
-    if index < 0:
-        _launch_on_host_memory(kernel, rows, tensors)
-        return
-    size = kernel.workspace_size(rows)
-    workspace = 0
-    if size:
-        # Freed on return, which is sound: PyTorch gives the memory to later work of the stream.
-        scratch = first.new_empty(size, dtype=torch.uint8)
-        workspace = scratch.data_ptr()
-    kernel.launch([t.data_ptr() for t in tensors], rows, workspace, size, _raw_stream(index))
+        kernel = _load(key, op, n, dtype, weight, bias, wants, epsilon, tensors[0].device)
+    launch_kernel(kernel, rows, tensors)
 
 
 def _launch_on_host_memory(kernel: runtime.Kernel, rows: int,

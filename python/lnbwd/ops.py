@@ -26,7 +26,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .launching import check_device, launch, uses_forward_kernels
+from .launching import check_device, dense, launch, uses_forward_kernels
 
 __all__ = ["call_layer_norm", "call_rms_norm"]
 
@@ -36,13 +36,6 @@ _NOTHING = (False, False, False)
 
 def _statistics_dtype(x: Tensor) -> torch.dtype:
     return torch.float64 if x.dtype == torch.float64 else torch.float32
-
-
-def _dense(tensor: Tensor) -> Tensor:
-    """The tensor with dense rows, at an address that kernels take."""
-    if tensor.is_contiguous() and not tensor.data_ptr() & 15:
-        return tensor
-    return tensor.clone(memory_format=torch.contiguous_format)
 
 
 def _empty_like(tensor: Tensor) -> Tensor:
@@ -69,7 +62,7 @@ def _forward_kernel(op: str, x: Tensor, normalized_shape: Sequence[int], weight:
     outputs = [torch.empty_like(x, memory_format=torch.contiguous_format)]
     outputs += [x.new_empty(rows, dtype=torch.float32)
                 for _ in range(2 if op == "layer_norm" else 1)]
-    inputs = [_dense(t) for t in (x, weight, bias) if t is not None]
+    inputs = [dense(t) for t in (x, weight, bias) if t is not None]
     launch(op, n, rows, x.dtype, None if weight is None else weight.dtype,
            None if bias is None else bias.dtype, (False, False, False), [*inputs, *outputs], eps)
     return tuple(outputs)
@@ -129,9 +122,9 @@ def _layer_norm_bwd(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: T
     if n == 0 or wants == _NOTHING:
         return dx, dweight, dbias
     if weight is None:
-        tensors = [_dense(dy), _dense(x), _dense(mean), _dense(rstd)]
+        tensors = [dense(dy), dense(x), dense(mean), dense(rstd)]
     else:
-        tensors = [_dense(dy), _dense(x), _dense(weight), _dense(mean), _dense(rstd)]
+        tensors = [dense(dy), dense(x), dense(weight), dense(mean), dense(rstd)]
     if wants[0]:
         tensors.append(dx)
     if wants[1]:
@@ -231,11 +224,11 @@ def _rms_norm_bwd(dy: Tensor, x: Tensor, rstd: Tensor, weight: Tensor | None,
     dweight = _empty_like(weight) if wants[1] and weight is not None else _empty(x)
     if n == 0 or wants == _NOTHING:
         return dx, dweight
-    tensors = [_dense(dy), _dense(x)]
+    tensors = [dense(dy), dense(x)]
     # The scale is no part of its own gradient: a kernel for that alone does not take it.
     if weight is not None:
-        tensors.append(_dense(weight))
-    tensors.append(_dense(rstd))
+        tensors.append(dense(weight))
+    tensors.append(dense(rstd))
     tensors += [t for t, want in zip((dx, dweight), wants, strict=False) if want]
     launch("rms_norm_bwd", n, rstd.numel(), x.dtype, None if weight is None else weight.dtype,
            None, wants, tensors)

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         kernels.set_cache_folder(options.cache)
     if options.list:
         for spec, identity, size in kernels.kernel_cache().entries():
-            print(f"{kernels.describe(spec)}: {size} bytes, by {identity}")
+            print(f"{spec}: {size} bytes, by {identity}")
         return 0
     if not options.chip or not options.n:
         parser.error("expected --chip and --n, or --list")
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def show(done: Precompiled) -> None:
         state = "cached" if done.was_cached else f"compiled in {done.seconds:.2f} s"
-        print(f"{kernels.describe(done.spec)}: {done.size} bytes, {state}", flush=True)
+        print(f"{done.spec}: {done.size} bytes, {state}", flush=True)
 
     try:
         results = precompile(requests, jobs=options.jobs, progress=show)

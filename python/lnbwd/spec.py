@@ -9,8 +9,9 @@ import dataclasses
 import hashlib
 import json
 from dataclasses import dataclass
+from typing import ClassVar
 
-__all__ = ["DTYPES", "OPS", "KernelSpec"]
+__all__ = ["DTYPES", "OPS", "KernelSpec", "ProgramSpec"]
 
 DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 """Element types of a kernel's buffers, with their size in bytes."""
@@ -37,6 +38,53 @@ def dtype_name(dtype: object, argument: str = "dtype") -> str:
         raise ValueError(f"{argument}: expected f16, bf16 or f32 (or float16, bfloat16, float32), "
                          f"got {dtype!r}")
     return name
+
+
+def _digest(*decisive: str) -> str:
+    return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class ProgramSpec:
+    """A kernel of any function of lnbwd operations, given as text.
+
+    Attributes:
+        source: a module with one function, as MLIR text.
+        chip: "gfx942", "sm_90", ...
+        options: options of lnbwd-pipeline beside chip.
+        format: "hsaco", "ptx" or "cubin".
+    """
+
+    source: str
+    chip: str
+    options: str = ""
+    format: str = "hsaco"
+
+    op: ClassVar[str] = "program"
+
+    def mlir(self) -> str:
+        """The source."""
+        return self.source
+
+    def pipeline_options(self) -> str:
+        """The options of lnbwd-pipeline beside chip."""
+        return self.options
+
+    def digest(self) -> str:
+        """Names the kernel, as :meth:`KernelSpec.digest` does."""
+        return _digest(self.source, self.chip, self.options, self.format)
+
+    def to_json(self) -> dict[str, object]:
+        """The fields but the source, for people."""
+        return {"op": self.op, "chip": self.chip, "options": self.options, "format": self.format}
+
+    @property
+    def source_name(self) -> str:
+        """What diagnostics call the source."""
+        return "program.mlir"
+
+    def __str__(self) -> str:
+        return f"a row program of {len(self.source)} characters, on {self.chip} ({self.format})"
 
 
 @dataclass(frozen=True)
@@ -102,6 +150,20 @@ class KernelSpec:
         if not (self.want_dx or self.want_dweight or self.want_dbias):
             raise ValueError("want_dx, want_dweight, want_dbias: expected at least one gradient")
 
+    @property
+    def source_name(self) -> str:
+        """What diagnostics call the source."""
+        return f"{self.op}-n{self.n}.mlir"
+
+    def __str__(self) -> str:
+        types = self.dtype
+        if self.weight_dtype:
+            types += f", weight {self.weight_dtype}"
+        wants = [name for name in ("dx", "dweight", "dbias") if getattr(self, f"want_{name}")]
+        what = (f"epsilon {self.epsilon:g}" if self.op in FORWARD_OPS
+                else f"gradients {'+'.join(wants)}")
+        return f"{self.op} with rows of {self.n} x {types}, {what}, on {self.chip} ({self.format})"
+
     def pipeline_options(self) -> str:
         """The options of lnbwd-pipeline beside chip."""
         options = [] if self.two_pass == "auto" else [f"two-pass={self.two_pass}"]
@@ -142,8 +204,7 @@ class KernelSpec:
     def digest(self) -> str:
         """Names the kernel: 32 hexadecimal digits over everything that decides its code but
         the compiler's version."""
-        text = json.dumps([self.mlir(), self.chip, self.pipeline_options(), self.format])
-        return hashlib.sha256(text.encode()).hexdigest()[:32]
+        return _digest(self.mlir(), self.chip, self.pipeline_options(), self.format)
 
     def to_json(self) -> dict[str, object]:
         """The fields, for people and for :meth:`from_json`."""
@@ -154,3 +215,7 @@ class KernelSpec:
         """The spec of :meth:`to_json`."""
         return KernelSpec(**fields)  # type: ignore[arg-type]
 
+
+
+Spec = KernelSpec | ProgramSpec
+"""What the caches keep kernels by."""

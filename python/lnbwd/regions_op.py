@@ -1,0 +1,239 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Any compiled row program as one operator of PyTorch.
+
+    lnbwd::region(Tensor[] inputs, str program) -> Tensor[]
+
+``program`` is a text that names a row program in this process and, if the text says enough to make
+it again, in others (compiled graphs are cached on disk with the text in them). What the text stands
+for is registered once::
+
+    register_program(text, inputs, outputs, make_kernel)
+
+and a text that nobody registered is handed to the function of :func:`set_resolver`.
+
+The inputs are passed in the order of the program's arguments, the outputs follow them there. A row
+block's tensor has any shape of M·N elements, a row scalar's M, a column's N; outputs come as
+``[M, N]``, ``[M]`` and ``[N]``. M is that of the first row block among the inputs, or else of the
+first row scalar. The operator has no derivative: who calls it provides one.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from . import runtime
+from .errors import LnbwdError
+from .kernels import code_for_device
+from .launching import check_device, dense, device_key, launch_kernel, open_device
+from .spec import ProgramSpec
+
+__all__ = ["Operand", "Program", "find_program", "make_kernel_from_mlir", "register_program",
+           "set_resolver"]
+
+MakeKernel = Callable[[runtime.Device], runtime.Kernel]
+"""Gives the kernel for a device: compiles it, or takes it from a cache."""
+
+_ELEMENTS = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One tensor of a row program.
+
+    Attributes:
+        kind: "row_block" (M x row_length), "column" (row_length) or "row_scalar" (M).
+        dtype: the type of its elements: float16, bfloat16 or float32.
+        row_length: N; 1 for row scalars.
+    """
+
+    kind: str
+    dtype: torch.dtype
+    row_length: int
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("row_block", "column", "row_scalar"):
+            raise ValueError("kind: expected row_block, column or row_scalar, got "
+                             f"{self.kind!r}")
+        if self.dtype not in _ELEMENTS:
+            raise ValueError(f"dtype: expected float16, bfloat16 or float32, got {self.dtype}")
+        if self.row_length < 1 or (self.kind == "row_scalar" and self.row_length != 1):
+            allowed = "1" if self.kind == "row_scalar" else "1 or more"
+            raise ValueError(f"row_length: expected {allowed} for a {self.kind}, got "
+                             f"{self.row_length}")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a text stands for; see :func:`register_program`."""
+
+    text: str
+    inputs: tuple[Operand, ...]
+    outputs: tuple[Operand, ...]
+    make_kernel: MakeKernel
+
+
+_lock = threading.Lock()
+_programs: dict[str, Program] = {}
+_kernels: dict[tuple[str, object], runtime.Kernel] = {}
+_resolver: Callable[[str], Program | None] | None = None
+
+
+def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],
+                     make_kernel: MakeKernel) -> Program:
+    """Says what ``text`` stands for in ``lnbwd::region``, in this process.
+
+    Registering a text again replaces what it stood for; kernels that are loaded stay.
+
+    Args:
+        text: the program's name; the operator's second argument.
+        inputs, outputs: its tensors in the order of its arguments, the inputs first. One input at
+            least is a row block or a row scalar, which says what M is.
+        make_kernel: gives the kernel for a device, called once for each device that the program
+            runs on (:func:`make_kernel_from_mlir` makes one).
+
+    Raises:
+        ValueError: no input says what M is, or there is no output.
+    """
+    program = Program(text, tuple(inputs), tuple(outputs), make_kernel)
+    if all(operand.kind == "column" for operand in program.inputs):
+        raise ValueError("inputs: expected a row block or a row scalar among them, which says what "
+                         "M, the number of rows, is; got columns alone")
+    if not program.outputs:
+        raise ValueError("outputs: expected one or more, got none")
+    with _lock:
+        _programs[text] = program
+    return program
+
+
+def set_resolver(resolver: Callable[[str], Program | None] | None) -> None:
+    """Sets the function that is asked, once a text, for programs that nobody registered.
+
+    It gets the text and gives what :func:`register_program` returns, or None if it does not know
+    the text either. That is how a process runs a compiled graph that another one left on disk.
+    """
+    global _resolver
+    _resolver = resolver
+
+
+def find_program(text: str) -> Program:
+    """What a text stands for. Raises LnbwdError if nobody knows."""
+    program = _programs.get(text)
+    if program is None and _resolver is not None:
+        program = _resolver(text)
+        if program is not None:
+            with _lock:
+                program = _programs.setdefault(text, program)
+    if program is None:
+        raise LnbwdError(f"lnbwd::region: the program {text[:80]!r} is not registered in this "
+                         "process; call lnbwd.regions_op.register_program, or set_resolver for "
+                         "graphs that were compiled in another process")
+    return program
+
+
+def make_kernel_from_mlir(source: str, pipeline_options: str = "") -> MakeKernel:
+    """A ``make_kernel`` that compiles MLIR text, with the caches that all kernels have.
+
+    Args:
+        source: a module with one function of lnbwd operations, whose arguments are the program's.
+        pipeline_options: options of lnbwd-pipeline beside ``chip``.
+    """
+    def make_kernel(device: runtime.Device) -> runtime.Kernel:
+        code = code_for_device(
+            lambda chip, format: ProgramSpec(source, chip, pipeline_options, format), device.chip)
+        return runtime.Kernel(device, runtime.Program.for_chip(code, device.info.arch))
+
+    return make_kernel
+
+
+def _check_kernel(program: Program, kernel: runtime.Kernel) -> None:
+    """That the kernel's arguments are those that were registered."""
+    arguments = kernel.program.arguments
+    expected = [(operand, access) for access, operands in (("read", program.inputs),
+                                                           ("write", program.outputs))
+                for operand in operands]
+    if len(arguments) != len(expected):
+        raise LnbwdError(f"lnbwd::region: {len(expected)} operands are registered for the program "
+                         f"'{kernel.program.name}', which takes {len(arguments)} arguments")
+    for argument, (operand, access) in zip(arguments, expected, strict=True):
+        wanted = (access, operand.kind, _ELEMENTS[operand.dtype], operand.row_length)
+        got = (argument.access, argument.kind, argument.element, argument.row_length)
+        if wanted != got:
+            raise LnbwdError(f"lnbwd::region: argument '{argument.name}' of the program "
+                             f"'{kernel.program.name}': registered as {wanted}, but it is {got}")
+
+
+def _load(program: Program, device: torch.device, key: tuple[str, object]) -> runtime.Kernel:
+    target = open_device(device)
+    kernel = program.make_kernel(target)
+    _check_kernel(program, kernel)
+    with _lock:
+        return _kernels.setdefault(key, kernel)
+
+
+def _rows(program: Program, inputs: Sequence[Tensor]) -> int:
+    """M, after the inputs were checked; an int, or a symbol while a graph is traced."""
+    if len(inputs) != len(program.inputs):
+        raise ValueError(f"lnbwd::region: expected {len(program.inputs)} inputs, got {len(inputs)}")
+    rows = None
+    for kind in ("row_block", "row_scalar"):
+        for operand, tensor in zip(program.inputs, inputs, strict=True):
+            if rows is None and operand.kind == kind:
+                rows = tensor.numel() // operand.row_length
+    assert rows is not None
+    for index, (operand, tensor) in enumerate(zip(program.inputs, inputs, strict=True)):
+        if tensor.dtype != operand.dtype:
+            raise TypeError(f"lnbwd::region: input {index}: expected {operand.dtype}, got "
+                            f"{tensor.dtype}")
+        if tensor.device != inputs[0].device:
+            raise ValueError(f"lnbwd::region: input {index}: expected a tensor on "
+                             f"{inputs[0].device} like input 0, got one on {tensor.device}")
+        expected = operand.row_length * (1 if operand.kind == "column" else rows)
+        if tensor.numel() != expected:
+            raise ValueError(f"lnbwd::region: input {index} ({operand.kind}): expected {expected} "
+                             f"elements, got {tensor.numel()}")
+    return rows
+
+
+def _allocate(program: Program, rows: int, like: Tensor) -> list[Tensor]:
+    def shape(operand: Operand) -> tuple[int, ...]:
+        if operand.kind == "column":
+            return (operand.row_length,)
+        return (rows, operand.row_length) if operand.kind == "row_block" else (rows,)
+
+    return [like.new_empty(shape(o), dtype=o.dtype) for o in program.outputs]
+
+
+def run_region(inputs: list[Tensor], text: str) -> list[Tensor]:
+    """The operator, in Python."""
+    program = find_program(text)
+    rows = _rows(program, inputs)
+    first = inputs[0]
+    if not first.is_cuda:
+        check_device(first, "inputs[0]")
+    outputs = _allocate(program, rows, first)
+    key = (text, device_key(first))
+    kernel = _kernels.get(key)
+    if kernel is None:
+        kernel = _load(program, first.device, key)
+    launch_kernel(kernel, rows, [*map(dense, inputs), *outputs])
+    return outputs
+
+
+def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:
+    program = find_program(text)
+    return _allocate(program, _rows(program, inputs), inputs[0])
+
+
+_library = torch.library.Library("lnbwd", "FRAGMENT")
+_library.define("region(Tensor[] inputs, str program) -> Tensor[]",
+                tags=(torch.Tag.pt2_compliant_tag,))
+for _key in ("CPU", "CUDA"):
+    _library.impl("region", run_region, _key)
+torch.library.register_fake("lnbwd::region", _fake_region, lib=_library)

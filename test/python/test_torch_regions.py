@@ -1,0 +1,167 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""lnbwd::region: any row program as an operator of PyTorch."""
+
+import pytest
+import torch
+
+import lnbwd
+from lnbwd import regions_op
+from lnbwd.regions_op import Operand
+
+N = 64
+SOURCE = f"""
+func.func @scaled(%x: memref<?x{N}xf32>, %h: memref<?x{N}xbf16>, %r: memref<?xf32>,
+                  %gamma: memref<{N}xf32>, %y: memref<?x{N}xbf16>, %dgamma: memref<{N}xf32>) {{
+  lnbwd.rowwise @scaled rows(%x, %h : memref<?x{N}xf32>, memref<?x{N}xbf16>)
+      columns(%gamma : memref<{N}xf32>) scalars(%r : memref<?xf32>)
+      outs rows(%y : memref<?x{N}xbf16>) column_sums(%dgamma : memref<{N}xf32>)
+      attributes {{operand_names = ["x", "h", "gamma", "r", "y", "dgamma"]}} {{
+  ^row(%xr: vector<{N}xf32>, %hr: vector<{N}xbf16>, %g: vector<{N}xf32>, %s: f32):
+    %wide = arith.extf %hr : vector<{N}xbf16> to vector<{N}xf32>
+    %sum = arith.addf %xr, %wide : vector<{N}xf32>
+    %sv = vector.broadcast %s : f32 to vector<{N}xf32>
+    %scaled = arith.mulf %sum, %sv : vector<{N}xf32>
+    %out = arith.mulf %scaled, %g : vector<{N}xf32>
+    %y16 = arith.truncf %out : vector<{N}xf32> to vector<{N}xbf16>
+    lnbwd.yield %y16, %scaled : vector<{N}xbf16>, vector<{N}xf32>
+  }}
+  return
+}}
+"""
+F32, BF16 = torch.float32, torch.bfloat16
+INPUTS = [Operand("row_block", F32, N), Operand("row_block", BF16, N),
+          Operand("row_scalar", F32, 1), Operand("column", F32, N)]
+OUTPUTS = [Operand("row_block", BF16, N), Operand("column", F32, N)]
+
+
+@pytest.fixture
+def program():
+    return regions_op.register_program("scaled", INPUTS, OUTPUTS,
+                                       regions_op.make_kernel_from_mlir(SOURCE)).text
+
+
+def tensors(device, leading=(2, 3)):
+    generator = torch.Generator().manual_seed(1)
+
+    def random(*shape):
+        return torch.randn(shape, generator=generator).to(device)
+
+    return [random(*leading, N), random(*leading, N).bfloat16(), random(*leading), random(N)]
+
+
+def expected(x, h, r, gamma):
+    scaled = (x + h.float()) * r[..., None]
+    return (scaled * gamma).bfloat16().reshape(-1, N), scaled.reshape(-1, N).sum(0)
+
+
+def assert_right(got, inputs):
+    y, dgamma = expected(*inputs)
+    assert [t.shape for t in got] == [y.shape, dgamma.shape]
+    assert [t.dtype for t in got] == [BF16, F32]
+    torch.testing.assert_close(got[0], y)
+    torch.testing.assert_close(got[1], dgamma, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("leading", [(6,), (2, 3), (1,), (0,)])
+def test_a_region_computes(device, program, leading):
+    inputs = tensors(device, leading)
+    assert_right(torch.ops.lnbwd.region(inputs, program), inputs)
+
+
+def test_inputs_that_are_not_dense_are_copied(device, program):
+    x, h, r, gamma = tensors(device)
+    strided = torch.empty(2, 3, 2 * N, device=device)[..., ::2].copy_(x)
+    shifted = torch.empty(gamma.numel() + 1, device=device)[1:].copy_(gamma)
+    assert shifted.data_ptr() % 16
+    assert_right(torch.ops.lnbwd.region([strided, h, r, shifted], program), [x, h, r, gamma])
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_region_compiles(device, program, dynamic):
+    torch._dynamo.reset()
+    function = torch.compile(lambda *t: torch.ops.lnbwd.region(list(t), program)[0].float() + 1,
+                             fullgraph=True, dynamic=dynamic)
+    for rows in (3, 5):
+        inputs = tensors(device, (rows,))
+        torch.testing.assert_close(function(*inputs), expected(*inputs)[0].float() + 1)
+
+
+def test_opcheck(device, program):
+    torch.library.opcheck(torch.ops.lnbwd.region.default, (tensors(device), program))
+
+
+def test_a_program_of_another_process_is_resolved(device):
+    asked = []
+
+    def resolve(text):
+        asked.append(text)
+        if text != "resolved":
+            return None
+        return regions_op.register_program(text, INPUTS, OUTPUTS,
+                                           regions_op.make_kernel_from_mlir(SOURCE))
+
+    regions_op.set_resolver(resolve)
+    try:
+        inputs = tensors(device)
+        for _ in range(2):
+            assert_right(torch.ops.lnbwd.region(inputs, "resolved"), inputs)
+        assert asked == ["resolved"]
+        with pytest.raises(RuntimeError, match="'nobody' is not registered in this process"):
+            torch.ops.lnbwd.region(inputs, "nobody")
+    finally:
+        regions_op.set_resolver(None)
+
+
+def change(index, make):
+    def apply(inputs):
+        inputs[index] = make(inputs[index])
+        return inputs
+    return apply
+
+
+@pytest.mark.parametrize("spoil,words", [
+    (lambda t: t[:-1], "expected 4 inputs, got 3"),
+    (change(1, lambda t: t.float()), "input 1: expected .*(bfloat16|bf16).*, got .*(float32|f32)"),
+    (change(2, lambda t: t.reshape(-1)[:-1]),
+     r"input 2 \(row_scalar\): expected 6 elements, got 5"),
+    (change(3, lambda t: t[:-1]), r"input 3 \(column\): expected 64 elements, got 63")],
+    ids=["count", "type", "scalar", "column"])
+def test_wrong_inputs_are_named(device, program, spoil, words):
+    with pytest.raises((RuntimeError, TypeError, ValueError), match=words):
+        torch.ops.lnbwd.region(spoil(tensors(device)), program)
+
+
+def test_a_kernel_of_other_operands_is_refused(device):
+    wrong = regions_op.register_program(
+        "wrong", [*INPUTS[:3], Operand("column", BF16, N)], OUTPUTS,
+        regions_op.make_kernel_from_mlir(SOURCE))
+    inputs = tensors(device)
+    inputs[3] = inputs[3].bfloat16()
+    with pytest.raises(RuntimeError, match="argument 'gamma' of the program 'scaled': registered"):
+        torch.ops.lnbwd.region(inputs, wrong.text)
+
+
+def test_what_cannot_be_registered():
+    make = regions_op.make_kernel_from_mlir(SOURCE)
+    with pytest.raises(ValueError, match="inputs: expected a row block or a row scalar"):
+        regions_op.register_program("columns", [Operand("column", F32, N)], OUTPUTS, make)
+    with pytest.raises(ValueError, match="outputs: expected one or more"):
+        regions_op.register_program("none", INPUTS, [], make)
+    with pytest.raises(ValueError, match="kind: expected row_block"):
+        Operand("row", F32, N)
+    with pytest.raises(ValueError, match="dtype: expected float16"):
+        Operand("column", torch.float64, N)
+    with pytest.raises(ValueError, match="row_length: expected 1 for a row_scalar, got 2"):
+        Operand("row_scalar", F32, 2)
+
+
+@pytest.mark.simulator
+def test_cpu_tensors_need_the_simulator_here_too(program, monkeypatch):
+    monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
+    with pytest.raises(RuntimeError, match="on the CPU"):
+        torch.ops.lnbwd.region(tensors(torch.device("cpu")), program)
+    with lnbwd.simulate("gfx1100"):
+        assert_right(torch.ops.lnbwd.region(tensors(torch.device("cpu")), program),
+                     tensors(torch.device("cpu")))
