@@ -17,8 +17,8 @@ __all__ = ["layer_norm", "rms_norm"]
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def _check(input: Tensor, normalized_shape: Sequence[int],
-           parameters: dict[str, Tensor | None]) -> list[int]:
+def _check(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
+           bias: Tensor | None) -> list[int]:
     """The normalised dimensions, after all arguments have been checked."""
     if not isinstance(input, Tensor):
         raise TypeError(f"input: expected a tensor, got {type(input).__name__}")
@@ -33,27 +33,25 @@ def _check(input: Tensor, normalized_shape: Sequence[int],
     if list(input.shape[-len(shape):]) != shape or len(shape) > input.dim():
         raise ValueError(f"input: expected a shape that ends in {shape} (normalized_shape), got "
                          f"{list(input.shape)}")
-    for name, parameter in parameters.items():
-        if parameter is None:
-            continue
-        if not isinstance(parameter, Tensor):
-            raise TypeError(f"{name}: expected a tensor or None, got {type(parameter).__name__}")
-        if list(parameter.shape) != shape:
-            raise ValueError(f"{name}: expected the shape {shape} (normalized_shape), got "
-                             f"{list(parameter.shape)}")
-        if parameter.device != input.device:
-            raise ValueError(f"{name}: expected a tensor on {input.device} like input, got one on "
-                             f"{parameter.device}; move it by {name}.to(input.device)")
-        if parameter.dtype not in (input.dtype, torch.float32) and not _autocasts(input):
-            raise TypeError(f"{name}: expected {input.dtype} (the type of input) or "
-                            f"torch.float32, got {parameter.dtype}")
-        if input.dtype == torch.float64 and parameter.dtype != torch.float64:
-            raise TypeError(f"{name}: expected torch.float64 like input, got {parameter.dtype}")
+    if weight is not None:
+        _check_parameter("weight", weight, input, shape)
+    if bias is not None:
+        _check_parameter("bias", bias, input, shape)
     return shape
 
 
-def _autocasts(input: Tensor) -> bool:
-    return input.device.type == "cuda" and torch.is_autocast_enabled("cuda")
+def _check_parameter(name: str, parameter: Tensor, input: Tensor, shape: list[int]) -> None:
+    if not isinstance(parameter, Tensor):
+        raise TypeError(f"{name}: expected a tensor or None, got {type(parameter).__name__}")
+    if list(parameter.shape) != shape:
+        raise ValueError(f"{name}: expected the shape {shape} (normalized_shape), got "
+                         f"{list(parameter.shape)}")
+    if parameter.device != input.device:
+        raise ValueError(f"{name}: expected a tensor on {input.device} like input, got one on "
+                         f"{parameter.device}; move it by {name}.to(input.device)")
+    if parameter.dtype not in _TYPES:
+        raise TypeError(f"{name}: expected float16, bfloat16, float32 or float64, got "
+                        f"{parameter.dtype}")
 
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None,
@@ -64,7 +62,9 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
         input: ``[..., *normalized_shape]``, float16, bfloat16 or float32, on a CUDA or ROCm
             device (float64: computed by PyTorch). Any strides; rows that are not dense are copied.
         normalized_shape: the trailing dimensions that are normalised together.
-        weight: the scale, of shape ``normalized_shape``, of input's type or float32; None: 1.
+        weight: the scale, of shape ``normalized_shape``; None: 1. Kernels take input's type and
+            float32; a parameter of another floating-point type is converted, and its gradient
+            back.
         bias: the shift, likewise; None: 0.
         eps: added to the variance, 0 or more.
 
@@ -76,8 +76,7 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
         LnbwdError: no kernel can run on the tensor's device, for example on the CPU outside of
             :func:`lnbwd.simulate`.
     """
-    shape = _check(input, normalized_shape,  # type: ignore[arg-type]
-                   {"weight": weight, "bias": bias})
+    shape = _check(input, normalized_shape, weight, bias)  # type: ignore[arg-type]
     if not eps >= 0:
         raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
     return call_layer_norm(input, shape, weight, bias, float(eps))
@@ -97,7 +96,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     Raises:
         The errors of :func:`layer_norm`.
     """
-    shape = _check(input, normalized_shape, {"weight": weight})  # type: ignore[arg-type]
+    shape = _check(input, normalized_shape, weight, None)  # type: ignore[arg-type]
     if eps is None:
         eps = torch.finfo(input.dtype).eps
     if not eps >= 0:

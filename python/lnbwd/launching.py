@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from . import runtime
-from .errors import LnbwdError
+from . import native, runtime
+from .errors import LnbwdError, RuntimeStatusError
 from .kernels import code_for_device
 from .spec import KernelSpec
 
@@ -65,15 +65,44 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
     """
     runtime.Device.open(f"sim:{chip}")  # An error here names the chips there are.
     _simulated.append(chip)
+    native.set_simulated_chip(chip)
     try:
         yield
     finally:
         _simulated.remove(chip)
+        native.set_simulated_chip(_simulated[-1] if _simulated else "")
+
+
+def _forward_of_environment() -> str:
+    value = os.environ.get("LNBWD_FORWARD", "") or "kernel"
+    if value not in ("kernel", "torch"):
+        raise LnbwdError("the environment variable LNBWD_FORWARD: expected 'kernel' or 'torch', "
+                         f"got {value!r}")
+    return value
+
+
+_forward = _forward_of_environment()
+
+
+def use_forward(whose: str) -> None:
+    """Chooses the forward passes: "kernel" for ours, "torch" for PyTorch's.
+
+    It holds for the whole process; at first it is what LNBWD_FORWARD in the environment says,
+    which is read at the import, or "kernel".
+    """
+    global _forward
+    if whose not in ("kernel", "torch"):
+        raise ValueError(f"whose: expected 'kernel' or 'torch', got {whose!r}")
+    _forward = whose
+    native.set_forward_by_torch(whose == "torch")
+
+
+native.set_forward_by_torch(_forward == "torch")
 
 
 def uses_forward_kernels() -> bool:
-    """Whether forward passes are kernels of ours (LNBWD_FORWARD=kernel) and not PyTorch's."""
-    return os.environ.get("LNBWD_FORWARD") == "kernel"
+    """Whether forward passes are kernels of ours."""
+    return _forward == "kernel"
 
 
 def check_device(x: torch.Tensor, argument: str = "input") -> None:
@@ -101,15 +130,32 @@ def open_device(device: torch.device) -> runtime.Device:
     if device.type == "cpu":
         chip = simulated_chip()
         assert chip is not None
-        return runtime.Device.open(f"sim:{chip}")
+        try:
+            return runtime.Device.open(f"sim:{chip}")
+        except RuntimeStatusError as error:
+            if _simulated:
+                raise
+            raise LnbwdError("the environment variable LNBWD_SIMULATE: expected '0', '1' or a chip "
+                             f"that can be simulated, got {chip!r}: {error}") from error
     index = torch.cuda.current_device() if device.index is None else device.index
     return runtime.Device.open(_device_spec(index))
 
 
-def _load(key: _Key, op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
-          bias: torch.dtype | None, wants: tuple[bool, bool, bool], epsilon: float | None,
-          device: torch.device) -> runtime.Kernel:
+def load_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
+                bias: torch.dtype | None, wants: tuple[bool, bool, bool], epsilon: float | None,
+                device: torch.device) -> runtime.Kernel:
+    """The kernel for a torch device, loaded now; it stays so for the life of the process.
+
+    The arguments are those of :func:`launch`.
+    """
+    key: _Key = (op, n, dtype, weight, bias, wants, epsilon,
+                 simulated_chip() if device.type == "cpu" else device.index)
+    with _lock:
+        kernel = _loaded.get(key)
+    if kernel is not None:
+        return kernel
     target = open_device(device)
+    check_capture(device, f"the kernel of {op} for rows of {n}")
 
     def make(chip: str, format: str) -> KernelSpec:
         return KernelSpec(op, n, _ELEMENTS[dtype], chip, _ELEMENTS[weight] if weight else "",
@@ -123,6 +169,36 @@ def _load(key: _Key, op: str, n: int, dtype: torch.dtype, weight: torch.dtype | 
                                                target.info.arch)
             kernel = _loaded[key] = runtime.Kernel(target, program)
     return kernel
+
+
+def check_capture(device: torch.device, what: str) -> None:
+    """Raises an error if a graph is being captured: a module cannot be loaded meanwhile."""
+    if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+        raise LnbwdError(f"{what} is not loaded yet, and a CUDA graph is being captured, during "
+                         "which the driver loads no module: run the same step once before the "
+                         "capture, with the same shapes and types (torch.cuda.make_graphed_"
+                         "callables and torch.compile(mode='reduce-overhead') do)")
+
+
+def torch_device(number: int) -> torch.device:
+    """The device of a number of the C++ operators: a GPU's index, or below 0 the simulated chip.
+
+    Raises LnbwdError where CPU tensors have no simulator.
+    """
+    if number >= 0:
+        return torch.device("cuda", number)
+    check_device(torch.empty(0))
+    return torch.device("cpu")
+
+
+def _load_for_native(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
+                     bias: torch.dtype | None, wants: tuple[bool, bool, bool],
+                     epsilon: float | None, device: int) -> None:
+    kernel = load_kernel(op, n, dtype, weight, bias, wants, epsilon, torch_device(device))
+    native.add_kernel(op, n, dtype, weight, bias, wants, epsilon, device, kernel)
+
+
+native.loaders["norm"] = _load_for_native
 
 
 def _public_stream(index: int) -> int:
@@ -154,24 +230,46 @@ def launch_kernel(kernel: runtime.Kernel, rows: int, tensors: Sequence[torch.Ten
         rows: the number of rows.
         tensors: as many as the kernel has arguments.
     """
-    first = tensors[0]
-    index = first.get_device()
+    launch_addresses(kernel, rows, [t.data_ptr() for t in tensors], tensors[0])
+
+
+def launch_addresses(kernel: runtime.Kernel, rows: int, addresses: Sequence[int],
+                     like: torch.Tensor) -> None:
+    """The same with the tensors' addresses, on the device of ``like``."""
+    index = like.get_device()
     if index < 0:
-        _launch_on_host_memory(kernel, rows, tensors)
+        _launch_on_host_memory(kernel, rows, addresses)
         return
     size = kernel.workspace_size(rows)
     workspace = 0
     if size:
         # Freed on return, which is sound: PyTorch gives the memory to later work of the stream.
-        scratch = first.new_empty(size, dtype=torch.uint8)
+        scratch = torch.empty(size, dtype=torch.uint8, device=like.device)
         workspace = scratch.data_ptr()
-    kernel.launch([t.data_ptr() for t in tensors], rows, workspace, size, _raw_stream(index))
+    kernel.launch(addresses, rows, workspace, size, _raw_stream(index))
+
+
+def find_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
+                bias: torch.dtype | None, wants: tuple[bool, bool, bool], epsilon: float | None,
+                like: torch.Tensor) -> runtime.Kernel:
+    """The kernel for the device of ``like``, loaded if it is not yet.
+
+    The arguments are those of :func:`launch`.
+    """
+    index = like.get_device()
+    kernel = _loaded.get((op, n, dtype, weight, bias, wants, epsilon,
+                          simulated_chip() if index < 0 else index))
+    if kernel is None:
+        check_device(like)
+        kernel = load_kernel(op, n, dtype, weight, bias, wants, epsilon, like.device)
+    return kernel
 
 
 def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype | None,
            bias: torch.dtype | None, wants: tuple[bool, bool, bool],
            tensors: Sequence[torch.Tensor], epsilon: float | None = None) -> None:
-    """Runs a kernel on tensors in the order of its arguments, all dense and on one device.
+    """Runs the kernel of an operation on tensors in the order of its arguments, all dense and on
+    one device.
 
     Args:
         op: the operation.
@@ -181,25 +279,22 @@ def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype |
         tensors: inputs, then outputs.
         epsilon: of a forward pass.
     """
-    key: _Key = (op, n, dtype, weight, bias, wants, epsilon, device_key(tensors[0]))
-    kernel = _loaded.get(key)
-    if kernel is None:
-        kernel = _load(key, op, n, dtype, weight, bias, wants, epsilon, tensors[0].device)
+    kernel = find_kernel(op, n, dtype, weight, bias, wants, epsilon, tensors[0])
     launch_kernel(kernel, rows, tensors)
 
 
-def _launch_on_host_memory(kernel: runtime.Kernel, rows: int,
-                           tensors: Sequence[torch.Tensor]) -> None:
+def _launch_on_host_memory(kernel: runtime.Kernel, rows: int, addresses: Sequence[int]) -> None:
     device = kernel.device
     arguments = kernel.program.arguments
-    buffers = [device.allocate(t.nbytes) for t in tensors]
-    for argument, tensor, buffer in zip(arguments, tensors, buffers, strict=True):
-        if argument.access != "write" and tensor.nbytes:
-            buffer.upload_from(tensor.data_ptr(), tensor.nbytes)
-    size = kernel.workspace_size(rows)
-    workspace = device.allocate(size)
-    kernel.launch([b.pointer for b in buffers], rows, workspace.pointer, size)
+    sizes = [kernel.program.argument_size(index, rows) for index in range(len(arguments))]
+    buffers = [device.allocate(size) for size in sizes]
+    for argument, address, size, buffer in zip(arguments, addresses, sizes, buffers, strict=True):
+        if argument.access != "write" and size:
+            buffer.upload_from(address, size)
+    workspace_size = kernel.workspace_size(rows)
+    workspace = device.allocate(workspace_size)
+    kernel.launch([b.pointer for b in buffers], rows, workspace.pointer, workspace_size)
     device.synchronize()
-    for argument, tensor, buffer in zip(arguments, tensors, buffers, strict=True):
-        if argument.access != "read" and tensor.nbytes:
-            buffer.download_to(tensor.data_ptr(), tensor.nbytes)
+    for argument, address, size, buffer in zip(arguments, addresses, sizes, buffers, strict=True):
+        if argument.access != "read" and size:
+            buffer.download_to(address, size)

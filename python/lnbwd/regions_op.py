@@ -28,10 +28,18 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from . import runtime
+from . import native, runtime
 from .errors import LnbwdError
 from .kernels import code_for_device
-from .launching import check_device, dense, device_key, launch_kernel, open_device
+from .launching import (
+    check_capture,
+    check_device,
+    dense,
+    device_key,
+    launch_kernel,
+    open_device,
+    torch_device,
+)
 from .spec import ProgramSpec
 
 __all__ = ["Operand", "Program", "find_program", "make_kernel_from_mlir", "register_program",
@@ -170,11 +178,23 @@ def _check_kernel(program: Program, kernel: runtime.Kernel) -> None:
 
 
 def _load(program: Program, device: torch.device, key: tuple[str, object]) -> runtime.Kernel:
-    target = open_device(device)
-    kernel = program.make_kernel(target)
+    check_capture(device, f"the row program {program.text[:40]!r}")
+    kernel = program.make_kernel(open_device(device))
     _check_kernel(program, kernel)
     with _lock:
         return _kernels.setdefault(key, kernel)
+
+
+def _load_for_native(text: str, number: int) -> None:
+    program = find_program(text)
+    device = torch_device(number)
+    kernel = _load(program, device, (text, device_key(torch.empty(0)) if number < 0 else number))
+    operands = [[(o.kind, o.dtype, o.row_length) for o in group]
+                for group in (program.inputs, program.outputs)]
+    native.add_region(text, number, kernel, *operands)
+
+
+native.loaders["region"] = _load_for_native
 
 
 def _rows(program: Program, inputs: Sequence[Tensor]) -> int:
@@ -234,6 +254,7 @@ def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:
 _library = torch.library.Library("lnbwd", "FRAGMENT")
 _library.define("region(Tensor[] inputs, str program) -> Tensor[]",
                 tags=(torch.Tag.pt2_compliant_tag,))
-for _key in ("CPU", "CUDA"):
-    _library.impl("region", run_region, _key)
+if not native.load():
+    for _key in ("CPU", "CUDA"):
+        _library.impl("region", run_region, _key)
 torch.library.register_fake("lnbwd::region", _fake_region, lib=_library)

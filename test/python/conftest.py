@@ -83,19 +83,19 @@ def record_kernels():
     if not path or torch is None:
         yield
         return
-    from lnbwd import launching, ops
+    from lnbwd import launching
 
-    launch = ops.launch
+    load = launching.load_kernel
     names = {None: "", **launching._ELEMENTS}
     kernels = set()
 
-    def record(op, n, rows, dtype, weight, bias, wants, tensors, epsilon=None):
+    def record(op, n, dtype, weight, bias, wants, epsilon, device):
         kernels.add((op, n, names[dtype], names[weight], names[bias], *wants, epsilon))
-        launch(op, n, rows, dtype, weight, bias, wants, tensors, epsilon)
+        return load(op, n, dtype, weight, bias, wants, epsilon, device)
 
-    ops.launch = record
+    launching.load_kernel = record
     yield
-    ops.launch = launch
+    launching.load_kernel = load
     pathlib.Path(path).write_text(json.dumps(sorted(kernels, key=str)))
 
 

@@ -55,11 +55,16 @@ def wanted_specs(chip):
     for config in device_configs():
         wanted.add((f"{config.op}_bwd", config.n, config.dtype, config.weight, config.bias,
                     *config.grads, None))
+        wanted.add((config.op, config.n, config.dtype, config.weight, config.bias, False, False,
+                    False, 1e-5))
     lengths = {int(shape.partition("x")[2]) for shape in bench._GPU_SHAPES} | set(DEVICE_LENGTHS)
     for n in lengths | {8, 64, 256, 768}:
         for dtype in TYPES:
             wanted.add(("layer_norm_bwd", n, dtype, dtype, dtype, True, True, True, None))
             wanted.add(("rms_norm_bwd", n, dtype, dtype, "", True, True, False, None))
+            for epsilon in (1e-5, 1e-6):
+                wanted.add(("layer_norm", n, dtype, dtype, dtype, False, False, False, epsilon))
+                wanted.add(("rms_norm", n, dtype, dtype, "", False, False, False, epsilon))
     return [KernelSpec(op, n, dtype, chip, weight, bias, *grads, format=form, epsilon=epsilon)
             for op, n, dtype, weight, bias, *grads, epsilon in sorted(wanted, key=str)]
 
@@ -78,7 +83,10 @@ def main():
     shutil.copytree(ROOT / "python" / "lnbwd", folder / "python" / "lnbwd", ignore=ignored)
     shutil.copytree(ROOT / "test" / "python", folder / "tests", ignore=ignored)
     (folder / "python" / "lnbwd" / "lib").mkdir()
-    shutil.copy(BUILD / "lib" / "liblnbwd-runtime.so", folder / "python" / "lnbwd" / "lib")
+    for name in ("runtime", "torch"):  # The second is there if the build found PyTorch's headers.
+        library = BUILD / "lib" / f"liblnbwd-{name}.so"
+        if name == "runtime" or library.exists():
+            shutil.copy(library, folder / "python" / "lnbwd" / "lib")
     shutil.copy(ROOT / "test" / "python" / "run_on_device.sh", folder / "run.sh")
 
     import lnbwd

@@ -1,0 +1,247 @@
+//===- KernelTable.cpp - Loaded kernels by what they compute --------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The table, and the functions by which Python fills it (python/lnbwd/native.py
+// binds them by ctypes).
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelTable.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <stdexcept>
+#include <unordered_map>
+
+namespace lnbwd::torch_operators {
+
+namespace {
+
+constexpr size_t kMessageBytes = 4096;
+
+/// Python's functions: they load what is asked for and add it to the table, or
+/// write a message and return something else than 0.
+using NormLoader = int (*)(int32_t operation, int64_t rowLength,
+                           int32_t element, int32_t weight, int32_t bias,
+                           uint32_t wants, double epsilon, int32_t device,
+                           char *message, size_t messageBytes);
+using RegionLoader = int (*)(const char *text, int32_t device, char *message,
+                             size_t messageBytes);
+
+size_t mix(size_t seed, size_t value) {
+  return seed ^ (value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2));
+}
+
+struct NormKeyHash {
+  size_t operator()(const NormKey &key) const {
+    size_t hash = std::hash<int64_t>()(key.rowLength);
+    for (int64_t part :
+         {static_cast<int64_t>(key.operation), int64_t(key.element),
+          int64_t(key.weight), int64_t(key.bias), int64_t(key.wants),
+          int64_t(key.device)})
+      hash = mix(hash, static_cast<size_t>(part));
+    return mix(hash, std::hash<double>()(key.epsilon));
+  }
+};
+
+struct Tables {
+  std::shared_mutex mutex;
+  std::unordered_map<NormKey, std::unique_ptr<LoadedKernel>, NormKeyHash>
+      kernels;
+  /// By device, then by the program's text.
+  std::unordered_map<int32_t,
+                     std::unordered_map<std::string, std::unique_ptr<Region>>>
+      regions;
+  /// What was replaced: a launch on another thread may still use it.
+  std::vector<std::unique_ptr<LoadedKernel>> replacedKernels;
+  std::vector<std::unique_ptr<Region>> replacedRegions;
+
+  std::vector<std::string> simulatedChips;
+  /// The chip of `with lnbwd.simulate()`; empty: the environment decides.
+  std::string chosenChip;
+
+  std::atomic<bool> isForwardByTorch{false};
+
+  NormLoader loadNorm = nullptr;
+  RegionLoader loadRegion = nullptr;
+};
+
+/// Never destroyed: threads may still launch while the process ends.
+Tables &tables() {
+  static auto *instance = new Tables();
+  return *instance;
+}
+
+[[noreturn]] void fail(const std::string &message) {
+  throw std::runtime_error(message);
+}
+
+const LoadedKernel *lookUp(const NormKey &key) {
+  Tables &all = tables();
+  std::shared_lock lock(all.mutex);
+  auto found = all.kernels.find(key);
+  return found == all.kernels.end() ? nullptr : found->second.get();
+}
+
+const Region *lookUp(const std::string &text, int32_t device) {
+  Tables &all = tables();
+  std::shared_lock lock(all.mutex);
+  auto ofDevice = all.regions.find(device);
+  if (ofDevice == all.regions.end())
+    return nullptr;
+  auto found = ofDevice->second.find(text);
+  return found == ofDevice->second.end() ? nullptr : found->second.get();
+}
+
+/// The number of a chip, made when it is first met. The lock is held.
+int32_t chipNumber(Tables &all, const std::string &chip) {
+  auto &chips = all.simulatedChips;
+  auto found = std::find(chips.begin(), chips.end(), chip);
+  auto index = found - chips.begin();
+  if (found == chips.end())
+    chips.push_back(chip);
+  return -2 - static_cast<int32_t>(index);
+}
+
+} // namespace
+
+const LoadedKernel &findKernel(const NormKey &key) {
+  if (const LoadedKernel *found = lookUp(key))
+    return *found;
+  // No lock is held: Python takes its own, and adds the kernel.
+  NormLoader load = tables().loadNorm;
+  if (!load)
+    fail("lnbwd: no kernel is loaded; import lnbwd before its operators run");
+  std::array<char, kMessageBytes> message{};
+  if (load(static_cast<int32_t>(key.operation), key.rowLength, key.element,
+           key.weight, key.bias, key.wants, key.epsilon, key.device,
+           message.data(), message.size()) != 0)
+    fail(message.data());
+  const LoadedKernel *found = lookUp(key);
+  if (!found)
+    fail("lnbwd: the kernel that was just loaded is not in the table");
+  return *found;
+}
+
+const Region &findRegion(const std::string &text, int32_t device) {
+  if (const Region *found = lookUp(text, device))
+    return *found;
+  RegionLoader load = tables().loadRegion;
+  if (!load)
+    fail("lnbwd::region: import lnbwd.regions_op before the operator runs");
+  std::array<char, kMessageBytes> message{};
+  if (load(text.c_str(), device, message.data(), message.size()) != 0)
+    fail(message.data());
+  const Region *found = lookUp(text, device);
+  if (!found)
+    fail("lnbwd::region: the program that was just loaded is not in the table");
+  return *found;
+}
+
+int32_t simulatedDevice() {
+  Tables &all = tables();
+  const char *environment = std::getenv("LNBWD_SIMULATE");
+  std::unique_lock lock(all.mutex);
+  if (!all.chosenChip.empty())
+    return chipNumber(all, all.chosenChip);
+  std::string chip = environment ? environment : "";
+  return chip.empty() || chip == "0" ? -1 : chipNumber(all, chip);
+}
+
+bool torchComputesForwardPasses() { return tables().isForwardByTorch; }
+
+} // namespace lnbwd::torch_operators
+
+//===----------------------------------------------------------------------===//
+// Python's side. C's names and typedefs, not those of the C++ code:
+// NOLINTBEGIN(readability-identifier-naming)
+//===----------------------------------------------------------------------===//
+
+using namespace lnbwd::torch_operators;
+
+#define LNBWD_TORCH_API extern "C" __attribute__((visibility("default")))
+
+/// Sets the functions that are asked for what is not in the table.
+LNBWD_TORCH_API void lnbwd_torch_set_loaders(NormLoader norm,
+                                             RegionLoader region) {
+  Tables &all = tables();
+  std::unique_lock lock(all.mutex);
+  all.loadNorm = norm;
+  all.loadRegion = region;
+}
+
+/// Puts a kernel into the table. The handles live as long as the process.
+LNBWD_TORCH_API void
+lnbwd_torch_add_kernel(int32_t operation, int64_t row_length, int32_t element,
+                       int32_t weight, int32_t bias, uint32_t wants,
+                       double epsilon, int32_t torch_device,
+                       const lnbwd_kernel *kernel, const lnbwd_device *device,
+                       const lnbwd_program *program) {
+  Tables &all = tables();
+  NormKey key{static_cast<Operation>(operation),
+              row_length,
+              element,
+              weight,
+              bias,
+              wants,
+              epsilon,
+              torch_device};
+  std::unique_lock lock(all.mutex);
+  auto &place = all.kernels[key];
+  if (place)
+    all.replacedKernels.push_back(std::move(place));
+  place = std::make_unique<LoadedKernel>(LoadedKernel{kernel, device, program});
+}
+
+/// Puts a row program into the table: `operands` holds kind, element and row
+/// length of each operand in turn, `inputs` inputs before `outputs` outputs.
+LNBWD_TORCH_API void
+lnbwd_torch_add_region(const char *text, int32_t torch_device,
+                       const lnbwd_kernel *kernel, const lnbwd_device *device,
+                       const lnbwd_program *program, const int64_t *operands,
+                       size_t inputs, size_t outputs) {
+  auto region = std::make_unique<Region>();
+  region->kernel = {kernel, device, program};
+  for (size_t i = 0; i < inputs + outputs; ++i) {
+    const int64_t *fields = operands + 3 * i;
+    (i < inputs ? region->inputs : region->outputs)
+        .push_back({static_cast<int32_t>(fields[0]),
+                    static_cast<int32_t>(fields[1]), fields[2]});
+  }
+  Tables &all = tables();
+  std::unique_lock lock(all.mutex);
+  auto &place = all.regions[torch_device][text];
+  if (place)
+    all.replacedRegions.push_back(std::move(place));
+  place = std::move(region);
+}
+
+/// Chooses the chip that CPU tensors are simulated on; empty: the environment's
+/// LNBWD_SIMULATE chooses.
+LNBWD_TORCH_API void lnbwd_torch_set_simulated_chip(const char *chip) {
+  Tables &all = tables();
+  std::unique_lock lock(all.mutex);
+  all.chosenChip = chip;
+}
+
+/// Chooses PyTorch's forward passes, or ours.
+LNBWD_TORCH_API void lnbwd_torch_set_forward_by_torch(int by_torch) {
+  tables().isForwardByTorch = by_torch != 0;
+}
+
+/// The number that stands for CPU tensors' device now (simulatedDevice).
+LNBWD_TORCH_API int32_t lnbwd_torch_simulated_device() {
+  return simulatedDevice();
+}
+
+// NOLINTEND(readability-identifier-naming)

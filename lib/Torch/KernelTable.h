@@ -1,0 +1,100 @@
+//===- KernelTable.h - Loaded kernels by what they compute ------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What stands between an operator call and a launch: which kernel is loaded for
+// this operation, these types and this device. Python loads kernels (it knows
+// the caches and the compiler) and puts them here; a call that finds none asks
+// Python once. Entries stay for the life of the process: a captured graph may
+// refer to any of them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_TORCH_KERNELTABLE_H
+#define LNBWD_LIB_TORCH_KERNELTABLE_H
+
+#include "lnbwd/Runtime/lnbwd_runtime.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lnbwd::torch_operators {
+
+/// The operations; the numbers are those of python/lnbwd/native.py.
+enum class Operation : int32_t {
+  LayerNorm = 0,
+  LayerNormBackward = 1,
+  RMSNorm = 2,
+  RMSNormBackward = 3
+};
+
+/// The element type of a parameter that is not there.
+constexpr int32_t kNoElement = -1;
+
+/// Everything that decides which kernel runs a normalisation.
+struct NormKey {
+  Operation operation;
+  int64_t rowLength;
+  int32_t element; ///< lnbwd_element of x
+  int32_t weight;  ///< of the scale, or kNoElement
+  int32_t bias;    ///< of the shift, or kNoElement
+  /// Bits 0 to 2: whether dx, dweight and dbias are computed.
+  uint32_t wants;
+  double epsilon; ///< of a forward pass; below 0: none
+  /// A GPU's index; below 0 a simulated chip (simulatedDevice).
+  int32_t device;
+
+  bool operator==(const NormKey &other) const {
+    return operation == other.operation && rowLength == other.rowLength &&
+           element == other.element && weight == other.weight &&
+           bias == other.bias && wants == other.wants &&
+           epsilon == other.epsilon && device == other.device;
+  }
+};
+
+/// A kernel that is loaded. A null `kernel` launches nothing: with that,
+/// bench/host_cost.py times what surrounds a launch.
+struct LoadedKernel {
+  const lnbwd_kernel *kernel = nullptr;
+  /// For the simulator, whose memory is not the host's.
+  const lnbwd_device *device = nullptr;
+  const lnbwd_program *program = nullptr;
+};
+
+/// One tensor of a row program.
+struct Operand {
+  int32_t kind; ///< lnbwd_argument_kind
+  int32_t element;
+  int64_t rowLength;
+};
+
+/// A row program on a device: its operands in the order of the kernel's
+/// arguments, inputs first.
+struct Region {
+  LoadedKernel kernel;
+  std::vector<Operand> inputs;
+  std::vector<Operand> outputs;
+};
+
+/// The kernel for `key`, loaded by Python if it was not yet.
+/// Throws std::runtime_error with Python's words if it cannot be.
+const LoadedKernel &findKernel(const NormKey &key);
+
+/// The same for the row program that `text` names.
+const Region &findRegion(const std::string &text, int32_t device);
+
+/// The number that stands for the simulated chip in `device` now, -2 or less;
+/// -1 if no chip is simulated, for which Python has the words.
+int32_t simulatedDevice();
+
+/// Whether PyTorch's forward passes were asked for.
+bool torchComputesForwardPasses();
+
+} // namespace lnbwd::torch_operators
+
+#endif // LNBWD_LIB_TORCH_KERNELTABLE_H

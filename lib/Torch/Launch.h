@@ -1,0 +1,26 @@
+//===- Launch.h - From tensors to a launch ----------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_TORCH_LAUNCH_H
+#define LNBWD_LIB_TORCH_LAUNCH_H
+
+#include "KernelTable.h"
+#include "Tensors.h"
+
+namespace lnbwd::torch_operators {
+
+/// Runs a kernel on tensors in the order of its arguments, all dense and on one
+/// device: on a GPU on PyTorch's current stream with a workspace of PyTorch's
+/// allocator, on the CPU on the simulator, to which they are copied and back.
+/// Throws std::runtime_error with the runtime's words.
+void launch(const LoadedKernel &kernel, int64_t rows,
+            const std::vector<AtenTensorHandle> &tensors, const Tensor &like);
+
+} // namespace lnbwd::torch_operators
+
+#endif // LNBWD_LIB_TORCH_LAUNCH_H

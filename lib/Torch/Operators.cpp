@@ -1,0 +1,316 @@
+//===- Operators.cpp - PyTorch's operators, from dispatch to launch -------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The kernels of the operators that python/lnbwd/ops.py and regions_op.py
+// define, for CUDA (which is ROCm's key, too) and for the CPU, where the
+// simulator runs them. Through PyTorch's stable interface, so that one binary
+// serves PyTorch 2.10 and later. There is no Python between the dispatcher and
+// the launch, but for the first call of a kernel, which loads it. What no
+// kernel of ours computes goes on to the operators ending in _by_torch, which
+// are Python.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Launch.h"
+
+#include <stdexcept>
+
+namespace lnbwd::torch_operators {
+namespace {
+
+[[noreturn]] void fail(const std::string &message) {
+  throw std::runtime_error("lnbwd: " + message);
+}
+
+int64_t product(const std::vector<int64_t> &sizes) {
+  int64_t result = 1;
+  for (int64_t size : sizes)
+    result *= size;
+  return result;
+}
+
+/// What the launch of a normalisation needs beside its tensors.
+struct Norm {
+  NormKey key;
+  int64_t rows;
+};
+
+/// The number of a device in the kernels' tables.
+int32_t deviceNumber(AtenTensorHandle tensor) {
+  return isOnGPU(tensor) ? deviceIndexOf(tensor) : simulatedDevice();
+}
+
+/// Where a kernel would read or write beyond a tensor's end, or take its bits
+/// for another type, the call is refused.
+void expect(const char *name, const Tensor &tensor, int32_t element,
+            int64_t count, const Tensor &x) {
+  if (elementOf(tensor.get()) != element)
+    fail(std::string(name) + ": expected another element type; see "
+                             "lnbwd.layer_norm, which converts it");
+  if (elementCount(tensor.get()) != count)
+    fail(std::string(name) + ": expected " + std::to_string(count) +
+         " elements, got " + std::to_string(elementCount(tensor.get())));
+  if (deviceIndexOf(tensor.get()) != deviceIndexOf(x.get()))
+    fail(std::string(name) + ": expected a tensor on the device of x");
+}
+
+/// The element type of a parameter: that of x or float32.
+int32_t parameterElement(const char *name, const Tensor &tensor,
+                         const Tensor &x, int64_t rowLength) {
+  if (!tensor)
+    return kNoElement;
+  int32_t element = elementOf(tensor.get());
+  if (element != elementOf(x.get()))
+    element = LNBWD_ELEMENT_F32;
+  expect(name, tensor, element, rowLength, x);
+  return element;
+}
+
+Norm describe(Operation operation, const Tensor &x,
+              const std::vector<int64_t> &shape, const Tensor &weight,
+              const Tensor &bias) {
+  int64_t rowLength = product(shape);
+  int64_t count = elementCount(x.get());
+  if (count % rowLength != 0)
+    fail("x: expected rows of " + std::to_string(rowLength) +
+         " elements, got " + std::to_string(count) + " elements");
+  Norm norm{{operation, rowLength, elementOf(x.get()),
+             parameterElement("weight", weight, x, rowLength),
+             parameterElement("bias", bias, x, rowLength), 0, -1,
+             deviceNumber(x.get())},
+            count / rowLength};
+  return norm;
+}
+
+/// Dense inputs of a launch, and all its tensors in the order of its arguments.
+class LaunchTensors {
+public:
+  /// Leaves a null tensor out. The tensor is given away, for the copy of a
+  /// tensor that is not dense takes its place.
+  void input(Tensor tensor) {
+    if (!tensor)
+      return;
+    inputs.push_back(makeDense(std::move(tensor)));
+    all.push_back(inputs.back().get());
+  }
+  void output(const Tensor &tensor) { all.push_back(tensor.get()); }
+  const std::vector<AtenTensorHandle> &tensors() const { return all; }
+
+private:
+  std::vector<Tensor> inputs;
+  std::vector<AtenTensorHandle> all;
+};
+
+StableIValue give(Tensor tensor) {
+  return torch::stable::detail::from(tensor.release());
+}
+
+/// Whether kernels have x's type, and rows have elements.
+bool isComputedByKernels(AtenTensorHandle x,
+                         const std::vector<int64_t> &shape) {
+  return elementOf(x) >= 0 && product(shape) > 0;
+}
+
+/// (x, normalized_shape, weight?, bias?, eps) -> (y, mean, rstd), and without
+/// bias and mean for RMSNorm.
+template <Operation operation>
+void forward(StableIValue *stack, uint64_t, uint64_t) {
+  constexpr bool isLayerNorm = operation == Operation::LayerNorm;
+  Arguments arguments(stack);
+  // On the CPU Python says what is to be done first, if no chip is simulated.
+  AtenTensorHandle peeked = arguments.peekTensor(0);
+  if (!isComputedByKernels(peeked, arguments.peekIntegers(1)) ||
+      (torchComputesForwardPasses() &&
+       (isOnGPU(peeked) || simulatedDevice() != -1)))
+    return callOperator(isLayerNorm ? "lnbwd::_layer_norm_by_torch"
+                                    : "lnbwd::_rms_norm_by_torch",
+                        stack);
+  Tensor x = arguments.takeTensor();
+  std::vector<int64_t> shape = arguments.takeIntegers();
+  Tensor weight = arguments.takeOptionalTensor();
+  Tensor bias = isLayerNorm ? arguments.takeOptionalTensor() : Tensor();
+  Norm norm = describe(operation, x, shape, weight, bias);
+  norm.key.epsilon = arguments.takeDouble();
+  const LoadedKernel &kernel = findKernel(norm.key);
+
+  Tensor y = allocateLike(x);
+  int32_t f32 = dtypeOf(LNBWD_ELEMENT_F32);
+  Tensor mean = isLayerNorm ? allocate({norm.rows}, f32, y) : Tensor();
+  Tensor rstd = allocate({norm.rows}, f32, y);
+  LaunchTensors tensors;
+  tensors.input(std::move(x));
+  tensors.input(std::move(weight));
+  tensors.input(std::move(bias));
+  tensors.output(y);
+  if (isLayerNorm)
+    tensors.output(mean);
+  tensors.output(rstd);
+  launch(kernel, norm.rows, tensors.tensors(), y);
+  *stack++ = give(std::move(y));
+  if (isLayerNorm)
+    *stack++ = give(std::move(mean));
+  *stack = give(std::move(rstd));
+}
+
+/// (dy, x, mean, rstd, weight?, bias?, normalized_shape, mask)
+/// -> (dx, dweight, dbias), and without mean, bias and dbias for RMSNorm.
+template <Operation operation>
+void backward(StableIValue *stack, uint64_t, uint64_t) {
+  constexpr bool isLayerNorm = operation == Operation::LayerNormBackward;
+  Arguments arguments(stack);
+  if (!isComputedByKernels(arguments.peekTensor(1),
+                           arguments.peekIntegers(isLayerNorm ? 6 : 4)))
+    return callOperator(isLayerNorm ? "lnbwd::_layer_norm_bwd_by_torch"
+                                    : "lnbwd::_rms_norm_bwd_by_torch",
+                        stack);
+  Tensor dy = arguments.takeTensor();
+  Tensor x = arguments.takeTensor();
+  Tensor mean = isLayerNorm ? arguments.takeTensor() : Tensor();
+  Tensor rstd = arguments.takeTensor();
+  Tensor weight = arguments.takeOptionalTensor();
+  Tensor bias = isLayerNorm ? arguments.takeOptionalTensor() : Tensor();
+  std::vector<int64_t> shape = arguments.takeIntegers();
+  std::vector<bool> mask = arguments.takeBooleans();
+  if (mask.size() != (isLayerNorm ? 3 : 2))
+    fail("mask: expected a truth value for each gradient, got " +
+         std::to_string(mask.size()));
+
+  Norm norm = describe(operation, x, shape, weight, bias);
+  expect("dy", dy, norm.key.element, elementCount(x.get()), x);
+  if (mean)
+    expect("mean", mean, LNBWD_ELEMENT_F32, norm.rows, x);
+  expect("rstd", rstd, LNBWD_ELEMENT_F32, norm.rows, x);
+  const bool wantsX = mask[0];
+  const bool wantsWeight = mask[1] && weight;
+  const bool wantsBias = isLayerNorm && mask.back() && bias;
+  norm.key.wants = static_cast<uint32_t>(wantsX) |
+                   static_cast<uint32_t>(wantsWeight) << 1 |
+                   static_cast<uint32_t>(wantsBias) << 2;
+
+  Tensor dx = wantsX ? allocateLike(x) : allocateEmpty(x);
+  Tensor dweight = wantsWeight ? allocateLike(weight) : allocateEmpty(x);
+  Tensor dbias = wantsBias ? allocateLike(bias) : allocateEmpty(x);
+  if (norm.key.wants != 0) {
+    const LoadedKernel &kernel = findKernel(norm.key);
+    LaunchTensors tensors;
+    tensors.input(std::move(dy));
+    tensors.input(std::move(x));
+    tensors.input(std::move(weight));
+    tensors.input(std::move(mean));
+    tensors.input(std::move(rstd));
+    if (wantsX)
+      tensors.output(dx);
+    if (wantsWeight)
+      tensors.output(dweight);
+    if (wantsBias)
+      tensors.output(dbias);
+    launch(kernel, norm.rows, tensors.tensors(), dx);
+  }
+  *stack++ = give(std::move(dx));
+  *stack++ = give(std::move(dweight));
+  if (isLayerNorm)
+    *stack = give(std::move(dbias));
+}
+
+//===----------------------------------------------------------------------===//
+// Any row program
+//===----------------------------------------------------------------------===//
+
+const char *kindName(int32_t kind) {
+  static const char *const names[] = {"row_block", "column", "row_scalar"};
+  return names[kind];
+}
+
+/// M, after every input was checked against what the program takes.
+int64_t regionRows(const Region &region, const std::vector<Tensor> &inputs) {
+  if (inputs.size() != region.inputs.size())
+    throw std::runtime_error("lnbwd::region: expected " +
+                             std::to_string(region.inputs.size()) +
+                             " inputs, got " + std::to_string(inputs.size()));
+  int64_t rows = -1;
+  for (int32_t kind : {LNBWD_ARGUMENT_ROW_BLOCK, LNBWD_ARGUMENT_ROW_SCALAR})
+    for (size_t i = 0; i < inputs.size() && rows < 0; ++i)
+      if (region.inputs[i].kind == kind)
+        rows = elementCount(inputs[i].get()) / region.inputs[i].rowLength;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Operand &operand = region.inputs[i];
+    AtenTensorHandle tensor = inputs[i].get();
+    std::string input = "lnbwd::region: input " + std::to_string(i);
+    int32_t element = elementOf(tensor);
+    static const char *const types[] = {"f16", "bf16", "f32"};
+    if (element != operand.element)
+      throw std::runtime_error(
+          input + ": expected " + types[operand.element] + ", got " +
+          (element < 0 ? "a type that no kernel has" : types[element]));
+    if (deviceIndexOf(tensor) != deviceIndexOf(inputs[0].get()))
+      throw std::runtime_error(input +
+                               ": expected a tensor on the device of input 0");
+    int64_t expected =
+        operand.rowLength *
+        (operand.kind == LNBWD_ARGUMENT_COLUMN ? int64_t(1) : rows);
+    if (elementCount(tensor) != expected)
+      throw std::runtime_error(input + " (" + kindName(operand.kind) +
+                               "): expected " + std::to_string(expected) +
+                               " elements, got " +
+                               std::to_string(elementCount(tensor)));
+  }
+  return rows;
+}
+
+/// (inputs, program) -> outputs
+void region(StableIValue *stack, uint64_t, uint64_t) {
+  Arguments arguments(stack);
+  std::vector<Tensor> inputs = arguments.takeTensors();
+  std::string text = arguments.takeString();
+  if (inputs.empty())
+    throw std::runtime_error("lnbwd::region: expected inputs, got none");
+  const Region &program = findRegion(text, deviceNumber(inputs[0].get()));
+  int64_t rows = regionRows(program, inputs);
+
+  std::vector<Tensor> outputs;
+  for (const Operand &operand : program.outputs) {
+    std::vector<int64_t> sizes;
+    if (operand.kind != LNBWD_ARGUMENT_COLUMN)
+      sizes.push_back(rows);
+    if (operand.kind != LNBWD_ARGUMENT_ROW_SCALAR)
+      sizes.push_back(operand.rowLength);
+    outputs.push_back(allocate(sizes, dtypeOf(operand.element), inputs[0]));
+  }
+  LaunchTensors tensors;
+  for (Tensor &input : inputs)
+    tensors.input(std::move(input));
+  for (const Tensor &output : outputs)
+    tensors.output(output);
+  launch(program.kernel, rows, tensors.tensors(), outputs[0]);
+
+  StableListHandle list = nullptr;
+  if (torch_new_list_reserve_size(outputs.size(), &list) != 0)
+    throw std::runtime_error("lnbwd::region: PyTorch gave no list");
+  for (Tensor &output : outputs)
+    torch_list_push_back(list, give(std::move(output)));
+  *stack = torch::stable::detail::from(list);
+}
+
+void registerKernels(torch::stable::detail::StableLibrary &library) {
+  library.impl("_layer_norm", forward<Operation::LayerNorm>);
+  library.impl("_layer_norm_bwd", backward<Operation::LayerNormBackward>);
+  library.impl("_rms_norm", forward<Operation::RMSNorm>);
+  library.impl("_rms_norm_bwd", backward<Operation::RMSNormBackward>);
+  library.impl("region", region);
+}
+
+} // namespace
+} // namespace lnbwd::torch_operators
+
+STABLE_TORCH_LIBRARY_IMPL(lnbwd, CUDA, library) {
+  lnbwd::torch_operators::registerKernels(library);
+}
+
+STABLE_TORCH_LIBRARY_IMPL(lnbwd, CPU, library) {
+  lnbwd::torch_operators::registerKernels(library);
+}

@@ -1,0 +1,263 @@
+//===- Tensors.cpp - Tensors through PyTorch's stable interface -----------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tensors.h"
+
+#include "lnbwd/Runtime/lnbwd_runtime.h"
+
+#include <algorithm>
+#include <dlfcn.h>
+#include <optional>
+#include <stdexcept>
+
+namespace lnbwd::torch_operators {
+
+static void check(AOTITorchError error, const char *what) {
+  if (error != 0)
+    throw std::runtime_error(std::string("lnbwd: PyTorch ") + what);
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+static Tensor asTensor(StableIValue value) {
+  return Tensor(torch::stable::detail::to<AtenTensorHandle>(value));
+}
+
+Tensor Arguments::takeTensor() { return asTensor(*stack++); }
+
+Tensor Arguments::takeOptionalTensor() {
+  using Inner = std::optional<AtenTensorHandle>;
+  return Tensor(torch::stable::detail::to<Inner>(*stack++).value_or(nullptr));
+}
+
+namespace {
+struct ListDeleter {
+  void operator()(StableListOpaque *list) const { torch_delete_list(list); }
+};
+struct StringDeleter {
+  void operator()(StringOpaque *string) const { torch_delete_string(string); }
+};
+} // namespace
+
+/// Gives each element of a list to `visit`, in turn.
+template <typename Visit>
+static void visitList(StableListHandle list, Visit visit) {
+  size_t size = 0;
+  check(torch_list_size(list, &size), "gave no length of a list");
+  for (size_t i = 0; i < size; ++i) {
+    StableIValue element;
+    check(torch_list_get_item(list, i, &element), "gave no element of a list");
+    visit(element);
+  }
+}
+
+/// The same for a list that is owned, which ends here.
+template <typename Visit>
+static void takeList(StableIValue value, Visit visit) {
+  std::unique_ptr<StableListOpaque, ListDeleter> list(
+      torch::stable::detail::to<StableListHandle>(value));
+  visitList(list.get(), visit);
+}
+
+std::vector<Tensor> Arguments::takeTensors() {
+  std::vector<Tensor> result;
+  takeList(*stack++,
+           [&](StableIValue element) { result.push_back(asTensor(element)); });
+  return result;
+}
+
+std::vector<int64_t> Arguments::takeIntegers() {
+  std::vector<int64_t> result;
+  takeList(*stack++, [&](StableIValue element) {
+    result.push_back(torch::stable::detail::to<int64_t>(element));
+  });
+  return result;
+}
+
+std::vector<bool> Arguments::takeBooleans() {
+  std::vector<bool> result;
+  takeList(*stack++, [&](StableIValue element) {
+    result.push_back(torch::stable::detail::to<bool>(element));
+  });
+  return result;
+}
+
+std::string Arguments::takeString() {
+  // Not to<std::string>, whose result PyTorch 2.10 to 2.13 leak.
+  std::unique_ptr<StringOpaque, StringDeleter> string(
+      torch::stable::detail::to<StringHandle>(*stack++));
+  size_t length = 0;
+  const char *data = nullptr;
+  check(torch_string_length(string.get(), &length), "gave no string's length");
+  check(torch_string_c_str(string.get(), &data), "gave no string");
+  return std::string(data, length);
+}
+
+double Arguments::takeDouble() {
+  return torch::stable::detail::to<double>(*stack++);
+}
+
+AtenTensorHandle Arguments::peekTensor(size_t index) const {
+  return torch::stable::detail::to<AtenTensorHandle>(stack[index]);
+}
+
+std::vector<int64_t> Arguments::peekIntegers(size_t index) const {
+  std::vector<int64_t> result;
+  visitList(torch::stable::detail::to<StableListHandle>(stack[index]),
+            [&](StableIValue element) {
+              result.push_back(torch::stable::detail::to<int64_t>(element));
+            });
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Questions
+//===----------------------------------------------------------------------===//
+
+int32_t dtypeOf(int32_t element) {
+  static const int32_t numbers[] = {aoti_torch_dtype_float16(),
+                                    aoti_torch_dtype_bfloat16(),
+                                    aoti_torch_dtype_float32()};
+  static_assert(LNBWD_ELEMENT_F16 == 0 && LNBWD_ELEMENT_BF16 == 1 &&
+                LNBWD_ELEMENT_F32 == 2);
+  return numbers[element];
+}
+
+static int32_t dtypeNumber(AtenTensorHandle tensor) {
+  int32_t dtype = 0;
+  check(aoti_torch_get_dtype(tensor, &dtype), "gave no tensor's type");
+  return dtype;
+}
+
+int32_t elementOf(AtenTensorHandle tensor) {
+  int32_t dtype = dtypeNumber(tensor);
+  for (int32_t element :
+       {LNBWD_ELEMENT_F16, LNBWD_ELEMENT_BF16, LNBWD_ELEMENT_F32})
+    if (dtype == dtypeOf(element))
+      return element;
+  return -2;
+}
+
+int64_t elementCount(AtenTensorHandle tensor) {
+  int64_t count = 0;
+  check(aoti_torch_get_numel(tensor, &count), "gave no tensor's size");
+  return count;
+}
+
+int32_t deviceIndexOf(AtenTensorHandle tensor) {
+  int32_t index = 0;
+  check(aoti_torch_get_device_index(tensor, &index), "gave no tensor's device");
+  return isOnGPU(tensor) ? index : -1;
+}
+
+bool isOnGPU(AtenTensorHandle tensor) {
+  int32_t type = 0;
+  check(aoti_torch_get_device_type(tensor, &type),
+        "gave no tensor's kind of device");
+  return type == aoti_torch_device_type_cuda();
+}
+
+void *dataOf(AtenTensorHandle tensor) {
+  void *data = nullptr;
+  check(aoti_torch_get_data_ptr(tensor, &data), "gave no tensor's address");
+  return data;
+}
+
+//===----------------------------------------------------------------------===//
+// New tensors
+//===----------------------------------------------------------------------===//
+
+constexpr uintptr_t kArgumentAlignment = 16;
+
+Tensor makeDense(Tensor tensor) {
+  bool isContiguous = false;
+  check(aoti_torch_is_contiguous(tensor.get(), &isContiguous),
+        "gave no tensor's layout");
+  if (isContiguous &&
+      reinterpret_cast<uintptr_t>(dataOf(tensor.get())) % kArgumentAlignment ==
+          0)
+    return tensor;
+  using torch::headeronly::MemoryFormat;
+  StableIValue stack[] = {
+      torch::stable::detail::from(tensor.release()),
+      torch::stable::detail::from(
+          std::optional<MemoryFormat>(MemoryFormat::Contiguous))};
+  check(torch_call_dispatcher("aten::clone", "", stack, TORCH_ABI_VERSION),
+        "could not copy a tensor that is not dense");
+  return asTensor(stack[0]);
+}
+
+Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
+                const Tensor &like) {
+  std::vector<int64_t> strides(sizes.size());
+  int64_t stride = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= std::max<int64_t>(sizes[i], 1);
+  }
+  int32_t type = 0;
+  int32_t index = 0;
+  check(aoti_torch_get_device_type(like.get(), &type),
+        "gave no tensor's kind of device");
+  check(aoti_torch_get_device_index(like.get(), &index),
+        "gave no tensor's device");
+  AtenTensorHandle result = nullptr;
+  if (aoti_torch_empty_strided(static_cast<int64_t>(sizes.size()), sizes.data(),
+                               strides.data(), dtype, type, index,
+                               &result) != 0)
+    // These words are known to python/lnbwd/native.py.
+    throw std::runtime_error("lnbwd: out of memory: PyTorch could not allocate "
+                             "a tensor of " +
+                             std::to_string(stride) + " elements");
+  return Tensor(result);
+}
+
+Tensor allocateLike(const Tensor &like) {
+  int64_t rank = 0;
+  int64_t *sizes = nullptr;
+  check(aoti_torch_get_dim(like.get(), &rank), "gave no tensor's rank");
+  check(aoti_torch_get_sizes(like.get(), &sizes), "gave no tensor's shape");
+  return allocate(std::vector<int64_t>(sizes, sizes + rank),
+                  dtypeNumber(like.get()), like);
+}
+
+Tensor allocateEmpty(const Tensor &like) {
+  return allocate({0}, dtypeNumber(like.get()), like);
+}
+
+//===----------------------------------------------------------------------===//
+// The rest of PyTorch
+//===----------------------------------------------------------------------===//
+
+void *currentStream(int32_t device) {
+  // In the part of PyTorch that a build for the CPU lacks. It is loaded already
+  // where there is a tensor on a GPU; ROCm builds keep CUDA's names.
+  using Function = AOTITorchError (*)(int32_t, void **);
+  static const auto function = [] {
+    for (const char *library : {"libtorch_cuda.so", "libtorch_hip.so"})
+      if (void *handle = dlopen(library, RTLD_NOW | RTLD_NOLOAD))
+        if (void *symbol = dlsym(handle, "aoti_torch_get_current_cuda_stream"))
+          return reinterpret_cast<Function>(symbol);
+    throw std::runtime_error("lnbwd: this build of PyTorch does not say what "
+                             "the current stream is; set LNBWD_NATIVE=0 to use "
+                             "the operators in Python");
+  }();
+  void *stream = nullptr;
+  check(function(device, &stream), "gave no current stream");
+  return stream;
+}
+
+void callOperator(const char *name, StableIValue *stack) {
+  check(torch_call_dispatcher(name, "", stack, TORCH_ABI_VERSION),
+        "failed in an operation of its own that lnbwd called; its words are on "
+        "the standard error output");
+}
+
+} // namespace lnbwd::torch_operators

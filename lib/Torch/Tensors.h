@@ -1,0 +1,89 @@
+//===- Tensors.h - Tensors through PyTorch's stable interface ---*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Owners of what PyTorch's stable C interface hands out, and the few questions
+// that an operator asks of a tensor. The functions throw std::runtime_error
+// where PyTorch refuses a call.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_TORCH_TENSORS_H
+#define LNBWD_LIB_TORCH_TENSORS_H
+
+#include <torch/csrc/stable/library.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lnbwd::torch_operators {
+
+struct TensorDeleter {
+  void operator()(AtenTensorOpaque *tensor) const {
+    aoti_torch_delete_tensor_object(tensor);
+  }
+};
+
+/// A tensor that is owned; null: an optional tensor that was not given.
+using Tensor = std::unique_ptr<AtenTensorOpaque, TensorDeleter>;
+
+/// Takes the arguments of a boxed call off its stack, in their order. Each is
+/// taken once and owned from then on.
+class Arguments {
+public:
+  explicit Arguments(StableIValue *stack) : stack(stack) {}
+
+  Tensor takeTensor();
+  Tensor takeOptionalTensor();
+  std::vector<Tensor> takeTensors();
+  std::vector<int64_t> takeIntegers();
+  std::vector<bool> takeBooleans();
+  std::string takeString();
+  double takeDouble();
+
+  /// Looks at an argument without taking it.
+  AtenTensorHandle peekTensor(size_t index) const;
+  std::vector<int64_t> peekIntegers(size_t index) const;
+
+private:
+  StableIValue *stack;
+};
+
+/// PyTorch's number of an lnbwd_element.
+int32_t dtypeOf(int32_t element);
+/// The lnbwd_element of a tensor, or -2 if it has another type.
+int32_t elementOf(AtenTensorHandle tensor);
+int64_t elementCount(AtenTensorHandle tensor);
+/// The GPU's index, or below 0 for the CPU.
+int32_t deviceIndexOf(AtenTensorHandle tensor);
+bool isOnGPU(AtenTensorHandle tensor);
+void *dataOf(AtenTensorHandle tensor);
+
+/// The tensor itself if its rows are dense and its address is a multiple of 16
+/// bytes; else a copy that is.
+Tensor makeDense(Tensor tensor);
+
+/// A new dense tensor on the device of `like`.
+Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
+                const Tensor &like);
+/// The same with the shape and type of `like`.
+Tensor allocateLike(const Tensor &like);
+/// The same with no elements.
+Tensor allocateEmpty(const Tensor &like);
+
+/// PyTorch's current stream of a GPU.
+void *currentStream(int32_t device);
+
+/// Runs another operator of this namespace on the arguments as they came,
+/// which leaves its results there.
+void callOperator(const char *name, StableIValue *stack);
+
+} // namespace lnbwd::torch_operators
+
+#endif // LNBWD_LIB_TORCH_TENSORS_H
