@@ -59,32 +59,38 @@ void expect(const char *name, const Tensor &tensor, int32_t element,
     fail(std::string(name) + ": expected a tensor on the device of x");
 }
 
-/// The element type of a parameter: that of x or float32.
-int32_t parameterElement(const char *name, const Tensor &tensor,
-                         const Tensor &x, int64_t rowLength) {
-  if (!tensor)
-    return kNoElement;
-  int32_t element = elementOf(tensor.get());
-  if (element != elementOf(x.get()))
-    element = LNBWD_ELEMENT_F32;
-  expect(name, tensor, element, rowLength, x);
-  return element;
+/// What every operator is called with, refused where it does not fit together.
+/// lnbwd.functional has the words for users.
+void verify(AtenTensorHandle x, const std::vector<int64_t> &shape,
+            AtenTensorHandle weight, AtenTensorHandle bias) {
+  if (shape.empty() || !endsIn(x, shape))
+    fail("x: expected a shape that ends in normalized_shape");
+  if (elementOf(x) < 0 && !isFloat64(x))
+    fail("x: expected float16, bfloat16, float32 or float64");
+  for (AtenTensorHandle parameter : {weight, bias}) {
+    if (!parameter)
+      continue;
+    const char *name = parameter == weight ? "weight" : "bias";
+    if (!hasShape(parameter, shape))
+      fail(std::string(name) + ": expected the shape normalized_shape");
+    if (isOnGPU(parameter) != isOnGPU(x) ||
+        deviceIndexOf(parameter) != deviceIndexOf(x))
+      fail(std::string(name) + ": expected a tensor on the device of x");
+    if (!haveSameType(parameter, x) &&
+        (isFloat64(x) || elementOf(parameter) != LNBWD_ELEMENT_F32))
+      fail(std::string(name) + ": expected the type of x or float32");
+  }
 }
 
 Norm describe(Operation operation, const Tensor &x,
               const std::vector<int64_t> &shape, const Tensor &weight,
               const Tensor &bias) {
   int64_t rowLength = product(shape);
-  int64_t count = elementCount(x.get());
-  if (count % rowLength != 0)
-    fail("x: expected rows of " + std::to_string(rowLength) +
-         " elements, got " + std::to_string(count) + " elements");
-  Norm norm{{operation, rowLength, elementOf(x.get()),
-             parameterElement("weight", weight, x, rowLength),
-             parameterElement("bias", bias, x, rowLength), 0, -1,
-             deviceNumber(x.get())},
-            count / rowLength};
-  return norm;
+  return {{operation, rowLength, elementOf(x.get()),
+           weight ? elementOf(weight.get()) : kNoElement,
+           bias ? elementOf(bias.get()) : kNoElement, 0, -1,
+           deviceNumber(x.get())},
+          elementCount(x.get()) / rowLength};
 }
 
 /// Dense inputs of a launch, and all its tensors in the order of its arguments.
@@ -122,8 +128,10 @@ template <Operation operation>
 void forward(StableIValue *stack, uint64_t, uint64_t) {
   constexpr bool isLayerNorm = operation == Operation::LayerNorm;
   Arguments arguments(stack);
-  // On the CPU Python says what is to be done first, if no chip is simulated.
   AtenTensorHandle peeked = arguments.peekTensor(0);
+  verify(peeked, arguments.peekIntegers(1), arguments.peekOptionalTensor(2),
+         isLayerNorm ? arguments.peekOptionalTensor(3) : nullptr);
+  // On the CPU Python says what is to be done first, if no chip is simulated.
   if (!isComputedByKernels(peeked, arguments.peekIntegers(1)) ||
       (torchComputesForwardPasses() &&
        (isOnGPU(peeked) || simulatedDevice() != -1)))
@@ -136,6 +144,8 @@ void forward(StableIValue *stack, uint64_t, uint64_t) {
   Tensor bias = isLayerNorm ? arguments.takeOptionalTensor() : Tensor();
   Norm norm = describe(operation, x, shape, weight, bias);
   norm.key.epsilon = arguments.takeDouble();
+  if (!(norm.key.epsilon >= 0))
+    fail("eps: expected a number that is 0 or more");
   const LoadedKernel &kernel = findKernel(norm.key);
 
   Tensor y = allocateLike(x);
@@ -163,6 +173,9 @@ template <Operation operation>
 void backward(StableIValue *stack, uint64_t, uint64_t) {
   constexpr bool isLayerNorm = operation == Operation::LayerNormBackward;
   Arguments arguments(stack);
+  verify(arguments.peekTensor(1), arguments.peekIntegers(isLayerNorm ? 6 : 4),
+         arguments.peekOptionalTensor(isLayerNorm ? 4 : 3),
+         isLayerNorm ? arguments.peekOptionalTensor(5) : nullptr);
   if (!isComputedByKernels(arguments.peekTensor(1),
                            arguments.peekIntegers(isLayerNorm ? 6 : 4)))
     return callOperator(isLayerNorm ? "lnbwd::_layer_norm_bwd_by_torch"

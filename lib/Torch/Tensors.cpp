@@ -108,6 +108,11 @@ AtenTensorHandle Arguments::peekTensor(size_t index) const {
   return torch::stable::detail::to<AtenTensorHandle>(stack[index]);
 }
 
+AtenTensorHandle Arguments::peekOptionalTensor(size_t index) const {
+  auto *inner = torch::stable::detail::to<StableIValue *>(stack[index]);
+  return inner ? torch::stable::detail::to<AtenTensorHandle>(*inner) : nullptr;
+}
+
 std::vector<int64_t> Arguments::peekIntegers(size_t index) const {
   std::vector<int64_t> result;
   visitList(torch::stable::detail::to<StableListHandle>(stack[index]),
@@ -143,6 +148,37 @@ int32_t elementOf(AtenTensorHandle tensor) {
     if (dtype == dtypeOf(element))
       return element;
   return -2;
+}
+
+bool haveSameType(AtenTensorHandle first, AtenTensorHandle second) {
+  return dtypeNumber(first) == dtypeNumber(second);
+}
+
+bool isFloat64(AtenTensorHandle tensor) {
+  return dtypeNumber(tensor) == aoti_torch_dtype_float64();
+}
+
+static int64_t rankOf(AtenTensorHandle tensor) {
+  int64_t rank = 0;
+  check(aoti_torch_get_dim(tensor, &rank), "gave no tensor's rank");
+  return rank;
+}
+
+static const int64_t *shapeOf(AtenTensorHandle tensor) {
+  int64_t *sizes = nullptr;
+  check(aoti_torch_get_sizes(tensor, &sizes), "gave no tensor's shape");
+  return sizes;
+}
+
+bool endsIn(AtenTensorHandle tensor, const std::vector<int64_t> &sizes) {
+  int64_t leading = rankOf(tensor) - static_cast<int64_t>(sizes.size());
+  return leading >= 0 &&
+         std::equal(sizes.begin(), sizes.end(), shapeOf(tensor) + leading);
+}
+
+bool hasShape(AtenTensorHandle tensor, const std::vector<int64_t> &sizes) {
+  return rankOf(tensor) == static_cast<int64_t>(sizes.size()) &&
+         endsIn(tensor, sizes);
 }
 
 int64_t elementCount(AtenTensorHandle tensor) {
@@ -220,11 +256,8 @@ Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
 }
 
 Tensor allocateLike(const Tensor &like) {
-  int64_t rank = 0;
-  int64_t *sizes = nullptr;
-  check(aoti_torch_get_dim(like.get(), &rank), "gave no tensor's rank");
-  check(aoti_torch_get_sizes(like.get(), &sizes), "gave no tensor's shape");
-  return allocate(std::vector<int64_t>(sizes, sizes + rank),
+  const int64_t *sizes = shapeOf(like.get());
+  return allocate(std::vector<int64_t>(sizes, sizes + rankOf(like.get())),
                   dtypeNumber(like.get()), like);
 }
 

@@ -49,6 +49,7 @@ public:
 
   /// Looks at an argument without taking it.
   AtenTensorHandle peekTensor(size_t index) const;
+  AtenTensorHandle peekOptionalTensor(size_t index) const;
   std::vector<int64_t> peekIntegers(size_t index) const;
 
 private:
@@ -59,6 +60,12 @@ private:
 int32_t dtypeOf(int32_t element);
 /// The lnbwd_element of a tensor, or -2 if it has another type.
 int32_t elementOf(AtenTensorHandle tensor);
+/// Whether two tensors have one type.
+bool haveSameType(AtenTensorHandle first, AtenTensorHandle second);
+bool isFloat64(AtenTensorHandle tensor);
+/// Whether the shape ends in `sizes`, and whether it is `sizes`.
+bool endsIn(AtenTensorHandle tensor, const std::vector<int64_t> &sizes);
+bool hasShape(AtenTensorHandle tensor, const std::vector<int64_t> &sizes);
 int64_t elementCount(AtenTensorHandle tensor);
 /// The GPU's index, or below 0 for the CPU.
 int32_t deviceIndexOf(AtenTensorHandle tensor);

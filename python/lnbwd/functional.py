@@ -10,14 +10,27 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from .ops import call_layer_norm, call_rms_norm
+from . import native
+from .ops import (
+    convert_parameter,
+    differentiable_layer_norm,
+    differentiable_rms_norm,
+    eager_layer_norm,
+    eager_rms_norm,
+)
 
 __all__ = ["layer_norm", "rms_norm"]
 
+_HALVES = (torch.float16, torch.bfloat16)
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def _check(input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
+is_compiling = torch.compiler.is_compiling
+is_autocast_enabled = torch.is_autocast_enabled
+transforms_are_active = torch._C._are_functorch_transforms_active
+
+
+def _check(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None,
            bias: Tensor | None) -> list[int]:
     """The normalised dimensions, after all arguments have been checked."""
     if not isinstance(input, Tensor):
@@ -54,6 +67,11 @@ def _check_parameter(name: str, parameter: Tensor, input: Tensor, shape: list[in
                         f"{parameter.dtype}")
 
 
+def _check_eps(eps: float) -> None:
+    if not eps >= 0:
+        raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
+
+
 def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None,
                bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """LayerNorm, as torch.nn.functional.layer_norm, with a backward pass by lnbwd's kernels.
@@ -76,10 +94,33 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
         LnbwdError: no kernel can run on the tensor's device, for example on the CPU outside of
             :func:`lnbwd.simulate`.
     """
-    shape = _check(input, normalized_shape, weight, bias)  # type: ignore[arg-type]
-    if not eps >= 0:
-        raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
-    return call_layer_norm(input, shape, weight, bias, float(eps))
+    if (type(normalized_shape) is tuple and eps >= 0 and not is_compiling()
+            and not transforms_are_active() and not is_autocast_enabled("cuda")):
+        # The operator refuses what is wrong, and below are the words for it.
+        result = None
+        try:
+            result = eager_layer_norm(input, normalized_shape, weight, bias, eps)
+        except Exception:
+            result = None
+        if result is not None:
+            return result
+    shape = _check(input, normalized_shape, weight, bias)
+    _check_eps(eps)
+    if is_compiling():
+        y: Tensor = torch.ops.lnbwd.layer_norm(input, shape, weight, bias, float(eps))[0]
+        return y
+    if is_autocast_enabled("cuda") and input.is_cuda:
+        input = input.float() if input.dtype in _HALVES else input
+        weight, bias = (t.float() if t is not None and t.dtype in _HALVES else t
+                        for t in (weight, bias))
+    try:
+        if transforms_are_active():
+            y = differentiable_layer_norm(input, shape, weight, bias, float(eps))[0]
+            return y
+        return eager_layer_norm(input, shape, convert_parameter(weight, input),
+                                convert_parameter(bias, input), float(eps))
+    except RuntimeError as error:
+        raise native.original(error) from None
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None,
@@ -96,11 +137,26 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     Raises:
         The errors of :func:`layer_norm`.
     """
-    shape = _check(input, normalized_shape, weight, None)  # type: ignore[arg-type]
+    if (type(normalized_shape) is tuple and eps is not None and eps >= 0 and not is_compiling()
+            and not transforms_are_active()):
+        result = None
+        try:
+            result = eager_rms_norm(input, normalized_shape, weight, eps)
+        except Exception:
+            result = None
+        if result is not None:
+            return result
+    shape = _check(input, normalized_shape, weight, None)
     if eps is None:
         eps = torch.finfo(input.dtype).eps
-    if not eps >= 0:
-        raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
-    return call_rms_norm(input, shape, weight, float(eps))
-
-
+    _check_eps(eps)
+    if is_compiling():
+        y: Tensor = torch.ops.lnbwd.rms_norm(input, shape, weight, float(eps))[0]
+        return y
+    try:
+        if transforms_are_active():
+            y = differentiable_rms_norm(input, shape, weight, float(eps))[0]
+            return y
+        return eager_rms_norm(input, shape, convert_parameter(weight, input), float(eps))
+    except RuntimeError as error:
+        raise native.original(error) from None

@@ -31,16 +31,10 @@ from torch import Tensor
 
 from . import native
 from .errors import LnbwdError
-from .launching import (
-    check_device,
-    dense,
-    find_kernel,
-    launch,
-    launch_addresses,
-    uses_forward_kernels,
-)
+from .launching import check_device, dense, launch, uses_forward_kernels
 
-__all__ = ["call_layer_norm", "call_rms_norm"]
+__all__ = ["convert_parameter", "differentiable_layer_norm", "differentiable_rms_norm",
+           "eager_layer_norm", "eager_rms_norm"]
 
 _NOTHING = (False, False, False)
 
@@ -74,6 +68,24 @@ def _empty(like: Tensor) -> Tensor:
     return like.new_empty(0)
 
 
+def _verify(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
+            bias: Tensor | None) -> None:
+    """Refuses what kernels would read wrongly, as lib/Torch does; lnbwd.functional has the words
+    for users."""
+    shape = list(normalized_shape)
+    if not shape or list(x.shape[-len(shape):]) != shape:
+        raise ValueError(f"lnbwd: x: expected a shape that ends in {shape}, got {list(x.shape)}")
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        if parameter is None:
+            continue
+        if list(parameter.shape) != shape or parameter.device != x.device:
+            raise ValueError(f"lnbwd: {name}: expected the shape {shape} on the device of x")
+        if parameter.dtype not in (x.dtype, _statistics_dtype(x)):
+            raise TypeError(f"lnbwd: {name}: expected x's type or float32, got {parameter.dtype}")
+    if x.dtype not in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        raise TypeError(f"lnbwd: x: expected a floating-point type, got {x.dtype}")
+
+
 def _is_computed_by_kernels(x: Tensor, normalized_shape: Sequence[int]) -> bool:
     return x.dtype != torch.float64 and math.prod(normalized_shape) > 0
 
@@ -99,6 +111,7 @@ def _forward_kernel(op: str, x: Tensor, normalized_shape: Sequence[int], weight:
 
 def _layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
                 bias: Tensor | None, eps: float) -> Any:
+    _verify(x, normalized_shape, weight, bias)
     check_device(x)
     if _is_computed_by_kernels(x, normalized_shape) and uses_forward_kernels():
         return _forward_kernel("layer_norm", x, normalized_shape, weight, bias, eps)
@@ -107,6 +120,7 @@ def _layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | Non
 
 def _rms_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
               eps: float) -> Any:
+    _verify(x, normalized_shape, weight, None)
     check_device(x)
     if _is_computed_by_kernels(x, normalized_shape) and uses_forward_kernels():
         return _forward_kernel("rms_norm", x, normalized_shape, weight, None, eps)
@@ -116,6 +130,7 @@ def _rms_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
 def _layer_norm_bwd(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None,
                     bias: Tensor | None, normalized_shape: Sequence[int],
                     mask: Sequence[bool]) -> tuple[Tensor, Tensor, Tensor]:
+    _verify(x, normalized_shape, weight, bias)
     check_device(x, "x")
     if not _is_computed_by_kernels(x, normalized_shape):
         return _layer_norm_bwd_by_torch(dy, x, mean, rstd, weight, bias, normalized_shape, mask)
@@ -135,6 +150,7 @@ def _layer_norm_bwd(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: T
 
 def _rms_norm_bwd(dy: Tensor, x: Tensor, rstd: Tensor, weight: Tensor | None,
                   normalized_shape: Sequence[int], mask: Sequence[bool]) -> tuple[Tensor, Tensor]:
+    _verify(x, normalized_shape, weight, None)
     check_device(x, "x")
     if not _is_computed_by_kernels(x, normalized_shape):
         return _rms_norm_bwd_by_torch(dy, x, rstd, weight, normalized_shape, mask)
@@ -276,12 +292,16 @@ for _name, _kernel, _by_torch, _fake in (
 
 _RAW = {name: getattr(torch.ops.lnbwd, f"_{name}").default
         for name in ("layer_norm", "layer_norm_bwd", "rms_norm", "rms_norm_bwd")}
-_RAW_LAYER_NORM, _RAW_LAYER_NORM_BWD, _RAW_RMS_NORM, _RAW_RMS_NORM_BWD = _RAW.values()
+# Without a frame of Python in between.
+_raw_layer_norm, _raw_layer_norm_bwd, _raw_rms_norm, _raw_rms_norm_bwd = (
+    getattr(raw, "_op", raw) for raw in _RAW.values())
 
 
 # --------------------------------------------------------------------------------------------------
 # Derivatives
 # --------------------------------------------------------------------------------------------------
+
+_transforms_are_active = torch._C._are_functorch_transforms_active
 
 
 def _refuse_forward_mode(ctx: Any, *tangents: Any) -> None:
@@ -305,11 +325,18 @@ def _layer_norm_backward(ctx: Any, dy: Tensor | None, *_: Any) -> tuple[Tensor |
         return None, None, None, None, None
     x, mean, rstd, weight, bias = ctx.saved_tensors
     needs_x, _shape, needs_weight, needs_bias, _eps = ctx.needs_input_grad
-    mask = [needs_x, weight is not None and needs_weight, bias is not None and needs_bias]
+    mask = [needs_x, needs_weight and weight is not None, needs_bias and bias is not None]
     if dy.dtype != x.dtype:
         dy = dy.to(x.dtype)
-    dx, dweight, dbias = _call("layer_norm_bwd", dy, x, mean, rstd, weight, bias,
-                               ctx.normalized_shape, mask)
+    if torch.is_grad_enabled() or _transforms_are_active():
+        dx, dweight, dbias = _FUNCTIONS["layer_norm_bwd"].apply(
+            dy, x, mean, rstd, weight, bias, ctx.normalized_shape, mask)
+    else:
+        try:
+            dx, dweight, dbias = _raw_layer_norm_bwd(dy, x, mean, rstd, weight, bias,
+                                                     ctx.normalized_shape, mask)
+        except RuntimeError as error:
+            raise native.original(error) from None
     return (dx if mask[0] else None, None, dweight if mask[1] else None,
             dbias if mask[2] else None, None)
 
@@ -327,10 +354,17 @@ def _rms_norm_backward(ctx: Any, dy: Tensor | None, *_: Any) -> tuple[Tensor | N
         return None, None, None, None
     x, rstd, weight = ctx.saved_tensors
     needs_x, _shape, needs_weight, _eps = ctx.needs_input_grad
-    mask = [needs_x, weight is not None and needs_weight]
+    mask = [needs_x, needs_weight and weight is not None]
     if dy.dtype != x.dtype:
         dy = dy.to(x.dtype)
-    dx, dweight = _call("rms_norm_bwd", dy, x, rstd, weight, ctx.normalized_shape, mask)
+    if torch.is_grad_enabled() or _transforms_are_active():
+        dx, dweight = _FUNCTIONS["rms_norm_bwd"].apply(dy, x, rstd, weight, ctx.normalized_shape,
+                                                       mask)
+    else:
+        try:
+            dx, dweight = _raw_rms_norm_bwd(dy, x, rstd, weight, ctx.normalized_shape, mask)
+        except RuntimeError as error:
+            raise native.original(error) from None
     return dx if mask[0] else None, None, dweight if mask[1] else None, None
 
 
@@ -529,101 +563,19 @@ _FUNCTIONS = {
 }
 
 
-# Tensors whose memory a kernel can be given as it is; subclasses go through the dispatcher.
-_PLAIN = frozenset((Tensor, torch.nn.Parameter, type(None)))
-_mode_count = getattr(torch._C, "_len_torch_dispatch_stack", lambda: 1)
-
-
-def _is_plain(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> bool:
-    return (type(x) in _PLAIN and type(weight) in _PLAIN and type(bias) in _PLAIN
-            and (x.is_cuda or x.is_cpu) and x.dtype != torch.float64 and not _mode_count())
-
-
-def _eager_forward(ctx: Any, op: str, x: Tensor, normalized_shape: list[int],
-                   weight: Tensor | None, bias: Tensor | None, eps: float) -> Tensor:
-    """y, by a launch without the dispatcher, which would cost 3 microseconds more. The statistics
-    are one tensor, each beginning at a multiple of 16 bytes: an allocation less."""
-    y: Tensor
-    ctx.normalized_shape = normalized_shape
-    n = normalized_shape[0] if len(normalized_shape) == 1 else math.prod(normalized_shape)
-    is_layer_norm = op == "layer_norm"
-    if n == 0 or not uses_forward_kernels() or not _is_plain(x, weight, bias):
-        if is_layer_norm:
-            y, mean, rstd = _RAW_LAYER_NORM(x, normalized_shape, weight, bias, eps)
-            ctx.save_for_backward(x, weight, bias, rstd, mean)
-        else:
-            y, rstd = _RAW_RMS_NORM(x, normalized_shape, weight, eps)
-            ctx.save_for_backward(x, weight, bias, rstd, None)
-        return y
-    kernel = find_kernel(op, n, x.dtype, None if weight is None else weight.dtype,
-                         None if bias is None else bias.dtype, _NOTHING, eps, x)
-    rows = x.numel() // n
-    padded = (rows + 3) & -4
-    y = _empty_like(x)
-    statistics = torch.empty(2 * padded if is_layer_norm else padded, dtype=torch.float32,
-                             device=x.device)
-    inputs = [dense(t) for t in (x, weight, bias) if t is not None]
-    addresses = [t.data_ptr() for t in inputs]
-    first = statistics.data_ptr()
-    addresses += ((y.data_ptr(), first + 4 * padded, first) if is_layer_norm
-                  else (y.data_ptr(), first))
-    launch_addresses(kernel, rows, addresses, x)
-    ctx.save_for_backward(x, weight, bias, statistics)
-    return y
-
-
-def _eager_backward(ctx: Any, op: str, dy: Tensor,
-                    needs: tuple[bool, bool, bool]) -> tuple[Tensor | None, ...]:
-    """dx, dweight and dbias, likewise; None for what is not needed."""
-    x, weight, bias, rstd, *more = ctx.saved_tensors
-    is_layer_norm = op == "layer_norm_bwd"
-    wants = (needs[0], needs[1] and weight is not None, needs[2] and bias is not None)
-    shape = ctx.normalized_shape
-    if dy.dtype != x.dtype:
-        dy = dy.to(x.dtype)
-    if (not torch.is_grad_enabled() and not _transforms_are_active() and type(dy) is Tensor
-            and wants != _NOTHING and (not more or rstd.dtype == torch.float32)
-            and _is_plain(x, weight, bias) and x.numel()):
-        n = shape[0] if len(shape) == 1 else math.prod(shape)
-        rows = x.numel() // n
-        kernel = find_kernel(op, n, x.dtype, None if weight is None else weight.dtype,
-                             None if bias is None else bias.dtype, wants, None, x)
-        grads = [_empty_like(t) if want else None
-                 for t, want in zip((x, weight, bias), wants, strict=True)]
-        inputs = [dense(t) for t in (dy, x, weight) if t is not None]
-        addresses = [t.data_ptr() for t in inputs]
-        address = rstd.data_ptr()
-        if is_layer_norm:
-            addresses.append(more[0].data_ptr() if more else address + 4 * ((rows + 3) & -4))
-        addresses.append(address)
-        addresses += [g.data_ptr() for g in grads if g is not None]
-        launch_addresses(kernel, rows, addresses, x)
-        return tuple(grads)
-    rows = math.prod(x.shape[:x.dim() - len(shape)])
-    mean = more[0] if more else rstd[rstd.numel() // 2:][:rows]
-    rstd = rstd if more else rstd[:rows]
-    if is_layer_norm:
-        grads = _call(op, dy, x, mean, rstd, weight, bias, shape, list(wants))
-    else:
-        grads = [*_call(op, dy, x, rstd, weight, shape, list(wants[:2])), None]
-    return tuple(g if want else None for g, want in zip(grads, wants, strict=True))
-
-
 class _EagerLayerNorm(torch.autograd.Function):
     """y of a LayerNorm."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, normalized_shape: list[int], weight: Tensor | None,
+    def forward(ctx: Any, x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
                 bias: Tensor | None, eps: float) -> Tensor:
-        return _eager_forward(ctx, "layer_norm", x, normalized_shape, weight, bias, eps)
+        y: Tensor
+        y, mean, rstd = _raw_layer_norm(x, normalized_shape, weight, bias, eps)
+        ctx.save_for_backward(x, mean, rstd, weight, bias)
+        ctx.normalized_shape = normalized_shape
+        return y
 
-    @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
-        needs = ctx.needs_input_grad
-        dx, dweight, dbias = _eager_backward(ctx, "layer_norm_bwd", dy,
-                                             (needs[0], needs[2], needs[3]))
-        return dx, None, dweight, dbias, None
-
+    backward = staticmethod(_layer_norm_backward)
     jvp = staticmethod(_refuse_forward_mode)
 
 
@@ -631,36 +583,22 @@ class _EagerRMSNorm(torch.autograd.Function):
     """y of an RMSNorm."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, normalized_shape: list[int], weight: Tensor | None,
+    def forward(ctx: Any, x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
                 eps: float) -> Tensor:
-        return _eager_forward(ctx, "rms_norm", x, normalized_shape, weight, None, eps)
+        y: Tensor
+        y, rstd = _raw_rms_norm(x, normalized_shape, weight, eps)
+        ctx.save_for_backward(x, rstd, weight)
+        ctx.normalized_shape = normalized_shape
+        return y
 
-    @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
-        needs = ctx.needs_input_grad
-        dx, dweight, _ = _eager_backward(ctx, "rms_norm_bwd", dy, (needs[0], needs[2], False))
-        return dx, None, dweight, None
-
+    backward = staticmethod(_rms_norm_backward)
     jvp = staticmethod(_refuse_forward_mode)
 
 
 # torch.autograd.Function.apply without its Python half, 3 microseconds that are for torch.func.
-_apply_layer_norm: Callable[..., Tensor] = super(torch.autograd.Function, _EagerLayerNorm).apply
-_apply_rms_norm: Callable[..., Tensor] = super(torch.autograd.Function, _EagerRMSNorm).apply
-_transforms_are_active = torch._C._are_functorch_transforms_active
-
-
-def _call(name: str, *arguments: Any) -> Any:
-    """An operator's results: the gradients' gradients only where somebody may ask for them."""
-    if torch.is_grad_enabled() or _transforms_are_active():
-        return _FUNCTIONS[name].apply(*arguments)
-    try:
-        return _RAW[name](*arguments)
-    except RuntimeError as error:
-        raise native.original(error) from None
-
-
-def _parameter(parameter: Tensor | None, x: Tensor) -> Tensor | None:
+eager_layer_norm: Callable[..., Tensor] = super(torch.autograd.Function, _EagerLayerNorm).apply
+eager_rms_norm: Callable[..., Tensor] = super(torch.autograd.Function, _EagerRMSNorm).apply
+def convert_parameter(parameter: Tensor | None, x: Tensor) -> Tensor | None:
     """The parameter in a type that kernels take: x's or float32. PyTorch converts the gradient."""
     if parameter is None or parameter.dtype == x.dtype:
         return parameter
@@ -668,19 +606,21 @@ def _parameter(parameter: Tensor | None, x: Tensor) -> Tensor | None:
     return parameter if parameter.dtype == wide else parameter.to(wide)
 
 
-def _differentiable_layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
-                               bias: Tensor | None, eps: float) -> Any:
-    return _FUNCTIONS["layer_norm"].apply(x, normalized_shape, _parameter(weight, x),
-                                          _parameter(bias, x), eps)
+def differentiable_layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
+                              bias: Tensor | None, eps: float) -> Any:
+    """lnbwd::layer_norm with its derivative, inside of torch.func's transforms too."""
+    return _FUNCTIONS["layer_norm"].apply(x, normalized_shape, convert_parameter(weight, x),
+                                          convert_parameter(bias, x), eps)
 
 
-def _differentiable_rms_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
-                             eps: float) -> Any:
-    return _FUNCTIONS["rms_norm"].apply(x, normalized_shape, _parameter(weight, x), eps)
+def differentiable_rms_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
+                            eps: float) -> Any:
+    """lnbwd::rms_norm, likewise."""
+    return _FUNCTIONS["rms_norm"].apply(x, normalized_shape, convert_parameter(weight, x), eps)
 
 
 for _name, _differentiable in (
-        ("layer_norm", _differentiable_layer_norm), ("rms_norm", _differentiable_rms_norm),
+        ("layer_norm", differentiable_layer_norm), ("rms_norm", differentiable_rms_norm),
         ("layer_norm_bwd", _FUNCTIONS["layer_norm_bwd"].apply),
         ("rms_norm_bwd", _FUNCTIONS["rms_norm_bwd"].apply)):
     # The second key is torch.func's: its transforms are to see the autograd.Function.
@@ -688,43 +628,3 @@ for _name, _differentiable in (
         _library.impl(_name, _differentiable, _key)
 # Under autocast on a GPU PyTorch's layer_norm computes and returns float32; so does this one.
 torch.library.register_autocast("lnbwd::layer_norm", "cuda", torch.float32, lib=_library)
-
-
-def call_layer_norm(x: Tensor, normalized_shape: list[int], weight: Tensor | None,
-                    bias: Tensor | None, eps: float) -> Tensor:
-    """y of lnbwd::layer_norm by the shortest way."""
-    y: Tensor
-    if torch.compiler.is_compiling():
-        y = torch.ops.lnbwd.layer_norm(x, normalized_shape, weight, bias, eps)[0]
-        return y
-    if torch.is_autocast_enabled("cuda") and x.is_cuda:
-        x = x.float() if x.dtype in _HALVES else x
-        weight, bias = (t.float() if t is not None and t.dtype in _HALVES else t
-                        for t in (weight, bias))
-    try:
-        if _transforms_are_active():
-            y = _differentiable_layer_norm(x, normalized_shape, weight, bias, eps)[0]
-            return y
-        return _apply_layer_norm(x, normalized_shape, _parameter(weight, x), _parameter(bias, x),
-                                 eps)
-    except RuntimeError as error:
-        raise native.original(error) from None
-
-
-def call_rms_norm(x: Tensor, normalized_shape: list[int], weight: Tensor | None,
-                  eps: float) -> Tensor:
-    """y of lnbwd::rms_norm, likewise."""
-    y: Tensor
-    if torch.compiler.is_compiling():
-        y = torch.ops.lnbwd.rms_norm(x, normalized_shape, weight, eps)[0]
-        return y
-    try:
-        if _transforms_are_active():
-            y = _differentiable_rms_norm(x, normalized_shape, weight, eps)[0]
-            return y
-        return _apply_rms_norm(x, normalized_shape, _parameter(weight, x), eps)
-    except RuntimeError as error:
-        raise native.original(error) from None
-
-
-_HALVES = (torch.float16, torch.bfloat16)

@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a normalisation costs the host: torch beside ours, forward and backward.
+
+    python bench/host_cost.py                       # on the GPU that PyTorch has
+    python bench/host_cost.py --device cpu          # with kernels that do nothing
+    python bench/host_cost.py --routes              # also the ways to an autograd formula
+
+Three cases: the operator alone, below autograd, ATen's beside ours as torch.ops knows them; one
+call of the function, with its backward pass; and a chain of modules, as in a model. A time is that
+of the host, from the call to its return, per norm: the device is waited for before, not within, so
+that rows are to be few enough for the device to keep up. Ours and torch take turns in one run; the
+table has medians, the ratio, and how many microseconds lie between.
+
+On the CPU ours launches a kernel that does nothing, and torch computes one short row: what is left
+is what surrounds a launch. The launch itself, some 3 microseconds on a GPU, is missing on both
+sides, so that ratios there are larger than on a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+if not os.environ.get("LNBWD_TEST_INSTALLED"):
+    sys.path.insert(0, str(ROOT / "python"))
+
+import torch  # noqa: E402
+
+import lnbwd  # noqa: E402
+from lnbwd import functional, launching, native, ops  # noqa: E402, F401
+
+TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+EPSILON = 1e-5
+FULL = (True, True, True)
+NONE = (False, False, False)
+
+
+class NullKernel:
+    """Stands in for a loaded kernel and launches nothing."""
+
+    def workspace_size(self, rows: int) -> int:
+        return 0
+
+    def launch(self, addresses: list[int], rows: int, workspace: int, size: int,
+               stream: int) -> None:
+        pass
+
+
+def use_null_kernels(n: int, dtype: torch.dtype) -> None:
+    """Puts kernels that do nothing into the tables, for CPU tensors from here on."""
+    chip = launching.DEFAULT_CHIP
+    os.environ["LNBWD_SIMULATE"] = chip
+    launching._launch_on_host_memory = (  # type: ignore[assignment]
+        lambda kernel, rows, addresses: kernel.launch(addresses, rows, 0, 0, 0))
+    library = native.load()
+    for op in native.OPERATIONS:
+        bias = dtype if op.startswith("layer_norm") else None
+        wants = (True, True, bias is not None) if op.endswith("_bwd") else NONE
+        epsilon = None if op.endswith("_bwd") else EPSILON
+        key = (op, n, dtype, dtype, bias, wants, epsilon)
+        launching._loaded[(*key, chip)] = NullKernel()  # type: ignore[assignment]
+        if library is not None:
+            native.add_kernel(*key, library.lnbwd_torch_simulated_device(), None)
+
+
+class Clock:
+    """Times functions in turns."""
+
+    def __init__(self, device: torch.device, repetitions: int) -> None:
+        self.device = device
+        self.repetitions = repetitions
+
+    def wait(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    def compare(self, functions: dict[str, Callable[[], list[float]]]) -> dict[str, list[float]]:
+        """The medians of what each function returns (microseconds), over the repetitions."""
+        times: dict[str, list[list[float]]] = {name: [] for name in functions}
+        for function in functions.values():
+            for _ in range(3):
+                function()
+        for _ in range(self.repetitions):
+            for name, function in functions.items():
+                self.wait()
+                times[name].append(function())
+        return {name: [statistics.median(column) for column in zip(*rows, strict=True)]
+                for name, rows in times.items()}
+
+
+def repeated(function: Callable[[], object], count: int) -> Callable[[], list[float]]:
+    """Calls it ``count`` times; microseconds a call."""
+    def run() -> list[float]:
+        start = time.perf_counter()
+        for _ in range(count):
+            function()
+        return [(time.perf_counter() - start) / count * 1e6]
+
+    return run
+
+
+def forward_and_backward(function: Callable[[], torch.Tensor], count: int, dy: torch.Tensor,
+                         leaves: list[torch.Tensor],
+                         wait: Callable[[], None]) -> Callable[[], list[float]]:
+    """Runs it, and backward from its result; microseconds of each by ``count``."""
+    def run() -> list[float]:
+        for leaf in leaves:
+            leaf.grad = None
+        start = time.perf_counter()
+        y = function()
+        middle = time.perf_counter()
+        wait()
+        second = time.perf_counter()
+        y.backward(dy)
+        return [(middle - start) / count * 1e6, (time.perf_counter() - second) / count * 1e6]
+
+    return run
+
+
+def operator_cases(op: str, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor,
+                   dy: torch.Tensor) -> dict[str, dict[str, Callable[[], object]]]:
+    """The operators as torch.ops has them, below autograd."""
+    shape = [x.shape[-1]]
+    x, weight, bias = x.detach(), weight.detach(), bias.detach()
+    if op == "layer_norm":
+        theirs, ours = torch.ops.aten.native_layer_norm.default, torch.ops.lnbwd._layer_norm.default
+        theirs_bwd = torch.ops.aten.native_layer_norm_backward.default
+        ours_bwd = torch.ops.lnbwd._layer_norm_bwd.default
+        _, mean, rstd = theirs(x, shape, weight, bias, EPSILON)
+        _, ours_mean, ours_rstd = ours(x, shape, weight, bias, EPSILON)
+        return {
+            "forward": {"torch": lambda: theirs(x, shape, weight, bias, EPSILON),
+                        "ours": lambda: ours(x, shape, weight, bias, EPSILON)},
+            "backward": {"torch": lambda: theirs_bwd(dy, x, shape, mean, rstd, weight, bias, FULL),
+                         "ours": lambda: ours_bwd(dy, x, ours_mean, ours_rstd, weight, bias, shape,
+                                                  FULL)}}
+    fused = torch.ops.aten._fused_rms_norm.default
+    fused_bwd = torch.ops.aten._fused_rms_norm_backward.default
+    ours, ours_bwd = torch.ops.lnbwd._rms_norm.default, torch.ops.lnbwd._rms_norm_bwd.default
+    _, rstd = fused(x, shape, weight, EPSILON)
+    _, ours_rstd = ours(x, shape, weight, EPSILON)
+    cases: dict[str, dict[str, Callable[[], object]]] = {
+        "forward": {"torch": lambda: fused(x, shape, weight, EPSILON),
+                    "ours": lambda: ours(x, shape, weight, EPSILON)},
+        "backward": {"ours": lambda: ours_bwd(dy, x, ours_rstd, weight, shape, FULL[:2])}}
+    if x.is_cuda:  # There is none for the CPU.
+        cases["backward"]["torch"] = lambda: fused_bwd(dy, x, shape, rstd, weight, FULL[:2])
+    return cases
+
+
+def route_cases(x: torch.Tensor, weight: torch.Tensor,
+                bias: torch.Tensor) -> dict[str, Callable[[], torch.Tensor]]:
+    """The ways to an autograd formula for LayerNorm, all with the same operator in C++ below."""
+    shape = [x.shape[-1]]
+    raw, raw_bwd = torch.ops.lnbwd._layer_norm.default, torch.ops.lnbwd._layer_norm_bwd.default
+
+    def setup(ctx, inputs, output):  # type: ignore[no-untyped-def]
+        x, _, weight, bias, _ = inputs
+        ctx.save_for_backward(x, output[1], output[2], weight, bias)
+        ctx.mark_non_differentiable(output[1], output[2])
+
+    def formula(ctx, dy, *_):  # type: ignore[no-untyped-def]
+        x, mean, rstd, weight, bias = ctx.saved_tensors
+        dx, dweight, dbias = raw_bwd(dy, x, mean, rstd, weight, bias, shape, FULL)
+        return dx, None, dweight, dbias, None
+
+    @torch.library.custom_op("lnbwd_bench::custom", mutates_args=())
+    def custom(x: torch.Tensor, shape: list[int], weight: torch.Tensor, bias: torch.Tensor,
+               eps: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        y, mean, rstd = raw(x, shape, weight, bias, eps)
+        return y, mean, rstd
+
+    custom.register_autograd(formula, setup_context=setup)
+    library = torch.library.Library("lnbwd_bench", "FRAGMENT")
+    library.define("defined" + ops._LAYER_NORM)
+    for key in ("CPU", "CUDA"):
+        library.impl("defined", raw, key)
+    torch.library.register_autograd("lnbwd_bench::defined", formula, setup_context=setup,
+                                    lib=library)
+    route_cases.library = library  # type: ignore[attr-defined]
+
+    class Function(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, shape, weight, bias, eps):  # type: ignore[no-untyped-def]
+            y, mean, rstd = raw(x, shape, weight, bias, eps)
+            ctx.save_for_backward(x, mean, rstd, weight, bias)
+            return y
+
+        backward = staticmethod(formula)
+
+    arguments = (x, shape, weight, bias, EPSILON)
+    return {"torch.nn.functional.layer_norm":
+                lambda: torch.nn.functional.layer_norm(x, shape, weight, bias, EPSILON),
+            "torch.library.custom_op": lambda: custom(*arguments)[0],
+            "register_autograd": lambda: torch.ops.lnbwd_bench.defined(*arguments)[0],
+            "autograd.Function with setup_context":
+                lambda: ops._FUNCTIONS["layer_norm"].apply(*arguments)[0],
+            "autograd.Function": lambda: Function.apply(*arguments),
+            "lnbwd.layer_norm": lambda: lnbwd.layer_norm(x, shape, weight, bias, EPSILON)}
+
+
+def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str, object]]:
+    """All rows of the table: op, case, pass, and microseconds by name."""
+    clock = Clock(device, options.repetitions)
+    dtype, n, length = TYPES[options.dtype], options.n, options.norms
+    rows: list[dict[str, object]] = []
+
+    def add(op: str, case: str, pass_: str, times: dict[str, float]) -> None:
+        rows.append({"op": op, "case": case, "pass": pass_, **times})
+
+    def tensor(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, dtype=dtype, device=device)
+
+    for op in ("layer_norm", "rms_norm"):
+        x, dy = tensor(options.rows, n).requires_grad_(), tensor(options.rows, n)
+        weight, bias = tensor(n).requires_grad_(), tensor(n).requires_grad_()
+        with torch.no_grad():
+            for name, functions in operator_cases(op, x, weight, bias, dy).items():
+                got = clock.compare({who: repeated(f, options.calls)
+                                     for who, f in functions.items()})
+                add(op, "operator", name, {who: times[0] for who, times in got.items()})
+        call = {"torch": getattr(torch.nn.functional, op), "ours": getattr(lnbwd, op)}
+        parameters = (weight, bias) if op == "layer_norm" else (weight,)
+        functions = {who: forward_and_backward(
+            lambda f=f: f(x, (n,), *parameters, EPSILON), 1, dy, [x, *parameters], clock.wait)
+            for who, f in call.items()}
+        got = clock.compare({who: f for who, f in functions.items()})
+        for index, name in enumerate(("forward", "backward")):
+            add(op, "call", name, {who: times[index] for who, times in got.items()})
+        kind = "LayerNorm" if op == "layer_norm" else "RMSNorm"
+        chains = {}
+        for who, module in (("torch", torch.nn), ("ours", lnbwd.nn)):
+            model = torch.nn.Sequential(*(getattr(module, kind)(n, eps=EPSILON)
+                                          for _ in range(length))).to(device, dtype)
+            chains[who] = forward_and_backward(lambda m=model: m(x), length, dy,
+                                               [x, *model.parameters()], clock.wait)
+        got = clock.compare(chains)
+        for index, name in enumerate(("forward", "backward")):
+            add(op, f"chain of {length}", name, {who: times[index] for who, times in got.items()})
+    if options.routes:
+        leaves = [x, weight, bias]
+        got = clock.compare({who: forward_and_backward(f, 1, dy, leaves, clock.wait)
+                             for who, f in route_cases(x, weight, bias).items()})
+        for who, times in got.items():
+            rows.append({"op": "layer_norm", "case": "route", "pass": who, "forward": times[0],
+                         "backward": times[1]})
+    return rows
+
+
+def table(rows: list[dict[str, object]]) -> str:
+    """The rows for people: microseconds a norm."""
+    lines = [f"{'':34}{'torch':>9}{'ours':>9}{'ratio':>8}{'us more':>9}"]
+    for row in rows:
+        if row["case"] == "route":
+            continue
+        ours, theirs = row.get("ours"), row.get("torch")
+        name = f"{row['op']}, {row['case']}, {row['pass']}"
+        if theirs is None or ours is None:
+            lines.append(f"{name:34}{'-':>9}{ours:9.1f}")
+            continue
+        assert isinstance(ours, float) and isinstance(theirs, float)
+        lines.append(f"{name:34}{theirs:9.1f}{ours:9.1f}{ours / theirs:8.2f}"
+                     f"{ours - theirs:9.1f}")
+    routes = [row for row in rows if row["case"] == "route"]
+    if routes:
+        lines += ["", f"{'routes of LayerNorm':42}{'forward':>9}{'backward':>10}"]
+        lines += [f"{row['pass']:42}{row['forward']:9.1f}{row['backward']:10.1f}"
+                  for row in routes]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command; the exit code is 0, or 2 for wrong arguments."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--device", default="cuda", help="cuda, or cpu with kernels that do "
+                        "nothing (default: cuda)")
+    parser.add_argument("--rows", type=int, help="M (default: 512; 1 on the CPU)")
+    parser.add_argument("--n", type=int, help="N (default: 768; 64 on the CPU)")
+    parser.add_argument("--dtype", default="f32", choices=TYPES)
+    parser.add_argument("--norms", type=int, default=24, help="modules of the chain")
+    parser.add_argument("--calls", type=int, default=100, help="calls of an operator a time")
+    parser.add_argument("--repetitions", type=int, default=100, help="times of each case")
+    parser.add_argument("--routes", action="store_true", help="also the ways to autograd")
+    parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")
+    options = parser.parse_args(arguments)
+    if options.device not in ("cuda", "cpu"):
+        parser.error(f"--device: expected cuda or cpu, got '{options.device}'")
+    if options.device == "cuda" and not torch.cuda.is_available():
+        parser.error("--device: PyTorch has no GPU here; use --device cpu")
+    is_gpu = options.device == "cuda"
+    options.rows = options.rows or (512 if is_gpu else 1)
+    options.n = options.n or (768 if is_gpu else 64)
+    for name in ("rows", "n", "norms", "calls", "repetitions"):
+        if getattr(options, name) < 1:
+            parser.error(f"--{name}: expected 1 or more, got {getattr(options, name)}")
+    torch.set_num_threads(1)
+    if is_gpu:
+        device = torch.device("cuda", torch.cuda.current_device())
+        machine = torch.cuda.get_device_name(device)
+    else:
+        device, machine = torch.device("cpu"), "null kernels on the CPU"
+        use_null_kernels(options.n, TYPES[options.dtype])
+    rows = measure(options, device)
+    head = (f"{datetime.date.today()}, {machine}, {platform.processor() or platform.machine()}, "
+            f"torch {torch.__version__}, Python {platform.python_version()}, operators in "
+            f"{'C++' if native.load() else 'Python'}, {options.rows}x{options.n} {options.dtype}")
+    print(head)
+    print("microseconds of the host a norm, medians of", options.repetitions)
+    print(table(rows))
+    if options.json:
+        options.json.write_text(json.dumps({"head": head, "rows": rows}, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
