@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from . import native
 from .ops import (
+    Refused,
     convert_parameter,
     differentiable_layer_norm,
     differentiable_rms_norm,
@@ -96,14 +98,9 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
     """
     if (type(normalized_shape) is tuple and eps >= 0 and not is_compiling()
             and not transforms_are_active() and not is_autocast_enabled("cuda")):
-        # The operator refuses what is wrong, and below are the words for it.
-        result = None
-        try:
-            result = eager_layer_norm(input, normalized_shape, weight, bias, eps)
-        except Exception:
-            result = None
-        if result is not None:
-            return result
+        # What the operator refuses gets its words below.
+        with contextlib.suppress(Refused):
+            return eager_layer_norm(input, normalized_shape, weight, bias, eps)
     shape = _check(input, normalized_shape, weight, bias)
     _check_eps(eps)
     if is_compiling():
@@ -119,7 +116,7 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
             return y
         return eager_layer_norm(input, shape, convert_parameter(weight, input),
                                 convert_parameter(bias, input), float(eps))
-    except RuntimeError as error:
+    except (Refused, RuntimeError) as error:
         raise native.original(error) from None
 
 
@@ -139,13 +136,9 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     """
     if (type(normalized_shape) is tuple and eps is not None and eps >= 0 and not is_compiling()
             and not transforms_are_active()):
-        result = None
-        try:
-            result = eager_rms_norm(input, normalized_shape, weight, eps)
-        except Exception:
-            result = None
-        if result is not None:
-            return result
+        # What the operator refuses gets its words below.
+        with contextlib.suppress(Refused):
+            return eager_rms_norm(input, normalized_shape, weight, eps)
     shape = _check(input, normalized_shape, weight, None)
     if eps is None:
         eps = torch.finfo(input.dtype).eps
@@ -158,5 +151,5 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
             y = differentiable_rms_norm(input, shape, weight, float(eps))[0]
             return y
         return eager_rms_norm(input, shape, convert_parameter(weight, input), float(eps))
-    except RuntimeError as error:
+    except (Refused, RuntimeError) as error:
         raise native.original(error) from None

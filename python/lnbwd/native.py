@@ -82,9 +82,11 @@ def _load_region(text: bytes, device: int, message: int, size: int) -> int:
 _norm_loader, _region_loader = _NormLoader(_load_norm), _RegionLoader(_load_region)
 
 
-def original(error: RuntimeError) -> BaseException:
-    """The exception behind one that came out of an operator in C++: what Python raised while a
-    kernel was loaded, PyTorch's own for memory, or else ``error`` itself."""
+def original(error: Exception) -> BaseException:
+    """The exception behind one that came out of an operator: what Python raised while a kernel was
+    loaded for C++, PyTorch's own for memory, the cause that was noted, or else ``error`` itself."""
+    if isinstance(error.__cause__, Exception):
+        error = error.__cause__
     pending: BaseException | None = getattr(_pending, "error", None)
     _pending.error = None
     if pending is not None and str(pending) in str(error):

@@ -5,29 +5,54 @@
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 from torch import Tensor
 
 from .functional import layer_norm, rms_norm
+from .launching import simulated_chip
 
 __all__ = ["LayerNorm", "RMSNorm"]
 
+_has_warned = False
+
+
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def falls_back() -> bool:
+    """Whether a module computes by PyTorch on the CPU, which it says once."""
+    global _has_warned
+    if simulated_chip() is not None:
+        return False
+    if not _has_warned:
+        _has_warned = True
+        warnings.warn("a module of lnbwd is on the CPU, for which there are no kernels: it "
+                      "computes by PyTorch, as all others on the CPU will. Move the model to a "
+                      "GPU for kernels, or have them simulated in 'with lnbwd.simulate():'",
+                      UserWarning, stacklevel=3)
+    return True
+
 
 class LayerNorm(torch.nn.LayerNorm):
-    """torch.nn.LayerNorm with a backward pass by lnbwd's kernels.
+    """torch.nn.LayerNorm by lnbwd's kernels.
 
     It takes the same arguments, has the same parameters and the same state_dict, and is an
-    instance of torch.nn.LayerNorm.
+    instance of torch.nn.LayerNorm. On the CPU it computes by PyTorch, and says so once, so that a
+    model can be evaluated or exported there.
     """
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalises ``input``; see :func:`lnbwd.layer_norm`."""
+        if input.is_cpu and falls_back():
+            return super().forward(input)
         return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
 class RMSNorm(torch.nn.RMSNorm):
-    """torch.nn.RMSNorm with a backward pass by lnbwd's kernels; see :class:`LayerNorm`."""
+    """torch.nn.RMSNorm by lnbwd's kernels; see :class:`LayerNorm`."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalises ``x``; see :func:`lnbwd.rms_norm`."""
+        if x.is_cpu and falls_back():
+            return super().forward(x)
         return rms_norm(x, self.normalized_shape, self.weight, self.eps)

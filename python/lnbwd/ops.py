@@ -33,7 +33,7 @@ from . import native
 from .errors import LnbwdError
 from .launching import check_device, dense, launch, uses_forward_kernels
 
-__all__ = ["convert_parameter", "differentiable_layer_norm", "differentiable_rms_norm",
+__all__ = ["Refused", "convert_parameter", "differentiable_layer_norm", "differentiable_rms_norm",
            "eager_layer_norm", "eager_rms_norm"]
 
 _NOTHING = (False, False, False)
@@ -247,6 +247,14 @@ def _fake_like(tensor: Tensor | None, want: bool, x: Tensor) -> Tensor:
     return torch.empty_like(tensor, memory_format=torch.contiguous_format)
 
 
+def _verify_devices(x: Tensor, *others: Tensor | None) -> None:
+    """A tensor on 'meta' among others would have the whole call computed there, to nothing."""
+    for other in others:
+        if other is not None and other.device != x.device:
+            raise ValueError(f"lnbwd: expected tensors on {x.device} like x, got one on "
+                             f"{other.device}")
+
+
 def _fake_statistics(x: Tensor, normalized_shape: Sequence[int]) -> Tensor:
     rows = math.prod(x.shape[:x.dim() - len(normalized_shape)])
     return x.new_empty(rows, dtype=_statistics_dtype(x))
@@ -254,6 +262,7 @@ def _fake_statistics(x: Tensor, normalized_shape: Sequence[int]) -> Tensor:
 
 def _fake_layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
                      bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    _verify_devices(x, weight, bias)
     return (_fake_like(x, True, x), _fake_statistics(x, normalized_shape),
             _fake_statistics(x, normalized_shape))
 
@@ -267,6 +276,7 @@ def _fake_layer_norm_bwd(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weig
 
 def _fake_rms_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
                    eps: float) -> tuple[Tensor, Tensor]:
+    _verify_devices(x, weight)
     return _fake_like(x, True, x), _fake_statistics(x, normalized_shape)
 
 
@@ -563,6 +573,10 @@ _FUNCTIONS = {
 }
 
 
+class Refused(Exception):
+    """The operator did not take its arguments, or could not run; its cause says why."""
+
+
 class _EagerLayerNorm(torch.autograd.Function):
     """y of a LayerNorm."""
 
@@ -570,7 +584,10 @@ class _EagerLayerNorm(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
                 bias: Tensor | None, eps: float) -> Tensor:
         y: Tensor
-        y, mean, rstd = _raw_layer_norm(x, normalized_shape, weight, bias, eps)
+        try:
+            y, mean, rstd = _raw_layer_norm(x, normalized_shape, weight, bias, eps)
+        except Exception as error:
+            raise Refused from error
         ctx.save_for_backward(x, mean, rstd, weight, bias)
         ctx.normalized_shape = normalized_shape
         return y
@@ -586,7 +603,10 @@ class _EagerRMSNorm(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
                 eps: float) -> Tensor:
         y: Tensor
-        y, rstd = _raw_rms_norm(x, normalized_shape, weight, eps)
+        try:
+            y, rstd = _raw_rms_norm(x, normalized_shape, weight, eps)
+        except Exception as error:
+            raise Refused from error
         ctx.save_for_backward(x, rstd, weight)
         ctx.normalized_shape = normalized_shape
         return y

@@ -5,17 +5,89 @@
 
 from __future__ import annotations
 
+import collections
+import functools
 import types
+import warnings
+from collections.abc import Mapping
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from . import nn
+from .functional import layer_norm, rms_norm
+from .recognition import Recipe, recognise
 
 __all__ = ["Patch", "patch", "unpatch"]
 
 _SWAPS: dict[type[torch.nn.Module], type[torch.nn.Module]] = {
     torch.nn.LayerNorm: nn.LayerNorm, torch.nn.RMSNorm: nn.RMSNorm}
 _BACK = {new: old for old, new in _SWAPS.items()}
+
+_EPSILON_NAMES = ("eps", "epsilon", "variance_epsilon", "norm_eps", "layer_norm_eps",
+                  "rms_norm_eps")
+
+
+class _Patched:
+    """What a module of another class than PyTorch's becomes, beside its own class: its forward is
+    ours where the call is one that was looked at, and else its own."""
+
+    _lnbwd_original: type[torch.nn.Module]
+    _lnbwd_recipe: Recipe
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        recipe = self._lnbwd_recipe
+        if len(args) != 1 or kwargs or not isinstance(args[0], Tensor):
+            return self._lnbwd_original.forward(self, *args, **kwargs)
+        x: Tensor = args[0]
+        weight = getattr(self, recipe.weight) if recipe.weight else None
+        bias = getattr(self, recipe.bias) if recipe.bias else None
+        kind = next((out for first, second, out in recipe.types if first == x.dtype
+                     and (second is None or second == (bias if weight is None else weight).dtype)),
+                    None)
+        if kind is None or (recipe.channels_first and x.dim() != 4) or (
+                x.is_cpu and nn.falls_back()):
+            return self._lnbwd_original.forward(self, x)
+        epsilon = (getattr(self, recipe.epsilon) if isinstance(recipe.epsilon, str)
+                   else recipe.epsilon)
+        if recipe.channels_first:
+            x = x.movedim(1, -1)
+        shape = (x.shape[-1],)
+        if weight is not None and recipe.adds_one:
+            weight = weight.float() + 1
+        y = (layer_norm(x, shape, weight, bias, epsilon) if recipe.is_layer_norm
+             else rms_norm(x, shape, weight, epsilon))
+        if bias is not None and not recipe.is_layer_norm:
+            y = y + bias
+        if y.dtype != kind:
+            y = y.to(kind)
+        return y.movedim(-1, 1) if recipe.channels_first else y
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return _make_patched, (self._lnbwd_original, self._lnbwd_recipe), self.__dict__
+
+
+@functools.lru_cache(maxsize=None)
+def _patched_class(original: type[torch.nn.Module], recipe: Recipe) -> type[torch.nn.Module]:
+    """The class of patched modules of a class; by the same name, so that prints stay as they were.
+    """
+    return type(original.__name__, (_Patched, original),
+                {"_lnbwd_original": original, "_lnbwd_recipe": recipe,
+                 "__module__": original.__module__, "__doc__": original.__doc__})
+
+
+def _make_patched(original: type[torch.nn.Module], recipe: Recipe) -> torch.nn.Module:
+    """An empty module of the patched class, for copies and for pickle."""
+    cls = _patched_class(original, recipe)
+    return cls.__new__(cls)
+
+
+def _original_class(module: torch.nn.Module) -> type[torch.nn.Module] | None:
+    """The class that a patched module had; None if it is not patched."""
+    if isinstance(module, _Patched):
+        return module._lnbwd_original
+    return _BACK.get(type(module))
 
 
 class Patch:
@@ -24,18 +96,21 @@ class Patch:
     Attributes:
         model: the model.
         names: the names of the modules that were swapped, "" being the model itself.
+        classes: how many of them there were of each class, by the class's name.
     """
 
-    def __init__(self, model: torch.nn.Module, names: list[str]) -> None:
+    def __init__(self, model: torch.nn.Module, names: list[str], classes: dict[str, int]) -> None:
         self.model = model
         self.names = names
+        self.classes = classes
 
     def undo(self) -> None:
         """Gives the modules their classes back. Calling it twice is allowed."""
         for name in self.names:
             module = self.model.get_submodule(name)
-            if type(module) in _BACK:
-                module.__class__ = _BACK[type(module)]
+            original = _original_class(module)
+            if original is not None:
+                module.__class__ = original
 
     def __enter__(self) -> Patch:
         return self
@@ -44,22 +119,66 @@ class Patch:
                  trace: types.TracebackType | None) -> None:
         self.undo()
 
+    def __str__(self) -> str:
+        what = ", ".join(f"{count} {name}" for name, count in self.classes.items())
+        return (f"lnbwd.patch: {len(self.names)} modules now use lnbwd's kernels"
+                + (f": {what}" if what else ""))
+
     def __repr__(self) -> str:
         return f"<lnbwd patch of {len(self.names)} modules: {', '.join(self.names) or 'none'}>"
 
 
-def patch(model: torch.nn.Module) -> Patch:
-    """Has every torch.nn.LayerNorm and torch.nn.RMSNorm of a model use lnbwd's kernels.
+def _forced_recipe(module: torch.nn.Module, target: type[torch.nn.Module]) -> Recipe:
+    """How a module of a class that the caller named is computed. Its attributes are those of
+    PyTorch's modules, but for the usual names of an epsilon."""
+    name = type(module).__name__
+    epsilon = next((e for e in _EPSILON_NAMES if isinstance(getattr(module, e, None), float)), None)
+    if epsilon is None:
+        raise ValueError(f"also: {name} has none of the attributes {', '.join(_EPSILON_NAMES)}, of "
+                         "which one is to be its epsilon")
+    weight, bias = ("weight" if getattr(module, "weight", None) is not None else "",
+                    "bias" if getattr(module, "bias", None) is not None else "")
+    if bias and issubclass(target, nn.RMSNorm):
+        raise ValueError(f"also: {name} has a bias, and an RMSNorm has none")
+    types = (torch.float32, torch.bfloat16, torch.float16)
+    pairs = [(x, w, x) for x in types for w in (types if weight or bias else (None,))]
+    return Recipe(issubclass(target, nn.LayerNorm), weight, bias, epsilon, types=tuple(pairs))
+
+
+def _key(module: torch.nn.Module) -> tuple[Any, ...]:
+    """What modules that behave alike have in common."""
+    plain = sorted((name, value) for name, value in module.__dict__.items()
+                   if isinstance(value, (int, float, str, bool)) and name != "training")
+    return (type(module), tuple(plain), str(module.__dict__.get("normalized_shape")),
+            tuple((name, None if p is None else tuple(p.shape))
+                  for name, p in module._parameters.items()))
+
+
+def patch(model: torch.nn.Module, *,
+          also: Mapping[type[torch.nn.Module], type[torch.nn.Module]] | None = None,
+          quiet: bool = False) -> Patch:
+    """Has every LayerNorm and RMSNorm of a model use lnbwd's kernels, and says what it changed.
 
     The modules stay the same objects, with their parameters, hooks and names: optimizers,
-    checkpoints and wrappers that refer to them go on working. Modules of other classes, derived
-    ones included, are left alone.
+    checkpoints and wrappers that refer to them go on working. Besides torch.nn.LayerNorm and
+    torch.nn.RMSNorm it knows modules of other classes by what they compute: a leaf module with at
+    most two parameters is run on the CPU on data of its own, and taken if the result is that of a
+    LayerNorm or an RMSNorm (:mod:`lnbwd.recognition`), Gemma's 1 + weight and LayerNorms over the
+    channels of images included. Where such a module is called otherwise than with one tensor, and
+    on the CPU, its own forward runs.
 
     Args:
         model: the model; it is changed in place. Compile it (torch.compile) afterwards.
+        also: classes that are to be taken without looking, and what they are: lnbwd.nn.LayerNorm
+            or lnbwd.nn.RMSNorm. Their parameters are named weight and bias.
+        quiet: print nothing. The warning that nothing was found comes all the same.
 
     Returns:
         A :class:`Patch`, which undoes it by ``undo()`` or at the end of a ``with`` statement.
+
+    Raises:
+        TypeError, ValueError: an argument is wrong, or a class in ``also`` cannot be what it is
+            said to be.
 
     Example:
         >>> with lnbwd.patch(model):
@@ -68,19 +187,50 @@ def patch(model: torch.nn.Module) -> Patch:
     """
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"model: expected a torch.nn.Module, got {type(model).__name__}")
-    names = []
+    forced = dict(also or {})
+    for cls, target in forced.items():
+        if not (isinstance(cls, type) and issubclass(cls, torch.nn.Module)):
+            raise TypeError(f"also: expected classes of modules, got {cls!r}")
+        if target not in (nn.LayerNorm, nn.RMSNorm):
+            raise TypeError(f"also: expected lnbwd.nn.LayerNorm or lnbwd.nn.RMSNorm for "
+                            f"{cls.__name__}, got {target!r}")
+    recipes: dict[tuple[Any, ...], Recipe | None] = {}
+    found: list[tuple[str, torch.nn.Module, type[torch.nn.Module]]] = []
+    has_patched = False
     for name, module in model.named_modules():
-        if type(module) in _SWAPS:
-            module.__class__ = _SWAPS[type(module)]
-            names.append(name)
-    return Patch(model, names)
+        cls = type(module)
+        if _original_class(module) is not None:
+            has_patched = True
+        elif cls in forced:
+            found.append((name, module,
+                          _patched_class(cls, _forced_recipe(module, forced[cls]))))
+        elif cls in _SWAPS:
+            found.append((name, module, _SWAPS[cls]))
+        elif not cls.__module__.startswith("torch.nn.modules."):
+            key = _key(module)
+            if key not in recipes:
+                recipes[key] = recognise(module)
+            recipe = recipes[key]
+            if recipe is not None:
+                found.append((name, module, _patched_class(cls, recipe)))
+    classes = collections.Counter(type(module).__name__ for _, module, _ in found)
+    for _, module, new in found:
+        module.__class__ = new
+    result = Patch(model, [name for name, _, _ in found], dict(classes))
+    if not found and not has_patched:
+        warnings.warn("lnbwd.patch found no LayerNorm or RMSNorm in the model; name a class of "
+                      "its own by also={MyNorm: lnbwd.nn.RMSNorm}", UserWarning, stacklevel=2)
+    elif not quiet:
+        print(result)
+    return result
 
 
 def unpatch(model: torch.nn.Module) -> int:
-    """Gives every module that uses lnbwd its class of PyTorch's back; how many there were."""
+    """Gives every module that uses lnbwd its class of before back; how many there were."""
     count = 0
     for module in model.modules():
-        if type(module) in _BACK:
-            module.__class__ = _BACK[type(module)]
+        original = _original_class(module)
+        if original is not None:
+            module.__class__ = original
             count += 1
     return count

@@ -96,13 +96,17 @@ def test_a_module_itself_can_be_patched():
         lnbwd.patch([layer])
 
 
-def test_derived_classes_are_left_alone():
-    class Own(torch.nn.LayerNorm):
+def test_derived_classes_are_taken_if_they_compute_the_same():
+    class Same(torch.nn.LayerNorm):
         pass
 
-    model = torch.nn.Sequential(Own(8), torch.nn.LayerNorm(8))
-    assert lnbwd.patch(model).names == ["1"]
-    assert type(model[0]) is Own
+    class Other(torch.nn.LayerNorm):
+        def forward(self, input):
+            return super().forward(input) + 1
+
+    model = torch.nn.Sequential(Same(8), Other(8), torch.nn.LayerNorm(8))
+    assert lnbwd.patch(model).names == ["0", "2"]
+    assert isinstance(model[0], Same) and type(model[1]) is Other
 
 
 def test_a_patched_model_can_be_copied_and_saved(tmp_path):

@@ -1,0 +1,208 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Finds out whether a module of any class is a LayerNorm or an RMSNorm, by running it.
+
+A module's own forward is called on the CPU, on rows of many sizes from 100 down to 0 and with
+random parameters in the place of its own, and its output compared with the formulas
+
+    y = (x - mean) / sqrt(var + eps) * scale + shift        LayerNorm
+    y = x / sqrt(mean(x^2) + eps) * scale                   RMSNorm
+
+where scale is 1, the weight, or 1 + weight (Gemma), and shift is 0 or the bias. A class is taken
+only if all rows agree to 1e-5, in inputs of two, three and four dimensions or, for one that
+normalises channels first, of four. Rows of small values tell epsilons apart, and where an epsilon
+stands. That holds for any class, whoever wrote it; names are not looked at, but for modules
+without parameters, which are run only if "norm" is part of their class's name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["Recipe", "recognise"]
+
+_TYPES = (torch.float32, torch.bfloat16, torch.float16)
+_USUAL_EPSILONS = (1e-5, 1e-6, 1e-8, 1e-12, 0.0)
+_SIZES = (1e2, 1.0, 1e-2, 1e-3, 1e-4, 1e-6, 0.0)
+_TOLERANCE = 1e-5
+_ANY_LENGTH = 24
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a module normalises.
+
+    Attributes:
+        is_layer_norm: whether it subtracts the mean.
+        weight, bias: the names of its parameters; empty: it has none.
+        epsilon: the name of the attribute with its epsilon, or the number itself.
+        adds_one: whether 1 + weight is the scale.
+        channels_first: whether dimension 1 of 4 is the one that is normalised.
+        types: the type of the output for types of the input and of the weight (None: no weight).
+    """
+
+    is_layer_norm: bool
+    weight: str
+    bias: str
+    epsilon: str | float
+    adds_one: bool = False
+    channels_first: bool = False
+    types: tuple[tuple[torch.dtype, torch.dtype | None, torch.dtype], ...] = field(
+        default=(), compare=False)
+
+    def formula(self, x: Tensor, weight: Tensor | None, bias: Tensor | None,
+                epsilon: float) -> Tensor:
+        """The output by the formula, in the type of x."""
+        dim = 1 if self.channels_first else -1
+        shape = [-1, 1, 1] if self.channels_first else [-1]
+        centred = x - x.mean(dim, keepdim=True) if self.is_layer_norm else x
+        y = centred * torch.rsqrt(centred.square().mean(dim, keepdim=True) + epsilon)
+        if weight is not None:
+            y = y * (weight + 1 if self.adds_one else weight).view(shape)
+        return y if bias is None else y + bias.view(shape)
+
+
+def _parameters(module: torch.nn.Module) -> dict[str, Tensor] | None:
+    """The parameters of a module that may be a norm; None if it may not."""
+    if any(True for _ in module.children()) or "forward" in module.__dict__:
+        return None
+    parameters = {name: p for name, p in module._parameters.items() if p is not None}
+    if any(b is not None for b in module._buffers.values()) or len(parameters) > 2:
+        return None
+    shapes = {tuple(p.shape) for p in parameters.values()}
+    if len(shapes) > 1 or any(len(shape) != 1 or shape[0] < 1 for shape in shapes):
+        return None
+    if not parameters and "norm" not in type(module).__name__.lower():
+        return None
+    return parameters
+
+
+def _takes_one_tensor(module: torch.nn.Module) -> bool:
+    try:
+        parameters = list(inspect.signature(type(module).forward).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return False
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return bool(parameters) and parameters[0].kind in plain and all(
+        p.default is not inspect.Parameter.empty for p in parameters[1:]
+        if p.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD))
+
+
+def _row_length(module: torch.nn.Module, parameters: dict[str, Tensor]) -> int:
+    for parameter in parameters.values():
+        return int(parameter.shape[0])
+    shape = getattr(module, "normalized_shape", None)
+    shape = (shape,) if isinstance(shape, int) else shape
+    if isinstance(shape, (tuple, list)) and len(shape) == 1:
+        return int(shape[0])
+    return _ANY_LENGTH
+
+
+def _call(module: torch.nn.Module, parameters: dict[str, Tensor], x: Tensor,
+          training: bool) -> Tensor | None:
+    """The forward of a module with other parameters; hooks are not run, and the module's own data
+    is not touched. None if it fails or gives something else than a tensor of x's shape."""
+    double = torch.nn.Module.__new__(type(module))
+    double.__dict__.update(module.__dict__)
+    double.__dict__["_parameters"] = {
+        **dict.fromkeys(module._parameters),
+        **{name: torch.nn.Parameter(p, requires_grad=False) for name, p in parameters.items()}}
+    double.__dict__["training"] = training
+    try:
+        with torch.no_grad():
+            y = type(module).forward(double, x.clone())
+    except Exception:
+        return None
+    return y if isinstance(y, Tensor) and y.shape == x.shape else None
+
+
+def _epsilons(module: torch.nn.Module) -> Iterator[str | float]:
+    """Attributes that may be an epsilon, then the usual numbers."""
+    for name, value in module.__dict__.items():
+        if isinstance(value, float) and 0 <= value < 0.1:
+            yield name
+    yield from _USUAL_EPSILONS
+
+
+def _recipes(module: torch.nn.Module, names: list[str],
+             channels_first: bool) -> Iterator[Recipe]:
+    roles: list[tuple[str, str]] = [("", "")]
+    if len(names) == 1:
+        roles = [(names[0], ""), ("", names[0])]
+    elif len(names) == 2:
+        roles = [(names[0], names[1]), (names[1], names[0])]
+    for epsilon in _epsilons(module):
+        for weight, bias in roles:
+            for is_layer_norm in (False, True):
+                for adds_one in (False, True) if weight else (False,):
+                    yield Recipe(is_layer_norm, weight, bias, epsilon, adds_one, channels_first)
+
+
+def _agrees(y: Tensor, expected: Tensor, dim: int) -> bool:
+    y = y.to(torch.float64)
+    size = expected.abs().amax(dim, keepdim=True)
+    return bool(((y - expected).abs() <= _TOLERANCE * size).all())
+
+
+def _probe(n: int, leading: tuple[int, ...], channels_first: bool,
+           generator: torch.Generator) -> Tensor:
+    """An input whose rows have all sizes."""
+    rows = torch.randn((len(_SIZES), *leading, n), generator=generator, dtype=torch.float64)
+    rows += torch.randn((len(_SIZES), *leading, 1), generator=generator, dtype=torch.float64)
+    rows *= torch.tensor(_SIZES, dtype=torch.float64).view(-1, *[1] * (len(leading) + 1))
+    return rows.movedim(-1, 1).contiguous() if channels_first else rows
+
+
+def _output_types(module: torch.nn.Module, recipe: Recipe, n: int) -> tuple[Any, ...]:
+    found = []
+    for x_type in _TYPES:
+        for weight_type in _TYPES if recipe.weight or recipe.bias else (None,):
+            parameters = {name: torch.ones(n, dtype=weight_type)
+                          for name in (recipe.weight, recipe.bias) if name}
+            x = torch.ones((1, n, 1, 1) if recipe.channels_first else (2, n), dtype=x_type)
+            y = _call(module, parameters, x, False)
+            if y is not None:
+                found.append((x_type, weight_type, y.dtype))
+    return tuple(found)
+
+
+def recognise(module: torch.nn.Module) -> Recipe | None:
+    """How a module normalises, or None if it does not, or not as a LayerNorm or an RMSNorm does.
+
+    The module's forward is run on the CPU, some ten times, with data of this function's own.
+    """
+    parameters = _parameters(module)
+    if parameters is None or not _takes_one_tensor(module):
+        return None
+    n = _row_length(module, parameters)
+    generator = torch.Generator().manual_seed(7)
+    random = {name: torch.randn(n, generator=generator, dtype=torch.float64) + 0.5
+              for name in parameters}
+    for channels_first in (False, True):
+        shapes = ((3, 5),) if channels_first else ((), (3,), (3, 5))
+        probes = [_probe(n, leading, channels_first, generator) for leading in shapes]
+        if channels_first and n == 1:
+            continue
+        outputs = [_call(module, random, x, training) for x in probes
+                   for training in (False, True)]
+        if any(y is None for y in outputs):
+            continue
+        inputs = [x for x in probes for _ in range(2)]
+        for recipe in _recipes(module, list(parameters), channels_first):
+            epsilon = (float(getattr(module, recipe.epsilon))
+                       if isinstance(recipe.epsilon, str) else recipe.epsilon)
+            if all(y is not None and _agrees(
+                    y, recipe.formula(x, random.get(recipe.weight), random.get(recipe.bias),
+                                      epsilon), 1 if channels_first else -1)
+                   for x, y in zip(inputs, outputs, strict=True)):
+                return Recipe(recipe.is_layer_norm, recipe.weight, recipe.bias, recipe.epsilon,
+                              recipe.adds_one, channels_first,
+                              _output_types(module, recipe, n))
+    return None
