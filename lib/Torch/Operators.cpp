@@ -149,9 +149,10 @@ void forward(StableIValue *stack, uint64_t, uint64_t) {
   const LoadedKernel &kernel = findKernel(norm.key);
 
   Tensor y = allocateLike(x);
+  const std::vector<int64_t> leading = leadingSizes(x.get(), shape.size());
   int32_t f32 = dtypeOf(LNBWD_ELEMENT_F32);
-  Tensor mean = isLayerNorm ? allocate({norm.rows}, f32, y) : Tensor();
-  Tensor rstd = allocate({norm.rows}, f32, y);
+  Tensor mean = isLayerNorm ? allocate(leading, f32, y) : Tensor();
+  Tensor rstd = allocate(leading, f32, y);
   LaunchTensors tensors;
   tensors.input(std::move(x));
   tensors.input(std::move(weight));

@@ -181,6 +181,11 @@ bool hasShape(AtenTensorHandle tensor, const std::vector<int64_t> &sizes) {
          endsIn(tensor, sizes);
 }
 
+std::vector<int64_t> leadingSizes(AtenTensorHandle tensor, size_t count) {
+  const int64_t *sizes = shapeOf(tensor);
+  return {sizes, sizes + rankOf(tensor) - static_cast<int64_t>(count)};
+}
+
 int64_t elementCount(AtenTensorHandle tensor) {
   int64_t count = 0;
   check(aoti_torch_get_numel(tensor, &count), "gave no tensor's size");

@@ -66,6 +66,8 @@ bool isFloat64(AtenTensorHandle tensor);
 /// Whether the shape ends in `sizes`, and whether it is `sizes`.
 bool endsIn(AtenTensorHandle tensor, const std::vector<int64_t> &sizes);
 bool hasShape(AtenTensorHandle tensor, const std::vector<int64_t> &sizes);
+/// The shape without its last `count` dimensions.
+std::vector<int64_t> leadingSizes(AtenTensorHandle tensor, size_t count);
 int64_t elementCount(AtenTensorHandle tensor);
 /// The GPU's index, or below 0 for the CPU.
 int32_t deviceIndexOf(AtenTensorHandle tensor);

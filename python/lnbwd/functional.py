@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import sys
 from collections.abc import Sequence
 
 import torch
@@ -26,6 +28,14 @@ __all__ = ["layer_norm", "rms_norm"]
 _HALVES = (torch.float16, torch.bfloat16)
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
+
+def know_distributed_tensors() -> None:
+    """Registers the rules for distributed tensors, if PyTorch's module for them is in use."""
+    if "torch.distributed.tensor" in sys.modules:
+        importlib.import_module(".sharding", __package__)
+
+
+know_distributed_tensors()
 
 is_compiling = torch.compiler.is_compiling
 is_autocast_enabled = torch.is_autocast_enabled
@@ -110,6 +120,7 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
         input = input.float() if input.dtype in _HALVES else input
         weight, bias = (t.float() if t is not None and t.dtype in _HALVES else t
                         for t in (weight, bias))
+    know_distributed_tensors()
     try:
         if transforms_are_active():
             y = differentiable_layer_norm(input, shape, weight, bias, float(eps))[0]
@@ -146,6 +157,7 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     if is_compiling():
         y: Tensor = torch.ops.lnbwd.rms_norm(input, shape, weight, float(eps))[0]
         return y
+    know_distributed_tensors()
     try:
         if transforms_are_active():
             y = differentiable_rms_norm(input, shape, weight, float(eps))[0]

@@ -9,13 +9,13 @@
     lnbwd::rms_norm(x, normalized_shape, weight?, eps) -> (y, rstd)
     lnbwd::rms_norm_bwd(dy, x, rstd, weight?, normalized_shape, mask) -> (dx, dweight)
 
-The statistics are float32 vectors of one element a row. A gradient that ``mask`` leaves out is an
-empty tensor. Each is an autograd.Function around an operator of the same name with an underscore
-before it, which launches a kernel and has no derivative: that is what graphs of torch.compile
-contain. The kernels of these are C++ where the package has liblnbwd-torch.so (lib/Torch,
-:mod:`lnbwd.native`), and else the functions of this file. What no kernel computes (float64, rows
-without elements, a forward pass where LNBWD_FORWARD=torch) is done by the operators whose names
-end in _by_torch, with PyTorch's own operations.
+The statistics are float32, of x's shape without the normalised dimensions. A gradient that
+``mask`` leaves out is an empty tensor. Each is an autograd.Function around an operator of the same
+name with an underscore before it, which launches a kernel and has no derivative: that is what
+graphs of torch.compile contain. The kernels of these are C++ where the package has
+liblnbwd-torch.so (lib/Torch, :mod:`lnbwd.native`), and else the functions of this file. What no
+kernel computes (float64, rows without elements, a forward pass where LNBWD_FORWARD=torch) is done
+by the operators whose names end in _by_torch, with PyTorch's own operations.
 
 :mod:`lnbwd.functional` has the functions for users, which check their arguments.
 """
@@ -101,7 +101,7 @@ def _forward_kernel(op: str, x: Tensor, normalized_shape: Sequence[int], weight:
     n = math.prod(normalized_shape)
     rows = x.numel() // n
     outputs = [torch.empty_like(x, memory_format=torch.contiguous_format)]
-    outputs += [x.new_empty(rows, dtype=torch.float32)
+    outputs += [x.new_empty(x.shape[:x.dim() - len(normalized_shape)], dtype=torch.float32)
                 for _ in range(2 if op == "layer_norm" else 1)]
     inputs = [dense(t) for t in (x, weight, bias) if t is not None]
     launch(op, n, rows, x.dtype, None if weight is None else weight.dtype,
@@ -185,7 +185,8 @@ def _layer_norm_by_torch(x: Tensor, normalized_shape: Sequence[int], weight: Ten
         y = y.to(x.dtype)
     else:
         y, mean, rstd = torch.native_layer_norm(x, shape, weight, bias, eps)
-    return y.contiguous(), mean.reshape(-1).to(wide), rstd.reshape(-1).to(wide)
+    leading = x.shape[:x.dim() - len(shape)]
+    return y.contiguous(), mean.reshape(leading).to(wide), rstd.reshape(leading).to(wide)
 
 
 @torch.no_grad()
@@ -215,16 +216,17 @@ _FUSED_RMS_NORM = getattr(torch.ops.aten, "_fused_rms_norm", None)
 def _rms_norm_by_torch(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
                        eps: float) -> tuple[Tensor, Tensor]:
     wide = _statistics_dtype(x)
+    leading = x.shape[:x.dim() - len(normalized_shape)]
     if x.device.type == "cuda" and (weight is None or weight.dtype == x.dtype) and _FUSED_RMS_NORM:
         y, rstd = _FUSED_RMS_NORM(x, list(normalized_shape), weight, eps)
-        return y.contiguous(), rstd.reshape(-1).to(wide)
+        return y.contiguous(), rstd.reshape(leading).to(wide)
     dims = list(range(x.dim() - len(normalized_shape), x.dim()))
     values = x.to(wide)
     rstd = torch.rsqrt(values.square().mean(dims, keepdim=True) + eps)
     y = values * rstd
     if weight is not None:
         y = y * weight
-    return y.to(x.dtype).contiguous(), rstd.reshape(-1)
+    return y.to(x.dtype).contiguous(), rstd.reshape(leading)
 
 
 @torch.no_grad()
@@ -256,8 +258,7 @@ def _verify_devices(x: Tensor, *others: Tensor | None) -> None:
 
 
 def _fake_statistics(x: Tensor, normalized_shape: Sequence[int]) -> Tensor:
-    rows = math.prod(x.shape[:x.dim() - len(normalized_shape)])
-    return x.new_empty(rows, dtype=_statistics_dtype(x))
+    return x.new_empty(x.shape[:x.dim() - len(normalized_shape)], dtype=_statistics_dtype(x))
 
 
 def _fake_layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
@@ -497,9 +498,7 @@ def _layer_norm_vmap(info: Any, in_dims: tuple[Any, ...], x: Tensor,
     op = _RAW["layer_norm"]
     dims = (in_dims[0], None, in_dims[2], in_dims[3], None)
     if in_dims[2] is None and in_dims[3] is None:
-        y, mean, rstd = op(x.movedim(in_dims[0], 0), normalized_shape, weight, bias, eps)
-        size = info.batch_size
-        return (y, mean.view(size, -1), rstd.view(size, -1)), (0, 0, 0)
+        return op(x.movedim(in_dims[0], 0), normalized_shape, weight, bias, eps), (0, 0, 0)
     return _loop(op, info.batch_size, dims, (x, normalized_shape, weight, bias, eps))
 
 
@@ -512,7 +511,7 @@ def _layer_norm_bwd_vmap(info: Any, in_dims: tuple[Any, ...], dy: Tensor, x: Ten
     if in_dims[4] is None and not mask[1] and not mask[2]:
         dy, x, mean, rstd = (_front(t, d, size) for t, d in  # type: ignore[assignment]
                              zip((dy, x, mean, rstd), in_dims[:4], strict=True))
-        dx, dweight, dbias = op(dy, x, mean.reshape(-1), rstd.reshape(-1), weight, bias,
+        dx, dweight, dbias = op(dy, x, mean, rstd, weight, bias,
                                 normalized_shape, mask)
         return (dx, dweight.expand(size, 0), dbias.expand(size, 0)), (0, 0, 0)
     return _loop(op, size, (*in_dims[:6], None, None),
@@ -524,8 +523,7 @@ def _rms_norm_vmap(info: Any, in_dims: tuple[Any, ...], x: Tensor, normalized_sh
                    eps: float) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
     op = _RAW["rms_norm"]
     if in_dims[2] is None:
-        y, rstd = op(x.movedim(in_dims[0], 0), normalized_shape, weight, eps)
-        return (y, rstd.view(info.batch_size, -1)), (0, 0)
+        return op(x.movedim(in_dims[0], 0), normalized_shape, weight, eps), (0, 0)
     return _loop(op, info.batch_size, (in_dims[0], None, in_dims[2], None),
                  (x, normalized_shape, weight, eps))
 
@@ -538,7 +536,7 @@ def _rms_norm_bwd_vmap(info: Any, in_dims: tuple[Any, ...], dy: Tensor, x: Tenso
     if in_dims[3] is None and not mask[1]:
         dy, x, rstd = (_front(t, d, size) for t, d in  # type: ignore[assignment]
                        zip((dy, x, rstd), in_dims[:3], strict=True))
-        dx, dweight = op(dy, x, rstd.reshape(-1), weight, normalized_shape, mask)
+        dx, dweight = op(dy, x, rstd, weight, normalized_shape, mask)
         return (dx, dweight.expand(size, 0)), (0, 0)
     return _loop(op, size, (*in_dims[:4], None, None),
                  (dy, x, rstd, weight, normalized_shape, mask))

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import collections
-import functools
 import types
 import warnings
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor
 
 from . import nn
-from .functional import layer_norm, rms_norm
+from .functional import know_distributed_tensors, layer_norm, rms_norm
 from .recognition import Recipe, recognise
 
 __all__ = ["Patch", "patch", "unpatch"]
@@ -43,9 +42,9 @@ class _Patched:
         x: Tensor = args[0]
         weight = getattr(self, recipe.weight) if recipe.weight else None
         bias = getattr(self, recipe.bias) if recipe.bias else None
-        kind = next((out for first, second, out in recipe.types if first == x.dtype
-                     and (second is None or second == (bias if weight is None else weight).dtype)),
-                    None)
+        parameter = bias if weight is None else weight
+        pair = (x.dtype, None if parameter is None else parameter.dtype)
+        kind = next((out for *types, out in recipe.types if tuple(types) == pair), None)
         if kind is None or (recipe.channels_first and x.dim() != 4) or (
                 x.is_cpu and nn.falls_back()):
             return self._lnbwd_original.forward(self, x)
@@ -68,13 +67,19 @@ class _Patched:
         return _make_patched, (self._lnbwd_original, self._lnbwd_recipe), self.__dict__
 
 
-@functools.lru_cache(maxsize=None)
+_classes: dict[tuple[type[torch.nn.Module], Recipe], type[torch.nn.Module]] = {}
+
+
 def _patched_class(original: type[torch.nn.Module], recipe: Recipe) -> type[torch.nn.Module]:
     """The class of patched modules of a class; by the same name, so that prints stay as they were.
     """
-    return type(original.__name__, (_Patched, original),
-                {"_lnbwd_original": original, "_lnbwd_recipe": recipe,
-                 "__module__": original.__module__, "__doc__": original.__doc__})
+    cls = _classes.get((original, recipe))
+    if cls is None:
+        cls = _classes[original, recipe] = type(
+            original.__name__, (_Patched, original),
+            {"_lnbwd_original": original, "_lnbwd_recipe": recipe,
+             "__module__": original.__module__, "__doc__": original.__doc__})
+    return cls
 
 
 def _make_patched(original: type[torch.nn.Module], recipe: Recipe) -> torch.nn.Module:
@@ -194,6 +199,7 @@ def patch(model: torch.nn.Module, *,
         if target not in (nn.LayerNorm, nn.RMSNorm):
             raise TypeError(f"also: expected lnbwd.nn.LayerNorm or lnbwd.nn.RMSNorm for "
                             f"{cls.__name__}, got {target!r}")
+    know_distributed_tensors()
     recipes: dict[tuple[Any, ...], Recipe | None] = {}
     found: list[tuple[str, torch.nn.Module, type[torch.nn.Module]]] = []
     has_patched = False

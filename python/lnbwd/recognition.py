@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -54,8 +54,7 @@ class Recipe:
     epsilon: str | float
     adds_one: bool = False
     channels_first: bool = False
-    types: tuple[tuple[torch.dtype, torch.dtype | None, torch.dtype], ...] = field(
-        default=(), compare=False)
+    types: tuple[tuple[torch.dtype, torch.dtype | None, torch.dtype], ...] = ()
 
     def formula(self, x: Tensor, weight: Tensor | None, bias: Tensor | None,
                 epsilon: float) -> Tensor:
@@ -73,7 +72,8 @@ def _parameters(module: torch.nn.Module) -> dict[str, Tensor] | None:
     """The parameters of a module that may be a norm; None if it may not."""
     if any(True for _ in module.children()) or "forward" in module.__dict__:
         return None
-    parameters = {name: p for name, p in module._parameters.items() if p is not None}
+    parameters: dict[str, Tensor] = {name: p for name, p in module._parameters.items()
+                                     if p is not None}
     if any(b is not None for b in module._buffers.values()) or len(parameters) > 2:
         return None
     shapes = {tuple(p.shape) for p in parameters.values()}

@@ -145,15 +145,16 @@ def test_a_transformer_learns_the_same(device, norm):
     assert distance <= 10 * noise + 1e-6
 
 
-@pytest.mark.parametrize("processes", [2])
-def test_ddp_gives_the_gradients_of_torch(processes, tmp_path):
-    """On the CPU through Gloo and the simulator; on GPUs through NCCL (ddp.py)."""
+@pytest.mark.parametrize("script", ["ddp.py", "sequence_parallel.py"])
+def test_several_processes(script):
+    """On the CPU through Gloo and the simulator; on GPUs through NCCL (the scripts say what)."""
+    processes = 2
     if HAS_GPU and torch.cuda.device_count() < processes:
         pytest.skip(f"{torch.cuda.device_count()} GPU")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    script = os.path.join(os.path.dirname(__file__), "ddp.py")
+    script = os.path.join(os.path.dirname(__file__), script)
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     if not os.environ.get("LNBWD_TEST_INSTALLED"):
         environment["PYTHONPATH"] = os.pathsep.join(
