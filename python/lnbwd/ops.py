@@ -86,6 +86,19 @@ def _verify(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
         raise TypeError(f"lnbwd: x: expected a floating-point type, got {x.dtype}")
 
 
+def _verify_gradient(dy: Tensor, x: Tensor, normalized_shape: Sequence[int],
+                     *statistics: Tensor) -> None:
+    """The same for what a backward pass takes beside."""
+    if dy.dtype != x.dtype or dy.numel() != x.numel() or dy.device != x.device:
+        raise ValueError("lnbwd: dy: expected x's type, size and device")
+    rows = math.prod(x.shape[:x.dim() - len(normalized_shape)])
+    for tensor in statistics:
+        if (tensor.dtype != _statistics_dtype(x) or tensor.numel() != rows
+                or tensor.device != x.device):
+            raise ValueError(f"lnbwd: mean, rstd: expected {rows} elements of "
+                             f"{_statistics_dtype(x)} on the device of x")
+
+
 def _is_computed_by_kernels(x: Tensor, normalized_shape: Sequence[int]) -> bool:
     return x.dtype != torch.float64 and math.prod(normalized_shape) > 0
 
@@ -131,6 +144,7 @@ def _layer_norm_bwd(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: T
                     bias: Tensor | None, normalized_shape: Sequence[int],
                     mask: Sequence[bool]) -> tuple[Tensor, Tensor, Tensor]:
     _verify(x, normalized_shape, weight, bias)
+    _verify_gradient(dy, x, normalized_shape, mean, rstd)
     check_device(x, "x")
     if not _is_computed_by_kernels(x, normalized_shape):
         return _layer_norm_bwd_by_torch(dy, x, mean, rstd, weight, bias, normalized_shape, mask)
@@ -151,6 +165,7 @@ def _layer_norm_bwd(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: T
 def _rms_norm_bwd(dy: Tensor, x: Tensor, rstd: Tensor, weight: Tensor | None,
                   normalized_shape: Sequence[int], mask: Sequence[bool]) -> tuple[Tensor, Tensor]:
     _verify(x, normalized_shape, weight, None)
+    _verify_gradient(dy, x, normalized_shape, rstd)
     check_device(x, "x")
     if not _is_computed_by_kernels(x, normalized_shape):
         return _rms_norm_bwd_by_torch(dy, x, rstd, weight, normalized_shape, mask)

@@ -1,0 +1,47 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The benchmark of the host: its cases, its figures and its command line."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch")
+
+PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "bench" / "host_cost.py"
+
+
+def run(*arguments, **environment):
+    return subprocess.run([sys.executable, PROGRAM, *arguments], capture_output=True, text=True,
+                          env={**os.environ, **environment}, timeout=300, check=False)
+
+
+@pytest.mark.parametrize("native", ["0", "1"])
+def test_figures(tmp_path, native):
+    file = tmp_path / "figures.json"
+    result = run("--device", "cpu", "--norms", "3", "--calls", "2", "--repetitions", "2",
+                 "--routes", "--json", str(file), LNBWD_NATIVE=native)
+    assert result.returncode == 0, result.stderr
+    rows = json.loads(file.read_text())["rows"]
+    cases = {(row["op"], row["case"], row["pass"]) for row in rows if row["case"] != "route"}
+    assert cases == {(op, case, name) for op in ("layer_norm", "rms_norm")
+                     for case in ("operator", "call", "chain of 3")
+                     for name in ("forward", "backward")}
+    assert all(row["ours"] > 0 for row in rows if row["case"] != "route")
+    routes = [row for row in rows if row["case"] == "route"]
+    assert len(routes) == 6 and all(row["forward"] > 0 < row["backward"] for row in routes)
+    assert "layer_norm, chain of 3, backward" in result.stdout
+    assert "torch.library.custom_op" in result.stdout
+
+
+@pytest.mark.parametrize("arguments,words", [
+    (["--device", "tpu"], "--device: expected cuda or cpu, got 'tpu'"),
+    (["--device", "cpu", "--norms", "0"], "--norms: expected 1 or more, got 0")])
+def test_wrong_arguments(arguments, words):
+    result = run(*arguments)
+    assert result.returncode == 2 and words in result.stderr

@@ -1,0 +1,152 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The operators in C++ and their stand-ins in Python: that both are there, that they agree, and
+what becomes of errors between the two languages."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+from conftest import HAS_GPU, ROOT
+
+import lnbwd
+from lnbwd import _library, functional, launching, native  # noqa: F401 (defines the operators)
+
+has_library = pytest.mark.skipif(_library.find_library("lnbwd-torch") is None,
+                                 reason="built without PyTorch's headers")
+
+
+@has_library
+@pytest.mark.skipif(os.environ.get("LNBWD_NATIVE") == "0", reason="switched off")
+def test_the_library_is_used(device, monkeypatch):
+    """A launch that is loaded already needs no Python."""
+    assert native.load() is not None
+    x = torch.randn(3, 72, device=device)
+    op = torch.ops.lnbwd._rms_norm.default
+    expected = op(x, [72], None, 1e-5)
+
+    def fail(*_):
+        raise AssertionError("Python was asked for a kernel")
+
+    monkeypatch.setitem(native.loaders, "norm", fail)
+    for got, want in zip(op(x, [72], None, 1e-5), expected, strict=True):
+        assert torch.equal(got, want)
+    with pytest.raises(AssertionError, match="Python was asked"):
+        lnbwd.rms_norm(x, (72,), eps=2e-5)
+
+
+@has_library
+@pytest.mark.skipif(os.environ.get("LNBWD_NATIVE") == "0", reason="switched off")
+def test_the_operators_in_python():
+    """The same tests with the library left out."""
+    result = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
+         *(str(ROOT / "test" / "python" / name) for name in
+           ("test_torch_integration.py", "test_torch_regions.py", "test_torch_native.py")),
+         "-k", "opcheck or forward_mode or func or fullgraph or each_sample or region or wrong or "
+               "vmap or gradients or error or input"],
+        capture_output=True, text=True, check=False, env={**os.environ, "LNBWD_NATIVE": "0"})
+    assert result.returncode == 0, result.stdout[-3000:]
+
+
+@pytest.mark.compiler
+def test_an_error_of_loading_keeps_its_class(device, monkeypatch):
+    """What Python raises while it loads a kernel for C++ comes out as it was, forward, backward
+    and in threads, and a later call works."""
+    def refuse(*_, **__):
+        raise lnbwd.CompileError("refused on purpose", "with words")
+
+    x = torch.randn(3, 88, device=device, requires_grad=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(launching, "code_for_device", refuse)
+        for _ in range(2):
+            with pytest.raises(lnbwd.CompileError, match="refused on purpose") as caught:
+                lnbwd.layer_norm(x, (88,))
+            assert caught.value.diagnostics == "with words"
+        caught_in_thread = []
+
+        def work():
+            try:
+                lnbwd.layer_norm(x, (88,))
+            except lnbwd.CompileError as error:
+                caught_in_thread.append(error)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        assert len(caught_in_thread) == 1
+    y = lnbwd.layer_norm(x, (88,))
+    with monkeypatch.context() as patch:
+        patch.setattr(launching, "code_for_device", refuse)
+        with pytest.raises(lnbwd.CompileError, match="refused on purpose"):
+            y.sum().backward(retain_graph=True)
+    y.sum().backward()
+    assert x.grad is not None
+
+
+def test_errors_of_the_allocator_keep_their_class():
+    error = RuntimeError("lnbwd: out of memory: PyTorch could not allocate a tensor of 7 elements")
+    assert isinstance(native.original(error), torch.OutOfMemoryError)
+    other = RuntimeError("something else")
+    assert native.original(other) is other
+
+
+@pytest.mark.parametrize("call,words", [
+    (lambda op, x, w: op(x, [63], w, 1e-5), "x: expected a shape that ends in"),
+    (lambda op, x, w: op(x, [], w, 1e-5), "x: expected a shape that ends in"),
+    (lambda op, x, w: op(x, [64], w[:32], 1e-5), "weight: expected the shape"),
+    (lambda op, x, w: op(x, [64], w.long(), 1e-5), "weight: expected"),
+    (lambda op, x, w: op(x, [64], w.half(), 1e-5), "weight: expected"),
+    (lambda op, x, w: op(x.long(), [64], None, 1e-5), "x: expected"),
+    (lambda op, x, w: op(x, [64], w, -1.0), "eps")])
+def test_wrong_input_of_the_operators_is_refused(device, call, words):
+    """They are called with no checks before them: nothing is read beyond its end."""
+    x, w = torch.randn(3, 64, device=device), torch.ones(64, device=device)
+    with pytest.raises((RuntimeError, TypeError, ValueError), match=words):
+        call(torch.ops.lnbwd._rms_norm.default, x, w)
+
+
+def test_wrong_input_of_a_backward_operator_is_refused(device):
+    x, w, rstd = (torch.randn(*shape, device=device) for shape in ((3, 64), (64,), (3,)))
+    op = torch.ops.lnbwd._rms_norm_bwd.default
+    assert op(x, x, rstd, w, [64], [True, True])[0].shape == x.shape
+    for arguments in ((x.half(), x, rstd, w), (x[:2], x, rstd, w), (x, x, rstd[:2], w),
+                      (x, x, rstd.double(), w), (x, x, rstd, w[:8])):
+        with pytest.raises((RuntimeError, TypeError, ValueError), match="expected"):
+            op(*arguments, [64], [True, True])
+
+
+def test_a_capture_loads_no_kernel(monkeypatch):
+    """The error says what to do; a GPU runs capture_step.py, whose case 'cold' is this one."""
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
+    with pytest.raises(lnbwd.LnbwdError, match=r"a CUDA graph is being captured.*run the same step "
+                                               r"once before the capture"):
+        launching.check_capture(torch.device("cuda", 0), "the kernel of layer_norm")
+    launching.check_capture(torch.device("cpu"), "the kernel of layer_norm")
+
+
+@pytest.mark.gpu
+def test_a_training_step_in_one_graph():
+    result = subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__),
+                                                          "capture_step.py"), "--graphs", "3"],
+                            capture_output=True, text=True, check=False,
+                            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.skipif(HAS_GPU, reason="tests the simulator")
+@pytest.mark.simulator
+def test_chips_are_told_apart():
+    """A kernel that is loaded for one simulated chip is not launched for another."""
+    x = torch.randn(3, 96)
+    results = []
+    for chip in ("gfx942", "gfx1100", "gfx942"):
+        with lnbwd.simulate(chip):
+            results.append(lnbwd.layer_norm(x, (96,)))
+    for y in results:
+        torch.testing.assert_close(y, torch.nn.functional.layer_norm(x, (96,)), rtol=1e-5,
+                                   atol=1e-5)
