@@ -163,7 +163,7 @@ def operator_cases(op: str, x: torch.Tensor, weight: torch.Tensor, bias: torch.T
 def route_cases(x: torch.Tensor, weight: torch.Tensor,
                 bias: torch.Tensor) -> dict[str, Callable[[], torch.Tensor]]:
     """The ways to an autograd formula for LayerNorm, all with the same operator in C++ below."""
-    shape = [x.shape[-1]]
+    shape = (x.shape[-1],)
     raw, raw_bwd = torch.ops.lnbwd._layer_norm.default, torch.ops.lnbwd._layer_norm_bwd.default
 
     def setup(ctx, inputs, output):  # type: ignore[no-untyped-def]

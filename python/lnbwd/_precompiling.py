@@ -15,7 +15,7 @@ from typing import Any
 from . import compiler, kernels
 from .cache import KernelCache
 from .errors import LibraryError, LnbwdError
-from .spec import KernelSpec
+from .spec import KernelSpec, ProgramSpec, Spec
 
 __all__ = ["Precompiled", "precompile"]
 
@@ -31,13 +31,13 @@ class Precompiled:
         seconds: that it took.
     """
 
-    spec: KernelSpec
+    spec: Spec
     was_cached: bool
     size: int
     seconds: float
 
 
-def precompile(requests: Iterable[KernelSpec | Mapping[str, Any]], *,
+def precompile(requests: Iterable[Spec | Mapping[str, Any]], *,
                cache: str | os.PathLike[str] | None = None, jobs: int | None = None,
                progress: Callable[[Precompiled], None] | None = None) -> list[Precompiled]:
     """Compiles kernels into the cache on disk, so that later runs find them there, on machines
@@ -45,7 +45,7 @@ def precompile(requests: Iterable[KernelSpec | Mapping[str, Any]], *,
 
     Args:
         requests: kernels: the arguments of :func:`lnbwd.compile` as a dict each, with ``chip`` or
-            ``chips``, or a :class:`KernelSpec`.
+            ``chips``, or a :class:`KernelSpec` or :class:`lnbwd.spec.ProgramSpec`.
         cache: the cache's folder; None: the usual one.
         jobs: how many are compiled at once; None: as many as there are processors.
         progress: called after each, in the calling thread.
@@ -61,9 +61,9 @@ def precompile(requests: Iterable[KernelSpec | Mapping[str, Any]], *,
         >>> lnbwd.precompile([dict(op="layer_norm_bwd", n=n, dtype="bf16", chip="sm_90")
         ...                   for n in (1024, 4096)])
     """
-    specs: list[KernelSpec] = []
+    specs: list[Spec] = []
     for request in requests:
-        if isinstance(request, KernelSpec):
+        if isinstance(request, (KernelSpec, ProgramSpec)):
             specs.append(request)
             continue
         if not isinstance(request, Mapping):
@@ -82,7 +82,7 @@ def precompile(requests: Iterable[KernelSpec | Mapping[str, Any]], *,
         raise LnbwdError("cache: expected a folder, but the kernel cache is switched off "
                          "(LNBWD_CACHE_DIR=off)")
 
-    def one(spec: KernelSpec) -> Precompiled:
+    def one(spec: Spec) -> Precompiled:
         start = time.perf_counter()
         code = target.load(spec, identity)
         was_cached = code is not None

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import sys
 from collections.abc import Sequence
@@ -29,10 +28,14 @@ _HALVES = (torch.float16, torch.bfloat16)
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def know_distributed_tensors() -> None:
-    """Registers the rules for distributed tensors, if PyTorch's module for them is in use."""
-    if "torch.distributed.tensor" in sys.modules:
-        importlib.import_module(".sharding", __package__)
+def know_distributed_tensors() -> bool:
+    """Registers the rules for distributed tensors, if PyTorch's module for them is in use; whether
+    they were registered now."""
+    name = f"{__package__}.sharding"
+    if "torch.distributed.tensor" not in sys.modules or name in sys.modules:
+        return False
+    importlib.import_module(name)
+    return True
 
 
 know_distributed_tensors()
@@ -106,11 +109,15 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
         LnbwdError: no kernel can run on the tensor's device, for example on the CPU outside of
             :func:`lnbwd.simulate`.
     """
-    if (type(normalized_shape) is tuple and eps >= 0 and not is_compiling()
-            and not transforms_are_active() and not is_autocast_enabled("cuda")):
-        # What the operator refuses gets its words below.
-        with contextlib.suppress(Refused):
-            return eager_layer_norm(input, normalized_shape, weight, bias, eps)
+    failure = None
+    if not isinstance(normalized_shape, int):
+        normalized_shape = tuple(normalized_shape)
+        if (not is_compiling() and not transforms_are_active()
+                and not is_autocast_enabled("cuda") and eps >= 0):
+            try:
+                return eager_layer_norm(input, normalized_shape, weight, bias, eps)
+            except Refused as refused:  # The words for it are below.
+                failure = refused.__cause__
     shape = _check(input, normalized_shape, weight, bias)
     _check_eps(eps)
     if is_compiling():
@@ -120,15 +127,19 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
         input = input.float() if input.dtype in _HALVES else input
         weight, bias = (t.float() if t is not None and t.dtype in _HALVES else t
                         for t in (weight, bias))
-    know_distributed_tensors()
-    try:
-        if transforms_are_active():
+    if transforms_are_active():
+        try:
             y = differentiable_layer_norm(input, shape, weight, bias, float(eps))[0]
-            return y
-        return eager_layer_norm(input, shape, convert_parameter(weight, input),
-                                convert_parameter(bias, input), float(eps))
-    except (Refused, RuntimeError) as error:
-        raise native.original(error) from None
+        except RuntimeError as error:
+            raise native.original(error) from None
+        return y
+    scale, shift = convert_parameter(weight, input), convert_parameter(bias, input)
+    if not know_distributed_tensors() and failure and scale is weight and shift is bias:
+        raise native.original(failure) from None
+    try:
+        return eager_layer_norm(input, tuple(shape), scale, shift, float(eps))
+    except Refused as refused:
+        raise native.original(refused) from None
 
 
 def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None,
@@ -145,11 +156,15 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     Raises:
         The errors of :func:`layer_norm`.
     """
-    if (type(normalized_shape) is tuple and eps is not None and eps >= 0 and not is_compiling()
-            and not transforms_are_active()):
-        # What the operator refuses gets its words below.
-        with contextlib.suppress(Refused):
-            return eager_rms_norm(input, normalized_shape, weight, eps)
+    failure = None
+    if not isinstance(normalized_shape, int):
+        normalized_shape = tuple(normalized_shape)
+        if (not is_compiling() and not transforms_are_active() and eps is not None
+                and eps >= 0):
+            try:
+                return eager_rms_norm(input, normalized_shape, weight, eps)
+            except Refused as refused:
+                failure = refused.__cause__
     shape = _check(input, normalized_shape, weight, None)
     if eps is None:
         eps = torch.finfo(input.dtype).eps
@@ -157,11 +172,16 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     if is_compiling():
         y: Tensor = torch.ops.lnbwd.rms_norm(input, shape, weight, float(eps))[0]
         return y
-    know_distributed_tensors()
-    try:
-        if transforms_are_active():
+    if transforms_are_active():
+        try:
             y = differentiable_rms_norm(input, shape, weight, float(eps))[0]
-            return y
-        return eager_rms_norm(input, shape, convert_parameter(weight, input), float(eps))
-    except (Refused, RuntimeError) as error:
-        raise native.original(error) from None
+        except RuntimeError as error:
+            raise native.original(error) from None
+        return y
+    scale = convert_parameter(weight, input)
+    if not know_distributed_tensors() and failure and scale is weight:
+        raise native.original(failure) from None
+    try:
+        return eager_rms_norm(input, tuple(shape), scale, float(eps))
+    except Refused as refused:
+        raise native.original(refused) from None

@@ -82,7 +82,7 @@ def _load_region(text: bytes, device: int, message: int, size: int) -> int:
 _norm_loader, _region_loader = _NormLoader(_load_norm), _RegionLoader(_load_region)
 
 
-def original(error: Exception) -> BaseException:
+def original(error: BaseException) -> BaseException:
     """The exception behind one that came out of an operator: what Python raised while a kernel was
     loaded for C++, PyTorch's own for memory, the cause that was noted, or else ``error`` itself."""
     if isinstance(error.__cause__, Exception):

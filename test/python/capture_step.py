@@ -23,12 +23,14 @@ faulthandler; the last line is the verdict, and the exit code is 1 if a case fai
 import argparse
 import faulthandler
 import gc
+import itertools
 import os
 import subprocess
 import sys
 import threading
 
 import torch
+from cases import DEVICE_LENGTHS, TYPES
 
 CASES = ("torch", "patched", "python", "cold", "garbage", "threads")
 WIDTH, TOKENS, LAYERS = 384, 512, 6
@@ -104,14 +106,15 @@ def dropped_objects():
 
 
 def load_kernels(done):
-    """Loads one kernel after another until ``done``."""
+    """Loads one kernel after another until ``done``; a packed cache has them all."""
     import lnbwd
 
-    n = 256
-    while not done.is_set():
-        n += 8
-        x = torch.randn(4, n, device="cuda", requires_grad=True)
-        lnbwd.layer_norm(x, (n,)).sum().backward()
+    for n, dtype in itertools.product(DEVICE_LENGTHS, TYPES.values()):
+        if done.is_set():
+            return
+        x, weight, bias = (torch.randn(shape, device="cuda", dtype=dtype, requires_grad=True)
+                           for shape in ((4, n), (n,), (n,)))
+        lnbwd.layer_norm(x, (n,), weight, bias).sum().backward()
 
 
 def run(case, graphs):

@@ -10,6 +10,7 @@ A GPU without a compiler beside it needs a cache with every kernel that the test
 LNBWD_TEST_RECORD=FILE a run leaves a list of them (pack_for_device.py).
 """
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -83,20 +84,23 @@ def record_kernels():
     if not path or torch is None:
         yield
         return
-    from lnbwd import launching
+    from lnbwd import kernels, launching, regions_op
 
-    load = launching.load_kernel
-    names = {None: "", **launching._ELEMENTS}
-    kernels = set()
+    code_for_device = kernels.code_for_device
+    wanted = {}
 
-    def record(op, n, dtype, weight, bias, wants, epsilon, device):
-        kernels.add((op, n, names[dtype], names[weight], names[bias], *wants, epsilon))
-        return load(op, n, dtype, weight, bias, wants, epsilon, device)
+    def record(make, chip):
+        spec = make(chip, "")
+        fields = {**dataclasses.asdict(spec), "kind": type(spec).__name__}
+        wanted[json.dumps({**fields, "chip": "", "format": ""})] = True
+        return code_for_device(make, chip)
 
-    launching.load_kernel = record
+    for module in (launching, regions_op):
+        module.code_for_device = record
     yield
-    launching.load_kernel = load
-    pathlib.Path(path).write_text(json.dumps(sorted(kernels, key=str)))
+    for module in (launching, regions_op):
+        module.code_for_device = code_for_device
+    pathlib.Path(path).write_text(json.dumps([json.loads(text) for text in wanted]))
 
 
 @pytest.fixture(scope="session")

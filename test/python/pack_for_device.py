@@ -37,7 +37,7 @@ def recorded_kernels():
         path = pathlib.Path(folder) / "kernels.json"
         subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
-             "--tb=no", "-k", "torch and not process and not transformer and not ddp",
+             "--tb=no", "-k", "torch and not process and not transformer and not in_python",
              str(ROOT / "test" / "python")], check=False, stdout=subprocess.DEVNULL,
             env={**os.environ, "LNBWD_TEST_RECORD": str(path)})
         return json.loads(path.read_text())
@@ -46,27 +46,30 @@ def recorded_kernels():
 def wanted_specs(chip):
     """Specs of all kernels: the tests', those of tests for GPUs alone, lnbwd.check's and
     lnbwd.bench's."""
+    from capture_step import WIDTH
     from cases import DEVICE_LENGTHS, TYPES, device_configs
 
-    from lnbwd import KernelSpec, bench, kernels
+    from lnbwd import KernelSpec, bench, kernels, spec
 
     form = kernels.code_format(chip)
-    wanted = {tuple(kernel) for kernel in recorded_kernels()}
+    specs = []
+    for fields in recorded_kernels():
+        kind = getattr(spec, fields.pop("kind"))
+        specs.append(kind(**{**fields, "chip": chip, "format": form}))
+
+    def add(op, n, dtype, weight, bias, grads, epsilons):
+        specs.append(KernelSpec(f"{op}_bwd", n, dtype, chip, weight, bias, *grads, format=form))
+        specs.extend(KernelSpec(op, n, dtype, chip, weight, bias, False, False, False, format=form,
+                                epsilon=epsilon) for epsilon in epsilons)
+
     for config in device_configs():
-        wanted.add((f"{config.op}_bwd", config.n, config.dtype, config.weight, config.bias,
-                    *config.grads, None))
-        wanted.add((config.op, config.n, config.dtype, config.weight, config.bias, False, False,
-                    False, 1e-5))
+        add(config.op, config.n, config.dtype, config.weight, config.bias, config.grads, (1e-5,))
     lengths = {int(shape.partition("x")[2]) for shape in bench._GPU_SHAPES} | set(DEVICE_LENGTHS)
-    for n in lengths | {8, 64, 256, 768}:
+    for n in lengths | {8, 64, 256, 768, WIDTH}:
         for dtype in TYPES:
-            wanted.add(("layer_norm_bwd", n, dtype, dtype, dtype, True, True, True, None))
-            wanted.add(("rms_norm_bwd", n, dtype, dtype, "", True, True, False, None))
-            for epsilon in (1e-5, 1e-6):
-                wanted.add(("layer_norm", n, dtype, dtype, dtype, False, False, False, epsilon))
-                wanted.add(("rms_norm", n, dtype, dtype, "", False, False, False, epsilon))
-    return [KernelSpec(op, n, dtype, chip, weight, bias, *grads, format=form, epsilon=epsilon)
-            for op, n, dtype, weight, bias, *grads, epsilon in sorted(wanted, key=str)]
+            add("layer_norm", n, dtype, dtype, dtype, (True, True, True), (1e-5, 1e-6))
+            add("rms_norm", n, dtype, dtype, "", (True, True, False), (1e-5, 1e-6))
+    return sorted(dict.fromkeys(specs), key=str)
 
 
 def main():
