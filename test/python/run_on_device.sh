@@ -23,10 +23,14 @@ note() { rows+=("$(printf '%-28s %s' "$1" "$2")"); }
 if [ "${2:-}" = ddp ]; then
   python3 -m torch.distributed.run --nproc-per-node=2 "$here/tests/ddp.py" 2>&1 | tee "$out/ddp.txt"
   note "DDP, 2 GPUs" "$(grep verdict "$out/ddp.txt")"
+  python3 -m torch.distributed.run --nproc-per-node=2 "$here/tests/sequence_parallel.py" 2>&1 | tee "$out/sequence_parallel.txt"
+  note "distributed tensors, 2 GPUs" "$(grep verdict "$out/sequence_parallel.txt")"
 else
   timeout 420 python3 -m pytest -q -p no:cacheprovider -rf --tb=short -s "$here"/tests/test_torch_*.py >"$out/pytest.txt" 2>&1
   note "tests" "$(tail -n 1 "$out/pytest.txt")"
   while read -r line; do note "training" "$line"; done < <(grep -ohE "(layer|rms)_norm, 200 steps.*" "$out/pytest.txt")
+  timeout 120 python3 "$here/tests/capture_step.py" --graphs 5 >"$out/capture_step.txt" 2>&1
+  note "steps in graphs" "exit code $?; $(tail -n 1 "$out/capture_step.txt")"
   timeout 60 python3 -m lnbwd.check --device gpu >"$out/check.txt" 2>&1
   note "lnbwd.check" "exit code $?; $(tail -n 1 "$out/check.txt")"
   timeout 90 python3 -m lnbwd.bench --device gpu --json "$out/bench.json" >"$out/bench.txt" 2>&1
