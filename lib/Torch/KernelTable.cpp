@@ -54,17 +54,35 @@ struct NormKeyHash {
   }
 };
 
+/// Programs' texts may be long, and differ near their ends as anywhere: their
+/// last bytes and their length place them, and comparison decides.
+struct TextHash {
+  size_t operator()(std::string_view text) const {
+    constexpr size_t kBytes = 128;
+    size_t skipped = text.size() - std::min(text.size(), kBytes);
+    return mix(text.size(),
+               std::hash<std::string_view>()(text.substr(skipped)));
+  }
+};
+
+/// A row program, and the text that it is found by.
+struct NamedRegion {
+  std::string text;
+  Region region;
+};
+
 struct Tables {
   std::shared_mutex mutex;
   std::unordered_map<NormKey, std::unique_ptr<LoadedKernel>, NormKeyHash>
       kernels;
-  /// By device, then by the program's text.
+  /// By device, then by the program's text, which the value owns.
   std::unordered_map<int32_t,
-                     std::unordered_map<std::string, std::unique_ptr<Region>>>
+                     std::unordered_map<std::string_view,
+                                        std::unique_ptr<NamedRegion>, TextHash>>
       regions;
   /// What was replaced: a launch on another thread may still use it.
   std::vector<std::unique_ptr<LoadedKernel>> replacedKernels;
-  std::vector<std::unique_ptr<Region>> replacedRegions;
+  std::vector<std::unique_ptr<NamedRegion>> replacedRegions;
 
   std::vector<std::string> simulatedChips;
   /// The chip of `with lnbwd.simulate()`; empty: the environment decides.
@@ -93,14 +111,14 @@ const LoadedKernel *lookUp(const NormKey &key) {
   return found == all.kernels.end() ? nullptr : found->second.get();
 }
 
-const Region *lookUp(const std::string &text, int32_t device) {
+const Region *lookUp(std::string_view text, int32_t device) {
   Tables &all = tables();
   std::shared_lock lock(all.mutex);
   auto ofDevice = all.regions.find(device);
   if (ofDevice == all.regions.end())
     return nullptr;
   auto found = ofDevice->second.find(text);
-  return found == ofDevice->second.end() ? nullptr : found->second.get();
+  return found == ofDevice->second.end() ? nullptr : &found->second->region;
 }
 
 /// The number of a chip, made when it is first met. The lock is held.
@@ -133,14 +151,15 @@ const LoadedKernel &findKernel(const NormKey &key) {
   return *found;
 }
 
-const Region &findRegion(const std::string &text, int32_t device) {
+const Region &findRegion(std::string_view text, int32_t device) {
   if (const Region *found = lookUp(text, device))
     return *found;
   RegionLoader load = tables().loadRegion;
   if (!load)
     fail("lnbwd::region: import lnbwd.regions_op before the operator runs");
   std::array<char, kMessageBytes> message{};
-  if (load(text.c_str(), device, message.data(), message.size()) != 0)
+  if (load(std::string(text).c_str(), device, message.data(), message.size()) !=
+      0)
     fail(message.data());
   const Region *found = lookUp(text, device);
   if (!found)
@@ -210,20 +229,25 @@ lnbwd_torch_add_region(const char *text, int32_t torch_device,
                        const lnbwd_kernel *kernel, const lnbwd_device *device,
                        const lnbwd_program *program, const int64_t *operands,
                        size_t inputs, size_t outputs) {
-  auto region = std::make_unique<Region>();
-  region->kernel = {kernel, device, program};
+  auto named = std::make_unique<NamedRegion>();
+  named->text = text;
+  named->region.kernel = {kernel, device, program};
   for (size_t i = 0; i < inputs + outputs; ++i) {
     const int64_t *fields = operands + 3 * i;
-    (i < inputs ? region->inputs : region->outputs)
+    (i < inputs ? named->region.inputs : named->region.outputs)
         .push_back({static_cast<int32_t>(fields[0]),
                     static_cast<int32_t>(fields[1]), fields[2]});
   }
   Tables &all = tables();
   std::unique_lock lock(all.mutex);
-  auto &place = all.regions[torch_device][text];
-  if (place)
-    all.replacedRegions.push_back(std::move(place));
-  place = std::move(region);
+  auto &ofDevice = all.regions[torch_device];
+  auto replaced = ofDevice.find(named->text);
+  if (replaced != ofDevice.end()) {
+    all.replacedRegions.push_back(std::move(replaced->second));
+    ofDevice.erase(replaced);
+  }
+  std::string_view key = named->text;
+  ofDevice.emplace(key, std::move(named));
 }
 
 /// Chooses the chip that CPU tensors are simulated on; empty: the environment's

@@ -21,6 +21,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lnbwd::torch_operators {
@@ -86,7 +87,7 @@ struct Region {
 const LoadedKernel &findKernel(const NormKey &key);
 
 /// The same for the row program that `text` names.
-const Region &findRegion(const std::string &text, int32_t device);
+const Region &findRegion(std::string_view text, int32_t device);
 
 /// The number that stands for the simulated chip in `device` now, -2 or less;
 /// -1 if no chip is simulated, for which Python has the words.

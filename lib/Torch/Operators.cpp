@@ -280,10 +280,10 @@ int64_t regionRows(const Region &region, const std::vector<Tensor> &inputs) {
 void region(StableIValue *stack, uint64_t, uint64_t) {
   Arguments arguments(stack);
   std::vector<Tensor> inputs = arguments.takeTensors();
-  std::string text = arguments.takeString();
+  String name = arguments.takeString();
   if (inputs.empty())
     throw std::runtime_error("lnbwd::region: expected inputs, got none");
-  const Region &program = findRegion(text, deviceNumber(inputs[0].get()));
+  const Region &program = findRegion(name.text, deviceNumber(inputs[0].get()));
   int64_t rows = regionRows(program, inputs);
 
   std::vector<Tensor> outputs;

@@ -41,9 +41,6 @@ namespace {
 struct ListDeleter {
   void operator()(StableListOpaque *list) const { torch_delete_list(list); }
 };
-struct StringDeleter {
-  void operator()(StringOpaque *string) const { torch_delete_string(string); }
-};
 } // namespace
 
 /// Gives each element of a list to `visit`, in turn.
@@ -89,15 +86,17 @@ std::vector<bool> Arguments::takeBooleans() {
   return result;
 }
 
-std::string Arguments::takeString() {
+String Arguments::takeString() {
   // Not to<std::string>, whose result PyTorch 2.10 to 2.13 leak.
-  std::unique_ptr<StringOpaque, StringDeleter> string(
-      torch::stable::detail::to<StringHandle>(*stack++));
+  String result;
+  result.handle.reset(torch::stable::detail::to<StringHandle>(*stack++));
   size_t length = 0;
   const char *data = nullptr;
-  check(torch_string_length(string.get(), &length), "gave no string's length");
-  check(torch_string_c_str(string.get(), &data), "gave no string");
-  return std::string(data, length);
+  check(torch_string_length(result.handle.get(), &length),
+        "gave no string's length");
+  check(torch_string_c_str(result.handle.get(), &data), "gave no string");
+  result.text = std::string_view(data, length);
+  return result;
 }
 
 double Arguments::takeDouble() {

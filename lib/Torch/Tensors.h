@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lnbwd::torch_operators {
@@ -33,6 +34,16 @@ struct TensorDeleter {
 /// A tensor that is owned; null: an optional tensor that was not given.
 using Tensor = std::unique_ptr<AtenTensorOpaque, TensorDeleter>;
 
+struct StringDeleter {
+  void operator()(StringOpaque *string) const { torch_delete_string(string); }
+};
+
+/// A string that is owned, and its characters.
+struct String {
+  std::unique_ptr<StringOpaque, StringDeleter> handle;
+  std::string_view text;
+};
+
 /// Takes the arguments of a boxed call off its stack, in their order. Each is
 /// taken once and owned from then on.
 class Arguments {
@@ -44,7 +55,7 @@ public:
   std::vector<Tensor> takeTensors();
   std::vector<int64_t> takeIntegers();
   std::vector<bool> takeBooleans();
-  std::string takeString();
+  String takeString();
   double takeDouble();
 
   /// Looks at an argument without taking it.

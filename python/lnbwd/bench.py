@@ -4,7 +4,7 @@
 """``python -m lnbwd.bench``: how fast the backward pass is here, and what calling it costs.
 
 On a GPU: the time of each shape for lnbwd and for PyTorch's own operator, with the device's copy
-rate beside them; the host's time of a warm call above PyTorch's dispatcher; the time of the first
+rate beside them; the host's time of a warm call beside ATen's; the time of the first
 call of a kernel that the cache has. On the simulator, whose times mean nothing: bytes and
 instructions. bench/ in the source tree compares with other projects.
 """
@@ -100,7 +100,7 @@ def _bench_shape(rows: int, n: int, dtype: torch.dtype, device: torch.device) ->
     mask = [True, True, True]
 
     def ours(t: tuple[Tensor, ...]) -> Callable[[], object]:
-        return lambda: torch.ops.lnbwd.layer_norm_bwd(*t, [n], mask)
+        return lambda: torch.ops.lnbwd._layer_norm_bwd(*t, [n], mask)
 
     def theirs(t: tuple[Tensor, ...]) -> Callable[[], object]:
         dy, x, mean, rstd, weight, bias = t
@@ -121,45 +121,21 @@ def _copy_rate(device: torch.device) -> float:
     return 2 * source.nbytes / _milliseconds([lambda: target.copy_(source)], 10) / 1e6
 
 
-@torch.library.custom_op("lnbwd::bench_nothing", mutates_args=())
-def _nothing(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None,
-             bias: Tensor | None, normalized_shape: Sequence[int],
-             mask: Sequence[bool]) -> tuple[Tensor, Tensor, Tensor]:
-    """What PyTorch's dispatcher costs: an operator of the same signature that makes its outputs
-    and does nothing more."""
-    assert weight is not None and bias is not None
-    return torch.empty_like(x), torch.empty_like(weight), torch.empty_like(bias)
-
-
-def _no_gradient(ctx: Any, *grads: Any) -> None:
-    raise NotImplementedError("an operator that does nothing has no gradient")
-
-
-# As ours has one: a formula costs PyTorch time even where it is not used.
-_nothing.register_autograd(_no_gradient)
-
-
 class Overheads:
     """What calling costs the host.
 
     Attributes:
-        warm_us: of a warm call of lnbwd::layer_norm_bwd, in microseconds.
-        dispatcher_us: of a call of an operator of the same signature that does nothing but make
-            its outputs.
-        first_ms: of the first call of a kernel that the cache on disk has, in milliseconds: the
-            medians over kernels, up to the end of the call, without the work on the device.
+        warm_us: of a warm call of the backward operator, in microseconds.
+        torch_us: of ATen's for the same tensors.
+        first_ms: of loading a kernel that the cache on disk has, in milliseconds: the median over
+            kernels, without the work on the device.
         first_worst_ms: the slowest of them.
     """
 
-    def __init__(self, warm_us: float, dispatcher_us: float, first: Sequence[float]) -> None:
-        self.warm_us, self.dispatcher_us = warm_us, dispatcher_us
+    def __init__(self, warm_us: float, torch_us: float, first: Sequence[float]) -> None:
+        self.warm_us, self.torch_us = warm_us, torch_us
         self.first_ms = statistics.median(first) if first else math.nan
         self.first_worst_ms = max(first, default=math.nan)
-
-    @property
-    def above_dispatcher_us(self) -> float:
-        """What a warm call costs above PyTorch's dispatcher."""
-        return self.warm_us - self.dispatcher_us
 
 
 def _host_microseconds(call: Callable[[], object], calls: int = 100, rounds: int = 50) -> float:
@@ -186,27 +162,31 @@ def measure_overheads(device: torch.device, lengths: Sequence[int] = (256, 768, 
     mask = [True, True, True]
     for n in lengths:
         t = _inputs(4, n, dtype, device)
-        torch.ops.lnbwd.layer_norm_bwd(*t, [n], mask)
+        torch.ops.lnbwd._layer_norm_bwd(*t, [n], mask)
         torch.cuda.synchronize()
         # As a new process finds things: nothing in memory, the kernel on disk.
         kernels._memory.clear()
         launching._loaded.clear()
         start = time.perf_counter()
-        torch.ops.lnbwd.layer_norm_bwd(*t, [n], mask)
+        launching.load_kernel("layer_norm_bwd", n, dtype, dtype, dtype, (True, True, True), None,
+                              t[0].device)
         first.append(1e3 * (time.perf_counter() - start))
     t = _inputs(4, lengths[0], dtype, device)
     shape = [lengths[0]]
-    warm = _host_microseconds(lambda: torch.ops.lnbwd.layer_norm_bwd(*t, shape, mask))
-    base = _host_microseconds(lambda: torch.ops.lnbwd.bench_nothing(*t, shape, mask))
-    return Overheads(warm, base, first)
+    warm = _host_microseconds(lambda: torch.ops.lnbwd._layer_norm_bwd(*t, shape, mask))
+    dy, x, mean, rstd, weight, bias = t
+    theirs = torch.ops.aten.native_layer_norm_backward.default
+    mean, rstd = mean.view(-1, 1), rstd.view(-1, 1)
+    torch_us = _host_microseconds(lambda: theirs(dy, x, shape, mean, rstd, weight, bias, mask))
+    return Overheads(warm, torch_us, first)
 
 
 def _simulate_shape(rows: int, n: int, dtype: torch.dtype) -> dict[str, Any]:
     t = _inputs(rows, n, dtype, torch.device("cpu"))
     device = launching.open_device(torch.device("cpu"))
-    torch.ops.lnbwd.layer_norm_bwd(*t, [n], [True, True, True])
+    torch.ops.lnbwd._layer_norm_bwd(*t, [n], [True, True, True])
     device.reset_counters()
-    torch.ops.lnbwd.layer_norm_bwd(*t, [n], [True, True, True])
+    torch.ops.lnbwd._layer_norm_bwd(*t, [n], [True, True, True])
     counters = device.counters()
     assert counters is not None
     moved = _minimal_bytes(rows, n, dtype)
@@ -297,11 +277,11 @@ def _run_on_gpu(options: argparse.Namespace, progress: _Progress,
     report: dict[str, Any] = {"shapes": results, "copy_gbps": copy_rate}
     if not options.no_overheads:
         costs = measure_overheads(device, dtype=dtype)
-        print(f"\nwarm call: {costs.warm_us:.1f} us of the host's time, PyTorch's dispatcher "
-              f"{costs.dispatcher_us:.1f} us of it: {costs.above_dispatcher_us:.1f} us above it\n"
+        print(f"\nwarm call: {costs.warm_us:.1f} us of the host's time, ATen's operator "
+              f"{costs.torch_us:.1f} us\n"
               f"first call of a cached kernel: {costs.first_ms:.2f} ms (median), "
               f"{costs.first_worst_ms:.2f} ms (worst)")
-        report["overheads"] = {**vars(costs), "above_dispatcher_us": costs.above_dispatcher_us}
+        report["overheads"] = vars(costs)
     return report
 
 

@@ -28,6 +28,9 @@ _HALVES = (torch.float16, torch.bfloat16)
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
+_EPSILONS = {kind: torch.finfo(kind).eps for kind in _TYPES}
+
+
 def know_distributed_tensors() -> bool:
     """Registers the rules for distributed tensors, if PyTorch's module for them is in use; whether
     they were registered now."""
@@ -159,10 +162,13 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     failure = None
     if not isinstance(normalized_shape, int):
         normalized_shape = tuple(normalized_shape)
-        if (not is_compiling() and not transforms_are_active() and eps is not None
-                and eps >= 0):
+        if not is_compiling() and not transforms_are_active():
+            known = eps
+            if eps is None and isinstance(input, Tensor):
+                known = _EPSILONS.get(input.dtype)
             try:
-                return eager_rms_norm(input, normalized_shape, weight, eps)
+                if known is not None and known >= 0:
+                    return eager_rms_norm(input, normalized_shape, weight, known)
             except Refused as refused:
                 failure = refused.__cause__
     shape = _check(input, normalized_shape, weight, None)

@@ -230,13 +230,8 @@ def launch_kernel(kernel: runtime.Kernel, rows: int, tensors: Sequence[torch.Ten
         rows: the number of rows.
         tensors: as many as the kernel has arguments.
     """
-    launch_addresses(kernel, rows, [t.data_ptr() for t in tensors], tensors[0])
-
-
-def launch_addresses(kernel: runtime.Kernel, rows: int, addresses: Sequence[int],
-                     like: torch.Tensor) -> None:
-    """The same with the tensors' addresses, on the device of ``like``."""
-    index = like.get_device()
+    addresses = [t.data_ptr() for t in tensors]
+    index = tensors[0].get_device()
     if index < 0:
         _launch_on_host_memory(kernel, rows, addresses)
         return
@@ -244,25 +239,9 @@ def launch_addresses(kernel: runtime.Kernel, rows: int, addresses: Sequence[int]
     workspace = 0
     if size:
         # Freed on return, which is sound: PyTorch gives the memory to later work of the stream.
-        scratch = torch.empty(size, dtype=torch.uint8, device=like.device)
+        scratch = tensors[0].new_empty(size, dtype=torch.uint8)
         workspace = scratch.data_ptr()
     kernel.launch(addresses, rows, workspace, size, _raw_stream(index))
-
-
-def find_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
-                bias: torch.dtype | None, wants: tuple[bool, bool, bool], epsilon: float | None,
-                like: torch.Tensor) -> runtime.Kernel:
-    """The kernel for the device of ``like``, loaded if it is not yet.
-
-    The arguments are those of :func:`launch`.
-    """
-    index = like.get_device()
-    kernel = _loaded.get((op, n, dtype, weight, bias, wants, epsilon,
-                          simulated_chip() if index < 0 else index))
-    if kernel is None:
-        check_device(like)
-        kernel = load_kernel(op, n, dtype, weight, bias, wants, epsilon, like.device)
-    return kernel
 
 
 def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype | None,
@@ -279,7 +258,10 @@ def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype |
         tensors: inputs, then outputs.
         epsilon: of a forward pass.
     """
-    kernel = find_kernel(op, n, dtype, weight, bias, wants, epsilon, tensors[0])
+    first = tensors[0]
+    kernel = _loaded.get((op, n, dtype, weight, bias, wants, epsilon, device_key(first)))
+    if kernel is None:
+        kernel = load_kernel(op, n, dtype, weight, bias, wants, epsilon, first.device)
     launch_kernel(kernel, rows, tensors)
 
 

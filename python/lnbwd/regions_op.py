@@ -107,8 +107,10 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
             runs on (:func:`make_kernel_from_mlir` makes one).
 
     Raises:
-        ValueError: no input says what M is, or there is no output.
+        ValueError: no input says what M is, there is no output, or the text has a zero character.
     """
+    if "\0" in text:
+        raise ValueError("text: expected no zero characters in it")
     program = Program(text, tuple(inputs), tuple(outputs), make_kernel)
     if all(operand.kind == "column" for operand in program.inputs):
         raise ValueError("inputs: expected a row block or a row scalar among them, which says what "

@@ -88,6 +88,19 @@ def test_a_region_compiles(device, program, dynamic):
         torch.testing.assert_close(function(*inputs), expected(*inputs)[0].float() + 1)
 
 
+def test_long_texts_are_told_apart_anywhere(device):
+    """They may differ far from their ends, and one may be registered again."""
+    inputs = tensors(device)
+    for place in (0, 5000, 9999):
+        text = "x" * place + "y" + "x" * (9999 - place)
+        for _ in range(2):
+            regions_op.register_program(text, INPUTS, OUTPUTS,
+                                        regions_op.make_kernel_from_mlir(SOURCE))
+            assert_right(torch.ops.lnbwd.region(inputs, text), inputs)
+    with pytest.raises(RuntimeError, match="is not registered"):
+        torch.ops.lnbwd.region(inputs, "x" * 10000)
+
+
 def test_opcheck(device, program):
     torch.library.opcheck(torch.ops.lnbwd.region.default, (tensors(device), program))
 
@@ -149,6 +162,8 @@ def test_what_cannot_be_registered():
         regions_op.register_program("columns", [Operand("column", F32, N)], OUTPUTS, make)
     with pytest.raises(ValueError, match="outputs: expected one or more"):
         regions_op.register_program("none", INPUTS, [], make)
+    with pytest.raises(ValueError, match="text: expected no zero characters"):
+        regions_op.register_program("a\0b", INPUTS, OUTPUTS, make)
     with pytest.raises(ValueError, match="kind: expected row_block"):
         Operand("row", F32, N)
     with pytest.raises(ValueError, match="dtype: expected float16"):
