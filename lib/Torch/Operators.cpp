@@ -112,10 +112,6 @@ private:
   std::vector<AtenTensorHandle> all;
 };
 
-StableIValue give(Tensor tensor) {
-  return torch::stable::detail::from(tensor.release());
-}
-
 /// Whether kernels have x's type, and rows have elements.
 bool isComputedByKernels(AtenTensorHandle x,
                          const std::vector<int64_t> &shape) {
@@ -128,24 +124,32 @@ template <Operation operation>
 void forward(StableIValue *stack, uint64_t, uint64_t) {
   constexpr bool isLayerNorm = operation == Operation::LayerNorm;
   Arguments arguments(stack);
-  AtenTensorHandle peeked = arguments.peekTensor(0);
-  verify(peeked, arguments.peekIntegers(1), arguments.peekOptionalTensor(2),
-         isLayerNorm ? arguments.peekOptionalTensor(3) : nullptr);
-  // On the CPU Python says what is to be done first, if no chip is simulated.
-  if (!isComputedByKernels(peeked, arguments.peekIntegers(1)) ||
-      (torchComputesForwardPasses() &&
-       (isOnGPU(peeked) || simulatedDevice() != -1)))
-    return callOperator(isLayerNorm ? "lnbwd::_layer_norm_by_torch"
-                                    : "lnbwd::_rms_norm_by_torch",
-                        stack);
   Tensor x = arguments.takeTensor();
   std::vector<int64_t> shape = arguments.takeIntegers();
   Tensor weight = arguments.takeOptionalTensor();
   Tensor bias = isLayerNorm ? arguments.takeOptionalTensor() : Tensor();
-  Norm norm = describe(operation, x, shape, weight, bias);
-  norm.key.epsilon = arguments.takeDouble();
-  if (!(norm.key.epsilon >= 0))
+  double epsilon = arguments.takeDouble();
+
+  verify(x.get(), shape, weight.get(), bias.get());
+  if (!(epsilon >= 0))
     fail("eps: expected a number that is 0 or more");
+  // On the CPU Python says what is to be done first, if no chip is simulated.
+  if (!isComputedByKernels(x.get(), shape) ||
+      (torchComputesForwardPasses() &&
+       (isOnGPU(x.get()) || simulatedDevice() != -1))) {
+    StableIValue *place = stack;
+    *place++ = give(std::move(x));
+    *place++ = give(shape);
+    *place++ = giveOptional(std::move(weight));
+    if (isLayerNorm)
+      *place++ = giveOptional(std::move(bias));
+    *place = torch::stable::detail::from(epsilon);
+    return callOperator(isLayerNorm ? "lnbwd::_layer_norm_by_torch"
+                                    : "lnbwd::_rms_norm_by_torch",
+                        stack);
+  }
+  Norm norm = describe(operation, x, shape, weight, bias);
+  norm.key.epsilon = epsilon;
   const LoadedKernel &kernel = findKernel(norm.key);
 
   Tensor y = allocateLike(x);
@@ -174,14 +178,6 @@ template <Operation operation>
 void backward(StableIValue *stack, uint64_t, uint64_t) {
   constexpr bool isLayerNorm = operation == Operation::LayerNormBackward;
   Arguments arguments(stack);
-  verify(arguments.peekTensor(1), arguments.peekIntegers(isLayerNorm ? 6 : 4),
-         arguments.peekOptionalTensor(isLayerNorm ? 4 : 3),
-         isLayerNorm ? arguments.peekOptionalTensor(5) : nullptr);
-  if (!isComputedByKernels(arguments.peekTensor(1),
-                           arguments.peekIntegers(isLayerNorm ? 6 : 4)))
-    return callOperator(isLayerNorm ? "lnbwd::_layer_norm_bwd_by_torch"
-                                    : "lnbwd::_rms_norm_bwd_by_torch",
-                        stack);
   Tensor dy = arguments.takeTensor();
   Tensor x = arguments.takeTensor();
   Tensor mean = isLayerNorm ? arguments.takeTensor() : Tensor();
@@ -190,10 +186,27 @@ void backward(StableIValue *stack, uint64_t, uint64_t) {
   Tensor bias = isLayerNorm ? arguments.takeOptionalTensor() : Tensor();
   std::vector<int64_t> shape = arguments.takeIntegers();
   std::vector<bool> mask = arguments.takeBooleans();
+
+  verify(x.get(), shape, weight.get(), bias.get());
   if (mask.size() != (isLayerNorm ? 3 : 2))
     fail("mask: expected a truth value for each gradient, got " +
          std::to_string(mask.size()));
-
+  if (!isComputedByKernels(x.get(), shape)) {
+    StableIValue *place = stack;
+    *place++ = give(std::move(dy));
+    *place++ = give(std::move(x));
+    if (isLayerNorm)
+      *place++ = give(std::move(mean));
+    *place++ = give(std::move(rstd));
+    *place++ = giveOptional(std::move(weight));
+    if (isLayerNorm)
+      *place++ = giveOptional(std::move(bias));
+    *place++ = give(shape);
+    *place = give(mask);
+    return callOperator(isLayerNorm ? "lnbwd::_layer_norm_bwd_by_torch"
+                                    : "lnbwd::_rms_norm_bwd_by_torch",
+                        stack);
+  }
   Norm norm = describe(operation, x, shape, weight, bias);
   expect("dy", dy, norm.key.element, elementCount(x.get()), x);
   if (mean)
@@ -302,12 +315,7 @@ void region(StableIValue *stack, uint64_t, uint64_t) {
     tensors.output(output);
   launch(program.kernel, rows, tensors.tensors(), outputs[0]);
 
-  StableListHandle list = nullptr;
-  if (torch_new_list_reserve_size(outputs.size(), &list) != 0)
-    throw std::runtime_error("lnbwd::region: PyTorch gave no list");
-  for (Tensor &output : outputs)
-    torch_list_push_back(list, give(std::move(output)));
-  *stack = torch::stable::detail::from(list);
+  *stack = give(std::move(outputs));
 }
 
 void registerKernels(torch::stable::detail::StableLibrary &library) {

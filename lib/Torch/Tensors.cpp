@@ -43,24 +43,19 @@ struct ListDeleter {
 };
 } // namespace
 
-/// Gives each element of a list to `visit`, in turn.
-template <typename Visit>
-static void visitList(StableListHandle list, Visit visit) {
-  size_t size = 0;
-  check(torch_list_size(list, &size), "gave no length of a list");
-  for (size_t i = 0; i < size; ++i) {
-    StableIValue element;
-    check(torch_list_get_item(list, i, &element), "gave no element of a list");
-    visit(element);
-  }
-}
-
-/// The same for a list that is owned, which ends here.
+/// Takes a list, and gives each of its elements to `visit`, in turn.
 template <typename Visit>
 static void takeList(StableIValue value, Visit visit) {
   std::unique_ptr<StableListOpaque, ListDeleter> list(
       torch::stable::detail::to<StableListHandle>(value));
-  visitList(list.get(), visit);
+  size_t size = 0;
+  check(torch_list_size(list.get(), &size), "gave no length of a list");
+  for (size_t i = 0; i < size; ++i) {
+    StableIValue element;
+    check(torch_list_get_item(list.get(), i, &element),
+          "gave no element of a list");
+    visit(element);
+  }
 }
 
 std::vector<Tensor> Arguments::takeTensors() {
@@ -103,22 +98,42 @@ double Arguments::takeDouble() {
   return torch::stable::detail::to<double>(*stack++);
 }
 
-AtenTensorHandle Arguments::peekTensor(size_t index) const {
-  return torch::stable::detail::to<AtenTensorHandle>(stack[index]);
+StableIValue give(Tensor tensor) {
+  return torch::stable::detail::from(tensor.release());
 }
 
-AtenTensorHandle Arguments::peekOptionalTensor(size_t index) const {
-  auto *inner = torch::stable::detail::to<StableIValue *>(stack[index]);
-  return inner ? torch::stable::detail::to<AtenTensorHandle>(*inner) : nullptr;
+StableIValue giveOptional(Tensor tensor) {
+  if (!tensor)
+    return torch::stable::detail::from(std::nullopt);
+  return torch::stable::detail::from(
+      std::optional<AtenTensorHandle>(tensor.release()));
 }
 
-std::vector<int64_t> Arguments::peekIntegers(size_t index) const {
-  std::vector<int64_t> result;
-  visitList(torch::stable::detail::to<StableListHandle>(stack[index]),
-            [&](StableIValue element) {
-              result.push_back(torch::stable::detail::to<int64_t>(element));
-            });
-  return result;
+/// A list of as many values as `take` is asked for.
+template <typename Take> static StableIValue giveList(size_t size, Take take) {
+  StableListHandle list = nullptr;
+  check(torch_new_list_reserve_size(size, &list), "made no list");
+  std::unique_ptr<StableListOpaque, ListDeleter> owner(list);
+  for (size_t i = 0; i < size; ++i)
+    check(torch_list_push_back(list, take(i)), "took no element of a list");
+  return torch::stable::detail::from(owner.release());
+}
+
+StableIValue give(const std::vector<int64_t> &integers) {
+  return giveList(integers.size(), [&](size_t i) {
+    return torch::stable::detail::from(integers[i]);
+  });
+}
+
+StableIValue give(const std::vector<bool> &booleans) {
+  return giveList(booleans.size(), [&](size_t i) {
+    return torch::stable::detail::from(static_cast<bool>(booleans[i]));
+  });
+}
+
+StableIValue give(std::vector<Tensor> tensors) {
+  return giveList(tensors.size(),
+                  [&](size_t i) { return give(std::move(tensors[i])); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -45,7 +45,8 @@ struct String {
 };
 
 /// Takes the arguments of a boxed call off its stack, in their order. Each is
-/// taken once and owned from then on.
+/// taken once and owned from then on. All are to be taken before anything can
+/// throw: PyTorch does not free what is left.
 class Arguments {
 public:
   explicit Arguments(StableIValue *stack) : stack(stack) {}
@@ -57,11 +58,6 @@ public:
   std::vector<bool> takeBooleans();
   String takeString();
   double takeDouble();
-
-  /// Looks at an argument without taking it.
-  AtenTensorHandle peekTensor(size_t index) const;
-  AtenTensorHandle peekOptionalTensor(size_t index) const;
-  std::vector<int64_t> peekIntegers(size_t index) const;
 
 private:
   StableIValue *stack;
@@ -100,8 +96,15 @@ Tensor allocateEmpty(const Tensor &like);
 /// PyTorch's current stream of a GPU.
 void *currentStream(int32_t device);
 
-/// Runs another operator of this namespace on the arguments as they came,
-/// which leaves its results there.
+/// Puts values back on a stack, for another operator or as results.
+StableIValue give(Tensor tensor);
+StableIValue giveOptional(Tensor tensor);
+StableIValue give(const std::vector<int64_t> &integers);
+StableIValue give(const std::vector<bool> &booleans);
+StableIValue give(std::vector<Tensor> tensors);
+
+/// Runs another operator on the arguments on a stack, and leaves its results
+/// there.
 void callOperator(const char *name, StableIValue *stack);
 
 } // namespace lnbwd::torch_operators

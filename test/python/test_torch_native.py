@@ -4,10 +4,13 @@
 """The operators in C++ and their stand-ins in Python: that both are there, that they agree, and
 what becomes of errors between the two languages."""
 
+import contextlib
+import gc
 import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import pytest
 import torch
@@ -118,6 +121,37 @@ def test_wrong_input_of_a_backward_operator_is_refused(device):
                       (x, x, rstd.double(), w), (x, x, rstd, w[:8])):
         with pytest.raises((RuntimeError, TypeError, ValueError), match="expected"):
             op(*arguments, [64], [True, True])
+
+
+def test_no_call_keeps_its_tensors(device):
+    """Neither one that is done nor one that is refused, after however many of its arguments."""
+    op, op_bwd = torch.ops.lnbwd._layer_norm.default, torch.ops.lnbwd._layer_norm_bwd.default
+
+    def call(spoil):
+        x, dy, w, b = (torch.randn(*shape, device=device)
+                       for shape in ((3, 64), (3, 64), (64,), (64,)))
+        _, mean, rstd = op(x, [64], w, b, 1e-5)
+        tensors = [x, dy, w, b, mean, rstd]
+        spoil(tensors)
+        x, dy, w, b, mean, rstd = tensors
+        for function in (lambda: op(x, [64], w, b, -1.0 if dy is None else 1e-5),
+                         lambda: op_bwd(dy, x, mean, rstd, w, b, [64], [True, True, True])):
+            with contextlib.suppress(RuntimeError, ValueError, TypeError):
+                function()
+        return [weakref.ref(t) for t in tensors if t is not None]
+
+    def replace(index, make):
+        def spoil(tensors):
+            tensors[index] = make(tensors[index])
+        return spoil
+
+    for spoil in (lambda tensors: None, replace(0, lambda x: x[:, :32]),
+                  replace(1, lambda dy: None), replace(2, lambda w: w[:3]),
+                  replace(3, lambda b: b.long()), replace(5, lambda rstd: rstd[:1]),
+                  replace(0, lambda x: x.double())):
+        left = call(spoil)
+        gc.collect()
+        assert all(reference() is None for reference in left)
 
 
 def test_a_capture_loads_no_kernel(monkeypatch):
