@@ -25,9 +25,13 @@
 
 namespace lnbwd::torch_operators {
 
-namespace {
-
 constexpr size_t kMessageBytes = 4096;
+
+static size_t mix(size_t seed, size_t value) {
+  return seed ^ (value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2));
+}
+
+namespace {
 
 /// Python's functions: they load what is asked for and add it to the table, or
 /// write a message and return something else than 0.
@@ -37,10 +41,6 @@ using NormLoader = int (*)(int32_t operation, int64_t rowLength,
                            char *message, size_t messageBytes);
 using RegionLoader = int (*)(const char *text, int32_t device, char *message,
                              size_t messageBytes);
-
-size_t mix(size_t seed, size_t value) {
-  return seed ^ (value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2));
-}
 
 struct NormKeyHash {
   size_t operator()(const NormKey &key) const {
@@ -94,24 +94,26 @@ struct Tables {
   RegionLoader loadRegion = nullptr;
 };
 
+} // namespace
+
 /// Never destroyed: threads may still launch while the process ends.
-Tables &tables() {
+static Tables &tables() {
   static auto *instance = new Tables();
   return *instance;
 }
 
-[[noreturn]] void fail(const std::string &message) {
+[[noreturn]] static void fail(const std::string &message) {
   throw std::runtime_error(message);
 }
 
-const LoadedKernel *lookUp(const NormKey &key) {
+static const LoadedKernel *lookUp(const NormKey &key) {
   Tables &all = tables();
   std::shared_lock lock(all.mutex);
   auto found = all.kernels.find(key);
   return found == all.kernels.end() ? nullptr : found->second.get();
 }
 
-const Region *lookUp(std::string_view text, int32_t device) {
+static const Region *lookUp(std::string_view text, int32_t device) {
   Tables &all = tables();
   std::shared_lock lock(all.mutex);
   auto ofDevice = all.regions.find(device);
@@ -122,16 +124,15 @@ const Region *lookUp(std::string_view text, int32_t device) {
 }
 
 /// The number of a chip, made when it is first met. The lock is held.
-int32_t chipNumber(Tables &all, const std::string &chip) {
+static int32_t chipNumber(Tables &all, const std::string &chip) {
   auto &chips = all.simulatedChips;
-  auto found = std::find(chips.begin(), chips.end(), chip);
-  auto index = found - chips.begin();
-  if (found == chips.end())
+  size_t index = 0;
+  while (index < chips.size() && chips[index] != chip)
+    ++index;
+  if (index == chips.size())
     chips.push_back(chip);
   return -2 - static_cast<int32_t>(index);
 }
-
-} // namespace
 
 const LoadedKernel &findKernel(const NormKey &key) {
   if (const LoadedKernel *found = lookUp(key))

@@ -21,34 +21,35 @@
 #include <stdexcept>
 
 namespace lnbwd::torch_operators {
-namespace {
 
-[[noreturn]] void fail(const std::string &message) {
+[[noreturn]] static void fail(const std::string &message) {
   throw std::runtime_error("lnbwd: " + message);
 }
 
-int64_t product(const std::vector<int64_t> &sizes) {
+static int64_t product(const std::vector<int64_t> &sizes) {
   int64_t result = 1;
   for (int64_t size : sizes)
     result *= size;
   return result;
 }
 
+namespace {
 /// What the launch of a normalisation needs beside its tensors.
 struct Norm {
   NormKey key;
   int64_t rows;
 };
+} // namespace
 
 /// The number of a device in the kernels' tables.
-int32_t deviceNumber(AtenTensorHandle tensor) {
+static int32_t deviceNumber(AtenTensorHandle tensor) {
   return isOnGPU(tensor) ? deviceIndexOf(tensor) : simulatedDevice();
 }
 
 /// Where a kernel would read or write beyond a tensor's end, or take its bits
 /// for another type, the call is refused.
-void expect(const char *name, const Tensor &tensor, int32_t element,
-            int64_t count, const Tensor &x) {
+static void expect(const char *name, const Tensor &tensor, int32_t element,
+                   int64_t count, const Tensor &x) {
   if (elementOf(tensor.get()) != element)
     fail(std::string(name) + ": expected another element type; see "
                              "lnbwd.layer_norm, which converts it");
@@ -61,8 +62,8 @@ void expect(const char *name, const Tensor &tensor, int32_t element,
 
 /// What every operator is called with, refused where it does not fit together.
 /// lnbwd.functional has the words for users.
-void verify(AtenTensorHandle x, const std::vector<int64_t> &shape,
-            AtenTensorHandle weight, AtenTensorHandle bias) {
+static void verify(AtenTensorHandle x, const std::vector<int64_t> &shape,
+                   AtenTensorHandle weight, AtenTensorHandle bias) {
   if (shape.empty() || !endsIn(x, shape))
     fail("x: expected a shape that ends in normalized_shape");
   if (elementOf(x) < 0 && !isFloat64(x))
@@ -82,9 +83,9 @@ void verify(AtenTensorHandle x, const std::vector<int64_t> &shape,
   }
 }
 
-Norm describe(Operation operation, const Tensor &x,
-              const std::vector<int64_t> &shape, const Tensor &weight,
-              const Tensor &bias) {
+static Norm describe(Operation operation, const Tensor &x,
+                     const std::vector<int64_t> &shape, const Tensor &weight,
+                     const Tensor &bias) {
   int64_t rowLength = product(shape);
   return {{operation, rowLength, elementOf(x.get()),
            weight ? elementOf(weight.get()) : kNoElement,
@@ -93,6 +94,7 @@ Norm describe(Operation operation, const Tensor &x,
           elementCount(x.get()) / rowLength};
 }
 
+namespace {
 /// Dense inputs of a launch, and all its tensors in the order of its arguments.
 class LaunchTensors {
 public:
@@ -111,17 +113,18 @@ private:
   std::vector<Tensor> inputs;
   std::vector<AtenTensorHandle> all;
 };
+} // namespace
 
 /// Whether kernels have x's type, and rows have elements.
-bool isComputedByKernels(AtenTensorHandle x,
-                         const std::vector<int64_t> &shape) {
+static bool isComputedByKernels(AtenTensorHandle x,
+                                const std::vector<int64_t> &shape) {
   return elementOf(x) >= 0 && product(shape) > 0;
 }
 
 /// (x, normalized_shape, weight?, bias?, eps) -> (y, mean, rstd), and without
 /// bias and mean for RMSNorm.
 template <Operation operation>
-void forward(StableIValue *stack, uint64_t, uint64_t) {
+static void forward(StableIValue *stack, uint64_t, uint64_t) {
   constexpr bool isLayerNorm = operation == Operation::LayerNorm;
   Arguments arguments(stack);
   Tensor x = arguments.takeTensor();
@@ -175,7 +178,7 @@ void forward(StableIValue *stack, uint64_t, uint64_t) {
 /// (dy, x, mean, rstd, weight?, bias?, normalized_shape, mask)
 /// -> (dx, dweight, dbias), and without mean, bias and dbias for RMSNorm.
 template <Operation operation>
-void backward(StableIValue *stack, uint64_t, uint64_t) {
+static void backward(StableIValue *stack, uint64_t, uint64_t) {
   constexpr bool isLayerNorm = operation == Operation::LayerNormBackward;
   Arguments arguments(stack);
   Tensor dy = arguments.takeTensor();
@@ -248,13 +251,14 @@ void backward(StableIValue *stack, uint64_t, uint64_t) {
 // Any row program
 //===----------------------------------------------------------------------===//
 
-const char *kindName(int32_t kind) {
+static const char *kindName(int32_t kind) {
   static const char *const names[] = {"row_block", "column", "row_scalar"};
   return names[kind];
 }
 
 /// M, after every input was checked against what the program takes.
-int64_t regionRows(const Region &region, const std::vector<Tensor> &inputs) {
+static int64_t regionRows(const Region &region,
+                          const std::vector<Tensor> &inputs) {
   if (inputs.size() != region.inputs.size())
     throw std::runtime_error("lnbwd::region: expected " +
                              std::to_string(region.inputs.size()) +
@@ -290,7 +294,7 @@ int64_t regionRows(const Region &region, const std::vector<Tensor> &inputs) {
 }
 
 /// (inputs, program) -> outputs
-void region(StableIValue *stack, uint64_t, uint64_t) {
+static void region(StableIValue *stack, uint64_t, uint64_t) {
   Arguments arguments(stack);
   std::vector<Tensor> inputs = arguments.takeTensors();
   String name = arguments.takeString();
@@ -318,7 +322,7 @@ void region(StableIValue *stack, uint64_t, uint64_t) {
   *stack = give(std::move(outputs));
 }
 
-void registerKernels(torch::stable::detail::StableLibrary &library) {
+static void registerKernels(torch::stable::detail::StableLibrary &library) {
   library.impl("_layer_norm", forward<Operation::LayerNorm>);
   library.impl("_layer_norm_bwd", backward<Operation::LayerNormBackward>);
   library.impl("_rms_norm", forward<Operation::RMSNorm>);
@@ -326,7 +330,6 @@ void registerKernels(torch::stable::detail::StableLibrary &library) {
   library.impl("region", region);
 }
 
-} // namespace
 } // namespace lnbwd::torch_operators
 
 STABLE_TORCH_LIBRARY_IMPL(lnbwd, CUDA, library) {
