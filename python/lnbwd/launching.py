@@ -27,8 +27,6 @@ __all__ = ["simulate", "simulated_chip"]
 DEFAULT_CHIP = "gfx942"
 """The chip that is simulated where none is named."""
 
-_ELEMENTS = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
-
 _simulated: list[str] = []
 _lock = threading.Lock()
 _Key = tuple[object, ...]
@@ -157,9 +155,11 @@ def load_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
     target = open_device(device)
     check_capture(device, f"the kernel of {op} for rows of {n}")
 
+    x_name, weight_name, bias_name = (native.ELEMENT_NAMES[t] if t else ""
+                                      for t in (dtype, weight, bias))
+
     def make(chip: str, format: str) -> KernelSpec:
-        return KernelSpec(op, n, _ELEMENTS[dtype], chip, _ELEMENTS[weight] if weight else "",
-                          _ELEMENTS[bias] if bias else "", *wants, format=format,
+        return KernelSpec(op, n, x_name, chip, weight_name, bias_name, *wants, format=format,
                           epsilon=epsilon)
 
     with _lock:

@@ -25,14 +25,18 @@ from . import runtime
 from ._library import find_library
 from .errors import LnbwdError
 
-__all__ = ["add_kernel", "add_region", "load", "loaders", "original", "set_forward_by_torch",
-           "set_simulated_chip"]
+__all__ = ["ELEMENT_NAMES", "OPERATIONS", "add_kernel", "add_region", "load", "loaders", "original",
+           "set_forward_by_torch", "set_simulated_chip"]
 
 OPERATIONS = ("layer_norm", "layer_norm_bwd", "rms_norm", "rms_norm_bwd")
-"""In the order of their numbers in the library, as :data:`ELEMENTS` is."""
+"""In the order of their numbers in the library."""
 
-ELEMENTS = (torch.float16, torch.bfloat16, torch.float32)
-KINDS = ("row_block", "column", "row_scalar")
+ELEMENT_NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
+"""The types that kernels have, and what they call them."""
+
+# In the order of their numbers in the runtime's interface.
+_KINDS = runtime.KINDS
+_ELEMENTS = sorted(ELEMENT_NAMES, key=lambda dtype: runtime.ELEMENTS.index(ELEMENT_NAMES[dtype]))
 
 # What the library says where PyTorch's allocator failed it.
 _OUT_OF_MEMORY = "lnbwd: out of memory"
@@ -51,8 +55,8 @@ _pending = threading.local()
 
 def _report(error: BaseException, message: int, size: int) -> int:
     """Leaves an exception's words in the library's buffer, and itself for :func:`original`."""
-    _pending.error = error
     words = str(error).encode(errors="replace")[:size - 1]
+    _pending.error, _pending.words = error, words.decode(errors="ignore")
     ctypes.memmove(message, words + b"\0", len(words) + 1)
     return 1
 
@@ -61,7 +65,7 @@ def _load_norm(operation: int, n: int, element: int, weight: int, bias: int, wan
                epsilon: float, device: int, message: int, size: int) -> int:
     try:
         loaders["norm"](
-            OPERATIONS[operation], n, ELEMENTS[element], *(None if e < 0 else ELEMENTS[e]
+            OPERATIONS[operation], n, _ELEMENTS[element], *(None if e < 0 else _ELEMENTS[e]
                                                            for e in (weight, bias)),
             tuple(bool(wants >> bit & 1) for bit in range(3)), None if epsilon < 0 else epsilon,
             device)
@@ -89,7 +93,7 @@ def original(error: BaseException) -> BaseException:
         error = error.__cause__
     pending: BaseException | None = getattr(_pending, "error", None)
     _pending.error = None
-    if pending is not None and str(pending) in str(error):
+    if pending is not None and _pending.words in str(error):
         return pending
     if _OUT_OF_MEMORY in str(error) and not isinstance(error, torch.OutOfMemoryError):
         return torch.OutOfMemoryError(str(error))
@@ -168,8 +172,8 @@ def add_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
     library = load()
     assert library is not None
     library.lnbwd_torch_add_kernel(
-        OPERATIONS.index(op), n, ELEMENTS.index(dtype),
-        *(-1 if t is None else ELEMENTS.index(t) for t in (weight, bias)),
+        OPERATIONS.index(op), n, _ELEMENTS.index(dtype),
+        *(-1 if t is None else _ELEMENTS.index(t) for t in (weight, bias)),
         sum(want << bit for bit, want in enumerate(wants)), -1.0 if epsilon is None else epsilon,
         device, *_handles(kernel))
 
@@ -181,7 +185,7 @@ def add_region(text: str, device: int, kernel: runtime.Kernel,
     library = load()
     assert library is not None
     fields = [value for kind, dtype, length in (*inputs, *outputs)
-              for value in (KINDS.index(kind), ELEMENTS.index(dtype), length)]
+              for value in (_KINDS.index(kind), _ELEMENTS.index(dtype), length)]
     library.lnbwd_torch_add_region(text.encode(), device, *_handles(kernel),
                                    (ctypes.c_int64 * len(fields))(*fields), len(inputs),
                                    len(outputs))

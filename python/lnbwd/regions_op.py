@@ -48,8 +48,6 @@ __all__ = ["Operand", "Program", "find_program", "make_kernel_from_mlir", "regis
 MakeKernel = Callable[[runtime.Device], runtime.Kernel]
 """Gives the kernel for a device: compiles it, or takes it from a cache."""
 
-_ELEMENTS = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
-
 
 @dataclass(frozen=True)
 class Operand:
@@ -66,10 +64,9 @@ class Operand:
     row_length: int
 
     def __post_init__(self) -> None:
-        if self.kind not in ("row_block", "column", "row_scalar"):
-            raise ValueError("kind: expected row_block, column or row_scalar, got "
-                             f"{self.kind!r}")
-        if self.dtype not in _ELEMENTS:
+        if self.kind not in runtime.KINDS:
+            raise ValueError(f"kind: expected {', '.join(runtime.KINDS)}, got {self.kind!r}")
+        if self.dtype not in native.ELEMENT_NAMES:
             raise ValueError(f"dtype: expected float16, bfloat16 or float32, got {self.dtype}")
         if self.row_length < 1 or (self.kind == "row_scalar" and self.row_length != 1):
             allowed = "1" if self.kind == "row_scalar" else "1 or more"
@@ -172,7 +169,7 @@ def _check_kernel(program: Program, kernel: runtime.Kernel) -> None:
         raise LnbwdError(f"lnbwd::region: {len(expected)} operands are registered for the program "
                          f"'{kernel.program.name}', which takes {len(arguments)} arguments")
     for argument, (operand, access) in zip(arguments, expected, strict=True):
-        wanted = (access, operand.kind, _ELEMENTS[operand.dtype], operand.row_length)
+        wanted = (access, operand.kind, native.ELEMENT_NAMES[operand.dtype], operand.row_length)
         got = (argument.access, argument.kind, argument.element, argument.row_length)
         if wanted != got:
             raise LnbwdError(f"lnbwd::region: argument '{argument.name}' of the program "

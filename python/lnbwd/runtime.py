@@ -38,8 +38,12 @@ _REMEDY = ("install the package with 'pip install .' in a checkout, or build the
            "lnbwd-runtime and set LNBWD_LIBRARY_DIR to the build's lib folder")
 
 _ACCESS = ("read", "write", "read_write")
-_KIND = ("row_block", "column", "row_scalar")
-_ELEMENT = ("f16", "bf16", "f32", "i8")
+
+KINDS = ("row_block", "column", "row_scalar")
+"""Shapes of arguments, in the order of lnbwd_argument_kind."""
+
+ELEMENTS = ("f16", "bf16", "f32", "i8")
+"""Element types, in the order of lnbwd_element."""
 
 
 class _ArgumentInfo(ctypes.Structure):
@@ -196,8 +200,8 @@ class Program(_Handle):
         for index in range(library.lnbwd_program_argument_count(handle)):
             info = _ArgumentInfo()
             _check(library.lnbwd_program_argument(handle, index, ctypes.byref(info)))
-            arguments.append(Argument(info.name.decode(), _ACCESS[info.access], _KIND[info.kind],
-                                      _ELEMENT[info.element], info.row_length))
+            arguments.append(Argument(info.name.decode(), _ACCESS[info.access], KINDS[info.kind],
+                                      ELEMENTS[info.element], info.row_length))
         self.arguments: tuple[Argument, ...] = tuple(arguments)
 
     @staticmethod

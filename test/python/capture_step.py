@@ -15,8 +15,8 @@ faulthandler; the last line is the verdict, and the exit code is 1 if a case fai
     python          the same with the operators in Python
     cold            without that first call: an error that says what to do, and no crash; the step
                     works afterwards
-    garbage         objects of lnbwd.runtime that are dropped before, and collected while a graph is
-                    captured
+    garbage         objects of lnbwd.runtime in a cycle, dropped before: PyTorch collects them as
+                    the capture begins, and a collection during it finds nothing of ours
     threads         another thread that loads kernels while a graph is captured
 """
 

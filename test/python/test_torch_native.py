@@ -60,8 +60,11 @@ def test_the_operators_in_python():
 def test_an_error_of_loading_keeps_its_class(device, monkeypatch):
     """What Python raises while it loads a kernel for C++ comes out as it was, forward, backward
     and in threads, and a later call works."""
+    def refuse_with(message):
+        raise lnbwd.CompileError(message, "with words")
+
     def refuse(*_, **__):
-        raise lnbwd.CompileError("refused on purpose", "with words")
+        refuse_with("refused on purpose")
 
     x = torch.randn(3, 88, device=device, requires_grad=True)
     with monkeypatch.context() as patch:
@@ -70,6 +73,11 @@ def test_an_error_of_loading_keeps_its_class(device, monkeypatch):
             with pytest.raises(lnbwd.CompileError, match="refused on purpose") as caught:
                 lnbwd.layer_norm(x, (88,))
             assert caught.value.diagnostics == "with words"
+        long = "refused on purpose " + "x" * 10000
+        patch.setattr(launching, "code_for_device", lambda *_: refuse_with(long))
+        with pytest.raises(lnbwd.CompileError, match="refused on purpose xx"):
+            lnbwd.layer_norm(x, (88,))
+        patch.setattr(launching, "code_for_device", refuse)
         caught_in_thread = []
 
         def work():
