@@ -91,6 +91,7 @@ def main():
         if name == "runtime" or library.exists():
             shutil.copy(library, folder / "python" / "lnbwd" / "lib")
     shutil.copy(ROOT / "test" / "python" / "run_on_device.sh", folder / "run.sh")
+    shutil.copy(ROOT / "bench" / "host_cost.py", folder / "tests")
 
     import lnbwd
 

@@ -35,10 +35,12 @@ else
   note "lnbwd.check" "exit code $?; $(tail -n 1 "$out/check.txt")"
   timeout 90 python3 -m lnbwd.bench --device gpu --json "$out/bench.json" >"$out/bench.txt" 2>&1
   note "lnbwd.bench" "exit code $?"
+  timeout 60 python3 "$here/tests/host_cost.py" --routes --json "$out/host_cost.json" >"$out/host_cost.txt" 2>&1
+  note "host_cost" "exit code $?"
   grep -E "^(warm|first) call" "$out/bench.txt" >"$work/overheads"
   while read -r line; do note "" "$line"; done <"$work/overheads"
   grep -E "^FAILED|^ERROR" "$out/pytest.txt" | head -n 40
-  cat "$out/bench.txt"
+  cat "$out/bench.txt" "$out/host_cost.txt"
 fi
 printf '\n== %s\n' "$(python3 -c 'import sys, torch; print(torch.cuda.get_device_name(0) if torch.cuda.is_available() else "no GPU", "torch", torch.__version__, "Python", sys.version.split()[0])')"
 printf '%s\n' "${rows[@]}"
