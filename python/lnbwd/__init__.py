@@ -30,7 +30,7 @@ from .roofline import Report, report
 from .spec import KernelSpec
 
 if TYPE_CHECKING:
-    from . import nn
+    from . import inductor, nn
     from .functional import layer_norm, rms_norm
     from .launching import simulate
     from .patching import patch, unpatch
@@ -39,16 +39,17 @@ __version__ = "0.1.0"
 
 __all__ = ["CacheWarning", "CompileError", "CompiledKernel", "KernelSpec", "LibraryError",
            "LnbwdError", "Report", "RuntimeStatusError", "compile", "compiler", "errors",
-           "kernel_cache", "layer_norm", "nn", "patch", "precompile", "report", "rms_norm",
-           "runtime", "set_cache_folder", "simulate", "unpatch"]
+           "inductor", "kernel_cache", "layer_norm", "nn", "patch", "precompile", "report",
+           "rms_norm", "runtime", "set_cache_folder", "simulate", "unpatch"]
 
 # Names that need torch, and the modules that have them.
 _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "launching",
                "patch": "patching", "unpatch": "patching"}
+_MODULES = ("inductor", "nn")
 
 
 def __getattr__(name: str) -> Any:
-    if name != "nn" and name not in _WITH_TORCH:
+    if name not in _MODULES and name not in _WITH_TORCH:
         raise AttributeError(f"module 'lnbwd' has no attribute {name!r}")
     try:
         module = importlib.import_module(f".{_WITH_TORCH.get(name, name)}", __name__)
@@ -57,7 +58,7 @@ def __getattr__(name: str) -> Any:
             raise
         raise ImportError(f"lnbwd.{name} needs PyTorch, which is not installed; without it there "
                           "are lnbwd.compile and CompiledKernel.run") from error
-    value = module if name == "nn" else getattr(module, name)
+    value = module if name in _MODULES else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -38,12 +38,13 @@ from .launching import (
     device_key,
     launch_kernel,
     open_device,
+    simulated_chip,
     torch_device,
 )
 from .spec import ProgramSpec
 
-__all__ = ["Operand", "Program", "find_program", "make_kernel_from_mlir", "register_program",
-           "set_resolver"]
+__all__ = ["Operand", "Program", "find_program", "load_kernel", "make_kernel_from_mlir",
+           "register_program", "set_resolver"]
 
 MakeKernel = Callable[[runtime.Device], runtime.Kernel]
 """Gives the kernel for a device: compiles it, or takes it from a cache."""
@@ -176,6 +177,18 @@ def _check_kernel(program: Program, kernel: runtime.Kernel) -> None:
                              f"'{kernel.program.name}': registered as {wanted}, but it is {got}")
 
 
+def load_kernel(program: Program, device: torch.device) -> runtime.Kernel:
+    """The kernel of a program for a device, loaded: compiled, or taken from a cache.
+
+    Raises:
+        LnbwdError: there is no device, no compiler, or the compiler refuses the program.
+    """
+    index = torch.cuda.current_device() if device.type == "cuda" and device.index is None else (
+        device.index)
+    key = (program.text, simulated_chip() if device.type == "cpu" else index)
+    return _kernels.get(key) or _load(program, device, key)
+
+
 def _load(program: Program, device: torch.device, key: tuple[str, object]) -> runtime.Kernel:
     check_capture(device, f"the row program {program.text[:40]!r}")
     kernel = program.make_kernel(open_device(device))
@@ -186,8 +199,7 @@ def _load(program: Program, device: torch.device, key: tuple[str, object]) -> ru
 
 def _load_for_native(text: str, number: int) -> None:
     program = find_program(text)
-    device = torch_device(number)
-    kernel = _load(program, device, (text, device_key(torch.empty(0)) if number < 0 else number))
+    kernel = load_kernel(program, torch_device(number))
     operands = [[(o.kind, o.dtype, o.row_length) for o in group]
                 for group in (program.inputs, program.outputs)]
     native.add_region(text, number, kernel, *operands)

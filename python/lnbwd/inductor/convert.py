@@ -1,0 +1,469 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From the operations of a PyTorch graph to those of a row program.
+
+A *domain* says which tensors are rows: M rows of N elements. In it a tensor is a row block
+(``[..., N]`` of M·N elements), a row scalar (``[..., 1]`` of M) or a column (``[N]``), and what
+moves elements between these shapes without changing their order is no operation at all.
+
+Which value is rounded when: as in torch.compile's own kernels. All is computed in float32, and a
+value is rounded to its type where it is written; within a kernel it is rounded only if Inductor's
+option ``emulate_precision_casts`` asks for that.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch._inductor.config
+from torch.fx import Node
+from torch.fx.experimental.symbolic_shapes import statically_known_true
+
+from ..rowprogram import COMPARISONS, Builder, Input
+
+__all__ = ["Conversion", "Domain", "Unsupported", "is_column_sum", "is_constant", "is_supported",
+           "row_sum_axis", "sources"]
+
+aten, prims = torch.ops.aten, torch.ops.prims
+
+DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
+"""The types that a row program reads and writes."""
+
+Number = int | torch.SymInt
+
+
+class Unsupported(Exception):
+    """A node cannot be part of a row program; says why."""
+
+
+def same(first: Number, second: Number) -> bool:
+    """Whether two numbers, of which some depend on dynamic shapes, are always equal."""
+    if isinstance(first, int) and isinstance(second, int):
+        return first == second
+    return bool(statically_known_true(first == second))
+
+
+def product(sizes: Any) -> Number:
+    """The product of a shape's sizes."""
+    result: Number = 1
+    for size in sizes:
+        result = result * size
+    return result
+
+
+@dataclass(frozen=True)
+class Domain:
+    """M rows of N elements; M may be a symbol."""
+
+    rows: Number
+    length: int
+
+    def role(self, value: Any) -> str | None:
+        """What a tensor is here: "row", "scalar", "column", or None."""
+        if not isinstance(value, torch.Tensor) or value.dim() == 0:
+            return None
+        count, last = value.numel(), value.shape[-1]
+        if same(last, self.length):
+            if same(count, self.rows * self.length):
+                return "row"
+            return "column" if same(count, self.length) else None
+        return "scalar" if same(count, self.rows) else None
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.length}"
+
+
+# --------------------------------------------------------------------------------------------------
+# What the nodes are
+# --------------------------------------------------------------------------------------------------
+
+_UNARY = {
+    aten.neg.default: "neg", aten.abs.default: "abs", aten.exp.default: "exp",
+    aten.exp2.default: "exp2", aten.expm1.default: "expm1", aten.log.default: "log",
+    aten.log2.default: "log2", aten.log1p.default: "log1p", aten.sqrt.default: "sqrt",
+    aten.rsqrt.default: "rsqrt", aten.tanh.default: "tanh", aten.erf.default: "erf",
+    aten.floor.default: "floor", aten.ceil.default: "ceil"}
+
+_BINARY = {
+    aten.mul.Tensor: "mul", aten.mul.Scalar: "mul", aten.div.Tensor: "div", aten.div.Scalar: "div",
+    aten.maximum.default: "max", aten.minimum.default: "min"}
+
+# Those that take a factor for the second operand, alpha.
+_SUMS_OF_TWO = {aten.add.Tensor: "add", aten.add.Scalar: "add", aten.sub.Tensor: "sub",
+                aten.sub.Scalar: "sub"}
+
+_COMPARISONS = {getattr(getattr(aten, name), kind): name for name in COMPARISONS
+                for kind in ("Tensor", "Scalar")}
+
+_LOGIC = {aten.logical_and.default: "and", aten.logical_or.default: "or",
+          aten.logical_xor.default: "xor", aten.bitwise_and.Tensor: "and",
+          aten.bitwise_or.Tensor: "or", aten.bitwise_xor.Tensor: "xor"}
+
+# The same elements in the same order.
+_VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, aten.expand.default,
+          aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default,
+          aten.alias.default, aten.detach.default, aten.clone.default,
+          aten.lift_fresh_copy.default}
+
+_CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
+
+_ROW_SUMS = {aten.sum.dim_IntList, aten.mean.dim, aten.var_mean.correction, aten.var.correction,
+             aten.amax.default}
+
+
+def is_view(node: Node) -> bool:
+    """Whether a node hands its operand's elements on in another shape."""
+    return node.op == "call_function" and node.target in _VIEWS
+
+
+def is_constant(node: Node) -> bool:
+    """Whether a node is one number in all its elements."""
+    return (node.op == "call_function" and node.target in _CONSTANTS
+            and isinstance(node.args[_CONSTANTS[node.target]], (int, float)))
+
+
+def sources(node: Node) -> list[Node]:
+    """The nodes whose elements a node computes with."""
+    return [n for n in node.all_input_nodes if isinstance(n.meta.get("val"), (torch.Tensor, tuple))]
+
+
+def _dims(node: Node) -> tuple[list[int], int] | None:
+    """The dimensions that a sum goes over, from 0, and the rank of its operand."""
+    value = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
+    if not isinstance(value, torch.Tensor) or value.dim() == 0:
+        return None
+    dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
+    if dims is None:
+        dims = list(range(value.dim()))
+    if isinstance(dims, int):
+        dims = [dims]
+    if not isinstance(dims, (list, tuple)) or not all(isinstance(d, int) for d in dims):
+        return None
+    return sorted(int(d) % value.dim() for d in dims), value.dim()
+
+
+def row_sum_axis(node: Node) -> Domain | None:
+    """The domain of a sum (or a mean, a variance, a largest element) over the last dimension."""
+    if node.op != "call_function" or node.target not in _ROW_SUMS:
+        return None
+    found = _dims(node)
+    if found is None or found[0] != [found[1] - 1] or found[1] < 2:
+        return None
+    return _domain(node.args[0].meta["val"])  # type: ignore[union-attr]
+
+
+def is_column_sum(node: Node) -> Domain | None:
+    """The domain of a sum over all dimensions but the last."""
+    if node.op != "call_function" or node.target is not aten.sum.dim_IntList:
+        return None
+    found = _dims(node)
+    if found is None or found[1] < 2 or found[0] != list(range(found[1] - 1)):
+        return None
+    return _domain(node.args[0].meta["val"])  # type: ignore[union-attr]
+
+
+def _domain(value: torch.Tensor) -> Domain | None:
+    length = value.shape[-1]
+    if not isinstance(length, int):
+        return None
+    rows = product(value.shape[:-1])
+    return None if same(rows, 1) or same(rows, 0) else Domain(rows, length)
+
+
+# --------------------------------------------------------------------------------------------------
+# The conversion
+# --------------------------------------------------------------------------------------------------
+
+
+class Conversion:
+    """Makes the nodes of one row program.
+
+    Attributes:
+        builder: what has been made.
+        values: for each converted node, its value; for a variance with its mean, both.
+        inputs: the nodes that are read, each with its :class:`Input`.
+    """
+
+    def __init__(self, domain: Domain) -> None:
+        self.domain = domain
+        self.builder = Builder(domain.length)
+        self.values: dict[Node, Any] = {}
+        self.inputs: dict[Node, Input] = {}
+
+    def read(self, node: Node) -> int:
+        """A node from outside, as an input."""
+        if node not in self.inputs:
+            value = node.meta.get("val")
+            role = self.domain.role(value)
+            if role is None:
+                raise Unsupported(f"reads {_describe(value)}, which is neither a row block, a row "
+                                  f"scalar nor a column of {self.domain}")
+            assert isinstance(value, torch.Tensor)
+            if value.dtype not in DTYPES:
+                raise Unsupported(f"reads elements of {value.dtype}")
+            if not value.is_contiguous():
+                raise Unsupported("reads a tensor whose rows are not dense")
+            self.inputs[node] = Input(role, DTYPES[value.dtype])
+            self.values[node] = self.builder.add("input", len(self.inputs) - 1)
+        return int(self.values[node])
+
+    def value(self, argument: Any) -> int:
+        """The value of a node's argument."""
+        if isinstance(argument, (int, float)):
+            return self.builder.constant(argument)
+        if not isinstance(argument, Node):
+            raise Unsupported(f"has the argument {argument}")
+        if argument in self.values:
+            return int(self.values[argument])
+        if is_constant(argument):
+            return self.builder.constant(
+                argument.args[_CONSTANTS[argument.target]])  # type: ignore[arg-type, index]
+        return self.read(argument)
+
+    def convert(self, node: Node) -> None:
+        """Makes the value of a node, all of whose operands are converted or come from outside.
+
+        Raises:
+            Unsupported: the node cannot be part of a row program.
+        """
+        if node.op != "call_function":
+            raise Unsupported(f"is a {node.op}")
+        for names, make in _HANDLERS:
+            if node.target in names:
+                self.values[node] = make(self, node)
+                return
+        raise Unsupported(f"{node.target} is no operation of row programs")
+
+    def multiply(self, value: int, factor: float) -> int:
+        """A value times a constant."""
+        return (value if factor == 1
+                else self.builder.add("mul", value, self.builder.constant(factor)))
+
+    def mean(self, value: int) -> int:
+        """The mean of a row."""
+        return self.multiply(self.builder.add("row_sum", value), 1 / self.domain.length)
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{value.dtype} {list(value.shape)}".replace("torch.", "")
+    return type(value).__name__
+
+
+def _unary(c: Conversion, node: Node) -> int:
+    return c.builder.add(_UNARY[node.target], c.value(node.args[0]))  # type: ignore[index]
+
+
+def _binary(c: Conversion, node: Node) -> int:
+    name = _BINARY[node.target]  # type: ignore[index]
+    first, second = (c.value(argument) for argument in node.args[:2])
+    if name == "div":
+        divisor = c.builder.number(second)
+        # Exact for powers of two alone.
+        if divisor and math.frexp(abs(divisor))[0] == 0.5:
+            return c.multiply(first, 1 / divisor)
+    return c.builder.add(name, first, second)
+
+
+def _sum_of_two(c: Conversion, node: Node) -> int:
+    alpha = node.kwargs.get("alpha", 1)
+    if not isinstance(alpha, (int, float)):
+        raise Unsupported(f"has the factor {alpha}")
+    second = c.multiply(c.value(node.args[1]), alpha)
+    return c.builder.add(_SUMS_OF_TWO[node.target],  # type: ignore[index]
+                         c.value(node.args[0]), second)
+
+
+def _compare(c: Conversion, node: Node) -> int:
+    return c.builder.add(_COMPARISONS[node.target],
+                         c.value(node.args[0]), c.value(node.args[1]))
+
+
+def _logic(c: Conversion, node: Node) -> int:
+    return c.builder.add(_LOGIC[node.target],  # type: ignore[index]
+                         c.value(node.args[0]), c.value(node.args[1]))
+
+
+def _not(c: Conversion, node: Node) -> int:
+    return c.builder.add("not", c.value(node.args[0]))
+
+
+def _select(c: Conversion, node: Node) -> int:
+    return c.builder.add("select", *(c.value(argument) for argument in node.args[:3]))
+
+
+def _view(c: Conversion, node: Node) -> int:
+    return c.value(node.args[0])
+
+
+def _cast(c: Conversion, node: Node) -> int:
+    value = c.value(node.args[0])
+    to = node.meta["val"].dtype
+    source = node.args[0].meta["val"].dtype  # type: ignore[union-attr]
+    if source not in DTYPES or to not in DTYPES:
+        raise Unsupported(f"converts from {source} to {to}")
+    if (to == source or to == torch.float32
+            or not torch._inductor.config.emulate_precision_casts):
+        return value
+    return c.builder.add("round", value, DTYPES[to])
+
+
+def _power(c: Conversion, node: Node) -> int:
+    exponent = node.args[1]
+    if not isinstance(exponent, (int, float)):
+        raise Unsupported(f"has the exponent {exponent}")
+    try:
+        return c.builder.power(c.value(node.args[0]), exponent)
+    except ValueError as error:
+        raise Unsupported(str(error)) from error
+
+
+def _square(c: Conversion, node: Node) -> int:
+    return c.builder.power(c.value(node.args[0]), 2)
+
+
+def _reciprocal(c: Conversion, node: Node) -> int:
+    return c.builder.add("div", c.builder.constant(1), c.value(node.args[0]))
+
+
+def _sigmoid(c: Conversion, node: Node) -> int:
+    one = c.builder.constant(1)
+    power = c.builder.add("exp", c.builder.add("neg", c.value(node.args[0])))
+    return c.builder.add("div", one, c.builder.add("add", one, power))
+
+
+def _relu(c: Conversion, node: Node) -> int:
+    return c.builder.add("max", c.value(node.args[0]), c.builder.constant(0))
+
+
+def _clamp(c: Conversion, node: Node) -> int:
+    value = c.value(node.args[0])
+    names = {aten.clamp_min.default: ("max",), aten.clamp_max.default: ("min",)}
+    bounds = names.get(node.target, ("max", "min"))  # type: ignore[call-overload]
+    given = list(node.args[1:]) + [None] * (len(bounds) - len(node.args) + 1)
+    for position, (name, bound) in enumerate(zip(bounds, given, strict=False)):
+        if bound is None:
+            bound = node.kwargs.get(("min", "max")[position])
+        if bound is not None:
+            value = c.builder.add(name, value, c.value(bound))
+    return value
+
+
+def _check_row(c: Conversion, node: Node) -> int:
+    value = node.args[0].meta.get("val")  # type: ignore[union-attr]
+    if c.domain.role(value) != "row":
+        raise Unsupported("sums over something else than a row")
+    return c.value(node.args[0])
+
+
+def _row_sum(c: Conversion, node: Node) -> Any:
+    if row_sum_axis(node) != c.domain:
+        raise Unsupported(f"does not sum over rows of {c.domain}")
+    value = _check_row(c, node)
+    if node.target is aten.amax.default:
+        return c.builder.add("row_max", value)
+    if node.target is aten.sum.dim_IntList:
+        return c.builder.add("row_sum", value)
+    mean = c.mean(value)
+    if node.target is aten.mean.dim:
+        return mean
+    correction = node.kwargs.get("correction", 1)
+    if not isinstance(correction, (int, float)) or correction >= c.domain.length:
+        raise Unsupported(f"has the correction {correction}")
+    centred = c.builder.add("sub", value, mean)
+    total = c.builder.add("row_sum", c.builder.add("mul", centred, centred))
+    variance = c.multiply(total, 1 / (c.domain.length - correction))
+    return (variance, mean) if node.target is aten.var_mean.correction else variance
+
+
+def _getitem(c: Conversion, node: Node) -> int:
+    pair = c.values.get(node.args[0])  # type: ignore[arg-type]
+    if not isinstance(pair, tuple):
+        raise Unsupported("takes a part of something that is no variance with its mean")
+    return int(pair[node.args[1]])  # type: ignore[index]
+
+
+def _column_sum(c: Conversion, node: Node) -> int:
+    if is_column_sum(node) != c.domain:
+        raise Unsupported(f"does not sum over the rows of {c.domain}")
+    return _check_row(c, node)
+
+
+_Handler = Callable[[Conversion, Node], Any]
+_HANDLERS: list[tuple[Any, _Handler]] = [
+    (_UNARY, _unary), (_BINARY, _binary), (_SUMS_OF_TWO, _sum_of_two), (_COMPARISONS, _compare),
+    (_LOGIC, _logic), ({aten.logical_not.default, aten.bitwise_not.default}, _not),
+    ({aten.where.self}, _select), (_VIEWS, _view),
+    ({prims.convert_element_type.default}, _cast), ({aten.pow.Tensor_Scalar}, _power),
+    ({aten.square.default}, _square), ({aten.reciprocal.default}, _reciprocal),
+    ({aten.sigmoid.default}, _sigmoid), ({aten.relu.default}, _relu),
+    ({aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default}, _clamp),
+    ({operator.getitem}, _getitem)]
+
+
+def _sum(c: Conversion, node: Node) -> Any:
+    return _column_sum(c, node) if is_column_sum(node) == c.domain else _row_sum(c, node)
+
+
+_HANDLERS.append((_ROW_SUMS, _sum))
+
+
+def is_supported(node: Node, domain: Domain) -> bool:
+    """Whether a node can be part of a row program over the domain, its operands being parts of it
+    or coming from outside."""
+    try:
+        check(node, domain)
+    except Unsupported:
+        return False
+    return True
+
+
+def check(node: Node, domain: Domain) -> None:
+    """Raises :class:`Unsupported`, with the reason, if :func:`is_supported` does not hold."""
+    if node.op != "call_function" or is_constant(node):
+        raise Unsupported(f"is a {node.op}")
+    value = node.meta.get("val")
+    is_sum = node.target in _ROW_SUMS
+    if node.target is operator.getitem:
+        pair = node.args[0]
+        if (not isinstance(pair, Node) or pair.target is not aten.var_mean.correction
+                or row_sum_axis(pair) != domain):
+            raise Unsupported("takes a part of a tuple")
+        return
+    results = value if isinstance(value, tuple) else (value,)
+    for result in results:
+        role = domain.role(result)
+        if role is None and not is_sum:
+            raise Unsupported(f"gives {_describe(result)}, which is no row block, row scalar or "
+                              f"column of {domain}")
+        if not isinstance(result, torch.Tensor) or result.dtype not in {*DTYPES, torch.bool}:
+            raise Unsupported(f"gives {_describe(result)}")
+    role = domain.role(results[0])
+    trial = Conversion(domain)
+    for source in sources(node):
+        source_value = source.meta["val"]
+        if is_constant(source):
+            continue
+        if not isinstance(source_value, torch.Tensor):
+            raise Unsupported("takes a tuple")
+        kind = domain.role(source_value)
+        if kind is None:
+            raise Unsupported(f"reads {_describe(source_value)}")
+        # Rows take all; scalars and columns are made of their kind.
+        if not is_sum and kind != role and (
+                role != "row" or (kind == "scalar" and not same(source_value.shape[-1], 1))):
+            raise Unsupported(f"makes a {role} of a {kind}")
+        if source_value.dtype == torch.bool:
+            trial.values[source] = trial.builder.add("eq", trial.builder.constant(0),
+                                                     trial.builder.constant(0))
+        elif source_value.dtype not in DTYPES:
+            raise Unsupported(f"reads elements of {source_value.dtype}")
+        else:
+            trial.values[source] = trial.builder.add("input", len(trial.values))
+    trial.convert(node)

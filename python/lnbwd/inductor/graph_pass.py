@@ -1,0 +1,338 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""torch.compile with row programs: the graph pass, and the backend that runs it.
+
+The pass sees each graph after differentiation and before Inductor makes kernels of it. It puts one
+operator, ``lnbwd::region``, in the place of every region that is a row program, compiles, and is
+worth it; whatever else there is stays as it was. A region that is left is logged with the reason,
+and nothing that goes wrong in here ends a compilation: the graph is Inductor's then.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import operator
+import os
+import pathlib
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
+from torch.fx import Graph, Node, map_arg
+from torch.utils.checkpoint import CheckpointPolicy
+
+from .. import compiler, launching, regions_op
+from ..errors import LnbwdError
+from ..regions_op import Operand
+from ..rowprogram import RowProgram
+from .convert import Unsupported
+from .regions import Region, convert, estimate, find_regions, leads_back, normalised
+
+__all__ = ["Decision", "RecomputePass", "RegionPass", "backend", "decisions", "pass_"]
+
+log = logging.getLogger("lnbwd.regions")
+
+_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+_KINDS = {"row": "row_block", "scalar": "row_scalar", "column": "column", "column_sum": "column"}
+
+
+@functools.lru_cache(maxsize=1)
+def _set_up_log() -> None:
+    """Shows the log on standard error if LNBWD_LOG asks for it."""
+    chosen = {part.strip() for part in os.environ.get("LNBWD_LOG", "").split(",") if part.strip()}
+    unknown = chosen - {"regions"}
+    if unknown:
+        raise LnbwdError(f"LNBWD_LOG: expected 'regions', got {', '.join(sorted(unknown))!r}")
+    if "regions" in chosen:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("[lnbwd] %(message)s"))
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What became of a region.
+
+    Attributes:
+        region: what it is, in a few words.
+        taken: whether a kernel of ours computes it.
+        reason: why not, or what it saves.
+        row_sums, column_sums: how many sums over the row, and over all rows, it has.
+        program: the row program, if the region could be written as one.
+    """
+
+    region: str
+    taken: bool
+    reason: str
+    row_sums: int
+    column_sums: int
+    program: RowProgram | None
+
+
+_decisions: list[Decision] = []
+_lock = threading.Lock()
+
+
+def decisions(clear: bool = False) -> list[Decision]:
+    """What became of the regions of all graphs that this process compiled; with ``clear``, the
+    list begins anew. Graphs that came out of Inductor's cache are not among them."""
+    with _lock:
+        result = list(_decisions)
+        if clear:
+            _decisions.clear()
+    return result
+
+
+# --------------------------------------------------------------------------------------------------
+# Programs and their kernels
+# --------------------------------------------------------------------------------------------------
+
+
+def register(text: str) -> regions_op.Program:
+    """Makes the row program in a text known to ``lnbwd::region``."""
+    program = RowProgram.from_text(text)
+
+    def operand(kind: str, dtype: str) -> Operand:
+        return Operand(_KINDS[kind], _TYPES[dtype], 1 if kind == "scalar" else program.length)
+
+    return regions_op.register_program(
+        text, [operand(i.kind, i.dtype) for i in program.inputs],
+        [operand(o.kind, o.dtype) for o in program.outputs],
+        regions_op.make_kernel_from_mlir(program.mlir()))
+
+
+def resolve(text: str) -> regions_op.Program | None:
+    """The same for a text that a compiled graph out of a cache brings along."""
+    try:
+        return register(text)
+    except ValueError:
+        return None
+
+
+regions_op.set_resolver(resolve)
+
+
+def _can_run_on(device: torch.device) -> str:
+    """Why no kernel can run on a device; empty if one can."""
+    if device.type == "cuda":
+        return ""
+    if device.type == "cpu":
+        return "" if launching.simulated_chip() else "the tensors are on the CPU"
+    return f"the tensors are on {device.type}"
+
+
+# --------------------------------------------------------------------------------------------------
+# The pass
+# --------------------------------------------------------------------------------------------------
+
+
+def _new_node(graph: Graph, target: Any, arguments: tuple[Any, ...]) -> Node:
+    """A call with its fake value."""
+    node = graph.call_function(target, arguments)
+    values = map_arg(arguments, lambda n: n.meta["val"])
+    node.meta["val"] = target(*values)
+    return node
+
+
+def _shape(node: Node, graph: Graph) -> list[Any] | None:
+    """The shape of a node as arguments of a view; None if it cannot be written down."""
+    shape: list[Any] = list(node.meta["val"].shape)
+    symbols = [place for place, size in enumerate(shape) if not isinstance(size, int)]
+    if len(symbols) > 1:
+        by_symbol = {str(n.meta["val"]): n for n in graph.nodes
+                     if isinstance(n.meta.get("val"), torch.SymInt)}
+        for place in symbols[1:]:
+            found = by_symbol.get(str(shape[place]))
+            if found is None:
+                return None
+            shape[place] = found
+    if symbols:
+        shape[symbols[0]] = -1
+    return shape
+
+
+def _replace(graph: Graph, region: Region) -> None:
+    """Puts one operator in the place of a region."""
+    program = region.program
+    assert program is not None
+    shapes = [[_shape(node, graph) for node in nodes] for nodes in region.outputs]
+    if any(shape is None for group in shapes for shape in group):
+        raise Unsupported("a shape with several symbols cannot be written down")
+    text = program.text()
+    mode = next(n.meta["val"].fake_mode for n in region.inputs)
+    with graph.inserting_after(region.inputs[-1]), mode:
+        call = _new_node(graph, torch.ops.lnbwd.region.default, (region.inputs, text))
+    last = call
+    for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
+        with graph.inserting_after(last), mode:
+            last = item = _new_node(graph, operator.getitem, (call, index))
+        for node, shape in zip(nodes, wanted, strict=True):
+            replacement = item
+            if list(item.meta["val"].shape) != list(node.meta["val"].shape):
+                with graph.inserting_after(last), mode:
+                    last = replacement = _new_node(graph, torch.ops.aten.reshape.default,
+                                                   (item, shape))
+            node.replace_all_uses_with(replacement)
+
+
+def _erase_unused(graph: Graph, nodes: Sequence[Node]) -> None:
+    for node in reversed(nodes):
+        if not node.users:
+            graph.erase_node(node)
+
+
+def _sort(graph: Graph) -> None:
+    """Puts every node behind its operands, changing as little as it can."""
+    from torch._inductor.pattern_matcher import stable_topological_sort
+
+    stable_topological_sort(graph)
+
+
+class _Pass(CustomGraphPass):
+    """What the passes have in common: a name for caches, no failure, a pass of the user's behind.
+
+    Args:
+        then: another pass that runs behind it, one that the user had set.
+    """
+
+    def __init__(self, then: Any = None) -> None:
+        self._then = then
+
+    def uuid(self) -> Any:
+        """Names what graphs become: a hash of these sources, the compiler's version, what says
+        where kernels run. None if the pass behind this one has no such name."""
+        then: Any = ""
+        if self._then is not None:
+            if not isinstance(self._then, CustomGraphPass):
+                return None
+            then = self._then.uuid()
+            if then is None:
+                return None
+        folder = pathlib.Path(__file__).resolve().parent
+        files = [*sorted(folder.glob("*.py")), folder.parent / "rowprogram.py"]
+        return (get_hash_for_files(tuple(map(str, files))), compiler.compiler_id(),
+                launching.simulated_chip(), then)
+
+    def __call__(self, graph: Graph) -> None:
+        """Changes ``graph`` in place."""
+        _set_up_log()
+        try:
+            self._run(graph)
+        except Exception as error:  # A model never fails because of a region.
+            log.warning("a graph is left to Inductor: %s: %s", type(error).__name__, error)
+            log.info("the error was", exc_info=True)
+        if self._then is not None:
+            self._then(graph)
+
+    def _run(self, graph: Graph) -> None:
+        raise NotImplementedError
+
+
+class RegionPass(_Pass):
+    """A pass of Inductor's (``post_grad_custom_pre_pass``) that makes regions row programs."""
+
+    def _run(self, graph: Graph) -> None:
+        regions = find_regions(graph)
+        for region in regions:
+            decision = self._take(graph, region)
+            log.info("%s: %s: %s", "taken" if decision.taken else "left", decision.region,
+                     decision.reason)
+            with _lock:
+                _decisions.append(decision)
+        if regions:
+            graph.lint()
+
+    def _take(self, graph: Graph, region: Region) -> Decision:
+        def decide(taken: bool, reason: str) -> Decision:
+            return Decision(region.describe(), taken, reason, len(region.row_sums),
+                            len(region.column_sums), region.program)
+
+        if leads_back(region):
+            return decide(False, "a path leaves it and comes back")
+        try:
+            convert(region)
+        except Unsupported as error:
+            return decide(False, str(error))
+        assert region.program is not None
+        reason = _can_run_on(region.inputs[0].meta["val"].device)
+        if reason:
+            return decide(False, reason)
+        moved = estimate(region)
+        if not moved.is_worth:
+            return decide(False, f"it would move {moved.ours:g} bytes an element, torch.compile's "
+                                 f"kernels {moved.theirs:g}")
+        try:
+            program = register(region.program.text())
+            regions_op.load_kernel(program, region.inputs[0].meta["val"].device)
+        except LnbwdError as error:
+            return decide(False, f"it does not compile: {error}")
+        try:
+            _replace(graph, region)
+        except Unsupported as error:
+            return decide(False, str(error))
+        _sort(graph)
+        _erase_unused(graph, [*region.nodes, *region.tails])
+        return decide(True, f"{moved.ours:g} bytes an element, torch.compile's kernels "
+                            f"{moved.theirs:g}")
+
+
+class RecomputePass(_Pass):
+    """A pass of Inductor's over forward and backward pass together (``joint_custom_post_pass``),
+    which has the backward pass compute xhat of each norm again.
+
+    The gradient of a norm needs xhat = (x - mean) * rstd. Kept, it is one more row block to write
+    and to hold; from x, which is kept anyway or follows from what is, it costs two operations in a
+    kernel that waits for memory. Left to itself PyTorch decides this one way or the other.
+    """
+
+    def _run(self, graph: Graph) -> None:
+        if _can_run_on_any(graph):
+            for node in normalised(graph):
+                node.meta.setdefault("recompute", CheckpointPolicy.MUST_RECOMPUTE)
+
+
+def _can_run_on_any(graph: Graph) -> bool:
+    """Whether kernels can run where the graph's tensors are."""
+    devices = {node.meta["val"].device for node in graph.nodes
+               if isinstance(node.meta.get("val"), torch.Tensor)}
+    return any(not _can_run_on(device) for device in devices)
+
+
+def pass_(then: Any = None) -> RegionPass:
+    """The pass, for those who put options of Inductor together themselves::
+
+        torch.compile(model, options={"post_grad_custom_pre_pass": lnbwd.inductor.pass_()})
+
+    Args:
+        then: a pass that runs behind it.
+    """
+    return RegionPass(then)
+
+
+def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
+            mode: str | None = None, options: dict[str, Any] | None = None) -> Callable[..., Any]:
+    """``torch.compile(model, backend="lnbwd")``: Inductor, with row programs of ours.
+
+    Args:
+        model, example_inputs: what torch.compile hands to a backend.
+        mode, options: as for Inductor, which takes them.
+    """
+    options = dict(options or {})
+    passes = {"post_grad_custom_pre_pass": RegionPass, "joint_custom_post_pass": RecomputePass}
+    behind = {key: options.pop(key, None) or getattr(torch._inductor.config, key)
+              for key in passes}
+    wrapper = torch._TorchCompileInductorWrapper(mode, options, None)
+    for key, make in passes.items():
+        wrapper.config[key] = make(behind[key])
+    result: Callable[..., Any] = wrapper(model, example_inputs)
+    return result
+
+
+torch._dynamo.register_backend(backend, name="lnbwd")

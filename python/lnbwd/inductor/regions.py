@@ -1,0 +1,451 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Finds the parts of a PyTorch graph that are row programs.
+
+A *region* is a set of nodes over the same rows (a :class:`.convert.Domain`) with a sum over the
+row, or over all rows, among them. It is to become one node, so no path may leave it and come back.
+To see that, each node has a *level*: what a region gives to nodes outside (a matrix product, an
+attention) is a level earlier than whatever they lead to, and so is a sum over all rows than its
+uses. Nodes of the same level that are connected are a region then, and no path between them can
+lead through nodes outside.
+
+A node that need not come early is moved to the level of its first use: what a backward pass
+computes again of the forward one belongs to the region that uses it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node, map_arg
+
+from ..rowprogram import Output, RowProgram
+from .convert import (
+    DTYPES,
+    Conversion,
+    Domain,
+    Unsupported,
+    check,
+    is_column_sum,
+    is_constant,
+    is_view,
+    row_sum_axis,
+    same,
+    sources,
+)
+
+__all__ = ["Region", "find_regions", "normalised"]
+
+MIN_LENGTH, MAX_LENGTH = 16, 16384
+"""The rows that are looked at: shorter ones fill no wave, longer ones no workgroup holds."""
+
+
+@dataclass
+class Region:
+    """Nodes that can be one row program.
+
+    Attributes:
+        domain: the rows.
+        nodes: in the order of the graph.
+        row_sums, column_sums: those that sum over the row, and over all rows.
+        program: what they compute.
+        inputs: the nodes that it reads, in the order of the program's inputs.
+        outputs: for each output of the program the nodes that have its value.
+        tails: views and conversions of sums over all rows, which become outputs themselves.
+    """
+
+    domain: Domain
+    nodes: list[Node]
+    row_sums: list[Node] = field(default_factory=list)
+    column_sums: list[Node] = field(default_factory=list)
+    program: RowProgram | None = None
+    inputs: list[Node] = field(default_factory=list)
+    outputs: list[list[Node]] = field(default_factory=list)
+    tails: list[Node] = field(default_factory=list)
+
+    def describe(self) -> str:
+        """What it is, in a few words."""
+        name = self.nodes[-1].name
+        for node in [*self.row_sums, *self.column_sums]:
+            name = node.name
+        return (f"{self.domain}, {len(self.nodes)} nodes to {name}, {len(self.row_sums)} row sums, "
+                f"{len(self.column_sums)} column sums")
+
+
+def find_regions(graph: Graph) -> list[Region]:
+    """The regions of a graph, without their programs; they share no node."""
+    order = {node: place for place, node in enumerate(graph.nodes)}
+    regions: list[Region] = []
+    taken: set[Node] = set()
+    for domain in _find_domains(graph):
+        found = [_region(domain, group, order)
+                 for group in _find_groups(graph, domain, taken, order)]
+        for region in _join(found, order):
+            if region.row_sums or region.column_sums:
+                regions.append(region)
+                taken.update(region.nodes)
+    return sorted(regions, key=lambda region: order[region.nodes[0]])
+
+
+def _region(domain: Domain, nodes: Iterable[Node], order: dict[Node, int]) -> Region:
+    region = Region(domain, sorted(nodes, key=order.__getitem__))
+    region.row_sums = [n for n in region.nodes if row_sum_axis(n) == domain]
+    region.column_sums = [n for n in region.nodes if is_column_sum(n) == domain]
+    return region
+
+
+def _join(regions: list[Region], order: dict[Node, int]) -> list[Region]:
+    """The regions, those with sums over all rows alone joined with one that reads the same rows:
+    the gradient of a shift sums what the gradient of its norm reads."""
+    result = [region for region in regions if region.row_sums or not region.column_sums]
+    for region in regions:
+        if region.row_sums or not region.column_sums:
+            continue
+        read = _rows_read(region)
+        for place, other in enumerate(result):
+            if other.row_sums and read & _rows_read(other):
+                joined = _region(region.domain, [*region.nodes, *other.nodes], order)
+                if not leads_back(joined):
+                    result[place] = joined
+                    break
+        else:
+            result.append(region)
+    return result
+
+
+def _rows_read(region: Region) -> set[Node]:
+    """The row blocks from outside that a region reads."""
+    inside = set(region.nodes)
+    return {source for node in region.nodes for source in sources(node)
+            if source not in inside and region.domain.role(source.meta["val"]) == "row"}
+
+
+def _find_domains(graph: Graph) -> list[Domain]:
+    """What sums go over, those with sums over the row first."""
+    found: list[Domain] = []
+    for find in (row_sum_axis, is_column_sum):
+        for node in graph.nodes:
+            domain = find(node)
+            if (domain is not None and MIN_LENGTH <= domain.length <= MAX_LENGTH
+                    and not any(_equal(domain, known) for known in found)):
+                found.append(domain)
+    return found
+
+
+def _equal(first: Domain, second: Domain) -> bool:
+    return first.length == second.length and same(first.rows, second.rows)
+
+
+def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
+    """The nodes that can be part of a row program over the domain."""
+    result: set[Node] = set()
+    for node in graph.nodes:
+        if node in taken or node.op != "call_function":
+            continue
+        try:
+            check(node, domain)
+        except Unsupported:
+            continue
+        if all(source in result for source in sources(node) if not _is_readable(source)):
+            result.add(node)
+    return result
+
+
+def _is_readable(node: Node) -> bool:
+    """Whether a kernel can read a node's elements. Conditions and what is spread over a row are
+    made where they are used."""
+    value = node.meta["val"]
+    return is_constant(node) or (isinstance(value, torch.Tensor) and value.dtype in DTYPES
+                                 and value.is_contiguous())
+
+
+def _levels(graph: Graph, domain: Domain, candidates: set[Node],
+            order: dict[Node, int]) -> dict[Node, int]:
+    """The level of every node."""
+    earliest: dict[Node, int] = {}
+    for node in graph.nodes:
+        level = 0
+        for source in node.all_input_nodes:
+            leaves = source in candidates and (node not in candidates
+                                               or is_column_sum(source) == domain)
+            level = max(level, earliest[source] + leaves)
+        earliest[node] = level
+    levels = dict(earliest)
+    for node in reversed(graph.nodes):
+        if node not in candidates or not node.users:
+            continue
+        bounds = [levels[user] if user in candidates and is_column_sum(node) != domain
+                  else earliest[user] - 1
+                  for user in node.users if user.op != "output"]
+        if bounds:
+            levels[node] = max(levels[node], min(bounds))
+    return levels
+
+
+def _find_groups(graph: Graph, domain: Domain, taken: set[Node],
+                 order: dict[Node, int]) -> list[set[Node]]:
+    """The connected sets of candidates of one level."""
+    candidates = _candidates(graph, domain, taken)
+    levels = _levels(graph, domain, candidates, order)
+    groups: list[set[Node]] = []
+    seen: set[Node] = set()
+    for start in graph.nodes:
+        if start not in candidates or start in seen:
+            continue
+        group, stack = set(), [start]
+        while stack:
+            node = stack.pop()
+            if node in group:
+                continue
+            group.add(node)
+            for other in [*node.all_input_nodes, *node.users]:
+                if other in candidates and levels[other] == levels[node] and other not in group:
+                    # A sum over all rows ends where it is.
+                    later = other if other in node.users else node
+                    earlier = node if later is other else other
+                    if is_column_sum(earlier) != domain:
+                        stack.append(other)
+        seen |= group
+        groups.append(group)
+    return groups
+
+
+def normalised(graph: Graph) -> set[Node]:
+    """The row blocks of a forward pass that a backward pass uses, and that follow from a sum over
+    their row: xhat, of a norm.
+
+    ``graph`` holds both passes; the backward one is what depends on a tangent.
+    """
+    backward: set[Node] = set()
+    for node in graph.nodes:
+        if ((node.op == "placeholder" and "tangents" in str(node.target))
+                or any(source in backward for source in node.all_input_nodes)):
+            backward.add(node)
+    result: set[Node] = set()
+    for domain in _find_domains(graph):
+        candidates = _candidates(graph, domain, set()) - backward
+        # What follows from a sum over the row.
+        follows: set[Node] = set()
+        for node in graph.nodes:
+            if node in candidates and (row_sum_axis(node) == domain or any(
+                    source in follows for source in node.all_input_nodes)):
+                follows.add(node)
+        rows = {node for node in follows if domain.role(node.meta["val"]) == "row"}
+        stack = [node for node in rows if any(user in backward for user in node.users)
+                 and node.meta["val"].dtype == torch.float32]
+        while stack:
+            node = stack.pop()
+            if node in result:
+                continue
+            result.add(node)
+            stack += [source for source in node.all_input_nodes if source in rows]
+    # The graph has nodes twice, once from either pass, that PyTorch makes one later on.
+    first = _first_of_equals(graph)
+    equals = {first[node] for node in result}
+    return {node for node in graph.nodes if first[node] in equals}
+
+
+def _first_of_equals(graph: Graph) -> dict[Node, Node]:
+    """For each node the first that computes the same from the same."""
+    first: dict[Node, Node] = {}
+    known: dict[Any, Node] = {}
+    for node in graph.nodes:
+        first[node] = node
+        if node.op != "call_function":
+            continue
+        arguments = map_arg((node.args, node.kwargs), lambda n: first[n])
+        # Numbers that are equal may differ in their type.
+        key = (node.target, repr(arguments))
+        first[node] = known.setdefault(key, node)
+    return first
+
+
+# --------------------------------------------------------------------------------------------------
+# From a region to its program
+# --------------------------------------------------------------------------------------------------
+
+
+def tail(node: Node) -> list[Node]:
+    """A sum over all rows, and the views and conversions that are all that is done with it, one
+    after another."""
+    result = [node]
+    while len(node.users) == 1:
+        user = next(iter(node.users))
+        value = user.meta.get("val")
+        is_cast = user.target is torch.ops.prims.convert_element_type.default
+        if (not (is_view(user) or is_cast) or not isinstance(value, torch.Tensor)
+                or value.dtype not in DTYPES or not same(value.numel(), node.meta["val"].numel())
+                or not value.is_contiguous()):
+            break
+        node = user
+        result.append(node)
+    return result
+
+
+def leads_back(region: Region) -> bool:
+    """Whether a path leaves the region and comes back."""
+    inside = set(region.nodes)
+    after: set[Node] = set()
+    stack = [user for node in region.nodes for user in node.users if user not in inside]
+    while stack:
+        node = stack.pop()
+        if node in after:
+            continue
+        if node in inside:
+            return True
+        after.add(node)
+        stack += node.users
+    return False
+
+
+def convert(region: Region) -> None:
+    """Makes the program of a region, and says what it reads and writes.
+
+    Raises:
+        Unsupported: some node cannot be part of it; says which and why.
+    """
+    conversion = Conversion(region.domain)
+    inside = set(region.nodes)
+    for node in region.nodes:
+        try:
+            conversion.convert(node)
+        except Unsupported as error:
+            raise Unsupported(f"{node.name} {error}") from error
+    reads = list(conversion.inputs)
+    found: dict[Output, list[Node]] = {}
+    for node in region.nodes:
+        is_sum = is_column_sum(node) == region.domain
+        chain = tail(node) if is_sum else [node]
+        last = chain[-1]
+        region.tails += chain[1:]
+        value = last.meta["val"]
+        users = [user for user in last.users if user not in inside]
+        if not users or isinstance(value, tuple):
+            continue
+        role = "column_sum" if is_sum else region.domain.role(value)
+        # What is no output is computed outside as well: columns, and conditions.
+        if role == "column" or value.dtype == torch.bool:
+            continue
+        assert role is not None
+        # What is read is there already, in whatever shape.
+        source = conversion.builder.nodes[conversion.values[node]]
+        if (source[0] == "input" and role != "column_sum"
+                and reads[source[1]].meta["val"].dtype == value.dtype):
+            continue
+        if not value.is_contiguous():
+            raise Unsupported(f"{node.name} gives a tensor whose rows are not dense")
+        output = Output(role, DTYPES[value.dtype], conversion.values[node])
+        found.setdefault(output, []).append(last)
+    if not found:
+        raise Unsupported("nothing uses what it computes")
+    kinds = ("row", "scalar", "column_sum")
+    ordered = sorted(found, key=lambda output: kinds.index(output.kind))
+    # Inputs in the order of the program's arguments.
+    places = sorted(range(len(reads)), key=lambda place: (
+        ("row", "column", "scalar").index(conversion.inputs[reads[place]].kind), place))
+    renamed = {old: new for new, old in enumerate(places)}
+    conversion.builder.nodes[:] = [
+        ("input", renamed[n[1]]) if n[0] == "input" else n for n in conversion.builder.nodes]
+    rows = region.domain.rows if isinstance(region.domain.rows, int) else None
+    program = conversion.builder.finish(
+        rows, [conversion.inputs[reads[place]] for place in places], ordered)
+    region.inputs = [reads[place] for place in places]
+    region.outputs = [found[output] for output in ordered]
+    used = {n[1] for n in program.nodes if n[0] == "input"}
+    if len(used) != len(program.inputs):
+        region.inputs = [node for place, node in enumerate(region.inputs) if place in used]
+        program = _drop_inputs(program, used)
+    if not any(i.kind == "row" for i in program.inputs):
+        raise Unsupported("it reads no row block")
+    region.program = program
+
+
+def _drop_inputs(program: RowProgram, used: Iterable[int]) -> RowProgram:
+    """The program without the inputs that it does not read."""
+    kept = {old: new for new, old in enumerate(sorted(used))}
+    nodes = tuple(("input", kept[n[1]]) if n[0] == "input" else n for n in program.nodes)
+    inputs = tuple(i for place, i in enumerate(program.inputs) if place in kept)
+    return RowProgram(program.length, program.rows, inputs, nodes, program.outputs)
+
+
+# --------------------------------------------------------------------------------------------------
+# What a region is worth
+# --------------------------------------------------------------------------------------------------
+
+_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "i1": 1}
+
+# Nodes that torch.compile computes where they are used, so that they are no tensors in memory
+# unless a region reads them.
+_FUSED = {torch.ops.aten.select_scatter.default, torch.ops.aten.cat.default,
+          torch.ops.aten.where.self, torch.ops.aten.slice_scatter.default,
+          torch.ops.aten.constant_pad_nd.default}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Bytes that are moved for each element of a row block: by the region as one kernel, and by
+    the kernels that torch.compile makes of it."""
+
+    ours: float
+    theirs: float
+    has_row_sums: bool
+
+    @property
+    def is_worth(self) -> bool:
+        """Whether the region is taken. Of kernels that move the same, ours are ahead where sums go
+        over the row; a sum over all rows alone is not worth a change."""
+        if self.has_row_sums:
+            return self.ours <= self.theirs
+        return self.ours < self.theirs
+
+
+def estimate(region: Region) -> Estimate:
+    """What a region moves.
+
+    One kernel reads each row block once and writes each once. torch.compile's kernels do so where
+    all sums go over the row; sums over all rows it makes in kernels of their own, which read again
+    what those sums are made of.
+    """
+    program = region.program
+    assert program is not None
+    reads = {index: _BYTES[i.dtype] for index, i in enumerate(program.inputs) if i.kind == "row"}
+    moved = float(sum(reads.values()))
+    moved += sum(_BYTES[o.dtype] for o in program.outputs if o.kind == "row")
+    theirs = moved
+    sums = [o.value for o in program.outputs if o.kind == "column_sum"]
+    if sums and (program.has_row_sums or any(o.kind == "row" for o in program.outputs)):
+        theirs += _read_again(program, sums)
+    ours = moved
+    for node, kind in zip(region.inputs, program.inputs, strict=True):
+        if kind.kind == "row" and node.op == "call_function" and node.target in _FUSED:
+            ours += 2 * _BYTES[kind.dtype]
+    return Estimate(ours, theirs, program.has_row_sums)
+
+
+def _read_again(program: RowProgram, values: list[int]) -> float:
+    """Bytes an element of the cheapest row blocks that values can be computed from: outputs that
+    were written, or inputs."""
+    written = {o.value: _BYTES[o.dtype] for o in program.outputs if o.kind == "row"}
+    needed: dict[tuple[str, int], int] = {}
+    stack, seen = list(values), set()
+    while stack:
+        index = stack.pop()
+        if index in seen:
+            continue
+        seen.add(index)
+        node = program.nodes[index]
+        if index in written:
+            needed["output", index] = written[index]
+        elif node[0] == "input":
+            if program.inputs[node[1]].kind == "row":
+                needed["input", node[1]] = _BYTES[program.inputs[node[1]].dtype]
+        elif node[0] == "round":
+            stack.append(node[1])
+        elif node[0] not in ("constant", "row_sum", "row_max"):
+            stack += node[1:]
+    return float(sum(needed.values())) if needed else math.inf

@@ -1,0 +1,452 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Row programs as Python objects: what is computed for one row, before it is MLIR.
+
+A :class:`RowProgram` is a list of operations on float32 values, each a row of N elements or one
+number (a *row scalar*), with inputs and outputs in memory. It is what a region of a PyTorch graph
+becomes on its way to the compiler, and it can be
+
+- written as a function with one ``lnbwd.rowwise`` (:meth:`RowProgram.mlir`),
+- written as a text that another process reads again (:meth:`RowProgram.text`), and
+- computed by PyTorch's own operations (:meth:`RowProgram.evaluate`): the reference of the tests,
+  and what runs where no kernel can be had.
+
+Values are float32 inside, whatever the types in memory are: inputs are widened where they are read,
+outputs rounded once where they are written. ``round`` says where a value is rounded in between.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["Builder", "Input", "Output", "RowProgram"]
+
+_FORMAT = "lnbwd-row-program 1"
+
+UNARY = {"neg": "arith.negf", "abs": "math.absf", "exp": "math.exp", "exp2": "math.exp2",
+         "expm1": "math.expm1", "log": "math.log", "log2": "math.log2", "log1p": "math.log1p",
+         "sqrt": "math.sqrt", "rsqrt": "math.rsqrt", "tanh": "math.tanh", "erf": "math.erf",
+         "sin": "math.sin", "cos": "math.cos", "floor": "math.floor", "ceil": "math.ceil"}
+"""Operations on one value, and the operation of MLIR that each is."""
+
+BINARY = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf",
+          "max": "arith.maximumf", "min": "arith.minimumf"}
+"""Operations on two values; ``max`` and ``min`` of a NaN are NaN."""
+
+COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
+"""Comparisons, whose results are conditions, and the predicates of ``arith.cmpf``."""
+
+LOGIC = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
+"""Operations on two conditions."""
+
+SUMS = {"row_sum": "add", "row_max": "maximumf"}
+"""What makes a row scalar of a row, and the kind of ``vector.reduction``."""
+
+_CONTRACTED = ("add", "sub", "mul")
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """A tensor that is read: ``kind`` is "row" [M, N], "column" [N] or "scalar" [M], ``dtype``
+    "f16", "bf16" or "f32"."""
+
+    kind: str
+    dtype: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """A tensor that is written: ``kind`` is "row" [M, N], "scalar" [M] or "column_sum" [N], the
+    sum of ``value``, a row, over all rows; ``dtype`` its type; ``value`` the index of a node."""
+
+    kind: str
+    dtype: str
+    value: int
+
+
+Node = tuple[Any, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class RowProgram:
+    """What is computed for each of M rows of N elements.
+
+    Attributes:
+        length: N.
+        rows: M where it is known, for the choice of a schedule; None: any.
+        inputs: rows, then columns, then scalars.
+        nodes: the operations in order. Each is a tuple of its name and its operands, indices of
+            earlier nodes: ``("input", i)``, ``("constant", number)``, ``("round", value, dtype)``,
+            ``("select", condition, value, value)``, ``("not", condition)``, and those of
+            :data:`UNARY`, :data:`BINARY`, :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`.
+        outputs: rows, then scalars, then column sums.
+    """
+
+    length: int
+    rows: int | None
+    inputs: tuple[Input, ...]
+    nodes: tuple[Node, ...]
+    outputs: tuple[Output, ...]
+
+    @property
+    def has_row_sums(self) -> bool:
+        """Whether something is summed, or its largest taken, over the row."""
+        return any(node[0] in SUMS for node in self.nodes)
+
+    def text(self) -> str:
+        """The program as a line of JSON, which :meth:`from_text` reads."""
+        return json.dumps({
+            "format": _FORMAT, "length": self.length, "rows": self.rows,
+            "inputs": [[i.kind, i.dtype] for i in self.inputs],
+            "nodes": [list(node) for node in self.nodes],
+            "outputs": [[o.kind, o.dtype, o.value] for o in self.outputs]}, separators=(",", ":"))
+
+    @staticmethod
+    def from_text(text: str) -> RowProgram:
+        """Reads what :meth:`text` wrote.
+
+        Raises:
+            ValueError: the text is none of a row program.
+        """
+        try:
+            fields = json.loads(text)
+            if fields["format"] != _FORMAT:
+                raise ValueError(f"expected the format {_FORMAT!r}, got {fields['format']!r}")
+            return RowProgram(
+                fields["length"], fields["rows"], tuple(Input(*i) for i in fields["inputs"]),
+                tuple(tuple(node) for node in fields["nodes"]),
+                tuple(Output(*o) for o in fields["outputs"]))
+        except (KeyError, TypeError, json.JSONDecodeError) as error:
+            raise ValueError(f"expected a row program, got {text[:80]!r}: {error}") from error
+
+    def name(self) -> str:
+        """The name of the kernel: what it is a program over, and a few digits that tell it from
+        others of that kind."""
+        kind = "sums" if self.has_row_sums else "map"
+        if any(o.kind == "column_sum" for o in self.outputs):
+            kind += "_columns"
+        digits = hashlib.sha256(self.text().encode()).hexdigest()[:8]
+        return f"rows{self.length}_{kind}_{digits}"
+
+    def is_row(self) -> list[bool]:
+        """For each node, whether it is a row (or a column, which has as many elements), not one
+        number."""
+        result: list[bool] = []
+        for node in self.nodes:
+            if node[0] == "input":
+                result.append(self.inputs[node[1]].kind != "scalar")
+            elif node[0] == "constant" or node[0] in SUMS:
+                result.append(False)
+            else:
+                result.append(any(result[operand] for operand in _operands(node)))
+        return result
+
+    def mlir(self) -> str:
+        """A function with the program, on memrefs: inputs, then outputs."""
+        return _Writer(self).write()
+
+    def evaluate(self, inputs: Sequence[Tensor], dtype: Any = None,
+                 rounds: bool = True) -> list[Tensor]:
+        """What the program gives, computed by PyTorch.
+
+        Args:
+            inputs: tensors of M·N, N and M elements, as :attr:`inputs` has them.
+            dtype: the type to compute in (default: float32).
+            rounds: whether ``round`` and the outputs' types round.
+
+        Returns:
+            The outputs, ``[M, N]``, ``[M]`` and ``[N]``.
+        """
+        return _evaluate(self, inputs, dtype, rounds)
+
+
+def _operands(node: Node) -> tuple[int, ...]:
+    """The nodes that a node uses."""
+    if node[0] in ("input", "constant"):
+        return ()
+    return node[1:2] if node[0] == "round" else node[1:]
+
+
+class Builder:
+    """Collects the nodes of a row program; equal ones are made once."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+        self.nodes: list[Node] = []
+        self._known: dict[Node, int] = {}
+
+    def add(self, *node: Any) -> int:
+        """The index of a node, which is made if there is none like it."""
+        # 0.0 and -0.0 are equal, and so are 1 and 1.0, but they are not the same constant.
+        key = ("constant", struct.pack("<d", node[1])) if node[0] == "constant" else node
+        if key not in self._known:
+            self._known[key] = len(self.nodes)
+            self.nodes.append(node)
+        return self._known[key]
+
+    def constant(self, number: float) -> int:
+        """A number, rounded to float32 when it is used."""
+        return self.add("constant", float(number))
+
+    def number(self, value: int) -> float | None:
+        """The number that a node is, or None if it is no constant."""
+        return self.nodes[value][1] if self.nodes[value][0] == "constant" else None
+
+    def power(self, base: int, exponent: float) -> int:
+        """``base`` to a constant power.
+
+        Raises:
+            ValueError: the power is none of 0, ±1/2, ±1, ±2, ±3, ±4.
+        """
+        size = abs(exponent)
+        if size == 0.5:
+            return self.add("rsqrt" if exponent < 0 else "sqrt", base)
+        if size not in (0, 1, 2, 3, 4):
+            raise ValueError(f"expected a power of 0, 1/2, 1, 2, 3 or 4, got {exponent}")
+        if size == 0:
+            return self.constant(1)
+        result = base
+        if size >= 2:
+            result = square = self.add("mul", base, base)
+            if size == 3:
+                result = self.add("mul", square, base)
+            elif size == 4:
+                result = self.add("mul", square, square)
+        return result if exponent > 0 else self.add("div", self.constant(1), result)
+
+    def finish(self, rows: int | None, inputs: Sequence[Input],
+               outputs: Sequence[Output]) -> RowProgram:
+        """The program with the nodes that its outputs need."""
+        needed: set[int] = set()
+        stack = [output.value for output in outputs]
+        while stack:
+            index = stack.pop()
+            if index not in needed:
+                needed.add(index)
+                stack += _operands(self.nodes[index])
+        places = {index: place for place, index in enumerate(sorted(needed))}
+        nodes = []
+        for index in sorted(needed):
+            node = self.nodes[index]
+            used = _operands(node)
+            nodes.append((node[0], *(places[i] for i in used), *node[1 + len(used):]))
+        return RowProgram(self.length, rows, tuple(inputs), tuple(nodes), tuple(
+            dataclasses.replace(output, value=places[output.value]) for output in outputs))
+
+
+# --------------------------------------------------------------------------------------------------
+# MLIR
+# --------------------------------------------------------------------------------------------------
+
+
+def _float(number: float) -> str:
+    """A float32 constant as MLIR writes it."""
+    with_f32 = struct.unpack("<f", struct.pack("<f", number))[0] if math.isfinite(
+        number) and abs(number) < 3.4028235e38 else number
+    if math.isfinite(with_f32):
+        return f"{with_f32:.9e}"
+    bits = struct.unpack("<I", struct.pack("<f", math.nan if math.isnan(number)
+                                           else math.copysign(math.inf, number)))[0]
+    return f"0x{bits:08X}"
+
+
+class _Writer:
+    """Writes a program as MLIR."""
+
+    def __init__(self, program: RowProgram) -> None:
+        self.program = program
+        self.rows = program.is_row()
+        self.lines: list[str] = []
+        self.names: dict[int, str] = {}
+        self.wide: dict[tuple[int, bool], str] = {}
+        self.narrow: dict[tuple[int, str], str] = {}
+        self.conditions = [False] * len(program.nodes)
+        for index, node in enumerate(program.nodes):
+            self.conditions[index] = node[0] in COMPARISONS or node[0] in LOGIC or node[0] == "not"
+
+    def type(self, element: str, is_row: bool) -> str:
+        return f"vector<{self.program.length}x{element}>" if is_row else element
+
+    def emit(self, text: str) -> str:
+        name = f"%{len(self.lines)}"
+        self.lines.append(f"    {name} = {text}")
+        return name
+
+    def value(self, index: int, is_row: bool) -> str:
+        """The name of a node's value; spread over the row if that is wanted."""
+        node = self.program.nodes[index]
+        if node[0] == "constant":
+            key = (index, is_row)
+            if key not in self.wide:
+                number = _float(node[1])
+                type_ = self.type("f32", is_row)
+                self.wide[key] = self.emit("arith.constant "
+                                           + (f"dense<{number}>" if is_row else number)
+                                           + f" : {type_}")
+            return self.wide[key]
+        if is_row and not self.rows[index]:
+            key = (index, True)
+            if key not in self.wide:
+                element = "i1" if self.conditions[index] else "f32"
+                self.wide[key] = self.emit(f"vector.broadcast {self.names[index]} : {element} to "
+                                           + self.type(element, True))
+            return self.wide[key]
+        return self.names[index]
+
+    def rounded(self, index: int, dtype: str, is_row: bool) -> str:
+        """A node's value in a narrower type."""
+        node = self.program.nodes[index]
+        if node[0] == "round" and node[2] == dtype:
+            index = node[1]
+        key = (index, dtype)
+        if key not in self.narrow:
+            self.narrow[key] = self.emit(
+                f"arith.truncf {self.value(index, is_row)} : {self.type('f32', is_row)} to "
+                + self.type(dtype, is_row))
+        return self.narrow[key]
+
+    def node(self, index: int) -> str:
+        name, *operands = self.program.nodes[index]
+        is_row = self.rows[index]
+        type_ = self.type("f32", is_row)
+        if name == "input":
+            dtype = self.program.inputs[operands[0]].dtype
+            if dtype == "f32":
+                return f"%in{operands[0]}"
+            return self.emit(f"arith.extf %in{operands[0]} : {self.type(dtype, is_row)} to {type_}")
+        if name == "round":
+            value = self.rounded(operands[0], operands[1], is_row)
+            return self.emit(f"arith.extf {value} : {self.type(operands[1], is_row)} to {type_}")
+        if name in SUMS:
+            # Of a number, the sum is N times it.
+            value = self.value(operands[0], True)
+            return self.emit(f"vector.reduction <{SUMS[name]}>, {value} : "
+                             f"{self.type('f32', True)} into f32")
+        values = [self.value(operand, is_row) for operand in operands]
+        if name in UNARY:
+            return self.emit(f"{UNARY[name]} {values[0]} : {type_}")
+        if name in BINARY:
+            flags = " fastmath<contract>" if name in _CONTRACTED else ""
+            return self.emit(f"{BINARY[name]} {values[0]}, {values[1]}{flags} : {type_}")
+        if name in COMPARISONS:
+            return self.emit(f"arith.cmpf {COMPARISONS[name]}, {values[0]}, {values[1]} : {type_}")
+        condition = self.type("i1", is_row)
+        if name in LOGIC:
+            return self.emit(f"{LOGIC[name]} {values[0]}, {values[1]} : {condition}")
+        if name == "not":
+            true = self.emit("arith.constant " + ("dense<true>" if is_row else "true")
+                             + (f" : {condition}" if is_row else ""))
+            return self.emit(f"arith.xori {values[0]}, {true} : {condition}")
+        assert name == "select", name
+        prefix = f"{condition}, " if is_row else ""
+        return self.emit(f"arith.select {values[0]}, {values[1]}, {values[2]} : {prefix}{type_}")
+
+    def write(self) -> str:
+        program = self.program
+        m = "?" if program.rows is None else str(program.rows)
+        n = program.length
+
+        def memory(kind: str, dtype: str) -> str:
+            shape = {"row": f"{m}x{n}", "scalar": m}.get(kind, str(n))
+            return f"memref<{shape}x{dtype}>"
+
+        inputs = [(f"%arg{i}", memory(v.kind, v.dtype), v.kind)
+                  for i, v in enumerate(program.inputs)]
+        outputs = [(f"%out{i}", memory(v.kind, v.dtype), v.kind)
+                   for i, v in enumerate(program.outputs)]
+        for index in range(len(program.nodes)):
+            if program.nodes[index][0] != "constant":
+                self.names[index] = self.node(index)
+        results, types = [], []
+        for output in program.outputs:
+            is_row = output.kind != "scalar"
+            dtype = "f32" if output.kind == "column_sum" else output.dtype
+            results.append(self.value(output.value, is_row) if dtype == "f32"
+                           else self.rounded(output.value, dtype, is_row))
+            types.append(self.type(dtype, is_row))
+
+        def group(word: str, kind: str, values: list[tuple[str, str, str]]) -> str:
+            names = [name for name, _, k in values if k == kind]
+            kinds = [t for _, t, k in values if k == kind]
+            return f" {word}({', '.join(names)} : {', '.join(kinds)})" if names else ""
+
+        signature = ", ".join(f"{name}: {type_}" for name, type_, _ in inputs + outputs)
+        arguments = ", ".join(f"%in{i}: {self.type(v.dtype, v.kind != 'scalar')}"
+                              for i, v in enumerate(program.inputs))
+        names = ", ".join(f'"{name[1:]}"' for name, _, _ in inputs + outputs)
+        name = program.name()
+        return "\n".join([
+            f"func.func @{name}({signature}) {{",
+            f"  lnbwd.rowwise @{name}" + group("rows", "row", inputs)
+            + group("columns", "column", inputs) + group("scalars", "scalar", inputs)
+            + " outs" + group("rows", "row", outputs) + group("scalars", "scalar", outputs)
+            + group("column_sums", "column_sum", outputs),
+            f"      attributes {{operand_names = [{names}]}} {{",
+            f"  ^row({arguments}):",
+            *self.lines,
+            f"    lnbwd.yield {', '.join(results)} : {', '.join(types)}",
+            "  }",
+            "  return",
+            "}", ""])
+
+
+# --------------------------------------------------------------------------------------------------
+# PyTorch
+# --------------------------------------------------------------------------------------------------
+
+
+def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
+              rounds: bool) -> list[Tensor]:
+    import torch
+
+    types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+    wide = dtype or torch.float32
+    shapes = {"row": (-1, program.length), "column": (1, program.length), "scalar": (-1, 1)}
+    tensors = [tensor.detach().reshape(shapes[i.kind]).to(wide)
+               for i, tensor in zip(program.inputs, inputs, strict=True)]
+    rows = max((t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
+                if i.kind != "column"), default=1)
+    functions: dict[str, Any] = {
+        "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div,
+        "max": torch.maximum, "min": torch.minimum, "and": torch.logical_and,
+        "or": torch.logical_or, "xor": torch.logical_xor, "not": torch.logical_not,
+        "select": torch.where}
+    values: list[Tensor] = []
+    for name, *operands in program.nodes:
+        if name == "input":
+            value = tensors[operands[0]]
+        elif name == "constant":
+            number = torch.tensor(operands[0], dtype=torch.float32, device=tensors[0].device)
+            value = number.to(wide).reshape(1, 1)
+        elif name == "round":
+            value = values[operands[0]]
+            if rounds:
+                value = value.to(types[operands[1]]).to(wide)
+        elif name in SUMS:
+            row = values[operands[0]].expand(-1, program.length)
+            value = row.sum(1, True) if name == "row_sum" else row.amax(1, True)
+        else:
+            function = functions.get(name) or getattr(torch, name)
+            value = function(*(values[operand] for operand in operands))
+        values.append(value)
+    outputs = []
+    for output in program.outputs:
+        value = values[output.value]
+        if output.kind == "column_sum":
+            value = value.expand(rows, program.length).sum(0)
+        elif output.kind == "row":
+            value = value.expand(rows, program.length).contiguous()
+        else:
+            value = value.expand(rows, 1).reshape(-1)
+        outputs.append(value.to(types[output.dtype]) if rounds else value)
+    return outputs

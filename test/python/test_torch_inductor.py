@@ -1,0 +1,423 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Regions of torch.compile's graphs as row programs.
+
+Graphs are captured as Inductor's hooks get them: after AOTAutograd, with Inductor's decompositions
+and its partitioner. They are then run as they are, operation by operation, which shows the same
+regions as Inductor itself and takes a fraction of its time; one test goes through Inductor whole.
+"""
+
+import dataclasses
+import logging
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import torch
+from functorch.compile import min_cut_rematerialization_partition
+from torch._dynamo.backends.common import aot_autograd
+from torch._inductor.decomposition import select_decomp_table
+
+import lnbwd
+import lnbwd.inductor
+from lnbwd.inductor import regions
+from lnbwd.inductor.graph_pass import RecomputePass, RegionPass
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+from lnbwd_bench import models  # noqa: E402
+
+pytestmark = pytest.mark.compiler
+F32, BF16 = torch.float32, torch.bfloat16
+
+
+class Captured:
+    """A backend that runs graphs as they are, with the pass or without, and keeps them."""
+
+    def __init__(self, with_regions, dynamic=False):
+        self.graphs = []
+        self.with_regions = with_regions
+
+        def compiler(module, inputs):
+            if with_regions:
+                RegionPass()(module.graph)
+                module.recompile()
+            self.graphs.append(module.graph)
+            return module
+
+        def partition(module, inputs, **options):
+            if with_regions:
+                RecomputePass()(module.graph)
+            return min_cut_rematerialization_partition(module, inputs, **options)
+
+        self.backend = aot_autograd(fw_compiler=compiler, bw_compiler=compiler,
+                                    inference_compiler=compiler,
+                                    decompositions=select_decomp_table(),
+                                    partition_fn=partition)
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    lnbwd.inductor.decisions(clear=True)
+    yield
+    torch._dynamo.reset()
+
+
+def taken():
+    return [d for d in lnbwd.inductor.decisions() if d.taken]
+
+
+def run_captured(function, *arguments, dynamic=False):
+    torch._dynamo.reset()
+    captured = Captured(True)
+    result = torch.compile(function, backend=captured.backend, dynamic=dynamic)(*arguments)
+    return result, captured
+
+
+# --------------------------------------------------------------------------------------------------
+# Models
+# --------------------------------------------------------------------------------------------------
+
+# Configuration, precision, and the regions of the backward pass: one for each norm, and one for
+# each GELU with the bias gradient behind it.
+MODELS = {"gpt2-small": ("autocast", 5, 2), "gpt2-medium": ("bf16", 5, 2),
+          "vit-large": ("autocast", 5, 2), "llama-1b": ("bf16", 5, 0), "tiny": ("autocast", 5, 2)}
+
+
+def small(name):
+    config = models.CONFIGS[name]
+    return dataclasses.replace(config, layers=2, width=64, heads=2, hidden=128, batch=2, tokens=8,
+                               vocabulary=32, key_heads=min(config.key_heads, 1))
+
+
+def gradients(model, batch, function, precision, device):
+    model.zero_grad()
+    with torch.autocast(device.type, BF16, enabled=precision == "autocast"):
+        loss = function(*batch)
+    loss.backward()
+    return loss.item(), {name: p.grad.double() for name, p in model.named_parameters()}
+
+
+def error(got, want):
+    """The mean of the parameters' relative errors."""
+    return sum((got[name] - want[name]).norm().item() / (want[name].norm().item() + 1e-3)
+               for name in want) / len(want)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models(device, name):
+    precision, norms, activations = MODELS[name]
+    config = small(name)
+    dtype = F32 if precision == "autocast" else BF16
+    model = models.make_model(config, device, dtype)
+    batch = models.make_batch(config, device, dtype)
+    exact = models.make_model(config, device, dtype).double()
+    doubles = [t.double() if t.is_floating_point() else t for t in batch]
+    _, want = gradients(exact, doubles, exact, "float64", device)
+    loss, plain = gradients(model, batch, torch.compile(model, backend=Captured(False).backend),
+                            precision, device)
+    torch._dynamo.reset()
+    our_loss, ours = gradients(model, batch,
+                               torch.compile(model, backend=Captured(True).backend), precision,
+                               device)
+    # PyTorch's own operations round after each, our kernels at their ends.
+    assert error(ours, want) <= 1.1 * error(plain, want)
+    assert abs(our_loss - loss) < 1e-2
+    found = taken()
+    backward = [d for d in found if d.column_sums and d.row_sums]
+    assert len([d for d in found if d.row_sums and not d.column_sums]) >= norms
+    assert len([d for d in backward if d.program.length == config.width]) >= norms - (
+        name == "vit-large")
+    assert len([d for d in found if d.column_sums and not d.row_sums]) >= activations
+
+
+def test_what_a_backward_pass_computes_again(device):
+    """xhat is not kept: the backward pass has it from x, which is kept anyway."""
+    config = dataclasses.replace(small("gpt2-small"), layers=3)
+    model = models.make_model(config, device)
+    batch = models.make_batch(config, device)
+    with torch.autocast(device.type, BF16):
+        torch.compile(model, backend=Captured(True).backend)(*batch).backward()
+    forward = [d.program for d in taken() if d.row_sums and not d.column_sums
+               and d.program.length == config.width]
+    # Stream and branch in; stream and the next product's operand out, but no third row block.
+    rows = [[o.dtype for o in p.outputs if o.kind == "row"] for p in forward]
+    assert len(rows) == 2 * config.layers + 1
+    assert all(len(kinds) <= 2 for kinds in rows), rows
+
+
+# --------------------------------------------------------------------------------------------------
+# Single regions
+# --------------------------------------------------------------------------------------------------
+
+
+def check_against_double(function, arguments, dynamic=False, tolerance=4e-3):
+    got, captured = run_captured(function, *arguments, dynamic=dynamic)
+    want = function(*(t.double() for t in arguments))
+    for g, w in zip(got, want, strict=True):
+        assert g.shape == w.shape
+        assert (g.double() - w).norm() <= tolerance * w.norm() + 1e-12
+    return captured
+
+
+def norm_backward(dy, x, gamma, mean, rstd):
+    xhat = (x - mean) * rstd
+    wdy = dy * gamma
+    dx = rstd * (wdy - wdy.mean(-1, True) - xhat * (wdy * xhat).mean(-1, True))
+    return dx, (dy * xhat).sum([0, 1]), dy.sum([0, 1])
+
+
+def operands(device, *kinds, leading=(2, 3), n=64, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    shapes = {"r": (*leading, n), "c": (n,), "s": (*leading, 1)}
+    return [(torch.randn(shapes[kind], generator=generator).abs() + 0.5
+             if kind == "s" else torch.randn(shapes[kind], generator=generator)).to(device)
+            for kind in kinds]
+
+
+def test_one_operator_takes_the_place_of_a_region(device):
+    captured = check_against_double(norm_backward, operands(device, "r", "r", "c", "s", "s"),
+                                    tolerance=1e-6)
+    nodes = [n for n in captured.graphs[0].nodes if n.op == "call_function"]
+    assert [n.target for n in nodes].count(torch.ops.lnbwd.region.default) == 1
+    # What is left takes the operator's results apart and gives them their shapes.
+    names = {str(n.target) for n in nodes} - {"lnbwd.region.default", "aten.reshape.default"}
+    assert names == {"<built-in function getitem>"}
+
+
+@pytest.mark.parametrize("leading", [(2, 3), (5,), (2, 1, 4)])
+@pytest.mark.parametrize("n", [16, 63, 100])
+def test_shapes(device, leading, n):
+    def function(x, h, gamma):
+        stream = x + h
+        var, mean = torch.var_mean(stream, -1, correction=0, keepdim=True)
+        return stream, (stream - mean) * torch.rsqrt(var + 1e-5) * gamma
+
+    check_against_double(function, operands(device, "r", "r", "c", leading=leading, n=n),
+                         tolerance=1e-5)
+    assert len(taken()) == 1
+
+
+def test_rows_may_be_a_symbol(device):
+    def function(x):
+        return (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5),)
+
+    torch._dynamo.reset()
+    captured = Captured(True)
+    compiled = torch.compile(function, backend=captured.backend)
+    for rows in (5, 9, 17):
+        x, = operands(device, "r", leading=(rows, 3))
+        torch._dynamo.mark_dynamic(x, 0)
+        want = function(x.double())[0]
+        assert (compiled(x)[0].double() - want).norm() <= 1e-6 * want.norm()
+    assert len(captured.graphs) == 1
+    program, = (d.program for d in taken())
+    assert program.rows is None
+
+
+def test_a_column_may_be_computed(device):
+    """Gemma's norm scales by 1 + weight."""
+    def function(x, weight):
+        return (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * (1.0 + weight),)
+
+    captured = check_against_double(function, operands(device, "r", "c"), tolerance=1e-6)
+    # The sum is left to nobody else.
+    assert not any("add" in str(n.target) for n in captured.graphs[0].nodes)
+
+
+def test_a_norm_that_is_not_divided_by_constants(device):
+    def function(x, y):
+        largest = x.amax(-1, keepdim=True)
+        power = torch.exp(x - largest)
+        z = torch.where(y > 0, power, -y) / power.sum(-1, keepdim=True)
+        return torch.clamp(z, -1.0, 0.5), z.abs().sum(-1)
+
+    check_against_double(function, operands(device, "r", "r"), tolerance=2e-6)
+    assert len(taken()) == 1
+
+
+def test_a_sum_over_all_rows_goes_on_as_a_tensor(device):
+    """Its conversions and views are the operator's result itself."""
+    def function(dy, h):
+        wide = dy.float() * torch.tanh(h.float())
+        narrow = wide.bfloat16()
+        return narrow, narrow.sum([0, 1], keepdim=True).reshape(-1).float()
+
+    dy, h = (t.bfloat16() for t in operands(device, "r", "r", leading=(4, 8)))
+    _, captured = run_captured(function, dy, h)
+    program, = (d.program for d in taken())
+    assert [(o.kind, o.dtype) for o in program.outputs] == [("row", "bf16"), ("column_sum", "f32")]
+    assert not any("convert" in str(n.target) for n in captured.graphs[0].nodes)
+
+
+# --------------------------------------------------------------------------------------------------
+# What is left to Inductor
+# --------------------------------------------------------------------------------------------------
+
+
+def reasons():
+    return [d.reason for d in lnbwd.inductor.decisions() if not d.taken]
+
+
+def test_a_path_that_comes_back(device):
+    """Two sums of which one needs the product of what the other gives are two regions."""
+    def function(x, w):
+        y = x - x.mean(-1, keepdim=True)
+        z = y @ w
+        return y * z.sum(-1, keepdim=True), z
+
+    x, w = torch.randn(8, 64, device=device), torch.randn(64, 64, device=device)
+    (got, _), captured = run_captured(function, x, w)
+    want = function(x.double(), w.double())[0]
+    assert (got.double() - want).norm() <= 1e-5 * want.norm()
+    captured.graphs[0].lint()
+    assert len(taken()) == 2
+
+
+def test_unknown_operations_are_the_border(device):
+    def function(x):
+        y = torch.cumsum(x, -1)
+        return (y - y.mean(-1, keepdim=True),)
+
+    check_against_double(function, operands(device, "r"), tolerance=1e-5)
+    program, = (d.program for d in taken())
+    assert [i.kind for i in program.inputs] == ["row"]
+
+
+def test_a_lone_bias_gradient_is_left(device):
+    def function(dy):
+        return (dy.sum([0, 1]),)
+
+    check_against_double(function, operands(device, "r"), tolerance=1e-6)
+    assert not taken()
+    assert "bytes an element" in reasons()[0]
+
+
+def test_rows_that_are_not_dense(device):
+    def function(x):
+        y = x.transpose(0, 1)
+        return (y - y.mean(-1, keepdim=True),)
+
+    check_against_double(function, operands(device, "r"), tolerance=1e-6)
+    assert not taken()
+
+
+def test_float64_and_integers_are_left(device):
+    def function(x):
+        return (x - x.sum(-1, keepdim=True),)
+
+    run_captured(function, torch.randn(4, 64, dtype=torch.float64, device=device))
+    run_captured(function, torch.randint(9, (4, 64), device=device))
+    assert not taken()
+
+
+def test_without_a_place_to_run(monkeypatch):
+    monkeypatch.setenv("LNBWD_SIMULATE", "0")
+    x, = operands("cpu", "r")
+    got, _ = run_captured(lambda x: (x - x.mean(-1, keepdim=True),), x)
+    assert torch.equal(got[0], x - x.mean(-1, keepdim=True))
+    assert reasons() == ["the tensors are on the CPU"]
+
+
+def test_what_does_not_compile(device, monkeypatch):
+    """Longer rows than any chip's workgroup holds."""
+    monkeypatch.setattr(regions, "MAX_LENGTH", 1 << 20)
+    x = torch.randn(3, 400_000, device=device)
+    got, _ = run_captured(norm_backward_of_one, x)
+    want = norm_backward_of_one(x.double())
+    assert (got[0].double() - want[0]).norm() <= 1e-4 * want[0].norm()
+    for decision in lnbwd.inductor.decisions():
+        assert decision.taken or decision.reason.startswith("it does not compile")
+
+
+def norm_backward_of_one(x):
+    xhat = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5)
+    return xhat, xhat.sum(0)
+
+
+def test_an_error_of_ours_is_no_error_of_the_model(device, monkeypatch, caplog):
+    def fail(graph):
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr("lnbwd.inductor.graph_pass.find_regions", fail)
+    x, = operands(device, "r")
+    with caplog.at_level(logging.WARNING, "lnbwd.regions"):
+        got, _ = run_captured(lambda x: (x - x.mean(-1, keepdim=True),), x)
+    assert torch.equal(got[0], x - x.mean(-1, keepdim=True))
+    assert "left to Inductor: RuntimeError: a mistake" in caplog.text
+
+
+# --------------------------------------------------------------------------------------------------
+# The backend
+# --------------------------------------------------------------------------------------------------
+
+SCRIPT = """
+import torch, lnbwd.inductor
+import torch._inductor.config as config
+config.compile_threads = 1
+def function(x, h, gamma):
+    stream = x + h
+    var, mean = torch.var_mean(stream, -1, correction=0, keepdim=True)
+    return stream, (stream - mean) * torch.rsqrt(var + 1e-5) * gamma
+torch.manual_seed(0)
+x, h, gamma = torch.randn(6, 64), torch.randn(6, 64), torch.randn(64)
+compiled = torch.compile(function, backend="lnbwd", fullgraph=True)
+got, want = compiled(x, h, gamma), function(x.double(), h.double(), gamma.double())
+assert all((g.double() - w).norm() <= 1e-5 * w.norm() for g, w in zip(got, want))
+print("taken", len([d for d in lnbwd.inductor.decisions() if d.taken]),
+      "hits", torch._dynamo.utils.counters["inductor"]["fxgraph_cache_hit"])
+"""
+
+
+def test_inductor_and_its_cache(tmp_path):
+    """A second process finds graph and kernel where the first has left them."""
+    environment = {**os.environ, "LNBWD_SIMULATE": "gfx942", "PYTHONPATH": str(ROOT / "python"),
+                   "LNBWD_CACHE_DIR": str(tmp_path / "kernels"),
+                   "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"),
+                   "LNBWD_LOG": "regions"}
+    printed = []
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, text=True,
+                              capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        printed.append((done.stdout.strip(), "[lnbwd] taken: 6x64" in done.stderr))
+    assert printed == [("taken 1 hits 0", True), ("taken 0 hits 1", False)]
+
+
+def test_options_of_inductor_stay(device):
+    """The user's own pass runs behind ours, and wrong options are refused as ever."""
+    seen = []
+
+    class Mine(torch._inductor.custom_graph_pass.CustomGraphPass):
+        def __call__(self, graph):
+            seen.append([str(n.target) for n in graph.nodes])
+
+        def uuid(self):
+            return "mine"
+
+    x, = operands(device, "r")
+    function = torch.compile(lambda x: x - x.mean(-1, keepdim=True), backend="lnbwd",
+                             options={"post_grad_custom_pre_pass": Mine()})
+    assert torch.allclose(function(x), x - x.mean(-1, keepdim=True), atol=1e-6)
+    assert any("lnbwd.region" in name for names in seen for name in names)
+    with pytest.raises(Exception, match="no_such_option"):
+        torch.compile(lambda x: x + 1, backend="lnbwd", options={"no_such_option": 1})(x)
+
+
+def test_the_pass_has_a_name_for_caches():
+    first, second = lnbwd.inductor.pass_(), lnbwd.inductor.pass_()
+    assert first.uuid() == second.uuid() is not None
+    assert lnbwd.inductor.pass_(then=lambda graph: None).uuid() is None
+
+
+def test_a_wrong_log_is_refused(device):
+    environment = {**os.environ, "LNBWD_LOG": "region", "LNBWD_SIMULATE": "gfx942",
+                   "PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, text=True,
+                          capture_output=True, check=False)
+    assert done.returncode != 0
+    assert "LNBWD_LOG: expected 'regions', got 'region'" in done.stderr

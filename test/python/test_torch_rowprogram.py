@@ -1,0 +1,196 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Row programs as objects: what they are as MLIR and as text, and that kernels of random ones give
+what PyTorch computes in float64."""
+
+import random
+
+import pytest
+import torch
+
+import lnbwd.inductor
+from lnbwd import regions_op
+from lnbwd.inductor.graph_pass import register
+from lnbwd.rowprogram import COMPARISONS, Builder, Input, Output, RowProgram
+
+N = 48
+
+
+def root_mean_square():
+    b = Builder(N)
+    x, gamma = b.add("input", 0), b.add("input", 1)
+    mean = b.add("mul", b.add("row_sum", b.power(x, 2)), b.constant(1 / N))
+    rstd = b.add("rsqrt", b.add("add", mean, b.constant(1e-5)))
+    y = b.add("mul", b.add("mul", x, rstd), gamma)
+    return b.finish(None, [Input("row", "bf16"), Input("column", "f32")],
+                    [Output("row", "bf16", y), Output("scalar", "f32", rstd)])
+
+
+def test_mlir():
+    program = root_mean_square()
+    name = program.name()
+    assert program.mlir() == f"""\
+func.func @{name}(%arg0: memref<?x48xbf16>, %arg1: memref<48xf32>, %out0: memref<?x48xbf16>, \
+%out1: memref<?xf32>) {{
+  lnbwd.rowwise @{name} rows(%arg0 : memref<?x48xbf16>) columns(%arg1 : memref<48xf32>) \
+outs rows(%out0 : memref<?x48xbf16>) scalars(%out1 : memref<?xf32>)
+      attributes {{operand_names = ["arg0", "arg1", "out0", "out1"]}} {{
+  ^row(%in0: vector<48xbf16>, %in1: vector<48xf32>):
+    %0 = arith.extf %in0 : vector<48xbf16> to vector<48xf32>
+    %1 = arith.mulf %0, %0 fastmath<contract> : vector<48xf32>
+    %2 = vector.reduction <add>, %1 : vector<48xf32> into f32
+    %3 = arith.constant 2.083333395e-02 : f32
+    %4 = arith.mulf %2, %3 fastmath<contract> : f32
+    %5 = arith.constant 9.999999747e-06 : f32
+    %6 = arith.addf %4, %5 fastmath<contract> : f32
+    %7 = math.rsqrt %6 : f32
+    %8 = vector.broadcast %7 : f32 to vector<48xf32>
+    %9 = arith.mulf %0, %8 fastmath<contract> : vector<48xf32>
+    %10 = arith.mulf %9, %in1 fastmath<contract> : vector<48xf32>
+    %11 = arith.truncf %10 : vector<48xf32> to vector<48xbf16>
+    lnbwd.yield %11, %7 : vector<48xbf16>, f32
+  }}
+  return
+}}
+"""
+
+
+def test_text():
+    program = root_mean_square()
+    assert RowProgram.from_text(program.text()) == program
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"format":"other"}',
+                                  '{"format":"lnbwd-row-program 1"}'])
+def test_text_that_is_none(text):
+    with pytest.raises(ValueError, match=r"row[- ]program"):
+        RowProgram.from_text(text)
+
+
+def test_what_nothing_needs_is_left_out():
+    b = Builder(N)
+    x, _ = b.add("input", 0), b.add("exp", b.constant(3))
+    program = b.finish(None, [Input("row", "f32")], [Output("row", "f32", b.add("neg", x))])
+    assert program.nodes == (("input", 0), ("neg", 0))
+
+
+def test_equal_nodes_are_one():
+    b = Builder(N)
+    assert b.constant(1) == b.constant(1.0)
+    assert b.constant(0.0) != b.constant(-0.0)
+    x = b.add("input", 0)
+    assert b.power(x, 2) == b.add("mul", x, x)
+
+
+def test_powers():
+    b = Builder(N)
+    x = b.add("input", 0)
+    with pytest.raises(ValueError, match="power of 0, 1/2"):
+        b.power(x, 2.5)
+    outputs = [Output("row", "f32", b.power(x, p)) for p in (-4, -3, -0.5, 0, 0.5, 1, 3, 4)]
+    program = b.finish(None, [Input("row", "f32")], outputs)
+    values = torch.rand(2, N, dtype=torch.float64) + 0.5
+    for got, power in zip(program.evaluate([values], torch.float64, rounds=False),
+                          (-4, -3, -0.5, 0, 0.5, 1, 3, 4), strict=True):
+        assert torch.allclose(got, values ** power)
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan"), 1e39, -0.0, 1e-45])
+@pytest.mark.compiler
+def test_constants(device, number):
+    b = Builder(N)
+    x = b.add("input", 0)
+    value = b.add("mul", b.add("min", x, b.constant(1)), b.constant(number))
+    program = b.finish(None, [Input("row", "f32")], [Output("row", "f32", value)])
+    x = torch.full((2, N), 2.0, device=device)
+    got, = run(program, [x])
+    want = torch.full((2, N), number, dtype=torch.float64, device=device).to(torch.float32)
+    assert torch.equal(got, want) or (
+        number != number and got.isnan().all())
+
+
+def run(program, inputs):
+    text = program.text()
+    register(text)
+    return torch.ops.lnbwd.region(inputs, text)
+
+
+def random_program(seed):
+    """A straight-line program in which nothing grows beyond reason."""
+    rng = random.Random(seed)
+    b = Builder(N)
+    inputs = [Input("row", rng.choice(["f32", "bf16", "f16"])) for _ in range(rng.randint(1, 3))]
+    inputs += [Input("column", "f32")] * rng.randint(0, 2) + [Input("scalar", "f32")]
+    values = [b.add("input", i) for i in range(len(inputs))]
+    rows = [v for v, i in zip(values, inputs, strict=True) if i.kind == "row"]
+    for _ in range(rng.randint(4, 14)):
+        kind = rng.randrange(8)
+        first, second = rng.choice(values), rng.choice(values)
+        if kind == 0:
+            # Bounded before it is summed, so that the sum has digits.
+            bounded = b.add("tanh", rng.choice(rows))
+            value = b.add("mul", b.add("row_sum", bounded), b.constant(1 / N))
+        elif kind == 1:
+            value = b.add(rng.choice(["tanh", "erf", "neg", "abs"]), first)
+        elif kind == 2:
+            value = b.add("rsqrt", b.add("add", b.add("mul", first, first), b.constant(0.5)))
+        elif kind == 3:
+            value = b.add("exp", b.add("neg", b.add("abs", first)))
+        elif kind == 4:
+            condition = b.add(rng.choice(sorted(COMPARISONS)), first, b.constant(0.25))
+            value = b.add("select", condition, first, second)
+        elif kind == 5:
+            value = b.add(rng.choice(["max", "min"]), first, second)
+        else:
+            value = b.add(rng.choice(["add", "sub", "mul"]), first, b.add("tanh", second))
+        values.append(value)
+        rows.append(b.add("add", value, rng.choice(rows)))
+    outputs = [Output("row", "f32", rows[-1]), Output("row", "bf16", rng.choice(rows)),
+               Output("scalar", "f32", b.add("row_sum", b.add("tanh", rng.choice(rows)))),
+               Output("column_sum", "f32", rng.choice(rows))]
+    return b.finish(rng.choice([None, 7]), inputs, outputs[:rng.randint(1, 3)] + outputs[3:])
+
+
+def arguments(program, m, seed, device):
+    generator = torch.Generator().manual_seed(seed)
+    types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+    shapes = {"row": (m, N), "column": (N,), "scalar": (m,)}
+    return [torch.randn(shapes[i.kind], generator=generator).to(types[i.dtype]).to(device)
+            for i in program.inputs]
+
+
+def is_discontinuous(program):
+    return any(node[0] == "select" for node in program.nodes)
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.compiler
+def test_random_programs(device, seed):
+    program = random_program(seed)
+    if not any(i.kind == "row" for i in program.inputs):
+        pytest.skip("it reads no rows")
+    m = 7
+    inputs = arguments(program, m, seed, device)
+    got = run(program, inputs)
+    want = program.evaluate(inputs, torch.float64, rounds=False)
+    plain = program.evaluate(inputs)
+    for g, w, p, output in zip(got, want, plain, program.outputs, strict=True):
+        assert g.dtype == p.dtype
+        # What PyTorch's float32 operations give, and the output's rounding, are the measure; a
+        # comparison may fall the other way for one element of them.
+        bound = max(4 * (p.double() - w).abs().max().item(), 1e-5 * w.abs().max().item(), 1e-6)
+        if output.dtype == "bf16":
+            bound = max(bound, 2.0 ** -8 * w.abs().max().item())
+        wrong = ((g.double() - w).abs() > bound).sum().item()
+        assert wrong <= (1 if is_discontinuous(program) else 0), output
+
+
+def test_a_process_that_knows_the_text_alone(device):
+    """A compiled graph out of a cache brings nothing else along."""
+    program = random_program(3)
+    text = program.text()
+    regions_op._programs.pop(text, None)
+    inputs = arguments(program, 5, 3, device)
+    assert len(torch.ops.lnbwd.region(inputs, text)) == len(program.outputs)
+    assert lnbwd.inductor.graph_pass.resolve("no program") is None
