@@ -172,7 +172,7 @@ private:
   llvm::SmallVector<mlir::Value> combineSlots(unsigned phase,
                                               mlir::ValueRange slots);
   mlir::Value reduceInWave(bool maximum, mlir::Value partial, int64_t lanes);
-  mlir::Value combineAll(bool maximum, llvm::SmallVector<mlir::Value> terms);
+  mlir::Value addByPairs(llvm::SmallVector<mlir::Value> terms);
   void accumulate(Row &row, unsigned phase);
   void combineGroups();
   void storeColumnSums();

@@ -77,13 +77,13 @@ Value RowKernelEmitter::reduceInWave(bool maximum, Value partial,
                                        size, /*clusterStride=*/1);
 }
 
-/// All of `terms` combined by pairs of neighbours, those pairs likewise, and so
+/// All of `terms` added up by pairs of neighbours, those pairs likewise, and so
 /// on: a fixed order, whose error grows least, and short dependence chains.
-Value RowKernelEmitter::combineAll(bool maximum, SmallVector<Value> terms) {
+Value RowKernelEmitter::addByPairs(SmallVector<Value> terms) {
   while (terms.size() > 1) {
     size_t pairs = terms.size() / 2;
     for (size_t i = 0; i < pairs; ++i)
-      terms[i] = combine(maximum, terms[2 * i], terms[2 * i + 1]);
+      terms[i] = add(terms[2 * i], terms[2 * i + 1]);
     if (terms.size() % 2)
       terms[pairs++] = terms.back();
     terms.truncate(pairs);
@@ -97,11 +97,14 @@ SmallVector<Value> RowKernelEmitter::combineSlots(unsigned phase,
                                                   ValueRange slots) {
   ArrayRef<Operation *> phaseSums = sumsOfPhase[phase];
   Value total[2];
-  for (bool maximum : {false, true})
-    if (llvm::any_of(phaseSums, [&](Operation *sum) {
-          return isRowMaximum(sum) == maximum;
-        }))
-      total[maximum] = combineAll(maximum, llvm::to_vector(slots));
+  for (Value slot : slots)
+    for (bool maximum : {false, true})
+      if (llvm::any_of(phaseSums, [&](Operation *sum) {
+            return isRowMaximum(sum) == maximum;
+          })) {
+        Value &known = total[maximum];
+        known = known ? combine(maximum, known, slot) : slot;
+      }
   SmallVector<Value> results;
   for (auto [i, sum] : llvm::enumerate(phaseSums))
     results.push_back(vector::ExtractOp::create(b, total[isRowMaximum(sum)],
@@ -330,7 +333,7 @@ void RowKernelEmitter::combineGroups() {
                 arith::ConstantOp::create(b, b.getZeroAttr(type)));
           terms.push_back(term);
         }
-        added.push_back(combineAll(/*maximum=*/false, terms));
+        added.push_back(addByPairs(terms));
         kept.push_back(sumOf(s));
       }
       scf::YieldOp::create(b, added);

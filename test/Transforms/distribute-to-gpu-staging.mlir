@@ -103,3 +103,21 @@ func.func @ragged(%x: memref<?x255xbf16>, %o: memref<?x255xbf16>) {
   }
   return
 }
+
+// -----
+
+// Column sums of staged rows have no totals, for which there would be a loop
+// around the row loop.
+// CHECK-LABEL: gpu.module @staged_sums_kernels
+// CHECK:         scf.for
+// CHECK-NOT:     scf.for
+// CHECK:         gpu.return
+func.func @staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%p : memref<?x1024xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
+                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
+  ^bb0(%xr: vector<1024xf32>):
+    lnbwd.yield %xr : vector<1024xf32>
+  }
+  return
+}
