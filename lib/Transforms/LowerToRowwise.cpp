@@ -79,8 +79,8 @@ public:
     // Not below 0 by rounding; and where the squares overflow, so may left^2.
     Value zero = b.constant(0.0);
     Value infinity = b.constant(std::numeric_limits<double>::infinity());
-    Value quotient = divide(squares, square);
-    Value difference = b.add(quotient, b.negate(b.mul(left, left)));
+    Value difference =
+        b.add(divide(squares, square), b.negate(b.mul(left, left)));
     Value variance =
         b.select(b.less(square, infinity),
                  b.select(b.less(zero, difference), difference, zero), square);
@@ -88,7 +88,7 @@ public:
     Value rstd = rstdOf(variance);
     Value scale = b.spread(rstd);
     Value shift = b.spread(b.mul(b.negate(left), rstd));
-    return {chooseMean(sum, mean, left, variance), b.fma(centred, scale, shift),
+    return {chooseMean(sum, mean, left, rstd), b.fma(centred, scale, shift),
             rstd};
   }
   /// Without a mean.
@@ -109,12 +109,12 @@ private:
   /// The mean to save. Where it is small beside the deviations, the elements of
   /// x are much coarser than it is, x - mean is rounded alike in all that are
   /// of a size, and `left` is mostly the sum of those roundings: the first sum
-  /// is better then.
-  Value chooseMean(Value sum, Value mean, Value left, Value variance) {
-    Value quotient = divide(sum, mean);
-    Value square = b.mul(b.mul(mean, mean), b.constant(16.0));
-    Value isSmall = b.less(square, variance);
-    return b.select(isSmall, quotient, b.add(mean, left));
+  /// is better then. One lane of a row computes this: few operations, lest
+  /// NVIDIA's assembler makes them a branch, which all of the row wait for.
+  Value chooseMean(Value sum, Value mean, Value left, Value rstd) {
+    Value size = b.abs(b.mul(sum, rstd));
+    Value isSmall = b.less(size, b.constant(0.25 * double(length)));
+    return b.add(mean, b.select(isSmall, b.constant(0.0), left));
   }
   Value rstdOf(Value variance) { return b.rsqrt(b.add(variance, epsilon)); }
 

@@ -208,8 +208,8 @@ func.func @layer_norm(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat:
 
 // -----
 
-// The saved mean is the first sum's where that is small beside the deviations:
-// divided by N without the rounding of 1/N, as the squares are.
+// The saved mean is the first sum's where that is small beside the deviations.
+// The squares are divided by N without the rounding of 1/N.
 // CHECK-LABEL: func @layer_norm_mean(
 // CHECK:           %[[SUM:.*]] = vector.reduction <add>, %x
 // CHECK:           %[[MEAN:.*]] = arith.mulf %[[SUM]], %[[OVER_N:[a-z0-9_]+]]
@@ -218,12 +218,11 @@ func.func @layer_norm(%rows: memref<?x512xf32>, %column: memref<512xf32>, %stat:
 // CHECK:           %[[ESTIMATE:.*]] = arith.mulf %[[SQUARES]], %[[OVER_N]]
 // CHECK:           %[[LEFT_OVER:.*]] = math.fma %[[ESTIMATE]], %{{.*}}, %[[SQUARES]]
 // CHECK:           math.fma %[[LEFT_OVER]], %[[OVER_N]], %[[ESTIMATE]]
-// CHECK:           %[[REMAINDER:.*]] = math.fma %[[MEAN]], %{{.*}}, %[[SUM]]
-// CHECK:           %[[QUOTIENT:.*]] = math.fma %[[REMAINDER]], %[[OVER_N]], %[[MEAN]]
-// CHECK:           %[[SQUARE:.*]] = arith.mulf %[[MEAN]], %[[MEAN]]
-// CHECK:           %[[IS_SMALL:.*]] = arith.cmpf olt, %{{.*}}, %{{.*}} : f32
-// CHECK:           %[[CORRECTED:.*]] = arith.addf %[[MEAN]], %{{.*}} : f32
-// CHECK:           %[[SAVED:.*]] = arith.select %[[IS_SMALL]], %[[QUOTIENT]], %[[CORRECTED]]
+// CHECK:           %[[RATIO:.*]] = arith.mulf %[[SUM]], %{{.*}} : f32
+// CHECK:           %[[SIZE:.*]] = math.absf %[[RATIO]]
+// CHECK:           %[[IS_SMALL:.*]] = arith.cmpf olt, %[[SIZE]], %{{.*}} : f32
+// CHECK:           %[[CORRECTION:.*]] = arith.select %[[IS_SMALL]], %{{.*}}, %{{.*}} : f32
+// CHECK:           %[[SAVED:.*]] = arith.addf %[[MEAN]], %[[CORRECTION]]
 // CHECK:           lnbwd.yield %[[SAVED]]
 func.func @layer_norm_mean(%rows: memref<?x768xf32>, %stat: memref<?xf32>) {
   lnbwd.layer_norm x(%rows : memref<?x768xf32>) outs mean(%stat : memref<?xf32>)
