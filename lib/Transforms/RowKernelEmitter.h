@@ -120,6 +120,8 @@ private:
                llvm::function_ref<llvm::SmallVector<mlir::Value>(
                    mlir::Value, mlir::Value, mlir::ValueRange)>
                    emitLoop);
+  llvm::SmallVector<mlir::Value> foldSums(mlir::Value turn,
+                                          mlir::ValueRange totals);
   void emitRowLoop();
   void emitPairedRowLoop(mlir::Value begin, mlir::Value step,
                          mlir::Value fullRows);

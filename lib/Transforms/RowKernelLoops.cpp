@@ -186,7 +186,8 @@ Value RowKernelEmitter::getFullRows() {
 SmallVector<Value> RowKernelEmitter::emitInBlocks(
     Value begin, Value end, Value step, ValueRange carried, bool isEntered,
     function_ref<SmallVector<Value>(Value, Value, ValueRange)> emitLoop) {
-  if (!hasSumTotals(op, schedule, chip))
+  // Staged rows have their totals in the one loop (foldSums).
+  if (!hasSumTotals(op, schedule, chip) || staging)
     return emitLoop(begin, end, carried);
   SmallVector<Value> zeros = sums;
   SmallVector<Value> state = sums;
@@ -260,6 +261,13 @@ void RowKernelEmitter::emitRowLoop() {
     carried.push_back(index(0));
     carried.push_back(arith::ConstantIntOp::create(b, 0, 32));
   }
+  // Staged rows: the turns of the block and the totals.
+  size_t firstTotal = carried.size();
+  bool folds = staging && hasSumTotals(op, schedule, chip);
+  if (folds) {
+    carried.push_back(arith::ConstantIntOp::create(b, 0, 32));
+    llvm::append_range(carried, sums);
+  }
   size_t numState = carried.size();
   if (schedule.getPrefetch()) {
     PartScope part(*this, {KernelPart::FirstLoad});
@@ -328,6 +336,12 @@ void RowKernelEmitter::emitRowLoop() {
       Value flip = arith::ExtUIOp::create(b, b.getI32Type(), wraps);
       results.push_back(arith::XOrIOp::create(b, staging->phase, flip));
     }
+    if (folds) {
+      ValueRange before = state.slice(firstTotal, 1 + sums.size());
+      llvm::append_range(results,
+                         foldSums(before.front(), before.drop_front()));
+      llvm::copy(sums, results.begin());
+    }
     // What is copied from turn to turn is waited for behind the work.
     if (schedule.getPrefetch())
       target.keepOrder(b);
@@ -336,10 +350,49 @@ void RowKernelEmitter::emitRowLoop() {
     llvm::copy(loop.getResults().take_front(sums.size()), sums.begin());
     return llvm::to_vector_of<Value>(loop.getResults().drop_front(sums.size()));
   };
-  parity = emitInBlocks(begin, fullRows, step, carried, /*isEntered=*/false,
-                        emitLoop)
-               .front();
+  SmallVector<Value> left = emitInBlocks(begin, fullRows, step, carried,
+                                         /*isEntered=*/false, emitLoop);
+  parity = left.front();
+  if (folds)
+    for (auto [sum, total] :
+         llvm::zip(sums, ArrayRef(left).drop_front(firstTotal + 1)))
+      sum = add(total, sum);
   staging.reset();
+}
+
+/// Adds the sums to `totals` and begins new ones, where `turn` is the last of a
+/// block: in a branch of the one row loop, since a loop around it would cost
+/// the alignment of what is exchanged, and have the next row's scalars waited
+/// for before the next copies start. Returns the next turn of the block and the
+/// totals.
+SmallVector<Value> RowKernelEmitter::foldSums(Value turn, ValueRange totals) {
+  Value one = arith::ConstantIntOp::create(b, 1, 32);
+  Value next = arith::AddIOp::create(b, turn, one);
+  Value count = arith::ConstantIntOp::create(b, getSumBlockTurns(schedule), 32);
+  Value isLast =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, next, count);
+  SmallVector<Value> kept = sums, folded;
+  kept.push_back(next);
+  llvm::append_range(kept, totals);
+  auto fold = scf::IfOp::create(b, TypeRange(ValueRange(kept)), isLast,
+                                /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    PartScope part(*this, {KernelPart::SumBlock});
+    b.setInsertionPointToStart(fold.thenBlock());
+    // Zeros that come of the branch: constants would be selected in every turn.
+    // An infinite sum leaves NaN, as its column's infinite total may be, too.
+    for (Value sum : sums)
+      folded.push_back(arith::SubFOp::create(b, sum, sum));
+    folded.push_back(arith::ConstantIntOp::create(b, 0, 32));
+    for (auto [sum, total] : llvm::zip(sums, totals))
+      folded.push_back(add(total, sum));
+    scf::YieldOp::create(b, folded);
+    b.setInsertionPointToStart(fold.elseBlock());
+    scf::YieldOp::create(b, kept);
+  }
+  llvm::copy(fold.getResults().take_front(sums.size()), sums.begin());
+  return llvm::to_vector_of<Value>(fold.getResults().drop_front(sums.size()));
 }
 
 /// The same with two sets of rows a turn, the second under a condition that is

@@ -206,10 +206,7 @@ bool lnbwd::hasSumTotals(RowwiseOp op, ScheduleAttr schedule,
                          const ChipInfo &chip) {
   bool sumsPartials =
       schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
-  // Where rows are staged, a loop around the row loop costs more than its own
-  // instructions (docs/numerics.md).
-  if (op.getColumnSums().empty() || op.getRowElementBits() < 32 ||
-      sumsPartials || schedule.getStages())
+  if (op.getColumnSums().empty() || op.getRowElementBits() < 32 || sumsPartials)
     return false;
   ScheduleResources resources = getResources(op, schedule, chip);
   int64_t totals = int64_t(op.getColumnSums().size()) *

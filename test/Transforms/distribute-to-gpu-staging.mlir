@@ -106,10 +106,18 @@ func.func @ragged(%x: memref<?x255xbf16>, %o: memref<?x255xbf16>) {
 
 // -----
 
-// Column sums of staged rows have no totals, for which there would be a loop
-// around the row loop.
+// Column sums of staged rows are added to totals in a branch of the one row
+// loop, once in 8 turns; a constant zero would be selected in each turn.
 // CHECK-LABEL: gpu.module @staged_sums_kernels
-// CHECK:         scf.for
+// CHECK:         %[[LOOP:[a-z0-9_]+]]:{{[0-9]+}} = scf.for
+// CHECK-NOT:     scf.for
+// CHECK:           %[[SUM:[a-z0-9_]+]] = arith.addf
+// CHECK:           %[[NEXT:[a-z0-9_]+]] = arith.addi %{{.*}}, %c1_i32
+// CHECK:           %[[IS_LAST:[a-z0-9_]+]] = arith.cmpi eq, %[[NEXT]], %c8_i32
+// CHECK:           scf.if %[[IS_LAST]]
+// CHECK-DAG:         %[[ZERO:[a-z0-9_]+]] = arith.subf %[[SUM]], %[[SUM]]
+// CHECK-DAG:         %[[TOTAL:[a-z0-9_]+]] = arith.addf %{{.*}}, %[[SUM]]
+// CHECK:             scf.yield %[[ZERO]], {{.*}}%[[TOTAL]]
 // CHECK-NOT:     scf.for
 // CHECK:         gpu.return
 func.func @staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {

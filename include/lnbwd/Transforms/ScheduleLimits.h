@@ -66,8 +66,7 @@ int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);
 /// Whether a lane adds its column sums to totals after every few turns of its
 /// row loop, and begins anew, so that their error does not grow with its number
 /// of rows. Not where rows of 16 bits or the few rows of partial sums need
-/// none, where the totals would cost a workgroup its registers, or where rows
-/// are staged: there it was measured to take up to a tenth longer.
+/// none, or where the totals would cost a workgroup its registers.
 bool hasSumTotals(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip);
 /// Those turns.
 int64_t getSumBlockTurns(ScheduleAttr schedule);
