@@ -43,6 +43,9 @@ static constexpr int64_t combineBytes = 32 * 1024;
 static constexpr int64_t sumBlockRows = 8;
 /// Registers by which the estimate may fall short where totals are added.
 static constexpr int64_t spareTotalRegisters = 8;
+/// Staged rows side by side from which on totals were measured to cost nothing,
+/// on an H200.
+static constexpr int64_t stagedTotalGroups = 4;
 
 int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
   if (schedule.getColumnTile())
@@ -207,6 +210,10 @@ bool lnbwd::hasSumTotals(RowwiseOp op, ScheduleAttr schedule,
   bool sumsPartials =
       schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
   if (op.getColumnSums().empty() || op.getRowElementBits() < 32 || sumsPartials)
+    return false;
+  // Where few staged rows lie side by side, a turn is short and the branch at
+  // its end was measured to cost (docs/numerics.md).
+  if (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups)
     return false;
   ScheduleResources resources = getResources(op, schedule, chip);
   int64_t totals = int64_t(op.getColumnSums().size()) *

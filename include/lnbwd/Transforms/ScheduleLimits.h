@@ -66,7 +66,8 @@ int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);
 /// Whether a lane adds its column sums to totals after every few turns of its
 /// row loop, and begins anew, so that their error does not grow with its number
 /// of rows. Not where rows of 16 bits or the few rows of partial sums need
-/// none, or where the totals would cost a workgroup its registers.
+/// none, where the totals would cost a workgroup its registers, or where they
+/// were measured to cost time: few staged rows side by side.
 bool hasSumTotals(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip);
 /// Those turns.
 int64_t getSumBlockTurns(ScheduleAttr schedule);
