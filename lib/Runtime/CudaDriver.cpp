@@ -110,6 +110,8 @@ struct CudaLibrary {
   /// Likewise.
   CUresult (*occupancyMaxActiveClusters)(int *, CUfunction,
                                          const CUlaunchConfig *) = nullptr;
+  /// Since CUDA 10.1; null in older drivers.
+  CUresult (*exchangeCaptureMode)(int *) = nullptr;
   CUresult (*memAlloc)(CUdeviceptr *, size_t) = nullptr;
   CUresult (*memFree)(CUdeviceptr) = nullptr;
   CUresult (*copyHostToDevice)(CUdeviceptr, const void *, size_t) = nullptr;
@@ -151,6 +153,8 @@ struct CudaLibrary {
     occupancyMaxActiveClusters =
         reinterpret_cast<decltype(occupancyMaxActiveClusters)>(
             library.symbol("cuOccupancyMaxActiveClusters"));
+    exchangeCaptureMode = reinterpret_cast<decltype(exchangeCaptureMode)>(
+        library.symbol("cuThreadExchangeStreamCaptureMode"));
     library.load(memAlloc, "cuMemAlloc_v2");
     library.load(memFree, "cuMemFree_v2");
     library.load(copyHostToDevice, "cuMemcpyHtoD_v2");
@@ -164,6 +168,26 @@ struct CudaLibrary {
     library.load(eventSynchronize, "cuEventSynchronize");
     library.load(eventElapsedTime, "cuEventElapsedTime");
   }
+
+  /// While it lives, this thread may give memory and modules back although a
+  /// graph is being captured: what a garbage collector frees meanwhile is no
+  /// part of the graph, and would end the capture.
+  class AllowFreeing {
+  public:
+    explicit AllowFreeing(const CudaLibrary &cuda) : cuda(cuda) { exchange(); }
+    ~AllowFreeing() { exchange(); }
+    AllowFreeing(const AllowFreeing &) = delete;
+    AllowFreeing &operator=(const AllowFreeing &) = delete;
+
+  private:
+    void exchange() {
+      if (cuda.exchangeCaptureMode)
+        cuda.exchangeCaptureMode(&mode);
+    }
+
+    const CudaLibrary &cuda;
+    int mode = 2; ///< CU_STREAM_CAPTURE_MODE_RELAXED
+  };
 
   std::string describe(const std::string &call, CUresult error) const {
     const char *name = nullptr;
@@ -232,6 +256,7 @@ public:
   void *allocate(size_t bytes) const override;
   void release(void *pointer) const override {
     Current current(*this);
+    CudaLibrary::AllowFreeing allow(*cuda);
     cuda->check("cuMemFree", cuda->memFree(devicePointer(pointer)));
   }
   void copyToDevice(void *destination, const void *source,
@@ -272,6 +297,7 @@ public:
     return event;
   }
   void destroyEvent(void *event) const noexcept override {
+    CudaLibrary::AllowFreeing allow(*cuda);
     cuda->eventDestroy(event);
   }
   void recordEvent(void *event, void *stream) const override {
@@ -380,6 +406,7 @@ void CudaDriver::unloadModule(void *module) const noexcept {
   if (cuda->contextGetCurrent(&previous) != kSuccess ||
       cuda->contextSetCurrent(context) != kSuccess)
     return;
+  CudaLibrary::AllowFreeing allow(*cuda);
   cuda->moduleUnload(module);
   cuda->contextSetCurrent(previous);
 }
