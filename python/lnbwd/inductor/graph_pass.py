@@ -31,8 +31,9 @@ from .. import compiler, launching, regions_op
 from ..errors import LnbwdError
 from ..regions_op import Operand
 from ..rowprogram import RowProgram
-from .convert import Unsupported
-from .regions import Region, convert, estimate, find_regions, leads_back, normalised
+from .convert import Unsupported, is_constant
+from .estimates import estimate
+from .regions import Region, convert, find_regions, leads_back, normalised
 
 __all__ = ["Decision", "RecomputePass", "RegionPass", "backend", "decisions", "pass_"]
 
@@ -133,12 +134,40 @@ def _can_run_on(device: torch.device) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-def _new_node(graph: Graph, target: Any, arguments: tuple[Any, ...]) -> Node:
+def _new_node(graph: Graph, target: Any, arguments: tuple[Any, ...], **options: Any) -> Node:
     """A call with its fake value."""
-    node = graph.call_function(target, arguments)
+    node = graph.call_function(target, arguments, options)
     values = map_arg(arguments, lambda n: n.meta["val"])
-    node.meta["val"] = target(*values)
+    node.meta["val"] = target(*values, **options)
     return node
+
+
+_SCATTERS = {torch.ops.aten.select_scatter.default, torch.ops.aten.slice_scatter.default}
+
+
+def _narrow_scatters(graph: Graph) -> None:
+    """Has values that were widened, and then put among zeros, be put there before they are widened:
+    a region that reads the result reads half the bytes.
+
+    The gradient of ``norm(x)[:, 0]`` is such a row block under autocast.
+    """
+    cast = torch.ops.prims.convert_element_type.default
+    for node in list(graph.nodes):
+        if node.target not in _SCATTERS:
+            continue
+        zeros, source, *place = node.args
+        if not (is_constant(zeros) and zeros.args[1] == 0 and source.target is cast):
+            continue
+        narrow, dtype = source.args[0], node.meta["val"].dtype
+        kind = narrow.meta["val"].dtype
+        if dtype != torch.float32 or kind not in (torch.float16, torch.bfloat16):
+            continue
+        with graph.inserting_before(node), node.meta["val"].fake_mode:
+            empty = _new_node(graph, zeros.target, zeros.args, **{**zeros.kwargs, "dtype": kind})
+            scatter = _new_node(graph, node.target, (empty, narrow, *place), **node.kwargs)
+            wide = _new_node(graph, cast, (scatter, dtype))
+        node.replace_all_uses_with(wide)
+        _erase_unused(graph, [zeros, source, node])
 
 
 def _shape(node: Node, graph: Graph) -> list[Any] | None:
@@ -239,6 +268,8 @@ class RegionPass(_Pass):
     """A pass of Inductor's (``post_grad_custom_pre_pass``) that makes regions row programs."""
 
     def _run(self, graph: Graph) -> None:
+        if _can_run_on_any(graph):
+            _narrow_scatters(graph)
         regions = find_regions(graph)
         for region in regions:
             decision = self._take(graph, region)

@@ -16,7 +16,6 @@ computes again of the forward one belongs to the region that uses it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -371,81 +370,3 @@ def _drop_inputs(program: RowProgram, used: Iterable[int]) -> RowProgram:
     nodes = tuple(("input", kept[n[1]]) if n[0] == "input" else n for n in program.nodes)
     inputs = tuple(i for place, i in enumerate(program.inputs) if place in kept)
     return RowProgram(program.length, program.rows, inputs, nodes, program.outputs)
-
-
-# --------------------------------------------------------------------------------------------------
-# What a region is worth
-# --------------------------------------------------------------------------------------------------
-
-_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "i1": 1}
-
-# Nodes that torch.compile computes where they are used, so that they are no tensors in memory
-# unless a region reads them.
-_FUSED = {torch.ops.aten.select_scatter.default, torch.ops.aten.cat.default,
-          torch.ops.aten.where.self, torch.ops.aten.slice_scatter.default,
-          torch.ops.aten.constant_pad_nd.default}
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Bytes that are moved for each element of a row block: by the region as one kernel, and by
-    the kernels that torch.compile makes of it."""
-
-    ours: float
-    theirs: float
-    has_row_sums: bool
-
-    @property
-    def is_worth(self) -> bool:
-        """Whether the region is taken. Of kernels that move the same, ours are ahead where sums go
-        over the row; a sum over all rows alone is not worth a change."""
-        if self.has_row_sums:
-            return self.ours <= self.theirs
-        return self.ours < self.theirs
-
-
-def estimate(region: Region) -> Estimate:
-    """What a region moves.
-
-    One kernel reads each row block once and writes each once. torch.compile's kernels do so where
-    all sums go over the row; sums over all rows it makes in kernels of their own, which read again
-    what those sums are made of.
-    """
-    program = region.program
-    assert program is not None
-    reads = {index: _BYTES[i.dtype] for index, i in enumerate(program.inputs) if i.kind == "row"}
-    moved = float(sum(reads.values()))
-    moved += sum(_BYTES[o.dtype] for o in program.outputs if o.kind == "row")
-    theirs = moved
-    sums = [o.value for o in program.outputs if o.kind == "column_sum"]
-    if sums and (program.has_row_sums or any(o.kind == "row" for o in program.outputs)):
-        theirs += _read_again(program, sums)
-    ours = moved
-    for node, kind in zip(region.inputs, program.inputs, strict=True):
-        if kind.kind == "row" and node.op == "call_function" and node.target in _FUSED:
-            ours += 2 * _BYTES[kind.dtype]
-    return Estimate(ours, theirs, program.has_row_sums)
-
-
-def _read_again(program: RowProgram, values: list[int]) -> float:
-    """Bytes an element of the cheapest row blocks that values can be computed from: outputs that
-    were written, or inputs."""
-    written = {o.value: _BYTES[o.dtype] for o in program.outputs if o.kind == "row"}
-    needed: dict[tuple[str, int], int] = {}
-    stack, seen = list(values), set()
-    while stack:
-        index = stack.pop()
-        if index in seen:
-            continue
-        seen.add(index)
-        node = program.nodes[index]
-        if index in written:
-            needed["output", index] = written[index]
-        elif node[0] == "input":
-            if program.inputs[node[1]].kind == "row":
-                needed["input", node[1]] = _BYTES[program.inputs[node[1]].dtype]
-        elif node[0] == "round":
-            stack.append(node[1])
-        elif node[0] not in ("constant", "row_sum", "row_max"):
-            stack += node[1:]
-    return float(sum(needed.values())) if needed else math.inf
