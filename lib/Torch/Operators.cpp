@@ -66,7 +66,7 @@ static void verify(AtenTensorHandle x, const std::vector<int64_t> &shape,
                    AtenTensorHandle weight, AtenTensorHandle bias) {
   if (shape.empty() || !endsIn(x, shape))
     fail("x: expected a shape that ends in normalized_shape");
-  if (elementOf(x) < 0 && !isFloat64(x))
+  if ((elementOf(x) < 0 || elementOf(x) == LNBWD_ELEMENT_I8) && !isFloat64(x))
     fail("x: expected float16, bfloat16, float32 or float64");
   for (AtenTensorHandle parameter : {weight, bias}) {
     if (!parameter)
@@ -273,7 +273,7 @@ static int64_t regionRows(const Region &region,
     AtenTensorHandle tensor = inputs[i].get();
     std::string input = "lnbwd::region: input " + std::to_string(i);
     int32_t element = elementOf(tensor);
-    static const char *const types[] = {"f16", "bf16", "f32"};
+    static const char *const types[] = {"f16", "bf16", "f32", "bool"};
     if (element != operand.element)
       throw std::runtime_error(
           input + ": expected " + types[operand.element] + ", got " +

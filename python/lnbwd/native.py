@@ -31,8 +31,9 @@ __all__ = ["ELEMENT_NAMES", "OPERATIONS", "add_kernel", "add_region", "load", "l
 OPERATIONS = ("layer_norm", "layer_norm_bwd", "rms_norm", "rms_norm_bwd")
 """In the order of their numbers in the library."""
 
-ELEMENT_NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
-"""The types that kernels have, and what they call them."""
+ELEMENT_NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",
+                 torch.bool: "i8"}
+"""The types that kernels have, and what they call them; booleans in row programs alone."""
 
 # In the order of their numbers in the runtime's interface.
 _KINDS = runtime.KINDS

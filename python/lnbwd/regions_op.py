@@ -56,7 +56,8 @@ class Operand:
 
     Attributes:
         kind: "row_block" (M x row_length), "column" (row_length) or "row_scalar" (M).
-        dtype: the type of its elements: float16, bfloat16 or float32.
+        dtype: the type of its elements: float16, bfloat16 or float32; for a row block also bool, a
+            mask.
         row_length: N; 1 for row scalars.
     """
 
@@ -68,7 +69,11 @@ class Operand:
         if self.kind not in runtime.KINDS:
             raise ValueError(f"kind: expected {', '.join(runtime.KINDS)}, got {self.kind!r}")
         if self.dtype not in native.ELEMENT_NAMES:
-            raise ValueError(f"dtype: expected float16, bfloat16 or float32, got {self.dtype}")
+            raise ValueError("dtype: expected float16, bfloat16 or float32, or bool for a row "
+                             f"block, got {self.dtype}")
+        if self.dtype == torch.bool and self.kind != "row_block":
+            raise ValueError("dtype: expected float16, bfloat16 or float32 for a "
+                             f"{self.kind}, got {self.dtype}: masks are row blocks")
         if self.row_length < 1 or (self.kind == "row_scalar" and self.row_length != 1):
             allowed = "1" if self.kind == "row_scalar" else "1 or more"
             raise ValueError(f"row_length: expected {allowed} for a {self.kind}, got "

@@ -14,6 +14,7 @@ becomes on its way to the compiler, and it can be
 
 Values are float32 inside, whatever the types in memory are: inputs are widened where they are read,
 outputs rounded once where they are written. ``round`` says where a value is rounded in between.
+Masks, row blocks of booleans, are conditions inside.
 """
 
 from __future__ import annotations
@@ -49,6 +50,9 @@ COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", 
 LOGIC = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
 """Operations on two conditions."""
 
+CONDITIONS = frozenset((*COMPARISONS, *LOGIC, "not"))
+"""What makes a condition."""
+
 SUMS = {"row_sum": "add", "row_max": "maximumf"}
 """What makes a row scalar of a row, and the kind of ``vector.reduction``."""
 
@@ -58,7 +62,7 @@ _CONTRACTED = ("add", "sub", "mul")
 @dataclasses.dataclass(frozen=True)
 class Input:
     """A tensor that is read: ``kind`` is "row" [M, N], "column" [N] or "scalar" [M], ``dtype``
-    "f16", "bf16" or "f32"."""
+    "f16", "bf16" or "f32", or for a row "i8": a mask, of bytes that are 0 or 1."""
 
     kind: str
     dtype: str
@@ -67,7 +71,8 @@ class Input:
 @dataclasses.dataclass(frozen=True)
 class Output:
     """A tensor that is written: ``kind`` is "row" [M, N], "scalar" [M] or "column_sum" [N], the
-    sum of ``value``, a row, over all rows; ``dtype`` its type; ``value`` the index of a node."""
+    sum of ``value``, a row, over all rows; ``dtype`` its type, as that of an input; ``value`` the
+    index of a node, a condition if the output is a mask."""
 
     kind: str
     dtype: str
@@ -150,6 +155,12 @@ class RowProgram:
             else:
                 result.append(any(result[operand] for operand in _operands(node)))
         return result
+
+    def is_condition(self) -> list[bool]:
+        """For each node, whether it is a condition, not a number."""
+        return [node[0] in CONDITIONS or (node[0] == "input"
+                                          and self.inputs[node[1]].dtype == "i8")
+                for node in self.nodes]
 
     def mlir(self) -> str:
         """A function with the program, on memrefs: inputs, then outputs."""
@@ -270,9 +281,7 @@ class _Writer:
         self.names: dict[int, str] = {}
         self.wide: dict[tuple[int, bool], str] = {}
         self.narrow: dict[tuple[int, str], str] = {}
-        self.conditions = [False] * len(program.nodes)
-        for index, node in enumerate(program.nodes):
-            self.conditions[index] = node[0] in COMPARISONS or node[0] in LOGIC or node[0] == "not"
+        self.conditions = program.is_condition()
 
     def type(self, element: str, is_row: bool) -> str:
         return f"vector<{self.program.length}x{element}>" if is_row else element
@@ -304,14 +313,15 @@ class _Writer:
         return self.names[index]
 
     def rounded(self, index: int, dtype: str, is_row: bool) -> str:
-        """A node's value in a narrower type."""
+        """A node's value in a narrower type, a condition's as bytes."""
         node = self.program.nodes[index]
         if node[0] == "round" and node[2] == dtype:
             index = node[1]
         key = (index, dtype)
         if key not in self.narrow:
+            operation, wide = ("extui", "i1") if dtype == "i8" else ("truncf", "f32")
             self.narrow[key] = self.emit(
-                f"arith.truncf {self.value(index, is_row)} : {self.type('f32', is_row)} to "
+                f"arith.{operation} {self.value(index, is_row)} : {self.type(wide, is_row)} to "
                 + self.type(dtype, is_row))
         return self.narrow[key]
 
@@ -323,6 +333,10 @@ class _Writer:
             dtype = self.program.inputs[operands[0]].dtype
             if dtype == "f32":
                 return f"%in{operands[0]}"
+            if dtype == "i8":
+                byte = self.type("i8", True)
+                zero = self.emit(f"arith.constant dense<0> : {byte}")
+                return self.emit(f"arith.cmpi ne, %in{operands[0]}, {zero} : {byte}")
             return self.emit(f"arith.extf %in{operands[0]} : {self.type(dtype, is_row)} to {type_}")
         if name == "round":
             value = self.rounded(operands[0], operands[1], is_row)
@@ -409,10 +423,10 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
               rounds: bool) -> list[Tensor]:
     import torch
 
-    types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+    types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
     wide = dtype or torch.float32
     shapes = {"row": (-1, program.length), "column": (1, program.length), "scalar": (-1, 1)}
-    tensors = [tensor.detach().reshape(shapes[i.kind]).to(wide)
+    tensors = [tensor.detach().reshape(shapes[i.kind]).to(torch.bool if i.dtype == "i8" else wide)
                for i, tensor in zip(program.inputs, inputs, strict=True)]
     rows = max((t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
                 if i.kind != "column"), default=1)
@@ -426,8 +440,9 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
         if name == "input":
             value = tensors[operands[0]]
         elif name == "constant":
-            number = torch.tensor(operands[0], dtype=torch.float32, device=tensors[0].device)
-            value = number.to(wide).reshape(1, 1)
+            # Made on the device: a copy from the host would end the capture of a CUDA graph.
+            value = torch.full((1, 1), operands[0], dtype=torch.float32,
+                               device=tensors[0].device).to(wide)
         elif name == "round":
             value = values[operands[0]]
             if rounds:

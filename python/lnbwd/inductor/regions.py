@@ -26,12 +26,14 @@ from torch.fx import Graph, Node, map_arg
 from ..rowprogram import Output, RowProgram
 from .convert import (
     DTYPES,
+    ELEMENTS,
     Conversion,
     Domain,
     Unsupported,
     check,
     is_column_sum,
     is_constant,
+    is_random,
     is_view,
     row_sum_axis,
     same,
@@ -150,17 +152,28 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
             check(node, domain)
         except Unsupported:
             continue
-        if all(source in result for source in sources(node) if not _is_readable(source)):
+        if (all(source in result for source in sources(node)
+                if not _is_readable(source, domain)) and not _is_drawn(node)):
             result.add(node)
     return result
 
 
-def _is_readable(node: Node) -> bool:
-    """Whether a kernel can read a node's elements. Conditions and what is spread over a row are
-    made where they are used."""
+def _is_readable(node: Node, domain: Domain) -> bool:
+    """Whether a kernel can read a node's elements. Conditions of rows or of columns, and what is
+    spread over a row, are made where they are used."""
+    if is_constant(node):
+        return True
     value = node.meta["val"]
-    return is_constant(node) or (isinstance(value, torch.Tensor) and value.dtype in DTYPES
-                                 and value.is_contiguous())
+    return (isinstance(value, torch.Tensor) and value.is_contiguous() and value.dtype in (
+        ELEMENTS if domain.role(value) == "row" else DTYPES))
+
+
+def _is_drawn(node: Node) -> bool:
+    """Whether a node is a mask made of random numbers, as dropout draws it. It is left to Inductor,
+    which makes the numbers where it compares them: the mask has a quarter of their bytes."""
+    value = node.meta["val"]
+    return isinstance(value, torch.Tensor) and value.dtype == torch.bool and any(
+        is_random(source) for source in sources(node))
 
 
 def _levels(graph: Graph, domain: Domain, candidates: set[Node],
@@ -327,8 +340,8 @@ def convert(region: Region) -> None:
         if not users or isinstance(value, tuple):
             continue
         role = "column_sum" if is_sum else region.domain.role(value)
-        # What is no output is computed outside as well: columns, and conditions.
-        if role == "column" or value.dtype == torch.bool:
+        # What is no output is computed outside as well: columns, and conditions of row scalars.
+        if role == "column" or (role == "scalar" and value.dtype == torch.bool):
             continue
         assert role is not None
         # What is read is there already, in whatever shape.
@@ -338,7 +351,7 @@ def convert(region: Region) -> None:
             continue
         if not value.is_contiguous():
             raise Unsupported(f"{node.name} gives a tensor whose rows are not dense")
-        output = Output(role, DTYPES[value.dtype], conversion.values[node])
+        output = Output(role, ELEMENTS[value.dtype], conversion.values[node])
         found.setdefault(output, []).append(last)
     if not found:
         raise Unsupported("nothing uses what it computes")
