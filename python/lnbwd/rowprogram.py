@@ -58,6 +58,11 @@ SUMS = {"row_sum": "add", "row_max": "maximumf"}
 
 _CONTRACTED = ("add", "sub", "mul")
 
+# Functions that have a cheaper form (docs/numerics.md): one whose error is small beside its result,
+# and those whose error is small beside 1.
+_CHEAP = {"exp", "erf", "tanh", "expm1", "log1p"}
+_CHEAP_BESIDE_ONE = _CHEAP - {"exp"}
+
 
 @dataclasses.dataclass(frozen=True)
 class Input:
@@ -161,6 +166,48 @@ class RowProgram:
         return [node[0] in CONDITIONS or (node[0] == "input"
                                           and self.inputs[node[1]].dtype == "i8")
                 for node in self.nodes]
+
+    def is_cheap(self) -> list[bool]:
+        """For each node, whether it is a function of rows whose cheaper form, ``fastmath<afn>``,
+        is as good: all that it leads to is rounded to 16 bits.
+
+        That is so if a row block or a row scalar of 16 bits depends on it, none of 32 bits, and no
+        condition, unless a ``round`` to 16 bits stands between. Sums over all rows may depend on it
+        as well: their error is the same part of the sum of their terms' sizes. erf, tanh, expm1 and
+        log1p, or their squares, also have to be added to a number of 1/2 or more, as GELU does:
+        beside a result near 0 their error would show.
+        """
+        needs_all, is_rounded = set[int](), set[int]()
+        for output in self.outputs:
+            if output.kind != "column_sum":
+                (needs_all if output.dtype in ("f32", "i8") else is_rounded).add(output.value)
+        conditions = self.is_condition()
+        users: dict[int, list[int]] = {}
+        for index in reversed(range(len(self.nodes))):
+            node = self.nodes[index]
+            for operand in _operands(node):
+                users.setdefault(operand, []).append(index)
+                if node[0] == "round":
+                    is_rounded.add(operand)
+                elif index in needs_all or conditions[index]:
+                    needs_all.add(operand)
+                elif index in is_rounded:
+                    is_rounded.add(operand)
+
+        def is_beside_one(index: int) -> bool:
+            """Whether all that is done with a value is to add a number to it, or to its square."""
+            return all(
+                (self.nodes[user][0] in ("add", "sub") and any(
+                    self.nodes[other][0] == "constant" and abs(self.nodes[other][1]) >= 0.5
+                    for other in _operands(self.nodes[user])))
+                or (self.nodes[user] == ("mul", index, index) and is_beside_one(user))
+                for user in users.get(index, ())) and not any(
+                    output.value == index for output in self.outputs)
+
+        return [is_row and node[0] in _CHEAP and index in is_rounded and index not in needs_all
+                and (node[0] not in _CHEAP_BESIDE_ONE or is_beside_one(index))
+                for index, (node, is_row) in enumerate(zip(self.nodes, self.is_row(),
+                                                           strict=True))]
 
     def mlir(self) -> str:
         """A function with the program, on memrefs: inputs, then outputs."""
@@ -282,6 +329,7 @@ class _Writer:
         self.wide: dict[tuple[int, bool], str] = {}
         self.narrow: dict[tuple[int, str], str] = {}
         self.conditions = program.is_condition()
+        self.cheap = program.is_cheap()
 
     def type(self, element: str, is_row: bool) -> str:
         return f"vector<{self.program.length}x{element}>" if is_row else element
@@ -348,7 +396,8 @@ class _Writer:
                              f"{self.type('f32', True)} into f32")
         values = [self.value(operand, is_row) for operand in operands]
         if name in UNARY:
-            return self.emit(f"{UNARY[name]} {values[0]} : {type_}")
+            flags = " fastmath<afn>" if self.cheap[index] else ""
+            return self.emit(f"{UNARY[name]} {values[0]}{flags} : {type_}")
         if name in BINARY:
             flags = " fastmath<contract>" if name in _CONTRACTED else ""
             return self.emit(f"{BINARY[name]} {values[0]}, {values[1]}{flags} : {type_}")
