@@ -131,6 +131,10 @@ StableIValue give(const std::vector<bool> &booleans) {
   });
 }
 
+StableIValue give(String string) {
+  return torch::stable::detail::from(string.handle.release());
+}
+
 StableIValue give(std::vector<Tensor> tensors) {
   return giveList(tensors.size(),
                   [&](size_t i) { return give(std::move(tensors[i])); });

@@ -101,6 +101,7 @@ StableIValue give(Tensor tensor);
 StableIValue giveOptional(Tensor tensor);
 StableIValue give(const std::vector<int64_t> &integers);
 StableIValue give(const std::vector<bool> &booleans);
+StableIValue give(String string);
 StableIValue give(std::vector<Tensor> tensors);
 
 /// Runs another operator on the arguments on a stack, and leaves its results

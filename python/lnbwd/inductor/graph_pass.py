@@ -18,6 +18,7 @@ import os
 import pathlib
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +29,7 @@ from torch.fx import Graph, Node, map_arg
 from torch.utils.checkpoint import CheckpointPolicy
 
 from .. import compiler, launching, regions_op
-from ..errors import LnbwdError
+from ..errors import CompileError, LnbwdError
 from ..regions_op import Operand
 from ..rowprogram import RowProgram
 from .convert import Unsupported, is_constant
@@ -106,7 +107,7 @@ def register(text: str) -> regions_op.Program:
     return regions_op.register_program(
         text, [operand(i.kind, i.dtype) for i in program.inputs],
         [operand(o.kind, o.dtype) for o in program.outputs],
-        regions_op.make_kernel_from_mlir(program.mlir()))
+        regions_op.make_kernel_from_mlir(program.mlir()), program.evaluate)
 
 
 def resolve(text: str) -> regions_op.Program | None:
@@ -118,6 +119,19 @@ def resolve(text: str) -> regions_op.Program | None:
 
 
 regions_op.set_resolver(resolve)
+
+
+_has_warned = False
+
+
+def _warn_of_no_kernels(reason: str) -> None:
+    """Says once in a process what is amiss with the installation."""
+    global _has_warned
+    with _lock:
+        is_first, _has_warned = not _has_warned, True
+    if is_first:
+        warnings.warn("torch.compile's own kernels are used, since lnbwd's cannot be had: "
+                      + reason, RuntimeWarning, stacklevel=2)
 
 
 def _can_run_on(device: torch.device) -> str:
@@ -302,8 +316,11 @@ class RegionPass(_Pass):
         try:
             program = register(region.program.text())
             regions_op.load_kernel(program, region.inputs[0].meta["val"].device)
-        except LnbwdError as error:
+        except CompileError as error:
             return decide(False, f"it does not compile: {error}")
+        except LnbwdError as error:
+            _warn_of_no_kernels(str(error))
+            return decide(False, f"there is no kernel: {error}")
         try:
             _replace(graph, region)
         except Unsupported as error:
