@@ -267,6 +267,19 @@ def test_a_gradient_of_one_token(device):
     assert scatter.meta["val"].dtype == BF16
 
 
+def test_what_inductor_computes_in_place_is_left(device):
+    """A mask of a class for each row, which would have to be written for us."""
+    def function(x, target):
+        one = torch.arange(64, device=x.device) == target
+        return x.bfloat16() - torch.where(one, x, 0.0).sum(-1, keepdim=True).bfloat16()
+
+    x, = operands(device, "r", leading=(64,))
+    got, _ = run_captured(function, x, torch.arange(64, device=device).view(64, 1))
+    assert (got.float() - (x - x.diag()[:, None])).abs().max() < 0.05
+    assert not taken()
+    assert reasons() == ["it would move 8 bytes an element, torch.compile's kernels 6.25"]
+
+
 def test_without_a_place_to_run(monkeypatch):
     monkeypatch.setenv("LNBWD_SIMULATE", "0")
     x, = operands("cpu", "r")

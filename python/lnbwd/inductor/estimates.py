@@ -21,7 +21,7 @@ from torch._inductor import inductor_prims
 from torch.fx import Node
 
 from ..rowprogram import RowProgram
-from .convert import Domain, is_constant, sources
+from .convert import Domain, is_constant, is_view, sources
 from .regions import Region
 
 __all__ = ["Estimate", "estimate"]
@@ -83,9 +83,14 @@ def _is_computed_in_place(node: Node, inside: set[Node]) -> bool:
 
 def _bytes_behind(node: Node, domain: Domain) -> float:
     """What is read, for each element, to compute a row block in place."""
-    return sum(source.meta["val"].element_size() * _share(source.meta["val"], domain)
-               for source in sources(node)
-               if isinstance(source.meta["val"], torch.Tensor) and not is_constant(source))
+    total = 0.0
+    for source in sources(node):
+        while is_view(source):  # One that is spread has fewer elements behind it.
+            source = sources(source)[0]
+        value = source.meta["val"]
+        if isinstance(value, torch.Tensor) and not is_constant(source):
+            total += value.element_size() * _share(value, domain)
+    return total
 
 
 def _share(value: torch.Tensor, domain: Domain) -> float:
