@@ -43,10 +43,15 @@ from .launching import (
     simulated_chip,
     torch_device,
 )
+from .rowprogram import RowProgram
 from .spec import ProgramSpec
 
-__all__ = ["Operand", "Program", "find_program", "load_kernel", "make_kernel_from_mlir",
-           "register_program", "set_resolver"]
+__all__ = ["Operand", "Program", "find_program", "load_kernel", "make_kernel_from_mlir", "operand",
+           "register_program", "register_row_program", "set_resolver"]
+
+# What row programs call types and kinds.
+_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
+_KINDS = {"row": "row_block", "scalar": "row_scalar", "column": "column", "column_sum": "column"}
 
 MakeKernel = Callable[[runtime.Device], runtime.Kernel]
 """Gives the kernel for a device: compiles it, or takes it from a cache."""
@@ -134,6 +139,20 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     with _lock:
         _programs[text] = program
     return program
+
+
+def register_row_program(program: RowProgram) -> Program:
+    """Registers a row program under its own text, from which another process can make it again.
+    """
+    return register_program(
+        program.text(), [operand(i.kind, i.dtype, program.length) for i in program.inputs],
+        [operand(o.kind, o.dtype, program.length) for o in program.outputs],
+        make_kernel_from_mlir(program.mlir()), program.evaluate)
+
+
+def operand(kind: str, dtype: str, length: int) -> Operand:
+    """The tensor of an input or output of a row program over rows of ``length`` elements."""
+    return Operand(_KINDS[kind], _TYPES[dtype], 1 if kind == "scalar" else length)
 
 
 def set_resolver(resolver: Callable[[str], Program | None] | None) -> None:

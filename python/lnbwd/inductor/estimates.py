@@ -37,11 +37,13 @@ _COMPUTED_IN_PLACE = {
 @dataclass(frozen=True)
 class Estimate:
     """Bytes that are moved for each element of a row block: by the region as one kernel, and by
-    the kernels that torch.compile makes of it."""
+    the kernels that torch.compile makes of it; and whether some of what a region reads is in memory
+    for its sake alone, so that its program does not have all of its cost."""
 
     ours: float
     theirs: float
     has_row_sums: bool
+    is_part: bool
 
     @property
     def is_worth(self) -> bool:
@@ -60,17 +62,19 @@ def estimate(region: Region) -> Estimate:
     their_reads = list(reads)
     inside = set(region.nodes)
     ours = sum(reads)
+    is_part = False
     for place, node in enumerate(region.inputs):
         if reads[place] and _is_computed_in_place(node, inside):
             # For us it is written first.
             ours += reads[place]
+            is_part = True
             their_reads[place] = _bytes_behind(node, region.domain)
     written = sum(_BYTES[o.dtype] for o in program.outputs if o.kind == "row")
     theirs = sum(their_reads) + written
     sums = [o.value for o in program.outputs if o.kind == "column_sum"]
     if sums and (program.has_row_sums or any(o.kind == "row" for o in program.outputs)):
         theirs += _read_again(program, sums, their_reads)
-    return Estimate(ours + written, theirs, program.has_row_sums)
+    return Estimate(ours + written, theirs, program.has_row_sums, is_part)
 
 
 def _is_computed_in_place(node: Node, inside: set[Node]) -> bool:

@@ -30,18 +30,15 @@ from torch.utils.checkpoint import CheckpointPolicy
 
 from .. import compiler, launching, regions_op
 from ..errors import CompileError, LnbwdError
-from ..regions_op import Operand
 from ..rowprogram import RowProgram
 from .convert import Unsupported, is_constant
 from .estimates import estimate
+from .measuring import Measurements
 from .regions import Region, convert, find_regions, leads_back, normalised
 
 __all__ = ["Decision", "RecomputePass", "RegionPass", "backend", "decisions", "pass_"]
 
 log = logging.getLogger("lnbwd.regions")
-
-_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
-_KINDS = {"row": "row_block", "scalar": "row_scalar", "column": "column", "column_sum": "column"}
 
 
 @functools.lru_cache(maxsize=1)
@@ -99,15 +96,7 @@ def decisions(clear: bool = False) -> list[Decision]:
 
 def register(text: str) -> regions_op.Program:
     """Makes the row program in a text known to ``lnbwd::region``."""
-    program = RowProgram.from_text(text)
-
-    def operand(kind: str, dtype: str) -> Operand:
-        return Operand(_KINDS[kind], _TYPES[dtype], 1 if kind == "scalar" else program.length)
-
-    return regions_op.register_program(
-        text, [operand(i.kind, i.dtype) for i in program.inputs],
-        [operand(o.kind, o.dtype) for o in program.outputs],
-        regions_op.make_kernel_from_mlir(program.mlir()), program.evaluate)
+    return regions_op.register_row_program(RowProgram.from_text(text))
 
 
 def resolve(text: str) -> regions_op.Program | None:
@@ -279,7 +268,22 @@ class _Pass(CustomGraphPass):
 
 
 class RegionPass(_Pass):
-    """A pass of Inductor's (``post_grad_custom_pre_pass``) that makes regions row programs."""
+    """A pass of Inductor's (``post_grad_custom_pre_pass``) that makes regions row programs.
+
+    Args:
+        then: another pass that runs behind it.
+        measurements: times of row programs, which decide in the place of the estimate where there
+            are any; None: the estimate decides.
+    """
+
+    def __init__(self, then: Any = None, measurements: Measurements | None = None) -> None:
+        super().__init__(then)
+        self._measurements = measurements
+
+    def uuid(self) -> Any:
+        """The name of any pass, and whether it measures."""
+        name = super().uuid()
+        return None if name is None else (*name, self._measurements is not None)
 
     def _run(self, graph: Graph) -> None:
         if _can_run_on_any(graph):
@@ -310,25 +314,33 @@ class RegionPass(_Pass):
         if reason:
             return decide(False, reason)
         moved = estimate(region)
-        if not moved.is_worth:
+        measurements = None if moved.is_part else self._measurements
+        if not moved.is_worth and measurements is None:
             return decide(False, f"it would move {moved.ours:g} bytes an element, torch.compile's "
                                  f"kernels {moved.theirs:g}")
+        times = None
         try:
-            program = register(region.program.text())
-            regions_op.load_kernel(program, region.inputs[0].meta["val"].device)
+            device = region.inputs[0].meta["val"].device
+            regions_op.load_kernel(register(region.program.text()), device)
+            if measurements is not None:
+                times = measurements.find(region.program, device)
         except CompileError as error:
             return decide(False, f"it does not compile: {error}")
         except LnbwdError as error:
             _warn_of_no_kernels(str(error))
             return decide(False, f"there is no kernel: {error}")
+        reason = (f"{moved.ours:g} bytes an element, torch.compile's kernels {moved.theirs:g}"
+                  if times is None else
+                  f"{times.ours:.1f} us, torch.compile's kernels {times.theirs:.1f}")
+        if not (moved.is_worth if times is None else times.ours <= times.theirs):
+            return decide(False, f"it would {'move' if times is None else 'take'} {reason}")
         try:
             _replace(graph, region)
         except Unsupported as error:
             return decide(False, str(error))
         _sort(graph)
         _erase_unused(graph, [*region.nodes, *region.tails])
-        return decide(True, f"{moved.ours:g} bytes an element, torch.compile's kernels "
-                            f"{moved.theirs:g}")
+        return decide(True, reason)
 
 
 class RecomputePass(_Pass):
@@ -353,15 +365,17 @@ def _can_run_on_any(graph: Graph) -> bool:
     return any(not _can_run_on(device) for device in devices)
 
 
-def pass_(then: Any = None) -> RegionPass:
+def pass_(then: Any = None, measures: bool = False) -> RegionPass:
     """The pass, for those who put options of Inductor together themselves::
 
         torch.compile(model, options={"post_grad_custom_pre_pass": lnbwd.inductor.pass_()})
 
     Args:
         then: a pass that runs behind it.
+        measures: whether measurements decide which regions are taken, as with
+            ``mode="max-autotune"``, not an estimate.
     """
-    return RegionPass(then)
+    return RegionPass(then, Measurements() if measures else None)
 
 
 def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
@@ -370,15 +384,16 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
 
     Args:
         model, example_inputs: what torch.compile hands to a backend.
-        mode, options: as for Inductor, which takes them.
+        mode, options: as for Inductor, which takes them. With the option ``max_autotune``, which
+            two of the modes set, each region is measured against Inductor's kernels.
     """
     options = dict(options or {})
-    passes = {"post_grad_custom_pre_pass": RegionPass, "joint_custom_post_pass": RecomputePass}
     behind = {key: options.pop(key, None) or getattr(torch._inductor.config, key)
-              for key in passes}
+              for key in ("post_grad_custom_pre_pass", "joint_custom_post_pass")}
     wrapper = torch._TorchCompileInductorWrapper(mode, options, None)
-    for key, make in passes.items():
-        wrapper.config[key] = make(behind[key])
+    wrapper.config["post_grad_custom_pre_pass"] = pass_(
+        behind["post_grad_custom_pre_pass"], measures=bool(wrapper.config.get("max_autotune")))
+    wrapper.config["joint_custom_post_pass"] = RecomputePass(behind["joint_custom_post_pass"])
     result: Callable[..., Any] = wrapper(model, example_inputs)
     return result
 
