@@ -18,7 +18,8 @@ from captured import Captured, check_against_double, operands, reasons, run_capt
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd.inductor import regions
+from lnbwd.inductor import graph_pass, regions
+from lnbwd.inductor.estimates import estimate
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
@@ -92,6 +93,51 @@ def test_models(device, name, precision, activations):
     assert len([d for d in of_width if not d.column_sums]) == norms
     assert len([d for d in of_width if d.column_sums]) == norms
     assert len([d for d in found if d.column_sums and not d.row_sums]) == activations
+
+
+@pytest.mark.parametrize("precision", ["autocast", "bf16"])
+@pytest.mark.parametrize("name", ["gpt2-small", "vit-large", "llama-1b"])
+def test_every_norm_is_worth_it(device, name, precision):
+    """With so many samples and tokens that what is one for all of them counts little."""
+    config = dataclasses.replace(small(name), batch=24, tokens=33)
+    model = models.make_model(config, device, F32 if precision == "autocast" else BF16)
+    batch = models.make_batch(config, device, next(model.parameters()).dtype)
+    found = []
+
+    def look(graph):
+        graph_pass._narrow_scatters(graph)
+        for region in regions.find_regions(graph):
+            regions.convert(region)
+            if region.row_sums and region.domain.length == config.width:
+                found.append((bool(region.column_sums), estimate(region)))
+
+    captured = Captured(True, look)
+    with torch.autocast(device.type, BF16, enabled=precision == "autocast"):
+        torch.compile(model, backend=captured.backend)(*batch).backward()
+    for is_backward in (False, True):
+        estimates = [e for has_sums, e in found if has_sums == is_backward]
+        assert len(estimates) == 2 * config.layers + 1
+        assert all(e.is_worth for e in estimates), estimates
+
+
+@pytest.mark.parametrize("dtype", [F32, BF16])
+def test_what_no_region_computes_is_kept(device, dtype):
+    """The sum with learned positions is in memory for the first norm's region, and kept for that of
+    its gradient, which would have it written again."""
+    def function(x, positions, gamma):
+        return torch.nn.functional.layer_norm(x + positions, (64,), gamma).sin()
+
+    x, gamma = (t.to(dtype) for t in operands(device, "r", "c", leading=(16, 9)))
+    positions, = (t.to(dtype) for t in operands(device, "r", leading=(9,)))
+    arguments = [t.requires_grad_() for t in (x, positions, gamma)]
+    captured = Captured(True)
+    torch.compile(function, backend=captured.backend)(*arguments).sum().backward()
+    forward, backward = captured.graphs
+    stream, = (n for n in forward.nodes if n.target is torch.ops.aten.add.Tensor)
+    output, = (n for n in forward.nodes if n.op == "output")
+    assert stream in output.all_input_nodes
+    assert not any(n.target is torch.ops.aten.add.Tensor for n in backward.nodes)
+    assert len(taken()) == 2
 
 
 def test_what_a_backward_pass_computes_again(device):

@@ -28,8 +28,8 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 
 from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input
 
-__all__ = ["Conversion", "Domain", "Unsupported", "is_column_sum", "is_constant", "is_supported",
-           "is_random", "row_sum_axis", "sources"]
+__all__ = ["Conversion", "Domain", "Unsupported", "is_column_sum", "is_computed_in_place",
+           "is_constant", "is_random", "is_supported", "row_sum_axis", "sources"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -134,6 +134,18 @@ def is_random(node: Node) -> bool:
     return node.op == "call_function" and (
         node.target is inductor_prims.random
         or torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()))
+
+
+_COMPUTED_IN_PLACE = {
+    aten.select_scatter.default, aten.slice_scatter.default, aten.constant_pad_nd.default,
+    aten.cat.default, inductor_prims.random}
+
+
+def is_computed_in_place(node: Node) -> bool:
+    """Whether Inductor can compute a node where it is used, without a tensor in memory."""
+    return node.op == "call_function" and (
+        node.target in _COMPUTED_IN_PLACE
+        or torch.Tag.pointwise in getattr(node.target, "tags", ()))
 
 
 def is_constant(node: Node) -> bool:

@@ -17,21 +17,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch._inductor import inductor_prims
 from torch.fx import Node
 
 from ..rowprogram import RowProgram
-from .convert import Domain, is_constant, is_view, sources
+from .convert import Domain, is_computed_in_place, is_constant, is_view, sources
 from .regions import Region
 
 __all__ = ["Estimate", "estimate"]
 
 _BYTES = {"f16": 2, "bf16": 2, "f32": 4, "i8": 1}
-
-_COMPUTED_IN_PLACE = {
-    torch.ops.aten.select_scatter.default, torch.ops.aten.slice_scatter.default,
-    torch.ops.aten.constant_pad_nd.default, torch.ops.aten.cat.default, inductor_prims.random}
-"""What torch.compile computes where it is used, beside elementwise operations."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +58,9 @@ def estimate(region: Region) -> Estimate:
     ours = sum(reads)
     is_part = False
     for place, node in enumerate(region.inputs):
-        if reads[place] and _is_computed_in_place(node, inside):
-            # For us it is written first.
+        if (reads[place] and is_computed_in_place(node)
+                and all(user in inside for user in node.users)):
+            # Nothing else needs it: for us it is written first.
             ours += reads[place]
             is_part = True
             their_reads[place] = _bytes_behind(node, region.domain)
@@ -75,14 +70,6 @@ def estimate(region: Region) -> Estimate:
     if sums and (program.has_row_sums or any(o.kind == "row" for o in program.outputs)):
         theirs += _read_again(program, sums, their_reads)
     return Estimate(ours + written, theirs, program.has_row_sums, is_part)
-
-
-def _is_computed_in_place(node: Node, inside: set[Node]) -> bool:
-    """Whether torch.compile would not write a row block that a region reads: nothing else needs
-    it, and it is computed element by element."""
-    return (node.op == "call_function" and all(user in inside for user in node.users)
-            and (node.target in _COMPUTED_IN_PLACE
-                 or torch.Tag.pointwise in getattr(node.target, "tags", ())))
 
 
 def _bytes_behind(node: Node, domain: Domain) -> float:

@@ -350,12 +350,18 @@ class RecomputePass(_Pass):
     The gradient of a norm needs xhat = (x - mean) * rstd. Kept, it is one more row block to write
     and to hold; from x, which is kept anyway or follows from what is, it costs two operations in a
     kernel that waits for memory. Left to itself PyTorch decides this one way or the other.
+
+    Where x is computed by no region, since it is a sum with learned positions, say, it is kept: it
+    is in memory for the norm's own region, and would be written again for that of its gradient.
     """
 
     def _run(self, graph: Graph) -> None:
         if _can_run_on_any(graph):
-            for node in normalised(graph):
+            again, kept = normalised(graph)
+            for node in again:
                 node.meta.setdefault("recompute", CheckpointPolicy.MUST_RECOMPUTE)
+            for node in kept:
+                node.meta.setdefault("recompute", CheckpointPolicy.MUST_SAVE)
 
 
 def _can_run_on_any(graph: Graph) -> bool:

@@ -32,6 +32,7 @@ from .convert import (
     Unsupported,
     check,
     is_column_sum,
+    is_computed_in_place,
     is_constant,
     is_random,
     is_view,
@@ -227,9 +228,9 @@ def _find_groups(graph: Graph, domain: Domain, taken: set[Node],
     return groups
 
 
-def normalised(graph: Graph) -> set[Node]:
+def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
     """The row blocks of a forward pass that a backward pass uses, and that follow from a sum over
-    their row: xhat, of a norm.
+    their row: xhat, of a norm; and those that they are computed of and no region can compute.
 
     ``graph`` holds both passes; the backward one is what depends on a tangent.
     """
@@ -239,6 +240,7 @@ def normalised(graph: Graph) -> set[Node]:
                 or any(source in backward for source in node.all_input_nodes)):
             backward.add(node)
     result: set[Node] = set()
+    outside: set[Node] = set()
     for domain in _find_domains(graph):
         candidates = _candidates(graph, domain, set()) - backward
         # What follows from a sum over the row.
@@ -256,10 +258,32 @@ def normalised(graph: Graph) -> set[Node]:
                 continue
             result.add(node)
             stack += [source for source in node.all_input_nodes if source in rows]
+        outside |= _read_by(result & candidates, candidates, domain) - backward
     # The graph has nodes twice, once from either pass, that PyTorch makes one later on.
     first = _first_of_equals(graph)
     equals = {first[node] for node in result}
-    return {node for node in graph.nodes if first[node] in equals}
+    return {node for node in graph.nodes if first[node] in equals}, outside
+
+
+def _read_by(nodes: set[Node], candidates: set[Node], domain: Domain) -> set[Node]:
+    """The row blocks that candidates compute nodes of, that are none themselves, and that Inductor
+    would compute in place."""
+    result: set[Node] = set()
+    seen: set[Node] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        for source in sources(node):
+            if domain.role(source.meta["val"]) != "row":
+                continue
+            if source in candidates:
+                stack.append(source)
+            elif is_computed_in_place(source):
+                result.add(source)
+    return result
 
 
 def _first_of_equals(graph: Graph) -> dict[Node, Node]:
