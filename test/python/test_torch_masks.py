@@ -37,10 +37,9 @@ def dropout_and_norm(x, h, mask, gamma):
     return stream, y, y > 0
 
 
-def test_named_graph():
+def test_named_graph(device):
     """The region as MLIR: a mask is a block of bytes, and a condition inside."""
-    with lnbwd.simulate():
-        run_captured(dropout_and_norm, *operands("cpu", "r", "r", "m", "c"))
+    run_captured(dropout_and_norm, *operands(device, "r", "r", "m", "c"))
     program, = (d.program for d in taken())
     lines = [line.strip() for line in program.mlir().splitlines()]
     assert [(i.kind, i.dtype) for i in program.inputs] == [
