@@ -14,12 +14,13 @@
 
 namespace lnbwd::torch_operators {
 
-/// Runs a kernel on tensors in the order of its arguments, all dense and on one
-/// device: on a GPU on PyTorch's current stream with a workspace of PyTorch's
-/// allocator, on the CPU on the simulator, to which they are copied and back.
+/// Runs a kernel on tensors in the order of its arguments, given by their
+/// addresses, all dense and on one device: on a GPU on PyTorch's current stream
+/// with a workspace of PyTorch's allocator, on the CPU on the simulator, to
+/// which they are copied and back.
 /// Throws std::runtime_error with the runtime's words.
 void launch(const LoadedKernel &kernel, int64_t rows,
-            const std::vector<AtenTensorHandle> &tensors, const Tensor &like);
+            const std::vector<void *> &addresses, Device device);
 
 } // namespace lnbwd::torch_operators
 

@@ -95,7 +95,8 @@ static Norm describe(Operation operation, const Tensor &x,
 }
 
 namespace {
-/// Dense inputs of a launch, and all its tensors in the order of its arguments.
+/// Dense inputs of a launch, and the addresses of all its tensors in the order
+/// of its arguments.
 class LaunchTensors {
 public:
   /// Leaves a null tensor out. The tensor is given away, for the copy of a
@@ -104,14 +105,14 @@ public:
     if (!tensor)
       return;
     inputs.push_back(makeDense(std::move(tensor)));
-    all.push_back(inputs.back().get());
+    all.push_back(dataOf(inputs.back().get()));
   }
-  void output(const Tensor &tensor) { all.push_back(tensor.get()); }
-  const std::vector<AtenTensorHandle> &tensors() const { return all; }
+  void output(const Tensor &tensor) { all.push_back(dataOf(tensor.get())); }
+  const std::vector<void *> &addresses() const { return all; }
 
 private:
   std::vector<Tensor> inputs;
-  std::vector<AtenTensorHandle> all;
+  std::vector<void *> all;
 };
 } // namespace
 
@@ -168,7 +169,7 @@ static void forward(StableIValue *stack, uint64_t, uint64_t) {
   if (isLayerNorm)
     tensors.output(mean);
   tensors.output(rstd);
-  launch(kernel, norm.rows, tensors.tensors(), y);
+  launch(kernel, norm.rows, tensors.addresses(), deviceOf(y.get()));
   *stack++ = give(std::move(y));
   if (isLayerNorm)
     *stack++ = give(std::move(mean));
@@ -239,7 +240,7 @@ static void backward(StableIValue *stack, uint64_t, uint64_t) {
       tensors.output(dweight);
     if (wantsBias)
       tensors.output(dbias);
-    launch(kernel, norm.rows, tensors.tensors(), dx);
+    launch(kernel, norm.rows, tensors.addresses(), deviceOf(dx.get()));
   }
   *stack++ = give(std::move(dx));
   *stack++ = give(std::move(dweight));
@@ -317,7 +318,7 @@ static void region(StableIValue *stack, uint64_t, uint64_t) {
     tensors.input(std::move(input));
   for (const Tensor &output : outputs)
     tensors.output(output);
-  launch(program.kernel, rows, tensors.tensors(), outputs[0]);
+  launch(program.kernel, rows, tensors.addresses(), deviceOf(outputs[0].get()));
 
   *stack = give(std::move(outputs));
 }

@@ -81,11 +81,24 @@ int32_t deviceIndexOf(AtenTensorHandle tensor);
 bool isOnGPU(AtenTensorHandle tensor);
 void *dataOf(AtenTensorHandle tensor);
 
+/// Where tensors are.
+struct Device {
+  int32_t type;  ///< PyTorch's number of CUDA (which is ROCm's, too) or the CPU
+  int32_t index; ///< the GPU's
+  bool isGPU() const { return type == aoti_torch_device_type_cuda(); }
+};
+Device deviceOf(AtenTensorHandle tensor);
+
+/// What kernels take: a multiple of 16 bytes.
+bool isAligned(const void *address);
+
 /// The tensor itself if its rows are dense and its address is a multiple of 16
 /// bytes; else a copy that is.
 Tensor makeDense(Tensor tensor);
 
-/// A new dense tensor on the device of `like`.
+/// A new dense tensor on a device, or on that of `like`.
+Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
+                Device device);
 Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
                 const Tensor &like);
 /// The same with the shape and type of `like`.

@@ -25,8 +25,8 @@ from . import runtime
 from ._library import find_library
 from .errors import LnbwdError
 
-__all__ = ["ELEMENT_NAMES", "OPERATIONS", "add_kernel", "add_region", "load", "loaders", "original",
-           "set_forward_by_torch", "set_simulated_chip"]
+__all__ = ["ELEMENT_NAMES", "OPERATIONS", "add_kernel", "add_region", "load", "loaders",
+           "make_region_call", "original", "set_forward_by_torch", "set_simulated_chip"]
 
 OPERATIONS = ("layer_norm", "layer_norm_bwd", "rms_norm", "rms_norm_bwd")
 """In the order of their numbers in the library."""
@@ -178,7 +178,7 @@ def add_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
         device, *_handles(kernel))
 
 
-def add_region(text: str, device: int, kernel: runtime.Kernel,
+def add_region(text: str, device: int, kernel: runtime.Kernel | None,
                inputs: Sequence[tuple[str, torch.dtype, int]],
                outputs: Sequence[tuple[str, torch.dtype, int]]) -> None:
     """The same for a row program; operands as kind, type and row length."""
@@ -189,3 +189,25 @@ def add_region(text: str, device: int, kernel: runtime.Kernel,
     library.lnbwd_torch_add_region(text.encode(), device, *_handles(kernel),
                                    (ctypes.c_int64 * len(fields))(*fields), len(inputs),
                                    len(outputs))
+
+
+@functools.lru_cache(maxsize=1)
+def _make_region_call() -> Callable[..., Any] | None:
+    library = load()
+    if library is None or not hasattr(library, "lnbwd_torch_region_call"):
+        return None
+    # The interpreter's lock is kept: this function makes an object of Python.
+    function = ctypes.PyDLL(library._name).lnbwd_torch_region_call
+    function.restype = ctypes.py_object
+    function.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32]
+    return function
+
+
+def make_region_call(text: str, device: torch.device) -> Callable[..., None] | None:
+    """The library's function ``(rows, *inputs, *outputs) -> None`` for a row program on a device;
+    None if the library has none. Nothing is loaded yet: its first call does that."""
+    make = _make_region_call()
+    if make is None:
+        return None
+    call: Callable[..., None] = make(text.encode(), device.type == "cuda", device.index or 0)
+    return call

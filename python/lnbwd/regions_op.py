@@ -21,6 +21,7 @@ first row scalar. The operator has no derivative: who calls it provides one.
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ from .launching import (
 from .spec import ProgramSpec
 
 __all__ = ["Operand", "Program", "find_program", "load_kernel", "make_kernel_from_mlir",
-           "register_program", "set_resolver"]
+           "region_call", "register_program", "set_resolver"]
 
 MakeKernel = Callable[[runtime.Device], runtime.Kernel]
 """Gives the kernel for a device: compiles it, or takes it from a cache."""
@@ -255,6 +256,49 @@ def run_region(inputs: list[Tensor], text: str) -> list[Tensor]:
         kernel = _load(program, first.device, key)
     launch_kernel(kernel, rows, [*map(dense, inputs), *outputs])
     return outputs
+
+
+def region_call(text: str, device: str) -> Callable[..., None]:
+    """A function for one row program on one device, ``(rows, *inputs, *outputs) -> None``.
+
+    It is what compiled graphs call (:mod:`lnbwd.inductor.lowering`), for it costs the host a
+    fraction of what the operator does. It checks no shapes and no types, and knows no autograd.
+    Graphs on disk name it: it stays where it is.
+
+    Args:
+        text: the program's name. Nothing is looked up or loaded before the first call.
+        device: where all tensors are, "cpu" or one like "cuda:0".
+
+    The tensors are dense; one at an address that kernels do not take is copied if it is an input,
+    and a ValueError if it is an output.
+    """
+    where = torch.device(device)
+    return native.make_region_call(text, where) or _PythonCall(text)
+
+
+class _PythonCall:
+    """The same without the library in C++."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __call__(self, rows: int, *tensors: Tensor) -> None:
+        program = find_program(self._text)
+        inputs = len(program.inputs)
+        if len(tensors) != inputs + len(program.outputs):
+            raise TypeError(f"lnbwd: a region's call: expected the number of rows, {inputs} inputs "
+                            f"and {len(program.outputs)} outputs, got {1 + len(tensors)} arguments")
+        outputs = tensors[inputs:]
+        if any(t.data_ptr() & 15 for t in outputs):
+            raise ValueError("lnbwd: a region's call: expected outputs at addresses that are "
+                             "multiples of 16")
+        first = tensors[0]
+        if not first.is_cuda:
+            check_device(first, "inputs[0]")
+        key = (self._text, device_key(first))
+        kernel = _kernels.get(key) or _load(program, first.device, key)
+        aligned = (t.clone() if t.data_ptr() & 15 else t for t in tensors[:inputs])
+        launch_kernel(kernel, operator.index(rows), [*aligned, *outputs])
 
 
 def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:

@@ -119,8 +119,22 @@ def resolve(text: str) -> regions_op.Program | None:
 regions_op.set_resolver(resolve)
 
 
+@functools.lru_cache(maxsize=1)
+def _register_lowering() -> None:
+    """Has Inductor call regions without the dispatcher; where this version of it does not have
+    what that takes, they stay operators."""
+    try:
+        from . import lowering
+
+        lowering.register()
+    except Exception as error:
+        log.warning("regions are called as operators: %s: %s", type(error).__name__, error)
+
+
 def _can_run_on(device: torch.device) -> str:
     """Why no kernel can run on a device; empty if one can."""
+    if torch._inductor.config.cpp_wrapper:
+        return "Inductor generates C++ (cpp_wrapper), which cannot call it"
     if device.type == "cuda":
         return ""
     if device.type == "cpu":
@@ -239,6 +253,7 @@ class RegionPass(_Pass):
     """A pass of Inductor's (``post_grad_custom_pre_pass``) that makes regions row programs."""
 
     def _run(self, graph: Graph) -> None:
+        _register_lowering()
         regions = find_regions(graph)
         for region in regions:
             decision = self._take(graph, region)
