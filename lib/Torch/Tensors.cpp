@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <dlfcn.h>
-#include <optional>
 #include <stdexcept>
 
 namespace lnbwd::torch_operators {
@@ -98,6 +97,10 @@ double Arguments::takeDouble() {
   return torch::stable::detail::to<double>(*stack++);
 }
 
+std::optional<double> Arguments::takeOptionalDouble() {
+  return torch::stable::detail::to<std::optional<double>>(*stack++);
+}
+
 StableIValue give(Tensor tensor) {
   return torch::stable::detail::from(tensor.release());
 }
@@ -107,6 +110,14 @@ StableIValue giveOptional(Tensor tensor) {
     return torch::stable::detail::from(std::nullopt);
   return torch::stable::detail::from(
       std::optional<AtenTensorHandle>(tensor.release()));
+}
+
+StableIValue giveOrUndefined(Tensor tensor) {
+  if (tensor)
+    return give(std::move(tensor));
+  AtenTensorHandle undefined = nullptr;
+  check(aoti_torch_new_uninitialized_tensor(&undefined), "made no tensor");
+  return give(Tensor(undefined));
 }
 
 /// A list of as many values as `take` is asked for.
@@ -321,4 +332,26 @@ void callOperator(const char *name, StableIValue *stack) {
         "the standard error output");
 }
 
+/// The words of the last error of an operator in Python, on this thread.
+static std::string &notedError() {
+  thread_local std::string words;
+  return words;
+}
+
+void callOriginal(const char *name, StableIValue *stack) {
+  notedError().clear();
+  if (torch_call_dispatcher(name, "", stack, TORCH_ABI_VERSION) != 0)
+    throw std::runtime_error(notedError().empty()
+                                 ? "lnbwd: an operation of PyTorch failed; its "
+                                   "words are on the standard error output"
+                                 : notedError());
+}
+
 } // namespace lnbwd::torch_operators
+
+/// Leaves words for callOriginal, on the thread that calls it.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" __attribute__((visibility("default"))) void
+lnbwd_torch_note_error(const char *words) {
+  lnbwd::torch_operators::notedError() = words;
+}

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,6 +59,7 @@ public:
   std::vector<bool> takeBooleans();
   String takeString();
   double takeDouble();
+  std::optional<double> takeOptionalDouble();
 
 private:
   StableIValue *stack;
@@ -112,6 +114,8 @@ void *currentStream(int32_t device);
 /// Puts values back on a stack, for another operator or as results.
 StableIValue give(Tensor tensor);
 StableIValue giveOptional(Tensor tensor);
+/// Null: a tensor that is not defined, as PyTorch's C++ has them.
+StableIValue giveOrUndefined(Tensor tensor);
 StableIValue give(const std::vector<int64_t> &integers);
 StableIValue give(const std::vector<bool> &booleans);
 StableIValue give(std::vector<Tensor> tensors);
@@ -119,6 +123,9 @@ StableIValue give(std::vector<Tensor> tensors);
 /// Runs another operator on the arguments on a stack, and leaves its results
 /// there.
 void callOperator(const char *name, StableIValue *stack);
+/// The same for one in Python that leaves the words of an error behind
+/// (lnbwd_torch_note_error), which are then those of the exception.
+void callOriginal(const char *name, StableIValue *stack);
 
 } // namespace lnbwd::torch_operators
 
