@@ -7,11 +7,13 @@
 A step is forward, backward and the optimizer (fused AdamW) of a transformer on random data. The
 ways to compute it take turns within one process, so that all meet the same clocks:
 
-  torch   the model as it is: eager, or compiled by Inductor
-  lnbwd   eager: lnbwd.patch(model); compiled: backend="lnbwd"
-  liger   eager, its norms in the place of PyTorch's, where liger-kernel is installed
-  free    torch's, with a norm backward that costs nothing and is wrong: the limit for a kernel
-          that computes the backward pass of a norm alone
+  torch     the model as it is: eager, or compiled by Inductor
+  lnbwd     eager: lnbwd.patch(model); compiled: backend="lnbwd"
+  override  eager, the model as it is, with lnbwd.override_aten(): of use where its norms are
+            torch.nn's
+  liger     eager, its norms in the place of PyTorch's, where liger-kernel is installed
+  free      torch's, with a norm backward that costs nothing and is wrong: the limit for a kernel
+            that computes the backward pass of a norm alone
 
   training_step.py [--models gpt2-small ...] [--modes eager compiled reduce-overhead]
                    [--precision autocast bf16] [--steps 30] [--out FILE]
@@ -20,6 +22,7 @@ ways to compute it take turns within one process, so that all meet the same cloc
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import datetime
 import gc
@@ -126,6 +129,8 @@ def prepare(way: str, mode: str, model: nn.Module) -> Callable[..., Tensor] | No
     """The model as one way computes it; None if this machine has not got it."""
     if way == "free":
         swap(model, {nn.LayerNorm: FreeLayerNorm, LlamaNorm: FreeLlamaNorm})
+    if way == "override" and mode != "eager":
+        return None  # Inductor takes those operators apart.
     if mode == "eager":
         if way == "lnbwd":
             import lnbwd
@@ -167,6 +172,8 @@ class Way:
     step: Callable[[], float]
     first_seconds: float
     peak_bytes: int
+    around: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
+    """What holds while its steps run."""
     times: list[float] = dataclasses.field(default_factory=list)
 
 
@@ -191,32 +198,39 @@ def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) 
         optimizer.zero_grad(set_to_none=True)
         return loss.detach()
 
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    step()
-    torch.cuda.synchronize()
-    seconds = time.perf_counter() - start
-    for _ in range(3):
+    around: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext
+    if name == "override":
+        import lnbwd
+
+        around = lnbwd.override_aten
+    with around():
+        torch.cuda.synchronize()
+        start = time.perf_counter()
         step()
-    torch.cuda.synchronize()
-    before = torch.cuda.memory_allocated()
-    torch.cuda.reset_peak_memory_stats()
-    step()
-    torch.cuda.synchronize()
-    peak = torch.cuda.max_memory_allocated() - before
-    return Way(name, step, seconds, peak)  # type: ignore[arg-type]
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
+        for _ in range(3):
+            step()
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        step()
+        torch.cuda.synchronize()
+        peak = torch.cuda.max_memory_allocated() - before
+    return Way(name, step, seconds, peak, around)  # type: ignore[arg-type]
 
 
 def time_in_turns(ways: list[Way], steps: int) -> None:
     """Takes ``steps`` times of each way, some consecutive ones at a time."""
     for turn in range(-(-steps // STEPS_A_TURN)):
         for way in ways[turn % len(ways):] + ways[:turn % len(ways)]:
-            way.step()  # Brings the way's own data back before the clock starts.
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            for _ in range(STEPS_A_TURN):
-                way.step()
-            torch.cuda.synchronize()
+            with way.around():
+                way.step()  # Brings the way's own data back before the clock starts.
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+                for _ in range(STEPS_A_TURN):
+                    way.step()
+                torch.cuda.synchronize()
             way.times.append((time.perf_counter() - start) * 1e3 / STEPS_A_TURN)
 
 
@@ -224,7 +238,7 @@ def kernel_times(way: Way, top: int) -> dict[str, float]:
     """Milliseconds of device time in one step, by kind of kernel; prints the ``top`` dearest."""
     from torch.profiler import ProfilerActivity, profile
 
-    with profile(activities=[ProfilerActivity.CUDA]) as found:
+    with profile(activities=[ProfilerActivity.CUDA]) as found, way.around():
         way.step()
         torch.cuda.synchronize()
     dearest = sorted(found.key_averages(), key=lambda event: -event.self_device_time_total)
@@ -248,7 +262,7 @@ def main() -> int:
     parser.add_argument("--modes", nargs="+", choices=MODES, default=["eager", "compiled"])
     parser.add_argument("--precision", nargs="+", choices=("autocast", "bf16"),
                         default=["autocast"])
-    parser.add_argument("--ways", nargs="+", choices=("torch", "lnbwd", "liger", "free"),
+    parser.add_argument("--ways", nargs="+", choices=("torch", "lnbwd", "override", "liger", "free"),
                         default=["torch", "lnbwd", "liger", "free"])
     parser.add_argument("--steps", type=int, default=30, help="steps of each way (default 30)")
     parser.add_argument("--profile", type=int, default=0, metavar="N",

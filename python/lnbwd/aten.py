@@ -11,6 +11,7 @@ serves models as they are. What no kernel of ours computes goes on to the kernel
 
 from __future__ import annotations
 
+import functools
 import threading
 import types
 import warnings
@@ -92,6 +93,7 @@ def _keep_originals(key: str) -> None:
             _originals[name, key] = None
 
 
+@functools.cache
 def _default_epsilon(dtype: torch.dtype, device_type: str) -> float:
     """What PyTorch's RMSNorm adds where no epsilon is given, which differs between its releases:
     the type's, or that of float32. It is found out by rows of zeros; below 0 if it is neither."""
