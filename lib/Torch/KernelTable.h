@@ -87,6 +87,11 @@ struct Region {
 /// Throws std::runtime_error with Python's words if it cannot be.
 const LoadedKernel &findKernel(const NormKey &key);
 
+/// The same, or null if there is none: Python was told why, once, and is not
+/// asked for it again, unless it said that it may work later.
+/// Throws std::runtime_error if loading was interrupted.
+const LoadedKernel *tryToFindKernel(const NormKey &key);
+
 /// The same for the row program that `text` names.
 const Region &findRegion(std::string_view text, int32_t device);
 
