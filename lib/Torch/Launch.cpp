@@ -43,6 +43,7 @@ private:
 } // namespace
 
 static void launchSimulated(const LoadedKernel &kernel, int64_t rows,
+                            int64_t groups,
                             const std::vector<AtenTensorHandle> &tensors) {
   std::vector<SimulatedBuffer> buffers;
   std::vector<void *> pointers;
@@ -50,17 +51,20 @@ static void launchSimulated(const LoadedKernel &kernel, int64_t rows,
   std::vector<size_t> sizes(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     check(lnbwd_program_argument(kernel.program, i, &infos[i]));
-    check(lnbwd_program_argument_size(kernel.program, i, rows, &sizes[i]));
+    check(lnbwd_program_argument_size_grouped(kernel.program, i, rows, groups,
+                                              &sizes[i]));
     pointers.push_back(buffers.emplace_back(kernel.device, sizes[i]).get());
     if (infos[i].access != LNBWD_ACCESS_WRITE && sizes[i] != 0)
       check(lnbwd_copy_to_device(kernel.device, pointers[i], dataOf(tensors[i]),
                                  sizes[i]));
   }
   size_t bytes = 0;
-  check(lnbwd_kernel_workspace_size(kernel.kernel, rows, &bytes));
+  check(
+      lnbwd_kernel_workspace_size_grouped(kernel.kernel, rows, groups, &bytes));
   SimulatedBuffer workspace(kernel.device, bytes);
-  check(lnbwd_kernel_launch(kernel.kernel, pointers.data(), pointers.size(),
-                            rows, workspace.get(), bytes, nullptr));
+  check(lnbwd_kernel_launch_grouped(kernel.kernel, pointers.data(),
+                                    pointers.size(), rows, groups,
+                                    workspace.get(), bytes, nullptr));
   check(lnbwd_synchronize(kernel.device, nullptr));
   for (size_t i = 0; i < tensors.size(); ++i)
     if (infos[i].access != LNBWD_ACCESS_READ && sizes[i] != 0)
@@ -69,13 +73,15 @@ static void launchSimulated(const LoadedKernel &kernel, int64_t rows,
 }
 
 void launch(const LoadedKernel &kernel, int64_t rows,
-            const std::vector<AtenTensorHandle> &tensors, const Tensor &like) {
+            const std::vector<AtenTensorHandle> &tensors, const Tensor &like,
+            int64_t groups) {
   if (!kernel.kernel)
     return;
   if (!isOnGPU(like.get()))
-    return launchSimulated(kernel, rows, tensors);
+    return launchSimulated(kernel, rows, groups, tensors);
   size_t bytes = 0;
-  check(lnbwd_kernel_workspace_size(kernel.kernel, rows, &bytes));
+  check(
+      lnbwd_kernel_workspace_size_grouped(kernel.kernel, rows, groups, &bytes));
   // Freed on return, which is sound: PyTorch gives the memory to later work of
   // the stream.
   Tensor workspace;
@@ -86,9 +92,10 @@ void launch(const LoadedKernel &kernel, int64_t rows,
   pointers.reserve(tensors.size());
   for (AtenTensorHandle tensor : tensors)
     pointers.push_back(dataOf(tensor));
-  check(lnbwd_kernel_launch(kernel.kernel, pointers.data(), pointers.size(),
-                            rows, workspace ? dataOf(workspace.get()) : nullptr,
-                            bytes, currentStream(deviceIndexOf(like.get()))));
+  check(lnbwd_kernel_launch_grouped(
+      kernel.kernel, pointers.data(), pointers.size(), rows, groups,
+      workspace ? dataOf(workspace.get()) : nullptr, bytes,
+      currentStream(deviceIndexOf(like.get()))));
 }
 
 } // namespace lnbwd::torch_operators

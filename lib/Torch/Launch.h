@@ -17,9 +17,11 @@ namespace lnbwd::torch_operators {
 /// Runs a kernel on tensors in the order of its arguments, all dense and on one
 /// device: on a GPU on PyTorch's current stream with a workspace of PyTorch's
 /// allocator, on the CPU on the simulator, to which they are copied and back.
-/// Throws std::runtime_error with the runtime's words.
+/// Of a row program with groups of rows, `groups` is their number. Throws
+/// std::runtime_error with the runtime's words.
 void launch(const LoadedKernel &kernel, int64_t rows,
-            const std::vector<AtenTensorHandle> &tensors, const Tensor &like);
+            const std::vector<AtenTensorHandle> &tensors, const Tensor &like,
+            int64_t groups = 1);
 
 } // namespace lnbwd::torch_operators
 

@@ -14,9 +14,11 @@ for is registered once::
 and a text that nobody registered is handed to the function of :func:`set_resolver`.
 
 The inputs are passed in the order of the program's arguments, the outputs follow them there. A row
-block's tensor has any shape of M·N elements, a row scalar's M, a column's N; outputs come as
-``[M, N]``, ``[M]`` and ``[N]``. M is that of the first row block among the inputs, or else of the
-first row scalar. The operator has no derivative: who calls it provides one.
+block's tensor has any shape of M·N elements, a row scalar's M, a column's N, a group column's B·N;
+outputs come as ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``. M is that of the first row block among
+the inputs, or else of the first row scalar. B, the number of groups of rows, is that of the first
+group column among the inputs; where outputs alone are of groups, it is the first dimension of the
+first row block. The operator has no derivative: who calls it provides one.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ class Operand:
     """One tensor of a row program.
 
     Attributes:
-        kind: "row_block" (M x row_length), "column" (row_length) or "row_scalar" (M).
+        kind: "row_block" (M x row_length), "column" (row_length), "row_scalar" (M) or
+            "group_column" (B x row_length, a row for each group of M / B rows).
         dtype: the type of its elements: float16, bfloat16 or float32.
         row_length: N; 1 for row scalars.
     """
@@ -110,9 +113,14 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
     program = Program(text, tuple(inputs), tuple(outputs), make_kernel)
-    if all(operand.kind == "column" for operand in program.inputs):
+    if all(operand.kind in ("column", "group_column") for operand in program.inputs):
         raise ValueError("inputs: expected a row block or a row scalar among them, which says what "
                          "M, the number of rows, is; got columns alone")
+    kinds = {operand.kind for operand in program.inputs}
+    if (any(operand.kind == "group_column" for operand in program.outputs)
+            and not kinds & {"group_column", "row_block"}):
+        raise ValueError("inputs: expected a group column or a row block among them, which says "
+                         "how many groups of rows there are, got none")
     if not program.outputs:
         raise ValueError("outputs: expected one or more, got none")
     with _lock:
@@ -208,8 +216,20 @@ def _load_for_native(text: str, number: int) -> None:
 native.loaders["region"] = _load_for_native
 
 
-def _rows(program: Program, inputs: Sequence[Tensor]) -> int:
-    """M, after the inputs were checked; an int, or a symbol while a graph is traced."""
+def _groups(program: Program, inputs: Sequence[Tensor]) -> int | None:
+    """B, or None where the program has no groups of rows."""
+    for operand, tensor in zip(program.inputs, inputs, strict=True):
+        if operand.kind == "group_column":
+            return tensor.numel() // operand.row_length
+    if any(operand.kind == "group_column" for operand in program.outputs):
+        for operand, tensor in zip(program.inputs, inputs, strict=True):
+            if operand.kind == "row_block":
+                return tensor.shape[0]
+    return None
+
+
+def _sizes(program: Program, inputs: Sequence[Tensor]) -> tuple[int, int | None]:
+    """M and B, after the inputs were checked; each an int, or a symbol while a graph is traced."""
     if len(inputs) != len(program.inputs):
         raise ValueError(f"lnbwd::region: expected {len(program.inputs)} inputs, got {len(inputs)}")
     rows = None
@@ -218,6 +238,7 @@ def _rows(program: Program, inputs: Sequence[Tensor]) -> int:
             if rows is None and operand.kind == kind:
                 rows = tensor.numel() // operand.row_length
     assert rows is not None
+    groups = _groups(program, inputs)
     for index, (operand, tensor) in enumerate(zip(program.inputs, inputs, strict=True)):
         if tensor.dtype != operand.dtype:
             raise TypeError(f"lnbwd::region: input {index}: expected {operand.dtype}, got "
@@ -225,17 +246,22 @@ def _rows(program: Program, inputs: Sequence[Tensor]) -> int:
         if tensor.device != inputs[0].device:
             raise ValueError(f"lnbwd::region: input {index}: expected a tensor on "
                              f"{inputs[0].device} like input 0, got one on {tensor.device}")
-        expected = operand.row_length * (1 if operand.kind == "column" else rows)
+        count = {"column": 1, "group_column": groups}.get(operand.kind, rows)
+        assert count is not None
+        expected = operand.row_length * count
         if tensor.numel() != expected:
             raise ValueError(f"lnbwd::region: input {index} ({operand.kind}): expected {expected} "
                              f"elements, got {tensor.numel()}")
-    return rows
+    return rows, groups
 
 
-def _allocate(program: Program, rows: int, like: Tensor) -> list[Tensor]:
+def _allocate(program: Program, rows: int, groups: int | None, like: Tensor) -> list[Tensor]:
     def shape(operand: Operand) -> tuple[int, ...]:
         if operand.kind == "column":
             return (operand.row_length,)
+        if operand.kind == "group_column":
+            assert groups is not None
+            return (groups, operand.row_length)
         return (rows, operand.row_length) if operand.kind == "row_block" else (rows,)
 
     return [like.new_empty(shape(o), dtype=o.dtype) for o in program.outputs]
@@ -244,22 +270,22 @@ def _allocate(program: Program, rows: int, like: Tensor) -> list[Tensor]:
 def run_region(inputs: list[Tensor], text: str) -> list[Tensor]:
     """The operator, in Python."""
     program = find_program(text)
-    rows = _rows(program, inputs)
+    rows, groups = _sizes(program, inputs)
     first = inputs[0]
     if not first.is_cuda:
         check_device(first, "inputs[0]")
-    outputs = _allocate(program, rows, first)
+    outputs = _allocate(program, rows, groups, first)
     key = (text, device_key(first))
     kernel = _kernels.get(key)
     if kernel is None:
         kernel = _load(program, first.device, key)
-    launch_kernel(kernel, rows, [*map(dense, inputs), *outputs])
+    launch_kernel(kernel, rows, [*map(dense, inputs), *outputs], groups)
     return outputs
 
 
 def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:
     program = find_program(text)
-    return _allocate(program, _rows(program, inputs), inputs[0])
+    return _allocate(program, *_sizes(program, inputs), inputs[0])
 
 
 _library = torch.library.Library("lnbwd", "FRAGMENT")

@@ -39,7 +39,8 @@ __all__ = ["Decision", "RecomputePass", "RegionPass", "backend", "decisions", "p
 log = logging.getLogger("lnbwd.regions")
 
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
-_KINDS = {"row": "row_block", "scalar": "row_scalar", "column": "column", "column_sum": "column"}
+_KINDS = {"row": "row_block", "scalar": "row_scalar", "column": "column", "column_sum": "column",
+          "group_column": "group_column", "group_sum": "group_column"}
 
 
 @functools.lru_cache(maxsize=1)
