@@ -593,8 +593,13 @@ ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
       std::clamp(groups, minFinalizeThreads / fields.threadsPerRow,
                  std::min(2 * mostGroups,
                           chip.maxThreadsPerWorkgroup / fields.threadsPerRow));
-  // What spills holds fewer rows at once.
-  while (fields.unroll > 1 && isRejected(op, fields.get(op.getContext())))
+  // What spills, or has no registers for so many sums, holds fewer rows at once.
+  auto fits = [&] {
+    ScheduleAttr schedule = fields.get(op.getContext());
+    return !isRejected(op, schedule) &&
+           getObstacle(op, schedule, chip, RegisterBound::Least).empty();
+  };
+  while (fields.unroll > 1 && !fits())
     fields.unroll /= 2;
   return fields.get(op.getContext());
 }

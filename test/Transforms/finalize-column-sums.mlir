@@ -159,3 +159,21 @@ func.func @column_sum_of_groups(%x: memref<?x512xf32>, %s: memref<?x512xf32>, %c
   }
   return
 }
+
+// -----
+
+// Many sums hold fewer partial rows at once.
+// CHECK-LABEL: func @many_sums(
+// CHECK:         @k_finalize
+// CHECK-SAME:      row_groups = 128,
+// CHECK-SAME:      unroll = 4
+func.func @many_sums(%x: memref<?x32xf32>, %a: memref<32xf32>, %b: memref<32xf32>, %c: memref<32xf32>, %d: memref<32xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x32xf32>)
+      outs column_sums(%a, %b, %c, %d : memref<32xf32>, memref<32xf32>, memref<32xf32>, memref<32xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 32, vector_width = 4,
+                                             rows_per_workgroup = 64, workgroups_per_compute_unit = 8>} {
+  ^bb0(%xr: vector<32xf32>):
+    lnbwd.yield %xr, %xr, %xr, %xr : vector<32xf32>, vector<32xf32>, vector<32xf32>, vector<32xf32>
+  }
+  return
+}
