@@ -10,6 +10,8 @@
 
 #include "Error.h"
 
+#include <algorithm>
+
 namespace lnbwd::runtime {
 
 constexpr uintptr_t kArgumentAlignment = 16;
@@ -178,8 +180,9 @@ void Kernel::launch(void *const *arguments, size_t argumentCount,
 
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel &kernel = plan.kernels[i];
-    // A grid of no groups.
-    if (configs[i].grid[2] == 0)
+    // Of no groups.
+    const std::array<uint32_t, 3> &grid = configs[i].grid;
+    if (std::find(grid.begin(), grid.end(), 0) != grid.end())
       continue;
     // Pointers and integers alike travel as 64-bit values.
     std::array<uint64_t, kMaxParameters> values;

@@ -16,6 +16,7 @@
 
 using namespace lnbwd::runtime;
 using lnbwd::test::examplePlan;
+using lnbwd::test::groupedPlan;
 using nlohmann::json;
 
 /// The message with which a plan is refused; empty if it is taken.
@@ -152,21 +153,6 @@ TEST(PlanTest, AFixedGridIsTheSameOnEveryDevice) {
   }
   EXPECT_CONTAINS(refusalWith("/workgroup_counts/0/max_workgroups", 0),
                   "expected an integer from 1");
-}
-
-/// The example with gamma and dgamma for each group of rows.
-static json groupedPlan() {
-  json text = examplePlan();
-  for (int i : {2, 6})
-    text["arguments"][i]["kind"] = "group_column";
-  text["workgroup_counts"][0]["per_group"] = true;
-  text["workspace"][0]["rows"]["groups"] = true;
-  json &kernels = text["kernels"];
-  kernels[0]["grid"][2] = {{"groups", true}};
-  kernels[0]["parameters"][8] = {{"rows_per_group", true}};
-  kernels[1]["grid"][0] = {{"workgroup_count", 0}, {"groups", true}};
-  kernels[1]["parameters"][4] = {{"groups", true}};
-  return text;
 }
 
 TEST(PlanTest, ReadsGroupsOfRows) {
