@@ -177,20 +177,19 @@ class RowProgram:
         return _Writer(self).write()
 
     def evaluate(self, inputs: Sequence[Tensor], dtype: Any = None,
-                 rounds: bool = True, groups: int | None = None) -> list[Tensor]:
+                 rounds: bool = True) -> list[Tensor]:
         """What the program gives, computed by PyTorch.
 
         Args:
-            inputs: tensors of M·N, N, B·N and M elements, as :attr:`inputs` has them.
+            inputs: tensors of M·N, N, B·N and M elements, as :attr:`inputs` has them. Where outputs
+                alone are of groups, B is the first dimension of the first row block.
             dtype: the type to compute in (default: float32).
             rounds: whether ``round`` and the outputs' types round.
-            groups: B, where there are group sums and neither a group column nor the program
-                itself says it.
 
         Returns:
             The outputs, ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``.
         """
-        return _evaluate(self, inputs, dtype, rounds, groups)
+        return _evaluate(self, inputs, dtype, rounds)
 
 
 def _operands(node: Node) -> tuple[int, ...]:
@@ -434,8 +433,20 @@ class _Writer:
 # --------------------------------------------------------------------------------------------------
 
 
+def _count_groups(program: RowProgram, inputs: Sequence[Tensor]) -> int:
+    """B, 1 where the rows are no groups."""
+    for kind, given in zip((i.kind for i in program.inputs), inputs, strict=True):
+        if kind == "group_column":
+            return given.numel() // program.length
+    if program.has_groups:
+        for kind, given in zip((i.kind for i in program.inputs), inputs, strict=True):
+            if kind == "row":
+                return given.shape[0]
+    return 1
+
+
 def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
-              rounds: bool, groups: int | None) -> list[Tensor]:
+              rounds: bool) -> list[Tensor]:
     import torch
 
     types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
@@ -446,12 +457,10 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
                for i, tensor in zip(program.inputs, inputs, strict=True)]
     rows = max((t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
                 if i.kind in ("row", "scalar")), default=1)
+    groups = _count_groups(program, inputs)
     for place, given in enumerate(program.inputs):
         if given.kind == "group_column":
-            groups = tensors[place].shape[0]
             tensors[place] = tensors[place].repeat_interleave(rows // max(groups, 1), 0)
-    if program.groups is not None:
-        groups = program.groups
     functions: dict[str, Any] = {
         "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div,
         "max": torch.maximum, "min": torch.minimum, "and": torch.logical_and,
@@ -481,8 +490,6 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
         if output.kind == "column_sum":
             value = value.expand(rows, program.length).sum(0)
         elif output.kind == "group_sum":
-            if groups is None:
-                raise ValueError("groups: expected the number of groups, got None")
             value = value.expand(rows, program.length).reshape(
                 groups, rows // max(groups, 1), program.length).sum(1)
         elif output.kind == "row":
