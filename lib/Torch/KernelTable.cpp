@@ -224,7 +224,8 @@ lnbwd_torch_add_kernel(int32_t operation, int64_t row_length, int32_t element,
 }
 
 /// Puts a row program into the table: `operands` holds kind, element and row
-/// length of each operand in turn, `inputs` inputs before `outputs` outputs.
+/// length of each operand in turn, `inputs` inputs before `outputs` outputs. A
+/// null `kernel`: PyTorch computes it.
 LNBWD_TORCH_API void
 lnbwd_torch_add_region(const char *text, int32_t torch_device,
                        const lnbwd_kernel *kernel, const lnbwd_device *device,

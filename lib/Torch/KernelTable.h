@@ -75,7 +75,8 @@ struct Operand {
 };
 
 /// A row program on a device: its operands in the order of the kernel's
-/// arguments, inputs first.
+/// arguments, inputs first. A null kernel: there is none, and PyTorch computes
+/// the program.
 struct Region {
   LoadedKernel kernel;
   std::vector<Operand> inputs;

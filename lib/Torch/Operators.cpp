@@ -67,7 +67,7 @@ static void verify(AtenTensorHandle x, const std::vector<int64_t> &shape,
                    AtenTensorHandle weight, AtenTensorHandle bias) {
   if (shape.empty() || !endsIn(x, shape))
     fail("x: expected a shape that ends in normalized_shape");
-  if (elementOf(x) < 0 && !isFloat64(x))
+  if ((elementOf(x) < 0 || elementOf(x) == LNBWD_ELEMENT_I8) && !isFloat64(x))
     fail("x: expected float16, bfloat16, float32 or float64");
   for (AtenTensorHandle parameter : {weight, bias}) {
     if (!parameter)
@@ -300,7 +300,7 @@ static RegionSize regionSize(const Region &region,
     AtenTensorHandle tensor = inputs[i].get();
     std::string input = "lnbwd::region: input " + std::to_string(i);
     int32_t element = elementOf(tensor);
-    static const char *const types[] = {"f16", "bf16", "f32"};
+    static const char *const types[] = {"f16", "bf16", "f32", "bool"};
     if (element != operand.element)
       throw std::runtime_error(
           input + ": expected " + types[operand.element] + ", got " +
@@ -331,6 +331,11 @@ static void region(StableIValue *stack, uint64_t, uint64_t) {
     throw std::runtime_error("lnbwd::region: expected inputs, got none");
   const Region &program = findRegion(name.text, deviceNumber(inputs[0].get()));
   RegionSize size = regionSize(program, inputs);
+  if (!program.kernel.kernel) {
+    stack[0] = give(std::move(inputs));
+    stack[1] = give(std::move(name));
+    return callOperator("lnbwd::_region_by_torch", stack);
+  }
 
   std::vector<Tensor> outputs;
   for (const Operand &operand : program.outputs) {

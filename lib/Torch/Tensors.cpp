@@ -131,6 +131,10 @@ StableIValue give(const std::vector<bool> &booleans) {
   });
 }
 
+StableIValue give(String string) {
+  return torch::stable::detail::from(string.handle.release());
+}
+
 StableIValue give(std::vector<Tensor> tensors) {
   return giveList(tensors.size(),
                   [&](size_t i) { return give(std::move(tensors[i])); });
@@ -141,11 +145,11 @@ StableIValue give(std::vector<Tensor> tensors) {
 //===----------------------------------------------------------------------===//
 
 int32_t dtypeOf(int32_t element) {
-  static const int32_t numbers[] = {aoti_torch_dtype_float16(),
-                                    aoti_torch_dtype_bfloat16(),
-                                    aoti_torch_dtype_float32()};
+  static const int32_t numbers[] = {
+      aoti_torch_dtype_float16(), aoti_torch_dtype_bfloat16(),
+      aoti_torch_dtype_float32(), aoti_torch_dtype_bool()};
   static_assert(LNBWD_ELEMENT_F16 == 0 && LNBWD_ELEMENT_BF16 == 1 &&
-                LNBWD_ELEMENT_F32 == 2);
+                LNBWD_ELEMENT_F32 == 2 && LNBWD_ELEMENT_I8 == 3);
   return numbers[element];
 }
 
@@ -157,8 +161,8 @@ static int32_t dtypeNumber(AtenTensorHandle tensor) {
 
 int32_t elementOf(AtenTensorHandle tensor) {
   int32_t dtype = dtypeNumber(tensor);
-  for (int32_t element :
-       {LNBWD_ELEMENT_F16, LNBWD_ELEMENT_BF16, LNBWD_ELEMENT_F32})
+  for (int32_t element : {LNBWD_ELEMENT_F16, LNBWD_ELEMENT_BF16,
+                          LNBWD_ELEMENT_F32, LNBWD_ELEMENT_I8})
     if (dtype == dtypeOf(element))
       return element;
   return -2;

@@ -63,7 +63,7 @@ private:
   StableIValue *stack;
 };
 
-/// PyTorch's number of an lnbwd_element.
+/// PyTorch's number of an lnbwd_element; that of booleans for LNBWD_ELEMENT_I8.
 int32_t dtypeOf(int32_t element);
 /// The lnbwd_element of a tensor, or -2 if it has another type.
 int32_t elementOf(AtenTensorHandle tensor);
@@ -101,6 +101,7 @@ StableIValue give(Tensor tensor);
 StableIValue giveOptional(Tensor tensor);
 StableIValue give(const std::vector<int64_t> &integers);
 StableIValue give(const std::vector<bool> &booleans);
+StableIValue give(String string);
 StableIValue give(std::vector<Tensor> tensors);
 
 /// Runs another operator on the arguments on a stack, and leaves its results

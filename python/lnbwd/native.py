@@ -31,8 +31,9 @@ __all__ = ["ELEMENT_NAMES", "OPERATIONS", "add_kernel", "add_region", "load", "l
 OPERATIONS = ("layer_norm", "layer_norm_bwd", "rms_norm", "rms_norm_bwd")
 """In the order of their numbers in the library."""
 
-ELEMENT_NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
-"""The types that kernels have, and what they call them."""
+ELEMENT_NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",
+                 torch.bool: "i8"}
+"""The types that kernels have, and what they call them; booleans in row programs alone."""
 
 # In the order of their numbers in the runtime's interface.
 _KINDS = runtime.KINDS
@@ -178,10 +179,11 @@ def add_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
         device, *_handles(kernel))
 
 
-def add_region(text: str, device: int, kernel: runtime.Kernel,
+def add_region(text: str, device: int, kernel: runtime.Kernel | None,
                inputs: Sequence[tuple[str, torch.dtype, int]],
                outputs: Sequence[tuple[str, torch.dtype, int]]) -> None:
-    """The same for a row program; operands as kind, type and row length."""
+    """The same for a row program; operands as kind, type and row length. None for the kernel: the
+    library calls ``lnbwd::_region_by_torch``."""
     library = load()
     assert library is not None
     fields = [value for kind, dtype, length in (*inputs, *outputs)
