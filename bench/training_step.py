@@ -7,11 +7,13 @@
 A step is forward, backward and the optimizer (fused AdamW) of a transformer on random data. The
 ways to compute it take turns within one process, so that all meet the same clocks:
 
-  torch   the model as it is: eager, or compiled by Inductor
-  lnbwd   eager: lnbwd.patch(model); compiled: backend="lnbwd"
-  liger   eager, its norms in the place of PyTorch's, where liger-kernel is installed
-  free    torch's, with a norm backward that costs nothing and is wrong: the limit for a kernel
-          that computes the backward pass of a norm alone
+  torch     the model as it is: eager, or compiled by Inductor
+  lnbwd     eager: lnbwd.patch(model); compiled: backend="lnbwd"
+  override  eager, the model as it is, with lnbwd.override_aten(): of use where its norms are
+            torch.nn's
+  liger     eager, its norms in the place of PyTorch's, where liger-kernel is installed
+  free      torch's, with a norm backward that costs nothing and is wrong: the limit for a kernel
+            that computes the backward pass of a norm alone
 
 The learning rate is 0: the optimizer does its work, and the weights stay what they are, so that all
 ways see the same numbers. (What a matrix product takes depends on them: the wrong gradients of

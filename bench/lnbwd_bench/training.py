@@ -8,6 +8,7 @@ training_step.py says what the ways are.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 from .models import Config, LlamaNorm, make_batch, make_model
 
 MODES = ("eager", "compiled", "reduce-overhead")
-WAYS = ("torch", "lnbwd", "liger", "free")
+WAYS = ("torch", "lnbwd", "override", "liger", "free")
 # Consecutive steps between two looks at the clock: what a step leaves on the device the next finds.
 STEPS_A_TURN = 3
 
@@ -101,6 +102,8 @@ def prepare(way: str, mode: str, model: nn.Module) -> Callable[..., Tensor] | No
     """The model as one way computes it; None if this machine has not got it."""
     if way == "free":
         swap(model, {nn.LayerNorm: FreeLayerNorm, LlamaNorm: FreeLlamaNorm})
+    if way == "override" and mode != "eager":
+        return None  # Inductor takes those operators apart.
     if mode == "eager":
         if way == "lnbwd":
             import lnbwd
@@ -134,6 +137,9 @@ def prepare(way: str, mode: str, model: nn.Module) -> Callable[..., Tensor] | No
     return torch.compile(model, dynamic=False, **options)
 
 
+Around = Callable[[], contextlib.AbstractContextManager[Any]]
+
+
 @dataclasses.dataclass
 class Way:
     """One way to compute a step, and its times in milliseconds."""
@@ -142,6 +148,8 @@ class Way:
     step: Callable[[], float]
     first_seconds: float
     peak_bytes: int
+    around: Around = contextlib.nullcontext
+    """What holds while its steps run."""
     times: list[float] = dataclasses.field(default_factory=list)
 
     def check(self) -> None:
@@ -150,7 +158,8 @@ class Way:
         Raises:
             ArithmeticError: the loss is not a number, so that the times are not those of training.
         """
-        loss = float(self.step())
+        with self.around():
+            loss = float(self.step())
         if not math.isfinite(loss):
             raise ArithmeticError(f"{self.name}: expected a finite loss, got {loss}; its times say nothing")
 
@@ -176,32 +185,39 @@ def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) 
         optimizer.zero_grad(set_to_none=True)
         return loss.detach()
 
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    step()
-    torch.cuda.synchronize()
-    seconds = time.perf_counter() - start
-    for _ in range(3):
+    around: Around = contextlib.nullcontext
+    if name == "override":
+        import lnbwd
+
+        around = lnbwd.override_aten
+    with around():
+        torch.cuda.synchronize()
+        start = time.perf_counter()
         step()
-    torch.cuda.synchronize()
-    before = torch.cuda.memory_allocated()
-    torch.cuda.reset_peak_memory_stats()
-    step()
-    torch.cuda.synchronize()
-    peak = torch.cuda.max_memory_allocated() - before
-    return Way(name, step, seconds, peak)  # type: ignore[arg-type]
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
+        for _ in range(3):
+            step()
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        step()
+        torch.cuda.synchronize()
+        peak = torch.cuda.max_memory_allocated() - before
+    return Way(name, step, seconds, peak, around)  # type: ignore[arg-type]
 
 
 def time_in_turns(ways: list[Way], steps: int) -> None:
     """Takes ``steps`` times of each way, some consecutive ones at a time."""
     for turn in range(-(-steps // STEPS_A_TURN)):
         for way in ways[turn % len(ways):] + ways[:turn % len(ways)]:
-            way.step()  # Brings the way's own data back before the clock starts.
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            for _ in range(STEPS_A_TURN):
-                way.step()
-            torch.cuda.synchronize()
+            with way.around():
+                way.step()  # Brings the way's own data back before the clock starts.
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+                for _ in range(STEPS_A_TURN):
+                    way.step()
+                torch.cuda.synchronize()
             way.times.append((time.perf_counter() - start) * 1e3 / STEPS_A_TURN)
 
 
@@ -229,7 +245,7 @@ def kernel_times(way: Way, top: int, steps: int = 3) -> dict[str, float]:
     """Milliseconds of device time a step, by kind of kernel; prints the ``top`` dearest."""
     from torch.profiler import ProfilerActivity, profile
 
-    with profile(activities=[ProfilerActivity.CUDA]) as found:
+    with profile(activities=[ProfilerActivity.CUDA]) as found, way.around():
         for _ in range(steps):
             way.step()
         torch.cuda.synchronize()

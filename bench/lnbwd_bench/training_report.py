@@ -135,7 +135,8 @@ def plot(document: dict[str, Any], path: pathlib.Path) -> None:
     from matplotlib import pyplot
 
     rows = [row for row in document["results"] if "ways" in row and "torch" in row["ways"]]
-    styles = {"torch": "#888888", "liger": "#009e73", "lnbwd": "#c1272d", "free": "#0072b2"}
+    styles = {"torch": "#888888", "liger": "#009e73", "lnbwd": "#c1272d",
+              "override": "#e69f00", "free": "#0072b2"}
     figure, axes = pyplot.subplots(figsize=(max(6.0, 1.5 * len(rows) + 1.5), 4.4),
                                    layout="constrained")
     for place, row in enumerate(rows):

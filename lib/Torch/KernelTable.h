@@ -81,11 +81,25 @@ struct Region {
   LoadedKernel kernel;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
+
+  /// Whether the rows are groups, so that a launch needs their number.
+  bool hasGroups() const {
+    for (const auto *operands : {&inputs, &outputs})
+      for (const Operand &operand : *operands)
+        if (operand.kind == LNBWD_ARGUMENT_GROUP_COLUMN)
+          return true;
+    return false;
+  }
 };
 
 /// The kernel for `key`, loaded by Python if it was not yet.
 /// Throws std::runtime_error with Python's words if it cannot be.
 const LoadedKernel &findKernel(const NormKey &key);
+
+/// The same, or null if there is none: Python was told why, once, and is not
+/// asked for it again, unless it said that it may work later.
+/// Throws std::runtime_error if loading was interrupted.
+const LoadedKernel *tryToFindKernel(const NormKey &key);
 
 /// The same for the row program that `text` names.
 const Region &findRegion(std::string_view text, int32_t device);

@@ -31,6 +31,7 @@ from .spec import KernelSpec
 
 if TYPE_CHECKING:
     from . import inductor, nn
+    from .aten import override_aten
     from .functional import layer_norm, rms_norm
     from .launching import simulate
     from .patching import patch, unpatch
@@ -39,12 +40,12 @@ __version__ = "0.1.0"
 
 __all__ = ["CacheWarning", "CompileError", "CompiledKernel", "KernelSpec", "LibraryError",
            "LnbwdError", "Report", "RuntimeStatusError", "compile", "compiler", "errors",
-           "inductor", "kernel_cache", "layer_norm", "nn", "patch", "precompile", "report",
-           "rms_norm", "runtime", "set_cache_folder", "simulate", "unpatch"]
+           "inductor", "kernel_cache", "layer_norm", "nn", "override_aten", "patch", "precompile",
+           "report", "rms_norm", "runtime", "set_cache_folder", "simulate", "unpatch"]
 
 # Names that need torch, and the modules that have them.
 _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "launching",
-               "patch": "patching", "unpatch": "patching"}
+               "override_aten": "aten", "patch": "patching", "unpatch": "patching"}
 _MODULES = ("inductor", "nn")
 
 

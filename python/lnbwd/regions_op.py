@@ -24,10 +24,12 @@ first row block. The operator has no derivative: who calls it provides one.
 
 from __future__ import annotations
 
+import operator
 import threading
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -48,8 +50,9 @@ from .launching import (
 from .rowprogram import RowProgram
 from .spec import ProgramSpec
 
-__all__ = ["Operand", "Program", "find_program", "load_kernel", "make_kernel_from_mlir", "operand",
-           "register_program", "register_row_program", "set_resolver"]
+__all__ = ["Operand", "Program", "compute_by_torch", "find_program", "load_kernel",
+           "make_kernel_from_mlir", "operand", "region_call", "register_program",
+           "register_row_program", "set_resolver"]
 
 # What row programs call types and kinds.
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
@@ -103,6 +106,11 @@ class Program:
     outputs: tuple[Operand, ...]
     make_kernel: MakeKernel
     evaluate: Evaluate | None = None
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the rows are groups."""
+        return any(operand.kind == "group_column" for operand in (*self.inputs, *self.outputs))
 
 
 _Key = tuple[str, object]
@@ -341,22 +349,25 @@ def _allocate(program: Program, rows: int, groups: int | None, like: Tensor) -> 
     return [like.new_empty(shape(o), dtype=o.dtype) for o in program.outputs]
 
 
-def run_region(inputs: list[Tensor], text: str) -> list[Tensor]:
-    """The operator, in Python."""
-    program = find_program(text)
-    rows, groups = _sizes(program, inputs)
-    first = inputs[0]
-
+def _kernel_for(program: Program, first: Tensor) -> runtime.Kernel | None:
+    """The kernel for tensors that are where ``first`` is; None: PyTorch computes."""
     def find_device() -> torch.device:
         if not first.is_cuda:
             check_device(first, "inputs[0]")
         return first.device
 
-    key = (text, device_key(first))
-    kernel = _kernels.get(key) or _find_kernel(program, key, find_device)
+    key = (program.text, device_key(first))
+    return _kernels.get(key) or _find_kernel(program, key, find_device)
+
+
+def run_region(inputs: list[Tensor], text: str) -> list[Tensor]:
+    """The operator, in Python."""
+    program = find_program(text)
+    rows, groups = _sizes(program, inputs)
+    kernel = _kernel_for(program, inputs[0])
     if kernel is None:
         return _region_by_torch(inputs, text)
-    outputs = _allocate(program, rows, groups, first)
+    outputs = _allocate(program, rows, groups, inputs[0])
     launch_kernel(kernel, rows, [*map(dense, inputs), *outputs], groups)
     return outputs
 
@@ -368,6 +379,69 @@ def _region_by_torch(inputs: list[Tensor], text: str) -> list[Tensor]:
     for output, value in zip(outputs, program.evaluate(inputs), strict=True):
         output.copy_(value)  # Which may be an input itself.
     return outputs
+
+
+def region_call(text: str, device: str) -> Callable[..., None]:
+    """A function for one row program on one device, ``(rows, *inputs, *outputs) -> None``; of a
+    program with groups of rows ``(rows, groups, *inputs, *outputs) -> None``.
+
+    It is what compiled graphs call (:mod:`lnbwd.inductor.lowering`), for it costs the host a
+    fraction of what the operator does. It checks no shapes and no types, and knows no autograd.
+    Graphs on disk name it: it stays where it is.
+
+    Args:
+        text: the program's name. Nothing is looked up or loaded before the first call.
+        device: where all tensors are, "cpu" or one like "cuda:0".
+
+    The tensors are dense; one at an address that kernels do not take is copied if it is an input,
+    and a ValueError if it is an output.
+    """
+    where = torch.device(device)
+    return native.make_region_call(text, where) or _PythonCall(text)
+
+
+class _PythonCall:
+    """The same without the library in C++."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __call__(self, *arguments: Any) -> None:
+        program = find_program(self._text)
+        inputs = len(program.inputs)
+        numbers = 2 if program.has_groups else 1
+        if len(arguments) != numbers + inputs + len(program.outputs):
+            what = "numbers of rows and groups" if program.has_groups else "number of rows"
+            raise TypeError(f"lnbwd: a region's call: expected the {what}, {inputs} inputs "
+                            f"and {len(program.outputs)} outputs, got {len(arguments)} arguments")
+        tensors = arguments[numbers:]
+        outputs = tensors[inputs:]
+        if any(t.data_ptr() & 15 for t in outputs):
+            raise ValueError("lnbwd: a region's call: expected outputs at addresses that are "
+                             "multiples of 16")
+        kernel = _kernel_for(program, tensors[0])
+        if kernel is None:
+            compute_by_torch(self._text, *tensors)
+            return
+        aligned = (t.clone() if t.data_ptr() & 15 else t for t in tensors[:inputs])
+        rows, *groups = map(operator.index, arguments[:numbers])
+        launch_kernel(kernel, rows, [*aligned, *outputs], groups[0] if groups else None)
+
+
+def compute_by_torch(text: str, *tensors: Tensor) -> None:
+    """What :func:`region_call`'s functions do, ``(*inputs, *outputs)``, by PyTorch's operations."""
+    program = find_program(text)
+    assert program.evaluate is not None
+    inputs, outputs = list(tensors[:len(program.inputs)]), tensors[len(program.inputs):]
+    kinds = [operand.kind for operand in program.inputs]
+    if program.has_groups and "group_column" not in kinds:
+        # The shapes of what compiled graphs hand over do not matter, but here.
+        groups = next(output.numel() // operand.row_length for output, operand in zip(
+            outputs, program.outputs, strict=True) if operand.kind == "group_column")
+        place = kinds.index("row_block")
+        inputs[place] = inputs[place].reshape(groups, -1, program.inputs[place].row_length)
+    for output, value in zip(outputs, program.evaluate(inputs), strict=True):
+        output.copy_(value.view(output.shape))  # Which may be an input itself.
 
 
 def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:

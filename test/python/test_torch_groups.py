@@ -6,10 +6,14 @@ diffusion transformer and alone."""
 
 import pytest
 import torch
-from test_torch_inductor import Captured, check_against_double, operands, taken
+from captured import Captured, check_against_double, operands, taken
+from test_torch_calls import calls, compiled_code
 from torch import nn
 
 import lnbwd.inductor
+from lnbwd import native, regions_op
+from lnbwd.inductor.graph_pass import register
+from lnbwd.rowprogram import Builder, Input, Output
 
 pytestmark = pytest.mark.compiler
 
@@ -144,3 +148,73 @@ def test_the_number_of_groups_may_be_a_symbol(device):
     assert len(captured.graphs) == 1
     program, = (d.program for d in taken())
     assert program.groups is None and program.has_groups
+
+
+# --------------------------------------------------------------------------------------------------
+# Calls of generated code
+# --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["library", "python"])
+def call(request, device):
+    """The sums of groups, as the function in C++ and as the one in Python."""
+    builder = Builder(64)
+    program = builder.finish(None, [Input("row", "f32")],
+                             [Output("group_sum", "f32", builder.add("input", 0))])
+    register(program.text())
+    if request.param == "python":
+        return regions_op._PythonCall(program.text())
+    if native.make_region_call(program.text(), device) is None:
+        pytest.skip("the package has no library for this")
+    return regions_op.region_call(program.text(), str(device))
+
+
+def test_a_call_takes_the_number_of_groups(device, call):
+    """Whatever the shapes of the tensors are."""
+    x = torch.randint(-8, 8, (12, 64)).float().to(device)
+    for groups in (1, 3, 12):
+        sums = torch.full((groups, 64), torch.nan, device=device)
+        assert call(12, groups, x, sums) is None
+        assert torch.equal(sums, x.reshape(groups, -1, 64).sum(1))
+    with pytest.raises(TypeError, match="expected the numbers of rows and groups, 1 inputs and 1 "
+                                        "outputs, got 3 arguments"):
+        call(12, x, sums)
+    with pytest.raises(RuntimeError, match="expected a multiple of B"):
+        call(12, 5, x, sums)
+
+
+def test_pytorch_computes_a_call_without_a_kernel(device):
+    builder = Builder(64)
+    program = builder.finish(None, [Input("row", "f32")],
+                             [Output("group_sum", "f32", builder.add("input", 0))])
+    register(program.text())
+    x, sums = torch.randn(12, 64, device=device), torch.empty(3, 64, device=device)
+    regions_op.compute_by_torch(program.text(), x, sums)
+    torch.testing.assert_close(sums, x.reshape(3, 4, 64).sum(1))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_generated_code_says_the_number_of_groups(device, dynamic):
+    def function(x, condition):
+        shift, scale = condition.chunk(2, 1)
+        y = modulate(x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6), shift, scale)
+        return y, y.sum(1)
+
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(3, 5, 64, generator=generator).to(device)
+    condition = torch.randn(3, 128, generator=generator).to(device)
+    if dynamic:
+        for tensor in (x, condition):
+            torch._dynamo.mark_dynamic(tensor, 0)
+    got, code, compiled = compiled_code(function, x, condition)
+    for actual, expected in zip(got, function(x.double(), condition.double()), strict=True):
+        torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-5)
+    line, = calls(code)
+    if not dynamic:
+        assert line.split("(")[1].startswith("15, 3, ")
+        return
+    x = torch.randn(7, 5, 64, generator=generator).to(device)
+    condition = torch.randn(7, 128, generator=generator).to(device)
+    for actual, expected in zip(compiled(x, condition), function(x.double(), condition.double()),
+                                strict=True):
+        torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-5)

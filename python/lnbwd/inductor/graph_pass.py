@@ -124,8 +124,22 @@ def _warn_of_no_kernels(reason: str) -> None:
                       + reason, RuntimeWarning, stacklevel=2)
 
 
+@functools.lru_cache(maxsize=1)
+def _register_lowering() -> None:
+    """Has Inductor call regions without the dispatcher; where this version of it does not have
+    what that takes, they stay operators."""
+    try:
+        from . import lowering
+
+        lowering.register()
+    except Exception as error:
+        log.warning("regions are called as operators: %s: %s", type(error).__name__, error)
+
+
 def _can_run_on(device: torch.device) -> str:
     """Why no kernel can run on a device; empty if one can."""
+    if torch._inductor.config.cpp_wrapper:
+        return "Inductor generates C++ (cpp_wrapper), which cannot call it"
     if device.type == "cuda":
         return ""
     if device.type == "cpu":
@@ -299,6 +313,7 @@ class RegionPass(_Pass):
         return None if name is None else (*name, self._measurements is not None)
 
     def _run(self, graph: Graph) -> None:
+        _register_lowering()
         if _can_run_on_any(graph):
             _narrow_scatters(graph)
         regions = find_regions(graph)
