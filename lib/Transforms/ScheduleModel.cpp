@@ -181,7 +181,8 @@ struct Candidate {
   /// Sets of rows of a workgroup, at least: partial sums, which are written and
   /// read once a workgroup, have to stay small beside the rows.
   int64_t leastSets = 2;
-  /// Rows side by side, at most: a workgroup stays within a group of rows.
+  /// Rows side by side, at most: a workgroup stays within a group of rows, of
+  /// which there are so many.
   int64_t mostGroups;
 
   Candidate(RowwiseOp op, int64_t threadsPerRow, int64_t vectorWidth)
@@ -199,6 +200,9 @@ struct Candidate {
     ScheduleFields whole = fields;
     whole.rowGroups = getGroups(chip);
     whole.rowsPerWorkgroup = leastSets * whole.rowGroups;
+    // All rows of a group are one workgroup's: its sums are the group's.
+    if (mostGroups <= whole.rowsPerWorkgroup)
+      whole.rowsPerWorkgroup = 0;
     whole.workgroupsPerComputeUnit = std::max<int64_t>(
         1, computeUnit / (whole.threadsPerRow * whole.rowGroups));
     whole.earlyStart = chip.workgroups.hasEarlyStart;
@@ -593,7 +597,8 @@ ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
       std::clamp(groups, minFinalizeThreads / fields.threadsPerRow,
                  std::min(2 * mostGroups,
                           chip.maxThreadsPerWorkgroup / fields.threadsPerRow));
-  // What spills, or has no registers for so many sums, holds fewer rows at once.
+  // What spills, or has no registers for so many sums, holds fewer rows at
+  // once.
   auto fits = [&] {
     ScheduleAttr schedule = fields.get(op.getContext());
     return !isRejected(op, schedule) &&

@@ -36,9 +36,10 @@ func.func @even_rows(%x: memref<?x2048xf32>, %s: memref<?x2048xf32>, %t: memref<
 
 // -----
 
-// No more rows side by side than a group has.
+// No more rows side by side than a group has, and all of them for one workgroup.
 // CHECK-LABEL: func @few_rows(
 // CHECK:         row_groups = 2,
+// CHECK-SAME:    rows_per_workgroup = 0,
 func.func @few_rows(%x: memref<12x256xf32>, %s: memref<4x256xf32>) {
   lnbwd.rowwise @k rows(%x : memref<12x256xf32>) outs group_sums(%s : memref<4x256xf32>) {
   ^bb0(%xr: vector<256xf32>):
