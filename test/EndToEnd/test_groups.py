@@ -206,6 +206,43 @@ def test_both_kinds_of_sums(build, runtime, tmp_path, chip, options, accumulate)
             np.testing.assert_array_equal(actual, terms + inputs[name])
 
 
+@pytest.mark.parametrize("chip", ["gfx950", "gfx1100"])
+def test_rows_that_lie_apart_and_have_dimensions(build, runtime, tmp_path, chip):
+    """Rows of 4 x 12 elements, 80 apart; columns of f16 and bf16."""
+    block = "memref<?x4x12xf32, strided<[80, 12, 1]>>"
+    text = f"""func.func @f(%x: {block}, %s: memref<?x4x12xf16>, %t: memref<?x4x12xbf16>,
+    %y: {block}, %g: memref<?x4x12xf16>) {{
+  lnbwd.rowwise @f rows(%x : {block}) group_columns(%s, %t : memref<?x4x12xf16>, memref<?x4x12xbf16>)
+      outs rows(%y : {block}) group_sums(%g : memref<?x4x12xf16>)
+      attributes {{operand_names = ["x", "s", "t", "y", "g"], row_rank = 2 : i64}} {{
+  ^row(%xr: vector<48xf32>, %sr: vector<48xf16>, %tr: vector<48xbf16>):
+    %sw = arith.extf %sr : vector<48xf16> to vector<48xf32>
+    %tw = arith.extf %tr : vector<48xbf16> to vector<48xf32>
+    %p = arith.mulf %xr, %sw : vector<48xf32>
+    %q = arith.addf %p, %tw : vector<48xf32>
+    lnbwd.yield %q, %q : vector<48xf32>, vector<48xf32>
+  }}
+  return
+}}
+"""
+    file = tmp_path / "f.hsaco"
+    compile_source(build, text, chip, file)
+    kernel = devices.Kernel(runtime.open("sim", chip), file)
+    for groups, group_rows in ((1, 5), (3, 1), (4, 6)):
+        random = np.random.default_rng(groups)
+        x = random.integers(-8, 9, (groups * group_rows, 80)) / 8
+        s, t = (random.integers(-4, 5, (groups, 48)) / 2 for _ in range(2))
+        outputs = kernel.launch(len(x), {
+            "x": devices.encode(x.ravel(), "f32"), "s": devices.encode(s.ravel(), "f16"),
+            "t": devices.encode(t.ravel(), "bf16")}, groups=groups)
+        expected = x[:, :48] * np.repeat(s, group_rows, 0) + np.repeat(t, group_rows, 0)
+        y = devices.decode(outputs["y"], "f32").reshape(-1, 80)[:, :48]
+        np.testing.assert_array_equal(y, expected)
+        np.testing.assert_array_equal(
+            devices.decode(outputs["g"], "f16").reshape(groups, 48),
+            expected.reshape(groups, group_rows, 48).sum(1))
+
+
 @pytest.mark.parametrize("n,dtype", [(37, "f32"), (1000, "bf16"), (1024, "bf16"), (4096, "f32"),
                                      (16384, "bf16")])
 @pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
