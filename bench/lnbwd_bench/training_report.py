@@ -85,7 +85,8 @@ def verdicts(row: Row) -> list[Verdict]:
             share = LLAMA_SHARE
         at_least(f"(T - L) / (T - F), at least {share}", gain(t, ours, f), share)
     ways = row["ways"]
-    if "torch" in ways and "lnbwd" in ways:
+    # What a CUDA graph takes is not among what is counted.
+    if "torch" in ways and "lnbwd" in ways and row["mode"] != "reduce-overhead":
         at_least(f"peak memory, torch's to ours, at least 1 / {MOST_MEMORY}",
                  ways["torch"]["peak_bytes"] / ways["lnbwd"]["peak_bytes"], 1 / MOST_MEMORY)
     return found
@@ -153,9 +154,9 @@ def plot(document: dict[str, Any], path: pathlib.Path) -> None:
         if any(name in row["ways"] for row in rows):
             axes.bar(0, 0, color=colour, label={"free": "free norm backward"}.get(name, name))
     axes.axhline(1, color="black", linewidth=0.6)
-    axes.set_xticks(range(len(rows)), [f"{row['model']}\n{row['precision']}, {row['mode']}"
+    axes.set_xticks(range(len(rows)), [f"{row['model']}\n{row['precision']}\n{row['mode']}"
                                        for row in rows], fontsize=8)
-    axes.set_ylim(0.8, 1.2)
+    axes.set_ylim(0.8, 1.28)
     axes.set_ylabel("step, as a share of torch's (ms above)")
     axes.legend(fontsize=8, ncols=4, loc="upper left")
     axes.set_title(f"Training steps, {document['machine']['name']}, torch "
