@@ -4,7 +4,7 @@
 """torch.compile with row programs: the graph pass, and the backend that runs it.
 
 The pass sees each graph after differentiation and before Inductor makes kernels of it. It puts one
-operator, ``lnbwd::region``, in the place of every region that is a row program, compiles, and is
+operator, ``lnbwd::_region``, in the place of every region that is a row program, compiles, and is
 worth it; whatever else there is stays as it was. A region that is left is logged with the reason,
 and nothing that goes wrong in here ends a compilation: the graph is Inductor's then.
 """
@@ -29,7 +29,6 @@ from torch.utils.checkpoint import CheckpointPolicy
 
 from .. import compiler, launching, regions_op
 from ..errors import LnbwdError
-from ..regions_op import Operand
 from ..rowprogram import RowProgram
 from .convert import Unsupported
 from .regions import Region, convert, estimate, find_regions, leads_back, normalised
@@ -37,9 +36,6 @@ from .regions import Region, convert, estimate, find_regions, leads_back, normal
 __all__ = ["Decision", "RecomputePass", "RegionPass", "backend", "decisions", "pass_"]
 
 log = logging.getLogger("lnbwd.regions")
-
-_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
-_KINDS = {"row": "row_block", "scalar": "row_scalar", "column": "column", "column_sum": "column"}
 
 
 @functools.lru_cache(maxsize=1)
@@ -97,15 +93,7 @@ def decisions(clear: bool = False) -> list[Decision]:
 
 def register(text: str) -> regions_op.Program:
     """Makes the row program in a text known to ``lnbwd::region``."""
-    program = RowProgram.from_text(text)
-
-    def operand(kind: str, dtype: str) -> Operand:
-        return Operand(_KINDS[kind], _TYPES[dtype], 1 if kind == "scalar" else program.length)
-
-    return regions_op.register_program(
-        text, [operand(i.kind, i.dtype) for i in program.inputs],
-        [operand(o.kind, o.dtype) for o in program.outputs],
-        regions_op.make_kernel_from_mlir(program.mlir()))
+    return regions_op.register_row_program(RowProgram.from_text(text))
 
 
 def resolve(text: str) -> regions_op.Program | None:
@@ -168,7 +156,7 @@ def _replace(graph: Graph, region: Region) -> None:
     text = program.text()
     mode = next(n.meta["val"].fake_mode for n in region.inputs)
     with graph.inserting_after(region.inputs[-1]), mode:
-        call = _new_node(graph, torch.ops.lnbwd.region.default, (region.inputs, text))
+        call = _new_node(graph, torch.ops.lnbwd._region.default, (region.inputs, text))
     last = call
     for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
         with graph.inserting_after(last), mode:
