@@ -23,7 +23,7 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ class RowProgram:
         inputs: rows, then columns, then scalars.
         nodes: the operations in order. Each is a tuple of its name and its operands, indices of
             earlier nodes: ``("input", i)``, ``("constant", number)``, ``("round", value, dtype)``,
+            ``("detach", value)``, a constant to whoever derives the gradient,
             ``("select", condition, value, value)``, ``("not", condition)``, and those of
             :data:`UNARY`, :data:`BINARY`, :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`.
         outputs: rows, then scalars, then column sums.
@@ -151,6 +152,36 @@ class RowProgram:
                 result.append(any(result[operand] for operand in _operands(node)))
         return result
 
+    def statistics(self) -> list[int]:
+        """The row scalars that follow from sums over the row and that rows are computed with: what
+        the gradient of a named operation saves, a mean or a reciprocal root. Their values cost a
+        number for each row to keep, and a pass over the row to compute again."""
+        rows = self.is_row()
+        follows = [False] * len(self.nodes)
+        for index, node in enumerate(self.nodes):
+            follows[index] = not rows[index] and (
+                node[0] in SUMS or any(follows[operand] for operand in _operands(node)))
+        used = {operand for index, node in enumerate(self.nodes) if rows[index]
+                for operand in _operands(node)}
+        return [index for index, node in enumerate(self.nodes)
+                if follows[index] and index in used and not _is_condition(node)]
+
+    def with_outputs(self, places: Iterable[int]) -> RowProgram:
+        """The program with some of its outputs alone, and the nodes that these need."""
+        builder = Builder(self.length)
+        builder.nodes = list(self.nodes)
+        return builder.finish(self.rows, self.inputs, [self.outputs[place] for place in places])
+
+    def without_unused_inputs(self) -> tuple[RowProgram, list[int]]:
+        """The program without the inputs that it does not read, and the places of those that are
+        left."""
+        read = sorted({node[1] for node in self.nodes if node[0] == "input"})
+        places = {old: new for new, old in enumerate(read)}
+        nodes = tuple(("input", places[node[1]]) if node[0] == "input" else node
+                      for node in self.nodes)
+        return dataclasses.replace(self, inputs=tuple(self.inputs[place] for place in read),
+                                   nodes=nodes), read
+
     def mlir(self) -> str:
         """A function with the program, on memrefs: inputs, then outputs."""
         return _Writer(self).write()
@@ -175,6 +206,11 @@ def _operands(node: Node) -> tuple[int, ...]:
     if node[0] in ("input", "constant"):
         return ()
     return node[1:2] if node[0] == "round" else node[1:]
+
+
+def _is_condition(node: Node) -> bool:
+    """Whether a node is true or false."""
+    return node[0] in COMPARISONS or node[0] in LOGIC or node[0] == "not"
 
 
 class Builder:
@@ -224,16 +260,21 @@ class Builder:
                 result = self.add("mul", square, square)
         return result if exponent > 0 else self.add("div", self.constant(1), result)
 
-    def finish(self, rows: int | None, inputs: Sequence[Input],
-               outputs: Sequence[Output]) -> RowProgram:
-        """The program with the nodes that its outputs need."""
+    def needed(self, values: Iterable[int]) -> set[int]:
+        """The nodes that values are computed with, themselves included."""
         needed: set[int] = set()
-        stack = [output.value for output in outputs]
+        stack = list(values)
         while stack:
             index = stack.pop()
             if index not in needed:
                 needed.add(index)
                 stack += _operands(self.nodes[index])
+        return needed
+
+    def finish(self, rows: int | None, inputs: Sequence[Input],
+               outputs: Sequence[Output]) -> RowProgram:
+        """The program with the nodes that its outputs need."""
+        needed = self.needed(output.value for output in outputs)
         places = {index: place for place, index in enumerate(sorted(needed))}
         nodes = []
         for index in sorted(needed):
@@ -270,9 +311,7 @@ class _Writer:
         self.names: dict[int, str] = {}
         self.wide: dict[tuple[int, bool], str] = {}
         self.narrow: dict[tuple[int, str], str] = {}
-        self.conditions = [False] * len(program.nodes)
-        for index, node in enumerate(program.nodes):
-            self.conditions[index] = node[0] in COMPARISONS or node[0] in LOGIC or node[0] == "not"
+        self.conditions = [_is_condition(node) for node in program.nodes]
 
     def type(self, element: str, is_row: bool) -> str:
         return f"vector<{self.program.length}x{element}>" if is_row else element
@@ -333,6 +372,10 @@ class _Writer:
             return self.emit(f"vector.reduction <{SUMS[name]}>, {value} : "
                              f"{self.type('f32', True)} into f32")
         values = [self.value(operand, is_row) for operand in operands]
+        if name == "detach":
+            # A product with 1, which folds away; an input cannot carry the attribute itself.
+            one = self.emit("arith.constant " + ("dense<1.0>" if is_row else "1.0") + f" : {type_}")
+            return self.emit(f"arith.mulf {values[0]}, {one} {{lnbwd.detach}} : {type_}")
         if name in UNARY:
             return self.emit(f"{UNARY[name]} {values[0]} : {type_}")
         if name in BINARY:
@@ -432,6 +475,8 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
             value = values[operands[0]]
             if rounds:
                 value = value.to(types[operands[1]]).to(wide)
+        elif name == "detach":
+            value = values[operands[0]]
         elif name in SUMS:
             row = values[operands[0]].expand(-1, program.length)
             value = row.sum(1, True) if name == "row_sum" else row.amax(1, True)
