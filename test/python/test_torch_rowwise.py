@@ -1,0 +1,844 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""lnbwd.rowwise: Python functions over rows as operations with a derived gradient."""
+
+import copy
+import inspect
+import pickle
+import random
+import re
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import lnbwd
+import lnbwd.inductor
+from lnbwd import Columns, Rows, Scalars, nn, regions_op, row_tracing
+
+pytestmark = pytest.mark.compiler
+N = 48
+F32, BF16, F16, F64 = torch.float32, torch.bfloat16, torch.float16, torch.float64
+
+
+def gated_rms_norm(x: Rows, z: Rows, gamma: Columns, eps: float = 1e-5):
+    h = x * F.silu(z)
+    return h * torch.rsqrt(h.square().mean(-1, keepdim=True) + eps) * gamma
+
+
+def layer_norm_with_sum(x: Rows, r: Rows, gamma: Columns, beta: Columns):
+    total = x + r
+    mean = total.mean(-1, keepdim=True)
+    rstd = torch.rsqrt(total.var(-1, keepdim=True, correction=0) + 1e-5)
+    return (total - mean) * rstd * gamma + beta, total
+
+
+def softmax(x: Rows):
+    return torch.softmax(x, -1)
+
+
+def softmax_by_hand(x: Rows):
+    exponential = torch.exp(x - x.amax(-1, keepdim=True).detach())
+    return exponential / exponential.sum(-1, keepdim=True)
+
+
+def logarithms(x: Rows):
+    return torch.log_softmax(x, -1), x.logsumexp(-1)
+
+
+def statistics(x: Rows):
+    mean = x.mean(-1)
+    return x - mean[..., None], mean, x.std(-1, keepdim=True)
+
+
+def swiglu(a: Rows, b: Rows):
+    return F.silu(a) * b
+
+
+def scaled_gelu(x: Rows, s: Scalars, b: Columns):
+    return F.gelu(x * s + b)
+
+
+def library_norms(x: Rows, g: Columns, b: Columns):
+    n = (x.shape[-1],)
+    return F.layer_norm(x, n, g, b) * F.rms_norm(x, n, g)
+
+
+def conditions(x: Rows, y: Rows):
+    larger = (x > y).to(x.dtype)
+    return (torch.where(x > 0, x * y, 0.0) + larger * x, (1 - x) / (2 + y.abs()),
+            x.clamp(-0.5, 0.5) ** 3)
+
+
+def in_place(x: Rows):
+    h = x * 2
+    h += 1
+    h.mul_(x)
+    return h
+
+
+def twice_and_itself(x: Rows):
+    y = x * x
+    return y, y, x
+
+
+def add_column(x: Rows, b: Columns):
+    return x + b
+
+
+FUNCTIONS = [gated_rms_norm, layer_norm_with_sum, softmax, softmax_by_hand, logarithms, statistics,
+             swiglu, scaled_gelu, library_norms, conditions, in_place, twice_and_itself, add_column]
+
+
+def tensors_of(function, leading, dtypes=(F32,), n=N, seed=0):
+    """Tensors for a function's parameters, their types in turn."""
+    generator = torch.Generator().manual_seed(seed)
+    shapes = {Rows: (*leading, n), Columns: (n,), Scalars: (*leading, 1)}
+    kinds = [p.annotation for p in inspect.signature(function).parameters.values()
+             if p.annotation in shapes]
+    return [torch.randn(shapes[kind], generator=generator).to(dtypes[i % len(dtypes)])
+            for i, kind in enumerate(kinds)]
+
+
+def run(function, tensors, dtype=None):
+    """Results and gradients; the gradients of the results are numbers that bfloat16 has."""
+    tensors = [(t if dtype is None else t.to(dtype)).detach().requires_grad_() for t in tensors]
+    results = function(*tensors)
+    results = results if isinstance(results, tuple) else (results,)
+    generator = torch.Generator().manual_seed(7)
+    grads = [torch.randn(r.shape, generator=generator).bfloat16().to(r) for r in results]
+    return [*results, *torch.autograd.grad(results, tensors, grads, allow_unused=True)]
+
+
+ULP = {F32: 0.0, BF16: 2.0 ** -8, F16: 2.0 ** -11, F64: 0.0}
+
+
+def assert_close(got, function, tensors):
+    """What PyTorch's float32 operations give, and the rounding of what is written, are the measure
+    of the error against float64."""
+    want, plain = run(function, tensors, F64), run(function, tensors, F32)
+    types = run(function, tensors)
+    assert len(got) == len(want)
+    for g, w, p, t in zip(got, want, plain, types, strict=True):
+        if t is None:  # Nothing depends on it.
+            assert g is None
+            continue
+        assert (g.shape, g.dtype) == (t.shape, t.dtype)
+        size = w.abs().max().item()
+        bound = max(4 * (p - w).abs().max().item(), 1e-6 * size) + ULP[g.dtype] * size
+        assert (g - w).abs().max().item() <= bound
+
+
+@pytest.mark.parametrize("dtypes", [(F32,), (BF16,), (F16, F32), (F32, BF16)], ids=str)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_values_and_gradients(device, function, dtypes):
+    if function is library_norms and len(dtypes) > 1:
+        pytest.skip("PyTorch's own layer_norm does not take them together")
+    tensors = [t.to(device) for t in tensors_of(function, (2, 3), dtypes)]
+    got = run(lnbwd.rowwise(function), tensors)
+    assert_close(got, function, tensors)
+    again = run(lnbwd.rowwise(function), tensors)
+    assert all(torch.equal(a, b) for a, b in zip(got, again, strict=True))
+
+
+@pytest.mark.parametrize("leading", [(), (1,), (5,), (2, 1, 3)], ids=str)
+@pytest.mark.parametrize("n", [1, 7, 64])
+def test_shapes(device, leading, n):
+    for function in (layer_norm_with_sum, statistics, scaled_gelu):
+        if n == 1 and function is statistics:
+            continue  # The deviation of one number is no number.
+        tensors = [t.to(device) for t in tensors_of(function, leading, n=n)]
+        assert_close(run(lnbwd.rowwise(function), tensors), function, tensors)
+
+
+def test_no_rows(device):
+    x, z, gamma = (t.to(device) for t in tensors_of(gated_rms_norm, (0,)))
+    y, dx, dz, dgamma = run(lnbwd.rowwise(gated_rms_norm), [x, z, gamma])
+    assert y.shape == dx.shape == dz.shape == (0, N)
+    assert torch.equal(dgamma, torch.zeros_like(gamma))
+
+
+def test_rows_that_are_not_dense(device):
+    x, z, gamma = (t.to(device) for t in tensors_of(gated_rms_norm, (4,)))
+    strided = torch.empty(4, 2 * N, device=device)[:, ::2].copy_(x)
+    function = lnbwd.rowwise(gated_rms_norm)
+    assert torch.equal(function(strided, z, gamma), function(x, z, gamma))
+
+
+STEPS = [
+    lambda x, z, a, b: a + torch.tanh(b), lambda x, z, a, b: a * torch.sigmoid(b),
+    lambda x, z, a, b: torch.erf(a) - x, lambda x, z, a, b: a / (1.5 + b * b),
+    lambda x, z, a, b: torch.rsqrt(a.square() + 0.5) * z,
+    lambda x, z, a, b: (x + torch.tanh(a)).mean(-1, keepdim=True),
+    lambda x, z, a, b: torch.softmax(x + torch.tanh(a), -1) * b,
+    lambda x, z, a, b: torch.where(x > 0.25, a, b), lambda x, z, a, b: F.silu(a) - b]
+
+
+def random_function(seed):
+    """A function whose values stay within reason."""
+    rng = random.Random(seed)
+    steps = [(rng.randrange(len(STEPS)), rng.random(), rng.random())
+             for _ in range(rng.randint(3, 8))]
+
+    def function(x: Rows, z: Rows, g: Columns, s: Scalars):
+        values = [x, z, g, s, x * g]
+        for kind, first, second in steps:
+            a, b = (values[int(which * len(values))] for which in (first, second))
+            values.append(STEPS[kind](x, z, a, b))
+        return x + values[-1], (values[-2] + x).sum(-1)
+
+    return function
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_functions(device, seed):
+    function = random_function(seed)
+    tensors = [t.to(device) for t in tensors_of(function, (5,), n=32, seed=seed)]
+    assert_close(run(lnbwd.rowwise(function), tensors), function, tensors)
+
+
+def test_a_value_is_rounded_where_the_function_casts(device):
+    @lnbwd.rowwise
+    def rounds(x: Rows):
+        return (x * 1.1).to(BF16).float() * 3, (x * 1.1) * 3
+
+    x = torch.randn(3, N, device=device)
+    rounded, plain = rounds(x)
+    assert torch.equal(rounded, (x * 1.1).bfloat16().float() * 3)
+    assert not torch.equal(rounded, plain)
+
+    @lnbwd.rowwise
+    def rounds_what_has_the_type(x: Rows):
+        return (x * 1.1).to(BF16).float(), (x * 1.1).float()
+
+    # For PyTorch the product has that type; here it is rounded where the function says so.
+    x = x.bfloat16()
+    rounded, plain = rounds_what_has_the_type(x)
+    assert torch.equal(rounded, (x.float() * 1.1).bfloat16().float())
+    assert torch.equal(plain, x.float() * 1.1)
+
+
+def test_what_is_detached_is_a_constant(device):
+    def function(x: Rows):
+        with torch.no_grad():
+            mean = x.mean(-1, keepdim=True)
+        return x * mean, x * x.sum(-1, keepdim=True).detach()
+
+    tensors = [t.to(device) for t in tensors_of(function, (3,))]
+    assert_close(run(lnbwd.rowwise(function), tensors), function, tensors)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_slopes_at_kinks(device, place):
+    def function(x: Rows):
+        return F.relu(x), x.clamp(min=0), x.clamp(-1, 1), x.abs()
+
+    x = torch.tensor([[-2.0, -1.0, 0.0, 1.0, 2.0]], device=device)
+    leaves = [x.clone().requires_grad_() for _ in range(2)]
+    for leaf, f in zip(leaves, (lnbwd.rowwise(function), function), strict=True):
+        f(leaf)[place].sum().backward()
+    assert torch.equal(leaves[0].grad, leaves[1].grad)
+    infinite = torch.tensor([[float("inf"), float("-inf"), float("nan")]], device=device)
+    assert torch.equal(lnbwd.rowwise(function)(infinite)[place].nan_to_num(7),
+                       function(infinite)[place].nan_to_num(7))
+
+
+# --------------------------------------------------------------------------------------------------
+# What is made, kept and computed
+# --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """The signatures that functions are traced for."""
+    signatures = []
+
+    def trace(function, call, signature, saved):
+        signatures.append(signature)
+        return original(function, call, signature, saved)
+
+    original = row_tracing.trace
+    monkeypatch.setattr(row_tracing, "trace", trace)
+    return signatures
+
+
+def test_a_signature_is_traced_once(device, traced):
+    function = lnbwd.rowwise(gated_rms_norm)
+    x, z, gamma = (t.to(device) for t in tensors_of(gated_rms_norm, (4,)))
+    for _ in range(3):
+        function(x, z, gamma)
+    function(x[:2], z[:2], gamma=gamma, eps=1e-5)
+    assert len(traced) == 1
+    function(x.bfloat16(), z, gamma)
+    function(x[None], z[None], gamma)
+    function(x[:, :16], z[:, :16], gamma[:16])
+    assert len(traced) == 4
+
+
+def test_numbers_are_constants(device, traced):
+    @lnbwd.rowwise
+    def power(x: Rows, exponent: int = 2, negate: bool = False, *, shift: float | None = None,
+              name: str = ""):
+        y = x ** exponent
+        y = -y if negate else y
+        y = y if shift is None else y + shift
+        return y * 2 if name == "double" else y
+
+    x = torch.randn(3, N, device=device)
+    for _ in range(2):
+        torch.testing.assert_close(power(x), x * x)
+        torch.testing.assert_close(power(x, 3, True), -x ** 3)
+        torch.testing.assert_close(power(x, negate=True, exponent=1), -x)
+        torch.testing.assert_close(power(x, shift=0.5, name="double"), 2 * (x * x + 0.5))
+        assert power(x, shift=float("nan")).isnan().all()
+    assert len(traced) == 5
+    power(x, shift=1)
+    power(x, shift=1.0)
+    assert len(traced) == 7
+
+
+def test_an_optional_column(device):
+    @lnbwd.rowwise
+    def shifted(x: Rows, b: Columns | None = None):
+        return 2 * x if b is None else 2 * x + b
+
+    x, b = torch.randn(3, N, device=device), torch.randn(N, device=device)
+    torch.testing.assert_close(shifted(x), 2 * x)
+    torch.testing.assert_close(shifted(x, b), 2 * x + b)
+
+
+def test_only_gradients_that_are_needed(device):
+    function = lnbwd.rowwise(layer_norm_with_sum)
+    tensors = [t.to(device) for t in tensors_of(layer_norm_with_sum, (4,))]
+    want = run(layer_norm_with_sum, tensors, F64)[2:]
+    for needs in ((True, False, False, False), (False, False, True, True), (False,) * 4):
+        given = [t.clone().requires_grad_(n) for t, n in zip(tensors, needs, strict=True)]
+        y, total = function(*given)
+        assert y.requires_grad == any(needs)
+        if not any(needs):
+            continue
+        generator = torch.Generator().manual_seed(7)
+        grads = [torch.randn(y.shape, generator=generator).bfloat16().to(y) for _ in range(2)]
+        torch.autograd.backward([y, total], grads)
+        for tensor, need, w in zip(given, needs, want, strict=True):
+            assert (tensor.grad is not None) == need
+            if need:
+                torch.testing.assert_close(tensor.grad.double(), w, rtol=1e-5, atol=1e-5)
+
+
+def test_results_that_the_loss_does_not_use(device):
+    function = lnbwd.rowwise(statistics)
+    for place in range(3):
+        x = torch.randn(3, N, generator=torch.Generator().manual_seed(1)).to(device)
+        leaves = [x.to(dtype, copy=True).requires_grad_() for dtype in (F32, F64)]
+        for leaf, f in zip(leaves, (function, statistics), strict=True):
+            f(leaf)[place].square().sum().backward()
+        torch.testing.assert_close(leaves[0].grad.double(), leaves[1].grad, rtol=1e-5, atol=1e-6)
+
+
+def test_a_gradient_that_is_zero(device):
+    @lnbwd.rowwise
+    def steps(x: Rows, g: Columns):
+        return torch.floor(x) + 0 * g.detach()
+
+    x, g = torch.randn(3, N, device=device), torch.ones(N, device=device)
+    x.requires_grad_()
+    g.requires_grad_()
+    steps(x, g).sum().backward()
+    assert torch.equal(x.grad, torch.zeros_like(x))
+    assert torch.equal(g.grad, torch.zeros_like(g))
+
+
+def saved_shapes(function, tensors):
+    tensors = [t.detach().requires_grad_() for t in tensors]
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(tuple(t.shape)) or t,
+                                                  lambda t: t):
+        function(*tensors)
+    return kept
+
+
+def test_what_is_saved(device):
+    """The inputs and the statistic, unless something else is asked for."""
+    tensors = [t.to(device) for t in tensors_of(gated_rms_norm, (4,))]
+    shapes = [(4, N), (4, N), (N,)]
+    assert saved_shapes(lnbwd.rowwise(gated_rms_norm), tensors) == [*shapes, (4,)]
+    assert saved_shapes(lnbwd.rowwise(saved=())(gated_rms_norm), tensors) == shapes
+    by_name = lnbwd.rowwise(saved=["h"])(gated_rms_norm)
+    assert saved_shapes(by_name, tensors) == [*shapes, (4, N)]
+    assert_close(run(by_name, tensors), gated_rms_norm, tensors)
+    # What the gradient does not need is not kept.
+    assert saved_shapes(lnbwd.rowwise(add_column), tensors[1:]) == []
+    assert saved_shapes(lnbwd.rowwise(softmax), tensors[:1]) == [(4, N), (4,), (4,)]
+    # A result serves.
+    named = lnbwd.rowwise(saved=["total"])(layer_norm_with_sum)
+    tensors = [t.to(device) for t in tensors_of(layer_norm_with_sum, (4,))]
+    assert saved_shapes(named, tensors) == [(N,), (4, N)]
+    assert_close(run(named, tensors), layer_norm_with_sum, tensors)
+    with torch.no_grad():
+        assert saved_shapes(named, tensors) == []
+
+
+def test_the_row_programs_can_be_read(device):
+    tensors = tensors_of(gated_rms_norm, (4,))
+    text = lnbwd.rowwise(gated_rms_norm).mlir(*tensors)
+    assert text.count("lnbwd.rowwise") == 2
+    assert '"dout0", "arg0", "arg1", "arg2", "out1", "darg0", "darg1", "darg2"' in text
+
+
+def test_copies_and_pickles():
+    assert copy.deepcopy(pickled_function) is pickled_function
+    assert pickle.loads(pickle.dumps(pickled_function)) is pickled_function
+    assert pickled_function.__name__ == "pickled_function"
+
+
+@lnbwd.rowwise
+def pickled_function(x: "Rows", b: "lnbwd.Columns"):
+    return x + b
+
+
+# --------------------------------------------------------------------------------------------------
+# What surrounds a call
+# --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend,dynamic", [("eager", True), ("inductor", False),
+                                             ("lnbwd", False)])
+def test_torch_compile(device, backend, dynamic, monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    torch._dynamo.reset()
+    function = lnbwd.rowwise(gated_rms_norm)
+
+    def model(x, z, gamma):
+        return function(x + z, z, gamma, eps=1e-6).tanh()
+
+    def plain(x, z, gamma):
+        return gated_rms_norm(x + z, z, gamma, eps=1e-6).tanh()
+
+    tensors = [t.to(device) for t in tensors_of(gated_rms_norm, (2, 3))]
+    lnbwd.inductor.decisions(clear=True)
+    compiled = torch.compile(model, backend=backend, fullgraph=True, dynamic=dynamic)
+    assert_close(run(compiled, tensors), plain, tensors)
+    if backend == "lnbwd":
+        # The region pass sees through the call: what surrounds it is in the same kernels.
+        taken = [d for d in lnbwd.inductor.decisions(clear=True) if d.taken]
+        assert [d.row_sums for d in taken] == [1, 1]
+        assert any(node[0] == "tanh" for node in taken[0].program.nodes)
+    torch._dynamo.reset()
+
+
+def test_autocast_changes_nothing(device):
+    function = lnbwd.rowwise(gated_rms_norm)
+    x, z, gamma = (t.to(device).bfloat16() for t in tensors_of(gated_rms_norm, (4,)))
+    want = function(x, z, gamma)
+    torch._dynamo.reset()
+    with torch.autocast(device.type, dtype=torch.bfloat16):
+        assert torch.equal(function(x, z, gamma), want)
+        compiled = torch.compile(lambda *t: function(*t), backend="eager", fullgraph=True)
+        assert compiled(x, z, gamma).dtype == want.dtype
+    torch._dynamo.reset()
+
+
+def test_export_has_the_operations():
+    class Model(torch.nn.Module):
+        def forward(self, x, z, gamma):
+            return FOR_EXPORT(x, z, gamma)
+
+    graph = torch.export.export(Model(), tuple(tensors_of(gated_rms_norm, (4,)))).graph
+    assert "aten.rsqrt.default" in {str(node.target) for node in graph.nodes}
+
+
+FOR_EXPORT = lnbwd.rowwise(gated_rms_norm)
+
+
+def test_opcheck(device):
+    function = lnbwd.rowwise(gated_rms_norm)
+    tensors = [t.to(device) for t in tensors_of(gated_rms_norm, (4,))]
+    run(function, tensors)
+    plan, = function._plans.values()
+    forward, _ = plan.training()
+    torch.library.opcheck(torch.ops.lnbwd._region.default,
+                          ([tensors[i] for i in forward.inputs], forward.text))
+    outputs = regions_op.raw_region([tensors[i] for i in forward.inputs], forward.text)
+    gradient = plan.gradient((True,), (True,) * 3)
+    at_hand = [outputs[0], *tensors, outputs[1]]
+    torch.library.opcheck(torch.ops.lnbwd._region.default,
+                          ([at_hand[i] for i in gradient.inputs], gradient.name))
+
+
+def loss(function):
+    def call(*tensors):
+        results = function(*tensors)
+        results = results if isinstance(results, tuple) else (results,)
+        return sum((i + 1) * r.square().sum() for i, r in enumerate(results))
+    return call
+
+
+def flat(values):
+    return [values] if isinstance(values, torch.Tensor) else [t for v in values for t in flat(v)]
+
+
+def assert_same(got, want):
+    for g, w in zip(flat(got), flat(want), strict=True):
+        assert g.shape == w.shape
+        assert (g - w).abs().max() <= 1e-5 * w.abs().max() + 1e-30
+
+
+@pytest.mark.parametrize("function", [gated_rms_norm, layer_norm_with_sum, statistics, add_column],
+                         ids=lambda f: f.__name__)
+def test_derivatives_of_derivatives(device, function):
+    def derivatives(function, tensors):
+        tensors = [t.clone().requires_grad_() for t in tensors]
+        found = []
+        value = loss(function)(*tensors)
+        for order in range(3):
+            grads = torch.autograd.grad(value, tensors, create_graph=order < 2,
+                                        materialize_grads=True)
+            found += grads
+            value = sum((g ** 2).sum() for g in grads)
+        return found
+
+    tensors = [t.to(device) for t in tensors_of(function, (3,), n=16)]
+    assert_same(derivatives(lnbwd.rowwise(function), tensors),
+                derivatives(function, [t.double() for t in tensors]))
+
+
+def test_a_second_derivative_of_what_is_not_kept(device):
+    @lnbwd.rowwise(saved=["h"])
+    def product(x: Rows, z: Rows):
+        h = x + z
+        return h * h
+
+    x, z = (torch.randn(3, N, device=device, requires_grad=True) for _ in range(2))
+    grad, = torch.autograd.grad(product(x, z).sum(), x)
+    torch.testing.assert_close(grad, 2 * (x + z).detach())
+    with pytest.raises(lnbwd.LnbwdError, match=r"second derivatives, needs 'x', 'z', of which "
+                                               r"something else is saved; expected saved=\(\)"):
+        torch.autograd.grad(product(x, z).sum(), x, create_graph=True)
+    # Inside of transforms nothing is saved.
+    grad = torch.func.grad(lambda x: torch.func.grad(lambda x: (product(x, z) * x).sum())(x).sum())
+    torch.testing.assert_close(grad(x), 6 * x + 4 * z)
+
+
+def test_torch_func(device):
+    function = lnbwd.rowwise(gated_rms_norm)
+    tensors = [t.to(device) for t in tensors_of(gated_rms_norm, (3,), n=16)]
+    wide = [t.double() for t in tensors]
+    everything = (0, 1, 2)
+    assert_same(torch.func.grad(loss(function), everything)(*tensors),
+                torch.func.grad(loss(gated_rms_norm), everything)(*wide))
+    assert_same(torch.func.jacrev(function, everything)(*tensors),
+                torch.func.jacrev(gated_rms_norm, everything)(*wide))
+
+    def hessian(function, x, z, gamma):
+        return torch.func.jacrev(torch.func.jacrev(lambda x: function(x, z, gamma).sum()))(x)
+
+    assert_same(hessian(function, *tensors), hessian(gated_rms_norm, *wide))
+
+
+@pytest.mark.parametrize("dims", [(0, 0, None), (1, None, None), (None, 0, 0), (None, None, 0)],
+                         ids=str)
+def test_vmap(device, dims):
+    function = lnbwd.rowwise(gated_rms_norm)
+    tensors = [torch.stack([t, 2 * t], dim) if dim is not None else t
+               for t, dim in zip(tensors_of(gated_rms_norm, (3,), n=16), dims, strict=True)]
+    tensors = [t.to(device) for t in tensors]
+    wide = [t.double() for t in tensors]
+    assert_same(torch.vmap(function, dims)(*tensors), torch.vmap(gated_rms_norm, dims)(*wide))
+
+    def grads(function):
+        return torch.vmap(torch.func.grad(loss(function), (0, 1, 2)), dims)
+
+    assert_same(grads(function)(*tensors), grads(gated_rms_norm)(*wide))
+
+
+def test_forward_mode_is_refused(device):
+    function = lnbwd.rowwise(softmax)
+    x = torch.randn(3, N, device=device)
+    with pytest.raises(lnbwd.LnbwdError, match="forward-mode differentiation"):
+        torch.func.jvp(function, (x,), (x,))
+    with (torch.autograd.forward_ad.dual_level(), torch.no_grad(),
+          pytest.raises(lnbwd.LnbwdError, match="forward-mode differentiation")):
+        function(torch.autograd.forward_ad.make_dual(x, x))
+
+
+def test_the_first_call_may_be_anywhere(device):
+    """Whatever mode it is in, what is traced is the same."""
+    x = torch.randn(2, 3, N, device=device)
+    want = lnbwd.rowwise(softmax)(x)
+    with torch.inference_mode():
+        assert torch.equal(lnbwd.rowwise(softmax)(x), want)
+    with torch.no_grad():
+        function = lnbwd.rowwise(softmax)
+        assert torch.equal(function(x), want)
+    leaf = x.clone().requires_grad_()
+    function(leaf).square().sum().backward()
+    assert leaf.grad.abs().sum() > 0
+    assert torch.equal(torch.vmap(lnbwd.rowwise(softmax))(x), want)
+    with torch.device("meta"):
+        assert torch.equal(lnbwd.rowwise(softmax)(x), want)
+
+
+def test_float64_is_pytorchs(device):
+    tensors = [t.double().requires_grad_() for t in tensors_of(gated_rms_norm, (3,), n=5)]
+    assert torch.autograd.gradcheck(lnbwd.rowwise(gated_rms_norm), tensors)
+
+
+@pytest.mark.simulator
+def test_on_the_cpu_it_is_pytorchs(monkeypatch):
+    monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
+    monkeypatch.setattr(nn, "_has_warned", False)
+    function = lnbwd.rowwise(gated_rms_norm)
+    tensors = tensors_of(gated_rms_norm, (3,))
+    with pytest.warns(UserWarning, match=r"a function of lnbwd.rowwise is on the CPU"):
+        got = run(function, tensors)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        function(*tensors)
+    assert all(torch.equal(a, b) for a, b in zip(got, run(gated_rms_norm, tensors), strict=True))
+
+
+# --------------------------------------------------------------------------------------------------
+# What is refused. Each line that is to be named ends in the comment HERE; where there is none, it
+# is the function's first line.
+# --------------------------------------------------------------------------------------------------
+
+WEIGHT = torch.ones(N)
+
+
+def sums_rows(x: Rows):
+    y = x * 2
+    return y - y.sum(0)  # HERE: sum sums over the rows; expected no operation that mixes rows
+
+
+def transposes(x: Rows):
+    return x.t().contiguous().t()  # HERE: t gives float32 [48, M], which is no row block
+
+
+def multiplies(x: Rows):
+    return x @ torch.ones(N, N)  # HERE: matmul aten.mm.default is no operation of row programs
+
+
+def rolls(x: Rows):
+    y = torch.roll(x, 1, -1)  # HERE: roll gives int64 [48]; expected arithmetic on the elements
+    return x + y
+
+
+def accumulates(x: Rows):
+    return x.cumsum(-1)  # HERE: cumsum aten.cumsum.default is no operation of row programs
+
+
+def takes_the_mean_of_all(x: Rows):
+    return x / x.mean()  # HERE: mean gives float32 [], which is no row block, row scalar or column
+
+
+def regroups(x: Rows):
+    return x.view(-1, 8).softmax(-1).view(x.shape)  # HERE: view gives float32 [6*M, 8]
+
+
+def splits(x: Rows):
+    a, b = x.chunk(2, -1)  # HERE: chunk gives list, which is no row block
+    return a * b
+
+
+def branches(x: Rows):
+    if x.sum() > 0:  # HERE: __bool__ looks at a tensor's elements
+        return x
+    return -x
+
+
+def reads_an_element(x: Rows):
+    return x * x.max().item()  # HERE: item looks at a tensor's elements
+
+
+def counts_rows(x: Rows):
+    return x / x.shape[0]  # HERE: div computes with the number of rows
+
+
+def asks_for_the_number_of_rows(x: Rows):  # HERE: it depends on the number of rows, M <= 3
+    return x if x.shape[0] > 3 else -x
+
+
+def draws_numbers(x: Rows):
+    return x + torch.rand_like(x)  # HERE: rand_like aten.rand.default is no operation
+
+
+def takes_another_tensor(x: Rows):
+    return x * WEIGHT  # HERE: mul fails: it takes a tensor that is no parameter of the function
+
+
+def changes_its_argument(x: Rows):
+    x += 1  # HERE: add_ changes a parameter in place; expected a new tensor
+    return x
+
+
+def takes_a_power(x: Rows):
+    return x ** 1.7  # HERE: pow expected a power of 0, 1/2, 1, 2, 3 or 4, got 1.7
+
+
+def widens(x: Rows):
+    return x.double()  # HERE: double gives float64 [M, 48]
+
+
+def has_another_length(x: Rows, g: Columns):
+    return x * g[:5]  # HERE: mul fails: The size of tensor a (48) must match
+
+
+def returns_nothing(x: Rows):
+    x * 2  # HERE: it returns nothing; expected a tensor of rows, or a tuple of such
+
+
+def returns_a_number(x: Rows):  # HERE: it returns a float; expected a tensor of rows
+    return 3.0
+
+
+def returns_a_list(x: Rows):
+    y = x * 2
+    return [y]  # HERE: it returns a list; expected a tensor of rows
+
+
+def returns_a_column(x: Rows, g: Columns):
+    return g * 2  # HERE: mul is what it returns, float32 [48]; expected rows [M, 48] or row scalars
+
+
+def returns_a_condition(x: Rows):
+    return x > 0  # HERE: gt is what it returns, bool [M, 48]
+
+
+def depends_on_nothing(x: Rows):  # HERE: none of its results depends on its rows
+    return torch.zeros_like(x)
+
+
+REFUSED = [sums_rows, transposes, multiplies, rolls, accumulates, takes_the_mean_of_all, regroups,
+           splits, branches, reads_an_element, counts_rows, asks_for_the_number_of_rows,
+           draws_numbers, takes_another_tensor, changes_its_argument, takes_a_power, widens,
+           has_another_length, returns_nothing, returns_a_number, returns_a_list, returns_a_column,
+           returns_a_condition, depends_on_nothing]
+
+
+def expected_words(function):
+    """File, line, text and reason, by the function's comment."""
+    lines, start = inspect.getsourcelines(function)
+    offset, line = next((i, line) for i, line in enumerate(lines) if "# HERE: " in line)
+    text, reason = line.strip().split("# HERE: ")
+    shown = "" if offset == 0 else re.escape(f": `{text.strip()}")
+    return re.escape(f"{__file__}:{start + offset}") + shown + ".*" + re.escape(
+        f"{function.__name__} is no function over rows: ") + ".*" + re.escape(reason)
+
+
+@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
+def test_what_is_no_function_over_rows(function):
+    """On the CPU as well, where PyTorch would compute it."""
+    with pytest.raises(TypeError, match=expected_words(function)):
+        lnbwd.rowwise(function)(*tensors_of(function, (4,)))
+
+
+def test_a_largest_element_has_no_gradient(device):
+    @lnbwd.rowwise
+    def relative(x: Rows):
+        return x / x.amax(-1, keepdim=True)
+
+    x = torch.rand(3, N, device=device) + 0.5
+    torch.testing.assert_close(relative(x), x / x.amax(-1, keepdim=True))
+    line = inspect.getsourcelines(relative.function)[1] + 2
+    with pytest.raises(TypeError, match=rf"{re.escape(__file__)}:{line}: `return x / x.amax.*the "
+                                        r"largest element of a row has no gradient here.*detach"):
+        relative(x.requires_grad_())
+
+
+def test_an_error_of_the_functions_own(device):
+    @lnbwd.rowwise
+    def raises(x: Rows, eps: float = 0.0):
+        if eps < 0:
+            raise KeyError("mine")
+        return x + eps
+
+    with pytest.raises(KeyError, match="mine"):
+        raises(torch.ones(2, N, device=device), -1.0)
+
+
+def test_names_that_are_not_there(device):
+    @lnbwd.rowwise(saved=["g"])
+    def double(x: Rows):
+        h = x * 2
+        return h
+
+    with pytest.raises(TypeError, match=r"saved: expected names of its variables that are tensors, "
+                                        r"of x, h, got 'g'"):
+        double(torch.ones(2, N, device=device))
+    with pytest.raises(TypeError, match=r"saved: expected names of variables, \['rstd'\], got 'h'"):
+        lnbwd.rowwise(saved="h")
+
+
+def no_annotation(x: Rows, y):
+    return x
+
+
+def wrong_annotation(x: torch.Tensor):
+    return x
+
+
+def two_kinds(x: Rows | Columns):
+    return x
+
+
+def unknown_annotation(x: "NoSuchName"):  # noqa: F821
+    return x
+
+
+def no_rows(g: Columns):
+    return g
+
+
+def any_number(*x: Rows):
+    return x[0]
+
+
+@pytest.mark.parametrize("function,words", [
+    (no_annotation, "its parameter 'y' has no annotation; expected lnbwd.Rows"),
+    (wrong_annotation, "its parameter 'x' is annotated <class 'torch.Tensor'>; expected"),
+    (two_kinds, "its parameter 'x' is annotated .*expected lnbwd.Rows"),
+    (unknown_annotation, "its parameter 'x' has an annotation that cannot be read, 'NoSuchName'"),
+    (no_rows, "none of its parameters is annotated lnbwd.Rows"),
+    (any_number, "its parameter 'x' takes any number of arguments"),
+    (torch.add, "lnbwd.rowwise: expected a Python function")], ids=lambda v: getattr(
+        v, "__name__", ""))
+def test_annotations(function, words):
+    place = "" if function is torch.add else (
+        rf"{re.escape(__file__)}:{inspect.getsourcelines(function)[1]}: {function.__name__}.*")
+    with pytest.raises(TypeError, match=place + words):
+        lnbwd.rowwise(function)
+
+
+def all_kinds(x: Rows, r: Rows, g: Columns, s: Scalars, eps: float = 1e-5, *, flag: bool = False):
+    return x * r * g * s + eps
+
+
+X, G, S = torch.ones(4, N), torch.ones(N), torch.ones(4, 1)
+
+
+@pytest.mark.parametrize("args,options,error,words", [
+    ((X, X, G), {}, TypeError, "the argument 's' is missing"),
+    ((X, X, G, S, 1.0, True), {}, TypeError, "expected at most 5 arguments by position, got 6"),
+    ((X, X, G, S), {"gamma": G}, TypeError, "unexpected or second argument 'gamma'"),
+    ((X, X, G, S), {"x": X}, TypeError, "unexpected or second argument 'x'"),
+    ((X, 3.0, G, S), {}, TypeError, r"r: expected a tensor \(lnbwd.Rows\), got float"),
+    ((X.numpy(), X, G, S), {}, TypeError, "x: expected a tensor .*got ndarray"),
+    ((X, X, None, S), {}, TypeError, "g: expected a tensor .*got NoneType"),
+    ((X, X, G.int(), S), {}, TypeError, r"g: expected float16.*got torch.int32; convert it"),
+    ((X, X, G, S, G), {}, TypeError, "eps: expected a number, a bool or a str, got Tensor"),
+    ((X, torch.ones(4, N + 1), G, S), {}, ValueError, r"r: expected the shape \[4, 48\].*got \[4"),
+    ((X, X[:2], G, S), {}, ValueError, r"r: expected the shape \[4, 48\].*got \[2, 48\]"),
+    ((X, X, G[:5], S), {}, ValueError, r"g: expected the shape \[48\] .*got \[5\]"),
+    ((X, X, G, S[:, 0]), {}, ValueError, r"s: expected the shape \[4, 1\] .*got \[4\]"),
+    ((X, X, G.to("meta"), S), {}, ValueError, "g: expected a tensor on cpu like x, got one on m"),
+    ((X[:, :0], X[:, :0], G[:0], S), {}, ValueError, r"x: expected rows of one element or more"),
+    ((torch.tensor(1.0), X, G, S), {}, ValueError, r"x: expected rows of one element or more"),
+    ((X.view(1, 1, 1, 1, 1, 4, N),) * 2 + (G, S.view(1, 1, 1, 1, 1, 4, 1)), {}, ValueError,
+     "x: expected at most 6 dimensions, got 7; flatten the leading ones")])
+def test_arguments(args, options, error, words):
+    place = rf"all_kinds \({re.escape(__file__)}:{inspect.getsourcelines(all_kinds)[1]}\): "
+    with pytest.raises(error, match=place + ".*" + words):
+        lnbwd.rowwise(all_kinds)(*args, **options)
