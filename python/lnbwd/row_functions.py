@@ -21,6 +21,7 @@ import inspect
 import sys
 import threading
 import typing
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, ParamSpec, TypeVar, overload
@@ -57,6 +58,7 @@ _WORDS = {"row": "lnbwd.Rows", "column": "lnbwd.Columns", "scalar": "lnbwd.Scala
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _CONSTANTS = (bool, int, float, str)
 _MAX_CALLS = 4096
+_MANY_PLANS = 64
 
 _is_compiling = torch.compiler.is_compiling
 
@@ -299,6 +301,11 @@ class RowFunction(Generic[P, R]):
                 plan = self._plans[short] = Plan(
                     self.function, call, signature,
                     trace(self.function, call, signature, self.saved), is_by_torch)
+                if len(self._plans) == _MANY_PLANS:
+                    warnings.warn(self._error(
+                        f"compiled for {_MANY_PLANS} sets of types, shapes and constants; a number "
+                        "that changes from call to call is better handed over in a tensor, as "
+                        "lnbwd.Scalars or lnbwd.Columns"), UserWarning, stacklevel=4)
             if key is not None:
                 if len(self._calls) >= _MAX_CALLS:
                     self._calls.clear()

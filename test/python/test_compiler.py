@@ -126,7 +126,8 @@ def test_a_bundle_gives_each_device_its_entry():
 
 
 SQUARES = """
-func.func @squares(%x: memref<?x64xf32>, %g: memref<64xf32>, %y: memref<?x64xf32>, %s: memref<?xf32>) {
+func.func @squares(%x: memref<?x64xf32>, %g: memref<64xf32>, %y: memref<?x64xf32>,
+                   %s: memref<?xf32>) {
   lnbwd.rowwise @squares rows(%x : memref<?x64xf32>) columns(%g : memref<64xf32>)
       outs rows(%y : memref<?x64xf32>) scalars(%s : memref<?xf32>)
       attributes {operand_names = ["x", "g", "y", "s"]} {

@@ -5,9 +5,13 @@
 
 import copy
 import inspect
+import os
+import pathlib
 import pickle
 import random
 import re
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -299,6 +303,15 @@ def test_numbers_are_constants(device, traced):
     assert len(traced) == 7
 
 
+def test_constants_that_change_are_warned_of():
+    function = lnbwd.rowwise(all_kinds)
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        for place in range(70):
+            function._plan([X, X, G, S, float(place), False], None)
+    assert len([w for w in record if "compiled for 64 sets of types" in str(w.message)]) == 1
+
+
 def test_an_optional_column(device):
     @lnbwd.rowwise
     def shifted(x: Rows, b: Columns | None = None):
@@ -386,6 +399,16 @@ def test_the_row_programs_can_be_read(device):
     text = lnbwd.rowwise(gated_rms_norm).mlir(*tensors)
     assert text.count("lnbwd.rowwise") == 2
     assert '"dout0", "arg0", "arg1", "arg2", "out1", "darg0", "darg1", "darg2"' in text
+
+
+def test_the_example_runs():
+    example = pathlib.Path(__file__).resolve().parents[2] / "examples" / "row_function.py"
+    package = pathlib.Path(lnbwd.__file__).parents[1]
+    done = subprocess.run([sys.executable, example], text=True, capture_output=True,
+                          env={**os.environ, "PYTHONPATH": str(package)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("lnbwd.rowwise @") == 2
+    assert "dgamma  torch.float32" in done.stdout
 
 
 def test_copies_and_pickles():
