@@ -151,8 +151,6 @@ class RowFunction(Generic[P, R]):
         self._kinds = [p.kind for p in self._parameters]
         self._first = self._kinds.index("row")
         self._positional = sum(not p.is_keyword for p in self._parameters)
-        # As many arguments by position are all of them.
-        self._whole = self._positional if self._positional == len(self._parameters) else -1
         self._calls: dict[Any, Any] = {}
         self._plans: dict[Any, Any] = {}
         self._lock = threading.Lock()
@@ -161,22 +159,21 @@ class RowFunction(Generic[P, R]):
         """Calls the operation; see :func:`rowwise`."""
         if _is_compiling():
             return self._inline(args, kwargs)
-        values: Sequence[Any] = args
-        if kwargs or len(args) != self._whole:
-            values = self._bind(args, kwargs)
+        # Defaults are the same in each call, so that only what was passed tells calls apart.
+        values: Sequence[Any] = self._bind(args, kwargs) if kwargs else args
         key: Any
         try:
-            key = tuple([(value.shape, value.dtype) if kind else _constant_key(value)
-                         for value, kind in zip(values, self._kinds, strict=True)])
-            plan = self._calls.get(key)
+            key = tuple([(value.shape, value.dtype, value.device) if kind else _constant_key(value)
+                         for value, kind in zip(values, self._kinds, strict=False)])
+            plan = self._calls.get(key) if len(args) <= self._positional else None
         except (AttributeError, RuntimeError, TypeError):  # The words for it are elsewhere.
             plan = key = None
         if plan is None:
-            plan = self._plan(values, key)
+            plan = self._plan(self._bind(args, kwargs), key)
         if plan.is_by_torch or (values[self._first].is_cpu
                                 and falls_back("a function of lnbwd.rowwise")):
-            return self._by_torch(values)
-        result: R = plan.run([value for value, kind in zip(values, self._kinds, strict=True)
+            return self._by_torch(self._bind(args, kwargs))
+        result: R = plan.run([value for value, kind in zip(values, self._kinds, strict=False)
                               if kind and value is not None])
         return result
 

@@ -59,12 +59,15 @@ class _Gradient:
         inputs: for each of its inputs the place in what the backward pass has at hand: a gradient
             for each result, then what was kept.
         outputs: the tensor of the call that each output is the gradient of.
+        has_shapes: whether, of calls with two dimensions, the outputs have the tensors' shapes.
+        name: of the program; empty: the gradient is 0.
     """
 
     mlir: str
     name: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    has_shapes: bool = True
 
 
 class Plan:
@@ -84,9 +87,10 @@ class Plan:
         self.kinds = list(signature.kinds.values())
         self.names = list(signature.kinds)
         self.dtypes = list(signature.dtypes.values())
+        self.count = len(self.kinds)
         self.first = self.kinds.index("row")
-        # Tensors of this rank have the shapes of the program's outputs.
-        self.keeps_shapes = signature.rank == 2 and all(s != "scalar" for s in trace.shapes)
+        # Tensors with two dimensions have the shapes of the programs' operands but for [M, 1].
+        self.has_shapes = all(shape != "scalar" for shape in trace.shapes)
         self._lock = threading.RLock()
         self._inference: _Forward | None = None
         self._trainings: dict[bool, tuple[_Forward, tuple[int, ...]]] = {}
@@ -146,15 +150,19 @@ class Plan:
     def gradient(self, of: tuple[bool, ...], wrt: tuple[bool, ...],
                  saves: bool = True) -> _Gradient:
         """The gradient of some results with respect to some tensors of the call, from what
-        :meth:`training` keeps."""
+        :meth:`training` keeps. ``wrt`` ends in a truth value for each tensor."""
         found = self._gradients.get((of, wrt, saves))
         if found is not None:
             return found
         with self._lock:
             forward, kept = self.training(saves)
-            derived = self._derive(
-                forward, [out for out, has in zip(forward.results, of, strict=True) if has],
-                [place for place, tensor in enumerate(forward.inputs) if wrt[tensor]])
+            results = [out for out, has in zip(forward.results, of, strict=True) if has]
+            wanted = [place for place, tensor in enumerate(forward.inputs)
+                      if wrt[tensor - self.count]]
+            if not results or not wanted:
+                found = self._gradients[of, wrt, saves] = _Gradient("", "", (), ())
+                return found
+            derived = self._derive(forward, results, wanted)
             at_hand = [f"dout{out}" for out in forward.results]
             at_hand += [f"arg{forward.inputs.index(tensor)}" for tensor in kept]
             at_hand += [f"out{out}" for out in forward.saved]
@@ -177,13 +185,14 @@ class Plan:
                 name = ""  # It is 0.
             found = self._gradients[of, wrt, saves] = _Gradient(
                 derived.mlir, name, tuple(at_hand.index(name) for name in reads),
-                tuple(forward.inputs[place] for place in writes))
+                tuple(forward.inputs[place] for place in writes),
+                all(operands[f"arg{place}"].kind != "row_scalar" for place in writes))
             return found
 
     def mlir(self) -> str:
         """The forward program and its gradient."""
         forward, _ = self.training()
-        gradient = self.gradient((True,) * len(forward.results), (True,) * len(self.kinds))
+        gradient = self.gradient((True,) * len(forward.results), (True,) * self.count)
         return f"{forward.program.mlir()}\n{gradient.mlir}"
 
     # Shapes -------------------------------------------------------------------------------------
@@ -191,7 +200,7 @@ class Plan:
     def shaped(self, results: Sequence[Tensor], shape: torch.Size) -> list[Tensor]:
         """Results of a kernel in the shapes that the function gives; ``shape`` is that of the first
         rows."""
-        if self.keeps_shapes and len(shape) == 2:
+        if self.has_shapes and len(shape) == 2:
             return list(results)
         leading = shape[:-1]
         sizes = {"row": shape, "scalar": (*leading, 1), "number": leading}
@@ -202,6 +211,14 @@ class Plan:
         """The shape of a tensor of the call; ``shape`` is that of the first rows."""
         kind = self.kinds[tensor]
         return shape if kind == "row" else shape[-1:] if kind == "column" else (*shape[:-1], 1)
+
+    def shaped_gradients(self, gradient: _Gradient, outputs: Sequence[Tensor],
+                         shape: torch.Size) -> Sequence[Tensor]:
+        """Gradients from a kernel in the shapes of their tensors."""
+        if gradient.has_shapes and len(shape) == 2:
+            return outputs
+        return [output.view(self.shape_of(tensor, shape))
+                for tensor, output in zip(gradient.outputs, outputs, strict=True)]
 
     # Calls --------------------------------------------------------------------------------------
 
@@ -219,7 +236,7 @@ class Plan:
     def first_derivative(self, of: tuple[bool, ...], wrt: tuple[bool, ...],
                          grads: Sequence[Tensor], tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """What :meth:`gradient` computes, by PyTorch's operations."""
-        wanted = [place for place, want in enumerate(wrt) if want]
+        wanted = [place for place in range(self.count) if wrt[place - self.count]]
 
         def call(*inputs: Tensor) -> tuple[Tensor, ...]:
             everything = list(tensors)
@@ -253,32 +270,31 @@ def _refuse_forward_mode(ctx: Any, *tangents: Any) -> None:
 
 def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
     plan: Plan = ctx.plan
-    of = tuple([grad is not None for grad in grads[:len(plan.trace.results)]])
-    needs = ctx.needs_input_grad[-len(plan.kinds):]
-    if True not in of or True not in needs:
-        return (None,) * len(ctx.needs_input_grad)
-    saves: bool = ctx.saves
-    gradient = plan.gradient(of, needs, saves)
-    at_hand = (*grads[:len(of)], *ctx.saved_tensors)
-    result: list[Tensor | None] = [None] * len(ctx.needs_input_grad)
-    offset = len(result) - len(plan.kinds)
+    needs: tuple[bool, ...] = ctx.needs_input_grad
+    of = tuple([grad is not None for grad in grads])
+    gradient = plan.gradient(of, needs, ctx.saves)
+    result: list[Tensor | None] = [None] * len(needs)
     if not gradient.name:
-        like = next(grad for grad in grads if grad is not None)
-        outputs: Sequence[Tensor] = [
-            like.new_zeros(plan.shape_of(tensor, ctx.shape), dtype=plan.dtypes[tensor])
-            for tensor in gradient.outputs]
-    elif torch.is_grad_enabled() or _transforms_are_active():
-        if saves:
+        for tensor in gradient.outputs:
+            like = next(grad for grad in grads if grad is not None)
+            result[tensor - plan.count] = like.new_zeros(plan.shape_of(tensor, ctx.shape),
+                                                         dtype=plan.dtypes[tensor])
+        return tuple(result)
+    at_hand = (*grads, *ctx.saved_tensors)
+    outputs: Sequence[Tensor]
+    if torch.is_grad_enabled() or _transforms_are_active():
+        if ctx.saves:
             plan.check_kept()
-        outputs = _differentiable_backward(plan, of, needs, saves, ctx.shape, *at_hand)
+        outputs = _differentiable_backward(plan, of, needs, ctx.saves, ctx.shape, *at_hand)
     else:
         try:
             outputs = regions_op.raw_region([at_hand[place] for place in gradient.inputs],
                                             gradient.name)
         except RuntimeError as error:
             raise native.original(error) from None
+        outputs = plan.shaped_gradients(gradient, outputs, ctx.shape)
     for tensor, output in zip(gradient.outputs, outputs, strict=True):
-        result[offset + tensor] = output.view(plan.shape_of(tensor, ctx.shape))
+        result[tensor - plan.count] = output
     return tuple(result)
 
 
@@ -348,8 +364,7 @@ class _Backward(torch.autograd.Function):
         gradient = plan.gradient(of, wrt, saves)
         inputs = [at_hand[place] for place in gradient.inputs]
         outputs = regions_op.raw_region(inputs, gradient.name)  # type: ignore[arg-type]
-        return tuple(output.view(plan.shape_of(tensor, shape))
-                     for tensor, output in zip(gradient.outputs, outputs, strict=True))
+        return tuple(plan.shaped_gradients(gradient, outputs, shape))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -369,13 +384,13 @@ class _Backward(torch.autograd.Function):
 
         def derivative(*values: Tensor) -> tuple[Tensor, ...]:
             tensors = [like.new_zeros(plan.shape_of(place, ctx.shape), dtype=torch.float32)
-                       for place in range(len(plan.kinds))]
+                       for place in range(plan.count)]
             for place, tensor in zip(kept, values[len(first):], strict=True):
                 tensors[place] = tensor
             return plan.first_derivative(ctx.of, ctx.wrt, values[:len(first)], tensors)
 
         outputs, pull = _vjp(derivative, *first, *held)
-        wanted = [out for out, want in enumerate(ctx.wrt) if want]
+        wanted = [place for place in range(plan.count) if ctx.wrt[place - plan.count]]
         order = plan.gradient(ctx.of, ctx.wrt, ctx.saves).outputs
         found = iter(pull(tuple(
             torch.zeros_like(output) if place not in order or grads[order.index(place)] is None

@@ -863,5 +863,8 @@ X, G, S = torch.ones(4, N), torch.ones(N), torch.ones(4, 1)
      "x: expected at most 6 dimensions, got 7; flatten the leading ones")])
 def test_arguments(args, options, error, words):
     place = rf"all_kinds \({re.escape(__file__)}:{inspect.getsourcelines(all_kinds)[1]}\): "
+    function = lnbwd.rowwise(all_kinds)
+    function(X, X, G, S)
+    function(X, X, G, S, 1.0)
     with pytest.raises(error, match=place + ".*" + words):
-        lnbwd.rowwise(all_kinds)(*args, **options)
+        function(*args, **options)
