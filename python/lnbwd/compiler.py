@@ -284,6 +284,13 @@ class Gradient:
     mlir: str
     operands: tuple[str, ...]
 
+    @staticmethod
+    def from_mlir(text: str) -> Gradient:
+        """The gradient that a module holds."""
+        names = re.search(r"operand_names = \[(.*?)\]", text)
+        assert names is not None
+        return Gradient(text, tuple(re.findall(r'"(.*?)"', names[1])))
+
 
 def differentiate(source: str, *, wrt: Sequence[str] = (), of: Sequence[str] = (),
                   saved: Sequence[str] = ()) -> Gradient:
@@ -307,10 +314,7 @@ def differentiate(source: str, *, wrt: Sequence[str] = (), of: Sequence[str] = (
     data = source.encode()
     status = library.lnbwd_differentiate(data, len(data), ctypes.byref(options),
                                          ctypes.byref(result))
-    text = _take(status, result, "cannot derive a gradient")["code"].decode()
-    names = re.search(r"operand_names = \[(.*?)\]", text)
-    assert names is not None
-    return Gradient(text, tuple(re.findall(r'"(.*?)"', names[1])))
+    return Gradient.from_mlir(_take(status, result, "cannot derive a gradient")["code"].decode())
 
 
 def bundle(entries: Mapping[str, bytes]) -> bytes:

@@ -178,7 +178,7 @@ def add_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
         device, *_handles(kernel))
 
 
-def add_region(text: str, device: int, kernel: runtime.Kernel,
+def add_region(text: str, device: int, kernel: runtime.Kernel | None,
                inputs: Sequence[tuple[str, torch.dtype, int]],
                outputs: Sequence[tuple[str, torch.dtype, int]]) -> None:
     """The same for a row program; operands as kind, type and row length."""

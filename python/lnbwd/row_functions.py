@@ -61,6 +61,7 @@ _MAX_CALLS = 4096
 _MANY_PLANS = 64
 
 _is_compiling = torch.compiler.is_compiling
+_state = threading.local()
 
 
 @dataclass(frozen=True)
@@ -169,10 +170,12 @@ class RowFunction(Generic[P, R]):
         except (AttributeError, RuntimeError, TypeError):  # The words for it are elsewhere.
             plan = key = None
         if plan is None:
+            if getattr(_state, "is_tracing", False):
+                return self._by_torch(self._bind(args, kwargs))  # A part of another row function.
             plan = self._plan(self._bind(args, kwargs), key)
         if plan.is_by_torch or (values[self._first].is_cpu
                                 and falls_back("a function of lnbwd.rowwise")):
-            return self._by_torch(self._bind(args, kwargs))
+            return self._inline(args, kwargs)
         result: R = plan.run([value for value, kind in zip(values, self._kinds, strict=False)
                               if kind and value is not None])
         return result
@@ -191,8 +194,8 @@ class RowFunction(Generic[P, R]):
         return text
 
     def _inline(self, args: Any, kwargs: Any) -> R:
-        """A call in a graph of torch.compile: the function's own operations. As in eager mode,
-        autocast does not change their types."""
+        """A call in a graph of torch.compile, or where no kernel computes it: the function's own
+        operations. Autocast does not change their types."""
         function: Callable[..., R] = self.function
         kind = next(value.device.type for value in (*args, *kwargs.values())
                     if isinstance(value, Tensor))
@@ -295,9 +298,13 @@ class RowFunction(Generic[P, R]):
         with self._lock:
             plan = self._plans.get(short)
             if plan is None:
-                plan = self._plans[short] = Plan(
-                    self.function, call, signature,
-                    trace(self.function, call, signature, self.saved), is_by_torch)
+                _state.is_tracing = True
+                try:
+                    traced = trace(self.function, call, signature, self.saved)
+                finally:
+                    _state.is_tracing = False
+                plan = self._plans[short] = Plan(self.function, call, signature, traced,
+                                                 is_by_torch)
                 if len(self._plans) == _MANY_PLANS:
                     warnings.warn(self._error(
                         f"compiled for {_MANY_PLANS} sets of types, shapes and constants; a number "

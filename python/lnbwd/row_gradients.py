@@ -23,8 +23,10 @@ from torch import Tensor
 
 from . import compiler, native, regions_op
 from .errors import CompileError, LnbwdError, refusal
+from .kernels import derive_gradient
 from .row_tracing import Signature, Trace
 from .rowprogram import RowProgram
+from .spec import GradientSpec
 
 __all__ = ["Plan"]
 
@@ -139,10 +141,10 @@ class Plan:
     def _derive(self, forward: _Forward, of: Sequence[int],
                 wrt: Sequence[int]) -> compiler.Gradient:
         try:
-            return compiler.differentiate(
-                forward.program.mlir(), wrt=[f"arg{place}" for place in wrt],
-                of=[f"out{place}" for place in of],
-                saved=[f"out{place}" for place in forward.saved] or ["none"])
+            return derive_gradient(GradientSpec(
+                forward.program.mlir(), tuple(f"arg{place}" for place in wrt),
+                tuple(f"out{place}" for place in of),
+                tuple(f"out{place}" for place in forward.saved) or ("none",)))
         except CompileError as error:
             raise CompileError(str(refusal(self.function, None, str(error))),
                                error.diagnostics) from None

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 
 import lnbwd
 import lnbwd.inductor
-from lnbwd import Columns, Rows, Scalars, nn, regions_op, row_tracing
+from lnbwd import Columns, Rows, Scalars, compiler, kernels, nn, regions_op, row_tracing
 
 pytestmark = pytest.mark.compiler
 N = 48
@@ -249,6 +249,17 @@ def test_slopes_at_kinks(device, place):
                        function(infinite)[place].nan_to_num(7))
 
 
+def test_a_row_function_in_another(device):
+    inner = lnbwd.rowwise(gated_rms_norm)
+
+    def outer(x: Rows, z: Rows, gamma: Columns):
+        return x + inner(x, z, gamma, eps=1e-3)
+
+    tensors = [t.to(device) for t in tensors_of(outer, (3,))]
+    assert_close(run(lnbwd.rowwise(outer), tensors),
+                 lambda x, z, gamma: x + gated_rms_norm(x, z, gamma, 1e-3), tensors)
+
+
 # --------------------------------------------------------------------------------------------------
 # What is made, kept and computed
 # --------------------------------------------------------------------------------------------------
@@ -409,6 +420,27 @@ def test_the_example_runs():
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("lnbwd.rowwise @") == 2
     assert "dgamma  torch.float32" in done.stdout
+
+
+def test_without_a_compiler(device, tmp_path, monkeypatch):
+    """Forward pass and gradient come out of a cache that was filled elsewhere."""
+    tensors = [t.to(device) for t in tensors_of(swiglu, (3,), n=40)]
+    folder = lnbwd.kernel_cache().folder
+    lnbwd.set_cache_folder(tmp_path)
+    try:
+        want = run(lnbwd.rowwise(swiglu), tensors)
+        assert (tmp_path / "v1" / "any").is_dir()
+        assert "any" not in lnbwd.kernel_cache().chips()
+        monkeypatch.setattr(kernels, "_memory", {})
+        monkeypatch.setattr(regions_op, "_kernels", {})
+        monkeypatch.setattr(compiler, "compiler_id", lambda: None)
+        got = run(lnbwd.rowwise(swiglu), tensors)
+        assert all(torch.equal(a, b) for a, b in zip(got, want, strict=True))
+        with pytest.raises(lnbwd.LnbwdError, match=r"there is no gradient of a row program of .*"
+                                                   "this installation has no compiler"):
+            run(lnbwd.rowwise(scaled_gelu), [t.to(device) for t in tensors_of(scaled_gelu, (3,))])
+    finally:
+        lnbwd.set_cache_folder(folder)
 
 
 def test_copies_and_pickles():
