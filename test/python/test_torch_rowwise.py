@@ -4,12 +4,10 @@
 """lnbwd.rowwise: Python functions over rows as operations with a derived gradient."""
 
 import copy
-import inspect
 import os
 import pathlib
 import pickle
 import random
-import re
 import subprocess
 import sys
 import warnings
@@ -17,105 +15,30 @@ import warnings
 import pytest
 import torch
 import torch.nn.functional as F
+from row_cases import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    FUNCTIONS,
+    N,
+    add_column,
+    gated_rms_norm,
+    layer_norm_with_sum,
+    library_norms,
+    run,
+    scaled_gelu,
+    softmax,
+    statistics,
+    swiglu,
+    tensors_of,
+)
 
 import lnbwd
 import lnbwd.inductor
 from lnbwd import Columns, Rows, Scalars, compiler, kernels, nn, regions_op, row_tracing
 
 pytestmark = pytest.mark.compiler
-N = 48
-F32, BF16, F16, F64 = torch.float32, torch.bfloat16, torch.float16, torch.float64
-
-
-def gated_rms_norm(x: Rows, z: Rows, gamma: Columns, eps: float = 1e-5):
-    h = x * F.silu(z)
-    return h * torch.rsqrt(h.square().mean(-1, keepdim=True) + eps) * gamma
-
-
-def layer_norm_with_sum(x: Rows, r: Rows, gamma: Columns, beta: Columns):
-    total = x + r
-    mean = total.mean(-1, keepdim=True)
-    rstd = torch.rsqrt(total.var(-1, keepdim=True, correction=0) + 1e-5)
-    return (total - mean) * rstd * gamma + beta, total
-
-
-def softmax(x: Rows):
-    return torch.softmax(x, -1)
-
-
-def softmax_by_hand(x: Rows):
-    exponential = torch.exp(x - x.amax(-1, keepdim=True).detach())
-    return exponential / exponential.sum(-1, keepdim=True)
-
-
-def logarithms(x: Rows):
-    return torch.log_softmax(x, -1), x.logsumexp(-1)
-
-
-def statistics(x: Rows):
-    mean = x.mean(-1)
-    return x - mean[..., None], mean, x.std(-1, keepdim=True)
-
-
-def swiglu(a: Rows, b: Rows):
-    return F.silu(a) * b
-
-
-def scaled_gelu(x: Rows, s: Scalars, b: Columns):
-    return F.gelu(x * s + b)
-
-
-def library_norms(x: Rows, g: Columns, b: Columns):
-    n = (x.shape[-1],)
-    return F.layer_norm(x, n, g, b) * F.rms_norm(x, n, g)
-
-
-def conditions(x: Rows, y: Rows):
-    larger = (x > y).to(x.dtype)
-    return (torch.where(x > 0, x * y, 0.0) + larger * x, (1 - x) / (2 + y.abs()),
-            x.clamp(-0.5, 0.5) ** 3)
-
-
-def in_place(x: Rows):
-    h = x * 2
-    h += 1
-    h.mul_(x)
-    return h
-
-
-def twice_and_itself(x: Rows):
-    y = x * x
-    return y, y, x
-
-
-def add_column(x: Rows, b: Columns):
-    return x + b
-
-
-FUNCTIONS = [gated_rms_norm, layer_norm_with_sum, softmax, softmax_by_hand, logarithms, statistics,
-             swiglu, scaled_gelu, library_norms, conditions, in_place, twice_and_itself, add_column]
-
-
-def tensors_of(function, leading, dtypes=(F32,), n=N, seed=0):
-    """Tensors for a function's parameters, their types in turn."""
-    generator = torch.Generator().manual_seed(seed)
-    shapes = {Rows: (*leading, n), Columns: (n,), Scalars: (*leading, 1)}
-    kinds = [p.annotation for p in inspect.signature(function).parameters.values()
-             if p.annotation in shapes]
-    return [torch.randn(shapes[kind], generator=generator).to(dtypes[i % len(dtypes)])
-            for i, kind in enumerate(kinds)]
-
-
-def run(function, tensors, dtype=None):
-    """Results and gradients; the gradients of the results are numbers that bfloat16 has."""
-    tensors = [(t if dtype is None else t.to(dtype)).detach().requires_grad_() for t in tensors]
-    results = function(*tensors)
-    results = results if isinstance(results, tuple) else (results,)
-    generator = torch.Generator().manual_seed(7)
-    grads = [torch.randn(r.shape, generator=generator).bfloat16().to(r) for r in results]
-    return [*results, *torch.autograd.grad(results, tensors, grads, allow_unused=True)]
-
-
 ULP = {F32: 0.0, BF16: 2.0 ** -8, F16: 2.0 ** -11, F64: 0.0}
 
 
@@ -312,15 +235,6 @@ def test_numbers_are_constants(device, traced):
     power(x, shift=1)
     power(x, shift=1.0)
     assert len(traced) == 7
-
-
-def test_constants_that_change_are_warned_of():
-    function = lnbwd.rowwise(all_kinds)
-    with warnings.catch_warnings(record=True) as record:
-        warnings.simplefilter("always")
-        for place in range(70):
-            function._plan([X, X, G, S, float(place), False], None)
-    assert len([w for w in record if "compiled for 64 sets of types" in str(w.message)]) == 1
 
 
 def test_an_optional_column(device):
@@ -653,250 +567,3 @@ def test_on_the_cpu_it_is_pytorchs(monkeypatch):
         warnings.simplefilter("error")
         function(*tensors)
     assert all(torch.equal(a, b) for a, b in zip(got, run(gated_rms_norm, tensors), strict=True))
-
-
-# --------------------------------------------------------------------------------------------------
-# What is refused. Each line that is to be named ends in the comment HERE; where there is none, it
-# is the function's first line.
-# --------------------------------------------------------------------------------------------------
-
-WEIGHT = torch.ones(N)
-
-
-def sums_rows(x: Rows):
-    y = x * 2
-    return y - y.sum(0)  # HERE: sum sums over the rows; expected no operation that mixes rows
-
-
-def transposes(x: Rows):
-    return x.t().contiguous().t()  # HERE: t gives float32 [48, M], which is no row block
-
-
-def multiplies(x: Rows):
-    return x @ torch.ones(N, N)  # HERE: matmul aten.mm.default is no operation of row programs
-
-
-def rolls(x: Rows):
-    y = torch.roll(x, 1, -1)  # HERE: roll gives int64 [48]; expected arithmetic on the elements
-    return x + y
-
-
-def accumulates(x: Rows):
-    return x.cumsum(-1)  # HERE: cumsum aten.cumsum.default is no operation of row programs
-
-
-def takes_the_mean_of_all(x: Rows):
-    return x / x.mean()  # HERE: mean gives float32 [], which is no row block, row scalar or column
-
-
-def regroups(x: Rows):
-    return x.view(-1, 8).softmax(-1).view(x.shape)  # HERE: view gives float32 [6*M, 8]
-
-
-def splits(x: Rows):
-    a, b = x.chunk(2, -1)  # HERE: chunk gives list, which is no row block
-    return a * b
-
-
-def branches(x: Rows):
-    if x.sum() > 0:  # HERE: __bool__ looks at a tensor's elements
-        return x
-    return -x
-
-
-def reads_an_element(x: Rows):
-    return x * x.max().item()  # HERE: item looks at a tensor's elements
-
-
-def counts_rows(x: Rows):
-    return x / x.shape[0]  # HERE: div computes with the number of rows
-
-
-def asks_for_the_number_of_rows(x: Rows):  # HERE: it depends on the number of rows, M <= 3
-    return x if x.shape[0] > 3 else -x
-
-
-def draws_numbers(x: Rows):
-    return x + torch.rand_like(x)  # HERE: rand_like aten.rand.default is no operation
-
-
-def takes_another_tensor(x: Rows):
-    return x * WEIGHT  # HERE: mul fails: it takes a tensor that is no parameter of the function
-
-
-def changes_its_argument(x: Rows):
-    x += 1  # HERE: add_ changes a parameter in place; expected a new tensor
-    return x
-
-
-def takes_a_power(x: Rows):
-    return x ** 1.7  # HERE: pow expected a power of 0, 1/2, 1, 2, 3 or 4, got 1.7
-
-
-def widens(x: Rows):
-    return x.double()  # HERE: double gives float64 [M, 48]
-
-
-def has_another_length(x: Rows, g: Columns):
-    return x * g[:5]  # HERE: mul fails: The size of tensor a (48) must match
-
-
-def returns_nothing(x: Rows):
-    x * 2  # HERE: it returns nothing; expected a tensor of rows, or a tuple of such
-
-
-def returns_a_number(x: Rows):  # HERE: it returns a float; expected a tensor of rows
-    return 3.0
-
-
-def returns_a_list(x: Rows):
-    y = x * 2
-    return [y]  # HERE: it returns a list; expected a tensor of rows
-
-
-def returns_a_column(x: Rows, g: Columns):
-    return g * 2  # HERE: mul is what it returns, float32 [48]; expected rows [M, 48] or row scalars
-
-
-def returns_a_condition(x: Rows):
-    return x > 0  # HERE: gt is what it returns, bool [M, 48]
-
-
-def depends_on_nothing(x: Rows):  # HERE: none of its results depends on its rows
-    return torch.zeros_like(x)
-
-
-REFUSED = [sums_rows, transposes, multiplies, rolls, accumulates, takes_the_mean_of_all, regroups,
-           splits, branches, reads_an_element, counts_rows, asks_for_the_number_of_rows,
-           draws_numbers, takes_another_tensor, changes_its_argument, takes_a_power, widens,
-           has_another_length, returns_nothing, returns_a_number, returns_a_list, returns_a_column,
-           returns_a_condition, depends_on_nothing]
-
-
-def expected_words(function):
-    """File, line, text and reason, by the function's comment."""
-    lines, start = inspect.getsourcelines(function)
-    offset, line = next((i, line) for i, line in enumerate(lines) if "# HERE: " in line)
-    text, reason = line.strip().split("# HERE: ")
-    shown = "" if offset == 0 else re.escape(f": `{text.strip()}")
-    return re.escape(f"{__file__}:{start + offset}") + shown + ".*" + re.escape(
-        f"{function.__name__} is no function over rows: ") + ".*" + re.escape(reason)
-
-
-@pytest.mark.parametrize("function", REFUSED, ids=lambda f: f.__name__)
-def test_what_is_no_function_over_rows(function):
-    """On the CPU as well, where PyTorch would compute it."""
-    with pytest.raises(TypeError, match=expected_words(function)):
-        lnbwd.rowwise(function)(*tensors_of(function, (4,)))
-
-
-def test_a_largest_element_has_no_gradient(device):
-    @lnbwd.rowwise
-    def relative(x: Rows):
-        return x / x.amax(-1, keepdim=True)
-
-    x = torch.rand(3, N, device=device) + 0.5
-    torch.testing.assert_close(relative(x), x / x.amax(-1, keepdim=True))
-    line = inspect.getsourcelines(relative.function)[1] + 2
-    with pytest.raises(TypeError, match=rf"{re.escape(__file__)}:{line}: `return x / x.amax.*the "
-                                        r"largest element of a row has no gradient here.*detach"):
-        relative(x.requires_grad_())
-
-
-def test_an_error_of_the_functions_own(device):
-    @lnbwd.rowwise
-    def raises(x: Rows, eps: float = 0.0):
-        if eps < 0:
-            raise KeyError("mine")
-        return x + eps
-
-    with pytest.raises(KeyError, match="mine"):
-        raises(torch.ones(2, N, device=device), -1.0)
-
-
-def test_names_that_are_not_there(device):
-    @lnbwd.rowwise(saved=["g"])
-    def double(x: Rows):
-        h = x * 2
-        return h
-
-    with pytest.raises(TypeError, match=r"saved: expected names of its variables that are tensors, "
-                                        r"of x, h, got 'g'"):
-        double(torch.ones(2, N, device=device))
-    with pytest.raises(TypeError, match=r"saved: expected names of variables, \['rstd'\], got 'h'"):
-        lnbwd.rowwise(saved="h")
-
-
-def no_annotation(x: Rows, y):
-    return x
-
-
-def wrong_annotation(x: torch.Tensor):
-    return x
-
-
-def two_kinds(x: Rows | Columns):
-    return x
-
-
-def unknown_annotation(x: "NoSuchName"):  # noqa: F821
-    return x
-
-
-def no_rows(g: Columns):
-    return g
-
-
-def any_number(*x: Rows):
-    return x[0]
-
-
-@pytest.mark.parametrize("function,words", [
-    (no_annotation, "its parameter 'y' has no annotation; expected lnbwd.Rows"),
-    (wrong_annotation, "its parameter 'x' is annotated <class 'torch.Tensor'>; expected"),
-    (two_kinds, "its parameter 'x' is annotated .*expected lnbwd.Rows"),
-    (unknown_annotation, "its parameter 'x' has an annotation that cannot be read, 'NoSuchName'"),
-    (no_rows, "none of its parameters is annotated lnbwd.Rows"),
-    (any_number, "its parameter 'x' takes any number of arguments"),
-    (torch.add, "lnbwd.rowwise: expected a Python function")], ids=lambda v: getattr(
-        v, "__name__", ""))
-def test_annotations(function, words):
-    place = "" if function is torch.add else (
-        rf"{re.escape(__file__)}:{inspect.getsourcelines(function)[1]}: {function.__name__}.*")
-    with pytest.raises(TypeError, match=place + words):
-        lnbwd.rowwise(function)
-
-
-def all_kinds(x: Rows, r: Rows, g: Columns, s: Scalars, eps: float = 1e-5, *, flag: bool = False):
-    return x * r * g * s + eps
-
-
-X, G, S = torch.ones(4, N), torch.ones(N), torch.ones(4, 1)
-
-
-@pytest.mark.parametrize("args,options,error,words", [
-    ((X, X, G), {}, TypeError, "the argument 's' is missing"),
-    ((X, X, G, S, 1.0, True), {}, TypeError, "expected at most 5 arguments by position, got 6"),
-    ((X, X, G, S), {"gamma": G}, TypeError, "unexpected or second argument 'gamma'"),
-    ((X, X, G, S), {"x": X}, TypeError, "unexpected or second argument 'x'"),
-    ((X, 3.0, G, S), {}, TypeError, r"r: expected a tensor \(lnbwd.Rows\), got float"),
-    ((X.numpy(), X, G, S), {}, TypeError, "x: expected a tensor .*got ndarray"),
-    ((X, X, None, S), {}, TypeError, "g: expected a tensor .*got NoneType"),
-    ((X, X, G.int(), S), {}, TypeError, r"g: expected float16.*got torch.int32; convert it"),
-    ((X, X, G, S, G), {}, TypeError, "eps: expected a number, a bool or a str, got Tensor"),
-    ((X, torch.ones(4, N + 1), G, S), {}, ValueError, r"r: expected the shape \[4, 48\].*got \[4"),
-    ((X, X[:2], G, S), {}, ValueError, r"r: expected the shape \[4, 48\].*got \[2, 48\]"),
-    ((X, X, G[:5], S), {}, ValueError, r"g: expected the shape \[48\] .*got \[5\]"),
-    ((X, X, G, S[:, 0]), {}, ValueError, r"s: expected the shape \[4, 1\] .*got \[4\]"),
-    ((X, X, G.to("meta"), S), {}, ValueError, "g: expected a tensor on cpu like x, got one on m"),
-    ((X[:, :0], X[:, :0], G[:0], S), {}, ValueError, r"x: expected rows of one element or more"),
-    ((torch.tensor(1.0), X, G, S), {}, ValueError, r"x: expected rows of one element or more"),
-    ((X.view(1, 1, 1, 1, 1, 4, N),) * 2 + (G, S.view(1, 1, 1, 1, 1, 4, 1)), {}, ValueError,
-     "x: expected at most 6 dimensions, got 7; flatten the leading ones")])
-def test_arguments(args, options, error, words):
-    place = rf"all_kinds \({re.escape(__file__)}:{inspect.getsourcelines(all_kinds)[1]}\): "
-    function = lnbwd.rowwise(all_kinds)
-    function(X, X, G, S)
-    function(X, X, G, S, 1.0)
-    with pytest.raises(error, match=place + ".*" + words):
-        function(*args, **options)
