@@ -7,12 +7,19 @@
     python bench/host_cost.py                       # on the GPU that PyTorch has
     python bench/host_cost.py --device cpu          # with kernels that do nothing
     python bench/host_cost.py --routes              # also the ways to an autograd formula
+    python bench/host_cost.py --compiled            # also what a region costs in a compiled graph
 
 Three cases: the operator alone, below autograd, ATen's beside ours as torch.ops knows them; one
-call of the function, with its backward pass; and a chain of modules, as in a model. A time is that
+call of the function, with its backward pass; and a chain of modules, as in a model. "overridden" is
+the chain of torch's own modules with lnbwd.override_aten(). A time is that
 of the host, from the call to its return, per norm: the device is waited for before, not within, so
 that rows are to be few enough for the device to keep up. Ours and torch take turns in one run; the
 table has medians, the ratio, and how many microseconds lie between.
+
+--compiled: a chain of matrix products, each with a LayerNorm and a residual addition behind it, by
+torch.compile and by its backend "lnbwd", and the products alone, per link; what is more than the
+products is what Inductor's launches and ours cost. And one region by itself: as an operator, and as
+the function that generated code calls, in C++ and in Python.
 
 On the CPU ours launches a kernel that does nothing, and torch computes one short row: what is left
 is what surrounds a launch. The launch itself, some 3 microseconds on a GPU, is missing on both
@@ -40,6 +47,7 @@ import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
 from lnbwd import compiler, functional, launching, native, ops, regions_op  # noqa: E402, F401
+from lnbwd.regions_op import Operand  # noqa: E402
 
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 EPSILON = 1e-5
@@ -74,14 +82,24 @@ def use_null_kernels(n: int, dtype: torch.dtype) -> None:
         if library is not None:
             native.add_kernel(*key, library.lnbwd_torch_simulated_device(), None)
 
-    def load(text: str, number: int) -> None:
-        program = regions_op.find_program(text)
-        native.add_region(text, number, None, *(
-            [(o.kind, o.dtype, o.row_length) for o in operands]
-            for operands in (program.inputs, program.outputs)))
 
-    native.loaders["region"] = load
-    regions_op._load = lambda program, device, key: NullKernel()  # type: ignore[assignment]
+def use_null_regions() -> None:
+    """The same for row programs, whatever they are."""
+    chip = launching.DEFAULT_CHIP
+
+    def load(program: regions_op.Program, device: torch.device) -> NullKernel:
+        kernel = NullKernel()
+        regions_op._kernels[(program.text, chip)] = kernel  # type: ignore[assignment]
+        return kernel
+
+    def add(text: str, number: int) -> None:
+        program = regions_op.find_program(text)
+        native.add_region(text, number, None,
+                          *([(o.kind, o.dtype, o.row_length) for o in group]
+                            for group in (program.inputs, program.outputs)))
+
+    regions_op.load_kernel = load  # type: ignore[assignment]
+    native.loaders["region"] = add
 
 
 class Clock:
@@ -134,6 +152,16 @@ def forward_and_backward(function: Callable[[], torch.Tensor], count: int, dy: t
         second = time.perf_counter()
         y.backward(dy)
         return [(middle - start) / count * 1e6, (time.perf_counter() - second) / count * 1e6]
+
+    return run
+
+
+def overridden(function: Callable[[], list[float]], device: torch.device) -> Callable[
+        [], list[float]]:
+    """Runs it while PyTorch's norms have our kernels."""
+    def run() -> list[float]:
+        with lnbwd.override_aten(device.type):
+            return function()
 
     return run
 
@@ -228,6 +256,99 @@ def route_cases(x: torch.Tensor, weight: torch.Tensor,
             "lnbwd.layer_norm": lambda: lnbwd.layer_norm(x, shape, weight, bias, EPSILON), **rowwise}
 
 
+REGION = """
+func.func @region(%x: memref<?x{n}xf32>, %h: memref<?x{n}xbf16>, %b: memref<{n}xf32>,
+                  %r: memref<?xf32>, %y: memref<?x{n}xbf16>, %z: memref<?x{n}xf32>,
+                  %db: memref<{n}xf32>) {{
+  lnbwd.rowwise @region rows(%x, %h : memref<?x{n}xf32>, memref<?x{n}xbf16>)
+      columns(%b : memref<{n}xf32>) scalars(%r : memref<?xf32>)
+      outs rows(%y, %z : memref<?x{n}xbf16>, memref<?x{n}xf32>)
+      column_sums(%db : memref<{n}xf32>)
+      attributes {{operand_names = ["x", "h", "b", "r", "y", "z", "db"]}} {{
+  ^row(%xr: vector<{n}xf32>, %hr: vector<{n}xbf16>, %br: vector<{n}xf32>, %s: f32):
+    %wide = arith.extf %hr : vector<{n}xbf16> to vector<{n}xf32>
+    %sum = arith.addf %xr, %wide : vector<{n}xf32>
+    %sv = vector.broadcast %s : f32 to vector<{n}xf32>
+    %scaled = arith.mulf %sum, %sv : vector<{n}xf32>
+    %z32 = arith.addf %scaled, %br : vector<{n}xf32>
+    %y16 = arith.truncf %z32 : vector<{n}xf32> to vector<{n}xbf16>
+    lnbwd.yield %y16, %z32, %z32 : vector<{n}xbf16>, vector<{n}xf32>, vector<{n}xf32>
+  }}
+  return
+}}
+"""
+
+
+def region_cases(rows: int, n: int, device: torch.device) -> dict[str, Callable[[], object]]:
+    """One region as generated code may run it, with the memory of its outputs: four inputs, three
+    outputs, and a text as long as those of Inductor's regions."""
+    f32, bf16 = torch.float32, torch.bfloat16
+    inputs = [Operand("row_block", f32, n), Operand("row_block", bf16, n),
+              Operand("column", f32, n), Operand("row_scalar", f32, 1)]
+    outputs = [Operand("row_block", bf16, n), Operand("row_block", f32, n),
+               Operand("column", f32, n)]
+    text = f"host cost {n} " + "x" * 2000
+    program = regions_op.register_program(
+        text, inputs, outputs, regions_op.make_kernel_from_mlir(REGION.format(n=n)))
+    regions_op.load_kernel(program, device)
+    shapes = {"row_block": (rows, n), "column": (n,), "row_scalar": (rows,)}
+    tensors = [torch.randn(shapes[o.kind], device=device).to(o.dtype) for o in inputs]
+    operator = torch.ops.lnbwd._region.default
+    allocate = getattr(torch._C._dynamo.guards, f"_empty_strided_{device.type}")
+    sizes = [(shapes[o.kind], (n, 1) if o.kind == "row_block" else (1,), o.dtype) for o in outputs]
+
+    def call(function: Callable[..., None]) -> Callable[[], object]:
+        return lambda: function(rows, *tensors, *(allocate(*size) for size in sizes))
+
+    cases: dict[str, Callable[[], object]] = {"operator": lambda: operator(tensors, text)}
+    if native.make_region_call(text, device):
+        cases["call"] = call(regions_op.region_call(text, str(device)))
+    cases["call in Python"] = call(regions_op._PythonCall(text))
+    return cases
+
+
+class Chain(torch.nn.Module):
+    """Products, each with a norm and a residual addition behind it unless they are to be alone."""
+
+    def __init__(self, n: int, length: int, has_norms: bool) -> None:
+        super().__init__()
+        self.products = torch.nn.ModuleList(torch.nn.Linear(n, n, bias=False)
+                                            for _ in range(length))
+        self.norms = torch.nn.ModuleList(torch.nn.LayerNorm(n, eps=EPSILON)
+                                         for _ in range(length if has_norms else 0))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for index, product in enumerate(self.products):
+            y = product(x)
+            x = x + self.norms[index](y) if len(self.norms) else y
+        return x
+
+
+def compiled_chains(rows: int, n: int, dtype: torch.dtype, length: int,
+                    clock: Clock) -> tuple[dict[str, dict[str, list[float]]], int]:
+    """Microseconds of the host a link, forward and backward, in compiled graphs; and how many
+    regions a link has that are ours."""
+    import lnbwd.inductor
+
+    os.environ.setdefault("TORCHINDUCTOR_FORCE_DISABLE_CACHES", "1")  # Each is to be compiled.
+    # One row alone is no region.
+    x, dy = (torch.randn(max(rows, 2), n, dtype=dtype, device=clock.device) for _ in range(2))
+    x.requires_grad_()
+    functions = {}
+    lnbwd.inductor.decisions(clear=True)
+    for case, who, backend in (("with norms", "torch", "inductor"), ("with norms", "ours", "lnbwd"),
+                               ("products alone", "torch", "inductor")):
+        model = Chain(n, length, case == "with norms").to(x.device, dtype)
+        compiled = torch.compile(model, backend=backend)
+        functions[f"{case}/{who}"] = forward_and_backward(
+            lambda f=compiled: f(x), length, dy, [x, *model.parameters()], clock.wait)
+    result: dict[str, dict[str, list[float]]] = {}
+    for name, times in clock.compare(functions).items():
+        case, _, who = name.partition("/")
+        result.setdefault(case, {})[who] = times
+    return result, sum(d.taken for d in lnbwd.inductor.decisions())
+
+
 def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str, object]]:
     """All rows of the table: op, case, pass, and microseconds by name."""
     clock = Clock(device, options.repetitions)
@@ -263,9 +384,23 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
                                           for _ in range(length))).to(device, dtype)
             chains[who] = forward_and_backward(lambda m=model: m(x), length, dy,
                                                [x, *model.parameters()], clock.wait)
+        # F.rms_norm takes itself apart on the CPU.
+        if native.load() and (x.is_cuda or op == "layer_norm"):
+            chains["overridden"] = overridden(chains["torch"], device)
         got = clock.compare(chains)
         for index, name in enumerate(("forward", "backward")):
             add(op, f"chain of {length}", name, {who: times[index] for who, times in got.items()})
+    if options.compiled:
+        cases = {name: repeated(f, options.calls)
+                 for name, f in region_cases(options.rows, n, device).items()}
+        for name, (taken,) in clock.compare(cases).items():
+            rows.append({"op": "region", "case": "region", "pass": name, "time": taken})
+        found_by_case, taken_regions = compiled_chains(options.rows, n, dtype, length, clock)
+        rows.append({"op": "compiled", "case": "region", "pass": "regions of the chain that are "
+                     "ours", "time": float(taken_regions)})
+        for case, found in found_by_case.items():
+            for index, name in enumerate(("forward", "backward")):
+                add("compiled", case, name, {who: times[index] for who, times in found.items()})
     if options.routes:
         leaves = [x, weight, bias]
         got = clock.compare({who: forward_and_backward(f, 1, dy, leaves, clock.wait)
@@ -278,18 +413,27 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
 
 def table(rows: list[dict[str, object]]) -> str:
     """The rows for people: microseconds a norm."""
-    lines = [f"{'':34}{'torch':>9}{'ours':>9}{'ratio':>8}{'us more':>9}"]
+    lines = [f"{'':38}{'torch':>9}{'ours':>9}{'ratio':>8}{'us more':>9}{'overridden':>12}"
+             f"{'ratio':>8}"]
     for row in rows:
-        if row["case"] == "route":
+        if row["case"] in ("route", "region"):
             continue
-        ours, theirs = row.get("ours"), row.get("torch")
-        name = f"{row['op']}, {row['case']}, {row['pass']}"
-        if theirs is None or ours is None:
-            lines.append(f"{name:34}{'-':>9}{ours:9.1f}")
-            continue
-        assert isinstance(ours, float) and isinstance(theirs, float)
-        lines.append(f"{name:34}{theirs:9.1f}{ours:9.1f}{ours / theirs:8.2f}"
-                     f"{ours - theirs:9.1f}")
+        theirs = row.get("torch")
+        line = f"{row['op']}, {row['case']}, {row['pass']}".ljust(38)
+        line += f"{theirs:9.1f}" if theirs is not None else f"{'-':>9}"
+        for who, width in (("ours", 9), ("overridden", 12)):
+            taken = row.get(who)
+            if not isinstance(taken, float):
+                continue
+            line += f"{taken:{width}.1f}"
+            if isinstance(theirs, float):
+                line += f"{taken / theirs:8.2f}"
+                line += f"{taken - theirs:9.1f}" if who == "ours" else ""
+        lines.append(line)
+    regions = [row for row in rows if row["case"] == "region"]
+    if regions:
+        lines += ["", "one region, with the memory of its outputs"]
+        lines += [f"{row['pass']:42}{row['time']:9.1f}" for row in regions]
     routes = [row for row in rows if row["case"] == "route"]
     if routes:
         lines += ["", f"{'routes of LayerNorm':42}{'forward':>9}{'backward':>10}"]
@@ -310,6 +454,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--calls", type=int, default=100, help="calls of an operator a time")
     parser.add_argument("--repetitions", type=int, default=100, help="times of each case")
     parser.add_argument("--routes", action="store_true", help="also the ways to autograd")
+    parser.add_argument("--compiled", action="store_true",
+                        help="also regions in compiled graphs, which takes a minute")
     parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")
     options = parser.parse_args(arguments)
     if options.device not in ("cuda", "cpu"):
@@ -329,6 +475,7 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         device, machine = torch.device("cpu"), "null kernels on the CPU"
         use_null_kernels(options.n, TYPES[options.dtype])
+        use_null_regions()
     rows = measure(options, device)
     head = (f"{datetime.date.today()}, {machine}, {platform.processor() or platform.machine()}, "
             f"torch {torch.__version__}, Python {platform.python_version()}, operators in "

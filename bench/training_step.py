@@ -2,296 +2,133 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Times whole training steps: PyTorch alone, with lnbwd, and a limit that no norm kernel can pass.
+"""Times whole training steps: PyTorch alone, with lnbwd, and a limit for norm kernels.
 
 A step is forward, backward and the optimizer (fused AdamW) of a transformer on random data. The
 ways to compute it take turns within one process, so that all meet the same clocks:
 
-  torch   the model as it is: eager, or compiled by Inductor
-  lnbwd   eager: lnbwd.patch(model); compiled: backend="lnbwd"
-  liger   eager, its norms in the place of PyTorch's, where liger-kernel is installed
-  free    torch's, with a norm backward that costs nothing and is wrong: the limit for a kernel
-          that computes the backward pass of a norm alone
+  torch     the model as it is: eager, or compiled by Inductor
+  lnbwd     eager: lnbwd.patch(model); compiled: backend="lnbwd"
+  override  eager, the model as it is, with lnbwd.override_aten(): of use where its norms are
+            torch.nn's
+  liger     eager, its norms in the place of PyTorch's, where liger-kernel is installed
+  free      torch's, with a norm backward that costs nothing and is wrong: the limit for a kernel
+            that computes the backward pass of a norm alone
+
+The learning rate is 0: the optimizer does its work, and the weights stay what they are, so that all
+ways see the same numbers. (What a matrix product takes depends on them: the wrong gradients of
+"free" end in NaN within a few real steps, and products of NaN take a sixth less time.)
 
   training_step.py [--models gpt2-small ...] [--modes eager compiled reduce-overhead]
-                   [--precision autocast bf16] [--steps 30] [--out FILE]
+                   [--precision autocast bf16] [--steps 30] [--profile 10] [--out FILE]
+  training_step.py --losses 50 ...       compares the losses of real training steps instead
+  training_step.py --report FILE [--plot FILE.svg]    tables, bars and plot of a stored run
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import datetime
 import gc
 import json
 import pathlib
 import sys
-import time
-from collections.abc import Callable
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(SOURCE / "python"), str(pathlib.Path(__file__).resolve().parent)]
 
 import torch  # noqa: E402
-import torch.nn.functional as F  # noqa: E402
-from torch import Tensor, nn  # noqa: E402
 
-from lnbwd_bench.models import (  # noqa: E402
-    CONFIGS,
-    Config,
-    LlamaNorm,
-    make_batch,
-    make_model,
-)
-from lnbwd_bench.verdicts import median  # noqa: E402
-
-MODES = ("eager", "compiled", "reduce-overhead")
-# Consecutive steps between two looks at the clock: what a step leaves on the device the next finds.
-STEPS_A_TURN = 3
+from lnbwd_bench import training, training_report  # noqa: E402
+from lnbwd_bench.models import CONFIGS, Config  # noqa: E402
 
 
-class _FreeLayerNorm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, zeros: Tensor,
-                eps: float) -> Tensor:
-        ctx.save_for_backward(zeros)
-        ctx.has_bias = bias is not None
-        return F.layer_norm(x, weight.shape, weight, bias, eps)
-
-    @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
-        zeros, = ctx.saved_tensors
-        return dy, zeros, zeros if ctx.has_bias else None, None, None
-
-
-class FreeLayerNorm(nn.Module):
-    """LayerNorm whose backward pass hands the gradient on as it is."""
-
-    def __init__(self, like: nn.LayerNorm) -> None:
-        super().__init__()
-        self.weight, self.bias, self.eps = like.weight, like.bias, like.eps
-        self.register_buffer("zeros", torch.zeros_like(like.weight))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """LayerNorm of ``x``."""
-        if torch.is_autocast_enabled("cuda"):
-            with torch.autocast("cuda", enabled=False):
-                y: Tensor = _FreeLayerNorm.apply(x.float(), self.weight, self.bias, self.zeros,
-                                                 self.eps)
-                return y
-        y = _FreeLayerNorm.apply(x, self.weight, self.bias, self.zeros, self.eps)
-        return y
+def measure(config: Config, precision: str, mode: str, options: argparse.Namespace
+            ) -> dict[str, Any]:
+    """One row of the results: every way's times."""
+    ways = []
+    for name in options.ways:
+        if name == "liger" and mode != "eager":
+            continue
+        way = training.make_way(name, mode, config, precision == "autocast", "cuda")
+        if way is not None:
+            ways.append(way)
+    training.time_in_turns(ways, options.steps)
+    row: dict[str, Any] = {"model": config.name, "precision": precision, "mode": mode, "ways": {}}
+    for way in ways:
+        way.check()
+        row["ways"][way.name] = {"peak_bytes": way.peak_bytes, "first_seconds": way.first_seconds,
+                                 "times_ms": way.times}
+    print(training_report.line(row), flush=True)
+    if options.profile:
+        for way in ways:
+            kinds = training.kernel_times(way, options.profile)
+            row["ways"][way.name]["kernels_ms"] = kinds
+            print(f"    {way.name}: {kinds}", flush=True)
+    return row
 
 
-class _FreeRMSNorm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, zeros: Tensor, eps: float) -> Tensor:
-        ctx.save_for_backward(zeros)
-        wide = x.to(torch.float32)
-        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
-        return weight * wide.to(x.dtype)
-
-    @staticmethod
-    def backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
-        return dy, ctx.saved_tensors[0], None, None
-
-
-class FreeLlamaNorm(nn.Module):
-    """The same of :class:`LlamaNorm`."""
-
-    def __init__(self, like: LlamaNorm) -> None:
-        super().__init__()
-        self.weight, self.eps = like.weight, like.eps
-        self.register_buffer("zeros", torch.zeros_like(like.weight))
-
-    def forward(self, x: Tensor) -> Tensor:
-        """RMSNorm of ``x``."""
-        y: Tensor = _FreeRMSNorm.apply(x, self.weight, self.zeros, self.eps)
-        return y
-
-
-def swap(model: nn.Module, make: dict[type[nn.Module], Callable[[Any], nn.Module]]) -> int:
-    """Puts other modules in the place of a model's norms; how many there were."""
-    count = 0
-    for module in list(model.modules()):
-        for name, child in list(module.named_children()):
-            if type(child) in make:
-                setattr(module, name, make[type(child)](child).to(child.weight.device))
-                count += 1
-    return count
-
-
-def prepare(way: str, mode: str, model: nn.Module) -> Callable[..., Tensor] | None:
-    """The model as one way computes it; None if this machine has not got it."""
-    if way == "free":
-        swap(model, {nn.LayerNorm: FreeLayerNorm, LlamaNorm: FreeLlamaNorm})
-    if mode == "eager":
-        if way == "lnbwd":
-            import lnbwd
-
-            lnbwd.patch(model)
-        if way == "liger":
-            try:
-                from liger_kernel.transformers import LigerLayerNorm, LigerRMSNorm
-            except ImportError:
-                return None
-
-            def layer(like: Any) -> nn.Module:
-                new = LigerLayerNorm(like.weight.shape[0], eps=like.eps)
-                new.weight, new.bias = like.weight, like.bias
-                return new
-
-            def rms(like: Any) -> nn.Module:
-                new = LigerRMSNorm(like.weight.shape[0], eps=like.eps)
-                new.weight = like.weight
-                return new
-
-            swap(model, {nn.LayerNorm: layer, LlamaNorm: rms})
-        return model
-    options: dict[str, Any] = {}
-    if mode == "reduce-overhead":
-        options["mode"] = mode
-    if way == "lnbwd":
-        import lnbwd.inductor
-
-        options["backend"] = lnbwd.inductor.backend
-    return torch.compile(model, dynamic=False, **options)
-
-
-@dataclasses.dataclass
-class Way:
-    """One way to compute a step, and its times in milliseconds."""
-
-    name: str
-    step: Callable[[], float]
-    first_seconds: float
-    peak_bytes: int
-    times: list[float] = dataclasses.field(default_factory=list)
-
-
-def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) -> Way | None:
-    """Builds a model and runs the steps that compile it."""
-    dtype = torch.float32 if autocast else torch.bfloat16
-    torch._dynamo.reset()
-    model = make_model(config, device, dtype)
-    run = prepare(name, mode, model)
-    if run is None:
-        return None
-    batch = make_batch(config, device, dtype)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-
-    def step() -> Tensor:
-        if mode == "reduce-overhead":
-            torch.compiler.cudagraph_mark_step_begin()
-        with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
-            loss = run(*batch)
-        loss.backward()
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        return loss.detach()
-
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    step()
-    torch.cuda.synchronize()
-    seconds = time.perf_counter() - start
-    for _ in range(3):
-        step()
-    torch.cuda.synchronize()
-    before = torch.cuda.memory_allocated()
-    torch.cuda.reset_peak_memory_stats()
-    step()
-    torch.cuda.synchronize()
-    peak = torch.cuda.max_memory_allocated() - before
-    return Way(name, step, seconds, peak)  # type: ignore[arg-type]
-
-
-def time_in_turns(ways: list[Way], steps: int) -> None:
-    """Takes ``steps`` times of each way, some consecutive ones at a time."""
-    for turn in range(-(-steps // STEPS_A_TURN)):
-        for way in ways[turn % len(ways):] + ways[:turn % len(ways)]:
-            way.step()  # Brings the way's own data back before the clock starts.
-            torch.cuda.synchronize()
-            start = time.perf_counter()
-            for _ in range(STEPS_A_TURN):
-                way.step()
-            torch.cuda.synchronize()
-            way.times.append((time.perf_counter() - start) * 1e3 / STEPS_A_TURN)
-
-
-def kernel_times(way: Way, top: int) -> dict[str, float]:
-    """Milliseconds of device time in one step, by kind of kernel; prints the ``top`` dearest."""
-    from torch.profiler import ProfilerActivity, profile
-
-    with profile(activities=[ProfilerActivity.CUDA]) as found:
-        way.step()
-        torch.cuda.synchronize()
-    dearest = sorted(found.key_averages(), key=lambda event: -event.self_device_time_total)
-    for event in dearest[:top]:
-        print(f"      {event.self_device_time_total / 1e3:8.3f} ms {event.count:5} x "
-              f"{event.key[:90]}")
-    kinds: dict[str, float] = {}
-    for event in found.key_averages():
-        name = event.key
-        kind = ("lnbwd" if name.startswith(("rows", "layer_norm", "rms_norm"))
-                and "kernel" not in name.lower() else
-                "triton" if name.startswith("triton_") else
-                "norm" if "norm" in name.lower() else "other")
-        kinds[kind] = kinds.get(kind, 0.0) + event.self_device_time_total / 1e3
-    return {kind: round(time, 3) for kind, time in sorted(kinds.items())}
+def compare_losses(config: Config, precision: str, mode: str, steps: int) -> dict[str, Any]:
+    """Losses of the same training by PyTorch, twice and eagerly, and by ours."""
+    autocast = precision == "autocast"
+    runs = {"torch": ("torch", mode), "again": ("torch", mode), "eager": ("torch", "eager"),
+            "lnbwd": ("lnbwd", mode)}
+    row: dict[str, Any] = {"model": config.name, "precision": precision, "mode": mode, "losses": {
+        name: training.train(way, way_mode, config, autocast, "cuda", steps)
+        for name, (way, way_mode) in runs.items()}}
+    print(training_report.losses_line(row), flush=True)
+    return row
 
 
 def main() -> int:
+    """Measures, or reports what was measured."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", nargs="+", choices=sorted(CONFIGS), default=list(CONFIGS))
-    parser.add_argument("--modes", nargs="+", choices=MODES, default=["eager", "compiled"])
+    parser.add_argument("--modes", nargs="+", choices=training.MODES,
+                        default=["eager", "compiled"])
     parser.add_argument("--precision", nargs="+", choices=("autocast", "bf16"),
                         default=["autocast"])
-    parser.add_argument("--ways", nargs="+", choices=("torch", "lnbwd", "liger", "free"),
-                        default=["torch", "lnbwd", "liger", "free"])
+    parser.add_argument("--ways", nargs="+", choices=training.WAYS, default=list(training.WAYS))
     parser.add_argument("--steps", type=int, default=30, help="steps of each way (default 30)")
     parser.add_argument("--profile", type=int, default=0, metavar="N",
                         help="print times by kind of kernel, and of the N dearest kernels")
+    parser.add_argument("--losses", type=int, default=0, metavar="N",
+                        help="compare the losses of N real steps, in the place of times")
     parser.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON")
+    parser.add_argument("--report", type=pathlib.Path, help="a file of --out: print its tables")
+    parser.add_argument("--plot", type=pathlib.Path, help="draw the steps to this file (SVG, PNG)")
     options = parser.parse_args()
 
-    results: list[dict[str, Any]] = []
-    for name in options.models:
-        for precision in options.precision:
-            for mode in options.modes:
-                ways = []
-                for way_name in options.ways:
-                    if way_name == "liger" and mode != "eager":
-                        continue
-                    way = make_way(way_name, mode, CONFIGS[name], precision == "autocast", "cuda")
-                    if way is not None:
-                        ways.append(way)
-                time_in_turns(ways, options.steps)
-                row: dict[str, Any] = {"model": name, "precision": precision, "mode": mode}
-                text = f"{name:12} {precision:8} {mode:16}"
-                for way in ways:
-                    row[way.name] = {"median_ms": median(sorted(way.times)),
-                                     "min_ms": min(way.times), "peak_bytes": way.peak_bytes,
-                                     "first_seconds": way.first_seconds, "times_ms": way.times}
-                    text += (f"  {way.name} {median(sorted(way.times)):7.2f} ({min(way.times):7.2f})"
-                             f" {way.peak_bytes / 2**30:5.2f}G {way.first_seconds:5.1f}s")
-                print(text, flush=True)
-                if options.profile:
-                    for way in ways:
-                        row[way.name]["kernels_ms"] = kernel_times(way, options.profile)
-                        print(f"    {way.name}: {row[way.name]['kernels_ms']}", flush=True)
-                results.append(row)
-                del ways
-                gc.collect()
-                torch._dynamo.reset()
-                torch.cuda.empty_cache()
-    if options.out:
-        options.out.write_text(json.dumps(
-            {"date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-             "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
-             "machine": {"name": torch.cuda.get_device_name(), "torch": torch.__version__},
-             "results": results}, indent=1) + "\n")
+    if options.report is not None:
+        try:
+            document = json.loads(options.report.read_text())
+        except (OSError, ValueError) as error:
+            parser.error(f"--report: {options.report}: {error}")
+    else:
+        if not torch.cuda.is_available():
+            parser.error("expected an NVIDIA GPU, found none; --report shows what was measured")
+        results = []
+        for name in options.models:
+            for precision in options.precision:
+                for mode in options.modes:
+                    config = CONFIGS[name]
+                    results.append(compare_losses(config, precision, mode, options.losses)
+                                   if options.losses else
+                                   measure(config, precision, mode, options))
+                    gc.collect()
+                    torch._dynamo.reset()
+                    torch.cuda.empty_cache()
+        document = {
+            "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+            "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
+            "machine": {"name": torch.cuda.get_device_name(), "torch": torch.__version__},
+            "results": results}
+        if options.out:
+            options.out.write_text(json.dumps(document, indent=1) + "\n")
+    print(training_report.report(document))
+    if options.plot is not None:
+        training_report.plot(document, options.plot)
     return 0
 
 

@@ -22,6 +22,7 @@
 #include <shared_mutex>
 #include <stdexcept>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace lnbwd::torch_operators {
 
@@ -33,14 +34,25 @@ static size_t mix(size_t seed, size_t value) {
 
 namespace {
 
+/// What Python's functions return. (Those numbers are in
+/// python/lnbwd/native.py.)
+enum LoadStatus : int {
+  kLoaded = 0,
+  kRefused = 1,
+  kNotNow = 2,      ///< a graph is being captured
+  kInterrupted = 3, ///< by Ctrl-C, for one
+};
+
 /// Python's functions: they load what is asked for and add it to the table, or
-/// write a message and return something else than 0.
+/// write a message.
 using NormLoader = int (*)(int32_t operation, int64_t rowLength,
                            int32_t element, int32_t weight, int32_t bias,
                            uint32_t wants, double epsilon, int32_t device,
                            char *message, size_t messageBytes);
 using RegionLoader = int (*)(const char *text, int32_t device, char *message,
                              size_t messageBytes);
+/// Is told why a kernel cannot be, where PyTorch's takes its place.
+using RefusalListener = void (*)(const char *message);
 
 struct NormKeyHash {
   size_t operator()(const NormKey &key) const {
@@ -84,6 +96,9 @@ struct Tables {
   std::vector<std::unique_ptr<LoadedKernel>> replacedKernels;
   std::vector<std::unique_ptr<NamedRegion>> replacedRegions;
 
+  /// Kernels that could not be loaded where there was something else.
+  std::unordered_set<NormKey, NormKeyHash> refused;
+
   std::vector<std::string> simulatedChips;
   /// The chip of `with lnbwd.simulate()`; empty: the environment decides.
   std::string chosenChip;
@@ -92,6 +107,7 @@ struct Tables {
 
   NormLoader loadNorm = nullptr;
   RegionLoader loadRegion = nullptr;
+  RefusalListener hearRefusal = nullptr;
 };
 
 } // namespace
@@ -134,22 +150,61 @@ static int32_t chipNumber(Tables &all, const std::string &chip) {
   return -2 - static_cast<int32_t>(index);
 }
 
-const LoadedKernel &findKernel(const NormKey &key) {
-  if (const LoadedKernel *found = lookUp(key))
-    return *found;
-  // No lock is held: Python takes its own, and adds the kernel.
+/// Has Python load a kernel. No lock is held: Python takes its own, and adds
+/// the kernel.
+static int loadKernel(const NormKey &key, char *message) {
   NormLoader load = tables().loadNorm;
   if (!load)
     fail("lnbwd: no kernel is loaded; import lnbwd before its operators run");
-  std::array<char, kMessageBytes> message{};
-  if (load(static_cast<int32_t>(key.operation), key.rowLength, key.element,
-           key.weight, key.bias, key.wants, key.epsilon, key.device,
-           message.data(), message.size()) != 0)
-    fail(message.data());
+  return load(static_cast<int32_t>(key.operation), key.rowLength, key.element,
+              key.weight, key.bias, key.wants, key.epsilon, key.device, message,
+              kMessageBytes);
+}
+
+static const LoadedKernel &lookUpLoaded(const NormKey &key) {
   const LoadedKernel *found = lookUp(key);
   if (!found)
     fail("lnbwd: the kernel that was just loaded is not in the table");
   return *found;
+}
+
+const LoadedKernel &findKernel(const NormKey &key) {
+  if (const LoadedKernel *found = lookUp(key))
+    return *found;
+  std::array<char, kMessageBytes> message{};
+  if (loadKernel(key, message.data()) != kLoaded)
+    fail(message.data());
+  return lookUpLoaded(key);
+}
+
+const LoadedKernel *tryToFindKernel(const NormKey &key) {
+  if (const LoadedKernel *found = lookUp(key))
+    return found;
+  Tables &all = tables();
+  {
+    std::shared_lock lock(all.mutex);
+    if (all.refused.count(key) != 0)
+      return nullptr;
+  }
+  std::array<char, kMessageBytes> message{};
+  switch (loadKernel(key, message.data())) {
+  case kLoaded:
+    return &lookUpLoaded(key);
+  case kNotNow:
+    return nullptr;
+  case kRefused: {
+    bool isNew = false;
+    {
+      std::unique_lock lock(all.mutex);
+      isNew = all.refused.insert(key).second;
+    }
+    if (isNew && all.hearRefusal)
+      all.hearRefusal(message.data());
+    return nullptr;
+  }
+  default:
+    fail(message.data());
+  }
 }
 
 const Region &findRegion(std::string_view text, int32_t device) {
@@ -191,13 +246,16 @@ using namespace lnbwd::torch_operators;
 
 #define LNBWD_TORCH_API extern "C" __attribute__((visibility("default")))
 
-/// Sets the functions that are asked for what is not in the table.
+/// Sets the functions that are asked for what is not in the table, and the one
+/// that is told what could not be.
 LNBWD_TORCH_API void lnbwd_torch_set_loaders(NormLoader norm,
-                                             RegionLoader region) {
+                                             RegionLoader region,
+                                             RefusalListener refusal) {
   Tables &all = tables();
   std::unique_lock lock(all.mutex);
   all.loadNorm = norm;
   all.loadRegion = region;
+  all.hearRefusal = refusal;
 }
 
 /// Puts a kernel into the table. The handles live as long as the process.
@@ -224,7 +282,8 @@ lnbwd_torch_add_kernel(int32_t operation, int64_t row_length, int32_t element,
 }
 
 /// Puts a row program into the table: `operands` holds kind, element and row
-/// length of each operand in turn, `inputs` inputs before `outputs` outputs.
+/// length of each operand in turn, `inputs` inputs before `outputs` outputs. A
+/// null `kernel`: PyTorch computes it.
 LNBWD_TORCH_API void
 lnbwd_torch_add_region(const char *text, int32_t torch_device,
                        const lnbwd_kernel *kernel, const lnbwd_device *device,

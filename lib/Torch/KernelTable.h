@@ -75,7 +75,8 @@ struct Operand {
 };
 
 /// A row program on a device: its operands in the order of the kernel's
-/// arguments, inputs first.
+/// arguments, inputs first. A null kernel: there is none, and PyTorch computes
+/// the program.
 struct Region {
   LoadedKernel kernel;
   std::vector<Operand> inputs;
@@ -85,6 +86,11 @@ struct Region {
 /// The kernel for `key`, loaded by Python if it was not yet.
 /// Throws std::runtime_error with Python's words if it cannot be.
 const LoadedKernel &findKernel(const NormKey &key);
+
+/// The same, or null if there is none: Python was told why, once, and is not
+/// asked for it again, unless it said that it may work later.
+/// Throws std::runtime_error if loading was interrupted.
+const LoadedKernel *tryToFindKernel(const NormKey &key);
 
 /// The same for the row program that `text` names.
 const Region &findRegion(std::string_view text, int32_t device);

@@ -43,17 +43,17 @@ private:
 } // namespace
 
 static void launchSimulated(const LoadedKernel &kernel, int64_t rows,
-                            const std::vector<AtenTensorHandle> &tensors) {
+                            const std::vector<void *> &addresses) {
   std::vector<SimulatedBuffer> buffers;
   std::vector<void *> pointers;
-  std::vector<lnbwd_argument_info> infos(tensors.size());
-  std::vector<size_t> sizes(tensors.size());
-  for (size_t i = 0; i < tensors.size(); ++i) {
+  std::vector<lnbwd_argument_info> infos(addresses.size());
+  std::vector<size_t> sizes(addresses.size());
+  for (size_t i = 0; i < addresses.size(); ++i) {
     check(lnbwd_program_argument(kernel.program, i, &infos[i]));
     check(lnbwd_program_argument_size(kernel.program, i, rows, &sizes[i]));
     pointers.push_back(buffers.emplace_back(kernel.device, sizes[i]).get());
     if (infos[i].access != LNBWD_ACCESS_WRITE && sizes[i] != 0)
-      check(lnbwd_copy_to_device(kernel.device, pointers[i], dataOf(tensors[i]),
+      check(lnbwd_copy_to_device(kernel.device, pointers[i], addresses[i],
                                  sizes[i]));
   }
   size_t bytes = 0;
@@ -62,33 +62,41 @@ static void launchSimulated(const LoadedKernel &kernel, int64_t rows,
   check(lnbwd_kernel_launch(kernel.kernel, pointers.data(), pointers.size(),
                             rows, workspace.get(), bytes, nullptr));
   check(lnbwd_synchronize(kernel.device, nullptr));
-  for (size_t i = 0; i < tensors.size(); ++i)
+  for (size_t i = 0; i < addresses.size(); ++i)
     if (infos[i].access != LNBWD_ACCESS_READ && sizes[i] != 0)
-      check(lnbwd_copy_to_host(kernel.device, dataOf(tensors[i]), pointers[i],
+      check(lnbwd_copy_to_host(kernel.device, addresses[i], pointers[i],
                                sizes[i]));
 }
 
 void launch(const LoadedKernel &kernel, int64_t rows,
-            const std::vector<AtenTensorHandle> &tensors, const Tensor &like) {
+            const std::vector<void *> &addresses, Device device) {
   if (!kernel.kernel)
     return;
-  if (!isOnGPU(like.get()))
-    return launchSimulated(kernel, rows, tensors);
+  if (!device.isGPU())
+    return launchSimulated(kernel, rows, addresses);
   size_t bytes = 0;
   check(lnbwd_kernel_workspace_size(kernel.kernel, rows, &bytes));
   // Freed on return, which is sound: PyTorch gives the memory to later work of
   // the stream.
   Tensor workspace;
   if (bytes != 0)
-    workspace =
-        allocate({static_cast<int64_t>(bytes)}, aoti_torch_dtype_uint8(), like);
-  std::vector<void *> pointers;
-  pointers.reserve(tensors.size());
-  for (AtenTensorHandle tensor : tensors)
-    pointers.push_back(dataOf(tensor));
-  check(lnbwd_kernel_launch(kernel.kernel, pointers.data(), pointers.size(),
+    workspace = allocate({static_cast<int64_t>(bytes)},
+                         aoti_torch_dtype_uint8(), device);
+  check(lnbwd_kernel_launch(kernel.kernel, addresses.data(), addresses.size(),
                             rows, workspace ? dataOf(workspace.get()) : nullptr,
-                            bytes, currentStream(deviceIndexOf(like.get()))));
+                            bytes, currentStream(device.index)));
+}
+
+void LaunchTensors::input(Tensor tensor) {
+  if (!tensor)
+    return;
+  inputs.push_back(makeDense(std::move(tensor)));
+  all.push_back(dataOf(inputs.back().get()));
+}
+
+void LaunchTensors::output(const Tensor &tensor) {
+  if (tensor)
+    all.push_back(dataOf(tensor.get()));
 }
 
 } // namespace lnbwd::torch_operators

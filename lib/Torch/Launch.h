@@ -14,12 +14,29 @@
 
 namespace lnbwd::torch_operators {
 
-/// Runs a kernel on tensors in the order of its arguments, all dense and on one
-/// device: on a GPU on PyTorch's current stream with a workspace of PyTorch's
-/// allocator, on the CPU on the simulator, to which they are copied and back.
+/// Runs a kernel on tensors in the order of its arguments, given by their
+/// addresses, all dense and on one device: on a GPU on PyTorch's current stream
+/// with a workspace of PyTorch's allocator, on the CPU on the simulator, to
+/// which they are copied and back.
 /// Throws std::runtime_error with the runtime's words.
 void launch(const LoadedKernel &kernel, int64_t rows,
-            const std::vector<AtenTensorHandle> &tensors, const Tensor &like);
+            const std::vector<void *> &addresses, Device device);
+
+/// Dense inputs of a launch, and the addresses of all its tensors in the order
+/// of its arguments.
+class LaunchTensors {
+public:
+  /// Leaves a null tensor out. The tensor is given away, for the copy of a
+  /// tensor that is not dense takes its place.
+  void input(Tensor tensor);
+  /// Leaves a null tensor out.
+  void output(const Tensor &tensor);
+  const std::vector<void *> &addresses() const { return all; }
+
+private:
+  std::vector<Tensor> inputs;
+  std::vector<void *> all;
+};
 
 } // namespace lnbwd::torch_operators
 

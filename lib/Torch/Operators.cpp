@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Launch.h"
+#include "Norms.h"
 
 #include <stdexcept>
 
@@ -24,26 +25,6 @@ namespace lnbwd::torch_operators {
 
 [[noreturn]] static void fail(const std::string &message) {
   throw std::runtime_error("lnbwd: " + message);
-}
-
-static int64_t product(const std::vector<int64_t> &sizes) {
-  int64_t result = 1;
-  for (int64_t size : sizes)
-    result *= size;
-  return result;
-}
-
-namespace {
-/// What the launch of a normalisation needs beside its tensors.
-struct Norm {
-  NormKey key;
-  int64_t rows;
-};
-} // namespace
-
-/// The number of a device in the kernels' tables.
-static int32_t deviceNumber(AtenTensorHandle tensor) {
-  return isOnGPU(tensor) ? deviceIndexOf(tensor) : simulatedDevice();
 }
 
 /// Where a kernel would read or write beyond a tensor's end, or take its bits
@@ -66,7 +47,7 @@ static void verify(AtenTensorHandle x, const std::vector<int64_t> &shape,
                    AtenTensorHandle weight, AtenTensorHandle bias) {
   if (shape.empty() || !endsIn(x, shape))
     fail("x: expected a shape that ends in normalized_shape");
-  if (elementOf(x) < 0 && !isFloat64(x))
+  if ((elementOf(x) < 0 || elementOf(x) == LNBWD_ELEMENT_I8) && !isFloat64(x))
     fail("x: expected float16, bfloat16, float32 or float64");
   for (AtenTensorHandle parameter : {weight, bias}) {
     if (!parameter)
@@ -81,44 +62,6 @@ static void verify(AtenTensorHandle x, const std::vector<int64_t> &shape,
         (isFloat64(x) || elementOf(parameter) != LNBWD_ELEMENT_F32))
       fail(std::string(name) + ": expected the type of x or float32");
   }
-}
-
-static Norm describe(Operation operation, const Tensor &x,
-                     const std::vector<int64_t> &shape, const Tensor &weight,
-                     const Tensor &bias) {
-  int64_t rowLength = product(shape);
-  return {{operation, rowLength, elementOf(x.get()),
-           weight ? elementOf(weight.get()) : kNoElement,
-           bias ? elementOf(bias.get()) : kNoElement, 0, -1,
-           deviceNumber(x.get())},
-          elementCount(x.get()) / rowLength};
-}
-
-namespace {
-/// Dense inputs of a launch, and all its tensors in the order of its arguments.
-class LaunchTensors {
-public:
-  /// Leaves a null tensor out. The tensor is given away, for the copy of a
-  /// tensor that is not dense takes its place.
-  void input(Tensor tensor) {
-    if (!tensor)
-      return;
-    inputs.push_back(makeDense(std::move(tensor)));
-    all.push_back(inputs.back().get());
-  }
-  void output(const Tensor &tensor) { all.push_back(tensor.get()); }
-  const std::vector<AtenTensorHandle> &tensors() const { return all; }
-
-private:
-  std::vector<Tensor> inputs;
-  std::vector<AtenTensorHandle> all;
-};
-} // namespace
-
-/// Whether kernels have x's type, and rows have elements.
-static bool isComputedByKernels(AtenTensorHandle x,
-                                const std::vector<int64_t> &shape) {
-  return elementOf(x) >= 0 && product(shape) > 0;
 }
 
 /// (x, normalized_shape, weight?, bias?, eps) -> (y, mean, rstd), and without
@@ -154,25 +97,13 @@ static void forward(StableIValue *stack, uint64_t, uint64_t) {
   Norm norm = describe(operation, x, shape, weight, bias);
   norm.key.epsilon = epsilon;
   const LoadedKernel &kernel = findKernel(norm.key);
-
-  Tensor y = allocateLike(x);
   const std::vector<int64_t> leading = leadingSizes(x.get(), shape.size());
-  int32_t f32 = dtypeOf(LNBWD_ELEMENT_F32);
-  Tensor mean = isLayerNorm ? allocate(leading, f32, y) : Tensor();
-  Tensor rstd = allocate(leading, f32, y);
-  LaunchTensors tensors;
-  tensors.input(std::move(x));
-  tensors.input(std::move(weight));
-  tensors.input(std::move(bias));
-  tensors.output(y);
+  ForwardResults results = runForward(
+      kernel, norm, std::move(x), std::move(weight), std::move(bias), leading);
+  *stack++ = give(std::move(results.y));
   if (isLayerNorm)
-    tensors.output(mean);
-  tensors.output(rstd);
-  launch(kernel, norm.rows, tensors.tensors(), y);
-  *stack++ = give(std::move(y));
-  if (isLayerNorm)
-    *stack++ = give(std::move(mean));
-  *stack = give(std::move(rstd));
+    *stack++ = give(std::move(results.mean));
+  *stack = give(std::move(results.rstd));
 }
 
 /// (dy, x, mean, rstd, weight?, bias?, normalized_shape, mask)
@@ -215,36 +146,23 @@ static void backward(StableIValue *stack, uint64_t, uint64_t) {
   if (mean)
     expect("mean", mean, LNBWD_ELEMENT_F32, norm.rows, x);
   expect("rstd", rstd, LNBWD_ELEMENT_F32, norm.rows, x);
-  const bool wantsX = mask[0];
-  const bool wantsWeight = mask[1] && weight;
-  const bool wantsBias = isLayerNorm && mask.back() && bias;
-  norm.key.wants = static_cast<uint32_t>(wantsX) |
-                   static_cast<uint32_t>(wantsWeight) << 1 |
-                   static_cast<uint32_t>(wantsBias) << 2;
+  norm.key.wants = wantsOf(mask, weight, bias);
 
-  Tensor dx = wantsX ? allocateLike(x) : allocateEmpty(x);
-  Tensor dweight = wantsWeight ? allocateLike(weight) : allocateEmpty(x);
-  Tensor dbias = wantsBias ? allocateLike(bias) : allocateEmpty(x);
-  if (norm.key.wants != 0) {
-    const LoadedKernel &kernel = findKernel(norm.key);
-    LaunchTensors tensors;
-    tensors.input(std::move(dy));
-    tensors.input(std::move(x));
-    tensors.input(std::move(weight));
-    tensors.input(std::move(mean));
-    tensors.input(std::move(rstd));
-    if (wantsX)
-      tensors.output(dx);
-    if (wantsWeight)
-      tensors.output(dweight);
-    if (wantsBias)
-      tensors.output(dbias);
-    launch(kernel, norm.rows, tensors.tensors(), dx);
-  }
-  *stack++ = give(std::move(dx));
-  *stack++ = give(std::move(dweight));
+  // What is not asked for is a tensor without elements.
+  const uint32_t wants = norm.key.wants;
+  Tensor noX = wants & kWantsX ? Tensor() : allocateEmpty(x);
+  Tensor noWeight = wants & kWantsWeight ? Tensor() : allocateEmpty(x);
+  Tensor noBias =
+      wants & kWantsBias || !isLayerNorm ? Tensor() : allocateEmpty(x);
+  BackwardResults results;
+  if (wants != 0)
+    results =
+        runBackward(findKernel(norm.key), norm, std::move(dy), std::move(x),
+                    std::move(mean), std::move(rstd), std::move(weight), bias);
+  *stack++ = give(std::move(wants & kWantsX ? results.dx : noX));
+  *stack++ = give(std::move(wants & kWantsWeight ? results.dweight : noWeight));
   if (isLayerNorm)
-    *stack = give(std::move(dbias));
+    *stack = give(std::move(wants & kWantsBias ? results.dbias : noBias));
 }
 
 //===----------------------------------------------------------------------===//
@@ -273,7 +191,7 @@ static int64_t regionRows(const Region &region,
     AtenTensorHandle tensor = inputs[i].get();
     std::string input = "lnbwd::region: input " + std::to_string(i);
     int32_t element = elementOf(tensor);
-    static const char *const types[] = {"f16", "bf16", "f32"};
+    static const char *const types[] = {"f16", "bf16", "f32", "bool"};
     if (element != operand.element)
       throw std::runtime_error(
           input + ": expected " + types[operand.element] + ", got " +
@@ -302,6 +220,11 @@ static void region(StableIValue *stack, uint64_t, uint64_t) {
     throw std::runtime_error("lnbwd::region: expected inputs, got none");
   const Region &program = findRegion(name.text, deviceNumber(inputs[0].get()));
   int64_t rows = regionRows(program, inputs);
+  if (!program.kernel.kernel) {
+    stack[0] = give(std::move(inputs));
+    stack[1] = give(std::move(name));
+    return callOperator("lnbwd::_region_by_torch", stack);
+  }
 
   std::vector<Tensor> outputs;
   for (const Operand &operand : program.outputs) {
@@ -317,7 +240,7 @@ static void region(StableIValue *stack, uint64_t, uint64_t) {
     tensors.input(std::move(input));
   for (const Tensor &output : outputs)
     tensors.output(output);
-  launch(program.kernel, rows, tensors.tensors(), outputs[0]);
+  launch(program.kernel, rows, tensors.addresses(), deviceOf(outputs[0].get()));
 
   *stack = give(std::move(outputs));
 }

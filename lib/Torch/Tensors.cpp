@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <dlfcn.h>
-#include <optional>
 #include <stdexcept>
 
 namespace lnbwd::torch_operators {
@@ -98,6 +97,10 @@ double Arguments::takeDouble() {
   return torch::stable::detail::to<double>(*stack++);
 }
 
+std::optional<double> Arguments::takeOptionalDouble() {
+  return torch::stable::detail::to<std::optional<double>>(*stack++);
+}
+
 StableIValue give(Tensor tensor) {
   return torch::stable::detail::from(tensor.release());
 }
@@ -107,6 +110,14 @@ StableIValue giveOptional(Tensor tensor) {
     return torch::stable::detail::from(std::nullopt);
   return torch::stable::detail::from(
       std::optional<AtenTensorHandle>(tensor.release()));
+}
+
+StableIValue giveOrUndefined(Tensor tensor) {
+  if (tensor)
+    return give(std::move(tensor));
+  AtenTensorHandle undefined = nullptr;
+  check(aoti_torch_new_uninitialized_tensor(&undefined), "made no tensor");
+  return give(Tensor(undefined));
 }
 
 /// A list of as many values as `take` is asked for.
@@ -131,6 +142,10 @@ StableIValue give(const std::vector<bool> &booleans) {
   });
 }
 
+StableIValue give(String string) {
+  return torch::stable::detail::from(string.handle.release());
+}
+
 StableIValue give(std::vector<Tensor> tensors) {
   return giveList(tensors.size(),
                   [&](size_t i) { return give(std::move(tensors[i])); });
@@ -141,11 +156,11 @@ StableIValue give(std::vector<Tensor> tensors) {
 //===----------------------------------------------------------------------===//
 
 int32_t dtypeOf(int32_t element) {
-  static const int32_t numbers[] = {aoti_torch_dtype_float16(),
-                                    aoti_torch_dtype_bfloat16(),
-                                    aoti_torch_dtype_float32()};
+  static const int32_t numbers[] = {
+      aoti_torch_dtype_float16(), aoti_torch_dtype_bfloat16(),
+      aoti_torch_dtype_float32(), aoti_torch_dtype_bool()};
   static_assert(LNBWD_ELEMENT_F16 == 0 && LNBWD_ELEMENT_BF16 == 1 &&
-                LNBWD_ELEMENT_F32 == 2);
+                LNBWD_ELEMENT_F32 == 2 && LNBWD_ELEMENT_I8 == 3);
   return numbers[element];
 }
 
@@ -157,8 +172,8 @@ static int32_t dtypeNumber(AtenTensorHandle tensor) {
 
 int32_t elementOf(AtenTensorHandle tensor) {
   int32_t dtype = dtypeNumber(tensor);
-  for (int32_t element :
-       {LNBWD_ELEMENT_F16, LNBWD_ELEMENT_BF16, LNBWD_ELEMENT_F32})
+  for (int32_t element : {LNBWD_ELEMENT_F16, LNBWD_ELEMENT_BF16,
+                          LNBWD_ELEMENT_F32, LNBWD_ELEMENT_I8})
     if (dtype == dtypeOf(element))
       return element;
   return -2;
@@ -219,6 +234,15 @@ bool isOnGPU(AtenTensorHandle tensor) {
   return type == aoti_torch_device_type_cuda();
 }
 
+Device deviceOf(AtenTensorHandle tensor) {
+  Device device{};
+  check(aoti_torch_get_device_type(tensor, &device.type),
+        "gave no tensor's kind of device");
+  check(aoti_torch_get_device_index(tensor, &device.index),
+        "gave no tensor's device");
+  return device;
+}
+
 void *dataOf(AtenTensorHandle tensor) {
   void *data = nullptr;
   check(aoti_torch_get_data_ptr(tensor, &data), "gave no tensor's address");
@@ -229,15 +253,16 @@ void *dataOf(AtenTensorHandle tensor) {
 // New tensors
 //===----------------------------------------------------------------------===//
 
-constexpr uintptr_t kArgumentAlignment = 16;
+bool isAligned(const void *address) {
+  constexpr uintptr_t kArgumentAlignment = 16;
+  return reinterpret_cast<uintptr_t>(address) % kArgumentAlignment == 0;
+}
 
 Tensor makeDense(Tensor tensor) {
   bool isContiguous = false;
   check(aoti_torch_is_contiguous(tensor.get(), &isContiguous),
         "gave no tensor's layout");
-  if (isContiguous &&
-      reinterpret_cast<uintptr_t>(dataOf(tensor.get())) % kArgumentAlignment ==
-          0)
+  if (isContiguous && isAligned(dataOf(tensor.get())))
     return tensor;
   using torch::headeronly::MemoryFormat;
   StableIValue stack[] = {
@@ -250,28 +275,27 @@ Tensor makeDense(Tensor tensor) {
 }
 
 Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
-                const Tensor &like) {
+                Device device) {
   std::vector<int64_t> strides(sizes.size());
   int64_t stride = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = stride;
     stride *= std::max<int64_t>(sizes[i], 1);
   }
-  int32_t type = 0;
-  int32_t index = 0;
-  check(aoti_torch_get_device_type(like.get(), &type),
-        "gave no tensor's kind of device");
-  check(aoti_torch_get_device_index(like.get(), &index),
-        "gave no tensor's device");
   AtenTensorHandle result = nullptr;
   if (aoti_torch_empty_strided(static_cast<int64_t>(sizes.size()), sizes.data(),
-                               strides.data(), dtype, type, index,
+                               strides.data(), dtype, device.type, device.index,
                                &result) != 0)
     // These words are known to python/lnbwd/native.py.
     throw std::runtime_error("lnbwd: out of memory: PyTorch could not allocate "
                              "a tensor of " +
                              std::to_string(stride) + " elements");
   return Tensor(result);
+}
+
+Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
+                const Tensor &like) {
+  return allocate(sizes, dtype, deviceOf(like.get()));
 }
 
 Tensor allocateLike(const Tensor &like) {
@@ -312,4 +336,26 @@ void callOperator(const char *name, StableIValue *stack) {
         "the standard error output");
 }
 
+/// The words of the last error of an operator in Python, on this thread.
+static std::string &notedError() {
+  thread_local std::string words;
+  return words;
+}
+
+void callOriginal(const char *name, StableIValue *stack) {
+  notedError().clear();
+  if (torch_call_dispatcher(name, "", stack, TORCH_ABI_VERSION) != 0)
+    throw std::runtime_error(notedError().empty()
+                                 ? "lnbwd: an operation of PyTorch failed; its "
+                                   "words are on the standard error output"
+                                 : notedError());
+}
+
 } // namespace lnbwd::torch_operators
+
+/// Leaves words for callOriginal, on the thread that calls it.
+// NOLINTNEXTLINE(readability-identifier-naming)
+extern "C" __attribute__((visibility("default"))) void
+lnbwd_torch_note_error(const char *words) {
+  lnbwd::torch_operators::notedError() = words;
+}

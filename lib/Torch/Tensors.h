@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,12 +59,13 @@ public:
   std::vector<bool> takeBooleans();
   String takeString();
   double takeDouble();
+  std::optional<double> takeOptionalDouble();
 
 private:
   StableIValue *stack;
 };
 
-/// PyTorch's number of an lnbwd_element.
+/// PyTorch's number of an lnbwd_element; that of booleans for LNBWD_ELEMENT_I8.
 int32_t dtypeOf(int32_t element);
 /// The lnbwd_element of a tensor, or -2 if it has another type.
 int32_t elementOf(AtenTensorHandle tensor);
@@ -81,11 +83,24 @@ int32_t deviceIndexOf(AtenTensorHandle tensor);
 bool isOnGPU(AtenTensorHandle tensor);
 void *dataOf(AtenTensorHandle tensor);
 
+/// Where tensors are.
+struct Device {
+  int32_t type;  ///< PyTorch's number of CUDA (which is ROCm's, too) or the CPU
+  int32_t index; ///< the GPU's
+  bool isGPU() const { return type == aoti_torch_device_type_cuda(); }
+};
+Device deviceOf(AtenTensorHandle tensor);
+
+/// What kernels take: a multiple of 16 bytes.
+bool isAligned(const void *address);
+
 /// The tensor itself if its rows are dense and its address is a multiple of 16
 /// bytes; else a copy that is.
 Tensor makeDense(Tensor tensor);
 
-/// A new dense tensor on the device of `like`.
+/// A new dense tensor on a device, or on that of `like`.
+Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
+                Device device);
 Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
                 const Tensor &like);
 /// The same with the shape and type of `like`.
@@ -99,13 +114,19 @@ void *currentStream(int32_t device);
 /// Puts values back on a stack, for another operator or as results.
 StableIValue give(Tensor tensor);
 StableIValue giveOptional(Tensor tensor);
+/// Null: a tensor that is not defined, as PyTorch's C++ has them.
+StableIValue giveOrUndefined(Tensor tensor);
 StableIValue give(const std::vector<int64_t> &integers);
 StableIValue give(const std::vector<bool> &booleans);
+StableIValue give(String string);
 StableIValue give(std::vector<Tensor> tensors);
 
 /// Runs another operator on the arguments on a stack, and leaves its results
 /// there.
 void callOperator(const char *name, StableIValue *stack);
+/// The same for one in Python that leaves the words of an error behind
+/// (lnbwd_torch_note_error), which are then those of the exception.
+void callOriginal(const char *name, StableIValue *stack);
 
 } // namespace lnbwd::torch_operators
 

@@ -35,6 +35,7 @@ from .spec import KernelSpec
 
 if TYPE_CHECKING:
     from . import inductor, nn
+    from .aten import override_aten
     from .functional import layer_norm, rms_norm
     from .launching import simulate
     from .patching import patch, unpatch
@@ -44,14 +45,15 @@ __version__ = "0.1.0"
 
 __all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "KernelSpec",
            "LibraryError", "LnbwdError", "Report", "Rows", "RuntimeStatusError", "Scalars",
-           "compile", "compiler", "errors", "inductor", "kernel_cache", "layer_norm", "nn", "patch",
-           "precompile", "report", "rms_norm", "rowwise", "runtime", "set_cache_folder", "simulate",
-           "unpatch"]
+           "compile", "compiler", "errors", "inductor", "kernel_cache", "layer_norm", "nn",
+           "override_aten", "patch", "precompile", "report", "rms_norm", "rowwise",
+           "runtime", "set_cache_folder", "simulate", "unpatch"]
 
 # Names that need torch, and the modules that have them.
 _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "launching",
-               "patch": "patching", "unpatch": "patching", "rowwise": "row_functions",
-               "Rows": "row_functions", "Columns": "row_functions", "Scalars": "row_functions"}
+               "override_aten": "aten", "patch": "patching", "unpatch": "patching",
+               "rowwise": "row_functions", "Rows": "row_functions",
+               "Columns": "row_functions", "Scalars": "row_functions"}
 _MODULES = ("inductor", "nn")
 
 

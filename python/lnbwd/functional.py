@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from . import native
+from . import aten, native
 from .ops import (
     Refused,
     convert_parameter,
@@ -46,6 +46,7 @@ know_distributed_tensors()
 is_compiling = torch.compiler.is_compiling
 is_autocast_enabled = torch.is_autocast_enabled
 transforms_are_active = torch._C._are_functorch_transforms_active
+overridden = aten.active
 
 
 def _check(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None,
@@ -117,6 +118,8 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
         normalized_shape = tuple(normalized_shape)
         if (not is_compiling() and not transforms_are_active()
                 and not is_autocast_enabled("cuda") and eps >= 0):
+            if overridden and isinstance(input, Tensor) and aten.serves(input, weight, bias):
+                return torch.layer_norm(input, normalized_shape, weight, bias, eps)
             try:
                 return eager_layer_norm(input, normalized_shape, weight, bias, eps)
             except Refused as refused:  # The words for it are below.
@@ -168,6 +171,10 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
                 known = _EPSILONS.get(input.dtype)
             try:
                 if known is not None and known >= 0:
+                    # (Under autocast PyTorch's gives float32.)
+                    if (overridden and not is_autocast_enabled("cuda")
+                            and isinstance(input, Tensor) and aten.serves(input, weight)):
+                        return torch.rms_norm(input, normalized_shape, weight, known)
                     return eager_rms_norm(input, normalized_shape, weight, known)
             except Refused as refused:
                 failure = refused.__cause__

@@ -174,10 +174,11 @@ def load_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
 def check_capture(device: torch.device, what: str) -> None:
     """Raises an error if a graph is being captured: a module cannot be loaded meanwhile."""
     if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
-        raise LnbwdError(f"{what} is not loaded yet, and a CUDA graph is being captured, during "
-                         "which the driver loads no module: run the same step once before the "
-                         "capture, with the same shapes and types (torch.cuda.make_graphed_"
-                         "callables and torch.compile(mode='reduce-overhead') do)")
+        raise native.NotNowError(
+            f"{what} is not loaded yet, and a CUDA graph is being captured, during which the "
+            "driver loads no module: run the same step once before the capture, with the same "
+            "shapes and types (torch.cuda.make_graphed_callables and "
+            "torch.compile(mode='reduce-overhead') do)")
 
 
 def torch_device(number: int) -> torch.device:

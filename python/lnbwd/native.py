@@ -25,14 +25,16 @@ from . import runtime
 from ._library import find_library
 from .errors import LnbwdError
 
-__all__ = ["ELEMENT_NAMES", "OPERATIONS", "add_kernel", "add_region", "load", "loaders", "original",
-           "set_forward_by_torch", "set_simulated_chip"]
+__all__ = ["ELEMENT_NAMES", "OPERATIONS", "add_kernel", "add_region", "hear_refusals", "load",
+           "loaders", "make_region_call", "note_error", "original", "override_aten",
+           "set_default_epsilon", "set_forward_by_torch", "set_simulated_chip"]
 
 OPERATIONS = ("layer_norm", "layer_norm_bwd", "rms_norm", "rms_norm_bwd")
 """In the order of their numbers in the library."""
 
-ELEMENT_NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
-"""The types that kernels have, and what they call them."""
+ELEMENT_NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",
+                 torch.bool: "i8"}
+"""The types that kernels have, and what they call them; booleans in row programs alone."""
 
 # In the order of their numbers in the runtime's interface.
 _KINDS = runtime.KINDS
@@ -47,10 +49,20 @@ _NormLoader = ctypes.CFUNCTYPE(
 _RegionLoader = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int32, ctypes.c_void_p,
                                  ctypes.c_size_t)
 
+_RefusalListener = ctypes.CFUNCTYPE(None, ctypes.c_char_p)
+
 loaders: dict[str, Callable[..., None]] = {}
 """Who loads a kernel ("norm") or a row program ("region"), and adds it to the table."""
 
 _pending = threading.local()
+
+
+# What a loader returns; 0: the kernel is in the table.
+_REFUSED, _NOT_NOW, _INTERRUPTED = 1, 2, 3
+
+
+class NotNowError(LnbwdError):
+    """A kernel cannot be loaded at this moment."""
 
 
 def _report(error: BaseException, message: int, size: int) -> int:
@@ -58,7 +70,9 @@ def _report(error: BaseException, message: int, size: int) -> int:
     words = str(error).encode(errors="replace")[:size - 1]
     _pending.error, _pending.words = error, words.decode(errors="ignore")
     ctypes.memmove(message, words + b"\0", len(words) + 1)
-    return 1
+    if isinstance(error, NotNowError):
+        return _NOT_NOW
+    return _REFUSED if isinstance(error, Exception) else _INTERRUPTED
 
 
 def _load_norm(operation: int, n: int, element: int, weight: int, bias: int, wants: int,
@@ -82,8 +96,22 @@ def _load_region(text: bytes, device: int, message: int, size: int) -> int:
     return 0
 
 
+_refusals: list[Callable[[str], None]] = []
+
+
+def hear_refusals(listener: Callable[[str], None]) -> None:
+    """Sets the function that is told why a kernel could not be where PyTorch's took its place."""
+    _refusals.append(listener)
+
+
+def _hear_refusal(message: bytes) -> None:
+    for listener in _refusals:
+        listener(message.decode(errors="replace"))
+
+
 # The library keeps their addresses, so that they live as long as the process.
 _norm_loader, _region_loader = _NormLoader(_load_norm), _RegionLoader(_load_region)
+_refusal_listener = _RefusalListener(_hear_refusal)
 
 
 def original(error: BaseException) -> BaseException:
@@ -125,17 +153,21 @@ def load() -> ctypes.CDLL | None:
     p = ctypes.c_void_p
     i32, i64 = ctypes.c_int32, ctypes.c_int64
     for name, arguments in (
-            ("lnbwd_torch_set_loaders", [_NormLoader, _RegionLoader]),
+            ("lnbwd_torch_set_loaders", [_NormLoader, _RegionLoader, _RefusalListener]),
             ("lnbwd_torch_add_kernel", [i32, i64, i32, i32, i32, ctypes.c_uint32, ctypes.c_double,
                                         i32, p, p, p]),
             ("lnbwd_torch_add_region", [ctypes.c_char_p, i32, p, p, p, p, ctypes.c_size_t,
                                         ctypes.c_size_t]),
+            ("lnbwd_torch_note_error", [ctypes.c_char_p]),
+            ("lnbwd_torch_set_default_epsilon", [i32, ctypes.c_double]),
             ("lnbwd_torch_set_forward_by_torch", [ctypes.c_int]),
             ("lnbwd_torch_set_simulated_chip", [ctypes.c_char_p])):
         function = getattr(library, name)
         function.restype, function.argtypes = None, arguments
     library.lnbwd_torch_simulated_device.restype = i32
-    library.lnbwd_torch_set_loaders(_norm_loader, _region_loader)
+    library.lnbwd_torch_override_aten.restype = ctypes.c_int
+    library.lnbwd_torch_override_aten.argtypes = [ctypes.c_char_p, ctypes.c_int]
+    library.lnbwd_torch_set_loaders(_norm_loader, _region_loader, _refusal_listener)
     return library
 
 
@@ -151,6 +183,29 @@ def set_forward_by_torch(by_torch: bool) -> None:
     library = load()
     if library is not None:
         library.lnbwd_torch_set_forward_by_torch(by_torch)
+
+
+def note_error(words: str) -> None:
+    """Leaves an exception's words for C++ that is waiting for an operator in Python."""
+    library = load()
+    assert library is not None
+    library.lnbwd_torch_note_error(words.encode(errors="replace").replace(b"\0", b""))
+
+
+def override_aten(dispatch_key: str, is_on: bool) -> bool:
+    """Puts our kernels into the places of PyTorch's norms for a dispatch key, or takes them out;
+    whether PyTorch let it."""
+    library = load()
+    assert library is not None
+    return bool(library.lnbwd_torch_override_aten(dispatch_key.encode(), is_on) == 0)
+
+
+def set_default_epsilon(dtype: torch.dtype, epsilon: float) -> None:
+    """Says what PyTorch's RMSNorm adds to rows of a type where no epsilon is given; below 0: it
+    is not known, and such calls are PyTorch's."""
+    library = load()
+    assert library is not None
+    library.lnbwd_torch_set_default_epsilon(_ELEMENTS.index(dtype), epsilon)
 
 
 def _handles(kernel: runtime.Kernel | None) -> list[Any]:
@@ -181,7 +236,8 @@ def add_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
 def add_region(text: str, device: int, kernel: runtime.Kernel | None,
                inputs: Sequence[tuple[str, torch.dtype, int]],
                outputs: Sequence[tuple[str, torch.dtype, int]]) -> None:
-    """The same for a row program; operands as kind, type and row length."""
+    """The same for a row program; operands as kind, type and row length. None for the kernel: the
+    library calls ``lnbwd::_region_by_torch``."""
     library = load()
     assert library is not None
     fields = [value for kind, dtype, length in (*inputs, *outputs)
@@ -189,3 +245,25 @@ def add_region(text: str, device: int, kernel: runtime.Kernel | None,
     library.lnbwd_torch_add_region(text.encode(), device, *_handles(kernel),
                                    (ctypes.c_int64 * len(fields))(*fields), len(inputs),
                                    len(outputs))
+
+
+@functools.lru_cache(maxsize=1)
+def _make_region_call() -> Callable[..., Any] | None:
+    library = load()
+    if library is None or not hasattr(library, "lnbwd_torch_region_call"):
+        return None
+    # The interpreter's lock is kept: this function makes an object of Python.
+    function = ctypes.PyDLL(library._name).lnbwd_torch_region_call
+    function.restype = ctypes.py_object
+    function.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32]
+    return function
+
+
+def make_region_call(text: str, device: torch.device) -> Callable[..., None] | None:
+    """The library's function ``(rows, *inputs, *outputs) -> None`` for a row program on a device;
+    None if the library has none. Nothing is loaded yet: its first call does that."""
+    make = _make_region_call()
+    if make is None:
+        return None
+    call: Callable[..., None] = make(text.encode(), device.type == "cuda", device.index or 0)
+    return call

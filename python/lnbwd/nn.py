@@ -10,7 +10,8 @@ import warnings
 import torch
 from torch import Tensor
 
-from .functional import layer_norm, rms_norm
+from .aten import active, serves
+from .functional import is_autocast_enabled, is_compiling, layer_norm, rms_norm
 from .launching import simulated_chip
 
 __all__ = ["LayerNorm", "RMSNorm"]
@@ -33,6 +34,11 @@ def falls_back(what: str = "a module of lnbwd") -> bool:
     return True
 
 
+def _is_served(input: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> bool:
+    """Whether PyTorch's own module runs our kernels (lnbwd.override_aten), on these."""
+    return bool(active) and not is_compiling() and serves(input, weight, bias)
+
+
 class LayerNorm(torch.nn.LayerNorm):
     """torch.nn.LayerNorm by lnbwd's kernels.
 
@@ -43,7 +49,7 @@ class LayerNorm(torch.nn.LayerNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         """Normalises ``input``; see :func:`lnbwd.layer_norm`."""
-        if input.is_cpu and falls_back():
+        if _is_served(input, self.weight, self.bias) or (input.is_cpu and falls_back()):
             return super().forward(input)
         return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
@@ -53,6 +59,8 @@ class RMSNorm(torch.nn.RMSNorm):
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalises ``x``; see :func:`lnbwd.rms_norm`."""
-        if x.is_cpu and falls_back():
+        # (Under autocast PyTorch's gives float32.)
+        if (_is_served(x, self.weight) and not is_autocast_enabled("cuda")) or (
+                x.is_cpu and falls_back()):
             return super().forward(x)
         return rms_norm(x, self.normalized_shape, self.weight, self.eps)

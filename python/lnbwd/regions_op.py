@@ -16,7 +16,8 @@ for is registered once::
 
     register_program(text, inputs, outputs, make_kernel)
 
-and a text that nobody registered is handed to the function of :func:`set_resolver`.
+and a text that nobody registered is handed to the function of :func:`set_resolver`. Where no kernel
+can be had, and the program can be computed otherwise (``evaluate``), it is, with one warning.
 
 The inputs are passed in the order of the program's arguments, the outputs follow them there. A row
 block's tensor has any shape of M·N elements, a row scalar's M, a column's N; outputs come as
@@ -26,7 +27,9 @@ first row scalar.
 
 from __future__ import annotations
 
+import operator
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,15 +53,19 @@ from .launching import (
 from .rowprogram import RowProgram
 from .spec import ProgramSpec
 
-__all__ = ["Operand", "Program", "find_program", "load_kernel", "make_kernel_from_mlir", "operand",
-           "raw_region", "register_program", "register_row_program", "set_resolver"]
+__all__ = ["Operand", "Program", "compute_by_torch", "find_program", "load_kernel",
+           "make_kernel_from_mlir", "operand", "raw_region", "region_call", "register_program",
+           "register_row_program", "set_resolver"]
 
 # What row programs call types and kinds.
-_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+_TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
 _KINDS = {"row": "row_block", "scalar": "row_scalar", "column": "column", "column_sum": "column"}
 
 MakeKernel = Callable[[runtime.Device], runtime.Kernel]
 """Gives the kernel for a device: compiles it, or takes it from a cache."""
+
+Evaluate = Callable[[Sequence[Tensor]], Sequence[Tensor]]
+"""Computes a program's outputs of its inputs by PyTorch's operations."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,8 @@ class Operand:
 
     Attributes:
         kind: "row_block" (M x row_length), "column" (row_length) or "row_scalar" (M).
-        dtype: the type of its elements: float16, bfloat16 or float32.
+        dtype: the type of its elements: float16, bfloat16 or float32; for a row block also bool, a
+            mask.
         row_length: N; 1 for row scalars.
     """
 
@@ -79,7 +87,11 @@ class Operand:
         if self.kind not in runtime.KINDS:
             raise ValueError(f"kind: expected {', '.join(runtime.KINDS)}, got {self.kind!r}")
         if self.dtype not in native.ELEMENT_NAMES:
-            raise ValueError(f"dtype: expected float16, bfloat16 or float32, got {self.dtype}")
+            raise ValueError("dtype: expected float16, bfloat16 or float32, or bool for a row "
+                             f"block, got {self.dtype}")
+        if self.dtype == torch.bool and self.kind != "row_block":
+            raise ValueError("dtype: expected float16, bfloat16 or float32 for a "
+                             f"{self.kind}, got {self.dtype}: masks are row blocks")
         if self.row_length < 1 or (self.kind == "row_scalar" and self.row_length != 1):
             allowed = "1" if self.kind == "row_scalar" else "1 or more"
             raise ValueError(f"row_length: expected {allowed} for a {self.kind}, got "
@@ -94,16 +106,20 @@ class Program:
     inputs: tuple[Operand, ...]
     outputs: tuple[Operand, ...]
     make_kernel: MakeKernel
+    evaluate: Evaluate | None = None
 
 
+_Key = tuple[str, object]
 _lock = threading.Lock()
 _programs: dict[str, Program] = {}
-_kernels: dict[tuple[str, object], runtime.Kernel] = {}
+_kernels: dict[_Key, runtime.Kernel] = {}
+_without_kernel: set[_Key] = set()
+_has_warned = False
 _resolver: Callable[[str], Program | None] | None = None
 
 
 def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],
-                     make_kernel: MakeKernel) -> Program:
+                     make_kernel: MakeKernel, evaluate: Evaluate | None = None) -> Program:
     """Says what ``text`` stands for in ``lnbwd::region``, in this process.
 
     Registering a text again replaces what it stood for; kernels that are loaded stay.
@@ -114,13 +130,15 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
             least is a row block or a row scalar, which says what M is.
         make_kernel: gives the kernel for a device, called once for each device that the program
             runs on (:func:`make_kernel_from_mlir` makes one).
+        evaluate: computes the outputs, in their order, by PyTorch's operations; called where there
+            is no kernel. Without it, that is an error.
 
     Raises:
         ValueError: no input says what M is, there is no output, or the text has a zero character.
     """
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
-    program = Program(text, tuple(inputs), tuple(outputs), make_kernel)
+    program = Program(text, tuple(inputs), tuple(outputs), make_kernel, evaluate)
     if all(operand.kind == "column" for operand in program.inputs):
         raise ValueError("inputs: expected a row block or a row scalar among them, which says what "
                          "M, the number of rows, is; got columns alone")
@@ -137,7 +155,7 @@ def register_row_program(program: RowProgram) -> Program:
     return register_program(
         program.text(), [operand(i.kind, i.dtype, program.length) for i in program.inputs],
         [operand(o.kind, o.dtype, program.length) for o in program.outputs],
-        make_kernel_from_mlir(program.mlir()))
+        make_kernel_from_mlir(program.mlir()), program.evaluate)
 
 
 def operand(kind: str, dtype: str, length: int) -> Operand:
@@ -211,20 +229,58 @@ def load_kernel(program: Program, device: torch.device) -> runtime.Kernel:
     index = torch.cuda.current_device() if device.type == "cuda" and device.index is None else (
         device.index)
     key = (program.text, simulated_chip() if device.type == "cpu" else index)
+    _check_capture(program, device)
     return _kernels.get(key) or _load(program, device, key)
 
 
-def _load(program: Program, device: torch.device, key: tuple[str, object]) -> runtime.Kernel:
+def _check_capture(program: Program, device: torch.device) -> None:
     check_capture(device, f"the row program {program.text[:40]!r}")
+
+
+def _load(program: Program, device: torch.device, key: _Key) -> runtime.Kernel:
     kernel = program.make_kernel(open_device(device))
     _check_kernel(program, kernel)
     with _lock:
         return _kernels.setdefault(key, kernel)
 
 
+def _find_kernel(program: Program, key: _Key,
+                 find_device: Callable[[], torch.device]) -> runtime.Kernel | None:
+    """The kernel of a program, or None, after one warning, where PyTorch's operations take its
+    place.
+
+    Args:
+        program: the program.
+        key: its text, and what the kernel is for.
+        find_device: gives the device, or raises LnbwdError where no kernel can run.
+    """
+    global _has_warned
+    kernel = _kernels.get(key)
+    if kernel is not None or key in _without_kernel:
+        return kernel
+    if isinstance(key[1], int):
+        _check_capture(program, torch.device("cuda", key[1]))
+    try:
+        return _load(program, find_device(), key)
+    except LnbwdError as error:
+        if program.evaluate is None:
+            raise
+        with _lock:
+            _without_kernel.add(key)
+            is_first, _has_warned = not _has_warned, True
+        if is_first:
+            warnings.warn("regions of a compiled model are computed by PyTorch's operations, one "
+                          f"after another, for want of kernels: {error}. Once that is mended, "
+                          "start the process again; a model that is compiled anew in an "
+                          "installation without kernels is Inductor's alone", RuntimeWarning,
+                          stacklevel=2)
+        return None
+
+
 def _load_for_native(text: str, number: int) -> None:
     program = find_program(text)
-    kernel = load_kernel(program, torch_device(number))
+    key = (text, simulated_chip() if number < 0 else number)
+    kernel = _find_kernel(program, key, lambda: torch_device(number))
     operands = [[(o.kind, o.dtype, o.row_length) for o in group]
                 for group in (program.inputs, program.outputs)]
     native.add_region(text, number, kernel, *operands)
@@ -266,20 +322,87 @@ def _allocate(program: Program, rows: int, like: Tensor) -> list[Tensor]:
     return [like.new_empty(shape(o), dtype=o.dtype) for o in program.outputs]
 
 
+def _kernel_for(program: Program, first: Tensor) -> runtime.Kernel | None:
+    """The kernel for tensors that are where ``first`` is; None: PyTorch computes."""
+    def find_device() -> torch.device:
+        if not first.is_cuda:
+            check_device(first, "inputs[0]")
+        return first.device
+
+    key = (program.text, device_key(first))
+    return _kernels.get(key) or _find_kernel(program, key, find_device)
+
+
 def run_region(inputs: list[Tensor], text: str) -> list[Tensor]:
     """The operator, in Python."""
     program = find_program(text)
     rows = _rows(program, inputs)
-    first = inputs[0]
-    if not first.is_cuda:
-        check_device(first, "inputs[0]")
-    outputs = _allocate(program, rows, first)
-    key = (text, device_key(first))
-    kernel = _kernels.get(key)
+    kernel = _kernel_for(program, inputs[0])
     if kernel is None:
-        kernel = _load(program, first.device, key)
+        return _region_by_torch(inputs, text)
+    outputs = _allocate(program, rows, inputs[0])
     launch_kernel(kernel, rows, [*map(dense, inputs), *outputs])
     return outputs
+
+
+def _region_by_torch(inputs: list[Tensor], text: str) -> list[Tensor]:
+    program = find_program(text)
+    assert program.evaluate is not None
+    outputs = _allocate(program, _rows(program, inputs), inputs[0])
+    for output, value in zip(outputs, program.evaluate(inputs), strict=True):
+        output.copy_(value)  # Which may be an input itself.
+    return outputs
+
+
+def region_call(text: str, device: str) -> Callable[..., None]:
+    """A function for one row program on one device, ``(rows, *inputs, *outputs) -> None``.
+
+    It is what compiled graphs call (:mod:`lnbwd.inductor.lowering`), for it costs the host a
+    fraction of what the operator does. It checks no shapes and no types, and knows no autograd.
+    Graphs on disk name it: it stays where it is.
+
+    Args:
+        text: the program's name. Nothing is looked up or loaded before the first call.
+        device: where all tensors are, "cpu" or one like "cuda:0".
+
+    The tensors are dense; one at an address that kernels do not take is copied if it is an input,
+    and a ValueError if it is an output.
+    """
+    where = torch.device(device)
+    return native.make_region_call(text, where) or _PythonCall(text)
+
+
+class _PythonCall:
+    """The same without the library in C++."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __call__(self, rows: int, *tensors: Tensor) -> None:
+        program = find_program(self._text)
+        inputs = len(program.inputs)
+        if len(tensors) != inputs + len(program.outputs):
+            raise TypeError(f"lnbwd: a region's call: expected the number of rows, {inputs} inputs "
+                            f"and {len(program.outputs)} outputs, got {1 + len(tensors)} arguments")
+        outputs = tensors[inputs:]
+        if any(t.data_ptr() & 15 for t in outputs):
+            raise ValueError("lnbwd: a region's call: expected outputs at addresses that are "
+                             "multiples of 16")
+        kernel = _kernel_for(program, tensors[0])
+        if kernel is None:
+            compute_by_torch(self._text, *tensors)
+            return
+        aligned = (t.clone() if t.data_ptr() & 15 else t for t in tensors[:inputs])
+        launch_kernel(kernel, operator.index(rows), [*aligned, *outputs])
+
+
+def compute_by_torch(text: str, *tensors: Tensor) -> None:
+    """What :func:`region_call`'s functions do, ``(*inputs, *outputs)``, by PyTorch's operations."""
+    program = find_program(text)
+    assert program.evaluate is not None
+    inputs, outputs = tensors[:len(program.inputs)], tensors[len(program.inputs):]
+    for output, value in zip(outputs, program.evaluate(inputs), strict=True):
+        output.copy_(value.view(output.shape))  # Which may be an input itself.
 
 
 def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:
@@ -347,6 +470,8 @@ if not native.load():
     for _key in ("CPU", "CUDA"):
         _library.impl("_region", run_region, _key)
 torch.library.register_fake("lnbwd::_region", _fake_region, lib=_library)
+_library.define("_region_by_torch(Tensor[] inputs, str program) -> Tensor[]")
+_library.impl("_region_by_torch", _region_by_torch, "CompositeExplicitAutograd")
 torch.library.register_vmap("lnbwd::_region", _region_vmap, lib=_library)
 _library.impl("_region", torch.library.fallthrough_kernel, "Autograd")
 # The second key is torch.func's: its transforms are to see the autograd.Function.

@@ -142,7 +142,7 @@ class Plan:
                 wrt: Sequence[int]) -> compiler.Gradient:
         try:
             return derive_gradient(GradientSpec(
-                forward.program.mlir(), tuple(f"arg{place}" for place in wrt),
+                forward.program.mlir(is_exact=True), tuple(f"arg{place}" for place in wrt),
                 tuple(f"out{place}" for place in of),
                 tuple(f"out{place}" for place in forward.saved) or ("none",)))
         except CompileError as error:

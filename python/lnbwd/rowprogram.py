@@ -14,6 +14,7 @@ becomes on its way to the compiler, and it can be
 
 Values are float32 inside, whatever the types in memory are: inputs are widened where they are read,
 outputs rounded once where they are written. ``round`` says where a value is rounded in between.
+Masks, row blocks of booleans, are conditions inside.
 """
 
 from __future__ import annotations
@@ -49,16 +50,24 @@ COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", 
 LOGIC = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
 """Operations on two conditions."""
 
+CONDITIONS = frozenset((*COMPARISONS, *LOGIC, "not"))
+"""What makes a condition."""
+
 SUMS = {"row_sum": "add", "row_max": "maximumf"}
 """What makes a row scalar of a row, and the kind of ``vector.reduction``."""
 
 _CONTRACTED = ("add", "sub", "mul")
 
+# Functions that have a cheaper form (docs/numerics.md): one whose error is small beside its result,
+# and those whose error is small beside 1.
+_CHEAP = {"exp", "erf", "tanh", "expm1", "log1p"}
+_CHEAP_BESIDE_ONE = _CHEAP - {"exp"}
+
 
 @dataclasses.dataclass(frozen=True)
 class Input:
     """A tensor that is read: ``kind`` is "row" [M, N], "column" [N] or "scalar" [M], ``dtype``
-    "f16", "bf16" or "f32"."""
+    "f16", "bf16" or "f32", or for a row "i8": a mask, of bytes that are 0 or 1."""
 
     kind: str
     dtype: str
@@ -67,7 +76,8 @@ class Input:
 @dataclasses.dataclass(frozen=True)
 class Output:
     """A tensor that is written: ``kind`` is "row" [M, N], "scalar" [M] or "column_sum" [N], the
-    sum of ``value``, a row, over all rows; ``dtype`` its type; ``value`` the index of a node."""
+    sum of ``value``, a row, over all rows; ``dtype`` its type, as that of an input; ``value`` the
+    index of a node, a condition if the output is a mask."""
 
     kind: str
     dtype: str
@@ -156,7 +166,7 @@ class RowProgram:
         """The row scalars that follow from sums over the row and that rows are computed with: what
         the gradient of a named operation saves, a mean or a reciprocal root. Their values cost a
         number for each row to keep, and a pass over the row to compute again."""
-        rows = self.is_row()
+        rows, conditions = self.is_row(), self.is_condition()
         follows = [False] * len(self.nodes)
         for index, node in enumerate(self.nodes):
             follows[index] = not rows[index] and (
@@ -164,7 +174,7 @@ class RowProgram:
         used = {operand for index, node in enumerate(self.nodes) if rows[index]
                 for operand in _operands(node)}
         return [index for index, node in enumerate(self.nodes)
-                if follows[index] and index in used and not _is_condition(node)]
+                if follows[index] and index in used and not conditions[index]]
 
     def with_outputs(self, places: Iterable[int]) -> RowProgram:
         """The program with some of its outputs alone, and the nodes that these need."""
@@ -181,10 +191,58 @@ class RowProgram:
                       for node in self.nodes)
         return dataclasses.replace(self, inputs=tuple(self.inputs[place] for place in read),
                                    nodes=nodes), read
+    def is_condition(self) -> list[bool]:
+        """For each node, whether it is a condition, not a number."""
+        return [node[0] in CONDITIONS or (node[0] == "input"
+                                          and self.inputs[node[1]].dtype == "i8")
+                for node in self.nodes]
 
-    def mlir(self) -> str:
-        """A function with the program, on memrefs: inputs, then outputs."""
-        return _Writer(self).write()
+    def is_cheap(self) -> list[bool]:
+        """For each node, whether it is a function of rows whose cheaper form, ``fastmath<afn>``,
+        is as good: all that it leads to is rounded to 16 bits.
+
+        That is so if a row block or a row scalar of 16 bits depends on it, none of 32 bits, and no
+        condition, unless a ``round`` to 16 bits stands between. Sums over all rows may depend on it
+        as well: their error is the same part of the sum of their terms' sizes. erf, tanh, expm1 and
+        log1p, or their squares, also have to be added to a number of 1/2 or more, as GELU does:
+        beside a result near 0 their error would show.
+        """
+        needs_all, is_rounded = set[int](), set[int]()
+        for output in self.outputs:
+            if output.kind != "column_sum":
+                (needs_all if output.dtype in ("f32", "i8") else is_rounded).add(output.value)
+        conditions = self.is_condition()
+        users: dict[int, list[int]] = {}
+        for index in reversed(range(len(self.nodes))):
+            node = self.nodes[index]
+            for operand in _operands(node):
+                users.setdefault(operand, []).append(index)
+                if node[0] == "round":
+                    is_rounded.add(operand)
+                elif index in needs_all or conditions[index]:
+                    needs_all.add(operand)
+                elif index in is_rounded:
+                    is_rounded.add(operand)
+
+        def is_beside_one(index: int) -> bool:
+            """Whether all that is done with a value is to add a number to it, or to its square."""
+            return all(
+                (self.nodes[user][0] in ("add", "sub") and any(
+                    self.nodes[other][0] == "constant" and abs(self.nodes[other][1]) >= 0.5
+                    for other in _operands(self.nodes[user])))
+                or (self.nodes[user] == ("mul", index, index) and is_beside_one(user))
+                for user in users.get(index, ())) and not any(
+                    output.value == index for output in self.outputs)
+
+        return [is_row and node[0] in _CHEAP and index in is_rounded and index not in needs_all
+                and (node[0] not in _CHEAP_BESIDE_ONE or is_beside_one(index))
+                for index, (node, is_row) in enumerate(zip(self.nodes, self.is_row(),
+                                                           strict=True))]
+
+    def mlir(self, is_exact: bool = False) -> str:
+        """A function with the program, on memrefs: inputs, then outputs. With ``is_exact`` no function
+        takes its cheaper form, for a program that is the source of another."""
+        return _Writer(self, is_exact).write()
 
     def evaluate(self, inputs: Sequence[Tensor], dtype: Any = None,
                  rounds: bool = True) -> list[Tensor]:
@@ -206,11 +264,6 @@ def _operands(node: Node) -> tuple[int, ...]:
     if node[0] in ("input", "constant"):
         return ()
     return node[1:2] if node[0] == "round" else node[1:]
-
-
-def _is_condition(node: Node) -> bool:
-    """Whether a node is true or false."""
-    return node[0] in COMPARISONS or node[0] in LOGIC or node[0] == "not"
 
 
 class Builder:
@@ -304,14 +357,15 @@ def _float(number: float) -> str:
 class _Writer:
     """Writes a program as MLIR."""
 
-    def __init__(self, program: RowProgram) -> None:
+    def __init__(self, program: RowProgram, is_exact: bool) -> None:
         self.program = program
         self.rows = program.is_row()
         self.lines: list[str] = []
         self.names: dict[int, str] = {}
         self.wide: dict[tuple[int, bool], str] = {}
         self.narrow: dict[tuple[int, str], str] = {}
-        self.conditions = [_is_condition(node) for node in program.nodes]
+        self.conditions = program.is_condition()
+        self.cheap = [False] * len(program.nodes) if is_exact else program.is_cheap()
 
     def type(self, element: str, is_row: bool) -> str:
         return f"vector<{self.program.length}x{element}>" if is_row else element
@@ -343,14 +397,15 @@ class _Writer:
         return self.names[index]
 
     def rounded(self, index: int, dtype: str, is_row: bool) -> str:
-        """A node's value in a narrower type."""
+        """A node's value in a narrower type, a condition's as bytes."""
         node = self.program.nodes[index]
         if node[0] == "round" and node[2] == dtype:
             index = node[1]
         key = (index, dtype)
         if key not in self.narrow:
+            operation, wide = ("extui", "i1") if dtype == "i8" else ("truncf", "f32")
             self.narrow[key] = self.emit(
-                f"arith.truncf {self.value(index, is_row)} : {self.type('f32', is_row)} to "
+                f"arith.{operation} {self.value(index, is_row)} : {self.type(wide, is_row)} to "
                 + self.type(dtype, is_row))
         return self.narrow[key]
 
@@ -362,6 +417,10 @@ class _Writer:
             dtype = self.program.inputs[operands[0]].dtype
             if dtype == "f32":
                 return f"%in{operands[0]}"
+            if dtype == "i8":
+                byte = self.type("i8", True)
+                zero = self.emit(f"arith.constant dense<0> : {byte}")
+                return self.emit(f"arith.cmpi ne, %in{operands[0]}, {zero} : {byte}")
             return self.emit(f"arith.extf %in{operands[0]} : {self.type(dtype, is_row)} to {type_}")
         if name == "round":
             value = self.rounded(operands[0], operands[1], is_row)
@@ -377,7 +436,8 @@ class _Writer:
             one = self.emit("arith.constant " + ("dense<1.0>" if is_row else "1.0") + f" : {type_}")
             return self.emit(f"arith.mulf {values[0]}, {one} {{lnbwd.detach}} : {type_}")
         if name in UNARY:
-            return self.emit(f"{UNARY[name]} {values[0]} : {type_}")
+            flags = " fastmath<afn>" if self.cheap[index] else ""
+            return self.emit(f"{UNARY[name]} {values[0]}{flags} : {type_}")
         if name in BINARY:
             flags = " fastmath<contract>" if name in _CONTRACTED else ""
             return self.emit(f"{BINARY[name]} {values[0]}, {values[1]}{flags} : {type_}")
@@ -452,10 +512,10 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
               rounds: bool) -> list[Tensor]:
     import torch
 
-    types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+    types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
     wide = dtype or torch.float32
     shapes = {"row": (-1, program.length), "column": (1, program.length), "scalar": (-1, 1)}
-    tensors = [tensor.detach().reshape(shapes[i.kind]).to(wide)
+    tensors = [tensor.detach().reshape(shapes[i.kind]).to(torch.bool if i.dtype == "i8" else wide)
                for i, tensor in zip(program.inputs, inputs, strict=True)]
     rows = max((t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
                 if i.kind != "column"), default=1)
@@ -469,8 +529,9 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
         if name == "input":
             value = tensors[operands[0]]
         elif name == "constant":
-            number = torch.tensor(operands[0], dtype=torch.float32, device=tensors[0].device)
-            value = number.to(wide).reshape(1, 1)
+            # Made on the device: a copy from the host would end the capture of a CUDA graph.
+            value = torch.full((1, 1), operands[0], dtype=torch.float32,
+                               device=tensors[0].device).to(wide)
         elif name == "round":
             value = values[operands[0]]
             if rounds:

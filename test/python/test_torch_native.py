@@ -113,6 +113,8 @@ def test_errors_of_the_allocator_keep_their_class():
     (lambda op, x, w: op(x, [64], w.long(), 1e-5), "weight: expected"),
     (lambda op, x, w: op(x, [64], w.half(), 1e-5), "weight: expected"),
     (lambda op, x, w: op(x.long(), [64], None, 1e-5), "x: expected"),
+    (lambda op, x, w: op(x > 0, [64], None, 1e-5), "x: expected"),
+    (lambda op, x, w: op(x, [64], w > 0, 1e-5), "weight: expected"),
     (lambda op, x, w: op(x, [64], w, -1.0), "eps")])
 def test_wrong_input_of_the_operators_is_refused(device, call, words):
     """They are called with no checks before them: nothing is read beyond its end."""

@@ -229,8 +229,43 @@ def test_what_cannot_be_registered():
         Operand("row", F32, N)
     with pytest.raises(ValueError, match="dtype: expected float16"):
         Operand("column", torch.float64, N)
+    with pytest.raises(ValueError, match=r"for a column, got torch\.bool: masks are row blocks"):
+        Operand("column", torch.bool, N)
     with pytest.raises(ValueError, match="row_length: expected 1 for a row_scalar, got 2"):
         Operand("row_scalar", F32, 2)
+
+
+def test_a_program_with_masks(device):
+    """They are tensors of booleans, and no other type stands for them."""
+    source = f"""
+func.func @keep(%x: memref<?x{N}xf32>, %m: memref<?x{N}xi8>, %p: memref<?x{N}xi8>) {{
+  lnbwd.rowwise @keep rows(%x, %m : memref<?x{N}xf32>, memref<?x{N}xi8>)
+      outs rows(%p : memref<?x{N}xi8>) attributes {{operand_names = ["x", "m", "p"]}} {{
+  ^row(%xr: vector<{N}xf32>, %mr: vector<{N}xi8>):
+    %zero = arith.constant dense<0> : vector<{N}xi8>
+    %none = arith.constant dense<0.0> : vector<{N}xf32>
+    %set = arith.cmpi ne, %mr, %zero : vector<{N}xi8>
+    %positive = arith.cmpf ogt, %xr, %none : vector<{N}xf32>
+    %both = arith.andi %set, %positive : vector<{N}xi1>
+    %pr = arith.extui %both : vector<{N}xi1> to vector<{N}xi8>
+    lnbwd.yield %pr : vector<{N}xi8>
+  }}
+  return
+}}
+"""
+    mask = Operand("row_block", torch.bool, N)
+    text = regions_op.register_program("keep", [INPUTS[0], mask], [mask],
+                                       regions_op.make_kernel_from_mlir(source)).text
+    x = tensors(device)[0]
+    m = x > -0.5
+    p, = torch.ops.lnbwd.region([x, m], text)
+    assert p.dtype == torch.bool and torch.equal(p, ((x > 0) & m).reshape(-1, N))
+    strided = torch.zeros(2, 3, 2 * N, dtype=torch.bool, device=device)[..., ::2].copy_(m)
+    assert torch.equal(torch.ops.lnbwd.region([x, strided], text)[0], p)
+    for wrong in (m.float(), m.byte()):
+        with pytest.raises((RuntimeError, TypeError), match=r"input 1: expected .*bool"):
+            torch.ops.lnbwd.region([x, wrong], text)
+    torch.library.opcheck(torch.ops.lnbwd.region.default, ([x, m], text))
 
 
 @pytest.mark.simulator

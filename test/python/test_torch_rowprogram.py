@@ -56,6 +56,85 @@ outs rows(%out0 : memref<?x48xbf16>) scalars(%out1 : memref<?xf32>)
 """
 
 
+def gelu(b, x, tanh=False):
+    """Half of x times 1 + erf(x / sqrt(2)), or its approximation by tanh."""
+    inner = b.add("mul", x, b.constant(0.7071067811865476))
+    if tanh:
+        cube = b.add("mul", b.power(x, 3), b.constant(0.044715))
+        inner = b.add("mul", b.add("add", x, cube), b.constant(0.7978845608028654))
+    one = b.add("add", b.add("tanh" if tanh else "erf", inner), b.constant(1))
+    return b.add("mul", b.add("mul", x, b.constant(0.5)), one)
+
+
+def slope(b, x):
+    """1 - tanh(x)^2, as in the gradient of GELU's approximation."""
+    return b.add("sub", b.constant(1), b.power(b.add("tanh", x), 2))
+
+
+def sigmoid(b, x):
+    return b.add("div", b.constant(1), b.add("add", b.constant(1), b.add("exp", b.add("neg", x))))
+
+
+@pytest.mark.parametrize("make,outputs,expected", [
+    (gelu, ["row bf16"], {"erf": True}),
+    (gelu, ["row f16", "column_sum f32"], {"erf": True}),
+    (gelu, ["row f32"], {"erf": False}),
+    (gelu, ["row bf16", "row f32"], {"erf": False}),
+    (gelu, ["row bf16", "scalar f32"], {"erf": False}),
+    (gelu, ["scalar bf16"], {"erf": True}),
+    (gelu, ["column_sum f32"], {"erf": False}),
+    (slope, ["row bf16"], {"tanh": True}),
+    (sigmoid, ["row bf16"], {"exp": True}),
+    (sigmoid, ["row f32"], {"exp": False}),
+    # Its result is near 0 where x is.
+    (lambda b, x: b.add("tanh", x), ["row bf16"], {"tanh": False}),
+    (lambda b, x: b.add("add", b.add("tanh", x), b.constant(0.1)), ["row bf16"], {"tanh": False}),
+    (lambda b, x: b.add("mul", b.add("erf", x), x), ["row bf16"], {"erf": False}),
+    # What is decided by it is not rounded, and what is rounded before is.
+    (lambda b, x: b.add("select", b.add("gt", b.add("exp", x), b.constant(1)), x, b.constant(0)),
+     ["row bf16"], {"exp": False}),
+    (lambda b, x: b.add("round", b.add("exp", x), "bf16"), ["row f32"], {"exp": True}),
+    # One number a row: nothing is gained.
+    (lambda b, x: b.add("mul", x, b.add("exp", b.add("row_sum", x))), ["row bf16"],
+     {"exp": False}),
+    (lambda b, x: b.add("mul", b.add("log", x), b.add("rsqrt", x)), ["row bf16"],
+     {"log": False, "rsqrt": False})])
+def test_cheap_functions(make, outputs, expected):
+    """A function has its cheaper form where all that it leads to is rounded to 16 bits."""
+    b = Builder(N)
+    x = b.add("input", 0)
+    value = make(b, x)
+    row_sum = b.add("row_sum", value)
+    program = b.finish(None, [Input("row", "f32")], [
+        Output(*output.split(), row_sum if output.startswith("scalar") else value)
+        for output in outputs])
+    text = program.mlir()
+    for name, is_cheap in expected.items():
+        line, = (line for line in text.splitlines() if f"math.{name} " in line)
+        assert ("fastmath<afn>" in line) == is_cheap, line
+
+
+@pytest.mark.parametrize("name", ["gelu", "tanh", "slope", "sigmoid"])
+@pytest.mark.compiler
+def test_errors_of_cheap_functions(device, name):
+    """They are small beside a rounding to 16 bits: of each element, but for an error of 5e-7 times
+    x where 1 + erf(x) or 1 + tanh(x) is nearly 0; and beside the terms of a sum over all rows."""
+    b = Builder(1024)
+    x = b.add("input", 0)
+    y = (gelu(b, x, name == "tanh") if name in ("gelu", "tanh")
+         else (slope if name == "slope" else sigmoid)(b, x))
+    program = b.finish(None, [Input("row", "f32")], [Output("row", "f16", y),
+                                                     Output("column_sum", "f32", y)])
+    assert "fastmath<afn>" in program.mlir()
+    values = torch.linspace(-12, 12, 4096).reshape(4, 1024).to(device)
+    rows, sums = run(program, [values])
+    exact, exact_sums = program.evaluate([values], torch.float64, rounds=False)
+    bound = 2.0 ** -11 * 1.01 * exact.abs() + 6e-7 * values.abs().clamp(min=1) + 2.0 ** -25
+    assert ((rows.double() - exact).abs() <= bound).all()
+    terms = exact.abs().sum(0) + 1e-6 * values.abs().sum(0)
+    assert ((sums.double() - exact_sums).abs() <= 2e-6 * terms.clamp(min=1)).all()
+
+
 def test_text():
     program = root_mean_square()
     assert RowProgram.from_text(program.text()) == program

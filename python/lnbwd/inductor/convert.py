@@ -22,18 +22,22 @@ from typing import Any
 
 import torch
 import torch._inductor.config
+from torch._inductor import inductor_prims
 from torch.fx import Node
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from ..rowprogram import COMPARISONS, Builder, Input
+from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input
 
-__all__ = ["Conversion", "Domain", "Unsupported", "is_column_sum", "is_constant", "is_supported",
-           "row_sum_axis", "sources"]
+__all__ = ["Conversion", "Domain", "Unsupported", "is_column_sum", "is_computed_in_place",
+           "is_constant", "is_random", "is_supported", "row_sum_axis", "sources"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
 DTYPES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
-"""The types that a row program reads and writes."""
+"""The types of numbers that a row program reads and writes."""
+
+ELEMENTS = {**DTYPES, torch.bool: "i8"}
+"""Those of row blocks: masks are among them."""
 
 Number = int | torch.SymInt
 
@@ -125,6 +129,28 @@ def is_view(node: Node) -> bool:
     return node.op == "call_function" and node.target in _VIEWS
 
 
+def is_random(node: Node) -> bool:
+    """Whether a node's elements are random numbers, drawn there or in what it is a view or a
+    conversion of."""
+    while is_view(node) or node.target is prims.convert_element_type.default:
+        node = node.args[0]  # type: ignore[assignment]
+    return node.op == "call_function" and (
+        node.target is inductor_prims.random
+        or torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()))
+
+
+_COMPUTED_IN_PLACE = {
+    aten.select_scatter.default, aten.slice_scatter.default, aten.constant_pad_nd.default,
+    aten.cat.default, inductor_prims.random}
+
+
+def is_computed_in_place(node: Node) -> bool:
+    """Whether Inductor can compute a node where it is used, without a tensor in memory."""
+    return node.op == "call_function" and (
+        node.target in _COMPUTED_IN_PLACE
+        or torch.Tag.pointwise in getattr(node.target, "tags", ()))
+
+
 def is_constant(node: Node) -> bool:
     """Whether a node is one number in all its elements."""
     return (node.op == "call_function" and node.target in _CONSTANTS
@@ -191,6 +217,7 @@ class Conversion:
         builder: what has been made.
         values: for each converted node, its value; for a variance with its mean, both.
         inputs: the nodes that are read, each with its :class:`Input`.
+        masks: the values that are inputs and conditions.
     """
 
     def __init__(self, domain: Domain) -> None:
@@ -198,6 +225,7 @@ class Conversion:
         self.builder = Builder(domain.length)
         self.values: dict[Node, Any] = {}
         self.inputs: dict[Node, Input] = {}
+        self.masks: set[int] = set()
 
     def read(self, node: Node) -> int:
         """A node from outside, as an input."""
@@ -210,12 +238,14 @@ class Conversion:
                 raise Unsupported(f"reads {_describe(value)}, which is neither a row block, a row "
                                   f"scalar nor a column of {self.domain}")
             assert isinstance(value, torch.Tensor)
-            if value.dtype not in DTYPES:
-                raise Unsupported(f"reads elements of {value.dtype}")
+            if value.dtype not in (ELEMENTS if role == "row" else DTYPES):
+                raise Unsupported(f"reads a {role} of {value.dtype}")
             if not value.is_contiguous():
                 raise Unsupported("reads a tensor whose rows are not dense")
-            self.inputs[node] = Input(role, DTYPES[value.dtype])
+            self.inputs[node] = Input(role, ELEMENTS[value.dtype])
             self.values[node] = self.builder.add("input", len(self.inputs) - 1)
+            if value.dtype == torch.bool:
+                self.masks.add(self.values[node])
         return int(self.values[node])
 
     def value(self, argument: Any) -> int:
@@ -231,6 +261,25 @@ class Conversion:
                 argument.args[_CONSTANTS[argument.target]])  # type: ignore[arg-type, index]
         return self.read(argument)
 
+    def is_condition(self, value: int) -> bool:
+        """Whether a value is a condition, not a number."""
+        return value in self.masks or self.builder.nodes[value][0] in CONDITIONS
+
+    def number(self, argument: Any) -> int:
+        """The value of a node's argument as a number: 1 and 0 for booleans."""
+        value = self.value(argument)
+        if not self.is_condition(value):
+            return value
+        return self.builder.add("select", value, self.builder.constant(1),
+                                self.builder.constant(0))
+
+    def condition(self, argument: Any) -> int:
+        """The same as a condition: whether it is not 0."""
+        value = self.value(argument)
+        if self.is_condition(value):
+            return value
+        return self.builder.add("ne", value, self.builder.constant(0))
+
     def convert(self, node: Node) -> None:
         """Makes the value of a node, all of whose operands are converted or come from outside.
 
@@ -241,7 +290,11 @@ class Conversion:
             raise Unsupported(f"is a {node.op}")
         for names, make in _HANDLERS:
             if node.target in names:
-                self.values[node] = make(self, node)
+                value = make(self, node)
+                if isinstance(value, int) and self.is_condition(value) != (
+                        node.meta["val"].dtype == torch.bool):
+                    raise Unsupported(f"{node.target} of booleans is no operation of row programs")
+                self.values[node] = value
                 return
         raise Unsupported(f"{node.target} is no operation of row programs")
 
@@ -262,12 +315,12 @@ def _describe(value: Any) -> str:
 
 
 def _unary(c: Conversion, node: Node) -> int:
-    return c.builder.add(_UNARY[node.target], c.value(node.args[0]))  # type: ignore[index]
+    return c.builder.add(_UNARY[node.target], c.number(node.args[0]))  # type: ignore[index]
 
 
 def _binary(c: Conversion, node: Node) -> int:
     name = _BINARY[node.target]  # type: ignore[index]
-    first, second = (c.value(argument) for argument in node.args[:2])
+    first, second = (c.number(argument) for argument in node.args[:2])
     if name == "div":
         divisor = c.builder.number(second)
         # Exact for powers of two alone.
@@ -280,42 +333,44 @@ def _sum_of_two(c: Conversion, node: Node) -> int:
     alpha = node.kwargs.get("alpha", 1)
     if not isinstance(alpha, (int, float)):
         raise Unsupported(f"has the factor {alpha}")
-    second = c.multiply(c.value(node.args[1]), alpha)
+    second = c.multiply(c.number(node.args[1]), alpha)
     return c.builder.add(_SUMS_OF_TWO[node.target],  # type: ignore[index]
-                         c.value(node.args[0]), second)
+                         c.number(node.args[0]), second)
 
 
 def _compare(c: Conversion, node: Node) -> int:
     return c.builder.add(_COMPARISONS[node.target],
-                         c.value(node.args[0]), c.value(node.args[1]))
+                         c.number(node.args[0]), c.number(node.args[1]))
 
 
 def _logic(c: Conversion, node: Node) -> int:
     return c.builder.add(_LOGIC[node.target],  # type: ignore[index]
-                         c.value(node.args[0]), c.value(node.args[1]))
+                         c.condition(node.args[0]), c.condition(node.args[1]))
 
 
 def _not(c: Conversion, node: Node) -> int:
-    return c.builder.add("not", c.value(node.args[0]))
+    return c.builder.add("not", c.condition(node.args[0]))
 
 
 def _select(c: Conversion, node: Node) -> int:
-    return c.builder.add("select", *(c.value(argument) for argument in node.args[:3]))
+    condition, *values = node.args[:3]
+    return c.builder.add("select", c.condition(condition), *map(c.number, values))
 
 
 def _view(c: Conversion, node: Node) -> int:
-    return c.value(node.args[0])
+    value = c.value(node.args[0])
+    return c.condition(node.args[0]) if node.meta["val"].dtype == torch.bool else value
 
 
 def _cast(c: Conversion, node: Node) -> int:
-    value = c.value(node.args[0])
     to = node.meta["val"].dtype
     source = node.args[0].meta["val"].dtype  # type: ignore[union-attr]
-    if source == torch.bool and to in DTYPES:
-        return c.builder.add("select", value, c.builder.constant(1), c.builder.constant(0))
-    if source not in DTYPES or to not in DTYPES:
+    if source not in ELEMENTS or to not in ELEMENTS:
         raise Unsupported(f"converts from {source} to {to}")
-    if (to == source or to == torch.float32
+    if to == torch.bool:
+        return c.condition(node.args[0])
+    value = c.number(node.args[0])
+    if (to == source or to == torch.float32 or source == torch.bool
             or not torch._inductor.config.emulate_precision_casts):
         return value
     return c.builder.add("round", value, DTYPES[to])
@@ -326,33 +381,33 @@ def _power(c: Conversion, node: Node) -> int:
     if not isinstance(exponent, (int, float)):
         raise Unsupported(f"has the exponent {exponent}")
     try:
-        return c.builder.power(c.value(node.args[0]), exponent)
+        return c.builder.power(c.number(node.args[0]), exponent)
     except ValueError as error:
         raise Unsupported(str(error)) from error
 
 
 def _square(c: Conversion, node: Node) -> int:
-    return c.builder.power(c.value(node.args[0]), 2)
+    return c.builder.power(c.number(node.args[0]), 2)
 
 
 def _reciprocal(c: Conversion, node: Node) -> int:
-    return c.builder.add("div", c.builder.constant(1), c.value(node.args[0]))
+    return c.builder.add("div", c.builder.constant(1), c.number(node.args[0]))
 
 
 def _sigmoid(c: Conversion, node: Node) -> int:
     one = c.builder.constant(1)
-    power = c.builder.add("exp", c.builder.add("neg", c.value(node.args[0])))
+    power = c.builder.add("exp", c.builder.add("neg", c.number(node.args[0])))
     return c.builder.add("div", one, c.builder.add("add", one, power))
 
 
 def _relu(c: Conversion, node: Node) -> int:
     # Not the larger of two: the slope is 0 at 0, and a NaN stays one.
-    value, zero = c.value(node.args[0]), c.builder.constant(0)
+    value, zero = c.number(node.args[0]), c.builder.constant(0)
     return c.builder.add("select", c.builder.add("le", value, zero), zero, value)
 
 
 def _clamp(c: Conversion, node: Node) -> int:
-    value = c.value(node.args[0])
+    value = c.number(node.args[0])
     # The comparison that says that a value is beyond its bound: at the bound the slope is 1.
     names = {aten.clamp_min.default: ("lt",), aten.clamp_max.default: ("gt",)}
     bounds = names.get(node.target, ("lt", "gt"))  # type: ignore[call-overload]
@@ -361,7 +416,7 @@ def _clamp(c: Conversion, node: Node) -> int:
         if bound is None:
             bound = node.kwargs.get(("min", "max")[position])
         if bound is not None:
-            limit = c.value(bound)
+            limit = c.number(bound)
             value = c.builder.add("select", c.builder.add(name, value, limit), limit, value)
     return value
 
@@ -370,7 +425,7 @@ def _check_row(c: Conversion, node: Node) -> int:
     value = node.args[0].meta.get("val")  # type: ignore[union-attr]
     if c.domain.role(value) != "row":
         raise Unsupported("sums over something else than a row")
-    return c.value(node.args[0])
+    return c.number(node.args[0])
 
 
 def _row_sum(c: Conversion, node: Node) -> Any:
@@ -477,7 +532,7 @@ def check(node: Node, domain: Domain) -> None:
         if role is None and not is_sum:
             raise Unsupported(f"gives {_describe(result)}, which is no row block, row scalar or "
                               f"column of {domain}")
-        if not isinstance(result, torch.Tensor) or result.dtype not in {*DTYPES, torch.bool}:
+        if not isinstance(result, torch.Tensor) or result.dtype not in ELEMENTS:
             raise Unsupported(f"gives {_describe(result)}")
     role = domain.role(results[0])
     trial = Conversion(domain)

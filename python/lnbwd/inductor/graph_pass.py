@@ -18,6 +18,7 @@ import os
 import pathlib
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,10 +29,12 @@ from torch.fx import Graph, Node, map_arg
 from torch.utils.checkpoint import CheckpointPolicy
 
 from .. import compiler, launching, regions_op
-from ..errors import LnbwdError
+from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
-from .convert import Unsupported
-from .regions import Region, convert, estimate, find_regions, leads_back, normalised
+from .convert import Unsupported, is_constant
+from .estimates import estimate
+from .measuring import Measurements
+from .regions import Region, convert, find_regions, leads_back, normalised
 
 __all__ = ["Decision", "RecomputePass", "RegionPass", "backend", "decisions", "pass_"]
 
@@ -107,8 +110,35 @@ def resolve(text: str) -> regions_op.Program | None:
 regions_op.set_resolver(resolve)
 
 
+_has_warned = False
+
+
+def _warn_of_no_kernels(reason: str) -> None:
+    """Says once in a process what is amiss with the installation."""
+    global _has_warned
+    with _lock:
+        is_first, _has_warned = not _has_warned, True
+    if is_first:
+        warnings.warn("torch.compile's own kernels are used, since lnbwd's cannot be had: "
+                      + reason, RuntimeWarning, stacklevel=2)
+
+
+@functools.lru_cache(maxsize=1)
+def _register_lowering() -> None:
+    """Has Inductor call regions without the dispatcher; where this version of it does not have
+    what that takes, they stay operators."""
+    try:
+        from . import lowering
+
+        lowering.register()
+    except Exception as error:
+        log.warning("regions are called as operators: %s: %s", type(error).__name__, error)
+
+
 def _can_run_on(device: torch.device) -> str:
     """Why no kernel can run on a device; empty if one can."""
+    if torch._inductor.config.cpp_wrapper:
+        return "Inductor generates C++ (cpp_wrapper), which cannot call it"
     if device.type == "cuda":
         return ""
     if device.type == "cpu":
@@ -121,12 +151,40 @@ def _can_run_on(device: torch.device) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-def _new_node(graph: Graph, target: Any, arguments: tuple[Any, ...]) -> Node:
+def _new_node(graph: Graph, target: Any, arguments: tuple[Any, ...], **options: Any) -> Node:
     """A call with its fake value."""
-    node = graph.call_function(target, arguments)
+    node = graph.call_function(target, arguments, options)
     values = map_arg(arguments, lambda n: n.meta["val"])
-    node.meta["val"] = target(*values)
+    node.meta["val"] = target(*values, **options)
     return node
+
+
+_SCATTERS = {torch.ops.aten.select_scatter.default, torch.ops.aten.slice_scatter.default}
+
+
+def _narrow_scatters(graph: Graph) -> None:
+    """Has values that were widened, and then put among zeros, be put there before they are widened:
+    a region that reads the result reads half the bytes.
+
+    The gradient of ``norm(x)[:, 0]`` is such a row block under autocast.
+    """
+    cast = torch.ops.prims.convert_element_type.default
+    for node in list(graph.nodes):
+        if node.target not in _SCATTERS:
+            continue
+        zeros, source, *place = node.args
+        if not (is_constant(zeros) and zeros.args[1] == 0 and source.target is cast):
+            continue
+        narrow, dtype = source.args[0], node.meta["val"].dtype
+        kind = narrow.meta["val"].dtype
+        if dtype != torch.float32 or kind not in (torch.float16, torch.bfloat16):
+            continue
+        with graph.inserting_before(node), node.meta["val"].fake_mode:
+            empty = _new_node(graph, zeros.target, zeros.args, **{**zeros.kwargs, "dtype": kind})
+            scatter = _new_node(graph, node.target, (empty, narrow, *place), **node.kwargs)
+            wide = _new_node(graph, cast, (scatter, dtype))
+        node.replace_all_uses_with(wide)
+        _erase_unused(graph, [zeros, source, node])
 
 
 def _shape(node: Node, graph: Graph) -> list[Any] | None:
@@ -224,9 +282,27 @@ class _Pass(CustomGraphPass):
 
 
 class RegionPass(_Pass):
-    """A pass of Inductor's (``post_grad_custom_pre_pass``) that makes regions row programs."""
+    """A pass of Inductor's (``post_grad_custom_pre_pass``) that makes regions row programs.
+
+    Args:
+        then: another pass that runs behind it.
+        measurements: times of row programs, which decide in the place of the estimate where there
+            are any; None: the estimate decides.
+    """
+
+    def __init__(self, then: Any = None, measurements: Measurements | None = None) -> None:
+        super().__init__(then)
+        self._measurements = measurements
+
+    def uuid(self) -> Any:
+        """The name of any pass, and whether it measures."""
+        name = super().uuid()
+        return None if name is None else (*name, self._measurements is not None)
 
     def _run(self, graph: Graph) -> None:
+        _register_lowering()
+        if _can_run_on_any(graph):
+            _narrow_scatters(graph)
         regions = find_regions(graph)
         for region in regions:
             decision = self._take(graph, region)
@@ -253,22 +329,33 @@ class RegionPass(_Pass):
         if reason:
             return decide(False, reason)
         moved = estimate(region)
-        if not moved.is_worth:
+        measurements = None if moved.is_part else self._measurements
+        if not moved.is_worth and measurements is None:
             return decide(False, f"it would move {moved.ours:g} bytes an element, torch.compile's "
                                  f"kernels {moved.theirs:g}")
+        times = None
         try:
-            program = register(region.program.text())
-            regions_op.load_kernel(program, region.inputs[0].meta["val"].device)
-        except LnbwdError as error:
+            device = region.inputs[0].meta["val"].device
+            regions_op.load_kernel(register(region.program.text()), device)
+            if measurements is not None:
+                times = measurements.find(region.program, device)
+        except CompileError as error:
             return decide(False, f"it does not compile: {error}")
+        except LnbwdError as error:
+            _warn_of_no_kernels(str(error))
+            return decide(False, f"there is no kernel: {error}")
+        reason = (f"{moved.ours:g} bytes an element, torch.compile's kernels {moved.theirs:g}"
+                  if times is None else
+                  f"{times.ours:.1f} us, torch.compile's kernels {times.theirs:.1f}")
+        if not (moved.is_worth if times is None else times.ours <= times.theirs):
+            return decide(False, f"it would {'move' if times is None else 'take'} {reason}")
         try:
             _replace(graph, region)
         except Unsupported as error:
             return decide(False, str(error))
         _sort(graph)
         _erase_unused(graph, [*region.nodes, *region.tails])
-        return decide(True, f"{moved.ours:g} bytes an element, torch.compile's kernels "
-                            f"{moved.theirs:g}")
+        return decide(True, reason)
 
 
 class RecomputePass(_Pass):
@@ -278,12 +365,18 @@ class RecomputePass(_Pass):
     The gradient of a norm needs xhat = (x - mean) * rstd. Kept, it is one more row block to write
     and to hold; from x, which is kept anyway or follows from what is, it costs two operations in a
     kernel that waits for memory. Left to itself PyTorch decides this one way or the other.
+
+    Where x is computed by no region, since it is a sum with learned positions, say, it is kept: it
+    is in memory for the norm's own region, and would be written again for that of its gradient.
     """
 
     def _run(self, graph: Graph) -> None:
         if _can_run_on_any(graph):
-            for node in normalised(graph):
+            again, kept = normalised(graph)
+            for node in again:
                 node.meta.setdefault("recompute", CheckpointPolicy.MUST_RECOMPUTE)
+            for node in kept:
+                node.meta.setdefault("recompute", CheckpointPolicy.MUST_SAVE)
 
 
 def _can_run_on_any(graph: Graph) -> bool:
@@ -293,15 +386,17 @@ def _can_run_on_any(graph: Graph) -> bool:
     return any(not _can_run_on(device) for device in devices)
 
 
-def pass_(then: Any = None) -> RegionPass:
+def pass_(then: Any = None, measures: bool = False) -> RegionPass:
     """The pass, for those who put options of Inductor together themselves::
 
         torch.compile(model, options={"post_grad_custom_pre_pass": lnbwd.inductor.pass_()})
 
     Args:
         then: a pass that runs behind it.
+        measures: whether measurements decide which regions are taken, as with
+            ``mode="max-autotune"``, not an estimate.
     """
-    return RegionPass(then)
+    return RegionPass(then, Measurements() if measures else None)
 
 
 def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
@@ -310,15 +405,16 @@ def backend(model: torch.fx.GraphModule, example_inputs: Sequence[Any], *,
 
     Args:
         model, example_inputs: what torch.compile hands to a backend.
-        mode, options: as for Inductor, which takes them.
+        mode, options: as for Inductor, which takes them. With the option ``max_autotune``, which
+            two of the modes set, each region is measured against Inductor's kernels.
     """
     options = dict(options or {})
-    passes = {"post_grad_custom_pre_pass": RegionPass, "joint_custom_post_pass": RecomputePass}
     behind = {key: options.pop(key, None) or getattr(torch._inductor.config, key)
-              for key in passes}
+              for key in ("post_grad_custom_pre_pass", "joint_custom_post_pass")}
     wrapper = torch._TorchCompileInductorWrapper(mode, options, None)
-    for key, make in passes.items():
-        wrapper.config[key] = make(behind[key])
+    wrapper.config["post_grad_custom_pre_pass"] = pass_(
+        behind["post_grad_custom_pre_pass"], measures=bool(wrapper.config.get("max_autotune")))
+    wrapper.config["joint_custom_post_pass"] = RecomputePass(behind["joint_custom_post_pass"])
     result: Callable[..., Any] = wrapper(model, example_inputs)
     return result
 

@@ -16,7 +16,6 @@ computes again of the forward one belongs to the region that uses it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,12 +26,15 @@ from torch.fx import Graph, Node, map_arg
 from ..rowprogram import Output, RowProgram
 from .convert import (
     DTYPES,
+    ELEMENTS,
     Conversion,
     Domain,
     Unsupported,
     check,
     is_column_sum,
+    is_computed_in_place,
     is_constant,
+    is_random,
     is_view,
     row_sum_axis,
     same,
@@ -151,17 +153,28 @@ def _candidates(graph: Graph, domain: Domain, taken: set[Node]) -> set[Node]:
             check(node, domain)
         except Unsupported:
             continue
-        if all(source in result for source in sources(node) if not _is_readable(source)):
+        if (all(source in result for source in sources(node)
+                if not _is_readable(source, domain)) and not _is_drawn(node)):
             result.add(node)
     return result
 
 
-def _is_readable(node: Node) -> bool:
-    """Whether a kernel can read a node's elements. Conditions and what is spread over a row are
-    made where they are used."""
+def _is_readable(node: Node, domain: Domain) -> bool:
+    """Whether a kernel can read a node's elements. Conditions of rows or of columns, and what is
+    spread over a row, are made where they are used."""
+    if is_constant(node):
+        return True
     value = node.meta["val"]
-    return is_constant(node) or (isinstance(value, torch.Tensor) and value.dtype in DTYPES
-                                 and value.is_contiguous())
+    return (isinstance(value, torch.Tensor) and value.is_contiguous() and value.dtype in (
+        ELEMENTS if domain.role(value) == "row" else DTYPES))
+
+
+def _is_drawn(node: Node) -> bool:
+    """Whether a node is a mask made of random numbers, as dropout draws it. It is left to Inductor,
+    which makes the numbers where it compares them: the mask has a quarter of their bytes."""
+    value = node.meta["val"]
+    return isinstance(value, torch.Tensor) and value.dtype == torch.bool and any(
+        is_random(source) for source in sources(node))
 
 
 def _levels(graph: Graph, domain: Domain, candidates: set[Node],
@@ -215,9 +228,9 @@ def _find_groups(graph: Graph, domain: Domain, taken: set[Node],
     return groups
 
 
-def normalised(graph: Graph) -> set[Node]:
+def normalised(graph: Graph) -> tuple[set[Node], set[Node]]:
     """The row blocks of a forward pass that a backward pass uses, and that follow from a sum over
-    their row: xhat, of a norm.
+    their row: xhat, of a norm; and those that they are computed of and no region can compute.
 
     ``graph`` holds both passes; the backward one is what depends on a tangent.
     """
@@ -227,6 +240,7 @@ def normalised(graph: Graph) -> set[Node]:
                 or any(source in backward for source in node.all_input_nodes)):
             backward.add(node)
     result: set[Node] = set()
+    outside: set[Node] = set()
     for domain in _find_domains(graph):
         candidates = _candidates(graph, domain, set()) - backward
         # What follows from a sum over the row.
@@ -244,10 +258,32 @@ def normalised(graph: Graph) -> set[Node]:
                 continue
             result.add(node)
             stack += [source for source in node.all_input_nodes if source in rows]
+        outside |= _read_by(result & candidates, candidates, domain) - backward
     # The graph has nodes twice, once from either pass, that PyTorch makes one later on.
     first = _first_of_equals(graph)
     equals = {first[node] for node in result}
-    return {node for node in graph.nodes if first[node] in equals}
+    return {node for node in graph.nodes if first[node] in equals}, outside
+
+
+def _read_by(nodes: set[Node], candidates: set[Node], domain: Domain) -> set[Node]:
+    """The row blocks that candidates compute nodes of, that are none themselves, and that Inductor
+    would compute in place."""
+    result: set[Node] = set()
+    seen: set[Node] = set()
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        for source in sources(node):
+            if domain.role(source.meta["val"]) != "row":
+                continue
+            if source in candidates:
+                stack.append(source)
+            elif is_computed_in_place(source):
+                result.add(source)
+    return result
 
 
 def _first_of_equals(graph: Graph) -> dict[Node, Node]:
@@ -328,8 +364,8 @@ def convert(region: Region) -> None:
         if not users or isinstance(value, tuple):
             continue
         role = "column_sum" if is_sum else region.domain.role(value)
-        # What is no output is computed outside as well: columns, and conditions.
-        if role == "column" or value.dtype == torch.bool:
+        # What is no output is computed outside as well: columns, and conditions of row scalars.
+        if role == "column" or (role == "scalar" and value.dtype == torch.bool):
             continue
         assert role is not None
         # What is read is there already, in whatever shape.
@@ -339,7 +375,7 @@ def convert(region: Region) -> None:
             continue
         if not value.is_contiguous():
             raise Unsupported(f"{node.name} gives a tensor whose rows are not dense")
-        output = Output(role, DTYPES[value.dtype], conversion.values[node])
+        output = Output(role, ELEMENTS[value.dtype], conversion.values[node])
         found.setdefault(output, []).append(last)
     if not found:
         raise Unsupported("nothing uses what it computes")
@@ -360,81 +396,3 @@ def convert(region: Region) -> None:
     if not any(i.kind == "row" for i in program.inputs):
         raise Unsupported("it reads no row block")
     region.program = program
-
-
-# --------------------------------------------------------------------------------------------------
-# What a region is worth
-# --------------------------------------------------------------------------------------------------
-
-_BYTES = {"f16": 2, "bf16": 2, "f32": 4, "i1": 1}
-
-# Nodes that torch.compile computes where they are used, so that they are no tensors in memory
-# unless a region reads them.
-_FUSED = {torch.ops.aten.select_scatter.default, torch.ops.aten.cat.default,
-          torch.ops.aten.where.self, torch.ops.aten.slice_scatter.default,
-          torch.ops.aten.constant_pad_nd.default}
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Bytes that are moved for each element of a row block: by the region as one kernel, and by
-    the kernels that torch.compile makes of it."""
-
-    ours: float
-    theirs: float
-    has_row_sums: bool
-
-    @property
-    def is_worth(self) -> bool:
-        """Whether the region is taken. Of kernels that move the same, ours are ahead where sums go
-        over the row; a sum over all rows alone is not worth a change."""
-        if self.has_row_sums:
-            return self.ours <= self.theirs
-        return self.ours < self.theirs
-
-
-def estimate(region: Region) -> Estimate:
-    """What a region moves.
-
-    One kernel reads each row block once and writes each once. torch.compile's kernels do so where
-    all sums go over the row; sums over all rows it makes in kernels of their own, which read again
-    what those sums are made of.
-    """
-    program = region.program
-    assert program is not None
-    reads = {index: _BYTES[i.dtype] for index, i in enumerate(program.inputs) if i.kind == "row"}
-    moved = float(sum(reads.values()))
-    moved += sum(_BYTES[o.dtype] for o in program.outputs if o.kind == "row")
-    theirs = moved
-    sums = [o.value for o in program.outputs if o.kind == "column_sum"]
-    if sums and (program.has_row_sums or any(o.kind == "row" for o in program.outputs)):
-        theirs += _read_again(program, sums)
-    ours = moved
-    for node, kind in zip(region.inputs, program.inputs, strict=True):
-        if kind.kind == "row" and node.op == "call_function" and node.target in _FUSED:
-            ours += 2 * _BYTES[kind.dtype]
-    return Estimate(ours, theirs, program.has_row_sums)
-
-
-def _read_again(program: RowProgram, values: list[int]) -> float:
-    """Bytes an element of the cheapest row blocks that values can be computed from: outputs that
-    were written, or inputs."""
-    written = {o.value: _BYTES[o.dtype] for o in program.outputs if o.kind == "row"}
-    needed: dict[tuple[str, int], int] = {}
-    stack, seen = list(values), set()
-    while stack:
-        index = stack.pop()
-        if index in seen:
-            continue
-        seen.add(index)
-        node = program.nodes[index]
-        if index in written:
-            needed["output", index] = written[index]
-        elif node[0] == "input":
-            if program.inputs[node[1]].kind == "row":
-                needed["input", node[1]] = _BYTES[program.inputs[node[1]].dtype]
-        elif node[0] == "round":
-            stack.append(node[1])
-        elif node[0] not in ("constant", "row_sum", "row_max"):
-            stack += node[1:]
-    return float(sum(needed.values())) if needed else math.inf

@@ -1,0 +1,282 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Training steps, each computed in several ways: how they are made, timed and compared.
+
+training_step.py says what the ways are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .models import Config, LlamaNorm, make_batch, make_model
+
+MODES = ("eager", "compiled", "reduce-overhead")
+WAYS = ("torch", "lnbwd", "override", "liger", "free")
+# Consecutive steps between two looks at the clock: what a step leaves on the device the next finds.
+STEPS_A_TURN = 3
+
+
+class _FreeLayerNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, zeros: Tensor,
+                eps: float) -> Tensor:
+        ctx.save_for_backward(zeros)
+        ctx.has_bias = bias is not None
+        return F.layer_norm(x, weight.shape, weight, bias, eps)
+
+    @staticmethod
+    def backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
+        zeros, = ctx.saved_tensors
+        return dy, zeros, zeros if ctx.has_bias else None, None, None
+
+
+class FreeLayerNorm(nn.Module):
+    """LayerNorm whose backward pass hands the gradient on as it is."""
+
+    def __init__(self, like: nn.LayerNorm) -> None:
+        super().__init__()
+        self.weight, self.bias, self.eps = like.weight, like.bias, like.eps
+        self.register_buffer("zeros", torch.zeros_like(like.weight))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """LayerNorm of ``x``."""
+        if torch.is_autocast_enabled("cuda"):
+            with torch.autocast("cuda", enabled=False):
+                y: Tensor = _FreeLayerNorm.apply(x.float(), self.weight, self.bias, self.zeros,
+                                                 self.eps)
+                return y
+        y = _FreeLayerNorm.apply(x, self.weight, self.bias, self.zeros, self.eps)
+        return y
+
+
+class _FreeRMSNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, zeros: Tensor, eps: float) -> Tensor:
+        ctx.save_for_backward(zeros)
+        wide = x.to(torch.float32)
+        wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)
+        return weight * wide.to(x.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, dy: Tensor) -> tuple[Any, ...]:
+        return dy, ctx.saved_tensors[0], None, None
+
+
+class FreeLlamaNorm(nn.Module):
+    """The same of :class:`LlamaNorm`."""
+
+    def __init__(self, like: LlamaNorm) -> None:
+        super().__init__()
+        self.weight, self.eps = like.weight, like.eps
+        self.register_buffer("zeros", torch.zeros_like(like.weight))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """RMSNorm of ``x``."""
+        y: Tensor = _FreeRMSNorm.apply(x, self.weight, self.zeros, self.eps)
+        return y
+
+
+def swap(model: nn.Module, make: dict[type[nn.Module], Callable[[Any], nn.Module]]) -> int:
+    """Puts other modules in the place of a model's norms; how many there were."""
+    count = 0
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            if type(child) in make:
+                setattr(module, name, make[type(child)](child).to(child.weight.device))
+                count += 1
+    return count
+
+
+def prepare(way: str, mode: str, model: nn.Module) -> Callable[..., Tensor] | None:
+    """The model as one way computes it; None if this machine has not got it."""
+    if way == "free":
+        swap(model, {nn.LayerNorm: FreeLayerNorm, LlamaNorm: FreeLlamaNorm})
+    if way == "override" and mode != "eager":
+        return None  # Inductor takes those operators apart.
+    if mode == "eager":
+        if way == "lnbwd":
+            import lnbwd
+
+            lnbwd.patch(model)
+        if way == "liger":
+            try:
+                from liger_kernel.transformers import LigerLayerNorm, LigerRMSNorm
+            except ImportError:
+                return None
+
+            def layer(like: Any) -> nn.Module:
+                new = LigerLayerNorm(like.weight.shape[0], eps=like.eps)
+                new.weight, new.bias = like.weight, like.bias
+                return new
+
+            def rms(like: Any) -> nn.Module:
+                new = LigerRMSNorm(like.weight.shape[0], eps=like.eps)
+                new.weight = like.weight
+                return new
+
+            swap(model, {nn.LayerNorm: layer, LlamaNorm: rms})
+        return model
+    options: dict[str, Any] = {}
+    if mode == "reduce-overhead":
+        options["mode"] = mode
+    if way == "lnbwd":
+        import lnbwd.inductor
+
+        options["backend"] = lnbwd.inductor.backend
+    return torch.compile(model, dynamic=False, **options)
+
+
+Around = Callable[[], contextlib.AbstractContextManager[Any]]
+
+
+@dataclasses.dataclass
+class Way:
+    """One way to compute a step, and its times in milliseconds."""
+
+    name: str
+    step: Callable[[], float]
+    first_seconds: float
+    peak_bytes: int
+    around: Around = contextlib.nullcontext
+    """What holds while its steps run."""
+    times: list[float] = dataclasses.field(default_factory=list)
+
+    def check(self) -> None:
+        """Takes one step more.
+
+        Raises:
+            ArithmeticError: the loss is not a number, so that the times are not those of training.
+        """
+        with self.around():
+            loss = float(self.step())
+        if not math.isfinite(loss):
+            raise ArithmeticError(f"{self.name}: expected a finite loss, got {loss}; its times say nothing")
+
+
+def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) -> Way | None:
+    """Builds a model and runs the steps that compile it."""
+    dtype = torch.float32 if autocast else torch.bfloat16
+    torch._dynamo.reset()
+    model = make_model(config, device, dtype)
+    run = prepare(name, mode, model)
+    if run is None:
+        return None
+    batch = make_batch(config, device, dtype)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, fused=True)
+
+    def step() -> Tensor:
+        if mode == "reduce-overhead":
+            torch.compiler.cudagraph_mark_step_begin()
+        with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
+            loss = run(*batch)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        return loss.detach()
+
+    around: Around = contextlib.nullcontext
+    if name == "override":
+        import lnbwd
+
+        around = lnbwd.override_aten
+    with around():
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        step()
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
+        for _ in range(3):
+            step()
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        step()
+        torch.cuda.synchronize()
+        peak = torch.cuda.max_memory_allocated() - before
+    return Way(name, step, seconds, peak, around)  # type: ignore[arg-type]
+
+
+def time_in_turns(ways: list[Way], steps: int) -> None:
+    """Takes ``steps`` times of each way, some consecutive ones at a time."""
+    for turn in range(-(-steps // STEPS_A_TURN)):
+        for way in ways[turn % len(ways):] + ways[:turn % len(ways)]:
+            with way.around():
+                way.step()  # Brings the way's own data back before the clock starts.
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+                for _ in range(STEPS_A_TURN):
+                    way.step()
+                torch.cuda.synchronize()
+            way.times.append((time.perf_counter() - start) * 1e3 / STEPS_A_TURN)
+
+
+# What a kernel's name says of its kind; the first that fits. Row-wise is what regions are made of.
+KINDS = (
+    ("products", ("nvjet", "gemm", "cutlass", "cublas", "splitkreduce", "sdpa", "fmha", "flash",
+                  "cudnn")),
+    ("optimizer", ("multi_tensor_apply",)),
+    ("row-wise, ours", ("rows", "layer_norm", "rms_norm")),
+    ("row-wise, others", ("triton_", "reduce_kernel", "layer_norm", "elementwise", "cunn")),
+)
+
+
+def kind_of(kernel: str) -> str:
+    """The kind of a kernel, by its name."""
+    name = kernel.lower()
+    for kind, parts in KINDS:
+        if any(name.startswith(part) if kind == "row-wise, ours" else part in name
+               for part in parts):
+            return kind
+    return "rest"
+
+
+def kernel_times(way: Way, top: int, steps: int = 3) -> dict[str, float]:
+    """Milliseconds of device time a step, by kind of kernel; prints the ``top`` dearest."""
+    from torch.profiler import ProfilerActivity, profile
+
+    with profile(activities=[ProfilerActivity.CUDA]) as found, way.around():
+        for _ in range(steps):
+            way.step()
+        torch.cuda.synchronize()
+    events = [(event.key, event.self_device_time_total / 1e3 / steps, event.count / steps)
+              for event in found.key_averages()]
+    for name, milliseconds, count in sorted(events, key=lambda event: -event[1])[:top]:
+        print(f"      {milliseconds:8.3f} ms {count:5.0f} x {name[:90]}")
+    kinds: dict[str, float] = {}
+    for name, milliseconds, _ in events:
+        kinds[kind_of(name)] = kinds.get(kind_of(name), 0.0) + milliseconds
+    return {kind: round(milliseconds, 3) for kind, milliseconds in sorted(kinds.items())}
+
+
+def train(name: str, mode: str, config: Config, autocast: bool, device: str, steps: int,
+          rate: float = 3e-4) -> list[float]:
+    """The losses of a training, each step with a batch of its own, the same for the same step."""
+    dtype = torch.float32 if autocast else torch.bfloat16
+    torch._dynamo.reset()
+    model = make_model(config, device, dtype)
+    run = prepare(name, mode, model)
+    assert run is not None
+    optimizer = torch.optim.AdamW(model.parameters(), lr=rate, fused=True)
+    losses = []
+    for index in range(steps):
+        if mode == "reduce-overhead":
+            torch.compiler.cudagraph_mark_step_begin()
+        batch = make_batch(config, device, dtype, seed=index)
+        with torch.autocast(device, torch.bfloat16, enabled=autocast):
+            loss = run(*batch)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+        losses.append(float(loss.detach()))
+    return losses

@@ -1,0 +1,189 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Our kernels as those of PyTorch's own operators, for the whole process.
+
+``torch.nn.functional.layer_norm`` and ``rms_norm`` end in four operators of ATen, whose kernels for
+a kind of device can be replaced. All that surrounds a kernel is PyTorch's then, derivatives in C++
+included: that saves the 3 to 4 microseconds a pass that an autograd.Function in Python costs, and
+serves models as they are. What no kernel of ours computes goes on to the kernel that was there.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import types
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import native
+from .errors import LnbwdError
+
+__all__ = ["Override", "override_aten"]
+
+# Our name of each operator, ATen's, and what the operators in Python are defined as.
+_OPERATORS = {
+    "layer_norm": ("native_layer_norm", "(Tensor input, int[] normalized_shape, Tensor? weight,"
+                   " Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)"),
+    "layer_norm_bwd": ("native_layer_norm_backward", "(Tensor grad_out, Tensor input,"
+                       " int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight,"
+                       " Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"),
+    "rms_norm": ("_fused_rms_norm", "(Tensor input, int[] normalized_shape, Tensor? weight,"
+                 " float? eps) -> (Tensor, Tensor)"),
+    "rms_norm_bwd": ("_fused_rms_norm_backward", "(Tensor grad_out, Tensor input,"
+                     " int[] normalized_shape, Tensor rstd, Tensor? weight, bool[2] output_mask)"
+                     " -> (Tensor, Tensor)")}
+_KEYS = {"cuda": "CUDA", "cpu": "CPU"}
+
+_lock = threading.Lock()
+_counts = {"cuda": 0, "cpu": 0}
+active: set[str] = set()
+"""The kinds of devices on which PyTorch's norms have our kernels now."""
+_originals: dict[tuple[str, str], Any] = {}
+_library: torch.library.Library | None = None
+
+
+def serves(input: Tensor, weight: Tensor | None, bias: Tensor | None = None) -> bool:
+    """Whether PyTorch's function runs our kernels on these: it is asked only while :data:`active`
+    is not empty, and takes one type alone."""
+    return (input.device.type in active and (weight is None or weight.dtype == input.dtype)
+            and (bias is None or bias.dtype == input.dtype))
+
+
+def _call_original(name: str, arguments: tuple[Any, ...]) -> Any:
+    """PyTorch's kernel. An error's words are left for C++, which has no other way to them."""
+    key = _KEYS[next(a for a in arguments if isinstance(a, Tensor)).device.type]
+    try:
+        kernel = _originals[name, key]
+        if kernel is None:
+            raise RuntimeError(f"aten::{_OPERATORS[name][0]}: PyTorch has no kernel for {key}")
+        keys = torch._C.DispatchKeySet(torch._C.DispatchKey.__members__[key])
+        return kernel.call_boxed(keys, *arguments)
+    except Exception as error:
+        native.note_error(str(error))
+        raise
+
+
+def _define() -> None:
+    """Defines the operators in Python that hold PyTorch's kernels, once."""
+    global _library
+    if _library is not None:
+        return
+    library = torch.library.Library("lnbwd", "FRAGMENT")
+    for name, (_, schema) in _OPERATORS.items():
+        library.define(f"_original_{name}{schema}")
+
+        def run(*arguments: Any, _name: str = name) -> Any:
+            return _call_original(_name, arguments)
+
+        library.impl(f"_original_{name}", run, "CompositeExplicitAutograd")
+    _library = library
+
+
+def _keep_originals(key: str) -> None:
+    """Remembers PyTorch's kernels, as long as they are those."""
+    for name, (aten, _) in _OPERATORS.items():
+        try:
+            _originals[name, key] = torch.library.get_kernel(f"aten::{aten}", key)
+        except RuntimeError:
+            _originals[name, key] = None
+
+
+@functools.cache
+def _default_epsilon(dtype: torch.dtype, device_type: str) -> float:
+    """What PyTorch's RMSNorm adds where no epsilon is given, which differs between its releases:
+    the type's, or that of float32. It is found out by rows of zeros; below 0 if it is neither."""
+    zeros = torch.zeros(1, 16, dtype=dtype, device=device_type)
+    try:
+        rstd = torch.ops.aten._fused_rms_norm.default(zeros, [16], None, None)[1]
+    except RuntimeError:
+        return -1.0
+    found = float(rstd.double().item()) ** -2
+    for candidate in (torch.finfo(dtype).eps, torch.finfo(torch.float32).eps):
+        if abs(found - candidate) < 1e-2 * candidate:
+            return candidate
+    return -1.0
+
+
+def _refused(message: str) -> None:
+    warnings.warn(f"lnbwd.override_aten: PyTorch's own kernel computes what ours cannot: {message}",
+                  RuntimeWarning, stacklevel=2)
+
+
+native.hear_refusals(_refused)
+
+
+class Override:
+    """What :func:`override_aten` returns; a context manager, too, which ends it."""
+
+    def __init__(self, device_type: str) -> None:
+        self._device_type: str | None = device_type
+
+    def undo(self) -> None:
+        """Gives PyTorch its kernels back, if nobody else asked for ours. Once is enough."""
+        with _lock:
+            device_type, self._device_type = self._device_type, None
+            if device_type is None:
+                return
+            _counts[device_type] -= 1
+            if _counts[device_type] == 0:
+                active.discard(device_type)
+                native.override_aten(_KEYS[device_type], False)
+
+    def __enter__(self) -> Override:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: types.TracebackType | None) -> None:
+        self.undo()
+
+
+def override_aten(device_type: str = "cuda") -> Override:
+    """Makes our kernels those of PyTorch's LayerNorm and RMSNorm, until it is undone.
+
+    ``torch.nn.LayerNorm``, ``torch.nn.functional.layer_norm``, their RMSNorm, and whatever else
+    calls ``aten::native_layer_norm``, ``aten::_fused_rms_norm`` and their backward operators, run
+    our kernels in eager mode, in all threads; so do :func:`lnbwd.layer_norm` and the modules, by
+    way of them. Graphs of torch.compile do not: Inductor takes those operators apart.
+
+    PyTorch's kernels go on to compute what ours do not: float64, weights of another type than x's,
+    no elements, a kernel that cannot be compiled (one warning each), a forward pass where
+    LNBWD_FORWARD=torch. Such a call costs some 20 microseconds more than without this function.
+
+    Args:
+        device_type: "cuda" (ROCm's devices, too), or "cpu" for tensors that are simulated.
+
+    Returns:
+        An object whose ``undo()`` ends it; in a ``with`` statement, its end does.
+
+    Raises:
+        ValueError: another ``device_type``.
+        LnbwdError: the package has no operators in C++ here, or PyTorch refuses it.
+
+    Example:
+        >>> lnbwd.override_aten()               # once, before training
+        >>> with lnbwd.override_aten(): ...     # or for a while
+    """
+    if device_type not in _KEYS:
+        raise ValueError(f"device_type: expected 'cuda' or 'cpu', got {device_type!r}")
+    if native.load() is None:
+        raise LnbwdError("lnbwd.override_aten: the operators in C++ (liblnbwd-torch.so) are not in "
+                         "use here: build the package with PyTorch at hand, and leave LNBWD_NATIVE "
+                         "unset")
+    with _lock:
+        if _counts[device_type] == 0:
+            _define()
+            _keep_originals(_KEYS[device_type])
+            if device_type == "cpu" or torch.cuda.is_available():
+                for dtype in native.ELEMENT_NAMES:
+                    native.set_default_epsilon(dtype, _default_epsilon(dtype, device_type))
+            if not native.override_aten(_KEYS[device_type], True):
+                raise LnbwdError("lnbwd.override_aten: PyTorch refuses other kernels for its "
+                                 "operators; its words are on the standard error output")
+        _counts[device_type] += 1
+        active.add(device_type)
+    return Override(device_type)

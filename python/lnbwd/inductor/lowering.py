@@ -1,0 +1,136 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What Inductor makes of ``lnbwd::_region``: a call without the dispatcher, into its own buffers.
+
+Left alone, Inductor's code for an operator of ours would be::
+
+    buf2 = torch.ops.lnbwd._region.default([buf0, arg1_1], '(the program, a thousand characters)')
+    buf3 = buf2[0]
+    assert_size_stride(buf3, (8192, 768), (768, 1))
+
+whose lists, text, allocations and checks cost the host more than a launch of Triton's. With this
+lowering it is::
+
+    region_1f0c = region_call('(the program)', 'cuda:0')     # once, where the module is loaded
+    ...
+    buf3 = empty_strided_cuda((8192, 768), (768, 1), torch.bfloat16)    # or a buffer used again
+    region_1f0c(8192, buf0, arg1_1, buf3)
+
+The graph, and with it the keys of all caches, stay as they were; the text is in the generated code,
+so that another process can run it. Memory is planned by Inductor, which may give an output the
+place of a tensor that is no longer needed.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch._inductor import ir, lowering
+from torch._inductor.utils import convert_shape_to_inductor, sympy_product
+from torch._inductor.virtualized import V
+from torch.utils._sympy.functions import FloorDiv
+
+from .. import regions_op
+
+__all__ = ["register"]
+
+log = logging.getLogger("lnbwd.regions")
+
+
+class RegionCall(ir.ExternKernel):
+    """A call of a row program that writes into buffers which are there already."""
+
+    def __init__(self, text: str, rows: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        self.device = outputs[0].get_device()
+        buffers: list[Any] = [self.unwrap_storage_for_input(self.realize_input(t))
+                              for t in (*inputs, *outputs)]
+        # M is among the arguments, so that its symbols are known to be needed.
+        super().__init__(None, ir.NoneLayout(device=self.device), buffers, (rows,))
+        self.text = text
+        self.ready, self.written = buffers[:len(inputs)], buffers[len(inputs):]
+        self.mutation_outputs = [ir.MutationOutput(ir.NoneLayout(device=self.device), t, self)
+                                 for t in outputs]
+        V.graph.register_operation(self)
+
+    def get_outputs(self) -> list[Any]:
+        """The buffers as they are behind the call."""
+        return list(self.mutation_outputs)
+
+    def get_device(self) -> torch.device:
+        """Where the tensors are."""
+        device: torch.device = self.device
+        return device
+
+    def codegen(self, wrapper: Any) -> None:
+        """Writes the call, and before it, once a module, the function that is called."""
+        device = str(self.device)
+        digest = hashlib.sha256(f"{device} {self.text}".encode()).hexdigest()[:16]
+        name = f"lnbwd_region_{digest}"
+        wrapper.add_import_once("import lnbwd.inductor")
+        wrapper.add_import_once("from lnbwd.regions_op import region_call as lnbwd_region_call")
+        definition = f"{name} = lnbwd_region_call({self.text!r}, {device!r})"
+        if definition not in wrapper.header.getvalue():
+            wrapper.header.writeline(definition)
+        arguments = [wrapper.codegen_sizevar(self.constant_args[0]), *map(_reference, self.inputs)]
+        wrapper.writeline(f"{name}({', '.join(arguments)})")
+
+
+def _reference(buffer: Any) -> str:
+    """A tensor at the buffer's address. The shape does not matter: where a view begins where its
+    buffer does, the buffer will do, and no view is made."""
+    if isinstance(buffer, ir.ReinterpretView) and buffer.layout.offset == 0:
+        return str(buffer.get_name())
+    return str(buffer.codegen_reference())
+
+
+def _lower(inputs: Sequence[Any], text: str) -> list[Any]:
+    program = regions_op.find_program(text)
+    values = V.graph.current_node.meta["val"]
+    measure = next((place for kind in ("row_block", "row_scalar")
+                    for place, operand in enumerate(program.inputs) if operand.kind == kind))
+    rows = V.graph.sizevars.simplify(FloorDiv(sympy_product(inputs[measure].get_size()),
+                                              program.inputs[measure].row_length))
+    dense = [ir.ExternKernel.require_contiguous(t) for t in inputs]
+    outputs = [lowering.empty_strided(convert_shape_to_inductor(value.size()), None,
+                                      dtype=value.dtype, device=value.device)
+               for value in values]
+    _allocate_late(RegionCall(text, rows, dense, outputs))
+    return outputs
+
+
+def _allocate_late(call: RegionCall) -> None:
+    """Has the outputs' memory taken when the inputs are there: a buffer without content depends on
+    nothing, and Inductor might take it for the last region where the graph begins."""
+    given = {*V.graph.graph_inputs, *V.graph.constants}
+    ready = [name for name in (t.get_name() for t in call.ready) if name not in given]
+    for output in call.written:
+        V.graph.additional_buffer_deps[output.get_operation_name()].update(ready)
+
+
+@functools.lru_cache(maxsize=1)
+def register() -> None:
+    """Has Inductor make calls of this kind from here on, in this process.
+
+    Where Inductor generates C++, which cannot call them, and where something goes wrong in here,
+    the operator stays an operator.
+    """
+    operator = torch.ops.lnbwd._region.default
+    as_operator = lowering.fallback_handler(operator, add_to_fallback_set=False)
+
+    def lower(inputs: Sequence[Any], text: str) -> Any:
+        if not V.graph.cpp_wrapper:
+            try:
+                return _lower(inputs, text)
+            except Exception as error:
+                log.warning("a region is called as an operator: %s: %s", type(error).__name__,
+                            error)
+                log.info("the error was", exc_info=True)
+        return as_operator(inputs, text)
+
+    lowering.register_lowering(operator, type_promotion_kind=None)(lower)

@@ -1,0 +1,194 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Regions by measurement: a row program beside torch.compile's kernels for the same program.
+
+With ``mode="max-autotune"`` an estimate does not decide which of the two is taken. Each program is
+timed by itself, on random tensors, in a process of its own: a compilation within a compilation
+would share the state of the one around it. Times are kept on disk beside the kernel cache, by the
+program's text, the chip, and the versions of both compilers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import compiler, launching, regions_op
+from .._files import write_whole
+from ..errors import LnbwdError
+from ..kernels import kernel_cache
+from ..rowprogram import RowProgram
+
+__all__ = ["Measurements", "Times", "measure"]
+
+log = logging.getLogger("lnbwd.regions")
+
+_FORMAT = "lnbwd-times 1"
+_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Times:
+    """Medians, in microseconds: of a row program's kernel, and of torch.compile's kernels."""
+
+    ours: float
+    theirs: float
+
+
+Timer = Callable[[str, torch.device], Times]
+"""Times the row program in a text on a device. Raises LnbwdError if it cannot."""
+
+
+class Measurements:
+    """The times of row programs, which are measured once.
+
+    Args:
+        timer: measures a program; None: a process for each on its device, if that is a GPU.
+        folder: where times are kept; None: beside the kernel cache, if there is one.
+    """
+
+    def __init__(self, timer: Timer | None = None,
+                 folder: str | os.PathLike[str] | None = None) -> None:
+        self._timer = timer
+        self._folder = None if folder is None else pathlib.Path(folder)
+        self._known: dict[str, Times] = {}
+
+    def find(self, program: RowProgram, device: torch.device) -> Times | None:
+        """The times of a program on a device; None where there are none to be had: the number of
+        rows is not known, no timer is for the device, or the measurement failed, which is logged.
+        """
+        if program.rows is None or (self._timer is None and device.type != "cuda"):
+            return None
+        text = program.text()
+        chip = launching.open_device(device).chip
+        key = hashlib.sha256("\0".join((
+            text, chip, str(compiler.compiler_id()), torch.__version__)).encode()).hexdigest()
+        path = self._path(chip, key)
+        times = self._known.get(key) or _read(path, text)
+        if times is None:
+            try:
+                times = (self._timer or time_in_process)(text, device)
+            except LnbwdError as error:
+                log.info("not measured: %s: %s", program.name(), error)
+                return None
+            _write(path, text, times)
+        self._known[key] = times
+        return times
+
+    def _path(self, chip: str, key: str) -> pathlib.Path | None:
+        folder = self._folder or kernel_cache().folder
+        return None if folder is None else folder / "times" / chip / f"{key}.json"
+
+
+def _read(path: pathlib.Path | None, text: str) -> Times | None:
+    """Times from a file; None if there is none, or it is damaged."""
+    try:
+        fields = json.loads(path.read_text()) if path is not None else {}
+        if fields.get("format") != _FORMAT or fields.get("program") != text:
+            return None
+        return Times(float(fields["ours"]), float(fields["theirs"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _write(path: pathlib.Path | None, text: str, times: Times) -> None:
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps({"format": _FORMAT, "program": text, **asdict(times)}) + "\n")
+    except OSError as error:
+        log.info("times are not kept: %s", error)
+
+
+def time_in_process(text: str, device: torch.device) -> Times:
+    """Runs :func:`measure` in a new process.
+
+    Raises:
+        LnbwdError: it failed; the message has the end of what it wrote.
+    """
+    package = str(pathlib.Path(__file__).resolve().parents[2])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(
+        [package, *filter(None, [os.environ.get("PYTHONPATH")])])}
+    chip = launching.simulated_chip()
+    if chip is not None:
+        environment["LNBWD_SIMULATE"] = chip
+    index = torch.cuda.current_device() if device.type == "cuda" and device.index is None else (
+        device.index)
+    name = f"cuda:{index}" if device.type == "cuda" else device.type
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", "from lnbwd.inductor import measuring; measuring.main()", name],
+            input=text, text=True, capture_output=True, check=False, timeout=_SECONDS,
+            env=environment)
+        *_, last = done.stdout.strip().splitlines() or [""]
+        if done.returncode != 0:
+            raise LnbwdError(done.stderr.strip()[-500:])
+        fields = json.loads(last)
+        return Times(fields["ours"], fields["theirs"])
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
+        raise LnbwdError(f"the process that measures it failed: {error}") from error
+
+
+def measure(program: RowProgram, device: torch.device) -> Times:
+    """Times a program on a device, both ways on the same random tensors: on a GPU in CUDA graphs,
+    so that the host's time does not count."""
+    assert program.rows is not None
+    text = program.text()
+    loaded = regions_op.register_row_program(program)
+    generator = torch.Generator(device=device).manual_seed(0)
+    inputs: list[Tensor] = []
+    for operand in loaded.inputs:
+        shape = {"row_block": (program.rows, program.length), "column": (program.length,),
+                 "row_scalar": (program.rows,)}[operand.kind]
+        value = torch.rand(shape, generator=generator, device=device)
+        inputs.append((value + 0.5).to(operand.dtype) if operand.dtype != torch.bool
+                      else value > 0.5)
+    compiled = torch.compile(program.evaluate, mode="max-autotune-no-cudagraphs", dynamic=False)
+    # Loads the kernel, or says why that cannot be.
+    regions_op.load_kernel(loaded, device)
+    return Times(_time(lambda: torch.ops.lnbwd._region(inputs, text), device),
+                 _time(lambda: compiled(inputs), device))
+
+
+def _time(call: Callable[[], Sequence[Tensor]], device: torch.device) -> float:
+    """The median of a call's times, in microseconds, the device's cache being emptied between."""
+    from torch._inductor.runtime.benchmarking import benchmarker
+
+    call()
+    if device.type != "cuda":
+        return 1e3 * float(benchmarker.benchmark_cpu(call, warmup=1, rep=20))
+    stream = torch.cuda.Stream(device)
+    stream.wait_stream(torch.cuda.current_stream(device))
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream(device).wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        kept: Any = call()
+    milliseconds = float(benchmarker.benchmark_gpu(graph.replay))
+    del kept
+    return 1e3 * milliseconds
+
+
+def main() -> None:
+    """Measures the program whose text is on the standard input, on the device that the first
+    argument names, and prints a line of JSON."""
+    device = torch.device(sys.argv[1])
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    times = measure(RowProgram.from_text(sys.stdin.read()), device)
+    print(json.dumps(asdict(times)))

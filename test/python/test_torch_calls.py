@@ -1,0 +1,291 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Regions as Inductor's generated code calls them: the function, and the code."""
+
+import gc
+import itertools
+import logging
+import pathlib
+import sysconfig
+import weakref
+
+import pytest
+import torch
+from torch._inductor.custom_graph_pass import CustomGraphPass
+from torch._inductor.utils import run_and_get_code
+
+import lnbwd
+import lnbwd.inductor
+from lnbwd import native, regions_op
+from lnbwd.inductor import graph_pass, lowering
+from lnbwd.regions_op import Operand
+
+pytestmark = pytest.mark.compiler
+F32, BF16 = torch.float32, torch.bfloat16
+N = 64
+SOURCE = f"""
+func.func @shifted(%x: memref<?x{N}xf32>, %b: memref<{N}xf32>, %y: memref<?x{N}xbf16>,
+                   %db: memref<{N}xf32>) {{
+  lnbwd.rowwise @shifted rows(%x : memref<?x{N}xf32>) columns(%b : memref<{N}xf32>)
+      outs rows(%y : memref<?x{N}xbf16>) column_sums(%db : memref<{N}xf32>)
+      attributes {{operand_names = ["x", "b", "y", "db"]}} {{
+  ^row(%xr: vector<{N}xf32>, %br: vector<{N}xf32>):
+    %sum = arith.addf %xr, %br : vector<{N}xf32>
+    %out = arith.truncf %sum : vector<{N}xf32> to vector<{N}xbf16>
+    lnbwd.yield %out, %sum : vector<{N}xbf16>, vector<{N}xf32>
+  }}
+  return
+}}
+"""
+PROGRAM = "shifted for a call"
+
+
+@pytest.fixture(params=["library", "python"])
+def call(request, device):
+    """The function in C++, and the one in Python that stands in for it."""
+    regions_op.register_program(
+        PROGRAM, [Operand("row_block", F32, N), Operand("column", F32, N)],
+        [Operand("row_block", BF16, N), Operand("column", F32, N)],
+        regions_op.make_kernel_from_mlir(SOURCE))
+    where = str(device)
+    if request.param == "python":
+        return regions_op._PythonCall(PROGRAM)
+    if native.make_region_call(PROGRAM, device) is None:
+        pytest.skip("the package has no library for this")
+    return regions_op.region_call(PROGRAM, where)
+
+
+def tensors(device, rows=5):
+    generator = torch.Generator().manual_seed(rows)
+    x, b = torch.randn(rows, N, generator=generator), torch.randn(N, generator=generator)
+    return [x.to(device), b.to(device), torch.full((rows, N), torch.nan).bfloat16().to(device),
+            torch.full((N,), torch.nan).to(device)]
+
+
+def assert_right(x, b, y, db):
+    torch.testing.assert_close(y, (x + b).bfloat16())
+    torch.testing.assert_close(db, (x + b).sum(0), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [5, 1, 0])
+def test_a_call_computes(device, call, rows):
+    arguments = tensors(device, rows)
+    assert call(rows, *arguments) is None
+    assert_right(*arguments)
+
+
+def test_an_input_between_multiples_of_16_is_copied(device, call):
+    x, b, y, db = tensors(device)
+    shifted = torch.empty(N + 1, device=device)[1:].copy_(b)
+    assert shifted.data_ptr() % 16
+    call(5, x, shifted, y, db)
+    assert_right(x, b, y, db)
+
+
+def test_wrong_arguments_of_a_call(device, call):
+    x, b, y, db = tensors(device)
+    with pytest.raises(TypeError, match="expected the number of rows, 2 inputs and 2 outputs, got "
+                                        "4 arguments"):
+        call(5, x, b, y)
+    shifted = torch.empty(N + 1, device=device)[1:]
+    with pytest.raises(ValueError, match="expected outputs at addresses that are multiples of 16"):
+        call(5, x, b, y, shifted)
+    with pytest.raises((TypeError, AttributeError)):
+        call(5, x, "b", y, db)
+    with pytest.raises(TypeError):
+        call("5", x, b, y, db)
+    call(5, x, b, y, db)
+    assert_right(x, b, y, db)
+
+
+def test_a_call_of_what_nobody_knows(device):
+    for unknown in (regions_op.region_call("nobody", str(device)),
+                    regions_op._PythonCall("nobody")):
+        with pytest.raises(RuntimeError, match="'nobody' is not registered in this process"):
+            unknown(5, *tensors(device))
+
+
+def test_a_call_keeps_no_tensors(device, call):
+    arguments = tensors(device)
+    call(5, *arguments)
+    with pytest.raises(TypeError):
+        call(5, *arguments[:3])
+    left = [weakref.ref(t) for t in arguments]
+    del arguments
+    gc.collect()
+    assert all(reference() is None for reference in left)
+
+
+@pytest.mark.simulator
+def test_a_call_follows_the_simulated_chip(call, monkeypatch):
+    """One function, two chips, and an error where there is none."""
+    monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
+    cpu = torch.device("cpu")
+    here = regions_op.region_call(PROGRAM, "cpu")
+    for chip in ("gfx942", "gfx1100", "gfx942"):
+        with lnbwd.simulate(chip):
+            arguments = tensors(cpu)
+            here(5, *arguments)
+            assert_right(*arguments)
+
+
+# --------------------------------------------------------------------------------------------------
+# Inductor's code
+# --------------------------------------------------------------------------------------------------
+
+
+class NoCache(CustomGraphPass):
+    """A pass without a name: graphs that it is part of are never taken from a cache."""
+
+    def __call__(self, graph):
+        pass
+
+    def uuid(self):
+        return None
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    lnbwd.inductor.decisions(clear=True)
+    yield
+    torch._dynamo.reset()
+
+
+def compiled_code(function, *arguments):
+    """What the function gives, compiled, and the code that Inductor generated for it."""
+    compiled = torch.compile(function, backend="lnbwd",
+                             options={"post_grad_custom_pre_pass": NoCache(),
+                                      "compile_threads": 1})
+    got, (code, *_) = run_and_get_code(compiled, *arguments)
+    return got, code, compiled
+
+
+def calls(code):
+    """The lines that call a region."""
+    return [line.strip() for line in code.splitlines() if line.strip().startswith("lnbwd_region_")
+            and "lnbwd_region_call(" not in line]
+
+
+def norm(x, h, gamma):
+    stream = x + h
+    var, mean = torch.var_mean(stream, -1, correction=0, keepdim=True)
+    return stream, (stream - mean) * torch.rsqrt(var + 1e-5) * gamma, var
+
+
+def operands(device, rows=6, n=N):
+    generator = torch.Generator().manual_seed(rows)
+    return [torch.randn(shape, generator=generator).to(device) for shape in ((rows, n),) * 2 +
+            ((n,),)]
+
+
+def assert_is(got, want):
+    for g, w in zip(got, want, strict=True):
+        torch.testing.assert_close(g, w, rtol=1e-5, atol=1e-5)
+
+
+def test_generated_code_calls_without_the_dispatcher(device):
+    arguments = operands(device)
+    got, code, _ = compiled_code(norm, *arguments)
+    assert_is(got, norm(*arguments))
+    line, = calls(code)
+    assert line.split("(")[1].startswith("6, ")  # M is a number.
+    assert "torch.ops.lnbwd" not in code
+    # What is called is made once, where the module is loaded, from the program's text.
+    assert code.count("= lnbwd_region_call('{") == 1
+    assert f"'{device}')" in code
+
+
+def test_a_program_that_is_called_twice_is_made_once(device):
+    def function(x, gamma, w):
+        for _ in range(2):
+            x = norm(x, x, gamma)[1] @ w
+        return x
+
+    x, w, gamma = operands(device, N)
+    _, code, _ = compiled_code(function, x, gamma, w)
+    assert len(calls(code)) == 2 and code.count("= lnbwd_region_call('{") == 1
+
+
+def test_rows_that_are_a_symbol_are_computed_at_the_call(device):
+    arguments = operands(device)
+    for rows in arguments[:2]:
+        torch._dynamo.mark_dynamic(rows, 0)
+    got, code, compiled = compiled_code(norm, *arguments)
+    line, = calls(code)
+    assert not line.split("(")[1].split(",")[0].isdigit()
+    assert_is(got, norm(*arguments))
+    other = operands(device, 11)
+    assert_is(compiled(*other), norm(*other))
+
+
+def test_inputs_that_begin_within_another_tensor(device):
+    """Rows out of the middle of a product, at an address that is no multiple of 16."""
+    def function(x, w, gamma):
+        product = (x @ w).reshape(-1)
+        rows = product[3:3 + 5 * N].reshape(5, N)
+        return norm(rows, rows, gamma)
+
+    x, w, gamma = operands(device, N)
+    got, code, _ = compiled_code(function, x, w, gamma)
+    assert len(calls(code)) == 1
+    for g, w_ in zip(got, function(x, w, gamma), strict=True):
+        torch.testing.assert_close(g, w_, rtol=1e-3, atol=1e-3)
+
+
+def test_inputs_that_are_not_dense_are_copied(device):
+    def function(x, h, gamma):
+        return norm(x[:, ::2], h[:, :N], gamma)
+
+    x, h = (torch.randn(6, 2 * N, device=device) for _ in range(2))
+    gamma = torch.randn(N, device=device)
+    got, _, _ = compiled_code(function, x, h, gamma)
+    assert_is(got, function(x, h, gamma))
+
+
+def test_memory_is_taken_where_a_region_stands(device):
+    """Not for all regions where the graph begins, though what has no content depends on
+    nothing."""
+    def function(x, gamma, w):
+        for _ in range(4):
+            x = norm(x, x, gamma)[1] @ w
+        return x
+
+    x, w, gamma = operands(device, N)
+    _, code, _ = compiled_code(function, x, gamma, w)
+    lines = [line.strip() for line in code.splitlines()]
+    places = [place for place, line in enumerate(lines) if line in calls(code)]
+    assert len(places) == 4
+    for before, place in itertools.pairwise(places):
+        output = lines[place].rstrip(")").split(", ")[-1]
+        made = next(i for i, line in enumerate(lines) if line.startswith(f"{output} = "))
+        assert before < made < place
+
+
+def test_what_fails_in_the_lowering_stays_an_operator(device, monkeypatch, caplog):
+    def fail(*_):
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(lowering, "_lower", fail)
+    arguments = operands(device)
+    with caplog.at_level(logging.WARNING, "lnbwd.regions"):
+        got, code, _ = compiled_code(norm, *arguments)
+    assert_is(got, norm(*arguments))
+    assert not calls(code) and "torch.ops.lnbwd._region.default" in code
+    assert "a region is called as an operator: RuntimeError: a mistake" in caplog.text
+
+
+def test_generated_cpp_is_left_to_inductor(device):
+    with torch._inductor.config.patch(cpp_wrapper=True):
+        assert "cpp_wrapper" in graph_pass._can_run_on(device)
+    assert not graph_pass._can_run_on(device)
+
+
+@pytest.mark.skipif(native.load() is None, reason="no operators in C++ here")
+@pytest.mark.skipif(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists(),
+                    reason="no headers of Python here")
+def test_the_library_has_the_function(device):
+    """It is built where there are headers, and used then."""
+    made = regions_op.region_call("any", str(device))
+    assert type(made).__name__ == "builtin_function_or_method"

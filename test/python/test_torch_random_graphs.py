@@ -1,0 +1,95 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Random graphs of elementwise operations, sums over the row and sums over all rows, captured from
+torch.compile: whatever becomes regions gives what PyTorch gives in float64."""
+
+import pytest
+import torch
+from captured import operands, run_captured, taken
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import lnbwd
+
+pytestmark = pytest.mark.compiler
+
+# Operations that let nothing grow: of values of the size 1, values of the size 1.
+UNARY = [torch.tanh, torch.sigmoid, torch.neg, torch.erf, torch.nn.functional.gelu,
+         lambda x: torch.exp(-x.abs()), lambda x: torch.rsqrt(x.square() + 0.5),
+         lambda x: torch.nn.functional.silu(torch.tanh(x))]
+BINARY = [lambda x, y: (x + y) * 0.5, lambda x, y: x - torch.tanh(y), lambda x, y: x * y.sigmoid(),
+          torch.maximum, torch.minimum, lambda x, y: x / (1 + y.square())]
+ROW_SUMS = [lambda x: x.mean(-1, keepdim=True), lambda x: torch.tanh(x).sum(-1, True) / 8,
+            lambda x: torch.rsqrt(x.var(-1, correction=0, keepdim=True) + 0.1),
+            lambda x: x.amax(-1, keepdim=True)]
+
+STEP = st.one_of(
+    st.tuples(st.just("unary"), st.integers(0, len(UNARY) - 1), st.integers(0, 20)),
+    st.tuples(st.just("binary"), st.integers(0, len(BINARY) - 1), st.integers(0, 20),
+              st.integers(0, 20)),
+    st.tuples(st.just("row"), st.integers(0, len(ROW_SUMS) - 1), st.integers(0, 20),
+              st.integers(0, 20)),
+    st.tuples(st.just("where"), st.integers(0, 20), st.integers(0, 20)),
+    st.tuples(st.just("reshape"), st.integers(0, 20)))
+
+
+def make_function(steps, sums):
+    """A function of two row blocks, a mask and a column. The steps take values by number, the
+    latest first."""
+    def function(x, h, mask, gamma):
+        h = h.to(x.dtype)
+        values = [x, h, h * gamma]
+        # Of numbers that float32 has as well, so that comparisons fall the same way.
+        masks = [mask, x > 0.25, torch.logical_or(mask, h <= 0)]
+
+        def take(number):
+            return values[-1 - number % len(values)]
+
+        for name, *numbers in steps:
+            if name == "unary":
+                value = UNARY[numbers[0]](take(numbers[1]))
+            elif name == "binary":
+                value = BINARY[numbers[0]](take(numbers[1]), take(numbers[2]))
+            elif name == "row":
+                value = take(numbers[1]) - torch.tanh(ROW_SUMS[numbers[0]](take(numbers[2])))
+            elif name == "where":
+                value = torch.where(masks[numbers[0] % 3], take(numbers[1]), x)
+            else:
+                value = take(numbers[0]).reshape(-1, x.shape[-1]).reshape(x.shape) * 0.5
+            values.append(value)
+        outputs = [values[-1], values[-1].mean(-1)]
+        return (*outputs, *(take(number).sum([0, 1]) for number in sums), masks[2])
+
+    return function
+
+
+@given(steps=st.lists(STEP, min_size=3, max_size=9), sums=st.lists(st.integers(0, 20), max_size=2),
+       leading=st.sampled_from([(2, 3), (5, 1)]), n=st.sampled_from([16, 40, 65]),
+       narrow=st.booleans())
+@settings(max_examples=20, deadline=None, derandomize=True, database=None,
+          suppress_health_check=list(HealthCheck))
+def check(device, steps, sums, leading, n, narrow):
+    function = make_function(steps, sums)
+    x, h, mask, gamma = operands(device, "r", "r", "m", "c", leading=leading, n=n)
+    if narrow:
+        h = h.bfloat16()
+    lnbwd.inductor.decisions(clear=True)
+    got, captured = run_captured(function, x, h, mask, gamma)
+    want = function(x.double(), h.double(), mask, gamma.double())
+    plain = function(x, h, mask, gamma)
+    assert taken() or not any("region" in str(n.target) for n in captured.graphs[0].nodes)
+    for g, w, p in zip(got, want, plain, strict=True):
+        if w.dtype == torch.bool:
+            assert torch.equal(g, w)
+            continue
+        assert g.shape == w.shape
+        # The error of PyTorch's float32 operations is the measure.
+        bound = max(4 * (p.double() - w).abs().max().item(), 2e-5 * w.abs().max().item(), 1e-5)
+        assert ((g.double() - w).abs() <= bound).all()
+
+
+def test_random_graphs(device):
+    torch._dynamo.reset()
+    check(device)
+    torch._dynamo.reset()

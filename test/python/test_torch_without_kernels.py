@@ -1,0 +1,204 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled models where kernels cannot be had: in an installation whose compiler does not load, and
+with a damaged kernel cache. A model never fails because of that; one warning says what is amiss."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from captured import operands, reasons, run_captured, taken
+from conftest import BUILD, HAS_GPU, ROOT
+
+import lnbwd.inductor
+from lnbwd import _library, regions_op
+from lnbwd.errors import CacheWarning, LibraryError
+from lnbwd.inductor.graph_pass import register
+from lnbwd.rowprogram import Builder, Input, Output
+
+pytestmark = [pytest.mark.compiler, pytest.mark.simulator,
+              pytest.mark.skipif(HAS_GPU, reason="tests installations on the CPU")]
+
+N = 56
+
+
+def example(factor):
+    """A row program whose text and kernel nobody else has: mask and rows in, one of each out."""
+    b = Builder(N)
+    mask, x, gamma = (b.add("input", i) for i in range(3))
+    y = b.add("mul", b.add("select", mask, x, b.constant(0)), gamma)
+    z = b.add("sub", y, b.add("mul", b.add("row_sum", y), b.constant(factor)))
+    program = b.finish(None, [Input("row", "i8"), Input("row", "f32"), Input("column", "f32")],
+                       [Output("row", "f32", z), Output("row", "i8", b.add("gt", z, x)),
+                        Output("column_sum", "f32", y)])
+    return program, operands(torch.device("cpu"), "m", "r", "c", n=N)
+
+
+def assert_evaluated(program, got, inputs):
+    for g, w in zip(got, program.evaluate(inputs), strict=True):
+        assert g.dtype == w.dtype
+        torch.testing.assert_close(g, w, rtol=1e-5, atol=1e-5)
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch):
+    lnbwd.inductor.decisions(clear=True)
+    monkeypatch.setattr(regions_op, "_has_warned", False)
+    monkeypatch.setattr(lnbwd.inductor.graph_pass, "_has_warned", False)
+    with lnbwd.simulate():
+        yield
+
+
+def refuse(*_):
+    raise LibraryError("there is no kernel; copy the cache's folder here")
+
+
+@pytest.mark.parametrize("operator", ["region", "python"])
+def test_pytorch_takes_the_place_of_kernels(monkeypatch, recwarn, operator):
+    monkeypatch.setattr(regions_op, "code_for_device", refuse)
+    call = torch.ops.lnbwd.region if operator == "region" else regions_op.run_region
+    for factor in (0.25, 0.75):
+        program, inputs = example(factor + (operator == "python"))
+        register(program.text())
+        for _ in range(2):
+            assert_evaluated(program, call(inputs, program.text()), inputs)
+    words = [str(w.message) for w in recwarn if w.category is RuntimeWarning]
+    assert len(words) == 1
+    assert "computed by PyTorch's operations" in words[0]
+    assert "there is no kernel; copy the cache's folder here" in words[0]
+
+
+def test_outputs_are_new_tensors(monkeypatch):
+    """Even those that are an input, so that nothing that is written later changes them."""
+    monkeypatch.setattr(regions_op, "code_for_device", refuse)
+    b = Builder(N)
+    x = b.add("input", 0)
+    program = b.finish(None, [Input("row", "f32")], [Output("row", "f32", x)])
+    register(program.text())
+    tensor = torch.randn(3, N)
+    with pytest.warns(RuntimeWarning, match="one after another"):
+        y, = torch.ops.lnbwd.region([tensor], program.text())
+    assert torch.equal(y, tensor) and y.data_ptr() != tensor.data_ptr()
+
+
+def test_without_the_simulator():
+    """Compiled inside of lnbwd.simulate(), called outside."""
+    program, inputs = example(2.5)
+    register(program.text())
+    lnbwd.launching._simulated.clear()
+    lnbwd.native.set_simulated_chip("")
+    try:
+        with pytest.warns(RuntimeWarning, match="on the CPU"):
+            assert_evaluated(program, torch.ops.lnbwd.region(inputs, program.text()), inputs)
+    finally:
+        lnbwd.launching._simulated.append("gfx942")
+
+
+def test_a_pass_without_kernels_leaves_the_graph(monkeypatch, recwarn):
+    monkeypatch.setattr(regions_op, "code_for_device", refuse)
+
+    def function(x, factor):
+        return x * factor - (x * factor).mean(-1, keepdim=True)
+
+    x, = operands(torch.device("cpu"), "r", n=N)
+    for factor in (1.5, 2.5):
+        got, captured = run_captured(function, x, factor)
+        assert torch.equal(got, function(x, factor))
+        assert not any("lnbwd" in str(n.target) for n in captured.graphs[0].nodes)
+    assert not taken() and all(r.startswith("there is no kernel") for r in reasons())
+    words = [str(w.message) for w in recwarn if "lnbwd's cannot be had" in str(w.message)]
+    assert len(words) == 1 and "copy the cache's folder here" in words[0]
+
+
+def test_a_damaged_cache_entry(tmp_path, monkeypatch):
+    """It is compiled again, and replaced."""
+    program, inputs = example(3.5)
+    before = lnbwd.kernels.kernel_cache().folder
+    lnbwd.kernels.set_cache_folder(tmp_path)
+    try:
+        register(program.text())
+        assert_evaluated(program, regions_op.run_region(inputs, program.text()), inputs)
+        entry, = tmp_path.rglob("*.kernel")
+        whole = entry.read_bytes()
+        entry.write_bytes(whole[:-8] + b"damaged!")
+        # As another process finds it; the kernels that are loaded stay alive.
+        monkeypatch.setattr(lnbwd.kernels, "_memory", {})
+        monkeypatch.setattr(regions_op, "_kernels", {})
+        with pytest.warns(CacheWarning, match="the checksum is wrong"):
+            assert_evaluated(program, regions_op.run_region(inputs, program.text()), inputs)
+        assert entry.read_bytes() == whole
+    finally:
+        lnbwd.kernels.set_cache_folder(before)
+
+
+# --------------------------------------------------------------------------------------------------
+# Installations
+# --------------------------------------------------------------------------------------------------
+
+SCRIPT = """
+import sys, warnings
+import torch, lnbwd.inductor
+from lnbwd import compiler
+import torch._inductor.config as config
+config.compile_threads = 1
+def function(x, h, gamma):
+    stream = x + h
+    var, mean = torch.var_mean(stream, -1, correction=0, keepdim=True)
+    return stream, (stream - mean) * torch.rsqrt(var + 1e-5) * gamma
+torch.manual_seed(0)
+x, h, gamma = torch.randn(6, 64), torch.randn(6, 64), torch.randn(64)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    compiled = torch.compile(function, backend="lnbwd", fullgraph=True)
+    for _ in range(2):
+        got, want = compiled(x, h, gamma), function(x.double(), h.double(), gamma.double())
+assert all((g.double() - w).norm() <= 1e-5 * w.norm() for g, w in zip(got, want))
+print("compiler", compiler.available(),
+      "taken", len([d for d in lnbwd.inductor.decisions() if d.taken]),
+      "hits", torch._dynamo.utils.counters["inductor"]["fxgraph_cache_hit"])
+print(*[w.message for w in caught if "lnbwd" in str(w.message) or "regions" in str(w.message)],
+      sep="\\n")
+"""
+
+
+def broken_installation(folder, keeps_its_name):
+    """The build's libraries, with a compiler that cannot be loaded: one for which there is no MLIR,
+    which has the name that graphs in a cache were compiled by, or a file that is no library."""
+    for path in (BUILD / "lib").glob("liblnbwd-*.so*"):
+        if not path.name.startswith("liblnbwd-compiler"):
+            (folder / path.name).symlink_to(path)
+    whole = (BUILD / "lib" / "liblnbwd-compiler.so").read_bytes()
+    (folder / "liblnbwd-compiler.so").write_bytes(
+        whole.replace(b"\0libMLIR", b"\0libNone") if keeps_its_name else b"no library")
+    return folder
+
+
+def run_script(tmp_path, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], text=True, capture_output=True, check=False,
+        env={**os.environ, "LNBWD_SIMULATE": "gfx942", "PYTHONPATH": str(ROOT / "python"),
+             "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"), **environment})
+    assert done.returncode == 0, done.stderr
+    first, *words = done.stdout.strip().splitlines()
+    return first, words
+
+
+@pytest.mark.skipif(bool(os.environ.get("LNBWD_TEST_INSTALLED")), reason="needs a build folder")
+def test_graphs_out_of_a_cache_without_a_compiler(tmp_path):
+    """A graph with regions, out of Inductor's cache, runs in an installation without kernels; one
+    that is compiled there has none."""
+    assert _library.find_library("lnbwd-compiler") is not None
+    first, words = run_script(tmp_path, LNBWD_CACHE_DIR=str(tmp_path / "kernels"))
+    assert (first, words) == ("compiler True taken 1 hits 0", [])
+    for keeps_its_name, expected in ((True, "compiler False taken 0 hits 1"),
+                                     (False, "compiler False taken 0 hits 0")):
+        folder = tmp_path / f"libraries-{keeps_its_name}"
+        folder.mkdir()
+        first, words = run_script(
+            tmp_path, LNBWD_CACHE_DIR=str(tmp_path / "empty"),
+            LNBWD_LIBRARY_DIR=str(broken_installation(folder, keeps_its_name)))
+        assert first == expected
+        assert len(words) == 1 and "cannot load" in words[0], words
