@@ -240,8 +240,12 @@ class RowProgram:
                                                            strict=True))]
 
     def mlir(self, is_exact: bool = False) -> str:
-        """A function with the program, on memrefs: inputs, then outputs. With ``is_exact`` no function
-        takes its cheaper form, for a program that is the source of another."""
+        """A function with the program, on memrefs: inputs, then outputs.
+
+        Args:
+            is_exact: no function takes its cheaper form: for the source of a gradient, the outputs
+                of which may have more digits.
+        """
         return _Writer(self, is_exact).write()
 
     def evaluate(self, inputs: Sequence[Tensor], dtype: Any = None,
