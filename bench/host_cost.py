@@ -39,7 +39,7 @@ if not os.environ.get("LNBWD_TEST_INSTALLED"):
 import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import compiler, functional, launching, native, ops, regions_op  # noqa: E402, F401
+from lnbwd import compiler, functional, launching, native, ops  # noqa: E402, F401
 
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 EPSILON = 1e-5
@@ -73,15 +73,6 @@ def use_null_kernels(n: int, dtype: torch.dtype) -> None:
         launching._loaded[(*key, chip)] = NullKernel()  # type: ignore[assignment]
         if library is not None:
             native.add_kernel(*key, library.lnbwd_torch_simulated_device(), None)
-
-    def load(text: str, number: int) -> None:
-        program = regions_op.find_program(text)
-        native.add_region(text, number, None, *(
-            [(o.kind, o.dtype, o.row_length) for o in operands]
-            for operands in (program.inputs, program.outputs)))
-
-    native.loaders["region"] = load
-    regions_op._load = lambda program, device, key: NullKernel()  # type: ignore[assignment]
 
 
 class Clock:
@@ -216,8 +207,10 @@ def route_cases(x: torch.Tensor, weight: torch.Tensor,
 
     arguments = (x, shape, weight, bias, EPSILON)
     row_function = lnbwd.rowwise(by_hand)
-    # Gradients are derived when they are asked for.
-    rowwise = {"lnbwd.rowwise": lambda: row_function(x, weight, bias)} if compiler.available() else {}
+    # On a GPU: for row programs there are no kernels that do nothing. Gradients are derived when
+    # they are asked for, which takes the compiler.
+    rowwise = ({"lnbwd.rowwise": lambda: row_function(x, weight, bias)}
+               if x.is_cuda and compiler.available() else {})
     return {"torch.nn.functional.layer_norm":
                 lambda: torch.nn.functional.layer_norm(x, shape, weight, bias, EPSILON),
             "torch.library.custom_op": lambda: custom(*arguments)[0],
