@@ -99,11 +99,12 @@ def swap(model: nn.Module, make: dict[type[nn.Module], Callable[[Any], nn.Module
 
 
 def prepare(way: str, mode: str, model: nn.Module) -> Callable[..., Tensor] | None:
-    """The model as one way computes it; None if this machine has not got it."""
+    """The model as one way computes it; None if it cannot, here."""
     if way == "free":
         swap(model, {nn.LayerNorm: FreeLayerNorm, LlamaNorm: FreeLlamaNorm})
-    if way == "override" and mode != "eager":
-        return None  # Inductor takes those operators apart.
+    if way == "override" and (mode != "eager" or not any(
+            isinstance(module, (nn.LayerNorm, nn.RMSNorm)) for module in model.modules())):
+        return None  # Inductor takes those operators apart; other norms do not call them.
     if mode == "eager":
         if way == "lnbwd":
             import lnbwd

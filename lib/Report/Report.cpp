@@ -39,7 +39,8 @@ static constexpr double loadLatency = 800e-9;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Reads numbers of a plan; the plan was made by this program.
+/// Reads numbers of a plan; the plan was made by this program. Where rows are
+/// groups, they are taken for one.
 class PlanReader {
 public:
   PlanReader(const json::Object &plan, int64_t rows, const ChipInfo &chip)
@@ -54,7 +55,13 @@ public:
       return *constant;
     if (std::optional<int64_t> count = object.getInteger("workgroup_count"))
       return getWorkgroups(*count);
-    return rows;
+    return object.get("groups") ? 1 : rows;
+  }
+
+  /// Whether an argument is read by each workgroup, and not by row.
+  static bool isColumn(const json::Object &argument) {
+    return llvm::is_contained<StringRef>({"column", "group_column"},
+                                         *argument.getString("kind"));
   }
 
   /// The bytes of a parameter in a kernel of `kernelRows` rows and `workgroups`
@@ -71,10 +78,9 @@ public:
     if (!index)
       return 0;
     const json::Object &argument = getArgument(*index);
-    bool isColumn = argument.getString("kind") == "column";
     bool isRead = argument.getString("access") == "read";
     return getRowBytes(argument) *
-           double(isColumn ? (isRead ? workgroups : 1) : kernelRows);
+           double(isColumn(argument) ? (isRead ? workgroups : 1) : kernelRows);
   }
 
   const json::Object &getArgument(int64_t index) const {
@@ -444,7 +450,7 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
   PlanReader reader(plan, rows, **chip);
   for (const json::Value &value : *plan.getArray("arguments")) {
     const json::Object &argument = *value.getAsObject();
-    bool isColumn = argument.getString("kind") == "column";
+    bool isColumn = PlanReader::isColumn(argument);
     report.minimalBytes +=
         PlanReader::getRowBytes(argument) * double(isColumn ? 1 : rows);
     report.rowLength =

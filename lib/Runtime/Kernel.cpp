@@ -10,6 +10,8 @@
 
 #include "Error.h"
 
+#include <algorithm>
+
 namespace lnbwd::runtime {
 
 constexpr uintptr_t kArgumentAlignment = 16;
@@ -67,24 +69,26 @@ void Kernel::boundClusters() {
   }
 }
 
-Kernel::Sizes Kernel::sizes(int64_t rows) const {
-  if (rows < 0)
-    invalid("M, the number of rows: expected 0 or more, got " +
-            std::to_string(rows));
+Kernel::Sizes Kernel::sizes(LaunchSize size) const {
   const Plan &plan = program->plan;
+  plan.checkSize(size);
   Sizes result;
   for (size_t i = 0; i < plan.workgroupCounts.size(); ++i) {
     result.workgroupCounts[i] =
-        plan.workgroupCount(i, rows, driver->info().computeUnits);
+        plan.workgroupCount(i, size, driver->info().computeUnits);
+    int64_t groups = plan.workgroupCounts[i].perGroup
+                         ? std::max<int64_t>(size.groups, 1)
+                         : 1;
     if (clusterBounds[i] > 0)
       result.workgroupCounts[i] =
-          std::min(result.workgroupCounts[i], clusterBounds[i]);
+          std::min(result.workgroupCounts[i],
+                   std::max<int64_t>(clusterBounds[i] / groups, 1));
   }
   result.workspaceBytes = 0;
   for (size_t i = 0; i < plan.workspaces.size(); ++i) {
     result.workspaceOffsets[i] = result.workspaceBytes;
     int64_t bytes = checkedAlign(
-        plan.workspaceBytes(i, rows, result.workgroupCounts.data()),
+        plan.workspaceBytes(i, size, result.workgroupCounts.data()),
         kWorkspaceAlignment, "workspace");
     result.workspaceBytes =
         checkedAdd(result.workspaceBytes, bytes, "workspace");
@@ -92,12 +96,12 @@ Kernel::Sizes Kernel::sizes(int64_t rows) const {
   return result;
 }
 
-int64_t Kernel::workspaceSize(int64_t rows) const {
-  return sizes(rows).workspaceBytes;
+int64_t Kernel::workspaceSize(LaunchSize size) const {
+  return sizes(size).workspaceBytes;
 }
 
 void Kernel::checkArguments(void *const *arguments, size_t argumentCount,
-                            int64_t rows) const {
+                            LaunchSize size) const {
   const Plan &plan = program->plan;
   if (argumentCount != plan.arguments.size())
     invalid("arguments: expected " + std::to_string(plan.arguments.size()) +
@@ -107,7 +111,7 @@ void Kernel::checkArguments(void *const *arguments, size_t argumentCount,
             " device pointers, got a null pointer for the array");
   for (size_t i = 0; i < argumentCount; ++i) {
     // This also finds the sizes that do not fit in 63 bits.
-    int64_t bytes = plan.argumentBytes(i, rows);
+    int64_t bytes = plan.argumentBytes(i, size);
     if (!arguments[i] && bytes != 0)
       invalid("argument " + std::to_string(i) + " ('" + plan.arguments[i].name +
               "'): expected " + std::to_string(bytes) +
@@ -122,7 +126,7 @@ void Kernel::checkArguments(void *const *arguments, size_t argumentCount,
   }
 }
 
-LaunchConfig Kernel::configure(const PlanKernel &kernel,
+LaunchConfig Kernel::configure(const PlanKernel &kernel, LaunchSize size,
                                const Sizes &sizes) const {
   const DeviceInfo &info = driver->info();
   LaunchConfig config;
@@ -130,10 +134,9 @@ LaunchConfig Kernel::configure(const PlanKernel &kernel,
   config.dynamicSharedBytes = kernel.dynamicSharedBytes;
   config.earlyStart = kernel.earlyStart;
   for (size_t i = 0; i < 3; ++i) {
-    const PlanExtent &extent = kernel.grid[i];
-    int64_t count = extent.isWorkgroupCount
-                        ? sizes.workgroupCounts[extent.value]
-                        : extent.value;
+    int64_t count =
+        Plan::evaluate(kernel.grid[i], size, sizes.workgroupCounts.data(),
+                       "the number of workgroups");
     int64_t limit =
         std::min(info.maxWorkgroups[i], info.maxWorkItems / kernel.block[i]);
     if (count > limit)
@@ -149,16 +152,16 @@ LaunchConfig Kernel::configure(const PlanKernel &kernel,
   return config;
 }
 
-void Kernel::launch(void *const *arguments, size_t argumentCount, int64_t rows,
-                    void *workspace, size_t workspaceBytes,
+void Kernel::launch(void *const *arguments, size_t argumentCount,
+                    LaunchSize size, void *workspace, size_t workspaceBytes,
                     void *stream) const {
   const Plan &plan = program->plan;
-  Sizes launchSizes = sizes(rows);
-  checkArguments(arguments, argumentCount, rows);
+  Sizes launchSizes = sizes(size);
+  checkArguments(arguments, argumentCount, size);
   if (workspaceBytes < static_cast<size_t>(launchSizes.workspaceBytes))
     invalid("workspace: expected " +
             std::to_string(launchSizes.workspaceBytes) + " bytes or more for " +
-            std::to_string(rows) + " rows, got " +
+            std::to_string(size.rows) + " rows, got " +
             std::to_string(workspaceBytes));
   if (launchSizes.workspaceBytes != 0) {
     if (!workspace)
@@ -173,10 +176,14 @@ void Kernel::launch(void *const *arguments, size_t argumentCount, int64_t rows,
   // Every kernel is checked before the first is launched: all or none.
   std::array<LaunchConfig, kMaxKernels> configs;
   for (size_t i = 0; i < plan.kernels.size(); ++i)
-    configs[i] = configure(plan.kernels[i], launchSizes);
+    configs[i] = configure(plan.kernels[i], size, launchSizes);
 
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel &kernel = plan.kernels[i];
+    // Of no groups.
+    const std::array<uint32_t, 3> &grid = configs[i].grid;
+    if (std::find(grid.begin(), grid.end(), 0) != grid.end())
+      continue;
     // Pointers and integers alike travel as 64-bit values.
     std::array<uint64_t, kMaxParameters> values;
     std::array<void *, kMaxParameters> addresses;
@@ -191,7 +198,10 @@ void Kernel::launch(void *const *arguments, size_t argumentCount, int64_t rows,
                     launchSizes.workspaceOffsets[parameter.index];
         break;
       case PlanParameter::Kind::Rows:
-        values[p] = static_cast<uint64_t>(rows);
+        values[p] = static_cast<uint64_t>(size.rows);
+        break;
+      case PlanParameter::Kind::RowsPerGroup:
+        values[p] = static_cast<uint64_t>(size.rowsPerGroup());
         break;
       case PlanParameter::Kind::WorkgroupCount:
         values[p] =
@@ -201,6 +211,8 @@ void Kernel::launch(void *const *arguments, size_t argumentCount, int64_t rows,
         values[p] = parameter.index;
         break;
       }
+      if (parameter.timesGroups)
+        values[p] *= static_cast<uint64_t>(size.groups);
       addresses[p] = &values[p];
     }
     driver->launch(functions[i], kernel.name.c_str(), configs[i],

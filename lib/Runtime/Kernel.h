@@ -32,15 +32,15 @@ public:
   Kernel(const Kernel &) = delete;
   Kernel &operator=(const Kernel &) = delete;
 
-  /// Bytes of workspace for M = `rows`.
-  int64_t workspaceSize(int64_t rows) const;
+  /// Bytes of workspace.
+  int64_t workspaceSize(LaunchSize size) const;
 
   /// As lnbwd_kernel_launch. Allocates no memory unless it fails.
-  void launch(void *const *arguments, size_t argumentCount, int64_t rows,
+  void launch(void *const *arguments, size_t argumentCount, LaunchSize size,
               void *workspace, size_t workspaceBytes, void *stream) const;
 
 private:
-  /// What follows from M before anything is launched.
+  /// What follows from the size before anything is launched.
   struct Sizes {
     std::array<int64_t, kMaxWorkgroupCounts> workgroupCounts;
     std::array<int64_t, kMaxWorkspaces> workspaceOffsets;
@@ -48,10 +48,11 @@ private:
   };
 
   void boundClusters();
-  Sizes sizes(int64_t rows) const;
+  Sizes sizes(LaunchSize size) const;
   void checkArguments(void *const *arguments, size_t argumentCount,
-                      int64_t rows) const;
-  LaunchConfig configure(const PlanKernel &kernel, const Sizes &sizes) const;
+                      LaunchSize size) const;
+  LaunchConfig configure(const PlanKernel &kernel, LaunchSize size,
+                         const Sizes &sizes) const;
 
   std::shared_ptr<const Driver> driver;
   std::shared_ptr<const Program> program;

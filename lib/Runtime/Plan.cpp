@@ -146,10 +146,11 @@ const std::array<std::pair<const char *, lnbwd_access>, 3> accesses = {{
     {"write", LNBWD_ACCESS_WRITE},
     {"read_write", LNBWD_ACCESS_READ_WRITE},
 }};
-const std::array<std::pair<const char *, lnbwd_argument_kind>, 3> kinds = {{
+const std::array<std::pair<const char *, lnbwd_argument_kind>, 4> kinds = {{
     {"row_block", LNBWD_ARGUMENT_ROW_BLOCK},
     {"column", LNBWD_ARGUMENT_COLUMN},
     {"row_scalar", LNBWD_ARGUMENT_ROW_SCALAR},
+    {"group_column", LNBWD_ARGUMENT_GROUP_COLUMN},
 }};
 const std::array<std::pair<const char *, lnbwd_element>, 4> elements = {{
     {"f16", LNBWD_ELEMENT_F16},
@@ -168,15 +169,39 @@ static size_t readIndex(ObjectReader &reader, const char *key, size_t count) {
       reader.integer(key, 0, static_cast<int64_t>(count) - 1));
 }
 
+/// Reads a key whose value can only be true. `groups` has to do with groups of
+/// rows, so that the plan has to have some.
+static void readTrue(ObjectReader &reader, const char *key) {
+  const json &value = reader.get(key);
+  if (value != json(true))
+    fail(reader.at(key), "expected true, got " + describe(value));
+}
+
+static void readGroups(ObjectReader &reader, const char *key,
+                       const Plan &plan) {
+  readTrue(reader, key);
+  if (!plan.groupArgument())
+    fail(reader.at(key), "expected an argument of the kind group_column, which "
+                         "has the groups, got none");
+}
+
 static PlanExtent readExtent(const json &value, const std::string &where,
-                             size_t workgroupCounts, int64_t minimum,
+                             const Plan &plan, int64_t minimum,
                              int64_t maximum) {
   if (!value.is_object())
     return {false, readInteger(value, where, minimum, maximum)};
   ObjectReader reader(value, where);
-  size_t index = readIndex(reader, "workgroup_count", workgroupCounts);
+  PlanExtent extent{false, 1};
+  extent.timesGroups = value.contains("groups");
+  if (extent.timesGroups)
+    readGroups(reader, "groups", plan);
+  if (!extent.timesGroups || value.contains("workgroup_count")) {
+    extent.isWorkgroupCount = true;
+    extent.value = static_cast<int64_t>(
+        readIndex(reader, "workgroup_count", plan.workgroupCounts.size()));
+  }
   reader.finish();
-  return {true, static_cast<int64_t>(index)};
+  return extent;
 }
 
 static PlanParameter readParameter(const json &value, const std::string &where,
@@ -193,17 +218,25 @@ static PlanParameter readParameter(const json &value, const std::string &where,
     parameter.kind = PlanParameter::Kind::WorkgroupCount;
     parameter.index =
         readIndex(reader, "workgroup_count", plan.workgroupCounts.size());
+    parameter.timesGroups = value.contains("groups");
+    if (parameter.timesGroups)
+      readGroups(reader, "groups", plan);
+  } else if (value.contains("rows_per_group")) {
+    parameter.kind = PlanParameter::Kind::RowsPerGroup;
+    readGroups(reader, "rows_per_group", plan);
   } else if (value.contains("constant")) {
     parameter.kind = PlanParameter::Kind::Constant;
     parameter.index =
         static_cast<size_t>(reader.integer("constant", 0, kMaxInt64));
   } else if (value.contains("rows")) {
-    if (reader.get("rows") != json(true))
-      fail(reader.at("rows"),
-           "expected true, got " + describe(reader.get("rows")));
+    readTrue(reader, "rows");
+  } else if (value.contains("groups")) {
+    parameter = {PlanParameter::Kind::Constant, 1, /*timesGroups=*/true};
+    readGroups(reader, "groups", plan);
   } else {
     fail(where, "expected one of the keys 'argument', 'workspace', 'rows', "
-                "'workgroup_count', 'constant', got " +
+                "'rows_per_group', 'workgroup_count', 'constant', 'groups', "
+                "got " +
                     describe(value));
   }
   reader.finish();
@@ -219,8 +252,8 @@ static PlanKernel readKernel(const json &value, const std::string &where,
   const json &block = reader.array("block", 3, 3);
   int64_t workItems = 1;
   for (size_t i = 0; i < 3; ++i) {
-    kernel.grid[i] = readExtent(grid[i], indexed(reader.at("grid"), i),
-                                plan.workgroupCounts.size(), 1, kMaxInt32);
+    kernel.grid[i] =
+        readExtent(grid[i], indexed(reader.at("grid"), i), plan, 1, kMaxInt32);
     kernel.block[i] = static_cast<uint32_t>(
         readInteger(block[i], indexed(reader.at("block"), i), 1, 1024));
     workItems *= kernel.block[i];
@@ -231,9 +264,7 @@ static PlanKernel readKernel(const json &value, const std::string &where,
   kernel.dynamicSharedBytes = static_cast<uint32_t>(
       reader.integer("dynamic_shared_bytes", 0, kMaxInt32));
   if (value.contains("early_start")) {
-    if (reader.get("early_start") != json(true))
-      fail(reader.at("early_start"),
-           "expected true, got " + describe(reader.get("early_start")));
+    readTrue(reader, "early_start");
     kernel.earlyStart = true;
   }
   const json &parameters = reader.array("parameters", 0, kMaxParameters);
@@ -344,8 +375,11 @@ static Plan readPlan(const json &document, const std::string &text) {
       most = count.integer("max_workgroups", 1, kMaxInt32);
     if (counts[i].contains("workgroups_per_row"))
       perRow = count.integer("workgroups_per_row", 1, kMaxInt32);
+    bool perGroup = counts[i].contains("per_group");
+    if (perGroup)
+      readGroups(count, "per_group", plan);
     count.finish();
-    plan.workgroupCounts.push_back({rows, limit, most, perRow});
+    plan.workgroupCounts.push_back({rows, limit, most, perRow, perGroup});
   }
 
   const json &workspaces = reader.array("workspace", 0, kMaxWorkspaces);
@@ -358,14 +392,11 @@ static Plan readPlan(const json &document, const std::string &text) {
     const json &extent = space.get("rows");
     if (extent.is_object() && extent.contains("rows")) {
       ObjectReader rows(extent, space.at("rows"));
-      if (rows.get("rows") != json(true))
-        fail(rows.at("rows"),
-             "expected true, got " + describe(rows.get("rows")));
+      readTrue(rows, "rows");
       rows.finish();
       workspace.rows = {false, 0, /*isRows=*/true};
     } else {
-      workspace.rows = readExtent(extent, space.at("rows"),
-                                  plan.workgroupCounts.size(), 0, kMaxInt64);
+      workspace.rows = readExtent(extent, space.at("rows"), plan, 0, kMaxInt64);
     }
     space.finish();
     plan.workspaces.push_back(workspace);
@@ -392,36 +423,79 @@ int64_t elementSize(lnbwd_element element) {
   return 1;
 }
 
-int64_t Plan::workgroupCount(size_t index, int64_t rows,
+const PlanArgument *Plan::groupArgument() const {
+  for (const PlanArgument &argument : arguments)
+    if (argument.kind == LNBWD_ARGUMENT_GROUP_COLUMN)
+      return &argument;
+  return nullptr;
+}
+
+void Plan::checkSize(LaunchSize size) const {
+  auto invalid = [](const std::string &message) {
+    throw Error(LNBWD_ERROR_INVALID_ARGUMENT, message);
+  };
+  if (size.rows < 0)
+    invalid("M, the number of rows: expected 0 or more, got " +
+            std::to_string(size.rows));
+  const PlanArgument *argument = groupArgument();
+  if (!argument)
+    return;
+  std::string groups = "B, the number of groups of rows (of '" +
+                       argument->name + "'): expected ";
+  if (size.groups == LaunchSize::kNoGroups)
+    invalid(groups + "it beside M; call the function whose name ends with "
+                     "_grouped");
+  if (size.groups < 0)
+    invalid(groups + "0 or more, got " + std::to_string(size.groups));
+  if (size.groups == 0 ? size.rows != 0 : size.rows % size.groups != 0)
+    invalid("M, the number of rows: expected a multiple of B, the number of "
+            "groups of rows, " +
+            std::to_string(size.groups) + ", got " + std::to_string(size.rows) +
+            "; all groups have the same number of rows");
+}
+
+int64_t Plan::workgroupCount(size_t index, LaunchSize size,
                              int64_t computeUnits) const {
   const PlanWorkgroupCount &rule = workgroupCounts[index];
+  // Groups share what there is.
+  int64_t rows = rule.perGroup ? size.rowsPerGroup() : size.rows;
+  int64_t groups = rule.perGroup ? std::max<int64_t>(size.groups, 1) : 1;
   int64_t count = ceilDivide(rows, rule.rowsPerWorkgroup);
   if (rule.workgroupsPerComputeUnit != 0)
     count = std::min(count, checkedMultiply(rule.workgroupsPerComputeUnit,
                                             computeUnits, "workgroup count") /
-                                rule.workgroupsPerRow);
+                                rule.workgroupsPerRow / groups);
   if (rule.maxWorkgroups != 0)
-    count = std::min(count, rule.maxWorkgroups);
+    count = std::min(count, rule.maxWorkgroups / groups);
   return std::max<int64_t>(count, 1);
 }
 
-int64_t Plan::argumentBytes(size_t index, int64_t rows) const {
+int64_t Plan::argumentBytes(size_t index, LaunchSize size) const {
   const PlanArgument &argument = arguments[index];
   int64_t elements = argument.rowLength;
-  if (argument.kind != LNBWD_ARGUMENT_COLUMN)
-    elements = checkedMultiply(rows, argument.rowStride, argument.name.c_str());
+  if (argument.kind == LNBWD_ARGUMENT_GROUP_COLUMN)
+    elements = checkedMultiply(size.groups, elements, argument.name.c_str());
+  else if (argument.kind != LNBWD_ARGUMENT_COLUMN)
+    elements =
+        checkedMultiply(size.rows, argument.rowStride, argument.name.c_str());
   return checkedMultiply(elements, elementSize(argument.element),
                          argument.name.c_str());
 }
 
-int64_t Plan::workspaceBytes(size_t index, int64_t rows,
+int64_t Plan::evaluate(const PlanExtent &extent, LaunchSize size,
+                       const int64_t *workgroupCounts, const char *what) {
+  int64_t count = extent.value;
+  if (extent.isRows)
+    count = size.rows;
+  else if (extent.isWorkgroupCount)
+    count = workgroupCounts[extent.value];
+  return extent.timesGroups ? checkedMultiply(count, size.groups, what) : count;
+}
+
+int64_t Plan::workspaceBytes(size_t index, LaunchSize size,
                              const int64_t *workgroupCounts) const {
   const PlanWorkspace &workspace = workspaces[index];
-  int64_t count = workspace.rows.value;
-  if (workspace.rows.isRows)
-    count = rows;
-  else if (workspace.rows.isWorkgroupCount)
-    count = workgroupCounts[workspace.rows.value];
+  int64_t count = evaluate(workspace.rows, size, workgroupCounts, "workspace");
   return checkedMultiply(
       checkedMultiply(count, workspace.rowLength, "workspace"),
       elementSize(workspace.element), "workspace");

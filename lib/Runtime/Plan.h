@@ -20,6 +20,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,23 @@ constexpr size_t kMaxWorkgroupCounts = 16;
 constexpr size_t kMaxWorkspaces = 16;
 constexpr size_t kMaxKernels = 64;
 constexpr size_t kMaxParameters = 64;
+
+/// The two numbers that a launch is free to choose.
+struct LaunchSize {
+  static constexpr int64_t kNoGroups = std::numeric_limits<int64_t>::min();
+
+  /// Implicit: most programs have but one of them.
+  LaunchSize(int64_t rows, int64_t groups = kNoGroups)
+      : rows(rows), groups(groups) {}
+
+  /// M / B.
+  int64_t rowsPerGroup() const { return groups > 0 ? rows / groups : 0; }
+
+  /// M.
+  int64_t rows;
+  /// B; kNoGroups if the caller did not say.
+  int64_t groups;
+};
 
 /// Bytes of one element.
 int64_t elementSize(lnbwd_element element);
@@ -64,13 +82,17 @@ struct PlanWorkgroupCount {
   int64_t maxWorkgroups = 0;
   /// Workgroups side by side that the count takes for one.
   int64_t workgroupsPerRow = 1;
+  /// Whether it is the number of workgroups of each group of rows.
+  bool perGroup = false;
 };
 
-/// A number, or the workgroup count of an index; of a workspace also M.
+/// A number, or the workgroup count of an index, in either case of each group
+/// or of all; of a workspace also M.
 struct PlanExtent {
   bool isWorkgroupCount;
   int64_t value;
   bool isRows = false;
+  bool timesGroups = false;
 };
 
 struct PlanWorkspace {
@@ -80,11 +102,20 @@ struct PlanWorkspace {
 };
 
 struct PlanParameter {
-  enum class Kind { Argument, Workspace, Rows, WorkgroupCount, Constant };
+  enum class Kind {
+    Argument,
+    Workspace,
+    Rows,
+    RowsPerGroup,
+    WorkgroupCount,
+    Constant
+  };
   Kind kind;
-  /// Of the argument, workspace or workgroup count; 0 for Rows; the number
-  /// itself for Constant.
+  /// Of the argument, workspace or workgroup count; 0 for Rows and
+  /// RowsPerGroup; the number itself for Constant.
   size_t index;
+  /// Of a workgroup count or constant: times the number of groups.
+  bool timesGroups = false;
 };
 
 struct PlanKernel {
@@ -109,14 +140,22 @@ struct Plan {
   std::vector<PlanWorkspace> workspaces;
   std::vector<PlanKernel> kernels;
 
-  /// The number of workgroups by rule `index` for M = `rows` on a device of
-  /// `computeUnits`.
-  int64_t workgroupCount(size_t index, int64_t rows,
+  /// An argument that has a row for each group of rows; null if there is none,
+  /// and so no groups.
+  const PlanArgument *groupArgument() const;
+  /// Throws if no launch can be of that size: M below 0 or no multiple of B, or
+  /// a B that is missing.
+  void checkSize(LaunchSize size) const;
+  /// The number of workgroups by rule `index` on a device of `computeUnits`.
+  int64_t workgroupCount(size_t index, LaunchSize size,
                          int64_t computeUnits) const;
-  /// Bytes of argument `index` for M = `rows`; throws if over 63 bits.
-  int64_t argumentBytes(size_t index, int64_t rows) const;
-  /// Bytes of workspace `index` for M = `rows`, given the workgroup counts.
-  int64_t workspaceBytes(size_t index, int64_t rows,
+  /// Bytes of argument `index`; throws if over 63 bits.
+  int64_t argumentBytes(size_t index, LaunchSize size) const;
+  /// The number that `extent` is, given the workgroup counts.
+  static int64_t evaluate(const PlanExtent &extent, LaunchSize size,
+                          const int64_t *workgroupCounts, const char *what);
+  /// Bytes of workspace `index`, given the workgroup counts.
+  int64_t workspaceBytes(size_t index, LaunchSize size,
                          const int64_t *workgroupCounts) const;
 };
 

@@ -34,6 +34,15 @@ using namespace lnbwd;
 namespace json = llvm::json;
 
 namespace {
+/// A number that is known at launch: one of the three bases, times the number
+/// of groups to a power.
+struct Count {
+  enum Base { Constant, Rows, Workgroups } base;
+  /// The constant, or the index of the workgroup count.
+  int64_t value = 0;
+  int64_t power = 0;
+};
+
 class PlanBuilder {
 public:
   PlanBuilder(func::FuncOp function, const ChipInfo &chip)
@@ -45,8 +54,9 @@ private:
   LogicalResult addArgument(unsigned number);
   LogicalResult addLaunch(gpu::LaunchFuncOp launch);
   FailureOr<json::Value> makeParameter(gpu::LaunchFuncOp launch, Value value);
+  std::optional<Count> evaluate(Value value);
   FailureOr<json::Value> makeCount(Operation *user, Value value);
-  FailureOr<int64_t> addWorkgroupCount(WorkgroupCountOp count);
+  int64_t addWorkgroupCount(WorkgroupCountOp count);
   FailureOr<int64_t> addWorkspace(memref::AllocOp alloc);
   std::optional<json::Object> makeOperation();
 
@@ -54,7 +64,7 @@ private:
   const ChipInfo &chip;
   json::Array arguments, workgroupCounts, workspace, kernels;
   /// Schedules that a workgroup count was made for; equal ones share it.
-  SmallVector<std::array<int64_t, 4>> knownCounts;
+  SmallVector<std::array<int64_t, 5>> knownCounts;
   DenseMap<Operation *, int64_t> knownAllocs;
 };
 } // namespace
@@ -119,14 +129,13 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   return success();
 }
 
-FailureOr<int64_t> PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
-  if (!count.getRowCount().getDefiningOp<RowCountOp>())
-    return count.emitOpError("expected the rows of an lnbwd.row_count");
+int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
   ScheduleAttr schedule = count.getSchedule();
   int64_t fixed = count.getFixedWorkgroups();
-  std::array<int64_t, 4> key{schedule.getRowsPerWorkgroup(),
+  bool isPerGroup = bool(count.getGroupCount());
+  std::array<int64_t, 5> key{schedule.getRowsPerWorkgroup(),
                              fixed ? 0 : schedule.getWorkgroupsPerComputeUnit(),
-                             fixed, schedule.getWorkgroupsPerRow()};
+                             fixed, schedule.getWorkgroupsPerRow(), isPerGroup};
   auto *known = llvm::find(knownCounts, key);
   if (known == knownCounts.end()) {
     json::Object rule{{"rows_per_workgroup", key[0]},
@@ -135,6 +144,8 @@ FailureOr<int64_t> PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
       rule["max_workgroups"] = fixed;
     if (schedule.getWorkgroupsPerRow() > 1)
       rule["workgroups_per_row"] = schedule.getWorkgroupsPerRow();
+    if (isPerGroup)
+      rule["per_group"] = true;
     workgroupCounts.push_back(std::move(rule));
     knownCounts.push_back(key);
     return int64_t(knownCounts.size()) - 1;
@@ -156,45 +167,98 @@ FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
     });
     return known->second;
   }
-  if (type.getRank() < 2 || alloc.getDynamicSizes().size() != 1 ||
-      !type.isDynamicDim(0))
+  // Group by group, the workgroups are a dimension of their own.
+  size_t leading = alloc.getDynamicSizes().size();
+  if (leading < 1 || leading > 2 || type.getRank() <= int64_t(leading) ||
+      !llvm::all_of(type.getShape().take_front(leading), ShapedType::isDynamic))
     return alloc.emitOpError("expected a workspace of one row for each "
                              "workgroup, or of one number for each row "
                              "(lnbwd.row_scalar), got ")
            << type;
-  FailureOr<json::Value> rows =
-      makeCount(alloc, alloc.getDynamicSizes().front());
+  FailureOr<json::Value> rows = makeCount(alloc, alloc);
   if (failed(rows))
     return failure();
   workspace.push_back(json::Object{
       {"element", getElementName(type.getElementType())},
-      {"row_length", ShapedType::getNumElements(type.getShape().drop_front())},
+      {"row_length",
+       ShapedType::getNumElements(type.getShape().drop_front(leading))},
       {"rows", std::move(*rows)},
   });
   return known->second;
 }
 
-/// A number of the plan: a constant, the row count, or a workgroup count. The
-/// rows of a workspace are the workgroups it was allocated for.
-FailureOr<json::Value> PlanBuilder::makeCount(Operation *user, Value value) {
+/// What a number is at launch, if a plan can express it. Of an allocation, its
+/// rows: those of a workspace are the workgroups that it was allocated for.
+std::optional<Count> PlanBuilder::evaluate(Value value) {
   while (auto cast = value.getDefiningOp<arith::IndexCastOp>())
     value = cast.getIn();
   IntegerAttr constant;
   if (matchPattern(value, m_Constant(&constant)))
-    return json::Value(constant.getInt());
+    return Count{Count::Constant, constant.getInt()};
   if (auto count = value.getDefiningOp<WorkgroupCountOp>()) {
     if (count.getSchedule().getRowsPerWorkgroup() == 0)
-      return json::Value(1);
-    FailureOr<int64_t> index = addWorkgroupCount(count);
-    if (failed(index))
-      return failure();
-    return json::Value(json::Object{{"workgroup_count", *index}});
+      return Count{Count::Constant, 1};
+    return Count{Count::Workgroups, addWorkgroupCount(count)};
   }
+  if (value.getDefiningOp<GroupCountOp>())
+    return Count{Count::Constant, 1, 1};
   if (auto count = value.getDefiningOp<RowCountOp>()) {
-    if (auto alloc = count.getSource().getDefiningOp<memref::AllocOp>())
-      if (alloc.getDynamicSizes().size() == 1)
-        return makeCount(user, alloc.getDynamicSizes().front());
-    return json::Value(json::Object{{"rows", true}});
+    // One workgroup for each group is a static size, behind a cast.
+    Value source = count.getSource();
+    while (auto cast = source.getDefiningOp<memref::CastOp>())
+      source = cast.getSource();
+    if (source.getDefiningOp<memref::AllocOp>())
+      return evaluate(source);
+    return Count{Count::Rows};
+  }
+  auto multiply = [](std::optional<Count> lhs,
+                     std::optional<Count> rhs) -> std::optional<Count> {
+    if (!lhs || !rhs)
+      return std::nullopt;
+    if (lhs->base == Count::Constant && lhs->value == 1)
+      std::swap(lhs, rhs);
+    if (rhs->base != Count::Constant || rhs->value != 1)
+      return std::nullopt;
+    lhs->power += rhs->power;
+    return lhs;
+  };
+  if (auto alloc = value.getDefiningOp<memref::AllocOp>()) {
+    std::optional<Count> rows = Count{Count::Constant, 1};
+    for (Value size : alloc.getDynamicSizes())
+      rows = multiply(rows, evaluate(size));
+    return rows;
+  }
+  if (auto product = value.getDefiningOp<arith::MulIOp>())
+    return multiply(evaluate(product.getLhs()), evaluate(product.getRhs()));
+  if (auto quotient = value.getDefiningOp<arith::DivUIOp>())
+    if (quotient.getRhs().getDefiningOp<GroupCountOp>())
+      return multiply(evaluate(quotient.getLhs()),
+                      Count{Count::Constant, 1, -1});
+  return std::nullopt;
+}
+
+/// A number of the plan: a constant, the row count, or a workgroup count, of a
+/// group or of all.
+FailureOr<json::Value> PlanBuilder::makeCount(Operation *user, Value value) {
+  std::optional<Count> count = evaluate(value);
+  if (count && count->base == Count::Rows) {
+    if (count->power == 0)
+      return json::Value(json::Object{{"rows", true}});
+    if (count->power == -1)
+      return json::Value(json::Object{{"rows_per_group", true}});
+  }
+  if (count && count->base == Count::Constant) {
+    if (count->power == 0)
+      return json::Value(count->value);
+    if (count->power == 1 && count->value == 1)
+      return json::Value(json::Object{{"groups", true}});
+  }
+  if (count && count->base == Count::Workgroups &&
+      (count->power == 0 || count->power == 1)) {
+    json::Object object{{"workgroup_count", count->value}};
+    if (count->power == 1)
+      object["groups"] = true;
+    return json::Value(std::move(object));
   }
   return user->emitOpError(
       "expected a number that a launch plan can express: a "
@@ -307,6 +371,13 @@ FailureOr<std::string> PlanBuilder::build() {
     return function.emitError(
         "expected no branches: a launch plan has one sequence of launches");
   for (Operation &op : function.getBody().front()) {
+    if (auto count = dyn_cast<WorkgroupCountOp>(op)) {
+      if (!count.getRowCount().getDefiningOp<RowCountOp>())
+        return count.emitOpError("expected the rows of an lnbwd.row_count");
+      if (count.getGroupCount() &&
+          !count.getGroupCount().getDefiningOp<GroupCountOp>())
+        return count.emitOpError("expected the groups of an lnbwd.group_count");
+    }
     if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op)) {
       if (failed(addLaunch(launch)))
         return failure();
@@ -314,7 +385,7 @@ FailureOr<std::string> PlanBuilder::build() {
     }
     // What a launcher would not do must not be in the function.
     if (!isa<memref::AllocOp, memref::DeallocOp, func::ReturnOp>(op) &&
-        !isPure(&op))
+        !isMemoryEffectFree(&op))
       return op.emitOpError("cannot be part of a launch plan: expected "
                             "launches of kernels, their "
                             "allocations and operations without effects");

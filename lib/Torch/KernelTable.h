@@ -81,6 +81,15 @@ struct Region {
   LoadedKernel kernel;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
+
+  /// Whether the rows are groups, so that a launch needs their number.
+  bool hasGroups() const {
+    for (const auto *operands : {&inputs, &outputs})
+      for (const Operand &operand : *operands)
+        if (operand.kind == LNBWD_ARGUMENT_GROUP_COLUMN)
+          return true;
+    return false;
+  }
 };
 
 /// The kernel for `key`, loaded by Python if it was not yet.

@@ -43,6 +43,7 @@ private:
 } // namespace
 
 static void launchSimulated(const LoadedKernel &kernel, int64_t rows,
+                            int64_t groups,
                             const std::vector<void *> &addresses) {
   std::vector<SimulatedBuffer> buffers;
   std::vector<void *> pointers;
@@ -50,17 +51,20 @@ static void launchSimulated(const LoadedKernel &kernel, int64_t rows,
   std::vector<size_t> sizes(addresses.size());
   for (size_t i = 0; i < addresses.size(); ++i) {
     check(lnbwd_program_argument(kernel.program, i, &infos[i]));
-    check(lnbwd_program_argument_size(kernel.program, i, rows, &sizes[i]));
+    check(lnbwd_program_argument_size_grouped(kernel.program, i, rows, groups,
+                                              &sizes[i]));
     pointers.push_back(buffers.emplace_back(kernel.device, sizes[i]).get());
     if (infos[i].access != LNBWD_ACCESS_WRITE && sizes[i] != 0)
       check(lnbwd_copy_to_device(kernel.device, pointers[i], addresses[i],
                                  sizes[i]));
   }
   size_t bytes = 0;
-  check(lnbwd_kernel_workspace_size(kernel.kernel, rows, &bytes));
+  check(
+      lnbwd_kernel_workspace_size_grouped(kernel.kernel, rows, groups, &bytes));
   SimulatedBuffer workspace(kernel.device, bytes);
-  check(lnbwd_kernel_launch(kernel.kernel, pointers.data(), pointers.size(),
-                            rows, workspace.get(), bytes, nullptr));
+  check(lnbwd_kernel_launch_grouped(kernel.kernel, pointers.data(),
+                                    pointers.size(), rows, groups,
+                                    workspace.get(), bytes, nullptr));
   check(lnbwd_synchronize(kernel.device, nullptr));
   for (size_t i = 0; i < addresses.size(); ++i)
     if (infos[i].access != LNBWD_ACCESS_READ && sizes[i] != 0)
@@ -69,22 +73,25 @@ static void launchSimulated(const LoadedKernel &kernel, int64_t rows,
 }
 
 void launch(const LoadedKernel &kernel, int64_t rows,
-            const std::vector<void *> &addresses, Device device) {
+            const std::vector<void *> &addresses, Device device,
+            int64_t groups) {
   if (!kernel.kernel)
     return;
   if (!device.isGPU())
-    return launchSimulated(kernel, rows, addresses);
+    return launchSimulated(kernel, rows, groups, addresses);
   size_t bytes = 0;
-  check(lnbwd_kernel_workspace_size(kernel.kernel, rows, &bytes));
+  check(
+      lnbwd_kernel_workspace_size_grouped(kernel.kernel, rows, groups, &bytes));
   // Freed on return, which is sound: PyTorch gives the memory to later work of
   // the stream.
   Tensor workspace;
   if (bytes != 0)
     workspace = allocate({static_cast<int64_t>(bytes)},
                          aoti_torch_dtype_uint8(), device);
-  check(lnbwd_kernel_launch(kernel.kernel, addresses.data(), addresses.size(),
-                            rows, workspace ? dataOf(workspace.get()) : nullptr,
-                            bytes, currentStream(device.index)));
+  check(lnbwd_kernel_launch_grouped(
+      kernel.kernel, addresses.data(), addresses.size(), rows, groups,
+      workspace ? dataOf(workspace.get()) : nullptr, bytes,
+      currentStream(device.index)));
 }
 
 void LaunchTensors::input(Tensor tensor) {

@@ -17,10 +17,12 @@ namespace lnbwd::torch_operators {
 /// Runs a kernel on tensors in the order of its arguments, given by their
 /// addresses, all dense and on one device: on a GPU on PyTorch's current stream
 /// with a workspace of PyTorch's allocator, on the CPU on the simulator, to
-/// which they are copied and back.
+/// which they are copied and back. Of a row program with groups of rows,
+/// `groups` is their number.
 /// Throws std::runtime_error with the runtime's words.
 void launch(const LoadedKernel &kernel, int64_t rows,
-            const std::vector<void *> &addresses, Device device);
+            const std::vector<void *> &addresses, Device device,
+            int64_t groups = 1);
 
 /// Dense inputs of a launch, and the addresses of all its tensors in the order
 /// of its arguments.

@@ -19,6 +19,7 @@
 #include "Launch.h"
 #include "Norms.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace lnbwd::torch_operators {
@@ -170,22 +171,48 @@ static void backward(StableIValue *stack, uint64_t, uint64_t) {
 //===----------------------------------------------------------------------===//
 
 static const char *kindName(int32_t kind) {
-  static const char *const names[] = {"row_block", "column", "row_scalar"};
+  static const char *const names[] = {"row_block", "column", "row_scalar",
+                                      "group_column"};
   return names[kind];
 }
 
-/// M, after every input was checked against what the program takes.
-static int64_t regionRows(const Region &region,
-                          const std::vector<Tensor> &inputs) {
+/// M, and B, the number of groups of rows, 1 where the program has none.
+struct RegionSize {
+  int64_t rows = -1;
+  int64_t groups = 1;
+};
+
+/// B: that of the first group column among the inputs; where the outputs alone
+/// have groups, the first dimension of the first row block.
+static int64_t regionGroups(const Region &region,
+                            const std::vector<Tensor> &inputs) {
+  auto isGroupColumn = [](const Operand &operand) {
+    return operand.kind == LNBWD_ARGUMENT_GROUP_COLUMN;
+  };
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (isGroupColumn(region.inputs[i]))
+      return elementCount(inputs[i].get()) / region.inputs[i].rowLength;
+  if (std::any_of(region.outputs.begin(), region.outputs.end(), isGroupColumn))
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (region.inputs[i].kind == LNBWD_ARGUMENT_ROW_BLOCK)
+        return leadingSizes(inputs[i].get(), 0).front();
+  return 1;
+}
+
+/// The sizes, after every input was checked against what the program takes.
+static RegionSize regionSize(const Region &region,
+                             const std::vector<Tensor> &inputs) {
   if (inputs.size() != region.inputs.size())
     throw std::runtime_error("lnbwd::region: expected " +
                              std::to_string(region.inputs.size()) +
                              " inputs, got " + std::to_string(inputs.size()));
-  int64_t rows = -1;
+  RegionSize size;
+  int64_t &rows = size.rows;
   for (int32_t kind : {LNBWD_ARGUMENT_ROW_BLOCK, LNBWD_ARGUMENT_ROW_SCALAR})
     for (size_t i = 0; i < inputs.size() && rows < 0; ++i)
       if (region.inputs[i].kind == kind)
         rows = elementCount(inputs[i].get()) / region.inputs[i].rowLength;
+  size.groups = regionGroups(region, inputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Operand &operand = region.inputs[i];
     AtenTensorHandle tensor = inputs[i].get();
@@ -199,16 +226,18 @@ static int64_t regionRows(const Region &region,
     if (deviceIndexOf(tensor) != deviceIndexOf(inputs[0].get()))
       throw std::runtime_error(input +
                                ": expected a tensor on the device of input 0");
-    int64_t expected =
-        operand.rowLength *
-        (operand.kind == LNBWD_ARGUMENT_COLUMN ? int64_t(1) : rows);
+    int64_t expected = operand.rowLength;
+    if (operand.kind == LNBWD_ARGUMENT_GROUP_COLUMN)
+      expected *= size.groups;
+    else if (operand.kind != LNBWD_ARGUMENT_COLUMN)
+      expected *= rows;
     if (elementCount(tensor) != expected)
       throw std::runtime_error(input + " (" + kindName(operand.kind) +
                                "): expected " + std::to_string(expected) +
                                " elements, got " +
                                std::to_string(elementCount(tensor)));
   }
-  return rows;
+  return size;
 }
 
 /// (inputs, program) -> outputs
@@ -219,7 +248,7 @@ static void region(StableIValue *stack, uint64_t, uint64_t) {
   if (inputs.empty())
     throw std::runtime_error("lnbwd::region: expected inputs, got none");
   const Region &program = findRegion(name.text, deviceNumber(inputs[0].get()));
-  int64_t rows = regionRows(program, inputs);
+  RegionSize size = regionSize(program, inputs);
   if (!program.kernel.kernel) {
     stack[0] = give(std::move(inputs));
     stack[1] = give(std::move(name));
@@ -229,8 +258,10 @@ static void region(StableIValue *stack, uint64_t, uint64_t) {
   std::vector<Tensor> outputs;
   for (const Operand &operand : program.outputs) {
     std::vector<int64_t> sizes;
-    if (operand.kind != LNBWD_ARGUMENT_COLUMN)
-      sizes.push_back(rows);
+    if (operand.kind == LNBWD_ARGUMENT_GROUP_COLUMN)
+      sizes.push_back(size.groups);
+    else if (operand.kind != LNBWD_ARGUMENT_COLUMN)
+      sizes.push_back(size.rows);
     if (operand.kind != LNBWD_ARGUMENT_ROW_SCALAR)
       sizes.push_back(operand.rowLength);
     outputs.push_back(allocate(sizes, dtypeOf(operand.element), inputs[0]));
@@ -240,7 +271,8 @@ static void region(StableIValue *stack, uint64_t, uint64_t) {
     tensors.input(std::move(input));
   for (const Tensor &output : outputs)
     tensors.output(output);
-  launch(program.kernel, rows, tensors.addresses(), deviceOf(outputs[0].get()));
+  launch(program.kernel, size.rows, tensors.addresses(),
+         deviceOf(outputs[0].get()), size.groups);
 
   *stack = give(std::move(outputs));
 }

@@ -98,7 +98,14 @@ static PyObject *computeByTorch(const RegionCall &call,
   return PyObject_CallObject(function.get(), list.get());
 }
 
-/// (rows, *inputs, *outputs) -> None
+/// Reads a number; false: Python has an exception.
+static bool readNumber(PyObject *object, int64_t &number) {
+  number = PyLong_AsLongLong(object);
+  return number != -1 || !PyErr_Occurred();
+}
+
+/// (rows, *inputs, *outputs) -> None, with the number of groups behind that of
+/// rows where the program has such.
 static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
                             Py_ssize_t count) {
   auto *call =
@@ -109,22 +116,27 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
     const Region &region = find(*call);
     size_t inputs = region.inputs.size();
     size_t tensors = inputs + region.outputs.size();
-    if (static_cast<size_t>(count) != 1 + tensors) {
-      PyErr_Format(PyExc_TypeError,
-                   "lnbwd: a region's call: expected the number of rows, %zu "
-                   "inputs and %zu outputs, got %zd arguments",
-                   inputs, tensors - inputs, count);
+    size_t numbers = region.hasGroups() ? 2 : 1;
+    if (static_cast<size_t>(count) != numbers + tensors) {
+      PyErr_Format(
+          PyExc_TypeError,
+          "lnbwd: a region's call: expected the %s, %zu inputs and %zu "
+          "outputs, got %zd arguments",
+          numbers == 2 ? "numbers of rows and groups" : "number of rows",
+          inputs, tensors - inputs, count);
       return nullptr;
     }
     if (!region.kernel.kernel)
-      return computeByTorch(*call, arguments + 1, count - 1);
-    long long rows = PyLong_AsLongLong(arguments[0]);
-    if (rows == -1 && PyErr_Occurred())
+      return computeByTorch(*call, arguments + numbers,
+                            static_cast<Py_ssize_t>(tensors));
+    int64_t rows = 0, groups = 1;
+    if (!readNumber(arguments[0], rows) ||
+        (numbers == 2 && !readNumber(arguments[1], groups)))
       return nullptr;
     std::vector<void *> addresses(tensors);
     std::vector<Object> copies;
     for (size_t i = 0; i < tensors; ++i) {
-      PyObject *tensor = arguments[1 + i];
+      PyObject *tensor = arguments[numbers + i];
       if (!addressOf(tensor, addresses[i]))
         return nullptr;
       if (isAligned(addresses[i]))
@@ -142,7 +154,7 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
         return nullptr;
     }
     WithoutInterpreterLock unlocked;
-    launch(region.kernel, rows, addresses, call->device);
+    launch(region.kernel, rows, addresses, call->device, groups);
   } catch (const std::exception &error) {
     PyErr_SetString(PyExc_RuntimeError, error.what());
     return nullptr;

@@ -29,11 +29,15 @@ OperandKind lnbwd::getOperandKind(RowwiseOp op, unsigned index) {
     return OperandKind::RowScalar;
   if (isIn(op.getColumns()))
     return OperandKind::Column;
+  if (isIn(op.getGroupColumns()))
+    return OperandKind::GroupColumn;
+  // Partial sums are rows of a row block.
+  int64_t leading =
+      cast<ShapedType>(value.getType()).getRank() - int64_t(op.getRowRank());
   if (isIn(op.getColumnSums()))
-    return cast<ShapedType>(value.getType()).getRank() >
-                   int64_t(op.getRowRank())
-               ? OperandKind::RowBlock
-               : OperandKind::Column;
+    return leading > 0 ? OperandKind::RowBlock : OperandKind::Column;
+  if (isIn(op.getGroupSums()))
+    return leading > 1 ? OperandKind::RowBlock : OperandKind::GroupColumn;
   return OperandKind::RowBlock;
 }
 
@@ -45,6 +49,8 @@ static StringRef getKindName(OperandKind kind) {
     return "row_scalar";
   case OperandKind::Column:
     return "column";
+  case OperandKind::GroupColumn:
+    return "group_column";
   }
   llvm_unreachable("all kinds have names");
 }

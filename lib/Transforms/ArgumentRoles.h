@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Operands of a row program have a role (row block, row scalar, column) and a
-// name. Both are noted on the function's arguments, where the launch plan finds
-// them even if no program reads the argument in the end.
+// Operands of a row program have a role (row block, row scalar, column, group
+// column) and a name. Both are noted on the function's arguments, where the
+// launch plan finds them even if no program reads the argument in the end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 namespace lnbwd {
 
 /// What an operand of a row program is to the kernel.
-enum class OperandKind { RowBlock, RowScalar, Column };
+enum class OperandKind { RowBlock, RowScalar, Column, GroupColumn };
 
 OperandKind getOperandKind(RowwiseOp op, unsigned index);
 

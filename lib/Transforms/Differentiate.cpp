@@ -54,7 +54,16 @@ namespace {
 /// The operands of the gradient, in order, each an argument of its function.
 class GradientOperands {
 public:
-  enum Group { Rows, Columns, Scalars, RowOuts, ScalarOuts, ColumnSums };
+  enum Group {
+    Rows,
+    Columns,
+    GroupColumns,
+    Scalars,
+    RowOuts,
+    ScalarOuts,
+    ColumnSums,
+    GroupSums
+  };
 
   /// Adds an operand named `name`, of the type of `like`, as a memref.
   unsigned add(Group group, const Twine &name, Value like) {
@@ -88,7 +97,7 @@ public:
   }
 
 private:
-  SmallVector<std::pair<std::string, MemRefType>> groups[6];
+  SmallVector<std::pair<std::string, MemRefType>> groups[GroupSums + 1];
 };
 
 class Differentiate : public lnbwd::impl::DifferentiatePassBase<Differentiate> {
@@ -213,7 +222,7 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
   for (unsigned i = 0; i < forward.getRows().size(); ++i)
     mapping.map(from.getArgument(source++), to.getArgument(next++));
   next = unsigned(gradient.getRows().size());
-  for (unsigned i = 0; i < forward.getColumns().size(); ++i)
+  for (unsigned i = 0; i < forward.getAllColumns().size(); ++i)
     mapping.map(from.getArgument(source++), to.getArgument(next++));
   unsigned firstAdjointScalar = next;
   next += numAdjointScalars;
@@ -268,8 +277,8 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
   if (!forward.getScalars().empty())
     addGradients(forward.getScalars(), false);
   llvm::append_range(results, ArrayRef(outputs).drop_front(numRowOuts));
-  if (!forward.getColumns().empty())
-    addGradients(forward.getColumns(), true);
+  if (!forward.getAllColumns().empty())
+    addGradients(forward.getAllColumns(), true);
   YieldOp::create(b, loc, results);
   return success();
 }
@@ -375,9 +384,9 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   RowwiseOp forward = programs.front();
   if (failed(checkBytes(forward, wrt)))
     return failure();
-  if (!forward.getColumnSums().empty())
-    return forward.emitOpError(
-        "expected no column sums in a program that is differentiated");
+  if (!forward.getAllSums().empty())
+    return forward.emitOpError("expected no column sums or group sums in a "
+                               "program that is differentiated");
   savesStatistics = named || function->hasAttr(operationAttr);
   if (failed(checkNames(forward)) || failed(checkSeeds(forward)))
     return failure();
@@ -406,6 +415,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   addAll(G::Rows, forward.getRows(), "", always);
   addAll(G::Rows, forward.getRowOuts(), "", saves);
   addAll(G::Columns, forward.getColumns(), "", always);
+  addAll(G::GroupColumns, forward.getGroupColumns(), "", always);
   addAll(G::Scalars, forward.getScalarOuts(), "d", seeds);
   addAll(G::Scalars, forward.getScalars(), "", always);
   addAll(G::Scalars, forward.getScalarOuts(), "", saves);
@@ -414,6 +424,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   addAll(G::ScalarOuts, forward.getScalars(), "d", wants);
   addAll(G::ScalarOuts, forward.getScalarOuts(), "forward ", always);
   addAll(G::ColumnSums, forward.getColumns(), "d", wants);
+  addAll(G::GroupSums, forward.getGroupColumns(), "d", wants);
 
   IRRewriter rewriter(&getContext());
   rewriter.setInsertionPointAfter(function);
@@ -430,9 +441,10 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   auto gradient = RowwiseOp::create(
       rewriter, forward.getLoc(), TypeRange(),
       (forward.getEntry() + "_bwd").str(), take(G::Rows), take(G::Columns),
-      take(G::Scalars), take(G::RowOuts), take(G::ScalarOuts),
-      take(G::ColumnSums), rewriter.getStrArrayAttr(operands.names()),
-      ScheduleAttr(), forward.getRowRank(), /*accumulate=*/false);
+      take(G::GroupColumns), take(G::Scalars), take(G::RowOuts),
+      take(G::ScalarOuts), take(G::ColumnSums), take(G::GroupSums),
+      rewriter.getStrArrayAttr(operands.names()), ScheduleAttr(),
+      forward.getRowRank(), /*accumulate=*/false);
   func::ReturnOp::create(rewriter, loc);
   {
     OpBuilder::InsertionGuard guard(rewriter);
@@ -447,7 +459,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
       }
     };
     addArguments(gradient.getRows(), false);
-    addArguments(gradient.getColumns(), false);
+    addArguments(gradient.getAllColumns(), false);
     addArguments(gradient.getScalars(), true);
     if (failed(fillGradient(forward, gradient)))
       return failure();

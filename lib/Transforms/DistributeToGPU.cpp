@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ArgumentRoles.h"
+#include "LaunchCounts.h"
 #include "RowKernelEmitter.h"
 #include "TargetOps.h"
 
@@ -74,6 +75,7 @@ static MemRefType getParameterType(RowwiseOp op, unsigned index) {
     shape = {1};
     break;
   case OperandKind::Column:
+  case OperandKind::GroupColumn:
     shape = {op.getRowLength()};
     break;
   }
@@ -99,28 +101,42 @@ static Value toParameter(OpBuilder &b, Location loc, Value buffer,
   return memref::MemorySpaceCastOp::create(b, loc, type, buffer);
 }
 
-/// Gives a parameter its true number of rows back, in the kernel.
+/// Gives a parameter its true number of rows back, in the kernel. With
+/// `firstRow`, which may be null, it begins there; of a group column, that row
+/// is all there is.
 static Value fromParameter(OpBuilder &b, Location loc, Value parameter,
-                           OperandKind kind, int64_t stride, Value count) {
+                           OperandKind kind, int64_t stride, Value count,
+                           Value firstRow) {
   if (kind == OperandKind::Column)
     return parameter;
   auto type = cast<MemRefType>(parameter.getType());
   SmallVector<int64_t> shape(type.getShape());
-  shape[0] = ShapedType::kDynamic;
-  SmallVector<OpFoldResult> sizes{count};
-  SmallVector<OpFoldResult> strides{b.getIndexAttr(1)};
-  MemRefLayoutAttrInterface layout;
+  SmallVector<OpFoldResult> sizes;
+  SmallVector<int64_t> strides{1};
+  if (kind == OperandKind::GroupColumn) {
+    sizes = {b.getIndexAttr(shape[0])};
+  } else {
+    shape[0] = ShapedType::kDynamic;
+    sizes = {count};
+  }
   if (kind == OperandKind::RowBlock) {
     sizes.push_back(b.getIndexAttr(shape[1]));
-    strides.insert(strides.begin(), b.getIndexAttr(stride));
-    if (stride != shape[1])
-      layout = StridedLayoutAttr::get(b.getContext(), 0, {stride, 1});
+    strides.insert(strides.begin(), stride);
   }
+  OpFoldResult offset = b.getIndexAttr(0);
+  if (firstRow) {
+    Value distance = arith::ConstantIndexOp::create(b, loc, stride);
+    offset = arith::MulIOp::create(b, loc, firstRow, distance).getResult();
+  }
+  MemRefLayoutAttrInterface layout;
+  if (firstRow || (shape.size() == 2 && stride != shape[1]))
+    layout = StridedLayoutAttr::get(
+        b.getContext(), firstRow ? ShapedType::kDynamic : 0, strides);
   auto result = MemRefType::get(shape, type.getElementType(), layout,
                                 type.getMemorySpace());
-  return memref::ReinterpretCastOp::create(b, loc, result, parameter,
-                                           OpFoldResult(b.getIndexAttr(0)),
-                                           sizes, strides);
+  return memref::ReinterpretCastOp::create(
+      b, loc, result, parameter, offset, sizes,
+      getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
 gpu::GPUFuncOp DistributeToGPU::makeKernel(RowwiseOp op,
@@ -166,16 +182,36 @@ gpu::GPUFuncOp DistributeToGPU::makeKernel(RowwiseOp op,
   auto toIndex = [&](Value value) -> Value {
     return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
   };
+  // Of a program with groups all that the emitter sees are the rows and the
+  // workgroups of one group: the buffers begin with the group's own.
   Value rows = toIndex(kernel.getArgument(numOperands));
   Value workgroups = toIndex(kernel.getArgument(numOperands + 1));
+  Value group;
+  if (op.getGroupOperand())
+    group = gpu::BlockIdOp::create(b, loc, gpu::Dimension::z);
+  auto firstOfGroup = [&](Value perGroup) -> Value {
+    return group ? arith::MulIOp::create(b, loc, group, perGroup) : Value();
+  };
+  Value firstRow = firstOfGroup(rows);
   SmallVector<Value> buffers;
   for (unsigned i = 0; i < numOperands; ++i) {
-    bool isPartial = op.hasPartialColumnSums() &&
-                     i >= numOperands - op.getColumnSums().size();
+    bool isPartial =
+        op.hasPartialSums() && i >= numOperands - op.getAllSums().size();
     OperandKind kind = getOperandKind(op, i);
-    int64_t stride = kind == OperandKind::RowBlock ? op.getRowStride(i) : 1;
+    int64_t stride = 1;
+    Value count = rows, first = firstRow;
+    if (kind == OperandKind::RowBlock)
+      stride = op.getRowStride(i);
+    if (isPartial) {
+      count = workgroups;
+      first = firstOfGroup(workgroups);
+    }
+    if (kind == OperandKind::GroupColumn) {
+      stride = op.getRowLength();
+      first = group;
+    }
     buffers.push_back(fromParameter(b, loc, kernel.getArgument(i), kind, stride,
-                                    isPartial ? workgroups : rows));
+                                    count, first));
   }
   RowKernelEmitter(op, *info, kernel, buffers, rows, workgroups).emit();
   return kernel;
@@ -189,9 +225,7 @@ void DistributeToGPU::distribute(RowwiseOp op, gpu::GPUModuleOp module,
   OpBuilder b(op);
   Location loc = op.getLoc();
   ScheduleAttr schedule = *op.getSchedule();
-  Value rows = RowCountOp::create(b, loc, op.getRowBlock(), op.getRowRank());
-  Value workgroups =
-      WorkgroupCountOp::create(b, loc, rows, schedule, op.getFixedWorkgroups());
+  LaunchCounts counts = makeLaunchCounts(b, op);
   int64_t tile = schedule.getColumnTile();
   int64_t tiles = tile ? llvm::divideCeil(op.getRowLength(), tile)
                        : schedule.getWorkgroupsPerRow();
@@ -204,7 +238,7 @@ void DistributeToGPU::distribute(RowwiseOp op, gpu::GPUModuleOp module,
     arguments.push_back(
         toParameter(b, loc, op->getOperand(i),
                     cast<MemRefType>(kernel.getArgument(i).getType())));
-  for (Value count : {rows, workgroups})
+  for (Value count : {counts.rows, counts.workgroups})
     arguments.push_back(
         arith::IndexCastOp::create(b, loc, b.getI64Type(), count));
   Value stagingBytes;
@@ -214,7 +248,9 @@ void DistributeToGPU::distribute(RowwiseOp op, gpu::GPUModuleOp module,
   if (schedule.getWorkgroupsPerRow() > 1)
     clusterSize = gpu::KernelDim3{one, constant(tiles), one};
   auto launch = gpu::LaunchFuncOp::create(
-      b, loc, kernel, gpu::KernelDim3{workgroups, constant(tiles), one},
+      b, loc, kernel,
+      gpu::KernelDim3{counts.workgroups, constant(tiles),
+                      counts.groups ? counts.groups : one},
       gpu::KernelDim3{constant(schedule.getThreads()), one, one}, stagingBytes,
       arguments, /*asyncTokenType=*/Type(), /*asyncDependencies=*/ValueRange(),
       clusterSize);
@@ -233,8 +269,10 @@ LogicalResult DistributeToGPU::check(RowwiseOp op) {
                            [&] { return op.emitOpError(); })) ||
       failed(checkDistributable(op)))
     return failure();
-  if (!op.getColumnSums().empty() && !op.hasPartialColumnSums() &&
-      schedule->getRowsPerWorkgroup() != 0)
+  // One workgroup has all rows of a group at most.
+  bool isWhole = schedule->getRowsPerWorkgroup() == 0 &&
+                 (op.getColumnSums().empty() || !op.getGroupOperand());
+  if (!op.getAllSums().empty() && !op.hasPartialSums() && !isWhole)
     return op.emitOpError(
         "expected partial column sums, or one workgroup for all rows; run "
         "lnbwd-finalize-column-sums before");
@@ -252,7 +290,7 @@ static void recordArgumentAccess(RowwiseOp op, func::FuncOp function) {
         function.getArgAttrOfType<StringAttr>(number, argumentAccessAttr);
     StringRef access = op.isDpsInit(&operand) ? "write" : "read";
     if (op.getAccumulate() && op.isDpsInit(&operand) &&
-        llvm::is_contained(op.getColumnSums(), operand.get()))
+        llvm::is_contained(op.getAllSums(), operand.get()))
       access = "read_write";
     // An argument that one operand reads and another writes is both.
     if (known && known != access)

@@ -8,14 +8,18 @@
 //
 // Gives each workgroup its own row of partial sums and adds a row program over
 // those rows. The finalising kernel is thus an ordinary row program: it has no
-// lowering of its own.
+// lowering of its own. For group sums it is one with groups, of as many rows as
+// a group has workgroups.
 //
 //===----------------------------------------------------------------------===//
+
+#include "LaunchCounts.h"
 
 #include "lnbwd/Transforms/Passes.h"
 #include "lnbwd/Transforms/ScheduleLimits.h"
 #include "lnbwd/Transforms/ScheduleModel.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -27,40 +31,59 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// Adds, before `op`, one allocation of partial sums for each column sum.
-static SmallVector<Value> allocatePartials(OpBuilder &builder, RowwiseOp op) {
+namespace {
+/// The partial sums of a program: those of all workgroups for each column sum,
+/// and group by group for each group sum.
+struct Partials {
+  SmallVector<Value> columns, groups;
+};
+} // namespace
+
+/// Adds, before `op`, one allocation of partial sums for each of its sums.
+static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
   Location loc = op.getLoc();
-  Value rows =
-      RowCountOp::create(builder, loc, op.getRowBlock(), op.getRowRank());
-  Value workgroups = WorkgroupCountOp::create(
-      builder, loc, rows, op.getScheduleAttr(), op.getFixedWorkgroups());
+  LaunchCounts counts = makeLaunchCounts(builder, op);
   auto block = cast<ShapedType>(op.getRowBlock().getType());
-  SmallVector<int64_t> shape{ShapedType::kDynamic};
-  llvm::append_range(shape,
-                     block.getShape().take_back(size_t(op.getRowRank())));
-  auto type = MemRefType::get(shape, builder.getF32Type());
-  SmallVector<Value> partials;
+  auto allocate = [&](ValueRange sizes) -> Value {
+    SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
+    llvm::append_range(shape,
+                       block.getShape().take_back(size_t(op.getRowRank())));
+    auto type = MemRefType::get(shape, builder.getF32Type());
+    return memref::AllocOp::create(builder, loc, type, sizes);
+  };
+  Partials partials;
+  Value workgroups = counts.workgroups;
+  if (counts.groups && !op.getColumnSums().empty())
+    workgroups = arith::MulIOp::create(builder, loc, workgroups, counts.groups);
   for (size_t i = 0; i < op.getColumnSums().size(); ++i)
-    partials.push_back(
-        memref::AllocOp::create(builder, loc, type, ValueRange{workgroups}));
+    partials.columns.push_back(allocate(workgroups));
+  for (size_t i = 0; i < op.getGroupSums().size(); ++i)
+    partials.groups.push_back(allocate({counts.groups, counts.workgroups}));
   return partials;
 }
 
-/// Adds, at the insertion point, the program that sums the rows of `partials`.
+/// Adds, at the insertion point, the program that sums the rows of `partials`
+/// into `sums`, which are column sums or group sums of `op`.
 static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
-                             ValueRange partials) {
+                             ValueRange partials, OperandRange sums) {
   Location loc = op.getLoc();
   SmallVector<Attribute> names;
-  unsigned firstSum = op.getNumOperands() - op.getColumnSums().size();
-  auto nameOf = [&](unsigned i) { return op.getOperandName(firstSum + i); };
+  auto nameOf = [&](unsigned i) {
+    return op.getOperandName(sums.getBeginOperandIndex() + i);
+  };
   for (unsigned i = 0; i < partials.size(); ++i)
     names.push_back(builder.getStringAttr(nameOf(i) + "_partials"));
   for (unsigned i = 0; i < partials.size(); ++i)
     names.push_back(builder.getStringAttr(nameOf(i)));
+  bool isOfGroups = sums == op.getGroupSums();
+  auto none = ValueRange();
   auto finalize = RowwiseOp::create(
-      builder, loc, TypeRange(), (op.getEntry() + "_finalize").str(), partials,
-      ValueRange(), ValueRange(), ValueRange(), ValueRange(),
-      op.getColumnSums(),
+      builder, loc, TypeRange(),
+      (op.getEntry() + (isOfGroups ? "_finalize_groups" : "_finalize")).str(),
+      /*rows=*/partials, /*columns=*/none, /*group_columns=*/none,
+      /*scalars=*/none, /*row_outs=*/none, /*scalar_outs=*/none,
+      /*column_sums=*/isOfGroups ? none : ValueRange(sums),
+      /*group_sums=*/isOfGroups ? ValueRange(sums) : none,
       op.getOperandNames() ? builder.getArrayAttr(names) : ArrayAttr(),
       ScheduleAttr(), op.getRowRank(), op.getAccumulate());
   OpBuilder::InsertionGuard guard(builder);
@@ -71,6 +94,13 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
                                     finalize.getBody().end(), types, locs);
   YieldOp::create(builder, loc, body->getArguments());
   return finalize;
+}
+
+/// Whether the workgroups of `op` leave partial sums: where one workgroup takes
+/// all rows of a column sum, or of a group for a group sum, it has the whole.
+static bool needsPartials(RowwiseOp op) {
+  return op.getSchedule()->getRowsPerWorkgroup() != 0 ||
+         (op.getGroupOperand() && !op.getColumnSums().empty());
 }
 
 namespace {
@@ -86,14 +116,14 @@ public:
       return signalPassFailure();
     SmallVector<RowwiseOp> programs;
     WalkResult result = getOperation()->walk([&](RowwiseOp op) {
-      if (op.getColumnSums().empty() || op.hasPartialColumnSums())
+      if (op.getAllSums().empty() || op.hasPartialSums())
         return WalkResult::advance();
       if (!op.getSchedule() || !op.hasPureBufferSemantics()) {
         op.emitOpError("expected memrefs and a schedule; run bufferization and "
                        "lnbwd-select-schedule before");
         return WalkResult::interrupt();
       }
-      if (op.getSchedule()->getRowsPerWorkgroup() != 0)
+      if (needsPartials(op))
         programs.push_back(op);
       return WalkResult::advance();
     });
@@ -103,19 +133,26 @@ public:
     IRRewriter rewriter(&getContext());
     for (RowwiseOp op : programs) {
       rewriter.setInsertionPoint(op);
-      SmallVector<Value> partials = allocatePartials(rewriter, op);
+      Partials partials = allocatePartials(rewriter, op);
       rewriter.setInsertionPointAfter(op);
-      RowwiseOp finalize = addFinalize(rewriter, op, partials);
-      ScheduleAttr schedule =
-          chooseFinalizeSchedule(finalize, *op.getSchedule(), **found);
-      if (failed(checkSchedule(finalize, schedule, **found,
-                               [&] { return finalize.emitOpError(); })))
-        return signalPassFailure();
-      finalize.setScheduleAttr(schedule);
-      for (Value partial : partials)
-        memref::DeallocOp::create(rewriter, op.getLoc(), partial);
+      for (auto [values, sums] :
+           {std::pair(ArrayRef(partials.columns), op.getColumnSums()),
+            std::pair(ArrayRef(partials.groups), op.getGroupSums())}) {
+        if (values.empty())
+          continue;
+        RowwiseOp finalize = addFinalize(rewriter, op, values, sums);
+        ScheduleAttr schedule =
+            chooseFinalizeSchedule(finalize, *op.getSchedule(), **found);
+        if (failed(checkSchedule(finalize, schedule, **found,
+                                 [&] { return finalize.emitOpError(); })))
+          return signalPassFailure();
+        finalize.setScheduleAttr(schedule);
+        for (Value partial : values)
+          memref::DeallocOp::create(rewriter, op.getLoc(), partial);
+      }
       rewriter.modifyOpInPlace(op, [&] {
-        op.getColumnSumsMutable().assign(partials);
+        op.getColumnSumsMutable().assign(partials.columns);
+        op.getGroupSumsMutable().assign(partials.groups);
         op.setAccumulate(false);
       });
       ++numFinalized;

@@ -131,8 +131,9 @@ void RowProgram::replace(PatternRewriter &rewriter, Operation *op,
   SmallVector<Value> columnSums = valuesOf(columnSumValues);
   auto program = RowwiseOp::create(
       rewriter, loc, op->getResultTypes(), op->getName().stripDialect(), rows,
-      columns, scalars, rowOuts, scalarOuts, columnSums,
-      rewriter.getStrArrayAttr(names), ScheduleAttr(), rowRank, accumulates);
+      columns, /*group_columns=*/ValueRange(), scalars, rowOuts, scalarOuts,
+      columnSums, /*group_sums=*/ValueRange(), rewriter.getStrArrayAttr(names),
+      ScheduleAttr(), rowRank, accumulates);
   rowLength = program.getRowLength();
 
   {

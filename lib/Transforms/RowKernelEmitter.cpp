@@ -171,7 +171,7 @@ void RowKernelEmitter::loadColumnOperands() {
   int64_t groups = schedule.getRowGroups();
   if (groups == 1 || !target.avoidsRepeatedReads()) {
     for (auto [c, chunk] : llvm::enumerate(chunks))
-      for (size_t i = 0; i < op.getColumns().size(); ++i)
+      for (size_t i = 0; i < op.getAllColumns().size(); ++i)
         columnOperands[c].push_back(load(first + i, chunk.loadColumn));
     return;
   }
@@ -184,7 +184,7 @@ void RowKernelEmitter::loadColumnOperands() {
     return addIndex(lanePlace, index(int64_t(c) * width));
   };
   SmallVector<Value> memories;
-  for (Value column : op.getColumns())
+  for (Value column : op.getAllColumns())
     memories.push_back(
         addWorkgroupMemory(int64_t(chunks.size()) * width,
                            getElementTypeOrSelf(column.getType())));
@@ -237,7 +237,7 @@ void RowKernelEmitter::emit() {
     target.waitForPreviousKernel(b);
   loadColumnOperands();
   Type accumulator = laneVector(b.getF32Type());
-  for (size_t i = 0; i < op.getColumnSums().size() * chunks.size(); ++i)
+  for (size_t i = 0; i < op.getAllSums().size() * chunks.size(); ++i)
     sums.push_back(arith::ConstantOp::create(b, b.getZeroAttr(accumulator)));
   parity = index(0);
 
@@ -252,7 +252,7 @@ void RowKernelEmitter::emit() {
   // launch, may be brought to the compute units meanwhile.
   if (chip.workgroups.hasEarlyStart)
     target.allowNextKernel(b);
-  if (!op.getColumnSums().empty()) {
+  if (!op.getAllSums().empty()) {
     if (schedule.getRowGroups() > 1)
       combineGroups();
     storeColumnSums();
@@ -377,7 +377,7 @@ void RowKernelEmitter::emitReloadPhase(Row &row, unsigned phase) {
 Value RowKernelEmitter::load(unsigned operand, ValueRange indices) {
   Value buffer = buffers[operand];
   auto type = cast<MemRefType>(buffer.getType());
-  bool isScalar = operand >= op.getRows().size() + op.getColumns().size();
+  bool isScalar = operand >= op.getRows().size() + op.getAllColumns().size();
   if (isScalar)
     return memref::LoadOp::create(b, buffer, indices);
   int64_t bytes = schedule.getVectorWidth() * type.getElementTypeBitWidth() / 8;

@@ -41,7 +41,7 @@ SmallVector<Value> RowKernelEmitter::loadScalars(Value rowIndex) {
   SmallVector<Value> scalars;
   for (size_t i = 0; i < op.getScalars().size(); ++i)
     scalars.push_back(
-        load(op.getRows().size() + op.getColumns().size() + i, rowIndex));
+        load(op.getRows().size() + op.getAllColumns().size() + i, rowIndex));
   return scalars;
 }
 
@@ -105,7 +105,7 @@ SmallVector<Value> RowKernelEmitter::loadDropped(Value set, Value count) {
       place = arith::SelectOp::create(b, isFirst, group,
                                       index(schedule.getRowGroups()));
     }
-    size_t first = op.getRows().size() + op.getColumns().size();
+    size_t first = op.getRows().size() + op.getAllColumns().size();
     for (auto [i, operand] : llvm::enumerate(op.getScalars()))
       scalars.push_back(
           target.loadWithin(b, getElementTypeOrSelf(operand.getType()),
@@ -143,7 +143,7 @@ RowKernelEmitter::Row RowKernelEmitter::makeRow(Value rowIndex, Value valid,
   row.valid = valid;
   Block &body = op.getBody().front();
   size_t numRows = op.getRows().size();
-  size_t numColumns = op.getColumns().size();
+  size_t numColumns = op.getAllColumns().size();
   for (size_t c = 0; c < chunks.size(); ++c) {
     row.vectors.emplace_back();
     for (size_t i = 0; i < numRows; ++i)

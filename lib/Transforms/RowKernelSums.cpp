@@ -253,7 +253,7 @@ SmallVector<Value> RowKernelEmitter::exchangeInCluster(unsigned phase,
 /// Adds the row to the column sums that are complete in this phase.
 void RowKernelEmitter::accumulate(Row &row, unsigned phase) {
   size_t firstSum = op.getRowOuts().size() + op.getScalarOuts().size();
-  for (size_t s = 0; s < op.getColumnSums().size(); ++s) {
+  for (size_t s = 0; s < op.getAllSums().size(); ++s) {
     Value yielded = op.getYielded(firstSum + s);
     if (phaseOf.lookup(yielded) != phase)
       continue;
@@ -272,7 +272,7 @@ void RowKernelEmitter::accumulate(Row &row, unsigned phase) {
 void RowKernelEmitter::combineGroups() {
   int64_t groups = schedule.getRowGroups();
   int64_t width = schedule.getChunkColumns();
-  auto numSums = int64_t(op.getColumnSums().size());
+  auto numSums = int64_t(op.getAllSums().size());
   int64_t radix = getCombineRadix(op, schedule);
   int64_t slots = groups - llvm::divideCeil(groups, radix);
   Value memory = addWorkgroupMemory(slots * numSums * width, b.getF32Type());
@@ -352,7 +352,7 @@ void RowKernelEmitter::storeColumnSums() {
     isFirstGroup =
         arith::CmpIOp::create(b, arith::CmpIPredicate::eq, group, index(0));
   size_t firstSum = op.getRowOuts().size() + op.getScalarOuts().size();
-  for (size_t s = 0; s < op.getColumnSums().size(); ++s)
+  for (size_t s = 0; s < op.getAllSums().size(); ++s)
     for (size_t c = 0; c < chunks.size(); ++c) {
       const Chunk &chunk = chunks[c];
       Value buffer = buffers[outputOperand(firstSum + s)];

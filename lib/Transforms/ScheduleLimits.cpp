@@ -61,7 +61,7 @@ int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
 int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
   int64_t groups = schedule.getRowGroups();
   int64_t slotBytes =
-      4 * int64_t(op.getColumnSums().size()) * schedule.getChunkColumns();
+      4 * int64_t(op.getAllSums().size()) * schedule.getChunkColumns();
   int64_t radix = combineRadix;
   while (radix > 2 &&
          (groups - llvm::divideCeil(groups, radix)) * slotBytes > combineBytes)
@@ -138,7 +138,7 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
     held = schedule.getPrefetch() ? 2 : schedule.getUnroll();
   int64_t width = schedule.getVectorWidth();
   int64_t packedBits = registerBitsOf(op.getRows(), width) * held +
-                       registerBitsOf(op.getColumns(), width);
+                       registerBitsOf(op.getAllColumns(), width);
   int64_t live = std::min<int64_t>(
       liveRows, int64_t(op.getRows().size() + op.getRowOuts().size()));
   if (schedule.getStages() && op.getRowElementBits() == 32)
@@ -147,12 +147,12 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
     live += moreLiveUnrolled;
   if (op.getRowElementBits() < 32)
     live += chip.model.widenedRows;
-  int64_t perElement32 = int64_t(op.getColumnSums().size()) + live;
+  int64_t perElement32 = int64_t(op.getAllSums().size()) + live;
   int64_t packed = llvm::divideCeil(packedBits * elements, 32);
   resources.registersPerLane =
       fixedRegisters + perElement32 * elements + packed;
   resources.leastRegistersPerLane =
-      int64_t(op.getColumnSums().size()) * elements + packed;
+      int64_t(op.getAllSums().size()) * elements + packed;
 
   int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
   bool isExchanged = schedule.getThreadsPerRow() > chip.waveSize ||
@@ -167,11 +167,11 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   int64_t groups = schedule.getRowGroups();
   int64_t slots =
       groups - llvm::divideCeil(groups, getCombineRadix(op, schedule));
-  int64_t combine = 4 * int64_t(op.getColumnSums().size()) * slots *
-                    schedule.getChunkColumns();
+  int64_t combine =
+      4 * int64_t(op.getAllSums().size()) * slots * schedule.getChunkColumns();
   int64_t columns = groups > 1 && !schedule.getReload()
                         ? chunks * schedule.getChunkColumns() *
-                              getColumnBits(op.getColumns()) / 8
+                              getColumnBits(op.getAllColumns()) / 8
                         : 0;
   resources.sharedMemoryBytes =
       exchange + combine + columns + 8 * schedule.getStages();
@@ -209,15 +209,15 @@ bool lnbwd::hasSumTotals(RowwiseOp op, ScheduleAttr schedule,
                          const ChipInfo &chip) {
   bool sumsPartials =
       schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
-  if (op.getColumnSums().empty() || op.getRowElementBits() < 32 || sumsPartials)
+  if (op.getAllSums().empty() || op.getRowElementBits() < 32 || sumsPartials)
     return false;
   // Where few staged rows lie side by side, a turn is short and the branch at
   // its end was measured to cost (docs/numerics.md).
   if (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups)
     return false;
   ScheduleResources resources = getResources(op, schedule, chip);
-  int64_t totals = int64_t(op.getColumnSums().size()) *
-                   getChunks(op, schedule) * schedule.getVectorWidth();
+  int64_t totals = int64_t(op.getAllSums().size()) * getChunks(op, schedule) *
+                   schedule.getVectorWidth();
   int64_t needed = llvm::alignTo(
       uint64_t(resources.registersPerLane + totals + spareTotalRegisters),
       chip.limits.registerGranule);
@@ -312,7 +312,7 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
     return text;
   }
   if (schedule.getReload() &&
-      (!op.getColumnSums().empty() || schedule.getColumnTile())) {
+      (!op.getAllSums().empty() || schedule.getColumnTile())) {
     os << "expected reload to be unset: column sums and column tiles need "
           "their "
           "columns to stay with a lane; split the program into two passes to "
@@ -335,6 +335,16 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
       if (schedule.getStages() && stride != length) {
         os << "expected stages 0 for rows that lie apart: a bulk copy takes "
               "neighbouring rows";
+        return text;
+      }
+      int64_t rowBytes =
+          stride *
+          cast<ShapedType>(rows[i].getType()).getElementTypeBitWidth() / 8;
+      if (schedule.getStages() && op.getGroupOperand() &&
+          rowBytes % bulkCopyUnit != 0) {
+        os << "expected stages 0 for groups of rows of " << rowBytes
+           << " bytes: a bulk copy begins at a multiple of " << bulkCopyUnit
+           << ", and not every group does";
         return text;
       }
     }

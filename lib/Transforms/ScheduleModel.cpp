@@ -23,6 +23,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace lnbwd;
@@ -69,6 +70,8 @@ static constexpr int64_t minFinalizeThreads = 128;
 static constexpr int64_t finalizeThreads = 512;
 /// Columns of a workgroup that finalises column sums: two to four cache lines.
 static constexpr int64_t finalizeColumns = 32;
+/// Groups of rows, where nothing says how many there are.
+static constexpr int64_t usualGroups = 8;
 
 namespace {
 /// The fields of a schedule, to vary some of them.
@@ -178,10 +181,17 @@ struct Candidate {
   /// Sets of rows of a workgroup, at least: partial sums, which are written and
   /// read once a workgroup, have to stay small beside the rows.
   int64_t leastSets = 2;
+  /// Rows side by side, at most: a workgroup stays within a group of rows, of
+  /// which there are so many.
+  int64_t mostGroups;
 
-  Candidate(int64_t threadsPerRow, int64_t vectorWidth) {
+  Candidate(RowwiseOp op, int64_t threadsPerRow, int64_t vectorWidth)
+      : mostGroups(std::numeric_limits<int64_t>::max()) {
     fields.threadsPerRow = threadsPerRow;
     fields.vectorWidth = vectorWidth;
+    if (op.getGroupOperand())
+      if (std::optional<int64_t> rows = op.getStaticGroupRows())
+        mostGroups = std::max<int64_t>(1, *rows);
   }
 
   ScheduleAttr get(MLIRContext *context, const ChipInfo &chip) const {
@@ -190,6 +200,9 @@ struct Candidate {
     ScheduleFields whole = fields;
     whole.rowGroups = getGroups(chip);
     whole.rowsPerWorkgroup = leastSets * whole.rowGroups;
+    // All rows of a group are one workgroup's: its sums are the group's.
+    if (mostGroups <= whole.rowsPerWorkgroup)
+      whole.rowsPerWorkgroup = 0;
     whole.workgroupsPerComputeUnit = std::max<int64_t>(
         1, computeUnit / (whole.threadsPerRow * whole.rowGroups));
     whole.earlyStart = chip.workgroups.hasEarlyStart;
@@ -202,6 +215,7 @@ struct Candidate {
         fields.stages ? stagedThreads : chip.model.workgroupThreads;
     auto groups =
         uint64_t(std::max<int64_t>(1, workgroup / fields.threadsPerRow));
+    groups = std::min(groups, uint64_t(mostGroups));
     return int64_t(llvm::bit_floor(groups)) >> fewerGroups;
   }
 };
@@ -280,17 +294,20 @@ static ScheduleAttr fitWorkgroups(RowwiseOp op, ScheduleAttr schedule,
 static double getPartialShare(RowwiseOp op, ScheduleAttr schedule,
                               const ChipInfo &chip) {
   int64_t rows = op.getStaticRowCount().value_or(0);
-  if (rows == 0 || !schedule.getRowsPerWorkgroup() ||
+  int64_t groups = op.getStaticGroupCount().value_or(0);
+  if (rows == 0 || groups == 0 || !schedule.getRowsPerWorkgroup() ||
       !schedule.getWorkgroupsPerComputeUnit())
     return 0;
-  int64_t partialRows = std::min(
-      llvm::divideCeil(rows, schedule.getRowsPerWorkgroup()),
-      llvm::divideCeil(
-          uint64_t(chip.computeUnits * schedule.getWorkgroupsPerComputeUnit()),
-          schedule.getWorkgroupsPerRow()));
+  int64_t partialRows =
+      groups *
+      std::min(
+          llvm::divideCeil(rows / groups, schedule.getRowsPerWorkgroup()),
+          llvm::divideCeil(uint64_t(chip.computeUnits *
+                                    schedule.getWorkgroupsPerComputeUnit()),
+                           uint64_t(schedule.getWorkgroupsPerRow() * groups)));
   int64_t rowBits =
       getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts());
-  return 2.0 * 32 * double(op.getColumnSums().size()) * double(partialRows) /
+  return 2.0 * 32 * double(op.getAllSums().size()) * double(partialRows) /
          (double(rows) * double(rowBits));
 }
 
@@ -454,9 +471,9 @@ static ScheduleAttr chooseIndependentRows(RowwiseOp op, int64_t width,
         uint64_t(chip.waveSize)));
     if (threads > stagedThreads)
       continue;
-    Candidate candidate(threads, width);
+    Candidate candidate(op, threads, width);
     candidate.stagedAtOnce = independentComputeUnitThreads;
-    if (!op.getColumnSums().empty())
+    if (!op.getAllSums().empty())
       candidate.leastSets = independentRows;
     if (ScheduleAttr schedule = fillCandidate(
             op, candidate, chip, RegisterBound::Estimate, allowRejected))
@@ -468,7 +485,7 @@ static ScheduleAttr chooseIndependentRows(RowwiseOp op, int64_t width,
 /// A schedule for which workgroups share each row between them, tile by tile.
 static ScheduleAttr chooseTiles(RowwiseOp op, int64_t width,
                                 const ChipInfo &chip, bool allowRejected) {
-  Candidate tile(chip.waveSize, width);
+  Candidate tile(op, chip.waveSize, width);
   tile.fields.columnTile = chip.waveSize * width;
   tile.fields.unroll = independentRows;
   auto get = [&] {
@@ -514,7 +531,7 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   double bestCost = 0;
   auto consider = [&](int64_t threadsPerRow, int64_t workgroupsPerRow,
                       RegisterBound bound) {
-    Candidate candidate(threadsPerRow, width);
+    Candidate candidate(op, threadsPerRow, width);
     candidate.fields.workgroupsPerRow = workgroupsPerRow;
     ScheduleAttr schedule =
         fillCandidate(op, candidate, chip, bound, allowRejected);
@@ -531,7 +548,7 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
       consider(threads, 1, bound);
     // Without column sums, what is shared gains nothing but room.
     for (int64_t split = 1; split <= chip.workgroups.clusterWorkgroups &&
-                            (!best || !op.getColumnSums().empty());
+                            (!best || !op.getAllSums().empty());
          split *= 2)
       for (int64_t threads = 2 * chip.waveSize;
            threads <= chip.maxThreadsPerWorkgroup; threads += chip.waveSize)
@@ -539,13 +556,13 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   };
   considerAll(RegisterBound::Estimate);
   // Two passes read everything twice.
-  if (!best && !op.getColumnSums().empty() && chip.model.alwaysTellsSpills)
+  if (!best && !op.getAllSums().empty() && chip.model.alwaysTellsSpills)
     considerAll(RegisterBound::Hope);
-  if (best || !op.getColumnSums().empty())
+  if (best || !op.getAllSums().empty())
     return best;
 
   // Rows too long for the registers of a workgroup are read once a phase.
-  Candidate reload(chip.maxThreadsPerWorkgroup, width);
+  Candidate reload(op, chip.maxThreadsPerWorkgroup, width);
   reload.fields.reload = 1;
   ScheduleAttr schedule = reload.get(context, chip);
   return getObstacle(op, schedule, chip, RegisterBound::Estimate).empty()
@@ -564,7 +581,8 @@ ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
   // compute units in one turn.
   int64_t partialRows = std::max<int64_t>(
       1, chip.computeUnits * summed.getWorkgroupsPerComputeUnit() /
-             summed.getWorkgroupsPerRow());
+             (summed.getWorkgroupsPerRow() *
+              op.getStaticGroupCount().value_or(usualGroups)));
   int64_t mostGroups = finalizeThreads / fields.threadsPerRow;
   fields.unroll = independentRows;
   if (!summed.getWorkgroupsPerComputeUnit() ||
@@ -579,8 +597,14 @@ ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
       std::clamp(groups, minFinalizeThreads / fields.threadsPerRow,
                  std::min(2 * mostGroups,
                           chip.maxThreadsPerWorkgroup / fields.threadsPerRow));
-  // What spills holds fewer rows at once.
-  while (fields.unroll > 1 && isRejected(op, fields.get(op.getContext())))
+  // What spills, or has no registers for so many sums, holds fewer rows at
+  // once.
+  auto fits = [&] {
+    ScheduleAttr schedule = fields.get(op.getContext());
+    return !isRejected(op, schedule) &&
+           getObstacle(op, schedule, chip, RegisterBound::Least).empty();
+  };
+  while (fields.unroll > 1 && !fits())
     fields.unroll /= 2;
   return fields.get(op.getContext());
 }

@@ -96,7 +96,7 @@ private:
       return failure();
     op.setScheduleAttr(*overridden);
     // On the chip's usual device the grid is what it would be anyway.
-    if (reproducible && !op.getColumnSums().empty())
+    if (reproducible && !op.getAllSums().empty())
       op.setFixedWorkgroups(std::max<int64_t>(
           1, overridden->getWorkgroupsPerComputeUnit() * info.computeUnits /
                  overridden->getWorkgroupsPerRow()));

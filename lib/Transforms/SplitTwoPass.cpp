@@ -45,7 +45,7 @@ static RowwiseOp hoistRowSums(IRRewriter &rewriter, RowwiseOp op,
     return candidate->getBlock() == &body;
   };
   for (Value value :
-       yield.getValues().take_back(unsigned(op.getColumnSums().size())))
+       yield.getValues().take_back(unsigned(op.getAllSums().size())))
     if (Operation *producer = value.getDefiningOp())
       (void)getBackwardSlice(producer, &needed, options);
   SmallVector<Operation *> sums;
@@ -91,10 +91,11 @@ static RowwiseOp hoistRowSums(IRRewriter &rewriter, RowwiseOp op,
     auto none = ValueRange();
     auto program = RowwiseOp::create(
         rewriter, loc, TypeRange(), (op.getEntry() + suffix).str(),
-        op.getRows(), op.getColumns(), scalars,
+        op.getRows(), op.getColumns(), op.getGroupColumns(), scalars,
         computesSums ? none : ValueRange(op.getRowOuts()),
         computesSums ? ValueRange(buffers) : ValueRange(op.getScalarOuts()),
         computesSums ? none : ValueRange(op.getColumnSums()),
+        computesSums ? none : ValueRange(op.getGroupSums()),
         rewriter.getStrArrayAttr(
             SmallVector<StringRef>(operandNames.begin(), operandNames.end())),
         ScheduleAttr(), op.getRowRank(), op.getAccumulate() && !computesSums,
@@ -156,7 +157,7 @@ public:
     getOperation()->walk([&](RowwiseOp op) {
       bool hasBoth =
           (!op.getRowOuts().empty() || !op.getScalarOuts().empty()) &&
-          !op.getColumnSums().empty();
+          !op.getAllSums().empty();
       if (op.hasPureBufferSemantics() && hasBoth && !op.getSchedule() &&
           (!info || !chooseSchedule(op, *info)))
         programs.push_back(op);
@@ -165,7 +166,7 @@ public:
     // Rows may be written over rows that both passes read, so the columns come
     // first. What they write, the second pass must not read.
     for (RowwiseOp op : programs)
-      for (Value output : op.getColumnSums())
+      for (Value output : op.getAllSums())
         for (OpOperand *input : op.getDpsInputOperands())
           if (input->get() == output) {
             op.emitOpError("cannot be split into two passes: operand ")

@@ -69,6 +69,17 @@ void TargetOps::sendToPeer(ImplicitLocOpBuilder &, Value, Value, Value, Value,
   cannot();
 }
 
+/// `offset`, counted from the first element of `buffer`, from where its memory
+/// begins: a workgroup's group of rows lies within the whole.
+static Value addOffsetOf(ImplicitLocOpBuilder &b, Value buffer, Value offset) {
+  auto layout = dyn_cast<StridedLayoutAttr>(
+      cast<MemRefType>(buffer.getType()).getLayout());
+  if (!layout || layout.getOffset() == 0)
+    return offset;
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, buffer);
+  return arith::AddIOp::create(b, metadata.getOffset(), offset);
+}
+
 /// The address of an element, as NVVM's operations take it. Strides are those
 /// of the identity layout.
 static Value getAddress(ImplicitLocOpBuilder &b, Value buffer,
@@ -82,6 +93,7 @@ static Value getAddress(ImplicitLocOpBuilder &b, Value buffer,
     }
     offset = arith::AddIOp::create(b, offset, index);
   }
+  offset = addOffsetOf(b, buffer, offset);
   Value bytes =
       arith::ConstantIndexOp::create(b, type.getElementTypeBitWidth() / 8);
   offset = arith::MulIOp::create(b, offset, bytes);
@@ -249,7 +261,7 @@ public:
     auto elements = MemRefType::get({ShapedType::kDynamic}, element, layout,
                                     source.getMemorySpace());
     Value part = memref::ReinterpretCastOp::create(
-        b, elements, buffer, OpFoldResult(begin),
+        b, elements, buffer, OpFoldResult(addOffsetOf(b, buffer, begin)),
         ArrayRef<OpFoldResult>{OpFoldResult(count)},
         ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
     Value bytes = arith::IndexCastOp::create(

@@ -57,8 +57,8 @@ ProgramKey ProgramKey::of(RowwiseOp op) {
   key.element = widest ? getElementName(widest) : "";
   key.rows = int64_t(op.getRows().size());
   key.rowOuts = int64_t(op.getRowOuts().size());
-  key.columns = int64_t(op.getColumns().size());
-  key.columnSums = int64_t(op.getColumnSums().size());
+  key.columns = int64_t(op.getAllColumns().size());
+  key.columnSums = int64_t(op.getAllSums().size());
   key.rowSums = llvm::count_if(op.getBody().front(), [](Operation &bodyOp) {
     return bool(getSummedRow(&bodyOp));
   });
@@ -298,6 +298,9 @@ TunedSchedules::load(StringRef option, MLIRContext *context,
 
 std::optional<size_t> TunedSchedules::find(RowwiseOp op,
                                            const ChipInfo &chip) const {
+  // What was tuned were programs whose rows all go to any workgroup.
+  if (op.getGroupOperand())
+    return std::nullopt;
   ProgramKey key = ProgramKey::of(op);
   std::optional<int64_t> count = op.getStaticRowCount();
   for (auto [index, entry] : llvm::enumerate(entries))

@@ -223,26 +223,28 @@ def dense(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.clone(memory_format=torch.contiguous_format)
 
 
-def launch_kernel(kernel: runtime.Kernel, rows: int, tensors: Sequence[torch.Tensor]) -> None:
+def launch_kernel(kernel: runtime.Kernel, rows: int, tensors: Sequence[torch.Tensor],
+                  groups: int | None = None) -> None:
     """Runs a kernel on tensors in the order of its arguments, all dense and on its device.
 
     Args:
         kernel: the kernel.
         rows: the number of rows.
         tensors: as many as the kernel has arguments.
+        groups: the number of groups of rows, of a program that has such.
     """
     addresses = [t.data_ptr() for t in tensors]
     index = tensors[0].get_device()
     if index < 0:
-        _launch_on_host_memory(kernel, rows, addresses)
+        _launch_on_host_memory(kernel, rows, addresses, groups)
         return
-    size = kernel.workspace_size(rows)
+    size = kernel.workspace_size(rows, groups)
     workspace = 0
     if size:
         # Freed on return, which is sound: PyTorch gives the memory to later work of the stream.
         scratch = tensors[0].new_empty(size, dtype=torch.uint8)
         workspace = scratch.data_ptr()
-    kernel.launch(addresses, rows, workspace, size, _raw_stream(index))
+    kernel.launch(addresses, rows, workspace, size, _raw_stream(index), groups)
 
 
 def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype | None,
@@ -266,17 +268,20 @@ def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype |
     launch_kernel(kernel, rows, tensors)
 
 
-def _launch_on_host_memory(kernel: runtime.Kernel, rows: int, addresses: Sequence[int]) -> None:
+def _launch_on_host_memory(kernel: runtime.Kernel, rows: int, addresses: Sequence[int],
+                           groups: int | None) -> None:
     device = kernel.device
     arguments = kernel.program.arguments
-    sizes = [kernel.program.argument_size(index, rows) for index in range(len(arguments))]
+    sizes = [kernel.program.argument_size(index, rows, groups)
+             for index in range(len(arguments))]
     buffers = [device.allocate(size) for size in sizes]
     for argument, address, size, buffer in zip(arguments, addresses, sizes, buffers, strict=True):
         if argument.access != "write" and size:
             buffer.upload_from(address, size)
-    workspace_size = kernel.workspace_size(rows)
+    workspace_size = kernel.workspace_size(rows, groups)
     workspace = device.allocate(workspace_size)
-    kernel.launch([b.pointer for b in buffers], rows, workspace.pointer, workspace_size)
+    kernel.launch([b.pointer for b in buffers], rows, workspace.pointer, workspace_size,
+                  groups=groups)
     device.synchronize()
     for argument, address, size, buffer in zip(arguments, addresses, sizes, buffers, strict=True):
         if argument.access != "read" and size:

@@ -20,9 +20,11 @@ and a text that nobody registered is handed to the function of :func:`set_resolv
 can be had, and the program can be computed otherwise (``evaluate``), it is, with one warning.
 
 The inputs are passed in the order of the program's arguments, the outputs follow them there. A row
-block's tensor has any shape of M·N elements, a row scalar's M, a column's N; outputs come as
-``[M, N]``, ``[M]`` and ``[N]``. M is that of the first row block among the inputs, or else of the
-first row scalar.
+block's tensor has any shape of M·N elements, a row scalar's M, a column's N, a group column's B·N;
+outputs come as ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``. M is that of the first row block among
+the inputs, or else of the first row scalar. B, the number of groups of rows, is that of the first
+group column among the inputs; where outputs alone are of groups, it is the first dimension of the
+first row block.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ __all__ = ["Operand", "Program", "compute_by_torch", "find_program", "load_kerne
 
 # What row programs call types and kinds.
 _TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
-_KINDS = {"row": "row_block", "scalar": "row_scalar", "column": "column", "column_sum": "column"}
+_KINDS = {"row": "row_block", "scalar": "row_scalar", "column": "column", "column_sum": "column",
+          "group_column": "group_column", "group_sum": "group_column"}
 
 MakeKernel = Callable[[runtime.Device], runtime.Kernel]
 """Gives the kernel for a device: compiles it, or takes it from a cache."""
@@ -73,7 +76,8 @@ class Operand:
     """One tensor of a row program.
 
     Attributes:
-        kind: "row_block" (M x row_length), "column" (row_length) or "row_scalar" (M).
+        kind: "row_block" (M x row_length), "column" (row_length), "row_scalar" (M) or
+            "group_column" (B x row_length, a row for each group of M / B rows).
         dtype: the type of its elements: float16, bfloat16 or float32; for a row block also bool, a
             mask.
         row_length: N; 1 for row scalars.
@@ -108,6 +112,11 @@ class Program:
     make_kernel: MakeKernel
     evaluate: Evaluate | None = None
 
+    @property
+    def has_groups(self) -> bool:
+        """Whether the rows are groups."""
+        return any(operand.kind == "group_column" for operand in (*self.inputs, *self.outputs))
+
 
 _Key = tuple[str, object]
 _lock = threading.Lock()
@@ -139,9 +148,14 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
     program = Program(text, tuple(inputs), tuple(outputs), make_kernel, evaluate)
-    if all(operand.kind == "column" for operand in program.inputs):
+    if all(operand.kind in ("column", "group_column") for operand in program.inputs):
         raise ValueError("inputs: expected a row block or a row scalar among them, which says what "
                          "M, the number of rows, is; got columns alone")
+    kinds = {operand.kind for operand in program.inputs}
+    if (any(operand.kind == "group_column" for operand in program.outputs)
+            and not kinds & {"group_column", "row_block"}):
+        raise ValueError("inputs: expected a group column or a row block among them, which says "
+                         "how many groups of rows there are, got none")
     if not program.outputs:
         raise ValueError("outputs: expected one or more, got none")
     with _lock:
@@ -289,8 +303,20 @@ def _load_for_native(text: str, number: int) -> None:
 native.loaders["region"] = _load_for_native
 
 
-def _rows(program: Program, inputs: Sequence[Tensor]) -> int:
-    """M, after the inputs were checked; an int, or a symbol while a graph is traced."""
+def _groups(program: Program, inputs: Sequence[Tensor]) -> int | None:
+    """B, or None where the program has no groups of rows."""
+    for operand, tensor in zip(program.inputs, inputs, strict=True):
+        if operand.kind == "group_column":
+            return tensor.numel() // operand.row_length
+    if any(operand.kind == "group_column" for operand in program.outputs):
+        for operand, tensor in zip(program.inputs, inputs, strict=True):
+            if operand.kind == "row_block":
+                return tensor.shape[0]
+    return None
+
+
+def _sizes(program: Program, inputs: Sequence[Tensor]) -> tuple[int, int | None]:
+    """M and B, after the inputs were checked; each an int, or a symbol while a graph is traced."""
     if len(inputs) != len(program.inputs):
         raise ValueError(f"lnbwd::region: expected {len(program.inputs)} inputs, got {len(inputs)}")
     rows = None
@@ -299,6 +325,7 @@ def _rows(program: Program, inputs: Sequence[Tensor]) -> int:
             if rows is None and operand.kind == kind:
                 rows = tensor.numel() // operand.row_length
     assert rows is not None
+    groups = _groups(program, inputs)
     for index, (operand, tensor) in enumerate(zip(program.inputs, inputs, strict=True)):
         if tensor.dtype != operand.dtype:
             raise TypeError(f"lnbwd::region: input {index}: expected {operand.dtype}, got "
@@ -306,17 +333,22 @@ def _rows(program: Program, inputs: Sequence[Tensor]) -> int:
         if tensor.device != inputs[0].device:
             raise ValueError(f"lnbwd::region: input {index}: expected a tensor on "
                              f"{inputs[0].device} like input 0, got one on {tensor.device}")
-        expected = operand.row_length * (1 if operand.kind == "column" else rows)
+        count = {"column": 1, "group_column": groups}.get(operand.kind, rows)
+        assert count is not None
+        expected = operand.row_length * count
         if tensor.numel() != expected:
             raise ValueError(f"lnbwd::region: input {index} ({operand.kind}): expected {expected} "
                              f"elements, got {tensor.numel()}")
-    return rows
+    return rows, groups
 
 
-def _allocate(program: Program, rows: int, like: Tensor) -> list[Tensor]:
+def _allocate(program: Program, rows: int, groups: int | None, like: Tensor) -> list[Tensor]:
     def shape(operand: Operand) -> tuple[int, ...]:
         if operand.kind == "column":
             return (operand.row_length,)
+        if operand.kind == "group_column":
+            assert groups is not None
+            return (groups, operand.row_length)
         return (rows, operand.row_length) if operand.kind == "row_block" else (rows,)
 
     return [like.new_empty(shape(o), dtype=o.dtype) for o in program.outputs]
@@ -336,26 +368,27 @@ def _kernel_for(program: Program, first: Tensor) -> runtime.Kernel | None:
 def run_region(inputs: list[Tensor], text: str) -> list[Tensor]:
     """The operator, in Python."""
     program = find_program(text)
-    rows = _rows(program, inputs)
+    rows, groups = _sizes(program, inputs)
     kernel = _kernel_for(program, inputs[0])
     if kernel is None:
         return _region_by_torch(inputs, text)
-    outputs = _allocate(program, rows, inputs[0])
-    launch_kernel(kernel, rows, [*map(dense, inputs), *outputs])
+    outputs = _allocate(program, rows, groups, inputs[0])
+    launch_kernel(kernel, rows, [*map(dense, inputs), *outputs], groups)
     return outputs
 
 
 def _region_by_torch(inputs: list[Tensor], text: str) -> list[Tensor]:
     program = find_program(text)
     assert program.evaluate is not None
-    outputs = _allocate(program, _rows(program, inputs), inputs[0])
+    outputs = _allocate(program, *_sizes(program, inputs), inputs[0])
     for output, value in zip(outputs, program.evaluate(inputs), strict=True):
         output.copy_(value)  # Which may be an input itself.
     return outputs
 
 
 def region_call(text: str, device: str) -> Callable[..., None]:
-    """A function for one row program on one device, ``(rows, *inputs, *outputs) -> None``.
+    """A function for one row program on one device, ``(rows, *inputs, *outputs) -> None``; of a
+    program with groups of rows ``(rows, groups, *inputs, *outputs) -> None``.
 
     It is what compiled graphs call (:mod:`lnbwd.inductor.lowering`), for it costs the host a
     fraction of what the operator does. It checks no shapes and no types, and knows no autograd.
@@ -378,12 +411,15 @@ class _PythonCall:
     def __init__(self, text: str) -> None:
         self._text = text
 
-    def __call__(self, rows: int, *tensors: Tensor) -> None:
+    def __call__(self, *arguments: Any) -> None:
         program = find_program(self._text)
         inputs = len(program.inputs)
-        if len(tensors) != inputs + len(program.outputs):
-            raise TypeError(f"lnbwd: a region's call: expected the number of rows, {inputs} inputs "
-                            f"and {len(program.outputs)} outputs, got {1 + len(tensors)} arguments")
+        numbers = 2 if program.has_groups else 1
+        if len(arguments) != numbers + inputs + len(program.outputs):
+            what = "numbers of rows and groups" if program.has_groups else "number of rows"
+            raise TypeError(f"lnbwd: a region's call: expected the {what}, {inputs} inputs "
+                            f"and {len(program.outputs)} outputs, got {len(arguments)} arguments")
+        tensors = arguments[numbers:]
         outputs = tensors[inputs:]
         if any(t.data_ptr() & 15 for t in outputs):
             raise ValueError("lnbwd: a region's call: expected outputs at addresses that are "
@@ -393,21 +429,29 @@ class _PythonCall:
             compute_by_torch(self._text, *tensors)
             return
         aligned = (t.clone() if t.data_ptr() & 15 else t for t in tensors[:inputs])
-        launch_kernel(kernel, operator.index(rows), [*aligned, *outputs])
+        rows, *groups = map(operator.index, arguments[:numbers])
+        launch_kernel(kernel, rows, [*aligned, *outputs], groups[0] if groups else None)
 
 
 def compute_by_torch(text: str, *tensors: Tensor) -> None:
     """What :func:`region_call`'s functions do, ``(*inputs, *outputs)``, by PyTorch's operations."""
     program = find_program(text)
     assert program.evaluate is not None
-    inputs, outputs = tensors[:len(program.inputs)], tensors[len(program.inputs):]
+    inputs, outputs = list(tensors[:len(program.inputs)]), tensors[len(program.inputs):]
+    kinds = [operand.kind for operand in program.inputs]
+    if program.has_groups and "group_column" not in kinds:
+        # The shapes of what compiled graphs hand over do not matter, but here.
+        groups = next(output.numel() // operand.row_length for output, operand in zip(
+            outputs, program.outputs, strict=True) if operand.kind == "group_column")
+        place = kinds.index("row_block")
+        inputs[place] = inputs[place].reshape(groups, -1, program.inputs[place].row_length)
     for output, value in zip(outputs, program.evaluate(inputs), strict=True):
         output.copy_(value.view(output.shape))  # Which may be an input itself.
 
 
 def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:
     program = find_program(text)
-    return _allocate(program, _rows(program, inputs), inputs[0])
+    return _allocate(program, *_sizes(program, inputs), inputs[0])
 
 
 def _region_vmap(info: Any, in_dims: tuple[Any, ...], inputs: list[Tensor],
@@ -418,7 +462,9 @@ def _region_vmap(info: Any, in_dims: tuple[Any, ...], inputs: list[Tensor],
     dims = in_dims[0]
     columns = [dim for operand, dim in zip(program.inputs, dims, strict=True)
                if operand.kind == "column"]
-    if all(dim is None for dim in columns) and all(o.kind != "column" for o in program.outputs):
+    kinds = {operand.kind for operand in (*program.inputs, *program.outputs)}
+    if (all(dim is None for dim in columns) and "group_column" not in kinds
+            and all(o.kind != "column" for o in program.outputs)):
         rows = [tensor if operand.kind == "column"
                 else tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
                 for operand, tensor, dim in zip(program.inputs, inputs, dims, strict=True)]

@@ -47,6 +47,7 @@ from .inductor.convert import (
     check,
     is_column_sum,
     is_constant,
+    is_group_sum,
     is_view,
     product,
 )
@@ -298,7 +299,7 @@ def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[N
         raise Unsupported("reads a tensor that is no parameter; expected parameters and numbers")
     if isinstance(node.target, torch._ops.OpOverload):
         _make_functional(node, order)
-    if is_column_sum(node) == conversion.domain:
+    if conversion.domain in (is_column_sum(node), is_group_sum(node)):
         raise Unsupported("sums over the rows; expected no operation that mixes rows")
     check(node, conversion.domain)
     source = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None

@@ -66,8 +66,9 @@ _CHEAP_BESIDE_ONE = _CHEAP - {"exp"}
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """A tensor that is read: ``kind`` is "row" [M, N], "column" [N] or "scalar" [M], ``dtype``
-    "f16", "bf16" or "f32", or for a row "i8": a mask, of bytes that are 0 or 1."""
+    """A tensor that is read: ``kind`` is "row" [M, N], "column" [N], "group_column" [B, N], of
+    which group b of M / B rows uses row b, or "scalar" [M]; ``dtype`` "f16", "bf16" or "f32", or
+    for a row "i8": a mask, of bytes that are 0 or 1."""
 
     kind: str
     dtype: str
@@ -75,14 +76,24 @@ class Input:
 
 @dataclasses.dataclass(frozen=True)
 class Output:
-    """A tensor that is written: ``kind`` is "row" [M, N], "scalar" [M] or "column_sum" [N], the
-    sum of ``value``, a row, over all rows; ``dtype`` its type, as that of an input; ``value`` the
-    index of a node, a condition if the output is a mask."""
+    """A tensor that is written: ``kind`` is "row" [M, N], "scalar" [M], "column_sum" [N], the
+    sum of ``value``, a row, over all rows, or "group_sum" [B, N], the sums over the rows of each of
+    B groups; ``dtype`` its type, as that of an input; ``value`` the index of a node, a condition if
+    the output is a mask."""
 
     kind: str
     dtype: str
     value: int
 
+
+INPUT_KINDS = ("row", "column", "group_column", "scalar")
+"""Kinds of inputs, in the order in which a program has them."""
+
+OUTPUT_KINDS = ("row", "scalar", "column_sum", "group_sum")
+"""Kinds of outputs, likewise."""
+
+SUM_KINDS = ("column_sum", "group_sum")
+"""Kinds of outputs that sum over rows."""
 
 Node = tuple[Any, ...]
 
@@ -94,13 +105,14 @@ class RowProgram:
     Attributes:
         length: N.
         rows: M where it is known, for the choice of a schedule; None: any.
-        inputs: rows, then columns, then scalars.
+        inputs: in the order of :data:`INPUT_KINDS`.
         nodes: the operations in order. Each is a tuple of its name and its operands, indices of
             earlier nodes: ``("input", i)``, ``("constant", number)``, ``("round", value, dtype)``,
             ``("detach", value)``, a constant to whoever derives the gradient,
             ``("select", condition, value, value)``, ``("not", condition)``, and those of
             :data:`UNARY`, :data:`BINARY`, :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`.
-        outputs: rows, then scalars, then column sums.
+        outputs: in the order of :data:`OUTPUT_KINDS`.
+        groups: B where it is known and there are group columns or group sums; None: any.
     """
 
     length: int
@@ -108,6 +120,13 @@ class RowProgram:
     inputs: tuple[Input, ...]
     nodes: tuple[Node, ...]
     outputs: tuple[Output, ...]
+    groups: int | None = None
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether the rows are groups."""
+        return (any(i.kind == "group_column" for i in self.inputs)
+                or any(o.kind == "group_sum" for o in self.outputs))
 
     @property
     def has_row_sums(self) -> bool:
@@ -116,8 +135,9 @@ class RowProgram:
 
     def text(self) -> str:
         """The program as a line of JSON, which :meth:`from_text` reads."""
+        groups = {"groups": self.groups} if self.has_groups else {}
         return json.dumps({
-            "format": _FORMAT, "length": self.length, "rows": self.rows,
+            "format": _FORMAT, "length": self.length, "rows": self.rows, **groups,
             "inputs": [[i.kind, i.dtype] for i in self.inputs],
             "nodes": [list(node) for node in self.nodes],
             "outputs": [[o.kind, o.dtype, o.value] for o in self.outputs]}, separators=(",", ":"))
@@ -136,7 +156,7 @@ class RowProgram:
             return RowProgram(
                 fields["length"], fields["rows"], tuple(Input(*i) for i in fields["inputs"]),
                 tuple(tuple(node) for node in fields["nodes"]),
-                tuple(Output(*o) for o in fields["outputs"]))
+                tuple(Output(*o) for o in fields["outputs"]), fields.get("groups"))
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise ValueError(f"expected a row program, got {text[:80]!r}: {error}") from error
 
@@ -144,8 +164,10 @@ class RowProgram:
         """The name of the kernel: what it is a program over, and a few digits that tell it from
         others of that kind."""
         kind = "sums" if self.has_row_sums else "map"
-        if any(o.kind == "column_sum" for o in self.outputs):
+        if any(o.kind in SUM_KINDS for o in self.outputs):
             kind += "_columns"
+        if self.has_groups:
+            kind += "_groups"
         digits = hashlib.sha256(self.text().encode()).hexdigest()[:8]
         return f"rows{self.length}_{kind}_{digits}"
 
@@ -180,7 +202,8 @@ class RowProgram:
         """The program with some of its outputs alone, and the nodes that these need."""
         builder = Builder(self.length)
         builder.nodes = list(self.nodes)
-        return builder.finish(self.rows, self.inputs, [self.outputs[place] for place in places])
+        return builder.finish(self.rows, self.inputs, [self.outputs[place] for place in places],
+                              self.groups)
 
     def without_unused_inputs(self) -> tuple[RowProgram, list[int]]:
         """The program without the inputs that it does not read, and the places of those that are
@@ -253,12 +276,13 @@ class RowProgram:
         """What the program gives, computed by PyTorch.
 
         Args:
-            inputs: tensors of M·N, N and M elements, as :attr:`inputs` has them.
+            inputs: tensors of M·N, N, B·N and M elements, as :attr:`inputs` has them. Where outputs
+                alone are of groups, B is the first dimension of the first row block.
             dtype: the type to compute in (default: float32).
             rounds: whether ``round`` and the outputs' types round.
 
         Returns:
-            The outputs, ``[M, N]``, ``[M]`` and ``[N]``.
+            The outputs, ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``.
         """
         return _evaluate(self, inputs, dtype, rounds)
 
@@ -329,7 +353,7 @@ class Builder:
         return needed
 
     def finish(self, rows: int | None, inputs: Sequence[Input],
-               outputs: Sequence[Output]) -> RowProgram:
+               outputs: Sequence[Output], groups: int | None = None) -> RowProgram:
         """The program with the nodes that its outputs need."""
         needed = self.needed(output.value for output in outputs)
         places = {index: place for place, index in enumerate(sorted(needed))}
@@ -339,7 +363,8 @@ class Builder:
             used = _operands(node)
             nodes.append((node[0], *(places[i] for i in used), *node[1 + len(used):]))
         return RowProgram(self.length, rows, tuple(inputs), tuple(nodes), tuple(
-            dataclasses.replace(output, value=places[output.value]) for output in outputs))
+            dataclasses.replace(output, value=places[output.value]) for output in outputs),
+            groups)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -461,10 +486,12 @@ class _Writer:
     def write(self) -> str:
         program = self.program
         m = "?" if program.rows is None else str(program.rows)
+        b = "?" if program.groups is None else str(program.groups)
         n = program.length
 
         def memory(kind: str, dtype: str) -> str:
-            shape = {"row": f"{m}x{n}", "scalar": m}.get(kind, str(n))
+            shape = {"row": f"{m}x{n}", "scalar": m, "group_column": f"{b}x{n}",
+                     "group_sum": f"{b}x{n}"}.get(kind, str(n))
             return f"memref<{shape}x{dtype}>"
 
         inputs = [(f"%arg{i}", memory(v.kind, v.dtype), v.kind)
@@ -477,7 +504,7 @@ class _Writer:
         results, types = [], []
         for output in program.outputs:
             is_row = output.kind != "scalar"
-            dtype = "f32" if output.kind == "column_sum" else output.dtype
+            dtype = "f32" if output.kind in SUM_KINDS else output.dtype
             results.append(self.value(output.value, is_row) if dtype == "f32"
                            else self.rounded(output.value, dtype, is_row))
             types.append(self.type(dtype, is_row))
@@ -495,9 +522,12 @@ class _Writer:
         return "\n".join([
             f"func.func @{name}({signature}) {{",
             f"  lnbwd.rowwise @{name}" + group("rows", "row", inputs)
-            + group("columns", "column", inputs) + group("scalars", "scalar", inputs)
+            + group("columns", "column", inputs)
+            + group("group_columns", "group_column", inputs)
+            + group("scalars", "scalar", inputs)
             + " outs" + group("rows", "row", outputs) + group("scalars", "scalar", outputs)
-            + group("column_sums", "column_sum", outputs),
+            + group("column_sums", "column_sum", outputs)
+            + group("group_sums", "group_sum", outputs),
             f"      attributes {{operand_names = [{names}]}} {{",
             f"  ^row({arguments}):",
             *self.lines,
@@ -512,17 +542,34 @@ class _Writer:
 # --------------------------------------------------------------------------------------------------
 
 
+def _count_groups(program: RowProgram, inputs: Sequence[Tensor]) -> int:
+    """B, 1 where the rows are no groups."""
+    for kind, given in zip((i.kind for i in program.inputs), inputs, strict=True):
+        if kind == "group_column":
+            return given.numel() // program.length
+    if program.has_groups:
+        for kind, given in zip((i.kind for i in program.inputs), inputs, strict=True):
+            if kind == "row":
+                return given.shape[0]
+    return 1
+
+
 def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
               rounds: bool) -> list[Tensor]:
     import torch
 
     types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "i8": torch.bool}
     wide = dtype or torch.float32
-    shapes = {"row": (-1, program.length), "column": (1, program.length), "scalar": (-1, 1)}
+    shapes = {"row": (-1, program.length), "column": (1, program.length), "scalar": (-1, 1),
+              "group_column": (-1, program.length)}
     tensors = [tensor.detach().reshape(shapes[i.kind]).to(torch.bool if i.dtype == "i8" else wide)
                for i, tensor in zip(program.inputs, inputs, strict=True)]
     rows = max((t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
-                if i.kind != "column"), default=1)
+                if i.kind in ("row", "scalar")), default=1)
+    groups = _count_groups(program, inputs)
+    for place, given in enumerate(program.inputs):
+        if given.kind == "group_column":
+            tensors[place] = tensors[place].repeat_interleave(rows // max(groups, 1), 0)
     functions: dict[str, Any] = {
         "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div,
         "max": torch.maximum, "min": torch.minimum, "and": torch.logical_and,
@@ -554,6 +601,9 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
         value = values[output.value]
         if output.kind == "column_sum":
             value = value.expand(rows, program.length).sum(0)
+        elif output.kind == "group_sum":
+            value = value.expand(rows, program.length).reshape(
+                groups, rows // max(groups, 1), program.length).sum(1)
         elif output.kind == "row":
             value = value.expand(rows, program.length).contiguous()
         else:

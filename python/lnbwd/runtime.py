@@ -39,7 +39,7 @@ _REMEDY = ("install the package with 'pip install .' in a checkout, or build the
 
 _ACCESS = ("read", "write", "read_write")
 
-KINDS = ("row_block", "column", "row_scalar")
+KINDS = ("row_block", "column", "row_scalar", "group_column")
 """Shapes of arguments, in the order of lnbwd_argument_kind."""
 
 ELEMENTS = ("f16", "bf16", "f32", "i8")
@@ -84,6 +84,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_program_argument": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.POINTER(_ArgumentInfo)]),
     "lnbwd_program_argument_size": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.c_int64,
                                                    ctypes.POINTER(ctypes.c_size_t)]),
+    "lnbwd_program_argument_size_grouped": (
+        ctypes.c_int, [_P, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64,
+                       ctypes.POINTER(ctypes.c_size_t)]),
     "lnbwd_device_open": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(_P)]),
     "lnbwd_device_close": (None, [_P]),
     "lnbwd_device_get_info": (ctypes.c_int, [_P, ctypes.POINTER(_DeviceInfo)]),
@@ -95,8 +98,12 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_kernel_destroy": (None, [_P]),
     "lnbwd_kernel_workspace_size": (ctypes.c_int, [_P, ctypes.c_int64,
                                                    ctypes.POINTER(ctypes.c_size_t)]),
+    "lnbwd_kernel_workspace_size_grouped": (
+        ctypes.c_int, [_P, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(ctypes.c_size_t)]),
     "lnbwd_kernel_launch": (ctypes.c_int, [_P, _P, ctypes.c_size_t, ctypes.c_int64, _P,
                                            ctypes.c_size_t, _P]),
+    "lnbwd_kernel_launch_grouped": (ctypes.c_int, [_P, _P, ctypes.c_size_t, ctypes.c_int64,
+                                                   ctypes.c_int64, _P, ctypes.c_size_t, _P]),
     "lnbwd_malloc": (ctypes.c_int, [_P, ctypes.c_size_t, ctypes.POINTER(_P)]),
     "lnbwd_free": (ctypes.c_int, [_P, _P]),
     "lnbwd_copy_to_device": (ctypes.c_int, [_P, _P, _P, ctypes.c_size_t]),
@@ -164,7 +171,8 @@ class Argument:
     Attributes:
         name: the operand's name, "dgamma".
         access: "read", "write" (every element is written) or "read_write".
-        kind: "row_block" (M x row_length), "column" (row_length) or "row_scalar" (M).
+        kind: "row_block" (M x row_length), "column" (row_length), "row_scalar" (M) or
+            "group_column" (B x row_length: a row for each of B groups of M / B rows).
         element: "f16", "bf16", "f32", or "i8": a byte, of a mask 0 or 1.
         row_length: elements of a row; 1 for row scalars.
     """
@@ -241,11 +249,20 @@ class Program(_Handle):
         assert handle.value is not None
         return Program(handle.value)
 
-    def argument_size(self, index: int, rows: int) -> int:
-        """The size in bytes of argument ``index`` for M = ``rows``."""
+    @property
+    def has_groups(self) -> bool:
+        """Whether the rows are groups, so that sizes and launches depend on their number, too."""
+        return any(argument.kind == "group_column" for argument in self.arguments)
+
+    def argument_size(self, index: int, rows: int, groups: int | None = None) -> int:
+        """The size in bytes of argument ``index`` for M = ``rows`` in B = ``groups``."""
         size = ctypes.c_size_t()
-        _check(_library().lnbwd_program_argument_size(self._handle, index, rows,
-                                                      ctypes.byref(size)))
+        if groups is None:
+            _check(_library().lnbwd_program_argument_size(self._handle, index, rows,
+                                                          ctypes.byref(size)))
+        else:
+            _check(_library().lnbwd_program_argument_size_grouped(self._handle, index, rows, groups,
+                                                                  ctypes.byref(size)))
         return size.value
 
 
@@ -499,22 +516,27 @@ class Kernel(_Handle):
         self._count = len(program.arguments)
         self._pack = struct.Struct(f"{self._count}P").pack  # A C array; faster than ctypes'.
         self._launch = _library().lnbwd_kernel_launch
-        self._sizes: dict[int, int] = {}
+        self._sizes: dict[tuple[int, int | None], int] = {}
 
-    def workspace_size(self, rows: int) -> int:
-        """The bytes of workspace that a launch with M = ``rows`` needs; may be 0."""
-        known = self._sizes.get(rows)
+    def workspace_size(self, rows: int, groups: int | None = None) -> int:
+        """The bytes of workspace that a launch with M = ``rows`` in B = ``groups`` needs; may be
+        0."""
+        known = self._sizes.get((rows, groups))
         if known is not None:
             return known
         size = ctypes.c_size_t()
-        _check(_library().lnbwd_kernel_workspace_size(self._handle, rows, ctypes.byref(size)))
+        if groups is None:
+            _check(_library().lnbwd_kernel_workspace_size(self._handle, rows, ctypes.byref(size)))
+        else:
+            _check(_library().lnbwd_kernel_workspace_size_grouped(self._handle, rows, groups,
+                                                                  ctypes.byref(size)))
         if len(self._sizes) > 4096:
             self._sizes.clear()
-        self._sizes[rows] = size.value
+        self._sizes[rows, groups] = size.value
         return size.value
 
     def launch(self, arguments: Sequence[int], rows: int, workspace: int = 0,
-               workspace_bytes: int = 0, stream: int = 0) -> None:
+               workspace_bytes: int = 0, stream: int = 0, groups: int | None = None) -> None:
         """Enqueues all kernels of the plan on one stream and returns; allocates nothing.
 
         Args:
@@ -525,6 +547,8 @@ class Kernel(_Handle):
                 Launches that may run at the same time need one each.
             workspace_bytes: at least ``workspace_size(rows)``.
             stream: a hipStream_t or CUstream as a number; 0 is the default stream.
+            groups: B, of a program with groups of rows (``program.has_groups``): M is a multiple
+                of it.
 
         Raises:
             RuntimeStatusError: an argument is wrong, or the driver refuses the launch.
@@ -533,7 +557,12 @@ class Kernel(_Handle):
             raise ValueError(f"arguments: expected {self._count} addresses ("
                              + ", ".join(a.name for a in self.program.arguments)
                              + f"), got {len(arguments)}")
-        status = self._launch(self._handle, self._pack(*arguments), self._count, rows,
-                              workspace, workspace_bytes, stream)
+        if groups is None:
+            status = self._launch(self._handle, self._pack(*arguments), self._count, rows,
+                                  workspace, workspace_bytes, stream)
+        else:
+            status = _library().lnbwd_kernel_launch_grouped(
+                self._handle, self._pack(*arguments), self._count, rows, groups, workspace,
+                workspace_bytes, stream)
         if status:
             _raise(status)

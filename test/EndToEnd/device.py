@@ -108,19 +108,20 @@ class Kernel:
                           ctypes.byref(self.handle))
 
     def launch(self, rows: int, inputs: dict[str, np.ndarray],
-               same_buffer: dict[str, str] | None = None) -> dict[str, np.ndarray]:
-        """One launch with M = rows. `inputs` has the bits of every argument that
+               same_buffer: dict[str, str] | None = None,
+               groups: int = 1) -> dict[str, np.ndarray]:
+        """One launch with M = rows, in B = groups. `inputs` has the bits of every argument that
         is read, flat; `same_buffer` says which output lies over which input. Returns
         the bits of all that is written, flat."""
         same_buffer = same_buffer or {}
-        first = self._launch_once(rows, inputs, same_buffer, 0xFFC1)
-        second = self._launch_once(rows, inputs, same_buffer, 0xFFC3)
+        first = self._launch_once(rows, groups, inputs, same_buffer, 0xFFC1)
+        second = self._launch_once(rows, groups, inputs, same_buffer, 0xFFC3)
         for name, bits in first.items():
             if not np.array_equal(bits, second[name]):
                 raise LaunchError(f"two runs differ in {name}, or it was not written whole")
         return first
 
-    def _launch_once(self, rows, inputs, same_buffer, poison):
+    def _launch_once(self, rows, groups, inputs, same_buffer, poison):
         device, plan = self.device, self.plan["arguments"]
         pointers, sizes, before = {}, {}, {}
         allocations = []
@@ -131,7 +132,8 @@ class Kernel:
                     continue
                 length, element = argument["row_length"], argument["element"]
                 stride = argument.get("row_stride", length)
-                elements = length if argument["kind"] == "column" else rows * stride
+                elements = {"column": length, "group_column": groups * length}.get(
+                    argument["kind"], rows * stride)
                 size = elements * ELEMENT_BYTES[element]
                 kind = KINDS[ELEMENT_BYTES[element]]
                 if argument["access"] == "write":
@@ -153,16 +155,16 @@ class Kernel:
             for output, source in same_buffer.items():
                 pointers[output] = pointers[source]
             size = ctypes.c_size_t()
-            self.runtime.call("lnbwd_kernel_workspace_size", self.handle, ctypes.c_int64(rows),
-                              ctypes.byref(size))
+            self.runtime.call("lnbwd_kernel_workspace_size_grouped", self.handle,
+                              ctypes.c_int64(rows), ctypes.c_int64(groups), ctypes.byref(size))
             workspace = device.allocate(size.value)
             allocations.append(workspace)
             if size.value:
                 device.write(workspace.value, np.full(size.value // 2, poison, np.uint16))
             arguments = (ctypes.c_void_p * len(plan))(*(pointers[a["name"]] for a in plan))
-            self.runtime.call("lnbwd_kernel_launch", self.handle, arguments,
-                              ctypes.c_size_t(len(plan)), ctypes.c_int64(rows), workspace, size,
-                              None)
+            self.runtime.call("lnbwd_kernel_launch_grouped", self.handle, arguments,
+                              ctypes.c_size_t(len(plan)), ctypes.c_int64(rows),
+                              ctypes.c_int64(groups), workspace, size, None)
             self.runtime.call("lnbwd_synchronize", device.handle, None)
             return self._collect(plan, pointers, sizes, before, same_buffer)
         finally:

@@ -53,10 +53,36 @@ def dynamic_tanh_gradient(dy, x, alpha, gamma, beta):
             "dbeta": dy.sum(axis=0) + 0 * beta}
 
 
-# Forward pass, gradient, and which inputs are columns.
-PROGRAMS = {"softmax": (softmax, softmax_gradient, ()),
+def spread(column, rows):
+    """A row for each group of rows as one for each row."""
+    return np.repeat(column, rows // len(column), axis=0)
+
+
+def ada_layer_norm(x, scale, shift):
+    centred = x - x.mean(axis=1, keepdims=True)
+    rstd = 1 / np.sqrt((centred * centred).mean(axis=1, keepdims=True) + 1e-6)
+    return centred * rstd * (1 + spread(scale, len(x))) + spread(shift, len(x))
+
+
+def ada_layer_norm_gradient(dy, x, scale, shift):
+    centred = x - x.mean(axis=1, keepdims=True)
+    rstd = 1 / np.sqrt((centred * centred).mean(axis=1, keepdims=True) + 1e-6)
+    xhat = centred * rstd
+    inner = dy * (1 + spread(scale, len(x)))
+    groups = (len(scale), -1, COLUMNS)
+    return {"dx": rstd * (inner - inner.mean(axis=1, keepdims=True)
+                          - xhat * (inner * xhat).mean(axis=1, keepdims=True)),
+            "dscale": (dy * xhat).reshape(groups).sum(axis=1),
+            "dshift": dy.reshape(groups).sum(axis=1) + 0 * shift}
+
+
+# Forward pass, gradient, and which inputs are columns, of all rows or of groups of them.
+PROGRAMS = {"ada_layer_norm": (ada_layer_norm, ada_layer_norm_gradient, ("scale", "shift")),
+            "softmax": (softmax, softmax_gradient, ()),
             "l2_normalize": (l2_normalize, l2_normalize_gradient, ()),
             "dynamic_tanh": (dynamic_tanh, dynamic_tanh_gradient, ("alpha", "gamma", "beta"))}
+# Those whose columns are of groups of rows.
+GROUPED = ("ada_layer_norm",)
 
 
 def make_inputs(name, rows, scale=1.0):
@@ -64,14 +90,17 @@ def make_inputs(name, rows, scale=1.0):
     random = np.random.default_rng(len(name))
     inputs = {"x": scale * random.standard_normal((rows, COLUMNS)),
               "dy": random.standard_normal((rows, COLUMNS))}
+    # Five groups, or one for each row.
+    groups = 5 if rows % 5 == 0 else rows
+    shape = (groups, COLUMNS) if name in GROUPED else (COLUMNS,)
     for column in PROGRAMS[name][2]:
-        inputs[column] = 0.7 + 0.3 * random.standard_normal(COLUMNS)
+        inputs[column] = 0.7 + 0.3 * random.standard_normal(shape)
     return {key: value.astype(np.float32).astype(np.float64) for key, value in inputs.items()}
 
 
 # What the gradients are given of the forward outputs: a row scalar that is not named here
 # would be an output with an adjoint of its own.
-SAVED = {"l2_normalize": "saved=rnorm"}
+SAVED = {"l2_normalize": "saved=rnorm", "ada_layer_norm": "saved=mean,rstd"}
 
 
 def compile_example(build, name, chip, folder, options=None):
@@ -93,14 +122,17 @@ def compile_example(build, name, chip, folder, options=None):
 def run_example(runtime, device, chip, files, inputs):
     """The forward outputs and the gradients, in float64."""
     rows = len(inputs["x"])
+    groups = len(inputs["scale"]) if "scale" in inputs else 1
     opened = runtime.open(device, chip)
     bits = {key: devices.encode(value.ravel(), "f32") for key, value in inputs.items()}
     results = {}
     for file in files:
-        outputs = devices.Kernel(opened, file).launch(rows, bits)
+        kernel = devices.Kernel(opened, file)
+        outputs = kernel.launch(rows, bits, groups=groups)
+        kinds = {argument["name"]: argument["kind"] for argument in kernel.plan["arguments"]}
         bits.update(outputs)
         for key, value in outputs.items():
-            shape = (rows, COLUMNS) if value.size == rows * COLUMNS else (-1,)
+            shape = (-1, COLUMNS) if kinds[key] in ("row_block", "group_column") else (-1,)
             results[key] = devices.decode(value, "f32").reshape(shape)
     return results
 

@@ -127,8 +127,14 @@ def torch_dynamic_tanh(torch, x, alpha, gamma, beta):
     return gamma * torch.tanh(alpha * x) + beta
 
 
+def torch_ada_layer_norm(torch, x, scale, shift):
+    samples = x.reshape(len(scale), -1, x.shape[1])
+    y = torch.nn.functional.layer_norm(samples, x.shape[1:], eps=1e-6)
+    return (y * (1 + scale[:, None]) + shift[:, None]).reshape(x.shape)
+
+
 TORCH = {"softmax": torch_softmax, "l2_normalize": torch_l2_normalize,
-         "dynamic_tanh": torch_dynamic_tanh}
+         "dynamic_tanh": torch_dynamic_tanh, "ada_layer_norm": torch_ada_layer_norm}
 
 
 @pytest.mark.parametrize("name", examples.PROGRAMS)
@@ -143,10 +149,11 @@ def test_examples_agree_with_formulas(build, runtime, tmp_path, name, chip):
 @pytest.mark.parametrize("options", ["", "saved=none", "saved=y", "simplify=false"])
 @pytest.mark.parametrize("name", examples.PROGRAMS)
 def test_examples_agree_with_finite_differences(build, runtime, tmp_path, name, options):
-    if name == "l2_normalize":
-        # Not saved, rnorm would be an output with an adjoint of its own.
-        options = {"": "saved=rnorm", "simplify=false": "saved=rnorm simplify=false"}.get(
-            options, "saved=y,rnorm")
+    if name in examples.SAVED:
+        # Not saved, a row scalar would be an output with an adjoint of its own.
+        saved = examples.SAVED[name]
+        options = {"": saved, "simplify=false": f"{saved} simplify=false"}.get(
+            options, saved.replace("=", "=y,"))
     function, _, columns = examples.PROGRAMS[name]
     inputs = examples.make_inputs(name, 3)
     files = examples.compile_example(build, name, "gfx942", tmp_path, options)

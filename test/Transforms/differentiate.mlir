@@ -98,3 +98,31 @@ func.func @detached(%x: memref<?x64xf32>, %c: memref<64xf32>, %y: memref<?x64xf3
   }
   return
 }
+
+// -----
+
+// The adjoint of a group column is a group sum.
+// CHECK-LABEL: func @groups_bwd(
+// CHECK:         lnbwd.rowwise @groups_bwd rows(%{{[^)]*}} : memref<?x64xf32>, memref<?x64xf32>)
+// CHECK-SAME:      group_columns(%{{[^ ]+}} : memref<?x64xbf16>)
+// CHECK-SAME:      outs rows(%{{[^ ]+}} : memref<?x64xf32>) column_sums(%{{[^ ]+}} : memref<64xf32>)
+// CHECK-SAME:      group_sums(%{{[^ ]+}} : memref<?x64xbf16>)
+// CHECK-SAME:      operand_names = ["dy", "x", "scale", "dx", "dbeta", "dscale"]
+// CHECK:         ^{{.*}}(%[[DY:.*]]: vector<64xf32>, %[[X:.*]]: vector<64xf32>, %[[S:.*]]: vector<64xbf16>):
+// CHECK-DAG:       %[[W:.*]] = arith.extf %[[S]]
+// CHECK:           lnbwd.yield %{{.*}}, %[[DY]], %{{.*}} : vector<64xf32>, vector<64xf32>, vector<64xf32>
+// NONE-LABEL:  func @groups_bwd(
+// KEEP-LABEL:  func @groups_bwd(
+// PLAIN-LABEL: func @groups_bwd(
+func.func @groups(%x: memref<?x64xf32>, %beta: memref<64xf32>, %scale: memref<?x64xbf16>, %y: memref<?x64xf32>) {
+  lnbwd.rowwise @groups rows(%x : memref<?x64xf32>) columns(%beta : memref<64xf32>)
+      group_columns(%scale : memref<?x64xbf16>) outs rows(%y : memref<?x64xf32>)
+      attributes {operand_names = ["x", "beta", "scale", "y"]} {
+  ^row(%xr: vector<64xf32>, %b: vector<64xf32>, %s: vector<64xbf16>):
+    %wide = arith.extf %s : vector<64xbf16> to vector<64xf32>
+    %p = arith.mulf %xr, %wide : vector<64xf32>
+    %yr = arith.addf %p, %b : vector<64xf32>
+    lnbwd.yield %yr : vector<64xf32>
+  }
+  return
+}

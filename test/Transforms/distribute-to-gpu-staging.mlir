@@ -146,3 +146,26 @@ func.func @few_staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
   }
   return
 }
+
+// -----
+
+// A copy begins within the rows of the workgroup's group.
+// CHECK-LABEL: gpu.module @staged_groups_kernels
+// CHECK:         %[[B:[a-z0-9_]+]] = gpu.block_id z
+// CHECK:         %[[ROWS:[a-z0-9_]+]] = memref.reinterpret_cast %{{[a-z0-9_]+}} to offset: [%{{[a-z0-9_]+}}], sizes: [%{{[a-z0-9_]+}}, 1024]
+// CHECK:         %{{[^,]+}}, %[[OFFSET:[a-z0-9_]+]], {{.*}} = memref.extract_strided_metadata %[[ROWS]]
+// CHECK:         %[[ELEMENT:[a-z0-9_]+]] = arith.addi %[[OFFSET]],
+// CHECK:         %[[BYTES:[a-z0-9_]+]] = arith.muli %[[ELEMENT]], %c2
+// CHECK:         %[[BEGIN:[a-z0-9_]+]] = memref.extract_aligned_pointer_as_index %[[ROWS]]
+// CHECK:         arith.addi %[[BEGIN]], %[[BYTES]]
+// CHECK:         nvvm.cp.async.bulk.shared.cluster.global
+func.func @staged_groups(%x: memref<?x1024xbf16>, %s: memref<?x1024xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1024xbf16>) outs group_sums(%s : memref<?x1024xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
+                                             rows_per_workgroup = 0, workgroups_per_compute_unit = 0, stages = 2>} {
+  ^bb0(%xr: vector<1024xbf16>):
+    %wide = arith.extf %xr : vector<1024xbf16> to vector<1024xf32>
+    lnbwd.yield %wide : vector<1024xf32>
+  }
+  return
+}

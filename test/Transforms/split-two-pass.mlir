@@ -145,3 +145,21 @@ func.func @row_sums(%x: memref<?x4x512xf32>, %y: memref<?x4x512xf32>, %s: memref
   }
   return
 }
+
+// -----
+
+// Each half keeps its groups, as long as it has an operand of them.
+// CHECK-LABEL: func @groups(
+// ALWAYS:        lnbwd.rowwise @k_columns rows(%{{[^ ]+}} : memref<?x512xf32>) outs group_sums(%{{[^ ]+}} : memref<?x512xf32>)
+// ALWAYS:        lnbwd.rowwise @k_rows rows(%{{[^ ]+}} : memref<?x512xf32>) group_columns(%{{[^ ]+}} : memref<?x512xf32>) outs rows(
+// NEVER:         lnbwd.rowwise @k rows(
+// AUTO:          lnbwd.rowwise @k rows(
+func.func @groups(%x: memref<?x512xf32>, %y: memref<?x512xf32>, %g: memref<?x512xf32>, %s: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) group_columns(%g : memref<?x512xf32>)
+      outs rows(%y : memref<?x512xf32>) group_sums(%s : memref<?x512xf32>) {
+  ^bb0(%xr: vector<512xf32>, %gr: vector<512xf32>):
+    %scaled = arith.mulf %xr, %gr : vector<512xf32>
+    lnbwd.yield %scaled, %xr : vector<512xf32>, vector<512xf32>
+  }
+  return
+}

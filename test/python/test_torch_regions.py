@@ -217,10 +217,57 @@ def test_a_kernel_of_other_operands_is_refused(device):
         torch.ops.lnbwd.region(inputs, wrong.text)
 
 
+GROUPS_SOURCE = f"""
+func.func @groups(%x: memref<?x{N}xf32>, %s: memref<?x{N}xf32>, %y: memref<?x{N}xf32>,
+                  %ds: memref<?x{N}xf32>) {{
+  lnbwd.rowwise @groups rows(%x : memref<?x{N}xf32>) group_columns(%s : memref<?x{N}xf32>)
+      outs rows(%y : memref<?x{N}xf32>) group_sums(%ds : memref<?x{N}xf32>)
+      attributes {{operand_names = ["x", "s", "y", "ds"]}} {{
+  ^row(%xr: vector<{N}xf32>, %sr: vector<{N}xf32>):
+    %yr = arith.mulf %xr, %sr : vector<{N}xf32>
+    lnbwd.yield %yr, %xr : vector<{N}xf32>, vector<{N}xf32>
+  }}
+  return
+}}
+"""
+
+
+@pytest.mark.parametrize("in_python", [False, True])
+def test_groups_of_rows(device, in_python):
+    block, column = Operand("row_block", F32, N), Operand("group_column", F32, N)
+    text = regions_op.register_program(
+        "groups", [block, column], [block, column],
+        regions_op.make_kernel_from_mlir(GROUPS_SOURCE)).text
+    run = regions_op.run_region if in_python else torch.ops.lnbwd.region
+    x = torch.randint(-8, 8, (4, 3, N)).float().to(device)
+    s = torch.randint(-8, 8, (4, 1, N)).float().to(device)
+    y, ds = run([x, s], text)
+    assert torch.equal(y, (x * s).reshape(-1, N))
+    assert torch.equal(ds, x.sum(1))
+    empty = run([x[:0], s[:0]], text)
+    assert [t.shape for t in empty] == [(0, N), (0, N)]
+    with pytest.raises(RuntimeError, match="expected a multiple of B"):
+        run([x[:, :2], s[:3]], text)
+
+
+def test_groups_are_traced(device):
+    block, column = Operand("row_block", F32, N), Operand("group_column", F32, N)
+    text = regions_op.register_program(
+        "groups", [block, column], [block, column],
+        regions_op.make_kernel_from_mlir(GROUPS_SOURCE)).text
+    x, s = torch.randn(4, 3, N, device="meta"), torch.randn(4, N, device="meta")
+    assert [t.shape for t in torch.ops.lnbwd.region([x, s], text)] == [(12, N), (4, N)]
+
+
 def test_what_cannot_be_registered():
     make = regions_op.make_kernel_from_mlir(SOURCE)
     with pytest.raises(ValueError, match="inputs: expected a row block or a row scalar"):
         regions_op.register_program("columns", [Operand("column", F32, N)], OUTPUTS, make)
+    groups = [Operand("group_column", F32, N)]
+    with pytest.raises(ValueError, match="inputs: expected a row block or a row scalar"):
+        regions_op.register_program("groups", groups, OUTPUTS, make)
+    with pytest.raises(ValueError, match="inputs: expected a group column or a row block"):
+        regions_op.register_program("groups", [Operand("row_scalar", F32, 1)], groups, make)
     with pytest.raises(ValueError, match="outputs: expected one or more"):
         regions_op.register_program("none", INPUTS, [], make)
     with pytest.raises(ValueError, match="text: expected no zero characters"):

@@ -140,6 +140,86 @@ def test_text():
     assert RowProgram.from_text(program.text()) == program
 
 
+def adaptive(groups=None, rows=None):
+    """y = x * (1 + scale[b]) + shift + h, and sums of dy and dy * x over all rows and groups."""
+    b = Builder(N)
+    x, h, dy, scale = (b.add("input", i) for i in (0, 1, 2, 4))
+    factor = b.add("add", b.constant(1), scale)
+    y = b.add("add", b.add("mul", x, factor), b.add("input", 3))
+    return b.finish(
+        rows, [Input("row", "bf16"), Input("row", "f32"), Input("row", "f32"),
+               Input("column", "f32"), Input("group_column", "f32")],
+        [Output("row", "bf16", b.add("add", y, h)), Output("column_sum", "f32", dy),
+         Output("group_sum", "f32", b.add("mul", dy, x)), Output("group_sum", "bf16", dy)], groups)
+
+
+def test_groups_as_mlir():
+    program = adaptive(groups=3)
+    text = program.mlir()
+    assert "group_columns(%arg4 : memref<3x48xf32>)" in text
+    assert ("column_sums(%out1 : memref<48xf32>) "
+            "group_sums(%out2, %out3 : memref<3x48xf32>, memref<3x48xbf16>)") in text
+    assert "group_columns(%arg4 : memref<?x48xf32>)" in adaptive().mlir()
+    assert program.name().startswith("rows48_map_columns_groups_")
+    assert not root_mean_square().has_groups
+
+
+@pytest.mark.parametrize("groups", [None, 3])
+def test_groups_as_text(groups):
+    program = adaptive(groups)
+    assert RowProgram.from_text(program.text()) == program
+
+
+@pytest.mark.parametrize("groups,group_rows", [(1, 5), (3, 1), (3, 7), (2, 40)])
+@pytest.mark.parametrize("is_static", [False, True])
+@pytest.mark.compiler
+def test_groups_compute(device, groups, group_rows, is_static):
+    program = adaptive(groups, groups * group_rows) if is_static else adaptive()
+    generator = torch.Generator().manual_seed(1)
+
+    def random(*shape):
+        return torch.randn(shape, generator=generator).to(device)
+
+    rows = random(3, groups, group_rows, N)
+    x, h, dy = rows[0].bfloat16(), rows[1], rows[2]
+    column, scale = random(N), random(groups, 1, N)
+    got = run(program, [x, h, dy, column, scale])
+    want = program.evaluate([x, h, dy, column, scale], torch.float64, rounds=False)
+    wide = x.double()
+    torch.testing.assert_close(want[0], (wide * (1 + scale.double()) + column + h).reshape(-1, N))
+    torch.testing.assert_close(want[2], (dy * wide).sum(1))
+    assert [t.shape for t in got] == [t.shape for t in want]
+    for actual, expected in zip(got, want, strict=True):
+        tolerance = 2e-6 if actual.dtype == torch.float32 else 2 ** -8
+        assert (actual - expected).abs().max() <= tolerance * max(1, expected.abs().max()) * 4
+
+
+def test_groups_of_outputs_alone():
+    """Their number is the first dimension of the first row block."""
+    b = Builder(N)
+    program = b.finish(None, [Input("row", "f32")], [Output("group_sum", "f32", b.add("input", 0))])
+    x = torch.randn(4, 3, N)
+    got, = program.evaluate([x])
+    torch.testing.assert_close(got, x.sum(1))
+
+
+@pytest.mark.compiler
+def test_groups_of_outputs_alone_compute(device):
+    b = Builder(N)
+    program = b.finish(None, [Input("row", "f32")], [Output("group_sum", "f32", b.add("input", 0))])
+    x = torch.randint(-8, 8, (4, 3, N)).float().to(device)
+    got, = run(program, [x])
+    assert torch.equal(got, x.sum(1))
+
+
+@pytest.mark.compiler
+def test_groups_that_do_not_divide_the_rows(device):
+    program = adaptive()
+    x = torch.zeros(7, N, device=device)
+    with pytest.raises(RuntimeError, match="expected a multiple of B"):
+        run(program, [x.bfloat16(), x, x, x[0], x[:3]])
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"format":"other"}',
                                   '{"format":"lnbwd-row-program 1"}'])
 def test_text_that_is_none(text):

@@ -150,6 +150,14 @@ def test_what_is_no_function_over_rows(function):
         lnbwd.rowwise(function)(*tensors_of(function, (4,)))
 
 
+def test_sums_over_some_of_the_rows():
+    def centred(x: Rows):
+        return x - x.mean(1, keepdim=True) + x.sum(1, keepdim=True)
+
+    with pytest.raises(TypeError, match="centred is no function over rows: mean "):
+        lnbwd.rowwise(centred)(torch.ones(2, 3, N))
+
+
 def test_a_largest_element_has_no_gradient(device):
     @lnbwd.rowwise
     def relative(x: Rows):

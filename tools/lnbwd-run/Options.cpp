@@ -139,6 +139,14 @@ static const std::vector<Option> &runOptions() {
          o.rows =
              parseInteger(name, value, 0, std::numeric_limits<int64_t>::max());
        }},
+      {"--groups", "B",
+       "number of groups of rows, a divisor of M, where the kernel has group "
+       "columns (1)",
+       false,
+       [](Options &o, String name, String value) {
+         o.groups =
+             parseInteger(name, value, 0, std::numeric_limits<int64_t>::max());
+       }},
       {"--device", "D",
        "sim, sim:CHIP, hip, hip:I, cuda or cuda:I (sim for gfx chips, cuda "
        "for sm ones)",

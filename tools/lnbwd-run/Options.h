@@ -50,6 +50,8 @@ struct Options {
   std::string keepFile;
 
   int64_t rows = 1024;
+  /// Of rows, in programs that have such.
+  int64_t groups = 1;
   /// Empty: from the kernel's chip.
   std::string device;
   Init init = Init::Normal;

@@ -81,6 +81,19 @@ const char *roleName(Role role) {
   return kRoles[static_cast<size_t>(role)].name;
 }
 
+int64_t Argument::countRows(const Problem &problem) const {
+  switch (kind) {
+  case LNBWD_ARGUMENT_COLUMN:
+    return 1;
+  case LNBWD_ARGUMENT_GROUP_COLUMN:
+    return problem.groups;
+  case LNBWD_ARGUMENT_ROW_BLOCK:
+  case LNBWD_ARGUMENT_ROW_SCALAR:
+    break;
+  }
+  return problem.rows;
+}
+
 const Argument *Problem::find(Role role) const {
   return has(role) ? &arguments[*place(role)] : nullptr;
 }
@@ -216,9 +229,11 @@ static void checkOperands(const Problem &problem) {
   require(isSaved || operation.epsilon, "has neither 'rstd' nor an epsilon");
 }
 
-Problem describeProblem(const lnbwd_program *program, int64_t rows) {
+Problem describeProblem(const lnbwd_program *program, int64_t rows,
+                        int64_t groups) {
   Problem problem;
   problem.rows = rows;
+  problem.groups = groups;
   for (size_t i = 0; i < lnbwd_program_argument_count(program); ++i) {
     lnbwd_argument_info info;
     check(lnbwd_program_argument(program, i, &info));
@@ -229,10 +244,10 @@ Problem describeProblem(const lnbwd_program *program, int64_t rows) {
     argument.access = info.access;
     argument.rowLength = info.row_length;
     check(lnbwd_program_argument_row_stride(program, i, &argument.rowStride));
-    check(lnbwd_program_argument_size(program, i, rows, &argument.bytes));
-    argument.elements = static_cast<size_t>(argument.rowLength);
-    if (argument.kind != LNBWD_ARGUMENT_COLUMN)
-      argument.elements *= static_cast<size_t>(rows);
+    check(lnbwd_program_argument_size_grouped(program, i, rows, groups,
+                                              &argument.bytes));
+    argument.elements =
+        static_cast<size_t>(argument.rowLength * argument.countRows(problem));
     problem.arguments.push_back(argument);
     if (info.kind == LNBWD_ARGUMENT_ROW_SCALAR)
       continue;
@@ -354,13 +369,12 @@ void fillProblem(Problem &problem, const Options &options) {
     problem.contents[i].resize(argument.bytes);
     fillGaps(argument.format, argument.rowLength, argument.rowStride,
              problem.contents[i]);
-    bool isColumn = argument.kind == LNBWD_ARGUMENT_COLUMN;
     FillOptions fill;
     fill.stride = argument.rowStride;
     fill.gammaCentre = problem.operation.zeroCentredGamma ? 0 : 1;
     fill.nonFinite = problem.operation.isForward ? Input::X : Input::Dy;
     fillInput(options.init, options.seed, inputOf(problem, i), argument.format,
-              isColumn ? 1 : problem.rows, argument.rowLength,
+              argument.countRows(problem), argument.rowLength,
               problem.contents[i].data(), fill);
   }
   bool wantsDerived = false;

@@ -79,6 +79,8 @@ struct Argument {
   /// The argument in whose buffer it lies (--in-place).
   std::optional<size_t> placedOver;
 
+  /// M, B or 1.
+  int64_t countRows(const struct Problem &problem) const;
   bool isInput() const { return access != LNBWD_ACCESS_WRITE; }
   bool isOutput() const { return access != LNBWD_ACCESS_READ; }
 };
@@ -87,6 +89,8 @@ struct Argument {
 struct Problem {
   Operation operation;
   int64_t rows = 0;
+  /// Of rows, in programs that have such.
+  int64_t groups = 1;
   int64_t columns = 0;
   std::vector<Argument> arguments;
   /// Which argument an operand is.
@@ -112,9 +116,10 @@ struct Problem {
   bool isOverwritten(size_t index) const;
 };
 
-/// Understands a program's arguments for M = `rows`; throws if the plan does
-/// not agree with itself.
-Problem describeProblem(const lnbwd_program *program, int64_t rows);
+/// Understands a program's arguments for M = `rows` in `groups` groups; throws
+/// if the plan does not agree with itself.
+Problem describeProblem(const lnbwd_program *program, int64_t rows,
+                        int64_t groups);
 
 /// Lays dx over dy, or the sum over the residual; throws if the kernel has no
 /// such pair.

@@ -272,9 +272,10 @@ TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
 
   Measurement measurement = measure(device, [&](size_t index) {
     const std::vector<void *> &arguments = sets.arguments(index);
-    check(lnbwd_kernel_launch(kernel, arguments.data(), arguments.size(),
-                              problem.rows, sets.workspace(index),
-                              execution.workspaceSize(), nullptr),
+    check(lnbwd_kernel_launch_grouped(kernel, arguments.data(),
+                                      arguments.size(), problem.rows,
+                                      problem.groups, sets.workspace(index),
+                                      execution.workspaceSize(), nullptr),
           WrongNumbers);
   });
   TimeReport report;
@@ -306,10 +307,10 @@ lnbwd_sim_counters countInstructions(const lnbwd_device *device,
                             "another release than this program");
   check(lnbwd_device_make_current(device));
   reset();
-  check(lnbwd_kernel_launch(kernel, execution.pointers().data(),
-                            execution.pointers().size(), problem.rows,
-                            execution.workspacePointer(),
-                            execution.workspaceSize(), nullptr),
+  check(lnbwd_kernel_launch_grouped(
+            kernel, execution.pointers().data(), execution.pointers().size(),
+            problem.rows, problem.groups, execution.workspacePointer(),
+            execution.workspaceSize(), nullptr),
         WrongNumbers);
   check(lnbwd_synchronize(device, nullptr), WrongNumbers);
   lnbwd_sim_counters counters;

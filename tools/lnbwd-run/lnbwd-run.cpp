@@ -114,7 +114,8 @@ static int run(Options options) {
   } else {
     program = loadProgram(options.kernelFile);
   }
-  Problem problem = describeProblem(program.get(), options.rows);
+  Problem problem =
+      describeProblem(program.get(), options.rows, options.groups);
   if (options.verify)
     requireReference(problem);
   if (options.inPlace)

@@ -25,6 +25,7 @@
 
 using lnbwd::test::exampleMetadata;
 using lnbwd::test::examplePlan;
+using lnbwd::test::groupedPlan;
 using lnbwd::test::makeHsaco;
 using lnbwd::test::makePtx;
 using nlohmann::json;
@@ -248,6 +249,55 @@ TEST_F(CApiTest, TheGridIsBoundByTheComputeUnits) {
   EXPECT_EQ(bytes, 608U * 4096 * 4 + 256);
   ASSERT_EQ(launch(1 << 30, arguments(), workspace(), bytes), LNBWD_SUCCESS);
   EXPECT_CONTAINS(notes(), "grid 608,1,1");
+}
+
+TEST_F(CApiTest, LaunchesProgramsWithGroupsOfRows) {
+  open("hip");
+  load(makeHsaco(groupedPlan(), exampleMetadata()));
+  notes();
+  lnbwd_argument_info info;
+  ASSERT_EQ(lnbwd_program_argument(program, 6, &info), LNBWD_SUCCESS);
+  EXPECT_EQ(info.kind, LNBWD_ARGUMENT_GROUP_COLUMN);
+  size_t bytes = 0;
+  ASSERT_EQ(lnbwd_program_argument_size_grouped(program, 6, 60, 5, &bytes),
+            LNBWD_SUCCESS);
+  EXPECT_EQ(bytes, 5U * 4096 * 4);
+  // 12 rows a group are 3 workgroups: 5 times 3 rows of 4096 floats.
+  ASSERT_EQ(lnbwd_kernel_workspace_size_grouped(kernel, 60, 5, &bytes),
+            LNBWD_SUCCESS);
+  EXPECT_EQ(bytes, 5U * 3 * 4096 * 4 + 256);
+  auto launchGrouped = [&](int64_t rows, int64_t groups) {
+    return lnbwd_kernel_launch_grouped(kernel, arguments().data(), 8, rows,
+                                       groups, workspace(), bytes, nullptr);
+  };
+  ASSERT_EQ(launchGrouped(60, 5), LNBWD_SUCCESS) << lnbwd_last_error();
+  EXPECT_EQ(notes(),
+            "main device 0 grid 3,1,5 block 256,1,1 shared 0 stream 0 "
+            "parameters 10000 20000 30000 40000 50000 60000 900000 93c000 c "
+            "3\n"
+            "finalize device 0 grid 15,2,1 block 64,2,1 shared 512 stream 0 "
+            "parameters 900000 93c000 70000 80000 5\n");
+  // No groups: nothing is left to do.
+  ASSERT_EQ(launchGrouped(0, 0), LNBWD_SUCCESS) << lnbwd_last_error();
+  EXPECT_EQ(notes(), "");
+  auto refused = [&](lnbwd_status status, const char *message) {
+    EXPECT_EQ(status, LNBWD_ERROR_INVALID_ARGUMENT);
+    EXPECT_CONTAINS(lnbwd_last_error(), message);
+  };
+  refused(launchGrouped(60, 7), "expected a multiple of B");
+  refused(launchGrouped(60, -1), "expected 0 or more, got -1");
+  refused(launch(60, arguments(), workspace(), bytes),
+          "B, the number of groups of rows (of 'gamma'): expected it beside M; "
+          "call the function whose name ends with _grouped");
+  refused(lnbwd_kernel_workspace_size(kernel, 60, &bytes),
+          "expected it beside M");
+  refused(lnbwd_program_argument_size(program, 6, 60, &bytes),
+          "expected it beside M");
+  // More groups than a grid holds.
+  bytes = std::numeric_limits<size_t>::max();
+  EXPECT_EQ(launchGrouped(int64_t{1} << 31, int64_t{1} << 31),
+            LNBWD_ERROR_TOO_LARGE);
+  EXPECT_EQ(notes(), "");
 }
 
 TEST_F(CApiTest, NoRowsNeedNoRowBuffers) {

@@ -16,6 +16,7 @@
 
 using namespace lnbwd::runtime;
 using lnbwd::test::examplePlan;
+using lnbwd::test::groupedPlan;
 using nlohmann::json;
 
 /// The message with which a plan is refused; empty if it is taken.
@@ -152,6 +153,69 @@ TEST(PlanTest, AFixedGridIsTheSameOnEveryDevice) {
   }
   EXPECT_CONTAINS(refusalWith("/workgroup_counts/0/max_workgroups", 0),
                   "expected an integer from 1");
+}
+
+TEST(PlanTest, ReadsGroupsOfRows) {
+  Plan plan = parsePlan(groupedPlan().dump());
+  EXPECT_EQ(plan.groupArgument(), &plan.arguments[2]);
+  EXPECT_EQ(parsePlan(examplePlan().dump()).groupArgument(), nullptr);
+  EXPECT_EQ(plan.argumentBytes(2, {60, 6}), 6 * 4096 * 2);
+  EXPECT_EQ(plan.argumentBytes(0, {60, 6}), 60 * 4096 * 2);
+  // max(1, min(ceil(M / B / 4), 2 * C / B))
+  EXPECT_EQ(plan.workgroupCount(0, {60, 6}, 304), 3);
+  EXPECT_EQ(plan.workgroupCount(0, {60, 60}, 304), 1);
+  EXPECT_EQ(plan.workgroupCount(0, {60000, 6}, 304), 101);
+  EXPECT_EQ(plan.workgroupCount(0, {100000, 1000}, 304), 1);
+  EXPECT_EQ(plan.workgroupCount(0, {0, 0}, 304), 1);
+  const int64_t counts[] = {3};
+  EXPECT_EQ(plan.workspaceBytes(0, {60, 6}, counts), 3 * 6 * 4096 * 4);
+  auto evaluate = [&](const PlanExtent &extent) {
+    return Plan::evaluate(extent, {60, 6}, counts, "");
+  };
+  EXPECT_EQ(evaluate(plan.kernels[0].grid[0]), 3);
+  EXPECT_EQ(evaluate(plan.kernels[0].grid[2]), 6);
+  EXPECT_EQ(evaluate(plan.kernels[1].grid[0]), 18);
+  EXPECT_EQ(plan.kernels[0].parameters[8].kind,
+            PlanParameter::Kind::RowsPerGroup);
+  EXPECT_EQ(plan.kernels[1].parameters[4].kind, PlanParameter::Kind::Constant);
+  EXPECT_TRUE(plan.kernels[1].parameters[4].timesGroups);
+}
+
+TEST(PlanTest, RefusesSizesThatAreNoGroups) {
+  Plan plan = parsePlan(groupedPlan().dump());
+  auto sizeRefusal = [&](LaunchSize size) -> std::string {
+    try {
+      plan.checkSize(size);
+    } catch (const Error &error) {
+      EXPECT_EQ(error.getStatus(), LNBWD_ERROR_INVALID_ARGUMENT);
+      return error.what();
+    }
+    return "";
+  };
+  for (LaunchSize size : {LaunchSize(60, 6), LaunchSize(0, 6), LaunchSize(0, 0),
+                          LaunchSize(7, 1), LaunchSize(7, 7)})
+    EXPECT_EQ(sizeRefusal(size), "");
+  EXPECT_CONTAINS(sizeRefusal({60, 7}),
+                  "M, the number of rows: expected a multiple of B, the number "
+                  "of groups of rows, 7, got 60");
+  EXPECT_CONTAINS(sizeRefusal({60, 0}), "of groups of rows, 0, got 60");
+  EXPECT_CONTAINS(sizeRefusal({60, -1}),
+                  "(of 'gamma'): expected 0 or more, got -1");
+  EXPECT_CONTAINS(sizeRefusal(60), "expected it beside M");
+  EXPECT_CONTAINS(sizeRefusal({-1, 1}), "expected 0 or more, got -1");
+  // Where there are no groups nobody looks at their number.
+  parsePlan(examplePlan().dump()).checkSize({60, 7});
+}
+
+TEST(PlanTest, RefusesGroupsWithoutGroupColumns) {
+  for (const char *place :
+       {"/workgroup_counts/0/per_group", "/kernels/0/grid/2",
+        "/workspace/0/rows", "/kernels/0/parameters/8"}) {
+    json value = groupedPlan()[json::json_pointer(place)];
+    EXPECT_CONTAINS(refusalWith(place, value),
+                    "expected an argument of the kind group_column")
+        << place;
+  }
 }
 
 TEST(PlanTest, RefusesTextThatIsNoJson) {

@@ -66,6 +66,20 @@ json examplePlan() {
 })");
 }
 
+json groupedPlan() {
+  json text = examplePlan();
+  for (int i : {2, 6})
+    text["arguments"][i]["kind"] = "group_column";
+  text["workgroup_counts"][0]["per_group"] = true;
+  text["workspace"][0]["rows"]["groups"] = true;
+  json &kernels = text["kernels"];
+  kernels[0]["grid"][2] = {{"groups", true}};
+  kernels[0]["parameters"][8] = {{"rows_per_group", true}};
+  kernels[1]["grid"][0] = {{"workgroup_count", 0}, {"groups", true}};
+  kernels[1]["parameters"][4] = {{"groups", true}};
+  return text;
+}
+
 json exampleMetadata() {
   auto kernel = [](const char *name, int parameters) {
     json arguments = json::array();

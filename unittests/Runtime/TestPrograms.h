@@ -35,6 +35,9 @@ testing::AssertionResult containsText(const char *textExpression,
 /// The plan of docs/abi.md's example.
 nlohmann::json examplePlan();
 
+/// The same with gamma and dgamma for each group of rows.
+nlohmann::json groupedPlan();
+
 /// What a code object says about its kernels, fitting that plan.
 nlohmann::json exampleMetadata();
 

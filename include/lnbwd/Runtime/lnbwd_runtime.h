@@ -17,6 +17,11 @@
 |*   output parameters alone, and lnbwd_last_error() gives the calling thread
 |*   one line that says what was expected, what came and what to do.
 |* - Sizes are bytes unless a name says otherwise. M is the number of rows.
+|* - Of a program with arguments of the kind LNBWD_ARGUMENT_GROUP_COLUMN the
+rows
+|*   are B groups of M / B neighbouring ones each. Its sizes and launches depend
+|*   on B as well, and have functions of their own, ending with _grouped; those
+|*   take programs without groups, too, and do not look at B then.
 |* - Handles may be used from several threads at once, but not be destroyed
 |*   while another thread uses them. A kernel keeps its device and its program
 |*   alive: the three may be destroyed in any order.
@@ -112,9 +117,10 @@ typedef enum lnbwd_access {
 
 /** The shape of an argument. */
 typedef enum lnbwd_argument_kind {
-  LNBWD_ARGUMENT_ROW_BLOCK = 0, /**< M x row_length, row-major, dense */
-  LNBWD_ARGUMENT_COLUMN = 1,    /**< row_length */
-  LNBWD_ARGUMENT_ROW_SCALAR = 2 /**< M */
+  LNBWD_ARGUMENT_ROW_BLOCK = 0,   /**< M x row_length, row-major, dense */
+  LNBWD_ARGUMENT_COLUMN = 1,      /**< row_length */
+  LNBWD_ARGUMENT_ROW_SCALAR = 2,  /**< M */
+  LNBWD_ARGUMENT_GROUP_COLUMN = 3 /**< B x row_length, row-major, dense */
 } lnbwd_argument_kind;
 
 /** The type of an argument's elements. */
@@ -181,6 +187,11 @@ LNBWD_API lnbwd_status lnbwd_program_argument(const lnbwd_program *program,
 LNBWD_API lnbwd_status lnbwd_program_argument_size(const lnbwd_program *program,
                                                    size_t index, int64_t rows,
                                                    size_t *bytes);
+/** The same for a program with `groups`, B, groups of rows: 0 or more, a
+ * divisor of M. */
+LNBWD_API lnbwd_status lnbwd_program_argument_size_grouped(
+    const lnbwd_program *program, size_t index, int64_t rows, int64_t groups,
+    size_t *bytes);
 
 /** The elements from one row of argument `index` to the next, of which the
  *  first row_length are the row. 1 for row scalars, row_length for columns. */
@@ -264,6 +275,9 @@ LNBWD_API void lnbwd_kernel_destroy(lnbwd_kernel *kernel);
 /** The size of the workspace that a launch with M = `rows` needs; may be 0. */
 LNBWD_API lnbwd_status lnbwd_kernel_workspace_size(const lnbwd_kernel *kernel,
                                                    int64_t rows, size_t *bytes);
+/** The same for a program with `groups`, B, groups of rows. */
+LNBWD_API lnbwd_status lnbwd_kernel_workspace_size_grouped(
+    const lnbwd_kernel *kernel, int64_t rows, int64_t groups, size_t *bytes);
 
 /** Enqueues all kernels of the plan, in order, on one stream, and returns.
  *
@@ -281,6 +295,12 @@ LNBWD_API lnbwd_status lnbwd_kernel_workspace_size(const lnbwd_kernel *kernel,
 LNBWD_API lnbwd_status lnbwd_kernel_launch(
     const lnbwd_kernel *kernel, void *const *arguments, size_t argument_count,
     int64_t rows, void *workspace, size_t workspace_bytes, void *stream);
+/** The same for a program with groups of rows. `groups` is B, 0 or more, of
+ *  which M is a multiple: LNBWD_ERROR_INVALID_ARGUMENT if it is not. */
+LNBWD_API lnbwd_status lnbwd_kernel_launch_grouped(
+    const lnbwd_kernel *kernel, void *const *arguments, size_t argument_count,
+    int64_t rows, int64_t groups, void *workspace, size_t workspace_bytes,
+    void *stream);
 
 /*===----------------------------------------------------------------------===*\
  * Memory, waiting and time, so that a client needs no other library

@@ -24,10 +24,10 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
   let summary = "Derive the gradient of a forward pass";
   let description = [{
     Each function holds one forward operation: `lnbwd.layer_norm`,
-    `lnbwd.rms_norm`, or a `lnbwd.rowwise` without column sums that somebody
-    wrote. In its place comes a function `<name>_bwd` on memrefs with the
+    `lnbwd.rms_norm`, or a `lnbwd.rowwise` without column sums and group sums
+    that somebody wrote. In its place comes a function `<name>_bwd` on memrefs with the
     gradient, a row program, by reverse mode: the adjoint of a column is a column
-    sum, that of a spread scalar a row sum. Operands are named after the forward
+    sum, that of a group column a group sum, that of a spread scalar a row sum. Operands are named after the forward
     ones: `dy` is the adjoint of `y`, a row output, and `dx` the gradient with
     respect to `x`, an input, in the type of `x`.
 
@@ -330,6 +330,12 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
     and memrefs; a program that one workgroup runs needs no partial sums and is
     left alone.
 
+    The partial sums of a group sum lie group by group, in an allocation
+    `[B, W, N]` for W workgroups a group; the program that adds them, named
+    `<entry>_finalize_groups`, has them as B groups of W rows and one workgroup
+    for each. A column sum of a program with groups has a partial sum of each of
+    the B W workgroups.
+
     Before:
 
     ```mlir
@@ -358,6 +364,7 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
   }];
   let options = [ChipOption];
   let dependentDialects = ["::lnbwd::LNBwdDialect",
+                           "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect"];
   let statistics = [
     Statistic<"numFinalized", "finalized", "Row programs given partial sums">,
@@ -384,7 +391,9 @@ def DistributeToGPUPass : Pass<"lnbwd-distribute-to-gpu", "::mlir::ModuleOp"> {
 
     Kernel parameters are bare pointers, each typed as the first row of its
     buffer, then the row count and the workgroup count as 64-bit integers
-    (docs/abi.md).
+    (docs/abi.md). Of a program with groups of rows these are the counts of one
+    group, which is the grid's third dimension; in the kernel the buffers begin
+    with the group's own rows.
 
     After:
 

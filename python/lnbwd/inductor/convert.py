@@ -4,8 +4,10 @@
 """From the operations of a PyTorch graph to those of a row program.
 
 A *domain* says which tensors are rows: M rows of N elements. In it a tensor is a row block
-(``[..., N]`` of M·N elements), a row scalar (``[..., 1]`` of M) or a column (``[N]``), and what
-moves elements between these shapes without changing their order is no operation at all.
+(``[..., N]`` of M·N elements), a row scalar (``[..., 1]`` of M), a column (``[N]``) or, where the
+rows are B groups of neighbours, as the samples of a batch are, a group column (``[B, N]``, spread
+over ``[B, T, N]`` as ``[B, 1, N]``), and what moves elements between these shapes without changing
+their order is no operation at all.
 
 Which value is rounded when: as in torch.compile's own kernels. All is computed in float32, and a
 value is rounded to its type where it is written; within a kernel it is rounded only if Inductor's
@@ -17,7 +19,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -29,7 +31,8 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from ..rowprogram import COMPARISONS, CONDITIONS, Builder, Input
 
 __all__ = ["Conversion", "Domain", "Unsupported", "is_column_sum", "is_computed_in_place",
-           "is_constant", "is_random", "is_supported", "row_sum_axis", "sources"]
+           "is_constant", "is_group_sum", "is_random", "is_supported", "row_sum_axis", "sources",
+           "sum_kind"]
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -63,20 +66,29 @@ def product(sizes: Any) -> Number:
 
 @dataclass(frozen=True)
 class Domain:
-    """M rows of N elements; M may be a symbol."""
+    """M rows of N elements; M may be a symbol.
+
+    ``groups`` is the number of groups of rows, the first dimension of ``[B, T, N]``, or None; the
+    same rows in groups or not are one domain.
+    """
 
     rows: Number
     length: int
+    groups: Number | None = field(default=None, compare=False)
 
     def role(self, value: Any) -> str | None:
-        """What a tensor is here: "row", "scalar", "column", or None."""
+        """What a tensor is here: "row", "scalar", "column", "group_column", or None."""
         if not isinstance(value, torch.Tensor) or value.dim() == 0:
             return None
         count, last = value.numel(), value.shape[-1]
         if same(last, self.length):
             if same(count, self.rows * self.length):
                 return "row"
-            return "column" if same(count, self.length) else None
+            if same(count, self.length):
+                return "column"
+            if self.groups is not None and same(count, self.groups * self.length):
+                return "group_column"
+            return None
         return "scalar" if same(count, self.rows) else None
 
     def __str__(self) -> str:
@@ -197,12 +209,39 @@ def is_column_sum(node: Node) -> Domain | None:
     return _domain(node.args[0].meta["val"])  # type: ignore[union-attr]
 
 
+def is_group_sum(node: Node) -> Domain | None:
+    """The domain, which has groups, of a sum over all dimensions but the first and the last."""
+    if node.op != "call_function" or node.target is not aten.sum.dim_IntList:
+        return None
+    found = _dims(node)
+    if found is None or found[1] < 3 or found[0] != list(range(1, found[1] - 1)):
+        return None
+    domain = _domain(node.args[0].meta["val"])  # type: ignore[union-attr]
+    return None if domain is None or domain.groups is None else domain
+
+
+def sum_kind(node: Node, domain: Domain) -> str | None:
+    """What a sum over rows of the domain is: "column_sum", "group_sum", or None: it is none."""
+    if is_column_sum(node) == domain:
+        return "column_sum"
+    found = is_group_sum(node)
+    if found == domain and domain.groups is not None and found is not None and (
+            found.groups is not None and same(found.groups, domain.groups)):
+        return "group_sum"
+    return None
+
+
 def _domain(value: torch.Tensor) -> Domain | None:
     length = value.shape[-1]
     if not isinstance(length, int):
         return None
     rows = product(value.shape[:-1])
-    return None if same(rows, 1) or same(rows, 0) else Domain(rows, length)
+    if same(rows, 1) or same(rows, 0):
+        return None
+    groups = value.shape[0] if value.dim() > 2 else None
+    if groups is not None and (same(groups, 1) or same(groups, rows)):
+        groups = None
+    return Domain(rows, length, groups)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -240,7 +279,8 @@ class Conversion:
             assert isinstance(value, torch.Tensor)
             if value.dtype not in (ELEMENTS if role == "row" else DTYPES):
                 raise Unsupported(f"reads a {role} of {value.dtype}")
-            if not value.is_contiguous():
+            # The operator copies what is not dense, which of group columns is little.
+            if not value.is_contiguous() and role != "group_column":
                 raise Unsupported("reads a tensor whose rows are not dense")
             self.inputs[node] = Input(role, ELEMENTS[value.dtype])
             self.values[node] = self.builder.add("input", len(self.inputs) - 1)
@@ -479,7 +519,7 @@ def _getitem(c: Conversion, node: Node) -> int:
 
 
 def _column_sum(c: Conversion, node: Node) -> int:
-    if is_column_sum(node) != c.domain:
+    if sum_kind(node, c.domain) is None:
         raise Unsupported(f"does not sum over the rows of {c.domain}")
     return _check_row(c, node)
 
@@ -498,7 +538,7 @@ _HANDLERS: list[tuple[Any, _Handler]] = [
 
 
 def _sum(c: Conversion, node: Node) -> Any:
-    return _column_sum(c, node) if is_column_sum(node) == c.domain else _row_sum(c, node)
+    return _column_sum(c, node) if sum_kind(node, c.domain) else _row_sum(c, node)
 
 
 _HANDLERS.append((_ROW_SUMS, _sum))
@@ -545,9 +585,8 @@ def check(node: Node, domain: Domain) -> None:
         kind = domain.role(source_value)
         if kind is None:
             raise Unsupported(f"reads {_describe(source_value)}")
-        # Rows take all; scalars and columns are made of their kind.
-        if not is_sum and kind != role and (
-                role != "row" or (kind == "scalar" and not same(source_value.shape[-1], 1))):
+        if not is_sum and kind != role and not _spreads(source_value, kind, results[0], role,
+                                                        domain):
             raise Unsupported(f"makes a {role} of a {kind}")
         if source_value.dtype == torch.bool:
             trial.values[source] = trial.builder.add("eq", trial.builder.constant(0),
@@ -557,3 +596,22 @@ def check(node: Node, domain: Domain) -> None:
         else:
             trial.values[source] = trial.builder.add("input", len(trial.values))
     trial.convert(node)
+
+
+def _spreads(value: torch.Tensor, kind: str, result: torch.Tensor, role: str | None,
+             domain: Domain) -> bool:
+    """Whether an operation may make a ``role`` of a ``kind``: rows take all, scalars and columns
+    are made of their kind, group columns of columns, too."""
+    if role == "group_column":
+        return kind == "column"
+    if role != "row":
+        return False
+    if kind == "scalar":
+        return same(value.shape[-1], 1)
+    if kind == "group_column":
+        # [B, 1, N] over [B, T, N]: of another shape it might be spread over something else.
+        assert domain.groups is not None
+        return (value.dim() == result.dim() and same(value.shape[0], domain.groups)
+                and same(result.shape[0], domain.groups)
+                and all(same(size, 1) for size in value.shape[1:-1]))
+    return True

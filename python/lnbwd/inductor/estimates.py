@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from ..rowprogram import RowProgram
+from ..rowprogram import SUM_KINDS, RowProgram
 from .convert import Domain, is_computed_in_place, is_constant, is_view, sources
 from .regions import Region
 
@@ -66,7 +66,7 @@ def estimate(region: Region) -> Estimate:
             their_reads[place] = _bytes_behind(node, region.domain)
     written = sum(_BYTES[o.dtype] for o in program.outputs if o.kind == "row")
     theirs = sum(their_reads) + written
-    sums = [o.value for o in program.outputs if o.kind == "column_sum"]
+    sums = [o.value for o in program.outputs if o.kind in SUM_KINDS]
     if sums and (program.has_row_sums or any(o.kind == "row" for o in program.outputs)):
         theirs += _read_again(program, sums, their_reads)
     return Estimate(ours + written, theirs, program.has_row_sums, is_part)

@@ -31,7 +31,7 @@ from torch.utils.checkpoint import CheckpointPolicy
 from .. import compiler, launching, regions_op
 from ..errors import CompileError, LnbwdError
 from ..rowprogram import RowProgram
-from .convert import Unsupported, is_constant
+from .convert import Unsupported, is_constant, same
 from .estimates import estimate
 from .measuring import Measurements
 from .regions import Region, convert, find_regions, leads_back, normalised
@@ -63,7 +63,8 @@ class Decision:
         region: what it is, in a few words.
         taken: whether a kernel of ours computes it.
         reason: why not, or what it saves.
-        row_sums, column_sums: how many sums over the row, and over all rows, it has.
+        row_sums, column_sums: how many sums over the row, and over all rows or those of a group, it
+            has.
         program: the row program, if the region could be written as one.
     """
 
@@ -213,8 +214,20 @@ def _replace(graph: Graph, region: Region) -> None:
         raise Unsupported("a shape with several symbols cannot be written down")
     text = program.text()
     mode = next(n.meta["val"].fake_mode for n in region.inputs)
-    with graph.inserting_after(region.inputs[-1]), mode:
-        call = _new_node(graph, torch.ops.lnbwd._region.default, (region.inputs, text))
+    inputs, last = list(region.inputs), region.inputs[-1]
+    if program.has_groups and not any(i.kind == "group_column" for i in program.inputs):
+        # The first row block says how many groups there are.
+        place = next(p for p, i in enumerate(program.inputs) if i.kind == "row")
+        groups = region.domain.groups
+        assert groups is not None
+        if not same(inputs[place].meta["val"].shape[0], groups):
+            if not isinstance(groups, int):
+                raise Unsupported("the number of its groups cannot be written down")
+            with graph.inserting_after(last), mode:
+                last = inputs[place] = _new_node(graph, torch.ops.aten.reshape.default, (
+                    inputs[place], [groups, -1, program.length]))
+    with graph.inserting_after(last), mode:
+        call = _new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
     last = call
     for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
         with graph.inserting_after(last), mode:

@@ -46,12 +46,13 @@ log = logging.getLogger("lnbwd.regions")
 class RegionCall(ir.ExternKernel):
     """A call of a row program that writes into buffers which are there already."""
 
-    def __init__(self, text: str, rows: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+    def __init__(self, text: str, sizes: Sequence[Any], inputs: Sequence[Any],
+                 outputs: Sequence[Any]) -> None:
         self.device = outputs[0].get_device()
         buffers: list[Any] = [self.unwrap_storage_for_input(self.realize_input(t))
                               for t in (*inputs, *outputs)]
-        # M is among the arguments, so that its symbols are known to be needed.
-        super().__init__(None, ir.NoneLayout(device=self.device), buffers, (rows,))
+        # M and B are among the arguments, so that their symbols are known to be needed.
+        super().__init__(None, ir.NoneLayout(device=self.device), buffers, tuple(sizes))
         self.text = text
         self.ready, self.written = buffers[:len(inputs)], buffers[len(inputs):]
         self.mutation_outputs = [ir.MutationOutput(ir.NoneLayout(device=self.device), t, self)
@@ -77,7 +78,8 @@ class RegionCall(ir.ExternKernel):
         definition = f"{name} = lnbwd_region_call({self.text!r}, {device!r})"
         if definition not in wrapper.header.getvalue():
             wrapper.header.writeline(definition)
-        arguments = [wrapper.codegen_sizevar(self.constant_args[0]), *map(_reference, self.inputs)]
+        arguments = [*map(wrapper.codegen_sizevar, self.constant_args),
+                     *map(_reference, self.inputs)]
         wrapper.writeline(f"{name}({', '.join(arguments)})")
 
 
@@ -94,13 +96,20 @@ def _lower(inputs: Sequence[Any], text: str) -> list[Any]:
     values = V.graph.current_node.meta["val"]
     measure = next((place for kind in ("row_block", "row_scalar")
                     for place, operand in enumerate(program.inputs) if operand.kind == kind))
-    rows = V.graph.sizevars.simplify(FloorDiv(sympy_product(inputs[measure].get_size()),
-                                              program.inputs[measure].row_length))
+    sizes = [V.graph.sizevars.simplify(FloorDiv(sympy_product(inputs[measure].get_size()),
+                                                program.inputs[measure].row_length))]
+    if program.has_groups:
+        shapes = [*(t.get_size() for t in inputs),
+                  *(convert_shape_to_inductor(value.size()) for value in values)]
+        sizes.append(next(V.graph.sizevars.simplify(
+            FloorDiv(sympy_product(shape), operand.row_length)) for shape, operand in zip(
+                shapes, [*program.inputs, *program.outputs], strict=True)
+            if operand.kind == "group_column"))
     dense = [ir.ExternKernel.require_contiguous(t) for t in inputs]
     outputs = [lowering.empty_strided(convert_shape_to_inductor(value.size()), None,
                                       dtype=value.dtype, device=value.device)
                for value in values]
-    _allocate_late(RegionCall(text, rows, dense, outputs))
+    _allocate_late(RegionCall(text, sizes, dense, outputs))
     return outputs
 
 

@@ -151,8 +151,11 @@ def measure(program: RowProgram, device: torch.device) -> Times:
     generator = torch.Generator(device=device).manual_seed(0)
     inputs: list[Tensor] = []
     for operand in loaded.inputs:
-        shape = {"row_block": (program.rows, program.length), "column": (program.length,),
-                 "row_scalar": (program.rows,)}[operand.kind]
+        groups = program.groups or 1
+        shape: tuple[int, ...] = {
+            "row_block": (groups, program.rows // groups, program.length),
+            "column": (program.length,), "group_column": (groups, program.length),
+            "row_scalar": (program.rows,)}[operand.kind]
         value = torch.rand(shape, generator=generator, device=device)
         inputs.append((value + 0.5).to(operand.dtype) if operand.dtype != torch.bool
                       else value > 0.5)

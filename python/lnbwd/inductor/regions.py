@@ -4,11 +4,11 @@
 """Finds the parts of a PyTorch graph that are row programs.
 
 A *region* is a set of nodes over the same rows (a :class:`.convert.Domain`) with a sum over the
-row, or over all rows, among them. It is to become one node, so no path may leave it and come back.
-To see that, each node has a *level*: what a region gives to nodes outside (a matrix product, an
-attention) is a level earlier than whatever they lead to, and so is a sum over all rows than its
-uses. Nodes of the same level that are connected are a region then, and no path between them can
-lead through nodes outside.
+row, or over all rows or those of each group, among them. It is to become one node, so no path may
+leave it and come back. To see that, each node has a *level*: what a region gives to nodes outside
+(a matrix product, an attention) is a level earlier than whatever they lead to, and so is a sum over
+all rows than its uses. Nodes of the same level that are connected are a region then, and no path
+between them can lead through nodes outside.
 
 A node that need not come early is moved to the level of its first use: what a backward pass
 computes again of the forward one belongs to the region that uses it.
@@ -16,6 +16,7 @@ computes again of the forward one belongs to the region that uses it.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +24,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node, map_arg
 
-from ..rowprogram import Output, RowProgram
+from ..rowprogram import INPUT_KINDS, OUTPUT_KINDS, Output, RowProgram
 from .convert import (
     DTYPES,
     ELEMENTS,
@@ -34,11 +35,13 @@ from .convert import (
     is_column_sum,
     is_computed_in_place,
     is_constant,
+    is_group_sum,
     is_random,
     is_view,
     row_sum_axis,
     same,
     sources,
+    sum_kind,
 )
 
 __all__ = ["Region", "find_regions", "normalised"]
@@ -54,7 +57,7 @@ class Region:
     Attributes:
         domain: the rows.
         nodes: in the order of the graph.
-        row_sums, column_sums: those that sum over the row, and over all rows.
+        row_sums, column_sums: those that sum over the row, and over all rows or those of a group.
         program: what they compute.
         inputs: the nodes that it reads, in the order of the program's inputs.
         outputs: for each output of the program the nodes that have its value.
@@ -97,7 +100,7 @@ def find_regions(graph: Graph) -> list[Region]:
 def _region(domain: Domain, nodes: Iterable[Node], order: dict[Node, int]) -> Region:
     region = Region(domain, sorted(nodes, key=order.__getitem__))
     region.row_sums = [n for n in region.nodes if row_sum_axis(n) == domain]
-    region.column_sums = [n for n in region.nodes if is_column_sum(n) == domain]
+    region.column_sums = [n for n in region.nodes if sum_kind(n, domain)]
     return region
 
 
@@ -128,13 +131,20 @@ def _rows_read(region: Region) -> set[Node]:
 
 
 def _find_domains(graph: Graph) -> list[Domain]:
-    """What sums go over, those with sums over the row first."""
+    """What sums go over, those with sums over the row first; in groups if some node has them in
+    such."""
     found: list[Domain] = []
-    for find in (row_sum_axis, is_column_sum):
+    for find in (row_sum_axis, is_column_sum, is_group_sum):
         for node in graph.nodes:
             domain = find(node)
-            if (domain is not None and MIN_LENGTH <= domain.length <= MAX_LENGTH
-                    and not any(_equal(domain, known) for known in found)):
+            if domain is None or not MIN_LENGTH <= domain.length <= MAX_LENGTH:
+                continue
+            for place, known in enumerate(found):
+                if _equal(domain, known):
+                    if known.groups is None:
+                        found[place] = dataclasses.replace(known, groups=domain.groups)
+                    break
+            else:
                 found.append(domain)
     return found
 
@@ -165,8 +175,11 @@ def _is_readable(node: Node, domain: Domain) -> bool:
     if is_constant(node):
         return True
     value = node.meta["val"]
-    return (isinstance(value, torch.Tensor) and value.is_contiguous() and value.dtype in (
-        ELEMENTS if domain.role(value) == "row" else DTYPES))
+    if not isinstance(value, torch.Tensor):
+        return False
+    role = domain.role(value)
+    return ((value.is_contiguous() or role == "group_column")
+            and value.dtype in (ELEMENTS if role == "row" else DTYPES))
 
 
 def _is_drawn(node: Node) -> bool:
@@ -185,14 +198,14 @@ def _levels(graph: Graph, domain: Domain, candidates: set[Node],
         level = 0
         for source in node.all_input_nodes:
             leaves = source in candidates and (node not in candidates
-                                               or is_column_sum(source) == domain)
+                                               or sum_kind(source, domain) is not None)
             level = max(level, earliest[source] + leaves)
         earliest[node] = level
     levels = dict(earliest)
     for node in reversed(graph.nodes):
         if node not in candidates or not node.users:
             continue
-        bounds = [levels[user] if user in candidates and is_column_sum(node) != domain
+        bounds = [levels[user] if user in candidates and sum_kind(node, domain) is None
                   else earliest[user] - 1
                   for user in node.users if user.op != "output"]
         if bounds:
@@ -221,7 +234,7 @@ def _find_groups(graph: Graph, domain: Domain, taken: set[Node],
                     # A sum over all rows ends where it is.
                     later = other if other in node.users else node
                     earlier = node if later is other else other
-                    if is_column_sum(earlier) != domain:
+                    if sum_kind(earlier, domain) is None:
                         stack.append(other)
         seen |= group
         groups.append(group)
@@ -355,22 +368,22 @@ def convert(region: Region) -> None:
     reads = list(conversion.inputs)
     found: dict[Output, list[Node]] = {}
     for node in region.nodes:
-        is_sum = is_column_sum(node) == region.domain
-        chain = tail(node) if is_sum else [node]
+        kind = sum_kind(node, region.domain)
+        chain = tail(node) if kind else [node]
         last = chain[-1]
         region.tails += chain[1:]
         value = last.meta["val"]
         users = [user for user in last.users if user not in inside]
         if not users or isinstance(value, tuple):
             continue
-        role = "column_sum" if is_sum else region.domain.role(value)
+        role = kind or region.domain.role(value)
         # What is no output is computed outside as well: columns, and conditions of row scalars.
-        if role == "column" or (role == "scalar" and value.dtype == torch.bool):
+        if role in ("column", "group_column") or (role == "scalar" and value.dtype == torch.bool):
             continue
         assert role is not None
         # What is read is there already, in whatever shape.
         source = conversion.builder.nodes[conversion.values[node]]
-        if (source[0] == "input" and role != "column_sum"
+        if (source[0] == "input" and kind is None
                 and reads[source[1]].meta["val"].dtype == value.dtype):
             continue
         if not value.is_contiguous():
@@ -379,11 +392,10 @@ def convert(region: Region) -> None:
         found.setdefault(output, []).append(last)
     if not found:
         raise Unsupported("nothing uses what it computes")
-    kinds = ("row", "scalar", "column_sum")
-    ordered = sorted(found, key=lambda output: kinds.index(output.kind))
+    ordered = sorted(found, key=lambda output: OUTPUT_KINDS.index(output.kind))
     # Inputs in the order of the program's arguments.
     places = sorted(range(len(reads)), key=lambda place: (
-        ("row", "column", "scalar").index(conversion.inputs[reads[place]].kind), place))
+        INPUT_KINDS.index(conversion.inputs[reads[place]].kind), place))
     renamed = {old: new for new, old in enumerate(places)}
     conversion.builder.nodes[:] = [
         ("input", renamed[n[1]]) if n[0] == "input" else n for n in conversion.builder.nodes]
@@ -395,4 +407,6 @@ def convert(region: Region) -> None:
     region.outputs = [found[output] for output in ordered]
     if not any(i.kind == "row" for i in program.inputs):
         raise Unsupported("it reads no row block")
+    if program.has_groups and isinstance(region.domain.groups, int):
+        program = dataclasses.replace(program, groups=region.domain.groups)
     region.program = program

@@ -111,7 +111,8 @@ static const OperationAttribute operationAttributes[] = {
 static bool isKind(Attribute value) {
   auto kind = dyn_cast<StringAttr>(value);
   return kind && llvm::is_contained<StringRef>(
-                     {"row_block", "row_scalar", "column"}, kind.getValue());
+                     {"row_block", "row_scalar", "column", "group_column"},
+                     kind.getValue());
 }
 static bool isAccess(Attribute value) {
   auto access = dyn_cast<StringAttr>(value);
@@ -133,7 +134,8 @@ struct ArgumentAttribute {
 
 static const ArgumentAttribute argumentAttributes[] = {
     {argumentNameAttr, isName, "a name, a string"},
-    {argumentKindAttr, isKind, "\"row_block\", \"row_scalar\" or \"column\""},
+    {argumentKindAttr, isKind,
+     "\"row_block\", \"row_scalar\", \"column\" or \"group_column\""},
     {argumentAccessAttr, isAccess, "\"read\", \"write\" or \"read_write\""},
     {argumentAliasesAttr, isNames, "names, an array of strings"},
     {argumentRowRankAttr, isRowRank, "a 64-bit number of at least 1"},

@@ -144,21 +144,24 @@ RowwiseOp lnbwd::cloneWithOperands(RewriterBase &rewriter, RowwiseOp op,
   };
   SmallVector<Value> rows = select(op.getRows());
   SmallVector<Value> columns = select(op.getColumns());
+  SmallVector<Value> groupColumns = select(op.getGroupColumns());
   SmallVector<Value> scalars = select(op.getScalars());
   SmallVector<Value> rowOuts = select(op.getRowOuts());
   SmallVector<Value> scalarOuts = select(op.getScalarOuts());
   SmallVector<Value> columnSums = select(op.getColumnSums());
+  SmallVector<Value> groupSums = select(op.getGroupSums());
   SmallVector<Type> types;
   if (op.hasPureTensorSemantics())
     for (unsigned i : keepOutput.set_bits())
       types.push_back(op.getResult(i).getType());
 
   auto slim = RowwiseOp::create(
-      rewriter, op.getLoc(), types, op.getEntry(), rows, columns, scalars,
-      rowOuts, scalarOuts, columnSums,
+      rewriter, op.getLoc(), types, op.getEntry(), rows, columns, groupColumns,
+      scalars, rowOuts, scalarOuts, columnSums, groupSums,
       op.getOperandNames() ? rewriter.getArrayAttr(names) : ArrayAttr(),
       op.getScheduleAttr(), op.getRowRank(),
-      op.getAccumulate() && !columnSums.empty(), op.getFixedWorkgroups());
+      op.getAccumulate() && !(columnSums.empty() && groupSums.empty()),
+      op.getFixedWorkgroups());
   slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());
 
   // The region keeps the arguments and yields the values that remain. An

@@ -531,7 +531,7 @@ void RmsNormBwdOp::getEffects(
 MutableOperandRange RowwiseOp::getDpsInitsMutable() {
   return getTrailingOperands(getOperation(), getRowOuts().size() +
                                                  getScalarOuts().size() +
-                                                 getColumnSums().size());
+                                                 getAllSums().size());
 }
 
 void RowwiseOp::getEffects(
@@ -578,10 +578,50 @@ Value RowwiseOp::getYielded(unsigned index) {
   return cast<YieldOp>(getBody().front().getTerminator()).getValues()[index];
 }
 
-bool RowwiseOp::hasPartialColumnSums() {
-  return llvm::any_of(getColumnSums(), [&](Value value) {
-    return cast<ShapedType>(value.getType()).getRank() > int64_t(getRowRank());
-  });
+OperandRange RowwiseOp::getAllColumns() {
+  return getOperation()->getOperands().slice(
+      getRows().size(), getColumns().size() + getGroupColumns().size());
+}
+
+OperandRange RowwiseOp::getAllSums() {
+  return getOperation()->getOperands().take_back(getColumnSums().size() +
+                                                 getGroupSums().size());
+}
+
+Value RowwiseOp::getGroupOperand() {
+  for (OperandRange range : {getGroupColumns(), getGroupSums()})
+    if (!range.empty())
+      return range.front();
+  return {};
+}
+
+std::optional<int64_t> RowwiseOp::getStaticGroupCount() {
+  if (!getGroupOperand())
+    return 1;
+  for (OperandRange range : {getGroupColumns(), getGroupSums()})
+    for (Value value : range)
+      if (auto type = cast<ShapedType>(value.getType()); !type.isDynamicDim(0))
+        return type.getDimSize(0);
+  return std::nullopt;
+}
+
+std::optional<int64_t> RowwiseOp::getStaticGroupRows() {
+  std::optional<int64_t> rows = getStaticRowCount();
+  std::optional<int64_t> groups = getStaticGroupCount();
+  if (!rows || !groups)
+    return std::nullopt;
+  return *groups == 0 ? 0 : *rows / *groups;
+}
+
+bool RowwiseOp::hasPartialSums() {
+  auto rankIsAbove = [](int64_t rank) {
+    return [rank](Value value) {
+      return cast<ShapedType>(value.getType()).getRank() > rank;
+    };
+  };
+  auto rowRank = int64_t(getRowRank());
+  return llvm::any_of(getColumnSums(), rankIsAbove(rowRank)) ||
+         llvm::any_of(getGroupSums(), rankIsAbove(rowRank + 1));
 }
 
 Value lnbwd::getSummedRow(Operation *op) {
@@ -628,12 +668,91 @@ void RowwiseOp::getAsmBlockArgumentNames(Region &region,
       setName(arg, getOperandName(arg.getArgNumber()));
 }
 
+/// The groups of rows: the shapes of group columns, and that all operands agree
+/// on a number of groups that divides the number of rows.
+static LogicalResult verifyGroups(RowwiseOp op, ArrayRef<int64_t> rowShape) {
+  SmallVector<int64_t> shape{ShapedType::kDynamic};
+  llvm::append_range(shape, rowShape);
+  for (Value value : op.getGroupColumns()) {
+    auto type = cast<ShapedType>(value.getType());
+    if (failed(verifyShape(op, "a group column", type, shape, op.getRowRank(),
+                           "one row for each group of rows")) ||
+        failed(verifyRowElement(op, "a group column", type)))
+      return failure();
+  }
+  std::optional<int64_t> groups;
+  for (OperandRange range : {op.getGroupColumns(), op.getGroupSums()})
+    for (Value value : range) {
+      auto type = cast<ShapedType>(value.getType());
+      if (type.getRank() == 0 || type.isDynamicDim(0))
+        continue;
+      int64_t count = type.getDimSize(0);
+      if (groups && *groups != count)
+        return op.emitOpError("expected all group columns and group sums to "
+                              "have the same number of groups, got ")
+               << *groups << " and " << count;
+      groups = count;
+    }
+  std::optional<int64_t> rows = op.getStaticRowCount();
+  if (groups && rows && (*groups == 0 ? *rows != 0 : *rows % *groups != 0))
+    return op.emitOpError("expected the number of rows to be a multiple of the "
+                          "number of groups, ")
+           << *groups << ", got " << *rows
+           << " rows; all groups have the same number of rows";
+  return success();
+}
+
+/// Column sums and group sums: their shapes and elements, and that all are
+/// partial or none.
+static LogicalResult verifySums(RowwiseOp op, ArrayRef<int64_t> rowShape) {
+  int64_t rowRank = op.getRowRank();
+  // What tells partial sums, and how many dimensions more they have.
+  std::optional<bool> partial;
+  auto verify = [&](Value value, int64_t leading, StringRef name,
+                    StringRef rows) -> LogicalResult {
+    auto type = cast<ShapedType>(value.getType());
+    bool isPartial = type.getRank() == rowRank + leading + 1;
+    SmallVector<int64_t> shape(size_t(leading + isPartial),
+                               ShapedType::kDynamic);
+    llvm::append_range(shape, rowShape);
+    std::string what = (isPartial ? "a partial " : "a ") + name.str();
+    std::string why = rows.str();
+    if (isPartial)
+      why = "one row for each workgroup" +
+            std::string(leading ? " of each group" : "");
+    if (failed(verifyShape(op, what, type, shape, rowRank, why)))
+      return failure();
+    if (isPartial && !type.getElementType().isF32())
+      return op.emitOpError("expected partial ")
+             << name << "s to be f32, got " << type;
+    if (!isPartial && failed(verifyRowElement(op, what, type)))
+      return failure();
+    if (op.getAccumulate() && !type.getElementType().isF32())
+      return op.emitOpError("expected ")
+             << name << "s that accumulate to be f32, got " << type;
+    if (partial && *partial != isPartial)
+      return op.emitOpError("expected all column sums and group sums to be "
+                            "partial or none");
+    partial = isPartial;
+    return success();
+  };
+  for (Value value : op.getColumnSums())
+    if (failed(verify(value, 0, "column sum", "one row")))
+      return failure();
+  for (Value value : op.getGroupSums())
+    if (failed(verify(value, 1, "group sum", "one row for each group of rows")))
+      return failure();
+  if (op.getAccumulate() && (!partial || *partial))
+    return op.emitOpError("expected column sums or group sums, and none "
+                          "partial, to accumulate into");
+  return success();
+}
+
 LogicalResult RowwiseOp::verify() {
   if (getRows().empty() && getRowOuts().empty())
     return emitOpError("expected at least one row block, read or written: it "
                        "gives the number of rows");
-  if (getRowOuts().empty() && getScalarOuts().empty() &&
-      getColumnSums().empty())
+  if (getDpsInits().empty())
     return emitOpError("expected at least one output");
 
   int64_t rowRank = getRowRank();
@@ -670,34 +789,9 @@ LogicalResult RowwiseOp::verify() {
           failed(verifyRowElement(*this, "a row scalar", type)))
         return failure();
     }
-  int64_t rank = 0;
-  for (Value value : getColumnSums()) {
-    auto type = cast<ShapedType>(value.getType());
-    if (type.getRank() == rowRank + 1) {
-      SmallVector<int64_t> shape{ShapedType::kDynamic};
-      llvm::append_range(shape, rowShape);
-      if (failed(verifyShape(*this, "a partial column sum", type, shape,
-                             rowRank, "one row for each workgroup")))
-        return failure();
-      if (!type.getElementType().isF32())
-        return emitOpError("expected partial column sums to be f32, got ")
-               << type;
-    } else if (failed(verifyShape(*this, "a column sum", type, rowShape,
-                                  rowRank, "one row")) ||
-               failed(verifyRowElement(*this, "a column sum", type))) {
-      return failure();
-    }
-    if (getAccumulate() && !type.getElementType().isF32())
-      return emitOpError("expected column sums that accumulate to be f32, "
-                         "got ")
-             << type;
-    if (rank != 0 && rank != type.getRank())
-      return emitOpError("expected all column sums to be partial or none");
-    rank = type.getRank();
-  }
-  if (getAccumulate() && (rank == 0 || hasPartialColumnSums()))
-    return emitOpError("expected column sums, and none partial, to accumulate "
-                       "into");
+  if (failed(verifyGroups(*this, rowShape)) ||
+      failed(verifySums(*this, rowShape)))
+    return failure();
   auto fixed = int64_t(getFixedWorkgroups());
   if (fixed < 0 || fixed > std::numeric_limits<int32_t>::max())
     return emitOpError("expected fixed_workgroups from 0 to ")
@@ -723,7 +817,7 @@ LogicalResult RowwiseOp::verifyRegions() {
   SmallVector<Type> arguments;
   for (Value value : getRows())
     arguments.push_back(rowOf(value));
-  for (Value value : getColumns())
+  for (Value value : getAllColumns())
     arguments.push_back(rowOf(value));
   for (Value value : getScalars())
     arguments.push_back(getElementTypeOrSelf(value.getType()));
@@ -742,7 +836,7 @@ LogicalResult RowwiseOp::verifyRegions() {
     outputs.push_back(rowOf(value));
   for (Value value : getScalarOuts())
     outputs.push_back(getElementTypeOrSelf(value.getType()));
-  for (size_t i = 0; i < getColumnSums().size(); ++i)
+  for (size_t i = 0; i < getAllSums().size(); ++i)
     outputs.push_back(
         VectorType::get({length}, Float32Type::get(getContext())));
   auto yield = cast<YieldOp>(block.getTerminator());
@@ -755,5 +849,19 @@ LogicalResult RowwiseOp::verifyRegions() {
       return yield.emitOpError("expected value ")
              << index << " to be " << expected << ", got "
              << yield.getValues()[index].getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// GroupCountOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult GroupCountOp::verify() {
+  auto type = cast<ShapedType>(getSource().getType());
+  if (type.getRank() < 2)
+    return emitOpError(
+               "expected a group column or group sum, of two dimensions "
+               "or more, got ")
+           << type;
   return success();
 }

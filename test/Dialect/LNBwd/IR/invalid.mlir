@@ -451,7 +451,7 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf16>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<8xf32>, %a2: memref<?x8xf32>) {
-  // expected-error@+1 {{expected all column sums to be partial or none}}
+  // expected-error@+1 {{expected all column sums and group sums to be partial or none}}
   lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs column_sums(%a1, %a2 : memref<8xf32>, memref<?x8xf32>) {
   ^bb0(%r0: vector<8xf32>):
     %y0 = ub.poison : vector<8xf32>
@@ -989,7 +989,7 @@ func.func @f(%r: memref<?x8xf32>, %c: memref<8xbf16>) {
 // -----
 
 func.func @f(%r: memref<?x8xf32>) {
-  // expected-error@+1 {{expected column sums, and none partial, to accumulate into}}
+  // expected-error@+1 {{expected column sums or group sums, and none partial, to accumulate into}}
   lnbwd.rowwise @k rows(%r : memref<?x8xf32>) outs rows(%r : memref<?x8xf32>) attributes {accumulate} {
   ^bb0(%x: vector<8xf32>):
     lnbwd.yield %x : vector<8xf32>
@@ -1041,4 +1041,122 @@ func.func @f(%x: memref<?x8xf32>, %s: memref<?xf32>) {
   // expected-error@+1 {{expected a buffer of its own for each output, got two in operand 3 of type 'memref<?xf32>'; pass another buffer}}
   lnbwd.layer_norm x(%x : memref<?x8xf32>) outs y(%x : memref<?x8xf32>) mean(%s : memref<?xf32>) rstd(%s : memref<?xf32>)
   return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %g: memref<8xf32>) {
+  // expected-error@+1 {{expected a group column to have the shape [?, 8] (one row for each group of rows), got 'memref<8xf32>'}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) group_columns(%g : memref<8xf32>) outs rows(%x : memref<?x8xf32>) {
+  ^bb0(%xr: vector<8xf32>, %gr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %g: memref<?x4xf32>) {
+  // expected-error@+1 {{expected a group column to have the shape [?, 8] (one row for each group of rows), got 'memref<?x4xf32>'}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) group_columns(%g : memref<?x4xf32>) outs rows(%x : memref<?x8xf32>) {
+  ^bb0(%xr: vector<8xf32>, %gr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %g: memref<?x8xi8>) {
+  // expected-error@+1 {{expected the elements of a group column to be f16, bf16 or f32, got 'i8'}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) group_columns(%g : memref<?x8xi8>) outs rows(%x : memref<?x8xf32>) {
+  ^bb0(%xr: vector<8xf32>, %gr: vector<8xi8>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %g: memref<3x8xf32>, %s: memref<4x8xf32>) {
+  // expected-error@+1 {{expected all group columns and group sums to have the same number of groups, got 3 and 4}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) group_columns(%g : memref<3x8xf32>) outs group_sums(%s : memref<4x8xf32>) {
+  ^bb0(%xr: vector<8xf32>, %gr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<2x5x8xf32>, %s: memref<4x8xf32>) {
+  // expected-error@+1 {{expected the number of rows to be a multiple of the number of groups, 4, got 10 rows; all groups have the same number of rows}}
+  lnbwd.rowwise @k rows(%x : memref<2x5x8xf32>) outs group_sums(%s : memref<4x8xf32>) {
+  ^bb0(%xr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %s: memref<8xf32>) {
+  // expected-error@+1 {{expected a group sum to have the shape [?, 8] (one row for each group of rows), got 'memref<8xf32>'}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs group_sums(%s : memref<8xf32>) {
+  ^bb0(%xr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %s: memref<?x?x4xf32>) {
+  // expected-error@+1 {{expected a partial group sum to have the shape [?, ?, 8] (one row for each workgroup of each group), got 'memref<?x?x4xf32>'}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs group_sums(%s : memref<?x?x4xf32>) {
+  ^bb0(%xr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %s: memref<?x?x8xbf16>) {
+  // expected-error@+1 {{expected partial group sums to be f32, got 'memref<?x?x8xbf16>'}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs group_sums(%s : memref<?x?x8xbf16>) {
+  ^bb0(%xr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %c: memref<8xf32>, %s: memref<?x?x8xf32>) {
+  // expected-error@+1 {{expected all column sums and group sums to be partial or none}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs column_sums(%c : memref<8xf32>) group_sums(%s : memref<?x?x8xf32>) {
+  ^bb0(%xr: vector<8xf32>):
+    lnbwd.yield %xr, %xr : vector<8xf32>, vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %s: memref<?x8xbf16>) {
+  // expected-error@+1 {{expected group sums that accumulate to be f32, got 'memref<?x8xbf16>'}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs group_sums(%s : memref<?x8xbf16>) attributes {accumulate} {
+  ^bb0(%xr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<8xf32>) -> index {
+  // expected-error@+1 {{expected a group column or group sum, of two dimensions or more, got 'memref<8xf32>'}}
+  %b = lnbwd.group_count %c : memref<8xf32>
+  return %b : index
 }

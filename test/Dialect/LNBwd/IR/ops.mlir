@@ -304,3 +304,63 @@ func.func @row_count_of_several_dimensions(%rows: memref<?x4x8xf32>) -> index {
   %0 = lnbwd.row_count %rows {row_rank = 2 : i64} : memref<?x4x8xf32>
   return %0 : index
 }
+
+//===----------------------------------------------------------------------===//
+// Groups of rows
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: func @group_columns(
+// CHECK:         lnbwd.rowwise @k rows(%{{[^ ]+}} : memref<?x4x512xbf16>) columns(%{{[^ ]+}} : memref<512xf32>)
+// CHECK-SAME:      group_columns(%{{[^ ]+}}, %{{[^ ]+}} : memref<?x512xf32>, memref<?x512xbf16>) scalars(%{{[^ ]+}} : memref<?x4xf32>)
+// CHECK-SAME:      outs rows(%{{[^ ]+}} : memref<?x4x512xbf16>) column_sums(%{{[^ ]+}} : memref<512xf32>)
+// CHECK-SAME:      group_sums(%{{[^ ]+}}, %{{[^ ]+}} : memref<?x512xf32>, memref<?x512xbf16>) {
+// CHECK-NEXT:    ^bb0(%{{[^ ]+}}: vector<512xbf16>, %{{[^ ]+}}: vector<512xf32>, %{{[^ ]+}}: vector<512xf32>, %{{[^ ]+}}: vector<512xbf16>, %{{[^ ]+}}: f32):
+func.func @group_columns(%x: memref<?x4x512xbf16>, %c: memref<512xf32>, %g: memref<?x512xf32>, %h: memref<?x512xbf16>,
+                         %s: memref<?x4xf32>, %dc: memref<512xf32>, %dg: memref<?x512xf32>, %dh: memref<?x512xbf16>) {
+  lnbwd.rowwise @k rows(%x : memref<?x4x512xbf16>) columns(%c : memref<512xf32>)
+      group_columns(%g, %h : memref<?x512xf32>, memref<?x512xbf16>) scalars(%s : memref<?x4xf32>)
+      outs rows(%x : memref<?x4x512xbf16>) column_sums(%dc : memref<512xf32>)
+           group_sums(%dg, %dh : memref<?x512xf32>, memref<?x512xbf16>) {
+  ^row(%xr: vector<512xbf16>, %cr: vector<512xf32>, %gr: vector<512xf32>, %hr: vector<512xbf16>, %sr: f32):
+    lnbwd.yield %hr, %cr, %gr, %gr : vector<512xbf16>, vector<512xf32>, vector<512xf32>, vector<512xf32>
+  }
+  return
+}
+
+// A row of several dimensions; the number of groups may be known.
+// CHECK-LABEL: func @groups_of_tensors(
+// CHECK:         lnbwd.rowwise @k rows(%{{[^ ]+}} : tensor<6x4x8xf32>) group_columns(%{{[^ ]+}} : tensor<3x4x8xf32>)
+// CHECK-SAME:      outs group_sums(%{{[^ ]+}} : tensor<?x4x8xf32>)
+// CHECK-SAME:      attributes {row_rank = 2 : i64} -> tensor<?x4x8xf32> {
+func.func @groups_of_tensors(%x: tensor<6x4x8xf32>, %g: tensor<3x4x8xf32>, %s: tensor<?x4x8xf32>) -> tensor<?x4x8xf32> {
+  %0 = lnbwd.rowwise @k rows(%x : tensor<6x4x8xf32>) group_columns(%g : tensor<3x4x8xf32>)
+      outs group_sums(%s : tensor<?x4x8xf32>) attributes {row_rank = 2 : i64} -> tensor<?x4x8xf32> {
+  ^row(%xr: vector<32xf32>, %gr: vector<32xf32>):
+    %p = arith.mulf %xr, %gr : vector<32xf32>
+    lnbwd.yield %p : vector<32xf32>
+  }
+  return %0 : tensor<?x4x8xf32>
+}
+
+// Partial sums: of all workgroups, and group by group.
+// CHECK-LABEL: func @partial_group_sums(
+// CHECK:         outs column_sums(%{{[^ ]+}} : memref<?x512xf32>) group_sums(%{{[^ ]+}} : memref<?x?x512xf32>) {
+func.func @partial_group_sums(%x: memref<?x512xf32>, %p: memref<?x512xf32>, %q: memref<?x?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>)
+      outs column_sums(%p : memref<?x512xf32>) group_sums(%q : memref<?x?x512xf32>) {
+  ^row(%xr: vector<512xf32>):
+    lnbwd.yield %xr, %xr : vector<512xf32>, vector<512xf32>
+  }
+  return
+}
+
+// CHECK-LABEL: func @group_numbers(
+// CHECK:         %[[B:[a-z0-9_]+]] = lnbwd.group_count %{{[^ ]+}} : memref<?x512xf32>
+// CHECK:         lnbwd.workgroup_count %{{[^ ]+}} groups %[[B]] schedule <threads_per_row = 64,
+func.func @group_numbers(%x: memref<?x512xf32>, %g: memref<?x512xf32>) -> index {
+  %m = lnbwd.row_count %x : memref<?x512xf32>
+  %b = lnbwd.group_count %g : memref<?x512xf32>
+  %w = lnbwd.workgroup_count %m groups %b schedule <threads_per_row = 64, row_groups = 4, vector_width = 4,
+                                                    rows_per_workgroup = 16, workgroups_per_compute_unit = 4>
+  return %w : index
+}

@@ -316,10 +316,12 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     |---|---|---|---|
     | `rows` | `[..., N]` | `vector<N x element>` | |
     | `columns` | `[N]` | `vector<N x element>` | |
+    | `group_columns` | `[B, N]` | `vector<N x element>` | |
     | `scalars` | `[...]` | the element | |
     | `outs rows` | `[..., N]` | | `vector<N x element>` |
     | `outs scalars` | `[...]` | | the element |
     | `outs column_sums` | `[N]`, or `[P, N]` of f32 | | `vector<N x f32>` |
+    | `outs group_sums` | `[B, N]`, or `[B, P, N]` of f32 | | `vector<N x f32>` |
 
     A row may have several dimensions: with `row_rank` R, the last R dimensions
     of a row block are its row, N is their product, and columns have these
@@ -336,6 +338,14 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     rounded to the output's element once at the end; with `accumulate` it is
     added to what the output, of f32, holds. An output with one dimension more
     takes one partial sum of each of P workgroups instead, in a fixed order.
+
+    With group columns or group sums the M rows are B groups of T = M / B
+    neighbouring ones, M being a multiple of B: rows b T to b T + T - 1 use row b
+    of a group column, as the samples of a batch use each their own scale, and
+    row b of a group sum is the sum over them. All of them have the same B, which
+    may be dynamic, like M. A workgroup works on rows of one group. With group
+    columns, column sums still go over all M rows; P is then the number of
+    workgroups of all groups together, that of a group sum those of one group.
 
     `fixed_workgroups`, if not 0, bounds the grid in the place of the schedule's
     workgroups for each compute unit: the order in which column sums are added,
@@ -361,15 +371,29 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
       lnbwd.yield %s, %xr : f32, vector<512xf32>
     }
     ```
+
+    Example (a scale for each group of rows, and the gradient of such a shift):
+
+    ```mlir
+    lnbwd.rowwise @scale rows(%x : memref<?x512xf32>)
+        group_columns(%scale : memref<?x512xf32>)
+        outs rows(%y : memref<?x512xf32>) group_sums(%ds : memref<?x512xf32>) {
+    ^row(%xr: vector<512xf32>, %s: vector<512xf32>):
+      %yr = arith.mulf %xr, %s : vector<512xf32>
+      lnbwd.yield %yr, %xr : vector<512xf32>, vector<512xf32>
+    }
+    ```
   }];
   let arguments = (ins
     SymbolNameAttr:$entry,
     Variadic<LNBwd_Shaped>:$rows,
     Variadic<LNBwd_Shaped>:$columns,
+    Variadic<LNBwd_Shaped>:$group_columns,
     Variadic<LNBwd_Shaped>:$scalars,
     Variadic<LNBwd_Shaped>:$row_outs,
     Variadic<LNBwd_Shaped>:$scalar_outs,
     Variadic<LNBwd_Shaped>:$column_sums,
+    Variadic<LNBwd_Shaped>:$group_sums,
     OptionalAttr<StrArrayAttr>:$operand_names,
     OptionalAttr<LNBwd_ScheduleAttr>:$schedule,
     DefaultValuedAttr<I64Attr, "1">:$row_rank,
@@ -381,10 +405,12 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
   let assemblyFormat = [{
     $entry (`rows` `(` $rows^ `:` type($rows) `)`)?
     (`columns` `(` $columns^ `:` type($columns) `)`)?
+    (`group_columns` `(` $group_columns^ `:` type($group_columns) `)`)?
     (`scalars` `(` $scalars^ `:` type($scalars) `)`)?
     `outs` (`rows` `(` $row_outs^ `:` type($row_outs) `)`)?
     (`scalars` `(` $scalar_outs^ `:` type($scalar_outs) `)`)?
     (`column_sums` `(` $column_sums^ `:` type($column_sums) `)`)?
+    (`group_sums` `(` $group_sums^ `:` type($group_sums) `)`)?
     attr-dict-with-keyword (`->` type($results)^)? $body
   }];
   let extraClassDeclaration = [{
@@ -402,8 +428,20 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     std::string getOperandName(unsigned index);
     /// The value that the region yields for output `index`.
     ::mlir::Value getYielded(unsigned index);
-    /// Whether a column sum is written as one partial sum of each workgroup.
-    bool hasPartialColumnSums();
+    /// Columns and group columns: what the rows of a workgroup share.
+    ::mlir::OperandRange getAllColumns();
+    /// Column sums and group sums: what adds up the rows of a workgroup.
+    ::mlir::OperandRange getAllSums();
+    /// An operand whose first dimension is the groups, B; null if all rows are
+    /// one group.
+    ::mlir::Value getGroupOperand();
+    /// B, if the types say it, or 1 where all rows are one group.
+    std::optional<int64_t> getStaticGroupCount();
+    /// M / B: the number of rows of a group, if the types say it.
+    std::optional<int64_t> getStaticGroupRows();
+    /// Whether column sums and group sums are written as one partial sum of each
+    /// workgroup.
+    bool hasPartialSums();
     /// Whether the region sums over the row, or takes its largest element.
     bool hasRowSums();
     /// Bits of the widest element among row blocks, read or written.
@@ -419,7 +457,7 @@ def LNBwd_YieldOp : LNBwd_Op<"yield", [Pure, Terminator, ReturnLike,
   let summary = "Ends a row program with the values of its outputs";
   let description = [{
     One value for each output of the enclosing `lnbwd.rowwise`, in the order row
-    blocks, row scalars, column sums.
+    blocks, row scalars, column sums, group sums.
 
     Example:
 
@@ -455,6 +493,24 @@ def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
   let assemblyFormat = "$source attr-dict `:` type($source)";
 }
 
+def LNBwd_GroupCountOp : LNBwd_Op<"group_count", [Pure]> {
+  let summary = "The number of groups of a group column or group sum";
+  let description = [{
+    The first dimension of `source`: B of the launch plan. Like `lnbwd.row_count`
+    it is not folded where it is static.
+
+    Example:
+
+    ```mlir
+    %b = lnbwd.group_count %scale : memref<?x4096xbf16>
+    ```
+  }];
+  let arguments = (ins LNBwd_Shaped:$source);
+  let results = (outs Index:$count);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
 def LNBwd_WorkgroupCountOp : LNBwd_Op<"workgroup_count", [Pure]> {
   let summary = "The number of workgroups that a schedule gives so many rows";
   let description = [{
@@ -465,18 +521,28 @@ def LNBwd_WorkgroupCountOp : LNBwd_Op<"workgroup_count", [Pure]> {
     compute unit the minimum falls away; with `rows_per_workgroup` 0 the count is
     1.
 
+    With `groups`, the number B of groups of rows, it is the number of workgroups
+    of each group: `rows` is then the rows of a group, the row count divided by B,
+    and the groups share the compute units, whose bound is divided by B, too.
+
     Example:
 
     ```mlir
     %w = lnbwd.workgroup_count %m schedule
         <threads_per_row = 64, row_groups = 4, vector_width = 8,
          rows_per_workgroup = 16, workgroups_per_compute_unit = 4>
+    %v = lnbwd.workgroup_count %m groups %b schedule
+        <threads_per_row = 64, row_groups = 4, vector_width = 8,
+         rows_per_workgroup = 16, workgroups_per_compute_unit = 4>
     ```
   }];
-  let arguments = (ins Index:$row_count, LNBwd_ScheduleAttr:$schedule,
+  let arguments = (ins Index:$row_count, Optional<Index>:$group_count,
+                       LNBwd_ScheduleAttr:$schedule,
                        DefaultValuedAttr<I64Attr, "0">:$fixed_workgroups);
   let results = (outs Index:$count);
-  let assemblyFormat = "$row_count `schedule` $schedule attr-dict";
+  let assemblyFormat = [{
+    $row_count (`groups` $group_count^)? `schedule` $schedule attr-dict
+  }];
   let hasFolder = 1;
 }
 

@@ -1,0 +1,220 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Regions whose rows are groups: a scale and a shift for each sample of a batch, in a block of a
+diffusion transformer and alone."""
+
+import pytest
+import torch
+from captured import Captured, check_against_double, operands, taken
+from test_torch_calls import calls, compiled_code
+from torch import nn
+
+import lnbwd.inductor
+from lnbwd import native, regions_op
+from lnbwd.inductor.graph_pass import register
+from lnbwd.rowprogram import Builder, Input, Output
+
+pytestmark = pytest.mark.compiler
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    torch._dynamo.reset()
+    lnbwd.inductor.decisions(clear=True)
+    yield
+    torch._dynamo.reset()
+
+
+def modulate(x, shift, scale):
+    return x * (1 + scale.unsqueeze(1)) + shift.unsqueeze(1)
+
+
+class Block(nn.Module):
+    """A block of a diffusion transformer: what its norms give is scaled and shifted, and what its
+    branches give is scaled, by what the sample's condition says."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm1 = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
+        self.norm2 = nn.LayerNorm(width, elementwise_affine=False, eps=1e-6)
+        self.mix = nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+        self.condition = nn.Linear(width, 6 * width)
+
+    def forward(self, x, c):
+        shift1, scale1, gate1, shift2, scale2, gate2 = self.condition(
+            nn.functional.silu(c)).chunk(6, dim=1)
+        x = x + gate1.unsqueeze(1) * self.mix(modulate(self.norm1(x), shift1, scale1))
+        hidden = nn.functional.gelu(self.up(modulate(self.norm2(x), shift2, scale2)))
+        return x + gate2.unsqueeze(1) * self.down(hidden)
+
+
+def gradients(model, inputs, function):
+    inputs = [t.detach().clone().requires_grad_() for t in inputs]
+    model.zero_grad()
+    y = function(*inputs)
+    (y * torch.linspace(-1, 1, y.numel(), dtype=y.dtype, device=y.device).reshape(
+        y.shape)).sum().backward()
+    return y.detach(), [t.grad for t in inputs] + [p.grad for p in model.parameters()]
+
+
+@pytest.mark.parametrize("batch,tokens,dynamic", [(3, 8, False), (2, 5, False), (4, 4, False),
+                                                  (1, 8, False), (3, 8, True)])
+def test_a_block_of_a_diffusion_transformer(device, batch, tokens, dynamic):
+    """As many tokens as samples, too, where shapes alone do not tell what is spread over what."""
+    torch.manual_seed(1)
+    width = 32
+    model = Block(width)
+    exact = Block(width).double().to(device)
+    exact.load_state_dict(model.state_dict())
+    model = model.to(device)
+    inputs = [torch.randn(batch, tokens, width).to(device), torch.randn(batch, width).to(device)]
+    compiled = torch.compile(model, backend=Captured(True).backend, dynamic=dynamic)
+    y, got = gradients(model, inputs, compiled)
+    want_y, want = gradients(exact, [t.double() for t in inputs], exact)
+    assert (y - want_y).norm() <= 2e-6 * want_y.norm()
+    for actual, expected in zip(got, want, strict=True):
+        assert (actual - expected).norm() <= 4e-6 * expected.norm()
+    programs = [d.program for d in taken()]
+    norms = [p for p in programs if p.has_row_sums]
+    assert len(norms) >= 4
+    if batch > 1:
+        # Both norms of either pass read their scale, and the gradients of scale and shift are
+        # sums of groups.
+        assert sum(any(i.kind == "group_column" for i in p.inputs) for p in norms) >= 4
+        sums = [sum(o.kind == "group_sum" for o in p.outputs) for p in programs]
+        assert sum(sums) >= 6
+    else:
+        assert not any(p.has_groups for p in programs)
+
+
+def test_sums_of_groups_alone(device):
+    """The rows that are read say how many groups there are, in another shape as well."""
+    def function(dy, x):
+        product = (dy * torch.tanh(x)).reshape(4, 5, 64)
+        return product, product.sum(1), product.sum(1, keepdim=True)
+
+    captured = check_against_double(function, operands(device, "r", "r", leading=(20,)),
+                                    tolerance=1e-6)
+    program, = (d.program for d in taken())
+    assert [o.kind for o in program.outputs] == ["row", "group_sum"]
+    assert program.groups == 4
+    assert not any("sum" in str(n.target) for n in captured.graphs[0].nodes)
+
+
+def test_columns_of_groups_that_are_parts_of_a_tensor(device):
+    """Slices of one product are read as they lie."""
+    def function(x, condition):
+        shift, scale = condition.chunk(2, 1)
+        return (modulate(x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6), shift, scale),)
+
+    x, = operands(device, "r", leading=(3, 7))
+    condition = torch.randn(3, 128, generator=torch.Generator().manual_seed(2)).to(device)
+    check_against_double(function, [x, condition], tolerance=1e-6)
+    program, = (d.program for d in taken())
+    assert [i.kind for i in program.inputs] == ["row", "group_column", "group_column"]
+
+
+def test_what_is_spread_over_samples_is_no_column_of_groups(device):
+    """A position's row is spread over the samples: with as many tokens as samples it has the size
+    of a group column, and is none."""
+    def function(x, position):
+        stream = x + position * 2
+        return (stream * torch.rsqrt(stream.square().mean(-1, keepdim=True) + 1e-6),)
+
+    x, = operands(device, "r", leading=(4, 4))
+    position = torch.randn(1, 4, 64, generator=torch.Generator().manual_seed(2)).to(device)
+    check_against_double(function, [x, position], tolerance=1e-6)
+    assert not any(d.program.has_groups for d in taken())
+
+
+def test_the_number_of_groups_may_be_a_symbol(device):
+    def function(x, scale):
+        y = x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6) * (1 + scale.unsqueeze(1))
+        return y, y.sum(1)
+
+    torch._dynamo.reset()
+    captured = Captured(True)
+    compiled = torch.compile(function, backend=captured.backend)
+    for batch in (3, 5, 9):
+        x, = operands(device, "r", leading=(batch, 4))
+        scale = torch.randn(batch, 64).to(device)
+        torch._dynamo.mark_dynamic(x, 0)
+        torch._dynamo.mark_dynamic(scale, 0)
+        for got, want in zip(compiled(x, scale), function(x.double(), scale.double()),
+                             strict=True):
+            assert (got - want).norm() <= 1e-6 * want.norm()
+    assert len(captured.graphs) == 1
+    program, = (d.program for d in taken())
+    assert program.groups is None and program.has_groups
+
+
+# --------------------------------------------------------------------------------------------------
+# Calls of generated code
+# --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["library", "python"])
+def call(request, device):
+    """The sums of groups, as the function in C++ and as the one in Python."""
+    builder = Builder(64)
+    program = builder.finish(None, [Input("row", "f32")],
+                             [Output("group_sum", "f32", builder.add("input", 0))])
+    register(program.text())
+    if request.param == "python":
+        return regions_op._PythonCall(program.text())
+    if native.make_region_call(program.text(), device) is None:
+        pytest.skip("the package has no library for this")
+    return regions_op.region_call(program.text(), str(device))
+
+
+def test_a_call_takes_the_number_of_groups(device, call):
+    """Whatever the shapes of the tensors are."""
+    x = torch.randint(-8, 8, (12, 64)).float().to(device)
+    for groups in (1, 3, 12):
+        sums = torch.full((groups, 64), torch.nan, device=device)
+        assert call(12, groups, x, sums) is None
+        assert torch.equal(sums, x.reshape(groups, -1, 64).sum(1))
+    with pytest.raises(TypeError, match="expected the numbers of rows and groups, 1 inputs and 1 "
+                                        "outputs, got 3 arguments"):
+        call(12, x, sums)
+    with pytest.raises(RuntimeError, match="expected a multiple of B"):
+        call(12, 5, x, sums)
+
+
+def test_pytorch_computes_a_call_without_a_kernel(device):
+    builder = Builder(64)
+    program = builder.finish(None, [Input("row", "f32")],
+                             [Output("group_sum", "f32", builder.add("input", 0))])
+    register(program.text())
+    x, sums = torch.randn(12, 64, device=device), torch.empty(3, 64, device=device)
+    regions_op.compute_by_torch(program.text(), x, sums)
+    torch.testing.assert_close(sums, x.reshape(3, 4, 64).sum(1))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_generated_code_says_the_number_of_groups(device, dynamic):
+    def function(x, condition):
+        shift, scale = condition.chunk(2, 1)
+        y = modulate(x * torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-6), shift, scale)
+        return y, y.sum(1)
+
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(3, 5, 64, generator=generator).to(device)
+    condition = torch.randn(3, 128, generator=generator).to(device)
+    if dynamic:
+        for tensor in (x, condition):
+            torch._dynamo.mark_dynamic(tensor, 0)
+    got, code, compiled = compiled_code(function, x, condition)
+    for actual, expected in zip(got, function(x.double(), condition.double()), strict=True):
+        torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-5)
+    line, = calls(code)
+    if not dynamic:
+        assert line.split("(")[1].startswith("15, 3, ")
+        return
+    x = torch.randn(7, 5, 64, generator=generator).to(device)
+    condition = torch.randn(7, 128, generator=generator).to(device)
+    for actual, expected in zip(compiled(x, condition), function(x.double(), condition.double()),
+                                strict=True):
+        torch.testing.assert_close(actual.double(), expected, rtol=1e-5, atol=1e-5)
