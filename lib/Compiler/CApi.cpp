@@ -17,6 +17,7 @@
 #include "lnbwd/Config.h"
 #include "lnbwd/Pipelines/Pipelines.h"
 #include "lnbwd/Target/OffloadBundle.h"
+#include "lnbwd/Transforms/Passes.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Config/llvm-config.h"
@@ -44,6 +45,16 @@ static StringRef orEmpty(const char *text) { return text ? text : ""; }
 
 static StringRef getCodeFormat(const ChipInfo &chip) {
   return getEmitFormatName(TargetBackend::get(chip.backend).getCodeFormat());
+}
+
+static std::shared_ptr<llvm::SourceMgr> makeSources(StringRef source,
+                                                    const char *sourceName) {
+  auto sources = std::make_shared<llvm::SourceMgr>();
+  StringRef name = orEmpty(sourceName);
+  sources->AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(
+                                  source, name.empty() ? "input" : name),
+                              llvm::SMLoc());
+  return sources;
 }
 
 /// Fills in `result`; what fails has been printed to `diagnostics`.
@@ -80,11 +91,6 @@ static LogicalResult compile(StringRef source,
     return fail("expected report_rows to be at least 0, got " +
                 llvm::Twine(options.report_rows));
 
-  auto sources = std::make_shared<llvm::SourceMgr>();
-  StringRef name = orEmpty(options.source_name);
-  sources->AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(
-                                  source, name.empty() ? "input" : name),
-                              llvm::SMLoc());
   CompileRequest request;
   request.addPasses = [&](PassManager &pm) {
     buildPipeline(pm, pipeline);
@@ -101,11 +107,60 @@ static LogicalResult compile(StringRef source,
       result.parts["isa"] = contents.str();
   };
   FailureOr<std::string> code =
-      compileSource(sources, getRegistry(), request, diagnostics);
+      compileSource(makeSources(source, options.source_name), getRegistry(),
+                    request, diagnostics);
   if (failed(code))
     return failure();
   result.parts["code"] = std::move(*code);
   return success();
+}
+
+/// The names between commas.
+static SmallVector<std::string> splitNames(const char *names) {
+  SmallVector<StringRef> parts;
+  orEmpty(names).split(parts, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  return llvm::map_to_vector(parts, [](StringRef part) { return part.str(); });
+}
+
+/// Fills in `result` likewise.
+static LogicalResult differentiate(StringRef source,
+                                   const lnbwd_differentiate_options &options,
+                                   lnbwd_compilation &result,
+                                   llvm::raw_ostream &diagnostics) {
+  CompileRequest request;
+  request.addPasses = [&](PassManager &pm) {
+    DifferentiatePassOptions pass;
+    pass.wrt = splitNames(options.wrt);
+    pass.of = splitNames(options.of);
+    pass.saved = splitNames(options.saved);
+    pm.addPass(createDifferentiatePass(pass));
+    return success();
+  };
+  FailureOr<std::string> code =
+      compileSource(makeSources(source, options.source_name), getRegistry(),
+                    request, diagnostics);
+  if (failed(code))
+    return failure();
+  result.parts["code"] = std::move(*code);
+  return success();
+}
+
+/// What lnbwd_compile and lnbwd_differentiate have in common.
+template <typename Options, typename Function>
+static lnbwd_compiler_status
+makeCompilation(const char *source, size_t sourceSize, const Options *options,
+                lnbwd_compilation **result, Function run) {
+  if (!source || !options || !result || options->size != sizeof(*options))
+    return LNBWD_COMPILER_ERROR_ARGUMENT;
+  auto compilation = std::make_unique<lnbwd_compilation>();
+  llvm::raw_string_ostream diagnostics(compilation->diagnostics);
+  LogicalResult outcome =
+      run(StringRef(source, sourceSize), *options, *compilation, diagnostics);
+  if (failed(outcome))
+    compilation->parts.clear();
+  *result = compilation.release();
+  return succeeded(outcome) ? LNBWD_COMPILER_SUCCESS
+                            : LNBWD_COMPILER_ERROR_INPUT;
 }
 
 // Named as in the header: NOLINTBEGIN(readability-identifier-naming)
@@ -138,17 +193,14 @@ lnbwd_compiler_status lnbwd_compiler_chip(size_t index, lnbwd_chip_info *info) {
 lnbwd_compiler_status lnbwd_compile(const char *source, size_t source_size,
                                     const lnbwd_compile_options *options,
                                     lnbwd_compilation **result) {
-  if (!source || !options || !result || options->size != sizeof(*options))
-    return LNBWD_COMPILER_ERROR_ARGUMENT;
-  auto compilation = std::make_unique<lnbwd_compilation>();
-  llvm::raw_string_ostream diagnostics(compilation->diagnostics);
-  LogicalResult outcome = compile(StringRef(source, source_size), *options,
-                                  *compilation, diagnostics);
-  if (failed(outcome))
-    compilation->parts.clear();
-  *result = compilation.release();
-  return succeeded(outcome) ? LNBWD_COMPILER_SUCCESS
-                            : LNBWD_COMPILER_ERROR_INPUT;
+  return makeCompilation(source, source_size, options, result, compile);
+}
+
+lnbwd_compiler_status
+lnbwd_differentiate(const char *source, size_t source_size,
+                    const lnbwd_differentiate_options *options,
+                    lnbwd_compilation **result) {
+  return makeCompilation(source, source_size, options, result, differentiate);
 }
 
 const char *lnbwd_compilation_diagnostics(const lnbwd_compilation *result) {

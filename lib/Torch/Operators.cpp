@@ -282,7 +282,7 @@ static void registerKernels(torch::stable::detail::StableLibrary &library) {
   library.impl("_layer_norm_bwd", backward<Operation::LayerNormBackward>);
   library.impl("_rms_norm", forward<Operation::RMSNorm>);
   library.impl("_rms_norm_bwd", backward<Operation::RMSNormBackward>);
-  library.impl("region", region);
+  library.impl("_region", region);
 }
 
 } // namespace lnbwd::torch_operators

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What the code that Inductor generates calls for a region, in the place of the
-// operator lnbwd::region (python/lnbwd/inductor/lowering.py). The outputs are
+// operator lnbwd::_region (python/lnbwd/inductor/lowering.py). The outputs are
 // the caller's, types and shapes were settled when the graph was compiled: what
 // is left is to ask each tensor for its address and to launch. No dispatcher,
 // no lists, no text in a call.

@@ -124,11 +124,20 @@ private:
     return llvm::is_contained(saved,
                               op.getOperandName(op.getNumDpsInputs() + index));
   }
-  /// Whether a loss may depend on output `index`. A row output that is saved is
-  /// an output all the same; a row scalar that is saved was put out to be
-  /// saved.
+  /// Whether a loss may depend on output `index`. If the options do not say so,
+  /// a row output that is saved is an output all the same, and a row scalar
+  /// that is saved was put out to be saved.
   bool hasAdjoint(RowwiseOp op, unsigned index) {
+    if (!of.empty())
+      return llvm::is_contained(
+          of, op.getOperandName(op.getNumDpsInputs() + index));
     return index < op.getRowOuts().size() || !isSaved(op, index);
+  }
+  unsigned countAdjointRows(RowwiseOp op) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < op.getRowOuts().size(); ++i)
+      count += hasAdjoint(op, i);
+    return count;
   }
 
   /// Whether the row scalars of the program at hand are the statistics of a
@@ -164,6 +173,7 @@ LogicalResult Differentiate::checkNames(RowwiseOp op) {
     return success();
   };
   if (failed(check("wrt", wrt, 0, numInputs, false)) ||
+      failed(check("of", of, numInputs, op->getNumOperands(), false)) ||
       failed(check("saved", saved, numInputs, op->getNumOperands(), true)))
     return failure();
   if (saved.size() > 1 && llvm::is_contained(saved, "none"))
@@ -203,11 +213,12 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
   // by group; see differentiate().
   unsigned numRowOuts = unsigned(forward.getRowOuts().size());
   unsigned numScalarOuts = unsigned(forward.getScalarOuts().size());
+  unsigned numAdjointRows = countAdjointRows(forward);
   unsigned numAdjointScalars = 0;
   for (unsigned i = 0; i < numScalarOuts; ++i)
     numAdjointScalars += hasAdjoint(forward, numRowOuts + i);
   IRMapping mapping;
-  unsigned next = numRowOuts, source = 0;
+  unsigned next = numAdjointRows, source = 0;
   for (unsigned i = 0; i < forward.getRows().size(); ++i)
     mapping.map(from.getArgument(source++), to.getArgument(next++));
   next = unsigned(gradient.getRows().size());
@@ -234,12 +245,12 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
   yield->erase();
 
   Adjoints adjoints(b, to, length, wanted, annotate);
-  unsigned adjointScalar = firstAdjointScalar;
+  unsigned adjointRow = 0, adjointScalar = firstAdjointScalar;
   for (auto [i, output] : llvm::enumerate(outputs)) {
-    if (i < numRowOuts)
-      adjoints.add(output, rows.widen(to.getArgument(unsigned(i))));
-    else if (hasAdjoint(forward, unsigned(i)))
-      adjoints.add(output, rows.widen(to.getArgument(adjointScalar++)));
+    if (!hasAdjoint(forward, unsigned(i)))
+      continue;
+    unsigned &place = i < numRowOuts ? adjointRow : adjointScalar;
+    adjoints.add(output, rows.widen(to.getArgument(place++)));
   }
   if (failed(adjoints.propagate(operations)))
     return failure();
@@ -281,7 +292,8 @@ LogicalResult Differentiate::useSavedValues(RowwiseOp forward,
   unsigned numRowOuts = unsigned(forward.getRowOuts().size());
   unsigned numOuts = numRowOuts + unsigned(forward.getScalarOuts().size());
   // Saved rows follow the forward rows; saved scalars end the arguments.
-  unsigned savedRow = numRowOuts + unsigned(forward.getRows().size());
+  unsigned savedRow =
+      countAdjointRows(forward) + unsigned(forward.getRows().size());
   unsigned savedScalar = body.getNumArguments();
   for (unsigned i = numRowOuts; i < numOuts; ++i)
     savedScalar -= isSaved(forward, i);
@@ -399,7 +411,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
     return hasAdjoint(forward, operand - numInputs);
   };
   auto wants = [&](unsigned operand) { return isWanted(forward, operand); };
-  addAll(G::Rows, forward.getRowOuts(), "d", always);
+  addAll(G::Rows, forward.getRowOuts(), "d", seeds);
   addAll(G::Rows, forward.getRows(), "", always);
   addAll(G::Rows, forward.getRowOuts(), "", saves);
   addAll(G::Columns, forward.getColumns(), "", always);

@@ -9,6 +9,10 @@ With PyTorch::
     layer = lnbwd.nn.LayerNorm(4096)                 # as torch.nn.LayerNorm
     lnbwd.patch(model)                               # all of a model's, in place
 
+    @lnbwd.rowwise                                   # an operation of your own, with its gradient
+    def scaled(x: lnbwd.Rows, gamma: lnbwd.Columns):
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True)) * gamma
+
 Without it::
 
     k = lnbwd.compile("layer_norm_bwd", n=4096, dtype="bf16", chip="gfx942")
@@ -35,17 +39,21 @@ if TYPE_CHECKING:
     from .functional import layer_norm, rms_norm
     from .launching import simulate
     from .patching import patch, unpatch
+    from .row_functions import Columns, Rows, Scalars, rowwise
 
 __version__ = "0.1.0"
 
-__all__ = ["CacheWarning", "CompileError", "CompiledKernel", "KernelSpec", "LibraryError",
-           "LnbwdError", "Report", "RuntimeStatusError", "compile", "compiler", "errors",
-           "inductor", "kernel_cache", "layer_norm", "nn", "override_aten", "patch", "precompile",
-           "report", "rms_norm", "runtime", "set_cache_folder", "simulate", "unpatch"]
+__all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "KernelSpec",
+           "LibraryError", "LnbwdError", "Report", "Rows", "RuntimeStatusError", "Scalars",
+           "compile", "compiler", "errors", "inductor", "kernel_cache", "layer_norm", "nn",
+           "override_aten", "patch", "precompile", "report", "rms_norm", "rowwise",
+           "runtime", "set_cache_folder", "simulate", "unpatch"]
 
 # Names that need torch, and the modules that have them.
 _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "launching",
-               "override_aten": "aten", "patch": "patching", "unpatch": "patching"}
+               "override_aten": "aten", "patch": "patching", "unpatch": "patching",
+               "rowwise": "row_functions", "Rows": "row_functions",
+               "Columns": "row_functions", "Scalars": "row_functions"}
 _MODULES = ("inductor", "nn")
 
 

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiled kernels on disk, shared by all processes.
 
-One file a kernel and compiler: ``<folder>/v1/<chip>/<digest of the spec>/<compiler>.kernel``. A
+One file a kernel and compiler: ``<folder>/v1/<chip>/<digest of the spec>/<compiler>.kernel``.
+Derived gradients, which are MLIR, lie beside in ``<folder>/v1/any``. A
 file is a line of JSON (what it is, with a checksum of the code), and the code. It is written under
 another name and renamed, so that a reader sees it whole or not at all; writers never wait for one
 another. What fails a check is reported once, and compiled anew. A folder that cannot be written
@@ -23,7 +24,7 @@ import threading
 import warnings
 
 from .errors import CacheWarning
-from .spec import KernelSpec, Spec
+from .spec import GradientSpec, KernelSpec, Spec
 
 __all__ = ["KernelCache", "default_folder"]
 
@@ -67,11 +68,11 @@ class KernelCache:
             self._warned.add(kind)
         warnings.warn(message, CacheWarning, stacklevel=4)
 
-    def _entry_folder(self, spec: Spec) -> pathlib.Path:
+    def _entry_folder(self, spec: Spec | GradientSpec) -> pathlib.Path:
         assert self.folder is not None
         return self.folder / "v1" / spec.chip / spec.digest()
 
-    def load(self, spec: Spec, compiler: str | None) -> bytes | None:
+    def load(self, spec: Spec | GradientSpec, compiler: str | None) -> bytes | None:
         """The code of ``spec``, or None.
 
         Args:
@@ -103,7 +104,7 @@ class KernelCache:
             return []
         return [path for _, path in sorted(files, reverse=True)]
 
-    def _read(self, path: pathlib.Path, spec: Spec) -> bytes | None:
+    def _read(self, path: pathlib.Path, spec: Spec | GradientSpec) -> bytes | None:
         try:
             data = path.read_bytes()
         except FileNotFoundError:
@@ -120,7 +121,7 @@ class KernelCache:
             return None
 
     @staticmethod
-    def _check(data: bytes, spec: Spec) -> bytes:
+    def _check(data: bytes, spec: Spec | GradientSpec) -> bytes:
         head, newline, code = data.partition(b"\n")
         if not newline or len(head) > _MAX_HEADER:
             raise ValueError("it has no header")
@@ -135,7 +136,7 @@ class KernelCache:
             raise ValueError("it is of another kernel")
         return code
 
-    def store(self, spec: Spec, compiler: str, code: bytes) -> bool:
+    def store(self, spec: Spec | GradientSpec, compiler: str, code: bytes) -> bool:
         """Keeps the code. False, after one warning, if the folder does not take it."""
         if self.folder is None:
             return False
@@ -167,7 +168,8 @@ class KernelCache:
             return []
         try:
             return sorted(path.name for path in (self.folder / "v1").iterdir() if path.is_dir()
-                          and re.fullmatch(r"[A-Za-z0-9_]+", path.name))
+                          and re.fullmatch(r"[A-Za-z0-9_]+", path.name)
+                          and path.name != GradientSpec.chip)
         except OSError:
             return []
 

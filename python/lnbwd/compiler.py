@@ -12,14 +12,16 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ._library import find_library, open_library
 from .errors import CompileError, LnbwdError
 
-__all__ = ["Chip", "available", "bundle", "chips", "compile_mlir", "compiler_id", "versions"]
+__all__ = ["Chip", "Gradient", "available", "bundle", "chips", "compile_mlir", "compiler_id",
+           "differentiate", "versions"]
 
 _REMEDY = ("this installation has the runtime half only: install with LLVM and MLIR 22 at hand, or "
            "run kernels that were compiled elsewhere (lnbwd.precompile fills a cache to copy)")
@@ -29,6 +31,11 @@ class _Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t)] + [(name, ctypes.c_char_p) for name in (
         "chip", "pipeline_options", "format", "ptxas", "source_name", "save_temps")] + [
         ("report_rows", ctypes.c_int64)]
+
+
+class _DifferentiateOptions(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t)] + [(name, ctypes.c_char_p) for name in (
+        "wrt", "of", "saved", "source_name")]
 
 
 class _ChipInfo(ctypes.Structure):
@@ -52,6 +59,9 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "lnbwd_compiler_chip": (ctypes.c_int, [ctypes.c_size_t, ctypes.POINTER(_ChipInfo)]),
     "lnbwd_compile": (ctypes.c_int, [ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(_Options),
                                      ctypes.POINTER(_P)]),
+    "lnbwd_differentiate": (ctypes.c_int, [
+        ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(_DifferentiateOptions),
+        ctypes.POINTER(_P)]),
     "lnbwd_compilation_diagnostics": (ctypes.c_char_p, [_P]),
     "lnbwd_compilation_get": (ctypes.c_int, [_P, ctypes.c_char_p, ctypes.POINTER(_P),
                                              ctypes.POINTER(ctypes.c_size_t)]),
@@ -258,6 +268,53 @@ def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: 
                                   f"{chip or 'no chip'}")
     return Compiled(parts["code"], parts.get("isa", b"").decode(),
                     parts.get("llvm", b"").decode(), parts["diagnostics"].decode())
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """What :func:`differentiate` gave.
+
+    Attributes:
+        mlir: a module with one function, the gradient, on memrefs.
+        operands: the names of its arguments in order: "dy" of an output y, "x" of an input or a
+            saved output, "dx" of what it writes. What the gradient does not need is not among
+            them.
+    """
+
+    mlir: str
+    operands: tuple[str, ...]
+
+    @staticmethod
+    def from_mlir(text: str) -> Gradient:
+        """The gradient that a module holds."""
+        names = re.search(r"operand_names = \[(.*?)\]", text)
+        assert names is not None
+        return Gradient(text, tuple(re.findall(r'"(.*?)"', names[1])))
+
+
+def differentiate(source: str, *, wrt: Sequence[str] = (), of: Sequence[str] = (),
+                  saved: Sequence[str] = ()) -> Gradient:
+    """Derives the gradient of a row program; the pass lnbwd-differentiate, for no chip yet.
+
+    Args:
+        source: a module with one function, which holds one forward operation.
+        wrt: the inputs that gradients are wanted of; (): all.
+        of: the outputs that the loss depends on; (): all but the row scalars that are saved.
+        saved: the outputs that the gradient is given; (): the statistics of a named operation.
+
+    Raises:
+        CompileError: the source is wrong, or something in it has no derivative.
+        LibraryError: there is no compiler in this installation.
+    """
+    library = _library()
+    options = _DifferentiateOptions(
+        ctypes.sizeof(_DifferentiateOptions),
+        *(",".join(names).encode() or None for names in (wrt, of, saved)), None)
+    result = _P()
+    data = source.encode()
+    status = library.lnbwd_differentiate(data, len(data), ctypes.byref(options),
+                                         ctypes.byref(result))
+    return Gradient.from_mlir(_take(status, result, "cannot derive a gradient")["code"].decode())
 
 
 def bundle(entries: Mapping[str, bytes]) -> bytes:

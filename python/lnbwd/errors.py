@@ -1,9 +1,14 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Errors and warnings of the package, by what a caller can do about them."""
+"""Errors and warnings of the package, by what a caller can do about them, and what errors about a
+user's function begin with."""
 
 from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from typing import Any
 
 
 class LnbwdError(RuntimeError):
@@ -37,3 +42,18 @@ class RuntimeStatusError(LnbwdError):
 
 class CacheWarning(UserWarning):
     """The kernel cache could not be used as wanted; work goes on without it."""
+
+
+def place_of(function: Callable[..., Any], line: int | None = None) -> str:
+    """File and line of a function, or of a line in it with its text."""
+    code = function.__code__
+    if line is None:
+        return f"{code.co_filename}:{code.co_firstlineno}"
+    text = linecache.getline(code.co_filename, line).strip()
+    return f"{code.co_filename}:{line}" + (f": `{text}`" if text else "")
+
+
+def refusal(function: Callable[..., Any], line: int | None, reason: str) -> TypeError:
+    """The error that a function, or a line of it, is none of a row program."""
+    return TypeError(f"{place_of(function, line)}: {function.__name__} is no function over rows: "
+                     f"{reason}")

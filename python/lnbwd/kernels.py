@@ -18,15 +18,16 @@ from . import compiler, runtime
 from ._files import write_whole
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LnbwdError
-from .spec import FORWARD_OPS, KernelSpec, Spec, dtype_name
+from .spec import FORWARD_OPS, GradientSpec, KernelSpec, Spec, dtype_name
 
 if TYPE_CHECKING:
     from .roofline import Report
 
-__all__ = ["CompiledKernel", "compile", "compile_spec", "kernel_cache", "set_cache_folder"]
+__all__ = ["CompiledKernel", "compile", "compile_spec", "derive_gradient", "kernel_cache",
+           "set_cache_folder"]
 
 _lock = threading.Lock()
-_memory: dict[Spec, bytes] = {}
+_memory: dict[Spec | GradientSpec, bytes] = {}
 _cache: KernelCache | None = None
 
 
@@ -63,7 +64,7 @@ def code_format(chip: str) -> str:
     return "cubin" if has_ptxas() else "ptx"
 
 
-def _look_up(spec: Spec) -> bytes | None:
+def _look_up(spec: Spec | GradientSpec) -> bytes | None:
     """The code of a spec from memory or from disk."""
     code = _memory.get(spec)
     if code is None:
@@ -73,18 +74,41 @@ def _look_up(spec: Spec) -> bytes | None:
     return code
 
 
+def _identity(what: str, remedy: str) -> str:
+    """The compiler's, which is needed."""
+    identity = compiler.compiler_id()
+    if identity is None:
+        raise LnbwdError(
+            f"there is {what}: this installation has no compiler, and the "
+            f"kernel cache ({kernel_cache().folder or 'switched off'}) does not have it; {remedy}, "
+            "and copy the cache's folder here (LNBWD_CACHE_DIR names it)")
+    return identity
+
+
+def derive_gradient(spec: GradientSpec) -> compiler.Gradient:
+    """A derived gradient: from memory, from the cache on disk, or by the compiler.
+
+    Raises:
+        CompileError: the compiler refuses it.
+        LnbwdError: there is no compiler, and the cache does not have it.
+    """
+    text = _look_up(spec)
+    if text is None:
+        identity = _identity(str(spec).replace("the", "no", 1), "run what needs it elsewhere")
+        text = compiler.differentiate(spec.source, wrt=spec.wrt, of=spec.of,
+                                      saved=spec.saved).mlir.encode()
+        kernel_cache().store(spec, identity, text)
+        _memory[spec] = text
+    return compiler.Gradient.from_mlir(text.decode())
+
+
 def _obtain(spec: Spec) -> tuple[bytes, compiler.Compiled | None]:
     """The code of a spec, and all of the compilation if there was one."""
     code = _look_up(spec)
     if code is not None:
         return code, None
-    identity = compiler.compiler_id()
-    if identity is None:
-        raise LnbwdError(
-            f"there is no kernel for {spec}: this installation has no compiler, and the "
-            f"kernel cache ({kernel_cache().folder or 'switched off'}) does not have it; compile "
-            "it elsewhere with lnbwd.precompile or python -m lnbwd.precompile, and copy the "
-            "cache's folder here (LNBWD_CACHE_DIR names it)")
+    identity = _identity(f"no kernel for {spec}", "compile it elsewhere with lnbwd.precompile or "
+                         "python -m lnbwd.precompile")
     compiled = compiler.compile_mlir(
         spec.mlir(), spec.chip, pipeline_options=spec.pipeline_options(), format=spec.format,
         source_name=spec.source_name)

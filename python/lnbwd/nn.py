@@ -20,14 +20,14 @@ _has_warned = False
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def falls_back() -> bool:
-    """Whether a module computes by PyTorch on the CPU, which it says once."""
+def falls_back(what: str = "a module of lnbwd") -> bool:
+    """Whether a module, or what else it is, computes by PyTorch on the CPU, which it says once."""
     global _has_warned
     if simulated_chip() is not None:
         return False
     if not _has_warned:
         _has_warned = True
-        warnings.warn("a module of lnbwd is on the CPU, for which there are no kernels: it "
+        warnings.warn(f"{what} is on the CPU, for which there are no kernels: it "
                       "computes by PyTorch, as all others on the CPU will. Move the model to a "
                       "GPU for kernels, or have them simulated in 'with lnbwd.simulate():'",
                       UserWarning, stacklevel=3)

@@ -4,6 +4,11 @@
 """Any compiled row program as one operator of PyTorch.
 
     lnbwd::region(Tensor[] inputs, str program) -> Tensor[]
+    lnbwd::_region(Tensor[] inputs, str program) -> Tensor[]
+
+The first is for calls by hand: it has no derivative, and says so where one is asked for. The second
+is what launches a kernel, and what graphs of torch.compile and the derivatives of this package
+call: it knows nothing of derivatives.
 
 ``program`` is a text that names a row program in this process and, if the text says enough to make
 it again, in others (compiled graphs are cached on disk with the text in them). What the text stands
@@ -19,7 +24,7 @@ block's tensor has any shape of M·N elements, a row scalar's M, a column's N, a
 outputs come as ``[M, N]``, ``[M]``, ``[N]`` and ``[B, N]``. M is that of the first row block among
 the inputs, or else of the first row scalar. B, the number of groups of rows, is that of the first
 group column among the inputs; where outputs alone are of groups, it is the first dimension of the
-first row block. The operator has no derivative: who calls it provides one.
+first row block.
 """
 
 from __future__ import annotations
@@ -51,7 +56,7 @@ from .rowprogram import RowProgram
 from .spec import ProgramSpec
 
 __all__ = ["Operand", "Program", "compute_by_torch", "find_program", "load_kernel",
-           "make_kernel_from_mlir", "operand", "region_call", "register_program",
+           "make_kernel_from_mlir", "operand", "raw_region", "region_call", "register_program",
            "register_row_program", "set_resolver"]
 
 # What row programs call types and kinds.
@@ -449,12 +454,77 @@ def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:
     return _allocate(program, *_sizes(program, inputs), inputs[0])
 
 
+def _region_vmap(info: Any, in_dims: tuple[Any, ...], inputs: list[Tensor],
+                 text: str) -> tuple[list[Tensor], list[int]]:
+    """A batch of rows is more rows. Where a column or a sum over all rows has the batch dimension,
+    it is one call for each of the batch."""
+    program, size = find_program(text), info.batch_size
+    dims = in_dims[0]
+    columns = [dim for operand, dim in zip(program.inputs, dims, strict=True)
+               if operand.kind == "column"]
+    kinds = {operand.kind for operand in (*program.inputs, *program.outputs)}
+    if (all(dim is None for dim in columns) and "group_column" not in kinds
+            and all(o.kind != "column" for o in program.outputs)):
+        rows = [tensor if operand.kind == "column"
+                else tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
+                for operand, tensor, dim in zip(program.inputs, inputs, dims, strict=True)]
+        outputs = [out.reshape(size, out.shape[0] // size, *out.shape[1:])
+                   for out in raw_region(rows, text)]
+    else:
+        calls = [raw_region([t if d is None else t.select(d, i)
+                             for t, d in zip(inputs, dims, strict=True)], text)
+                 for i in range(size)]
+        outputs = [torch.stack(parts) for parts in zip(*calls, strict=True)]
+    return outputs, [0] * len(outputs)
+
+
+class _Region(torch.autograd.Function):
+    """The operator as it is called by hand: without a derivative."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(text: str, *inputs: Tensor) -> tuple[Tensor, ...]:
+        return tuple(raw_region(list(inputs), text))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[None, ...]:
+        raise LnbwdError("lnbwd::region: expected no derivative to be asked of it: a row program "
+                         "that is called by hand has none. Call it on tensors that need no "
+                         "gradient (tensor.detach()), inside of an autograd.Function of your own "
+                         "that has a backward pass, or have lnbwd.rowwise derive one")
+
+    @staticmethod
+    def jvp(ctx: Any, *tangents: Tensor) -> None:
+        raise LnbwdError("lnbwd::region: expected no forward-mode differentiation (torch.autograd."
+                         "forward_ad, torch.func.jvp, jacfwd): a row program has none")
+
+
+def _region_by_hand(inputs: list[Tensor], text: str) -> list[Tensor]:
+    return list(_Region.apply(text, *inputs))  # type: ignore[no-untyped-call]
+
+
 _library = torch.library.Library("lnbwd", "FRAGMENT")
-_library.define("region(Tensor[] inputs, str program) -> Tensor[]",
-                tags=(torch.Tag.pt2_compliant_tag,))
+for _name in ("region", "_region"):
+    _library.define(_name + "(Tensor[] inputs, str program) -> Tensor[]",
+                    tags=(torch.Tag.pt2_compliant_tag,))
 if not native.load():
     for _key in ("CPU", "CUDA"):
-        _library.impl("region", run_region, _key)
-torch.library.register_fake("lnbwd::region", _fake_region, lib=_library)
+        _library.impl("_region", run_region, _key)
+torch.library.register_fake("lnbwd::_region", _fake_region, lib=_library)
 _library.define("_region_by_torch(Tensor[] inputs, str program) -> Tensor[]")
 _library.impl("_region_by_torch", _region_by_torch, "CompositeExplicitAutograd")
+torch.library.register_vmap("lnbwd::_region", _region_vmap, lib=_library)
+_library.impl("_region", torch.library.fallthrough_kernel, "Autograd")
+# The second key is torch.func's: its transforms are to see the autograd.Function.
+for _key in ("CompositeImplicitAutograd", "FuncTorchDynamicLayerFrontMode"):
+    _library.impl("region", _region_by_hand, _key)
+
+# Without a frame of Python in between.
+raw_region: Callable[[Sequence[Tensor], str], list[Tensor]] = getattr(
+    torch.ops.lnbwd._region.default, "_op", torch.ops.lnbwd._region.default)
+"""lnbwd::_region."""

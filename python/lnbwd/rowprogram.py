@@ -24,7 +24,7 @@ import hashlib
 import json
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class RowProgram:
         inputs: in the order of :data:`INPUT_KINDS`.
         nodes: the operations in order. Each is a tuple of its name and its operands, indices of
             earlier nodes: ``("input", i)``, ``("constant", number)``, ``("round", value, dtype)``,
+            ``("detach", value)``, a constant to whoever derives the gradient,
             ``("select", condition, value, value)``, ``("not", condition)``, and those of
             :data:`UNARY`, :data:`BINARY`, :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`.
         outputs: in the order of :data:`OUTPUT_KINDS`.
@@ -183,6 +184,36 @@ class RowProgram:
                 result.append(any(result[operand] for operand in _operands(node)))
         return result
 
+    def statistics(self) -> list[int]:
+        """The row scalars that follow from sums over the row and that rows are computed with: what
+        the gradient of a named operation saves, a mean or a reciprocal root. Their values cost a
+        number for each row to keep, and a pass over the row to compute again."""
+        rows, conditions = self.is_row(), self.is_condition()
+        follows = [False] * len(self.nodes)
+        for index, node in enumerate(self.nodes):
+            follows[index] = not rows[index] and (
+                node[0] in SUMS or any(follows[operand] for operand in _operands(node)))
+        used = {operand for index, node in enumerate(self.nodes) if rows[index]
+                for operand in _operands(node)}
+        return [index for index, node in enumerate(self.nodes)
+                if follows[index] and index in used and not conditions[index]]
+
+    def with_outputs(self, places: Iterable[int]) -> RowProgram:
+        """The program with some of its outputs alone, and the nodes that these need."""
+        builder = Builder(self.length)
+        builder.nodes = list(self.nodes)
+        return builder.finish(self.rows, self.inputs, [self.outputs[place] for place in places],
+                              self.groups)
+
+    def without_unused_inputs(self) -> tuple[RowProgram, list[int]]:
+        """The program without the inputs that it does not read, and the places of those that are
+        left."""
+        read = sorted({node[1] for node in self.nodes if node[0] == "input"})
+        places = {old: new for new, old in enumerate(read)}
+        nodes = tuple(("input", places[node[1]]) if node[0] == "input" else node
+                      for node in self.nodes)
+        return dataclasses.replace(self, inputs=tuple(self.inputs[place] for place in read),
+                                   nodes=nodes), read
     def is_condition(self) -> list[bool]:
         """For each node, whether it is a condition, not a number."""
         return [node[0] in CONDITIONS or (node[0] == "input"
@@ -231,9 +262,14 @@ class RowProgram:
                 for index, (node, is_row) in enumerate(zip(self.nodes, self.is_row(),
                                                            strict=True))]
 
-    def mlir(self) -> str:
-        """A function with the program, on memrefs: inputs, then outputs."""
-        return _Writer(self).write()
+    def mlir(self, is_exact: bool = False) -> str:
+        """A function with the program, on memrefs: inputs, then outputs.
+
+        Args:
+            is_exact: no function takes its cheaper form: for the source of a gradient, the outputs
+                of which may have more digits.
+        """
+        return _Writer(self, is_exact).write()
 
     def evaluate(self, inputs: Sequence[Tensor], dtype: Any = None,
                  rounds: bool = True) -> list[Tensor]:
@@ -305,16 +341,21 @@ class Builder:
                 result = self.add("mul", square, square)
         return result if exponent > 0 else self.add("div", self.constant(1), result)
 
-    def finish(self, rows: int | None, inputs: Sequence[Input],
-               outputs: Sequence[Output], groups: int | None = None) -> RowProgram:
-        """The program with the nodes that its outputs need."""
+    def needed(self, values: Iterable[int]) -> set[int]:
+        """The nodes that values are computed with, themselves included."""
         needed: set[int] = set()
-        stack = [output.value for output in outputs]
+        stack = list(values)
         while stack:
             index = stack.pop()
             if index not in needed:
                 needed.add(index)
                 stack += _operands(self.nodes[index])
+        return needed
+
+    def finish(self, rows: int | None, inputs: Sequence[Input],
+               outputs: Sequence[Output], groups: int | None = None) -> RowProgram:
+        """The program with the nodes that its outputs need."""
+        needed = self.needed(output.value for output in outputs)
         places = {index: place for place, index in enumerate(sorted(needed))}
         nodes = []
         for index in sorted(needed):
@@ -345,7 +386,7 @@ def _float(number: float) -> str:
 class _Writer:
     """Writes a program as MLIR."""
 
-    def __init__(self, program: RowProgram) -> None:
+    def __init__(self, program: RowProgram, is_exact: bool) -> None:
         self.program = program
         self.rows = program.is_row()
         self.lines: list[str] = []
@@ -353,7 +394,7 @@ class _Writer:
         self.wide: dict[tuple[int, bool], str] = {}
         self.narrow: dict[tuple[int, str], str] = {}
         self.conditions = program.is_condition()
-        self.cheap = program.is_cheap()
+        self.cheap = [False] * len(program.nodes) if is_exact else program.is_cheap()
 
     def type(self, element: str, is_row: bool) -> str:
         return f"vector<{self.program.length}x{element}>" if is_row else element
@@ -419,6 +460,10 @@ class _Writer:
             return self.emit(f"vector.reduction <{SUMS[name]}>, {value} : "
                              f"{self.type('f32', True)} into f32")
         values = [self.value(operand, is_row) for operand in operands]
+        if name == "detach":
+            # A product with 1, which folds away; an input cannot carry the attribute itself.
+            one = self.emit("arith.constant " + ("dense<1.0>" if is_row else "1.0") + f" : {type_}")
+            return self.emit(f"arith.mulf {values[0]}, {one} {{lnbwd.detach}} : {type_}")
         if name in UNARY:
             flags = " fastmath<afn>" if self.cheap[index] else ""
             return self.emit(f"{UNARY[name]} {values[0]}{flags} : {type_}")
@@ -542,6 +587,8 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
             value = values[operands[0]]
             if rounds:
                 value = value.to(types[operands[1]]).to(wide)
+        elif name == "detach":
+            value = values[operands[0]]
         elif name in SUMS:
             row = values[operands[0]].expand(-1, program.length)
             value = row.sum(1, True) if name == "row_sum" else row.amax(1, True)

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import ClassVar
 
-__all__ = ["DTYPES", "OPS", "KernelSpec", "ProgramSpec"]
+__all__ = ["DTYPES", "OPS", "GradientSpec", "KernelSpec", "ProgramSpec"]
 
 DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 """Element types of a kernel's buffers, with their size in bytes."""
@@ -219,3 +219,30 @@ class KernelSpec:
 
 Spec = KernelSpec | ProgramSpec
 """What the caches keep kernels by."""
+
+
+@dataclass(frozen=True)
+class GradientSpec:
+    """A gradient that is derived, MLIR for any chip; the caches keep it as they keep kernels.
+
+    Attributes:
+        source, wrt, of, saved: the arguments of :func:`lnbwd.compiler.differentiate`.
+    """
+
+    source: str
+    wrt: tuple[str, ...]
+    of: tuple[str, ...]
+    saved: tuple[str, ...]
+
+    chip: ClassVar[str] = "any"
+
+    def digest(self) -> str:
+        """Names the gradient, as :meth:`KernelSpec.digest` does a kernel."""
+        return _digest("gradient", self.source, *map(",".join, (self.wrt, self.of, self.saved)))
+
+    def to_json(self) -> dict[str, object]:
+        """The fields but the source, for people."""
+        return {"op": "gradient", "wrt": self.wrt, "of": self.of, "saved": self.saved}
+
+    def __str__(self) -> str:
+        return f"the gradient of a row program of {len(self.source)} characters"

@@ -1,6 +1,7 @@
 // RUN: split-file %s %t
 // RUN: lnbwd-opt %t/programs.mlir --lnbwd-differentiate --split-input-file --verify-diagnostics
 // RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=wrt=z 2>&1 | FileCheck %s --check-prefix=WRT
+// RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=of=x 2>&1 | FileCheck %s --check-prefix=OF
 // RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=saved=x 2>&1 | FileCheck %s --check-prefix=SAVED
 
 // RUN: not lnbwd-opt %t/names.mlir --lnbwd-differentiate=saved=none,y 2>&1 | FileCheck %s --check-prefix=BOTH
@@ -15,6 +16,7 @@
 
 // BOTH:  names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option saved to be 'none' alone or names of outputs, got both
 // WRT:   names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option wrt to name some of x, scale, got 'z'
+// OF:    names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option of to name some of y, norm, got 'x'
 // SAVED: names.mlir:2:3: error: 'lnbwd.rowwise' op expected the option saved to name some of y, norm, got 'x'
 
 //--- names.mlir

@@ -3,6 +3,8 @@
 // RUN: lnbwd-opt %examples/softmax.mlir --lnbwd-differentiate | FileCheck %s --check-prefix=AGAIN
 // RUN: lnbwd-opt %examples/l2_normalize.mlir --lnbwd-differentiate | FileCheck %s --check-prefix=OUTPUT
 // RUN: lnbwd-opt %examples/l2_normalize.mlir --lnbwd-differentiate=saved=rnorm | FileCheck %s --check-prefix=STATISTIC
+// RUN: lnbwd-opt %examples/l2_normalize.mlir --lnbwd-differentiate="saved=rnorm of=y,rnorm" | FileCheck %s --check-prefix=BOTH
+// RUN: lnbwd-opt %examples/l2_normalize.mlir --lnbwd-differentiate="saved=y,rnorm of=rnorm" | FileCheck %s --check-prefix=OF
 // RUN: lnbwd-opt %examples/dynamic_tanh.mlir --lnbwd-differentiate=wrt=gamma,beta | FileCheck %s --check-prefix=WRT
 
 // A row output can be saved and have an adjoint: the sum of a residual
@@ -47,6 +49,15 @@ func.func @residual(%x: memref<?x512xbf16>, %r: memref<?x512xf32>, %gamma: memre
 // OUTPUT:      math.rsqrt
 // STATISTIC:     operand_names = ["dy", "x", "rnorm", "dx"]
 // STATISTIC-NOT: math.rsqrt
+
+// Saved, and an output that the loss depends on.
+// BOTH:        operand_names = ["dy", "x", "drnorm", "rnorm", "dx"]
+// BOTH-NOT:    math.rsqrt
+
+// The loss depends on the norm alone, the gradient of which is written with what
+// is saved.
+// OF:          operand_names = ["y", "drnorm", "rnorm", "dx"]
+// OF-NOT:      vector.reduction
 
 // Of some inputs: alpha is read, and no gradient of it asked for.
 // WRT:         operand_names = ["dy", "x", "alpha", "dgamma", "dbeta"]

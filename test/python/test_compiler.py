@@ -125,6 +125,42 @@ def test_a_bundle_gives_each_device_its_entry():
         runtime.Program.from_bytes(bundle)
 
 
+SQUARES = """
+func.func @squares(%x: memref<?x64xf32>, %g: memref<64xf32>, %y: memref<?x64xf32>,
+                   %s: memref<?xf32>) {
+  lnbwd.rowwise @squares rows(%x : memref<?x64xf32>) columns(%g : memref<64xf32>)
+      outs rows(%y : memref<?x64xf32>) scalars(%s : memref<?xf32>)
+      attributes {operand_names = ["x", "g", "y", "s"]} {
+  ^row(%xr: vector<64xf32>, %gr: vector<64xf32>):
+    %square = arith.mulf %xr, %xr : vector<64xf32>
+    %sum = vector.reduction <add>, %square : vector<64xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<64xf32>
+    %scaled = arith.mulf %spread, %gr : vector<64xf32>
+    lnbwd.yield %scaled, %sum : vector<64xf32>, f32
+  }
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("options,operands", [
+    ({}, "dy x g ds dx dg"), ({"wrt": ["g"]}, "dy x dg"), ({"of": ["s"]}, "x ds dx dg"),
+    ({"saved": ["s"]}, "dy x g s dx dg"), ({"saved": ["s"], "of": ["y", "s"]}, "dy x g ds s dx dg"),
+    ({"saved": ["none"], "wrt": ["x"], "of": ["y"]}, "dy x g dx")], ids=str)
+def test_gradients_are_derived(options, operands):
+    gradient = compiler.differentiate(SQUARES, **options)
+    assert gradient.operands == tuple(operands.split())
+    code = compiler.compile_mlir(gradient.mlir, "gfx942").code
+    assert [a.name for a in runtime.Program.from_bytes(code).arguments] == operands.split()
+
+
+def test_what_has_no_gradient_is_an_error():
+    with pytest.raises(CompileError, match="option of to name some of y, s, got 'z'"):
+        compiler.differentiate(SQUARES, of=["z"])
+    with pytest.raises(CompileError, match="error:"):
+        compiler.differentiate("no mlir")
+
+
 def test_bundles_that_cannot_be_are_errors():
     with pytest.raises(CompileError, match="expected one chip or more, got none"):
         compiler.bundle({})
@@ -138,6 +174,8 @@ def test_the_c_interface_refuses_null_and_unknown_sizes(build):
     assert library.lnbwd_compile(None, 0, None, ctypes.byref(result)) == 2
     options = compiler._Options(4, b"gfx942")
     assert library.lnbwd_compile(b"x", 1, ctypes.byref(options), ctypes.byref(result)) == 2
+    options = compiler._DifferentiateOptions(4)
+    assert library.lnbwd_differentiate(b"x", 1, ctypes.byref(options), ctypes.byref(result)) == 2
     assert library.lnbwd_compilation_get(None, b"code", None, None) == 2
     assert library.lnbwd_bundle(None, 1, ctypes.byref(result)) == 2
     library.lnbwd_compilation_destroy(None)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import lnbwd.inductor
-from lnbwd import regions_op
+from lnbwd import compiler, regions_op
 from lnbwd.inductor.graph_pass import register
 from lnbwd.rowprogram import COMPARISONS, Builder, Input, Output, RowProgram
 
@@ -225,6 +225,43 @@ def test_groups_that_do_not_divide_the_rows(device):
 def test_text_that_is_none(text):
     with pytest.raises(ValueError, match=r"row[- ]program"):
         RowProgram.from_text(text)
+
+
+def test_statistics():
+    """Row scalars that follow from sums and that rows are computed with."""
+    program = root_mean_square()
+    assert [program.nodes[i][0] for i in program.statistics()] == ["rsqrt"]
+    b = Builder(N)
+    x, s = b.add("input", 0), b.add("input", 1)
+    total = b.add("row_sum", x)
+    condition = b.add("lt", total, s)
+    y = b.add("select", condition, b.add("mul", x, s), x)
+    program = b.finish(None, [Input("row", "f32"), Input("scalar", "f32")],
+                       [Output("row", "f32", y), Output("scalar", "f32", total)])
+    assert program.statistics() == []
+
+
+def test_some_outputs_and_inputs():
+    b = Builder(N)
+    x, z = b.add("input", 0), b.add("input", 1)
+    program = b.finish(None, [Input("row", "f32"), Input("row", "bf16")],
+                       [Output("row", "f32", b.add("neg", z)), Output("row", "f32", x)])
+    program, read = program.with_outputs([0]).without_unused_inputs()
+    assert read == [1]
+    assert program == RowProgram(N, None, (Input("row", "bf16"),), (("input", 0), ("neg", 0)),
+                                 (Output("row", "f32", 1),))
+
+
+@pytest.mark.compiler
+def test_what_is_detached_has_no_gradient():
+    b = Builder(N)
+    x = b.add("input", 0)
+    y = b.add("mul", x, b.add("detach", x))
+    program = b.finish(None, [Input("row", "f32")], [Output("row", "f32", y)])
+    text = compiler.differentiate(program.mlir()).mlir
+    assert text.count("arith.mulf") == 1
+    values = torch.rand(2, N)
+    assert torch.equal(program.evaluate([values])[0], values * values)
 
 
 def test_what_nothing_needs_is_left_out():

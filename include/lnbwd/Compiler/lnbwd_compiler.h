@@ -108,6 +108,31 @@ LNBWD_COMPILER_API lnbwd_compiler_status
 lnbwd_compile(const char *source, size_t source_size,
               const lnbwd_compile_options *options, lnbwd_compilation **result);
 
+/** Of what to derive the gradient, as lnbwd-differentiate's options of these
+ *  names have it: names of operands, separated by commas. Zero everything but
+ *  `size` for the defaults. */
+typedef struct lnbwd_differentiate_options {
+  /** sizeof(lnbwd_differentiate_options) */
+  size_t size;
+  /** The inputs that gradients are wanted of. Null: all. */
+  const char *wrt;
+  /** The outputs that the loss depends on. Null: all but the row scalars that
+   *  are saved. */
+  const char *of;
+  /** The outputs that the gradient is given, or "none". Null: the statistics of
+   *  a named operation. */
+  const char *saved;
+  /** What diagnostics call the source. Null: "input". */
+  const char *source_name;
+} lnbwd_differentiate_options;
+
+/** Derives the gradient of the forward operation of each function, for no chip
+ *  yet: MLIR in, MLIR out, the result's "code". A result is made whether this
+ *  succeeds or not, unless LNBWD_COMPILER_ERROR_ARGUMENT is returned. */
+LNBWD_COMPILER_API lnbwd_compiler_status lnbwd_differentiate(
+    const char *source, size_t source_size,
+    const lnbwd_differentiate_options *options, lnbwd_compilation **result);
+
 /** Errors and warnings with lines of the source, one text; empty if there were
  *  none. Lives as long as the result. */
 LNBWD_COMPILER_API const char *

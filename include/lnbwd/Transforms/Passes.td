@@ -39,9 +39,11 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     functions that state one in `lnbwd.operation`) save their statistics, `mean`
     and `rstd`, unless `saved` says otherwise; of any other row program nothing is
     saved that `saved` does not name. A
-    row output that is saved has its adjoint all the same. It is an error if no
-    output with an adjoint is left. An operation with the attribute
-    `lnbwd.detach` counts as a constant.
+    row output that is saved has its adjoint all the same. `of` names the outputs
+    that the loss depends on where that is otherwise: the others have no adjoint,
+    and one that it names has its own, saved or not. It is an error if no output
+    with an adjoint is left. An operation with the attribute `lnbwd.detach` counts
+    as a constant.
 
     Adjoints are float32; what f16 or bf16 arithmetic computed is widened where a
     derivative uses it, and f64 arithmetic that a gradient goes through is an
@@ -93,6 +95,9 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     ListOption<"wrt", "wrt", "std::string",
                "Names of the inputs that gradients are wanted of; all if none is "
                "named">,
+    ListOption<"of", "of", "std::string",
+               "Names of the forward outputs that the loss depends on; by "
+               "default all but row scalars that are saved">,
     ListOption<"saved", "saved", "std::string",
                "Names of the forward outputs that the gradient is given, or "
                "'none'; by default the statistics of a named operation, and "

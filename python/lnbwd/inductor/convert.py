@@ -130,7 +130,10 @@ _VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, at
 _CONSTANTS = {aten.full.default: 1, aten.scalar_tensor.default: 0}
 
 _ROW_SUMS = {aten.sum.dim_IntList, aten.mean.dim, aten.var_mean.correction, aten.var.correction,
-             aten.amax.default}
+             aten.amax.default, aten.logsumexp.default}
+
+SOFTMAXES = {aten._softmax.default, aten._log_softmax.default, aten.logsumexp.default}
+"""Operations over the row that graphs of torch.compile have no more: it decomposes them."""
 
 
 def is_view(node: Node) -> bool:
@@ -268,6 +271,8 @@ class Conversion:
         if node not in self.inputs:
             value = node.meta.get("val")
             role = self.domain.role(value)
+            if isinstance(value, torch.SymInt):
+                raise Unsupported("computes with the number of rows")
             if role is None:
                 raise Unsupported(f"reads {_describe(value)}, which is neither a row block, a row "
                                   f"scalar nor a column of {self.domain}")
@@ -436,19 +441,23 @@ def _sigmoid(c: Conversion, node: Node) -> int:
 
 
 def _relu(c: Conversion, node: Node) -> int:
-    return c.builder.add("max", c.number(node.args[0]), c.builder.constant(0))
+    # Not the larger of two: the slope is 0 at 0, and a NaN stays one.
+    value, zero = c.number(node.args[0]), c.builder.constant(0)
+    return c.builder.add("select", c.builder.add("le", value, zero), zero, value)
 
 
 def _clamp(c: Conversion, node: Node) -> int:
     value = c.number(node.args[0])
-    names = {aten.clamp_min.default: ("max",), aten.clamp_max.default: ("min",)}
-    bounds = names.get(node.target, ("max", "min"))  # type: ignore[call-overload]
+    # The comparison that says that a value is beyond its bound: at the bound the slope is 1.
+    names = {aten.clamp_min.default: ("lt",), aten.clamp_max.default: ("gt",)}
+    bounds = names.get(node.target, ("lt", "gt"))  # type: ignore[call-overload]
     given = list(node.args[1:]) + [None] * (len(bounds) - len(node.args) + 1)
     for position, (name, bound) in enumerate(zip(bounds, given, strict=False)):
         if bound is None:
             bound = node.kwargs.get(("min", "max")[position])
         if bound is not None:
-            value = c.builder.add(name, value, c.number(bound))
+            limit = c.number(bound)
+            value = c.builder.add("select", c.builder.add(name, value, limit), limit, value)
     return value
 
 
@@ -479,6 +488,29 @@ def _row_sum(c: Conversion, node: Node) -> Any:
     return (variance, mean) if node.target is aten.var_mean.correction else variance
 
 
+def _softmax(c: Conversion, node: Node) -> int:
+    """softmax, log_softmax and logsumexp, which PyTorch's decompositions write with the row's
+    largest element. None of them depends on what is taken off, so it counts as a constant."""
+    b = c.builder
+    found = _dims(node)
+    if found is None or found[0] != [found[1] - 1]:
+        raise Unsupported("does not go over the row")
+    value = _check_row(c, node)
+    largest = b.add("detach", b.add("row_max", value))
+    if node.target is aten.logsumexp.default:
+        # Where all elements are -inf, or one is inf, nothing is taken off.
+        infinite = b.add("eq", b.add("abs", largest), b.constant(math.inf))
+        largest = b.add("select", infinite, b.constant(0), largest)
+    shifted = b.add("sub", value, largest)
+    exponential = b.add("exp", shifted)
+    total = b.add("row_sum", exponential)
+    if node.target is aten._softmax.default:
+        return b.add("div", exponential, total)
+    if node.target is aten._log_softmax.default:
+        return b.add("sub", shifted, b.add("log", total))
+    return b.add("add", b.add("log", total), largest)
+
+
 def _getitem(c: Conversion, node: Node) -> int:
     pair = c.values.get(node.args[0])  # type: ignore[arg-type]
     if not isinstance(pair, tuple):
@@ -501,6 +533,7 @@ _HANDLERS: list[tuple[Any, _Handler]] = [
     ({aten.square.default}, _square), ({aten.reciprocal.default}, _reciprocal),
     ({aten.sigmoid.default}, _sigmoid), ({aten.relu.default}, _relu),
     ({aten.clamp.default, aten.clamp_min.default, aten.clamp_max.default}, _clamp),
+    (SOFTMAXES, _softmax),
     ({operator.getitem}, _getitem)]
 
 

@@ -4,7 +4,7 @@
 """torch.compile with row programs: the graph pass, and the backend that runs it.
 
 The pass sees each graph after differentiation and before Inductor makes kernels of it. It puts one
-operator, ``lnbwd::region``, in the place of every region that is a row program, compiles, and is
+operator, ``lnbwd::_region``, in the place of every region that is a row program, compiles, and is
 worth it; whatever else there is stays as it was. A region that is left is logged with the reason,
 and nothing that goes wrong in here ends a compilation: the graph is Inductor's then.
 """
@@ -227,7 +227,7 @@ def _replace(graph: Graph, region: Region) -> None:
                 last = inputs[place] = _new_node(graph, torch.ops.aten.reshape.default, (
                     inputs[place], [groups, -1, program.length]))
     with graph.inserting_after(last), mode:
-        call = _new_node(graph, torch.ops.lnbwd.region.default, (inputs, text))
+        call = _new_node(graph, torch.ops.lnbwd._region.default, (inputs, text))
     last = call
     for index, (nodes, wanted) in enumerate(zip(region.outputs, shapes, strict=True)):
         with graph.inserting_after(last), mode:

@@ -1,11 +1,11 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What Inductor makes of ``lnbwd::region``: a call without the dispatcher, into buffers of its own.
+"""What Inductor makes of ``lnbwd::_region``: a call without the dispatcher, into its own buffers.
 
 Left alone, Inductor's code for an operator of ours would be::
 
-    buf2 = torch.ops.lnbwd.region.default([buf0, arg1_1], '(the program, some thousand characters)')
+    buf2 = torch.ops.lnbwd._region.default([buf0, arg1_1], '(the program, a thousand characters)')
     buf3 = buf2[0]
     assert_size_stride(buf3, (8192, 768), (768, 1))
 
@@ -129,7 +129,7 @@ def register() -> None:
     Where Inductor generates C++, which cannot call them, and where something goes wrong in here,
     the operator stays an operator.
     """
-    operator = torch.ops.lnbwd.region.default
+    operator = torch.ops.lnbwd._region.default
     as_operator = lowering.fallback_handler(operator, add_to_fallback_set=False)
 
     def lower(inputs: Sequence[Any], text: str) -> Any:

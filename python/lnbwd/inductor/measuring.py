@@ -162,7 +162,7 @@ def measure(program: RowProgram, device: torch.device) -> Times:
     compiled = torch.compile(program.evaluate, mode="max-autotune-no-cudagraphs", dynamic=False)
     # Loads the kernel, or says why that cannot be.
     regions_op.load_kernel(loaded, device)
-    return Times(_time(lambda: torch.ops.lnbwd.region(inputs, text), device),
+    return Times(_time(lambda: torch.ops.lnbwd._region(inputs, text), device),
                  _time(lambda: compiled(inputs), device))
 
 

@@ -402,22 +402,11 @@ def convert(region: Region) -> None:
     rows = region.domain.rows if isinstance(region.domain.rows, int) else None
     program = conversion.builder.finish(
         rows, [conversion.inputs[reads[place]] for place in places], ordered)
-    region.inputs = [reads[place] for place in places]
+    program, read = program.without_unused_inputs()
+    region.inputs = [reads[places[place]] for place in read]
     region.outputs = [found[output] for output in ordered]
-    used = {n[1] for n in program.nodes if n[0] == "input"}
-    if len(used) != len(program.inputs):
-        region.inputs = [node for place, node in enumerate(region.inputs) if place in used]
-        program = _drop_inputs(program, used)
     if not any(i.kind == "row" for i in program.inputs):
         raise Unsupported("it reads no row block")
     if program.has_groups and isinstance(region.domain.groups, int):
         program = dataclasses.replace(program, groups=region.domain.groups)
     region.program = program
-
-
-def _drop_inputs(program: RowProgram, used: Iterable[int]) -> RowProgram:
-    """The program without the inputs that it does not read."""
-    kept = {old: new for new, old in enumerate(sorted(used))}
-    nodes = tuple(("input", kept[n[1]]) if n[0] == "input" else n for n in program.nodes)
-    inputs = tuple(i for place, i in enumerate(program.inputs) if place in kept)
-    return dataclasses.replace(program, inputs=inputs, nodes=nodes)

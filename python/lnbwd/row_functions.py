@@ -1,0 +1,378 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""``lnbwd.rowwise``: a Python function over rows as an operation with a kernel and a gradient.
+
+    @lnbwd.rowwise
+    def rms_norm(x: lnbwd.Rows, gamma: lnbwd.Columns, eps: float = 1e-5):
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * gamma
+
+A call in eager mode looks up what was made for its types, row length and numbers; the first one
+traces the function (:mod:`lnbwd.row_tracing`). :mod:`lnbwd.row_gradients` has what is launched, and
+the derivatives. Under torch.compile a call is the function itself: its operations are traced into
+the graph, where Inductor fuses them with their surroundings, and backend="lnbwd" makes row programs
+of them together with the casts and residual additions around.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import threading
+import typing
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, ParamSpec, TypeVar, overload
+
+import torch
+from torch import Tensor
+
+from .errors import place_of, refusal
+from .nn import falls_back
+
+__all__ = ["Columns", "RowFunction", "Rows", "Scalars", "rowwise"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a parameter is, in its annotation."""
+
+    name: str
+
+
+Rows = Annotated[Tensor, _Kind("row")]
+"""Rows of N elements, ``[..., N]``. All of a call have one shape."""
+
+Columns = Annotated[Tensor, _Kind("column")]
+"""A number for each element of a row, ``[N]``, the same for all rows: a scale, a shift."""
+
+Scalars = Annotated[Tensor, _Kind("scalar")]
+"""A number for each row, ``[..., 1]``."""
+
+_WORDS = {"row": "lnbwd.Rows", "column": "lnbwd.Columns", "scalar": "lnbwd.Scalars"}
+_TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_CONSTANTS = (bool, int, float, str)
+_MAX_CALLS = 4096
+_MANY_PLANS = 64
+
+_is_compiling = torch.compiler.is_compiling
+_state = threading.local()
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """A parameter of a function.
+
+    Attributes:
+        kind: "row", "column" or "scalar"; empty: a Python value, a constant of the kernel.
+        is_optional: whether None may be passed in a tensor's place.
+        default: inspect.Parameter.empty: there is none.
+        is_keyword: whether it can be passed by its name alone.
+    """
+
+    name: str
+    kind: str
+    is_optional: bool
+    default: Any
+    is_keyword: bool
+
+
+def _evaluate(function: Callable[..., Any], annotation: Any) -> Any:
+    """An annotation; a text is read with the names of the function's module."""
+    if not isinstance(annotation, str):
+        return annotation
+    names = {"lnbwd": sys.modules[__package__], "Rows": Rows, "Columns": Columns,
+             "Scalars": Scalars, **function.__globals__}
+    return eval(annotation, names)
+
+
+def _describe_parameters(function: Callable[..., Any]) -> tuple[_Parameter, ...]:
+    def refuse(reason: str) -> TypeError:
+        return refusal(function, None, reason)
+
+    result = []
+    for parameter in inspect.signature(function).parameters.values():
+        name = f"its parameter '{parameter.name}'"
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise refuse(f"{name} takes any number of arguments; expected one each")
+        if parameter.annotation is parameter.empty:
+            raise refuse(f"{name} has no annotation; expected lnbwd.Rows ([..., N]), lnbwd.Columns "
+                         "([N]), lnbwd.Scalars ([..., 1]), or float, int, bool or str for a "
+                         "constant")
+        try:
+            annotation = _evaluate(function, parameter.annotation)
+        except Exception as error:
+            raise refuse(f"{name} has an annotation that cannot be read, "
+                         f"{parameter.annotation!r}: {error}") from None
+        choices = typing.get_args(annotation) if (
+            typing.get_origin(annotation) is not Annotated
+            and type(None) in typing.get_args(annotation)) else (annotation,)
+        kinds = [k.name for choice in choices for k in getattr(choice, "__metadata__", ())
+                 if isinstance(k, _Kind)]
+        others = [choice for choice in choices if not hasattr(choice, "__metadata__")
+                  and choice is not type(None)]
+        if len(kinds) + len(others) != 1 or any(o not in _CONSTANTS for o in others):
+            raise refuse(f"{name} is annotated {parameter.annotation}; expected lnbwd.Rows, "
+                         "lnbwd.Columns, lnbwd.Scalars, float, int, bool or str, or one of them "
+                         "'| None'")
+        result.append(_Parameter(parameter.name, kinds[0] if kinds else "",
+                                 type(None) in choices, parameter.default,
+                                 parameter.kind is parameter.KEYWORD_ONLY))
+    if not any(p.kind == "row" and not p.is_optional for p in result):
+        raise refuse("none of its parameters is annotated lnbwd.Rows; expected one at least, which "
+                     "says what a row is")
+    return tuple(result)
+
+
+def _constant_key(value: Any) -> Any:
+    """Tells 1 from 1.0 and True, 0.0 from -0.0, and knows a NaN again."""
+    return (value.__class__, value if value and value == value else repr(value))
+
+
+class RowFunction(Generic[P, R]):
+    """A function over rows; see :func:`rowwise`, which makes it.
+
+    Attributes:
+        function: the Python function.
+        saved: the names of the variables that are saved for the gradient; None: the statistics.
+    """
+
+    def __init__(self, function: Callable[P, R], saved: Sequence[str] | None) -> None:
+        if not inspect.isfunction(function):
+            raise TypeError(f"lnbwd.rowwise: expected a Python function, got {function!r}")
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.saved = None if saved is None else tuple(saved)
+        self._parameters = _describe_parameters(function)
+        self._kinds = [p.kind for p in self._parameters]
+        self._first = self._kinds.index("row")
+        self._positional = sum(not p.is_keyword for p in self._parameters)
+        self._calls: dict[Any, Any] = {}
+        self._plans: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Calls the operation; see :func:`rowwise`."""
+        if _is_compiling():
+            return self._inline(args, kwargs)
+        # Defaults are the same in each call, so that only what was passed tells calls apart.
+        values: Sequence[Any] = self._bind(args, kwargs) if kwargs else args
+        key: Any
+        try:
+            key = tuple([(value.shape, value.dtype, value.device) if kind else _constant_key(value)
+                         for value, kind in zip(values, self._kinds, strict=False)])
+            plan = self._calls.get(key) if len(args) <= self._positional else None
+        except (AttributeError, RuntimeError, TypeError):  # The words for it are elsewhere.
+            plan = key = None
+        if plan is None:
+            if getattr(_state, "is_tracing", False):
+                return self._by_torch(self._bind(args, kwargs))  # A part of another row function.
+            plan = self._plan(self._bind(args, kwargs), key)
+        if plan.is_by_torch or (values[self._first].is_cpu
+                                and falls_back("a function of lnbwd.rowwise")):
+            return self._inline(args, kwargs)
+        result: R = plan.run([value for value, kind in zip(values, self._kinds, strict=False)
+                              if kind and value is not None])
+        return result
+
+    def __repr__(self) -> str:
+        return f"<lnbwd.rowwise {self.function.__qualname__}>"
+
+    def __reduce__(self) -> str:
+        return self.function.__qualname__
+
+    def mlir(self, *args: P.args, **kwargs: P.kwargs) -> str:
+        """The row programs that a call with these arguments runs: that of the forward pass as it
+        is trained, and its gradient with respect to all tensors, as MLIR."""
+        plan = self._plan(self._bind(args, kwargs), None)
+        text: str = plan.mlir()
+        return text
+
+    def _inline(self, args: Any, kwargs: Any) -> R:
+        """A call in a graph of torch.compile, or where no kernel computes it: the function's own
+        operations. Autocast does not change their types."""
+        function: Callable[..., R] = self.function
+        kind = next(value.device.type for value in (*args, *kwargs.values())
+                    if isinstance(value, Tensor))
+        if torch.is_autocast_enabled(kind):
+            with torch.autocast(kind, enabled=False):
+                return function(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    def _by_torch(self, values: Sequence[Any]) -> R:
+        function: Callable[..., R] = self.function
+        count = self._positional
+        named = {p.name: value for p, value in zip(self._parameters[count:], values[count:],
+                                                   strict=True)}
+        return function(*values[:count], **named)
+
+    def _error(self, words: str) -> str:
+        return f"{self.function.__name__} ({place_of(self.function)}): {words}"
+
+    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """The values of all parameters in order."""
+        if len(args) > self._positional:
+            raise TypeError(self._error(f"expected at most {self._positional} arguments by "
+                                        f"position, got {len(args)}"))
+        values = list(args)
+        for parameter in self._parameters[len(args):]:
+            value = kwargs.get(parameter.name, parameter.default)
+            if value is inspect.Parameter.empty:
+                raise TypeError(self._error(f"the argument '{parameter.name}' is missing"))
+            values.append(value)
+        unknown = set(kwargs) - {p.name for p in self._parameters[len(args):]}
+        if unknown:
+            raise TypeError(self._error(f"got an unexpected or second argument "
+                                        f"'{sorted(unknown)[0]}'"))
+        return values
+
+    def _check(self, values: Sequence[Any]) -> None:
+        """Raises an error if a call's arguments do not fit together."""
+        first = values[self._first]
+        first_name = self._parameters[self._first].name
+        if isinstance(first, Tensor) and (first.dim() == 0 or first.shape[-1] == 0):
+            raise ValueError(self._error(f"{first_name}: expected rows of one element or more, got "
+                                         f"the shape {list(first.shape)}"))
+        for parameter, value in zip(self._parameters, values, strict=True):
+            name = parameter.name
+
+            def fail(kind: type[Exception], words: str, name: str = name) -> Exception:
+                return kind(self._error(f"{name}: {words}"))
+
+            if value is None and parameter.is_optional:
+                continue
+            if not parameter.kind:
+                if not isinstance(value, _CONSTANTS):
+                    raise fail(TypeError, "expected a number, a bool or a str, got "
+                               f"{type(value).__name__}; a tensor is a parameter annotated "
+                               "lnbwd.Rows, lnbwd.Columns or lnbwd.Scalars")
+                continue
+            if not isinstance(value, Tensor):
+                raise fail(TypeError, f"expected a tensor ({_WORDS[parameter.kind]}), got "
+                           f"{type(value).__name__}")
+            if value.dtype not in _TYPES:
+                raise fail(TypeError, "expected float16, bfloat16, float32 or float64, got "
+                           f"{value.dtype}; convert it by {name}.float()")
+            if value.device != first.device:
+                raise fail(ValueError, f"expected a tensor on {first.device} like {first_name}, "
+                           f"got one on {value.device}; move it by {name}.to({first_name}.device)")
+            shape, length = list(value.shape), first.shape[-1]
+            expected = {"row": list(first.shape), "column": [length],
+                        "scalar": [*first.shape[:-1], 1]}[parameter.kind]
+            if shape != expected:
+                raise fail(ValueError, f"expected the shape {expected} ({_WORDS[parameter.kind]}, "
+                           f"{first_name} being {list(first.shape)}), got {shape}")
+
+    def _plan(self, values: Sequence[Any], key: Any) -> Any:
+        """What runs a call with these arguments, which are checked."""
+        self._check(values)
+        from .row_gradients import Plan
+        from .row_tracing import MAX_DIMENSIONS, Signature, trace
+
+        first = values[self._first]
+        if first.dim() > MAX_DIMENSIONS:
+            raise ValueError(self._error(
+                f"{self._parameters[self._first].name}: expected at most {MAX_DIMENSIONS} "
+                f"dimensions, got {first.dim()}; flatten the leading ones"))
+        pairs = list(zip(self._parameters, values, strict=True))
+        tensors = {p.name: value for p, value in pairs if p.kind and value is not None}
+        constants = {p.name: value for p, value in pairs if p.name not in tensors}
+        is_by_torch = any(t.dtype == torch.float64 for t in tensors.values())
+        # float64 is PyTorch's; that the function is one over rows is seen with float32.
+        dtypes = {name: torch.float32 if t.dtype == torch.float64 else t.dtype
+                  for name, t in tensors.items()}
+        signature = Signature({p.name: p.kind for p in self._parameters if p.name in tensors},
+                              dtypes, first.shape[-1], max(first.dim(), 2), constants)
+        short = (tuple(dtypes.items()), signature.length, signature.rank, is_by_torch,
+                 tuple((name, _constant_key(value)) for name, value in constants.items()))
+
+        def call(given: Sequence[Tensor]) -> Any:
+            named = {**constants, **dict(zip(tensors, given, strict=True))}
+            return self._by_torch([named[p.name] for p in self._parameters])
+
+        with self._lock:
+            plan = self._plans.get(short)
+            if plan is None:
+                _state.is_tracing = True
+                try:
+                    traced = trace(self.function, call, signature, self.saved)
+                finally:
+                    _state.is_tracing = False
+                plan = self._plans[short] = Plan(self.function, call, signature, traced,
+                                                 is_by_torch)
+                if len(self._plans) == _MANY_PLANS:
+                    warnings.warn(self._error(
+                        f"compiled for {_MANY_PLANS} sets of types, shapes and constants; a number "
+                        "that changes from call to call is better handed over in a tensor, as "
+                        "lnbwd.Scalars or lnbwd.Columns"), UserWarning, stacklevel=4)
+            if key is not None:
+                if len(self._calls) >= _MAX_CALLS:
+                    self._calls.clear()
+                self._calls[key] = plan
+        return plan
+
+
+@overload
+def rowwise(function: Callable[P, R], /) -> RowFunction[P, R]: ...
+
+
+@overload
+def rowwise(*, saved: Sequence[str] | None = None) -> Callable[
+    [Callable[P, R]], RowFunction[P, R]]: ...
+
+
+def rowwise(function: Any = None, /, *, saved: Sequence[str] | None = None) -> Any:
+    """Makes a Python function over rows an operation: a forward kernel, a gradient that the
+    compiler derives, autograd and torch.compile.
+
+    The function computes with PyTorch's operations on the elements of a row: arithmetic,
+    comparisons and ``torch.where``, exp, log, sqrt, rsqrt, tanh, erf, sigmoid, activations and
+    norms that are made of these, softmax, and sums, means and variances over the last dimension.
+    It is traced once for each set of types, row length, rank and numbers; what is no tensor is a
+    constant then. Its tensors are parameters:
+
+    - :data:`Rows`, ``[..., N]``: all of one shape, N from 1;
+    - :data:`Columns`, ``[N]``;
+    - :data:`Scalars`, ``[..., 1]``;
+
+    float16, bfloat16 or float32, in any mix; ``| None`` may stand behind each. Parameters
+    annotated float, int, bool or str are constants of the kernel, compiled in for each value.
+
+    It returns one tensor or a tuple, of ``[..., N]``, ``[..., 1]`` or ``[...]``, of the types that
+    PyTorch's own rules give. Values are float32 within, rounded where the function itself casts
+    (``.to(torch.bfloat16)``) and where they are written. A call with float64 tensors is computed
+    by PyTorch, and so is one on the CPU where no chip is simulated, after one warning.
+
+    Args:
+        saved: names of the function's variables of which the values at its end are kept for the
+            gradient if it needs them, rows or row scalars; everything else is computed again. None:
+            the statistics, row scalars that follow from sums over the row. (): nothing.
+
+    Returns:
+        A :class:`RowFunction`, which is called as the function is.
+
+    Raises:
+        TypeError: at once, where a parameter has no or a wrong annotation; at a call, where the
+            function mixes rows, looks at data, uses an operation that row programs have not, or
+            returns something else. The message has file, line and text of the line. Wrong types of
+            arguments.
+        ValueError: at a call, where shapes or devices do not fit together.
+        LnbwdError: no kernel can run, or the compiler refuses it.
+
+    Example:
+        >>> @lnbwd.rowwise
+        ... def gated_rms_norm(x: lnbwd.Rows, z: lnbwd.Rows, gamma: lnbwd.Columns,
+        ...                    eps: float = 1e-5):
+        ...     h = x * torch.nn.functional.silu(z)
+        ...     return h * torch.rsqrt(h.square().mean(-1, keepdim=True) + eps) * gamma
+    """
+    if isinstance(saved, str) or not all(isinstance(name, str) for name in saved or ()):
+        raise TypeError(f"saved: expected names of variables, ['rstd'], got {saved!r}")
+    if function is None:
+        return lambda function: RowFunction(function, saved)
+    return RowFunction(function, saved)

@@ -1,0 +1,416 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a call of a row function launches, and its derivatives.
+
+The gradient is derived by the compiler (lnbwd-differentiate) from the row program of the forward
+pass: one for each set of inputs that need a gradient and of outputs that have one, when it is first
+asked for. What the forward pass keeps is what the gradient with respect to all inputs reads: of the
+inputs, and of the outputs that the trace has for it. A gradient's gradient is PyTorch's, of the
+Python function itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from . import compiler, native, regions_op
+from .errors import CompileError, LnbwdError, refusal
+from .kernels import derive_gradient
+from .row_tracing import Signature, Trace
+from .rowprogram import RowProgram
+from .spec import GradientSpec
+
+__all__ = ["Plan"]
+
+_transforms_are_active = torch._C._are_functorch_transforms_active
+_is_grad_enabled = torch.is_grad_enabled
+_vjp: Any = torch.func.vjp
+
+
+@dataclass(frozen=True)
+class _Forward:
+    """A forward program that is registered.
+
+    Attributes:
+        inputs: the tensor of the call that each input is.
+        results: the output that each result is.
+        saved: the outputs that are saved, results among them.
+    """
+
+    program: RowProgram
+    text: str
+    inputs: tuple[int, ...]
+    results: tuple[int, ...]
+    saved: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Gradient:
+    """A derived program that is registered.
+
+    Attributes:
+        mlir: its text.
+        inputs: for each of its inputs the place in what the backward pass has at hand: a gradient
+            for each result, then what was kept.
+        outputs: the tensor of the call that each output is the gradient of.
+        has_shapes: whether, of calls with two dimensions, the outputs have the tensors' shapes.
+        name: of the program; empty: the gradient is 0.
+    """
+
+    mlir: str
+    name: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    has_shapes: bool = True
+
+
+class Plan:
+    """How calls of a row function with one signature are computed.
+
+    Attributes:
+        is_by_torch: whether PyTorch computes them.
+    """
+
+    def __init__(self, function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
+                 signature: Signature, trace: Trace, is_by_torch: bool) -> None:
+        self.function = function
+        self.call = call
+        self.trace = trace
+        self.is_by_torch = is_by_torch
+        self.length = signature.length
+        self.kinds = list(signature.kinds.values())
+        self.names = list(signature.kinds)
+        self.dtypes = list(signature.dtypes.values())
+        self.count = len(self.kinds)
+        self.first = self.kinds.index("row")
+        # Tensors with two dimensions have the shapes of the programs' operands but for [M, 1].
+        self.has_shapes = all(shape != "scalar" for shape in trace.shapes)
+        self._lock = threading.RLock()
+        self._inference: _Forward | None = None
+        self._trainings: dict[bool, tuple[_Forward, tuple[int, ...]]] = {}
+        self._gradients: dict[Any, _Gradient] = {}
+
+    # What is launched ---------------------------------------------------------------------------
+
+    def _forward(self, saved: Sequence[int]) -> _Forward:
+        """The forward program with some of what may be saved."""
+        trace = self.trace
+        outputs = sorted({*trace.results, *saved})
+        places = {old: new for new, old in enumerate(outputs)}
+        program = trace.program.with_outputs(outputs)
+        text = regions_op.register_row_program(program).text
+        return _Forward(program, text, tuple(self.names.index(name) for name in trace.inputs),
+                        tuple(places[old] for old in trace.results),
+                        tuple(places[old] for old in saved))
+
+    def inference(self) -> _Forward:
+        """The forward program that keeps nothing."""
+        with self._lock:
+            self._inference = self._inference or self._forward(())
+            return self._inference
+
+    def training(self, saves: bool = True) -> tuple[_Forward, tuple[int, ...]]:
+        """The forward program that keeps what the gradient needs, and the tensors of the call that
+        are kept beside. Without ``saves`` these are all that is kept, so that the gradient is
+        differentiable by what it was computed from."""
+        found = self._trainings.get(saves)
+        if found is not None:
+            return found
+        with self._lock:
+            if self.trace.refusals:
+                raise TypeError(self.trace.refusals[0])
+            saved = self.trace.saved if saves else ()
+            everything = self._forward(saved)
+            names = self._derive(everything, everything.results,
+                                 range(len(everything.inputs))).operands
+            saved = tuple(old for old, new in zip(saved, everything.saved, strict=True)
+                          if f"out{new}" in names)
+            kept = tuple(tensor for place, tensor in enumerate(everything.inputs)
+                         if f"arg{place}" in names)
+            found = self._trainings[saves] = self._forward(saved), kept
+            return found
+
+    def _derive(self, forward: _Forward, of: Sequence[int],
+                wrt: Sequence[int]) -> compiler.Gradient:
+        try:
+            return derive_gradient(GradientSpec(
+                forward.program.mlir(is_exact=True), tuple(f"arg{place}" for place in wrt),
+                tuple(f"out{place}" for place in of),
+                tuple(f"out{place}" for place in forward.saved) or ("none",)))
+        except CompileError as error:
+            raise CompileError(str(refusal(self.function, None, str(error))),
+                               error.diagnostics) from None
+
+    def gradient(self, of: tuple[bool, ...], wrt: tuple[bool, ...],
+                 saves: bool = True) -> _Gradient:
+        """The gradient of some results with respect to some tensors of the call, from what
+        :meth:`training` keeps. ``wrt`` ends in a truth value for each tensor."""
+        found = self._gradients.get((of, wrt, saves))
+        if found is not None:
+            return found
+        with self._lock:
+            forward, kept = self.training(saves)
+            results = [out for out, has in zip(forward.results, of, strict=True) if has]
+            wanted = [place for place, tensor in enumerate(forward.inputs)
+                      if wrt[tensor - self.count]]
+            if not results or not wanted:
+                found = self._gradients[of, wrt, saves] = _Gradient("", "", (), ())
+                return found
+            derived = self._derive(forward, results, wanted)
+            at_hand = [f"dout{out}" for out in forward.results]
+            at_hand += [f"arg{forward.inputs.index(tensor)}" for tensor in kept]
+            at_hand += [f"out{out}" for out in forward.saved]
+            reads = [name for name in derived.operands if not name.startswith("darg")]
+            writes = [int(name[4:]) for name in derived.operands if name.startswith("darg")]
+            digest = hashlib.sha256(derived.mlir.encode()).hexdigest()[:16]
+            name = f"{forward.program.name()}_bwd {digest}"
+            operands: dict[str, regions_op.Operand] = {}
+            for place, i in enumerate(forward.program.inputs):
+                operands[f"arg{place}"] = regions_op.operand(i.kind, i.dtype, self.length)
+            for place, o in enumerate(forward.program.outputs):
+                operands[f"out{place}"] = operands[f"dout{place}"] = regions_op.operand(
+                    o.kind, o.dtype, self.length)
+            inputs = [operands[name] for name in reads]
+            if any(operand.kind != "column" for operand in inputs):
+                regions_op.register_program(
+                    name, inputs, [operands[f"arg{place}"] for place in writes],
+                    regions_op.make_kernel_from_mlir(derived.mlir))
+            else:
+                name = ""  # It is 0.
+            found = self._gradients[of, wrt, saves] = _Gradient(
+                derived.mlir, name, tuple(at_hand.index(name) for name in reads),
+                tuple(forward.inputs[place] for place in writes),
+                all(operands[f"arg{place}"].kind != "row_scalar" for place in writes))
+            return found
+
+    def mlir(self) -> str:
+        """The forward program and its gradient."""
+        forward, _ = self.training()
+        gradient = self.gradient((True,) * len(forward.results), (True,) * self.count)
+        return f"{forward.program.mlir()}\n{gradient.mlir}"
+
+    # Shapes -------------------------------------------------------------------------------------
+
+    def shaped(self, results: Sequence[Tensor], shape: torch.Size) -> list[Tensor]:
+        """Results of a kernel in the shapes that the function gives; ``shape`` is that of the first
+        rows."""
+        if self.has_shapes and len(shape) == 2:
+            return list(results)
+        leading = shape[:-1]
+        sizes = {"row": shape, "scalar": (*leading, 1), "number": leading}
+        return [result.view(sizes[kind])
+                for result, kind in zip(results, self.trace.shapes, strict=True)]
+
+    def shape_of(self, tensor: int, shape: torch.Size) -> Sequence[int]:
+        """The shape of a tensor of the call; ``shape`` is that of the first rows."""
+        kind = self.kinds[tensor]
+        return shape if kind == "row" else shape[-1:] if kind == "column" else (*shape[:-1], 1)
+
+    def shaped_gradients(self, gradient: _Gradient, outputs: Sequence[Tensor],
+                         shape: torch.Size) -> Sequence[Tensor]:
+        """Gradients from a kernel in the shapes of their tensors."""
+        if gradient.has_shapes and len(shape) == 2:
+            return outputs
+        return [output.view(self.shape_of(tensor, shape))
+                for tensor, output in zip(gradient.outputs, outputs, strict=True)]
+
+    # Calls --------------------------------------------------------------------------------------
+
+    def run(self, tensors: Sequence[Tensor]) -> Any:
+        """A call with the tensors of the signature, on a device for which there are kernels."""
+        try:
+            if _transforms_are_active():
+                results = _transformed(self, *tensors)
+            else:
+                results = _apply_eager(self, _is_grad_enabled(), *tensors)
+        except RuntimeError as error:
+            raise native.original(error) from None
+        return results if self.trace.is_tuple else results[0]
+
+    def first_derivative(self, of: tuple[bool, ...], wrt: tuple[bool, ...],
+                         grads: Sequence[Tensor], tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """What :meth:`gradient` computes, by PyTorch's operations."""
+        wanted = [place for place in range(self.count) if wrt[place - self.count]]
+
+        def call(*inputs: Tensor) -> tuple[Tensor, ...]:
+            everything = list(tensors)
+            for place, tensor in zip(wanted, inputs, strict=True):
+                everything[place] = tensor
+            results = self.call(everything)
+            results = results if isinstance(results, tuple) else (results,)
+            return tuple(result for result, has in zip(results, of, strict=True) if has)
+
+        results, pull = _vjp(call, *(tensors[place] for place in wanted))
+        found: tuple[Tensor, ...] = pull(tuple(
+            grad.to(result.dtype) for grad, result in zip(grads, results, strict=True)))
+        return found
+
+    def check_kept(self) -> None:
+        """Raises an error if the gradient does not follow from the tensors that are kept."""
+        missing = set(self.training(saves=False)[1]) - set(self.training()[1])
+        if missing:
+            names = ", ".join(f"'{self.names[place]}'" for place in sorted(missing))
+            raise LnbwdError(f"{self.function.__name__}: create_graph=True, for second "
+                             f"derivatives, needs {names}, of which something else is saved; "
+                             "expected saved=() in lnbwd.rowwise")
+
+
+def _refuse_forward_mode(ctx: Any, *tangents: Any) -> None:
+    raise LnbwdError("forward-mode differentiation (torch.autograd.forward_ad, torch.func.jvp, "
+                     "jacfwd) of a function of lnbwd.rowwise: there is none; use reverse mode "
+                     "(torch.func.vjp, grad, jacrev), or the undecorated function (its attribute "
+                     "'function')")
+
+
+def _backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+    plan: Plan = ctx.plan
+    needs: tuple[bool, ...] = ctx.needs_input_grad
+    of = tuple([grad is not None for grad in grads])
+    gradient = plan.gradient(of, needs, ctx.saves)
+    result: list[Tensor | None] = [None] * len(needs)
+    if not gradient.name:
+        for tensor in gradient.outputs:
+            like = next(grad for grad in grads if grad is not None)
+            result[tensor - plan.count] = like.new_zeros(plan.shape_of(tensor, ctx.shape),
+                                                         dtype=plan.dtypes[tensor])
+        return tuple(result)
+    at_hand = (*grads, *ctx.saved_tensors)
+    outputs: Sequence[Tensor]
+    if torch.is_grad_enabled() or _transforms_are_active():
+        if ctx.saves:
+            plan.check_kept()
+        outputs = _differentiable_backward(plan, of, needs, ctx.saves, ctx.shape, *at_hand)
+    else:
+        try:
+            outputs = regions_op.raw_region([at_hand[place] for place in gradient.inputs],
+                                            gradient.name)
+        except RuntimeError as error:
+            raise native.original(error) from None
+        outputs = plan.shaped_gradients(gradient, outputs, ctx.shape)
+    for tensor, output in zip(gradient.outputs, outputs, strict=True):
+        result[tensor - plan.count] = output
+    return tuple(result)
+
+
+class _EagerForward(torch.autograd.Function):
+    """The results of a row function."""
+
+    @staticmethod
+    def forward(ctx: Any, plan: Plan, is_training: bool, *tensors: Tensor) -> tuple[Tensor, ...]:
+        shape = tensors[plan.first].shape
+        kept: tuple[int, ...] = ()
+        if is_training and True in ctx.needs_input_grad:
+            forward, kept = plan.training()
+        else:
+            forward = plan._inference or plan.inference()
+        outputs = regions_op.raw_region([tensors[place] for place in forward.inputs], forward.text)
+        results = plan.shaped([outputs[place] for place in forward.results], shape)
+        ctx.plan, ctx.shape, ctx.saves = plan, shape, True
+        if kept or forward.saved:
+            saved = [results[forward.results.index(place)] if place in forward.results
+                     else outputs[place] for place in forward.saved]
+            ctx.save_for_backward(*[tensors[place] for place in kept], *saved)
+        ctx.set_materialize_grads(False)
+        return tuple(results)
+
+    backward = staticmethod(_backward)
+    jvp = staticmethod(_refuse_forward_mode)
+
+
+class _TransformedForward(torch.autograd.Function):
+    """The same inside of torch.func's transforms, which may be nested: nothing but its arguments is
+    kept."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(plan: Plan, *tensors: Tensor) -> tuple[Tensor, ...]:
+        forward = plan.inference()
+        outputs = regions_op.raw_region([tensors[place] for place in forward.inputs], forward.text)
+        return tuple(plan.shaped([outputs[place] for place in forward.results],
+                                 tensors[plan.first].shape))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        plan, *tensors = inputs
+        _, kept = plan.training(saves=False)
+        ctx.save_for_backward(*(tensors[place] for place in kept))
+        ctx.plan, ctx.shape, ctx.saves = plan, tensors[plan.first].shape, False
+        ctx.set_materialize_grads(False)
+
+    backward = staticmethod(_backward)
+    jvp = staticmethod(_refuse_forward_mode)
+
+
+class _Backward(torch.autograd.Function):
+    """The gradient as a function that has one itself, of PyTorch's operations.
+
+    Arguments: the plan, of which results and with respect to which tensors, whether something was
+    saved, the shape of the first rows; then what :class:`_Gradient` calls at hand. Results: the
+    gradients that are wanted.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(plan: Plan, of: tuple[bool, ...], wrt: tuple[bool, ...], saves: bool,
+                shape: torch.Size, *at_hand: Tensor | None) -> tuple[Tensor, ...]:
+        gradient = plan.gradient(of, wrt, saves)
+        inputs = [at_hand[place] for place in gradient.inputs]
+        outputs = regions_op.raw_region(inputs, gradient.name)  # type: ignore[arg-type]
+        return tuple(plan.shaped_gradients(gradient, outputs, shape))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.plan, ctx.of, ctx.wrt, ctx.saves, ctx.shape, *at_hand = inputs
+        ctx.save_for_backward(*at_hand)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, ...]:
+        plan: Plan = ctx.plan
+        count = len(ctx.of)
+        at_hand = ctx.saved_tensors
+        _, kept = plan.training(ctx.saves)
+        like = next(grad for grad in at_hand if grad is not None)
+        first = [grad.float() for grad in at_hand[:count] if grad is not None]
+        held = [at_hand[count + place].float() for place in range(len(kept))]
+
+        def derivative(*values: Tensor) -> tuple[Tensor, ...]:
+            tensors = [like.new_zeros(plan.shape_of(place, ctx.shape), dtype=torch.float32)
+                       for place in range(plan.count)]
+            for place, tensor in zip(kept, values[len(first):], strict=True):
+                tensors[place] = tensor
+            return plan.first_derivative(ctx.of, ctx.wrt, values[:len(first)], tensors)
+
+        outputs, pull = _vjp(derivative, *first, *held)
+        wanted = [place for place in range(plan.count) if ctx.wrt[place - plan.count]]
+        order = plan.gradient(ctx.of, ctx.wrt, ctx.saves).outputs
+        found = iter(pull(tuple(
+            torch.zeros_like(output) if place not in order or grads[order.index(place)] is None
+            else grads[order.index(place)].to(output.dtype)  # type: ignore[union-attr]
+            for place, output in zip(wanted, outputs, strict=True))))
+        result: list[Tensor | None] = []
+        for place, tensor in enumerate(at_hand):
+            if tensor is None or place >= count + len(kept):
+                result.append(None)
+            else:
+                result.append(next(found).to(tensor.dtype))
+        return (None, None, None, None, None, *result)
+
+    jvp = staticmethod(_refuse_forward_mode)
+
+
+# torch.autograd.Function.apply without its Python half, 3 microseconds that are for torch.func.
+_apply_eager: Callable[..., tuple[Tensor, ...]] = super(torch.autograd.Function,
+                                                        _EagerForward).apply
+_transformed: Callable[..., tuple[Tensor, ...]] = _TransformedForward.apply
+_differentiable_backward: Callable[..., tuple[Tensor, ...]] = _Backward.apply

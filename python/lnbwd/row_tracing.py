@@ -1,0 +1,452 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a Python function over rows to a row program; :mod:`lnbwd.row_functions` is for users.
+
+The function is run once on tensors that have types and shapes but no elements, its leading
+dimensions symbols, and what it does is written down (make_fx) in the operations that Inductor's
+decompositions leave, which :mod:`lnbwd.inductor.convert` makes nodes of a row program. While it
+runs, each call of PyTorch is seen (:class:`_Watch`): that tells on which line an operation stands,
+which casts the function itself asks for, what it takes out of the gradient, and where it looks at
+data.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+from torch._inductor.decomposition import select_decomp_table
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx import GraphModule, Node
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+from torch.fx.experimental.symbolic_shapes import (
+    DimDynamic,
+    ShapeEnv,
+    StatelessSymbolicContext,
+)
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import _disable_current_modes
+
+from .errors import refusal
+from .inductor.convert import (
+    DTYPES,
+    SOFTMAXES,
+    Conversion,
+    Domain,
+    Unsupported,
+    check,
+    is_column_sum,
+    is_constant,
+    is_group_sum,
+    is_view,
+    product,
+)
+from .rowprogram import COMPARISONS, Output, RowProgram
+
+__all__ = ["MAX_DIMENSIONS", "Signature", "Trace", "trace"]
+
+aten, prims = torch.ops.aten, torch.ops.prims
+
+MAX_DIMENSIONS = 6
+_KINDS = ("row", "column", "scalar")
+
+_EXPECTED = ("expected arithmetic on the elements of a row, and sums, means, variances and largest "
+             "elements over the last dimension; compute the rest outside of the function")
+
+# Calls that give a Python value that depends on a tensor's elements.
+_LOOKS = {"__bool__", "__int__", "__float__", "__complex__", "__index__", "item", "tolist", "numpy",
+          "__array__", "__contains__", "is_nonzero", "equal", "allclose"}
+_CASTS = {"to", "type", "type_as", "half", "bfloat16"}
+_IN_PLACE = {f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "div", "floordiv", "pow",
+                                         "mod", "and", "or", "xor")} | {"__setitem__"}
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a function is traced for.
+
+    Attributes:
+        kinds: by the name of each parameter that is a tensor: "row", "column" or "scalar".
+        dtypes: their types.
+        length: N.
+        rank: the number of dimensions of its row blocks, 2 or more.
+        constants: the values of the other parameters.
+    """
+
+    kinds: Mapping[str, str]
+    dtypes: Mapping[str, torch.dtype]
+    length: int
+    rank: int
+    constants: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A function as a row program.
+
+    Attributes:
+        program: its outputs are the results, and then what may be saved for the gradient.
+        inputs: the parameter of each of the program's inputs.
+        results: for each result its place among the program's outputs.
+        shapes: for each result "row" ([..., N]), "scalar" ([..., 1]) or "number" ([...]).
+        is_tuple: whether the function returns a tuple.
+        saved: the places of the outputs that are there to be saved, and of results that serve.
+        refusals: why there is no gradient; empty: there is one.
+    """
+
+    program: RowProgram
+    inputs: tuple[str, ...]
+    results: tuple[int, ...]
+    shapes: tuple[str, ...]
+    is_tuple: bool
+    saved: tuple[int, ...]
+    refusals: tuple[str, ...]
+
+
+@dataclass
+class _Label:
+    """What is known of the call that made a node."""
+
+    line: int | None
+    call: str
+    is_cast: bool = False
+    is_detached: bool = False
+
+
+class _Refused(Exception):
+    """A TypeError that is raised within a call of PyTorch's, which would take one for its own."""
+
+
+class _Watch(TorchFunctionMode):
+    """Sees each call of PyTorch that a function makes, and labels the nodes that it leaves."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+        self.parameters: list[Tensor] = []
+        self.frame: types.FrameType | None = None
+        self.labels: dict[Node, _Label] = {}
+        self.has_detached = False
+
+    @property
+    def line(self) -> int | None:
+        """The line of the function that runs."""
+        return None if self.frame is None else self.frame.f_lineno
+
+    def refuse(self, reason: str) -> _Refused:
+        return _Refused(str(refusal(self.function, self.line, reason)))
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        frame: types.FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code is not self.function.__code__:
+            frame = frame.f_back
+        self.frame = frame or self.frame
+        name = getattr(func, "__name__", str(func))
+        if name in _LOOKS:
+            raise self.refuse(
+                f"{name} looks at a tensor's elements while the function is compiled, when there "
+                "are none; expected no control flow that depends on data: select elements by "
+                "torch.where, and hand over numbers as parameters")
+        is_in_place = name in _IN_PLACE or (name.endswith("_") and not name.endswith("__"))
+        if is_in_place and any(args[0] is parameter for parameter in self.parameters):
+            raise self.refuse(f"{name} changes a parameter in place; expected a new tensor "
+                              "(x = x + 1 in the place of x += 1)")
+        try:
+            result = func(*args, **(kwargs or {}))
+        except Exception as error:
+            words = str(error).strip().split("\n")[0]
+            if "FakeTensor" in words:
+                words = "it takes a tensor that is no parameter of the function"
+            raise self.refuse(f"{name} fails: {words}; {_EXPECTED}") from error
+        if (name in _CASTS and isinstance(result, Tensor) and result is args[0]
+                and result.dtype in (torch.float16, torch.bfloat16)):
+            # It has the type already, for PyTorch, but has not been rounded to it.
+            result = result.float().to(result.dtype)
+        is_detach = name in ("detach", "detach_") or func is Tensor.data.__get__  # type: ignore[attr-defined]
+        self.has_detached |= is_detach
+        self._label(_Label(self.line, name, name in _CASTS,
+                           is_detach or not torch.is_grad_enabled()))
+        return result
+
+    def _label(self, label: _Label) -> None:
+        mode = get_proxy_mode()
+        assert mode is not None
+        for node in reversed(mode.tracer.graph.nodes):
+            if node in self.labels or node.op == "placeholder":
+                break
+            self.labels[node] = label
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Without the transforms and modes that the caller may be in."""
+    with (temporarily_clear_interpreter_stack(), _disable_current_modes(),
+          torch.inference_mode(False), torch.enable_grad(), torch._C._DisableAutocast()):
+        yield
+
+
+def _fake_arguments(signature: Signature, mode: FakeTensorMode) -> list[Tensor]:
+    # Sizes that differ are symbols that differ.
+    leading = tuple(range(2, signature.rank + 1))
+    result: list[Tensor] = []
+    for name, kind in signature.kinds.items():
+        last = 1 if kind == "scalar" else signature.length
+        shape = (last,) if kind == "column" else (*leading, last)
+        sizes = [DimDynamic.DUCK] * (len(shape) - 1) + [DimDynamic.STATIC]
+        tensor = torch.empty(shape, dtype=signature.dtypes[name], device="cpu")
+        result.append(mode.from_tensor(
+            tensor, symbolic_context=StatelessSymbolicContext(dynamic_sizes=sizes)))
+    return result
+
+
+def _results(watch: _Watch, result: Any) -> list[Tensor]:
+    """What a function returned, as a list."""
+    if isinstance(result, Tensor):
+        return [result]
+    if type(result) is tuple and result and all(isinstance(r, Tensor) for r in result):
+        return list(result)
+    if type(result) is tuple:
+        got = "(" + ", ".join(type(r).__name__ for r in result) + ")"
+    else:
+        got = "nothing" if result is None else f"a {type(result).__name__}"
+    raise watch.refuse(f"it returns {got}; expected a tensor of rows, or a tuple of such")
+
+
+def _locals(watch: _Watch, names: Sequence[str]) -> list[Tensor]:
+    """The tensors that the function's variables of these names were at its end."""
+    known = {} if watch.frame is None else dict(watch.frame.f_locals)
+    for name in names:
+        if not isinstance(known.get(name), Tensor):
+            tensors = [key for key, value in known.items() if isinstance(value, Tensor)]
+            raise watch.refuse(
+                f"saved: expected names of its variables that are tensors, of "
+                f"{', '.join(tensors)}, got {name!r}")
+    return [known[name] for name in names]
+
+
+def _run(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
+         signature: Signature, saved: Sequence[str]) -> tuple[GraphModule, _Watch, list[Any]]:
+    """The graph of a function, of which the last outputs are what is saved by name."""
+    watch = _Watch(function)
+    facts: list[Any] = [0, False]
+
+    def run(*tensors: Tensor) -> list[Tensor]:
+        watch.parameters = list(tensors)
+        with watch, torch.device("cpu"):
+            result = call(tensors)
+        results = _results(watch, result)
+        facts[:] = [len(results), isinstance(result, tuple)]
+        return [*results, *_locals(watch, saved)]
+
+    # Softmaxes are kept: of the largest element of a row they need no gradient.
+    table = {op: rule for op, rule in select_decomp_table().items() if op not in SOFTMAXES}
+    environment = ShapeEnv()
+    mode = FakeTensorMode(shape_env=environment)
+    arguments = _fake_arguments(signature, mode)
+    rows = arguments[list(signature.kinds.values()).index("row")]
+    sizes = [str(size) for size in rows.shape[:-1]]
+    try:
+        with mode:
+            module = make_fx(torch.func.functionalize(run), table)(*arguments)
+    except _Refused as error:
+        raise TypeError(str(error)) from error.__cause__
+    watch.frame = None
+    watch.parameters = []
+    if environment.guards:
+        raise refusal(function, None, "it depends on the number of rows, "
+                      f"{_readable(str(environment.guards[0].expr), sizes)}; expected the same for "
+                      "any number of them")
+    module.graph.eliminate_dead_code()
+    return module, watch, facts
+
+
+def _readable(text: str, sizes: Sequence[str]) -> str:
+    """A text with M, or M0 and M1, in the place of the symbols of the leading dimensions."""
+    for place, name in enumerate(sizes):
+        text = re.sub(rf"\b{re.escape(name)}(?!\d)", "M" if len(sizes) == 1 else f"M{place}", text)
+    return text
+
+
+def _make_functional(node: Node, order: Mapping[Node, int]) -> None:
+    """Some of PyTorch's own functions are written with operations in place on what they made."""
+    schema = node.target._schema  # type: ignore[union-attr]
+    if not schema.is_mutable:
+        return
+    changed = node.args[0]
+    packet = getattr(aten, schema.name.split("::")[1].rstrip("_"), None)
+    overload = getattr(packet, schema.overload_name or "default", None)
+    if (overload is None or not isinstance(changed, Node) or changed.op == "placeholder"
+            or any(user is not node and (is_view(user) or order[user] > order[node])
+                   for user in changed.users)):
+        raise Unsupported("changes a tensor in place")
+    node.target = overload
+
+
+def _convert(conversion: Conversion, node: Node, label: _Label, order: Mapping[Node, int],
+             has_detached: bool) -> None:
+    """Makes the value of a node, with what its label says."""
+    if node.op == "get_attr":
+        raise Unsupported("reads a tensor that is no parameter; expected parameters and numbers")
+    if isinstance(node.target, torch._ops.OpOverload):
+        _make_functional(node, order)
+    if conversion.domain in (is_column_sum(node), is_group_sum(node)):
+        raise Unsupported("sums over the rows; expected no operation that mixes rows")
+    check(node, conversion.domain)
+    source = node.args[0].meta.get("val") if isinstance(node.args[0], Node) else None
+    if (node.target is prims.convert_element_type.default and isinstance(source, Tensor)
+            and source.dtype in DTYPES and node.meta["val"].dtype in DTYPES):
+        # Values are float32, whatever PyTorch's type for them is, but where the function itself
+        # asks for another one.
+        value = conversion.value(node.args[0])
+        to = node.meta["val"].dtype
+        if label.is_cast and to != torch.float32:
+            value = conversion.builder.add("round", value, DTYPES[to])
+        conversion.values[node] = value
+    else:
+        conversion.convert(node)
+    value = conversion.values[node]
+    is_alias = node.target in (aten.alias.default, aten.detach.default)
+    is_condition = isinstance(node.meta["val"], Tensor) and node.meta["val"].dtype == torch.bool
+    if (label.is_detached or (is_alias and has_detached)) and not is_condition:
+        def detach(v: int) -> int:
+            return conversion.builder.add("detach", v)
+
+        conversion.values[node] = (tuple(map(detach, value)) if isinstance(value, tuple)
+                                   else detach(value))
+
+
+def _largest(nodes: Sequence[tuple[Any, ...]], values: Sequence[int],
+             lines: Mapping[int, int | None]) -> list[int | None]:
+    """The lines of the largest elements of rows that a gradient of the values goes through."""
+    found, stack, seen = [], list(values), set()
+    while stack:
+        index = stack.pop()
+        name, *operands = nodes[index]
+        if index in seen or name in COMPARISONS or name in (
+                "input", "constant", "detach", "floor", "ceil"):
+            continue
+        seen.add(index)
+        if name == "row_max":
+            found.append(lines.get(index))
+        stack += operands[1:] if name == "select" else operands[:1] if name == "round" else operands
+    return found
+
+
+def _arrange(program: RowProgram, results: Sequence[Output],
+             extras: Sequence[Output]) -> tuple[RowProgram, tuple[int, ...], tuple[int, ...]]:
+    """The program with results and what is saved beside them in the order that programs have, and
+    their places. A result serves as what is saved if it is the same."""
+    outputs = list(results)
+    saved = []
+    for extra in extras:
+        if extra not in outputs:
+            outputs.append(extra)
+        saved.append(outputs.index(extra))
+    order = sorted(range(len(outputs)), key=lambda place: ("row", "scalar").index(
+        outputs[place].kind))
+    places = {old: new for new, old in enumerate(order)}
+    return (dataclasses.replace(program, outputs=tuple(outputs[old] for old in order)),
+            tuple(places[place] for place in range(len(results))),
+            tuple(sorted({places[place] for place in saved})))
+
+
+def trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
+          signature: Signature, saved: Sequence[str] | None) -> Trace:
+    """Makes a function a row program.
+
+    Args:
+        function: the function.
+        call: runs it on tensors in the order of ``signature.kinds``.
+        signature: what its arguments are.
+        saved: names of variables whose values the gradient may be given; None: the statistics
+            (:meth:`RowProgram.statistics`).
+
+    Raises:
+        TypeError: it is none, with the line of the function and what was expected there.
+    """
+    with _alone():
+        return _trace(function, call, signature, saved)
+
+
+def _trace(function: Callable[..., Any], call: Callable[[Sequence[Tensor]], Any],
+           signature: Signature, saved: Sequence[str] | None) -> Trace:
+    module, watch, (count, is_tuple) = _run(function, call, signature, saved or ())
+    nodes = list(module.graph.nodes)
+    order = {node: place for place, node in enumerate(nodes)}
+    *_, output = nodes
+    placeholders = dict(zip((n for n in nodes if n.op == "placeholder"), signature.kinds,
+                            strict=True))
+    rows = next(n.meta["val"] for n, name in placeholders.items()
+                if signature.kinds[name] == "row")
+    domain = Domain(product(rows.shape[:-1]), signature.length)
+    names = [str(size) for size in rows.shape[:-1]]
+
+    def refuse(node: Node, reason: str) -> TypeError:
+        label = watch.labels.get(node)
+        return refusal(function, label.line if label else None,
+                       f"{label.call if label else node.target} {_readable(reason, names)}")
+
+    conversion = Conversion(domain)
+    used = [n for n in placeholders if n.users]
+    for node in sorted(used, key=lambda n: _KINDS.index(domain.role(n.meta["val"]) or "row")):
+        conversion.read(node)
+    unlabelled = _Label(None, "")
+    lines: dict[int, int | None] = {}
+    for node in nodes:
+        if (node.op in ("placeholder", "output") or is_constant(node)
+                or isinstance(node.meta.get("val"), (torch.SymInt, int))):
+            continue
+        label = watch.labels.get(node, unlabelled)
+        try:
+            _convert(conversion, node, label, order, watch.has_detached)
+        except Unsupported as error:
+            reason = str(error)
+            raise refuse(node, reason if "expected" in reason
+                         else f"{reason}; {_EXPECTED}") from None
+        if node.target is aten.amax.default and not label.is_detached:
+            lines[conversion.values[node]] = label.line
+
+    outputs, shapes = [], []
+    returned: Sequence[Node] = output.args[0]
+    for place, node in enumerate(returned):
+        value = node.meta["val"]
+        role = domain.role(value)
+        shape = list(value.shape)
+        shapes.append("row" if role == "row" else
+                      "scalar" if len(shape) == len(names) + 1 else "number")
+        what = "it returns" if place < count else f"saved: {saved and saved[place - count]!r} is"
+        got = f"{str(value.dtype).replace('torch.', '')} {shape}"
+        expected = [*rows.shape[:-1], *{"row": [signature.length], "scalar": [1],
+                                        "number": []}[shapes[-1]]]
+        if role not in ("row", "scalar") or value.dtype not in DTYPES or shape != expected:
+            raise refuse(node, f"is what {what}, {got}; expected rows {list(rows.shape)} or row "
+                               f"scalars {[*rows.shape[:-1], 1]} of a floating-point type")
+        outputs.append(Output(role, DTYPES[value.dtype], conversion.value(node)))
+    results, extras = outputs[:count], outputs[count:]
+    builder = conversion.builder
+    largest = _largest(builder.nodes, [result.value for result in results], lines)
+    needed = builder.needed(result.value for result in results)
+    program, read = builder.finish(None, list(conversion.inputs.values()), [
+        *results, *(extra for extra in extras if extra.value in needed)]).without_unused_inputs()
+    if all(i.kind == "column" for i in program.inputs):
+        raise refusal(function, None, "none of its results depends on its rows")
+    kept_outputs = program.outputs[count:] if saved is not None else tuple(
+        Output("scalar", "f32", value) for value in program.statistics())
+    program, places, kept = _arrange(program, program.outputs[:count], kept_outputs)
+    reads = [placeholders[node] for node in conversion.inputs]
+    return Trace(
+        program, tuple(reads[place] for place in read), places, tuple(shapes[:count]), is_tuple,
+        kept, tuple(str(refusal(
+            function, line, "the largest element of a row has no gradient here; expected it taken "
+            "out of the gradient (x.amax(-1, keepdim=True).detach(), which changes no softmax's), "
+            "or torch.softmax, log_softmax or logsumexp")) for line in largest))

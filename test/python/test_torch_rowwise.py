@@ -1,0 +1,574 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""lnbwd.rowwise: Python functions over rows as operations with a derived gradient."""
+
+import copy
+import os
+import pathlib
+import pickle
+import random
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+from row_cases import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    FUNCTIONS,
+    N,
+    add_column,
+    gated_rms_norm,
+    layer_norm_with_sum,
+    library_norms,
+    run,
+    scaled_gelu,
+    softmax,
+    statistics,
+    swiglu,
+    tensors_of,
+)
+
+import lnbwd
+import lnbwd.inductor
+from lnbwd import Columns, Rows, Scalars, compiler, kernels, nn, regions_op, row_tracing
+
+pytestmark = pytest.mark.compiler
+ULP = {F32: 0.0, BF16: 2.0 ** -8, F16: 2.0 ** -11, F64: 0.0}
+
+
+def assert_close(got, function, tensors):
+    """What PyTorch's float32 operations give, and the rounding of what is written, are the measure
+    of the error against float64."""
+    want, plain = run(function, tensors, F64), run(function, tensors, F32)
+    types = run(function, tensors)
+    assert len(got) == len(want)
+    for g, w, p, t in zip(got, want, plain, types, strict=True):
+        if t is None:  # Nothing depends on it.
+            assert g is None
+            continue
+        assert (g.shape, g.dtype) == (t.shape, t.dtype)
+        size = w.abs().max().item()
+        bound = max(4 * (p - w).abs().max().item(), 1e-6 * size) + ULP[g.dtype] * size
+        assert (g - w).abs().max().item() <= bound
+
+
+@pytest.mark.parametrize("dtypes", [(F32,), (BF16,), (F16, F32), (F32, BF16)], ids=str)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_values_and_gradients(device, function, dtypes):
+    if function is library_norms and len(dtypes) > 1:
+        pytest.skip("PyTorch's own layer_norm does not take them together")
+    tensors = [t.to(device) for t in tensors_of(function, (2, 3), dtypes)]
+    got = run(lnbwd.rowwise(function), tensors)
+    assert_close(got, function, tensors)
+    again = run(lnbwd.rowwise(function), tensors)
+    assert all(torch.equal(a, b) for a, b in zip(got, again, strict=True))
+
+
+@pytest.mark.parametrize("leading", [(), (1,), (5,), (2, 1, 3)], ids=str)
+@pytest.mark.parametrize("n", [1, 7, 64])
+def test_shapes(device, leading, n):
+    for function in (layer_norm_with_sum, statistics, scaled_gelu):
+        if n == 1 and function is statistics:
+            continue  # The deviation of one number is no number.
+        tensors = [t.to(device) for t in tensors_of(function, leading, n=n)]
+        assert_close(run(lnbwd.rowwise(function), tensors), function, tensors)
+
+
+def test_no_rows(device):
+    x, z, gamma = (t.to(device) for t in tensors_of(gated_rms_norm, (0,)))
+    y, dx, dz, dgamma = run(lnbwd.rowwise(gated_rms_norm), [x, z, gamma])
+    assert y.shape == dx.shape == dz.shape == (0, N)
+    assert torch.equal(dgamma, torch.zeros_like(gamma))
+
+
+def test_rows_that_are_not_dense(device):
+    x, z, gamma = (t.to(device) for t in tensors_of(gated_rms_norm, (4,)))
+    strided = torch.empty(4, 2 * N, device=device)[:, ::2].copy_(x)
+    function = lnbwd.rowwise(gated_rms_norm)
+    assert torch.equal(function(strided, z, gamma), function(x, z, gamma))
+
+
+STEPS = [
+    lambda x, z, a, b: a + torch.tanh(b), lambda x, z, a, b: a * torch.sigmoid(b),
+    lambda x, z, a, b: torch.erf(a) - x, lambda x, z, a, b: a / (1.5 + b * b),
+    lambda x, z, a, b: torch.rsqrt(a.square() + 0.5) * z,
+    lambda x, z, a, b: (x + torch.tanh(a)).mean(-1, keepdim=True),
+    lambda x, z, a, b: torch.softmax(x + torch.tanh(a), -1) * b,
+    lambda x, z, a, b: torch.where(x > 0.25, a, b), lambda x, z, a, b: F.silu(a) - b]
+
+
+def random_function(seed):
+    """A function whose values stay within reason."""
+    rng = random.Random(seed)
+    steps = [(rng.randrange(len(STEPS)), rng.random(), rng.random())
+             for _ in range(rng.randint(3, 8))]
+
+    def function(x: Rows, z: Rows, g: Columns, s: Scalars):
+        values = [x, z, g, s, x * g]
+        for kind, first, second in steps:
+            a, b = (values[int(which * len(values))] for which in (first, second))
+            values.append(STEPS[kind](x, z, a, b))
+        return x + values[-1], (values[-2] + x).sum(-1)
+
+    return function
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_functions(device, seed):
+    function = random_function(seed)
+    tensors = [t.to(device) for t in tensors_of(function, (5,), n=32, seed=seed)]
+    assert_close(run(lnbwd.rowwise(function), tensors), function, tensors)
+
+
+def test_a_value_is_rounded_where_the_function_casts(device):
+    @lnbwd.rowwise
+    def rounds(x: Rows):
+        return (x * 1.1).to(BF16).float() * 3, (x * 1.1) * 3
+
+    x = torch.randn(3, N, device=device)
+    rounded, plain = rounds(x)
+    assert torch.equal(rounded, (x * 1.1).bfloat16().float() * 3)
+    assert not torch.equal(rounded, plain)
+
+    @lnbwd.rowwise
+    def rounds_what_has_the_type(x: Rows):
+        return (x * 1.1).to(BF16).float(), (x * 1.1).float()
+
+    # For PyTorch the product has that type; here it is rounded where the function says so.
+    x = x.bfloat16()
+    rounded, plain = rounds_what_has_the_type(x)
+    assert torch.equal(rounded, (x.float() * 1.1).bfloat16().float())
+    assert torch.equal(plain, x.float() * 1.1)
+
+
+def test_what_is_detached_is_a_constant(device):
+    def function(x: Rows):
+        with torch.no_grad():
+            mean = x.mean(-1, keepdim=True)
+        return x * mean, x * x.sum(-1, keepdim=True).detach()
+
+    tensors = [t.to(device) for t in tensors_of(function, (3,))]
+    assert_close(run(lnbwd.rowwise(function), tensors), function, tensors)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_slopes_at_kinks(device, place):
+    def function(x: Rows):
+        return F.relu(x), x.clamp(min=0), x.clamp(-1, 1), x.abs()
+
+    x = torch.tensor([[-2.0, -1.0, 0.0, 1.0, 2.0]], device=device)
+    leaves = [x.clone().requires_grad_() for _ in range(2)]
+    for leaf, f in zip(leaves, (lnbwd.rowwise(function), function), strict=True):
+        f(leaf)[place].sum().backward()
+    assert torch.equal(leaves[0].grad, leaves[1].grad)
+    infinite = torch.tensor([[float("inf"), float("-inf"), float("nan")]], device=device)
+    assert torch.equal(lnbwd.rowwise(function)(infinite)[place].nan_to_num(7),
+                       function(infinite)[place].nan_to_num(7))
+
+
+def test_a_row_function_in_another(device):
+    inner = lnbwd.rowwise(gated_rms_norm)
+
+    def outer(x: Rows, z: Rows, gamma: Columns):
+        return x + inner(x, z, gamma, eps=1e-3)
+
+    tensors = [t.to(device) for t in tensors_of(outer, (3,))]
+    assert_close(run(lnbwd.rowwise(outer), tensors),
+                 lambda x, z, gamma: x + gated_rms_norm(x, z, gamma, 1e-3), tensors)
+
+
+# --------------------------------------------------------------------------------------------------
+# What is made, kept and computed
+# --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def traced(monkeypatch):
+    """The signatures that functions are traced for."""
+    signatures = []
+
+    def trace(function, call, signature, saved):
+        signatures.append(signature)
+        return original(function, call, signature, saved)
+
+    original = row_tracing.trace
+    monkeypatch.setattr(row_tracing, "trace", trace)
+    return signatures
+
+
+def test_a_signature_is_traced_once(device, traced):
+    function = lnbwd.rowwise(gated_rms_norm)
+    x, z, gamma = (t.to(device) for t in tensors_of(gated_rms_norm, (4,)))
+    for _ in range(3):
+        function(x, z, gamma)
+    function(x[:2], z[:2], gamma=gamma, eps=1e-5)
+    assert len(traced) == 1
+    function(x.bfloat16(), z, gamma)
+    function(x[None], z[None], gamma)
+    function(x[:, :16], z[:, :16], gamma[:16])
+    assert len(traced) == 4
+
+
+def test_numbers_are_constants(device, traced):
+    @lnbwd.rowwise
+    def power(x: Rows, exponent: int = 2, negate: bool = False, *, shift: float | None = None,
+              name: str = ""):
+        y = x ** exponent
+        y = -y if negate else y
+        y = y if shift is None else y + shift
+        return y * 2 if name == "double" else y
+
+    x = torch.randn(3, N, device=device)
+    for _ in range(2):
+        torch.testing.assert_close(power(x), x * x)
+        torch.testing.assert_close(power(x, 3, True), -x ** 3)
+        torch.testing.assert_close(power(x, negate=True, exponent=1), -x)
+        torch.testing.assert_close(power(x, shift=0.5, name="double"), 2 * (x * x + 0.5))
+        assert power(x, shift=float("nan")).isnan().all()
+    assert len(traced) == 5
+    power(x, shift=1)
+    power(x, shift=1.0)
+    assert len(traced) == 7
+
+
+def test_an_optional_column(device):
+    @lnbwd.rowwise
+    def shifted(x: Rows, b: Columns | None = None):
+        return 2 * x if b is None else 2 * x + b
+
+    x, b = torch.randn(3, N, device=device), torch.randn(N, device=device)
+    torch.testing.assert_close(shifted(x), 2 * x)
+    torch.testing.assert_close(shifted(x, b), 2 * x + b)
+
+
+def test_only_gradients_that_are_needed(device):
+    function = lnbwd.rowwise(layer_norm_with_sum)
+    tensors = [t.to(device) for t in tensors_of(layer_norm_with_sum, (4,))]
+    want = run(layer_norm_with_sum, tensors, F64)[2:]
+    for needs in ((True, False, False, False), (False, False, True, True), (False,) * 4):
+        given = [t.clone().requires_grad_(n) for t, n in zip(tensors, needs, strict=True)]
+        y, total = function(*given)
+        assert y.requires_grad == any(needs)
+        if not any(needs):
+            continue
+        generator = torch.Generator().manual_seed(7)
+        grads = [torch.randn(y.shape, generator=generator).bfloat16().to(y) for _ in range(2)]
+        torch.autograd.backward([y, total], grads)
+        for tensor, need, w in zip(given, needs, want, strict=True):
+            assert (tensor.grad is not None) == need
+            if need:
+                torch.testing.assert_close(tensor.grad.double(), w, rtol=1e-5, atol=1e-5)
+
+
+def test_results_that_the_loss_does_not_use(device):
+    function = lnbwd.rowwise(statistics)
+    for place in range(3):
+        x = torch.randn(3, N, generator=torch.Generator().manual_seed(1)).to(device)
+        leaves = [x.to(dtype, copy=True).requires_grad_() for dtype in (F32, F64)]
+        for leaf, f in zip(leaves, (function, statistics), strict=True):
+            f(leaf)[place].square().sum().backward()
+        torch.testing.assert_close(leaves[0].grad.double(), leaves[1].grad, rtol=1e-5, atol=1e-6)
+
+
+def test_a_gradient_that_is_zero(device):
+    @lnbwd.rowwise
+    def steps(x: Rows, g: Columns):
+        return torch.floor(x) + 0 * g.detach()
+
+    x, g = torch.randn(3, N, device=device), torch.ones(N, device=device)
+    x.requires_grad_()
+    g.requires_grad_()
+    steps(x, g).sum().backward()
+    assert torch.equal(x.grad, torch.zeros_like(x))
+    assert torch.equal(g.grad, torch.zeros_like(g))
+
+
+def saved_shapes(function, tensors):
+    tensors = [t.detach().requires_grad_() for t in tensors]
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(tuple(t.shape)) or t,
+                                                  lambda t: t):
+        function(*tensors)
+    return kept
+
+
+def test_what_is_saved(device):
+    """The inputs and the statistic, unless something else is asked for."""
+    tensors = [t.to(device) for t in tensors_of(gated_rms_norm, (4,))]
+    shapes = [(4, N), (4, N), (N,)]
+    assert saved_shapes(lnbwd.rowwise(gated_rms_norm), tensors) == [*shapes, (4,)]
+    assert saved_shapes(lnbwd.rowwise(saved=())(gated_rms_norm), tensors) == shapes
+    by_name = lnbwd.rowwise(saved=["h"])(gated_rms_norm)
+    assert saved_shapes(by_name, tensors) == [*shapes, (4, N)]
+    assert_close(run(by_name, tensors), gated_rms_norm, tensors)
+    # What the gradient does not need is not kept.
+    assert saved_shapes(lnbwd.rowwise(add_column), tensors[1:]) == []
+    assert saved_shapes(lnbwd.rowwise(softmax), tensors[:1]) == [(4, N), (4,), (4,)]
+    # A result serves.
+    named = lnbwd.rowwise(saved=["total"])(layer_norm_with_sum)
+    tensors = [t.to(device) for t in tensors_of(layer_norm_with_sum, (4,))]
+    assert saved_shapes(named, tensors) == [(N,), (4, N)]
+    assert_close(run(named, tensors), layer_norm_with_sum, tensors)
+    with torch.no_grad():
+        assert saved_shapes(named, tensors) == []
+
+
+def test_the_row_programs_can_be_read(device):
+    tensors = tensors_of(gated_rms_norm, (4,))
+    text = lnbwd.rowwise(gated_rms_norm).mlir(*tensors)
+    assert text.count("lnbwd.rowwise") == 2
+    assert '"dout0", "arg0", "arg1", "arg2", "out1", "darg0", "darg1", "darg2"' in text
+    # The cheaper functions of results in 16 bits are not for gradients in 32.
+    a, b = tensors_of(swiglu, (4,), (BF16,))
+    forward, gradient = lnbwd.rowwise(swiglu).mlir(a, b).split("module {")
+    assert "fastmath<afn>" in forward
+    assert "fastmath<afn>" not in gradient
+
+
+def test_the_example_runs():
+    example = pathlib.Path(__file__).resolve().parents[2] / "examples" / "row_function.py"
+    package = pathlib.Path(lnbwd.__file__).parents[1]
+    done = subprocess.run([sys.executable, example], text=True, capture_output=True,
+                          env={**os.environ, "PYTHONPATH": str(package)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("lnbwd.rowwise @") == 2
+    assert "dgamma  torch.float32" in done.stdout
+
+
+def test_without_a_compiler(device, tmp_path, monkeypatch):
+    """Forward pass and gradient come out of a cache that was filled elsewhere."""
+    tensors = [t.to(device) for t in tensors_of(swiglu, (3,), n=40)]
+    folder = lnbwd.kernel_cache().folder
+    lnbwd.set_cache_folder(tmp_path)
+    try:
+        want = run(lnbwd.rowwise(swiglu), tensors)
+        assert (tmp_path / "v1" / "any").is_dir()
+        assert "any" not in lnbwd.kernel_cache().chips()
+        monkeypatch.setattr(kernels, "_memory", {})
+        monkeypatch.setattr(regions_op, "_kernels", {})
+        monkeypatch.setattr(compiler, "compiler_id", lambda: None)
+        got = run(lnbwd.rowwise(swiglu), tensors)
+        assert all(torch.equal(a, b) for a, b in zip(got, want, strict=True))
+        with pytest.raises(lnbwd.LnbwdError, match=r"there is no gradient of a row program of .*"
+                                                   "this installation has no compiler"):
+            run(lnbwd.rowwise(scaled_gelu), [t.to(device) for t in tensors_of(scaled_gelu, (3,))])
+    finally:
+        lnbwd.set_cache_folder(folder)
+
+
+def test_copies_and_pickles():
+    assert copy.deepcopy(pickled_function) is pickled_function
+    assert pickle.loads(pickle.dumps(pickled_function)) is pickled_function
+    assert pickled_function.__name__ == "pickled_function"
+
+
+@lnbwd.rowwise
+def pickled_function(x: "Rows", b: "lnbwd.Columns"):
+    return x + b
+
+
+# --------------------------------------------------------------------------------------------------
+# What surrounds a call
+# --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend,dynamic", [("eager", True), ("inductor", False),
+                                             ("lnbwd", False)])
+def test_torch_compile(device, backend, dynamic, monkeypatch, tmp_path):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    torch._dynamo.reset()
+    function = lnbwd.rowwise(gated_rms_norm)
+
+    def model(x, z, gamma):
+        return function(x + z, z, gamma, eps=1e-6).tanh()
+
+    def plain(x, z, gamma):
+        return gated_rms_norm(x + z, z, gamma, eps=1e-6).tanh()
+
+    tensors = [t.to(device) for t in tensors_of(gated_rms_norm, (2, 3))]
+    lnbwd.inductor.decisions(clear=True)
+    compiled = torch.compile(model, backend=backend, fullgraph=True, dynamic=dynamic)
+    assert_close(run(compiled, tensors), plain, tensors)
+    if backend == "lnbwd":
+        # The region pass sees through the call: what surrounds it is in the same kernels.
+        taken = [d for d in lnbwd.inductor.decisions(clear=True) if d.taken]
+        assert [d.row_sums for d in taken] == [1, 1]
+        assert any(node[0] == "tanh" for node in taken[0].program.nodes)
+    torch._dynamo.reset()
+
+
+def test_autocast_changes_nothing(device):
+    function = lnbwd.rowwise(gated_rms_norm)
+    x, z, gamma = (t.to(device).bfloat16() for t in tensors_of(gated_rms_norm, (4,)))
+    want = function(x, z, gamma)
+    torch._dynamo.reset()
+    with torch.autocast(device.type, dtype=torch.bfloat16):
+        assert torch.equal(function(x, z, gamma), want)
+        compiled = torch.compile(lambda *t: function(*t), backend="eager", fullgraph=True)
+        assert compiled(x, z, gamma).dtype == want.dtype
+    torch._dynamo.reset()
+
+
+def test_export_has_the_operations():
+    class Model(torch.nn.Module):
+        def forward(self, x, z, gamma):
+            return FOR_EXPORT(x, z, gamma)
+
+    graph = torch.export.export(Model(), tuple(tensors_of(gated_rms_norm, (4,)))).graph
+    assert "aten.rsqrt.default" in {str(node.target) for node in graph.nodes}
+
+
+FOR_EXPORT = lnbwd.rowwise(gated_rms_norm)
+
+
+def test_opcheck(device):
+    function = lnbwd.rowwise(gated_rms_norm)
+    tensors = [t.to(device) for t in tensors_of(gated_rms_norm, (4,))]
+    run(function, tensors)
+    plan, = function._plans.values()
+    forward, _ = plan.training()
+    torch.library.opcheck(torch.ops.lnbwd._region.default,
+                          ([tensors[i] for i in forward.inputs], forward.text))
+    outputs = regions_op.raw_region([tensors[i] for i in forward.inputs], forward.text)
+    gradient = plan.gradient((True,), (True,) * 3)
+    at_hand = [outputs[0], *tensors, outputs[1]]
+    torch.library.opcheck(torch.ops.lnbwd._region.default,
+                          ([at_hand[i] for i in gradient.inputs], gradient.name))
+
+
+def loss(function):
+    def call(*tensors):
+        results = function(*tensors)
+        results = results if isinstance(results, tuple) else (results,)
+        return sum((i + 1) * r.square().sum() for i, r in enumerate(results))
+    return call
+
+
+def flat(values):
+    return [values] if isinstance(values, torch.Tensor) else [t for v in values for t in flat(v)]
+
+
+def assert_same(got, want):
+    for g, w in zip(flat(got), flat(want), strict=True):
+        assert g.shape == w.shape
+        assert (g - w).abs().max() <= 1e-5 * w.abs().max() + 1e-30
+
+
+@pytest.mark.parametrize("function", [gated_rms_norm, layer_norm_with_sum, statistics, add_column],
+                         ids=lambda f: f.__name__)
+def test_derivatives_of_derivatives(device, function):
+    def derivatives(function, tensors):
+        tensors = [t.clone().requires_grad_() for t in tensors]
+        found = []
+        value = loss(function)(*tensors)
+        for order in range(3):
+            grads = torch.autograd.grad(value, tensors, create_graph=order < 2,
+                                        materialize_grads=True)
+            found += grads
+            value = sum((g ** 2).sum() for g in grads)
+        return found
+
+    tensors = [t.to(device) for t in tensors_of(function, (3,), n=16)]
+    assert_same(derivatives(lnbwd.rowwise(function), tensors),
+                derivatives(function, [t.double() for t in tensors]))
+
+
+def test_a_second_derivative_of_what_is_not_kept(device):
+    @lnbwd.rowwise(saved=["h"])
+    def product(x: Rows, z: Rows):
+        h = x + z
+        return h * h
+
+    x, z = (torch.randn(3, N, device=device, requires_grad=True) for _ in range(2))
+    grad, = torch.autograd.grad(product(x, z).sum(), x)
+    torch.testing.assert_close(grad, 2 * (x + z).detach())
+    with pytest.raises(lnbwd.LnbwdError, match=r"second derivatives, needs 'x', 'z', of which "
+                                               r"something else is saved; expected saved=\(\)"):
+        torch.autograd.grad(product(x, z).sum(), x, create_graph=True)
+    # Inside of transforms nothing is saved.
+    grad = torch.func.grad(lambda x: torch.func.grad(lambda x: (product(x, z) * x).sum())(x).sum())
+    torch.testing.assert_close(grad(x), 6 * x + 4 * z)
+
+
+def test_torch_func(device):
+    function = lnbwd.rowwise(gated_rms_norm)
+    tensors = [t.to(device) for t in tensors_of(gated_rms_norm, (3,), n=16)]
+    wide = [t.double() for t in tensors]
+    everything = (0, 1, 2)
+    assert_same(torch.func.grad(loss(function), everything)(*tensors),
+                torch.func.grad(loss(gated_rms_norm), everything)(*wide))
+    assert_same(torch.func.jacrev(function, everything)(*tensors),
+                torch.func.jacrev(gated_rms_norm, everything)(*wide))
+
+    def hessian(function, x, z, gamma):
+        return torch.func.jacrev(torch.func.jacrev(lambda x: function(x, z, gamma).sum()))(x)
+
+    assert_same(hessian(function, *tensors), hessian(gated_rms_norm, *wide))
+
+
+@pytest.mark.parametrize("dims", [(0, 0, None), (1, None, None), (None, 0, 0), (None, None, 0)],
+                         ids=str)
+def test_vmap(device, dims):
+    function = lnbwd.rowwise(gated_rms_norm)
+    tensors = [torch.stack([t, 2 * t], dim) if dim is not None else t
+               for t, dim in zip(tensors_of(gated_rms_norm, (3,), n=16), dims, strict=True)]
+    tensors = [t.to(device) for t in tensors]
+    wide = [t.double() for t in tensors]
+    assert_same(torch.vmap(function, dims)(*tensors), torch.vmap(gated_rms_norm, dims)(*wide))
+
+    def grads(function):
+        return torch.vmap(torch.func.grad(loss(function), (0, 1, 2)), dims)
+
+    assert_same(grads(function)(*tensors), grads(gated_rms_norm)(*wide))
+
+
+def test_forward_mode_is_refused(device):
+    function = lnbwd.rowwise(softmax)
+    x = torch.randn(3, N, device=device)
+    with pytest.raises(lnbwd.LnbwdError, match="forward-mode differentiation"):
+        torch.func.jvp(function, (x,), (x,))
+    with (torch.autograd.forward_ad.dual_level(), torch.no_grad(),
+          pytest.raises(lnbwd.LnbwdError, match="forward-mode differentiation")):
+        function(torch.autograd.forward_ad.make_dual(x, x))
+
+
+def test_the_first_call_may_be_anywhere(device):
+    """Whatever mode it is in, what is traced is the same."""
+    x = torch.randn(2, 3, N, device=device)
+    want = lnbwd.rowwise(softmax)(x)
+    with torch.inference_mode():
+        assert torch.equal(lnbwd.rowwise(softmax)(x), want)
+    with torch.no_grad():
+        function = lnbwd.rowwise(softmax)
+        assert torch.equal(function(x), want)
+    leaf = x.clone().requires_grad_()
+    function(leaf).square().sum().backward()
+    assert leaf.grad.abs().sum() > 0
+    assert torch.equal(torch.vmap(lnbwd.rowwise(softmax))(x), want)
+    with torch.device("meta"):
+        assert torch.equal(lnbwd.rowwise(softmax)(x), want)
+
+
+def test_float64_is_pytorchs(device):
+    tensors = [t.double().requires_grad_() for t in tensors_of(gated_rms_norm, (3,), n=5)]
+    assert torch.autograd.gradcheck(lnbwd.rowwise(gated_rms_norm), tensors)
+
+
+@pytest.mark.simulator
+def test_on_the_cpu_it_is_pytorchs(monkeypatch):
+    monkeypatch.delenv("LNBWD_SIMULATE", raising=False)
+    monkeypatch.setattr(nn, "_has_warned", False)
+    function = lnbwd.rowwise(gated_rms_norm)
+    tensors = tensors_of(gated_rms_norm, (3,))
+    with pytest.warns(UserWarning, match=r"a function of lnbwd.rowwise is on the CPU"):
+        got = run(function, tensors)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        function(*tensors)
+    assert all(torch.equal(a, b) for a, b in zip(got, run(gated_rms_norm, tensors), strict=True))
