@@ -96,7 +96,7 @@ def use_null_regions() -> None:
         program = regions_op.find_program(text)
         native.add_region(text, number, None,
                           *([(o.kind, o.dtype, o.row_length) for o in group]
-                            for group in (program.inputs, program.outputs)))
+                            for group in (program.inputs, program.outputs)), by_torch=False)
 
     regions_op.load_kernel = load  # type: ignore[assignment]
     native.loaders["region"] = add

@@ -282,15 +282,16 @@ lnbwd_torch_add_kernel(int32_t operation, int64_t row_length, int32_t element,
 }
 
 /// Puts a row program into the table: `operands` holds kind, element and row
-/// length of each operand in turn, `inputs` inputs before `outputs` outputs. A
-/// null `kernel`: PyTorch computes it.
+/// length of each operand in turn, `inputs` inputs before `outputs` outputs.
+/// `by_torch`: there is no kernel, and PyTorch computes it.
 LNBWD_TORCH_API void
 lnbwd_torch_add_region(const char *text, int32_t torch_device,
                        const lnbwd_kernel *kernel, const lnbwd_device *device,
                        const lnbwd_program *program, const int64_t *operands,
-                       size_t inputs, size_t outputs) {
+                       size_t inputs, size_t outputs, int32_t by_torch) {
   auto named = std::make_unique<NamedRegion>();
   named->text = text;
+  named->region.isByTorch = by_torch != 0;
   named->region.kernel = {kernel, device, program};
   for (size_t i = 0; i < inputs + outputs; ++i) {
     const int64_t *fields = operands + 3 * i;

@@ -75,10 +75,11 @@ struct Operand {
 };
 
 /// A row program on a device: its operands in the order of the kernel's
-/// arguments, inputs first. A null kernel: there is none, and PyTorch computes
-/// the program.
+/// arguments, inputs first. A null kernel does nothing.
 struct Region {
   LoadedKernel kernel;
+  /// There is no kernel: PyTorch computes the program.
+  bool isByTorch = false;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
 

@@ -249,7 +249,7 @@ static void region(StableIValue *stack, uint64_t, uint64_t) {
     throw std::runtime_error("lnbwd::region: expected inputs, got none");
   const Region &program = findRegion(name.text, deviceNumber(inputs[0].get()));
   RegionSize size = regionSize(program, inputs);
-  if (!program.kernel.kernel) {
+  if (program.isByTorch) {
     stack[0] = give(std::move(inputs));
     stack[1] = give(std::move(name));
     return callOperator("lnbwd::_region_by_torch", stack);

@@ -126,7 +126,7 @@ static PyObject *callRegion(PyObject *self, PyObject *const *arguments,
           inputs, tensors - inputs, count);
       return nullptr;
     }
-    if (!region.kernel.kernel)
+    if (region.isByTorch)
       return computeByTorch(*call, arguments + numbers,
                             static_cast<Py_ssize_t>(tensors));
     int64_t rows = 0, groups = 1;

@@ -157,7 +157,7 @@ def load() -> ctypes.CDLL | None:
             ("lnbwd_torch_add_kernel", [i32, i64, i32, i32, i32, ctypes.c_uint32, ctypes.c_double,
                                         i32, p, p, p]),
             ("lnbwd_torch_add_region", [ctypes.c_char_p, i32, p, p, p, p, ctypes.c_size_t,
-                                        ctypes.c_size_t]),
+                                        ctypes.c_size_t, i32]),
             ("lnbwd_torch_note_error", [ctypes.c_char_p]),
             ("lnbwd_torch_set_default_epsilon", [i32, ctypes.c_double]),
             ("lnbwd_torch_set_forward_by_torch", [ctypes.c_int]),
@@ -235,16 +235,16 @@ def add_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
 
 def add_region(text: str, device: int, kernel: runtime.Kernel | None,
                inputs: Sequence[tuple[str, torch.dtype, int]],
-               outputs: Sequence[tuple[str, torch.dtype, int]]) -> None:
-    """The same for a row program; operands as kind, type and row length. None for the kernel: the
-    library calls ``lnbwd::_region_by_torch``."""
+               outputs: Sequence[tuple[str, torch.dtype, int]], by_torch: bool) -> None:
+    """The same for a row program; operands as kind, type and row length. ``by_torch``: there is no
+    kernel, and PyTorch computes it (``lnbwd::_region_by_torch``)."""
     library = load()
     assert library is not None
     fields = [value for kind, dtype, length in (*inputs, *outputs)
               for value in (_KINDS.index(kind), _ELEMENTS.index(dtype), length)]
     library.lnbwd_torch_add_region(text.encode(), device, *_handles(kernel),
                                    (ctypes.c_int64 * len(fields))(*fields), len(inputs),
-                                   len(outputs))
+                                   len(outputs), by_torch)
 
 
 @functools.lru_cache(maxsize=1)

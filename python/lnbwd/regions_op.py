@@ -297,7 +297,7 @@ def _load_for_native(text: str, number: int) -> None:
     kernel = _find_kernel(program, key, lambda: torch_device(number))
     operands = [[(o.kind, o.dtype, o.row_length) for o in group]
                 for group in (program.inputs, program.outputs)]
-    native.add_region(text, number, kernel, *operands)
+    native.add_region(text, number, kernel, *operands, by_torch=kernel is None)
 
 
 native.loaders["region"] = _load_for_native
