@@ -296,3 +296,8 @@ const TargetOps &TargetOps::get(Backend backend) {
   }
   llvm_unreachable("all backends are listed");
 }
+
+bool lnbwd::dropsLoads(ScheduleAttr schedule, const TargetOps &target) {
+  return target.canDropLoads() &&
+         (schedule.getPrefetch() || schedule.getUnroll() > 1);
+}
