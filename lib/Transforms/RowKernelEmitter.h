@@ -21,7 +21,7 @@
 #ifndef LNBWD_LIB_TRANSFORMS_ROWKERNELEMITTER_H
 #define LNBWD_LIB_TRANSFORMS_ROWKERNELEMITTER_H
 
-#include "TargetOps.h"
+#include "lnbwd/Transforms/TargetOps.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"

@@ -9,7 +9,7 @@
 #include "lnbwd/Transforms/RowKernelFrame.h"
 
 #include "ArgumentRoles.h"
-#include "TargetOps.h"
+#include "lnbwd/Transforms/TargetOps.h"
 
 #include "lnbwd/Target/LaunchPlan.h"
 #include "lnbwd/Transforms/RowPhases.h"

@@ -22,8 +22,8 @@
 namespace lnbwd {
 
 /// Whether kernels of this schedule go by the lane level. Those that do not are
-/// left to lnbwd-distribute-to-gpu: all that prefetch, unroll, stage or reload
-/// rows, or share them between workgroups. This is the one place that says so.
+/// left to lnbwd-distribute-to-gpu: all that prefetch, stage or reload rows, or
+/// share them between workgroups. This is the one place that says so.
 bool hasLaneLevel(ScheduleAttr schedule);
 
 #define GEN_PASS_DECL

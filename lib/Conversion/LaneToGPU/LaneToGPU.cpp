@@ -75,6 +75,9 @@ static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
       else if (isa<lane::AwaitPreviousKernelOp, lane::AllowNextKernelOp>(op))
         diagnostic << ": the chip starts a kernel when the one before it has "
                       "ended";
+      else if (isa<lane::LoadScalarWithinOp, lane::ShareScalarOp,
+                   lane::KeepOrderOp>(op))
+        diagnostic << ": the chip cannot drop loads";
       else
         diagnostic << "; run lnbwd-split-parts before";
       return WalkResult::interrupt();
@@ -116,7 +119,7 @@ public:
     populateLaneToGPUPatterns(patterns, places);
     populateLaneSumsToGPUPatterns(patterns, places);
     if ((*found)->backend == Backend::AMDGPU)
-      populateLaneToAMDPatterns(patterns, places);
+      populateLaneToAMDPatterns(patterns, places, **found);
     else
       populateLaneToNVIDIAPatterns(patterns);
     // These operations, and what they become, alone: the numbers of places wait

@@ -29,9 +29,10 @@ void populateLaneToGPUPatterns(mlir::RewritePatternSet &patterns,
 /// Column sums over the groups of a workgroup, and their stores.
 void populateLaneSumsToGPUPatterns(mlir::RewritePatternSet &patterns,
                                    const PlaceTable &places);
-/// Column operands that one group reads for all, barriers of LDS alone.
+/// Column operands that one group reads for all, loads that are dropped,
+/// barriers of LDS alone.
 void populateLaneToAMDPatterns(mlir::RewritePatternSet &patterns,
-                               const PlaceTable &places);
+                               const PlaceTable &places, const ChipInfo &chip);
 /// Kernels that start before the one before them has ended.
 void populateLaneToNVIDIAPatterns(mlir::RewritePatternSet &patterns);
 

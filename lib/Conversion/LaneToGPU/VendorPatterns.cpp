@@ -9,10 +9,12 @@
 #include "Patterns.h"
 
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+#include "lnbwd/Transforms/TargetOps.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -94,6 +96,103 @@ struct LowerBarrierToLDS : OpRewritePattern<lane::BarrierOp> {
   }
 };
 
+/// A buffer load, whose descriptor has the bounds.
+struct LowerLoadWithin : OpRewritePattern<lane::LoadWithinOp> {
+  LowerLoadWithin(MLIRContext *context, const PlaceTable &places)
+      : OpRewritePattern(context), places(places) {}
+
+  LogicalResult matchAndRewrite(lane::LoadWithinOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getAccess())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    const Place &place = places.lookup(op.getPlace());
+    SmallVector<Value> loaded;
+    for (auto [memory, part] :
+         llvm::zip_equal(op.getMemories(), op.getParts())) {
+      auto [strides, offset] =
+          cast<MemRefType>(memory.getType()).getStridesAndOffset();
+      auto multiply = [&](Value rows) -> Value {
+        return arith::MulIOp::create(
+            b, rows, arith::ConstantIndexOp::create(b, strides[0]));
+      };
+      Value begin = multiply(op.getSet()), count = multiply(op.getCount());
+      Value element = arith::AddIOp::create(
+          b, multiply(place.group), place.accesses[*op.getAccess()].loadColumn);
+      loaded.push_back(
+          TargetOps::get(Backend::AMDGPU)
+              .loadWithin(b, part.getType(), memory, begin, count, element));
+    }
+    rewriter.replaceOp(op, loaded);
+    return success();
+  }
+
+  const PlaceTable &places;
+};
+
+/// Once a wave where that has but one row: its other lanes' loads are dropped
+/// as well.
+struct LowerLoadScalarWithin : OpRewritePattern<lane::LoadScalarWithinOp> {
+  LowerLoadScalarWithin(MLIRContext *context, const PlaceTable &places,
+                        const ChipInfo &chip)
+      : OpRewritePattern(context), places(places), chip(chip) {}
+
+  LogicalResult matchAndRewrite(lane::LoadScalarWithinOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(
+        changePart(op.getLoc(), [](KernelPart &part) { part.scalars = true; }),
+        rewriter);
+    const Place &place = places.lookup(op.getPlace());
+    auto index = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, value);
+    };
+    Value group = place.group;
+    if (place.type.getLanes() % chip.waveSize == 0) {
+      Value laneInWave =
+          arith::RemUIOp::create(b, place.lane, index(chip.waveSize));
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                            laneInWave, index(0));
+      group = arith::SelectOp::create(b, isFirst, group,
+                                      index(place.type.getGroups()));
+    }
+    rewriter.replaceOp(op, TargetOps::get(Backend::AMDGPU)
+                               .loadWithin(b, op.getScalar().getType(),
+                                           op.getMemory(), op.getSet(),
+                                           op.getCount(), group));
+    return success();
+  }
+
+  const PlaceTable &places;
+  const ChipInfo &chip;
+};
+
+/// From the first lane of the wave where that has but one row.
+struct LowerShareScalar : OpRewritePattern<lane::ShareScalarOp> {
+  LowerShareScalar(MLIRContext *context, const ChipInfo &chip)
+      : OpRewritePattern(context), chip(chip) {}
+
+  LogicalResult matchAndRewrite(lane::ShareScalarOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getPlace().getType().getLanes() % chip.waveSize == 0)
+      rewriter.replaceOpWithNewOp<ROCDL::ReadfirstlaneOp>(
+          op, op.getScalar().getType(), op.getScalar());
+    else
+      rewriter.replaceOp(op, op.getScalar());
+    return success();
+  }
+
+  const ChipInfo &chip;
+};
+
+struct LowerKeepOrder : OpRewritePattern<lane::KeepOrderOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lane::KeepOrderOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, /*mask=*/0);
+    return success();
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // NVIDIA
 //===----------------------------------------------------------------------===//
@@ -121,9 +220,13 @@ struct LowerAllowNextKernel : OpRewritePattern<lane::AllowNextKernelOp> {
 } // namespace
 
 void lnbwd::populateLaneToAMDPatterns(RewritePatternSet &patterns,
-                                      const PlaceTable &places) {
-  patterns.add<ShareColumns>(patterns.getContext(), places);
-  patterns.add<LowerBarrierToLDS>(patterns.getContext());
+                                      const PlaceTable &places,
+                                      const ChipInfo &chip) {
+  MLIRContext *context = patterns.getContext();
+  patterns.add<ShareColumns, LowerLoadWithin>(context, places);
+  patterns.add<LowerLoadScalarWithin>(context, places, chip);
+  patterns.add<LowerShareScalar>(context, chip);
+  patterns.add<LowerBarrierToLDS, LowerKeepOrder>(context);
 }
 
 void lnbwd::populateLaneToNVIDIAPatterns(RewritePatternSet &patterns) {

@@ -37,9 +37,8 @@ using namespace mlir;
 using namespace lnbwd;
 
 bool lnbwd::hasLaneLevel(ScheduleAttr schedule) {
-  return !schedule.getPrefetch() && schedule.getUnroll() == 1 &&
-         !schedule.getStages() && !schedule.getReload() &&
-         schedule.getWorkgroupsPerRow() == 1;
+  return !schedule.getPrefetch() && !schedule.getStages() &&
+         !schedule.getReload() && schedule.getWorkgroupsPerRow() == 1;
 }
 
 namespace {

@@ -10,15 +10,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "RowLoops.h"
+
 #include "lnbwd/Transforms/Lane/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_PEELLASTROWSPASS
@@ -41,22 +39,9 @@ static SmallVector<Value> writeLastRows(ImplicitLocOpBuilder &b,
 
   IRMapping mapping;
   mapping.map(loop.getSet(), set);
-  mapping.map(loop.getStateArguments(), state);
-  for (Operation &op : loop.getBody().front().without_terminator()) {
-    if (auto asked = dyn_cast<lane::RowOp>(op);
-        asked && asked.getSet() == loop.getSet()) {
-      mapping.map(asked.getRow(), row);
-      continue;
-    }
-    Operation *copy = b.clone(op, mapping);
-    llvm::TypeSwitch<Operation *>(copy)
-        .Case<lane::StoreOp, lane::StoreScalarOp, lane::AccumulateOp>(
-            [&](auto masked) { masked.getExistsMutable().assign(exists); });
-  }
-  SmallVector<Value> yielded;
-  for (Value value : loop.getYield().getValues())
-    yielded.push_back(mapping.lookupOrDefault(value));
-  return yielded;
+  mapping.map(ValueRange(loop.getStateArguments()), state);
+  lane::mapRow(loop, mapping, row);
+  return lane::writeBody(b, loop, mapping, exists);
 }
 
 static void peel(lane::ForRowsOp loop) {

@@ -75,7 +75,7 @@ public:
 
 private:
   LogicalResult split(Operation *op);
-  LogicalResult splitLoad(lane::LoadOp op);
+  template <typename Op> LogicalResult splitLoad(Op op);
   LogicalResult splitLoadColumns(lane::LoadColumnsOp op);
   LogicalResult splitStore(lane::StoreOp op);
   LogicalResult splitAccumulate(lane::AccumulateOp op);
@@ -177,15 +177,21 @@ FailureOr<Value> Splitter::get(Value part, int64_t access) {
 // What demands accesses
 //===----------------------------------------------------------------------===//
 
-LogicalResult Splitter::splitLoad(lane::LoadOp op) {
+/// One load for each memory and access, access by access.
+template <typename Op> LogicalResult Splitter::splitLoad(Op op) {
   int64_t accesses = op.getPlace().getType().getAccesses();
   for (int64_t i = 0; i < accesses; ++i)
     for (auto [memory, part] :
          llvm::zip_equal(op.getMemories(), op.getParts())) {
-      auto load = lane::LoadOp::create(
-          b, op.getLoc(), getAccessType(getPartType(part.getType())), memory,
-          op.getRow(), op.getPlace(), b.getI64IntegerAttr(i));
-      known[part].push_back(load.getResult(0));
+      SmallVector<Value> operands{memory};
+      llvm::append_range(operands,
+                         op->getOperands().drop_front(op.getMemories().size()));
+      NamedAttrList attributes(op->getAttrs());
+      attributes.set(op.getAccessAttrName(), b.getI64IntegerAttr(i));
+      OperationState state(op.getLoc(), op->getName(), operands,
+                           getAccessType(getPartType(part.getType())),
+                           attributes);
+      known[part].push_back(b.create(state)->getResult(0));
       ++numSplit;
     }
   return success();
@@ -360,6 +366,10 @@ LogicalResult Splitter::split(Operation *op) {
   }
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](lane::LoadOp op) {
+        done.insert(op);
+        return splitLoad(op);
+      })
+      .Case([&](lane::LoadWithinOp op) {
         done.insert(op);
         return splitLoad(op);
       })

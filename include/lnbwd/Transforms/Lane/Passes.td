@@ -15,6 +15,55 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ChipOption
+    : Option<"chip", "chip", "std::string", /*default=*/"",
+             "Chip to compile for; an unknown name is an error that lists the "
+             "known ones">;
+
+def PipelineRowsPass
+    : Pass<"lnbwd-pipeline-rows", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Have the loads of several sets of rows on their way";
+  let description = [{
+    Obeys `unroll` of the schedule that the kernel's `lnbwd.kernel_info` has, for
+    loops without row sums: a turn takes so many sets, and loads all of them
+    before it works on the first, so that few rows cost no more than one round
+    trip to memory. Rows beyond the last keep nothing; AMD's loads of them are
+    dropped, NVIDIA's go to the last row. What is left has whole sets. Kernels of
+    other schedules are left alone.
+
+    Fails on a loop with row sums, and behind `lnbwd-peel-last-rows`.
+
+    Before:
+
+    ```mlir
+    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws : ... {
+      %row = lane.row %set at %place : !place
+      %x = lane.load %xs[%row] at %place : ... -> vector<1x8xf32>
+      lane.store %x, %ys[%row] at %place : ...
+    }
+    ```
+
+    After, for an AMD chip and `unroll = 2`:
+
+    ```mlir
+    lane.for_rows %set = %begin to %rows step %stride at %place attributes {whole} : ... {
+      %row = lane.row %set at %place : !place
+      %exists = arith.cmpi ult, %row, %rows : index
+      %x = lane.load_within %xs from %set count %count at %place : ... -> vector<1x8xf32>
+      %second = arith.addi %set, %step : index
+      %row2 = arith.addi %row, %step : index
+      %exists2 = arith.cmpi ult, %row2, %rows : index
+      %x2 = lane.load_within %xs from %second count %count2 at %place : ... -> vector<1x8xf32>
+      lane.store %x, %ys[%row] at %place if %exists : ...
+      lane.store %x2, %ys[%row2] at %place if %exists2 : ...
+    }
+    ```
+  }];
+  let options = [ChipOption];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let statistics = [Statistic<"numPipelined", "pipelined", "Row loops changed">];
+}
+
 def PeelLastRowsPass
     : Pass<"lnbwd-peel-last-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Take the set that is not full out of the row loop";
@@ -167,11 +216,7 @@ def LowerRowReductionsPass
     %t = vector.extract %sums[1] : f32 from vector<2xf32>
     ```
   }];
-  let options = [
-    Option<"chip", "chip", "std::string", /*default=*/"",
-           "Chip to compile for; an unknown name is an error that lists the "
-           "known ones">,
-  ];
+  let options = [ChipOption];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect"];
   let statistics = [Statistic<"numLowered", "lowered", "Reductions lowered">];

@@ -132,19 +132,24 @@ LogicalResult LoadColumnsOp::verify() {
       [&](size_t i) { return getElementTypeOrSelf(getMemories()[i]); });
 }
 
-LogicalResult LoadOp::verify() {
-  PlaceType place = getPlace().getType();
-  if (getMemories().size() != getParts().size())
-    return emitOpError("expected a result for each of its ")
-           << getMemories().size() << " memories, got " << getParts().size();
-  for (auto [memory, part] : llvm::zip_equal(getMemories(), getParts()))
-    if (failed(verifyRows(*this, memory.getType(), place,
-                          /*isColumn=*/false)) ||
-        failed(verifyPart(*this, part.getType(), place,
-                          getElementTypeOrSelf(memory), getAccess())))
+/// What a load of rows has to be.
+template <typename Op> static LogicalResult verifyLoad(Op op) {
+  PlaceType place = op.getPlace().getType();
+  if (op.getMemories().size() != op.getParts().size())
+    return op.emitOpError("expected a result for each of its ")
+           << op.getMemories().size() << " memories, got "
+           << op.getParts().size();
+  for (auto [memory, part] : llvm::zip_equal(op.getMemories(), op.getParts()))
+    if (failed(verifyRows(op, memory.getType(), place, /*isColumn=*/false)) ||
+        failed(verifyPart(op, part.getType(), place,
+                          getElementTypeOrSelf(memory), op.getAccess())))
       return failure();
   return success();
 }
+
+LogicalResult LoadOp::verify() { return verifyLoad(*this); }
+
+LogicalResult LoadWithinOp::verify() { return verifyLoad(*this); }
 
 LogicalResult StoreOp::verify() {
   PlaceType place = getPlace().getType();

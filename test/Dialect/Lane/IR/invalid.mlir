@@ -209,3 +209,11 @@ func.func @f() {
   %c = arith.constant {lane.parts = #lane.part<tail>} 0 : index
   return
 }
+
+// -----
+
+func.func @f(%m: memref<?x128xf32>, %i: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected a part of 'vector<2x2xf32>', got 'vector<2xf32>'}}
+  %x = lane.load_within %m from %i count %i at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2xf32>
+  return
+}

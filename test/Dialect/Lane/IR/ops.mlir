@@ -100,3 +100,23 @@ func.func @tile(%first: index, %begin: index, %end: index, %step: index) {
   }
   return
 }
+
+// -----
+
+// Rows that may not exist, loaded without a branch.
+// CHECK-LABEL: func.func @within
+// CHECK:         %[[N:.*]] = lane.load_scalar_within %{{.*}} from %{{.*}} count %{{.*}} at %{{.*}} : !place, memref<?xf32>
+// CHECK:         lane.keep_order
+// CHECK:         lane.load_within %{{.*}}, %{{.*}} from %{{.*}} count %{{.*}} at %{{.*}} : !place, memref<?x1000xf32>, memref<?x1000xi8> -> vector<2x8xf32>, vector<2x8xi8>
+// CHECK:         lane.load_within %{{.*}} from %{{.*}} count %{{.*}} at %{{.*}} access 1 : !place, memref<?x1000xf32> -> vector<8xf32>
+// CHECK:         lane.share_scalar %[[N]] at %{{.*}} : !place, f32
+!place = !lane.place<row_length = 1000, lanes = 64, groups = 8, width = 8>
+func.func @within(%set: index, %count: index, %a: memref<?x1000xf32>, %m: memref<?x1000xi8>, %s: memref<?xf32>) {
+  %place = lane.place : !place
+  %n = lane.load_scalar_within %s from %set count %count at %place : !place, memref<?xf32>
+  lane.keep_order
+  %x:2 = lane.load_within %a, %m from %set count %count at %place : !place, memref<?x1000xf32>, memref<?x1000xi8> -> vector<2x8xf32>, vector<2x8xi8>
+  %y = lane.load_within %a from %set count %count at %place access 1 : !place, memref<?x1000xf32> -> vector<8xf32>
+  %shared = lane.share_scalar %n at %place : !place, f32
+  return
+}

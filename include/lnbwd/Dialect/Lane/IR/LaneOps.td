@@ -221,6 +221,92 @@ def Lane_LoadScalarOp : Lane_Op<"load_scalar", [
   let assemblyFormat = "$memory `[` $row `]` attr-dict `:` type($memory)";
 }
 
+def Lane_LoadWithinOp : Lane_Op<"load_within", [MemoryEffects<[MemRead]>]> {
+  let summary = "Load a lane's part of a row that may not exist";
+  let description = [{
+    The lane's part of its row of the set that begins with row `set`, of each of
+    `memories`. The first `count` rows of the set exist; the loads of the others
+    are dropped, without a branch, and what they give is of no use. So is all
+    that is given where `count` is 0. With `access`, that one access alone.
+
+    For targets that have such loads: AMD's.
+
+    Example:
+
+    ```mlir
+    %dy, %x = lane.load_within %dys, %xs from %set count %count at %place
+        : !lane.place<...>, memref<?x1024xbf16>, memref<?x1024xbf16>
+        -> vector<2x8xbf16>, vector<2x8xbf16>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$set, Index:$count,
+                       Lane_Place:$place, OptionalAttr<I64Attr>:$access);
+  let results = (outs Variadic<AnyVectorOfAnyRank>:$parts);
+  let assemblyFormat = [{
+    $memories `from` $set `count` $count `at` $place (`access` $access^)?
+    attr-dict `:` type($place) `,` type($memories) `->` type($parts)
+  }];
+  let hasVerifier = 1;
+}
+
+def Lane_LoadScalarWithinOp : Lane_Op<"load_scalar_within", [
+    MemoryEffects<[MemRead]>, TypesMatchWith<"result is the memory's element",
+    "memory", "scalar",
+    "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
+  let summary = "Load the number of a row that may not exist";
+  let description = [{
+    The same as `lane.load_within` for the element of `memory` that belongs to
+    the lane's row. The number is there for the lanes that have it from
+    `lane.share_scalar` alone.
+
+    Example:
+
+    ```mlir
+    %mean = lane.load_scalar_within %means from %set count %count at %place
+        : !lane.place<...>, memref<?xf32>
+    ```
+  }];
+  let arguments = (ins MemRefRankOf<[AnyType], [1]>:$memory, Index:$set,
+                       Index:$count, Lane_Place:$place);
+  let results = (outs AnyType:$scalar);
+  let assemblyFormat = [{
+    $memory `from` $set `count` $count `at` $place attr-dict `:` type($place)
+    `,` type($memory)
+  }];
+}
+
+def Lane_ShareScalarOp : Lane_Op<"share_scalar", [
+    AllTypesMatch<["scalar", "shared"]>]> {
+  let summary = "Give a row's number to all lanes of its group";
+  let description = [{
+    What `lane.load_scalar_within` has loaded, in all lanes. It waits for the
+    load.
+
+    Example:
+
+    ```mlir
+    %shared = lane.share_scalar %mean at %place : !lane.place<...>, f32
+    ```
+  }];
+  let arguments = (ins AnyType:$scalar, Lane_Place:$place);
+  let results = (outs AnyType:$shared);
+  let assemblyFormat = [{
+    $scalar `at` $place attr-dict `:` type($place) `,` type($scalar)
+  }];
+}
+
+def Lane_KeepOrderOp : Lane_Op<"keep_order"> {
+  let summary = "What is before is issued before what is behind";
+  let description = [{
+    Example:
+
+    ```mlir
+    lane.keep_order
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
 def Lane_StoreOp : Lane_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "Store a lane's part of a row";
   let description = [{

@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_TRANSFORMS_TARGETOPS_H
-#define LNBWD_LIB_TRANSFORMS_TARGETOPS_H
+#ifndef LNBWD_TRANSFORMS_TARGETOPS_H
+#define LNBWD_TRANSFORMS_TARGETOPS_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
@@ -120,4 +120,4 @@ bool dropsLoads(ScheduleAttr schedule, const TargetOps &target);
 
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_TRANSFORMS_TARGETOPS_H
+#endif // LNBWD_TRANSFORMS_TARGETOPS_H
