@@ -60,6 +60,7 @@ def test_ptx_is_counted_by_kind(digests):
     ({"digest": "b", "vector_alu": 1011}, 1, "worse "),
     ({"digest": "b", "scratch_bytes": 4}, 1, "worse "),
     ({"digest": "b", "vector_alu": 900}, 0, "changed "),
+    ({"digest": "b", "dual_issue": 900}, 0, "changed "),
     (None, 1, "missing "),
 ])
 def test_verdicts(digests, tmp_path, capsys, after, status, text):
