@@ -54,8 +54,8 @@ MODES = {
     "prefetch": "prefetch=1,unroll=1,stages=0",
     "paired": "prefetch=1,unroll=2,stages=0",
 }
-NVIDIA_MODES = {"early": "prefetch=0,unroll=1,stages=0,early_start=true"}
 SM_90_MODES = {
+    "early": "prefetch=0,unroll=1,stages=0,early_start=1",
     "stages": "prefetch=0,unroll=1,stages=2",
     "cluster": "workgroups_per_row=2,threads_per_row=128,row_groups=1,prefetch=0,unroll=1,stages=0",
 }
@@ -102,8 +102,6 @@ def mode_cases() -> Iterator[Case]:
     """Each mode of the row loop by hand, for a gradient and a forward pass."""
     for chip in CHIPS:
         modes = dict(MODES)
-        if not chip.startswith("gfx"):
-            modes.update(NVIDIA_MODES)
         if chip == "sm_90":
             modes.update(SM_90_MODES)
         for mode, schedule in modes.items():
