@@ -71,7 +71,7 @@ def use_null_kernels(n: int, dtype: torch.dtype) -> None:
     chip = launching.DEFAULT_CHIP
     os.environ["LNBWD_SIMULATE"] = chip
     launching._launch_on_host_memory = (  # type: ignore[assignment]
-        lambda kernel, rows, addresses: kernel.launch(addresses, rows, 0, 0, 0))
+        lambda kernel, rows, addresses, groups: kernel.launch(addresses, rows, 0, 0, 0))
     library = native.load()
     for op in native.OPERATIONS:
         bias = dtype if op.startswith("layer_norm") else None

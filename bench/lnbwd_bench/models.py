@@ -53,6 +53,10 @@ CONFIGS = {config.name: config for config in (
     Config("vit-large", "vit", 24, 1024, 16, 64, 257, 1000),
     Config("llama-1b", "llama", 16, 2048, 32, 4, 2048, 32000, 5632, 8),
     Config("tiny", "gpt2", 6, 384, 6, 2, 256, 512),
+    # Measured when all was done, without having been looked at before.
+    Config("gpt2-1280", "gpt2", 18, 1280, 20, 6, 1024, 50304),
+    Config("vit-base", "vit", 12, 768, 12, 128, 197, 1000),
+    Config("llama-3072", "llama", 12, 3072, 24, 2, 2048, 32000, 8192, 8),
 )}
 """The models of the training benchmark, by name."""
 

@@ -10,6 +10,7 @@
 
 #include "lnbwd/Compiler/CompileModule.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Pipelines/StageDumper.h"
 #include "lnbwd/Report/Report.h"
 
@@ -27,7 +28,7 @@ void lnbwd::registerCompilerDialects(DialectRegistry &registry) {
   registerAllDialects(registry);
   registerAllExtensions(registry);
   registerTargetTranslations(registry);
-  registry.insert<LNBwdDialect>();
+  registry.insert<LNBwdDialect, lane::LaneDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
 }
 

@@ -12,7 +12,9 @@
 
 #include "lnbwd/Pipelines/Pipelines.h"
 
+#include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Target/TargetBackend.h"
+#include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
@@ -49,6 +51,19 @@ static void addBufferization(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
+/// Kernels by way of the lane level, for the schedules that have one; the
+/// others are left.
+static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
+  pm.addPass(createDistributeRowsPass({options.chip}));
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  kernels.addPass(createPipelineRowsPass({options.chip}));
+  kernels.addPass(createPeelLastRowsPass());
+  kernels.addPass(createBlockColumnSumsPass());
+  kernels.addPass(createSplitPartsPass());
+  kernels.addPass(createLowerRowReductionsPass({options.chip}));
+  kernels.addPass(createLaneToGPUPass({options.chip}));
+}
+
 void lnbwd::buildGPUPipeline(OpPassManager &pm,
                              const PipelineOptions &options) {
   pm.addPass(createLowerToRowwisePass());
@@ -60,6 +75,7 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
       createSelectSchedulePass({options.chip, options.schedule,
                                 options.tunedSchedules, options.reproducible}));
   pm.addPass(createFinalizeColumnSumsPass({options.chip}));
+  addLaneLevel(pm, options);
   pm.addPass(createDistributeToGPUPass({options.chip}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "MathExpansions.h"
-#include "TargetOps.h"
+#include "lnbwd/Transforms/TargetOps.h"
 
 #include "lnbwd/Transforms/Passes.h"
 

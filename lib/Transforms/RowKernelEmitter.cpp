@@ -28,46 +28,6 @@ using namespace mlir;
 using namespace lnbwd;
 
 //===----------------------------------------------------------------------===//
-// What can be distributed
-//===----------------------------------------------------------------------===//
-
-static bool hasVectors(Operation &op) {
-  auto isVector = [](Type type) { return isa<VectorType>(type); };
-  return llvm::any_of(op.getOperandTypes(), isVector) ||
-         llvm::any_of(op.getResultTypes(), isVector);
-}
-
-static bool isDistributable(Operation &op) {
-  if (op.getNumRegions() != 0 || !isPure(&op))
-    return false;
-  if (!hasVectors(op))
-    return true;
-  if (getSummedRow(&op))
-    return true;
-  if (auto spread = dyn_cast<vector::BroadcastOp>(op))
-    return !isa<VectorType>(spread.getSourceType());
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return isa<SplatElementsAttr>(constant.getValue());
-  return isa<vector::FMAOp>(op) || OpTrait::hasElementwiseMappableTraits(&op);
-}
-
-LogicalResult lnbwd::checkDistributable(RowwiseOp op) {
-  for (Operation &bodyOp : op.getBody().front().without_terminator())
-    if (!isDistributable(bodyOp))
-      return bodyOp.emitOpError(
-          "cannot be distributed over lanes: expected an elementwise "
-          "operation, a splat constant, vector.broadcast of a scalar, "
-          "vector.reduction <add> or <maximumf> into f32 without an "
-          "accumulator, or a pure operation on scalars");
-  return success();
-}
-
-bool lnbwd::dropsLoads(ScheduleAttr schedule, const TargetOps &target) {
-  return target.canDropLoads() &&
-         (schedule.getPrefetch() || schedule.getUnroll() > 1);
-}
-
-//===----------------------------------------------------------------------===//
 // Set-up
 //===----------------------------------------------------------------------===//
 
@@ -78,28 +38,7 @@ RowKernelEmitter::RowKernelEmitter(RowwiseOp op, const ChipInfo &chip,
       target(TargetOps::get(chip.backend)), func(func),
       b(op.getLoc(), OpBuilder::atBlockEnd(&func.getBody().front())),
       buffers(buffers), rows(rows), workgroups(workgroups),
-      numInputs(op.getNumDpsInputs()) {}
-
-/// A value belongs to the phase after the last row sum that it needs.
-void RowKernelEmitter::analyzePhases() {
-  for (BlockArgument argument : op.getBody().getArguments())
-    phaseOf[argument] = 0;
-  for (Operation &bodyOp : op.getBody().front().without_terminator()) {
-    unsigned phase = 0;
-    for (Value operand : bodyOp.getOperands())
-      phase = std::max(phase, phaseOf.lookup(operand));
-    if (getSummedRow(&bodyOp)) {
-      if (sumsOfPhase.size() <= phase)
-        sumsOfPhase.resize(phase + 1);
-      sumsOfPhase[phase].push_back(&bodyOp);
-      ++phase;
-    }
-    for (Value result : bodyOp.getResults())
-      phaseOf[result] = phase;
-    numPhases = std::max(numPhases, phase + 1);
-  }
-  sumsOfPhase.resize(numPhases);
-}
+      numInputs(op.getNumDpsInputs()), phases(op) {}
 
 /// Columns beyond the row's end are read at the row's last vector and never
 /// written; what they add to a row sum is replaced by zero.
@@ -213,19 +152,18 @@ void RowKernelEmitter::allocateExchange() {
     return;
   exchangeSlots =
       llvm::divideCeil(perRow, chip.waveSize) * schedule.getWorkgroupsPerRow();
-  for (const auto &phaseSums : sumsOfPhase)
-    exchangeHalf +=
-        int64_t(phaseSums.size()) * schedule.getRowGroups() * exchangeSlots;
+  for (unsigned phase = 0; phase < phases.getCount(); ++phase)
+    exchangeHalf += int64_t(phases.getSums(phase).size()) *
+                    schedule.getRowGroups() * exchangeSlots;
   exchangeBuffer = addWorkgroupMemory(2 * exchangeHalf, b.getF32Type());
   if (!sharesRows())
     return;
-  exchangeBarriers = addWorkgroupMemory(2 * numPhases, b.getI64Type());
+  exchangeBarriers = addWorkgroupMemory(2 * phases.getCount(), b.getI64Type());
   ifTrue(isFirstThread(),
          [&] { target.initByteBarriers(b, exchangeBarriers); });
 }
 
 void RowKernelEmitter::emit() {
-  analyzePhases();
   PartScope part(*this, {KernelPart::Setup});
   emitGeometry();
   allocateExchange();
@@ -265,7 +203,7 @@ void RowKernelEmitter::emit() {
 //===----------------------------------------------------------------------===//
 
 void RowKernelEmitter::emitRow(Row &row) {
-  for (unsigned phase = 0; phase < numPhases; ++phase) {
+  for (unsigned phase = 0; phase < phases.getCount(); ++phase) {
     emitScalars(row, phase);
     if (schedule.getReload())
       emitReloadPhase(row, phase);
@@ -281,27 +219,26 @@ void RowKernelEmitter::emitRow(Row &row) {
 /// Computes the scalars of a phase, ahead of loops that need them: what is
 /// computed inside one would not be known behind it.
 void RowKernelEmitter::emitScalars(Row &row, unsigned phase) {
-  for (Operation &bodyOp : op.getBody().front().without_terminator())
-    if (!hasVectors(bodyOp) && bodyOp.getNumResults() > 0 &&
-        phaseOf.lookup(bodyOp.getResult(0)) == phase)
-      getScalar(row, bodyOp.getResult(0));
+  for (Operation *scalar : phases.getScalars(phase))
+    getScalar(row, scalar->getResult(0));
 }
 
 /// A phase of a row that stays in registers.
 void RowKernelEmitter::emitPhase(Row &row, unsigned phase) {
-  SmallVector<Value> partials(sumsOfPhase[phase].size());
+  SmallVector<Value> partials(phases.getSums(phase).size());
   for (auto [c, chunk] : llvm::enumerate(chunks))
-    for (auto [partial, sum] : llvm::zip_equal(partials, sumsOfPhase[phase])) {
+    for (auto [partial, sum] :
+         llvm::zip_equal(partials, phases.getSums(phase))) {
       Value term = maskedTerm(row, sum, chunk, row.vectors[c]);
       partial = partial ? combine(isRowMaximum(sum), partial, term) : term;
     }
   accumulate(row, phase);
   for (size_t i = 0; i < op.getRowOuts().size(); ++i)
-    if (phaseOf.lookup(op.getYielded(i)) == phase)
+    if (phases.getPhase(op.getYielded(i)) == phase)
       for (auto [c, chunk] : llvm::enumerate(chunks))
         storeRow(row, i, chunk,
                  getVector(row, op.getYielded(i), chunk, row.vectors[c]));
-  for (auto [partial, sum] : llvm::zip_equal(partials, sumsOfPhase[phase]))
+  for (auto [partial, sum] : llvm::zip_equal(partials, phases.getSums(phase)))
     partial = reduceLane(sum, partial);
   exchange(row, phase, partials);
   storeScalars(row, phase);
@@ -312,7 +249,7 @@ void RowKernelEmitter::storeScalars(Row &row, unsigned phase) {
   for (size_t i = 0; i < op.getScalarOuts().size(); ++i) {
     size_t output = op.getRowOuts().size() + i;
     Value yielded = op.getYielded(output);
-    bool ready = phaseOf.lookup(yielded) == phase;
+    bool ready = phases.getPhase(yielded) == phase;
     if (!ready)
       continue;
     Value value = getScalar(row, yielded);
@@ -330,10 +267,10 @@ void RowKernelEmitter::storeScalars(Row &row, unsigned phase) {
 
 /// A phase of a row that is read again: a loop over its chunks.
 void RowKernelEmitter::emitReloadPhase(Row &row, unsigned phase) {
-  ArrayRef<Operation *> phaseSums = sumsOfPhase[phase];
+  ArrayRef<Operation *> phaseSums = phases.getSums(phase);
   // An output may lie over an input, which every phase reads: nothing is
   // written before the last one.
-  bool stores = phase + 1 == numPhases && !op.getRowOuts().empty();
+  bool stores = phase + 1 == phases.getCount() && !op.getRowOuts().empty();
 
   SmallVector<Value> partials;
   Type accumulator = laneVector(b.getF32Type());

@@ -21,11 +21,12 @@
 #ifndef LNBWD_LIB_TRANSFORMS_ROWKERNELEMITTER_H
 #define LNBWD_LIB_TRANSFORMS_ROWKERNELEMITTER_H
 
-#include "TargetOps.h"
+#include "lnbwd/Transforms/TargetOps.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
 #include "lnbwd/Transforms/KernelPart.h"
+#include "lnbwd/Transforms/RowPhases.h"
 #include "lnbwd/Transforms/ScheduleLimits.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -33,14 +34,6 @@
 #include "llvm/ADT/DenseMap.h"
 
 namespace lnbwd {
-
-/// Whether every operation of the region can be distributed. Names the first
-/// that cannot in an error.
-mlir::LogicalResult checkDistributable(RowwiseOp op);
-
-/// Whether the rows of a program come by loads that are dropped, without a
-/// branch, where there are no such rows.
-bool dropsLoads(ScheduleAttr schedule, const TargetOps &target);
 
 class RowKernelEmitter {
 public:
@@ -101,7 +94,6 @@ private:
   };
 
   // Set-up.
-  void analyzePhases();
   void emitGeometry();
   Chunk makeChunk(mlir::Value column, bool mayExceed);
   bool sharesRows() const { return schedule.getWorkgroupsPerRow() > 1; }
@@ -208,10 +200,7 @@ private:
   mlir::Value workgroups;
 
   unsigned numInputs;
-  unsigned numPhases = 1;
-  llvm::DenseMap<mlir::Value, unsigned> phaseOf;
-  /// The row sums whose terms are complete in each phase.
-  llvm::SmallVector<llvm::SmallVector<mlir::Operation *>> sumsOfPhase;
+  RowPhases phases;
 
   mlir::Value workgroup;
   /// Which slice of the row is the workgroup's; its first column. Null if that

@@ -95,7 +95,7 @@ Value RowKernelEmitter::addByPairs(SmallVector<Value> terms) {
 /// way: elements of the result.
 SmallVector<Value> RowKernelEmitter::combineSlots(unsigned phase,
                                                   ValueRange slots) {
-  ArrayRef<Operation *> phaseSums = sumsOfPhase[phase];
+  ArrayRef<Operation *> phaseSums = phases.getSums(phase);
   Value total[2];
   for (Value slot : slots)
     for (bool maximum : {false, true})
@@ -117,7 +117,7 @@ SmallVector<Value> RowKernelEmitter::combineSlots(unsigned phase,
 /// one exchange with one barrier. The memory's halves are used in turn, so that
 /// a wave that is a row ahead does not overwrite what another still reads.
 void RowKernelEmitter::exchange(Row &row, unsigned phase, ValueRange partials) {
-  ArrayRef<Operation *> phaseSums = sumsOfPhase[phase];
+  ArrayRef<Operation *> phaseSums = phases.getSums(phase);
   if (phaseSums.empty())
     return;
   int64_t lanes = std::min(schedule.getThreadsPerRow(), chip.waveSize);
@@ -129,8 +129,8 @@ void RowKernelEmitter::exchange(Row &row, unsigned phase, ValueRange partials) {
     auto count = int64_t(phaseSums.size());
     int64_t offset = 0;
     for (unsigned before = 0; before < phase; ++before)
-      offset += int64_t(sumsOfPhase[before].size()) * schedule.getRowGroups() *
-                exchangeSlots;
+      offset += int64_t(phases.getSums(before).size()) *
+                schedule.getRowGroups() * exchangeSlots;
     Value half = parity;
     if (sharesRows())
       half =
@@ -156,9 +156,9 @@ RowKernelEmitter::exchangeInWorkgroup(unsigned phase, Value base, Value mine) {
   // A slot lies at a multiple of what divides its length, the half's, and the
   // slots of each phase before.
   auto unit = uint64_t(count | exchangeHalf);
-  for (const auto &sums : sumsOfPhase)
-    unit |= uint64_t(int64_t(sums.size()) * schedule.getRowGroups() *
-                     exchangeSlots);
+  for (unsigned i = 0; i < phases.getCount(); ++i)
+    unit |= uint64_t(int64_t(phases.getSums(i).size()) *
+                     schedule.getRowGroups() * exchangeSlots);
   llvm::MaybeAlign aligned(std::min<uint64_t>(16, 4 * (unit & -unit)));
   vector::StoreOp::create(b, mine, exchangeBuffer,
                           ValueRange{addIndex(base, mulIndex(wave, count))},
@@ -194,9 +194,9 @@ SmallVector<Value> RowKernelEmitter::exchangeInCluster(unsigned phase,
       llvm::divideCeil(schedule.getThreadsPerRow(), chip.waveSize);
   Value slot = addIndex(mulIndex(slice, wavesPerRow), wave);
   Value place = addIndex(base, mulIndex(slot, count));
-  Value barrier =
-      addIndex(mulIndex(arith::RemUIOp::create(b, parity, index(2)), numPhases),
-               index(phase));
+  Value barrier = addIndex(
+      mulIndex(arith::RemUIOp::create(b, parity, index(2)), phases.getCount()),
+      index(phase));
   int64_t bytes = 4 * count * exchangeSlots * schedule.getRowGroups();
   ifTrue(isFirstThread(), [&] {
     target.expectBytes(b, exchangeBarriers, barrier,
@@ -230,7 +230,7 @@ SmallVector<Value> RowKernelEmitter::exchangeInCluster(unsigned phase,
         ValueRange{addIndex(base, mulIndex(readable, count))});
     if (mayExceed) {
       SmallVector<Value> nothing;
-      for (Operation *sum : sumsOfPhase[phase])
+      for (Operation *sum : phases.getSums(phase))
         nothing.push_back(neutral(isRowMaximum(sum), b.getF32Type()));
       Value exists =
           arith::CmpIOp::create(b, arith::CmpIPredicate::ule, number, last);
@@ -241,7 +241,7 @@ SmallVector<Value> RowKernelEmitter::exchangeInCluster(unsigned phase,
     slots.push_back(slot);
   }
   SmallVector<Value> results = combineSlots(phase, slots);
-  for (auto [result, sum] : llvm::zip_equal(results, sumsOfPhase[phase]))
+  for (auto [result, sum] : llvm::zip_equal(results, phases.getSums(phase)))
     result = reduceInWave(isRowMaximum(sum), result, lanes);
   return results;
 }
@@ -255,7 +255,7 @@ void RowKernelEmitter::accumulate(Row &row, unsigned phase) {
   size_t firstSum = op.getRowOuts().size() + op.getScalarOuts().size();
   for (size_t s = 0; s < op.getAllSums().size(); ++s) {
     Value yielded = op.getYielded(firstSum + s);
-    if (phaseOf.lookup(yielded) != phase)
+    if (phases.getPhase(yielded) != phase)
       continue;
     for (auto [c, chunk] : llvm::enumerate(chunks)) {
       Value &sum = sums[s * chunks.size() + c];

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TargetOps.h"
+#include "lnbwd/Transforms/TargetOps.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -307,4 +307,9 @@ const TargetOps &TargetOps::get(Backend backend) {
     return nvidia;
   }
   llvm_unreachable("all backends are listed");
+}
+
+bool lnbwd::dropsLoads(ScheduleAttr schedule, const TargetOps &target) {
+  return target.canDropLoads() &&
+         (schedule.getPrefetch() || schedule.getUnroll() > 1);
 }

@@ -143,7 +143,8 @@ ROOMS = {
     "Dialect": set(),
     "Target": {"Dialect"},
     "Transforms": {"Dialect", "Target"},
-    "Pipelines": {"Support", "Dialect", "Target", "Transforms"},
+    "Conversion": {"Dialect", "Target", "Transforms"},
+    "Pipelines": {"Support", "Dialect", "Target", "Transforms", "Conversion"},
     "Report": {"Dialect", "Target", "Transforms"},
     "Compiler": {"Dialect", "Target", "Transforms", "Pipelines", "Report"},
 }

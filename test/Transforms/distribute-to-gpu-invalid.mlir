@@ -1,4 +1,5 @@
 // RUN: lnbwd-opt %s --lnbwd-distribute-to-gpu=chip=gfx942 --split-input-file --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --split-input-file --verify-diagnostics
 // RUN: not lnbwd-opt %s --lnbwd-distribute-to-gpu=chip=gfx000 --split-input-file 2>&1 | FileCheck %s
 
 // CHECK: error: unknown chip 'gfx000', expected one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90

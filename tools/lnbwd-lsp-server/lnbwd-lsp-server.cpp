@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
@@ -18,6 +19,6 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
-  registry.insert<lnbwd::LNBwdDialect>();
+  registry.insert<lnbwd::LNBwdDialect, lnbwd::lane::LaneDialect>();
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
 }

@@ -13,9 +13,11 @@
 
 #include "lnbwd/Compiler/Driver.h"
 #include "lnbwd/Config.h"
+#include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Pipelines/Pipelines.h"
 #include "lnbwd/Support/OutputFile.h"
 #include "lnbwd/Target/OffloadBundle.h"
+#include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/IR/AsmState.h"
@@ -194,6 +196,8 @@ static int run(int argc, char **argv) {
   registerCompilerDialects(registry);
   registerAllPasses();
   registerLNBwdPasses();
+  registerLNBwdLanePasses();
+  registerLNBwdConversionPasses();
   registerPipelines();
 
   ToolOptions options;

@@ -13,9 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_TRANSFORMS_TARGETOPS_H
-#define LNBWD_LIB_TRANSFORMS_TARGETOPS_H
+#ifndef LNBWD_TRANSFORMS_TARGETOPS_H
+#define LNBWD_TRANSFORMS_TARGETOPS_H
 
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -113,6 +114,10 @@ public:
                           mlir::Value peer) const;
 };
 
+/// Whether the rows of a program come by loads that are dropped, without a
+/// branch, where there are no such rows.
+bool dropsLoads(ScheduleAttr schedule, const TargetOps &target);
+
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_TRANSFORMS_TARGETOPS_H
+#endif // LNBWD_TRANSFORMS_TARGETOPS_H

@@ -1,0 +1,38 @@
+//===- Passes.h - Passes from level to level --------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the passes into the lane level and out of it. Passes.td describes
+// each, docs/lane-level.md the level.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_CONVERSION_PASSES_H
+#define LNBWD_CONVERSION_PASSES_H
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Pass/Pass.h"
+
+namespace lnbwd {
+
+/// Whether the kernel of this program, which has a schedule, goes by the lane
+/// level. Those that do not are left to lnbwd-distribute-to-gpu: all that
+/// prefetch, stage or reload rows, share them between workgroups, or have
+/// groups of rows. This is the one place that says so.
+bool hasLaneLevel(RowwiseOp op);
+
+#define GEN_PASS_DECL
+#include "lnbwd/Conversion/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "lnbwd/Conversion/Passes.h.inc"
+
+} // namespace lnbwd
+
+#endif // LNBWD_CONVERSION_PASSES_H

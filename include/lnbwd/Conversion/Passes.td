@@ -1,0 +1,126 @@
+//===- Passes.td - Passes from level to level --------------*- tablegen -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Describes the passes, in the order in which the pipeline runs them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_CONVERSION_PASSES_TD
+#define LNBWD_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ChipOption
+    : Option<"chip", "chip", "std::string", /*default=*/"",
+             "Chip to compile for; an unknown name is an error that lists the "
+             "known ones">;
+
+def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
+  let summary = "Turn scheduled row programs into kernels of the lane level";
+  let description = [{
+    Each row program of a function becomes one kernel of a `gpu.module` named
+    after the function, and a `gpu.launch_func` in its place, as by
+    `lnbwd-distribute-to-gpu`, with the same parameters. The kernel's body is at
+    the lane level: what was a row is a lane's part of it, so that elementwise
+    operations only change their type, and a loop takes one row after another.
+
+    Programs whose schedule prefetches, stages or reloads rows, or shares them
+    between workgroups, are left for `lnbwd-distribute-to-gpu`.
+
+    Expects memrefs, a schedule on every row program, final column sums only
+    where one workgroup takes all rows (see lnbwd-finalize-column-sums), and
+    operands that are arguments of the function or allocations in it. Fails,
+    naming the operation, on anything in a region that works neither elementwise
+    nor as a sum.
+
+    Before:
+
+    ```mlir
+    lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>)
+        attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, ...>} {
+    ^bb0(%xr: vector<512xf32>):
+      %s = vector.reduction <add>, %xr : vector<512xf32> into f32
+      %sv = vector.broadcast %s : f32 to vector<512xf32>
+      %yr = arith.mulf %xr, %sv : vector<512xf32>
+      lnbwd.yield %yr : vector<512xf32>
+    }
+    ```
+
+    After, in the kernel:
+
+    ```mlir
+    %place = lane.place : !lane.place<row_length = 512, lanes = 64, groups = 2, width = 4>
+    %first = lane.first_turn : !lane.turn
+    %turns = lane.for_rows %set = %begin to %rows step %step at %place carrying(%turn = %first)
+        : !lane.place<...>, !lane.turn {
+      %row = lane.row %set at %place : !lane.place<...>
+      %x = lane.load %xs[%row] at %place : ... -> vector<2x4xf32>
+      %share = lane.fold [#vector.kind<add>] %x at %place : ... -> vector<4xf32>
+      %s = lane.reduce [#vector.kind<add>] %share at %place turn %turn phase 0 : ... -> f32
+      %sv = vector.broadcast %s : f32 to vector<2x4xf32>
+      %y = arith.mulf %x, %sv : vector<2x4xf32>
+      lane.store %y, %ys[%row] at %place : ...
+      %next = lane.next_turn %turn : !lane.turn
+      lane.yield %next : !lane.turn
+    }
+    ```
+  }];
+  let options = [ChipOption];
+  let dependentDialects = [
+    "::lnbwd::LNBwdDialect", "::lnbwd::lane::LaneDialect",
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::vector::VectorDialect"];
+  let statistics = [Statistic<"numKernels", "kernels", "Kernels made">];
+}
+
+def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Lower kernels of the lane level to upstream's dialects";
+  let description = [{
+    What is left of the lane level in a kernel becomes `gpu`, `vector`, `scf`,
+    `memref` and `arith` operations, and, where a target has better ones, those of
+    `amdgpu`, `rocdl` or `nvvm`. Which part of the kernel an operation is is noted
+    in its location from here on, since that is what machine code keeps.
+
+    Expects split parts, and neither row reductions nor sets that are not whole:
+    run `lnbwd-peel-last-rows`, `lnbwd-block-column-sums`, `lnbwd-split-parts` and
+    `lnbwd-lower-row-reductions` before.
+
+    Before:
+
+    ```mlir
+    %place = lane.place : !lane.place<row_length = 512, lanes = 64, groups = 1, width = 8>
+    lane.for_rows %set = %begin to %rows step %step at %place
+        attributes {whole} : !lane.place<...> {
+      %row = lane.row %set at %place : !lane.place<...>
+      %x = lane.load %xs[%row] at %place access 0 : ... -> vector<8xbf16>
+      lane.store %x, %ys[%row] at %place access 0 : ...
+    }
+    ```
+
+    After:
+
+    ```mlir
+    %lane = gpu.thread_id x
+    %column = arith.muli %lane, %c8 : index
+    scf.for %row = %begin to %rows step %step {
+      %x = vector.load %xs[%row, %column] {alignment = 16 : i64} : ..., vector<8xbf16>
+      vector.store %x, %ys[%row, %column] {alignment = 16 : i64} : ..., vector<8xbf16>
+    }
+    ```
+  }];
+  let options = [ChipOption];
+  let dependentDialects = [
+    "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::ROCDL::ROCDLDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+#endif // LNBWD_CONVERSION_PASSES_TD

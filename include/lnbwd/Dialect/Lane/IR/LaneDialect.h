@@ -1,0 +1,52 @@
+//===- LaneDialect.h - The lane dialect -------------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Declares the dialect, its types and its operations.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_DIALECT_LANE_IR_LANEDIALECT_H
+#define LNBWD_DIALECT_LANE_IR_LANEDIALECT_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include <optional>
+
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h.inc"
+#include "lnbwd/Dialect/Lane/IR/LaneEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "lnbwd/Dialect/Lane/IR/LaneAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "lnbwd/Dialect/Lane/IR/LaneTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "lnbwd/Dialect/Lane/IR/LaneOps.h.inc"
+
+namespace lnbwd::lane {
+
+/// The attribute that says which part of a kernel an operation is, a
+/// PartKindAttr.
+inline constexpr llvm::StringLiteral partAttr = "lane.part";
+
+/// Entry `index` of the `kinds` of a reduction: whether it takes the largest
+/// element; it adds otherwise.
+bool isMaximum(mlir::ArrayAttr kinds, size_t index);
+
+} // namespace lnbwd::lane
+
+#endif // LNBWD_DIALECT_LANE_IR_LANEDIALECT_H

@@ -1,0 +1,161 @@
+//===- LaneDialect.td - The lane dialect -------------------*- tablegen -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the dialect itself, its types, and the base class of its operations.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_DIALECT_LANE_IR_LANEDIALECT_TD
+#define LNBWD_DIALECT_LANE_IR_LANEDIALECT_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+
+def Lane_Dialect : Dialect {
+  let name = "lane";
+  let cppNamespace = "::lnbwd::lane";
+  let summary = "What a lane does with its part of a row";
+  let description = [{
+    The level between a scheduled row program and a kernel in upstream's `gpu`,
+    `vector`, `scf` and `memref` operations. The body of a `gpu.func` at this
+    level is what one lane executes: it loops over the rows that fall to its
+    workgroup, and of each row it has a *part*. Elementwise work stays in `arith`,
+    `math` and `vector` operations, on parts in the place of rows. This dialect
+    has what is left: where a lane's part lies, loads and stores of it, and what
+    lanes do together. docs/lane-level.md says which pass makes and which takes
+    each operation.
+
+    | word | meaning |
+    |---|---|
+    | access | `width` neighbouring elements, which a lane loads or stores at once |
+    | part | what a lane has of a row: a vector of accesses of `width` elements; the columns of one access and of the next lie `lanes` × `width` apart |
+    | group | the lanes of a workgroup that share a row; a workgroup has `groups` of them |
+    | set | the neighbouring rows that the groups of a workgroup work on side by side |
+    | phase | what lies between two exchanges of row sums |
+    | turn | one row of each group: memory that is used in turns may be written again two turns later |
+
+    A part may be *split*: in the place of one `vector<2x8xf32>` there are then
+    two `vector<8xf32>`, one for each access. Operations that look across
+    accesses take both forms; the others have an attribute `access`, which says
+    which one it is.
+
+    All lanes of a workgroup execute all operations of this dialect, but for those
+    below a condition that is the same for all of them.
+
+    The discardable attribute `lane.part` of an operation (`#lane.part<tail>`)
+    says which part of a kernel it and all in it are, for the report
+    (docs/report.md): what is in a `lane.for_rows` is `row`, and what has no
+    such attribute and is in no such operation is `setup`.
+  }];
+  let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+}
+
+class Lane_Type<string name, string typeMnemonic>
+    : TypeDef<Lane_Dialect, name> {
+  let mnemonic = typeMnemonic;
+}
+
+def Lane_Place : Lane_Type<"Place", "place"> {
+  let summary = "Where a lane stands: its group, and its columns";
+  let description = [{
+    The parameters are how rows are spread over lanes. Rows have `row_length`
+    columns. Those of a workgroup are `columns` neighbouring ones; it is
+    `row_length` where that is left out. `lanes` lanes share a row, and take its
+    accesses of `width` elements in turn; `groups` rows lie side by side in a
+    workgroup.
+
+    A lane's last access may lie beyond the columns of its workgroup, or, where
+    `columns` does not divide the row, beyond the row. Loads then give other
+    elements of the row, stores are left out, and `lane.fold` takes nothing of
+    what was computed there. Either `columns` divides `row_length`, or `lanes` ×
+    `width` divides `columns`.
+
+    Example (rows of 1024 elements, two accesses of eight elements a lane):
+
+    ```mlir
+    !lane.place<row_length = 1024, lanes = 64, groups = 8, width = 8>
+    ```
+  }];
+  let genMnemonicAlias = 1;
+  let parameters = (ins
+    "int64_t":$row_length,
+    "int64_t":$lanes,
+    "int64_t":$groups,
+    "int64_t":$width,
+    OptionalParameter<"int64_t">:$columns
+  );
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Columns of the row that the workgroup covers.
+    int64_t getWorkgroupColumns() const {
+      return getColumns() ? getColumns() : getRowLength();
+    }
+    /// Columns that the lanes of a row cover with one access each.
+    int64_t getAccessColumns() const { return getLanes() * getWidth(); }
+    /// Accesses that a lane makes to cover its columns.
+    int64_t getAccesses() const {
+      return (getWorkgroupColumns() + getAccessColumns() - 1) /
+             getAccessColumns();
+    }
+    /// Whether access number `access` of some lane lies beyond the columns of
+    /// the workgroup or of the row.
+    bool mayExceed(int64_t access) const;
+    /// Whether the columns that may be exceeded are those of the row, and not
+    /// those of the workgroup.
+    bool endsWithRow() const {
+      return getRowLength() % getWorkgroupColumns() != 0 ||
+             getRowLength() == getWorkgroupColumns();
+    }
+    ::mlir::VectorType getPartType(::mlir::Type element) const {
+      return ::mlir::VectorType::get({getAccesses(), getWidth()}, element);
+    }
+    ::mlir::VectorType getAccessType(::mlir::Type element) const {
+      return ::mlir::VectorType::get({getWidth()}, element);
+    }
+  }];
+}
+
+def Lane_Turn : Lane_Type<"Turn", "turn"> {
+  let summary = "The turn of the memory that rows exchange sums through";
+  let description = [{
+    Made by `lane.first_turn` and `lane.next_turn`, taken by `lane.reduce`. What
+    is behind it (nothing, which half of a buffer, how many rows there were) is
+    decided by `lnbwd-lower-row-reductions`, which leaves none.
+  }];
+}
+
+def Lane_PartKind : I32EnumAttr<"PartKind", "part of a kernel", [
+    I32EnumAttrCase<"Setup", 0, "setup">,
+    I32EnumAttrCase<"FirstLoad", 1, "first_load">,
+    I32EnumAttrCase<"Row", 2, "row">,
+    I32EnumAttrCase<"SecondRow", 3, "second_row">,
+    I32EnumAttrCase<"SecondLoad", 4, "second_load">,
+    I32EnumAttrCase<"NextLoad", 5, "next_load">,
+    I32EnumAttrCase<"Tail", 6, "tail">,
+    I32EnumAttrCase<"FirstSecondLoad", 7, "first_second_load">,
+    I32EnumAttrCase<"SumBlock", 8, "sum_block">]> {
+  let cppNamespace = "::lnbwd::lane";
+  let genSpecializedAttr = 0;
+}
+
+def Lane_PartAttr : EnumAttr<Lane_Dialect, Lane_PartKind, "part"> {
+  let summary = "Which part of a kernel an operation is";
+  let description = [{
+    How often a part runs is in `include/lnbwd/Transforms/KernelPart.h`.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+class Lane_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Lane_Dialect, mnemonic, traits>;
+
+#endif // LNBWD_DIALECT_LANE_IR_LANEDIALECT_TD

@@ -1,0 +1,617 @@
+//===- LaneOps.td - Operations of the lane dialect ---------*- tablegen -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Defines the operations, in the order in which a kernel has them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_DIALECT_LANE_IR_LANEOPS_TD
+#define LNBWD_DIALECT_LANE_IR_LANEOPS_TD
+
+include "lnbwd/Dialect/Lane/IR/LaneDialect.td"
+include "mlir/Dialect/Vector/IR/VectorAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Lane_Kinds : TypedArrayAttrBase<Vector_CombiningKindAttr,
+                                    "array of #vector.kind<add> and <maximumf>">;
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+def Lane_PlaceOp : Lane_Op<"place", [Pure]> {
+  let summary = "Where this lane stands";
+  let description = [{
+    The group of this lane and its columns. Those of its workgroup begin with
+    column `first`, or with the row's first.
+
+    Example:
+
+    ```mlir
+    %place = lane.place : !lane.place<row_length = 1024, lanes = 64, groups = 8, width = 8>
+    %tile = lane.place from %column
+        : !lane.place<row_length = 1024, lanes = 8, groups = 40, width = 4, columns = 32>
+    ```
+  }];
+  let arguments = (ins Optional<Index>:$first);
+  let results = (outs Lane_Place:$place);
+  let assemblyFormat = "(`from` $first^)? attr-dict `:` type($place)";
+  let hasVerifier = 1;
+}
+
+def Lane_RowOp : Lane_Op<"row", [Pure]> {
+  let summary = "The row of this lane in a set";
+  let description = [{
+    The row that the group of `place` works on in the set whose first row is
+    `set`.
+
+    Example:
+
+    ```mlir
+    %row = lane.row %set at %place : !lane.place<...>
+    ```
+  }];
+  let arguments = (ins Index:$set, Lane_Place:$place);
+  let results = (outs Index:$row);
+  let assemblyFormat = "$set `at` $place attr-dict `:` type($place)";
+}
+
+class Lane_PlaceQueryOp<string mnemonic, Type result>
+    : Lane_Op<mnemonic, [Pure]> {
+  let arguments = (ins Lane_Place:$place);
+  let results = (outs result:$result);
+  let assemblyFormat = "$place attr-dict `:` type($place)";
+}
+
+def Lane_GroupOp : Lane_PlaceQueryOp<"group", Index> {
+  let summary = "The number of this lane's group in its workgroup";
+  let description = [{
+    Example:
+
+    ```mlir
+    %group = lane.group %place : !lane.place<...>
+    ```
+  }];
+}
+
+def Lane_LaneOp : Lane_PlaceQueryOp<"lane", Index> {
+  let summary = "The number of this lane among those that share its row";
+  let description = [{
+    Example:
+
+    ```mlir
+    %lane = lane.lane %place : !lane.place<...>
+    ```
+  }];
+}
+
+def Lane_ExistsOp : Lane_Op<"exists", [Pure]> {
+  let summary = "Whether the columns of an access exist";
+  let description = [{
+    Only for accesses that may lie beyond the row's end, or the workgroup's
+    columns.
+
+    Example:
+
+    ```mlir
+    %exists = lane.exists %place access 1 : !lane.place<...>
+    ```
+  }];
+  let arguments = (ins Lane_Place:$place, I64Attr:$access);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$place `access` $access attr-dict `:` type($place)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels in a row
+//===----------------------------------------------------------------------===//
+
+def Lane_AwaitPreviousKernelOp : Lane_Op<"await_previous_kernel"> {
+  let summary = "Wait until the kernel before has ended";
+  let description = [{
+    Of a kernel that may start before the one before it on its stream has ended:
+    behind this, all that the other has written can be seen.
+
+    Example:
+
+    ```mlir
+    lane.await_previous_kernel
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Lane_AllowNextKernelOp : Lane_Op<"allow_next_kernel"> {
+  let summary = "Let the next kernel of the stream start";
+  let description = [{
+    Where the chip can start a kernel before the one before it has ended.
+
+    Example:
+
+    ```mlir
+    lane.allow_next_kernel
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+def Lane_LoadColumnsOp : Lane_Op<"load_columns", [
+    MemoryEffects<[MemRead]>]> {
+  let summary = "Load column operands, once a workgroup";
+  let description = [{
+    The lane's part of each of `memories`, vectors of a row's length that are the
+    same for all rows. How the groups of a workgroup come to them is the target's
+    choice: each by itself, or one for all.
+
+    The results are one part for each memory; split, all accesses of the first
+    memory, then those of the second, and so on.
+
+    Example:
+
+    ```mlir
+    %gamma, %beta = lane.load_columns %g, %b at %place
+        : !lane.place<...>, memref<1024xbf16>, memref<1024xbf16>
+        -> vector<2x8xbf16>, vector<2x8xbf16>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Lane_Place:$place);
+  let results = (outs Variadic<AnyVectorOfAnyRank>:$parts);
+  let assemblyFormat = [{
+    $memories `at` $place attr-dict `:` type($place) `,`
+    type($memories) `->` type($parts)
+  }];
+  let hasVerifier = 1;
+}
+
+def Lane_LoadOp : Lane_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "Load a lane's part of a row of row blocks";
+  let description = [{
+    The lane's part of row `row` of each of `memories`. The row must exist. With
+    `access`, that one access alone.
+
+    Example:
+
+    ```mlir
+    %dy, %x = lane.load %dys, %xs[%row] at %place
+        : !lane.place<...>, memref<?x1024xbf16>, memref<?x1024xbf16>
+        -> vector<2x8xbf16>, vector<2x8xbf16>
+    %x1 = lane.load %xs[%row] at %place access 1
+        : !lane.place<...>, memref<?x1024xbf16> -> vector<8xbf16>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$row,
+                       Lane_Place:$place, OptionalAttr<I64Attr>:$access);
+  let results = (outs Variadic<AnyVectorOfAnyRank>:$parts);
+  let assemblyFormat = [{
+    $memories `[` $row `]` `at` $place (`access` $access^)? attr-dict `:`
+    type($place) `,` type($memories) `->` type($parts)
+  }];
+  let hasVerifier = 1;
+}
+
+def Lane_LoadScalarOp : Lane_Op<"load_scalar", [
+    MemoryEffects<[MemRead]>, TypesMatchWith<"result is the memory's element",
+    "memory", "scalar",
+    "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
+  let summary = "Load the number that belongs to a row";
+  let description = [{
+    Element `row` of `memory`: the same in all lanes of a group.
+
+    Example:
+
+    ```mlir
+    %mean = lane.load_scalar %means[%row] : memref<?xf32>
+    ```
+  }];
+  let arguments = (ins MemRefRankOf<[AnyType], [1]>:$memory, Index:$row);
+  let results = (outs AnyType:$scalar);
+  let assemblyFormat = "$memory `[` $row `]` attr-dict `:` type($memory)";
+}
+
+def Lane_LoadWithinOp : Lane_Op<"load_within", [MemoryEffects<[MemRead]>]> {
+  let summary = "Load a lane's part of a row that may not exist";
+  let description = [{
+    The lane's part of its row of the set that begins with row `set`, of each of
+    `memories`. The first `count` rows of the set exist; the loads of the others
+    are dropped, without a branch, and what they give is of no use. So is all
+    that is given where `count` is 0. With `access`, that one access alone.
+
+    For targets that have such loads: AMD's.
+
+    Example:
+
+    ```mlir
+    %dy, %x = lane.load_within %dys, %xs from %set count %count at %place
+        : !lane.place<...>, memref<?x1024xbf16>, memref<?x1024xbf16>
+        -> vector<2x8xbf16>, vector<2x8xbf16>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$set, Index:$count,
+                       Lane_Place:$place, OptionalAttr<I64Attr>:$access);
+  let results = (outs Variadic<AnyVectorOfAnyRank>:$parts);
+  let assemblyFormat = [{
+    $memories `from` $set `count` $count `at` $place (`access` $access^)?
+    attr-dict `:` type($place) `,` type($memories) `->` type($parts)
+  }];
+  let hasVerifier = 1;
+}
+
+def Lane_LoadScalarWithinOp : Lane_Op<"load_scalar_within", [
+    MemoryEffects<[MemRead]>, TypesMatchWith<"result is the memory's element",
+    "memory", "scalar",
+    "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
+  let summary = "Load the number of a row that may not exist";
+  let description = [{
+    The same as `lane.load_within` for the element of `memory` that belongs to
+    the lane's row. The number is there for the lanes that have it from
+    `lane.share_scalar` alone.
+
+    Example:
+
+    ```mlir
+    %mean = lane.load_scalar_within %means from %set count %count at %place
+        : !lane.place<...>, memref<?xf32>
+    ```
+  }];
+  let arguments = (ins MemRefRankOf<[AnyType], [1]>:$memory, Index:$set,
+                       Index:$count, Lane_Place:$place);
+  let results = (outs AnyType:$scalar);
+  let assemblyFormat = [{
+    $memory `from` $set `count` $count `at` $place attr-dict `:` type($place)
+    `,` type($memory)
+  }];
+}
+
+def Lane_ShareScalarOp : Lane_Op<"share_scalar", [
+    AllTypesMatch<["scalar", "shared"]>]> {
+  let summary = "Give a row's number to all lanes of its group";
+  let description = [{
+    What `lane.load_scalar_within` has loaded, in all lanes. It waits for the
+    load.
+
+    Example:
+
+    ```mlir
+    %shared = lane.share_scalar %mean at %place : !lane.place<...>, f32
+    ```
+  }];
+  let arguments = (ins AnyType:$scalar, Lane_Place:$place);
+  let results = (outs AnyType:$shared);
+  let assemblyFormat = [{
+    $scalar `at` $place attr-dict `:` type($place) `,` type($scalar)
+  }];
+}
+
+def Lane_KeepOrderOp : Lane_Op<"keep_order"> {
+  let summary = "What is before is issued before what is behind";
+  let description = [{
+    Example:
+
+    ```mlir
+    lane.keep_order
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Lane_StoreOp : Lane_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Store a lane's part of a row";
+  let description = [{
+    Writes `part` to row `row` of `memory`, unless `exists` is false; with
+    `access`, that one access alone. Columns beyond the row's end, or the
+    workgroup's columns, are not written.
+
+    Example:
+
+    ```mlir
+    lane.store %y, %ys[%row] at %place if %exists
+        : !lane.place<...>, vector<2x8xbf16>, memref<?x1024xbf16>
+    ```
+  }];
+  let arguments = (ins AnyVectorOfAnyRank:$part, AnyMemRef:$memory, Index:$row,
+                       Lane_Place:$place, Optional<I1>:$exists,
+                       OptionalAttr<I64Attr>:$access);
+  let assemblyFormat = [{
+    $part `,` $memory `[` $row `]` `at` $place (`access` $access^)?
+    (`if` $exists^)? attr-dict `:` type($place) `,` type($part) `,`
+    type($memory)
+  }];
+  let hasVerifier = 1;
+}
+
+def Lane_StoreScalarOp : Lane_Op<"store_scalar", [
+    MemoryEffects<[MemWrite]>, TypesMatchWith<"value is the memory's element",
+    "memory", "scalar",
+    "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
+  let summary = "Store the number that belongs to a row";
+  let description = [{
+    Writes `scalar`, which is the same in all lanes of the group, to element `row`
+    of `memory`, once, unless `exists` is false: by the lane that has the row's
+    first columns.
+
+    Example:
+
+    ```mlir
+    lane.store_scalar %rstd, %rstds[%row] at %place : !lane.place<...>, memref<?xf32>
+    ```
+  }];
+  let arguments = (ins AnyType:$scalar, MemRefRankOf<[AnyType], [1]>:$memory,
+                       Index:$row, Lane_Place:$place, Optional<I1>:$exists);
+  let assemblyFormat = [{
+    $scalar `,` $memory `[` $row `]` `at` $place (`if` $exists^)? attr-dict `:`
+    type($place) `,` type($memory)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// The walk over the rows
+//===----------------------------------------------------------------------===//
+
+def Lane_ForRowsOp : Lane_Op<"for_rows", [
+    AttrSizedOperandSegments, RecursiveMemoryEffects,
+    SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "Loop over the sets of rows that fall to a workgroup";
+  let description = [{
+    Runs the region for the sets whose first rows are `begin`, `begin + step`, ...
+    below `end`: that row is the region's first argument. Group g of the workgroup
+    works on row `set + g`; rows at or beyond `end` do not exist. With `whole`,
+    there are none such: all sets have all their rows. Without, and with several
+    groups, the loop says which it is of the workgroups that share the rows
+    (`for %workgroup of %workgroups`, numbers from 0 on).
+
+    `sums` are column sums: each turn may add to them by `lane.accumulate`, and
+    nothing else. With `sum_block = n`, each is the total of sums over n turns, so
+    that the error of a long sum stays small. `carried` are other values that go
+    from turn to turn. The region's other arguments, the operands of its
+    `lane.yield` and the results are the sums and then the carried values.
+
+    Example:
+
+    ```mlir
+    %sum, %turns = lane.for_rows %set = %begin to %rows step %step at %place
+        for %workgroup of %workgroups sums(%s = %zero) carrying(%t = %first)
+        : !lane.place<...>, vector<2x8xf32>, !lane.turn {
+      ...
+      lane.yield %next, %following : vector<2x8xf32>, !lane.turn
+    }
+    ```
+  }];
+  let arguments = (ins
+    Index:$begin, Index:$end, Index:$step, Lane_Place:$place,
+    Optional<Index>:$workgroup, Optional<Index>:$workgroups,
+    Variadic<AnyVectorOfAnyRank>:$sums, Variadic<AnyType>:$carried,
+    UnitAttr:$whole, OptionalAttr<I64Attr>:$sum_block);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::Value":$begin, "::mlir::Value":$end,
+                                 "::mlir::Value":$step, "::mlir::Value":$place,
+                                 "::mlir::Value":$workgroup,
+                                 "::mlir::Value":$workgroups,
+                                 "::mlir::ValueRange":$sums,
+                                 "::mlir::ValueRange":$carried)>];
+  let extraClassDeclaration = [{
+    /// The first row of the turn's set.
+    ::mlir::BlockArgument getSet() { return getBody().getArgument(0); }
+    /// What goes from turn to turn: sums, then carried values.
+    ::mlir::Block::BlockArgListType getStateArguments() {
+      return getBody().getArguments().drop_front();
+    }
+    ::mlir::OperandRange getState() {
+      return getOperands().take_back(getNumResults());
+    }
+    YieldOp getYield();
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Lane_YieldOp : Lane_Op<"yield", [Pure, Terminator, ReturnLike,
+                                     HasParent<"ForRowsOp">]> {
+  let summary = "End a turn with what the next one is given";
+  let description = [{
+    The sums and carried values of the enclosing `lane.for_rows`.
+
+    Example:
+
+    ```mlir
+    lane.yield %sum : vector<2x8xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyType>:$values);
+  let builders = [OpBuilder<(ins), [{ /* no values */ }]>];
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+def Lane_AccumulateOp : Lane_Op<"accumulate", [
+    Pure, AllTypesMatch<["sum", "term", "result"]>]> {
+  let summary = "Add a row's term to a column sum";
+  let description = [{
+    `sum + term`, or `sum` where `exists` is false. The addition may be fused with
+    the multiplication that `term` comes from.
+
+    Example:
+
+    ```mlir
+    %next = lane.accumulate %sum, %term if %exists : vector<2x8xf32>
+    ```
+  }];
+  let arguments = (ins VectorOfAnyRankOf<[F32]>:$sum,
+                       VectorOfAnyRankOf<[F32]>:$term, Optional<I1>:$exists);
+  let results = (outs VectorOfAnyRankOf<[F32]>:$result);
+  let assemblyFormat = [{
+    $sum `,` $term (`if` $exists^)? attr-dict `:` type($result)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Sums over a row
+//===----------------------------------------------------------------------===//
+
+def Lane_FirstTurnOp : Lane_Op<"first_turn", [Pure]> {
+  let summary = "The turn before all rows";
+  let description = [{
+    Example:
+
+    ```mlir
+    %first = lane.first_turn : !lane.turn
+    ```
+  }];
+  let results = (outs Lane_Turn:$turn);
+  let assemblyFormat = "attr-dict `:` type($turn)";
+}
+
+def Lane_NextTurnOp : Lane_Op<"next_turn", [Pure]> {
+  let summary = "The turn of the row that follows";
+  let description = [{
+    Example:
+
+    ```mlir
+    %next = lane.next_turn %turn : !lane.turn
+    ```
+  }];
+  let arguments = (ins Lane_Turn:$turn);
+  let results = (outs Lane_Turn:$next);
+  let assemblyFormat = "$turn attr-dict `:` type($turn)";
+}
+
+def Lane_FoldOp : Lane_Op<"fold", [Pure]> {
+  let summary = "Combine a lane's accesses, element by element";
+  let description = [{
+    Of each of `parts` the accesses that exist, combined as its entry of `kinds`
+    says: a lane's share of row sums and row maxima. One operation for all of a
+    phase, so that an access can be done with before the next one is begun.
+
+    Example:
+
+    ```mlir
+    %a, %b = lane.fold [#vector.kind<add>, #vector.kind<maximumf>] %x, %y at %place
+        : !lane.place<...>, vector<2x8xf32>, vector<2x8xf32>
+        -> vector<8xf32>, vector<8xf32>
+    ```
+  }];
+  let arguments = (ins Lane_Kinds:$kinds,
+                       Variadic<VectorOfAnyRankOf<[F32]>>:$parts,
+                       Lane_Place:$place);
+  let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$shares);
+  let assemblyFormat = [{
+    $kinds $parts `at` $place attr-dict `:` type($place) `,` type($parts) `->`
+    type($shares)
+  }];
+  let hasVerifier = 1;
+}
+
+def Lane_ReduceOp : Lane_Op<"reduce"> {
+  let summary = "All row sums of a phase, over all lanes of the row";
+  let description = [{
+    Combines each of `shares`, which are a lane's vectors of `width` elements or
+    its numbers, over their elements and then over all lanes that share a row: as
+    its entry of `kinds` says, in an order that is fixed by the place. All lanes
+    of the group get the results.
+
+    `phase` numbers the phases of the row program: reductions of the same phase
+    use the same memory in turns, where they use memory.
+
+    Example:
+
+    ```mlir
+    %sum, %largest = lane.reduce [#vector.kind<add>, #vector.kind<maximumf>] %a, %b
+        at %place turn %turn phase 0
+        : !lane.place<...>, vector<8xf32>, vector<8xf32> -> f32, f32
+    ```
+  }];
+  let arguments = (ins Lane_Kinds:$kinds, Variadic<AnyType>:$shares,
+                       Lane_Place:$place, Lane_Turn:$turn, I64Attr:$phase);
+  let results = (outs Variadic<F32>:$sums);
+  let assemblyFormat = [{
+    $kinds $shares `at` $place `turn` $turn `phase` $phase attr-dict `:`
+    type($place) `,` type($shares) `->` type($sums)
+  }];
+  let hasVerifier = 1;
+}
+
+def Lane_BarrierOp : Lane_Op<"barrier"> {
+  let summary = "A barrier of the workgroup, for its memory";
+  let description = [{
+    What the lanes have written to workgroup memory before can be seen behind it.
+    Of device memory nothing is said, whose accesses need not end before.
+
+    Example:
+
+    ```mlir
+    lane.barrier
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Column sums
+//===----------------------------------------------------------------------===//
+
+def Lane_CombineGroupsOp : Lane_Op<"combine_groups"> {
+  let summary = "Add up column sums over the groups of a workgroup";
+  let description = [{
+    The totals, in the lanes of the first group; what the others get is of no
+    use. `radix` groups' sums are added in one step: a fixed order. Split, all
+    accesses of the first sum come first, then those of the second, and so on.
+
+    Example:
+
+    ```mlir
+    %a, %b = lane.combine_groups %s, %t at %place radix 8
+        : !lane.place<...>, vector<2x8xf32>, vector<2x8xf32>
+        -> vector<2x8xf32>, vector<2x8xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<VectorOfAnyRankOf<[F32]>>:$sums,
+                       Lane_Place:$place, I64Attr:$radix);
+  let results = (outs Variadic<VectorOfAnyRankOf<[F32]>>:$totals);
+  let assemblyFormat = [{
+    $sums `at` $place `radix` $radix attr-dict `:` type($place) `,` type($sums)
+    `->` type($totals)
+  }];
+  let hasVerifier = 1;
+}
+
+def Lane_StoreSumOp : Lane_Op<"store_sum"> {
+  let summary = "Store a column sum, once a workgroup";
+  let description = [{
+    Writes `sum` of the first group to `memory`, rounded to its elements: to its
+    row `row`, where it has several, as partial sums. With `accumulate` it is
+    added to what is there. With `access`, that one access alone.
+
+    Example:
+
+    ```mlir
+    lane.store_sum %dgamma, %partials[%workgroup] at %place
+        : !lane.place<...>, vector<2x8xf32>, memref<?x1024xf32>
+    ```
+  }];
+  let arguments = (ins VectorOfAnyRankOf<[F32]>:$sum,
+                       Arg<AnyMemRef, "", [MemRead, MemWrite]>:$memory,
+                       Optional<Index>:$row, Lane_Place:$place,
+                       OptionalAttr<I64Attr>:$access, UnitAttr:$accumulate);
+  let assemblyFormat = [{
+    $sum `,` $memory (`[` $row^ `]`)? `at` $place (`access` $access^)?
+    (`accumulate` $accumulate^)? attr-dict `:` type($place) `,` type($sum) `,`
+    type($memory)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // LNBWD_DIALECT_LANE_IR_LANEOPS_TD

@@ -1,0 +1,225 @@
+//===- Passes.td - Passes over kernels of the lane level ---*- tablegen -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Describes the passes, in the order in which the pipeline runs them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TRANSFORMS_LANE_PASSES_TD
+#define LNBWD_TRANSFORMS_LANE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ChipOption
+    : Option<"chip", "chip", "std::string", /*default=*/"",
+             "Chip to compile for; an unknown name is an error that lists the "
+             "known ones">;
+
+def PipelineRowsPass
+    : Pass<"lnbwd-pipeline-rows", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Have the loads of several sets of rows on their way";
+  let description = [{
+    Obeys `unroll` of the schedule that the kernel's `lnbwd.kernel_info` has, for
+    loops without row sums: a turn takes so many sets, and loads all of them
+    before it works on the first, so that few rows cost no more than one round
+    trip to memory. Rows beyond the last keep nothing; AMD's loads of them are
+    dropped, NVIDIA's go to the last row. What is left has whole sets. Kernels of
+    other schedules are left alone.
+
+    Fails on a loop with row sums, and behind `lnbwd-peel-last-rows`.
+
+    Before:
+
+    ```mlir
+    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws : ... {
+      %row = lane.row %set at %place : !place
+      %x = lane.load %xs[%row] at %place : ... -> vector<1x8xf32>
+      lane.store %x, %ys[%row] at %place : ...
+    }
+    ```
+
+    After, for an AMD chip and `unroll = 2`:
+
+    ```mlir
+    lane.for_rows %set = %begin to %rows step %stride at %place attributes {whole} : ... {
+      %row = lane.row %set at %place : !place
+      %exists = arith.cmpi ult, %row, %rows : index
+      %x = lane.load_within %xs from %set count %count at %place : ... -> vector<1x8xf32>
+      %second = arith.addi %set, %step : index
+      %row2 = arith.addi %row, %step : index
+      %exists2 = arith.cmpi ult, %row2, %rows : index
+      %x2 = lane.load_within %xs from %second count %count2 at %place : ... -> vector<1x8xf32>
+      lane.store %x, %ys[%row] at %place if %exists : ...
+      lane.store %x2, %ys[%row2] at %place if %exists2 : ...
+    }
+    ```
+  }];
+  let options = [ChipOption];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let statistics = [Statistic<"numPipelined", "pipelined", "Row loops changed">];
+}
+
+def PeelLastRowsPass
+    : Pass<"lnbwd-peel-last-rows", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Take the set that is not full out of the row loop";
+  let description = [{
+    A `lane.for_rows` over groups side by side may end with a set that has not
+    all its rows. The loop goes over the whole sets alone; what it leaves goes to
+    the last workgroup, which never has more whole sets than another. Groups
+    without a row work on the last row there and keep nothing of it. A loop of
+    one group has whole sets in any case.
+
+    Before:
+
+    ```mlir
+    %sum = lane.for_rows %set = %begin to %rows step %step at %place
+        for %workgroup of %workgroups sums(%s = %zero)
+        : !lane.place<row_length = 512, lanes = 64, groups = 4, width = 8>, vector<1x8xf32> {
+      %row = lane.row %set at %place : !lane.place<...>
+      %x = lane.load %xs[%row] at %place : ... -> vector<1x8xf32>
+      %t = lane.accumulate %s, %x : vector<1x8xf32>
+      lane.yield %t : vector<1x8xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    %sets = arith.divui %rows, %c4 : index
+    %full = arith.muli %sets, %c4 : index
+    %sum = lane.for_rows %set = %begin to %full step %step at %place sums(%s = %zero)
+        attributes {whole} : !lane.place<...>, vector<1x8xf32> {...}
+    %total = scf.if %is_last_workgroup_and_rows_are_left -> (vector<1x8xf32>) {
+      %own = lane.row %full at %place : !lane.place<...>
+      %exists = arith.cmpi ult, %own, %rows : index
+      %row = arith.minui %own, %last : index
+      %x = lane.load %xs[%row] at %place : ... -> vector<1x8xf32>
+      %t = lane.accumulate %sum, %x if %exists : vector<1x8xf32>
+      scf.yield %t : vector<1x8xf32>
+    } else {
+      scf.yield %sum : vector<1x8xf32>
+    } {lane.part = #lane.part<tail>}
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numPeeled", "peeled", "Row loops peeled">];
+}
+
+def BlockColumnSumsPass
+    : Pass<"lnbwd-block-column-sums", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Add up column sums in blocks of turns";
+  let description = [{
+    The rounding errors of a sum are of the size that it has grown to. A
+    `lane.for_rows` with `sum_block` becomes a loop over blocks of that many
+    turns around one over the turns of a block, which begins with sums of 0; the
+    outer one adds them to totals. Expects whole sets.
+
+    Before:
+
+    ```mlir
+    %sum = lane.for_rows %set = %begin to %end step %step at %place sums(%s = %zero)
+        attributes {sum_block = 8 : i64, whole} : ... {...}
+    ```
+
+    After:
+
+    ```mlir
+    %sum = scf.for %first = %begin to %end step %block_step iter_args(%total = %zero) -> (...) {
+      %next = arith.addi %first, %block_step : index
+      %last = arith.minui %next, %end : index
+      %block = lane.for_rows %set = %first to %last step %step at %place sums(%s = %zero)
+          attributes {whole} : ... {...}
+      %added = arith.addf %total, %block fastmath<contract> : vector<1x8xf32>
+      scf.yield %added : vector<1x8xf32>
+    } {lane.part = #lane.part<sum_block>}
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numBlocked", "blocked", "Row loops blocked">];
+}
+
+def SplitPartsPass : Pass<"lnbwd-split-parts", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Split parts of rows into their accesses";
+  let description = [{
+    In the place of each value of a part come values of its accesses. What is
+    computed of an access is computed where it is first needed, by a load, a
+    store, a sum or a `lane.fold`, which go through their accesses one after
+    another: so few registers are held at a time. `lane.fold` is done with by
+    this. Fails, naming the operation, on a part that something else needs whole.
+
+    Before:
+
+    ```mlir
+    %x = lane.load %xs[%row] at %place : ... -> vector<2x4xf32>
+    %y = arith.mulf %x, %x : vector<2x4xf32>
+    lane.store %y, %ys[%row] at %place : ...
+    ```
+
+    After:
+
+    ```mlir
+    %x0 = lane.load %xs[%row] at %place access 0 : ... -> vector<4xf32>
+    %x1 = lane.load %xs[%row] at %place access 1 : ... -> vector<4xf32>
+    %y0 = arith.mulf %x0, %x0 : vector<4xf32>
+    lane.store %y0, %ys[%row] at %place access 0 : ...
+    %y1 = arith.mulf %x1, %x1 : vector<4xf32>
+    lane.store %y1, %ys[%row] at %place access 1 : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numSplit", "split", "Loads and stores split">];
+}
+
+def LowerRowReductionsPass
+    : Pass<"lnbwd-lower-row-reductions", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Lower sums over a row: elements, wave, workgroup memory";
+  let description = [{
+    `lane.reduce` goes in three steps, each a pattern: over the elements of a
+    lane's vector, by halves; over the lanes of a wave, by
+    `gpu.subgroup_reduce`; and, where a row takes several waves, over these: each
+    writes its sums to a slot of workgroup memory, and behind one barrier all
+    lanes add up the slots in order. The memory has two halves, which rows use in
+    turn, so that a wave that is a row ahead does not overwrite what another
+    still reads; a `!lane.turn` becomes the place where the half begins.
+
+    Expects split parts. Fails where two reductions of the same phase differ.
+
+    Before:
+
+    ```mlir
+    %s, %t = lane.reduce [#vector.kind<add>, #vector.kind<add>] %a, %b at %place
+        turn %turn phase 0 : !lane.place<row_length = 512, lanes = 128, groups = 1, width = 4>,
+        vector<4xf32>, vector<4xf32> -> f32, f32
+    ```
+
+    After, where a wave has 64 lanes:
+
+    ```mlir
+    // the elements of %a and %b, to %a1 and %b1
+    %a2 = gpu.subgroup_reduce add %a1 : (f32) -> f32
+    %b2 = gpu.subgroup_reduce add %b1 : (f32) -> f32
+    %mine = vector.from_elements %a2, %b2 : vector<2xf32>
+    vector.store %mine, %memory[%own] {alignment = 8 : i64} : ..., vector<2xf32>
+    lane.barrier
+    %first = vector.load %memory[%half] {alignment = 8 : i64} : ..., vector<2xf32>
+    %second = vector.load %memory[%behind] {alignment = 8 : i64} : ..., vector<2xf32>
+    %sums = arith.addf %first, %second fastmath<contract> : vector<2xf32>
+    %s = vector.extract %sums[0] : f32 from vector<2xf32>
+    %t = vector.extract %sums[1] : f32 from vector<2xf32>
+    ```
+  }];
+  let options = [ChipOption];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+  let statistics = [Statistic<"numLowered", "lowered", "Reductions lowered">];
+}
+
+#endif // LNBWD_TRANSFORMS_LANE_PASSES_TD

@@ -1,0 +1,49 @@
+//===- RowKernelFrame.h - What is around a kernel's body --------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The frame around kernels of row programs: a GPU module for each function, a
+// kernel with its bare parameters for each row program, and the launch in its
+// place. The body is the caller's.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TRANSFORMS_ROWKERNELFRAME_H
+#define LNBWD_TRANSFORMS_ROWKERNELFRAME_H
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Target/ChipInfo.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace lnbwd {
+
+/// A kernel whose body is to be written at the end of its entry block.
+struct RowKernel {
+  RowwiseOp op;
+  mlir::gpu::GPUFuncOp function;
+  /// A memref for each operand of `op`, with its true number of rows.
+  llvm::SmallVector<mlir::Value> buffers;
+  /// The number of rows, and of workgroups; index values.
+  mlir::Value rows;
+  mlir::Value workgroups;
+};
+
+/// Replaces each row program of `module` that `isTaken` by a launch of a kernel
+/// for `chip`, whose body `writeBody` writes. Kernels of a function that are
+/// there already stay, and all are in the order of their launches. Says what is
+/// wrong with a program that cannot be launched. Returns how many kernels there
+/// are more.
+mlir::FailureOr<unsigned>
+distributePrograms(mlir::ModuleOp module, const ChipInfo &chip,
+                   llvm::function_ref<bool(RowwiseOp)> isTaken,
+                   llvm::function_ref<void(const RowKernel &)> writeBody);
+
+} // namespace lnbwd
+
+#endif // LNBWD_TRANSFORMS_ROWKERNELFRAME_H

@@ -1,0 +1,138 @@
+//===- LaneToGPU.cpp - The lane level to upstream's dialects --------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Computes where lanes stand, and puts the patterns to work.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+
+#include "lnbwd/Conversion/Passes.h"
+
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace lnbwd {
+#define GEN_PASS_DEF_LANETOGPUPASS
+#include "lnbwd/Conversion/Passes.h.inc"
+} // namespace lnbwd
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Notes in the locations of `block` which part of the kernel they are of, and
+/// takes the attributes that said so away.
+static void noteParts(Block &block, KernelPart around) {
+  for (Operation &op : block) {
+    KernelPart part = around;
+    if (isa<lane::ForRowsOp>(op))
+      part.kind = KernelPart::Row;
+    Attribute attribute = op.removeDiscardableAttr(lane::partAttr);
+    if (auto kind = dyn_cast_or_null<lane::PartKindAttr>(attribute))
+      part.kind = KernelPart::Kind(kind.getValue());
+    // What an operation with regions does beside them is work of what is
+    // around it.
+    op.setLoc(around.note(op.getLoc()));
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        noteParts(inner, part);
+  }
+}
+
+/// What is to be lowered in `kernel`, in order; places are not.
+static SmallVector<Operation *> getLaneOps(gpu::GPUFuncOp kernel) {
+  SmallVector<Operation *> ops;
+  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isa_and_nonnull<lane::LaneDialect>(op->getDialect()) &&
+        !isa<lane::PlaceOp, lane::YieldOp>(op))
+      ops.push_back(op);
+  });
+  return ops;
+}
+
+/// Whether nothing of the lane level is left. Says what is, and which pass
+/// takes it.
+static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
+  WalkResult result = kernel.walk([&](Operation *op) {
+    // Places that stay have users that do.
+    if (isa_and_nonnull<lane::LaneDialect>(op->getDialect()) &&
+        !isa<lane::PlaceOp>(op)) {
+      auto diagnostic = op->emitOpError("cannot be converted");
+      if (isa<lane::ReduceOp, lane::FirstTurnOp, lane::NextTurnOp>(op))
+        diagnostic << "; run lnbwd-lower-row-reductions before";
+      else if (isa<lane::AwaitPreviousKernelOp, lane::AllowNextKernelOp>(op))
+        diagnostic << ": the chip starts a kernel when the one before it has "
+                      "ended";
+      else if (isa<lane::LoadScalarWithinOp, lane::ShareScalarOp,
+                   lane::KeepOrderOp>(op))
+        diagnostic << ": the chip cannot drop loads";
+      else
+        diagnostic << "; run lnbwd-split-parts before";
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+namespace {
+class LaneToGPU : public lnbwd::impl::LaneToGPUPassBase<LaneToGPU> {
+public:
+  using LaneToGPUPassBase::LaneToGPUPassBase;
+
+  void runOnOperation() override {
+    gpu::GPUFuncOp kernel = getOperation();
+    FailureOr<const ChipInfo *> found =
+        lookupChip(chip, [&] { return emitError(kernel.getLoc()); });
+    if (failed(found))
+      return signalPassFailure();
+    WalkResult isReady = kernel.walk([](lane::ForRowsOp loop) {
+      if (loop.getWhole() && !loop.getSumBlock())
+        return WalkResult::advance();
+      loop.emitOpError("expected whole sets and no sum_block; run "
+                       "lnbwd-peel-last-rows and lnbwd-block-column-sums "
+                       "before");
+      return WalkResult::interrupt();
+    });
+    if (isReady.wasInterrupted())
+      return signalPassFailure();
+
+    // A kernel that lnbwd-distribute-to-gpu made has nothing of this level.
+    SmallVector<Operation *> lowered = getLaneOps(kernel);
+    if (lowered.empty())
+      return;
+    noteParts(kernel.getBody().front(), KernelPart());
+    PlaceTable places(kernel, **found);
+    RewritePatternSet patterns(&getContext());
+    populateLaneToGPUPatterns(patterns, places);
+    populateLaneSumsToGPUPatterns(patterns, places);
+    if ((*found)->backend == Backend::AMDGPU)
+      populateLaneToAMDPatterns(patterns, places, **found);
+    else
+      populateLaneToNVIDIAPatterns(patterns);
+    // These operations, and what they become, alone: the numbers of places wait
+    // for those who ask.
+    GreedyRewriteConfig config;
+    config.enableFolding(false);
+    config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+    std::reverse(lowered.begin(), lowered.end()); // The last goes first.
+    if (failed(applyOpPatternsGreedily(lowered, std::move(patterns), config)))
+      return signalPassFailure();
+    places.erasePlaces();
+    if (failed(checkConverted(kernel)))
+      return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,268 @@
+//===- Patterns.cpp - What all targets lower alike ------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+
+#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+//===----------------------------------------------------------------------===//
+// What patterns share
+//===----------------------------------------------------------------------===//
+
+void lnbwd::emitIf(ImplicitLocOpBuilder &b, Value condition,
+                   function_ref<void()> body) {
+  if (!condition)
+    return body();
+  auto guarded = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(guarded.thenBlock());
+  body();
+}
+
+Value lnbwd::emitBoth(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
+  if (!lhs || !rhs)
+    return lhs ? lhs : rhs;
+  return arith::AndIOp::create(b, lhs, rhs);
+}
+
+Value lnbwd::emitIsFirstGroup(ImplicitLocOpBuilder &b, const Place &place) {
+  if (place.type.getGroups() == 1)
+    return {};
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place.group,
+                               arith::ConstantIndexOp::create(b, 0));
+}
+
+Value lnbwd::emitLoad(ImplicitLocOpBuilder &b, VectorType type, Value memory,
+                      ValueRange indices) {
+  return vector::LoadOp::create(b, type, memory, indices,
+                                /*nontemporal=*/false,
+                                lane::getAccessAlignment(type));
+}
+
+void lnbwd::emitStore(ImplicitLocOpBuilder &b, Value vector, Value memory,
+                      ValueRange indices) {
+  vector::StoreOp::create(
+      b, vector, memory, indices, /*nontemporal=*/false,
+      lane::getAccessAlignment(cast<VectorType>(vector.getType())));
+}
+
+Location lnbwd::changePart(Location location,
+                           function_ref<void(KernelPart &)> change) {
+  KernelPart part = KernelPart::get(location).value_or(KernelPart());
+  change(part);
+  return part.note(location);
+}
+
+namespace {
+/// A pattern that asks where lanes stand.
+template <typename Op> class PlacePattern : public OpRewritePattern<Op> {
+public:
+  PlacePattern(MLIRContext *context, const PlaceTable &places)
+      : OpRewritePattern<Op>(context), places(places) {}
+
+protected:
+  const PlaceTable &places;
+};
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+struct LowerRow : PlacePattern<lane::RowOp> {
+  using PlacePattern::PlacePattern;
+  LogicalResult matchAndRewrite(lane::RowOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<arith::AddIOp>(
+        op, op.getSet(), places.lookup(op.getPlace()).group);
+    return success();
+  }
+};
+
+struct LowerGroup : PlacePattern<lane::GroupOp> {
+  using PlacePattern::PlacePattern;
+  LogicalResult matchAndRewrite(lane::GroupOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, places.lookup(op.getPlace()).group);
+    return success();
+  }
+};
+
+struct LowerLane : PlacePattern<lane::LaneOp> {
+  using PlacePattern::PlacePattern;
+  LogicalResult matchAndRewrite(lane::LaneOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, places.lookup(op.getPlace()).lane);
+    return success();
+  }
+};
+
+struct LowerExists : PlacePattern<lane::ExistsOp> {
+  using PlacePattern::PlacePattern;
+  LogicalResult matchAndRewrite(lane::ExistsOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOp(
+        op, places.lookup(op.getPlace()).accesses[op.getAccess()].exists);
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Loads and stores
+//===----------------------------------------------------------------------===//
+
+struct LowerLoad : PlacePattern<lane::LoadOp> {
+  using PlacePattern::PlacePattern;
+  LogicalResult matchAndRewrite(lane::LoadOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getAccess())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value column =
+        places.lookup(op.getPlace()).accesses[*op.getAccess()].loadColumn;
+    SmallVector<Value> loaded;
+    for (auto [memory, part] : llvm::zip_equal(op.getMemories(), op.getParts()))
+      loaded.push_back(emitLoad(b, cast<VectorType>(part.getType()), memory,
+                                {op.getRow(), column}));
+    rewriter.replaceOp(op, loaded);
+    return success();
+  }
+};
+
+struct LowerLoadColumns : PlacePattern<lane::LoadColumnsOp> {
+  using PlacePattern::PlacePattern;
+  LogicalResult matchAndRewrite(lane::LoadColumnsOp op,
+                                PatternRewriter &rewriter) const override {
+    const Place &place = places.lookup(op.getPlace());
+    size_t accesses = place.accesses.size();
+    if (op.getNumResults() != op.getMemories().size() * accesses ||
+        cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> loaded(op.getNumResults());
+    for (size_t c = 0; c < accesses; ++c)
+      for (auto [i, memory] : llvm::enumerate(op.getMemories()))
+        loaded[i * accesses + c] =
+            emitLoad(b, place.type.getAccessType(getElementTypeOrSelf(memory)),
+                     memory, place.accesses[c].loadColumn);
+    rewriter.replaceOp(op, loaded);
+    return success();
+  }
+};
+
+struct LowerLoadScalar : OpRewritePattern<lane::LoadScalarOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lane::LoadScalarOp op,
+                                PatternRewriter &rewriter) const override {
+    Location location =
+        changePart(op.getLoc(), [](KernelPart &part) { part.scalars = true; });
+    auto load =
+        memref::LoadOp::create(rewriter, location, op.getMemory(), op.getRow());
+    rewriter.replaceOp(op, load);
+    return success();
+  }
+};
+
+struct LowerStore : PlacePattern<lane::StoreOp> {
+  using PlacePattern::PlacePattern;
+  LogicalResult matchAndRewrite(lane::StoreOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getAccess())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    const AccessColumns &access =
+        places.lookup(op.getPlace()).accesses[*op.getAccess()];
+    emitIf(b, emitBoth(b, access.exists, op.getExists()), [&] {
+      emitStore(b, op.getPart(), op.getMemory(), {op.getRow(), access.column});
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// The first lane has the row's first columns.
+struct LowerStoreScalar : PlacePattern<lane::StoreScalarOp> {
+  using PlacePattern::PlacePattern;
+  LogicalResult matchAndRewrite(lane::StoreScalarOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                          places.lookup(op.getPlace()).lane,
+                                          arith::ConstantIndexOp::create(b, 0));
+    emitIf(b, emitBoth(b, isFirst, op.getExists()), [&] {
+      memref::StoreOp::create(b, op.getScalar(), op.getMemory(), op.getRow());
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// The walk over the rows
+//===----------------------------------------------------------------------===//
+
+struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lane::ForRowsOp op,
+                                PatternRewriter &rewriter) const override {
+    auto loop = scf::ForOp::create(rewriter, op.getLoc(), op.getBegin(),
+                                   op.getEnd(), op.getStep(), op.getState());
+    // A loop without state comes with its terminator.
+    Block *body = loop.getBody();
+    while (!body->empty())
+      rewriter.eraseOp(&body->back());
+    lane::YieldOp yield = op.getYield();
+    rewriter.mergeBlocks(&op.getBody().front(), body, body->getArguments());
+    rewriter.setInsertionPoint(yield);
+    rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
+    rewriter.replaceOp(op, loop);
+    return success();
+  }
+};
+
+struct LowerAccumulate : OpRewritePattern<lane::AccumulateOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lane::AccumulateOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value added = arith::AddFOp::create(b, op.getSum(), op.getTerm(),
+                                        arith::FastMathFlags::contract);
+    if (op.getExists())
+      added = arith::SelectOp::create(b, op.getExists(), added, op.getSum());
+    rewriter.replaceOp(op, added);
+    return success();
+  }
+};
+
+/// Where a target has no better one.
+struct LowerBarrier : OpRewritePattern<lane::BarrierOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lane::BarrierOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<gpu::BarrierOp>(op);
+    return success();
+  }
+};
+} // namespace
+
+void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns,
+                                      const PlaceTable &places) {
+  patterns.add<LowerRow, LowerGroup, LowerLane, LowerExists, LowerLoad,
+               LowerLoadColumns, LowerStore, LowerStoreScalar>(
+      patterns.getContext(), places);
+  patterns.add<LowerLoadScalar, LowerForRows, LowerAccumulate, LowerBarrier>(
+      patterns.getContext());
+}

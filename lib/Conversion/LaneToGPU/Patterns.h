@@ -1,0 +1,58 @@
+//===- Patterns.h - Operations of the lane level, one by one ----*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The patterns of lnbwd-convert-lane-to-gpu: those that all targets share, and
+// those of each vendor, which go before.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_CONVERSION_LANETOGPU_PATTERNS_H
+#define LNBWD_LIB_CONVERSION_LANETOGPU_PATTERNS_H
+
+#include "PlaceTable.h"
+
+#include "lnbwd/Transforms/KernelPart.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace lnbwd {
+
+/// Places, loads and stores, loops, and additions to sums.
+void populateLaneToGPUPatterns(mlir::RewritePatternSet &patterns,
+                               const PlaceTable &places);
+/// Column sums over the groups of a workgroup, and their stores.
+void populateLaneSumsToGPUPatterns(mlir::RewritePatternSet &patterns,
+                                   const PlaceTable &places);
+/// Column operands that one group reads for all, loads that are dropped,
+/// barriers of LDS alone.
+void populateLaneToAMDPatterns(mlir::RewritePatternSet &patterns,
+                               const PlaceTable &places, const ChipInfo &chip);
+/// Kernels that start before the one before them has ended.
+void populateLaneToNVIDIAPatterns(mlir::RewritePatternSet &patterns);
+
+/// Emits `body` under `condition`, or plainly where that is null for true.
+void emitIf(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
+            llvm::function_ref<void()> body);
+/// The conjunction of two conditions, each of which may be null for true.
+mlir::Value emitBoth(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs,
+                     mlir::Value rhs);
+/// Whether a lane is of the first group; null where there is no other.
+mlir::Value emitIsFirstGroup(mlir::ImplicitLocOpBuilder &b, const Place &place);
+/// A lane's vector of `memory` at `indices`.
+mlir::Value emitLoad(mlir::ImplicitLocOpBuilder &b, mlir::VectorType type,
+                     mlir::Value memory, mlir::ValueRange indices);
+void emitStore(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
+               mlir::Value memory, mlir::ValueRange indices);
+/// `location` noted as of the same part of the kernel, with something changed.
+mlir::Location changePart(mlir::Location location,
+                          llvm::function_ref<void(KernelPart &)> change);
+
+} // namespace lnbwd
+
+#endif // LNBWD_LIB_CONVERSION_LANETOGPU_PATTERNS_H

@@ -1,0 +1,90 @@
+//===- PlaceTable.cpp - Where lanes stand, in numbers ---------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PlaceTable.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+static Value index(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+/// Columns beyond the end are read at the last vector before it, and never
+/// written.
+static AccessColumns makeAccess(ImplicitLocOpBuilder &b, lane::PlaceOp op,
+                                int64_t access, Value firstOfLane) {
+  lane::PlaceType type = op.getPlace().getType();
+  Value column = arith::AddIOp::create(
+      b, firstOfLane, index(b, access * type.getAccessColumns()));
+  if (!type.mayExceed(access))
+    return {column, column, Value()};
+  Value end = index(b, type.getRowLength());
+  if (!type.endsWithRow())
+    end = arith::AddIOp::create(b, op.getFirst(), index(b, type.getColumns()));
+  Value exists =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, column, end);
+  Value last = arith::SubIOp::create(b, end, index(b, type.getWidth()));
+  return {column, arith::MinUIOp::create(b, column, last), exists};
+}
+
+/// `group`, which all lanes of a wave share, as the code generator can know it.
+static Value makeUniform(ImplicitLocOpBuilder &b, Value group,
+                         const ChipInfo &chip) {
+  Value narrow = arith::IndexCastOp::create(b, b.getI32Type(), group);
+  if (chip.backend == Backend::AMDGPU)
+    narrow = ROCDL::ReadfirstlaneOp::create(b, narrow.getType(), narrow);
+  return arith::IndexCastOp::create(b, b.getIndexType(), narrow);
+}
+
+static Place makePlace(lane::PlaceOp op, const ChipInfo &chip) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  lane::PlaceType type = op.getPlace().getType();
+  Place place{type, {}, {}, {}};
+  Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  if (type.getGroups() == 1) {
+    place.lane = thread;
+    place.group = index(b, 0);
+  } else {
+    Value lanes = index(b, type.getLanes());
+    place.lane = arith::RemUIOp::create(b, thread, lanes);
+    place.group = arith::DivUIOp::create(b, thread, lanes);
+    if (type.getLanes() % chip.waveSize == 0)
+      place.group = makeUniform(b, place.group, chip);
+  }
+  Value column = place.lane;
+  if (type.getWidth() != 1)
+    column = arith::MulIOp::create(b, column, index(b, type.getWidth()));
+  if (op.getFirst())
+    column = arith::AddIOp::create(b, op.getFirst(), column);
+  for (int64_t i = 0; i < type.getAccesses(); ++i)
+    place.accesses.push_back(makeAccess(b, op, i, column));
+  return place;
+}
+
+PlaceTable::PlaceTable(gpu::GPUFuncOp kernel, const ChipInfo &chip) {
+  kernel.walk(
+      [&](lane::PlaceOp op) { places[op.getPlace()] = makePlace(op, chip); });
+}
+
+const Place &PlaceTable::lookup(Value place) const {
+  auto found = places.find(place);
+  assert(found != places.end() && "places are made by lane.place alone");
+  return found->second;
+}
+
+void PlaceTable::erasePlaces() {
+  for (auto &[place, numbers] : places)
+    if (place.use_empty())
+      place.getDefiningOp()->erase();
+  places.clear();
+}

@@ -1,0 +1,60 @@
+//===- PlaceTable.h - Where lanes stand, in numbers -------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What each lane.place of a kernel means: computed once, where the operation
+// stands, for all that ask.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_CONVERSION_LANETOGPU_PLACETABLE_H
+#define LNBWD_LIB_CONVERSION_LANETOGPU_PLACETABLE_H
+
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Target/ChipInfo.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace lnbwd {
+
+/// The columns of one access.
+struct AccessColumns {
+  /// The first of them.
+  mlir::Value column;
+  /// The same, moved to a place in the row where `exists` is false.
+  mlir::Value loadColumn;
+  /// Whether they exist; null if they always do.
+  mlir::Value exists;
+};
+
+/// A place in numbers.
+struct Place {
+  lane::PlaceType type;
+  /// The lane among those of its row; its group.
+  mlir::Value lane;
+  mlir::Value group;
+  llvm::SmallVector<AccessColumns> accesses;
+};
+
+class PlaceTable {
+public:
+  /// Computes all places of `kernel`.
+  PlaceTable(mlir::gpu::GPUFuncOp kernel, const ChipInfo &chip);
+
+  /// The numbers of a `lane.place`'s result.
+  const Place &lookup(mlir::Value place) const;
+  /// Erases the operations, when nothing asks for their results any more.
+  void erasePlaces();
+
+private:
+  llvm::DenseMap<mlir::Value, Place> places;
+};
+
+} // namespace lnbwd
+
+#endif // LNBWD_LIB_CONVERSION_LANETOGPU_PLACETABLE_H

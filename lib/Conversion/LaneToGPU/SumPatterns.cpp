@@ -1,0 +1,233 @@
+//===- SumPatterns.cpp - Column sums of a workgroup -----------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+
+#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+static Value index(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+static Value addIndex(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
+  return arith::AddIOp::create(b, lhs, rhs);
+}
+
+static Value add(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
+  return arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract);
+}
+
+static Value lessThan(ImplicitLocOpBuilder &b, Value lhs, int64_t rhs) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs,
+                               index(b, rhs));
+}
+
+/// All of `terms` added up by pairs of neighbours, those pairs likewise, and so
+/// on: a fixed order, whose error grows least, and short dependence chains.
+static Value addByPairs(ImplicitLocOpBuilder &b, SmallVector<Value> terms) {
+  while (terms.size() > 1) {
+    size_t pairs = terms.size() / 2;
+    for (size_t i = 0; i < pairs; ++i)
+      terms[i] = add(b, terms[2 * i], terms[2 * i + 1]);
+    if (terms.size() % 2)
+      terms[pairs++] = terms.back();
+    terms.truncate(pairs);
+  }
+  return terms.front();
+}
+
+namespace {
+/// One access of all column sums, added up over workgroup memory as a tree of
+/// few levels, since each costs barriers.
+class GroupCombiner {
+public:
+  GroupCombiner(ImplicitLocOpBuilder &b, const Place &place, Value memory,
+                int64_t numSums)
+      : b(b), place(place), memory(memory), numSums(numSums),
+        type(place.type.getAccessType(b.getF32Type())) {
+    Value width = index(b, place.type.getWidth());
+    column = place.type.getWidth() == 1
+                 ? place.lane
+                 : arith::MulIOp::create(b, place.lane, width);
+  }
+
+  /// One level: of `count` groups, whose sums are `sums`, the first `owners`
+  /// take the sums of the others.
+  void combine(MutableArrayRef<Value> sums, int64_t count, int64_t owners);
+
+private:
+  /// Where a group that gives its sums away puts sum `sum`.
+  Value getSlot(Value number, int64_t sum) {
+    int64_t columns = place.type.getAccessColumns();
+    Value base = arith::MulIOp::create(b, number, index(b, numSums * columns));
+    return addIndex(b, addIndex(b, base, column), index(b, sum * columns));
+  }
+  Value takeTerm(int64_t sum, int64_t first, int64_t taking, int64_t owners);
+
+  ImplicitLocOpBuilder &b;
+  const Place &place;
+  Value memory;
+  int64_t numSums;
+  VectorType type;
+  Value column;
+};
+} // namespace
+
+/// The sums of the group that lies `first` behind an owner; the last owners may
+/// have none there.
+Value GroupCombiner::takeTerm(int64_t sum, int64_t first, int64_t taking,
+                              int64_t owners) {
+  Value number = addIndex(b, place.group, index(b, first - owners));
+  Value exists;
+  if (taking < owners) {
+    exists = lessThan(b, place.group, taking);
+    number = arith::SelectOp::create(b, exists, number, index(b, 0));
+  }
+  Value term = emitLoad(b, type, memory, getSlot(number, sum));
+  if (!exists)
+    return term;
+  return arith::SelectOp::create(
+      b, exists, term, arith::ConstantOp::create(b, b.getZeroAttr(type)));
+}
+
+void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
+                            int64_t owners) {
+  Location location = b.getLoc();
+  auto noteGroups = [&](int64_t groups) {
+    b.setLoc(changePart(
+        location, [&](KernelPart &part) { part.groups = unsigned(groups); }));
+  };
+  Value behind = arith::SubIOp::create(b, place.group, index(b, owners));
+  emitIf(b, lessThan(b, behind, count - owners), [&] {
+    noteGroups(count - owners);
+    Value number = arith::SubIOp::create(b, place.group, index(b, owners));
+    for (auto [s, sum] : llvm::enumerate(sums))
+      emitStore(b, sum, memory, getSlot(number, int64_t(s)));
+  });
+  b.setLoc(location);
+  lane::BarrierOp::create(b);
+  SmallVector<Type> types(sums.size(), type);
+  auto step = scf::IfOp::create(b, types, lessThan(b, place.group, owners),
+                                /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  noteGroups(owners);
+  SmallVector<Value> added;
+  b.setInsertionPointToStart(step.thenBlock());
+  for (auto [s, sum] : llvm::enumerate(sums)) {
+    SmallVector<Value> terms{sum};
+    for (int64_t first = owners; first < count; first += owners)
+      terms.push_back(
+          takeTerm(int64_t(s), first, std::min(owners, count - first), owners));
+    added.push_back(addByPairs(b, terms));
+  }
+  scf::YieldOp::create(b, added);
+  b.setInsertionPointToStart(step.elseBlock());
+  scf::YieldOp::create(b, sums);
+  b.setLoc(location);
+  llvm::copy(step.getResults(), sums.begin());
+}
+
+namespace {
+struct LowerCombineGroups : OpRewritePattern<lane::CombineGroupsOp> {
+  LowerCombineGroups(MLIRContext *context, const PlaceTable &places)
+      : OpRewritePattern(context), places(places) {}
+
+  LogicalResult matchAndRewrite(lane::CombineGroupsOp op,
+                                PatternRewriter &rewriter) const override {
+    const Place &place = places.lookup(op.getPlace());
+    int64_t accesses = place.type.getAccesses();
+    int64_t groups = place.type.getGroups();
+    if (cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
+      return failure();
+    if (groups == 1) {
+      rewriter.replaceOp(op, op.getSums());
+      return success();
+    }
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto radix = int64_t(op.getRadix());
+    int64_t numSums = int64_t(op.getSums().size()) / accesses;
+    int64_t slots = groups - llvm::divideCeil(groups, radix);
+    Value memory = lane::addWorkgroupMemory(
+        op->getParentOfType<gpu::GPUFuncOp>(),
+        slots * numSums * place.type.getAccessColumns(), b.getF32Type());
+    SmallVector<Value> totals(op.getSums());
+    GroupCombiner combiner(b, place, memory, numSums);
+    bool isWritten = false;
+    for (int64_t c = 0; c < accesses; ++c) {
+      SmallVector<Value> sums;
+      for (int64_t s = 0; s < numSums; ++s)
+        sums.push_back(totals[size_t(s * accesses + c)]);
+      for (int64_t count = groups; count > 1;) {
+        // What was read in the step before must not be overwritten yet.
+        if (isWritten)
+          lane::BarrierOp::create(b);
+        isWritten = true;
+        int64_t owners = llvm::divideCeil(count, radix);
+        combiner.combine(sums, count, owners);
+        count = owners;
+      }
+      for (int64_t s = 0; s < numSums; ++s)
+        totals[size_t(s * accesses + c)] = sums[size_t(s)];
+    }
+    rewriter.replaceOp(op, totals);
+    return success();
+  }
+
+  const PlaceTable &places;
+};
+
+struct LowerStoreSum : OpRewritePattern<lane::StoreSumOp> {
+  LowerStoreSum(MLIRContext *context, const PlaceTable &places)
+      : OpRewritePattern(context), places(places) {}
+
+  LogicalResult matchAndRewrite(lane::StoreSumOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getAccess())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    const Place &place = places.lookup(op.getPlace());
+    const AccessColumns &access = place.accesses[*op.getAccess()];
+    VectorType type =
+        place.type.getAccessType(getElementTypeOrSelf(op.getMemory()));
+    Value isFirstGroup = emitIsFirstGroup(b, place);
+    emitIf(b, emitBoth(b, isFirstGroup, access.exists), [&] {
+      b.setLoc(
+          changePart(op.getLoc(), [](KernelPart &part) { part.groups = 1; }));
+      SmallVector<Value> indices;
+      if (op.getRow())
+        indices.push_back(op.getRow());
+      indices.push_back(access.column);
+      Value sum = op.getSum();
+      if (op.getAccumulate())
+        sum = add(b, sum, emitLoad(b, type, op.getMemory(), indices));
+      if (!type.getElementType().isF32())
+        sum = arith::TruncFOp::create(b, type, sum);
+      emitStore(b, sum, op.getMemory(), indices);
+    });
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+  const PlaceTable &places;
+};
+} // namespace
+
+void lnbwd::populateLaneSumsToGPUPatterns(RewritePatternSet &patterns,
+                                          const PlaceTable &places) {
+  patterns.add<LowerCombineGroups, LowerStoreSum>(patterns.getContext(),
+                                                  places);
+}

@@ -1,0 +1,235 @@
+//===- VendorPatterns.cpp - What a vendor's chips do in their own way -----===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+
+#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+#include "lnbwd/Transforms/TargetOps.h"
+
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+//===----------------------------------------------------------------------===//
+// AMD
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// AMD's chips pay for each request, also for what lanes side by side ask for
+/// alike. The first group reads the columns, and hands them on through
+/// workgroup memory.
+struct ShareColumns : OpRewritePattern<lane::LoadColumnsOp> {
+  ShareColumns(MLIRContext *context, const PlaceTable &places)
+      : OpRewritePattern(context, /*benefit=*/2), places(places) {}
+
+  LogicalResult matchAndRewrite(lane::LoadColumnsOp op,
+                                PatternRewriter &rewriter) const override {
+    const Place &place = places.lookup(op.getPlace());
+    size_t accesses = place.accesses.size();
+    if (place.type.getGroups() == 1 ||
+        op.getNumResults() != op.getMemories().size() * accesses ||
+        cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    auto index = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, value);
+    };
+    Value isFirstGroup = emitIsFirstGroup(b, place);
+    int64_t columns = place.type.getAccessColumns();
+    Value ofLane = place.lane;
+    if (place.type.getWidth() != 1)
+      ofLane = arith::MulIOp::create(b, ofLane, index(place.type.getWidth()));
+    auto getSlot = [&](size_t access) -> Value {
+      return arith::AddIOp::create(b, ofLane, index(int64_t(access) * columns));
+    };
+    auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+    SmallVector<Value> shared;
+    for (Value memory : op.getMemories())
+      shared.push_back(
+          lane::addWorkgroupMemory(kernel, int64_t(accesses) * columns,
+                                   getElementTypeOrSelf(memory.getType())));
+    emitIf(b, isFirstGroup, [&] {
+      b.setLoc(
+          changePart(op.getLoc(), [](KernelPart &part) { part.groups = 1; }));
+      for (auto [source, target] : llvm::zip_equal(op.getMemories(), shared))
+        for (size_t c = 0; c < accesses; ++c) {
+          VectorType type =
+              place.type.getAccessType(getElementTypeOrSelf(source.getType()));
+          Value slot = getSlot(c);
+          emitStore(b, emitLoad(b, type, source, place.accesses[c].loadColumn),
+                    target, slot);
+        }
+      b.setLoc(op.getLoc());
+    });
+    lane::BarrierOp::create(b);
+    SmallVector<Value> loaded(op.getNumResults());
+    for (size_t c = 0; c < accesses; ++c)
+      for (auto [i, memory] : llvm::enumerate(shared))
+        loaded[i * accesses + c] = emitLoad(
+            b, place.type.getAccessType(getElementTypeOrSelf(memory.getType())),
+            memory, getSlot(c));
+    rewriter.replaceOp(op, loaded);
+    return success();
+  }
+
+  const PlaceTable &places;
+};
+
+/// gpu.barrier would wait for stores to device memory, and empty a cache.
+struct LowerBarrierToLDS : OpRewritePattern<lane::BarrierOp> {
+  LowerBarrierToLDS(MLIRContext *context)
+      : OpRewritePattern(context, /*benefit=*/2) {}
+  LogicalResult matchAndRewrite(lane::BarrierOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<amdgpu::LDSBarrierOp>(op);
+    return success();
+  }
+};
+
+/// A buffer load, whose descriptor has the bounds.
+struct LowerLoadWithin : OpRewritePattern<lane::LoadWithinOp> {
+  LowerLoadWithin(MLIRContext *context, const PlaceTable &places)
+      : OpRewritePattern(context), places(places) {}
+
+  LogicalResult matchAndRewrite(lane::LoadWithinOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getAccess())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    const Place &place = places.lookup(op.getPlace());
+    SmallVector<Value> loaded;
+    for (auto [memory, part] :
+         llvm::zip_equal(op.getMemories(), op.getParts())) {
+      auto [strides, offset] =
+          cast<MemRefType>(memory.getType()).getStridesAndOffset();
+      auto multiply = [&](Value rows) -> Value {
+        return arith::MulIOp::create(
+            b, rows, arith::ConstantIndexOp::create(b, strides[0]));
+      };
+      Value begin = multiply(op.getSet()), count = multiply(op.getCount());
+      Value element = arith::AddIOp::create(
+          b, multiply(place.group), place.accesses[*op.getAccess()].loadColumn);
+      loaded.push_back(
+          TargetOps::get(Backend::AMDGPU)
+              .loadWithin(b, part.getType(), memory, begin, count, element));
+    }
+    rewriter.replaceOp(op, loaded);
+    return success();
+  }
+
+  const PlaceTable &places;
+};
+
+/// Once a wave where that has but one row: its other lanes' loads are dropped
+/// as well.
+struct LowerLoadScalarWithin : OpRewritePattern<lane::LoadScalarWithinOp> {
+  LowerLoadScalarWithin(MLIRContext *context, const PlaceTable &places,
+                        const ChipInfo &chip)
+      : OpRewritePattern(context), places(places), chip(chip) {}
+
+  LogicalResult matchAndRewrite(lane::LoadScalarWithinOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(
+        changePart(op.getLoc(), [](KernelPart &part) { part.scalars = true; }),
+        rewriter);
+    const Place &place = places.lookup(op.getPlace());
+    auto index = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, value);
+    };
+    Value group = place.group;
+    if (place.type.getLanes() % chip.waveSize == 0) {
+      Value laneInWave =
+          arith::RemUIOp::create(b, place.lane, index(chip.waveSize));
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                            laneInWave, index(0));
+      group = arith::SelectOp::create(b, isFirst, group,
+                                      index(place.type.getGroups()));
+    }
+    rewriter.replaceOp(op, TargetOps::get(Backend::AMDGPU)
+                               .loadWithin(b, op.getScalar().getType(),
+                                           op.getMemory(), op.getSet(),
+                                           op.getCount(), group));
+    return success();
+  }
+
+  const PlaceTable &places;
+  const ChipInfo &chip;
+};
+
+/// From the first lane of the wave where that has but one row.
+struct LowerShareScalar : OpRewritePattern<lane::ShareScalarOp> {
+  LowerShareScalar(MLIRContext *context, const ChipInfo &chip)
+      : OpRewritePattern(context), chip(chip) {}
+
+  LogicalResult matchAndRewrite(lane::ShareScalarOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getPlace().getType().getLanes() % chip.waveSize == 0)
+      rewriter.replaceOpWithNewOp<ROCDL::ReadfirstlaneOp>(
+          op, op.getScalar().getType(), op.getScalar());
+    else
+      rewriter.replaceOp(op, op.getScalar());
+    return success();
+  }
+
+  const ChipInfo &chip;
+};
+
+struct LowerKeepOrder : OpRewritePattern<lane::KeepOrderOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lane::KeepOrderOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<ROCDL::SchedBarrier>(op, /*mask=*/0);
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// NVIDIA
+//===----------------------------------------------------------------------===//
+
+struct LowerAwaitPreviousKernel
+    : OpRewritePattern<lane::AwaitPreviousKernelOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lane::AwaitPreviousKernelOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<NVVM::GriddepcontrolOp>(
+        op, NVVM::GridDepActionKind::wait);
+    return success();
+  }
+};
+
+struct LowerAllowNextKernel : OpRewritePattern<lane::AllowNextKernelOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lane::AllowNextKernelOp op,
+                                PatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<NVVM::GriddepcontrolOp>(
+        op, NVVM::GridDepActionKind::launch_dependents);
+    return success();
+  }
+};
+} // namespace
+
+void lnbwd::populateLaneToAMDPatterns(RewritePatternSet &patterns,
+                                      const PlaceTable &places,
+                                      const ChipInfo &chip) {
+  MLIRContext *context = patterns.getContext();
+  patterns.add<ShareColumns, LowerLoadWithin>(context, places);
+  patterns.add<LowerLoadScalarWithin>(context, places, chip);
+  patterns.add<LowerShareScalar>(context, chip);
+  patterns.add<LowerBarrierToLDS, LowerKeepOrder>(context);
+}
+
+void lnbwd::populateLaneToNVIDIAPatterns(RewritePatternSet &patterns) {
+  patterns.add<LowerAwaitPreviousKernel, LowerAllowNextKernel>(
+      patterns.getContext());
+}

@@ -1,0 +1,93 @@
+//===- LaneDialect.cpp - The lane dialect ---------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Registers the dialect, and verifies its types and attributes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace lnbwd::lane;
+
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.cpp.inc"
+#include "lnbwd/Dialect/Lane/IR/LaneEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "lnbwd/Dialect/Lane/IR/LaneAttrs.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "lnbwd/Dialect/Lane/IR/LaneTypes.cpp.inc"
+
+void LaneDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "lnbwd/Dialect/Lane/IR/LaneAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "lnbwd/Dialect/Lane/IR/LaneTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "lnbwd/Dialect/Lane/IR/LaneOps.cpp.inc"
+      >();
+}
+
+LogicalResult LaneDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attribute) {
+  if (attribute.getName() != partAttr)
+    return op->emitOpError("has an unknown attribute '")
+           << attribute.getName().getValue() << "'; expected '" << partAttr
+           << "'";
+  if (!isa<PartKindAttr>(attribute.getValue()))
+    return op->emitOpError("expected '")
+           << partAttr << "' to be a #lane.part, got " << attribute.getValue();
+  return success();
+}
+
+LogicalResult PlaceType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                int64_t rowLength, int64_t lanes,
+                                int64_t groups, int64_t width,
+                                int64_t columns) {
+  for (auto [name, value] :
+       {std::pair<StringLiteral, int64_t>{"row_length", rowLength},
+        {"lanes", lanes},
+        {"groups", groups},
+        {"width", width}})
+    if (value < 1)
+      return emitError() << "expected " << name << " to be at least 1, got "
+                         << value;
+  if (!llvm::isPowerOf2_64(uint64_t(width)))
+    return emitError() << "expected width to be a power of two, got " << width;
+  if (columns < 0 || columns > rowLength)
+    return emitError() << "expected columns to be 1 to row_length, "
+                       << rowLength << ", got " << columns;
+  for (auto [name, value] :
+       {std::pair<StringLiteral, int64_t>{"row_length", rowLength},
+        {"columns", columns}})
+    if (value % width != 0)
+      return emitError() << "expected width to divide " << name << ", " << value
+                         << ", got " << width;
+  if (columns && rowLength % columns != 0 && columns % (lanes * width) != 0)
+    return emitError() << "expected columns to divide row_length, " << rowLength
+                       << ", or to be a multiple of lanes * width, "
+                       << lanes * width << ", got " << columns;
+  return success();
+}
+
+bool PlaceType::mayExceed(int64_t access) const {
+  int64_t columns = getWorkgroupColumns();
+  if (getRowLength() % columns != 0)
+    return true;
+  return (access + 1) * getAccessColumns() > columns;
+}

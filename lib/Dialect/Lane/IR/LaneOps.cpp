@@ -1,0 +1,394 @@
+//===- LaneOps.cpp - Operations of the lane dialect -----------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Verifiers, and the form of lane.for_rows that people read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace lnbwd::lane;
+
+#define GET_OP_CLASSES
+#include "lnbwd/Dialect/Lane/IR/LaneOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// What several verifiers ask
+//===----------------------------------------------------------------------===//
+
+/// A part of rows of `element` at `place`, or its one access.
+static LogicalResult verifyPart(Operation *op, Type part, PlaceType place,
+                                Type element, std::optional<int64_t> access) {
+  if (access && (*access < 0 || *access >= place.getAccesses()))
+    return op->emitOpError("expected access to be below the accesses of a "
+                           "part, ")
+           << place.getAccesses() << ", got " << *access;
+  Type expected =
+      access ? place.getAccessType(element) : place.getPartType(element);
+  if (part == expected)
+    return success();
+  return op->emitOpError("expected ")
+         << (access ? "an access of " : "a part of ") << expected << ", got "
+         << part;
+}
+
+/// `memory` holds rows of `place`, or, if it may, one vector of their length.
+static LogicalResult verifyRows(Operation *op, Type memory, PlaceType place,
+                                bool isColumn) {
+  auto type = cast<MemRefType>(memory);
+  int64_t rank = isColumn ? 1 : 2;
+  if (type.getRank() != rank || type.getShape().back() != place.getRowLength())
+    return op->emitOpError("expected a memref of rank ")
+           << rank << " whose last dimension is the place's row_length, "
+           << place.getRowLength() << ", got " << type;
+  return success();
+}
+
+/// `values` are parts, or all accesses of each: `count` parts if that is known.
+/// Their elements are those of `elementOf`.
+static LogicalResult
+verifyPartsOrAccesses(Operation *op, TypeRange values, PlaceType place,
+                      size_t count, function_ref<Type(size_t)> elementOf) {
+  auto accesses = size_t(place.getAccesses());
+  bool isSplit = !values.empty() && cast<VectorType>(values[0]).getRank() == 1;
+  size_t each = isSplit ? accesses : 1;
+  if (values.size() != count * each)
+    return op->emitOpError("expected ")
+           << count << " parts, or " << accesses << " accesses of each, got "
+           << values.size() << " values";
+  for (auto [i, type] : llvm::enumerate(values)) {
+    std::optional<int64_t> access;
+    if (isSplit)
+      access = int64_t(i % each);
+    if (failed(verifyPart(op, type, place, elementOf(i / each), access)))
+      return failure();
+  }
+  return success();
+}
+
+static LogicalResult verifyKinds(Operation *op, ArrayAttr kinds,
+                                 size_t values) {
+  if (kinds.size() != values)
+    return op->emitOpError("expected a kind for each of its ")
+           << values << " operands, got " << kinds.size();
+  for (Attribute kind : kinds) {
+    vector::CombiningKind value =
+        cast<vector::CombiningKindAttr>(kind).getValue();
+    if (value != vector::CombiningKind::ADD &&
+        value != vector::CombiningKind::MAXIMUMF)
+      return op->emitOpError("expected the kinds add and maximumf, got ")
+             << kind;
+  }
+  return success();
+}
+
+bool lnbwd::lane::isMaximum(ArrayAttr kinds, size_t index) {
+  return cast<vector::CombiningKindAttr>(kinds[index]).getValue() ==
+         vector::CombiningKind::MAXIMUMF;
+}
+
+//===----------------------------------------------------------------------===//
+// Places, loads and stores
+//===----------------------------------------------------------------------===//
+
+LogicalResult PlaceOp::verify() {
+  PlaceType place = getPlace().getType();
+  bool isWhole = place.getWorkgroupColumns() == place.getRowLength();
+  if (!getFirst() && !isWhole)
+    return emitOpError("expected the first column of the workgroup: it has ")
+           << place.getWorkgroupColumns() << " of " << place.getRowLength()
+           << " columns";
+  if (getFirst() && isWhole)
+    return emitOpError("expected no first column: the workgroup has the whole "
+                       "row");
+  return success();
+}
+
+LogicalResult ExistsOp::verify() {
+  PlaceType place = getPlace().getType();
+  auto access = int64_t(getAccess());
+  if (access >= 0 && access < place.getAccesses() && place.mayExceed(access))
+    return success();
+  return emitOpError("expected an access that may lie beyond the columns, got ")
+         << access << " of " << place.getAccesses();
+}
+
+LogicalResult LoadColumnsOp::verify() {
+  PlaceType place = getPlace().getType();
+  for (Type memory : getMemories().getTypes())
+    if (failed(verifyRows(*this, memory, place, /*isColumn=*/true)))
+      return failure();
+  return verifyPartsOrAccesses(
+      *this, getParts().getTypes(), place, getMemories().size(),
+      [&](size_t i) { return getElementTypeOrSelf(getMemories()[i]); });
+}
+
+/// What a load of rows has to be.
+template <typename Op> static LogicalResult verifyLoad(Op op) {
+  PlaceType place = op.getPlace().getType();
+  if (op.getMemories().size() != op.getParts().size())
+    return op.emitOpError("expected a result for each of its ")
+           << op.getMemories().size() << " memories, got "
+           << op.getParts().size();
+  for (auto [memory, part] : llvm::zip_equal(op.getMemories(), op.getParts()))
+    if (failed(verifyRows(op, memory.getType(), place, /*isColumn=*/false)) ||
+        failed(verifyPart(op, part.getType(), place,
+                          getElementTypeOrSelf(memory), op.getAccess())))
+      return failure();
+  return success();
+}
+
+LogicalResult LoadOp::verify() { return verifyLoad(*this); }
+
+LogicalResult LoadWithinOp::verify() { return verifyLoad(*this); }
+
+LogicalResult StoreOp::verify() {
+  PlaceType place = getPlace().getType();
+  if (failed(
+          verifyRows(*this, getMemory().getType(), place, /*isColumn=*/false)))
+    return failure();
+  return verifyPart(*this, getPart().getType(), place,
+                    getElementTypeOrSelf(getMemory()), getAccess());
+}
+
+//===----------------------------------------------------------------------===//
+// The walk over the rows
+//===----------------------------------------------------------------------===//
+
+void ForRowsOp::build(OpBuilder &builder, OperationState &state, Value begin,
+                      Value end, Value step, Value place, Value workgroup,
+                      Value workgroups, ValueRange sums, ValueRange carried) {
+  state.addOperands({begin, end, step, place});
+  for (Value number : {workgroup, workgroups})
+    if (number)
+      state.addOperands(number);
+  state.addOperands(sums);
+  state.addOperands(carried);
+  state.getOrAddProperties<Properties>().setOperandSegmentSizes(
+      {1, 1, 1, 1, workgroup ? 1 : 0, workgroups ? 1 : 0, int32_t(sums.size()),
+       int32_t(carried.size())});
+  state.addTypes(sums.getTypes());
+  state.addTypes(carried.getTypes());
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(state.addRegion());
+  body->addArgument(builder.getIndexType(), state.location);
+  for (Type type : state.types)
+    body->addArgument(type, state.location);
+}
+
+YieldOp ForRowsOp::getYield() {
+  return cast<YieldOp>(getBody().front().getTerminator());
+}
+
+/// `keyword(%argument = %initial, ...)`, if it is there.
+static ParseResult
+parseInitials(OpAsmParser &parser, StringRef keyword,
+              SmallVectorImpl<OpAsmParser::Argument> &arguments,
+              SmallVectorImpl<OpAsmParser::UnresolvedOperand> &initials) {
+  if (failed(parser.parseOptionalKeyword(keyword)))
+    return success();
+  return parser.parseAssignmentList(arguments, initials);
+}
+
+ParseResult ForRowsOp::parse(OpAsmParser &parser, OperationState &result) {
+  Builder &builder = parser.getBuilder();
+  SmallVector<OpAsmParser::Argument> arguments(1);
+  SmallVector<OpAsmParser::UnresolvedOperand> bounds(3), numbers, sums, carried;
+  OpAsmParser::UnresolvedOperand place;
+  arguments[0].type = builder.getIndexType();
+  if (parser.parseArgument(arguments[0]) || parser.parseEqual() ||
+      parser.parseOperand(bounds[0]) || parser.parseKeyword("to") ||
+      parser.parseOperand(bounds[1]) || parser.parseKeyword("step") ||
+      parser.parseOperand(bounds[2]) || parser.parseKeyword("at") ||
+      parser.parseOperand(place))
+    return failure();
+  if (succeeded(parser.parseOptionalKeyword("for"))) {
+    numbers.resize(2);
+    if (parser.parseOperand(numbers[0]) || parser.parseKeyword("of") ||
+        parser.parseOperand(numbers[1]))
+      return failure();
+  }
+  if (parseInitials(parser, "sums", arguments, sums) ||
+      parseInitials(parser, "carrying", arguments, carried) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  SMLoc typesLoc;
+  SmallVector<Type> types;
+  if (parser.parseColon() || parser.getCurrentLocation(&typesLoc) ||
+      parser.parseTypeList(types))
+    return failure();
+  if (types.size() != arguments.size())
+    return parser.emitError(typesLoc, "expected ")
+           << arguments.size()
+           << " types, of the place and of what goes from turn to turn, got "
+           << types.size();
+  ArrayRef<Type> state = ArrayRef(types).drop_front();
+  for (auto [argument, type] :
+       llvm::zip_equal(MutableArrayRef(arguments).drop_front(), state))
+    argument.type = type;
+  if (parser.resolveOperands(bounds, builder.getIndexType(), result.operands) ||
+      parser.resolveOperand(place, types[0], result.operands) ||
+      parser.resolveOperands(numbers, builder.getIndexType(),
+                             result.operands) ||
+      parser.resolveOperands(sums, state.take_front(sums.size()), typesLoc,
+                             result.operands) ||
+      parser.resolveOperands(carried, state.drop_front(sums.size()), typesLoc,
+                             result.operands) ||
+      parser.parseRegion(*result.addRegion(), arguments))
+    return failure();
+  ensureTerminator(*result.regions[0], builder, result.location);
+  result.addTypes(state);
+  int32_t each = numbers.empty() ? 0 : 1;
+  llvm::copy(
+      ArrayRef<int32_t>{1, 1, 1, 1, each, each, int32_t(sums.size()),
+                        int32_t(carried.size())},
+      result.getOrAddProperties<Properties>().operandSegmentSizes.begin());
+  return success();
+}
+
+void ForRowsOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getSet() << " = " << getBegin() << " to " << getEnd()
+          << " step " << getStep() << " at " << getPlace();
+  if (getWorkgroup())
+    printer << " for " << getWorkgroup() << " of " << getWorkgroups();
+  ValueRange arguments(getStateArguments());
+  auto printInitials = [&](StringRef keyword, ValueRange values,
+                           ValueRange initials) {
+    if (values.empty())
+      return;
+    printer << ' ' << keyword << '(';
+    llvm::interleaveComma(
+        llvm::zip_equal(values, initials), printer, [&](auto pair) {
+          printer << std::get<0>(pair) << " = " << std::get<1>(pair);
+        });
+    printer << ')';
+  };
+  printInitials("sums", arguments.take_front(getSums().size()), getSums());
+  printInitials("carrying", arguments.drop_front(getSums().size()),
+                getCarried());
+  printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(),
+                                           {getOperandSegmentSizesAttrName()});
+  printer << " : " << getPlace().getType();
+  for (Type type : getState().getTypes())
+    printer << ", " << type;
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false,
+                      /*printBlockTerminators=*/!getState().empty());
+}
+
+LogicalResult ForRowsOp::verify() {
+  if (getResultTypes() != getState().getTypes())
+    return emitOpError("expected a result for each sum and carried value");
+  if (getSumBlock() && int64_t(*getSumBlock()) < 1)
+    return emitOpError("expected sum_block to be at least 1, got ")
+           << int64_t(*getSumBlock());
+  if (bool(getWorkgroup()) != bool(getWorkgroups()))
+    return emitOpError("expected both the workgroup and how many there are, "
+                       "or neither");
+  if (!getWhole() && !getWorkgroup() && getPlace().getType().getGroups() > 1)
+    return emitOpError("expected which workgroup of how many it is for, since "
+                       "its last set may not be whole");
+  return success();
+}
+
+LogicalResult ForRowsOp::verifyRegions() {
+  TypeRange arguments{ValueRange(getStateArguments())};
+  if (!getSet().getType().isIndex() || arguments != getState().getTypes())
+    return emitOpError("expected the region's arguments to be an index, the "
+                       "sums and the carried values");
+  ValueRange yielded = getYield().getValues();
+  if (yielded.getTypes() != getState().getTypes())
+    return getYield().emitOpError("expected the types of the sums and carried "
+                                  "values of its loop, got other ones");
+  // A sum takes part in nothing but additions: a block of turns can begin anew.
+  for (auto [sum, next] :
+       llvm::zip(getStateArguments().take_front(getSums().size()), yielded)) {
+    for (Operation *user : sum.getUsers())
+      if (!isa<AccumulateOp, YieldOp>(user))
+        return emitOpError("expected its sums to be used by lane.accumulate "
+                           "alone, got ")
+               << user->getName();
+    Value value = next;
+    while (auto added = value.getDefiningOp<AccumulateOp>())
+      value = added.getSum();
+    if (value != sum)
+      return getYield().emitOpError(
+          "expected a sum to be yielded as lane.accumulate left it");
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+LogicalResult FoldOp::verify() {
+  PlaceType place = getPlace().getType();
+  Type element = Float32Type::get(getContext());
+  if (failed(verifyKinds(*this, getKinds(), getParts().size())))
+    return failure();
+  if (getShares().size() != getParts().size())
+    return emitOpError("expected a result for each of its ")
+           << getParts().size() << " parts, got " << getShares().size();
+  for (Type part : getParts().getTypes())
+    if (failed(verifyPart(*this, part, place, element, std::nullopt)))
+      return failure();
+  for (Type share : getShares().getTypes())
+    if (failed(verifyPart(*this, share, place, element, /*access=*/0)))
+      return failure();
+  return success();
+}
+
+LogicalResult ReduceOp::verify() {
+  PlaceType place = getPlace().getType();
+  Type element = Float32Type::get(getContext());
+  if (failed(verifyKinds(*this, getKinds(), getShares().size())))
+    return failure();
+  if (getSums().size() != getShares().size())
+    return emitOpError("expected a result for each of its ")
+           << getShares().size() << " shares, got " << getSums().size();
+  for (Type share : getShares().getTypes())
+    if (share != element && share != place.getAccessType(element))
+      return emitOpError("expected shares of ")
+             << place.getAccessType(element) << " or f32, got " << share;
+  if (int64_t(getPhase()) < 0)
+    return emitOpError("expected phase to be at least 0, got ")
+           << int64_t(getPhase());
+  return success();
+}
+
+LogicalResult CombineGroupsOp::verify() {
+  PlaceType place = getPlace().getType();
+  if (int64_t(getRadix()) < 2)
+    return emitOpError("expected radix to be at least 2, got ")
+           << int64_t(getRadix());
+  if (getTotals().getTypes() != getSums().getTypes())
+    return emitOpError("expected a total for each of its ")
+           << getSums().size() << " sums, of its type";
+  if (getSums().empty())
+    return success();
+  bool isSplit = cast<VectorType>(getSums()[0].getType()).getRank() == 1;
+  size_t each = isSplit ? size_t(place.getAccesses()) : 1;
+  return verifyPartsOrAccesses(
+      *this, getSums().getTypes(), place,
+      llvm::divideCeil(getSums().size(), each),
+      [&](size_t) { return Float32Type::get(getContext()); });
+}
+
+LogicalResult StoreSumOp::verify() {
+  PlaceType place = getPlace().getType();
+  if (failed(verifyRows(*this, getMemory().getType(), place,
+                        /*isColumn=*/!getRow())))
+    return failure();
+  return verifyPart(*this, getSum().getType(), place,
+                    Float32Type::get(getContext()), getAccess());
+}

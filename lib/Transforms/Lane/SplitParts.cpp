@@ -1,0 +1,445 @@
+//===- SplitParts.cpp - Split parts of rows into their accesses -----------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Elementwise operations are copied on demand: the order of what demands them,
+// access by access, is the order in which a lane works through its part.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Transforms/Lane/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <limits>
+
+namespace lnbwd {
+#define GEN_PASS_DEF_SPLITPARTSPASS
+#include "lnbwd/Transforms/Lane/Passes.h.inc"
+} // namespace lnbwd
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// A part that is not split is the one vector of rank 2 at the lane level.
+static VectorType getPartType(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector && vector.getRank() == 2 ? vector : VectorType();
+}
+
+static VectorType getAccessType(VectorType part) {
+  return VectorType::get({part.getDimSize(1)}, part.getElementType());
+}
+
+static SmallVector<Type> splitTypes(TypeRange types) {
+  SmallVector<Type> split;
+  for (Type type : types) {
+    VectorType part = getPartType(type);
+    split.append(part ? part.getDimSize(0) : 1,
+                 part ? Type(getAccessType(part)) : type);
+  }
+  return split;
+}
+
+/// Whether an access of the result needs that access alone of each operand.
+static bool isElementwise(Operation *op) {
+  return op->getNumResults() == 1 && isPure(op) &&
+         (OpTrait::hasElementwiseMappableTraits(op) ||
+          isa<vector::FMAOp, vector::BroadcastOp, arith::ConstantOp>(op));
+}
+
+namespace {
+class Splitter {
+public:
+  Splitter(MLIRContext *context) : b(context) {}
+
+  /// Splits all parts of `block` and of the blocks within. What was split stays
+  /// behind without users, in `done`.
+  LogicalResult splitBlock(Block &block);
+  /// Erases what was split; something that still uses it is an error.
+  LogicalResult eraseSplit();
+
+  unsigned numSplit = 0;
+
+private:
+  LogicalResult split(Operation *op);
+  template <typename Op> LogicalResult splitLoad(Op op);
+  LogicalResult splitLoadColumns(lane::LoadColumnsOp op);
+  LogicalResult splitStore(lane::StoreOp op);
+  LogicalResult splitAccumulate(lane::AccumulateOp op);
+  LogicalResult splitFold(lane::FoldOp op);
+  LogicalResult splitCombine(lane::CombineGroupsOp op);
+  LogicalResult splitStoreSum(lane::StoreSumOp op);
+  LogicalResult splitRegions(Operation *op);
+
+  /// Access `access` of a part. A failure was reported.
+  FailureOr<Value> get(Value part, int64_t access);
+  /// All accesses of those of `values` that are parts, and the other values.
+  FailureOr<SmallVector<Value>> getAll(ValueRange values);
+  /// Notes `accesses` as those of the parts among `values`, in order, and puts
+  /// the others in the place of the values that are no parts.
+  void setAll(ValueRange values, ValueRange accesses);
+
+  OpBuilder b;
+  /// Accesses of parts as far as they are known.
+  DenseMap<Value, SmallVector<Value>> known;
+  llvm::SetVector<Operation *> done;
+};
+} // namespace
+
+void Splitter::setAll(ValueRange values, ValueRange accesses) {
+  for (Value value : values) {
+    if (VectorType part = getPartType(value.getType())) {
+      auto count = size_t(part.getDimSize(0));
+      known[value] = SmallVector<Value>(accesses.take_front(count));
+      accesses = accesses.drop_front(count);
+    } else {
+      value.replaceAllUsesWith(accesses.front());
+      accesses = accesses.drop_front();
+    }
+  }
+}
+
+FailureOr<SmallVector<Value>> Splitter::getAll(ValueRange values) {
+  SmallVector<Value> accesses;
+  for (Value value : values) {
+    VectorType part = getPartType(value.getType());
+    if (!part) {
+      accesses.push_back(value);
+      continue;
+    }
+    for (int64_t i = 0; i < part.getDimSize(0); ++i) {
+      FailureOr<Value> access = get(value, i);
+      if (failed(access))
+        return failure();
+      accesses.push_back(*access);
+    }
+  }
+  return accesses;
+}
+
+FailureOr<Value> Splitter::get(Value part, int64_t access) {
+  auto &accesses = known[part];
+  accesses.resize(size_t(getPartType(part.getType()).getDimSize(0)));
+  if (accesses[size_t(access)])
+    return accesses[size_t(access)];
+
+  Operation *producer = part.getDefiningOp();
+  if (!producer || !isElementwise(producer))
+    return producer ? producer->emitOpError(
+                          "cannot be split into the accesses of its part")
+                    : emitError(part.getLoc(), "this part cannot be split");
+  done.insert(producer);
+
+  // A value that belongs to a block around this one is needed in others, too.
+  OpBuilder::InsertionGuard guard(b);
+  if (producer->getBlock() != b.getInsertionBlock())
+    b.setInsertionPoint(producer);
+  VectorType type = getAccessType(getPartType(part.getType()));
+  Value result;
+  auto constant = dyn_cast<arith::ConstantOp>(producer);
+  if (auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
+                            : SplatElementsAttr()) {
+    result = arith::ConstantOp::create(b, producer->getLoc(),
+                                       splat.resizeSplat(type));
+  } else if (constant) {
+    return producer->emitOpError("expected a splat constant");
+  } else {
+    IRMapping mapping;
+    for (Value operand : producer->getOperands()) {
+      if (!getPartType(operand.getType()))
+        continue;
+      FailureOr<Value> split = get(operand, access);
+      if (failed(split))
+        return failure();
+      mapping.map(operand, *split);
+    }
+    Operation *copy = b.clone(*producer, mapping);
+    copy->getResult(0).setType(type);
+    result = copy->getResult(0);
+  }
+  return known[part][size_t(access)] = result;
+}
+
+//===----------------------------------------------------------------------===//
+// What demands accesses
+//===----------------------------------------------------------------------===//
+
+/// One load for each memory and access, access by access.
+template <typename Op> LogicalResult Splitter::splitLoad(Op op) {
+  int64_t accesses = op.getPlace().getType().getAccesses();
+  for (int64_t i = 0; i < accesses; ++i)
+    for (auto [memory, part] :
+         llvm::zip_equal(op.getMemories(), op.getParts())) {
+      SmallVector<Value> operands{memory};
+      llvm::append_range(operands,
+                         op->getOperands().drop_front(op.getMemories().size()));
+      NamedAttrList attributes(op->getAttrs());
+      attributes.set(op.getAccessAttrName(), b.getI64IntegerAttr(i));
+      OperationState state(op.getLoc(), op->getName(), operands,
+                           getAccessType(getPartType(part.getType())),
+                           attributes);
+      known[part].push_back(b.create(state)->getResult(0));
+      ++numSplit;
+    }
+  return success();
+}
+
+LogicalResult Splitter::splitLoadColumns(lane::LoadColumnsOp op) {
+  auto load = lane::LoadColumnsOp::create(b, op.getLoc(),
+                                          splitTypes(op.getResultTypes()),
+                                          op.getMemories(), op.getPlace());
+  setAll(op.getResults(), load.getResults());
+  ++numSplit;
+  return success();
+}
+
+LogicalResult Splitter::splitStore(lane::StoreOp op) {
+  for (int64_t i = 0; i < op.getPlace().getType().getAccesses(); ++i) {
+    FailureOr<Value> value = get(op.getPart(), i);
+    if (failed(value))
+      return failure();
+    lane::StoreOp::create(b, op.getLoc(), *value, op.getMemory(), op.getRow(),
+                          op.getPlace(), op.getExists(),
+                          b.getI64IntegerAttr(i));
+    ++numSplit;
+  }
+  return success();
+}
+
+LogicalResult Splitter::splitAccumulate(lane::AccumulateOp op) {
+  int64_t accesses = getPartType(op.getType()).getDimSize(0);
+  SmallVector<Value> results;
+  for (int64_t i = 0; i < accesses; ++i) {
+    FailureOr<Value> sum = get(op.getSum(), i), term = get(op.getTerm(), i);
+    if (failed(sum) || failed(term))
+      return failure();
+    results.push_back(lane::AccumulateOp::create(b, op.getLoc(), *sum, *term,
+                                                 op.getExists()));
+  }
+  known[op.getResult()] = results;
+  return success();
+}
+
+/// What changes nothing when it is combined with.
+static Value getNeutral(OpBuilder &b, Location loc, bool isMaximum,
+                        VectorType type) {
+  if (!isMaximum)
+    return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  float lowest = -std::numeric_limits<float>::infinity();
+  return arith::ConstantOp::create(b, loc,
+                                   DenseElementsAttr::get(type, lowest));
+}
+
+LogicalResult Splitter::splitFold(lane::FoldOp op) {
+  lane::PlaceType place = op.getPlace().getType();
+  VectorType type = place.getAccessType(b.getF32Type());
+  SmallVector<Value> shares(op.getParts().size());
+  for (int64_t i = 0; i < place.getAccesses(); ++i)
+    for (auto [p, part] : llvm::enumerate(op.getParts())) {
+      FailureOr<Value> found = get(part, i);
+      if (failed(found))
+        return failure();
+      Value term = *found, &share = shares[p];
+      bool isMaximum = lane::isMaximum(op.getKinds(), p);
+      if (place.mayExceed(i)) {
+        Value exists = lane::ExistsOp::create(b, op.getLoc(), op.getPlace(), i);
+        term = arith::SelectOp::create(
+            b, op.getLoc(), exists, term,
+            getNeutral(b, op.getLoc(), isMaximum, type));
+      }
+      if (!share)
+        share = term;
+      else if (isMaximum)
+        share = arith::MaximumFOp::create(b, op.getLoc(), share, term);
+      else
+        share = arith::AddFOp::create(b, op.getLoc(), share, term,
+                                      arith::FastMathFlags::contract);
+    }
+  op.getShares().replaceAllUsesWith(shares);
+  return success();
+}
+
+LogicalResult Splitter::splitCombine(lane::CombineGroupsOp op) {
+  FailureOr<SmallVector<Value>> sums = getAll(op.getSums());
+  if (failed(sums))
+    return failure();
+  auto combine = lane::CombineGroupsOp::create(
+      b, op.getLoc(), TypeRange(ValueRange(*sums)), *sums, op.getPlace(),
+      op.getRadix());
+  setAll(op.getTotals(), combine.getTotals());
+  return success();
+}
+
+LogicalResult Splitter::splitStoreSum(lane::StoreSumOp op) {
+  for (int64_t i = 0; i < op.getPlace().getType().getAccesses(); ++i) {
+    FailureOr<Value> sum = get(op.getSum(), i);
+    if (failed(sum))
+      return failure();
+    lane::StoreSumOp::create(b, op.getLoc(), *sum, op.getMemory(), op.getRow(),
+                             op.getPlace(), b.getI64IntegerAttr(i),
+                             op.getAccumulate());
+    ++numSplit;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What parts go through
+//===----------------------------------------------------------------------===//
+
+/// A loop or branch that parts go into, from turn to turn, or out of.
+LogicalResult Splitter::splitRegions(Operation *op) {
+  FailureOr<SmallVector<Value>> operands = getAll(op->getOperands());
+  if (failed(operands))
+    return failure();
+  OperationState state(op->getLoc(), op->getName(), *operands,
+                       splitTypes(op->getResultTypes()), op->getAttrs());
+  for (unsigned i = 0; i < op->getNumRegions(); ++i)
+    state.addRegion();
+  if (auto loop = dyn_cast<lane::ForRowsOp>(op)) {
+    auto segment = [](TypeRange types) {
+      return int32_t(splitTypes(types).size());
+    };
+    int32_t each = loop.getWorkgroup() ? 1 : 0;
+    state.attributes.set(
+        lane::ForRowsOp::getOperandSegmentSizeAttr(),
+        b.getDenseI32ArrayAttr({1, 1, 1, 1, each, each,
+                                segment(loop.getSums().getTypes()),
+                                segment(loop.getCarried().getTypes())}));
+  }
+  Operation *split = b.create(state);
+  for (auto [from, to] : llvm::zip_equal(op->getRegions(), split->getRegions()))
+    for (Block &block : llvm::make_early_inc_range(from)) {
+      auto *moved = new Block();
+      to.push_back(moved);
+      SmallVector<Type> types = splitTypes(block.getArgumentTypes());
+      moved->addArguments(types,
+                          SmallVector<Location>(types.size(), op->getLoc()));
+      moved->getOperations().splice(moved->end(), block.getOperations());
+      setAll(ValueRange(block.getArguments()),
+             ValueRange(moved->getArguments()));
+      if (failed(splitBlock(*moved)))
+        return failure();
+    }
+  setAll(op->getResults(), split->getResults());
+  return success();
+}
+
+LogicalResult Splitter::split(Operation *op) {
+  bool isPartial = llvm::any_of(op->getOperandTypes(), getPartType) ||
+                   llvm::any_of(op->getResultTypes(), getPartType);
+  if (op->getNumRegions()) {
+    if (!isPartial) {
+      for (Region &region : op->getRegions())
+        for (Block &block : region)
+          if (failed(splitBlock(block)))
+            return failure();
+      return success();
+    }
+    if (!isa<lane::ForRowsOp, scf::ForOp, scf::IfOp>(op))
+      return op->emitOpError("cannot be split: expected lane.for_rows, scf.for "
+                             "or scf.if where parts go into regions");
+    done.insert(op);
+    return splitRegions(op);
+  }
+  if (!isPartial)
+    return success();
+  if (isa<lane::YieldOp, scf::YieldOp>(op)) {
+    FailureOr<SmallVector<Value>> values = getAll(op->getOperands());
+    if (failed(values))
+      return failure();
+    op->setOperands(*values);
+    return success();
+  }
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](lane::LoadOp op) {
+        done.insert(op);
+        return splitLoad(op);
+      })
+      .Case([&](lane::LoadWithinOp op) {
+        done.insert(op);
+        return splitLoad(op);
+      })
+      .Case([&](lane::LoadColumnsOp op) {
+        done.insert(op);
+        return splitLoadColumns(op);
+      })
+      .Case([&](lane::StoreOp op) {
+        done.insert(op);
+        return splitStore(op);
+      })
+      .Case([&](lane::AccumulateOp op) {
+        done.insert(op);
+        return splitAccumulate(op);
+      })
+      .Case([&](lane::FoldOp op) {
+        done.insert(op);
+        return splitFold(op);
+      })
+      .Case([&](lane::CombineGroupsOp op) {
+        done.insert(op);
+        return splitCombine(op);
+      })
+      .Case([&](lane::StoreSumOp op) {
+        done.insert(op);
+        return splitStoreSum(op);
+      })
+      // Elementwise operations wait until somebody asks for their result.
+      .Default([&](Operation *op) {
+        if (isElementwise(op))
+          done.insert(op);
+        return success();
+      });
+}
+
+LogicalResult Splitter::splitBlock(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(&op);
+    if (failed(split(&op)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult Splitter::eraseSplit() {
+  for (Operation *op : done)
+    for (Operation *user : op->getUsers())
+      if (!done.contains(user))
+        return user->emitOpError("needs a part whole, which cannot be split");
+  for (Operation *op : done)
+    op->dropAllReferences();
+  for (Operation *op : done) {
+    op->dropAllUses();
+    op->erase();
+  }
+  return success();
+}
+
+namespace {
+class SplitParts : public lnbwd::impl::SplitPartsPassBase<SplitParts> {
+public:
+  using SplitPartsPassBase::SplitPartsPassBase;
+
+  void runOnOperation() override {
+    Splitter splitter(&getContext());
+    if (failed(splitter.splitBlock(getOperation().getBody().front())) ||
+        failed(splitter.eraseSplit()))
+      return signalPassFailure();
+    numSplit += splitter.numSplit;
+  }
+};
+} // namespace

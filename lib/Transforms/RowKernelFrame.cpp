@@ -1,0 +1,337 @@
+//===- RowKernelFrame.cpp - What is around a kernel's body ----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Transforms/RowKernelFrame.h"
+
+#include "ArgumentRoles.h"
+#include "LaunchCounts.h"
+#include "lnbwd/Transforms/TargetOps.h"
+
+#include "lnbwd/Target/LaunchPlan.h"
+#include "lnbwd/Transforms/RowPhases.h"
+#include "lnbwd/Transforms/ScheduleLimits.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/SymbolTable.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Operand `index` as a kernel parameter: device memory, typed as its first row
+/// whatever its rank. The true number of rows is known from the row count
+/// alone, and a static type is what makes the parameter a bare pointer.
+static MemRefType getParameterType(RowwiseOp op, unsigned index) {
+  auto buffer = cast<MemRefType>(op->getOperand(index).getType());
+  auto space = gpu::AddressSpaceAttr::get(buffer.getContext(),
+                                          gpu::AddressSpace::Global);
+  SmallVector<int64_t> shape;
+  switch (getOperandKind(op, index)) {
+  case OperandKind::RowBlock:
+    shape = {1, op.getRowLength()};
+    break;
+  case OperandKind::RowScalar:
+    shape = {1};
+    break;
+  case OperandKind::Column:
+  case OperandKind::GroupColumn:
+    shape = {op.getRowLength()};
+    break;
+  }
+  return MemRefType::get(shape, buffer.getElementType(),
+                         MemRefLayoutAttrInterface(), space);
+}
+
+/// Casts `buffer` to its parameter type, in the function that launches.
+static Value toParameter(OpBuilder &b, Location loc, Value buffer,
+                         MemRefType type) {
+  auto source = cast<MemRefType>(buffer.getType());
+  auto firstRow =
+      MemRefType::get(type.getShape(), type.getElementType(),
+                      MemRefLayoutAttrInterface(), source.getMemorySpace());
+  if (firstRow != source) {
+    SmallVector<int64_t> strides(type.getRank(), 1);
+    if (type.getRank() == 2)
+      strides[0] = type.getDimSize(1);
+    buffer = memref::ReinterpretCastOp::create(b, loc, firstRow, buffer,
+                                               /*offset=*/0, type.getShape(),
+                                               strides);
+  }
+  return memref::MemorySpaceCastOp::create(b, loc, type, buffer);
+}
+
+/// Gives a parameter its true number of rows back, in the kernel. With
+/// `firstRow`, which may be null, it begins there; of a group column, that row
+/// is all there is.
+static Value fromParameter(OpBuilder &b, Location loc, Value parameter,
+                           OperandKind kind, int64_t stride, Value count,
+                           Value firstRow) {
+  if (kind == OperandKind::Column)
+    return parameter;
+  auto type = cast<MemRefType>(parameter.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  SmallVector<OpFoldResult> sizes;
+  SmallVector<int64_t> strides{1};
+  if (kind == OperandKind::GroupColumn) {
+    sizes = {b.getIndexAttr(shape[0])};
+  } else {
+    shape[0] = ShapedType::kDynamic;
+    sizes = {count};
+  }
+  if (kind == OperandKind::RowBlock) {
+    sizes.push_back(b.getIndexAttr(shape[1]));
+    strides.insert(strides.begin(), stride);
+  }
+  OpFoldResult offset = b.getIndexAttr(0);
+  if (firstRow) {
+    Value distance = arith::ConstantIndexOp::create(b, loc, stride);
+    offset = arith::MulIOp::create(b, loc, firstRow, distance).getResult();
+  }
+  MemRefLayoutAttrInterface layout;
+  if (firstRow || (shape.size() == 2 && stride != shape[1]))
+    layout = StridedLayoutAttr::get(
+        b.getContext(), firstRow ? ShapedType::kDynamic : 0, strides);
+  auto result = MemRefType::get(shape, type.getElementType(), layout,
+                                type.getMemorySpace());
+  return memref::ReinterpretCastOp::create(
+      b, loc, result, parameter, offset, sizes,
+      getAsIndexOpFoldResult(b.getContext(), strides));
+}
+
+/// The place in `module` behind the kernels that are launched before `op`.
+static Block::iterator getKernelPlace(RowwiseOp op, gpu::GPUModuleOp module) {
+  for (Operation *before = op->getPrevNode(); before;
+       before = before->getPrevNode())
+    if (auto launch = dyn_cast<gpu::LaunchFuncOp>(before))
+      return std::next(Block::iterator(
+          module.lookupSymbol(launch.getKernelName().getValue())));
+  return module.getBody()->begin();
+}
+
+/// The kernel of `op`, with no more than its parameters in its body.
+static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
+                            gpu::GPUModuleOp module, SymbolTable &symbols) {
+  Location loc = op.getLoc();
+  OpBuilder b(op.getContext());
+  SmallVector<Type> parameters;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    parameters.push_back(getParameterType(op, i));
+  parameters.append(2, b.getI64Type());
+
+  auto kernel = gpu::GPUFuncOp::create(b, loc, op.getEntry(),
+                                       b.getFunctionType(parameters, {}));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  kernel->setAttr(kernelInfoAttr,
+                  KernelInfoAttr::get(op.getContext(), op.getEntryAttr(),
+                                      op.getRowLength(), *op.getSchedule()));
+  auto threads = int32_t(op.getSchedule()->getThreads());
+  kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
+  if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)
+    kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
+  // Outputs may overwrite row blocks, never the columns; nor the scalars, but
+  // whether to say so of them is the target's choice. Where they are loaded
+  // ahead, the code generator would move loads that nothing can change to where
+  // they are used.
+  const TargetOps &target = TargetOps::get(chip.backend);
+  bool scalarsToo =
+      target.avoidsRepeatedReads() && !dropsLoads(*op.getSchedule(), target);
+  for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
+    OperandKind kind = getOperandKind(op, i);
+    if (kind == OperandKind::RowBlock ||
+        (kind == OperandKind::RowScalar && !scalarsToo))
+      continue;
+    for (StringRef name : {LLVM::LLVMDialect::getNoAliasAttrName(),
+                           LLVM::LLVMDialect::getReadonlyAttrName()})
+      kernel.setArgAttr(i, name, b.getUnitAttr());
+  }
+  symbols.insert(kernel, getKernelPlace(op, module));
+
+  b.setInsertionPointToEnd(&kernel.getBody().front());
+  unsigned numOperands = op->getNumOperands();
+  auto toIndex = [&](Value value) -> Value {
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(), value);
+  };
+  // Of a program with groups all that the body sees are the rows and the
+  // workgroups of one group: the buffers begin with the group's own.
+  Value rows = toIndex(kernel.getArgument(numOperands));
+  Value workgroups = toIndex(kernel.getArgument(numOperands + 1));
+  Value group;
+  if (op.getGroupOperand())
+    group = gpu::BlockIdOp::create(b, loc, gpu::Dimension::z);
+  auto firstOfGroup = [&](Value perGroup) -> Value {
+    return group ? arith::MulIOp::create(b, loc, group, perGroup) : Value();
+  };
+  Value firstRow = firstOfGroup(rows);
+  RowKernel frame{op, kernel, {}, rows, workgroups};
+  for (unsigned i = 0; i < numOperands; ++i) {
+    bool isPartial =
+        op.hasPartialSums() && i >= numOperands - op.getAllSums().size();
+    OperandKind kind = getOperandKind(op, i);
+    int64_t stride = 1;
+    Value count = rows, first = firstRow;
+    if (kind == OperandKind::RowBlock)
+      stride = op.getRowStride(i);
+    if (isPartial) {
+      count = workgroups;
+      first = firstOfGroup(workgroups);
+    }
+    if (kind == OperandKind::GroupColumn) {
+      stride = op.getRowLength();
+      first = group;
+    }
+    frame.buffers.push_back(fromParameter(b, loc, kernel.getArgument(i), kind,
+                                          stride, count, first));
+  }
+  return frame;
+}
+
+/// Launches `kernel` in the place of `op`.
+static void addLaunch(RowwiseOp op, const ChipInfo &chip,
+                      gpu::GPUFuncOp kernel) {
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  ScheduleAttr schedule = *op.getSchedule();
+  LaunchCounts counts = makeLaunchCounts(b, op);
+  int64_t tile = schedule.getColumnTile();
+  int64_t tiles = tile ? llvm::divideCeil(op.getRowLength(), tile)
+                       : schedule.getWorkgroupsPerRow();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value one = constant(1);
+  SmallVector<Value> arguments;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    arguments.push_back(
+        toParameter(b, loc, op->getOperand(i),
+                    cast<MemRefType>(kernel.getArgument(i).getType())));
+  for (Value count : {counts.rows, counts.workgroups})
+    arguments.push_back(
+        arith::IndexCastOp::create(b, loc, b.getI64Type(), count));
+  Value stagingBytes;
+  if (int64_t bytes = getLaunchedSharedBytes(op, schedule, chip))
+    stagingBytes = arith::ConstantIntOp::create(b, loc, bytes, 32);
+  std::optional<gpu::KernelDim3> clusterSize;
+  if (schedule.getWorkgroupsPerRow() > 1)
+    clusterSize = gpu::KernelDim3{one, constant(tiles), one};
+  auto launch = gpu::LaunchFuncOp::create(
+      b, loc, kernel,
+      gpu::KernelDim3{counts.workgroups, constant(tiles),
+                      counts.groups ? counts.groups : one},
+      gpu::KernelDim3{constant(schedule.getThreads()), one, one}, stagingBytes,
+      arguments, /*asyncTokenType=*/Type(), /*asyncDependencies=*/ValueRange(),
+      clusterSize);
+  if (schedule.getEarlyStart())
+    launch->setAttr(earlyStartAttr, b.getUnitAttr());
+}
+
+static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
+  if (!op.hasPureBufferSemantics())
+    return op.emitOpError("expected memrefs; run bufferization before");
+  std::optional<ScheduleAttr> schedule = op.getSchedule();
+  if (!schedule)
+    return op.emitOpError(
+        "expected a schedule; run lnbwd-select-schedule before");
+  if (failed(checkSchedule(op, *schedule, chip,
+                           [&] { return op.emitOpError(); })) ||
+      failed(checkDistributable(op)))
+    return failure();
+  // One workgroup has all rows of a group at most.
+  bool isWhole = schedule->getRowsPerWorkgroup() == 0 &&
+                 (op.getColumnSums().empty() || !op.getGroupOperand());
+  if (!op.getAllSums().empty() && !op.hasPartialSums() && !isWhole)
+    return op.emitOpError(
+        "expected partial column sums, or one workgroup for all rows; run "
+        "lnbwd-finalize-column-sums before");
+  return success();
+}
+
+/// Notes on a function's arguments how its programs access them.
+static void recordArgumentAccess(RowwiseOp op, func::FuncOp function) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto argument = dyn_cast<BlockArgument>(operand.get());
+    if (!argument)
+      continue;
+    unsigned number = argument.getArgNumber();
+    auto known =
+        function.getArgAttrOfType<StringAttr>(number, argumentAccessAttr);
+    StringRef access = op.isDpsInit(&operand) ? "write" : "read";
+    if (op.getAccumulate() && op.isDpsInit(&operand) &&
+        llvm::is_contained(op.getAllSums(), operand.get()))
+      access = "read_write";
+    // An argument that one operand reads and another writes is both.
+    if (known && known != access)
+      access = "read_write";
+    function.setArgAttr(number, argumentAccessAttr,
+                        StringAttr::get(op.getContext(), access));
+  }
+}
+
+/// The GPU module of `function`'s kernels: the one that it launches from
+/// already, or a new one.
+static gpu::GPUModuleOp getKernelModule(func::FuncOp function) {
+  auto module = function->getParentOfType<ModuleOp>();
+  SymbolTable moduleSymbols(module);
+  for (auto launch : function.getOps<gpu::LaunchFuncOp>())
+    return moduleSymbols.lookup<gpu::GPUModuleOp>(launch.getKernelModuleName());
+  module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
+                  UnitAttr::get(module.getContext()));
+  OpBuilder b(function);
+  auto gpuModule =
+      gpu::GPUModuleOp::create(b, function.getLoc(), function.getName());
+  // The function keeps its name; a module beside it needs another.
+  gpuModule.setName((function.getName() + "_kernels").str());
+  moduleSymbols.insert(gpuModule, Block::iterator(function));
+  return gpuModule;
+}
+
+FailureOr<unsigned>
+lnbwd::distributePrograms(ModuleOp module, const ChipInfo &chip,
+                          function_ref<bool(RowwiseOp)> isTaken,
+                          function_ref<void(const RowKernel &)> writeBody) {
+  unsigned numKernels = 0;
+  for (auto function :
+       llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
+    SmallVector<RowwiseOp> programs;
+    function.walk([&](RowwiseOp op) {
+      if (isTaken(op))
+        programs.push_back(op);
+    });
+    if (programs.empty())
+      continue;
+    for (RowwiseOp op : programs) {
+      if (op->getParentOp() != function)
+        return op.emitOpError(
+            "expected to be at the top level of its function: "
+            "a launch plan has no loops or branches");
+      if (failed(check(op, chip)))
+        return failure();
+      for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+        if (!isa<BlockArgument>(operand) &&
+            !operand.getDefiningOp<memref::AllocOp>())
+          return op.emitOpError("expected operand ")
+                 << index << " (" << op.getOperandName(index)
+                 << ") to be an argument of the function or a memref.alloc in "
+                    "it: a launch plan has no other buffers";
+    }
+    gpu::GPUModuleOp gpuModule = getKernelModule(function);
+    SymbolTable symbols(gpuModule);
+    for (RowwiseOp op : programs) {
+      if (failed(recordArgumentRoles(op)))
+        return failure();
+      recordArgumentAccess(op, function);
+      RowKernel kernel = makeKernel(op, chip, gpuModule, symbols);
+      writeBody(kernel);
+      addLaunch(op, chip, kernel.function);
+      op.erase();
+      ++numKernels;
+    }
+  }
+  return numKernels;
+}

@@ -1,0 +1,77 @@
+//===- RowPhases.cpp - What of a row program waits for which sums ---------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Transforms/RowPhases.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+bool lnbwd::hasVectors(Operation &op) {
+  auto isVector = [](Type type) { return isa<VectorType>(type); };
+  return llvm::any_of(op.getOperandTypes(), isVector) ||
+         llvm::any_of(op.getResultTypes(), isVector);
+}
+
+static bool isDistributable(Operation &op) {
+  if (op.getNumRegions() != 0 || !isPure(&op))
+    return false;
+  if (!hasVectors(op))
+    return true;
+  if (getSummedRow(&op))
+    return true;
+  if (auto spread = dyn_cast<vector::BroadcastOp>(op))
+    return !isa<VectorType>(spread.getSourceType());
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return isa<SplatElementsAttr>(constant.getValue());
+  return isa<vector::FMAOp>(op) || OpTrait::hasElementwiseMappableTraits(&op);
+}
+
+LogicalResult lnbwd::checkDistributable(RowwiseOp op) {
+  for (Operation &bodyOp : op.getBody().front().without_terminator())
+    if (!isDistributable(bodyOp))
+      return bodyOp.emitOpError(
+          "cannot be distributed over lanes: expected an elementwise "
+          "operation, a splat constant, vector.broadcast of a scalar, "
+          "vector.reduction <add> or <maximumf> into f32 without an "
+          "accumulator, or a pure operation on scalars");
+  return success();
+}
+
+RowPhases::RowPhases(RowwiseOp op) : op(op) {
+  size_t count = 1;
+  for (BlockArgument argument : op.getBody().getArguments())
+    phaseOf[argument] = 0;
+  for (Operation &bodyOp : op.getBody().front().without_terminator()) {
+    unsigned phase = 0;
+    for (Value operand : bodyOp.getOperands())
+      phase = std::max(phase, phaseOf.lookup(operand));
+    if (getSummedRow(&bodyOp)) {
+      if (sums.size() <= phase)
+        sums.resize(phase + 1);
+      sums[phase].push_back(&bodyOp);
+      ++phase;
+    }
+    for (Value result : bodyOp.getResults())
+      phaseOf[result] = phase;
+    count = std::max<size_t>(count, phase + 1);
+  }
+  sums.resize(count);
+}
+
+SmallVector<Operation *> RowPhases::getScalars(unsigned phase) const {
+  SmallVector<Operation *> scalars;
+  RowwiseOp program = op;
+  for (Operation &bodyOp : program.getBody().front().without_terminator())
+    if (!hasVectors(bodyOp) && bodyOp.getNumResults() > 0 &&
+        getPhase(bodyOp.getResult(0)) == phase)
+      scalars.push_back(&bodyOp);
+  return scalars;
+}

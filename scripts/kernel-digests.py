@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Digests and instruction counts of kernels over a grid, to see what a change of the compiler does.
+
+  scripts/kernel-digests.py write FILE           compiles the grid; one line for each kernel
+  scripts/kernel-digests.py compare BEFORE AFTER says what became of the kernels of BEFORE
+
+`write` takes lnbwd-opt from the build folder LNBWD_BUILD_DIR, build/ otherwise. --filter takes the
+cases whose name has a part that matches; --every N each N-th of them; --jobs how many at once.
+
+A digest is of the assembly (AMD) or PTX (NVIDIA) of one kernel, without comments, line numbers and
+the numbers of labels: equal digests are equal machine code. Counts of AMD kernels are the report's,
+of lanes' instructions over ROWS rows (docs/report.md), with registers, scratch and shared memory;
+those of NVIDIA kernels are of the instructions in the PTX, since ptxas is not at hand everywhere.
+
+`compare` exits with 1 where a kernel is missing, spills more or needs more shared memory, or where
+a count of an AMD kernel grew by more than --allowed percent (1).
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(SOURCE / "test" / "EndToEnd"))
+
+import family  # noqa: E402
+import grid  # noqa: E402
+import test_masks as masks  # noqa: E402
+
+CHIPS = (*family.AMD_CHIPS, "sm_80", "sm_90")
+ROWS = 16384
+LENGTHS = (96, 768, 1000, 1024, 3000, 4096, 8192, 16384, 65536)
+# Schedules that set one mode of the row loop at a time, by the fields that differ from the model's.
+MODES = {
+    "plain": "prefetch=0,unroll=1,stages=0",
+    "one-group": "row_groups=1,prefetch=0,unroll=1,stages=0",
+    "few-lanes": "threads_per_row=16,row_groups=8,prefetch=0,unroll=1,stages=0",
+    "waves": "threads_per_row=128,row_groups=2,prefetch=0,unroll=1,stages=0",
+    "prefetch": "prefetch=1,unroll=1,stages=0",
+    "paired": "prefetch=1,unroll=2,stages=0",
+}
+SM_90_MODES = {
+    "early": "prefetch=0,unroll=1,stages=0,early_start=1",
+    "stages": "prefetch=0,unroll=1,stages=2",
+    "cluster": "workgroups_per_row=2,threads_per_row=128,row_groups=1,prefetch=0,unroll=1,stages=0",
+}
+# What may not grow at all; everything else may grow by --allowed percent.
+HARD = ("scratch_bytes", "spilled_vector_registers", "spilled_scalar_registers", "shared_bytes")
+# Two vector instructions issued as one: a gain.
+GAINS = ("dual_issue",)
+RESOURCES = ("vector_registers", "accumulation_registers", "scalar_registers", *HARD)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """What one compilation is for."""
+
+    name: str
+    chip: str
+    text: str
+    options: str = ""
+    # Passes that turn `text` into what is compiled.
+    prepare: str = ""
+
+
+def family_cases() -> Iterator[Case]:
+    """The named operations with all their options."""
+    for case in family.cases(CHIPS):
+        prepare = "--lnbwd-differentiate" if case.derived else ""
+        source = case
+        if case.derived:
+            outputs = () if case.statistics == "saved" else ("y",)
+            source = dataclasses.replace(case, op=case.op.removesuffix("_bwd"), statistics="saved",
+                                         outputs=outputs)
+        yield Case(f"family/{case.name}", case.chip, family.source(source), case.pipeline, prepare)
+
+
+def length_cases() -> Iterator[Case]:
+    """LayerNorm backward, every type and length by the model's schedule."""
+    for chip in CHIPS:
+        for dtype in family.DTYPES:
+            for n in LENGTHS:
+                yield Case(f"length/{dtype}-{n}", chip, grid.op_source(grid.Kernel(chip, dtype, n)))
+
+
+def mode_cases() -> Iterator[Case]:
+    """Each mode of the row loop by hand, for a gradient and a forward pass."""
+    for chip in CHIPS:
+        modes = dict(MODES)
+        if chip == "sm_90":
+            modes.update(SM_90_MODES)
+        for mode, schedule in modes.items():
+            for op in family.OPS:
+                for dtype, n in (("bf16", 1024), ("f32", 1000), ("f16", 4096)):
+                    text = family.source(family.Case(op, chip, dtype, n))
+                    yield Case(f"mode/{mode}-{op}-{dtype}-{n}", chip, text, f"schedule={schedule}")
+
+
+def program_cases() -> Iterator[Case]:
+    """Row programs that no named operation has: other functions, maxima, masks, no row sums."""
+    examples = sorted((SOURCE / "examples").glob("*.mlir"))
+    for chip in CHIPS:
+        for example in examples:
+            for schedule in ("", f"schedule={MODES['plain']}", f"schedule={MODES['waves']}"):
+                name = f"program/{example.stem}{'-' + schedule[9:] if schedule else ''}"
+                yield Case(name, chip, example.read_text(), schedule)
+        for name in ("softmax", "l2_normalize", "dynamic_tanh"):
+            text = (SOURCE / "examples" / f"{name}.mlir").read_text()
+            yield Case(f"program/{name}-gradient", chip, text, prepare="--lnbwd-differentiate")
+        for has_sum in (False, True):
+            for n, dtype in ((512, "bf16"), (1000, "f32")):
+                for schedule in ("", f"schedule={MODES['plain']}"):
+                    name = f"program/mask-{n}-{dtype}-{has_sum}{'-plain' if schedule else ''}"
+                    yield Case(name, chip, masks.source(n, dtype, has_sum), schedule)
+
+
+def all_cases() -> Iterator[Case]:
+    """The whole grid."""
+    yield from family_cases()
+    yield from length_cases()
+    yield from mode_cases()
+    yield from program_cases()
+
+
+def normalised(lines: list[str]) -> list[str]:
+    """The instructions of a kernel, without what does not reach the machine code."""
+    labels: dict[str, str] = {}
+
+    def rename(match: re.Match[str]) -> str:
+        return labels.setdefault(match[0], f"label{len(labels)}")
+
+    result = []
+    for line in lines:
+        line = re.split(r"//|;\s", line, maxsplit=1)[0].strip().rstrip(";").strip()
+        if not line or re.match(r"\.(loc|file|p2align|cfi_|section|type|size)\b", line):
+            continue
+        line = re.sub(r"\.?\$?L[A-Za-z_]*[0-9][0-9_]*|\$L__\w+", rename, line)
+        # Temporary labels stand for lines of debug information.
+        if re.fullmatch(r"label[0-9]+:", line) and line[:-1] not in labels.values():
+            continue
+        result.append(re.sub(r"\s+", " ", line))
+    used = {word for line in result for word in re.findall(r"label[0-9]+\b(?!:)", line)}
+    kept = [line for line in result if not re.fullmatch(r"label[0-9]+:", line) or line[:-1] in used]
+    # Again, since the labels that fell away had numbers.
+    again: dict[str, str] = {}
+    return [re.sub(r"label[0-9]+", lambda m: again.setdefault(m[0], f"label:{len(again)}"), line)
+            for line in kept]
+
+
+def kernels_of(text: str, is_amd: bool) -> dict[str, list[str]]:
+    """The lines of each kernel of an assembly or PTX text."""
+    kernels: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    if is_amd:
+        names = set(re.findall(r"\.type\s+(\w+),@function", text))
+        for line in text.splitlines():
+            if line.rstrip(":") in names and line.endswith(":"):
+                current = kernels.setdefault(line[:-1], [])
+            elif ".section" in line or line.startswith(".Lfunc_end"):
+                current = None
+            elif current is not None:
+                current.append(line)
+        return kernels
+    for line in text.splitlines():
+        entry = re.search(r"\.entry (\w+)\(", line)
+        if entry:
+            current = kernels.setdefault(entry[1], [])
+        if current is not None:
+            current.append(line)
+        if line.startswith("}"):
+            current = None
+    return kernels
+
+
+PTX_KINDS = (
+    ("global", r"(ld|st)(\.\w+)*\.global|cp\.async"),
+    ("shared", r"(ld|st)(\.\w+)*\.shared|st\.async|mbarrier"),
+    ("barrier", r"bar(rier)?\."),
+    ("shuffle", r"shfl"),
+    ("branch", r"bra\b|ret\b"),
+    ("register", r"mov\b|ld\.param|cvta"),
+)
+
+
+def count_ptx(lines: list[str]) -> dict[str, float]:
+    """Instructions of a kernel by kind."""
+    counts: collections.Counter[str] = collections.Counter()
+    for line in lines:
+        line = re.sub(r"^@!?%\w+ ", "", line)
+        if not re.match(r"[a-z]", line) or line.startswith("label"):
+            continue
+        kind = next((kind for kind, pattern in PTX_KINDS if re.match(pattern, line)), "arithmetic")
+        counts[kind] += 1
+    return dict(counts)
+
+
+def compile_case(opt: pathlib.Path, case: Case) -> list[str]:
+    """One line for each kernel, or one that says why there is none."""
+    is_amd = case.chip.startswith("gfx")
+    name = f"{case.chip}/{case.name}"
+    text = case.text
+    with tempfile.TemporaryDirectory() as folder:
+        if case.prepare:
+            prepared = subprocess.run([opt, "-", case.prepare], input=text, text=True,
+                                      capture_output=True, check=False)
+            if prepared.returncode != 0:
+                return [f"{name}\t-\tnot compiled: {first_error(prepared.stderr)}\t{{}}"]
+            text = prepared.stdout
+        command = [opt, "-", f"--lnbwd-pipeline=chip={case.chip} {case.options}".strip(),
+                   f"--save-temps={folder}/stages"]
+        command += ["--emit=report-json", f"--rows={ROWS}"] if is_amd else ["--emit=ptx"]
+        result = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+        if result.returncode != 0:
+            return [f"{name}\t-\tnot compiled: {first_error(result.stderr)}\t{{}}"]
+        code = result.stdout
+        counts: dict[str, dict[str, float]] = {}
+        if is_amd:
+            code = max(pathlib.Path(folder, "stages").glob("*-kernel.s")).read_text()
+            report = json.loads(result.stdout)
+            for kernel in report["kernels"]:
+                counts[kernel["name"]] = {
+                    **{key: kernel[key] for key in RESOURCES}, **kernel["wave_instructions"],
+                    "bytes_read": kernel["bytes_read"], "bytes_written": kernel["bytes_written"]}
+    lines = []
+    for kernel, body in sorted(kernels_of(code, is_amd).items()):
+        body = normalised(body)
+        digest = hashlib.sha256("\n".join(body).encode()).hexdigest()[:16]
+        figures = counts.get(kernel, {}) if is_amd else count_ptx(body)
+        lines.append(f"{name}\t{kernel}\t{digest}\t{json.dumps(figures)}")
+    return lines
+
+
+def first_error(text: str) -> str:
+    """The first error among the compiler's messages."""
+    return next((line.split("error: ", 1)[1] for line in text.splitlines() if "error: " in line),
+                "unknown").replace("\t", " ")
+
+
+def write(options: argparse.Namespace) -> int:
+    """Compiles the grid; returns the exit status."""
+    build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build"))
+    opt = (build / "bin" / "lnbwd-opt").resolve()
+    cases = [case for case in all_cases()
+             if re.search(options.filter, f"{case.chip}/{case.name}")][::options.every]
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        lines = [line for lines in pool.map(lambda case: compile_case(opt, case), cases)
+                 for line in lines]
+    options.file.write_text("".join(line + "\n" for line in sorted(set(lines))))
+    refused = sum("\tnot compiled: " in line for line in lines)
+    print(f"{len(cases)} cases, {len(lines) - refused} kernels, {refused} cases refused")
+    return 0
+
+
+def read(file: pathlib.Path) -> dict[tuple[str, str], tuple[str, dict[str, float]]]:
+    """(case, kernel) to digest and counts."""
+    table = {}
+    for line in file.read_text().splitlines():
+        case, kernel, digest, counts = line.split("\t")
+        table[case, kernel] = digest, json.loads(counts)
+    return table
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Prints what became of each kernel; returns the exit status."""
+    before, after = read(options.before), read(options.after)
+    same, changed, worse = 0, 0, 0
+    for key, (digest, counts) in before.items():
+        where = " ".join(key)
+        if key not in after:
+            print(f"missing  {where}")
+            worse += 1
+            continue
+        new_digest, new_counts = after[key]
+        if digest == new_digest:
+            same += 1
+            continue
+        changed += 1
+        differences, bad = [], False
+        for name in sorted(counts.keys() | new_counts.keys()):
+            old, new = counts.get(name, 0), new_counts.get(name, 0)
+            if old == new:
+                continue
+            differences.append(f"{name} {old:g} -> {new:g}")
+            is_amd = key[0].startswith("gfx")
+            allowed = old * (1 + options.allowed / 100)
+            if name not in GAINS:
+                bad |= new > old if name in HARD else is_amd and new > allowed
+        if "not compiled" in digest + new_digest:
+            differences, bad = [f"{digest} -> {new_digest}"], True
+        worse += bad
+        verdict = "worse   " if bad else "changed "
+        print(f"{verdict} {where}: {', '.join(differences) or 'order only'}")
+    print(f"{same} kernels are the same, {changed} changed, {worse} are worse or missing; "
+          f"{len(after.keys() - before.keys())} are new")
+    return 1 if worse else 0
+
+
+def main() -> int:
+    """Runs the command that was asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(required=True)
+    writer = commands.add_parser("write", help="compile the grid")
+    writer.add_argument("file", type=pathlib.Path)
+    writer.add_argument("--filter", default="", help="a regular expression, searched in CHIP/CASE")
+    writer.add_argument("--every", type=int, default=1, help="take each N-th case")
+    writer.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilations at once")
+    writer.set_defaults(run=write)
+    comparer = commands.add_parser("compare", help="compare two files")
+    comparer.add_argument("before", type=pathlib.Path)
+    comparer.add_argument("after", type=pathlib.Path)
+    comparer.add_argument("--allowed", type=float, default=1, help="percent that a count may grow")
+    comparer.set_defaults(run=compare)
+    options = parser.parse_args()
+    result: int = options.run(options)
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx942})))' --split-input-file --verify-diagnostics
+// RUN: not lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx000})))' --split-input-file 2>&1 | FileCheck %s
+
+// CHECK: error: unknown chip 'gfx000', expected one of: gfx90a
+
+!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @not_whole(%i: index) {
+    %place = lane.place : !place
+    // expected-error@+1 {{expected whole sets and no sum_block; run lnbwd-peel-last-rows and lnbwd-block-column-sums before}}
+    lane.for_rows %set = %i to %i step %i at %place : !place {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @not_split(%x: memref<?x256xf32>, %row: index) {
+    %place = lane.place : !place
+    // expected-error@+1 {{cannot be converted; run lnbwd-split-parts before}}
+    %v = lane.load %x[%row] at %place : !place, memref<?x256xf32> -> vector<1x4xf32>
+    lane.store %v, %x[%row] at %place : !place, vector<1x4xf32>, memref<?x256xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @not_reduced(%x: f32, %m: memref<?xf32>, %row: index) {
+    %place = lane.place : !place
+    // expected-error@+1 {{cannot be converted; run lnbwd-lower-row-reductions before}}
+    %turn = lane.first_turn : !lane.turn
+    %s = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0 : !place, f32 -> f32
+    lane.store_scalar %s, %m[%row] at %place : !place, memref<?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @no_early_start() {
+    // expected-error@+1 {{cannot be converted: the chip starts a kernel when the one before it has ended}}
+    lane.allow_next_kernel
+    gpu.return
+  }
+}

@@ -1,0 +1,50 @@
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx942})),canonicalize,cse)' --split-input-file --allow-unregistered-dialect | FileCheck %s
+
+!place = !lane.place<row_length = 256, lanes = 64, groups = 4, width = 4>
+
+// A buffer descriptor that ends with the rows that exist. A wave has one row:
+// its first lane loads the number, and all are given it.
+// CHECK-LABEL: gpu.func @one_row_a_wave(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?x256xf32, strided<[320, 1]>>, %[[S:[a-z0-9]+]]: memref<?xf32>, %[[SET:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index)
+// CHECK-DAG:     %[[GROUPS:.*]] = arith.constant 4 : index
+// CHECK-DAG:     %[[STRIDE:.*]] = arith.constant 320 : index
+// CHECK:         %[[PLACE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[GROUPS]] : index
+// CHECK:         memref.reinterpret_cast %[[S]] to offset: [%[[SET]]], sizes: [%[[COUNT]]]
+// CHECK:         amdgpu.fat_raw_buffer_cast {{.*}} validBytes({{.*}}) resetOffset
+// CHECK:         %[[N:.*]] = memref.load %{{.*}}[%[[PLACE]]]
+// CHECK:         rocdl.sched.barrier 0
+// CHECK:         %[[BEGIN:.*]] = arith.muli %[[SET]], %[[STRIDE]] : index
+// CHECK:         %[[SIZE:.*]] = arith.muli %[[COUNT]], %[[STRIDE]] : index
+// CHECK:         memref.reinterpret_cast %[[X]] to offset: [%[[BEGIN]]], sizes: [%[[SIZE]]]
+// CHECK:         vector.load %{{.*}} {alignment = 16 : i64} : {{.*}}fat_raw_buffer{{.*}}, vector<4xf32>
+// CHECK:         rocdl.readfirstlane %[[N]] : f32
+gpu.module @m {
+  gpu.func @one_row_a_wave(%x: memref<?x256xf32, strided<[320, 1]>>, %s: memref<?xf32>, %set: index, %count: index) {
+    %place = lane.place : !place
+    %n = lane.load_scalar_within %s from %set count %count at %place : !place, memref<?xf32>
+    lane.keep_order
+    %v = lane.load_within %x from %set count %count at %place access 0 : !place, memref<?x256xf32, strided<[320, 1]>> -> vector<4xf32>
+    %shared = lane.share_scalar %n at %place : !place, f32
+    "test.use"(%v, %shared) : (vector<4xf32>, f32) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 64, lanes = 16, groups = 16, width = 4>
+
+// Of several rows a wave, each lane loads its own number.
+// CHECK-LABEL: gpu.func @four_rows_a_wave
+// CHECK:         %[[N:.*]] = memref.load
+// CHECK-NOT:     rocdl.readfirstlane
+// CHECK:         "test.use"(%[[N]])
+gpu.module @m {
+  gpu.func @four_rows_a_wave(%s: memref<?xf32>, %set: index, %count: index) {
+    %place = lane.place : !place
+    %n = lane.load_scalar_within %s from %set count %count at %place : !place, memref<?xf32>
+    %shared = lane.share_scalar %n at %place : !place, f32
+    "test.use"(%shared) : (f32) -> ()
+    gpu.return
+  }
+}

@@ -1,0 +1,155 @@
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx942})),canonicalize,cse)' --split-input-file --allow-unregistered-dialect | FileCheck %s --check-prefixes=CHECK,AMD
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=sm_80})),canonicalize,cse)' --split-input-file --allow-unregistered-dialect | FileCheck %s --check-prefixes=CHECK,NVIDIA
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// Accesses of a lane lie 64 x 4 columns apart; their alignment is their size, at
+// most 16 bytes.
+// CHECK-LABEL: gpu.func @accesses(
+// CHECK-SAME:    %[[X:.*]]: memref<?x512xf32>, %[[H:.*]]: memref<?x512xf16>, %[[S:.*]]: memref<?xf32>, %[[ROW:.*]]: index)
+// CHECK-DAG:     %[[FOUR:.*]] = arith.constant 4 : index
+// CHECK-DAG:     %[[APART:.*]] = arith.constant 256 : index
+// CHECK:         %[[LANE:.*]] = gpu.thread_id x
+// CHECK:         %[[FIRST:.*]] = arith.muli %[[LANE]], %[[FOUR]] : index
+// CHECK:         %[[SECOND:.*]] = arith.addi %[[FIRST]], %[[APART]] : index
+// CHECK:         %[[V:.*]] = vector.load %[[X]][%[[ROW]], %[[SECOND]]] {alignment = 16 : i64} : memref<?x512xf32>, vector<4xf32>
+// CHECK:         %[[N:.*]] = vector.load %[[H]][%[[ROW]], %[[FIRST]]] {alignment = 8 : i64} : memref<?x512xf16>, vector<4xf16>
+// CHECK:         vector.store %[[V]], %[[X]][%[[ROW]], %[[FIRST]]] {alignment = 16 : i64}
+// CHECK:         %[[R:.*]] = memref.load %[[S]][%[[ROW]]]
+// CHECK:         %[[IS_FIRST:.*]] = arith.cmpi eq, %[[LANE]], %{{.*}} : index
+// CHECK:         scf.if %[[IS_FIRST]] {
+// CHECK-NEXT:      memref.store %[[R]], %[[S]][%[[ROW]]]
+// CHECK-NEXT:    }
+// CHECK-NOT:     lane.
+// CHECK:         gpu.return
+gpu.module @m {
+  gpu.func @accesses(%x: memref<?x512xf32>, %h: memref<?x512xf16>, %s: memref<?xf32>, %row: index) {
+    %place = lane.place : !place
+    %v = lane.load %x[%row] at %place access 1 : !place, memref<?x512xf32> -> vector<4xf32>
+    %n = lane.load %h[%row] at %place access 0 : !place, memref<?x512xf16> -> vector<4xf16>
+    "test.use"(%n) : (vector<4xf16>) -> ()
+    lane.store %v, %x[%row] at %place access 0 : !place, vector<4xf32>, memref<?x512xf32>
+    %r = lane.load_scalar %s[%row] : memref<?xf32>
+    lane.store_scalar %r, %s[%row] at %place : !place, memref<?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 300, lanes = 64, groups = 1, width = 4>
+
+// Beyond the row's end lanes read its last vector and write nothing; nor where
+// the row does not exist.
+// CHECK-LABEL: gpu.func @beyond_the_end
+// CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 300 : index
+// CHECK-DAG:     %[[LAST:.*]] = arith.constant 296 : index
+// CHECK:         %[[COLUMN:.*]] = arith.addi
+// CHECK:         %[[VALID:.*]] = arith.cmpi ult, %[[COLUMN]], %[[LENGTH]] : index
+// CHECK:         %[[CLAMPED:.*]] = arith.minui %[[COLUMN]], %[[LAST]] : index
+// CHECK:         %[[V:.*]] = vector.load %{{.*}}[%{{.*}}, %[[CLAMPED]]]
+// CHECK:         "test.use"(%[[VALID]])
+// CHECK:         %[[BOTH:.*]] = arith.andi %[[VALID]], %{{.*}} : i1
+// CHECK:         scf.if %[[BOTH]] {
+// CHECK-NEXT:      vector.store %[[V]], %{{.*}}[%{{.*}}, %[[COLUMN]]]
+gpu.module @m {
+  gpu.func @beyond_the_end(%x: memref<?x300xf32>, %row: index, %exists: i1) {
+    %place = lane.place : !place
+    %v = lane.load %x[%row] at %place access 1 : !place, memref<?x300xf32> -> vector<4xf32>
+    %e = lane.exists %place access 1 : !place
+    "test.use"(%e) : (i1) -> ()
+    lane.store %v, %x[%row] at %place access 1 if %exists : !place, vector<4xf32>, memref<?x300xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 64, groups = 2, width = 4>
+
+// A wave's lanes are all of one group: AMD's code generator is told so. The first
+// group reads the columns for both there; NVIDIA's caches serve each.
+// CHECK-LABEL: gpu.func @groups
+// AMD-SAME:      workgroup(%[[SHARED:[a-z0-9]+]] : memref<256xf32, #gpu.address_space<workgroup>>
+// CHECK:         %[[THREAD:.*]] = gpu.thread_id x
+// CHECK:         arith.remui %[[THREAD]], %{{.*}} : index
+// CHECK:         arith.divui %[[THREAD]], %{{.*}} : index
+// AMD:           rocdl.readfirstlane
+// AMD:           scf.if %{{.*}} {
+// AMD:             vector.store %{{.*}}, %[[SHARED]]
+// AMD:           amdgpu.lds_barrier
+// AMD:           %[[G:.*]] = vector.load %[[SHARED]]
+// NVIDIA-NOT:    readfirstlane
+// NVIDIA:        %[[G:.*]] = vector.load %{{.*}} : memref<256xf32>
+// CHECK:         %[[LOOP:.*]] = scf.for %[[SET:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[SUM:.*]] = %{{.*}})
+// CHECK:           %[[ROW:.*]] = arith.addi %[[SET]], %{{.*}} : index
+// CHECK:           %[[ADDED:.*]] = arith.addf %[[SUM]], %[[G]] fastmath<contract>
+// CHECK:           %[[KEPT:.*]] = arith.select %{{.*}}, %[[ADDED]], %[[SUM]]
+// AMD:             amdgpu.lds_barrier
+// NVIDIA:          gpu.barrier
+// CHECK:           scf.yield %[[KEPT]]
+gpu.module @m {
+  gpu.func @groups(%g: memref<256xf32>, %begin: index, %end: index, %step: index, %exists: i1) {
+    %place = lane.place : !place
+    %c = lane.load_columns %g at %place : !place, memref<256xf32> -> vector<4xf32>
+    %zero = arith.constant dense<0.0> : vector<4xf32>
+    %sum = lane.for_rows %set = %begin to %end step %step at %place sums(%a = %zero) attributes {whole} : !place, vector<4xf32> {
+      %row = lane.row %set at %place : !place
+      "test.use"(%row) : (index) -> ()
+      %b = lane.accumulate %a, %c if %exists : vector<4xf32>
+      lane.barrier
+      lane.yield %b : vector<4xf32>
+    }
+    "test.use"(%sum) : (vector<4xf32>) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 64, groups = 4, width = 4>
+
+// Two levels of two. The first group has the totals, and writes them; they are
+// rounded once.
+// CHECK-LABEL: gpu.func @column_sums
+// CHECK-SAME:    workgroup(%[[SLOTS:.*]] : memref<512xf32, #gpu.address_space<workgroup>>
+// CHECK:         scf.if
+// CHECK:           vector.store %{{.*}}, %[[SLOTS]]
+// AMD:           amdgpu.lds_barrier
+// CHECK:         %[[A:.*]] = scf.if
+// CHECK-COUNT-1:   vector.load %[[SLOTS]]
+// AMD:           amdgpu.lds_barrier
+// CHECK:         scf.if
+// CHECK:           vector.store %[[A]], %[[SLOTS]]
+// CHECK:         %[[B:.*]] = scf.if
+// CHECK:         scf.if %{{.*}} {
+// CHECK-NEXT:      %[[ROUNDED:.*]] = arith.truncf %[[B]] : vector<4xf32> to vector<4xf16>
+// CHECK-NEXT:      vector.store %[[ROUNDED]], %{{.*}}[%{{.*}}] {alignment = 8 : i64}
+gpu.module @m {
+  gpu.func @column_sums(%s: vector<4xf32>, %o: memref<256xf16>) {
+    %place = lane.place : !place
+    %total = lane.combine_groups %s at %place radix 2 : !place, vector<4xf32> -> vector<4xf32>
+    lane.store_sum %total, %o at %place access 0 : !place, vector<4xf32>, memref<256xf16>
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 64, lanes = 8, groups = 1, width = 4, columns = 32>
+
+// A workgroup that has 32 of the columns; a partial sum to which something is
+// added goes to its row.
+// CHECK-LABEL: gpu.func @tile(
+// CHECK-SAME:    %[[S:.*]]: vector<4xf32>, %[[P:.*]]: memref<?x64xf32>, %[[FIRST:.*]]: index, %[[W:.*]]: index)
+// CHECK:         %[[COLUMN:.*]] = arith.addi %[[FIRST]], %{{.*}} : index
+// CHECK:         %[[BEFORE:.*]] = vector.load %[[P]][%[[W]], %[[COLUMN]]]
+// CHECK:         %[[SUM:.*]] = arith.addf %[[S]], %[[BEFORE]]
+// CHECK:         vector.store %[[SUM]], %[[P]][%[[W]], %[[COLUMN]]]
+gpu.module @m {
+  gpu.func @tile(%s: vector<4xf32>, %p: memref<?x64xf32>, %first: index, %w: index) {
+    %place = lane.place from %first : !place
+    lane.store_sum %s, %p[%w] at %place access 0 accumulate : !place, vector<4xf32>, memref<?x64xf32>
+    gpu.return
+  }
+}

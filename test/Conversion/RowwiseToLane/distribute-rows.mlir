@@ -1,0 +1,130 @@
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --split-input-file | FileCheck %s --check-prefix=SM90
+
+// Rows become parts, the region's operations change their type alone. The terms
+// of a phase's sums come first, its column sums and stores then, the exchange
+// last.
+// CHECK:       !place = !lane.place<row_length = 512, lanes = 64, groups = 4, width = 4>
+// CHECK-LABEL: gpu.module @two_phases_kernels
+// CHECK:       gpu.func @k(
+// CHECK:         %[[W:.*]] = gpu.block_id x
+// CHECK:         %[[PLACE:.*]] = lane.place : !place
+// CHECK:         %[[GAMMA:.*]] = lane.load_columns %{{.*}} at %[[PLACE]]
+// CHECK:         %[[FIRST:.*]] = lane.first_turn
+// CHECK:         %[[LOOP:.*]]:2 = lane.for_rows %[[SET:.*]] = %{{.*}} to %[[ROWS:.*]] step %{{.*}} at %[[PLACE]] for %[[W]] of %{{.*}} sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[TURN:.*]] = %[[FIRST]])
+// CHECK-NEXT:      %[[ROW:.*]] = lane.row %[[SET]] at %[[PLACE]]
+// CHECK-NEXT:      %[[X:.*]] = lane.load %{{.*}}[%[[ROW]]] at %[[PLACE]] {{.*}} -> vector<2x4xbf16>
+// CHECK-NEXT:      %[[S:.*]] = lane.load_scalar %{{.*}}[%[[ROW]]]
+// CHECK-NEXT:      %[[NEG:.*]] = arith.negf %[[S]] : f32
+// CHECK-NEXT:      %[[WIDE:.*]] = arith.extf %[[X]] : vector<2x4xbf16> to vector<2x4xf32>
+// CHECK-NEXT:      %[[TERM:.*]] = arith.mulf %[[WIDE]], %[[GAMMA]] : vector<2x4xf32>
+// CHECK-NEXT:      %[[SHARE:.*]] = lane.fold [#vector.kind<add>] %[[TERM]] at %[[PLACE]]
+// CHECK-NEXT:      %[[ADDED:.*]] = lane.accumulate %[[SUM]], %[[WIDE]]
+// CHECK-NEXT:      %[[R:.*]] = lane.reduce [#vector.kind<add>] %[[SHARE]] at %[[PLACE]] turn %[[TURN]] phase 0
+// CHECK-NEXT:      %[[T:.*]] = arith.addf %[[R]], %[[NEG]] : f32
+// CHECK-NEXT:      %[[SPREAD:.*]] = vector.broadcast %[[T]] : f32 to vector<2x4xf32>
+// CHECK-NEXT:      %[[Y:.*]] = arith.mulf %[[WIDE]], %[[SPREAD]]
+// CHECK-NEXT:      lane.fold [#vector.kind<maximumf>] %[[Y]]
+// CHECK-NEXT:      %[[N:.*]] = arith.truncf %[[Y]]
+// CHECK-NEXT:      lane.store %[[N]], %{{.*}}[%[[ROW]]]
+// CHECK-NEXT:      %[[LARGEST:.*]] = lane.reduce [#vector.kind<maximumf>] {{.*}} turn %[[TURN]] phase 1
+// CHECK-NEXT:      lane.store_scalar %[[LARGEST]], %{{.*}}[%[[ROW]]]
+// CHECK-NEXT:      %[[NEXT:.*]] = lane.next_turn %[[TURN]]
+// CHECK-NEXT:      lane.yield %[[ADDED]], %[[NEXT]]
+// CHECK:         %[[TOTAL:.*]] = lane.combine_groups %[[LOOP]]#0 at %[[PLACE]] radix 8
+// CHECK-NEXT:    lane.store_sum %[[TOTAL]], %{{.*}}[%[[W]]] at %[[PLACE]]
+// CHECK-NEXT:    gpu.return
+// CHECK:         gpu.launch_func @two_phases_kernels::@k
+// SM90-LABEL:  gpu.module @two_phases_kernels
+// SM90:          lane.yield
+// SM90:          lane.allow_next_kernel
+// SM90-NEXT:     lane.combine_groups
+func.func @two_phases(%x: memref<?x512xbf16>, %c: memref<512xf32>, %s: memref<?xf32>, %y: memref<?x512xbf16>, %l: memref<?xf32>, %p: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xbf16>) columns(%c : memref<512xf32>) scalars(%s : memref<?xf32>)
+      outs rows(%y : memref<?x512xbf16>) scalars(%l : memref<?xf32>) column_sums(%p : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xbf16>, %cr: vector<512xf32>, %sr: f32):
+    %wide = arith.extf %xr : vector<512xbf16> to vector<512xf32>
+    %term = arith.mulf %wide, %cr : vector<512xf32>
+    %sum = vector.reduction <add>, %term : vector<512xf32> into f32
+    %neg = arith.negf %sr : f32
+    %t = arith.addf %sum, %neg : f32
+    %spread = vector.broadcast %t : f32 to vector<512xf32>
+    %yw = arith.mulf %wide, %spread : vector<512xf32>
+    %largest = vector.reduction <maximumf>, %yw : vector<512xf32> into f32
+    %yr = arith.truncf %yw : vector<512xf32> to vector<512xbf16>
+    lnbwd.yield %yr, %largest, %wide : vector<512xbf16>, f32, vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Nothing is carried where nothing is summed. Constants become parts.
+// CHECK-LABEL: gpu.module @elementwise_kernels
+// CHECK:         lane.for_rows %{{.*}} at %{{[0-9]+}} for %{{.*}} of %{{[0-9]+}} : !place {
+// CHECK:           %[[TWO:.*]] = arith.constant dense<2.000000e+00> : vector<2x4xf32>
+// CHECK:           arith.mulf %{{.*}}, %[[TWO]]
+// CHECK-NOT:     combine_groups
+// CHECK:         gpu.return
+// A kernel on a chip that starts kernels early lets the next one start.
+// SM90-LABEL:  gpu.module @elementwise_kernels
+// SM90:          lane.allow_next_kernel
+func.func @elementwise(%x: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    %two = arith.constant dense<2.0> : vector<512xf32>
+    %y = arith.mulf %xr, %two : vector<512xf32>
+    lnbwd.yield %y : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// A tile of the columns begins where the grid's second dimension says. Sums of a
+// single workgroup are the results, added to what is there if so wanted.
+// CHECK:       !place = !lane.place<row_length = 1000, lanes = 8, groups = 4, width = 4, columns = 32>
+// CHECK-LABEL: gpu.module @tiles_kernels
+// CHECK:         %[[TILE:.*]] = gpu.block_id y
+// CHECK:         %[[BEGIN:.*]] = arith.muli %[[TILE]], %{{.*}} : index
+// CHECK:         lane.place from %[[BEGIN]] : !place
+// CHECK:         lane.store_sum %{{.*}}, %{{.*}} at %{{.*}} accumulate : !place, vector<1x4xf32>, memref<1000xf32
+func.func @tiles(%x: memref<?x1000xf32>, %s: memref<1000xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x1000xf32>) outs column_sums(%s : memref<1000xf32>)
+      attributes {accumulate, schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 4, vector_width = 4, rows_per_workgroup = 0, workgroups_per_compute_unit = 0, column_tile = 32>} {
+  ^bb0(%xr: vector<1000xf32>):
+    lnbwd.yield %xr : vector<1000xf32>
+  }
+  return
+}
+
+// -----
+
+// What the lane level has not is left. Kernels are in the order of launches.
+// CHECK-LABEL: gpu.module @mixed_kernels
+// CHECK:         gpu.func @first
+// CHECK:         gpu.func @third
+// CHECK-LABEL: func.func @mixed
+// CHECK:         gpu.launch_func @mixed_kernels::@first
+// CHECK:         lnbwd.rowwise @second
+// CHECK:         gpu.launch_func @mixed_kernels::@third
+func.func @mixed(%x: memref<?x512xf32>) {
+  lnbwd.rowwise @first rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  lnbwd.rowwise @second rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  lnbwd.rowwise @third rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}

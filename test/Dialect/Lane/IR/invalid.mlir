@@ -1,0 +1,219 @@
+// RUN: lnbwd-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{expected lanes to be at least 1, got 0}}
+func.func private @f(!lane.place<row_length = 64, lanes = 0, groups = 1, width = 4>)
+
+// -----
+
+// expected-error@+1 {{expected width to be a power of two, got 3}}
+func.func private @f(!lane.place<row_length = 63, lanes = 32, groups = 1, width = 3>)
+
+// -----
+
+// expected-error@+1 {{expected width to divide row_length, 63, got 2}}
+func.func private @f(!lane.place<row_length = 63, lanes = 32, groups = 1, width = 2>)
+
+// -----
+
+// expected-error@+1 {{expected columns to be 1 to row_length, 64, got 128}}
+func.func private @f(!lane.place<row_length = 64, lanes = 32, groups = 1, width = 2, columns = 128>)
+
+// -----
+
+// expected-error@+1 {{expected columns to divide row_length, 100, or to be a multiple of lanes * width, 64, got 48}}
+func.func private @f(!lane.place<row_length = 100, lanes = 32, groups = 1, width = 2, columns = 48>)
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expected the first column of the workgroup: it has 64 of 128 columns}}
+  %place = lane.place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2, columns = 64>
+  return
+}
+
+// -----
+
+func.func @f(%first: index) {
+  // expected-error@+1 {{expected no first column: the workgroup has the whole row}}
+  %place = lane.place from %first : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?x128xf32>, %row: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected a part of 'vector<2x2xf32>', got 'vector<4x2xf32>'}}
+  %x = lane.load %m[%row] at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?x128xf32>, %row: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected access to be below the accesses of a part, 2, got 2}}
+  %x = lane.load %m[%row] at %place access 2 : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?x128xf32>, %row: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected a result for each of its 1 memories, got 2}}
+  %x:2 = lane.load %m[%row] at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2x2xf32>, vector<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?x64xf32>, %row: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected a memref of rank 2 whose last dimension is the place's row_length, 128, got 'memref<?x64xf32>'}}
+  %x = lane.load %m[%row] at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x64xf32> -> vector<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<128xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected 1 parts, or 2 accesses of each, got 3 values}}
+  %x:3 = lane.load_columns %m at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<128xf32>
+      -> vector<2xf32>, vector<2xf32>, vector<2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?x128xf16>, %row: index, %x: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected a part of 'vector<2x2xf16>', got 'vector<2x2xf32>'}}
+  lane.store %x, %m[%row] at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32>, memref<?x128xf16>
+  return
+}
+
+// -----
+
+func.func @f(%place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected an access that may lie beyond the columns, got 0 of 2}}
+  %exists = lane.exists %place access 0 : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>
+  return
+}
+
+// -----
+
+func.func @f(%x: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected the kinds add and maximumf, got #vector.kind<mul>}}
+  %y = lane.fold [#vector.kind<mul>] %x at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> -> vector<2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected a kind for each of its 1 operands, got 2}}
+  %y = lane.fold [#vector.kind<add>, #vector.kind<add>] %x at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> -> vector<2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: vector<4xf32>, %turn: !lane.turn, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected shares of 'vector<2xf32>' or f32, got 'vector<4xf32>'}}
+  %y = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0 : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<4xf32> -> f32
+  return
+}
+
+// -----
+
+func.func @f(%x: f32, %turn: !lane.turn, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected phase to be at least 0, got -1}}
+  %y = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase -1 : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, f32 -> f32
+  return
+}
+
+// -----
+
+func.func @f(%x: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected radix to be at least 2, got 1}}
+  %y = lane.combine_groups %x at %place radix 1 : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32> -> vector<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: vector<2x2xf32>, %m: memref<?x128xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected a memref of rank 1 whose last dimension is the place's row_length, 128, got 'memref<?x128xf32>'}}
+  lane.store_sum %x, %m at %place : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>, vector<2x2xf32>, memref<?x128xf32>
+  return
+}
+
+// -----
+
+func.func @f(%i: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected which workgroup of how many it is for, since its last set may not be whole}}
+  lane.for_rows %set = %i to %i step %i at %place : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2> {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%i: index, %zero: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected its sums to be used by lane.accumulate alone, got arith.negf}}
+  %s = lane.for_rows %set = %i to %i step %i at %place sums(%a = %zero) : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> {
+    %n = arith.negf %a : vector<2x2xf32>
+    %b = lane.accumulate %a, %n : vector<2x2xf32>
+    lane.yield %b : vector<2x2xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%i: index, %zero: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  %s = lane.for_rows %set = %i to %i step %i at %place sums(%a = %zero) : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> {
+    // expected-error@+1 {{expected a sum to be yielded as lane.accumulate left it}}
+    lane.yield %zero : vector<2x2xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%i: index, %t: !lane.turn, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  %s = lane.for_rows %set = %i to %i step %i at %place carrying(%a = %t) : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, !lane.turn {
+    // expected-error@+1 {{expected the types of the sums and carried values of its loop, got other ones}}
+    lane.yield %set : index
+  }
+  return
+}
+
+// -----
+
+func.func @f(%i: index, %t: !lane.turn, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected 2 types, of the place and of what goes from turn to turn, got 1}}
+  %s = lane.for_rows %set = %i to %i step %i at %place carrying(%a = %t) : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2> {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{expected 'lane.part' to be a #lane.part, got 1 : i64}}
+  %c = arith.constant {lane.part = 1 : i64} 0 : index
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{has an unknown attribute 'lane.parts'; expected 'lane.part'}}
+  %c = arith.constant {lane.parts = #lane.part<tail>} 0 : index
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?x128xf32>, %i: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected a part of 'vector<2x2xf32>', got 'vector<2xf32>'}}
+  %x = lane.load_within %m from %i count %i at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2xf32>
+  return
+}

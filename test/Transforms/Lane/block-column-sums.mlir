@@ -1,0 +1,48 @@
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-block-column-sums)))' --split-input-file | FileCheck %s
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 8>
+
+// A loop over blocks of eight turns around the one over the turns of a block,
+// whose sums begin with zero; what else is carried goes through both.
+// CHECK-LABEL: gpu.func @blocks(
+// CHECK-SAME:    %[[BEGIN:.*]]: index, %[[END:.*]]: index, %[[STEP:.*]]: index, %[[START:.*]]: vector<1x8xf32>, %[[N:.*]]: index)
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<1x8xf32>
+// CHECK-DAG:     %[[EIGHT:.*]] = arith.constant 8 : index
+// CHECK:         %[[BLOCK_STEP:.*]] = arith.muli %[[STEP]], %[[EIGHT]] : index
+// CHECK:         %[[OUTER:.*]]:2 = scf.for %[[FIRST:.*]] = %[[BEGIN]] to %[[END]] step %[[BLOCK_STEP]] iter_args(%[[TOTAL:.*]] = %[[START]], %[[M:.*]] = %[[N]])
+// CHECK:           %[[NEXT:.*]] = arith.addi %[[FIRST]], %[[BLOCK_STEP]] : index
+// CHECK:           %[[LAST:.*]] = arith.minui %[[NEXT]], %[[END]] : index
+// CHECK:           %[[INNER:.*]]:2 = lane.for_rows %{{.*}} = %[[FIRST]] to %[[LAST]] step %[[STEP]] at %{{.*}} sums(%{{.*}} = %[[ZERO]]) carrying(%{{.*}} = %[[M]]) attributes {whole}
+// CHECK:           %[[ADDED:.*]] = arith.addf %[[TOTAL]], %[[INNER]]#0 fastmath<contract> : vector<1x8xf32>
+// CHECK:           scf.yield %[[ADDED]], %[[INNER]]#1
+// CHECK:         } {lane.part = #lane.part<sum_block>}
+// CHECK:         "test.use"(%[[OUTER]]#0, %[[OUTER]]#1)
+gpu.module @m {
+  gpu.func @blocks(%begin: index, %end: index, %step: index, %start: vector<1x8xf32>, %n: index) {
+    %place = lane.place : !place
+    %sum:2 = lane.for_rows %set = %begin to %end step %step at %place sums(%a = %start) carrying(%c = %n)
+        attributes {sum_block = 8 : i64, whole} : !place, vector<1x8xf32>, index {
+      %v = arith.constant dense<1.0> : vector<1x8xf32>
+      %b = lane.accumulate %a, %v : vector<1x8xf32>
+      lane.yield %b, %c : vector<1x8xf32>, index
+    }
+    "test.use"(%sum#0, %sum#1) : (vector<1x8xf32>, index) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 8>
+
+// CHECK-LABEL: gpu.func @no_blocks
+// CHECK-NOT:     scf.for
+// CHECK:         gpu.return
+gpu.module @m {
+  gpu.func @no_blocks(%begin: index, %end: index, %step: index) {
+    %place = lane.place : !place
+    lane.for_rows %set = %begin to %end step %step at %place attributes {whole} : !place {
+    }
+    gpu.return
+  }
+}

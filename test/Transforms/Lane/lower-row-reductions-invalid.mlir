@@ -1,0 +1,17 @@
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-lower-row-reductions{chip=gfx942})))' --verify-diagnostics
+// RUN: not lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-lower-row-reductions{chip=gfx000})))' 2>&1 | FileCheck %s
+
+// CHECK: error: unknown chip 'gfx000', expected one of: gfx90a
+
+!place = !lane.place<row_length = 1024, lanes = 256, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @f(%x: f32) {
+    %place = lane.place : !place
+    %turn = lane.first_turn : !lane.turn
+    %s = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0 : !place, f32 -> f32
+    // expected-error@+1 {{expected the place, and the number of sums, of the kernel's other reductions of phase 0}}
+    %t:2 = lane.reduce [#vector.kind<add>, #vector.kind<add>] %x, %s at %place turn %turn phase 0 : !place, f32, f32 -> f32, f32
+    gpu.return
+  }
+}

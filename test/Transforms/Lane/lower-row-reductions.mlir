@@ -1,0 +1,105 @@
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-lower-row-reductions{chip=gfx942})),canonicalize)' --split-input-file | FileCheck %s
+
+// The elements of a lane by halves, then the lanes of a wave; no memory, so that
+// a turn is nothing.
+// CHECK-LABEL: gpu.func @one_wave(
+// CHECK-SAME:    %[[X:.*]]: vector<4xf32>)
+// CHECK-NOT:     workgroup(
+// CHECK:         %[[LOW:.*]] = vector.extract_strided_slice %[[X]] {offsets = [0], sizes = [2]
+// CHECK:         %[[HIGH:.*]] = vector.extract_strided_slice %[[X]] {offsets = [2], sizes = [2]
+// CHECK:         %[[PAIR:.*]] = arith.addf %[[LOW]], %[[HIGH]] fastmath<contract> : vector<2xf32>
+// CHECK:         %[[ONE:.*]] = vector.extract %{{.*}}[0] : f32 from vector<1xf32>
+// CHECK:         %[[SUM:.*]] = gpu.subgroup_reduce add %[[ONE]] : (f32) -> f32
+// CHECK-NOT:     lane.barrier
+// CHECK-NOT:     turn
+// CHECK:         "test.use"(%[[SUM]])
+gpu.module @m {
+  gpu.func @one_wave(%x: vector<4xf32>) {
+    %place = lane.place : !lane.place<row_length = 256, lanes = 64, groups = 2, width = 4>
+    %turn = lane.first_turn : !lane.turn
+    %s = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0
+        : !lane.place<row_length = 256, lanes = 64, groups = 2, width = 4>, vector<4xf32> -> f32
+    %next = lane.next_turn %turn : !lane.turn
+    "test.use"(%s) : (f32) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+// CHECK-LABEL: gpu.func @part_of_a_wave
+// CHECK:         gpu.subgroup_reduce maximumf %{{.*}} cluster(size = 16) : (f32) -> f32
+gpu.module @m {
+  gpu.func @part_of_a_wave(%x: f32) {
+    %place = lane.place : !lane.place<row_length = 256, lanes = 16, groups = 4, width = 4>
+    %turn = lane.first_turn : !lane.turn
+    %s = lane.reduce [#vector.kind<maximumf>] %x at %place turn %turn phase 0
+        : !lane.place<row_length = 256, lanes = 16, groups = 4, width = 4>, f32 -> f32
+    "test.use"(%s) : (f32) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+// CHECK-LABEL: gpu.func @one_lane(
+// CHECK-SAME:    %[[X:.*]]: f32)
+// CHECK-NOT:     gpu.subgroup_reduce
+// CHECK:         "test.use"(%[[X]])
+gpu.module @m {
+  gpu.func @one_lane(%x: f32) {
+    %place = lane.place : !lane.place<row_length = 4, lanes = 1, groups = 64, width = 4>
+    %turn = lane.first_turn : !lane.turn
+    %s = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0
+        : !lane.place<row_length = 4, lanes = 1, groups = 64, width = 4>, f32 -> f32
+    "test.use"(%s) : (f32) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 1024, lanes = 256, groups = 2, width = 4>
+
+// Four waves: each writes to its slot, and all lanes combine the slots in order,
+// each sum in its way. Two phases of two groups, two sums and one: a half has 24
+// numbers, and the next row takes the other.
+// CHECK-LABEL: gpu.func @four_waves(
+// CHECK-SAME:    workgroup(%[[MEMORY:.*]] : memref<48xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-DAG:     %[[OFFSET:.*]] = arith.constant 16 : index
+// CHECK-DAG:     %[[HALF:.*]] = arith.constant 24 : index
+// CHECK:         lane.for_rows {{.*}} carrying(%[[TURN:.*]] = %[[ZERO]]) attributes {whole} : !place, index {
+// CHECK:           gpu.subgroup_reduce add
+// CHECK:           gpu.subgroup_reduce maximumf
+// CHECK:           %[[GROUP:.*]] = lane.group
+// CHECK:           arith.addi %[[TURN]], %{{.*}} : index
+// CHECK:           %[[MINE:.*]] = vector.from_elements %{{.*}}, %{{.*}} : vector<2xf32>
+// CHECK:           %[[LANE:.*]] = lane.lane
+// CHECK:           arith.divui %[[LANE]], %{{.*}} : index
+// CHECK:           vector.store %[[MINE]], %[[MEMORY]][%{{.*}}] {alignment = 8 : i64}
+// CHECK:           lane.barrier
+// CHECK-COUNT-4:   vector.load %[[MEMORY]][%{{.*}}] {alignment = 8 : i64} : {{.*}}, vector<2xf32>
+// CHECK:           arith.addf {{.*}} fastmath<contract> : vector<2xf32>
+// CHECK:           arith.maximumf {{.*}} : vector<2xf32>
+// CHECK:           vector.extract %{{.*}}[0] : f32 from vector<2xf32>
+// CHECK:           vector.extract %{{.*}}[1] : f32 from vector<2xf32>
+// CHECK:           arith.addi %[[TURN]], %[[OFFSET]] : index
+// CHECK:           lane.barrier
+// CHECK:           %[[NEXT:.*]] = arith.subi %[[HALF]], %[[TURN]] : index
+// CHECK:           lane.yield %[[NEXT]] : index
+gpu.module @m {
+  gpu.func @four_waves(%x: f32, %y: f32, %i: index) {
+    %place = lane.place : !place
+    %first = lane.first_turn : !lane.turn
+    %last = lane.for_rows %set = %i to %i step %i at %place carrying(%turn = %first) attributes {whole} : !place, !lane.turn {
+      %s:2 = lane.reduce [#vector.kind<add>, #vector.kind<maximumf>] %x, %y at %place turn %turn phase 0 : !place, f32, f32 -> f32, f32
+      %t = arith.addf %s#0, %s#1 : f32
+      %u = lane.reduce [#vector.kind<add>] %t at %place turn %turn phase 1 : !place, f32 -> f32
+      "test.use"(%u) : (f32) -> ()
+      %next = lane.next_turn %turn : !lane.turn
+      lane.yield %next : !lane.turn
+    }
+    gpu.return
+  }
+}

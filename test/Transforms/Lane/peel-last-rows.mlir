@@ -1,0 +1,101 @@
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-peel-last-rows)))' --split-input-file | FileCheck %s
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 4, width = 8>
+
+// The loop takes whole sets; the last workgroup takes what is left, where groups
+// without a row work on the last one and keep nothing.
+// CHECK-LABEL: gpu.func @tail(
+// CHECK-SAME:    %[[X:.*]]: memref<?x512xf32>, %[[S:.*]]: memref<?xf32>, %[[BEGIN:.*]]: index, %[[ROWS:.*]]: index, %[[STEP:.*]]: index, %[[W:.*]]: index, %[[WS:.*]]: index)
+// CHECK:         %[[SETS:.*]] = arith.divui %[[ROWS]], %{{.*}} : index
+// CHECK:         %[[FULL:.*]] = arith.muli %[[SETS]], %{{.*}} : index
+// CHECK:         %[[LOOP:.*]] = lane.for_rows %{{.*}} = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %[[PLACE:.*]] sums({{.*}}) attributes {sum_block = 8 : i64, whole}
+// CHECK:           lane.accumulate %{{.*}}, %{{[0-9]+}} : vector<1x8xf32>
+// CHECK:           lane.store %{{.*}} at %{{[0-9]+}} : !place
+// CHECK:           lane.store_scalar %{{.*}} at %{{[0-9]+}} : !place
+// CHECK:         %[[BEHIND:.*]] = arith.addi %[[W]], %{{.*}} : index
+// CHECK:         %[[LAST:.*]] = arith.cmpi eq, %[[BEHIND]], %[[WS]] : index
+// CHECK:         %[[LEFT:.*]] = arith.cmpi ult, %[[FULL]], %[[ROWS]] : index
+// CHECK:         %[[BOTH:.*]] = arith.andi %[[LEFT]], %[[LAST]] : i1
+// CHECK:         %[[TOTAL:.*]] = scf.if %[[BOTH]] -> (vector<1x8xf32>) {
+// CHECK:           %[[OWN:.*]] = lane.row %[[FULL]] at %[[PLACE]]
+// CHECK:           %[[EXISTS:.*]] = arith.cmpi ult, %[[OWN]], %[[ROWS]] : index
+// CHECK:           %[[ROW:.*]] = arith.minui %[[OWN]], %{{.*}} : index
+// CHECK:           lane.load %[[X]][%[[ROW]]]
+// CHECK:           %[[ADDED:.*]] = lane.accumulate %[[LOOP]], %{{.*}} if %[[EXISTS]]
+// CHECK:           lane.store %{{.*}}[%[[ROW]]] at %[[PLACE]] if %[[EXISTS]]
+// CHECK:           lane.store_scalar %{{.*}}[%[[ROW]]] at %[[PLACE]] if %[[EXISTS]]
+// CHECK:           scf.yield %[[ADDED]]
+// CHECK:         } else {
+// CHECK:           scf.yield %[[LOOP]]
+// CHECK:         } {lane.part = #lane.part<tail>}
+// CHECK:         "test.use"(%[[TOTAL]])
+gpu.module @m {
+  gpu.func @tail(%x: memref<?x512xf32>, %s: memref<?xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) {
+    %place = lane.place : !place
+    %zero = arith.constant dense<0.0> : vector<1x8xf32>
+    %sum = lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws sums(%a = %zero)
+        attributes {sum_block = 8 : i64} : !place, vector<1x8xf32> {
+      %row = lane.row %set at %place : !place
+      %v = lane.load %x[%row] at %place : !place, memref<?x512xf32> -> vector<1x8xf32>
+      %n = lane.load_scalar %s[%row] : memref<?xf32>
+      %b = lane.accumulate %a, %v : vector<1x8xf32>
+      lane.store %v, %x[%row] at %place : !place, vector<1x8xf32>, memref<?x512xf32>
+      lane.store_scalar %n, %s[%row] at %place : !place, memref<?xf32>
+      lane.yield %b : vector<1x8xf32>
+    }
+    "test.use"(%sum) : (vector<1x8xf32>) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 8>
+
+// Row by row, all sets are whole; a loop without state leaves a branch without.
+// CHECK-LABEL: gpu.func @no_tail
+// CHECK:         lane.for_rows %{{.*}} = %{{.*}} to %{{.*}} step %{{.*}} at %{{.*}} attributes {whole} : !place {
+// CHECK-NOT:     scf.if
+// CHECK:         gpu.return
+gpu.module @m {
+  gpu.func @no_tail(%begin: index, %rows: index, %step: index, %w: index, %ws: index) {
+    %place = lane.place : !place
+    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws : !place {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 2, width = 8>
+
+// CHECK-LABEL: gpu.func @no_state
+// CHECK:         scf.if %{{.*}} {
+// CHECK:         } {lane.part = #lane.part<tail>}
+gpu.module @m {
+  gpu.func @no_state(%begin: index, %rows: index, %step: index, %w: index, %ws: index) {
+    %place = lane.place : !place
+    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws : !place {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 2, width = 8>
+
+// A loop of whole sets is left alone.
+// CHECK-LABEL: gpu.func @whole
+// CHECK:         lane.for_rows
+// CHECK-NOT:     scf.if
+// CHECK:         gpu.return
+gpu.module @m {
+  gpu.func @whole(%begin: index, %rows: index, %step: index) {
+    %place = lane.place : !place
+    lane.for_rows %set = %begin to %rows step %step at %place attributes {whole} : !place {
+    }
+    gpu.return
+  }
+}
