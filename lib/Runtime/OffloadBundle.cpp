@@ -10,8 +10,6 @@
 
 #include "Error.h"
 
-#include <vector>
-
 namespace lnbwd::runtime {
 
 constexpr std::string_view kMagic = "__CLANG_OFFLOAD_BUNDLE__";
@@ -20,11 +18,6 @@ constexpr uint64_t kMaxEntries = 1024;
 constexpr uint64_t kMaxIdSize = 4096;
 
 namespace {
-
-struct BundleEntry {
-  std::string id;
-  std::string_view code;
-};
 
 /// Reads forward through a bundle's table.
 class Reader {
@@ -70,7 +63,7 @@ bool isOffloadBundle(std::string_view bytes) {
   return bytes.substr(0, kMagic.size()) == kMagic;
 }
 
-static std::vector<BundleEntry> readEntries(std::string_view bytes) {
+std::vector<BundleEntry> readBundle(std::string_view bytes) {
   Reader reader(bytes);
   uint64_t count = reader.number("the number of entries", kMaxEntries);
   std::vector<BundleEntry> entries;
@@ -85,28 +78,6 @@ static std::vector<BundleEntry> readEntries(std::string_view bytes) {
       entries.push_back({std::move(id), code});
   }
   return entries;
-}
-
-std::shared_ptr<const Program> parseProgramForChip(std::string_view bytes,
-                                                   const std::string &chip) {
-  if (!isOffloadBundle(bytes))
-    return parseProgram(std::string(bytes));
-  std::shared_ptr<const Program> best;
-  std::string names;
-  for (const BundleEntry &entry : readEntries(bytes)) {
-    names += (names.empty() ? "" : ", ") + entry.id;
-    auto program = parseProgram(std::string(entry.code));
-    // Code for a later chip is the better one, the chip's own the best.
-    if (runsOn(*program, chip) &&
-        (!best || isLaterChip(program->plan.chip, best->plan.chip)))
-      best = std::move(program);
-  }
-  if (!best)
-    throw Error(LNBWD_ERROR_WRONG_CHIP,
-                "no entry of the offload bundle is for " + chip +
-                    "; it has: " + (names.empty() ? "none" : names) +
-                    "; compile with chip=" + baseChip(chip) + " among them");
-  return best;
 }
 
 } // namespace lnbwd::runtime

@@ -14,20 +14,23 @@
 #ifndef LNBWD_LIB_RUNTIME_OFFLOADBUNDLE_H
 #define LNBWD_LIB_RUNTIME_OFFLOADBUNDLE_H
 
-#include "Program.h"
-
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace lnbwd::runtime {
 
+/// A file in a bundle, whose bytes it is a part of.
+struct BundleEntry {
+  std::string id;
+  std::string_view code;
+};
+
 bool isOffloadBundle(std::string_view bytes);
 
-/// Takes the entry for a device's chip out of a bundle; what is no bundle is a
-/// program itself. Throws an Error that says what is wrong with the bytes, or
-/// which entries there are if none is for the chip.
-std::shared_ptr<const Program> parseProgramForChip(std::string_view bytes,
-                                                   const std::string &chip);
+/// The files of a bundle, without empty ones. Throws an Error that says what is
+/// wrong with the bytes.
+std::vector<BundleEntry> readBundle(std::string_view bytes);
 
 } // namespace lnbwd::runtime
 

@@ -209,4 +209,26 @@ void checkChip(const Program &program, const std::string &deviceArch,
                          : ""));
 }
 
+std::shared_ptr<const Program> parseProgramForChip(std::string_view bytes,
+                                                   const std::string &chip) {
+  if (!isOffloadBundle(bytes))
+    return parseProgram(std::string(bytes));
+  std::shared_ptr<const Program> best;
+  std::string names;
+  for (const BundleEntry &entry : readBundle(bytes)) {
+    names += (names.empty() ? "" : ", ") + entry.id;
+    auto program = parseProgram(std::string(entry.code));
+    // Code for a later chip is the better one, the chip's own the best.
+    if (runsOn(*program, chip) &&
+        (!best || isLaterChip(program->plan.chip, best->plan.chip)))
+      best = std::move(program);
+  }
+  if (!best)
+    throw Error(LNBWD_ERROR_WRONG_CHIP,
+                "no entry of the offload bundle is for " + chip +
+                    "; it has: " + (names.empty() ? "none" : names) +
+                    "; compile with chip=" + baseChip(chip) + " among them");
+  return best;
+}
+
 } // namespace lnbwd::runtime

@@ -19,6 +19,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace lnbwd::runtime {
 
@@ -40,6 +41,12 @@ struct Program {
 
 /// Takes a file apart. Throws an Error that says what is wrong with it.
 std::shared_ptr<const Program> parseProgram(std::string code);
+
+/// Takes the entry for a device's chip out of an offload bundle; what is no
+/// bundle is a program itself. Throws an Error that says what is wrong with the
+/// bytes, or which entries there are if none is for the chip.
+std::shared_ptr<const Program> parseProgramForChip(std::string_view bytes,
+                                                   const std::string &chip);
 
 /// Reads a file whole; throws an Error that names it.
 std::string readFile(const std::string &path);

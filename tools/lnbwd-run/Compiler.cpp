@@ -129,32 +129,6 @@ static void runCompiler(const std::vector<std::string> &command) {
                     "); its message is above");
 }
 
-bool isForward(const Options &options) {
-  return options.operation.find("_bwd") == std::string::npos;
-}
-
-static bool hasMean(const Options &options) {
-  return options.operation.compare(0, 5, "layer") == 0;
-}
-
-std::vector<std::string> outputsOf(const Options &options) {
-  std::vector<std::string> outputs;
-  auto add = [&](bool isThere, const char *name) {
-    if (isThere)
-      outputs.emplace_back(name);
-  };
-  bool forward = isForward(options);
-  add(forward, "y");
-  add(forward && options.residualFormat, "sum");
-  add(forward && hasMean(options), "mean");
-  add(forward, "rstd");
-  add(!forward, "dx");
-  add(!forward && options.residualFormat, "dresidual");
-  add(!forward, "dgamma");
-  add(!forward && hasMean(options), "dbeta");
-  return outputs;
-}
-
 std::string kernelMlir(const Options &options) {
   const std::string n = std::to_string(options.columns);
   auto rowBlock = [&](reference::FloatFormat format) {

@@ -12,15 +12,8 @@
 #include "Options.h"
 
 #include <string>
-#include <vector>
 
 namespace lnbwd::run {
-
-/// Whether the operation of the options is a forward pass, not a gradient.
-bool isForward(const Options &options);
-
-/// The outputs that the operation of the options has, in its order.
-std::vector<std::string> outputsOf(const Options &options);
 
 /// The kernel that the options describe, as MLIR.
 std::string kernelMlir(const Options &options);

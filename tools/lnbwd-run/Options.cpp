@@ -8,7 +8,6 @@
 
 #include "Options.h"
 
-#include "Compiler.h"
 #include "Failure.h"
 
 #include <algorithm>
@@ -28,6 +27,32 @@ namespace lnbwd::run {
 /// The example of Composable Kernel whose three arguments are taken: M × N.
 constexpr int64_t kExampleRows = 1024;
 constexpr int64_t kExampleColumns = 512;
+
+bool isForward(const Options &options) {
+  return options.operation.find("_bwd") == std::string::npos;
+}
+
+bool hasMean(const Options &options) {
+  return options.operation.compare(0, 5, "layer") == 0;
+}
+
+std::vector<std::string> outputsOf(const Options &options) {
+  std::vector<std::string> outputs;
+  auto add = [&](bool isThere, const char *name) {
+    if (isThere)
+      outputs.emplace_back(name);
+  };
+  bool forward = isForward(options);
+  add(forward, "y");
+  add(forward && options.residualFormat, "sum");
+  add(forward && hasMean(options), "mean");
+  add(forward, "rstd");
+  add(!forward, "dx");
+  add(!forward && options.residualFormat, "dresidual");
+  add(!forward, "dgamma");
+  add(!forward && hasMean(options), "dbeta");
+  return outputs;
+}
 
 static int64_t parseInteger(const std::string &option, const std::string &text,
                             int64_t minimum, int64_t maximum) {

@@ -69,6 +69,15 @@ struct Options {
   uint64_t shuffleSeed = 0;
 };
 
+/// Whether the operation of the options is a forward pass, not a gradient.
+bool isForward(const Options &options);
+
+/// Whether the operation of the options has a mean and a shift.
+bool hasMean(const Options &options);
+
+/// The outputs that the operation of the options has, in its order.
+std::vector<std::string> outputsOf(const Options &options);
+
 /// Reads the command line; throws a UsageFailure that says what is wrong.
 Options parseOptions(int argc, const char *const *argv);
 

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OffloadBundle.h"
+#include "Program.h"
 
 #include "Error.h"
 #include "TestPrograms.h"

@@ -1,4 +1,4 @@
-//===- TargetBackend.cpp - What differs between code generators -----------===//
+//===- Backends.cpp - What differs between code generators ----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
