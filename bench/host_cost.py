@@ -94,9 +94,9 @@ def use_null_regions() -> None:
 
     def add(text: str, number: int) -> None:
         program = regions_op.find_program(text)
-        native.add_region(text, number, None,
-                          *([(o.kind, o.dtype, o.row_length) for o in group]
-                            for group in (program.inputs, program.outputs)), by_torch=False)
+        inputs, outputs = ([(o.kind, o.dtype, o.row_length) for o in group]
+                           for group in (program.inputs, program.outputs))
+        native.add_region(text, number, None, inputs, outputs, by_torch=False)
 
     regions_op.load_kernel = load  # type: ignore[assignment]
     native.loaders["region"] = add

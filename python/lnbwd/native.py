@@ -235,7 +235,8 @@ def add_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
 
 def add_region(text: str, device: int, kernel: runtime.Kernel | None,
                inputs: Sequence[tuple[str, torch.dtype, int]],
-               outputs: Sequence[tuple[str, torch.dtype, int]], by_torch: bool) -> None:
+               outputs: Sequence[tuple[str, torch.dtype, int]], *,
+               by_torch: bool) -> None:
     """The same for a row program; operands as kind, type and row length. ``by_torch``: there is no
     kernel, and PyTorch computes it (``lnbwd::_region_by_torch``)."""
     library = load()

@@ -295,9 +295,9 @@ def _load_for_native(text: str, number: int) -> None:
     program = find_program(text)
     key = (text, simulated_chip() if number < 0 else number)
     kernel = _find_kernel(program, key, lambda: torch_device(number))
-    operands = [[(o.kind, o.dtype, o.row_length) for o in group]
-                for group in (program.inputs, program.outputs)]
-    native.add_region(text, number, kernel, *operands, by_torch=kernel is None)
+    inputs, outputs = ([(o.kind, o.dtype, o.row_length) for o in group]
+                       for group in (program.inputs, program.outputs))
+    native.add_region(text, number, kernel, inputs, outputs, by_torch=kernel is None)
 
 
 native.loaders["region"] = _load_for_native
