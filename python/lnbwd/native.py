@@ -208,16 +208,22 @@ def set_default_epsilon(dtype: torch.dtype, epsilon: float) -> None:
     library.lnbwd_torch_set_default_epsilon(_ELEMENTS.index(dtype), epsilon)
 
 
+# What the library's tables point to, which are never cleared.
+_held: list[runtime.Kernel] = []
+
+
 def _handles(kernel: runtime.Kernel | None) -> list[Any]:
+    """A kernel as the library takes it, which is kept alive from here on."""
     if kernel is None:
         return [None, None, None]
+    _held.append(kernel)
     return [kernel._handle, kernel.device._handle, kernel.program._handle]
 
 
 def add_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
                bias: torch.dtype | None, wants: Sequence[bool], epsilon: float | None,
                device: int, kernel: runtime.Kernel | None) -> None:
-    """Puts a kernel into the library's table. The caller keeps it alive for ever.
+    """Puts a kernel into the library's table, which keeps it alive for ever.
 
     Args:
         op, n, dtype, weight, bias, wants, epsilon: what it computes.
