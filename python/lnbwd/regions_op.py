@@ -445,8 +445,12 @@ def compute_by_torch(text: str, *tensors: Tensor) -> None:
             outputs, program.outputs, strict=True) if operand.kind == "group_column")
         place = kinds.index("row_block")
         inputs[place] = inputs[place].reshape(groups, -1, program.inputs[place].row_length)
-    for output, value in zip(outputs, program.evaluate(inputs), strict=True):
-        output.copy_(value.view(output.shape))  # Which may be an input itself.
+    # An output may be an input's buffer, and a value an input itself.
+    read = {tensor.data_ptr() for tensor in inputs}
+    values = [value.clone() if value.data_ptr() in read else value
+              for value in program.evaluate(inputs)]
+    for output, value in zip(outputs, values, strict=True):
+        output.copy_(value.view(output.shape))
 
 
 def _fake_region(inputs: list[Tensor], text: str) -> list[Tensor]:

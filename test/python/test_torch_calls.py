@@ -220,6 +220,66 @@ def test_rows_that_are_a_symbol_are_computed_at_the_call(device):
     assert_is(compiled(*other), norm(*other))
 
 
+def overwritten(code):
+    """For each call the buffers that it both reads and writes."""
+    found = []
+    for line in calls(code):
+        names = line.split("(")[1].rstrip(")").split(", ")
+        found.append([name for name in dict.fromkeys(names) if names.count(name) > 1])
+    return found
+
+
+def centred(x):
+    return x - x.mean(-1, keepdim=True)
+
+
+def test_an_output_takes_the_place_of_what_nothing_else_needs(device):
+    def function(x, w):
+        return centred((x @ w).view(2, -1, N)).view(-1, N) @ w
+
+    x, w, _ = operands(device, N)
+    got, code, _ = compiled_code(function, x, w)
+    assert [len(names) for names in overwritten(code)] == [1]
+    torch.testing.assert_close(got, function(x, w), rtol=1e-3, atol=1e-3)
+
+
+STILL_NEEDED = {
+    "an argument": lambda x, w: (centred(x),),
+    "a result": lambda x, w: (p := x @ w, centred(p)),
+    "a view of a result": lambda x, w: ((p := x @ w).view(-1), centred(p)),
+    "read later": lambda x, w: (centred(p := x @ w) @ w, p.sin() @ w),
+    "read later by a view": lambda x, w: (centred(p := x @ w) @ w, p.t() @ w),
+    "read later by another region": lambda x, w: (
+        centred(centred(p := x @ w) @ w), centred(p.exp())),
+    "an alias that does nothing": lambda x, w: (centred((p := x @ w).to(x.dtype)) @ w, p @ w),
+    "other rows of one buffer": lambda x, w: (centred((p := x @ w)[1:]) * 2 + centred(p[:-1]),),
+    "of another type": lambda x, w: (centred(x @ w).bfloat16(),),
+}
+
+
+@pytest.mark.parametrize("case", STILL_NEEDED)
+def test_what_is_still_needed_is_not_overwritten(device, case):
+    function = STILL_NEEDED[case]
+    x, w, _ = operands(device, N)
+    got, code, _ = compiled_code(function, x, w)
+    assert overwritten(code)[0] == []
+    for g, want in zip(got, function(x, w), strict=True):
+        torch.testing.assert_close(g, want, rtol=1e-2 if g.dtype == torch.bfloat16 else 1e-3,
+                                   atol=2e-3)
+
+
+def test_a_row_that_two_regions_read_is_overwritten_by_the_last(device):
+    def function(x, w):
+        p = x @ w
+        return centred(p) @ w, centred(p * 2).exp() @ w
+
+    x, w, _ = operands(device, N)
+    got, code, _ = compiled_code(function, x * 0.01, w)
+    assert len(overwritten(code)) <= 2
+    for g, want in zip(got, function(x * 0.01, w), strict=True):
+        torch.testing.assert_close(g, want, rtol=1e-3, atol=1e-3)
+
+
 def test_inputs_that_begin_within_another_tensor(device):
     """Rows out of the middle of a product, at an address that is no multiple of 16."""
     def function(x, w, gamma):

@@ -19,7 +19,9 @@ lowering it is::
 
 The graph, and with it the keys of all caches, stay as they were; the text is in the generated code,
 so that another process can run it. Memory is planned by Inductor, which may give an output the
-place of a tensor that is no longer needed.
+place of a tensor that is no longer needed; and where nothing else needs a row block that is read,
+one that is written takes its place: a gradient goes through a chain of regions in one buffer, as it
+goes through Inductor's own elementwise kernels.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ import torch
 from torch._inductor import ir, lowering
 from torch._inductor.utils import convert_shape_to_inductor, sympy_product
 from torch._inductor.virtualized import V
+from torch.fx import Node
 from torch.utils._sympy.functions import FloorDiv
 
 from .. import regions_op
@@ -54,7 +57,10 @@ class RegionCall(ir.ExternKernel):
         # M and B are among the arguments, so that their symbols are known to be needed.
         super().__init__(None, ir.NoneLayout(device=self.device), buffers, tuple(sizes))
         self.text = text
-        self.ready, self.written = buffers[:len(inputs)], buffers[len(inputs):]
+        self.ready = buffers[:len(inputs)]
+        # Of those that are no inputs, too.
+        self.allocated = [t for t in buffers[len(inputs):]
+                          if t.get_name() not in {r.get_name() for r in self.ready}]
         self.mutation_outputs = [ir.MutationOutput(ir.NoneLayout(device=self.device), t, self)
                                  for t in outputs]
         V.graph.register_operation(self)
@@ -106,11 +112,58 @@ def _lower(inputs: Sequence[Any], text: str) -> list[Any]:
                 shapes, [*program.inputs, *program.outputs], strict=True)
             if operand.kind == "group_column"))
     dense = [ir.ExternKernel.require_contiguous(t) for t in inputs]
-    outputs = [lowering.empty_strided(convert_shape_to_inductor(value.size()), None,
-                                      dtype=value.dtype, device=value.device)
-               for value in values]
+    places = _overwritten(program, dense)
+    outputs = []
+    for place, value in zip(places, values, strict=True):
+        shape = convert_shape_to_inductor(value.size())
+        outputs.append(lowering.empty_strided(shape, None, dtype=value.dtype, device=value.device)
+                       if place is None else lowering.lowerings[torch.ops.aten.view.default](
+                           dense[place], shape))
     _allocate_late(RegionCall(text, sizes, dense, outputs))
     return outputs
+
+
+def _overwritten(program: regions_op.Program, inputs: Sequence[Any]) -> list[int | None]:
+    """For each output the input whose buffer it takes, of row blocks of one type; None: none. A
+    kernel reads a row before it writes it (docs/abi.md)."""
+    free = [place for place, operand in enumerate(program.inputs)
+            if operand.kind == "row_block" and _is_last_use(inputs, place)]
+    result: list[int | None] = []
+    for output in program.outputs:
+        found = next((place for place in free if output.kind == "row_block"
+                      and output.dtype == program.inputs[place].dtype), None)
+        if found is not None:
+            free.remove(found)
+        result.append(found)
+    return result
+
+
+def _is_last_use(inputs: Sequence[Any], place: int) -> bool:
+    """Whether an input is a whole buffer of the graph's own that nothing reads behind the node that
+    is being lowered, and that is no other input as well."""
+    name = ir.try_get_name(inputs[place])
+    buffer = V.graph.try_get_buffer(name) if name is not None else None
+    if (buffer is None or name in V.graph.graph_inputs or name in V.graph.constants
+            or name in V.graph.never_reuse_buffers
+            or type(buffer.get_layout()) not in (ir.FixedLayout, ir.FlexibleLayout)
+            or not V.graph.sizevars.statically_known_equals(
+                sympy_product(buffer.get_size()), sympy_product(inputs[place].get_size()))
+            or [ir.try_get_name(other) for other in inputs].count(name) != 1):
+        return False
+    later: set[Node] = set()
+    node = V.graph.current_node.next
+    while node.op != "root":
+        later.add(node)
+        node = node.next
+    return not any(user in later and name in _names(value)
+                   for node, value in V.graph.env.items() for user in node.users)
+
+
+def _names(value: Any) -> set[str | None]:
+    """The buffers behind what a node became."""
+    if isinstance(value, (list, tuple)):
+        return {name for part in value for name in _names(part)}
+    return {ir.try_get_name(value)}
 
 
 def _allocate_late(call: RegionCall) -> None:
@@ -118,7 +171,7 @@ def _allocate_late(call: RegionCall) -> None:
     nothing, and Inductor might take it for the last region where the graph begins."""
     given = {*V.graph.graph_inputs, *V.graph.constants}
     ready = [name for name in (t.get_name() for t in call.ready) if name not in given]
-    for output in call.written:
+    for output in call.allocated:
         V.graph.additional_buffer_deps[output.get_operation_name()].update(ready)
 
 
