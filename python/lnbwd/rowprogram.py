@@ -564,8 +564,9 @@ def _evaluate(program: RowProgram, inputs: Sequence[Tensor], dtype: Any,
               "group_column": (-1, program.length)}
     tensors = [tensor.detach().reshape(shapes[i.kind]).to(torch.bool if i.dtype == "i8" else wide)
                for i, tensor in zip(program.inputs, inputs, strict=True)]
-    rows = max((t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
-                if i.kind in ("row", "scalar")), default=1)
+    counts = [t.shape[0] for t, i in zip(tensors, program.inputs, strict=True)
+              if i.kind in ("row", "scalar")]
+    rows = max(counts) if counts else 1
     groups = _count_groups(program, inputs)
     for place, given in enumerate(program.inputs):
         if given.kind == "group_column":

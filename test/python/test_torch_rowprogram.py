@@ -194,6 +194,19 @@ def test_groups_compute(device, groups, group_rows, is_static):
         assert (actual - expected).abs().max() <= tolerance * max(1, expected.abs().max()) * 4
 
 
+@pytest.mark.parametrize("rows", [0, 6])
+@pytest.mark.parametrize("make", [root_mean_square, adaptive])
+def test_programs_are_one_graph(make, rows):
+    """As torch.compile takes them, where they are measured against its kernels."""
+    program = make()
+    counts = {"row": (3, rows // 3, N), "column": (N,), "group_column": (3, N)}
+    inputs = [torch.ones(counts[i.kind]) for i in program.inputs]
+    torch._dynamo.reset()
+    compiled = torch.compile(program.evaluate, backend="eager", fullgraph=True)
+    for got, want in zip(compiled(inputs), program.evaluate(inputs), strict=True):
+        assert torch.equal(got, want)
+
+
 def test_groups_of_outputs_alone():
     """Their number is the first dimension of the first row block."""
     b = Builder(N)

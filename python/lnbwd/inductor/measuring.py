@@ -159,7 +159,9 @@ def measure(program: RowProgram, device: torch.device) -> Times:
         value = torch.rand(shape, generator=generator, device=device)
         inputs.append((value + 0.5).to(operand.dtype) if operand.dtype != torch.bool
                       else value > 0.5)
-    compiled = torch.compile(program.evaluate, mode="max-autotune-no-cudagraphs", dynamic=False)
+    # As one graph, or not at all: operations one by one are not what a region is measured against.
+    compiled = torch.compile(program.evaluate, mode="max-autotune-no-cudagraphs", dynamic=False,
+                             fullgraph=True)
     # Loads the kernel, or says why that cannot be.
     regions_op.load_kernel(loaded, device)
     return Times(_time(lambda: torch.ops.lnbwd._region(inputs, text), device),
