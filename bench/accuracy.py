@@ -33,7 +33,7 @@ import lnbwd.ops  # noqa: E402, F401  (defines the operators)
 from lnbwd_bench.checking import OUTPUTS, reference  # noqa: E402
 from lnbwd_bench.competitors import PEERS, Unavailable, make_peer  # noqa: E402
 from lnbwd_bench.machine import CudaMachine  # noqa: E402
-from lnbwd_bench.shapes import Shape, parse_shape  # noqa: E402
+from lnbwd_bench.shapes import Shape, shape_argument  # noqa: E402
 
 EPSILON = 1e-5
 FORWARD = ("y", "mean", "rstd")
@@ -106,7 +106,7 @@ def errors(got: Tensor, true: Tensor) -> tuple[float, float]:
 def main() -> int:
     """Measures, prints a table, and records it if asked."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shape", type=parse_shape, default=Shape(65536, 768, "f32"))
+    parser.add_argument("--shape", type=shape_argument, default=Shape(65536, 768, "f32"))
     parser.add_argument("--seeds", type=int, default=8, help="how many seeds (default 8)")
     parser.add_argument("--record", type=pathlib.Path, help="file for the figures, JSON")
     arguments = parser.parse_args()

@@ -27,7 +27,7 @@ sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd"),
                 str(pathlib.Path(__file__).resolve().parent)]
 
 import family  # noqa: E402
-from lnbwd_bench.shapes import Shape, parse_shape  # noqa: E402
+from lnbwd_bench.shapes import Shape, parse_shape, shape_argument  # noqa: E402
 
 SHAPES = ("4096x1024", "8192x4096", "16384x2048", "65536x768")
 CHIP = "sm_90"
@@ -151,7 +151,7 @@ def main() -> int:
     compiling = commands.add_parser("compile")
     compiling.add_argument("--out", type=pathlib.Path, required=True)
     compiling.add_argument("--chip", default=CHIP, help=f"chip to compile for (default {CHIP})")
-    compiling.add_argument("--shapes", type=parse_shape, nargs="+",
+    compiling.add_argument("--shapes", type=shape_argument, nargs="+",
                            default=[parse_shape(text) for text in SHAPES])
     running = commands.add_parser("run")
     running.add_argument("--kernels", type=pathlib.Path, required=True)

@@ -102,7 +102,7 @@ def main() -> int:
 
     if options.report is not None:
         try:
-            document = json.loads(options.report.read_text())
+            document = training_report.read(options.report)
         except (OSError, ValueError) as error:
             parser.error(f"--report: {options.report}: {error}")
     else:

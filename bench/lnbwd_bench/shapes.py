@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from dataclasses import dataclass
 
@@ -67,3 +68,11 @@ def parse_shape(text: str) -> Shape:
         raise ValueError(f"unknown type '{dtype}' in '{text}', expected one of: "
                          + ", ".join(ELEMENT_BYTES))
     return Shape(int(match[1]), int(match[2]), dtype)
+
+
+def shape_argument(text: str) -> Shape:
+    """:func:`parse_shape` as a type of argparse's, which shows its message."""
+    try:
+        return parse_shape(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

@@ -9,6 +9,7 @@ JSON file, so that a stored run can be judged again.
 
 from __future__ import annotations
 
+import json
 import pathlib
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -110,6 +111,22 @@ def _table(rows: Iterable[Row]) -> Iterable[str]:
         device = [row_wise_ms(row, way) for way in ways]
         cells += [_cell(value) for value in device] + [_cell(gain(*device))]
         yield "| " + " | ".join(cells) + " |"
+
+
+def read(path: pathlib.Path) -> dict[str, Any]:
+    """A run that training_step.py wrote.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it has no such run.
+    """
+    document = json.loads(path.read_text())
+    rows = document.get("results") if isinstance(document, dict) else None
+    if not isinstance(rows, list) or not all(
+            isinstance(row, dict) and {"model", "precision", "mode"} <= row.keys()
+            and ("ways" in row or "losses" in row) for row in rows):
+        raise ValueError("expected a run that training_step.py --out wrote")
+    return document
 
 
 def report(document: dict[str, Any]) -> str:

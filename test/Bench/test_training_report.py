@@ -91,3 +91,11 @@ def test_the_plot_is_written(tmp_path, suffix):
     path = tmp_path / f"steps.{suffix}"
     training_report.plot(document(torch=way([20.0]), lnbwd=way([18.0]), free=way([18.0])), path)
     assert path.stat().st_size > 1000
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"results": [{}]}',
+                                  '{"results": [{"model": "", "precision": "", "mode": ""}]}'])
+def test_files_that_are_no_run(tmp_path, text):
+    (tmp_path / "file.json").write_text(text)
+    with pytest.raises(ValueError, match="expected a run that training_step.py"):
+        training_report.read(tmp_path / "file.json")
