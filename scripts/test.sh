@@ -17,7 +17,7 @@ for argument in "$@"; do
 done
 
 install_packages clang-format-22 python3-dev
-make_venv pytest==9.2.0 numpy==2.4.6 torch==2.13.0 hypothesis==6.170.15 \
+make_venv pytest==9.2.0 pytest-xdist==3.8.0 numpy==2.4.6 torch==2.13.0 hypothesis==6.170.15 \
   nbclient==0.11.0 nbformat==5.11.1 ipykernel==7.4.0 matplotlib==3.11.2 ruff==0.17.5 mypy==2.4.1 \
   transformers==5.23.0
 # The operators of PyTorch are built with the headers of the PyTorch that tests them.
@@ -69,7 +69,8 @@ count "lit" "$code" "${ok:-0}" "$bad"
 
 say "Python tests (pytest)"
 code=0
-LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider "${pytest_flags[@]}" "$source_dir/test" 2>&1 | tee "$log" || true
+LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider \
+  --numprocesses="$(nproc)" --dist=loadfile "${pytest_flags[@]}" "$source_dir/test" 2>&1 | tee "$log" || true
 code=${PIPESTATUS[0]}
 summary=$(tail -n 1 "$log")
 ok=$(sed -nE 's/(^|.* )([0-9]+) passed.*/\2/p' <<<"$summary")

@@ -35,7 +35,7 @@ except ImportError:
     torch = None
     collect_ignore_glob = ["test_torch*.py"]
 else:
-    torch.set_num_threads(2)
+    torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else 2)
 
 HAS_GPU = torch is not None and torch.cuda.is_available()
 
