@@ -16,6 +16,7 @@
 
 #include "Adjoints.h"
 #include "ArgumentRoles.h"
+#include "DerivativeRules.h"
 #include "RowAlgebra.h"
 #include "RowBuilder.h"
 #include "StableExponentials.h"
@@ -104,6 +105,10 @@ class Differentiate : public lnbwd::impl::DifferentiatePassBase<Differentiate> {
 public:
   using DifferentiatePassBase::DifferentiatePassBase;
 
+  void getDependentDialects(DialectRegistry &registry) const override {
+    DifferentiatePassBase::getDependentDialects(registry);
+    registerDerivativeRules(registry);
+  }
   void runOnOperation() override;
 
 private:

@@ -1,0 +1,349 @@
+//===- DerivativeRules.cpp - Derivatives of upstream's ops ----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where a derivative can be written with the operation's result (tanh, exp, a
+// quotient), it is: the result is there, and it may be saved from the forward
+// pass.
+//
+// At a kink the derivative is one that lies between those of the two sides:
+// docs/derivation.md lists which. Row sums and the other rules are tested in
+// test/EndToEnd/test_differentiate.py, each against finite differences.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DerivativeRules.h"
+
+#include "StableExponentials.h"
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Interfaces/DifferentiableOpInterface.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace lnbwd;
+
+using Predicate = arith::CmpFPredicate;
+
+//===----------------------------------------------------------------------===//
+// Arithmetic. In each rule g is the adjoint of the result.
+//===----------------------------------------------------------------------===//
+
+static void addSum(AdjointBuilder &b) {
+  b.addToAdjoint(0, b.getAdjoint());
+  b.addToAdjoint(1, b.getAdjoint());
+}
+
+static void addDifference(AdjointBuilder &b) {
+  b.addToAdjoint(0, b.getAdjoint());
+  b.addToAdjoint(1, b.negate(b.getAdjoint()));
+}
+
+static void addNegation(AdjointBuilder &b) {
+  b.addToAdjoint(0, b.negate(b.getAdjoint()));
+}
+
+static void addProduct(AdjointBuilder &b) {
+  Value g = b.getAdjoint();
+  if (b.getOperand(0) == b.getOperand(1)) {
+    Value twice = b.mul(g, b.constant(2));
+    b.addToAdjoint(0, b.mul(b.x(), twice));
+    return;
+  }
+  if (b.isActive(0))
+    b.addToAdjoint(0, b.mul(g, b.y()));
+  if (b.isActive(1))
+    b.addToAdjoint(1, b.mul(g, b.x()));
+}
+
+static void addQuotient(AdjointBuilder &b) {
+  Value g = b.getAdjoint();
+  if (b.isActive(0))
+    b.addToAdjoint(0, b.div(g, b.y()));
+  if (b.isActive(1)) {
+    Value divisor = b.y();
+    b.addToAdjoint(1, b.negate(b.div(b.mul(g, b.result()), divisor)));
+  }
+}
+
+static void addFusedProduct(AdjointBuilder &b) {
+  Value g = b.getAdjoint();
+  if (b.isActive(0))
+    b.addToAdjoint(0, b.mul(g, b.y()));
+  if (b.isActive(1))
+    b.addToAdjoint(1, b.mul(g, b.x()));
+  b.addToAdjoint(2, g);
+}
+
+/// Adjoints are of float32 on both sides of a conversion.
+static void addConversion(AdjointBuilder &b) {
+  b.addToAdjoint(0, b.getAdjoint());
+}
+
+/// Steps are constant but where they jump.
+static void addStep(AdjointBuilder &) {}
+
+static void addSelection(AdjointBuilder &b) {
+  Value g = b.getAdjoint(), none = b.constant(0), condition = b.getOperand(0);
+  b.addToAdjoint(1, b.select(condition, g, none));
+  b.addToAdjoint(2, b.select(condition, none, g));
+}
+
+/// Of two operands g goes to the one that is the result, half of it to each
+/// where they are equal. `loses` says that the first one is not the result; a
+/// NaN among them is the result, or with `passesNaNsOver`, not.
+template <Predicate loses, bool passesNaNsOver>
+static void addExtremum(AdjointBuilder &b) {
+  Value g = b.getAdjoint(), operands[] = {b.x(), b.y()};
+  Value half = b.mul(g, b.constant(0.5));
+  Value areEqual = b.compare(Predicate::OEQ, operands[0], operands[1]);
+  Value share = b.select(areEqual, half, g);
+  for (unsigned i : {0, 1}) {
+    if (!b.isActive(i))
+      continue;
+    Value isOut = passesNaNsOver
+                      ? b.compare(Predicate::UNE, operands[i], b.result())
+                      : b.compare(loses, operands[i], operands[1 - i]);
+    b.addToAdjoint(i, b.select(isOut, b.constant(0), share));
+  }
+}
+
+/// 0 at 0, and what came for a NaN.
+static void addMagnitude(AdjointBuilder &b) {
+  Value g = b.getAdjoint(), x = b.x();
+  Value minus = b.negate(g);
+  Value isNegative = b.compare(Predicate::OLT, x, b.constant(0));
+  Value side = b.select(isNegative, minus, g);
+  Value none = b.constant(0);
+  Value isKink = b.compare(Predicate::OEQ, x, b.constant(0));
+  b.addToAdjoint(0, b.select(isKink, none, side));
+}
+
+/// The size of operand 0 with the sign of operand 1: constant in that, but
+/// where it changes its sign.
+static void addCopiedSign(AdjointBuilder &b) {
+  if (!b.isActive(0))
+    return;
+  auto signOf = [&](Value value) -> Value {
+    return math::CopySignOp::create(b.getBuilder(), b.constant(1), value);
+  };
+  Value signOfY = signOf(b.y());
+  Value sign = b.mul(signOf(b.x()), signOfY);
+  Value none = b.constant(0);
+  Value isKink = b.compare(Predicate::OEQ, b.x(), none);
+  Value slope = b.mul(b.getAdjoint(), sign);
+  b.addToAdjoint(0, b.select(isKink, b.constant(0), slope));
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+static void addBroadcast(AdjointBuilder &b) {
+  b.addToAdjoint(0, vector::ReductionOp::create(b.getBuilder(),
+                                                vector::CombiningKind::ADD,
+                                                b.getAdjoint()));
+}
+
+/// A row sum spreads its adjoint over the row. (That of a row of one element
+/// folds to the element.)
+static LogicalResult addRowSum(Operation *op, AdjointBuilder &b) {
+  if (getSummedRow(op) && !isRowMaximum(op)) {
+    b.addToAdjoint(0, vector::BroadcastOp::create(
+                          b.getBuilder(), b.getRowType(), b.getAdjoint()));
+    return success();
+  }
+  InFlightDiagnostic diag =
+      op->emitOpError("cannot be differentiated: expected the sum of a row of "
+                      "float32, vector.reduction <add>");
+  if (isRowMaximum(op))
+    diag << "; a row's largest element can be declared constant with the "
+            "attribute "
+         << detachAttr;
+  return diag;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+/// g times the exponential `slope` of operand 0. What does not depend on the
+/// exponential, g = 0, does not even where the exponential is infinite.
+static void addExponentialWith(AdjointBuilder &b, Value slope) {
+  Value product = b.mul(b.getAdjoint(), slope);
+  if (!isSmallExponent(b.getOperand(0))) {
+    Value none = b.constant(0);
+    Value isFlat = b.compare(Predicate::OEQ, b.getAdjoint(), b.constant(0));
+    product = b.select(isFlat, none, product);
+  }
+  b.addToAdjoint(0, product);
+}
+
+static void addExp(AdjointBuilder &b) { addExponentialWith(b, b.result()); }
+
+static void addExp2(AdjointBuilder &b) {
+  Value factor = b.constant(std::log(2.0));
+  addExponentialWith(b, b.mul(b.result(), factor));
+}
+
+static void addExpM1(AdjointBuilder &b) {
+  Value one = b.constant(1);
+  addExponentialWith(b, b.add(b.result(), one));
+}
+
+static void addLog(AdjointBuilder &b) {
+  b.addToAdjoint(0, b.div(b.getAdjoint(), b.x()));
+}
+
+static void addLog2(AdjointBuilder &b) {
+  Value x = b.x();
+  Value g = b.mul(b.getAdjoint(), b.constant(1 / std::log(2.0)));
+  b.addToAdjoint(0, b.div(g, x));
+}
+
+static void addLog1p(AdjointBuilder &b) {
+  Value x = b.x();
+  b.addToAdjoint(0, b.div(b.getAdjoint(), b.add(b.constant(1), x)));
+}
+
+static void addSqrt(AdjointBuilder &b) {
+  Value root = b.result();
+  b.addToAdjoint(0, b.div(b.mul(b.getAdjoint(), b.constant(0.5)), root));
+}
+
+/// (v^-1/2)' = -1/2 (v^-1/2)^3
+static void addRsqrt(AdjointBuilder &b) {
+  Value root = b.result();
+  Value cube = b.mul(b.mul(root, root), root);
+  Value slope = b.mul(cube, b.constant(-0.5));
+  b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+}
+
+/// (x^y)' = y x^(y-1) dx + x^y log(x) dy, 0 where y is 0 and where x is.
+static void addPower(AdjointBuilder &b) {
+  Value g = b.getAdjoint(), base = b.x(), exponent = b.y();
+  if (b.isActive(0)) {
+    Value less = b.sub(exponent, b.constant(1));
+    Value power = math::PowFOp::create(b.getBuilder(), base, less);
+    Value slope = b.mul(exponent, power);
+    Value isFlat = b.compare(Predicate::OEQ, exponent, b.constant(0));
+    slope = b.mul(g, slope);
+    b.addToAdjoint(0, b.select(isFlat, b.constant(0), slope));
+  }
+  if (b.isActive(1)) {
+    Value log = math::LogOp::create(b.getBuilder(), base);
+    Value slope = b.mul(b.result(), log);
+    Value isFlatLater = b.compare(Predicate::OGE, exponent, b.constant(0));
+    Value isZero = b.compare(Predicate::OEQ, base, b.constant(0));
+    Value isFlat = arith::AndIOp::create(b.getBuilder(), isZero, isFlatLater);
+    slope = b.mul(g, slope);
+    b.addToAdjoint(1, b.select(isFlat, b.constant(0), slope));
+  }
+}
+
+static void addTanh(AdjointBuilder &b) {
+  Value t = b.result();
+  Value minusSquare = b.negate(b.mul(t, t));
+  Value slope = b.add(b.constant(1), minusSquare);
+  b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+}
+
+static void addSin(AdjointBuilder &b) {
+  Value slope = math::CosOp::create(b.getBuilder(), b.x());
+  b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+}
+
+static void addCos(AdjointBuilder &b) {
+  Value slope = b.negate(math::SinOp::create(b.getBuilder(), b.x()));
+  b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+}
+
+static void addErf(AdjointBuilder &b) {
+  Value x = b.x();
+  Value bell = math::ExpOp::create(b.getBuilder(), b.negate(b.mul(x, x)));
+  Value slope = b.mul(bell, b.constant(2 / std::sqrt(M_PI)));
+  b.addToAdjoint(0, b.mul(b.getAdjoint(), slope));
+}
+
+//===----------------------------------------------------------------------===//
+// Which rule is whose
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+template <typename Op, void (*rule)(AdjointBuilder &)>
+struct Rule : DifferentiableOpInterface::ExternalModel<Rule<Op, rule>, Op> {
+  LogicalResult propagateAdjoint(Operation *, AdjointBuilder &adjoints) const {
+    rule(adjoints);
+    return success();
+  }
+};
+
+template <typename Op>
+struct RowSumRule
+    : DifferentiableOpInterface::ExternalModel<RowSumRule<Op>, Op> {
+  LogicalResult propagateAdjoint(Operation *op,
+                                 AdjointBuilder &adjoints) const {
+    return addRowSum(op, adjoints);
+  }
+};
+
+} // namespace
+
+/// Gives each of the operations Ops the rule.
+template <void (*rule)(AdjointBuilder &), typename... Ops>
+static void give(MLIRContext *context) {
+  (Ops::template attachInterface<Rule<Ops, rule>>(*context), ...);
+}
+
+void lnbwd::registerDerivativeRules(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {
+    give<addSum, arith::AddFOp>(context);
+    give<addDifference, arith::SubFOp>(context);
+    give<addNegation, arith::NegFOp>(context);
+    give<addProduct, arith::MulFOp>(context);
+    give<addQuotient, arith::DivFOp>(context);
+    give<addConversion, arith::ExtFOp, arith::TruncFOp>(context);
+    give<addStep, arith::UIToFPOp, arith::SIToFPOp>(context);
+    give<addSelection, arith::SelectOp>(context);
+    give<addExtremum<Predicate::OLT, false>, arith::MaximumFOp>(context);
+    give<addExtremum<Predicate::OGT, false>, arith::MinimumFOp>(context);
+    give<addExtremum<Predicate::OLT, true>, arith::MaxNumFOp>(context);
+    give<addExtremum<Predicate::OGT, true>, arith::MinNumFOp>(context);
+  });
+  registry.addExtension(+[](MLIRContext *context, math::MathDialect *) {
+    give<addFusedProduct, math::FmaOp>(context);
+    give<addExp, math::ExpOp>(context);
+    give<addExp2, math::Exp2Op>(context);
+    give<addExpM1, math::ExpM1Op>(context);
+    give<addLog, math::LogOp>(context);
+    give<addLog2, math::Log2Op>(context);
+    give<addLog1p, math::Log1pOp>(context);
+    give<addSqrt, math::SqrtOp>(context);
+    give<addRsqrt, math::RsqrtOp>(context);
+    give<addPower, math::PowFOp>(context);
+    give<addTanh, math::TanhOp>(context);
+    give<addSin, math::SinOp>(context);
+    give<addCos, math::CosOp>(context);
+    give<addErf, math::ErfOp>(context);
+    give<addMagnitude, math::AbsFOp>(context);
+    give<addCopiedSign, math::CopySignOp>(context);
+    give<addStep, math::FloorOp, math::CeilOp, math::RoundOp, math::RoundEvenOp,
+         math::TruncOp>(context);
+  });
+  registry.addExtension(+[](MLIRContext *context, vector::VectorDialect *) {
+    give<addFusedProduct, vector::FMAOp>(context);
+    give<addBroadcast, vector::BroadcastOp>(context);
+    vector::ReductionOp::attachInterface<RowSumRule<vector::ReductionOp>>(
+        *context);
+    vector::ExtractOp::attachInterface<RowSumRule<vector::ExtractOp>>(*context);
+  });
+}
