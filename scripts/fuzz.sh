@@ -26,7 +26,7 @@ build lnbwd-fuzz-program lnbwd-fuzz-options lnbwd-fuzz-code-object lnbwd-fuzz-in
 corpus=$build_dir/corpus
 mkdir -p "$corpus"/{program,options,code-object,instructions}
 number=0
-for chip in gfx90a gfx942 gfx950 gfx1100 gfx1201; do
+for chip in $(chips_of simulated); do
   file=$corpus/program/$chip
   [ -f "$file" ] || "$usual_dir/bin/lnbwd-run" --chip "$chip" --n 8 --m 1 --keep "$file" >/dev/null
   { printf "\\x0$number"; cat "$file"; } >"$corpus/code-object/$chip"
@@ -43,7 +43,7 @@ for chip in gfx90a gfx942 gfx950 gfx1100 gfx1201; do
   done
   number=$((number + 1))
 done
-printf -- '--n\n8\n--chip\ngfx942\n--m\n3\n--verify\n--init\nhuge' >"$corpus/options/one"
+printf -- '--n\n8\n--chip\n%s\n--m\n3\n--verify\n--init\nhuge' "$(chips_of default)" >"$corpus/options/one"
 printf -- 'k.hsaco\n--shuffle-waves=3\n--check\n--json' >"$corpus/options/two"
 
 # LLVM's packages are not instrumented; see scripts/sanitize.sh.

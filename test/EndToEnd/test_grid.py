@@ -25,7 +25,8 @@ def pytest_generate_tests(metafunc):
     if "case" not in metafunc.fixturenames:
         return
     full = metafunc.config.getoption("--full")
-    cases = list(dict.fromkeys(grid.all_cases() if full else grid.sampled_cases()))
+    cases = list(dict.fromkeys(
+        grid.all_cases() if full else (*grid.sampled_cases(), *grid.few_cases())))
     metafunc.parametrize("case", cases, ids=[f"{k.name}-m{m}" for k, m in cases])
 
 

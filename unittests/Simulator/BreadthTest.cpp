@@ -330,8 +330,10 @@ TEST_P(Breadth, MatrixProducts) {
   });
   With("gemm_i8",
        [&](hipFunction_t F) { checkProduct<int8_t, int>(F, N, 16, 64, Same); });
-  // gfx1201 has no such kernel for wave64.
-  EXPECT_GE(Run, chip()[3] == '9' ? 6u : wave() == 64 ? 1u : 3u);
+  // gfx1201 has no such kernel for wave64, and gfx1030 has no such
+  // instructions; of gfx908's, only those that later chips have are known.
+  const bool HasNone = chip() == "gfx908" || chip() == "gfx1030";
+  EXPECT_GE(Run, HasNone ? 0u : chip()[3] == '9' ? 6u : wave() == 64 ? 1u : 3u);
 }
 
 TEST_P(Breadth, MatrixBlocks) {
@@ -356,7 +358,9 @@ TEST_P(Breadth, MatrixBlocks) {
 
 INSTANTIATE_TEST_SUITE_P(
     AllChips, Breadth,
-    ::testing::Values(Target{"gfx90a", 64, "O0"}, Target{"gfx90a", 64, "O2"},
+    ::testing::Values(Target{"gfx908", 64, "O0"}, Target{"gfx908", 64, "O2"},
+                      Target{"gfx1030", 32, "O0"}, Target{"gfx1030", 32, "O2"},
+                      Target{"gfx90a", 64, "O0"}, Target{"gfx90a", 64, "O2"},
                       Target{"gfx942", 64, "O0"}, Target{"gfx942", 64, "O2"},
                       Target{"gfx950", 64, "O0"}, Target{"gfx950", 64, "O2"},
                       Target{"gfx1100", 32, "O0"}, Target{"gfx1100", 32, "O2"},

@@ -309,11 +309,11 @@ TEST_P(CompiledKernels, DynamicVectorIndex) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    AllChips, CompiledKernels,
-    ::testing::Combine(::testing::Values("gfx90a", "gfx942", "gfx950",
-                                         "gfx1100", "gfx1201"),
-                       ::testing::Values("O0", "O2", "O3")),
-    [](const auto &Info) {
-      return std::get<0>(Info.param) + "_" + std::get<1>(Info.param);
-    });
+INSTANTIATE_TEST_SUITE_P(AllChips, CompiledKernels,
+                         ::testing::Combine(::testing::ValuesIn(allChipNames()),
+                                            ::testing::Values("O0", "O2",
+                                                              "O3")),
+                         [](const auto &Info) {
+                           return std::get<0>(Info.param) + "_" +
+                                  std::get<1>(Info.param);
+                         });
