@@ -29,14 +29,14 @@ number=0
 for chip in $(chips_of simulated); do
   file=$corpus/program/$chip
   [ -f "$file" ] || "$usual_dir/bin/lnbwd-run" --chip "$chip" --n 8 --m 1 --keep "$file" >/dev/null
-  { printf "\\x0$number"; cat "$file"; } >"$corpus/code-object/$chip"
+  { printf "\\x$(printf %02x "$number")"; cat "$file"; } >"$corpus/code-object/$chip"
   # Pieces of the code of compiled kernels, this compiler's and clang's.
   for code in "$file" "$usual_dir/unittests/Simulator/kernels/"*"$chip"-*; do
     [ -f "$code" ] || continue
     "$llvm_dir/bin/llvm-objcopy" -O binary --only-section=.text "$code" "$corpus/text"
     split -b 2044 "$corpus/text" "$corpus/piece-"
     for piece in "$corpus/piece-"*; do
-      { printf "\\x0$number\\x00\\x00"; cat "$piece"; } \
+      { printf "\\x$(printf %02x "$number")\\x00\\x00"; cat "$piece"; } \
         >"$corpus/instructions/$(basename "$code")-${piece##*-}"
     done
     rm "$corpus/piece-"*

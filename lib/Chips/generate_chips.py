@@ -73,8 +73,8 @@ def resolve(description: dict) -> dict[str, dict]:
         family = families.get(row.get("family"))
         if family is None:
             fail(f"chips.{name}", f"expected a family, one of: {', '.join(families)}")
-        facts = {key: value for key, value in (family | row).items()
-                 if key not in ROW_KEYS | FAMILY_KEYS}
+        both = family | row
+        facts = {key: value for key, value in both.items() if key not in ROW_KEYS | FAMILY_KEYS}
         wanted = {key for key, field in fields.items() if "product" not in field
                   and family["vendor"] in field.get("vendors", [family["vendor"]])}
         check(f"chips.{name}", fields, facts, wanted)
@@ -83,7 +83,7 @@ def resolve(description: dict) -> dict[str, dict]:
         for key, field in fields.items():
             if "product" in field:
                 facts[key] = math.prod(facts[factor] for factor in field["product"])
-        chips[name] = facts | {"vendor": family["vendor"], "simulated": family["simulated"]}
+        chips[name] = facts | {key: both[key] for key in ("vendor", "simulated", "tests")}
     for name, model in description["models"].items():
         values = {key: value for key, value in model.items() if key != "about"}
         check(f"models.{name}", description["modelFields"], values, set(description["modelFields"]))
@@ -179,13 +179,13 @@ def names(description: dict, chips: dict[str, dict]) -> str:
 
 
 def cmake(description: dict, chips: dict[str, dict]) -> str:
-    """Names, and for each simulated chip the size of its waves and the generation."""
+    """Names, and for each simulated chip what its kernels for tests depend on."""
     simulated = {name: facts for name, facts in chips.items() if facts["simulated"]}
     lines = [f"# {BANNER}", f"set(LNBWD_SIMULATED_CHIPS {' '.join(simulated)})",
              f"set(LNBWD_DEFAULT_SIMULATED_CHIP {description['defaults']['simulated']})"]
     for name, facts in simulated.items():
         lines += [f"set(LNBWD_WAVE_SIZE_{name} {facts['waveSize']})",
-                  f"set(LNBWD_GENERATION_{name} {facts['generation']})"]
+                  f"set(LNBWD_TESTS_{name} {facts['tests']})"]
     return "\n".join(lines) + "\n"
 
 

@@ -426,6 +426,14 @@ def sampled_cases():
                 yield case
 
 
+def few_cases(chips=chips_of_tests.FEW):
+    """For a chip whose instructions another one has too: a forward pass and a gradient, each with
+    what takes more than the plain one."""
+    for chip in chips:
+        yield Case("rms_norm", chip, "bf16", 1000, residual="bf16")
+        yield Case("layer_norm_bwd", chip, "f16", 512, statistics="recomputed")
+
+
 def row_counts(case: Case):
     """Numbers of rows to run a case with."""
     step = int(np.prod(case.leading)) if case.leading else 1

@@ -32,6 +32,7 @@ protected:
   void SetUp() override {
     const Target &T = GetParam();
     useChip(T.Chip);
+    Before = lnbwdSimGetChecks();
     lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
     std::ifstream File(std::string(LNBWD_SIM_TEST_KERNELS "/breadth-") +
                            T.Chip + "-" + std::to_string(T.Wave) + "-" +
@@ -46,7 +47,7 @@ protected:
   }
   void TearDown() override {
     Module.reset();
-    lnbwdSimSetChecks(0);
+    lnbwdSimSetChecks(Before);
   }
   bool has(const char *Name) {
     hipFunction_t F;
@@ -58,6 +59,8 @@ protected:
   std::string chip() const { return GetParam().Chip; }
   unsigned wave() const { return GetParam().Wave; }
 
+  /// The checks of other tests.
+  unsigned Before = 0;
   std::unique_ptr<LoadedModule> Module;
 };
 } // namespace

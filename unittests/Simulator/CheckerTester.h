@@ -120,6 +120,7 @@ protected:
   void SetUp() override {
     Chip = GetParam();
     useChip(Chip);
+    Before = lnbwdSimGetChecks();
     lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
     EXPECT_HIP(hipMalloc(&A, Bytes));
     EXPECT_HIP(hipMalloc(&B, Bytes));
@@ -133,7 +134,7 @@ protected:
   void TearDown() override {
     (void)hipFree(A);
     (void)hipFree(B);
-    lnbwdSimSetChecks(0);
+    lnbwdSimSetChecks(Before);
     lnbwdSimSetShuffle(0);
   }
   /// Runs the body behind the prologue; the message of the error, or "".
@@ -153,6 +154,8 @@ protected:
 
   static constexpr size_t Bytes = 16384;
   std::string Chip;
+  /// The checks of other tests.
+  unsigned Before = 0;
   void *A = nullptr, *B = nullptr;
   KernelText K;
   hipError_t Launched = hipSuccess;

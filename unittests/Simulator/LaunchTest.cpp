@@ -302,6 +302,7 @@ TEST(Launch, BarriersOrderLds) {
 }
 
 TEST(Launch, EndedWavesDoNotHoldABarrier) {
+  const unsigned Before = lnbwdSimGetChecks();
   lnbwdSimSetChecks(0); // Checked launches report it, though hardware goes on.
   for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
@@ -320,6 +321,7 @@ TEST(Launch, EndedWavesDoNotHoldABarrier) {
     ASSERT_HIP(launch(M.function("k"), dim3(1), dim3(256), 0, Out.get()));
     EXPECT_EQ(Out.read()[0], 5u);
   }
+  lnbwdSimSetChecks(Before);
 }
 
 TEST(Launch, PartialWaves) {

@@ -28,13 +28,6 @@ const ChipInfo &lnbwd::sim::chipNamed(const std::string &Name) {
   std::abort();
 }
 
-std::vector<std::string> lnbwd::sim::allChipNames() {
-  std::vector<std::string> Names;
-  for (const ChipInfo &C : Chips)
-    Names.push_back(C.Chip);
-  return Names;
-}
-
 std::vector<std::string> lnbwd::sim::chipsIn(unsigned Set) {
   std::vector<std::string> Names;
   // In the order of the bits.

@@ -94,8 +94,6 @@ private:
 };
 
 const ChipInfo &chipNamed(const std::string &Name);
-/// Names of all simulated chips.
-std::vector<std::string> allChipNames();
 /// Names of the chips of a set.
 std::vector<std::string> chipsIn(unsigned Set);
 inline bool isGfx9(const std::string &Chip) {
