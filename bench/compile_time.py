@@ -26,8 +26,10 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "python")]
 
+from lnbwd import _chips  # noqa: E402
 from lnbwd_bench import compiler  # noqa: E402
 from lnbwd_bench.shapes import default_shapes, parse_shape  # noqa: E402
 
@@ -76,7 +78,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """The command line; exits with 2 and a message where it is wrong."""
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--chip", default="gfx942", help="chip to compile for (default: gfx942)")
+    parser.add_argument("--chip", default=_chips.SIMULATED,
+                        help="chip to compile for (default: %(default)s)")
     parser.add_argument("--shapes", metavar="MxN[:TYPE],...",
                         help="shapes to compile (default: those of the benchmark)")
     parser.add_argument("--repetitions", type=int, default=5, metavar="NUMBER",

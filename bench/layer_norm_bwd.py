@@ -38,6 +38,7 @@ if "LNBWD_BUILD_DIR" in os.environ:
     os.environ.setdefault("LNBWD_LIBRARY_DIR",
                           str(pathlib.Path(os.environ["LNBWD_BUILD_DIR"]) / "lib"))
 
+from lnbwd import _chips  # noqa: E402
 from lnbwd_bench import compiler, report  # noqa: E402
 from lnbwd_bench.progress import Progress  # noqa: E402
 from lnbwd_bench.shapes import Shape, default_shapes, parse_shape  # noqa: E402
@@ -76,8 +77,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
                         help="our kernels, compiled before with --compile-to")
     parser.add_argument("--compile-to", type=pathlib.Path, metavar="DIR",
                         help="only compile our kernels into this folder; needs no GPU, no torch")
-    parser.add_argument("--chip", default="", help="chip to compile for (default sm_90; for a dry "
-                        "run gfx942)")
+    parser.add_argument("--chip", default="", help=f"chip to compile for (default {_chips.GPU}; for a "
+                        f"dry run {_chips.SIMULATED})")
     parser.add_argument("--emit", default="", choices=["", "ptx", "cubin", "hsaco"],
                         help="what to compile to (default: ptx, hsaco for AMD)")
     parser.add_argument("--pipeline-options", default="", metavar="TEXT",
@@ -121,7 +122,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         options.shapes = [shape for shape in options.shapes if shape.dtype in types]
     if not (options.out or options.compile_to or options.report or options.warm_compile):
         parser.error("expected --out DIR (or --compile-to, --report)")
-    options.chip = options.chip or ("gfx942" if options.dry_run else "sm_90")
+    options.chip = options.chip or (_chips.SIMULATED if options.dry_run else _chips.GPU)
     options.emit = options.emit or ("hsaco" if options.chip.startswith("gfx") else "ptx")
     return options
 

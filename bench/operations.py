@@ -26,11 +26,12 @@ SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd"),
                 str(pathlib.Path(__file__).resolve().parent)]
 
+import chips  # noqa: E402
 import family  # noqa: E402
 from lnbwd_bench.shapes import Shape, parse_shape, shape_argument  # noqa: E402
 
 SHAPES = ("4096x1024", "8192x4096", "16384x2048", "65536x768")
-CHIP = "sm_90"
+CHIP = chips.GPU
 
 
 def variants(shape: Shape, chip: str) -> dict[str, family.Case]:

@@ -23,12 +23,13 @@ SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(SOURCE / "test" / "support"))
 
 import layer_norm as ln  # noqa: E402
+import chips  # noqa: E402  (beside the end-to-end tests, where layer_norm looks too)
 import numpy as np  # noqa: E402
 import summation  # noqa: E402
 import torch  # noqa: E402
 
 PAGE = SOURCE / "docs" / "accuracy.md"
-CHIPS = ("gfx942", "gfx1100")
+CHIPS = (chips.DEFAULT, next(chip for chip in chips.MANY if chips.FACTS[chip]["waveSize"] == 32))
 # The column of the first chip with the statistics that PyTorch's forward pass saved.
 SAME = f"{CHIPS[0]}, PyTorch's statistics"
 COLUMNS = (*CHIPS, SAME)
@@ -42,7 +43,7 @@ SLACK = 1.001
 
 # Float32 column sums of many rows, whose figures of others were measured on such a shape.
 MANY = (65536, 768)
-MANY_CHIPS = ("sm_90", "gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+MANY_CHIPS = (chips.GPU, *chips.MANY)
 # What bench/accuracy.py measured on a GPU, ours beside others.
 RECORDED = json.loads((SOURCE / "bench" / "recorded_accuracy.json").read_text())
 SUMS = ("dgamma", "dbeta")
@@ -265,7 +266,7 @@ def page(gradients: Table, many: Table, forward: Table, ratio: float) -> str:
         f"Largest error over the largest true value, f32, {MANY[0]} rows of {MANY[1]}, standard normal. So many rows are too "
         "many for the simulator: ours are added up in numpy, with each chip's schedule and its usual number of "
         "compute units, in the order of [numerics.md](numerics.md). On AMD's chips that order gives the simulator's "
-        "bits (`test/Docs/test_accuracy.py` compares them where blocks, tails and groups occur); for sm_90 it is the "
+        f"bits (`test/Docs/test_accuracy.py` compares them where blocks, tails and groups occur); for {chips.GPU} it is the "
         "same emitter's.",
         "",
         *rows_of(many, ["output"], {"torch": "PyTorch",

@@ -19,6 +19,9 @@ packages=(
   cmake ninja-build g++ ccache python3 python3-venv
 )
 
+# The chips of a list that test/EndToEnd/chips.py knows.
+chips_of() { python3 "$source_dir/test/EndToEnd/chips.py" "$1"; }
+
 say() { printf '\n== %s\n' "$*"; }
 
 # Installs what is missing of the packages, and of those given as arguments.

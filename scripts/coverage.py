@@ -19,7 +19,11 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "test" / "EndToEnd"))
+
+import chips  # noqa: E402
+
+CHIPS = chips.SIMULATED
 PAGE = SOURCE / "docs" / "coverage.md"
 GROUPS = (
     ("Matrix", ("v_mfma", "v_wmma", "v_smfma", "v_swmma")),

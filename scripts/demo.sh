@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # From one MLIR operation to a validated AMD code object, on any machine:
 # installs what is needed (Debian 12), builds, compiles examples/layer_norm_bwd.mlir
-# for gfx942, executes the code object on the simulator and compares all three
+# for the chip that is simulated by default, executes the code object on the simulator and compares all three
 # gradients with a float64 reference. Exits with the runner's code: 0 is valid.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -9,7 +9,7 @@ install_packages
 configure
 build lnbwd-opt lnbwd-run lnbwd-hip-sim
 
-chip=gfx942
+chip=$(chips_of default)
 kernel=$build_dir/demo-$chip.hsaco
 say "Compiling examples/layer_norm_bwd.mlir for $chip"
 "$build_dir/bin/lnbwd-opt" "$source_dir/examples/layer_norm_bwd.mlir" \

@@ -26,24 +26,24 @@ build lnbwd-fuzz-program lnbwd-fuzz-options lnbwd-fuzz-code-object lnbwd-fuzz-in
 corpus=$build_dir/corpus
 mkdir -p "$corpus"/{program,options,code-object,instructions}
 number=0
-for chip in gfx90a gfx942 gfx950 gfx1100 gfx1201; do
+for chip in $(chips_of simulated); do
   file=$corpus/program/$chip
   [ -f "$file" ] || "$usual_dir/bin/lnbwd-run" --chip "$chip" --n 8 --m 1 --keep "$file" >/dev/null
-  { printf "\\x0$number"; cat "$file"; } >"$corpus/code-object/$chip"
+  { printf "\\x$(printf %02x "$number")"; cat "$file"; } >"$corpus/code-object/$chip"
   # Pieces of the code of compiled kernels, this compiler's and clang's.
   for code in "$file" "$usual_dir/unittests/Simulator/kernels/"*"$chip"-*; do
     [ -f "$code" ] || continue
     "$llvm_dir/bin/llvm-objcopy" -O binary --only-section=.text "$code" "$corpus/text"
     split -b 2044 "$corpus/text" "$corpus/piece-"
     for piece in "$corpus/piece-"*; do
-      { printf "\\x0$number\\x00\\x00"; cat "$piece"; } \
+      { printf "\\x$(printf %02x "$number")\\x00\\x00"; cat "$piece"; } \
         >"$corpus/instructions/$(basename "$code")-${piece##*-}"
     done
     rm "$corpus/piece-"*
   done
   number=$((number + 1))
 done
-printf -- '--n\n8\n--chip\ngfx942\n--m\n3\n--verify\n--init\nhuge' >"$corpus/options/one"
+printf -- '--n\n8\n--chip\n%s\n--m\n3\n--verify\n--init\nhuge' "$(chips_of default)" >"$corpus/options/one"
 printf -- 'k.hsaco\n--shuffle-waves=3\n--check\n--json' >"$corpus/options/two"
 
 # LLVM's packages are not instrumented; see scripts/sanitize.sh.

@@ -38,11 +38,12 @@ from collections.abc import Iterator
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(SOURCE / "test" / "EndToEnd"))
 
+import chips  # noqa: E402
 import family  # noqa: E402
 import grid  # noqa: E402
 import test_masks as masks  # noqa: E402
 
-CHIPS = (*family.AMD_CHIPS, "sm_80", "sm_90")
+CHIPS = (*chips.MANY, *chips.GPUS)
 ROWS = 16384
 LENGTHS = (96, 768, 1000, 1024, 3000, 4096, 8192, 16384, 65536)
 # Schedules that set one mode of the row loop at a time, by the fields that differ from the model's.
@@ -54,7 +55,7 @@ MODES = {
     "prefetch": "prefetch=1,unroll=1,stages=0",
     "paired": "prefetch=1,unroll=2,stages=0",
 }
-SM_90_MODES = {
+BULK_COPY_MODES = {
     "early": "prefetch=0,unroll=1,stages=0,early_start=1",
     "stages": "prefetch=0,unroll=1,stages=2",
     "cluster": "workgroups_per_row=2,threads_per_row=128,row_groups=1,prefetch=0,unroll=1,stages=0",
@@ -102,8 +103,8 @@ def mode_cases() -> Iterator[Case]:
     """Each mode of the row loop by hand, for a gradient and a forward pass."""
     for chip in CHIPS:
         modes = dict(MODES)
-        if chip == "sm_90":
-            modes.update(SM_90_MODES)
+        if chips.FACTS[chip]["hasBulkCopy"]:
+            modes.update(BULK_COPY_MODES)
         for mode, schedule in modes.items():
             for op in family.OPS:
                 for dtype, n in (("bf16", 1024), ("f32", 1000), ("f16", 4096)):

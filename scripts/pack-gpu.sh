@@ -17,7 +17,7 @@
 #
 # and `bash FOLDER/python/run.sh OUT ddp` trains on two GPUs. docs/gpu-machine.md
 # says what each takes and where its results belong. Everything is compiled for
-# the chip that LNBWD_CHIP names, sm_90 otherwise, by build/ of this checkout,
+# the chip that LNBWD_CHIP names, otherwise the usual GPU of lib/Chips/Chips.json, by build/ of this checkout,
 # which scripts/test.sh makes.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -36,7 +36,7 @@ if [ $# -gt 0 ]; then
   done
   parts=("$@")
 fi
-chip=${LNBWD_CHIP:-sm_90}
+chip=${LNBWD_CHIP:-$(chips_of gpu)}
 export LNBWD_BUILD_DIR=$build_dir
 venv_dir=$build_dir/venv
 python=$venv_dir/bin/python
@@ -71,7 +71,7 @@ write_run() { # part; the commands come on standard input
 pack_grid() {
   put_runner "$folder/grid/build"
   mkdir -p "$folder/grid/test"
-  cp "$source_dir/test/EndToEnd/grid.py" "$folder/grid/test/"
+  cp "$source_dir"/test/EndToEnd/{grid,chips}.py "$source_dir/lib/Chips/Chips.json" "$folder/grid/test/"
   "$python" "$source_dir/test/EndToEnd/grid.py" compile --build "$build_dir" --chips "$chip" --out "$folder/grid/kernels"
   write_run grid <<'RUN'
 python3 test/grid.py run --build build --kernels kernels --device cuda "$@" | tee "$out/grid.txt"
@@ -81,7 +81,7 @@ RUN
 pack_family() {
   put_runner "$folder/family/build"
   mkdir -p "$folder/family/test/EndToEnd"
-  cp "$source_dir"/test/EndToEnd/{family,examples,device}.py "$folder/family/test/EndToEnd/"
+  cp "$source_dir"/test/EndToEnd/{family,examples,device,chips}.py "$source_dir/lib/Chips/Chips.json" "$folder/family/test/EndToEnd/"
   "$python" "$source_dir/test/EndToEnd/family.py" compile --build "$build_dir" --chips "$chip" --out "$folder/family/kernels"
   "$python" "$source_dir/test/EndToEnd/examples.py" compile --build "$build_dir" --chip "$chip" --out "$folder/family/example-kernels"
   "$python" "$source_dir/bench/operations.py" compile --chip "$chip" --out "$folder/family/bench-kernels"

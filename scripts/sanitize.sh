@@ -32,7 +32,7 @@ say "lit"
 "$llvm_dir/bin/lit" -s -v "$build_dir/test" || status=1
 say "End to end (pytest): three rows, on a chip of each wave size"
 LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider \
-  -k '(gfx942 or gfx1201) and m3' "$source_dir/test/EndToEnd" || status=1
+  -k "($(chips_of default) or $(chips_of many | sed 's/.* //')) and m3" "$source_dir/test/EndToEnd" || status=1
 
 say "Loaders under libFuzzer"
 "$source_dir/scripts/fuzz.sh" 20 || status=1

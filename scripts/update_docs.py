@@ -30,8 +30,12 @@ import tempfile
 import textwrap
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(SOURCE / "test" / "EndToEnd"))
+
+import chips as chip_lists  # noqa: E402
+
 EXAMPLE = SOURCE / "examples" / "layer_norm_bwd.mlir"
-CHIP = "gfx942"
+CHIP = chip_lists.DEFAULT
 WIDTH = 110
 MARKER = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
@@ -329,52 +333,53 @@ def validation(tools: Tools) -> str:
     return fence(re.sub(r"\(\S*/(lib[^/\s]+)\)", r"(\1)", result.stdout.strip()), "text")
 
 
-def chip_rows() -> list[dict[str, str]]:
-    """The chip table as it stands in the source, by field."""
-    header = (SOURCE / "include/lnbwd/Target/ChipInfo.h").read_text()
-    struct = re.search(r"struct ChipInfo \{(.*?)\n\};", header, re.DOTALL).group(1)
-    fields = re.findall(r"^  (?:[\w:]+) (\w+);", struct, re.MULTILINE)
-    source = (SOURCE / "lib/Target/ChipInfo.cpp").read_text()
-    table = re.search(r"ChipInfo chips\[\] = \{(.*?)\n\};", source, re.DOTALL).group(1)
-    rows = []
-    for entry in re.findall(r"\{([^{}]*)\}", table):
-        values = [value.strip().strip('"')
-                  for value in re.findall(r'"[^"]*"|[^,"]+', entry) if value.strip()]
-        if len(values) != len(fields):
-            raise Stop(f"ChipInfo.h has {len(fields)} fields, and ChipInfo.cpp has "
-                       f"{len(values)} values in {{{entry}}}")
-        rows.append(dict(zip(fields, values)))
-    return rows
-
-
 def chips(tools: Tools) -> str:
-    def size(text: str) -> str:
-        return text.replace(" * kibi", " KiB")
-
-    def flag(text: str) -> str:
-        return "yes" if text == "true" else "no"
-
-    source = (SOURCE / "lib/Target/ChipInfo.cpp").read_text()
-    features = dict(re.findall(r"WorkgroupFeatures (\w+) = \{(.*?)\}", source))
-
-    def workgroup_feature(row: dict[str, str], number: int, otherwise: str) -> str:
-        values = features[row["workgroups"]].split(", ")
-        return values[number] if len(values) > number else otherwise
+    """What the README shows of the chips."""
+    def flag(value: bool) -> str:
+        return "yes" if value else "no"
 
     columns = {
-        "chip": lambda row: f"`{row['name']}`",
         "a product with it": lambda row: row["product"],
         "lanes of a wave": lambda row: row["waveSize"],
         "compute units": lambda row: row["computeUnits"],
-        "shared memory of a workgroup: declared": lambda row: size(row["sharedMemoryBytes"]),
-        "at launch": lambda row: size(row["dynamicSharedMemoryBytes"]),
+        "shared memory of a workgroup: declared": lambda row: f"{row['sharedMemoryKiB']} KiB",
+        "at launch": lambda row: f"{row['dynamicSharedMemoryKiB']} KiB",
         "float32 to bf16 in one instruction": lambda row: flag(row["hasBF16Pack"]),
-        "bulk copies to shared memory": lambda row: flag(workgroup_feature(row, 0, "false")),
-        "workgroups that can share a row": lambda row: workgroup_feature(row, 2, "1"),
+        "bulk copies to shared memory": lambda row: flag(row["hasBulkCopy"]),
+        "workgroups that can share a row": lambda row: row["clusterWorkgroups"],
     }
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    for row in chip_rows():
-        lines.append(f"| {' | '.join(cell(row) for cell in columns.values())} |")
+    lines = [f"| chip | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for name, row in chip_lists.FACTS.items():
+        lines.append(f"| `{name}` | {' | '.join(str(cell(row)) for cell in columns.values())} |")
+    return "\n".join(lines) + "\n"
+
+
+def chip_devices(tools: Tools) -> str:
+    """The chips and how far each can be tried without the card."""
+    lines = ["| chip | stands for | HIP device of the simulator | end-to-end tests |",
+             "|---|---|---|---|"]
+    simulated = list(chip_lists.SIMULATED)
+    for name, row in chip_lists.FACTS.items():
+        device = simulated.index(name) if name in simulated else "compiled only"
+        tests = ("many cases" if row["tests"] == "many" else "a few") if name in simulated else ""
+        lines.append(f"| `{name}` | {row['product']} | {device} | {tests} |")
+    return "\n".join(lines) + "\n"
+
+
+def chip_fields(tools: Tools) -> str:
+    """The facts of a chip's row, with unit and origin."""
+    description = json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text())
+    lines = ["| field | unit | what it is | origin | compiler | simulator |",
+             "|---|---|---|---|---|---|"]
+    for name, field in description["fields"].items():
+        origin = field["origin"]
+        if "product" in field:
+            origin = " × ".join(f"`{factor}`" for factor in field["product"])
+        vendor = " (AMD)" if "vendors" in field else ""
+        sides = (f"`{field[side]['member']}`" if side in field else ""
+                 for side in ("compiler", "simulator"))
+        lines.append(f"| `{name}`{vendor} | {field.get('unit', '')} | {field['about']} | {origin} | "
+                     f"{' | '.join(sides)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -394,16 +399,16 @@ def one_pass_limits(tools: Tools) -> str:
                 f"rstd(%rstd : memref<?xf32>) outs dx(%dx : {row}) dgamma(%dgamma : {column}) "
                 f"dbeta(%dbeta : {column})\n  return\n}}\n")
     limits: dict[tuple[int, ...], list[str]] = {}
-    for row in chip_rows():
+    for chip in chip_lists.FACTS:
         output = tools.opt("-", "--lnbwd-lower-to-rowwise",
-                           f"--lnbwd-split-two-pass=chip={row['name']}",
+                           f"--lnbwd-split-two-pass=chip={chip}",
                            stdin="".join(functions))
         whole = dict.fromkeys(dtypes, 0)
         for part in output.split("func.func @f_")[1:]:
             dtype, n = re.match(r"(\w+)_(\d+)\(", part).groups()
             if "@layer_norm_bwd_columns" not in part:
                 whole[dtype] = max(whole[dtype], int(n))
-        limits.setdefault(tuple(whole.values()), []).append(f"`{row['name']}`")
+        limits.setdefault(tuple(whole.values()), []).append(f"`{chip}`")
     lines = ["| chips | f16 | bf16 | f32 |", "|---|---|---|---|"]
     for values, names in limits.items():
         shown = (f"{value} or more" if value == lengths[-1] else str(value) for value in values)
@@ -414,7 +419,7 @@ def one_pass_limits(tools: Tools) -> str:
 def pipeline_passes(tools: Tools) -> str:
     """What --lnbwd-pipeline runs, for one chip of each backend."""
     text = []
-    for chip in (CHIP, "sm_90"):
+    for chip in (CHIP, chip_lists.GPU):
         dump = tools.run(tools.opt_program, EXAMPLE, f"--lnbwd-pipeline=chip={chip}",
                          "--dump-pass-pipeline", "-o", "/dev/null").stderr
         passes = []
@@ -579,7 +584,7 @@ def operations(tools: Tools) -> str:
 }}
 """.replace("$", row).replace("!", "vector<64xi1>")
         answers = [holds("--lnbwd-differentiate", stdin=program)]
-        for chip, output in (("gfx942", "hsaco"), ("sm_90", "ptx")):
+        for chip, output in ((CHIP, "hsaco"), (chip_lists.GPU, "ptx")):
             answers.append(holds(f"--lnbwd-pipeline=chip={chip}", f"--emit={output}",
                                  stdin=program))
         derivative, amd, nvidia = ("yes" if answer else "no" for answer in answers)
@@ -658,6 +663,8 @@ TEXTS = {
     "stage-files": stage_files,
     "validation": validation,
     "chips": chips,
+    "chip-devices": chip_devices,
+    "chip-fields": chip_fields,
     "one-pass-limits": one_pass_limits,
     "report": report,
 }

@@ -30,8 +30,14 @@ config.test_exec_root = os.path.join(config.lnbwd_binary_dir, "test")
 lit.llvm.initialize(lit_config, config)
 from lit.llvm import llvm_config
 
+# The description of the chips, for tests about all of them.
+sys.path.insert(0, os.path.join(config.test_source_root, "EndToEnd"))
+import chips
+
 config.substitutions.extend(
     [
+        # The names of all chips, as messages list them.
+        ("%{chips}", ", ".join(chips.FACTS)),
         ("%examples", os.path.join(config.lnbwd_source_dir, "examples")),
         # "%exits 2 COMMAND" succeeds if COMMAND ends with exit code 2.
         (

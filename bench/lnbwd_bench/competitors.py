@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from lnbwd import runtime
+from lnbwd import _chips, runtime
 
 from .shapes import Shape
 from .stream import VECTOR_BYTES, StreamVariant, stream_ptx
@@ -289,11 +289,11 @@ class Stream:
 
 _EMPTY_PTX = """\
 // lnbwd-plan: {"format": "lnbwd-plan", "version": 1, "producer": "lnbwd benchmark", \
-"name": "empty", "chip": "sm_80", "wave_size": 32, "arguments": [], "workgroup_counts": [], \
+"name": "empty", "chip": "TARGET", "wave_size": 32, "arguments": [], "workgroup_counts": [], \
 "workspace": [], "kernels": [{"name": "empty", "grid": [1, 1, 1], "block": [32, 1, 1], \
 "dynamic_shared_bytes": 0, "parameters": []}]}
 .version 7.4
-.target sm_80
+.target TARGET
 .address_size 64
 
 .visible .entry empty()
@@ -307,7 +307,7 @@ def prepare_empty(machine: Any) -> Callable[[int], Any]:
     """A call that launches a kernel of one warp that does nothing: what timing itself costs."""
     if machine.is_simulated:
         return lambda slot: None
-    kernel = runtime.Kernel(machine.ours, runtime.Program.from_bytes(_EMPTY_PTX.encode()))
+    kernel = runtime.Kernel(machine.ours, runtime.Program.from_bytes(_EMPTY_PTX.replace("TARGET", _chips.PTX).encode()))
     return lambda slot: kernel.launch([], 1, 0, 0, machine.stream())
 
 

@@ -14,14 +14,14 @@ from typing import Any
 
 import torch
 
-from lnbwd import runtime
+from lnbwd import _chips, runtime
 
 
 class CudaMachine:
     """The current CUDA device."""
 
     is_simulated = False
-    kernel_chip = "sm_90"
+    kernel_chip = _chips.GPU
 
     def __init__(self) -> None:
         self.device = torch.device("cuda", torch.cuda.current_device())
@@ -90,7 +90,7 @@ class DryMachine:
 
     is_simulated = True
 
-    def __init__(self, chip: str = "gfx942") -> None:
+    def __init__(self, chip: str = _chips.SIMULATED) -> None:
         self.device = torch.device("cpu")
         self.kernel_chip = chip
         self.name = f"dry run: host and simulated {chip}"

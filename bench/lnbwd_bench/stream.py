@@ -13,6 +13,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from lnbwd import _chips
+
 VECTOR_BYTES = 16
 
 
@@ -55,7 +57,7 @@ def _plan(variant: StreamVariant) -> str:
             for name, access in (("a", "read"), ("b", "read"), ("c", "write"))]
     return json.dumps({
         "format": "lnbwd-plan", "version": 1, "producer": "lnbwd benchmark", "name": "stream",
-        "chip": "sm_80", "wave_size": 32, "arguments": rows,
+        "chip": _chips.PTX, "wave_size": 32, "arguments": rows,
         "workgroup_counts": [{"rows_per_workgroup": variant.threads * variant.vectors,
                               "workgroups_per_compute_unit": variant.workgroups}],
         "workspace": [],
@@ -66,7 +68,7 @@ def _plan(variant: StreamVariant) -> str:
 
 
 def stream_ptx(variant: StreamVariant) -> str:
-    """The kernel as PTX for sm_80 and later. A launch's M is the number of 16-byte vectors."""
+    """The kernel as PTX for all chips. A launch's M is the number of 16-byte vectors."""
     load = "ld.global.nc.L1::no_allocate.v4.b32" if variant.streaming else "ld.global.v4.b32"
     store = "st.global.cs.v4.b32" if variant.streaming else "st.global.v4.b32"
     piece = variant.threads * variant.vectors
@@ -101,7 +103,7 @@ def stream_ptx(variant: StreamVariant) -> str:
         # The first work-item of a piece decides for all: a piece begins at its index less its own.
         body += ["  add.u64 %index, %index, %step;", "  add.u64 %piece, %piece, %step;",
                  "  setp.lt.s64 %more, %piece, %count;", "  @%more bra turn;"]
-    return "\n".join([f"// lnbwd-plan: {_plan(variant)}", ".version 7.4", ".target sm_80",
+    return "\n".join([f"// lnbwd-plan: {_plan(variant)}", ".version 7.4", f".target {_chips.PTX}",
                       ".address_size 64", "",
                       ".visible .entry stream(.param .u64 a, .param .u64 b, .param .u64 c,",
                       "                       .param .u64 vectors, .param .u64 workgroups)",

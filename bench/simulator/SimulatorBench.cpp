@@ -23,6 +23,7 @@
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -34,12 +35,14 @@ using namespace lnbwd::sim;
 /// The instructions of the row loop. Row r of workgroup g is at byte
 /// (g * rows + r) * 4096 of x (argument 0); its result goes there in y
 /// (argument 1); argument 2 is the number of rows.
-static std::string rowLoop(const std::string &Chip) {
-  const bool Gfx9 = Chip.rfind("gfx9", 0) == 0;
-  const bool Gfx12 = Chip.rfind("gfx12", 0) == 0;
+static std::string rowLoop(int Generation) {
+  const bool Gfx9 = Generation == 9;
+  const bool Gfx12 = Generation == 12;
+  // What memory instructions are called.
+  const bool OldNames = Generation <= 10;
   std::string S;
   auto Line = [&](const std::string &L) { S += "\t" + L + "\n"; };
-  const std::string Load = Gfx9 ? "dwordx4" : "b128";
+  const std::string Load = OldNames ? "dwordx4" : "b128";
   auto WaitLoads = [&] {
     Line(Gfx12 ? "s_wait_loadcnt 0x0" : "s_waitcnt vmcnt(0)");
   };
@@ -57,7 +60,7 @@ static std::string rowLoop(const std::string &Chip) {
       Line("s_barrier");
     }
   };
-  if (Gfx9) {
+  if (OldNames) {
     Line("s_load_dwordx4 s[4:7], s[0:1], 0x0");
     Line("s_load_dword s8, s[0:1], 0x10");
   } else {
@@ -108,10 +111,10 @@ static std::string rowLoop(const std::string &Chip) {
   Line("v_readlane_b32 s10, v3, 15");
   Line("v_readlane_b32 s11, v8, 15");
   Line("v_mov_b32 v9, s10");
-  Line(Gfx9 ? "ds_write_b32 v2, v9" : "ds_store_b32 v2, v9");
+  Line(OldNames ? "ds_write_b32 v2, v9" : "ds_store_b32 v2, v9");
   WaitLds();
   Barrier();
-  Line(Gfx9 ? "ds_read_b32 v9, v2" : "ds_load_b32 v9, v2");
+  Line(OldNames ? "ds_read_b32 v9, v2" : "ds_load_b32 v9, v2");
   WaitLds();
   for (int K = 0; K < 8; ++K) {
     std::string T = "v" + std::to_string(20 + K);
@@ -158,10 +161,10 @@ struct Result {
 };
 } // namespace
 
-static bool measure(int Device, const std::string &Chip, unsigned Rows,
-                    Result &R) {
+static bool measure(int Device, const std::string &Chip, int Generation,
+                    unsigned Rows, Result &R) {
   KernelText K;
-  K.Body = rowLoop(Chip);
+  K.Body = rowLoop(Generation);
   K.KernargBytes = 24;
   K.LdsBytes = 1024;
   K.MaxFlatWorkgroupSize = 256;
@@ -235,22 +238,28 @@ int main(int Argc, char **Argv) {
     std::fprintf(stderr, "lnbwd-sim-bench: expected at least one row\n");
     return 2;
   }
-  const char *const ChipNames[] = {"gfx90a", "gfx942", "gfx950", "gfx1100",
-                                   "gfx1201"};
+  int Devices = 0;
+  if (!check(hipGetDeviceCount(&Devices), "hipGetDeviceCount"))
+    return 1;
   double Worst = 1e30;
   if (Json)
     std::printf("{");
-  for (int D = 0; D < 5; ++D) {
+  for (int D = 0; D < Devices; ++D) {
+    hipDeviceProp_t P;
+    if (!check(hipGetDeviceProperties(&P, D), "hipGetDeviceProperties"))
+      return 1;
+    std::string Chip = P.gcnArchName;
+    Chip.resize(std::min(Chip.find(':'), Chip.size()));
     Result R;
-    if (!measure(D, ChipNames[D], Rows, R))
+    if (!measure(D, Chip, P.major, Rows, R))
       return 1;
     double Rate = double(R.Instructions) / R.Seconds / 1e6;
     Worst = Rate < Worst ? Rate : Worst;
     if (Json)
-      std::printf("\"%s\": %.2f, ", ChipNames[D], Rate);
+      std::printf("\"%s\": %.2f, ", Chip.c_str(), Rate);
     else
       std::printf("%-8s %10llu wave-instructions, %7.3f s, %7.1f million/s\n",
-                  ChipNames[D], (unsigned long long)R.Instructions, R.Seconds,
+                  Chip.c_str(), (unsigned long long)R.Instructions, R.Seconds,
                   Rate);
   }
   if (Json)

@@ -67,12 +67,11 @@ static LogicalResult compile(StringRef source,
     return failure();
   };
   StringRef chipName = orEmpty(options.chip);
-  const ChipInfo *chip = lookupChip(chipName);
-  if (!chip)
-    return fail((chipName.empty()
-                     ? "expected a chip"
-                     : "unknown chip '" + chipName + "', expected one") +
-                " of: " + listChips());
+  if (chipName.empty())
+    return fail("expected a chip of: " + listChips());
+  llvm::Expected<TargetId> target = parseTargetId(chipName);
+  if (!target)
+    return fail(llvm::toString(target.takeError()));
   PipelineOptions pipeline;
   if (failed(pipeline.parseFromString(orEmpty(options.pipeline_options),
                                       diagnostics)))
@@ -82,7 +81,7 @@ static LogicalResult compile(StringRef source,
   pipeline.chip = chipName.str();
   StringRef formatName = orEmpty(options.format);
   if (formatName.empty())
-    formatName = getCodeFormat(*chip);
+    formatName = getCodeFormat(*target->chip);
   std::optional<EmitFormat> format = parseEmitFormat(formatName);
   if (!format)
     return fail("unknown format '" + formatName +

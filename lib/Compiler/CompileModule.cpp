@@ -16,6 +16,7 @@
 
 #include "lnbwd/Compiler/CompileModule.h"
 
+#include "lnbwd/Chips/ChipNames.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -33,7 +34,7 @@ FailureOr<gpu::GPUModuleOp> lnbwd::getGPUModule(ModuleOp module,
   return module->emitError("expected one gpu.module to emit as ")
          << getEmitFormatName(format) << ", got " << modules.size()
          << "; lower one function for a chip first, for example by "
-            "--lnbwd-pipeline=\"chip=gfx942\"";
+            "--lnbwd-pipeline=\"chip=" LNBWD_DEFAULT_SIMULATED_CHIP "\"";
 }
 
 /// Compilations before the one that spills least is kept.

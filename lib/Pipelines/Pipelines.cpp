@@ -85,14 +85,16 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
 void lnbwd::buildPipeline(OpPassManager &pm, const PipelineOptions &options) {
   buildGPUPipeline(pm, options);
   // The passes above report an unknown chip; there is nothing to add for one.
-  const ChipInfo *chip = lookupChip(options.chip);
-  if (!chip)
-    return;
+  llvm::Expected<TargetId> target = parseTargetId(options.chip);
+  if (!target)
+    return llvm::consumeError(target.takeError());
   pm.addPass(createLowerSubgroupReducePass({options.chip}));
   pm.addPass(createExpandMathPass({options.chip}));
   LoweringOptions lowering;
+  lowering.features = target->getFeatures();
   lowering.codeObjectVersion = options.codeObjectVersion;
-  TargetBackend::get(chip->backend).addLowering(pm, *chip, lowering);
+  TargetBackend::get(target->chip->backend)
+      .addLowering(pm, *target->chip, lowering);
   if (options.debugInfo)
     pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass());
 }

@@ -83,17 +83,17 @@ static void checkKernel(const json &metadata, const PlanKernel &kernel,
              " work-items, the plan launches " + std::to_string(workItems));
 }
 
-/// The chip by the code object's own word: "gfx942" of
-/// "amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-".
-static std::string targetChip(const json &metadata) {
+/// The target id by the code object's own word: what follows the triple and
+/// "--".
+static std::string targetId(const json &metadata) {
   std::string target = text(metadata, "amdhsa.target");
   size_t separator = target.rfind("--");
   if (separator == std::string::npos)
     damaged("'amdhsa.target' names no chip");
-  return baseChip(target.substr(separator + 2));
+  return target.substr(separator + 2);
 }
 
-void checkAmdCodeObject(const ElfFile &elf, const Plan &plan) {
+std::string checkAmdCodeObject(const ElfFile &elf, const Plan &plan) {
   auto note = elf.note("AMDGPU", kMetadataNote);
   if (!note)
     throw Error(LNBWD_ERROR_INVALID_PROGRAM,
@@ -108,9 +108,12 @@ void checkAmdCodeObject(const ElfFile &elf, const Plan &plan) {
   if (!metadata.is_object() || !metadata.contains("amdhsa.kernels") ||
       !metadata["amdhsa.kernels"].is_array())
     damaged("it has no list 'amdhsa.kernels'");
-  std::string chip = targetChip(metadata);
-  if (chip != baseChip(plan.chip))
-    mismatch("the code is for " + chip + ", the plan for " + plan.chip);
+  std::string target = targetId(metadata);
+  if (baseChip(target) != baseChip(plan.chip))
+    mismatch("the code is for " + baseChip(target) + ", the plan for " +
+             plan.chip);
+  if (!isCompatible(plan.chip, target))
+    mismatch("the code is for " + target + ", the plan for " + plan.chip);
 
   for (const PlanKernel &kernel : plan.kernels) {
     const json *found = nullptr;
@@ -125,6 +128,7 @@ void checkAmdCodeObject(const ElfFile &elf, const Plan &plan) {
                "', which the code does not have");
     checkKernel(*found, kernel, plan);
   }
+  return target;
 }
 
 } // namespace lnbwd::runtime

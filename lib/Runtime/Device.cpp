@@ -9,6 +9,8 @@
 #include "Driver.h"
 #include "Error.h"
 
+#include "lnbwd/Chips/ChipNames.h"
+
 namespace lnbwd::runtime {
 
 [[noreturn]] static void badSpec(const std::string &spec) {
@@ -47,7 +49,7 @@ std::shared_ptr<Driver> openDevice(const std::string &spec,
   if (chip.empty())
     throw Error(LNBWD_ERROR_INVALID_ARGUMENT,
                 "device 'sim': pass the program's chip too, or name one, as in "
-                "'sim:gfx942'");
+                "'sim:" LNBWD_DEFAULT_SIMULATED_CHIP "'");
   return openSimulatedDevice(chip);
 }
 

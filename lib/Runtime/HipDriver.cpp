@@ -244,7 +244,7 @@ static int64_t unitsOfMultiprocessor(const std::string &arch) {
   // "gfx" and the number: one or two digits, then those of minor and stepping.
   const size_t begin = 3;
   const size_t length = std::min(arch.find_first_of(":-"), arch.size()) - begin;
-  const bool isPaired = length >= 4; // gfx1030, but gfx942
+  const bool isPaired = length >= 4;
   const char *mode = std::getenv("GPU_ENABLE_WGP_MODE");
   const bool isOff =
       mode && (std::strcmp(mode, "0") == 0 || std::strcmp(mode, "false") == 0);
@@ -443,10 +443,14 @@ std::shared_ptr<Driver> openSimulatedDevice(const std::string &chip) {
   int count = library->deviceCount("is LNBWD_SIM_LIBRARY the simulator?");
   std::string known;
   for (int i = 0; i < count; ++i) {
-    std::string arch = baseChip(library->names(i).arch);
-    if (arch == baseChip(chip))
+    std::string arch = library->names(i).arch;
+    if (isCompatible(chip, arch))
       return std::make_shared<HipDriver>(library, i, true);
-    known += (i == 0 ? "" : ", ") + arch;
+    if (baseChip(arch) == baseChip(chip))
+      throw Error(LNBWD_ERROR_NO_DEVICE,
+                  "the simulated device is " + arch + ", not " + chip +
+                      "; HSA_XNACK=1 in the environment gives it xnack+");
+    known += (i == 0 ? "" : ", ") + baseChip(arch);
   }
   throw Error(LNBWD_ERROR_NO_DEVICE,
               "the simulator has no chip '" + chip + "'; it has " + known);

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <map>
 
 namespace lnbwd::runtime {
 
@@ -120,8 +121,34 @@ const char *formatName(CodeFormat format) {
   return "unknown";
 }
 
-std::string baseChip(const std::string &chip) {
-  return chip.substr(0, chip.find(':'));
+std::string baseChip(const std::string &targetId) {
+  return targetId.substr(0, targetId.find(':'));
+}
+
+/// The settings behind the chip in a target id, by name: '+' or '-'.
+static std::map<std::string, char> readSettings(const std::string &targetId) {
+  std::map<std::string, char> settings;
+  for (size_t begin = targetId.find(':'); begin != std::string::npos;) {
+    size_t end = targetId.find(':', begin + 1);
+    std::string part =
+        targetId.substr(begin + 1, end == std::string::npos ? std::string::npos
+                                                            : end - begin - 1);
+    if (!part.empty())
+      settings[part.substr(0, part.size() - 1)] = part.back();
+    begin = end;
+  }
+  return settings;
+}
+
+bool isCompatible(const std::string &code, const std::string &device) {
+  if (baseChip(code) != baseChip(device))
+    return false;
+  const std::map<std::string, char> settings = readSettings(device);
+  for (const auto &[name, setting] : readSettings(code))
+    if (auto found = settings.find(name);
+        found != settings.end() && found->second != setting)
+      return false;
+  return true;
 }
 
 std::shared_ptr<const Program> parseProgram(std::string code) {
@@ -150,7 +177,7 @@ std::shared_ptr<const Program> parseProgram(std::string code) {
            std::to_string(elf.machine()));
     program->plan = parsePlan(findElfPlan(elf));
     if (program->format == CodeFormat::Hsaco)
-      checkAmdCodeObject(elf, program->plan);
+      program->target = checkAmdCodeObject(elf, program->plan);
   }
 
   const std::string &chip = program->plan.chip;
@@ -186,7 +213,7 @@ bool runsOn(const Program &program, const std::string &deviceArch) {
   const std::string &chip = program.plan.chip;
   bool isCuda = deviceArch.compare(0, 3, "sm_") == 0;
   if (program.format == CodeFormat::Hsaco)
-    return !isCuda && baseChip(chip) == baseChip(deviceArch);
+    return !isCuda && isCompatible(program.targetId(), deviceArch);
   return isCuda && runsOnCuda(program.format, chip, deviceArch);
 }
 
@@ -196,10 +223,9 @@ bool isLaterChip(const std::string &a, const std::string &b) {
 
 void checkChip(const Program &program, const std::string &deviceArch,
                const std::string &deviceName) {
-  const std::string &chip = program.plan.chip;
   if (!runsOn(program, deviceArch))
     throw Error(LNBWD_ERROR_WRONG_CHIP,
-                "the kernel was compiled for " + chip + " (" +
+                "the kernel was compiled for " + program.targetId() + " (" +
                     formatName(program.format) + "), the device '" +
                     deviceName + "' is " + deviceArch +
                     "; compile it with chip=" + baseChip(deviceArch) +

@@ -28,8 +28,13 @@ enum class CodeFormat { Hsaco, Cubin, Ptx };
 /// "hsaco", "cubin" or "ptx".
 const char *formatName(CodeFormat format);
 
-/// A chip's name without what may follow it: "gfx942:sramecc+" is "gfx942".
-std::string baseChip(const std::string &chip);
+/// A chip's name without the settings that may follow it in a target id.
+std::string baseChip(const std::string &targetId);
+
+/// Whether AMD code for one target id runs on a device with another: the chip
+/// is the same, and no setting that the code names ("xnack+") is the opposite
+/// on the device.
+bool isCompatible(const std::string &code, const std::string &device);
 
 struct Program {
   CodeFormat format;
@@ -37,6 +42,13 @@ struct Program {
   /// driver looks for.
   std::string code;
   Plan plan;
+  /// What an AMD code object says that it is for, as a target id; empty: the
+  /// plan's chip.
+  std::string target;
+
+  const std::string &targetId() const {
+    return target.empty() ? plan.chip : target;
+  }
 };
 
 /// Takes a file apart. Throws an Error that says what is wrong with it.
@@ -51,10 +63,11 @@ std::shared_ptr<const Program> parseProgramForChip(std::string_view bytes,
 /// Reads a file whole; throws an Error that names it.
 std::string readFile(const std::string &path);
 
-/// Checks that the AMD code object is for the plan's chip and has the plan's
-/// kernels with the plan's parameters. A launch that gets these wrong would
-/// make the device read what is no argument.
-void checkAmdCodeObject(const ElfFile &elf, const Plan &plan);
+/// Checks that the AMD code object is for the plan's chip, with the settings
+/// that the plan names, and has the plan's kernels with the plan's parameters.
+/// A launch that gets these wrong would make the device read what is no
+/// argument. Gives the code object's target id.
+std::string checkAmdCodeObject(const ElfFile &elf, const Plan &plan);
 
 /// Whether a program runs on a device of that architecture.
 bool runsOn(const Program &program, const std::string &deviceArch);

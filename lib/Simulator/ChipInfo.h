@@ -7,43 +7,47 @@
 //===----------------------------------------------------------------------===//
 //
 // One row for each simulated device. Differences between chips are asked here.
+// Members and rows are made of lib/Chips/Chips.json (docs/chips.md).
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_LIB_SIMULATOR_CHIPINFO_H
 #define LNBWD_LIB_SIMULATOR_CHIPINFO_H
 
-#include <cstdint>
+#include <string>
 
 namespace lnbwd::sim {
 
 struct ChipInfo {
-  const char *Chip;      ///< as the compiler names it
-  const char *ArchName;  ///< as hipDeviceProp_t::gcnArchName has it
-  const char *Name;      ///< product name
-  unsigned Generation;   ///< 9, 11 or 12
-  unsigned ElfMachine;   ///< EF_AMDGPU_MACH value of e_flags
-  unsigned WaveSize;     ///< the usual one; gfx11 and gfx12 run both
-  unsigned ComputeUnits; ///< not what HIP calls multiprocessors
-  unsigned LdsBytes;     ///< per workgroup
-  unsigned VgprsPerLane; ///< registers of a SIMD, for one wave's lane
-  unsigned VgprGranule;  ///< wave64, or the usual wave size
-  unsigned MaxWavesPerSimd;
-  unsigned SimdsPerCU;
-  unsigned ClockKHz;
-  unsigned MemoryClockKHz;
-  unsigned MemoryBusBits;
-  unsigned L2Bytes;
-  bool ArchitectedScratch; ///< FLAT_SCRATCH is set up by the hardware
-  bool UnifiedVgprs;       ///< AGPRs are the upper part of one register file
+  /// As the compiler names it.
+  const char *Chip;
+  /// The EF_AMDGPU_MACH value of e_flags.
+  unsigned ElfMachine;
+#define GET_CHIP_MEMBERS
+#include "lnbwd/Chips/SimulatorChips.inc"
 
-  /// Compute units that share a workgroup: from gfx10 on, two of them make a
+  /// The name with the settings of the device, as hipDeviceProp_t::gcnArchName
+  /// has it: "sramecc+:xnack-" follow where the chip knows them.
+  std::string archName() const;
+
+  /// Compute units that share a workgroup: where there are two, they make a
   /// workgroup processor.
-  unsigned unitsTogether() const { return Generation >= 10 ? 2 : 1; }
+  unsigned unitsTogether() const { return UnitsTogether; }
 };
 
-constexpr unsigned NumChips = 5;
+constexpr unsigned NumChips =
+#define GET_CHIP_COUNT
+#include "lnbwd/Chips/SimulatorChips.inc"
+    ;
 extern const ChipInfo Chips[NumChips];
+
+/// Whether devices repeat memory accesses after page faults, where they can:
+/// HSA_XNACK=1 in the environment, as ROCm has it. There are no page faults
+/// here; it only decides which code objects fit.
+bool isXnackOn();
+
+/// The chip of this name, or null.
+const ChipInfo *chipByName(const std::string &Name);
 
 /// The chip with this e_flags machine number, or null.
 const ChipInfo *chipByMachine(unsigned Machine);

@@ -159,13 +159,17 @@ bool CodeObjectReader::readHeader() {
     return fail("the code object is for " + machineName(Machine) +
                 ", but the device is " + Chip.Chip + "; devices exist for " +
                 knownChips());
-  if ((Header.e_flags & ELF::EF_AMDGPU_FEATURE_XNACK_V4) ==
-      ELF::EF_AMDGPU_FEATURE_XNACK_ON_V4)
+  const unsigned Xnack = Header.e_flags & ELF::EF_AMDGPU_FEATURE_XNACK_V4;
+  if (Xnack == ELF::EF_AMDGPU_FEATURE_XNACK_ON_V4 && !isXnackOn())
     return fail("the code object requires xnack, which the device has "
-                "disabled");
+                "disabled; set HSA_XNACK=1 in the environment");
+  if (Xnack == ELF::EF_AMDGPU_FEATURE_XNACK_OFF_V4 && Chip.CanHaveXnack &&
+      isXnackOn())
+    return fail("the code object requires xnack to be off, but the device "
+                "has it on (HSA_XNACK=1)");
   if ((Header.e_flags & ELF::EF_AMDGPU_FEATURE_SRAMECC_V4) ==
           ELF::EF_AMDGPU_FEATURE_SRAMECC_OFF_V4 &&
-      Chip.Generation == 9)
+      Chip.CanHaveSramEcc)
     return fail("the code object requires sramecc to be off, but the device "
                 "has it on");
   return true;

@@ -142,8 +142,21 @@ static const Inst *barrierWait(Wave &W, const Inst *I) {
 namespace {
 // Hardware registers. The immediate has the register's number in bits 5:0, the
 // field's offset in 10:6 and its size minus one in 15:11.
-enum HardwareRegister { HwMode = 1, HwShaderCyclesGfx11 = 29 };
+enum HardwareRegister {
+  HwMode = 1,
+  HwFlatScratchLow = 20,
+  HwFlatScratchHigh = 21,
+  HwShaderCyclesGfx11 = 29
+};
 } // namespace
+
+/// The base of scratch memory, which generation 10 keeps in hardware registers
+/// and kernels set first of all; null for another register or chip.
+static uint32_t *flatScratch(Wave &W, unsigned Register) {
+  const bool IsKept = generationOf(W) == 10 && (Register == HwFlatScratchLow ||
+                                                Register == HwFlatScratchHigh);
+  return IsKept ? &W.S[SlotFlatScratch + Register - HwFlatScratchLow] : nullptr;
+}
 
 static uint64_t cycles() {
   return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -164,6 +177,10 @@ static const Inst *getRegister(Wave &W, const Inst *I) {
     X = uint32_t(cycles());
     break;
   default: {
+    if (const uint32_t *Scratch = flatScratch(W, Field & 63)) {
+      X = *Scratch;
+      break;
+    }
     char Text[64];
     std::snprintf(Text, sizeof(Text),
                   "reading hardware register %u is not modelled", Field & 63);
@@ -178,14 +195,18 @@ static const Inst *getRegister(Wave &W, const Inst *I) {
 static const Inst *setField(Wave &W, const Inst *I, uint32_t Value) {
   unsigned Field = unsigned(I->Imm) & 0xffff;
   unsigned Offset = Field >> 6 & 31, Size = (Field >> 11) + 1;
-  if ((Field & 63) != HwMode) {
+  uint32_t *Scratch = flatScratch(W, Field & 63);
+  if ((Field & 63) != HwMode && !Scratch) {
     char Text[64];
     std::snprintf(Text, sizeof(Text),
                   "writing hardware register %u is not modelled", Field & 63);
     return fault(W, I, -1, Text);
   }
   uint32_t Mask = (Size == 32 ? ~0u : (1u << Size) - 1) << Offset;
-  W.updateMode((W.Mode & ~Mask) | (Value << Offset & Mask));
+  if (Scratch)
+    *Scratch = (*Scratch & ~Mask) | (Value << Offset & Mask);
+  else
+    W.updateMode((W.Mode & ~Mask) | (Value << Offset & Mask));
   return I + 1;
 }
 static const Inst *setRegister(Wave &W, const Inst *I) {

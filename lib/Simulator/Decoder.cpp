@@ -68,7 +68,8 @@ public:
       // (v0.l, v0.h), whether the compiler makes use of it or not.
       Features = WaveSize == 32 ? "+wavefrontsize32,-wavefrontsize64"
                                 : "-wavefrontsize32,+wavefrontsize64";
-      Features += ",+real-true16";
+      if (Chip.Generation >= 11)
+        Features += ",+real-true16";
     }
     MRI.reset(T->createMCRegInfo(TT));
     MAI.reset(T->createMCAsmInfo(*MRI, TT, MCTargetOptions()));

@@ -183,6 +183,11 @@ bool lnbwd::sim::validStream(hipStream_t Stream) {
   return state().Streams.count(Stream) != 0;
 }
 
+/// What a device is called.
+static std::string deviceName(const ChipInfo &Chip) {
+  return std::string(Chip.Name) + " (simulated)";
+}
+
 unsigned lnbwd::sim::unitsOfMultiprocessor(const ChipInfo &Chip) {
   const char *Mode = std::getenv("GPU_ENABLE_WGP_MODE");
   const bool OneByOne =
@@ -269,7 +274,7 @@ hipError_t hipDeviceGetName(char *Name, int Length, hipDevice_t Device) {
     return finish(hipErrorInvalidValue, "hipDeviceGetName: no room for a name");
   if (!validDevice(Device))
     return wrongDevice(Device);
-  std::strncpy(Name, Chips[Device].Name, size_t(Length) - 1);
+  std::strncpy(Name, deviceName(Chips[Device]).c_str(), size_t(Length) - 1);
   Name[Length - 1] = 0;
   return finish(hipSuccess);
 }
@@ -291,8 +296,8 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *Properties, int Device) {
   const ChipInfo &C = Chips[Device];
   hipDeviceProp_t &P = *Properties;
   std::memset(&P, 0, sizeof(P));
-  std::strncpy(P.name, C.Name, sizeof(P.name) - 1);
-  std::strncpy(P.gcnArchName, C.ArchName, sizeof(P.gcnArchName) - 1);
+  std::strncpy(P.name, deviceName(C).c_str(), sizeof(P.name) - 1);
+  std::strncpy(P.gcnArchName, C.archName().c_str(), sizeof(P.gcnArchName) - 1);
   P.totalGlobalMem = deviceMemoryBytes();
   P.sharedMemPerBlock = C.LdsBytes;
   P.maxSharedMemoryPerMultiProcessor = C.LdsBytes;
@@ -319,7 +324,7 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *Properties, int Device) {
   P.canMapHostMemory = 1;
   P.memPitch = 2147483647;
   P.textureAlignment = 256;
-  P.ECCEnabled = C.Generation == 9;
+  P.ECCEnabled = C.CanHaveSramEcc;
   P.isLargeBar = 1;
   return finish(hipSuccess);
 }

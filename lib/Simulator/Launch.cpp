@@ -203,12 +203,12 @@ void Context::startWave(unsigned Index) {
   };
   const uint64_t ScratchBase = reinterpret_cast<uint64_t>(Scratch.get());
   if (K.Properties & PrivateSegmentBuffer) {
-    // A swizzled resource: 4-byte elements, 64 lanes interleaved, the lane
-    // number added to the index.
+    // A swizzled resource: 4-byte elements, the wave's lanes interleaved, the
+    // lane number added to the index.
     W.S[S] = uint32_t(ScratchBase);
     W.S[S + 1] = uint32_t(ScratchBase >> 32 & 0xffff) | 1u << 31;
     W.S[S + 2] = ~0u;
-    W.S[S + 3] = 1u << 23 | 3u << 21 | 1u << 19;
+    W.S[S + 3] = 1u << 23 | (N == 64 ? 3u : 2u) << 21 | 1u << 19;
     S += 4;
   }
   if (K.Properties & DispatchPtr)
@@ -244,18 +244,24 @@ void Context::startWave(unsigned Index) {
     W.S[S++] = 0;
   if ((K.Rsrc2 & 1) && !L.Chip->ArchitectedScratch)
     W.S[S++] = uint32_t(ScratchPerWave * Index);
+  const unsigned Dimensions = K.Rsrc2 >> 11 & 3;
   if (W.Check)
-    W.Check->start(S);
+    W.Check->start(S, L.Chip->PackedWorkItemIds ? 1 : Dimensions + 1);
 
-  // Work-item ids, packed into v0 on all these chips.
-  uint32_t *V0 = W.row(0);
   for (unsigned Lane = 0; Lane < N; ++Lane) {
     uint32_t Item = std::min(First + Lane, Items - 1);
     uint32_t X = Item % L.Block[0], Y = Item / L.Block[0] % L.Block[1],
              Z = Item / L.Block[0] / L.Block[1];
-    unsigned Dimensions = K.Rsrc2 >> 11 & 3;
-    V0[Lane] =
-        X | (Dimensions >= 1 ? Y << 10 : 0) | (Dimensions >= 2 ? Z << 20 : 0);
+    if (L.Chip->PackedWorkItemIds) {
+      W.row(0)[Lane] =
+          X | (Dimensions >= 1 ? Y << 10 : 0) | (Dimensions >= 2 ? Z << 20 : 0);
+      continue;
+    }
+    W.row(0)[Lane] = X;
+    if (Dimensions >= 1)
+      W.row(1)[Lane] = Y;
+    if (Dimensions >= 2)
+      W.row(2)[Lane] = Z;
   }
 }
 

@@ -138,7 +138,10 @@ bool lnbwd::sim::checkScalarLoad(Wave &W, const Inst *I, uint64_t Address,
   return W.Check->scalarLoad(I, Address, Bytes, Asked);
 }
 
-bool lnbwd::sim::isGfx9(const Wave &W) { return W.L->Chip->Generation == 9; }
+unsigned lnbwd::sim::generationOf(const Wave &W) {
+  return W.L->Chip->Generation;
+}
+bool lnbwd::sim::isGfx9(const Wave &W) { return generationOf(W) == 9; }
 
 const Inst *lnbwd::sim::instructionAt(const Wave &W, uint64_t Address) {
   return W.L->Code->at(Address);

@@ -168,7 +168,9 @@ bool checkScalarLoad(Wave &W, const Inst *I, uint64_t Address, unsigned Bytes,
 /// The same for an instruction that the decoder could not resolve.
 const Inst *faultNotExecutable(Wave &W, const Inst *I);
 
-/// True on the gfx9 chips (gfx90a, gfx942, gfx950).
+/// The generation of the wave's chip.
+unsigned generationOf(const Wave &W);
+/// True on the chips of generation 9.
 bool isGfx9(const Wave &W);
 
 /// Turns an address into the instruction there, or null if there is none.

@@ -156,7 +156,7 @@ void AMDGPUBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
                                 const LoweringOptions &options) const {
   GpuROCDLAttachTargetOptions target;
   target.chip = chip.name.str();
-  target.features = chip.features.str();
+  target.features = options.features;
   target.abiVersion = std::to_string(options.codeObjectVersion) + "00";
   target.optLevel = 3;
   target.wave64Flag = chip.waveSize == 64;

@@ -45,8 +45,8 @@ struct Count {
 
 class PlanBuilder {
 public:
-  PlanBuilder(func::FuncOp function, const ChipInfo &chip)
-      : function(function), chip(chip) {}
+  PlanBuilder(func::FuncOp function, const TargetId &target)
+      : function(function), target(target) {}
 
   FailureOr<std::string> build();
 
@@ -61,7 +61,7 @@ private:
   std::optional<json::Object> makeOperation();
 
   func::FuncOp function;
-  const ChipInfo &chip;
+  const TargetId &target;
   json::Array arguments, workgroupCounts, workspace, kernels;
   /// Schedules that a workgroup count was made for; equal ones share it.
   SmallVector<std::array<int64_t, 5>> knownCounts;
@@ -400,8 +400,8 @@ FailureOr<std::string> PlanBuilder::build() {
     stream.attribute("version", 1);
     stream.attribute("producer", "lnbwd " LNBWD_VERSION);
     stream.attribute("name", function.getName());
-    stream.attribute("chip", chip.name);
-    stream.attribute("wave_size", chip.waveSize);
+    stream.attribute("chip", target.str());
+    stream.attribute("wave_size", target.chip->waveSize);
     if (std::optional<json::Object> operation = makeOperation())
       stream.attribute("operation", std::move(*operation));
     stream.attribute("arguments", std::move(arguments));
@@ -413,6 +413,6 @@ FailureOr<std::string> PlanBuilder::build() {
 }
 
 FailureOr<std::string> lnbwd::buildLaunchPlan(func::FuncOp function,
-                                              const ChipInfo &chip) {
-  return PlanBuilder(function, chip).build();
+                                              const TargetId &target) {
+  return PlanBuilder(function, target).build();
 }

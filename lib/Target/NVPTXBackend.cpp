@@ -103,10 +103,10 @@ public:
 } // namespace
 
 void NVPTXBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
-                               const LoweringOptions &) const {
+                               const LoweringOptions &options) const {
   GpuNVVMAttachTargetOptions target;
   target.chip = chip.name.str();
-  target.features = chip.features.str();
+  target.features = options.features;
   target.optLevel = 3;
   pm.addPass(createGpuNVVMAttachTarget(target));
 

@@ -21,13 +21,13 @@ static constexpr llvm::StringLiteral magic = "__CLANG_OFFLOAD_BUNDLE__";
 /// The loader maps code where it lies in the file.
 static constexpr uint64_t codeAlignment = 4096;
 
-/// What the bundle calls the code of a chip: kind, target triple and chip.
-static std::string getEntryId(const ChipInfo &chip) {
-  switch (chip.backend) {
+/// What the bundle calls the code of a chip: kind, target triple and target id.
+static std::string getEntryId(const TargetId &target) {
+  switch (target.chip->backend) {
   case Backend::AMDGPU:
-    return ("hipv4-amdgcn-amd-amdhsa--" + chip.name).str();
+    return "hipv4-amdgcn-amd-amdhsa--" + target.str();
   case Backend::NVPTX:
-    return ("hip-nvptx64-nvidia-cuda--" + chip.name).str();
+    return "hip-nvptx64-nvidia-cuda--" + target.str();
   }
   llvm_unreachable("all backends are listed");
 }
@@ -44,15 +44,14 @@ lnbwd::writeOffloadBundle(llvm::ArrayRef<BundleEntry> entries) {
   std::vector<Part> parts = {{"host-x86_64-unknown-linux-gnu-", ""}};
   llvm::StringSet<> seen;
   for (const BundleEntry &entry : entries) {
-    const ChipInfo *chip = lookupChip(entry.chip);
-    if (!chip)
-      return llvm::createStringError("unknown chip '" + entry.chip +
-                                     "', expected one of: " + listChips());
-    if (!seen.insert(entry.chip).second)
+    llvm::Expected<TargetId> target = parseTargetId(entry.chip);
+    if (!target)
+      return target.takeError();
+    if (!seen.insert(target->str()).second)
       return llvm::createStringError(
           "an offload bundle: expected each chip once, got '" + entry.chip +
           "' twice");
-    parts.push_back({getEntryId(*chip), entry.code});
+    parts.push_back({getEntryId(*target), entry.code});
   }
 
   constexpr uint64_t number = sizeof(uint64_t);

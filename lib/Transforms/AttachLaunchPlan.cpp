@@ -49,11 +49,12 @@ public:
   using AttachLaunchPlanPassBase::AttachLaunchPlanPassBase;
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(getOperation().getLoc()); });
-    if (failed(found))
+    llvm::Expected<TargetId> target = parseTargetId(chip);
+    if (!target) {
+      emitError(getOperation().getLoc(), llvm::toString(target.takeError()));
       return signalPassFailure();
-    const TargetBackend &backend = TargetBackend::get((*found)->backend);
+    }
+    const TargetBackend &backend = TargetBackend::get(target->chip->backend);
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       gpu::GPUModuleOp module;
       function.walk([&](gpu::LaunchFuncOp launch) {
@@ -68,7 +69,7 @@ public:
             << module.getName() << " has a launch plan already";
         return signalPassFailure();
       }
-      FailureOr<std::string> plan = buildLaunchPlan(function, **found);
+      FailureOr<std::string> plan = buildLaunchPlan(function, *target);
       if (failed(plan))
         return signalPassFailure();
       module->setAttr(launchPlanAttr, StringAttr::get(&getContext(), *plan));

@@ -223,7 +223,9 @@ private:
     ObjectReader reader(value, path);
     if (!reader || !reader.get("chip", entry.chip))
       return false;
-    if (!lookupChip(entry.chip)) {
+    // A chip itself: schedules do not depend on a target id's settings.
+    const ChipInfo *chip = lookupChip(entry.chip);
+    if (!chip || chip->name != entry.chip) {
       detail = "expected one of: " + listChips();
       path.field("chip").report("unknown chip");
       return false;

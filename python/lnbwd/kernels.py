@@ -325,7 +325,8 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
         op: "layer_norm_bwd" or "rms_norm_bwd"; "layer_norm" or "rms_norm" for the forward pass.
         n: N, the length of a row. The number of rows is free at launch.
         dtype: the type of x, dy and dx: "f16", "bf16", "f32", or a torch.dtype.
-        chip: the chip, "gfx942" or "sm_90"; ``lnbwd.compiler.chips()`` has them all.
+        chip: the chip, "gfx942" or "sm_90"; ``lnbwd.compiler.chips()`` has them all. Settings of
+            AMD's devices may follow, "gfx942:xnack+" (docs/chips.md).
         chips: several instead; :attr:`CompiledKernel.code` is then a bundle for all of them.
         weight: whether there is a scale, or its type ("f32" beside a 16-bit x).
         bias: whether there is a shift, or the type of its gradient.
@@ -350,7 +351,7 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
     names = [chip] if chip else list(chips)
     if compiler.available():
         for name in names:
-            if name not in compiler.chips():
+            if name.partition(":")[0] not in compiler.chips():
                 raise CompileError(f"chip: unknown chip {name!r}, expected one of: "
                                    + ", ".join(compiler.chips()))
     return CompiledKernel([

@@ -17,14 +17,14 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from . import native, runtime
+from . import _chips, native, runtime
 from .errors import LnbwdError, RuntimeStatusError
 from .kernels import code_for_device
 from .spec import KernelSpec
 
 __all__ = ["simulate", "simulated_chip"]
 
-DEFAULT_CHIP = "gfx942"
+DEFAULT_CHIP = _chips.SIMULATED
 """The chip that is simulated where none is named."""
 
 _simulated: list[str] = []
@@ -35,7 +35,7 @@ _loaded: dict[_Key, runtime.Kernel] = {}
 
 def simulated_chip() -> str | None:
     """The chip on which CPU tensors are simulated now, or None: :func:`simulate` says it, else
-    the environment's LNBWD_SIMULATE ("1": gfx942)."""
+    the environment's LNBWD_SIMULATE ("1": DEFAULT_CHIP)."""
     if _simulated:
         return _simulated[-1]
     chosen = os.environ.get("LNBWD_SIMULATE", "")
@@ -52,7 +52,8 @@ def simulate(chip: str = DEFAULT_CHIP) -> Iterator[None]:
     for the whole process, all threads, until the ``with`` statement ends.
 
     Args:
-        chip: "gfx90a", "gfx942", "gfx950", "gfx1100" or "gfx1201".
+        chip: a chip of AMD's that the simulator has, for example "gfx942"; docs/chips.md has
+            them all.
 
     Raises:
         RuntimeStatusError: there is no simulator of that chip.

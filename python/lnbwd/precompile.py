@@ -10,7 +10,7 @@ import itertools
 import sys
 from collections.abc import Sequence
 
-from . import kernels
+from . import _chips, kernels
 from ._precompiling import Precompiled, precompile
 from .errors import LnbwdError
 from .spec import DTYPES, OPS
@@ -25,7 +25,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m lnbwd.precompile",
         description="Compiles kernels into the cache on disk: every combination of the lists "
                     "given. Copy the cache's folder to a machine without a compiler.")
-    parser.add_argument("--chip", type=_list, help="chips, for example gfx942,sm_90")
+    parser.add_argument("--chip", type=_list,
+                        help=f"chips, for example {_chips.SIMULATED},{_chips.GPU}")
     parser.add_argument("--n", type=_list, help="row lengths, for example 1024,4096")
     parser.add_argument("--dtype", type=_list, default=["bf16"],
                         help=f"types of x, of {', '.join(DTYPES)} (default: bf16)")

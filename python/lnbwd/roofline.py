@@ -165,7 +165,7 @@ def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
     if rows < 1:
         raise ValueError(f"rows: expected 1 or more, got {rows}")
 
-    chip = compiler.chips()[spec.chip]
+    chip = compiler.chips()[spec.chip.partition(":")[0]]
 
     def text(form: str) -> str:
         return compiler.compile_mlir(spec.mlir(), spec.chip, format=form, report_rows=rows,

@@ -41,8 +41,10 @@ def test_generated_parts_are_fresh():
 def test_check_names_a_stale_page(tmp_path):
     """On a copy of the sources, one generated line is changed."""
     copy = tmp_path / "copy"
-    for folder in ("docs", "scripts", "examples", "include", "lib/Target"):
+    for folder in ("docs", "scripts", "examples", "include", "lib/Chips", "lib/Target"):
         shutil.copytree(ROOT / folder, copy / folder)
+    (copy / "test" / "EndToEnd").mkdir(parents=True)
+    shutil.copy(ROOT / "test" / "EndToEnd" / "chips.py", copy / "test" / "EndToEnd")
     text = (ROOT / "README.md").read_text()
     stale = text.replace("lnbwd.yield", "lnbwd.field")
     assert stale != text
@@ -136,18 +138,19 @@ def test_launch_example(tmp_path):
 
 # The rooms of README.md, lowest first, and those that each may look into.
 ROOMS = {
+    "Chips": set(),
     "Support": set(),
     "Reference": set(),
-    "Runtime": {"Simulator/SimulatorAPI.h"},
-    "Simulator": set(),
+    "Runtime": {"Chips", "Simulator/SimulatorAPI.h"},
+    "Simulator": {"Chips"},
     "Dialect": set(),
     "Interfaces": set(),
-    "Target": {"Dialect"},
+    "Target": {"Chips", "Dialect"},
     "Transforms": {"Dialect", "Interfaces", "Target"},
     "Conversion": {"Dialect", "Target", "Transforms"},
     "Pipelines": {"Support", "Dialect", "Target", "Transforms", "Conversion"},
     "Report": {"Dialect", "Target", "Transforms"},
-    "Compiler": {"Dialect", "Target", "Transforms", "Pipelines", "Report"},
+    "Compiler": {"Chips", "Dialect", "Target", "Transforms", "Pipelines", "Report"},
 }
 
 

@@ -16,6 +16,7 @@ import sys
 
 import numpy as np
 
+import chips
 import device as devices
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
@@ -160,7 +161,7 @@ def main() -> int:
     for name in ("compile", "run"):
         command = commands.add_parser(name)
         command.add_argument("--build", type=pathlib.Path, required=True)
-        command.add_argument("--chip", default="sm_90")
+        command.add_argument("--chip", default=chips.GPU)
     commands.choices["compile"].add_argument("--out", type=pathlib.Path, required=True)
     commands.choices["run"].add_argument("--kernels", type=pathlib.Path, required=True)
     commands.choices["run"].add_argument("--device", default="cuda")

@@ -25,9 +25,10 @@ import time
 
 import numpy as np
 
+import chips as chips_of_tests
 import device as devices
 
-AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+AMD_CHIPS = chips_of_tests.MANY
 ROWS = (0, 1, 5, 70)
 F32_ROUNDOFF = 2.0 ** -24
 # One rounding of the type and a little room, as in docs/numerics.md.
@@ -39,7 +40,7 @@ class Case:
     """One kernel of one operation with its options, and its inputs."""
 
     op: str
-    chip: str = "gfx942"
+    chip: str = chips_of_tests.DEFAULT
     dtype: str = "f32"
     n: int = 512
     # Columns' type; empty: that of the rows.
@@ -425,6 +426,14 @@ def sampled_cases():
                 yield case
 
 
+def few_cases(chips=chips_of_tests.FEW):
+    """For a chip whose instructions another one has too: a forward pass and a gradient, each with
+    what takes more than the plain one."""
+    for chip in chips:
+        yield Case("rms_norm", chip, "bf16", 1000, residual="bf16")
+        yield Case("layer_norm_bwd", chip, "f16", 512, statistics="recomputed")
+
+
 def row_counts(case: Case):
     """Numbers of rows to run a case with."""
     step = int(np.prod(case.leading)) if case.leading else 1
@@ -518,7 +527,7 @@ def main() -> int:
         command = commands.add_parser(name)
         command.add_argument("--build", type=pathlib.Path, required=True,
                              help="folder that has bin/lnbwd-opt or lib/liblnbwd-runtime.so")
-        command.add_argument("--chips", nargs="+", default=["sm_90"])
+        command.add_argument("--chips", nargs="+", default=[chips_of_tests.GPU])
     commands.choices["compile"].add_argument("--out", required=True)
     commands.choices["run"].add_argument("--kernels", required=True)
     commands.choices["run"].add_argument("--device", default="cuda")

@@ -26,7 +26,8 @@ import subprocess
 import sys
 import time
 
-AMD_CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+import chips as chips_of_tests
+
 DTYPES = ("f16", "bf16", "f32")
 LENGTHS = (1, 2, 7, 64, 96, 255, 256, 511, 512, 768, 769, 1024, 1032, 2048, 3000, 4096, 8192)
 ROWS = (0, 1, 3, 64, 257)
@@ -51,7 +52,7 @@ class Kernel:
         return "hsaco" if self.chip.startswith("gfx") else "ptx"
 
 
-def all_cases(chips=AMD_CHIPS):
+def all_cases(chips=chips_of_tests.SIMULATED):
     """Every (kernel, M) of the grid."""
     for chip in chips:
         for dtype in DTYPES:
@@ -62,7 +63,7 @@ def all_cases(chips=AMD_CHIPS):
                 yield Kernel(chip, dtype, n), m
 
 
-def sampled_cases(chips=AMD_CHIPS):
+def sampled_cases(chips=chips_of_tests.MANY):
     """A sample in which every chip meets every type, length and row count.
 
     Chips and types walk through the lengths out of step, so that each pair of
@@ -82,6 +83,15 @@ def sampled_cases(chips=AMD_CHIPS):
                 if m * n < 1 << 20 or (c + d) % len(chips) == 0:
                     if (i + c + d) % 3 == 0:
                         yield Kernel(chip, dtype, n), m
+
+
+def few_cases(chips=chips_of_tests.FEW):
+    """For a chip whose instructions another one has too: each type, rows of a part of a wave, of a
+    wave, of several, and of more than a workgroup's registers hold."""
+    for chip in chips:
+        for dtype, n, m in (("f32", 7, 64), ("bf16", 256, 3), ("f16", 769, 64), ("f32", 4096, 3),
+                            ("bf16", 3000, 64)):
+            yield Kernel(chip, dtype, n), m
 
 
 def op_source(kernel: Kernel) -> str:

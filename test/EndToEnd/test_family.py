@@ -27,7 +27,8 @@ def pytest_generate_tests(metafunc):
     if "case" not in metafunc.fixturenames:
         return
     full = metafunc.config.getoption("--full")
-    cases = list(dict.fromkeys(family.cases() if full else family.sampled_cases()))
+    cases = list(dict.fromkeys(
+        (*(family.cases() if full else family.sampled_cases()), *family.few_cases())))
     metafunc.parametrize("case", cases, ids=[case.name for case in cases])
 
 

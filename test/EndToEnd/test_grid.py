@@ -8,6 +8,7 @@ import functools
 
 import pytest
 
+import chips
 import grid
 
 
@@ -25,7 +26,8 @@ def pytest_generate_tests(metafunc):
     if "case" not in metafunc.fixturenames:
         return
     full = metafunc.config.getoption("--full")
-    cases = list(dict.fromkeys(grid.all_cases() if full else grid.sampled_cases()))
+    cases = list(dict.fromkeys(
+        grid.all_cases() if full else (*grid.sampled_cases(), *grid.few_cases())))
     metafunc.parametrize("case", cases, ids=[f"{k.name}-m{m}" for k, m in cases])
 
 
@@ -34,3 +36,13 @@ def test_valid_on_simulator(build, kernels, case):
     file = cached_kernel(build, kernel, kernels)
     result = grid.run_kernel(build, file, m, "sim")
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("chip", [name for name, facts in chips.FACTS.items()
+                                  if not facts["simulated"] and facts["tests"] == "few"])
+def test_compiles_where_nothing_executes_it(build, tmp_path, chip):
+    """Rows through registers and, where the chip has it, through copies to shared memory."""
+    texts = [grid.compile_kernel(build, grid.Kernel(chip, dtype, n), tmp_path).read_text()
+             for dtype, n in (("bf16", 769), ("f32", 4096))]
+    assert all(f".target {chip}" in text for text in texts)
+    assert any("cp.async.bulk" in text for text in texts) == chips.FACTS[chip]["hasBulkCopy"]

@@ -1,11 +1,19 @@
-// RUN: not lnbwd-opt %s --lnbwd-pipeline 2>&1 | FileCheck %s --check-prefix=NO-CHIP
-// RUN: not lnbwd-opt %s --lnbwd-pipeline=chip=sm_70 2>&1 | FileCheck %s --check-prefix=CHIP
+// RUN: not lnbwd-opt %s --lnbwd-pipeline 2>&1 | FileCheck %s "-DCHIPS=%{chips}" --check-prefix=NO-CHIP
+// RUN: not lnbwd-opt %s --lnbwd-pipeline=chip=sm_70 2>&1 | FileCheck %s "-DCHIPS=%{chips}" --check-prefix=CHIP
 // RUN: not lnbwd-opt %s --lnbwd-pipeline=target=gfx942 2>&1 | FileCheck %s --check-prefix=OPTION
+// RUN: not lnbwd-opt %s --lnbwd-pipeline=chip=gfx942:xnack 2>&1 | FileCheck %s --check-prefix=SETTING
+// RUN: not lnbwd-opt %s --lnbwd-pipeline=chip=gfx942: 2>&1 | FileCheck %s --check-prefix=EMPTY
+// RUN: not lnbwd-opt %s --lnbwd-pipeline=chip=gfx942:xnack+:xnack- 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not lnbwd-opt %s --lnbwd-pipeline=chip=gfx1100:xnack+ 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 schedule=lanes=64" 2>&1 | FileCheck %s --check-prefix=FIELD
 // RUN: not lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 two-pass=never" 2>&1 | FileCheck %s --check-prefix=TOO-LONG
 
-// NO-CHIP:  error: expected the option chip, one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90
-// CHIP:     error: unknown chip 'sm_70', expected one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90
+// NO-CHIP:  error: expected the option chip, one of: [[CHIPS]]
+// CHIP:     error: unknown chip 'sm_70', expected one of: [[CHIPS]]
+// SETTING:  error: target id 'gfx942:xnack': expected sramecc+, sramecc-, xnack+ or xnack- after gfx942, got 'xnack'
+// EMPTY:    error: target id 'gfx942:': expected sramecc+, sramecc-, xnack+ or xnack- after gfx942, got ''
+// TWICE:    error: target id 'gfx942:xnack+:xnack-': expected xnack once, got it twice
+// NONE:     error: target id 'gfx1100:xnack+': expected no settings after gfx1100, got 'xnack+'
 // OPTION:   no such option target
 // FIELD:    error: {{.*}}unknown schedule field 'lanes', expected one of: threads_per_row,
 // TOO-LONG: error: {{.*}}row length 1048576 does not fit the registers of gfx942 in one pass; run lnbwd-split-two-pass before

@@ -26,7 +26,7 @@
 // LIST-DAG: hip-nvptx64-nvidia-cuda--sm_90
 // OPTIONS:    error: {{.*}}auto, always or never, got 'maybe'
 // NO-CHIPS:   error: --emit=bundle: expected --chips=CHIP,CHIP,...
-// CHIP:       error: unknown chip 'gfx1', expected one of: gfx90a, gfx942
+// CHIP:       error: unknown chip 'gfx1', expected one of: gfx908, gfx90a, gfx942
 // TWICE:      error: an offload bundle: expected each chip once, got 'gfx942' twice
 // PASSES:     error: --emit=bundle runs lnbwd-pipeline for each of --chips: leave out the passes
 // NOT-BUNDLE: error: --chips is for --emit=bundle

@@ -2,7 +2,7 @@
 // RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --split-input-file --verify-diagnostics
 // RUN: not lnbwd-opt %s --lnbwd-distribute-to-gpu=chip=gfx000 --split-input-file 2>&1 | FileCheck %s
 
-// CHECK: error: unknown chip 'gfx000', expected one of: gfx90a, gfx942, gfx950, gfx1100, gfx1201, sm_80, sm_90
+// CHECK: error: unknown chip 'gfx000', expected one of: gfx908, {{.*}}, sm_120
 
 // One lane's element is not at hand in the others.
 func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {

@@ -19,7 +19,7 @@
 // FORMAT: error: {{.*}}{{.*}}format.json': expected "lnbwd-tuned-schedules" at {{.*}}format
 // VERSION: error: {{.*}}{{.*}}version.json': expected version 1 at {{.*}}version
 // NO-ENTRIES: error: {{.*}}expected a value, got none at {{.*}}entries
-// CHIP: error: {{.*}}unknown chip at {{.*}}entries{{\[}}1].chip: expected one of: gfx90a,
+// CHIP: error: {{.*}}unknown chip at {{.*}}entries{{\[}}1].chip: expected one of: gfx908,
 // KEY: error: {{.*}}unknown key at {{.*}}entries{{\[}}0].stages
 // PROGRAM: error: {{.*}}expected a value, got none at {{.*}}entries{{\[}}0].program.rows
 // RANGE: error: {{.*}}expected 1 <= least <= most at {{.*}}entries{{\[}}0].n

@@ -66,8 +66,8 @@ def test_save_temps(tmp_path):
 
 
 @pytest.mark.parametrize("arguments,words", [
-    ({"chip": "gfx1"}, "unknown chip 'gfx1', expected one of: gfx90a"),
-    ({"chip": ""}, "expected a chip of: gfx90a"),
+    ({"chip": "gfx1"}, "unknown chip 'gfx1', expected one of: gfx908"),
+    ({"chip": ""}, "expected a chip of: gfx908"),
     ({"pipeline_options": "speed=9"}, "the pipeline's options: expected option=value"),
     ({"pipeline_options": "schedule=speed=9"}, "unknown schedule field 'speed', expected one of"),
     ({"pipeline_options": "code-object-version=3"}, "the pipeline's options"),

@@ -25,11 +25,12 @@ if not os.environ.get("LNBWD_TEST_INSTALLED"):
 os.environ.setdefault("LNBWD_SIM_CHECK", "all")
 sys.path.append(str(ROOT / "test" / "EndToEnd"))
 
+import chips  # noqa: E402
 from device import ELEMENT_BYTES, SMALLEST, decode, encode  # noqa: E402
 
 from lnbwd import KernelSpec, compiler, runtime  # noqa: E402
 
-CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+CHIPS = chips.MANY
 EPSILON = 1e-5
 # Of column sums and of dx; docs/numerics.md says where they come from.
 TOLERANCE = {"f16": 6e-4, "bf16": 4e-3, "f32": 1e-6}

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Chips/ChipNames.h"
 #include "lnbwd/Compiler/Driver.h"
 #include "lnbwd/Config.h"
 #include "lnbwd/Conversion/Passes.h"
@@ -154,10 +155,9 @@ static LogicalResult compileBundle(StringRef input, StringRef inputName,
   }
   std::vector<std::string> codes;
   for (const std::string &name : options.chips) {
-    const ChipInfo *chip = lookupChip(name);
-    if (!chip) {
-      error() << "unknown chip '" << name
-              << "', expected one of: " << listChips() << "\n";
+    llvm::Expected<TargetId> target = parseTargetId(name);
+    if (!target) {
+      error() << llvm::toString(target.takeError()) << "\n";
       return failure();
     }
     PipelineOptions pipeline;
@@ -172,7 +172,7 @@ static LogicalResult compileBundle(StringRef input, StringRef inputName,
       buildPipeline(pm, pipeline);
       return success();
     };
-    request.format = TargetBackend::get(chip->backend).getCodeFormat();
+    request.format = TargetBackend::get(target->chip->backend).getCodeFormat();
     FailureOr<std::string> code =
         compileSource(sources, registry, request, llvm::errs());
     if (failed(code))
@@ -206,7 +206,9 @@ static int run(int argc, char **argv) {
   auto [inputName, outputName] = registerAndParseCLIOptions(
       argc, argv,
       "lnbwd-opt: LayerNorm backward from MLIR to GPU machine code\n\n"
-      "  lnbwd-opt op.mlir --lnbwd-pipeline=\"chip=gfx942\" --emit=hsaco -o "
+      "  lnbwd-opt op.mlir "
+      "--lnbwd-pipeline=\"chip=" LNBWD_DEFAULT_SIMULATED_CHIP
+      "\" --emit=hsaco -o "
       "kernel.hsaco\n",
       registry);
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();

@@ -10,6 +10,8 @@
 
 #include "Failure.h"
 
+#include "lnbwd/Chips/ChipNames.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -263,8 +265,10 @@ static const std::vector<Option> &compileOptions() {
        [](Options &o, String name, String value) {
          o.parameterFormat = parseFormat(name, value);
        }},
-      {"--chip", "CHIP", "chip to compile for, e.g. gfx942 or sm_90", true,
-       [](Options &o, String, String value) { o.chip = value; }},
+      {"--chip", "CHIP",
+       "chip to compile for, e.g. " LNBWD_DEFAULT_SIMULATED_CHIP
+       " or " LNBWD_DEFAULT_GPU,
+       true, [](Options &o, String, String value) { o.chip = value; }},
       {"--schedule", "TEXT", "schedule to compile with (the compiler's choice)",
        true, [](Options &o, String, String value) { o.schedule = value; }},
       {"--no-gamma", "", "compile for gamma = 1", true,
@@ -355,7 +359,7 @@ static void completeOptions(const std::vector<std::string> &positional,
     if (!given.count("--n"))
       options.columns = kExampleColumns;
     if (!given.count("--chip"))
-      options.chip = "gfx942";
+      options.chip = LNBWD_DEFAULT_SIMULATED_CHIP;
   } else if (positional.size() == 1) {
     options.kernelFile = positional[0];
   } else if (positional.size() > 1) {
@@ -454,7 +458,8 @@ Options (defaults in brackets):
   }
   text += R"(
 The three numbers: VERIFY as --verify, INIT 0 zeros, 1 integers, 2 uniform, TIME
-as --time; M = 1024, N = 512, f32, gfx942 unless options say otherwise.
+as --time; M = 1024, N = 512, f32, )" LNBWD_DEFAULT_SIMULATED_CHIP
+          R"( unless options say otherwise.
 
 Exit code: 0 valid, 1 wrong numbers, 2 bad usage or input, 3 no such device.
 )";

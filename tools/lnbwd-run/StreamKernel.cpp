@@ -8,16 +8,19 @@
 
 #include "StreamKernel.h"
 
+#include "lnbwd/Chips/ChipNames.h"
+
 namespace lnbwd::run {
 
 constexpr int kVectorsPerWorkItem = 4;
 
 constexpr const char *kPlan =
-    R"(// lnbwd-plan: {"format": "lnbwd-plan", "version": 1, "producer": "lnbwd-run", "name": "stream", "chip": "sm_70", "wave_size": 32, "arguments": [{"name": "a", "access": "read", "kind": "row_block", "element": "f32", "row_length": 4}, {"name": "b", "access": "read", "kind": "row_block", "element": "f32", "row_length": 4}, {"name": "c", "access": "write", "kind": "row_block", "element": "f32", "row_length": 4}], "workgroup_counts": [{"rows_per_workgroup": 1024, "workgroups_per_compute_unit": 0}], "workspace": [], "kernels": [{"name": "stream", "grid": [{"workgroup_count": 0}, 1, 1], "block": [256, 1, 1], "dynamic_shared_bytes": 0, "parameters": [{"argument": 0}, {"argument": 1}, {"argument": 2}, {"rows": true}]}]}
+    R"(// lnbwd-plan: {"format": "lnbwd-plan", "version": 1, "producer": "lnbwd-run", "name": "stream", "chip": ")" LNBWD_OLDEST_PTX_TARGET
+    R"(", "wave_size": 32, "arguments": [{"name": "a", "access": "read", "kind": "row_block", "element": "f32", "row_length": 4}, {"name": "b", "access": "read", "kind": "row_block", "element": "f32", "row_length": 4}, {"name": "c", "access": "write", "kind": "row_block", "element": "f32", "row_length": 4}], "workgroup_counts": [{"rows_per_workgroup": 1024, "workgroups_per_compute_unit": 0}], "workspace": [], "kernels": [{"name": "stream", "grid": [{"workgroup_count": 0}, 1, 1], "block": [256, 1, 1], "dynamic_shared_bytes": 0, "parameters": [{"argument": 0}, {"argument": 1}, {"argument": 2}, {"rows": true}]}]}
 )";
 
 constexpr const char *kHead = R"(.version 6.0
-.target sm_70
+.target )" LNBWD_OLDEST_PTX_TARGET R"(
 .address_size 64
 
 .visible .entry stream(.param .u64 a, .param .u64 b, .param .u64 c,

@@ -19,6 +19,7 @@
 #endif
 #include <hip/hip_runtime_api.h>
 
+#include "lnbwd/Chips/ChipNames.h"
 #include "lnbwd/Simulator/SimulatorAPI.h"
 #include "lnbwd/Support/OutputFile.h"
 
@@ -428,7 +429,7 @@ static ExitCode run() {
     return complain("'" + CodeFile + "' is " +
                     describeFile((*File)->getMemBufferRef()) +
                     "; expected an AMD code object for a chip that the "
-                    "simulator has (gfx90a, gfx942, gfx950, gfx1100, gfx1201)");
+                    "simulator has (" LNBWD_SIMULATED_CHIPS ")");
   hipModule_t Module;
   hipFunction_t Function;
   hipError_t Code = hipSetDevice(Device);

@@ -127,6 +127,10 @@ TEST(ProgramTest, ChecksTheChipOfTheCode) {
   plan["chip"] = "sm_90";
   EXPECT_CONTAINS(refusal(makeHsaco(plan, exampleMetadata())),
                   "the code is for gfx942, the plan for sm_90");
+  plan["chip"] = "gfx942:xnack+";
+  EXPECT_CONTAINS(refusal(makeHsaco(plan, exampleMetadata())),
+                  "the code is for gfx942:sramecc+:xnack-, the plan for "
+                  "gfx942:xnack+");
   EXPECT_CONTAINS(refusalWith("/amdhsa.target", "gfx942"), "names no chip");
   EXPECT_CONTAINS(refusal(makePtx(examplePlan())),
                   "expected a chip 'sm_...' in a ptx file");
@@ -216,6 +220,16 @@ TEST(ChipTest, AmdCodeRunsOnItsChipAlone) {
   EXPECT_TRUE(runs(CodeFormat::Hsaco, "gfx942", "gfx942:sramecc+:xnack-"));
   EXPECT_FALSE(runs(CodeFormat::Hsaco, "gfx942", "gfx950"));
   EXPECT_FALSE(runs(CodeFormat::Hsaco, "gfx942", "sm_90"));
+}
+
+TEST(ChipTest, SettingsOfATargetIdMustNotBeTheOpposite) {
+  const char *device = "gfx942:sramecc+:xnack-";
+  EXPECT_TRUE(runs(CodeFormat::Hsaco, "gfx942:xnack-", device));
+  EXPECT_TRUE(runs(CodeFormat::Hsaco, "gfx942:sramecc+:xnack-", device));
+  EXPECT_FALSE(runs(CodeFormat::Hsaco, "gfx942:xnack+", device));
+  EXPECT_FALSE(runs(CodeFormat::Hsaco, "gfx942:sramecc-:xnack-", device));
+  // A device that says nothing of its settings.
+  EXPECT_TRUE(runs(CodeFormat::Hsaco, "gfx942:xnack+", "gfx942"));
 }
 
 TEST(ChipTest, PtxRunsOnLaterChipsToo) {

@@ -15,6 +15,8 @@
 
 #include "TestPrograms.h"
 
+#include "lnbwd/Chips/ChipNames.h"
+
 #include "gtest/gtest.h"
 
 #include <csignal>
@@ -23,6 +25,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -352,7 +355,8 @@ protected:
 };
 
 TEST_F(RunnerSimulatorTest, TheRightKernelIsValidOnEveryChip) {
-  for (const char *chip : {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"})
+  std::istringstream names(LNBWD_SIMULATED_CHIPS);
+  for (std::string chip; std::getline(names >> std::ws, chip, ',');)
     for (const char *rows : {"0", "1", "19"}) {
       Result result = verify(chip, rows);
       EXPECT_EQ(result.exitCode, 0) << chip << " " << rows << "\n"

@@ -187,7 +187,8 @@ other:
 TEST_P(CheckerTest, SmallerThanADword) {
   // Bytes of one dword by different workgroups are no race.
   std::string Own = "s_lshl_b32 s8, s3, 0\nv_mov_b32 v2, s8\n";
-  std::string Byte = isGfx9(Chip) ? "global_store_byte" : "global_store_b8";
+  std::string Byte = chipNamed(Chip).Generation <= 10 ? "global_store_byte"
+                                                      : "global_store_b8";
   std::string One = "SMOVMASK EXEC, 1\n";
   EXPECT_CLEAN(run(One + Own + Byte + " v2, v0, s[4:5]", 8));
   EXPECT_SAYS(run(One + "v_mov_b32 v2, 0\n" + Byte + " v2, v0, s[4:5]", 8),

@@ -86,9 +86,11 @@ TEST(CodeObject, KernelsOfAllChips) {
 TEST(CodeObject, RefusesOtherChips) {
   Loader L;
   EXPECT_FALSE(L.load(simpleObject("gfx90a"), "gfx942"));
-  EXPECT_EQ(L.Error, "the code object is for gfx90a, but the device is gfx942; "
-                     "devices exist for gfx90a, gfx942, gfx950, gfx1100, "
-                     "gfx1201");
+  EXPECT_EQ(L.Error.rfind("the code object is for gfx90a, but the device is "
+                          "gfx942; devices exist for gfx908, gfx90a, ",
+                          0),
+            0u)
+      << L.Error;
 }
 
 TEST(CodeObject, RefusesOtherFiles) {

@@ -18,6 +18,8 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <sstream>
+#include <tuple>
 
 using namespace lnbwd::sim;
 
@@ -309,11 +311,20 @@ TEST_P(CompiledKernels, DynamicVectorIndex) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    AllChips, CompiledKernels,
-    ::testing::Combine(::testing::Values("gfx90a", "gfx942", "gfx950",
-                                         "gfx1100", "gfx1201"),
-                       ::testing::Values("O0", "O2", "O3")),
-    [](const auto &Info) {
-      return std::get<0>(Info.param) + "_" + std::get<1>(Info.param);
-    });
+/// The chips and levels that there are kernels for.
+static std::vector<std::tuple<std::string, std::string>> testTargets() {
+  std::vector<std::tuple<std::string, std::string>> Targets;
+  std::istringstream Text(LNBWD_SIM_TEST_TARGETS);
+  for (std::string Chip, Level; Text >> Chip >> Level;)
+    Targets.push_back({Chip, Level});
+  return Targets;
+}
+
+// Without clang there are none.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CompiledKernels);
+INSTANTIATE_TEST_SUITE_P(AllChips, CompiledKernels,
+                         ::testing::ValuesIn(testTargets()),
+                         [](const auto &Info) {
+                           return std::get<0>(Info.param) + "_" +
+                                  std::get<1>(Info.param);
+                         });

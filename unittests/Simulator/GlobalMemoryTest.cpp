@@ -52,7 +52,7 @@ static std::string registers(const char *Letter, unsigned First,
 
 TEST(GlobalMemory, LoadsAndStoresOfAllWidths) {
   for (const ExecTable *Table : runnableExecTables())
-    for (const std::string &Chip : chipsIn(AllChips))
+    for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus))
       for (unsigned Dwords = 1; Dwords <= 4; ++Dwords)
         // Consecutive addresses, the same with holes in EXEC, and scattered.
         for (unsigned Pattern = 0; Pattern < 3; ++Pattern) {
@@ -101,7 +101,7 @@ TEST(GlobalMemory, LoadsAndStoresOfAllWidths) {
 }
 
 TEST(GlobalMemory, SmallElements) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     bool Gfx9 = Chip[3] == '9';
     WaveTester T(Chip);
@@ -141,7 +141,7 @@ TEST(GlobalMemory, SmallElements) {
 }
 
 TEST(GlobalMemory, NegativeOffsetAndCacheHints) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     WaveTester T(Chip);
     Memory In(T, 64);
@@ -158,7 +158,7 @@ TEST(GlobalMemory, NegativeOffsetAndCacheHints) {
 }
 
 TEST(GlobalMemory, OutOfBounds) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     WaveTester T(Chip);
     Memory In(T, 16);
@@ -204,7 +204,7 @@ TEST(GlobalMemory, Atomics) {
       {"inc", "inc_u32", 6, 6, 0},
       {"dec", "dec_u32", 0, 9, 9},
   };
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     bool Gfx9 = Chip[3] == '9';
     std::string Return = Chip == "gfx90a" || Chip == "gfx1100" ? " glc"
                          : Gfx9 ? " sc0"
@@ -281,7 +281,7 @@ TEST(GlobalMemory, Atomics) {
 }
 
 TEST(FlatMemory, LeadsToEachKindOfMemory) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     WaveTester T(Chip);
     Memory In(T, 16);
@@ -349,7 +349,7 @@ TEST(ScratchMemory, AddressingForms) {
 }
 
 TEST(BufferMemory, RawBuffer) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     bool Gfx9 = Chip[3] == '9';
     WaveTester T(Chip);
@@ -396,7 +396,7 @@ TEST(BufferMemory, RawBuffer) {
 }
 
 TEST(ScalarMemory, Loads) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     bool Gfx9 = Chip[3] == '9';
     WaveTester T(Chip);

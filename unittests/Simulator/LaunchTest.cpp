@@ -20,6 +20,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <thread>
 #include <unistd.h>
 
@@ -61,34 +62,47 @@ TEST(HipDevice, Properties) {
   int Count = 0;
   EXPECT_HIP(hipInit(0));
   EXPECT_HIP(hipGetDeviceCount(&Count));
-  ASSERT_EQ(Count, 5);
-  const char *const Archs[] = {"gfx90a:sramecc+:xnack-",
-                               "gfx942:sramecc+:xnack-",
-                               "gfx950:sramecc+:xnack-", "gfx1100", "gfx1201"};
-  // Of the last two HIP counts workgroup processors, pairs of the 96 and the
-  // 64 compute units.
-  const int Units[] = {104, 304, 256, 48, 32};
+  ASSERT_EQ(Count, int(NumChips));
+  // Of the wave32 chips HIP counts workgroup processors, pairs of compute
+  // units.
+  struct Expectation {
+    const char *Arch;
+    int Units, WaveSize;
+    unsigned LdsBytes;
+  };
+  const std::map<std::string, Expectation> Expected = {
+      {"gfx908", {"gfx908:sramecc+:xnack-", 120, 64, 65536}},
+      {"gfx90a", {"gfx90a:sramecc+:xnack-", 104, 64, 65536}},
+      {"gfx942", {"gfx942:sramecc+:xnack-", 304, 64, 65536}},
+      {"gfx950", {"gfx950:sramecc+:xnack-", 256, 64, 163840}},
+      {"gfx1030", {"gfx1030", 40, 32, 65536}},
+      {"gfx1100", {"gfx1100", 48, 32, 65536}},
+      {"gfx1201", {"gfx1201", 32, 32, 65536}}};
   for (int D = 0; D < Count; ++D) {
     hipDeviceProp_t P;
     ASSERT_HIP(hipGetDeviceProperties(&P, D));
-    EXPECT_STREQ(P.gcnArchName, Archs[D]);
-    EXPECT_EQ(P.multiProcessorCount, Units[D]);
-    EXPECT_EQ(P.warpSize, D < 3 ? 64 : 32);
+    auto It = Expected.find(Chips[D].Chip);
+    if (It == Expected.end())
+      continue;
+    EXPECT_STREQ(P.gcnArchName, It->second.Arch);
+    EXPECT_EQ(P.multiProcessorCount, It->second.Units);
+    EXPECT_EQ(P.warpSize, It->second.WaveSize);
     EXPECT_EQ(P.maxThreadsPerBlock, 1024);
-    EXPECT_EQ(P.sharedMemPerBlock, D == 2 ? 163840u : 65536u);
+    EXPECT_EQ(P.sharedMemPerBlock, It->second.LdsBytes);
     EXPECT_NE(std::string(P.name).find("(simulated)"), std::string::npos);
     int Value = 0;
     EXPECT_HIP(hipDeviceGetAttribute(&Value,
                                      hipDeviceAttributeMultiprocessorCount, D));
-    EXPECT_EQ(Value, Units[D]);
+    EXPECT_EQ(Value, It->second.Units);
     EXPECT_HIP(hipDeviceGetAttribute(
         &Value, hipDeviceAttributePhysicalMultiProcessorCount, D));
-    EXPECT_EQ(Value, Units[D]);
-    EXPECT_EQ(P.maxThreadsPerMultiProcessor, 2048);
+    EXPECT_EQ(Value, It->second.Units);
+    EXPECT_EQ(P.maxThreadsPerMultiProcessor,
+              It->first == "gfx908" ? 2560 : 2048);
     setenv("GPU_ENABLE_WGP_MODE", "0", 1);
     EXPECT_HIP(hipDeviceGetAttribute(&Value,
                                      hipDeviceAttributeMultiprocessorCount, D));
-    EXPECT_EQ(Value, D < 3 ? Units[D] : 2 * Units[D]);
+    EXPECT_EQ(Value, int(Chips[D].unitsTogether()) * It->second.Units);
     unsetenv("GPU_ENABLE_WGP_MODE");
     char Name[64];
     EXPECT_HIP(hipDeviceGetName(Name, sizeof(Name), D));
@@ -98,8 +112,9 @@ TEST(HipDevice, Properties) {
     EXPECT_EQ(Bytes, P.totalGlobalMem);
   }
   hipDeviceProp_t P;
-  EXPECT_EQ(hipGetDeviceProperties(&P, 5), hipErrorInvalidDevice);
-  EXPECT_NE(std::string(lnbwdSimLastErrorMessage()).find("devices 0 to 4"),
+  EXPECT_EQ(hipGetDeviceProperties(&P, int(NumChips)), hipErrorInvalidDevice);
+  EXPECT_NE(std::string(lnbwdSimLastErrorMessage())
+                .find("devices 0 to " + std::to_string(NumChips - 1)),
             std::string::npos);
   EXPECT_EQ(hipSetDevice(-1), hipErrorInvalidDevice);
   EXPECT_EQ(hipGetLastError(), hipErrorInvalidDevice);
@@ -186,7 +201,7 @@ TEST(HipDevice, StreamsAndEvents) {
 
 TEST(Launch, IdsOfWorkgroupsAndWorkItems) {
   // Every work-item stores group.x | group.y | group.z and its own id.
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     useChip(Chip);
     KernelText K;
@@ -244,7 +259,7 @@ TEST(Launch, IdsOfWorkgroupsAndWorkItems) {
 
 TEST(Launch, BarriersOrderLds) {
   // Each wave writes its number, after the barrier each reads its neighbour's.
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     useChip(Chip);
     KernelText K;
@@ -287,8 +302,9 @@ TEST(Launch, BarriersOrderLds) {
 }
 
 TEST(Launch, EndedWavesDoNotHoldABarrier) {
+  const unsigned Before = lnbwdSimGetChecks();
   lnbwdSimSetChecks(0); // Checked launches report it, though hardware goes on.
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     useChip(Chip);
     // Only the first wave reaches the barrier.
@@ -305,10 +321,11 @@ TEST(Launch, EndedWavesDoNotHoldABarrier) {
     ASSERT_HIP(launch(M.function("k"), dim3(1), dim3(256), 0, Out.get()));
     EXPECT_EQ(Out.read()[0], 5u);
   }
+  lnbwdSimSetChecks(Before);
 }
 
 TEST(Launch, PartialWaves) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     useChip(Chip);
     KernelText K;
@@ -327,7 +344,7 @@ TEST(Launch, PartialWaves) {
 }
 
 TEST(Launch, Limits) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     useChip(Chip);
     KernelText K;
@@ -388,7 +405,7 @@ TEST(Launch, Limits) {
 }
 
 TEST(Launch, IllegalAddress) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     useChip(Chip);
     KernelText K;
@@ -459,7 +476,7 @@ TEST(Launch, InstructionLimit) {
 // two instructions a turn.
 TEST(Launch, InstructionLimitAtABarrier) {
   const unsigned Before = lnbwdSimGetChecks();
-  for (const std::string &Chip : chipsIn(AllChips))
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus))
     for (unsigned Checks : {0u, unsigned(LNBWD_SIM_CHECK_ALL)}) {
       SCOPED_TRACE(Chip);
       useChip(Chip);
@@ -582,7 +599,7 @@ TEST(Launch, InterruptionEndsALaunch) {
   // All workgroups write the flag below.
   const unsigned Before = lnbwdSimGetChecks();
   lnbwdSimSetChecks(Before & ~unsigned(LNBWD_SIM_CHECK_RACES));
-  for (const std::string &Chip : chipsIn(AllChips))
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus))
     for (bool AtABarrier : {false, true}) {
       SCOPED_TRACE(Chip);
       useChip(Chip);
@@ -617,7 +634,7 @@ TEST(Launch, InterruptionEndsALaunch) {
 
 // Workgroups that wait for each other: none may starve.
 TEST(Launch, WorkgroupsThatWaitForEachOther) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     useChip(Chip);
     KernelText K;
@@ -701,7 +718,7 @@ TEST(Launch, PreloadedArguments) {
 }
 
 TEST(Launch, HiddenArguments) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     useChip(Chip);
     KernelText K;

@@ -29,7 +29,7 @@ static uint32_t ldsWord(WaveTester &T, unsigned Offset) {
 
 TEST(Lds, LoadsAndStores) {
   for (const ExecTable *Table : runnableExecTables())
-    for (const std::string &Chip : chipsIn(AllChips)) {
+    for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
       SCOPED_TRACE(Chip);
       WaveTester T(Chip, 0, *Table);
       for (unsigned L = 0; L < T.lanes(); ++L) {
@@ -61,7 +61,7 @@ TEST(Lds, LoadsAndStores) {
 }
 
 TEST(Lds, HalvesOfRegisters) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     WaveTester T(Chip);
     T.setExec(1);
@@ -82,7 +82,7 @@ TEST(Lds, HalvesOfRegisters) {
 }
 
 TEST(Lds, Pairs) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     WaveTester T(Chip);
     T.setExec(1);
@@ -134,7 +134,7 @@ TEST(Lds, Atomics) {
       {"xor_b32", 6, 3, 5},
       {"add_f32", f32(1.0f), f32(2.5f), f32(3.5f)},
   };
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     for (const Case &C : Cases) {
       SCOPED_TRACE(Chip + " " + C.Name);
       std::string Name = C.Name;
@@ -184,7 +184,7 @@ TEST(Lds, Atomics) {
 }
 
 TEST(Lds, OutOfBounds) {
-  for (const std::string &Chip : chipsIn(AllChips)) {
+  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);
     WaveTester T(Chip);
     T.lds().resize(64);

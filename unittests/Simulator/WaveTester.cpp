@@ -18,21 +18,24 @@
 #include "Exec/ExecTable.h"
 
 #include <cstdlib>
+#include <iterator>
 
 using namespace lnbwd::sim;
 
 const ChipInfo &lnbwd::sim::chipNamed(const std::string &Name) {
-  for (const ChipInfo &C : Chips)
-    if (Name == C.Chip)
-      return C;
+  if (const ChipInfo *C = chipByName(Name))
+    return *C;
   std::abort();
 }
 
 std::vector<std::string> lnbwd::sim::chipsIn(unsigned Set) {
   std::vector<std::string> Names;
-  for (unsigned K = 0; K < NumChips; ++K)
+  // In the order of the bits.
+  const char *const All[] = {"gfx90a",  "gfx942", "gfx950", "gfx1100",
+                             "gfx1201", "gfx908", "gfx1030"};
+  for (unsigned K = 0; K < std::size(All); ++K)
     if (Set >> K & 1)
-      Names.push_back(Chips[K].Chip);
+      Names.push_back(All[K]);
   return Names;
 }
 

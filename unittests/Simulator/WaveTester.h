@@ -28,16 +28,18 @@
 
 namespace lnbwd::sim {
 
-/// Sets of chips.
+/// Sets of chips: those whose instructions differ.
 enum ChipSet : unsigned {
   GFX90A = 1,
   GFX942 = 2,
   GFX950 = 4,
   GFX1100 = 8,
   GFX1201 = 16,
+  GFX908 = 32,
+  GFX1030 = 64,
   GFX9 = GFX90A | GFX942 | GFX950,
   GFX11Plus = GFX1100 | GFX1201,
-  AllChips = GFX9 | GFX11Plus
+  AllChips = GFX9 | GFX11Plus | GFX908 | GFX1030
 };
 
 class WaveTester {
@@ -94,8 +96,12 @@ private:
 const ChipInfo &chipNamed(const std::string &Name);
 /// Names of the chips of a set.
 std::vector<std::string> chipsIn(unsigned Set);
-inline bool isGfx9(const std::string &Chip) { return Chip[3] == '9'; }
-inline bool isGfx12(const std::string &Chip) { return Chip == "gfx1201"; }
+inline bool isGfx9(const std::string &Chip) {
+  return chipNamed(Chip).Generation == 9;
+}
+inline bool isGfx12(const std::string &Chip) {
+  return chipNamed(Chip).Generation == 12;
+}
 
 /// Inputs and result of one lane. A is in v[2:3], B in v[4:5], C in v[6:7]; the
 /// result is v0 or v[0:1], which held 0xdddddddd twice.

@@ -27,9 +27,10 @@ inline constexpr llvm::StringLiteral launchPlanSymbol = "lnbwd_plan";
 
 /// The plan of `function` as JSON on one line. The function launches kernels on
 /// its arguments and on allocations of its own, one after the other; anything
-/// else in it is an error.
+/// else in it is an error. The plan records the target id that the kernels are
+/// compiled for.
 mlir::FailureOr<std::string> buildLaunchPlan(mlir::func::FuncOp function,
-                                             const ChipInfo &chip);
+                                             const TargetId &target);
 
 } // namespace lnbwd
 

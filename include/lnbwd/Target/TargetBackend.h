@@ -66,6 +66,8 @@ struct Emission {
 
 /// Choices of the lowering.
 struct LoweringOptions {
+  /// Features for LLVM: those of the chip and of the target id.
+  std::string features;
   /// Version of AMD's code object format: 5 or 6.
   unsigned codeObjectVersion = 5;
 };

@@ -13,6 +13,8 @@
 
 #include "Assembler.h"
 
+#include "../ChipInfo.h"
+
 #include "llvm/ADT/SmallString.h"
 #include "llvm/MC/MCAsmBackend.h"
 #include "llvm/MC/MCAsmInfo.h"
@@ -62,10 +64,6 @@ static std::vector<uint8_t> readFile(StringRef Path, std::string &Error) {
   return {S.bytes_begin(), S.bytes_end()};
 }
 
-static bool isWave32Chip(const std::string &Chip) {
-  return StringRef(Chip).starts_with("gfx1");
-}
-
 std::vector<uint8_t> lnbwd::sim::assembleObject(const std::string &Text,
                                                 const std::string &Chip,
                                                 unsigned WaveSize,
@@ -79,12 +77,13 @@ std::vector<uint8_t> lnbwd::sim::assembleObject(const std::string &Text,
     return {};
   }
   std::string Features;
-  if (isWave32Chip(Chip)) {
+  const ChipInfo *Chosen = chipByName(Chip);
+  if (Chosen && Chosen->Generation > 9)
     Features = WaveSize == 64 ? "-wavefrontsize32,+wavefrontsize64"
                               : "+wavefrontsize32,-wavefrontsize64";
-    // v0.l and v0.h name the halves of a register.
+  // v0.l and v0.h name the halves of a register.
+  if (Chosen && Chosen->Generation >= 11)
     Features += ",+real-true16";
-  }
   MCTargetOptions Options;
   std::unique_ptr<MCRegisterInfo> MRI(T->createMCRegInfo(TT));
   std::unique_ptr<MCAsmInfo> MAI(T->createMCAsmInfo(*MRI, TT, Options));
@@ -205,9 +204,8 @@ std::vector<uint8_t> lnbwd::sim::assembleCodeObject(const std::string &Text,
 
 std::string lnbwd::sim::kernelText(const KernelText &K, const std::string &Chip,
                                    unsigned Version) {
-  bool Wave32 = isWave32Chip(Chip);
-  bool Gfx12 = StringRef(Chip).starts_with("gfx12");
-  unsigned WaveSize = K.WaveSize ? K.WaveSize : Wave32 ? 32 : 64;
+  const ChipInfo &Info = *chipByName(Chip);
+  unsigned WaveSize = K.WaveSize ? K.WaveSize : Info.WaveSize;
   std::string S;
   raw_string_ostream OS(S);
   OS << "\t.text\n\t.globl " << K.Name << "\n\t.p2align 8\n\t.type " << K.Name
@@ -224,20 +222,20 @@ std::string lnbwd::sim::kernelText(const KernelText &K, const std::string &Chip,
      << "\t.amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
      << "\t.amdhsa_next_free_vgpr " << K.Vgprs << "\n"
      << "\t.amdhsa_next_free_sgpr " << K.Sgprs << "\n"
-     << "\t.amdhsa_system_vgpr_workitem_id 2\n"
+     << "\t.amdhsa_system_vgpr_workitem_id " << K.WorkItemDimensions - 1
+     << "\n"
      << "\t.amdhsa_float_denorm_mode_32 " << K.DenormModeF32 << "\n";
-  if (!Wave32)
+  if (Info.UnifiedVgprs)
     OS << "\t.amdhsa_accum_offset " << (K.Vgprs + 3) / 4 * 4 << "\n";
-  else
+  if (Info.Generation > 9)
     OS << "\t.amdhsa_wavefront_size32 " << (WaveSize == 32 ? 1 : 0) << "\n";
   if (K.ScratchBytes) {
-    if (Chip == "gfx90a")
+    if (!Info.ArchitectedScratch)
       OS << "\t.amdhsa_user_sgpr_flat_scratch_init 1\n"
             "\t.amdhsa_system_sgpr_private_segment_wavefront_offset 1\n";
     else
       OS << "\t.amdhsa_enable_private_segment 1\n";
   }
-  (void)Gfx12;
   OS << K.Directives << "\t.end_amdhsa_kernel\n";
   OS << "\t.amdgpu_metadata\n---\namdhsa.version: [1, " << Version - 3
      << "]\namdhsa.target: 'amdgcn-amd-amdhsa--" << Chip << "'\n"

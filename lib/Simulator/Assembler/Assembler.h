@@ -47,6 +47,7 @@ struct KernelText {
   unsigned Vgprs = 64;
   unsigned Sgprs = 64;
   unsigned MaxFlatWorkgroupSize = 1024;
+  unsigned WorkItemDimensions = 3; ///< of the work-item's number in v0 (to v2)
   unsigned WaveSize = 0;      ///< 0: the chip's usual one
   unsigned DenormModeF32 = 3; ///< 3 keeps denormals, as compilers ask for
   /// More lines of the .amdhsa_kernel block, and of the metadata's .args.

@@ -32,8 +32,7 @@ LaunchChecker::LaunchChecker(const Launch &L, const ProgramEffects &Effects,
                              unsigned Checks)
     : TheEffects(Effects), Checks(Checks), Epoch(nextEpoch()),
       Order(L.NumWorkgroups, Effects.Synchronises),
-      Generation(L.Chip->Generation),
-      LdsBanks(std::strcmp(L.Chip->Chip, "gfx950") == 0 ? 64 : 32) {
+      Generation(L.Chip->Generation), LdsBanks(L.Chip->LdsBanks) {
   allocatedRegisters(*L.Chip, *L.TheKernel, VgprLimit, AgprLimit, SgprLimit);
 }
 
@@ -52,9 +51,10 @@ void WorkgroupChecker::start(WorkgroupMark Number) {
 WaveChecker::WaveChecker(LaunchChecker &L, WorkgroupChecker &WG, Wave &W)
     : L(L), WG(WG), W(W) {}
 
-void WaveChecker::start(unsigned ScalarsSet) {
+void WaveChecker::start(unsigned ScalarsSet, unsigned VectorsSet) {
   llvm::fill(Defined, 0);
-  Defined[0] = ~0ull;
+  for (unsigned K = 0; K < VectorsSet; ++K)
+    Defined[K] = ~0ull;
   llvm::fill(Why, Source());
   llvm::fill(ScalarWhy, Source());
   for (unsigned K = 0; K < NumScalarSlots; ++K)

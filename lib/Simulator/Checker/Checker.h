@@ -112,8 +112,8 @@ struct WorkgroupChecker {
 class WaveChecker {
 public:
   WaveChecker(LaunchChecker &L, WorkgroupChecker &WG, Wave &W);
-  /// A new wave starts with the first scalar registers set, and v0.
-  void start(unsigned ScalarsSet);
+  /// A new wave starts with the first scalar and vector registers set.
+  void start(unsigned ScalarsSet, unsigned VectorsSet);
   /// False: the wave has been stopped.
   bool before(const Inst *I, const Effects &E);
   void after(const Effects &E, const Inst *I);

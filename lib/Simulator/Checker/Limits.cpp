@@ -21,7 +21,9 @@ using namespace lnbwd::sim;
 void lnbwd::sim::allocatedRegisters(const ChipInfo &Chip, const Kernel &K,
                                     unsigned &Vgprs, unsigned &Agprs,
                                     unsigned &Sgprs) {
-  const unsigned Granule = Chip.Generation == 9 || K.WaveSize == 32 ? 8 : 4;
+  // Waves of 64 of a chip whose usual waves have 32 lanes get half as many.
+  const unsigned Granule =
+      Chip.VgprEncodingGranule * Chip.WaveSize / K.WaveSize;
   const unsigned All = ((K.Rsrc1 & 63) + 1) * Granule;
   if (Chip.UnifiedVgprs) {
     unsigned Offset = ((K.Rsrc3 & 63) + 1) * 4;
@@ -29,7 +31,8 @@ void lnbwd::sim::allocatedRegisters(const ChipInfo &Chip, const Kernel &K,
     Agprs = All > Offset ? std::min(All - Offset, 256u) : 0;
   } else {
     Vgprs = std::min(All, 256u);
-    Agprs = 0;
+    // A file of their own, of the same size.
+    Agprs = Chip.HasAgprs ? Vgprs : 0;
   }
   // From gfx10 on every wave has all of them.
   Sgprs = Chip.Generation == 9 ? ((K.Rsrc1 >> 6 & 15) / 2 + 1) * 16 : 106;
@@ -73,7 +76,7 @@ std::string lnbwd::sim::checkKernelLimits(const ChipInfo &Chip, const Kernel &K,
   }
   unsigned Vgprs, Agprs, Sgprs;
   allocatedRegisters(Chip, K, Vgprs, Agprs, Sgprs);
-  uint64_t Allocated = Vgprs + Agprs;
+  uint64_t Allocated = Vgprs;
   if (Chip.UnifiedVgprs)
     Allocated = ((K.Rsrc1 & 63) + 1) * 8;
   Allocated =

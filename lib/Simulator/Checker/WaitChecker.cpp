@@ -77,9 +77,9 @@ void WaveChecker::waitInstruction(const Inst *I, const Effects &E) {
   case WaitKind::None:
     return;
   case WaitKind::Combined:
-    if (L.Generation == 9) {
+    if (L.Generation <= 10) {
       wait(WaitLoad, (X & 15) | (X >> 14 & 3) << 4);
-      wait(WaitLds, X >> 8 & 15);
+      wait(WaitLds, X >> 8 & (L.Generation == 9 ? 15 : 63));
     } else {
       wait(WaitLoad, X >> 10 & 63);
       wait(WaitLds, X >> 4 & 63);

@@ -43,7 +43,9 @@ static Resource readResource(const Wave &W, const Inst *I) {
     R.ElementSize = 2u << (D[3] >> 19 & 3);
     R.RawCheck = R.Stride == 0 || !R.Swizzled;
   } else {
-    unsigned Mode = D[1] >> 30 & 3;
+    // Generation 10 has one bit for swizzling, and elements of a dword.
+    const bool HasMode = generationOf(W) > 10;
+    unsigned Mode = HasMode ? D[1] >> 30 & 3 : D[1] >> 31;
     R.Swizzled = Mode != 0;
     R.ElementSize = Mode == 1 ? 4 : Mode == 2 ? 8 : 16;
     R.RawCheck = (D[3] >> 28 & 3) == 3 || R.Stride == 0;

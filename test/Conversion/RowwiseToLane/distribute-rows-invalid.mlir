@@ -3,7 +3,7 @@
 
 // What is wrong with a program that neither this pass nor the one behind it can
 // distribute is in test/Transforms/distribute-to-gpu-invalid.mlir.
-// CHECK: error: unknown chip 'gfx000', expected one of: gfx90a
+// CHECK: error: unknown chip 'gfx000', expected one of: gfx908
 
 func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)

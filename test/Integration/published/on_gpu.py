@@ -25,6 +25,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent.parent / "EndToEnd"))
 
+import chips  # noqa: E402
 import grid  # noqa: E402
 
 # Name, N, type, M.
@@ -52,6 +53,8 @@ def prepare(options) -> int:
             shutil.copy(words[2], out)
     shutil.copy(__file__, out / "on_gpu.py")
     shutil.copy(grid.__file__, out)
+    shutil.copy(chips.__file__, out)
+    shutil.copy(ROOT / "lib" / "Chips" / "Chips.json", out)
     for n, dtype in sorted({(n, dtype) for _, n, dtype, _ in LARGE} | set(SANITIZED)):
         file = grid.compile_kernel(build, grid.Kernel(options.chip, dtype, n), out)
         file.rename(out / f"{n}-{dtype}.ptx")

@@ -1,0 +1,23 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Chips that stand in where none is named, from the description of the chips.
+
+The file chips.json beside this one is lib/Chips/Chips.json of the source tree.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+_defaults = json.loads(pathlib.Path(__file__).with_name("chips.json").read_text())["defaults"]
+
+SIMULATED: str = _defaults["simulated"]
+"""The chip that is simulated."""
+
+GPU: str = _defaults["gpu"]
+"""The GPU that is compiled for."""
+
+PTX: str = _defaults["ptx"]
+"""The oldest target of PTX that is written by hand."""
