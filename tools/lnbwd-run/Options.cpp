@@ -356,8 +356,9 @@ static void checkOperation(const std::set<std::string> &given,
       !info.hasInput(Role::Y))
     throw UsageFailure(std::string("--statistics: expected saved or "
                                    "recomputed for ") +
-                       info.name + ", which does not read its output, got "
-                                   "output");
+                       info.name +
+                       ", which does not read its output, got "
+                       "output");
   bool hasResidual = false;
   for (const OperandInfo &operand : info)
     hasResidual = hasResidual || getInfo(operand.role).hasOwnElement;

@@ -1,4 +1,4 @@
-//===- RowBuilder.cpp - To write row programs down ------------------------===//
+//===- RowBuilder.cpp - Builder of row programs ---------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

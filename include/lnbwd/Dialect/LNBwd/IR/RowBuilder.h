@@ -1,4 +1,4 @@
-//===- RowBuilder.h - To write row programs down ----------------*- C++ -*-===//
+//===- RowBuilder.h - Builder of row programs -------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
