@@ -11,6 +11,8 @@ __all__ = [
     "RMS_NORM",
     "LAYER_NORM_BWD",
     "RMS_NORM_BWD",
+    "GATED_RMS_NORM",
+    "GATED_RMS_NORM_BWD",
 ]
 
 KINDS = ("row_block", "column", "row_scalar", "group_column")
@@ -31,12 +33,16 @@ ROLES = (
     ("sum", "row_block", True),
     ("dx", "row_block", False),
     ("dresidual", "row_block", True),
+    ("z", "row_block", False),
+    ("dz", "row_block", False),
 )
 
 LAYER_NORM = "layer_norm"
 RMS_NORM = "rms_norm"
 LAYER_NORM_BWD = "layer_norm_bwd"
 RMS_NORM_BWD = "rms_norm_bwd"
+GATED_RMS_NORM = "gated_rms_norm"
+GATED_RMS_NORM_BWD = "gated_rms_norm_bwd"
 
 # Name, counterpart, whether it is a forward pass, inputs and outputs: role, whether it may be
 # absent.
@@ -54,4 +60,10 @@ OPERATIONS = (
     (RMS_NORM_BWD, RMS_NORM, False,
      (("dy", False), ("x", True), ("y", True), ("gamma", True), ("rstd", True), ("dsum", True),),
      (("dx", True), ("dresidual", True), ("dgamma", True),)),
+    (GATED_RMS_NORM, GATED_RMS_NORM_BWD, True,
+     (("x", False), ("z", False), ("gamma", True),),
+     (("y", True), ("rstd", True),)),
+    (GATED_RMS_NORM_BWD, GATED_RMS_NORM, False,
+     (("dy", False), ("x", False), ("z", False), ("gamma", True), ("rstd", True),),
+     (("dx", True), ("dz", True), ("dgamma", True),)),
 )

@@ -161,6 +161,40 @@ void RmsNormOp::buildBody(RowBuilder &b, RowBody &body) {
                 StatisticsBuilder(b, body).computedAroundZero(sum));
 }
 
+namespace {
+/// silu(z) = z * s(z) with s(z) = 1 / (1 + exp(-z)), and what its derivative
+/// wants. The exponential is one of -|z|, which cannot overflow, and 1 - s is
+/// not a difference: both are right to a few roundings for every z.
+struct Gate {
+  Gate(RowBuilder &b, RowBody &body) {
+    Value z = b.widen(body.get(Role::Z));
+    Value one = b.spread(b.constant(1.0));
+    if (body.isTextbook()) {
+      open = b.div(one, b.add(one, b.exp(b.negate(z))));
+    } else {
+      Value small = b.exp(b.negate(b.abs(z)));
+      Value larger = b.div(one, b.add(one, small));
+      Value smaller = b.mul(small, larger);
+      Value isNegative = b.less(z, b.spread(b.constant(0.0)));
+      open = b.select(isNegative, smaller, larger);
+      closed = b.select(isNegative, larger, smaller);
+    }
+    silu = b.mul(z, open);
+  }
+
+  Value silu;
+  /// s, and 1 - s (not in textbook form, where it is derived).
+  Value open, closed;
+};
+} // namespace
+
+void GatedRmsNormOp::buildBody(RowBuilder &b, RowBody &body) {
+  Value x = b.widen(body.get(Role::X));
+  Value passed = b.mul(x, Gate(b, body).silu);
+  setNormalised(b, body, passed,
+                StatisticsBuilder(b, body).computedAroundZero(passed));
+}
+
 //===----------------------------------------------------------------------===//
 // Gradients
 //===----------------------------------------------------------------------===//
@@ -252,4 +286,25 @@ void RmsNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
     xhat = b.mul(x, b.spread(rstd));
   }
   setGradients(b, body, xhat, rstd, /*hasMean=*/false);
+}
+
+void GatedRmsNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
+  Value x = b.widen(body.get(Role::X));
+  Gate gate(b, body);
+  Value passed = b.mul(x, gate.silu);
+  Value rstd = body.get(Role::Rstd);
+  if (!rstd)
+    rstd = StatisticsBuilder(b, body).computedAroundZero(passed).rstd;
+  Value xhat = b.mul(passed, b.spread(rstd));
+  Value dy = b.widen(body.get(Role::Dy));
+  if (body.wants(Role::Dx) || body.wants(Role::Dz)) {
+    Value du = differentiateNorm(b, body, dy, xhat, rstd, /*hasMean=*/false);
+    if (body.wants(Role::Dx))
+      body.set(Role::Dx, b.mul(du, gate.silu));
+    if (body.wants(Role::Dz))
+      body.set(Role::Dz,
+               b.mul(b.mul(du, x), b.fma(gate.silu, gate.closed, gate.open)));
+  }
+  if (body.wants(Role::Dgamma))
+    body.set(Role::Dgamma, b.mul(dy, xhat));
 }

@@ -298,4 +298,75 @@ def LNBwd_RmsNormBwdOp : LNBwd_GradientOp<LNBwd_RmsNormOp, [
   }];
 }
 
+def LNBwd_GatedRmsNormOp : LNBwd_ForwardOp<"gated_rms_norm", [
+    LNBwd_Given<LNBwd_X, "input">, LNBwd_Given<LNBwd_Z>,
+    LNBwd_Maybe<LNBwd_Gamma>
+  ], [
+    LNBwd_Maybe<LNBwd_Y>, LNBwd_Maybe<LNBwd_Rstd, "reciprocal row norms">
+  ]> {
+  let summary = "RMSNorm of what a gate lets through";
+  let description = [{
+    With `silu(z) = z / (1 + exp(-z))`:
+
+    ```
+    u[i,j]  = x[i,j] * silu(z[i,j])
+    rstd[i] = 1 / sqrt(sum_j(u^2) / N + epsilon)
+    y[i,j]  = gamma[j] * u[i,j] * rstd[i]
+    ```
+
+    The norm behind the state space layer of Mamba-2 (T. Dao, A. Gu:
+    Transformers are SSMs, 2024, arXiv:2405.21060; in their code `RMSNormGated`
+    with `norm_before_gate = False`). Elements and options are those of
+    `lnbwd.rms_norm`; `z` has the element of `x`. There are no groups within a
+    row (a `group_size` below N).
+
+    Example:
+
+    ```mlir
+    lnbwd.gated_rms_norm x(%x : memref<?x4096xbf16>) z(%z : memref<?x4096xbf16>)
+        gamma(%gamma : memref<4096xf32>)
+        outs y(%y : memref<?x4096xbf16>) rstd(%rstd : memref<?xf32>)
+    ```
+  }];
+  let reference = "gatedNorm";
+}
+
+def LNBwd_GatedRmsNormBwdOp : LNBwd_GradientOp<LNBwd_GatedRmsNormOp, [
+    LNBwd_Given<LNBwd_Dy>, LNBwd_Given<LNBwd_X, "input of the forward pass">,
+    LNBwd_Given<LNBwd_Z>, LNBwd_Maybe<LNBwd_Gamma>,
+    LNBwd_Maybe<LNBwd_Rstd, "reciprocal row norms">
+  ], [
+    LNBwd_Maybe<LNBwd_Dx>, LNBwd_Maybe<LNBwd_Dz>, LNBwd_Maybe<LNBwd_Dgamma>
+  ]> {
+  let summary = "Gradients of gated RMSNorm";
+  let description = [{
+    With `s = 1 / (1 + exp(-z))`, `silu(z) = z * s`, `u = x * silu(z)` and
+    `xhat = u * rstd`:
+
+    ```
+    wdy       = gamma * dy                         (gamma absent: wdy = dy)
+    du[i,j]   = rstd[i] * (wdy[i,j] - xhat[i,j] * sum_j(wdy * xhat) / N)
+    dx[i,j]   = du[i,j] * silu(z[i,j])
+    dz[i,j]   = du[i,j] * x[i,j] * (s + silu(z) * (1 - s))
+    dgamma[j] = sum_i dy[i,j] * xhat[i,j]
+    ```
+
+    `rstd` absent, it is computed again with `epsilon`. Elements and options are
+    those of `lnbwd.rms_norm_bwd`; there is no way from the output, which does
+    not tell x from z.
+
+    Example:
+
+    ```mlir
+    lnbwd.gated_rms_norm_bwd
+        dy(%dy : memref<?x4096xbf16>) x(%x : memref<?x4096xbf16>)
+        z(%z : memref<?x4096xbf16>) gamma(%gamma : memref<4096xf32>)
+        rstd(%rstd : memref<?xf32>)
+        outs dx(%dx : memref<?x4096xbf16>) dz(%dz : memref<?x4096xbf16>)
+             dgamma(%dgamma : memref<4096xf32>)
+    ```
+  }];
+  let reference = "gatedNormGradient";
+}
+
 #endif // LNBWD_DIALECT_LNBWD_IR_LNBWDNORMS_TD

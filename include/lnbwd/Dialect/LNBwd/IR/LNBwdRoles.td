@@ -72,6 +72,8 @@ def LNBwd_Sum : LNBwd_Role<"sum", LNBwd_RowBlock, "x + residual", 1>;
 def LNBwd_Dx : LNBwd_Role<"dx", LNBwd_RowBlock, "gradient of x">;
 def LNBwd_Dresidual
     : LNBwd_Role<"dresidual", LNBwd_RowBlock, "dx in another type", 1>;
+def LNBwd_Z : LNBwd_Role<"z", LNBwd_RowBlock, "gate">;
+def LNBwd_Dz : LNBwd_Role<"dz", LNBwd_RowBlock, "gradient of the gate">;
 
 //===----------------------------------------------------------------------===//
 // Operands of an operation
