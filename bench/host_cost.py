@@ -47,6 +47,7 @@ import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
 from lnbwd import compiler, functional, launching, native, ops, regions_op  # noqa: E402, F401
+from lnbwd.operations import LAYER_NORM, OPERATIONS, RMS_NORM  # noqa: E402
 from lnbwd.regions_op import Operand  # noqa: E402
 
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
@@ -74,9 +75,10 @@ def use_null_kernels(n: int, dtype: torch.dtype) -> None:
         lambda kernel, rows, addresses, groups: kernel.launch(addresses, rows, 0, 0, 0))
     library = native.load()
     for op in native.OPERATIONS:
-        bias = dtype if op.startswith("layer_norm") else None
-        wants = (True, True, bias is not None) if op.endswith("_bwd") else NONE
-        epsilon = None if op.endswith("_bwd") else EPSILON
+        bias = dtype if OPERATIONS[op].has("beta") else None
+        is_forward = OPERATIONS[op].is_forward
+        wants = NONE if is_forward else (True, True, bias is not None)
+        epsilon = EPSILON if is_forward else None
         key = (op, n, dtype, dtype, bias, wants, epsilon)
         launching._loaded[(*key, chip)] = NullKernel()  # type: ignore[assignment]
         if library is not None:
@@ -171,7 +173,7 @@ def operator_cases(op: str, x: torch.Tensor, weight: torch.Tensor, bias: torch.T
     """The operators as torch.ops has them, below autograd."""
     shape = [x.shape[-1]]
     x, weight, bias = x.detach(), weight.detach(), bias.detach()
-    if op == "layer_norm":
+    if op == LAYER_NORM:
         theirs, ours = torch.ops.aten.native_layer_norm.default, torch.ops.lnbwd._layer_norm.default
         theirs_bwd = torch.ops.aten.native_layer_norm_backward.default
         ours_bwd = torch.ops.lnbwd._layer_norm_bwd.default
@@ -253,7 +255,7 @@ def route_cases(x: torch.Tensor, weight: torch.Tensor,
             "torch.library.custom_op": lambda: custom(*arguments)[0],
             "register_autograd": lambda: torch.ops.lnbwd_bench.defined(*arguments)[0],
             "autograd.Function with setup_context":
-                lambda: ops._FUNCTIONS["layer_norm"].apply(*arguments)[0],
+                lambda: ops._FUNCTIONS[LAYER_NORM].apply(*arguments)[0],
             "autograd.Function": lambda: Function.apply(*arguments),
             "lnbwd.layer_norm": lambda: lnbwd.layer_norm(x, shape, weight, bias, EPSILON), **rowwise}
 
@@ -363,7 +365,7 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
     def tensor(*shape: int) -> torch.Tensor:
         return torch.randn(shape, dtype=dtype, device=device)
 
-    for op in ("layer_norm", "rms_norm"):
+    for op in (LAYER_NORM, RMS_NORM):
         x, dy = tensor(options.rows, n).requires_grad_(), tensor(options.rows, n)
         weight, bias = tensor(n).requires_grad_(), tensor(n).requires_grad_()
         with torch.no_grad():
@@ -372,14 +374,14 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
                                      for who, f in functions.items()})
                 add(op, "operator", name, {who: times[0] for who, times in got.items()})
         call = {"torch": getattr(torch.nn.functional, op), "ours": getattr(lnbwd, op)}
-        parameters = (weight, bias) if op == "layer_norm" else (weight,)
+        parameters = (weight, bias) if op == LAYER_NORM else (weight,)
         functions = {who: forward_and_backward(
             lambda f=f: f(x, (n,), *parameters, EPSILON), 1, dy, [x, *parameters], clock.wait)
             for who, f in call.items()}
         got = clock.compare({who: f for who, f in functions.items()})
         for index, name in enumerate(("forward", "backward")):
             add(op, "call", name, {who: times[index] for who, times in got.items()})
-        kind = "LayerNorm" if op == "layer_norm" else "RMSNorm"
+        kind = "LayerNorm" if op == LAYER_NORM else "RMSNorm"
         chains = {}
         for who, module in (("torch", torch.nn), ("ours", lnbwd.nn)):
             model = torch.nn.Sequential(*(getattr(module, kind)(n, eps=EPSILON)
@@ -387,7 +389,7 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
             chains[who] = forward_and_backward(lambda m=model: m(x), length, dy,
                                                [x, *model.parameters()], clock.wait)
         # F.rms_norm takes itself apart on the CPU.
-        if native.load() and (x.is_cuda or op == "layer_norm"):
+        if native.load() and (x.is_cuda or op == LAYER_NORM):
             chains["overridden"] = overridden(chains["torch"], device)
         got = clock.compare(chains)
         for index, name in enumerate(("forward", "backward")):
@@ -408,7 +410,7 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
         got = clock.compare({who: forward_and_backward(f, 1, dy, leaves, clock.wait)
                              for who, f in route_cases(x, weight, bias).items()})
         for who, times in got.items():
-            rows.append({"op": "layer_norm", "case": "route", "pass": who, "forward": times[0],
+            rows.append({"op": LAYER_NORM, "case": "route", "pass": who, "forward": times[0],
                          "backward": times[1]})
     return rows
 

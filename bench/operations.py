@@ -28,6 +28,12 @@ sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd"),
 
 import chips  # noqa: E402
 import family  # noqa: E402
+from lnbwd.operations import (  # noqa: E402
+    LAYER_NORM,
+    LAYER_NORM_BWD,
+    RMS_NORM,
+    RMS_NORM_BWD,
+)
 from lnbwd_bench.shapes import Shape, parse_shape, shape_argument  # noqa: E402
 
 SHAPES = ("4096x1024", "8192x4096", "16384x2048", "65536x768")
@@ -40,16 +46,16 @@ def variants(shape: Shape, chip: str) -> dict[str, family.Case]:
         return family.Case(op, chip, shape.dtype, shape.n, **options)
 
     return {
-        "layer_norm": case("layer_norm"),
-        "layer_norm, residual": case("layer_norm", residual=shape.dtype),
-        "rms_norm": case("rms_norm"),
-        "layer_norm_bwd": case("layer_norm_bwd"),
-        "layer_norm_bwd, recomputed": case("layer_norm_bwd", statistics="recomputed"),
-        "layer_norm_bwd, from output": case("layer_norm_bwd", statistics="output"),
-        "layer_norm_bwd, reproducible": case("layer_norm_bwd", pipeline="reproducible=true"),
-        "layer_norm_bwd, derived": case("layer_norm_bwd", derived=True),
-        "rms_norm_bwd": case("rms_norm_bwd"),
-        "rms_norm_bwd, derived": case("rms_norm_bwd", derived=True),
+        LAYER_NORM: case(LAYER_NORM),
+        f"{LAYER_NORM}, residual": case(LAYER_NORM, residual=shape.dtype),
+        RMS_NORM: case(RMS_NORM),
+        LAYER_NORM_BWD: case(LAYER_NORM_BWD),
+        f"{LAYER_NORM_BWD}, recomputed": case(LAYER_NORM_BWD, statistics="recomputed"),
+        f"{LAYER_NORM_BWD}, from output": case(LAYER_NORM_BWD, statistics="output"),
+        f"{LAYER_NORM_BWD}, reproducible": case(LAYER_NORM_BWD, pipeline="reproducible=true"),
+        f"{LAYER_NORM_BWD}, derived": case(LAYER_NORM_BWD, derived=True),
+        RMS_NORM_BWD: case(RMS_NORM_BWD),
+        f"{RMS_NORM_BWD}, derived": case(RMS_NORM_BWD, derived=True),
     }
 
 
@@ -71,16 +77,16 @@ def torch_call(torch: Any, name: str, tensors: dict[str, Any], n: int) -> Any:
     """PyTorch's operator for what is timed, or None."""
     aten = torch.ops.aten
     get = tensors.get
-    if name == "layer_norm":
+    if name == LAYER_NORM:
         return lambda: aten.native_layer_norm(get("x"), [n], get("gamma"), get("beta"), 1e-5)
-    if name == "rms_norm" and hasattr(aten, "_fused_rms_norm"):
+    if name == RMS_NORM and hasattr(aten, "_fused_rms_norm"):
         return lambda: aten._fused_rms_norm(get("x"), [n], get("gamma"), 1e-5)
-    if name == "layer_norm_bwd":
+    if name == LAYER_NORM_BWD:
         beta = torch.zeros_like(tensors["gamma"])
         return lambda: aten.native_layer_norm_backward(
             get("dy"), get("x"), [n], get("mean")[:, None], get("rstd")[:, None], get("gamma"),
             beta, [True, True, True])
-    if name == "rms_norm_bwd" and hasattr(aten, "_fused_rms_norm_backward"):
+    if name == RMS_NORM_BWD and hasattr(aten, "_fused_rms_norm_backward"):
         return lambda: aten._fused_rms_norm_backward(
             get("dy"), get("x"), [n], get("rstd")[:, None], get("gamma"), [True, True])
     return None
@@ -103,14 +109,15 @@ def run_main(options: argparse.Namespace) -> int:
         program = runtime.Program.from_file(options.kernels / entry["file"])
         kernel = runtime.Kernel(machine.ours, program)
         arguments = case.arguments()
-        size_of = {"row": shape.m * shape.n, "column": shape.n, "scalar": shape.m}
+        size_of = {"row_block": shape.m * shape.n, "column": shape.n, "row_scalar": shape.m}
         moved = sum(size_of[kind] * types[element].itemsize for _, kind, element, _ in arguments)
         count = max(2, -(-5 * machine.l2_bytes // moved) + 1)
         sets, pointers, workspaces = [], [], []
         for _ in range(count):
             tensors = {}
             for name, kind, element, _ in arguments:
-                dims = {"row": (shape.m, shape.n), "column": (shape.n,), "scalar": (shape.m,)}[kind]
+                dims = {"row_block": (shape.m, shape.n), "column": (shape.n,),
+                        "row_scalar": (shape.m,)}[kind]
                 value = torch.randn(dims, device=machine.device).to(types[element])
                 tensors[name] = value.abs() + 0.5 if name in ("rstd", "gamma") else value
             sets.append(tensors)

@@ -27,6 +27,8 @@ import chips  # noqa: E402  (beside the end-to-end tests, where layer_norm looks
 import numpy as np  # noqa: E402
 import summation  # noqa: E402
 import torch  # noqa: E402
+from lnbwd.operations import LAYER_NORM  # noqa: E402
+from lnbwd.spec import KernelSpec  # noqa: E402
 
 PAGE = SOURCE / "docs" / "accuracy.md"
 CHIPS = (chips.DEFAULT, next(chip for chip in chips.MANY if chips.FACTS[chip]["waveSize"] == 32))
@@ -160,11 +162,8 @@ def measure_many(seed: int, columns: int = MANY[1]) -> Table:
 def measure_forward(seed: int, rows: int = FORWARD_ROWS) -> Table:
     """Errors of a forward pass in float32: of torch and of each chip."""
     n = MANY[1]
-    block, column, scalar = f"memref<?x{n}xf32>", f"memref<{n}xf32>", "memref<?xf32>"
-    text = (f"func.func @layer_norm(%x: {block}, %g: {column}, %b: {column}, %y: {block}, "
-            f"%m: {scalar}, %r: {scalar}) {{\n"
-            f"  lnbwd.layer_norm x(%x : {block}) gamma(%g : {column}) beta(%b : {column})\n"
-            f"      outs y(%y : {block}) mean(%m : {scalar}) rstd(%r : {scalar})\n  return\n}}\n")
+    text = KernelSpec(LAYER_NORM, n, "f32", CHIPS[0], "f32", "f32", False, False, False,
+                      epsilon=ln.EPSILON).mlir()
     rng = np.random.default_rng(seed)
     result: Table = {}
     for name, centre in {"normal": 0.0, "mean 1": 1.0, "large mean": 1e4}.items():

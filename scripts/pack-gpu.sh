@@ -80,8 +80,9 @@ RUN
 
 pack_family() {
   put_runner "$folder/family/build"
+  cp -L "$build_dir/lib/liblnbwd-reference.so" "$folder/family/build/lib/"
   mkdir -p "$folder/family/test/EndToEnd"
-  cp "$source_dir"/test/EndToEnd/{family,examples,device,chips}.py "$source_dir/lib/Chips/Chips.json" "$folder/family/test/EndToEnd/"
+  cp "$source_dir"/test/EndToEnd/{family,examples,device,chips,reference}.py "$source_dir/lib/Chips/Chips.json" "$folder/family/test/EndToEnd/"
   "$python" "$source_dir/test/EndToEnd/family.py" compile --build "$build_dir" --chips "$chip" --out "$folder/family/kernels"
   "$python" "$source_dir/test/EndToEnd/examples.py" compile --build "$build_dir" --chip "$chip" --out "$folder/family/example-kernels"
   "$python" "$source_dir/bench/operations.py" compile --chip "$chip" --out "$folder/family/bench-kernels"
@@ -91,6 +92,7 @@ pack_family() {
   mkdir -p "$folder/family/python/lnbwd/lib"
   cp -L "$build_dir/lib/liblnbwd-runtime.so.0" "$folder/family/python/lnbwd/lib/"
   write_run family <<'RUN'
+export LNBWD_BUILD_DIR=$here/build
 python3 test/EndToEnd/examples.py run --build build --kernels example-kernels --chip "$chip" --device cuda | tee "$out/examples.txt"
 python3 test/EndToEnd/family.py run --build build --kernels kernels --chips "$chip" --device cuda "$@" | tee "$out/family.txt"
 python3 bench/operations.py run --kernels bench-kernels --out "$out/operations.json" | tee "$out/operations.txt"

@@ -30,9 +30,11 @@ import tempfile
 import textwrap
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(SOURCE / "test" / "EndToEnd"))
+sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd")]
 
 import chips as chip_lists  # noqa: E402
+from lnbwd.operations import LAYER_NORM_BWD  # noqa: E402
+from lnbwd.spec import KernelSpec  # noqa: E402
 
 EXAMPLE = SOURCE / "examples" / "layer_norm_bwd.mlir"
 CHIP = chip_lists.DEFAULT
@@ -390,14 +392,8 @@ def one_pass_limits(tools: Tools) -> str:
     functions = []
     for dtype in dtypes:
         for n in lengths:
-            row, column = f"memref<?x{n}x{dtype}>", f"memref<{n}x{dtype}>"
-            functions.append(
-                f"func.func @f_{dtype}_{n}(%dy: {row}, %x: {row}, %gamma: {column}, "
-                f"%mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: {row}, %dgamma: {column}, "
-                f"%dbeta: {column}) {{\n  lnbwd.layer_norm_bwd dy(%dy : {row}) x(%x : {row}) "
-                f"gamma(%gamma : {column}) mean(%mean : memref<?xf32>) "
-                f"rstd(%rstd : memref<?xf32>) outs dx(%dx : {row}) dgamma(%dgamma : {column}) "
-                f"dbeta(%dbeta : {column})\n  return\n}}\n")
+            spec = KernelSpec(LAYER_NORM_BWD, n, dtype, "any", dtype, dtype)
+            functions.append(spec.mlir().replace(f"@{spec.op}", f"@f_{dtype}_{n}", 1))
     limits: dict[tuple[int, ...], list[str]] = {}
     for chip in chip_lists.FACTS:
         output = tools.opt("-", "--lnbwd-lower-to-rowwise",

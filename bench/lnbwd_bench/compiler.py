@@ -15,6 +15,8 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterable
 
+from lnbwd import operations
+
 from .shapes import Shape
 
 MANIFEST = "manifest.json"
@@ -27,17 +29,13 @@ class KernelError(RuntimeError):
 
 def operation(shape: Shape) -> str:
     """LayerNorm backward of one shape with gamma and all three gradients, as MLIR."""
-    block = f"memref<{shape.m}x{shape.n}x{shape.dtype}>"
-    column = f"memref<{shape.n}x{shape.dtype}>"
-    scalar = f"memref<{shape.m}xf32>"
-    types = {"dy": block, "x": block, "gamma": column, "mean": scalar, "rstd": scalar,
-             "dx": block, "dgamma": column, "dbeta": column}
-    signature = ", ".join(f"%{name}: {text}" for name, text in types.items())
-    operands = {name: f"{name}(%{name} : {text})" for name, text in types.items()}
-    inputs = " ".join(operands[name] for name in ("dy", "x", "gamma", "mean", "rstd"))
-    outputs = " ".join(operands[name] for name in ("dx", "dgamma", "dbeta"))
-    return (f"func.func @layer_norm_bwd({signature}) {{\n"
-            f"  lnbwd.layer_norm_bwd {inputs} outs {outputs}\n  return\n}}\n")
+    op = operations.OPERATIONS[operations.LAYER_NORM_BWD]
+    # From x, with saved statistics.
+    types = {o.name: operations.buffer_type(
+        o.role.kind, "f32" if o.role.kind == "row_scalar" else shape.dtype, [shape.n],
+        leading=[shape.m]) for o in op.operands
+        if not o.role.has_own_element and (o.is_output or o.name not in ("y", "beta"))}
+    return operations.mlir(op.name, types)
 
 
 def find_compiler() -> pathlib.Path:
@@ -83,7 +81,7 @@ def compile_folder(shapes: Iterable[Shape], chip: str, emit: str, folder: pathli
     entries = []
     for shape in shapes:
         progress(f"compiling {shape}")
-        name = f"layer_norm_bwd-{chip}-{shape.dtype}-{shape.m}x{shape.n}.{emit}"
+        name = f"{operations.LAYER_NORM_BWD}-{chip}-{shape.dtype}-{shape.m}x{shape.n}.{emit}"
         compile_kernel(shape, chip, emit, folder / name, options)
         entries.append({"m": shape.m, "n": shape.n, "dtype": shape.dtype, "file": name})
     document = {"format": FORMAT, "version": VERSION, "chip": chip, "options": options,

@@ -25,6 +25,7 @@ from typing import Any
 import torch
 
 from lnbwd import compiler, errors, runtime
+from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
 from lnbwd.spec import KernelSpec
 
 from .shapes import Shape
@@ -37,9 +38,8 @@ FIELDS = ("threads_per_row", "row_groups", "vector_width", "rows_per_workgroup",
 _DEFAULTS = {"workgroups_per_row": 1, "unroll": 1}
 
 # How often a kind is drawn. Those that are no operation are regions of regions.py, of bfloat16.
-KINDS = {"layer_norm_bwd": 5, "rms_norm_bwd": 2, "layer_norm": 3, "rms_norm": 2,
+KINDS = {LAYER_NORM_BWD: 5, RMS_NORM_BWD: 2, LAYER_NORM: 3, RMS_NORM: 2,
          "norm_backward": 3, "norm_forward": 2, "gelu_backward": 2, "rms_backward": 1}
-_OPERATIONS = ("layer_norm_bwd", "rms_norm_bwd", "layer_norm", "rms_norm")
 _DTYPES = ("bf16", "bf16", "f16", "f32")
 _ROWS, _LENGTHS, _BYTES = (64, 600_000), (128, 16384), (3e6, 1.2e9)
 _ODD_SHARE, _EVEN_STEPS = 0.12, (64, 64, 64, 8)
@@ -93,10 +93,10 @@ def _region_source(kind: str, n: int) -> str:
 
 def source_of(kind: str, dtype: str, n: int, chip: str) -> str:
     """MLIR of a kind of row program, for any number of rows."""
-    if kind not in _OPERATIONS:
+    if kind not in OPERATIONS:
         return _region_source(kind, n)
-    is_forward = not kind.endswith("_bwd")
-    has_shift = kind.startswith("layer")
+    is_forward = OPERATIONS[kind].is_forward
+    has_shift = OPERATIONS[kind].has("beta")
     return KernelSpec(op=kind, n=n, dtype=dtype, chip=chip, weight_dtype=dtype,
                       bias_dtype=dtype if has_shift else "", want_dx=not is_forward,
                       want_dweight=not is_forward, want_dbias=has_shift and not is_forward,
@@ -110,7 +110,7 @@ def draw(seed: int, count: int, chip: str) -> Iterator[Problem]:
     made = 0
     while made < count:
         kind = generator.choice(kinds)
-        dtype = generator.choice(_DTYPES) if kind in _OPERATIONS else "bf16"
+        dtype = generator.choice(_DTYPES) if kind in OPERATIONS else "bf16"
         n = int(2 ** generator.uniform(*map(math.log2, _LENGTHS)))
         step = 1 if generator.random() < _ODD_SHARE else generator.choice(_EVEN_STEPS)
         n = n | 1 if step == 1 else max(_LENGTHS[0], n // step * step)

@@ -81,12 +81,12 @@ static StringRef getElementName(Type type) {
 
 /// What a buffer is to the launcher follows from its shape: the row length is
 /// static and the number of rows is not.
-static StringRef getKind(MemRefType type) {
+static OperandKind getKind(MemRefType type) {
   if (type.getRank() == 1 && !type.isDynamicDim(0))
-    return "column";
+    return OperandKind::Column;
   if (type.getRank() >= 1 && !type.isDynamicDim(type.getRank() - 1))
-    return "row_block";
-  return "row_scalar";
+    return OperandKind::RowBlock;
+  return OperandKind::RowScalar;
 }
 
 LogicalResult PlanBuilder::addArgument(unsigned number) {
@@ -105,21 +105,22 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   };
   // The kernels know what the buffer is to them; the shape alone cannot tell a
   // row scalar [M] with static M from a column.
-  std::string kind = text(argumentKindAttr, getKind(type).str());
+  auto noted = function.getArgAttrOfType<StringAttr>(number, argumentKindAttr);
+  OperandKind kind = noted ? *findKind(noted.getValue()) : getKind(type);
   auto rowRank =
       function.getArgAttrOfType<IntegerAttr>(number, argumentRowRankAttr);
-  int64_t length = kind == "row_scalar"
+  int64_t length = kind == OperandKind::RowScalar
                        ? 1
                        : ShapedType::getNumElements(type.getShape().take_back(
                              rowRank ? size_t(rowRank.getInt()) : 1));
   json::Object argument{
       {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
       {"access", text(argumentAccessAttr, "read")},
-      {"kind", kind},
+      {"kind", getName(kind)},
       {"element", getElementName(type.getElementType())},
       {"row_length", length},
   };
-  if (kind == "row_block" && !type.getLayout().isIdentity()) {
+  if (kind == OperandKind::RowBlock && !type.getLayout().isIdentity()) {
     auto [strides, offset] = type.getStridesAndOffset();
     size_t leading = strides.size() - (rowRank ? size_t(rowRank.getInt()) : 1);
     if (leading > 0)
@@ -343,10 +344,12 @@ std::optional<json::Object> PlanBuilder::makeOperation() {
   if (operation.getZeroCentredGamma())
     result["zero_centred_gamma"] = true;
   json::Object operands;
-  ArrayRef<StringLiteral> known = operation.getKnownOperands();
+  const NamedOperationInfo &info = getInfo(operation.getOperation());
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto add = [&](StringAttr name) {
-      if (name && llvm::is_contained(known, name.getValue()))
+      std::optional<Role> role =
+          name ? findRole(name.getValue()) : std::nullopt;
+      if (role && info.has(*role))
         operands[name.getValue()] = int64_t(i);
     };
     add(function.getArgAttrOfType<StringAttr>(i, argumentNameAttr));

@@ -63,11 +63,16 @@ static std::vector<int64_t> statisticsShape(const Tensor &x, size_t count) {
   return sizes;
 }
 
+/// The operator in Python that holds PyTorch's kernel.
+static std::string nameOfOriginal(NamedOperation operation) {
+  return std::string("lnbwd::_original_") + getName(operation);
+}
+
 /// (input, normalized_shape, weight?, bias?, eps) -> (y, mean, rstd), and for
 /// RMSNorm (input, normalized_shape, weight?, eps?) -> (y, rstd).
-template <Operation operation>
+template <NamedOperation operation>
 static void forward(StableIValue *stack, uint64_t, uint64_t) {
-  constexpr bool isLayerNorm = operation == Operation::LayerNorm;
+  constexpr bool isLayerNorm = getInfo(operation).hasMean();
   Arguments arguments(stack);
   Tensor x = arguments.takeTensor();
   std::vector<int64_t> shape = arguments.takeIntegers();
@@ -93,9 +98,7 @@ static void forward(StableIValue *stack, uint64_t, uint64_t) {
       *place++ = giveOptional(std::move(bias));
     *place = isLayerNorm ? torch::stable::detail::from(*given)
                          : torch::stable::detail::from(given);
-    return callOriginal(isLayerNorm ? "lnbwd::_original_layer_norm"
-                                    : "lnbwd::_original_rms_norm",
-                        stack);
+    return callOriginal(nameOfOriginal(operation).c_str(), stack);
   }
   const std::vector<int64_t> statistics = statisticsShape(x, shape.size());
   ForwardResults results =
@@ -109,9 +112,9 @@ static void forward(StableIValue *stack, uint64_t, uint64_t) {
 
 /// (grad_out, input, normalized_shape, mean, rstd, weight?, bias?, output_mask)
 /// -> (dx, dweight, dbias), and without mean, bias and dbias for RMSNorm.
-template <Operation operation>
+template <NamedOperation operation>
 static void backward(StableIValue *stack, uint64_t, uint64_t) {
-  constexpr bool isLayerNorm = operation == Operation::LayerNormBackward;
+  constexpr bool isLayerNorm = getInfo(operation).hasMean();
   Arguments arguments(stack);
   Tensor dy = arguments.takeTensor();
   Tensor x = arguments.takeTensor();
@@ -145,9 +148,7 @@ static void backward(StableIValue *stack, uint64_t, uint64_t) {
     if (isLayerNorm)
       *place++ = giveOptional(std::move(bias));
     *place = give(mask);
-    return callOriginal(isLayerNorm ? "lnbwd::_original_layer_norm_bwd"
-                                    : "lnbwd::_original_rms_norm_bwd",
-                        stack);
+    return callOriginal(nameOfOriginal(operation).c_str(), stack);
   }
   BackwardResults results =
       runBackward(*kernel, norm, std::move(dy), std::move(x), std::move(mean),
@@ -165,6 +166,7 @@ static void backward(StableIValue *stack, uint64_t, uint64_t) {
 // NOLINTBEGIN(readability-identifier-naming)
 //===----------------------------------------------------------------------===//
 
+using lnbwd::NamedOperation;
 using namespace lnbwd::torch_operators;
 
 #define LNBWD_TORCH_API extern "C" __attribute__((visibility("default")))
@@ -185,11 +187,11 @@ LNBWD_TORCH_API int lnbwd_torch_override_aten(const char *dispatch_key,
   try {
     library = std::make_unique<StableLibrary>(StableLibrary::Kind::IMPL, "aten",
                                               dispatch_key, __FILE__, __LINE__);
-    library->impl("native_layer_norm", forward<Operation::LayerNorm>)
+    library->impl("native_layer_norm", forward<NamedOperation::LayerNorm>)
         .impl("native_layer_norm_backward",
-              backward<Operation::LayerNormBackward>)
-        .impl("_fused_rms_norm", forward<Operation::RMSNorm>)
-        .impl("_fused_rms_norm_backward", backward<Operation::RMSNormBackward>);
+              backward<NamedOperation::LayerNormBwd>)
+        .impl("_fused_rms_norm", forward<NamedOperation::RmsNorm>)
+        .impl("_fused_rms_norm_backward", backward<NamedOperation::RmsNormBwd>);
   } catch (const std::exception &) {
     library.reset();
     return 1;

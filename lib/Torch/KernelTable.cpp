@@ -266,7 +266,7 @@ lnbwd_torch_add_kernel(int32_t operation, int64_t row_length, int32_t element,
                        const lnbwd_kernel *kernel, const lnbwd_device *device,
                        const lnbwd_program *program) {
   Tables &all = tables();
-  NormKey key{static_cast<Operation>(operation),
+  NormKey key{static_cast<lnbwd::NamedOperation>(operation),
               row_length,
               element,
               weight,

@@ -17,6 +17,7 @@
 #ifndef LNBWD_LIB_TORCH_KERNELTABLE_H
 #define LNBWD_LIB_TORCH_KERNELTABLE_H
 
+#include "lnbwd/Operations/Operations.h"
 #include "lnbwd/Runtime/lnbwd_runtime.h"
 
 #include <cstdint>
@@ -26,20 +27,12 @@
 
 namespace lnbwd::torch_operators {
 
-/// The operations; the numbers are those of python/lnbwd/native.py.
-enum class Operation : int32_t {
-  LayerNorm = 0,
-  LayerNormBackward = 1,
-  RMSNorm = 2,
-  RMSNormBackward = 3
-};
-
 /// The element type of a parameter that is not there.
 constexpr int32_t kNoElement = -1;
 
 /// Everything that decides which kernel runs a normalisation.
 struct NormKey {
-  Operation operation;
+  NamedOperation operation;
   int64_t rowLength;
   int32_t element; ///< lnbwd_element of x
   int32_t weight;  ///< of the scale, or kNoElement

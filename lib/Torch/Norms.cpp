@@ -28,7 +28,7 @@ bool isComputedByKernels(AtenTensorHandle x,
   return elementOf(x) >= 0 && product(shape) > 0;
 }
 
-Norm describe(Operation operation, const Tensor &x,
+Norm describe(NamedOperation operation, const Tensor &x,
               const std::vector<int64_t> &shape, const Tensor &weight,
               const Tensor &bias) {
   int64_t rowLength = product(shape);
@@ -42,7 +42,7 @@ Norm describe(Operation operation, const Tensor &x,
 ForwardResults runForward(const LoadedKernel &kernel, const Norm &norm,
                           Tensor x, Tensor weight, Tensor bias,
                           const std::vector<int64_t> &statistics) {
-  const bool hasMean = norm.key.operation == Operation::LayerNorm;
+  const bool hasMean = norm.key.operation == NamedOperation::LayerNorm;
   Device device = deviceOf(x.get());
   int32_t f32 = dtypeOf(LNBWD_ELEMENT_F32);
   ForwardResults results;

@@ -32,7 +32,7 @@ int32_t deviceNumber(AtenTensorHandle tensor);
 bool isComputedByKernels(AtenTensorHandle x, const std::vector<int64_t> &shape);
 
 /// Of a backward pass without gradients, and of a forward pass without epsilon.
-Norm describe(Operation operation, const Tensor &x,
+Norm describe(NamedOperation operation, const Tensor &x,
               const std::vector<int64_t> &shape, const Tensor &weight,
               const Tensor &bias);
 

@@ -65,11 +65,16 @@ static void verify(AtenTensorHandle x, const std::vector<int64_t> &shape,
   }
 }
 
+/// The operator in Python that does the same with PyTorch's operations.
+static std::string nameByTorch(NamedOperation operation) {
+  return std::string("lnbwd::_") + getName(operation) + "_by_torch";
+}
+
 /// (x, normalized_shape, weight?, bias?, eps) -> (y, mean, rstd), and without
 /// bias and mean for RMSNorm.
-template <Operation operation>
+template <NamedOperation operation>
 static void forward(StableIValue *stack, uint64_t, uint64_t) {
-  constexpr bool isLayerNorm = operation == Operation::LayerNorm;
+  constexpr bool isLayerNorm = getInfo(operation).hasMean();
   Arguments arguments(stack);
   Tensor x = arguments.takeTensor();
   std::vector<int64_t> shape = arguments.takeIntegers();
@@ -91,9 +96,7 @@ static void forward(StableIValue *stack, uint64_t, uint64_t) {
     if (isLayerNorm)
       *place++ = giveOptional(std::move(bias));
     *place = torch::stable::detail::from(epsilon);
-    return callOperator(isLayerNorm ? "lnbwd::_layer_norm_by_torch"
-                                    : "lnbwd::_rms_norm_by_torch",
-                        stack);
+    return callOperator(nameByTorch(operation).c_str(), stack);
   }
   Norm norm = describe(operation, x, shape, weight, bias);
   norm.key.epsilon = epsilon;
@@ -109,9 +112,9 @@ static void forward(StableIValue *stack, uint64_t, uint64_t) {
 
 /// (dy, x, mean, rstd, weight?, bias?, normalized_shape, mask)
 /// -> (dx, dweight, dbias), and without mean, bias and dbias for RMSNorm.
-template <Operation operation>
+template <NamedOperation operation>
 static void backward(StableIValue *stack, uint64_t, uint64_t) {
-  constexpr bool isLayerNorm = operation == Operation::LayerNormBackward;
+  constexpr bool isLayerNorm = getInfo(operation).hasMean();
   Arguments arguments(stack);
   Tensor dy = arguments.takeTensor();
   Tensor x = arguments.takeTensor();
@@ -138,9 +141,7 @@ static void backward(StableIValue *stack, uint64_t, uint64_t) {
       *place++ = giveOptional(std::move(bias));
     *place++ = give(shape);
     *place = give(mask);
-    return callOperator(isLayerNorm ? "lnbwd::_layer_norm_bwd_by_torch"
-                                    : "lnbwd::_rms_norm_bwd_by_torch",
-                        stack);
+    return callOperator(nameByTorch(operation).c_str(), stack);
   }
   Norm norm = describe(operation, x, shape, weight, bias);
   expect("dy", dy, norm.key.element, elementCount(x.get()), x);
@@ -169,12 +170,6 @@ static void backward(StableIValue *stack, uint64_t, uint64_t) {
 //===----------------------------------------------------------------------===//
 // Any row program
 //===----------------------------------------------------------------------===//
-
-static const char *kindName(int32_t kind) {
-  static const char *const names[] = {"row_block", "column", "row_scalar",
-                                      "group_column"};
-  return names[kind];
-}
 
 /// M, and B, the number of groups of rows, 1 where the program has none.
 struct RegionSize {
@@ -232,10 +227,10 @@ static RegionSize regionSize(const Region &region,
     else if (operand.kind != LNBWD_ARGUMENT_COLUMN)
       expected *= rows;
     if (elementCount(tensor) != expected)
-      throw std::runtime_error(input + " (" + kindName(operand.kind) +
-                               "): expected " + std::to_string(expected) +
-                               " elements, got " +
-                               std::to_string(elementCount(tensor)));
+      throw std::runtime_error(
+          input + " (" + getName(static_cast<OperandKind>(operand.kind)) +
+          "): expected " + std::to_string(expected) + " elements, got " +
+          std::to_string(elementCount(tensor)));
   }
   return size;
 }
@@ -278,10 +273,13 @@ static void region(StableIValue *stack, uint64_t, uint64_t) {
 }
 
 static void registerKernels(torch::stable::detail::StableLibrary &library) {
-  library.impl("_layer_norm", forward<Operation::LayerNorm>);
-  library.impl("_layer_norm_bwd", backward<Operation::LayerNormBackward>);
-  library.impl("_rms_norm", forward<Operation::RMSNorm>);
-  library.impl("_rms_norm_bwd", backward<Operation::RMSNormBackward>);
+  auto add = [&](NamedOperation operation, auto *kernel) {
+    library.impl((std::string("_") + getName(operation)).c_str(), kernel);
+  };
+  add(NamedOperation::LayerNorm, forward<NamedOperation::LayerNorm>);
+  add(NamedOperation::LayerNormBwd, backward<NamedOperation::LayerNormBwd>);
+  add(NamedOperation::RmsNorm, forward<NamedOperation::RmsNorm>);
+  add(NamedOperation::RmsNormBwd, backward<NamedOperation::RmsNormBwd>);
   library.impl("_region", region);
 }
 

@@ -41,20 +41,6 @@ OperandKind lnbwd::getOperandKind(RowwiseOp op, unsigned index) {
   return OperandKind::RowBlock;
 }
 
-static StringRef getKindName(OperandKind kind) {
-  switch (kind) {
-  case OperandKind::RowBlock:
-    return "row_block";
-  case OperandKind::RowScalar:
-    return "row_scalar";
-  case OperandKind::Column:
-    return "column";
-  case OperandKind::GroupColumn:
-    return "group_column";
-  }
-  llvm_unreachable("all kinds have names");
-}
-
 /// An argument that several operands share, such as a dx over dy, has one name;
 /// the others are its aliases.
 static void noteAlias(FunctionOpInterface function, unsigned number,
@@ -100,8 +86,7 @@ LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
                           StringAttr::get(context, name));
     noteAlias(function, number, name);
     OperandKind kind = getOperandKind(op, i);
-    if (failed(note(argumentKindAttr,
-                    StringAttr::get(context, getKindName(kind)))))
+    if (failed(note(argumentKindAttr, StringAttr::get(context, getName(kind)))))
       return failure();
     if (kind == OperandKind::RowScalar)
       continue;

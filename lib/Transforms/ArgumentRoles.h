@@ -19,9 +19,7 @@
 
 namespace lnbwd {
 
-/// What an operand of a row program is to the kernel.
-enum class OperandKind { RowBlock, RowScalar, Column, GroupColumn };
-
+/// What operand `index` of a row program is to the kernel.
 OperandKind getOperandKind(RowwiseOp op, unsigned index);
 
 /// Notes name and kind on those arguments of the enclosing function that are

@@ -17,10 +17,11 @@
 #include "Adjoints.h"
 #include "ArgumentRoles.h"
 #include "DerivativeRules.h"
+#include "NamedOperations.h"
 #include "RowAlgebra.h"
-#include "RowBuilder.h"
 #include "StableExponentials.h"
 
+#include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -35,7 +36,6 @@
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_DIFFERENTIATEPASS
@@ -332,23 +332,30 @@ LogicalResult Differentiate::useSavedValues(RowwiseOp forward,
 static NamedOperationAttr describeGradient(func::FuncOp function,
                                            NamedOperationAttr forward,
                                            RowwiseOp gradient) {
-  MLIRContext *context = function.getContext();
   if (!forward)
     return {};
-  auto name =
-      StringAttr::get(context, (forward.getName().getValue() + "_bwd").str());
-  llvm::StringSet<> operands;
-  for (unsigned i = 0; i < gradient->getNumOperands(); ++i)
-    operands.insert(gradient.getOperandName(i));
-  bool hasMean = forward.getName() == "layer_norm";
-  bool isSaved = operands.contains("rstd");
-  if (!operands.contains("dy") || !operands.contains("x") ||
-      operands.contains("y") || operands.contains("residual") ||
-      operands.contains("dsum") || operands.contains("dmean") ||
-      operands.contains("drstd") ||
-      (hasMean && isSaved != operands.contains("mean")))
+  std::optional<NamedOperation> counterpart =
+      getInfo(forward.getOperation()).counterpart;
+  if (!counterpart)
     return {};
-  return NamedOperationAttr::get(context, name,
+  const NamedOperationInfo &info = getInfo(*counterpart);
+  std::array<bool, kRoleCount> isThere{};
+  for (OpOperand &operand : gradient->getOpOperands()) {
+    std::optional<Role> role =
+        findRole(gradient.getOperandName(operand.getOperandNumber()));
+    if (!role || !info.find(*role, gradient.isDpsInit(&operand)))
+      return {};
+    isThere[size_t(*role)] = true;
+  }
+  auto has = [&](Role role) { return isThere[size_t(role)]; };
+  for (const OperandInfo &operand : info)
+    if (!operand.isOptional && !has(operand.role))
+      return {};
+  bool isSaved = has(Role::Rstd);
+  if (!has(Role::X) || has(Role::Y) || has(Role::Dsum) ||
+      (info.hasMean() && isSaved != has(Role::Mean)))
+    return {};
+  return NamedOperationAttr::get(function.getContext(), *counterpart,
                                  isSaved ? FloatAttr() : forward.getEpsilon(),
                                  forward.getZeroCentredGamma());
 }

@@ -22,19 +22,20 @@ from torch import Tensor
 
 from . import native
 from .errors import LnbwdError
+from .operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
 
 __all__ = ["Override", "override_aten"]
 
 # Our name of each operator, ATen's, and what the operators in Python are defined as.
 _OPERATORS = {
-    "layer_norm": ("native_layer_norm", "(Tensor input, int[] normalized_shape, Tensor? weight,"
+    LAYER_NORM: ("native_layer_norm", "(Tensor input, int[] normalized_shape, Tensor? weight,"
                    " Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)"),
-    "layer_norm_bwd": ("native_layer_norm_backward", "(Tensor grad_out, Tensor input,"
+    LAYER_NORM_BWD: ("native_layer_norm_backward", "(Tensor grad_out, Tensor input,"
                        " int[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight,"
                        " Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)"),
-    "rms_norm": ("_fused_rms_norm", "(Tensor input, int[] normalized_shape, Tensor? weight,"
+    RMS_NORM: ("_fused_rms_norm", "(Tensor input, int[] normalized_shape, Tensor? weight,"
                  " float? eps) -> (Tensor, Tensor)"),
-    "rms_norm_bwd": ("_fused_rms_norm_backward", "(Tensor grad_out, Tensor input,"
+    RMS_NORM_BWD: ("_fused_rms_norm_backward", "(Tensor grad_out, Tensor input,"
                      " int[] normalized_shape, Tensor rstd, Tensor? weight, bool[2] output_mask)"
                      " -> (Tensor, Tensor)")}
 _KEYS = {"cuda": "CUDA", "cpu": "CPU"}

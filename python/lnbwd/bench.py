@@ -27,6 +27,7 @@ from . import kernels, launching, ops  # noqa: F401 (registers the operators)
 from ._files import write_whole
 from .errors import LnbwdError
 from .launching import DEFAULT_CHIP
+from .operations import LAYER_NORM_BWD
 
 __all__ = ["Overheads", "main", "measure_overheads"]
 
@@ -168,7 +169,7 @@ def measure_overheads(device: torch.device, lengths: Sequence[int] = (256, 768, 
         kernels._memory.clear()
         launching._loaded.clear()
         start = time.perf_counter()
-        launching.load_kernel("layer_norm_bwd", n, dtype, dtype, dtype, (True, True, True), None,
+        launching.load_kernel(LAYER_NORM_BWD, n, dtype, dtype, dtype, (True, True, True), None,
                               t[0].device)
         first.append(1e3 * (time.perf_counter() - start))
     t = _inputs(4, lengths[0], dtype, device)

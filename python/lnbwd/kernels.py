@@ -18,6 +18,7 @@ from . import compiler, runtime
 from ._files import write_whole
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LnbwdError
+from .operations import OPERATIONS
 from .spec import FORWARD_OPS, GradientSpec, KernelSpec, Spec, dtype_name
 
 if TYPE_CHECKING:
@@ -299,7 +300,8 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
         return "" if value is False or value is None else dtype_name(value, name)
 
     weight_dtype = parameter(weight, "weight")
-    bias_dtype = "" if op.startswith("rms_norm") and bias is True else parameter(bias, "bias")
+    has_no_bias = op in OPERATIONS and not OPERATIONS[op].has("beta")
+    bias_dtype = "" if has_no_bias and bias is True else parameter(bias, "bias")
     is_forward = op in FORWARD_OPS
     known = {"dx": not is_forward, "dweight": not is_forward and bool(weight_dtype),
              "dbias": not is_forward and bool(bias_dtype)}
@@ -322,7 +324,8 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
     """Compiles an operation to machine code, or takes it from the cache.
 
     Args:
-        op: "layer_norm_bwd" or "rms_norm_bwd"; "layer_norm" or "rms_norm" for the forward pass.
+        op: a key of :data:`lnbwd.operations.OPERATIONS`: "rms_norm", or "rms_norm_bwd" for its
+            gradient.
         n: N, the length of a row. The number of rows is free at launch.
         dtype: the type of x, dy and dx: "f16", "bf16", "f32", or a torch.dtype.
         chip: the chip, "gfx942" or "sm_90"; ``lnbwd.compiler.chips()`` has them all. Settings of

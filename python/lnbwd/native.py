@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from . import runtime
+from . import operations, runtime
 from ._library import find_library
 from .errors import LnbwdError
 
@@ -29,7 +29,7 @@ __all__ = ["ELEMENT_NAMES", "OPERATIONS", "add_kernel", "add_region", "hear_refu
            "loaders", "make_region_call", "note_error", "original", "override_aten",
            "set_default_epsilon", "set_forward_by_torch", "set_simulated_chip"]
 
-OPERATIONS = ("layer_norm", "layer_norm_bwd", "rms_norm", "rms_norm_bwd")
+OPERATIONS = tuple(operations.OPERATIONS)
 """In the order of their numbers in the library."""
 
 ELEMENT_NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",

@@ -32,6 +32,7 @@ from torch import Tensor
 from . import native
 from .errors import LnbwdError
 from .launching import check_device, dense, launch, uses_forward_kernels
+from .operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
 
 __all__ = ["Refused", "convert_parameter", "differentiable_layer_norm", "differentiable_rms_norm",
            "eager_layer_norm", "eager_rms_norm"]
@@ -47,8 +48,8 @@ _RMS_NORM_BWD = ("(Tensor dy, Tensor x, Tensor rstd, Tensor? weight, int[] norma
                  " bool[] mask) -> (Tensor, Tensor)")
 
 _library = torch.library.Library("lnbwd", "FRAGMENT")
-for _name, _schema in (("layer_norm", _LAYER_NORM), ("layer_norm_bwd", _LAYER_NORM_BWD),
-                       ("rms_norm", _RMS_NORM), ("rms_norm_bwd", _RMS_NORM_BWD)):
+for _name, _schema in ((LAYER_NORM, _LAYER_NORM), (LAYER_NORM_BWD, _LAYER_NORM_BWD),
+                       (RMS_NORM, _RMS_NORM), (RMS_NORM_BWD, _RMS_NORM_BWD)):
     for _full in (_name, f"_{_name}", f"_{_name}_by_torch"):
         _library.define(_full + _schema, tags=(torch.Tag.pt2_compliant_tag,))
 
@@ -115,7 +116,7 @@ def _forward_kernel(op: str, x: Tensor, normalized_shape: Sequence[int], weight:
     rows = x.numel() // n
     outputs = [torch.empty_like(x, memory_format=torch.contiguous_format)]
     outputs += [x.new_empty(x.shape[:x.dim() - len(normalized_shape)], dtype=torch.float32)
-                for _ in range(2 if op == "layer_norm" else 1)]
+                for _ in range(2 if op == LAYER_NORM else 1)]
     inputs = [dense(t) for t in (x, weight, bias) if t is not None]
     launch(op, n, rows, x.dtype, None if weight is None else weight.dtype,
            None if bias is None else bias.dtype, (False, False, False), [*inputs, *outputs], eps)
@@ -127,7 +128,7 @@ def _layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | Non
     _verify(x, normalized_shape, weight, bias)
     check_device(x)
     if _is_computed_by_kernels(x, normalized_shape) and uses_forward_kernels():
-        return _forward_kernel("layer_norm", x, normalized_shape, weight, bias, eps)
+        return _forward_kernel(LAYER_NORM, x, normalized_shape, weight, bias, eps)
     return _layer_norm_by_torch(x, normalized_shape, weight, bias, eps)
 
 
@@ -136,7 +137,7 @@ def _rms_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
     _verify(x, normalized_shape, weight, None)
     check_device(x)
     if _is_computed_by_kernels(x, normalized_shape) and uses_forward_kernels():
-        return _forward_kernel("rms_norm", x, normalized_shape, weight, None, eps)
+        return _forward_kernel(RMS_NORM, x, normalized_shape, weight, None, eps)
     return _rms_norm_by_torch(x, normalized_shape, weight, eps)
 
 
@@ -156,7 +157,7 @@ def _layer_norm_bwd(dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: T
         return dx, dweight, dbias
     tensors = [dense(t) for t in (dy, x, weight, mean, rstd) if t is not None]
     tensors += [t for t, want in zip((dx, dweight, dbias), wants, strict=True) if want]
-    launch("layer_norm_bwd", math.prod(normalized_shape), mean.numel(), x.dtype,
+    launch(LAYER_NORM_BWD, math.prod(normalized_shape), mean.numel(), x.dtype,
            None if weight is None else weight.dtype, None if bias is None else bias.dtype, wants,
            tensors)
     return dx, dweight, dbias
@@ -176,7 +177,7 @@ def _rms_norm_bwd(dy: Tensor, x: Tensor, rstd: Tensor, weight: Tensor | None,
         return dx, dweight
     tensors = [dense(t) for t in (dy, x, weight, rstd) if t is not None]
     tensors += [t for t, want in zip((dx, dweight), wants, strict=False) if want]
-    launch("rms_norm_bwd", math.prod(normalized_shape), rstd.numel(), x.dtype,
+    launch(RMS_NORM_BWD, math.prod(normalized_shape), rstd.numel(), x.dtype,
            None if weight is None else weight.dtype, None, wants, tensors)
     return dx, dweight
 
@@ -303,10 +304,10 @@ def _fake_rms_norm_bwd(dy: Tensor, x: Tensor, rstd: Tensor, weight: Tensor | Non
 
 
 for _name, _kernel, _by_torch, _fake in (
-        ("layer_norm", _layer_norm, _layer_norm_by_torch, _fake_layer_norm),
-        ("layer_norm_bwd", _layer_norm_bwd, _layer_norm_bwd_by_torch, _fake_layer_norm_bwd),
-        ("rms_norm", _rms_norm, _rms_norm_by_torch, _fake_rms_norm),
-        ("rms_norm_bwd", _rms_norm_bwd, None, _fake_rms_norm_bwd)):
+        (LAYER_NORM, _layer_norm, _layer_norm_by_torch, _fake_layer_norm),
+        (LAYER_NORM_BWD, _layer_norm_bwd, _layer_norm_bwd_by_torch, _fake_layer_norm_bwd),
+        (RMS_NORM, _rms_norm, _rms_norm_by_torch, _fake_rms_norm),
+        (RMS_NORM_BWD, _rms_norm_bwd, None, _fake_rms_norm_bwd)):
     _library.impl(f"_{_name}_by_torch", _by_torch or _rms_norm_bwd_by_torch,
                   "CompositeExplicitAutograd")
     torch.library.register_fake(f"lnbwd::_{_name}", _fake, lib=_library)
@@ -317,7 +318,7 @@ for _name, _kernel, _by_torch, _fake in (
             _library.impl(f"_{_name}", _kernel, _key)
 
 _RAW = {name: getattr(torch.ops.lnbwd, f"_{name}").default
-        for name in ("layer_norm", "layer_norm_bwd", "rms_norm", "rms_norm_bwd")}
+        for name in (LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD)}
 # Without a frame of Python in between.
 _raw_layer_norm, _raw_layer_norm_bwd, _raw_rms_norm, _raw_rms_norm_bwd = (
     getattr(raw, "_op", raw) for raw in _RAW.values())
@@ -355,7 +356,7 @@ def _layer_norm_backward(ctx: Any, dy: Tensor | None, *_: Any) -> tuple[Tensor |
     if dy.dtype != x.dtype:
         dy = dy.to(x.dtype)
     if torch.is_grad_enabled() or _transforms_are_active():
-        dx, dweight, dbias = _FUNCTIONS["layer_norm_bwd"].apply(
+        dx, dweight, dbias = _FUNCTIONS[LAYER_NORM_BWD].apply(
             dy, x, mean, rstd, weight, bias, ctx.normalized_shape, mask)
     else:
         try:
@@ -384,7 +385,7 @@ def _rms_norm_backward(ctx: Any, dy: Tensor | None, *_: Any) -> tuple[Tensor | N
     if dy.dtype != x.dtype:
         dy = dy.to(x.dtype)
     if torch.is_grad_enabled() or _transforms_are_active():
-        dx, dweight = _FUNCTIONS["rms_norm_bwd"].apply(dy, x, rstd, weight, ctx.normalized_shape,
+        dx, dweight = _FUNCTIONS[RMS_NORM_BWD].apply(dy, x, rstd, weight, ctx.normalized_shape,
                                                        mask)
     else:
         try:
@@ -510,7 +511,7 @@ def _loop(call: Callable[..., tuple[Tensor, ...]], size: int, in_dims: Sequence[
 def _layer_norm_vmap(info: Any, in_dims: tuple[Any, ...], x: Tensor,
                      normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None,
                      eps: float) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    op = _RAW["layer_norm"]
+    op = _RAW[LAYER_NORM]
     dims = (in_dims[0], None, in_dims[2], in_dims[3], None)
     if in_dims[2] is None and in_dims[3] is None:
         return op(x.movedim(in_dims[0], 0), normalized_shape, weight, bias, eps), (0, 0, 0)
@@ -521,7 +522,7 @@ def _layer_norm_bwd_vmap(info: Any, in_dims: tuple[Any, ...], dy: Tensor, x: Ten
                          rstd: Tensor, weight: Tensor | None, bias: Tensor | None,
                          normalized_shape: Sequence[int],
                          mask: Sequence[bool]) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    op = _RAW["layer_norm_bwd"]
+    op = _RAW[LAYER_NORM_BWD]
     size = info.batch_size
     if in_dims[4] is None and not mask[1] and not mask[2]:
         dy, x, mean, rstd = (_front(t, d, size) for t, d in  # type: ignore[assignment]
@@ -536,7 +537,7 @@ def _layer_norm_bwd_vmap(info: Any, in_dims: tuple[Any, ...], dy: Tensor, x: Ten
 def _rms_norm_vmap(info: Any, in_dims: tuple[Any, ...], x: Tensor, normalized_shape: Sequence[int],
                    weight: Tensor | None,
                    eps: float) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    op = _RAW["rms_norm"]
+    op = _RAW[RMS_NORM]
     if in_dims[2] is None:
         return op(x.movedim(in_dims[0], 0), normalized_shape, weight, eps), (0, 0)
     return _loop(op, info.batch_size, (in_dims[0], None, in_dims[2], None),
@@ -546,7 +547,7 @@ def _rms_norm_vmap(info: Any, in_dims: tuple[Any, ...], x: Tensor, normalized_sh
 def _rms_norm_bwd_vmap(info: Any, in_dims: tuple[Any, ...], dy: Tensor, x: Tensor, rstd: Tensor,
                        weight: Tensor | None, normalized_shape: Sequence[int],
                        mask: Sequence[bool]) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    op = _RAW["rms_norm_bwd"]
+    op = _RAW[RMS_NORM_BWD]
     size = info.batch_size
     if in_dims[3] is None and not mask[1]:
         dy, x, rstd = (_front(t, d, size) for t, d in  # type: ignore[assignment]
@@ -557,8 +558,8 @@ def _rms_norm_bwd_vmap(info: Any, in_dims: tuple[Any, ...], dy: Tensor, x: Tenso
                  (dy, x, rstd, weight, normalized_shape, mask))
 
 
-for _name, _rule in (("layer_norm", _layer_norm_vmap), ("layer_norm_bwd", _layer_norm_bwd_vmap),
-                     ("rms_norm", _rms_norm_vmap), ("rms_norm_bwd", _rms_norm_bwd_vmap)):
+for _name, _rule in ((LAYER_NORM, _layer_norm_vmap), (LAYER_NORM_BWD, _layer_norm_bwd_vmap),
+                     (RMS_NORM, _rms_norm_vmap), (RMS_NORM_BWD, _rms_norm_bwd_vmap)):
     torch.library.register_vmap(f"lnbwd::_{_name}", _rule, lib=_library)
 
 # --------------------------------------------------------------------------------------------------
@@ -579,10 +580,10 @@ def _function(name: str, setup: Callable[..., None], backward: Callable[..., Any
 
 
 _FUNCTIONS = {
-    "layer_norm": _function("layer_norm", _layer_norm_setup, _layer_norm_backward),
-    "layer_norm_bwd": _function("layer_norm_bwd", _layer_norm_bwd_setup, _layer_norm_bwd_backward),
-    "rms_norm": _function("rms_norm", _rms_norm_setup, _rms_norm_backward),
-    "rms_norm_bwd": _function("rms_norm_bwd", _rms_norm_bwd_setup, _rms_norm_bwd_backward),
+    LAYER_NORM: _function(LAYER_NORM, _layer_norm_setup, _layer_norm_backward),
+    LAYER_NORM_BWD: _function(LAYER_NORM_BWD, _layer_norm_bwd_setup, _layer_norm_bwd_backward),
+    RMS_NORM: _function(RMS_NORM, _rms_norm_setup, _rms_norm_backward),
+    RMS_NORM_BWD: _function(RMS_NORM_BWD, _rms_norm_bwd_setup, _rms_norm_bwd_backward),
 }
 
 
@@ -642,20 +643,20 @@ def convert_parameter(parameter: Tensor | None, x: Tensor) -> Tensor | None:
 def differentiable_layer_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
                               bias: Tensor | None, eps: float) -> Any:
     """lnbwd::layer_norm with its derivative, inside of torch.func's transforms too."""
-    return _FUNCTIONS["layer_norm"].apply(x, normalized_shape, convert_parameter(weight, x),
+    return _FUNCTIONS[LAYER_NORM].apply(x, normalized_shape, convert_parameter(weight, x),
                                           convert_parameter(bias, x), eps)
 
 
 def differentiable_rms_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
                             eps: float) -> Any:
     """lnbwd::rms_norm, likewise."""
-    return _FUNCTIONS["rms_norm"].apply(x, normalized_shape, convert_parameter(weight, x), eps)
+    return _FUNCTIONS[RMS_NORM].apply(x, normalized_shape, convert_parameter(weight, x), eps)
 
 
 for _name, _differentiable in (
-        ("layer_norm", differentiable_layer_norm), ("rms_norm", differentiable_rms_norm),
-        ("layer_norm_bwd", _FUNCTIONS["layer_norm_bwd"].apply),
-        ("rms_norm_bwd", _FUNCTIONS["rms_norm_bwd"].apply)):
+        (LAYER_NORM, differentiable_layer_norm), (RMS_NORM, differentiable_rms_norm),
+        (LAYER_NORM_BWD, _FUNCTIONS[LAYER_NORM_BWD].apply),
+        (RMS_NORM_BWD, _FUNCTIONS[RMS_NORM_BWD].apply)):
     # The second key is torch.func's: its transforms are to see the autograd.Function.
     for _key in ("CompositeImplicitAutograd", "FuncTorchDynamicLayerFrontMode"):
         _library.impl(_name, _differentiable, _key)

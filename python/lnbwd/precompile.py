@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from . import _chips, kernels
 from ._precompiling import Precompiled, precompile
 from .errors import LnbwdError
+from .operations import LAYER_NORM_BWD, OPERATIONS
 from .spec import DTYPES, OPS
 
 
@@ -30,8 +31,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--n", type=_list, help="row lengths, for example 1024,4096")
     parser.add_argument("--dtype", type=_list, default=["bf16"],
                         help=f"types of x, of {', '.join(DTYPES)} (default: bf16)")
-    parser.add_argument("--op", type=_list, default=["layer_norm_bwd"],
-                        help=f"operations, of {', '.join(OPS)} (default: layer_norm_bwd)")
+    parser.add_argument("--op", type=_list, default=[LAYER_NORM_BWD],
+                        help=f"operations, of {', '.join(OPS)} (default: {LAYER_NORM_BWD})")
     parser.add_argument("--weight", type=_list, default=["same"],
                         help="types of the scale: same (as x), f32 or none (default: same)")
     parser.add_argument("--bias", type=_list, default=["same"],
@@ -70,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             parser.error(f"--n: expected numbers, got {n!r}")
         request = {"op": op, "chip": chip, "n": int(n), "dtype": dtype,
                    "weight": _parameter(weight), "grads": grads, "format": options.format}
-        if op != "rms_norm_bwd":
+        if op not in OPERATIONS or OPERATIONS[op].has("beta"):
             request["bias"] = _parameter(bias)
         if request not in requests:
             requests.append(request)

@@ -28,6 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from . import operations
 from ._library import open_library
 from .errors import RuntimeStatusError
 
@@ -39,7 +40,7 @@ _REMEDY = ("install the package with 'pip install .' in a checkout, or build the
 
 _ACCESS = ("read", "write", "read_write")
 
-KINDS = ("row_block", "column", "row_scalar", "group_column")
+KINDS = operations.KINDS
 """Shapes of arguments, in the order of lnbwd_argument_kind."""
 
 ELEMENTS = ("f16", "bf16", "f32", "i8")

@@ -24,6 +24,7 @@ from torch.distributed.tensor._op_schema import RuntimeSchemaInfo
 from torch.distributed.tensor.experimental import register_sharding
 
 from . import ops  # noqa: F401 (defines the operators)
+from .operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
 
 __all__: list[str] = []
 
@@ -80,8 +81,8 @@ def _register() -> None:
     from torch.distributed.tensor import DTensor
 
     propagator = DTensor._op_dispatcher.sharding_propagator
-    for name, rule in (("layer_norm", _layer_norm), ("layer_norm_bwd", _layer_norm_bwd),
-                       ("rms_norm", _rms_norm), ("rms_norm_bwd", _rms_norm_bwd)):
+    for name, rule in ((LAYER_NORM, _layer_norm), (LAYER_NORM_BWD, _layer_norm_bwd),
+                       (RMS_NORM, _rms_norm), (RMS_NORM_BWD, _rms_norm_bwd)):
         op = getattr(torch.ops.lnbwd, f"_{name}").default
         register_sharding(op)(rule)
         # What follows x decides the rules and the outputs' shapes, too: the cache of rules is to

@@ -11,6 +11,9 @@ import json
 from dataclasses import dataclass
 from typing import ClassVar
 
+from . import operations
+from .operations import OPERATIONS
+
 __all__ = ["DTYPES", "OPS", "GradientSpec", "KernelSpec", "ProgramSpec"]
 
 DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
@@ -19,10 +22,10 @@ DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 _DTYPE_NAMES = {"float16": "f16", "half": "f16", "bfloat16": "bf16", "float32": "f32",
                 "float": "f32"}
 
-FORWARD_OPS = ("layer_norm", "rms_norm")
+FORWARD_OPS = tuple(op.name for op in OPERATIONS.values() if op.is_forward)
 """Forward passes among :data:`OPS`: they have no gradients, and an epsilon."""
 
-OPS = ("layer_norm_bwd", "rms_norm_bwd", *FORWARD_OPS)
+OPS = (*(op.name for op in OPERATIONS.values() if not op.is_forward), *FORWARD_OPS)
 """Operations that :func:`lnbwd.compile` knows by name."""
 
 
@@ -92,7 +95,7 @@ class KernelSpec:
     """One kernel. Two equal specs give the same code by the same compiler.
 
     Attributes:
-        op: "layer_norm_bwd", "rms_norm_bwd", "layer_norm" or "rms_norm".
+        op: one of :data:`OPS`.
         n: N, the length of a row: the product of the normalised dimensions.
         dtype: the type of dy, x and dx: "f16", "bf16" or "f32".
         chip: "gfx942", "sm_90", ...
@@ -100,7 +103,7 @@ class KernelSpec:
             operation has no scale.
         bias_dtype: the type of the shift's gradient, likewise; empty: it has no shift.
         want_dx, want_dweight, want_dbias: the gradients that are computed; at least one, but
-            none of a forward pass.
+            none of a forward pass. The first stands for those of all row blocks.
         epsilon: of a forward pass: what is added to the variance or the mean square.
         schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2".
         two_pass: "auto", "always" or "never".
@@ -133,8 +136,8 @@ class KernelSpec:
             if value not in ("", self.dtype, "f32"):
                 raise ValueError(f"{name}: expected {self.dtype} (the type of x) or f32, "
                                  f"got {value!r}")
-        if self.op.startswith("rms_norm") and (self.bias_dtype or self.want_dbias):
-            raise ValueError("bias: RMSNorm has none; leave it out")
+        if not OPERATIONS[self.op].has("beta") and (self.bias_dtype or self.want_dbias):
+            raise ValueError(f"bias: {self.op} has none; leave it out")
         if self.op in FORWARD_OPS:
             if self.want_dx or self.want_dweight or self.want_dbias:
                 raise ValueError(f"grads: {self.op} is a forward pass and has none")
@@ -173,33 +176,23 @@ class KernelSpec:
 
     def mlir(self) -> str:
         """The function that is compiled, as MLIR text."""
-        block = f"memref<?x{self.n}x{self.dtype}>"
-        names = ("rstd",) if self.op.startswith("rms_norm") else ("mean", "rstd")
-        statistics = [(name, "memref<?xf32>") for name in names]
-        is_forward = self.op in FORWARD_OPS
-        inputs = [("x", block)] if is_forward else [("dy", block), ("x", block)]
-        if self.weight_dtype:
-            inputs.append(("gamma", f"memref<{self.n}x{self.weight_dtype}>"))
-        if is_forward and self.bias_dtype:
-            inputs.append(("beta", f"memref<{self.n}x{self.bias_dtype}>"))
-        if not is_forward:
-            inputs += statistics
-        outputs = [("y", block), *statistics] if is_forward else []
-        if self.want_dx:
-            outputs.append(("dx", block))
-        if self.want_dweight:
-            outputs.append(("dgamma", f"memref<{self.n}x{self.weight_dtype}>"))
-        if self.want_dbias:
-            outputs.append(("dbeta", f"memref<{self.n}x{self.bias_dtype}>"))
-
-        def operands(group: list[tuple[str, str]]) -> str:
-            return " ".join(f"{name}(%{name} : {type_})" for name, type_ in group)
-
-        signature = ", ".join(f"%{name}: {type_}" for name, type_ in inputs + outputs)
-        attributes = "" if self.epsilon is None else f" {{epsilon = {self.epsilon:.17e} : f64}}"
-        return (f"func.func @{self.op}({signature}) {{\n"
-                f"  lnbwd.{self.op} {operands(inputs)} outs {operands(outputs)}{attributes}\n"
-                "  return\n}\n")
+        columns = {"gamma": self.weight_dtype, "beta": self.bias_dtype,
+                   "dgamma": self.weight_dtype if self.want_dweight else "",
+                   "dbeta": self.bias_dtype if self.want_dbias else ""}
+        op = OPERATIONS[self.op]
+        types = {}
+        for operand in op.operands:
+            role = operand.role
+            element = columns[role.name] if role.kind == "column" else self.dtype
+            # A gradient is one of x with saved statistics: y, and beta that is in it, are not read.
+            is_read = operand.is_output or op.is_forward or role.name not in ("y", "beta")
+            is_wanted = op.is_forward or self.want_dx or role.kind != "row_block"
+            if (element and is_read and (is_wanted or not operand.is_output)
+                    and not role.has_own_element):
+                types[role.name] = operations.buffer_type(
+                    role.kind, "f32" if role.kind == "row_scalar" else element, [self.n])
+        epsilon = [] if self.epsilon is None else [f"epsilon = {self.epsilon:.17e} : f64"]
+        return operations.mlir(self.op, types, epsilon)
 
     def digest(self) -> str:
         """Names the kernel: 32 hexadecimal digits over everything that decides its code but

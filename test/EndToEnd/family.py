@@ -2,7 +2,7 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """All operations of the family with all their options: compiles them, runs them,
-and compares with numpy in float64.
+and compares with the reference in float64.
 
 As a program it has two halves, like grid.py:
 
@@ -17,7 +17,6 @@ import concurrent.futures
 import dataclasses
 import hashlib
 import json
-import math
 import pathlib
 import subprocess
 import sys
@@ -27,6 +26,9 @@ import numpy as np
 
 import chips as chips_of_tests
 import device as devices
+import reference as references
+
+from lnbwd import operations
 
 AMD_CHIPS = chips_of_tests.MANY
 ROWS = (0, 1, 5, 70)
@@ -69,12 +71,12 @@ class Case:
     derived: bool = False
 
     @property
-    def forward(self) -> bool:
-        return not self.op.endswith("_bwd")
+    def operation(self) -> operations.Operation:
+        return operations.OPERATIONS[self.op]
 
     @property
-    def layer_norm(self) -> bool:
-        return self.op.startswith("layer_norm")
+    def forward(self) -> bool:
+        return self.operation.is_forward
 
     @property
     def suffix(self) -> str:
@@ -102,67 +104,31 @@ class Case:
 
     def arguments(self) -> list[tuple[str, str, str, bool]]:
         """(name, kind, element, is_output) of each argument, in the operation's order."""
-        column = self.column or self.dtype
-        if self.forward:
-            known = [("x", "row", self.dtype, False)]
-            if self.residual:
-                known.append(("residual", "row", self.residual, False))
-        else:
-            known = [("dy", "row", self.dtype, False),
-                     ("y" if self.statistics == "output" else "x", "row", self.dtype, False)]
-        if self.gamma:
-            known.append(("gamma", "column", column, False))
-        if self.beta and self.layer_norm and (self.forward or self.statistics == "output"):
-            known.append(("beta", "column", column, False))
-        if self.forward:
-            outputs = [("y", "row", self.dtype, True)]
-            if self.residual:
-                outputs.append(("sum", "row", self.residual, True))
-            if self.layer_norm:
-                outputs.append(("mean", "scalar", "f32", True))
-            outputs.append(("rstd", "scalar", "f32", True))
-        else:
-            if self.layer_norm and self.statistics == "saved":
-                known.append(("mean", "scalar", "f32", False))
-            if self.statistics != "recomputed":
-                known.append(("rstd", "scalar", "f32", False))
-            outputs = [("dx", "row", self.dtype, True)]
-            if self.residual:
-                known.append(("dsum", "row", self.residual, False))
-                outputs.append(("dresidual", "row", self.residual, True))
-            outputs.append(("dgamma", "column", "f32" if self.accumulate else column, True))
-            if self.layer_norm:
-                outputs.append(("dbeta", "column", "f32" if self.accumulate else column, True))
-        return known + [o for o in outputs if not self.outputs or o[0] in self.outputs]
-
-
-def memref(case: Case, kind: str, element: str) -> str:
-    row = "x".join(str(dim) for dim in case.row_shape or (case.n,))
-    lead = "x".join(["?", *(str(dim) for dim in case.leading)])
-    if kind == "column":
-        return f"memref<{row}x{element}>"
-    if kind == "scalar":
-        return f"memref<{lead}x{element}>"
-    layout = ""
-    if case.stride:
-        strides, step = [case.stride], case.stride
-        for dim in reversed(case.leading):
-            step *= dim
-            strides.insert(0, step)
-        layout = f", strided<[{', '.join(str(s) for s in strides)}, 1]>"
-    return f"memref<{lead}x{row}x{element}{layout}>"
+        from_output = self.statistics == "output"
+        is_there = {"x": self.forward or not from_output, "y": from_output, "gamma": self.gamma,
+                    "beta": self.beta and (self.forward or from_output),
+                    "mean": self.statistics == "saved", "rstd": self.statistics != "recomputed"}
+        result = []
+        for operand in self.operation.operands:
+            role = operand.role
+            if (not self.residual if role.has_own_element
+                    else not operand.is_output and not is_there.get(role.name, True)):
+                continue
+            if operand.is_output and self.outputs and role.name not in self.outputs:
+                continue
+            element = {"row_block": self.residual if role.has_own_element else self.dtype,
+                       "column": self.column or self.dtype, "row_scalar": "f32"}[role.kind]
+            if role.kind == "column" and operand.is_output and self.accumulate:
+                element = "f32"
+            result.append((role.name, role.kind, element, operand.is_output))
+        return result
 
 
 def source(case: Case) -> str:
     """The operation as MLIR."""
-    arguments = [(name, memref(case, kind, element), is_output)
-                 for name, kind, element, is_output in case.arguments()]
-    signature = ", ".join(f"%{name}: {kind}" for name, kind, _ in arguments)
-
-    def operands(wanted):
-        return " ".join(f"{name}(%{name} : {kind})" for name, kind, is_output in arguments
-                        if is_output == wanted)
-
+    types = {name: operations.buffer_type(kind, element, case.row_shape or (case.n,),
+                                          leading=("?", *case.leading), stride=case.stride)
+             for name, kind, element, _ in case.arguments()}
     attributes = [f"epsilon = {case.epsilon:e} : f64"]
     if case.zero_centred:
         attributes.append("zero_centred_gamma")
@@ -170,8 +136,7 @@ def source(case: Case) -> str:
         attributes.append("accumulate")
     if case.row_shape:
         attributes.append(f"row_rank = {len(case.row_shape)} : i64")
-    return (f"func.func @{case.op}({signature}) {{\n  lnbwd.{case.op} {operands(False)}\n"
-            f"      outs {operands(True)} {{{', '.join(attributes)}}}\n  return\n}}\n")
+    return operations.mlir(case.op, types, attributes)
 
 
 def compile_case(build: pathlib.Path, case: Case, folder: pathlib.Path) -> pathlib.Path:
@@ -184,21 +149,13 @@ def compile_case(build: pathlib.Path, case: Case, folder: pathlib.Path) -> pathl
     if case.derived:
         # Of a forward pass that puts its statistics out only where they are saved.
         outputs = () if case.statistics == "saved" else ("y",)
-        forward = dataclasses.replace(case, op=case.op.removesuffix("_bwd"), statistics="saved",
+        forward = dataclasses.replace(case, op=case.operation.counterpart, statistics="saved",
                                       outputs=outputs)
         text = subprocess.run([opt, "-", "--lnbwd-differentiate"], input=source(forward),
                               text=True, check=True, capture_output=True).stdout
     subprocess.run([opt, "-", f"--lnbwd-pipeline=chip={case.chip} {case.pipeline}",
                     f"--emit={case.suffix}", "-o", output], input=text, text=True, check=True)
     return output
-
-
-def statistics_of(case: Case, x: np.ndarray):
-    mean = x.mean(axis=1) if case.layer_norm else np.zeros(len(x))
-    centred = x - mean[:, None]
-    with np.errstate(over="ignore"):
-        variance = (centred ** 2).mean(axis=1)
-    return mean, 1.0 / np.sqrt(variance + case.epsilon)
 
 
 def make_inputs(case: Case, rows: int) -> dict[str, np.ndarray]:
@@ -212,7 +169,10 @@ def make_inputs(case: Case, rows: int) -> dict[str, np.ndarray]:
     inputs = {}
     elements = {name: element for name, _, element, _ in case.arguments()}
     column = case.column or case.dtype
-    for name in ("x", "dy", "residual", "dsum"):
+    drawn = ("x", "dy", "residual", "dsum")
+    others = [o.name for o in case.operation.operands if not o.is_output
+              and o.role.kind == "row_block" and o.name not in (*drawn, "y")]
+    for name in (*drawn, *others):
         values = random.standard_normal((rows, case.n))
         if name == "x" and case.init == "large-mean":
             values += {"f32": 1e4, "f16": 1e3, "bf16": 1e2}[case.dtype]
@@ -230,83 +190,49 @@ def make_inputs(case: Case, rows: int) -> dict[str, np.ndarray]:
             values[1::5] = (-1.0 if case.zero_centred else 1e-38)
             values[2::7] = (-1.0 if case.zero_centred else -1e-30)
         inputs[name] = rounded(values, column)
-    mean, rstd = statistics_of(case, inputs["x"])
-    inputs["mean"] = np.float32(mean).astype(np.float64)
-    inputs["rstd"] = np.float32(rstd).astype(np.float64)
-    gamma = effective_gamma(case, inputs)
-    beta = inputs["beta"] if case.beta and case.layer_norm else 0.0
-    y = (inputs["x"] - inputs["mean"][:, None] * case.layer_norm) * inputs["rstd"][:, None]
-    inputs["y"] = rounded(y * gamma + beta, case.dtype)
+    if not case.forward:
+        # What the forward pass saves.
+        derived, _ = evaluate(case, inputs, rows, case.operation.counterpart, in_float32=False)
+        for name, values in derived.items():
+            kind = operations.ROLES[name].kind
+            inputs[name] = rounded(values, "f32" if kind == "row_scalar" else case.dtype)
     for name in ("dgamma", "dbeta"):
         inputs[name] = rounded(random.standard_normal(case.n), "f32")
     return inputs
 
 
-def effective_gamma(case: Case, inputs) -> np.ndarray:
-    if not case.gamma:
-        return np.ones(case.n)
-    return inputs["gamma"] + 1.0 if case.zero_centred else inputs["gamma"]
+def evaluate(case: Case, inputs, rows: int, op: str, **options):
+    """An operation in float64, on those of the inputs that the case has."""
+    there = {name for name, _, _, _ in case.arguments()}
+    if op != case.op:
+        # The forward pass has them where a gradient from its output has not.
+        there |= {"x"} | ({"beta"} if case.beta else set())
+    read = {o.name for o in operations.OPERATIONS[op].operands
+            if not o.is_output or (case.accumulate and o.role.kind == "column")}
+    return references.evaluate(
+        op, {name: inputs[name] for name in inputs if name in there & read}, rows, case.n,
+        zero_centred=case.zero_centred, epsilon=case.epsilon, **options)
 
 
 def reference(case: Case, inputs) -> dict[str, tuple[np.ndarray, float]]:
     """The outputs in float64, each with the size of the terms that it is a sum of."""
-    gamma = effective_gamma(case, inputs)
-    beta = inputs["beta"] if case.beta and case.layer_norm else np.zeros(case.n)
+    outputs, terms = evaluate(case, inputs, len(inputs["x"]), case.op)
     results = {}
-
-    def largest(values):
-        return float(np.max(np.abs(values), initial=0.0))
-
-    if case.forward:
-        x = inputs["x"]
-        if case.residual:
-            # What float32 makes of the sum is what is normalised.
-            x = (x.astype(np.float32) + inputs["residual"].astype(np.float32)).astype(np.float64)
-        mean, rstd = statistics_of(case, x)
-        with np.errstate(invalid="ignore"):
-            xhat = (x - mean[:, None]) * rstd[:, None]
-        results["y"] = xhat * gamma + beta, largest(np.abs(xhat * gamma) + np.abs(beta))
-        results["sum"] = x, 0.0
-        results["mean"] = mean, largest(x)
-        results["rstd"] = rstd, 2 * largest(rstd)
-        return results
-
-    dy = inputs["dy"]
-    if case.statistics == "recomputed":
-        mean, rstd = statistics_of(case, inputs["x"])
-    else:
-        mean, rstd = inputs["mean"] * case.layer_norm, inputs["rstd"]
-    if case.statistics == "output":
-        centred = inputs["y"] - beta
-        lost = np.abs(gamma.astype(np.float32)) < np.finfo(np.float32).tiny
-        if not case.gamma:
-            xhat = centred
-        else:
-            xhat = np.where(lost, 0.0, centred / np.where(lost, 1.0, gamma))
-            xhat = np.clip(xhat, -math.sqrt(case.n), math.sqrt(case.n))
-    else:
-        xhat = (inputs["x"] - mean[:, None]) * rstd[:, None]
-    wdy = dy * gamma
-    c1 = (wdy * xhat).mean(axis=1)[:, None]
-    c2 = wdy.mean(axis=1)[:, None] * case.layer_norm
-    scale = rstd[:, None]
-    dx = scale * (wdy - xhat * c1 - c2)
-    terms = scale * (np.abs(wdy) + np.abs(xhat * c1) + np.abs(c2))
-    if case.residual:
-        dx, terms = dx + inputs["dsum"], terms + np.abs(inputs["dsum"])
-    results["dx"] = results["dresidual"] = dx, largest(terms)
-    for name, values in (("dgamma", dy * xhat), ("dbeta", dy)):
-        total = values.sum(axis=0)
-        size = 2 * largest(np.sqrt((values ** 2).sum(axis=0)))
-        if case.accumulate:
-            total, size = total + inputs[name], size + largest(inputs[name])
-        results[name] = total, size
+    for name, values in outputs.items():
+        size = terms[name]
+        kind = operations.ROLES[name].kind
+        # A sum over rows and a statistic have some roundings more, what was there before has not.
+        if kind != "row_block" and name != "mean":
+            size *= 2
+        if kind == "column" and case.accumulate:
+            size -= float(np.max(np.abs(inputs[name]), initial=0.0))
+        results[name] = values, size
     return results
 
 
 def allowed_error(name: str, element: str, expected: np.ndarray, terms: float) -> float:
     tolerance = TOLERANCE[element]
-    if element == "f32" and name in ("dgamma", "dbeta"):
+    if element == "f32" and operations.ROLES[name].kind == "column":
         tolerance *= 2
     largest = float(np.max(np.abs(expected), initial=0.0))
     return max(tolerance * largest, 4 * F32_ROUNDOFF * terms) + devices.SMALLEST[element]
@@ -325,7 +251,7 @@ def run_case(runtime: devices.Runtime, device: str, case: Case, file: pathlib.Pa
         if is_output and kind != "column":
             continue
         values = inputs[name]
-        if kind == "row" and case.stride:
+        if kind == "row_block" and case.stride:
             padded = np.full((rows, case.stride), 7.0)
             padded[:, :case.n] = values
             values = padded
@@ -339,7 +265,7 @@ def run_case(runtime: devices.Runtime, device: str, case: Case, file: pathlib.Pa
             continue
         values, terms = expected[name]
         bits = outputs[name]
-        if kind == "row" and case.stride:
+        if kind == "row_block" and case.stride:
             bits = np.ascontiguousarray(bits.reshape(rows, case.stride)[:, :case.n]).ravel()
         actual = devices.decode(bits, element).reshape(values.shape)
         if not np.all(np.isfinite(actual)):
@@ -357,7 +283,7 @@ def run_case(runtime: devices.Runtime, device: str, case: Case, file: pathlib.Pa
 LaunchError = devices.LaunchError
 LENGTHS = (1, 2, 7, 96, 255, 512, 769, 1024, 1032, 3000, 4096)
 DTYPES = ("f32", "bf16", "f16")
-OPS = ("layer_norm", "rms_norm", "layer_norm_bwd", "rms_norm_bwd")
+OPS = tuple(operations.OPERATIONS)
 
 
 def cases(chips=AMD_CHIPS):
@@ -365,24 +291,33 @@ def cases(chips=AMD_CHIPS):
     option meets every operation that has it, on every chip."""
     for c, chip in enumerate(chips):
         for o, op in enumerate(OPS):
-            forward = not op.endswith("_bwd")
+            operation = operations.OPERATIONS[op]
+            forward = operation.is_forward
             for i, n in enumerate(LENGTHS):
                 dtype = DTYPES[(i + c + o) % 3]
-                ways = ("saved",) if forward else ("saved", "recomputed", "output")
+                ways = ("saved",) if forward else ("saved", "recomputed", *from_output(operation))
                 statistics = ways[(i + c) % len(ways)]
                 # xhat from an output of one or two columns is the output's rounding.
                 if statistics == "output" and n < 7:
                     statistics = "saved"
                 yield Case(op, chip, dtype, n, statistics=statistics)
-            yield from option_cases(op, chip, DTYPES[c % 3], forward)
+            yield from option_cases(operation, chip, DTYPES[c % 3])
 
 
-def option_cases(op, chip, dtype, forward):
+def from_output(operation):
+    """That way to the statistics, if the gradient can take the output in the place of x."""
+    return ("output",) if operation.find("y", False) else ()
+
+
+def option_cases(operation, chip, dtype):
+    op, forward = operation.name, operation.is_forward
+    has_residual = operation.has("residual") or operation.has("dsum")
     yield Case(op, chip, dtype, 512, gamma=False, beta=False)
     yield Case(op, chip, "bf16", 768, column="f32")
     yield Case(op, chip, dtype, 512, zero_centred=True)
-    yield Case(op, chip, "bf16", 512, residual="f32")
-    yield Case(op, chip, dtype, 512, residual="bf16")
+    if has_residual:
+        yield Case(op, chip, "bf16", 512, residual="f32")
+        yield Case(op, chip, dtype, 512, residual="bf16")
     yield Case(op, chip, dtype, 24, row_shape=(4, 6))
     yield Case(op, chip, dtype, 96, leading=(3,))
     yield Case(op, chip, dtype, 256, stride=320)
@@ -392,16 +327,18 @@ def option_cases(op, chip, dtype, forward):
     yield Case(op, chip, "f32", 65537)
     if forward:
         yield Case(op, chip, dtype, 131072)
-        yield Case(op, chip, dtype, 512, residual=dtype, in_place=True)
-        yield Case(op, chip, dtype, 65536, residual=dtype, in_place=True)
-        if op == "layer_norm":
+        if has_residual:
+            yield Case(op, chip, dtype, 512, residual=dtype, in_place=True)
+            yield Case(op, chip, dtype, 65536, residual=dtype, in_place=True)
+        if operation.has_mean:
             yield Case(op, chip, "f32", 256, init="constant")
         return
     yield Case(op, chip, dtype, 1024, statistics="recomputed")
-    yield Case(op, chip, dtype, 1024, statistics="output")
-    yield Case(op, chip, dtype, 512, statistics="output", gamma=False, beta=False)
-    yield Case(op, chip, dtype, 512, statistics="output", zero_centred=True)
-    yield Case(op, chip, dtype, 300, statistics="output", init="zero-gamma")
+    for way in from_output(operation):
+        yield Case(op, chip, dtype, 1024, statistics=way)
+        yield Case(op, chip, dtype, 512, statistics=way, gamma=False, beta=False)
+        yield Case(op, chip, dtype, 512, statistics=way, zero_centred=True)
+        yield Case(op, chip, dtype, 300, statistics=way, init="zero-gamma")
     yield Case(op, chip, "bf16", 512, accumulate=True)
     yield Case(op, chip, "bf16", 512, accumulate=True, pipeline="two-pass=always")
     yield Case(op, chip, dtype, 512, pipeline="reproducible=true")
@@ -444,10 +381,9 @@ def row_counts(case: Case):
 
 def large_cases(chip):
     """Kernels for row blocks of more than 2^31 elements and 4 GiB."""
-    yield Case("layer_norm", chip, "bf16", 4096)
-    yield Case("rms_norm", chip, "bf16", 4096)
-    yield Case("layer_norm_bwd", chip, "bf16", 4096, statistics="recomputed")
-    yield Case("rms_norm_bwd", chip, "bf16", 4096)
+    for op in OPS:
+        recomputes = op == operations.LAYER_NORM_BWD
+        yield Case(op, chip, "bf16", 4096, statistics="recomputed" if recomputes else "saved")
 
 
 def run_large(runtime, device, case, file, block=2048, repeats=300):

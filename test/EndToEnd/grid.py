@@ -96,17 +96,13 @@ def few_cases(chips=chips_of_tests.FEW):
 
 def op_source(kernel: Kernel) -> str:
     """The operation as MLIR."""
-    row = f"memref<?x{kernel.n}x{kernel.dtype}>"
-    column = f"memref<{kernel.n}x{kernel.dtype}>"
-    return f"""func.func @layer_norm_bwd(
-    %dy: {row}, %x: {row}, %gamma: {column}, %mean: memref<?xf32>, %rstd: memref<?xf32>,
-    %dx: {row}, %dgamma: {column}, %dbeta: {column}) {{
-  lnbwd.layer_norm_bwd dy(%dy : {row}) x(%x : {row}) gamma(%gamma : {column})
-      mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
-      outs dx(%dx : {row}) dgamma(%dgamma : {column}) dbeta(%dbeta : {column})
-  return
-}}
-"""
+    # Not needed where kernels are only run.
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+    from lnbwd.operations import LAYER_NORM_BWD
+    from lnbwd.spec import KernelSpec
+
+    return KernelSpec(LAYER_NORM_BWD, kernel.n, kernel.dtype, kernel.chip, kernel.dtype,
+                      kernel.dtype).mlir()
 
 
 def compile_kernel(build: pathlib.Path, kernel: Kernel, folder: pathlib.Path,

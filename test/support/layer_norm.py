@@ -26,9 +26,11 @@ os.environ.setdefault("LNBWD_SIM_CHECK", "all")
 sys.path.append(str(ROOT / "test" / "EndToEnd"))
 
 import chips  # noqa: E402
+import reference as references  # noqa: E402
 from device import ELEMENT_BYTES, SMALLEST, decode, encode  # noqa: E402
 
 from lnbwd import KernelSpec, compiler, runtime  # noqa: E402
+from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS  # noqa: E402
 
 CHIPS = chips.MANY
 EPSILON = 1e-5
@@ -45,24 +47,18 @@ def rounded(values: np.ndarray, dtype: str) -> np.ndarray:
 
 def statistics(x: np.ndarray, epsilon: float = EPSILON) -> tuple[np.ndarray, np.ndarray]:
     """mean and rstd of the rows, rounded to float32 as a forward pass saves them."""
+    outputs, _ = references.evaluate(LAYER_NORM, {"x": x}, *x.shape, epsilon=epsilon,
+                                     in_float32=False)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = x.mean(axis=1)
-        rstd = 1 / np.sqrt(((x - mean[:, None]) ** 2).mean(axis=1) + epsilon)
-        return (mean.astype(np.float32).astype(np.float64),
-                rstd.astype(np.float32).astype(np.float64))
+        mean, rstd = (outputs[name].astype(np.float32).astype(np.float64)
+                      for name in ("mean", "rstd"))
+    return mean, rstd
 
 
-def reference(inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The three gradients in float64."""
-    dy, x = inputs["dy"], inputs["x"]
-    mean, rstd = inputs["mean"][:, None], inputs["rstd"][:, None]
-    with np.errstate(over="ignore", invalid="ignore"):
-        xhat = (x - mean) * rstd
-        wdy = dy * inputs["gamma"] if "gamma" in inputs else dy
-        c1 = (wdy * xhat).mean(axis=1, keepdims=True)
-        c2 = wdy.mean(axis=1, keepdims=True)
-        return {"dx": rstd * (wdy - xhat * c1 - c2), "dgamma": (dy * xhat).sum(axis=0),
-                "dbeta": dy.sum(axis=0)}
+def reference(inputs: dict[str, np.ndarray], op: str = LAYER_NORM_BWD) -> dict[str, np.ndarray]:
+    """The gradients in float64."""
+    known = {name: values for name, values in inputs.items() if OPERATIONS[op].find(name, False)}
+    return references.evaluate(op, known, *inputs["x"].shape)[0]
 
 
 @functools.cache
@@ -92,7 +88,7 @@ def kernel_of_text(text: str, chip: str, options: str = "") -> runtime.Kernel:
 def kernel(n: int, dtype: str, chip: str, parameters: str = "", gamma: bool = True,
            schedule: str = "", **wants: bool) -> runtime.Kernel:
     weight = (parameters or dtype) if gamma else ""
-    spec = KernelSpec("layer_norm_bwd", n, dtype, chip, weight, parameters or dtype,
+    spec = KernelSpec(LAYER_NORM_BWD, n, dtype, chip, weight, parameters or dtype,
                       schedule=schedule, want_dweight=wants.pop("want_dweight", gamma), **wants)
     return kernel_of_text(spec.mlir(), chip, spec.pipeline_options())
 

@@ -140,51 +140,32 @@ std::string kernelMlir(const Options &options) {
   auto column = [&](reference::FloatFormat format) {
     return "memref<" + n + "x" + reference::formatName(format) + ">";
   };
-  const std::string row = rowBlock(options.format);
-  const std::string residual =
-      options.residualFormat ? rowBlock(*options.residualFormat) : "";
-  const std::string parameter = column(options.parameterFormat);
-  const std::string sum =
-      column(options.accumulate ? reference::FloatFormat::F32
-                                : options.parameterFormat);
-  const std::string rowScalar = "memref<?xf32>";
-  const bool forward = isForward(options);
-  const bool fromOutput = options.statistics == "output";
-
-  std::string signature;
-  std::string operands;
-  auto add = [&](bool isThere, const std::string &name,
-                 const std::string &type) {
-    if (!isThere)
-      return;
-    signature += (signature.empty() ? "" : ", ") + ("%" + name) + ": " + type;
-    operands += " " + name + "(%" + name + " : " + type + ")";
+  auto typeOf = [&](const OperandInfo &operand) {
+    const RoleInfo &role = getInfo(operand.role);
+    if (role.kind == OperandKind::RowBlock)
+      return rowBlock(role.hasOwnElement ? *options.residualFormat
+                                         : options.format);
+    if (role.kind == OperandKind::Column)
+      return column(operand.isOutput && options.accumulate
+                        ? reference::FloatFormat::F32
+                        : options.parameterFormat);
+    return std::string("memref<?xf32>");
   };
-  add(!forward, "dy", row);
-  add(forward || !fromOutput, "x", row);
-  add(!forward && fromOutput, "y", row);
-  add(forward && options.residualFormat, "residual", residual);
-  add(options.hasGamma, "gamma", parameter);
-  add(options.hasBeta && hasMean(options) && (forward || fromOutput), "beta",
-      parameter);
-  bool isSaved = !forward && options.statistics != "recomputed";
-  add(isSaved && !fromOutput && hasMean(options), "mean", rowScalar);
-  add(isSaved, "rstd", rowScalar);
-  add(!forward && options.residualFormat, "dsum", residual);
-  operands += " outs";
-  for (const std::string &name : outputsOf(options)) {
+
+  const NamedOperationInfo &info = getInfo(options.operation);
+  std::string signature, inputs, outputs;
+  for (const OperandInfo &operand : info) {
+    const std::string name = getInfo(operand.role).name;
     const auto &wanted = options.outputs;
     // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
     auto found = std::find(wanted.begin(), wanted.end(), name);
-    bool isWanted = wanted.empty() || found != wanted.end();
-    bool isScalar = name == "mean" || name == "rstd";
-    bool isResidual = name == "sum" || name == "dresidual";
-    bool isRow = name == "y" || name == "dx";
-    add(isWanted, name,
-        isScalar     ? rowScalar
-        : isResidual ? residual
-        : isRow      ? row
-                     : sum);
+    if (!isCompiledIn(operand, options) ||
+        (operand.isOutput && !wanted.empty() && found == wanted.end()))
+      continue;
+    const std::string type = typeOf(operand);
+    signature += (signature.empty() ? "" : ", ") + ("%" + name) + ": " + type;
+    (operand.isOutput ? outputs : inputs) +=
+        " " + name + "(%" + name + " : " + type + ")";
   }
   std::string attributes;
   auto attribute = [&](bool isThere, const std::string &text) {
@@ -197,8 +178,8 @@ std::string kernelMlir(const Options &options) {
   attribute(options.epsilonGiven, epsilon);
   attribute(options.zeroCentredGamma, "zero_centred_gamma");
   attribute(options.accumulate, "accumulate");
-  return "func.func @" + options.operation + "(" + signature + ") {\n  lnbwd." +
-         options.operation + operands + attributes +
+  return std::string("func.func @") + info.name + "(" + signature +
+         ") {\n  lnbwd." + info.name + inputs + " outs" + outputs + attributes +
          (attributes.empty() ? "" : "}") + "\n  return\n}\n";
 }
 

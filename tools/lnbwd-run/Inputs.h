@@ -14,9 +14,11 @@
 #ifndef LNBWD_TOOLS_LNBWD_RUN_INPUTS_H
 #define LNBWD_TOOLS_LNBWD_RUN_INPUTS_H
 
+#include "lnbwd/Operations/Operations.h"
 #include "lnbwd/Reference/FloatFormat.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace lnbwd::run {
@@ -45,34 +47,19 @@ struct InitDescription {
 const std::vector<InitDescription> &initDescriptions();
 const char *initName(Init init);
 
-/// The inputs by name. Each has random numbers of its own; new ones go to the
-/// end, so that the old ones keep theirs.
-enum class Input {
-  Dy,
-  X,
-  Gamma,
-  Residual,
-  Beta,
-  Dsum,
-  /// What column sums are added to.
-  Dgamma,
-  Dbeta,
-  /// Of a kernel of which nothing is known.
-  Other
-};
-
 struct FillOptions {
   /// Elements from row to row; 0: dense. What is between rows stays.
   int64_t stride = 0;
   /// What a random gamma lies around.
   double gammaCentre = 1;
   /// Where Init::NonFinite puts its NaN and infinity.
-  Input nonFinite = Input::Dy;
+  Role nonFinite = Role::Dy;
 };
 
-/// Fills `array`, [rows, columns] of `format`, with what `init` says for that
-/// input. Columns have one row.
-void fillInput(Init init, uint64_t seed, Input input,
+/// Fills `array`, [rows, columns] of `format`, with what `init` says for an
+/// input of that role, which has random numbers of its own; without a role it
+/// is one of a kernel of which nothing is known. Columns have one row.
+void fillInput(Init init, uint64_t seed, std::optional<Role> input,
                reference::FloatFormat format, int64_t rows, int64_t columns,
                void *array, const FillOptions &options = {});
 

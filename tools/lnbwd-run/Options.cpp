@@ -30,29 +30,46 @@ namespace lnbwd::run {
 constexpr int64_t kExampleRows = 1024;
 constexpr int64_t kExampleColumns = 512;
 
-bool isForward(const Options &options) {
-  return options.operation.find("_bwd") == std::string::npos;
+std::string operationNames(const char *last) {
+  std::string names;
+  for (size_t i = 0; i < kNamedOperationCount; ++i)
+    names += std::string(i == 0                          ? ""
+                         : i + 1 == kNamedOperationCount ? last
+                                                         : ", ") +
+             kOperations[i].name;
+  return names;
 }
 
-bool hasMean(const Options &options) {
-  return options.operation.compare(0, 5, "layer") == 0;
+bool isCompiledIn(const OperandInfo &operand, const Options &options) {
+  const NamedOperationInfo &info = getInfo(options.operation);
+  if (getInfo(operand.role).hasOwnElement)
+    return options.residualFormat.has_value();
+  if (operand.isOutput)
+    return true;
+  const bool isFromOutput = options.statistics == "output";
+  switch (operand.role) {
+  case Role::X:
+    return info.isForward || !isFromOutput;
+  case Role::Y:
+    return isFromOutput;
+  case Role::Gamma:
+    return options.hasGamma;
+  case Role::Beta:
+    return options.hasBeta && (info.isForward || isFromOutput);
+  case Role::Mean:
+    return options.statistics == "saved";
+  case Role::Rstd:
+    return options.statistics != "recomputed";
+  default:
+    return true;
+  }
 }
 
 std::vector<std::string> outputsOf(const Options &options) {
   std::vector<std::string> outputs;
-  auto add = [&](bool isThere, const char *name) {
-    if (isThere)
-      outputs.emplace_back(name);
-  };
-  bool forward = isForward(options);
-  add(forward, "y");
-  add(forward && options.residualFormat, "sum");
-  add(forward && hasMean(options), "mean");
-  add(forward, "rstd");
-  add(!forward, "dx");
-  add(!forward && options.residualFormat, "dresidual");
-  add(!forward, "dgamma");
-  add(!forward && hasMean(options), "dbeta");
+  for (const OperandInfo &operand : getInfo(options.operation))
+    if (operand.isOutput && isCompiledIn(operand, options))
+      outputs.emplace_back(getInfo(operand.role).name);
   return outputs;
 }
 
@@ -130,6 +147,14 @@ static std::string parseChoice(const std::string &option,
                      "'");
 }
 
+static NamedOperation parseOperation(const std::string &option,
+                                     const std::string &text) {
+  if (std::optional<NamedOperation> operation = findOperation(text))
+    return *operation;
+  throw UsageFailure(option + ": expected one of " + operationNames(", ") +
+                     ", got '" + text + "'");
+}
+
 static std::vector<std::string> parseList(const std::string &text) {
   std::vector<std::string> names;
   for (size_t begin = 0; begin <= text.size();) {
@@ -147,7 +172,7 @@ namespace {
 struct Option {
   const char *name;
   const char *value;
-  const char *help;
+  std::string help;
   /// Whether it only makes sense when a kernel is compiled.
   bool compiles;
   std::function<void(Options &, const std::string &name,
@@ -228,12 +253,9 @@ static const std::vector<Option> &compileOptions() {
              parseInteger(name, value, 1, std::numeric_limits<int64_t>::max());
        }},
       {"--op", "OP",
-       "layer_norm, rms_norm, layer_norm_bwd or rms_norm_bwd (layer_norm_bwd)",
-       true,
+       operationNames(" or ") + " (" + getName(Options().operation) + ")", true,
        [](Options &o, String name, String value) {
-         o.operation = parseChoice(
-             name, value,
-             {"layer_norm", "rms_norm", "layer_norm_bwd", "rms_norm_bwd"});
+         o.operation = parseOperation(name, value);
        }},
       {"--statistics", "HOW",
        "of a gradient: saved, recomputed from x, or from the output (saved)",
@@ -329,10 +351,24 @@ static void checkOperation(const std::set<std::string> &given,
     if (std::find(known.begin(), known.end(), output) == known.end())
       throw UsageFailure("--outputs: expected some of " + names +
                          " separated by commas, got '" + output + "'");
+  const NamedOperationInfo &info = getInfo(options.operation);
   for (const char *name : {"--statistics", "--accumulate"})
-    if (isForward(options) && given.count(name))
+    if (info.isForward && given.count(name))
       throw UsageFailure(std::string(name) + " is for a gradient, and --op " +
-                         options.operation + " is a forward pass");
+                         info.name + " is a forward pass");
+  if (!info.isForward && options.statistics == "output" &&
+      !info.hasInput(Role::Y))
+    throw UsageFailure(std::string("--statistics: expected saved or "
+                                   "recomputed for ") +
+                       info.name +
+                       ", which does not read its output, got "
+                       "output");
+  bool hasResidual = false;
+  for (const OperandInfo &operand : info)
+    hasResidual = hasResidual || getInfo(operand.role).hasOwnElement;
+  if (options.residualFormat && !hasResidual)
+    throw UsageFailure(std::string("--residual: ") + info.name +
+                       " has none; leave it out");
   if (options.rowStride != 0 && options.rowStride < options.columns)
     throw UsageFailure("--row-stride: expected at least the " +
                        std::to_string(options.columns) + " of --n, got " +

@@ -31,8 +31,7 @@ struct Options {
   reference::FloatFormat parameterFormat = reference::FloatFormat::F32;
   std::string chip;
   std::string schedule;
-  /// layer_norm, rms_norm, or the gradient of one.
-  std::string operation = "layer_norm_bwd";
+  NamedOperation operation = NamedOperation::LayerNormBwd;
   /// Of a gradient: saved, recomputed, or output (from y in the place of x).
   std::string statistics = "saved";
   bool hasGamma = true;
@@ -69,11 +68,11 @@ struct Options {
   uint64_t shuffleSeed = 0;
 };
 
-/// Whether the operation of the options is a forward pass, not a gradient.
-bool isForward(const Options &options);
+/// The names of all operations, with commas, and `last` before the last one.
+std::string operationNames(const char *last);
 
-/// Whether the operation of the options has a mean and a shift.
-bool hasMean(const Options &options);
+/// Whether an operand that only some uses have is among those of the options.
+bool isCompiledIn(const OperandInfo &operand, const Options &options);
 
 /// The outputs that the operation of the options has, in its order.
 std::vector<std::string> outputsOf(const Options &options);

@@ -18,46 +18,6 @@ using lnbwd::reference::FloatFormat;
 
 namespace lnbwd::run {
 
-namespace {
-
-struct RoleDescription {
-  const char *name;
-  lnbwd_argument_kind kind;
-};
-
-/// By role.
-constexpr std::array<RoleDescription, kRoleCount> kRoles = {{
-    {"dy", LNBWD_ARGUMENT_ROW_BLOCK},
-    {"x", LNBWD_ARGUMENT_ROW_BLOCK},
-    {"y", LNBWD_ARGUMENT_ROW_BLOCK},
-    {"residual", LNBWD_ARGUMENT_ROW_BLOCK},
-    {"gamma", LNBWD_ARGUMENT_COLUMN},
-    {"beta", LNBWD_ARGUMENT_COLUMN},
-    {"mean", LNBWD_ARGUMENT_ROW_SCALAR},
-    {"rstd", LNBWD_ARGUMENT_ROW_SCALAR},
-    {"dsum", LNBWD_ARGUMENT_ROW_BLOCK},
-    {"sum", LNBWD_ARGUMENT_ROW_BLOCK},
-    {"dx", LNBWD_ARGUMENT_ROW_BLOCK},
-    {"dresidual", LNBWD_ARGUMENT_ROW_BLOCK},
-    {"dgamma", LNBWD_ARGUMENT_COLUMN},
-    {"dbeta", LNBWD_ARGUMENT_COLUMN},
-}};
-
-struct KnownOperation {
-  const char *name;
-  bool isForward;
-  bool hasMean;
-};
-
-constexpr std::array<KnownOperation, 4> kOperations = {{
-    {"layer_norm", true, true},
-    {"rms_norm", true, false},
-    {"layer_norm_bwd", false, true},
-    {"rms_norm_bwd", false, false},
-}};
-
-} // namespace
-
 [[noreturn]] static void unexpected(const std::string &message) {
   throw Failure(BadInput, "the launch plan contradicts itself: " + message +
                               "; compile the kernel again");
@@ -75,10 +35,6 @@ static FloatFormat formatOf(lnbwd_element element) {
     break;
   }
   return FloatFormat::F32;
-}
-
-const char *roleName(Role role) {
-  return kRoles[static_cast<size_t>(role)].name;
 }
 
 int64_t Argument::countRows(const Problem &problem) const {
@@ -141,92 +97,88 @@ bool Problem::isOverwritten(size_t index) const {
 /// unknown as without any.
 static Operation describeOperation(const lnbwd_operation_info &info) {
   Operation operation;
-  for (const KnownOperation &known : kOperations)
-    if (info.name && std::strcmp(known.name, info.name) == 0) {
-      operation.name = known.name;
-      operation.isForward = known.isForward;
-      operation.hasMean = known.hasMean;
-      operation.zeroCentredGamma = info.zero_centred_gamma != 0;
-      if (info.epsilon >= 0)
-        operation.epsilon = info.epsilon;
-    }
+  std::optional<NamedOperation> known =
+      info.name ? findOperation(info.name) : std::nullopt;
+  if (!known)
+    return operation;
+  operation.info = &getInfo(*known);
+  operation.zeroCentredGamma = info.zero_centred_gamma != 0;
+  if (info.epsilon >= 0)
+    operation.epsilon = info.epsilon;
   return operation;
 }
 
-/// Whether the operand is an output of the operation.
-static bool isOutputOf(const Operation &operation, Role role) {
-  switch (role) {
-  case Role::Y:
-  case Role::Mean:
-  case Role::Rstd:
-    return operation.isForward;
-  default:
-    return role >= Role::Sum;
-  }
+/// The runtime's kinds are the tables'.
+static OperandKind kindOf(const Argument &argument) {
+  return static_cast<OperandKind>(argument.kind);
 }
 
 /// Notes which argument operand `index` of the operation is.
 static void describeOperand(const lnbwd_program *program, size_t index,
                             Problem &problem) {
+  const NamedOperationInfo &operation = *problem.operation.info;
   const char *name = nullptr;
   size_t place = 0;
   check(lnbwd_program_operand(program, index, &name, &place));
-  // NOLINTNEXTLINE(llvm-use-ranges): the runner is free of LLVM.
-  const auto *found = std::find_if(kRoles.begin(), kRoles.end(),
-                                   [&](const RoleDescription &role) {
-                                     return std::strcmp(role.name, name) == 0;
-                                   });
-  if (found == kRoles.end())
-    unexpected(problem.operation.name + " has no operand '" + name + "'");
-  auto role = static_cast<Role>(found - kRoles.begin());
+  std::optional<Role> found = findRole(name);
+  if (!found || !operation.has(*found))
+    unexpected(std::string(operation.name) + " has no operand '" + name + "'");
+  Role role = *found;
   Argument &argument = problem.arguments[place];
   const std::string who = "argument '" + argument.name + "', the operand '" +
-                          name + "' of " + problem.operation.name + ",";
-  if (argument.kind != found->kind)
+                          name + "' of " + operation.name + ",";
+  if (kindOf(argument) != getInfo(role).kind)
     unexpected(who + " has another shape than that operand");
-  bool isOutput = isOutputOf(problem.operation, role);
+  bool isOutput = operation.hasOutput(role);
   if (isOutput ? !argument.isOutput() : !argument.isInput())
     unexpected(who + " is not " + (isOutput ? "written" : "read"));
   if (isOutput && argument.output)
-    unexpected(who + " is the output '" + roleName(*argument.output) + "' too");
+    unexpected(who + " is the output '" + getInfo(*argument.output).name +
+               "' too");
   if (argument.kind == LNBWD_ARGUMENT_ROW_SCALAR &&
       argument.format != FloatFormat::F32)
     unexpected(who + " is " + reference::formatName(argument.format) +
                ", expected f32");
   if (isOutput)
     argument.output = role;
-  problem.operands[static_cast<size_t>(role)] = place;
+  problem.operands[role] = place;
 }
 
 /// Whether the operands are those from which a reference can compute.
 static void checkOperands(const Problem &problem) {
-  const Operation &operation = problem.operation;
+  const NamedOperationInfo &operation = *problem.operation.info;
   auto require = [&](bool holds, const std::string &what) {
     if (!holds)
-      unexpected(operation.name + " " + what);
+      unexpected(std::string(operation.name) + " " + what);
   };
   for (const Argument &argument : problem.arguments)
     require(!argument.isOutput() || argument.output,
             "has no output that argument '" + argument.name +
                 "' could be, and the kernel writes it");
-  if (operation.isForward) {
-    require(problem.has(Role::X), "has no operand 'x'");
-    require(operation.epsilon.has_value(), "has no epsilon");
-    return;
+  bool isOnlyShift = true;
+  for (const OperandInfo &operand : operation) {
+    const char *name = getInfo(operand.role).name;
+    require(operand.isOptional || problem.has(operand.role),
+            std::string("has no operand '") + name + "'");
+    isOnlyShift =
+        isOnlyShift && (!operand.isOutput || !problem.has(operand.role) ||
+                        operand.role == Role::Dbeta);
   }
-  require(problem.has(Role::Dy), "has no operand 'dy'");
+  bool hasEpsilon = problem.operation.epsilon.has_value();
+  if (operation.isForward)
+    return require(hasEpsilon, "has no epsilon");
   // Of the column sums, dbeta alone needs dy and nothing else.
-  if (!problem.has(Role::Dx) && !problem.has(Role::Dresidual) &&
-      !problem.has(Role::Dgamma))
+  if (isOnlyShift)
     return;
-  require(problem.has(Role::X) != problem.has(Role::Y),
+  bool isFromOutput = problem.has(Role::Y);
+  require(problem.has(Role::X) != isFromOutput,
           "has to have either 'x' or 'y'");
   bool isSaved = problem.has(Role::Rstd);
-  require(isSaved || problem.has(Role::X), "has 'y' without 'rstd'");
-  require(!isSaved || !operation.hasMean || problem.has(Role::Y) ||
+  require(isSaved || !isFromOutput, "has 'y' without 'rstd'");
+  require(!isSaved || !operation.hasMean() || isFromOutput ||
               problem.has(Role::Mean),
           "has 'rstd' without 'mean'");
-  require(isSaved || operation.epsilon, "has neither 'rstd' nor an epsilon");
+  require(isSaved || hasEpsilon, "has neither 'rstd' nor an epsilon");
 }
 
 Problem describeProblem(const lnbwd_program *program, int64_t rows,
@@ -269,7 +221,7 @@ Problem describeProblem(const lnbwd_program *program, int64_t rows,
 }
 
 void placeInPlace(Problem &problem) {
-  bool isForward = problem.operation.isForward;
+  bool isForward = problem.operation.isForward();
   Role from = isForward ? Role::Residual : Role::Dy;
   Role to = isForward ? Role::Sum : Role::Dx;
   const Argument *input = problem.find(from);
@@ -280,8 +232,8 @@ void placeInPlace(Problem &problem) {
                        why);
   };
   if (!input || !output)
-    refuse("this kernel has no '" + std::string(roleName(input ? to : from)) +
-           "'");
+    refuse("this kernel has no '" +
+           std::string(getInfo(input ? to : from).name) + "'");
   if (input == output)
     refuse("this kernel has them in one argument already");
   if (input->format != output->format || input->bytes != output->bytes ||
@@ -297,67 +249,78 @@ void requireReference(const Problem &problem) {
       BadInput,
       "--verify: expected a launch plan that says which operation the kernel "
       "computes, got none (a row program written by hand, or several "
-      "operations in one function); if it is layer_norm, rms_norm, "
-      "layer_norm_bwd or rms_norm_bwd, say so with the function's attribute "
-      "lnbwd.operation = #lnbwd.operation<name = \"rms_norm\", epsilon = "
-      "1.0e-5 : f64> and compile again; otherwise leave --verify out, and all "
-      "but the numbers is checked");
+      "operations in one function); if it is " +
+          operationNames(" or ") +
+          ", say so with the function's attribute "
+          "lnbwd.operation = #lnbwd.operation<name = \"" +
+          getName(NamedOperation::RmsNorm) +
+          "\", epsilon = 1.0e-5 : f64> and compile again; otherwise leave "
+          "--verify out, and all but the numbers is checked");
 }
 
-/// The number of the sequence that an argument is filled from.
-static Input inputOf(const Problem &problem, size_t index) {
-  for (auto [role, input] :
-       {std::pair(Role::Dy, Input::Dy), std::pair(Role::X, Input::X),
-        std::pair(Role::Gamma, Input::Gamma),
-        std::pair(Role::Residual, Input::Residual),
-        std::pair(Role::Beta, Input::Beta), std::pair(Role::Dsum, Input::Dsum),
-        std::pair(Role::Dgamma, Input::Dgamma),
-        std::pair(Role::Dbeta, Input::Dbeta)})
-    if (problem.place(role) == index)
-      return input;
-  return Input::Other;
+/// What an argument is filled as.
+static std::optional<Role> roleOf(const Problem &problem, size_t index) {
+  // Of an argument that is several operands the first one that is drawn.
+  for (size_t i = 0; i < kRoleCount; ++i)
+    if (problem.place(static_cast<Role>(i)) == index)
+      return static_cast<Role>(i);
+  return std::nullopt;
 }
 
-/// Fills y, mean and rstd, of those that the kernel reads, from an x that need
-/// not be an argument of the kernel.
-static void fillDerived(Problem &problem, const Options &options) {
+reference::Inputs describeReference(const Problem &problem) {
+  reference::Inputs inputs;
+  inputs.operation = problem.operation.info->operation;
+  inputs.rows = problem.rows;
+  inputs.columns = problem.columns;
+  inputs.zeroCentredGamma = problem.operation.zeroCentredGamma;
+  inputs.epsilon = problem.operation.epsilon.value_or(0);
+  // Of outputs that are only written this is nothing.
+  for (const OperandInfo &operand : *problem.operation.info)
+    inputs.arrays[operand.role] = problem.input(operand.role);
+  return inputs;
+}
+
+/// The inputs of a gradient that its forward pass puts out.
+static std::vector<Role> derivedRoles(const Problem &problem) {
+  std::vector<Role> roles;
+  if (!problem.operation.isKnown() || problem.operation.isForward())
+    return roles;
+  for (const OperandInfo &operand :
+       getInfo(*problem.operation.info->counterpart))
+    if (const Argument *argument = problem.find(operand.role);
+        operand.isOutput && argument && argument->isInput())
+      roles.push_back(operand.role);
+  return roles;
+}
+
+/// Fills those, from an x that need not be an argument of the kernel.
+static void fillDerived(Problem &problem, const std::vector<Role> &roles,
+                        const Options &options) {
   std::vector<char> otherX;
-  reference::ForwardInputs forward;
-  forward.rows = problem.rows;
-  forward.columns = problem.columns;
-  forward.hasMean = problem.operation.hasMean;
-  forward.zeroCentredGamma = problem.operation.zeroCentredGamma;
-  forward.gamma = problem.input(Role::Gamma);
-  forward.beta = problem.input(Role::Beta);
-  forward.x = problem.input(Role::X);
-  if (!forward.x.data) {
+  reference::Inputs forward = describeReference(problem);
+  forward.operation = *problem.operation.info->counterpart;
+  forward.epsilon = options.epsilon;
+  forward.inFloat32 = false;
+  reference::ConstArray &x = forward.arrays[Role::X];
+  if (!x.data) {
     otherX.resize(static_cast<size_t>(problem.rows) * problem.columns *
                   formatSize(problem.format()));
-    fillInput(options.init, options.seed, Input::X, problem.format(),
+    fillInput(options.init, options.seed, Role::X, problem.format(),
               problem.rows, problem.columns, otherX.data());
-    forward.x = {problem.format(), otherX.data()};
+    x = {problem.format(), otherX.data()};
   }
-  std::vector<float> mean(problem.rows), rstd(problem.rows);
-  computeStatistics(forward.x, problem.rows, problem.columns, options.epsilon,
-                    mean.data(), rstd.data(), problem.operation.hasMean);
-  for (auto [role, values] :
-       {std::pair(Role::Mean, &mean), std::pair(Role::Rstd, &rstd)})
-    if (const Argument *argument = problem.find(role))
-      if (argument->isInput() && !values->empty())
-        std::memcpy(problem.contents[*problem.place(role)].data(),
-                    values->data(), argument->bytes);
-  if (!problem.has(Role::Y))
-    return;
-  forward.epsilon = options.epsilon;
-  const Argument &y = *problem.find(Role::Y);
-  char *contents = problem.contents[*problem.place(Role::Y)].data();
-  normForward(forward,
-              [&](unsigned, int64_t row, const reference::ForwardRow &values) {
-                for (int64_t j = 0; j < problem.columns; ++j)
-                  storeElement(y.format, contents,
-                               static_cast<size_t>(row * y.rowStride + j),
-                               static_cast<float>(values.y[j]));
-              });
+  evaluate(forward,
+           [&](unsigned, int64_t row, const reference::RowOutputs &outputs) {
+             for (Role role : roles) {
+               const Argument &argument = *problem.find(role);
+               char *contents = problem.contents[*problem.place(role)].data();
+               const std::vector<double> &values = outputs[role];
+               for (size_t j = 0; j < values.size(); ++j)
+                 storeElement(argument.format, contents,
+                              static_cast<size_t>(row * argument.rowStride) + j,
+                              static_cast<float>(values[j]));
+             }
+           });
 }
 
 void fillProblem(Problem &problem, const Options &options) {
@@ -372,17 +335,14 @@ void fillProblem(Problem &problem, const Options &options) {
     FillOptions fill;
     fill.stride = argument.rowStride;
     fill.gammaCentre = problem.operation.zeroCentredGamma ? 0 : 1;
-    fill.nonFinite = problem.operation.isForward ? Input::X : Input::Dy;
-    fillInput(options.init, options.seed, inputOf(problem, i), argument.format,
+    fill.nonFinite = problem.operation.isForward() ? Role::X : Role::Dy;
+    fillInput(options.init, options.seed, roleOf(problem, i), argument.format,
               argument.countRows(problem), argument.rowLength,
               problem.contents[i].data(), fill);
   }
-  bool wantsDerived = false;
-  for (Role role : {Role::Mean, Role::Rstd, Role::Y})
-    if (const Argument *argument = problem.find(role))
-      wantsDerived = wantsDerived || argument->isInput();
-  if (wantsDerived && !problem.operation.isForward)
-    fillDerived(problem, options);
+  std::vector<Role> derived = derivedRoles(problem);
+  if (!derived.empty())
+    fillDerived(problem, derived, options);
 }
 
 } // namespace lnbwd::run

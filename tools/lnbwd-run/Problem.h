@@ -17,49 +17,25 @@
 
 #include "Options.h"
 
-#include "lnbwd/Reference/Normalization.h"
+#include "lnbwd/Reference/Reference.h"
 #include "lnbwd/Runtime/lnbwd_runtime.h"
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace lnbwd::run {
 
-/// The operands of all named operations.
-enum class Role {
-  Dy,
-  X,
-  Y,
-  Residual,
-  Gamma,
-  Beta,
-  Mean,
-  Rstd,
-  Dsum,
-  Sum,
-  Dx,
-  Dresidual,
-  Dgamma,
-  Dbeta
-};
-constexpr size_t kRoleCount = static_cast<size_t>(Role::Dbeta) + 1;
-
-const char *roleName(Role role);
-
 /// The operation that the plan names.
 struct Operation {
-  /// Empty: the plan names none.
-  std::string name;
-  bool isForward = false;
-  /// LayerNorm, and not RMSNorm.
-  bool hasMean = true;
+  /// Null: the plan names none.
+  const NamedOperationInfo *info = nullptr;
   bool zeroCentredGamma = false;
   /// Compiled in, where the kernel computes statistics.
   std::optional<double> epsilon;
 
-  bool isKnown() const { return !name.empty(); }
+  bool isKnown() const { return info != nullptr; }
+  bool isForward() const { return info && info->isForward; }
 };
 
 struct Argument {
@@ -94,15 +70,13 @@ struct Problem {
   int64_t columns = 0;
   std::vector<Argument> arguments;
   /// Which argument an operand is.
-  std::array<std::optional<size_t>, kRoleCount> operands;
+  reference::ByRole<std::optional<size_t>> operands;
   /// Contents of what is read, by argument; empty for the others.
   std::vector<std::vector<char>> contents;
 
   bool has(Role role) const { return place(role).has_value(); }
   /// The index of the argument of that role.
-  std::optional<size_t> place(Role role) const {
-    return operands[static_cast<size_t>(role)];
-  }
+  std::optional<size_t> place(Role role) const { return operands[role]; }
   /// The argument of that role, or null.
   const Argument *find(Role role) const;
   /// The contents of an input; without data if there is none.
@@ -124,6 +98,9 @@ Problem describeProblem(const lnbwd_program *program, int64_t rows,
 /// Lays dx over dy, or the sum over the residual; throws if the kernel has no
 /// such pair.
 void placeInPlace(Problem &problem);
+
+/// What the reference is asked for; the inputs are those of the problem.
+reference::Inputs describeReference(const Problem &problem);
 
 /// Throws unless the plan says what the kernel computes, so that there is
 /// something to compare with.

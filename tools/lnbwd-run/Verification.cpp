@@ -8,6 +8,8 @@
 
 #include "Verification.h"
 
+#include "lnbwd/Reference/Parallel.h"
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -87,7 +89,7 @@ private:
 
 /// Whether an output is a sum over all rows.
 static bool isColumnSum(Role role) {
-  return role == Role::Dgamma || role == Role::Dbeta;
+  return getInfo(role).kind == OperandKind::Column;
 }
 
 /// What float32 arithmetic cannot avoid where the result is a small difference
@@ -101,7 +103,7 @@ static double roundingFloor(Role role, double terms) {
 static OutputReport makeReport(const Argument &argument,
                                const Comparison &comparison, double terms) {
   OutputReport report;
-  report.name = roleName(*argument.output);
+  report.name = getInfo(*argument.output).name;
   report.format = argument.format;
   report.elements = argument.elements;
   report.compared = true;
@@ -196,83 +198,28 @@ private:
 
 } // namespace
 
-static void describeNormalization(const Problem &problem,
-                                  reference::Normalization &norm) {
-  norm.rows = problem.rows;
-  norm.columns = problem.columns;
-  norm.hasMean = problem.operation.hasMean;
-  norm.zeroCentredGamma = problem.operation.zeroCentredGamma;
-  norm.epsilon = problem.operation.epsilon.value_or(0);
-  norm.gamma = problem.input(Role::Gamma);
-  norm.beta = problem.input(Role::Beta);
-}
-
-static std::vector<OutputReport> compareForward(const Problem &problem,
-                                                Comparisons &comparisons) {
-  reference::ForwardInputs inputs;
-  describeNormalization(problem, inputs);
-  inputs.x = problem.input(Role::X);
-  inputs.residual = problem.input(Role::Residual);
-  const int64_t n = problem.columns;
-  reference::ForwardResult terms =
-      normForward(inputs, [&](unsigned worker, int64_t row,
-                              const reference::ForwardRow &values) {
-        size_t first = static_cast<size_t>(row) * n;
-        comparisons.compare(worker, Role::Y, first, values.y, n);
-        comparisons.compare(worker, Role::Sum, first, values.sum, n);
-        comparisons.compare(worker, Role::Mean, row, &values.mean, 1);
-        comparisons.compare(worker, Role::Rstd, row, &values.rstd, 1);
-      });
-  return comparisons.reports([&](Role role) {
-    switch (role) {
-    case Role::Y:
-      return terms.yTerms;
-    case Role::Mean:
-      return terms.meanTerms;
-    case Role::Rstd:
-      return terms.rstdTerms;
-    default:
-      // The sum is rounded and nothing else.
-      return 0.0;
-    }
-  });
-}
-
-static std::vector<OutputReport> compareBackward(const Problem &problem,
-                                                 Comparisons &comparisons) {
-  reference::BackwardInputs inputs;
-  describeNormalization(problem, inputs);
-  inputs.dy = problem.input(Role::Dy);
-  inputs.x = problem.input(Role::X);
-  inputs.y = problem.input(Role::Y);
-  inputs.dsum = problem.input(Role::Dsum);
-  inputs.mean = static_cast<const float *>(problem.input(Role::Mean).data);
-  inputs.rstd = static_cast<const float *>(problem.input(Role::Rstd).data);
-  // Of outputs that are only written this is nothing.
-  inputs.dgammaBefore = problem.input(Role::Dgamma);
-  inputs.dbetaBefore = problem.input(Role::Dbeta);
-  const int64_t n = problem.columns;
-  reference::BackwardResult expected =
-      normBackward(inputs, [&](unsigned worker, int64_t row, const double *dx) {
-        for (Role role : {Role::Dx, Role::Dresidual})
-          comparisons.compare(worker, role, static_cast<size_t>(row) * n, dx,
-                              n);
-      });
-  comparisons.compare(0, Role::Dgamma, 0, expected.dgamma.data(), n);
-  comparisons.compare(0, Role::Dbeta, 0, expected.dbeta.data(), n);
-  return comparisons.reports([&](Role role) {
-    if (role == Role::Dgamma)
-      return expected.dgammaTerms;
-    return role == Role::Dbeta ? expected.dbetaTerms : expected.dxTerms;
-  });
-}
-
 std::vector<OutputReport>
 compareWithReference(const Problem &problem,
                      const std::vector<std::vector<char>> &outputs) {
   Comparisons comparisons(problem, outputs);
-  return problem.operation.isForward ? compareForward(problem, comparisons)
-                                     : compareBackward(problem, comparisons);
+  auto compare = [&](unsigned worker, Role role, int64_t row,
+                     const std::vector<double> &values) {
+    comparisons.compare(worker, role, static_cast<size_t>(row) * values.size(),
+                        values.data(), static_cast<int64_t>(values.size()));
+  };
+  std::vector<Role> rows, sums;
+  for (const OperandInfo &operand : *problem.operation.info)
+    if (operand.isOutput)
+      (isColumnSum(operand.role) ? sums : rows).push_back(operand.role);
+  reference::Result expected = evaluate(
+      describeReference(problem),
+      [&](unsigned worker, int64_t row, const reference::RowOutputs &outputs) {
+        for (Role role : rows)
+          compare(worker, role, row, outputs[role]);
+      });
+  for (Role role : sums)
+    compare(0, role, 0, expected.sums[role]);
+  return comparisons.reports([&](Role role) { return expected.terms[role]; });
 }
 
 } // namespace lnbwd::run

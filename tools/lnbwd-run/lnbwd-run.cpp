@@ -33,7 +33,7 @@ using namespace lnbwd::run;
 
 /// The operation's name of an output, or the argument's if there is none.
 static std::string outputName(const Argument &argument) {
-  return argument.output ? roleName(*argument.output) : argument.name;
+  return argument.output ? getInfo(*argument.output).name : argument.name;
 }
 
 /// Runs once, or with --verify twice and compares; fills in the outputs.

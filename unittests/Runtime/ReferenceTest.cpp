@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Reference/Normalization.h"
+#include "lnbwd/Reference/Reference.h"
+#include "lnbwd/Reference/Parallel.h"
 
 #include "gtest/gtest.h"
 
@@ -14,6 +15,7 @@
 #include <numeric>
 #include <random>
 
+using namespace lnbwd;
 using namespace lnbwd::reference;
 
 namespace {
@@ -24,7 +26,7 @@ struct Case {
   int64_t columns;
   std::vector<float> dy, x, gamma, mean, rstd;
   std::vector<double> dx;
-  BackwardResult result;
+  Result result;
 
   Case(int64_t rows, int64_t columns, unsigned seed, bool hasGamma = true,
        double epsilon = kEpsilon)
@@ -38,21 +40,38 @@ struct Case {
       value = 3 + 2 * normal(random);
     for (float &value : gamma)
       value = hasGamma ? 1 + normal(random) / 2 : 1;
-    computeStatistics({FloatFormat::F32, x.data()}, rows, columns, epsilon,
-                      mean.data(), rstd.data());
-    BackwardInputs inputs;
-    inputs.rows = rows;
-    inputs.columns = columns;
-    inputs.dy = {FloatFormat::F32, dy.data()};
-    inputs.x = {FloatFormat::F32, x.data()};
-    if (hasGamma)
-      inputs.gamma = {FloatFormat::F32, gamma.data()};
-    inputs.mean = mean.data();
-    inputs.rstd = rstd.data();
-    result =
-        normBackward(inputs, [&](unsigned, int64_t row, const double *values) {
-          std::copy(values, values + columns, dx.begin() + row * columns);
-        });
+    Inputs forward = inputs(NamedOperation::LayerNorm);
+    forward.epsilon = epsilon;
+    evaluate(forward, [&](unsigned, int64_t row, const RowOutputs &outputs) {
+      mean[row] = static_cast<float>(outputs[Role::Mean][0]);
+      rstd[row] = static_cast<float>(outputs[Role::Rstd][0]);
+    });
+    Inputs backward = inputs(NamedOperation::LayerNormBwd);
+    if (!hasGamma)
+      backward.arrays[Role::Gamma] = {};
+    result = evaluate(backward, into(Role::Dx, dx));
+  }
+
+  /// All that there is; an operation takes what it has.
+  Inputs inputs(NamedOperation operation) const {
+    Inputs result;
+    result.operation = operation;
+    result.rows = rows;
+    result.columns = columns;
+    for (auto [role, values] :
+         {std::pair(Role::Dy, &dy), std::pair(Role::X, &x),
+          std::pair(Role::Gamma, &gamma), std::pair(Role::Mean, &mean),
+          std::pair(Role::Rstd, &rstd)})
+      result.arrays[role] = {FloatFormat::F32, values->data()};
+    return result;
+  }
+  /// Puts an output into an array.
+  RowConsumer into(Role role, std::vector<double> &all) const {
+    return
+        [this, role, &all](unsigned, int64_t row, const RowOutputs &outputs) {
+          std::copy(outputs[role].begin(), outputs[role].end(),
+                    all.begin() + row * columns);
+        };
   }
 
   double xhat(int64_t i, int64_t j) const {
@@ -134,12 +153,12 @@ TEST(ReferenceTest, AgreesWithFiniteDifferences) {
             x, [&](const auto &at) { return loss(test, at, gamma, beta); }),
         scale);
     expectNear(
-        test.result.dgamma,
+        test.result.sums[Role::Dgamma],
         finiteDifferences(
             gamma, [&](const auto &at) { return loss(test, x, at, beta); }),
         1e-6);
     expectNear(
-        test.result.dbeta,
+        test.result.sums[Role::Dbeta],
         finiteDifferences(
             beta, [&](const auto &at) { return loss(test, x, gamma, at); }),
         1e-6);
@@ -149,20 +168,11 @@ TEST(ReferenceTest, AgreesWithFiniteDifferences) {
 TEST(ReferenceTest, GammaOfOnesIsAsNoGamma) {
   Case with(4, 20, 3, true);
   Case without(4, 20, 3, false);
-  BackwardInputs inputs;
-  inputs.rows = 4;
-  inputs.columns = 20;
-  inputs.dy = {FloatFormat::F32, without.dy.data()};
-  inputs.x = {FloatFormat::F32, without.x.data()};
-  inputs.gamma = {FloatFormat::F32, without.gamma.data()};
-  inputs.mean = without.mean.data();
-  inputs.rstd = without.rstd.data();
-  BackwardResult ones =
-      normBackward(inputs, [&](unsigned, int64_t row, const double *dx) {
-        for (int64_t j = 0; j < 20; ++j)
-          EXPECT_EQ(dx[j], without.dx[row * 20 + j]);
-      });
-  EXPECT_EQ(ones.dgamma, without.result.dgamma);
+  std::vector<double> dx(without.dx.size());
+  Result ones = evaluate(without.inputs(NamedOperation::LayerNormBwd),
+                         without.into(Role::Dx, dx));
+  EXPECT_EQ(dx, without.dx);
+  EXPECT_EQ(ones.sums[Role::Dgamma], without.result.sums[Role::Dgamma]);
   EXPECT_NE(with.dx, without.dx);
 }
 
@@ -193,7 +203,8 @@ TEST(ReferenceTest, TellsTheFormulaWithColumnSumsApart) {
       dx[i * test.columns + j] =
           double(test.gamma[j]) * test.rstd[i] *
           (test.dy[i * test.columns + j] -
-           (test.result.dbeta[j] + test.xhat(i, j) * test.result.dgamma[j]) /
+           (test.result.sums[Role::Dbeta][j] +
+            test.xhat(i, j) * test.result.sums[Role::Dgamma][j]) /
                static_cast<double>(test.columns));
   EXPECT_NEAR(relativeError(dx, test.dx), 0.57, 0.2);
 }
@@ -218,22 +229,14 @@ TEST(ReferenceTest, RmsNormAgreesWithFiniteDifferences) {
   constexpr int64_t kRows = 3, kColumns = 7;
   Case test(kRows, kColumns, 7);
   std::vector<float> before(kColumns, 0.5F);
-  BackwardInputs inputs;
-  inputs.rows = kRows;
-  inputs.columns = kColumns;
-  inputs.hasMean = false;
+  Inputs inputs = test.inputs(NamedOperation::RmsNormBwd);
   inputs.zeroCentredGamma = true;
   inputs.epsilon = Case::kEpsilon;
-  inputs.dy = {FloatFormat::F32, test.dy.data()};
-  inputs.x = {FloatFormat::F32, test.x.data()};
-  inputs.gamma = {FloatFormat::F32, test.gamma.data()};
-  inputs.dsum = {FloatFormat::F32, test.dy.data()};
-  inputs.dgammaBefore = {FloatFormat::F32, before.data()};
+  inputs.arrays[Role::Rstd] = {};
+  inputs.arrays[Role::Dsum] = inputs.arrays[Role::Dy];
+  inputs.arrays[Role::Dgamma] = {FloatFormat::F32, before.data()};
   std::vector<double> dx(kRows * kColumns);
-  BackwardResult result =
-      normBackward(inputs, [&](unsigned, int64_t row, const double *values) {
-        std::copy(values, values + kColumns, dx.begin() + row * kColumns);
-      });
+  Result result = evaluate(inputs, test.into(Role::Dx, dx));
   auto lossOf = [&](const std::vector<double> &x,
                     const std::vector<double> &gamma) {
     double sum = 0;
@@ -259,7 +262,53 @@ TEST(ReferenceTest, RmsNormAgreesWithFiniteDifferences) {
       finiteDifferences(gamma, [&](const auto &at) { return lossOf(x, at); });
   for (double &value : dgamma)
     value += 0.5;
-  expectNear(result.dgamma, dgamma, 1e-6);
+  expectNear(result.sums[Role::Dgamma], dgamma, 1e-6);
+}
+
+// dx, dz and dgamma of gated RMSNorm with recomputed statistics.
+TEST(ReferenceTest, GatedRmsNormAgreesWithFiniteDifferences) {
+  constexpr int64_t kRows = 3, kColumns = 7;
+  Case test(kRows, kColumns, 7);
+  std::vector<float> gate(test.x.rbegin(), test.x.rend());
+  Inputs inputs = test.inputs(NamedOperation::GatedRmsNormBwd);
+  inputs.epsilon = Case::kEpsilon;
+  inputs.arrays[Role::Rstd] = {};
+  inputs.arrays[Role::Z] = {FloatFormat::F32, gate.data()};
+  std::vector<double> dx(kRows * kColumns), dz(kRows * kColumns);
+  evaluate(inputs, test.into(Role::Dx, dx));
+  Result result = evaluate(inputs, test.into(Role::Dz, dz));
+  auto lossOf = [&](const std::vector<double> &x, const std::vector<double> &z,
+                    const std::vector<double> &gamma) {
+    double sum = 0;
+    for (int64_t i = 0; i < kRows; ++i) {
+      auto u = [&](int64_t j) {
+        double open = z[i * kColumns + j];
+        return x[i * kColumns + j] * open / (1 + std::exp(-open));
+      };
+      double square = 0;
+      for (int64_t j = 0; j < kColumns; ++j)
+        square += u(j) * u(j) / kColumns;
+      for (int64_t j = 0; j < kColumns; ++j)
+        sum += test.dy[i * kColumns + j] * gamma[j] * u(j) /
+               std::sqrt(square + Case::kEpsilon);
+    }
+    return sum;
+  };
+  std::vector<double> x(test.x.begin(), test.x.end());
+  std::vector<double> z(gate.begin(), gate.end());
+  std::vector<double> gamma(test.gamma.begin(), test.gamma.end());
+  auto differ = [&](const std::vector<double> &at, auto loss) {
+    return finiteDifferences(at, loss);
+  };
+  expectNear(dx,
+             differ(x, [&](const auto &at) { return lossOf(at, z, gamma); }),
+             1e-6);
+  expectNear(dz,
+             differ(z, [&](const auto &at) { return lossOf(x, at, gamma); }),
+             1e-6);
+  expectNear(result.sums[Role::Dgamma],
+             differ(gamma, [&](const auto &at) { return lossOf(x, z, at); }),
+             1e-6);
 }
 
 TEST(ReferenceTest, FromTheOutputIsAsFromTheInput) {
@@ -270,59 +319,50 @@ TEST(ReferenceTest, FromTheOutputIsAsFromTheInput) {
     for (int64_t j = 0; j < kColumns; ++j)
       y[i * kColumns + j] =
           static_cast<float>(test.gamma[j] * test.xhat(i, j) + double(beta[j]));
-  BackwardInputs inputs;
-  inputs.rows = kRows;
-  inputs.columns = kColumns;
-  inputs.dy = {FloatFormat::F32, test.dy.data()};
-  inputs.y = {FloatFormat::F32, y.data()};
-  inputs.gamma = {FloatFormat::F32, test.gamma.data()};
-  inputs.beta = {FloatFormat::F32, beta.data()};
-  inputs.rstd = test.rstd.data();
+  Inputs inputs = test.inputs(NamedOperation::LayerNormBwd);
+  inputs.arrays[Role::X] = inputs.arrays[Role::Mean] = {};
+  inputs.arrays[Role::Y] = {FloatFormat::F32, y.data()};
+  inputs.arrays[Role::Beta] = {FloatFormat::F32, beta.data()};
   std::vector<double> dx(kRows * kColumns);
-  BackwardResult result =
-      normBackward(inputs, [&](unsigned, int64_t row, const double *values) {
-        std::copy(values, values + kColumns, dx.begin() + row * kColumns);
-      });
+  Result result = evaluate(inputs, test.into(Role::Dx, dx));
   // y was rounded to float32, and gamma divides that.
   expectNear(dx, test.dx, 1e-4);
-  expectNear(result.dgamma, test.result.dgamma, 1e-4);
+  expectNear(result.sums[Role::Dgamma], test.result.sums[Role::Dgamma], 1e-4);
   // Where gamma is 0 nothing can be known of xhat: no infinity.
   test.gamma[3] = 0;
-  result = normBackward(inputs, {});
-  EXPECT_EQ(result.dgamma[3], 0);
-  for (double value : result.dgamma)
+  result = evaluate(inputs, {});
+  EXPECT_EQ(result.sums[Role::Dgamma][3], 0);
+  for (double value : result.sums[Role::Dgamma])
     EXPECT_TRUE(std::isfinite(value));
 }
 
 TEST(ReferenceTest, AForwardPassWithoutAMeanIsRmsNorm) {
   std::vector<float> x{3, 4, 0, 0, 0, 0};
-  ForwardInputs inputs;
+  Inputs inputs;
+  inputs.operation = NamedOperation::RmsNorm;
   inputs.rows = 2;
   inputs.columns = 2;
-  inputs.hasMean = false;
   inputs.epsilon = 0.5;
   // Rows of two, three apart.
-  inputs.x = {FloatFormat::F32, x.data(), 3};
-  ForwardResult terms =
-      normForward(inputs, [&](unsigned, int64_t row, const ForwardRow &values) {
+  inputs.arrays[Role::X] = {FloatFormat::F32, x.data(), 3};
+  Result result =
+      evaluate(inputs, [&](unsigned, int64_t row, const RowOutputs &outputs) {
         double rstd = row == 0 ? 1 / std::sqrt(13.0) : 1 / std::sqrt(0.5);
-        EXPECT_NEAR(values.rstd, rstd, 1e-12);
-        EXPECT_NEAR(values.y[0], row == 0 ? 3 * rstd : 0, 1e-12);
-        EXPECT_EQ(values.mean, 0);
+        EXPECT_NEAR(outputs[Role::Rstd][0], rstd, 1e-12);
+        EXPECT_NEAR(outputs[Role::Y][0], row == 0 ? 3 * rstd : 0, 1e-12);
       });
-  EXPECT_NEAR(terms.rstdTerms, 1 / std::sqrt(0.5), 1e-12);
-  EXPECT_EQ(terms.meanTerms, 4);
+  EXPECT_NEAR(result.terms[Role::Rstd], 1 / std::sqrt(0.5), 1e-12);
 }
 
 TEST(ReferenceTest, EmptyAndTinyShapes) {
   Case none(0, 5, 1);
-  EXPECT_EQ(none.result.dgamma, std::vector<double>(5, 0.0));
-  EXPECT_EQ(none.result.dbeta, std::vector<double>(5, 0.0));
+  EXPECT_EQ(none.result.sums[Role::Dgamma], std::vector<double>(5, 0.0));
+  EXPECT_EQ(none.result.sums[Role::Dbeta], std::vector<double>(5, 0.0));
   // One column: xhat is 0, and so is dx.
   Case one(3, 1, 1);
   EXPECT_EQ(largest(one.dx), 0);
-  EXPECT_EQ(largest(one.result.dgamma), 0);
-  EXPECT_EQ(one.result.dbeta[0],
+  EXPECT_EQ(largest(one.result.sums[Role::Dgamma]), 0);
+  EXPECT_EQ(one.result.sums[Role::Dbeta][0],
             double(one.dy[0]) + double(one.dy[1]) + double(one.dy[2]));
 }
 
@@ -330,18 +370,22 @@ TEST(ReferenceTest, StatisticsSurviveALargeMean) {
   std::vector<float> x(1000);
   for (size_t j = 0; j < x.size(); ++j)
     x[j] = 10000 + (j % 2 ? 1.0F : -1.0F);
-  float mean = 0;
-  float rstd = 0;
-  computeStatistics({FloatFormat::F32, x.data()}, 1, 1000, 0, &mean, &rstd);
-  EXPECT_EQ(mean, 10000.0F);
-  EXPECT_EQ(rstd, 1.0F);
+  Inputs inputs;
+  inputs.rows = 1;
+  inputs.columns = 1000;
+  inputs.epsilon = 0;
+  inputs.arrays[Role::X] = {FloatFormat::F32, x.data()};
+  evaluate(inputs, [](unsigned, int64_t, const RowOutputs &outputs) {
+    EXPECT_EQ(outputs[Role::Mean][0], 10000);
+    EXPECT_EQ(outputs[Role::Rstd][0], 1);
+  });
 }
 
 TEST(ReferenceTest, ManyRowsGiveTheSameBitsEveryTime) {
   Case first(1000, 33, 5);
   Case second(1000, 33, 5);
-  EXPECT_EQ(first.result.dgamma, second.result.dgamma);
-  EXPECT_EQ(first.result.dbeta, second.result.dbeta);
+  EXPECT_EQ(first.result.sums[Role::Dgamma], second.result.sums[Role::Dgamma]);
+  EXPECT_EQ(first.result.sums[Role::Dbeta], second.result.sums[Role::Dbeta]);
   EXPECT_EQ(first.dx, second.dx);
 }
 

@@ -153,9 +153,15 @@ TEST(RunnerCompilerTest, WritesEveryOption) {
 }
 
 TEST(RunnerCompilerTest, RefusesOptionsThatContradict) {
-  EXPECT_CONTAINS(refusal({"--n", "8", "--chip", "c", "--op", "softmax"}),
-                  "expected one of layer_norm, rms_norm, layer_norm_bwd, "
-                  "rms_norm_bwd, got 'softmax'");
+  std::string unknown = refusal({"--n", "8", "--chip", "c", "--op", "softmax"});
+  EXPECT_CONTAINS(unknown, "expected one of layer_norm, rms_norm, ");
+  EXPECT_CONTAINS(unknown, ", got 'softmax'");
+  EXPECT_CONTAINS(refusal({"--n", "8", "--chip", "c", "--op",
+                           "gated_rms_norm_bwd", "--statistics", "output"}),
+                  "expected saved or recomputed for gated_rms_norm_bwd");
+  EXPECT_CONTAINS(refusal({"--n", "8", "--chip", "c", "--op", "gated_rms_norm",
+                           "--residual", "f32"}),
+                  "--residual: gated_rms_norm has none");
   EXPECT_CONTAINS(refusal({"--n", "8", "--chip", "c", "--op", "rms_norm",
                            "--outputs", "mean"}),
                   "--outputs: expected some of y,rstd separated by commas, "

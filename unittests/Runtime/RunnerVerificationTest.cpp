@@ -24,6 +24,7 @@
 #include <cstring>
 #include <limits>
 
+using namespace lnbwd;
 using namespace lnbwd::run;
 using namespace lnbwd::reference;
 
@@ -32,7 +33,7 @@ static void add(Problem &problem, Role role, FloatFormat format,
                 lnbwd_argument_kind kind, bool isOutput = false,
                 int64_t stride = 0) {
   Argument argument;
-  argument.name = roleName(role);
+  argument.name = getInfo(role).name;
   argument.format = format;
   argument.kind = kind;
   argument.access = isOutput ? LNBWD_ACCESS_WRITE : LNBWD_ACCESS_READ;
@@ -44,7 +45,7 @@ static void add(Problem &problem, Role role, FloatFormat format,
       argument.rowStride * (isColumn ? 1 : problem.rows) * formatSize(format);
   if (isOutput)
     argument.output = role;
-  problem.operands[static_cast<size_t>(role)] = problem.arguments.size();
+  problem.operands[role] = problem.arguments.size();
   problem.arguments.push_back(argument);
 }
 
@@ -60,7 +61,7 @@ struct Solved {
          int64_t columns, Init init = Init::Normal) {
     problem.rows = rows;
     problem.columns = columns;
-    problem.operation.name = "layer_norm_bwd";
+    problem.operation.info = &getInfo(NamedOperation::LayerNormBwd);
     add(problem, Role::Dy, format, LNBWD_ARGUMENT_ROW_BLOCK);
     add(problem, Role::X, format, LNBWD_ARGUMENT_ROW_BLOCK);
     add(problem, Role::Gamma, columnFormat, LNBWD_ARGUMENT_COLUMN);
@@ -76,22 +77,15 @@ struct Solved {
     outputs.resize(problem.arguments.size());
     for (size_t i = 5; i < 8; ++i)
       outputs[i].resize(problem.arguments[i].bytes);
-    BackwardInputs inputs;
-    inputs.rows = rows;
-    inputs.columns = columns;
-    inputs.dy = problem.input(Role::Dy);
-    inputs.x = problem.input(Role::X);
-    inputs.gamma = problem.input(Role::Gamma);
-    inputs.mean = static_cast<const float *>(problem.input(Role::Mean).data);
-    inputs.rstd = static_cast<const float *>(problem.input(Role::Rstd).data);
-    BackwardResult result =
-        normBackward(inputs, [&](unsigned, int64_t row, const double *dx) {
-          for (int64_t j = 0; j < columns; ++j)
-            set(5, row * columns + j, dx[j]);
-        });
+    Result result =
+        evaluate(describeReference(problem),
+                 [&](unsigned, int64_t row, const RowOutputs &values) {
+                   for (int64_t j = 0; j < columns; ++j)
+                     set(5, row * columns + j, values[Role::Dx][j]);
+                 });
     for (int64_t j = 0; j < columns; ++j) {
-      set(6, j, result.dgamma[j]);
-      set(7, j, result.dbeta[j]);
+      set(6, j, result.sums[Role::Dgamma][j]);
+      set(7, j, result.sums[Role::Dbeta][j]);
     }
   }
 
@@ -244,7 +238,7 @@ TEST(VerificationTest, ComparesAForwardPassWithWhatItNormalised) {
   Problem problem;
   problem.rows = 3;
   problem.columns = 40;
-  problem.operation = {"layer_norm", true, true, false, 1e-3};
+  problem.operation = {&getInfo(NamedOperation::LayerNorm), false, 1e-3};
   add(problem, Role::X, FloatFormat::F32, LNBWD_ARGUMENT_ROW_BLOCK, false, 48);
   add(problem, Role::Residual, FloatFormat::F32, LNBWD_ARGUMENT_ROW_BLOCK);
   add(problem, Role::Y, FloatFormat::F32, LNBWD_ARGUMENT_ROW_BLOCK, true);
@@ -291,7 +285,7 @@ TEST(VerificationTest, ComparesAForwardPassWithWhatItNormalised) {
   EXPECT_TRUE(reports[2].isValid());
   EXPECT_FALSE(reports[3].isValid());
   // A RMSNorm does not subtract the mean.
-  problem.operation.hasMean = false;
+  problem.operation.info = &getInfo(NamedOperation::RmsNorm);
   EXPECT_FALSE(compareWithReference(problem, outputs)[0].isValid());
 }
 
@@ -327,7 +321,7 @@ TEST(PoisonTest, IsANanInEveryType) {
 TEST(InputsTest, DependOnTheSeedAndThePlaceAlone) {
   std::vector<float> first(1000), again(1000), other(1000), longer(2000);
   auto fill = [](Init init, uint64_t seed, std::vector<float> &values) {
-    fillInput(init, seed, Input::X, FloatFormat::F32,
+    fillInput(init, seed, Role::X, FloatFormat::F32,
               static_cast<int64_t>(values.size()) / 10, 10, values.data());
   };
   for (const InitDescription &init : initDescriptions()) {
@@ -347,7 +341,7 @@ TEST(InputsTest, HaveTheDistributionTheyAreNamedAfter) {
   constexpr int64_t kCount = 100000;
   std::vector<float> values(kCount);
   auto moments = [&](Init init) {
-    fillInput(init, 1, Input::X, FloatFormat::F32, kCount / 100, 100,
+    fillInput(init, 1, Role::X, FloatFormat::F32, kCount / 100, 100,
               values.data());
     double mean = 0, square = 0;
     for (float value : values)
@@ -365,7 +359,7 @@ TEST(InputsTest, HaveTheDistributionTheyAreNamedAfter) {
   EXPECT_NEAR(moments(Init::Huge).second / 1e30, 1, 0.02);
   EXPECT_LT(moments(Init::TinyVariance).second, 1e-6);
   EXPECT_GT(moments(Init::TinyVariance).second, 1e-8);
-  fillInput(Init::Denormal, 1, Input::X, FloatFormat::F32, 1, 100,
+  fillInput(Init::Denormal, 1, Role::X, FloatFormat::F32, 1, 100,
             values.data());
   EXPECT_EQ(std::fpclassify(values[5]), FP_SUBNORMAL);
 }

@@ -23,8 +23,8 @@ def ChipOption
 def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
   let summary = "Derive the gradient of a forward pass";
   let description = [{
-    Each function holds one forward operation: `lnbwd.layer_norm`,
-    `lnbwd.rms_norm`, or a `lnbwd.rowwise` without column sums and group sums
+    Each function holds one forward operation: a named one, such as
+    `lnbwd.layer_norm`, or a `lnbwd.rowwise` without column sums and group sums
     that somebody wrote. In its place comes a function `<name>_bwd` on memrefs with the
     gradient, a row program, by reverse mode: the adjoint of a column is a column
     sum, that of a group column a group sum, that of a spread scalar a row sum. Operands are named after the forward

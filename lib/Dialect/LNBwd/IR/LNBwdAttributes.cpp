@@ -110,9 +110,7 @@ static const OperationAttribute operationAttributes[] = {
 
 static bool isKind(Attribute value) {
   auto kind = dyn_cast<StringAttr>(value);
-  return kind && llvm::is_contained<StringRef>(
-                     {"row_block", "row_scalar", "column", "group_column"},
-                     kind.getValue());
+  return kind && findKind(kind.getValue());
 }
 static bool isAccess(Attribute value) {
   auto access = dyn_cast<StringAttr>(value);

@@ -44,48 +44,15 @@ Operation *LNBwdDialect::materializeConstant(OpBuilder &builder,
   return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
-namespace {
-/// The operands of the named operations, each in its own order.
-constexpr StringLiteral layerNormOperands[] = {
-    "x", "residual", "gamma", "beta", "y", "sum", "mean", "rstd"};
-constexpr StringLiteral rmsNormOperands[] = {"x", "residual", "gamma",
-                                             "y", "sum",      "rstd"};
-constexpr StringLiteral layerNormBwdOperands[] = {
-    "dy",   "x",    "y",  "gamma",     "beta",   "mean",
-    "rstd", "dsum", "dx", "dresidual", "dgamma", "dbeta"};
-constexpr StringLiteral rmsNormBwdOperands[] = {
-    "dy", "x", "y", "gamma", "rstd", "dsum", "dx", "dresidual", "dgamma"};
-
-struct KnownOperation {
-  StringLiteral name;
-  ArrayRef<StringLiteral> operands;
-};
-const KnownOperation knownOperations[] = {
-    {"layer_norm", layerNormOperands},
-    {"rms_norm", rmsNormOperands},
-    {"layer_norm_bwd", layerNormBwdOperands},
-    {"rms_norm_bwd", rmsNormBwdOperands},
-};
-} // namespace
-
-ArrayRef<StringLiteral> NamedOperationAttr::getKnownOperands() const {
-  for (const KnownOperation &known : knownOperations)
-    if (getName() == known.name)
-      return known.operands;
-  return {};
-}
-
 LogicalResult
 NamedOperationAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                            StringAttr name, FloatAttr epsilon,
                            bool /*zeroCentredGamma*/) {
-  if (llvm::none_of(knownOperations, [&](const KnownOperation &known) {
-        return name == known.name;
-      })) {
+  if (!findOperation(name.getValue())) {
     InFlightDiagnostic diag = emitError() << "expected name to be one of ";
     llvm::interleaveComma(
-        knownOperations, diag,
-        [&](const KnownOperation &known) { diag << known.name; });
+        kOperations, diag,
+        [&](const NamedOperationInfo &known) { diag << known.name; });
     return diag << ", got " << name;
   }
   if (epsilon &&

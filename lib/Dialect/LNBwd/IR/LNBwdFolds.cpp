@@ -8,7 +8,7 @@
 //
 // What nobody asks for is not computed: an unused output goes, with it the part
 // of the row program that computed it, and then the operands that only this
-// part read.
+// part read. Named operations do the same in LNBwdNorms.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,99 +22,6 @@
 
 using namespace mlir;
 using namespace lnbwd;
-
-//===----------------------------------------------------------------------===//
-// The normalisations and their gradients
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Drops the tensor outputs whose results have no use, as long as one output
-/// remains.
-template <typename OpTy> struct DropUnusedResults : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    if (!op.hasPureTensorSemantics() || op.use_empty())
-      return failure();
-    unsigned used = llvm::count_if(
-        op.getResults(), [](Value result) { return !result.use_empty(); });
-    if (used == op.getNumResults())
-      return failure();
-
-    // Outputs are the last operands, none or one to a segment.
-    auto segments = llvm::to_vector(
-        ArrayRef<int32_t>(op.getProperties().operandSegmentSizes));
-    SmallVector<Value> operands(op.getOperation()->getOperands());
-    SmallVector<Type> types;
-    SmallVector<Value> replaced;
-    size_t segment = segments.size();
-    for (size_t i = op.getNumResults(); i-- > 0;) {
-      while (segments[--segment] == 0) {
-      }
-      Value result = op.getResults()[i];
-      if (result.use_empty()) {
-        segments[segment] = 0;
-        operands.erase(operands.begin() + op.getNumDpsInputs() + i);
-        continue;
-      }
-      types.insert(types.begin(), result.getType());
-      replaced.insert(replaced.begin(), result);
-    }
-    NamedAttrList attributes(op->getAttrDictionary());
-    attributes.set("operandSegmentSizes",
-                   rewriter.getDenseI32ArrayAttr(segments));
-    auto slim = OpTy::create(rewriter, op.getLoc(), types, operands,
-                             attributes.getAttrs());
-    for (auto [from, to] : llvm::zip_equal(replaced, slim.getResults()))
-      rewriter.replaceAllUsesWith(from, to);
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
-/// The gradients of columns do not depend on gamma, unless xhat comes from the
-/// output, nor on dsum: without dx neither is read.
-template <typename OpTy> struct DropUnreadInputsOfDx : OpRewritePattern<OpTy> {
-  using OpRewritePattern<OpTy>::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(OpTy op,
-                                PatternRewriter &rewriter) const override {
-    bool readsGamma = op.getGamma() && op.getX();
-    if (op.getDx() || op.getDresidual() || (!readsGamma && !op.getDsum()))
-      return failure();
-    rewriter.modifyOpInPlace(op, [&] {
-      if (readsGamma)
-        op.getGammaMutable().clear();
-      op.getDsumMutable().clear();
-    });
-    return success();
-  }
-};
-} // namespace
-
-void LayerNormOp::getCanonicalizationPatterns(RewritePatternSet &results,
-                                              MLIRContext *context) {
-  results.add<DropUnusedResults<LayerNormOp>>(context);
-}
-
-void RmsNormOp::getCanonicalizationPatterns(RewritePatternSet &results,
-                                            MLIRContext *context) {
-  results.add<DropUnusedResults<RmsNormOp>>(context);
-}
-
-void LayerNormBwdOp::getCanonicalizationPatterns(RewritePatternSet &results,
-                                                 MLIRContext *context) {
-  results.add<DropUnusedResults<LayerNormBwdOp>,
-              DropUnreadInputsOfDx<LayerNormBwdOp>>(context);
-}
-
-void RmsNormBwdOp::getCanonicalizationPatterns(RewritePatternSet &results,
-                                               MLIRContext *context) {
-  results
-      .add<DropUnusedResults<RmsNormBwdOp>, DropUnreadInputsOfDx<RmsNormBwdOp>>(
-          context);
-}
 
 //===----------------------------------------------------------------------===//
 // RowwiseOp

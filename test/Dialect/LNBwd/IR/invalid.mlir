@@ -1160,3 +1160,11 @@ func.func @f(%c: memref<8xf32>) -> index {
   %b = lnbwd.group_count %c : memref<8xf32>
   return %b : index
 }
+
+// -----
+
+func.func @gate_of_another_type(%r: memref<?x8xf32>, %z: memref<?x8xbf16>) {
+  // expected-error@+1 {{expected the elements of z to be those of x, 'f32', got 'bf16'}}
+  lnbwd.gated_rms_norm x(%r : memref<?x8xf32>) z(%z : memref<?x8xbf16>) outs y(%r : memref<?x8xf32>)
+  return
+}

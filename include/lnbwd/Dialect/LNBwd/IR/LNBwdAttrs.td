@@ -106,7 +106,7 @@ def LNBwd_NamedOperationAttr : LNBwd_Attr<"NamedOperation", "operation"> {
 
     | field | meaning |
     |---|---|
-    | `name` | `layer_norm`, `rms_norm`, `layer_norm_bwd` or `rms_norm_bwd` |
+    | `name` | a named operation without the dialect's prefix, as in `rms_norm_bwd` |
     | `epsilon` | where the kernel computes statistics: what it adds to the variance |
     | `zero_centred_gamma` | `1 + gamma` stands in the place of `gamma` |
 
@@ -126,9 +126,19 @@ def LNBwd_NamedOperationAttr : LNBwd_Attr<"NamedOperation", "operation"> {
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+  let builders = [
+    AttrBuilder<(ins "::lnbwd::NamedOperation":$operation,
+                     "::mlir::FloatAttr":$epsilon, "bool":$zero_centred_gamma), [{
+      return $_get($_ctxt,
+                   ::mlir::StringAttr::get($_ctxt, ::lnbwd::getName(operation)),
+                   epsilon, zero_centred_gamma);
+    }]>
+  ];
   let extraClassDeclaration = [{
-    /// The operands that the named operation can have.
-    ::llvm::ArrayRef<::llvm::StringLiteral> getKnownOperands() const;
+    /// The name as what it stands for.
+    ::lnbwd::NamedOperation getOperation() const {
+      return *findOperation(getName().getValue());
+    }
   }];
 }
 

@@ -25,10 +25,33 @@
 
 #include <optional>
 
+#include "lnbwd/Operations/Operations.h"
+
+namespace lnbwd {
+class NormOpInterface;
+class RowBody;
+class RowBuilder;
+
+/// What all named operations do alike; NormOpInterface has the words for it.
+namespace detail {
+/// The operand of that role; null if there is none.
+mlir::Value getNormOperand(mlir::Operation *op, Role role, bool isOutput);
+mlir::MutableOperandRange getNormInits(NormOpInterface op);
+llvm::LogicalResult verifyNorm(NormOpInterface op);
+void addNormEffects(NormOpInterface op,
+                    llvm::SmallVectorImpl<mlir::SideEffects::EffectInstance<
+                        mlir::MemoryEffects::Effect>> &effects);
+void populateNormFolds(mlir::RewritePatternSet &patterns,
+                       llvm::StringRef operationName);
+} // namespace detail
+} // namespace lnbwd
+
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.h.inc"
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdInterfaces.h.inc"
 
 #define GET_OP_CLASSES
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdOps.h.inc"

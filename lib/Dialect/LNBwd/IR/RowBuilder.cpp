@@ -1,4 +1,4 @@
-//===- RowBuilder.cpp - To write row programs down ------------------------===//
+//===- RowBuilder.cpp - Builder of row programs ---------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowBuilder.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -69,6 +69,8 @@ Value RowBuilder::abs(Value value) { return math::AbsFOp::create(b, value); }
 
 Value RowBuilder::rsqrt(Value value) { return math::RsqrtOp::create(b, value); }
 
+Value RowBuilder::exp(Value value) { return math::ExpOp::create(b, value); }
+
 Value RowBuilder::fma(Value x, Value y, Value z) {
   if (!isa<VectorType>(x.getType()))
     return math::FmaOp::create(b, x, y, z);
@@ -92,66 +94,75 @@ Value RowBuilder::clamp(Value row, Value bound) {
 void RowBuilder::yield(ValueRange values) { YieldOp::create(b, values); }
 
 //===----------------------------------------------------------------------===//
-// RowProgram
+// RowBody
 //===----------------------------------------------------------------------===//
 
-void RowProgram::add(Entries &entries, ArrayRef<Named> named) {
-  for (auto [name, value] : named)
-    if (value)
-      entries.push_back({name, value});
+/// A row is of its output's element; a scalar is float32, and a column sum is
+/// rounded once all rows are in it.
+void RowBody::set(Role output, Value value) {
+  Value destination = op.getOutput(output);
+  if (!destination)
+    return;
+  if (lnbwd::getInfo(output).kind == OperandKind::RowBlock)
+    value = builder->narrow(value, destination);
+  outputs[static_cast<size_t>(output)] = value;
 }
 
-bool RowProgram::hasOutput(StringRef name) const {
-  for (const Entries *entries :
-       {&rowOutValues, &scalarOutValues, &columnSumValues})
-    for (const Entry &entry : *entries)
-      if (entry.name == name)
-        return true;
-  return false;
-}
-
-void RowProgram::replace(PatternRewriter &rewriter, Operation *op,
-                         int64_t rowRank,
-                         function_ref<void(RowBuilder &)> fill) {
-  Location loc = op->getLoc();
+void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
+                      bool textbook) {
+  // A row program has its operands group by group, in the order of the roles of
+  // each; so are the names.
+  using Roles = SmallVector<Role, 4>;
   SmallVector<StringRef> names;
-  auto valuesOf = [&](const Entries &entries) {
+  auto select = [&](OperandKind kind, bool isOutput, Roles &roles) {
     SmallVector<Value> values;
-    for (const Entry &entry : entries) {
-      names.push_back(entry.name);
-      values.push_back(entry.value);
+    for (const OperandInfo &operand : op.getInfo()) {
+      const RoleInfo &role = lnbwd::getInfo(operand.role);
+      Value value =
+          isOutput ? op.getOutput(operand.role) : op.getInput(operand.role);
+      if (operand.isOutput != isOutput || role.kind != kind || !value)
+        continue;
+      roles.push_back(operand.role);
+      names.push_back(role.name);
+      values.push_back(value);
     }
     return values;
   };
-  SmallVector<Value> rows = valuesOf(rowValues);
-  SmallVector<Value> columns = valuesOf(columnValues);
-  SmallVector<Value> scalars = valuesOf(scalarValues);
-  SmallVector<Value> rowOuts = valuesOf(rowOutValues);
-  SmallVector<Value> scalarOuts = valuesOf(scalarOutValues);
-  SmallVector<Value> columnSums = valuesOf(columnSumValues);
+  Roles inputs, outputs;
+  SmallVector<Value> rows = select(OperandKind::RowBlock, false, inputs);
+  SmallVector<Value> columns = select(OperandKind::Column, false, inputs);
+  SmallVector<Value> scalars = select(OperandKind::RowScalar, false, inputs);
+  SmallVector<Value> rowOuts = select(OperandKind::RowBlock, true, outputs);
+  SmallVector<Value> scalarOuts = select(OperandKind::RowScalar, true, outputs);
+  SmallVector<Value> columnSums = select(OperandKind::Column, true, outputs);
+  Location loc = op.getLoc();
   auto program = RowwiseOp::create(
       rewriter, loc, op->getResultTypes(), op->getName().stripDialect(), rows,
       columns, /*group_columns=*/ValueRange(), scalars, rowOuts, scalarOuts,
       columnSums, /*group_sums=*/ValueRange(), rewriter.getStrArrayAttr(names),
-      ScheduleAttr(), rowRank, accumulates);
-  rowLength = program.getRowLength();
+      ScheduleAttr(), int64_t(op.getRowRank()),
+      op.getAccumulate() && !columnSums.empty());
 
   {
     OpBuilder::InsertionGuard guard(rewriter);
-    Block *body = rewriter.createBlock(&program.getBody());
-    auto addArguments = [&](const Entries &entries, bool isScalar) {
-      for (const Entry &entry : entries) {
-        Type element = getElementTypeOrSelf(entry.value.getType());
-        Type type =
-            isScalar ? element : Type(VectorType::get({rowLength}, element));
-        arguments[entry.name] = body->addArgument(type, loc);
-      }
-    };
-    addArguments(rowValues, false);
-    addArguments(columnValues, false);
-    addArguments(scalarValues, true);
-    RowBuilder builder(rewriter, loc, rowLength);
-    fill(builder);
+    Block *block = rewriter.createBlock(&program.getBody());
+    RowBody body(op, textbook);
+    body.rowLength = program.getRowLength();
+    for (Role role : inputs) {
+      Type type = getElementTypeOrSelf(op.getInput(role).getType());
+      if (lnbwd::getInfo(role).kind != OperandKind::RowScalar)
+        type = VectorType::get({body.rowLength}, type);
+      body.arguments[static_cast<size_t>(role)] = block->addArgument(type, loc);
+    }
+    RowBuilder builder(rewriter, loc, body.rowLength);
+    body.builder = &builder;
+    op.buildBody(builder, body);
+    SmallVector<Value> results;
+    for (Role role : outputs) {
+      results.push_back(body.outputs[static_cast<size_t>(role)]);
+      assert(results.back() && "the body sets each output that is wanted");
+    }
+    builder.yield(results);
   }
   rewriter.replaceOp(op, program.getResults());
 }

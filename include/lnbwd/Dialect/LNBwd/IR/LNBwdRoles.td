@@ -1,0 +1,106 @@
+//===- LNBwdRoles.td - What operands are to an operation ---*- tablegen -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The operands that named operations are made of: a role has one name, one
+// shape and one rule for its element wherever it occurs, whether an operation
+// reads it or writes it. scripts/generate_operations.py makes the tables of
+// C++ and Python from this file and LNBwdNorms.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_DIALECT_LNBWD_IR_LNBWDROLES_TD
+#define LNBWD_DIALECT_LNBWD_IR_LNBWDROLES_TD
+
+include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.td"
+
+def LNBwd_Shaped : AnyTypeOf<[AnyRankedTensor, AnyMemRef],
+                             "ranked tensor or memref",
+                             "::mlir::ShapedType">;
+
+//===----------------------------------------------------------------------===//
+// Kinds
+//===----------------------------------------------------------------------===//
+
+/// What an operand of a row program is to the kernel. The order is that of
+/// lnbwd_argument_kind.
+class LNBwd_OperandKind<string kindName, string dimensions> {
+  string name = kindName;
+  string shape = dimensions;
+}
+def LNBwd_RowBlock : LNBwd_OperandKind<"row_block", "[..., N]">;
+def LNBwd_Column : LNBwd_OperandKind<"column", "[N]">;
+def LNBwd_RowScalar : LNBwd_OperandKind<"row_scalar", "[...]">;
+def LNBwd_GroupColumn : LNBwd_OperandKind<"group_column", "[B, N]">;
+
+//===----------------------------------------------------------------------===//
+// Roles
+//===----------------------------------------------------------------------===//
+
+/// A row block has the element of x, unless it `hasOwnElement` (f16, bf16 or
+/// f32); a column that of x, or f32; a row scalar f32.
+class LNBwd_Role<string roleName, LNBwd_OperandKind roleKind, string roleText,
+                 bit roleHasOwnElement = 0> {
+  string name = roleName;
+  LNBwd_OperandKind kind = roleKind;
+  /// What the documentation of an operand says, unless that operation has
+  /// better words.
+  string text = roleText;
+  bit hasOwnElement = roleHasOwnElement;
+}
+
+// New ones go to the end: the runner's random inputs go by the number.
+def LNBwd_Dy : LNBwd_Role<"dy", LNBwd_RowBlock, "gradient of the output">;
+def LNBwd_X : LNBwd_Role<"x", LNBwd_RowBlock, "what was normalised">;
+def LNBwd_Gamma : LNBwd_Role<"gamma", LNBwd_Column, "scale">;
+def LNBwd_Residual
+    : LNBwd_Role<"residual", LNBwd_RowBlock, "what is added to x", 1>;
+def LNBwd_Beta : LNBwd_Role<"beta", LNBwd_Column, "offset">;
+def LNBwd_Dsum
+    : LNBwd_Role<"dsum", LNBwd_RowBlock, "further gradient of x", 1>;
+def LNBwd_Dgamma : LNBwd_Role<"dgamma", LNBwd_Column, "gradient of gamma">;
+def LNBwd_Dbeta : LNBwd_Role<"dbeta", LNBwd_Column, "gradient of beta">;
+def LNBwd_Y : LNBwd_Role<"y", LNBwd_RowBlock, "the normalised rows">;
+def LNBwd_Mean : LNBwd_Role<"mean", LNBwd_RowScalar, "row means">;
+def LNBwd_Rstd
+    : LNBwd_Role<"rstd", LNBwd_RowScalar, "reciprocal row deviations">;
+def LNBwd_Sum : LNBwd_Role<"sum", LNBwd_RowBlock, "x + residual", 1>;
+def LNBwd_Dx : LNBwd_Role<"dx", LNBwd_RowBlock, "gradient of x">;
+def LNBwd_Dresidual
+    : LNBwd_Role<"dresidual", LNBwd_RowBlock, "dx in another type", 1>;
+def LNBwd_Z : LNBwd_Role<"z", LNBwd_RowBlock, "gate">;
+def LNBwd_Dz : LNBwd_Role<"dz", LNBwd_RowBlock, "gradient of the gate">;
+
+//===----------------------------------------------------------------------===//
+// Operands of an operation
+//===----------------------------------------------------------------------===//
+
+/// A role as one operation has it.
+class LNBwd_Operand<LNBwd_Role operandRole, bit operandIsOptional,
+                    string text = operandRole.text> {
+  LNBwd_Role role = operandRole;
+  bit isOptional = operandIsOptional;
+  defvar described = text # ", " # operandRole.kind.shape;
+  /// For the `arguments` of the operation.
+  Arg constraint = !if(operandIsOptional,
+                       Arg<Optional<LNBwd_Shaped>, described>,
+                       Arg<LNBwd_Shaped, described>);
+  /// For its `assemblyFormat`.
+  defvar name = operandRole.name;
+  string format = !if(operandIsOptional,
+      "(`" # name # "` `(` $" # name # "^ `:` type($" # name # ") `)`)?",
+      "`" # name # "` `(` $" # name # " `:` type($" # name # ") `)`");
+}
+
+/// An operand that is always there.
+class LNBwd_Given<LNBwd_Role role, string text = role.text>
+    : LNBwd_Operand<role, 0, text>;
+/// One that may be absent: its term then is, or nobody wants it.
+class LNBwd_Maybe<LNBwd_Role role, string text = role.text>
+    : LNBwd_Operand<role, 1, text>;
+
+#endif // LNBWD_DIALECT_LNBWD_IR_LNBWDROLES_TD

@@ -1,0 +1,127 @@
+//===- Operations.h - The tables of named operations ------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Which named operations there are, and which operands each has: what
+// LNBwdNorms.td declares, for all of C++. Free of LLVM, since the runner and
+// the operators of PyTorch are. scripts/generate-operations.py writes the
+// tables.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_OPERATIONS_OPERATIONS_H
+#define LNBWD_OPERATIONS_OPERATIONS_H
+
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+namespace lnbwd {
+
+#define LNBWD_OPERATION_ENUMS
+#include "lnbwd/Operations/Operations.h.inc"
+#undef LNBWD_OPERATION_ENUMS
+
+/// What an operand is, in every operation that has it.
+struct RoleInfo {
+  const char *name;
+  OperandKind kind;
+  /// Of a row block: it need not have the element of x.
+  bool hasOwnElement;
+};
+
+/// An operand as one operation has it.
+struct OperandInfo {
+  Role role;
+  bool isOutput;
+  /// Whether it may be absent.
+  bool isOptional;
+};
+
+/// A named operation.
+struct NamedOperationInfo {
+  NamedOperation operation;
+  /// Without the dialect: "rms_norm".
+  const char *name;
+  /// A forward pass; else it is the gradient of one.
+  bool isForward;
+  /// The gradient of a forward pass, the forward pass of a gradient.
+  std::optional<NamedOperation> counterpart;
+  /// The operands in the order of the launch plan's arguments, inputs first.
+  const OperandInfo *operandTable;
+  size_t operandCount;
+
+  /// For loops over the operands.
+  constexpr const OperandInfo *begin() const { return operandTable; }
+  constexpr const OperandInfo *end() const {
+    return operandTable + operandCount;
+  }
+  /// The place of an operand among all; none if the operation does not have
+  /// it.
+  constexpr std::optional<size_t> find(Role role, bool isOutput) const {
+    for (size_t i = 0; i < operandCount; ++i)
+      if (operandTable[i].role == role && operandTable[i].isOutput == isOutput)
+        return i;
+    return std::nullopt;
+  }
+  constexpr bool hasInput(Role role) const {
+    return find(role, false).has_value();
+  }
+  constexpr bool hasOutput(Role role) const {
+    return find(role, true).has_value();
+  }
+  /// Whether it reads or writes such an operand.
+  constexpr bool has(Role role) const {
+    return hasInput(role) || hasOutput(role);
+  }
+  /// Whether the mean is subtracted, so that there is a shift as well.
+  constexpr bool hasMean() const { return has(Role::Mean); }
+};
+
+#define LNBWD_OPERATION_TABLES
+#include "lnbwd/Operations/Operations.h.inc"
+#undef LNBWD_OPERATION_TABLES
+
+constexpr const RoleInfo &getInfo(Role role) {
+  return kRoles[static_cast<size_t>(role)];
+}
+constexpr const NamedOperationInfo &getInfo(NamedOperation operation) {
+  return kOperations[static_cast<size_t>(operation)];
+}
+/// "rms_norm".
+constexpr const char *getName(NamedOperation operation) {
+  return getInfo(operation).name;
+}
+/// "row_block".
+constexpr const char *getName(OperandKind kind) {
+  return kKindNames[static_cast<size_t>(kind)];
+}
+
+/// The role, operation or kind of that name; none if there is no such.
+constexpr std::optional<Role> findRole(std::string_view name) {
+  for (size_t i = 0; i < kRoleCount; ++i)
+    if (name == kRoles[i].name)
+      return static_cast<Role>(i);
+  return std::nullopt;
+}
+constexpr std::optional<NamedOperation> findOperation(std::string_view name) {
+  for (const NamedOperationInfo &info : kOperations)
+    if (name == info.name)
+      return info.operation;
+  return std::nullopt;
+}
+constexpr std::optional<OperandKind> findKind(std::string_view name) {
+  for (size_t i = 0; i < kOperandKindCount; ++i)
+    if (name == kKindNames[i])
+      return static_cast<OperandKind>(i);
+  return std::nullopt;
+}
+
+} // namespace lnbwd
+
+#endif // LNBWD_OPERATIONS_OPERATIONS_H

@@ -1,0 +1,310 @@
+//===- LNBwdNormBodies.cpp - The formulas of the named operations ---------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The body of each named operation: its formula for one row. A new operation of
+// the family is a declaration in LNBwdNorms.td and a body here. What several
+// formulas have in common is a function on rows.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace lnbwd;
+
+//===----------------------------------------------------------------------===//
+// Statistics
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The normalised rows, (x - mean) * rstd (LayerNorm) or x * rstd, and what is
+/// known of x.
+struct Statistics {
+  Value mean;
+  Value xhat;
+  Value rstd;
+};
+
+/// Either saved, or of the row `x` of float32.
+///
+/// The first sum gives the mean, rounded; what is left of the mean in the
+/// centred row is summed with its squares and taken off again. So the variance
+/// is that of small numbers, and a mean beside which the deviations are small
+/// costs them nothing. Textbooks leave this out.
+class StatisticsBuilder {
+public:
+  StatisticsBuilder(RowBuilder &b, RowBody &body)
+      : b(b), length(body.getRowLength()),
+        overN(b.constant(1.0 / double(length))),
+        epsilon(b.constant(body.getEpsilon())), textbook(body.isTextbook()) {}
+
+  Statistics saved(Value x, Value mean, Value rstd) {
+    // The negated mean is added: packed float32 has additions only.
+    Value centred = b.add(x, b.spread(b.negate(mean)));
+    return {mean, b.mul(centred, b.spread(rstd)), rstd};
+  }
+  Statistics computed(Value x) {
+    Value sum = b.rowSum(x);
+    Value mean = b.mul(sum, overN);
+    Value centred = b.add(x, b.spread(b.negate(mean)));
+    if (textbook) {
+      Value rstd = rstdOf(b.mul(b.rowSum(b.mul(centred, centred)), overN));
+      return {mean, b.mul(centred, b.spread(rstd)), rstd};
+    }
+    Value left = b.mul(b.rowSum(centred), overN);
+    Value squares = b.rowSum(b.mul(centred, centred));
+    Value square = b.mul(squares, overN);
+    // Not below 0 by rounding; and where the squares overflow, so may left^2.
+    Value zero = b.constant(0.0);
+    Value infinity = b.constant(std::numeric_limits<double>::infinity());
+    Value difference =
+        b.add(divide(squares, square), b.negate(b.mul(left, left)));
+    Value variance =
+        b.select(b.less(square, infinity),
+                 b.select(b.less(zero, difference), difference, zero), square);
+    // (centred - left) * rstd, rounded once.
+    Value rstd = rstdOf(variance);
+    Value scale = b.spread(rstd);
+    Value shift = b.spread(b.mul(b.negate(left), rstd));
+    return {chooseMean(sum, mean, left, rstd), b.fma(centred, scale, shift),
+            rstd};
+  }
+  /// Without a mean.
+  Statistics computedAroundZero(Value x) {
+    Value rstd = rstdOf(b.mul(b.rowSum(b.mul(x, x)), overN));
+    return {Value(), b.mul(x, b.spread(rstd)), rstd};
+  }
+
+private:
+  /// `sum` / N, of which `estimate` is the product with 1/N: without the
+  /// rounding of 1/N. Both finite.
+  Value divide(Value sum, Value estimate) {
+    if (llvm::isPowerOf2_64(uint64_t(length)))
+      return estimate;
+    Value remainder = b.fma(estimate, b.constant(-double(length)), sum);
+    return b.fma(remainder, overN, estimate);
+  }
+  /// The mean to save. Where it is small beside the deviations, the elements of
+  /// x are much coarser than it is, x - mean is rounded alike in all that are
+  /// of a size, and `left` is mostly the sum of those roundings: the first sum
+  /// is better then. One lane of a row computes this: few operations, lest
+  /// NVIDIA's assembler makes them a branch, which all of the row wait for.
+  Value chooseMean(Value sum, Value mean, Value left, Value rstd) {
+    Value size = b.abs(b.mul(sum, rstd));
+    Value isSmall = b.less(size, b.constant(0.25 * double(length)));
+    return b.add(mean, b.select(isSmall, b.constant(0.0), left));
+  }
+  Value rstdOf(Value variance) { return b.rsqrt(b.add(variance, epsilon)); }
+
+  RowBuilder &b;
+  int64_t length;
+  Value overN;
+  Value epsilon;
+  bool textbook;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Forward passes
+//===----------------------------------------------------------------------===//
+
+/// x, with the residual where there is one.
+static Value addResidual(RowBuilder &b, RowBody &body) {
+  Value x = b.widen(body.get(Role::X));
+  if (Value residual = body.get(Role::Residual))
+    return b.add(x, b.widen(residual));
+  return x;
+}
+
+/// gamma * row + beta, of what there is of gamma and beta.
+static Value applyColumns(RowBuilder &b, RowBody &body, Value row) {
+  Value gamma = body.get(Role::Gamma);
+  Value beta = body.get(Role::Beta);
+  if (gamma) {
+    gamma = b.widen(gamma);
+    row = body.isGammaZeroCentred() ? b.add(b.mul(gamma, row), row)
+                                    : b.mul(gamma, row);
+  }
+  return beta ? b.add(row, b.widen(beta)) : row;
+}
+
+/// The normalised rows and their statistics.
+static void setNormalised(RowBuilder &b, RowBody &body, Value sum,
+                          const Statistics &statistics) {
+  if (body.wants(Role::Y))
+    body.set(Role::Y, applyColumns(b, body, statistics.xhat));
+  body.set(Role::Sum, sum);
+  body.set(Role::Mean, statistics.mean);
+  body.set(Role::Rstd, statistics.rstd);
+}
+
+void LayerNormOp::buildBody(RowBuilder &b, RowBody &body) {
+  Value sum = addResidual(b, body);
+  setNormalised(b, body, sum, StatisticsBuilder(b, body).computed(sum));
+}
+
+void RmsNormOp::buildBody(RowBuilder &b, RowBody &body) {
+  Value sum = addResidual(b, body);
+  setNormalised(b, body, sum,
+                StatisticsBuilder(b, body).computedAroundZero(sum));
+}
+
+namespace {
+/// silu(z) = z * s(z) with s(z) = 1 / (1 + exp(-z)), and what its derivative
+/// wants. The exponential is one of -|z|, which cannot overflow, and 1 - s is
+/// not a difference: both are right to a few roundings for every z.
+struct Gate {
+  Gate(RowBuilder &b, RowBody &body) {
+    Value z = b.widen(body.get(Role::Z));
+    Value one = b.spread(b.constant(1.0));
+    if (body.isTextbook()) {
+      open = b.div(one, b.add(one, b.exp(b.negate(z))));
+    } else {
+      Value small = b.exp(b.negate(b.abs(z)));
+      Value larger = b.div(one, b.add(one, small));
+      Value smaller = b.mul(small, larger);
+      Value isNegative = b.less(z, b.spread(b.constant(0.0)));
+      open = b.select(isNegative, smaller, larger);
+      closed = b.select(isNegative, larger, smaller);
+    }
+    silu = b.mul(z, open);
+  }
+
+  Value silu;
+  /// s, and 1 - s (not in textbook form, where it is derived).
+  Value open, closed;
+};
+} // namespace
+
+void GatedRmsNormOp::buildBody(RowBuilder &b, RowBody &body) {
+  Value x = b.widen(body.get(Role::X));
+  Value passed = b.mul(x, Gate(b, body).silu);
+  setNormalised(b, body, passed,
+                StatisticsBuilder(b, body).computedAroundZero(passed));
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+/// xhat from the output: (y - beta) / gamma, clamped to the sqrt(N) that no
+/// xhat exceeds, and 0 where gamma is.
+static Value invertColumns(RowBuilder &b, RowBody &body) {
+  Value xhat = b.widen(body.get(Role::Y));
+  if (Value beta = body.get(Role::Beta))
+    xhat = b.add(xhat, b.negate(b.widen(beta)));
+  Value gamma = body.get(Role::Gamma);
+  if (!gamma)
+    return xhat;
+  gamma = b.widen(gamma);
+  if (body.isGammaZeroCentred())
+    gamma = b.add(gamma, b.spread(b.constant(1.0)));
+  // Of all but subnormal numbers the reciprocal is finite.
+  Value isLost = b.less(
+      b.abs(gamma), b.spread(b.constant(std::numeric_limits<float>::min())));
+  Value zero = b.spread(b.constant(0.0));
+  Value one = b.spread(b.constant(1.0));
+  Value inverse = b.div(one, b.select(isLost, one, gamma));
+  Value bound = b.spread(b.constant(std::sqrt(double(body.getRowLength()))));
+  return b.select(isLost, zero, b.clamp(b.mul(xhat, inverse), bound));
+}
+
+/// The gradient of what was normalised. With wdy = gamma * dy:
+///   dx = rstd * (wdy - xhat * sum(wdy * xhat) / N - sum(wdy) / N)
+/// written as fused multiply-adds; the second sum belongs to the mean. The mean
+/// is subtracted before the scaling: folded into the multiply-add it would lose
+/// what a large mean leaves.
+static Value differentiateNorm(RowBuilder &b, RowBody &body, Value dy,
+                               Value xhat, Value rstd, bool hasMean) {
+  Value wdy = dy;
+  if (Value gamma = body.get(Role::Gamma)) {
+    gamma = b.widen(gamma);
+    wdy = body.isGammaZeroCentred() ? b.fma(gamma, dy, dy) : b.mul(gamma, dy);
+  }
+  Value weightedSum = b.rowSum(b.mul(wdy, xhat));
+  Value sum = hasMean ? b.rowSum(wdy) : Value();
+  Value scale = b.mul(rstd, b.constant(-1.0 / double(body.getRowLength())));
+  Value c1 = b.spread(b.mul(weightedSum, scale));
+  Value dx =
+      hasMean ? b.fma(xhat, c1, b.spread(b.mul(sum, scale))) : b.mul(xhat, c1);
+  return b.fma(wdy, b.spread(rstd), dx);
+}
+
+/// The outputs of a gradient, from the normalised rows.
+static void setGradients(RowBuilder &b, RowBody &body, Value xhat, Value rstd,
+                         bool hasMean) {
+  Value dy = b.widen(body.get(Role::Dy));
+  if (body.wants(Role::Dx) || body.wants(Role::Dresidual)) {
+    Value dx = differentiateNorm(b, body, dy, xhat, rstd, hasMean);
+    if (Value dsum = body.get(Role::Dsum))
+      dx = b.add(dx, b.widen(dsum));
+    body.set(Role::Dx, dx);
+    body.set(Role::Dresidual, dx);
+  }
+  if (body.wants(Role::Dgamma))
+    body.set(Role::Dgamma, b.mul(dy, xhat));
+  body.set(Role::Dbeta, dy);
+}
+
+void LayerNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
+  Value xhat;
+  Value rstd = body.get(Role::Rstd);
+  if (body.get(Role::Y)) {
+    xhat = invertColumns(b, body);
+  } else {
+    StatisticsBuilder builder(b, body);
+    Value x = b.widen(body.get(Role::X));
+    Statistics statistics = rstd ? builder.saved(x, body.get(Role::Mean), rstd)
+                                 : builder.computed(x);
+    rstd = statistics.rstd;
+    xhat = statistics.xhat;
+  }
+  setGradients(b, body, xhat, rstd, /*hasMean=*/true);
+}
+
+void RmsNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
+  Value xhat;
+  Value rstd = body.get(Role::Rstd);
+  if (body.get(Role::Y)) {
+    xhat = invertColumns(b, body);
+  } else {
+    Value x = b.widen(body.get(Role::X));
+    if (!rstd)
+      rstd = StatisticsBuilder(b, body).computedAroundZero(x).rstd;
+    xhat = b.mul(x, b.spread(rstd));
+  }
+  setGradients(b, body, xhat, rstd, /*hasMean=*/false);
+}
+
+void GatedRmsNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
+  Value x = b.widen(body.get(Role::X));
+  Gate gate(b, body);
+  Value passed = b.mul(x, gate.silu);
+  Value rstd = body.get(Role::Rstd);
+  if (!rstd)
+    rstd = StatisticsBuilder(b, body).computedAroundZero(passed).rstd;
+  Value xhat = b.mul(passed, b.spread(rstd));
+  Value dy = b.widen(body.get(Role::Dy));
+  if (body.wants(Role::Dx) || body.wants(Role::Dz)) {
+    Value du = differentiateNorm(b, body, dy, xhat, rstd, /*hasMean=*/false);
+    if (body.wants(Role::Dx))
+      body.set(Role::Dx, b.mul(du, gate.silu));
+    if (body.wants(Role::Dz))
+      body.set(Role::Dz,
+               b.mul(b.mul(du, x), b.fma(gate.silu, gate.closed, gate.open)));
+  }
+  if (body.wants(Role::Dgamma))
+    body.set(Role::Dgamma, b.mul(dy, xhat));
+}

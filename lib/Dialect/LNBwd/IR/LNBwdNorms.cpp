@@ -1,0 +1,319 @@
+//===- LNBwdNorms.cpp - What named operations have in common --------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The verifier, the effects and the canonicalisations of all named operations,
+// which go by the table of their operands and know none of them by name.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OperandChecks.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace lnbwd;
+using namespace lnbwd::detail;
+
+Value lnbwd::detail::getNormOperand(Operation *op, Role role, bool isOutput) {
+  auto norm = cast<NormOpInterface>(op);
+  std::optional<size_t> place = norm.getInfo().find(role, isOutput);
+  if (!place)
+    return {};
+  OperandRange operand = norm.getOperandsAt(unsigned(*place));
+  return operand.empty() ? Value() : operand.front();
+}
+
+MutableOperandRange lnbwd::detail::getNormInits(NormOpInterface op) {
+  unsigned count = 0;
+  for (const OperandInfo &operand : op.getInfo())
+    count += operand.isOutput && op.getOutput(operand.role);
+  return getTrailingOperands(op, count);
+}
+
+void lnbwd::detail::addNormEffects(
+    NormOpInterface op,
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  addEffects(cast<DestinationStyleOpInterface>(op.getOperation()), effects,
+             op.getAccumulate());
+}
+
+//===----------------------------------------------------------------------===//
+// Verifier
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Checks the operands of a named operation against its row block `x` (or `y`,
+/// where that is what was given).
+class NormVerifier {
+public:
+  NormVerifier(NormOpInterface op, Role inputRole)
+      : op(op), rowRank(int64_t(op.getRowRank())), inputRole(inputRole),
+        inputName(lnbwd::getInfo(inputRole).name),
+        input(cast<ShapedType>(op.getInput(inputRole).getType())) {
+    rowBlocks.push_back(op.getInput(inputRole));
+  }
+
+  LogicalResult verify() {
+    if (failed(verifyRowBlock(op, inputName, input, rowRank)) ||
+        failed(verifyEpsilon(op.getEpsilon())))
+      return failure();
+    for (const OperandInfo &operand : op.getInfo())
+      if (failed(verifyOperand(operand)))
+        return failure();
+    auto destination = cast<DestinationStyleOpInterface>(op.getOperation());
+    if (failed(verifyOptionNames(op)) ||
+        failed(verifyTensorsOrMemRefs(destination)) ||
+        failed(verifyDistinctOutputs(destination)))
+      return failure();
+    return verifyLayouts(destination, rowRank, rowBlocks);
+  }
+
+private:
+  /// An operand, if it is there.
+  LogicalResult verifyOperand(const OperandInfo &operand) {
+    const RoleInfo &role = lnbwd::getInfo(operand.role);
+    Value value = operand.isOutput ? op.getOutput(operand.role)
+                                   : op.getInput(operand.role);
+    if (!value || (operand.role == inputRole && !operand.isOutput))
+      return success();
+    auto type = cast<ShapedType>(value.getType());
+    switch (role.kind) {
+    case OperandKind::RowBlock:
+      rowBlocks.push_back(value);
+      return verifyRows(role.name, type, !role.hasOwnElement);
+    case OperandKind::Column:
+      return verifyColumn(role.name, type,
+                          operand.isOutput && op.getAccumulate());
+    case OperandKind::RowScalar:
+      return verifyStatistic(role.name, type);
+    case OperandKind::GroupColumn:
+      break;
+    }
+    llvm_unreachable("named operations have no group columns");
+  }
+  /// Of the input's element or of any.
+  LogicalResult verifyRows(StringRef name, ShapedType type, bool likeInput) {
+    if (failed(verifyShape(op, name, type, input.getShape(), rowRank,
+                           ("that of " + inputName).str())))
+      return failure();
+    if (!likeInput)
+      return verifyRowElement(op, name, type);
+    if (type.getElementType() != input.getElementType())
+      return op->emitOpError("expected the elements of ")
+             << name << " to be those of " << inputName << ", "
+             << input.getElementType() << ", got " << type.getElementType();
+    return success();
+  }
+  LogicalResult verifyColumn(StringRef name, ShapedType type,
+                             bool accumulates) {
+    std::string which =
+        rowRank == 1 ? "the last dimension of " : "the dimensions of a row of ";
+    if (failed(verifyShape(op, name, type,
+                           input.getShape().take_back(size_t(rowRank)), rowRank,
+                           which + inputName.str())))
+      return failure();
+    if (accumulates && !type.getElementType().isF32())
+      return op->emitOpError("expected the elements of ")
+             << name << " to be f32 where it accumulates, got "
+             << type.getElementType();
+    if (type.getElementType() != input.getElementType() &&
+        !type.getElementType().isF32())
+      return op->emitOpError("expected the elements of ")
+             << name << " to be f32 or those of " << inputName << ", "
+             << input.getElementType() << ", got " << type.getElementType();
+    return success();
+  }
+  LogicalResult verifyStatistic(StringRef name, ShapedType type) {
+    if (failed(verifyShape(op, name, type,
+                           input.getShape().drop_back(size_t(rowRank)), 0,
+                           ("the leading dimensions of " + inputName).str())))
+      return failure();
+    if (!type.getElementType().isF32())
+      return op->emitOpError("expected the elements of ")
+             << name << " to be f32 (statistics are never kept in less), got "
+             << type.getElementType();
+    return success();
+  }
+  LogicalResult verifyEpsilon(const APFloat &epsilon) {
+    if (epsilon.isFinite() && !epsilon.isNegative())
+      return success();
+    return op->emitOpError("expected epsilon to be a number of 0 or more, got ")
+           << epsilon.convertToDouble();
+  }
+
+  NormOpInterface op;
+  int64_t rowRank;
+  Role inputRole;
+  StringRef inputName;
+  ShapedType input;
+  SmallVector<Value> rowBlocks;
+};
+} // namespace
+
+/// Whether the operation can do with the output in the place of the input.
+static bool canInvert(const NamedOperationInfo &info) {
+  return info.hasInput(Role::Y);
+}
+
+/// Exactly one of x and y, and which.
+static FailureOr<Role> getInputRole(NormOpInterface op) {
+  bool hasX = bool(op.getInput(Role::X));
+  if (!canInvert(op.getInfo()))
+    return Role::X;
+  if (hasX != bool(op.getInput(Role::Y)))
+    return hasX ? Role::X : Role::Y;
+  return op.emitOpError("expected either x or y, got ")
+         << (hasX ? "both; leave out the one that the gradient is not "
+                    "to be computed from"
+                  : "neither; give x, what was normalised, or y, the "
+                    "output");
+}
+
+/// That what there is of x, y, beta and statistics goes together.
+static LogicalResult verifyStatistics(NormOpInterface op, Role input) {
+  bool fromOutput = input == Role::Y;
+  if (canInvert(op.getInfo()) && !fromOutput && op.getInput(Role::Beta))
+    return op.emitOpError(
+        "expected beta only with y, the output that it is in");
+  if (!fromOutput && op.getInfo().hasInput(Role::Mean) &&
+      bool(op.getInput(Role::Mean)) != bool(op.getInput(Role::Rstd)))
+    return op.emitOpError("expected mean and rstd together, or neither for "
+                          "statistics that are computed again");
+  if (fromOutput && op.getInput(Role::Mean))
+    return op.emitOpError("expected no mean with y, which is centred already");
+  if (fromOutput && !op.getInput(Role::Rstd))
+    return op.emitOpError("expected rstd with y: it cannot be computed from "
+                          "the output");
+  return success();
+}
+
+LogicalResult lnbwd::detail::verifyNorm(NormOpInterface op) {
+  // The outputs by name, all and those of columns.
+  SmallVector<StringRef> outputs, columns;
+  bool hasOutput = false, hasColumn = false;
+  for (const OperandInfo &operand : op.getInfo()) {
+    if (!operand.isOutput)
+      continue;
+    const RoleInfo &role = lnbwd::getInfo(operand.role);
+    bool isThere = bool(op.getOutput(operand.role));
+    outputs.push_back(role.name);
+    hasOutput |= isThere;
+    if (role.kind != OperandKind::Column)
+      continue;
+    columns.push_back(role.name);
+    hasColumn |= isThere;
+  }
+  if (!hasOutput) {
+    InFlightDiagnostic diag =
+        op.emitOpError("expected at least one of the outputs ");
+    llvm::interleaveComma(ArrayRef(outputs).drop_back(), diag);
+    return diag << " and " << outputs.back();
+  }
+  FailureOr<Role> input = getInputRole(op);
+  if (failed(input) || failed(verifyStatistics(op, *input)))
+    return failure();
+  if (op.getAccumulate() && !hasColumn) {
+    InFlightDiagnostic diag = op.emitOpError(
+        "expected a gradient of a column to accumulate into, got no ");
+    llvm::interleave(columns, diag, " and no ");
+    return diag << "; leave accumulate out, or ask for one";
+  }
+  return NormVerifier(op, *input).verify();
+}
+
+//===----------------------------------------------------------------------===//
+// Canonicalisations
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Drops the tensor outputs whose results have no use, as long as one output
+/// remains.
+struct DropUnusedResults : RewritePattern {
+  DropUnusedResults(MLIRContext *context, StringRef name)
+      : RewritePattern(name, /*benefit=*/1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    auto norm = cast<NormOpInterface>(op);
+    if (!cast<DestinationStyleOpInterface>(op).hasPureTensorSemantics() ||
+        op->use_empty())
+      return failure();
+    if (llvm::none_of(op->getResults(),
+                      [](Value result) { return result.use_empty(); }))
+      return failure();
+
+    // Results are in the order of the outputs that are there.
+    SmallVector<int32_t> segments;
+    SmallVector<Value> operands, replaced;
+    unsigned result = 0;
+    for (const OperandInfo &operand : norm.getInfo()) {
+      Value value =
+          lnbwd::detail::getNormOperand(op, operand.role, operand.isOutput);
+      bool isKept = bool(value);
+      if (value && operand.isOutput) {
+        Value here = op->getResult(result++);
+        isKept = !here.use_empty();
+        if (isKept)
+          replaced.push_back(here);
+      }
+      segments.push_back(isKept);
+      if (isKept)
+        operands.push_back(value);
+    }
+    NamedAttrList attributes(op->getAttrDictionary());
+    attributes.set("operandSegmentSizes",
+                   rewriter.getDenseI32ArrayAttr(segments));
+    OperationState state(op->getLoc(), op->getName(), operands,
+                         TypeRange(ValueRange(replaced)), attributes);
+    Operation *slim = rewriter.create(state);
+    for (auto [from, to] : llvm::zip_equal(replaced, slim->getResults()))
+      rewriter.replaceAllUsesWith(from, to);
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// The gradients of columns do not depend on gamma, unless xhat comes from the
+/// output, nor on dsum: without a gradient of rows neither is read.
+struct DropUnreadInputs : RewritePattern {
+  DropUnreadInputs(MLIRContext *context, StringRef name)
+      : RewritePattern(name, /*benefit=*/1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    auto norm = cast<NormOpInterface>(op);
+    if (norm.getInfo().isForward)
+      return failure();
+    for (const OperandInfo &operand : norm.getInfo())
+      if (lnbwd::getInfo(operand.role).kind == OperandKind::RowBlock &&
+          operand.isOutput && norm.getOutput(operand.role))
+        return failure();
+    bool readsGamma = norm.getInput(Role::Gamma) && norm.getInput(Role::X);
+    if (!readsGamma && !norm.getInput(Role::Dsum))
+      return failure();
+    auto drop = [&](Role role) {
+      if (std::optional<size_t> place = norm.getInfo().find(role, false))
+        norm.getMutableOperandsAt(unsigned(*place)).clear();
+    };
+    rewriter.modifyOpInPlace(op, [&] {
+      if (readsGamma)
+        drop(Role::Gamma);
+      drop(Role::Dsum);
+    });
+    return success();
+  }
+};
+} // namespace
+
+void lnbwd::detail::populateNormFolds(RewritePatternSet &patterns,
+                                      StringRef operationName) {
+  patterns.add<DropUnusedResults, DropUnreadInputs>(patterns.getContext(),
+                                                    operationName);
+}

@@ -1,0 +1,251 @@
+//===- OperandChecks.cpp - What verifiers ask of operands -----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the operations in destination style ask of their operands alike: shapes,
+// elements, layouts, effects.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OperandChecks.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace lnbwd;
+
+MutableOperandRange lnbwd::detail::getTrailingOperands(Operation *op,
+                                                       unsigned count) {
+  return MutableOperandRange(op, op->getNumOperands() - count, count);
+}
+
+void lnbwd::detail::addEffects(
+    DestinationStyleOpInterface op,
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects,
+    bool readsOutputs) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    if (!op.isDpsInit(&operand) || readsOutputs)
+      effects.emplace_back(MemoryEffects::Read::get(), &operand);
+    if (op.isDpsInit(&operand))
+      effects.emplace_back(MemoryEffects::Write::get(), &operand);
+  }
+}
+
+LogicalResult lnbwd::detail::verifyOptionNames(Operation *op) {
+  for (NamedAttribute attribute : op->getDiscardableAttrs()) {
+    StringRef name = attribute.getName();
+    if (name.contains('.'))
+      continue;
+    InFlightDiagnostic diag = op->emitOpError("has no option '") << name << "'";
+    llvm::SmallVector<StringRef> known;
+    for (StringAttr option : op->getName().getAttributeNames())
+      if (option != "operandSegmentSizes")
+        known.push_back(option);
+    diag << "; expected one of ";
+    llvm::interleaveComma(known, diag);
+    return diag << ", or a name with a dialect's prefix";
+  }
+  return success();
+}
+
+LogicalResult
+lnbwd::detail::verifyDistinctOutputs(DestinationStyleOpInterface op) {
+  llvm::SmallDenseSet<Value> outputs;
+  for (OpOperand &output : op.getDpsInitsMutable())
+    if (isa<MemRefType>(output.get().getType()) &&
+        !outputs.insert(output.get()).second)
+      return op->emitOpError("expected a buffer of its own for each output, "
+                             "got two in operand ")
+             << output.getOperandNumber() << " of type "
+             << output.get().getType() << "; pass another buffer";
+  return success();
+}
+
+LogicalResult
+lnbwd::detail::verifyTensorsOrMemRefs(DestinationStyleOpInterface op) {
+  if (!op.hasPureTensorSemantics() && !op.hasPureBufferSemantics())
+    return op->emitOpError(
+        "expected all operands to be tensors or all to be memrefs, got some of "
+        "each; bufferize the tensors, or wrap the memrefs in "
+        "bufferization.to_tensor");
+  size_t expected = op.hasPureTensorSemantics() ? op.getNumDpsInits() : 0;
+  if (op->getNumResults() != expected)
+    return op->emitOpError("expected ")
+           << expected << " results, one for each tensor output, got "
+           << op->getNumResults();
+  return success();
+}
+
+std::optional<int64_t> lnbwd::detail::getStaticRowStride(ShapedType type,
+                                                         int64_t rowRank) {
+  int64_t length = 1;
+  for (int64_t dim : type.getShape().take_back(rowRank))
+    length *= dim;
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref || memref.getLayout().isIdentity())
+    return length;
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  if (failed(memref.getStridesAndOffset(strides, offset)) || offset != 0)
+    return std::nullopt;
+  int64_t dense = 1;
+  size_t leading = strides.size() - size_t(rowRank);
+  for (size_t i = strides.size(); i-- > leading;) {
+    if (strides[i] != dense)
+      return std::nullopt;
+    dense *= type.getDimSize(unsigned(i));
+  }
+  if (leading == 0)
+    return length;
+  int64_t stride = strides[leading - 1];
+  if (ShapedType::isDynamic(stride) || stride < length)
+    return std::nullopt;
+  // Further leading dimensions must go on at the same distance.
+  int64_t expected = stride;
+  for (size_t i = leading - 1; i-- > 0;) {
+    if (type.isDynamicDim(unsigned(i + 1)))
+      return std::nullopt;
+    expected *= type.getDimSize(unsigned(i + 1));
+    if (strides[i] != expected)
+      return std::nullopt;
+  }
+  return stride;
+}
+
+LogicalResult lnbwd::detail::verifyLayouts(DestinationStyleOpInterface op,
+                                           int64_t rowRank,
+                                           ArrayRef<Value> rowBlocks) {
+  for (Value operand : op->getOperands()) {
+    auto type = dyn_cast<MemRefType>(operand.getType());
+    if (!type || type.getLayout().isIdentity())
+      continue;
+    if (!llvm::is_contained(rowBlocks, operand))
+      return op->emitOpError("expected memrefs with the identity layout, but "
+                             "for row blocks, got ")
+             << type << "; copy it into a dense buffer";
+    SmallVector<int64_t> strides;
+    int64_t offset = 0;
+    if (succeeded(type.getStridesAndOffset(strides, offset)) && offset != 0)
+      return op->emitOpError("expected a buffer that begins with its first "
+                             "row, got ")
+             << type << "; leave the offset out, and pass a pointer to where "
+             << "the first row is";
+    if (!getStaticRowStride(type, rowRank))
+      return op->emitOpError("expected dense rows, each a static distance "
+                             "behind the one before, as in "
+                             "memref<?x512xf32, strided<[1024, 1]>>, got ")
+             << type
+             << "; compile for the distance (a kernel for each that occurs), "
+                "or copy the rows into a dense buffer";
+  }
+  return success();
+}
+
+static bool isRowElement(Type type) {
+  return type.isF16() || type.isBF16() || type.isF32();
+}
+
+LogicalResult lnbwd::detail::verifyRowElement(Operation *op, StringRef name,
+                                              ShapedType type) {
+  if (isRowElement(type.getElementType()))
+    return success();
+  return op->emitOpError("expected the elements of ")
+         << name << " to be f16, bf16 or f32, got " << type.getElementType();
+}
+
+LogicalResult lnbwd::detail::verifyRowElementOrByte(Operation *op,
+                                                    StringRef name,
+                                                    ShapedType type) {
+  Type element = type.getElementType();
+  if (isRowElement(element) || element.isSignlessInteger(8))
+    return success();
+  InFlightDiagnostic diag = op->emitOpError("expected the elements of ")
+                            << name << " to be f16, bf16, f32 or i8, got "
+                            << element;
+  if (element.isInteger(1))
+    diag << "; booleans lie in memory as bytes of 0 and 1: take i8, and "
+            "arith.cmpi ne with 0, or arith.extui on the way out";
+  return diag;
+}
+
+/// Whether a dimension can be at run time what is expected of it. The number of
+/// rows may be dynamic on either side; the row length, which is static where it
+/// is expected, must be so everywhere if `isRowLength`.
+static bool compatible(int64_t dim, int64_t expected, bool isRowLength) {
+  if (isRowLength && !ShapedType::isDynamic(expected))
+    return dim == expected;
+  return ShapedType::isDynamic(dim) || ShapedType::isDynamic(expected) ||
+         dim == expected;
+}
+
+LogicalResult lnbwd::detail::verifyShape(Operation *op, StringRef name,
+                                         ShapedType type,
+                                         ArrayRef<int64_t> expected,
+                                         int64_t rowDims,
+                                         StringRef explanation) {
+  ArrayRef<int64_t> shape = type.getShape();
+  bool matches = shape.size() == expected.size();
+  for (size_t i = 0; matches && i < shape.size(); ++i)
+    matches =
+        compatible(shape[i], expected[i], i + size_t(rowDims) >= shape.size());
+  if (matches)
+    return success();
+  InFlightDiagnostic diag = op->emitOpError("expected ")
+                            << name << " to have the shape [";
+  llvm::interleave(
+      expected,
+      [&](int64_t dim) {
+        if (ShapedType::isDynamic(dim))
+          diag << "?";
+        else
+          diag << dim;
+      },
+      [&] { diag << ", "; });
+  return diag << "] (" << explanation << "), got " << type;
+}
+
+/// Bounds what is computed from row lengths, with room to multiply.
+static constexpr int64_t maxRowLength = std::numeric_limits<int32_t>::max();
+
+LogicalResult lnbwd::detail::verifyRowBlock(Operation *op, StringRef name,
+                                            ShapedType type, int64_t rowRank,
+                                            ElementCheck verifyElement) {
+  if (rowRank < 1)
+    return op->emitOpError("expected a row to have at least one dimension, got "
+                           "row_rank ")
+           << rowRank;
+  if (type.getRank() < rowRank) {
+    InFlightDiagnostic diag = op->emitOpError("expected ")
+                              << name << " to have at least ";
+    if (rowRank == 1)
+      return diag << "one dimension, got " << type;
+    return diag << rowRank << " dimensions, those of a row, got " << type;
+  }
+  StringRef which =
+      rowRank == 1 ? "the last dimension of " : "the dimensions of a row of ";
+  int64_t length = 1;
+  for (int64_t dim : type.getShape().take_back(size_t(rowRank))) {
+    if (ShapedType::isDynamic(dim) || dim < 1)
+      return op->emitOpError("expected ")
+             << which << name
+             << " to be static and at least 1 (a kernel is compiled for one "
+                "row length), got "
+             << type;
+    if (dim > maxRowLength / length)
+      return op->emitOpError("expected ")
+             << which << name << " to be at most " << maxRowLength
+             << (rowRank == 1 ? "" : " together") << ", got " << type;
+    length *= dim;
+  }
+  return verifyElement(op, name, type);
+}

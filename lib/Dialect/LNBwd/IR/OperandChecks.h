@@ -1,0 +1,79 @@
+//===- OperandChecks.h - What verifiers ask of operands ---------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the operations in destination style ask of their operands alike: shapes,
+// elements, layouts, effects. All checks say what they miss.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_DIALECT_LNBWD_IR_OPERANDCHECKS_H
+#define LNBWD_LIB_DIALECT_LNBWD_IR_OPERANDCHECKS_H
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+
+namespace lnbwd::detail {
+
+/// Outputs are a consecutive range at the end of the operands. The segment
+/// sizes follow when the range is written to.
+mlir::MutableOperandRange getTrailingOperands(mlir::Operation *op,
+                                              unsigned count);
+
+/// Memrefs are read (inputs, and with `readsOutputs` outputs) and written
+/// (outputs); tensors have no effects.
+void addEffects(mlir::DestinationStyleOpInterface op,
+                llvm::SmallVectorImpl<mlir::SideEffects::EffectInstance<
+                    mlir::MemoryEffects::Effect>> &effects,
+                bool readsOutputs = false);
+
+/// A name without a dialect's prefix that is no option is a misspelt one, which
+/// would otherwise be ignored.
+llvm::LogicalResult verifyOptionNames(mlir::Operation *op);
+
+/// Every output has a memref of its own.
+llvm::LogicalResult verifyDistinctOutputs(mlir::DestinationStyleOpInterface op);
+
+/// All operands are tensors, each output giving a result, or all are memrefs.
+llvm::LogicalResult
+verifyTensorsOrMemRefs(mlir::DestinationStyleOpInterface op);
+
+/// Elements from one row of `type` to the next, if its last `rowRank`
+/// dimensions are dense and its rows lie at one distance from each other, known
+/// now and no shorter than a row.
+std::optional<int64_t> getStaticRowStride(mlir::ShapedType type,
+                                          int64_t rowRank);
+
+/// Memrefs are dense, but for the distance between the rows of row blocks.
+llvm::LogicalResult verifyLayouts(mlir::DestinationStyleOpInterface op,
+                                  int64_t rowRank,
+                                  llvm::ArrayRef<mlir::Value> rowBlocks);
+
+/// f16, bf16 or f32. Errors call the operand `name`, here and below.
+llvm::LogicalResult verifyRowElement(mlir::Operation *op, llvm::StringRef name,
+                                     mlir::ShapedType type);
+/// The row blocks of a row program may be bytes as well.
+llvm::LogicalResult verifyRowElementOrByte(mlir::Operation *op,
+                                           llvm::StringRef name,
+                                           mlir::ShapedType type);
+using ElementCheck = llvm::LogicalResult (*)(mlir::Operation *, llvm::StringRef,
+                                             mlir::ShapedType);
+
+/// The shape is `expected`, as `explanation` says why. The last `rowDims`
+/// dimensions are those of a row.
+llvm::LogicalResult verifyShape(mlir::Operation *op, llvm::StringRef name,
+                                mlir::ShapedType type,
+                                llvm::ArrayRef<int64_t> expected,
+                                int64_t rowDims, llvm::StringRef explanation);
+
+/// A row block has at least the dimensions of a row, and these are static.
+llvm::LogicalResult
+verifyRowBlock(mlir::Operation *op, llvm::StringRef name, mlir::ShapedType type,
+               int64_t rowRank, ElementCheck verifyElement = verifyRowElement);
+
+} // namespace lnbwd::detail
+
+#endif // LNBWD_LIB_DIALECT_LNBWD_IR_OPERANDCHECKS_H

@@ -1,0 +1,30 @@
+//===- Formulas.h - Each operation's formula --------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The functions that LNBwdNorms.td names as references.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_REFERENCE_FORMULAS_H
+#define LNBWD_LIB_REFERENCE_FORMULAS_H
+
+#include "lnbwd/Reference/Reference.h"
+
+namespace lnbwd::reference::formulas {
+
+/// A formula for one row. The outputs have their sizes already.
+using Formula = void (*)(const RowInputs &in, RowOutputs &out);
+
+#define LNBWD_OPERATION_REFERENCE(OPERATION, FORMULA)                          \
+  void FORMULA(const RowInputs &in, RowOutputs &out);
+#include "lnbwd/Operations/Operations.h.inc"
+#undef LNBWD_OPERATION_REFERENCE
+
+} // namespace lnbwd::reference::formulas
+
+#endif // LNBWD_LIB_REFERENCE_FORMULAS_H

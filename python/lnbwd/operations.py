@@ -1,0 +1,163 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The named operations: which there are, what each reads and writes, and how to write one down.
+
+The tables are made from the compiler's own declaration of the operations, LNBwdNorms.td.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from . import _operations
+from ._operations import *  # noqa: F403 (the operations' names, RMS_NORM = "rms_norm")
+
+__all__ = ["KINDS", "OPERATIONS", "ROLES", "Operand", "Operation", "Role", "buffer_type", "mlir"]
+__all__ += _operations.__all__
+
+KINDS = _operations.KINDS
+"""What an operand is to a kernel, in the order of their numbers in the runtime's interface."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """What an operand is, in every operation that has it.
+
+    Attributes:
+        name: "dgamma".
+        kind: one of :data:`KINDS`: "row_block" [M, N], "column" [N] or "row_scalar" [M].
+        has_own_element: of a row block: its element may be another than that of x.
+    """
+
+    name: str
+    kind: str
+    has_own_element: bool
+
+
+ROLES = {name: Role(name, kind, own) for name, kind, own in _operations.ROLES}
+"""All roles by name."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand as one operation has it.
+
+    Attributes:
+        role: what it is.
+        is_output: whether the operation writes it.
+        is_optional: whether it may be absent.
+    """
+
+    role: Role
+    is_output: bool
+    is_optional: bool
+
+    @property
+    def name(self) -> str:
+        """The role's."""
+        return self.role.name
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A named operation.
+
+    Attributes:
+        name: without the dialect, "rms_norm".
+        counterpart: the gradient of a forward pass, the forward pass of a gradient, by name.
+        is_forward: whether it is a forward pass.
+        operands: in the order of the launch plan's arguments, inputs first.
+    """
+
+    name: str
+    counterpart: str | None
+    is_forward: bool
+    operands: tuple[Operand, ...]
+
+    def find(self, name: str, is_output: bool) -> Operand | None:
+        """The operand of that name, or None."""
+        for operand in self.operands:
+            if operand.name == name and operand.is_output == is_output:
+                return operand
+        return None
+
+    def has(self, name: str) -> bool:
+        """Whether it reads or writes such an operand."""
+        return any(operand.name == name for operand in self.operands)
+
+    @property
+    def has_mean(self) -> bool:
+        """Whether the mean is subtracted, so that there is a shift as well."""
+        return self.has("mean")
+
+
+OPERATIONS = {
+    name: Operation(name, counterpart, is_forward, (
+        *(Operand(ROLES[role], False, optional) for role, optional in inputs),
+        *(Operand(ROLES[role], True, optional) for role, optional in outputs)))
+    for name, counterpart, is_forward, inputs, outputs in _operations.OPERATIONS}
+"""All operations by name."""
+
+
+def buffer_type(kind: str, element: str, row: Sequence[int], *,
+                leading: Sequence[int | str] = ("?",), stride: int = 0) -> str:
+    """The memref type of an operand.
+
+    Args:
+        kind: the role's.
+        element: "f16", "bf16", "f32" or "i8".
+        row: the dimensions of a row.
+        leading: those before them, "?" for one that is not known.
+        stride: of a row block: elements from row to row; 0: dense.
+
+    Example:
+        >>> buffer_type("row_block", "bf16", [512], stride=1024)
+        'memref<?x512xbf16, strided<[1024, 1]>>'
+    """
+    if kind == "column":
+        return f"memref<{'x'.join(map(str, row))}x{element}>"
+    if kind == "row_scalar":
+        return f"memref<{'x'.join(map(str, leading))}x{element}>"
+    layout = ""
+    if kind == "row_block" and stride:
+        strides = [stride, 1]
+        for size in reversed(leading[1:]):
+            strides.insert(0, strides[0] * int(size))
+        layout = f", strided<[{', '.join(map(str, strides))}]>"
+    return f"memref<{'x'.join(map(str, [*leading, *row]))}x{element}{layout}>"
+
+
+def mlir(op: str, types: Mapping[str, str], attributes: Sequence[str] = (), *,
+         function: str = "") -> str:
+    """A function of one operation on memrefs, as MLIR text.
+
+    Args:
+        op: the operation's name.
+        types: of each operand that is there, by its name; in any order.
+        attributes: as they are printed, "epsilon = 1.0e-6 : f64" or "accumulate".
+        function: the function's name; empty: the operation's.
+
+    Raises:
+        ValueError: there is no such operation, or it has no such operand, or lacks one.
+    """
+    if op not in OPERATIONS:
+        raise ValueError(f"op: expected one of {', '.join(OPERATIONS)}, got {op!r}")
+    operands = [operand for operand in OPERATIONS[op].operands if operand.name in types]
+    missing = [operand.name for operand in OPERATIONS[op].operands
+               if not operand.is_optional and operand.name not in types]
+    if missing or len(operands) != len(types):
+        known = ", ".join(operand.name for operand in OPERATIONS[op].operands)
+        raise ValueError(f"types: expected some of {known}"
+                         + (f", and always {', '.join(missing)}" if missing else "")
+                         + f", got {', '.join(types)}")
+
+    def listed(is_output: bool) -> str:
+        return " ".join(f"{o.name}(%{o.name} : {types[o.name]})" for o in operands
+                        if o.is_output == is_output)
+
+    signature = ", ".join(f"%{o.name}: {types[o.name]}" for o in operands)
+    options = f" {{{', '.join(attributes)}}}" if attributes else ""
+    return (f"func.func @{function or op}({signature}) {{\n"
+            f"  lnbwd.{op} {listed(False)} outs {listed(True)}{options}\n  return\n}}\n")

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes the tables of named operations from their one declaration.
+
+  scripts/generate-operations.py          rewrites what is stale
+  scripts/generate-operations.py --check  names what is stale and exits with 1
+
+LNBwdNorms.td and LNBwdRoles.td declare the operations; llvm-tblgen prints them as JSON, and this
+program writes them down for those who have no LLVM: the runner and the operators of PyTorch in C++,
+the Python package, and people. What it writes is kept in the repository, since the runtime and the
+package build where there is no LLVM (docs/add-an-op.md says more).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+from typing import Any
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+DECLARATION = SOURCE / "include" / "lnbwd" / "Dialect" / "LNBwd" / "IR" / "LNBwdNorms.td"
+CPP = SOURCE / "include" / "lnbwd" / "Operations" / "Operations.h.inc"
+PYTHON = SOURCE / "python" / "lnbwd" / "_operations.py"
+PAGE = SOURCE / "docs" / "reference" / "operations.md"
+
+Record = dict[str, Any]
+
+
+class Declaration:
+    """The records of the .td files: kinds, roles and operations, each in the order of its file."""
+
+    def __init__(self, records: Record) -> None:
+        self._records = records
+        self.kinds = self._all("LNBwd_OperandKind")
+        self.roles = self._all("LNBwd_Role")
+        self.operations = self._all("LNBwd_NormOp")
+        for operation in self.operations:
+            operation["name"] = operation["opName"]
+            for group in ("inputs", "outputs"):
+                operation[group] = [self._operand(entry["def"]) for entry in operation[group]]
+            roles = [o["role"]["name"] for o in operation["inputs"] + operation["outputs"]]
+            if len(set(roles)) != len(roles):
+                raise ValueError(f"{operation['name']}: expected each role once, got {roles}")
+        forward = {o["name"]: o for o in self.operations if not o["gradientOf"]}
+        for operation in self.operations:
+            operation["counterpart"] = None
+        for operation in self.operations:
+            if operation["gradientOf"]:
+                other = forward[operation["gradientOf"]]
+                operation["counterpart"], other["counterpart"] = other, operation
+
+    def _all(self, base: str) -> list[Record]:
+        names = self._records["!instanceof"][base]
+        # "LNBwdRoles.td:47"
+        return sorted((self._records[name] for name in names
+                       if not self._records[name]["!anonymous"]),
+                      key=lambda r: [int(place.rpartition(":")[2]) for place in r["!locs"]][:1])
+
+    def _operand(self, name: str) -> Record:
+        record = self._records[name]
+        return {"role": self._records[record["role"]["def"]],
+                "is_optional": bool(record["isOptional"])}
+
+    def kind_of(self, role: Record) -> Record:
+        """The record of a role's kind."""
+        kind: Record = self._records[role["kind"]["def"]]
+        return kind
+
+
+def camel(name: str) -> str:
+    """The C++ enumerator of a name: "row_block" is RowBlock."""
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def cpp(declared: Declaration) -> str:
+    """The tables of lnbwd/Operations/Operations.h."""
+    lines = ["// Made by scripts/generate-operations.py from LNBwdNorms.td and LNBwdRoles.td: do not",
+             "// edit. clang-format off", "", "#ifdef LNBWD_OPERATION_ENUMS"]
+    for name, values in (("OperandKind", [camel(k["name"]) for k in declared.kinds]),
+                         ("Role", [camel(r["name"]) for r in declared.roles]),
+                         ("NamedOperation", [o["enumerator"] for o in declared.operations])):
+        lines += [f"enum class {name} {{", *(f"  {value}," for value in values), "};",
+                  f"inline constexpr size_t k{name}Count = {len(values)};"]
+    lines += ["#endif // LNBWD_OPERATION_ENUMS", "", "#ifdef LNBWD_OPERATION_TABLES"]
+    lines += [f"inline constexpr const char *kKindNames[] = {{{', '.join(quoted(k) for k in declared.kinds)}}};"]
+    lines += ["inline constexpr RoleInfo kRoles[] = {"]
+    lines += [f"    {{{quoted(r)}, OperandKind::{camel(declared.kind_of(r)['name'])}, "
+              f"{'true' if r['hasOwnElement'] else 'false'}}}," for r in declared.roles]
+    lines += ["};"]
+    for operation in declared.operations:
+        operands = [(o, False) for o in operation["inputs"]] + [(o, True) for o in operation["outputs"]]
+        lines += [f"inline constexpr OperandInfo k{operation['enumerator']}Operands[] = {{"]
+        lines += [f"    {{Role::{camel(o['role']['name'])}, {'true' if is_output else 'false'}, "
+                  f"{'true' if o['is_optional'] else 'false'}}}," for o, is_output in operands]
+        lines += ["};"]
+    lines += ["inline constexpr NamedOperationInfo kOperations[] = {"]
+    for operation in declared.operations:
+        other = operation["counterpart"]
+        counterpart = f"NamedOperation::{other['enumerator']}" if other else "std::nullopt"
+        lines += [f"    {{NamedOperation::{operation['enumerator']}, {quoted(operation)}, "
+                  f"{'false' if operation['gradientOf'] else 'true'},",
+                  f"     {counterpart}, k{operation['enumerator']}Operands, "
+                  f"std::size(k{operation['enumerator']}Operands)}},"]
+    lines += ["};", "#endif // LNBWD_OPERATION_TABLES", "", "#ifdef LNBWD_OPERATION_REFERENCE"]
+    lines += [f"LNBWD_OPERATION_REFERENCE({o['enumerator']}, {o['reference']})"
+              for o in declared.operations]
+    lines += ["#endif // LNBWD_OPERATION_REFERENCE", ""]
+    return "\n".join(lines)
+
+
+def quoted(record: Record) -> str:
+    """The name of a record as a literal."""
+    return f'"{record["name"]}"'
+
+
+def python(declared: Declaration) -> str:
+    """The module lnbwd._operations."""
+    lines = ["# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.",
+             "# See LICENSE for license information.",
+             "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception",
+             '"""Made by scripts/generate-operations.py from LNBwdNorms.td and LNBwdRoles.td: do not '
+             'edit.', "",
+             ":mod:`lnbwd.operations` gives these tables a form.", '"""', "", "__all__ = [",
+             *(f'    "{o["name"].upper()}",' for o in declared.operations), "]", "",
+             f"KINDS = ({', '.join(quoted(k) for k in declared.kinds)})", "",
+             "# Name, kind, whether the element is one of its own.", "ROLES = ("]
+    lines += [f"    ({quoted(r)}, {quoted(declared.kind_of(r))}, {bool(r['hasOwnElement'])}),"
+              for r in declared.roles]
+    lines += [")", "", *(f"{o['name'].upper()} = {quoted(o)}" for o in declared.operations)]
+    lines += ["", "# Name, counterpart, whether it is a forward pass, inputs and outputs: role, "
+              "whether it may be", "# absent.", "OPERATIONS = ("]
+    for operation in declared.operations:
+        other = operation["counterpart"]
+        lines += [f"    ({operation['name'].upper()}, {other['name'].upper() if other else None}, "
+                  f"{not operation['gradientOf']},"]
+        for end, group in ((",", "inputs"), ("),", "outputs")):
+            entries = [f"({quoted(o['role'])}, {o['is_optional']})" for o in operation[group]]
+            text = "     ("
+            for entry in entries:
+                if len(text) + len(entry) > 94:
+                    lines.append(text.rstrip())
+                    text = "      "
+                text += entry + ", "
+            lines.append(text.rstrip() + ")" + end)
+    lines += [")", ""]
+    return "\n".join(lines)
+
+
+def page(declared: Declaration) -> str:
+    """docs/reference/operations.md."""
+    lines = ["<!-- Made by scripts/generate-operations.py: do not edit. -->", "",
+             "# The named operations", "",
+             "What each reads and writes, in the order of the launch plan's arguments; an operand in",
+             "brackets may be absent. [The dialect's reference](dialect.md) has the formulas.", "",
+             "| operation | inputs | outputs | gradient |", "|---|---|---|---|"]
+
+    def listed(operands: list[Record]) -> str:
+        return ", ".join(f"[`{o['role']['name']}`]" if o["is_optional"] else f"`{o['role']['name']}`"
+                         for o in operands)
+
+    for o in declared.operations:
+        gradient = f"`{o['counterpart']['name']}`" if o["counterpart"] and not o["gradientOf"] else ""
+        lines.append(f"| `lnbwd.{o['name']}` | {listed(o['inputs'])} | {listed(o['outputs'])} "
+                     f"| {gradient} |")
+    lines += ["", "| role | shape | element | what it is |", "|---|---|---|---|"]
+    for role in declared.roles:
+        kind = declared.kind_of(role)
+        element = {"row_block": "f16, bf16 or f32" if role["hasOwnElement"] else "that of x",
+                   "column": "that of x, or f32", "row_scalar": "f32"}[kind["name"]]
+        lines.append(f"| `{role['name']}` | `{kind['shape']}` | {element} | {role['text']} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(description="Makes the tables of named operations.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
+    parser.add_argument("--llvm", type=pathlib.Path, default=pathlib.Path("/usr/lib/llvm-22"),
+                        help="the folder with bin/llvm-tblgen and include/mlir (/usr/lib/llvm-22)")
+    options = parser.parse_args()
+    result = subprocess.run(
+        [options.llvm / "bin" / "llvm-tblgen", "--dump-json", "-I", options.llvm / "include",
+         "-I", SOURCE / "include", DECLARATION], check=True, capture_output=True, text=True)
+    declared = Declaration(json.loads(result.stdout))
+    stale = False
+    for path, text in ((CPP, cpp(declared)), (PYTHON, python(declared)), (PAGE, page(declared))):
+        if path.exists() and path.read_text() == text:
+            continue
+        stale = True
+        print(f"{'stale' if options.check else 'written'}: {path.relative_to(SOURCE)}")
+        if not options.check:
+            path.write_text(text)
+    if stale and options.check:
+        print("run scripts/generate-operations.py", file=sys.stderr)
+    return 1 if stale and options.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
