@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Launch.h"
 #include "Assembler/Assembler.h"
+#include "Core/Scheduler.h"
 #include "HipTester.h"
 #include "WaveTester.h"
 
@@ -541,14 +541,15 @@ TEST(Launch, DefaultInstructionLimit) {
   auto Run = [&](uint64_t Base, uint64_t PerWave, uint32_t Grid) {
     uint64_t Memory[32] = {};
     Launch L;
-    L.Object = M.Object.get();
     L.TheKernel = M.Object->kernel("k");
+    L.Code = &M.Object->program(L.TheKernel->WaveSize);
+    L.Symbols = M.Object.get();
     L.Grid[0] = Grid;
     L.Block[0] = 64;
     L.Kernarg = L.DispatchPacket = L.Queue = reinterpret_cast<uint64_t>(Memory);
     L.Limit.Base = Base;
     L.Limit.PerWave = PerWave;
-    bool Good = L.run();
+    bool Good = run(L);
     EXPECT_EQ(Good, L.Failure == LaunchFailure::None) << L.Error;
     EXPECT_TRUE(Good || L.Failure == LaunchFailure::TimeOut) << L.Error;
     return L.Error;

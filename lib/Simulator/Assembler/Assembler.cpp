@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Assembler.h"
+#include "Assembler/Assembler.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/MC/MCAsmBackend.h"
