@@ -12,8 +12,8 @@
 
 #include "Assembler/Assembler.h"
 #include "Decode/AsmText.h"
-#include "Decode/Mnemonics.h"
 #include "WaveTester.h"
+#include "lnbwd/ISA/InstructionRecord.h"
 
 using namespace lnbwd::sim;
 
@@ -72,11 +72,11 @@ TEST(AsmText, Operands) {
 }
 
 TEST(AsmText, CanonicalNames) {
-  EXPECT_EQ(canonicalMnemonic("v_add_f32_e32"), "v_add_f32");
-  EXPECT_EQ(canonicalMnemonic("v_add_nc_u32_e64"), "v_add_u32");
-  EXPECT_EQ(canonicalMnemonic("v_add_f32_e64_dpp"), "v_add_f32");
-  EXPECT_EQ(canonicalMnemonic("v_mov_b32_sdwa"), "v_mov_b32");
-  EXPECT_EQ(canonicalMnemonic("s_and_not1_b32"), "s_andn2_b32");
+  EXPECT_EQ(lnbwd::isa::canonicalMnemonic("v_add_f32_e32"), "v_add_f32");
+  EXPECT_EQ(lnbwd::isa::canonicalMnemonic("v_add_nc_u32_e64"), "v_add_u32");
+  EXPECT_EQ(lnbwd::isa::canonicalMnemonic("v_add_f32_e64_dpp"), "v_add_f32");
+  EXPECT_EQ(lnbwd::isa::canonicalMnemonic("v_mov_b32_sdwa"), "v_mov_b32");
+  EXPECT_EQ(lnbwd::isa::canonicalMnemonic("s_and_not1_b32"), "s_andn2_b32");
 }
 
 TEST(Decoder, BranchTargetsAndText) {

@@ -17,6 +17,50 @@
 
 using namespace lnbwd::sim;
 
+static const char *countClassName(CountClass C) {
+  switch (C) {
+  case CountClass::VectorAlu:
+    return "vector_alu";
+  case CountClass::Transcendental:
+    return "transcendental";
+  case CountClass::Matrix:
+    return "matrix";
+  case CountClass::CrossLane:
+    return "cross_lane";
+  case CountClass::ScalarAlu:
+    return "scalar_alu";
+  case CountClass::Branch:
+    return "branch";
+  case CountClass::Wait:
+    return "wait";
+  case CountClass::Barrier:
+    return "barrier";
+  case CountClass::OtherScalar:
+    return "other_scalar";
+  case CountClass::ScalarLoad:
+    return "scalar_load";
+  case CountClass::GlobalLoad:
+    return "global_load";
+  case CountClass::GlobalStore:
+    return "global_store";
+  case CountClass::GlobalAtomic:
+    return "global_atomic";
+  case CountClass::ScratchLoad:
+    return "scratch_load";
+  case CountClass::ScratchStore:
+    return "scratch_store";
+  case CountClass::LdsLoad:
+    return "lds_load";
+  case CountClass::LdsStore:
+    return "lds_store";
+  case CountClass::LdsAtomic:
+    return "lds_atomic";
+  case CountClass::Count:
+    break;
+  }
+  return "unknown";
+}
+
 void BufferCounts::add(const BufferCounts &Other) {
   Accesses += Other.Accesses;
   BytesRead += Other.BytesRead;

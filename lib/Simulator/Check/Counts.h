@@ -15,7 +15,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_COUNTS_H
 #define LNBWD_LIB_SIMULATOR_CHECK_COUNTS_H
 
-#include "Check/Effects.h"
+#include "lnbwd/ISA/InstructionFacts.h"
 
 #include <cstdint>
 #include <map>
@@ -23,6 +23,8 @@
 #include <vector>
 
 namespace lnbwd::sim {
+
+using isa::CountClass;
 
 struct BufferCounts {
   uint64_t Accesses = 0; ///< instructions of waves

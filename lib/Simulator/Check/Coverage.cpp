@@ -12,7 +12,7 @@
 
 #include "Check/Coverage.h"
 
-#include "Decode/Mnemonics.h"
+#include "lnbwd/ISA/InstructionRecord.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -52,7 +52,7 @@ void Coverage::write(const Inst *I, const char *State) {
   StringRef(Text).split(Halves, " :: ");
   std::lock_guard<std::mutex> Guard(Lock);
   for (StringRef Half : Halves) {
-    StringRef Name = withoutEncoding(
+    StringRef Name = lnbwd::isa::withoutEncoding(
         Half.trim().take_until([](char C) { return C == ' ' || C == '\t'; }));
     // Words that are no instruction at all: padding, data.
     if (Name.starts_with("."))

@@ -8,84 +8,19 @@
 //
 // Vector ALU instructions follow from the table that executes them. Of the
 // others, LLVM's description says what is read and written beside the operands
-// (SCC, VCC, M0, EXEC, the old destination), whether memory is loaded or stored
-// and what branches. Names decide what no description has: which kind of
-// instruction it is, and how definedness goes through it.
+// (SCC, VCC, M0, EXEC, the old destination) and what branches. What kind of
+// instruction it is, and how definedness goes through it, is in its record.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Check/Effects.h"
 
 #include "Core/Operation.h"
-#include "Decode/AsmText.h"
-#include "Decode/Mnemonics.h"
-
-#include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
 
-using namespace llvm;
+using namespace lnbwd;
 using namespace lnbwd::sim;
-
-const char *lnbwd::sim::countClassName(CountClass C) {
-  switch (C) {
-  case CountClass::VectorAlu:
-    return "vector_alu";
-  case CountClass::Transcendental:
-    return "transcendental";
-  case CountClass::Matrix:
-    return "matrix";
-  case CountClass::CrossLane:
-    return "cross_lane";
-  case CountClass::ScalarAlu:
-    return "scalar_alu";
-  case CountClass::Branch:
-    return "branch";
-  case CountClass::Wait:
-    return "wait";
-  case CountClass::Barrier:
-    return "barrier";
-  case CountClass::OtherScalar:
-    return "other_scalar";
-  case CountClass::ScalarLoad:
-    return "scalar_load";
-  case CountClass::GlobalLoad:
-    return "global_load";
-  case CountClass::GlobalStore:
-    return "global_store";
-  case CountClass::GlobalAtomic:
-    return "global_atomic";
-  case CountClass::ScratchLoad:
-    return "scratch_load";
-  case CountClass::ScratchStore:
-    return "scratch_store";
-  case CountClass::LdsLoad:
-    return "lds_load";
-  case CountClass::LdsStore:
-    return "lds_store";
-  case CountClass::LdsAtomic:
-    return "lds_atomic";
-  case CountClass::Count:
-    break;
-  }
-  return "unknown";
-}
-
-static bool startsWithAny(StringRef Name,
-                          std::initializer_list<StringRef> Prefixes) {
-  return llvm::any_of(Prefixes,
-                      [&](StringRef P) { return Name.starts_with(P); });
-}
-
-/// Instructions that put bits of several sources side by side. Compilers leave
-/// a source undefined where its bits are not wanted.
-static bool combinesBits(StringRef Name) {
-  return startsWithAny(Name, {"v_perm_b32", "v_and_b32", "v_or_b32",
-                              "v_or3_b32", "v_and_or", "v_lshl_or", "v_bfi",
-                              "v_alignb", "v_pack", "v_pk_", "v_cvt_pk",
-                              "v_bitop3", "v_fma_mix", "v_mad_mix", "v_dot2",
-                              "v_cndmask_b16", "v_and_b16", "v_or_b16"});
-}
 
 namespace {
 class Finder {
@@ -112,36 +47,26 @@ private:
       E.WritesExec = true;
   }
   void lane();
-  void crossLane(StringRef Name);
-  void memory(StringRef Name, StringRef Text);
-  void scalar(StringRef Name);
-  void wait(StringRef Name);
+  void crossLane();
+  void memory();
+  void scalar();
   void limits();
 
   const Program &P;
   const Inst &I;
-  InstDescription Description; ///< not of vector ALU instructions
+  const isa::InstructionFacts &Facts = I.Record->Facts;
+  const isa::InstructionDescription &Description = I.Record->Description;
   Effects E;
 };
 } // namespace
 
 void Finder::lane() {
   const LaneOpInfo &Info = *I.Lane;
-  StringRef Name = Info.Name;
-  E.Counted = startsWithAny(Name, {"v_rcp", "v_rsq", "v_sqrt", "v_exp_",
-                                   "v_log_", "v_sin", "v_cos"})
-                  ? CountClass::Transcendental
-                  : CountClass::VectorAlu;
   if (I.Inner)
     return; // Registers by index: any may be meant.
-  E.How = Flow::Lane;
-  if (combinesBits(Name) || (I.Flags & FlagSdwa))
+  E.How = Facts.How;
+  if (E.How == Flow::Lane && (I.Flags & FlagSdwa))
     E.How = Flow::Pack;
-  if (Info.Dst == OperandType::B64 && !Name.contains("shrrev") &&
-      !Name.contains("ashr"))
-    E.How = Flow::Wide;
-  if (Name.starts_with("v_cndmask_b32"))
-    E.How = Flow::Select;
   for (unsigned K = 0; K < I.NumSrc; ++K)
     vectorRead(K, std::max<unsigned>(rowsOf(Info.Src[K]), 1));
   if (!(Info.Flags & LaneMaskResult))
@@ -153,67 +78,44 @@ void Finder::lane() {
   }
 }
 
-void Finder::crossLane(StringRef Name) {
-  E.Counted = CountClass::CrossLane;
-  if (Name.contains("movrel") || I.NumSrc == 0)
+void Finder::crossLane() {
+  if (Facts.How == Flow::None || I.NumSrc == 0)
     return;
+  E.How = Facts.How;
   for (unsigned K = 0; K < I.NumSrc; ++K)
     vectorRead(K, std::max<unsigned>(I.Src[K].Dwords, 1));
-  if (Name.starts_with("v_read")) {
-    E.How = Flow::ReadLane;
-    scalarWrite(0, I.Dst, 1);
-    return;
-  }
+  if (E.How == Flow::ReadLane)
+    return scalarWrite(0, I.Dst, 1);
   E.VectorWrite[0] = {I.Dst.Reg, std::max<uint8_t>(I.Dst.Dwords, 1)};
-  E.How = Flow::AnyLane;
-  if (Name.starts_with("v_writelane"))
-    E.How = Flow::WriteLane;
-  else if (Name.starts_with("v_mbcnt"))
-    E.How = Flow::Lane;
-  else if (Name.starts_with("v_swap") || Name.contains("_swap_")) {
-    E.How = Name.starts_with("v_swap") ? Flow::Swap : Flow::Moves;
+  if (Facts.Flags & isa::FactExchanges) {
     E.VectorWrite[1] = E.VectorRead[0];
     E.VectorRead[1] = E.VectorWrite[0];
-  } else if (startsWithAny(Name, {"v_permlane", "ds_bpermute", "ds_permute",
-                                  "ds_swizzle"}) &&
-             !I.Inner) {
-    E.How = Flow::Moves;
-    E.Scatters = Name.starts_with("ds_permute");
-  } else if (Name.starts_with("v_mfma") || Name.starts_with("v_smfma") ||
-             Name.starts_with("v_wmma") || Name.starts_with("v_swmma")) {
-    E.Counted = CountClass::Matrix;
-    if (I.Matrix && I.Matrix->Source != MatrixType::I8)
-      E.How = Flow::Matrix;
   }
+  E.Scatters = (Facts.Flags & isa::FactScatters) != 0;
+  // There is no integer that stands for what is not defined, as NaN does.
+  if (E.How == Flow::Matrix &&
+      (!I.Matrix || I.Matrix->Source == MatrixType::I8))
+    E.How = Flow::AnyLane;
 }
 
-void Finder::memory(StringRef Name, StringRef Text) {
-  AsmText Asm = AsmText::parse(Text);
-  auto Has = [&](StringRef M) { return is_contained(Asm.Modifiers, M); };
+void Finder::memory() {
+  const isa::MemoryFacts &M = Facts.Memory;
   E.NeedsScalars = true;
+  E.Space = M.Space;
+  E.Access = M.Access;
   if (I.Class == InstClass::ScalarMemory) {
-    E.Space = MemorySpace::Scalar;
-    E.Access = MemoryAccess::Load;
-    E.Counted = CountClass::ScalarLoad;
     E.ScalarRead[0] = {I.Src[0].Reg, I.Src[0].Dwords};
     if (I.Src[1].Kind == OperandKind::SGPR)
       E.ScalarRead[1] = {I.Src[1].Reg, 1};
-    scalarWrite(0, I.Dst,
-                I.ElementBytes == 4 ? std::max<unsigned>(I.Elements, 1) : 1);
-    return;
+    return scalarWrite(0, I.Dst, std::max(1u, M.bytes() / 4));
   }
   for (unsigned K = 0; K < I.NumSrc && K < 4; ++K)
     vectorRead(K, std::max<unsigned>(I.Src[K].Dwords, 1));
-  // A load to LDS stores there.
-  bool Load =
-      Description.MayLoad && (!Description.MayStore || (I.Flags & FlagLds));
-  bool Store = Description.MayStore && !Description.MayLoad;
-  E.Access = Store  ? MemoryAccess::Store
-             : Load ? MemoryAccess::Load
-                    : MemoryAccess::Atomic;
+  const bool Load = M.Access == MemoryAccess::Load;
   E.ToLds = Load && (I.Flags & FlagLds);
-  E.Returns = E.Access == MemoryAccess::Atomic && (I.Flags & FlagReturn);
-  E.CompareSwap = Name.contains("_cmpswap");
+  E.Returns = M.Access == MemoryAccess::Atomic && (I.Flags & FlagReturn);
+  E.CompareSwap = M.Access == MemoryAccess::Atomic &&
+                  M.Atomic == isa::AtomicOp::CompareSwap;
   if ((Load && !E.ToLds) || E.Returns)
     E.VectorWrite[0] = {I.Dst.Reg, std::max<uint8_t>(I.Dst.Dwords, 1)};
   // LDS accesses read it on chips before gfx9, whose descriptions gfx9 shares.
@@ -221,114 +123,45 @@ void Finder::memory(StringRef Name, StringRef Text) {
     E.ScalarRead[4] = {SlotM0, 1};
   if (Load)
     E.VectorRead[1] = {};
-  if (Name.starts_with("ds_")) {
-    E.Space = MemorySpace::Lds;
-    E.Counted = Store  ? CountClass::LdsStore
-                : Load ? CountClass::LdsLoad
-                       : CountClass::LdsAtomic;
-    return;
-  }
-  E.Space = Name.starts_with("flat_")      ? MemorySpace::Flat
-            : Name.starts_with("scratch_") ? MemorySpace::Scratch
-                                           : MemorySpace::Global;
-  if (E.Space == MemorySpace::Scratch)
-    E.Counted = Store ? CountClass::ScratchStore : CountClass::ScratchLoad;
-  else
-    E.Counted = Store  ? CountClass::GlobalStore
-                : Load ? CountClass::GlobalLoad
-                       : CountClass::GlobalAtomic;
-  E.Coherent = (Has("glc") && !Has("slc")) || Has("sc1") ||
-               Has("scope:SCOPE_DEV") || Has("scope:SCOPE_SYS");
+  if (M.Space != MemorySpace::Lds)
+    E.Coherent = (I.Flags & FlagCoherent) != 0;
 }
 
-void Finder::wait(StringRef Name) {
-  E.Counted = CountClass::Wait;
-  if (Name == "s_waitcnt")
-    E.Waits = WaitKind::Combined;
-  else if (Name == "s_wait_loadcnt" || Name == "s_waitcnt_vmcnt")
-    E.Waits = WaitKind::Load;
-  else if (Name == "s_wait_storecnt" || Name == "s_waitcnt_vscnt")
-    E.Waits = WaitKind::Store;
-  else if (Name == "s_wait_dscnt" || Name == "s_waitcnt_lgkmcnt")
-    E.Waits = WaitKind::Lds;
-  else if (Name == "s_wait_kmcnt")
-    E.Waits = WaitKind::Scalar;
-  else if (Name == "s_wait_loadcnt_dscnt")
-    E.Waits = WaitKind::LoadLds;
-  else if (Name == "s_wait_storecnt_dscnt")
-    E.Waits = WaitKind::StoreLds;
-  else if (Name == "s_wait_idle")
-    E.Waits = WaitKind::Idle;
-}
-
-void Finder::scalar(StringRef Name) {
-  if (Name.starts_with("s_wait"))
-    return wait(Name);
-  if (Name.starts_with("buffer_") || Name.starts_with("global_")) {
-    // Cache control. Write-backs are counted like stores.
-    E.Counted = CountClass::OtherScalar;
-    E.CacheWrite =
-        Name == "buffer_wbl2" || Name == "global_wb" || Name == "global_wbinv";
-    E.CacheLoad = Name == "global_inv";
+void Finder::scalar() {
+  E.CacheWrite = (Facts.Flags & isa::FactCacheWrite) != 0;
+  E.CacheLoad = (Facts.Flags & isa::FactCacheLoad) != 0;
+  if (Facts.Class == CountClass::Wait)
     return;
-  }
-  if (Name.starts_with("s_barrier")) {
-    E.Counted = CountClass::Barrier;
-    E.Barrier = Name == "s_barrier"        ? BarrierKind::Full
-                : Name == "s_barrier_wait" ? BarrierKind::Wait
-                                           : BarrierKind::Signal;
+  if (Facts.Class == CountClass::Barrier) {
     E.WritesScc = Description.WritesScc;
     return;
   }
-  const bool Jump = Description.IsBranch || Description.IsCall;
-  E.Counted = Jump ? CountClass::Branch : CountClass::ScalarAlu;
+  // Those that are counted like a load, though they access no memory.
+  E.Space = Facts.Memory.Space;
+  E.Access = Facts.Memory.Access;
   E.BranchOnScc = Description.IsBranch && Description.ReadsScc;
   E.BranchOnVcc = Description.IsBranch && Description.ReadsVcc;
-  E.NeedsScalars = Jump;
+  E.NeedsScalars = Facts.Class == CountClass::Branch;
   for (unsigned K = 0; K < I.NumSrc && K < 4; ++K)
     if (I.Src[K].Kind == OperandKind::SGPR && I.Src[K].Reg < SlotNull)
       E.ScalarRead[K] = {I.Src[K].Reg, I.Src[K].Dwords};
   scalarWrite(0, I.Dst, std::max<unsigned>(I.Dst.Dwords, 1));
-  // The descriptions of the last two do not say that they keep a part of it.
-  if (Description.ReadsResult || Name.starts_with("s_bitset") ||
-      Name.starts_with("s_cmov"))
+  if (Description.ReadsResult || (Facts.Flags & isa::FactKeepsResult))
     E.ScalarRead[4] = E.ScalarWrite[0];
-  const bool Save = Description.WritesExec;
-  if (Save) {
+  E.How = Facts.How;
+  if (Description.WritesExec) {
     E.ScalarWrite[1] = {SlotExec, I.Dst.Dwords};
     E.WritesExec = true;
   }
   // What its parts mean (the index and what is indexed) is all set at once.
   if (Description.WritesM0) {
     E.ScalarWrite[1] = {SlotM0, 1};
-    if (Name == "s_set_gpr_idx_idx")
+    if (Facts.Flags & isa::FactKeepsM0)
       E.ScalarRead[4] = {SlotM0, 1};
   }
   E.ReadsScc = Description.ReadsScc;
   E.WritesScc = Description.WritesScc;
-  E.How = Flow::ScalarAll;
-  if (Name == "s_mov_b32" || Name == "s_mov_b64" || Name.starts_with("s_not_"))
-    E.How = Flow::ScalarCopy;
-  else if (!Save && startsWithAny(Name, {"s_and_b", "s_or_b", "s_andn", "s_orn",
-                                         "s_nand", "s_nor", "s_pack"}))
-    E.How = Flow::ScalarBits;
-  else if (Name.starts_with("s_cselect"))
-    E.How = Flow::ScalarSelect;
-  else if (Name.starts_with("s_movrel")) {
-    E.How = Flow::ScalarIndexed;
-    E.IndexedDst = Name.starts_with("s_movreld");
-  }
-  if (Name == "s_memtime" || Name == "s_memrealtime") {
-    // Counted like a scalar load.
-    E.Space = MemorySpace::Scalar;
-    E.Access = MemoryAccess::Load;
-  }
-  if (!startsWithAny(Name, {"s_nop", "s_sleep", "s_clause", "s_delay_alu",
-                            "s_setprio", "s_sendmsg", "s_endpgm", "s_getreg",
-                            "s_setreg", "s_icache", "s_dcache", "s_gl1",
-                            "s_prefetch", "s_set_inst", "s_inst_prefetch"}))
-    return;
-  E.Counted = CountClass::OtherScalar;
+  E.IndexedDst = (Facts.Flags & isa::FactIndexedResult) != 0;
 }
 
 void Finder::limits() {
@@ -356,32 +189,24 @@ void Finder::limits() {
 }
 
 Effects Finder::find() {
-  if (I.Lane) {
-    lane();
-  } else {
-    std::string Text = P.text(&I);
-    Description = P.description(&I);
-    StringRef First = StringRef(Text).take_until(
-        [](char C) { return C == ' ' || C == '\t'; });
-    std::string Name = canonicalMnemonic(First);
-    switch (I.Class) {
-    case InstClass::Vector:
-      crossLane(Name);
-      break;
-    case InstClass::LDS:
-      if (I.ElementBytes)
-        memory(Name, Text);
-      else
-        crossLane(Name);
-      break;
-    case InstClass::VectorMemory:
-    case InstClass::ScalarMemory:
-      memory(Name, Text);
-      break;
-    default:
-      scalar(Name);
-      break;
-    }
+  E.Counted = Facts.Class;
+  E.Waits = Facts.Waits;
+  E.Barrier = Facts.Barrier;
+  switch (I.Class) {
+  case InstClass::Vector:
+  case InstClass::Uncounted:
+    I.Lane ? lane() : crossLane();
+    break;
+  case InstClass::LDS:
+    I.ElementBytes ? memory() : crossLane();
+    break;
+  case InstClass::VectorMemory:
+  case InstClass::ScalarMemory:
+    memory();
+    break;
+  default:
+    scalar();
+    break;
   }
   limits();
   return E;

@@ -20,6 +20,8 @@
 #include "Core/Instruction.h"
 #include "Core/Program.h"
 
+#include "lnbwd/ISA/InstructionRecord.h"
+
 #include <vector>
 
 namespace lnbwd::sim {
@@ -30,28 +32,12 @@ struct RegisterSpan {
   uint8_t Count = 0;
 };
 
-/// How the definedness of a result follows from that of the sources.
-enum class Flow : uint8_t {
-  None,       ///< no vector result, or one that is always defined
-  Lane,       ///< lane by lane; undefined if any source is
-  Wide,       ///< 64-bit integers, whose low half needs only low halves
-  Pack,       ///< lane by lane; defined if any source is (bits are combined)
-  Select,     ///< lane by lane; the source that the mask chooses
-  AnyLane,    ///< crosses lanes; defined if any active lane of the source is
-  Moves,      ///< values move between lanes as they are
-  Matrix,     ///< sums of products over lanes
-  Swap,       ///< the two rows change places
-  ReadLane,   ///< one lane to a scalar
-  WriteLane,  ///< a scalar to one lane
-  ScalarAll,  ///< scalar; defined if all sources are
-  ScalarBits, ///< scalar, bit by bit; defined if any source is
-  ScalarCopy, ///< dword by dword
-  ScalarSelect,
-  ScalarIndexed, ///< from or to a register at a distance of M0
-};
-
-enum class MemorySpace : uint8_t { None, Global, Flat, Scratch, Lds, Scalar };
-enum class MemoryAccess : uint8_t { None, Load, Store, Atomic };
+using isa::BarrierKind;
+using isa::CountClass;
+using isa::Flow;
+using isa::MemoryAccess;
+using isa::MemorySpace;
+using isa::WaitKind;
 
 /// The counters that s_waitcnt and its successors wait for. Chips before gfx12
 /// count scalar loads under Lds; gfx9 counts stores under Load.
@@ -62,45 +48,6 @@ enum WaitCounter : uint8_t {
   WaitScalar,
   NumWaits
 };
-
-/// What an s_wait instruction is about.
-enum class WaitKind : uint8_t {
-  None,
-  Combined, ///< s_waitcnt with all counters in its immediate
-  Load,
-  Store,
-  Lds,
-  Scalar,
-  LoadLds,  ///< s_wait_loadcnt_dscnt
-  StoreLds, ///< s_wait_storecnt_dscnt
-  Idle,
-};
-
-enum class BarrierKind : uint8_t { None, Full, Signal, Wait };
-
-/// Kinds of instructions that the counts tell apart.
-enum class CountClass : uint8_t {
-  VectorAlu,
-  Transcendental,
-  Matrix,
-  CrossLane,
-  ScalarAlu,
-  Branch,
-  Wait,
-  Barrier,
-  OtherScalar,
-  ScalarLoad,
-  GlobalLoad,
-  GlobalStore,
-  GlobalAtomic,
-  ScratchLoad,
-  ScratchStore,
-  LdsLoad,
-  LdsStore,
-  LdsAtomic,
-  Count
-};
-const char *countClassName(CountClass C);
 
 struct Effects {
   RegisterSpan VectorRead[4]; ///< by source operand; Count 0: not a vector

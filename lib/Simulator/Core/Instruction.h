@@ -19,6 +19,10 @@
 
 #include <cstdint>
 
+namespace lnbwd::isa {
+struct InstructionRecord;
+} // namespace lnbwd::isa
+
 namespace lnbwd::sim {
 
 struct Wave;
@@ -151,6 +155,7 @@ enum InstFlag : uint32_t {
   FlagD16 = 1u << 16, ///< a 16-bit load that keeps the other half
   FlagStride64 = 1u << 17,
   FlagScaledBuffer = 1u << 18,
+  FlagCoherent = 1u << 19, ///< an access that sees other workgroups' writes
 };
 
 struct LaneOpInfo;
@@ -179,6 +184,9 @@ struct Inst {
   LaneKernel Kernel = nullptr;
   const LaneOpInfo *Lane = nullptr;
   const Inst *Target = nullptr; ///< of a direct branch
+  /// What it is; of a half of a dual-issue pair, what that half is. Never null
+  /// in a program.
+  const isa::InstructionRecord *Record = nullptr;
 
   Operand Dst;
   Operand Dst2; ///< the scalar result beside a vector one (carry, mask)

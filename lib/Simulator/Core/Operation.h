@@ -16,6 +16,8 @@
 
 #include "Core/Instruction.h"
 
+#include "lnbwd/ISA/InstructionFacts.h"
+
 namespace lnbwd::sim {
 
 enum LaneOpFlag : uint16_t {
@@ -69,32 +71,7 @@ enum class MemoryOp : uint8_t {
   Count
 };
 
-enum class AtomicOp : uint8_t {
-  Swap,
-  CompareSwap,
-  Add,
-  Sub,
-  ReverseSub,
-  SMin,
-  UMin,
-  SMax,
-  UMax,
-  And,
-  Or,
-  Xor,
-  Inc,
-  Dec,
-  AddF32,
-  AddF64,
-  MinF32,
-  MaxF32,
-  MinF64,
-  MaxF64,
-  PkAddF16,
-  PkAddBF16,
-  SubClamp,
-  CondSub,
-};
+using isa::AtomicOp;
 
 template <typename T> struct TableRef {
   const T *Begin;

@@ -38,18 +38,6 @@ struct CodeRange {
   std::vector<uint64_t> Entries;
 };
 
-/// What LLVM's description of an instruction says that its text does not.
-struct InstDescription {
-  bool ReadsScc = false, WritesScc = false;
-  bool ReadsVcc = false;
-  bool ReadsM0 = false, WritesM0 = false;
-  bool ReadsExec = false, WritesExec = false;
-  bool ReadsResult = false; ///< the destination is a source, too
-  bool IsBranch = false;    ///< not calls
-  bool IsCall = false;
-  bool MayLoad = false, MayStore = false; ///< both: an atomic
-};
-
 /// Names of addresses, for diagnostics.
 class Symbolizer {
 public:
@@ -77,10 +65,6 @@ public:
   const Inst *at(uint64_t Address) const;
   /// The assembly text of an instruction.
   const std::string &text(const Inst *I) const { return listing(I).Text; }
-  /// The description of an instruction; all false if it is not valid.
-  const InstDescription &description(const Inst *I) const {
-    return listing(I).Description;
-  }
   /// Why an instruction cannot be executed, empty if it can.
   const std::string &problem(const Inst *I) const { return listing(I).Problem; }
 
@@ -98,7 +82,6 @@ protected:
   struct Listing {
     std::string Text;
     std::string Problem;
-    InstDescription Description;
   };
   /// For each dword of a range the index of its instruction, or -1.
   struct Index {

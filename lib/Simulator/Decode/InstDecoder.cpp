@@ -14,11 +14,11 @@
 #include "Decode/InstDecoder.h"
 
 #include "Decode/AsmText.h"
-#include "Decode/Mnemonics.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
+using namespace lnbwd;
 using namespace lnbwd::sim;
 
 InstDecoder::InstDecoder(const ChipInfo &Chip, unsigned WaveSize,
@@ -36,9 +36,17 @@ InstDecoder::InstDecoder(const ChipInfo &Chip, unsigned WaveSize,
       ScalarHandlers[Ref.Begin[K].Name] = Ref.Begin[K].Run;
 }
 
-std::string InstDecoder::decodeOne(StringRef Text, Inst &I) {
+/// The halves of a pair, which LLVM describes as one instruction only.
+static const isa::InstructionDescription NoDescription;
+
+std::string InstDecoder::decodeOne(
+    StringRef Text, const isa::InstructionDescription &Description, Inst &I) {
   AsmText Asm = AsmText::parse(Text);
-  std::string Name = canonicalMnemonic(Asm.Mnemonic);
+  I.Record = &Records
+                  .try_emplace({&Description, Asm.Mnemonic.str()}, Asm.Mnemonic,
+                               Description)
+                  .first->second;
+  std::string Name = I.Record->Name;
   if (Name == "v_dot4_i32_iu8" || Name == "v_dot8_i32_iu4") {
     // neg_lo says which of the two sources are signed.
     bool SignedA = Text.contains("neg_lo:[1,"),
@@ -58,16 +66,15 @@ std::string InstDecoder::decodeOne(StringRef Text, Inst &I) {
     return Lanes.decode(Asm, *It->second, I);
   if (auto It = CrossLaneOps.find(Name); It != CrossLaneOps.end()) {
     I.Run = It->second;
-    return Lanes.decodeCrossLane(Asm, Name, I);
+    return Lanes.decodeCrossLane(Asm, I);
   }
   if (auto It = ScalarHandlers.find(Name); It != ScalarHandlers.end()) {
     I.Run = It->second;
-    return Scalars.decode(Asm, Name, I);
+    return Scalars.decode(Asm, I);
   }
-  if (StringRef(Name).starts_with("v_mfma_") ||
-      StringRef(Name).starts_with("v_wmma_"))
-    return Matrices.decode(Asm, Name, I);
-  return Memory.decode(Asm, Name, I);
+  if (I.Record->Facts.Class == isa::CountClass::Matrix)
+    return Matrices.decode(Asm, I);
+  return Memory.decode(Asm, I);
 }
 
 std::string InstDecoder::decodeDual(StringRef X, StringRef Y, const Inst &Base,
@@ -78,7 +85,7 @@ std::string InstDecoder::decodeDual(StringRef X, StringRef Y, const Inst &Base,
     if (!Half.consume_front("v_dual_"))
       return "it is not a pair of dual-issue operations";
     std::string Text = "v_" + Half.str();
-    std::string Error = decodeOne(Text, Halves[K]);
+    std::string Error = decodeOne(Text, NoDescription, Halves[K]);
     if (!Error.empty())
       return Error;
     if (!Halves[K].Lane)
@@ -99,7 +106,7 @@ std::string InstDecoder::decodeDual(StringRef X, StringRef Y, const Inst &Base,
     Out.append({Halves[1], Halves[0]});
   } else {
     Inst Move = Base;
-    std::string Error = decodeOne("v_mov_b32 v0, v0", Move);
+    std::string Error = decodeOne("v_mov_b32 v0, v0", NoDescription, Move);
     if (!Error.empty())
       return Error;
     Move.Dst.Reg = Halves[0].Dst.Reg;
@@ -113,13 +120,14 @@ std::string InstDecoder::decodeDual(StringRef X, StringRef Y, const Inst &Base,
   return "";
 }
 
-std::string InstDecoder::decode(StringRef Text, const Inst &Base,
-                                SmallVectorImpl<Inst> &Out) {
+std::string InstDecoder::decode(StringRef Text,
+                                const isa::InstructionDescription &Description,
+                                const Inst &Base, SmallVectorImpl<Inst> &Out) {
   size_t Pair = Text.find(" :: ");
   if (Pair != StringRef::npos)
     return decodeDual(Text.substr(0, Pair), Text.substr(Pair + 4), Base, Out);
   Inst I = Base;
-  std::string Error = decodeOne(Text, I);
+  std::string Error = decodeOne(Text, Description, I);
   if (!Error.empty())
     return Error;
   StringRef Name = Text.ltrim();

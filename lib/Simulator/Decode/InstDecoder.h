@@ -21,10 +21,14 @@
 #include "Decode/OperandDecoder.h"
 #include "Decode/ScalarDecoder.h"
 
+#include "lnbwd/ISA/InstructionRecord.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <map>
 #include <string>
+#include <utility>
 
 namespace lnbwd::sim {
 
@@ -35,11 +39,15 @@ public:
   /// Appends the instruction (several Inst if it has to be taken apart) to Out.
   /// Base has address, size and encoding already. Returns why it cannot be
   /// executed, or an empty string.
-  std::string decode(llvm::StringRef Text, const Inst &Base,
-                     llvm::SmallVectorImpl<Inst> &Out);
+  /// The description lives as long as this.
+  std::string decode(llvm::StringRef Text,
+                     const isa::InstructionDescription &Description,
+                     const Inst &Base, llvm::SmallVectorImpl<Inst> &Out);
 
 private:
-  std::string decodeOne(llvm::StringRef Text, Inst &I);
+  std::string decodeOne(llvm::StringRef Text,
+                        const isa::InstructionDescription &Description,
+                        Inst &I);
   std::string decodeDual(llvm::StringRef X, llvm::StringRef Y, const Inst &Base,
                          llvm::SmallVectorImpl<Inst> &Out);
 
@@ -51,6 +59,10 @@ private:
   ScalarDecoder Scalars;
   MemoryDecoder Memory;
   MatrixDecoder Matrices;
+  /// By description, and by mnemonic, which one encoding may have several of.
+  std::map<std::pair<const isa::InstructionDescription *, std::string>,
+           isa::InstructionRecord>
+      Records;
   llvm::StringMap<const LaneOpInfo *> LaneOps;
   llvm::StringMap<Handler> CrossLaneOps;
   llvm::StringMap<Handler> ScalarHandlers;

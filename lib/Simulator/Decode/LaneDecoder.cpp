@@ -12,11 +12,14 @@
 
 #include "Decode/LaneDecoder.h"
 
+#include "lnbwd/ISA/InstructionRecord.h"
+
 #include "llvm/ADT/SmallVector.h"
 
 #include <optional>
 
 using namespace llvm;
+using namespace lnbwd;
 using namespace lnbwd::sim;
 
 static bool isPacked16(OperandType T) {
@@ -323,12 +326,12 @@ std::string LaneDecoder::decode(const AsmText &Asm, const LaneOpInfo &Info,
   return "";
 }
 
-std::string LaneDecoder::decodeCrossLane(const AsmText &Asm, StringRef Name,
-                                         Inst &I) {
-  I.Class = Name.starts_with("ds_") ? InstClass::LDS : InstClass::Vector;
-  bool ScalarResult = Name.starts_with("v_read");
+std::string LaneDecoder::decodeCrossLane(const AsmText &Asm, Inst &I) {
+  const isa::InstructionFacts &Facts = I.Record->Facts;
+  I.Class = Facts.Where == isa::Unit::Lds ? InstClass::LDS : InstClass::Vector;
+  bool ScalarResult = Facts.How == isa::Flow::ReadLane;
   bool OnlySideEffect =
-      Asm.Operands.empty() || Name == "v_nop" || Name == "ds_nop";
+      Asm.Operands.empty() || (Facts.Flags & isa::FactNoEffect);
   if (!OnlySideEffect) {
     std::string Error;
     if (ScalarResult) {
@@ -353,7 +356,7 @@ std::string LaneDecoder::decodeCrossLane(const AsmText &Asm, StringRef Name,
   }
   if (I.Class == InstClass::LDS) {
     I.Imm = I.Encoding & 0xffff;
-    if (Name == "ds_bpermute_fi_b32")
+    if (I.Record->Name == "ds_bpermute_fi_b32")
       I.Flags |= FlagDppFetchInactive;
     return "";
   }

@@ -31,8 +31,7 @@ public:
       : Chip(Chip), N(WaveSize), Table(Table), Operands(Operands) {}
   std::string decode(const AsmText &Asm, const LaneOpInfo &Info, Inst &I);
   /// The handler is set already.
-  std::string decodeCrossLane(const AsmText &Asm, llvm::StringRef Name,
-                              Inst &I);
+  std::string decodeCrossLane(const AsmText &Asm, Inst &I);
 
 private:
   std::string modifiers(const AsmText &Asm, const LaneOpInfo &Info, Inst &I,

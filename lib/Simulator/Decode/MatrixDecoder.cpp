@@ -14,9 +14,12 @@
 
 #include "Decode/MatrixDecoder.h"
 
+#include "lnbwd/ISA/InstructionRecord.h"
+
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace llvm;
+using namespace lnbwd;
 using namespace lnbwd::sim;
 
 static std::string notModelled(StringRef What) {
@@ -32,7 +35,8 @@ static bool takeNumber(StringRef &S, uint8_t &Number) {
   return true;
 }
 
-std::string MatrixDecoder::decode(const AsmText &Asm, StringRef Name, Inst &I) {
+std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
+  StringRef Name = I.Record->Name;
   I.Class = InstClass::Vector;
   MatrixShape S;
   bool Mfma = Name.consume_front("v_mfma_");

@@ -28,7 +28,7 @@ public:
   MatrixDecoder(const ChipInfo &Chip, unsigned WaveSize, const ExecTable &Table,
                 OperandDecoder &Operands)
       : Chip(Chip), N(WaveSize), Table(Table), Operands(Operands) {}
-  std::string decode(const AsmText &Asm, llvm::StringRef Name, Inst &I);
+  std::string decode(const AsmText &Asm, Inst &I);
 
 private:
   const ChipInfo &Chip;

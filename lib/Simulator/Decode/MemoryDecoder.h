@@ -25,14 +25,15 @@ class MemoryDecoder {
 public:
   MemoryDecoder(const ExecTable &Table, OperandDecoder &Operands)
       : Table(Table), Operands(Operands) {}
-  std::string decode(const AsmText &Asm, llvm::StringRef Name, Inst &I);
+  std::string decode(const AsmText &Asm, Inst &I);
 
 private:
-  std::string decodeVector(const AsmText &Asm, llvm::StringRef Space,
-                           llvm::StringRef Name, Inst &I);
-  std::string decodeLds(const AsmText &Asm, llvm::StringRef Name, Inst &I);
-  std::string decodeScalarLoad(const AsmText &Asm, llvm::StringRef Name,
-                               Inst &I);
+  std::string decodeVector(const AsmText &Asm, const isa::MemoryFacts &Facts,
+                           Inst &I);
+  std::string decodeLds(const AsmText &Asm, const isa::MemoryFacts &Facts,
+                        Inst &I);
+  std::string decodeScalarLoad(const AsmText &Asm,
+                               const isa::MemoryFacts &Facts, Inst &I);
   std::string modifiers(const AsmText &Asm, Inst &I);
 
   const ExecTable &Table;

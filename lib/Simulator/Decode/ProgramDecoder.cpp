@@ -16,143 +16,37 @@
 #include "Core/CrashGuard.h"
 #include "Core/Execution.h"
 
-#include "llvm/MC/MCAsmInfo.h"
-#include "llvm/MC/MCContext.h"
-#include "llvm/MC/MCDisassembler/MCDisassembler.h"
-#include "llvm/MC/MCInst.h"
-#include "llvm/MC/MCInstPrinter.h"
-#include "llvm/MC/MCInstrInfo.h"
-#include "llvm/MC/MCRegisterInfo.h"
-#include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/MCTargetOptions.h"
-#include "llvm/MC/TargetRegistry.h"
-#include "llvm/Support/TargetSelect.h"
-#include "llvm/Support/raw_ostream.h"
-#include "llvm/TargetParser/Triple.h"
+#include "lnbwd/ISA/Disassembler.h"
+
+#include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <memory>
-#include <mutex>
+#include <string>
 
 using namespace llvm;
+using namespace lnbwd;
 using namespace lnbwd::sim;
 
-static void initializeTarget() {
-  static std::once_flag Once;
-  std::call_once(Once, [] {
-    LLVMInitializeAMDGPUTargetInfo();
-    LLVMInitializeAMDGPUTargetMC();
-    LLVMInitializeAMDGPUDisassembler();
-  });
-}
-
-namespace {
-/// LLVM's disassembler and printer for one chip and wave size.
-class Disassembler {
-public:
-  Disassembler(const ChipInfo &Chip, unsigned WaveSize) {
-    initializeTarget();
-    Triple TT("amdgcn-amd-amdhsa");
-    std::string Error;
-    const Target *T = TargetRegistry::lookupTarget(TT, Error);
-    if (!T)
-      return; // Reported as undecodable code.
-    std::string Features;
-    if (Chip.Generation > 9) {
-      // Both wave sizes exist from gfx10 on; the choice changes how masks
-      // print. Real true16 is what the hardware does with 16-bit operands
-      // (v0.l, v0.h), whether the compiler makes use of it or not.
-      Features = WaveSize == 32 ? "+wavefrontsize32,-wavefrontsize64"
-                                : "-wavefrontsize32,+wavefrontsize64";
-      Features += ",+real-true16";
-    }
-    MRI.reset(T->createMCRegInfo(TT));
-    MAI.reset(T->createMCAsmInfo(*MRI, TT, MCTargetOptions()));
-    MII.reset(T->createMCInstrInfo());
-    STI.reset(T->createMCSubtargetInfo(TT, Chip.Chip, Features));
-    Context = std::make_unique<MCContext>(TT, MAI.get(), MRI.get(), STI.get());
-    Dis.reset(T->createMCDisassembler(*STI, *Context));
-    Printer.reset(T->createMCInstPrinter(TT, 0, *MAI, *MII, *MRI));
-  }
-
-  /// The text of the instruction at the start of the bytes and its size; false
-  /// if there is none.
-  bool run(ArrayRef<uint8_t> Bytes, uint64_t Address, std::string &Text,
-           uint64_t &Size, InstDescription &Description) {
-    if (!Dis)
-      return false;
-    MCInst MI;
-    Size = 0;
-    if (Dis->getInstruction(MI, Size, Bytes, Address, nulls()) !=
-            MCDisassembler::Success ||
-        Size == 0 || Size > Bytes.size())
-      return false;
-    Text.clear();
-    raw_string_ostream OS(Text);
-    Printer->printInst(&MI, Address, "", *STI, OS);
-    Description = describe(MII->get(MI.getOpcode()));
-    return true;
-  }
-
-private:
-  /// Whether one of the registers has the name, or is a half of what has it.
-  bool names(ArrayRef<MCPhysReg> Registers, StringRef Name) const {
-    return any_of(Registers, [&](MCPhysReg R) {
-      StringRef This = MRI->getName(R);
-      return This == Name ||
-             (This.consume_front(Name) && (This == "_LO" || This == "_HI"));
-    });
-  }
-  InstDescription describe(const MCInstrDesc &D) const {
-    const ArrayRef<MCPhysReg> Uses = D.implicit_uses(),
-                              Defs = D.implicit_defs();
-    InstDescription R;
-    R.ReadsScc = names(Uses, "SCC");
-    R.WritesScc = names(Defs, "SCC");
-    R.ReadsVcc = names(Uses, "VCC");
-    R.ReadsM0 = names(Uses, "M0");
-    R.WritesM0 = names(Defs, "M0");
-    R.ReadsExec = names(Uses, "EXEC");
-    R.WritesExec = names(Defs, "EXEC");
-    for (unsigned K = D.getNumDefs(); K < D.getNumOperands(); ++K)
-      R.ReadsResult |= D.getOperandConstraint(K, MCOI::TIED_TO) == 0;
-    R.IsBranch = D.isBranch();
-    R.IsCall = D.isCall();
-    R.MayLoad = D.mayLoad();
-    R.MayStore = D.mayStore();
-    return R;
-  }
-
-  std::unique_ptr<MCRegisterInfo> MRI;
-  std::unique_ptr<MCAsmInfo> MAI;
-  std::unique_ptr<MCInstrInfo> MII;
-  std::unique_ptr<MCSubtargetInfo> STI;
-  std::unique_ptr<MCContext> Context;
-  std::unique_ptr<MCDisassembler> Dis;
-  std::unique_ptr<MCInstPrinter> Printer;
-};
-
-} // namespace
-
 /// Turns a crash of the disassembler into "invalid".
-static bool decodeSafely(CrashGuard &Guard, Disassembler &D,
-                         ArrayRef<uint8_t> Bytes, uint64_t Address,
-                         std::string &Text, uint64_t &Size,
-                         InstDescription &Description) {
+static bool readSafely(CrashGuard &Guard, isa::Disassembler &D,
+                       ArrayRef<uint8_t> Bytes, uint64_t Address,
+                       isa::Disassembled &Out) {
   bool Valid = false;
-  bool Survived = Guard.survives(
-      [&] { Valid = D.run(Bytes, Address, Text, Size, Description); });
+  bool Survived = Guard.survives([&] { Valid = D.read(Bytes, Address, Out); });
   return Survived && Valid;
-}
-
-static ArrayRef<uint8_t> bytesAt(uint64_t Address, uint64_t Size) {
-  return {reinterpret_cast<const uint8_t *>(Address), size_t(Size)};
 }
 
 static const Inst *notExecutable(Wave &W, const Inst *I) {
   return faultNotExecutable(W, I);
+}
+
+/// Of what is no instruction.
+static const isa::InstructionRecord Unknown;
+
+static ArrayRef<uint8_t> bytesAt(uint64_t Address, uint64_t Size) {
+  return {reinterpret_cast<const uint8_t *>(Address), size_t(Size)};
 }
 
 static std::string asData(uint32_t Word) {
@@ -165,8 +59,12 @@ DecodedProgram::DecodedProgram(const ChipInfo &Chip, unsigned WaveSize,
                                ArrayRef<CodeRange> CodeRanges,
                                const ExecTable &Table)
     : Program(Chip, WaveSize), Decode(Chip, WaveSize, Table) {
-  Disassembler Dis(Chip, WaveSize);
+  // Without one, all code is reported as not valid.
+  auto Dis = isa::Disassembler::create(Chip.Chip, WaveSize);
+  if (!Dis)
+    consumeError(Dis.takeError());
   CrashGuard Guard;
+  isa::Disassembled Read;
   for (const CodeRange &R : CodeRanges) {
     Index D;
     D.Where = R;
@@ -184,24 +82,25 @@ DecodedProgram::DecodedProgram(const ChipInfo &Chip, unsigned WaveSize,
       Base.Address = Address;
       std::memcpy(&Base.Encoding, Bytes.data(), 4);
       Listing Line;
-      std::string Text;
       uint64_t Size = 4;
       D.Instructions[size_t((Address - R.Address) / 4)] = int32_t(Code.size());
       SmallVector<Inst, 3> Decoded;
-      if (decodeSafely(Guard, Dis, Bytes, Address, Text, Size,
-                       Line.Description)) {
+      if (Dis && readSafely(Guard, **Dis, Bytes, Address, Read)) {
+        Size = Read.Size;
         Base.Size = uint8_t(Size);
-        Line.Problem = Decode.decode(Text, Base, Decoded);
-        Line.Text = StringRef(Text).trim().str();
+        auto [It, New] = Descriptions.try_emplace(Read.Opcode);
+        if (New)
+          It->second = (*Dis)->describe(Read.Opcode);
+        Line.Problem = Decode.decode(Read.Text, It->second, Base, Decoded);
+        Line.Text = StringRef(Read.Text).trim().str();
       } else {
         Base.Size = 4;
         Line.Problem = "it is not a valid instruction";
         Line.Text = asData(Base.Encoding);
-        Line.Description = {};
-        Size = 4;
       }
       if (!Line.Problem.empty()) {
         Base.Run = notExecutable;
+        Base.Record = Decoded.empty() ? &Unknown : Decoded.front().Record;
         Decoded.assign(1, Base);
       }
       Code.insert(Code.end(), Decoded.begin(), Decoded.end());
@@ -212,9 +111,9 @@ DecodedProgram::DecodedProgram(const ChipInfo &Chip, unsigned WaveSize,
     Inst Sentinel;
     Sentinel.Address = End;
     Sentinel.Run = notExecutable;
+    Sentinel.Record = &Unknown;
     Code.push_back(Sentinel);
-    Listings.push_back(
-        {asData(0), "the program ran past the end of its code", {}});
+    Listings.push_back({asData(0), "the program ran past the end of its code"});
     Ranges.push_back(std::move(D));
   }
   // Branch displacements count dwords from the next instruction; the branches

@@ -18,7 +18,11 @@
 #include "Core/Program.h"
 #include "Decode/InstDecoder.h"
 
+#include "lnbwd/ISA/InstructionRecord.h"
+
 #include "llvm/ADT/ArrayRef.h"
+
+#include <map>
 
 namespace lnbwd::sim {
 
@@ -31,6 +35,7 @@ public:
                  llvm::ArrayRef<CodeRange> Ranges, const ExecTable &Table);
 
 private:
+  std::map<unsigned, isa::InstructionDescription> Descriptions; ///< by opcode
   InstDecoder Decode;
 };
 

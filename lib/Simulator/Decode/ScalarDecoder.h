@@ -26,7 +26,7 @@ class ScalarDecoder {
 public:
   explicit ScalarDecoder(OperandDecoder &Operands) : Operands(Operands) {}
   /// The handler is set already.
-  std::string decode(const AsmText &Asm, llvm::StringRef Name, Inst &I);
+  std::string decode(const AsmText &Asm, Inst &I);
 
 private:
   OperandDecoder &Operands;

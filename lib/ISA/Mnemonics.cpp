@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Decode/Mnemonics.h"
+#include "lnbwd/ISA/InstructionRecord.h"
 
 using namespace llvm;
-using namespace lnbwd::sim;
+using namespace lnbwd::isa;
 
 namespace {
 struct Alias {
@@ -85,14 +85,14 @@ constexpr Alias Aliases[] = {
     {"s_addk_co_i32", "s_addk_i32"},
 };
 
-StringRef lnbwd::sim::withoutEncoding(StringRef Mnemonic) {
+StringRef lnbwd::isa::withoutEncoding(StringRef Mnemonic) {
   for (StringRef Suffix : {"_e64_dpp", "_dpp", "_sdwa", "_e32", "_e64"})
     if (Mnemonic.consume_back(Suffix))
       break;
   return Mnemonic;
 }
 
-std::string lnbwd::sim::canonicalMnemonic(StringRef Mnemonic) {
+std::string lnbwd::isa::canonicalMnemonic(StringRef Mnemonic) {
   Mnemonic = withoutEncoding(Mnemonic);
   for (const Alias &A : Aliases)
     if (Mnemonic == A.From)
