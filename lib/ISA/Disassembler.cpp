@@ -49,19 +49,21 @@ Expected<std::unique_ptr<Machine>> Machine::create(StringRef Chip,
   M->Assembly.reset(
       M->Target->createMCAsmInfo(*M->Registers, M->TT, M->Options));
   M->Instructions.reset(M->Target->createMCInstrInfo());
-  auto Subtarget = [&](StringRef Features) {
-    M->Subtarget.reset(M->Target->createMCSubtargetInfo(M->TT, Chip, Features));
-    return M->Subtarget != nullptr;
+  auto Subtarget = [&](StringRef Name, StringRef Features) {
+    M->Subtarget.reset(M->Target->createMCSubtargetInfo(M->TT, Name, Features));
   };
-  if (!Subtarget(""))
-    return createStringError("LLVM does not know the chip " + Chip);
+  // LLVM takes any name, and says on stderr that it does not know it.
+  Subtarget("", "");
+  if (!M->Subtarget->isCPUStringValid(Chip))
+    return createStringError("LLVM does not know the chip '" + Chip + "'");
+  Subtarget(Chip, "");
   // Both wave sizes exist from gfx10 on; the choice changes how masks print.
   // Real true16 is what the hardware does with 16-bit operands (v0.l, v0.h),
   // whether the compiler makes use of it or not.
   if (M->Subtarget->checkFeatures("+gfx10-insts"))
-    Subtarget(WaveSize == 64
-                  ? "-wavefrontsize32,+wavefrontsize64,+real-true16"
-                  : "+wavefrontsize32,-wavefrontsize64,+real-true16");
+    Subtarget(Chip, WaveSize == 64
+                        ? "-wavefrontsize32,+wavefrontsize64,+real-true16"
+                        : "+wavefrontsize32,-wavefrontsize64,+real-true16");
   return M;
 }
 

@@ -21,6 +21,8 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <cassert>
+
 using namespace llvm;
 using namespace lnbwd::isa;
 
@@ -193,7 +195,7 @@ static ArrayRef<Entry> entries() {
       // Hints, messages and the end.
       {otherScalar(FactNoEffect),
        "s_nop s_wakeup s_sleep s_sleep_var s_clause s_delay_alu s_setprio "
-       "s_inst_prefetch s_set_inst_prefetch_distance s_gl1_inv"},
+       "s_inst_prefetch s_gl1_inv"},
       {otherScalar(0), "s_endpgm s_endpgm_saved s_code_end"},
       // Cache control.
       {otherScalar(0),
@@ -261,8 +263,10 @@ InstructionFacts lnbwd::isa::factsOf(StringRef Mnemonic) {
     for (const Entry &E : entries()) {
       SmallVector<StringRef, 64> Names;
       StringRef(E.Names).split(Names, ' ');
-      for (StringRef Name : Names)
+      for (StringRef Name : Names) {
+        assert(!Map.count(Name) && "listed twice");
         Map[Name] = &E.Facts;
+      }
     }
     return Map;
   }();
@@ -279,6 +283,16 @@ InstructionFacts lnbwd::isa::factsOf(StringRef Mnemonic) {
         return E.Facts;
   }
   return {};
+}
+
+std::vector<StringRef> lnbwd::isa::listedNames() {
+  std::vector<StringRef> All;
+  for (const Entry &E : entries()) {
+    SmallVector<StringRef, 64> Names;
+    StringRef(E.Names).split(Names, ' ');
+    All.insert(All.end(), Names.begin(), Names.end());
+  }
+  return All;
 }
 
 InstructionRecord::InstructionRecord(StringRef Mnemonic,

@@ -128,6 +128,7 @@ static std::optional<AtomicType> atomicType(StringRef S) {
                 .Case("and", AtomicOp::And)
                 .Case("or", AtomicOp::Or)
                 .Case("xor", AtomicOp::Xor)
+                .Case("mskor", AtomicOp::MaskedOr)
                 .Case("inc", AtomicOp::Inc)
                 .Case("dec", AtomicOp::Dec)
                 .Default(std::nullopt);

@@ -83,6 +83,7 @@ constexpr Alias Aliases[] = {
     {"s_add_nc_u64", "s_add_u64"},
     {"s_sub_nc_u64", "s_sub_u64"},
     {"s_addk_co_i32", "s_addk_i32"},
+    {"s_set_inst_prefetch_distance", "s_inst_prefetch"},
 };
 
 StringRef lnbwd::isa::withoutEncoding(StringRef Mnemonic) {

@@ -13,7 +13,6 @@
 #include "Assembler/Assembler.h"
 #include "Decode/AsmText.h"
 #include "WaveTester.h"
-#include "lnbwd/ISA/InstructionRecord.h"
 
 using namespace lnbwd::sim;
 
@@ -69,14 +68,6 @@ TEST(AsmText, Operands) {
   for (const char *Bad :
        {"", "v256", "v[3:2]", "s200", "q4", "3.25", "src_lds_direct", "v"})
     EXPECT_FALSE(parseOperand(Bad, OperandType::B32)) << Bad;
-}
-
-TEST(AsmText, CanonicalNames) {
-  EXPECT_EQ(lnbwd::isa::canonicalMnemonic("v_add_f32_e32"), "v_add_f32");
-  EXPECT_EQ(lnbwd::isa::canonicalMnemonic("v_add_nc_u32_e64"), "v_add_u32");
-  EXPECT_EQ(lnbwd::isa::canonicalMnemonic("v_add_f32_e64_dpp"), "v_add_f32");
-  EXPECT_EQ(lnbwd::isa::canonicalMnemonic("v_mov_b32_sdwa"), "v_mov_b32");
-  EXPECT_EQ(lnbwd::isa::canonicalMnemonic("s_and_not1_b32"), "s_andn2_b32");
 }
 
 TEST(Decoder, BranchTargetsAndText) {

@@ -100,6 +100,7 @@ enum class AtomicOp : uint8_t {
   PkAddBF16,
   SubClamp,
   CondSub,
+  MaskedOr, ///< clears the bits of one operand, sets those of another
 };
 
 /// What a memory instruction accesses.

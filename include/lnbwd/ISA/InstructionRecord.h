@@ -22,6 +22,7 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <string>
+#include <vector>
 
 namespace lnbwd::isa {
 
@@ -35,6 +36,9 @@ std::string canonicalMnemonic(llvm::StringRef Mnemonic);
 
 /// What follows from the name, encoding or not, of any generation.
 InstructionFacts factsOf(llvm::StringRef Mnemonic);
+
+/// The names that the table of facts lists.
+std::vector<llvm::StringRef> listedNames();
 
 /// What LLVM's description of an instruction says that its text does not.
 struct InstructionDescription {

@@ -177,7 +177,8 @@ std::string MemoryDecoder::decodeLds(const AsmText &Asm,
   if (Facts.Access == MemoryAccess::Atomic) {
     Op = MemoryOp::DsAtomic;
     HasResult = Facts.Returns;
-    if (Facts.Atomic == AtomicOp::CompareSwap)
+    if (Facts.Atomic == AtomicOp::CompareSwap ||
+        Facts.Atomic == AtomicOp::MaskedOr)
       ++Sources;
   } else if (Facts.Pair) {
     Op = IsLoad ? MemoryOp::DsLoad2 : MemoryOp::DsStore2;

@@ -171,27 +171,13 @@ static const Inst *bufferLoad(Wave &W, const Inst *I) {
       return nullptr;
     for (uint64_t Left = InRange; Left; Left &= Left - 1) {
       unsigned L = unsigned(__builtin_ctzll(Left));
-      const uint8_t *P = reinterpret_cast<const uint8_t *>(A[L]);
-      for (unsigned K = 0; K < Good[L]; ++K)
-        Out[K * N + L] = extend(readElement(P + 4 * K, I->ElementBytes), I);
+      loadElements(Out, reinterpret_cast<const uint8_t *>(A[L]), I, L, N,
+                   Good[L]);
       W.Count.GlobalRead += uint64_t(Good[L]) * I->ElementBytes;
     }
   }
-  if (I->Flags & FlagLds) {
-    const unsigned LdsBytes = unsigned(I->Elements) * 4;
-    W.Count.LdsBytes += uint64_t(countBits(Exec)) * LdsBytes;
-    if (W.Observer && !checkLdsFill(W, I, Exec, LdsBytes))
-      return nullptr;
-    for (uint64_t Left = Exec; Left; Left &= Left - 1) {
-      unsigned L = unsigned(__builtin_ctzll(Left));
-      uint64_t To = uint64_t(W.S[SlotM0]) + uint64_t(I->Imm) + L * LdsBytes;
-      if (To + LdsBytes > W.WG->LdsSize)
-        return faultLds(W, I, int(L), To, LdsBytes);
-      for (unsigned K = 0; K < I->Elements; ++K)
-        writeElement(W.WG->Lds + To + 4 * K, Out[K * N + L], 4);
-    }
-    return I + 1;
-  }
+  if (I->Flags & FlagLds)
+    return fillLds(W, I, Exec, Out) ? I + 1 : nullptr;
   writeLoaded(W, I, Out, Exec);
   return I + 1;
 }
@@ -211,12 +197,9 @@ static const Inst *bufferStore(Wave &W, const Inst *I) {
   if (!checkElements(W, I, A, InRange, Good, true))
     return nullptr;
   const uint32_t *S = W.row(I->Src[1].Reg);
-  const unsigned Shift = I->Flags & FlagHigh16 ? 16 : 0;
   for (uint64_t Left = InRange; Left; Left &= Left - 1) {
     unsigned L = unsigned(__builtin_ctzll(Left));
-    uint8_t *P = reinterpret_cast<uint8_t *>(A[L]);
-    for (unsigned K = 0; K < Good[L]; ++K)
-      writeElement(P + 4 * K, S[K * N + L] >> Shift, I->ElementBytes);
+    storeElements(reinterpret_cast<uint8_t *>(A[L]), S, I, L, N, Good[L]);
     W.Count.GlobalWritten += uint64_t(Good[L]) * I->ElementBytes;
   }
   return I + 1;
@@ -230,22 +213,7 @@ static const Inst *bufferAtomic(Wave &W, const Inst *I) {
   uint64_t InRange = bufferAddresses(W, I, Exec, A, W.T->Lanes);
   if (InRange && !checkAddresses(W, I, A, InRange, I->ElementBytes, true))
     return nullptr;
-  W.Count.GlobalWritten += uint64_t(countBits(InRange)) * I->ElementBytes;
-  if (I->Flags & FlagReturn)
-    W.Count.GlobalRead += uint64_t(countBits(InRange)) * I->ElementBytes;
-  for (uint64_t Left = Exec; Left; Left &= Left - 1) {
-    unsigned L = unsigned(__builtin_ctzll(Left));
-    if (!(InRange >> L & 1)) {
-      writeAtomicResult(W, I, L, 0);
-      continue;
-    }
-    if (A[L] & (I->ElementBytes - 1u))
-      return fault(W, I, int(L), "an atomic access is not aligned to its size");
-    uint64_t Data = 0, Compare = 0;
-    atomicOperands(W, I, L, Data, Compare);
-    writeAtomicResult(W, I, L, atomicAccess(A[L], I, Data, Compare));
-  }
-  return I + 1;
+  return globalAtomics(W, I, A, Exec, InRange) ? I + 1 : nullptr;
 }
 
 void addBufferHandlers(ExecTable &Table) {

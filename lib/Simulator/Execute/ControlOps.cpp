@@ -285,7 +285,6 @@ const HandlerInfo Table[] = {
     {"s_ttracedata_imm", nothing},
     {"s_version", nothing},
     {"s_inst_prefetch", nothing},
-    {"s_set_inst_prefetch_distance", nothing},
     {"s_prefetch_inst", nothing},
     {"s_prefetch_inst_pc_rel", nothing},
     {"s_prefetch_data", nothing},

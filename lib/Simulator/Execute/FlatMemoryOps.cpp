@@ -16,6 +16,39 @@
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 
+/// Scratch memory of one lane, swizzled by dwords.
+static uint32_t loadScratch(const Wave &W, unsigned Lane, uint32_t Offset,
+                            unsigned Bytes) {
+  uint32_t X = 0;
+  for (unsigned B = 0; B < Bytes; ++B) {
+    uint32_t O = Offset + B;
+    X |= uint32_t(W.Scratch[(size_t(O / 4) * W.N + Lane) * 4 + O % 4])
+         << (8 * B);
+  }
+  return X;
+}
+static void storeScratch(Wave &W, unsigned Lane, uint32_t Offset, uint32_t X,
+                         unsigned Bytes) {
+  for (unsigned B = 0; B < Bytes; ++B) {
+    uint32_t O = Offset + B;
+    W.Scratch[(size_t(O / 4) * W.N + Lane) * 4 + O % 4] = uint8_t(X >> (8 * B));
+  }
+}
+
+static void loadScratchElements(const Wave &W, const Inst *I, unsigned L,
+                                uint32_t Offset, uint32_t *Out) {
+  for (unsigned K = 0; K < I->Elements; ++K)
+    Out[K * W.N + L] =
+        extend(loadScratch(W, L, Offset + 4 * K, I->ElementBytes), I);
+}
+static void storeScratchElements(Wave &W, const Inst *I, unsigned L,
+                                 uint32_t Offset, const uint32_t *S) {
+  const unsigned Shift = I->Flags & FlagHigh16 ? 16 : 0;
+  for (unsigned K = 0; K < I->Elements; ++K)
+    storeScratch(W, L, Offset + 4 * K, S[K * W.N + L] >> Shift,
+                 I->ElementBytes);
+}
+
 /// Offsets of all lanes in their scratch memory. The address VGPR and the
 /// scalar are optional. False: some active lane leaves its memory.
 static bool scratchOffsets(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A) {
@@ -57,9 +90,7 @@ static const Inst *scratchLoad(Wave &W, const Inst *I) {
   } else {
     for (unsigned L = 0; L < N; ++L)
       if (Exec >> L & 1)
-        for (unsigned K = 0; K < I->Elements; ++K)
-          Out[K * N + L] = extend(
-              loadScratch(W, L, uint32_t(A[L]) + 4 * K, I->ElementBytes), I);
+        loadScratchElements(W, I, L, uint32_t(A[L]), Out);
   }
   writeLoaded(W, I, Out, Exec);
   return I + 1;
@@ -79,12 +110,9 @@ static const Inst *scratchStore(Wave &W, const Inst *I) {
     std::memcpy(W.Scratch + A[0] * N, S, size_t(I->Elements) * N * 4);
     return I + 1;
   }
-  const unsigned Shift = I->Flags & FlagHigh16 ? 16 : 0;
   for (unsigned L = 0; L < N; ++L)
     if (Exec >> L & 1)
-      for (unsigned K = 0; K < I->Elements; ++K)
-        storeScratch(W, L, uint32_t(A[L]) + 4 * K, S[K * N + L] >> Shift,
-                     I->ElementBytes);
+      storeScratchElements(W, I, L, uint32_t(A[L]), S);
   return I + 1;
 }
 
@@ -146,17 +174,14 @@ static const Inst *flatLoad(Wave &W, const Inst *I) {
       W.Count.GlobalRead += Bytes;
     else if (Where == Space::Lds)
       W.Count.LdsBytes += Bytes;
-    for (unsigned K = 0; K < I->Elements; ++K) {
-      uint32_t X;
-      if (Where == Space::Scratch)
-        X = loadScratch(W, L, uint32_t(A[L]) + 4 * K, I->ElementBytes);
-      else
-        X = readElement(Where == Space::Lds
-                            ? W.WG->Lds + uint32_t(A[L]) + 4 * K
-                            : reinterpret_cast<const uint8_t *>(A[L]) + 4 * K,
-                        I->ElementBytes);
-      Out[K * N + L] = extend(X, I);
-    }
+    if (Where == Space::Scratch)
+      loadScratchElements(W, I, L, uint32_t(A[L]), Out);
+    else
+      loadElements(Out,
+                   Where == Space::Lds
+                       ? W.WG->Lds + uint32_t(A[L])
+                       : reinterpret_cast<const uint8_t *>(A[L]),
+                   I, L, N, I->Elements);
   }
   writeLoaded(W, I, Out, Exec);
   return I + 1;
@@ -171,7 +196,6 @@ static const Inst *flatStore(Wave &W, const Inst *I) {
   globalAddresses(W, I, Exec, A);
   const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
   const uint32_t *S = W.row(I->Src[1].Reg);
-  const unsigned Shift = I->Flags & FlagHigh16 ? 16 : 0;
   for (unsigned L = 0; L < N; ++L) {
     if (!(Exec >> L & 1))
       continue;
@@ -182,16 +206,12 @@ static const Inst *flatStore(Wave &W, const Inst *I) {
       W.Count.GlobalWritten += Bytes;
     else if (Where == Space::Lds)
       W.Count.LdsBytes += Bytes;
-    for (unsigned K = 0; K < I->Elements; ++K) {
-      uint32_t X = S[K * N + L] >> Shift;
-      if (Where == Space::Scratch)
-        storeScratch(W, L, uint32_t(A[L]) + 4 * K, X, I->ElementBytes);
-      else
-        writeElement(Where == Space::Lds
-                         ? W.WG->Lds + uint32_t(A[L]) + 4 * K
-                         : reinterpret_cast<uint8_t *>(A[L]) + 4 * K,
-                     X, I->ElementBytes);
-    }
+    if (Where == Space::Scratch)
+      storeScratchElements(W, I, L, uint32_t(A[L]), S);
+    else
+      storeElements(Where == Space::Lds ? W.WG->Lds + uint32_t(A[L])
+                                        : reinterpret_cast<uint8_t *>(A[L]),
+                    S, I, L, N, I->Elements);
   }
   return I + 1;
 }

@@ -137,12 +137,9 @@ static const Inst *globalStore(Wave &W, const Inst *I) {
       return I + 1;
     }
   }
-  const unsigned Shift = I->Flags & FlagHigh16 ? 16 : 0;
   for (uint64_t Left = Exec; Left; Left &= Left - 1) {
     unsigned L = unsigned(__builtin_ctzll(Left));
-    uint8_t *P = reinterpret_cast<uint8_t *>(A[L]);
-    for (unsigned K = 0; K < E; ++K)
-      writeElement(P + 4 * K, S[K * N + L] >> Shift, I->ElementBytes);
+    storeElements(reinterpret_cast<uint8_t *>(A[L]), S, I, L, N, E);
   }
   return I + 1;
 }
@@ -153,24 +150,13 @@ static const Inst *globalAtomic(Wave &W, const Inst *I) {
     return I + 1;
   uint64_t *A = W.T->Address;
   globalAddresses(W, I, Exec, A);
-  if (!checkAddresses(W, I, A, Exec, I->ElementBytes, true))
+  if (!checkAddresses(W, I, A, Exec, I->ElementBytes, true) ||
+      !globalAtomics(W, I, A, Exec, Exec))
     return nullptr;
-  W.Count.GlobalWritten += uint64_t(countBits(Exec)) * I->ElementBytes;
-  if (I->Flags & FlagReturn)
-    W.Count.GlobalRead += uint64_t(countBits(Exec)) * I->ElementBytes;
-  for (uint64_t Left = Exec; Left; Left &= Left - 1) {
-    unsigned L = unsigned(__builtin_ctzll(Left));
-    if (A[L] & (I->ElementBytes - 1u))
-      return fault(W, I, int(L), "an atomic access is not aligned to its size");
-    uint64_t Data = 0, Compare = 0;
-    atomicOperands(W, I, L, Data, Compare);
-    writeAtomicResult(W, I, L, atomicAccess(A[L], I, Data, Compare));
-  }
   return I + 1;
 }
 
-/// Global memory to LDS, past the registers: M0 plus the offset is the place of
-/// lane 0, each lane has a dword (or the three or four it loads).
+/// Global memory to LDS; a small element takes a dword there.
 static const Inst *loadToLds(Wave &W, const Inst *I) {
   uint64_t Exec = W.exec();
   if (!Exec)
@@ -180,22 +166,13 @@ static const Inst *loadToLds(Wave &W, const Inst *I) {
   const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
   if (!checkAddresses(W, I, A, Exec, Bytes, false))
     return nullptr;
-  const unsigned LdsBytes = unsigned(I->Elements) * 4;
-  if (W.Observer && !checkLdsFill(W, I, Exec, LdsBytes))
-    return nullptr;
   W.Count.GlobalRead += uint64_t(countBits(Exec)) * Bytes;
-  W.Count.LdsBytes += uint64_t(countBits(Exec)) * LdsBytes;
   for (uint64_t Left = Exec; Left; Left &= Left - 1) {
     unsigned L = unsigned(__builtin_ctzll(Left));
-    uint64_t To = uint64_t(W.S[SlotM0]) + uint64_t(I->Imm) + L * LdsBytes;
-    if (To + LdsBytes > W.WG->LdsSize)
-      return faultLds(W, I, int(L), To, LdsBytes);
-    const uint8_t *From = reinterpret_cast<const uint8_t *>(A[L]);
-    for (unsigned K = 0; K < I->Elements; ++K)
-      writeElement(W.WG->Lds + To + 4 * K,
-                   extend(readElement(From + 4 * K, I->ElementBytes), I), 4);
+    loadElements(W.T->Out, reinterpret_cast<const uint8_t *>(A[L]), I, L, W.N,
+                 I->Elements);
   }
-  return I + 1;
+  return fillLds(W, I, Exec, W.T->Out) ? I + 1 : nullptr;
 }
 
 void addGlobalHandlers(ExecTable &Table) {

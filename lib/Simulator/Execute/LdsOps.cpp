@@ -83,7 +83,7 @@ static const Inst *dsLoad(Wave &W, const Inst *I) {
     readDwords(W, A, I->Elements, Out);
   } else {
     for (unsigned L = 0; L < N; ++L)
-      Out[L] = extend(readElement(W.WG->Lds + A[L], I->ElementBytes), I);
+      loadElements(Out, W.WG->Lds + A[L], I, L, N, 1);
   }
   writeLoaded(W, I, Out, Exec);
   return I + 1;
@@ -103,10 +103,9 @@ static const Inst *dsStore(Wave &W, const Inst *I) {
     writeDwords(W, A, I->Elements, S, Exec);
     return I + 1;
   }
-  const unsigned Shift = I->Flags & FlagHigh16 ? 16 : 0;
   for (uint64_t Left = Exec; Left; Left &= Left - 1) {
     unsigned L = unsigned(__builtin_ctzll(Left));
-    writeElement(W.WG->Lds + A[L], S[L] >> Shift, I->ElementBytes);
+    storeElements(W.WG->Lds + A[L], S, I, L, W.N, 1);
   }
   return I + 1;
 }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Addresses of lanes and their check, atomics, scratch memory of a lane.
+// Addresses of lanes and their check, atomics, loads to LDS.
 //
 //===----------------------------------------------------------------------===//
 
@@ -127,10 +127,10 @@ uint64_t ldsAtomic(Wave &W, const Inst *I, uint64_t Address, uint64_t Data,
   return Old;
 }
 
-/// The check of what a load to LDS writes there.
-bool checkLdsFill(Wave &W, const Inst *I, uint64_t Exec, unsigned Bytes) {
+bool fillLds(Wave &W, const Inst *I, uint64_t Exec, const uint32_t *Out) {
+  const unsigned N = W.N, Bytes = unsigned(I->Elements) * 4;
   uint32_t A[64];
-  for (unsigned L = 0; L < W.N; ++L) {
+  for (unsigned L = 0; L < N; ++L) {
     uint64_t To = uint64_t(W.S[SlotM0]) + uint64_t(I->Imm) + L * Bytes;
     if ((Exec >> L & 1) && To + Bytes > W.WG->LdsSize) {
       faultLds(W, I, int(L), To, Bytes);
@@ -138,25 +138,38 @@ bool checkLdsFill(Wave &W, const Inst *I, uint64_t Exec, unsigned Bytes) {
     }
     A[L] = uint32_t(To);
   }
-  return W.Observer->ldsAccess(I, A, Exec, Bytes);
+  if (W.Observer && !W.Observer->ldsAccess(I, A, Exec, Bytes))
+    return false;
+  W.Count.LdsBytes += uint64_t(countBits(Exec)) * Bytes;
+  for (uint64_t Left = Exec; Left; Left &= Left - 1) {
+    unsigned L = unsigned(__builtin_ctzll(Left));
+    for (unsigned K = 0; K < I->Elements; ++K)
+      writeElement(W.WG->Lds + A[L] + 4 * K, Out[K * N + L], 4);
+  }
+  return true;
 }
 
-uint32_t loadScratch(const Wave &W, unsigned Lane, uint32_t Offset,
-                     unsigned Bytes) {
-  uint32_t X = 0;
-  for (unsigned B = 0; B < Bytes; ++B) {
-    uint32_t O = Offset + B;
-    X |= uint32_t(W.Scratch[(size_t(O / 4) * W.N + Lane) * 4 + O % 4])
-         << (8 * B);
+bool globalAtomics(Wave &W, const Inst *I, const uint64_t *A, uint64_t Exec,
+                   uint64_t InRange) {
+  const uint64_t Bytes = uint64_t(countBits(InRange)) * I->ElementBytes;
+  W.Count.GlobalWritten += Bytes;
+  if (I->Flags & FlagReturn)
+    W.Count.GlobalRead += Bytes;
+  for (uint64_t Left = Exec; Left; Left &= Left - 1) {
+    unsigned L = unsigned(__builtin_ctzll(Left));
+    if (!(InRange >> L & 1)) {
+      writeAtomicResult(W, I, L, 0);
+      continue;
+    }
+    if (A[L] & (I->ElementBytes - 1u)) {
+      fault(W, I, int(L), "an atomic access is not aligned to its size");
+      return false;
+    }
+    uint64_t Data = 0, Compare = 0;
+    atomicOperands(W, I, L, Data, Compare);
+    writeAtomicResult(W, I, L, atomicAccess(A[L], I, Data, Compare));
   }
-  return X;
-}
-void storeScratch(Wave &W, unsigned Lane, uint32_t Offset, uint32_t X,
-                  unsigned Bytes) {
-  for (unsigned B = 0; B < Bytes; ++B) {
-    uint32_t O = Offset + B;
-    W.Scratch[(size_t(O / 4) * W.N + Lane) * 4 + O % 4] = uint8_t(X >> (8 * B));
-  }
+  return true;
 }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT

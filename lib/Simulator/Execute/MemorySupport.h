@@ -50,6 +50,8 @@ static inline uint64_t atomicResult(AtomicOp Op, uint64_t Old, uint64_t Data,
     return Old | Data;
   case AtomicOp::Xor:
     return Old ^ Data;
+  case AtomicOp::MaskedOr: // the second operand is in Compare's place
+    return (Old & ~Data) | Compare;
   case AtomicOp::Inc:
     return Old >= Data ? 0 : Old + 1;
   case AtomicOp::Dec:
@@ -123,6 +125,20 @@ static inline void writeElement(uint8_t *P, uint32_t X, unsigned Bytes) {
   }
 }
 
+/// Reads one lane's elements, Count of them, into its place in the rows.
+static inline void loadElements(uint32_t *Out, const uint8_t *P, const Inst *I,
+                                unsigned L, unsigned N, unsigned Count) {
+  for (unsigned K = 0; K < Count; ++K)
+    Out[K * N + L] = extend(readElement(P + 4 * K, I->ElementBytes), I);
+}
+/// Writes one lane's elements from its place in the data registers.
+static inline void storeElements(uint8_t *P, const uint32_t *S, const Inst *I,
+                                 unsigned L, unsigned N, unsigned Count) {
+  const unsigned Shift = I->Flags & FlagHigh16 ? 16 : 0;
+  for (unsigned K = 0; K < Count; ++K)
+    writeElement(P + 4 * K, S[K * N + L] >> Shift, I->ElementBytes);
+}
+
 /// Writes loaded rows to the destination in the lanes of the mask.
 static inline void writeLoaded(Wave &W, const Inst *I, const uint32_t *Out,
                                uint64_t Mask) {
@@ -141,21 +157,21 @@ static inline void writeLoaded(Wave &W, const Inst *I, const uint32_t *Out,
 void globalAddresses(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A);
 bool checkAddresses(Wave &W, const Inst *I, const uint64_t *A, uint64_t Exec,
                     unsigned Bytes, bool Write);
-bool checkLdsFill(Wave &W, const Inst *I, uint64_t Exec, unsigned Bytes);
+/// Writes loaded rows to LDS, past the registers: M0 plus the offset is the
+/// place of lane 0, each lane has its dwords there. False: stopped.
+bool fillLds(Wave &W, const Inst *I, uint64_t Exec, const uint32_t *Out);
 uint64_t atomicAccess(uint64_t Address, const Inst *I, uint64_t Data,
                       uint64_t Compare);
+/// An atomic of all lanes of Exec on global memory; those that are not in
+/// InRange, too, access nothing and get 0. False: stopped.
+bool globalAtomics(Wave &W, const Inst *I, const uint64_t *A, uint64_t Exec,
+                   uint64_t InRange);
 void atomicOperands(const Wave &W, const Inst *I, unsigned L, uint64_t &Data,
                     uint64_t &Compare);
 void writeAtomicResult(Wave &W, const Inst *I, unsigned L, uint64_t Old);
 /// The same on LDS, which only this host thread uses.
 uint64_t ldsAtomic(Wave &W, const Inst *I, uint64_t Address, uint64_t Data,
                    uint64_t Compare);
-
-// Scratch memory of one lane, swizzled by dwords.
-uint32_t loadScratch(const Wave &W, unsigned Lane, uint32_t Offset,
-                     unsigned Bytes);
-void storeScratch(Wave &W, unsigned Lane, uint32_t Offset, uint32_t X,
-                  unsigned Bytes);
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT
 
