@@ -15,6 +15,7 @@
 #include "Assembler/Assembler.h"
 #include "Core/Scheduler.h"
 #include "HipTester.h"
+#include "LoadedObject.h"
 #include "WaveTester.h"
 
 #include <csignal>
@@ -504,29 +505,6 @@ TEST(Launch, InstructionLimitAtTheEndOfPrograms) {
   unsetenv("LNBWD_SIM_MAX_INSTRUCTIONS");
   EXPECT_HIP(launch(F, dim3(1000), dim3(32), 0));
 }
-
-/// A code object and the memory that it is loaded to.
-namespace {
-struct LoadedObject {
-  LoadedObject(const KernelText &K, const std::string &Chip) {
-    std::vector<uint8_t> Bytes = build(K, Chip);
-    std::string Error;
-    Object = CodeObject::load(
-        {Bytes.data(), Bytes.size()}, chipNamed(Chip),
-        [&](uint64_t Size) {
-          Image.resize(size_t(Size / 16 + 1));
-          return static_cast<void *>(Image.data());
-        },
-        Error);
-    EXPECT_TRUE(Object) << Error;
-  }
-  struct alignas(16) Piece {
-    uint8_t Bytes[16];
-  };
-  std::vector<Piece> Image;
-  std::unique_ptr<CodeObject> Object;
-};
-} // namespace
 
 // The default has the same form with larger numbers, which nobody waits for.
 TEST(Launch, DefaultInstructionLimit) {
