@@ -14,9 +14,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Assembler/Assembler.h"
-#include "Checker/Checker.h"
-#include "CodeObject.h"
-#include "Launch.h"
+#include "Check/DeviceShadows.h"
+#include "Check/LaunchChecker.h"
+#include "Core/Scheduler.h"
+#include "Load/CodeObject.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -25,6 +26,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 using namespace lnbwd::sim;
 
@@ -89,7 +91,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
               std::min(Size - 3, 4 * (MostDwords - 1)) / 4 * 4);
 
   DeviceMemory Memory;
-  Memory.setChecked(true);
+  DeviceShadows Shadows(Memory);
+  Shadows.setChecked(true);
   auto Allocate = [&](uint64_t Count) {
     return Memory.allocate(size_t(Count), 0, BufferKind::Code);
   };
@@ -99,18 +102,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
   if (!Object)
     std::abort();
   for (const auto &Part : Object->readOnlyParts())
-    Memory.protect(Part.first, Part.second, "code object");
+    Shadows.protect(Part.first, Part.second, "code object");
   uint64_t Segment[3] = {};
   for (unsigned K = 0; K < 2; ++K) {
     void *Buffer = Memory.allocate(4096, 0, BufferKind::Device);
     Segment[K] = reinterpret_cast<uint64_t>(Buffer);
     std::memset(Buffer, 0, 4096);
     if (K == 0)
-      Memory.wrote(Segment[0], 4096);
+      Shadows.wrote(Segment[0], 4096);
   }
   Launch L;
-  L.Object = Object.get();
   L.TheKernel = Object->kernel("k");
+  L.Code = &Object->program(L.TheKernel->WaveSize);
+  L.Symbols = Object.get();
   L.Grid[0] = 3;
   L.Block[0] = 96;
   L.LdsSize = 1024;
@@ -118,13 +122,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
   L.Kernarg = reinterpret_cast<uint64_t>(Segment);
   L.DispatchPacket = L.Queue = reinterpret_cast<uint64_t>(Packet);
   L.Limit = InstructionLimit::of(20000);
-  L.Checks = Checks;
   L.Shuffle = Shuffle;
   L.Regions = Memory.snapshot();
   L.Regions.push_back({L.Kernarg, L.Kernarg + sizeof(Segment)});
   L.Regions.push_back({L.Queue, L.Queue + sizeof(Packet)});
   L.sortRegions();
-  if (!L.run() && L.Error.empty())
+  std::optional<LaunchChecker> Checker;
+  if (Checks)
+    L.Observer = &Checker.emplace(L, Checks);
+  if (!run(L) && L.Error.empty())
     std::abort();
   return 0;
 }

@@ -6,33 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// LLVM's disassembler and its reader of line tables do the work. Classes are
-// told by mnemonics, whose prefixes AMD's instruction sets give a meaning.
+// LLVM's disassembler and its reader of line tables do the work. Classes follow
+// from the records of instructions, which the simulator reads, too.
 //
 //===----------------------------------------------------------------------===//
 
 #include "MachineCode.h"
 
+#include "lnbwd/ISA/Disassembler.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"
-#include "llvm/MC/MCAsmInfo.h"
-#include "llvm/MC/MCContext.h"
-#include "llvm/MC/MCDisassembler/MCDisassembler.h"
-#include "llvm/MC/MCInst.h"
-#include "llvm/MC/MCInstPrinter.h"
-#include "llvm/MC/MCInstrAnalysis.h"
-#include "llvm/MC/MCInstrInfo.h"
-#include "llvm/MC/MCRegisterInfo.h"
-#include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/MCTargetOptions.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/TargetSelect.h"
-#include "llvm/TargetParser/Triple.h"
 
 #include <map>
 #include <vector>
@@ -44,62 +32,46 @@ using namespace lnbwd;
 // Classes
 //===----------------------------------------------------------------------===//
 
-/// Bytes of an access by the end of its mnemonic; 0 for what accesses none.
-static int64_t getAccessBytes(StringRef mnemonic) {
-  StringRef width = mnemonic.rsplit('_').second;
-  return llvm::StringSwitch<int64_t>(width)
-      .Cases({"dwordx16", "b512"}, 64)
-      .Cases({"dwordx8", "b256"}, 32)
-      .Cases({"dwordx4", "b128"}, 16)
-      .Cases({"dwordx3", "b96"}, 12)
-      .Cases({"dwordx2", "b64"}, 8)
-      .Cases({"dword", "b32"}, 4)
-      .Cases({"short", "ushort", "sshort", "b16", "u16", "i16", "hi", "d16"}, 2)
-      .Cases({"byte", "ubyte", "sbyte", "b8", "u8", "i8"}, 1)
-      .Default(0);
-}
-
-Instruction lnbwd::classify(StringRef text) {
-  text = text.trim();
-  StringRef mnemonic = text.take_until(llvm::isSpace);
-  // The assembler's suffixes for an encoding say nothing of the operation;
-  // "_e64_dpp" are two.
-  for (StringRef suffix : {"_dpp", "_sdwa", "_e32", "_e64"})
-    mnemonic.consume_back(suffix);
-  auto startsWith = [&](std::initializer_list<StringRef> prefixes) {
-    return llvm::any_of(prefixes, [&](StringRef prefix) {
-      return mnemonic.starts_with(prefix);
-    });
-  };
+Instruction lnbwd::classify(const isa::InstructionRecord &record, bool isDual) {
+  const isa::InstructionFacts &facts = record.Facts;
   Instruction result;
   result.kind = InstructionClass::Other;
-  if (startsWith({"v_"})) {
-    result.kind = mnemonic == "v_nop" ? InstructionClass::Other
-                                      : InstructionClass::VectorALU;
-    result.isDual = startsWith({"v_dual_"});
-  } else if (startsWith({"s_waitcnt", "s_wait_"})) {
-    result.kind = InstructionClass::Wait;
-  } else if (startsWith({"s_barrier"})) {
+  result.isDual = isDual;
+  if (facts.Class == isa::CountClass::Wait ||
+      facts.Barrier == isa::BarrierKind::Wait) {
     // Newer chips arrive and wait in two instructions: one barrier.
-    result.kind = mnemonic == "s_barrier_wait" ? InstructionClass::Wait
-                                               : InstructionClass::Barrier;
-  } else if (startsWith({"s_load_", "s_buffer_load_"})) {
+    result.kind = InstructionClass::Wait;
+    return result;
+  }
+  if (facts.Class == isa::CountClass::Barrier) {
+    result.kind = InstructionClass::Barrier;
+    return result;
+  }
+  switch (facts.Where) {
+  case isa::Unit::Vector:
+    if (!(facts.Flags & isa::FactNoEffect))
+      result.kind = InstructionClass::VectorALU;
+    break;
+  case isa::Unit::Scalar:
+    if (facts.Class != isa::CountClass::OtherScalar)
+      result.kind = InstructionClass::ScalarALU;
+    break;
+  case isa::Unit::ScalarMemory:
     result.kind = InstructionClass::ScalarMemory;
-    result.bytes = getAccessBytes(mnemonic);
-  } else if (startsWith({"s_nop", "s_delay_alu", "s_clause", "s_sleep",
-                         "s_endpgm", "s_set_inst_prefetch", "s_sendmsg",
-                         "s_code_end", "s_dcache", "s_icache"})) {
-    result.kind = InstructionClass::Other;
-  } else if (startsWith({"s_"})) {
-    result.kind = InstructionClass::ScalarALU;
-  } else if (startsWith({"ds_"})) {
+    result.bytes = facts.Memory.bytes();
+    break;
+  case isa::Unit::Lds:
     result.kind = InstructionClass::LDS;
-  } else if (startsWith({"global_", "flat_", "buffer_", "scratch_"})) {
-    result.bytes = getAccessBytes(mnemonic);
+    break;
+  case isa::Unit::VectorMemory:
+    result.bytes = facts.Memory.bytes();
     if (result.bytes)
       result.kind = InstructionClass::VectorMemory;
-    result.isStore = mnemonic.contains("_store");
-    result.isBounded = mnemonic.starts_with("buffer_");
+    result.isStore = facts.Memory.Access == isa::MemoryAccess::Store;
+    result.isBounded = facts.Memory.Descriptor;
+    break;
+  case isa::Unit::Other:
+    break;
   }
   return result;
 }
@@ -135,57 +107,6 @@ LogicalResult lnbwd::notePartsAsLines(ModuleOp module) {
 //===----------------------------------------------------------------------===//
 // Disassembly
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// What LLVM needs to disassemble for one chip.
-struct Disassembler {
-  llvm::Triple triple{"amdgcn-amd-amdhsa"};
-  std::unique_ptr<llvm::MCRegisterInfo> registers;
-  std::unique_ptr<llvm::MCAsmInfo> assembly;
-  std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
-  std::unique_ptr<llvm::MCInstrInfo> instructions;
-  std::unique_ptr<llvm::MCContext> context;
-  std::unique_ptr<llvm::MCDisassembler> disassembler;
-  std::unique_ptr<llvm::MCInstrAnalysis> analysis;
-  std::unique_ptr<llvm::MCInstPrinter> printer;
-
-  static llvm::Expected<std::unique_ptr<Disassembler>>
-  create(const ChipInfo &chip);
-};
-} // namespace
-
-llvm::Expected<std::unique_ptr<Disassembler>>
-Disassembler::create(const ChipInfo &chip) {
-  LLVMInitializeAMDGPUTargetInfo();
-  LLVMInitializeAMDGPUTargetMC();
-  LLVMInitializeAMDGPUDisassembler();
-  auto result = std::make_unique<Disassembler>();
-  std::string message;
-  const llvm::Target *target =
-      llvm::TargetRegistry::lookupTarget(result->triple, message);
-  if (!target)
-    return llvm::createStringError(message);
-  result->registers.reset(target->createMCRegInfo(result->triple));
-  result->assembly.reset(target->createMCAsmInfo(
-      *result->registers, result->triple, llvm::MCTargetOptions()));
-  result->subtarget.reset(target->createMCSubtargetInfo(
-      result->triple, chip.name,
-      "+wavefrontsize" + std::to_string(chip.waveSize)));
-  result->instructions.reset(target->createMCInstrInfo());
-  result->context = std::make_unique<llvm::MCContext>(
-      result->triple, result->assembly.get(), result->registers.get(),
-      result->subtarget.get());
-  result->disassembler.reset(
-      target->createMCDisassembler(*result->subtarget, *result->context));
-  result->analysis.reset(
-      target->createMCInstrAnalysis(result->instructions.get()));
-  result->printer.reset(target->createMCInstPrinter(
-      result->triple, result->assembly->getAssemblerDialect(),
-      *result->assembly, *result->instructions, *result->registers));
-  if (!result->disassembler || !result->analysis || !result->printer)
-    return llvm::createStringError("LLVM cannot disassemble for " + chip.name);
-  return result;
-}
 
 static llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>>
 openObject(StringRef object) {
@@ -272,7 +193,7 @@ lnbwd::readInstructions(StringRef object, StringRef kernel,
   auto file = openObject(object);
   if (!file)
     return file.takeError();
-  auto disassembler = Disassembler::create(chip);
+  auto disassembler = isa::Disassembler::create(chip.name, chip.waveSize);
   if (!disassembler)
     return disassembler.takeError();
   std::unique_ptr<llvm::DWARFContext> lines =
@@ -303,37 +224,29 @@ lnbwd::readInstructions(StringRef object, StringRef kernel,
     SmallVector<Decoded> code;
     std::map<uint64_t, std::vector<size_t>> sources;
     for (uint64_t offset = 0; offset < bytes.size();) {
-      llvm::MCInst inst;
-      uint64_t size = 0, here = *address + offset;
-      if ((*disassembler)
-              ->disassembler->getInstruction(inst, size, bytes.slice(offset),
-                                             here, llvm::nulls()) !=
-          llvm::MCDisassembler::Success)
+      isa::Disassembled inst;
+      uint64_t here = *address + offset;
+      if (!(*disassembler)->read(bytes.slice(offset), here, inst))
         return llvm::createStringError("cannot disassemble kernel '" + kernel +
                                        "' at " + llvm::Twine(offset));
-      std::string text;
-      llvm::raw_string_ostream os(text);
-      (*disassembler)
-          ->printer->printInst(&inst, here, "", *(*disassembler)->subtarget,
-                               os);
-      Decoded decoded{here, classify(text)};
+      StringRef text = StringRef(inst.Text).trim();
+      isa::InstructionRecord record(text.take_until(llvm::isSpace),
+                                    (*disassembler)->describe(inst.Opcode));
+      Decoded decoded{here, classify(record, text.starts_with("v_dual_"))};
       std::optional<llvm::DILineInfo> line =
           lines->getLineInfoForAddress({here, (*section)->getIndex()});
       if (line && line->Line) {
         decoded.instruction.part = KernelPart::decode(line->Line);
         decoded.hasPart = true;
       }
-      const llvm::MCInstrAnalysis &analysis = *(*disassembler)->analysis;
-      decoded.endsFlow =
-          analysis.isUnconditionalBranch(inst) || analysis.isReturn(inst);
-      uint64_t target = 0;
-      if (analysis.isBranch(inst)) {
-        sources.try_emplace(here + size);
-        if (analysis.evaluateBranch(inst, here, size, target))
-          sources[target].push_back(code.size());
+      decoded.endsFlow = inst.EndsFlow;
+      if (inst.IsBranch) {
+        sources.try_emplace(here + inst.Size);
+        if (inst.Target)
+          sources[*inst.Target].push_back(code.size());
       }
       code.push_back(decoded);
-      offset += size;
+      offset += inst.Size;
     }
     fillParts(code, sources);
     return llvm::to_vector(llvm::map_range(

@@ -14,6 +14,7 @@
 #ifndef LNBWD_LIB_REPORT_MACHINECODE_H
 #define LNBWD_LIB_REPORT_MACHINECODE_H
 
+#include "lnbwd/ISA/InstructionRecord.h"
 #include "lnbwd/Target/ChipInfo.h"
 #include "lnbwd/Transforms/KernelPart.h"
 
@@ -48,8 +49,8 @@ struct Instruction {
   KernelPart part;
 };
 
-/// The class of an AMD instruction and what it accesses, from its text.
-Instruction classify(llvm::StringRef text);
+/// The class of an AMD instruction and what it accesses.
+Instruction classify(const isa::InstructionRecord &record, bool isDual);
 
 /// Turns the notes of parts in a lowered module's locations into line numbers,
 /// which code emission then writes to the object's line table.

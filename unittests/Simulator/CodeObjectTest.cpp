@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CodeObject.h"
+#include "Load/CodeObject.h"
 #include "Assembler/Assembler.h"
 #include "WaveTester.h"
 

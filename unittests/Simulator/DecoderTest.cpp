@@ -10,10 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AsmText.h"
 #include "Assembler/Assembler.h"
-#include "Exec/ExecTable.h"
-#include "InstDecoder.h"
+#include "Decode/AsmText.h"
 #include "WaveTester.h"
 
 using namespace lnbwd::sim;
@@ -72,14 +70,6 @@ TEST(AsmText, Operands) {
     EXPECT_FALSE(parseOperand(Bad, OperandType::B32)) << Bad;
 }
 
-TEST(AsmText, CanonicalNames) {
-  EXPECT_EQ(canonicalMnemonic("v_add_f32_e32"), "v_add_f32");
-  EXPECT_EQ(canonicalMnemonic("v_add_nc_u32_e64"), "v_add_u32");
-  EXPECT_EQ(canonicalMnemonic("v_add_f32_e64_dpp"), "v_add_f32");
-  EXPECT_EQ(canonicalMnemonic("v_mov_b32_sdwa"), "v_mov_b32");
-  EXPECT_EQ(canonicalMnemonic("s_and_not1_b32"), "s_andn2_b32");
-}
-
 TEST(Decoder, BranchTargetsAndText) {
   std::string Error;
   std::vector<uint8_t> Code =
@@ -87,7 +77,8 @@ TEST(Decoder, BranchTargetsAndText) {
                    "gfx942", 0, Error);
   ASSERT_FALSE(Code.empty()) << Error;
   uint64_t Address = reinterpret_cast<uint64_t>(Code.data());
-  Program P(chipNamed("gfx942"), 64, {CodeRange{Address, Code.size(), {}}});
+  DecodedProgram P(chipNamed("gfx942"), 64,
+                   {CodeRange{Address, Code.size(), {}}}, hostExecTable());
   const Inst *I = P.at(Address);
   ASSERT_NE(I, nullptr);
   EXPECT_EQ(I->Target, P.at(Address + 8));
@@ -105,8 +96,9 @@ TEST(Decoder, StartsAfreshAtFunctions) {
                    "gfx942", 0, Error);
   ASSERT_FALSE(Code.empty()) << Error;
   uint64_t Address = reinterpret_cast<uint64_t>(Code.data());
-  Program P(chipNamed("gfx942"), 64,
-            {CodeRange{Address, Code.size(), {Address + 4}}});
+  DecodedProgram P(chipNamed("gfx942"), 64,
+                   {CodeRange{Address, Code.size(), {Address + 4}}},
+                   hostExecTable());
   ASSERT_NE(P.at(Address + 4), nullptr);
   EXPECT_EQ(P.text(P.at(Address + 4)), "s_mov_b32 s0, 1");
 }
@@ -121,7 +113,8 @@ TEST(Decoder, RandomCode) {
       W = State ^ State >> 15;
     }
     uint64_t Address = reinterpret_cast<uint64_t>(Words.data());
-    Program P(C, C.WaveSize, {CodeRange{Address, Words.size() * 4, {}}});
+    DecodedProgram P(C, C.WaveSize, {CodeRange{Address, Words.size() * 4, {}}},
+                     hostExecTable());
     EXPECT_GT(P.instructions().size(), 5000u);
   }
 }

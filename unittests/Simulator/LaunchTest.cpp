@@ -12,9 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Launch.h"
 #include "Assembler/Assembler.h"
+#include "Core/Scheduler.h"
 #include "HipTester.h"
+#include "LoadedObject.h"
 #include "WaveTester.h"
 
 #include <csignal>
@@ -522,29 +523,6 @@ TEST(Launch, InstructionLimitAtTheEndOfPrograms) {
   EXPECT_HIP(launch(F, dim3(1000), dim3(32), 0));
 }
 
-/// A code object and the memory that it is loaded to.
-namespace {
-struct LoadedObject {
-  LoadedObject(const KernelText &K, const std::string &Chip) {
-    std::vector<uint8_t> Bytes = build(K, Chip);
-    std::string Error;
-    Object = CodeObject::load(
-        {Bytes.data(), Bytes.size()}, chipNamed(Chip),
-        [&](uint64_t Size) {
-          Image.resize(size_t(Size / 16 + 1));
-          return static_cast<void *>(Image.data());
-        },
-        Error);
-    EXPECT_TRUE(Object) << Error;
-  }
-  struct alignas(16) Piece {
-    uint8_t Bytes[16];
-  };
-  std::vector<Piece> Image;
-  std::unique_ptr<CodeObject> Object;
-};
-} // namespace
-
 // The default has the same form with larger numbers, which nobody waits for.
 TEST(Launch, DefaultInstructionLimit) {
   const InstructionLimit Default;
@@ -558,14 +536,15 @@ TEST(Launch, DefaultInstructionLimit) {
   auto Run = [&](uint64_t Base, uint64_t PerWave, uint32_t Grid) {
     uint64_t Memory[32] = {};
     Launch L;
-    L.Object = M.Object.get();
     L.TheKernel = M.Object->kernel("k");
+    L.Code = &M.Object->program(L.TheKernel->WaveSize);
+    L.Symbols = M.Object.get();
     L.Grid[0] = Grid;
     L.Block[0] = 64;
     L.Kernarg = L.DispatchPacket = L.Queue = reinterpret_cast<uint64_t>(Memory);
     L.Limit.Base = Base;
     L.Limit.PerWave = PerWave;
-    bool Good = L.run();
+    bool Good = run(L);
     EXPECT_EQ(Good, L.Failure == LaunchFailure::None) << L.Error;
     EXPECT_TRUE(Good || L.Failure == LaunchFailure::TimeOut) << L.Error;
     return L.Error;

@@ -183,6 +183,43 @@ TEST(Lds, Atomics) {
   }
 }
 
+TEST(Lds, MaskedOr) {
+  for (const std::string &Chip : chipsIn(AllChips)) {
+    SCOPED_TRACE(Chip);
+    WaveTester T(Chip);
+    T.setExec(1);
+    const uint64_t Old = 0x123456789abcdef0, Clear = 0x00ff000000ff000f,
+                   Set = 0x0042000000110003;
+    const uint64_t New = (Old & ~Clear) | Set;
+    auto Start = [&] {
+      T.v(1)[0] = 8;
+      for (unsigned K = 0; K < 2; ++K) {
+        T.v(2 + K)[0] = uint32_t(Clear >> 32 * K);
+        T.v(4 + K)[0] = uint32_t(Set >> 32 * K);
+      }
+      std::memcpy(&T.lds()[16], &Old, 8);
+    };
+    Start();
+    ASSERT_TRUE(T.run("ds_mskor_rtn_b32 v0, v1, v2, v4 offset:8")) << T.error();
+    EXPECT_EQ(ldsWord(T, 16), uint32_t(New));
+    EXPECT_EQ(ldsWord(T, 20), uint32_t(Old >> 32));
+    EXPECT_EQ(T.v(0)[0], uint32_t(Old));
+    Start();
+    ASSERT_TRUE(T.run("ds_mskor_b32 v1, v2, v4 offset:8")) << T.error();
+    EXPECT_EQ(ldsWord(T, 16), uint32_t(New));
+    Start();
+    ASSERT_TRUE(T.run("ds_mskor_rtn_b64 v[6:7], v1, v[2:3], v[4:5] offset:8"))
+        << T.error();
+    EXPECT_EQ(ldsWord(T, 16), uint32_t(New));
+    EXPECT_EQ(ldsWord(T, 20), uint32_t(New >> 32));
+    EXPECT_EQ(T.v(6)[0], uint32_t(Old));
+    EXPECT_EQ(T.v(7)[0], uint32_t(Old >> 32));
+    Start();
+    ASSERT_TRUE(T.run("ds_mskor_b64 v1, v[2:3], v[4:5] offset:8")) << T.error();
+    EXPECT_EQ(ldsWord(T, 20), uint32_t(New >> 32));
+  }
+}
+
 TEST(Lds, OutOfBounds) {
   for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus)) {
     SCOPED_TRACE(Chip);

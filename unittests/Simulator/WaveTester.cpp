@@ -12,10 +12,9 @@
 
 #include "WaveTester.h"
 
-#include "Checker/Coverage.h"
+#include "Check/Coverage.h"
 
 #include "Assembler/Assembler.h"
-#include "Exec/ExecTable.h"
 
 #include <cstdlib>
 #include <iterator>
@@ -44,7 +43,7 @@ WaveTester::WaveTester(const std::string &Chip, unsigned WaveSize,
     : Chip(Chip), Table(Table), LdsBytes(4096, 0) {
   const ChipInfo &Info = chipNamed(Chip);
   TheKernel.Name = "test";
-  L->Object = &Object;
+  L->Symbols = &Object;
   L->TheKernel = &TheKernel;
   L->Chip = &Info;
   L->WaveSize = WaveSize ? WaveSize : Info.WaveSize;
@@ -90,7 +89,8 @@ bool WaveTester::run(const std::string &Text) {
   if (Code.empty())
     return false;
   uint64_t Address = reinterpret_cast<uint64_t>(Code.data());
-  Program P(*L->Chip, W->N, {CodeRange{Address, Code.size(), {}}}, Table);
+  DecodedProgram P(*L->Chip, W->N, {CodeRange{Address, Code.size(), {}}},
+                   Table);
   L->Code = &P;
   L->Failure = LaunchFailure::None;
   L->Stop = false;

@@ -15,9 +15,12 @@
 #ifndef LNBWD_UNITTESTS_SIMULATOR_WAVETESTER_H
 #define LNBWD_UNITTESTS_SIMULATOR_WAVETESTER_H
 
-#include "Decoder.h"
-#include "Launch.h"
-#include "Wave.h"
+#include "Core/Execution.h"
+#include "Core/Launch.h"
+#include "Core/Wave.h"
+#include "Decode/ProgramDecoder.h"
+#include "Execute/HostTables.h"
+#include "Load/CodeObject.h"
 
 #include "gtest/gtest.h"
 

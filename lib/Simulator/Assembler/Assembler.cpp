@@ -11,25 +11,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Assembler.h"
+#include "Assembler/Assembler.h"
 
-#include "../ChipInfo.h"
+#include "ChipInfo.h"
+
+#include "lnbwd/ISA/Disassembler.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/MC/MCAsmBackend.h"
-#include "llvm/MC/MCAsmInfo.h"
 #include "llvm/MC/MCCodeEmitter.h"
 #include "llvm/MC/MCContext.h"
-#include "llvm/MC/MCInstrInfo.h"
 #include "llvm/MC/MCObjectFileInfo.h"
 #include "llvm/MC/MCObjectWriter.h"
 #include "llvm/MC/MCParser/MCAsmParser.h"
 #include "llvm/MC/MCParser/MCTargetAsmParser.h"
-#include "llvm/MC/MCRegisterInfo.h"
 #include "llvm/MC/MCStreamer.h"
-#include "llvm/MC/MCSubtargetInfo.h"
-#include "llvm/MC/MCTargetOptions.h"
-#include "llvm/MC/TargetRegistry.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -37,21 +33,11 @@
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm/TargetParser/Triple.h"
 
 #include <cstdlib>
 #include <mutex>
 
 using namespace llvm;
-
-static void initializeTarget() {
-  static std::once_flag Once;
-  std::call_once(Once, [] {
-    LLVMInitializeAMDGPUTargetInfo();
-    LLVMInitializeAMDGPUTargetMC();
-    LLVMInitializeAMDGPUAsmParser();
-  });
-}
 
 static std::vector<uint8_t> readFile(StringRef Path, std::string &Error) {
   auto Buffer = MemoryBuffer::getFile(Path, /*IsText=*/false,
@@ -68,28 +54,15 @@ std::vector<uint8_t> lnbwd::sim::assembleObject(const std::string &Text,
                                                 const std::string &Chip,
                                                 unsigned WaveSize,
                                                 std::string &Error) {
-  initializeTarget();
-  Triple TT("amdgcn-amd-amdhsa");
-  std::string Lookup;
-  const Target *T = TargetRegistry::lookupTarget(TT, Lookup);
-  if (!T) {
-    Error = Lookup;
+  static std::once_flag Once;
+  std::call_once(Once, LLVMInitializeAMDGPUAsmParser);
+  auto Set = lnbwd::isa::Machine::create(Chip, WaveSize);
+  if (!Set) {
+    Error = toString(Set.takeError());
     return {};
   }
-  std::string Features;
-  const ChipInfo *Chosen = chipByName(Chip);
-  if (Chosen && Chosen->Generation > 9)
-    Features = WaveSize == 64 ? "-wavefrontsize32,+wavefrontsize64"
-                              : "+wavefrontsize32,-wavefrontsize64";
-  // v0.l and v0.h name the halves of a register.
-  if (Chosen && Chosen->Generation >= 11)
-    Features += ",+real-true16";
-  MCTargetOptions Options;
-  std::unique_ptr<MCRegisterInfo> MRI(T->createMCRegInfo(TT));
-  std::unique_ptr<MCAsmInfo> MAI(T->createMCAsmInfo(*MRI, TT, Options));
-  std::unique_ptr<MCInstrInfo> MII(T->createMCInstrInfo());
-  std::unique_ptr<MCSubtargetInfo> STI(
-      T->createMCSubtargetInfo(TT, Chip, Features));
+  const lnbwd::isa::Machine &M = **Set;
+  const Target *T = M.Target;
 
   SourceMgr Sources;
   Sources.AddNewSourceBuffer(MemoryBuffer::getMemBufferCopy(Text), SMLoc());
@@ -100,7 +73,8 @@ std::vector<uint8_t> lnbwd::sim::assembleObject(const std::string &Text,
         D.print("", OS, false);
       },
       &Diagnostics);
-  MCContext Context(TT, MAI.get(), MRI.get(), STI.get(), &Sources, &Options);
+  MCContext Context(M.TT, M.Assembly.get(), M.Registers.get(),
+                    M.Subtarget.get(), &Sources, &M.Options);
   std::unique_ptr<MCObjectFileInfo> Info(
       T->createMCObjectFileInfo(Context, /*PIC=*/true));
   Context.setObjectFileInfo(Info.get());
@@ -108,16 +82,17 @@ std::vector<uint8_t> lnbwd::sim::assembleObject(const std::string &Text,
   SmallString<0> Bytes;
   raw_svector_ostream OS(Bytes);
   std::unique_ptr<MCAsmBackend> Backend(
-      T->createMCAsmBackend(*STI, *MRI, Options));
+      T->createMCAsmBackend(*M.Subtarget, *M.Registers, M.Options));
   std::unique_ptr<MCObjectWriter> Writer = Backend->createObjectWriter(OS);
-  std::unique_ptr<MCCodeEmitter> Emitter(T->createMCCodeEmitter(*MII, Context));
-  std::unique_ptr<MCStreamer> Streamer(
-      T->createMCObjectStreamer(TT, Context, std::move(Backend),
-                                std::move(Writer), std::move(Emitter), *STI));
+  std::unique_ptr<MCCodeEmitter> Emitter(
+      T->createMCCodeEmitter(*M.Instructions, Context));
+  std::unique_ptr<MCStreamer> Streamer(T->createMCObjectStreamer(
+      M.TT, Context, std::move(Backend), std::move(Writer), std::move(Emitter),
+      *M.Subtarget));
   std::unique_ptr<MCAsmParser> Parser(
-      createMCAsmParser(Sources, Context, *Streamer, *MAI));
+      createMCAsmParser(Sources, Context, *Streamer, *M.Assembly));
   std::unique_ptr<MCTargetAsmParser> TargetParser(
-      T->createMCAsmParser(*STI, *Parser, *MII, Options));
+      T->createMCAsmParser(*M.Subtarget, *Parser, *M.Instructions, M.Options));
   Parser->setTargetParser(*TargetParser);
   bool Failed = Parser->Run(/*NoInitialTextSection=*/false);
   if (Failed || Context.hadError()) {

@@ -1,0 +1,180 @@
+//===- InstructionFacts.h - What an AMD instruction is ----------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What is known of an instruction from its name: everything that the
+// simulator's decoder and checks and the compiler's report tell instructions
+// apart by. InstructionRecord.h says where it comes from.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_ISA_INSTRUCTIONFACTS_H
+#define LNBWD_ISA_INSTRUCTIONFACTS_H
+
+#include <cstdint>
+
+namespace lnbwd::isa {
+
+/// What part of a compute unit executes it.
+enum class Unit : uint8_t {
+  Other, ///< not known
+  Scalar,
+  ScalarMemory,
+  Vector,
+  VectorMemory,
+  Lds,
+};
+
+/// Kinds of instructions that counts tell apart.
+enum class CountClass : uint8_t {
+  VectorAlu,
+  Transcendental,
+  Matrix,
+  CrossLane,
+  ScalarAlu,
+  Branch,
+  Wait,
+  Barrier,
+  OtherScalar,
+  ScalarLoad,
+  GlobalLoad,
+  GlobalStore,
+  GlobalAtomic,
+  ScratchLoad,
+  ScratchStore,
+  LdsLoad,
+  LdsStore,
+  LdsAtomic,
+  Count
+};
+
+/// How the definedness of a result follows from that of the sources.
+enum class Flow : uint8_t {
+  None,       ///< no result, or one that is always defined
+  Lane,       ///< lane by lane; undefined if any source is
+  Wide,       ///< 64-bit integers, whose low half needs only low halves
+  Pack,       ///< lane by lane; defined if any source is (bits are combined)
+  Select,     ///< lane by lane; the source that the mask chooses
+  AnyLane,    ///< crosses lanes; defined if any active lane of the source is
+  Moves,      ///< values move between lanes as they are
+  Matrix,     ///< sums of products over lanes
+  Swap,       ///< the two rows change places
+  ReadLane,   ///< one lane to a scalar
+  WriteLane,  ///< a scalar to one lane
+  ScalarAll,  ///< scalar; defined if all sources are
+  ScalarBits, ///< scalar, bit by bit; defined if any source is
+  ScalarCopy, ///< dword by dword
+  ScalarSelect,
+  ScalarIndexed, ///< from or to a register at a distance of M0
+};
+
+enum class MemorySpace : uint8_t { None, Global, Flat, Scratch, Lds, Scalar };
+enum class MemoryAccess : uint8_t { None, Load, Store, Atomic };
+
+enum class AtomicOp : uint8_t {
+  Swap,
+  CompareSwap,
+  Add,
+  Sub,
+  ReverseSub,
+  SMin,
+  UMin,
+  SMax,
+  UMax,
+  And,
+  Or,
+  Xor,
+  Inc,
+  Dec,
+  AddF32,
+  AddF64,
+  MinF32,
+  MaxF32,
+  MinF64,
+  MaxF64,
+  PkAddF16,
+  PkAddBF16,
+  SubClamp,
+  CondSub,
+  MaskedOr, ///< clears the bits of one operand, sets those of another
+};
+
+/// What a memory instruction accesses.
+struct MemoryFacts {
+  MemorySpace Space = MemorySpace::None;
+  MemoryAccess Access = MemoryAccess::None;
+  AtomicOp Atomic = AtomicOp::Swap;
+  uint8_t ElementBytes = 0;  ///< 0: a form that is not known
+  uint8_t Elements = 0;      ///< consecutive elements of a lane, or of the wave
+  bool Descriptor = false;   ///< through a descriptor, which has bounds
+  bool Signed = false;       ///< a small element is sign-extended
+  bool KeepsHalf = false;    ///< a 16-bit load that keeps the other half
+  bool HighHalf = false;     ///< the data is in the high half of a register
+  bool ToLds = false;        ///< a load that goes to LDS
+  bool Pair = false;         ///< two LDS accesses with an offset each
+  bool Stride64 = false;     ///< whose offsets count 64 elements
+  bool Returns = false;      ///< the name says that an atomic has a result
+  bool CompareFirst = false; ///< the value to compare with is the first source
+
+  /// Bytes of a lane, or of the wave for scalar memory.
+  unsigned bytes() const {
+    return unsigned(ElementBytes) * Elements * (Pair ? 2 : 1);
+  }
+};
+
+/// What an s_wait instruction is about.
+enum class WaitKind : uint8_t {
+  None,
+  Combined, ///< s_waitcnt with all counters in its immediate
+  Load,
+  Store,
+  Lds,
+  Scalar,
+  LoadLds,  ///< s_wait_loadcnt_dscnt
+  StoreLds, ///< s_wait_storecnt_dscnt
+  Idle,
+};
+
+enum class BarrierKind : uint8_t { None, Full, Signal, Wait };
+
+/// What of a scalar instruction's text is to be resolved.
+enum class OperandForm : uint8_t {
+  Listed,       ///< a result, if it has one, and sources
+  FirstWritten, ///< a result that LLVM takes for a source, and sources
+  Ignored,      ///< nothing, or what has no effect
+  Immediate,    ///< the last source is a signed 16-bit immediate
+  Unsigned,     ///< the last source is an unsigned 16-bit immediate
+  SetRegister,  ///< a hardware register and a source
+  ResultOnly,   ///< a result; the rest is in the immediate
+  GprIndex,     ///< a source, and what is indexed in the second byte
+};
+
+enum FactFlag : uint16_t {
+  FactNoEffect = 1,       ///< a hint, or nothing at all
+  FactExchanges = 2,      ///< its source is a result, too
+  FactScatters = 4,       ///< lanes say where their values go
+  FactKeepsResult = 8,    ///< may leave its result, or parts of it, as it was
+  FactKeepsM0 = 16,       ///< writes a part of M0
+  FactIndexedResult = 32, ///< ScalarIndexed: not the source but the result
+  FactCacheWrite = 64,    ///< a write-back that is counted like a store
+  FactCacheLoad = 128,    ///< an invalidation that is counted like a load
+};
+
+struct InstructionFacts {
+  Unit Where = Unit::Other;
+  CountClass Class = CountClass::ScalarAlu;
+  Flow How = Flow::None;
+  WaitKind Waits = WaitKind::None;
+  BarrierKind Barrier = BarrierKind::None;
+  OperandForm Form = OperandForm::Listed;
+  uint16_t Flags = 0;
+  MemoryFacts Memory;
+};
+
+} // namespace lnbwd::isa
+
+#endif // LNBWD_ISA_INSTRUCTIONFACTS_H

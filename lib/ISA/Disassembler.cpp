@@ -1,0 +1,166 @@
+//===- Disassembler.cpp - LLVM's view of AMD machine code -----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sets up LLVM's MC layer.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/ISA/Disassembler.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/MC/MCContext.h"
+#include "llvm/MC/MCDisassembler/MCDisassembler.h"
+#include "llvm/MC/MCInst.h"
+#include "llvm/MC/MCInstPrinter.h"
+#include "llvm/MC/MCInstrAnalysis.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <mutex>
+
+using namespace llvm;
+using namespace lnbwd::isa;
+
+static void initializeTarget() {
+  static std::once_flag Once;
+  std::call_once(Once, [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUDisassembler();
+  });
+}
+
+Expected<std::unique_ptr<Machine>> Machine::create(StringRef Chip,
+                                                   unsigned WaveSize) {
+  initializeTarget();
+  auto M = std::make_unique<Machine>();
+  M->TT = Triple("amdgcn-amd-amdhsa");
+  std::string Error;
+  M->Target = TargetRegistry::lookupTarget(M->TT, Error);
+  if (!M->Target)
+    return createStringError(Error);
+  M->Registers.reset(M->Target->createMCRegInfo(M->TT));
+  M->Assembly.reset(
+      M->Target->createMCAsmInfo(*M->Registers, M->TT, M->Options));
+  M->Instructions.reset(M->Target->createMCInstrInfo());
+  auto Subtarget = [&](StringRef Name, StringRef Features) {
+    M->Subtarget.reset(M->Target->createMCSubtargetInfo(M->TT, Name, Features));
+  };
+  // LLVM takes any name, and says on stderr that it does not know it.
+  Subtarget("", "");
+  if (!M->Subtarget->isCPUStringValid(Chip))
+    return createStringError("LLVM does not know the chip '" + Chip + "'");
+  Subtarget(Chip, "");
+  // Both wave sizes exist from gfx10 on; the choice changes how masks print.
+  // Real true16 is what the hardware does with 16-bit operands (v0.l, v0.h)
+  // from gfx11 on, whether the compiler makes use of it or not.
+  std::string Features;
+  if (M->Subtarget->checkFeatures("+gfx10-insts"))
+    Features = WaveSize == 64 ? "-wavefrontsize32,+wavefrontsize64"
+                              : "+wavefrontsize32,-wavefrontsize64";
+  if (M->Subtarget->checkFeatures("+gfx11-insts"))
+    Features += ",+real-true16";
+  if (!Features.empty())
+    Subtarget(Chip, Features);
+  return M;
+}
+
+struct Disassembler::Impl {
+  std::unique_ptr<Machine> M;
+  std::unique_ptr<MCContext> Context;
+  std::unique_ptr<MCDisassembler> Dis;
+  std::unique_ptr<MCInstrAnalysis> Analysis;
+  std::unique_ptr<MCInstPrinter> Printer;
+};
+
+Disassembler::Disassembler() : TheImpl(std::make_unique<Impl>()) {}
+Disassembler::~Disassembler() = default;
+
+Expected<std::unique_ptr<Disassembler>>
+Disassembler::create(StringRef Chip, unsigned WaveSize) {
+  auto M = Machine::create(Chip, WaveSize);
+  if (!M)
+    return M.takeError();
+  std::unique_ptr<Disassembler> D(new Disassembler);
+  Impl &I = *D->TheImpl;
+  I.M = std::move(*M);
+  const Target &T = *I.M->Target;
+  I.Context = std::make_unique<MCContext>(
+      I.M->TT, I.M->Assembly.get(), I.M->Registers.get(), I.M->Subtarget.get());
+  I.Dis.reset(T.createMCDisassembler(*I.M->Subtarget, *I.Context));
+  I.Analysis.reset(T.createMCInstrAnalysis(I.M->Instructions.get()));
+  I.Printer.reset(T.createMCInstPrinter(I.M->TT, 0, *I.M->Assembly,
+                                        *I.M->Instructions, *I.M->Registers));
+  if (!I.Dis || !I.Analysis || !I.Printer)
+    return createStringError("LLVM cannot disassemble for " + Chip);
+  return D;
+}
+
+bool Disassembler::read(ArrayRef<uint8_t> Bytes, uint64_t Address,
+                        Disassembled &Out) {
+  Impl &I = *TheImpl;
+  MCInst MI;
+  Out.Size = 0;
+  if (I.Dis->getInstruction(MI, Out.Size, Bytes, Address, nulls()) !=
+          MCDisassembler::Success ||
+      Out.Size == 0 || Out.Size > Bytes.size())
+    return false;
+  Out.Opcode = MI.getOpcode();
+  Out.Text.clear();
+  raw_string_ostream OS(Out.Text);
+  I.Printer->printInst(&MI, Address, "", *I.M->Subtarget, OS);
+  Out.EndsFlow =
+      I.Analysis->isUnconditionalBranch(MI) || I.Analysis->isReturn(MI);
+  Out.IsBranch = I.Analysis->isBranch(MI);
+  Out.Target.reset();
+  uint64_t To = 0;
+  if (Out.IsBranch && I.Analysis->evaluateBranch(MI, Address, Out.Size, To))
+    Out.Target = To;
+  return true;
+}
+
+InstructionDescription Disassembler::describe(unsigned Opcode) const {
+  const Machine &M = *TheImpl->M;
+  const MCInstrDesc &D = M.Instructions->get(Opcode);
+  // Whether one of the registers has the name, or is a half of what has it.
+  auto Names = [&](ArrayRef<MCPhysReg> Registers, StringRef Name) {
+    return any_of(Registers, [&](MCPhysReg R) {
+      StringRef This = M.Registers->getName(R);
+      return This == Name ||
+             (This.consume_front(Name) && (This == "_LO" || This == "_HI"));
+    });
+  };
+  const ArrayRef<MCPhysReg> Uses = D.implicit_uses(), Defs = D.implicit_defs();
+  InstructionDescription R;
+  R.ReadsScc = Names(Uses, "SCC");
+  R.WritesScc = Names(Defs, "SCC");
+  R.ReadsVcc = Names(Uses, "VCC");
+  R.ReadsM0 = Names(Uses, "M0");
+  R.WritesM0 = Names(Defs, "M0");
+  R.ReadsExec = Names(Uses, "EXEC");
+  R.WritesExec = Names(Defs, "EXEC");
+  for (unsigned K = D.getNumDefs(); K < D.getNumOperands(); ++K)
+    R.ReadsResult |= D.getOperandConstraint(K, MCOI::TIED_TO) == 0;
+  R.IsBranch = D.isBranch();
+  R.IsCall = D.isCall();
+  R.MayLoad = D.mayLoad();
+  R.MayStore = D.mayStore();
+  R.Results = uint8_t(D.getNumDefs());
+  const unsigned Mode = M.Subtarget->getHwMode(MCSubtargetInfo::HwMode_RegInfo);
+  const ArrayRef<MCOperandInfo> Operands = D.operands();
+  for (unsigned K = 0; K < std::min<size_t>(Operands.size(), R.MostOperands);
+       ++K) {
+    const int Class = M.Instructions->getOpRegClassID(Operands[K], Mode);
+    if (Class >= 0)
+      R.OperandDwords[K] = uint8_t(
+          (M.Registers->getRegClass(unsigned(Class)).getSizeInBits() + 31) /
+          32);
+  }
+  return R;
+}

@@ -1,0 +1,306 @@
+//===- InstructionFacts.cpp - The table of instructions -------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a name says of an instruction. Most follow from their family: vector ALU
+// instructions do the same in each lane, scalar ones need all their sources.
+// Those that do not are listed by name, once, with all that is different about
+// them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/ISA/InstructionRecord.h"
+
+#include "MemoryNames.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <cassert>
+
+using namespace llvm;
+using namespace lnbwd::isa;
+
+static InstructionFacts facts(Unit Where, CountClass Class, Flow How,
+                              unsigned Flags = 0,
+                              OperandForm Form = OperandForm::Listed) {
+  InstructionFacts F;
+  F.Where = Where;
+  F.Class = Class;
+  F.How = How;
+  F.Flags = uint16_t(Flags);
+  F.Form = Form;
+  return F;
+}
+static InstructionFacts vector(CountClass Class, Flow How, unsigned Flags = 0) {
+  return facts(Unit::Vector, Class, How, Flags);
+}
+static InstructionFacts lds(Flow How, unsigned Flags = 0) {
+  return facts(Unit::Lds, CountClass::CrossLane, How, Flags);
+}
+static InstructionFacts scalar(Flow How, unsigned Flags = 0,
+                               OperandForm Form = OperandForm::Listed) {
+  return facts(Unit::Scalar, CountClass::ScalarAlu, How, Flags, Form);
+}
+static InstructionFacts otherScalar(unsigned Flags,
+                                    OperandForm Form = OperandForm::Ignored) {
+  return facts(Unit::Scalar, CountClass::OtherScalar, Flow::ScalarAll, Flags,
+               Form);
+}
+static InstructionFacts barrier(BarrierKind Kind, OperandForm Form) {
+  InstructionFacts F =
+      facts(Unit::Scalar, CountClass::Barrier, Flow::None, 0, Form);
+  F.Barrier = Kind;
+  return F;
+}
+static InstructionFacts wait(WaitKind Kind) {
+  InstructionFacts F = facts(Unit::Scalar, CountClass::Wait, Flow::None, 0,
+                             OperandForm::Ignored);
+  F.Waits = Kind;
+  return F;
+}
+static InstructionFacts time() {
+  InstructionFacts F = scalar(Flow::ScalarAll);
+  F.Memory.Space = MemorySpace::Scalar;
+  F.Memory.Access = MemoryAccess::Load;
+  return F;
+}
+
+namespace {
+struct Entry {
+  InstructionFacts Facts;
+  const char *Names; ///< separated by spaces
+};
+} // namespace
+
+/// Instructions by name.
+static ArrayRef<Entry> entries() {
+  static const Entry Table[] = {
+      // One result of a slower unit.
+      {vector(CountClass::Transcendental, Flow::Lane),
+       "v_rcp_f32 v_rcp_iflag_f32 v_rsq_f32 v_sqrt_f32 v_exp_f32 "
+       "v_log_f32 v_sin_f32 v_cos_f32 v_rcp_f64 v_rsq_f64 v_sqrt_f64 "
+       "v_rcp_f16 v_rsq_f16 v_sqrt_f16 v_exp_f16 v_log_f16 v_sin_f16 "
+       "v_cos_f16"},
+      // Bits of several sources side by side: compilers leave a source
+      // undefined
+      // where its bits are not wanted.
+      {vector(CountClass::VectorAlu, Flow::Pack),
+       "v_and_b32 v_or_b32 v_or3_b32 v_and_or_b32 v_lshl_or_b32 v_bfi_b32 "
+       "v_alignbit_b32 v_alignbyte_b32 v_perm_b32 v_bitop3_b32 "
+       "v_bitop3_b16 v_cndmask_b16 v_and_b16 v_or_b16 v_pack_b32_f16 "
+       "v_dot2_i32_i16 v_dot2_u32_u16 v_dot2c_i32_i16 v_pk_add_f32 "
+       "v_pk_mul_f32 v_pk_fma_f32 v_pk_mov_b32 v_fma_mix_f32 "
+       "v_fma_mixlo_f16 v_fma_mixhi_f16 v_dot2_f32_f16 v_dot2c_f32_f16 "
+       "v_dot2_f32_bf16 v_dot2c_f32_bf16 v_dot2_f16_f16 v_dot2_bf16_bf16 "
+       "v_pk_add_f16 v_pk_mul_f16 v_pk_max_f16 v_pk_min_f16 "
+       "v_pk_max_num_f16 v_pk_min_num_f16 v_pk_maximum_f16 "
+       "v_pk_minimum_f16 v_pk_maximum3_f16 v_pk_minimum3_f16 v_pk_fma_f16 "
+       "v_pk_fmac_f16 v_pk_add_u16 v_pk_sub_u16 v_pk_add_i16 v_pk_sub_i16 "
+       "v_pk_mul_lo_u16 v_pk_lshlrev_b16 v_pk_lshrrev_b16 "
+       "v_pk_ashrrev_i16 v_pk_min_u16 v_pk_max_u16 v_pk_min_i16 "
+       "v_pk_max_i16 v_pk_mad_u16 v_pk_mad_i16 v_cvt_pk_bf16_f32 "
+       "v_cvt_pk_f16_f32 v_cvt_pkrtz_f16_f32 v_cvt_pk_u16_u32 "
+       "v_cvt_pk_i16_i32 v_cvt_pk_u16_f32 v_cvt_pk_i16_f32 "
+       "v_cvt_pknorm_i16_f32 v_cvt_pknorm_u16_f32 v_cvt_pknorm_i16_f16 "
+       "v_cvt_pknorm_u16_f16 v_cvt_pk_u8_f32"},
+      // Integers of 64 bits; not right shifts, whose low half needs the high.
+      {vector(CountClass::VectorAlu, Flow::Wide),
+       "v_mov_b64 v_lshlrev_b64 v_lshl_add_u64 v_add_u64 v_sub_u64 "
+       "v_mul_u64 v_min_u64 v_max_u64 v_min_i64 v_max_i64 v_mad_u64_u32 "
+       "v_mad_i64_i32"},
+      {vector(CountClass::VectorAlu, Flow::Select), "v_cndmask_b32"},
+      // Between lanes.
+      {vector(CountClass::CrossLane, Flow::ReadLane),
+       "v_readfirstlane_b32 v_readlane_b32"},
+      {vector(CountClass::CrossLane, Flow::WriteLane), "v_writelane_b32"},
+      {vector(CountClass::CrossLane, Flow::Lane),
+       "v_mbcnt_lo_u32_b32 v_mbcnt_hi_u32_b32"},
+      {vector(CountClass::CrossLane, Flow::Moves),
+       "v_permlane16_b32 v_permlanex16_b32 v_permlane16_var_b32 "
+       "v_permlanex16_var_b32 v_permlane64_b32"},
+      {vector(CountClass::CrossLane, Flow::Moves, FactExchanges),
+       "v_permlane16_swap_b32 v_permlane32_swap_b32"},
+      {vector(CountClass::CrossLane, Flow::Swap, FactExchanges),
+       "v_swap_b32 v_swap_b16"},
+      // Registers at a distance of M0: any may be meant.
+      {vector(CountClass::CrossLane, Flow::None),
+       "v_movrels_b32 v_movreld_b32 v_movrelsd_b32"},
+      {vector(CountClass::CrossLane, Flow::None, FactNoEffect),
+       "v_nop v_pipeflush v_clrexcp"},
+      {lds(Flow::Moves), "ds_bpermute_b32 ds_bpermute_fi_b32 ds_swizzle_b32"},
+      {lds(Flow::Moves, FactScatters), "ds_permute_b32"},
+      {lds(Flow::None, FactNoEffect), "ds_nop"},
+      // Scalar.
+      {scalar(Flow::ScalarCopy), "s_mov_b32 s_mov_b64 s_not_b32 s_not_b64"},
+      // A mask's unused bits, the other half of a shift: what is defined in any
+      // source may be all that is wanted.
+      {scalar(Flow::ScalarBits),
+       "s_and_b32 s_and_b64 s_or_b32 s_or_b64 s_andn2_b32 s_andn2_b64 "
+       "s_orn2_b32 s_orn2_b64 s_nand_b32 s_nand_b64 s_nor_b32 s_nor_b64 "
+       "s_pack_ll_b32_b16 s_pack_lh_b32_b16 s_pack_hh_b32_b16 "
+       "s_pack_hl_b32_b16"},
+      {scalar(Flow::ScalarSelect), "s_cselect_b32 s_cselect_b64"},
+      {scalar(Flow::ScalarIndexed), "s_movrels_b32 s_movrels_b64"},
+      {scalar(Flow::ScalarIndexed, FactIndexedResult,
+              OperandForm::FirstWritten),
+       "s_movreld_b32 s_movreld_b64"},
+      // LLVM does not say of these that they keep a part of the result.
+      {scalar(Flow::ScalarAll, FactKeepsResult),
+       "s_bitset0_b32 s_bitset0_b64 s_bitset1_b32 s_bitset1_b64 "
+       "s_cmov_b32 s_cmov_b64"},
+      // The last source is in the instruction.
+      {scalar(Flow::ScalarAll, 0, OperandForm::Immediate),
+       "s_movk_i32 s_addk_i32 s_mulk_i32 s_cmpk_eq_i32 s_cmpk_lg_i32 "
+       "s_cmpk_gt_i32 s_cmpk_ge_i32 s_cmpk_lt_i32 s_cmpk_le_i32"},
+      {scalar(Flow::ScalarAll, FactKeepsResult, OperandForm::Immediate),
+       "s_cmovk_i32"},
+      {scalar(Flow::ScalarAll, 0, OperandForm::Unsigned),
+       "s_cmpk_eq_u32 s_cmpk_lg_u32 s_cmpk_gt_u32 s_cmpk_ge_u32 "
+       "s_cmpk_lt_u32 s_cmpk_le_u32"},
+      {scalar(Flow::ScalarAll, 0, OperandForm::ResultOnly), "s_call_b64"},
+      {scalar(Flow::ScalarAll, 0, OperandForm::GprIndex), "s_set_gpr_idx_on"},
+      {scalar(Flow::ScalarAll, FactKeepsM0, OperandForm::GprIndex),
+       "s_set_gpr_idx_idx"},
+      // Nothing but the immediate.
+      {scalar(Flow::ScalarAll, 0, OperandForm::Ignored),
+       "s_set_gpr_idx_off s_branch s_trap s_sethalt "
+       "s_round_mode s_denorm_mode s_version s_ttracedata "
+       "s_ttracedata_imm"},
+      // The time, counted like a scalar load.
+      {time(), "s_memtime s_memrealtime"},
+      // Barriers of newer chips are an arrival and a wait.
+      {barrier(BarrierKind::Full, OperandForm::Ignored), "s_barrier"},
+      {barrier(BarrierKind::Wait, OperandForm::Ignored), "s_barrier_wait"},
+      {barrier(BarrierKind::Signal, OperandForm::Listed),
+       "s_barrier_signal s_barrier_signal_isfirst"},
+      // Waits.
+      {wait(WaitKind::Combined), "s_waitcnt"},
+      {wait(WaitKind::Load), "s_wait_loadcnt s_waitcnt_vmcnt"},
+      {wait(WaitKind::Store), "s_wait_storecnt s_waitcnt_vscnt"},
+      {wait(WaitKind::Lds), "s_wait_dscnt s_waitcnt_lgkmcnt"},
+      {wait(WaitKind::Scalar), "s_wait_kmcnt"},
+      {wait(WaitKind::LoadLds), "s_wait_loadcnt_dscnt"},
+      {wait(WaitKind::StoreLds), "s_wait_storecnt_dscnt"},
+      {wait(WaitKind::Idle), "s_wait_idle"},
+      // Hardware registers.
+      {otherScalar(0, OperandForm::SetRegister),
+       "s_setreg_b32 s_setreg_imm32_b32"},
+      {otherScalar(0, OperandForm::ResultOnly), "s_getreg_b32"},
+      // Hints, messages and the end.
+      {otherScalar(FactNoEffect),
+       "s_nop s_wakeup s_sleep s_sleep_var s_clause s_delay_alu s_setprio "
+       "s_inst_prefetch s_gl1_inv"},
+      {otherScalar(0), "s_endpgm s_endpgm_saved s_code_end"},
+      // Cache control.
+      {otherScalar(0),
+       "buffer_inv buffer_invl2 buffer_wbinvl1 buffer_wbinvl1_vol "
+       "buffer_gl0_inv buffer_gl1_inv"},
+      {otherScalar(FactCacheWrite), "buffer_wbl2 global_wb global_wbinv"},
+      {otherScalar(FactCacheLoad), "global_inv"},
+  };
+  return Table;
+}
+
+/// What the others are by the first part of their name; the first that fits.
+static ArrayRef<Entry> families() {
+  static const Entry Table[] = {
+      {vector(CountClass::Matrix, Flow::Matrix),
+       "v_mfma_ v_smfmac_ v_wmma_ v_swmmac_"},
+      {vector(CountClass::ScalarAlu, Flow::ScalarAll), "v_s_"},
+      {vector(CountClass::VectorAlu, Flow::Lane), "v_"},
+      {wait(WaitKind::None), "s_waitcnt s_wait_"},
+      {otherScalar(FactNoEffect),
+       "s_prefetch_ s_buffer_prefetch_ s_dcache_ s_icache_"},
+      {otherScalar(0), "s_sendmsg s_getreg_ s_setreg_"},
+      {scalar(Flow::ScalarAll, 0, OperandForm::Ignored), "s_cbranch_"},
+      {scalar(Flow::ScalarAll), "s_"},
+  };
+  return Table;
+}
+
+/// Class and unit of a memory instruction.
+static InstructionFacts memory(const MemoryFacts &M) {
+  const bool Store = M.Access == MemoryAccess::Store,
+             Load = M.Access == MemoryAccess::Load;
+  InstructionFacts F;
+  switch (M.Space) {
+  case MemorySpace::Scalar:
+    F = facts(Unit::ScalarMemory, CountClass::ScalarLoad, Flow::ScalarAll);
+    break;
+  case MemorySpace::Lds:
+    F = facts(Unit::Lds,
+              Store  ? CountClass::LdsStore
+              : Load ? CountClass::LdsLoad
+                     : CountClass::LdsAtomic,
+              Flow::None);
+    break;
+  case MemorySpace::Scratch:
+    F = facts(Unit::VectorMemory,
+              Store ? CountClass::ScratchStore : CountClass::ScratchLoad,
+              Flow::None);
+    break;
+  default:
+    F = facts(Unit::VectorMemory,
+              Store  ? CountClass::GlobalStore
+              : Load ? CountClass::GlobalLoad
+                     : CountClass::GlobalAtomic,
+              Flow::None);
+    break;
+  }
+  F.Memory = M;
+  return F;
+}
+
+InstructionFacts lnbwd::isa::factsOf(StringRef Mnemonic) {
+  static const StringMap<const InstructionFacts *> ByName = [] {
+    StringMap<const InstructionFacts *> Map;
+    for (const Entry &E : entries()) {
+      SmallVector<StringRef, 64> Names;
+      StringRef(E.Names).split(Names, ' ');
+      for (StringRef Name : Names) {
+        assert(!Map.count(Name) && "listed twice");
+        Map[Name] = &E.Facts;
+      }
+    }
+    return Map;
+  }();
+  const std::string Name = canonicalMnemonic(Mnemonic);
+  if (auto It = ByName.find(Name); It != ByName.end())
+    return *It->second;
+  if (MemoryFacts M = memoryFacts(Name); M.Space != MemorySpace::None)
+    return memory(M);
+  for (const Entry &E : families()) {
+    SmallVector<StringRef, 8> Prefixes;
+    StringRef(E.Names).split(Prefixes, ' ');
+    for (StringRef Prefix : Prefixes)
+      if (StringRef(Name).starts_with(Prefix))
+        return E.Facts;
+  }
+  return {};
+}
+
+std::vector<StringRef> lnbwd::isa::listedNames() {
+  std::vector<StringRef> All;
+  for (const Entry &E : entries()) {
+    SmallVector<StringRef, 64> Names;
+    StringRef(E.Names).split(Names, ' ');
+    All.insert(All.end(), Names.begin(), Names.end());
+  }
+  return All;
+}
+
+InstructionRecord::InstructionRecord(StringRef Mnemonic,
+                                     const InstructionDescription &Description)
+    : Name(canonicalMnemonic(Mnemonic)), Facts(factsOf(Mnemonic)),
+      Description(Description) {
+  // LLVM knows best what branches.
+  if (Facts.Where == Unit::Scalar &&
+      (Description.IsBranch || Description.IsCall))
+    Facts.Class = CountClass::Branch;
+}

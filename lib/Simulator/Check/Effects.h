@@ -1,0 +1,96 @@
+//===- Effects.h - What an instruction reads and writes ---------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The checker's view of an instruction: the registers it reads and writes, the
+// memory it touches, and the wait counter it is counted by. Found out once for
+// a program, when a checked launch first executes it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CHECK_EFFECTS_H
+#define LNBWD_LIB_SIMULATOR_CHECK_EFFECTS_H
+
+#include "Check/Coverage.h"
+
+#include "Core/Instruction.h"
+#include "Core/Program.h"
+
+#include "lnbwd/ISA/InstructionRecord.h"
+
+#include <vector>
+
+namespace lnbwd::sim {
+
+/// Consecutive vector rows or scalar slots.
+struct RegisterSpan {
+  uint16_t First = 0;
+  uint8_t Count = 0;
+};
+
+using isa::BarrierKind;
+using isa::CountClass;
+using isa::Flow;
+using isa::MemoryAccess;
+using isa::MemorySpace;
+using isa::WaitKind;
+
+/// The counters that s_waitcnt and its successors wait for. Chips before gfx12
+/// count scalar loads under Lds; gfx9 counts stores under Load.
+enum WaitCounter : uint8_t {
+  WaitLoad,
+  WaitStore,
+  WaitLds,
+  WaitScalar,
+  NumWaits
+};
+
+struct Effects {
+  RegisterSpan VectorRead[4]; ///< by source operand; Count 0: not a vector
+  RegisterSpan ScalarRead[5]; ///< by source operand, then implicit ones
+  RegisterSpan VectorWrite[2];
+  RegisterSpan ScalarWrite[3];
+  Flow How = Flow::None;
+  MemorySpace Space = MemorySpace::None;
+  MemoryAccess Access = MemoryAccess::None;
+  WaitKind Waits = WaitKind::None;
+  BarrierKind Barrier = BarrierKind::None;
+  CountClass Counted = CountClass::ScalarAlu;
+  bool ReadsScc = false, WritesScc = false;
+  bool WritesExec = false;
+  bool BranchOnVcc = false, BranchOnScc = false;
+  bool NeedsScalars = false; ///< all scalar sources must be defined
+  bool ToLds = false;        ///< a load that goes to LDS
+  bool Coherent = false;     ///< an access that sees other workgroups' writes
+  bool Uncounted = false;    ///< memory, but under no wait counter
+  bool Returns = false;      ///< an atomic with a result
+  bool CompareSwap = false;  ///< an atomic that is a compare-and-swap
+  bool IndexedDst = false;   ///< ScalarIndexed: not the source but the result
+  bool Scatters = false;     ///< lanes say where their values go
+  bool CacheWrite = false;   ///< a write-back that is counted like a store
+  bool CacheLoad = false;    ///< an invalidation that is counted like a load
+  uint16_t MaxVgpr = 0, MaxAgpr = 0, MaxSgpr = 0; ///< highest number, plus 1
+};
+
+/// The effects of all instructions of a program, and what follows from them.
+struct ProgramEffects final : public ProgramNotes {
+  explicit ProgramEffects(const Program &P);
+  /// Those of a program; found out on first use.
+  static const ProgramEffects &of(const Program &P);
+  const Effects &of(const Inst *I) const { return List[size_t(I - Begin)]; }
+  std::vector<Effects> List;
+  const Inst *Begin;
+  std::unique_ptr<Coverage> Covered; ///< null if nobody asks
+  /// log2 of the smallest piece that stores write: what races are told by.
+  unsigned GlobalGranule = 2, LdsGranule = 2;
+  /// Workgroups may order their accesses through memory.
+  bool Synchronises = false;
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CHECK_EFFECTS_H

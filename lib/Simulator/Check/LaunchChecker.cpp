@@ -1,0 +1,65 @@
+//===- LaunchChecker.cpp - The checks of a launch -------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One checker for each wave.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check/LaunchChecker.h"
+
+#include "Check/WaveChecker.h"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+using namespace lnbwd::sim;
+
+namespace {
+class WorkgroupChecker final : public WorkgroupObserver {
+public:
+  WorkgroupChecker(LaunchChecks &L, const Workgroup &WG)
+      : Checks(L, WG.NumWaves, WG.LdsSize) {}
+  void started(uint64_t Number) override {
+    Checks.start(WorkgroupMark(Number + 1));
+  }
+  WaveObserver &observe(Wave &W) override {
+    Waves.push_back(std::make_unique<WaveChecker>(Checks, W));
+    return *Waves.back();
+  }
+
+private:
+  WorkgroupChecks Checks;
+  std::vector<std::unique_ptr<WaveChecker>> Waves;
+};
+} // namespace
+
+LaunchChecker::LaunchChecker(const Launch &L, unsigned Checks)
+    : L(L), Checks(L, ProgramEffects::of(*L.Code), Checks) {}
+
+std::unique_ptr<WorkgroupObserver> LaunchChecker::observe(Workgroup &WG) {
+  return std::make_unique<WorkgroupChecker>(Checks, WG);
+}
+
+void LaunchChecker::addCounts(NamedCounts &Totals) const {
+  Totals.Total.add(Checks.Counts);
+  Totals.Total.Buffers.clear();
+  for (size_t K = 0; K < Checks.Counts.Buffers.size(); ++K) {
+    if (!Checks.Counts.Buffers[K].Accesses)
+      continue;
+    const Region &R = L.Regions[K];
+    char Name[32];
+    std::snprintf(Name, sizeof(Name), "0x%llx", (unsigned long long)R.Begin);
+    std::string Text = Name;
+    if (R.Notes && !R.Notes->Name.empty())
+      Text = R.Notes->Name;
+    else if (R.Begin == L.Kernarg)
+      Text = "kernel arguments";
+    Totals.Buffers[Text].add(Checks.Counts.Buffers[K]);
+  }
+}

@@ -1,0 +1,41 @@
+//===- LaunchChecker.h - The checks of a launch -----------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The observer that checks a launch.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKER_H
+#define LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKER_H
+
+#include "Check/Counts.h"
+#include "Check/LaunchChecks.h"
+#include "Core/Launch.h"
+#include "Core/Observer.h"
+
+#include <memory>
+
+namespace lnbwd::sim {
+
+class LaunchChecker final : public LaunchObserver {
+public:
+  /// Code, kernel and grid of the launch are set. Checks are bits of
+  /// SimulatorAPI.h.
+  LaunchChecker(const Launch &L, unsigned Checks);
+  std::unique_ptr<WorkgroupObserver> observe(Workgroup &WG) override;
+  /// Adds what was counted to the totals of a device, once the launch is over.
+  void addCounts(NamedCounts &Totals) const;
+
+private:
+  const Launch &L;
+  LaunchChecks Checks;
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKER_H

@@ -1,0 +1,45 @@
+//===- LdsChecker.h - Accesses to LDS ---------------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Who may access which byte of LDS after whom.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CHECK_LDSCHECKER_H
+#define LNBWD_LIB_SIMULATOR_CHECK_LDSCHECKER_H
+
+#include "Check/LaunchChecks.h"
+#include "Core/Wave.h"
+
+#include <vector>
+
+namespace lnbwd::sim {
+
+/// What a wave does to LDS.
+class LdsChecker {
+public:
+  LdsChecker(WorkgroupChecks &WG, Wave &W) : L(WG.L), WG(WG), W(W) {}
+  /// One lane's access. False: the wave has been stopped.
+  bool access(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane,
+              MemoryAccess Access);
+  /// Counts the cycles of an access.
+  void count(const uint32_t *A, uint64_t Mask, unsigned Bytes,
+             CheckCounts &Counts) const;
+
+  unsigned Passed = 0;           ///< barriers that the wave has passed
+  std::vector<LdsPiece> Touched; ///< by the present instruction
+
+private:
+  LaunchChecks &L;
+  WorkgroupChecks &WG;
+  Wave &W;
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CHECK_LDSCHECKER_H

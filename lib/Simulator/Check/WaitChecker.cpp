@@ -1,0 +1,318 @@
+//===- WaitChecker.cpp - Results used before they were waited for ---------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The counters of outstanding memory instructions, by the rules of the ISA
+// documents: accesses of one kind finish in the order in which they were
+// issued, so that a wait for N leaves the N youngest; scalar loads, and flat
+// accesses of gfx9, finish in any order, so that only a wait for 0 helps.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check/WaitChecker.h"
+
+#include "Check/RegisterChecker.h"
+#include "Core/Execution.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cstring>
+#include <string>
+#include <utility>
+
+using namespace lnbwd::sim;
+
+const char *lnbwd::sim::counterName(WaitCounter C, unsigned Generation) {
+  switch (C) {
+  case WaitLoad:
+    return Generation >= 12 ? "loadcnt" : "vmcnt";
+  case WaitStore:
+    return Generation >= 12 ? "storecnt" : "vscnt";
+  case WaitLds:
+    return Generation >= 12 ? "dscnt" : "lgkmcnt";
+  default:
+    return "kmcnt";
+  }
+}
+
+/// The largest number that the hardware's counter holds; issuing waits then.
+static unsigned counterMaximum(WaitCounter C, unsigned Generation) {
+  if (Generation == 9)
+    return C == WaitLds ? 15 : 63;
+  return C == WaitScalar ? 31 : 63;
+}
+
+void WaitChecker::start() {
+  for (EventQueue &Q : Queues)
+    Q.clear();
+  Outstanding = OutstandingLds = 0;
+  std::memset(PendingVector, 0, sizeof(PendingVector));
+  std::memset(PendingScalar, 0, sizeof(PendingScalar));
+}
+
+bool WaitChecker::outOfOrder(WaitCounter C) const {
+  const EventQueue &Q = Queues[C];
+  if (Q.Types[ScalarAccess])
+    return true;
+  return L.Generation == 9 && Q.Types[FlatAccess];
+}
+
+void WaitChecker::retire(WaitCounter C) {
+  EventQueue &Q = Queues[C];
+  Event &Ev = Q.at(0);
+  for (unsigned K = 0; K < Ev.Vector.Count; ++K)
+    --PendingVector[Ev.Vector.First + K];
+  for (unsigned K = 0; K < Ev.Scalar.Count; ++K)
+    --PendingScalar[Ev.Scalar.First + K];
+  if (!Ev.Lds.empty() && C == WaitLoad)
+    --OutstandingLds;
+  --Q.Types[Ev.Type];
+  Q.First = (Q.First + 1) % EventQueue::Size;
+  --Q.Count;
+  --Outstanding;
+}
+
+void WaitChecker::wait(WaitCounter C, unsigned Most) {
+  EventQueue &Q = Queues[C];
+  if (Most && outOfOrder(C))
+    return;
+  while (Q.Count > Most)
+    retire(C);
+}
+
+void WaitChecker::waitInstruction(const Inst *I, const Effects &E) {
+  const unsigned X = unsigned(I->Imm) & 0xffff;
+  switch (E.Waits) {
+  case WaitKind::None:
+    return;
+  case WaitKind::Combined:
+    if (L.Generation <= 10) {
+      wait(WaitLoad, (X & 15) | (X >> 14 & 3) << 4);
+      wait(WaitLds, X >> 8 & (L.Generation == 9 ? 15 : 63));
+    } else {
+      wait(WaitLoad, X >> 10 & 63);
+      wait(WaitLds, X >> 4 & 63);
+    }
+    return;
+  case WaitKind::Load:
+    return wait(WaitLoad, X);
+  case WaitKind::Store:
+    return wait(WaitStore, X);
+  case WaitKind::Lds:
+    return wait(WaitLds, X);
+  case WaitKind::Scalar:
+    return wait(WaitScalar, X);
+  case WaitKind::LoadLds:
+    wait(WaitLoad, X >> 8 & 63);
+    return wait(WaitLds, X & 63);
+  case WaitKind::StoreLds:
+    wait(WaitStore, X >> 8 & 63);
+    return wait(WaitLds, X & 63);
+  case WaitKind::Idle:
+    for (unsigned C = 0; C < NumWaits; ++C)
+      wait(WaitCounter(C), 0);
+    return;
+  }
+}
+
+void WaitChecker::push(WaitCounter C, const Event &Ev) {
+  EventQueue &Q = Queues[C];
+  if (Q.Count >= counterMaximum(C, L.Generation))
+    retire(C);
+  Q.at(Q.Count) = Ev;
+  ++Q.Count;
+  ++Q.Types[Ev.Type];
+  ++Outstanding;
+  for (unsigned K = 0; K < Ev.Vector.Count; ++K)
+    ++PendingVector[Ev.Vector.First + K];
+  for (unsigned K = 0; K < Ev.Scalar.Count; ++K)
+    ++PendingScalar[Ev.Scalar.First + K];
+  if (!Ev.Lds.empty() && C == WaitLoad)
+    ++OutstandingLds;
+}
+
+void WaitChecker::issue(const Inst *I, const Effects &E,
+                        std::vector<LdsPiece> &Lds,
+                        std::vector<GlobalPiece> &Stored) {
+  Event Ev = {VectorLoad, {}, {}, I, {}, false, {}, NextNumber++};
+  const WaitCounter Stores = storeCounter();
+  if (E.CacheWrite || E.CacheLoad) {
+    Ev.Type = VectorStore;
+    return push(E.CacheLoad ? WaitLoad : Stores, Ev);
+  }
+  Ev.Vector = E.VectorWrite[0];
+  switch (E.Space) {
+  case MemorySpace::Scalar:
+    Ev.Type = ScalarAccess;
+    Ev.Scalar = E.ScalarWrite[0];
+    return push(L.Generation >= 12 ? WaitScalar : WaitLds, Ev);
+  case MemorySpace::Lds:
+    Ev.Type = LdsAccess;
+    Ev.Lds.swap(Lds);
+    Ev.LdsLoad = E.Access == MemoryAccess::Load;
+    return push(WaitLds, Ev);
+  case MemorySpace::None:
+    // Lanes exchange values through the hardware of LDS.
+    if (I->Class != InstClass::LDS)
+      return;
+    Ev.Type = LdsAccess;
+    return push(WaitLds, Ev);
+  default:
+    break;
+  }
+  bool IsStore = E.Access == MemoryAccess::Store ||
+                 (E.Access == MemoryAccess::Atomic && !E.Returns);
+  Ev.Stored.swap(Stored);
+  if (E.Space == MemorySpace::Flat) {
+    Ev.Type = FlatAccess;
+    push(IsStore ? Stores : WaitLoad, Ev);
+    Ev.Lds.swap(Lds);
+    Ev.LdsLoad = E.Access == MemoryAccess::Load;
+    push(WaitLds, Ev);
+    return;
+  }
+  Ev.Type = IsStore ? VectorStore : VectorLoad;
+  if (E.ToLds)
+    Ev.Lds.swap(Lds);
+  push(IsStore ? Stores : WaitLoad, Ev);
+}
+
+bool WaitChecker::pendingFault(const Inst *I, unsigned Register, bool Scalar,
+                               bool Write) {
+  std::string Text = registerName(Register, Scalar) +
+                     (Write ? " is overwritten" : " is read") + " before ";
+  for (unsigned C = 0; C < NumWaits; ++C) {
+    EventQueue &Q = Queues[C];
+    // The youngest one that the register waits for.
+    for (unsigned K = Q.Count; K-- > 0;) {
+      Event &Ev = Q.at(K);
+      RegisterSpan S = Scalar ? Ev.Scalar : Ev.Vector;
+      if (Register < S.First || Register >= S.First + S.Count)
+        continue;
+      unsigned Most = outOfOrder(WaitCounter(C)) ? 0 : Q.Count - 1 - K;
+      const char *Name = counterName(WaitCounter(C), L.Generation);
+      Text += "the result of " + W.L->Code->text(Ev.I) + " at " +
+              W.L->Symbols->symbolize(Ev.I->Address) +
+              " has been waited for: a wait for " + Name + " of " +
+              (Most ? "at most " : "") + std::to_string(Most) + " is missing";
+      return faultCheck(W, I, -1, Text);
+    }
+  }
+  return faultCheck(W, I, -1, Text + "it has been waited for");
+}
+
+bool WaitChecker::checkPending(const Inst *I, const Effects &E) {
+  for (const RegisterSpan &S : E.VectorRead)
+    for (unsigned K = 0; K < S.Count; ++K)
+      if (PendingVector[S.First + K])
+        return pendingFault(I, S.First + K, false, false);
+  for (const RegisterSpan &S : E.ScalarRead)
+    for (unsigned K = 0; K < S.Count; ++K)
+      if (PendingScalar[S.First + K])
+        return pendingFault(I, S.First + K, true, false);
+  for (const RegisterSpan &S : E.ScalarWrite)
+    for (unsigned K = 0; K < S.Count; ++K)
+      if (PendingScalar[S.First + K])
+        return pendingFault(I, S.First + K, true, true);
+  if (E.BranchOnVcc && PendingScalar[SlotVCC])
+    return pendingFault(I, SlotVCC, true, false);
+  // A younger load of the same kind delivers after the older one.
+  bool Vector =
+      E.Space == MemorySpace::Global || E.Space == MemorySpace::Scratch;
+  bool Lds = I->Class == InstClass::LDS;
+  WaitCounter Mine = Lds ? WaitLds : WaitLoad;
+  bool InOrder = (Vector || Lds) && !outOfOrder(Mine);
+  for (const RegisterSpan &S : E.VectorWrite)
+    for (unsigned K = 0; K < S.Count; ++K) {
+      unsigned R = S.First + K;
+      if (!PendingVector[R])
+        continue;
+      unsigned Same = 0;
+      EventQueue &Q = Queues[Mine];
+      for (unsigned N = 0; InOrder && N < Q.Count; ++N) {
+        RegisterSpan V = Q.at(N).Vector;
+        Same += R >= V.First && R < V.First + V.Count ? 1 : 0;
+      }
+      if (Same < PendingVector[R])
+        return pendingFault(I, R, false, true);
+    }
+  return true;
+}
+
+void WaitChecker::barrierSignalled() {
+  const unsigned Signals = ++WG.Signals[W.Index];
+  if (!L.races() || !Outstanding)
+    return;
+  const uint32_t Mine = (W.Index + 1) << 24;
+  auto Renew = [&](uint32_t &Stamp) {
+    if ((Stamp & LdsCell::WaveBits) == Mine)
+      Stamp = (Stamp & ~LdsCell::SignalBits) | (Signals & LdsCell::SignalBits);
+  };
+  for (WaitCounter C : {WaitLoad, WaitLds}) {
+    EventQueue &Q = Queues[C];
+    for (unsigned N = 0; N < Q.Count; ++N) {
+      const Event &Ev = Q.at(N);
+      for (const LdsPiece &P : Ev.Lds)
+        for (uint32_t A = P.Begin >> WG.Granule; A <= (P.End - 1) >> WG.Granule;
+             ++A) {
+          LdsCell &Cell = WG.Cells[A];
+          if (Ev.LdsLoad) {
+            Renew(Cell.Reader[0]);
+            Renew(Cell.Reader[1]);
+          } else {
+            Renew(Cell.Writer);
+            Renew(Cell.OtherWriter);
+          }
+        }
+    }
+  }
+}
+
+bool WaitChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
+                                unsigned Lane) {
+  EventQueue &Q = Queues[WaitLoad];
+  for (unsigned N = 0; N < Q.Count; ++N) {
+    const Event &Ev = Q.at(N);
+    if (llvm::none_of(Ev.Lds, [&](const LdsPiece &P) {
+          return Address < P.End && Address + Bytes > P.Begin;
+        }))
+      continue;
+    return faultCheck(W, I, int(Lane),
+                      "LDS access of " + std::to_string(Bytes) + " bytes at " +
+                          std::to_string(Address) + " before what " +
+                          W.L->Code->text(Ev.I) + " at " +
+                          W.L->Symbols->symbolize(Ev.I->Address) +
+                          " loads there has been waited for: a wait for " +
+                          counterName(WaitLoad, L.Generation) + " is missing");
+  }
+  return true;
+}
+
+bool WaitChecker::isUnderWay(uint64_t Store) const {
+  const EventQueue &Q = Queues[storeCounter()];
+  for (unsigned N = 0; N < Q.Count; ++N)
+    if (Q.Events[(Q.First + N) % EventQueue::Size].Number == Store)
+      return true;
+  return false;
+}
+
+std::vector<WaitChecker::UnfinishedStore>
+WaitChecker::takeUnfinishedStores(uint64_t Begin, uint64_t End) {
+  std::vector<UnfinishedStore> Taken;
+  EventQueue &Q = Queues[storeCounter()];
+  for (unsigned N = 0; N < Q.Count; ++N) {
+    Event &Ev = Q.at(N);
+    llvm::erase_if(Ev.Stored, [&](const GlobalPiece &P) {
+      return P.Address < End && P.Address + P.Bytes > Begin;
+    });
+    if (Ev.Stored.empty())
+      continue;
+    Taken.push_back({Ev.Number, std::move(Ev.Stored)});
+    Ev.Stored.clear();
+  }
+  return Taken;
+}

@@ -1,0 +1,186 @@
+//===- WaveChecker.cpp - The checks of a wave -----------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The order of the checks of an instruction.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check/WaveChecker.h"
+
+#include "Core/Execution.h"
+
+#include <string>
+
+using namespace lnbwd::sim;
+
+WaveChecker::WaveChecker(WorkgroupChecks &WG, Wave &W)
+    : L(WG.L), WG(WG), W(W), Registers(L, W), Lds(WG, W), Waits(WG, W),
+      Global(WG, W, Registers, Waits, Counts) {}
+
+WaveChecker::~WaveChecker() {
+  if (!L.counts())
+    return;
+  std::lock_guard<std::mutex> Guard(L.Lock);
+  L.Counts.add(Counts);
+}
+
+void WaveChecker::started(unsigned ScalarsSet, unsigned VectorsSet) {
+  Registers.start(ScalarsSet, VectorsSet);
+  Waits.start();
+  Global.start();
+  Lds.Passed = 0;
+}
+
+bool WaveChecker::limitFault(const Inst *I, const Effects &E) {
+  auto Text = [](const char *Kind, unsigned Used, unsigned Limit) {
+    return std::string(Kind) + std::to_string(Used - 1) +
+           " is used, but the kernel descriptor allocates only " +
+           std::to_string(Limit);
+  };
+  if (E.MaxVgpr > L.VgprLimit)
+    return faultCheck(W, I, -1, Text("v", E.MaxVgpr, L.VgprLimit));
+  if (E.MaxAgpr > L.AgprLimit)
+    return faultCheck(W, I, -1, Text("a", E.MaxAgpr, L.AgprLimit));
+  return faultCheck(W, I, -1, Text("s", E.MaxSgpr, L.SgprLimit));
+}
+
+/// Those who wait for a wave that has ended wait for ever.
+bool WaveChecker::barrier(const Inst *I, const Effects &E) {
+  if (E.Barrier != BarrierKind::Wait) {
+    Waits.barrierSignalled();
+    if (L.races())
+      for (auto &Other : W.WG->Waves)
+        if (Other->Status == WaveStatus::Ended &&
+            WG.Signals[Other->Index] < WG.Signals[W.Index])
+          return faultCheck(W, I, -1,
+                            "wave " + std::to_string(Other->Index) +
+                                " has ended without reaching this barrier");
+  }
+  if (E.Barrier != BarrierKind::Signal)
+    Lds.Passed = WG.Signals[W.Index];
+  return true;
+}
+
+bool WaveChecker::before(const Inst *I) {
+  const Effects &E = L.TheEffects.of(I);
+  Current = &E;
+  if (__builtin_expect(L.TheEffects.Covered != nullptr, 0))
+    L.TheEffects.Covered->note(I);
+  const uint64_t Exec = W.exec();
+  if (L.counts() && I->Class != InstClass::Uncounted) {
+    const unsigned K = unsigned(E.Counted);
+    ++Counts.Issued[K];
+    if (K <= unsigned(CountClass::CrossLane) ||
+        K >= unsigned(CountClass::GlobalLoad)) {
+      Counts.Lanes[K] += unsigned(__builtin_popcountll(Exec));
+      Counts.PossibleLanes[K] += W.N;
+      Counts.PartialInstructions += Exec != W.FullMask ? 1 : 0;
+    }
+  }
+  if (L.limits() && (E.MaxVgpr > L.VgprLimit || E.MaxAgpr > L.AgprLimit ||
+                     E.MaxSgpr > L.SgprLimit))
+    return limitFault(I, E);
+  if (Waits.anything()) {
+    if (L.waits() && !Waits.checkPending(I, E))
+      return false;
+    if (E.Waits != WaitKind::None)
+      Waits.waitInstruction(I, E);
+  }
+  if (L.registers()) {
+    if (!Registers.checkDefined(I, E, Exec))
+      return false;
+    if (E.Access == MemoryAccess::None && !Registers.propagate(I, E, Exec))
+      return false;
+  }
+  if (E.Barrier != BarrierKind::None && !barrier(I, E))
+    return false;
+  Registers.startAccess();
+  Lds.Touched.clear();
+  Global.Stored.clear();
+  return true;
+}
+
+void WaveChecker::after(const Inst *I) {
+  const Effects &E = *Current;
+  if (E.Access != MemoryAccess::None) {
+    Global.accessed(E);
+    if (L.registers())
+      Registers.loaded(I, E);
+    Waits.issue(I, E, Lds.Touched, Global.Stored);
+  } else if (I->Class == InstClass::LDS || E.CacheWrite || E.CacheLoad) {
+    Waits.issue(I, E, Lds.Touched, Global.Stored);
+  }
+}
+
+void WaveChecker::ended(const Inst *I) {
+  if (!L.races())
+    return;
+  for (auto &Other : W.WG->Waves)
+    if (WG.Signals[Other->Index] > WG.Signals[W.Index]) {
+      faultCheck(W, I, -1,
+                 "the wave ends without reaching the barrier at which wave " +
+                     std::to_string(Other->Index) + " waits");
+      return;
+    }
+}
+
+bool WaveChecker::globalAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
+                               unsigned Bytes) {
+  return Global.global(I, *Current, A, Mask, Bytes);
+}
+
+bool WaveChecker::scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
+                             uint64_t Asked) {
+  return Global.scalarLoad(I, *Current, Address, Bytes, Asked);
+}
+
+bool WaveChecker::scratchAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
+                                unsigned Bytes) {
+  return Registers.scratch(I, *Current, A, Mask, Bytes);
+}
+
+bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
+                           unsigned Lane, MemoryAccess Access) {
+  if (Waits.anyLoadToLds() && L.waits() && Access != MemoryAccess::Store &&
+      !Waits.unfinishedLds(I, Address, Bytes, Lane))
+    return false;
+  return Lds.access(I, Address, Bytes, Lane, Access);
+}
+
+bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
+                            unsigned Bytes) {
+  MemoryAccess Access = Current->ToLds ? MemoryAccess::Store : Current->Access;
+  // A store of something that is not defined leaves the memory not written.
+  uint64_t Undefined = 0;
+  if (L.registers() && Access == MemoryAccess::Store && !Current->ToLds)
+    Undefined = Registers.undefinedStored(*Current);
+  for (uint64_t Left = Mask; Left; Left &= Left - 1) {
+    unsigned Lane = unsigned(__builtin_ctzll(Left));
+    if (!ldsRange(I, A[Lane], Bytes, Lane, Access))
+      return false;
+    if (__builtin_expect((Undefined >> Lane & 1) != 0, 0) && L.memory())
+      std::memset(&WG.Written[A[Lane]], 0, Bytes);
+  }
+  if (L.counts())
+    Lds.count(A, Mask, Bytes, Counts);
+  return true;
+}
+
+bool WaveChecker::flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
+                             unsigned Bytes) {
+  uint64_t A[64];
+  A[Lane] = uint32_t(Address);
+  if (Address >> 32 == PrivateAperture >> 32)
+    return Registers.scratch(I, *Current, A, 1ull << Lane, Bytes);
+  if (Current->Access == MemoryAccess::Load)
+    Registers.loadedElsewhere(Lane);
+  if (Address >> 32 == SharedAperture >> 32)
+    return ldsRange(I, uint32_t(Address), Bytes, Lane, Current->Access);
+  A[Lane] = Address;
+  return Global.global(I, *Current, A, 1ull << Lane, Bytes);
+}

@@ -1,0 +1,124 @@
+//===- Execution.cpp - What execution functions ask of a launch -----------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The messages that end a launch.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Core/Execution.h"
+
+#include "Core/Launch.h"
+
+#include <cstdio>
+
+using namespace lnbwd::sim;
+
+static const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
+                        const std::string &Text) {
+  Launch &L = *W.L;
+  char Place[160];
+  int Length =
+      std::snprintf(Place, sizeof(Place), ", workgroup (%u, %u, %u), wave %u",
+                    W.WG->Id[0], W.WG->Id[1], W.WG->Id[2], W.Index);
+  if (Lane >= 0)
+    std::snprintf(Place + Length, sizeof(Place) - size_t(Length), ", lane %d",
+                  Lane);
+  std::string Message = std::string(L.Chip->Chip) + ": kernel '" +
+                        L.TheKernel->Name + "'" + Place + ": " + Text;
+  Message +=
+      "; at " + L.Symbols->symbolize(I->Address) + ": " + L.Code->text(I);
+  std::string Source = L.Symbols->sourceLine(I->Address);
+  if (!Source.empty())
+    Message += "; from " + Source;
+  W.Status = WaveStatus::Faulted;
+  W.PC = nullptr;
+  L.fail(Kind, Message);
+  return nullptr;
+}
+
+/// Addresses below are taken for null pointers with an index or an offset.
+constexpr uint64_t NullPage = 65536;
+
+static std::string hex(uint64_t X) {
+  char Text[32];
+  std::snprintf(Text, sizeof(Text), "0x%llx", (unsigned long long)X);
+  return Text;
+}
+
+const Inst *lnbwd::sim::fault(Wave &W, const Inst *I, int Lane,
+                              const char *Text) {
+  return stop(W, I, Lane, LaunchFailure::BadInstruction, Text);
+}
+
+const Inst *lnbwd::sim::faultNotExecutable(Wave &W, const Inst *I) {
+  return stop(W, I, -1, LaunchFailure::BadInstruction,
+              W.L->Code->text(I) +
+                  " cannot be executed: " + W.L->Code->problem(I));
+}
+
+const Inst *lnbwd::sim::faultAddress(Wave &W, const Inst *I, int Lane,
+                                     uint64_t Address, unsigned Bytes,
+                                     bool Write) {
+  const FreedRegion *Freed = nullptr;
+  for (const FreedRegion &R : W.L->Freed)
+    if (Address >= R.Begin && Address < R.End)
+      Freed = &R;
+  return stop(
+      W, I, Lane, LaunchFailure::IllegalAddress,
+      std::string(Write ? "write" : "read") + " of " + std::to_string(Bytes) +
+          " bytes at " + hex(Address) +
+          (Freed ? " is a use after free: it was in " +
+                       (Freed->Name.empty()
+                            ? "a buffer"
+                            : "the buffer '" + Freed->Name + "'") +
+                       " of " + std::to_string(Freed->End - Freed->Begin) +
+                       " bytes at " + hex(Freed->Begin) +
+                       " until that was freed; "
+                 : " is outside of every buffer: ") +
+          (Address < NullPage ? "the address is, or is near, a null pointer"
+                              : describeNearest(W.L->Regions, Address)));
+}
+
+const Inst *lnbwd::sim::faultLds(Wave &W, const Inst *I, int Lane,
+                                 uint64_t Address, unsigned Bytes) {
+  return stop(W, I, Lane, LaunchFailure::IllegalAddress,
+              "LDS access of " + std::to_string(Bytes) + " bytes at " +
+                  hex(Address) + " is outside of the workgroup's " +
+                  std::to_string(W.WG->LdsSize) + " bytes");
+}
+
+const Inst *lnbwd::sim::faultScratch(Wave &W, const Inst *I, int Lane,
+                                     uint64_t Address, unsigned Bytes) {
+  return stop(W, I, Lane, LaunchFailure::IllegalAddress,
+              "scratch access of " + std::to_string(Bytes) + " bytes at " +
+                  hex(Address) + " is outside of the lane's " +
+                  std::to_string(W.ScratchSize) + " bytes");
+}
+
+bool lnbwd::sim::faultCheck(Wave &W, const Inst *I, int Lane,
+                            const std::string &Text) {
+  stop(W, I, Lane, LaunchFailure::CheckFailed, Text);
+  return false;
+}
+
+unsigned lnbwd::sim::generationOf(const Wave &W) {
+  return W.L->Chip->Generation;
+}
+bool lnbwd::sim::isGfx9(const Wave &W) { return generationOf(W) == 9; }
+
+const Inst *lnbwd::sim::instructionAt(const Wave &W, uint64_t Address) {
+  return W.L->Code->at(Address);
+}
+
+const Region *lnbwd::sim::findRegion(const Wave &W, uint64_t Address,
+                                     uint64_t Bytes) {
+  if (inRegion(W.ScratchRegion, Address, Bytes))
+    return &W.ScratchRegion;
+  const Region *R = findRegion(W.L->Regions, Address);
+  return R && inRegion(*R, Address, Bytes) ? R : nullptr;
+}

@@ -1,0 +1,54 @@
+//===- Execution.h - What execution functions ask of a launch ---*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How an instruction stops the launch, and the way from a wave to the program
+// and the memory that all waves of the launch share.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CORE_EXECUTION_H
+#define LNBWD_LIB_SIMULATOR_CORE_EXECUTION_H
+
+#include "Core/Wave.h"
+
+#include <string>
+
+namespace lnbwd::sim {
+
+/// Ends the wave with a message that names kernel, workgroup, wave, lane and
+/// instruction. Lane is -1 if no single lane is to blame. Returns null.
+const Inst *fault(Wave &W, const Inst *I, int Lane, const char *Text);
+/// The same for a global access outside of all buffers.
+const Inst *faultAddress(Wave &W, const Inst *I, int Lane, uint64_t Address,
+                         unsigned Bytes, bool Write);
+
+/// The same for LDS and scratch accesses outside of what was allocated.
+const Inst *faultLds(Wave &W, const Inst *I, int Lane, uint64_t Address,
+                     unsigned Bytes);
+const Inst *faultScratch(Wave &W, const Inst *I, int Lane, uint64_t Address,
+                         unsigned Bytes);
+
+/// The same for what an observer has found; false, for observers to return.
+bool faultCheck(Wave &W, const Inst *I, int Lane, const std::string &Text);
+
+/// The same for an instruction that the decoder could not resolve.
+const Inst *faultNotExecutable(Wave &W, const Inst *I);
+
+/// The generation of the wave's chip.
+unsigned generationOf(const Wave &W);
+/// True on the chips of generation 9.
+bool isGfx9(const Wave &W);
+
+/// Turns an address into the instruction there, or null if there is none.
+const Inst *instructionAt(const Wave &W, uint64_t Address);
+/// The memory that holds [Address, Address + Bytes), or null.
+const Region *findRegion(const Wave &W, uint64_t Address, uint64_t Bytes);
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CORE_EXECUTION_H

@@ -1,0 +1,225 @@
+//===- Instruction.h - Decoded AMD machine instructions ---------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The form in which the simulator executes code. The decoder turns `.text` into
+// an array of Inst once; everything that depends on the instruction alone (the
+// function that executes it, register numbers, constants spread over the lanes,
+// the lane permutation of DPP, branch targets) is resolved there, so that the
+// execution functions only touch registers and memory.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CORE_INSTRUCTION_H
+#define LNBWD_LIB_SIMULATOR_CORE_INSTRUCTION_H
+
+#include <cstdint>
+
+namespace lnbwd::isa {
+struct InstructionRecord;
+} // namespace lnbwd::isa
+
+namespace lnbwd::sim {
+
+struct Wave;
+struct Inst;
+
+/// Executes one instruction and returns the next one, or null when the wave
+/// stops (end of program, barrier, fault); Wave::Status then says why.
+using Handler = const Inst *(*)(Wave &, const Inst *);
+
+/// Computes one vector instruction for all N lanes (N is 32 or 64). Every row
+/// (one register across the lanes) is N dwords; a 64-bit value has its high
+/// dword N dwords after its low dword. A lane mask is a row of 0 or ~0. The
+/// rows of the destination come first, a mask that is written comes after them.
+using LaneKernel = void (*)(uint32_t *D, const uint32_t *const *S, unsigned N);
+
+/// How an instruction interprets an operand: decides the value of an inline
+/// constant, the width, and what negation and absolute value mean.
+enum class OperandType : uint8_t {
+  None,
+  B32, ///< 32 bits, integer or untyped
+  B64, ///< 64 bits, integer or untyped
+  F32,
+  F64,
+  I16,   ///< the low half of a register
+  F16,   ///< the low half of a register
+  BF16,  ///< the low half of a register
+  PkI16, ///< two 16-bit integers in one register
+  PkF16, ///< two f16 in one register
+  PkBF16,
+  PkF32, ///< two f32 in a register pair
+  PkB32, ///< two dwords in a register pair
+  Mix,   ///< f32, or one half of a register as f16 (v_fma_mix)
+  Mask,  ///< one bit a lane, in scalar registers
+};
+
+/// How many registers a value of the type takes.
+static constexpr unsigned rowsOf(OperandType T) {
+  switch (T) {
+  case OperandType::B64:
+  case OperandType::F64:
+  case OperandType::PkF32:
+  case OperandType::PkB32:
+    return 2;
+  case OperandType::None:
+  case OperandType::Mask:
+    return 0;
+  default:
+    return 1;
+  }
+}
+
+/// Where scalar registers live in Wave::S. Slots below 106 are s0 to s105.
+enum ScalarSlot : uint16_t {
+  SlotVCC = 106,
+  SlotTTMP0 = 108,
+  SlotM0 = 124,
+  SlotExec = 126,
+  SlotFlatScratch = 128,
+  SlotXnackMask = 130,
+  SlotSharedBase = 132,
+  SlotSharedLimit = 134,
+  SlotPrivateBase = 136,
+  SlotPrivateLimit = 138,
+  SlotSCC = 140,
+  SlotNull = 142, ///< written, never read: reading null gives a constant 0
+  /// A scalar destination may be up to sixteen dwords wide.
+  NumScalarSlots = 160
+};
+
+/// Vector rows: v0 to v255, then a0 to a255, then rows for the decoder's use.
+enum VectorRow : uint16_t {
+  RowAGPR0 = 256,
+  RowTemp0 = 512,
+  NumVectorRows = 516
+};
+
+/// Mask is a lane mask in scalar registers, which becomes a row of 0 or ~0.
+enum class OperandKind : uint8_t { None, VGPR, SGPR, Constant, Mask };
+
+enum OperandModifier : uint8_t {
+  ModNeg = 1,
+  ModAbs = 2,
+  ModSext = 4,
+  ModHigh = 8, ///< the high half of a 16-bit register operand (v0.h)
+};
+
+/// Sub-dword selection of SDWA.
+enum class Sdwa : uint8_t { Byte0, Byte1, Byte2, Byte3, Word0, Word1, Dword };
+
+struct Operand {
+  OperandKind Kind = OperandKind::None;
+  uint8_t Dwords = 0;
+  uint8_t Mods = 0;
+  Sdwa Sel = Sdwa::Dword;
+  uint16_t Reg = 0;
+  /// The bits of a constant.
+  uint64_t Value = 0;
+  /// The constant once per lane: N low dwords, then N high dwords.
+  const uint32_t *Lanes = nullptr;
+};
+
+/// What the counters tell apart.
+enum class InstClass : uint8_t {
+  Scalar,
+  ScalarMemory,
+  Vector,
+  VectorMemory,
+  LDS,
+  Uncounted, ///< the second half of an instruction decoded into two
+  Count
+};
+
+enum InstFlag : uint32_t {
+  FlagClamp = 1u << 0,
+  FlagSdwa = 1u << 1,
+  FlagDpp = 1u << 2,
+  FlagDppBoundCtrl = 1u << 3,
+  FlagDppFetchInactive = 1u << 4,
+  FlagDstHigh = 1u << 5,     ///< a 16-bit result goes to the high half
+  FlagDstZeroHigh = 1u << 6, ///< a 16-bit result clears the other half
+  FlagPreserve = 1u << 7,    ///< SDWA keeps the unselected bits
+  FlagSdwaSext = 1u << 8,    ///< SDWA sign-extends into the unselected bits
+  FlagOpSel = 1u << 9,       ///< op_sel or op_sel_hi differ from the default
+  FlagReturn = 1u << 10,     ///< an atomic that returns the old value
+  FlagOffen = 1u << 11,
+  FlagIdxen = 1u << 12,
+  FlagLds = 1u << 13,    ///< loads go to LDS instead of registers
+  FlagHigh16 = 1u << 14, ///< d16_hi: memory data in the high half
+  FlagSigned = 1u << 15,
+  FlagD16 = 1u << 16, ///< a 16-bit load that keeps the other half
+  FlagStride64 = 1u << 17,
+  FlagScaledBuffer = 1u << 18,
+  FlagCoherent = 1u << 19, ///< an access that sees other workgroups' writes
+};
+
+struct LaneOpInfo;
+
+/// A lane permutation. Lanes that have no source are not in Valid, and their
+/// From is 0.
+struct DppPattern {
+  uint8_t From[64];
+  uint64_t Valid;
+};
+
+/// What a matrix instruction multiplies: M × K by K × M, several blocks of it.
+enum class MatrixType : uint8_t { F16, BF16, F32, F64, I8 };
+enum class MatrixLayout : uint8_t { Mfma, WmmaGfx11, WmmaGfx12 };
+struct MatrixShape {
+  MatrixLayout Layout = MatrixLayout::Mfma;
+  MatrixType Source = MatrixType::F32;
+  uint8_t M = 0, K = 0, Blocks = 1;
+  uint8_t PerLane = 0; ///< elements of a source that a lane holds
+  bool SignedA = true, SignedB = true;
+};
+
+struct Inst {
+  Handler Run = nullptr;
+  Handler Inner = nullptr; ///< what Run stands in front of, where it does
+  LaneKernel Kernel = nullptr;
+  const LaneOpInfo *Lane = nullptr;
+  const Inst *Target = nullptr; ///< of a direct branch
+  /// What it is; of a half of a dual-issue pair, what that half is. Never null
+  /// in a program.
+  const isa::InstructionRecord *Record = nullptr;
+
+  Operand Dst;
+  Operand Dst2; ///< the scalar result beside a vector one (carry, mask)
+  Operand Src[4];
+
+  int64_t Imm = 0;      ///< memory offset, or the 16-bit immediate
+  uint64_t Address = 0; ///< of the instruction, in the loaded image
+  uint32_t Flags = 0;
+  uint32_t Encoding = 0; ///< the first dword
+  uint8_t NumSrc = 0;
+  InstClass Class = InstClass::Scalar;
+  uint8_t Size = 0; ///< bytes
+
+  uint8_t OpSel = 0;
+  uint8_t OpSelHi = 0;
+  uint8_t NegLo = 0;
+  uint8_t NegHi = 0;
+  int8_t Omod = 0; ///< the result is multiplied by 2^Omod
+  Sdwa DstSel = Sdwa::Dword;
+
+  /// For DPP: which lane each lane reads, and the lanes that the row and bank
+  /// masks let write their result.
+  const DppPattern *Dpp = nullptr;
+  uint64_t DppEnabled = ~0ull;
+  const MatrixShape *Matrix = nullptr;
+
+  uint8_t ElementBytes = 0; ///< of a memory access, per element
+  uint8_t Elements = 0;     ///< consecutive elements a lane accesses
+  uint8_t Op = 0;           ///< the operation of an atomic, and the like
+  uint8_t Offset0 = 0;
+  uint8_t Offset1 = 0;
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CORE_INSTRUCTION_H

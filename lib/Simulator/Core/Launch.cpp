@@ -1,0 +1,82 @@
+//===- Launch.cpp - A launch and how it came out --------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Limits, failures, counters.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Core/Launch.h"
+
+#include "Core/Interrupt.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+using namespace lnbwd::sim;
+
+std::string InstructionLimit::fromEnvironment(InstructionLimit &Limit) {
+  const char *Text = std::getenv("LNBWD_SIM_MAX_INSTRUCTIONS");
+  if (!Text)
+    return "";
+  uint64_t Number;
+  if (llvm::StringRef(Text).getAsInteger(10, Number))
+    return "LNBWD_SIM_MAX_INSTRUCTIONS: expected a number of instructions, or "
+           "0 for no limit, got '" +
+           std::string(Text) + "'";
+  Limit = Number ? of(Number) : none();
+  return "";
+}
+
+bool Launch::stopped() {
+  if (interrupts() != InterruptsBefore)
+    fail(LaunchFailure::Interrupted, std::string(Chip->Chip) + ": kernel '" +
+                                         TheKernel->Name +
+                                         "' was stopped by SIGINT");
+  return Stop.load(std::memory_order_relaxed);
+}
+
+void Launch::fail(LaunchFailure Kind, const std::string &Text) {
+  std::lock_guard<std::mutex> Guard(Lock);
+  if (Failure == LaunchFailure::None) {
+    Failure = Kind;
+    Error = Text;
+  }
+  Stop.store(true);
+}
+
+void Launch::sortRegions() {
+  std::sort(Regions.begin(), Regions.end(),
+            [](const Region &A, const Region &B) { return A.Begin < B.Begin; });
+  for (size_t K = 0; K < Regions.size(); ++K)
+    Regions[K].Index = uint32_t(K);
+}
+
+static void add(lnbwd_sim_counters &To, const lnbwd_sim_counters &From) {
+  To.wave_instructions += From.wave_instructions;
+  To.scalar_instructions += From.scalar_instructions;
+  To.vector_lane_instructions += From.vector_lane_instructions;
+  To.memory_lane_instructions += From.memory_lane_instructions;
+  To.lds_lane_instructions += From.lds_lane_instructions;
+  To.barriers += From.barriers;
+  To.global_bytes_read += From.global_bytes_read;
+  To.global_bytes_written += From.global_bytes_written;
+  To.lds_bytes += From.lds_bytes;
+  To.workgroups += From.workgroups;
+  To.waves += From.waves;
+}
+
+void Launch::addCounters(lnbwd_sim_counters &Totals) const {
+  add(Totals, Counters);
+}
+
+void Launch::count(const lnbwd_sim_counters &Part) {
+  std::lock_guard<std::mutex> Guard(Lock);
+  add(Counters, Part);
+}

@@ -1,0 +1,113 @@
+//===- Launch.h - Execution of one kernel launch ----------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a launch is: its input, what its waves share, and how it came out. The
+// scheduler executes it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CORE_LAUNCH_H
+#define LNBWD_LIB_SIMULATOR_CORE_LAUNCH_H
+
+#include "ChipInfo.h"
+#include "Core/Kernel.h"
+#include "Core/Memory.h"
+#include "Core/Program.h"
+
+#include "lnbwd/Simulator/SimulatorAPI.h"
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace lnbwd::sim {
+
+class LaunchObserver;
+
+/// Why a launch stopped early.
+enum class LaunchFailure {
+  None,
+  IllegalAddress,
+  BadInstruction,
+  TimeOut,
+  CheckFailed,
+  OutOfMemory,
+  Interrupted
+};
+
+/// How many instructions a launch may execute, all waves together.
+struct InstructionLimit {
+  /// By default: four thousand million, which take one to a few minutes, and
+  /// more as more waves have begun, so that large launches have more. A kernel
+  /// that does not end has no more waves than the chip holds.
+  uint64_t Base = 1ull << 32;
+  uint64_t PerWave = 1ull << 20;
+  bool IsDefault = true;
+
+  static InstructionLimit of(uint64_t Number) { return {Number, 0, false}; }
+  static InstructionLimit none() { return of(~0ull); }
+  /// By LNBWD_SIM_MAX_INSTRUCTIONS: a number, 0 for none, or the default where
+  /// the variable is not set. A message if it is no number.
+  static std::string fromEnvironment(InstructionLimit &Limit);
+  uint64_t after(uint64_t WavesBegun) const {
+    return Base + PerWave * WavesBegun;
+  }
+};
+
+/// What a launch executes and what its waves share. The members up to Observer
+/// are set by the caller.
+struct Launch {
+  const Program *Code = nullptr; ///< for the kernel's wave size
+  const Symbolizer *Symbols = nullptr;
+  const Kernel *TheKernel = nullptr;
+  uint32_t Grid[3] = {1, 1, 1};  ///< workgroups
+  uint32_t Block[3] = {1, 1, 1}; ///< work-items of a workgroup
+  uint32_t LdsSize = 0;          ///< static and dynamic
+  uint64_t Kernarg = 0;          ///< address of the filled segment
+  uint64_t DispatchPacket = 0;
+  uint64_t Queue = 0;
+  InstructionLimit Limit;
+  /// All memory that the kernel may access.
+  RegionTable Regions;
+  std::vector<FreedRegion> Freed; ///< what was memory until not long ago
+  uint64_t Shuffle = 0; ///< seed of an unusual order of execution; 0: none
+  LaunchObserver *Observer = nullptr; ///< null if nobody looks
+
+  const ChipInfo *Chip = nullptr;
+  unsigned WaveSize = 64;
+  uint64_t NumWorkgroups = 1;
+  unsigned WavesPerWorkgroup = 1;
+  uint64_t ShuffleStep = 1;
+  uint32_t ScratchSize = 0;
+
+  std::atomic<uint64_t> NextWorkgroup{0};
+  std::atomic<uint64_t> Executed{0};
+  std::atomic<bool> Stop{false};
+  uint32_t InterruptsBefore = 0;
+
+  std::mutex Lock; ///< of what follows
+  LaunchFailure Failure = LaunchFailure::None;
+  std::string Error;
+  lnbwd_sim_counters Counters = {};
+
+  /// Brings Regions into the order that the search needs.
+  void sortRegions();
+  /// Adds what was counted to the totals of a device.
+  void addCounters(lnbwd_sim_counters &Totals) const;
+  /// Adds what a host thread has counted.
+  void count(const lnbwd_sim_counters &Part);
+  /// Keeps the first error and has all threads stop.
+  void fail(LaunchFailure Kind, const std::string &Text);
+  /// Whether to go no further: something failed, or SIGINT came.
+  bool stopped();
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CORE_LAUNCH_H

@@ -1,0 +1,169 @@
+//===- Memory.cpp - Device memory of a simulated device -------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The table of buffers and the search in it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Core/Memory.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+using namespace lnbwd::sim;
+
+constexpr size_t Guard = 256;
+/// What freed buffers are kept back.
+constexpr size_t MostFreedBytes = size_t(256) << 20;
+constexpr size_t MostFreedBuffers = 4096;
+
+BufferNotes::~BufferNotes() = default;
+MemoryObserver::~MemoryObserver() = default;
+
+const Region *lnbwd::sim::findRegion(const RegionTable &Table,
+                                     uint64_t Address) {
+  auto It = llvm::upper_bound(
+      Table, Address, [](uint64_t A, const Region &R) { return A < R.Begin; });
+  if (It == Table.begin())
+    return nullptr;
+  --It;
+  return Address < It->End ? &*It : nullptr;
+}
+
+std::string lnbwd::sim::describeNearest(const RegionTable &Table,
+                                        uint64_t Address) {
+  const Region *Best = nullptr;
+  uint64_t BestDistance = 0;
+  bool After = false;
+  for (const Region &R : Table) {
+    bool IsAfter = Address >= R.End;
+    uint64_t Distance = IsAfter             ? Address - R.End
+                        : Address < R.Begin ? R.Begin - Address
+                                            : 0;
+    if (!Best || Distance < BestDistance) {
+      Best = &R;
+      BestDistance = Distance;
+      After = IsAfter;
+    }
+  }
+  if (!Best)
+    return "no buffer is allocated";
+  char Text[256];
+  std::string Name;
+  if (Best->Notes && !Best->Notes->Name.empty())
+    Name = " '" + Best->Notes->Name + "'";
+  if (Address >= Best->Begin && Address < Best->End)
+    std::snprintf(Text, sizeof(Text),
+                  "it runs over the end of the buffer%s at 0x%llx of %llu "
+                  "bytes",
+                  Name.c_str(), (unsigned long long)Best->Begin,
+                  (unsigned long long)(Best->End - Best->Begin));
+  else
+    std::snprintf(
+        Text, sizeof(Text),
+        "the nearest buffer%s is at 0x%llx, %llu bytes long; the address lies "
+        "%llu bytes %s",
+        Name.c_str(), (unsigned long long)Best->Begin,
+        (unsigned long long)(Best->End - Best->Begin),
+        (unsigned long long)BestDistance,
+        After ? "past its end" : "before its start");
+  return Text;
+}
+
+DeviceMemory::~DeviceMemory() {
+  for (auto &Entry : Buffers)
+    std::free(Entry.second.Storage);
+  for (FreedBuffer &F : Freed)
+    std::free(F.Storage);
+}
+
+void *DeviceMemory::allocate(size_t Size, int Device, BufferKind Kind) {
+  if (Size > SIZE_MAX - 4 * Guard)
+    return nullptr;
+  size_t Whole = (Size + Guard - 1) / Guard * Guard + 2 * Guard;
+  void *Storage = std::aligned_alloc(Guard, Whole);
+  if (!Storage)
+    return nullptr;
+  uint64_t Begin = reinterpret_cast<uint64_t>(Storage) + Guard;
+  Buffer &B = Buffers[Begin];
+  B = {Storage, Size, Device, Kind, nullptr};
+  if (Observer)
+    B.Notes = Observer->allocated(Begin, Size, Kind);
+  return reinterpret_cast<void *>(Begin);
+}
+
+bool DeviceMemory::release(void *Pointer, BufferKind Kind) {
+  auto It = Buffers.find(reinterpret_cast<uint64_t>(Pointer));
+  if (It == Buffers.end() || It->second.Kind != Kind)
+    return false;
+  if (Observer) {
+    const BufferNotes *Notes = It->second.Notes.get();
+    Freed.push_back({{It->first, It->first + It->second.Size,
+                      Notes ? Notes->Name : std::string()},
+                     It->second.Storage});
+    FreedBytes += It->second.Size;
+    while (FreedBytes > MostFreedBytes || Freed.size() > MostFreedBuffers) {
+      FreedBytes -= size_t(Freed.front().Where.End - Freed.front().Where.Begin);
+      std::free(Freed.front().Storage);
+      Freed.pop_front();
+    }
+  } else {
+    std::free(It->second.Storage);
+  }
+  Buffers.erase(It);
+  return true;
+}
+
+std::vector<FreedRegion> DeviceMemory::freed() const {
+  std::vector<FreedRegion> Table;
+  Table.reserve(Freed.size());
+  for (const FreedBuffer &F : Freed)
+    Table.push_back(F.Where);
+  return Table;
+}
+
+void DeviceMemory::setNotes(uint64_t Begin,
+                            std::shared_ptr<BufferNotes> Notes) {
+  Buffers.at(Begin).Notes = std::move(Notes);
+}
+
+const DeviceMemory::Buffer *DeviceMemory::find(uint64_t Address,
+                                               uint64_t &Begin) const {
+  auto It = Buffers.upper_bound(Address);
+  if (It == Buffers.begin())
+    return nullptr;
+  --It;
+  // A buffer of no bytes still has an address.
+  if (Address - It->first >= std::max<size_t>(It->second.Size, 1))
+    return nullptr;
+  Begin = It->first;
+  return &It->second;
+}
+
+size_t DeviceMemory::used(int Device) const {
+  size_t Sum = 0;
+  for (auto &Entry : Buffers)
+    if (Entry.second.Device == Device &&
+        Entry.second.Kind == BufferKind::Device)
+      Sum += Entry.second.Size;
+  return Sum;
+}
+
+RegionTable DeviceMemory::snapshot() const {
+  RegionTable Table;
+  Table.reserve(Buffers.size());
+  for (auto &Entry : Buffers)
+    if (BufferNotes *N = Entry.second.Notes.get())
+      Table.push_back({N->begin(), N->begin() + N->bytes(), N});
+    else
+      Table.push_back({Entry.first, Entry.first + Entry.second.Size});
+  return Table;
+}

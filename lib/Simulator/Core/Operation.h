@@ -1,0 +1,100 @@
+//===- Operation.h - What executes an instruction ---------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The form in which functions that execute instructions are offered to the
+// decoder, which takes them from there by name. The tables are under Execute/.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CORE_OPERATION_H
+#define LNBWD_LIB_SIMULATOR_CORE_OPERATION_H
+
+#include "Core/Instruction.h"
+
+#include "lnbwd/ISA/InstructionFacts.h"
+
+namespace lnbwd::sim {
+
+enum LaneOpFlag : uint16_t {
+  LaneMaskResult = 1,     ///< the only result is a lane mask (compare)
+  LaneExecResult = 2,     ///< the mask also goes to EXEC (v_cmpx)
+  LaneExtraMask = 4,      ///< a mask besides the vector result (carry)
+  LaneAccumulate = 8,     ///< the destination is also the last source
+  LaneImplicitVCC = 16,   ///< VCC is the last source
+  LanePreservesHigh = 32, ///< keeps the high half on gfx9, too
+  LaneHighResult = 64,    ///< v_fma_mixhi: the result goes to the high half
+  LaneFloat = 128,        ///< depends on rounding and denormal mode
+};
+
+/// One vector instruction, the same in every lane.
+struct LaneOpInfo {
+  const char *Name;
+  OperandType Dst;
+  OperandType Src[4];
+  uint16_t Flags;
+  LaneKernel Kernel;
+  LaneKernel Alternative; ///< with MODE.IEEE clear, where it differs, or null
+  LaneKernel Clamped;     ///< integer saturation under `clamp`, or null
+};
+
+/// An instruction with an execution function of its own.
+struct HandlerInfo {
+  const char *Name;
+  Handler Run;
+};
+
+enum class MemoryOp : uint8_t {
+  GlobalLoad,
+  GlobalStore,
+  GlobalAtomic,
+  FlatLoad,
+  FlatStore,
+  FlatAtomic,
+  ScratchLoad,
+  ScratchStore,
+  BufferLoad,
+  BufferStore,
+  BufferAtomic,
+  LoadToLds,
+  ScalarLoad,
+  ScalarBufferLoad,
+  DsLoad,
+  DsStore,
+  DsLoad2,
+  DsStore2,
+  DsAtomic,
+  Count
+};
+
+using isa::AtomicOp;
+
+template <typename T> struct TableRef {
+  const T *Begin;
+  unsigned Size;
+};
+
+/// What executes the instruction set, as the decoder finds it: operations by
+/// name, and the drivers in front of them.
+struct ExecTable {
+  const char *Name;
+  TableRef<LaneOpInfo> LaneOps[10];
+  unsigned NumLaneOpTables;
+  TableRef<HandlerInfo> CrossLane;
+  TableRef<HandlerInfo> Scalar[3];
+  Handler RunLane;     ///< no modifiers at all
+  Handler RunLaneSlow; ///< DPP, SDWA, modifiers, unusual float mode
+  Handler RunWide;     ///< results of several rows, no modifiers
+  Handler RunMask;     ///< compares without modifiers
+  Handler RunMatrix;
+  Handler RunIndexed; ///< under s_set_gpr_idx_on; calls Inst::Inner
+  Handler Memory[unsigned(MemoryOp::Count)];
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CORE_OPERATION_H

@@ -1,0 +1,70 @@
+//===- ResidentWorkgroup.h - A workgroup that is being executed -*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Registers, LDS and scratch memory of one workgroup, and the turns that its
+// waves take.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CORE_RESIDENTWORKGROUP_H
+#define LNBWD_LIB_SIMULATOR_CORE_RESIDENTWORKGROUP_H
+
+#include "Core/Launch.h"
+#include "Core/Observer.h"
+#include "Core/Wave.h"
+
+#include "lnbwd/Simulator/SimulatorAPI.h"
+
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+namespace lnbwd::sim {
+
+/// The state of one workgroup; reused for the next one.
+class ResidentWorkgroup {
+public:
+  ResidentWorkgroup(Launch &L, LaneTemps &Temps);
+  void start(uint64_t Number);
+  /// One turn for each wave that can run. False: the launch has been stopped.
+  bool turn();
+  /// Not enough memory for the workgroup's registers, LDS and scratch.
+  bool failed() const { return OutOfMemory; }
+  bool done() const { return !WG.Alive; }
+  /// Adds what was counted since the last call.
+  void collect(lnbwd_sim_counters &C);
+
+  unsigned Turns = 0;
+
+private:
+  struct FreeDeleter {
+    void operator()(void *P) const { std::free(P); }
+  };
+  template <typename T> using Storage = std::unique_ptr<T, FreeDeleter>;
+  template <typename T> static Storage<T> allocate(size_t Count);
+  void startWave(unsigned Index);
+  template <bool Observed> void runWave(Wave &W);
+  /// Adds what was executed to the launch's total, and stops the launch if
+  /// that is too much; W has executed the last of it, At comes next if it runs.
+  void reportExecuted(const Wave &W, const Inst *At);
+
+  Launch &L;
+  uint64_t Random = 0;     ///< state of the shuffled order
+  uint64_t Unreported = 0; ///< instructions executed since the last report
+  bool OutOfMemory = false;
+  Workgroup WG;
+  Storage<uint8_t> Lds;
+  std::vector<Storage<uint32_t>> Registers;
+  Storage<uint8_t> Scratch;
+  size_t ScratchPerWave;
+  std::unique_ptr<WorkgroupObserver> Observer; ///< null if nobody looks
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CORE_RESIDENTWORKGROUP_H

@@ -1,0 +1,160 @@
+//===- Scheduler.cpp - Execution of a launch ------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Workgroups are handed out to host threads. A thread that sees its workgroups
+// run for very long starts further ones beside them, as many as the chip could
+// hold, so that kernels whose workgroups wait for each other make progress.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Core/Scheduler.h"
+
+#include "Core/Interrupt.h"
+#include "Core/ResidentWorkgroup.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <thread>
+
+using namespace lnbwd::sim;
+
+/// Turns of a workgroup before its thread starts another one beside it.
+constexpr unsigned PatientTurns = 8;
+
+/// What one host thread does.
+static void work(Launch &L, size_t MostResident) {
+  auto Temps = std::make_unique<LaneTemps>();
+  std::vector<std::unique_ptr<ResidentWorkgroup>> Active, Idle;
+  lnbwd_sim_counters Counters = {};
+  auto StartOne = [&] {
+    if (L.NextWorkgroup.load() >= L.NumWorkgroups)
+      return false;
+    if (Idle.empty())
+      Idle.push_back(std::make_unique<ResidentWorkgroup>(L, *Temps));
+    // Beside others it can wait for one of them to end.
+    if (Idle.back()->failed()) {
+      Idle.pop_back();
+      if (Active.empty())
+        L.fail(LaunchFailure::OutOfMemory,
+               std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->Name +
+                   "': the host has no memory for the registers, LDS and "
+                   "scratch of a workgroup");
+      return false;
+    }
+    uint64_t Number = L.NextWorkgroup.fetch_add(1);
+    if (Number >= L.NumWorkgroups)
+      return false;
+    // Any number without a common divisor leads to every workgroup once.
+    if (L.Shuffle)
+      Number = (Number * L.ShuffleStep + L.Shuffle) % L.NumWorkgroups;
+    Active.push_back(std::move(Idle.back()));
+    Idle.pop_back();
+    Active.back()->start(Number);
+    return true;
+  };
+  while (!L.Stop.load(std::memory_order_relaxed)) {
+    if (Active.empty() && !StartOne())
+      break;
+    bool Patient = true;
+    for (size_t K = 0; K < Active.size();) {
+      if (!Active[K]->turn())
+        break;
+      Patient &= Active[K]->Turns < PatientTurns;
+      if (Active[K]->done()) {
+        Active[K]->collect(Counters);
+        Idle.push_back(std::move(Active[K]));
+        Active.erase(Active.begin() + ptrdiff_t(K));
+        Patient = true;
+      } else {
+        ++K;
+      }
+    }
+    if (!Patient && Active.size() < MostResident)
+      StartOne();
+  }
+  for (auto &C : Active)
+    C->collect(Counters);
+  L.count(Counters);
+}
+
+/// What a host thread does, which an exception must not leave.
+static void workOrFail(Launch &L, size_t MostResident) {
+  try {
+    work(L, MostResident);
+  } catch (const std::bad_alloc &) {
+    L.fail(LaunchFailure::OutOfMemory, std::string(L.Chip->Chip) +
+                                           ": kernel '" + L.TheKernel->Name +
+                                           "': the host's memory does not "
+                                           "suffice for the launch");
+  }
+}
+
+unsigned lnbwd::sim::hostThreads() {
+  if (const char *Text = std::getenv("LNBWD_SIM_THREADS")) {
+    int Number = std::atoi(Text);
+    if (Number > 0)
+      return unsigned(std::min(Number, 256));
+  }
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+static uint64_t commonDivisor(uint64_t A, uint64_t B) {
+  while (B) {
+    uint64_t C = A % B;
+    A = B;
+    B = C;
+  }
+  return A;
+}
+
+bool lnbwd::sim::run(Launch &L) {
+  const Kernel &K = *L.TheKernel;
+  L.Chip = &L.Code->chip();
+  L.WaveSize = K.WaveSize;
+  L.NumWorkgroups = uint64_t(L.Grid[0]) * L.Grid[1] * L.Grid[2];
+  uint32_t Items = L.Block[0] * L.Block[1] * L.Block[2];
+  L.WavesPerWorkgroup = (Items + L.WaveSize - 1) / L.WaveSize;
+  L.ScratchSize = (K.ScratchSize + 3) & ~3u;
+  // How deep calls go is not known to the compiler then.
+  if (K.DynamicStack)
+    L.ScratchSize += 16384;
+  if (!L.NumWorkgroups)
+    return true;
+  if (!L.Code->at(K.Entry)) {
+    L.fail(LaunchFailure::BadInstruction, std::string(L.Chip->Chip) +
+                                              ": kernel '" + K.Name +
+                                              "' has no instruction at its "
+                                              "entry");
+    return false;
+  }
+  // Of other launches too: whoever interrupts the process means all of them.
+  const InterruptScope Interruptible;
+  L.InterruptsBefore = interrupts();
+  if (L.Shuffle) {
+    // Small enough that the product with a workgroup's number does not wrap.
+    L.Shuffle = L.Shuffle % 0x7fffffff + 1;
+    L.ShuffleStep = L.Shuffle;
+    while (commonDivisor(L.ShuffleStep, L.NumWorkgroups) != 1)
+      ++L.ShuffleStep;
+  }
+  unsigned Threads =
+      unsigned(std::min<uint64_t>(hostThreads(), L.NumWorkgroups));
+  unsigned PerCU = std::max(1u, L.Chip->SimdsPerCU * L.Chip->MaxWavesPerSimd /
+                                    L.WavesPerWorkgroup);
+  size_t MostResident =
+      std::max<size_t>(1, size_t(L.Chip->ComputeUnits) * PerCU / Threads);
+  std::vector<std::thread> Pool;
+  for (unsigned T = 1; T < Threads; ++T)
+    Pool.emplace_back([&L, MostResident] { workOrFail(L, MostResident); });
+  workOrFail(L, MostResident);
+  for (std::thread &T : Pool)
+    T.join();
+  return L.Failure == LaunchFailure::None;
+}

@@ -1,0 +1,73 @@
+//===- InstDecoder.h - From assembly text to Inst ---------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Finds the execution function of an instruction and has its operands resolved.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_DECODE_INSTDECODER_H
+#define LNBWD_LIB_SIMULATOR_DECODE_INSTDECODER_H
+
+#include "ChipInfo.h"
+#include "Core/Operation.h"
+#include "Decode/LaneDecoder.h"
+#include "Decode/MatrixDecoder.h"
+#include "Decode/MemoryDecoder.h"
+#include "Decode/OperandDecoder.h"
+#include "Decode/ScalarDecoder.h"
+
+#include "lnbwd/ISA/InstructionRecord.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+namespace lnbwd::sim {
+
+class InstDecoder {
+public:
+  InstDecoder(const ChipInfo &Chip, unsigned WaveSize, const ExecTable &Table);
+
+  /// Appends the instruction (several Inst if it has to be taken apart) to Out.
+  /// Base has address, size and encoding already. Returns why it cannot be
+  /// executed, or an empty string.
+  /// The description lives as long as this.
+  std::string decode(llvm::StringRef Text,
+                     const isa::InstructionDescription &Description,
+                     const Inst &Base, llvm::SmallVectorImpl<Inst> &Out);
+
+private:
+  std::string decodeOne(llvm::StringRef Text,
+                        const isa::InstructionDescription &Description,
+                        Inst &I);
+  std::string decodeDual(llvm::StringRef X, llvm::StringRef Y, const Inst &Base,
+                         llvm::SmallVectorImpl<Inst> &Out);
+
+  /// Between s_set_gpr_idx_on and s_set_gpr_idx_off.
+  bool Indexed = false;
+  const ExecTable &Table;
+  OperandDecoder Operands;
+  LaneDecoder Lanes;
+  ScalarDecoder Scalars;
+  MemoryDecoder Memory;
+  MatrixDecoder Matrices;
+  /// By description, and by mnemonic, which one encoding may have several of.
+  std::map<std::pair<const isa::InstructionDescription *, std::string>,
+           isa::InstructionRecord>
+      Records;
+  llvm::StringMap<const LaneOpInfo *> LaneOps;
+  llvm::StringMap<Handler> CrossLaneOps;
+  llvm::StringMap<Handler> ScalarHandlers;
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_DECODE_INSTDECODER_H

@@ -1,0 +1,51 @@
+//===- LaneDecoder.h - Vector ALU instructions ------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operands and modifiers of vector instructions that do the same in each lane,
+// and of those that cross lanes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_DECODE_LANEDECODER_H
+#define LNBWD_LIB_SIMULATOR_DECODE_LANEDECODER_H
+
+#include "ChipInfo.h"
+#include "Core/Operation.h"
+#include "Decode/AsmText.h"
+#include "Decode/OperandDecoder.h"
+
+#include <deque>
+#include <string>
+
+namespace lnbwd::sim {
+
+class LaneDecoder {
+public:
+  LaneDecoder(const ChipInfo &Chip, unsigned WaveSize, const ExecTable &Table,
+              OperandDecoder &Operands)
+      : Chip(Chip), N(WaveSize), Table(Table), Operands(Operands) {}
+  std::string decode(const AsmText &Asm, const LaneOpInfo &Info, Inst &I);
+  /// The handler is set already.
+  std::string decodeCrossLane(const AsmText &Asm, Inst &I);
+
+private:
+  std::string modifiers(const AsmText &Asm, const LaneOpInfo &Info, Inst &I,
+                        bool &Slow);
+  bool dppModifier(llvm::StringRef Name, llvm::StringRef Value, Inst &I);
+  uint64_t dppEnabled(unsigned RowMask, unsigned BankMask) const;
+
+  const ChipInfo &Chip;
+  const unsigned N;
+  const ExecTable &Table;
+  OperandDecoder &Operands;
+  std::deque<DppPattern> DppPatterns;
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_DECODE_LANEDECODER_H

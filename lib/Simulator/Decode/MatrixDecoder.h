@@ -1,0 +1,43 @@
+//===- MatrixDecoder.h - Matrix instructions --------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Shapes of matrix instructions.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_DECODE_MATRIXDECODER_H
+#define LNBWD_LIB_SIMULATOR_DECODE_MATRIXDECODER_H
+
+#include "ChipInfo.h"
+#include "Core/Operation.h"
+#include "Decode/AsmText.h"
+#include "Decode/OperandDecoder.h"
+
+#include <deque>
+#include <string>
+
+namespace lnbwd::sim {
+
+class MatrixDecoder {
+public:
+  MatrixDecoder(const ChipInfo &Chip, unsigned WaveSize, const ExecTable &Table,
+                OperandDecoder &Operands)
+      : Chip(Chip), N(WaveSize), Table(Table), Operands(Operands) {}
+  std::string decode(const AsmText &Asm, Inst &I);
+
+private:
+  const ChipInfo &Chip;
+  const unsigned N;
+  const ExecTable &Table;
+  OperandDecoder &Operands;
+  std::deque<MatrixShape> Shapes;
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_DECODE_MATRIXDECODER_H

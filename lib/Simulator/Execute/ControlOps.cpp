@@ -1,0 +1,408 @@
+//===- ControlOps.cpp - Branches, barriers, registers, scalar memory ------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Instructions that change where a wave continues, and scalar loads. Waits,
+// cache control and scheduling hints do nothing: memory is always up to date
+// here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Core/Observer.h"
+#include "Execute/ScalarOps.h"
+
+#include <chrono>
+#include <cstdio>
+
+using namespace lnbwd::sim;
+
+static const Inst *nothing(Wave &, const Inst *I) { return I + 1; }
+
+static const Inst *endProgram(Wave &W, const Inst *I) {
+  W.Status = WaveStatus::Ended;
+  W.PC = nullptr;
+  return nullptr;
+}
+
+static const Inst *codeEnd(Wave &W, const Inst *I) {
+  return fault(W, I, -1, "the program ran past its end");
+}
+
+static const Inst *trap(Wave &W, const Inst *I) {
+  char Text[64];
+  std::snprintf(Text, sizeof(Text), "the kernel executed s_trap %u",
+                unsigned(I->Imm & 0xff));
+  return fault(W, I, -1, Text);
+}
+
+static const Inst *halt(Wave &W, const Inst *I) {
+  if (!(I->Imm & 1))
+    return I + 1;
+  return fault(W, I, -1, "the kernel halted itself with s_sethalt");
+}
+
+#define BRANCH(NAME, CONDITION)                                                \
+  static const Inst *NAME(Wave &W, const Inst *I) {                            \
+    (void)W;                                                                   \
+    if (!(CONDITION))                                                          \
+      return I + 1;                                                            \
+    if (!I->Target)                                                            \
+      return fault(W, I, -1, "the branch leads out of the program");           \
+    return I->Target;                                                          \
+  }
+BRANCH(branch, true)
+BRANCH(branchScc0, !W.S[SlotSCC])
+BRANCH(branchScc1, W.S[SlotSCC])
+BRANCH(branchVccz, !(W.mask(SlotVCC) & W.FullMask))
+BRANCH(branchVccnz, W.mask(SlotVCC) & W.FullMask)
+BRANCH(branchExecz, !W.exec())
+BRANCH(branchExecnz, W.exec())
+
+static const Inst *jump(Wave &W, const Inst *I, uint64_t Address) {
+  if (const Inst *Next = instructionAt(W, Address))
+    return Next;
+  char Text[96];
+  std::snprintf(Text, sizeof(Text),
+                "the jump to 0x%llx does not lead to an instruction of the "
+                "code object",
+                (unsigned long long)Address);
+  return fault(W, I, -1, Text);
+}
+
+static const Inst *getPC(Wave &W, const Inst *I) {
+  W.setScalar64(I->Dst.Reg, I->Address + I->Size);
+  return I + 1;
+}
+static const Inst *setPC(Wave &W, const Inst *I) {
+  return jump(W, I, scalar64(W, I->Src[0]));
+}
+static const Inst *swapPC(Wave &W, const Inst *I) {
+  uint64_t To = scalar64(W, I->Src[0]);
+  W.setScalar64(I->Dst.Reg, I->Address + I->Size);
+  return jump(W, I, To);
+}
+static const Inst *call(Wave &W, const Inst *I) {
+  W.setScalar64(I->Dst.Reg, I->Address + I->Size);
+  return jump(W, I, I->Address + 4 + uint64_t(int64_t(int16_t(I->Imm)) * 4));
+}
+
+/// The wave reaches the workgroup's barrier.
+static void signal(Wave &W) {
+  Workgroup &WG = *W.WG;
+  ++W.Count.Barriers;
+  W.BarrierGeneration = WG.Generation + 1;
+  if (++WG.Signalled == WG.Alive) {
+    WG.Signalled = 0;
+    ++WG.Generation;
+  }
+}
+static const Inst *waitForBarrier(Wave &W, const Inst *I) {
+  if (int(W.WG->Generation - W.BarrierGeneration) >= 0)
+    return I + 1;
+  W.PC = I + 1;
+  W.Status = WaveStatus::AtBarrier;
+  return nullptr;
+}
+static const Inst *barrier(Wave &W, const Inst *I) {
+  signal(W);
+  return waitForBarrier(W, I);
+}
+static bool isWorkgroupBarrier(Wave &W, const Inst *I) {
+  // The barrier's number is the source operand of s_barrier_signal, the
+  // immediate of s_barrier_wait.
+  int Number =
+      I->NumSrc ? int(int32_t(scalar32(W, I->Src[0]))) : int(int16_t(I->Imm));
+  if (Number == -1)
+    return true;
+  fault(W, I, -1, "only the workgroup barrier (-1) is modelled");
+  return false;
+}
+static const Inst *barrierSignal(Wave &W, const Inst *I) {
+  if (!isWorkgroupBarrier(W, I))
+    return nullptr;
+  signal(W);
+  return I + 1;
+}
+static const Inst *barrierSignalFirst(Wave &W, const Inst *I) {
+  if (!isWorkgroupBarrier(W, I))
+    return nullptr;
+  W.S[SlotSCC] = W.WG->Signalled == 0;
+  signal(W);
+  return I + 1;
+}
+static const Inst *barrierWait(Wave &W, const Inst *I) {
+  if (!isWorkgroupBarrier(W, I))
+    return nullptr;
+  return waitForBarrier(W, I);
+}
+
+namespace {
+// Hardware registers. The immediate has the register's number in bits 5:0, the
+// field's offset in 10:6 and its size minus one in 15:11.
+enum HardwareRegister {
+  HwMode = 1,
+  HwFlatScratchLow = 20,
+  HwFlatScratchHigh = 21,
+  HwShaderCyclesGfx11 = 29
+};
+} // namespace
+
+/// The base of scratch memory, which generation 10 keeps in hardware registers
+/// and kernels set first of all; null for another register or chip.
+static uint32_t *flatScratch(Wave &W, unsigned Register) {
+  const bool IsKept = generationOf(W) == 10 && (Register == HwFlatScratchLow ||
+                                                Register == HwFlatScratchHigh);
+  return IsKept ? &W.S[SlotFlatScratch + Register - HwFlatScratchLow] : nullptr;
+}
+
+static uint64_t cycles() {
+  return uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                      std::chrono::steady_clock::now().time_since_epoch())
+                      .count()) /
+         10;
+}
+
+static const Inst *getRegister(Wave &W, const Inst *I) {
+  unsigned Field = unsigned(I->Imm) & 0xffff;
+  unsigned Offset = Field >> 6 & 31, Size = (Field >> 11) + 1;
+  uint32_t X;
+  switch (Field & 63) {
+  case HwMode:
+    X = W.Mode;
+    break;
+  case HwShaderCyclesGfx11:
+    X = uint32_t(cycles());
+    break;
+  default: {
+    if (const uint32_t *Scratch = flatScratch(W, Field & 63)) {
+      X = *Scratch;
+      break;
+    }
+    char Text[64];
+    std::snprintf(Text, sizeof(Text),
+                  "reading hardware register %u is not modelled", Field & 63);
+    return fault(W, I, -1, Text);
+  }
+  }
+  uint32_t Mask = Size == 32 ? ~0u : (1u << Size) - 1;
+  W.S[I->Dst.Reg] = X >> Offset & Mask;
+  return I + 1;
+}
+
+static const Inst *setField(Wave &W, const Inst *I, uint32_t Value) {
+  unsigned Field = unsigned(I->Imm) & 0xffff;
+  unsigned Offset = Field >> 6 & 31, Size = (Field >> 11) + 1;
+  uint32_t *Scratch = flatScratch(W, Field & 63);
+  if ((Field & 63) != HwMode && !Scratch) {
+    char Text[64];
+    std::snprintf(Text, sizeof(Text),
+                  "writing hardware register %u is not modelled", Field & 63);
+    return fault(W, I, -1, Text);
+  }
+  uint32_t Mask = (Size == 32 ? ~0u : (1u << Size) - 1) << Offset;
+  if (Scratch)
+    *Scratch = (*Scratch & ~Mask) | (Value << Offset & Mask);
+  else
+    W.updateMode((W.Mode & ~Mask) | (Value << Offset & Mask));
+  return I + 1;
+}
+static const Inst *setRegister(Wave &W, const Inst *I) {
+  return setField(W, I, scalar32(W, I->Src[0]));
+}
+static const Inst *roundMode(Wave &W, const Inst *I) {
+  W.updateMode((W.Mode & ~0xfu) | (uint32_t(I->Imm) & 0xf));
+  return I + 1;
+}
+static const Inst *denormMode(Wave &W, const Inst *I) {
+  W.updateMode((W.Mode & ~0xf0u) | (uint32_t(I->Imm) & 0xf) << 4);
+  return I + 1;
+}
+
+// Register indexing of gfx9. The decoder gives the instructions up to
+// s_set_gpr_idx_off their own handler, which reads M0.
+static const Inst *setIndexOn(Wave &W, const Inst *I) {
+  W.S[SlotM0] = (W.S[SlotM0] & 0xffff0f00) | (scalar32(W, I->Src[0]) & 0xff) |
+                (uint32_t(I->Imm) & 0xf) << 12;
+  return I + 1;
+}
+static const Inst *setIndex(Wave &W, const Inst *I) {
+  W.S[SlotM0] = (W.S[SlotM0] & ~0xffu) | (scalar32(W, I->Src[0]) & 0xff);
+  return I + 1;
+}
+
+// Scalar registers at a distance of M0.
+template <unsigned Dwords, bool Source>
+static const Inst *scalarMoveRelative(Wave &W, const Inst *I) {
+  uint64_t From = I->Src[0].Reg, To = I->Dst.Reg;
+  (Source ? From : To) += W.S[SlotM0];
+  if (From + Dwords > SlotVCC || To + Dwords > SlotVCC ||
+      I->Src[0].Kind != OperandKind::SGPR)
+    return fault(W, I, -1, "M0 leads to a scalar register that does not exist");
+  uint64_t X = Dwords == 2 ? W.scalar64(unsigned(From)) : W.S[From];
+  if (Dwords == 2)
+    W.setScalar64(unsigned(To), X);
+  else
+    W.S[To] = uint32_t(X);
+  return I + 1;
+}
+
+static const Inst *memoryTime(Wave &W, const Inst *I) {
+  W.setScalar64(I->Dst.Reg, cycles());
+  return I + 1;
+}
+
+const HandlerInfo Table[] = {
+    {"s_endpgm", endProgram},
+    {"s_endpgm_saved", endProgram},
+    {"s_code_end", codeEnd},
+    {"s_trap", trap},
+    {"s_sethalt", halt},
+    {"s_branch", branch},
+    {"s_cbranch_scc0", branchScc0},
+    {"s_cbranch_scc1", branchScc1},
+    {"s_cbranch_vccz", branchVccz},
+    {"s_cbranch_vccnz", branchVccnz},
+    {"s_cbranch_execz", branchExecz},
+    {"s_cbranch_execnz", branchExecnz},
+    {"s_getpc_b64", getPC},
+    {"s_setpc_b64", setPC},
+    {"s_swappc_b64", swapPC},
+    {"s_call_b64", call},
+    {"s_barrier", barrier},
+    {"s_barrier_signal", barrierSignal},
+    {"s_barrier_signal_isfirst", barrierSignalFirst},
+    {"s_barrier_wait", barrierWait},
+    {"s_getreg_b32", getRegister},
+    {"s_setreg_b32", setRegister},
+    {"s_setreg_imm32_b32", setRegister},
+    {"s_round_mode", roundMode},
+    {"s_denorm_mode", denormMode},
+    {"s_set_gpr_idx_on", setIndexOn},
+    {"s_set_gpr_idx_idx", setIndex},
+    {"s_set_gpr_idx_off", nothing},
+    {"s_movrels_b32", scalarMoveRelative<1, true>},
+    {"s_movrels_b64", scalarMoveRelative<2, true>},
+    {"s_movreld_b32", scalarMoveRelative<1, false>},
+    {"s_movreld_b64", scalarMoveRelative<2, false>},
+    {"s_wakeup", nothing},
+    {"s_memtime", memoryTime},
+    {"s_memrealtime", memoryTime},
+    {"s_nop", nothing},
+    {"s_sleep", nothing},
+    {"s_sleep_var", nothing},
+    {"s_setprio", nothing},
+    {"s_sendmsg", nothing},
+    {"s_icache_inv", nothing},
+    {"s_dcache_inv", nothing},
+    {"s_dcache_inv_vol", nothing},
+    {"s_dcache_wb", nothing},
+    {"s_dcache_wb_vol", nothing},
+    {"s_gl1_inv", nothing},
+    {"s_ttracedata", nothing},
+    {"s_ttracedata_imm", nothing},
+    {"s_version", nothing},
+    {"s_inst_prefetch", nothing},
+    {"s_prefetch_inst", nothing},
+    {"s_prefetch_inst_pc_rel", nothing},
+    {"s_prefetch_data", nothing},
+    {"s_prefetch_data_pc_rel", nothing},
+    {"s_buffer_prefetch_data", nothing},
+    {"s_clause", nothing},
+    {"s_delay_alu", nothing},
+    {"s_wait_alu", nothing},
+    {"s_wait_event", nothing},
+    {"s_wait_idle", nothing},
+    {"s_wait_loadcnt", nothing},
+    {"s_wait_storecnt", nothing},
+    {"s_wait_samplecnt", nothing},
+    {"s_wait_bvhcnt", nothing},
+    {"s_wait_expcnt", nothing},
+    {"s_wait_dscnt", nothing},
+    {"s_wait_kmcnt", nothing},
+    {"s_wait_loadcnt_dscnt", nothing},
+    {"s_wait_storecnt_dscnt", nothing},
+    {"s_waitcnt", nothing},
+    {"s_waitcnt_vscnt", nothing},
+    {"s_waitcnt_vmcnt", nothing},
+    {"s_waitcnt_expcnt", nothing},
+    {"s_waitcnt_lgkmcnt", nothing},
+    {"s_waitcnt_depctr", nothing},
+    {"buffer_wbl2", nothing},
+    {"buffer_inv", nothing},
+    {"buffer_invl2", nothing},
+    {"buffer_wbinvl1", nothing},
+    {"buffer_wbinvl1_vol", nothing},
+    {"buffer_gl0_inv", nothing},
+    {"buffer_gl1_inv", nothing},
+    {"global_inv", nothing},
+    {"global_wb", nothing},
+    {"global_wbinv", nothing},
+};
+
+/// Loads dwords, or one smaller element, into scalar registers.
+static const Inst *load(Wave &W, const Inst *I, uint64_t Address,
+                        unsigned Bytes, uint64_t Asked) {
+  if (!inRegion(W.LastRegion, Address, Bytes)) {
+    const Region *R = findRegion(W, Address, Bytes);
+    if (!R)
+      return faultAddress(W, I, -1, Address, Bytes, false);
+    W.LastRegion = *R;
+  }
+  if (W.Observer && !W.Observer->scalarLoad(I, Address, Bytes, Asked))
+    return nullptr;
+  W.Count.GlobalRead += Bytes;
+  const void *P = reinterpret_cast<const void *>(Address);
+  if (I->ElementBytes == 4) {
+    std::memcpy(&W.S[I->Dst.Reg], P, Bytes);
+    return I + 1;
+  }
+  uint32_t X = 0;
+  std::memcpy(&X, P, I->ElementBytes);
+  if (I->Flags & FlagSigned)
+    X = I->ElementBytes == 1 ? uint32_t(int32_t(int8_t(X)))
+                             : uint32_t(int32_t(int16_t(X)));
+  W.S[I->Dst.Reg] = X;
+  return I + 1;
+}
+
+TableRef<HandlerInfo> lnbwd::sim::controlOps() {
+  return {Table, sizeof(Table) / sizeof(Table[0])};
+}
+
+const Inst *lnbwd::sim::scalarLoad(Wave &W, const Inst *I) {
+  uint64_t Address = W.scalar64(I->Src[0].Reg) + uint64_t(I->Imm);
+  if (I->Src[1].Kind == OperandKind::SGPR)
+    Address += W.S[I->Src[1].Reg];
+  const uint64_t Asked = Address;
+  if (I->ElementBytes == 4)
+    Address &= ~3ull;
+  return load(W, I, Address, unsigned(I->ElementBytes) * I->Elements, Asked);
+}
+
+const Inst *lnbwd::sim::scalarBufferLoad(Wave &W, const Inst *I) {
+  const uint32_t *D = &W.S[I->Src[0].Reg];
+  uint64_t Base = D[0] | uint64_t(D[1] & 0xffff) << 32;
+  uint32_t Stride = D[1] >> 16 & 0x3fff;
+  uint64_t Limit = uint64_t(D[2]) * (Stride ? Stride : 1);
+  uint64_t Offset = uint64_t(I->Imm);
+  if (I->Src[1].Kind == OperandKind::SGPR)
+    Offset += W.S[I->Src[1].Reg];
+  unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
+  const uint64_t Asked = Base + Offset;
+  if (I->ElementBytes == 4)
+    Offset &= ~3ull;
+  if (Offset + Bytes > Limit) {
+    if (Offset < Limit)
+      return fault(W, I, -1,
+                   "a scalar buffer load that is partly out of range is not "
+                   "modelled");
+    for (unsigned K = 0; K < I->Elements; ++K)
+      W.S[I->Dst.Reg + K] = 0;
+    return I + 1;
+  }
+  return load(W, I, Base + Offset, Bytes, Asked);
+}

@@ -1,0 +1,261 @@
+//===- FlatMemoryOps.cpp - Scratch and flat accesses ----------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The scratch_ instructions, whose memory is interleaved by lane, and the
+// flat_ instructions, whose addresses lead to LDS, to scratch or to global
+// memory lane by lane.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Execute/MemorySupport.h"
+
+namespace lnbwd::sim::LNBWD_SIM_VARIANT {
+
+/// Scratch memory of one lane, swizzled by dwords.
+static uint32_t loadScratch(const Wave &W, unsigned Lane, uint32_t Offset,
+                            unsigned Bytes) {
+  uint32_t X = 0;
+  for (unsigned B = 0; B < Bytes; ++B) {
+    uint32_t O = Offset + B;
+    X |= uint32_t(W.Scratch[(size_t(O / 4) * W.N + Lane) * 4 + O % 4])
+         << (8 * B);
+  }
+  return X;
+}
+static void storeScratch(Wave &W, unsigned Lane, uint32_t Offset, uint32_t X,
+                         unsigned Bytes) {
+  for (unsigned B = 0; B < Bytes; ++B) {
+    uint32_t O = Offset + B;
+    W.Scratch[(size_t(O / 4) * W.N + Lane) * 4 + O % 4] = uint8_t(X >> (8 * B));
+  }
+}
+
+static void loadScratchElements(const Wave &W, const Inst *I, unsigned L,
+                                uint32_t Offset, uint32_t *Out) {
+  for (unsigned K = 0; K < I->Elements; ++K)
+    Out[K * W.N + L] =
+        extend(loadScratch(W, L, Offset + 4 * K, I->ElementBytes), I);
+}
+static void storeScratchElements(Wave &W, const Inst *I, unsigned L,
+                                 uint32_t Offset, const uint32_t *S) {
+  const unsigned Shift = I->Flags & FlagHigh16 ? 16 : 0;
+  for (unsigned K = 0; K < I->Elements; ++K)
+    storeScratch(W, L, Offset + 4 * K, S[K * W.N + L] >> Shift,
+                 I->ElementBytes);
+}
+
+/// Offsets of all lanes in their scratch memory. The address VGPR and the
+/// scalar are optional. False: some active lane leaves its memory.
+static bool scratchOffsets(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A) {
+  const unsigned N = W.N;
+  uint64_t Base = uint64_t(I->Imm);
+  if (I->Src[2].Kind == OperandKind::SGPR)
+    Base += W.S[I->Src[2].Reg];
+  else if (I->Src[2].Kind == OperandKind::Constant)
+    Base += I->Src[2].Value;
+  if (I->Src[0].Kind == OperandKind::VGPR) {
+    const uint32_t *R = W.row(I->Src[0].Reg);
+    for (unsigned L = 0; L < N; ++L)
+      A[L] = uint32_t(Base + R[L]);
+  } else {
+    for (unsigned L = 0; L < N; ++L)
+      A[L] = uint32_t(Base);
+  }
+  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
+  for (unsigned L = 0; L < N; ++L)
+    if ((Exec >> L & 1) && A[L] + Bytes > W.ScratchSize) {
+      faultScratch(W, I, int(L), A[L], Bytes);
+      return false;
+    }
+  return !W.Observer || W.Observer->scratchAccess(I, A, Exec, Bytes);
+}
+
+static const Inst *scratchLoad(Wave &W, const Inst *I) {
+  uint64_t Exec = W.exec();
+  if (!Exec)
+    return I + 1;
+  const unsigned N = W.N;
+  uint64_t *A = W.T->Address;
+  if (!scratchOffsets(W, I, Exec, A))
+    return nullptr;
+  uint32_t *Out = W.T->Out;
+  bool Uniform = I->Src[0].Kind != OperandKind::VGPR;
+  if (Uniform && I->ElementBytes == 4 && A[0] % 4 == 0) {
+    std::memcpy(Out, W.Scratch + A[0] * N, size_t(I->Elements) * N * 4);
+  } else {
+    for (unsigned L = 0; L < N; ++L)
+      if (Exec >> L & 1)
+        loadScratchElements(W, I, L, uint32_t(A[L]), Out);
+  }
+  writeLoaded(W, I, Out, Exec);
+  return I + 1;
+}
+
+static const Inst *scratchStore(Wave &W, const Inst *I) {
+  uint64_t Exec = W.exec();
+  if (!Exec)
+    return I + 1;
+  const unsigned N = W.N;
+  uint64_t *A = W.T->Address;
+  if (!scratchOffsets(W, I, Exec, A))
+    return nullptr;
+  const uint32_t *S = W.row(I->Src[1].Reg);
+  bool Uniform = I->Src[0].Kind != OperandKind::VGPR;
+  if (Uniform && I->ElementBytes == 4 && A[0] % 4 == 0 && Exec == W.FullMask) {
+    std::memcpy(W.Scratch + A[0] * N, S, size_t(I->Elements) * N * 4);
+    return I + 1;
+  }
+  for (unsigned L = 0; L < N; ++L)
+    if (Exec >> L & 1)
+      storeScratchElements(W, I, L, uint32_t(A[L]), S);
+  return I + 1;
+}
+
+namespace {
+enum class Space { Global, Lds, Scratch };
+} // namespace
+
+static Space spaceOf(uint64_t Address) {
+  uint64_t High = Address >> 32;
+  if (High == SharedAperture >> 32)
+    return Space::Lds;
+  return High == PrivateAperture >> 32 ? Space::Scratch : Space::Global;
+}
+
+/// Checks one lane's access; false: the wave has been stopped.
+static bool checkFlat(Wave &W, const Inst *I, unsigned L, uint64_t Address,
+                      unsigned Bytes, bool Write) {
+  uint32_t Low = uint32_t(Address);
+  switch (spaceOf(Address)) {
+  case Space::Lds:
+    if (uint64_t(Low) + Bytes <= W.WG->LdsSize)
+      return !W.Observer || W.Observer->flatAccess(I, Address, L, Bytes);
+    faultLds(W, I, int(L), Low, Bytes);
+    return false;
+  case Space::Scratch:
+    if (uint64_t(Low) + Bytes <= W.ScratchSize)
+      return !W.Observer || W.Observer->flatAccess(I, Address, L, Bytes);
+    faultScratch(W, I, int(L), Low, Bytes);
+    return false;
+  case Space::Global:
+    break;
+  }
+  if (inRegion(W.LastRegion, Address, Bytes))
+    return !W.Observer || W.Observer->flatAccess(I, Address, L, Bytes);
+  if (const Region *R = findRegion(W, Address, Bytes)) {
+    W.LastRegion = *R;
+    return !W.Observer || W.Observer->flatAccess(I, Address, L, Bytes);
+  }
+  faultAddress(W, I, int(L), Address, Bytes, Write);
+  return false;
+}
+
+static const Inst *flatLoad(Wave &W, const Inst *I) {
+  uint64_t Exec = W.exec();
+  if (!Exec)
+    return I + 1;
+  const unsigned N = W.N;
+  uint64_t *A = W.T->Address;
+  globalAddresses(W, I, Exec, A);
+  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
+  uint32_t *Out = W.T->Out;
+  for (unsigned L = 0; L < N; ++L) {
+    if (!(Exec >> L & 1))
+      continue;
+    if (!checkFlat(W, I, L, A[L], Bytes, false))
+      return nullptr;
+    Space Where = spaceOf(A[L]);
+    if (Where == Space::Global)
+      W.Count.GlobalRead += Bytes;
+    else if (Where == Space::Lds)
+      W.Count.LdsBytes += Bytes;
+    if (Where == Space::Scratch)
+      loadScratchElements(W, I, L, uint32_t(A[L]), Out);
+    else
+      loadElements(Out,
+                   Where == Space::Lds
+                       ? W.WG->Lds + uint32_t(A[L])
+                       : reinterpret_cast<const uint8_t *>(A[L]),
+                   I, L, N, I->Elements);
+  }
+  writeLoaded(W, I, Out, Exec);
+  return I + 1;
+}
+
+static const Inst *flatStore(Wave &W, const Inst *I) {
+  uint64_t Exec = W.exec();
+  if (!Exec)
+    return I + 1;
+  const unsigned N = W.N;
+  uint64_t *A = W.T->Address;
+  globalAddresses(W, I, Exec, A);
+  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
+  const uint32_t *S = W.row(I->Src[1].Reg);
+  for (unsigned L = 0; L < N; ++L) {
+    if (!(Exec >> L & 1))
+      continue;
+    if (!checkFlat(W, I, L, A[L], Bytes, true))
+      return nullptr;
+    Space Where = spaceOf(A[L]);
+    if (Where == Space::Global)
+      W.Count.GlobalWritten += Bytes;
+    else if (Where == Space::Lds)
+      W.Count.LdsBytes += Bytes;
+    if (Where == Space::Scratch)
+      storeScratchElements(W, I, L, uint32_t(A[L]), S);
+    else
+      storeElements(Where == Space::Lds ? W.WG->Lds + uint32_t(A[L])
+                                        : reinterpret_cast<uint8_t *>(A[L]),
+                    S, I, L, N, I->Elements);
+  }
+  return I + 1;
+}
+
+static const Inst *flatAtomic(Wave &W, const Inst *I) {
+  uint64_t Exec = W.exec();
+  if (!Exec)
+    return I + 1;
+  uint64_t *A = W.T->Address;
+  globalAddresses(W, I, Exec, A);
+  for (unsigned L = 0; L < W.N; ++L) {
+    if (!(Exec >> L & 1))
+      continue;
+    if (!checkFlat(W, I, L, A[L], I->ElementBytes, true))
+      return nullptr;
+    if (A[L] & (I->ElementBytes - 1u))
+      return fault(W, I, int(L), "an atomic access is not aligned to its size");
+    uint64_t Data = 0, Compare = 0, Old = 0;
+    atomicOperands(W, I, L, Data, Compare);
+    switch (spaceOf(A[L])) {
+    case Space::Scratch:
+      return fault(W, I, int(L),
+                   "a flat atomic on scratch memory is not modelled");
+    case Space::Lds:
+      Old = ldsAtomic(W, I, uint32_t(A[L]), Data, Compare);
+      break;
+    case Space::Global:
+      W.Count.GlobalWritten += I->ElementBytes;
+      if (I->Flags & FlagReturn)
+        W.Count.GlobalRead += I->ElementBytes;
+      Old = atomicAccess(A[L], I, Data, Compare);
+      break;
+    }
+    writeAtomicResult(W, I, L, Old);
+  }
+  return I + 1;
+}
+
+void addFlatHandlers(ExecTable &Table) {
+  Table.Memory[unsigned(MemoryOp::FlatLoad)] = flatLoad;
+  Table.Memory[unsigned(MemoryOp::FlatStore)] = flatStore;
+  Table.Memory[unsigned(MemoryOp::FlatAtomic)] = flatAtomic;
+  Table.Memory[unsigned(MemoryOp::ScratchLoad)] = scratchLoad;
+  Table.Memory[unsigned(MemoryOp::ScratchStore)] = scratchStore;
+}
+
+} // namespace lnbwd::sim::LNBWD_SIM_VARIANT

@@ -1,0 +1,295 @@
+//===- LaneMath.h - Arithmetic of one lane ----------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Number formats and the arithmetic that C++ has no operator for, on bit
+// patterns, without branches where a loop over the lanes should become vector
+// code of the host.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_EXECUTE_LANEMATH_H
+#define LNBWD_LIB_SIMULATOR_EXECUTE_LANEMATH_H
+
+#include "Execute/ExecTable.h"
+
+#include <cstdint>
+#include <cstring>
+
+/// Tells the compiler that the iterations of the next loop do not depend on
+/// each other: a destination row is either one of the sources itself or
+/// distinct from all of them.
+#if defined(__clang__)
+#define LNBWD_INDEPENDENT                                                      \
+  _Pragma("clang loop vectorize(assume_safety) interleave(enable)")
+#else
+#define LNBWD_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+/// Runs the body for every lane L; the inner trip count is a constant, which
+/// host compilers vectorise without a remainder loop.
+#define FOR_LANES(L, N)                                                        \
+  for (size_t L##Base = 0, L##End = (N); L##Base < L##End; L##Base += 32)      \
+    LNBWD_INDEPENDENT                                                          \
+  for (size_t L = L##Base, L##Left = 32; L##Left; ++L, --L##Left)
+
+/// Kernels of one to four 32-bit sources and one 32-bit result. The expression
+/// sees the sources as A, B, C and E.
+#define LANE_KERNEL(NAME, EXPRESSION)                                          \
+  static void NAME(uint32_t *D, const uint32_t *const *Sources, unsigned N) {  \
+    const uint32_t *S0 = Sources[0], *S1 = Sources[1], *S2 = Sources[2],       \
+                   *S3 = Sources[3];                                           \
+    (void)S1, (void)S2, (void)S3;                                              \
+    FOR_LANES(L, N) {                                                          \
+      [[maybe_unused]] const uint32_t A = S0[L], B = S1[L], C = S2[L],         \
+                                      E = S3[L];                               \
+      D[L] = (EXPRESSION);                                                     \
+    }                                                                          \
+  }
+
+namespace lnbwd::sim::LNBWD_SIM_VARIANT {
+
+static inline float asF32(uint32_t X) {
+  float F;
+  std::memcpy(&F, &X, 4);
+  return F;
+}
+static inline uint32_t bits(float F) {
+  uint32_t X;
+  std::memcpy(&X, &F, 4);
+  return X;
+}
+static inline double asF64(uint64_t X) {
+  double F;
+  std::memcpy(&F, &X, 8);
+  return F;
+}
+static inline uint64_t bits(double F) {
+  uint64_t X;
+  std::memcpy(&X, &F, 8);
+  return X;
+}
+static inline uint64_t join(uint32_t Low, uint32_t High) {
+  return uint64_t(High) << 32 | Low;
+}
+
+static inline bool isNaN32(uint32_t X) { return (X & 0x7fffffff) > 0x7f800000; }
+static inline bool isSNaN32(uint32_t X) {
+  return isNaN32(X) && !(X & 0x00400000);
+}
+static inline bool isNaN64(uint64_t X) {
+  return (X & 0x7fffffffffffffffull) > 0x7ff0000000000000ull;
+}
+static inline bool isSNaN64(uint64_t X) {
+  return isNaN64(X) && !(X & 0x0008000000000000ull);
+}
+static inline bool isNaN16(uint32_t X) { return (X & 0x7fff) > 0x7c00; }
+static inline bool isSNaN16(uint32_t X) { return isNaN16(X) && !(X & 0x200); }
+
+/// Denormals to zero of the same sign.
+static inline uint32_t flush32(uint32_t X) {
+  uint32_t Keep = 0u - uint32_t((X & 0x7f800000) != 0);
+  return X & (Keep | 0x80000000);
+}
+static inline uint64_t flush64(uint64_t X) {
+  return (X & 0x7ff0000000000000ull) ? X : X & 0x8000000000000000ull;
+}
+static inline uint32_t flush16(uint32_t X) {
+  return (X & 0x7c00) ? X : X & 0x8000;
+}
+
+static inline uint32_t halfToF32(uint32_t H) {
+  uint32_t Sign = (H & 0x8000) << 16;
+  uint32_t Magnitude = (H & 0x7fff) << 13;
+  // The exponent is rebased by a multiplication, which is right for denormals.
+  uint32_t X = bits(asF32(Magnitude) * 0x1p112f);
+  X = Magnitude >= 0x0f800000 ? Magnitude | 0x7f800000 : X;
+  X |= Magnitude > 0x0f800000 ? 0x00400000 : 0;
+  return X | Sign;
+}
+
+/// Round to nearest even.
+static inline uint32_t f32ToHalf(uint32_t X) {
+  uint32_t Sign = X >> 16 & 0x8000;
+  uint32_t A = X & 0x7fffffff;
+  uint32_t Normal = (A + 0xfff + (A >> 13 & 1) - 0x38000000) >> 13;
+  // The sum's last bit weighs as much as the last bit of a denormal half.
+  uint32_t Denormal = bits(asF32(A) + 0.5f) - 0x3f000000;
+  uint32_t R = A >= 0x38800000 ? Normal : Denormal;
+  R = A >= 0x477ff000 ? 0x7c00 : R;
+  R = A > 0x7f800000 ? 0x7e00 | (A >> 13 & 0x3ff) : R;
+  return R | Sign;
+}
+
+static inline uint32_t f32ToHalfTowardZero(uint32_t X) {
+  uint32_t Sign = X >> 16 & 0x8000;
+  uint32_t A = X & 0x7fffffff;
+  if (A > 0x7f800000)
+    return Sign | 0x7e00 | (A >> 13 & 0x3ff);
+  if (A == 0x7f800000)
+    return Sign | 0x7c00;
+  if (A >= 0x47800000)
+    return Sign | 0x7bff;
+  if (A >= 0x38800000)
+    return Sign | (A - 0x38000000) >> 13;
+  unsigned Shift = 126 - (A >> 23);
+  uint32_t Mantissa = (A & 0x7fffff) | 0x800000;
+  return Sign | (Shift > 24 ? 0 : Mantissa >> Shift);
+}
+
+static inline float half(uint32_t H) { return asF32(halfToF32(H)); }
+static inline uint32_t halfBits(float F) { return f32ToHalf(bits(F)); }
+
+static inline float bfloat(uint32_t X) { return asF32(X << 16); }
+static inline uint32_t f32ToBFloat(uint32_t X) {
+  uint32_t R = (X + 0x7fff + (X >> 16 & 1)) >> 16;
+  return isNaN32(X) ? X >> 16 | 0x40 : R;
+}
+static inline uint32_t bfloatBits(float F) { return f32ToBFloat(bits(F)); }
+
+/// A double that is rounded to odd: a later rounding to fewer bits then gives
+/// what one rounding of the exact sum P + C would have given.
+static inline double addToOdd(double P, double C) {
+  double Sum = P + C;
+  double Back = Sum - P;
+  double Error = (P - (Sum - Back)) + (C - Back);
+  uint64_t X = bits(Sum);
+  uint64_t Step = (bits(Error) ^ X) >> 63 ? ~0ull : 1;
+  bool Adjust = Error != 0 && !(X & 1) &&
+                (X & 0x7ff0000000000000ull) != 0x7ff0000000000000ull;
+  return asF64(Adjust ? X + Step : X);
+}
+/// To single precision, rounded to odd. For magnitudes within its range.
+static inline float narrowToOdd(double F) {
+  uint64_t X = bits(F);
+  uint64_t Exponent = X >> 52 & 0x7ff;
+  uint32_t R = uint32_t(X >> 32 & 0x80000000) |
+               uint32_t((Exponent - 896) << 23) | uint32_t(X >> 29 & 0x7fffff) |
+               ((X & 0x1fffffff) != 0);
+  bool Ordinary = Exponent > 896 && Exponent < 0x7ff;
+  return Ordinary ? asF32(R) : float(F);
+}
+static inline uint32_t fmaHalf(uint32_t A, uint32_t B, uint32_t C) {
+  double P = double(half(A)) * double(half(B));
+  return halfBits(narrowToOdd(addToOdd(P, double(half(C)))));
+}
+
+/// The larger number; a NaN loses against a number. +0 is larger than -0.
+template <bool IEEE> static inline uint32_t maxNum32(uint32_t A, uint32_t B) {
+  float X = asF32(A), Y = asF32(B);
+  uint32_t R = X > Y || (X == Y && !(A >> 31)) ? A : B;
+  R = isNaN32(B) ? A : R;
+  R = isNaN32(A) ? B : R;
+  if (IEEE) {
+    R = isSNaN32(B) ? B | 0x400000 : R;
+    R = isSNaN32(A) ? A | 0x400000 : R;
+  }
+  return R;
+}
+template <bool IEEE> static inline uint32_t minNum32(uint32_t A, uint32_t B) {
+  float X = asF32(A), Y = asF32(B);
+  uint32_t R = X < Y || (X == Y && A >> 31) ? A : B;
+  R = isNaN32(B) ? A : R;
+  R = isNaN32(A) ? B : R;
+  if (IEEE) {
+    R = isSNaN32(B) ? B | 0x400000 : R;
+    R = isSNaN32(A) ? A | 0x400000 : R;
+  }
+  return R;
+}
+/// The larger number; a NaN wins.
+static inline uint32_t maximum32(uint32_t A, uint32_t B) {
+  float X = asF32(A), Y = asF32(B);
+  uint32_t R = X > Y || (X == Y && !(A >> 31)) ? A : B;
+  R = isNaN32(B) ? B | 0x400000 : R;
+  return isNaN32(A) ? A | 0x400000 : R;
+}
+static inline uint32_t minimum32(uint32_t A, uint32_t B) {
+  float X = asF32(A), Y = asF32(B);
+  uint32_t R = X < Y || (X == Y && A >> 31) ? A : B;
+  R = isNaN32(B) ? B | 0x400000 : R;
+  return isNaN32(A) ? A | 0x400000 : R;
+}
+template <bool IEEE> static inline uint64_t maxNum64(uint64_t A, uint64_t B) {
+  double X = asF64(A), Y = asF64(B);
+  uint64_t R = X > Y || (X == Y && !(A >> 63)) ? A : B;
+  R = isNaN64(B) ? A : R;
+  R = isNaN64(A) ? B : R;
+  if (IEEE) {
+    R = isSNaN64(B) ? B | 0x8000000000000ull : R;
+    R = isSNaN64(A) ? A | 0x8000000000000ull : R;
+  }
+  return R;
+}
+template <bool IEEE> static inline uint64_t minNum64(uint64_t A, uint64_t B) {
+  double X = asF64(A), Y = asF64(B);
+  uint64_t R = X < Y || (X == Y && A >> 63) ? A : B;
+  R = isNaN64(B) ? A : R;
+  R = isNaN64(A) ? B : R;
+  if (IEEE) {
+    R = isSNaN64(B) ? B | 0x8000000000000ull : R;
+    R = isSNaN64(A) ? A | 0x8000000000000ull : R;
+  }
+  return R;
+}
+template <bool IEEE> static inline uint32_t maxNum16(uint32_t A, uint32_t B) {
+  A &= 0xffff, B &= 0xffff;
+  float X = half(A), Y = half(B);
+  uint32_t R = X > Y || (X == Y && !(A & 0x8000)) ? A : B;
+  R = isNaN16(B) ? A : R;
+  R = isNaN16(A) ? B : R;
+  if (IEEE) {
+    R = isSNaN16(B) ? B | 0x200 : R;
+    R = isSNaN16(A) ? A | 0x200 : R;
+  }
+  return R;
+}
+template <bool IEEE> static inline uint32_t minNum16(uint32_t A, uint32_t B) {
+  A &= 0xffff, B &= 0xffff;
+  float X = half(A), Y = half(B);
+  uint32_t R = X < Y || (X == Y && (A & 0x8000)) ? A : B;
+  R = isNaN16(B) ? A : R;
+  R = isNaN16(A) ? B : R;
+  if (IEEE) {
+    R = isSNaN16(B) ? B | 0x200 : R;
+    R = isSNaN16(A) ? A | 0x200 : R;
+  }
+  return R;
+}
+static inline uint32_t maximum16(uint32_t A, uint32_t B) {
+  return f32ToHalf(maximum32(halfToF32(A), halfToF32(B)));
+}
+static inline uint32_t minimum16(uint32_t A, uint32_t B) {
+  return f32ToHalf(minimum32(halfToF32(A), halfToF32(B)));
+}
+
+template <bool IEEE>
+static inline uint32_t med3F32(uint32_t A, uint32_t B, uint32_t C) {
+  if (isNaN32(A) || isNaN32(B) || isNaN32(C))
+    return minNum32<IEEE>(minNum32<IEEE>(A, B), C);
+  uint32_t Max = maxNum32<IEEE>(maxNum32<IEEE>(A, B), C);
+  if (Max == A)
+    return maxNum32<IEEE>(B, C);
+  return Max == B ? maxNum32<IEEE>(A, C) : maxNum32<IEEE>(A, B);
+}
+
+static inline uint32_t umin(uint32_t A, uint32_t B) { return A < B ? A : B; }
+static inline uint32_t umax(uint32_t A, uint32_t B) { return A > B ? A : B; }
+static inline int32_t imin(int32_t A, int32_t B) { return A < B ? A : B; }
+static inline int32_t imax(int32_t A, int32_t B) { return A > B ? A : B; }
+static inline int32_t sext16(uint32_t X) { return int16_t(X); }
+static inline int32_t sext24(uint32_t X) { return int32_t(X << 8) >> 8; }
+static inline int32_t saturate(int64_t X) {
+  return X > INT32_MAX ? INT32_MAX : X < INT32_MIN ? INT32_MIN : int32_t(X);
+}
+static inline int32_t saturate16(int32_t X) {
+  return imax(imin(X, 32767), -32768);
+}
+
+} // namespace lnbwd::sim::LNBWD_SIM_VARIANT
+
+#endif // LNBWD_LIB_SIMULATOR_EXECUTE_LANEMATH_H

@@ -1,0 +1,276 @@
+//===- HipMemory.cpp - HIP: memory ----------------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Allocation, copies and fills. A range that starts in a buffer has to end in
+// it.
+//
+//===----------------------------------------------------------------------===//
+
+// First, since it says what of the headers is exported.
+#include "Hip/HipState.h"
+
+#include <cstdio>
+#include <cstring>
+
+using namespace lnbwd::sim;
+
+static std::string hex(const void *P) {
+  char Text[32];
+  std::snprintf(Text, sizeof(Text), "%p", P);
+  return Text;
+}
+
+namespace {
+enum class Where { Device, Host, Any };
+} // namespace
+
+/// Checks [Pointer, Pointer + Bytes). Empty if it is good.
+static std::string checkRange(const char *Function, const char *Role,
+                              const void *Pointer, size_t Bytes, Where Side) {
+  if (!Bytes)
+    return "";
+  if (!Pointer)
+    return std::string(Function) + ": the " + Role + " is null";
+  uint64_t Begin, Address = reinterpret_cast<uint64_t>(Pointer);
+  const DeviceMemory::Buffer *B = state().Memory.find(Address, Begin);
+  if (!B) {
+    if (Side == Where::Device)
+      return std::string(Function) + ": the " + Role + " " + hex(Pointer) +
+             " is not in a device buffer";
+    return "";
+  }
+  if (Bytes > B->Size - (Address - Begin))
+    return std::string(Function) + ": " + std::to_string(Bytes) +
+           " bytes from " + hex(Pointer) + " run over the end of the " + Role +
+           " buffer, which has " + std::to_string(B->Size - (Address - Begin)) +
+           " bytes there";
+  return "";
+}
+
+static hipError_t copy(const char *Function, void *To, const void *From,
+                       size_t Bytes, Where ToSide, Where FromSide) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  std::string Problem = checkRange(Function, "destination", To, Bytes, ToSide);
+  if (Problem.empty())
+    Problem = checkRange(Function, "source", From, Bytes, FromSide);
+  if (!Problem.empty())
+    return finish(hipErrorInvalidValue, Problem);
+  if (Bytes) {
+    std::memmove(To, From, Bytes);
+    // Of memory that is not a buffer nothing is known, so it is written.
+    state().Shadows.wrote(reinterpret_cast<uint64_t>(To), Bytes,
+                          reinterpret_cast<uint64_t>(From));
+  }
+  return finish(hipSuccess);
+}
+
+static hipError_t copyKind(const char *Function, void *To, const void *From,
+                           size_t Bytes, hipMemcpyKind Kind) {
+  switch (Kind) {
+  case hipMemcpyHostToHost:
+    return copy(Function, To, From, Bytes, Where::Host, Where::Host);
+  case hipMemcpyHostToDevice:
+    return copy(Function, To, From, Bytes, Where::Device, Where::Host);
+  case hipMemcpyDeviceToHost:
+    return copy(Function, To, From, Bytes, Where::Host, Where::Device);
+  case hipMemcpyDeviceToDevice:
+    return copy(Function, To, From, Bytes, Where::Device, Where::Device);
+  case hipMemcpyDefault:
+    return copy(Function, To, From, Bytes, Where::Any, Where::Any);
+  }
+  return finish(hipErrorInvalidMemcpyDirection,
+                std::string(Function) + ": unknown direction");
+}
+
+template <typename T>
+static hipError_t fill(const char *Function, void *To, T Value, size_t Count) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (Count > SIZE_MAX / sizeof(T))
+    return finish(hipErrorInvalidValue,
+                  std::string(Function) + ": the size overflows");
+  std::string Problem =
+      checkRange(Function, "destination", To, Count * sizeof(T), Where::Device);
+  if (!Problem.empty())
+    return finish(hipErrorInvalidValue, Problem);
+  if (sizeof(T) == 1) {
+    if (Count)
+      std::memset(To, int(Value), Count);
+  } else {
+    auto *P = static_cast<unsigned char *>(To);
+    for (size_t I = 0; I < Count; ++I)
+      std::memcpy(P + I * sizeof(T), &Value, sizeof(T));
+  }
+  state().Shadows.wrote(reinterpret_cast<uint64_t>(To), Count * sizeof(T));
+  return finish(hipSuccess);
+}
+
+static hipError_t badStream(const char *Function) {
+  return finish(hipErrorInvalidHandle,
+                std::string(Function) + ": the stream does not exist");
+}
+
+extern "C" {
+
+hipError_t hipMalloc(void **Pointer, size_t Size) {
+  if (!Pointer)
+    return finish(hipErrorInvalidValue, "hipMalloc: null pointer");
+  *Pointer = nullptr;
+  if (!Size)
+    return finish(hipSuccess);
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  int Device = currentDevice();
+  size_t Used = state().Memory.used(Device), Total = deviceMemoryBytes();
+  if (Size > Total - Used)
+    return finish(hipErrorOutOfMemory,
+                  "hipMalloc: " + std::to_string(Size) + " bytes asked for, " +
+                      std::to_string(Total - Used) + " of " +
+                      std::to_string(Total) +
+                      " are free; LNBWD_SIM_MEMORY_MB sets the size of the "
+                      "device's memory");
+  *Pointer = state().Memory.allocate(Size, Device, BufferKind::Device);
+  if (!*Pointer)
+    return finish(hipErrorOutOfMemory,
+                  "hipMalloc: the host has no memory for " +
+                      std::to_string(Size) + " bytes");
+  return finish(hipSuccess);
+}
+
+hipError_t hipFree(void *Pointer) {
+  if (!Pointer)
+    return finish(hipSuccess);
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!state().Memory.release(Pointer, BufferKind::Device))
+    return finish(hipErrorInvalidValue, "hipFree: " + hex(Pointer) +
+                                            " is not the start of a device "
+                                            "buffer");
+  return finish(hipSuccess);
+}
+
+hipError_t hipMemGetInfo(size_t *Free, size_t *Total) {
+  if (!Free || !Total)
+    return finish(hipErrorInvalidValue, "hipMemGetInfo: null pointer");
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  *Total = deviceMemoryBytes();
+  *Free = *Total - state().Memory.used(currentDevice());
+  return finish(hipSuccess);
+}
+
+hipError_t hipHostMalloc(void **Pointer, size_t Size, unsigned int) {
+  if (!Pointer)
+    return finish(hipErrorInvalidValue, "hipHostMalloc: null pointer");
+  *Pointer = nullptr;
+  if (!Size)
+    return finish(hipSuccess);
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  *Pointer = state().Memory.allocate(Size, currentDevice(), BufferKind::Host);
+  if (!*Pointer)
+    return finish(hipErrorOutOfMemory,
+                  "hipHostMalloc: the host has no memory for " +
+                      std::to_string(Size) + " bytes");
+  return finish(hipSuccess);
+}
+
+hipError_t hipHostFree(void *Pointer) {
+  if (!Pointer)
+    return finish(hipSuccess);
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!state().Memory.release(Pointer, BufferKind::Host))
+    return finish(hipErrorInvalidValue, "hipHostFree: " + hex(Pointer) +
+                                            " is not the start of a host "
+                                            "buffer");
+  return finish(hipSuccess);
+}
+
+hipError_t hipPointerGetAttributes(hipPointerAttribute_t *Attributes,
+                                   const void *Pointer) {
+  if (!Attributes || !Pointer)
+    return finish(hipErrorInvalidValue,
+                  "hipPointerGetAttributes: null pointer");
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  uint64_t Begin;
+  const DeviceMemory::Buffer *B =
+      state().Memory.find(reinterpret_cast<uint64_t>(Pointer), Begin);
+  if (!B || B->Kind == BufferKind::Code)
+    return finish(hipErrorInvalidValue,
+                  "hipPointerGetAttributes: " + hex(Pointer) +
+                      " is not in a buffer");
+  std::memset(Attributes, 0, sizeof(*Attributes));
+  bool Host = B->Kind == BufferKind::Host;
+  Attributes->memoryType = Host ? hipMemoryTypeHost : hipMemoryTypeDevice;
+  Attributes->device = B->Device;
+  Attributes->devicePointer = const_cast<void *>(Pointer);
+  Attributes->hostPointer = Host ? const_cast<void *>(Pointer) : nullptr;
+  return finish(hipSuccess);
+}
+
+hipError_t hipMemcpy(void *To, const void *From, size_t Bytes,
+                     hipMemcpyKind Kind) {
+  return copyKind("hipMemcpy", To, From, Bytes, Kind);
+}
+
+hipError_t hipMemcpyAsync(void *To, const void *From, size_t Bytes,
+                          hipMemcpyKind Kind, hipStream_t Stream) {
+  if (!validStream(Stream))
+    return badStream("hipMemcpyAsync");
+  return copyKind("hipMemcpyAsync", To, From, Bytes, Kind);
+}
+
+hipError_t hipMemcpyHtoD(hipDeviceptr_t To, void *From, size_t Bytes) {
+  return copyKind("hipMemcpyHtoD", To, From, Bytes, hipMemcpyHostToDevice);
+}
+hipError_t hipMemcpyDtoH(void *To, hipDeviceptr_t From, size_t Bytes) {
+  return copyKind("hipMemcpyDtoH", To, From, Bytes, hipMemcpyDeviceToHost);
+}
+hipError_t hipMemcpyDtoD(hipDeviceptr_t To, hipDeviceptr_t From, size_t Bytes) {
+  return copyKind("hipMemcpyDtoD", To, From, Bytes, hipMemcpyDeviceToDevice);
+}
+hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t To, void *From, size_t Bytes,
+                              hipStream_t Stream) {
+  if (!validStream(Stream))
+    return badStream("hipMemcpyHtoDAsync");
+  return copyKind("hipMemcpyHtoDAsync", To, From, Bytes, hipMemcpyHostToDevice);
+}
+hipError_t hipMemcpyDtoHAsync(void *To, hipDeviceptr_t From, size_t Bytes,
+                              hipStream_t Stream) {
+  if (!validStream(Stream))
+    return badStream("hipMemcpyDtoHAsync");
+  return copyKind("hipMemcpyDtoHAsync", To, From, Bytes, hipMemcpyDeviceToHost);
+}
+
+hipError_t hipMemset(void *To, int Value, size_t Bytes) {
+  return fill("hipMemset", To, static_cast<unsigned char>(Value), Bytes);
+}
+hipError_t hipMemsetAsync(void *To, int Value, size_t Bytes,
+                          hipStream_t Stream) {
+  if (!validStream(Stream))
+    return badStream("hipMemsetAsync");
+  return fill("hipMemsetAsync", To, static_cast<unsigned char>(Value), Bytes);
+}
+hipError_t hipMemsetD8(hipDeviceptr_t To, unsigned char Value, size_t Count) {
+  return fill("hipMemsetD8", To, Value, Count);
+}
+hipError_t hipMemsetD8Async(hipDeviceptr_t To, unsigned char Value,
+                            size_t Count, hipStream_t Stream) {
+  if (!validStream(Stream))
+    return badStream("hipMemsetD8Async");
+  return fill("hipMemsetD8Async", To, Value, Count);
+}
+hipError_t hipMemsetD16(hipDeviceptr_t To, unsigned short Value, size_t Count) {
+  return fill("hipMemsetD16", To, Value, Count);
+}
+hipError_t hipMemsetD32(hipDeviceptr_t To, int Value, size_t Count) {
+  return fill("hipMemsetD32", To, Value, Count);
+}
+hipError_t hipMemsetD32Async(hipDeviceptr_t To, int Value, size_t Count,
+                             hipStream_t Stream) {
+  if (!validStream(Stream))
+    return badStream("hipMemsetD32Async");
+  return fill("hipMemsetD32Async", To, Value, Count);
+}
+
+} // extern "C"

@@ -1,0 +1,102 @@
+//===- HipState.h - What the HIP functions share ----------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The state behind the exported HIP functions, and how they return errors. The
+// real HIP header is included, so that a definition with another signature than
+// AMD's does not compile.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_HIP_HIPSTATE_H
+#define LNBWD_LIB_SIMULATOR_HIP_HIPSTATE_H
+
+// What these headers declare is what the library exports.
+#pragma GCC visibility push(default)
+#ifndef __HIP_PLATFORM_AMD__
+#define __HIP_PLATFORM_AMD__
+#endif
+#include <hip/hip_runtime_api.h>
+
+#include "lnbwd/Simulator/SimulatorAPI.h"
+#pragma GCC visibility pop
+
+#include "Check/Counts.h"
+#include "Check/DeviceShadows.h"
+#include "ChipInfo.h"
+#include "Core/Memory.h"
+#include "Load/CodeObject.h"
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+// HIP's handles are pointers to these. Execution is synchronous, so that
+// streams and events have little to remember.
+struct ihipStream_t {
+  int Device;
+};
+struct ihipEvent_t {
+  bool Recorded = false;
+  std::chrono::steady_clock::time_point When;
+};
+struct ihipModuleSymbol_t {
+  const lnbwd::sim::Kernel *TheKernel;
+  ihipModule_t *Owner;
+};
+struct ihipModule_t {
+  int Device;
+  void *Image = nullptr;
+  std::unique_ptr<lnbwd::sim::CodeObject> Object;
+  std::map<std::string, std::unique_ptr<ihipModuleSymbol_t>> Functions;
+};
+
+namespace lnbwd::sim {
+
+/// All state of the process; Lock guards it.
+struct HipState {
+  /// Checks and order as the environment says.
+  HipState();
+
+  std::mutex Lock;
+  DeviceMemory Memory;
+  DeviceShadows Shadows{Memory};
+  std::set<ihipModule_t *> Modules;
+  std::set<ihipModuleSymbol_t *> Functions;
+  std::set<ihipStream_t *> Streams;
+  std::set<ihipEvent_t *> Events;
+  lnbwd_sim_counters Counters[NumChips] = {};
+  NamedCounts Counts[NumChips];
+  unsigned Checks = 0;
+  uint64_t Shuffle = 0;
+};
+
+HipState &state();
+/// The calling thread's current device.
+int &currentDevice();
+/// Bytes of memory of a device: LNBWD_SIM_MEMORY_MB, 4 GiB otherwise.
+size_t deviceMemoryBytes();
+
+/// Ends a HIP function: remembers the error and the text behind it for the
+/// calling thread. Success forgets the text but not the error.
+hipError_t finish(hipError_t Code, std::string Message = "");
+
+/// Null, the default streams, and streams that exist are good.
+bool validStream(hipStream_t Stream);
+
+/// Compute units that HIP calls one multiprocessor: the two of a workgroup
+/// processor, unless GPU_ENABLE_WGP_MODE=0 has it count them one by one.
+unsigned unitsOfMultiprocessor(const ChipInfo &Chip);
+/// Workgroups of a kernel that a multiprocessor holds at a time.
+int occupancy(const ChipInfo &Chip, const Kernel &K, unsigned BlockSize,
+              size_t DynamicLds);
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_HIP_HIPSTATE_H

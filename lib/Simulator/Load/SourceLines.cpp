@@ -1,0 +1,206 @@
+//===- SourceLines.cpp - Source locations of machine code -----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// LLVM's DWARF reader does it; the bytes are kept, because it reads on demand.
+// A table that makes it crash has no locations.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Load/SourceLines.h"
+
+#include "Core/CrashGuard.h"
+
+#include "llvm/DebugInfo/DWARF/DWARFContext.h"
+#include "llvm/DebugInfo/DWARF/DWARFFormValue.h"
+#include "llvm/Object/Decompressor.h"
+#include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <mutex>
+
+using namespace llvm;
+using namespace lnbwd::sim;
+
+/// Compressed sections may unfold to so many bytes, all of them together.
+constexpr uint64_t MostDecompressedBytes = 256ull << 20;
+
+/// The forms that DWARF 5 has for names, directories, times, sizes and sums of
+/// files. LLVM's reader has undefined behaviour for some of the others.
+static bool isLineTableForm(uint64_t Form) {
+  switch (Form) {
+  case dwarf::DW_FORM_string:
+  case dwarf::DW_FORM_line_strp:
+  case dwarf::DW_FORM_strp:
+  case dwarf::DW_FORM_udata:
+  case dwarf::DW_FORM_data1:
+  case dwarf::DW_FORM_data2:
+  case dwarf::DW_FORM_data4:
+  case dwarf::DW_FORM_data8:
+  case dwarf::DW_FORM_data16:
+  case dwarf::DW_FORM_block:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/// Goes over one table of a line table's header, of directories or of files:
+/// the formats of an entry, then so many entries. False if a form is not known,
+/// or the entries do not end before End.
+static bool skipEntries(const DWARFDataExtractor &Data,
+                        DataExtractor::Cursor &C, uint64_t End,
+                        const dwarf::FormParams &Params) {
+  SmallVector<uint64_t, 4> Forms;
+  for (unsigned Left = Data.getU8(C); C && Left; --Left) {
+    Data.getULEB128(C); // what it is
+    Forms.push_back(Data.getULEB128(C));
+  }
+  if (!all_of(Forms, isLineTableForm))
+    return false;
+  const uint64_t Entries = Data.getULEB128(C);
+  uint64_t At = C.tell();
+  for (uint64_t K = 0; C && K < Entries && !Forms.empty(); ++K)
+    for (uint64_t Form : Forms) {
+      const uint64_t Before = At;
+      // What cannot be read is not skipped either.
+      if (!DWARFFormValue::skipValue(dwarf::Form(Form), Data, &At, Params) ||
+          At == Before || At > End)
+        return false;
+    }
+  C.seek(At);
+  return true;
+}
+
+/// Whether the headers of all line tables of a section can be read, with known
+/// forms only.
+static bool hasKnownForms(StringRef Section) {
+  DWARFDataExtractor Data(Section, /*IsLittleEndian=*/true, /*AddressSize=*/8);
+  for (uint64_t Unit = 0; Unit < Section.size();) {
+    DataExtractor::Cursor C(Unit);
+    const auto [Length, Format] = Data.getInitialLength(C);
+    const uint64_t Begin = C.tell();
+    const dwarf::FormParams Params = {Data.getU16(C), 8, Format};
+    bool Good = Length <= Section.size() - std::min(Begin, Section.size());
+    if (C && Good && Params.Version >= 5) {
+      // Sizes of addresses and selectors, the header's length, five bytes.
+      Data.skip(C, 2 + Params.getDwarfOffsetByteSize() + 5);
+      const uint8_t OpcodeBase = Data.getU8(C);
+      Data.skip(C, OpcodeBase ? OpcodeBase - 1 : 0);
+      const uint64_t End = Begin + Length;
+      Good = skipEntries(Data, C, End, Params) &&
+             skipEntries(Data, C, End, Params);
+    }
+    if (Error E = C.takeError()) {
+      consumeError(std::move(E));
+      return false;
+    }
+    if (!Good)
+      return false;
+    Unit = Begin + Length;
+  }
+  return true;
+}
+
+/// Whether the compressed sections have sizes that can be had. The reader
+/// allocates what their headers say, and ends the process where that fails.
+static bool canDecompress(const object::ObjectFile &File) {
+  uint64_t Total = 0;
+  for (const object::SectionRef &S : File.sections()) {
+    if (!S.isCompressed())
+      continue;
+    Expected<StringRef> Contents = S.getContents();
+    if (!Contents) {
+      consumeError(Contents.takeError());
+      return false;
+    }
+    auto Decompressor = object::Decompressor::create(
+        "", *Contents, File.isLittleEndian(), File.getBytesInAddress() == 8);
+    if (!Decompressor) {
+      consumeError(Decompressor.takeError());
+      return false;
+    }
+    const uint64_t Size = Decompressor->getDecompressedSize();
+    if (Size > MostDecompressedBytes - Total)
+      return false;
+    Total += Size;
+  }
+  return true;
+}
+
+struct SourceLines::Impl {
+  std::mutex Lock; ///< the reader keeps what it has found
+  std::unique_ptr<MemoryBuffer> Bytes;
+  std::unique_ptr<object::ObjectFile> File;
+  std::unique_ptr<DWARFContext> Dwarf; ///< null once it has crashed
+
+  std::string find(uint64_t Address) const;
+};
+
+SourceLines::SourceLines() : TheImpl(std::make_unique<Impl>()) {}
+SourceLines::~SourceLines() = default;
+
+std::unique_ptr<SourceLines> SourceLines::load(ArrayRef<uint8_t> Bytes) {
+  StringRef Text(reinterpret_cast<const char *>(Bytes.data()), Bytes.size());
+  // Without the section's name there is no section.
+  if (!Text.contains(".debug_line"))
+    return nullptr;
+  std::unique_ptr<SourceLines> Lines(new SourceLines());
+  Impl &I = *Lines->TheImpl;
+  I.Bytes = MemoryBuffer::getMemBufferCopy(Text, "code object");
+  auto File =
+      object::ObjectFile::createELFObjectFile(I.Bytes->getMemBufferRef());
+  if (!File) {
+    consumeError(File.takeError());
+    return nullptr;
+  }
+  I.File = std::move(*File);
+  if (!canDecompress(*I.File))
+    return nullptr;
+  // A broken table gives no locations; the code runs without them.
+  auto Ignore = [](Error E) { consumeError(std::move(E)); };
+  CrashGuard Guard;
+  if (!Guard.survives([&] {
+        I.Dwarf = DWARFContext::create(
+            *I.File, DWARFContext::ProcessDebugRelocations::Process, nullptr,
+            "", Ignore, Ignore);
+      }) ||
+      !hasKnownForms(I.Dwarf->getDWARFObj().getLineSection().Data))
+    return nullptr;
+  return Lines;
+}
+
+std::string SourceLines::Impl::find(uint64_t Address) const {
+  DILineInfoSpecifier How(
+      DILineInfoSpecifier::FileLineInfoKind::RelativeFilePath,
+      DINameKind::None);
+  for (const object::SectionRef &S : File->sections()) {
+    if (!S.isText() || Address < S.getAddress() ||
+        Address - S.getAddress() >= S.getSize())
+      continue;
+    std::optional<DILineInfo> Line =
+        Dwarf->getLineInfoForAddress({Address, S.getIndex()}, How);
+    if (!Line || Line->Line == 0 || Line->FileName == DILineInfo::BadString)
+      return "";
+    std::string Text = Line->FileName + ":" + std::to_string(Line->Line);
+    return Line->Column ? Text + ":" + std::to_string(Line->Column) : Text;
+  }
+  return "";
+}
+
+std::string SourceLines::at(uint64_t Address) const {
+  std::lock_guard<std::mutex> Guard(TheImpl->Lock);
+  if (!TheImpl->Dwarf)
+    return "";
+  std::string Text;
+  CrashGuard Crash;
+  if (Crash.survives([&] { Text = TheImpl->find(Address); }))
+    return Text;
+  // It may hold a lock of its own: it is neither asked again nor destroyed.
+  (void)TheImpl->Dwarf.release();
+  return "";
+}

@@ -1,0 +1,40 @@
+//===- SourceLines.h - Source locations of machine code ---------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The line table of a code object that was compiled with debug information.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_LOAD_SOURCELINES_H
+#define LNBWD_LIB_SIMULATOR_LOAD_SOURCELINES_H
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace lnbwd::sim {
+
+class SourceLines {
+public:
+  /// Null if the code object has no line table, or none that can be read.
+  static std::unique_ptr<SourceLines> load(llvm::ArrayRef<uint8_t> Bytes);
+  ~SourceLines();
+  /// "file:line:column" of an address in the file, or nothing.
+  std::string at(uint64_t Address) const;
+
+private:
+  SourceLines();
+  struct Impl;
+  std::unique_ptr<Impl> TheImpl;
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_LOAD_SOURCELINES_H
