@@ -8,6 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
+import chips
 import device as devices
 
 GROUPS = (1, 2, 5)
@@ -245,14 +246,14 @@ def test_rows_that_lie_apart_and_have_dimensions(build, runtime, tmp_path, chip)
 
 @pytest.mark.parametrize("n,dtype", [(37, "f32"), (1000, "bf16"), (1024, "bf16"), (4096, "f32"),
                                      (16384, "bf16")])
-@pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("chip", chips.GPUS)
 def test_ptx(build, tmp_path, chip, n, dtype):
     """It compiles, staged rows and rows that workgroups share among the schedules."""
     for file in compile_pair(build, tmp_path, chip, n, dtype):
         assert "%ctaid.z" in file.read_text()
 
 
-@pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"])
+@pytest.mark.parametrize("chip", chips.MANY)
 def test_checker_is_silent(build, tmp_path, chip):
     for file in compile_pair(build, tmp_path, chip, 512, "bf16"):
         result = subprocess.run([build / "bin" / "lnbwd-run", file, "--m", "21", "--groups", "3",

@@ -9,6 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
+import chips
 import device as devices
 
 
@@ -93,7 +94,7 @@ def test_masks(build, runtime, tmp_path, chip, n, dtype, has_row_sum):
 
 @pytest.mark.parametrize("has_row_sum", [False, True])
 @pytest.mark.parametrize("n", [37, 1000, 4096, 65536])
-@pytest.mark.parametrize("chip", ["sm_80", "sm_90"])
+@pytest.mark.parametrize("chip", chips.GPUS)
 def test_ptx(build, tmp_path, chip, n, has_row_sum):
     """It compiles, and eight bytes of a mask move in one access."""
     file = tmp_path / "f.ptx"

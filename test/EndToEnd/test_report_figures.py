@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import chips
 import grid
 
 # Rows that fill all sets and some that do not; a kernel of two passes and of
@@ -49,7 +50,7 @@ def test_report(build, tmp_path, chip, dtype, n, m):
     assert report["minimal_bytes"] == counted["minimal_bytes"]
     kernels = report["kernels"]
     waves = sum(kernel["wave_instructions"]["vector_alu"] for kernel in kernels)
-    width = 32 if chip.startswith("gfx1") else 64
+    width = chips.FACTS[chip]["waveSize"]
     # Branches skip what no lane of a wave needs, and what the code generator adds
     # has no note: the report counts it with what is around it. Rows that are
     # loaded ahead and copied, one a turn, have most of that.

@@ -334,8 +334,7 @@ TEST(ScalarAlu, SaveExec) {
     for (const SaveExec &Op : Table) {
       WaveTester T(Chip);
       bool Wide = T.lanes() == 64;
-      std::string Name =
-          chipNamed(Chip).Generation <= 10 ? Op.Gfx9 : Op.Later;
+      std::string Name = chipNamed(Chip).Generation <= 10 ? Op.Gfx9 : Op.Later;
       SCOPED_TRACE(Chip + " " + Name);
       T.setS64(2, Source);
       T.setExec(Exec);

@@ -173,7 +173,8 @@ LNBWD_API void lnbwd_program_destroy(lnbwd_program *program);
 LNBWD_API const char *lnbwd_program_plan(const lnbwd_program *program);
 /** The plan's name of the operation, "layer_norm_bwd". */
 LNBWD_API const char *lnbwd_program_name(const lnbwd_program *program);
-/** The chip that the program was compiled for, "gfx942" or "sm_90". */
+/** The chip that the program was compiled for, "gfx942" or "sm_90", with the
+ *  settings of its target id if it has any, "gfx942:xnack+". */
 LNBWD_API const char *lnbwd_program_chip(const lnbwd_program *program);
 /** The format of the file: "hsaco", "cubin" or "ptx". */
 LNBWD_API const char *lnbwd_program_format(const lnbwd_program *program);

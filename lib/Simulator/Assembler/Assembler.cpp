@@ -197,8 +197,7 @@ std::string lnbwd::sim::kernelText(const KernelText &K, const std::string &Chip,
      << "\t.amdhsa_user_sgpr_kernarg_segment_ptr 1\n"
      << "\t.amdhsa_next_free_vgpr " << K.Vgprs << "\n"
      << "\t.amdhsa_next_free_sgpr " << K.Sgprs << "\n"
-     << "\t.amdhsa_system_vgpr_workitem_id " << K.WorkItemDimensions - 1
-     << "\n"
+     << "\t.amdhsa_system_vgpr_workitem_id " << K.WorkItemDimensions - 1 << "\n"
      << "\t.amdhsa_float_denorm_mode_32 " << K.DenormModeF32 << "\n";
   if (Info.UnifiedVgprs)
     OS << "\t.amdhsa_accum_offset " << (K.Vgprs + 3) / 4 * 4 << "\n";

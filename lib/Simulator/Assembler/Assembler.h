@@ -48,8 +48,8 @@ struct KernelText {
   unsigned Sgprs = 64;
   unsigned MaxFlatWorkgroupSize = 1024;
   unsigned WorkItemDimensions = 3; ///< of the work-item's number in v0 (to v2)
-  unsigned WaveSize = 0;      ///< 0: the chip's usual one
-  unsigned DenormModeF32 = 3; ///< 3 keeps denormals, as compilers ask for
+  unsigned WaveSize = 0;           ///< 0: the chip's usual one
+  unsigned DenormModeF32 = 3;      ///< 3 keeps denormals, as compilers ask for
   /// More lines of the .amdhsa_kernel block, and of the metadata's .args.
   std::string Directives;
   std::string Arguments;
