@@ -50,9 +50,9 @@ std::string lnbwd::sim::registerName(unsigned Register, bool Scalar) {
   return "s" + std::to_string(Register);
 }
 
-void RegisterChecker::start(unsigned ScalarsSet) {
+void RegisterChecker::start(unsigned ScalarsSet, unsigned VectorsSet) {
   llvm::fill(Defined, 0);
-  Defined[0] = ~0ull;
+  std::fill_n(Defined, VectorsSet, ~0ull);
   llvm::fill(Why, Source());
   llvm::fill(ScalarWhy, Source());
   for (unsigned K = 0; K < NumScalarSlots; ++K)

@@ -29,8 +29,8 @@ WaveChecker::~WaveChecker() {
   L.Counts.add(Counts);
 }
 
-void WaveChecker::started(unsigned ScalarsSet) {
-  Registers.start(ScalarsSet);
+void WaveChecker::started(unsigned ScalarsSet, unsigned VectorsSet) {
+  Registers.start(ScalarsSet, VectorsSet);
   Waits.start();
   Global.start();
   Lds.Passed = 0;

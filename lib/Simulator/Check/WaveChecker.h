@@ -31,7 +31,7 @@ class WaveChecker final : public WaveObserver {
 public:
   WaveChecker(WorkgroupChecks &WG, Wave &W);
   ~WaveChecker() override;
-  void started(unsigned ScalarsSet) override;
+  void started(unsigned ScalarsSet, unsigned VectorsSet) override;
   bool before(const Inst *I) override;
   void after(const Inst *I) override;
   void ended(const Inst *I) override;

@@ -30,9 +30,9 @@ struct Workgroup;
 class WaveObserver {
 public:
   virtual ~WaveObserver();
-  /// A wave begins; of its registers, the first ScalarsSet scalar ones and v0
-  /// are set.
-  virtual void started(unsigned ScalarsSet) = 0;
+  /// A wave begins; so many scalar and vector registers, from the first on, are
+  /// set.
+  virtual void started(unsigned ScalarsSet, unsigned VectorsSet) = 0;
   /// The instruction is about to be executed.
   virtual bool before(const Inst *I) = 0;
   /// It has been, and the wave goes on; not called for one that waits at a

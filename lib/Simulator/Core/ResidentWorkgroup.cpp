@@ -190,7 +190,7 @@ void ResidentWorkgroup::startWave(unsigned Index) {
   if ((K.Rsrc2 & 1) && !L.Chip->ArchitectedScratch)
     W.S[S++] = uint32_t(ScratchPerWave * Index);
   if (W.Observer)
-    W.Observer->started(S);
+    W.Observer->started(S, 1);
 
   // Work-item ids, packed into v0 on all these chips.
   uint32_t *V0 = W.row(0);
