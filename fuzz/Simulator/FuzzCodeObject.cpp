@@ -34,7 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
     return Image.get();
   };
   std::string Error;
-  auto Object = CodeObject::load({Data + 1, Size - 1}, Chip, Allocate, Error);
+  auto Object = CodeObject::create({Data + 1, Size - 1}, Chip, Allocate, Error);
   if (!Object) {
     if (Error.empty())
       std::abort();

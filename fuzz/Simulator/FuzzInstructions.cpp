@@ -98,7 +98,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
   };
   std::string Error;
   auto Object =
-      CodeObject::load({Bytes.data(), Bytes.size()}, Chip, Allocate, Error);
+      CodeObject::create({Bytes.data(), Bytes.size()}, Chip, Allocate, Error);
   if (!Object)
     std::abort();
   for (const auto &Part : Object->readOnlyParts())

@@ -58,8 +58,8 @@ Expected<std::unique_ptr<Machine>> Machine::create(StringRef Chip,
     return createStringError("LLVM does not know the chip '" + Chip + "'");
   Subtarget(Chip, "");
   // Both wave sizes exist from gfx10 on; the choice changes how masks print.
-  // Real true16 is what the hardware does with 16-bit operands (v0.l, v0.h)
-  // from gfx11 on, whether the compiler makes use of it or not.
+  // Real true16 is what gfx11's hardware and later does with 16-bit operands
+  // (v0.l, v0.h), whether the compiler makes use of it or not.
   std::string Features;
   if (M->Subtarget->checkFeatures("+gfx10-insts"))
     Features = WaveSize == 64 ? "-wavefrontsize32,+wavefrontsize64"

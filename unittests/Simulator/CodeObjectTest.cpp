@@ -32,7 +32,7 @@ public:
     std::free(Image);
     Image = nullptr;
     Error.clear();
-    return CodeObject::load(
+    return CodeObject::create(
         {Bytes.data(), Bytes.size()}, chipNamed(Chip),
         [&](uint64_t Size) { return Image = std::malloc(size_t(Size)); },
         Error);

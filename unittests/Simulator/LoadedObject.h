@@ -27,7 +27,7 @@ struct LoadedObject {
     std::vector<uint8_t> Bytes =
         assembleCodeObject(kernelText(K, Chip), Chip, 5, Error, K.WaveSize);
     EXPECT_FALSE(Bytes.empty()) << Error;
-    Object = CodeObject::load(
+    Object = CodeObject::create(
         {Bytes.data(), Bytes.size()}, chipNamed(Chip),
         [&](uint64_t Size) {
           Image.resize(size_t(Size / 16 + 1));

@@ -28,6 +28,7 @@ class WaveCounter final : public WaveObserver {
 public:
   WaveCounter(Counts &C, Wave &W) : C(C), W(W) {}
   void started(unsigned ScalarsSet, unsigned VectorsSet) override {
+    EXPECT_EQ(VectorsSet, 1u); // the work-item
     EXPECT_GE(ScalarsSet, 2u); // the argument segment's address
     ++C.Waves;
   }

@@ -18,11 +18,14 @@
 
 using namespace lnbwd::sim;
 
-std::shared_ptr<BufferNotes>
-DeviceShadows::allocated(uint64_t Begin, size_t Size, BufferKind Kind) {
-  // Other memory than a device's comes with its contents.
-  return std::make_shared<BufferShadow>(Begin, Size,
-                                        Kind != BufferKind::Device);
+void DeviceShadows::setChecked(bool On) {
+  if (!On)
+    return Memory.setNotesMaker({});
+  Memory.setNotesMaker([](uint64_t Begin, size_t Size, BufferKind Kind) {
+    // Other memory than a device's comes with its contents.
+    return std::make_shared<BufferShadow>(Begin, Size,
+                                          Kind != BufferKind::Device);
+  });
 }
 
 BufferShadow *DeviceShadows::shadowAt(uint64_t Address) const {

@@ -22,15 +22,13 @@
 namespace lnbwd::sim {
 
 /// Not synchronised, as the memory is not: the caller holds a lock.
-class DeviceShadows final : public MemoryObserver {
+class DeviceShadows {
 public:
   explicit DeviceShadows(DeviceMemory &Memory) : Memory(Memory) {}
   /// From now on buffers have shadows.
-  void setChecked(bool On) { Memory.setObserver(On ? this : nullptr); }
+  void setChecked(bool On);
   /// The shadow of the buffer that holds the address, or null.
   BufferShadow *shadowAt(uint64_t Address) const;
-  std::shared_ptr<BufferNotes> allocated(uint64_t Begin, size_t Size,
-                                         BufferKind Kind) override;
 
   /// The host has written the bytes; From: they are a copy of those there.
   void wrote(uint64_t Address, uint64_t Bytes, uint64_t From = 0);

@@ -52,8 +52,7 @@ std::string lnbwd::sim::registerName(unsigned Register, bool Scalar) {
 
 void RegisterChecker::start(unsigned ScalarsSet, unsigned VectorsSet) {
   llvm::fill(Defined, 0);
-  for (unsigned K = 0; K < VectorsSet; ++K)
-    Defined[K] = ~0ull;
+  std::fill_n(Defined, VectorsSet, ~0ull);
   llvm::fill(Why, Source());
   llvm::fill(ScalarWhy, Source());
   for (unsigned K = 0; K < NumScalarSlots; ++K)

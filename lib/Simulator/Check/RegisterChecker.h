@@ -30,7 +30,7 @@ std::string registerName(unsigned Register, bool Scalar);
 class RegisterChecker {
 public:
   RegisterChecker(LaunchChecks &L, Wave &W) : L(L), W(W) {}
-  /// A new wave starts with the first scalar registers set, and v0.
+  /// A new wave starts with the first scalar and vector registers set.
   void start(unsigned ScalarsSet, unsigned VectorsSet);
   /// What an instruction needs to be defined, before it executes.
   bool checkDefined(const Inst *I, const Effects &E, uint64_t Exec);

@@ -48,7 +48,7 @@ static unsigned counterMaximum(WaitCounter C, unsigned Generation) {
 
 void WaitChecker::start() {
   for (EventQueue &Q : Queues)
-    Q.clear();
+    Q.drop();
   Outstanding = OutstandingLds = 0;
   std::memset(PendingVector, 0, sizeof(PendingVector));
   std::memset(PendingScalar, 0, sizeof(PendingScalar));

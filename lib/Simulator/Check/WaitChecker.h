@@ -84,7 +84,7 @@ private:
     unsigned First = 0, Count = 0;
     unsigned Types[NumTypes] = {};
     Event &at(unsigned K) { return Events[(First + K) % Size]; }
-    void clear() {
+    void drop() {
       First = Count = 0;
       for (unsigned &N : Types)
         N = 0;

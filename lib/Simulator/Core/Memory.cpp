@@ -26,7 +26,6 @@ constexpr size_t MostFreedBytes = size_t(256) << 20;
 constexpr size_t MostFreedBuffers = 4096;
 
 BufferNotes::~BufferNotes() = default;
-MemoryObserver::~MemoryObserver() = default;
 
 const Region *lnbwd::sim::findRegion(const RegionTable &Table,
                                      uint64_t Address) {
@@ -95,8 +94,8 @@ void *DeviceMemory::allocate(size_t Size, int Device, BufferKind Kind) {
   uint64_t Begin = reinterpret_cast<uint64_t>(Storage) + Guard;
   Buffer &B = Buffers[Begin];
   B = {Storage, Size, Device, Kind, nullptr};
-  if (Observer)
-    B.Notes = Observer->allocated(Begin, Size, Kind);
+  if (MakeNotes)
+    B.Notes = MakeNotes(Begin, Size, Kind);
   return reinterpret_cast<void *>(Begin);
 }
 
@@ -104,7 +103,7 @@ bool DeviceMemory::release(void *Pointer, BufferKind Kind) {
   auto It = Buffers.find(reinterpret_cast<uint64_t>(Pointer));
   if (It == Buffers.end() || It->second.Kind != Kind)
     return false;
-  if (Observer) {
+  if (MakeNotes) {
     const BufferNotes *Notes = It->second.Notes.get();
     Freed.push_back({{It->first, It->first + It->second.Size,
                       Notes ? Notes->Name : std::string()},

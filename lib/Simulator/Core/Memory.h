@@ -17,9 +17,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace lnbwd::sim {
@@ -65,14 +67,9 @@ const Region *findRegion(const RegionTable &Table, uint64_t Address);
 /// What a buffer is, as a pointer query or a diagnostic tells it.
 enum class BufferKind : uint8_t { Device, Host, Code };
 
-/// Who wants to know of a process's buffers.
-class MemoryObserver {
-public:
-  virtual ~MemoryObserver();
-  /// A buffer has been allocated; what the observer keeps of it.
-  virtual std::shared_ptr<BufferNotes> allocated(uint64_t Begin, size_t Size,
-                                                 BufferKind Kind) = 0;
-};
+/// Makes the notes of a buffer that has been allocated.
+using NotesMaker = std::function<std::shared_ptr<BufferNotes>(
+    uint64_t Begin, size_t Size, BufferKind Kind)>;
 
 /// The buffers of all devices. Not synchronised: the caller holds a lock.
 class DeviceMemory {
@@ -86,9 +83,9 @@ public:
   };
 
   ~DeviceMemory();
-  /// From now on the observer is told of buffers, and freed ones are kept back
-  /// for a while so that their addresses are told. Null: nobody wants to know.
-  void setObserver(MemoryObserver *To) { Observer = To; }
+  /// From now on buffers have notes, and freed ones are kept back for a while
+  /// so that their addresses are told. Empty: nobody wants to know.
+  void setNotesMaker(NotesMaker Maker) { MakeNotes = std::move(Maker); }
   /// Returns null if the host has no memory left. The result is aligned to 256
   /// bytes and at least 256 bytes away from every other buffer.
   void *allocate(size_t Size, int Device, BufferKind Kind);
@@ -110,7 +107,7 @@ private:
     FreedRegion Where;
     void *Storage;
   };
-  MemoryObserver *Observer = nullptr;
+  NotesMaker MakeNotes;
   std::map<uint64_t, Buffer> Buffers;
   std::deque<FreedBuffer> Freed;
   size_t FreedBytes = 0;

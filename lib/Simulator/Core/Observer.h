@@ -30,8 +30,8 @@ struct Workgroup;
 class WaveObserver {
 public:
   virtual ~WaveObserver();
-  /// A wave begins; of its registers, the first ScalarsSet scalar ones and the
-  /// first VectorsSet vector ones are set.
+  /// A wave begins; so many scalar and vector registers, from the first on, are
+  /// set.
   virtual void started(unsigned ScalarsSet, unsigned VectorsSet) = 0;
   /// The instruction is about to be executed.
   virtual bool before(const Inst *I) = 0;

@@ -65,8 +65,8 @@ static hipError_t loadModule(hipModule_t *Module,
     return M->Image;
   };
   std::string Error;
-  M->Object = CodeObject::load({Bytes.data(), Bytes.size()}, Chips[Device],
-                               Allocate, Error);
+  M->Object = CodeObject::create({Bytes.data(), Bytes.size()}, Chips[Device],
+                                 Allocate, Error);
   std::lock_guard<std::mutex> Guard(S.Lock);
   if (!M->Object) {
     if (M->Image)

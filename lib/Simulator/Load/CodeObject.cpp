@@ -611,10 +611,10 @@ bool CodeObjectReader::readKernels() {
   return true;
 }
 
-std::unique_ptr<CodeObject> CodeObject::load(ArrayRef<uint8_t> Bytes,
-                                             const ChipInfo &Chip,
-                                             const Allocator &Allocate,
-                                             std::string &Error) {
+std::unique_ptr<CodeObject> CodeObject::create(ArrayRef<uint8_t> Bytes,
+                                               const ChipInfo &Chip,
+                                               const Allocator &Allocate,
+                                               std::string &Error) {
   auto Object = CodeObjectReader(Bytes, Chip, Error).read(Allocate);
   if (Object)
     Object->Lines = SourceLines::load(Bytes);
@@ -627,7 +627,7 @@ uint64_t CodeObject::extent(const Reader &Read, std::string &Error) {
     Error = "the code object is truncated: its first 64 bytes cannot be read";
     return 0;
   }
-  // What is not an ELF file is described by load().
+  // What is not an ELF file is described by create().
   if (std::memcmp(Header.e_ident,
                   "\x7f"
                   "ELF",

@@ -44,10 +44,10 @@ public:
 
   /// Returns null and says why in Error if this is not a code object for the
   /// chip. The bytes need not outlive the call.
-  static std::unique_ptr<CodeObject> load(llvm::ArrayRef<uint8_t> Bytes,
-                                          const ChipInfo &Chip,
-                                          const Allocator &Allocate,
-                                          std::string &Error);
+  static std::unique_ptr<CodeObject> create(llvm::ArrayRef<uint8_t> Bytes,
+                                            const ChipInfo &Chip,
+                                            const Allocator &Allocate,
+                                            std::string &Error);
   /// Copies bytes of an image of unknown size; false if they are not there.
   using Reader = std::function<bool(uint64_t Offset, uint64_t Size, void *Out)>;
   /// The number of bytes that an image's headers say it has, or 0 and an Error.
