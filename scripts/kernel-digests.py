@@ -57,8 +57,27 @@ MODES = {
 SM_90_MODES = {
     "early": "prefetch=0,unroll=1,stages=0,early_start=1",
     "stages": "prefetch=0,unroll=1,stages=2",
+    "stages-wave": "threads_per_row=32,row_groups=8,prefetch=0,unroll=1,stages=2",
+    "stages-waves": "threads_per_row=128,row_groups=4,prefetch=0,unroll=1,stages=3",
+    "stages-early": "prefetch=0,unroll=1,stages=3,early_start=1",
+    "stages-ahead": "threads_per_row=128,row_groups=4,prefetch=1,unroll=1,stages=2",
     "cluster": "workgroups_per_row=2,threads_per_row=128,row_groups=1,prefetch=0,unroll=1,stages=0",
+    "cluster-waves": "workgroups_per_row=8,threads_per_row=64,row_groups=2,vector_width=1,"
+                     "prefetch=0,unroll=1,stages=0",
+    "cluster-early": "workgroups_per_row=2,threads_per_row=32,row_groups=4,prefetch=0,unroll=1,"
+                     "stages=0,early_start=1",
+    "cluster-ahead": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=1,unroll=1,"
+                     "stages=0",
+    "cluster-paired": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=1,unroll=2,"
+                      "stages=0",
+    "cluster-stages": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=0,unroll=1,"
+                      "stages=2,early_start=1",
+    "cluster-stages-ahead": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=1,"
+                            "unroll=1,stages=3,early_start=1",
 }
+SM_90_PROGRAM_MODES = ("stages", "cluster", "cluster-stages")
+# Row lengths beside those of all chips: rows that do not begin where a bulk copy can.
+SM_90_LENGTHS = (("bf16", 1001), ("f32", 1022))
 # What may not grow at all; everything else may grow by --allowed percent.
 HARD = ("scratch_bytes", "spilled_vector_registers", "spilled_scalar_registers", "shared_bytes")
 # Two vector instructions issued as one: a gain.
@@ -102,11 +121,13 @@ def mode_cases() -> Iterator[Case]:
     """Each mode of the row loop by hand, for a gradient and a forward pass."""
     for chip in CHIPS:
         modes = dict(MODES)
+        lengths = [("bf16", 1024), ("f32", 1000), ("f16", 4096)]
         if chip == "sm_90":
             modes.update(SM_90_MODES)
         for mode, schedule in modes.items():
+            kinds = [*lengths, *SM_90_LENGTHS] if mode.startswith("stages") else lengths
             for op in family.OPS:
-                for dtype, n in (("bf16", 1024), ("f32", 1000), ("f16", 4096)):
+                for dtype, n in kinds:
                     text = family.source(family.Case(op, chip, dtype, n))
                     yield Case(f"mode/{mode}-{op}-{dtype}-{n}", chip, text, f"schedule={schedule}")
 
@@ -115,8 +136,11 @@ def program_cases() -> Iterator[Case]:
     """Row programs that no named operation has: other functions, maxima, masks, no row sums."""
     examples = sorted((SOURCE / "examples").glob("*.mlir"))
     for chip in CHIPS:
+        schedules = ["", f"schedule={MODES['plain']}", f"schedule={MODES['waves']}"]
+        if chip == "sm_90":
+            schedules += [f"schedule={SM_90_MODES[mode]}" for mode in SM_90_PROGRAM_MODES]
         for example in examples:
-            for schedule in ("", f"schedule={MODES['plain']}", f"schedule={MODES['waves']}"):
+            for schedule in schedules:
                 name = f"program/{example.stem}{'-' + schedule[9:] if schedule else ''}"
                 yield Case(name, chip, example.read_text(), schedule)
         for name in ("softmax", "l2_normalize", "dynamic_tanh"):

@@ -64,6 +64,13 @@ static SmallVector<Operation *> getLaneOps(gpu::GPUFuncOp kernel) {
 
 /// Whether nothing of the lane level is left. Says what is, and which pass
 /// takes it.
+/// Bytes that come to workgroup memory by themselves, and what waits for them.
+static bool isTransfer(Operation *op) {
+  return isa<lane::InitByteBarriersOp, lane::ExpectBytesOp, lane::AwaitBytesOp,
+             lane::ArriveAtPeersOp, lane::AwaitPeersOp, lane::SendToPeersOp>(
+      op);
+}
+
 static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
   WalkResult result = kernel.walk([&](Operation *op) {
     // Places that stay have users that do.
@@ -78,6 +85,8 @@ static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
       else if (isa<lane::LoadScalarWithinOp, lane::ShareScalarOp,
                    lane::KeepOrderOp>(op))
         diagnostic << ": the chip cannot drop loads";
+      else if (isTransfer(op))
+        diagnostic << ": the chip cannot count the bytes that arrive";
       else
         diagnostic << "; run lnbwd-split-parts before";
       return WalkResult::interrupt();
@@ -122,6 +131,8 @@ public:
       populateLaneToAMDPatterns(patterns, places, **found);
     else
       populateLaneToNVIDIAPatterns(patterns);
+    if ((*found)->workgroups.hasBulkCopy)
+      populateLaneTransfersToNVIDIAPatterns(patterns, places, **found);
     // These operations, and what they become, alone: the numbers of places wait
     // for those who ask.
     GreedyRewriteConfig config;

@@ -202,6 +202,12 @@ struct LowerStoreScalar : PlacePattern<lane::StoreScalarOp> {
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                           places.lookup(op.getPlace()).lane,
                                           arith::ConstantIndexOp::create(b, 0));
+    auto place = op.getPlace().getDefiningOp<lane::PlaceOp>();
+    if (Value first = place.getFirst())
+      isFirst =
+          emitBoth(b, isFirst,
+                   arith::CmpIOp::create(b, arith::CmpIPredicate::eq, first,
+                                         arith::ConstantIndexOp::create(b, 0)));
     emitIf(b, emitBoth(b, isFirst, op.getExists()), [&] {
       memref::StoreOp::create(b, op.getScalar(), op.getMemory(), op.getRow());
     });

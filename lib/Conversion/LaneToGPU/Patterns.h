@@ -35,6 +35,10 @@ void populateLaneToAMDPatterns(mlir::RewritePatternSet &patterns,
                                const PlaceTable &places, const ChipInfo &chip);
 /// Kernels that start before the one before them has ended.
 void populateLaneToNVIDIAPatterns(mlir::RewritePatternSet &patterns);
+/// Bytes that are counted as they arrive, and workgroups that share rows.
+void populateLaneTransfersToNVIDIAPatterns(mlir::RewritePatternSet &patterns,
+                                           const PlaceTable &places,
+                                           const ChipInfo &chip);
 
 /// Emits `body` under `condition`, or plainly where that is null for true.
 void emitIf(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,

@@ -39,8 +39,7 @@ using namespace lnbwd;
 bool lnbwd::hasLaneLevel(RowwiseOp op) {
   ScheduleAttr schedule = *op.getSchedule();
   return !op.getGroupOperand() && !schedule.getPrefetch() &&
-         !schedule.getStages() && !schedule.getReload() &&
-         schedule.getWorkgroupsPerRow() == 1;
+         !schedule.getStages() && !schedule.getReload();
 }
 
 namespace {

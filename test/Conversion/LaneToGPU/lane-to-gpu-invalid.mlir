@@ -53,3 +53,13 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @no_byte_barriers() workgroup(%b : memref<2xi64, #gpu.address_space<workgroup>>) {
+    // expected-error@+1 {{cannot be converted: the chip cannot count the bytes that arrive}}
+    lane.init_byte_barriers %b : memref<2xi64, #gpu.address_space<workgroup>>
+    gpu.return
+  }
+}

@@ -180,7 +180,7 @@ def SplitPartsPass : Pass<"lnbwd-split-parts", "::mlir::gpu::GPUFuncOp"> {
 
 def LowerRowReductionsPass
     : Pass<"lnbwd-lower-row-reductions", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Lower sums over a row: elements, wave, workgroup memory";
+  let summary = "Lower sums over a row: elements, wave, workgroup memory, peers";
   let description = [{
     `lane.reduce` goes in three steps, each a pattern: over the elements of a
     lane's vector, by halves; over the lanes of a wave, by
@@ -190,7 +190,14 @@ def LowerRowReductionsPass
     turn, so that a wave that is a row ahead does not overwrite what another
     still reads; a `!lane.turn` becomes the place where the half begins.
 
-    Expects split parts. Fails where two reductions of the same phase differ.
+    Where workgroups share rows, a fourth pattern takes the place of the third:
+    each wave sends its sums to a slot in all of these workgroups, which barriers
+    there count as they arrive, and each wave reads and adds up the slots of all.
+    A `!lane.turn` is then the number of rows before. The workgroups wait for each
+    other before the first row.
+
+    Expects split parts, and whole waves where workgroups share rows. Fails where
+    two reductions of the same phase differ.
 
     Before:
 
@@ -215,11 +222,27 @@ def LowerRowReductionsPass
     %s = vector.extract %sums[0] : f32 from vector<2xf32>
     %t = vector.extract %sums[1] : f32 from vector<2xf32>
     ```
+
+    After, where the place has but `columns = 128`, for four workgroups of a wave
+    of 32 lanes each:
+
+    ```mlir
+    %mine = vector.from_elements %a2, %b2 : vector<2xf32>
+    lane.expect_bytes %barriers[%barrier], 32 : memref<4xi64, #gpu.address_space<workgroup>>
+    lane.send_to_peers %mine to %memory[%own] counted by %barriers[%barrier] at %place : ...
+    lane.await_bytes %barriers[%barrier] phase %phase : ...
+    %slot = vector.load %memory[%of_lane] : ..., vector<2xf32>
+    %a3 = vector.extract %exists_or_zero[0] : f32 from vector<2xf32>
+    %s = gpu.subgroup_reduce add %a3 : (f32) -> f32
+    ```
   }];
   let options = [ChipOption];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect"];
-  let statistics = [Statistic<"numLowered", "lowered", "Reductions lowered">];
+  let statistics = [
+    Statistic<"numLowered", "lowered", "Reductions lowered">,
+    Statistic<"numShared", "shared", "Of rows that workgroups share">,
+  ];
 }
 
 #endif // LNBWD_TRANSFORMS_LANE_PASSES_TD

@@ -115,6 +115,14 @@ def Lane_Place : Lane_Type<"Place", "place"> {
       return getRowLength() % getWorkgroupColumns() != 0 ||
              getRowLength() == getWorkgroupColumns();
     }
+    /// Whether workgroups share rows evenly, and how many share each then.
+    bool sharesRows() const {
+      return getWorkgroupColumns() < getRowLength() &&
+             getRowLength() % getWorkgroupColumns() == 0;
+    }
+    int64_t getPeers() const {
+      return sharesRows() ? getRowLength() / getWorkgroupColumns() : 1;
+    }
     ::mlir::VectorType getPartType(::mlir::Type element) const {
       return ::mlir::VectorType::get({getAccesses(), getWidth()}, element);
     }

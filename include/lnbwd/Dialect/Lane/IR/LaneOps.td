@@ -14,6 +14,7 @@
 #define LNBWD_DIALECT_LANE_IR_LANEOPS_TD
 
 include "lnbwd/Dialect/Lane/IR/LaneDialect.td"
+include "lnbwd/Dialect/Lane/IR/LaneTransferOps.td"
 include "mlir/Dialect/Vector/IR/VectorAttributes.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -521,7 +522,9 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
     Combines each of `shares`, which are a lane's vectors of `width` elements or
     its numbers, over their elements and then over all lanes that share a row: as
     its entry of `kinds` says, in an order that is fixed by the place. All lanes
-    of the group get the results.
+    of the group get the results. Where the workgroup has but a share of the
+    row's columns, it is the lanes of all workgroups that share the row, and the
+    columns of each have to be as many.
 
     `phase` numbers the phases of the row program: reductions of the same phase
     use the same memory in turns, where they use memory.

@@ -1,0 +1,51 @@
+//===- LaneTransferOps.cpp - Verifiers of bytes on their way --------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+using namespace mlir;
+using namespace lnbwd::lane;
+
+/// Barriers that count bytes: so many `i64` of workgroup memory.
+static LogicalResult verifyByteBarriers(Operation *op, Type barriers) {
+  auto type = cast<MemRefType>(barriers);
+  auto space = dyn_cast_or_null<gpu::AddressSpaceAttr>(type.getMemorySpace());
+  bool isShared = space && space.getValue() == gpu::AddressSpace::Workgroup;
+  if (isShared && type.getRank() == 1 && type.hasStaticShape() &&
+      type.getElementType().isInteger(64))
+    return success();
+  return op->emitOpError("expected barriers to be a memref of i64 in workgroup "
+                         "memory, of rank 1 and a known size, got ")
+         << type;
+}
+
+LogicalResult InitByteBarriersOp::verify() {
+  return verifyByteBarriers(*this, getBarriers().getType());
+}
+
+LogicalResult ExpectBytesOp::verify() {
+  if (int32_t(getBytes()) < 1)
+    return emitOpError("expected bytes to be at least 1, got ")
+           << int32_t(getBytes());
+  return verifyByteBarriers(*this, getBarriers().getType());
+}
+
+LogicalResult AwaitBytesOp::verify() {
+  return verifyByteBarriers(*this, getBarriers().getType());
+}
+
+LogicalResult SendToPeersOp::verify() {
+  PlaceType place = getPlace().getType();
+  if (!place.sharesRows())
+    return emitOpError("expected a place whose workgroup has an equal share of "
+                       "the row's columns, got ")
+           << place;
+  return verifyByteBarriers(*this, getBarriers().getType());
+}
