@@ -44,7 +44,7 @@ static void noteParts(Block &block, KernelPart around) {
       part.kind = KernelPart::Kind(kind.getValue());
     // What an operation with regions does beside them is work of what is
     // around it.
-    op.setLoc(around.note(op.getLoc()));
+    op.setLoc((op.getNumRegions() ? around : part).note(op.getLoc()));
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         noteParts(inner, part);

@@ -38,8 +38,9 @@ using namespace lnbwd;
 
 bool lnbwd::hasLaneLevel(RowwiseOp op) {
   ScheduleAttr schedule = *op.getSchedule();
-  return !op.getGroupOperand() && !schedule.getPrefetch() &&
-         !schedule.getStages() && !schedule.getReload();
+  bool isPaired = schedule.getPrefetch() && schedule.getUnroll() > 1;
+  return !op.getGroupOperand() && !isPaired && !schedule.getStages() &&
+         !schedule.getReload();
 }
 
 namespace {

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -43,12 +44,46 @@ static VectorType getAccessType(VectorType part) {
   return VectorType::get({part.getDimSize(1)}, part.getElementType());
 }
 
-static SmallVector<Type> splitTypes(TypeRange types) {
+namespace {
+/// What stands in the place of a value: an access of it, or itself.
+struct Piece {
+  size_t value;
+  std::optional<int64_t> access;
+};
+} // namespace
+
+/// Order of all values one after another.
+static constexpr size_t allByValue = std::numeric_limits<size_t>::max();
+
+/// In which order values of `types` are split: the first `byValue` of them one
+/// after another; parts side by side among the others access by access, as
+/// loads go.
+static SmallVector<Piece> getPieces(TypeRange types, size_t byValue) {
+  auto getAccesses = [&](size_t i) -> int64_t {
+    VectorType part = getPartType(types[i]);
+    return part ? part.getDimSize(0) : 0;
+  };
+  SmallVector<Piece> pieces;
+  for (size_t i = 0; i < types.size();) {
+    int64_t accesses = getAccesses(i);
+    size_t end = i + 1;
+    while (i >= byValue && end < types.size() && getAccesses(end) == accesses)
+      ++end;
+    for (int64_t access = 0; access < accesses; ++access)
+      for (size_t value = i; value < end; ++value)
+        pieces.push_back({value, access});
+    for (; i < end; ++i)
+      if (!accesses)
+        pieces.push_back({i, std::nullopt});
+  }
+  return pieces;
+}
+
+static SmallVector<Type> splitTypes(TypeRange types, size_t byValue) {
   SmallVector<Type> split;
-  for (Type type : types) {
-    VectorType part = getPartType(type);
-    split.append(part ? part.getDimSize(0) : 1,
-                 part ? Type(getAccessType(part)) : type);
+  for (const Piece &piece : getPieces(types, byValue)) {
+    Type type = types[piece.value];
+    split.push_back(piece.access ? getAccessType(getPartType(type)) : type);
   }
   return split;
 }
@@ -57,7 +92,8 @@ static SmallVector<Type> splitTypes(TypeRange types) {
 static bool isElementwise(Operation *op) {
   return op->getNumResults() == 1 && isPure(op) &&
          (OpTrait::hasElementwiseMappableTraits(op) ||
-          isa<vector::FMAOp, vector::BroadcastOp, arith::ConstantOp>(op));
+          isa<vector::FMAOp, vector::BroadcastOp, vector::BitCastOp,
+              arith::ConstantOp, ub::PoisonOp>(op));
 }
 
 namespace {
@@ -86,46 +122,45 @@ private:
 
   /// Access `access` of a part. A failure was reported.
   FailureOr<Value> get(Value part, int64_t access);
-  /// All accesses of those of `values` that are parts, and the other values.
-  FailureOr<SmallVector<Value>> getAll(ValueRange values);
-  /// Notes `accesses` as those of the parts among `values`, in order, and puts
-  /// the others in the place of the values that are no parts.
-  void setAll(ValueRange values, ValueRange accesses);
+  /// All accesses of those of `values` that are parts, and the other values, in
+  /// the order of getPieces().
+  FailureOr<SmallVector<Value>> getAll(ValueRange values,
+                                       size_t byValue = allByValue);
+  /// Notes `accesses` as those of the parts among `values`, in that order, and
+  /// puts the others in the place of the values that are no parts.
+  void setAll(ValueRange values, ValueRange accesses,
+              size_t byValue = allByValue);
 
   OpBuilder b;
   /// Accesses of parts as far as they are known.
   DenseMap<Value, SmallVector<Value>> known;
   llvm::SetVector<Operation *> done;
+  /// How many values the loops that were split carried before.
+  DenseMap<Operation *, size_t> carriedBy;
 };
 } // namespace
 
-void Splitter::setAll(ValueRange values, ValueRange accesses) {
-  for (Value value : values) {
-    if (VectorType part = getPartType(value.getType())) {
-      auto count = size_t(part.getDimSize(0));
-      known[value] = SmallVector<Value>(accesses.take_front(count));
-      accesses = accesses.drop_front(count);
-    } else {
-      value.replaceAllUsesWith(accesses.front());
-      accesses = accesses.drop_front();
-    }
+void Splitter::setAll(ValueRange values, ValueRange accesses, size_t byValue) {
+  for (auto [piece, access] :
+       llvm::zip_equal(getPieces(values.getTypes(), byValue), accesses)) {
+    Value value = values[piece.value];
+    if (piece.access)
+      known[value].push_back(access);
+    else
+      value.replaceAllUsesWith(access);
   }
 }
 
-FailureOr<SmallVector<Value>> Splitter::getAll(ValueRange values) {
+FailureOr<SmallVector<Value>> Splitter::getAll(ValueRange values,
+                                               size_t byValue) {
   SmallVector<Value> accesses;
-  for (Value value : values) {
-    VectorType part = getPartType(value.getType());
-    if (!part) {
-      accesses.push_back(value);
-      continue;
-    }
-    for (int64_t i = 0; i < part.getDimSize(0); ++i) {
-      FailureOr<Value> access = get(value, i);
-      if (failed(access))
-        return failure();
-      accesses.push_back(*access);
-    }
+  for (const Piece &piece : getPieces(values.getTypes(), byValue)) {
+    FailureOr<Value> access = values[piece.value];
+    if (piece.access)
+      access = get(*access, *piece.access);
+    if (failed(access))
+      return failure();
+    accesses.push_back(*access);
   }
   return accesses;
 }
@@ -198,9 +233,9 @@ template <typename Op> LogicalResult Splitter::splitLoad(Op op) {
 }
 
 LogicalResult Splitter::splitLoadColumns(lane::LoadColumnsOp op) {
-  auto load = lane::LoadColumnsOp::create(b, op.getLoc(),
-                                          splitTypes(op.getResultTypes()),
-                                          op.getMemories(), op.getPlace());
+  auto load = lane::LoadColumnsOp::create(
+      b, op.getLoc(), splitTypes(op.getResultTypes(), allByValue),
+      op.getMemories(), op.getPlace());
   setAll(op.getResults(), load.getResults());
   ++numSplit;
   return success();
@@ -302,16 +337,24 @@ LogicalResult Splitter::splitStoreSum(lane::StoreSumOp op) {
 
 /// A loop or branch that parts go into, from turn to turn, or out of.
 LogicalResult Splitter::splitRegions(Operation *op) {
-  FailureOr<SmallVector<Value>> operands = getAll(op->getOperands());
+  // Carried values alone are not split value by value: they are loads.
+  auto loop = dyn_cast<lane::ForRowsOp>(op);
+  size_t carried = loop ? loop.getCarried().size() : 0;
+  auto getByValue = [&](size_t values) { return values - carried; };
+  size_t operandsByValue = getByValue(op->getNumOperands());
+  size_t resultsByValue = getByValue(op->getNumResults());
+  FailureOr<SmallVector<Value>> operands =
+      getAll(op->getOperands(), operandsByValue);
   if (failed(operands))
     return failure();
   OperationState state(op->getLoc(), op->getName(), *operands,
-                       splitTypes(op->getResultTypes()), op->getAttrs());
+                       splitTypes(op->getResultTypes(), resultsByValue),
+                       op->getAttrs());
   for (unsigned i = 0; i < op->getNumRegions(); ++i)
     state.addRegion();
-  if (auto loop = dyn_cast<lane::ForRowsOp>(op)) {
+  if (loop) {
     auto segment = [](TypeRange types) {
-      return int32_t(splitTypes(types).size());
+      return int32_t(splitTypes(types, allByValue).size());
     };
     int32_t each = loop.getWorkgroup() ? 1 : 0;
     state.attributes.set(
@@ -321,20 +364,23 @@ LogicalResult Splitter::splitRegions(Operation *op) {
                                 segment(loop.getCarried().getTypes())}));
   }
   Operation *split = b.create(state);
+  carriedBy[split] = carried;
   for (auto [from, to] : llvm::zip_equal(op->getRegions(), split->getRegions()))
     for (Block &block : llvm::make_early_inc_range(from)) {
       auto *moved = new Block();
       to.push_back(moved);
-      SmallVector<Type> types = splitTypes(block.getArgumentTypes());
+      size_t argumentsByValue = getByValue(block.getNumArguments());
+      SmallVector<Type> types =
+          splitTypes(block.getArgumentTypes(), argumentsByValue);
       moved->addArguments(types,
                           SmallVector<Location>(types.size(), op->getLoc()));
       moved->getOperations().splice(moved->end(), block.getOperations());
       setAll(ValueRange(block.getArguments()),
-             ValueRange(moved->getArguments()));
+             ValueRange(moved->getArguments()), argumentsByValue);
       if (failed(splitBlock(*moved)))
         return failure();
     }
-  setAll(op->getResults(), split->getResults());
+  setAll(op->getResults(), split->getResults(), resultsByValue);
   return success();
 }
 
@@ -358,7 +404,9 @@ LogicalResult Splitter::split(Operation *op) {
   if (!isPartial)
     return success();
   if (isa<lane::YieldOp, scf::YieldOp>(op)) {
-    FailureOr<SmallVector<Value>> values = getAll(op->getOperands());
+    size_t carried = carriedBy.lookup(op->getParentOp());
+    FailureOr<SmallVector<Value>> values =
+        getAll(op->getOperands(), op->getNumOperands() - carried);
     if (failed(values))
       return failure();
     op->setOperands(*values);

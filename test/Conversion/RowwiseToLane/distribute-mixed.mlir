@@ -13,7 +13,7 @@
 // CHECK:         gpu.launch_func @mixed_kernels::@third
 func.func @mixed(%x: memref<?x512xf32>) {
   lnbwd.rowwise @first rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>} {
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }

@@ -101,3 +101,30 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// What a loop carries beside its sums are loads, which go access by access over
+// all of them. Values of no use and other views of bytes are split like others.
+// CHECK-LABEL: gpu.func @carried
+// CHECK:         %[[NONE:.*]] = ub.poison : vector<1xi32>
+// CHECK:         lane.for_rows {{.*}} sums(%[[S0:.*]] = %{{.*}}, %[[S1:.*]] = %{{.*}}) carrying(%[[A0:.*]] = %{{.*}}, %[[B0:.*]] = %[[NONE]], %[[A1:.*]] = %{{.*}}, %[[B1:.*]] = %{{.*}}, %[[N:.*]] = %{{.*}})
+// CHECK:           %[[W0:.*]] = vector.bitcast %[[B0]] : vector<1xi32> to vector<4xi8>
+// CHECK:           lane.store %[[W0]], %{{.*}} access 0
+// CHECK:           lane.yield %[[S0]], %[[S1]], %[[A0]], %[[B0]], %[[A1]], %[[B1]], %[[N]]
+gpu.module @m {
+  gpu.func @carried(%m: memref<?x512xi8>, %i: index) {
+    %place = lane.place : !place
+    %zero = arith.constant dense<0.0> : vector<2x4xf32>
+    %none = ub.poison : vector<2x1xi32>
+    %r:4 = lane.for_rows %set = %i to %i step %i at %place sums(%s = %zero) carrying(%a = %zero, %b = %none, %n = %i) attributes {whole}
+        : !place, vector<2x4xf32>, vector<2x4xf32>, vector<2x1xi32>, index {
+      %w = vector.bitcast %b : vector<2x1xi32> to vector<2x4xi8>
+      lane.store %w, %m[%set] at %place : !place, vector<2x4xi8>, memref<?x512xi8>
+      lane.yield %s, %a, %b, %n : vector<2x4xf32>, vector<2x4xf32>, vector<2x1xi32>, index
+    }
+    gpu.return
+  }
+}

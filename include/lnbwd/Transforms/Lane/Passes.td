@@ -24,14 +24,25 @@ def PipelineRowsPass
     : Pass<"lnbwd-pipeline-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Have the loads of several sets of rows on their way";
   let description = [{
-    Obeys `unroll` of the schedule that the kernel's `lnbwd.kernel_info` has, for
-    loops without row sums: a turn takes so many sets, and loads all of them
-    before it works on the first, so that few rows cost no more than one round
-    trip to memory. Rows beyond the last keep nothing; AMD's loads of them are
-    dropped, NVIDIA's go to the last row. What is left has whole sets. Kernels of
-    other schedules are left alone.
+    Obeys `prefetch` and `unroll` of the schedule that the kernel's
+    `lnbwd.kernel_info` has. Kernels of schedules with neither are left alone.
 
-    Fails on a loop with row sums, and behind `lnbwd-peel-last-rows`.
+    With `prefetch`, a turn loads the set that the next one works on, and hands it
+    on as carried values: bytes as whole registers, where they fill such. The set
+    that is not whole goes to a copy of the body behind the loop, as by
+    `lnbwd-peel-last-rows`. On AMD's chips loads of a set that does not exist are
+    dropped, without a branch, and stand ahead of all work of the turn; what is
+    carried is waited for behind it. On NVIDIA's, the first set is loaded below a
+    condition, and the last row once more where no set follows.
+
+    With `unroll` alone, for loops without row sums, a turn takes so many sets,
+    and loads all of them before it works on the first, so that few rows cost no
+    more than one round trip to memory. Rows beyond the last keep nothing; AMD's
+    loads of them are dropped, NVIDIA's go to the last row.
+
+    What is left has whole sets. Fails behind `lnbwd-peel-last-rows`, on a load
+    of anything but the row of the loop's set, and, with `unroll` alone, on a loop
+    with row sums.
 
     Before:
 
@@ -40,6 +51,26 @@ def PipelineRowsPass
       %row = lane.row %set at %place : !place
       %x = lane.load %xs[%row] at %place : ... -> vector<1x8xf32>
       lane.store %x, %ys[%row] at %place : ...
+    }
+    ```
+
+    After, for an AMD chip and `prefetch = 1`, where a workgroup has one group:
+
+    ```mlir
+    %any = arith.cmpi ult, %begin, %rows {lane.part = #lane.part<first_load>} : index
+    %count = arith.select %any, %c1, %c0 {lane.part = #lane.part<first_load>} : index
+    %first = lane.load_within %xs from %begin count %count at %place {lane.part = #lane.part<first_load>} : ...
+    %none = lane.for_rows %set = %begin to %rows step %step at %place carrying(%x = %first)
+        attributes {whole} : ... {
+      %row = lane.row %set at %place : !place
+      %next = arith.addi %set, %step : index
+      %more = arith.cmpi ult, %next, %rows {lane.part = #lane.part<next_load>} : index
+      %left = arith.select %more, %c1, %c0 {lane.part = #lane.part<next_load>} : index
+      %ahead = lane.load_within %xs from %next count %left at %place {lane.part = #lane.part<next_load>} : ...
+      lane.keep_order
+      lane.store %x, %ys[%row] at %place : ...
+      lane.keep_order
+      lane.yield %ahead : vector<1x8xf32>
     }
     ```
 
@@ -60,7 +91,9 @@ def PipelineRowsPass
     ```
   }];
   let options = [ChipOption];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"numPipelined", "pipelined", "Row loops changed">];
 }
 
@@ -151,8 +184,9 @@ def SplitPartsPass : Pass<"lnbwd-split-parts", "::mlir::gpu::GPUFuncOp"> {
     In the place of each value of a part come values of its accesses. What is
     computed of an access is computed where it is first needed, by a load, a
     store, a sum or a `lane.fold`, which go through their accesses one after
-    another: so few registers are held at a time. `lane.fold` is done with by
-    this. Fails, naming the operation, on a part that something else needs whole.
+    another: so few registers are held at a time. What a `lane.for_rows` carries
+    beside its sums goes in the order of loads: access by access, over all parts
+    side by side. `lane.fold` is done with by this. Fails, naming the operation, on a part that something else needs whole.
 
     Before:
 

@@ -49,9 +49,9 @@ def Lane_Dialect : Dialect {
     below a condition that is the same for all of them.
 
     The discardable attribute `lane.part` of an operation (`#lane.part<tail>`)
-    says which part of a kernel it and all in it are, for the report
-    (docs/report.md): what is in a `lane.for_rows` is `row`, and what has no
-    such attribute and is in no such operation is `setup`.
+    says which part of a kernel it is, for the report (docs/report.md), or, if
+    it has regions, all that is in it: what is in a `lane.for_rows` is `row`, and
+    what has no such attribute and is in no such operation is `setup`.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
