@@ -58,9 +58,11 @@ static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernels.addPass(createPipelineRowsPass({options.chip}));
   kernels.addPass(createPeelLastRowsPass());
-  kernels.addPass(createBlockColumnSumsPass());
+  kernels.addPass(createStageRowsPass());
   kernels.addPass(createSplitPartsPass());
+  kernels.addPass(createBlockColumnSumsPass());
   kernels.addPass(createLowerRowReductionsPass({options.chip}));
+  kernels.addPass(createHoistCopiesPass());
   kernels.addPass(createLaneToGPUPass({options.chip}));
 }
 

@@ -56,7 +56,7 @@ static SmallVector<Operation *> getLaneOps(gpu::GPUFuncOp kernel) {
   SmallVector<Operation *> ops;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa_and_nonnull<lane::LaneDialect>(op->getDialect()) &&
-        !isa<lane::PlaceOp, lane::YieldOp>(op))
+        !isa<lane::PlaceOp, lane::StagesOp, lane::YieldOp>(op))
       ops.push_back(op);
   });
   return ops;
@@ -67,15 +67,15 @@ static SmallVector<Operation *> getLaneOps(gpu::GPUFuncOp kernel) {
 /// Bytes that come to workgroup memory by themselves, and what waits for them.
 static bool isTransfer(Operation *op) {
   return isa<lane::InitByteBarriersOp, lane::ExpectBytesOp, lane::AwaitBytesOp,
-             lane::ArriveAtPeersOp, lane::AwaitPeersOp, lane::SendToPeersOp>(
-      op);
+             lane::ArriveAtPeersOp, lane::AwaitPeersOp, lane::SendToPeersOp,
+             lane::StartCopiesOp, lane::AwaitStageOp>(op);
 }
 
 static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
   WalkResult result = kernel.walk([&](Operation *op) {
-    // Places that stay have users that do.
+    // Places and stages that stay have users that do.
     if (isa_and_nonnull<lane::LaneDialect>(op->getDialect()) &&
-        !isa<lane::PlaceOp>(op)) {
+        !isa<lane::PlaceOp, lane::StagesOp>(op)) {
       auto diagnostic = op->emitOpError("cannot be converted");
       if (isa<lane::ReduceOp, lane::FirstTurnOp, lane::NextTurnOp>(op))
         diagnostic << "; run lnbwd-lower-row-reductions before";
@@ -119,11 +119,12 @@ public:
       return signalPassFailure();
 
     // A kernel that lnbwd-distribute-to-gpu made has nothing of this level.
-    SmallVector<Operation *> lowered = getLaneOps(kernel);
-    if (lowered.empty())
+    if (getLaneOps(kernel).empty())
       return;
     noteParts(kernel.getBody().front(), KernelPart());
     PlaceTable places(kernel, **found);
+    StageTable stages(kernel);
+    SmallVector<Operation *> lowered = getLaneOps(kernel);
     RewritePatternSet patterns(&getContext());
     populateLaneToGPUPatterns(patterns, places);
     populateLaneSumsToGPUPatterns(patterns, places);
@@ -132,7 +133,7 @@ public:
     else
       populateLaneToNVIDIAPatterns(patterns);
     if ((*found)->workgroups.hasBulkCopy)
-      populateLaneTransfersToNVIDIAPatterns(patterns, places, **found);
+      populateLaneTransfersToNVIDIAPatterns(patterns, places, stages, **found);
     // These operations, and what they become, alone: the numbers of places wait
     // for those who ask.
     GreedyRewriteConfig config;
@@ -141,6 +142,7 @@ public:
     std::reverse(lowered.begin(), lowered.end()); // The last goes first.
     if (failed(applyOpPatternsGreedily(lowered, std::move(patterns), config)))
       return signalPassFailure();
+    stages.eraseStages();
     places.erasePlaces();
     if (failed(checkConverted(kernel)))
       return signalPassFailure();

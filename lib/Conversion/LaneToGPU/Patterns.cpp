@@ -202,8 +202,7 @@ struct LowerStoreScalar : PlacePattern<lane::StoreScalarOp> {
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                           places.lookup(op.getPlace()).lane,
                                           arith::ConstantIndexOp::create(b, 0));
-    auto place = op.getPlace().getDefiningOp<lane::PlaceOp>();
-    if (Value first = place.getFirst())
+    if (Value first = places.lookup(op.getPlace()).first)
       isFirst =
           emitBoth(b, isFirst,
                    arith::CmpIOp::create(b, arith::CmpIPredicate::eq, first,

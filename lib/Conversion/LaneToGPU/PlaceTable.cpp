@@ -26,15 +26,20 @@ static AccessColumns makeAccess(ImplicitLocOpBuilder &b, lane::PlaceOp op,
   lane::PlaceType type = op.getPlace().getType();
   Value column = arith::AddIOp::create(
       b, firstOfLane, index(b, access * type.getAccessColumns()));
+  auto getOwn = [&](Value column) -> Value {
+    return op.getFirst() ? arith::SubIOp::create(b, column, op.getFirst())
+                         : column;
+  };
   if (!type.mayExceed(access))
-    return {column, column, Value()};
+    return {column, column, getOwn(column), Value()};
   Value end = index(b, type.getRowLength());
   if (!type.endsWithRow())
     end = arith::AddIOp::create(b, op.getFirst(), index(b, type.getColumns()));
   Value exists =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ult, column, end);
   Value last = arith::SubIOp::create(b, end, index(b, type.getWidth()));
-  return {column, arith::MinUIOp::create(b, column, last), exists};
+  Value loadColumn = arith::MinUIOp::create(b, column, last);
+  return {column, loadColumn, getOwn(loadColumn), exists};
 }
 
 /// `group`, which all lanes of a wave share, as the code generator can know it.
@@ -49,7 +54,7 @@ static Value makeUniform(ImplicitLocOpBuilder &b, Value group,
 static Place makePlace(lane::PlaceOp op, const ChipInfo &chip) {
   ImplicitLocOpBuilder b(op.getLoc(), op);
   lane::PlaceType type = op.getPlace().getType();
-  Place place{type, {}, {}, {}};
+  Place place{type, {}, {}, op.getFirst(), {}};
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   if (type.getGroups() == 1) {
     place.lane = thread;

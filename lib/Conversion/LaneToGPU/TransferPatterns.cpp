@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Barriers that count bytes, workgroups that share rows: NVIDIA's chips
-// from sm_90 on.
+// Barriers that count bytes, workgroups that share rows, bulk copies: NVIDIA's
+// chips from sm_90 on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -115,13 +115,130 @@ struct LowerSendToPeers : OpRewritePattern<lane::SendToPeersOp> {
   const PlaceTable &places;
   const ChipInfo &chip;
 };
+
+//===----------------------------------------------------------------------===//
+// Rows that come through workgroup memory
+//===----------------------------------------------------------------------===//
+
+/// The operations that ask where stages lie.
+template <typename Op> class StagePattern : public OpRewritePattern<Op> {
+public:
+  StagePattern(MLIRContext *context, const PlaceTable &places,
+               const StageTable &stages)
+      : OpRewritePattern<Op>(context), places(places), stages(stages) {}
+
+protected:
+  static Value index(ImplicitLocOpBuilder &b, int64_t value) {
+    return arith::ConstantIndexOp::create(b, value);
+  }
+  /// How many elements the first of the set that begins with row `set` lies
+  /// behind the copy's first; null where there is no such distance.
+  static Value emitShift(ImplicitLocOpBuilder &b, const StageLayout &layout,
+                         lane::PlaceType place, int64_t elementBytes,
+                         Value set) {
+    if (!layout.needsShift())
+      return {};
+    Value first = arith::MulIOp::create(b, set, index(b, place.getRowLength()));
+    return arith::RemUIOp::create(b, first,
+                                  index(b, bulkCopyUnit / elementBytes));
+  }
+
+  const PlaceTable &places;
+  const StageTable &stages;
+};
+
+struct LowerStartCopies : StagePattern<lane::StartCopiesOp> {
+  using StagePattern::StagePattern;
+  LogicalResult matchAndRewrite(lane::StartCopiesOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                          op.getSet(), op.getEnd());
+    Value isFirst = emitIsFirstThread(b);
+    emitIf(b, emitBoth(b, isFirst, isThere), [&] { emitCopies(b, op); });
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  void emitCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op) const {
+    const Stages &target = stages.lookup(op.getStages());
+    const StageLayout &layout = target.layout;
+    lane::PlaceType place = op.getPlace().getType();
+    Value firstColumn = places.lookup(op.getPlace()).first;
+    getTarget().expectBytes(
+        b, target.barriers, op.getStage(),
+        arith::ConstantIntOp::create(b, layout.getStageBytes(), 32));
+    for (auto [i, memory] : llvm::enumerate(op.getMemories())) {
+      int64_t elementBytes = layout.elementBytes[i];
+      int64_t bytes = layout.getCopyBytes(elementBytes);
+      Value column = firstColumn ? firstColumn : index(b, 0);
+      if (Value shift = emitShift(b, layout, place, elementBytes, op.getSet()))
+        column = arith::SubIOp::create(b, column, shift);
+      for (int64_t block = 0; block < layout.getBlocks(); ++block) {
+        Value to = index(b, block * bytes / elementBytes);
+        Value row = op.getSet();
+        if (block)
+          row = arith::AddIOp::create(b, row, index(b, block));
+        getTarget().bulkCopy(b, target.memories[i], {op.getStage(), to}, memory,
+                             {row, column},
+                             arith::ConstantIntOp::create(b, bytes, 32),
+                             target.barriers, op.getStage());
+      }
+    }
+  }
+};
+
+struct LowerAwaitStage : StagePattern<lane::AwaitStageOp> {
+  using StagePattern::StagePattern;
+  LogicalResult matchAndRewrite(lane::AwaitStageOp op,
+                                PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    getTarget().waitForBytes(b, stages.lookup(op.getStages()).barriers,
+                             op.getStage(), op.getPhase());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+struct LowerReceive : StagePattern<lane::ReceiveOp> {
+  using StagePattern::StagePattern;
+  LogicalResult matchAndRewrite(lane::ReceiveOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getAccess())
+      return failure();
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    const Stages &source = stages.lookup(op.getStages());
+    const Place &place = places.lookup(op.getPlace());
+    SmallVector<Value> begins, received;
+    for (int64_t elementBytes : source.layout.elementBytes) {
+      Value begin = arith::MulIOp::create(b, place.group,
+                                          index(b, source.layout.columns));
+      if (Value shift = emitShift(b, source.layout, place.type, elementBytes,
+                                  op.getSet()))
+        begin = arith::AddIOp::create(b, begin, shift);
+      begins.push_back(begin);
+    }
+    Value column = place.accesses[*op.getAccess()].ownColumn;
+    for (auto [part, memory, begin] :
+         llvm::zip_equal(op.getParts(), source.memories, begins))
+      received.push_back(
+          emitLoad(b, cast<VectorType>(part.getType()), memory,
+                   {op.getStage(), arith::AddIOp::create(b, begin, column)}));
+    rewriter.replaceOp(op, received);
+    return success();
+  }
+};
 } // namespace
 
 void lnbwd::populateLaneTransfersToNVIDIAPatterns(RewritePatternSet &patterns,
                                                   const PlaceTable &places,
+                                                  const StageTable &stages,
                                                   const ChipInfo &chip) {
   MLIRContext *context = patterns.getContext();
   patterns.add<LowerInitByteBarriers, LowerExpectBytes, LowerAwaitBytes,
                LowerArriveAtPeers, LowerAwaitPeers>(context);
   patterns.add<LowerSendToPeers>(context, places, chip);
+  patterns.add<LowerStartCopies, LowerAwaitStage, LowerReceive>(context, places,
+                                                                stages);
 }

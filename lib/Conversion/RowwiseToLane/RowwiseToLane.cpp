@@ -39,8 +39,7 @@ using namespace lnbwd;
 bool lnbwd::hasLaneLevel(RowwiseOp op) {
   ScheduleAttr schedule = *op.getSchedule();
   bool isPaired = schedule.getPrefetch() && schedule.getUnroll() > 1;
-  return !op.getGroupOperand() && !isPaired && !schedule.getStages() &&
-         !schedule.getReload();
+  return !op.getGroupOperand() && !isPaired && !schedule.getReload();
 }
 
 namespace {
@@ -133,6 +132,7 @@ void RowDistributor::write() {
                               kernel.workgroups, sums, carried);
   if (hasSumTotals(op, schedule, chip))
     loop.setSumBlock(getSumBlockTurns(schedule));
+  loop.setLastRowApart(needsShift(op, schedule));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&loop.getBody().front());

@@ -37,9 +37,9 @@ namespace {
 /// What rewrites of a loop share.
 class Pipeliner {
 public:
-  Pipeliner(lane::ForRowsOp loop, const ChipInfo &chip)
-      : loop(loop), dropsLoads(chip.backend == Backend::AMDGPU), loads(loop),
-        b(loop.getLoc(), loop) {}
+  Pipeliner(lane::ForRowsOp loop, lane::RowLoads loads, const ChipInfo &chip)
+      : loop(loop), dropsLoads(chip.backend == Backend::AMDGPU),
+        loads(std::move(loads)), b(loop.getLoc(), loop) {}
 
 protected:
   Value index(int64_t value) {
@@ -161,6 +161,7 @@ void Prefetcher::run() {
       /*workgroup=*/Value(), /*workgroups=*/Value(), loop.getSums(), carried);
   pipelined.setSumBlockAttr(loop.getSumBlockAttr());
   pipelined.setWhole(true);
+  pipelined.setLastRowApart(loop.getLastRowApart());
 
   b.setInsertionPointToStart(&pipelined.getBody().front());
   ValueRange state(pipelined.getStateArguments());
@@ -325,8 +326,11 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
                             "lnbwd-pipeline-rows before lnbwd-peel-last-rows");
   if (failed(checkLoads(loop)))
     return failure();
+  // Rows that are staged are on their way without registers.
+  lane::RowLoads loads(loop, /*withRows=*/!schedule.getStages());
   if (schedule.getPrefetch()) {
-    Prefetcher(loop, chip).run();
+    if (!loads.isEmpty())
+      Prefetcher(loop, loads, chip).run();
     return success();
   }
   WalkResult result = loop.walk([&](lane::ReduceOp reduce) {
@@ -336,6 +340,6 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
   });
   if (result.wasInterrupted())
     return failure();
-  Unroller(loop, chip).run(schedule.getUnroll());
+  Unroller(loop, loads, chip).run(schedule.getUnroll());
   return success();
 }

@@ -19,9 +19,9 @@ using namespace lnbwd;
 // Loads
 //===----------------------------------------------------------------------===//
 
-lane::RowLoads::RowLoads(ForRowsOp loop) : loop(loop) {
+lane::RowLoads::RowLoads(ForRowsOp loop, bool withRows) : loop(loop) {
   for (Operation &op : loop.getBody().front()) {
-    if (auto load = dyn_cast<LoadOp>(op))
+    if (auto load = dyn_cast<LoadOp>(op); load && withRows)
       rows.push_back(load);
     else if (auto scalar = dyn_cast<LoadScalarOp>(op))
       scalars.push_back(scalar);
@@ -140,14 +140,22 @@ static SmallVector<Value> writeLastRows(ImplicitLocOpBuilder &b,
 }
 
 bool lane::peelLastRows(ForRowsOp loop, MissingRows missing) {
-  bool isPeeled = !loop.getWhole() && loop.getPlace().getType().getGroups() > 1;
+  int64_t numGroups = loop.getPlace().getType().getGroups();
+  bool isPeeled = !loop.getWhole() && (numGroups > 1 || loop.getLastRowApart());
   if (isPeeled) {
     ImplicitLocOpBuilder b(loop.getLoc(), loop);
     Value rows = loop.getEnd();
-    Value groups = arith::ConstantIndexOp::create(
-        b, loop.getPlace().getType().getGroups());
-    Value sets = arith::DivUIOp::create(b, rows, groups);
-    Value fullRows = arith::MulIOp::create(b, sets, groups);
+    Value fullRows = rows;
+    if (loop.getLastRowApart()) {
+      Value one = arith::ConstantIndexOp::create(b, 1);
+      Value any = arith::MaxUIOp::create(b, rows, one);
+      fullRows = arith::SubIOp::create(b, any, one);
+    }
+    if (numGroups > 1) {
+      Value groups = arith::ConstantIndexOp::create(b, numGroups);
+      Value sets = arith::DivUIOp::create(b, fullRows, groups);
+      fullRows = arith::MulIOp::create(b, sets, groups);
+    }
     loop.getEndMutable().assign(fullRows);
 
     b.setInsertionPointAfter(loop);

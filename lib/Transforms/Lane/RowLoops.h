@@ -24,7 +24,10 @@ namespace lnbwd::lane {
 /// a copy gives is in one list: the parts of rows, then the row scalars.
 class RowLoads {
 public:
-  explicit RowLoads(ForRowsOp loop);
+  /// With `withRows`, those of parts of rows, else of row scalars alone.
+  explicit RowLoads(ForRowsOp loop, bool withRows = true);
+
+  bool isEmpty() const { return rows.empty() && scalars.empty(); }
 
   /// The types of what is loaded.
   llvm::SmallVector<mlir::Type> getTypes();
@@ -68,9 +71,10 @@ enum class MissingRows {
 };
 
 /// Takes the rows of the last set, where it is not whole, out of `loop`, into a
-/// copy of its body behind it, which loads them as `missing` says. The loop has
-/// whole sets then. Returns whether there is such a copy: a loop of one group,
-/// or one with whole sets, needs none.
+/// copy of its body behind it, which loads them as `missing` says; with
+/// last_row_apart, the last row in any case. The loop has whole sets then.
+/// Returns whether there is such a copy: a loop of one group without that, or
+/// one with whole sets, needs none.
 bool peelLastRows(ForRowsOp loop, MissingRows missing);
 
 } // namespace lnbwd::lane

@@ -112,6 +112,7 @@ public:
 private:
   LogicalResult split(Operation *op);
   template <typename Op> LogicalResult splitLoad(Op op);
+  LogicalResult splitReceive(lane::ReceiveOp op);
   LogicalResult splitLoadColumns(lane::LoadColumnsOp op);
   LogicalResult splitStore(lane::StoreOp op);
   LogicalResult splitAccumulate(lane::AccumulateOp op);
@@ -229,6 +230,23 @@ template <typename Op> LogicalResult Splitter::splitLoad(Op op) {
       known[part].push_back(b.create(state)->getResult(0));
       ++numSplit;
     }
+  return success();
+}
+
+/// One operation for each access: a stage has all operands of its rows.
+LogicalResult Splitter::splitReceive(lane::ReceiveOp op) {
+  for (int64_t i = 0; i < op.getPlace().getType().getAccesses(); ++i) {
+    SmallVector<Type> types;
+    for (Type type : op.getParts().getTypes())
+      types.push_back(getAccessType(getPartType(type)));
+    auto access = lane::ReceiveOp::create(
+        b, op.getLoc(), types, op.getSet(), op.getStages(), op.getStage(),
+        op.getPlace(), b.getI64IntegerAttr(i));
+    for (auto [part, received] :
+         llvm::zip_equal(op.getParts(), access.getParts()))
+      known[part].push_back(received);
+    numSplit += access.getParts().size();
+  }
   return success();
 }
 
@@ -420,6 +438,10 @@ LogicalResult Splitter::split(Operation *op) {
       .Case([&](lane::LoadWithinOp op) {
         done.insert(op);
         return splitLoad(op);
+      })
+      .Case([&](lane::ReceiveOp op) {
+        done.insert(op);
+        return splitReceive(op);
       })
       .Case([&](lane::LoadColumnsOp op) {
         done.insert(op);

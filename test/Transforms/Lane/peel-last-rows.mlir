@@ -99,3 +99,26 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 511, lanes = 64, groups = 1, width = 1>
+
+// The last row stays apart if it has to, also where it would make no set that is
+// not whole.
+// CHECK-LABEL: gpu.func @last_row_apart(
+// CHECK-SAME:    %[[BEGIN:[^:]*]]: index, %[[ROWS:[^:]*]]: index, %[[STEP:[^:]*]]: index
+// CHECK:         %[[ONE:.*]] = arith.constant 1 : index
+// CHECK:         %[[ANY:.*]] = arith.maxui %[[ROWS]], %[[ONE]]
+// CHECK:         %[[FULL:.*]] = arith.subi %[[ANY]], %[[ONE]]
+// CHECK:         lane.for_rows %{{.*}} = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %{{.*}} attributes {last_row_apart, whole}
+// CHECK:         arith.cmpi ult, %[[FULL]], %[[ROWS]]
+// CHECK:         scf.if
+gpu.module @m {
+  gpu.func @last_row_apart(%begin: index, %rows: index, %step: index, %w: index, %ws: index) {
+    %place = lane.place : !place
+    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws attributes {last_row_apart} : !place {
+    }
+    gpu.return
+  }
+}

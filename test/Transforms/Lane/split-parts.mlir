@@ -128,3 +128,21 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+!stages = !lane.stages<2 of bf16, f32>
+
+// What is received goes access by access, over all operands of the rows.
+// CHECK-LABEL: gpu.func @received
+// CHECK:         lane.receive %{{.*}} from %{{.*}}[%{{.*}}] at %{{.*}} access 0 : !place, !stages -> vector<4xbf16>, vector<4xf32>
+// CHECK-NEXT:    %[[SECOND:.*]]:2 = lane.receive %{{.*}} from %{{.*}}[%{{.*}}] at %{{.*}} access 1
+// CHECK:         lane.store %[[SECOND]]#1, %{{.*}} access 1
+gpu.module @m {
+  gpu.func @received(%m: memref<?x512xf32>, %i: index, %stages: !stages, %place: !place) {
+    %x:2 = lane.receive %i from %stages[%i] at %place : !place, !stages -> vector<2x4xbf16>, vector<2x4xf32>
+    lane.store %x#1, %m[%i] at %place : !place, vector<2x4xf32>, memref<?x512xf32>
+    gpu.return
+  }
+}

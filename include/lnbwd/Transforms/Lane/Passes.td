@@ -33,7 +33,8 @@ def PipelineRowsPass
     `lnbwd-peel-last-rows`. On AMD's chips loads of a set that does not exist are
     dropped, without a branch, and stand ahead of all work of the turn; what is
     carried is waited for behind it. On NVIDIA's, the first set is loaded below a
-    condition, and the last row once more where no set follows.
+    condition, and the last row once more where no set follows. Of rows that are
+    staged the row scalars alone are loaded ahead.
 
     With `unroll` alone, for loops without row sums, a turn takes so many sets,
     and loads all of them before it works on the first, so that few rows cost no
@@ -144,38 +145,56 @@ def PeelLastRowsPass
   let statistics = [Statistic<"numPeeled", "peeled", "Row loops peeled">];
 }
 
-def BlockColumnSumsPass
-    : Pass<"lnbwd-block-column-sums", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Add up column sums in blocks of turns";
+def StageRowsPass : Pass<"lnbwd-stage-rows", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Have rows brought to workgroup memory ahead of their turn";
   let description = [{
-    The rounding errors of a sum are of the size that it has grown to. A
-    `lane.for_rows` with `sum_block` becomes a loop over blocks of that many
-    turns around one over the turns of a block, which begins with sums of 0; the
-    outer one adds them to totals. Expects whole sets.
+    Obeys `stages` of the schedule that the kernel's `lnbwd.kernel_info` has: so
+    many sets of rows are on their way into workgroup memory, each into a stage of
+    its own. A turn waits for its set and takes it out of its stage, in the place
+    of a load; and the copies of the set that comes `stages` sets later start
+    behind a barrier, behind which the stage is free. Without row sums that is
+    right behind what is taken, with row sums at the turn's end, from where
+    `lnbwd-hoist-copies` may move it. Which stage it is, and in which phase it is
+    waited for, goes from turn to turn. Row scalars stay loads.
+
+    Expects whole sets, with the last row apart where not all sets begin where a
+    copy can, and one load of parts in the loop. Kernels of other schedules, and
+    loops that load no rows, are left alone.
 
     Before:
 
     ```mlir
-    %sum = lane.for_rows %set = %begin to %end step %step at %place sums(%s = %zero)
-        attributes {sum_block = 8 : i64, whole} : ... {...}
+    %last = lane.for_rows %set = %begin to %full step %step at %place carrying(%turn = %first)
+        attributes {whole} : !place, !lane.turn {
+      %row = lane.row %set at %place : !place
+      %x = lane.load %xs[%row] at %place : ... -> vector<2x8xbf16>
+      ... // row sums
+      lane.yield %next : !lane.turn
+    }
     ```
 
-    After:
+    After, for `stages = 2`:
 
     ```mlir
-    %sum = scf.for %first = %begin to %end step %block_step iter_args(%total = %zero) -> (...) {
-      %next = arith.addi %first, %block_step : index
-      %last = arith.minui %next, %end : index
-      %block = lane.for_rows %set = %first to %last step %step at %place sums(%s = %zero)
-          attributes {whole} : ... {...}
-      %added = arith.addf %total, %block fastmath<contract> : vector<1x8xf32>
-      scf.yield %added : vector<1x8xf32>
-    } {lane.part = #lane.part<sum_block>}
+    %stages = lane.stages at %place : !place, !lane.stages<2 of bf16>
+    lane.start_copies %xs from %begin below %full to %stages[%c0] at %place : ...
+    %second = arith.addi %begin, %step : index
+    lane.start_copies %xs from %second below %full to %stages[%c1] at %place : ...
+    %last:3 = lane.for_rows %set = %begin to %full step %step at %place
+        carrying(%turn = %first, %stage = %c0, %phase = %c0_i32)
+        attributes {whole} : !place, !lane.turn, index, i32 {
+      %row = lane.row %set at %place : !place
+      lane.await_stage %stages[%stage] phase %phase : !lane.stages<2 of bf16>
+      %x = lane.receive %set from %stages[%stage] at %place : ... -> vector<2x8xbf16>
+      ... // row sums
+      lane.barrier
+      lane.start_copies %xs from %later below %full to %stages[%stage] at %place : ...
+      lane.yield %next, %following, %next_phase : !lane.turn, index, i32
+    }
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::scf::SCFDialect"];
-  let statistics = [Statistic<"numBlocked", "blocked", "Row loops blocked">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let statistics = [Statistic<"numStaged", "staged", "Row loops staged">];
 }
 
 def SplitPartsPass : Pass<"lnbwd-split-parts", "::mlir::gpu::GPUFuncOp"> {
@@ -210,6 +229,63 @@ def SplitPartsPass : Pass<"lnbwd-split-parts", "::mlir::gpu::GPUFuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect"];
   let statistics = [Statistic<"numSplit", "split", "Loads and stores split">];
+}
+
+def BlockColumnSumsPass
+    : Pass<"lnbwd-block-column-sums", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Add up column sums in blocks of turns";
+  let description = [{
+    The rounding errors of a sum are of the size that it has grown to. A
+    `lane.for_rows` with `sum_block` becomes a loop over blocks of that many
+    turns around one over the turns of a block, which begins with sums of 0; the
+    outer one adds them to totals. A loop over staged rows stays one: it counts
+    the turns of a block, and a branch at the end of the last one adds the sums to
+    totals, which the loop carries. Expects whole sets.
+
+    Before:
+
+    ```mlir
+    %sum = lane.for_rows %set = %begin to %end step %step at %place sums(%s = %zero)
+        attributes {sum_block = 8 : i64, whole} : ... {...}
+    ```
+
+    After:
+
+    ```mlir
+    %sum = scf.for %first = %begin to %end step %block_step iter_args(%total = %zero) -> (...) {
+      %next = arith.addi %first, %block_step : index
+      %last = arith.minui %next, %end : index
+      %block = lane.for_rows %set = %first to %last step %step at %place sums(%s = %zero)
+          attributes {whole} : ... {...}
+      %added = arith.addf %total, %block fastmath<contract> : vector<8xf32>
+      scf.yield %added : vector<8xf32>
+    } {lane.part = #lane.part<sum_block>}
+    ```
+
+    After, where the rows are staged:
+
+    ```mlir
+    %left:5 = lane.for_rows %set = %begin to %end step %step at %place
+        carrying(%s = %zero, %stage = %c0, %phase = %c0_i32, %turn = %c0_i32, %total = %zero)
+        attributes {whole} : ... {
+      ... // %sum, what was yielded
+      %next = arith.addi %turn, %c1_i32 : i32
+      %is_last = arith.cmpi eq, %next, %c8_i32 : i32
+      %now:3 = scf.if %is_last -> (vector<8xf32>, i32, vector<8xf32>) {
+        %none = arith.subf %sum, %sum : vector<8xf32>
+        %added = arith.addf %total, %sum fastmath<contract> : vector<8xf32>
+        scf.yield %none, %c0_i32, %added : vector<8xf32>, i32, vector<8xf32>
+      } else {
+        scf.yield %sum, %next, %total : vector<8xf32>, i32, vector<8xf32>
+      } {lane.part = #lane.part<sum_block>}
+      lane.yield %now#0, %following, %next_phase, %now#1, %now#2 : ...
+    }
+    %sum = arith.addf %left#4, %left#0 fastmath<contract> : vector<8xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numBlocked", "blocked", "Row loops blocked">];
 }
 
 def LowerRowReductionsPass
@@ -276,6 +352,47 @@ def LowerRowReductionsPass
   let statistics = [
     Statistic<"numLowered", "lowered", "Reductions lowered">,
     Statistic<"numShared", "shared", "Of rows that workgroups share">,
+  ];
+}
+
+def HoistCopiesPass : Pass<"lnbwd-hoist-copies", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Fill stages again as early in a turn as they are free";
+  let description = [{
+    A turn that sums over rows has the copies to its stage started at its end,
+    behind a `lane.barrier`. Where the lanes meet at an earlier barrier, behind
+    what they take out of the stage, the copies move behind the first such one,
+    and need no other. Where sums are sent to peers first, the copies and their
+    barrier move behind that: the copies start while the sums are on their way.
+
+    Expects lowered row reductions; a turn in which they need no memory is left as
+    it is. Fails on copies in a loop without a barrier before them.
+
+    Before:
+
+    ```mlir
+    %x = lane.receive %set from %stages[%stage] at %place access 0 : ...
+    vector.store %mine, %memory[%own] : ...
+    lane.barrier
+    %slot = vector.load %memory[%half] : ...
+    lane.store %y, %ys[%row] at %place access 0 : ...
+    lane.barrier
+    lane.start_copies %xs from %later below %end to %stages[%stage] at %place : ...
+    ```
+
+    After:
+
+    ```mlir
+    %x = lane.receive %set from %stages[%stage] at %place access 0 : ...
+    vector.store %mine, %memory[%own] : ...
+    lane.barrier
+    lane.start_copies %xs from %later below %end to %stages[%stage] at %place : ...
+    %slot = vector.load %memory[%half] : ...
+    lane.store %y, %ys[%row] at %place access 0 : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numHoisted", "hoisted", "Copies that start earlier">,
+    Statistic<"numMerged", "merged", "Barriers that another stands for">,
   ];
 }
 

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "Verifiers.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -25,9 +25,9 @@ using namespace lnbwd::lane;
 // What several verifiers ask
 //===----------------------------------------------------------------------===//
 
-/// A part of rows of `element` at `place`, or its one access.
-static LogicalResult verifyPart(Operation *op, Type part, PlaceType place,
-                                Type element, std::optional<int64_t> access) {
+LogicalResult lnbwd::lane::verifyPart(Operation *op, Type part, PlaceType place,
+                                      Type element,
+                                      std::optional<int64_t> access) {
   if (access && (*access < 0 || *access >= place.getAccesses()))
     return op->emitOpError("expected access to be below the accesses of a "
                            "part, ")
@@ -294,7 +294,8 @@ LogicalResult ForRowsOp::verify() {
   if (bool(getWorkgroup()) != bool(getWorkgroups()))
     return emitOpError("expected both the workgroup and how many there are, "
                        "or neither");
-  if (!getWhole() && !getWorkgroup() && getPlace().getType().getGroups() > 1)
+  bool endsWhole = getPlace().getType().getGroups() == 1 && !getLastRowApart();
+  if (!getWhole() && !getWorkgroup() && !endsWhole)
     return emitOpError("expected which workgroup of how many it is for, since "
                        "its last set may not be whole");
   return success();

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "Verifiers.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
@@ -48,4 +48,40 @@ LogicalResult SendToPeersOp::verify() {
                        "the row's columns, got ")
            << place;
   return verifyByteBarriers(*this, getBarriers().getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Stages
+//===----------------------------------------------------------------------===//
+
+LogicalResult StartCopiesOp::verify() {
+  PlaceType place = getPlace().getType();
+  ArrayRef<Type> elements = getStages().getType().getElements();
+  if (getMemories().size() != elements.size())
+    return emitOpError("expected a memory for each of the stages' ")
+           << elements.size() << " elements, got " << getMemories().size();
+  for (auto [memory, element] : llvm::zip_equal(getMemories(), elements)) {
+    auto type = cast<MemRefType>(memory.getType());
+    if (type.getRank() != 2 || type.getElementType() != element ||
+        type.getDimSize(1) != place.getRowLength())
+      return emitOpError("expected a memref of rank 2 of ")
+             << element << " whose last dimension is the place's row_length, "
+             << place.getRowLength() << ", got " << type;
+    if (type.getStridesAndOffset().first !=
+        SmallVector<int64_t>{place.getRowLength(), 1})
+      return emitOpError("expected rows that lie side by side, got ") << type;
+  }
+  return success();
+}
+
+LogicalResult ReceiveOp::verify() {
+  PlaceType place = getPlace().getType();
+  ArrayRef<Type> elements = getStages().getType().getElements();
+  if (getParts().size() != elements.size())
+    return emitOpError("expected a result for each of the stages' ")
+           << elements.size() << " elements, got " << getParts().size();
+  for (auto [part, element] : llvm::zip_equal(getParts(), elements))
+    if (failed(verifyPart(*this, part.getType(), place, element, getAccess())))
+      return failure();
+  return success();
 }

@@ -38,6 +38,7 @@ def Lane_Dialect : Dialect {
     | group | the lanes of a workgroup that share a row; a workgroup has `groups` of them |
     | set | the neighbouring rows that the groups of a workgroup work on side by side |
     | phase | what lies between two exchanges of row sums |
+    | stage | a place in workgroup memory for one set of rows, which copies bring there while others are worked on |
     | turn | one row of each group: memory that is used in turns may be written again two turns later |
 
     A part may be *split*: in the place of one `vector<2x8xf32>` there are then
@@ -139,6 +140,27 @@ def Lane_Turn : Lane_Type<"Turn", "turn"> {
     is behind it (nothing, which half of a buffer, how many rows there were) is
     decided by `lnbwd-lower-row-reductions`, which leaves none.
   }];
+}
+
+def Lane_Stages : Lane_Type<"Stages", "stages"> {
+  let summary = "Places in workgroup memory for sets of rows on their way";
+  let description = [{
+    Room for `count` sets of rows of row operands with these `elements`, and for
+    each set what says whether it has arrived. Made by `lane.stages`.
+
+    Example (three sets of two row operands):
+
+    ```mlir
+    !lane.stages<3 of bf16, bf16>
+    ```
+  }];
+  let genMnemonicAlias = 1;
+  let parameters = (ins
+    "int64_t":$count,
+    ArrayRefParameter<"::mlir::Type">:$elements
+  );
+  let assemblyFormat = "`<` $count `of` $elements `>`";
+  let genVerifyDecl = 1;
 }
 
 def Lane_PartKind : I32EnumAttr<"PartKind", "part of a kernel", [

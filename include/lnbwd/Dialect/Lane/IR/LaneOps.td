@@ -375,7 +375,9 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
 
     `sums` are column sums: each turn may add to them by `lane.accumulate`, and
     nothing else. With `sum_block = n`, each is the total of sums over n turns, so
-    that the error of a long sum stays small. `carried` are other values that go
+    that the error of a long sum stays small. With `last_row_apart`, the last row
+    is in no whole set, since accesses to one may reach into the row behind it.
+    `carried` are other values that go
     from turn to turn. The region's other arguments, the operands of its
     `lane.yield` and the results are the sums and then the carried values.
 
@@ -394,7 +396,8 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     Index:$begin, Index:$end, Index:$step, Lane_Place:$place,
     Optional<Index>:$workgroup, Optional<Index>:$workgroups,
     Variadic<AnyVectorOfAnyRank>:$sums, Variadic<AnyType>:$carried,
-    UnitAttr:$whole, OptionalAttr<I64Attr>:$sum_block);
+    UnitAttr:$whole, OptionalAttr<I64Attr>:$sum_block,
+    UnitAttr:$last_row_apart);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let skipDefaultBuilders = 1;

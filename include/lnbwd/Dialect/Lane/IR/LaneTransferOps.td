@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Defines the operations that have bytes brought to workgroup memory while the
-// lanes work on, and wait for them: sums that other workgroups send.
+// lanes work on, and wait for them: sums that other workgroups send, and rows
+// that bulk copies bring.
 //
 //===----------------------------------------------------------------------===//
 
@@ -142,6 +143,97 @@ def Lane_SendToPeersOp : Lane_ByteBarrierOp<"send_to_peers"> {
     `at` $place attr-dict `:` type($place) `,` type($numbers) `,` type($memory)
     `,` type($barriers)
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// Rows that come through workgroup memory
+//===----------------------------------------------------------------------===//
+
+def Lane_StagesOp : Lane_Op<"stages"> {
+  let summary = "Places in workgroup memory for sets of rows on their way";
+  let description = [{
+    Lays the stages out in the memory that the launch asks for, for sets of rows
+    as those at `place`, and has the workgroup see them empty.
+
+    Example:
+
+    ```mlir
+    %stages = lane.stages at %place : !lane.place<...>, !lane.stages<3 of bf16, bf16>
+    ```
+  }];
+  let arguments = (ins Lane_Place:$place);
+  let results = (outs Lane_Stages:$stages);
+  let assemblyFormat = [{
+    `at` $place attr-dict `:` type($place) `,` type($stages)
+  }];
+}
+
+def Lane_StartCopiesOp : Lane_Op<"start_copies"> {
+  let summary = "Have a set of rows brought to a stage";
+  let description = [{
+    Unless row `set` is at or beyond `end`, one lane starts the copies of the
+    workgroup's columns of the set's rows, which begin with row `set`, from
+    `memories` to stage number `stage`. All rows of a set below `end` exist, and,
+    where rows do not all begin where a copy can, one more behind them, into which
+    a copy may reach. The caller sees to it that all lanes have received what was
+    in the stage, by a barrier of the workgroup.
+
+    Example:
+
+    ```mlir
+    lane.start_copies %dys, %xs from %set below %end to %stages[%stage] at %place
+        : !lane.place<...>, !lane.stages<3 of bf16, bf16>, memref<?x1024xbf16>, memref<?x1024xbf16>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$set, Index:$end,
+                       Lane_Stages:$stages, Index:$stage, Lane_Place:$place);
+  let assemblyFormat = [{
+    $memories `from` $set `below` $end `to` $stages `[` $stage `]` `at` $place
+    attr-dict `:` type($place) `,` type($stages) `,` type($memories)
+  }];
+  let hasVerifier = 1;
+}
+
+def Lane_AwaitStageOp : Lane_Op<"await_stage"> {
+  let summary = "Wait until a set of rows has arrived in its stage";
+  let description = [{
+    All lanes wait for the copies to stage number `stage`. `phase` is 0 the first
+    time that the stage is waited for, then 1, then 0, and so on.
+
+    Example:
+
+    ```mlir
+    lane.await_stage %stages[%stage] phase %phase : !lane.stages<3 of bf16, bf16>
+    ```
+  }];
+  let arguments = (ins Lane_Stages:$stages, Index:$stage, I32:$phase);
+  let assemblyFormat = [{
+    $stages `[` $stage `]` `phase` $phase attr-dict `:` type($stages)
+  }];
+}
+
+def Lane_ReceiveOp : Lane_Op<"receive", [MemoryEffects<[MemRead]>]> {
+  let summary = "Take a lane's part of a row out of a stage";
+  let description = [{
+    The lane's part of its row of the set that begins with row `set`, which lies
+    in stage number `stage`: one result for each of the stages' elements. With
+    `access`, that one access alone. Only behind `lane.await_stage`.
+
+    Example:
+
+    ```mlir
+    %dy, %x = lane.receive %set from %stages[%stage] at %place
+        : !lane.place<...>, !lane.stages<3 of bf16, bf16> -> vector<2x8xbf16>, vector<2x8xbf16>
+    ```
+  }];
+  let arguments = (ins Index:$set, Lane_Stages:$stages, Index:$stage,
+                       Lane_Place:$place, OptionalAttr<I64Attr>:$access);
+  let results = (outs Variadic<AnyVectorOfAnyRank>:$parts);
+  let assemblyFormat = [{
+    $set `from` $stages `[` $stage `]` `at` $place (`access` $access^)?
+    attr-dict `:` type($place) `,` type($stages) `->` type($parts)
+  }];
+  let hasVerifier = 1;
 }
 
 #endif // LNBWD_DIALECT_LANE_IR_LANETRANSFEROPS_TD
