@@ -11,7 +11,8 @@
 // CHECK-NOT: lnbwd-split-two-pass.mlir
 // CHECK:     lnbwd-select-schedule.mlir
 // CHECK:     lnbwd-finalize-column-sums.mlir
-// CHECK:     lnbwd-distribute-to-gpu.mlir
+// CHECK:     lnbwd-distribute-rows.mlir
+// CHECK:     nested-passes.mlir
 // CHECK:     lnbwd-attach-launch-plan.mlir
 // CHECK:     lnbwd-lower-subgroup-reduce.mlir
 // CHECK:     kernel.ll

@@ -38,8 +38,7 @@ using namespace lnbwd;
 
 bool lnbwd::hasLaneLevel(RowwiseOp op) {
   ScheduleAttr schedule = *op.getSchedule();
-  bool isPaired = schedule.getPrefetch() && schedule.getUnroll() > 1;
-  return !op.getGroupOperand() && !isPaired && !schedule.getStages() &&
+  return !op.getGroupOperand() && !schedule.getStages() &&
          !schedule.getReload() && schedule.getWorkgroupsPerRow() == 1;
 }
 

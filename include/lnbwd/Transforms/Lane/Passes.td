@@ -35,6 +35,11 @@ def PipelineRowsPass
     carried is waited for behind it. On NVIDIA's, the first set is loaded below a
     condition, and the last row once more where no set follows.
 
+    With `prefetch` and `unroll = 2`, a turn works on two sets, the second under a
+    condition, and loads each of the next turn's two when the registers of one of
+    its own are free: nothing is copied from turn to turn. The loop is surely
+    entered, below a condition.
+
     With `unroll` alone, for loops without row sums, a turn takes so many sets,
     and loads all of them before it works on the first, so that few rows cost no
     more than one round trip to memory. Rows beyond the last keep nothing; AMD's
@@ -71,6 +76,33 @@ def PipelineRowsPass
       lane.store %x, %ys[%row] at %place : ...
       lane.keep_order
       lane.yield %ahead : vector<1x8xf32>
+    }
+    ```
+
+    After, for an AMD chip, `prefetch = 1` and `unroll = 2`:
+
+    ```mlir
+    %any = arith.cmpi ult, %begin, %rows : index
+    scf.if %any {
+      // The first two sets are loaded, as above.
+      %stride = arith.muli %step, %c2 : index
+      %none:2 = lane.for_rows %set = %begin to %rows step %stride at %place
+          carrying(%x = %first, %x2 = %second) attributes {entered, whole} : ... {
+        %set2 = arith.addi %set, %step : index
+        %set3 = arith.addi %set, %stride : index
+        %row = lane.row %set at %place : !place
+        lane.store %x, %ys[%row] at %place : ...
+        lane.keep_order
+        %third = lane.load_within %xs from %set3 count %count3 at %place {lane.part = #lane.part<next_load>} : ...
+        lane.keep_order
+        %has2 = arith.cmpi ult, %set2, %rows : index
+        scf.if %has2 {
+          %row2 = lane.row %set2 at %place : !place
+          lane.store %x2, %ys[%row2] at %place : ...
+        } {lane.part = #lane.part<second_row>}
+        // The fourth set is loaded, as the third was.
+        lane.yield %third, %fourth : vector<1x8xf32>, vector<1x8xf32>
+      }
     }
     ```
 
@@ -151,7 +183,8 @@ def BlockColumnSumsPass
     The rounding errors of a sum are of the size that it has grown to. A
     `lane.for_rows` with `sum_block` becomes a loop over blocks of that many
     turns around one over the turns of a block, which begins with sums of 0; the
-    outer one adds them to totals. Expects whole sets.
+    outer one adds them to totals. Around a loop that is surely entered it is an
+    `scf.while` that tests at its end. Expects whole sets.
 
     Before:
 
@@ -186,7 +219,7 @@ def SplitPartsPass : Pass<"lnbwd-split-parts", "::mlir::gpu::GPUFuncOp"> {
     store, a sum or a `lane.fold`, which go through their accesses one after
     another: so few registers are held at a time. What a `lane.for_rows` carries
     beside its sums goes in the order of loads: access by access, over all parts
-    side by side. `lane.fold` is done with by this. Fails, naming the operation, on a part that something else needs whole.
+    of one load. `lane.fold` is done with by this. Fails, naming the operation, on a part that something else needs whole.
 
     Before:
 

@@ -370,11 +370,14 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     works on row `set + g`; rows at or beyond `end` do not exist. With `whole`,
     there are none such: all sets have all their rows. Without, and with several
     groups, the loop says which it is of the workgroups that share the rows
-    (`for %workgroup of %workgroups`, numbers from 0 on).
+    (`for %workgroup of %workgroups`, numbers from 0 on). With `entered`, there
+    surely is a first set, so that the loop may test at the end of a turn whether
+    there is another.
 
     `sums` are column sums: each turn may add to them by `lane.accumulate`, and
     nothing else. With `sum_block = n`, each is the total of sums over n turns, so
-    that the error of a long sum stays small. `carried` are other values that go
+    that the error of a long sum stays small. A turn may add to a sum below a
+    condition, by an `scf.if` that yields the sum otherwise. `carried` are other values that go
     from turn to turn. The region's other arguments, the operands of its
     `lane.yield` and the results are the sums and then the carried values.
 
@@ -393,7 +396,7 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     Index:$begin, Index:$end, Index:$step, Lane_Place:$place,
     Optional<Index>:$workgroup, Optional<Index>:$workgroups,
     Variadic<AnyVectorOfAnyRank>:$sums, Variadic<AnyType>:$carried,
-    UnitAttr:$whole, OptionalAttr<I64Attr>:$sum_block);
+    UnitAttr:$whole, UnitAttr:$entered, OptionalAttr<I64Attr>:$sum_block);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let skipDefaultBuilders = 1;
