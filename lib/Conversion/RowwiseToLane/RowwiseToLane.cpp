@@ -39,7 +39,7 @@ using namespace lnbwd;
 bool lnbwd::hasLaneLevel(RowwiseOp op) {
   ScheduleAttr schedule = *op.getSchedule();
   return !op.getGroupOperand() && !schedule.getStages() &&
-         !schedule.getReload() && schedule.getWorkgroupsPerRow() == 1;
+         schedule.getWorkgroupsPerRow() == 1;
 }
 
 namespace {
@@ -112,7 +112,8 @@ void RowDistributor::write() {
       types.push_back(
           placeType.getPartType(getElementTypeOrSelf(column.getType())));
     auto columns = lane::LoadColumnsOp::create(
-        b, types, ArrayRef(kernel.buffers).slice(numRows, numColumns), place);
+        b, types, ArrayRef(kernel.buffers).slice(numRows, numColumns), place,
+        /*each=*/false);
     for (auto [i, part] : llvm::enumerate(columns.getParts()))
       known[body.getArgument(numRows + i)] = part;
   }

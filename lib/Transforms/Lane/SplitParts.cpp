@@ -268,9 +268,9 @@ template <typename Op> LogicalResult Splitter::splitLoad(Op op) {
 }
 
 LogicalResult Splitter::splitLoadColumns(lane::LoadColumnsOp op) {
-  auto load = lane::LoadColumnsOp::create(b, op.getLoc(),
-                                          splitTypes(op.getResultTypes()),
-                                          op.getMemories(), op.getPlace());
+  auto load = lane::LoadColumnsOp::create(
+      b, op.getLoc(), splitTypes(op.getResultTypes()), op.getMemories(),
+      op.getPlace(), op.getEach());
   setAll(op.getResults(), load.getResults());
   ++numSplit;
   return success();

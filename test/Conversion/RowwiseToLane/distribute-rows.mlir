@@ -117,7 +117,7 @@ func.func @mixed(%x: memref<?x512xf32>) {
     lnbwd.yield %xr : vector<512xf32>
   }
   lnbwd.rowwise @second rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>} {
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }

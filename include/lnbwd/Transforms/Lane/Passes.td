@@ -20,6 +20,61 @@ def ChipOption
              "Chip to compile for; an unknown name is an error that lists the "
              "known ones">;
 
+def ReloadPhasesPass
+    : Pass<"lnbwd-reload-phases", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Read a row again in each of its phases";
+  let description = [{
+    Obeys `reload` of the schedule that the kernel's `lnbwd.kernel_info` has, which
+    serves rows of any length: a row does not stay with its lanes. Each
+    `lane.fold` becomes a loop over the row's columns, one access of each lane at
+    a time, which loads what it needs; so do the stores, all in one loop behind
+    the last reduction, since they may be to rows that are read. Columns are
+    loaded there as well. Kernels of other schedules are left alone.
+
+    Fails on a loop with column sums, whose columns stay with a lane, and on parts
+    that are neither loaded nor computed by pure operations. Goes before
+    `lnbwd-peel-last-rows`.
+
+    Before:
+
+    ```mlir
+    %place = lane.place : !lane.place<row_length = 65536, lanes = 256, groups = 1, width = 4>
+    // In the loop over the rows:
+    %x = lane.load %xs[%row] at %place : ... -> vector<64x4xf32>
+    %share = lane.fold [#vector.kind<add>] %x at %place : ... -> vector<4xf32>
+    %s = lane.reduce [#vector.kind<add>] %share at %place turn %turn phase 0 : ...
+    %sv = vector.broadcast %s : f32 to vector<64x4xf32>
+    %y = arith.mulf %x, %sv : vector<64x4xf32>
+    lane.store %y, %ys[%row] at %place : ...
+    ```
+
+    After:
+
+    ```mlir
+    !tile = !lane.place<row_length = 65536, lanes = 256, groups = 1, width = 4, columns = 1024>
+
+    %share = scf.for %column = %c0 to %c65536 step %c1024 iter_args(%sum = %zero) -> (vector<4xf32>) {
+      %tile = lane.place from %column : !tile
+      %x = lane.load %xs[%row] at %tile : ... -> vector<1x4xf32>
+      %folded = lane.fold [#vector.kind<add>] %x at %tile : ... -> vector<4xf32>
+      %next = arith.addf %sum, %folded fastmath<contract> : vector<4xf32>
+      scf.yield %next : vector<4xf32>
+    } {lane.part = #lane.part<reload>}
+    %s = lane.reduce [#vector.kind<add>] %share at %place turn %turn phase 0 : ...
+    scf.for %column = %c0 to %c65536 step %c1024 {
+      %tile = lane.place from %column : !tile
+      %x = lane.load %xs[%row] at %tile : ... -> vector<1x4xf32>
+      %sv = vector.broadcast %s : f32 to vector<1x4xf32>
+      %y = arith.mulf %x, %sv : vector<1x4xf32>
+      lane.store %y, %ys[%row] at %tile : ...
+    } {lane.part = #lane.part<reload>}
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numReloaded", "reloaded", "Row loops changed">];
+}
+
 def PipelineRowsPass
     : Pass<"lnbwd-pipeline-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Have the loads of several sets of rows on their way";

@@ -141,3 +141,13 @@ func.func @conditional(%i: index, %zero: vector<2x2xf32>, %place: !place, %exist
   }
   return
 }
+
+// -----
+
+// CHECK-LABEL: func.func @each
+// CHECK:         lane.load_columns %{{.*}} at %{{.*}} each : !place, memref<128xf32> -> vector<2x2xf32>
+!place = !lane.place<row_length = 128, lanes = 32, groups = 4, width = 2>
+func.func @each(%g: memref<128xf32>, %place: !place) {
+  %c = lane.load_columns %g at %place each : !place, memref<128xf32> -> vector<2x2xf32>
+  return
+}

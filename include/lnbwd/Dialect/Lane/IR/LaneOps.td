@@ -154,7 +154,8 @@ def Lane_LoadColumnsOp : Lane_Op<"load_columns", [
   let description = [{
     The lane's part of each of `memories`, vectors of a row's length that are the
     same for all rows. How the groups of a workgroup come to them is the target's
-    choice: each by itself, or one for all.
+    choice: each by itself, or one for all. With `each`, it is each by itself, and
+    not all lanes need to come here.
 
     The results are one part for each memory; split, all accesses of the first
     memory, then those of the second, and so on.
@@ -167,10 +168,11 @@ def Lane_LoadColumnsOp : Lane_Op<"load_columns", [
         -> vector<2x8xbf16>, vector<2x8xbf16>
     ```
   }];
-  let arguments = (ins Variadic<AnyMemRef>:$memories, Lane_Place:$place);
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Lane_Place:$place,
+                       UnitAttr:$each);
   let results = (outs Variadic<AnyVectorOfAnyRank>:$parts);
   let assemblyFormat = [{
-    $memories `at` $place attr-dict `:` type($place) `,`
+    $memories `at` $place (`each` $each^)? attr-dict `:` type($place) `,`
     type($memories) `->` type($parts)
   }];
   let hasVerifier = 1;
