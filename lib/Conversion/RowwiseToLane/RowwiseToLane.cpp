@@ -38,8 +38,7 @@ using namespace lnbwd;
 
 bool lnbwd::hasLaneLevel(RowwiseOp op) {
   ScheduleAttr schedule = *op.getSchedule();
-  return !op.getGroupOperand() && !schedule.getStages() &&
-         schedule.getWorkgroupsPerRow() == 1;
+  return !schedule.getStages() && schedule.getWorkgroupsPerRow() == 1;
 }
 
 namespace {
@@ -105,10 +104,10 @@ void RowDistributor::write() {
     lane::AwaitPreviousKernelOp::create(b);
 
   Block &body = op.getBody().front();
-  size_t numRows = op.getRows().size(), numColumns = op.getColumns().size();
+  size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
   if (numColumns) {
     SmallVector<Type> types;
-    for (Value column : op.getColumns())
+    for (Value column : op.getAllColumns())
       types.push_back(
           placeType.getPartType(getElementTypeOrSelf(column.getType())));
     auto columns = lane::LoadColumnsOp::create(
@@ -119,7 +118,7 @@ void RowDistributor::write() {
   }
   Type sumType = placeType.getPartType(b.getF32Type());
   SmallVector<Value> sums;
-  for (size_t i = 0; i < op.getColumnSums().size(); ++i)
+  for (size_t i = 0; i < op.getAllSums().size(); ++i)
     sums.push_back(arith::ConstantOp::create(b, b.getZeroAttr(sumType)));
   SmallVector<Value> carried;
   if (op.hasRowSums())
@@ -171,7 +170,7 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
                               Value turn) {
   Block &body = op.getBody().front();
   auto placeType = cast<lane::PlaceType>(place.getType());
-  size_t numRows = op.getRows().size(), numColumns = op.getColumns().size();
+  size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
   if (numRows) {
     SmallVector<Type> types;
     for (Value rows : op.getRows())

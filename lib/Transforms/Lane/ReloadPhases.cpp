@@ -198,15 +198,14 @@ LogicalResult Reloader::reloadStores(ArrayRef<lane::StoreOp> stores) {
   return success();
 }
 
-/// Where no phase reads the row any more, but for what it stores: behind the
-/// last reduction, and all numbers that come of it.
+/// Where no other phase reads the row any more, and all is known that is
+/// stored: at the first store behind the last reduction, or at the end.
 Operation *Reloader::getPlaceOfStores() {
   Operation *place = nullptr;
   for (Operation &op : loop.getBody().front()) {
     if (isa<lane::ReduceOp>(op))
       place = nullptr;
-    else if (!place && isa<lane::StoreOp, lane::StoreScalarOp, lane::NextTurnOp,
-                           lane::YieldOp>(op))
+    else if (!place && isa<lane::StoreOp, lane::NextTurnOp, lane::YieldOp>(op))
       place = &op;
   }
   return place;

@@ -106,3 +106,33 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 200, lanes = 64, groups = 1, width = 4>
+
+// A number that is stored before the last phase has computed its own.
+// CHECK-LABEL: gpu.func @early_scalar
+// CHECK:         %[[S:.*]] = lane.reduce
+// CHECK-NEXT:    lane.store_scalar %{{.*}}
+// CHECK-NEXT:    %[[T:.*]] = arith.negf %[[S]] : f32
+// CHECK:         scf.for
+// CHECK:           vector.broadcast %[[T]] : f32 to vector<1x4xf32>
+// CHECK:           lane.store
+gpu.module @m {
+  gpu.func @early_scalar(%x: memref<?x200xf32>, %n: memref<?xf32>, %m: f32, %i: index, %turn: !lane.turn)
+      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 200, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, reload = true>>} {
+    %place = lane.place : !place
+    lane.for_rows %set = %i to %i step %i at %place : !place {
+      %row = lane.row %set at %place : !place
+      %v = lane.load %x[%row] at %place : !place, memref<?x200xf32> -> vector<1x4xf32>
+      %f = lane.fold [#vector.kind<add>] %v at %place : !place, vector<1x4xf32> -> vector<4xf32>
+      %s = lane.reduce [#vector.kind<add>] %f at %place turn %turn phase 0 : !place, vector<4xf32> -> f32
+      lane.store_scalar %m, %n[%row] at %place : !place, memref<?xf32>
+      %t = arith.negf %s : f32
+      %spread = vector.broadcast %t : f32 to vector<1x4xf32>
+      lane.store %spread, %x[%row] at %place : !place, vector<1x4xf32>, memref<?x200xf32>
+    }
+    gpu.return
+  }
+}
