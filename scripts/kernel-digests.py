@@ -40,6 +40,7 @@ sys.path.insert(0, str(SOURCE / "test" / "EndToEnd"))
 
 import family  # noqa: E402
 import grid  # noqa: E402
+import test_groups as groups  # noqa: E402
 import test_masks as masks  # noqa: E402
 
 CHIPS = (*family.AMD_CHIPS, "sm_80", "sm_90")
@@ -53,6 +54,7 @@ MODES = {
     "waves": "threads_per_row=128,row_groups=2,prefetch=0,unroll=1,stages=0",
     "prefetch": "prefetch=1,unroll=1,stages=0",
     "paired": "prefetch=1,unroll=2,stages=0",
+    "reload": "threads_per_row=128,row_groups=2,prefetch=0,unroll=1,stages=0,reload=1",
 }
 SM_90_MODES = {
     "early": "prefetch=0,unroll=1,stages=0,early_start=1",
@@ -127,6 +129,9 @@ def mode_cases() -> Iterator[Case]:
         for mode, schedule in modes.items():
             kinds = [*lengths, *SM_90_LENGTHS] if mode.startswith("stages") else lengths
             for op in family.OPS:
+                # Column sums need their columns to stay with a lane.
+                if mode == "reload" and op.endswith("_bwd"):
+                    continue
                 for dtype, n in kinds:
                     text = family.source(family.Case(op, chip, dtype, n))
                     yield Case(f"mode/{mode}-{op}-{dtype}-{n}", chip, text, f"schedule={schedule}")
@@ -153,12 +158,27 @@ def program_cases() -> Iterator[Case]:
                     yield Case(name, chip, masks.source(n, dtype, has_sum), schedule)
 
 
+def group_cases() -> Iterator[Case]:
+    """Programs with a column and a column sum for each group of rows."""
+    for chip in CHIPS:
+        for mode in ("", *MODES):
+            schedule = f"schedule={MODES[mode]}" if mode else ""
+            for n, dtype in ((512, "bf16"), (1000, "f32")):
+                name = f"group/{mode or 'model'}-{n}-{dtype}"
+                text = groups.source(n, dtype)
+                yield Case(name, chip, text, schedule)
+                if mode != "reload":
+                    yield Case(f"{name}-gradient", chip, text, schedule,
+                               "--lnbwd-differentiate=saved=mean,rstd")
+
+
 def all_cases() -> Iterator[Case]:
     """The whole grid."""
     yield from family_cases()
     yield from length_cases()
     yield from mode_cases()
     yield from program_cases()
+    yield from group_cases()
 
 
 def normalised(lines: list[str]) -> list[str]:

@@ -40,7 +40,10 @@ static void noteParts(Block &block, KernelPart around) {
     if (isa<lane::ForRowsOp>(op))
       part.kind = KernelPart::Row;
     Attribute attribute = op.removeDiscardableAttr(lane::partAttr);
-    if (auto kind = dyn_cast_or_null<lane::PartKindAttr>(attribute))
+    auto kind = dyn_cast_or_null<lane::PartKindAttr>(attribute);
+    if (kind && kind.getValue() == lane::PartKind::Reload)
+      part.reload = true;
+    else if (kind)
       part.kind = KernelPart::Kind(kind.getValue());
     // What an operation with regions does beside them is work of what is
     // around it.

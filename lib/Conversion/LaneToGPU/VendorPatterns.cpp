@@ -36,7 +36,7 @@ struct ShareColumns : OpRewritePattern<lane::LoadColumnsOp> {
                                 PatternRewriter &rewriter) const override {
     const Place &place = places.lookup(op.getPlace());
     size_t accesses = place.accesses.size();
-    if (place.type.getGroups() == 1 ||
+    if (op.getEach() || place.type.getGroups() == 1 ||
         op.getNumResults() != op.getMemories().size() * accesses ||
         cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
       return failure();

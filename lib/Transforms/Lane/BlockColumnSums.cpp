@@ -22,42 +22,69 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
+/// Makes `loop` one over the rows from `first` up to `next`, or `end`, which
+/// begins with zeros and goes on from `before`: totals, and what it carries.
+/// Returns the same behind it.
+static SmallVector<Value> addBlock(ImplicitLocOpBuilder &b,
+                                   lane::ForRowsOp loop, ValueRange zeros,
+                                   Value first, Value next, Value end,
+                                   ValueRange before) {
+  Value last = arith::MinUIOp::create(b, next, end);
+  loop->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
+  loop.getBeginMutable().assign(first);
+  loop.getEndMutable().assign(last);
+  loop.getSumsMutable().assign(zeros);
+  loop.getCarriedMutable().assign(before.drop_front(zeros.size()));
+  loop.removeSumBlockAttr();
+  SmallVector<Value> after(loop.getResults());
+  for (auto [total, sum] :
+       llvm::zip(before, MutableArrayRef(after).take_front(zeros.size())))
+    sum = arith::AddFOp::create(b, total, sum, arith::FastMathFlags::contract);
+  return after;
+}
+
+/// A loop over blocks in the place of `loop`, which goes into it.
 static void block(lane::ForRowsOp loop, int64_t turns) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
-  size_t numSums = loop.getSums().size();
   SmallVector<Value> zeros;
   for (Type type : loop.getSums().getTypes())
     zeros.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  Value blockStep =
+  Value step =
       turns == 1
           ? loop.getStep()
           : Value(arith::MulIOp::create(
                 b, loop.getStep(), arith::ConstantIndexOp::create(b, turns)));
-  Value end = loop.getEnd();
-  auto blocks =
-      scf::ForOp::create(b, loop.getBegin(), end, blockStep, loop.getState());
-  blocks->setAttr(
-      lane::partAttr,
-      lane::PartKindAttr::get(b.getContext(), lane::PartKind::SumBlock));
-  loop.getResults().replaceAllUsesWith(blocks.getResults());
-
-  b.setInsertionPointToStart(blocks.getBody());
-  Value first = blocks.getInductionVar();
-  Value next = arith::AddIOp::create(b, first, blockStep);
-  Value last = arith::MinUIOp::create(b, next, end);
-  loop->moveBefore(blocks.getBody(), blocks.getBody()->end());
-  loop.getBeginMutable().assign(first);
-  loop.getEndMutable().assign(last);
-  loop.getSumsMutable().assign(zeros);
-  ValueRange before = blocks.getRegionIterArgs();
-  loop.getCarriedMutable().assign(before.drop_front(numSums));
-  loop.removeSumBlockAttr();
-  b.setInsertionPointAfter(loop);
-  SmallVector<Value> after(loop.getResults());
-  for (auto [total, sum] :
-       llvm::zip(before, MutableArrayRef(after).take_front(numSums)))
-    sum = arith::AddFOp::create(b, total, sum, arith::FastMathFlags::contract);
-  scf::YieldOp::create(b, after);
+  Value begin = loop.getBegin(), end = loop.getEnd();
+  auto part = lane::PartKindAttr::get(b.getContext(), lane::PartKind::SumBlock);
+  if (!loop.getEntered()) {
+    auto blocks = scf::ForOp::create(b, begin, end, step, loop.getState());
+    blocks->setAttr(lane::partAttr, part);
+    loop.getResults().replaceAllUsesWith(blocks.getResults());
+    b.setInsertionPointToStart(blocks.getBody());
+    Value first = blocks.getInductionVar();
+    Value next = arith::AddIOp::create(b, first, step);
+    scf::YieldOp::create(b, addBlock(b, loop, zeros, first, next, end,
+                                     blocks.getRegionIterArgs()));
+    return;
+  }
+  SmallVector<Value> state{begin};
+  llvm::append_range(state, loop.getState());
+  TypeRange types{ValueRange(state)};
+  auto blocks = scf::WhileOp::create(b, types, state);
+  blocks->setAttr(lane::partAttr, part);
+  loop.getResults().replaceAllUsesWith(blocks.getResults().drop_front());
+  SmallVector<Location> locations(state.size(), b.getLoc());
+  Block *again = b.createBlock(&blocks.getAfter(), {}, types, locations);
+  scf::YieldOp::create(b, again->getArguments());
+  Block *body = b.createBlock(&blocks.getBefore(), {}, types, locations);
+  Value first = body->getArgument(0);
+  Value next = arith::AddIOp::create(b, first, step);
+  SmallVector<Value> after{next};
+  llvm::append_range(after,
+                     addBlock(b, loop, zeros, first, next, end,
+                              ValueRange(body->getArguments()).drop_front()));
+  Value isNext = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, next, end);
+  scf::ConditionOp::create(b, isNext, after);
 }
 
 /// The wait for the staged rows of a turn of `loop`, or null if its rows are

@@ -80,8 +80,17 @@ class Prefetcher : Pipeliner {
 public:
   using Pipeliner::Pipeliner;
   void run();
+  void runPaired();
 
 private:
+  /// Takes the set that is not whole out of the loop.
+  void peel() {
+    lane::peelLastRows(loop, dropsLoads ? lane::MissingRows::Dropped
+                                        : lane::MissingRows::Clamped);
+  }
+  lane::ForRowsOp makeLoop(Value step, ArrayRef<SmallVector<Value>> loaded);
+  void writePair(lane::ForRowsOp pipelined);
+  SmallVector<Value> loadInOrder(lane::PartKind part, Value set);
   SmallVector<Value> loadSet(lane::PartKind part, Value set);
   SmallVector<Value> workOn(Value set, Value row, ValueRange state,
                             ValueRange loadedAhead);
@@ -148,20 +157,27 @@ SmallVector<Value> Unroller::loadWithin(Value set) {
 // A turn ahead
 //===----------------------------------------------------------------------===//
 
-void Prefetcher::run() {
-  Value rows = loop.getEnd();
-  lane::peelLastRows(loop, dropsLoads ? lane::MissingRows::Dropped
-                                      : lane::MissingRows::Clamped);
-  Value step = loop.getStep();
+/// A loop without a body that carries what `loaded` has as well.
+lane::ForRowsOp Prefetcher::makeLoop(Value step,
+                                     ArrayRef<SmallVector<Value>> loaded) {
   SmallVector<Value> carried(loop.getCarried());
-  llvm::append_range(carried,
-                     loadSet(lane::PartKind::FirstLoad, loop.getBegin()));
+  for (const SmallVector<Value> &values : loaded)
+    llvm::append_range(carried, values);
   auto pipelined = lane::ForRowsOp::create(
       b, loop.getBegin(), loop.getEnd(), step, loop.getPlace(),
       /*workgroup=*/Value(), /*workgroups=*/Value(), loop.getSums(), carried);
   pipelined.setSumBlockAttr(loop.getSumBlockAttr());
   pipelined.setWhole(true);
   pipelined.setLastRowApart(loop.getLastRowApart());
+  return pipelined;
+}
+
+void Prefetcher::run() {
+  Value rows = loop.getEnd();
+  peel();
+  Value step = loop.getStep();
+  lane::ForRowsOp pipelined =
+      makeLoop(step, loadSet(lane::PartKind::FirstLoad, loop.getBegin()));
 
   b.setInsertionPointToStart(&pipelined.getBody().front());
   ValueRange state(pipelined.getStateArguments());
@@ -187,6 +203,79 @@ void Prefetcher::run() {
   lane::YieldOp::create(b, results);
   loop.replaceAllUsesWith(pipelined.getResults().take_front(numState));
   loop.erase();
+}
+
+/// Two sets a turn, the second under a condition that is the same for the whole
+/// workgroup. While one set is worked on, the other is on its way into
+/// registers of its own: nothing is copied from turn to turn.
+void Prefetcher::runPaired() {
+  peel();
+  Value begin = loop.getBegin(), step = loop.getStep();
+  // A loop that tests at its end, under its condition: the optimiser moves
+  // loads from before a condition behind it, and does not keep their order.
+  auto any = scf::IfOp::create(
+      b, isBelow(begin, loop.getEnd()),
+      [&](OpBuilder &, Location) {
+        SmallVector<Value> first =
+            loadInOrder(lane::PartKind::FirstLoad, begin);
+        SmallVector<Value> second =
+            loadInOrder(lane::PartKind::FirstSecondLoad, add(begin, step));
+        Value stride = arith::MulIOp::create(b, step, index(2));
+        lane::ForRowsOp pipelined = makeLoop(stride, {first, second});
+        pipelined.setEntered(true);
+        writePair(pipelined);
+        scf::YieldOp::create(
+            b, pipelined.getResults().take_front(loop.getNumResults()));
+      },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, loop.getState()); });
+  loop.replaceAllUsesWith(any.getResults());
+  loop.erase();
+}
+
+/// Writes a turn of the loop over pairs. Both sets of the next turn are loaded
+/// at the same place of each turn, behind the work that frees their registers,
+/// so that all ways to a turn's beginning have the same loads on their way, in
+/// the same order.
+void Prefetcher::writePair(lane::ForRowsOp pipelined) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&pipelined.getBody().front());
+  Value step = loop.getStep(), stride = pipelined.getStep();
+  Value first = pipelined.getSet();
+  Value second = add(first, step), third = add(first, stride);
+  ValueRange state(pipelined.getStateArguments());
+  size_t numState = loop.getNumResults();
+  ValueRange loaded = state.drop_front(numState);
+  size_t count = loaded.size() / 2;
+  Value row = lane::RowOp::create(b, first, loop.getPlace());
+  SmallVector<Value> behindFirst =
+      workOn(first, row, state.take_front(numState), loaded.take_front(count));
+  SmallVector<Value> nextFirst = loadInOrder(lane::PartKind::NextLoad, third);
+  auto ifSecond = scf::IfOp::create(
+      b, isBelow(second, loop.getEnd()),
+      [&](OpBuilder &, Location) {
+        Value row = lane::RowOp::create(b, second, loop.getPlace());
+        scf::YieldOp::create(
+            b, workOn(second, row, behindFirst, loaded.drop_front(count)));
+      },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, behindFirst); });
+  ifSecond->setAttr(
+      lane::partAttr,
+      lane::PartKindAttr::get(b.getContext(), lane::PartKind::SecondRow));
+  SmallVector<Value> results(ifSecond.getResults());
+  llvm::append_range(results, nextFirst);
+  llvm::append_range(
+      results, loadInOrder(lane::PartKind::SecondLoad, add(second, stride)));
+  lane::YieldOp::create(b, results);
+}
+
+/// Loads a set between what is before and what is behind.
+SmallVector<Value> Prefetcher::loadInOrder(lane::PartKind part, Value set) {
+  if (!dropsLoads)
+    return loadSet(part, set);
+  lane::KeepOrderOp::create(b);
+  SmallVector<Value> loaded = loadSet(part, set);
+  lane::KeepOrderOp::create(b);
+  return loaded;
 }
 
 /// Loads the set of rows that begins with row `set`, if there is such a set;
@@ -329,8 +418,13 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
   // Rows that are staged are on their way without registers.
   lane::RowLoads loads(loop, /*withRows=*/!schedule.getStages());
   if (schedule.getPrefetch()) {
-    if (!loads.isEmpty())
-      Prefetcher(loop, loads, chip).run();
+    if (loads.isEmpty())
+      return success();
+    Prefetcher prefetcher(loop, loads, chip);
+    if (schedule.getUnroll() == 1)
+      prefetcher.run();
+    else
+      prefetcher.runPaired();
     return success();
   }
   WalkResult result = loop.walk([&](lane::ReduceOp reduce) {

@@ -103,9 +103,11 @@ SmallVector<Value> lane::writeBody(ImplicitLocOpBuilder &b, ForRowsOp loop,
       continue;
     Operation *copy = b.clone(op, mapping);
     if (exists)
-      llvm::TypeSwitch<Operation *>(copy)
-          .Case<StoreOp, StoreScalarOp, AccumulateOp>(
-              [&](auto masked) { masked.getExistsMutable().assign(exists); });
+      copy->walk([&](Operation *inner) {
+        llvm::TypeSwitch<Operation *>(inner)
+            .Case<StoreOp, StoreScalarOp, AccumulateOp>(
+                [&](auto masked) { masked.getExistsMutable().assign(exists); });
+      });
   }
   SmallVector<Value> yielded;
   for (Value value : loop.getYield().getValues())

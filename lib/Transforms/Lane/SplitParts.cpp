@@ -25,6 +25,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
+#include <numeric>
 
 namespace lnbwd {
 #define GEN_PASS_DEF_SPLITPARTSPASS
@@ -52,40 +53,73 @@ struct Piece {
 };
 } // namespace
 
-/// Order of all values one after another.
-static constexpr size_t allByValue = std::numeric_limits<size_t>::max();
-
-/// In which order values of `types` are split: the first `byValue` of them one
-/// after another; parts side by side among the others access by access, as
-/// loads go.
-static SmallVector<Piece> getPieces(TypeRange types, size_t byValue) {
-  auto getAccesses = [&](size_t i) -> int64_t {
-    VectorType part = getPartType(types[i]);
-    return part ? part.getDimSize(0) : 0;
-  };
+/// In which order values of `types` are split: parts of a run access by access,
+/// as loads go, and runs one after another. The last values are in `runs` of so
+/// many parts, each other value is its own.
+static SmallVector<Piece> getPieces(TypeRange types, ArrayRef<size_t> runs) {
+  size_t single =
+      types.size() - std::accumulate(runs.begin(), runs.end(), size_t(0));
+  SmallVector<size_t> lengths(single, 1);
+  llvm::append_range(lengths, runs);
   SmallVector<Piece> pieces;
-  for (size_t i = 0; i < types.size();) {
-    int64_t accesses = getAccesses(i);
-    size_t end = i + 1;
-    while (i >= byValue && end < types.size() && getAccesses(end) == accesses)
-      ++end;
-    for (int64_t access = 0; access < accesses; ++access)
-      for (size_t value = i; value < end; ++value)
+  size_t first = 0;
+  for (size_t length : lengths) {
+    VectorType part = getPartType(types[first]);
+    if (!part)
+      pieces.push_back({first, std::nullopt});
+    for (int64_t access = 0; part && access < part.getDimSize(0); ++access)
+      for (size_t value = first; value < first + length; ++value)
         pieces.push_back({value, access});
-    for (; i < end; ++i)
-      if (!accesses)
-        pieces.push_back({i, std::nullopt});
+    first += length;
   }
   return pieces;
 }
 
-static SmallVector<Type> splitTypes(TypeRange types, size_t byValue) {
+static SmallVector<Type> splitTypes(TypeRange types,
+                                    ArrayRef<size_t> runs = {}) {
   SmallVector<Type> split;
-  for (const Piece &piece : getPieces(types, byValue)) {
+  for (const Piece &piece : getPieces(types, runs)) {
     Type type = types[piece.value];
     split.push_back(piece.access ? getAccessType(getPartType(type)) : type);
   }
   return split;
+}
+
+/// The operation that `value` comes of, as it was or packed, perhaps by way of
+/// loops that carry it.
+static Operation *getSource(Value value) {
+  while (true) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    auto loop =
+        argument
+            ? dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp())
+            : LoopLikeOpInterface();
+    OpOperand *initial = loop ? loop.getTiedLoopInit(argument) : nullptr;
+    if (initial)
+      value = initial->get();
+    else if (auto packed = value.getDefiningOp<vector::BitCastOp>())
+      value = packed.getSource();
+    else
+      return value.getDefiningOp();
+  }
+}
+
+/// The runs of what `loop` carries beside its sums: parts of one load are one.
+static SmallVector<size_t> getRuns(lane::ForRowsOp loop) {
+  SmallVector<size_t> runs;
+  Value before;
+  for (Value value : loop.getCarried()) {
+    VectorType part = getPartType(value.getType());
+    VectorType partBefore =
+        before ? getPartType(before.getType()) : VectorType();
+    if (part && partBefore && part.getDimSize(0) == partBefore.getDimSize(0) &&
+        getSource(value) == getSource(before))
+      ++runs.back();
+    else
+      runs.push_back(1);
+    before = value;
+  }
+  return runs;
 }
 
 /// Whether an access of the result needs that access alone of each operand.
@@ -126,24 +160,25 @@ private:
   /// All accesses of those of `values` that are parts, and the other values, in
   /// the order of getPieces().
   FailureOr<SmallVector<Value>> getAll(ValueRange values,
-                                       size_t byValue = allByValue);
+                                       ArrayRef<size_t> runs = {});
   /// Notes `accesses` as those of the parts among `values`, in that order, and
   /// puts the others in the place of the values that are no parts.
   void setAll(ValueRange values, ValueRange accesses,
-              size_t byValue = allByValue);
+              ArrayRef<size_t> runs = {});
 
   OpBuilder b;
   /// Accesses of parts as far as they are known.
   DenseMap<Value, SmallVector<Value>> known;
   llvm::SetVector<Operation *> done;
-  /// How many values the loops that were split carried before.
-  DenseMap<Operation *, size_t> carriedBy;
+  /// The runs of what the loops that were split carry.
+  DenseMap<Operation *, SmallVector<size_t>> runsOf;
 };
 } // namespace
 
-void Splitter::setAll(ValueRange values, ValueRange accesses, size_t byValue) {
+void Splitter::setAll(ValueRange values, ValueRange accesses,
+                      ArrayRef<size_t> runs) {
   for (auto [piece, access] :
-       llvm::zip_equal(getPieces(values.getTypes(), byValue), accesses)) {
+       llvm::zip_equal(getPieces(values.getTypes(), runs), accesses)) {
     Value value = values[piece.value];
     if (piece.access)
       known[value].push_back(access);
@@ -153,9 +188,9 @@ void Splitter::setAll(ValueRange values, ValueRange accesses, size_t byValue) {
 }
 
 FailureOr<SmallVector<Value>> Splitter::getAll(ValueRange values,
-                                               size_t byValue) {
+                                               ArrayRef<size_t> runs) {
   SmallVector<Value> accesses;
-  for (const Piece &piece : getPieces(values.getTypes(), byValue)) {
+  for (const Piece &piece : getPieces(values.getTypes(), runs)) {
     FailureOr<Value> access = values[piece.value];
     if (piece.access)
       access = get(*access, *piece.access);
@@ -252,8 +287,8 @@ LogicalResult Splitter::splitReceive(lane::ReceiveOp op) {
 
 LogicalResult Splitter::splitLoadColumns(lane::LoadColumnsOp op) {
   auto load = lane::LoadColumnsOp::create(
-      b, op.getLoc(), splitTypes(op.getResultTypes(), allByValue),
-      op.getMemories(), op.getPlace());
+      b, op.getLoc(), splitTypes(op.getResultTypes()), op.getMemories(),
+      op.getPlace(), op.getEach());
   setAll(op.getResults(), load.getResults());
   ++numSplit;
   return success();
@@ -355,24 +390,20 @@ LogicalResult Splitter::splitStoreSum(lane::StoreSumOp op) {
 
 /// A loop or branch that parts go into, from turn to turn, or out of.
 LogicalResult Splitter::splitRegions(Operation *op) {
-  // Carried values alone are not split value by value: they are loads.
   auto loop = dyn_cast<lane::ForRowsOp>(op);
-  size_t carried = loop ? loop.getCarried().size() : 0;
-  auto getByValue = [&](size_t values) { return values - carried; };
-  size_t operandsByValue = getByValue(op->getNumOperands());
-  size_t resultsByValue = getByValue(op->getNumResults());
-  FailureOr<SmallVector<Value>> operands =
-      getAll(op->getOperands(), operandsByValue);
+  SmallVector<size_t> runs;
+  if (loop)
+    runs = getRuns(loop);
+  FailureOr<SmallVector<Value>> operands = getAll(op->getOperands(), runs);
   if (failed(operands))
     return failure();
   OperationState state(op->getLoc(), op->getName(), *operands,
-                       splitTypes(op->getResultTypes(), resultsByValue),
-                       op->getAttrs());
+                       splitTypes(op->getResultTypes(), runs), op->getAttrs());
   for (unsigned i = 0; i < op->getNumRegions(); ++i)
     state.addRegion();
   if (loop) {
     auto segment = [](TypeRange types) {
-      return int32_t(splitTypes(types, allByValue).size());
+      return int32_t(splitTypes(types).size());
     };
     int32_t each = loop.getWorkgroup() ? 1 : 0;
     state.attributes.set(
@@ -382,23 +413,21 @@ LogicalResult Splitter::splitRegions(Operation *op) {
                                 segment(loop.getCarried().getTypes())}));
   }
   Operation *split = b.create(state);
-  carriedBy[split] = carried;
+  runsOf[split] = runs;
   for (auto [from, to] : llvm::zip_equal(op->getRegions(), split->getRegions()))
     for (Block &block : llvm::make_early_inc_range(from)) {
       auto *moved = new Block();
       to.push_back(moved);
-      size_t argumentsByValue = getByValue(block.getNumArguments());
-      SmallVector<Type> types =
-          splitTypes(block.getArgumentTypes(), argumentsByValue);
+      SmallVector<Type> types = splitTypes(block.getArgumentTypes(), runs);
       moved->addArguments(types,
                           SmallVector<Location>(types.size(), op->getLoc()));
       moved->getOperations().splice(moved->end(), block.getOperations());
       setAll(ValueRange(block.getArguments()),
-             ValueRange(moved->getArguments()), argumentsByValue);
+             ValueRange(moved->getArguments()), runs);
       if (failed(splitBlock(*moved)))
         return failure();
     }
-  setAll(op->getResults(), split->getResults(), resultsByValue);
+  setAll(op->getResults(), split->getResults(), runs);
   return success();
 }
 
@@ -413,18 +442,18 @@ LogicalResult Splitter::split(Operation *op) {
             return failure();
       return success();
     }
-    if (!isa<lane::ForRowsOp, scf::ForOp, scf::IfOp>(op))
-      return op->emitOpError("cannot be split: expected lane.for_rows, scf.for "
-                             "or scf.if where parts go into regions");
+    if (!isa<lane::ForRowsOp, scf::ForOp, scf::WhileOp, scf::IfOp>(op))
+      return op->emitOpError(
+          "cannot be split: expected lane.for_rows, scf.for, "
+          "scf.while or scf.if where parts go into regions");
     done.insert(op);
     return splitRegions(op);
   }
   if (!isPartial)
     return success();
-  if (isa<lane::YieldOp, scf::YieldOp>(op)) {
-    size_t carried = carriedBy.lookup(op->getParentOp());
+  if (isa<lane::YieldOp, scf::YieldOp, scf::ConditionOp>(op)) {
     FailureOr<SmallVector<Value>> values =
-        getAll(op->getOperands(), op->getNumOperands() - carried);
+        getAll(op->getOperands(), runsOf.lookup(op->getParentOp()));
     if (failed(values))
       return failure();
     op->setOperands(*values);

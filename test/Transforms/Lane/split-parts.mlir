@@ -106,24 +106,48 @@ gpu.module @m {
 
 !place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
 
-// What a loop carries beside its sums are loads, which go access by access over
-// all of them. Values of no use and other views of bytes are split like others.
+// What a loop carries beside its sums goes in the order of loads: access by
+// access over all parts of one load, packed or not.
 // CHECK-LABEL: gpu.func @carried
-// CHECK:         %[[NONE:.*]] = ub.poison : vector<1xi32>
-// CHECK:         lane.for_rows {{.*}} sums(%[[S0:.*]] = %{{.*}}, %[[S1:.*]] = %{{.*}}) carrying(%[[A0:.*]] = %{{.*}}, %[[B0:.*]] = %[[NONE]], %[[A1:.*]] = %{{.*}}, %[[B1:.*]] = %{{.*}}, %[[N:.*]] = %{{.*}})
+// CHECK:         %[[NONE:.*]] = ub.poison : vector<4xf32>
+// CHECK:         lane.for_rows {{.*}} sums(%[[S0:.*]] = %{{.*}}, %[[S1:.*]] = %{{.*}}) carrying(%[[A0:.*]] = %{{.*}}, %[[B0:.*]] = %{{.*}}, %[[A1:.*]] = %{{.*}}, %[[B1:.*]] = %{{.*}}, %[[N:.*]] = %{{.*}}, %[[C0:.*]] = %[[NONE]], %[[C1:.*]] = %{{.*}})
 // CHECK:           %[[W0:.*]] = vector.bitcast %[[B0]] : vector<1xi32> to vector<4xi8>
 // CHECK:           lane.store %[[W0]], %{{.*}} access 0
-// CHECK:           lane.yield %[[S0]], %[[S1]], %[[A0]], %[[B0]], %[[A1]], %[[B1]], %[[N]]
+// CHECK:           lane.yield %[[S0]], %[[S1]], %[[A0]], %[[B0]], %[[A1]], %[[B1]], %[[N]], %[[C0]], %[[C1]]
 gpu.module @m {
-  gpu.func @carried(%m: memref<?x512xi8>, %i: index) {
+  gpu.func @carried(%x: memref<?x512xf32>, %m: memref<?x512xi8>, %i: index) {
     %place = lane.place : !place
     %zero = arith.constant dense<0.0> : vector<2x4xf32>
-    %none = ub.poison : vector<2x1xi32>
-    %r:4 = lane.for_rows %set = %i to %i step %i at %place sums(%s = %zero) carrying(%a = %zero, %b = %none, %n = %i) attributes {whole}
-        : !place, vector<2x4xf32>, vector<2x4xf32>, vector<2x1xi32>, index {
+    %none = ub.poison : vector<2x4xf32>
+    %f:2 = lane.load %x, %m[%i] at %place : !place, memref<?x512xf32>, memref<?x512xi8> -> vector<2x4xf32>, vector<2x4xi8>
+    %packed = vector.bitcast %f#1 : vector<2x4xi8> to vector<2x1xi32>
+    %r:5 = lane.for_rows %set = %i to %i step %i at %place sums(%s = %zero) carrying(%a = %f#0, %b = %packed, %n = %i, %c = %none) attributes {whole}
+        : !place, vector<2x4xf32>, vector<2x4xf32>, vector<2x1xi32>, index, vector<2x4xf32> {
       %w = vector.bitcast %b : vector<2x1xi32> to vector<2x4xi8>
       lane.store %w, %m[%set] at %place : !place, vector<2x4xi8>, memref<?x512xi8>
-      lane.yield %s, %a, %b, %n : vector<2x4xf32>, vector<2x4xf32>, vector<2x1xi32>, index
+      lane.yield %s, %a, %b, %n, %c : vector<2x4xf32>, vector<2x4xf32>, vector<2x1xi32>, index, vector<2x4xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// CHECK-LABEL: gpu.func @while
+// CHECK:         scf.while (%[[N:.*]] = %{{.*}}, %[[A0:.*]] = %{{.*}}, %[[A1:.*]] = %{{.*}}) : (index, vector<4xf32>, vector<4xf32>) -> (index, vector<4xf32>, vector<4xf32>)
+// CHECK:           scf.condition(%{{.*}}) %[[N]], %[[A0]], %[[A1]]
+// CHECK:         ^bb0(%[[M:.*]]: index, %[[B0:.*]]: vector<4xf32>, %[[B1:.*]]: vector<4xf32>):
+// CHECK:           scf.yield %[[M]], %[[B0]], %[[B1]]
+gpu.module @m {
+  gpu.func @while(%i: index, %more: i1) {
+    %zero = arith.constant dense<0.0> : vector<2x4xf32>
+    %r:2 = scf.while (%n = %i, %a = %zero) : (index, vector<2x4xf32>) -> (index, vector<2x4xf32>) {
+      scf.condition(%more) %n, %a : index, vector<2x4xf32>
+    } do {
+    ^bb0(%m: index, %b: vector<2x4xf32>):
+      scf.yield %m, %b : index, vector<2x4xf32>
     }
     gpu.return
   }

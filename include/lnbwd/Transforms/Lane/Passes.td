@@ -20,6 +20,61 @@ def ChipOption
              "Chip to compile for; an unknown name is an error that lists the "
              "known ones">;
 
+def ReloadPhasesPass
+    : Pass<"lnbwd-reload-phases", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Read a row again in each of its phases";
+  let description = [{
+    Obeys `reload` of the schedule that the kernel's `lnbwd.kernel_info` has, which
+    serves rows of any length: a row does not stay with its lanes. Each
+    `lane.fold` becomes a loop over the row's columns, one access of each lane at
+    a time, which loads what it needs; so do the stores, all in one loop behind
+    the last reduction, since they may be to rows that are read. Columns are
+    loaded there as well. Kernels of other schedules are left alone.
+
+    Fails on a loop with column sums, whose columns stay with a lane, and on parts
+    that are neither loaded nor computed by pure operations. Goes before
+    `lnbwd-peel-last-rows`.
+
+    Before:
+
+    ```mlir
+    %place = lane.place : !lane.place<row_length = 65536, lanes = 256, groups = 1, width = 4>
+    // In the loop over the rows:
+    %x = lane.load %xs[%row] at %place : ... -> vector<64x4xf32>
+    %share = lane.fold [#vector.kind<add>] %x at %place : ... -> vector<4xf32>
+    %s = lane.reduce [#vector.kind<add>] %share at %place turn %turn phase 0 : ...
+    %sv = vector.broadcast %s : f32 to vector<64x4xf32>
+    %y = arith.mulf %x, %sv : vector<64x4xf32>
+    lane.store %y, %ys[%row] at %place : ...
+    ```
+
+    After:
+
+    ```mlir
+    !tile = !lane.place<row_length = 65536, lanes = 256, groups = 1, width = 4, columns = 1024>
+
+    %share = scf.for %column = %c0 to %c65536 step %c1024 iter_args(%sum = %zero) -> (vector<4xf32>) {
+      %tile = lane.place from %column : !tile
+      %x = lane.load %xs[%row] at %tile : ... -> vector<1x4xf32>
+      %folded = lane.fold [#vector.kind<add>] %x at %tile : ... -> vector<4xf32>
+      %next = arith.addf %sum, %folded fastmath<contract> : vector<4xf32>
+      scf.yield %next : vector<4xf32>
+    } {lane.part = #lane.part<reload>}
+    %s = lane.reduce [#vector.kind<add>] %share at %place turn %turn phase 0 : ...
+    scf.for %column = %c0 to %c65536 step %c1024 {
+      %tile = lane.place from %column : !tile
+      %x = lane.load %xs[%row] at %tile : ... -> vector<1x4xf32>
+      %sv = vector.broadcast %s : f32 to vector<1x4xf32>
+      %y = arith.mulf %x, %sv : vector<1x4xf32>
+      lane.store %y, %ys[%row] at %tile : ...
+    } {lane.part = #lane.part<reload>}
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numReloaded", "reloaded", "Row loops changed">];
+}
+
 def PipelineRowsPass
     : Pass<"lnbwd-pipeline-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Have the loads of several sets of rows on their way";
@@ -35,6 +90,11 @@ def PipelineRowsPass
     carried is waited for behind it. On NVIDIA's, the first set is loaded below a
     condition, and the last row once more where no set follows. Of rows that are
     staged the row scalars alone are loaded ahead.
+
+    With `prefetch` and `unroll = 2`, a turn works on two sets, the second under a
+    condition, and loads each of the next turn's two when the registers of one of
+    its own are free: nothing is copied from turn to turn. The loop is surely
+    entered, below a condition.
 
     With `unroll` alone, for loops without row sums, a turn takes so many sets,
     and loads all of them before it works on the first, so that few rows cost no
@@ -72,6 +132,33 @@ def PipelineRowsPass
       lane.store %x, %ys[%row] at %place : ...
       lane.keep_order
       lane.yield %ahead : vector<1x8xf32>
+    }
+    ```
+
+    After, for an AMD chip, `prefetch = 1` and `unroll = 2`:
+
+    ```mlir
+    %any = arith.cmpi ult, %begin, %rows : index
+    scf.if %any {
+      // The first two sets are loaded, as above.
+      %stride = arith.muli %step, %c2 : index
+      %none:2 = lane.for_rows %set = %begin to %rows step %stride at %place
+          carrying(%x = %first, %x2 = %second) attributes {entered, whole} : ... {
+        %set2 = arith.addi %set, %step : index
+        %set3 = arith.addi %set, %stride : index
+        %row = lane.row %set at %place : !place
+        lane.store %x, %ys[%row] at %place : ...
+        lane.keep_order
+        %third = lane.load_within %xs from %set3 count %count3 at %place {lane.part = #lane.part<next_load>} : ...
+        lane.keep_order
+        %has2 = arith.cmpi ult, %set2, %rows : index
+        scf.if %has2 {
+          %row2 = lane.row %set2 at %place : !place
+          lane.store %x2, %ys[%row2] at %place : ...
+        } {lane.part = #lane.part<second_row>}
+        // The fourth set is loaded, as the third was.
+        lane.yield %third, %fourth : vector<1x8xf32>, vector<1x8xf32>
+      }
     }
     ```
 
@@ -205,7 +292,7 @@ def SplitPartsPass : Pass<"lnbwd-split-parts", "::mlir::gpu::GPUFuncOp"> {
     store, a sum or a `lane.fold`, which go through their accesses one after
     another: so few registers are held at a time. What a `lane.for_rows` carries
     beside its sums goes in the order of loads: access by access, over all parts
-    side by side. `lane.fold` is done with by this. Fails, naming the operation, on a part that something else needs whole.
+    of one load. `lane.fold` is done with by this. Fails, naming the operation, on a part that something else needs whole.
 
     Before:
 
@@ -238,7 +325,8 @@ def BlockColumnSumsPass
     The rounding errors of a sum are of the size that it has grown to. A
     `lane.for_rows` with `sum_block` becomes a loop over blocks of that many
     turns around one over the turns of a block, which begins with sums of 0; the
-    outer one adds them to totals. A loop over staged rows stays one: it counts
+    outer one adds them to totals. Around a loop that is surely entered it is an
+    `scf.while` that tests at its end. A loop over staged rows stays one: it counts
     the turns of a block, and a branch at the end of the last one adds the sums to
     totals, which the loop carries. Expects whole sets.
 

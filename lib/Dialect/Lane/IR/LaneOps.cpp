@@ -12,6 +12,7 @@
 
 #include "Verifiers.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -301,6 +302,20 @@ LogicalResult ForRowsOp::verify() {
   return success();
 }
 
+/// Whether `value` is `sum` and what was added to it, on all ways here.
+static bool isAccumulated(Value value, Value sum) {
+  if (value == sum)
+    return true;
+  if (auto added = value.getDefiningOp<AccumulateOp>())
+    return isAccumulated(added.getSum(), sum);
+  auto branch = value.getDefiningOp<scf::IfOp>();
+  if (!branch)
+    return false;
+  unsigned number = cast<OpResult>(value).getResultNumber();
+  return isAccumulated(branch.thenYield().getOperand(number), sum) &&
+         isAccumulated(branch.elseYield().getOperand(number), sum);
+}
+
 LogicalResult ForRowsOp::verifyRegions() {
   TypeRange arguments{ValueRange(getStateArguments())};
   if (!getSet().getType().isIndex() || arguments != getState().getTypes())
@@ -314,14 +329,11 @@ LogicalResult ForRowsOp::verifyRegions() {
   for (auto [sum, next] :
        llvm::zip(getStateArguments().take_front(getSums().size()), yielded)) {
     for (Operation *user : sum.getUsers())
-      if (!isa<AccumulateOp, YieldOp>(user))
+      if (!isa<AccumulateOp, YieldOp, scf::YieldOp>(user))
         return emitOpError("expected its sums to be used by lane.accumulate "
                            "alone, got ")
                << user->getName();
-    Value value = next;
-    while (auto added = value.getDefiningOp<AccumulateOp>())
-      value = added.getSum();
-    if (value != sum)
+    if (!isAccumulated(next, sum))
       return getYield().emitOpError(
           "expected a sum to be yielded as lane.accumulate left it");
   }

@@ -172,7 +172,8 @@ def Lane_PartKind : I32EnumAttr<"PartKind", "part of a kernel", [
     I32EnumAttrCase<"NextLoad", 5, "next_load">,
     I32EnumAttrCase<"Tail", 6, "tail">,
     I32EnumAttrCase<"FirstSecondLoad", 7, "first_second_load">,
-    I32EnumAttrCase<"SumBlock", 8, "sum_block">]> {
+    I32EnumAttrCase<"SumBlock", 8, "sum_block">,
+    I32EnumAttrCase<"Reload", 9, "reload">]> {
   let cppNamespace = "::lnbwd::lane";
   let genSpecializedAttr = 0;
 }
@@ -180,7 +181,9 @@ def Lane_PartKind : I32EnumAttr<"PartKind", "part of a kernel", [
 def Lane_PartAttr : EnumAttr<Lane_Dialect, Lane_PartKind, "part"> {
   let summary = "Which part of a kernel an operation is";
   let description = [{
-    How often a part runs is in `include/lnbwd/Transforms/KernelPart.h`.
+    How often a part runs is in `include/lnbwd/Transforms/KernelPart.h`. A loop
+    over the columns of a row that is read again is `reload`: what is in it is of
+    the part around the loop, done once for each access.
   }];
   let assemblyFormat = "`<` $value `>`";
 }
