@@ -7,9 +7,12 @@
 //===----------------------------------------------------------------------===//
 //
 // What a phase needs of a row is copied into a loop over the row's columns, on
-// demand: no part of a row lives longer than a turn of that loop.
+// demand: no part of a row lives longer than a turn of that loop. It is split
+// there already, since it is one access.
 //
 //===----------------------------------------------------------------------===//
+
+#include "Shares.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
@@ -22,7 +25,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/TypeUtilities.h"
 
-#include <limits>
+#include <utility>
 
 namespace lnbwd {
 #define GEN_PASS_DEF_RELOADPHASESPASS
@@ -54,7 +57,7 @@ private:
   lane::ForRowsOp loop;
   ImplicitLocOpBuilder b;
   /// The columns at work, and what is known of them.
-  Value tile;
+  TypedValue<lane::PlaceType> tile;
   IRMapping known;
 };
 } // namespace
@@ -101,13 +104,13 @@ FailureOr<Value> Reloader::get(Value value) {
   Operation *producer = value.getDefiningOp();
   if (!producer)
     return loop.emitOpError("cannot read again what it carries");
-  VectorType type = getTileType().getPartType(getElementTypeOrSelf(value));
+  VectorType type = getTileType().getAccessType(getElementTypeOrSelf(value));
   Value result;
   auto number = cast<OpResult>(value).getResultNumber();
   auto constant = dyn_cast<arith::ConstantOp>(producer);
   if (auto load = dyn_cast<lane::LoadOp>(producer)) {
     result = lane::LoadOp::create(b, type, load.getMemories()[number],
-                                  load.getRow(), tile, /*access=*/IntegerAttr())
+                                  load.getRow(), tile, b.getI64IntegerAttr(0))
                  .getResult(0);
   } else if (auto load = dyn_cast<lane::LoadColumnsOp>(producer)) {
     result = lane::LoadColumnsOp::create(b, type, load.getMemories()[number],
@@ -138,22 +141,14 @@ FailureOr<Value> Reloader::get(Value value) {
   return result;
 }
 
-/// What changes nothing when it is combined with.
-static Value makeNeutral(ImplicitLocOpBuilder &b, bool isMaximum,
-                         VectorType type) {
-  if (!isMaximum)
-    return arith::ConstantOp::create(b, b.getZeroAttr(type));
-  float lowest = -std::numeric_limits<float>::infinity();
-  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, lowest));
-}
-
 /// A lane's shares of a phase's sums, one after another.
 LogicalResult Reloader::reloadFold(lane::FoldOp fold) {
   b.setInsertionPoint(fold);
   VectorType type = getTileType().getAccessType(b.getF32Type());
   SmallVector<Value> shares;
   for (size_t i = 0; i < fold.getParts().size(); ++i)
-    shares.push_back(makeNeutral(b, lane::isMaximum(fold.getKinds(), i), type));
+    shares.push_back(
+        lane::makeNeutralShare(b, lane::isMaximum(fold.getKinds(), i), type));
   scf::ForOp columns = makeColumnLoop(shares);
   shares.assign(columns.getRegionIterArgs().begin(),
                 columns.getRegionIterArgs().end());
@@ -161,15 +156,9 @@ LogicalResult Reloader::reloadFold(lane::FoldOp fold) {
     FailureOr<Value> term = get(part);
     if (failed(term))
       return failure();
-    Value folded =
-        lane::FoldOp::create(b, TypeRange(type),
-                             b.getArrayAttr(fold.getKinds()[i]), *term, tile)
-            .getResult(0);
-    if (lane::isMaximum(fold.getKinds(), i))
-      shares[i] = arith::MaximumFOp::create(b, shares[i], folded);
-    else
-      shares[i] = arith::AddFOp::create(b, shares[i], folded,
-                                        arith::FastMathFlags::contract);
+    bool isMaximum = lane::isMaximum(fold.getKinds(), i);
+    Value masked = lane::makeTerm(b, tile, /*access=*/0, isMaximum, *term);
+    shares[i] = lane::combineShares(b, isMaximum, shares[i], masked);
   }
   scf::YieldOp::create(b, shares);
   fold.replaceAllUsesWith(columns.getResults());
@@ -192,7 +181,7 @@ LogicalResult Reloader::reloadStores(ArrayRef<lane::StoreOp> stores) {
   for (auto [store, part] : llvm::zip_equal(stores, parts)) {
     lane::StoreOp op = store;
     lane::StoreOp::create(b, part, op.getMemory(), op.getRow(), tile,
-                          op.getExists(), /*access=*/IntegerAttr());
+                          op.getExists(), b.getI64IntegerAttr(0));
     op.erase();
   }
   return success();
@@ -216,7 +205,17 @@ LogicalResult Reloader::run() {
     return loop.emitOpError("expected no column sums where rows are read again "
                             "in each phase: their columns stay with a lane");
   SmallVector<lane::FoldOp> folds(loop.getBody().getOps<lane::FoldOp>());
-  SmallVector<lane::StoreOp> stores(loop.getBody().getOps<lane::StoreOp>());
+  // What could have been stored in an earlier phase comes last.
+  SmallVector<lane::StoreOp> stores, earlier;
+  for (Operation &op : loop.getBody().front()) {
+    if (auto store = dyn_cast<lane::StoreOp>(op)) {
+      stores.push_back(store);
+    } else if (isa<lane::ReduceOp>(op)) {
+      stores.append(earlier);
+      earlier = std::exchange(stores, {});
+    }
+  }
+  stores.append(earlier);
   for (lane::FoldOp fold : folds)
     if (failed(reloadFold(fold)))
       return failure();

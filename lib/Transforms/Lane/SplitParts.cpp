@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Shares.h"
+
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
@@ -24,7 +26,6 @@
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <limits>
 #include <numeric>
 
 namespace lnbwd {
@@ -321,40 +322,18 @@ LogicalResult Splitter::splitAccumulate(lane::AccumulateOp op) {
   return success();
 }
 
-/// What changes nothing when it is combined with.
-static Value getNeutral(OpBuilder &b, Location loc, bool isMaximum,
-                        VectorType type) {
-  if (!isMaximum)
-    return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  float lowest = -std::numeric_limits<float>::infinity();
-  return arith::ConstantOp::create(b, loc,
-                                   DenseElementsAttr::get(type, lowest));
-}
-
 LogicalResult Splitter::splitFold(lane::FoldOp op) {
-  lane::PlaceType place = op.getPlace().getType();
-  VectorType type = place.getAccessType(b.getF32Type());
+  ImplicitLocOpBuilder at(op.getLoc(), op);
   SmallVector<Value> shares(op.getParts().size());
-  for (int64_t i = 0; i < place.getAccesses(); ++i)
+  for (int64_t i = 0; i < op.getPlace().getType().getAccesses(); ++i)
     for (auto [p, part] : llvm::enumerate(op.getParts())) {
       FailureOr<Value> found = get(part, i);
       if (failed(found))
         return failure();
-      Value term = *found, &share = shares[p];
       bool isMaximum = lane::isMaximum(op.getKinds(), p);
-      if (place.mayExceed(i)) {
-        Value exists = lane::ExistsOp::create(b, op.getLoc(), op.getPlace(), i);
-        term = arith::SelectOp::create(
-            b, op.getLoc(), exists, term,
-            getNeutral(b, op.getLoc(), isMaximum, type));
-      }
-      if (!share)
-        share = term;
-      else if (isMaximum)
-        share = arith::MaximumFOp::create(b, op.getLoc(), share, term);
-      else
-        share = arith::AddFOp::create(b, op.getLoc(), share, term,
-                                      arith::FastMathFlags::contract);
+      Value term = lane::makeTerm(at, op.getPlace(), i, isMaximum, *found);
+      Value &share = shares[p];
+      share = share ? lane::combineShares(at, isMaximum, share, term) : term;
     }
   op.getShares().replaceAllUsesWith(shares);
   return success();

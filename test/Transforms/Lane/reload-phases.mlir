@@ -3,7 +3,8 @@
 !place = !lane.place<row_length = 500, lanes = 64, groups = 1, width = 4>
 
 // Each phase reads what it needs again, one access at a time; stores come behind
-// the last reduction, all values before the first of them.
+// the last reduction, those of the last phase first, all values before the first
+// of them.
 // CHECK-DAG:   ![[PLACE:.*]] = !lane.place<row_length = 500, lanes = 64, groups = 1, width = 4>
 // CHECK-DAG:   ![[TILE:.*]] = !lane.place<row_length = 500, lanes = 64, groups = 1, width = 4, columns = 256>
 // CHECK-LABEL: gpu.func @phases(
@@ -14,11 +15,12 @@
 // CHECK-NEXT:      %[[N:.*]] = lane.load_scalar
 // CHECK:           %[[SHARES:.*]]:2 = scf.for %[[COLUMN:.*]] = %c0{{[_0-9]*}} to %c500 step %c256 iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}}) -> (vector<4xf32>, vector<4xf32>) {
 // CHECK-NEXT:        %[[AT:.*]] = lane.place from %[[COLUMN]] : ![[TILE]]
-// CHECK-NEXT:        %[[V:.*]] = lane.load %[[X]][%[[ROW]]] at %[[AT]] : ![[TILE]], memref<?x500xbf16> -> vector<1x4xbf16>
-// CHECK-NEXT:        %[[W:.*]] = arith.extf %[[V]] : vector<1x4xbf16> to vector<1x4xf32>
-// CHECK-NEXT:        %[[F:.*]] = lane.fold [#vector.kind<add>] %[[W]] at %[[AT]] : ![[TILE]], vector<1x4xf32> -> vector<4xf32>
+// CHECK-NEXT:        %[[V:.*]] = lane.load %[[X]][%[[ROW]]] at %[[AT]] access 0 : ![[TILE]], memref<?x500xbf16> -> vector<4xbf16>
+// CHECK-NEXT:        %[[W:.*]] = arith.extf %[[V]] : vector<4xbf16> to vector<4xf32>
+// CHECK-NEXT:        %[[E:.*]] = lane.exists %[[AT]] access 0
+// CHECK:             %[[F:.*]] = arith.select %[[E]], %[[W]], %{{.*}}
 // CHECK-NEXT:        %[[NEXT_A:.*]] = arith.addf %[[A]], %[[F]] fastmath<contract>
-// CHECK-NEXT:        %[[H:.*]] = lane.fold [#vector.kind<maximumf>] %[[W]]
+// CHECK:             %[[H:.*]] = arith.select %{{.*}}, %[[W]], %{{.*}}
 // CHECK-NEXT:        %[[NEXT_B:.*]] = arith.maximumf %[[B]], %[[H]]
 // CHECK-NEXT:        scf.yield %[[NEXT_A]], %[[NEXT_B]]
 // CHECK-NEXT:      } {lane.part = #lane.part<reload>}
@@ -26,14 +28,14 @@
 // CHECK-NEXT:      %[[S:.*]] = arith.addf %[[SUMS]]#0, %[[N]] : f32
 // CHECK:           scf.for
 // CHECK-NEXT:        %[[AT2:.*]] = lane.place from
-// CHECK-NEXT:        %[[V2:.*]] = lane.load %[[X]][%[[ROW]]] at %[[AT2]]
-// CHECK-NEXT:        %[[G2:.*]] = lane.load_columns %[[G]] at %[[AT2]] each : ![[TILE]], memref<500xf32> -> vector<1x4xf32>
-// CHECK-NEXT:        %[[TWO:.*]] = arith.constant dense<2.000000e+00> : vector<1x4xf32>
-// CHECK-NEXT:        %[[C:.*]] = arith.mulf %[[G2]], %[[TWO]] : vector<1x4xf32>
-// CHECK-NEXT:        %[[SPREAD:.*]] = vector.broadcast %[[S]] : f32 to vector<1x4xf32>
-// CHECK-NEXT:        %[[Y:.*]] = arith.mulf %[[C]], %[[SPREAD]] : vector<1x4xf32>
-// CHECK-NEXT:        lane.store %[[V2]], %{{.*}}[%[[ROW]]] at %[[AT2]]
+// CHECK-NEXT:        %[[G2:.*]] = lane.load_columns %[[G]] at %[[AT2]] each : ![[TILE]], memref<500xf32> -> vector<4xf32>
+// CHECK-NEXT:        %[[TWO:.*]] = arith.constant dense<2.000000e+00> : vector<4xf32>
+// CHECK-NEXT:        %[[C:.*]] = arith.mulf %[[G2]], %[[TWO]] : vector<4xf32>
+// CHECK-NEXT:        %[[SPREAD:.*]] = vector.broadcast %[[S]] : f32 to vector<4xf32>
+// CHECK-NEXT:        %[[Y:.*]] = arith.mulf %[[C]], %[[SPREAD]] : vector<4xf32>
+// CHECK-NEXT:        %[[V2:.*]] = lane.load %[[X]][%[[ROW]]] at %[[AT2]] access 0
 // CHECK-NEXT:        lane.store %[[Y]], %{{.*}}[%[[ROW]]] at %[[AT2]]
+// CHECK-NEXT:        lane.store %[[V2]], %{{.*}}[%[[ROW]]] at %[[AT2]]
 // CHECK-NEXT:      } {lane.part = #lane.part<reload>}
 // CHECK-NEXT:      lane.store_scalar %[[SUMS]]#1
 // CHECK-NEXT:      lane.yield
@@ -117,7 +119,7 @@ gpu.module @m {
 // CHECK-NEXT:    lane.store_scalar %{{.*}}
 // CHECK-NEXT:    %[[T:.*]] = arith.negf %[[S]] : f32
 // CHECK:         scf.for
-// CHECK:           vector.broadcast %[[T]] : f32 to vector<1x4xf32>
+// CHECK:           vector.broadcast %[[T]] : f32 to vector<4xf32>
 // CHECK:           lane.store
 gpu.module @m {
   gpu.func @early_scalar(%x: memref<?x200xf32>, %n: memref<?xf32>, %m: f32, %i: index, %turn: !lane.turn)

@@ -27,7 +27,7 @@ def ReloadPhasesPass
     Obeys `reload` of the schedule that the kernel's `lnbwd.kernel_info` has, which
     serves rows of any length: a row does not stay with its lanes. Each
     `lane.fold` becomes a loop over the row's columns, one access of each lane at
-    a time, which loads what it needs; so do the stores, all in one loop behind
+    a time, which loads what it needs, split already; so do the stores, all in one loop behind
     the last reduction, since they may be to rows that are read. Columns are
     loaded there as well. Kernels of other schedules are left alone.
 
@@ -55,18 +55,17 @@ def ReloadPhasesPass
 
     %share = scf.for %column = %c0 to %c65536 step %c1024 iter_args(%sum = %zero) -> (vector<4xf32>) {
       %tile = lane.place from %column : !tile
-      %x = lane.load %xs[%row] at %tile : ... -> vector<1x4xf32>
-      %folded = lane.fold [#vector.kind<add>] %x at %tile : ... -> vector<4xf32>
-      %next = arith.addf %sum, %folded fastmath<contract> : vector<4xf32>
+      %x = lane.load %xs[%row] at %tile access 0 : ... -> vector<4xf32>
+      %next = arith.addf %sum, %x fastmath<contract> : vector<4xf32>
       scf.yield %next : vector<4xf32>
     } {lane.part = #lane.part<reload>}
     %s = lane.reduce [#vector.kind<add>] %share at %place turn %turn phase 0 : ...
     scf.for %column = %c0 to %c65536 step %c1024 {
       %tile = lane.place from %column : !tile
-      %x = lane.load %xs[%row] at %tile : ... -> vector<1x4xf32>
-      %sv = vector.broadcast %s : f32 to vector<1x4xf32>
-      %y = arith.mulf %x, %sv : vector<1x4xf32>
-      lane.store %y, %ys[%row] at %tile : ...
+      %x = lane.load %xs[%row] at %tile access 0 : ... -> vector<4xf32>
+      %sv = vector.broadcast %s : f32 to vector<4xf32>
+      %y = arith.mulf %x, %sv : vector<4xf32>
+      lane.store %y, %ys[%row] at %tile access 0 : ...
     } {lane.part = #lane.part<reload>}
     ```
   }];
