@@ -41,6 +41,7 @@ sys.path.insert(0, str(SOURCE / "test" / "EndToEnd"))
 import chips  # noqa: E402
 import family  # noqa: E402
 import grid  # noqa: E402
+import test_groups as groups  # noqa: E402
 import test_masks as masks  # noqa: E402
 
 CHIPS = (*chips.MANY, *chips.GPUS)
@@ -54,12 +55,32 @@ MODES = {
     "waves": "threads_per_row=128,row_groups=2,prefetch=0,unroll=1,stages=0",
     "prefetch": "prefetch=1,unroll=1,stages=0",
     "paired": "prefetch=1,unroll=2,stages=0",
+    "reload": "threads_per_row=128,row_groups=2,prefetch=0,unroll=1,stages=0,reload=1",
 }
 BULK_COPY_MODES = {
     "early": "prefetch=0,unroll=1,stages=0,early_start=1",
     "stages": "prefetch=0,unroll=1,stages=2",
+    "stages-wave": "threads_per_row=32,row_groups=8,prefetch=0,unroll=1,stages=2",
+    "stages-waves": "threads_per_row=128,row_groups=4,prefetch=0,unroll=1,stages=3",
+    "stages-early": "prefetch=0,unroll=1,stages=3,early_start=1",
+    "stages-ahead": "threads_per_row=128,row_groups=4,prefetch=1,unroll=1,stages=2",
     "cluster": "workgroups_per_row=2,threads_per_row=128,row_groups=1,prefetch=0,unroll=1,stages=0",
+    "cluster-waves": "workgroups_per_row=8,threads_per_row=64,row_groups=2,vector_width=1,"
+                     "prefetch=0,unroll=1,stages=0",
+    "cluster-early": "workgroups_per_row=2,threads_per_row=32,row_groups=4,prefetch=0,unroll=1,"
+                     "stages=0,early_start=1",
+    "cluster-ahead": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=1,unroll=1,"
+                     "stages=0",
+    "cluster-paired": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=1,unroll=2,"
+                      "stages=0",
+    "cluster-stages": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=0,unroll=1,"
+                      "stages=2,early_start=1",
+    "cluster-stages-ahead": "workgroups_per_row=2,threads_per_row=64,row_groups=4,prefetch=1,"
+                            "unroll=1,stages=3,early_start=1",
 }
+BULK_COPY_PROGRAM_MODES = ("stages", "cluster", "cluster-stages")
+# Row lengths beside those of all chips: rows that do not begin where a bulk copy can.
+BULK_COPY_LENGTHS = (("bf16", 1001), ("f32", 1022))
 # What may not grow at all; everything else may grow by --allowed percent.
 HARD = ("scratch_bytes", "spilled_vector_registers", "spilled_scalar_registers", "shared_bytes")
 # Two vector instructions issued as one: a gain.
@@ -103,11 +124,16 @@ def mode_cases() -> Iterator[Case]:
     """Each mode of the row loop by hand, for a gradient and a forward pass."""
     for chip in CHIPS:
         modes = dict(MODES)
+        lengths = [("bf16", 1024), ("f32", 1000), ("f16", 4096)]
         if chips.FACTS[chip]["hasBulkCopy"]:
             modes.update(BULK_COPY_MODES)
         for mode, schedule in modes.items():
+            kinds = [*lengths, *BULK_COPY_LENGTHS] if mode.startswith("stages") else lengths
             for op in family.OPS:
-                for dtype, n in (("bf16", 1024), ("f32", 1000), ("f16", 4096)):
+                # Column sums need their columns to stay with a lane.
+                if mode == "reload" and op.endswith("_bwd"):
+                    continue
+                for dtype, n in kinds:
                     text = family.source(family.Case(op, chip, dtype, n))
                     yield Case(f"mode/{mode}-{op}-{dtype}-{n}", chip, text, f"schedule={schedule}")
 
@@ -116,8 +142,11 @@ def program_cases() -> Iterator[Case]:
     """Row programs that no named operation has: other functions, maxima, masks, no row sums."""
     examples = sorted((SOURCE / "examples").glob("*.mlir"))
     for chip in CHIPS:
+        schedules = ["", f"schedule={MODES['plain']}", f"schedule={MODES['waves']}"]
+        if chips.FACTS[chip]["hasBulkCopy"]:
+            schedules += [f"schedule={BULK_COPY_MODES[mode]}" for mode in BULK_COPY_PROGRAM_MODES]
         for example in examples:
-            for schedule in ("", f"schedule={MODES['plain']}", f"schedule={MODES['waves']}"):
+            for schedule in schedules:
                 name = f"program/{example.stem}{'-' + schedule[9:] if schedule else ''}"
                 yield Case(name, chip, example.read_text(), schedule)
         for name in ("softmax", "l2_normalize", "dynamic_tanh"):
@@ -130,12 +159,27 @@ def program_cases() -> Iterator[Case]:
                     yield Case(name, chip, masks.source(n, dtype, has_sum), schedule)
 
 
+def group_cases() -> Iterator[Case]:
+    """Programs with a column and a column sum for each group of rows."""
+    for chip in CHIPS:
+        for mode in ("", *MODES):
+            schedule = f"schedule={MODES[mode]}" if mode else ""
+            for n, dtype in ((512, "bf16"), (1000, "f32")):
+                name = f"group/{mode or 'model'}-{n}-{dtype}"
+                text = groups.source(n, dtype)
+                yield Case(name, chip, text, schedule)
+                if mode != "reload":
+                    yield Case(f"{name}-gradient", chip, text, schedule,
+                               "--lnbwd-differentiate=saved=mean,rstd")
+
+
 def all_cases() -> Iterator[Case]:
     """The whole grid."""
     yield from family_cases()
     yield from length_cases()
     yield from mode_cases()
     yield from program_cases()
+    yield from group_cases()
 
 
 def normalised(lines: list[str]) -> list[str]:

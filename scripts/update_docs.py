@@ -229,13 +229,43 @@ def partial_sums(tools: Tools) -> str:
     return fence(dedent(result), "mlir")
 
 
+def shorten_spaces(text: str) -> str:
+    """The text with one word for each memory space."""
+    for name in ("global", "workgroup"):
+        text = text.replace(f"#gpu.address_space<{name}>", f"#{name}")
+    return text
+
+
+def lane_level(tools: Tools) -> str:
+    """The first kernel at the lane level, without its parameters."""
+    stage = tools.stage("lnbwd-distribute-rows")
+    place = re.search(r"^!place = .*$", stage, re.MULTILINE)
+    if not place:
+        raise Stop("the first place of lnbwd-distribute-rows has no name")
+    lines = dedent(cut(shorten_spaces(stage), r"= lane\.place : !place$", r"gpu\.return"))
+    return fence([place.group(), "", *(piece for line in lines[:-1] for piece in wrap(line))], "mlir")
+
+
+def pipelined(tools: Tools) -> str:
+    """What loads ahead in the same kernel, a turn of its loop."""
+    stage = shorten_spaces(tools.stage("lnbwd-pipeline-rows"))
+    loop = dedent(cut(stage, r"= lane\.for_rows "))
+    shown = pick(loop[1:-1], {
+        r"lane\.load_within ": 9, r"lane\.load_scalar_within ": 9, r"lane\.row ": 2,
+        r"lane\.share_scalar ": 4, r"lane\.reduce ": 2, r"lane\.store ": 2, r"scf\.if ": 1,
+        r"keep_order$": 9, r"lane\.yield ": 1, r"^  \} ": 2, r"scf\.yield ": 2,
+    }, "//")
+    result: list[str] = []
+    for line in [re.sub(r" : .*", " : ... {", loop[0]), *shown, loop[-1]]:
+        result += wrap(re.sub(r"((?:lane|scf)\.yield .*?) : .*", r"\1 : ...", line))
+    return fence(result, "mlir")
+
+
 def gpu_kernel(tools: Tools) -> str:
     """The kernel's head and the first lines of each kind in its row loop."""
     module = tools.opt(EXAMPLE, f"--lnbwd-gpu-pipeline=chip={CHIP}")
     aliases = {name: f"#gpu.address_space<{name}>" for name in ("global", "workgroup")}
-    for name, value in aliases.items():
-        module = module.replace(value, f"#{name}")
-    kernel = dedent(cut(module, r"gpu\.func @layer_norm_bwd\("))
+    kernel = dedent(cut(shorten_spaces(module), r"gpu\.func @layer_norm_bwd\("))
     loop = cut("\n".join(kernel), r"= scf\.while ")
     shown = pick(loop[1:-1], {
         r"vector\.load ": 2, r"memref\.load ": 1, r"arith\.extf ": 2, r"arith\.subf ": 1,
@@ -652,6 +682,8 @@ TEXTS = {
     "row-program": row_program,
     "schedule": schedule,
     "partial-sums": partial_sums,
+    "lane-level": lane_level,
+    "pipelined": pipelined,
     "gpu-kernel": gpu_kernel,
     "launches": launches,
     "launch-plan": launch_plan,

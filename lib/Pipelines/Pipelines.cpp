@@ -56,11 +56,14 @@ static void addBufferization(OpPassManager &pm) {
 static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createDistributeRowsPass({options.chip}));
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  kernels.addPass(createReloadPhasesPass());
   kernels.addPass(createPipelineRowsPass({options.chip}));
   kernels.addPass(createPeelLastRowsPass());
-  kernels.addPass(createBlockColumnSumsPass());
+  kernels.addPass(createStageRowsPass());
   kernels.addPass(createSplitPartsPass());
+  kernels.addPass(createBlockColumnSumsPass());
   kernels.addPass(createLowerRowReductionsPass({options.chip}));
+  kernels.addPass(createHoistCopiesPass());
   kernels.addPass(createLaneToGPUPass({options.chip}));
 }
 

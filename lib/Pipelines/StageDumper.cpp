@@ -15,12 +15,18 @@
 
 #include "lnbwd/Support/OutputFile.h"
 
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Operation.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+
+#include <map>
+#include <optional>
+#include <vector>
 
 using namespace mlir;
 using namespace lnbwd;
@@ -47,43 +53,112 @@ llvm::Error StageWriter::takeError() {
   return llvm::createStringError(firstError);
 }
 
+static std::string print(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  op->print(os);
+  os << "\n";
+  return text;
+}
+
 namespace {
+/// What became of the operations within the root, pass by pass. Each of them
+/// goes through its passes on its own, and perhaps beside others: what the root
+/// would be behind each pass is put together when all are done.
+class NestedStages {
+public:
+  explicit NestedStages(Operation *root) : root(root->clone(copies)) {}
+
+  /// Keeps `op` as the pass has left it.
+  void keep(StringRef pass, Operation *op) {
+    size_t time = timesRun[{op, pass.str()}]++;
+    auto *stage = llvm::find_if(stages, [&](const Stage &stage) {
+      return stage.pass == pass && stage.time == time;
+    });
+    if (stage == stages.end())
+      stage = &stages.emplace_back(Stage{pass.str(), time, {}});
+    auto mapping = std::make_unique<IRMapping>();
+    OwningOpRef<Operation *> copy = op->clone(*mapping);
+    stage->kept.push_back({op, std::move(copy), std::move(mapping)});
+  }
+
+  /// Calls `write` with each pass and the root behind it, in order.
+  void write(function_ref<void(StringRef, Operation *)> write) {
+    for (Stage &stage : stages) {
+      for (Kept &kept : stage.kept)
+        if (Operation *before = copies.lookupOrNull(kept.original)) {
+          before->getBlock()->getOperations().insert(before->getIterator(),
+                                                     kept.copy.release());
+          before->erase();
+          for (auto [original, copy] : kept.mapping->getOperationMap())
+            copies.map(original, copy);
+        }
+      write(stage.pass, root.get());
+    }
+  }
+
+private:
+  struct Kept {
+    Operation *original;
+    OwningOpRef<Operation *> copy;
+    std::unique_ptr<IRMapping> mapping;
+  };
+  /// A pass, which may run several times: for the `time`-th time.
+  struct Stage {
+    std::string pass;
+    size_t time;
+    std::vector<Kept> kept;
+  };
+
+  IRMapping copies;
+  OwningOpRef<Operation *> root;
+  SmallVector<Stage, 0> stages;
+  std::map<std::pair<Operation *, std::string>, size_t> timesRun;
+};
+
 class StageDumper : public PassInstrumentation {
 public:
   explicit StageDumper(std::shared_ptr<StageWriter> writer)
       : writer(std::move(writer)) {}
 
   void runBeforePass(Pass *pass, Operation *op) override {
-    if (op->getParentOp() || !last.empty())
+    if (op->getParentOp())
       return;
-    last = print(op);
-    writer->write("input.mlir", last);
+    if (last.empty()) {
+      last = print(op);
+      writer->write("input.mlir", last);
+    }
+    // The adaptor that runs nested passes has no argument of its own.
+    if (pass->getArgument().empty())
+      nested.emplace(op);
   }
 
   void runAfterPass(Pass *pass, Operation *op) override {
-    if (op->getParentOp())
-      return;
-    std::string text = print(op);
-    if (text == last)
-      return;
-    // The adaptor that runs nested passes has no argument of its own.
     StringRef argument = pass->getArgument();
-    std::string name = argument.empty() ? "nested-passes" : argument.str();
-    writer->write(name + ".mlir", text);
-    last = std::move(text);
+    if (op->getParentOp()) {
+      if (nested && !argument.empty())
+        nested->keep(argument, op);
+      return;
+    }
+    if (nested)
+      nested->write([&](StringRef pass, Operation *root) {
+        writeIfChanged(pass, print(root));
+      });
+    nested.reset();
+    writeIfChanged(argument.empty() ? "nested-passes" : argument, print(op));
   }
 
 private:
-  static std::string print(Operation *op) {
-    std::string text;
-    llvm::raw_string_ostream os(text);
-    op->print(os);
-    os << "\n";
-    return text;
+  void writeIfChanged(StringRef pass, std::string text) {
+    if (text == last)
+      return;
+    writer->write((pass + ".mlir").str(), text);
+    last = std::move(text);
   }
 
   std::shared_ptr<StageWriter> writer;
   std::string last;
+  std::optional<NestedStages> nested;
 };
 } // namespace
 

@@ -177,6 +177,7 @@ void AMDGPUBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
   modulePM.addPass(createConvertGpuOpsToROCDLOps(rocdl));
   modulePM.addPass(createConvertVectorToLLVMPass());
   modulePM.addPass(createArithToLLVMConversionPass());
+  modulePM.addPass(createUBToLLVMConversionPass());
   modulePM.addPass(createReconcileUnrealizedCastsPass());
   modulePM.addPass(createCanonicalizerPass());
   modulePM.addPass(createCSEPass());

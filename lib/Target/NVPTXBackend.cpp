@@ -121,6 +121,7 @@ void NVPTXBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
   modulePM.addPass(createConvertNVVMToLLVMPass());
   modulePM.addPass(createConvertVectorToLLVMPass());
   modulePM.addPass(createArithToLLVMConversionPass());
+  modulePM.addPass(createUBToLLVMConversionPass());
   modulePM.addPass(createReconcileUnrealizedCastsPass());
   modulePM.addPass(createCanonicalizerPass());
   modulePM.addPass(createCSEPass());

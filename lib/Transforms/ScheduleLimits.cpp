@@ -97,32 +97,30 @@ int64_t lnbwd::getStageBlocks(ScheduleAttr schedule) {
   return schedule.getWorkgroupsPerRow() == 1 ? 1 : schedule.getRowGroups();
 }
 
-/// Bytes of one block of a stage.
-static int64_t getBlockBytes(RowwiseOp op, ScheduleAttr schedule, Value rows) {
-  int64_t elements = schedule.getRowGroups() / getStageBlocks(schedule) *
-                     getWorkgroupColumns(op, schedule);
-  return elements *
-         (cast<ShapedType>(rows.getType()).getElementTypeBitWidth() / 8);
+static int64_t getElementBytes(Value rows) {
+  return cast<ShapedType>(rows.getType()).getElementTypeBitWidth() / 8;
+}
+
+static StageLayout getStageLayout(RowwiseOp op, ScheduleAttr schedule) {
+  StageLayout layout{getWorkgroupColumns(op, schedule),
+                     schedule.getRowGroups(),
+                     schedule.getWorkgroupsPerRow() > 1,
+                     {}};
+  for (Value rows : op.getRows())
+    layout.elementBytes.push_back(getElementBytes(rows));
+  return layout;
 }
 
 bool lnbwd::needsShift(RowwiseOp op, ScheduleAttr schedule) {
-  return schedule.getStages() && llvm::any_of(op.getRows(), [&](Value rows) {
-           return getBlockBytes(op, schedule, rows) % bulkCopyUnit != 0;
-         });
+  return schedule.getStages() && getStageLayout(op, schedule).needsShift();
 }
 
 int64_t lnbwd::getCopyBytes(RowwiseOp op, ScheduleAttr schedule, Value rows) {
-  int64_t bytes = getBlockBytes(op, schedule, rows);
-  return needsShift(op, schedule)
-             ? llvm::alignTo(bytes, bulkCopyUnit) + bulkCopyUnit
-             : bytes;
+  return getStageLayout(op, schedule).getCopyBytes(getElementBytes(rows));
 }
 
 int64_t lnbwd::getStageBytes(RowwiseOp op, ScheduleAttr schedule) {
-  int64_t bytes = 0;
-  for (Value rows : op.getRows())
-    bytes += getStageBlocks(schedule) * getCopyBytes(op, schedule, rows);
-  return bytes;
+  return getStageLayout(op, schedule).getStageBytes();
 }
 
 ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,

@@ -4,6 +4,13 @@
 // RUN: FileCheck %s --check-prefix=INPUT --input-file=%t/stages/01-input.mlir
 // RUN: FileCheck %s --check-prefix=PROGRAM --input-file=%t/stages/02-lnbwd-lower-to-rowwise.mlir
 
+// A pass of a kernel leaves the whole module, as if it had run on all kernels
+// before the next: a stage is what the next pass takes.
+// RUN: lnbwd-opt %t/stages/10-lnbwd-distribute-rows.mlir --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-pipeline-rows{chip=gfx942})))' -o %t.pipelined.mlir
+// RUN: diff %t.pipelined.mlir %t/stages/11-lnbwd-pipeline-rows.mlir
+// RUN: lnbwd-opt %t/stages/11-lnbwd-pipeline-rows.mlir --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-split-parts)))' -o %t.split.mlir
+// RUN: diff %t.split.mlir %t/stages/12-lnbwd-split-parts.mlir
+
 // The stages, numbered in order; a pass that changes nothing leaves none.
 // CHECK:     01-input.mlir
 // CHECK:     02-lnbwd-lower-to-rowwise.mlir
@@ -11,7 +18,11 @@
 // CHECK-NOT: lnbwd-split-two-pass.mlir
 // CHECK:     lnbwd-select-schedule.mlir
 // CHECK:     lnbwd-finalize-column-sums.mlir
-// CHECK:     lnbwd-distribute-to-gpu.mlir
+// CHECK:     lnbwd-distribute-rows.mlir
+// CHECK:     lnbwd-pipeline-rows.mlir
+// CHECK:     lnbwd-split-parts.mlir
+// CHECK:     lnbwd-lower-row-reductions.mlir
+// CHECK:     lnbwd-convert-lane-to-gpu.mlir
 // CHECK:     lnbwd-attach-launch-plan.mlir
 // CHECK:     lnbwd-lower-subgroup-reduce.mlir
 // CHECK:     kernel.ll

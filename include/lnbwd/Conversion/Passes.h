@@ -22,9 +22,8 @@
 namespace lnbwd {
 
 /// Whether the kernel of this program, which has a schedule, goes by the lane
-/// level. Those that do not are left to lnbwd-distribute-to-gpu: all that
-/// prefetch, stage or reload rows, share them between workgroups, or have
-/// groups of rows. This is the one place that says so.
+/// level. Those that do not are left to lnbwd-distribute-to-gpu. This is the
+/// one place that says which (docs/lane-level.md).
 bool hasLaneLevel(RowwiseOp op);
 
 #define GEN_PASS_DECL

@@ -29,9 +29,6 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     the lane level: what was a row is a lane's part of it, so that elementwise
     operations only change their type, and a loop takes one row after another.
 
-    Programs whose schedule prefetches, stages or reloads rows, or shares them
-    between workgroups, are left for `lnbwd-distribute-to-gpu`.
-
     Expects memrefs, a schedule on every row program, final column sums only
     where one workgroup takes all rows (see lnbwd-finalize-column-sums), and
     operands that are arguments of the function or allocations in it. Fails,

@@ -41,8 +41,10 @@ private:
   std::string firstError;
 };
 
-/// Writes the root operation after each of the pass manager's own passes that
-/// changed it. Passes nested under it are written together, when they are done.
+/// Writes the root operation after each pass that changed it. Passes of
+/// operations within it, each of which goes through all of them at once, are
+/// written when all are done: one after another, each as if it had run on all
+/// operations before the next.
 std::unique_ptr<mlir::PassInstrumentation>
 createStageDumper(std::shared_ptr<StageWriter> writer);
 

@@ -16,6 +16,7 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Target/StageLayout.h"
 
 #include <string>
 
@@ -23,8 +24,6 @@ namespace lnbwd {
 
 /// Bytes of the widest access of one lane.
 constexpr int64_t accessBytes = 16;
-/// Bulk copies begin, end and are counted in units of so many bytes.
-constexpr int64_t bulkCopyUnit = 16;
 
 /// What a workgroup of a scheduled row program takes of its compute unit.
 struct ScheduleResources {

@@ -40,11 +40,14 @@ static void noteParts(Block &block, KernelPart around) {
     if (isa<lane::ForRowsOp>(op))
       part.kind = KernelPart::Row;
     Attribute attribute = op.removeDiscardableAttr(lane::partAttr);
-    if (auto kind = dyn_cast_or_null<lane::PartKindAttr>(attribute))
+    auto kind = dyn_cast_or_null<lane::PartKindAttr>(attribute);
+    if (kind && kind.getValue() == lane::PartKind::Reload)
+      part.reload = true;
+    else if (kind)
       part.kind = KernelPart::Kind(kind.getValue());
     // What an operation with regions does beside them is work of what is
     // around it.
-    op.setLoc(around.note(op.getLoc()));
+    op.setLoc((op.getNumRegions() ? around : part).note(op.getLoc()));
     for (Region &region : op.getRegions())
       for (Block &inner : region)
         noteParts(inner, part);
@@ -56,7 +59,7 @@ static SmallVector<Operation *> getLaneOps(gpu::GPUFuncOp kernel) {
   SmallVector<Operation *> ops;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa_and_nonnull<lane::LaneDialect>(op->getDialect()) &&
-        !isa<lane::PlaceOp, lane::YieldOp>(op))
+        !isa<lane::PlaceOp, lane::StagesOp, lane::YieldOp>(op))
       ops.push_back(op);
   });
   return ops;
@@ -64,11 +67,18 @@ static SmallVector<Operation *> getLaneOps(gpu::GPUFuncOp kernel) {
 
 /// Whether nothing of the lane level is left. Says what is, and which pass
 /// takes it.
+/// Bytes that come to workgroup memory by themselves, and what waits for them.
+static bool isTransfer(Operation *op) {
+  return isa<lane::InitByteBarriersOp, lane::ExpectBytesOp, lane::AwaitBytesOp,
+             lane::ArriveAtPeersOp, lane::AwaitPeersOp, lane::SendToPeersOp,
+             lane::StartCopiesOp, lane::AwaitStageOp>(op);
+}
+
 static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
   WalkResult result = kernel.walk([&](Operation *op) {
-    // Places that stay have users that do.
+    // Places and stages that stay have users that do.
     if (isa_and_nonnull<lane::LaneDialect>(op->getDialect()) &&
-        !isa<lane::PlaceOp>(op)) {
+        !isa<lane::PlaceOp, lane::StagesOp>(op)) {
       auto diagnostic = op->emitOpError("cannot be converted");
       if (isa<lane::ReduceOp, lane::FirstTurnOp, lane::NextTurnOp>(op))
         diagnostic << "; run lnbwd-lower-row-reductions before";
@@ -78,6 +88,8 @@ static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
       else if (isa<lane::LoadScalarWithinOp, lane::ShareScalarOp,
                    lane::KeepOrderOp>(op))
         diagnostic << ": the chip cannot drop loads";
+      else if (isTransfer(op))
+        diagnostic << ": the chip cannot count the bytes that arrive";
       else
         diagnostic << "; run lnbwd-split-parts before";
       return WalkResult::interrupt();
@@ -110,11 +122,12 @@ public:
       return signalPassFailure();
 
     // A kernel that lnbwd-distribute-to-gpu made has nothing of this level.
-    SmallVector<Operation *> lowered = getLaneOps(kernel);
-    if (lowered.empty())
+    if (getLaneOps(kernel).empty())
       return;
     noteParts(kernel.getBody().front(), KernelPart());
     PlaceTable places(kernel, **found);
+    StageTable stages(kernel);
+    SmallVector<Operation *> lowered = getLaneOps(kernel);
     RewritePatternSet patterns(&getContext());
     populateLaneToGPUPatterns(patterns, places);
     populateLaneSumsToGPUPatterns(patterns, places);
@@ -122,6 +135,8 @@ public:
       populateLaneToAMDPatterns(patterns, places, **found);
     else
       populateLaneToNVIDIAPatterns(patterns);
+    if ((*found)->workgroups.hasBulkCopy)
+      populateLaneTransfersToNVIDIAPatterns(patterns, places, stages, **found);
     // These operations, and what they become, alone: the numbers of places wait
     // for those who ask.
     GreedyRewriteConfig config;
@@ -130,6 +145,7 @@ public:
     std::reverse(lowered.begin(), lowered.end()); // The last goes first.
     if (failed(applyOpPatternsGreedily(lowered, std::move(patterns), config)))
       return signalPassFailure();
+    stages.eraseStages();
     places.erasePlaces();
     if (failed(checkConverted(kernel)))
       return signalPassFailure();

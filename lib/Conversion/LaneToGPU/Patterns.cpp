@@ -202,6 +202,11 @@ struct LowerStoreScalar : PlacePattern<lane::StoreScalarOp> {
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                           places.lookup(op.getPlace()).lane,
                                           arith::ConstantIndexOp::create(b, 0));
+    if (Value first = places.lookup(op.getPlace()).first)
+      isFirst =
+          emitBoth(b, isFirst,
+                   arith::CmpIOp::create(b, arith::CmpIPredicate::eq, first,
+                                         arith::ConstantIndexOp::create(b, 0)));
     emitIf(b, emitBoth(b, isFirst, op.getExists()), [&] {
       memref::StoreOp::create(b, op.getScalar(), op.getMemory(), op.getRow());
     });
@@ -218,6 +223,8 @@ struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lane::ForRowsOp op,
                                 PatternRewriter &rewriter) const override {
+    if (op.getEntered())
+      return failure();
     auto loop = scf::ForOp::create(rewriter, op.getLoc(), op.getBegin(),
                                    op.getEnd(), op.getStep(), op.getState());
     // A loop without state comes with its terminator.
@@ -229,6 +236,36 @@ struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
     rewriter.setInsertionPoint(yield);
     rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
     rewriter.replaceOp(op, loop);
+    return success();
+  }
+};
+
+/// A loop that tests at its end.
+struct LowerEnteredForRows : OpRewritePattern<lane::ForRowsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lane::ForRowsOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getEntered())
+      return failure();
+    SmallVector<Value> initial{op.getBegin()};
+    llvm::append_range(initial, op.getState());
+    TypeRange types{ValueRange(initial)};
+    auto loop = scf::WhileOp::create(rewriter, op.getLoc(), types, initial);
+    SmallVector<Location> locations(initial.size(), op.getLoc());
+    Block *again = rewriter.createBlock(&loop.getAfter(), {}, types, locations);
+    scf::YieldOp::create(rewriter, op.getLoc(), again->getArguments());
+    Block *turn = rewriter.createBlock(&loop.getBefore(), {}, types, locations);
+    lane::YieldOp yield = op.getYield();
+    rewriter.mergeBlocks(&op.getBody().front(), turn, turn->getArguments());
+    ImplicitLocOpBuilder b(yield.getLoc(), yield, rewriter.getListener());
+    SmallVector<Value> next{
+        arith::AddIOp::create(b, turn->getArgument(0), op.getStep())};
+    llvm::append_range(next, yield.getValues());
+    Value isNext = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
+                                         next.front(), op.getEnd());
+    scf::ConditionOp::create(b, isNext, next);
+    rewriter.eraseOp(yield);
+    rewriter.replaceOp(op, loop.getResults().drop_front());
     return success();
   }
 };
@@ -263,6 +300,6 @@ void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns,
   patterns.add<LowerRow, LowerGroup, LowerLane, LowerExists, LowerLoad,
                LowerLoadColumns, LowerStore, LowerStoreScalar>(
       patterns.getContext(), places);
-  patterns.add<LowerLoadScalar, LowerForRows, LowerAccumulate, LowerBarrier>(
-      patterns.getContext());
+  patterns.add<LowerLoadScalar, LowerForRows, LowerEnteredForRows,
+               LowerAccumulate, LowerBarrier>(patterns.getContext());
 }

@@ -15,6 +15,7 @@
 #define LNBWD_LIB_CONVERSION_LANETOGPU_PATTERNS_H
 
 #include "PlaceTable.h"
+#include "StageTable.h"
 
 #include "lnbwd/Transforms/KernelPart.h"
 
@@ -35,6 +36,12 @@ void populateLaneToAMDPatterns(mlir::RewritePatternSet &patterns,
                                const PlaceTable &places, const ChipInfo &chip);
 /// Kernels that start before the one before them has ended.
 void populateLaneToNVIDIAPatterns(mlir::RewritePatternSet &patterns);
+/// Bytes that are counted as they arrive, workgroups that share rows, and rows
+/// that are staged.
+void populateLaneTransfersToNVIDIAPatterns(mlir::RewritePatternSet &patterns,
+                                           const PlaceTable &places,
+                                           const StageTable &stages,
+                                           const ChipInfo &chip);
 
 /// Emits `body` under `condition`, or plainly where that is null for true.
 void emitIf(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,

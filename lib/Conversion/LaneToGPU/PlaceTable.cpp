@@ -26,15 +26,20 @@ static AccessColumns makeAccess(ImplicitLocOpBuilder &b, lane::PlaceOp op,
   lane::PlaceType type = op.getPlace().getType();
   Value column = arith::AddIOp::create(
       b, firstOfLane, index(b, access * type.getAccessColumns()));
+  auto getOwn = [&](Value column) -> Value {
+    return op.getFirst() ? arith::SubIOp::create(b, column, op.getFirst())
+                         : column;
+  };
   if (!type.mayExceed(access))
-    return {column, column, Value()};
+    return {column, column, getOwn(column), Value()};
   Value end = index(b, type.getRowLength());
   if (!type.endsWithRow())
     end = arith::AddIOp::create(b, op.getFirst(), index(b, type.getColumns()));
   Value exists =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ult, column, end);
   Value last = arith::SubIOp::create(b, end, index(b, type.getWidth()));
-  return {column, arith::MinUIOp::create(b, column, last), exists};
+  Value loadColumn = arith::MinUIOp::create(b, column, last);
+  return {column, loadColumn, getOwn(loadColumn), exists};
 }
 
 /// `group`, which all lanes of a wave share, as the code generator can know it.
@@ -46,21 +51,35 @@ static Value makeUniform(ImplicitLocOpBuilder &b, Value group,
   return arith::IndexCastOp::create(b, b.getIndexType(), narrow);
 }
 
-static Place makePlace(lane::PlaceOp op, const ChipInfo &chip) {
-  ImplicitLocOpBuilder b(op.getLoc(), op);
-  lane::PlaceType type = op.getPlace().getType();
-  Place place{type, {}, {}, {}};
+/// Which lane of which group this is, as numbers.
+static Place makeGroup(ImplicitLocOpBuilder &b, lane::PlaceType type,
+                       const ChipInfo &chip) {
+  Place place{type, {}, {}, {}, {}};
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   if (type.getGroups() == 1) {
     place.lane = thread;
     place.group = index(b, 0);
-  } else {
-    Value lanes = index(b, type.getLanes());
-    place.lane = arith::RemUIOp::create(b, thread, lanes);
-    place.group = arith::DivUIOp::create(b, thread, lanes);
-    if (type.getLanes() % chip.waveSize == 0)
-      place.group = makeUniform(b, place.group, chip);
+    return place;
   }
+  Value lanes = index(b, type.getLanes());
+  place.lane = arith::RemUIOp::create(b, thread, lanes);
+  place.group = arith::DivUIOp::create(b, thread, lanes);
+  if (type.getLanes() % chip.waveSize == 0)
+    place.group = makeUniform(b, place.group, chip);
+  return place;
+}
+
+/// A place whose lanes are those of `around`, if that is given.
+static Place makePlace(lane::PlaceOp op, const Place *around,
+                       const ChipInfo &chip) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  lane::PlaceType type = op.getPlace().getType();
+  Place place{type, {}, {}, {}, {}};
+  if (around)
+    place = {type, around->lane, around->group, {}, {}};
+  else
+    place = makeGroup(b, type, chip);
+  place.first = op.getFirst();
   Value column = place.lane;
   if (type.getWidth() != 1)
     column = arith::MulIOp::create(b, column, index(b, type.getWidth()));
@@ -72,8 +91,22 @@ static Place makePlace(lane::PlaceOp op, const ChipInfo &chip) {
 }
 
 PlaceTable::PlaceTable(gpu::GPUFuncOp kernel, const ChipInfo &chip) {
-  kernel.walk(
-      [&](lane::PlaceOp op) { places[op.getPlace()] = makePlace(op, chip); });
+  // Places within loops have the lanes and groups of the kernel's own.
+  SmallVector<Value> outer;
+  kernel.walk<WalkOrder::PreOrder>([&](lane::PlaceOp op) {
+    lane::PlaceType type = op.getPlace().getType();
+    auto *same = llvm::find_if(outer, [&](Value place) {
+      auto other = cast<lane::PlaceType>(place.getType());
+      return other.getLanes() == type.getLanes() &&
+             other.getGroups() == type.getGroups();
+    });
+    std::optional<Place> around;
+    if (same != outer.end())
+      around = places[*same];
+    places[op.getPlace()] = makePlace(op, around ? &*around : nullptr, chip);
+    if (op->getParentOp() == kernel)
+      outer.push_back(op.getPlace());
+  });
 }
 
 const Place &PlaceTable::lookup(Value place) const {

@@ -28,6 +28,8 @@ struct AccessColumns {
   mlir::Value column;
   /// The same, moved to a place in the row where `exists` is false.
   mlir::Value loadColumn;
+  /// The latter, counted from the first column of the workgroup.
+  mlir::Value ownColumn;
   /// Whether they exist; null if they always do.
   mlir::Value exists;
 };
@@ -38,6 +40,8 @@ struct Place {
   /// The lane among those of its row; its group.
   mlir::Value lane;
   mlir::Value group;
+  /// The workgroup's first column; null if that is the row's.
+  mlir::Value first;
   llvm::SmallVector<AccessColumns> accesses;
 };
 

@@ -36,7 +36,7 @@ struct ShareColumns : OpRewritePattern<lane::LoadColumnsOp> {
                                 PatternRewriter &rewriter) const override {
     const Place &place = places.lookup(op.getPlace());
     size_t accesses = place.accesses.size();
-    if (place.type.getGroups() == 1 ||
+    if (op.getEach() || place.type.getGroups() == 1 ||
         op.getNumResults() != op.getMemories().size() * accesses ||
         cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
       return failure();
@@ -116,9 +116,9 @@ struct LowerLoadWithin : OpRewritePattern<lane::LoadWithinOp> {
         return arith::MulIOp::create(
             b, rows, arith::ConstantIndexOp::create(b, strides[0]));
       };
-      Value begin = multiply(op.getSet()), count = multiply(op.getCount());
       Value element = arith::AddIOp::create(
           b, multiply(place.group), place.accesses[*op.getAccess()].loadColumn);
+      Value count = multiply(op.getCount()), begin = multiply(op.getSet());
       loaded.push_back(
           TargetOps::get(Backend::AMDGPU)
               .loadWithin(b, part.getType(), memory, begin, count, element));

@@ -36,12 +36,7 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-bool lnbwd::hasLaneLevel(RowwiseOp op) {
-  ScheduleAttr schedule = *op.getSchedule();
-  return !op.getGroupOperand() && !schedule.getPrefetch() &&
-         !schedule.getStages() && !schedule.getReload() &&
-         schedule.getWorkgroupsPerRow() == 1;
-}
+bool lnbwd::hasLaneLevel(RowwiseOp /*op*/) { return true; }
 
 namespace {
 /// Writes the body of one kernel.
@@ -106,20 +101,21 @@ void RowDistributor::write() {
     lane::AwaitPreviousKernelOp::create(b);
 
   Block &body = op.getBody().front();
-  size_t numRows = op.getRows().size(), numColumns = op.getColumns().size();
+  size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
   if (numColumns) {
     SmallVector<Type> types;
-    for (Value column : op.getColumns())
+    for (Value column : op.getAllColumns())
       types.push_back(
           placeType.getPartType(getElementTypeOrSelf(column.getType())));
     auto columns = lane::LoadColumnsOp::create(
-        b, types, ArrayRef(kernel.buffers).slice(numRows, numColumns), place);
+        b, types, ArrayRef(kernel.buffers).slice(numRows, numColumns), place,
+        /*each=*/false);
     for (auto [i, part] : llvm::enumerate(columns.getParts()))
       known[body.getArgument(numRows + i)] = part;
   }
   Type sumType = placeType.getPartType(b.getF32Type());
   SmallVector<Value> sums;
-  for (size_t i = 0; i < op.getColumnSums().size(); ++i)
+  for (size_t i = 0; i < op.getAllSums().size(); ++i)
     sums.push_back(arith::ConstantOp::create(b, b.getZeroAttr(sumType)));
   SmallVector<Value> carried;
   if (op.hasRowSums())
@@ -133,6 +129,7 @@ void RowDistributor::write() {
                               kernel.workgroups, sums, carried);
   if (hasSumTotals(op, schedule, chip))
     loop.setSumBlock(getSumBlockTurns(schedule));
+  loop.setLastRowApart(needsShift(op, schedule));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(&loop.getBody().front());
@@ -171,7 +168,7 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
                               Value turn) {
   Block &body = op.getBody().front();
   auto placeType = cast<lane::PlaceType>(place.getType());
-  size_t numRows = op.getRows().size(), numColumns = op.getColumns().size();
+  size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
   if (numRows) {
     SmallVector<Type> types;
     for (Value rows : op.getRows())

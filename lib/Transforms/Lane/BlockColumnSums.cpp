@@ -22,42 +22,163 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
+/// Makes `loop` one over the rows from `first` up to `next`, or `end`, which
+/// begins with zeros and goes on from `before`: totals, and what it carries.
+/// Returns the same behind it.
+static SmallVector<Value> addBlock(ImplicitLocOpBuilder &b,
+                                   lane::ForRowsOp loop, ValueRange zeros,
+                                   Value first, Value next, Value end,
+                                   ValueRange before) {
+  Value last = arith::MinUIOp::create(b, next, end);
+  loop->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
+  loop.getBeginMutable().assign(first);
+  loop.getEndMutable().assign(last);
+  loop.getSumsMutable().assign(zeros);
+  loop.getCarriedMutable().assign(before.drop_front(zeros.size()));
+  loop.removeSumBlockAttr();
+  SmallVector<Value> after(loop.getResults());
+  for (auto [total, sum] :
+       llvm::zip(before, MutableArrayRef(after).take_front(zeros.size())))
+    sum = arith::AddFOp::create(b, total, sum, arith::FastMathFlags::contract);
+  return after;
+}
+
+/// A loop over blocks in the place of `loop`, which goes into it.
 static void block(lane::ForRowsOp loop, int64_t turns) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
-  size_t numSums = loop.getSums().size();
   SmallVector<Value> zeros;
   for (Type type : loop.getSums().getTypes())
     zeros.push_back(arith::ConstantOp::create(b, b.getZeroAttr(type)));
-  Value blockStep =
+  Value step =
       turns == 1
           ? loop.getStep()
           : Value(arith::MulIOp::create(
                 b, loop.getStep(), arith::ConstantIndexOp::create(b, turns)));
-  Value end = loop.getEnd();
-  auto blocks =
-      scf::ForOp::create(b, loop.getBegin(), end, blockStep, loop.getState());
-  blocks->setAttr(
-      lane::partAttr,
-      lane::PartKindAttr::get(b.getContext(), lane::PartKind::SumBlock));
-  loop.getResults().replaceAllUsesWith(blocks.getResults());
+  Value begin = loop.getBegin(), end = loop.getEnd();
+  auto part = lane::PartKindAttr::get(b.getContext(), lane::PartKind::SumBlock);
+  if (!loop.getEntered()) {
+    auto blocks = scf::ForOp::create(b, begin, end, step, loop.getState());
+    blocks->setAttr(lane::partAttr, part);
+    loop.getResults().replaceAllUsesWith(blocks.getResults());
+    b.setInsertionPointToStart(blocks.getBody());
+    Value first = blocks.getInductionVar();
+    Value next = arith::AddIOp::create(b, first, step);
+    scf::YieldOp::create(b, addBlock(b, loop, zeros, first, next, end,
+                                     blocks.getRegionIterArgs()));
+    return;
+  }
+  SmallVector<Value> state{begin};
+  llvm::append_range(state, loop.getState());
+  TypeRange types{ValueRange(state)};
+  auto blocks = scf::WhileOp::create(b, types, state);
+  blocks->setAttr(lane::partAttr, part);
+  loop.getResults().replaceAllUsesWith(blocks.getResults().drop_front());
+  SmallVector<Location> locations(state.size(), b.getLoc());
+  Block *again = b.createBlock(&blocks.getAfter(), {}, types, locations);
+  scf::YieldOp::create(b, again->getArguments());
+  Block *body = b.createBlock(&blocks.getBefore(), {}, types, locations);
+  Value first = body->getArgument(0);
+  Value next = arith::AddIOp::create(b, first, step);
+  SmallVector<Value> after{next};
+  llvm::append_range(after,
+                     addBlock(b, loop, zeros, first, next, end,
+                              ValueRange(body->getArguments()).drop_front()));
+  Value isNext = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, next, end);
+  scf::ConditionOp::create(b, isNext, after);
+}
 
-  b.setInsertionPointToStart(blocks.getBody());
-  Value first = blocks.getInductionVar();
-  Value next = arith::AddIOp::create(b, first, blockStep);
-  Value last = arith::MinUIOp::create(b, next, end);
-  loop->moveBefore(blocks.getBody(), blocks.getBody()->end());
-  loop.getBeginMutable().assign(first);
-  loop.getEndMutable().assign(last);
-  loop.getSumsMutable().assign(zeros);
-  ValueRange before = blocks.getRegionIterArgs();
-  loop.getCarriedMutable().assign(before.drop_front(numSums));
-  loop.removeSumBlockAttr();
-  b.setInsertionPointAfter(loop);
-  SmallVector<Value> after(loop.getResults());
-  for (auto [total, sum] :
-       llvm::zip(before, MutableArrayRef(after).take_front(numSums)))
-    sum = arith::AddFOp::create(b, total, sum, arith::FastMathFlags::contract);
-  scf::YieldOp::create(b, after);
+/// The wait for the staged rows of a turn of `loop`, or null if its rows are
+/// not staged.
+static lane::AwaitStageOp getAwaitStage(lane::ForRowsOp loop) {
+  auto waits = loop.getBody().getOps<lane::AwaitStageOp>();
+  return waits.empty() ? lane::AwaitStageOp() : *waits.begin();
+}
+
+/// Adds the sums of a turn to `totals` and begins new ones, where `turn` is the
+/// last of a block. Returns the sums, the next turn of the block and the
+/// totals.
+static SmallVector<Value> addInLastTurn(ImplicitLocOpBuilder &b, Value turn,
+                                        int64_t turns, ValueRange sums,
+                                        ValueRange totals) {
+  Value one = arith::ConstantIntOp::create(b, 1, 32);
+  Value next = arith::AddIOp::create(b, turn, one);
+  Value count = arith::ConstantIntOp::create(b, turns, 32);
+  Value isLast =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::eq, next, count);
+  SmallVector<Value> kept(sums), added;
+  kept.push_back(next);
+  llvm::append_range(kept, totals);
+  auto step = scf::IfOp::create(b, TypeRange(ValueRange(kept)), isLast,
+                                /*withElseRegion=*/true);
+  step->setAttr(lane::partAttr, lane::PartKindAttr::get(
+                                    b.getContext(), lane::PartKind::SumBlock));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(step.thenBlock());
+  // Zeros that come of the branch: constants would be selected in every turn.
+  // An infinite sum leaves NaN, as its column's infinite total may be, too.
+  for (Value sum : sums)
+    added.push_back(arith::SubFOp::create(b, sum, sum));
+  added.push_back(arith::ConstantIntOp::create(b, 0, 32));
+  for (auto [sum, total] : llvm::zip_equal(sums, totals))
+    added.push_back(
+        arith::AddFOp::create(b, total, sum, arith::FastMathFlags::contract));
+  scf::YieldOp::create(b, added);
+  b.setInsertionPointToStart(step.elseBlock());
+  scf::YieldOp::create(b, kept);
+  return SmallVector<Value>(step.getResults());
+}
+
+/// The same in a branch of the one loop over staged rows: a loop around it
+/// would cost the alignment of what is exchanged, and have the next row's
+/// scalars waited for before the next copies start. What was a sum is carried,
+/// behind the stage and its phase the turn of the block and the totals.
+static void blockInTurns(lane::ForRowsOp loop, lane::AwaitStageOp wait,
+                         int64_t turns) {
+  ImplicitLocOpBuilder b(loop.getLoc(), loop);
+  size_t numSums = loop.getSums().size();
+  // Of the state: the region has the set before.
+  size_t behind = cast<BlockArgument>(wait.getPhase()).getArgNumber();
+  SmallVector<Value> inserted{arith::ConstantIntOp::create(b, 0, 32)};
+  llvm::append_range(inserted, loop.getSums());
+  SmallVector<Value> carried(loop.getState());
+  carried.insert(carried.begin() + behind, inserted.begin(), inserted.end());
+  auto blocked = lane::ForRowsOp::create(
+      b, loop.getBegin(), loop.getEnd(), loop.getStep(), loop.getPlace(),
+      loop.getWorkgroup(), loop.getWorkgroups(), /*sums=*/ValueRange(),
+      carried);
+  blocked.setWhole(true);
+  blocked.setLastRowApart(loop.getLastRowApart());
+
+  Block &from = loop.getBody().front(), &to = blocked.getBody().front();
+  to.getOperations().splice(to.end(), from.getOperations());
+  auto drop = [&](SmallVector<Value> values, size_t at) {
+    values.erase(values.begin() + at, values.begin() + at + inserted.size());
+    return values;
+  };
+  for (auto [old, now] :
+       llvm::zip_equal(from.getArguments(),
+                       drop(SmallVector<Value>(to.getArguments()), behind + 1)))
+    old.replaceAllUsesWith(now);
+  SmallVector<Value> results =
+      drop(SmallVector<Value>(blocked.getResults()), behind);
+  lane::YieldOp yield = blocked.getYield();
+  b.setInsertionPoint(yield);
+  SmallVector<Value> yielded(yield.getValues());
+  ValueRange state(blocked.getStateArguments());
+  SmallVector<Value> next = addInLastTurn(b, state[behind], turns,
+                                          ArrayRef(yielded).take_front(numSums),
+                                          state.slice(behind + 1, numSums));
+  llvm::copy(ArrayRef(next).take_front(numSums), yielded.begin());
+  yielded.insert(yielded.begin() + behind, next.begin() + numSums, next.end());
+  yield.getValuesMutable().assign(yielded);
+
+  b.setInsertionPointAfter(blocked);
+  for (size_t i = 0; i < numSums; ++i)
+    results[i] =
+        arith::AddFOp::create(b, blocked.getResult(behind + 1 + i), results[i],
+                              arith::FastMathFlags::contract);
+  loop.replaceAllUsesWith(results);
+  loop.erase();
 }
 
 namespace {
@@ -78,7 +199,11 @@ public:
             "expected whole sets; run lnbwd-peel-last-rows before");
         return signalPassFailure();
       }
-      block(loop, int64_t(*loop.getSumBlock()));
+      auto turns = int64_t(*loop.getSumBlock());
+      if (lane::AwaitStageOp wait = getAwaitStage(loop))
+        blockInTurns(loop, wait, turns);
+      else
+        block(loop, turns);
       ++numBlocked;
     }
   }

@@ -6,23 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One pattern for each step of a sum over a row. The last one shares memory
+// One pattern for each step of a sum over a row. The last ones, for several
+// waves and, in PeerReductions.cpp, for several workgroups, share memory
 // between the reductions of a kernel, which is laid out before.
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "RowReductions.h"
+
 #include "lnbwd/Target/ChipInfo.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
-#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_LOWERROWREDUCTIONSPASS
@@ -31,13 +29,6 @@ namespace lnbwd {
 
 using namespace mlir;
 using namespace lnbwd;
-
-static Value combine(ImplicitLocOpBuilder &b, bool isMaximum, Value lhs,
-                     Value rhs) {
-  if (isMaximum)
-    return arith::MaximumFOp::create(b, lhs, rhs);
-  return arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract);
-}
 
 /// All that a reduction is but what it reduces.
 static lane::ReduceOp replaceShares(PatternRewriter &rewriter,
@@ -81,7 +72,7 @@ private:
       Value high = vector::ExtractStridedSliceOp::create(
           b, vector, ArrayRef<int64_t>{width}, ArrayRef<int64_t>{width},
           ArrayRef<int64_t>{1});
-      vector = combine(b, isMaximum, low, high);
+      vector = lane::combineSums(b, isMaximum, low, high);
     }
     return vector::ExtractOp::create(b, vector, ArrayRef<int64_t>{0});
   }
@@ -91,143 +82,50 @@ private:
 // Lanes of a wave
 //===----------------------------------------------------------------------===//
 
-/// Combines numbers of lanes that lie in one wave, or of each wave of a row.
-struct WaveReduction {
-  int64_t waveSize;
-
-  SmallVector<Value> reduce(ImplicitLocOpBuilder &b, lane::ReduceOp op) const {
-    int64_t lanes = std::min(op.getPlace().getType().getLanes(), waveSize);
-    SmallVector<Value> reduced(op.getShares());
-    if (lanes == 1)
-      return reduced;
-    std::optional<uint32_t> size;
-    if (lanes < waveSize)
-      size = uint32_t(lanes);
-    for (auto [i, value] : llvm::enumerate(reduced))
-      value = gpu::SubgroupReduceOp::create(
-          b, value,
-          lane::isMaximum(op.getKinds(), i) ? gpu::AllReduceOperation::MAXIMUMF
-                                            : gpu::AllReduceOperation::ADD,
-          /*uniform=*/false, size, /*clusterStride=*/1);
-    return reduced;
-  }
-};
-
 /// A row that lies in one wave.
 struct ReduceInWave : OpRewritePattern<lane::ReduceOp> {
-  ReduceInWave(MLIRContext *context, WaveReduction wave)
+  ReduceInWave(MLIRContext *context, lane::WaveReduction wave)
       : OpRewritePattern(context), wave(wave) {}
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override {
     if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
-        op.getPlace().getType().getLanes() > wave.waveSize)
+        op.getPlace().getType().getLanes() > wave.waveSize ||
+        op.getPlace().getType().sharesRows())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    rewriter.replaceOp(op, wave.reduce(b, op));
+    rewriter.replaceOp(op, wave.reduce(b, op, op.getShares()));
     return success();
   }
 
-  WaveReduction wave;
+  lane::WaveReduction wave;
 };
 
 //===----------------------------------------------------------------------===//
 // Waves
 //===----------------------------------------------------------------------===//
 
-/// Workgroup memory for the sums of all phases of a kernel, in two halves: of
-/// each phase and group a slot for each wave.
-class ExchangeMemory {
-public:
-  /// Lays out what the reductions of `kernel` need, if they need any.
-  LogicalResult layOut(gpu::GPUFuncOp kernel, int64_t waveSize);
-
-  bool isNeeded() const { return slots != 0; }
-  int64_t getHalf() const { return half; }
-  int64_t getSlots() const { return slots; }
-  Value getMemory() const { return memory; }
-  /// Where the slots of a phase begin in a half.
-  int64_t getOffset(unsigned phase) const {
-    int64_t offset = 0;
-    for (unsigned before = 0; before < phase; ++before)
-      offset += getLength(before);
-    return offset;
-  }
-  /// What a slot of `count` numbers is aligned to: it lies at a multiple of
-  /// what divides its length, the half's, and the slots of each phase.
-  llvm::MaybeAlign getAlignment(int64_t count) const {
-    auto unit = uint64_t(count | half);
-    for (unsigned phase = 0; phase < sumsOfPhase.size(); ++phase)
-      unit |= uint64_t(getLength(phase));
-    return llvm::MaybeAlign(std::min<uint64_t>(16, 4 * (unit & -unit)));
-  }
-
-private:
-  int64_t getLength(unsigned phase) const {
-    return sumsOfPhase[phase] * groups * slots;
-  }
-
-  SmallVector<int64_t> sumsOfPhase;
-  int64_t groups = 0;
-  int64_t slots = 0;
-  int64_t half = 0;
-  Value memory;
-};
-
 /// A row that takes several waves: all sums go through one exchange with one
 /// barrier.
 struct ReduceOverWaves : OpRewritePattern<lane::ReduceOp> {
-  ReduceOverWaves(MLIRContext *context, WaveReduction wave,
-                  const ExchangeMemory &exchange)
+  ReduceOverWaves(MLIRContext *context, lane::WaveReduction wave,
+                  const lane::ExchangeMemory &exchange)
       : OpRewritePattern(context), wave(wave), exchange(exchange) {}
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override;
 
-  WaveReduction wave;
-  const ExchangeMemory &exchange;
+  lane::WaveReduction wave;
+  const lane::ExchangeMemory &exchange;
 };
 } // namespace
-
-LogicalResult ExchangeMemory::layOut(gpu::GPUFuncOp kernel, int64_t waveSize) {
-  WalkResult result = kernel.walk([&](lane::ReduceOp op) {
-    lane::PlaceType place = op.getPlace().getType();
-    if (place.getLanes() <= waveSize)
-      return WalkResult::advance();
-    int64_t needed = llvm::divideCeil(place.getLanes(), waveSize);
-    auto phase = size_t(op.getPhase());
-    if (sumsOfPhase.size() <= phase)
-      sumsOfPhase.resize(phase + 1);
-    int64_t &sums = sumsOfPhase[phase];
-    auto count = int64_t(op.getShares().size());
-    if ((slots && (slots != needed || groups != place.getGroups())) ||
-        (sums && sums != count)) {
-      op.emitOpError("expected the place, and the number of sums, of the "
-                     "kernel's other reductions of phase ")
-          << phase;
-      return WalkResult::interrupt();
-    }
-    slots = needed;
-    groups = place.getGroups();
-    sums = count;
-    return WalkResult::advance();
-  });
-  if (result.wasInterrupted())
-    return failure();
-  if (!isNeeded())
-    return success();
-  half = getOffset(unsigned(sumsOfPhase.size()));
-  memory = lane::addWorkgroupMemory(kernel, 2 * half,
-                                    Float32Type::get(kernel.getContext()));
-  return success();
-}
 
 LogicalResult
 ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
                                  PatternRewriter &rewriter) const {
   lane::PlaceType place = op.getPlace().getType();
   if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
-      place.getLanes() <= wave.waveSize)
+      place.getLanes() <= wave.waveSize || place.sharesRows())
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   auto index = [&](int64_t value) -> Value {
@@ -239,7 +137,7 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
   auto multiply = [&](Value lhs, int64_t rhs) -> Value {
     return rhs == 1 ? lhs : arith::MulIOp::create(b, lhs, index(rhs));
   };
-  SmallVector<Value> reduced = wave.reduce(b, op);
+  SmallVector<Value> reduced = wave.reduce(b, op, op.getShares());
   auto count = int64_t(reduced.size());
   // The turn is where its half begins, from here on.
   Value turn =
@@ -265,22 +163,7 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
                                ValueRange{add(base, index(i * count))},
                                /*nontemporal=*/false, aligned));
 
-  // Each kind over whole slots, of which each sum takes its element.
-  Value total[2];
-  for (Value slot : slots)
-    for (bool isMaximum : {false, true})
-      if (llvm::any_of(llvm::seq<size_t>(0, reduced.size()), [&](size_t i) {
-            return lane::isMaximum(op.getKinds(), i) == isMaximum;
-          })) {
-        Value &known = total[isMaximum];
-        known = known ? combine(b, isMaximum, known, slot) : slot;
-      }
-  SmallVector<Value> results;
-  for (int64_t i = 0; i < count; ++i)
-    results.push_back(vector::ExtractOp::create(
-        b, total[lane::isMaximum(op.getKinds(), size_t(i))],
-        ArrayRef<int64_t>{i}));
-  rewriter.replaceOp(op, results);
+  rewriter.replaceOp(op, lane::combineSlots(b, op, slots));
   return success();
 }
 
@@ -288,8 +171,10 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
 // Turns
 //===----------------------------------------------------------------------===//
 
-/// Turns become the places where their halves begin; 0 where no memory is used.
-static void lowerTurns(gpu::GPUFuncOp kernel, const ExchangeMemory &exchange) {
+/// Turns become the places where their halves begin, or, where workgroups share
+/// rows, the number of rows before; 0 where no memory is used.
+static void lowerTurns(gpu::GPUFuncOp kernel,
+                       const lane::ExchangeMemory &exchange) {
   SmallVector<Operation *> asked;
   auto lower = [&](ValueRange values) {
     for (Value value : values)
@@ -313,6 +198,9 @@ static void lowerTurns(gpu::GPUFuncOp kernel, const ExchangeMemory &exchange) {
     Value result;
     if (isa<lane::FirstTurnOp>(op))
       result = arith::ConstantIndexOp::create(b, 0);
+    else if (isa<lane::NextTurnOp>(op) && exchange.getBarriers())
+      result = arith::AddIOp::create(b, op->getOperand(0),
+                                     arith::ConstantIndexOp::create(b, 1));
     else if (isa<lane::NextTurnOp>(op) && exchange.isNeeded())
       result = arith::SubIOp::create(
           b, arith::ConstantIndexOp::create(b, exchange.getHalf()),
@@ -336,15 +224,19 @@ public:
         lookupChip(chip, [&] { return emitError(kernel.getLoc()); });
     if (failed(found))
       return signalPassFailure();
-    kernel.walk([&](lane::ReduceOp) { ++numLowered; });
-    WaveReduction wave{(*found)->waveSize};
-    ExchangeMemory exchange;
+    kernel.walk([&](lane::ReduceOp op) {
+      ++numLowered;
+      numShared += op.getPlace().getType().sharesRows();
+    });
+    lane::WaveReduction wave{(*found)->waveSize};
+    lane::ExchangeMemory exchange;
     if (failed(exchange.layOut(kernel, wave.waveSize)))
       return signalPassFailure();
     RewritePatternSet patterns(&getContext());
     patterns.add<ReduceElements>(&getContext());
     patterns.add<ReduceInWave>(&getContext(), wave);
     patterns.add<ReduceOverWaves>(&getContext(), wave, exchange);
+    lane::populatePeerReductionPatterns(patterns, wave, exchange);
     GreedyRewriteConfig config;
     config.enableFolding(false);
     if (failed(applyPatternsGreedily(kernel, std::move(patterns), config)))

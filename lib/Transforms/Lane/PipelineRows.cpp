@@ -5,6 +5,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Two ways: sets that wait for nothing but their loads are loaded several a
+// turn; others are loaded a turn ahead, so that their loads are on their way
+// while lanes wait for each other.
+//
+//===----------------------------------------------------------------------===//
 
 #include "RowLoops.h"
 
@@ -14,6 +20,10 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_PIPELINEROWSPASS
@@ -24,35 +34,77 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-/// One set of a turn: what its rows' values are, and whether they exist.
-struct Set {
-  IRMapping mapping;
-  Value exists;
-};
-
-/// Rewrites one loop so that a turn takes several sets.
-class Unroller {
+/// What rewrites of a loop share.
+class Pipeliner {
 public:
-  Unroller(lane::ForRowsOp loop, int64_t sets, const ChipInfo &chip)
-      : loop(loop), sets(sets), chip(chip), b(loop.getLoc(), loop) {}
+  Pipeliner(lane::ForRowsOp loop, lane::RowLoads loads, const ChipInfo &chip)
+      : loop(loop), dropsLoads(chip.backend == Backend::AMDGPU),
+        loads(std::move(loads)), b(loop.getLoc(), loop) {}
 
-  void run();
-
-private:
-  void load(Set &set, Value row);
-  void loadDropped(Set &set, Value first);
+protected:
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
   }
+  Value add(Value lhs, Value rhs) { return arith::AddIOp::create(b, lhs, rhs); }
+  Value isBelow(Value lhs, Value rhs) {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs, rhs);
+  }
+  Value getGroups() { return index(loop.getPlace().getType().getGroups()); }
 
   lane::ForRowsOp loop;
-  int64_t sets;
-  const ChipInfo &chip;
+  /// Whether loads of rows that do not exist are dropped, without a branch. On
+  /// AMD's chips they are: the code generator can count the loads on their way
+  /// then.
+  bool dropsLoads;
+  lane::RowLoads loads;
   ImplicitLocOpBuilder b;
+};
+
+/// Rewrites one loop so that a turn takes several sets.
+class Unroller : Pipeliner {
+public:
+  using Pipeliner::Pipeliner;
+  void run(int64_t sets);
+
+private:
+  /// One set of a turn: what its rows' values are, and whether they exist.
+  struct Set {
+    IRMapping mapping;
+    Value exists;
+  };
+  SmallVector<Value> loadWithin(Value set);
+};
+
+/// Rewrites one loop so that a turn loads what the next one works on.
+class Prefetcher : Pipeliner {
+public:
+  using Pipeliner::Pipeliner;
+  void run();
+  void runPaired();
+
+private:
+  /// Takes the set that is not whole out of the loop.
+  void peel() {
+    lane::peelLastRows(loop, dropsLoads ? lane::MissingRows::Dropped
+                                        : lane::MissingRows::Clamped);
+  }
+  lane::ForRowsOp makeLoop(Value step, ArrayRef<SmallVector<Value>> loaded);
+  void writePair(lane::ForRowsOp pipelined);
+  SmallVector<Value> loadInOrder(lane::PartKind part, Value set);
+  SmallVector<Value> loadSet(lane::PartKind part, Value set);
+  SmallVector<Value> workOn(Value set, Value row, ValueRange state,
+                            ValueRange loadedAhead);
+  /// What is loaded as it goes from turn to turn, and back.
+  SmallVector<Value> pack(ValueRange loaded);
+  SmallVector<Value> unpack(ValueRange packed);
 };
 } // namespace
 
-void Unroller::run() {
+//===----------------------------------------------------------------------===//
+// Several sets a turn
+//===----------------------------------------------------------------------===//
+
+void Unroller::run(int64_t sets) {
   Value end = loop.getEnd(), step = loop.getStep();
   Value stride = arith::MulIOp::create(b, step, index(sets));
   // No row is worked on that does not exist: all sets are whole.
@@ -69,16 +121,15 @@ void Unroller::run() {
   SmallVector<Set> turn(static_cast<size_t>(sets));
   for (auto [i, set] : llvm::enumerate(turn)) {
     if (i) {
-      first = arith::AddIOp::create(b, first, step);
-      row = arith::AddIOp::create(b, row, step);
+      first = add(first, step);
+      row = add(row, step);
     }
-    set.exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row, end);
+    set.exists = isBelow(row, end);
     set.mapping.map(loop.getSet(), first);
     // NVIDIA's chips may read the last row once more.
-    if (chip.backend == Backend::AMDGPU)
-      loadDropped(set, first);
-    else
-      load(set, arith::MinUIOp::create(b, row, last));
+    loads.map(set.mapping,
+              dropsLoads ? loadWithin(first)
+                         : loads.load(b, arith::MinUIOp::create(b, row, last)));
     lane::mapRow(loop, set.mapping, row);
   }
   SmallVector<Value> state(unrolled.getStateArguments());
@@ -91,48 +142,216 @@ void Unroller::run() {
   loop.erase();
 }
 
-/// Loads a row that exists.
-void Unroller::load(Set &set, Value row) {
-  lane::mapRow(loop, set.mapping, row);
-  for (Operation &op : loop.getBody().front())
-    if (isa<lane::LoadOp, lane::LoadScalarOp>(op))
-      b.clone(op, set.mapping);
+/// Loads the rows of a set as far as they exist.
+SmallVector<Value> Unroller::loadWithin(Value set) {
+  Value left = arith::SubIOp::create(b, loop.getEnd(), set);
+  Value atMost = arith::MinUIOp::create(b, left, getGroups());
+  Value count =
+      arith::SelectOp::create(b, isBelow(set, loop.getEnd()), atMost, index(0));
+  SmallVector<Value> loaded = loads.loadWithin(b, set, count);
+  loads.share(b, loaded);
+  return loaded;
 }
 
-/// Loads the rows of a set as far as they exist. The scalars come first: packed
-/// arithmetic reads pairs of registers even where it uses one of them, and so
-/// may wait for a scalar's register; the rows stay on their way then.
-void Unroller::loadDropped(Set &set, Value first) {
-  Value groups = index(loop.getPlace().getType().getGroups());
-  Value left = arith::SubIOp::create(b, loop.getEnd(), first);
-  Value atMost = arith::MinUIOp::create(b, left, groups);
-  Value isThere =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::ult, first, loop.getEnd());
-  Value count = arith::SelectOp::create(b, isThere, atMost, index(0));
-  SmallVector<lane::LoadScalarOp> scalars;
-  SmallVector<lane::LoadOp> rows;
-  for (Operation &op : loop.getBody().front()) {
-    if (auto scalar = dyn_cast<lane::LoadScalarOp>(op))
-      scalars.push_back(scalar);
-    else if (auto load = dyn_cast<lane::LoadOp>(op))
-      rows.push_back(load);
-  }
-  SmallVector<Value> loaded;
-  for (lane::LoadScalarOp scalar : scalars)
-    loaded.push_back(lane::LoadScalarWithinOp::create(
-        b, scalar.getScalar().getType(), scalar.getMemory(), first, count,
-        loop.getPlace()));
-  if (!scalars.empty())
+//===----------------------------------------------------------------------===//
+// A turn ahead
+//===----------------------------------------------------------------------===//
+
+/// A loop without a body that carries what `loaded` has as well.
+lane::ForRowsOp Prefetcher::makeLoop(Value step,
+                                     ArrayRef<SmallVector<Value>> loaded) {
+  SmallVector<Value> carried(loop.getCarried());
+  for (const SmallVector<Value> &values : loaded)
+    llvm::append_range(carried, values);
+  auto pipelined = lane::ForRowsOp::create(
+      b, loop.getBegin(), loop.getEnd(), step, loop.getPlace(),
+      /*workgroup=*/Value(), /*workgroups=*/Value(), loop.getSums(), carried);
+  pipelined.setSumBlockAttr(loop.getSumBlockAttr());
+  pipelined.setWhole(true);
+  pipelined.setLastRowApart(loop.getLastRowApart());
+  return pipelined;
+}
+
+void Prefetcher::run() {
+  Value rows = loop.getEnd();
+  peel();
+  Value step = loop.getStep();
+  lane::ForRowsOp pipelined =
+      makeLoop(step, loadSet(lane::PartKind::FirstLoad, loop.getBegin()));
+
+  b.setInsertionPointToStart(&pipelined.getBody().front());
+  ValueRange state(pipelined.getStateArguments());
+  size_t numState = loop.getNumResults();
+  Value row = lane::RowOp::create(b, pipelined.getSet(), loop.getPlace());
+  SmallVector<Value> next;
+  if (dropsLoads) {
+    next = loadSet(lane::PartKind::NextLoad, add(pipelined.getSet(), step));
     lane::KeepOrderOp::create(b);
-  for (lane::LoadOp load : rows) {
-    auto within = lane::LoadWithinOp::create(
-        b, load.getResultTypes(), load.getMemories(), first, count,
-        load.getPlace(), load.getAccessAttr());
-    set.mapping.map(load.getResults(), within.getResults());
+  } else {
+    Value nextRow = add(row, step);
+    Value last = arith::SubIOp::create(b, rows, index(1));
+    nextRow = arith::MinUIOp::create(b, nextRow, last);
+    next = pack(loads.load(b, nextRow));
   }
-  for (auto [scalar, value] : llvm::zip_equal(scalars, loaded))
-    set.mapping.map(scalar.getScalar(),
-                    lane::ShareScalarOp::create(b, value, loop.getPlace()));
+  SmallVector<Value> results =
+      workOn(pipelined.getSet(), row, state.take_front(numState),
+             state.drop_front(numState));
+  // What is copied from turn to turn is waited for behind the work.
+  if (dropsLoads)
+    lane::KeepOrderOp::create(b);
+  llvm::append_range(results, next);
+  lane::YieldOp::create(b, results);
+  loop.replaceAllUsesWith(pipelined.getResults().take_front(numState));
+  loop.erase();
+}
+
+/// Two sets a turn, the second under a condition that is the same for the whole
+/// workgroup. While one set is worked on, the other is on its way into
+/// registers of its own: nothing is copied from turn to turn.
+void Prefetcher::runPaired() {
+  peel();
+  Value begin = loop.getBegin(), step = loop.getStep();
+  // A loop that tests at its end, under its condition: the optimiser moves
+  // loads from before a condition behind it, and does not keep their order.
+  auto any = scf::IfOp::create(
+      b, isBelow(begin, loop.getEnd()),
+      [&](OpBuilder &, Location) {
+        SmallVector<Value> first =
+            loadInOrder(lane::PartKind::FirstLoad, begin);
+        SmallVector<Value> second =
+            loadInOrder(lane::PartKind::FirstSecondLoad, add(begin, step));
+        Value stride = arith::MulIOp::create(b, step, index(2));
+        lane::ForRowsOp pipelined = makeLoop(stride, {first, second});
+        pipelined.setEntered(true);
+        writePair(pipelined);
+        scf::YieldOp::create(
+            b, pipelined.getResults().take_front(loop.getNumResults()));
+      },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, loop.getState()); });
+  loop.replaceAllUsesWith(any.getResults());
+  loop.erase();
+}
+
+/// Writes a turn of the loop over pairs. Both sets of the next turn are loaded
+/// at the same place of each turn, behind the work that frees their registers,
+/// so that all ways to a turn's beginning have the same loads on their way, in
+/// the same order.
+void Prefetcher::writePair(lane::ForRowsOp pipelined) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&pipelined.getBody().front());
+  Value step = loop.getStep(), stride = pipelined.getStep();
+  Value first = pipelined.getSet();
+  Value second = add(first, step), third = add(first, stride);
+  ValueRange state(pipelined.getStateArguments());
+  size_t numState = loop.getNumResults();
+  ValueRange loaded = state.drop_front(numState);
+  size_t count = loaded.size() / 2;
+  Value row = lane::RowOp::create(b, first, loop.getPlace());
+  SmallVector<Value> behindFirst =
+      workOn(first, row, state.take_front(numState), loaded.take_front(count));
+  SmallVector<Value> nextFirst = loadInOrder(lane::PartKind::NextLoad, third);
+  auto ifSecond = scf::IfOp::create(
+      b, isBelow(second, loop.getEnd()),
+      [&](OpBuilder &, Location) {
+        Value row = lane::RowOp::create(b, second, loop.getPlace());
+        scf::YieldOp::create(
+            b, workOn(second, row, behindFirst, loaded.drop_front(count)));
+      },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, behindFirst); });
+  ifSecond->setAttr(
+      lane::partAttr,
+      lane::PartKindAttr::get(b.getContext(), lane::PartKind::SecondRow));
+  SmallVector<Value> results(ifSecond.getResults());
+  llvm::append_range(results, nextFirst);
+  llvm::append_range(
+      results, loadInOrder(lane::PartKind::SecondLoad, add(second, stride)));
+  lane::YieldOp::create(b, results);
+}
+
+/// Loads a set between what is before and what is behind.
+SmallVector<Value> Prefetcher::loadInOrder(lane::PartKind part, Value set) {
+  if (!dropsLoads)
+    return loadSet(part, set);
+  lane::KeepOrderOp::create(b);
+  SmallVector<Value> loaded = loadSet(part, set);
+  lane::KeepOrderOp::create(b);
+  return loaded;
+}
+
+/// Loads the set of rows that begins with row `set`, if there is such a set;
+/// else what comes of it may not be used.
+SmallVector<Value> Prefetcher::loadSet(lane::PartKind part, Value set) {
+  auto attribute = lane::PartKindAttr::get(b.getContext(), part);
+  Value exists = isBelow(set, loop.getEnd());
+  if (dropsLoads) {
+    Value count = arith::SelectOp::create(b, exists, getGroups(), index(0));
+    SmallVector<Value> loaded = pack(loads.loadWithin(b, set, count));
+    auto begin = exists.getDefiningOp()->getIterator();
+    for (Operation &op : llvm::make_range(begin, b.getInsertionPoint()))
+      if (!op.hasTrait<OpTrait::ConstantLike>())
+        op.setAttr(lane::partAttr, attribute);
+    return loaded;
+  }
+  Value row = lane::RowOp::create(b, set, loop.getPlace());
+  SmallVector<Type> types;
+  auto guarded = scf::IfOp::create(
+      b, exists,
+      [&](OpBuilder &, Location) {
+        SmallVector<Value> loaded = pack(loads.load(b, row));
+        llvm::append_range(types, TypeRange(ValueRange(loaded)));
+        scf::YieldOp::create(b, loaded);
+      },
+      [&](OpBuilder &, Location) {
+        SmallVector<Value> unused;
+        for (Type type : types)
+          unused.push_back(ub::PoisonOp::create(b, type));
+        scf::YieldOp::create(b, unused);
+      });
+  guarded->setAttr(lane::partAttr, attribute);
+  return SmallVector<Value>(guarded.getResults());
+}
+
+/// Writes the loop's body for a set that is loaded, and this lane's row of it,
+/// going on from `state`. Returns what it yields.
+SmallVector<Value> Prefetcher::workOn(Value set, Value row, ValueRange state,
+                                      ValueRange loadedAhead) {
+  IRMapping mapping;
+  mapping.map(loop.getSet(), set);
+  mapping.map(ValueRange(loop.getStateArguments()), state);
+  lane::mapRow(loop, mapping, row);
+  SmallVector<Value> loaded = unpack(loadedAhead);
+  if (dropsLoads)
+    loads.share(b, loaded);
+  loads.map(mapping, loaded);
+  return lane::writeBody(b, loop, mapping, /*exists=*/Value());
+}
+
+/// A part of bytes as whole registers, where it fills such: the code generators
+/// would give each byte that goes from turn to turn a register of its own.
+static VectorType getPackedType(Type type) {
+  auto part = dyn_cast<VectorType>(type);
+  if (!part || !part.getElementType().isInteger(8) ||
+      part.getShape().back() % 4 != 0)
+    return {};
+  SmallVector<int64_t> shape(part.getShape());
+  shape.back() /= 4;
+  return VectorType::get(shape, IntegerType::get(type.getContext(), 32));
+}
+
+SmallVector<Value> Prefetcher::pack(ValueRange loaded) {
+  SmallVector<Value> packed(loaded);
+  for (Value &value : packed)
+    if (VectorType type = getPackedType(value.getType()))
+      value = vector::BitCastOp::create(b, type, value);
+  return packed;
+}
+
+SmallVector<Value> Prefetcher::unpack(ValueRange packed) {
+  SmallVector<Value> loaded(packed);
+  for (auto [value, type] : llvm::zip_equal(loaded, loads.getTypes()))
+    if (value.getType() != type)
+      value = vector::BitCastOp::create(b, cast<VectorType>(type), value);
+  return loaded;
 }
 
 namespace {
@@ -147,27 +366,74 @@ public:
     if (failed(found))
       return signalPassFailure();
     auto info = kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
-    if (!info || info.getSchedule().getUnroll() == 1 ||
-        info.getSchedule().getPrefetch())
+    if (!info || (info.getSchedule().getUnroll() == 1 &&
+                  !info.getSchedule().getPrefetch()))
       return;
     SmallVector<lane::ForRowsOp> loops;
     kernel.walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
     for (lane::ForRowsOp loop : loops) {
-      if (loop.getWhole()) {
-        loop.emitOpError("expected sets that may not be whole; run "
-                         "lnbwd-pipeline-rows before lnbwd-peel-last-rows");
+      if (failed(pipeline(loop, info.getSchedule(), **found)))
         return signalPassFailure();
-      }
-      WalkResult result = loop.walk([&](lane::ReduceOp reduce) {
-        reduce.emitOpError("cannot be in a loop that loads several sets before "
-                           "it works on the first: expected no row sums");
-        return WalkResult::interrupt();
-      });
-      if (result.wasInterrupted())
-        return signalPassFailure();
-      Unroller(loop, info.getSchedule().getUnroll(), **found).run();
       ++numPipelined;
     }
   }
+
+private:
+  LogicalResult pipeline(lane::ForRowsOp loop, ScheduleAttr schedule,
+                         const ChipInfo &chip);
 };
 } // namespace
+
+/// Whether the loads in `loop` are those of its rows, which all can be moved.
+static LogicalResult checkLoads(lane::ForRowsOp loop) {
+  auto check = [&](auto load) {
+    auto row = load.getRow().template getDefiningOp<lane::RowOp>();
+    if (!row || row.getSet() != loop.getSet()) {
+      load.emitOpError("expected to load the row that lane.row gives for the "
+                       "set of its loop");
+      return WalkResult::interrupt();
+    }
+    if (load->getParentOp() == loop)
+      return WalkResult::advance();
+    load.emitOpError("cannot be loaded ahead: expected it in the body of its "
+                     "loop itself");
+    return WalkResult::interrupt();
+  };
+  WalkResult result = loop.walk([&](Operation *op) {
+    return llvm::TypeSwitch<Operation *, WalkResult>(op)
+        .Case<lane::LoadOp, lane::LoadScalarOp>(check)
+        .Default(WalkResult::advance());
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
+                                     ScheduleAttr schedule,
+                                     const ChipInfo &chip) {
+  if (loop.getWhole())
+    return loop.emitOpError("expected sets that may not be whole; run "
+                            "lnbwd-pipeline-rows before lnbwd-peel-last-rows");
+  if (failed(checkLoads(loop)))
+    return failure();
+  // Rows that are staged are on their way without registers.
+  lane::RowLoads loads(loop, /*withRows=*/!schedule.getStages());
+  if (schedule.getPrefetch()) {
+    if (loads.isEmpty())
+      return success();
+    Prefetcher prefetcher(loop, loads, chip);
+    if (schedule.getUnroll() == 1)
+      prefetcher.run();
+    else
+      prefetcher.runPaired();
+    return success();
+  }
+  WalkResult result = loop.walk([&](lane::ReduceOp reduce) {
+    reduce.emitOpError("cannot be in a loop that loads several sets before "
+                       "it works on the first: expected no row sums");
+    return WalkResult::interrupt();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  Unroller(loop, loads, chip).run(schedule.getUnroll());
+  return success();
+}

@@ -8,10 +8,87 @@
 
 #include "RowLoops.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace lnbwd;
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+lane::RowLoads::RowLoads(ForRowsOp loop, bool withRows) : loop(loop) {
+  for (Operation &op : loop.getBody().front()) {
+    if (auto load = dyn_cast<LoadOp>(op); load && withRows)
+      rows.push_back(load);
+    else if (auto scalar = dyn_cast<LoadScalarOp>(op))
+      scalars.push_back(scalar);
+  }
+}
+
+SmallVector<Type> lane::RowLoads::getTypes() {
+  SmallVector<Type> types;
+  for (LoadOp load : rows)
+    llvm::append_range(types, load.getParts().getTypes());
+  for (LoadScalarOp scalar : scalars)
+    types.push_back(scalar.getScalar().getType());
+  return types;
+}
+
+SmallVector<Value> lane::RowLoads::load(ImplicitLocOpBuilder &b, Value row) {
+  SmallVector<Value> loaded;
+  for (LoadOp load : rows)
+    llvm::append_range(
+        loaded, LoadOp::create(b, load.getResultTypes(), load.getMemories(),
+                               row, load.getPlace(), load.getAccessAttr())
+                    .getParts());
+  for (LoadScalarOp scalar : scalars)
+    loaded.push_back(LoadScalarOp::create(b, scalar.getMemory(), row));
+  return loaded;
+}
+
+/// The scalars come first: packed arithmetic reads pairs of registers even
+/// where it uses one of them, and so may wait for a scalar's register; the rows
+/// stay on their way then.
+SmallVector<Value> lane::RowLoads::loadWithin(ImplicitLocOpBuilder &b,
+                                              Value set, Value count) {
+  SmallVector<Value> ofScalars, loaded;
+  for (LoadScalarOp scalar : scalars)
+    ofScalars.push_back(LoadScalarWithinOp::create(
+        b, scalar.getScalar().getType(), scalar.getMemory(), set, count,
+        loop.getPlace()));
+  if (!scalars.empty())
+    KeepOrderOp::create(b);
+  for (LoadOp load : rows)
+    llvm::append_range(loaded, LoadWithinOp::create(b, load.getResultTypes(),
+                                                    load.getMemories(), set,
+                                                    count, load.getPlace(),
+                                                    load.getAccessAttr())
+                                   .getParts());
+  llvm::append_range(loaded, ofScalars);
+  return loaded;
+}
+
+void lane::RowLoads::share(ImplicitLocOpBuilder &b,
+                           MutableArrayRef<Value> loaded) {
+  for (Value &scalar : loaded.take_back(scalars.size()))
+    scalar = ShareScalarOp::create(b, scalar, loop.getPlace());
+}
+
+void lane::RowLoads::map(IRMapping &mapping, ValueRange loaded) {
+  for (LoadOp load : rows) {
+    mapping.map(load.getParts(), loaded.take_front(load.getParts().size()));
+    loaded = loaded.drop_front(load.getParts().size());
+  }
+  for (auto [scalar, value] : llvm::zip_equal(scalars, loaded))
+    mapping.map(scalar.getScalar(), value);
+}
+
+//===----------------------------------------------------------------------===//
+// Bodies
+//===----------------------------------------------------------------------===//
 
 void lane::mapRow(ForRowsOp loop, IRMapping &mapping, Value row) {
   for (auto asked : loop.getBody().getOps<RowOp>())
@@ -26,12 +103,86 @@ SmallVector<Value> lane::writeBody(ImplicitLocOpBuilder &b, ForRowsOp loop,
       continue;
     Operation *copy = b.clone(op, mapping);
     if (exists)
-      llvm::TypeSwitch<Operation *>(copy)
-          .Case<StoreOp, StoreScalarOp, AccumulateOp>(
-              [&](auto masked) { masked.getExistsMutable().assign(exists); });
+      copy->walk([&](Operation *inner) {
+        llvm::TypeSwitch<Operation *>(inner)
+            .Case<StoreOp, StoreScalarOp, AccumulateOp>(
+                [&](auto masked) { masked.getExistsMutable().assign(exists); });
+      });
   }
   SmallVector<Value> yielded;
   for (Value value : loop.getYield().getValues())
     yielded.push_back(mapping.lookupOrDefault(value));
   return yielded;
+}
+
+/// Writes the body of `loop` for the rows from `set` up to `rows`, which are
+/// not all of a set, going on from what the loop leaves. Returns what the body
+/// yields.
+static SmallVector<Value> writeLastRows(ImplicitLocOpBuilder &b,
+                                        lane::ForRowsOp loop, Value set,
+                                        Value rows, lane::MissingRows missing) {
+  Value own = lane::RowOp::create(b, set, loop.getPlace());
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  Value last = arith::SubIOp::create(b, rows, one);
+  Value exists = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, own, rows);
+  Value row = arith::MinUIOp::create(b, own, last);
+
+  IRMapping mapping;
+  mapping.map(loop.getSet(), set);
+  mapping.map(ValueRange(loop.getStateArguments()), loop.getResults());
+  lane::mapRow(loop, mapping, row);
+  if (missing == lane::MissingRows::Dropped) {
+    lane::RowLoads loads(loop);
+    Value count = arith::SubIOp::create(b, rows, set);
+    SmallVector<Value> loaded = loads.loadWithin(b, set, count);
+    loads.share(b, loaded);
+    loads.map(mapping, loaded);
+  }
+  return lane::writeBody(b, loop, mapping, exists);
+}
+
+bool lane::peelLastRows(ForRowsOp loop, MissingRows missing) {
+  int64_t numGroups = loop.getPlace().getType().getGroups();
+  bool isPeeled = !loop.getWhole() && (numGroups > 1 || loop.getLastRowApart());
+  if (isPeeled) {
+    ImplicitLocOpBuilder b(loop.getLoc(), loop);
+    Value rows = loop.getEnd();
+    Value fullRows = rows;
+    if (loop.getLastRowApart()) {
+      Value one = arith::ConstantIndexOp::create(b, 1);
+      Value any = arith::MaxUIOp::create(b, rows, one);
+      fullRows = arith::SubIOp::create(b, any, one);
+    }
+    if (numGroups > 1) {
+      Value groups = arith::ConstantIndexOp::create(b, numGroups);
+      Value sets = arith::DivUIOp::create(b, fullRows, groups);
+      fullRows = arith::MulIOp::create(b, sets, groups);
+    }
+    loop.getEndMutable().assign(fullRows);
+
+    b.setInsertionPointAfter(loop);
+    Value behind = arith::AddIOp::create(b, loop.getWorkgroup(),
+                                         arith::ConstantIndexOp::create(b, 1));
+    Value isLast = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, behind,
+                                         loop.getWorkgroups());
+    Value isLeft =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::ult, fullRows, rows);
+    Value hasRows = arith::AndIOp::create(b, isLeft, isLast);
+    auto tail = scf::IfOp::create(b, loop.getResultTypes(), hasRows,
+                                  /*withElseRegion=*/loop.getNumResults() != 0);
+    tail->setAttr(partAttr, PartKindAttr::get(b.getContext(), PartKind::Tail));
+    loop.getResults().replaceAllUsesWith(tail.getResults());
+    b.setInsertionPointToStart(tail.thenBlock());
+    SmallVector<Value> left = writeLastRows(b, loop, fullRows, rows, missing);
+    if (loop.getNumResults() != 0) {
+      scf::YieldOp::create(b, left);
+      b.setInsertionPointToStart(tail.elseBlock());
+      scf::YieldOp::create(b, loop.getResults());
+    }
+  }
+  // Which workgroup it is was needed for the set that is not whole.
+  loop.setWhole(true);
+  loop.getWorkgroupMutable().clear();
+  loop.getWorkgroupsMutable().clear();
+  return isPeeled;
 }

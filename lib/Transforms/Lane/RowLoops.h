@@ -20,6 +20,36 @@
 
 namespace lnbwd::lane {
 
+/// The loads in the body of a row loop, and copies of them for other rows. What
+/// a copy gives is in one list: the parts of rows, then the row scalars.
+class RowLoads {
+public:
+  /// With `withRows`, those of parts of rows, else of row scalars alone.
+  explicit RowLoads(ForRowsOp loop, bool withRows = true);
+
+  bool isEmpty() const { return rows.empty() && scalars.empty(); }
+
+  /// The types of what is loaded.
+  llvm::SmallVector<mlir::Type> getTypes();
+  /// Loads row `row`, which exists.
+  llvm::SmallVector<mlir::Value> load(mlir::ImplicitLocOpBuilder &b,
+                                      mlir::Value row);
+  /// Loads the set whose first row is `set`, of which the first `count` rows
+  /// exist: loads of the others are dropped. The row scalars are for share().
+  llvm::SmallVector<mlir::Value> loadWithin(mlir::ImplicitLocOpBuilder &b,
+                                            mlir::Value set, mlir::Value count);
+  /// Gives the row scalars that loadWithin() loaded to all lanes of a group.
+  void share(mlir::ImplicitLocOpBuilder &b,
+             llvm::MutableArrayRef<mlir::Value> loaded);
+  /// Maps what the body loads to `loaded`.
+  void map(mlir::IRMapping &mapping, mlir::ValueRange loaded);
+
+private:
+  ForRowsOp loop;
+  llvm::SmallVector<LoadOp> rows;
+  llvm::SmallVector<LoadScalarOp> scalars;
+};
+
 /// Maps the row that the body of `loop` works on to `row`.
 void mapRow(ForRowsOp loop, mlir::IRMapping &mapping, mlir::Value row);
 
@@ -31,6 +61,21 @@ llvm::SmallVector<mlir::Value> writeBody(mlir::ImplicitLocOpBuilder &b,
                                          ForRowsOp loop,
                                          mlir::IRMapping &mapping,
                                          mlir::Value exists);
+
+/// How to load rows of a set that may not exist.
+enum class MissingRows {
+  /// The last row that exists once more.
+  Clamped,
+  /// By loads that are dropped.
+  Dropped,
+};
+
+/// Takes the rows of the last set, where it is not whole, out of `loop`, into a
+/// copy of its body behind it, which loads them as `missing` says; with
+/// last_row_apart, the last row in any case. The loop has whole sets then.
+/// Returns whether there is such a copy: a loop of one group without that, or
+/// one with whole sets, needs none.
+bool peelLastRows(ForRowsOp loop, MissingRows missing);
 
 } // namespace lnbwd::lane
 

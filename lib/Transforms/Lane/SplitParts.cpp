@@ -11,19 +11,22 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Shares.h"
+
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
-#include <limits>
+#include <numeric>
 
 namespace lnbwd {
 #define GEN_PASS_DEF_SPLITPARTSPASS
@@ -43,21 +46,89 @@ static VectorType getAccessType(VectorType part) {
   return VectorType::get({part.getDimSize(1)}, part.getElementType());
 }
 
-static SmallVector<Type> splitTypes(TypeRange types) {
+namespace {
+/// What stands in the place of a value: an access of it, or itself.
+struct Piece {
+  size_t value;
+  std::optional<int64_t> access;
+};
+} // namespace
+
+/// In which order values of `types` are split: parts of a run access by access,
+/// as loads go, and runs one after another. The last values are in `runs` of so
+/// many parts, each other value is its own.
+static SmallVector<Piece> getPieces(TypeRange types, ArrayRef<size_t> runs) {
+  size_t single =
+      types.size() - std::accumulate(runs.begin(), runs.end(), size_t(0));
+  SmallVector<size_t> lengths(single, 1);
+  llvm::append_range(lengths, runs);
+  SmallVector<Piece> pieces;
+  size_t first = 0;
+  for (size_t length : lengths) {
+    VectorType part = getPartType(types[first]);
+    if (!part)
+      pieces.push_back({first, std::nullopt});
+    for (int64_t access = 0; part && access < part.getDimSize(0); ++access)
+      for (size_t value = first; value < first + length; ++value)
+        pieces.push_back({value, access});
+    first += length;
+  }
+  return pieces;
+}
+
+static SmallVector<Type> splitTypes(TypeRange types,
+                                    ArrayRef<size_t> runs = {}) {
   SmallVector<Type> split;
-  for (Type type : types) {
-    VectorType part = getPartType(type);
-    split.append(part ? part.getDimSize(0) : 1,
-                 part ? Type(getAccessType(part)) : type);
+  for (const Piece &piece : getPieces(types, runs)) {
+    Type type = types[piece.value];
+    split.push_back(piece.access ? getAccessType(getPartType(type)) : type);
   }
   return split;
+}
+
+/// The operation that `value` comes of, as it was or packed, perhaps by way of
+/// loops that carry it.
+static Operation *getSource(Value value) {
+  while (true) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    auto loop =
+        argument
+            ? dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp())
+            : LoopLikeOpInterface();
+    OpOperand *initial = loop ? loop.getTiedLoopInit(argument) : nullptr;
+    if (initial)
+      value = initial->get();
+    else if (auto packed = value.getDefiningOp<vector::BitCastOp>())
+      value = packed.getSource();
+    else
+      return value.getDefiningOp();
+  }
+}
+
+/// The runs of what `loop` carries beside its sums: parts of one load are one.
+static SmallVector<size_t> getRuns(lane::ForRowsOp loop) {
+  SmallVector<size_t> runs;
+  Value before;
+  for (Value value : loop.getCarried()) {
+    VectorType part = getPartType(value.getType());
+    VectorType partBefore =
+        before ? getPartType(before.getType()) : VectorType();
+    if (part && partBefore && part.getDimSize(0) == partBefore.getDimSize(0) &&
+        getSource(value) == getSource(before))
+      ++runs.back();
+    else
+      runs.push_back(1);
+    before = value;
+  }
+  return runs;
 }
 
 /// Whether an access of the result needs that access alone of each operand.
 static bool isElementwise(Operation *op) {
   return op->getNumResults() == 1 && isPure(op) &&
          (OpTrait::hasElementwiseMappableTraits(op) ||
-          isa<vector::FMAOp, vector::BroadcastOp, arith::ConstantOp>(op));
+          isa<vector::FMAOp, vector::BroadcastOp, vector::BitCastOp,
+              arith::ConstantOp, ub::PoisonOp>(op));
 }
 
 namespace {
@@ -76,6 +147,7 @@ public:
 private:
   LogicalResult split(Operation *op);
   template <typename Op> LogicalResult splitLoad(Op op);
+  LogicalResult splitReceive(lane::ReceiveOp op);
   LogicalResult splitLoadColumns(lane::LoadColumnsOp op);
   LogicalResult splitStore(lane::StoreOp op);
   LogicalResult splitAccumulate(lane::AccumulateOp op);
@@ -86,46 +158,46 @@ private:
 
   /// Access `access` of a part. A failure was reported.
   FailureOr<Value> get(Value part, int64_t access);
-  /// All accesses of those of `values` that are parts, and the other values.
-  FailureOr<SmallVector<Value>> getAll(ValueRange values);
-  /// Notes `accesses` as those of the parts among `values`, in order, and puts
-  /// the others in the place of the values that are no parts.
-  void setAll(ValueRange values, ValueRange accesses);
+  /// All accesses of those of `values` that are parts, and the other values, in
+  /// the order of getPieces().
+  FailureOr<SmallVector<Value>> getAll(ValueRange values,
+                                       ArrayRef<size_t> runs = {});
+  /// Notes `accesses` as those of the parts among `values`, in that order, and
+  /// puts the others in the place of the values that are no parts.
+  void setAll(ValueRange values, ValueRange accesses,
+              ArrayRef<size_t> runs = {});
 
   OpBuilder b;
   /// Accesses of parts as far as they are known.
   DenseMap<Value, SmallVector<Value>> known;
   llvm::SetVector<Operation *> done;
+  /// The runs of what the loops that were split carry.
+  DenseMap<Operation *, SmallVector<size_t>> runsOf;
 };
 } // namespace
 
-void Splitter::setAll(ValueRange values, ValueRange accesses) {
-  for (Value value : values) {
-    if (VectorType part = getPartType(value.getType())) {
-      auto count = size_t(part.getDimSize(0));
-      known[value] = SmallVector<Value>(accesses.take_front(count));
-      accesses = accesses.drop_front(count);
-    } else {
-      value.replaceAllUsesWith(accesses.front());
-      accesses = accesses.drop_front();
-    }
+void Splitter::setAll(ValueRange values, ValueRange accesses,
+                      ArrayRef<size_t> runs) {
+  for (auto [piece, access] :
+       llvm::zip_equal(getPieces(values.getTypes(), runs), accesses)) {
+    Value value = values[piece.value];
+    if (piece.access)
+      known[value].push_back(access);
+    else
+      value.replaceAllUsesWith(access);
   }
 }
 
-FailureOr<SmallVector<Value>> Splitter::getAll(ValueRange values) {
+FailureOr<SmallVector<Value>> Splitter::getAll(ValueRange values,
+                                               ArrayRef<size_t> runs) {
   SmallVector<Value> accesses;
-  for (Value value : values) {
-    VectorType part = getPartType(value.getType());
-    if (!part) {
-      accesses.push_back(value);
-      continue;
-    }
-    for (int64_t i = 0; i < part.getDimSize(0); ++i) {
-      FailureOr<Value> access = get(value, i);
-      if (failed(access))
-        return failure();
-      accesses.push_back(*access);
-    }
+  for (const Piece &piece : getPieces(values.getTypes(), runs)) {
+    FailureOr<Value> access = values[piece.value];
+    if (piece.access)
+      access = get(*access, *piece.access);
+    if (failed(access))
+      return failure();
+    accesses.push_back(*access);
   }
   return accesses;
 }
@@ -197,10 +269,27 @@ template <typename Op> LogicalResult Splitter::splitLoad(Op op) {
   return success();
 }
 
+/// One operation for each access: a stage has all operands of its rows.
+LogicalResult Splitter::splitReceive(lane::ReceiveOp op) {
+  for (int64_t i = 0; i < op.getPlace().getType().getAccesses(); ++i) {
+    SmallVector<Type> types;
+    for (Type type : op.getParts().getTypes())
+      types.push_back(getAccessType(getPartType(type)));
+    auto access = lane::ReceiveOp::create(
+        b, op.getLoc(), types, op.getSet(), op.getStages(), op.getStage(),
+        op.getPlace(), b.getI64IntegerAttr(i));
+    for (auto [part, received] :
+         llvm::zip_equal(op.getParts(), access.getParts()))
+      known[part].push_back(received);
+    numSplit += access.getParts().size();
+  }
+  return success();
+}
+
 LogicalResult Splitter::splitLoadColumns(lane::LoadColumnsOp op) {
-  auto load = lane::LoadColumnsOp::create(b, op.getLoc(),
-                                          splitTypes(op.getResultTypes()),
-                                          op.getMemories(), op.getPlace());
+  auto load = lane::LoadColumnsOp::create(
+      b, op.getLoc(), splitTypes(op.getResultTypes()), op.getMemories(),
+      op.getPlace(), op.getEach());
   setAll(op.getResults(), load.getResults());
   ++numSplit;
   return success();
@@ -233,40 +322,18 @@ LogicalResult Splitter::splitAccumulate(lane::AccumulateOp op) {
   return success();
 }
 
-/// What changes nothing when it is combined with.
-static Value getNeutral(OpBuilder &b, Location loc, bool isMaximum,
-                        VectorType type) {
-  if (!isMaximum)
-    return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-  float lowest = -std::numeric_limits<float>::infinity();
-  return arith::ConstantOp::create(b, loc,
-                                   DenseElementsAttr::get(type, lowest));
-}
-
 LogicalResult Splitter::splitFold(lane::FoldOp op) {
-  lane::PlaceType place = op.getPlace().getType();
-  VectorType type = place.getAccessType(b.getF32Type());
+  ImplicitLocOpBuilder at(op.getLoc(), op);
   SmallVector<Value> shares(op.getParts().size());
-  for (int64_t i = 0; i < place.getAccesses(); ++i)
+  for (int64_t i = 0; i < op.getPlace().getType().getAccesses(); ++i)
     for (auto [p, part] : llvm::enumerate(op.getParts())) {
       FailureOr<Value> found = get(part, i);
       if (failed(found))
         return failure();
-      Value term = *found, &share = shares[p];
       bool isMaximum = lane::isMaximum(op.getKinds(), p);
-      if (place.mayExceed(i)) {
-        Value exists = lane::ExistsOp::create(b, op.getLoc(), op.getPlace(), i);
-        term = arith::SelectOp::create(
-            b, op.getLoc(), exists, term,
-            getNeutral(b, op.getLoc(), isMaximum, type));
-      }
-      if (!share)
-        share = term;
-      else if (isMaximum)
-        share = arith::MaximumFOp::create(b, op.getLoc(), share, term);
-      else
-        share = arith::AddFOp::create(b, op.getLoc(), share, term,
-                                      arith::FastMathFlags::contract);
+      Value term = lane::makeTerm(at, op.getPlace(), i, isMaximum, *found);
+      Value &share = shares[p];
+      share = share ? lane::combineShares(at, isMaximum, share, term) : term;
     }
   op.getShares().replaceAllUsesWith(shares);
   return success();
@@ -302,14 +369,18 @@ LogicalResult Splitter::splitStoreSum(lane::StoreSumOp op) {
 
 /// A loop or branch that parts go into, from turn to turn, or out of.
 LogicalResult Splitter::splitRegions(Operation *op) {
-  FailureOr<SmallVector<Value>> operands = getAll(op->getOperands());
+  auto loop = dyn_cast<lane::ForRowsOp>(op);
+  SmallVector<size_t> runs;
+  if (loop)
+    runs = getRuns(loop);
+  FailureOr<SmallVector<Value>> operands = getAll(op->getOperands(), runs);
   if (failed(operands))
     return failure();
   OperationState state(op->getLoc(), op->getName(), *operands,
-                       splitTypes(op->getResultTypes()), op->getAttrs());
+                       splitTypes(op->getResultTypes(), runs), op->getAttrs());
   for (unsigned i = 0; i < op->getNumRegions(); ++i)
     state.addRegion();
-  if (auto loop = dyn_cast<lane::ForRowsOp>(op)) {
+  if (loop) {
     auto segment = [](TypeRange types) {
       return int32_t(splitTypes(types).size());
     };
@@ -321,20 +392,21 @@ LogicalResult Splitter::splitRegions(Operation *op) {
                                 segment(loop.getCarried().getTypes())}));
   }
   Operation *split = b.create(state);
+  runsOf[split] = runs;
   for (auto [from, to] : llvm::zip_equal(op->getRegions(), split->getRegions()))
     for (Block &block : llvm::make_early_inc_range(from)) {
       auto *moved = new Block();
       to.push_back(moved);
-      SmallVector<Type> types = splitTypes(block.getArgumentTypes());
+      SmallVector<Type> types = splitTypes(block.getArgumentTypes(), runs);
       moved->addArguments(types,
                           SmallVector<Location>(types.size(), op->getLoc()));
       moved->getOperations().splice(moved->end(), block.getOperations());
       setAll(ValueRange(block.getArguments()),
-             ValueRange(moved->getArguments()));
+             ValueRange(moved->getArguments()), runs);
       if (failed(splitBlock(*moved)))
         return failure();
     }
-  setAll(op->getResults(), split->getResults());
+  setAll(op->getResults(), split->getResults(), runs);
   return success();
 }
 
@@ -349,16 +421,18 @@ LogicalResult Splitter::split(Operation *op) {
             return failure();
       return success();
     }
-    if (!isa<lane::ForRowsOp, scf::ForOp, scf::IfOp>(op))
-      return op->emitOpError("cannot be split: expected lane.for_rows, scf.for "
-                             "or scf.if where parts go into regions");
+    if (!isa<lane::ForRowsOp, scf::ForOp, scf::WhileOp, scf::IfOp>(op))
+      return op->emitOpError(
+          "cannot be split: expected lane.for_rows, scf.for, "
+          "scf.while or scf.if where parts go into regions");
     done.insert(op);
     return splitRegions(op);
   }
   if (!isPartial)
     return success();
-  if (isa<lane::YieldOp, scf::YieldOp>(op)) {
-    FailureOr<SmallVector<Value>> values = getAll(op->getOperands());
+  if (isa<lane::YieldOp, scf::YieldOp, scf::ConditionOp>(op)) {
+    FailureOr<SmallVector<Value>> values =
+        getAll(op->getOperands(), runsOf.lookup(op->getParentOp()));
     if (failed(values))
       return failure();
     op->setOperands(*values);
@@ -372,6 +446,10 @@ LogicalResult Splitter::split(Operation *op) {
       .Case([&](lane::LoadWithinOp op) {
         done.insert(op);
         return splitLoad(op);
+      })
+      .Case([&](lane::ReceiveOp op) {
+        done.insert(op);
+        return splitReceive(op);
       })
       .Case([&](lane::LoadColumnsOp op) {
         done.insert(op);

@@ -35,3 +35,11 @@ llvm::MaybeAlign lane::getAccessAlignment(VectorType type) {
   int64_t bytes = type.getNumElements() * type.getElementTypeBitWidth() / 8;
   return llvm::MaybeAlign(std::min(bytes, accessBytes));
 }
+
+StageLayout lane::getStageLayout(PlaceType place, ArrayRef<Type> elements) {
+  StageLayout layout{
+      place.getWorkgroupColumns(), place.getGroups(), place.sharesRows(), {}};
+  for (Type element : elements)
+    layout.elementBytes.push_back(element.getIntOrFloatBitWidth() / 8);
+  return layout;
+}

@@ -53,3 +53,27 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @no_byte_barriers() workgroup(%b : memref<2xi64, #gpu.address_space<workgroup>>) {
+    // expected-error@+1 {{cannot be converted: the chip cannot count the bytes that arrive}}
+    lane.init_byte_barriers %b : memref<2xi64, #gpu.address_space<workgroup>>
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @no_copies(%x: memref<?x256xf32>, %i: index) {
+    %place = lane.place : !place
+    // expected-error@+1 {{cannot be converted: the chip cannot count the bytes that arrive}}
+    %stages = lane.stages at %place : !place, !lane.stages<2 of f32>
+    lane.start_copies %x from %i below %i to %stages[%i] at %place : !place, !lane.stages<2 of f32>, memref<?x256xf32>
+    gpu.return
+  }
+}

@@ -13,8 +13,8 @@
 // CHECK:         amdgpu.fat_raw_buffer_cast {{.*}} validBytes({{.*}}) resetOffset
 // CHECK:         %[[N:.*]] = memref.load %{{.*}}[%[[PLACE]]]
 // CHECK:         rocdl.sched.barrier 0
-// CHECK:         %[[BEGIN:.*]] = arith.muli %[[SET]], %[[STRIDE]] : index
 // CHECK:         %[[SIZE:.*]] = arith.muli %[[COUNT]], %[[STRIDE]] : index
+// CHECK:         %[[BEGIN:.*]] = arith.muli %[[SET]], %[[STRIDE]] : index
 // CHECK:         memref.reinterpret_cast %[[X]] to offset: [%[[BEGIN]]], sizes: [%[[SIZE]]]
 // CHECK:         vector.load %{{.*}} {alignment = 16 : i64} : {{.*}}fat_raw_buffer{{.*}}, vector<4xf32>
 // CHECK:         rocdl.readfirstlane %[[N]] : f32

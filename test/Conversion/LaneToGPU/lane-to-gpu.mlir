@@ -153,3 +153,28 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+
+// A loop that is surely entered tests at its end.
+// CHECK-LABEL: gpu.func @entered(
+// CHECK-SAME:    %[[BEGIN:.*]]: index, %[[END:.*]]: index, %[[STEP:.*]]: index, %[[SUM:.*]]: vector<4xf32>)
+// CHECK:         %[[LOOP:.*]]:2 = scf.while (%[[SET:.*]] = %[[BEGIN]], %[[A:.*]] = %[[SUM]])
+// CHECK:           %[[ADDED:.*]] = arith.addf %[[A]], %[[SUM]]
+// CHECK:           %[[NEXT:.*]] = arith.addi %[[SET]], %[[STEP]] : index
+// CHECK:           %[[MORE:.*]] = arith.cmpi ult, %[[NEXT]], %[[END]] : index
+// CHECK:           scf.condition(%[[MORE]]) %[[NEXT]], %[[ADDED]]
+// CHECK:         "test.use"(%[[LOOP]]#1)
+gpu.module @m {
+  gpu.func @entered(%begin: index, %end: index, %step: index, %s: vector<4xf32>) {
+    %place = lane.place : !place
+    %sum = lane.for_rows %set = %begin to %end step %step at %place sums(%a = %s) attributes {entered, whole} : !place, vector<4xf32> {
+      %b = lane.accumulate %a, %s : vector<4xf32>
+      lane.yield %b : vector<4xf32>
+    }
+    "test.use"(%sum) : (vector<4xf32>) -> ()
+    gpu.return
+  }
+}

@@ -102,22 +102,47 @@ func.func @tiles(%x: memref<?x1000xf32>, %s: memref<1000xf32>) {
 
 // -----
 
-// What the lane level has not is left. Kernels are in the order of launches.
-// CHECK-LABEL: gpu.module @mixed_kernels
+// Columns and sums of groups of rows are columns and sums of memory that begins
+// with the group's own, which the grid's third dimension numbers.
+// CHECK-LABEL: gpu.module @groups_kernels
+// CHECK:       gpu.func @k(%{{.*}}, %[[C:[a-z0-9]+]]: memref<512xf32, {{.*}}, %[[S:[a-z0-9]+]]: memref<1x512xf32,
+// CHECK:         %[[GROUP:.*]] = gpu.block_id z
+// CHECK:         %[[COLUMNS:.*]] = memref.reinterpret_cast %[[C]] {{.*}} to memref<512xf32, strided<[1], offset: ?>
+// CHECK:         %[[SUMS:.*]] = memref.reinterpret_cast %[[S]] {{.*}} to memref<?x512xf32, strided<[512, 1], offset: ?>
+// CHECK:         %[[W:.*]] = gpu.block_id x
+// CHECK:         lane.load_columns %[[COLUMNS]]
+// CHECK:         lane.for_rows {{.*}} sums(
+// CHECK:         lane.store_sum %{{.*}}, %[[SUMS]][%[[W]]]
+func.func @groups(%x: memref<?x512xf32>, %c: memref<?x512xf32>, %s: memref<?x?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) group_columns(%c : memref<?x512xf32>)
+      outs group_sums(%s : memref<?x?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>, %cr: vector<512xf32>):
+    %y = arith.mulf %xr, %cr : vector<512xf32>
+    lnbwd.yield %y : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Kernels are in the order of launches.
+// CHECK-LABEL: gpu.module @in_order_kernels
 // CHECK:         gpu.func @first
+// CHECK:         gpu.func @second
 // CHECK:         gpu.func @third
-// CHECK-LABEL: func.func @mixed
-// CHECK:         gpu.launch_func @mixed_kernels::@first
-// CHECK:         lnbwd.rowwise @second
-// CHECK:         gpu.launch_func @mixed_kernels::@third
-func.func @mixed(%x: memref<?x512xf32>) {
+// CHECK-LABEL: func.func @in_order
+// CHECK:         gpu.launch_func @in_order_kernels::@first
+// CHECK:         gpu.launch_func @in_order_kernels::@second
+// CHECK:         gpu.launch_func @in_order_kernels::@third
+func.func @in_order(%x: memref<?x512xf32>) {
   lnbwd.rowwise @first rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }
   lnbwd.rowwise @second rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>} {
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
   }

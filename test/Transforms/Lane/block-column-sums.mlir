@@ -46,3 +46,32 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 8>
+
+// Where there surely is a first turn, there is a first block.
+// CHECK-LABEL: gpu.func @entered(
+// CHECK-SAME:    %[[BEGIN:.*]]: index, %[[END:.*]]: index, %[[STEP:.*]]: index, %[[START:.*]]: vector<1x8xf32>, %[[N:.*]]: index)
+// CHECK:         %[[BLOCK_STEP:.*]] = arith.muli %[[STEP]], %{{.*}} : index
+// CHECK:         %[[OUTER:.*]]:3 = scf.while (%[[FIRST:.*]] = %[[BEGIN]], %[[TOTAL:.*]] = %[[START]], %[[M:.*]] = %[[N]])
+// CHECK:           %[[NEXT:.*]] = arith.addi %[[FIRST]], %[[BLOCK_STEP]] : index
+// CHECK:           %[[LAST:.*]] = arith.minui %[[NEXT]], %[[END]] : index
+// CHECK:           %[[INNER:.*]]:2 = lane.for_rows %{{.*}} = %[[FIRST]] to %[[LAST]] step %[[STEP]] at %{{.*}} carrying(%{{.*}} = %[[M]]) attributes {entered, whole}
+// CHECK:           %[[ADDED:.*]] = arith.addf %[[TOTAL]], %[[INNER]]#0 fastmath<contract> : vector<1x8xf32>
+// CHECK:           %[[MORE:.*]] = arith.cmpi ult, %[[NEXT]], %[[END]] : index
+// CHECK:           scf.condition(%[[MORE]]) %[[NEXT]], %[[ADDED]], %[[INNER]]#1
+// CHECK:         } attributes {lane.part = #lane.part<sum_block>}
+// CHECK:         "test.use"(%[[OUTER]]#1, %[[OUTER]]#2)
+gpu.module @m {
+  gpu.func @entered(%begin: index, %end: index, %step: index, %start: vector<1x8xf32>, %n: index) {
+    %place = lane.place : !place
+    %sum:2 = lane.for_rows %set = %begin to %end step %step at %place sums(%a = %start) carrying(%c = %n)
+        attributes {entered, sum_block = 8 : i64, whole} : !place, vector<1x8xf32>, index {
+      lane.yield %a, %c : vector<1x8xf32>, index
+    }
+    "test.use"(%sum#0, %sum#1) : (vector<1x8xf32>, index) -> ()
+    gpu.return
+  }
+}

@@ -99,3 +99,49 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 2, width = 8>
+
+// Stores in a loop within the body keep nothing either.
+// CHECK-LABEL: gpu.func @nested
+// CHECK:         scf.if
+// CHECK:           %[[EXISTS:.*]] = arith.cmpi ult
+// CHECK:           scf.for
+// CHECK:             lane.store %{{.*}} if %[[EXISTS]]
+gpu.module @m {
+  gpu.func @nested(%x: memref<?x512xf32>, %v: vector<1x8xf32>, %begin: index, %rows: index, %step: index, %w: index, %ws: index) {
+    %place = lane.place : !place
+    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws : !place {
+      %row = lane.row %set at %place : !place
+      scf.for %c = %begin to %rows step %step {
+        lane.store %v, %x[%row] at %place : !place, vector<1x8xf32>, memref<?x512xf32>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 511, lanes = 64, groups = 1, width = 1>
+
+// The last row stays apart if it has to, also where it would make no set that is
+// not whole.
+// CHECK-LABEL: gpu.func @last_row_apart(
+// CHECK-SAME:    %[[BEGIN:[^:]*]]: index, %[[ROWS:[^:]*]]: index, %[[STEP:[^:]*]]: index
+// CHECK:         %[[ONE:.*]] = arith.constant 1 : index
+// CHECK:         %[[ANY:.*]] = arith.maxui %[[ROWS]], %[[ONE]]
+// CHECK:         %[[FULL:.*]] = arith.subi %[[ANY]], %[[ONE]]
+// CHECK:         lane.for_rows %{{.*}} = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %{{.*}} attributes {last_row_apart, whole}
+// CHECK:         arith.cmpi ult, %[[FULL]], %[[ROWS]]
+// CHECK:         scf.if
+gpu.module @m {
+  gpu.func @last_row_apart(%begin: index, %rows: index, %step: index, %w: index, %ws: index) {
+    %place = lane.place : !place
+    lane.for_rows %set = %begin to %rows step %step at %place for %w of %ws attributes {last_row_apart} : !place {
+    }
+    gpu.return
+  }
+}

@@ -31,3 +31,38 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @other_row(%x: memref<?x256xf32>, %i: index)
+      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, prefetch = 1>>} {
+    %place = lane.place : !place
+    lane.for_rows %set = %i to %i step %i at %place : !place {
+      // expected-error@+1 {{expected to load the row that lane.row gives for the set of its loop}}
+      %v = lane.load %x[%set] at %place : !place, memref<?x256xf32> -> vector<1x4xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @conditional(%x: memref<?xf32>, %i: index, %c: i1)
+      attributes {lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", row_length = 256, schedule = <threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, unroll = 2>>} {
+    %place = lane.place : !place
+    lane.for_rows %set = %i to %i step %i at %place : !place {
+      %row = lane.row %set at %place : !place
+      scf.if %c {
+        // expected-error@+1 {{cannot be loaded ahead: expected it in the body of its loop itself}}
+        %v = lane.load_scalar %x[%row] : memref<?xf32>
+      }
+    }
+    gpu.return
+  }
+}

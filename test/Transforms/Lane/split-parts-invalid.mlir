@@ -31,7 +31,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @loop(%c: i1, %x: vector<4xf32>) {
     %zero = arith.constant dense<0.0> : vector<2x4xf32>
-    // expected-error@+1 {{cannot be split: expected lane.for_rows, scf.for or scf.if where parts go into regions}}
+    // expected-error@+1 {{cannot be split: expected lane.for_rows, scf.for, scf.while or scf.if where parts go into regions}}
     %r = scf.execute_region -> vector<2x4xf32> {
       scf.yield %zero : vector<2x4xf32>
     }

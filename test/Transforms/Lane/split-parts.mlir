@@ -101,3 +101,72 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// What a loop carries beside its sums goes in the order of loads: access by
+// access over all parts of one load, packed or not.
+// CHECK-LABEL: gpu.func @carried
+// CHECK:         %[[NONE:.*]] = ub.poison : vector<4xf32>
+// CHECK:         lane.for_rows {{.*}} sums(%[[S0:.*]] = %{{.*}}, %[[S1:.*]] = %{{.*}}) carrying(%[[A0:.*]] = %{{.*}}, %[[B0:.*]] = %{{.*}}, %[[A1:.*]] = %{{.*}}, %[[B1:.*]] = %{{.*}}, %[[N:.*]] = %{{.*}}, %[[C0:.*]] = %[[NONE]], %[[C1:.*]] = %{{.*}})
+// CHECK:           %[[W0:.*]] = vector.bitcast %[[B0]] : vector<1xi32> to vector<4xi8>
+// CHECK:           lane.store %[[W0]], %{{.*}} access 0
+// CHECK:           lane.yield %[[S0]], %[[S1]], %[[A0]], %[[B0]], %[[A1]], %[[B1]], %[[N]], %[[C0]], %[[C1]]
+gpu.module @m {
+  gpu.func @carried(%x: memref<?x512xf32>, %m: memref<?x512xi8>, %i: index) {
+    %place = lane.place : !place
+    %zero = arith.constant dense<0.0> : vector<2x4xf32>
+    %none = ub.poison : vector<2x4xf32>
+    %f:2 = lane.load %x, %m[%i] at %place : !place, memref<?x512xf32>, memref<?x512xi8> -> vector<2x4xf32>, vector<2x4xi8>
+    %packed = vector.bitcast %f#1 : vector<2x4xi8> to vector<2x1xi32>
+    %r:5 = lane.for_rows %set = %i to %i step %i at %place sums(%s = %zero) carrying(%a = %f#0, %b = %packed, %n = %i, %c = %none) attributes {whole}
+        : !place, vector<2x4xf32>, vector<2x4xf32>, vector<2x1xi32>, index, vector<2x4xf32> {
+      %w = vector.bitcast %b : vector<2x1xi32> to vector<2x4xi8>
+      lane.store %w, %m[%set] at %place : !place, vector<2x4xi8>, memref<?x512xi8>
+      lane.yield %s, %a, %b, %n, %c : vector<2x4xf32>, vector<2x4xf32>, vector<2x1xi32>, index, vector<2x4xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+// CHECK-LABEL: gpu.func @while
+// CHECK:         scf.while (%[[N:.*]] = %{{.*}}, %[[A0:.*]] = %{{.*}}, %[[A1:.*]] = %{{.*}}) : (index, vector<4xf32>, vector<4xf32>) -> (index, vector<4xf32>, vector<4xf32>)
+// CHECK:           scf.condition(%{{.*}}) %[[N]], %[[A0]], %[[A1]]
+// CHECK:         ^bb0(%[[M:.*]]: index, %[[B0:.*]]: vector<4xf32>, %[[B1:.*]]: vector<4xf32>):
+// CHECK:           scf.yield %[[M]], %[[B0]], %[[B1]]
+gpu.module @m {
+  gpu.func @while(%i: index, %more: i1) {
+    %zero = arith.constant dense<0.0> : vector<2x4xf32>
+    %r:2 = scf.while (%n = %i, %a = %zero) : (index, vector<2x4xf32>) -> (index, vector<2x4xf32>) {
+      scf.condition(%more) %n, %a : index, vector<2x4xf32>
+    } do {
+    ^bb0(%m: index, %b: vector<2x4xf32>):
+      scf.yield %m, %b : index, vector<2x4xf32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+!stages = !lane.stages<2 of bf16, f32>
+
+// What is received goes access by access, over all operands of the rows.
+// CHECK-LABEL: gpu.func @received
+// CHECK:         lane.receive %{{.*}} from %{{.*}}[%{{.*}}] at %{{.*}} access 0 : !place, !stages -> vector<4xbf16>, vector<4xf32>
+// CHECK-NEXT:    %[[SECOND:.*]]:2 = lane.receive %{{.*}} from %{{.*}}[%{{.*}}] at %{{.*}} access 1
+// CHECK:         lane.store %[[SECOND]]#1, %{{.*}} access 1
+gpu.module @m {
+  gpu.func @received(%m: memref<?x512xf32>, %i: index, %stages: !stages, %place: !place) {
+    %x:2 = lane.receive %i from %stages[%i] at %place : !place, !stages -> vector<2x4xbf16>, vector<2x4xf32>
+    lane.store %x#1, %m[%i] at %place : !place, vector<2x4xf32>, memref<?x512xf32>
+    gpu.return
+  }
+}

@@ -20,18 +20,89 @@ def ChipOption
              "Chip to compile for; an unknown name is an error that lists the "
              "known ones">;
 
+def ReloadPhasesPass
+    : Pass<"lnbwd-reload-phases", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Read a row again in each of its phases";
+  let description = [{
+    Obeys `reload` of the schedule that the kernel's `lnbwd.kernel_info` has, which
+    serves rows of any length: a row does not stay with its lanes. Each
+    `lane.fold` becomes a loop over the row's columns, one access of each lane at
+    a time, which loads what it needs, split already; so do the stores, all in one loop behind
+    the last reduction, since they may be to rows that are read. Columns are
+    loaded there as well. Kernels of other schedules are left alone.
+
+    Fails on a loop with column sums, whose columns stay with a lane, and on parts
+    that are neither loaded nor computed by pure operations. Goes before
+    `lnbwd-peel-last-rows`.
+
+    Before:
+
+    ```mlir
+    %place = lane.place : !lane.place<row_length = 65536, lanes = 256, groups = 1, width = 4>
+    // In the loop over the rows:
+    %x = lane.load %xs[%row] at %place : ... -> vector<64x4xf32>
+    %share = lane.fold [#vector.kind<add>] %x at %place : ... -> vector<4xf32>
+    %s = lane.reduce [#vector.kind<add>] %share at %place turn %turn phase 0 : ...
+    %sv = vector.broadcast %s : f32 to vector<64x4xf32>
+    %y = arith.mulf %x, %sv : vector<64x4xf32>
+    lane.store %y, %ys[%row] at %place : ...
+    ```
+
+    After:
+
+    ```mlir
+    !tile = !lane.place<row_length = 65536, lanes = 256, groups = 1, width = 4, columns = 1024>
+
+    %share = scf.for %column = %c0 to %c65536 step %c1024 iter_args(%sum = %zero) -> (vector<4xf32>) {
+      %tile = lane.place from %column : !tile
+      %x = lane.load %xs[%row] at %tile access 0 : ... -> vector<4xf32>
+      %next = arith.addf %sum, %x fastmath<contract> : vector<4xf32>
+      scf.yield %next : vector<4xf32>
+    } {lane.part = #lane.part<reload>}
+    %s = lane.reduce [#vector.kind<add>] %share at %place turn %turn phase 0 : ...
+    scf.for %column = %c0 to %c65536 step %c1024 {
+      %tile = lane.place from %column : !tile
+      %x = lane.load %xs[%row] at %tile access 0 : ... -> vector<4xf32>
+      %sv = vector.broadcast %s : f32 to vector<4xf32>
+      %y = arith.mulf %x, %sv : vector<4xf32>
+      lane.store %y, %ys[%row] at %tile access 0 : ...
+    } {lane.part = #lane.part<reload>}
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numReloaded", "reloaded", "Row loops changed">];
+}
+
 def PipelineRowsPass
     : Pass<"lnbwd-pipeline-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Have the loads of several sets of rows on their way";
   let description = [{
-    Obeys `unroll` of the schedule that the kernel's `lnbwd.kernel_info` has, for
-    loops without row sums: a turn takes so many sets, and loads all of them
-    before it works on the first, so that few rows cost no more than one round
-    trip to memory. Rows beyond the last keep nothing; AMD's loads of them are
-    dropped, NVIDIA's go to the last row. What is left has whole sets. Kernels of
-    other schedules are left alone.
+    Obeys `prefetch` and `unroll` of the schedule that the kernel's
+    `lnbwd.kernel_info` has. Kernels of schedules with neither are left alone.
 
-    Fails on a loop with row sums, and behind `lnbwd-peel-last-rows`.
+    With `prefetch`, a turn loads the set that the next one works on, and hands it
+    on as carried values: bytes as whole registers, where they fill such. The set
+    that is not whole goes to a copy of the body behind the loop, as by
+    `lnbwd-peel-last-rows`. On AMD's chips loads of a set that does not exist are
+    dropped, without a branch, and stand ahead of all work of the turn; what is
+    carried is waited for behind it. On NVIDIA's, the first set is loaded below a
+    condition, and the last row once more where no set follows. Of rows that are
+    staged the row scalars alone are loaded ahead.
+
+    With `prefetch` and `unroll = 2`, a turn works on two sets, the second under a
+    condition, and loads each of the next turn's two when the registers of one of
+    its own are free: nothing is copied from turn to turn. The loop is surely
+    entered, below a condition.
+
+    With `unroll` alone, for loops without row sums, a turn takes so many sets,
+    and loads all of them before it works on the first, so that few rows cost no
+    more than one round trip to memory. Rows beyond the last keep nothing; AMD's
+    loads of them are dropped, NVIDIA's go to the last row.
+
+    What is left has whole sets. Fails behind `lnbwd-peel-last-rows`, on a load
+    of anything but the row of the loop's set, and, with `unroll` alone, on a loop
+    with row sums.
 
     Before:
 
@@ -40,6 +111,53 @@ def PipelineRowsPass
       %row = lane.row %set at %place : !place
       %x = lane.load %xs[%row] at %place : ... -> vector<1x8xf32>
       lane.store %x, %ys[%row] at %place : ...
+    }
+    ```
+
+    After, for an AMD chip and `prefetch = 1`, where a workgroup has one group:
+
+    ```mlir
+    %any = arith.cmpi ult, %begin, %rows {lane.part = #lane.part<first_load>} : index
+    %count = arith.select %any, %c1, %c0 {lane.part = #lane.part<first_load>} : index
+    %first = lane.load_within %xs from %begin count %count at %place {lane.part = #lane.part<first_load>} : ...
+    %none = lane.for_rows %set = %begin to %rows step %step at %place carrying(%x = %first)
+        attributes {whole} : ... {
+      %row = lane.row %set at %place : !place
+      %next = arith.addi %set, %step : index
+      %more = arith.cmpi ult, %next, %rows {lane.part = #lane.part<next_load>} : index
+      %left = arith.select %more, %c1, %c0 {lane.part = #lane.part<next_load>} : index
+      %ahead = lane.load_within %xs from %next count %left at %place {lane.part = #lane.part<next_load>} : ...
+      lane.keep_order
+      lane.store %x, %ys[%row] at %place : ...
+      lane.keep_order
+      lane.yield %ahead : vector<1x8xf32>
+    }
+    ```
+
+    After, for an AMD chip, `prefetch = 1` and `unroll = 2`:
+
+    ```mlir
+    %any = arith.cmpi ult, %begin, %rows : index
+    scf.if %any {
+      // The first two sets are loaded, as above.
+      %stride = arith.muli %step, %c2 : index
+      %none:2 = lane.for_rows %set = %begin to %rows step %stride at %place
+          carrying(%x = %first, %x2 = %second) attributes {entered, whole} : ... {
+        %set2 = arith.addi %set, %step : index
+        %set3 = arith.addi %set, %stride : index
+        %row = lane.row %set at %place : !place
+        lane.store %x, %ys[%row] at %place : ...
+        lane.keep_order
+        %third = lane.load_within %xs from %set3 count %count3 at %place {lane.part = #lane.part<next_load>} : ...
+        lane.keep_order
+        %has2 = arith.cmpi ult, %set2, %rows : index
+        scf.if %has2 {
+          %row2 = lane.row %set2 at %place : !place
+          lane.store %x2, %ys[%row2] at %place : ...
+        } {lane.part = #lane.part<second_row>}
+        // The fourth set is loaded, as the third was.
+        lane.yield %third, %fourth : vector<1x8xf32>, vector<1x8xf32>
+      }
     }
     ```
 
@@ -60,7 +178,9 @@ def PipelineRowsPass
     ```
   }];
   let options = [ChipOption];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
+    "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"numPipelined", "pipelined", "Row loops changed">];
 }
 
@@ -111,38 +231,56 @@ def PeelLastRowsPass
   let statistics = [Statistic<"numPeeled", "peeled", "Row loops peeled">];
 }
 
-def BlockColumnSumsPass
-    : Pass<"lnbwd-block-column-sums", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Add up column sums in blocks of turns";
+def StageRowsPass : Pass<"lnbwd-stage-rows", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Have rows brought to workgroup memory ahead of their turn";
   let description = [{
-    The rounding errors of a sum are of the size that it has grown to. A
-    `lane.for_rows` with `sum_block` becomes a loop over blocks of that many
-    turns around one over the turns of a block, which begins with sums of 0; the
-    outer one adds them to totals. Expects whole sets.
+    Obeys `stages` of the schedule that the kernel's `lnbwd.kernel_info` has: so
+    many sets of rows are on their way into workgroup memory, each into a stage of
+    its own. A turn waits for its set and takes it out of its stage, in the place
+    of a load; and the copies of the set that comes `stages` sets later start
+    behind a barrier, behind which the stage is free. Without row sums that is
+    right behind what is taken, with row sums at the turn's end, from where
+    `lnbwd-hoist-copies` may move it. Which stage it is, and in which phase it is
+    waited for, goes from turn to turn. Row scalars stay loads.
+
+    Expects whole sets, with the last row apart where not all sets begin where a
+    copy can, and one load of parts in the loop. Kernels of other schedules, and
+    loops that load no rows, are left alone.
 
     Before:
 
     ```mlir
-    %sum = lane.for_rows %set = %begin to %end step %step at %place sums(%s = %zero)
-        attributes {sum_block = 8 : i64, whole} : ... {...}
+    %last = lane.for_rows %set = %begin to %full step %step at %place carrying(%turn = %first)
+        attributes {whole} : !place, !lane.turn {
+      %row = lane.row %set at %place : !place
+      %x = lane.load %xs[%row] at %place : ... -> vector<2x8xbf16>
+      ... // row sums
+      lane.yield %next : !lane.turn
+    }
     ```
 
-    After:
+    After, for `stages = 2`:
 
     ```mlir
-    %sum = scf.for %first = %begin to %end step %block_step iter_args(%total = %zero) -> (...) {
-      %next = arith.addi %first, %block_step : index
-      %last = arith.minui %next, %end : index
-      %block = lane.for_rows %set = %first to %last step %step at %place sums(%s = %zero)
-          attributes {whole} : ... {...}
-      %added = arith.addf %total, %block fastmath<contract> : vector<1x8xf32>
-      scf.yield %added : vector<1x8xf32>
-    } {lane.part = #lane.part<sum_block>}
+    %stages = lane.stages at %place : !place, !lane.stages<2 of bf16>
+    lane.start_copies %xs from %begin below %full to %stages[%c0] at %place : ...
+    %second = arith.addi %begin, %step : index
+    lane.start_copies %xs from %second below %full to %stages[%c1] at %place : ...
+    %last:3 = lane.for_rows %set = %begin to %full step %step at %place
+        carrying(%turn = %first, %stage = %c0, %phase = %c0_i32)
+        attributes {whole} : !place, !lane.turn, index, i32 {
+      %row = lane.row %set at %place : !place
+      lane.await_stage %stages[%stage] phase %phase : !lane.stages<2 of bf16>
+      %x = lane.receive %set from %stages[%stage] at %place : ... -> vector<2x8xbf16>
+      ... // row sums
+      lane.barrier
+      lane.start_copies %xs from %later below %full to %stages[%stage] at %place : ...
+      lane.yield %next, %following, %next_phase : !lane.turn, index, i32
+    }
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::scf::SCFDialect"];
-  let statistics = [Statistic<"numBlocked", "blocked", "Row loops blocked">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let statistics = [Statistic<"numStaged", "staged", "Row loops staged">];
 }
 
 def SplitPartsPass : Pass<"lnbwd-split-parts", "::mlir::gpu::GPUFuncOp"> {
@@ -151,8 +289,9 @@ def SplitPartsPass : Pass<"lnbwd-split-parts", "::mlir::gpu::GPUFuncOp"> {
     In the place of each value of a part come values of its accesses. What is
     computed of an access is computed where it is first needed, by a load, a
     store, a sum or a `lane.fold`, which go through their accesses one after
-    another: so few registers are held at a time. `lane.fold` is done with by
-    this. Fails, naming the operation, on a part that something else needs whole.
+    another: so few registers are held at a time. What a `lane.for_rows` carries
+    beside its sums goes in the order of loads: access by access, over all parts
+    of one load. `lane.fold` is done with by this. Fails, naming the operation, on a part that something else needs whole.
 
     Before:
 
@@ -178,9 +317,67 @@ def SplitPartsPass : Pass<"lnbwd-split-parts", "::mlir::gpu::GPUFuncOp"> {
   let statistics = [Statistic<"numSplit", "split", "Loads and stores split">];
 }
 
+def BlockColumnSumsPass
+    : Pass<"lnbwd-block-column-sums", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Add up column sums in blocks of turns";
+  let description = [{
+    The rounding errors of a sum are of the size that it has grown to. A
+    `lane.for_rows` with `sum_block` becomes a loop over blocks of that many
+    turns around one over the turns of a block, which begins with sums of 0; the
+    outer one adds them to totals. Around a loop that is surely entered it is an
+    `scf.while` that tests at its end. A loop over staged rows stays one: it counts
+    the turns of a block, and a branch at the end of the last one adds the sums to
+    totals, which the loop carries. Expects whole sets.
+
+    Before:
+
+    ```mlir
+    %sum = lane.for_rows %set = %begin to %end step %step at %place sums(%s = %zero)
+        attributes {sum_block = 8 : i64, whole} : ... {...}
+    ```
+
+    After:
+
+    ```mlir
+    %sum = scf.for %first = %begin to %end step %block_step iter_args(%total = %zero) -> (...) {
+      %next = arith.addi %first, %block_step : index
+      %last = arith.minui %next, %end : index
+      %block = lane.for_rows %set = %first to %last step %step at %place sums(%s = %zero)
+          attributes {whole} : ... {...}
+      %added = arith.addf %total, %block fastmath<contract> : vector<8xf32>
+      scf.yield %added : vector<8xf32>
+    } {lane.part = #lane.part<sum_block>}
+    ```
+
+    After, where the rows are staged:
+
+    ```mlir
+    %left:5 = lane.for_rows %set = %begin to %end step %step at %place
+        carrying(%s = %zero, %stage = %c0, %phase = %c0_i32, %turn = %c0_i32, %total = %zero)
+        attributes {whole} : ... {
+      ... // %sum, what was yielded
+      %next = arith.addi %turn, %c1_i32 : i32
+      %is_last = arith.cmpi eq, %next, %c8_i32 : i32
+      %now:3 = scf.if %is_last -> (vector<8xf32>, i32, vector<8xf32>) {
+        %none = arith.subf %sum, %sum : vector<8xf32>
+        %added = arith.addf %total, %sum fastmath<contract> : vector<8xf32>
+        scf.yield %none, %c0_i32, %added : vector<8xf32>, i32, vector<8xf32>
+      } else {
+        scf.yield %sum, %next, %total : vector<8xf32>, i32, vector<8xf32>
+      } {lane.part = #lane.part<sum_block>}
+      lane.yield %now#0, %following, %next_phase, %now#1, %now#2 : ...
+    }
+    %sum = arith.addf %left#4, %left#0 fastmath<contract> : vector<8xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numBlocked", "blocked", "Row loops blocked">];
+}
+
 def LowerRowReductionsPass
     : Pass<"lnbwd-lower-row-reductions", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Lower sums over a row: elements, wave, workgroup memory";
+  let summary = "Lower sums over a row: elements, wave, workgroup memory, peers";
   let description = [{
     `lane.reduce` goes in three steps, each a pattern: over the elements of a
     lane's vector, by halves; over the lanes of a wave, by
@@ -190,7 +387,14 @@ def LowerRowReductionsPass
     turn, so that a wave that is a row ahead does not overwrite what another
     still reads; a `!lane.turn` becomes the place where the half begins.
 
-    Expects split parts. Fails where two reductions of the same phase differ.
+    Where workgroups share rows, a fourth pattern takes the place of the third:
+    each wave sends its sums to a slot in all of these workgroups, which barriers
+    there count as they arrive, and each wave reads and adds up the slots of all.
+    A `!lane.turn` is then the number of rows before. The workgroups wait for each
+    other before the first row.
+
+    Expects split parts, and whole waves where workgroups share rows. Fails where
+    two reductions of the same phase differ.
 
     Before:
 
@@ -215,11 +419,68 @@ def LowerRowReductionsPass
     %s = vector.extract %sums[0] : f32 from vector<2xf32>
     %t = vector.extract %sums[1] : f32 from vector<2xf32>
     ```
+
+    After, where the place has but `columns = 128`, for four workgroups of a wave
+    of 32 lanes each:
+
+    ```mlir
+    %mine = vector.from_elements %a2, %b2 : vector<2xf32>
+    lane.expect_bytes %barriers[%barrier], 32 : memref<4xi64, #gpu.address_space<workgroup>>
+    lane.send_to_peers %mine to %memory[%own] counted by %barriers[%barrier] at %place : ...
+    lane.await_bytes %barriers[%barrier] phase %phase : ...
+    %slot = vector.load %memory[%of_lane] : ..., vector<2xf32>
+    %a3 = vector.extract %exists_or_zero[0] : f32 from vector<2xf32>
+    %s = gpu.subgroup_reduce add %a3 : (f32) -> f32
+    ```
   }];
   let options = [ChipOption];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::LLVM::LLVMDialect"];
-  let statistics = [Statistic<"numLowered", "lowered", "Reductions lowered">];
+  let statistics = [
+    Statistic<"numLowered", "lowered", "Reductions lowered">,
+    Statistic<"numShared", "shared", "Of rows that workgroups share">,
+  ];
+}
+
+def HoistCopiesPass : Pass<"lnbwd-hoist-copies", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Fill stages again as early in a turn as they are free";
+  let description = [{
+    A turn that sums over rows has the copies to its stage started at its end,
+    behind a `lane.barrier`. Where the lanes meet at an earlier barrier, behind
+    what they take out of the stage, the copies move behind the first such one,
+    and need no other. Where sums are sent to peers first, the copies and their
+    barrier move behind that: the copies start while the sums are on their way.
+
+    Expects lowered row reductions; a turn in which they need no memory is left as
+    it is. Fails on copies in a loop without a barrier before them.
+
+    Before:
+
+    ```mlir
+    %x = lane.receive %set from %stages[%stage] at %place access 0 : ...
+    vector.store %mine, %memory[%own] : ...
+    lane.barrier
+    %slot = vector.load %memory[%half] : ...
+    lane.store %y, %ys[%row] at %place access 0 : ...
+    lane.barrier
+    lane.start_copies %xs from %later below %end to %stages[%stage] at %place : ...
+    ```
+
+    After:
+
+    ```mlir
+    %x = lane.receive %set from %stages[%stage] at %place access 0 : ...
+    vector.store %mine, %memory[%own] : ...
+    lane.barrier
+    lane.start_copies %xs from %later below %end to %stages[%stage] at %place : ...
+    %slot = vector.load %memory[%half] : ...
+    lane.store %y, %ys[%row] at %place access 0 : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numHoisted", "hoisted", "Copies that start earlier">,
+    Statistic<"numMerged", "merged", "Barriers that another stands for">,
+  ];
 }
 
 #endif // LNBWD_TRANSFORMS_LANE_PASSES_TD

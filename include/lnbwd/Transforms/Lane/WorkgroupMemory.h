@@ -9,6 +9,9 @@
 #ifndef LNBWD_TRANSFORMS_LANE_WORKGROUPMEMORY_H
 #define LNBWD_TRANSFORMS_LANE_WORKGROUPMEMORY_H
 
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Target/StageLayout.h"
+
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 namespace lnbwd::lane {
@@ -21,6 +24,10 @@ mlir::Value addWorkgroupMemory(mlir::gpu::GPUFuncOp kernel, int64_t elements,
 /// The alignment of accesses of `type`, to memory that begins with one and has
 /// nothing else.
 llvm::MaybeAlign getAccessAlignment(mlir::VectorType type);
+
+/// How sets of rows at `place`, of such elements, lie in stages.
+StageLayout getStageLayout(PlaceType place,
+                           llvm::ArrayRef<mlir::Type> elements);
 
 } // namespace lnbwd::lane
 

@@ -85,6 +85,16 @@ LogicalResult PlaceType::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult StagesType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t count, ArrayRef<Type> elements) {
+  if (count < 2)
+    return emitError() << "expected at least 2 stages, got " << count;
+  for (Type element : elements)
+    if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0)
+      return emitError() << "expected elements of whole bytes, got " << element;
+  return success();
+}
+
 bool PlaceType::mayExceed(int64_t access) const {
   int64_t columns = getWorkgroupColumns();
   if (getRowLength() % columns != 0)

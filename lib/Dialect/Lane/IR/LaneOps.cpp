@@ -10,8 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "Verifiers.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -25,9 +26,9 @@ using namespace lnbwd::lane;
 // What several verifiers ask
 //===----------------------------------------------------------------------===//
 
-/// A part of rows of `element` at `place`, or its one access.
-static LogicalResult verifyPart(Operation *op, Type part, PlaceType place,
-                                Type element, std::optional<int64_t> access) {
+LogicalResult lnbwd::lane::verifyPart(Operation *op, Type part, PlaceType place,
+                                      Type element,
+                                      std::optional<int64_t> access) {
   if (access && (*access < 0 || *access >= place.getAccesses()))
     return op->emitOpError("expected access to be below the accesses of a "
                            "part, ")
@@ -294,10 +295,25 @@ LogicalResult ForRowsOp::verify() {
   if (bool(getWorkgroup()) != bool(getWorkgroups()))
     return emitOpError("expected both the workgroup and how many there are, "
                        "or neither");
-  if (!getWhole() && !getWorkgroup() && getPlace().getType().getGroups() > 1)
+  bool endsWhole = getPlace().getType().getGroups() == 1 && !getLastRowApart();
+  if (!getWhole() && !getWorkgroup() && !endsWhole)
     return emitOpError("expected which workgroup of how many it is for, since "
                        "its last set may not be whole");
   return success();
+}
+
+/// Whether `value` is `sum` and what was added to it, on all ways here.
+static bool isAccumulated(Value value, Value sum) {
+  if (value == sum)
+    return true;
+  if (auto added = value.getDefiningOp<AccumulateOp>())
+    return isAccumulated(added.getSum(), sum);
+  auto branch = value.getDefiningOp<scf::IfOp>();
+  if (!branch)
+    return false;
+  unsigned number = cast<OpResult>(value).getResultNumber();
+  return isAccumulated(branch.thenYield().getOperand(number), sum) &&
+         isAccumulated(branch.elseYield().getOperand(number), sum);
 }
 
 LogicalResult ForRowsOp::verifyRegions() {
@@ -313,14 +329,11 @@ LogicalResult ForRowsOp::verifyRegions() {
   for (auto [sum, next] :
        llvm::zip(getStateArguments().take_front(getSums().size()), yielded)) {
     for (Operation *user : sum.getUsers())
-      if (!isa<AccumulateOp, YieldOp>(user))
+      if (!isa<AccumulateOp, YieldOp, scf::YieldOp>(user))
         return emitOpError("expected its sums to be used by lane.accumulate "
                            "alone, got ")
                << user->getName();
-    Value value = next;
-    while (auto added = value.getDefiningOp<AccumulateOp>())
-      value = added.getSum();
-    if (value != sum)
+    if (!isAccumulated(next, sum))
       return getYield().emitOpError(
           "expected a sum to be yielded as lane.accumulate left it");
   }
@@ -360,6 +373,10 @@ LogicalResult ReduceOp::verify() {
     if (share != element && share != place.getAccessType(element))
       return emitOpError("expected shares of ")
              << place.getAccessType(element) << " or f32, got " << share;
+  if (place.getWorkgroupColumns() < place.getRowLength() && !place.sharesRows())
+    return emitOpError("expected the columns of a workgroup to divide the row, "
+                       "got ")
+           << place;
   if (int64_t(getPhase()) < 0)
     return emitOpError("expected phase to be at least 0, got ")
            << int64_t(getPhase());

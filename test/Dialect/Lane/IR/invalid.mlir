@@ -217,3 +217,18 @@ func.func @f(%m: memref<?x128xf32>, %i: index, %place: !lane.place<row_length = 
   %x = lane.load_within %m from %i count %i at %place : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, memref<?x128xf32> -> vector<2xf32>
   return
 }
+
+// -----
+
+func.func @f(%i: index, %zero: vector<2x2xf32>, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, %exists: i1) {
+  %s = lane.for_rows %set = %i to %i step %i at %place sums(%a = %zero) : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>, vector<2x2xf32> {
+    %c = scf.if %exists -> (vector<2x2xf32>) {
+      scf.yield %zero : vector<2x2xf32>
+    } else {
+      scf.yield %a : vector<2x2xf32>
+    }
+    // expected-error@+1 {{expected a sum to be yielded as lane.accumulate left it}}
+    lane.yield %c : vector<2x2xf32>
+  }
+  return
+}

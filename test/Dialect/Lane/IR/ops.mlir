@@ -120,3 +120,34 @@ func.func @within(%set: index, %count: index, %a: memref<?x1000xf32>, %m: memref
   %shared = lane.share_scalar %n at %place : !place, f32
   return
 }
+
+// -----
+
+// A sum may be added to below a condition.
+// CHECK-LABEL: func.func @conditional
+// CHECK:         lane.for_rows {{.*}} sums(%[[A:.*]] = %{{.*}}) attributes {entered}
+// CHECK:           %[[C:.*]] = scf.if
+// CHECK:           lane.yield %[[C]]
+!place = !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>
+func.func @conditional(%i: index, %zero: vector<2x2xf32>, %place: !place, %exists: i1) {
+  %s = lane.for_rows %set = %i to %i step %i at %place sums(%a = %zero) attributes {entered} : !place, vector<2x2xf32> {
+    %c = scf.if %exists -> (vector<2x2xf32>) {
+      %b = lane.accumulate %a, %zero : vector<2x2xf32>
+      scf.yield %b : vector<2x2xf32>
+    } else {
+      scf.yield %a : vector<2x2xf32>
+    }
+    lane.yield %c : vector<2x2xf32>
+  }
+  return
+}
+
+// -----
+
+// CHECK-LABEL: func.func @each
+// CHECK:         lane.load_columns %{{.*}} at %{{.*}} each : !place, memref<128xf32> -> vector<2x2xf32>
+!place = !lane.place<row_length = 128, lanes = 32, groups = 4, width = 2>
+func.func @each(%g: memref<128xf32>, %place: !place) {
+  %c = lane.load_columns %g at %place each : !place, memref<128xf32> -> vector<2x2xf32>
+  return
+}

@@ -38,6 +38,7 @@ def Lane_Dialect : Dialect {
     | group | the lanes of a workgroup that share a row; a workgroup has `groups` of them |
     | set | the neighbouring rows that the groups of a workgroup work on side by side |
     | phase | what lies between two exchanges of row sums |
+    | stage | a place in workgroup memory for one set of rows, which copies bring there while others are worked on |
     | turn | one row of each group: memory that is used in turns may be written again two turns later |
 
     A part may be *split*: in the place of one `vector<2x8xf32>` there are then
@@ -49,9 +50,9 @@ def Lane_Dialect : Dialect {
     below a condition that is the same for all of them.
 
     The discardable attribute `lane.part` of an operation (`#lane.part<tail>`)
-    says which part of a kernel it and all in it are, for the report
-    (docs/report.md): what is in a `lane.for_rows` is `row`, and what has no
-    such attribute and is in no such operation is `setup`.
+    says which part of a kernel it is, for the report (docs/report.md), or, if
+    it has regions, all that is in it: what is in a `lane.for_rows` is `row`, and
+    what has no such attribute and is in no such operation is `setup`.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -115,6 +116,14 @@ def Lane_Place : Lane_Type<"Place", "place"> {
       return getRowLength() % getWorkgroupColumns() != 0 ||
              getRowLength() == getWorkgroupColumns();
     }
+    /// Whether workgroups share rows evenly, and how many share each then.
+    bool sharesRows() const {
+      return getWorkgroupColumns() < getRowLength() &&
+             getRowLength() % getWorkgroupColumns() == 0;
+    }
+    int64_t getPeers() const {
+      return sharesRows() ? getRowLength() / getWorkgroupColumns() : 1;
+    }
     ::mlir::VectorType getPartType(::mlir::Type element) const {
       return ::mlir::VectorType::get({getAccesses(), getWidth()}, element);
     }
@@ -133,6 +142,27 @@ def Lane_Turn : Lane_Type<"Turn", "turn"> {
   }];
 }
 
+def Lane_Stages : Lane_Type<"Stages", "stages"> {
+  let summary = "Places in workgroup memory for sets of rows on their way";
+  let description = [{
+    Room for `count` sets of rows of row operands with these `elements`, and for
+    each set what says whether it has arrived. Made by `lane.stages`.
+
+    Example (three sets of two row operands):
+
+    ```mlir
+    !lane.stages<3 of bf16, bf16>
+    ```
+  }];
+  let genMnemonicAlias = 1;
+  let parameters = (ins
+    "int64_t":$count,
+    ArrayRefParameter<"::mlir::Type">:$elements
+  );
+  let assemblyFormat = "`<` $count `of` $elements `>`";
+  let genVerifyDecl = 1;
+}
+
 def Lane_PartKind : I32EnumAttr<"PartKind", "part of a kernel", [
     I32EnumAttrCase<"Setup", 0, "setup">,
     I32EnumAttrCase<"FirstLoad", 1, "first_load">,
@@ -142,7 +172,8 @@ def Lane_PartKind : I32EnumAttr<"PartKind", "part of a kernel", [
     I32EnumAttrCase<"NextLoad", 5, "next_load">,
     I32EnumAttrCase<"Tail", 6, "tail">,
     I32EnumAttrCase<"FirstSecondLoad", 7, "first_second_load">,
-    I32EnumAttrCase<"SumBlock", 8, "sum_block">]> {
+    I32EnumAttrCase<"SumBlock", 8, "sum_block">,
+    I32EnumAttrCase<"Reload", 9, "reload">]> {
   let cppNamespace = "::lnbwd::lane";
   let genSpecializedAttr = 0;
 }
@@ -150,7 +181,9 @@ def Lane_PartKind : I32EnumAttr<"PartKind", "part of a kernel", [
 def Lane_PartAttr : EnumAttr<Lane_Dialect, Lane_PartKind, "part"> {
   let summary = "Which part of a kernel an operation is";
   let description = [{
-    How often a part runs is in `include/lnbwd/Transforms/KernelPart.h`.
+    How often a part runs is in `include/lnbwd/Transforms/KernelPart.h`. A loop
+    over the columns of a row that is read again is `reload`: what is in it is of
+    the part around the loop, done once for each access.
   }];
   let assemblyFormat = "`<` $value `>`";
 }

@@ -14,6 +14,7 @@
 #define LNBWD_DIALECT_LANE_IR_LANEOPS_TD
 
 include "lnbwd/Dialect/Lane/IR/LaneDialect.td"
+include "lnbwd/Dialect/Lane/IR/LaneTransferOps.td"
 include "mlir/Dialect/Vector/IR/VectorAttributes.td"
 include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -154,7 +155,8 @@ def Lane_LoadColumnsOp : Lane_Op<"load_columns", [
   let description = [{
     The lane's part of each of `memories`, vectors of a row's length that are the
     same for all rows. How the groups of a workgroup come to them is the target's
-    choice: each by itself, or one for all.
+    choice: each by itself, or one for all. With `each`, it is each by itself, and
+    not all lanes need to come here.
 
     The results are one part for each memory; split, all accesses of the first
     memory, then those of the second, and so on.
@@ -167,10 +169,11 @@ def Lane_LoadColumnsOp : Lane_Op<"load_columns", [
         -> vector<2x8xbf16>, vector<2x8xbf16>
     ```
   }];
-  let arguments = (ins Variadic<AnyMemRef>:$memories, Lane_Place:$place);
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Lane_Place:$place,
+                       UnitAttr:$each);
   let results = (outs Variadic<AnyVectorOfAnyRank>:$parts);
   let assemblyFormat = [{
-    $memories `at` $place attr-dict `:` type($place) `,`
+    $memories `at` $place (`each` $each^)? attr-dict `:` type($place) `,`
     type($memories) `->` type($parts)
   }];
   let hasVerifier = 1;
@@ -370,11 +373,16 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     works on row `set + g`; rows at or beyond `end` do not exist. With `whole`,
     there are none such: all sets have all their rows. Without, and with several
     groups, the loop says which it is of the workgroups that share the rows
-    (`for %workgroup of %workgroups`, numbers from 0 on).
+    (`for %workgroup of %workgroups`, numbers from 0 on). With `entered`, there
+    surely is a first set, so that the loop may test at the end of a turn whether
+    there is another.
 
     `sums` are column sums: each turn may add to them by `lane.accumulate`, and
     nothing else. With `sum_block = n`, each is the total of sums over n turns, so
-    that the error of a long sum stays small. `carried` are other values that go
+    that the error of a long sum stays small. A turn may add to a sum below a
+    condition, by an `scf.if` that yields the sum otherwise. With
+    `last_row_apart`, the last row is in no whole set, since accesses to one may
+    reach into the row behind it. `carried` are other values that go
     from turn to turn. The region's other arguments, the operands of its
     `lane.yield` and the results are the sums and then the carried values.
 
@@ -393,7 +401,8 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     Index:$begin, Index:$end, Index:$step, Lane_Place:$place,
     Optional<Index>:$workgroup, Optional<Index>:$workgroups,
     Variadic<AnyVectorOfAnyRank>:$sums, Variadic<AnyType>:$carried,
-    UnitAttr:$whole, OptionalAttr<I64Attr>:$sum_block);
+    UnitAttr:$whole, UnitAttr:$entered, OptionalAttr<I64Attr>:$sum_block,
+    UnitAttr:$last_row_apart);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let skipDefaultBuilders = 1;
@@ -521,7 +530,9 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
     Combines each of `shares`, which are a lane's vectors of `width` elements or
     its numbers, over their elements and then over all lanes that share a row: as
     its entry of `kinds` says, in an order that is fixed by the place. All lanes
-    of the group get the results.
+    of the group get the results. Where the workgroup has but a share of the
+    row's columns, it is the lanes of all workgroups that share the row, and the
+    columns of each have to be as many.
 
     `phase` numbers the phases of the row program: reductions of the same phase
     use the same memory in turns, where they use memory.

@@ -1,0 +1,150 @@
+//===- PeerReductions.cpp - Sums of rows that workgroups share ------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each wave sends its sums to all workgroups that share the row, and there are
+// too many slots for each lane to read them all: the wave reads and adds them
+// together. A workgroup waits until the bytes of all waves have come, on
+// barriers of two rows in turn: a peer that is a row ahead must not be counted
+// for this one. None is two ahead, since it waits for all waves here, too.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowReductions.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace lnbwd;
+
+namespace {
+struct ReduceOverPeers : OpRewritePattern<lane::ReduceOp> {
+  ReduceOverPeers(MLIRContext *context, lane::WaveReduction wave,
+                  const lane::ExchangeMemory &exchange)
+      : OpRewritePattern(context), wave(wave), exchange(exchange) {}
+
+  LogicalResult matchAndRewrite(lane::ReduceOp op,
+                                PatternRewriter &rewriter) const override;
+
+private:
+  /// Sends the wave's numbers to its slot of all workgroups' memory, and waits
+  /// for all others'.
+  void exchangeSums(ImplicitLocOpBuilder &b, lane::ReduceOp op, Value turn,
+                    Value numbers, Value slot) const;
+  /// A vector that changes nothing when it is combined with.
+  static Value getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op);
+
+  lane::WaveReduction wave;
+  const lane::ExchangeMemory &exchange;
+};
+} // namespace
+
+static Value index(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
+static Value add(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
+  return arith::AddIOp::create(b, lhs, rhs);
+}
+
+static Value multiply(ImplicitLocOpBuilder &b, Value lhs, int64_t rhs) {
+  return rhs == 1 ? lhs : arith::MulIOp::create(b, lhs, index(b, rhs));
+}
+
+Value ReduceOverPeers::getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op) {
+  SmallVector<Value> numbers;
+  for (size_t i = 0; i < op.getShares().size(); ++i) {
+    float number = lane::isMaximum(op.getKinds(), i)
+                       ? -std::numeric_limits<float>::infinity()
+                       : 0.0F;
+    numbers.push_back(arith::ConstantOp::create(b, b.getF32FloatAttr(number)));
+  }
+  auto type = VectorType::get({int64_t(numbers.size())}, b.getF32Type());
+  return vector::FromElementsOp::create(b, type, numbers);
+}
+
+void ReduceOverPeers::exchangeSums(ImplicitLocOpBuilder &b, lane::ReduceOp op,
+                                   Value turn, Value numbers,
+                                   Value slot) const {
+  int64_t count = cast<VectorType>(numbers.getType()).getNumElements();
+  Value ofRow = arith::RemUIOp::create(b, turn, index(b, 2));
+  Value barrier = add(b, multiply(b, ofRow, exchange.getBarriersOfRow()),
+                      index(b, int64_t(op.getPhase())));
+  int64_t bytes =
+      4 * count * exchange.getSlots() * op.getPlace().getType().getGroups();
+  lane::ExpectBytesOp::create(b, exchange.getBarriers(), barrier,
+                              uint32_t(bytes));
+  lane::SendToPeersOp::create(b, numbers, exchange.getMemory(), slot,
+                              exchange.getBarriers(), barrier, op.getPlace());
+  Value phase = arith::RemUIOp::create(
+      b, arith::DivUIOp::create(b, turn, index(b, 2)), index(b, 2));
+  lane::AwaitBytesOp::create(
+      b, exchange.getBarriers(), barrier,
+      arith::IndexCastOp::create(b, b.getI32Type(), phase));
+}
+
+LogicalResult
+ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
+                                 PatternRewriter &rewriter) const {
+  lane::PlaceType place = op.getPlace().getType();
+  if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
+      !place.sharesRows())
+    return failure();
+  ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+  SmallVector<Value> reduced = wave.reduce(b, op, op.getShares());
+  auto count = int64_t(reduced.size());
+  // The turn is the number of rows before, from here on.
+  Value turn =
+      UnrealizedConversionCastOp::create(b, b.getIndexType(), op.getTurn())
+          .getResult(0);
+  Value half = multiply(b, arith::RemUIOp::create(b, turn, index(b, 2)),
+                        exchange.getHalf());
+  Value group = lane::GroupOp::create(b, b.getIndexType(), op.getPlace());
+  int64_t offset = exchange.getOffset(unsigned(op.getPhase()));
+  Value base = add(b, add(b, half, index(b, offset)),
+                   multiply(b, group, exchange.getSlots() * count));
+  auto slotType = VectorType::get({count}, b.getF32Type());
+  Value numbers = vector::FromElementsOp::create(b, slotType, reduced);
+  Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getPlace());
+  Value waveOfRow =
+      arith::DivUIOp::create(b, laneOfRow, index(b, wave.waveSize));
+  Value laneOfWave =
+      arith::RemUIOp::create(b, laneOfRow, index(b, wave.waveSize));
+  // The workgroups of a row are neighbours in the grid's second dimension.
+  Value workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::y);
+  Value slot = add(b, multiply(b, workgroup, place.getLanes() / wave.waveSize),
+                   waveOfRow);
+  exchangeSums(b, op, turn, numbers, add(b, base, multiply(b, slot, count)));
+  SmallVector<Value> slots;
+  for (int64_t i = 0; i < exchange.getSlots(); i += wave.waveSize) {
+    Value number = add(b, laneOfWave, index(b, i));
+    Value last = index(b, exchange.getSlots() - 1);
+    bool mayExceed = i + wave.waveSize > exchange.getSlots();
+    Value readable =
+        mayExceed ? Value(arith::MinUIOp::create(b, number, last)) : number;
+    Value slot = vector::LoadOp::create(
+        b, slotType, exchange.getMemory(),
+        ValueRange{add(b, base, multiply(b, readable, count))});
+    if (mayExceed) {
+      Value exists =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::ule, number, last);
+      slot = arith::SelectOp::create(b, exists, slot, getNeutral(b, op));
+    }
+    slots.push_back(slot);
+  }
+  rewriter.replaceOp(op, wave.reduce(b, op, lane::combineSlots(b, op, slots)));
+  return success();
+}
+
+void lane::populatePeerReductionPatterns(RewritePatternSet &patterns,
+                                         WaveReduction wave,
+                                         const ExchangeMemory &exchange) {
+  patterns.add<ReduceOverPeers>(patterns.getContext(), wave, exchange);
+}

@@ -1,0 +1,256 @@
+//===- ReloadPhases.cpp - Read a row again in each of its phases ----------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a phase needs of a row is copied into a loop over the row's columns, on
+// demand: no part of a row lives longer than a turn of that loop. It is split
+// there already, since it is one access.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Shares.h"
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Transforms/Lane/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include <utility>
+
+namespace lnbwd {
+#define GEN_PASS_DEF_RELOADPHASESPASS
+#include "lnbwd/Transforms/Lane/Passes.h.inc"
+} // namespace lnbwd
+
+using namespace mlir;
+using namespace lnbwd;
+
+namespace {
+/// Rewrites the body of one row loop.
+class Reloader {
+public:
+  explicit Reloader(lane::ForRowsOp loop)
+      : loop(loop), b(loop.getLoc(), loop) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult reloadFold(lane::FoldOp fold);
+  LogicalResult reloadStores(ArrayRef<lane::StoreOp> stores);
+  Operation *getPlaceOfStores();
+  scf::ForOp makeColumnLoop(ValueRange initial);
+  /// A value as a turn of the loop over the columns has it. A failure was
+  /// reported.
+  FailureOr<Value> get(Value value);
+  lane::PlaceType getTileType();
+
+  lane::ForRowsOp loop;
+  ImplicitLocOpBuilder b;
+  /// The columns at work, and what is known of them.
+  TypedValue<lane::PlaceType> tile;
+  IRMapping known;
+};
+} // namespace
+
+/// A part of a row, and not one access of it.
+static bool isPart(Value value) {
+  auto type = dyn_cast<VectorType>(value.getType());
+  return type && type.getRank() == 2;
+}
+
+/// One access of each lane.
+lane::PlaceType Reloader::getTileType() {
+  lane::PlaceType place = loop.getPlace().getType();
+  int64_t columns = place.getAccessColumns();
+  return lane::PlaceType::get(
+      b.getContext(), place.getRowLength(), place.getLanes(), place.getGroups(),
+      place.getWidth(), columns < place.getRowLength() ? columns : 0);
+}
+
+/// A loop over the columns that carries `initial`; what follows is written into
+/// it.
+scf::ForOp Reloader::makeColumnLoop(ValueRange initial) {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, value);
+  };
+  lane::PlaceType type = getTileType();
+  Value begin = index(0), end = index(type.getRowLength());
+  auto columns = scf::ForOp::create(b, begin, end,
+                                    index(type.getAccessColumns()), initial);
+  columns->setAttr(lane::partAttr, lane::PartKindAttr::get(
+                                       b.getContext(), lane::PartKind::Reload));
+  b.setInsertionPointToStart(columns.getBody());
+  Value first = type.getColumns() ? columns.getInductionVar() : Value();
+  tile = lane::PlaceOp::create(b, type, first);
+  known.clear();
+  return columns;
+}
+
+FailureOr<Value> Reloader::get(Value value) {
+  if (!isPart(value))
+    return value;
+  if (Value there = known.lookupOrNull(value))
+    return there;
+  Operation *producer = value.getDefiningOp();
+  if (!producer)
+    return loop.emitOpError("cannot read again what it carries");
+  VectorType type = getTileType().getAccessType(getElementTypeOrSelf(value));
+  Value result;
+  auto number = cast<OpResult>(value).getResultNumber();
+  auto constant = dyn_cast<arith::ConstantOp>(producer);
+  if (auto load = dyn_cast<lane::LoadOp>(producer)) {
+    result = lane::LoadOp::create(b, type, load.getMemories()[number],
+                                  load.getRow(), tile, b.getI64IntegerAttr(0))
+                 .getResult(0);
+  } else if (auto load = dyn_cast<lane::LoadColumnsOp>(producer)) {
+    result = lane::LoadColumnsOp::create(b, type, load.getMemories()[number],
+                                         tile, /*each=*/true)
+                 .getResult(0);
+  } else if (auto splat = constant
+                              ? dyn_cast<SplatElementsAttr>(constant.getValue())
+                              : SplatElementsAttr()) {
+    result = arith::ConstantOp::create(b, splat.resizeSplat(type));
+  } else if (producer->getNumResults() == 1 && producer->getNumRegions() == 0 &&
+             isPure(producer)) {
+    IRMapping mapping;
+    for (Value operand : producer->getOperands()) {
+      FailureOr<Value> copy = get(operand);
+      if (failed(copy))
+        return failure();
+      mapping.map(operand, *copy);
+    }
+    Operation *copy = b.clone(*producer, mapping);
+    copy->getResult(0).setType(type);
+    result = copy->getResult(0);
+  } else {
+    return producer->emitOpError(
+        "cannot be done again for each phase of a row: expected a load, or a "
+        "pure operation on parts");
+  }
+  known.map(value, result);
+  return result;
+}
+
+/// A lane's shares of a phase's sums, one after another.
+LogicalResult Reloader::reloadFold(lane::FoldOp fold) {
+  b.setInsertionPoint(fold);
+  VectorType type = getTileType().getAccessType(b.getF32Type());
+  SmallVector<Value> shares;
+  for (size_t i = 0; i < fold.getParts().size(); ++i)
+    shares.push_back(
+        lane::makeNeutralShare(b, lane::isMaximum(fold.getKinds(), i), type));
+  scf::ForOp columns = makeColumnLoop(shares);
+  shares.assign(columns.getRegionIterArgs().begin(),
+                columns.getRegionIterArgs().end());
+  for (auto [i, part] : llvm::enumerate(fold.getParts())) {
+    FailureOr<Value> term = get(part);
+    if (failed(term))
+      return failure();
+    bool isMaximum = lane::isMaximum(fold.getKinds(), i);
+    Value masked = lane::makeTerm(b, tile, /*access=*/0, isMaximum, *term);
+    shares[i] = lane::combineShares(b, isMaximum, shares[i], masked);
+  }
+  scf::YieldOp::create(b, shares);
+  fold.replaceAllUsesWith(columns.getResults());
+  fold.erase();
+  return success();
+}
+
+/// All values are computed before the first is stored: a store may be to a row
+/// that is read.
+LogicalResult Reloader::reloadStores(ArrayRef<lane::StoreOp> stores) {
+  b.setInsertionPoint(getPlaceOfStores());
+  makeColumnLoop(ValueRange());
+  SmallVector<Value> parts;
+  for (lane::StoreOp store : stores) {
+    FailureOr<Value> part = get(store.getPart());
+    if (failed(part))
+      return failure();
+    parts.push_back(*part);
+  }
+  for (auto [store, part] : llvm::zip_equal(stores, parts)) {
+    lane::StoreOp op = store;
+    lane::StoreOp::create(b, part, op.getMemory(), op.getRow(), tile,
+                          op.getExists(), b.getI64IntegerAttr(0));
+    op.erase();
+  }
+  return success();
+}
+
+/// Where no other phase reads the row any more, and all is known that is
+/// stored: at the first store behind the last reduction, or at the end.
+Operation *Reloader::getPlaceOfStores() {
+  Operation *place = nullptr;
+  for (Operation &op : loop.getBody().front()) {
+    if (isa<lane::ReduceOp>(op))
+      place = nullptr;
+    else if (!place && isa<lane::StoreOp, lane::NextTurnOp, lane::YieldOp>(op))
+      place = &op;
+  }
+  return place;
+}
+
+LogicalResult Reloader::run() {
+  if (!loop.getSums().empty())
+    return loop.emitOpError("expected no column sums where rows are read again "
+                            "in each phase: their columns stay with a lane");
+  SmallVector<lane::FoldOp> folds(loop.getBody().getOps<lane::FoldOp>());
+  // What could have been stored in an earlier phase comes last.
+  SmallVector<lane::StoreOp> stores, earlier;
+  for (Operation &op : loop.getBody().front()) {
+    if (auto store = dyn_cast<lane::StoreOp>(op)) {
+      stores.push_back(store);
+    } else if (isa<lane::ReduceOp>(op)) {
+      stores.append(earlier);
+      earlier = std::exchange(stores, {});
+    }
+  }
+  stores.append(earlier);
+  for (lane::FoldOp fold : folds)
+    if (failed(reloadFold(fold)))
+      return failure();
+  if (!stores.empty() && failed(reloadStores(stores)))
+    return failure();
+  // What was copied is not needed any more.
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(loop.getBody().front())))
+    if (op.use_empty() && op.getNumResults() &&
+        llvm::all_of(op.getResults(), isPart))
+      op.erase();
+  return success();
+}
+
+namespace {
+class ReloadPhases : public lnbwd::impl::ReloadPhasesPassBase<ReloadPhases> {
+public:
+  using ReloadPhasesPassBase::ReloadPhasesPassBase;
+
+  void runOnOperation() override {
+    gpu::GPUFuncOp kernel = getOperation();
+    auto info = kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
+    if (!info || !info.getSchedule().getReload())
+      return;
+    SmallVector<lane::ForRowsOp> loops;
+    kernel.walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
+    for (lane::ForRowsOp loop : loops) {
+      if (failed(Reloader(loop).run()))
+        return signalPassFailure();
+      ++numReloaded;
+    }
+    for (auto columns : llvm::make_early_inc_range(
+             kernel.getBody().getOps<lane::LoadColumnsOp>()))
+      if (columns.use_empty())
+        columns.erase();
+  }
+};
+} // namespace

@@ -1,0 +1,144 @@
+//===- RowReductions.cpp - What steps of a row's sum share ----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Sums over a wave, and the memory that waves and workgroups exchange theirs
+// through.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowReductions.h"
+
+#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+Value lane::combineSums(ImplicitLocOpBuilder &b, bool isMaximum, Value lhs,
+                        Value rhs) {
+  if (isMaximum)
+    return arith::MaximumFOp::create(b, lhs, rhs);
+  return arith::AddFOp::create(b, lhs, rhs, arith::FastMathFlags::contract);
+}
+
+/// Each kind over whole slots, of which each sum takes its element.
+SmallVector<Value> lane::combineSlots(ImplicitLocOpBuilder &b, ReduceOp op,
+                                      ValueRange slots) {
+  size_t count = op.getShares().size();
+  Value total[2];
+  for (Value slot : slots)
+    for (bool isMaximum : {false, true})
+      if (llvm::any_of(llvm::seq<size_t>(0, count), [&](size_t i) {
+            return lane::isMaximum(op.getKinds(), i) == isMaximum;
+          })) {
+        Value &known = total[isMaximum];
+        known = known ? combineSums(b, isMaximum, known, slot) : slot;
+      }
+  SmallVector<Value> results;
+  for (size_t i = 0; i < count; ++i)
+    results.push_back(vector::ExtractOp::create(
+        b, total[isMaximum(op.getKinds(), i)], ArrayRef<int64_t>{int64_t(i)}));
+  return results;
+}
+
+SmallVector<Value> lane::WaveReduction::reduce(ImplicitLocOpBuilder &b,
+                                               ReduceOp op,
+                                               ValueRange values) const {
+  int64_t lanes = std::min(op.getPlace().getType().getLanes(), waveSize);
+  SmallVector<Value> reduced(values);
+  if (lanes == 1)
+    return reduced;
+  std::optional<uint32_t> size;
+  if (lanes < waveSize)
+    size = uint32_t(lanes);
+  for (auto [i, value] : llvm::enumerate(reduced))
+    value = gpu::SubgroupReduceOp::create(
+        b, value,
+        isMaximum(op.getKinds(), i) ? gpu::AllReduceOperation::MAXIMUMF
+                                    : gpu::AllReduceOperation::ADD,
+        /*uniform=*/false, size, /*clusterStride=*/1);
+  return reduced;
+}
+
+int64_t lane::ExchangeMemory::getOffset(unsigned phase) const {
+  int64_t offset = 0;
+  for (unsigned before = 0; before < phase; ++before)
+    offset += getLength(before);
+  return offset;
+}
+
+llvm::MaybeAlign lane::ExchangeMemory::getAlignment(int64_t count) const {
+  auto unit = uint64_t(count | half);
+  for (unsigned phase = 0; phase < sumsOfPhase.size(); ++phase)
+    unit |= uint64_t(getLength(phase));
+  return llvm::MaybeAlign(std::min<uint64_t>(16, 4 * (unit & -unit)));
+}
+
+LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel,
+                                           int64_t waveSize) {
+  ReduceOp first;
+  WalkResult result = kernel.walk([&](ReduceOp op) {
+    PlaceType place = op.getPlace().getType();
+    if (place.getLanes() <= waveSize && !place.sharesRows())
+      return WalkResult::advance();
+    int64_t waves = llvm::divideCeil(place.getLanes(), waveSize);
+    int64_t needed = waves * place.getPeers();
+    auto phase = size_t(op.getPhase());
+    if (sumsOfPhase.size() <= phase)
+      sumsOfPhase.resize(phase + 1);
+    int64_t &sums = sumsOfPhase[phase];
+    auto count = int64_t(op.getShares().size());
+    bool isOther =
+        first && (slots != needed || groups != place.getGroups() ||
+                  place.getPeers() != first.getPlace().getType().getPeers());
+    if (isOther || (sums && sums != count)) {
+      op.emitOpError("expected the place, and the number of sums, of the "
+                     "kernel's other reductions of phase ")
+          << phase;
+      return WalkResult::interrupt();
+    }
+    if (place.sharesRows() && place.getLanes() % waveSize != 0) {
+      op.emitOpError("expected whole waves where workgroups share a row, got ")
+          << place.getLanes() << " lanes and waves of " << waveSize;
+      return WalkResult::interrupt();
+    }
+    if (!first)
+      first = op;
+    slots = needed;
+    groups = place.getGroups();
+    sums = count;
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  if (!isNeeded())
+    return success();
+  half = getOffset(unsigned(sumsOfPhase.size()));
+  memory = addWorkgroupMemory(kernel, 2 * half,
+                              Float32Type::get(kernel.getContext()));
+  if (first.getPlace().getType().sharesRows())
+    meetPeers(kernel, first);
+  return success();
+}
+
+/// Nobody may send to a workgroup that has not started. Each says that it has
+/// as early as it can, and waits for the others as late.
+void lane::ExchangeMemory::meetPeers(gpu::GPUFuncOp kernel, ReduceOp first) {
+  barriers = addWorkgroupMemory(kernel, 2 * getBarriersOfRow(),
+                                IntegerType::get(kernel.getContext(), 64));
+  ImplicitLocOpBuilder b(first.getPlace().getLoc(), kernel.getContext());
+  b.setInsertionPointAfterValue(first.getPlace());
+  InitByteBarriersOp::create(b, barriers);
+  ArriveAtPeersOp::create(b);
+  b.setInsertionPoint(
+      kernel.getBody().front().findAncestorOpInBlock(*first.getOperation()));
+  AwaitPeersOp::create(b);
+}

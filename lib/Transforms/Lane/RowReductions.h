@@ -1,0 +1,91 @@
+//===- RowReductions.h - What steps of a row's sum share --------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The patterns of lnbwd-lower-row-reductions for rows over several waves, and
+// for rows over several workgroups, have this in common.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_TRANSFORMS_LANE_ROWREDUCTIONS_H
+#define LNBWD_LIB_TRANSFORMS_LANE_ROWREDUCTIONS_H
+
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/PatternMatch.h"
+
+namespace lnbwd::lane {
+
+/// The larger of two numbers or vectors, or their sum.
+mlir::Value combineSums(mlir::ImplicitLocOpBuilder &b, bool isMaximum,
+                        mlir::Value lhs, mlir::Value rhs);
+
+/// `slots`, vectors of a number for each sum of `op`, combined: the numbers.
+llvm::SmallVector<mlir::Value> combineSlots(mlir::ImplicitLocOpBuilder &b,
+                                            ReduceOp op,
+                                            mlir::ValueRange slots);
+
+/// Combines numbers of lanes that lie in one wave, or of each wave of a row.
+struct WaveReduction {
+  int64_t waveSize;
+
+  /// Of each of `values`, one for each sum of `op`.
+  llvm::SmallVector<mlir::Value> reduce(mlir::ImplicitLocOpBuilder &b,
+                                        ReduceOp op,
+                                        mlir::ValueRange values) const;
+};
+
+/// Workgroup memory for the sums of all phases of a kernel, in two halves: of
+/// each phase and group a slot for each wave of the row, in whichever of the
+/// workgroups that share it.
+class ExchangeMemory {
+public:
+  /// Lays out what the reductions of `kernel` need, if they need any. Where
+  /// workgroups share rows, it also has them wait for each other before the
+  /// first reduction.
+  llvm::LogicalResult layOut(mlir::gpu::GPUFuncOp kernel, int64_t waveSize);
+
+  bool isNeeded() const { return slots != 0; }
+  int64_t getHalf() const { return half; }
+  int64_t getSlots() const { return slots; }
+  mlir::Value getMemory() const { return memory; }
+  /// What counts the bytes that peers send, for two rows in turn, by phase;
+  /// null where rows are not shared.
+  mlir::Value getBarriers() const { return barriers; }
+  /// Those of one row: one for each of its phases, so also for what is behind
+  /// the last sum, as lnbwd::getResources counts them.
+  int64_t getBarriersOfRow() const { return int64_t(sumsOfPhase.size()) + 1; }
+  /// Where the slots of a phase begin in a half.
+  int64_t getOffset(unsigned phase) const;
+  /// What a slot of `count` numbers is aligned to: it lies at a multiple of
+  /// what divides its length, the half's, and the slots of each phase.
+  llvm::MaybeAlign getAlignment(int64_t count) const;
+
+private:
+  int64_t getLength(unsigned phase) const {
+    return sumsOfPhase[phase] * groups * slots;
+  }
+  void meetPeers(mlir::gpu::GPUFuncOp kernel, ReduceOp first);
+
+  llvm::SmallVector<int64_t> sumsOfPhase;
+  int64_t groups = 0;
+  int64_t slots = 0;
+  int64_t half = 0;
+  mlir::Value memory;
+  mlir::Value barriers;
+};
+
+/// The pattern for rows that several workgroups share.
+void populatePeerReductionPatterns(mlir::RewritePatternSet &patterns,
+                                   WaveReduction wave,
+                                   const ExchangeMemory &exchange);
+
+} // namespace lnbwd::lane
+
+#endif // LNBWD_LIB_TRANSFORMS_LANE_ROWREDUCTIONS_H

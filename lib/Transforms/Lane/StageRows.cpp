@@ -1,0 +1,228 @@
+//===- StageRows.cpp - Rows that come through workgroup memory ------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Several sets of rows are on their way into workgroup memory: a turn waits for
+// its own, takes it into registers, and has the set that comes as many sets
+// later brought to its place.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Transforms/Lane/Passes.h"
+#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/IR/TypeUtilities.h"
+
+namespace lnbwd {
+#define GEN_PASS_DEF_STAGEROWSPASS
+#include "lnbwd/Transforms/Lane/Passes.h.inc"
+} // namespace lnbwd
+
+using namespace mlir;
+using namespace lnbwd;
+
+namespace {
+/// Rewrites one loop, whose one `load` can be staged.
+class Stager {
+public:
+  Stager(lane::ForRowsOp loop, lane::LoadOp load, int64_t count)
+      : loop(loop), load(load), memories(load.getMemories()), count(count),
+        b(loop.getLoc(), loop) {}
+
+  void run();
+
+private:
+  void startFirstCopies();
+  void carryStage();
+  void startCopies(Value set);
+  void refill();
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, value);
+  }
+
+  lane::ForRowsOp loop;
+  lane::LoadOp load;
+  SmallVector<Value> memories;
+  int64_t count;
+  ImplicitLocOpBuilder b;
+  Value stages;
+  /// The stage of the turn's set, and the phase in which that is waited for.
+  Value stage;
+  Value phase;
+};
+} // namespace
+
+void Stager::run() {
+  startFirstCopies();
+  carryStage();
+
+  Block &body = loop.getBody().front();
+  b.setInsertionPoint(&*llvm::find_if(
+      body, [](Operation &op) { return !isa<lane::RowOp>(op); }));
+  lane::AwaitStageOp::create(b, stages, stage, phase);
+  auto received = lane::ReceiveOp::create(
+      b, load.getResultTypes(), loop.getSet(), stages, stage, load.getPlace(),
+      /*access=*/IntegerAttr());
+  load.replaceAllUsesWith(received);
+  load.erase();
+  b.setInsertionPointAfter(received);
+  // Rows that wait for no sum have no other barrier: the stage is free as soon
+  // as all lanes have taken their part, ahead of the arithmetic.
+  bool hasSums =
+      loop.walk([](lane::ReduceOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  if (!hasSums)
+    refill();
+  lane::YieldOp yield = loop.getYield();
+  b.setInsertionPoint(yield);
+  if (hasSums)
+    refill();
+  Value following = arith::AddIOp::create(b, stage, index(1));
+  Value wraps = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, following,
+                                      index(count));
+  Value next = arith::SelectOp::create(b, wraps, index(0), following);
+  Value flip = arith::ExtUIOp::create(b, b.getI32Type(), wraps);
+  Value nextPhase = arith::XOrIOp::create(b, phase, flip);
+  unsigned number = cast<BlockArgument>(stage).getArgNumber() - 1;
+  yield.getValuesMutable().slice(number, 2).assign(
+      ArrayRef<Value>{next, nextPhase});
+}
+
+/// Behind what another kernel may write, and ahead of what is loaded into
+/// registers before the first turn, which is waited for sooner.
+void Stager::startFirstCopies() {
+  for (Value carried : loop.getCarried()) {
+    auto ahead = carried.getDefiningOp<scf::IfOp>();
+    if (!ahead || !ahead->hasAttr(lane::partAttr))
+      continue;
+    Operation *condition = ahead.getCondition().getDefiningOp();
+    b.setInsertionPoint(condition ? condition : ahead);
+    break;
+  }
+  SmallVector<Type> elements;
+  for (Value memory : memories)
+    elements.push_back(getElementTypeOrSelf(memory));
+  stages = lane::StagesOp::create(
+      b, lane::StagesType::get(b.getContext(), count, elements),
+      load.getPlace());
+  Value set = loop.getBegin();
+  for (int64_t i = 0; i < count; ++i) {
+    if (i) {
+      Value distance = arith::MulIOp::create(b, loop.getStep(), index(i));
+      set = arith::AddIOp::create(b, loop.getBegin(), distance);
+    }
+    stage = index(i);
+    startCopies(set);
+  }
+}
+
+/// Has the loop carry the stage and the phase of its set, behind the turn.
+void Stager::carryStage() {
+  b.setInsertionPoint(loop);
+  SmallVector<Value> carried(loop.getCarried());
+  size_t behind = llvm::count_if(loop.getCarried().getTypes(),
+                                 llvm::IsaPred<lane::TurnType>);
+  carried.insert(carried.begin() + behind,
+                 {index(0), arith::ConstantIntOp::create(b, 0, 32)});
+  auto staged = lane::ForRowsOp::create(
+      b, loop.getBegin(), loop.getEnd(), loop.getStep(), loop.getPlace(),
+      loop.getWorkgroup(), loop.getWorkgroups(), loop.getSums(), carried);
+  staged.setSumBlockAttr(loop.getSumBlockAttr());
+  staged.setLastRowApart(loop.getLastRowApart());
+  staged.setWhole(true);
+  behind += loop.getSums().size();
+
+  Block &from = loop.getBody().front(), &to = staged.getBody().front();
+  to.getOperations().splice(to.end(), from.getOperations());
+  stage = to.getArgument(behind + 1);
+  phase = to.getArgument(behind + 2);
+  SmallVector<Value> state(to.getArguments()), results(staged.getResults());
+  state.erase(state.begin() + behind + 1, state.begin() + behind + 3);
+  results.erase(results.begin() + behind, results.begin() + behind + 2);
+  for (auto [old, now] : llvm::zip_equal(from.getArguments(), state))
+    old.replaceAllUsesWith(now);
+  loop.replaceAllUsesWith(results);
+  loop.erase();
+  loop = staged;
+  SmallVector<Value> yielded(loop.getYield().getValues());
+  yielded.insert(yielded.begin() + behind, {stage, phase});
+  loop.getYield().getValuesMutable().assign(yielded);
+}
+
+/// Has the set that begins with row `set` brought to the stage.
+void Stager::startCopies(Value set) {
+  lane::StartCopiesOp::create(b, memories, set, loop.getEnd(), stages, stage,
+                              loop.getPlace());
+}
+
+/// Has the set that comes `count` sets later brought to the place of this one,
+/// which all lanes have taken their parts of.
+void Stager::refill() {
+  lane::BarrierOp::create(b);
+  Value ahead = arith::MulIOp::create(b, loop.getStep(), index(count));
+  startCopies(arith::AddIOp::create(b, loop.getSet(), ahead));
+}
+
+/// The loads of the rows of `loop`; a failure where they cannot be staged.
+static FailureOr<lane::LoadOp> getLoad(lane::ForRowsOp loop) {
+  SmallVector<lane::LoadOp> loads;
+  loop.walk([&](lane::LoadOp load) { loads.push_back(load); });
+  if (loads.empty())
+    return lane::LoadOp();
+  lane::LoadOp load = loads.front();
+  auto row = load.getRow().getDefiningOp<lane::RowOp>();
+  if (loads.size() > 1 || load->getParentOp() != loop || load.getAccess() ||
+      !row || row.getSet() != loop.getSet())
+    return load.emitOpError(
+        "cannot be staged: expected one load in the body of "
+        "its loop, of whole parts of the row that lane.row "
+        "gives for the set");
+  if (!loop.getWhole())
+    return loop.emitOpError("expected whole sets; run lnbwd-peel-last-rows "
+                            "before");
+  SmallVector<Type> elements;
+  for (Value memory : load.getMemories())
+    elements.push_back(getElementTypeOrSelf(memory));
+  if (lane::getStageLayout(load.getPlace().getType(), elements).needsShift() &&
+      !loop.getLastRowApart())
+    return loop.emitOpError("expected last_row_apart: copies of its sets reach "
+                            "into the row behind, since not all begin at a "
+                            "multiple of ")
+           << bulkCopyUnit << " bytes";
+  return load;
+}
+
+namespace {
+class StageRows : public lnbwd::impl::StageRowsPassBase<StageRows> {
+public:
+  using StageRowsPassBase::StageRowsPassBase;
+
+  void runOnOperation() override {
+    gpu::GPUFuncOp kernel = getOperation();
+    auto info = kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
+    if (!info || !info.getSchedule().getStages())
+      return;
+    SmallVector<lane::ForRowsOp> loops;
+    kernel.walk([&](lane::ForRowsOp loop) { loops.push_back(loop); });
+    for (lane::ForRowsOp loop : loops) {
+      FailureOr<lane::LoadOp> load = getLoad(loop);
+      if (failed(load))
+        return signalPassFailure();
+      if (!*load)
+        continue;
+      Stager(loop, *load, info.getSchedule().getStages()).run();
+      ++numStaged;
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,29 @@
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx942})))' --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 4, width = 4>
+!tile = !lane.place<row_length = 512, lanes = 64, groups = 4, width = 4, columns = 256>
+
+// Columns that each group loads by itself take no barrier. A place within a loop
+// has the lanes of the kernel's own. What is in the loop is of the part around it
+// (setup, 1), done once for each access (32 more); the loop itself is not.
+// CHECK-LABEL: gpu.func @tiles
+// CHECK:         %[[LANE:.*]] = arith.remui %thread_id_x, %{{.*}} : index
+// CHECK:         scf.for %[[FIRST:.*]] =
+// CHECK-NOT:       gpu.thread_id
+// CHECK:           %[[OF_LANE:.*]] = arith.muli %[[LANE]], %{{.*}} : index
+// CHECK:           arith.addi %[[FIRST]], %[[OF_LANE]] : index
+// CHECK-NOT:       amdgpu.lds_barrier
+// CHECK:           vector.load {{.*}} loc(fused<33 : ui32>[
+// CHECK:           vector.store {{.*}} loc(fused<33 : ui32>[
+// CHECK:         } loc(fused<1 : ui32>[
+gpu.module @m {
+  gpu.func @tiles(%g: memref<512xf32>, %x: memref<?x512xf32>, %i: index) {
+    %place = lane.place : !place
+    scf.for %first = %i to %i step %i {
+      %tile = lane.place from %first : !tile
+      %c = lane.load_columns %g at %tile each : !tile, memref<512xf32> -> vector<4xf32>
+      lane.store %c, %x[%i] at %tile access 0 : !tile, vector<4xf32>, memref<?x512xf32>
+    } {lane.part = #lane.part<reload>}
+    gpu.return
+  }
+}

@@ -1,0 +1,95 @@
+// RUN: lnbwd-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=sm_90})),canonicalize,cse)' --split-input-file | FileCheck %s
+
+!place = !lane.place<row_length = 256, lanes = 32, groups = 4, width = 8>
+!stages = !lane.stages<2 of f32, bf16>
+
+// Two stages of four rows of 1024 and of 512 bytes: one thread announces a
+// stage's 6144 bytes and starts a copy for each operand. A group's row lies
+// behind those of the groups before.
+// CHECK-LABEL: gpu.func @rows(
+// CHECK-SAME:    workgroup(%[[BARRIERS:.*]] : memref<2xi64, #gpu.address_space<workgroup>>
+// CHECK-DAG:     %[[BYTES:.*]] = arith.constant 6144 : i32
+// CHECK-DAG:     %[[XBYTES:.*]] = arith.constant 4096 : i32
+// CHECK-DAG:     %[[YBYTES:.*]] = arith.constant 2048 : i32
+// CHECK-DAG:     %[[BEHIND:.*]] = arith.constant 8192 : index
+// CHECK-DAG:     %[[COLUMNS:.*]] = arith.constant 256 : index
+// CHECK:         %[[GROUP:.*]] = arith.divui %{{.*}}, %{{.*}} : index
+// CHECK:         %[[MEMORY:.*]] = gpu.dynamic_shared_memory
+// CHECK:         %[[X:.*]] = memref.view %[[MEMORY]][%{{.*}}][] : {{.*}} to memref<2x1024xf32,
+// CHECK:         %[[Y:.*]] = memref.view %[[MEMORY]][%[[BEHIND]]][] : {{.*}} to memref<2x1024xbf16,
+// CHECK:         scf.if
+// CHECK-COUNT-2:   nvvm.mbarrier.init
+// CHECK:         gpu.barrier
+// CHECK:         %[[COPIES:.*]] = arith.andi
+// CHECK:         scf.if %[[COPIES]] {
+// CHECK:           nvvm.mbarrier.arrive.expect_tx %{{.*}}, %[[BYTES]]
+// CHECK:           nvvm.cp.async.bulk.shared.cluster.global %{{.*}}, %[[XBYTES]]
+// CHECK:           nvvm.cp.async.bulk.shared.cluster.global %{{.*}}, %[[YBYTES]]
+// CHECK:         }
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         %[[FIRST:.*]] = arith.muli %[[GROUP]], %[[COLUMNS]]
+// CHECK:         %[[AT:.*]] = arith.addi %[[FIRST]], %{{.*}}
+// CHECK:         vector.load %[[X]][%{{.*}}, %[[AT]]] {alignment = 16 : i64}
+// CHECK:         vector.load %[[Y]][%{{.*}}, %[[AT]]] {alignment = 16 : i64}
+// CHECK-NOT:     lane.
+gpu.module @m {
+  gpu.func @rows(%x: memref<?x256xf32>, %y: memref<?x256xbf16>, %set: index, %end: index, %stage: index, %phase: i32) {
+    %place = lane.place : !place
+    %stages = lane.stages at %place : !place, !stages
+    lane.start_copies %x, %y from %set below %end to %stages[%stage] at %place : !place, !stages, memref<?x256xf32>, memref<?x256xbf16>
+    lane.await_stage %stages[%stage] phase %phase : !stages
+    %r:2 = lane.receive %set from %stages[%stage] at %place access 0 : !place, !stages -> vector<8xf32>, vector<8xbf16>
+    "test.use"(%r#0, %r#1) : (vector<8xf32>, vector<8xbf16>) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 32, groups = 2, width = 8, columns = 256>
+!stages = !lane.stages<2 of f32>
+
+// A slice of each row: a copy for each row, from the workgroup's first column.
+// Columns in a stage are counted from there.
+// CHECK-LABEL: gpu.func @slices(
+// CHECK-SAME:    %[[COLUMN:[^:]*]]: index,
+// CHECK-DAG:     %[[BYTES:.*]] = arith.constant 2048 : i32
+// CHECK-DAG:     %[[ROW:.*]] = arith.constant 1024 : i32
+// CHECK:         nvvm.mbarrier.arrive.expect_tx %{{.*}}, %[[BYTES]]
+// CHECK-COUNT-2: nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[ROW]]
+gpu.module @m {
+  gpu.func @slices(%column: index, %x: memref<?x512xf32>, %i: index, %end: index) {
+    %place = lane.place from %column : !place
+    %stages = lane.stages at %place : !place, !stages
+    lane.start_copies %x from %i below %end to %stages[%i] at %place : !place, !stages, memref<?x512xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 1001, lanes = 1024, groups = 1, width = 1>
+!stages = !lane.stages<2 of bf16>
+
+// Rows of 2002 bytes do not all begin where a copy can: it begins as many
+// elements before, takes 2032 bytes, and the lanes look so much further on.
+// CHECK-LABEL: gpu.func @shifted(
+// CHECK-SAME:    %[[X:.*]]: memref<?x1001xbf16>, %[[SET:.*]]: index, %{{.*}}: index)
+// CHECK-DAG:     %[[BYTES:.*]] = arith.constant 2032 : i32
+// CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 1001 : index
+// CHECK-DAG:     %[[UNIT:.*]] = arith.constant 8 : index
+// CHECK:         %[[ELEMENT:.*]] = arith.muli %[[SET]], %[[LENGTH]]
+// CHECK:         %[[SHIFT:.*]] = arith.remui %[[ELEMENT]], %[[UNIT]]
+// CHECK:         arith.subi %{{.*}}, %[[SHIFT]]
+// CHECK:         nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[BYTES]]
+// CHECK:         vector.load {{.*}} {alignment = 2 : i64}
+gpu.module @m {
+  gpu.func @shifted(%x: memref<?x1001xbf16>, %set: index, %stage: index) {
+    %place = lane.place : !place
+    %stages = lane.stages at %place : !place, !stages
+    lane.start_copies %x from %set below %stage to %stages[%stage] at %place : !place, !stages, memref<?x1001xbf16>
+    %r = lane.receive %set from %stages[%stage] at %place access 0 : !place, !stages -> vector<1xbf16>
+    "test.use"(%r) : (vector<1xbf16>) -> ()
+    gpu.return
+  }
+}

@@ -1,0 +1,28 @@
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --split-input-file | FileCheck %s
+
+// What is staged is the plainest loop as well, but that its last row has to stay
+// apart where copies reach into the row behind.
+// CHECK-LABEL: gpu.func @even(
+// CHECK-NOT:     last_row_apart
+// CHECK:         lane.load %
+func.func @even(%x: memref<?x1024xbf16>) {
+  lnbwd.rowwise @even rows(%x : memref<?x1024xbf16>) outs rows(%x : memref<?x1024xbf16>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
+  ^bb0(%xr: vector<1024xbf16>):
+    lnbwd.yield %xr : vector<1024xbf16>
+  }
+  return
+}
+
+// -----
+
+// CHECK-LABEL: gpu.func @odd(
+// CHECK:         lane.for_rows {{.*}} attributes {last_row_apart}
+func.func @odd(%x: memref<?x1001xbf16>) {
+  lnbwd.rowwise @odd rows(%x : memref<?x1001xbf16>) outs rows(%x : memref<?x1001xbf16>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 1, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
+  ^bb0(%xr: vector<1001xbf16>):
+    lnbwd.yield %xr : vector<1001xbf16>
+  }
+  return
+}

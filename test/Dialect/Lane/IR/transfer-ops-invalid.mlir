@@ -1,0 +1,119 @@
+// RUN: lnbwd-opt %s --split-input-file --verify-diagnostics
+
+func.func @f(%b: memref<4xi64>) {
+  // expected-error@+1 {{expected barriers to be a memref of i64 in workgroup memory, of rank 1 and a known size, got 'memref<4xi64>'}}
+  lane.init_byte_barriers %b : memref<4xi64>
+  return
+}
+
+// -----
+
+func.func @f(%b: memref<?xi64, #gpu.address_space<workgroup>>, %i: index, %phase: i32) {
+  // expected-error@+1 {{expected barriers to be a memref of i64 in workgroup memory, of rank 1 and a known size}}
+  lane.await_bytes %b[%i] phase %phase : memref<?xi64, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+func.func @f(%b: memref<4xi64, #gpu.address_space<workgroup>>, %i: index) {
+  // expected-error@+1 {{expected bytes to be at least 1, got 0}}
+  lane.expect_bytes %b[%i], 0 : memref<4xi64, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+!place = !lane.place<row_length = 1000, lanes = 8, groups = 4, width = 4, columns = 32>
+
+func.func @f(%b: memref<4xi64, #gpu.address_space<workgroup>>, %m: memref<8xf32, #gpu.address_space<workgroup>>, %i: index, %s: vector<1xf32>, %place: !place) {
+  // expected-error@+1 {{expected a place whose workgroup has an equal share of the row's columns, got '!lane.place<row_length = 1000, lanes = 8, groups = 4, width = 4, columns = 32>'}}
+  lane.send_to_peers %s to %m[%i] counted by %b[%i] at %place : !place, vector<1xf32>, memref<8xf32, #gpu.address_space<workgroup>>, memref<4xi64, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
+!place = !lane.place<row_length = 1000, lanes = 8, groups = 4, width = 4, columns = 32>
+
+func.func @f(%x: f32, %turn: !lane.turn, %place: !place) {
+  // expected-error@+1 {{expected the columns of a workgroup to divide the row, got '!lane.place<row_length = 1000, lanes = 8, groups = 4, width = 4, columns = 32>'}}
+  %s = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0 : !place, f32 -> f32
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected at least 2 stages, got 1}}
+func.func @f(%s: !lane.stages<1 of f32>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected elements of whole bytes, got 'i1'}}
+func.func @f(%s: !lane.stages<2 of i1>) {
+  return
+}
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 32, groups = 1, width = 8>
+
+func.func @f(%s: !lane.stages<2 of f32, f32>, %a: memref<?x256xf32>, %i: index, %place: !place) {
+  // expected-error@+1 {{expected a memory for each of the stages' 2 elements, got 1}}
+  lane.start_copies %a from %i below %i to %s[%i] at %place : !place, !lane.stages<2 of f32, f32>, memref<?x256xf32>
+  return
+}
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 32, groups = 1, width = 8>
+
+func.func @f(%s: !lane.stages<2 of f32>, %a: memref<?x256xbf16>, %i: index, %place: !place) {
+  // expected-error@+1 {{expected a memref of rank 2 of 'f32' whose last dimension is the place's row_length, 256, got 'memref<?x256xbf16>'}}
+  lane.start_copies %a from %i below %i to %s[%i] at %place : !place, !lane.stages<2 of f32>, memref<?x256xbf16>
+  return
+}
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 32, groups = 1, width = 8>
+!apart = memref<?x256xf32, strided<[512, 1]>>
+
+func.func @f(%s: !lane.stages<2 of f32>, %a: !apart, %i: index, %place: !place) {
+  // expected-error@+1 {{expected rows that lie side by side, got 'memref<?x256xf32, strided<[512, 1]>>'}}
+  lane.start_copies %a from %i below %i to %s[%i] at %place : !place, !lane.stages<2 of f32>, !apart
+  return
+}
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 32, groups = 1, width = 8>
+
+func.func @f(%s: !lane.stages<2 of f32, f32>, %i: index, %place: !place) {
+  // expected-error@+1 {{expected a result for each of the stages' 2 elements, got 1}}
+  %x = lane.receive %i from %s[%i] at %place : !place, !lane.stages<2 of f32, f32> -> vector<1x8xf32>
+  return
+}
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 32, groups = 1, width = 8>
+
+func.func @f(%s: !lane.stages<2 of f32>, %i: index, %place: !place) {
+  // expected-error@+1 {{expected a part of 'vector<1x8xf32>', got 'vector<8xf32>'}}
+  %x = lane.receive %i from %s[%i] at %place : !place, !lane.stages<2 of f32> -> vector<8xf32>
+  return
+}
+
+// -----
+
+!place = !lane.place<row_length = 1001, lanes = 64, groups = 1, width = 1>
+
+func.func @f(%i: index, %place: !place) {
+  // expected-error@+1 {{expected which workgroup of how many it is for, since its last set may not be whole}}
+  lane.for_rows %set = %i to %i step %i at %place attributes {last_row_apart} : !place {
+  }
+  return
+}
