@@ -29,8 +29,7 @@ LaunchChecks::LaunchChecks(const Launch &L, const ProgramEffects &Effects,
                            unsigned Checks)
     : TheEffects(Effects), Checks(Checks), Epoch(nextEpoch()),
       Order(uint64_t(L.Grid[0]) * L.Grid[1] * L.Grid[2], Effects.Synchronises),
-      Generation(L.Code->chip().Generation),
-      LdsBanks(L.Code->chip().LdsBanks) {
+      Generation(L.Code->chip().Generation), LdsBanks(L.Code->chip().LdsBanks) {
   allocatedRegisters(L.Code->chip(), *L.TheKernel, VgprLimit, AgprLimit,
                      SgprLimit);
 }
