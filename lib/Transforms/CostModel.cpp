@@ -38,6 +38,19 @@ static constexpr double schedulers = 4;
 /// groups' sums lies in shared memory while they are combined.
 static constexpr double reservedSharedBytes = 1024, combinedShare = 0.75;
 static constexpr double crowdingBytes = 128 * 1024;
+/// Bytes of a line of the first-level cache, which handles one at a time.
+static constexpr double lineBytes = 128;
+/// Parts of the chip within which a cluster lies, by their compute units: the
+/// runtime starts no more clusters than these have room for.
+static constexpr std::pair<double, double> clusterParts[] = {{6, 16}, {2, 18}};
+/// Counts of registers that ptxas comes down to where it is a little above, and
+/// errors of the estimate, over which residency is averaged.
+static constexpr double registerSteps[] = {64, 128};
+static constexpr double registerErrors[] = {-6, 0, 6};
+/// Registers over which the cost of too many sets in.
+static constexpr double spillScale = 8;
+/// Part of a turn that is neglected where averages are rounded up.
+static constexpr double turnTolerance = 0.0503;
 
 //===----------------------------------------------------------------------===//
 // The parameters
@@ -51,26 +64,31 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"partial_bandwidth_tb_per_s", &CostParameters::partialBandwidth},
         {"load_us", &CostParameters::loadUs},
         {"staged_us", &CostParameters::stagedUs},
+        {"copy_us", &CostParameters::copyUs},
+        {"fetched_us", &CostParameters::fetchedUs},
         {"unrolled_share", &CostParameters::unrolledShare},
         {"turn_us", &CostParameters::turnUs},
-        {"shuffle_us", &CostParameters::shuffleUs},
-        {"exchange_us", &CostParameters::exchangeUs},
+        {"issue_share", &CostParameters::issueShare},
         {"exchanged_us", &CostParameters::exchangedUs},
         {"cluster_us", &CostParameters::clusterUs},
-        {"element_us", &CostParameters::elementUs},
         {"row_instructions", &CostParameters::rowInstructions},
         {"shuffle_instructions", &CostParameters::shuffleInstructions},
         {"access_instructions", &CostParameters::accessInstructions},
+        {"line_instructions", &CostParameters::lineInstructions},
         {"element_instructions", &CostParameters::elementInstructions},
         {"function_instructions", &CostParameters::functionInstructions},
+        {"shifted_instructions", &CostParameters::shiftedInstructions},
+        {"spill_share", &CostParameters::spillShare},
         {"workgroup_us", &CostParameters::workgroupUs},
+        {"thread_us", &CostParameters::threadUs},
+        {"dispatch_us", &CostParameters::dispatchUs},
         {"stage_us", &CostParameters::stageUs},
         {"unrolled_us", &CostParameters::unrolledUs},
-        {"column_us", &CostParameters::columnUs},
+        {"cluster_start_us", &CostParameters::clusterStartUs},
         {"combine_us", &CostParameters::combineUs},
         {"wave_share", &CostParameters::waveShare},
         {"crowding", &CostParameters::crowding},
-        {"spill_share", &CostParameters::spillShare},
+        {"stream_share", &CostParameters::streamShare},
         {"limit_exponent", &CostParameters::limitExponent},
         {"turn_exponent", &CostParameters::turnExponent},
         {"registers", &CostParameters::registers},
@@ -83,6 +101,9 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"unrolled_registers", &CostParameters::unrolledRegisters},
         {"widened_registers", &CostParameters::widenedRegisters},
         {"independent_registers", &CostParameters::independentRegisters},
+        {"exchanged_registers", &CostParameters::exchangedRegisters},
+        {"combined_registers", &CostParameters::combinedRegisters},
+        {"register_squeeze", &CostParameters::registerSqueeze},
 };
 
 /// Reads the table; what is wrong with it is our own mistake.
@@ -168,13 +189,15 @@ ProgramCosts ProgramCosts::of(RowwiseOp op, int64_t rows) {
 namespace {
 /// What follows from a schedule.
 struct Shape {
-  double threads, waves, wavesPerRow, columns, chunks, elements;
-  bool isStaged, isPrefetched, isUnrolled;
+  double threads, waves, wavesOfScheduler, wavesPerRow, columns, chunks,
+      elements;
+  bool isStaged, isPrefetched, isUnrolled, isExchanged;
 
   Shape(const ProgramCosts &program, const ScheduleFields &schedule,
         const ChipInfo &chip)
       : threads(double(schedule.threadsPerRow * schedule.rowGroups)),
         waves(std::ceil(threads / double(chip.waveSize))),
+        wavesOfScheduler(std::ceil(waves / schedulers)),
         wavesPerRow(
             std::ceil(double(schedule.threadsPerRow) / double(chip.waveSize))),
         columns(program.length / double(schedule.workgroupsPerRow)),
@@ -183,7 +206,16 @@ struct Shape {
         elements(chunks * double(schedule.vectorWidth)),
         isStaged(schedule.stages > 0),
         isPrefetched(!isStaged && schedule.prefetch > 0),
-        isUnrolled(isPrefetched && schedule.unroll == 2) {}
+        isUnrolled(isPrefetched && schedule.unroll == 2),
+        isExchanged(schedule.threadsPerRow > chip.waveSize ||
+                    schedule.workgroupsPerRow > 1) {}
+};
+
+/// The workgroups of a launch: sets of rows at once, workgroups that share a
+/// compute unit, and how often these fill the chip: whole, and what the last
+/// time lacks to be whole.
+struct Residency {
+  double grid = 0, resident = 0, waves = 0, rest = 0;
 };
 } // namespace
 
@@ -193,6 +225,24 @@ static double overlap(double exponent, std::initializer_list<double> times) {
   for (double time : times)
     sum += std::pow(time / longest, exponent);
   return longest * std::pow(sum, 1 / exponent);
+}
+
+/// Cache lines that an access of a wave to a row block touches.
+static double countLines(const Shape &shape, const ScheduleFields &schedule,
+                         const ChipInfo &chip, double elementBytes) {
+  auto wave = double(chip.waveSize);
+  double lanes = std::min(double(schedule.threadsPerRow), wave);
+  double share =
+      lanes * double(schedule.vectorWidth) * elementBytes / lineBytes;
+  bool isApart = std::fmod(shape.columns * elementBytes, lineBytes) != 0;
+  return wave / lanes *
+         std::max(std::ceil(share), share + (isApart ? 1.0 : 0.0));
+}
+
+/// Registers of a compute unit's scheduler, for each lane of a wave.
+static double getRegistersOfScheduler(const ChipInfo &chip) {
+  return double(chip.registersPerComputeUnit) / schedulers /
+         double(chip.waveSize);
 }
 
 RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
@@ -216,14 +266,79 @@ RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
     perElement += p.independentRegisters;
   double needed =
       p.registers + shape.elements * perElement + packed * perPacked;
-  double ofScheduler =
-      double(chip.registersPerComputeUnit) / schedulers / double(chip.waveSize);
+  if (shape.isExchanged)
+    needed += p.exchangedRegisters;
+  if (schedule.rowGroups > 1)
+    needed += p.combinedRegisters * program.sums;
   auto granule = double(chip.limits.registerGranule);
-  double limit =
-      std::floor(ofScheduler / std::ceil(shape.waves / schedulers) / granule) *
-      granule;
+  double limit = std::floor(getRegistersOfScheduler(chip) /
+                            shape.wavesOfScheduler / granule) *
+                 granule;
   return {std::max(needed, 24.0),
           std::min(limit, double(chip.maxRegistersPerLane))};
+}
+
+/// Averages over the errors of the estimate of registers.
+static Residency estimateResidency(const ProgramCosts &program,
+                                   const ScheduleFields &schedule,
+                                   const ChipInfo &chip,
+                                   const CostParameters &p, const Shape &shape,
+                                   RegisterEstimate registers,
+                                   double stageBytes) {
+  auto computeUnits = double(chip.computeUnits);
+  auto groups = double(schedule.rowGroups);
+  auto split = double(schedule.workgroupsPerRow);
+  auto perComputeUnit = double(schedule.workgroupsPerComputeUnit);
+  auto granule = double(chip.limits.registerGranule);
+  double shared = reservedSharedBytes + stageBytes;
+  if (shape.isExchanged)
+    shared += 2 * 4 * shape.waves * program.rowSums * split;
+  if (schedule.rowGroups > 1)
+    shared += shape.chunks * double(schedule.threadsPerRow) *
+              double(schedule.vectorWidth) *
+              (4 * program.sums * groups * combinedShare + program.columnBytes);
+  double byShared = std::max(
+      1.0,
+      std::floor(double(chip.limits.computeUnitSharedMemoryBytes) / shared));
+  double byThreads =
+      std::floor(double(chip.limits.computeUnitThreads) / shape.threads);
+  double sets = std::ceil(program.rows / double(schedule.rowsPerWorkgroup));
+  double most = std::max(
+      1.0, std::min(sets, std::floor(perComputeUnit * computeUnits / split)));
+
+  Residency mean;
+  constexpr double share = 1.0 / std::size(registerErrors);
+  for (double error : registerErrors) {
+    double needed = registers.needed + error;
+    for (double step : registerSteps)
+      if (needed > step && needed <= p.registerSqueeze * step)
+        needed = step;
+    double taken =
+        granule *
+        std::ceil(std::max(24.0, std::min(needed, registers.limit)) / granule);
+    double byRegisters = std::max(
+        1.0, std::floor(schedulers *
+                        std::floor(getRegistersOfScheduler(chip) / taken) /
+                        shape.waves));
+    double room = std::min({byRegisters, byThreads, byShared, perComputeUnit});
+    double grid = most;
+    if (split > 1) {
+      double clusters = 0;
+      for (auto [count, units] : clusterParts)
+        clusters += count * std::floor(units * room / split);
+      grid = std::min(grid, std::max(1.0, clusters));
+    }
+    double workgroups = grid * split;
+    double resident = std::min(room, std::ceil(workgroups / computeUnits));
+    double waves = workgroups / (computeUnits * resident);
+    if (split > 1)
+      waves = std::min(1.0, waves);
+    mean.grid += share * grid;
+    mean.resident += share * resident;
+    mean.waves += share * std::max(waves, 1.0);
+    mean.rest += waves < 1 ? 0 : share * (std::ceil(waves) - waves);
+  }
+  return mean;
 }
 
 double lnbwd::predictMicroseconds(const ProgramCosts &program,
@@ -235,107 +350,96 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   auto threadsPerRow = double(schedule.threadsPerRow);
   auto groups = double(schedule.rowGroups);
   auto split = double(schedule.workgroupsPerRow);
+  auto stages = double(schedule.stages);
   auto wave = double(chip.waveSize);
-  bool isExchanged = threadsPerRow > wave || split > 1;
-
-  // Workgroups that a compute unit has room for.
-  RegisterEstimate registers = estimateRegisters(program, schedule, chip, p);
-  auto granule = double(chip.limits.registerGranule);
-  double taken =
-      std::ceil(std::min(registers.needed, registers.limit) / granule) *
-      granule;
-  double ofScheduler = double(chip.registersPerComputeUnit) / schedulers / wave;
-  double byRegisters =
-      std::max(1.0, std::floor(schedulers * std::floor(ofScheduler / taken) /
-                               shape.waves));
-  double byThreads =
-      std::floor(double(chip.limits.computeUnitThreads) / shape.threads);
-  double stageBytes =
-      double(schedule.stages) * groups * shape.columns * program.bytesRead;
-  double shared = reservedSharedBytes + stageBytes;
-  if (isExchanged)
-    shared += 2 * 4 * shape.waves * program.rowSums * split;
-  if (schedule.rowGroups > 1)
-    shared += shape.chunks * threadsPerRow * double(schedule.vectorWidth) *
-              (4 * program.sums * groups * combinedShare + program.columnBytes);
-  double byShared = std::max(
-      1.0,
-      std::floor(double(chip.limits.computeUnitSharedMemoryBytes) / shared));
+  auto megahertz = double(chip.limits.megahertz);
 
   // The grid, its waves, and the turns of a workgroup.
-  double sets = std::ceil(program.rows / double(schedule.rowsPerWorkgroup));
-  double most = std::floor(double(schedule.workgroupsPerComputeUnit) *
-                           computeUnits / split);
-  double grid = std::max(1.0, std::min(sets, most));
-  double workgroups = grid * split;
-  double resident = std::min({byRegisters, byThreads, byShared,
-                              double(schedule.workgroupsPerComputeUnit),
-                              std::ceil(workgroups / computeUnits)});
-  double waves = workgroups / (computeUnits * resident);
-  waves = waves < 1
-              ? 1
-              : waves + (std::ceil(waves) - waves) * std::min(p.waveShare, 1.0);
-  double averageTurns = program.rows / (grid * groups);
-  double turns = std::ceil(averageTurns);
+  double rowBytes = groups * shape.columns * program.bytesRead;
+  double stageBytes = stages * rowBytes;
+  RegisterEstimate registers = estimateRegisters(program, schedule, chip, p);
+  Residency residency = estimateResidency(program, schedule, chip, p, shape,
+                                          registers, stageBytes);
+  double workgroups = residency.grid * split;
+  double waves = residency.waves + residency.rest * std::min(p.waveShare, 1.0);
+  double turns =
+      std::ceil(program.rows / (residency.grid * groups) - turnTolerance);
 
-  // The work of one turn, and what it waits for.
-  double work = p.turnUs + p.elementUs * shape.elements *
-                               (program.operations + program.sums);
+  // Instructions of a wave for its part of a row.
   double steps = std::log2(std::min(threadsPerRow, wave));
-  work += program.phases * p.shuffleUs * steps;
-  if (isExchanged)
-    work += program.phases *
-            (p.exchangeUs + p.exchangedUs * shape.wavesPerRow * split);
-  if (split > 1)
-    work += program.phases * p.clusterUs;
-  double turn;
-  if (shape.isStaged)
-    turn = overlap(p.turnExponent,
-                   {work, (p.stagedUs + work) / double(schedule.stages)});
-  else if (shape.isPrefetched)
-    turn = overlap(p.turnExponent,
-                   {work, p.loadUs * (shape.isUnrolled ? p.unrolledShare : 1)});
-  else
-    turn = work + p.loadUs;
-  double waiting = waves * turns * turn;
-
-  // Instructions, over all schedulers.
+  double lines =
+      program.rowsWritten *
+      countLines(shape, schedule, chip,
+                 program.bytesWritten / std::max(program.rowsWritten, 1.0));
+  double readBytes = program.bytesRead / std::max(program.rowsRead, 1.0);
+  if (!shape.isStaged)
+    lines += program.rowsRead * countLines(shape, schedule, chip, readBytes);
+  double perElement = p.elementInstructions * (program.operations +
+                                               program.sums + program.rowSums) +
+                      p.functionInstructions * program.functions;
+  if (shape.isStaged && std::fmod(shape.columns * readBytes, 16) != 0)
+    perElement += p.shiftedInstructions * program.rowsRead;
   double instructions =
       p.rowInstructions + p.shuffleInstructions * steps * program.rowSums +
       p.accessInstructions * shape.chunks *
           (program.rowsRead + program.rowsWritten) +
-      shape.elements *
-          (p.elementInstructions *
-               (program.operations + program.sums + program.rowSums) +
-           p.functionInstructions * program.functions);
+      p.lineInstructions * shape.chunks * lines + shape.elements * perElement;
+  instructions *=
+      1 + p.spillShare *
+              std::log1p(
+                  std::exp((registers.needed - registers.limit) / spillScale));
+
+  // The work of one turn, and what it waits for.
+  double work = p.turnUs + p.issueShare * instructions *
+                               shape.wavesOfScheduler / megahertz;
+  if (shape.isExchanged)
+    work += program.phases * p.exchangedUs * shape.wavesPerRow * split;
+  if (split > 1)
+    work += program.phases * p.clusterUs;
+  double fetch = p.fetchedUs * rowBytes / 1024;
+  double turn;
+  if (shape.isStaged) {
+    double staged = p.stagedUs + p.copyUs * groups * program.rowsRead + fetch;
+    turn = overlap(p.turnExponent, {work, (staged + work) / stages});
+  } else if (shape.isPrefetched) {
+    turn = overlap(
+        p.turnExponent,
+        {work, (p.loadUs + fetch) * (shape.isUnrolled ? p.unrolledShare : 1)});
+  } else {
+    turn = work + p.loadUs + fetch;
+  }
+  double waiting = waves * turns * turn;
+
+  // Instructions over all schedulers.
   double busy = std::min(workgroups, computeUnits);
   double issuing = program.rows * split * threadsPerRow / wave * instructions /
-                   (busy * schedulers * double(chip.limits.megahertz)) *
-                   (turns / averageTurns);
-  issuing *=
-      1 + p.spillShare * std::max(0.0, registers.needed - registers.limit);
+                   (busy * schedulers * megahertz);
 
   // The memory.
+  double each = workgroups / computeUnits;
+  double crowd =
+      p.crowding * residency.resident * std::min(1.0, each) * stageBytes /
+          crowdingBytes +
+      p.streamShare *
+          std::log2(std::max(1.0, std::min(residency.resident, each)));
   double moved = program.rows * program.length *
                  (program.bytesRead + program.bytesWritten) /
-                 (p.bandwidth * 1e6);
-  double inFlight =
-      resident * std::min(1.0, workgroups / computeUnits) * stageBytes;
-  moved *= 1 + p.crowding * inFlight / crowdingBytes;
+                 (p.bandwidth * 1e6) * (1 + crowd);
 
-  double start = p.workgroupUs + p.columnUs * program.columns * shape.elements;
+  double start = p.workgroupUs + p.threadUs * shape.wavesOfScheduler;
   if (shape.isStaged)
-    start +=
-        p.stageUs * std::log2(1 + std::min(double(schedule.stages), turns));
+    start += p.stageUs * std::log2(1 + std::min(stages, turns));
   if (shape.isUnrolled)
     start += p.unrolledUs;
-  double total = p.launchUs + waves * start +
+  if (split > 1)
+    start += p.clusterStartUs;
+  double total = p.launchUs + waves * start + p.dispatchUs * each +
                  overlap(p.limitExponent, {moved, issuing, waiting});
   if (program.sums > 0)
     total +=
         p.finalizeUs +
         p.combineUs * shape.elements * program.sums * std::log2(groups + 1) +
-        2 * 4 * program.sums * program.length * grid /
+        2 * 4 * program.sums * program.length * residency.grid /
             (p.partialBandwidth * 1e6);
   return total;
 }

@@ -28,28 +28,33 @@ struct CostParameters {
   double launchUs, finalizeUs;
   /// Device memory, and that of partial sums, in 10^12 bytes a second.
   double bandwidth, partialBandwidth;
-  /// From a load to its value, through registers and by bulk copy.
-  double loadUs, stagedUs;
+  /// From a load to its value, through registers and by bulk copy; what each
+  /// bulk copy of a turn, and each KiB of a turn's rows, add to that.
+  double loadUs, stagedUs, copyUs, fetchedUs;
   /// The part of `loadUs` that a lane with two sets of rows waits for.
   double unrolledShare;
-  /// One turn of the row loop beside what follows; a step of a reduction within
-  /// a wave; an exchange between waves, and each number that it adds up; what
-  /// it costs more between workgroups; arithmetic on one element of a lane.
-  double turnUs, shuffleUs, exchangeUs, exchangedUs, clusterUs, elementUs;
+  /// One turn of the row loop beside what follows; the part of its own
+  /// instructions that a turn waits for; each number that an exchange between
+  /// waves adds up, and what it costs more between workgroups.
+  double turnUs, issueShare, exchangedUs, clusterUs;
   /// Instructions of a wave for a row: in any case, for a step of a reduction,
-  /// for an access, for an operation on an element, and a function of it.
+  /// for an access, for each cache line of it, for an operation on an element,
+  /// for a function of it, and for one that is read out of line.
   double rowInstructions, shuffleInstructions, accessInstructions,
-      elementInstructions, functionInstructions;
-  /// A workgroup's start; the doublings of its stages; a second set of rows;
-  /// each element of a vector that its lanes hold; an element's share in each
-  /// doubling of the groups whose sums are combined.
-  double workgroupUs, stageUs, unrolledUs, columnUs, combineUs;
+      lineInstructions, elementInstructions, functionInstructions,
+      shiftedInstructions;
+  /// What registers too many add to the instructions.
+  double spillShare;
+  /// A workgroup's start; more for each wave of a scheduler; its place in the
+  /// queue; the doublings of its stages; a second set of rows; a cluster; an
+  /// element's share in each doubling of the groups whose sums are combined.
+  double workgroupUs, threadUs, dispatchUs, stageUs, unrolledUs, clusterStartUs,
+      combineUs;
   /// How much of a whole wave the last wave of workgroups costs.
   double waveShare;
-  /// What 128 KiB in flight on a compute unit add to the time of the memory.
-  double crowding;
-  /// What a register too many adds to the time of the instructions.
-  double spillShare;
+  /// What 128 KiB in flight on a compute unit add to the time of the memory,
+  /// and what each doubling of its workgroups adds.
+  double crowding, streamShare;
   /// How sharply the slowest limit rules, and the slower of a turn's work and
   /// its load.
   double limitExponent, turnExponent;
@@ -59,6 +64,9 @@ struct CostParameters {
   double registers, sumRegisters, stagedRegisters, prefetchedRegisters,
       plainRegisters, rowRegisters, phaseRegisters, unrolledRegisters,
       widenedRegisters, independentRegisters;
+  /// Registers of a lane for an exchange, and for each column sum that groups
+  /// combine; how far above 64 or 128 ptxas comes down to those.
+  double exchangedRegisters, combinedRegisters, registerSqueeze;
 };
 
 /// The parameters of `chip`'s family, or null if nobody has any.
