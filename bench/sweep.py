@@ -40,6 +40,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100, help="problems (default 100)")
     parser.add_argument("--candidates", type=int, default=40, help="schedules a problem")
+    parser.add_argument("--ranked", type=int, default=0,
+                        help="of which so many are those that the cost model finds best "
+                             "(default 0: all are drawn around its choice)")
     parser.add_argument("--seconds", type=float, default=540, help="stop after so long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=pathlib.Path, required=True, help="a file .json.xz")
@@ -56,7 +59,8 @@ def main() -> int:
         fields = dict(zip(sweeping.FIELDS, model, strict=True))
         if fields["column_tile"]:
             return []
-        order = space.candidates(sweeping.shape_of(problem), fields, properties.wave_size,
+        best = sweeping.ranked(problem, chip, options.ranked + 1)[1:] if options.ranked else []
+        order = best + space.candidates(sweeping.shape_of(problem), fields, properties.wave_size,
                                  sweeping.FIELDS, properties.compute_units, options.seed)
         return order[:int(1.4 * options.candidates)]
 

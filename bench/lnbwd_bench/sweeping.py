@@ -47,6 +47,8 @@ _ODD_SHARE, _EVEN_STEPS = 0.12, (64, 64, 64, 8)
 _ROUNDS = ((3, 12), (5, 6), (12, 6))
 _CALLS = 6
 _SPIN_CYCLES_A_CALL = 20_000
+# Rows of the tensors that a region is traced with; no N is as small.
+_TRACED_ROWS = 48
 # Bytes of inputs that calls rotate among, so that none finds its own in a cache.
 _ROTATED_BYTES = 400_000_000
 
@@ -84,11 +86,11 @@ def _region_source(kind: str, n: int) -> str:
 
     function, operands = regions.REGIONS[kind]
     traced = make_fx(function, decomposition_table=select_decomp_table(), tracing_mode="fake")(
-        *regions.make(operands, 48, n, "cpu", 0))
+        *regions.make(operands, _TRACED_ROWS, n, "cpu", 0))
     traced.graph.eliminate_dead_code()
     region, = found.find_regions(traced.graph)
     found.convert(region)
-    return str(region.program.mlir())
+    return str(region.program.mlir()).replace(f"<{_TRACED_ROWS}x", "<?x")
 
 
 def source_of(kind: str, dtype: str, n: int, chip: str) -> str:
@@ -191,6 +193,14 @@ def compile_candidates(problem: Problem, chip: str, count: int, jobs: concurrent
             reason = result if isinstance(result, str) else "the same as another"
             refused[reason] = refused.get(reason, 0) + 1
     return found, refused
+
+
+def ranked(problem: Problem, chip: str, count: int) -> list[dict[str, int]]:
+    """The fields of the schedules that the compiler's cost model finds best, the best first."""
+    compiled = compiler.compile_mlir(problem.static_source(), chip, format="mlir",
+                                     pipeline_options=f"tuned-schedules=off candidates={count}")
+    found = re.findall(r"predicted \S+ us: #lnbwd\.schedule<([^>]*)>", compiled.diagnostics)
+    return [dict(zip(FIELDS, parse_schedule(text), strict=True)) for text in found]
 
 
 class GpuTimer:

@@ -74,9 +74,9 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createCSEPass());
   addBufferization(pm);
   pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));
-  pm.addPass(
-      createSelectSchedulePass({options.chip, options.schedule,
-                                options.tunedSchedules, options.reproducible}));
+  pm.addPass(createSelectSchedulePass(
+      {options.chip, options.schedule, options.tunedSchedules,
+       options.reproducible, options.rows, options.candidates}));
   pm.addPass(createFinalizeColumnSumsPass({options.chip}));
   addLaneLevel(pm, options);
   pm.addPass(createDistributeToGPUPass({options.chip}));

@@ -13,9 +13,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Transforms/Passes.h"
+#include "lnbwd/Transforms/ScheduleFields.h"
 #include "lnbwd/Transforms/ScheduleLimits.h"
 #include "lnbwd/Transforms/ScheduleModel.h"
 #include "lnbwd/Transforms/TunedSchedules.h"
+
+#include "llvm/Support/FormatVariadic.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_SELECTSCHEDULEPASS
@@ -72,6 +75,10 @@ private:
                        const TunedSchedules &tuned) {
     auto emitOpError = [&] { return op.emitOpError(); };
     ScheduleAttr selected = op.getScheduleAttr();
+    for (RankedSchedule ranked : rankSchedules(op, info, candidates, rows))
+      op.emitRemark() << "predicted "
+                      << llvm::formatv("{0:f2}", ranked.microseconds).str()
+                      << " us: " << ranked.schedule;
     if (!selected) {
       FailureOr<ScheduleAttr> found = lookUp(op, info, tuned);
       if (failed(found))
@@ -79,10 +86,10 @@ private:
       selected = *found;
     }
     if (!selected) {
-      selected = chooseSchedule(op, info);
+      selected = chooseSchedule(op, info, /*allowRejected=*/false, rows);
       // Where all that can run have been rejected, the best of them it is.
       if (!selected)
-        selected = chooseSchedule(op, info, /*allowRejected=*/true);
+        selected = chooseSchedule(op, info, /*allowRejected=*/true, rows);
       if (!selected)
         return op.emitOpError("row length ")
                << op.getRowLength() << " does not fit the registers of "

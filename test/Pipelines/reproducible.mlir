@@ -1,6 +1,6 @@
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-gpu-pipeline="chip=gfx942 reproducible=true" | FileCheck %s --check-prefixes=CHECK,FIXED
 // RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-gpu-pipeline="chip=gfx942" | FileCheck %s --check-prefixes=CHECK,DEVICE
-// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-gpu-pipeline="chip=sm_90 reproducible=true schedule=workgroups_per_row=2,threads_per_row=32,row_groups=4,workgroups_per_compute_unit=2,stages=0,prefetch=0" | FileCheck %s --check-prefix=SHARED
+// RUN: lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-gpu-pipeline="chip=sm_90 reproducible=true schedule=workgroups_per_row=2,threads_per_row=32,row_groups=4,rows_per_workgroup=16,workgroups_per_compute_unit=2,stages=0,prefetch=0" | FileCheck %s --check-prefix=SHARED
 
 // The grid of the program that leaves partial sums is a number of the plan, and
 // that of the MI300X's 304 compute units.

@@ -44,6 +44,18 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("A table that lnbwd-tune wrote, instead of the one that "
                      "comes with the compiler; off: none, the cost model "
                      "chooses")};
+  Option<int64_t> rows{
+      *this, "rows",
+      llvm::cl::desc(
+          "Number of rows to choose schedules for where the types do "
+          "not say it; 0: as many as move 128 MiB"),
+      llvm::cl::init(0)};
+  Option<int64_t> candidates{
+      *this, "candidates",
+      llvm::cl::desc("So many of the schedules that the cost model finds best "
+                     "are named in remarks, with the microseconds that it "
+                     "predicts"),
+      llvm::cl::init(0)};
   Option<std::string> twoPass{
       *this, "two-pass",
       llvm::cl::desc("When to split into the textbook's two passes: auto (only "

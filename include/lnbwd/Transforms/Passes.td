@@ -285,6 +285,10 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
     shared memory; one of the table also names the file and the entry. A schedule
     that is there already is checked and kept.
 
+    The best schedule depends on the number of rows, M. Where the types do not
+    say it, `rows` does, so that a program for any M is scheduled as one for that
+    M would be.
+
     Before:
 
     ```mlir
@@ -312,6 +316,12 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
            "Give programs with column sums a grid that depends on M alone, so "
            "that these have the same bits on devices with other numbers of "
            "compute units">,
+    Option<"rows", "rows", "int64_t", "0",
+           "Number of rows to choose schedules for where the types do not say "
+           "it; 0: as many as move 128 MiB">,
+    Option<"candidates", "candidates", "int64_t", "0",
+           "So many of the schedules that the cost model finds best are named in "
+           "remarks, with the microseconds that it predicts">,
   ];
   let dependentDialects = ["::lnbwd::LNBwdDialect"];
   let statistics = [

@@ -25,19 +25,29 @@ bool isRejected(RowwiseOp op, ScheduleAttr schedule);
 /// The model's choice for `op`, or null if no schedule can run it whole: then
 /// it must be split into two passes first. What its module has in
 /// `lnbwd.rejected_schedules` is not chosen, unless `allowRejected`: the next
-/// best is.
+/// best is. Where the types do not say the number of rows, `rows` does; 0 is a
+/// usual number.
 ScheduleAttr chooseSchedule(RowwiseOp op, const ChipInfo &chip,
-                            bool allowRejected = false);
+                            bool allowRejected = false, int64_t rows = 0);
+
+/// A schedule, and the time of a call that the cost model predicts.
+struct RankedSchedule {
+  double microseconds;
+  ScheduleAttr schedule;
+};
+
+/// The `count` best schedules of `op` by the cost model, the best first,
+/// whether rejected or not; none where the chip has no parameters, or the
+/// program is of a kind that the model does not weigh.
+llvm::SmallVector<RankedSchedule> rankSchedules(RowwiseOp op,
+                                                const ChipInfo &chip,
+                                                int64_t count,
+                                                int64_t rows = 0);
 
 /// The schedule of `op`, a program that adds the partial sums of one that is
 /// scheduled as `summed`: one workgroup for each few columns takes all rows.
 ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
                                     const ChipInfo &chip);
-
-/// `schedule` with the fields that `overrides` names ("field=value,...").
-mlir::FailureOr<ScheduleAttr>
-overrideSchedule(ScheduleAttr schedule, llvm::StringRef overrides,
-                 llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
 } // namespace lnbwd
 

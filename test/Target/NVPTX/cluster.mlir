@@ -1,10 +1,10 @@
 // RUN: lnbwd-opt %s --lnbwd-pipeline=chip=sm_90 --emit=ptx | FileCheck %s
 
 // The cluster's size is part of the code; the plan says what it divides.
-// CHECK: "workgroup_counts":[{{.*}}"workgroups_per_row":4
+// CHECK: "workgroup_counts":[{{.*}}"workgroups_per_row":[[#CLUSTER:]]
 // CHECK:       .entry layer_norm_bwd(
 // CHECK:       .explicitcluster
-// CHECK:       .reqnctapercluster 1, 4, 1
+// CHECK:       .reqnctapercluster 1, [[#CLUSTER]], 1
 // CHECK:       barrier.cluster.arrive
 // CHECK:       barrier.cluster.wait
 // CHECK:       st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%{{rd[0-9]+}}], {%{{[a-z0-9]+}}, %{{[a-z0-9]+}}}, [%{{rd[0-9]+}}];

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Fits the cost model's parameters to the sweeps in docs/results.
+
+  fit_costs.py                  # what the stored parameters are worth
+  fit_costs.py --fit --write    # fits from the stored ones, and stores the result
+  fit_costs.py --plot FILE.svg  # predicted over measured
+
+Needs NumPy; some seconds, and a minute for the cross-validation. docs/cost-model.md shows the
+results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(SOURCE / "python"), str(pathlib.Path(__file__).resolve().parent)]
+
+import numpy as np  # noqa: E402
+
+from lnbwd._files import write_whole  # noqa: E402
+from lnbwd_bench import costs  # noqa: E402
+
+DATA = SOURCE / "docs" / "results"
+TABLE = SOURCE / "lib" / "Transforms" / "CostParameters.json"
+CHIP = "sm_90"
+_DIGITS = 5
+_SIDE, _MARGIN, _DOTS = 420, 48, 5000
+
+
+def line(title: str, regret: Any) -> str:
+    """A line of a table of regrets."""
+    known = regret[~np.isnan(regret)]
+    median, ninety, ninety_five = np.quantile(known, (0.5, 0.9, 0.95))
+    return (f"{title:16} {len(known):4} {known.mean():7.3f} {median:7.3f} {ninety:7.3f} "
+            f"{ninety_five:7.3f} {known.max():7.3f}")
+
+
+def show(problems: Sequence[Mapping[str, Any]], regret: Any, title: str) -> None:
+    """A table of regrets: of all problems, by kind and by file."""
+    print(f"{title}\n{'':16} {'':4} {'mean':>7} {'median':>7} {'90 %':>7} {'95 %':>7} {'most':>7}")
+    print(line("all", regret))
+    for key in ("kind", "file"):
+        for name in sorted({problem[key] for problem in problems}):
+            chosen = np.array([problem[key] == name for problem in problems])
+            if not np.isnan(regret[chosen]).all():
+                print(line(name.removeprefix("h200-schedules").removesuffix(".json.xz")
+                           if key == "file" else name, regret[chosen]))
+
+
+def plot(measured: Any, predicted: Any) -> str:
+    """An SVG of predicted over measured microseconds, both logarithmic."""
+    chosen = np.arange(0, len(measured), max(1, len(measured) // _DOTS))
+    low, high = 1.0, 1000.0
+
+    def place(value: Any) -> Any:
+        return _MARGIN + _SIDE * np.log(value / low) / np.log(high / low)
+
+    size = _SIDE + 2 * _MARGIN
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" '
+             f'viewBox="0 0 {size} {size}" font-family="sans-serif" font-size="12">',
+             f'<rect width="{size}" height="{size}" fill="white"/>']
+    for tick in (1, 3, 10, 30, 100, 300, 1000):
+        at = float(place(tick))
+        parts += [f'<path d="M{at:.0f} {_MARGIN}V{_MARGIN + _SIDE}M{_MARGIN} {size - at:.0f}'
+                  f'H{_MARGIN + _SIDE}" stroke="#ddd"/>',
+                  f'<text x="{at:.0f}" y="{size - _MARGIN + 16}" text-anchor="middle">{tick}</text>',
+                  f'<text x="{_MARGIN - 6}" y="{size - at + 4:.0f}" text-anchor="end">{tick}</text>']
+    parts += [f'<path d="M{_MARGIN} {size - _MARGIN}L{_MARGIN + _SIDE} {_MARGIN}" stroke="#888"/>',
+              f'<g fill="#1f5fa8" fill-opacity="0.35">']
+    parts += [f'<circle cx="{x:.1f}" cy="{size - y:.1f}" r="1.3"/>'
+              for x, y in zip(place(measured[chosen]), place(predicted[chosen]), strict=True)]
+    parts += ["</g>", f'<text x="{size / 2}" y="{size - 8}" text-anchor="middle">measured, µs</text>',
+              f'<text transform="translate(14 {size / 2}) rotate(-90)" text-anchor="middle">'
+              "predicted, µs</text>", "</svg>", ""]
+    return "\n".join(parts)
+
+
+def main() -> int:
+    """Reads, fits, shows, writes."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", nargs="*", type=pathlib.Path,
+                        default=sorted(DATA.glob("h200-schedules*.json.xz")),
+                        help="files of sweep.py (default: those in docs/results)")
+    parser.add_argument("--table", type=pathlib.Path, default=TABLE, help="the parameters")
+    parser.add_argument("--fit", action="store_true", help="fit, from those of the table")
+    parser.add_argument("--folds", type=int, default=0,
+                        help="cross-validate over so many parts of the problems")
+    parser.add_argument("--write", action="store_true", help="write the parameters to the table")
+    parser.add_argument("--plot", type=pathlib.Path, help="write the plot to this .svg")
+    options = parser.parse_args()
+    table = json.loads(options.table.read_text())
+    parameters = table["chips"][CHIP]
+    problems = costs.read(options.data)
+    schedules = costs.Schedules(problems, parameters)
+    if options.folds:
+        show(problems, costs.cross_validated(schedules, parameters, options.folds),
+             f"cross-validated, {options.folds} parts")
+    if options.fit:
+        parameters = costs.fit(schedules, parameters, say=print)
+    parameters = {name: float(f"{value:.{_DIGITS}g}") for name, value in parameters.items()}
+    predicted = costs.predict(schedules, parameters)
+    show(problems, costs.regrets(schedules, predicted), "the parameters, on what they were fitted to")
+    off = np.abs(np.log(predicted / schedules.us))
+    print(f"residuals: median {np.median(off):.3f}, 90 % {np.quantile(off, 0.9):.3f} "
+          f"of {len(off)} schedules")
+    if options.write:
+        table["chips"][CHIP] = parameters
+        write_whole(options.table, (json.dumps(table, indent=2) + "\n").encode())
+    if options.plot:
+        write_whole(options.plot, plot(schedules.us, predicted).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,367 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The compiler's cost model once more, over arrays, and the fit of its parameters to sweeps.
+
+The terms are those of lib/Transforms/CostModel.cpp, in the same order and under the same names;
+docs/cost-model.md explains them. test/Bench/test_costs.py checks that both give the same times.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import pathlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import sweeping
+
+Values = Mapping[str, float]
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+# Of each kind: row blocks read and written, vectors, column sums, row sums, how many of those one
+# behind the other, operations of the region on an element, and functions among them.
+PROGRAMS = {
+    "layer_norm_bwd": (2, 1, 1, 2, 2, 1, 7, 0), "rms_norm_bwd": (2, 1, 1, 1, 1, 1, 6, 0),
+    "layer_norm": (1, 1, 2, 0, 3, 2, 5, 0), "rms_norm": (1, 1, 1, 0, 1, 1, 3, 0),
+    "norm_backward": (4, 2, 1, 3, 2, 1, 12, 0), "norm_forward": (2, 1, 2, 0, 2, 2, 6, 0),
+    "gelu_backward": (2, 1, 0, 1, 0, 0, 9, 2), "rms_backward": (3, 1, 1, 1, 1, 1, 8, 0)}
+
+# What lib/Target/ChipInfo.cpp says of sm_90, and the constants of CostModel.cpp.
+COMPUTE_UNITS, WAVE, SCHEDULERS, MEGAHERTZ = 132, 32, 4, 1980
+REGISTERS_PER_SCHEDULER, REGISTER_GRANULE, MOST_REGISTERS = 512, 8, 255
+COMPUTE_UNIT_THREADS, COMPUTE_UNIT_SHARED = 2048, 228 * 1024
+RESERVED_SHARED, COMBINED_SHARE, CROWDING_BYTES, LINE = 1024, 0.75, 128 * 1024, 128
+CLUSTER_PARTS = ((6, 16), (2, 18))
+REGISTER_STEPS, REGISTER_ERRORS, SPILL_SCALE = (64, 128), (-6, 0, 6), 8
+TURN_TOLERANCE = 0.0503
+
+# Parameters that were fitted to what ptxas allots, and not to times.
+OF_REGISTERS = frozenset((
+    "registers", "sum_registers", "staged_registers", "prefetched_registers", "plain_registers",
+    "row_registers", "phase_registers", "unrolled_registers", "widened_registers",
+    "independent_registers", "exchanged_registers", "combined_registers", "register_squeeze"))
+
+
+def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
+    """The problems of files that sweep.py wrote."""
+    problems = []
+    for path in paths:
+        document = json.loads(lzma.decompress(path.read_bytes()))
+        if (document["format"], document["version"]) != (sweeping.FORMAT, sweeping.VERSION):
+            raise ValueError(f"{path}: expected {sweeping.FORMAT} {sweeping.VERSION}, got "
+                             f"{document['format']} {document['version']}")
+        if tuple(document["fields"]) != sweeping.FIELDS:
+            raise ValueError(f"{path}: expected the fields {', '.join(sweeping.FIELDS)}")
+        problems += [{**problem, "file": path.name} for problem in document["problems"]]
+    return problems
+
+
+class Schedules:
+    """All schedules of whole rows that were timed, and what follows from them alone: one array
+    for each quantity. ``problem`` is the index of the problem that each belongs to."""
+
+    def __init__(self, problems: Sequence[Mapping[str, Any]], registers: Values) -> None:
+        rows = []
+        for index, problem in enumerate(problems):
+            program = PROGRAMS[problem["kind"]]
+            is_wide = problem["dtype"] == "f32" or problem["kind"].startswith("norm_")
+            for candidate in problem["candidates"]:
+                fields = dict(zip(sweeping.FIELDS, candidate["schedule"], strict=True))
+                if fields["column_tile"] or fields["reload"]:
+                    continue
+                rows.append((index, candidate["us"], candidate["rounds"], problem["m"],
+                             problem["n"], problem["bytes_read"], problem["bytes_written"],
+                             *program, program[2] * (4 if is_wide else 2), *fields.values()))
+        columns = iter(np.array(rows, dtype=np.float64).T)
+        self.problem = next(columns).astype(int)
+        self.count = len(problems)
+        (self.us, self.rounds, self.rows, self.length, self.bytes_read, self.bytes_written,
+         self.rows_read, self.rows_written, self.columns, self.sums, self.row_sums, self.phases,
+         self.operations, self.functions, self.column_bytes) = (next(columns) for _ in range(15))
+        fields = dict(zip(sweeping.FIELDS, columns, strict=True))
+        self.threads_per_row, self.groups = fields["threads_per_row"], fields["row_groups"]
+        self.width, self.split = fields["vector_width"], fields["workgroups_per_row"]
+        self.per_compute_unit = fields["workgroups_per_compute_unit"]
+        self.stages = fields["stages"]
+        self._shape(fields)
+        self._registers(registers)
+        self._residency(fields, registers)
+
+    def _shape(self, fields: Mapping[str, Array]) -> None:
+        self.threads = self.threads_per_row * self.groups
+        self.waves = np.ceil(self.threads / WAVE)
+        self.wave_share = np.ceil(self.waves / SCHEDULERS)
+        self.waves_per_row = np.ceil(self.threads_per_row / WAVE)
+        self.part = self.length / self.split
+        self.chunks = np.ceil(self.part / (self.threads_per_row * self.width))
+        self.elements = self.chunks * self.width
+        self.is_staged = self.stages > 0
+        self.is_prefetched = ~self.is_staged & (fields["prefetch"] > 0)
+        self.is_unrolled = self.is_prefetched & (fields["unroll"] == 2)
+        self.is_exchanged = (self.threads_per_row > WAVE) | (self.split > 1)
+        self.steps = np.log2(np.minimum(self.threads_per_row, WAVE))
+        self.row_bytes = self.groups * self.part * self.bytes_read
+        self.is_shifted = self.is_staged & (
+            (self.part * self.bytes_read / self.rows_read) % 16 != 0)
+        read = self.rows_read * self._lines(self.bytes_read / self.rows_read)
+        written = self.rows_written * self._lines(
+            self.bytes_written / np.maximum(self.rows_written, 1))
+        self.lines = self.chunks * (np.where(self.is_staged, 0, read) + written)
+
+    def _lines(self, element_bytes: Array) -> Array:
+        lanes = np.minimum(self.threads_per_row, WAVE)
+        share = lanes * self.width * element_bytes / LINE
+        is_apart = (self.part * element_bytes) % LINE != 0
+        return WAVE / lanes * np.maximum(np.ceil(share), share + is_apart)
+
+    def _registers(self, p: Values) -> None:
+        packed = self.elements * self.bytes_read / 4
+        needed = (
+            p["registers"]
+            + self.elements * (
+                p["sum_registers"] * self.sums + p["row_registers"] * self.rows_read
+                + p["phase_registers"] * (self.phases > 1)
+                + p["unrolled_registers"] * self.is_unrolled * self.rows_read
+                + p["widened_registers"] * (self.bytes_read == 2 * self.rows_read)
+                + p["independent_registers"] * (self.row_sums == 0))
+            + packed * np.where(self.is_staged, p["staged_registers"],
+                                np.where(self.is_prefetched, p["prefetched_registers"],
+                                         p["plain_registers"]))
+            + p["exchanged_registers"] * self.is_exchanged
+            + p["combined_registers"] * (self.groups > 1) * self.sums)
+        self.needed = np.maximum(needed, 24)
+        self.limit = np.minimum(
+            np.floor(REGISTERS_PER_SCHEDULER / self.wave_share / REGISTER_GRANULE)
+            * REGISTER_GRANULE, MOST_REGISTERS)
+        self.spilling = np.log1p(np.exp((self.needed - self.limit) / SPILL_SCALE))
+
+    def _residency(self, fields: Mapping[str, Array], p: Values) -> None:
+        self.stage_bytes = self.stages * self.row_bytes
+        shared = (RESERVED_SHARED + self.stage_bytes
+                  + np.where(self.is_exchanged, 2 * 4 * self.waves * self.row_sums * self.split, 0)
+                  + np.where(self.groups > 1,
+                             self.chunks * self.threads_per_row * self.width
+                             * (4 * self.sums * self.groups * COMBINED_SHARE + self.column_bytes),
+                             0))
+        by_shared = np.maximum(1, np.floor(COMPUTE_UNIT_SHARED / shared))
+        by_threads = np.floor(COMPUTE_UNIT_THREADS / self.threads)
+        sets = np.ceil(self.rows / fields["rows_per_workgroup"])
+        most = np.maximum(1, np.minimum(
+            sets, np.floor(self.per_compute_unit * COMPUTE_UNITS / self.split)))
+        # The estimate of the registers is off by a few: the mean over such errors.
+        zero = np.zeros_like(self.us)
+        self.grid, self.resident, self.whole, self.rest = zero, zero, zero, zero
+        for error in REGISTER_ERRORS:
+            needed = self.needed + error
+            for step in REGISTER_STEPS:
+                needed = np.where((needed > step) & (needed <= p["register_squeeze"] * step),
+                                  step, needed)
+            taken = REGISTER_GRANULE * np.ceil(
+                np.maximum(24, np.minimum(needed, self.limit)) / REGISTER_GRANULE)
+            by_registers = np.maximum(1, np.floor(
+                SCHEDULERS * np.floor(REGISTERS_PER_SCHEDULER / taken) / self.waves))
+            room = np.minimum.reduce([by_registers, by_threads, by_shared, self.per_compute_unit])
+            clusters = np.maximum(1, np.sum(
+                [count * np.floor(units * room / self.split) for count, units in CLUSTER_PARTS],
+                axis=0))
+            is_split = self.split > 1
+            grid = np.where(is_split, np.minimum(most, clusters), most)
+            workgroups = grid * self.split
+            resident = np.minimum(room, np.ceil(workgroups / COMPUTE_UNITS))
+            waves = workgroups / (COMPUTE_UNITS * resident)
+            waves = np.where(is_split, np.minimum(1, waves), waves)
+            share = 1 / len(REGISTER_ERRORS)
+            self.grid = self.grid + share * grid
+            self.resident = self.resident + share * resident
+            self.whole = self.whole + share * np.maximum(waves, 1)
+            self.rest = self.rest + share * np.where(waves < 1, 0, np.ceil(waves) - waves)
+        self.workgroups = self.grid * self.split
+        self.turns = np.ceil(self.rows / (self.grid * self.groups) - TURN_TOLERANCE)
+
+    def each_problem(self, values: Array) -> Array:
+        """The sum of values of its schedules, for each problem."""
+        return np.bincount(self.problem, values, minlength=self.count)
+
+    def best(self) -> Array:
+        """The least time of each problem."""
+        result = np.full(self.count, np.inf)
+        np.minimum.at(result, self.problem, self.us)
+        return result
+
+
+def overlap(exponent: float, *times: Array) -> Array:
+    """The longer of times that overlap, and a bit more."""
+    longest = np.maximum.reduce(times)
+    total: Array = sum(((time / longest) ** exponent for time in times), np.zeros_like(longest))
+    return longest * total ** (1 / exponent)
+
+
+def predict(s: Schedules, p: Values) -> Array:
+    """Microseconds of each schedule."""
+    waves = s.whole + s.rest * min(p["wave_share"], 1)
+    # Instructions of a wave for its part of a row.
+    instructions = (
+        p["row_instructions"] + p["shuffle_instructions"] * s.steps * s.row_sums
+        + p["access_instructions"] * s.chunks * (s.rows_read + s.rows_written)
+        + p["line_instructions"] * s.lines
+        + s.elements * (p["element_instructions"] * (s.operations + s.sums + s.row_sums)
+                        + p["function_instructions"] * s.functions
+                        + p["shifted_instructions"] * s.is_shifted * s.rows_read))
+    instructions = instructions * (1 + p["spill_share"] * s.spilling)
+
+    # The work of one turn, and what it waits for.
+    work = p["turn_us"] + p["issue_share"] * instructions * s.wave_share / MEGAHERTZ
+    work = work + s.phases * (s.is_exchanged * p["exchanged_us"] * s.waves_per_row * s.split
+                              + (s.split > 1) * p["cluster_us"])
+    fetch = p["fetched_us"] * s.row_bytes / 1024
+    staged = p["staged_us"] + p["copy_us"] * s.groups * s.rows_read + fetch
+    loaded = p["load_us"] + fetch
+    turn = np.where(
+        s.is_staged,
+        overlap(p["turn_exponent"], work, (staged + work) / np.maximum(s.stages, 1)),
+        np.where(s.is_prefetched,
+                 overlap(p["turn_exponent"], work,
+                         loaded * np.where(s.is_unrolled, p["unrolled_share"], 1)),
+                 work + loaded))
+    waiting = waves * s.turns * turn
+
+    busy = np.minimum(s.workgroups, COMPUTE_UNITS)
+    issuing = (s.rows * s.split * s.threads_per_row / WAVE * instructions
+               / (busy * SCHEDULERS * MEGAHERTZ))
+
+    each = s.workgroups / COMPUTE_UNITS
+    crowd = (p["crowding"] * s.resident * np.minimum(1, each) * s.stage_bytes / CROWDING_BYTES
+             + p["stream_share"] * np.log2(np.maximum(1, np.minimum(s.resident, each))))
+    moved = (s.rows * s.length * (s.bytes_read + s.bytes_written)
+             / (p["bandwidth_tb_per_s"] * 1e6) * (1 + crowd))
+
+    start = (p["workgroup_us"] + p["thread_us"] * s.wave_share
+             + s.is_staged * p["stage_us"] * np.log2(1 + np.minimum(s.stages, s.turns))
+             + s.is_unrolled * p["unrolled_us"] + (s.split > 1) * p["cluster_start_us"])
+    total = (p["launch_us"] + waves * start + p["dispatch_us"] * each
+             + overlap(p["limit_exponent"], moved, issuing, waiting))
+    combined = (p["finalize_us"]
+                + p["combine_us"] * s.elements * s.sums * np.log2(s.groups + 1)
+                + 2 * 4 * s.sums * s.length * s.grid / (p["partial_bandwidth_tb_per_s"] * 1e6))
+    return np.asarray(total + (s.sums > 0) * combined)
+
+
+# The fit ----------------------------------------------------------------------------------------
+
+# How sharply the softened choice prefers a shorter prediction, as a share of the time; how far
+# from the best a schedule may be to count half; the weight of the softened regret beside the
+# residuals, and of the residuals with the problem's own part in them.
+SHARPNESS, NEAR, REGRET_WEIGHT, WHOLE_WEIGHT = 0.03, 0.15, 0.5, 0.2
+FEW_ROUNDS, FEW_WEIGHT = 3, 0.7
+# 0 where each schedule counts the same, 1 where each problem does.
+EVEN = 0.75
+
+
+def weights(s: Schedules) -> Array:
+    """What each schedule counts: those far from the best of their problem, or timed a few times
+    only, count less; and a problem with many schedules counts not much more than one with few."""
+    slower = s.us / s.best()[s.problem] - 1
+    weight = np.where(s.rounds <= FEW_ROUNDS, FEW_WEIGHT, 1) / (1 + (slower / NEAR) ** 2)
+    total = s.each_problem(weight)[s.problem]
+    return np.asarray(weight * (total.max() / total) ** EVEN)
+
+
+def loss(s: Schedules, weight: Array, predicted: Array, sharpness: float, regret_weight: float,
+         ) -> tuple[float, Array]:
+    """What is minimised, and its derivatives by the logarithms of the predictions."""
+    logarithm = np.log(predicted)
+    error = logarithm - np.log(s.us)
+    has_any = s.each_problem(weight) > 0
+    mean = s.each_problem(weight * error) / np.where(has_any, s.each_problem(weight), 1)
+    apart = error - mean[s.problem]
+    total = weight.sum()
+    value = float((weight * (WHOLE_WEIGHT * error**2 + apart**2)).sum() / total)
+    slope = 2 * weight * (WHOLE_WEIGHT * error + apart) / total
+    # The expected regret of a choice with probabilities exp(-time / sharpness).
+    exponent = -logarithm / sharpness
+    most = np.full(s.count, -np.inf)
+    np.maximum.at(most, s.problem, exponent)
+    share = np.exp(exponent - most[s.problem])
+    share = share / s.each_problem(share)[s.problem]
+    lost = np.log(s.us / s.best()[s.problem])
+    expected = s.each_problem(share * lost)
+    count = has_any.sum()
+    value += regret_weight * float((expected * has_any).sum() / count)
+    slope = slope + (regret_weight * has_any[s.problem] * share
+                     * (expected[s.problem] - lost) / sharpness / count)
+    return value, slope
+
+
+def fit(s: Schedules, start: Values, keep: Array | None = None, steps: int = 40,
+        sharpness: float = SHARPNESS, regret_weight: float = REGRET_WEIGHT,
+        say: Callable[[str], None] = lambda _: None) -> dict[str, float]:
+    """Parameters that lower the loss, from ``start``, by damped Newton steps in their logarithms.
+
+    Args:
+        s: the schedules.
+        start: parameters; those of the registers stay.
+        keep: a weight for each schedule, 0 to leave it out.
+        steps: at most so many.
+        sharpness, regret_weight: see above.
+        say: is told of each step.
+    """
+    weight = weights(s) * (1 if keep is None else keep)
+    parameters = dict(start)
+    names = [name for name in parameters if name not in OF_REGISTERS]
+    predicted = predict(s, parameters)
+    value, slope = loss(s, weight, predicted, sharpness, regret_weight)
+    damping = 1e-3
+    each = np.maximum(s.each_problem(weight), 1e-12)
+    for step in range(steps):
+        jacobian = np.array([
+            np.log(predict(s, {**parameters, name: 1.001 * parameters[name]}) / predicted) / 0.001
+            for name in names])
+        apart = jacobian - np.array([s.each_problem(weight * row) / each
+                                     for row in jacobian])[:, s.problem]
+        hessian = 2 * (WHOLE_WEIGHT * (jacobian * weight) @ jacobian.T
+                       + (apart * weight) @ apart.T) / weight.sum()
+        gradient = jacobian @ slope
+        before = value
+        for _ in range(12):
+            change = -np.linalg.solve(
+                hessian + damping * np.diag(np.diag(hessian)) + 1e-6 * np.eye(len(names)), gradient)
+            tried = {**parameters, **{
+                name: parameters[name] * float(np.exp(np.clip(part, -0.5, 0.5)))
+                for name, part in zip(names, change, strict=True)}}
+            tried_prediction = predict(s, tried)
+            tried_value, tried_slope = loss(s, weight, tried_prediction, sharpness, regret_weight)
+            if tried_value < value:
+                parameters, predicted, value, slope = (tried, tried_prediction, tried_value,
+                                                       tried_slope)
+                damping = max(damping / 3, 1e-5)
+                break
+            damping *= 4
+        say(f"step {step}: {value:.6f}")
+        if before - value < 1e-6:
+            break
+    return parameters
+
+
+def regrets(s: Schedules, predicted: Array, least: int = 5) -> Array:
+    """For each problem the time of the schedule that is predicted to be the fastest over the least
+    time, or nan with fewer than ``least`` schedules."""
+    order = np.lexsort((predicted, s.problem))
+    found, first = np.unique(s.problem[order], return_index=True)
+    result = np.full(s.count, np.nan)
+    result[found] = (s.us / s.best()[s.problem])[order][first]
+    result[np.bincount(s.problem, minlength=s.count) < least] = np.nan
+    return result
+
+
+def cross_validated(s: Schedules, start: Values, folds: int = 4, **options: Any) -> Array:
+    """The regret of each problem by parameters that were fitted to others."""
+    result = np.full(s.count, np.nan)
+    for fold in range(folds):
+        parameters = fit(s, start, (s.problem % folds != fold).astype(float), **options)
+        held = np.arange(s.count) % folds == fold
+        result[held] = regrets(s, predict(s, parameters))[held]
+    return result

@@ -1,0 +1,109 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""bench/fit_costs.py: the model is the compiler's, and the fit finds what it is given."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import re
+
+import pytest
+
+pytest.importorskip("torch")
+np = pytest.importorskip("numpy")
+
+import fit_costs  # noqa: E402
+from lnbwd import compiler  # noqa: E402
+from lnbwd_bench import costs, sweeping  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PARAMETERS = json.loads((ROOT / "lib" / "Transforms" / "CostParameters.json").read_text()
+                        )["chips"]["sm_90"]
+# Bytes of an element of all row blocks read, and written.
+BYTES = {"layer_norm_bwd": (4, 2), "rms_norm_bwd": (4, 2), "layer_norm": (2, 2),
+         "rms_norm": (2, 2), "norm_backward": (12, 6), "norm_forward": (6, 2),
+         "gelu_backward": (4, 2), "rms_backward": (6, 2)}
+
+
+def schedules_of(kind, dtype, m, n, chosen):
+    scale = 2 if dtype == "f32" else 1
+    read, written = (scale * size for size in BYTES[kind])
+    problem = {"kind": kind, "dtype": dtype, "m": m, "n": n, "bytes_read": read,
+               "bytes_written": written, "candidates": [
+                   {"schedule": fields, "us": us, "rounds": 12} for fields, us in chosen]}
+    return costs.Schedules([problem], PARAMETERS)
+
+
+@pytest.mark.parametrize("kind, dtype, m, n", [
+    ("layer_norm_bwd", "bf16", 8192, 4096), ("layer_norm_bwd", "f32", 8191, 1000),
+    ("rms_norm_bwd", "f16", 5000, 515), ("layer_norm", "bf16", 65536, 768),
+    ("rms_norm", "f32", 4096, 128), ("norm_backward", "bf16", 4096, 10368),
+    ("norm_forward", "bf16", 4000, 1024), ("gelu_backward", "bf16", 8192, 4096),
+    ("rms_backward", "bf16", 11840, 10688)])
+def test_the_compiler_predicts_the_same_times(kind, dtype, m, n):
+    problem = sweeping.Problem(kind, dtype, m, n, sweeping.source_of(kind, dtype, n, "sm_90"))
+    compiled = compiler.compile_mlir(problem.static_source(), "sm_90", format="mlir",
+                                     pipeline_options="tuned-schedules=off candidates=400")
+    found = re.findall(r"predicted (\S+) us: #lnbwd\.schedule<([^>]*)>", compiled.diagnostics)
+    assert len(found) == 400
+    schedules = schedules_of(kind, dtype, m, n, [
+        (sweeping.parse_schedule(text), 1.0) for _, text in found])
+    predicted = costs.predict(schedules, PARAMETERS)
+    # The remarks have two digits behind the point.
+    assert np.abs(predicted - [float(time) for time, _ in found]).max() < 0.006
+
+
+def some_schedules():
+    paths = [ROOT / "docs" / "results" / "h200-schedules-101.json.xz"]
+    return costs.Schedules(costs.read(paths)[:20], PARAMETERS)
+
+
+def test_a_fit_comes_back_to_the_parameters_that_made_the_times():
+    schedules = some_schedules()
+    schedules.us = costs.predict(schedules, PARAMETERS)
+    start = {**PARAMETERS, "load_us": 1.3 * PARAMETERS["load_us"],
+             "bandwidth_tb_per_s": 0.8 * PARAMETERS["bandwidth_tb_per_s"]}
+    before = np.abs(np.log(costs.predict(schedules, start) / schedules.us)).mean()
+    fitted = costs.fit(schedules, start, steps=15, regret_weight=0.0)
+    after = np.abs(np.log(costs.predict(schedules, fitted) / schedules.us)).mean()
+    assert after < 0.1 * before
+    assert costs.regrets(schedules, costs.predict(schedules, PARAMETERS)).max() == 1
+
+
+def test_a_fit_is_the_same_every_time():
+    schedules = some_schedules()
+    assert costs.fit(schedules, PARAMETERS, steps=2) == costs.fit(schedules, PARAMETERS, steps=2)
+
+
+def test_the_slope_of_the_loss_is_its_derivative():
+    schedules = some_schedules()
+    weight = costs.weights(schedules)
+    predicted = costs.predict(schedules, PARAMETERS)
+    value, slope = costs.loss(schedules, weight, predicted, 0.03, 0.5)
+    direction = np.sin(np.arange(len(predicted)))
+    step = 1e-6
+    moved, _ = costs.loss(schedules, weight, predicted * np.exp(step * direction), 0.03, 0.5)
+    assert (moved - value) / step == pytest.approx(float(slope @ direction), rel=1e-3)
+
+
+def test_data_of_another_format_is_refused(tmp_path):
+    import lzma
+    path = tmp_path / "x.json.xz"
+    path.write_bytes(lzma.compress(json.dumps({"format": "other", "version": 1}).encode()))
+    with pytest.raises(ValueError, match="expected lnbwd-sweep"):
+        costs.read([path])
+
+
+def test_the_script_shows_writes_and_plots(tmp_path, capsys, monkeypatch):
+    table = tmp_path / "parameters.json"
+    table.write_text(json.dumps({"chips": {"sm_90": PARAMETERS}}))
+    monkeypatch.setattr("sys.argv", [
+        "fit_costs.py", str(ROOT / "docs" / "results" / "h200-schedules-pairs.json.xz"),
+        str(ROOT / "docs" / "results" / "h200-schedules-101.json.xz"), "--table", str(table),
+        "--write", "--plot", str(tmp_path / "plot.svg")])
+    assert fit_costs.main() == 0
+    assert json.loads(table.read_text())["chips"]["sm_90"] == PARAMETERS
+    assert (tmp_path / "plot.svg").read_text().startswith("<svg")
+    assert "layer_norm_bwd" in capsys.readouterr().out

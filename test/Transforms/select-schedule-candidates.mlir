@@ -1,0 +1,22 @@
+// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 candidates=3" -o /dev/null 2>&1 | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 rows=8192" | FileCheck %s --check-prefix=HINT
+// RUN: sed 's/<?x/<8192x/g' %s | lnbwd-opt --lnbwd-select-schedule=chip=sm_90 | FileCheck %s --check-prefix=HINT
+
+// The best schedules by the cost model, with the times that it predicts; and
+// the choice for any number of rows, of which 8192 are expected, is that for
+// 8192 rows.
+// CHECK-COUNT-3: remark: predicted {{[0-9]+\.[0-9]+}} us: #lnbwd.schedule<threads_per_row = {{.*}}>
+// HINT: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1,
+func.func @f(%x: memref<?x4096xbf16>, %y: memref<?x4096xbf16>) {
+  lnbwd.rowwise @k rows(%x : memref<?x4096xbf16>) outs rows(%y : memref<?x4096xbf16>) {
+  ^bb0(%xr: vector<4096xbf16>):
+    %wide = arith.extf %xr : vector<4096xbf16> to vector<4096xf32>
+    %square = arith.mulf %wide, %wide : vector<4096xf32>
+    %sum = vector.reduction <add>, %square : vector<4096xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<4096xf32>
+    %scaled = arith.mulf %wide, %spread : vector<4096xf32>
+    %narrow = arith.truncf %scaled : vector<4096xf32> to vector<4096xbf16>
+    lnbwd.yield %narrow : vector<4096xbf16>
+  }
+  return
+}
