@@ -31,7 +31,6 @@ from lnbwd_bench import costs  # noqa: E402
 
 DATA = SOURCE / "docs" / "results"
 TABLE = SOURCE / "lib" / "Transforms" / "CostParameters.json"
-CHIP = "sm_90"
 _DIGITS = 5
 _SIDE, _MARGIN, _DOTS = 420, 48, 5000
 
@@ -91,6 +90,7 @@ def main() -> int:
                         default=sorted(DATA.glob("h200-schedules*.json.xz")),
                         help="files of sweep.py (default: those in docs/results)")
     parser.add_argument("--table", type=pathlib.Path, default=TABLE, help="the parameters")
+    parser.add_argument("--chip", help="a chip of the table (default: its first)")
     parser.add_argument("--fit", action="store_true", help="fit, from those of the table")
     parser.add_argument("--folds", type=int, default=0,
                         help="cross-validate over so many parts of the problems")
@@ -98,7 +98,10 @@ def main() -> int:
     parser.add_argument("--plot", type=pathlib.Path, help="write the plot to this .svg")
     options = parser.parse_args()
     table = json.loads(options.table.read_text())
-    parameters = table["chips"][CHIP]
+    chip = options.chip or next(iter(table["chips"]))
+    if chip not in table["chips"]:
+        parser.error(f"--chip: expected one of {', '.join(table['chips'])}, got {chip}")
+    parameters = table["chips"][chip]
     problems = costs.read(options.data)
     schedules = costs.Schedules(problems, parameters)
     if options.folds:
@@ -113,7 +116,7 @@ def main() -> int:
     print(f"residuals: median {np.median(off):.3f}, 90 % {np.quantile(off, 0.9):.3f} "
           f"of {len(off)} schedules")
     if options.write:
-        table["chips"][CHIP] = parameters
+        table["chips"][chip] = parameters
         write_whole(options.table, (json.dumps(table, indent=2) + "\n").encode())
     if options.plot:
         write_whole(options.plot, plot(schedules.us, predicted).encode())

@@ -15,7 +15,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DESCRIPTION = ROOT / "lib" / "Chips" / "Chips.json"
 GENERATOR = ROOT / "lib" / "Chips" / "generate_chips.py"
-NAME = re.compile(r"\b(gfx\d\w*|sm_\d\w*)")
+# LLVM's names for sets of instructions are none.
+NAME = re.compile(r"\b(gfx\d\w*|sm_\d\w*)\b(?!-insts)")
 
 
 def python_code(text: str) -> str:

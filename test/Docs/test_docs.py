@@ -144,14 +144,15 @@ ROOMS = {
     "Operations": set(),
     "Reference": {"Operations"},
     "Runtime": {"Chips", "Simulator/SimulatorAPI.h"},
-    "Simulator": {"Chips"},
+    "ISA": set(),
+    "Simulator": {"Chips", "ISA"},
     "Dialect": {"Operations"},
     "Interfaces": set(),
     "Target": {"Chips", "Dialect", "Operations"},
     "Transforms": {"Dialect", "Interfaces", "Operations", "Target"},
     "Conversion": {"Dialect", "Target", "Transforms"},
     "Pipelines": {"Support", "Dialect", "Target", "Transforms", "Conversion"},
-    "Report": {"Dialect", "Target", "Transforms"},
+    "Report": {"Dialect", "ISA", "Target", "Transforms"},
     "Compiler": {"Chips", "Dialect", "Target", "Transforms", "Pipelines", "Report"},
 }
 
