@@ -453,7 +453,7 @@ def test_nonsense_in_the_environment_is_named(monkeypatch):
 
 @pytest.mark.simulator
 def test_a_chip_that_cannot_be_simulated():
-    with pytest.raises(lnbwd.RuntimeStatusError, match="gfx1030"), lnbwd.simulate("gfx1030"):
+    with pytest.raises(lnbwd.RuntimeStatusError, match="gfx1013"), lnbwd.simulate("gfx1013"):
         pass
     with pytest.raises(lnbwd.LnbwdError), lnbwd.simulate("gfx942"):
         raise lnbwd.LnbwdError("the simulator is switched off by an error, too")
