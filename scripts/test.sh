@@ -53,25 +53,24 @@ done
 
 say "Unit tests (GoogleTest)"
 code=0
-ctest --test-dir "$build_dir" --output-on-failure -j2 2>&1 | tee "$log" | grep -vE '^ *(Start|[0-9]+/[0-9]+ Test .* Passed)' || true
-code=${PIPESTATUS[0]}
+ctest --test-dir "$build_dir" --output-on-failure -j2 2>&1 | tee "$log" |
+  { grep -vE '^ *(Start|[0-9]+/[0-9]+ Test .* Passed)' || true; } || code=$?
 total=$(sed -nE 's/.*tests failed out of ([0-9]+).*/\1/p; s/.*([0-9]+) tests? failed out of ([0-9]+).*/\2/p' "$log" | tail -n 1)
 bad=$(sed -nE 's/.*, ([0-9]+) tests? failed out of [0-9]+.*/\1/p' "$log" | tail -n 1)
 count "unit tests" "$code" "$((${total:-0} - ${bad:-0}))" "${bad:-0}"
 
 say "lit"
 code=0
-"$llvm_dir/bin/lit" -s -v "$build_dir/test" 2>&1 | tee "$log" || true
-code=${PIPESTATUS[0]}
+"$llvm_dir/bin/lit" -s -v "$build_dir/test" 2>&1 | tee "$log" || code=$?
 ok=$(sed -nE 's/^ *Passed *: *([0-9]+).*/\1/p' "$log" | tail -n 1)
 bad=$(sed -nE 's/^ *(Failed|Unresolved|Timed Out|Unexpectedly Passed) *: *([0-9]+).*/\2/p' "$log" | awk '{s += $1} END {print s + 0}')
 count "lit" "$code" "${ok:-0}" "$bad"
 
 say "Python tests (pytest)"
 code=0
+# A process that dies ends the run: another in its place may wait for ever.
 LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider \
-  --numprocesses="$(nproc)" --dist=loadfile "${pytest_flags[@]}" "$source_dir/test" 2>&1 | tee "$log" || true
-code=${PIPESTATUS[0]}
+  --numprocesses="$(nproc)" --max-worker-restart=0 --dist=loadfile "${pytest_flags[@]}" "$source_dir/test" 2>&1 | tee "$log" || code=$?
 summary=$(tail -n 1 "$log")
 ok=$(sed -nE 's/(^|.* )([0-9]+) passed.*/\2/p' <<<"$summary")
 bad=$(sed -nE 's/(^|.* )([0-9]+) (failed|error).*/\2/p' <<<"$summary")

@@ -17,15 +17,16 @@
 
 #include "Norms.h"
 
+#include <array>
 #include <map>
 #include <mutex>
 #include <stdexcept>
 
 namespace lnbwd::torch_operators {
 
-/// What PyTorch's kernels need an epsilon for that was not given, by
-/// lnbwd_element; below 0: not known.
-static double defaultEpsilons[3] = {-1, -1, -1};
+/// What PyTorch's kernels need an epsilon for that was not given, by the
+/// lnbwd_element of the rows, which masks are none of; below 0: not known.
+static std::array<double, LNBWD_ELEMENT_F32 + 1> defaultEpsilons = {-1, -1, -1};
 
 /// Whether a parameter is one that PyTorch's kernels take, and ours: of x's
 /// type, shape and device. Null is.
@@ -200,9 +201,13 @@ LNBWD_TORCH_API int lnbwd_torch_override_aten(const char *dispatch_key,
 }
 
 /// Says what epsilon stands for one that was not given; below 0: not known.
-LNBWD_TORCH_API void lnbwd_torch_set_default_epsilon(int32_t element,
-                                                     double epsilon) {
+/// Gives 0, or 1 for elements that no rows are of.
+LNBWD_TORCH_API int lnbwd_torch_set_default_epsilon(int32_t element,
+                                                    double epsilon) {
+  if (element < 0 || static_cast<size_t>(element) >= defaultEpsilons.size())
+    return 1;
   defaultEpsilons[element] = epsilon;
+  return 0;
 }
 
 // NOLINTEND(readability-identifier-naming)

@@ -181,7 +181,8 @@ def override_aten(device_type: str = "cuda") -> Override:
             _keep_originals(_KEYS[device_type])
             if device_type == "cpu" or torch.cuda.is_available():
                 for dtype in native.ELEMENT_NAMES:
-                    native.set_default_epsilon(dtype, _default_epsilon(dtype, device_type))
+                    if dtype.is_floating_point:
+                        native.set_default_epsilon(dtype, _default_epsilon(dtype, device_type))
             if not native.override_aten(_KEYS[device_type], True):
                 raise LnbwdError("lnbwd.override_aten: PyTorch refuses other kernels for its "
                                  "operators; its words are on the standard error output")

@@ -159,12 +159,13 @@ def load() -> ctypes.CDLL | None:
             ("lnbwd_torch_add_region", [ctypes.c_char_p, i32, p, p, p, p, ctypes.c_size_t,
                                         ctypes.c_size_t, i32]),
             ("lnbwd_torch_note_error", [ctypes.c_char_p]),
-            ("lnbwd_torch_set_default_epsilon", [i32, ctypes.c_double]),
             ("lnbwd_torch_set_forward_by_torch", [ctypes.c_int]),
             ("lnbwd_torch_set_simulated_chip", [ctypes.c_char_p])):
         function = getattr(library, name)
         function.restype, function.argtypes = None, arguments
     library.lnbwd_torch_simulated_device.restype = i32
+    library.lnbwd_torch_set_default_epsilon.restype = ctypes.c_int
+    library.lnbwd_torch_set_default_epsilon.argtypes = [i32, ctypes.c_double]
     library.lnbwd_torch_override_aten.restype = ctypes.c_int
     library.lnbwd_torch_override_aten.argtypes = [ctypes.c_char_p, ctypes.c_int]
     library.lnbwd_torch_set_loaders(_norm_loader, _region_loader, _refusal_listener)
@@ -202,10 +203,16 @@ def override_aten(dispatch_key: str, is_on: bool) -> bool:
 
 def set_default_epsilon(dtype: torch.dtype, epsilon: float) -> None:
     """Says what PyTorch's RMSNorm adds to rows of a type where no epsilon is given; below 0: it
-    is not known, and such calls are PyTorch's."""
+    is not known, and such calls are PyTorch's.
+
+    Raises:
+        ValueError: no rows are of that type: a mask's.
+    """
     library = load()
     assert library is not None
-    library.lnbwd_torch_set_default_epsilon(_ELEMENTS.index(dtype), epsilon)
+    if library.lnbwd_torch_set_default_epsilon(_ELEMENTS.index(dtype), epsilon) != 0:
+        raise ValueError(f"dtype: expected a type of rows, float16, bfloat16 or float32, got "
+                         f"{dtype}")
 
 
 # What the library's tables point to, which are never cleared.
