@@ -47,7 +47,7 @@ def launched(monkeypatch):
 def test_masks_have_no_epsilon():
     """The library keeps epsilons for the types of rows, and writes nothing beside them."""
     with pytest.raises(ValueError, match="expected a type of rows, float16, bfloat16 or float32, "
-                                         "got torch.bool"):
+                                         "got torch\\.bool"):
         native.set_default_epsilon(torch.bool, -1.0)
 
 
