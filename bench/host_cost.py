@@ -11,7 +11,8 @@
 
 Three cases: the operator alone, below autograd, ATen's beside ours as torch.ops knows them; one
 call of the function, with its backward pass; and a chain of modules, as in a model. "overridden" is
-the chain of torch's own modules with lnbwd.override_aten(). A time is that
+the chain of torch's own modules with lnbwd.override_aten(), "patched" that of torch's modules after
+lnbwd.patch, which calls it, too, on a GPU; "ours" has our modules alone. A time is that
 of the host, from the call to its return, per norm: the device is waited for before, not within, so
 that rows are to be few enough for the device to keep up. Ours and torch take turns in one run; the
 table has medians, the ratio, and how many microseconds lie between.
@@ -383,14 +384,19 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
             add(op, "call", name, {who: times[index] for who, times in got.items()})
         kind = "LayerNorm" if op == LAYER_NORM else "RMSNorm"
         chains = {}
-        for who, module in (("torch", torch.nn), ("ours", lnbwd.nn)):
+        for who, module in (("torch", torch.nn), ("ours", lnbwd.nn), ("patched", torch.nn)):
             model = torch.nn.Sequential(*(getattr(module, kind)(n, eps=EPSILON)
                                           for _ in range(length))).to(device, dtype)
+            if who == "patched":  # Without what would concern the other chains.
+                lnbwd.patch(model, override=False, quiet=True)
             chains[who] = forward_and_backward(lambda m=model: m(x), length, dy,
                                                [x, *model.parameters()], clock.wait)
         # F.rms_norm takes itself apart on the CPU.
         if native.load() and (x.is_cuda or op == LAYER_NORM):
             chains["overridden"] = overridden(chains["torch"], device)
+            chains["patched"] = overridden(chains["patched"], device)
+        else:
+            del chains["patched"]
         got = clock.compare(chains)
         for index, name in enumerate(("forward", "backward")):
             add(op, f"chain of {length}", name, {who: times[index] for who, times in got.items()})
@@ -418,14 +424,14 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
 def table(rows: list[dict[str, object]]) -> str:
     """The rows for people: microseconds a norm."""
     lines = [f"{'':38}{'torch':>9}{'ours':>9}{'ratio':>8}{'us more':>9}{'overridden':>12}"
-             f"{'ratio':>8}"]
+             f"{'ratio':>8}{'patched':>12}{'ratio':>8}"]
     for row in rows:
         if row["case"] in ("route", "region"):
             continue
         theirs = row.get("torch")
         line = f"{row['op']}, {row['case']}, {row['pass']}".ljust(38)
         line += f"{theirs:9.1f}" if theirs is not None else f"{'-':>9}"
-        for who, width in (("ours", 9), ("overridden", 12)):
+        for who, width in (("ours", 9), ("overridden", 12), ("patched", 12)):
             taken = row.get(who)
             if not isinstance(taken, float):
                 continue

@@ -109,7 +109,7 @@ def prepare(way: str, mode: str, model: nn.Module) -> Callable[..., Tensor] | No
         if way == "lnbwd":
             import lnbwd
 
-            lnbwd.patch(model)
+            lnbwd.patch(model, override=False)  # Which make_way sees to, for this way alone.
         if way == "liger":
             try:
                 from liger_kernel.transformers import LigerLayerNorm, LigerRMSNorm
@@ -187,7 +187,7 @@ def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) 
         return loss.detach()
 
     around: Around = contextlib.nullcontext
-    if name == "override":
+    if name == "override" or (name == "lnbwd" and mode == "eager"):  # As lnbwd.patch does.
         import lnbwd
 
         around = lnbwd.override_aten

@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import collections
+import itertools
 import types
 import warnings
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from . import nn
+from . import aten, native, nn
 from .functional import know_distributed_tensors, layer_norm, rms_norm
 from .recognition import Recipe, recognise
 
@@ -95,6 +97,17 @@ def _original_class(module: torch.nn.Module) -> type[torch.nn.Module] | None:
     return _BACK.get(type(module))
 
 
+# Of each model, what its patches asked of PyTorch's own norms.
+_overrides: weakref.WeakKeyDictionary[torch.nn.Module, aten.Override] = (
+    weakref.WeakKeyDictionary())
+
+
+def _undo_overrides(model: torch.nn.Module) -> None:
+    override = _overrides.pop(model, None)
+    if override is not None:
+        override.undo()
+
+
 class Patch:
     """What :func:`patch` did to a model; a context manager that undoes it at its end.
 
@@ -102,15 +115,20 @@ class Patch:
         model: the model.
         names: the names of the modules that were swapped, "" being the model itself.
         classes: how many of them there were of each class, by the class's name.
+        overrides: whether PyTorch's own norms use our kernels as well, until it is undone.
     """
 
-    def __init__(self, model: torch.nn.Module, names: list[str], classes: dict[str, int]) -> None:
+    def __init__(self, model: torch.nn.Module, names: list[str], classes: dict[str, int],
+                 overrides: bool) -> None:
         self.model = model
         self.names = names
         self.classes = classes
+        self.overrides = overrides
 
     def undo(self) -> None:
-        """Gives the modules their classes back. Calling it twice is allowed."""
+        """Gives the modules their classes back, and PyTorch its norms. Calling it twice is allowed.
+        """
+        _undo_overrides(self.model)
         for name in self.names:
             module = self.model.get_submodule(name)
             original = _original_class(module)
@@ -161,7 +179,7 @@ def _key(module: torch.nn.Module) -> tuple[Any, ...]:
 
 def patch(model: torch.nn.Module, *,
           also: Mapping[type[torch.nn.Module], type[torch.nn.Module]] | None = None,
-          quiet: bool = False) -> Patch:
+          override: bool = True, quiet: bool = False) -> Patch:
     """Has every LayerNorm and RMSNorm of a model use lnbwd's kernels, and says what it changed.
 
     The modules stay the same objects, with their parameters, hooks and names: optimizers,
@@ -176,6 +194,7 @@ def patch(model: torch.nn.Module, *,
         model: the model; it is changed in place. Compile it (torch.compile) afterwards.
         also: classes that are to be taken without looking, and what they are: lnbwd.nn.LayerNorm
             or lnbwd.nn.RMSNorm. Their parameters are named weight and bias.
+        override: False leaves PyTorch's norms alone, and with them those outside of the model.
         quiet: print nothing. The warning that nothing was found comes all the same.
 
     Returns:
@@ -222,7 +241,8 @@ def patch(model: torch.nn.Module, *,
     classes = collections.Counter(type(module).__name__ for _, module, _ in found)
     for _, module, new in found:
         module.__class__ = new
-    result = Patch(model, [name for name, _, _ in found], dict(classes))
+    overrides = override and bool(found or has_patched) and _override(model)
+    result = Patch(model, [name for name, _, _ in found], dict(classes), overrides)
     if not found and not has_patched:
         warnings.warn("lnbwd.patch found no LayerNorm or RMSNorm in the model; name a class of "
                       "its own by also={MyNorm: lnbwd.nn.RMSNorm}", UserWarning, stacklevel=2)
@@ -231,8 +251,25 @@ def patch(model: torch.nn.Module, *,
     return result
 
 
+def _is_on_gpu(model: torch.nn.Module) -> bool:
+    return any(tensor.is_cuda for tensor in itertools.chain(model.parameters(), model.buffers()))
+
+
+def _override(model: torch.nn.Module) -> bool:
+    """Puts our kernels into the places of PyTorch's for as long as a model is patched, if it is on
+    a GPU, and the package has the library for it."""
+    if not _is_on_gpu(model) or native.load() is None:
+        return False
+    if model not in _overrides:
+        _overrides[model] = made = aten.override_aten()
+        weakref.finalize(model, made.undo).atexit = False
+    return True
+
+
 def unpatch(model: torch.nn.Module) -> int:
-    """Gives every module that uses lnbwd its class of before back; how many there were."""
+    """Gives every module that uses lnbwd its class of before back, and PyTorch its norms; how many
+    modules there were."""
+    _undo_overrides(model)
     count = 0
     for module in model.modules():
         original = _original_class(module)

@@ -9,6 +9,7 @@ had for every PyTorch: its norm classes are written down here after their docume
 """
 
 import copy
+import gc
 import io
 import pickle
 import warnings
@@ -17,6 +18,7 @@ import pytest
 import torch
 
 import lnbwd
+from lnbwd import native, patching
 from lnbwd.recognition import recognise
 
 
@@ -354,3 +356,54 @@ def test_models_of_hugging_face(device, name):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-3 * float(b.abs().max()))
     patched.undo()
     assert all(torch.equal(a, b) for a, b in zip(run(), expected, strict=True))
+
+
+@pytest.fixture
+def overriding(monkeypatch):
+    """lnbwd.patch with its models on what it takes for a GPU: the CPU and its simulator."""
+    made = []
+    override_aten = patching.aten.override_aten
+
+    def override():
+        made.append(override_aten("cpu"))
+        return made[-1]
+
+    monkeypatch.setattr(patching.aten, "override_aten", override)
+    monkeypatch.setattr(patching, "_is_on_gpu", lambda model: True)
+    yield made
+    assert all(each._device_type is None for each in made), "a patch was not undone"
+
+
+needs_library = pytest.mark.skipif(native.load() is None, reason="no operators in C++ here")
+
+
+@needs_library
+def test_a_patch_has_pytorchs_norms_until_it_is_undone(overriding):
+    model = torch.nn.Sequential(torch.nn.LayerNorm(8))
+    with lnbwd.patch(model, quiet=True) as first:
+        assert first.overrides and "cpu" in lnbwd.aten.active
+        again = lnbwd.patch(model, quiet=True)
+        assert again.overrides and len(overriding) == 1
+    assert "cpu" not in lnbwd.aten.active
+    lnbwd.patch(model, quiet=True)
+    assert lnbwd.unpatch(model) == 1 and "cpu" not in lnbwd.aten.active
+    assert not lnbwd.patch(model, override=False, quiet=True).overrides
+    assert "cpu" not in lnbwd.aten.active
+
+
+@needs_library
+def test_a_model_that_is_gone_gives_pytorch_its_norms_back(overriding):
+    model = torch.nn.Sequential(torch.nn.LayerNorm(8))
+    lnbwd.patch(model, quiet=True)
+    assert "cpu" in lnbwd.aten.active
+    del model
+    gc.collect()
+    assert "cpu" not in lnbwd.aten.active
+
+
+@needs_library
+def test_models_without_norms_or_on_the_cpu_override_nothing():
+    with pytest.warns(UserWarning, match="found no LayerNorm"):
+        assert not lnbwd.patch(torch.nn.Linear(2, 2)).overrides
+    assert not lnbwd.patch(torch.nn.LayerNorm(8), quiet=True).overrides
+    assert not lnbwd.aten.active
