@@ -22,6 +22,7 @@ ways see the same numbers. (What a matrix product takes depends on them: the wro
   training_step.py [--models gpt2-small ...] [--modes eager compiled reduce-overhead]
                    [--precision autocast bf16] [--steps 30] [--profile 10] [--out FILE]
   training_step.py --losses 50 ...       compares the losses of real training steps instead
+  training_step.py --gradients ...       compares one step's gradients with float64's instead
   training_step.py --report FILE [--plot FILE.svg]    tables, bars and plot of a stored run
 """
 
@@ -81,6 +82,22 @@ def compare_losses(config: Config, precision: str, mode: str, steps: int) -> dic
     return row
 
 
+def compare_gradients(config: Config, precision: str, mode: str) -> dict[str, Any]:
+    """How far one step's gradients are from float64's: PyTorch's, eager as well, and ours."""
+    autocast = precision == "autocast"
+    wanted = training.gradients("torch", "float64", config, autocast, "cuda")
+    runs = {"torch": ("torch", mode), "eager": ("torch", "eager"), "lnbwd": ("lnbwd", mode)}
+    row: dict[str, Any] = {"model": config.name, "precision": precision, "mode": mode,
+                           "gradients": {}}
+    for name, (way, way_mode) in runs.items():
+        got = training.gradients(way, way_mode, config, autocast, "cuda")
+        row["gradients"][name] = training.gradient_errors(got, wanted)
+        del got
+        torch.cuda.empty_cache()
+    print(training_report.gradients_line(row), flush=True)
+    return row
+
+
 def main() -> int:
     """Measures, or reports what was measured."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -95,6 +112,8 @@ def main() -> int:
                         help="print times by kind of kernel, and of the N dearest kernels")
     parser.add_argument("--losses", type=int, default=0, metavar="N",
                         help="compare the losses of N real steps, in the place of times")
+    parser.add_argument("--gradients", action="store_true",
+                        help="compare one step's gradients with float64's, in the place of times")
     parser.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON")
     parser.add_argument("--report", type=pathlib.Path, help="a file of --out: print its tables")
     parser.add_argument("--plot", type=pathlib.Path, help="draw the steps to this file (SVG, PNG)")
@@ -115,6 +134,8 @@ def main() -> int:
                     config = CONFIGS[name]
                     results.append(compare_losses(config, precision, mode, options.losses)
                                    if options.losses else
+                                   compare_gradients(config, precision, mode)
+                                   if options.gradients else
                                    measure(config, precision, mode, options))
                     gc.collect()
                     torch._dynamo.reset()

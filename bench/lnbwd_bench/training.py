@@ -11,8 +11,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -21,7 +22,7 @@ from torch import Tensor, nn
 
 from .models import Config, LlamaNorm, make_batch, make_model
 
-MODES = ("eager", "compiled", "reduce-overhead")
+MODES = ("eager", "compiled", "reduce-overhead", "max-autotune")
 WAYS = ("torch", "lnbwd", "override", "liger", "free")
 # Consecutive steps between two looks at the clock: what a step leaves on the device the next finds.
 STEPS_A_TURN = 3
@@ -129,7 +130,7 @@ def prepare(way: str, mode: str, model: nn.Module) -> Callable[..., Tensor] | No
             swap(model, {nn.LayerNorm: layer, LlamaNorm: rms})
         return model
     options: dict[str, Any] = {}
-    if mode == "reduce-overhead":
+    if mode != "compiled":
         options["mode"] = mode
     if way == "lnbwd":
         import lnbwd.inductor
@@ -177,7 +178,7 @@ def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) 
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, fused=True)
 
     def step() -> Tensor:
-        if mode == "reduce-overhead":
+        if mode in ("reduce-overhead", "max-autotune"):  # Which have CUDA graphs.
             torch.compiler.cudagraph_mark_step_begin()
         with torch.autocast("cuda", torch.bfloat16, enabled=autocast):
             loss = run(*batch)
@@ -271,7 +272,7 @@ def train(name: str, mode: str, config: Config, autocast: bool, device: str, ste
     optimizer = torch.optim.AdamW(model.parameters(), lr=rate, fused=True)
     losses = []
     for index in range(steps):
-        if mode == "reduce-overhead":
+        if mode in ("reduce-overhead", "max-autotune"):  # Which have CUDA graphs.
             torch.compiler.cudagraph_mark_step_begin()
         batch = make_batch(config, device, dtype, seed=index)
         with torch.autocast(device, torch.bfloat16, enabled=autocast):
@@ -281,3 +282,39 @@ def train(name: str, mode: str, config: Config, autocast: bool, device: str, ste
         optimizer.zero_grad(set_to_none=True)
         losses.append(float(loss.detach()))
     return losses
+
+
+def gradients(name: str, mode: str, config: Config, autocast: bool, device: str) -> dict[str, Tensor]:
+    """The gradients of one step by each parameter's name. ``mode`` "float64": of the same numbers,
+    all in float64, by PyTorch, one operation after another."""
+    dtype = torch.float32 if autocast else torch.bfloat16
+    torch._dynamo.reset()
+    model = make_model(config, device, dtype)
+    batch = make_batch(config, device, dtype)
+    run: Callable[..., Tensor] | None = model
+    if mode == "float64":
+        model.double()
+        inputs, targets = batch
+        batch = (inputs.double() if inputs.is_floating_point() else inputs, targets)
+    else:
+        run = prepare(name, mode, model)
+    assert run is not None
+    with torch.autocast(device, torch.bfloat16, enabled=autocast and mode != "float64"):
+        loss = run(*batch)
+    loss.backward()
+    return {name: parameter.grad.detach() for name, parameter in model.named_parameters()
+            if parameter.grad is not None}
+
+
+def gradient_errors(got: dict[str, Tensor], wanted: dict[str, Tensor]) -> dict[str, float]:
+    """Relative errors, in the root mean square: of all gradients together, and of each norm's and
+    bias's (what has one dimension), their median and their greatest."""
+    def error(names: Iterable[str]) -> float:
+        chosen = [(got[name].double(), wanted[name]) for name in names]
+        apart = sum(float((g - w).square().sum()) for g, w in chosen)
+        return math.sqrt(apart / sum(float(w.square().sum()) for _, w in chosen))
+
+    assert got.keys() == wanted.keys()
+    columns = [error([name]) for name, value in wanted.items()
+               if value.dim() == 1 and value.count_nonzero()]
+    return {"all": error(wanted), "columns": statistics.median(columns), "worst": max(columns)}

@@ -24,6 +24,8 @@ LLAMA_SHARE = 0.5
 SLOWEST = 1.005
 SLOWEST_SMALL = 1.03
 MOST_MEMORY = 1.01
+# Sums in another order give other last bits: how far a ratio of errors may be from 1 by that.
+GRADIENT_NOISE = 1.02
 
 
 def times(row: Row, way: str, reduce: Callable[[list[float]], float] = median) -> float | None:
@@ -64,6 +66,18 @@ def losses_line(row: Row) -> str:
     return (f"{row['model']:12} {row['precision']:8} {row['mode']:16} loss {torch[0]:.3f} to "
             f"{torch[-1]:.3f}, largest difference in {len(torch)} steps: torch again "
             f"{apart('again'):.2e}, torch eager {apart('eager'):.2e}, lnbwd {apart('lnbwd'):.2e}")
+
+
+def gradients_line(row: Row) -> str:
+    """How far the gradients of a step are from float64's, and whether ours are no further."""
+    errors = row["gradients"]
+    parts = [f"{name} {e['all']:.3e} (norms and biases {e['columns']:.3e}, worst {e['worst']:.3e})"
+             for name, e in errors.items()]
+    ratio = max(errors["lnbwd"][part] / errors["torch"][part] for part in ("all", "columns"))
+    word = "PASS" if ratio <= GRADIENT_NOISE else "MISS"
+    return (f"{row['model']:12} {row['precision']:8} {row['mode']:16} gradients against float64, "
+            f"relative: {', '.join(parts)}; {word}: ours to torch's {ratio:.3f}, at most "
+            f"{GRADIENT_NOISE}")
 
 
 def verdicts(row: Row) -> list[Verdict]:
@@ -124,7 +138,7 @@ def read(path: pathlib.Path) -> dict[str, Any]:
     rows = document.get("results") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(
             isinstance(row, dict) and {"model", "precision", "mode"} <= row.keys()
-            and ("ways" in row or "losses" in row) for row in rows):
+            and row.keys() & {"ways", "losses", "gradients"} for row in rows):
         raise ValueError("expected a run that training_step.py --out wrote")
     return document
 
@@ -133,6 +147,7 @@ def report(document: dict[str, Any]) -> str:
     """The table and the verdicts of a run, Markdown."""
     timed = [row for row in document["results"] if "ways" in row]
     parts = [losses_line(row) for row in document["results"] if "losses" in row]
+    parts += [gradients_line(row) for row in document["results"] if "gradients" in row]
     if timed:
         parts += ["Milliseconds a step, median (fastest):", "", *_table(timed), ""]
         parts += [f"{verdict.word:4} {verdict.bar}: {verdict.text}"

@@ -79,6 +79,30 @@ def test_losses_of_a_small_model_fall():
     assert len(losses) == 3 and all(math.isfinite(loss) for loss in losses)
 
 
+@pytest.mark.parametrize("ours,word", [(1.01e-2, "PASS: ours to torch's 1.010"),
+                                       (2e-2, "MISS: ours to torch's 2.000")])
+def test_gradients_are_compared_with_torchs_errors(ours, word):
+    def errors(value):
+        return {"all": value, "columns": value, "worst": 3 * value}
+
+    row = {"model": "tiny", "precision": "bf16", "mode": "compiled", "gradients": {
+        "torch": errors(1e-2), "eager": errors(1e-2), "lnbwd": errors(ours)}}
+    line = training_report.report({"results": [row]})
+    assert word in line and "worst 3.000e-02" in line
+
+
+def test_gradients_against_float64():
+    config = Config("small", "gpt2", 1, 32, 2, 2, 8, 16)
+    wanted = training.gradients("torch", "float64", config, True, "cpu")
+    assert all(value.dtype == torch.float64 for value in wanted.values())
+    exact = training.gradients("torch", "eager", config, False, "cpu")
+    mixed = training.gradients("torch", "eager", config, True, "cpu")
+    assert training.gradient_errors(wanted, wanted)["all"] == 0
+    found = training.gradient_errors(mixed, wanted)
+    assert 1e-4 < found["all"] < 1e-1 and found["columns"] <= found["worst"]
+    assert exact.keys() == wanted.keys()
+
+
 def test_times_of_a_model_that_diverged_are_refused():
     diverged = training.Way("free", lambda: math.nan, 1.0, 1)
     with pytest.raises(ArithmeticError, match="free: expected a finite loss, got nan"):

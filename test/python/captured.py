@@ -29,6 +29,7 @@ class Captured:
 
     def __init__(self, with_regions, region_pass=None):
         self.graphs = []
+        self.joint = []  # Forward and backward pass together.
         region_pass = region_pass or RegionPass()
 
         def compiler(module, inputs):
@@ -43,6 +44,7 @@ class Captured:
                 replace_random_passes(module)
             if with_regions:
                 RecomputePass()(module.graph)
+            self.joint.append(module.graph)
             return min_cut_rematerialization_partition(module, inputs, **options)
 
         self.backend = aot_autograd(fw_compiler=compiler, bw_compiler=compiler,

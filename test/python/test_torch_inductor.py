@@ -140,6 +140,20 @@ def test_what_no_region_computes_is_kept(device, dtype):
     assert len(taken()) == 2
 
 
+@pytest.mark.parametrize("rows,is_chosen", [(1024, False), (16384, True)])
+def test_small_row_blocks_are_pytorchs_to_keep_with_cuda_graphs(rows, is_chosen):
+    """A tensor less to make anew is worth more there than a microsecond of the GPU's."""
+    def function(x, gamma):
+        return torch.nn.functional.layer_norm(x, (64,), gamma).sin()
+
+    captured = Captured(True, region_pass=lambda graph: None)
+    with torch._inductor.config.patch("triton.cudagraphs", True), lnbwd.simulate():
+        torch.compile(function, backend=captured.backend)(
+            torch.randn(rows, 64, requires_grad=True), torch.ones(64))
+    joint, = captured.joint
+    assert any("recompute" in node.meta for node in joint.nodes) == is_chosen
+
+
 def test_what_a_backward_pass_computes_again(device):
     """xhat is not kept: the backward pass has it from x, which is kept anyway."""
     config = dataclasses.replace(small("gpt2-small"), layers=3)

@@ -381,15 +381,28 @@ class RecomputePass(_Pass):
 
     Where x is computed by no region, since it is a sum with learned positions, say, it is kept: it
     is in memory for the norm's own region, and would be written again for that of its gradient.
+
+    It also takes the mean to be kept, beside rstd: a tensor more, which costs the host some 3
+    microseconds where a CUDA graph is replayed (PyTorch makes each of its tensors anew). A row
+    block of 4 MiB takes a GPU as long to write as 1 microsecond, one of less saves no memory to
+    speak of: with CUDA graphs, those are PyTorch's to decide.
     """
 
     def _run(self, graph: Graph) -> None:
         if _can_run_on_any(graph):
             again, kept = normalised(graph)
-            for node in again:
-                node.meta.setdefault("recompute", CheckpointPolicy.MUST_RECOMPUTE)
-            for node in kept:
-                node.meta.setdefault("recompute", CheckpointPolicy.MUST_SAVE)
+            for policy, nodes in ((CheckpointPolicy.MUST_RECOMPUTE, again),
+                                  (CheckpointPolicy.MUST_SAVE, kept)):
+                for node in nodes:
+                    if not (torch._inductor.config.triton.cudagraphs and _is_small(node)):
+                        node.meta.setdefault("recompute", policy)
+
+
+def _is_small(node: Node) -> bool:
+    """Whether a row block is too small to matter to a GPU's memory."""
+    value: torch.Tensor = node.meta["val"]
+    count = value.numel()
+    return isinstance(count, int) and count * value.element_size() < 4 << 20
 
 
 def _can_run_on_any(graph: Graph) -> bool:
