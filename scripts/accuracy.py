@@ -280,7 +280,7 @@ def page(gradients: Table, many: Table, forward: Table, ratio: float) -> str:
         "many for the simulator: ours are added up in numpy, with each chip's schedule and its usual number of "
         "compute units, in the order of [numerics.md](numerics.md). On AMD's chips that order gives the simulator's "
         f"bits (`test/Docs/test_accuracy.py` compares them where blocks, tails and groups occur); for {chips.GPU} it is the "
-        "same emitter's.",
+        "same passes'.",
         "",
         *rows_of(many, ["output"], {"torch": "PyTorch",
                                     **{chip: f"ours, {chip}" for chip in MANY_CHIPS}}),

@@ -51,8 +51,7 @@ static void addBufferization(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-/// Kernels by way of the lane level, for the schedules that have one; the
-/// others are left.
+/// Row programs to kernels, one decision of the schedule after another.
 static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
   pm.addPass(createDistributeRowsPass({options.chip}));
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
@@ -79,7 +78,6 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
        options.reproducible, options.rows, options.candidates}));
   pm.addPass(createFinalizeColumnSumsPass({options.chip}));
   addLaneLevel(pm, options);
-  pm.addPass(createDistributeToGPUPass({options.chip}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createAttachLaunchPlanPass({options.chip}));

@@ -16,7 +16,7 @@
 
 #include "lnbwd/ISA/InstructionRecord.h"
 #include "lnbwd/Target/ChipInfo.h"
-#include "lnbwd/Transforms/KernelPart.h"
+#include "lnbwd/Target/KernelPart.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ArgumentRoles.h"
+#include "lnbwd/Transforms/ArgumentRoles.h"
 
 #include "lnbwd/Target/LaunchPlan.h"
 

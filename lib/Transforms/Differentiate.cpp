@@ -15,11 +15,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Adjoints.h"
-#include "ArgumentRoles.h"
 #include "DerivativeRules.h"
 #include "NamedOperations.h"
 #include "RowAlgebra.h"
 #include "StableExponentials.h"
+#include "lnbwd/Transforms/ArgumentRoles.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 #include "lnbwd/Transforms/Passes.h"

@@ -12,8 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "MathExpansions.h"
-#include "lnbwd/Transforms/TargetOps.h"
 
+#include "lnbwd/Target/ChipInfo.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,6 +33,40 @@ using namespace mlir;
 using namespace lnbwd;
 
 namespace {
+/// The intrinsics of LLVM for functions of one float32 that every chip computes
+/// in one instruction, nearly. Each is that instruction and nothing else:
+/// subnormal numbers are 0 to it.
+struct HardwareFunctions {
+  StringLiteral exp2;
+  StringLiteral log2;
+  StringLiteral reciprocal;
+  StringLiteral reciprocalRoot;
+  StringLiteral root;
+  /// Whether log2 is off by some units in the last place of its result near 1
+  /// as well, where that is near 0.
+  bool isLog2RelativelyAccurate;
+};
+
+constexpr HardwareFunctions amdFunctions = {
+    "llvm.amdgcn.exp2", "llvm.amdgcn.log",  "llvm.amdgcn.rcp",
+    "llvm.amdgcn.rsq",  "llvm.amdgcn.sqrt", true};
+
+/// From 1/2 to 2 the error of log2 is an absolute one, 2^-22.
+constexpr HardwareFunctions nvidiaFunctions = {
+    "llvm.nvvm.ex2.approx.ftz",    "llvm.nvvm.lg2.approx.ftz.f",
+    "llvm.nvvm.rcp.approx.ftz.f",  "llvm.nvvm.rsqrt.approx.ftz.f",
+    "llvm.nvvm.sqrt.approx.ftz.f", false};
+
+const HardwareFunctions &getHardwareFunctions(Backend backend) {
+  switch (backend) {
+  case Backend::AMDGPU:
+    return amdFunctions;
+  case Backend::NVPTX:
+    return nvidiaFunctions;
+  }
+  llvm_unreachable("all backends are listed");
+}
+
 /// Builds the expansions' arithmetic, elementwise, of operations. None of them
 /// may be fused or reordered: an expansion says itself where it rounds.
 class OperationBuilder {
@@ -41,8 +75,9 @@ public:
   using Condition = mlir::Value;
   using Bits = mlir::Value;
 
-  OperationBuilder(Operation *op, const TargetOps &target)
-      : b(op->getLoc(), op), target(target), type(op->getResult(0).getType()) {}
+  OperationBuilder(Operation *op, const HardwareFunctions &functions)
+      : b(op->getLoc(), op), functions(functions),
+        type(op->getResult(0).getType()) {}
 
   Value constant(double value) {
     return constant(b.getF32FloatAttr(float(value)), type);
@@ -97,12 +132,12 @@ public:
                                  bitsConstant(rhs));
   }
 
-  bool isLog2RelativelyAccurate() { return target.isLog2RelativelyAccurate(); }
-  Value exp2(Value x) { return call(HardwareFunction::Exp2, x); }
-  Value log2(Value x) { return call(HardwareFunction::Log2, x); }
-  Value rcp(Value x) { return call(HardwareFunction::Reciprocal, x); }
-  Value rsqrt(Value x) { return call(HardwareFunction::ReciprocalRoot, x); }
-  Value sqrt(Value x) { return call(HardwareFunction::Root, x); }
+  bool isLog2RelativelyAccurate() { return functions.isLog2RelativelyAccurate; }
+  Value exp2(Value x) { return call(functions.exp2, x); }
+  Value log2(Value x) { return call(functions.log2, x); }
+  Value rcp(Value x) { return call(functions.reciprocal, x); }
+  Value rsqrt(Value x) { return call(functions.reciprocalRoot, x); }
+  Value sqrt(Value x) { return call(functions.root, x); }
 
   /// Calls an intrinsic that LLVM has for vectors as well. Upstream's
   /// conversion for NVIDIA would turn the operation of the same name, be it
@@ -118,9 +153,8 @@ public:
 
 private:
   /// Calls the chip's function for each element.
-  Value call(HardwareFunction function, Value x) {
-    StringAttr intrinsic =
-        b.getStringAttr(target.getHardwareFunction(function));
+  Value call(StringRef function, Value x) {
+    StringAttr intrinsic = b.getStringAttr(function);
     auto one = [&](Value element) -> Value {
       return LLVM::CallIntrinsicOp::create(b, b.getF32Type(), intrinsic,
                                            element)
@@ -150,7 +184,7 @@ private:
   }
 
   ImplicitLocOpBuilder b;
-  const TargetOps &target;
+  const HardwareFunctions &functions;
   Type type;
 };
 
@@ -160,7 +194,7 @@ public:
   void runOnOperation() override;
 
 private:
-  Value expand(Operation *op, const TargetOps &target);
+  Value expand(Operation *op, const HardwareFunctions &hardware);
 };
 } // namespace
 
@@ -190,10 +224,10 @@ static bool isByReciprocal(arith::DivFOp op) {
 }
 
 /// What `op` computes, in operations that the chip has; null if it stays.
-Value ExpandMath::expand(Operation *op, const TargetOps &target) {
+Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
   if (op->getNumResults() != 1 || !isFloat32(op->getResult(0).getType()))
     return {};
-  OperationBuilder builder(op, target);
+  OperationBuilder builder(op, hardware);
   auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
   bool isApproximate =
       flags && bitEnumContainsAny(flags.getFastMathFlagsAttr().getValue(),
@@ -263,7 +297,7 @@ void ExpandMath::runOnOperation() {
       lookupChip(chip, [&] { return getOperation()->emitError(); });
   if (failed(info))
     return signalPassFailure();
-  const TargetOps &target = TargetOps::get((*info)->backend);
+  const HardwareFunctions &hardware = getHardwareFunctions((*info)->backend);
 
   // Divisions first, while their divisors can still be told.
   SmallVector<Operation *> divisions, functions;
@@ -277,7 +311,7 @@ void ExpandMath::runOnOperation() {
   numFunctions += functions.size();
   divisions.append(functions);
   for (Operation *op : divisions)
-    if (Value expanded = expand(op, target)) {
+    if (Value expanded = expand(op, hardware)) {
       op->replaceAllUsesWith(ValueRange(expanded));
       op->erase();
     }

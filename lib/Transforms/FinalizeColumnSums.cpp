@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LaunchCounts.h"
+#include "lnbwd/Transforms/LaunchCounts.h"
 
 #include "lnbwd/Transforms/Passes.h"
 #include "lnbwd/Transforms/ScheduleLimits.h"

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ArgumentRoles.h"
 #include "NamedOperations.h"
+#include "lnbwd/Transforms/ArgumentRoles.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 #include "lnbwd/Transforms/Passes.h"

@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The registers and the shared memory that a scheduled row program takes, and
-// why it cannot run on a chip. What getObstacle lets through the kernel emitter
-// must get right.
+// why it cannot run on a chip. What getObstacle lets through, the passes to and
+// on the lane level must get right.
 //
 //===----------------------------------------------------------------------===//
 
@@ -93,30 +93,19 @@ static int64_t registerBitsOf(OperandRange values, int64_t width) {
   return bits;
 }
 
-int64_t lnbwd::getStageBlocks(ScheduleAttr schedule) {
-  return schedule.getWorkgroupsPerRow() == 1 ? 1 : schedule.getRowGroups();
-}
-
-static int64_t getElementBytes(Value rows) {
-  return cast<ShapedType>(rows.getType()).getElementTypeBitWidth() / 8;
-}
-
 static StageLayout getStageLayout(RowwiseOp op, ScheduleAttr schedule) {
   StageLayout layout{getWorkgroupColumns(op, schedule),
                      schedule.getRowGroups(),
                      schedule.getWorkgroupsPerRow() > 1,
                      {}};
   for (Value rows : op.getRows())
-    layout.elementBytes.push_back(getElementBytes(rows));
+    layout.elementBytes.push_back(
+        cast<ShapedType>(rows.getType()).getElementTypeBitWidth() / 8);
   return layout;
 }
 
 bool lnbwd::needsShift(RowwiseOp op, ScheduleAttr schedule) {
   return schedule.getStages() && getStageLayout(op, schedule).needsShift();
-}
-
-int64_t lnbwd::getCopyBytes(RowwiseOp op, ScheduleAttr schedule, Value rows) {
-  return getStageLayout(op, schedule).getCopyBytes(getElementBytes(rows));
 }
 
 int64_t lnbwd::getStageBytes(RowwiseOp op, ScheduleAttr schedule) {

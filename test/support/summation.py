@@ -83,7 +83,7 @@ def pairwise(terms: list[np.ndarray]) -> np.ndarray:
 
 
 def combine_groups(sums: np.ndarray, kernel: Kernel) -> np.ndarray:
-    """The groups' sums, [groups, ..., N], added up as RowKernelEmitter::combineGroups does."""
+    """The groups' sums, [groups, ..., N], added up as lane.combine_groups does."""
     groups = list(sums)
     radix = COMBINE_RADIX
     slot_bytes = 4 * 2 * kernel.chunk_columns

@@ -21,11 +21,6 @@
 
 namespace lnbwd {
 
-/// Whether the kernel of this program, which has a schedule, goes by the lane
-/// level. Those that do not are left to lnbwd-distribute-to-gpu. This is the
-/// one place that says which (docs/lane-level.md).
-bool hasLaneLevel(RowwiseOp op);
-
 #define GEN_PASS_DECL
 #include "lnbwd/Conversion/Passes.h.inc"
 

@@ -24,9 +24,8 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
   let summary = "Turn scheduled row programs into kernels of the lane level";
   let description = [{
     Each row program of a function becomes one kernel of a `gpu.module` named
-    after the function, and a `gpu.launch_func` in its place, as by
-    `lnbwd-distribute-to-gpu`, with the same parameters. The kernel's body is at
-    the lane level: what was a row is a lane's part of it, so that elementwise
+    after the function, and a `gpu.launch_func` in its place. The kernel's body is
+    at the lane level: what was a row is a lane's part of it, so that elementwise
     operations only change their type, and a loop takes one row after another.
 
     Expects memrefs, a schedule on every row program, final column sums only
@@ -34,6 +33,12 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     operands that are arguments of the function or allocations in it. Fails,
     naming the operation, on anything in a region that works neither elementwise
     nor as a sum.
+
+    Kernel parameters are bare pointers, each typed as the first row of its
+    buffer, then the row count and the workgroup count as 64-bit integers
+    (docs/abi.md). Of a program with groups of rows these are the counts of one
+    group, which is the grid's third dimension; in the kernel the buffers begin
+    with the group's own rows.
 
     Before:
 
@@ -64,6 +69,23 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
       lane.store %y, %ys[%row] at %place : ...
       %next = lane.next_turn %turn : !lane.turn
       lane.yield %next : !lane.turn
+    }
+    ```
+
+    and around it:
+
+    ```mlir
+    gpu.module @f_kernels {
+      gpu.func @k(%x: memref<1x512xf32, #gpu.address_space<global>>, ...,
+                  %rows: i64, %workgroups: i64) kernel
+          attributes {known_block_size = array<i32: 128, 1, 1>,
+                      lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", ...>} {...}
+    }
+    func.func @f(%x: memref<?x512xf32>, ...) {
+      %m = lnbwd.row_count %x : memref<?x512xf32>
+      %w = lnbwd.workgroup_count %m schedule <...>
+      gpu.launch_func @f_kernels::@k blocks in (%w, %c1, %c1) threads in (%c128, %c1, %c1)
+          args(...)
     }
     ```
   }];

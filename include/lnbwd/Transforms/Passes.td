@@ -381,57 +381,6 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
   ];
 }
 
-def DistributeToGPUPass : Pass<"lnbwd-distribute-to-gpu", "::mlir::ModuleOp"> {
-  let summary = "Turn scheduled row programs into GPU kernels and their launches";
-  let description = [{
-    Each row program of a function becomes one kernel of a `gpu.module` named
-    after the function, and a `gpu.launch_func` in its place. In the kernel,
-    every `vector<N x ...>` of the region becomes, for each lane, a few vectors
-    of `vector_width` elements; row sums go through `gpu.subgroup_reduce` and,
-    where a row takes several waves, through one exchange in workgroup memory;
-    column sums are accumulators of the row loop. Where `workgroups_per_row` is
-    above 1, the workgroups of a cluster share a row, and each wave sends its row
-    sums to all of them.
-
-    Expects memrefs, a schedule on every row program, final column sums only
-    where one workgroup takes all rows (see lnbwd-finalize-column-sums), and
-    operands that are arguments of the function or allocations in it. Fails,
-    naming the operation, on anything in a region that works neither elementwise
-    nor as a sum.
-
-    Kernel parameters are bare pointers, each typed as the first row of its
-    buffer, then the row count and the workgroup count as 64-bit integers
-    (docs/abi.md). Of a program with groups of rows these are the counts of one
-    group, which is the grid's third dimension; in the kernel the buffers begin
-    with the group's own rows.
-
-    After:
-
-    ```mlir
-    gpu.module @f_kernels {
-      gpu.func @k(%x: memref<1x512xf32, #gpu.address_space<global>>, ...,
-                  %rows: i64, %workgroups: i64) kernel
-          attributes {known_block_size = array<i32: 256, 1, 1>,
-                      lnbwd.kernel_info = #lnbwd.kernel_info<entry = "k", ...>} {...}
-    }
-    func.func @f(%x: memref<?x512xf32>, ...) {
-      %m = lnbwd.row_count %x : memref<?x512xf32>
-      %w = lnbwd.workgroup_count %m schedule <...>
-      gpu.launch_func @f_kernels::@k blocks in (%w, %c1, %c1) threads in (%c256, %c1, %c1)
-          args(...)
-    }
-    ```
-  }];
-  let options = [ChipOption];
-  let dependentDialects = [
-    "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
-    "::mlir::ROCDL::ROCDLDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
-  let statistics = [Statistic<"numKernels", "kernels", "Kernels made">];
-}
-
 def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
   let summary = "Lower subgroup reductions the way the chip does them best";
   let description = [{

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // All questions about a schedule's resources are answered here, for the cost
-// model, which picks among what is allowed, and for the kernel emitter.
+// model, which picks among what is allowed, and for the passes that make it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,16 +71,17 @@ bool hasSumTotals(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip);
 /// Those turns.
 int64_t getSumBlockTurns(ScheduleAttr schedule);
 
-/// How many blocks of memory the rows of a set are, for each row operand: one
-/// where they lie side by side, one for each row where the workgroup has but a
-/// slice of it.
-int64_t getStageBlocks(ScheduleAttr schedule);
+/// Whether loads of rows that do not exist can be dropped without a branch, so
+/// that the code generator can count the loads on their way. Buffer loads do
+/// it, whose descriptor has the bounds.
+inline bool canDropLoads(const ChipInfo &chip) {
+  return chip.backend == Backend::AMDGPU;
+}
 
 /// Whether the bulk copies of a staged program begin before its rows do, since
-/// rows do not all begin where a copy can; the bytes of one copy, a block of
-/// the row operand `rows`; and of all copies of a stage.
+/// rows do not all begin where a copy can; and the bytes of all copies of a
+/// stage.
 bool needsShift(RowwiseOp op, ScheduleAttr schedule);
-int64_t getCopyBytes(RowwiseOp op, ScheduleAttr schedule, mlir::Value rows);
 int64_t getStageBytes(RowwiseOp op, ScheduleAttr schedule);
 
 /// How many registers a schedule may take: those that surely exist, for a

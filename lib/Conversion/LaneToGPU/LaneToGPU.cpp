@@ -121,7 +121,6 @@ public:
     if (isReady.wasInterrupted())
       return signalPassFailure();
 
-    // A kernel that lnbwd-distribute-to-gpu made has nothing of this level.
     if (getLaneOps(kernel).empty())
       return;
     noteParts(kernel.getBody().front(), KernelPart());

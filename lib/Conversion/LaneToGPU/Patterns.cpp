@@ -60,6 +60,16 @@ void lnbwd::emitStore(ImplicitLocOpBuilder &b, Value vector, Value memory,
       lane::getAccessAlignment(cast<VectorType>(vector.getType())));
 }
 
+Value lnbwd::emitOffsetInAllocation(ImplicitLocOpBuilder &b, Value memory,
+                                    Value offset) {
+  auto layout = dyn_cast<StridedLayoutAttr>(
+      cast<MemRefType>(memory.getType()).getLayout());
+  if (!layout || layout.getOffset() == 0)
+    return offset;
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, memory);
+  return arith::AddIOp::create(b, metadata.getOffset(), offset);
+}
+
 Location lnbwd::changePart(Location location,
                            function_ref<void(KernelPart &)> change) {
   KernelPart part = KernelPart::get(location).value_or(KernelPart());

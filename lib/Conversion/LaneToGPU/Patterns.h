@@ -17,7 +17,7 @@
 #include "PlaceTable.h"
 #include "StageTable.h"
 
-#include "lnbwd/Transforms/KernelPart.h"
+#include "lnbwd/Target/KernelPart.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
@@ -56,6 +56,10 @@ mlir::Value emitLoad(mlir::ImplicitLocOpBuilder &b, mlir::VectorType type,
                      mlir::Value memory, mlir::ValueRange indices);
 void emitStore(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
                mlir::Value memory, mlir::ValueRange indices);
+/// `offset`, counted in elements from the first one of `memory`, from where its
+/// allocation begins: a workgroup's group of rows lies within the whole.
+mlir::Value emitOffsetInAllocation(mlir::ImplicitLocOpBuilder &b,
+                                   mlir::Value memory, mlir::Value offset);
 /// `location` noted as of the same part of the kernel, with something changed.
 mlir::Location changePart(mlir::Location location,
                           llvm::function_ref<void(KernelPart &)> change);

@@ -13,14 +13,60 @@
 
 #include "Patterns.h"
 
-#include "lnbwd/Transforms/TargetOps.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace lnbwd;
 
-static const TargetOps &getTarget() { return TargetOps::get(Backend::NVPTX); }
+/// The address of an element, as NVVM's operations take it. Strides are those
+/// of the identity layout.
+static Value emitAddress(ImplicitLocOpBuilder &b, Value memory,
+                         ValueRange indices, NVVM::NVVMMemorySpace space) {
+  auto type = cast<MemRefType>(memory.getType());
+  Value offset = arith::ConstantIndexOp::create(b, 0);
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    if (dim > 0) {
+      Value size = arith::ConstantIndexOp::create(b, type.getDimSize(dim));
+      offset = arith::MulIOp::create(b, offset, size);
+    }
+    offset = arith::AddIOp::create(b, offset, index);
+  }
+  offset = emitOffsetInAllocation(b, memory, offset);
+  Value bytes =
+      arith::ConstantIndexOp::create(b, type.getElementTypeBitWidth() / 8);
+  offset = arith::MulIOp::create(b, offset, bytes);
+  Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, memory);
+  Value address = arith::IndexCastOp::create(
+      b, b.getI64Type(), arith::AddIOp::create(b, base, offset));
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext(), unsigned(space));
+  return LLVM::IntToPtrOp::create(b, pointer, address);
+}
+
+static Value emitSharedAddress(ImplicitLocOpBuilder &b, Value memory,
+                               ValueRange indices) {
+  return emitAddress(b, memory, indices, NVVM::NVVMMemorySpace::Shared);
+}
+
+/// Announces `bytes` (i32) to the barrier at `index`; they may be on their way
+/// already.
+static void emitExpectBytes(ImplicitLocOpBuilder &b, Value barriers,
+                            Value index, Value bytes) {
+  NVVM::MBarrierArriveExpectTxOp::create(
+      b, TypeRange(), ValueRange{emitSharedAddress(b, barriers, index), bytes});
+}
+
+/// Waits until all bytes have come; `phase` (i32) is 0 the first time that the
+/// barrier is waited for, then 1, 0, ...
+static void emitAwaitBytes(ImplicitLocOpBuilder &b, Value barriers, Value index,
+                           Value phase) {
+  Value ticks = arith::ConstantIntOp::create(b, 10000000, 32);
+  NVVM::MBarrierTryWaitParityOp::create(
+      b, emitSharedAddress(b, barriers, index), phase, ticks);
+}
 
 static Value emitIsFirstThread(ImplicitLocOpBuilder &b) {
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
@@ -34,8 +80,17 @@ struct LowerInitByteBarriers : OpRewritePattern<lane::InitByteBarriersOp> {
   LogicalResult matchAndRewrite(lane::InitByteBarriersOp op,
                                 PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    emitIf(b, emitIsFirstThread(b),
-           [&] { getTarget().initByteBarriers(b, op.getBarriers()); });
+    emitIf(b, emitIsFirstThread(b), [&] {
+      Value one = arith::ConstantIntOp::create(b, 1, 32);
+      int64_t count = op.getBarriers().getType().getDimSize(0);
+      for (int64_t i = 0; i < count; ++i) {
+        Value index = arith::ConstantIndexOp::create(b, i);
+        NVVM::MBarrierInitOp::create(
+            b, emitSharedAddress(b, op.getBarriers(), index), one,
+            /*predicate=*/Value());
+      }
+      NVVM::FenceMbarrierInitOp::create(b);
+    });
     rewriter.eraseOp(op);
     return success();
   }
@@ -47,7 +102,7 @@ struct LowerExpectBytes : OpRewritePattern<lane::ExpectBytesOp> {
                                 PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     emitIf(b, emitIsFirstThread(b), [&] {
-      getTarget().expectBytes(
+      emitExpectBytes(
           b, op.getBarriers(), op.getIndex(),
           arith::ConstantIntOp::create(b, int32_t(op.getBytes()), 32));
     });
@@ -61,7 +116,7 @@ struct LowerAwaitBytes : OpRewritePattern<lane::AwaitBytesOp> {
   LogicalResult matchAndRewrite(lane::AwaitBytesOp op,
                                 PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    getTarget().waitForBytes(b, op.getBarriers(), op.getIndex(), op.getPhase());
+    emitAwaitBytes(b, op.getBarriers(), op.getIndex(), op.getPhase());
     rewriter.eraseOp(op);
     return success();
   }
@@ -71,9 +126,8 @@ struct LowerArriveAtPeers : OpRewritePattern<lane::ArriveAtPeersOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lane::ArriveAtPeersOp op,
                                 PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    getTarget().arriveAtCluster(b);
-    rewriter.eraseOp(op);
+    rewriter.replaceOpWithNewOp<NVVM::ClusterArriveOp>(
+        op, /*aligned=*/rewriter.getUnitAttr());
     return success();
   }
 };
@@ -82,9 +136,8 @@ struct LowerAwaitPeers : OpRewritePattern<lane::AwaitPeersOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lane::AwaitPeersOp op,
                                 PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    getTarget().waitForCluster(b);
-    rewriter.eraseOp(op);
+    rewriter.replaceOpWithNewOp<NVVM::ClusterWaitOp>(
+        op, /*aligned=*/rewriter.getUnitAttr());
     return success();
   }
 };
@@ -104,12 +157,49 @@ struct LowerSendToPeers : OpRewritePattern<lane::SendToPeersOp> {
     Value peer = arith::RemUIOp::create(b, place.lane, index(chip.waveSize));
     Value sends = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, peer,
                                         index(place.type.getPeers()));
-    emitIf(b, sends, [&] {
-      getTarget().sendToPeer(b, op.getNumbers(), op.getMemory(), op.getSlot(),
-                             op.getBarriers(), op.getIndex(), peer);
-    });
+    emitIf(b, sends, [&] { emitSend(b, op, peer); });
     rewriter.eraseOp(op);
     return success();
+  }
+
+private:
+  /// Sends the numbers to the workgroup of the cluster that `peer` (index)
+  /// numbers, and counts their bytes on the barrier there. `st.async` has no
+  /// operation upstream.
+  static void emitSend(ImplicitLocOpBuilder &b, lane::SendToPeersOp op,
+                       Value peer) {
+    auto pointer = LLVM::LLVMPointerType::get(
+        b.getContext(), unsigned(NVVM::NVVMMemorySpace::SharedCluster));
+    Value rank = arith::IndexCastOp::create(b, b.getI32Type(), peer);
+    auto atPeer = [&](Value local, Value place) -> Value {
+      return NVVM::MapaOp::create(b, pointer,
+                                  emitSharedAddress(b, local, place), rank);
+    };
+    Value barrier = atPeer(op.getBarriers(), op.getIndex());
+    int64_t count = op.getNumbers().getType().getNumElements();
+    // The instruction takes two or four elements at once, or one.
+    int64_t width = count % 4 == 0 ? 4 : count % 2 == 0 ? 2 : 1;
+    for (int64_t first = 0; first < count; first += width) {
+      Value at = op.getSlot();
+      if (first)
+        at = arith::AddIOp::create(b, at,
+                                   arith::ConstantIndexOp::create(b, first));
+      SmallVector<Value> operands{atPeer(op.getMemory(), at), barrier};
+      std::string registers;
+      for (int64_t i = 0; i < width; ++i) {
+        operands.push_back(vector::ExtractOp::create(
+            b, op.getNumbers(), ArrayRef<int64_t>{first + i}));
+        registers += (i ? ", $" : "$") + std::to_string(2 + i);
+      }
+      std::string code =
+          "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes";
+      if (width > 1)
+        code += ".v" + std::to_string(width);
+      code += ".f32 [$0], " + (width > 1 ? "{" + registers + "}" : registers) +
+              ", [$1];";
+      NVVM::InlinePtxOp::create(b, TypeRange(), operands, ValueRange(), code,
+                                /*predicate=*/Value());
+    }
   }
 
   const PlaceTable &places;
@@ -166,7 +256,7 @@ private:
     const StageLayout &layout = target.layout;
     lane::PlaceType place = op.getPlace().getType();
     Value firstColumn = places.lookup(op.getPlace()).first;
-    getTarget().expectBytes(
+    emitExpectBytes(
         b, target.barriers, op.getStage(),
         arith::ConstantIntOp::create(b, layout.getStageBytes(), 32));
     for (auto [i, memory] : llvm::enumerate(op.getMemories())) {
@@ -180,10 +270,13 @@ private:
         Value row = op.getSet();
         if (block)
           row = arith::AddIOp::create(b, row, index(b, block));
-        getTarget().bulkCopy(b, target.memories[i], {op.getStage(), to}, memory,
-                             {row, column},
-                             arith::ConstantIntOp::create(b, bytes, 32),
-                             target.barriers, op.getStage());
+        Value size = arith::ConstantIntOp::create(b, bytes, 32);
+        NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
+            b, emitSharedAddress(b, target.memories[i], {op.getStage(), to}),
+            emitAddress(b, memory, {row, column},
+                        NVVM::NVVMMemorySpace::Global),
+            emitSharedAddress(b, target.barriers, op.getStage()), size,
+            /*multicastMask=*/Value(), /*l2CacheHint=*/Value());
       }
     }
   }
@@ -194,8 +287,8 @@ struct LowerAwaitStage : StagePattern<lane::AwaitStageOp> {
   LogicalResult matchAndRewrite(lane::AwaitStageOp op,
                                 PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    getTarget().waitForBytes(b, stages.lookup(op.getStages()).barriers,
-                             op.getStage(), op.getPhase());
+    emitAwaitBytes(b, stages.lookup(op.getStages()).barriers, op.getStage(),
+                   op.getPhase());
     rewriter.eraseOp(op);
     return success();
   }

@@ -9,12 +9,13 @@
 #include "Patterns.h"
 
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
-#include "lnbwd/Transforms/TargetOps.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -96,7 +97,37 @@ struct LowerBarrierToLDS : OpRewritePattern<lane::BarrierOp> {
   }
 };
 
-/// A buffer load, whose descriptor has the bounds.
+/// Loads `type` from the elements of `memory` that begin with the one that
+/// `begin` numbers, `offset` behind it; where that is not below `count`, the
+/// load is dropped: no memory is asked for, and the result may not be used.
+/// `begin` and `count` are the same in all lanes of a wave. A buffer load,
+/// whose descriptor has the bounds.
+Value emitLoadWithin(ImplicitLocOpBuilder &b, Type type, Value memory,
+                     Value begin, Value count, Value offset) {
+  auto source = cast<MemRefType>(memory.getType());
+  Type element = source.getElementType();
+  int64_t elementBytes = source.getElementTypeBitWidth() / 8;
+  auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic,
+                                       /*strides=*/{1});
+  auto elements = MemRefType::get({ShapedType::kDynamic}, element, layout,
+                                  source.getMemorySpace());
+  Value part = memref::ReinterpretCastOp::create(
+      b, elements, memory,
+      OpFoldResult(emitOffsetInAllocation(b, memory, begin)),
+      ArrayRef<OpFoldResult>{OpFoldResult(count)},
+      ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
+  Value bytes = arith::IndexCastOp::create(
+      b, b.getI64Type(),
+      arith::MulIOp::create(b, count,
+                            arith::ConstantIndexOp::create(b, elementBytes)));
+  Value bounded = amdgpu::FatRawBufferCastOp::create(
+      b, part, bytes, /*cacheSwizzleStride=*/Value(), /*boundsCheck=*/true,
+      /*resetOffset=*/true);
+  if (auto vector = dyn_cast<VectorType>(type))
+    return emitLoad(b, vector, bounded, offset);
+  return memref::LoadOp::create(b, bounded, offset);
+}
+
 struct LowerLoadWithin : OpRewritePattern<lane::LoadWithinOp> {
   LowerLoadWithin(MLIRContext *context, const PlaceTable &places)
       : OpRewritePattern(context), places(places) {}
@@ -120,8 +151,7 @@ struct LowerLoadWithin : OpRewritePattern<lane::LoadWithinOp> {
           b, multiply(place.group), place.accesses[*op.getAccess()].loadColumn);
       Value count = multiply(op.getCount()), begin = multiply(op.getSet());
       loaded.push_back(
-          TargetOps::get(Backend::AMDGPU)
-              .loadWithin(b, part.getType(), memory, begin, count, element));
+          emitLoadWithin(b, part.getType(), memory, begin, count, element));
     }
     rewriter.replaceOp(op, loaded);
     return success();
@@ -155,10 +185,9 @@ struct LowerLoadScalarWithin : OpRewritePattern<lane::LoadScalarWithinOp> {
       group = arith::SelectOp::create(b, isFirst, group,
                                       index(place.type.getGroups()));
     }
-    rewriter.replaceOp(op, TargetOps::get(Backend::AMDGPU)
-                               .loadWithin(b, op.getScalar().getType(),
-                                           op.getMemory(), op.getSet(),
-                                           op.getCount(), group));
+    rewriter.replaceOp(op, emitLoadWithin(b, op.getScalar().getType(),
+                                          op.getMemory(), op.getSet(),
+                                          op.getCount(), group));
     return success();
   }
 

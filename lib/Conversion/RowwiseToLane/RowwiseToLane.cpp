@@ -12,11 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KernelFrame.h"
+#include "RowPhases.h"
+
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
-#include "lnbwd/Transforms/RowKernelFrame.h"
-#include "lnbwd/Transforms/RowPhases.h"
 #include "lnbwd/Transforms/ScheduleLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -35,8 +36,6 @@ namespace lnbwd {
 
 using namespace mlir;
 using namespace lnbwd;
-
-bool lnbwd::hasLaneLevel(RowwiseOp /*op*/) { return true; }
 
 namespace {
 /// Writes the body of one kernel.
@@ -282,11 +281,8 @@ public:
         lookupChip(chip, [&] { return emitError(getOperation().getLoc()); });
     if (failed(found))
       return signalPassFailure();
-    // A program without a schedule is taken, to be an error.
     FailureOr<unsigned> kernels = distributePrograms(
-        getOperation(), **found,
-        [](RowwiseOp op) { return !op.getSchedule() || hasLaneLevel(op); },
-        [&](const RowKernel &kernel) {
+        getOperation(), **found, [&](const RowKernel &kernel) {
           RowDistributor(kernel, **found).write();
         });
     if (failed(kernels))

@@ -17,6 +17,7 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
+#include "lnbwd/Transforms/ScheduleLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -38,8 +39,8 @@ namespace {
 class Pipeliner {
 public:
   Pipeliner(lane::ForRowsOp loop, lane::RowLoads loads, const ChipInfo &chip)
-      : loop(loop), dropsLoads(chip.backend == Backend::AMDGPU),
-        loads(std::move(loads)), b(loop.getLoc(), loop) {}
+      : loop(loop), dropsLoads(canDropLoads(chip)), loads(std::move(loads)),
+        b(loop.getLoc(), loop) {}
 
 protected:
   Value index(int64_t value) {
@@ -52,9 +53,7 @@ protected:
   Value getGroups() { return index(loop.getPlace().getType().getGroups()); }
 
   lane::ForRowsOp loop;
-  /// Whether loads of rows that do not exist are dropped, without a branch. On
-  /// AMD's chips they are: the code generator can count the loads on their way
-  /// then.
+  /// Whether loads of rows that do not exist are dropped, without a branch.
   bool dropsLoads;
   lane::RowLoads loads;
   ImplicitLocOpBuilder b;

@@ -3,7 +3,7 @@
 !place = !lane.place<row_length = 256, lanes = 64, groups = 4, width = 4>
 
 // Which part of the kernel an operation is, its attribute says, or that of the
-// operation around it: locations note it (include/lnbwd/Transforms/KernelPart.h),
+// operation around it: locations note it (include/lnbwd/Target/KernelPart.h),
 // as 1 + kind, and 16 more for row scalars. An operation with a region is itself
 // of the part around it. No attribute is left.
 // CHECK-LABEL: gpu.func @parts

@@ -1,15 +1,14 @@
 // RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --split-input-file --verify-diagnostics
 // RUN: not lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx000 --split-input-file 2>&1 | FileCheck %s
 
-// What is wrong with a program that neither this pass nor the one behind it can
-// distribute is in test/Transforms/distribute-to-gpu-invalid.mlir.
-// CHECK: error: unknown chip 'gfx000', expected one of: gfx908
+// CHECK: error: unknown chip 'gfx000', expected one of: gfx908, {{.*}}, sm_120
 
+// One lane's element is not at hand in the others.
 func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
-    // expected-error@+1 {{cannot be distributed over lanes: expected an elementwise operation}}
+    // expected-error@+1 {{cannot be distributed over lanes: expected an elementwise operation, a splat constant, vector.broadcast of a scalar, vector.reduction <add> or <maximumf> into f32 without an accumulator, or a pure operation on scalars}}
     %e = vector.extract %xr[3] : f32 from vector<256xf32>
     %y = vector.broadcast %e : f32 to vector<256xf32>
     lnbwd.yield %y : vector<256xf32>
@@ -19,11 +18,152 @@ func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
 
 // -----
 
-// A program without a schedule is this pass's to refuse: whose it is depends on
-// that.
+// Sums and the largest element are the only reductions.
 func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    // expected-error@+1 {{'vector.reduction' op cannot be distributed over lanes}}
+    %e = vector.reduction <minimumf>, %xr : vector<256xf32> into f32
+    %y = vector.broadcast %e : f32 to vector<256xf32>
+    lnbwd.yield %y : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    %zero = arith.constant 0.0 : f32
+    // expected-error@+1 {{'vector.reduction' op cannot be distributed over lanes}}
+    %e = vector.reduction <add>, %xr, %zero : vector<256xf32> into f32
+    %y = vector.broadcast %e : f32 to vector<256xf32>
+    lnbwd.yield %y : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// A constant that differs from column to column.
+func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    // expected-error@+1 {{'arith.constant' op cannot be distributed over lanes}}
+    %c = arith.constant dense<[0.0, 1.0]> : vector<2xf32>
+    %y = arith.addf %xr, %xr : vector<256xf32>
+    lnbwd.yield %y : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// Control flow.
+func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    %true = arith.constant true
+    // expected-error@+1 {{cannot be distributed over lanes}}
+    %y = scf.if %true -> vector<256xf32> {
+    scf.yield %xr : vector<256xf32>
+    } else {
+    scf.yield %xr : vector<256xf32>
+    }
+    lnbwd.yield %y : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// Effects.
+func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    // expected-error@+1 {{'vector.print' op cannot be distributed over lanes}}
+    vector.print %xr : vector<256xf32>
+    lnbwd.yield %xr : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+// A schedule that the chip cannot run.
+func.func @f(%x: memref<?x256xf32>, %o: memref<?x256xf32>) {
+  // expected-error@+1 {{expected at most 1024 threads in a workgroup on gfx942}}
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 2048, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    lnbwd.yield %xr : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @no_schedule(%x: memref<?x256xf32>) {
   // expected-error@+1 {{expected a schedule; run lnbwd-select-schedule before}}
-  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%o : memref<?x256xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%x : memref<?x256xf32>) {
+  ^bb0(%xr: vector<256xf32>):
+    lnbwd.yield %xr : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @tensors(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
+  // expected-error@+1 {{expected memrefs; run bufferization before}}
+  %0 = lnbwd.rowwise @k rows(%x : tensor<?x256xf32>) outs rows(%x : tensor<?x256xf32>) -> tensor<?x256xf32> {
+  ^bb0(%xr: vector<256xf32>):
+    lnbwd.yield %xr : vector<256xf32>
+  }
+  return %0 : tensor<?x256xf32>
+}
+
+// -----
+
+// Two workgroups cannot write one sum.
+func.func @no_partial_sums(%x: memref<?x256xf32>, %s: memref<256xf32>) {
+  // expected-error@+1 {{expected partial column sums, or one workgroup for all rows; run lnbwd-finalize-column-sums before}}
+  lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs column_sums(%s : memref<256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<256xf32>):
+    lnbwd.yield %xr : vector<256xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @in_a_branch(%x: memref<?x256xf32>, %c: i1) {
+  scf.if %c {
+    // expected-error@+1 {{expected to be at the top level of its function: a launch plan has no loops or branches}}
+    lnbwd.rowwise @k rows(%x : memref<?x256xf32>) outs rows(%x : memref<?x256xf32>)
+        attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
+    ^bb0(%xr: vector<256xf32>):
+      lnbwd.yield %xr : vector<256xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+memref.global @table : memref<4x256xf32>
+func.func @neither_argument_nor_allocation(%x: memref<4x256xf32>) {
+  %g = memref.get_global @table : memref<4x256xf32>
+  // expected-error@+1 {{expected operand 1 (y) to be an argument of the function or a memref.alloc in it: a launch plan has no other buffers}}
+  lnbwd.rowwise @k rows(%x : memref<4x256xf32>) outs rows(%g : memref<4x256xf32>)
+      attributes {operand_names = ["x", "y"], schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4>} {
   ^bb0(%xr: vector<256xf32>):
     lnbwd.yield %xr : vector<256xf32>
   }

@@ -181,7 +181,7 @@ def Lane_PartKind : I32EnumAttr<"PartKind", "part of a kernel", [
 def Lane_PartAttr : EnumAttr<Lane_Dialect, Lane_PartKind, "part"> {
   let summary = "Which part of a kernel an operation is";
   let description = [{
-    How often a part runs is in `include/lnbwd/Transforms/KernelPart.h`. A loop
+    How often a part runs is in `include/lnbwd/Target/KernelPart.h`. A loop
     over the columns of a row that is read again is `reload`: what is in it is of
     the part around the loop, done once for each access.
   }];

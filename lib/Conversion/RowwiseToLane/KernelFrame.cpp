@@ -1,4 +1,4 @@
-//===- RowKernelFrame.cpp - What is around a kernel's body ----------------===//
+//===- KernelFrame.cpp - What is around a kernel's body -------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,14 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Transforms/RowKernelFrame.h"
-
-#include "ArgumentRoles.h"
-#include "LaunchCounts.h"
-#include "lnbwd/Transforms/TargetOps.h"
+#include "KernelFrame.h"
+#include "RowPhases.h"
 
 #include "lnbwd/Target/LaunchPlan.h"
-#include "lnbwd/Transforms/RowPhases.h"
+#include "lnbwd/Transforms/ArgumentRoles.h"
+#include "lnbwd/Transforms/LaunchCounts.h"
 #include "lnbwd/Transforms/ScheduleLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -105,19 +103,9 @@ static Value fromParameter(OpBuilder &b, Location loc, Value parameter,
       getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
-/// The place in `module` behind the kernels that are launched before `op`.
-static Block::iterator getKernelPlace(RowwiseOp op, gpu::GPUModuleOp module) {
-  for (Operation *before = op->getPrevNode(); before;
-       before = before->getPrevNode())
-    if (auto launch = dyn_cast<gpu::LaunchFuncOp>(before))
-      return std::next(Block::iterator(
-          module.lookupSymbol(launch.getKernelName().getValue())));
-  return module.getBody()->begin();
-}
-
 /// The kernel of `op`, with no more than its parameters in its body.
 static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
-                            gpu::GPUModuleOp module, SymbolTable &symbols) {
+                            SymbolTable &symbols) {
   Location loc = op.getLoc();
   OpBuilder b(op.getContext());
   SmallVector<Type> parameters;
@@ -136,12 +124,13 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)
     kernel.setKnownClusterSizeAttr(b.getDenseI32ArrayAttr({1, split, 1}));
   // Outputs may overwrite row blocks, never the columns; nor the scalars, but
-  // whether to say so of them is the target's choice. Where they are loaded
-  // ahead, the code generator would move loads that nothing can change to where
-  // they are used.
-  const TargetOps &target = TargetOps::get(chip.backend);
-  bool scalarsToo =
-      target.avoidsRepeatedReads() && !dropsLoads(*op.getSchedule(), target);
+  // whether to say so of them is the target's choice. AMD's chips pay for each
+  // request: told so, the code generator reads them once a wave. Where they are
+  // loaded ahead, it would move loads that nothing can change to where they are
+  // used; so would NVIDIA's assembler, behind the next barrier.
+  bool loadsAhead =
+      op.getSchedule()->getPrefetch() || op.getSchedule()->getUnroll() > 1;
+  bool scalarsToo = chip.backend == Backend::AMDGPU && !loadsAhead;
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
     OperandKind kind = getOperandKind(op, i);
     if (kind == OperandKind::RowBlock ||
@@ -151,7 +140,7 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
                            LLVM::LLVMDialect::getReadonlyAttrName()})
       kernel.setArgAttr(i, name, b.getUnitAttr());
   }
-  symbols.insert(kernel, getKernelPlace(op, module));
+  symbols.insert(kernel);
 
   b.setInsertionPointToEnd(&kernel.getBody().front());
   unsigned numOperands = op->getNumOperands();
@@ -273,13 +262,10 @@ static void recordArgumentAccess(RowwiseOp op, func::FuncOp function) {
   }
 }
 
-/// The GPU module of `function`'s kernels: the one that it launches from
-/// already, or a new one.
-static gpu::GPUModuleOp getKernelModule(func::FuncOp function) {
+/// A GPU module for the kernels of `function`.
+static gpu::GPUModuleOp makeKernelModule(func::FuncOp function) {
   auto module = function->getParentOfType<ModuleOp>();
   SymbolTable moduleSymbols(module);
-  for (auto launch : function.getOps<gpu::LaunchFuncOp>())
-    return moduleSymbols.lookup<gpu::GPUModuleOp>(launch.getKernelModuleName());
   module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                   UnitAttr::get(module.getContext()));
   OpBuilder b(function);
@@ -293,16 +279,12 @@ static gpu::GPUModuleOp getKernelModule(func::FuncOp function) {
 
 FailureOr<unsigned>
 lnbwd::distributePrograms(ModuleOp module, const ChipInfo &chip,
-                          function_ref<bool(RowwiseOp)> isTaken,
                           function_ref<void(const RowKernel &)> writeBody) {
   unsigned numKernels = 0;
   for (auto function :
        llvm::make_early_inc_range(module.getOps<func::FuncOp>())) {
     SmallVector<RowwiseOp> programs;
-    function.walk([&](RowwiseOp op) {
-      if (isTaken(op))
-        programs.push_back(op);
-    });
+    function.walk([&](RowwiseOp op) { programs.push_back(op); });
     if (programs.empty())
       continue;
     for (RowwiseOp op : programs) {
@@ -320,13 +302,13 @@ lnbwd::distributePrograms(ModuleOp module, const ChipInfo &chip,
                  << ") to be an argument of the function or a memref.alloc in "
                     "it: a launch plan has no other buffers";
     }
-    gpu::GPUModuleOp gpuModule = getKernelModule(function);
+    gpu::GPUModuleOp gpuModule = makeKernelModule(function);
     SymbolTable symbols(gpuModule);
     for (RowwiseOp op : programs) {
       if (failed(recordArgumentRoles(op)))
         return failure();
       recordArgumentAccess(op, function);
-      RowKernel kernel = makeKernel(op, chip, gpuModule, symbols);
+      RowKernel kernel = makeKernel(op, chip, symbols);
       writeBody(kernel);
       addLaunch(op, chip, kernel.function);
       op.erase();

@@ -1,4 +1,7 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-to-gpu=chip=sm_90 --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=sm_90 --split-input-file | FileCheck %s
+
+// Scheduled row programs through all passes of the lane level: rows that come
+// through workgroup memory, and kernels that start early.
 
 // Bulk copies keep two rows in flight in dynamic shared memory; lanes wait for
 // the bytes of a row and read it from there. Without row sums, the next copy into
@@ -60,24 +63,6 @@ func.func @early(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
 
 // -----
 
-// A staged one asks for so much shared memory that a compute unit takes no more
-// of its workgroups than the schedule says, here four, wherever there is room
-// while the kernel before it ends.
-// CHECK:       func.func @alone
-// CHECK:         gpu.launch_func {{.*}} dynamic_shared_memory_size %c46720_i32
-func.func @alone(%x: memref<?x1024xbf16>, %o: memref<?x1024xbf16>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xbf16>) outs rows(%o : memref<?x1024xbf16>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8,
-                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 4,
-                                             stages = 2, early_start = true>} {
-  ^bb0(%xr: vector<1024xbf16>):
-    lnbwd.yield %xr : vector<1024xbf16>
-  }
-  return
-}
-
-// -----
-
 // Rows of 510 bytes begin anywhere: a copy begins at the last multiple of 16
 // bytes before its row, takes 528, and the lanes look behind the distance. The
 // last row, behind which a copy would leave the buffer, comes after the loop.
@@ -124,23 +109,6 @@ func.func @staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%p : memref<?x1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 4, vector_width = 4,
                                              rows_per_workgroup = 8, workgroups_per_compute_unit = 1, stages = 2>} {
-  ^bb0(%xr: vector<1024xf32>):
-    lnbwd.yield %xr : vector<1024xf32>
-  }
-  return
-}
-
-// -----
-
-// Fewer than four staged rows side by side: no totals.
-// CHECK-LABEL: gpu.module @few_staged_sums_kernels
-// CHECK:         scf.for
-// CHECK-NOT:     scf.if %{{.*}} -> (vector
-// CHECK:         gpu.return
-func.func @few_staged_sums(%x: memref<?x1024xf32>, %p: memref<?x1024xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs column_sums(%p : memref<?x1024xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
-                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 4, stages = 2>} {
   ^bb0(%xr: vector<1024xf32>):
     lnbwd.yield %xr : vector<1024xf32>
   }

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Transforms/RowPhases.h"
+#include "RowPhases.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -14,7 +14,8 @@
 using namespace mlir;
 using namespace lnbwd;
 
-bool lnbwd::hasVectors(Operation &op) {
+/// Whether an operation of a region takes or gives rows.
+static bool hasVectors(Operation &op) {
   auto isVector = [](Type type) { return isa<VectorType>(type); };
   return llvm::any_of(op.getOperandTypes(), isVector) ||
          llvm::any_of(op.getResultTypes(), isVector);

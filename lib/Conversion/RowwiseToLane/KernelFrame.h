@@ -1,4 +1,4 @@
-//===- RowKernelFrame.h - What is around a kernel's body --------*- C++ -*-===//
+//===- KernelFrame.h - What is around a kernel's body -----------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TRANSFORMS_ROWKERNELFRAME_H
-#define LNBWD_TRANSFORMS_ROWKERNELFRAME_H
+#ifndef LNBWD_LIB_CONVERSION_ROWWISETOLANE_KERNELFRAME_H
+#define LNBWD_LIB_CONVERSION_ROWWISETOLANE_KERNELFRAME_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
@@ -34,16 +34,14 @@ struct RowKernel {
   mlir::Value workgroups;
 };
 
-/// Replaces each row program of `module` that `isTaken` by a launch of a kernel
-/// for `chip`, whose body `writeBody` writes. Kernels of a function that are
-/// there already stay, and all are in the order of their launches. Says what is
-/// wrong with a program that cannot be launched. Returns how many kernels there
-/// are more.
+/// Replaces each row program of `module` by a launch of a kernel for `chip`,
+/// whose body `writeBody` writes. The kernels are in the order of their
+/// launches. Says what is wrong with a program that cannot be launched. Returns
+/// how many kernels there are.
 mlir::FailureOr<unsigned>
 distributePrograms(mlir::ModuleOp module, const ChipInfo &chip,
-                   llvm::function_ref<bool(RowwiseOp)> isTaken,
                    llvm::function_ref<void(const RowKernel &)> writeBody);
 
 } // namespace lnbwd
 
-#endif // LNBWD_TRANSFORMS_ROWKERNELFRAME_H
+#endif // LNBWD_LIB_CONVERSION_ROWWISETOLANE_KERNELFRAME_H

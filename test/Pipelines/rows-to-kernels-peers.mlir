@@ -1,4 +1,7 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-to-gpu=chip=sm_90 --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-gpu-pipeline=chip=sm_90 --split-input-file | FileCheck %s
+
+// Scheduled row programs through all passes of the lane level: workgroups that
+// share a row.
 
 // Two workgroups of a cluster share a row, half of the columns each. Each wave
 // sends its sum to both, counted on a barrier there, and waits for all sums; a
@@ -67,29 +70,6 @@ func.func @staged_slices(%x: memref<?x1024xf32>, %o: memref<?x1024xf32>) {
     %spread = vector.broadcast %sum : f32 to vector<1024xf32>
     %y = arith.addf %xr, %spread : vector<1024xf32>
     lnbwd.yield %y : vector<1024xf32>
-  }
-  return
-}
-
-// -----
-
-// A row scalar is written by one workgroup alone.
-// CHECK-LABEL: gpu.module @one_writer_kernels
-// CHECK:       gpu.func @k(
-// CHECK:         %[[SLICE:[a-z0-9_]+]] = gpu.block_id y
-// CHECK:         %[[FIRST:[a-z0-9_]+]] = arith.cmpi eq, %[[SLICE]], %{{.*}}
-// CHECK:         %[[WRITES:[a-z0-9_]+]] = arith.andi %{{.*}}, %[[FIRST]]
-// CHECK:         scf.if %[[WRITES]] {
-// CHECK-NEXT:      memref.store
-// CHECK:         gpu.return
-func.func @one_writer(%x: memref<?x1024xf32>, %s: memref<?xf32>) {
-  lnbwd.rowwise @k rows(%x : memref<?x1024xf32>) outs scalars(%s : memref<?xf32>)
-      attributes {schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 4,
-                                             rows_per_workgroup = 8, workgroups_per_compute_unit = 2,
-                                             workgroups_per_row = 2>} {
-  ^bb0(%xr: vector<1024xf32>):
-    %sum = vector.reduction <add>, %xr : vector<1024xf32> into f32
-    lnbwd.yield %sum : f32
   }
   return
 }

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TRANSFORMS_ROWPHASES_H
-#define LNBWD_TRANSFORMS_ROWPHASES_H
+#ifndef LNBWD_LIB_CONVERSION_ROWWISETOLANE_ROWPHASES_H
+#define LNBWD_LIB_CONVERSION_ROWWISETOLANE_ROWPHASES_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
@@ -20,9 +20,6 @@
 #include "llvm/ADT/SmallVector.h"
 
 namespace lnbwd {
-
-/// Whether an operation of a region takes or gives rows.
-bool hasVectors(mlir::Operation &op);
 
 /// Whether every operation of the region can be distributed. Names the first
 /// that cannot in an error.
@@ -51,4 +48,4 @@ private:
 
 } // namespace lnbwd
 
-#endif // LNBWD_TRANSFORMS_ROWPHASES_H
+#endif // LNBWD_LIB_CONVERSION_ROWWISETOLANE_ROWPHASES_H

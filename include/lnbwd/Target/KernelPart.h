@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TRANSFORMS_KERNELPART_H
-#define LNBWD_TRANSFORMS_KERNELPART_H
+#ifndef LNBWD_TARGET_KERNELPART_H
+#define LNBWD_TARGET_KERNELPART_H
 
 #include "mlir/IR/Location.h"
 
@@ -64,4 +64,4 @@ struct KernelPart {
 
 } // namespace lnbwd
 
-#endif // LNBWD_TRANSFORMS_KERNELPART_H
+#endif // LNBWD_TARGET_KERNELPART_H
