@@ -107,7 +107,7 @@ struct CudaLibrary {
   /// Since CUDA 11.8; null in older drivers.
   CUresult (*launchKernelEx)(const CUlaunchConfig *, CUfunction, void **,
                              void **) = nullptr;
-  /// Likewise.
+  /// Since CUDA 11.8; null in older drivers.
   CUresult (*occupancyMaxActiveClusters)(int *, CUfunction,
                                          const CUlaunchConfig *) = nullptr;
   /// Since CUDA 10.1; null in older drivers.

@@ -27,13 +27,14 @@ public:
 
   /// The name by which the library was found.
   const std::string &name() const { return foundName; }
-  /// The same without its folder.
+  /// That name without its folder.
   std::string fileName() const {
     return foundName.substr(foundName.rfind('/') + 1);
   }
   /// A function or variable of the library, or null.
   void *symbol(const char *symbolName) const;
-  /// The same, typed; throws LNBWD_ERROR_NO_DEVICE if there is none.
+  /// Sets `function` to the one so named; throws LNBWD_ERROR_NO_DEVICE if
+  /// there is none.
   template <typename Function>
   void load(Function &function, const char *symbolName) const {
     function = reinterpret_cast<Function>(required(symbolName));

@@ -90,12 +90,13 @@ struct Region {
 /// Throws std::runtime_error with Python's words if it cannot be.
 const LoadedKernel &findKernel(const NormKey &key);
 
-/// The same, or null if there is none: Python was told why, once, and is not
-/// asked for it again, unless it said that it may work later.
-/// Throws std::runtime_error if loading was interrupted.
+/// The kernel for `key`, or null if there is none: Python was told why, once,
+/// and is not asked for it again, unless it said that it may work later. Throws
+/// std::runtime_error if loading was interrupted.
 const LoadedKernel *tryToFindKernel(const NormKey &key);
 
-/// The same for the row program that `text` names.
+/// The row program that `text` names, loaded by Python if it was not yet.
+/// Throws std::runtime_error with Python's words if it cannot be.
 const Region &findRegion(std::string_view text, int32_t device);
 
 /// The number that stands for the simulated chip in `device` now, -2 or less;

@@ -103,9 +103,9 @@ Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
                 Device device);
 Tensor allocate(const std::vector<int64_t> &sizes, int32_t dtype,
                 const Tensor &like);
-/// The same with the shape and type of `like`.
+/// A new dense tensor with the device, shape and type of `like`.
 Tensor allocateLike(const Tensor &like);
-/// The same with no elements.
+/// A tensor of no elements with the device and type of `like`.
 Tensor allocateEmpty(const Tensor &like);
 
 /// PyTorch's current stream of a GPU.
@@ -124,8 +124,8 @@ StableIValue give(std::vector<Tensor> tensors);
 /// Runs another operator on the arguments on a stack, and leaves its results
 /// there.
 void callOperator(const char *name, StableIValue *stack);
-/// The same for one in Python that leaves the words of an error behind
-/// (lnbwd_torch_note_error), which are then those of the exception.
+/// Runs another operator, one in Python that leaves the words of an error
+/// behind (lnbwd_torch_note_error), which are then those of the exception.
 void callOriginal(const char *name, StableIValue *stack);
 
 } // namespace lnbwd::torch_operators

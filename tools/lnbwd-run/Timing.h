@@ -24,7 +24,7 @@ struct StreamReport {
   /// What was measured, in words.
   std::string method;
   double gigabytesPerSecond = 0;
-  /// The same over arrays of the kernel's own size; 0 if not measured.
+  /// The rate over arrays of the kernel's own size; 0 if not measured.
   double sameSizeGigabytesPerSecond = 0;
 };
 

@@ -41,7 +41,8 @@ struct OutputReport {
   bool compared = false;
   bool repeatable = true;
 
-  /// The same relative to the largest reference value; no number if that is 0.
+  /// The error, and what is allowed of it, relative to the largest reference
+  /// value; no number if that is 0.
   double relativeError() const;
   double allowedRelativeError() const;
   bool isValid() const;

@@ -35,7 +35,8 @@ testing::AssertionResult containsText(const char *textExpression,
 /// The plan of docs/abi.md's example.
 nlohmann::json examplePlan();
 
-/// The same with gamma and dgamma for each group of rows.
+/// The plan of docs/abi.md's example with gamma and dgamma for each group of
+/// rows.
 nlohmann::json groupedPlan();
 
 /// What a code object says about its kernels, fitting that plan.

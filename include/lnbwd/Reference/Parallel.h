@@ -31,7 +31,8 @@ void forEachPiece(int64_t count,
                   const std::function<void(unsigned worker, int64_t piece,
                                            int64_t begin, int64_t end)> &body);
 
-/// The same without the piece's number.
+/// Calls `body(worker, begin, end)` for each piece of [0, count) on all cores;
+/// an exception of one ends up at the caller.
 void parallelFor(int64_t count,
                  const std::function<void(unsigned worker, int64_t begin,
                                           int64_t end)> &body);

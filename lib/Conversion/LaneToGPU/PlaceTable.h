@@ -26,9 +26,9 @@ namespace lnbwd {
 struct AccessColumns {
   /// The first of them.
   mlir::Value column;
-  /// The same, moved to a place in the row where `exists` is false.
+  /// `column`, moved to a place in the row where `exists` is false.
   mlir::Value loadColumn;
-  /// The latter, counted from the first column of the workgroup.
+  /// `loadColumn`, counted from the first column of the workgroup.
   mlir::Value ownColumn;
   /// Whether they exist; null if they always do.
   mlir::Value exists;

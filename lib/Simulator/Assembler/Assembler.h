@@ -26,7 +26,7 @@ std::vector<uint8_t> assembleObject(const std::string &Text,
                                     const std::string &Chip, unsigned WaveSize,
                                     std::string &Error);
 
-/// The same, only the contents of `.text`.
+/// The contents of `.text` alone, as assembleObject assembles them.
 std::vector<uint8_t> assembleText(const std::string &Text,
                                   const std::string &Chip, unsigned WaveSize,
                                   std::string &Error);

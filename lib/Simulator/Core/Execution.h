@@ -23,20 +23,23 @@ namespace lnbwd::sim {
 /// Ends the wave with a message that names kernel, workgroup, wave, lane and
 /// instruction. Lane is -1 if no single lane is to blame. Returns null.
 const Inst *fault(Wave &W, const Inst *I, int Lane, const char *Text);
-/// The same for a global access outside of all buffers.
+/// Ends the wave for a global access outside of all buffers. Returns null.
 const Inst *faultAddress(Wave &W, const Inst *I, int Lane, uint64_t Address,
                          unsigned Bytes, bool Write);
 
-/// The same for LDS and scratch accesses outside of what was allocated.
+/// End the wave for an access to LDS or scratch outside of what was allocated.
+/// Return null.
 const Inst *faultLds(Wave &W, const Inst *I, int Lane, uint64_t Address,
                      unsigned Bytes);
 const Inst *faultScratch(Wave &W, const Inst *I, int Lane, uint64_t Address,
                          unsigned Bytes);
 
-/// The same for what an observer has found; false, for observers to return.
+/// Ends the wave for what an observer has found. Returns false, for observers
+/// to return.
 bool faultCheck(Wave &W, const Inst *I, int Lane, const std::string &Text);
 
-/// The same for an instruction that the decoder could not resolve.
+/// Ends the wave for an instruction that the decoder could not resolve. Returns
+/// null.
 const Inst *faultNotExecutable(Wave &W, const Inst *I);
 
 /// The generation of the wave's chip.

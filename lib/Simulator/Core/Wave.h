@@ -93,7 +93,7 @@ struct Wave {
   /// Scratch memory: dword `o/4` of all lanes lies together.
   uint8_t *Scratch = nullptr;
   uint32_t ScratchSize = 0; ///< bytes for a lane
-  /// The same memory, for kernels that reach it through a buffer descriptor.
+  /// Scratch memory, for kernels that reach it through a buffer descriptor.
   Region ScratchRegion = {0, 0};
 
   uint64_t CountedExec = 0;

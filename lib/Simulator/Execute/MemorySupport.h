@@ -169,7 +169,7 @@ bool globalAtomics(Wave &W, const Inst *I, const uint64_t *A, uint64_t Exec,
 void atomicOperands(const Wave &W, const Inst *I, unsigned L, uint64_t &Data,
                     uint64_t &Compare);
 void writeAtomicResult(Wave &W, const Inst *I, unsigned L, uint64_t Old);
-/// The same on LDS, which only this host thread uses.
+/// An atomic of one lane on LDS, which only this host thread uses.
 uint64_t ldsAtomic(Wave &W, const Inst *I, uint64_t Address, uint64_t Data,
                    uint64_t Compare);
 

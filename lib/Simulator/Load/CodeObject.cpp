@@ -70,7 +70,7 @@ private:
     std::memcpy(&Out, Bytes.data() + Offset, sizeof(T));
     return true;
   }
-  /// The same in the loaded image.
+  /// Whether the loaded image has those bytes.
   bool inImage(uint64_t Address, uint64_t Size) const {
     return Address <= ImageSize && Size <= ImageSize - Address;
   }

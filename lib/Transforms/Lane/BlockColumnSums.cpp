@@ -128,10 +128,11 @@ static SmallVector<Value> addInLastTurn(ImplicitLocOpBuilder &b, Value turn,
   return SmallVector<Value>(step.getResults());
 }
 
-/// The same in a branch of the one loop over staged rows: a loop around it
-/// would cost the alignment of what is exchanged, and have the next row's
-/// scalars waited for before the next copies start. What was a sum is carried,
-/// behind the stage and its phase the turn of the block and the totals.
+/// Adds sums to totals in a branch of the one loop over staged rows, once in
+/// `turns`: a loop around it would cost the alignment of what is exchanged, and
+/// have the next row's scalars waited for before the next copies start. What
+/// was a sum is carried, behind the stage and its phase the turn of the block
+/// and the totals.
 static void blockInTurns(lane::ForRowsOp loop, lane::AwaitStageOp wait,
                          int64_t turns) {
   ImplicitLocOpBuilder b(loop.getLoc(), loop);
