@@ -109,6 +109,7 @@ public:
     DifferentiatePassBase::getDependentDialects(registry);
     registerDerivativeRules(registry);
   }
+  LogicalResult initialize(MLIRContext *context) override;
   void runOnOperation() override;
 
 private:
@@ -149,6 +150,8 @@ private:
   /// named operation, or of a function that says it computes one, which are
   /// saved unless the options say otherwise.
   bool savesStatistics = false;
+  /// Of named operations; of the gradient's program.
+  FrozenRewritePatternSet textbookLowerings, canonicalizations;
 };
 
 } // namespace
@@ -383,9 +386,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   // What is derived from a named operation has a name as well.
   NamedOperationAttr named = describeNamedOperation(function);
   // Named operations first, in the form that textbooks have.
-  RewritePatternSet textbook(&getContext());
-  populateLowerToRowwisePatterns(textbook, /*textbook=*/true);
-  walkAndApplyPatterns(function, std::move(textbook));
+  walkAndApplyPatterns(function, textbookLowerings);
   SmallVector<RowwiseOp> programs;
   function.walk([&](RowwiseOp op) { programs.push_back(op); });
   if (programs.empty())
@@ -512,9 +513,7 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
     if (usesAlgebra)
       shapeRowProgram(final);
   }
-  RewritePatternSet patterns(&getContext());
-  RowwiseOp::getCanonicalizationPatterns(patterns, &getContext());
-  (void)applyPatternsGreedily(backward, std::move(patterns));
+  (void)applyPatternsGreedily(backward, canonicalizations);
 
   llvm::BitVector unused(backward.getNumArguments());
   for (BlockArgument argument : backward.getArguments())
@@ -528,6 +527,15 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   ++numDifferentiated;
   if (!keepForward)
     function.erase();
+  return success();
+}
+
+LogicalResult Differentiate::initialize(MLIRContext *context) {
+  RewritePatternSet textbook(context), ofPrograms(context);
+  populateLowerToRowwisePatterns(textbook, /*textbook=*/true);
+  RowwiseOp::getCanonicalizationPatterns(ofPrograms, context);
+  textbookLowerings = std::move(textbook);
+  canonicalizations = std::move(ofPrograms);
   return success();
 }
 

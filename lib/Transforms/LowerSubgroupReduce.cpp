@@ -37,15 +37,26 @@ class LowerSubgroupReduce
 public:
   using LowerSubgroupReducePassBase::LowerSubgroupReducePassBase;
 
-  void runOnOperation() override {
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });
-    if (failed(found))
-      return signalPassFailure();
-    const ChipInfo &info = **found;
-    getOperation()->walk([&](gpu::SubgroupReduceOp) { ++numReductions; });
+  LogicalResult initialize(MLIRContext *context) override {
+    // Where the option names no chip, runOnOperation says so.
+    if (const ChipInfo *info = lookupChip(chip))
+      patterns = makePatterns(context, *info);
+    return success();
+  }
 
-    RewritePatternSet patterns(&getContext());
+  void runOnOperation() override {
+    if (failed(lookupChip(chip,
+                          [&] { return emitError(getOperation()->getLoc()); })))
+      return signalPassFailure();
+    getOperation()->walk([&](gpu::SubgroupReduceOp) { ++numReductions; });
+    if (failed(applyPatternsGreedily(getOperation(), patterns)))
+      signalPassFailure();
+  }
+
+private:
+  static RewritePatternSet makePatterns(MLIRContext *context,
+                                        const ChipInfo &info) {
+    RewritePatternSet patterns(context);
     populateGpuBreakDownSubgroupReducePatterns(
         patterns, /*maxShuffleBitwidth=*/32, PatternBenefit(3));
     std::optional<amdgpu::Chipset> chipset;
@@ -63,8 +74,9 @@ public:
                                                              info.waveSize);
     if (chipset)
       populateGpuPromoteShuffleToAMDGPUPatterns(patterns, chipset);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+    return patterns;
   }
+
+  FrozenRewritePatternSet patterns;
 };
 } // namespace

@@ -95,6 +95,13 @@ class LowerToRowwise
 public:
   using LowerToRowwisePassBase::LowerToRowwisePassBase;
 
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet lowerings(context);
+    populateLowerToRowwisePatterns(lowerings, textbook);
+    patterns = std::move(lowerings);
+    return success();
+  }
+
   void runOnOperation() override {
     WalkResult result = getOperation()->walk([](FunctionOpInterface function) {
       return WalkResult(recordOperation(function));
@@ -105,15 +112,16 @@ public:
       if (isa<NormOpInterface>(op))
         ++numLowered;
     });
-    RewritePatternSet patterns(&getContext());
-    populateLowerToRowwisePatterns(patterns, textbook);
-    walkAndApplyPatterns(getOperation(), std::move(patterns));
+    walkAndApplyPatterns(getOperation(), patterns);
     // Now, before an operand that nothing reads is dropped.
     result = getOperation()->walk(
         [](RowwiseOp op) { return WalkResult(recordArgumentRoles(op)); });
     if (result.wasInterrupted())
       signalPassFailure();
   }
+
+private:
+  FrozenRewritePatternSet patterns;
 };
 
 } // namespace

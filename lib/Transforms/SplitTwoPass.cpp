@@ -135,6 +135,13 @@ class SplitTwoPass : public lnbwd::impl::SplitTwoPassPassBase<SplitTwoPass> {
 public:
   using SplitTwoPassPassBase::SplitTwoPassPassBase;
 
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet canonicalizations(context);
+    RowwiseOp::getCanonicalizationPatterns(canonicalizations, context);
+    patterns = std::move(canonicalizations);
+    return success();
+  }
+
   void runOnOperation() override {
     if (mode != "auto" && mode != "always" && mode != "never") {
       emitError(getOperation()->getLoc())
@@ -199,10 +206,11 @@ public:
     }
     if (programs.empty())
       return;
-    RewritePatternSet patterns(&getContext());
-    RowwiseOp::getCanonicalizationPatterns(patterns, &getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    if (failed(applyPatternsGreedily(getOperation(), patterns)))
       signalPassFailure();
   }
+
+private:
+  FrozenRewritePatternSet patterns;
 };
 } // namespace
