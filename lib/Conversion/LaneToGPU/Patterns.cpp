@@ -23,6 +23,10 @@ using namespace lnbwd;
 // What patterns share
 //===----------------------------------------------------------------------===//
 
+Value lnbwd::emitIndex(ImplicitLocOpBuilder &b, int64_t value) {
+  return arith::ConstantIndexOp::create(b, value);
+}
+
 void lnbwd::emitIf(ImplicitLocOpBuilder &b, Value condition,
                    function_ref<void()> body) {
   if (!condition)
@@ -43,7 +47,7 @@ Value lnbwd::emitIsFirstGroup(ImplicitLocOpBuilder &b, const Place &place) {
   if (place.type.getGroups() == 1)
     return {};
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, place.group,
-                               arith::ConstantIndexOp::create(b, 0));
+                               emitIndex(b, 0));
 }
 
 Value lnbwd::emitLoad(ImplicitLocOpBuilder &b, VectorType type, Value memory,
@@ -78,16 +82,6 @@ Location lnbwd::changePart(Location location,
 }
 
 namespace {
-/// A pattern that asks where lanes stand.
-template <typename Op> class PlacePattern : public OpRewritePattern<Op> {
-public:
-  PlacePattern(MLIRContext *context, const PlaceTable &places)
-      : OpRewritePattern<Op>(context), places(places) {}
-
-protected:
-  const PlaceTable &places;
-};
-
 //===----------------------------------------------------------------------===//
 // Places
 //===----------------------------------------------------------------------===//
@@ -211,12 +205,11 @@ struct LowerStoreScalar : PlacePattern<lane::StoreScalarOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                           places.lookup(op.getPlace()).lane,
-                                          arith::ConstantIndexOp::create(b, 0));
+                                          emitIndex(b, 0));
     if (Value first = places.lookup(op.getPlace()).first)
-      isFirst =
-          emitBoth(b, isFirst,
-                   arith::CmpIOp::create(b, arith::CmpIPredicate::eq, first,
-                                         arith::ConstantIndexOp::create(b, 0)));
+      isFirst = emitBoth(b, isFirst,
+                         arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                               first, emitIndex(b, 0)));
     emitIf(b, emitBoth(b, isFirst, op.getExists()), [&] {
       memref::StoreOp::create(b, op.getScalar(), op.getMemory(), op.getRow());
     });

@@ -43,6 +43,19 @@ void populateLaneTransfersToNVIDIAPatterns(mlir::RewritePatternSet &patterns,
                                            const StageTable &stages,
                                            const ChipInfo &chip);
 
+/// A pattern that asks where lanes stand.
+template <typename Op> class PlacePattern : public mlir::OpRewritePattern<Op> {
+public:
+  PlacePattern(mlir::MLIRContext *context, const PlaceTable &places,
+               mlir::PatternBenefit benefit = 1)
+      : mlir::OpRewritePattern<Op>(context, benefit), places(places) {}
+
+protected:
+  const PlaceTable &places;
+};
+
+/// A constant of the type index.
+mlir::Value emitIndex(mlir::ImplicitLocOpBuilder &b, int64_t value);
 /// Emits `body` under `condition`, or plainly where that is null for true.
 void emitIf(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
             llvm::function_ref<void()> body);

@@ -19,10 +19,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-static Value index(ImplicitLocOpBuilder &b, int64_t value) {
-  return arith::ConstantIndexOp::create(b, value);
-}
-
 static Value addIndex(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
   return arith::AddIOp::create(b, lhs, rhs);
 }
@@ -33,7 +29,7 @@ static Value add(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
 
 static Value lessThan(ImplicitLocOpBuilder &b, Value lhs, int64_t rhs) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, lhs,
-                               index(b, rhs));
+                               emitIndex(b, rhs));
 }
 
 /// All of `terms` added up by pairs of neighbours, those pairs likewise, and so
@@ -59,7 +55,7 @@ public:
                 int64_t numSums)
       : b(b), place(place), memory(memory), numSums(numSums),
         type(place.type.getAccessType(b.getF32Type())) {
-    Value width = index(b, place.type.getWidth());
+    Value width = emitIndex(b, place.type.getWidth());
     column = place.type.getWidth() == 1
                  ? place.lane
                  : arith::MulIOp::create(b, place.lane, width);
@@ -73,8 +69,9 @@ private:
   /// Where a group that gives its sums away puts sum `sum`.
   Value getSlot(Value number, int64_t sum) {
     int64_t columns = place.type.getAccessColumns();
-    Value base = arith::MulIOp::create(b, number, index(b, numSums * columns));
-    return addIndex(b, addIndex(b, base, column), index(b, sum * columns));
+    Value base =
+        arith::MulIOp::create(b, number, emitIndex(b, numSums * columns));
+    return addIndex(b, addIndex(b, base, column), emitIndex(b, sum * columns));
   }
   Value takeTerm(int64_t sum, int64_t first, int64_t taking, int64_t owners);
 
@@ -91,11 +88,11 @@ private:
 /// have none there.
 Value GroupCombiner::takeTerm(int64_t sum, int64_t first, int64_t taking,
                               int64_t owners) {
-  Value number = addIndex(b, place.group, index(b, first - owners));
+  Value number = addIndex(b, place.group, emitIndex(b, first - owners));
   Value exists;
   if (taking < owners) {
     exists = lessThan(b, place.group, taking);
-    number = arith::SelectOp::create(b, exists, number, index(b, 0));
+    number = arith::SelectOp::create(b, exists, number, emitIndex(b, 0));
   }
   Value term = emitLoad(b, type, memory, getSlot(number, sum));
   if (!exists)
@@ -111,10 +108,10 @@ void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
     b.setLoc(changePart(
         location, [&](KernelPart &part) { part.groups = unsigned(groups); }));
   };
-  Value behind = arith::SubIOp::create(b, place.group, index(b, owners));
+  Value behind = arith::SubIOp::create(b, place.group, emitIndex(b, owners));
   emitIf(b, lessThan(b, behind, count - owners), [&] {
     noteGroups(count - owners);
-    Value number = arith::SubIOp::create(b, place.group, index(b, owners));
+    Value number = arith::SubIOp::create(b, place.group, emitIndex(b, owners));
     for (auto [s, sum] : llvm::enumerate(sums))
       emitStore(b, sum, memory, getSlot(number, int64_t(s)));
   });
@@ -142,9 +139,8 @@ void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
 }
 
 namespace {
-struct LowerCombineGroups : OpRewritePattern<lane::CombineGroupsOp> {
-  LowerCombineGroups(MLIRContext *context, const PlaceTable &places)
-      : OpRewritePattern(context), places(places) {}
+struct LowerCombineGroups : PlacePattern<lane::CombineGroupsOp> {
+  using PlacePattern::PlacePattern;
 
   LogicalResult matchAndRewrite(lane::CombineGroupsOp op,
                                 PatternRewriter &rewriter) const override {
@@ -186,13 +182,10 @@ struct LowerCombineGroups : OpRewritePattern<lane::CombineGroupsOp> {
     rewriter.replaceOp(op, totals);
     return success();
   }
-
-  const PlaceTable &places;
 };
 
-struct LowerStoreSum : OpRewritePattern<lane::StoreSumOp> {
-  LowerStoreSum(MLIRContext *context, const PlaceTable &places)
-      : OpRewritePattern(context), places(places) {}
+struct LowerStoreSum : PlacePattern<lane::StoreSumOp> {
+  using PlacePattern::PlacePattern;
 
   LogicalResult matchAndRewrite(lane::StoreSumOp op,
                                 PatternRewriter &rewriter) const override {
@@ -221,8 +214,6 @@ struct LowerStoreSum : OpRewritePattern<lane::StoreSumOp> {
     rewriter.eraseOp(op);
     return success();
   }
-
-  const PlaceTable &places;
 };
 } // namespace
 

@@ -27,17 +27,16 @@ using namespace lnbwd;
 static Value emitAddress(ImplicitLocOpBuilder &b, Value memory,
                          ValueRange indices, NVVM::NVVMMemorySpace space) {
   auto type = cast<MemRefType>(memory.getType());
-  Value offset = arith::ConstantIndexOp::create(b, 0);
+  Value offset = emitIndex(b, 0);
   for (auto [dim, index] : llvm::enumerate(indices)) {
     if (dim > 0) {
-      Value size = arith::ConstantIndexOp::create(b, type.getDimSize(dim));
+      Value size = emitIndex(b, type.getDimSize(dim));
       offset = arith::MulIOp::create(b, offset, size);
     }
     offset = arith::AddIOp::create(b, offset, index);
   }
   offset = emitOffsetInAllocation(b, memory, offset);
-  Value bytes =
-      arith::ConstantIndexOp::create(b, type.getElementTypeBitWidth() / 8);
+  Value bytes = emitIndex(b, type.getElementTypeBitWidth() / 8);
   offset = arith::MulIOp::create(b, offset, bytes);
   Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, memory);
   Value address = arith::IndexCastOp::create(
@@ -71,7 +70,7 @@ static void emitAwaitBytes(ImplicitLocOpBuilder &b, Value barriers, Value index,
 static Value emitIsFirstThread(ImplicitLocOpBuilder &b) {
   Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, thread,
-                               arith::ConstantIndexOp::create(b, 0));
+                               emitIndex(b, 0));
 }
 
 namespace {
@@ -84,7 +83,7 @@ struct LowerInitByteBarriers : OpRewritePattern<lane::InitByteBarriersOp> {
       Value one = arith::ConstantIntOp::create(b, 1, 32);
       int64_t count = op.getBarriers().getType().getDimSize(0);
       for (int64_t i = 0; i < count; ++i) {
-        Value index = arith::ConstantIndexOp::create(b, i);
+        Value index = emitIndex(b, i);
         NVVM::MBarrierInitOp::create(
             b, emitSharedAddress(b, op.getBarriers(), index), one,
             /*predicate=*/Value());
@@ -142,21 +141,19 @@ struct LowerAwaitPeers : OpRewritePattern<lane::AwaitPeersOp> {
   }
 };
 
-struct LowerSendToPeers : OpRewritePattern<lane::SendToPeersOp> {
+struct LowerSendToPeers : PlacePattern<lane::SendToPeersOp> {
   LowerSendToPeers(MLIRContext *context, const PlaceTable &places,
                    const ChipInfo &chip)
-      : OpRewritePattern(context), places(places), chip(chip) {}
+      : PlacePattern(context, places), chip(chip) {}
 
   LogicalResult matchAndRewrite(lane::SendToPeersOp op,
                                 PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     const Place &place = places.lookup(op.getPlace());
-    auto index = [&](int64_t value) -> Value {
-      return arith::ConstantIndexOp::create(b, value);
-    };
-    Value peer = arith::RemUIOp::create(b, place.lane, index(chip.waveSize));
+    Value peer =
+        arith::RemUIOp::create(b, place.lane, emitIndex(b, chip.waveSize));
     Value sends = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, peer,
-                                        index(place.type.getPeers()));
+                                        emitIndex(b, place.type.getPeers()));
     emitIf(b, sends, [&] { emitSend(b, op, peer); });
     rewriter.eraseOp(op);
     return success();
@@ -182,8 +179,7 @@ private:
     for (int64_t first = 0; first < count; first += width) {
       Value at = op.getSlot();
       if (first)
-        at = arith::AddIOp::create(b, at,
-                                   arith::ConstantIndexOp::create(b, first));
+        at = arith::AddIOp::create(b, at, emitIndex(b, first));
       SmallVector<Value> operands{atPeer(op.getMemory(), at), barrier};
       std::string registers;
       for (int64_t i = 0; i < width; ++i) {
@@ -202,7 +198,6 @@ private:
     }
   }
 
-  const PlaceTable &places;
   const ChipInfo &chip;
 };
 
@@ -211,16 +206,13 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// The operations that ask where stages lie.
-template <typename Op> class StagePattern : public OpRewritePattern<Op> {
+template <typename Op> class StagePattern : public PlacePattern<Op> {
 public:
   StagePattern(MLIRContext *context, const PlaceTable &places,
                const StageTable &stages)
-      : OpRewritePattern<Op>(context), places(places), stages(stages) {}
+      : PlacePattern<Op>(context, places), stages(stages) {}
 
 protected:
-  static Value index(ImplicitLocOpBuilder &b, int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
   /// How many elements the first of the set that begins with row `set` lies
   /// behind the copy's first; null where there is no such distance.
   static Value emitShift(ImplicitLocOpBuilder &b, const StageLayout &layout,
@@ -228,12 +220,12 @@ protected:
                          Value set) {
     if (!layout.needsShift())
       return {};
-    Value first = arith::MulIOp::create(b, set, index(b, place.getRowLength()));
+    Value first =
+        arith::MulIOp::create(b, set, emitIndex(b, place.getRowLength()));
     return arith::RemUIOp::create(b, first,
-                                  index(b, bulkCopyUnit / elementBytes));
+                                  emitIndex(b, bulkCopyUnit / elementBytes));
   }
 
-  const PlaceTable &places;
   const StageTable &stages;
 };
 
@@ -262,14 +254,14 @@ private:
     for (auto [i, memory] : llvm::enumerate(op.getMemories())) {
       int64_t elementBytes = layout.elementBytes[i];
       int64_t bytes = layout.getCopyBytes(elementBytes);
-      Value column = firstColumn ? firstColumn : index(b, 0);
+      Value column = firstColumn ? firstColumn : emitIndex(b, 0);
       if (Value shift = emitShift(b, layout, place, elementBytes, op.getSet()))
         column = arith::SubIOp::create(b, column, shift);
       for (int64_t block = 0; block < layout.getBlocks(); ++block) {
-        Value to = index(b, block * bytes / elementBytes);
+        Value to = emitIndex(b, block * bytes / elementBytes);
         Value row = op.getSet();
         if (block)
-          row = arith::AddIOp::create(b, row, index(b, block));
+          row = arith::AddIOp::create(b, row, emitIndex(b, block));
         Value size = arith::ConstantIntOp::create(b, bytes, 32);
         NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
             b, emitSharedAddress(b, target.memories[i], {op.getStage(), to}),
@@ -306,7 +298,7 @@ struct LowerReceive : StagePattern<lane::ReceiveOp> {
     SmallVector<Value> begins, received;
     for (int64_t elementBytes : source.layout.elementBytes) {
       Value begin = arith::MulIOp::create(b, place.group,
-                                          index(b, source.layout.columns));
+                                          emitIndex(b, source.layout.columns));
       if (Value shift = emitShift(b, source.layout, place.type, elementBytes,
                                   op.getSet()))
         begin = arith::AddIOp::create(b, begin, shift);

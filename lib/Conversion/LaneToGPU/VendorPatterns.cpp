@@ -29,9 +29,9 @@ namespace {
 /// AMD's chips pay for each request, also for what lanes side by side ask for
 /// alike. The first group reads the columns, and hands them on through
 /// workgroup memory.
-struct ShareColumns : OpRewritePattern<lane::LoadColumnsOp> {
+struct ShareColumns : PlacePattern<lane::LoadColumnsOp> {
   ShareColumns(MLIRContext *context, const PlaceTable &places)
-      : OpRewritePattern(context, /*benefit=*/2), places(places) {}
+      : PlacePattern(context, places, /*benefit=*/2) {}
 
   LogicalResult matchAndRewrite(lane::LoadColumnsOp op,
                                 PatternRewriter &rewriter) const override {
@@ -42,16 +42,15 @@ struct ShareColumns : OpRewritePattern<lane::LoadColumnsOp> {
         cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    auto index = [&](int64_t value) -> Value {
-      return arith::ConstantIndexOp::create(b, value);
-    };
     Value isFirstGroup = emitIsFirstGroup(b, place);
     int64_t columns = place.type.getAccessColumns();
     Value ofLane = place.lane;
     if (place.type.getWidth() != 1)
-      ofLane = arith::MulIOp::create(b, ofLane, index(place.type.getWidth()));
+      ofLane =
+          arith::MulIOp::create(b, ofLane, emitIndex(b, place.type.getWidth()));
     auto getSlot = [&](size_t access) -> Value {
-      return arith::AddIOp::create(b, ofLane, index(int64_t(access) * columns));
+      return arith::AddIOp::create(b, ofLane,
+                                   emitIndex(b, int64_t(access) * columns));
     };
     auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
     SmallVector<Value> shared;
@@ -82,8 +81,6 @@ struct ShareColumns : OpRewritePattern<lane::LoadColumnsOp> {
     rewriter.replaceOp(op, loaded);
     return success();
   }
-
-  const PlaceTable &places;
 };
 
 /// gpu.barrier would wait for stores to device memory, and empty a cache.
@@ -118,8 +115,7 @@ Value emitLoadWithin(ImplicitLocOpBuilder &b, Type type, Value memory,
       ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
   Value bytes = arith::IndexCastOp::create(
       b, b.getI64Type(),
-      arith::MulIOp::create(b, count,
-                            arith::ConstantIndexOp::create(b, elementBytes)));
+      arith::MulIOp::create(b, count, emitIndex(b, elementBytes)));
   Value bounded = amdgpu::FatRawBufferCastOp::create(
       b, part, bytes, /*cacheSwizzleStride=*/Value(), /*boundsCheck=*/true,
       /*resetOffset=*/true);
@@ -128,9 +124,8 @@ Value emitLoadWithin(ImplicitLocOpBuilder &b, Type type, Value memory,
   return memref::LoadOp::create(b, bounded, offset);
 }
 
-struct LowerLoadWithin : OpRewritePattern<lane::LoadWithinOp> {
-  LowerLoadWithin(MLIRContext *context, const PlaceTable &places)
-      : OpRewritePattern(context), places(places) {}
+struct LowerLoadWithin : PlacePattern<lane::LoadWithinOp> {
+  using PlacePattern::PlacePattern;
 
   LogicalResult matchAndRewrite(lane::LoadWithinOp op,
                                 PatternRewriter &rewriter) const override {
@@ -144,8 +139,7 @@ struct LowerLoadWithin : OpRewritePattern<lane::LoadWithinOp> {
       auto [strides, offset] =
           cast<MemRefType>(memory.getType()).getStridesAndOffset();
       auto multiply = [&](Value rows) -> Value {
-        return arith::MulIOp::create(
-            b, rows, arith::ConstantIndexOp::create(b, strides[0]));
+        return arith::MulIOp::create(b, rows, emitIndex(b, strides[0]));
       };
       Value element = arith::AddIOp::create(
           b, multiply(place.group), place.accesses[*op.getAccess()].loadColumn);
@@ -156,16 +150,14 @@ struct LowerLoadWithin : OpRewritePattern<lane::LoadWithinOp> {
     rewriter.replaceOp(op, loaded);
     return success();
   }
-
-  const PlaceTable &places;
 };
 
 /// Once a wave where that has but one row: its other lanes' loads are dropped
 /// as well.
-struct LowerLoadScalarWithin : OpRewritePattern<lane::LoadScalarWithinOp> {
+struct LowerLoadScalarWithin : PlacePattern<lane::LoadScalarWithinOp> {
   LowerLoadScalarWithin(MLIRContext *context, const PlaceTable &places,
                         const ChipInfo &chip)
-      : OpRewritePattern(context), places(places), chip(chip) {}
+      : PlacePattern(context, places), chip(chip) {}
 
   LogicalResult matchAndRewrite(lane::LoadScalarWithinOp op,
                                 PatternRewriter &rewriter) const override {
@@ -173,17 +165,14 @@ struct LowerLoadScalarWithin : OpRewritePattern<lane::LoadScalarWithinOp> {
         changePart(op.getLoc(), [](KernelPart &part) { part.scalars = true; }),
         rewriter);
     const Place &place = places.lookup(op.getPlace());
-    auto index = [&](int64_t value) -> Value {
-      return arith::ConstantIndexOp::create(b, value);
-    };
     Value group = place.group;
     if (place.type.getLanes() % chip.waveSize == 0) {
       Value laneInWave =
-          arith::RemUIOp::create(b, place.lane, index(chip.waveSize));
+          arith::RemUIOp::create(b, place.lane, emitIndex(b, chip.waveSize));
       Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                            laneInWave, index(0));
+                                            laneInWave, emitIndex(b, 0));
       group = arith::SelectOp::create(b, isFirst, group,
-                                      index(place.type.getGroups()));
+                                      emitIndex(b, place.type.getGroups()));
     }
     rewriter.replaceOp(op, emitLoadWithin(b, op.getScalar().getType(),
                                           op.getMemory(), op.getSet(),
@@ -191,7 +180,6 @@ struct LowerLoadScalarWithin : OpRewritePattern<lane::LoadScalarWithinOp> {
     return success();
   }
 
-  const PlaceTable &places;
   const ChipInfo &chip;
 };
 
