@@ -169,6 +169,80 @@ def test_lower_rooms_do_not_include_upper_ones(room):
                     f"{file.relative_to(ROOT)} includes lnbwd/{header}")
 
 
+# Where an include in quotes is looked for, beside the folder of the file that has it.
+SEARCHED = [ROOT / "include", ROOT / "lib" / "Simulator"]
+
+
+def unit_of(file: pathlib.Path) -> str:
+    """A source file with its header: include/lnbwd/A/B.h and lib/A/B.cpp are A/B."""
+    path = file.relative_to(ROOT).with_suffix("")
+    for top in ("include/lnbwd", "lib"):
+        if path.is_relative_to(top):
+            path = path.relative_to(top)
+    return str(path)
+
+
+def units_needed() -> dict[str, set[str]]:
+    """Each unit of the C++ sources, and those whose headers it includes."""
+    needed: dict[str, set[str]] = {}
+    for top in ("include", "lib", "tools"):
+        for file in sorted((ROOT / top).rglob("*.*")):
+            if file.suffix not in (".h", ".cpp", ".c"):
+                continue
+            unit = unit_of(file)
+            needs = needed.setdefault(unit, set())
+            for name in re.findall(r'^ *#include "([^"]+\.h)"', file.read_text(), re.MULTILINE):
+                for folder in (file.parent, *SEARCHED):
+                    header = (folder / name).resolve()
+                    if header.exists():
+                        needs.add(unit_of(header))
+                        break
+            needs.discard(unit)
+    return needed
+
+
+def circle(needed: dict[str, set[str]]) -> list[str]:
+    """A way from a node back to itself, if there is one."""
+    finished: set[str] = set()
+
+    def search(way: list[str]) -> list[str]:
+        for node in sorted(needed.get(way[-1], ())):
+            if node in way:
+                return [*way[way.index(node):], node]
+            if node not in finished and (found := search([*way, node])):
+                return found
+        finished.add(way[-1])
+        return []
+
+    for start in sorted(needed):
+        if start not in finished and (found := search([start])):
+            return found
+    return []
+
+
+def test_circles_are_found():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert not circle({"a": {"b", "c"}, "b": {"c"}, "c": set()})
+
+
+def test_units_are_in_no_circle():
+    needed = units_needed()
+    # What the search of headers rests on: these are there.
+    assert "Target/TargetBackend" in needed["Compiler/CompileModule"]
+    assert "Simulator/Execute/LaneSupport" in needed["Simulator/Execute/LaneDriver"]
+    assert not circle(needed)
+
+
+def test_folders_are_in_no_circle():
+    needed: dict[str, set[str]] = {}
+    for unit, needs in units_needed().items():
+        folder = str(pathlib.PurePath(unit).parent)
+        needed.setdefault(folder, set()).update(
+            str(pathlib.PurePath(other).parent) for other in needs)
+        needed[folder].discard(folder)
+    assert not circle(needed)
+
+
 @pytest.mark.parametrize("folder", ["lib/Runtime", "lib/Reference", "lib/Support",
                                     "tools/lnbwd-run", "include/lnbwd/Runtime",
                                     "include/lnbwd/Operations", "include/lnbwd/Reference",
