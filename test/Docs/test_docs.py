@@ -90,10 +90,37 @@ def test_markers_are_paired(page):
 @page
 def test_files_that_are_named_exist(page):
     """A page that names a source file in backquotes names one that is there."""
-    names = re.findall(r"`((?:include|lib|tools|test|unittests|scripts|examples|docs)/[\w./-]+)`",
-                       page.read_text())
+    names = re.findall(r"`((?:include|lib|tools|test|unittests|scripts|examples|docs|"
+                       r"python/lnbwd|bench)/[\w./-]+)`", page.read_text())
     missing = [name for name in names if not (ROOT / name).exists()]
     assert not missing
+
+
+def steps_of_tours() -> list[str]:
+    """The numbered steps of docs/architecture.md."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    return re.findall(r"^\d\. .*(?:\n   .*)*", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("step", steps_of_tours())
+def test_tours_lead_past_what_is_there(step):
+    """A function or class that a step of a tour names is in a file that it names."""
+    quoted = re.findall(r"`([^`]+)`", step)
+    files = [ROOT / name for name in quoted if "/" in name]
+    folders = [file if file.is_dir() else file.parent for file in files]
+    for name in quoted:
+        if re.fullmatch(r"\w+\.(?:cpp|py)", name):
+            found = [folder / name for folder in folders if (folder / name).exists()]
+            assert found, f"{name} is beside none of the files of this step"
+            files += found
+    assert files
+    texts = [file.read_text() for file in files if file.is_file()]
+    texts += [header.read_text() for file in files
+              if (header := file.with_suffix(".h")).exists()]
+    for name in quoted:
+        if re.fullmatch(r"\w+(?:::\w+)?", name):
+            assert any(re.search(rf"\b{name.split('::')[-1]}\b", text) for text in texts), (
+                f"{name} is in none of {[str(file.relative_to(ROOT)) for file in files]}")
 
 
 def mlir_functions():
