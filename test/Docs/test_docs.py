@@ -4,6 +4,7 @@
 """The documentation: generated parts are fresh, links lead somewhere, examples compile, and
 the source tree is layered as README.md says."""
 
+import ast
 import os
 import pathlib
 import re
@@ -280,3 +281,61 @@ def test_the_runtime_is_free_of_llvm(folder):
     for file in (ROOT / folder).rglob("*.*"):
         if file.suffix in (".h", ".cpp", ".c"):
             assert not re.search(r'#include [<"](llvm|mlir|lld)/', file.read_text()), file
+
+
+def string_literals(file: pathlib.Path) -> list[str]:
+    """The texts in a source file's code, without comments and descriptions."""
+    text = file.read_text()
+    if file.suffix != ".py":
+        tokens = re.findall(r'//[^\n]*|/\*.*?\*/|"((?:[^"\\\n]|\\.)*)"', text, re.DOTALL)
+        return [token for token in tokens if token]
+    tree = ast.parse(text)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    described = {id(node.body[0].value) for node in ast.walk(tree)
+                 if isinstance(node, documented) and node.body
+                 and isinstance(node.body[0], ast.Expr)}
+    # Names that a module exports are Python's, whatever they stand for.
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(
+                isinstance(target, ast.Name) and target.id in ("__all__", "_WITH_TORCH")
+                for target in node.targets):
+            described |= {id(part) for part in ast.walk(node)}
+    return [node.value for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            and id(node) not in described]
+
+
+def own_sources() -> list[pathlib.Path]:
+    """The sources of programs and libraries; not the tables that are made."""
+    made = {ROOT / "python/lnbwd/_operations.py", ROOT / "python/lnbwd/_chips.py"}
+    return [file for top in ("include", "lib", "tools", "python/lnbwd")
+            for file in sorted((ROOT / top).rglob("*.*"))
+            if file.suffix in (".h", ".cpp", ".c", ".py") and file not in made]
+
+
+def test_literals_are_found(tmp_path):
+    source = tmp_path / "a.cpp"
+    source.write_text('// "no"\nauto A = "yes"; /* "no" */ auto B = "it\'s \\"so\\"";\n')
+    assert string_literals(source) == ["yes", "it's \\\"so\\\""]
+    source = tmp_path / "a.py"
+    source.write_text('"""No."""\n__all__ = ["no"]\nname = f"yes {name}"\n')
+    assert string_literals(source) == ["yes "]
+
+
+def test_chips_are_named_in_their_description_only():
+    for file in own_sources():
+        # "+gfx11-insts" is a feature of LLVM's, not a chip.
+        found = [text for text in string_literals(file)
+                 if re.search(r"\b(?:gfx\d{3,}|sm_\d{2,})", text)]
+        assert not found, f"{file.relative_to(ROOT)} names a chip: {found}"
+
+
+def test_operations_are_named_in_their_tables_only():
+    table = (ROOT / "include/lnbwd/Operations/Operations.h.inc").read_text()
+    names = set(re.findall(r'"(\w+_norm\w*)"', table))
+    assert {"layer_norm", "gated_rms_norm_bwd"} <= names
+    # Part of a longer name, it is another's: PyTorch's "native_layer_norm".
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(names))})(?!\w)")
+    for file in own_sources():
+        found = [text for text in string_literals(file) if pattern.search(text)]
+        assert not found, f"{file.relative_to(ROOT)} names an operation: {found}"
