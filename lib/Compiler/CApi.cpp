@@ -16,7 +16,7 @@
 #include "lnbwd/Compiler/Driver.h"
 #include "lnbwd/Config.h"
 #include "lnbwd/Pipelines/Pipelines.h"
-#include "lnbwd/Target/OffloadBundle.h"
+#include "lnbwd/Target/BundleWriter.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "llvm/ADT/StringMap.h"

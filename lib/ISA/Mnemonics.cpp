@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/ISA/InstructionRecord.h"
+#include "lnbwd/ISA/Mnemonics.h"
 
 using namespace llvm;
 using namespace lnbwd::isa;

@@ -13,7 +13,7 @@
 #ifndef LNBWD_LIB_REFERENCE_FORMULAS_H
 #define LNBWD_LIB_REFERENCE_FORMULAS_H
 
-#include "lnbwd/Reference/Reference.h"
+#include "lnbwd/Reference/Rows.h"
 
 namespace lnbwd::reference::formulas {
 

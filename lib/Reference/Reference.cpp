@@ -28,18 +28,6 @@ static formulas::Formula formulaOf(NamedOperation operation) {
   return nullptr;
 }
 
-double RowInputs::gamma(int64_t column) const {
-  if (!has(Role::Gamma))
-    return 1;
-  double gamma = values[Role::Gamma][column];
-  return zeroCentredGamma ? 1 + gamma : gamma;
-}
-
-void RowOutputs::raise(Role role, double size) {
-  if (std::isfinite(size))
-    terms[role] = std::max(terms[role], std::abs(size));
-}
-
 namespace {
 
 /// The column sums over the rows of one piece.

@@ -12,10 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BundleReader.h"
 #include "Driver.h"
 #include "Error.h"
 #include "Kernel.h"
-#include "OffloadBundle.h"
 #include "Program.h"
 
 #include <cstring>

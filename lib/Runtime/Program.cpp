@@ -8,8 +8,8 @@
 
 #include "Program.h"
 
+#include "BundleReader.h"
 #include "Error.h"
-#include "OffloadBundle.h"
 
 #include <cctype>
 #include <cerrno>

@@ -33,8 +33,8 @@ namespace lnbwd::torch_operators {
 static void expect(const char *name, const Tensor &tensor, int32_t element,
                    int64_t count, const Tensor &x) {
   if (elementOf(tensor.get()) != element)
-    fail(std::string(name) + ": expected another element type; see "
-                             "lnbwd.layer_norm, which converts it");
+    fail(std::string(name) + ": expected another element type; see lnbwd." +
+         getName(NamedOperation::LayerNorm) + ", which converts it");
   if (elementCount(tensor.get()) != count)
     fail(std::string(name) + ": expected " + std::to_string(count) +
          " elements, got " + std::to_string(elementCount(tensor.get())));

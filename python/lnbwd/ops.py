@@ -661,4 +661,4 @@ for _name, _differentiable in (
     for _key in ("CompositeImplicitAutograd", "FuncTorchDynamicLayerFrontMode"):
         _library.impl(_name, _differentiable, _key)
 # Under autocast on a GPU PyTorch's layer_norm computes and returns float32; so does this one.
-torch.library.register_autocast("lnbwd::layer_norm", "cuda", torch.float32, lib=_library)
+torch.library.register_autocast(f"lnbwd::{LAYER_NORM}", "cuda", torch.float32, lib=_library)

@@ -4,6 +4,7 @@
 """The documentation: generated parts are fresh, links lead somewhere, examples compile, and
 the source tree is layered as README.md says."""
 
+import ast
 import os
 import pathlib
 import re
@@ -90,8 +91,8 @@ def test_markers_are_paired(page):
 @page
 def test_files_that_are_named_exist(page):
     """A page that names a source file in backquotes names one that is there."""
-    names = re.findall(r"`((?:include|lib|tools|test|unittests|scripts|examples|docs)/[\w./-]+)`",
-                       page.read_text())
+    names = re.findall(r"`((?:include|lib|tools|test|unittests|scripts|examples|docs|"
+                       r"python/lnbwd|bench)/[\w./-]+)`", page.read_text())
     missing = [name for name in names if not (ROOT / name).exists()]
     assert not missing
 
@@ -137,7 +138,7 @@ def test_launch_example(tmp_path):
     assert "launched on sim" in result.stdout
 
 
-# The rooms of README.md, lowest first, and those that each may look into.
+# The rooms of docs/architecture.md, lowest first, and those that each may look into.
 ROOMS = {
     "Chips": set(),
     "Support": set(),
@@ -154,7 +155,36 @@ ROOMS = {
     "Pipelines": {"Support", "Dialect", "Target", "Transforms", "Conversion"},
     "Report": {"Dialect", "ISA", "Target", "Transforms"},
     "Compiler": {"Chips", "Dialect", "Target", "Transforms", "Pipelines", "Report"},
+    "Torch": {"Operations", "Runtime"},
 }
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+
+
+def test_each_room_is_on_the_page():
+    """The page's table says of each folder of lib what ROOMS says."""
+    rows = re.findall(r"^\| (\w+) \| .* \| (.*) \|$", ARCHITECTURE, re.MULTILINE)
+    said = {room: set() if known == "nothing" else set(known.split(", "))
+            for room, known in rows if room not in ("room", "file")}
+    assert said == ROOMS
+    folders = {folder.name for top in ("lib", "include/lnbwd")
+               for folder in (ROOT / top).iterdir() if folder.is_dir()}
+    assert set(ROOMS) == folders
+
+
+# Files of the tours, and the names that a newcomer is told to look at in each.
+TOURS = [pytest.param(file, re.findall(r"`([^`]+)`", names), id=file) for file, names
+         in re.findall(r"^\| `([^`]+)` \| (`.*?`) \| ", ARCHITECTURE, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("file,names", TOURS)
+def test_tours_lead_somewhere(file, names):
+    text = (ROOT / file).read_text()
+    missing = [name for name in names if not re.search(rf"\b{re.escape(name)}\b", text)]
+    assert not missing
+
+
+def test_all_tours_are_read():
+    assert len(TOURS) == len(re.findall(r"^\| `", ARCHITECTURE, re.MULTILINE)) > 25
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -169,6 +199,80 @@ def test_lower_rooms_do_not_include_upper_ones(room):
                     f"{file.relative_to(ROOT)} includes lnbwd/{header}")
 
 
+# Where an include in quotes is looked for, beside the folder of the file that has it.
+SEARCHED = [ROOT / "include", ROOT / "lib" / "Simulator"]
+
+
+def unit_of(file: pathlib.Path) -> str:
+    """A source file with its header: include/lnbwd/A/B.h and lib/A/B.cpp are A/B."""
+    path = file.relative_to(ROOT).with_suffix("")
+    for top in ("include/lnbwd", "lib"):
+        if path.is_relative_to(top):
+            path = path.relative_to(top)
+    return str(path)
+
+
+def units_needed() -> dict[str, set[str]]:
+    """Each unit of the C++ sources, and those whose headers it includes."""
+    needed: dict[str, set[str]] = {}
+    for top in ("include", "lib", "tools"):
+        for file in sorted((ROOT / top).rglob("*.*")):
+            if file.suffix not in (".h", ".cpp", ".c"):
+                continue
+            unit = unit_of(file)
+            needs = needed.setdefault(unit, set())
+            for name in re.findall(r'^ *#include "([^"]+\.h)"', file.read_text(), re.MULTILINE):
+                for folder in (file.parent, *SEARCHED):
+                    header = (folder / name).resolve()
+                    if header.exists():
+                        needs.add(unit_of(header))
+                        break
+            needs.discard(unit)
+    return needed
+
+
+def circle(needed: dict[str, set[str]]) -> list[str]:
+    """A way from a node back to itself, if there is one."""
+    finished: set[str] = set()
+
+    def search(way: list[str]) -> list[str]:
+        for node in sorted(needed.get(way[-1], ())):
+            if node in way:
+                return [*way[way.index(node):], node]
+            if node not in finished and (found := search([*way, node])):
+                return found
+        finished.add(way[-1])
+        return []
+
+    for start in sorted(needed):
+        if start not in finished and (found := search([start])):
+            return found
+    return []
+
+
+def test_circles_are_found():
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert not circle({"a": {"b", "c"}, "b": {"c"}, "c": set()})
+
+
+def test_units_are_in_no_circle():
+    needed = units_needed()
+    # What the search of headers rests on: these are there.
+    assert "Target/TargetBackend" in needed["Compiler/CompileModule"]
+    assert "Simulator/Execute/LaneSupport" in needed["Simulator/Execute/LaneDriver"]
+    assert not circle(needed)
+
+
+def test_folders_are_in_no_circle():
+    needed: dict[str, set[str]] = {}
+    for unit, needs in units_needed().items():
+        folder = str(pathlib.PurePath(unit).parent)
+        needed.setdefault(folder, set()).update(
+            str(pathlib.PurePath(other).parent) for other in needs)
+        needed[folder].discard(folder)
+    assert not circle(needed)
+
+
 @pytest.mark.parametrize("folder", ["lib/Runtime", "lib/Reference", "lib/Support",
                                     "tools/lnbwd-run", "include/lnbwd/Runtime",
                                     "include/lnbwd/Operations", "include/lnbwd/Reference",
@@ -177,3 +281,61 @@ def test_the_runtime_is_free_of_llvm(folder):
     for file in (ROOT / folder).rglob("*.*"):
         if file.suffix in (".h", ".cpp", ".c"):
             assert not re.search(r'#include [<"](llvm|mlir|lld)/', file.read_text()), file
+
+
+def string_literals(file: pathlib.Path) -> list[str]:
+    """The texts in a source file's code, without comments and descriptions."""
+    text = file.read_text()
+    if file.suffix != ".py":
+        tokens = re.findall(r'//[^\n]*|/\*.*?\*/|"((?:[^"\\\n]|\\.)*)"', text, re.DOTALL)
+        return [token for token in tokens if token]
+    tree = ast.parse(text)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    described = {id(node.body[0].value) for node in ast.walk(tree)
+                 if isinstance(node, documented) and node.body
+                 and isinstance(node.body[0], ast.Expr)}
+    # Names that a module exports are Python's, whatever they stand for.
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(
+                isinstance(target, ast.Name) and target.id in ("__all__", "_WITH_TORCH")
+                for target in node.targets):
+            described |= {id(part) for part in ast.walk(node)}
+    return [node.value for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            and id(node) not in described]
+
+
+def own_sources() -> list[pathlib.Path]:
+    """The sources of programs and libraries; not the tables that are made."""
+    made = {ROOT / "python/lnbwd/_operations.py", ROOT / "python/lnbwd/_chips.py"}
+    return [file for top in ("include", "lib", "tools", "python/lnbwd")
+            for file in sorted((ROOT / top).rglob("*.*"))
+            if file.suffix in (".h", ".cpp", ".c", ".py") and file not in made]
+
+
+def test_literals_are_found(tmp_path):
+    source = tmp_path / "a.cpp"
+    source.write_text('// "no"\nauto A = "yes"; /* "no" */ auto B = "it\'s \\"so\\"";\n')
+    assert string_literals(source) == ["yes", "it's \\\"so\\\""]
+    source = tmp_path / "a.py"
+    source.write_text('"""No."""\n__all__ = ["no"]\nname = f"yes {name}"\n')
+    assert string_literals(source) == ["yes "]
+
+
+def test_chips_are_named_in_their_description_only():
+    for file in own_sources():
+        # "+gfx11-insts" is a feature of LLVM's, not a chip.
+        found = [text for text in string_literals(file)
+                 if re.search(r"\b(?:gfx\d{3,}|sm_\d{2,})", text)]
+        assert not found, f"{file.relative_to(ROOT)} names a chip: {found}"
+
+
+def test_operations_are_named_in_their_tables_only():
+    table = (ROOT / "include/lnbwd/Operations/Operations.h.inc").read_text()
+    names = set(re.findall(r'"(\w+_norm\w*)"', table))
+    assert {"layer_norm", "gated_rms_norm_bwd"} <= names
+    # Part of a longer name, it is another's: PyTorch's "native_layer_norm".
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(names))})(?!\w)")
+    for file in own_sources():
+        found = [text for text in string_literals(file) if pattern.search(text)]
+        assert not found, f"{file.relative_to(ROOT)} names an operation: {found}"

@@ -17,7 +17,7 @@
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Pipelines/Pipelines.h"
 #include "lnbwd/Support/OutputFile.h"
-#include "lnbwd/Target/OffloadBundle.h"
+#include "lnbwd/Target/BundleWriter.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Passes.h"
 

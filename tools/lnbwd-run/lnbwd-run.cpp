@@ -13,12 +13,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Checks.h"
-#include "Compiler.h"
 #include "Execution.h"
 #include "Failure.h"
+#include "KernelCompiler.h"
 #include "Options.h"
 #include "Problem.h"
-#include "Report.h"
+#include "RunReport.h"
 #include "Timing.h"
 #include "Verification.h"
 
@@ -39,7 +39,7 @@ static std::string outputName(const Argument &argument) {
 /// Runs once, or with --verify twice and compares; fills in the outputs.
 static void runAndCheck(Execution &execution, const Problem &problem,
                         const Options &options, const SimulatorChecks &checks,
-                        Report &report) {
+                        RunReport &report) {
   checks.resetCounts();
   auto outputs = execution.run(kFirstPoison, report.complaints);
   report.checkedCounts = checks.counts();
@@ -134,7 +134,7 @@ static int run(Options options) {
   SimulatorChecks checks(device.get(), options.check);
   Execution execution(device.get(), kernel.get(), problem, checks);
 
-  Report report;
+  RunReport report;
   report.operation = lnbwd_program_name(program.get());
   report.chip = chip;
   report.format = lnbwd_program_format(program.get());

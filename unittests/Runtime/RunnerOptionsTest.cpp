@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compiler.h"
 #include "Failure.h"
+#include "KernelCompiler.h"
 #include "Options.h"
 #include "TestPrograms.h"
 

@@ -10,6 +10,8 @@
 #include "Core/CrashGuard.h"
 #include "WaveTester.h"
 #include "lnbwd/ISA/Disassembler.h"
+#include "lnbwd/ISA/FactTable.h"
+#include "lnbwd/ISA/Mnemonics.h"
 
 #include <set>
 

@@ -8,7 +8,7 @@
 //
 // What is known of an instruction from its name: everything that the
 // simulator's decoder and checks and the compiler's report tell instructions
-// apart by. InstructionRecord.h says where it comes from.
+// apart by. FactTable.h says where it comes from.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,5 +1,4 @@
-//===- InstructionRecord.h - All that is known of an instruction -*- C++
-//-*-===//
+//===- InstructionRecord.h - All known of an instruction --------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,9 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // One record for an instruction, for all who read machine code. Its facts
-// follow from the name (lib/ISA/InstructionFacts.cpp has the table of names,
-// MemoryNames.cpp the grammar of those of memory instructions), its description
-// from LLVM's tables.
+// follow from the name (FactTable.h), its description from LLVM's tables.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,23 +19,8 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <string>
-#include <vector>
 
 namespace lnbwd::isa {
-
-/// A mnemonic without the assembler's suffixes for its encoding, which say
-/// nothing of the operation.
-llvm::StringRef withoutEncoding(llvm::StringRef Mnemonic);
-
-/// What a mnemonic is called in the tables: without its encoding, and the names
-/// of gfx11 and gfx12 become those of gfx9 where the operation is the same.
-std::string canonicalMnemonic(llvm::StringRef Mnemonic);
-
-/// What follows from the name, encoding or not, of any generation.
-InstructionFacts factsOf(llvm::StringRef Mnemonic);
-
-/// The names that the table of facts lists.
-std::vector<llvm::StringRef> listedNames();
 
 /// What LLVM's description of an instruction says that its text does not.
 struct InstructionDescription {

@@ -19,8 +19,8 @@
 
 #include "lnbwd/Operations/Operations.h"
 #include "lnbwd/Reference/FloatFormat.h"
+#include "lnbwd/Reference/Rows.h"
 
-#include <array>
 #include <functional>
 #include <vector>
 
@@ -43,18 +43,6 @@ struct ConstArray {
   }
 };
 
-/// Something for each role.
-template <typename T> class ByRole {
-public:
-  T &operator[](Role role) { return values[static_cast<size_t>(role)]; }
-  const T &operator[](Role role) const {
-    return values[static_cast<size_t>(role)];
-  }
-
-private:
-  std::array<T, kRoleCount> values{};
-};
-
 /// An operation and what it is given.
 struct Inputs {
   NamedOperation operation = NamedOperation::LayerNorm;
@@ -70,43 +58,6 @@ struct Inputs {
   /// The inputs, and what column sums are added to: row blocks [rows, columns],
   /// columns [columns], row scalars [rows].
   ByRole<ConstArray> arrays;
-};
-
-/// What a formula reads: one row of each input in float64, all of a column, one
-/// number of a row scalar. Absent inputs are empty.
-struct RowInputs {
-  int64_t columns = 0;
-  /// Whether a mean is subtracted.
-  bool hasMean = false;
-  bool zeroCentredGamma = false;
-  double epsilon = 0;
-  bool inFloat32 = true;
-  ByRole<std::vector<double>> values;
-
-  const std::vector<double> &operator[](Role role) const {
-    return values[role];
-  }
-  bool has(Role role) const { return !values[role].empty(); }
-  /// What normalised elements are multiplied by.
-  double gamma(int64_t column) const;
-};
-
-/// What a formula writes: one row of each row block, one number of each row
-/// scalar, and of each column sum what this row adds to it.
-struct RowOutputs {
-  ByRole<std::vector<double>> values;
-  /// Of row blocks and row scalars: how large the terms are that the largest
-  /// element is a sum of. A result that is a small difference of large terms
-  /// cannot be had to its own precision, in any order of summation: this says
-  /// how near one can get.
-  ByRole<double> terms;
-
-  std::vector<double> &operator[](Role role) { return values[role]; }
-  const std::vector<double> &operator[](Role role) const {
-    return values[role];
-  }
-  /// Notes the size of an element's terms.
-  void raise(Role role, double size);
 };
 
 /// Takes a finished row. Called from several threads at once, each with its own

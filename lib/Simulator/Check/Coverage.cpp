@@ -12,7 +12,7 @@
 
 #include "Check/Coverage.h"
 
-#include "lnbwd/ISA/InstructionRecord.h"
+#include "lnbwd/ISA/Mnemonics.h"
 
 #include "llvm/ADT/SmallVector.h"
 

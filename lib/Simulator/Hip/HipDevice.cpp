@@ -1,4 +1,4 @@
-//===- HipDevice.cpp - HIP: devices, errors, streams, events --------------===//
+//===- HipDevice.cpp - HIP: devices and their properties ------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,82 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The part of HIP's interface that has to do with neither memory nor code,
-// and the functions of SimulatorAPI.h.
+// What a program asks before it launches: which devices there are, and what the
+// table of chips says of each.
 //
 //===----------------------------------------------------------------------===//
 
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
-#include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 using namespace lnbwd::sim;
-
-namespace {
-struct ThreadState {
-  int Device = 0;
-  hipError_t LastError = hipSuccess;
-  std::string Message;
-};
-} // namespace
-
-static ThreadState &thread() {
-  static thread_local ThreadState State;
-  return State;
-}
-
-namespace {
-struct ErrorName {
-  hipError_t Code;
-  const char *Name;
-  const char *Text;
-};
-} // namespace
-
-constexpr ErrorName ErrorNames[] = {
-    {hipSuccess, "hipSuccess", "no error"},
-    {hipErrorInvalidValue, "hipErrorInvalidValue", "invalid argument"},
-    {hipErrorOutOfMemory, "hipErrorOutOfMemory", "out of memory"},
-    {hipErrorNotInitialized, "hipErrorNotInitialized", "initialization error"},
-    {hipErrorInvalidConfiguration, "hipErrorInvalidConfiguration",
-     "invalid configuration argument"},
-    {hipErrorInvalidDevicePointer, "hipErrorInvalidDevicePointer",
-     "invalid device pointer"},
-    {hipErrorInvalidMemcpyDirection, "hipErrorInvalidMemcpyDirection",
-     "invalid copy direction for memcpy"},
-    {hipErrorInvalidDeviceFunction, "hipErrorInvalidDeviceFunction",
-     "invalid device function"},
-    {hipErrorNoDevice, "hipErrorNoDevice",
-     "no ROCm-capable device is detected"},
-    {hipErrorInvalidDevice, "hipErrorInvalidDevice", "invalid device ordinal"},
-    {hipErrorInvalidImage, "hipErrorInvalidImage",
-     "device kernel image is invalid"},
-    {hipErrorNoBinaryForGpu, "hipErrorNoBinaryForGpu",
-     "no kernel image is available for execution on the device"},
-    {hipErrorInvalidKernelFile, "hipErrorInvalidKernelFile",
-     "invalid kernel file"},
-    {hipErrorFileNotFound, "hipErrorFileNotFound", "file not found"},
-    {hipErrorInvalidHandle, "hipErrorInvalidHandle", "invalid resource handle"},
-    {hipErrorNotFound, "hipErrorNotFound", "named symbol not found"},
-    {hipErrorNotReady, "hipErrorNotReady", "device not ready"},
-    {hipErrorIllegalAddress, "hipErrorIllegalAddress",
-     "an illegal memory access was encountered"},
-    {hipErrorLaunchOutOfResources, "hipErrorLaunchOutOfResources",
-     "too many resources requested for launch"},
-    {hipErrorLaunchTimeOut, "hipErrorLaunchTimeOut",
-     "the launch timed out and was terminated"},
-    {hipErrorLaunchFailure, "hipErrorLaunchFailure",
-     "unspecified launch failure"},
-    {hipErrorNotSupported, "hipErrorNotSupported", "operation not supported"},
-    {hipErrorUnknown, "hipErrorUnknown", "unknown error"},
-};
 
 static bool validDevice(int Device) {
   return Device >= 0 && Device < int(NumChips);
@@ -94,65 +32,6 @@ static hipError_t wrongDevice(int Device) {
                                            std::to_string(NumChips - 1));
 }
 
-/// Reads LNBWD_SIM_CHECK: "1" or "all", "0" or "none", or names of checks
-/// separated by commas.
-static unsigned checksFromEnvironment() {
-  const char *Text = std::getenv("LNBWD_SIM_CHECK");
-  if (!Text)
-    return 0;
-  struct CheckName {
-    const char *Name;
-    unsigned Bits;
-  };
-  constexpr CheckName Names[] = {
-      {"", 0},
-      {"0", 0},
-      {"none", 0},
-      {"1", LNBWD_SIM_CHECK_ALL},
-      {"all", LNBWD_SIM_CHECK_ALL},
-      {"memory", LNBWD_SIM_CHECK_MEMORY},
-      {"registers", LNBWD_SIM_CHECK_REGISTERS},
-      {"races", LNBWD_SIM_CHECK_RACES},
-      {"waits", LNBWD_SIM_CHECK_WAITS},
-      {"limits", LNBWD_SIM_CHECK_LIMITS},
-      {"counts", LNBWD_SIM_CHECK_COUNTS},
-      {"alignment", LNBWD_SIM_CHECK_ALIGNMENT},
-  };
-  unsigned Checks = 0;
-  llvm::SmallVector<llvm::StringRef, 8> Parts;
-  llvm::StringRef(Text).split(Parts, ',');
-  for (llvm::StringRef Part : Parts) {
-    const CheckName *Found = llvm::find_if(
-        Names, [&](const CheckName &N) { return Part.trim() == N.Name; });
-    if (Found != std::end(Names)) {
-      Checks |= Found->Bits;
-      continue;
-    }
-    std::fprintf(stderr,
-                 "lnbwd-hip-sim: LNBWD_SIM_CHECK: expected all, none, or some "
-                 "of memory, registers, races, waits, limits, counts and "
-                 "alignment, got "
-                 "'%s'; all checks are on\n",
-                 Part.str().c_str());
-    return LNBWD_SIM_CHECK_ALL;
-  }
-  return Checks;
-}
-
-HipState::HipState() : Checks(checksFromEnvironment()) {
-  Shadows.setChecked(Checks != 0);
-  if (const char *Text = std::getenv("LNBWD_SIM_SHUFFLE"))
-    Shuffle = std::strtoull(Text, nullptr, 10);
-}
-
-HipState &lnbwd::sim::state() {
-  // Never destroyed: other static objects may still call HIP functions.
-  static HipState *State = new HipState;
-  return *State;
-}
-
-int &lnbwd::sim::currentDevice() { return thread().Device; }
-
 size_t lnbwd::sim::deviceMemoryBytes() {
   static const size_t Bytes = [] {
     if (const char *Text = std::getenv("LNBWD_SIM_MEMORY_MB")) {
@@ -164,22 +43,6 @@ size_t lnbwd::sim::deviceMemoryBytes() {
     return size_t(4) << 30;
   }();
   return Bytes;
-}
-
-hipError_t lnbwd::sim::finish(hipError_t Code, std::string Message) {
-  ThreadState &T = thread();
-  T.Message = std::move(Message);
-  if (Code != hipSuccess)
-    T.LastError = Code;
-  return Code;
-}
-
-bool lnbwd::sim::validStream(hipStream_t Stream) {
-  // The default, legacy and per-thread streams are small constants.
-  if (reinterpret_cast<uintptr_t>(Stream) <= 2)
-    return true;
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  return state().Streams.count(Stream) != 0;
 }
 
 /// What a device is called.
@@ -428,206 +291,6 @@ hipError_t hipDeviceGetAttribute(int *Value, hipDeviceAttribute_t Attribute,
   return finish(hipSuccess);
 }
 
-const char *hipGetErrorName(hipError_t Code) {
-  for (const ErrorName &E : ErrorNames)
-    if (E.Code == Code)
-      return E.Name;
-  return "hipErrorUnknown";
-}
-
-const char *hipGetErrorString(hipError_t Code) {
-  for (const ErrorName &E : ErrorNames)
-    if (E.Code == Code)
-      return E.Text;
-  return "unknown error";
-}
-
-hipError_t hipGetLastError() {
-  hipError_t Code = thread().LastError;
-  thread().LastError = hipSuccess;
-  return Code;
-}
-
-hipError_t hipPeekAtLastError() { return thread().LastError; }
-
 hipError_t hipDeviceSynchronize() { return finish(hipSuccess); }
-
-hipError_t hipStreamCreateWithFlags(hipStream_t *Stream, unsigned int Flags) {
-  if (!Stream || Flags > hipStreamNonBlocking)
-    return finish(hipErrorInvalidValue,
-                  "hipStreamCreateWithFlags: null pointer or unknown flags");
-  auto *S = new ihipStream_t{currentDevice()};
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  state().Streams.insert(S);
-  *Stream = S;
-  return finish(hipSuccess);
-}
-
-hipError_t hipStreamCreate(hipStream_t *Stream) {
-  return hipStreamCreateWithFlags(Stream, hipStreamDefault);
-}
-
-hipError_t hipStreamDestroy(hipStream_t Stream) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  if (!state().Streams.erase(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipStreamDestroy: the stream does not exist");
-  delete Stream;
-  return finish(hipSuccess);
-}
-
-hipError_t hipStreamSynchronize(hipStream_t Stream) {
-  if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipStreamSynchronize: the stream does not exist");
-  return finish(hipSuccess);
-}
-
-hipError_t hipStreamQuery(hipStream_t Stream) {
-  if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipStreamQuery: the stream does not exist");
-  return finish(hipSuccess);
-}
-
-static bool validEvent(hipEvent_t Event) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  return state().Events.count(Event) != 0;
-}
-static hipError_t wrongEvent(const char *Function) {
-  return finish(hipErrorInvalidHandle,
-                std::string(Function) + ": the event does not exist");
-}
-
-hipError_t hipStreamWaitEvent(hipStream_t Stream, hipEvent_t Event,
-                              unsigned int) {
-  if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipStreamWaitEvent: the stream does not exist");
-  if (!validEvent(Event))
-    return wrongEvent("hipStreamWaitEvent");
-  return finish(hipSuccess);
-}
-
-hipError_t hipEventCreateWithFlags(hipEvent_t *Event, unsigned) {
-  if (!Event)
-    return finish(hipErrorInvalidValue, "hipEventCreate: null pointer");
-  auto *E = new ihipEvent_t;
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  state().Events.insert(E);
-  *Event = E;
-  return finish(hipSuccess);
-}
-
-hipError_t hipEventCreate(hipEvent_t *Event) {
-  return hipEventCreateWithFlags(Event, 0);
-}
-
-hipError_t hipEventDestroy(hipEvent_t Event) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  if (!state().Events.erase(Event))
-    return finish(hipErrorInvalidHandle,
-                  "hipEventDestroy: the event does not exist");
-  delete Event;
-  return finish(hipSuccess);
-}
-
-hipError_t hipEventRecord(hipEvent_t Event, hipStream_t Stream) {
-  if (!validEvent(Event))
-    return wrongEvent("hipEventRecord");
-  if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipEventRecord: the stream does not exist");
-  Event->Recorded = true;
-  Event->When = std::chrono::steady_clock::now();
-  return finish(hipSuccess);
-}
-
-hipError_t hipEventSynchronize(hipEvent_t Event) {
-  return validEvent(Event) ? finish(hipSuccess)
-                           : wrongEvent("hipEventSynchronize");
-}
-
-hipError_t hipEventQuery(hipEvent_t Event) {
-  return validEvent(Event) ? finish(hipSuccess) : wrongEvent("hipEventQuery");
-}
-
-hipError_t hipEventElapsedTime(float *Milliseconds, hipEvent_t Start,
-                               hipEvent_t Stop) {
-  if (!Milliseconds)
-    return finish(hipErrorInvalidValue, "hipEventElapsedTime: null pointer");
-  if (!validEvent(Start) || !validEvent(Stop))
-    return wrongEvent("hipEventElapsedTime");
-  if (!Start->Recorded || !Stop->Recorded)
-    return finish(hipErrorInvalidHandle,
-                  "hipEventElapsedTime: an event has not been recorded");
-  *Milliseconds =
-      std::chrono::duration<float, std::milli>(Stop->When - Start->When)
-          .count();
-  return finish(hipSuccess);
-}
-
-void lnbwdSimResetCounters(void) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  state().Counters[currentDevice()] = lnbwd_sim_counters();
-  state().Counts[currentDevice()] = NamedCounts();
-}
-
-void lnbwdSimGetCounters(lnbwd_sim_counters *Counters) {
-  if (!Counters)
-    return;
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  *Counters = state().Counters[currentDevice()];
-}
-
-void lnbwdSimSetChecks(unsigned Checks) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  state().Checks = Checks & (LNBWD_SIM_CHECK_ALL | LNBWD_SIM_CHECK_ALIGNMENT);
-  state().Shadows.setChecked(Checks != 0);
-}
-
-unsigned lnbwdSimGetChecks(void) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  return state().Checks;
-}
-
-void lnbwdSimSetShuffle(uint64_t Seed) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  state().Shuffle = Seed;
-}
-
-int lnbwdSimDescribeBuffer(const void *Pointer, uint64_t Bytes,
-                           const char *Name, unsigned Flags) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  bool Good = state().Shadows.describe(
-      reinterpret_cast<uint64_t>(Pointer), Bytes, Name ? Name : "",
-      (Flags & LNBWD_SIM_BUFFER_READ_ONLY) != 0,
-      (Flags & LNBWD_SIM_BUFFER_UNWRITTEN) != 0);
-  return Good ? 0 : -1;
-}
-
-int64_t lnbwdSimCountUnwritten(const void *Pointer, uint64_t Bytes,
-                               uint64_t ElementBytes, uint64_t *First) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  if (!(state().Checks & LNBWD_SIM_CHECK_MEMORY) || !ElementBytes)
-    return -1;
-  const uint64_t Address = reinterpret_cast<uint64_t>(Pointer);
-  const BufferShadow *S = state().Shadows.shadowAt(Address);
-  if (!S || Address < S->begin() || Address - S->begin() > S->bytes() ||
-      Bytes > S->bytes() - (Address - S->begin()))
-    return -1;
-  uint64_t None = 0;
-  return int64_t(S->countUnwritten(Address, Bytes / ElementBytes, ElementBytes,
-                                   First ? *First : None));
-}
-
-const char *lnbwdSimGetCountsJson(void) {
-  static thread_local std::string Text;
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  Text = state().Counts[currentDevice()].json();
-  return Text.c_str();
-}
-
-const char *lnbwdSimLastErrorMessage(void) { return thread().Message.c_str(); }
 
 } // extern "C"

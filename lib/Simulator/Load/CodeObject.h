@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Checks, loads and relocates an AMD code object (an ELF64 shared object of
-// code object version 5 or 6) and reads its kernels: descriptor and metadata.
+// An AMD code object (an ELF64 shared object of code object version 5 or 6) in
+// memory: its kernels, its variables, and its code, which is decoded when it is
+// first asked for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,11 +18,11 @@
 #include "ChipInfo.h"
 #include "Core/Kernel.h"
 #include "Core/Program.h"
+#include "Load/ObjectReader.h"
 #include "Load/SourceLines.h"
 
 #include "llvm/ADT/ArrayRef.h"
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,16 +32,10 @@
 
 namespace lnbwd::sim {
 
-/// A symbol of the code object that is data.
-struct GlobalVariable {
-  uint64_t Address = 0;
-  uint64_t Size = 0;
-};
-
 class CodeObject final : public Symbolizer {
 public:
   /// Gives memory for the image; null if there is none left.
-  using Allocator = std::function<void *(uint64_t Size)>;
+  using Allocator = ImageAllocator;
 
   /// Returns null and says why in Error if this is not a code object for the
   /// chip. The bytes need not outlive the call.
@@ -49,7 +44,7 @@ public:
                                             const Allocator &Allocate,
                                             std::string &Error);
   /// Copies bytes of an image of unknown size; false if they are not there.
-  using Reader = std::function<bool(uint64_t Offset, uint64_t Size, void *Out)>;
+  using Reader = ObjectBytes;
   /// The number of bytes that an image's headers say it has, or 0 and an Error.
   static uint64_t extent(const Reader &Read, std::string &Error);
 
@@ -59,23 +54,17 @@ public:
   /// The decoded code, made on first use.
   const Program &program(unsigned WaveSize) const;
   const ChipInfo &chip() const { return *Chip; }
-  uint64_t imageBase() const { return Base; }
+  uint64_t imageBase() const { return Contents.Base; }
   /// Addresses and sizes of the segments that kernels must not write to.
   const std::vector<std::pair<uint64_t, uint64_t>> &readOnlyParts() const {
-    return ReadOnlyParts;
+    return Contents.ReadOnlyParts;
   }
   std::string symbolize(uint64_t Address) const override;
   std::string sourceLine(uint64_t Address) const override;
 
 private:
-  friend class CodeObjectReader;
   const ChipInfo *Chip = nullptr;
-  uint64_t Base = 0;
-  std::map<std::string, Kernel> Kernels;
-  std::map<std::string, GlobalVariable> Globals;
-  std::map<uint64_t, std::string> Functions;
-  std::vector<CodeRange> Code;
-  std::vector<std::pair<uint64_t, uint64_t>> ReadOnlyParts;
+  ObjectContents Contents;
   std::unique_ptr<SourceLines> Lines;
   mutable std::mutex ProgramLock;
   mutable std::map<unsigned, std::unique_ptr<Program>> Programs;

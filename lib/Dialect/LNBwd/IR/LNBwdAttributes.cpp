@@ -89,7 +89,7 @@ static const OperationAttribute operationAttributes[] = {
     {operationAttr, isFunction,
      "a function: it says what all of its kernels compute together",
      isNamedOperation,
-     "as in #lnbwd.operation<name = \"rms_norm\", epsilon = 1.0e-5 : f64>"},
+     "as in #lnbwd.operation<name = \"...\", epsilon = 1.0e-5 : f64>"},
     {kernelInfoAttr, isFunction, "a kernel", isKernelInfo,
      "as in #lnbwd.kernel_info<entry = \"k\", row_length = 1024, schedule = "
      "<...>>"},

@@ -1,4 +1,4 @@
-//===- Report.h - What a run prints -----------------------------*- C++ -*-===//
+//===- RunReport.h - What a run prints --------------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TOOLS_LNBWD_RUN_REPORT_H
-#define LNBWD_TOOLS_LNBWD_RUN_REPORT_H
+#ifndef LNBWD_TOOLS_LNBWD_RUN_RUNREPORT_H
+#define LNBWD_TOOLS_LNBWD_RUN_RUNREPORT_H
 
 #include "Problem.h"
 #include "Timing.h"
@@ -20,7 +20,7 @@
 namespace lnbwd::run {
 
 /// Everything that a run found.
-struct Report {
+struct RunReport {
   std::string operation;
   std::string chip;
   std::string format;
@@ -39,12 +39,12 @@ struct Report {
 };
 
 /// For people: a few lines and a table.
-std::string formatText(const Report &report, const Problem &problem,
+std::string formatText(const RunReport &report, const Problem &problem,
                        const Options &options);
 /// For programs: one JSON object; docs/runner.md has its keys.
-std::string formatJson(const Report &report, const Problem &problem,
+std::string formatJson(const RunReport &report, const Problem &problem,
                        const Options &options);
 
 } // namespace lnbwd::run
 
-#endif // LNBWD_TOOLS_LNBWD_RUN_REPORT_H
+#endif // LNBWD_TOOLS_LNBWD_RUN_RUNREPORT_H

@@ -1,4 +1,4 @@
-//===- Compiler.cpp - Calling lnbwd-opt -----------------------------------===//
+//===- KernelCompiler.cpp - Calling lnbwd-opt -----------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Compiler.h"
+#include "KernelCompiler.h"
 
 #include "Failure.h"
 

@@ -1,4 +1,4 @@
-//===- Compiler.h - Calling lnbwd-opt ---------------------------*- C++ -*-===//
+//===- KernelCompiler.h - Calling lnbwd-opt ---------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TOOLS_LNBWD_RUN_COMPILER_H
-#define LNBWD_TOOLS_LNBWD_RUN_COMPILER_H
+#ifndef LNBWD_TOOLS_LNBWD_RUN_KERNELCOMPILER_H
+#define LNBWD_TOOLS_LNBWD_RUN_KERNELCOMPILER_H
 
 #include "Options.h"
 
@@ -40,4 +40,4 @@ std::string compileKernel(const Options &options,
 
 } // namespace lnbwd::run
 
-#endif // LNBWD_TOOLS_LNBWD_RUN_COMPILER_H
+#endif // LNBWD_TOOLS_LNBWD_RUN_KERNELCOMPILER_H

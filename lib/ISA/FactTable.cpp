@@ -1,4 +1,4 @@
-//===- InstructionFacts.cpp - The table of instructions -------------------===//
+//===- FactTable.cpp - The table of instructions --------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,15 +13,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/ISA/InstructionRecord.h"
+#include "lnbwd/ISA/FactTable.h"
 
 #include "MemoryNames.h"
+
+#include "lnbwd/ISA/Mnemonics.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <cassert>
+#include <string>
 
 using namespace llvm;
 using namespace lnbwd::isa;
@@ -293,14 +296,4 @@ std::vector<StringRef> lnbwd::isa::listedNames() {
     All.insert(All.end(), Names.begin(), Names.end());
   }
   return All;
-}
-
-InstructionRecord::InstructionRecord(StringRef Mnemonic,
-                                     const InstructionDescription &Description)
-    : Name(canonicalMnemonic(Mnemonic)), Facts(factsOf(Mnemonic)),
-      Description(Description) {
-  // LLVM knows best what branches.
-  if (Facts.Where == Unit::Scalar &&
-      (Description.IsBranch || Description.IsCall))
-    Facts.Class = CountClass::Branch;
 }

@@ -1,4 +1,4 @@
-//===- OffloadBundle.cpp - Reading a file for several chips ---------------===//
+//===- BundleReader.cpp - Reading a file for several chips ----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OffloadBundle.h"
+#include "BundleReader.h"
 
 #include "Error.h"
 

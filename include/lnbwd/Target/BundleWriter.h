@@ -1,4 +1,4 @@
-//===- OffloadBundle.h - One file for several chips -------------*- C++ -*-===//
+//===- BundleWriter.h - One file for several chips --------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TARGET_OFFLOADBUNDLE_H
-#define LNBWD_TARGET_OFFLOADBUNDLE_H
+#ifndef LNBWD_TARGET_BUNDLEWRITER_H
+#define LNBWD_TARGET_BUNDLEWRITER_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -36,4 +36,4 @@ writeOffloadBundle(llvm::ArrayRef<BundleEntry> entries);
 
 } // namespace lnbwd
 
-#endif // LNBWD_TARGET_OFFLOADBUNDLE_H
+#endif // LNBWD_TARGET_BUNDLEWRITER_H

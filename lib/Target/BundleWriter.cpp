@@ -1,4 +1,4 @@
-//===- OffloadBundle.cpp - One file for several chips ---------------------===//
+//===- BundleWriter.cpp - One file for several chips ----------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Target/OffloadBundle.h"
+#include "lnbwd/Target/BundleWriter.h"
 
 #include "lnbwd/Target/ChipInfo.h"
 

@@ -1,4 +1,4 @@
-//===- OffloadBundle.h - Reading a file for several chips -------*- C++ -*-===//
+//===- BundleReader.h - Reading a file for several chips --------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_RUNTIME_OFFLOADBUNDLE_H
-#define LNBWD_LIB_RUNTIME_OFFLOADBUNDLE_H
+#ifndef LNBWD_LIB_RUNTIME_BUNDLEREADER_H
+#define LNBWD_LIB_RUNTIME_BUNDLEREADER_H
 
 #include <string>
 #include <string_view>
@@ -34,4 +34,4 @@ std::vector<BundleEntry> readBundle(std::string_view bytes);
 
 } // namespace lnbwd::runtime
 
-#endif // LNBWD_LIB_RUNTIME_OFFLOADBUNDLE_H
+#endif // LNBWD_LIB_RUNTIME_BUNDLEREADER_H

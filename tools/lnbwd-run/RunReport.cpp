@@ -1,4 +1,4 @@
-//===- Report.cpp - What a run prints -------------------------------------===//
+//===- RunReport.cpp - What a run prints ----------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Report.h"
+#include "RunReport.h"
 
 #include <algorithm>
 #include <cmath>
@@ -52,7 +52,7 @@ static std::string verdictOf(const OutputReport &output) {
   return "ok";
 }
 
-static std::string formatOutputs(const Report &report) {
+static std::string formatOutputs(const RunReport &report) {
   size_t width = 8;
   for (const OutputReport &output : report.outputs)
     width = std::max(width, output.name.size() + 1);
@@ -203,7 +203,7 @@ static ordered_json countersJson(const lnbwd_sim_counters &counters,
   return json;
 }
 
-bool Report::isValid() const {
+bool RunReport::isValid() const {
   auto isOutputValid = [](const OutputReport &output) {
     return output.isValid();
   };
@@ -212,7 +212,7 @@ bool Report::isValid() const {
   return complaints.empty() && allValid;
 }
 
-std::string formatText(const Report &report, const Problem &problem,
+std::string formatText(const RunReport &report, const Problem &problem,
                        const Options &options) {
   std::string text =
       print("kernel  %s for %s (%s), M = %lld, N = %lld, %s\n",
@@ -258,7 +258,7 @@ std::string formatText(const Report &report, const Problem &problem,
   return text + "\nverdict " + verdict + "\n";
 }
 
-std::string formatJson(const Report &report, const Problem &problem,
+std::string formatJson(const RunReport &report, const Problem &problem,
                        const Options &options) {
   ordered_json json;
   json["kernel"] = report.kernelFile.empty() ? ordered_json(nullptr)

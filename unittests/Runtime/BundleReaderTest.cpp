@@ -1,4 +1,4 @@
-//===- OffloadBundleTest.cpp - Reading a file for several chips -----------===//
+//===- BundleReaderTest.cpp - Reading a file for several chips ------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OffloadBundle.h"
+#include "BundleReader.h"
 #include "Program.h"
 
 #include "Error.h"
@@ -72,7 +72,7 @@ static std::string refusal(const std::string &bytes, const std::string &chip) {
   return "";
 }
 
-TEST(OffloadBundleTest, TakesTheEntryOfTheDevice) {
+TEST(BundleReaderTest, TakesTheEntryOfTheDevice) {
   EXPECT_EQ(chosen("gfx942:sramecc+:xnack-"), "gfx942");
   EXPECT_EQ(chosen("sm_90"), "sm_90");
   EXPECT_EQ(chosen("sm_80"), "sm_80");
@@ -81,7 +81,7 @@ TEST(OffloadBundleTest, TakesTheEntryOfTheDevice) {
   EXPECT_EQ(chosen("sm_86"), "sm_80");
 }
 
-TEST(OffloadBundleTest, NamesTheEntriesWhereNoneFits) {
+TEST(BundleReaderTest, NamesTheEntriesWhereNoneFits) {
   EXPECT_CONTAINS(refusal(twoKinds(), "gfx90a:xnack-"),
                   "no entry of the offload bundle is for gfx90a:xnack-; it "
                   "has: hip-nvptx64-nvidia-cuda--sm_90, "
@@ -90,17 +90,17 @@ TEST(OffloadBundleTest, NamesTheEntriesWhereNoneFits) {
   EXPECT_CONTAINS(refusal(makeBundle({}), "gfx942"), "it has: none");
 }
 
-TEST(OffloadBundleTest, TakesAPlainProgramAsItIs) {
+TEST(BundleReaderTest, TakesAPlainProgramAsItIs) {
   EXPECT_EQ(parseProgramForChip(ptxFor("sm_80"), "gfx942")->plan.chip, "sm_80");
 }
 
-TEST(OffloadBundleTest, RefusesWhatIsCutOff) {
+TEST(BundleReaderTest, RefusesWhatIsCutOff) {
   std::string bundle = twoKinds();
   for (size_t size = 24; size < bundle.size(); size += 7)
     EXPECT_NE(refusal(bundle.substr(0, size), "sm_80"), "") << size;
 }
 
-TEST(OffloadBundleTest, SurvivesDamage) {
+TEST(BundleReaderTest, SurvivesDamage) {
   std::string bundle = twoKinds();
   std::mt19937 random(1);
   size_t refused = 0;

@@ -1,0 +1,148 @@
+//===- HipStreams.cpp - HIP: streams and events ---------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Execution is synchronous: a stream is a handle to compare with, an event the
+// time at which it was recorded.
+//
+//===----------------------------------------------------------------------===//
+
+// First, since it says what of the headers is exported.
+#include "Hip/HipState.h"
+
+#include <chrono>
+#include <mutex>
+#include <string>
+
+using namespace lnbwd::sim;
+
+bool lnbwd::sim::validStream(hipStream_t Stream) {
+  // The default, legacy and per-thread streams are small constants.
+  if (reinterpret_cast<uintptr_t>(Stream) <= 2)
+    return true;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  return state().Streams.count(Stream) != 0;
+}
+
+extern "C" {
+
+hipError_t hipStreamCreateWithFlags(hipStream_t *Stream, unsigned int Flags) {
+  if (!Stream || Flags > hipStreamNonBlocking)
+    return finish(hipErrorInvalidValue,
+                  "hipStreamCreateWithFlags: null pointer or unknown flags");
+  auto *S = new ihipStream_t{currentDevice()};
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().Streams.insert(S);
+  *Stream = S;
+  return finish(hipSuccess);
+}
+
+hipError_t hipStreamCreate(hipStream_t *Stream) {
+  return hipStreamCreateWithFlags(Stream, hipStreamDefault);
+}
+
+hipError_t hipStreamDestroy(hipStream_t Stream) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!state().Streams.erase(Stream))
+    return finish(hipErrorInvalidHandle,
+                  "hipStreamDestroy: the stream does not exist");
+  delete Stream;
+  return finish(hipSuccess);
+}
+
+hipError_t hipStreamSynchronize(hipStream_t Stream) {
+  if (!validStream(Stream))
+    return finish(hipErrorInvalidHandle,
+                  "hipStreamSynchronize: the stream does not exist");
+  return finish(hipSuccess);
+}
+
+hipError_t hipStreamQuery(hipStream_t Stream) {
+  if (!validStream(Stream))
+    return finish(hipErrorInvalidHandle,
+                  "hipStreamQuery: the stream does not exist");
+  return finish(hipSuccess);
+}
+
+static bool validEvent(hipEvent_t Event) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  return state().Events.count(Event) != 0;
+}
+static hipError_t wrongEvent(const char *Function) {
+  return finish(hipErrorInvalidHandle,
+                std::string(Function) + ": the event does not exist");
+}
+
+hipError_t hipStreamWaitEvent(hipStream_t Stream, hipEvent_t Event,
+                              unsigned int) {
+  if (!validStream(Stream))
+    return finish(hipErrorInvalidHandle,
+                  "hipStreamWaitEvent: the stream does not exist");
+  if (!validEvent(Event))
+    return wrongEvent("hipStreamWaitEvent");
+  return finish(hipSuccess);
+}
+
+hipError_t hipEventCreateWithFlags(hipEvent_t *Event, unsigned) {
+  if (!Event)
+    return finish(hipErrorInvalidValue, "hipEventCreate: null pointer");
+  auto *E = new ihipEvent_t;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().Events.insert(E);
+  *Event = E;
+  return finish(hipSuccess);
+}
+
+hipError_t hipEventCreate(hipEvent_t *Event) {
+  return hipEventCreateWithFlags(Event, 0);
+}
+
+hipError_t hipEventDestroy(hipEvent_t Event) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!state().Events.erase(Event))
+    return finish(hipErrorInvalidHandle,
+                  "hipEventDestroy: the event does not exist");
+  delete Event;
+  return finish(hipSuccess);
+}
+
+hipError_t hipEventRecord(hipEvent_t Event, hipStream_t Stream) {
+  if (!validEvent(Event))
+    return wrongEvent("hipEventRecord");
+  if (!validStream(Stream))
+    return finish(hipErrorInvalidHandle,
+                  "hipEventRecord: the stream does not exist");
+  Event->Recorded = true;
+  Event->When = std::chrono::steady_clock::now();
+  return finish(hipSuccess);
+}
+
+hipError_t hipEventSynchronize(hipEvent_t Event) {
+  return validEvent(Event) ? finish(hipSuccess)
+                           : wrongEvent("hipEventSynchronize");
+}
+
+hipError_t hipEventQuery(hipEvent_t Event) {
+  return validEvent(Event) ? finish(hipSuccess) : wrongEvent("hipEventQuery");
+}
+
+hipError_t hipEventElapsedTime(float *Milliseconds, hipEvent_t Start,
+                               hipEvent_t Stop) {
+  if (!Milliseconds)
+    return finish(hipErrorInvalidValue, "hipEventElapsedTime: null pointer");
+  if (!validEvent(Start) || !validEvent(Stop))
+    return wrongEvent("hipEventElapsedTime");
+  if (!Start->Recorded || !Stop->Recorded)
+    return finish(hipErrorInvalidHandle,
+                  "hipEventElapsedTime: an event has not been recorded");
+  *Milliseconds =
+      std::chrono::duration<float, std::milli>(Stop->When - Start->When)
+          .count();
+  return finish(hipSuccess);
+}
+
+} // extern "C"
