@@ -19,6 +19,7 @@
 #include "DerivativeRules.h"
 #include "NamedOperations.h"
 #include "RowAlgebra.h"
+#include "RowShape.h"
 #include "StableExponentials.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
