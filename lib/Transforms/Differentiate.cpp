@@ -18,6 +18,7 @@
 #include "DerivativeRules.h"
 #include "NamedOperations.h"
 #include "RowAlgebra.h"
+#include "RowShape.h"
 #include "StableExponentials.h"
 #include "lnbwd/Transforms/ArgumentRoles.h"
 

@@ -6,300 +6,26 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The rewrites are patterns of one fact each. A scalar that is a product is
-// looked at as a monomial: a number times powers of other scalars. A row that
-// is a scalar in all places (vector.broadcast, or a splat constant) is called
-// *even* here.
+// The rewrites are patterns of one fact each, in the terms of RowTerms.h.
 //
 //===----------------------------------------------------------------------===//
 
 #include "RowAlgebra.h"
-
-#include "lnbwd/Transforms/Passes.h"
+#include "RowTerms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Dominance.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SmallPtrSet.h"
 
 #include <cmath>
 
-namespace lnbwd {
-#define GEN_PASS_DEF_SIMPLIFYROWALGEBRAPASS
-#include "lnbwd/Transforms/Passes.h.inc"
-} // namespace lnbwd
-
 using namespace mlir;
 using namespace lnbwd;
-
-static constexpr arith::FastMathFlags contract = arith::FastMathFlags::contract;
-
-//===----------------------------------------------------------------------===//
-// To look at values
-//===----------------------------------------------------------------------===//
-
-static bool isRow(Value value) {
-  auto type = dyn_cast<VectorType>(value.getType());
-  return type && type.getElementType().isF32();
-}
-
-/// The number that a float32 scalar or row is in all places.
-static std::optional<double> getConstant(Value value) {
-  APFloat number(0.0);
-  if (!getElementTypeOrSelf(value.getType()).isF32() ||
-      !matchPattern(value, m_ConstantFloat(&number)))
-    return std::nullopt;
-  return double(number.convertToFloat());
-}
-
-static bool isEven(Value value) {
-  return isRow(value) &&
-         (value.getDefiningOp<vector::BroadcastOp>() || getConstant(value));
-}
-
-/// The scalar that an even row has in all places.
-static Value getScalar(OpBuilder &b, Location loc, Value even) {
-  if (auto spread = even.getDefiningOp<vector::BroadcastOp>())
-    return spread.getSource();
-  return arith::ConstantOp::create(
-      b, loc, b.getF32FloatAttr(float(*getConstant(even))));
-}
-
-static Value makeSpread(OpBuilder &b, Location loc, Value scalar, Type row) {
-  return vector::BroadcastOp::create(b, loc, row, scalar);
-}
-
-static Value makeMul(OpBuilder &b, Location loc, Value lhs, Value rhs) {
-  return arith::MulFOp::create(b, loc, lhs, rhs, contract);
-}
-
-static Value makeAdd(OpBuilder &b, Location loc, Value lhs, Value rhs) {
-  return arith::AddFOp::create(b, loc, lhs, rhs, contract);
-}
-
-static Value makeScalar(OpBuilder &b, Location loc, double value) {
-  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(float(value)));
-}
-
-static Value makeSum(OpBuilder &b, Location loc, Value row) {
-  return vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, row);
-}
-
-/// The row that a row sum adds up; null if `value` is none.
-static Value getRowOfSum(Value value) {
-  Operation *op = value.getDefiningOp();
-  return op && !isRowMaximum(op) ? getSummedRow(op) : Value();
-}
-
-static int64_t getLength(Value row) {
-  return cast<VectorType>(row.getType()).getNumElements();
-}
-
-//===----------------------------------------------------------------------===//
-// Monomials
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// coefficient * product of factor^exponent.
-struct Monomial {
-  double coefficient = 1;
-  llvm::SmallMapVector<Value, int, 4> factors;
-
-  void multiply(const Monomial &other, int exponent) {
-    coefficient *= std::pow(other.coefficient, exponent);
-    for (auto [factor, power] : other.factors)
-      factors[factor] += power * exponent;
-    factors.remove_if([](const auto &entry) { return entry.second == 0; });
-  }
-  /// Whether it divides `other` without turning an exponent around.
-  bool divides(const Monomial &other) const {
-    return llvm::all_of(factors, [&](const auto &entry) {
-      auto known = other.factors.find(entry.first);
-      if (known == other.factors.end())
-        return false;
-      int mine = entry.second, others = known->second;
-      return (mine > 0) == (others > 0) && std::abs(mine) <= std::abs(others);
-    });
-  }
-  bool hasSameFactors(const Monomial &other) const {
-    return factors.size() == other.factors.size() && divides(other) &&
-           other.divides(*this);
-  }
-};
-} // namespace
-
-static Monomial getMonomial(Value scalar) {
-  Monomial result;
-  if (std::optional<double> number = getConstant(scalar)) {
-    result.coefficient = *number;
-    return result;
-  }
-  Operation *op = scalar.getDefiningOp();
-  if (isa_and_nonnull<arith::MulFOp>(op)) {
-    result.multiply(getMonomial(op->getOperand(0)), 1);
-    result.multiply(getMonomial(op->getOperand(1)), 1);
-  } else if (isa_and_nonnull<arith::DivFOp>(op)) {
-    result.multiply(getMonomial(op->getOperand(0)), 1);
-    result.multiply(getMonomial(op->getOperand(1)), -1);
-  } else if (isa_and_nonnull<arith::NegFOp>(op)) {
-    result.multiply(getMonomial(op->getOperand(0)), 1);
-    result.coefficient = -result.coefficient;
-  } else {
-    result.factors[scalar] = 1;
-  }
-  return result;
-}
-
-/// Writes a monomial down: what is known before the row's sums first, with the
-/// number, so that sums which share it need one multiplication each.
-static Value build(OpBuilder &b, Location loc, const Monomial &monomial) {
-  SmallVector<Value> early, late, below;
-  for (auto [factor, power] : monomial.factors) {
-    auto &list = power < 0 ? below : getRowOfSum(factor) ? late : early;
-    list.append(size_t(std::abs(power)), factor);
-  }
-  auto product = [&](Value start, ArrayRef<Value> factors) {
-    for (Value factor : factors)
-      start = start ? makeMul(b, loc, start, factor) : factor;
-    return start;
-  };
-  Value result = product(Value(), early);
-  bool isNegated = monomial.coefficient == -1;
-  if ((monomial.coefficient != 1 && !isNegated) || (!result && late.empty())) {
-    isNegated = false;
-    Value number = makeScalar(b, loc, monomial.coefficient);
-    result = result ? makeMul(b, loc, result, number) : number;
-  }
-  result = product(result, late);
-  if (isNegated)
-    result = arith::NegFOp::create(b, loc, result);
-  if (Value divisor = product(Value(), below))
-    result = arith::DivFOp::create(b, loc, result, divisor, contract);
-  return result;
-}
-
-/// A row that is a product, taken apart: rows and one scalar.
-namespace {
-struct Product {
-  SmallVector<Value> rows;
-  SmallVector<Value> scalars;
-  double coefficient = 1;
-};
-} // namespace
-
-/// Goes into a factor only if nothing else uses it: a product that is needed
-/// anyway stays whole.
-static void takeApart(OpBuilder &b, Location loc, Value value, bool isRoot,
-                      Product &product) {
-  if (std::optional<double> number = getConstant(value)) {
-    product.coefficient *= *number;
-    return;
-  }
-  if (isEven(value)) {
-    product.scalars.push_back(getScalar(b, loc, value));
-    return;
-  }
-  Operation *op = value.getDefiningOp();
-  if (op && (isRoot || op->hasOneUse())) {
-    if (isa<arith::MulFOp>(op)) {
-      takeApart(b, loc, op->getOperand(0), false, product);
-      takeApart(b, loc, op->getOperand(1), false, product);
-      return;
-    }
-    if (isa<arith::NegFOp>(op)) {
-      product.coefficient = -product.coefficient;
-      takeApart(b, loc, op->getOperand(0), false, product);
-      return;
-    }
-  }
-  product.rows.push_back(value);
-}
-
-/// `value` as row * even, where one operand of a multiplication is even.
-static std::optional<std::pair<Value, Value>> matchScaled(Value value) {
-  auto mul = value.getDefiningOp<arith::MulFOp>();
-  if (!mul || !isRow(value))
-    return std::nullopt;
-  for (int i : {0, 1}) {
-    Value row = mul->getOperand(i), even = mul->getOperand(1 - i);
-    if (isEven(even) && !isEven(row))
-      return std::pair(row, even);
-  }
-  return std::nullopt;
-}
-
-static Monomial getMonomialOfEven(Value even) {
-  if (std::optional<double> number = getConstant(even)) {
-    Monomial result;
-    result.coefficient = *number;
-    return result;
-  }
-  return getMonomial(even.getDefiningOp<vector::BroadcastOp>().getSource());
-}
-
-/// Whether the region's outputs need `op`. What was replaced a moment ago may
-/// still be there, and must not count as a use: it would bring itself back.
-static bool isNeeded(Operation *op, SmallPtrSetImpl<Operation *> &visited) {
-  if (isa<YieldOp>(op))
-    return true;
-  return llvm::any_of(op->getUsers(), [&](Operation *user) {
-    return visited.insert(user).second && isNeeded(user, visited);
-  });
-}
-
-/// A product `row * even` other than `op`, computed before it, whose even
-/// factor satisfies `accepts`.
-static Value findScaled(Operation *op, Value row,
-                        function_ref<bool(const Monomial &)> accepts) {
-  for (Operation *user : row.getUsers()) {
-    if (user == op || user->getBlock() != op->getBlock() ||
-        !user->isBeforeInBlock(op) || !isa<arith::MulFOp>(user))
-      continue;
-    Value result = user->getResult(0);
-    // A product that is only added to something is a part of a fused
-    // multiply-add, and not there by itself.
-    auto scaled = matchScaled(result);
-    bool isFused = llvm::all_of(result.getUsers(), [&](Operation *other) {
-      SmallPtrSet<Operation *, 16> visited;
-      return isa<arith::AddFOp>(other) || other == op ||
-             !isNeeded(other, visited);
-    });
-    if (!scaled || scaled->first != row || isFused)
-      continue;
-    Monomial scale = getMonomialOfEven(scaled->second);
-    if (!scale.factors.empty() && accepts(scale))
-      return result;
-  }
-  return {};
-}
-
-/// Whether `row` is some x - mean(x): then it sums to 0.
-static bool isCentred(Value row) {
-  auto add = row.getDefiningOp<arith::AddFOp>();
-  if (!add)
-    return false;
-  for (int i : {0, 1}) {
-    Value x = add->getOperand(i);
-    auto spread = add->getOperand(1 - i).getDefiningOp<vector::BroadcastOp>();
-    if (!spread)
-      continue;
-    Monomial shift = getMonomial(spread.getSource());
-    if (shift.factors.size() != 1)
-      continue;
-    auto [factor, power] = shift.factors.front();
-    if (power == 1 && getRowOfSum(factor) == x &&
-        std::abs(shift.coefficient * double(getLength(row)) + 1) < 1e-6)
-      return true;
-  }
-  return false;
-}
 
 //===----------------------------------------------------------------------===//
 // The rewrites
@@ -340,9 +66,8 @@ struct DivisionByEven : OpRewritePattern<arith::DivFOp> {
     if (!isRow(op.getResult()) || !isEven(op.getRhs()) || isEven(op.getLhs()))
       return failure();
     Location loc = op.getLoc();
-    Value inverse =
-        arith::DivFOp::create(rewriter, loc, makeScalar(rewriter, loc, 1),
-                              getScalar(rewriter, loc, op.getRhs()), contract);
+    Value inverse = makeDiv(rewriter, loc, makeScalar(rewriter, loc, 1),
+                            getScalar(rewriter, loc, op.getRhs()));
     rewriter.replaceOp(
         op, makeMul(rewriter, loc, op.getLhs(),
                     makeSpread(rewriter, loc, inverse, op.getType())));
@@ -608,9 +333,10 @@ struct ReuseScaledRow : OpRewritePattern<arith::MulFOp> {
       return success();
     }
     rewriter.replaceOp(
-        op, makeMul(rewriter, loc, known,
-                    makeSpread(rewriter, loc, build(rewriter, loc, scale),
-                               op.getType())));
+        op,
+        makeMul(rewriter, loc, known,
+                makeSpread(rewriter, loc, buildMonomial(rewriter, loc, scale),
+                           op.getType())));
     return success();
   }
 };
@@ -652,7 +378,7 @@ struct ReuseScaledRowInSum : OpRewritePattern<arith::MulFOp> {
         Value old = factor;
         monomial.factors.erase(old);
         monomial.factors[makeSum(rewriter, loc, terms)] += 1;
-        rewriter.replaceOp(op, build(rewriter, loc, monomial));
+        rewriter.replaceOp(op, buildMonomial(rewriter, loc, monomial));
         return success();
       }
     }
@@ -687,10 +413,10 @@ struct CommonScale : OpRewritePattern<arith::MulFOp> {
           continue;
         Location loc = op.getLoc();
         offset.multiply(scale, -1);
-        Value inner =
-            makeAdd(rewriter, loc, scaled->first,
-                    makeSpread(rewriter, loc, build(rewriter, loc, offset),
-                               op.getType()));
+        Value inner = makeAdd(rewriter, loc, scaled->first,
+                              makeSpread(rewriter, loc,
+                                         buildMonomial(rewriter, loc, offset),
+                                         op.getType()));
         rewriter.replaceOp(op, makeMul(rewriter, loc, inner, known));
         return success();
       }
@@ -740,113 +466,3 @@ LogicalResult lnbwd::simplifyRowProgram(RowwiseOp op, bool algebra) {
   }
   return success();
 }
-
-//===----------------------------------------------------------------------===//
-// Shape
-//===----------------------------------------------------------------------===//
-
-/// The terms of a chain of additions, whose inner ones nothing else uses.
-static void collectTerms(Value value, bool isRoot,
-                         SmallVectorImpl<Value> &terms) {
-  auto add = value.getDefiningOp<arith::AddFOp>();
-  if (!add || (!isRoot && !value.hasOneUse())) {
-    terms.push_back(value);
-    return;
-  }
-  collectTerms(add.getLhs(), false, terms);
-  collectTerms(add.getRhs(), false, terms);
-}
-
-/// A chain of fused multiply-adds that begins with what is no product; the
-/// even terms become one.
-static void fuseAdditions(IRRewriter &rewriter, arith::AddFOp add) {
-  SmallVector<Value> terms, products, others;
-  collectTerms(add.getResult(), /*isRoot=*/true, terms);
-  Value scalar;
-  Location loc = add.getLoc();
-  rewriter.setInsertionPoint(add);
-  for (Value term : terms) {
-    if (term.getDefiningOp<vector::BroadcastOp>()) {
-      Value next = getScalar(rewriter, loc, term);
-      scalar = scalar ? makeAdd(rewriter, loc, scalar, next) : next;
-    } else if (term.getDefiningOp<arith::MulFOp>() && term.hasOneUse()) {
-      products.push_back(term);
-    } else {
-      others.push_back(term);
-    }
-  }
-  if (products.empty())
-    return;
-  Value result;
-  if (scalar)
-    result = makeSpread(rewriter, loc, scalar, add.getType());
-  for (Value other : others)
-    result = result ? makeAdd(rewriter, loc, result, other) : other;
-  // Later products first: what was accumulated first ends outermost.
-  for (Value product : llvm::reverse(products)) {
-    auto mul = product.getDefiningOp<arith::MulFOp>();
-    result = result ? Value(vector::FMAOp::create(rewriter, loc, mul.getLhs(),
-                                                  mul.getRhs(), result))
-                    : product;
-  }
-  rewriter.replaceOp(add, result);
-}
-
-void lnbwd::shapeRowProgram(RowwiseOp op) {
-  IRRewriter rewriter(op.getContext());
-  Block &body = op.getBody().front();
-
-  // Products of scalars that end in something else than a product.
-  SmallVector<Operation *> roots;
-  for (Operation &bodyOp : body)
-    if (isa<arith::MulFOp, arith::DivFOp, arith::NegFOp>(bodyOp) &&
-        bodyOp.getResult(0).getType().isF32() &&
-        !llvm::any_of(bodyOp.getUsers(), [](Operation *user) {
-          return isa<arith::MulFOp, arith::DivFOp, arith::NegFOp>(user) &&
-                 user->getResult(0).getType().isF32();
-        }))
-      roots.push_back(&bodyOp);
-  for (Operation *root : roots) {
-    Monomial monomial = getMonomial(root->getResult(0));
-    if (monomial.factors.empty())
-      continue;
-    rewriter.setInsertionPoint(root);
-    rewriter.replaceOp(root, build(rewriter, root->getLoc(), monomial));
-  }
-
-  SmallVector<arith::AddFOp> additions;
-  for (Operation &bodyOp : body) {
-    auto add = dyn_cast<arith::AddFOp>(bodyOp);
-    if (!add || !isRow(add.getResult()))
-      continue;
-    bool isInner = add->hasOneUse() && isa<arith::AddFOp>(*add->user_begin());
-    if (!isInner)
-      additions.push_back(add);
-  }
-  for (arith::AddFOp add : additions)
-    fuseAdditions(rewriter, add);
-  (void)simplifyRowProgram(op, /*algebra=*/false);
-}
-
-namespace {
-class SimplifyRowAlgebra
-    : public lnbwd::impl::SimplifyRowAlgebraPassBase<SimplifyRowAlgebra> {
-public:
-  using SimplifyRowAlgebraPassBase::SimplifyRowAlgebraPassBase;
-
-  void runOnOperation() override {
-    SmallVector<RowwiseOp> programs;
-    getOperation()->walk([&](RowwiseOp op) { programs.push_back(op); });
-    for (RowwiseOp op : programs) {
-      if (failed(simplifyRowProgram(op, /*algebra=*/true))) {
-        op.emitOpError("cannot be simplified: the rewrites do not come to an "
-                       "end");
-        return signalPassFailure();
-      }
-      if (shape)
-        shapeRowProgram(op);
-      ++numSimplified;
-    }
-  }
-};
-} // namespace

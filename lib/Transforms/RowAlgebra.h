@@ -25,11 +25,6 @@ namespace lnbwd {
 /// rounds or rewrites; the region is then right, but not simplified to the end.
 mlir::LogicalResult simplifyRowProgram(RowwiseOp op, bool algebra);
 
-/// Writes sums of products as chains of fused multiply-adds, and orders the
-/// factors of scalars so that what they have in common is computed once. Last:
-/// the rewrites above would take it apart again.
-void shapeRowProgram(RowwiseOp op);
-
 } // namespace lnbwd
 
 #endif // LNBWD_LIB_TRANSFORMS_ROWALGEBRA_H
