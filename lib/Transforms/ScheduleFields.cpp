@@ -16,58 +16,56 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 
+#include <tuple>
+#include <type_traits>
+
 using namespace mlir;
 using namespace lnbwd;
 
-ScheduleFields::ScheduleFields(ScheduleAttr schedule)
-    : threadsPerRow(schedule.getThreadsPerRow()),
-      rowGroups(schedule.getRowGroups()),
-      vectorWidth(schedule.getVectorWidth()),
-      rowsPerWorkgroup(schedule.getRowsPerWorkgroup()),
-      workgroupsPerComputeUnit(schedule.getWorkgroupsPerComputeUnit()),
-      workgroupsPerRow(schedule.getWorkgroupsPerRow()),
-      columnTile(schedule.getColumnTile()), prefetch(schedule.getPrefetch()),
-      unroll(schedule.getUnroll()), stages(schedule.getStages()),
-      earlyStart(schedule.getEarlyStart()), reload(schedule.getReload()) {}
+ScheduleFields::ScheduleFields(ScheduleAttr schedule) {
+#define LNBWD_SCHEDULE_FIELD(type, member, getter, name, start)                \
+  member = schedule.getter();
+#include "lnbwd/Transforms/ScheduleFields.def"
+}
 
-SmallVector<std::pair<StringRef, int64_t *>> ScheduleFields::getNamed() {
+SmallVector<ScheduleFields::Named> ScheduleFields::getNamed() {
   return {
-      {"threads_per_row", &threadsPerRow},
-      {"row_groups", &rowGroups},
-      {"vector_width", &vectorWidth},
-      {"rows_per_workgroup", &rowsPerWorkgroup},
-      {"workgroups_per_compute_unit", &workgroupsPerComputeUnit},
-      {"workgroups_per_row", &workgroupsPerRow},
-      {"column_tile", &columnTile},
-      {"prefetch", &prefetch},
-      {"unroll", &unroll},
-      {"stages", &stages},
-      {"early_start", &earlyStart},
-      {"reload", &reload},
+#define LNBWD_SCHEDULE_FIELD(type, member, getter, name, start)                \
+  {name, &member, std::is_same_v<type, bool>},
+#include "lnbwd/Transforms/ScheduleFields.def"
   };
 }
 
+/// Calls `build` with the attribute's parameters.
+template <typename Build>
+static ScheduleAttr buildFrom(const ScheduleFields &fields, Build build) {
+  std::tuple parameters{
+#define LNBWD_SCHEDULE_FIELD(type, member, getter, name, start)                \
+  type(fields.member),
+#include "lnbwd/Transforms/ScheduleFields.def"
+  };
+  return std::apply(build, parameters);
+}
+
 ScheduleAttr ScheduleFields::get(MLIRContext *context) const {
-  return ScheduleAttr::get(context, threadsPerRow, rowGroups, vectorWidth,
-                           rowsPerWorkgroup, workgroupsPerComputeUnit,
-                           workgroupsPerRow, columnTile, prefetch, unroll,
-                           stages, earlyStart != 0, reload != 0);
+  return buildFrom(*this, [&](auto... parameters) {
+    return ScheduleAttr::get(context, parameters...);
+  });
 }
 
 ScheduleAttr
 ScheduleFields::getChecked(function_ref<InFlightDiagnostic()> emitError,
                            MLIRContext *context) const {
-  return ScheduleAttr::getChecked(
-      emitError, context, threadsPerRow, rowGroups, vectorWidth,
-      rowsPerWorkgroup, workgroupsPerComputeUnit, workgroupsPerRow, columnTile,
-      prefetch, unroll, stages, earlyStart != 0, reload != 0);
+  return buildFrom(*this, [&](auto... parameters) {
+    return ScheduleAttr::getChecked(emitError, context, parameters...);
+  });
 }
 
 FailureOr<ScheduleAttr>
 lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
                         function_ref<InFlightDiagnostic()> emitError) {
   ScheduleFields fields(schedule);
-  auto named = fields.getNamed();
+  SmallVector<ScheduleFields::Named> named = fields.getNamed();
   bool setThreads = false, setRows = false, setGroups = false,
        setPrefetch = false, setUnroll = false;
   SmallVector<StringRef> assignments;
@@ -76,15 +74,17 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
     auto [name, text] = assignment.trim().split('=');
     const auto *field =
         llvm::find_if(named, [&, name = name](const auto &entry) {
-          return entry.first == name;
+          return entry.name == name;
         });
     if (field == named.end()) {
       InFlightDiagnostic diag = emitError() << "unknown schedule field '"
                                             << name << "', expected one of: ";
-      llvm::interleaveComma(llvm::make_first_range(named), diag);
+      llvm::interleaveComma(
+          llvm::map_range(named, [](const auto &entry) { return entry.name; }),
+          diag);
       return diag;
     }
-    if (text.getAsInteger(10, *field->second))
+    if (text.getAsInteger(10, *field->value))
       return emitError() << "expected schedule field '" << name
                          << "' to be a whole number, got '" << text << "'";
     setThreads |= name == "threads_per_row";
@@ -108,12 +108,10 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
   if (fields.columnTile && fields.columnTile == schedule.getColumnTile() &&
       fields.threadsPerRow > 0 && fields.vectorWidth > 0)
     fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
-  for (auto [name, flag] :
-       {std::pair<StringRef, int64_t>("reload", fields.reload),
-        std::pair<StringRef, int64_t>("early_start", fields.earlyStart)})
-    if (flag != 0 && flag != 1)
+  for (auto [name, value, isFlag] : named)
+    if (isFlag && *value != 0 && *value != 1)
       return emitError() << "expected schedule field '" << name
-                         << "' to be 0 or 1, got " << flag;
+                         << "' to be 0 or 1, got " << *value;
   ScheduleAttr result = fields.getChecked(emitError, schedule.getContext());
   if (!result)
     return failure();

@@ -14,6 +14,7 @@
 
 #include "lnbwd/Transforms/ScheduleLimits.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -46,6 +47,28 @@ static constexpr int64_t spareTotalRegisters = 8;
 /// Staged rows side by side from which on totals were measured to cost nothing,
 /// on an H200.
 static constexpr int64_t stagedTotalGroups = 4;
+
+bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto lists =
+      module ? module->getAttrOfType<DictionaryAttr>(rejectedSchedulesAttr)
+             : DictionaryAttr();
+  auto list = lists ? lists.getAs<ArrayAttr>(op.getEntry()) : ArrayAttr();
+  return list && llvm::is_contained(list, schedule);
+}
+
+int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
+  int64_t width = accessBytes * 8 / op.getRowElementBits();
+  auto divides = [&](int64_t distance) {
+    while (distance % width != 0)
+      width /= 2;
+  };
+  divides(op.getRowLength());
+  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
+    for (unsigned i = 0; i < rows.size(); ++i)
+      divides(op.getRowStride(rows.getBeginOperandIndex() + i));
+  return width;
+}
 
 int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
   if (schedule.getColumnTile())

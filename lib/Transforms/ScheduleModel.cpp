@@ -6,27 +6,27 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The cost model. A row program is bound by memory, so the model looks for few
-// idle lanes, 16-byte accesses, and enough bytes in flight without running out
-// of registers. What differs between chips is in the chip table; what is a
-// constant here was measured on an H200, or counted.
+// The rules that choose a schedule where the fitted cost model (ScheduleSearch)
+// does not. A row program is bound by memory, so they look for few idle lanes,
+// 16-byte accesses, and enough bytes in flight without running out of
+// registers. What differs between chips is in the chip table; what is a
+// constant here was measured on an H200, or counted, and the weights of getCost
+// were set by hand.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Transforms/ScheduleModel.h"
 
-#include "lnbwd/Transforms/CostModel.h"
 #include "lnbwd/Transforms/ScheduleFields.h"
 #include "lnbwd/Transforms/ScheduleLimits.h"
+#include "lnbwd/Transforms/ScheduleSearch.h"
 
-#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 #include <limits>
-#include <utility>
 
 using namespace mlir;
 using namespace lnbwd;
@@ -73,31 +73,25 @@ static constexpr int64_t minFinalizeThreads = 128;
 static constexpr int64_t finalizeThreads = 512;
 /// Columns of a workgroup that finalises column sums: two to four cache lines.
 static constexpr int64_t finalizeColumns = 32;
+/// The weights of getCost, set by hand and not fitted. All are in the unit of
+/// its result, a share of the ideal time of a program: for each time that a
+/// lane has as much or as little to do again,
+static constexpr double ratioWeight = 0.25;
+/// for a row that waves exchange sums of,
+static constexpr double exchangeCost = 0.1;
+/// for each doubling of the workgroups that share a row, with rows of less than
+/// 32 bits and with others,
+static constexpr double narrowSharingCost = 0.25, wideSharingCost = 0.35;
+/// for each doubling of an exchange beyond the chip's short ones,
+static constexpr double longExchangeCost = 0.45;
+/// for a staged narrow row that is alone on its compute unit,
+static constexpr double aloneCost = 0.3;
+/// for staging with no lanes at all of the `stagedThreads` that it aims at,
+static constexpr double quietWeight = 0.3;
+/// and for no row in flight while another is worked on.
+static constexpr double notInFlightCost = 0.5;
 /// Groups of rows, where nothing says how many there are.
 static constexpr int64_t usualGroups = 8;
-
-bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
-  auto module = op->getParentOfType<ModuleOp>();
-  auto lists =
-      module ? module->getAttrOfType<DictionaryAttr>(rejectedSchedulesAttr)
-             : DictionaryAttr();
-  auto list = lists ? lists.getAs<ArrayAttr>(op.getEntry()) : ArrayAttr();
-  return list && llvm::is_contained(list, schedule);
-}
-
-/// The widest access that all rows are aligned to.
-static int64_t chooseVectorWidth(RowwiseOp op) {
-  int64_t width = accessBytes * 8 / op.getRowElementBits();
-  auto divides = [&](int64_t distance) {
-    while (distance % width != 0)
-      width /= 2;
-  };
-  divides(op.getRowLength());
-  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
-    for (unsigned i = 0; i < rows.size(); ++i)
-      divides(op.getRowStride(rows.getBeginOperandIndex() + i));
-  return width;
-}
 
 namespace {
 /// What a candidate varies, before the fields that follow from it.
@@ -268,7 +262,7 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
   // as much to do between two of those, and did not gain on an H200.
   bool isNarrow = op.getRowElementBits() < 32;
   auto doublings = double(llvm::Log2_64(schedule.getWorkgroupsPerRow()));
-  double sharing = (isNarrow ? 0.25 : 0.35) * doublings;
+  double sharing = (isNarrow ? narrowSharingCost : wideSharingCost) * doublings;
   bool isAlone = isNarrow && schedule.getStages() &&
                  schedule.getRowGroups() == 1 &&
                  schedule.getWorkgroupsPerComputeUnit() == 1;
@@ -283,17 +277,19 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
   int64_t shortExchange = chip.model.shortExchange;
   double longExchange =
       shortExchange && exchanged > shortExchange
-          ? 0.45 * std::log2(double(exchanged) / double(shortExchange))
+          ? longExchangeCost *
+                std::log2(double(exchanged) / double(shortExchange))
           : 0;
   double starved = 0;
   if (isStarved(op, schedule, chip))
     starved = double(chip.model.registerBytesInFlight) /
                   std::max(1.0, getBytesInFlight(op, schedule, chip)) -
               1;
-  return starved + idle + 0.25 * (ratio - 1) + (fitsWave ? 0 : 0.1) + sharing +
-         longExchange + (isAlone ? 0.3 : 0) + 0.3 * quiet +
+  return starved + idle + ratioWeight * (ratio - 1) +
+         (fitsWave ? 0 : exchangeCost) + sharing + longExchange +
+         (isAlone ? aloneCost : 0) + quietWeight * quiet +
          partialWeight * getPartialShare(op, schedule, chip) +
-         (inFlight ? 0 : 0.5);
+         (inFlight ? 0 : notInFlightCost);
 }
 
 /// Whether a row sum is made of another one, so that a row is worked through
@@ -436,195 +432,13 @@ static ScheduleAttr chooseTiles(RowwiseOp op, int64_t width,
   return schedule;
 }
 
-/// Rows of an operand whose number is not known: as many as move so many bytes.
-static constexpr double usualBytes = 128 * 1024 * 1024;
-
-/// Values that the fields of a schedule take.
-static constexpr int64_t triedThreads[] = {32,  64,  96,  128, 192, 256,
-                                           384, 512, 640, 768, 1024};
-static constexpr int64_t triedWorkgroups[] = {1, 2, 3, 4, 6, 8, 12, 16};
-static constexpr int64_t triedTurns[] = {2, 1, 4, 8, 16};
-namespace {
-/// How rows are kept in flight.
-struct Flight {
-  int64_t stages, prefetch, unroll;
-};
-} // namespace
-static constexpr Flight triedFlights[] = {{0, 0, 1}, {0, 1, 1}, {0, 1, 2},
-                                          {2, 1, 1}, {3, 1, 1}, {4, 1, 1},
-                                          {5, 1, 1}, {6, 1, 1}, {8, 1, 1}};
-/// Columns of a lane, idle lanes over busy ones, and work-items of a compute
-/// unit, beyond which nothing is good.
-static constexpr int64_t mostColumns = 64;
-/// Columns of a workgroup, at least, where several share a row.
-static constexpr int64_t leastPartColumns = 1024;
-static constexpr double mostIdle = 0.34;
-static constexpr int64_t leastComputeUnitThreads = 128,
-                         mostComputeUnitThreads = 2048;
-/// Registers by which the estimate stays below those that a lane has.
-static constexpr double registerMargin = 8;
-/// Times are compared in steps of a tenth of a nanosecond.
-static constexpr double stepsPerMicrosecond = 1e4;
-
-/// Rows of `op` as the model assumes them: those that the types say, else
-/// `rows`, else, where that is 0, a usual number.
-static int64_t getExpectedRows(RowwiseOp op, int64_t rows) {
-  if (std::optional<int64_t> count = op.getStaticRowCount())
-    return std::max<int64_t>(1, *count);
-  if (rows > 0)
-    return rows;
-  double rowBytes =
-      double(getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts())) / 8 *
-      double(op.getRowLength());
-  return std::max<int64_t>(1, int64_t(usualBytes / rowBytes));
-}
-
-/// Calls `visit` with each schedule for `rows` rows that are whole in a
-/// workgroup or a cluster, but for those that are hopeless.
-static void forEachSchedule(RowwiseOp op, const ChipInfo &chip, int64_t rows,
-                            function_ref<void(const ScheduleFields &)> visit) {
-  int64_t length = op.getRowLength();
-  int64_t width = chooseVectorWidth(op);
-  bool hasRowSums = op.hasRowSums();
-  for (int64_t split = 1; split <= chip.workgroups.clusterWorkgroups;
-       split *= 2) {
-    if (length % (split * width) != 0 ||
-        (split > 1 && (!hasRowSums || length / split < leastPartColumns)))
-      break;
-    int64_t columns = length / split;
-    int64_t accessesBefore = 0;
-    for (int64_t threads = split > 1 ? chip.waveSize : 1;
-         threads <= chip.maxThreadsPerWorkgroup;
-         threads += threads < chip.waveSize ? threads : chip.waveSize) {
-      int64_t accesses = llvm::divideCeil(columns, threads * width);
-      // More lanes for as many accesses would only idle.
-      if (accesses == std::exchange(accessesBefore, accesses) ||
-          (accesses > 1 && accesses * width > mostColumns) ||
-          double(accesses * width * threads) > double(columns) * (1 + mostIdle))
-        continue;
-      ScheduleFields fields;
-      fields.threadsPerRow = threads;
-      fields.vectorWidth = width;
-      fields.workgroupsPerRow = split;
-      fields.earlyStart = chip.workgroups.hasEarlyStart;
-      int64_t groupsBefore = 0;
-      for (int64_t together : triedThreads) {
-        if (together < threads)
-          continue;
-        fields.rowGroups =
-            int64_t(llvm::bit_floor(uint64_t(together / threads)));
-        if (fields.rowGroups == std::exchange(groupsBefore, fields.rowGroups))
-          continue;
-        int64_t workgroup = threads * fields.rowGroups;
-        for (const Flight &flight : triedFlights) {
-          if ((flight.stages && !chip.workgroups.hasBulkCopy) ||
-              (flight.unroll > 1 && !hasRowSums && !flight.prefetch))
-            continue;
-          fields.stages = flight.stages;
-          fields.prefetch = flight.prefetch;
-          fields.unroll = flight.unroll;
-          SmallVector<int64_t, 16> grids;
-          for (int64_t workgroups : triedWorkgroups) {
-            if (workgroup * workgroups < leastComputeUnitThreads ||
-                workgroup * workgroups > mostComputeUnitThreads)
-              continue;
-            fields.workgroupsPerComputeUnit = workgroups;
-            for (int64_t turns : triedTurns) {
-              fields.rowsPerWorkgroup = turns * fields.rowGroups;
-              int64_t grid =
-                  std::min(llvm::divideCeil(rows, fields.rowsPerWorkgroup),
-                           uint64_t(workgroups * chip.computeUnits / split));
-              // Of those with the same grid the first.
-              if (llvm::is_contained(grids, grid))
-                continue;
-              grids.push_back(grid);
-              visit(fields);
-            }
-          }
-        }
-      }
-    }
-  }
-}
-
-/// The parameters that `op` is weighed by on `chip`, or null where rules
-/// choose.
-static const CostParameters *getParametersFor(RowwiseOp op,
-                                              const ChipInfo &chip) {
-  bool needsWholeRows =
-      op.hasRowSums() || !op.getScalarOuts().empty() ||
-      !op.getRowOuts().empty() ||
-      op.getRowLength() <= chip.waveSize * chooseVectorWidth(op);
-  return op.getGroupOperand() || !needsWholeRows ? nullptr
-                                                 : getCostParameters(chip);
-}
-
-/// Calls `visit` with schedules of whole rows that can run, the fastest by the
-/// cost model first, until it returns false.
-static void forEachByCost(RowwiseOp op, const ChipInfo &chip,
-                          const CostParameters &parameters, int64_t rows,
-                          function_ref<bool(RankedSchedule)> visit) {
-  rows = getExpectedRows(op, rows);
-  ProgramCosts program = ProgramCosts::of(op, rows);
-  using Entry = std::pair<double, ScheduleFields>;
-  SmallVector<Entry, 0> found;
-  forEachSchedule(op, chip, rows, [&](const ScheduleFields &fields) {
-    RegisterEstimate registers =
-        estimateRegisters(program, fields, chip, parameters);
-    if (registers.needed + registerMargin <= registers.limit)
-      found.emplace_back(predictMicroseconds(program, fields, chip, parameters),
-                         fields);
-  });
-  // Of those that are as good the first, whatever the last bits say.
-  llvm::stable_sort(found, [](const Entry &one, const Entry &other) {
-    return std::round(one.first * stepsPerMicrosecond) <
-           std::round(other.first * stepsPerMicrosecond);
-  });
-  for (const auto &[time, fields] : found) {
-    ScheduleAttr schedule = fields.get(op.getContext());
-    if (getObstacle(op, schedule, chip, RegisterBound::Least).empty() &&
-        !visit({time, schedule}))
-      return;
-  }
-}
-
-/// The schedule of whole rows that takes the least time by the cost model, or
-/// null if there is none.
-static ScheduleAttr chooseByCost(RowwiseOp op, const ChipInfo &chip,
-                                 const CostParameters &parameters,
-                                 bool allowRejected, int64_t rows) {
-  ScheduleAttr best;
-  forEachByCost(op, chip, parameters, rows, [&](RankedSchedule ranked) {
-    if (allowRejected || !isRejected(op, ranked.schedule))
-      best = ranked.schedule;
-    return !best;
-  });
-  return best;
-}
-
-SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
-                                                 const ChipInfo &chip,
-                                                 int64_t count, int64_t rows) {
-  SmallVector<RankedSchedule> result;
-  if (count <= 0)
-    return result;
-  if (const CostParameters *parameters = getParametersFor(op, chip))
-    forEachByCost(op, chip, *parameters, rows, [&](RankedSchedule ranked) {
-      result.push_back(ranked);
-      return int64_t(result.size()) < count;
-    });
-  return result;
-}
-
 ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                                    bool allowRejected, int64_t rows) {
   MLIRContext *context = op.getContext();
   int64_t length = op.getRowLength();
   int64_t width = chooseVectorWidth(op);
-  if (const CostParameters *parameters = getParametersFor(op, chip))
-    if (ScheduleAttr schedule =
-            chooseByCost(op, chip, *parameters, allowRejected, rows))
-      return schedule;
+  if (ScheduleAttr schedule = chooseByCost(op, chip, allowRejected, rows))
+    return schedule;
 
   // Without row sums, workgroups can share a row between them. Column sums
   // alone take few registers and little arithmetic, and tiles leave the fewest

@@ -16,6 +16,7 @@
 #include "lnbwd/Transforms/ScheduleFields.h"
 #include "lnbwd/Transforms/ScheduleLimits.h"
 #include "lnbwd/Transforms/ScheduleModel.h"
+#include "lnbwd/Transforms/ScheduleSearch.h"
 #include "lnbwd/Transforms/TunedSchedules.h"
 
 #include "llvm/Support/FormatVariadic.h"

@@ -18,26 +18,25 @@
 
 namespace lnbwd {
 
-/// The fields of a schedule, to vary some of them.
+/// The fields of a schedule, to vary some of them; ScheduleFields.def lists
+/// them.
 struct ScheduleFields {
-  int64_t threadsPerRow = 1;
-  int64_t rowGroups = 1;
-  int64_t vectorWidth = 1;
-  int64_t rowsPerWorkgroup = 0;
-  int64_t workgroupsPerComputeUnit = 0;
-  int64_t workgroupsPerRow = 1;
-  int64_t columnTile = 0;
-  int64_t prefetch = 0;
-  int64_t unroll = 1;
-  int64_t stages = 0;
-  int64_t earlyStart = 0;
-  int64_t reload = 0;
+#define LNBWD_SCHEDULE_FIELD(type, member, getter, name, start)                \
+  int64_t member = start;
+#include "lnbwd/Transforms/ScheduleFields.def"
 
   ScheduleFields() = default;
   explicit ScheduleFields(ScheduleAttr schedule);
 
-  /// The name of each field, as the attribute has it, and the field.
-  llvm::SmallVector<std::pair<llvm::StringRef, int64_t *>> getNamed();
+  /// A field: its name, as the attribute has it; its value; whether it is a
+  /// flag, 0 or 1.
+  struct Named {
+    llvm::StringRef name;
+    int64_t *value;
+    bool isFlag;
+  };
+  /// All fields, in the attribute's order.
+  llvm::SmallVector<Named> getNamed();
 
   ScheduleAttr get(mlir::MLIRContext *context) const;
   /// The same, or null after an error if the fields do not fit each other.

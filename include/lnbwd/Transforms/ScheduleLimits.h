@@ -90,6 +90,13 @@ int64_t getStageBytes(RowwiseOp op, ScheduleAttr schedule);
 /// whether it was right.
 enum class RegisterBound { Least, Estimate, Hope };
 
+/// Whether a kernel of `op` has spilled with `schedule`: whether the module has
+/// it in `lnbwd.rejected_schedules`.
+bool isRejected(RowwiseOp op, ScheduleAttr schedule);
+
+/// Elements of the widest access that all rows of `op` are aligned to.
+int64_t chooseVectorWidth(RowwiseOp op);
+
 /// Why `op` cannot run on `chip` as scheduled, and what would help; empty if it
 /// can.
 std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,

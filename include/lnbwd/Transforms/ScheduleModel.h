@@ -18,10 +18,6 @@
 
 namespace lnbwd {
 
-/// Whether a kernel of `op` has spilled with `schedule`: whether the module has
-/// it in `lnbwd.rejected_schedules`.
-bool isRejected(RowwiseOp op, ScheduleAttr schedule);
-
 /// The model's choice for `op`, or null if no schedule can run it whole: then
 /// it must be split into two passes first. What its module has in
 /// `lnbwd.rejected_schedules` is not chosen, unless `allowRejected`: the next
@@ -29,20 +25,6 @@ bool isRejected(RowwiseOp op, ScheduleAttr schedule);
 /// usual number.
 ScheduleAttr chooseSchedule(RowwiseOp op, const ChipInfo &chip,
                             bool allowRejected = false, int64_t rows = 0);
-
-/// A schedule, and the time of a call that the cost model predicts.
-struct RankedSchedule {
-  double microseconds;
-  ScheduleAttr schedule;
-};
-
-/// The `count` best schedules of `op` by the cost model, the best first,
-/// whether rejected or not; none where the chip has no parameters, or the
-/// program is of a kind that the model does not weigh.
-llvm::SmallVector<RankedSchedule> rankSchedules(RowwiseOp op,
-                                                const ChipInfo &chip,
-                                                int64_t count,
-                                                int64_t rows = 0);
 
 /// The schedule of `op`, a program that adds the partial sums of one that is
 /// scheduled as `summed`: one workgroup for each few columns takes all rows.
