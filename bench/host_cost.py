@@ -50,6 +50,7 @@ import lnbwd  # noqa: E402
 from lnbwd import compiler, functional, launching, native, ops, regions_op  # noqa: E402, F401
 from lnbwd.operations import LAYER_NORM, OPERATIONS, RMS_NORM  # noqa: E402
 from lnbwd.regions_op import Operand  # noqa: E402
+from lnbwd.spec import ROWS_HINTS  # noqa: E402
 
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 EPSILON = 1e-5
@@ -81,9 +82,10 @@ def use_null_kernels(n: int, dtype: torch.dtype) -> None:
         wants = NONE if is_forward else (True, True, bias is not None)
         epsilon = EPSILON if is_forward else None
         key = (op, n, dtype, dtype, bias, wants, epsilon)
-        launching._loaded[(*key, chip)] = NullKernel()  # type: ignore[assignment]
-        if library is not None:
-            native.add_kernel(*key, library.lnbwd_torch_simulated_device(), None)
+        for rows in ROWS_HINTS:
+            launching._loaded[(*key, chip, rows)] = NullKernel()  # type: ignore[assignment]
+            if library is not None:
+                native.add_kernel(*key, library.lnbwd_torch_simulated_device(), rows, None)
 
 
 def use_null_regions() -> None:

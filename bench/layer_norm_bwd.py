@@ -41,7 +41,7 @@ if "LNBWD_BUILD_DIR" in os.environ:
 from lnbwd import _chips  # noqa: E402
 from lnbwd_bench import compiler, report  # noqa: E402
 from lnbwd_bench.progress import Progress  # noqa: E402
-from lnbwd_bench.shapes import Shape, default_shapes, parse_shape  # noqa: E402
+from lnbwd_bench.shapes import Shape, default_shapes, parse_shape, random_shapes  # noqa: E402
 from lnbwd_bench.verdicts import METHODS, MIN_REPETITIONS, load_recorded  # noqa: E402
 
 PEERS = ("eager", "compile", "liger")
@@ -59,6 +59,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--shapes", metavar="MxN[:TYPE],...",
                         help="shapes to measure; TYPE is bf16 (default), f16 or f32; default: all "
                         "that a bar is set for")
+    parser.add_argument("--random", nargs=2, type=int, metavar=("SEED", "COUNT"),
+                        help="so many shapes drawn at random instead: 4 MB to 1.6 GB, log-uniform "
+                        "in M and N, of all types, a tenth with odd N")
     parser.add_argument("--dtypes", metavar="TYPE,...", help="only shapes of these types")
     parser.add_argument("--peers", default=",".join(PEERS), metavar="NAME,...",
                         help="of eager, compile, liger; '' for none (default: all)")
@@ -109,7 +112,13 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         parser.error(f"--repetitions: expected at least {MIN_REPETITIONS}, got "
                      f"{options.repetitions}; fewer decide nothing")
     try:
-        if options.shapes:
+        if options.random:
+            if options.shapes or options.dry_run:
+                parser.error("--random: expected neither --shapes nor --dry-run beside it")
+            if options.random[1] < 1:
+                parser.error(f"--random: expected a COUNT of at least 1, got {options.random[1]}")
+            options.shapes = random_shapes(*options.random)
+        elif options.shapes:
             options.shapes = [parse_shape(text) for text in options.shapes.split(",")]
         elif options.dry_run:
             options.shapes = [parse_shape(text) for text in DRY_SHAPES]

@@ -16,6 +16,7 @@ import subprocess
 from collections.abc import Callable, Iterable
 
 from lnbwd import operations
+from lnbwd.spec import KernelSpec, rows_option
 
 from .shapes import Shape
 
@@ -28,7 +29,7 @@ class KernelError(RuntimeError):
 
 
 def operation(shape: Shape) -> str:
-    """LayerNorm backward of one shape with gamma and all three gradients, as MLIR."""
+    """The same function with M in its types, which lnbwd-tune's table has its shapes by, as MLIR."""
     op = operations.OPERATIONS[operations.LAYER_NORM_BWD]
     # From x, with saved statistics.
     types = {o.name: operations.buffer_type(
@@ -36,6 +37,13 @@ def operation(shape: Shape) -> str:
         leading=[shape.m]) for o in op.operands
         if not o.role.has_own_element and (o.is_output or o.name not in ("y", "beta"))}
     return operations.mlir(op.name, types)
+
+
+def spec_of(shape: Shape, chip: str, emit: str) -> KernelSpec:
+    """LayerNorm backward of one shape with gamma and all three gradients, as Python compiles it for
+    a call with such tensors: for any M, with the shape's as a hint."""
+    return KernelSpec(operations.LAYER_NORM_BWD, shape.n, shape.dtype, chip, shape.dtype,
+                      shape.dtype, format=emit, rows=rows_option(shape.m, chip))
 
 
 def find_compiler() -> pathlib.Path:
@@ -61,9 +69,11 @@ def compile_kernel(shape: Shape, chip: str, emit: str, output: pathlib.Path,
     Raises:
         KernelError: there is no compiler, or it refuses; the message has its words.
     """
-    command = [str(find_compiler()), "-", f"--lnbwd-pipeline=chip={chip} {options}".rstrip(),
+    spec = spec_of(shape, chip, emit)
+    pipeline = " ".join(part for part in (f"chip={chip}", spec.pipeline_options(), options) if part)
+    command = [str(find_compiler()), "-", f"--lnbwd-pipeline={pipeline}",
                f"--emit={emit}", "-o", str(output)]
-    result = subprocess.run(command, input=operation(shape), capture_output=True, text=True,
+    result = subprocess.run(command, input=spec.mlir(), capture_output=True, text=True,
                             check=False)
     if result.returncode != 0:
         raise KernelError(f"lnbwd-opt could not compile {shape} for {chip}: "

@@ -6,10 +6,15 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from dataclasses import dataclass
+from random import Random
 
 ELEMENT_BYTES = {"bf16": 2, "f16": 2, "f32": 4}
+
+RANDOM_BYTES = (4_000_000, 1_600_000_000)
+"""The least and the most bytes of rows that :func:`random_shapes` moves."""
 
 # M x N of the comparison with the peers, bf16.
 TABLE = ((4096, 1024), (8192, 4096), (4096, 8192), (16384, 2048), (65536, 768), (131072, 256),
@@ -52,6 +57,26 @@ def default_shapes() -> list[Shape]:
     """All shapes that a bar is set for."""
     return ([Shape(m, n) for m, n in TABLE + FURTHER]
             + [Shape(m, n, "f32") for m, n in FLOAT32])
+
+
+def random_shapes(seed: int, count: int) -> list[Shape]:
+    """Different shapes drawn log-uniformly in M and in N, 4 MB to 1.6 GB of rows to move: M from 64
+    to 2^20, N from 128 to 65536. A tenth (rounded up) has an odd N, the others one that is a
+    multiple of 8; the types take turns. The same seed gives the same shapes.
+    """
+    random = Random(seed)
+
+    def draw(low: int, high: int) -> int:
+        return round(math.exp(random.uniform(math.log(low), math.log(high))))
+
+    shapes: list[Shape] = []
+    while len(shapes) < count:
+        n = draw(128, 65536)
+        n = (n | 1) if len(shapes) % 10 == 0 else (n + 4) // 8 * 8
+        shape = Shape(draw(64, 1 << 20), n, tuple(ELEMENT_BYTES)[len(shapes) % 3])
+        if RANDOM_BYTES[0] <= shape.stream_bytes <= RANDOM_BYTES[1] and shape not in shapes:
+            shapes.append(shape)
+    return shapes
 
 
 def parse_shape(text: str) -> Shape:

@@ -48,7 +48,7 @@ enum LoadStatus : int {
 using NormLoader = int (*)(int32_t operation, int64_t rowLength,
                            int32_t element, int32_t weight, int32_t bias,
                            uint32_t wants, double epsilon, int32_t device,
-                           char *message, size_t messageBytes);
+                           int64_t rows, char *message, size_t messageBytes);
 using RegionLoader = int (*)(const char *text, int32_t device, char *message,
                              size_t messageBytes);
 /// Is told why a kernel cannot be, where PyTorch's takes its place.
@@ -60,7 +60,7 @@ struct NormKeyHash {
     for (int64_t part :
          {static_cast<int64_t>(key.operation), int64_t(key.element),
           int64_t(key.weight), int64_t(key.bias), int64_t(key.wants),
-          int64_t(key.device)})
+          int64_t(key.device), key.rows})
       hash = mix(hash, static_cast<size_t>(part));
     return mix(hash, std::hash<double>()(key.epsilon));
   }
@@ -157,8 +157,8 @@ static int loadKernel(const NormKey &key, char *message) {
   if (!load)
     fail("lnbwd: no kernel is loaded; import lnbwd before its operators run");
   return load(static_cast<int32_t>(key.operation), key.rowLength, key.element,
-              key.weight, key.bias, key.wants, key.epsilon, key.device, message,
-              kMessageBytes);
+              key.weight, key.bias, key.wants, key.epsilon, key.device,
+              key.rows, message, kMessageBytes);
 }
 
 static const LoadedKernel &lookUpLoaded(const NormKey &key) {
@@ -166,6 +166,16 @@ static const LoadedKernel &lookUpLoaded(const NormKey &key) {
   if (!found)
     fail("lnbwd: the kernel that was just loaded is not in the table");
   return *found;
+}
+
+int64_t rowsHint(int64_t rows) {
+  constexpr int64_t kLeast = 64, kMost = 1 << 20;
+  rows = std::clamp(rows, kLeast, kMost);
+  int64_t below = kLeast;
+  while (2 * below <= rows)
+    below *= 2;
+  // Which of the two powers around it is nearer: that decides beyond sqrt(2).
+  return rows * rows > 2 * below * below ? 2 * below : below;
 }
 
 const LoadedKernel &findKernel(const NormKey &key) {
@@ -258,11 +268,12 @@ LNBWD_TORCH_API void lnbwd_torch_set_loaders(NormLoader norm,
   all.hearRefusal = refusal;
 }
 
-/// Puts a kernel into the table. The handles live as long as the process.
+/// Puts a kernel into the table, for a number of rows of rowsHint. The handles
+/// live as long as the process.
 LNBWD_TORCH_API void
 lnbwd_torch_add_kernel(int32_t operation, int64_t row_length, int32_t element,
                        int32_t weight, int32_t bias, uint32_t wants,
-                       double epsilon, int32_t torch_device,
+                       double epsilon, int32_t torch_device, int64_t rows,
                        const lnbwd_kernel *kernel, const lnbwd_device *device,
                        const lnbwd_program *program) {
   Tables &all = tables();
@@ -273,12 +284,18 @@ lnbwd_torch_add_kernel(int32_t operation, int64_t row_length, int32_t element,
               bias,
               wants,
               epsilon,
-              torch_device};
+              torch_device,
+              rows};
   std::unique_lock lock(all.mutex);
   auto &place = all.kernels[key];
   if (place)
     all.replacedKernels.push_back(std::move(place));
   place = std::make_unique<LoadedKernel>(LoadedKernel{kernel, device, program});
+}
+
+/// What rowsHint makes of a number of rows.
+LNBWD_TORCH_API int64_t lnbwd_torch_rows_hint(int64_t rows) {
+  return rowsHint(rows);
 }
 
 /// Puts a row program into the table: `operands` holds kind, element and row

@@ -42,14 +42,23 @@ struct NormKey {
   double epsilon; ///< of a forward pass; below 0: none
   /// A GPU's index; below 0 a simulated chip (simulatedDevice).
   int32_t device;
+  /// What rowsHint makes of M: kernels are chosen for a range of it, and right
+  /// for all.
+  int64_t rows;
 
   bool operator==(const NormKey &other) const {
     return operation == other.operation && rowLength == other.rowLength &&
            element == other.element && weight == other.weight &&
            bias == other.bias && wants == other.wants &&
-           epsilon == other.epsilon && device == other.device;
+           epsilon == other.epsilon && device == other.device &&
+           rows == other.rows;
   }
 };
+
+/// The number of rows that stands for `rows` in the choice of a schedule: the
+/// nearest power of two by ratio, 64 to 2^20 (python/lnbwd/spec.py has the same
+/// for operators in Python; a test compares them).
+int64_t rowsHint(int64_t rows);
 
 /// A kernel that is loaded. A null `kernel` launches nothing: with that,
 /// bench/host_cost.py times what surrounds a launch.

@@ -32,11 +32,12 @@ Norm describe(NamedOperation operation, const Tensor &x,
               const std::vector<int64_t> &shape, const Tensor &weight,
               const Tensor &bias) {
   int64_t rowLength = product(shape);
+  int64_t rows = elementCount(x.get()) / rowLength;
   return {{operation, rowLength, elementOf(x.get()),
            weight ? elementOf(weight.get()) : kNoElement,
            bias ? elementOf(bias.get()) : kNoElement, 0, -1,
-           deviceNumber(x.get())},
-          elementCount(x.get()) / rowLength};
+           deviceNumber(x.get()), rowsHint(rows)},
+          rows};
 }
 
 ForwardResults runForward(const LoadedKernel &kernel, const Norm &norm,

@@ -58,7 +58,7 @@ private:
   /// The table's schedule for `op`, null if it has none or it was rejected.
   FailureOr<ScheduleAttr> lookUp(RowwiseOp op, const ChipInfo &info,
                                  const TunedSchedules &tuned) {
-    std::optional<size_t> index = tuned.find(op, info);
+    std::optional<size_t> index = tuned.find(op, info, rows);
     if (!index)
       return ScheduleAttr();
     ScheduleAttr found = tuned[*index].schedule;

@@ -298,13 +298,15 @@ TunedSchedules::load(StringRef option, MLIRContext *context,
 // Looking up
 //===----------------------------------------------------------------------===//
 
-std::optional<size_t> TunedSchedules::find(RowwiseOp op,
-                                           const ChipInfo &chip) const {
+std::optional<size_t> TunedSchedules::find(RowwiseOp op, const ChipInfo &chip,
+                                           int64_t rows) const {
   // What was tuned were programs whose rows all go to any workgroup.
   if (op.getGroupOperand())
     return std::nullopt;
   ProgramKey key = ProgramKey::of(op);
   std::optional<int64_t> count = op.getStaticRowCount();
+  if (!count && rows > 0)
+    count = rows;
   for (auto [index, entry] : llvm::enumerate(entries))
     if (entry.chip == chip.name && entry.program == key &&
         entry.rowLength.contains(op.getRowLength()) &&

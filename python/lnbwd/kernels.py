@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
 import pathlib
@@ -19,7 +20,7 @@ from ._files import write_whole
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LnbwdError
 from .operations import OPERATIONS
-from .spec import FORWARD_OPS, GradientSpec, KernelSpec, Spec, dtype_name
+from .spec import FORWARD_OPS, ROWS_HINTS, GradientSpec, KernelSpec, Spec, dtype_name
 
 if TYPE_CHECKING:
     from .roofline import Report
@@ -139,6 +140,13 @@ def code_for_device(make: Callable[[str, str], Spec], chip: str) -> bytes:
         code = _look_up(make(chip, format))
         if code is not None:
             return code
+    if compiler.compiler_id() is None:
+        # What was chosen for another number of rows, or for a usual one, is right for any.
+        for rows in (0, *ROWS_HINTS):
+            for format in formats:
+                code = _look_up(dataclasses.replace(make(chip, format), rows=rows))
+                if code is not None:
+                    return code
     known = list(compiler.chips()) if compiler.available() else kernel_cache().chips()
     if chip not in known and chip.startswith("sm_"):
         earlier = [c for c in known if 0 < _capability(c) <= _capability(chip)]
@@ -289,8 +297,8 @@ class CompiledKernel:
 
 def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | object = True,
               bias: bool | object = True, grads: Sequence[str] | None = None, schedule: str = "",
-              two_pass: str = "auto", format: str = "",
-              epsilon: float | None = None) -> KernelSpec:
+              two_pass: str = "auto", format: str = "", epsilon: float | None = None,
+              rows: int = 0) -> KernelSpec:
     """The spec that the arguments of :func:`compile` describe."""
     element = dtype_name(dtype)
 
@@ -314,13 +322,13 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
         known = {grad: grad in grads for grad in known}
     return KernelSpec(op, n, element, chip, weight_dtype, bias_dtype, known["dx"],
                       known["dweight"], known["dbias"], schedule, two_pass,
-                      format or code_format(chip), epsilon)
+                      format or code_format(chip), epsilon, rows)
 
 
 def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
             chips: Sequence[str] = (), weight: bool | object = True, bias: bool | object = True,
             grads: Sequence[str] | None = None, schedule: str = "", two_pass: str = "auto",
-            format: str = "", epsilon: float | None = None) -> CompiledKernel:
+            format: str = "", epsilon: float | None = None, rows: int = 0) -> CompiledKernel:
     """Compiles an operation to machine code, or takes it from the cache.
 
     Args:
@@ -338,6 +346,8 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
         two_pass: "auto", "always" or "never".
         format: "hsaco", "ptx" or "cubin"; empty: the chip's.
         epsilon: of a forward pass (default: 1e-5); it is a constant of the kernel.
+        rows: the number of rows that the schedule is chosen for, the option ``rows`` of
+            lnbwd-pipeline; 0: as many as move 128 MiB. The kernel is right for any number.
 
     Raises:
         ValueError: an argument is wrong; the message names it.
@@ -359,5 +369,6 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
                                    + ", ".join(compiler.chips()))
     return CompiledKernel([
         make_spec(op, n=n, dtype=dtype, chip=name, weight=weight, bias=bias, grads=grads,
-                  schedule=schedule, two_pass=two_pass, format=format, epsilon=epsilon)
+                  schedule=schedule, two_pass=two_pass, format=format, epsilon=epsilon,
+                  rows=rows)
         for name in names])

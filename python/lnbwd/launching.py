@@ -13,14 +13,14 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
 from . import _chips, native, runtime
 from .errors import LnbwdError, RuntimeStatusError
 from .kernels import code_for_device
-from .spec import KernelSpec
+from .spec import ROWS_HINTS, KernelSpec, rows_hint, rows_option
 
 __all__ = ["simulate", "simulated_chip"]
 
@@ -142,18 +142,26 @@ def open_device(device: torch.device) -> runtime.Device:
 
 def load_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
                 bias: torch.dtype | None, wants: tuple[bool, bool, bool], epsilon: float | None,
-                device: torch.device) -> runtime.Kernel:
+                device: torch.device, rows: int = 0) -> runtime.Kernel:
     """The kernel for a torch device, loaded now; it stays so for the life of the process.
 
     The arguments are those of :func:`launch`.
     """
-    key: _Key = (op, n, dtype, weight, bias, wants, epsilon,
-                 simulated_chip() if device.type == "cpu" else device.index)
+    common: _Key = (op, n, dtype, weight, bias, wants, epsilon,
+                    simulated_chip() if device.type == "cpu" else device.index)
+    key = (*common, rows_hint(rows))
     with _lock:
         kernel = _loaded.get(key)
     if kernel is not None:
         return kernel
     target = open_device(device)
+    if is_capturing(device):
+        # Nothing can be loaded; what was chosen for another number of rows is right for this one.
+        with _lock:
+            kernel = next((_loaded[other] for hint in sorted(ROWS_HINTS, key=_distance(rows))
+                           if (other := (*common, hint)) in _loaded), None)
+        if kernel is not None:
+            return kernel
     check_capture(device, f"the kernel of {op} for rows of {n}")
 
     x_name, weight_name, bias_name = (native.ELEMENT_NAMES[t] if t else ""
@@ -161,20 +169,36 @@ def load_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
 
     def make(chip: str, format: str) -> KernelSpec:
         return KernelSpec(op, n, x_name, chip, weight_name, bias_name, *wants, format=format,
-                          epsilon=epsilon)
+                          epsilon=epsilon, rows=rows_option(rows, chip))
 
     with _lock:
-        kernel = _loaded.get(key)
-        if kernel is None:
+        # Where a chip's schedules do not depend on the number of rows, one kernel is for all.
+        wanted = make(target.chip, "")
+        kernel = next((loaded for hint in ROWS_HINTS
+                       if rows_option(hint, target.chip) == wanted.rows
+                       and (loaded := _loaded.get((*common, hint)))), None)
+        if kernel is not None:
+            _loaded[key] = kernel
+        else:
             program = runtime.Program.for_chip(code_for_device(make, target.chip),
                                                target.info.arch)
             kernel = _loaded[key] = runtime.Kernel(target, program)
     return kernel
 
 
+def _distance(rows: int) -> Callable[[int], float]:
+    """How far a hint is from a number of rows, by ratio."""
+    return lambda hint: max(hint, rows) / max(min(hint, rows), 1)
+
+
+def is_capturing(device: torch.device) -> bool:
+    """Whether a CUDA graph is being captured."""
+    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
+
+
 def check_capture(device: torch.device, what: str) -> None:
     """Raises an error if a graph is being captured: a module cannot be loaded meanwhile."""
-    if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+    if is_capturing(device):
         raise native.NotNowError(
             f"{what} is not loaded yet, and a CUDA graph is being captured, during which the "
             "driver loads no module: run the same step once before the capture, with the same "
@@ -195,9 +219,9 @@ def torch_device(number: int) -> torch.device:
 
 def _load_for_native(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
                      bias: torch.dtype | None, wants: tuple[bool, bool, bool],
-                     epsilon: float | None, device: int) -> None:
-    kernel = load_kernel(op, n, dtype, weight, bias, wants, epsilon, torch_device(device))
-    native.add_kernel(op, n, dtype, weight, bias, wants, epsilon, device, kernel)
+                     epsilon: float | None, device: int, rows: int) -> None:
+    kernel = load_kernel(op, n, dtype, weight, bias, wants, epsilon, torch_device(device), rows)
+    native.add_kernel(op, n, dtype, weight, bias, wants, epsilon, device, rows, kernel)
 
 
 native.loaders["norm"] = _load_for_native
@@ -263,9 +287,10 @@ def launch(op: str, n: int, rows: int, dtype: torch.dtype, weight: torch.dtype |
         epsilon: of a forward pass.
     """
     first = tensors[0]
-    kernel = _loaded.get((op, n, dtype, weight, bias, wants, epsilon, device_key(first)))
+    kernel = _loaded.get((op, n, dtype, weight, bias, wants, epsilon, device_key(first),
+                          rows_hint(rows)))
     if kernel is None:
-        kernel = load_kernel(op, n, dtype, weight, bias, wants, epsilon, first.device)
+        kernel = load_kernel(op, n, dtype, weight, bias, wants, epsilon, first.device, rows)
     launch_kernel(kernel, rows, tensors)
 
 

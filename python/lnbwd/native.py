@@ -45,7 +45,8 @@ _OUT_OF_MEMORY = "lnbwd: out of memory"
 
 _NormLoader = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_int32, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32,
-    ctypes.c_uint32, ctypes.c_double, ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t)
+    ctypes.c_uint32, ctypes.c_double, ctypes.c_int32, ctypes.c_int64, ctypes.c_void_p,
+    ctypes.c_size_t)
 _RegionLoader = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_int32, ctypes.c_void_p,
                                  ctypes.c_size_t)
 
@@ -76,13 +77,13 @@ def _report(error: BaseException, message: int, size: int) -> int:
 
 
 def _load_norm(operation: int, n: int, element: int, weight: int, bias: int, wants: int,
-               epsilon: float, device: int, message: int, size: int) -> int:
+               epsilon: float, device: int, rows: int, message: int, size: int) -> int:
     try:
         loaders["norm"](
             OPERATIONS[operation], n, _ELEMENTS[element], *(None if e < 0 else _ELEMENTS[e]
                                                            for e in (weight, bias)),
             tuple(bool(wants >> bit & 1) for bit in range(3)), None if epsilon < 0 else epsilon,
-            device)
+            device, rows)
     except BaseException as error:
         return _report(error, message, size)
     return 0
@@ -155,7 +156,7 @@ def load() -> ctypes.CDLL | None:
     for name, arguments in (
             ("lnbwd_torch_set_loaders", [_NormLoader, _RegionLoader, _RefusalListener]),
             ("lnbwd_torch_add_kernel", [i32, i64, i32, i32, i32, ctypes.c_uint32, ctypes.c_double,
-                                        i32, p, p, p]),
+                                        i32, i64, p, p, p]),
             ("lnbwd_torch_add_region", [ctypes.c_char_p, i32, p, p, p, p, ctypes.c_size_t,
                                         ctypes.c_size_t, i32]),
             ("lnbwd_torch_note_error", [ctypes.c_char_p]),
@@ -164,6 +165,8 @@ def load() -> ctypes.CDLL | None:
         function = getattr(library, name)
         function.restype, function.argtypes = None, arguments
     library.lnbwd_torch_simulated_device.restype = i32
+    library.lnbwd_torch_rows_hint.restype = i64
+    library.lnbwd_torch_rows_hint.argtypes = [i64]
     library.lnbwd_torch_set_default_epsilon.restype = ctypes.c_int
     library.lnbwd_torch_set_default_epsilon.argtypes = [i32, ctypes.c_double]
     library.lnbwd_torch_override_aten.restype = ctypes.c_int
@@ -229,12 +232,13 @@ def _handles(kernel: runtime.Kernel | None) -> list[Any]:
 
 def add_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
                bias: torch.dtype | None, wants: Sequence[bool], epsilon: float | None,
-               device: int, kernel: runtime.Kernel | None) -> None:
+               device: int, rows: int, kernel: runtime.Kernel | None) -> None:
     """Puts a kernel into the library's table, which keeps it alive for ever.
 
     Args:
         op, n, dtype, weight, bias, wants, epsilon: what it computes.
         device: a GPU's index, or the library's number of the simulated chip.
+        rows: for calls with this :func:`lnbwd.spec.rows_hint`.
         kernel: the kernel; None: one that does nothing, for measurements of the host.
     """
     library = load()
@@ -243,7 +247,7 @@ def add_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
         OPERATIONS.index(op), n, _ELEMENTS.index(dtype),
         *(-1 if t is None else _ELEMENTS.index(t) for t in (weight, bias)),
         sum(want << bit for bit, want in enumerate(wants)), -1.0 if epsilon is None else epsilon,
-        device, *_handles(kernel))
+        device, rows, *_handles(kernel))
 
 
 def add_region(text: str, device: int, kernel: runtime.Kernel | None,

@@ -53,7 +53,7 @@ from .launching import (
     torch_device,
 )
 from .rowprogram import RowProgram
-from .spec import ProgramSpec
+from .spec import ProgramSpec, rows_option
 
 __all__ = ["Operand", "Program", "compute_by_torch", "find_program", "load_kernel",
            "make_kernel_from_mlir", "operand", "raw_region", "region_call", "register_program",
@@ -169,7 +169,7 @@ def register_row_program(program: RowProgram) -> Program:
     return register_program(
         program.text(), [operand(i.kind, i.dtype, program.length) for i in program.inputs],
         [operand(o.kind, o.dtype, program.length) for o in program.outputs],
-        make_kernel_from_mlir(program.mlir()), program.evaluate)
+        make_kernel_from_mlir(program.mlir(), rows=program.expected_rows), program.evaluate)
 
 
 def operand(kind: str, dtype: str, length: int) -> Operand:
@@ -202,16 +202,22 @@ def find_program(text: str) -> Program:
     return program
 
 
-def make_kernel_from_mlir(source: str, pipeline_options: str = "") -> MakeKernel:
+def make_kernel_from_mlir(source: str, pipeline_options: str = "",
+                          rows: int | None = None) -> MakeKernel:
     """A ``make_kernel`` that compiles MLIR text, with the caches that all kernels have.
 
     Args:
         source: a module with one function of lnbwd operations, whose arguments are the program's.
         pipeline_options: options of lnbwd-pipeline beside ``chip``.
+        rows: the number of rows that the schedule is chosen for, where the types leave it open;
+            None: a usual one. Numbers that are near one another share a kernel
+            (:func:`lnbwd.spec.rows_hint`), which is right for any number.
     """
     def make_kernel(device: runtime.Device) -> runtime.Kernel:
         code = code_for_device(
-            lambda chip, format: ProgramSpec(source, chip, pipeline_options, format), device.chip)
+            lambda chip, format: ProgramSpec(
+                source, chip, pipeline_options, format,
+                0 if rows is None else rows_option(rows, chip)), device.chip)
         return runtime.Kernel(device, runtime.Program.for_chip(code, device.info.arch))
 
     return make_kernel

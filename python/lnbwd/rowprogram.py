@@ -113,6 +113,7 @@ class RowProgram:
             :data:`UNARY`, :data:`BINARY`, :data:`COMPARISONS`, :data:`LOGIC`, :data:`SUMS`.
         outputs: in the order of :data:`OUTPUT_KINDS`.
         groups: B where it is known and there are group columns or group sums; None: any.
+        expected_rows: where M is not known, one that the schedule is chosen for; None: a usual one.
     """
 
     length: int
@@ -121,6 +122,7 @@ class RowProgram:
     nodes: tuple[Node, ...]
     outputs: tuple[Output, ...]
     groups: int | None = None
+    expected_rows: int | None = None
 
     @property
     def has_groups(self) -> bool:
@@ -136,6 +138,8 @@ class RowProgram:
     def text(self) -> str:
         """The program as a line of JSON, which :meth:`from_text` reads."""
         groups = {"groups": self.groups} if self.has_groups else {}
+        if self.rows is None and self.expected_rows is not None:
+            groups["expected_rows"] = self.expected_rows
         return json.dumps({
             "format": _FORMAT, "length": self.length, "rows": self.rows, **groups,
             "inputs": [[i.kind, i.dtype] for i in self.inputs],
@@ -156,7 +160,8 @@ class RowProgram:
             return RowProgram(
                 fields["length"], fields["rows"], tuple(Input(*i) for i in fields["inputs"]),
                 tuple(tuple(node) for node in fields["nodes"]),
-                tuple(Output(*o) for o in fields["outputs"]), fields.get("groups"))
+                tuple(Output(*o) for o in fields["outputs"]), fields.get("groups"),
+                fields.get("expected_rows"))
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise ValueError(f"expected a row program, got {text[:80]!r}: {error}") from error
 

@@ -14,7 +14,8 @@ from typing import ClassVar
 from . import operations
 from .operations import OPERATIONS
 
-__all__ = ["DTYPES", "OPS", "GradientSpec", "KernelSpec", "ProgramSpec"]
+__all__ = ["DTYPES", "OPS", "ROWS_HINTS", "GradientSpec", "KernelSpec", "ProgramSpec", "rows_hint",
+           "rows_option"]
 
 DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 """Element types of a kernel's buffers, with their size in bytes."""
@@ -27,6 +28,35 @@ FORWARD_OPS = tuple(op.name for op in OPERATIONS.values() if op.is_forward)
 
 OPS = (*(op.name for op in OPERATIONS.values() if not op.is_forward), *FORWARD_OPS)
 """Operations that :func:`lnbwd.compile` knows by name."""
+
+
+ROWS_HINTS = tuple(1 << bit for bit in range(6, 21))
+"""The numbers of rows that kernels are chosen for, where a call chooses: docs/cost-model.md says
+why these."""
+
+_CHIPS_WITH_HINTS = ("sm_90",)
+"""Chips whose schedules depend on the expected number of rows: those with fitted parameters
+(lib/Transforms/CostParameters.json). For others a hint would compile the same code again."""
+
+
+def rows_hint(rows: int) -> int:
+    """The number of :data:`ROWS_HINTS` that is nearest to ``rows`` by ratio. lib/Torch has the same
+    function for its operators."""
+    rows = min(max(rows, ROWS_HINTS[0]), ROWS_HINTS[-1])
+    below: int = 1 << (rows.bit_length() - 1)
+    return 2 * below if rows * rows > 2 * below * below else below
+
+
+def rows_option(rows: int, chip: str) -> int:
+    """The ``rows`` of a spec for a call with so many rows on a chip: its hint, or 0 where the
+    chip's schedules do not depend on it."""
+    return rows_hint(rows) if chip.partition(":")[0] in _CHIPS_WITH_HINTS else 0
+
+
+def _check_rows(rows: object) -> None:
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
+        raise ValueError("rows: expected the number of rows that is usual, 1 or more, or 0 where "
+                         f"none is, got {rows!r}")
 
 
 def dtype_name(dtype: object, argument: str = "dtype") -> str:
@@ -56,14 +86,20 @@ class ProgramSpec:
         chip: "gfx942", "sm_90", ...
         options: options of lnbwd-pipeline beside chip.
         format: "hsaco", "ptx" or "cubin".
+        rows: the number of rows that the schedule is chosen for where the types leave it open; 0:
+            a usual one. The code is right for any.
     """
 
     source: str
     chip: str
     options: str = ""
     format: str = "hsaco"
+    rows: int = 0
 
     op: ClassVar[str] = "program"
+
+    def __post_init__(self) -> None:
+        _check_rows(self.rows)
 
     def mlir(self) -> str:
         """The source."""
@@ -71,15 +107,16 @@ class ProgramSpec:
 
     def pipeline_options(self) -> str:
         """The options of lnbwd-pipeline beside chip."""
-        return self.options
+        return f"{self.options} rows={self.rows}".strip() if self.rows else self.options
 
     def digest(self) -> str:
         """Names the kernel, as :meth:`KernelSpec.digest` does."""
-        return _digest(self.source, self.chip, self.options, self.format)
+        return _digest(self.source, self.chip, self.pipeline_options(), self.format)
 
     def to_json(self) -> dict[str, object]:
         """The fields but the source, for people."""
-        return {"op": self.op, "chip": self.chip, "options": self.options, "format": self.format}
+        return {"op": self.op, "chip": self.chip, "options": self.options, "format": self.format,
+                "rows": self.rows}
 
     @property
     def source_name(self) -> str:
@@ -108,6 +145,7 @@ class KernelSpec:
         schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2".
         two_pass: "auto", "always" or "never".
         format: "hsaco", "ptx" or "cubin".
+        rows: as of :class:`ProgramSpec`.
     """
 
     op: str
@@ -123,12 +161,14 @@ class KernelSpec:
     two_pass: str = "auto"
     format: str = "hsaco"
     epsilon: float | None = None
+    rows: int = 0
 
     def __post_init__(self) -> None:
         if self.op not in OPS:
             raise ValueError(f"op: expected one of {', '.join(OPS)}, got {self.op!r}")
         if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
             raise ValueError(f"n: expected the length of a row, 1 or more, got {self.n!r}")
+        _check_rows(self.rows)
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype: expected one of {', '.join(DTYPES)}, got {self.dtype!r}")
         for name in ("weight_dtype", "bias_dtype"):
@@ -172,6 +212,8 @@ class KernelSpec:
         options = [] if self.two_pass == "auto" else [f"two-pass={self.two_pass}"]
         if self.schedule:
             options.append(f"schedule={self.schedule}")
+        if self.rows:
+            options.append(f"rows={self.rows}")
         return " ".join(options)
 
     def mlir(self) -> str:

@@ -2,6 +2,7 @@
 // RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=gfx942 tuned-schedules=%S/Inputs/tuned-schedules.json" | FileCheck %s --check-prefix=GFX
 // RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 tuned-schedules=%S/Inputs/tuned-schedules.json schedule=row_groups=4" | FileCheck %s --check-prefix=OVERRIDE
 // RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 tuned-schedules=off" | FileCheck %s --check-prefix=OFF
+// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 rows=96 tuned-schedules=%S/Inputs/tuned-schedules.json" | FileCheck %s --check-prefix=HINT
 // RUN: lnbwd-opt %s --lnbwd-gpu-pipeline="chip=sm_90 tuned-schedules=%S/Inputs/tuned-schedules.json" | FileCheck %s --check-prefix=PIPELINE
 
 // The first entry that matches is taken, as a whole: what it does not name has
@@ -61,6 +62,19 @@ func.func @other(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) {
   ^bb0(%xr: vector<512xf32>):
     lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}
+
+// The option says M where the types do not.
+// HINT-LABEL: func.func @expected
+// HINT: threads_per_row = 64, row_groups = 1, vector_width = 2, rows_per_workgroup = 1,
+func.func @expected(%x: memref<?x512xf32>, %y: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x512xf32>) outs rows(%y : memref<?x512xf32>) {
+  ^bb0(%xr: vector<512xf32>):
+    %s = vector.reduction <add>, %xr : vector<512xf32> into f32
+    %b = vector.broadcast %s : f32 to vector<512xf32>
+    lnbwd.yield %b : vector<512xf32>
   }
   return
 }

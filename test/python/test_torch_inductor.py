@@ -219,6 +219,8 @@ def test_rows_may_be_a_symbol(device):
     assert len(captured.graphs) == 1
     program, = (d.program for d in taken())
     assert program.rows is None
+    assert program.expected_rows == 64
+    assert type(program).from_text(program.text()) == program
 
 
 def test_a_column_may_be_computed(device):

@@ -70,8 +70,10 @@ public:
   load(llvm::StringRef option, mlir::MLIRContext *context,
        llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
-  /// The place in the table of the entry for `op`, or nothing.
-  std::optional<size_t> find(RowwiseOp op, const ChipInfo &chip) const;
+  /// The place in the table of the entry for `op`, or nothing. `rows`: M where
+  /// the types do not say it; 0: it is not known.
+  std::optional<size_t> find(RowwiseOp op, const ChipInfo &chip,
+                             int64_t rows) const;
 
   const TunedSchedule &operator[](size_t index) const { return entries[index]; }
   /// How a message calls an entry: "tuned schedules 'FILE', entries[3]".

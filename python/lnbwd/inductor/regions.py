@@ -25,6 +25,7 @@ import torch
 from torch.fx import Graph, Node, map_arg
 
 from ..rowprogram import INPUT_KINDS, OUTPUT_KINDS, Output, RowProgram
+from ..spec import rows_hint
 from .convert import (
     DTYPES,
     ELEMENTS,
@@ -409,4 +410,9 @@ def convert(region: Region) -> None:
         raise Unsupported("it reads no row block")
     if program.has_groups and isinstance(region.domain.groups, int):
         program = dataclasses.replace(program, groups=region.domain.groups)
+    if rows is None:
+        node = region.domain.rows.node  # type: ignore[union-attr]
+        if node.has_hint():
+            # Rounded here, so that another M nearby gives the same text, and finds its kernel.
+            program = dataclasses.replace(program, expected_rows=rows_hint(int(node.hint)))
     region.program = program

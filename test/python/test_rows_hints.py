@@ -1,0 +1,99 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Kernels are chosen for a range of the number of rows, and right for any."""
+
+import json
+import pathlib
+
+import pytest
+import torch
+
+import lnbwd
+from lnbwd import kernels, launching, native, spec
+from lnbwd.spec import ROWS_HINTS, KernelSpec, ProgramSpec, rows_hint, rows_option
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def test_the_hint_is_the_nearest_by_ratio():
+    assert [rows_hint(m) for m in (0, 1, 64, 90, 91, 92, 8192, 11585, 11586, 12000, 1 << 40)] == [
+        64, 64, 64, 64, 128, 128, 8192, 8192, 16384, 16384, 1 << 20]
+    assert all(rows_hint(hint) == hint for hint in ROWS_HINTS)
+
+
+def test_the_operators_in_c_plus_plus_have_the_same_hints():
+    library = native.load()
+    if library is None:
+        pytest.skip("there are no operators in C++")
+    numbers = [0, 1 << 62, *(m + d for m in ROWS_HINTS for d in (-1, 0, 1)),
+               *(int(m * 2 ** .5) + d for m in ROWS_HINTS for d in (-1, 0, 1, 2))]
+    assert [library.lnbwd_torch_rows_hint(m) for m in numbers] == [rows_hint(m) for m in numbers]
+
+
+def test_chips_with_hints_are_those_with_fitted_parameters():
+    fitted = json.loads((ROOT / "lib/Transforms/CostParameters.json").read_text())["chips"]
+    assert set(spec._CHIPS_WITH_HINTS) == set(fitted)
+    assert rows_option(5000, "sm_90") == 4096
+    assert rows_option(5000, "gfx942") == 0
+
+
+def test_specs_hand_the_hint_to_the_compiler():
+    plain = KernelSpec("layer_norm_bwd", 64, "f32", "sm_90", "f32", "f32", format="ptx")
+    hinted = kernels.make_spec("layer_norm_bwd", n=64, dtype="f32", chip="sm_90", format="ptx",
+                               rows=4096)
+    assert hinted.pipeline_options() == "rows=4096"
+    assert hinted.mlir() == plain.mlir()
+    assert hinted.digest() != plain.digest()
+    assert KernelSpec.from_json(hinted.to_json()) == hinted
+    assert ProgramSpec("x", "sm_90", "reproducible", rows=64).pipeline_options() == (
+        "reproducible rows=64")
+    with pytest.raises(ValueError, match="rows: expected the number of rows"):
+        KernelSpec("layer_norm_bwd", 64, "f32", "sm_90", "f32", "f32", rows=-1)
+
+
+@pytest.fixture
+def specs(monkeypatch):
+    """The specs that loading asks for, on a simulated chip that is taken to have hints."""
+    monkeypatch.setattr(spec, "_CHIPS_WITH_HINTS", ("gfx942",))
+    asked = []
+
+    def code_for_device(make, chip):
+        asked.append(make(chip, "hsaco"))
+        return kernels.code_for_device(make, chip)
+
+    monkeypatch.setattr(launching, "code_for_device", code_for_device)
+    return asked
+
+
+def test_a_kernel_is_made_for_each_range_of_rows(specs):
+    if torch.cuda.is_available():
+        pytest.skip("CPU tensors are not simulated beside a GPU")
+    weight = torch.randn(104)
+    with lnbwd.simulate("gfx942"):
+        for rows in (3, 64, 80, 100, 120):
+            x = torch.randn(rows, 104)
+            torch.testing.assert_close(lnbwd.rms_norm(x, (104,), weight, 1e-5),
+                                       torch.nn.functional.rms_norm(x, (104,), weight, 1e-5))
+    assert [s.rows for s in specs] == [64, 128]
+
+
+def test_one_kernel_is_for_all_rows_where_a_chip_has_no_hints(specs, monkeypatch):
+    if torch.cuda.is_available():
+        pytest.skip("CPU tensors are not simulated beside a GPU")
+    monkeypatch.setattr(spec, "_CHIPS_WITH_HINTS", ())
+    with lnbwd.simulate("gfx942"):
+        for rows in (3, 200):
+            lnbwd.rms_norm(torch.randn(rows, 108), (108,))
+    assert [s.rows for s in specs] == [0]
+
+
+def test_without_a_compiler_a_kernel_for_another_number_of_rows_serves(tmp_path, monkeypatch):
+    def make(rows):
+        return lambda chip, form: KernelSpec("layer_norm_bwd", 61, "f32", chip, "f32", "f32",
+                                             format=form, rows=rows)
+
+    monkeypatch.setattr(kernels, "_cache", kernels.KernelCache(tmp_path))
+    kernels.kernel_cache().store(make(4096)("sm_90", "ptx"), "some", b"code")
+    monkeypatch.setattr(kernels.compiler, "compiler_id", lambda: None)
+    assert kernels.code_for_device(make(64), "sm_90") == b"code"
