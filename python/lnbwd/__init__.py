@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import compiler, errors, runtime
 from ._precompiling import precompile
-from ._version import __version__
+from ._version import __version__ as __version__
 from .errors import CacheWarning, CompileError, LibraryError, LnbwdError, RuntimeStatusError
 from .kernels import CompiledKernel, compile, kernel_cache, set_cache_folder
 from .roofline import Report, report

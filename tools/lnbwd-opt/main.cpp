@@ -1,4 +1,4 @@
-//===- main.cpp - The program lnbwd-opt ------------------------------------===//
+//===- main.cpp - The program lnbwd-opt -----------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
