@@ -11,7 +11,7 @@ endmacro()
 
 # LLVM, of the one major version that MLIR's interfaces here are those of.
 macro(lnbwd_find_llvm)
-  lnbwd_find(LLVM "the compiler and the simulator" "llvm-22-dev, from apt.llvm.org"
+  lnbwd_find(LLVM "the compiler and the simulator" "llvm-22-dev"
     ", set LLVM_DIR to its folder lib/cmake/llvm, or build the runtime alone: \
 -DLNBWD_ENABLE_COMPILER=OFF -DLNBWD_ENABLE_SIMULATOR=OFF" CONFIG)
   if(NOT LLVM_VERSION_MAJOR EQUAL 22)

@@ -10,9 +10,9 @@ set(beside_llvm ${LLVM_DIR}/.. ${LLVM_LIBRARY_DIR}/cmake)
 list(TRANSFORM beside_llvm APPEND /mlir OUTPUT_VARIABLE mlir_hints)
 list(TRANSFORM beside_llvm APPEND /lld OUTPUT_VARIABLE lld_hints)
 set(leave_out ", or leave the compiler out: -DLNBWD_ENABLE_COMPILER=OFF")
-lnbwd_find(MLIR "the compiler" "libmlir-22-dev and mlir-22-tools, from apt.llvm.org"
+lnbwd_find(MLIR "the compiler" "libmlir-22-dev and mlir-22-tools"
   ", set MLIR_DIR to its folder lib/cmake/mlir${leave_out}" CONFIG HINTS ${mlir_hints})
-lnbwd_find(LLD "the compiler" "liblld-22-dev, from apt.llvm.org"
+lnbwd_find(LLD "the compiler" "liblld-22-dev"
   ", set LLD_DIR to its folder lib/cmake/lld${leave_out}" CONFIG HINTS ${lld_hints})
 message(STATUS "MLIR: ${MLIR_DIR}")
 list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
