@@ -34,10 +34,6 @@ ROWS_HINTS = tuple(1 << bit for bit in range(6, 21))
 """The numbers of rows that kernels are chosen for, where a call chooses: docs/cost-model.md says
 why these."""
 
-_CHIPS_WITH_HINTS = ("sm_90",)
-"""Chips whose schedules depend on the expected number of rows: those with fitted parameters
-(lib/Transforms/CostParameters.json). For others a hint would compile the same code again."""
-
 
 def rows_hint(rows: int) -> int:
     """The number of :data:`ROWS_HINTS` that is nearest to ``rows`` by ratio. lib/Torch has the same
@@ -47,10 +43,16 @@ def rows_hint(rows: int) -> int:
     return 2 * below if rows * rows > 2 * below * below else below
 
 
+def chooses_by_rows(chip: str) -> bool:
+    """Whether a chip's schedules depend on the expected number of rows: NVIDIA's do. For others a
+    hint would compile the same code again."""
+    return chip.startswith("sm_")
+
+
 def rows_option(rows: int, chip: str) -> int:
     """The ``rows`` of a spec for a call with so many rows on a chip: its hint, or 0 where the
     chip's schedules do not depend on it."""
-    return rows_hint(rows) if chip.partition(":")[0] in _CHIPS_WITH_HINTS else 0
+    return rows_hint(rows) if chooses_by_rows(chip) else 0
 
 
 def _check_rows(rows: object) -> None:
