@@ -440,7 +440,7 @@ std::shared_ptr<Driver> openSimulatedDevice(const std::string &chip) {
       "the simulator's library liblnbwd-hip-sim.so belongs beside the "
       "runtime's; build it (LNBWD_ENABLE_SIMULATOR) or set LNBWD_SIM_LIBRARY "
       "to it");
-  int count = library->deviceCount("is LNBWD_SIM_LIBRARY the simulator?");
+  int count = library->deviceCount("LNBWD_SIM_LIBRARY, where it is set, has to name the simulator");
   std::string known;
   for (int i = 0; i < count; ++i) {
     std::string arch = library->names(i).arch;

@@ -85,6 +85,9 @@ struct ToolOptions {
 };
 } // namespace
 
+/// Whether the command line has -o: then the standard output is meant.
+static bool isOutputNamed = false;
+
 static llvm::raw_ostream &error() {
   return llvm::WithColor::error(llvm::errs(), "lnbwd-opt");
 }
@@ -93,6 +96,12 @@ static llvm::raw_ostream &error() {
 static LogicalResult writeFile(StringRef name, StringRef contents) {
   std::error_code problem;
   if (name == "-") {
+    if (!isOutputNamed && llvm::outs().is_displayed() &&
+        contents.contains('\0')) {
+      error() << "expected a file for machine code, got a terminal: name one "
+                 "by -o FILE, or say -o - to print it all the same\n";
+      return failure();
+    }
     llvm::outs() << contents;
     llvm::outs().flush();
     problem = llvm::outs().error();
@@ -193,6 +202,49 @@ static LogicalResult compileBundle(StringRef input, StringRef inputName,
   return writeFile(outputName, *bundle);
 }
 
+/// Leaves to --help the options of this tool and a few of mlir-opt's; the
+/// thousand others, most of them LLVM's, are printed by --help-hidden. Returns
+/// the names of our passes, which are options too.
+static SmallVector<StringRef> arrangeHelp(cl::OptionCategory &category) {
+  SmallVector<StringRef> passes;
+  for (auto &[name, option] : cl::getRegisteredOptions()) {
+    if (name.starts_with("lnbwd-"))
+      passes.push_back(name);
+    if (is_contained({"pass-pipeline", "split-input-file",
+                      "mlir-print-ir-after-all", "mlir-timing"},
+                     name))
+      option->addCategory(category);
+    const bool isGeneric =
+        is_contained({"help", "help-hidden", "version"}, name);
+    if (!isGeneric && !is_contained(option->Categories, &category) &&
+        option->getOptionHiddenFlag() == cl::NotHidden)
+      option->setHiddenFlag(cl::Hidden);
+  }
+  sort(passes);
+  return passes;
+}
+
+/// The passes and pipelines, with the first sentence of what each does.
+static std::string describePasses(ArrayRef<StringRef> names) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "\nlnbwd's passes and pipelines (--help-hidden prints their options, "
+        "and "
+        "what mlir-opt and LLVM have beside):\n\n";
+  for (StringRef name : names) {
+    StringRef description;
+    if (const PassInfo *pass = PassInfo::lookup(name))
+      description = pass->getPassDescription();
+    else if (const PassPipelineInfo *pipeline = PassPipelineInfo::lookup(name))
+      description = pipeline->getPassDescription();
+    else
+      continue;
+    os << "  --" << llvm::left_justify(name, 34) << " - " << description
+       << "\n";
+  }
+  return text;
+}
+
 static int run(int argc, char **argv) {
   DialectRegistry registry;
   registerCompilerDialects(registry);
@@ -205,14 +257,23 @@ static int run(int argc, char **argv) {
   ToolOptions options;
   cl::AddExtraVersionPrinter(
       [](llvm::raw_ostream &os) { os << "lnbwd " LNBWD_VERSION "\n"; });
-  auto [inputName, outputName] = registerAndParseCLIOptions(
+  registerCLIOptions("lnbwd-opt", registry);
+  const std::string passes = describePasses(arrangeHelp(options.category));
+  cl::extrahelp moreHelp(passes);
+  auto [inputName, outputName] = parseCLIOptions(
       argc, argv,
       "lnbwd-opt: LayerNorm backward from MLIR to GPU machine code\n\n"
       "  lnbwd-opt op.mlir "
       "--lnbwd-pipeline=\"chip=" LNBWD_DEFAULT_SIMULATED_CHIP
       "\" --emit=hsaco -o "
-      "kernel.hsaco\n",
-      registry);
+      "kernel.hsaco\n");
+  // The option itself is mlir-opt's, and gone again.
+  isOutputNamed = any_of(ArrayRef<char *>(argv, argc), [](StringRef argument) {
+    if (!argument.consume_front("-"))
+      return false;
+    argument.consume_front("-");
+    return argument == "o" || argument.starts_with("o=");
+  });
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
 
   bool isBundle = options.emit == "bundle";

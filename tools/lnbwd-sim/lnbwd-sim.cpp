@@ -397,6 +397,8 @@ static ExitCode report(const std::vector<Argument> &Arguments,
 }
 
 static ExitCode run() {
+  if (hipInit(0) != hipSuccess)
+    return complain(lnbwdSimLastErrorMessage());
   uint32_t Grid[3], Block[3];
   unsigned Checks;
   if (!parseSizes(GridText, Grid))

@@ -523,6 +523,42 @@ TEST(Launch, InstructionLimitAtTheEndOfPrograms) {
   EXPECT_HIP(launch(F, dim3(1000), dim3(32), 0));
 }
 
+TEST(Launch, WrongEnvironment) {
+  struct Wrong {
+    const char *Name, *Text, *Expected;
+  };
+  for (const Wrong &W :
+       {Wrong{"LNBWD_SIM_THREADS", "foo",
+              "expected a number of host threads from 1 to 256, got 'foo'"},
+        Wrong{"LNBWD_SIM_THREADS", "0",
+              "expected a number of host threads from 1 to 256, got '0'"},
+        Wrong{"LNBWD_SIM_MEMORY_MB", "1.5",
+              "expected the memory of a device in MiB, from 1 to 2^40, got "
+              "'1.5'"},
+        Wrong{"LNBWD_SIM_SHUFFLE", "-1",
+              "expected a seed, or 0 for the usual order, got '-1'"},
+        Wrong{"LNBWD_SIM_ISA", "sse", " on this host, got 'sse'"},
+        Wrong{"LNBWD_SIM_CHECK", "memory,rases",
+              "separated by commas, got 'rases'"}}) {
+    const char *Found = std::getenv(W.Name);
+    std::string Before = Found ? Found : "";
+    setenv(W.Name, W.Text, 1);
+    int Count;
+    for (hipError_t Error : {hipInit(0), hipGetDeviceCount(&Count)}) {
+      EXPECT_EQ(Error, hipErrorInvalidValue) << W.Name;
+      std::string Message = lnbwdSimLastErrorMessage();
+      EXPECT_EQ(Message.find(std::string(W.Name) + ": expected "), 0u)
+          << Message;
+      EXPECT_NE(Message.find(W.Expected), std::string::npos) << Message;
+    }
+    if (Found)
+      setenv(W.Name, Before.c_str(), 1);
+    else
+      unsetenv(W.Name);
+    EXPECT_HIP(hipInit(0));
+  }
+}
+
 // The default has the same form with larger numbers, which nobody waits for.
 TEST(Launch, DefaultInstructionLimit) {
   const InstructionLimit Default;

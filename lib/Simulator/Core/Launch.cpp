@@ -12,26 +12,18 @@
 
 #include "Core/Launch.h"
 
+#include "Core/Environment.h"
 #include "Core/Interrupt.h"
 
-#include "llvm/ADT/StringRef.h"
-
 #include <algorithm>
-#include <cstdlib>
 
 using namespace lnbwd::sim;
 
 std::string InstructionLimit::fromEnvironment(InstructionLimit &Limit) {
-  const char *Text = std::getenv("LNBWD_SIM_MAX_INSTRUCTIONS");
-  if (!Text)
-    return "";
-  uint64_t Number;
-  if (llvm::StringRef(Text).getAsInteger(10, Number))
-    return "LNBWD_SIM_MAX_INSTRUCTIONS: expected a number of instructions, or "
-           "0 for no limit, got '" +
-           std::string(Text) + "'";
-  Limit = Number ? of(Number) : none();
-  return "";
+  std::string Problem;
+  if (std::optional<uint64_t> Number = InstructionsVariable.read(Problem))
+    Limit = *Number ? of(*Number) : none();
+  return Problem;
 }
 
 bool Launch::stopped() {

@@ -14,11 +14,11 @@
 
 #include "Core/Scheduler.h"
 
+#include "Core/Environment.h"
 #include "Core/Interrupt.h"
 #include "Core/ResidentWorkgroup.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <thread>
@@ -97,11 +97,8 @@ static void workOrFail(Launch &L, size_t MostResident) {
 }
 
 unsigned lnbwd::sim::hostThreads() {
-  if (const char *Text = std::getenv("LNBWD_SIM_THREADS")) {
-    int Number = std::atoi(Text);
-    if (Number > 0)
-      return unsigned(std::min(Number, 256));
-  }
+  if (std::optional<uint64_t> Number = ThreadsVariable.read())
+    return unsigned(*Number);
   return std::max(1u, std::thread::hardware_concurrency());
 }
 

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 // First, since it says what of the headers is exported.
+#include "Core/Environment.h"
 #include "Hip/HipState.h"
 
 #include <algorithm>
@@ -34,13 +35,7 @@ static hipError_t wrongDevice(int Device) {
 
 size_t lnbwd::sim::deviceMemoryBytes() {
   static const size_t Bytes = [] {
-    if (const char *Text = std::getenv("LNBWD_SIM_MEMORY_MB")) {
-      char *End = nullptr;
-      unsigned long long Number = std::strtoull(Text, &End, 10);
-      if (End != Text && !*End && Number > 0 && Number < (1ull << 40))
-        return size_t(Number) << 20;
-    }
-    return size_t(4) << 30;
+    return size_t(MemoryVariable.read().value_or(4096)) << 20;
   }();
   return Bytes;
 }
@@ -79,12 +74,19 @@ int lnbwd::sim::occupancy(const ChipInfo &Chip, const Kernel &K,
   return int(std::min(ByWaves, ByLds));
 }
 
+/// A program begins by asking for the devices: it gets none before the
+/// environment is right.
+static hipError_t finishInitialization() {
+  std::string Problem = problemOfEnvironment();
+  return finish(Problem.empty() ? hipSuccess : hipErrorInvalidValue, Problem);
+}
+
 extern "C" {
 
 hipError_t hipInit(unsigned int Flags) {
   if (Flags)
     return finish(hipErrorInvalidValue, "hipInit: expected flags 0");
-  return finish(hipSuccess);
+  return finishInitialization();
 }
 
 hipError_t hipDriverGetVersion(int *Version) {
@@ -105,7 +107,7 @@ hipError_t hipGetDeviceCount(int *Count) {
   if (!Count)
     return finish(hipErrorInvalidValue, "hipGetDeviceCount: null pointer");
   *Count = int(NumChips);
-  return finish(hipSuccess);
+  return finishInitialization();
 }
 
 hipError_t hipGetDevice(int *Device) {

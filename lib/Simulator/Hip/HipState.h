@@ -83,6 +83,9 @@ int &currentDevice();
 /// Bytes of memory of a device: LNBWD_SIM_MEMORY_MB, 4 GiB otherwise.
 size_t deviceMemoryBytes();
 
+/// What is wrong with the simulator's variables of the environment, or "".
+std::string problemOfEnvironment();
+
 /// Ends a HIP function: remembers the error and the text behind it for the
 /// calling thread. Success forgets the text but not the error.
 hipError_t finish(hipError_t Code, std::string Message = "");

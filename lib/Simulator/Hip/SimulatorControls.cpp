@@ -12,13 +12,14 @@
 //===----------------------------------------------------------------------===//
 
 // First, since it says what of the headers is exported.
+#include "Core/Environment.h"
+#include "Execute/HostTables.h"
 #include "Hip/HipState.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -26,8 +27,8 @@
 using namespace lnbwd::sim;
 
 /// Reads LNBWD_SIM_CHECK: "1" or "all", "0" or "none", or names of checks
-/// separated by commas.
-static unsigned checksFromEnvironment() {
+/// separated by commas. `Problem` gets what is wrong with it.
+static unsigned checksFromEnvironment(std::string &Problem) {
   const char *Text = std::getenv("LNBWD_SIM_CHECK");
   if (!Text)
     return 0;
@@ -59,21 +60,45 @@ static unsigned checksFromEnvironment() {
       Checks |= Found->Bits;
       continue;
     }
-    std::fprintf(stderr,
-                 "lnbwd-hip-sim: LNBWD_SIM_CHECK: expected all, none, or some "
-                 "of memory, registers, races, waits, limits, counts and "
-                 "alignment, got "
-                 "'%s'; all checks are on\n",
-                 Part.str().c_str());
+    Problem = "LNBWD_SIM_CHECK: expected all, none, or some of memory, "
+              "registers, races, waits, limits, counts and alignment, "
+              "separated by commas, got '" +
+              Part.str() + "'";
     return LNBWD_SIM_CHECK_ALL;
   }
   return Checks;
 }
 
-HipState::HipState() : Checks(checksFromEnvironment()) {
+/// Looks at LNBWD_SIM_ISA.
+static std::string problemOfHostTable() {
+  const char *Text = std::getenv("LNBWD_SIM_ISA");
+  if (!Text)
+    return "";
+  std::string Names;
+  for (const ExecTable *Table : runnableExecTables()) {
+    if (llvm::StringRef(Text) == Table->Name)
+      return "";
+    Names += (Names.empty() ? "" : " or ") + std::string(Table->Name);
+  }
+  return "LNBWD_SIM_ISA: expected " + Names + " on this host, got '" + Text +
+         "'";
+}
+
+std::string lnbwd::sim::problemOfEnvironment() {
+  std::string Problem = problemOfNumbers();
+  if (Problem.empty())
+    Problem = problemOfHostTable();
+  if (Problem.empty())
+    checksFromEnvironment(Problem);
+  return Problem;
+}
+
+/// Wrong variables are refused when the devices are asked for; a program that
+/// never asks gets all checks.
+HipState::HipState() : Shuffle(ShuffleVariable.read().value_or(0)) {
+  std::string Problem;
+  Checks = checksFromEnvironment(Problem);
   Shadows.setChecked(Checks != 0);
-  if (const char *Text = std::getenv("LNBWD_SIM_SHUFFLE"))
-    Shuffle = std::strtoull(Text, nullptr, 10);
 }
 
 HipState &lnbwd::sim::state() {

@@ -1,0 +1,52 @@
+//===- Environment.cpp - Variables of the environment ---------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Core/Environment.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdlib>
+
+using namespace lnbwd::sim;
+
+const NumberVariable lnbwd::sim::InstructionsVariable = {
+    "LNBWD_SIM_MAX_INSTRUCTIONS", 0, UINT64_MAX,
+    "a number of instructions, or 0 for no limit"};
+const NumberVariable lnbwd::sim::MemoryVariable = {
+    "LNBWD_SIM_MEMORY_MB", 1, uint64_t(1) << 40,
+    "the memory of a device in MiB, from 1 to 2^40"};
+const NumberVariable lnbwd::sim::ShuffleVariable = {
+    "LNBWD_SIM_SHUFFLE", 0, UINT64_MAX, "a seed, or 0 for the usual order"};
+const NumberVariable lnbwd::sim::ThreadsVariable = {
+    "LNBWD_SIM_THREADS", 1, 256, "a number of host threads from 1 to 256"};
+
+std::optional<uint64_t> NumberVariable::read(std::string &Problem) const {
+  const char *Text = std::getenv(Name);
+  if (!Text)
+    return std::nullopt;
+  uint64_t Number;
+  if (!llvm::StringRef(Text).getAsInteger(10, Number) && Number >= Least &&
+      Number <= Most)
+    return Number;
+  Problem = std::string(Name) + ": expected " + What + ", got '" + Text + "'";
+  return std::nullopt;
+}
+
+std::optional<uint64_t> NumberVariable::read() const {
+  std::string Problem;
+  return read(Problem);
+}
+
+std::string lnbwd::sim::problemOfNumbers() {
+  std::string Problem;
+  for (const NumberVariable *Variable : {&InstructionsVariable, &MemoryVariable,
+                                         &ShuffleVariable, &ThreadsVariable})
+    if (!Variable->read(Problem) && !Problem.empty())
+      break;
+  return Problem;
+}
