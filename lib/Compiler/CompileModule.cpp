@@ -31,10 +31,17 @@ FailureOr<gpu::GPUModuleOp> lnbwd::getGPUModule(ModuleOp module,
   auto modules = llvm::to_vector(module.getOps<gpu::GPUModuleOp>());
   if (modules.size() == 1)
     return modules.front();
-  return module->emitError("expected one gpu.module to emit as ")
-         << getEmitFormatName(format) << ", got " << modules.size()
-         << "; lower one function for a chip first, for example by "
-            "--lnbwd-pipeline=\"chip=" LNBWD_DEFAULT_SIMULATED_CHIP "\"";
+  InFlightDiagnostic diag = module->emitError("expected one function with ")
+                            << "kernels to emit as "
+                            << getEmitFormatName(format) << ", got "
+                            << modules.size();
+  if (modules.empty())
+    diag << ": a row program or named operation, lowered for a chip, for "
+            "example by --lnbwd-pipeline=\"chip=" LNBWD_DEFAULT_SIMULATED_CHIP
+            "\"";
+  else
+    diag << "; write each to a file of its own";
+  return diag;
 }
 
 /// Compilations before the one that spills least is kept.

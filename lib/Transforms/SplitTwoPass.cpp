@@ -145,7 +145,7 @@ public:
   void runOnOperation() override {
     if (mode != "auto" && mode != "always" && mode != "never") {
       emitError(getOperation()->getLoc())
-          << "expected the option mode to be auto, always or never, got '"
+          << "expected two-pass (mode) to be auto, always or never, got '"
           << mode << "'";
       return signalPassFailure();
     }

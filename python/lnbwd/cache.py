@@ -34,10 +34,10 @@ _MAX_HEADER = 1 << 16
 
 def default_folder() -> pathlib.Path | None:
     """The folder of the cache: LNBWD_CACHE_DIR ("off": none), or lnbwd in the user's cache folder
-    (XDG_CACHE_HOME, ~/.cache)."""
+    (XDG_CACHE_HOME, ~/.cache). "~" stands for the home folder in the former, too."""
     chosen = os.environ.get("LNBWD_CACHE_DIR")
     if chosen:
-        return None if chosen == "off" else pathlib.Path(chosen)
+        return None if chosen == "off" else pathlib.Path(os.path.expanduser(chosen))
     base = os.environ.get("XDG_CACHE_HOME")
     try:
         return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "lnbwd"

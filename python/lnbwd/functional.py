@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import importlib
+import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
+from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from . import aten, native
 from .ops import (
@@ -27,6 +29,10 @@ __all__ = ["layer_norm", "rms_norm"]
 _HALVES = (torch.float16, torch.bfloat16)
 _TYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
+
+_WHOLE = (int, torch.SymInt)
+# What normalized_shape usually is; other kinds are turned into a list.
+_SHAPES = (tuple, torch.Size, list)
 
 _EPSILONS = {kind: torch.finfo(kind).eps for kind in _TYPES}
 
@@ -49,6 +55,16 @@ transforms_are_active = torch._C._are_functorch_transforms_active
 overridden = aten.active
 
 
+def _sizes(normalized_shape: Sequence[int] | int) -> list[int]:
+    """The normalised dimensions as a list; whole numbers of NumPy's types are taken, too."""
+    try:
+        sizes = normalized_shape if isinstance(normalized_shape, Iterable) else [normalized_shape]
+        return [size if isinstance(size, _WHOLE) else operator.index(size) for size in sizes]
+    except TypeError:
+        raise TypeError("normalized_shape: expected whole numbers, or one, got "
+                        f"{normalized_shape!r}") from None
+
+
 def _check(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None,
            bias: Tensor | None) -> list[int]:
     """The normalised dimensions, after all arguments have been checked."""
@@ -57,9 +73,13 @@ def _check(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor 
     if input.dtype not in _TYPES:
         raise TypeError(f"input: expected float16, bfloat16, float32 or float64, got "
                         f"{input.dtype}; convert it by input.float()")
-    if isinstance(normalized_shape, int):
-        normalized_shape = (normalized_shape,)
-    shape = list(normalized_shape)
+    if input.is_nested:
+        raise TypeError("input: expected a dense tensor, got a nested one; normalise its "
+                        "input.values()")
+    if input.layout != torch.strided:
+        raise TypeError(f"input: expected a dense tensor, got one of layout {input.layout}; "
+                        "convert it by input.to_dense()")
+    shape = _sizes(normalized_shape)
     if not shape:
         raise ValueError("normalized_shape: expected one dimension or more, got none")
     if list(input.shape[-len(shape):]) != shape or len(shape) > input.dim():
@@ -87,6 +107,8 @@ def _check_parameter(name: str, parameter: Tensor, input: Tensor, shape: list[in
 
 
 def _check_eps(eps: float) -> None:
+    if eps is None or isinstance(eps, (str, Tensor)):
+        raise TypeError(f"eps: expected a number that is 0 or more, got {eps!r}")
     if not eps >= 0:
         raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
 
@@ -113,21 +135,28 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
         LnbwdError: no kernel can run on the tensor's device, for example on the CPU outside of
             :func:`lnbwd.simulate`.
     """
+    if not isinstance(input, Tensor) and has_torch_function_unary(input):
+        y: Tensor = handle_torch_function(layer_norm, (input,), input, normalized_shape, weight,
+                                          bias, eps)
+        return y
     failure = None
-    if not isinstance(normalized_shape, int):
-        normalized_shape = tuple(normalized_shape)
-        if (not is_compiling() and not transforms_are_active()
-                and not is_autocast_enabled("cuda") and eps >= 0):
-            if overridden and isinstance(input, Tensor) and aten.serves(input, weight, bias):
-                return torch.layer_norm(input, normalized_shape, weight, bias, eps)
-            try:
+    # The usual call, at the least cost; the words for what is refused are below.
+    if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0:
+        normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
+        if not is_compiling() and not transforms_are_active() and not is_autocast_enabled("cuda"):
+            try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
+                if overridden and aten.serves(input, weight, bias):
+                    return torch.layer_norm(input, normalized_shape, weight, bias, eps)
                 return eager_layer_norm(input, normalized_shape, weight, bias, eps)
-            except Refused as refused:  # The words for it are below.
+            except Refused as refused:
                 failure = refused.__cause__
+            except (RuntimeError, TypeError, AttributeError):
+                _check(input, normalized_shape, weight, bias)
+                raise
     shape = _check(input, normalized_shape, weight, bias)
     _check_eps(eps)
     if is_compiling():
-        y: Tensor = torch.ops.lnbwd.layer_norm(input, shape, weight, bias, float(eps))[0]
+        y = torch.ops.lnbwd.layer_norm(input, shape, weight, bias, float(eps))[0]
         return y
     if is_autocast_enabled("cuda") and input.is_cuda:
         input = input.float() if input.dtype in _HALVES else input
@@ -162,28 +191,33 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     Raises:
         The errors of :func:`layer_norm`.
     """
+    if not isinstance(input, Tensor) and has_torch_function_unary(input):
+        y: Tensor = handle_torch_function(rms_norm, (input,), input, normalized_shape, weight, eps)
+        return y
     failure = None
-    if not isinstance(normalized_shape, int):
-        normalized_shape = tuple(normalized_shape)
+    known = eps
+    if eps is None and isinstance(input, Tensor):
+        known = _EPSILONS.get(input.dtype)
+    if type(normalized_shape) in _SHAPES and type(known) is float and known >= 0:
+        normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
         if not is_compiling() and not transforms_are_active():
-            known = eps
-            if eps is None and isinstance(input, Tensor):
-                known = _EPSILONS.get(input.dtype)
-            try:
-                if known is not None and known >= 0:
-                    # (Under autocast PyTorch's gives float32.)
-                    if (overridden and not is_autocast_enabled("cuda")
-                            and isinstance(input, Tensor) and aten.serves(input, weight)):
-                        return torch.rms_norm(input, normalized_shape, weight, known)
-                    return eager_rms_norm(input, normalized_shape, weight, known)
+            try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
+                # (Under autocast PyTorch's gives float32.)
+                if (overridden and not is_autocast_enabled("cuda")
+                        and aten.serves(input, weight)):
+                    return torch.rms_norm(input, normalized_shape, weight, known)
+                return eager_rms_norm(input, normalized_shape, weight, known)
             except Refused as refused:
                 failure = refused.__cause__
+            except (RuntimeError, TypeError, AttributeError):
+                _check(input, normalized_shape, weight, None)
+                raise
     shape = _check(input, normalized_shape, weight, None)
     if eps is None:
         eps = torch.finfo(input.dtype).eps
     _check_eps(eps)
     if is_compiling():
-        y: Tensor = torch.ops.lnbwd.rms_norm(input, shape, weight, float(eps))[0]
+        y = torch.ops.lnbwd.rms_norm(input, shape, weight, float(eps))[0]
         return y
     if transforms_are_active():
         try:

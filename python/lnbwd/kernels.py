@@ -316,6 +316,9 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
     if is_forward and epsilon is None:
         epsilon = 1e-5
     if grads is not None:
+        if isinstance(grads, str):
+            raise TypeError(f"grads: expected a list of names, got the text {grads!r}; write "
+                            f"grads=[{grads!r}]")
         for grad in grads:
             if grad not in known:
                 raise ValueError(f"grads: expected names of {', '.join(known)}, got {grad!r}")
@@ -350,7 +353,7 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
             lnbwd-pipeline; 0: as many as move 128 MiB. The kernel is right for any number.
 
     Raises:
-        ValueError: an argument is wrong; the message names it.
+        TypeError, ValueError: an argument is wrong; the message names it.
         CompileError: the compiler refuses the operation for this chip.
 
     Example:

@@ -39,6 +39,12 @@ def _is_served(input: Tensor, weight: Tensor | None, bias: Tensor | None = None)
     return bool(active) and not is_compiling() and serves(input, weight, bias)
 
 
+def _refuse_script(self: torch.nn.Module) -> None:
+    raise TypeError(f"torch.jit.script: expected modules that TorchScript can compile, got "
+                    f"lnbwd.nn.{type(self).__name__}; script the model before its norms are "
+                    "replaced, or take torch.compile or torch.export")
+
+
 class LayerNorm(torch.nn.LayerNorm):
     """torch.nn.LayerNorm by lnbwd's kernels.
 
@@ -47,9 +53,13 @@ class LayerNorm(torch.nn.LayerNorm):
     model can be evaluated or exported there.
     """
 
+    __prepare_scriptable__ = _refuse_script
+
     def forward(self, input: Tensor) -> Tensor:
         """Normalises ``input``; see :func:`lnbwd.layer_norm`."""
-        if _is_served(input, self.weight, self.bias) or (input.is_cpu and falls_back()):
+        # (What stands for a tensor, as in a torch.fx trace, is the function's business.)
+        if isinstance(input, Tensor) and (_is_served(input, self.weight, self.bias)
+                                          or (input.is_cpu and falls_back())):
             return super().forward(input)
         return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
@@ -57,10 +67,13 @@ class LayerNorm(torch.nn.LayerNorm):
 class RMSNorm(torch.nn.RMSNorm):
     """torch.nn.RMSNorm by lnbwd's kernels; see :class:`LayerNorm`."""
 
+    __prepare_scriptable__ = _refuse_script
+
     def forward(self, x: Tensor) -> Tensor:
         """Normalises ``x``; see :func:`lnbwd.rms_norm`."""
         # (Under autocast PyTorch's gives float32.)
-        if (_is_served(x, self.weight) and not is_autocast_enabled("cuda")) or (
-                x.is_cpu and falls_back()):
+        if isinstance(x, Tensor) and (
+                (_is_served(x, self.weight) and not is_autocast_enabled("cuda"))
+                or (x.is_cpu and falls_back())):
             return super().forward(x)
         return rms_norm(x, self.normalized_shape, self.weight, self.eps)

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
+import operator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -55,10 +57,19 @@ def rows_option(rows: int, chip: str) -> int:
     return rows_hint(rows) if chooses_by_rows(chip) else 0
 
 
-def _check_rows(rows: object) -> None:
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
-        raise ValueError("rows: expected the number of rows that is usual, 1 or more, or 0 where "
-                         f"none is, got {rows!r}")
+def _whole_number(name: str, value: object, least: int, what: str) -> int:
+    """A value as a whole number; those of NumPy's types are taken, too."""
+    if not isinstance(value, bool):
+        with contextlib.suppress(TypeError):
+            number = operator.index(value)  # type: ignore[arg-type]
+            if number >= least:
+                return number
+    raise ValueError(f"{name}: expected {what}, got {value!r}")
+
+
+def _rows_number(rows: object) -> int:
+    return _whole_number("rows", rows, 0,
+                         "the number of rows that is usual, 1 or more, or 0 where none is")
 
 
 def dtype_name(dtype: object, argument: str = "dtype") -> str:
@@ -101,7 +112,7 @@ class ProgramSpec:
     op: ClassVar[str] = "program"
 
     def __post_init__(self) -> None:
-        _check_rows(self.rows)
+        object.__setattr__(self, "rows", _rows_number(self.rows))
 
     def mlir(self) -> str:
         """The source."""
@@ -168,16 +179,20 @@ class KernelSpec:
     def __post_init__(self) -> None:
         if self.op not in OPS:
             raise ValueError(f"op: expected one of {', '.join(OPS)}, got {self.op!r}")
-        if isinstance(self.n, bool) or not isinstance(self.n, int) or self.n < 1:
-            raise ValueError(f"n: expected the length of a row, 1 or more, got {self.n!r}")
-        _check_rows(self.rows)
+        for name, number in (
+                ("n", _whole_number("n", self.n, 1, "the length of a row, 1 or more")),
+                ("rows", _rows_number(self.rows))):
+            object.__setattr__(self, name, number)
+        if not isinstance(self.schedule, str):
+            raise TypeError("schedule: expected text such as "
+                            f"'threads_per_row=128,row_groups=2', got {self.schedule!r}")
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype: expected one of {', '.join(DTYPES)}, got {self.dtype!r}")
         for name in ("weight_dtype", "bias_dtype"):
             value = getattr(self, name)
             if value not in ("", self.dtype, "f32"):
-                raise ValueError(f"{name}: expected {self.dtype} (the type of x) or f32, "
-                                 f"got {value!r}")
+                known = "f32" if self.dtype == "f32" else f"{self.dtype} (the type of x) or f32"
+                raise ValueError(f"{name}: expected {known}, got {value!r}")
         if not OPERATIONS[self.op].has("beta") and (self.bias_dtype or self.want_dbias):
             raise ValueError(f"bias: {self.op} has none; leave it out")
         if self.op in FORWARD_OPS:

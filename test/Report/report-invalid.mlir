@@ -4,4 +4,4 @@
 
 // ROWS:     error: the report depends on the number of rows, which @layer_norm_bwd does not have; give it by --rows=NUMBER
 // ZERO:     error: expected --rows to be at least 1, got 0
-// PIPELINE: error: expected one gpu.module to emit as report, got 0; lower one function for a chip first
+// PIPELINE: error: expected one function with kernels to emit as report, got 0: a row program or named operation, lowered for a chip

@@ -13,12 +13,12 @@
 // A failure says what was expected and leaves no file.
 
 // FORMAT:      error: unknown emit format 'elf', expected one of: mlir, llvm, isa, hsaco, ptx, cubin, report, report-json, bundle
-// NOT-LOWERED: error: {{.*}}expected one gpu.module to emit as hsaco, got 0; lower one function for a chip first, for example by --lnbwd-pipeline="chip=gfx942"
+// NOT-LOWERED: error: {{.*}}expected one function with kernels to emit as hsaco, got 0: a row program or named operation, lowered for a chip, for example by --lnbwd-pipeline="chip=gfx942"
 // NO-TARGET:   error: {{.*}}expected one target: a module is emitted after it was lowered for a chip, for example by --lnbwd-pipeline="chip=..."
 // CHIP:        error: unknown chip 'gfx1013', expected one of: gfx908, {{.*}}, sm_120
 // AMD:         error: {{.*}}cannot be emitted as {{ptx|cubin}} for gfx942; expected one of: mlir, llvm, isa, hsaco
 // NVIDIA:      error: {{.*}}cannot be emitted as hsaco for sm_90; expected one of: mlir, llvm, isa (PTX), ptx, cubin
-// TWO:         error: {{.*}}expected one gpu.module to emit as hsaco, got 2
+// TWO:         error: {{.*}}expected one function with kernels to emit as hsaco, got 2; write each to a file of its own
 // MISSING:     error: cannot open input file '{{.*}}missing.mlir': No such file or directory
 
 func.func @first(%x: memref<?x64xf32>, %s: memref<?xf32>) {

@@ -258,12 +258,17 @@ static int run(int argc, char **argv) {
   cl::AddExtraVersionPrinter(
       [](llvm::raw_ostream &os) { os << "lnbwd " LNBWD_VERSION "\n"; });
   registerCLIOptions("lnbwd-opt", registry);
+  // The operation below an error is printed without what surrounds it, the
+  // operands of a row program as unknown: the location says more.
+  static_cast<cl::opt<bool> *>(
+      cl::getRegisteredOptions().lookup("mlir-print-op-on-diagnostic"))
+      ->setInitialValue(false);
   const std::string passes = describePasses(arrangeHelp(options.category));
   cl::extrahelp moreHelp(passes);
   auto [inputName, outputName] = parseCLIOptions(
       argc, argv,
       "lnbwd-opt: LayerNorm backward from MLIR to GPU machine code\n\n"
-      "  lnbwd-opt op.mlir "
+      "  lnbwd-opt examples/layer_norm_bwd.mlir "
       "--lnbwd-pipeline=\"chip=" LNBWD_DEFAULT_SIMULATED_CHIP
       "\" --emit=hsaco -o "
       "kernel.hsaco\n");

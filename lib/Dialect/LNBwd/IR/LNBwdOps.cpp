@@ -23,6 +23,23 @@ using namespace lnbwd;
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdInterfaces.cpp.inc"
 
+/// A row program sees nothing of what surrounds it, so that its arguments may
+/// have the names of the buffers that they are rows of.
+static ParseResult parseRowProgramBody(OpAsmParser &parser, Region &body) {
+  if (parser.parseRegion(body, /*arguments=*/{}, /*enableNameShadowing=*/true))
+    return failure();
+  if (body.empty())
+    body.emplaceBlock();
+  RowwiseOp::ensureTerminator(body, parser.getBuilder(),
+                              parser.getBuilder().getUnknownLoc());
+  return success();
+}
+
+static void printRowProgramBody(OpAsmPrinter &printer, Operation *,
+                                Region &body) {
+  printer.printRegion(body);
+}
+
 #define GET_OP_CLASSES
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdOps.cpp.inc"
 

@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <limits>
@@ -242,6 +243,25 @@ static LogicalResult verifySums(RowwiseOp op, ArrayRef<int64_t> rowShape) {
   return success();
 }
 
+/// The launch plan knows operands by their names. One buffer that is read and
+/// written may have one name at both places.
+static LogicalResult verifyOperandNames(RowwiseOp op) {
+  llvm::StringMap<unsigned> seen;
+  std::optional<ArrayAttr> names = op.getOperandNames();
+  if (!names)
+    return success();
+  for (auto [index, name] :
+       llvm::enumerate(names->getAsValueRange<StringAttr>())) {
+    if (name.empty())
+      continue;
+    auto [first, isNew] = seen.try_emplace(name, unsigned(index));
+    if (!isNew && op.getOperand(first->second) != op.getOperand(index))
+      return op.emitOpError("expected operand_names to differ, got '")
+             << name << "' for operands " << first->second << " and " << index;
+  }
+  return success();
+}
+
 LogicalResult RowwiseOp::verify() {
   if (getRows().empty() && getRowOuts().empty())
     return emitOpError("expected at least one row block, read or written: it "
@@ -294,6 +314,8 @@ LogicalResult RowwiseOp::verify() {
     if (names->size() != getNumOperands())
       return emitOpError("expected operand_names to name ")
              << getNumOperands() << " operands, got " << names->size();
+  if (failed(verifyOperandNames(*this)))
+    return failure();
   if (failed(verifyOptionNames(*this)) ||
       failed(verifyTensorsOrMemRefs(*this)) ||
       failed(verifyDistinctOutputs(*this)))

@@ -476,6 +476,17 @@ func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
 // -----
 
 func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
+  // expected-error@+1 {{expected operand_names to differ, got 'x' for operands 0 and 1}}
+  lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) attributes {operand_names = ["x", "x"]} {
+  ^bb0(%r0: vector<8xf32>):
+    lnbwd.yield %r0 : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a0: memref<?x8xf32>, %a1: memref<?x8xf32>) {
   // expected-error@+1 {{attribute 'operand_names' failed to satisfy constraint: string array attribute}}
   lnbwd.rowwise @k rows(%a0 : memref<?x8xf32>) outs rows(%a1 : memref<?x8xf32>) attributes {operand_names = [1, 2]} {
   ^bb0(%r0: vector<8xf32>):
@@ -617,10 +628,9 @@ func.func @f() {
 
 // A row program sees its operands only.
 func.func @f(%x: memref<?x8xf32>, %outside: vector<8xf32>) {
-  // expected-note@+1 {{required by region isolation constraints}}
   lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%x : memref<?x8xf32>) {
   ^bb0(%r: vector<8xf32>):
-    // expected-error@+1 {{using value defined outside the region}}
+    // expected-error@+1 {{use of undeclared SSA value name}}
     lnbwd.yield %outside : vector<8xf32>
   }
   return

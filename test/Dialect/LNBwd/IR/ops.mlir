@@ -121,6 +121,19 @@ func.func @dynamic_against_static(%dy: memref<8x7xf32>, %x: memref<?x7xf32>, %st
 // lnbwd.rowwise and lnbwd.yield
 //===----------------------------------------------------------------------===//
 
+// Arguments of the region may have the names of the buffers.
+// CHECK-LABEL: func @same_names(
+// CHECK:         lnbwd.rowwise @k rows(%[[X:[^ ]+]] : memref<?x8xf32>) outs rows(%[[X]] : memref<?x8xf32>) attributes {operand_names = ["x", "x"]} {
+// CHECK-NEXT:    ^bb0(%[[ROW:[^ ]+]]: vector<8xf32>):
+// CHECK-NEXT:      lnbwd.yield %[[ROW]] : vector<8xf32>
+func.func @same_names(%x: memref<?x8xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%x : memref<?x8xf32>) attributes {operand_names = ["x", "x"]} {
+  ^bb0(%x: vector<8xf32>):
+    lnbwd.yield %x : vector<8xf32>
+  }
+  return
+}
+
 // CHECK-LABEL: func @all_operand_groups(
 // CHECK:         lnbwd.rowwise @k rows(%{{[^ ]+}}, %{{[^ ]+}} : memref<?x512xbf16>, memref<?x512xf32>)
 // CHECK-SAME:      columns(%{{[^ ]+}} : memref<512xf16>) scalars(%{{[^ ]+}} : memref<?xf32>)

@@ -131,7 +131,7 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     (`scalars` `(` $scalar_outs^ `:` type($scalar_outs) `)`)?
     (`column_sums` `(` $column_sums^ `:` type($column_sums) `)`)?
     (`group_sums` `(` $group_sums^ `:` type($group_sums) `)`)?
-    attr-dict-with-keyword (`->` type($results)^)? $body
+    attr-dict-with-keyword (`->` type($results)^)? custom<RowProgramBody>($body)
   }];
   let extraClassDeclaration = [{
     ::mlir::MutableOperandRange getDpsInitsMutable();

@@ -1,0 +1,116 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arguments that are nearly right: what is meant is taken, and what is not is named."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+import lnbwd
+from lnbwd.cache import default_folder
+
+
+@pytest.fixture(autouse=True)
+def simulated():
+    if torch.cuda.is_available():
+        pytest.skip("CPU tensors are not simulated beside a GPU")
+    with lnbwd.simulate("gfx942"):
+        yield
+
+
+X = torch.linspace(-2, 3, 4 * 64).reshape(4, 64)
+
+
+@pytest.mark.parametrize("shape", [np.int64(64), (np.int32(64),), [64], 64, torch.Size([64])])
+def test_whole_numbers_of_all_kinds_are_sizes(shape):
+    expected = torch.nn.functional.layer_norm(X, (64,))
+    torch.testing.assert_close(lnbwd.layer_norm(X, shape), expected)
+    torch.testing.assert_close(lnbwd.rms_norm(X, shape, eps=np.float32(1e-5)),
+                               torch.nn.functional.rms_norm(X, (64,), eps=1e-5))
+
+
+def test_numpy_numbers_are_row_lengths():
+    k = lnbwd.compile("layer_norm_bwd", n=np.int64(64), dtype="f32", chip="gfx942",
+                      rows=np.uint8(7))
+    assert (k.spec.n, k.spec.rows) == (64, 7) and type(k.spec.n) is int
+    assert k.spec == lnbwd.compile("layer_norm_bwd", n=64, chip="gfx942", rows=7).spec
+
+
+@pytest.mark.parametrize("norm", [lnbwd.layer_norm, lnbwd.rms_norm])
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"normalized_shape": 64.0}, "normalized_shape: expected whole numbers, or one, got 64.0"),
+    ({"normalized_shape": (64.0,)}, "normalized_shape: expected whole numbers, or one, got (64.0"),
+    ({"normalized_shape": None}, "normalized_shape: expected whole numbers, or one, got None"),
+    ({"eps": "1e-5"}, "eps: expected a number that is 0 or more, got '1e-5'"),
+    ({"input": X.to_sparse()}, "input: expected a dense tensor, got one of layout"),
+    ({"input": [1.0]}, "input: expected a tensor, got list"),
+    ({"weight": [1.0]}, "weight: expected a tensor or None, got list"),
+])
+def test_wrong_kinds_are_named(norm, arguments, message):
+    with pytest.raises(TypeError, match=re.escape(message)):
+        norm(**{"input": X, "normalized_shape": (64,)} | arguments)
+
+
+def test_layer_norm_has_no_default_for_none():
+    with pytest.raises(TypeError, match="eps: expected a number that is 0 or more, got None"):
+        lnbwd.layer_norm(X, (64,), eps=None)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("layout", [torch.jagged, torch.strided])
+def test_nested_tensors_are_refused(layout):
+    nested = torch.nested.nested_tensor([X[:1], X[1:]], layout=layout)
+    for norm in (lnbwd.layer_norm, lnbwd.rms_norm):
+        with pytest.raises(TypeError, match="input: expected a dense tensor, got a nested one"):
+            norm(nested, (64,))
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"n": 64.0}, "n: expected the length of a row, 1 or more, got 64.0"),
+    ({"n": True}, "n: expected the length of a row, 1 or more, got True"),
+    ({"grads": "dx"}, "grads: expected a list of names, got the text 'dx'; write grads=['dx']"),
+    ({"schedule": {}}, "schedule: expected text such as 'threads_per_row=128,row_groups=2', got "),
+])
+def test_compile_names_what_is_wrong(arguments, message):
+    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
+        lnbwd.compile("layer_norm_bwd", **{"n": 64, "chip": "gfx942"} | arguments)
+
+
+class Norms(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = lnbwd.nn.LayerNorm(64)
+        self.other = lnbwd.nn.RMSNorm(64)
+
+    def forward(self, x):
+        return self.other(self.norm(x)) + lnbwd.rms_norm(lnbwd.layer_norm(x, (64,)), 64)
+
+
+def test_symbolic_traces_keep_the_functions():
+    traced = torch.fx.symbolic_trace(Norms())
+    called = [node.target for node in traced.graph.nodes if node.op == "call_function"]
+    assert called.count(lnbwd.layer_norm) == 2 and called.count(lnbwd.rms_norm) == 2
+    torch.testing.assert_close(traced(X), Norms()(X))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_scripts_are_refused():
+    with pytest.raises(TypeError, match="expected modules that TorchScript can compile, got "
+                                        r"lnbwd\.nn\.LayerNorm"):
+        torch.jit.script(Norms())
+
+    def function(x):
+        return lnbwd.layer_norm(x, (64,))
+
+    with pytest.raises(Exception, match="lnbwd cannot be scripted"):
+        torch.jit.script(function)
+
+
+def test_the_home_folder_is_known_by_its_sign(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("LNBWD_CACHE_DIR", "~/kernels")
+    assert default_folder() == tmp_path / "kernels"
