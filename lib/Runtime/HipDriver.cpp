@@ -438,9 +438,11 @@ std::shared_ptr<Driver> openSimulatedDevice(const std::string &chip) {
           "LNBWD_SIM_LIBRARY",
           {folder + fileName, folder + "../lib/" + fileName, fileName}),
       "the simulator's library liblnbwd-hip-sim.so belongs beside the "
-      "runtime's; build it (LNBWD_ENABLE_SIMULATOR) or set LNBWD_SIM_LIBRARY "
-      "to it");
-  int count = library->deviceCount("LNBWD_SIM_LIBRARY, where it is set, has to name the simulator");
+      "runtime's; build it (LNBWD_ENABLE_SIMULATOR), install it (cmake "
+      "--install "
+      "BUILD --component simulator) or set LNBWD_SIM_LIBRARY to it");
+  int count = library->deviceCount(
+      "LNBWD_SIM_LIBRARY, where it is set, has to name the simulator");
   std::string known;
   for (int i = 0; i < count; ++i) {
     std::string arch = library->names(i).arch;

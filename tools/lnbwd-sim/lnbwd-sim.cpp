@@ -20,6 +20,7 @@
 #include <hip/hip_runtime_api.h>
 
 #include "lnbwd/Chips/ChipNames.h"
+#include "lnbwd/Config.h"
 #include "lnbwd/Simulator/SimulatorAPI.h"
 #include "lnbwd/Support/OutputFile.h"
 
@@ -490,6 +491,8 @@ static ExitCode run() {
 int main(int Argc, char **Argv) {
   lnbwd::surviveFileSizeLimit();
   cl::HideUnrelatedOptions(Category);
+  cl::AddExtraVersionPrinter(
+      [](raw_ostream &OS) { OS << "lnbwd " LNBWD_VERSION "\n"; });
   if (!cl::ParseCommandLineOptions(
           Argc, Argv,
           "runs a kernel of an AMD code object on the simulator, under its "
