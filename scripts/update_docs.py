@@ -295,31 +295,49 @@ def launches(tools: Tools) -> str:
     return fence(dedent(result), "mlir")
 
 
-def launch_plan(tools: Tools) -> str:
-    """What the code object says about its launch."""
+def plan_entry(entry: dict) -> list[str]:
+    """An entry of a list of the plan, its parameters in lines of their own."""
+    keys = ("name", "grid", "block", "dynamic_shared_bytes", "parameters")
+    first = {key: entry[key] for key in keys[:-1] if key in entry}
+    first |= {key: value for key, value in entry.items() if key not in keys}
+    text = json.dumps(first)
+    if "parameters" not in entry:
+        return ["    " + text]
+    parameters = ", ".join(json.dumps(value) for value in entry["parameters"])
+    return [*wrap(f"    {text[:-1]},"), *wrap(f'     "parameters": [{parameters}]}}')]
+
+
+def plan_lines(tools: Tools) -> dict[str, list[str]]:
+    """What the code object says about its launch: the lines of each key."""
     tools.stages
     code = tools.kernel_file.read_bytes()
     begin = code.index(b'{"format":"lnbwd-plan"')
     plan = json.loads(code[begin:code.index(b"\0", begin)])
-    def entry_lines(entry: dict) -> list[str]:
-        keys = ("name", "grid", "block", "dynamic_shared_bytes", "parameters")
-        first = {key: entry[key] for key in keys[:-1] if key in entry}
-        first |= {key: value for key, value in entry.items() if key not in keys}
-        text = json.dumps(first)
-        if "parameters" not in entry:
-            return ["    " + text]
-        parameters = ", ".join(json.dumps(value) for value in entry["parameters"])
-        return [*wrap(f"    {text[:-1]},"), *wrap(f'     "parameters": [{parameters}]}}')]
-
-    lines = ["{", "  ..."]
-    for key in ("workgroup_counts", "workspace", "kernels"):
-        entries = [entry_lines(entry) for entry in plan[key]]
+    texts = {}
+    for key, value in plan.items():
+        if not isinstance(value, list):
+            texts[key] = wrap(f'  "{key}": {json.dumps(value)}')
+            continue
+        entries = [plan_entry(entry) for entry in value]
         for entry in entries[:-1]:
             entry[-1] += ","
-        lines += [f'  "{key}": [', *(line for entry in entries for line in entry),
-                  "  ]" if key == "kernels" else "  ],"]
-    lines.append("}")
-    return fence(lines, "json")
+        texts[key] = [f'  "{key}": [', *(line for entry in entries for line in entry), "  ]"]
+    for lines in list(texts.values())[:-1]:
+        lines[-1] += ","
+    return texts
+
+
+def launch_plan(tools: Tools) -> str:
+    """Of the launch plan, what is launched."""
+    texts = plan_lines(tools)
+    shown = ("workgroup_counts", "workspace", "kernels")
+    return fence(["{", "  ...", *(line for key in shown for line in texts[key]), "}"], "json")
+
+
+def whole_plan(tools: Tools) -> str:
+    """The launch plan of the example."""
+    return fence(["{", *(line for lines in plan_lines(tools).values() for line in lines), "}"],
+                 "json")
 
 
 def assembly(tools: Tools) -> str:
@@ -465,8 +483,8 @@ def pipeline_passes(tools: Tools) -> str:
 
 
 def pipeline_options(tools: Tools) -> str:
-    """The options of the pipelines, as --help prints them."""
-    lines = tools.opt("--help").split("\n")
+    """The options of the pipelines, as --help-hidden prints them."""
+    lines = tools.opt("--help-hidden").split("\n")
     result = ["| option | meaning |", "|---|---|"]
     begin = next(i for i, line in enumerate(lines) if "--lnbwd-pipeline " in line)
     for line in lines[begin + 1:]:
@@ -687,6 +705,7 @@ TEXTS = {
     "gpu-kernel": gpu_kernel,
     "launches": launches,
     "launch-plan": launch_plan,
+    "whole-plan": whole_plan,
     "assembly": assembly,
     "stage-files": stage_files,
     "validation": validation,

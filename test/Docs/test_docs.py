@@ -340,3 +340,12 @@ def test_operations_are_named_in_their_tables_only():
     for file in own_sources():
         found = [text for text in string_literals(file) if pattern.search(text)]
         assert not found, f"{file.relative_to(ROOT)} names an operation: {found}"
+
+
+def test_every_key_of_the_plan_has_its_meaning():
+    source = (ROOT / "lib/Runtime/Plan.cpp").read_text()
+    keys = set(re.findall(r'(?:contains|integer|string|array|get)\("(\w+)"', source))
+    keys |= set(re.findall(r'(?:readTrue|readGroups)\(\w+, "(\w+)"', source))
+    assert len(keys) > 30  # Else they are read in another way now.
+    page = (ROOT / "docs/abi.md").read_text()
+    assert [key for key in sorted(keys) if not re.search(rf"`{key}(\[i\])?`", page)] == []

@@ -68,12 +68,12 @@ def specs(monkeypatch):
 def test_a_kernel_is_made_for_each_range_of_rows(specs):
     if torch.cuda.is_available():
         pytest.skip("CPU tensors are not simulated beside a GPU")
-    weight = torch.randn(104)
+    weight = torch.randn(237)
     with lnbwd.simulate("gfx942"):
         for rows in (3, 64, 80, 100, 120):
-            x = torch.randn(rows, 104)
-            torch.testing.assert_close(lnbwd.rms_norm(x, (104,), weight, 1e-5),
-                                       torch.nn.functional.rms_norm(x, (104,), weight, 1e-5))
+            x = torch.randn(rows, 237)
+            torch.testing.assert_close(lnbwd.rms_norm(x, (237,), weight, 1e-5),
+                                       torch.nn.functional.rms_norm(x, (237,), weight, 1e-5))
     assert [s.rows for s in specs] == [64, 128]
 
 
@@ -83,7 +83,7 @@ def test_one_kernel_is_for_all_rows_where_a_chip_has_no_hints(specs, monkeypatch
     monkeypatch.setattr(spec, "chooses_by_rows", lambda chip: False)
     with lnbwd.simulate("gfx942"):
         for rows in (3, 200):
-            lnbwd.rms_norm(torch.randn(rows, 108), (108,))
+            lnbwd.rms_norm(torch.randn(rows, 239), (239,))
     assert [s.rows for s in specs] == [0]
 
 
