@@ -268,7 +268,7 @@ static int run(int argc, char **argv) {
   auto [inputName, outputName] = parseCLIOptions(
       argc, argv,
       "lnbwd-opt: LayerNorm backward from MLIR to GPU machine code\n\n"
-      "  lnbwd-opt examples/layer_norm_bwd.mlir "
+      "  lnbwd-opt examples/softmax.mlir "
       "--lnbwd-pipeline=\"chip=" LNBWD_DEFAULT_SIMULATED_CHIP
       "\" --emit=hsaco -o "
       "kernel.hsaco\n");
