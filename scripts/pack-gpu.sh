@@ -2,7 +2,10 @@
 # Packs what a machine with a GPU, Python and PyTorch, but no compiler and no
 # network, needs to validate and time this project.
 #
-#   scripts/pack-gpu.sh FOLDER [PART...]      all parts, if none is named
+#   scripts/pack-gpu.sh [--device cuda|hip] [--chip CHIP] FOLDER [PART...]
+#
+# All parts, if none is named; for hip these are grid and family so far. The chip
+# is LNBWD_CHIP, or the usual one of lib/Chips/Chips.json for the device.
 #
 #   grid       the end-to-end grid of LayerNorm backward
 #   family     the other operations, their options, and the example programs
@@ -16,27 +19,43 @@
 #   bash FOLDER/PART/run.sh OUT
 #
 # and `bash FOLDER/python/run.sh OUT ddp` trains on two GPUs. docs/gpu-machine.md
-# says what each takes and where its results belong. Everything is compiled for
-# the chip that LNBWD_CHIP names, otherwise the usual GPU of lib/Chips/Chips.json, by build/ of this checkout,
-# which scripts/test.sh makes.
+# and docs/amd.md say what each takes and where its results belong. Everything is
+# compiled by build/ of this checkout, which scripts/test.sh makes. LNBWD_DEVICE
+# there names another device than the first: cuda:1, hip:1.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-parts=(grid family published bench tune python)
+device=cuda
+chip=${LNBWD_CHIP:-}
+while [[ ${1:-} == --device || ${1:-} == --chip ]]; do
+  if [ $# -lt 2 ]; then
+    echo "error: $1: expected a value" >&2
+    exit 2
+  fi
+  if [ "$1" = --device ]; then device=$2; else chip=$2; fi
+  shift 2
+done
 case ${1:-} in
-'' | -*) sed -n '2,23s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+'' | -*) sed -n '2,26s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+esac
+case $device in
+cuda) parts=(grid family published bench tune python) ;;
+hip) parts=(grid family) ;;
+*) echo "error: --device: expected cuda or hip, got '$device'" >&2; exit 2 ;;
 esac
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
 if [ $# -gt 0 ]; then
   for part in "$@"; do
     if [[ " ${parts[*]} " != *" $part "* ]]; then
-      echo "error: unknown part '$part', expected one of: ${parts[*]}" >&2
+      echo "error: unknown part '$part' for $device, expected one of: ${parts[*]}" >&2
       exit 2
     fi
   done
   parts=("$@")
 fi
-chip=${LNBWD_CHIP:-$(chips_of gpu)}
+if [ -z "$chip" ]; then
+  chip=$(chips_of "$([ "$device" = hip ] && echo default || echo gpu)")
+fi
 export LNBWD_BUILD_DIR=$build_dir
 venv_dir=$build_dir/venv
 python=$venv_dir/bin/python
@@ -64,6 +83,7 @@ write_run() { # part; the commands come on standard input
     echo 'shift'
     echo 'cd "$here"'
     echo "chip=$chip"
+    echo "device=\${LNBWD_DEVICE:-$device}"
     cat
   } >"$folder/$1/run.sh"
 }
@@ -74,7 +94,7 @@ pack_grid() {
   cp "$source_dir"/test/EndToEnd/{grid,chips}.py "$source_dir/lib/Chips/Chips.json" "$folder/grid/test/"
   "$python" "$source_dir/test/EndToEnd/grid.py" compile --build "$build_dir" --chips "$chip" --out "$folder/grid/kernels"
   write_run grid <<'RUN'
-python3 test/grid.py run --build build --kernels kernels --device cuda "$@" | tee "$out/grid.txt"
+python3 test/grid.py run --build build --kernels kernels --device "$device" "$@" | tee "$out/grid.txt"
 RUN
 }
 
@@ -85,16 +105,20 @@ pack_family() {
   cp "$source_dir"/test/EndToEnd/{family,examples,device,chips,reference}.py "$source_dir/lib/Chips/Chips.json" "$folder/family/test/EndToEnd/"
   "$python" "$source_dir/test/EndToEnd/family.py" compile --build "$build_dir" --chips "$chip" --out "$folder/family/kernels"
   "$python" "$source_dir/test/EndToEnd/examples.py" compile --build "$build_dir" --chip "$chip" --out "$folder/family/example-kernels"
-  "$python" "$source_dir/bench/operations.py" compile --chip "$chip" --out "$folder/family/bench-kernels"
-  mkdir -p "$folder/family/bench" "$folder/family/python"
-  cp -RL "$source_dir/bench/operations.py" "$source_dir/bench/lnbwd_bench" "$folder/family/bench/"
-  cp -RL "$source_dir/python/lnbwd" "$folder/family/python/"
-  mkdir -p "$folder/family/python/lnbwd/lib"
-  cp -L "$build_dir/lib/liblnbwd-runtime.so.0" "$folder/family/python/lnbwd/lib/"
+  # Times beside PyTorch are measured by CUDA's graphs.
+  if [ "$device" = cuda ]; then
+    "$python" "$source_dir/bench/operations.py" compile --chip "$chip" --out "$folder/family/bench-kernels"
+    mkdir -p "$folder/family/bench" "$folder/family/python"
+    cp -RL "$source_dir/bench/operations.py" "$source_dir/bench/lnbwd_bench" "$folder/family/bench/"
+    cp -RL "$source_dir/python/lnbwd" "$folder/family/python/"
+    mkdir -p "$folder/family/python/lnbwd/lib"
+    cp -L "$build_dir/lib/liblnbwd-runtime.so.0" "$folder/family/python/lnbwd/lib/"
+  fi
   write_run family <<'RUN'
 export LNBWD_BUILD_DIR=$here/build
-python3 test/EndToEnd/examples.py run --build build --kernels example-kernels --chip "$chip" --device cuda | tee "$out/examples.txt"
-python3 test/EndToEnd/family.py run --build build --kernels kernels --chips "$chip" --device cuda "$@" | tee "$out/family.txt"
+python3 test/EndToEnd/examples.py run --build build --kernels example-kernels --chip "$chip" --device "$device" | tee "$out/examples.txt"
+python3 test/EndToEnd/family.py run --build build --kernels kernels --chips "$chip" --device "$device" "$@" | tee "$out/family.txt"
+[ -d bench-kernels ] || exit 0
 python3 bench/operations.py run --kernels bench-kernels --out "$out/operations.json" | tee "$out/operations.txt"
 RUN
 }

@@ -38,6 +38,7 @@ config.substitutions.extend(
     [
         # The names of all chips, as messages list them.
         ("%{chips}", ", ".join(chips.FACTS)),
+        ("%{source}", config.lnbwd_source_dir),
         ("%examples", os.path.join(config.lnbwd_source_dir, "examples")),
         # "%exits 2 COMMAND" succeeds if COMMAND ends with exit code 2.
         (

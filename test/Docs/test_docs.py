@@ -5,6 +5,7 @@
 the source tree is layered as docs/architecture.md says."""
 
 import ast
+import json
 import os
 import pathlib
 import re
@@ -137,6 +138,42 @@ def test_launch_example(tmp_path):
                             check=False)
     assert result.returncode == 0, result.stderr
     assert "launched on sim" in result.stdout
+
+
+def test_hip_example(tmp_path):
+    """examples/launch_hip.cpp has the numbers of the plan; compiled against HIP's headers it runs on
+    the simulator, which stands behind HIP's functions."""
+    simulator = BUILD / "lib" / "liblnbwd-hip-sim.so"
+    compiler = shutil.which("c++")
+    if not simulator.exists() or not compiler:
+        pytest.skip("no simulator in the build, or no C++ compiler")
+    source = ROOT / "examples" / "launch_hip.cpp"
+    program, kernel = tmp_path / "launch_hip", tmp_path / "k.hsaco"
+    subprocess.run([BUILD / "bin" / "lnbwd-opt", ROOT / "examples" / "layer_norm_bwd.mlir",
+                    "--lnbwd-pipeline=chip=gfx942", "--emit=hsaco", "-o", kernel], check=True)
+    code = kernel.read_bytes()
+    begin = code.index(b'{"format":"lnbwd-plan"')
+    plan = json.loads(code[begin:code.index(b"\0", begin)])
+    rows, finalize = plan["kernels"]
+    [count] = plan["workgroup_counts"]
+    text = " ".join(source.read_text().split())
+    for name, value in {"rowLength": plan["arguments"][0]["row_length"],
+                        "rowsPerWorkgroup": count["rows_per_workgroup"],
+                        "workgroupsPerComputeUnit": count["workgroups_per_compute_unit"],
+                        "block": rows["block"][0], "finalizeBlock": finalize["block"][0],
+                        "finalizeGrid[]": "{%d, %d}" % tuple(finalize["grid"][:2])}.items():
+        assert f"{name} = {value}" in text, f"the plan has {name} = {value} now"
+    subprocess.run([compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", source,
+                    f"-L{BUILD}/lib", f"-Wl,-rpath,{BUILD}/lib", "-llnbwd-hip-sim", "-o",
+                    program], check=True)
+    messages = []
+    for device in range(32):  # The devices are one for each chip.
+        result = subprocess.run([program, kernel, "64", str(device)], capture_output=True,
+                                text=True, check=False)
+        if result.returncode == 0:
+            break
+        messages.append(result.stderr)
+    assert result.stdout == "dbeta[0] = 64 for 64 rows\n", messages
 
 
 # The rooms of docs/architecture.md, lowest first, and those that each may look into.
