@@ -28,7 +28,7 @@ sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "tools" / "lnbwd-tune"),
 
 import torch  # noqa: E402
 
-from lnbwd import compiler  # noqa: E402
+from lnbwd import compiler, schedule  # noqa: E402
 from lnbwd._files import write_whole  # noqa: E402
 from lnbwd_bench import sweeping  # noqa: E402
 from lnbwd_tune import space  # noqa: E402
@@ -57,7 +57,7 @@ def main() -> int:
 
     def choose(problem: sweeping.Problem, model: list[int]) -> Iterable[Mapping[str, int]]:
         fields = dict(zip(sweeping.FIELDS, model, strict=True))
-        if fields["column_tile"]:
+        if fields[schedule.COLUMN_TILE]:
             return []
         best = sweeping.ranked(problem, chip, options.ranked + 1)[1:] if options.ranked else []
         order = best + space.candidates(sweeping.shape_of(problem), fields, properties.wave_size,

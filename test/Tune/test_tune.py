@@ -14,6 +14,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from lnbwd import schedule
 from lnbwd_bench.compiler import find_compiler, operation
 from lnbwd_bench.shapes import Shape
 from lnbwd_tune import candidates, compiler, gradients, measure, table
@@ -42,7 +43,7 @@ def folder(tmp_path_factory, build):
 def test_the_manifest_names_the_models_choice_and_the_others(folder):
     manifest = candidates.read_manifest(folder)
     assert [(entry["m"], entry["n"]) for entry in manifest["problems"]] == [(40, 96), (70, 256)]
-    assert "threads_per_row" in manifest["fields"] and "stages" in manifest["fields"]
+    assert manifest["fields"] == schedule.names_for("amd")
     with zipfile.ZipFile(folder / candidates.ARCHIVE) as archive:
         for entry in manifest["problems"]:
             assert [one["is_model"] for one in entry["candidates"]] == [True, False, False, False]

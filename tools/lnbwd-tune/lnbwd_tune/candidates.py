@@ -18,7 +18,7 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lnbwd import runtime
+from lnbwd import _chips, runtime, schedule
 from lnbwd._files import write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
@@ -51,7 +51,7 @@ def _compile_one(shape: Shape, chip: str, emit: str, seen: set[str], fields: Map
     Raises:
         Refused: it cannot run, spills, or is the schedule of another one.
     """
-    text = space.overrides(fields)
+    text = schedule.overrides(fields)
     selection = compiler.select(shape, chip, text)
     if selection.schedule in seen:
         raise Refused("the same as another")
@@ -80,7 +80,7 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
     """
     shapes = list(shapes)
     centers = centers or {}
-    known = compiler.field_names(chip)
+    known = schedule.names_for(_chips.vendor(chip))
     units = compiler.compute_units(chip)
     notes: list[str] = []
     problems: list[dict[str, Any]] = []
@@ -111,7 +111,7 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
             center = centers.get(shape, {})
             seen = {model.schedule, *center.get("measured", ())}
             wanted = iter(space.candidates(
-                shape, compiler.parse_fields(center["schedule"]) if center else model.fields,
+                shape, schedule.parse_printed(center["schedule"]) if center else model.fields,
                 wave, known, units))
             progress.step()
             taken = 0

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from lnbwd import compiler as lnbwd_compiler
 from lnbwd import errors
+from lnbwd.schedule import parse_printed
 from lnbwd_bench.compiler import find_compiler, operation
 from lnbwd_bench.shapes import Shape
 
@@ -43,16 +44,7 @@ class Selection:
     @property
     def fields(self) -> dict[str, int]:
         """The fields that are printed; the others have the attribute's defaults."""
-        return parse_fields(self.schedule)
-
-
-def parse_fields(schedule: str) -> dict[str, int]:
-    """Reads "threads_per_row = 64, early_start = true" as numbers."""
-    fields = {}
-    for part in schedule.split(","):
-        name, _, value = (text.strip() for text in part.partition("="))
-        fields[name] = {"true": 1, "false": 0}[value] if value in ("true", "false") else int(value)
-    return fields
+        return parse_printed(self.schedule)
 
 
 def _run(arguments: list[str], text: str, what: str) -> subprocess.CompletedProcess[str]:
@@ -69,17 +61,6 @@ def _first_error(text: str) -> str:
         if "error:" in line:
             return line.partition("error:")[2].strip()
     return text.strip() or "no message"
-
-
-def field_names(chip: str) -> list[str]:
-    """All fields of a schedule, in the compiler's own words."""
-    result = _run([*_TO_SCHEDULE, f"--lnbwd-select-schedule=chip={chip} schedule=?=0"],
-                  operation(Shape(64, 256, "f32")), "the schedule's fields")
-    match = re.search(r"unknown schedule field '\?', expected one of: ([\w, ]+)", result.stderr)
-    if not match:
-        raise TuneError("cannot learn the fields of a schedule from lnbwd-opt; it says: "
-                        + _first_error(result.stderr))
-    return [name.strip() for name in match[1].split(",")]
 
 
 # A large GPU's; only where the library that knows the chips is not built.

@@ -684,7 +684,7 @@ func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups 
 
 // -----
 
-// expected-error@+1 {{expected column_tile to be a multiple of threads_per_row * vector_width, got -512}}
+// expected-error@+1 {{expected column_tile to be at least 0, got -512}}
 func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, column_tile = -512>} {
   return
 }
