@@ -150,14 +150,12 @@ def compile_one(source: str, chip: str, overrides: str, origin: str) -> Candidat
                                              format=code_format, save_temps=folder)
         except errors.LnbwdError as error:
             return re.sub(r"\d+", "N", str(error).splitlines()[0])[:100]
-        stage = "".join(path.read_text()
-                        for path in pathlib.Path(folder).glob("*select-schedule.mlir"))
-    schedules = re.findall(r"#lnbwd\.schedule<([^>]*)>", stage)
+        schedules = schedule.of_programs(schedule.last_stage(pathlib.Path(folder)))
     if len(schedules) != 1:
         return f"{len(schedules)} row programs"
     if overrides and re.search(r"kernel @\S+ spills", compiled.diagnostics):
         return "spills"
-    return Candidate(origin, " ".join(schedules[0].split()), compiled.code)
+    return Candidate(origin, schedules[0], compiled.code)
 
 
 def compile_candidates(problem: Problem, chip: str, count: int, jobs: concurrent.futures.Executor,

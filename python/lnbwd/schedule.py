@@ -8,13 +8,16 @@ The table is made from the compiler's own declaration of the fields, LNBwdSchedu
 
 from __future__ import annotations
 
+import pathlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from . import _schedule
 from ._schedule import *  # noqa: F403 (the fields' names, STAGES = "stages")
 
-__all__ = ["FIELDS", "Field", "names_for", "overrides", "parse", "parse_printed"]
+__all__ = ["FIELDS", "Field", "last_stage", "names_for", "of_programs", "overrides", "parse",
+           "parse_printed"]
 __all__ += _schedule.__all__
 
 
@@ -100,6 +103,22 @@ def parse(text: str) -> dict[str, int]:
                              f"{value!r}") from None
     overrides(fields)
     return fields
+
+
+def of_programs(text: str) -> list[str]:
+    """The schedules of the row programs in printed MLIR, as they are printed between
+    "#lnbwd.schedule<" and ">"; those that a module has as rejected are none of them."""
+    return [" ".join(found.split())
+            for found in re.findall(r"\bschedule = #lnbwd\.schedule<([^>]*)>", text)]
+
+
+def last_stage(folder: pathlib.Path) -> str:
+    """The MLIR behind the last choice of schedules of a compilation that saved its stages to a
+    folder (``--save-temps``); "" if it never came to one. Where a kernel spills, the compiler
+    chooses several times."""
+    stages = {int(path.name.partition("-")[0]): path
+              for path in folder.glob("*-lnbwd-select-schedule.mlir")}
+    return stages[max(stages)].read_text() if stages else ""
 
 
 def parse_printed(text: str) -> dict[str, int]:

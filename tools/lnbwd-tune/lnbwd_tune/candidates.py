@@ -9,6 +9,7 @@ The folder has ``manifest.json`` and ``kernels.zip``.
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 import datetime
 import json
 import pathlib
@@ -19,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lnbwd import _chips, runtime, schedule
-from lnbwd._files import write_whole
+from lnbwd._files import check_writable, write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
@@ -76,7 +77,11 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
             as it is printed, and those that need not be compiled again.
 
     Returns:
-        notes for the user: shapes that were left out, and why.
+        notes for the user: shapes that were left out, and why; and those whose kernel spills
+        whatever the model chooses.
+
+    Raises:
+        TuneError: the folder cannot be written.
     """
     shapes = list(shapes)
     centers = centers or {}
@@ -84,7 +89,12 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
     units = compiler.compute_units(chip)
     notes: list[str] = []
     problems: list[dict[str, Any]] = []
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (MANIFEST, ARCHIVE):
+            check_writable(folder / name)
+    except OSError as error:
+        raise TuneError(f"cannot write candidates to {folder}: {error}") from error
     progress = Progress(len(shapes) * (count + 1), "kernel")
     with tempfile.TemporaryDirectory(prefix="lnbwd-tune-") as scratch, \
             zipfile.ZipFile(folder / ARCHIVE, "w") as archive, \
@@ -94,7 +104,10 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
             try:
                 model = compiler.select(shape, chip)
                 path = pathlib.Path(scratch) / "model"
-                compiler.compile_schedule(shape, chip, "", emit, path)
+                taken, spill = compiler.compile_model(shape, chip, emit, path)
+                model = dataclasses.replace(model, schedule=taken)
+                if spill:
+                    notes.append(f"{shape}: no choice of the model does without spilling; {spill}")
             except Refused as error:
                 notes.append(f"{shape} is left out: {error}")
                 progress.step(count + 1)

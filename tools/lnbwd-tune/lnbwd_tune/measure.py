@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from lnbwd import errors, runtime
+from lnbwd import _chips, errors, runtime
 from lnbwd._files import write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
@@ -42,6 +42,9 @@ _CHECK_ELEMENTS, _CHECK_ROWS = 1 << 22, 512
 _BATCH_US, _MOST_LAUNCHES = 150.0, 24
 _FILLER_BYTES = 1 << 30
 _FIRST_BATCHES, _LAST_BATCHES, _FINALISTS = 4, 40, 5
+
+# The first device of each vendor.
+_DEVICES = {"nvidia": "cuda", "amd": "hip"}
 
 
 class Problem:
@@ -189,7 +192,7 @@ def measure(folder: pathlib.Path, device_name: str, budget: float,
 
     Args:
         folder: what ``lnbwd-tune compile`` wrote.
-        device_name: "cuda", "hip:1", ...
+        device_name: "cuda", "hip:1", ...; "": of the chip that the candidates are for.
         budget: seconds for all; 0: no limit. When it is spent, the rest is left out.
         output: the file of results.
 
@@ -197,7 +200,8 @@ def measure(folder: pathlib.Path, device_name: str, budget: float,
         the results; and notes for the user.
     """
     manifest = read_manifest(folder)
-    device = runtime.Device.open(device_name, manifest["chip"])
+    device = runtime.Device.open(device_name or _DEVICES[_chips.vendor(manifest["chip"])],
+                                 manifest["chip"])
     info = device.info
     document: dict[str, Any] = {
         "format": FORMAT, "version": VERSION, "chip": manifest["chip"],
