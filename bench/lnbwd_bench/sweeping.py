@@ -191,8 +191,8 @@ def ranked(problem: Problem, chip: str, count: int) -> list[dict[str, int]]:
     """The fields of the schedules that the compiler's cost model finds best, the best first."""
     compiled = compiler.compile_mlir(problem.static_source(), chip, format="mlir",
                                      pipeline_options=f"tuned-schedules=off candidates={count}")
-    found = re.findall(r"predicted \S+ us: #lnbwd\.schedule<([^>]*)>", compiled.diagnostics)
-    return [dict(zip(FIELDS, parse_schedule(text), strict=True)) for text in found]
+    return [dict(zip(FIELDS, parse_schedule(text), strict=True))
+            for text in schedule.ranked(compiled.diagnostics)]
 
 
 class GpuTimer:

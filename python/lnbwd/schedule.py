@@ -17,7 +17,7 @@ from . import _schedule
 from ._schedule import *  # noqa: F403 (the fields' names, STAGES = "stages")
 
 __all__ = ["FIELDS", "Field", "last_stage", "names_for", "of_programs", "overrides", "parse",
-           "parse_printed"]
+           "parse_printed", "ranked", "whole"]
 __all__ += _schedule.__all__
 
 
@@ -112,6 +112,13 @@ def of_programs(text: str) -> list[str]:
             for found in re.findall(r"\bschedule = #lnbwd\.schedule<([^>]*)>", text)]
 
 
+def ranked(diagnostics: str) -> list[str]:
+    """The schedules that the option ``candidates`` of lnbwd-pipeline had the compiler name, the
+    fastest by the cost model first, as they are printed."""
+    return [" ".join(found.split()) for found in
+            re.findall(r"predicted \S+ us: #lnbwd\.schedule<([^>]*)>", diagnostics)]
+
+
 def last_stage(folder: pathlib.Path) -> str:
     """The MLIR behind the last choice of schedules of a compilation that saved its stages to a
     folder (``--save-temps``); "" if it never came to one. Where a kernel spills, the compiler
@@ -119,6 +126,21 @@ def last_stage(folder: pathlib.Path) -> str:
     stages = {int(path.name.partition("-")[0]): path
               for path in folder.glob("*-lnbwd-select-schedule.mlir")}
     return stages[max(stages)].read_text() if stages else ""
+
+
+def whole(fields: Mapping[str, int]) -> dict[str, int]:
+    """All fields of a schedule that leaves out some that have their defaults.
+
+    Raises:
+        ValueError: one without a default is missing.
+    """
+    result = {}
+    for field in FIELDS.values():
+        value = fields.get(field.name, field.default)
+        if value is None:
+            raise ValueError(f"schedule: expected a value for {field.name}, got none")
+        result[field.name] = value
+    return result
 
 
 def parse_printed(text: str) -> dict[str, int]:

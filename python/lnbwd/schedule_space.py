@@ -13,8 +13,9 @@ import itertools
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
-from lnbwd.schedule import (
+from .schedule import (
     FIELDS,
     PREFETCH,
     ROW_GROUPS,
@@ -26,7 +27,21 @@ from lnbwd.schedule import (
     WORKGROUPS_PER_COMPUTE_UNIT,
     WORKGROUPS_PER_ROW,
 )
-from lnbwd_bench.shapes import Shape
+
+__all__ = ["Size", "all_schedules", "candidates", "grid", "nearest"]
+
+
+class Size(Protocol):
+    """M rows of N elements."""
+
+    @property
+    def m(self) -> int:
+        """M."""
+
+    @property
+    def n(self) -> int:
+        """N."""
+
 
 # How rows are kept in flight: (stages, prefetch, unroll). Staged rows come to registers early and
 # one by one, and two are worked on at once only where they come early.
@@ -68,7 +83,7 @@ def _flight_distance(one: tuple[int, int, int], other: tuple[int, int, int]) -> 
     return 1.0
 
 
-def all_schedules(shape: Shape, center: Mapping[str, int], wave: int,
+def all_schedules(shape: Size, center: Mapping[str, int], wave: int,
                   known: Iterable[str]) -> Iterator[tuple[float, dict[str, int]]]:
     """Every schedule of the search ranges that is not hopeless, with its distance from
     ``center``: about one for each choice that differs.
@@ -123,18 +138,18 @@ def all_schedules(shape: Shape, center: Mapping[str, int], wave: int,
             yield distance, fields
 
 
-def grid(shape: Shape, fields: Mapping[str, int], compute_units: int) -> int:
+def grid(shape: Size, fields: Mapping[str, int], compute_units: int) -> int:
     """The workgroups of a launch on a chip of so many compute units (docs/abi.md)."""
     return max(1, min(-(-shape.m // max(1, fields[ROWS_PER_WORKGROUP])),
                       fields[WORKGROUPS_PER_COMPUTE_UNIT] * compute_units))
 
 
-def candidates(shape: Shape, center: Mapping[str, int], wave: int, known: Iterable[str],
-               compute_units: int, seed: int = 1) -> list[dict[str, int]]:
-    """The schedules of the search ranges, in the order in which to try them; each a set of fields
-    to override. Two are the nearest to ``center`` of those left, each third one is drawn from
-    those that are farther away. The choice of the model itself is not among them, and of those
-    that lead to the same launch only the nearest is."""
+def nearest(shape: Size, center: Mapping[str, int], wave: int, known: Iterable[str],
+            compute_units: int) -> list[dict[str, int]]:
+    """The schedules of the search ranges, those nearest to ``center`` first; each a set of fields
+    to override. The center itself is not among them, and of those that lead to the same launch
+    only the nearest is. The arguments are those of :func:`all_schedules` and the compute units
+    of the chip."""
     ranked = sorted(all_schedules(shape, center, wave, known),
                     key=lambda item: (item[0], sorted(item[1].items())))
     seen = set()
@@ -146,6 +161,15 @@ def candidates(shape: Shape, center: Mapping[str, int], wave: int, known: Iterab
         if key not in seen and distance > 0:
             near.append(fields)
         seen.add(key)
+    return near
+
+
+def candidates(shape: Size, center: Mapping[str, int], wave: int, known: Iterable[str],
+               compute_units: int, seed: int = 1) -> list[dict[str, int]]:
+    """Those of :func:`nearest` in the order in which to try them where there is time for many:
+    two are the nearest of those left, each third one is drawn from those that are farther
+    away."""
+    near = nearest(shape, center, wave, known, compute_units)
     draw = random.Random(seed)
     order: list[dict[str, int]] = []
     while near:

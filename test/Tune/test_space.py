@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lnbwd import schedule
+from lnbwd import schedule_space as space
 from lnbwd_bench.shapes import Shape
-from lnbwd_tune import space
 
 FIELDS = schedule.names_for("nvidia")
 CENTER = {"threads_per_row": 256, "row_groups": 2, "vector_width": 8, "rows_per_workgroup": 4,

@@ -19,12 +19,12 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lnbwd import _chips, runtime, schedule
+from lnbwd import _chips, runtime, schedule, schedule_space
 from lnbwd._files import check_writable, write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
-from . import compiler, space
+from . import compiler
 from .compiler import Refused, Selection, TuneError
 
 FORMAT, VERSION = "lnbwd-tune-candidates", 1
@@ -123,7 +123,7 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
             problems.append(entry)
             center = centers.get(shape, {})
             seen = {model.schedule, *center.get("measured", ())}
-            wanted = iter(space.candidates(
+            wanted = iter(schedule_space.candidates(
                 shape, schedule.parse_printed(center["schedule"]) if center else model.fields,
                 wave, known, units))
             progress.step()
