@@ -84,8 +84,9 @@ def test_nobody_else_spells_a_field():
             name = str(path.relative_to(ROOT))
             readers = {".cpp": cpp_strings, ".h": cpp_strings, ".inc": cpp_strings,
                        ".def": cpp_strings, ".py": python_strings}
-            if path.suffix in readers and name not in TABLES | PLAN_KEYS:
-                strings = readers[path.suffix](path.read_text())
+            kind = ".py" if name == "tools/lnbwd-tune/lnbwd-tune" else path.suffix
+            if kind in readers and name not in TABLES | PLAN_KEYS:
+                strings = readers[kind](path.read_text())
                 found += [f"{name}: {text}" for text in strings
                           if re.search(NAMES, text) or text.strip('"') in schedule.FIELDS]
     assert not found, "take the names from LNBwdSchedule.h or lnbwd.schedule"
