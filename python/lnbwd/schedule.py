@@ -8,6 +8,7 @@ The table is made from the compiler's own declaration of the fields, LNBwdSchedu
 
 from __future__ import annotations
 
+import operator
 import pathlib
 import re
 from collections.abc import Mapping
@@ -77,13 +78,19 @@ def overrides(fields: Mapping[str, int]) -> str:
     Raises:
         ValueError: a name is no field, or its value is none of the field's.
     """
+    parts = []
     for name, value in fields.items():
         field = _field(name)
-        if (isinstance(value, bool) and not field.is_flag) or not isinstance(value, int):
+        try:
+            number = operator.index(value)  # NumPy's integers too.
+        except TypeError:
+            number = None
+        if number is None or (isinstance(value, bool) and not field.is_flag):
             raise ValueError(f"schedule: expected {name} to be a whole number, got {value!r}")
-        if not field.takes(value):
+        if not field.takes(number):
             raise ValueError(f"schedule: expected {name} to be {field.values}, got {value}")
-    return ",".join(f"{name}={int(value)}" for name, value in fields.items())
+        parts.append(f"{name}={number}")
+    return ",".join(parts)
 
 
 def parse(text: str) -> dict[str, int]:

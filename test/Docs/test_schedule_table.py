@@ -126,6 +126,11 @@ def test_what_is_no_schedule_is_refused(text, words):
         schedule.parse(text)
 
 
+def test_numbers_of_numpy_are_numbers():
+    numpy = pytest.importorskip("numpy")
+    assert schedule.overrides({"stages": numpy.int32(2)}) == "stages=2"
+
+
 @pytest.mark.parametrize("value", [1.5, "2", None, True])
 def test_values_that_are_no_numbers_are_refused(value):
     with pytest.raises(ValueError, match="expected stages to be a whole number"):
