@@ -42,7 +42,12 @@ from lnbwd import _chips  # noqa: E402
 from lnbwd_bench import compiler, report  # noqa: E402
 from lnbwd_bench.progress import Progress  # noqa: E402
 from lnbwd_bench.shapes import Shape, default_shapes, parse_shape, random_shapes  # noqa: E402
-from lnbwd_bench.verdicts import METHODS, MIN_REPETITIONS, load_recorded  # noqa: E402
+from lnbwd_bench.verdicts import (  # noqa: E402
+    INTERLEAVED,
+    METHODS,
+    MIN_REPETITIONS,
+    load_recorded,
+)
 
 PEERS = ("eager", "compile", "liger")
 RECORDED = ROOT / "bench" / "recorded_peers.json"
@@ -70,6 +75,9 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
                         f"{MIN_REPETITIONS} (default 50)")
     parser.add_argument("--method", default=",".join(METHODS), metavar="NAME,...",
                         help="how to time: events, graph or both (default)")
+    parser.add_argument("--interleave", action="store_true",
+                        help="time a third way too: in graphs with a kernel of somebody else in "
+                        "front of each call, whose time is taken off")
     parser.add_argument("--time-budget", type=float, default=0, metavar="SECONDS",
                         help="start no further shape after so long (default: no limit)")
     parser.add_argument("--compile-jobs", type=int, metavar="J",
@@ -106,6 +114,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     options.methods = names(options.method, METHODS, "method")
     if not options.methods:
         parser.error("--method: expected events, graph or both")
+    if options.interleave:
+        options.methods.append(INTERLEAVED)
     if options.repetitions < 1:
         parser.error(f"--repetitions: expected at least 1, got {options.repetitions}")
     if options.repetitions < MIN_REPETITIONS and not options.dry_run:
@@ -211,6 +221,7 @@ class Run:
         self.ours = competitors.Ours(machine, kernel_of)
         self.stream = competitors.Stream(machine, stream.variants())
         self.empty = competitors.prepare_empty(machine)
+        self.foreign = competitors.prepare_foreign(machine)
 
     def measure(self, shape: Shape, progress: Progress) -> dict[str, Any]:
         """The record of one shape."""
@@ -278,6 +289,10 @@ class Run:
         if "graph" in options.methods:
             progress.say(f"{shape} graph")
             timing.time_graph(machine, everything, slots, options.repetitions, estimates)
+        if INTERLEAVED in options.methods:
+            progress.say(f"{shape} interleaved")
+            timing.time_graph(machine, everything, slots, options.repetitions, estimates,
+                              foreign=self.foreign)
         for method in options.methods:
             for candidate in candidates:
                 if candidate.times.get(method):

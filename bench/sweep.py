@@ -23,15 +23,13 @@ import time
 from collections.abc import Iterable, Mapping
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "tools" / "lnbwd-tune"),
-                str(pathlib.Path(__file__).resolve().parent)]
+sys.path[:0] = [str(SOURCE / "python"), str(pathlib.Path(__file__).resolve().parent)]
 
 import torch  # noqa: E402
 
-from lnbwd import compiler  # noqa: E402
+from lnbwd import compiler, schedule, schedule_space  # noqa: E402
 from lnbwd._files import write_whole  # noqa: E402
 from lnbwd_bench import sweeping  # noqa: E402
-from lnbwd_tune import space  # noqa: E402
 
 
 def main() -> int:
@@ -57,11 +55,12 @@ def main() -> int:
 
     def choose(problem: sweeping.Problem, model: list[int]) -> Iterable[Mapping[str, int]]:
         fields = dict(zip(sweeping.FIELDS, model, strict=True))
-        if fields["column_tile"]:
+        if fields[schedule.COLUMN_TILE]:
             return []
         best = sweeping.ranked(problem, chip, options.ranked + 1)[1:] if options.ranked else []
-        order = best + space.candidates(sweeping.shape_of(problem), fields, properties.wave_size,
-                                 sweeping.FIELDS, properties.compute_units, options.seed)
+        order = best + schedule_space.candidates(
+            sweeping.shape_of(problem), fields, properties.wave_size, sweeping.FIELDS,
+            properties.compute_units, options.seed)
         return order[:int(1.4 * options.candidates)]
 
     records = sweeping.sweep(sweeping.draw(options.seed, options.count, chip), chip,

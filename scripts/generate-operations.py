@@ -15,20 +15,16 @@ package build where there is no LLVM (docs/add-an-op.md says more).
 
 from __future__ import annotations
 
-import argparse
-import json
-import pathlib
-import subprocess
 import sys
-from typing import Any
+from pathlib import Path
 
-SOURCE = pathlib.Path(__file__).resolve().parents[1]
-DECLARATION = SOURCE / "include" / "lnbwd" / "Dialect" / "LNBwd" / "IR" / "LNBwdNorms.td"
+import tablegen_records
+from tablegen_records import DIALECT, SOURCE, Record
+
+DECLARATION = DIALECT / "LNBwdNorms.td"
 CPP = SOURCE / "include" / "lnbwd" / "Operations" / "Operations.h.inc"
 PYTHON = SOURCE / "python" / "lnbwd" / "_operations.py"
 PAGE = SOURCE / "docs" / "reference" / "operations.md"
-
-Record = dict[str, Any]
 
 
 class Declaration:
@@ -55,11 +51,7 @@ class Declaration:
                 operation["counterpart"], other["counterpart"] = other, operation
 
     def _all(self, base: str) -> list[Record]:
-        names = self._records["!instanceof"][base]
-        # "LNBwdRoles.td:47"
-        return sorted((self._records[name] for name in names
-                       if not self._records[name]["!anonymous"]),
-                      key=lambda r: [int(place.rpartition(":")[2]) for place in r["!locs"]][:1])
+        return tablegen_records.instances(self._records, base)
 
     def _operand(self, name: str) -> Record:
         record = self._records[name]
@@ -178,26 +170,11 @@ def page(declared: Declaration) -> str:
 
 def main() -> int:
     """The command."""
-    parser = argparse.ArgumentParser(description="Makes the tables of named operations.")
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if stale")
-    parser.add_argument("--llvm", type=pathlib.Path, default=pathlib.Path("/usr/lib/llvm-22"),
-                        help="the folder with bin/llvm-tblgen and include/mlir (/usr/lib/llvm-22)")
-    options = parser.parse_args()
-    result = subprocess.run(
-        [options.llvm / "bin" / "llvm-tblgen", "--dump-json", "-I", options.llvm / "include",
-         "-I", SOURCE / "include", DECLARATION], check=True, capture_output=True, text=True)
-    declared = Declaration(json.loads(result.stdout))
-    stale = False
-    for path, text in ((CPP, cpp(declared)), (PYTHON, python(declared)), (PAGE, page(declared))):
-        if path.exists() and path.read_text() == text:
-            continue
-        stale = True
-        print(f"{'stale' if options.check else 'written'}: {path.relative_to(SOURCE)}")
-        if not options.check:
-            path.write_text(text)
-    if stale and options.check:
-        print("run scripts/generate-operations.py", file=sys.stderr)
-    return 1 if stale and options.check else 0
+    def make(records: Record) -> dict[Path, str]:
+        declared = Declaration(records)
+        return {CPP: cpp(declared), PYTHON: python(declared), PAGE: page(declared)}
+
+    return tablegen_records.run("Makes the tables of named operations.", DECLARATION, make)
 
 
 if __name__ == "__main__":

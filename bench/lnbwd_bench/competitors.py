@@ -28,6 +28,8 @@ from .stream import VECTOR_BYTES, StreamVariant, stream_ptx
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 PEERS = ("eager", "compile", "liger")
 POISONS = (float("nan"), 12345.0)
+# Of each buffer of the foreign kernel.
+_FOREIGN_BYTES = 1 << 24
 
 
 class Unavailable(RuntimeError):
@@ -309,6 +311,14 @@ def prepare_empty(machine: Any) -> Callable[[int], Any]:
         return lambda slot: None
     kernel = runtime.Kernel(machine.ours, runtime.Program.from_bytes(_EMPTY_PTX.replace("TARGET", _chips.PTX).encode()))
     return lambda slot: kernel.launch([], 1, 0, 0, machine.stream())
+
+
+def prepare_foreign(machine: Any) -> Callable[[], Any]:
+    """A call of a kernel that is nobody's competitor: PyTorch adds one to many numbers, in buffers
+    of its own, for some ten microseconds."""
+    source = torch.zeros(64 if machine.is_simulated else _FOREIGN_BYTES // 4, device=machine.device)
+    result = torch.empty_like(source)
+    return lambda: torch.add(source, 1.0, out=result)
 
 
 def poison_allocator(shape: Shape, machine: Any, value: float) -> None:

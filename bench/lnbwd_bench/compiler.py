@@ -57,8 +57,8 @@ def find_compiler() -> pathlib.Path:
     chosen = os.environ.get("LNBWD_OPT") or build / "bin" / "lnbwd-opt"
     found = shutil.which(chosen)
     if not found:
-        raise KernelError(f"the compiler '{chosen}' is not there: build lnbwd-opt, set LNBWD_OPT, "
-                          "or give a folder of compiled kernels (--kernels)")
+        raise KernelError(f"the compiler '{chosen}' is not there: build lnbwd-opt, set LNBWD_OPT to "
+                          "it, or work with what was compiled elsewhere")
     return pathlib.Path(found)
 
 

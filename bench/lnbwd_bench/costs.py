@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from lnbwd import schedule
+
 from . import sweeping
 
 Values = Mapping[str, float]
@@ -71,7 +73,7 @@ class Schedules:
             is_wide = problem["dtype"] == "f32" or problem["kind"].startswith("norm_")
             for candidate in problem["candidates"]:
                 fields = dict(zip(sweeping.FIELDS, candidate["schedule"], strict=True))
-                if fields["column_tile"] or fields["reload"]:
+                if fields[schedule.COLUMN_TILE] or fields[schedule.RELOAD]:
                     continue
                 rows.append((index, candidate["us"], candidate["rounds"], problem["m"],
                              problem["n"], problem["bytes_read"], problem["bytes_written"],
@@ -83,10 +85,10 @@ class Schedules:
          self.rows_read, self.rows_written, self.columns, self.sums, self.row_sums, self.phases,
          self.operations, self.functions, self.column_bytes) = (next(columns) for _ in range(15))
         fields = dict(zip(sweeping.FIELDS, columns, strict=True))
-        self.threads_per_row, self.groups = fields["threads_per_row"], fields["row_groups"]
-        self.width, self.split = fields["vector_width"], fields["workgroups_per_row"]
-        self.per_compute_unit = fields["workgroups_per_compute_unit"]
-        self.stages = fields["stages"]
+        self.threads_per_row, self.groups = fields[schedule.THREADS_PER_ROW], fields[schedule.ROW_GROUPS]
+        self.width, self.split = fields[schedule.VECTOR_WIDTH], fields[schedule.WORKGROUPS_PER_ROW]
+        self.per_compute_unit = fields[schedule.WORKGROUPS_PER_COMPUTE_UNIT]
+        self.stages = fields[schedule.STAGES]
         self._shape(fields)
         self._registers(registers)
         self._residency(fields, registers)
@@ -100,8 +102,8 @@ class Schedules:
         self.chunks = np.ceil(self.part / (self.threads_per_row * self.width))
         self.elements = self.chunks * self.width
         self.is_staged = self.stages > 0
-        self.is_prefetched = ~self.is_staged & (fields["prefetch"] > 0)
-        self.is_unrolled = self.is_prefetched & (fields["unroll"] == 2)
+        self.is_prefetched = ~self.is_staged & (fields[schedule.PREFETCH] > 0)
+        self.is_unrolled = self.is_prefetched & (fields[schedule.UNROLL] == 2)
         self.is_exchanged = (self.threads_per_row > WAVE) | (self.split > 1)
         self.steps = np.log2(np.minimum(self.threads_per_row, WAVE))
         self.row_bytes = self.groups * self.part * self.bytes_read
@@ -149,7 +151,7 @@ class Schedules:
                              0))
         by_shared = np.maximum(1, np.floor(COMPUTE_UNIT_SHARED / shared))
         by_threads = np.floor(COMPUTE_UNIT_THREADS / self.threads)
-        sets = np.ceil(self.rows / fields["rows_per_workgroup"])
+        sets = np.ceil(self.rows / fields[schedule.ROWS_PER_WORKGROUP])
         most = np.maximum(1, np.minimum(
             sets, np.floor(self.per_compute_unit * COMPUTE_UNITS / self.split)))
         # The estimate of the registers is off by a few: the mean over such errors.

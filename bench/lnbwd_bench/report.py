@@ -11,7 +11,7 @@ import pathlib
 from typing import Any
 
 from .shapes import Shape
-from .verdicts import Results, geometric_mean, judge, median
+from .verdicts import METHODS, Results, geometric_mean, judge, median
 
 FORMAT, VERSION = "lnbwd-bench", 1
 
@@ -126,18 +126,24 @@ def text_report(document: dict[str, Any], recorded: dict[Shape, dict[str, float]
     trouble = notes(Results(document["shapes"], recorded))
     if trouble:
         parts += ["", "what went wrong:", *trouble]
+
+    def results_of(method: str) -> Results:
+        # What was recorded before was not interleaved with anything.
+        return Results(document["shapes"], recorded if method in METHODS else {}, method)
+
     # The first method is the one to judge by; it comes last, where a reader begins.
     for method in reversed(document["methods"]):
-        results = Results(document["shapes"], recorded, method)
+        results = results_of(method)
         empty = median(record["empty"][method]["median_us"] for record in document["shapes"]
                        if method in record["empty"])
         parts += ["", f"method {method}: median of {document['repetitions']} repetitions; "
                   f"an empty kernel shows {empty:.2f} us; * recorded before on such a card, and "
                   "faster than every peer of this run", table(results)]
     for method in reversed(document["methods"]):
-        results = Results(document["shapes"], recorded, method)
-        parts += ["", f"by the method {method}:", *means(results),
-                  *filter(None, [recorded_line(results)]), *verdict_lines(results)]
+        results = results_of(method)
+        parts += ["", f"by the method {method}:", *means(results)]
+        if method in METHODS:
+            parts += [*filter(None, [recorded_line(results)]), *verdict_lines(results)]
     return "\n".join(parts)
 
 

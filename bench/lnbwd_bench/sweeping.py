@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from lnbwd import compiler, errors, runtime
+from lnbwd import compiler, errors, runtime, schedule
 from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
 from lnbwd.spec import KernelSpec
 
@@ -32,10 +32,7 @@ from .shapes import Shape
 
 FORMAT, VERSION = "lnbwd-sweep", 1
 # The fields of a schedule, in the order in which a record has them.
-FIELDS = ("threads_per_row", "row_groups", "vector_width", "rows_per_workgroup",
-          "workgroups_per_compute_unit", "workgroups_per_row", "column_tile", "prefetch", "unroll",
-          "stages", "early_start", "reload")
-_DEFAULTS = {"workgroups_per_row": 1, "unroll": 1}
+FIELDS = tuple(schedule.FIELDS)
 
 # How often a kind is drawn. Those that are no operation are regions of regions.py, of bfloat16.
 KINDS = {LAYER_NORM_BWD: 5, RMS_NORM_BWD: 2, LAYER_NORM: 3, RMS_NORM: 2,
@@ -129,11 +126,8 @@ def draw(seed: int, count: int, chip: str) -> Iterator[Problem]:
 
 def parse_schedule(text: str) -> list[int]:
     """The fields of a printed schedule, in the order of FIELDS."""
-    fields = {name: _DEFAULTS.get(name, 0) for name in FIELDS}
-    for part in text.split(","):
-        name, _, value = (word.strip() for word in part.partition("="))
-        fields[name] = int(value) if value not in ("true", "false") else int(value == "true")
-    return [fields[name] for name in FIELDS]
+    given = schedule.parse_printed(text)
+    return [given.get(field.name, field.default or 0) for field in schedule.FIELDS.values()]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,14 +150,12 @@ def compile_one(source: str, chip: str, overrides: str, origin: str) -> Candidat
                                              format=code_format, save_temps=folder)
         except errors.LnbwdError as error:
             return re.sub(r"\d+", "N", str(error).splitlines()[0])[:100]
-        stage = "".join(path.read_text()
-                        for path in pathlib.Path(folder).glob("*select-schedule.mlir"))
-    schedules = re.findall(r"#lnbwd\.schedule<([^>]*)>", stage)
+        schedules = schedule.of_programs(schedule.last_stage(pathlib.Path(folder)))
     if len(schedules) != 1:
         return f"{len(schedules)} row programs"
     if overrides and re.search(r"kernel @\S+ spills", compiled.diagnostics):
         return "spills"
-    return Candidate(origin, " ".join(schedules[0].split()), compiled.code)
+    return Candidate(origin, schedules[0], compiled.code)
 
 
 def compile_candidates(problem: Problem, chip: str, count: int, jobs: concurrent.futures.Executor,
@@ -181,7 +173,7 @@ def compile_candidates(problem: Problem, chip: str, count: int, jobs: concurrent
         return found, {str(first[0].result()): 1}
     seen = {found[0].schedule}
     others = [jobs.submit(compile_one, static, chip,
-                          ",".join(f"{name}={value}" for name, value in fields.items()), "tried")
+                          schedule.overrides(fields), "tried")
               for fields in choose(parse_schedule(found[0].schedule))]
     for job in others:
         result = job.result()
@@ -199,8 +191,8 @@ def ranked(problem: Problem, chip: str, count: int) -> list[dict[str, int]]:
     """The fields of the schedules that the compiler's cost model finds best, the best first."""
     compiled = compiler.compile_mlir(problem.static_source(), chip, format="mlir",
                                      pipeline_options=f"tuned-schedules=off candidates={count}")
-    found = re.findall(r"predicted \S+ us: #lnbwd\.schedule<([^>]*)>", compiled.diagnostics)
-    return [dict(zip(FIELDS, parse_schedule(text), strict=True)) for text in found]
+    return [dict(zip(FIELDS, parse_schedule(text), strict=True))
+            for text in schedule.ranked(compiled.diagnostics)]
 
 
 class GpuTimer:

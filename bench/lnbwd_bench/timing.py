@@ -18,6 +18,12 @@ buffers that rotate so that none finds its inputs in a cache.
     A CUDA graph of many calls, on rotating buffers, between two events; the time is divided by the
     number of calls. In the number: a call's kernels and the gaps, in the steady state. The cost of
     the events does not show, and neither does that of the first start.
+
+``interleaved``
+    The same, with a kernel of somebody else in front of each call, as in a model; the time of a
+    graph of that kernel alone, as often, is taken off. In a graph of a call's own, a kernel that
+    starts early does so behind its own last one; here it stands behind one that lets nothing start
+    before its end.
 """
 
 from __future__ import annotations
@@ -136,47 +142,75 @@ def time_events(machine: Any, candidates: Sequence[Candidate], slots: SlotCounte
     return late
 
 
-def time_graph(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter,
-               repetitions: int, estimates_us: Sequence[float], seed: int = 1) -> None:
-    """Times all candidates by graphs of many calls.
-
-    A candidate that cannot be captured gets no times by this method.
-    """
-    import torch
-
-    captured: list[tuple[Candidate, Any, int]] = []
-    for candidate, estimate in zip(candidates, estimates_us, strict=True):
-        rounds = math.ceil(_GRAPH_US / max(estimate, 1.0) / slots.sets)
-        calls = max(1, min(slots.sets * rounds, max(_GRAPH_CALLS, slots.sets)))
-        if machine.is_simulated:
-            captured.append((candidate, _Replay(candidate.call, slots.sets), 2))
-            continue
-        graph = torch.cuda.CUDAGraph()
-        kept = []
-        try:
-            with torch.cuda.graph(graph):
-                for call in range(calls):
-                    kept.append(candidate.call(call % slots.sets))
-        except RuntimeError as error:
-            print(f"note: {candidate.name} cannot be captured in a graph: "
-                  f"{str(error).splitlines()[0]}")
-            continue
-        captured.append((candidate, graph, calls))
-    for _, graph, _ in captured:
-        graph.replay()
-    works = [graph.replay for _, graph, _ in captured]
-    times, _ = _measure_in_turns(machine, works, [_GRAPH_WAIT_US] * len(works), repetitions, seed)
-    for (candidate, _, calls), taken in zip(captured, times, strict=True):
-        candidate.times["graph"] = [time / calls for time in taken]
+def _calls_of(estimate: float, slots: SlotCounter) -> int:
+    """How often a graph calls what takes about so many microseconds."""
+    rounds = math.ceil(_GRAPH_US / max(estimate, 1.0) / slots.sets)
+    return max(1, min(slots.sets * rounds, max(_GRAPH_CALLS, slots.sets)))
 
 
 class _Replay:
-    """Stands in for a graph of two calls, on the host."""
+    """Stands in for a graph of calls, on the host."""
 
-    def __init__(self, call: Callable[[int], Any], sets: int) -> None:
-        self._call, self._sets = call, sets
+    def __init__(self, enqueue: Callable[[int], Any], calls: int) -> None:
+        self._enqueue, self._calls = enqueue, calls
 
     def replay(self) -> None:
         """Makes the calls."""
-        for call in range(2):
-            self._call(call % self._sets)
+        for call in range(self._calls):
+            self._enqueue(call)
+
+
+def _capture(machine: Any, name: str, enqueue: Callable[[int], Any], calls: int) -> Any:
+    """A graph of ``enqueue(0)``, ``enqueue(1)``, ...; None, after a note, where that cannot be."""
+    if machine.is_simulated:
+        return _Replay(enqueue, calls)
+    import torch
+
+    graph = torch.cuda.CUDAGraph()
+    kept = []
+    try:
+        with torch.cuda.graph(graph):
+            for call in range(calls):
+                kept.append(enqueue(call))
+    except RuntimeError as error:
+        print(f"note: {name} cannot be captured in a graph: {str(error).splitlines()[0]}")
+        return None
+    return graph
+
+
+def time_graph(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter,
+               repetitions: int, estimates_us: Sequence[float], seed: int = 1,
+               foreign: Callable[[], Any] | None = None) -> None:
+    """Times all candidates by graphs of many calls.
+
+    A candidate that cannot be captured gets no times by this method.
+
+    Args:
+        machine, candidates, slots, repetitions, seed: as of :func:`time_events`.
+        estimates_us: about what a call of each candidate takes.
+        foreign: enqueues a kernel of somebody else. With it the method is ``interleaved``.
+    """
+    # A graph of each, and of the foreign kernel alone, for each number of calls.
+    captured: list[tuple[Candidate, Any, int]] = []
+    alone: dict[int, Any] = {}
+    for candidate, estimate in zip(candidates, estimates_us, strict=True):
+        calls = 2 if machine.is_simulated else _calls_of(estimate, slots)
+
+        def enqueue(call: int, candidate: Candidate = candidate) -> Any:
+            return (foreign() if foreign else None), candidate.call(call % slots.sets)
+
+        graph = _capture(machine, candidate.name, enqueue, calls)
+        if foreign and graph and calls not in alone:
+            alone[calls] = _capture(machine, "the foreign kernel", lambda call: foreign(), calls)
+        if graph and (not foreign or alone[calls]):
+            captured.append((candidate, graph, calls))
+    graphs = [graph for _, graph, _ in captured] + [graph for graph in alone.values() if graph]
+    for graph in graphs:
+        graph.replay()
+    times, _ = _measure_in_turns(machine, [graph.replay for graph in graphs],
+                                 [_GRAPH_WAIT_US] * len(graphs), repetitions, seed)
+    base = dict(zip((calls for calls, graph in alone.items() if graph),
+                    map(median, times[len(captured):]), strict=True))
+    method = "interleaved" if foreign else "graph"
+    for (candidate, _, calls), taken in zip(captured, times, strict=False):
+        candidate.times[method] = [(time - base.get(calls, 0.0)) / calls for time in taken]

@@ -21,6 +21,8 @@ from .shapes import TABLE, Shape
 
 # The methods of timing.py, the one to judge by first.
 METHODS = ("graph", "events")
+# The one that --interleave adds; it is reported, and nothing is judged by it.
+INTERLEAVED = "interleaved"
 # A median of fewer repetitions decides nothing.
 MIN_REPETITIONS = 30
 

@@ -16,6 +16,7 @@
 
 #include "lnbwd/Config.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -109,23 +110,19 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   OperandKind kind = noted ? *findKind(noted.getValue()) : getKind(type);
   auto rowRank =
       function.getArgAttrOfType<IntegerAttr>(number, argumentRowRankAttr);
-  int64_t length = kind == OperandKind::RowScalar
-                       ? 1
-                       : ShapedType::getNumElements(type.getShape().take_back(
-                             rowRank ? size_t(rowRank.getInt()) : 1));
+  RowLayout rows = getRowLayout(type, kind == OperandKind::RowScalar ? 0
+                                      : rowRank ? rowRank.getInt()
+                                                : 1);
   json::Object argument{
       {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
       {"access", text(argumentAccessAttr, "read")},
       {"kind", getName(kind)},
       {"element", getElementName(type.getElementType())},
-      {"row_length", length},
+      {"row_length", rows.length},
   };
-  if (kind == OperandKind::RowBlock && !type.getLayout().isIdentity()) {
-    auto [strides, offset] = type.getStridesAndOffset();
-    size_t leading = strides.size() - (rowRank ? size_t(rowRank.getInt()) : 1);
-    if (leading > 0)
-      argument["row_stride"] = strides[leading - 1];
-  }
+  if (kind == OperandKind::RowBlock && !type.getLayout().isIdentity() &&
+      rows.stride)
+    argument["row_stride"] = *rows.stride;
   arguments.push_back(std::move(argument));
   return success();
 }

@@ -16,7 +16,7 @@
 #include "lnbwd/Transforms/LaunchCounts.h"
 
 #include "lnbwd/Transforms/Passes.h"
-#include "lnbwd/Transforms/ScheduleLimits.h"
+#include "lnbwd/Transforms/ScheduleLegality.h"
 #include "lnbwd/Transforms/ScheduleModel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -13,26 +13,27 @@
 
 #include "lnbwd/Transforms/ScheduleFields.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 
 #include <tuple>
-#include <type_traits>
 
 using namespace mlir;
 using namespace lnbwd;
 
 ScheduleFields::ScheduleFields(ScheduleAttr schedule) {
-#define LNBWD_SCHEDULE_FIELD(type, member, getter, name, start)                \
+#define LNBWD_SCHEDULE_FIELD(type, member, getter, start)                      \
   member = schedule.getter();
-#include "lnbwd/Transforms/ScheduleFields.def"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
+#undef LNBWD_SCHEDULE_FIELD
 }
 
-SmallVector<ScheduleFields::Named> ScheduleFields::getNamed() {
+SmallVector<int64_t *> ScheduleFields::getValues() {
   return {
-#define LNBWD_SCHEDULE_FIELD(type, member, getter, name, start)                \
-  {name, &member, std::is_same_v<type, bool>},
-#include "lnbwd/Transforms/ScheduleFields.def"
+#define LNBWD_SCHEDULE_FIELD(type, member, getter, start) &member,
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
+#undef LNBWD_SCHEDULE_FIELD
   };
 }
 
@@ -40,9 +41,9 @@ SmallVector<ScheduleFields::Named> ScheduleFields::getNamed() {
 template <typename Build>
 static ScheduleAttr buildFrom(const ScheduleFields &fields, Build build) {
   std::tuple parameters{
-#define LNBWD_SCHEDULE_FIELD(type, member, getter, name, start)                \
-  type(fields.member),
-#include "lnbwd/Transforms/ScheduleFields.def"
+#define LNBWD_SCHEDULE_FIELD(type, member, getter, start) type(fields.member),
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
+#undef LNBWD_SCHEDULE_FIELD
   };
   return std::apply(build, parameters);
 }
@@ -65,53 +66,55 @@ FailureOr<ScheduleAttr>
 lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
                         function_ref<InFlightDiagnostic()> emitError) {
   ScheduleFields fields(schedule);
-  SmallVector<ScheduleFields::Named> named = fields.getNamed();
-  bool setThreads = false, setRows = false, setGroups = false,
-       setPrefetch = false, setUnroll = false;
+  SmallVector<int64_t *> values = fields.getValues();
+  SmallPtrSet<const int64_t *, 4> set;
   SmallVector<StringRef> assignments;
   overrides.split(assignments, ',', -1, /*KeepEmpty=*/false);
   for (StringRef assignment : assignments) {
     auto [name, text] = assignment.trim().split('=');
-    const auto *field =
-        llvm::find_if(named, [&, name = name](const auto &entry) {
-          return entry.name == name;
+    const auto *info =
+        llvm::find_if(kScheduleFields, [&, name = name](const auto &known) {
+          return known.name == name;
         });
-    if (field == named.end()) {
+    if (info == std::end(kScheduleFields)) {
       InFlightDiagnostic diag = emitError() << "unknown schedule field '"
                                             << name << "', expected one of: ";
       llvm::interleaveComma(
-          llvm::map_range(named, [](const auto &entry) { return entry.name; }),
+          llvm::map_range(kScheduleFields,
+                          [](const auto &known) { return known.name; }),
           diag);
       return diag;
     }
-    if (text.getAsInteger(10, *field->value))
+    int64_t *value = values[info - std::begin(kScheduleFields)];
+    if (text.getAsInteger(10, *value))
       return emitError() << "expected schedule field '" << name
                          << "' to be a whole number, got '" << text << "'";
-    setThreads |= name == "threads_per_row";
-    setRows |= name == "rows_per_workgroup";
-    setGroups |= name == "row_groups";
-    setPrefetch |= name == "prefetch";
-    setUnroll |= name == "unroll";
+    set.insert(value);
   }
+  bool setThreads = set.contains(&fields.threadsPerRow);
+  bool setGroups = set.contains(&fields.rowGroups);
   // Fields that nobody set follow the ones that somebody did.
   if (setThreads && !setGroups && fields.threadsPerRow > 0)
     fields.rowGroups = int64_t(llvm::bit_floor(uint64_t(
         std::max<int64_t>(1, schedule.getThreads() / fields.threadsPerRow))));
-  if ((setThreads || setGroups) && !setRows && fields.rowsPerWorkgroup)
+  if ((setThreads || setGroups) && !set.contains(&fields.rowsPerWorkgroup) &&
+      fields.rowsPerWorkgroup)
     fields.rowsPerWorkgroup =
         std::max(fields.rowsPerWorkgroup, fields.rowGroups);
-  if (fields.reload && !setPrefetch)
+  if (fields.reload && !set.contains(&fields.prefetch))
     fields.prefetch = 0;
-  if (!setUnroll && (fields.prefetch != schedule.getPrefetch() ||
-                     fields.stages || fields.reload))
+  if (!set.contains(&fields.unroll) &&
+      (fields.prefetch != schedule.getPrefetch() || fields.stages ||
+       fields.reload))
     fields.unroll = 1;
   if (fields.columnTile && fields.columnTile == schedule.getColumnTile() &&
       fields.threadsPerRow > 0 && fields.vectorWidth > 0)
     fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
-  for (auto [name, value, isFlag] : named)
-    if (isFlag && *value != 0 && *value != 1)
-      return emitError() << "expected schedule field '" << name
-                         << "' to be 0 or 1, got " << *value;
+  // The attribute checks numbers, and has a flag as what is not 0.
+  for (auto [info, value] : llvm::zip_equal(kScheduleFields, values))
+    if (info.isFlag && !info.takes(*value))
+      return emitError() << "expected schedule field '" << info.name
+                         << "' to be " << info.values << ", got " << *value;
   ScheduleAttr result = fields.getChecked(emitError, schedule.getContext());
   if (!result)
     return failure();

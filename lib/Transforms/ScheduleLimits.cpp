@@ -1,4 +1,4 @@
-//===- ScheduleLimits.cpp - What a schedule takes, and what forbids it ----===//
+//===- ScheduleLimits.cpp - What a schedule takes of a compute unit -------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The registers and the shared memory that a scheduled row program takes, and
-// why it cannot run on a chip. What getObstacle lets through, the passes to and
-// on the lane level must get right.
+// The registers and the shared memory that a scheduled row program takes.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Transforms/ScheduleLimits.h"
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -21,8 +21,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// Workgroups that a grid can have in its second dimension.
-static constexpr int64_t maxColumnTiles = 65535;
 /// Registers for addresses, loop counters and the row's scalars.
 static constexpr int64_t fixedRegisters = 24;
 /// Float32 rows that are live at once while a region is worked through, beside
@@ -242,141 +240,11 @@ int64_t lnbwd::getSumBlockTurns(ScheduleAttr schedule) {
   return std::max<int64_t>(1, sumBlockRows / schedule.getUnroll());
 }
 
-std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
-                               const ChipInfo &chip, RegisterBound bound) {
+std::string lnbwd::getResourceObstacle(RowwiseOp op, ScheduleAttr schedule,
+                                       const ChipInfo &chip,
+                                       RegisterBound bound) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  int64_t threadsPerRow = schedule.getThreadsPerRow();
-  bool fitsWave =
-      threadsPerRow <= chip.waveSize && llvm::isPowerOf2_64(threadsPerRow);
-  if (!fitsWave && threadsPerRow % chip.waveSize != 0) {
-    os << "expected threads_per_row to be a power of two up to the wave size "
-          "of "
-       << chip.name << ", " << chip.waveSize << ", or a multiple of it, got "
-       << threadsPerRow;
-    return text;
-  }
-  if (schedule.getThreads() > chip.maxThreadsPerWorkgroup) {
-    os << "expected at most " << chip.maxThreadsPerWorkgroup
-       << " threads in a workgroup on " << chip.name
-       << ", got threads_per_row * row_groups = " << schedule.getThreads()
-       << "; lower one of them";
-    return text;
-  }
-  int64_t length = op.getRowLength();
-  if (length % schedule.getVectorWidth() != 0) {
-    os << "expected vector_width to divide the row length, " << length
-       << ", got " << schedule.getVectorWidth();
-    return text;
-  }
-  int64_t bytes = schedule.getVectorWidth() * op.getRowElementBits() / 8;
-  if (bytes > accessBytes) {
-    os << "expected accesses of at most " << accessBytes
-       << " bytes, got vector_width " << schedule.getVectorWidth() << " of "
-       << op.getRowElementBits() << "-bit elements: " << bytes << " bytes";
-    return text;
-  }
-  if (schedule.getRowsPerWorkgroup() &&
-      schedule.getRowsPerWorkgroup() < schedule.getRowGroups()) {
-    os << "expected rows_per_workgroup to be 0 or at least row_groups, "
-       << schedule.getRowGroups() << ", got " << schedule.getRowsPerWorkgroup();
-    return text;
-  }
-  if (schedule.getColumnTile() &&
-      (op.hasRowSums() || !op.getScalarOuts().empty())) {
-    os << "expected column_tile 0: a row sum or row scalar needs the whole row "
-          "in one workgroup";
-    return text;
-  }
-  if (schedule.getWorkgroupsPerRow() > chip.workgroups.clusterWorkgroups) {
-    os << "expected workgroups_per_row of at most "
-       << chip.workgroups.clusterWorkgroups << " on " << chip.name << ", got "
-       << schedule.getWorkgroupsPerRow();
-    return text;
-  }
-  if (schedule.getWorkgroupsPerRow() > 1 &&
-      threadsPerRow % chip.waveSize != 0) {
-    os << "expected threads_per_row to be a multiple of the wave size of "
-       << chip.name << ", " << chip.waveSize
-       << ", where workgroups_per_row is above 1, got " << threadsPerRow;
-    return text;
-  }
-  if (length % (schedule.getWorkgroupsPerRow() * schedule.getVectorWidth())) {
-    os << "expected workgroups_per_row * vector_width to divide the row "
-          "length, "
-       << length << ", got " << schedule.getWorkgroupsPerRow() << " * "
-       << schedule.getVectorWidth();
-    return text;
-  }
-  if (schedule.getUnroll() > 1 && !schedule.getPrefetch() && op.hasRowSums()) {
-    os << "expected prefetch 1 where unroll is above 1 and the program has row "
-          "sums, got unroll "
-       << schedule.getUnroll();
-    return text;
-  }
-  int64_t tile = schedule.getColumnTile();
-  if (tile && llvm::divideCeil(length, tile) > maxColumnTiles) {
-    os << "expected at most " << maxColumnTiles
-       << " column tiles, got row length " << length << " in tiles of " << tile
-       << "; raise column_tile";
-    return text;
-  }
-  if (schedule.getReload() &&
-      (!op.getAllSums().empty() || schedule.getColumnTile())) {
-    os << "expected reload to be unset: column sums and column tiles need "
-          "their "
-          "columns to stay with a lane; split the program into two passes to "
-          "reload";
-    return text;
-  }
-  if (schedule.getStages() && !chip.workgroups.hasBulkCopy) {
-    os << "expected stages 0 on " << chip.name
-       << ", which has no asynchronous bulk copies";
-    return text;
-  }
-  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
-    for (unsigned i = 0; i < rows.size(); ++i) {
-      int64_t stride = op.getRowStride(rows.getBeginOperandIndex() + i);
-      if (stride % schedule.getVectorWidth() != 0) {
-        os << "expected vector_width to divide the distance between rows, "
-           << stride << ", got " << schedule.getVectorWidth();
-        return text;
-      }
-      if (schedule.getStages() && stride != length) {
-        os << "expected stages 0 for rows that lie apart: a bulk copy takes "
-              "neighbouring rows";
-        return text;
-      }
-      int64_t rowBytes =
-          stride *
-          cast<ShapedType>(rows[i].getType()).getElementTypeBitWidth() / 8;
-      if (schedule.getStages() && op.getGroupOperand() &&
-          rowBytes % bulkCopyUnit != 0) {
-        os << "expected stages 0 for groups of rows of " << rowBytes
-           << " bytes: a bulk copy begins at a multiple of " << bulkCopyUnit
-           << ", and not every group does";
-        return text;
-      }
-    }
-  if (needsShift(op, schedule) && schedule.getWorkgroupsPerRow() > 1) {
-    os << "expected each workgroup's part of a row to be a multiple of "
-       << bulkCopyUnit << " bytes where stages is set, got row length "
-       << length << " over " << schedule.getWorkgroupsPerRow()
-       << " workgroups; lower workgroups_per_row, or set stages to 0";
-    return text;
-  }
-  // A copy that ends behind its set ends within the row that follows.
-  if (needsShift(op, schedule) &&
-      length * op.getRowElementBits() / 8 < 2 * bulkCopyUnit) {
-    os << "expected rows of at least " << 2 * bulkCopyUnit
-       << " bytes where stages is set, got row length " << length;
-    return text;
-  }
-  if (schedule.getEarlyStart() && !chip.workgroups.hasEarlyStart) {
-    os << "expected early_start to be unset on " << chip.name
-       << ", which starts a kernel when the one before it has ended";
-    return text;
-  }
   ScheduleResources resources = getResources(op, schedule, chip);
   int64_t registers = getRegisterLimit(schedule, chip, /*workgroups=*/1);
   int64_t needed = resources.registersPerLane;
@@ -385,32 +253,23 @@ std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
   else if (bound == RegisterBound::Hope)
     needed = needed * hopedPercent / 100;
   if (needed > registers)
-    os << "row length " << length
+    os << "row length " << op.getRowLength()
        << " is too large for this schedule: it needs at least " << needed
        << " registers a lane, and " << chip.name << " has " << registers
-       << " for workgroups of " << resources.threads
-       << " threads; raise threads_per_row, or split the program into two "
-          "passes";
+       << " for workgroups of " << resources.threads << " threads; raise "
+       << field::threadsPerRow << ", or split the program into two passes";
   else if (resources.stagingBytes &&
            resources.sharedMemoryBytes + resources.stagingBytes >
                chip.dynamicSharedMemoryBytes)
     os << "this schedule needs "
        << resources.sharedMemoryBytes + resources.stagingBytes
        << " bytes of shared memory, and " << chip.name << " has "
-       << chip.dynamicSharedMemoryBytes
-       << " for a workgroup; lower stages or row_groups";
+       << chip.dynamicSharedMemoryBytes << " for a workgroup; lower "
+       << field::stages << " or " << field::rowGroups;
   else if (resources.sharedMemoryBytes > chip.sharedMemoryBytes)
     os << "this schedule needs " << resources.sharedMemoryBytes
        << " bytes of shared memory, and " << chip.name << " has "
-       << chip.sharedMemoryBytes << " for a workgroup; lower row_groups";
+       << chip.sharedMemoryBytes << " for a workgroup; lower "
+       << field::rowGroups;
   return text;
-}
-
-LogicalResult
-lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
-                     function_ref<InFlightDiagnostic()> emitError) {
-  std::string obstacle = getObstacle(op, schedule, chip, RegisterBound::Least);
-  if (!obstacle.empty())
-    return emitError() << obstacle;
-  return success();
 }

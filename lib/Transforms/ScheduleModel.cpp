@@ -18,7 +18,7 @@
 #include "lnbwd/Transforms/ScheduleModel.h"
 
 #include "lnbwd/Transforms/ScheduleFields.h"
-#include "lnbwd/Transforms/ScheduleLimits.h"
+#include "lnbwd/Transforms/ScheduleLegality.h"
 #include "lnbwd/Transforms/ScheduleSearch.h"
 
 #include "llvm/ADT/StringExtras.h"

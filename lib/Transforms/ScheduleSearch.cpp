@@ -15,11 +15,12 @@
 
 #include "lnbwd/Transforms/CostModel.h"
 #include "lnbwd/Transforms/ScheduleFields.h"
-#include "lnbwd/Transforms/ScheduleLimits.h"
+#include "lnbwd/Transforms/ScheduleLegality.h"
 
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -29,20 +30,6 @@ using namespace lnbwd;
 /// Rows of an operand whose number is not known: as many as move so many bytes.
 static constexpr double usualBytes = 128 * 1024 * 1024;
 
-/// Values that the fields of a schedule take.
-static constexpr int64_t triedThreads[] = {32,  64,  96,  128, 192, 256,
-                                           384, 512, 640, 768, 1024};
-static constexpr int64_t triedWorkgroups[] = {1, 2, 3, 4, 6, 8, 12, 16};
-static constexpr int64_t triedTurns[] = {2, 1, 4, 8, 16};
-namespace {
-/// How rows are kept in flight.
-struct Flight {
-  int64_t stages, prefetch, unroll;
-};
-} // namespace
-static constexpr Flight triedFlights[] = {{0, 0, 1}, {0, 1, 1}, {0, 1, 2},
-                                          {2, 1, 1}, {3, 1, 1}, {4, 1, 1},
-                                          {5, 1, 1}, {6, 1, 1}, {8, 1, 1}};
 /// Columns of a lane, idle lanes over busy ones, and work-items of a compute
 /// unit, beyond which nothing is good.
 static constexpr int64_t mostColumns = 64;
@@ -69,6 +56,24 @@ static int64_t getExpectedRows(RowwiseOp op, int64_t rows) {
   return std::max<int64_t>(1, int64_t(usualBytes / rowBytes));
 }
 
+/// How rows are kept in flight: `stages`, `prefetch` and `unroll` of a
+/// schedule.
+using Flight = std::array<int64_t, 3>;
+
+/// The ways to keep rows in flight that `chip` has: of those that the table of
+/// fields has worth a try, staged rows come to registers early and one by one,
+/// and two are worked on at once only where they do.
+static SmallVector<Flight> getFlights(const ChipInfo &chip) {
+  SmallVector<Flight> flights;
+  for (int64_t stages : tried::stages)
+    for (int64_t prefetch : tried::prefetch)
+      for (int64_t unroll : tried::unroll)
+        if (stages ? chip.workgroups.hasBulkCopy && prefetch && unroll == 1
+                   : prefetch || unroll == 1)
+          flights.push_back({stages, prefetch, unroll});
+  return flights;
+}
+
 /// Calls `visit` with each schedule for `rows` rows that are whole in a
 /// workgroup or a cluster, but for those that are hopeless.
 static void forEachSchedule(RowwiseOp op, const ChipInfo &chip, int64_t rows,
@@ -76,9 +81,10 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip, int64_t rows,
   int64_t length = op.getRowLength();
   int64_t width = chooseVectorWidth(op);
   bool hasRowSums = op.hasRowSums();
-  for (int64_t split = 1; split <= chip.workgroups.clusterWorkgroups;
-       split *= 2) {
-    if (length % (split * width) != 0 ||
+  SmallVector<Flight> flights = getFlights(chip);
+  for (int64_t split : tried::workgroupsPerRow) {
+    if (split > chip.workgroups.clusterWorkgroups ||
+        length % (split * width) != 0 ||
         (split > 1 && (!hasRowSums || length / split < leastPartColumns)))
       break;
     int64_t columns = length / split;
@@ -98,7 +104,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip, int64_t rows,
       fields.workgroupsPerRow = split;
       fields.earlyStart = chip.workgroups.hasEarlyStart;
       int64_t groupsBefore = 0;
-      for (int64_t together : triedThreads) {
+      for (int64_t together : tried::rowGroups) {
         if (together < threads)
           continue;
         fields.rowGroups =
@@ -106,20 +112,17 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip, int64_t rows,
         if (fields.rowGroups == std::exchange(groupsBefore, fields.rowGroups))
           continue;
         int64_t workgroup = threads * fields.rowGroups;
-        for (const Flight &flight : triedFlights) {
-          if ((flight.stages && !chip.workgroups.hasBulkCopy) ||
-              (flight.unroll > 1 && !hasRowSums && !flight.prefetch))
-            continue;
-          fields.stages = flight.stages;
-          fields.prefetch = flight.prefetch;
-          fields.unroll = flight.unroll;
+        for (auto [stages, prefetch, unroll] : flights) {
+          fields.stages = stages;
+          fields.prefetch = prefetch;
+          fields.unroll = unroll;
           SmallVector<int64_t, 16> grids;
-          for (int64_t workgroups : triedWorkgroups) {
+          for (int64_t workgroups : tried::workgroupsPerComputeUnit) {
             if (workgroup * workgroups < leastComputeUnitThreads ||
                 workgroup * workgroups > mostComputeUnitThreads)
               continue;
             fields.workgroupsPerComputeUnit = workgroups;
-            for (int64_t turns : triedTurns) {
+            for (int64_t turns : tried::rowsPerWorkgroup) {
               fields.rowsPerWorkgroup = turns * fields.rowGroups;
               int64_t grid =
                   std::min(llvm::divideCeil(rows, fields.rowsPerWorkgroup),

@@ -14,7 +14,7 @@
 
 #include "lnbwd/Transforms/Passes.h"
 #include "lnbwd/Transforms/ScheduleFields.h"
-#include "lnbwd/Transforms/ScheduleLimits.h"
+#include "lnbwd/Transforms/ScheduleLegality.h"
 #include "lnbwd/Transforms/ScheduleModel.h"
 #include "lnbwd/Transforms/ScheduleSearch.h"
 #include "lnbwd/Transforms/TunedSchedules.h"

@@ -33,6 +33,7 @@ from .errors import CacheWarning, CompileError, LibraryError, LnbwdError, Runtim
 from .kernels import CompiledKernel, compile, kernel_cache, set_cache_folder
 from .roofline import Report, report
 from .spec import KernelSpec
+from .tuning import autotune
 
 if TYPE_CHECKING:
     from . import inductor, nn
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "KernelSpec",
            "LibraryError", "LnbwdError", "Report", "Rows", "RuntimeStatusError", "Scalars",
-           "compile", "compiler", "errors", "inductor", "kernel_cache", "layer_norm", "nn",
-           "override_aten", "patch", "precompile", "report", "rms_norm", "rowwise",
+           "autotune", "compile", "compiler", "errors", "inductor", "kernel_cache", "layer_norm",
+           "nn", "override_aten", "patch", "precompile", "report", "rms_norm", "rowwise",
            "runtime", "set_cache_folder", "simulate", "unpatch"]
 
 # Names that need torch, and the modules that have them.

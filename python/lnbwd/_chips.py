@@ -21,3 +21,8 @@ GPU: str = _defaults["gpu"]
 
 PTX: str = _defaults["ptx"]
 """The oldest target of PTX that is written by hand."""
+
+
+def vendor(chip: str) -> str:
+    """"nvidia" or "amd", by the name of a chip, which this version need not know."""
+    return "nvidia" if chip.startswith("sm_") else "amd"

@@ -4,7 +4,8 @@
 """Compiled kernels on disk, shared by all processes.
 
 One file a kernel and compiler: ``<folder>/v1/<chip>/<digest of the spec>/<compiler>.kernel``.
-Derived gradients, which are MLIR, lie beside in ``<folder>/v1/any``. A
+Derived gradients, which are MLIR, lie beside in ``<folder>/v1/any``, and results of
+:mod:`lnbwd.tuning`, which are JSON, among their chip's kernels. A
 file is a line of JSON (what it is, with a checksum of the code), and the code. It is written under
 another name and renamed, so that a reader sees it whole or not at all; writers never wait for one
 another. What fails a check is reported once, and compiled anew. A folder that cannot be written
@@ -24,7 +25,7 @@ import threading
 import warnings
 
 from .errors import CacheWarning
-from .spec import GradientSpec, KernelSpec, Spec
+from .spec import Cached, GradientSpec, KernelSpec
 
 __all__ = ["KernelCache", "default_folder"]
 
@@ -68,11 +69,11 @@ class KernelCache:
             self._warned.add(kind)
         warnings.warn(message, CacheWarning, stacklevel=4)
 
-    def _entry_folder(self, spec: Spec | GradientSpec) -> pathlib.Path:
+    def _entry_folder(self, spec: Cached) -> pathlib.Path:
         assert self.folder is not None
         return self.folder / "v1" / spec.chip / spec.digest()
 
-    def load(self, spec: Spec | GradientSpec, compiler: str | None) -> bytes | None:
+    def load(self, spec: Cached, compiler: str | None) -> bytes | None:
         """The code of ``spec``, or None.
 
         Args:
@@ -104,7 +105,7 @@ class KernelCache:
             return []
         return [path for _, path in sorted(files, reverse=True)]
 
-    def _read(self, path: pathlib.Path, spec: Spec | GradientSpec) -> bytes | None:
+    def _read(self, path: pathlib.Path, spec: Cached) -> bytes | None:
         try:
             data = path.read_bytes()
         except FileNotFoundError:
@@ -121,7 +122,7 @@ class KernelCache:
             return None
 
     @staticmethod
-    def _check(data: bytes, spec: Spec | GradientSpec) -> bytes:
+    def _check(data: bytes, spec: Cached) -> bytes:
         head, newline, code = data.partition(b"\n")
         if not newline or len(head) > _MAX_HEADER:
             raise ValueError("it has no header")
@@ -136,7 +137,7 @@ class KernelCache:
             raise ValueError("it is of another kernel")
         return code
 
-    def store(self, spec: Spec | GradientSpec, compiler: str, code: bytes) -> bool:
+    def store(self, spec: Cached, compiler: str, code: bytes) -> bool:
         """Keeps the code. False, after one warning, if the folder does not take it."""
         if self.folder is None:
             return False

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import compiler, runtime
+from . import schedule as schedules
 from ._files import write_whole
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LnbwdError
@@ -296,9 +297,9 @@ class CompiledKernel:
 
 
 def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | object = True,
-              bias: bool | object = True, grads: Sequence[str] | None = None, schedule: str = "",
-              two_pass: str = "auto", format: str = "", epsilon: float | None = None,
-              rows: int = 0) -> KernelSpec:
+              bias: bool | object = True, grads: Sequence[str] | None = None,
+              schedule: str | Mapping[str, int] = "", two_pass: str = "auto", format: str = "",
+              epsilon: float | None = None, rows: int = 0) -> KernelSpec:
     """The spec that the arguments of :func:`compile` describe."""
     element = dtype_name(dtype)
 
@@ -323,15 +324,19 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
             if grad not in known:
                 raise ValueError(f"grads: expected names of {', '.join(known)}, got {grad!r}")
         known = {grad: grad in grads for grad in known}
+    if not isinstance(schedule, (str, Mapping)):
+        raise ValueError(f"schedule: expected a text or a mapping, got {schedule!r}")
+    fields = schedules.parse(schedule) if isinstance(schedule, str) else schedule
     return KernelSpec(op, n, element, chip, weight_dtype, bias_dtype, known["dx"],
-                      known["dweight"], known["dbias"], schedule, two_pass,
+                      known["dweight"], known["dbias"], schedules.overrides(fields), two_pass,
                       format or code_format(chip), epsilon, rows)
 
 
 def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
             chips: Sequence[str] = (), weight: bool | object = True, bias: bool | object = True,
-            grads: Sequence[str] | None = None, schedule: str = "", two_pass: str = "auto",
-            format: str = "", epsilon: float | None = None, rows: int = 0) -> CompiledKernel:
+            grads: Sequence[str] | None = None, schedule: str | Mapping[str, int] = "",
+            two_pass: str = "auto", format: str = "", epsilon: float | None = None,
+            rows: int = 0) -> CompiledKernel:
     """Compiles an operation to machine code, or takes it from the cache.
 
     Args:
@@ -345,7 +350,8 @@ def compile(op: str, *, n: int, dtype: object = "f32", chip: str = "",
         weight: whether there is a scale, or its type ("f32" beside a 16-bit x).
         bias: whether there is a shift, or the type of its gradient.
         grads: the gradients wanted, of "dx", "dweight" and "dbias"; None: all there are.
-        schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2".
+        schedule: fields of the schedule set by hand, "threads_per_row=128,row_groups=2" or
+            ``{"threads_per_row": 128, "row_groups": 2}``; :data:`lnbwd.schedule.FIELDS` has all.
         two_pass: "auto", "always" or "never".
         format: "hsaco", "ptx" or "cubin"; empty: the chip's.
         epsilon: of a forward pass (default: 1e-5); it is a constant of the kernel.

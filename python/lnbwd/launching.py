@@ -11,15 +11,16 @@ tensors run on the simulator, and only where that was asked for.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
-from . import _chips, native, runtime
+from . import _chips, native, runtime, tuning
 from .errors import LnbwdError, RuntimeStatusError
-from .kernels import code_for_device
+from .kernels import code_for_device, code_format
 from .spec import ROWS_HINTS, KernelSpec, rows_hint, rows_option
 
 __all__ = ["simulate", "simulated_chip"]
@@ -180,8 +181,13 @@ def load_kernel(op: str, n: int, dtype: torch.dtype, weight: torch.dtype | None,
         if kernel is not None:
             _loaded[key] = kernel
         else:
-            program = runtime.Program.for_chip(code_for_device(make, target.chip),
-                                               target.info.arch)
+            if tuning.is_on():
+                fastest = tuning.tuned(make(target.chip, code_format(target.chip)), target, rows)
+                code = code_for_device(lambda chip, format: dataclasses.replace(
+                    make(chip, format), schedule=fastest), target.chip)
+            else:
+                code = code_for_device(make, target.chip)
+            program = runtime.Program.for_chip(code, target.info.arch)
             kernel = _loaded[key] = runtime.Kernel(target, program)
     return kernel
 

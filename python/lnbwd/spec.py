@@ -16,8 +16,8 @@ from typing import ClassVar
 from . import operations
 from .operations import OPERATIONS
 
-__all__ = ["DTYPES", "OPS", "ROWS_HINTS", "GradientSpec", "KernelSpec", "ProgramSpec", "rows_hint",
-           "rows_option"]
+__all__ = ["DTYPES", "OPS", "ROWS_HINTS", "GradientSpec", "KernelSpec", "ProgramSpec", "TuningSpec",
+           "rows_hint", "rows_option"]
 
 DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 """Element types of a kernel's buffers, with their size in bytes."""
@@ -274,6 +274,36 @@ Spec = KernelSpec | ProgramSpec
 
 
 @dataclass(frozen=True)
+class TuningSpec:
+    """A search for the fastest schedule of a kernel; the caches keep its result as they keep
+    kernels.
+
+    Attributes:
+        kernel: the kernel, its schedule being the compiler's.
+        device: the name of the device that it was measured on.
+        rows: the number of rows that it was measured with.
+    """
+
+    kernel: KernelSpec
+    device: str
+    rows: int
+
+    @property
+    def chip(self) -> str:
+        """The kernel's."""
+        return self.kernel.chip
+
+    def digest(self) -> str:
+        """Names the search, as :meth:`KernelSpec.digest` does a kernel."""
+        return _digest("tuning", self.kernel.digest(), self.device, str(self.rows))
+
+    def to_json(self) -> dict[str, object]:
+        """The fields, for people."""
+        return {"op": "tuning", "kernel": self.kernel.to_json(), "device": self.device,
+                "rows": self.rows}
+
+
+@dataclass(frozen=True)
 class GradientSpec:
     """A gradient that is derived, MLIR for any chip; the caches keep it as they keep kernels.
 
@@ -298,3 +328,7 @@ class GradientSpec:
 
     def __str__(self) -> str:
         return f"the gradient of a row program of {len(self.source)} characters"
+
+
+Cached = KernelSpec | ProgramSpec | GradientSpec | TuningSpec
+"""Whatever the cache on disk keeps something by."""

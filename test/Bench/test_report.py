@@ -156,7 +156,7 @@ def test_dry_run_measures_and_checks(tmp_path, build):
     if not (build / "lib" / "liblnbwd-hip-sim.so").exists():
         pytest.skip("no simulator in the build")
     result = run("--dry-run", "--out", tmp_path, "--peers", "eager,liger", "--shapes",
-                 "17x96:f32,9x64", "--repetitions", 3, "--no-plot")
+                 "17x96:f32,9x64", "--repetitions", 3, "--no-plot", "--interleave")
     assert result.returncode == 0, result.stdout + result.stderr
     stored = report.read_json(tmp_path / "layer_norm_bwd.json")
     assert stored["machine"]["simulated"] and len(stored["shapes"]) == 2
@@ -164,4 +164,7 @@ def test_dry_run_measures_and_checks(tmp_path, build):
         ours = entry["competitors"]["ours"]
         assert ours["valid"] and ours["repeatable"]
         assert len(ours["errors"]) == 3 and ours["times"]["events"]["repetitions"] == 3
+        assert ours["times"].keys() == {"events", "graph", "interleaved"}
+    printed = (tmp_path / "layer_norm_bwd.txt").read_text()
+    assert "by the method interleaved:" in printed and "bars by interleaved" not in printed
     assert any("liger" in reason for reason in stored["unavailable"])

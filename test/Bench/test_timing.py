@@ -102,6 +102,63 @@ def test_the_order_is_the_same_from_run_to_run():
     assert logs[0] == logs[1]
 
 
+def early(machine, device_us, saved_us, log):
+    """A call that begins so much earlier where the call before it was one of its own."""
+    def call(slot):
+        machine.clock.device += device_us - (saved_us if log and log[-1] == "ours" else 0.0)
+        log.append("ours")
+    return timing.Candidate("ours", call)
+
+
+def foreign(machine, device_us, log):
+    """A kernel of somebody else."""
+    def call():
+        machine.clock.device += device_us
+        log.append("foreign")
+    return call
+
+
+def test_a_graph_is_divided_by_its_calls():
+    machine, log = Machine(), []
+    candidate = early(machine, 20.0, 6.0, log)
+    plain = work(machine, 10.0)
+    timing.time_graph(machine, [candidate, plain], timing.SlotCounter(2), 30, [20.0, 10.0])
+    assert plain.times == {"graph": pytest.approx([10.0] * 30)}
+    # Behind one another, calls overlap.
+    assert candidate.times["graph"] == pytest.approx([14.0] * 30)
+
+
+def test_the_foreign_kernels_time_is_taken_off():
+    machine, log = Machine(), []
+    candidate = early(machine, 20.0, 6.0, log)
+    plain = work(machine, 10.0)
+    timing.time_graph(machine, [candidate, plain], timing.SlotCounter(2), 30, [20.0, 10.0],
+                      foreign=foreign(machine, 33.0, log))
+    assert plain.times == {"interleaved": pytest.approx([10.0] * 30)}
+    assert candidate.times["interleaved"] == pytest.approx([20.0] * 30)
+    # A call of ours is always behind a foreign kernel.
+    assert all(before == "foreign" for before, name in itertools.pairwise(log) if name == "ours")
+
+
+def test_calls_of_a_graph_rotate_among_the_buffers():
+    machine, log = Machine(), []
+    candidate = work(machine, 10.0, log=log, name="a")
+    timing.time_graph(machine, [candidate], timing.SlotCounter(2), 30, [10.0],
+                      foreign=lambda: None)
+    assert [slot for _, slot in log[:4]] == [0, 1, 0, 1]
+
+
+def test_what_cannot_be_captured_has_no_times(monkeypatch):
+    machine = Machine()
+    good, bad = work(machine, 10.0, name="good"), work(machine, 10.0, name="bad")
+    capture = timing._capture
+    monkeypatch.setattr(timing, "_capture", lambda machine, name, enqueue, calls: None
+                        if name == "bad" else capture(machine, name, enqueue, calls))
+    timing.time_graph(machine, [bad, good], timing.SlotCounter(2), 30, [10.0, 10.0],
+                      foreign=lambda: None)
+    assert not bad.times and good.times == {"interleaved": pytest.approx([10.0] * 30)}
+
+
 def test_summary():
     summary = timing.summary([5.0, 1.0, 3.0, 2.0])
     assert summary == {"median_us": 2.5, "min_us": 1.0, "max_us": 5.0, "p25_us": 2.0,

@@ -58,6 +58,16 @@ func.func @strided(%x: memref<?x2x512xf32, strided<[1280, 640, 1]>>, %y: memref<
 
 // -----
 
+// The stride of a dimension of size 1 says nothing.
+// CHECK-LABEL: gpu.module @unit_dimension_kernels
+// CHECK-SAME:    \22name\22:\22x\22,\22row_length\22:512,\22row_stride\22:640}
+func.func @unit_dimension(%x: memref<?x1x512xf32, strided<[640, 3, 1]>>, %y: memref<?x1x512xf32>) {
+  lnbwd.rms_norm x(%x : memref<?x1x512xf32, strided<[640, 3, 1]>>) outs y(%y : memref<?x1x512xf32>)
+  return
+}
+
+// -----
+
 // The length of a row of several dimensions is their product.
 // CHECK-LABEL: gpu.module @row_rank_kernels
 // CHECK-SAME:    \22kind\22:\22row_block\22,\22name\22:\22x\22,\22row_length\22:512}

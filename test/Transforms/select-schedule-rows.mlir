@@ -56,6 +56,37 @@ func.func @square(%dy: memref<512x64x64xbf16>, %x: memref<512x64x64xbf16>, %g: m
   return
 }
 
+// Rows that lie apart, in one dimension or between dimensions of size 1, whose
+// strides mean nothing.
+// CHECK-LABEL: func @apart(
+// CHECK:         schedule = #lnbwd.schedule<[[APART:[^>]*]]>
+func.func @apart(%x: memref<512x4096xbf16, strided<[5000, 1]>>, %y: memref<512x4096xbf16>) {
+  lnbwd.rms_norm x(%x : memref<512x4096xbf16, strided<[5000, 1]>>) outs y(%y : memref<512x4096xbf16>)
+  return
+}
+
+// CHECK-LABEL: func @inner_apart(
+// CHECK:         schedule = #lnbwd.schedule<[[APART]]>
+func.func @inner_apart(%x: memref<512x1x4096xbf16, strided<[5000, 3, 1]>>, %y: memref<512x1x4096xbf16>) {
+  lnbwd.rms_norm x(%x : memref<512x1x4096xbf16, strided<[5000, 3, 1]>>) outs y(%y : memref<512x1x4096xbf16>)
+  return
+}
+
+// CHECK-LABEL: func @outer_apart(
+// CHECK:         schedule = #lnbwd.schedule<[[APART]]>
+func.func @outer_apart(%x: memref<1x512x4096xbf16, strided<[7, 5000, 1]>>, %y: memref<1x512x4096xbf16>) {
+  lnbwd.rms_norm x(%x : memref<1x512x4096xbf16, strided<[7, 5000, 1]>>) outs y(%y : memref<1x512x4096xbf16>)
+  return
+}
+
+// CHECK-LABEL: func @square_apart(
+// CHECK:         schedule = #lnbwd.schedule<[[APART]]>
+func.func @square_apart(%x: memref<512x64x1x64xbf16, strided<[5000, 64, 9, 1]>>, %y: memref<512x64x1x64xbf16>) {
+  lnbwd.rms_norm x(%x : memref<512x64x1x64xbf16, strided<[5000, 64, 9, 1]>>)
+      outs y(%y : memref<512x64x1x64xbf16>) {row_rank = 3 : i64}
+  return
+}
+
 // Where rows are written and none are read, M is that of those, and not the first
 // number of whatever operand comes first, here 4096: 8 rows, for which partial sums
 // weigh much, are spread otherwise than a million.

@@ -8,12 +8,11 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lnbwd import schedule
+from lnbwd import schedule_space as space
 from lnbwd_bench.shapes import Shape
-from lnbwd_tune import compiler, space
 
-FIELDS = ["threads_per_row", "row_groups", "vector_width", "rows_per_workgroup",
-          "workgroups_per_compute_unit", "workgroups_per_row", "column_tile", "prefetch", "unroll",
-          "stages", "early_start", "reload"]
+FIELDS = schedule.names_for("nvidia")
 CENTER = {"threads_per_row": 256, "row_groups": 2, "vector_width": 8, "rows_per_workgroup": 4,
           "workgroups_per_compute_unit": 1, "prefetch": 1, "stages": 4}
 SHAPE = Shape(8192, 4096)
@@ -41,15 +40,17 @@ def test_launches_that_are_the_same_are_tried_once():
     assert len(set(rest)) == len(rest)
 
 
-def test_fields_that_the_compiler_does_not_have_are_left_alone():
-    known = [name for name in FIELDS if name != "workgroups_per_row"]
-    found = space.candidates(SHAPE, CENTER, 32, known, 132)
-    assert found and all("workgroups_per_row" not in fields for fields in found)
+def test_fields_of_another_vendor_are_left_alone():
+    known = schedule.names_for("amd")
+    others = set(FIELDS) - set(known)
+    assert {"stages", "workgroups_per_row"} <= others
+    found = space.candidates(SHAPE, CENTER, 64, known, 304)
+    assert found and not any(others & set(fields) for fields in found)
 
 
-def test_fields_that_the_search_does_not_know_stay_with_the_model():
-    found = space.candidates(SHAPE, {**CENTER, "later": 3}, 32, [*FIELDS, "later"], 132)
-    assert found and all("later" not in fields for fields in found)
+def test_fields_without_values_to_try_stay_with_the_model():
+    found = space.candidates(SHAPE, {**CENTER, "reload": 1}, 32, FIELDS, 132)
+    assert found and all("reload" not in fields for fields in found)
 
 
 @settings(max_examples=25, deadline=None)
@@ -66,13 +67,3 @@ def test_every_candidate_is_within_the_limits(n, m, wave, width):
         assert per_row % wave == 0 or (per_row < wave and per_row & (per_row - 1) == 0)
         assert not (fields["stages"] and fields["unroll"] > 1)
         assert fields["prefetch"] or fields["unroll"] == 1
-
-
-def test_overrides_are_what_the_compiler_takes():
-    text = space.overrides({"stages": 0, "prefetch": 1})
-    assert text == "stages=0,prefetch=1"
-
-
-def test_printed_schedules_are_read():
-    fields = compiler.parse_fields("threads_per_row = 64, early_start = true, reload = false")
-    assert fields == {"threads_per_row": 64, "early_start": 1, "reload": 0}

@@ -14,6 +14,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from lnbwd import errors, schedule
 from lnbwd_bench.compiler import find_compiler, operation
 from lnbwd_bench.shapes import Shape
 from lnbwd_tune import candidates, compiler, gradients, measure, table
@@ -42,7 +43,9 @@ def folder(tmp_path_factory, build):
 def test_the_manifest_names_the_models_choice_and_the_others(folder):
     manifest = candidates.read_manifest(folder)
     assert [(entry["m"], entry["n"]) for entry in manifest["problems"]] == [(40, 96), (70, 256)]
-    assert "threads_per_row" in manifest["fields"] and "stages" in manifest["fields"]
+    assert list(manifest["fields"]) == schedule.names_for("amd")
+    groups = manifest["fields"]["row_groups"]
+    assert groups["unit"] == "rows" and groups["values"] == "at least 1" and groups["tried"]
     with zipfile.ZipFile(folder / candidates.ARCHIVE) as archive:
         for entry in manifest["problems"]:
             assert [one["is_model"] for one in entry["candidates"]] == [True, False, False, False]
@@ -115,8 +118,86 @@ def test_shapes_that_cannot_be_tuned_are_named(tmp_path):
     assert "note: 8x262144:bf16 is left out" in result.stdout
 
 
+def limited(tmp_path, monkeypatch, registers):
+    """From here on the compiler has so few registers for a lane, as --max-registers says."""
+    program = tmp_path / "limited-opt"
+    program.write_text(f'#!/bin/sh\nexec {find_compiler()} "$@" --max-registers={registers}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("LNBWD_OPT", str(program))
+
+
+def test_a_shape_whose_first_choice_spills_is_tuned_around_the_next(tmp_path, monkeypatch):
+    shape = Shape(512, 1024, "f32")
+    first = compiler.select(shape, "gfx942").schedule
+    limited(tmp_path, monkeypatch, 64)
+    result = run("compile", "--to", tmp_path / "to", "--chip", "gfx942", "--shapes", "512x1024:f32",
+                 "--candidates", 1)
+    assert result.returncode == 0 and "note" not in result.stdout, result.stdout + result.stderr
+    problem, = candidates.read_manifest(tmp_path / "to")["problems"]
+    model = problem["candidates"][0]
+    assert model["is_model"] and model["schedule"] != first
+    # It is what the compiler takes by itself, and does not spill.
+    taken, spill = compiler.compile_model(shape, "gfx942", "hsaco", tmp_path / "code")
+    assert (taken, spill) == (model["schedule"], "")
+
+
+def test_a_shape_all_of_whose_choices_spill_is_tuned_with_a_note(tmp_path, monkeypatch):
+    limited(tmp_path, monkeypatch, 24)
+    result = run("compile", "--to", tmp_path / "to", "--chip", "gfx942", "--shapes", "512x1024:f32",
+                 "--candidates", 0)
+    assert result.returncode == 0, result.stderr
+    assert "note: 512x1024:f32: no choice of the model does without spilling; kernel @" \
+        in result.stdout
+    problem, = candidates.read_manifest(tmp_path / "to")["problems"]
+    assert problem["candidates"][0]["is_model"]
+
+
+@pytest.mark.parametrize("arguments,words", [
+    (["measure", "nowhere", "--results", "{missing}/r.json"], "--results: cannot write"),
+    (["store", "nowhere.json", "--table", "{folder}"], "--table: cannot write"),
+    (["all", "--table", "{missing}/t.json", "--results", "{folder}/r.json"],
+     "--table: cannot write"),
+    (["all", "--table", "{folder}/t.json", "--results", "{missing}/r.json"],
+     "--results: cannot write"),
+    (["compile", "--to", "{file}"], "cannot write candidates to"),
+])
+def test_what_cannot_be_written_is_said_before_any_work(tmp_path, monkeypatch, arguments, words):
+    """The compiler and the candidates, which are not there either, would be missed later."""
+    monkeypatch.setenv("LNBWD_OPT", str(tmp_path / "no-compiler"))
+    (tmp_path / "file").write_text("")
+    places = {"missing": tmp_path / "no" / "folder", "folder": tmp_path, "file": tmp_path / "file"}
+    result = run(*(text.format(**places) for text in arguments))
+    assert result.returncode == 1 and words in result.stderr
+    assert "no-compiler" not in result.stderr and "nowhere" not in result.stderr
+    # Nothing was made, and nothing was left behind.
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("chip,device", [("gfx942", "hip"), ("sm_90", "cuda")])
+def test_the_device_is_of_the_chips_vendor(tmp_path, monkeypatch, chip, device):
+    (tmp_path / candidates.MANIFEST).write_text(json.dumps(
+        {"format": candidates.FORMAT, "version": candidates.VERSION, "chip": chip,
+         "problems": []}))
+    opened = []
+
+    def no_device(spec, program_chip):
+        opened.append((spec, program_chip))
+        raise errors.LnbwdError("none here")
+
+    monkeypatch.setattr(measure.runtime.Device, "open", no_device)
+    for given in ("", "cuda:1"):
+        with pytest.raises(errors.LnbwdError):
+            measure.measure(tmp_path, given, 0, tmp_path / "r.json")
+    assert opened == [(device, chip), ("cuda:1", chip)]
+
+
 @pytest.mark.parametrize("arguments,message", [
     (["compile", "--to", "x", "--shapes", "8"], "expected a shape like"),
+    (["compile", "--to", "x", "--chip", "gfx942", "--emit", "ptx"],
+     "--emit: expected hsaco for gfx942, got ptx"),
+    (["all", "--table", "x", "--chip", "sm_90", "--emit", "hsaco"],
+     "--emit: expected cubin or ptx for sm_90, got hsaco"),
+    (["compile", "--to", "x", "--chip", "gfx1"], "--chip: expected one of gfx908, "),
     (["store", "x"], "--table"),
     ([], "command"),
 ])

@@ -140,7 +140,9 @@ def test_several_chips_give_a_bundle(tmp_path):
     ({"chip": ""}, ValueError, "chip, chips: expected one of the two"),
     ({"chip": "", "chips": "gfx942"}, ValueError, "chips: expected a list of chips"),
     ({"schedule": "threads_per_row=3"}, CompileError, "threads_per_row"),
-    ({"schedule": "speed=9"}, CompileError, "unknown schedule field 'speed'"),
+    ({"schedule": "speed=9"}, ValueError, "schedule: expected one of the fields .*, got 'speed'"),
+    ({"schedule": {"stages": 1}}, ValueError, "schedule: expected stages to be 0, or from 2 to 16"),
+    ({"schedule": 3}, ValueError, "schedule: expected a text or a mapping, got 3"),
     ({"two_pass": "maybe"}, CompileError, "auto, always or never"),
     ({"format": "exe"}, CompileError, "unknown format 'exe'"),
 ])
@@ -154,6 +156,9 @@ def test_a_schedule_by_hand_is_another_kernel(fresh):
     one = lnbwd.compile("layer_norm_bwd", n=64, chip="gfx942")
     two = lnbwd.compile("layer_norm_bwd", n=64, chip="gfx942", schedule="row_groups=2")
     assert one.code != two.code and len(entries(fresh)) == 2
+    again = lnbwd.compile("layer_norm_bwd", n=64, chip="gfx942", schedule={"row_groups": 2})
+    plain = lnbwd.compile("layer_norm_bwd", n=64, chip="gfx942", schedule={})
+    assert again.code == two.code and plain.code == one.code and len(entries(fresh)) == 2
 
 
 # ------------------------------------------------------------------------------------ NumPy arrays

@@ -15,28 +15,23 @@
 #define LNBWD_TRANSFORMS_SCHEDULEFIELDS_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
 namespace lnbwd {
 
-/// The fields of a schedule, to vary some of them; ScheduleFields.def lists
-/// them.
+/// The fields of a schedule, to vary some of them. They begin with their
+/// defaults, or with their least values.
 struct ScheduleFields {
-#define LNBWD_SCHEDULE_FIELD(type, member, getter, name, start)                \
+#define LNBWD_SCHEDULE_FIELD(type, member, getter, start)                      \
   int64_t member = start;
-#include "lnbwd/Transforms/ScheduleFields.def"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
+#undef LNBWD_SCHEDULE_FIELD
 
   ScheduleFields() = default;
   explicit ScheduleFields(ScheduleAttr schedule);
 
-  /// A field: its name, as the attribute has it; its value; whether it is a
-  /// flag, 0 or 1.
-  struct Named {
-    llvm::StringRef name;
-    int64_t *value;
-    bool isFlag;
-  };
-  /// All fields, in the attribute's order.
-  llvm::SmallVector<Named> getNamed();
+  /// The value of each of `kScheduleFields`.
+  llvm::SmallVector<int64_t *> getValues();
 
   ScheduleAttr get(mlir::MLIRContext *context) const;
   /// The same, or null after an error if the fields do not fit each other.

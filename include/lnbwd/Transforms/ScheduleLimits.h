@@ -1,4 +1,4 @@
-//===- ScheduleLimits.h - What a schedule takes, what forbids it *- C++ -*-===//
+//===- ScheduleLimits.h - What a schedule takes -----------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -97,16 +97,10 @@ bool isRejected(RowwiseOp op, ScheduleAttr schedule);
 /// Elements of the widest access that all rows of `op` are aligned to.
 int64_t chooseVectorWidth(RowwiseOp op);
 
-/// Why `op` cannot run on `chip` as scheduled, and what would help; empty if it
-/// can.
-std::string getObstacle(RowwiseOp op, ScheduleAttr schedule,
-                        const ChipInfo &chip, RegisterBound bound);
-
-/// Whether `op` can run on `chip` as scheduled. Says through `emitError` which
-/// limit does not hold and what would help.
-mlir::LogicalResult
-checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
-              llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+/// Why a workgroup of `op` has no room on a compute unit of `chip`, and what
+/// would help; empty if it has. The other checks are in ScheduleLegality.h.
+std::string getResourceObstacle(RowwiseOp op, ScheduleAttr schedule,
+                                const ChipInfo &chip, RegisterBound bound);
 
 } // namespace lnbwd
 

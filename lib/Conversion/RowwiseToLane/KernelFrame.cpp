@@ -12,7 +12,7 @@
 #include "lnbwd/Target/LaunchPlan.h"
 #include "lnbwd/Transforms/ArgumentRoles.h"
 #include "lnbwd/Transforms/LaunchCounts.h"
-#include "lnbwd/Transforms/ScheduleLimits.h"
+#include "lnbwd/Transforms/ScheduleLegality.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -9,6 +9,7 @@ The folder has ``manifest.json`` and ``kernels.zip``.
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 import datetime
 import json
 import pathlib
@@ -18,12 +19,12 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lnbwd import runtime
-from lnbwd._files import write_whole
+from lnbwd import _chips, runtime, schedule, schedule_space
+from lnbwd._files import check_writable, write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
-from . import compiler, space
+from . import compiler
 from .compiler import Refused, Selection, TuneError
 
 FORMAT, VERSION = "lnbwd-tune-candidates", 1
@@ -51,7 +52,7 @@ def _compile_one(shape: Shape, chip: str, emit: str, seen: set[str], fields: Map
     Raises:
         Refused: it cannot run, spills, or is the schedule of another one.
     """
-    text = space.overrides(fields)
+    text = schedule.overrides(fields)
     selection = compiler.select(shape, chip, text)
     if selection.schedule in seen:
         raise Refused("the same as another")
@@ -76,15 +77,24 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
             as it is printed, and those that need not be compiled again.
 
     Returns:
-        notes for the user: shapes that were left out, and why.
+        notes for the user: shapes that were left out, and why; and those whose kernel spills
+        whatever the model chooses.
+
+    Raises:
+        TuneError: the folder cannot be written.
     """
     shapes = list(shapes)
     centers = centers or {}
-    known = compiler.field_names(chip)
+    known = schedule.names_for(_chips.vendor(chip))
     units = compiler.compute_units(chip)
     notes: list[str] = []
     problems: list[dict[str, Any]] = []
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in (MANIFEST, ARCHIVE):
+            check_writable(folder / name)
+    except OSError as error:
+        raise TuneError(f"cannot write candidates to {folder}: {error}") from error
     progress = Progress(len(shapes) * (count + 1), "kernel")
     with tempfile.TemporaryDirectory(prefix="lnbwd-tune-") as scratch, \
             zipfile.ZipFile(folder / ARCHIVE, "w") as archive, \
@@ -94,7 +104,10 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
             try:
                 model = compiler.select(shape, chip)
                 path = pathlib.Path(scratch) / "model"
-                compiler.compile_schedule(shape, chip, "", emit, path)
+                taken, spill = compiler.compile_model(shape, chip, emit, path)
+                model = dataclasses.replace(model, schedule=taken)
+                if spill:
+                    notes.append(f"{shape}: no choice of the model does without spilling; {spill}")
             except Refused as error:
                 notes.append(f"{shape} is left out: {error}")
                 progress.step(count + 1)
@@ -110,8 +123,8 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
             problems.append(entry)
             center = centers.get(shape, {})
             seen = {model.schedule, *center.get("measured", ())}
-            wanted = iter(space.candidates(
-                shape, compiler.parse_fields(center["schedule"]) if center else model.fields,
+            wanted = iter(schedule_space.candidates(
+                shape, schedule.parse_printed(center["schedule"]) if center else model.fields,
                 wave, known, units))
             progress.step()
             taken = 0
@@ -145,7 +158,8 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
     progress.close()
     document = {"format": FORMAT, "version": VERSION, "chip": chip,
                 "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-                "fields": known, "problems": problems}
+                "fields": {name: dataclasses.asdict(schedule.FIELDS[name]) for name in known},
+                "problems": problems}
     write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n")
     return notes
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import pathlib
 import re
 import subprocess
+import tempfile
 from dataclasses import dataclass
 
 from lnbwd import compiler as lnbwd_compiler
 from lnbwd import errors
+from lnbwd.schedule import last_stage, of_programs, parse_printed
 from lnbwd_bench.compiler import find_compiler, operation
 from lnbwd_bench.shapes import Shape
 
@@ -43,16 +45,7 @@ class Selection:
     @property
     def fields(self) -> dict[str, int]:
         """The fields that are printed; the others have the attribute's defaults."""
-        return parse_fields(self.schedule)
-
-
-def parse_fields(schedule: str) -> dict[str, int]:
-    """Reads "threads_per_row = 64, early_start = true" as numbers."""
-    fields = {}
-    for part in schedule.split(","):
-        name, _, value = (text.strip() for text in part.partition("="))
-        fields[name] = {"true": 1, "false": 0}[value] if value in ("true", "false") else int(value)
-    return fields
+        return parse_printed(self.schedule)
 
 
 def _run(arguments: list[str], text: str, what: str) -> subprocess.CompletedProcess[str]:
@@ -69,17 +62,6 @@ def _first_error(text: str) -> str:
         if "error:" in line:
             return line.partition("error:")[2].strip()
     return text.strip() or "no message"
-
-
-def field_names(chip: str) -> list[str]:
-    """All fields of a schedule, in the compiler's own words."""
-    result = _run([*_TO_SCHEDULE, f"--lnbwd-select-schedule=chip={chip} schedule=?=0"],
-                  operation(Shape(64, 256, "f32")), "the schedule's fields")
-    match = re.search(r"unknown schedule field '\?', expected one of: ([\w, ]+)", result.stderr)
-    if not match:
-        raise TuneError("cannot learn the fields of a schedule from lnbwd-opt; it says: "
-                        + _first_error(result.stderr))
-    return [name.strip() for name in match[1].split(",")]
 
 
 # A large GPU's; only where the library that knows the chips is not built.
@@ -127,12 +109,27 @@ def select(shape: Shape, chip: str, overrides: str = "", table: str = "off") -> 
                    f"--lnbwd-select-schedule={options}"], operation(shape), str(shape))
     if result.returncode != 0:
         raise Refused(_first_error(result.stderr))
-    schedules = re.findall(r"#lnbwd\.schedule<([^>]*)>", result.stdout)
+    schedules = of_programs(result.stdout)
     programs = result.stdout.count("lnbwd.rowwise")
     if len(schedules) != 1 or programs != 1:
         raise Refused(f"{shape} becomes {programs} row programs on {chip}; only whole ones are "
                       "tuned")
-    return Selection(" ".join(schedules[0].split()), _program_of(result.stdout, shape.dtype))
+    return Selection(schedules[0], _program_of(result.stdout, shape.dtype))
+
+
+def _compile(shape: Shape, chip: str, overrides: str, emit: str, output: pathlib.Path,
+             *arguments: str) -> str:
+    """Compiles to a file; what the compiler had to say.
+
+    Raises:
+        Refused: it cannot be compiled.
+    """
+    options = f"chip={chip} tuned-schedules=off" + (f" schedule={overrides}" if overrides else "")
+    result = _run([f"--lnbwd-pipeline={options}", f"--emit={emit}", "-o", str(output), *arguments],
+                  operation(shape), str(shape))
+    if result.returncode != 0:
+        raise Refused(_first_error(result.stderr))
+    return result.stderr
 
 
 def compile_schedule(shape: Shape, chip: str, overrides: str, emit: str,
@@ -142,12 +139,31 @@ def compile_schedule(shape: Shape, chip: str, overrides: str, emit: str,
     Raises:
         Refused: it cannot be compiled, or a kernel of it spills.
     """
-    options = f"chip={chip} tuned-schedules=off" + (f" schedule={overrides}" if overrides else "")
-    result = _run([f"--lnbwd-pipeline={options}", f"--emit={emit}", "-o", str(output)],
-                  operation(shape), str(shape))
-    if result.returncode != 0:
-        raise Refused(_first_error(result.stderr))
-    spill = re.search(r"(?:warning|remark): (kernel @\S+ spills[^;\n]*)", result.stderr)
+    spill = re.search(r"(?:warning|remark): (kernel @\S+ spills[^;\n]*)",
+                      _compile(shape, chip, overrides, emit, output))
     if spill:
         output.unlink(missing_ok=True)
         raise Refused(spill[1])
+
+
+def compile_model(shape: Shape, chip: str, emit: str, output: pathlib.Path) -> tuple[str, str]:
+    """Compiles a shape as the model has it to a file. Where its first choice spills, the compiler
+    goes on to the next ones (docs/tuning.md), and so does this.
+
+    Returns:
+        the schedule that was taken, as it is printed; and, where even that spills, what the
+        compiler says of it, else "".
+
+    Raises:
+        Refused: it cannot be compiled.
+    """
+    with tempfile.TemporaryDirectory(prefix="lnbwd-tune-") as folder:
+        messages = _compile(shape, chip, "", emit, output, f"--save-temps={folder}")
+        text = last_stage(pathlib.Path(folder))
+    entry = re.search(r"lnbwd\.rowwise @(\w+)", text)
+    warning = entry and re.search(
+        rf"warning: (kernel @{entry[1]} spills[^;\n]*?) with #lnbwd\.schedule<([^>]*)>", messages)
+    if warning:  # The last one that was tried need not be the one that spills least.
+        return " ".join(warning[2].split()), warning[1]
+    taken, = of_programs(text)
+    return taken, ""

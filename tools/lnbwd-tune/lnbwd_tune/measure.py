@@ -6,10 +6,7 @@
 All of it goes through the runtime's own interface, so that the device's machine needs Python, numpy
 and the runtime library alone.
 
-Time is taken of batches of launches between two events, on buffers that rotate so that none finds
-its inputs in a cache. Before each batch the device fills memory for a while, so that the host is
-ahead of it. All candidates take turns. After each round the slower half is out, until few are left,
-which are measured often (successive halving); the model's own choice stays to the end.
+How they are timed, :mod:`lnbwd._contest` says; the model's own choice stays to the end.
 """
 
 from __future__ import annotations
@@ -26,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from lnbwd import errors, runtime
+from lnbwd import _chips, errors, runtime
+from lnbwd._contest import Contest, Rotation
 from lnbwd._files import write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
@@ -39,23 +37,23 @@ FORMAT, VERSION = "lnbwd-tune-results", 1
 
 # Elements of a row block that correctness is checked on, and rows, at least.
 _CHECK_ELEMENTS, _CHECK_ROWS = 1 << 22, 512
-_BATCH_US, _MOST_LAUNCHES = 150.0, 24
 _FILLER_BYTES = 1 << 30
-_FIRST_BATCHES, _LAST_BATCHES, _FINALISTS = 4, 40, 5
+
+# The first device of each vendor.
+_DEVICES = {"nvidia": "cuda", "amd": "hip"}
 
 
-class Problem:
+class Problem(Rotation):
     """Buffers of one problem on the device, in sets that launches rotate among."""
 
     def __init__(self, device: runtime.Device, shape: Shape, rotate_bytes: int) -> None:
-        self.device, self.shape = device, shape
+        self.shape = shape
         size = shape.m * shape.n * shape.element_bytes
         scalar, column = 4 * shape.m, shape.n * shape.element_bytes
-        self.sizes = {"dy": size, "x": size, "gamma": column, "mean": scalar, "rstd": scalar,
-                      "dx": size, "dgamma": column, "dbeta": column}
-        sets = max(2, -(-rotate_bytes // (2 * size)) + 1)
-        self.sets = [{name: device.allocate(max(bytes_, 16)) for name, bytes_ in
-                      self.sizes.items()} for _ in range(sets)]
+        super().__init__(device, shape.m,
+                         {"dy": size, "x": size, "gamma": column, "mean": scalar, "rstd": scalar,
+                          "dx": size, "dgamma": column, "dbeta": column},
+                         max(2, -(-rotate_bytes // (2 * size)) + 1))
         self.check_rows = min(shape.m, max(_CHECK_ELEMENTS // shape.n, _CHECK_ROWS) - 3)
         self.inputs = gradients.make_inputs(shape, self.check_rows)
         self.reference = gradients.reference(self.inputs, shape.dtype)
@@ -64,35 +62,6 @@ class Problem:
             repeated = np.resize(values, (rows, *values.shape[1:]))
             for buffers in self.sets:
                 buffers[name].upload(np.ascontiguousarray(repeated))
-        self._workspaces: list[runtime.Buffer] = []
-        self._next = 0
-
-    def close(self) -> None:
-        """Gives the memory back."""
-        for buffer in [*self._workspaces, *(buffer for buffers in self.sets
-                                            for buffer in buffers.values())]:
-            buffer.close()
-
-    def _workspace(self, index: int, size: int) -> int:
-        """The address of the workspace of a set, which grows as candidates need."""
-        if not self._workspaces or self._workspaces[0].size < size:
-            self.device.synchronize()
-            for buffer in self._workspaces:
-                buffer.close()
-            self._workspaces = [self.device.allocate(size) for _ in self.sets]
-        return self._workspaces[index].pointer
-
-    def launch(self, kernel: runtime.Kernel, rows: int, index: int) -> None:
-        """Enqueues a candidate on one set of buffers."""
-        buffers = self.sets[index]
-        size = kernel.workspace_size(rows)
-        kernel.launch([buffers[argument.name].pointer for argument in kernel.program.arguments],
-                      rows, self._workspace(index, max(size, 16)), size)
-
-    def launch_next(self, kernel: runtime.Kernel) -> None:
-        """Enqueues a candidate on the set that was not used for longest."""
-        self._next = (self._next + 1) % len(self.sets)
-        self.launch(kernel, self.shape.m, self._next)
 
     def _run_once(self, kernel: runtime.Kernel, fill: int) -> dict[str, np.ndarray[Any, Any]]:
         """The outputs of the check's rows, from poisoned memory."""
@@ -100,9 +69,7 @@ class Problem:
         for name in gradients.OUTPUTS:
             size = (rows, shape.n) if name == "dx" else (shape.n,)
             buffers[name].upload(gradients.poison(size, shape.dtype))
-        self._workspace(0, max(kernel.workspace_size(rows), 16))
-        for buffer in self._workspaces[:1]:
-            buffer.fill(fill)
+        self.workspace(0, kernel.workspace_size(rows)).fill(fill)
         self.launch(kernel, rows, 0)
         self.device.synchronize()
         outputs = {}
@@ -125,71 +92,13 @@ class Problem:
         return ""
 
 
-class Contest:
-    """Times candidates in turns and drops the slow ones."""
-
-    def __init__(self, problem: Problem, filler: runtime.Buffer) -> None:
-        self.problem, self.filler = problem, filler
-        self.device = problem.device
-        self.times: dict[int, list[float]] = {}
-
-    def _batch(self, kernel: runtime.Kernel, launches: int) -> tuple[Any, Any]:
-        start, stop = self.device.create_event(), self.device.create_event()
-        self.filler.fill(0)
-        start.record()
-        for _ in range(launches):
-            self.problem.launch_next(kernel)
-        stop.record()
-        return start, stop
-
-    def _round(self, kernels: dict[int, runtime.Kernel], launches: int, batches: int) -> None:
-        pending: list[tuple[int, Any, Any]] = []
-        for _ in range(batches):
-            for index, kernel in kernels.items():
-                pending.append((index, *self._batch(kernel, launches)))
-            if len(pending) > 200:
-                self._collect(pending, launches)
-        self._collect(pending, launches)
-
-    def _collect(self, pending: list[tuple[int, Any, Any]], launches: int) -> None:
-        for index, start, stop in pending:
-            self.times.setdefault(index, []).append(start.elapsed_ms(stop) * 1e3 / launches)
-            start.close()
-            stop.close()
-        pending.clear()
-
-    def run(self, kernels: dict[int, runtime.Kernel], keep: int, deadline: float) -> None:
-        """Times ``kernels`` (by their place) into ``times``; ``keep`` is never dropped."""
-        for kernel in kernels.values():  # Warm up: modules are loaded at the first launch.
-            self.problem.launch_next(kernel)
-        self.device.synchronize()
-        self._round({keep: kernels[keep]}, 3, 3)
-        estimate = max(statistics.median(self.times.pop(keep)), 1.0)
-        launches = int(min(_MOST_LAUNCHES, max(1, -(-_BATCH_US // estimate))))
-        alive = dict(kernels)
-        batches = _FIRST_BATCHES
-        while len(alive) > _FINALISTS:
-            self._round(alive, launches, batches)
-            ranked = sorted(alive, key=lambda index: statistics.median(self.times[index]))
-            left = max(_FINALISTS, len(alive) // 2)
-            if time.monotonic() > deadline:
-                left = _FINALISTS
-            alive = {index: kernels[index] for index in {*ranked[:left], keep}}
-            batches *= 2
-            if len(alive) <= _FINALISTS + 1:
-                break
-        for index in alive:
-            self.times[index] = []
-        self._round(alive, launches, _LAST_BATCHES)
-
-
 def measure(folder: pathlib.Path, device_name: str, budget: float,
             output: pathlib.Path) -> tuple[dict[str, Any], list[str]]:
     """Measures a folder of candidates, writing ``output`` after each problem.
 
     Args:
         folder: what ``lnbwd-tune compile`` wrote.
-        device_name: "cuda", "hip:1", ...
+        device_name: "cuda", "hip:1", ...; "": of the chip that the candidates are for.
         budget: seconds for all; 0: no limit. When it is spent, the rest is left out.
         output: the file of results.
 
@@ -197,7 +106,8 @@ def measure(folder: pathlib.Path, device_name: str, budget: float,
         the results; and notes for the user.
     """
     manifest = read_manifest(folder)
-    device = runtime.Device.open(device_name, manifest["chip"])
+    device = runtime.Device.open(device_name or _DEVICES[_chips.vendor(manifest["chip"])],
+                                 manifest["chip"])
     info = device.info
     document: dict[str, Any] = {
         "format": FORMAT, "version": VERSION, "chip": manifest["chip"],

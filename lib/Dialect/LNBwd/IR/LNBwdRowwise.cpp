@@ -12,6 +12,8 @@
 
 #include "OperandChecks.h"
 
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
+
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringMap.h"
@@ -39,28 +41,22 @@ Value RowwiseOp::getRowBlock() {
   return getRows().empty() ? getRowOuts().front() : getRows().front();
 }
 
-std::optional<int64_t> lnbwd::getStaticRowCount(ShapedType type,
-                                                int64_t rowRank) {
-  int64_t count = 1;
-  for (int64_t size : type.getShape().drop_back(size_t(rowRank)))
-    if (ShapedType::isDynamic(size) || llvm::MulOverflow(count, size, count))
-      return std::nullopt;
-  return count;
+/// The rows that a row program works through.
+static RowLayout getRows(RowwiseOp op) {
+  return getRowLayout(cast<ShapedType>(op.getRowBlock().getType()),
+                      int64_t(op.getRowRank()));
 }
 
 std::optional<int64_t> RowwiseOp::getStaticRowCount() {
-  return lnbwd::getStaticRowCount(cast<ShapedType>(getRowBlock().getType()),
-                                  getRowRank());
+  return ::getRows(*this).count;
 }
 
-int64_t RowwiseOp::getRowLength() {
-  auto shape = cast<ShapedType>(getRowBlock().getType()).getShape();
-  return ShapedType::getNumElements(shape.take_back(size_t(getRowRank())));
-}
+int64_t RowwiseOp::getRowLength() { return ::getRows(*this).length; }
 
 int64_t RowwiseOp::getRowStride(unsigned index) {
-  auto type = cast<ShapedType>(getOperand(index).getType());
-  return getStaticRowStride(type, getRowRank()).value_or(getRowLength());
+  RowLayout layout = getRowLayout(cast<ShapedType>(getOperand(index).getType()),
+                                  int64_t(getRowRank()));
+  return layout.stride.value_or(layout.length);
 }
 
 std::string RowwiseOp::getOperandName(unsigned index) {

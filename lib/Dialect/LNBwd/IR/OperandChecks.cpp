@@ -13,6 +13,8 @@
 
 #include "OperandChecks.h"
 
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
+
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -86,42 +88,6 @@ lnbwd::detail::verifyTensorsOrMemRefs(DestinationStyleOpInterface op) {
   return success();
 }
 
-std::optional<int64_t> lnbwd::detail::getStaticRowStride(ShapedType type,
-                                                         int64_t rowRank) {
-  int64_t length = 1;
-  for (int64_t dim : type.getShape().take_back(rowRank))
-    length *= dim;
-  auto memref = dyn_cast<MemRefType>(type);
-  if (!memref || memref.getLayout().isIdentity())
-    return length;
-  SmallVector<int64_t> strides;
-  int64_t offset = 0;
-  if (failed(memref.getStridesAndOffset(strides, offset)) || offset != 0)
-    return std::nullopt;
-  int64_t dense = 1;
-  size_t leading = strides.size() - size_t(rowRank);
-  for (size_t i = strides.size(); i-- > leading;) {
-    if (strides[i] != dense)
-      return std::nullopt;
-    dense *= type.getDimSize(unsigned(i));
-  }
-  if (leading == 0)
-    return length;
-  int64_t stride = strides[leading - 1];
-  if (ShapedType::isDynamic(stride) || stride < length)
-    return std::nullopt;
-  // Further leading dimensions must go on at the same distance.
-  int64_t expected = stride;
-  for (size_t i = leading - 1; i-- > 0;) {
-    if (type.isDynamicDim(unsigned(i + 1)))
-      return std::nullopt;
-    expected *= type.getDimSize(unsigned(i + 1));
-    if (strides[i] != expected)
-      return std::nullopt;
-  }
-  return stride;
-}
-
 LogicalResult lnbwd::detail::verifyLayouts(DestinationStyleOpInterface op,
                                            int64_t rowRank,
                                            ArrayRef<Value> rowBlocks) {
@@ -140,7 +106,7 @@ LogicalResult lnbwd::detail::verifyLayouts(DestinationStyleOpInterface op,
                              "row, got ")
              << type << "; leave the offset out, and pass a pointer to where "
              << "the first row is";
-    if (!getStaticRowStride(type, rowRank))
+    if (!getRowLayout(type, rowRank).stride)
       return op->emitOpError("expected dense rows, each a static distance "
                              "behind the one before, as in "
                              "memref<?x512xf32, strided<[1024, 1]>>, got ")

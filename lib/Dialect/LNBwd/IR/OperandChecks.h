@@ -41,12 +41,6 @@ llvm::LogicalResult verifyDistinctOutputs(mlir::DestinationStyleOpInterface op);
 llvm::LogicalResult
 verifyTensorsOrMemRefs(mlir::DestinationStyleOpInterface op);
 
-/// Elements from one row of `type` to the next, if its last `rowRank`
-/// dimensions are dense and its rows lie at one distance from each other, known
-/// now and no shorter than a row.
-std::optional<int64_t> getStaticRowStride(mlir::ShapedType type,
-                                          int64_t rowRank);
-
 /// Memrefs are dense, but for the distance between the rows of row blocks.
 llvm::LogicalResult verifyLayouts(mlir::DestinationStyleOpInterface op,
                                   int64_t rowRank,

@@ -253,6 +253,15 @@ func.func @f(%dy: memref<?x4x8xf32>, %x: memref<?x4x8xf32, strided<[100, 16, 1]>
 
 // -----
 
+// A dynamic dimension within another one: nothing says how far its rows go.
+func.func @f(%x: memref<2x1x?x8xf32, strided<[640, 7, 16, 1]>>, %y: memref<2x1x?x8xf32>) {
+  // expected-error@+1 {{expected dense rows, each a static distance behind the one before}}
+  lnbwd.rms_norm x(%x : memref<2x1x?x8xf32, strided<[640, 7, 16, 1]>>) outs y(%y : memref<2x1x?x8xf32>)
+  return
+}
+
+// -----
+
 // Columns are dense.
 func.func @f(%dy: memref<?x8xf32>, %x: memref<?x8xf32>, %gamma: memref<8xf32, strided<[2]>>, %dx: memref<?x8xf32>) {
   // expected-error@+1 {{expected memrefs with the identity layout, but for row blocks, got 'memref<8xf32, strided<[2]>>'}}
@@ -694,7 +703,7 @@ func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups 
 
 // -----
 
-// expected-error@+1 {{expected column_tile to be a multiple of threads_per_row * vector_width, got -512}}
+// expected-error@+1 {{expected column_tile to be at least 0, got -512}}
 func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, column_tile = -512>} {
   return
 }

@@ -16,6 +16,7 @@
 #define LNBWD_DIALECT_LNBWD_IR_LNBWDATTRS_TD
 
 include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.td"
+include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.td"
 
 def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
   let summary = "How a row program is spread over workgroups and lanes";
@@ -25,20 +26,9 @@ def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
     workgroup works on `row_groups` rows at once, and then on the next ones that
     fall to it.
 
-    | field | meaning |
-    |---|---|
-    | `threads_per_row` | lanes that share one row: a power of two up to the wave size, or a multiple of the wave size |
-    | `row_groups` | rows that a workgroup works on side by side; a workgroup has `threads_per_row` × `row_groups` work-items |
-    | `vector_width` | elements of one access; divides the row length |
-    | `rows_per_workgroup` | the fewest rows worth a workgroup of their own; 0: one workgroup takes all rows |
-    | `workgroups_per_compute_unit` | upper bound of the grid, times the device's compute units: workgroups are persistent and take further rows in turn; 0: no bound. Workgroups that share a row count as one, for so many compute units |
-    | `workgroups_per_row` | workgroups that split the columns of a row evenly between them and exchange its sums: 1, or a power of two up to what the chip launches together as one cluster |
-    | `column_tile` | columns that one workgroup covers, a multiple of `threads_per_row` × `vector_width`; 0: the whole row. Only for programs without row sums |
-    | `prefetch` | sets of rows whose loads into registers are in flight while the current one is worked on: 0 or 1 |
-    | `unroll` | sets of rows that one turn of the row loop works on: 1; with `prefetch` also 2, with which prefetched registers are used where they were loaded instead of being copied; without, for programs without row sums, also 2, 4 or 8, all of which are loaded before the first is worked on. Not with `stages` or `reload` |
-    | `stages` | sets of rows that asynchronous bulk copies keep in flight in shared memory: 0 (rows come through registers), or 2 and more. Only for chips that have such copies |
-    | `early_start` | the kernel may start before the one before it on the stream has ended, whatever that is, and waits before its first access to memory. Only for chips that can launch so, where each kernel lets the next one start when its own rows are done |
-    | `reload` | the row does not stay in registers: every phase between two row sums reads it again, which serves any row length. Only for programs without column sums |
+    | field | unit | values | default | chips of | meaning |
+    |---|---|---|---|---|---|
+}] # !interleave(!foreach(entry, LNBwd_ScheduleFields, entry.row), "\n") # [{
 
     Example:
 
@@ -47,20 +37,9 @@ def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
                     rows_per_workgroup = 8, workgroups_per_compute_unit = 4>
     ```
   }];
-  let parameters = (ins
-    "int64_t":$threads_per_row,
-    "int64_t":$row_groups,
-    "int64_t":$vector_width,
-    "int64_t":$rows_per_workgroup,
-    "int64_t":$workgroups_per_compute_unit,
-    DefaultValuedParameter<"int64_t", "1">:$workgroups_per_row,
-    DefaultValuedParameter<"int64_t", "0">:$column_tile,
-    DefaultValuedParameter<"int64_t", "0">:$prefetch,
-    DefaultValuedParameter<"int64_t", "1">:$unroll,
-    DefaultValuedParameter<"int64_t", "0">:$stages,
-    DefaultValuedParameter<"bool", "false">:$early_start,
-    DefaultValuedParameter<"bool", "false">:$reload
-  );
+  let parameters =
+      !dag(ins, !foreach(entry, LNBwd_ScheduleFields, entry.parameter),
+           !foreach(entry, LNBwd_ScheduleFields, entry.name));
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

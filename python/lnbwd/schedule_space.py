@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which schedules are worth a try: those nearest to the model's choice.
 
-The search ranges are here and nowhere else. A field that the compiler has and this file does not
-know stays as the model has it.
+Which values of a field are tried, the table of the fields says (LNBwdSchedule.td). A field without
+such values, or of another vendor's chips, stays as the model has it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,41 @@ import itertools
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Protocol
 
-from lnbwd_bench.shapes import Shape
+from .schedule import (
+    FIELDS,
+    PREFETCH,
+    ROW_GROUPS,
+    ROWS_PER_WORKGROUP,
+    STAGES,
+    THREADS_PER_ROW,
+    UNROLL,
+    VECTOR_WIDTH,
+    WORKGROUPS_PER_COMPUTE_UNIT,
+    WORKGROUPS_PER_ROW,
+)
 
-# Values of the attribute's optional fields that are not printed.
-_DEFAULTS = {"column_tile": 0, "prefetch": 0, "unroll": 1, "stages": 0, "early_start": 0,
-             "reload": 0, "workgroups_per_row": 1}
+__all__ = ["Size", "all_schedules", "candidates", "grid", "nearest"]
 
-_GROUP_THREADS = (32, 64, 96, 128, 192, 256, 384, 512, 640, 768, 1024)
-_WORKGROUPS = (1, 2, 3, 4, 6, 8, 12, 16)
-_SPLITS = (1, 2, 4, 8, 16)
-_ROW_TURNS = (1, 2, 4, 8, 16)
-# How rows are kept in flight: (stages, prefetch, unroll).
-_FLIGHTS = ((0, 0, 1), (0, 1, 1), (0, 1, 2), (2, 1, 1), (3, 1, 1), (4, 1, 1), (5, 1, 1), (6, 1, 1),
-            (8, 1, 1))
+
+class Size(Protocol):
+    """M rows of N elements."""
+
+    @property
+    def m(self) -> int:
+        """M."""
+
+    @property
+    def n(self) -> int:
+        """N."""
+
+
+# How rows are kept in flight: (stages, prefetch, unroll). Staged rows come to registers early and
+# one by one, and two are worked on at once only where they come early.
+_FLIGHTS = [(stages, prefetch, unroll) for stages, prefetch, unroll in itertools.product(
+    *(FIELDS[name].tried for name in (STAGES, PREFETCH, UNROLL)))
+    if (prefetch and unroll == 1 if stages else prefetch or unroll == 1)]
 # Columns of one lane, and idle lanes over busy ones, beyond which nothing is good.
 _MOST_COLUMNS, _MOST_IDLE = 64, 0.34
 _LEAST_THREADS, _MOST_THREADS = 128, 2048
@@ -62,7 +83,7 @@ def _flight_distance(one: tuple[int, int, int], other: tuple[int, int, int]) -> 
     return 1.0
 
 
-def all_schedules(shape: Shape, center: Mapping[str, int], wave: int,
+def all_schedules(shape: Size, center: Mapping[str, int], wave: int,
                   known: Iterable[str]) -> Iterator[tuple[float, dict[str, int]]]:
     """Every schedule of the search ranges that is not hopeless, with its distance from
     ``center``: about one for each choice that differs.
@@ -71,18 +92,19 @@ def all_schedules(shape: Shape, center: Mapping[str, int], wave: int,
         shape: the problem.
         center: the fields of the schedule to search around.
         wave: lanes of a wave.
-        known: the fields that the compiler has.
+        known: the fields that may change (``schedule.names_for``).
     """
     known = set(known)
-    center = {**{name: value for name, value in _DEFAULTS.items() if name in known}, **center}
-    width = center["vector_width"]
-    home = (center["stages"], center["prefetch"], center["unroll"]) if "stages" in center else \
-        (0, center.get("prefetch", 0), center.get("unroll", 1))
-    home_turns = max(1, center["rows_per_workgroup"] // max(1, center["row_groups"]))
-    home_threads = center["threads_per_row"] * center["row_groups"]
-    splits = _SPLITS if "workgroups_per_row" in known else (1,)
+    center = {**{name: field.default for name, field in FIELDS.items()
+                 if name in known and field.default is not None}, **center}
+    width = center[VECTOR_WIDTH]
+    home = (center[STAGES], center[PREFETCH], center[UNROLL]) if STAGES in center else \
+        (0, center.get(PREFETCH, 0), center.get(UNROLL, 1))
+    home_turns = max(1, center[ROWS_PER_WORKGROUP] // max(1, center[ROW_GROUPS]))
+    home_threads = center[THREADS_PER_ROW] * center[ROW_GROUPS]
+    splits = FIELDS[WORKGROUPS_PER_ROW].tried if WORKGROUPS_PER_ROW in known else (1,)
     pairs = [(split, per_row) for split in splits for per_row in _threads_per_row(
-        wave, shape.n / split, width, center["threads_per_row"])]
+        wave, shape.n / split, width, center[THREADS_PER_ROW])]
     for split, per_row in pairs:
         if split > 1 and per_row % wave:
             continue
@@ -91,53 +113,63 @@ def all_schedules(shape: Shape, center: Mapping[str, int], wave: int,
         if (columns % width or chunks * width > _MOST_COLUMNS
                 or chunks * width * per_row / columns > 1 + _MOST_IDLE):
             continue
-        groups = {1 << max(0, threads // per_row).bit_length() - 1 for threads in _GROUP_THREADS
-                  if threads >= per_row}
+        groups = {1 << (threads // per_row).bit_length() - 1
+                  for threads in FIELDS[ROW_GROUPS].tried if threads >= per_row}
         for group, workgroups, turns, flight in itertools.product(
-                sorted(groups), _WORKGROUPS, _ROW_TURNS, _FLIGHTS):
+                sorted(groups), FIELDS[WORKGROUPS_PER_COMPUTE_UNIT].tried,
+                FIELDS[ROWS_PER_WORKGROUP].tried, _FLIGHTS):
             threads = per_row * group
             registers = _FIXED_REGISTERS + _COLUMN_REGISTERS * chunks * width
             if (threads > 1024 or registers > min(_MOST_REGISTERS, _REGISTERS // threads)
                     or not _LEAST_THREADS <= threads * workgroups <= _MOST_THREADS):
                 continue
-            fields = {"threads_per_row": per_row, "row_groups": group, "vector_width": width,
-                      "rows_per_workgroup": turns * group,
-                      "workgroups_per_compute_unit": workgroups,
-                      "prefetch": flight[1], "unroll": flight[2], "stages": flight[0],
-                      "workgroups_per_row": split}
+            fields = {THREADS_PER_ROW: per_row, ROW_GROUPS: group, VECTOR_WIDTH: width,
+                      ROWS_PER_WORKGROUP: turns * group,
+                      WORKGROUPS_PER_COMPUTE_UNIT: workgroups,
+                      PREFETCH: flight[1], UNROLL: flight[2], STAGES: flight[0],
+                      WORKGROUPS_PER_ROW: split}
             fields = {name: value for name, value in fields.items() if name in known}
-            distance = (_distance(per_row, center["threads_per_row"])
+            distance = (_distance(per_row, center[THREADS_PER_ROW])
                         + _distance(threads, home_threads)
-                        + _distance(workgroups, center["workgroups_per_compute_unit"])
+                        + _distance(workgroups, center[WORKGROUPS_PER_COMPUTE_UNIT])
                         + _distance(turns, home_turns, 0.7)
-                        + _distance(split, center.get("workgroups_per_row", 1))
+                        + _distance(split, center.get(WORKGROUPS_PER_ROW, 1))
                         + _flight_distance(flight, home))
             yield distance, fields
 
 
-def grid(shape: Shape, fields: Mapping[str, int], compute_units: int) -> int:
+def grid(shape: Size, fields: Mapping[str, int], compute_units: int) -> int:
     """The workgroups of a launch on a chip of so many compute units (docs/abi.md)."""
-    return max(1, min(-(-shape.m // max(1, fields["rows_per_workgroup"])),
-                      fields["workgroups_per_compute_unit"] * compute_units))
+    return max(1, min(-(-shape.m // max(1, fields[ROWS_PER_WORKGROUP])),
+                      fields[WORKGROUPS_PER_COMPUTE_UNIT] * compute_units))
 
 
-def candidates(shape: Shape, center: Mapping[str, int], wave: int, known: Iterable[str],
-               compute_units: int, seed: int = 1) -> list[dict[str, int]]:
-    """The schedules of the search ranges, in the order in which to try them; each a set of fields
-    to override. Two are the nearest to ``center`` of those left, each third one is drawn from
-    those that are farther away. The choice of the model itself is not among them, and of those
-    that lead to the same launch only the nearest is."""
+def nearest(shape: Size, center: Mapping[str, int], wave: int, known: Iterable[str],
+            compute_units: int) -> list[dict[str, int]]:
+    """The schedules of the search ranges, those nearest to ``center`` first; each a set of fields
+    to override. The center itself is not among them, and of those that lead to the same launch
+    only the nearest is. The arguments are those of :func:`all_schedules` and the compute units
+    of the chip."""
     ranked = sorted(all_schedules(shape, center, wave, known),
                     key=lambda item: (item[0], sorted(item[1].items())))
     seen = set()
     near = []
     for distance, fields in ranked:
-        launch = {**fields, "rows_per_workgroup": grid(shape, fields, compute_units),
-                  "workgroups_per_compute_unit": 0}
+        launch = {**fields, ROWS_PER_WORKGROUP: grid(shape, fields, compute_units),
+                  WORKGROUPS_PER_COMPUTE_UNIT: 0}
         key = tuple(sorted(launch.items()))
         if key not in seen and distance > 0:
             near.append(fields)
         seen.add(key)
+    return near
+
+
+def candidates(shape: Size, center: Mapping[str, int], wave: int, known: Iterable[str],
+               compute_units: int, seed: int = 1) -> list[dict[str, int]]:
+    """Those of :func:`nearest` in the order in which to try them where there is time for many:
+    two are the nearest of those left, each third one is drawn from those that are farther
+    away."""
+    near = nearest(shape, center, wave, known, compute_units)
     draw = random.Random(seed)
     order: list[dict[str, int]] = []
     while near:
@@ -148,8 +180,3 @@ def candidates(shape: Shape, center: Mapping[str, int], wave: int, known: Iterab
             place = min(int(draw.expovariate(8.0 / len(near))), len(near) - 1)
             order.append(near.pop(place))
     return order
-
-
-def overrides(fields: Mapping[str, int]) -> str:
-    """As the compiler's option ``schedule`` takes them."""
-    return ",".join(f"{name}={value}" for name, value in fields.items())

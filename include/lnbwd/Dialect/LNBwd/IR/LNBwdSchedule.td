@@ -1,0 +1,204 @@
+//===- LNBwdSchedule.td - The fields of a schedule ---------*- tablegen -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one table of the schedule's fields. From it come the parameters and the
+// description of `#lnbwd.schedule` (LNBwdAttrs.td); and, by
+// scripts/generate-schedule.py, what C++ (LNBwdSchedule.h) and Python
+// (lnbwd.schedule) know of them: names, values, defaults, the declarations of
+// their checks, and what a search tries.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_DIALECT_LNBWD_IR_LNBWDSCHEDULE_TD
+#define LNBWD_DIALECT_LNBWD_IR_LNBWDSCHEDULE_TD
+
+include "mlir/IR/AttrTypeBase.td"
+
+/// What a field may be on any chip, for any program: `allowed`, or, where that
+/// is empty, all whole numbers from `least`. `text` ends the sentence "expected
+/// the field to be ...".
+class LNBwd_FieldValues<string words, int from, list<int> finite = []> {
+  string text = words;
+  int least = from;
+  list<int> allowed = finite;
+}
+
+class LNBwd_AtLeast<int n> : LNBwd_FieldValues<"at least " # n, n>;
+class LNBwd_OneOf<string words, list<int> finite>
+    : LNBwd_FieldValues<words, !head(finite), finite>;
+def LNBwd_PowerOfTwoTo16
+    : LNBwd_OneOf<"a power of two from 1 to 16", [1, 2, 4, 8, 16]>;
+def LNBwd_Flag : LNBwd_OneOf<"0 or 1", [0, 1]>;
+
+/// A field. In the text of all fields a name in backquotes is that of a field.
+class LNBwd_ScheduleField<string fieldName, LNBwd_FieldValues fieldValues> {
+  /// As the attribute's syntax and a user's override spell it.
+  string name = fieldName;
+  /// What it counts; "" for flags.
+  string unit = "";
+  LNBwd_FieldValues values = fieldValues;
+  bit isFlag = !eq(!cast<string>(fieldValues), "LNBwd_Flag");
+  /// The value where it is left out; "" where it must be given.
+  string defaultValue = "";
+  /// One sentence on what it is, without a full stop.
+  string text = ?;
+  /// What 0, or the default, means beside that; may be "".
+  string defaultText = "";
+  /// Vendors that have chips where it may be other than its default.
+  list<string> vendors = ["amd", "nvidia"];
+  /// Whether there are values that some chips or programs do not take: then
+  /// ScheduleLegality.cpp has a function that says why.
+  bit hasLegalityCheck = 0;
+  /// Values that are worth a try on a device, in the order in which the cost
+  /// model tries them, and what they count where that is not `unit`; empty: a
+  /// search leaves the field as it is, or computes it.
+  list<int> tried = [];
+  string triedUnit = "";
+
+  // What follows is computed.
+  string type = !if(isFlag, "bool", "int64_t");
+  string shownDefault =
+      !if(!empty(defaultValue), "",
+          !if(isFlag, !if(!eq(defaultValue, "1"), "true", "false"),
+              defaultValue));
+  AttrOrTypeParameter parameter =
+      !if(!empty(defaultValue), AttrParameter<type, "">,
+          DefaultValuedParameter<type, shownDefault>);
+  string row = "    | `" # name # "` | " # unit # " | "
+      # !if(isFlag, "a flag", values.text) # " | " # shownDefault # " | "
+      # !interleave(!foreach(vendor, vendors,
+                             !if(!eq(vendor, "amd"), "AMD", "NVIDIA")), ", ")
+      # " | " # text
+      # !if(!empty(defaultText), "", "; " # defaultText) # " |";
+}
+
+defset list<LNBwd_ScheduleField> LNBwd_ScheduleFields = {
+
+def LNBwd_ThreadsPerRow
+    : LNBwd_ScheduleField<"threads_per_row", LNBwd_AtLeast<1>> {
+  let unit = "lanes";
+  let text = "lanes that share one row: a power of two up to the wave size, or "
+             "a multiple of the wave size";
+  let hasLegalityCheck = 1;
+}
+
+def LNBwd_RowGroups : LNBwd_ScheduleField<"row_groups", LNBwd_AtLeast<1>> {
+  let unit = "rows";
+  let text = "rows that a workgroup works on side by side; a workgroup has "
+             "`threads_per_row` times `row_groups` work-items";
+  let hasLegalityCheck = 1;
+  let tried = [32, 64, 96, 128, 192, 256, 384, 512, 640, 768, 1024];
+  let triedUnit = "work-items of a workgroup, at most";
+}
+
+def LNBwd_VectorWidth
+    : LNBwd_ScheduleField<"vector_width", LNBwd_PowerOfTwoTo16> {
+  let unit = "elements";
+  let text = "elements of one access; divides the row length";
+  let hasLegalityCheck = 1;
+}
+
+def LNBwd_RowsPerWorkgroup
+    : LNBwd_ScheduleField<"rows_per_workgroup", LNBwd_AtLeast<0>> {
+  let unit = "rows";
+  let text = "the fewest rows worth a workgroup of their own; 0: one workgroup "
+             "takes all rows";
+  let hasLegalityCheck = 1;
+  let tried = [2, 1, 4, 8, 16];
+  let triedUnit = "times `row_groups`";
+}
+
+def LNBwd_WorkgroupsPerComputeUnit
+    : LNBwd_ScheduleField<"workgroups_per_compute_unit", LNBwd_AtLeast<0>> {
+  let unit = "workgroups";
+  let text = "upper bound of the grid, times the device's compute units: "
+             "workgroups are persistent and take further rows in turn; 0: no "
+             "bound. Workgroups that share a row count as one, for so many "
+             "compute units";
+  let tried = [1, 2, 3, 4, 6, 8, 12, 16];
+}
+
+def LNBwd_WorkgroupsPerRow
+    : LNBwd_ScheduleField<"workgroups_per_row", LNBwd_PowerOfTwoTo16> {
+  let unit = "workgroups";
+  let defaultValue = "1";
+  let text = "workgroups that split the columns of a row evenly between them "
+             "and exchange its sums: 1, or a power of two up to what the chip "
+             "launches together as one cluster";
+  let vendors = ["nvidia"];
+  let hasLegalityCheck = 1;
+  let tried = [1, 2, 4, 8, 16];
+}
+
+def LNBwd_ColumnTile : LNBwd_ScheduleField<"column_tile", LNBwd_AtLeast<0>> {
+  let unit = "columns";
+  let defaultValue = "0";
+  let text = "columns that one workgroup covers, a multiple of "
+             "`threads_per_row` times `vector_width`";
+  let defaultText = "0: the whole row. Only for programs without row sums";
+  let hasLegalityCheck = 1;
+}
+
+def LNBwd_Prefetch
+    : LNBwd_ScheduleField<"prefetch", LNBwd_OneOf<"0 or 1", [0, 1]>> {
+  let unit = "sets of rows";
+  let defaultValue = "0";
+  let text = "sets of rows whose loads into registers are in flight while the "
+             "current one is worked on";
+  let tried = [0, 1];
+}
+
+def LNBwd_Unroll
+    : LNBwd_ScheduleField<"unroll", LNBwd_OneOf<"1, 2, 4 or 8", [1, 2, 4, 8]>> {
+  let unit = "sets of rows";
+  let defaultValue = "1";
+  let text = "sets of rows that one turn of the row loop works on: 1; with "
+             "`prefetch` also 2, with which prefetched registers are used "
+             "where they were loaded instead of being copied; without, for "
+             "programs without row sums, also 2, 4 or 8, all of which are "
+             "loaded before the first is worked on. Not with `stages` or "
+             "`reload`";
+  let hasLegalityCheck = 1;
+  let tried = [1, 2];
+}
+
+def LNBwd_Stages
+    : LNBwd_ScheduleField<"stages", LNBwd_OneOf<"0, or from 2 to 16",
+          [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]>> {
+  let unit = "sets of rows";
+  let defaultValue = "0";
+  let text = "sets of rows that asynchronous bulk copies keep in flight in "
+             "shared memory";
+  let defaultText = "0: rows come through registers. Only for chips that have "
+                    "such copies";
+  let vendors = ["nvidia"];
+  let hasLegalityCheck = 1;
+  let tried = [0, 2, 3, 4, 5, 6, 8];
+}
+
+def LNBwd_EarlyStart : LNBwd_ScheduleField<"early_start", LNBwd_Flag> {
+  let defaultValue = "0";
+  let text = "the kernel may start before the one before it on the stream has "
+             "ended, whatever that is, and waits before its first access to "
+             "memory. Only for chips that can launch so, where each kernel "
+             "lets the next one start when its own rows are done";
+  let vendors = ["nvidia"];
+  let hasLegalityCheck = 1;
+}
+
+def LNBwd_Reload : LNBwd_ScheduleField<"reload", LNBwd_Flag> {
+  let defaultValue = "0";
+  let text = "the row does not stay in registers: every phase between two row "
+             "sums reads it again, which serves any row length. Only for "
+             "programs without column sums";
+  let hasLegalityCheck = 1;
+}
+
+} // defset LNBwd_ScheduleFields
+
+#endif // LNBWD_DIALECT_LNBWD_IR_LNBWDSCHEDULE_TD

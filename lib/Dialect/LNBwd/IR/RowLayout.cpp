@@ -1,0 +1,83 @@
+//===- RowLayout.cpp - The rows of a buffer -------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Counts rows, and measures how far they lie apart.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+static std::optional<int64_t> getCount(ArrayRef<int64_t> leading) {
+  int64_t count = 1;
+  for (int64_t size : leading)
+    if (ShapedType::isDynamic(size) || llvm::MulOverflow(count, size, count))
+      return std::nullopt;
+  return count;
+}
+
+/// Elements from one row of `length` elements to the next.
+static std::optional<int64_t> getStride(MemRefType type, size_t leading,
+                                        int64_t length) {
+  SmallVector<int64_t> strides;
+  int64_t offset = 0;
+  if (failed(type.getStridesAndOffset(strides, offset)) || offset != 0)
+    return std::nullopt;
+  // The row itself is dense.
+  ArrayRef<int64_t> shape = type.getShape();
+  int64_t dense = 1;
+  for (size_t i = strides.size(); i-- > leading; dense *= shape[i])
+    if (shape[i] != 1 && strides[i] != dense)
+      return std::nullopt;
+  if (leading == 0)
+    return length;
+  // The innermost dimension with more than one row says how far they lie apart;
+  // those around it must go on at the same distance. One row has any.
+  std::optional<int64_t> stride;
+  int64_t expected = 0;
+  for (size_t i = leading; i-- > 0;) {
+    if (shape[i] == 1)
+      continue;
+    if (!stride)
+      stride = strides[i];
+    else if (ShapedType::isDynamic(expected) || strides[i] != expected)
+      return std::nullopt;
+    bool isKnown =
+        !ShapedType::isDynamic(shape[i]) && !ShapedType::isDynamic(strides[i]);
+    expected = isKnown ? strides[i] * shape[i] : ShapedType::kDynamic;
+  }
+  if (!stride)
+    stride = std::max(length, strides[leading - 1]);
+  if (ShapedType::isDynamic(*stride) || *stride < length)
+    return std::nullopt;
+  return stride;
+}
+
+std::optional<int64_t> lnbwd::getStaticRowCount(ShapedType type,
+                                                int64_t rowRank) {
+  return getRowLayout(type, rowRank).count;
+}
+
+RowLayout lnbwd::getRowLayout(ShapedType type, int64_t rowRank) {
+  size_t leading = size_t(type.getRank() - rowRank);
+  RowLayout layout;
+  layout.length =
+      ShapedType::getNumElements(type.getShape().drop_front(leading));
+  layout.count = getCount(type.getShape().take_front(leading));
+  auto memref = dyn_cast<MemRefType>(type);
+  layout.stride = memref && !memref.getLayout().isIdentity()
+                      ? getStride(memref, leading, layout.length)
+                      : std::optional(layout.length);
+  return layout;
+}

@@ -1,0 +1,165 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The fields of a schedule: which there are, what each may be, and how schedules are written.
+
+The table is made from the compiler's own declaration of the fields, LNBwdSchedule.td.
+"""
+
+from __future__ import annotations
+
+import operator
+import pathlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from . import _schedule
+from ._schedule import *  # noqa: F403 (the fields' names, STAGES = "stages")
+
+__all__ = ["FIELDS", "Field", "last_stage", "names_for", "of_programs", "overrides", "parse",
+           "parse_printed", "ranked", "whole"]
+__all__ += _schedule.__all__
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a schedule.
+
+    Attributes:
+        name: as a schedule spells it.
+        is_flag: whether it is true or false; as a number, 1 or 0.
+        unit: what it counts; "" for a flag.
+        least: its least value.
+        allowed: all its values; empty: all whole numbers from ``least``.
+        values: those in words, "at least 1".
+        default: its value where it is left out; None: it must be given.
+        vendors: "amd", "nvidia": whose chips take other values than the default.
+        tried: values that are worth a try on a device; empty: a search leaves the field alone.
+        tried_unit: what those count, where it is not ``unit``.
+        text: one sentence on what it is.
+    """
+
+    name: str
+    is_flag: bool
+    unit: str
+    least: int
+    allowed: tuple[int, ...]
+    values: str
+    default: int | None
+    vendors: tuple[str, ...]
+    tried: tuple[int, ...]
+    tried_unit: str
+    text: str
+
+    def takes(self, value: int) -> bool:
+        """Whether the field can be ``value`` on some chip, for some program."""
+        return value in self.allowed if self.allowed else value >= self.least
+
+
+FIELDS = {row[0]: Field(*row) for row in _schedule.FIELDS}
+"""All fields by name, in the order in which a schedule has them."""
+
+
+def names_for(vendor: str) -> list[str]:
+    """The fields that may be other than their defaults on chips of "amd" or "nvidia"."""
+    return [field.name for field in FIELDS.values() if vendor in field.vendors]
+
+
+def _field(name: str) -> Field:
+    if name not in FIELDS:
+        raise ValueError(f"schedule: expected one of the fields {', '.join(FIELDS)}, got {name!r}")
+    return FIELDS[name]
+
+
+def overrides(fields: Mapping[str, int]) -> str:
+    """Fields as the compiler's option ``schedule`` takes them: "stages=0,prefetch=1".
+
+    Raises:
+        ValueError: a name is no field, or its value is none of the field's.
+    """
+    parts = []
+    for name, value in fields.items():
+        field = _field(name)
+        try:
+            number = operator.index(value)  # NumPy's integers too.
+        except TypeError:
+            number = None
+        if number is None or (isinstance(value, bool) and not field.is_flag):
+            raise ValueError(f"schedule: expected {name} to be a whole number, got {value!r}")
+        if not field.takes(number):
+            raise ValueError(f"schedule: expected {name} to be {field.values}, got {value}")
+        parts.append(f"{name}={number}")
+    return ",".join(parts)
+
+
+def parse(text: str) -> dict[str, int]:
+    """The fields of a text as :func:`overrides` writes it.
+
+    Raises:
+        ValueError: it has another form, or something that :func:`overrides` refuses.
+    """
+    fields: dict[str, int] = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.strip().partition("=")
+        _field(name)
+        try:
+            fields[name] = int(value)
+        except ValueError:
+            raise ValueError(f"schedule: expected {name} to be a whole number, got "
+                             f"{value!r}") from None
+    overrides(fields)
+    return fields
+
+
+def of_programs(text: str) -> list[str]:
+    """The schedules of the row programs in printed MLIR, as they are printed between
+    "#lnbwd.schedule<" and ">"; those that a module has as rejected are none of them."""
+    return [" ".join(found.split())
+            for found in re.findall(r"\bschedule = #lnbwd\.schedule<([^>]*)>", text)]
+
+
+def ranked(diagnostics: str) -> list[str]:
+    """The schedules that the option ``candidates`` of lnbwd-pipeline had the compiler name, the
+    fastest by the cost model first, as they are printed."""
+    return [" ".join(found.split()) for found in
+            re.findall(r"predicted \S+ us: #lnbwd\.schedule<([^>]*)>", diagnostics)]
+
+
+def last_stage(folder: pathlib.Path) -> str:
+    """The MLIR behind the last choice of schedules of a compilation that saved its stages to a
+    folder (``--save-temps``); "" if it never came to one. Where a kernel spills, the compiler
+    chooses several times."""
+    stages = {int(path.name.partition("-")[0]): path
+              for path in folder.glob("*-lnbwd-select-schedule.mlir")}
+    return stages[max(stages)].read_text() if stages else ""
+
+
+def whole(fields: Mapping[str, int]) -> dict[str, int]:
+    """All fields of a schedule that leaves out some that have their defaults.
+
+    Raises:
+        ValueError: one without a default is missing.
+    """
+    result = {}
+    for field in FIELDS.values():
+        value = fields.get(field.name, field.default)
+        if value is None:
+            raise ValueError(f"schedule: expected a value for {field.name}, got none")
+        result[field.name] = value
+    return result
+
+
+def parse_printed(text: str) -> dict[str, int]:
+    """The fields of a printed schedule, "stages = 3, early_start = true", as numbers. Those that
+    are not printed have their defaults, and are left out.
+
+    Raises:
+        ValueError: a name is no field.
+    """
+    words = {"true": 1, "false": 0}
+    fields = {}
+    for part in text.split(","):
+        name, _, value = (word.strip() for word in part.partition("="))
+        fields[_field(name).name] = words[value] if value in words else int(value)
+    return fields

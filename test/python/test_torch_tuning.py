@@ -1,0 +1,232 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""lnbwd.autotune(): a search when a kernel is first used, with fake times and with the simulator's
+counts."""
+
+import dataclasses
+import json
+
+import pytest
+import torch
+
+import lnbwd
+from lnbwd import _contest, cache, errors, kernels, launching, native, schedule, tuning
+from lnbwd.spec import KernelSpec
+
+pytestmark = [pytest.mark.compiler, pytest.mark.simulator]
+
+CHIP, ROWS, N = "gfx942", 3, 64
+
+
+def load(rows=ROWS):
+    """What the first call of a backward pass with M = ``rows`` does."""
+    return launching.load_kernel("rms_norm_bwd", N, torch.float32, torch.float32, None,
+                                 (True, True, False), None, torch.device("cpu"), rows)
+
+
+@pytest.fixture
+def tune(monkeypatch, tmp_path):
+    """Searches are on, the cache is empty, and a dictionary of times by schedule ("": the
+    compiler's own; others: 100) stands for the device. Gives a process that has just begun."""
+    monkeypatch.setattr(tuning, "_enabled", True)
+    monkeypatch.setattr(kernels, "_cache", cache.KernelCache(tmp_path / "cache"))
+
+    class Process:
+        def __init__(self):
+            self.times = {}
+            self.searches = []
+            self.begin()
+
+        def begin(self):
+            """Forgets what a process has in memory."""
+            monkeypatch.setattr(launching, "_loaded", {})
+            monkeypatch.setattr(kernels, "_memory", {})
+
+        def measure(self, device, codes, rows):
+            texts = [candidate.text for candidate in self.found]
+            assert len(texts) == len(codes) and texts[0] == ""
+            self.searches.append((texts, rows))
+            return [self.times.get(text, 100.0) for text in texts]
+
+    process = Process()
+    candidates = tuning._candidates
+
+    def find(spec, rows):
+        process.found = candidates(spec, rows)
+        return process.found
+
+    monkeypatch.setattr(tuning, "_candidates", find)
+    monkeypatch.setattr(tuning, "_measure", process.measure)
+    with lnbwd.simulate(CHIP):
+        yield process
+
+
+def spec_of(text=""):
+    return KernelSpec("rms_norm_bwd", N, "f32", CHIP, "f32", "", True, True, False, schedule=text)
+
+
+def test_the_fastest_is_taken_and_kept_for_the_next_process(tune):
+    load()
+    (texts, rows), = tune.searches
+    assert rows == 64  # The number of the range, not of the call.
+    assert 2 < len(texts) <= 1 + tuning.CANDIDATES and len(set(texts)) == len(texts)
+    # Each names all fields, so that nothing follows what the compiler would choose.
+    assert all(list(schedule.parse(text)) == list(schedule.FIELDS) for text in texts[1:])
+
+    tune.begin()
+    kernels.set_cache_folder(kernels.kernel_cache().folder.with_name("another"))
+    tune.times = {texts[2]: 50.0}
+    load()
+    assert kernels._look_up(spec_of(texts[2])) is not None
+    assert len(tune.searches) == 2
+
+    tune.begin()
+    tune.times = {}
+    load()
+    assert len(tune.searches) == 2 and kernels._memory.keys() == {spec_of(texts[2])}
+
+
+def test_a_result_says_what_was_measured(tune):
+    load()
+    path, = [path for path in kernels.kernel_cache().folder.rglob("*.kernel")
+             if b'"op": "tuning"' in path.read_bytes().partition(b"\n")[0]]
+    result = json.loads(path.read_bytes().partition(b"\n")[2])
+    assert result["schedule"] == ""
+    assert [one["schedule"] for one in result["measured"]] == tune.searches[0][0]
+    # Those who list kernels do not take it for one.
+    assert [spec for spec, _, _ in kernels.kernel_cache().entries()] == [spec_of()]
+
+
+@pytest.mark.parametrize("others,chosen", [
+    ((100.0, 100.0), 0),  # A tie is the compiler's own.
+    ((99.5, 99.9), 0),  # So is what measuring cannot tell apart.
+    ((90.0, 90.0), 1),  # Of two others that are as fast, the first.
+    ((float("inf"), 80.0), 2),  # What dropped out is no choice.
+])
+def test_ties_have_one_outcome(tune, others, chosen):
+    load()
+    texts = tune.searches[0][0]
+    tune.begin()
+    kernels.set_cache_folder(None)
+    tune.times = dict(zip(texts[1:3], others, strict=True))
+    load()
+    assert kernels._memory.keys() == {spec_of(texts[chosen])}
+
+
+def test_nothing_is_searched_for_unless_it_is_asked_for(tune, monkeypatch):
+    lnbwd.autotune(False)
+    load()
+    assert not tune.searches
+    monkeypatch.setattr(tuning, "_enabled", None)
+    monkeypatch.delenv("LNBWD_AUTOTUNE", raising=False)
+    assert not tuning.is_on()
+    monkeypatch.setattr(tuning, "_enabled", None)
+    monkeypatch.setenv("LNBWD_AUTOTUNE", "1")
+    assert tuning.is_on()
+    with pytest.raises(ValueError, match="enabled: expected True or False, got 1"):
+        lnbwd.autotune(1)
+
+
+def test_a_malformed_variable_is_an_error(monkeypatch):
+    monkeypatch.setattr(tuning, "_enabled", None)
+    monkeypatch.setenv("LNBWD_AUTOTUNE", "yes")
+    with pytest.raises(errors.LnbwdError, match="LNBWD_AUTOTUNE: expected '0' or '1', got 'yes'"):
+        tuning.is_on()
+
+
+def test_nothing_is_searched_for_while_a_graph_is_captured(tune, monkeypatch):
+    monkeypatch.setattr(launching, "is_capturing", lambda device: True)
+    with pytest.raises(native.NotNowError, match="CUDA graph is being captured"):
+        load()
+    assert not tune.searches
+
+
+def test_a_schedule_by_hand_stays(tune):
+    device = launching.open_device(torch.device("cpu"))
+    assert tuning.tuned(spec_of("row_groups=2"), device, ROWS) == "row_groups=2"
+    assert not tune.searches
+
+
+def test_what_cannot_be_measured_is_the_compilers(tune, monkeypatch):
+    def fail(device, codes, rows):
+        raise errors.LnbwdError("out of memory")
+
+    monkeypatch.setattr(tuning, "_measure", fail)
+    with pytest.warns(RuntimeWarning, match="no schedule was searched for.*out of memory"):
+        load()
+    assert kernels._memory.keys() == {spec_of()}
+
+
+def test_a_result_that_is_none_is_searched_for_again(tune, monkeypatch):
+    load()
+    tune.begin()
+    monkeypatch.setattr(tuning, "_read", lambda data: None)
+    load()
+    assert len(tune.searches) == 2
+
+
+@pytest.mark.parametrize("data", [None, b"{}", b"[]", b"\xff", b'{"schedule": "speed=9"}',
+                                  b'{"schedule": 3}'])
+def test_damaged_results_are_none(data):
+    assert tuning._read(data) is None
+    assert tuning._read(b'{"schedule": "stages=2"}') == "stages=2"
+
+
+def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_path):
+    monkeypatch.setattr(tuning, "_enabled", True)
+    monkeypatch.setattr(kernels, "_cache", cache.KernelCache(tmp_path))
+    monkeypatch.setattr(kernels, "_memory", {})
+    monkeypatch.setattr(launching, "_loaded", {})
+    generator = torch.Generator().manual_seed(0)
+    x, weight, dy = (torch.randn(*size, generator=generator) for size in ((5, 80), (80,), (5, 80)))
+    x.requires_grad_()
+    weight.requires_grad_()
+    with lnbwd.simulate(CHIP):
+        expected = torch.autograd.grad(torch.nn.functional.rms_norm(x, (80,), weight, 1e-6),
+                                       (x, weight), dy)
+        # Operators of C++ may have kernels of an earlier test loaded; this has not.
+        kernel = launching.load_kernel("rms_norm_bwd", 80, torch.float32, torch.float32, None,
+                                       (True, True, False), None, torch.device("cpu"), 5)
+        rstd = (x.detach().square().mean(1) + 1e-6).rsqrt()
+        dx, dgamma = torch.empty(5, 80), torch.empty(80)
+        given = {"dy": dy, "x": x.detach(), "gamma": weight.detach(), "rstd": rstd, "dx": dx,
+                 "dgamma": dgamma}
+        launching.launch_kernel(kernel, 5, [given[a.name] for a in kernel.program.arguments])
+    torch.testing.assert_close(dx, expected[0], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(dgamma, expected[1], rtol=1e-4, atol=1e-5)
+    results = [path for path in tmp_path.rglob("*.kernel")
+               if b'"op": "tuning"' in path.read_bytes().partition(b"\n")[0]]
+    counts = [one["us"] for one in
+              json.loads(results[0].read_bytes().partition(b"\n")[2])["measured"]]
+    assert len(results) == 1 and len(counts) > 2 and all(count > 0 for count in counts)
+
+
+def test_a_device_that_is_not_simulated_is_timed(monkeypatch):
+    """The simulator, said to be a card: batches between events, on buffers that rotate, and all
+    memory given back."""
+    device = lnbwd.runtime.Device.open(f"sim:{CHIP}")
+    monkeypatch.setattr(device, "info", dataclasses.replace(device.info, is_simulated=False))
+    monkeypatch.setattr(tuning, "_FILLER_BYTES", 64)
+    monkeypatch.setattr(tuning, "_ROTATED_BYTES", 1)
+    monkeypatch.setattr(_contest, "_MOST_LAUNCHES", 2)
+    monkeypatch.setattr(_contest, "_FIRST_BATCHES", 1)
+    monkeypatch.setattr(_contest, "_LAST_BATCHES", 2)
+    codes = [candidate.code for candidate in tuning._candidates(spec_of(), 64)][:8]
+    free, _ = device.memory()
+    times = tuning._measure(device, codes, 64)
+    assert device.memory()[0] == free
+    # Those that were dropped have no time; the one that the others are held against has.
+    known = [time for time in times if time != float("inf")]
+    assert len(times) == len(codes) > 5 and 4 < len(known) <= 6 and min(known) > 0
+    assert times[0] in known
+
+
+def test_the_model_ranks_what_is_tried_on_chips_that_it_knows():
+    """Compiled alone: the schedules that the cost model names, of sm_90."""
+    found = tuning._candidates(KernelSpec("layer_norm", 1024, "bf16", "sm_90", "bf16", "bf16",
+                                          False, False, False, format="ptx", epsilon=1e-5,
+                                          rows=4096), 4096)
+    texts = [candidate.text for candidate in found]
+    assert texts[0] == "" and 4 < len(texts) <= 1 + tuning.CANDIDATES
+    assert any(schedule.parse(text)["early_start"] for text in texts[1:])
