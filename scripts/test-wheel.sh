@@ -35,6 +35,11 @@ new_environment() { # folder, wheel
   "$1/bin/python" -m pip install -q --disable-pip-version-check --no-deps --no-index "$2"
 }
 
+# The heredocs below take the chips from here.
+export default_chip=$(chips_of default) gpu_chip=$(chips_of gpu)
+export all_chips="$(chips_of many) $gpu_chip"
+last_chip=$(chips_of many | tr ' ' '\n' | tail -1)
+
 say "LLVM is hidden"
 python3 - <<'PY'
 import ctypes, glob, sys
@@ -50,18 +55,19 @@ PY
 say "All: import, six chips, the console commands, one simulated run"
 new_environment all "$(ls "$out"/lnbwd-*.whl)"
 all/bin/python - <<'PY'
-import lnbwd, sys
+import os, sys
+import lnbwd
 assert not {"torch", "numpy"} & set(sys.modules)
 print("lnbwd", lnbwd.__version__, "in", lnbwd.__path__[0])
-for chip in ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "sm_90"):
+for chip in os.environ["all_chips"].split():
     kernel = lnbwd.compile("layer_norm_bwd", n=1024, dtype="bf16", chip=chip)
     kernel.save(f"k-{chip}")
     print(chip, "compiled")
 PY
 for program in lnbwd-opt lnbwd-run lnbwd-sim; do "all/bin/$program" --help >"$program.txt"; done
-all/bin/lnbwd-opt "$source_dir/examples/layer_norm_bwd.mlir" --lnbwd-pipeline=chip=gfx942 --emit=hsaco -o opt.hsaco
+all/bin/lnbwd-opt "$source_dir/examples/layer_norm_bwd.mlir" --lnbwd-pipeline=chip="$default_chip" --emit=hsaco -o opt.hsaco
 all/bin/lnbwd-run opt.hsaco --m 64 --device sim --verify
-all/bin/lnbwd-run --n 768 --dtype f16 --chip gfx1100 --m 16 --device sim --verify
+all/bin/lnbwd-run --n 768 --dtype f16 --chip "$last_chip" --m 16 --device sim --verify
 
 say "All, with PyTorch: python -m lnbwd.check --device sim"
 "$torch_python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
@@ -71,7 +77,7 @@ all/bin/python -m lnbwd.check --device sim
 say "In one process with PyTorch and, if it is there, Triton, before and after"
 for order in before after; do
   all/bin/python - "$order" <<'PY'
-import importlib.util, sys
+import importlib.util, os, sys
 
 def others():
     import torch
@@ -91,10 +97,10 @@ def ours():
     import lnbwd
     # Another row length each time, so that the cache does not answer.
     n = 640 if sys.argv[1] == "before" else 896
-    lnbwd.compile("layer_norm_bwd", n=n, dtype="f32", chip="gfx942")
+    lnbwd.compile("layer_norm_bwd", n=n, dtype="f32", chip=os.environ["default_chip"])
     import torch
     x = torch.randn(8, 512, requires_grad=True)
-    with lnbwd.simulate("gfx942"):
+    with lnbwd.simulate(os.environ["default_chip"]):
         lnbwd.layer_norm(x, (512,)).sum().backward()
     assert x.grad.abs().max() < 1e-5
 
@@ -102,7 +108,7 @@ if sys.argv[1] == "before":
     found = others(); ours(); others()
 else:
     import lnbwd
-    lnbwd.compile("rms_norm_bwd", n=512, dtype="f32", chip="sm_90")
+    lnbwd.compile("rms_norm_bwd", n=512, dtype="f32", chip=os.environ["gpu_chip"])
     found = others(); ours()
 print(sys.argv[1], ", ".join(found), "ok")
 PY
@@ -111,10 +117,11 @@ done
 say "The runtime half: import, no compiler, a clear error of its commands"
 new_environment half "$(ls "$out"/lnbwd_runtime-*.whl)"
 half/bin/python - <<'PY'
+import os
 import lnbwd
 print("runtime", lnbwd.runtime.library_version())
 try:
-    lnbwd.compile("layer_norm_bwd", n=1024, dtype="bf16", chip="gfx942")
+    lnbwd.compile("layer_norm_bwd", n=1024, dtype="bf16", chip=os.environ["default_chip"])
 except lnbwd.LnbwdError as error:
     print("expected:", error)
 else:
