@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 from . import compiler, errors, runtime
 from ._precompiling import precompile
 from ._version import __version__ as __version__
+from .compiler import Gradient, compile_mlir, differentiate
 from .errors import CacheWarning, CompileError, LibraryError, LnbwdError, RuntimeStatusError
 from .kernels import CompiledKernel, compile, kernel_cache, set_cache_folder
 from .roofline import Report, report
@@ -43,11 +44,11 @@ if TYPE_CHECKING:
     from .patching import patch, unpatch
     from .row_functions import Columns, Rows, Scalars, rowwise
 
-__all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "KernelSpec",
+__all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "Gradient", "KernelSpec",
            "LibraryError", "LnbwdError", "Report", "Rows", "RuntimeStatusError", "Scalars",
-           "autotune", "compile", "compiler", "errors", "inductor", "kernel_cache", "layer_norm",
-           "nn", "override_aten", "patch", "precompile", "report", "rms_norm", "rowwise",
-           "runtime", "set_cache_folder", "simulate", "unpatch"]
+           "autotune", "compile", "compile_mlir", "compiler", "differentiate", "errors",
+           "inductor", "kernel_cache", "layer_norm", "nn", "override_aten", "patch", "precompile",
+           "report", "rms_norm", "rowwise", "runtime", "set_cache_folder", "simulate", "unpatch"]
 
 # Names that need torch, and the modules that have them.
 _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "launching",

@@ -12,6 +12,7 @@ import threading
 import pytest
 from conftest import ROOT
 
+import lnbwd
 from lnbwd import CompileError, compiler, runtime
 
 SOURCE = (ROOT / "examples" / "layer_norm_bwd.mlir").read_text()
@@ -179,3 +180,13 @@ def test_the_c_interface_refuses_null_and_unknown_sizes(build):
     assert library.lnbwd_compilation_get(None, b"code", None, None) == 2
     assert library.lnbwd_bundle(None, 1, ctypes.byref(result)) == 2
     library.lnbwd_compilation_destroy(None)
+
+
+def test_a_gradient_from_text_to_machine_code():
+    source = (ROOT / "examples" / "softmax.mlir").read_text()
+    gradient = lnbwd.differentiate(source)
+    assert isinstance(gradient, lnbwd.Gradient) and gradient.operands[-1].startswith("d")
+    compiled = lnbwd.compile_mlir(gradient.mlir, "gfx942", pipeline_options="rows=64")
+    assert compiled.code.startswith(b"\x7fELF")
+    with pytest.raises(lnbwd.CompileError, match=r"cannot derive a gradient.*nosuch"):
+        lnbwd.differentiate(source, wrt=["nosuch"])

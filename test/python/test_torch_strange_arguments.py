@@ -72,7 +72,6 @@ def test_nested_tensors_are_refused(layout):
     ({"n": 64.0}, "n: expected the length of a row, 1 or more, got 64.0"),
     ({"n": True}, "n: expected the length of a row, 1 or more, got True"),
     ({"grads": "dx"}, "grads: expected a list of names, got the text 'dx'; write grads=['dx']"),
-    ({"schedule": {}}, "schedule: expected text such as 'threads_per_row=128,row_groups=2', got "),
 ])
 def test_compile_names_what_is_wrong(arguments, message):
     with pytest.raises((TypeError, ValueError), match=re.escape(message)):
