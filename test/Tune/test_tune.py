@@ -259,3 +259,8 @@ def test_an_element_that_was_not_written_is_found():
     outputs["dgamma"][3] = gradients.round_to(
         np.float32(expected.outputs["dgamma"][3:4] + 1), "f32")[0]
     assert "above the allowed" in gradients.complaint(outputs, expected, "f32")
+
+
+def test_version():
+    result = run("--version")
+    assert result.returncode == 0 and result.stdout.startswith("lnbwd-tune ")
