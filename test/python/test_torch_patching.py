@@ -4,9 +4,8 @@
 """lnbwd.patch on norms of all kinds of classes: which it takes, which it leaves, and that a patched
 model computes what it did before.
 
-Hugging Face's models are built from small configurations. timm needs torchvision, whose build for
-another PyTorch breaks transformers: its norm classes are written down here after their
-documentation.
+Hugging Face's models are built from small configurations. Of timm's norm classes some are written
+down here, after their documentation, that its models in test_torch_timm.py do not have.
 """
 
 import copy
