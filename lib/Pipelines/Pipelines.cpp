@@ -13,6 +13,7 @@
 #include "lnbwd/Pipelines/Pipelines.h"
 
 #include "lnbwd/Conversion/Passes.h"
+#include "lnbwd/LaunchPlan/Passes.h"
 #include "lnbwd/Target/TargetBackend.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Passes.h"

@@ -15,9 +15,8 @@
 
 #include "MachineCode.h"
 
+#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Target/LaunchPlan.h"
-#include "lnbwd/Transforms/ScheduleLimits.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

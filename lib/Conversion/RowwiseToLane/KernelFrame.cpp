@@ -9,10 +9,9 @@
 #include "KernelFrame.h"
 #include "RowPhases.h"
 
-#include "lnbwd/Target/LaunchPlan.h"
-#include "lnbwd/Transforms/ArgumentRoles.h"
-#include "lnbwd/Transforms/LaunchCounts.h"
-#include "lnbwd/Transforms/ScheduleLimits.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
+#include "lnbwd/LaunchPlan/ArgumentRoles.h"
+#include "lnbwd/LaunchPlan/LaunchCounts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -13,12 +13,8 @@
 #ifndef LNBWD_TRANSFORMS_LANE_PASSES_TD
 #define LNBWD_TRANSFORMS_LANE_PASSES_TD
 
+include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
-
-def ChipOption
-    : Option<"chip", "chip", "std::string", /*default=*/"",
-             "Chip to compile for; an unknown name is an error that lists the "
-             "known ones">;
 
 def ReloadPhasesPass
     : Pass<"lnbwd-reload-phases", "::mlir::gpu::GPUFuncOp"> {

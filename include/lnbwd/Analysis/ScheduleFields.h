@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TRANSFORMS_SCHEDULEFIELDS_H
-#define LNBWD_TRANSFORMS_SCHEDULEFIELDS_H
+#ifndef LNBWD_ANALYSIS_SCHEDULEFIELDS_H
+#define LNBWD_ANALYSIS_SCHEDULEFIELDS_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
@@ -23,7 +23,7 @@ namespace lnbwd {
 struct ScheduleFields {
 #define LNBWD_SCHEDULE_FIELD(type, member, getter, name, start)                \
   int64_t member = start;
-#include "lnbwd/Transforms/ScheduleFields.def"
+#include "lnbwd/Analysis/ScheduleFields.def"
 
   ScheduleFields() = default;
   explicit ScheduleFields(ScheduleAttr schedule);
@@ -52,4 +52,4 @@ overrideSchedule(ScheduleAttr schedule, llvm::StringRef overrides,
 
 } // namespace lnbwd
 
-#endif // LNBWD_TRANSFORMS_SCHEDULEFIELDS_H
+#endif // LNBWD_ANALYSIS_SCHEDULEFIELDS_H

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TRANSFORMS_LAUNCHCOUNTS_H
-#define LNBWD_TRANSFORMS_LAUNCHCOUNTS_H
+#ifndef LNBWD_LAUNCHPLAN_LAUNCHCOUNTS_H
+#define LNBWD_LAUNCHPLAN_LAUNCHCOUNTS_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
@@ -34,4 +34,4 @@ LaunchCounts makeLaunchCounts(mlir::OpBuilder &builder, RowwiseOp op);
 
 } // namespace lnbwd
 
-#endif // LNBWD_TRANSFORMS_LAUNCHCOUNTS_H
+#endif // LNBWD_LAUNCHPLAN_LAUNCHCOUNTS_H

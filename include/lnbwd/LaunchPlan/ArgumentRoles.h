@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TRANSFORMS_ARGUMENTROLES_H
-#define LNBWD_TRANSFORMS_ARGUMENTROLES_H
+#ifndef LNBWD_LAUNCHPLAN_ARGUMENTROLES_H
+#define LNBWD_LAUNCHPLAN_ARGUMENTROLES_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
@@ -29,4 +29,4 @@ mlir::LogicalResult recordArgumentRoles(RowwiseOp op);
 
 } // namespace lnbwd
 
-#endif // LNBWD_TRANSFORMS_ARGUMENTROLES_H
+#endif // LNBWD_LAUNCHPLAN_ARGUMENTROLES_H

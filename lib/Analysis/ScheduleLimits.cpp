@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Transforms/ScheduleLimits.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"

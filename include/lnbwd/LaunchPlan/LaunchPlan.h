@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TARGET_LAUNCHPLAN_H
-#define LNBWD_TARGET_LAUNCHPLAN_H
+#ifndef LNBWD_LAUNCHPLAN_LAUNCHPLAN_H
+#define LNBWD_LAUNCHPLAN_LAUNCHPLAN_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
@@ -34,4 +34,4 @@ mlir::FailureOr<std::string> buildLaunchPlan(mlir::func::FuncOp function,
 
 } // namespace lnbwd
 
-#endif // LNBWD_TARGET_LAUNCHPLAN_H
+#endif // LNBWD_LAUNCHPLAN_LAUNCHPLAN_H

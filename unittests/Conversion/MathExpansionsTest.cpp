@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../lib/Transforms/MathExpansions.h"
+#include "../../lib/Conversion/GPUToVendor/MathExpansions.h"
 
 #include "gtest/gtest.h"
 

@@ -13,8 +13,8 @@
 
 #include "MathExpansions.h"
 
+#include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Target/ChipInfo.h"
-#include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -26,7 +26,7 @@
 
 namespace lnbwd {
 #define GEN_PASS_DEF_EXPANDMATHPASS
-#include "lnbwd/Transforms/Passes.h.inc"
+#include "lnbwd/Conversion/Passes.h.inc"
 } // namespace lnbwd
 
 using namespace mlir;

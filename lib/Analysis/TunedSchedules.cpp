@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Transforms/TunedSchedules.h"
+#include "lnbwd/Analysis/TunedSchedules.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"

@@ -11,12 +11,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TRANSFORMS_SCHEDULELIMITS_H
-#define LNBWD_TRANSFORMS_SCHEDULELIMITS_H
+#ifndef LNBWD_ANALYSIS_SCHEDULELIMITS_H
+#define LNBWD_ANALYSIS_SCHEDULELIMITS_H
 
+#include "lnbwd/Analysis/StageLayout.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
-#include "lnbwd/Target/StageLayout.h"
 
 #include <string>
 
@@ -110,4 +110,4 @@ checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
 
 } // namespace lnbwd
 
-#endif // LNBWD_TRANSFORMS_SCHEDULELIMITS_H
+#endif // LNBWD_ANALYSIS_SCHEDULELIMITS_H

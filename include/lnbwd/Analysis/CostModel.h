@@ -12,12 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TRANSFORMS_COSTMODEL_H
-#define LNBWD_TRANSFORMS_COSTMODEL_H
+#ifndef LNBWD_ANALYSIS_COSTMODEL_H
+#define LNBWD_ANALYSIS_COSTMODEL_H
 
+#include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
-#include "lnbwd/Transforms/ScheduleFields.h"
 
 namespace lnbwd {
 
@@ -105,4 +105,4 @@ double predictMicroseconds(const ProgramCosts &program,
 
 } // namespace lnbwd
 
-#endif // LNBWD_TRANSFORMS_COSTMODEL_H
+#endif // LNBWD_ANALYSIS_COSTMODEL_H

@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TRANSFORMS_SCHEDULEMODEL_H
-#define LNBWD_TRANSFORMS_SCHEDULEMODEL_H
+#ifndef LNBWD_ANALYSIS_SCHEDULEMODEL_H
+#define LNBWD_ANALYSIS_SCHEDULEMODEL_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
@@ -33,4 +33,4 @@ ScheduleAttr chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
 
 } // namespace lnbwd
 
-#endif // LNBWD_TRANSFORMS_SCHEDULEMODEL_H
+#endif // LNBWD_ANALYSIS_SCHEDULEMODEL_H

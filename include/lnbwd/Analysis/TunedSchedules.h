@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TRANSFORMS_TUNEDSCHEDULES_H
-#define LNBWD_TRANSFORMS_TUNEDSCHEDULES_H
+#ifndef LNBWD_ANALYSIS_TUNEDSCHEDULES_H
+#define LNBWD_ANALYSIS_TUNEDSCHEDULES_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
@@ -86,4 +86,4 @@ private:
 
 } // namespace lnbwd
 
-#endif // LNBWD_TRANSFORMS_TUNEDSCHEDULES_H
+#endif // LNBWD_ANALYSIS_TUNEDSCHEDULES_H

@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TRANSFORMS_SCHEDULESEARCH_H
-#define LNBWD_TRANSFORMS_SCHEDULESEARCH_H
+#ifndef LNBWD_ANALYSIS_SCHEDULESEARCH_H
+#define LNBWD_ANALYSIS_SCHEDULESEARCH_H
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
@@ -43,4 +43,4 @@ llvm::SmallVector<RankedSchedule> rankSchedules(RowwiseOp op,
 
 } // namespace lnbwd
 
-#endif // LNBWD_TRANSFORMS_SCHEDULESEARCH_H
+#endif // LNBWD_ANALYSIS_SCHEDULESEARCH_H

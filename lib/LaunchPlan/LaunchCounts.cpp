@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Transforms/LaunchCounts.h"
+#include "lnbwd/LaunchPlan/LaunchCounts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"

@@ -11,11 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Transforms/ScheduleSearch.h"
+#include "lnbwd/Analysis/ScheduleSearch.h"
 
-#include "lnbwd/Transforms/CostModel.h"
-#include "lnbwd/Transforms/ScheduleFields.h"
-#include "lnbwd/Transforms/ScheduleLimits.h"
+#include "lnbwd/Analysis/CostModel.h"
+#include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"

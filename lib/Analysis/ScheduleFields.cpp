@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Transforms/ScheduleFields.h"
+#include "lnbwd/Analysis/ScheduleFields.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
@@ -25,14 +25,14 @@ using namespace lnbwd;
 ScheduleFields::ScheduleFields(ScheduleAttr schedule) {
 #define LNBWD_SCHEDULE_FIELD(type, member, getter, name, start)                \
   member = schedule.getter();
-#include "lnbwd/Transforms/ScheduleFields.def"
+#include "lnbwd/Analysis/ScheduleFields.def"
 }
 
 SmallVector<ScheduleFields::Named> ScheduleFields::getNamed() {
   return {
 #define LNBWD_SCHEDULE_FIELD(type, member, getter, name, start)                \
   {name, &member, std::is_same_v<type, bool>},
-#include "lnbwd/Transforms/ScheduleFields.def"
+#include "lnbwd/Analysis/ScheduleFields.def"
   };
 }
 
@@ -42,7 +42,7 @@ static ScheduleAttr buildFrom(const ScheduleFields &fields, Build build) {
   std::tuple parameters{
 #define LNBWD_SCHEDULE_FIELD(type, member, getter, name, start)                \
   type(fields.member),
-#include "lnbwd/Transforms/ScheduleFields.def"
+#include "lnbwd/Analysis/ScheduleFields.def"
   };
   return std::apply(build, parameters);
 }

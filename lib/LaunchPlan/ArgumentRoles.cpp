@@ -10,9 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Transforms/ArgumentRoles.h"
-
-#include "lnbwd/Target/LaunchPlan.h"
+#include "lnbwd/LaunchPlan/ArgumentRoles.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 

@@ -15,11 +15,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Transforms/ScheduleModel.h"
+#include "lnbwd/Analysis/ScheduleModel.h"
 
-#include "lnbwd/Transforms/ScheduleFields.h"
-#include "lnbwd/Transforms/ScheduleLimits.h"
-#include "lnbwd/Transforms/ScheduleSearch.h"
+#include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
+#include "lnbwd/Analysis/ScheduleSearch.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"

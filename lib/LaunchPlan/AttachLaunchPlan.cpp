@@ -11,15 +11,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Target/LaunchPlan.h"
+#include "lnbwd/LaunchPlan/LaunchPlan.h"
+#include "lnbwd/LaunchPlan/Passes.h"
 #include "lnbwd/Target/TargetBackend.h"
-#include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 namespace lnbwd {
 #define GEN_PASS_DEF_ATTACHLAUNCHPLANPASS
-#include "lnbwd/Transforms/Passes.h.inc"
+#include "lnbwd/LaunchPlan/Passes.h.inc"
 } // namespace lnbwd
 
 using namespace mlir;

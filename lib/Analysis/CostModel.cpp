@@ -11,9 +11,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Transforms/CostModel.h"
+#include "lnbwd/Analysis/CostModel.h"
 
-#include "lnbwd/Transforms/ScheduleLimits.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"

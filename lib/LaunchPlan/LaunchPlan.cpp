@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Target/LaunchPlan.h"
+#include "lnbwd/LaunchPlan/LaunchPlan.h"
 
 #include "lnbwd/Config.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"

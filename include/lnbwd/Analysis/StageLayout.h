@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TARGET_STAGELAYOUT_H
-#define LNBWD_TARGET_STAGELAYOUT_H
+#ifndef LNBWD_ANALYSIS_STAGELAYOUT_H
+#define LNBWD_ANALYSIS_STAGELAYOUT_H
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -68,4 +68,4 @@ struct StageLayout {
 
 } // namespace lnbwd
 
-#endif // LNBWD_TARGET_STAGELAYOUT_H
+#endif // LNBWD_ANALYSIS_STAGELAYOUT_H

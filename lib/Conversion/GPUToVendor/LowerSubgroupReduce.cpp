@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Target/ChipInfo.h"
-#include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/AMDGPU/Utils/Chipset.h"
@@ -25,7 +25,7 @@
 
 namespace lnbwd {
 #define GEN_PASS_DEF_LOWERSUBGROUPREDUCEPASS
-#include "lnbwd/Transforms/Passes.h.inc"
+#include "lnbwd/Conversion/Passes.h.inc"
 } // namespace lnbwd
 
 using namespace mlir;

@@ -19,8 +19,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_TRANSFORMS_MATHEXPANSIONS_H
-#define LNBWD_LIB_TRANSFORMS_MATHEXPANSIONS_H
+#ifndef LNBWD_LIB_CONVERSION_GPUTOVENDOR_MATHEXPANSIONS_H
+#define LNBWD_LIB_CONVERSION_GPUTOVENDOR_MATHEXPANSIONS_H
 
 #include <cmath>
 #include <cstdint>
@@ -307,4 +307,4 @@ private:
 
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_TRANSFORMS_MATHEXPANSIONS_H
+#endif // LNBWD_LIB_CONVERSION_GPUTOVENDOR_MATHEXPANSIONS_H
