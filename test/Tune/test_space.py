@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lnbwd_bench.shapes import Shape
-from lnbwd_tune import compiler, space
+from lnbwd_tune import lnbwd_opt, space
 
 FIELDS = ["threads_per_row", "row_groups", "vector_width", "rows_per_workgroup",
           "workgroups_per_compute_unit", "workgroups_per_row", "column_tile", "prefetch", "unroll",
@@ -74,5 +74,5 @@ def test_overrides_are_what_the_compiler_takes():
 
 
 def test_printed_schedules_are_read():
-    fields = compiler.parse_fields("threads_per_row = 64, early_start = true, reload = false")
+    fields = lnbwd_opt.parse_fields("threads_per_row = 64, early_start = true, reload = false")
     assert fields == {"threads_per_row": 64, "early_start": 1, "reload": 0}

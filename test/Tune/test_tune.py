@@ -14,9 +14,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from lnbwd_bench.compiler import find_compiler, operation
+from lnbwd_bench.our_kernels import find_compiler, operation
 from lnbwd_bench.shapes import Shape
-from lnbwd_tune import candidates, compiler, gradients, measure, table
+from lnbwd_tune import candidates, gradients, lnbwd_opt, measure, table
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tools" / "lnbwd-tune" / "lnbwd-tune"
@@ -68,7 +68,7 @@ def test_what_is_measured_becomes_what_the_compiler_takes(folder, tmp_path):
     for problem in document["problems"]:
         shape = table.shape_of(problem)
         best = table.finalists(problem)[0]["schedule"]
-        assert compiler.select(shape, "gfx942", table=str(path)).schedule == best
+        assert lnbwd_opt.select(shape, "gfx942", table=str(path)).schedule == best
 
 
 def test_a_kernel_of_wrong_numbers_is_found(folder, tmp_path):

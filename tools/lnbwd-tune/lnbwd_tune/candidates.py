@@ -20,11 +20,12 @@ from typing import Any
 
 from lnbwd import runtime
 from lnbwd._files import write_whole
+from lnbwd_bench import our_kernels
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
-from . import compiler, space
-from .compiler import Refused, Selection, TuneError
+from . import lnbwd_opt, space
+from .lnbwd_opt import Refused, Selection, TuneError
 
 FORMAT, VERSION = "lnbwd-tune-candidates", 1
 MANIFEST, ARCHIVE = "manifest.json", "kernels.zip"
@@ -52,11 +53,11 @@ def _compile_one(shape: Shape, chip: str, emit: str, seen: set[str], fields: Map
         Refused: it cannot run, spills, or is the schedule of another one.
     """
     text = space.overrides(fields)
-    selection = compiler.select(shape, chip, text)
+    selection = lnbwd_opt.select(shape, chip, text)
     if selection.schedule in seen:
         raise Refused("the same as another")
     seen.add(selection.schedule)
-    compiler.compile_schedule(shape, chip, text, emit, output)
+    lnbwd_opt.compile_schedule(shape, chip, text, emit, output)
     return selection
 
 
@@ -80,8 +81,8 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
     """
     shapes = list(shapes)
     centers = centers or {}
-    known = compiler.field_names(chip)
-    units = compiler.compute_units(chip)
+    known = lnbwd_opt.field_names(chip)
+    units = lnbwd_opt.compute_units(chip)
     notes: list[str] = []
     problems: list[dict[str, Any]] = []
     folder.mkdir(parents=True, exist_ok=True)
@@ -92,9 +93,9 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
         for shape in shapes:
             progress.say(str(shape))
             try:
-                model = compiler.select(shape, chip)
+                model = lnbwd_opt.select(shape, chip)
                 path = pathlib.Path(scratch) / "model"
-                compiler.compile_schedule(shape, chip, "", emit, path)
+                lnbwd_opt.compile_schedule(shape, chip, "", emit, path)
             except Refused as error:
                 notes.append(f"{shape} is left out: {error}")
                 progress.step(count + 1)
@@ -111,7 +112,7 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
             center = centers.get(shape, {})
             seen = {model.schedule, *center.get("measured", ())}
             wanted = iter(space.candidates(
-                shape, compiler.parse_fields(center["schedule"]) if center else model.fields,
+                shape, lnbwd_opt.parse_fields(center["schedule"]) if center else model.fields,
                 wave, known, units))
             progress.step()
             taken = 0
@@ -156,13 +157,5 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
     Raises:
         TuneError: there is none, or it is of another version.
     """
-    path = folder / MANIFEST
-    try:
-        document = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise TuneError(f"cannot read {path}: {error}; make it with 'lnbwd-tune compile'") \
-            from error
-    if document.get("format") != FORMAT or document.get("version") != VERSION:
-        raise TuneError(f"{path}: expected format '{FORMAT}' version {VERSION}, got "
-                        f"'{document.get('format')}' version {document.get('version')}")
-    return dict(document)
+    return our_kernels.read_manifest(folder / MANIFEST, FORMAT, VERSION, TuneError,
+                                     "make it with 'lnbwd-tune compile'")

@@ -10,9 +10,9 @@ import re
 import subprocess
 from dataclasses import dataclass
 
-from lnbwd import compiler as lnbwd_compiler
+from lnbwd import compiler
 from lnbwd import errors
-from lnbwd_bench.compiler import find_compiler, operation
+from lnbwd_bench.our_kernels import find_compiler, operation
 from lnbwd_bench.shapes import Shape
 
 # The passes that lead to a schedule; the input is on memrefs, so that none bufferizes.
@@ -90,7 +90,7 @@ def compute_units(chip: str) -> int:
     """Compute units of the chip's product, about. It only serves to tell launches that are the
     same, so that a guess will do."""
     try:
-        return lnbwd_compiler.chips()[chip].compute_units
+        return compiler.chips()[chip].compute_units
     except (errors.LnbwdError, KeyError):
         return _SOME_COMPUTE_UNITS
 

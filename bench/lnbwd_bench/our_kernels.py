@@ -14,6 +14,7 @@ import pathlib
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from lnbwd import operations
 from lnbwd.spec import KernelSpec, rows_option
@@ -99,20 +100,30 @@ def compile_folder(shapes: Iterable[Shape], chip: str, emit: str, folder: pathli
     (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n")
 
 
+def read_manifest(path: pathlib.Path, name: str, version: int, problem: type[Exception],
+                  remedy: str) -> dict[str, Any]:
+    """A JSON file that says of which format it is.
+
+    Raises:
+        problem: it cannot be read, and what to do; or it is of another format or version.
+    """
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise problem(f"cannot read {path}: {error}; {remedy}") from error
+    if document.get("format") != name or document.get("version") != version:
+        raise problem(f"{path}: expected format '{name}' version {version}, got "
+                      f"'{document.get('format')}' version {document.get('version')}")
+    return dict(document)
+
+
 def read_folder(folder: pathlib.Path) -> dict[Shape, pathlib.Path]:
     """The kernel files of a folder by shape.
 
     Raises:
         KernelError: there is no manifest, or it is not one of this version.
     """
-    path = folder / MANIFEST
-    try:
-        document = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise KernelError(f"cannot read {path}: {error}; make the folder with --compile-to") \
-            from error
-    if document.get("format") != FORMAT or document.get("version") != VERSION:
-        raise KernelError(f"{path}: expected format '{FORMAT}' version {VERSION}, got "
-                          f"'{document.get('format')}' version {document.get('version')}")
+    document = read_manifest(folder / MANIFEST, FORMAT, VERSION, KernelError,
+                             "make the folder with --compile-to")
     return {Shape(entry["m"], entry["n"], entry["dtype"]): folder / entry["file"]
             for entry in document["kernels"]}
