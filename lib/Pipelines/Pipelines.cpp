@@ -65,6 +65,7 @@ static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
   kernels.addPass(createLowerRowReductionsPass({options.chip}));
   kernels.addPass(createHoistCopiesPass());
   kernels.addPass(createLaneToGPUPass({options.chip}));
+  kernels.addPass(createPartsToLocationsPass());
 }
 
 void lnbwd::buildGPUPipeline(OpPassManager &pm,

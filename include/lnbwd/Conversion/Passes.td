@@ -99,8 +99,8 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
   let description = [{
     What is left of the lane level in a kernel becomes `gpu`, `vector`, `scf`,
     `memref` and `arith` operations, and, where a target has better ones, those of
-    `amdgpu`, `rocdl` or `nvvm`. Which part of the kernel an operation is is noted
-    in its location from here on, since that is what machine code keeps.
+    `amdgpu`, `rocdl` or `nvvm`. What is of another part of the kernel than what is
+    around it says so in `lane.part`, for `lnbwd-convert-parts-to-locations`.
 
     Expects split parts, and neither row reductions nor sets that are not whole:
     run `lnbwd-peel-last-rows`, `lnbwd-block-column-sums`, `lnbwd-split-parts` and
@@ -126,7 +126,7 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
     scf.for %row = %begin to %rows step %step {
       %x = vector.load %xs[%row, %column] {alignment = 16 : i64} : ..., vector<8xbf16>
       vector.store %x, %ys[%row, %column] {alignment = 16 : i64} : ..., vector<8xbf16>
-    }
+    } {lane.part = #lane.part<row>}
     ```
   }];
   let options = [ChipOption];
@@ -136,6 +136,35 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
     "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::ROCDL::ROCDLDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
+}
+
+def PartsToLocationsPass
+    : Pass<"lnbwd-convert-parts-to-locations", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Note in locations which part of a kernel an operation is";
+  let description = [{
+    Takes the attributes `lane.part`, and notes each operation's part in its
+    location: code generation keeps locations, as lines, and no attributes. It
+    goes right behind the lane level, since operations with different attributes
+    are not the same to later passes, and the machine code must not depend on
+    what the report asks for.
+
+    Before:
+
+    ```mlir
+    scf.for %row = %begin to %rows step %step {
+      %x = vector.load %xs[%row, %column] : ..., vector<8xbf16> loc(#loc1)
+    } {lane.part = #lane.part<row>} loc(#loc2)
+    ```
+
+    After:
+
+    ```mlir
+    scf.for %row = %begin to %rows step %step {
+      %x = vector.load %xs[%row, %column] : ..., vector<8xbf16> loc(fused<#lane.part<row>>[#loc1])
+    } loc(fused<#lane.part<setup>>[#loc2])
+    ```
+  }];
+  let dependentDialects = ["::lnbwd::lane::LaneDialect"];
 }
 
 def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {

@@ -20,33 +20,23 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
   let summary = "Derive the gradient of a forward pass";
   let description = [{
     Each function holds one forward operation: a named one, such as
-    `lnbwd.layer_norm`, or a `lnbwd.rowwise` without column sums and group sums
-    that somebody wrote. In its place comes a function `<name>_bwd` on memrefs with the
-    gradient, a row program, by reverse mode: the adjoint of a column is a column
-    sum, that of a group column a group sum, that of a spread scalar a row sum. Operands are named after the forward
-    ones: `dy` is the adjoint of `y`, a row output, and `dx` the gradient with
-    respect to `x`, an input, in the type of `x`.
+    `lnbwd.layer_norm`, or a `lnbwd.rowwise` without column sums and group sums.
+    In its place comes a function `<name>_bwd` on memrefs with the gradient, a row
+    program. Operands are named after the forward ones: `dy` is the adjoint of
+    `y`, a row output, and `dx` the gradient with respect to `x`, an input, in the
+    type of `x`.
 
     The gradient takes the adjoints of the forward outputs, what it needs of the
     forward inputs, and the *saved* forward outputs; everything else is computed
-    again. Every output has an adjoint, a row scalar as well (`ds` of `s`, a
-    number for each row), but for the row scalars that are saved: those were put
-    out to be saved, and the loss does not depend on them. Named operations (and
-    functions that state one in `lnbwd.operation`) save their statistics, `mean`
-    and `rstd`, unless `saved` says otherwise; of any other row program nothing is
-    saved that `saved` does not name. A
-    row output that is saved has its adjoint all the same. `of` names the outputs
-    that the loss depends on where that is otherwise: the others have no adjoint,
-    and one that it names has its own, saved or not. It is an error if no output
-    with an adjoint is left. An operation with the attribute `lnbwd.detach` counts
-    as a constant.
+    again. Named operations (and functions that state one in `lnbwd.operation`)
+    save their statistics, `mean` and `rstd`; a row program saves nothing, unless
+    `saved` says otherwise. Each output has an adjoint but for row scalars that
+    are saved; `of` names other ones. It is an error if no output with an adjoint
+    is left. An operation with the attribute `lnbwd.detach` counts as a constant.
 
-    Adjoints are float32; what f16 or bf16 arithmetic computed is widened where a
-    derivative uses it, and f64 arithmetic that a gradient goes through is an
-    error. Quotients and logarithms of sums of exponentials are scaled by the
-    largest of them, so that their gradients are finite where an exponential is
-    not. docs/derivation.md lists the operations that have derivatives, and what
-    is taken for one at a kink.
+    Adjoints are float32. Fails, naming the operation, on f64 arithmetic that a
+    gradient goes through, and on operations that have no derivative here:
+    docs/derivation.md lists those that have one, with what is taken at a kink.
 
     `simplify` rewrites the result as one would by hand: sums are taken apart,
     scalar factors leave them, the sum of a centred row is 0, that of the squares
