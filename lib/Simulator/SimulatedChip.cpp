@@ -1,4 +1,4 @@
-//===- ChipInfo.cpp - The simulated devices -------------------------------===//
+//===- SimulatedChip.cpp - The simulated devices --------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ChipInfo.h"
+#include "SimulatedChip.h"
 
 #include "llvm/BinaryFormat/ELF.h"
 
@@ -19,7 +19,7 @@
 
 using namespace lnbwd::sim;
 
-const ChipInfo lnbwd::sim::Chips[NumChips] = {
+const SimulatedChip lnbwd::sim::Chips[NumChips] = {
 #define GET_CHIP_ROWS
 #include "lnbwd/Chips/SimulatorChips.inc"
 };
@@ -32,7 +32,7 @@ bool lnbwd::sim::isXnackOn() {
   return IsOn;
 }
 
-std::string ChipInfo::archName() const {
+std::string SimulatedChip::archName() const {
   std::string Name = Chip;
   if (CanHaveSramEcc)
     Name += ":sramecc+";
@@ -41,15 +41,15 @@ std::string ChipInfo::archName() const {
   return Name;
 }
 
-const ChipInfo *lnbwd::sim::chipByName(const std::string &Name) {
-  for (const ChipInfo &C : Chips)
+const SimulatedChip *lnbwd::sim::chipByName(const std::string &Name) {
+  for (const SimulatedChip &C : Chips)
     if (Name == C.Chip)
       return &C;
   return nullptr;
 }
 
-const ChipInfo *lnbwd::sim::chipByMachine(unsigned Machine) {
-  for (const ChipInfo &C : Chips)
+const SimulatedChip *lnbwd::sim::chipByMachine(unsigned Machine) {
+  for (const SimulatedChip &C : Chips)
     if (C.ElfMachine == Machine)
       return &C;
   return nullptr;

@@ -1,4 +1,4 @@
-//===- ProgramDecoder.h - From machine code to Inst -------------*- C++ -*-===//
+//===- CodeDecoder.h - From machine code to Inst ----------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,13 +10,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_SIMULATOR_DECODE_PROGRAMDECODER_H
-#define LNBWD_LIB_SIMULATOR_DECODE_PROGRAMDECODER_H
+#ifndef LNBWD_LIB_SIMULATOR_DECODE_CODEDECODER_H
+#define LNBWD_LIB_SIMULATOR_DECODE_CODEDECODER_H
 
-#include "ChipInfo.h"
+#include "Core/InstructionTable.h"
 #include "Core/Operation.h"
-#include "Core/Program.h"
 #include "Decode/InstDecoder.h"
+#include "SimulatedChip.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"
 
@@ -27,12 +27,12 @@
 namespace lnbwd::sim {
 
 /// Code, and what its instructions point to.
-class DecodedProgram final : public Program {
+class DecodedCode final : public InstructionTable {
 public:
   /// Decodes all code. Instructions that are not known become ones that stop
   /// the wave that executes them.
-  DecodedProgram(const ChipInfo &Chip, unsigned WaveSize,
-                 llvm::ArrayRef<CodeRange> Ranges, const ExecTable &Table);
+  DecodedCode(const SimulatedChip &Chip, unsigned WaveSize,
+              llvm::ArrayRef<CodeRange> Ranges, const ExecTable &Table);
 
 private:
   std::map<unsigned, isa::InstructionDescription> Descriptions; ///< by opcode
@@ -41,4 +41,4 @@ private:
 
 } // namespace lnbwd::sim
 
-#endif // LNBWD_LIB_SIMULATOR_DECODE_PROGRAMDECODER_H
+#endif // LNBWD_LIB_SIMULATOR_DECODE_CODEDECODER_H

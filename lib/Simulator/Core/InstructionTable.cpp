@@ -1,4 +1,4 @@
-//===- Program.cpp - Decoded code -----------------------------------------===//
+//===- InstructionTable.cpp - Decoded code --------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,15 +10,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Core/Program.h"
+#include "Core/InstructionTable.h"
 
 using namespace lnbwd::sim;
 
 Symbolizer::~Symbolizer() = default;
-ProgramNotes::~ProgramNotes() = default;
-Program::~Program() = default;
+CodeNotes::~CodeNotes() = default;
+InstructionTable::~InstructionTable() = default;
 
-const Inst *Program::at(uint64_t Address) const {
+const Inst *InstructionTable::at(uint64_t Address) const {
   for (const Index &R : Ranges) {
     if (Address < R.Where.Address || Address - R.Where.Address >= R.Where.Size)
       continue;
@@ -31,8 +31,8 @@ const Inst *Program::at(uint64_t Address) const {
   return nullptr;
 }
 
-const ProgramNotes &
-Program::notes(llvm::function_ref<std::unique_ptr<ProgramNotes>()> Make) const {
+const CodeNotes &InstructionTable::notes(
+    llvm::function_ref<std::unique_ptr<CodeNotes>()> Make) const {
   std::call_once(NotesMade, [&] { Notes = Make(); });
   return *Notes;
 }

@@ -1,4 +1,4 @@
-//===- Program.h - Decoded code ---------------------------------*- C++ -*-===//
+//===- InstructionTable.h - Decoded code ------------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,11 +12,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_SIMULATOR_CORE_PROGRAM_H
-#define LNBWD_LIB_SIMULATOR_CORE_PROGRAM_H
+#ifndef LNBWD_LIB_SIMULATOR_CORE_INSTRUCTIONTABLE_H
+#define LNBWD_LIB_SIMULATOR_CORE_INSTRUCTIONTABLE_H
 
-#include "ChipInfo.h"
 #include "Core/Instruction.h"
+#include "SimulatedChip.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -48,18 +48,18 @@ public:
   virtual std::string sourceLine(uint64_t Address) const = 0;
 };
 
-/// What an observer has found out of a program as a whole.
-class ProgramNotes {
+/// What an observer has found out of the code as a whole.
+class CodeNotes {
 public:
-  virtual ~ProgramNotes();
+  virtual ~CodeNotes();
 };
 
 /// Decoded code for one wave size of one chip.
-class Program {
+class InstructionTable {
 public:
-  virtual ~Program();
-  Program(const Program &) = delete;
-  Program &operator=(const Program &) = delete;
+  virtual ~InstructionTable();
+  InstructionTable(const InstructionTable &) = delete;
+  InstructionTable &operator=(const InstructionTable &) = delete;
 
   /// The instruction at the address, or null if none starts there.
   const Inst *at(uint64_t Address) const;
@@ -69,14 +69,14 @@ public:
   const std::string &problem(const Inst *I) const { return listing(I).Problem; }
 
   unsigned waveSize() const { return WaveSize; }
-  const ChipInfo &chip() const { return Chip; }
+  const SimulatedChip &chip() const { return Chip; }
   llvm::ArrayRef<Inst> instructions() const { return Code; }
-  /// What the observers know of the program; made on first use.
-  const ProgramNotes &
-  notes(llvm::function_ref<std::unique_ptr<ProgramNotes>()> Make) const;
+  /// What the observers know of the code; made on first use.
+  const CodeNotes &
+  notes(llvm::function_ref<std::unique_ptr<CodeNotes>()> Make) const;
 
 protected:
-  Program(const ChipInfo &Chip, unsigned WaveSize)
+  InstructionTable(const SimulatedChip &Chip, unsigned WaveSize)
       : Chip(Chip), WaveSize(WaveSize) {}
 
   struct Listing {
@@ -88,7 +88,7 @@ protected:
     CodeRange Where;
     std::vector<int32_t> Instructions;
   };
-  const ChipInfo &Chip;
+  const SimulatedChip &Chip;
   const unsigned WaveSize;
   std::vector<Inst> Code;
   std::vector<Listing> Listings; ///< of the instructions of Code
@@ -99,9 +99,9 @@ private:
     return Listings[size_t(I - Code.data())];
   }
   mutable std::once_flag NotesMade;
-  mutable std::unique_ptr<ProgramNotes> Notes;
+  mutable std::unique_ptr<CodeNotes> Notes;
 };
 
 } // namespace lnbwd::sim
 
-#endif // LNBWD_LIB_SIMULATOR_CORE_PROGRAM_H
+#endif // LNBWD_LIB_SIMULATOR_CORE_INSTRUCTIONTABLE_H

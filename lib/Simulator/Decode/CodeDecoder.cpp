@@ -1,4 +1,4 @@
-//===- Decoder.cpp - From machine code to Inst ----------------------------===//
+//===- CodeDecoder.cpp - From machine code to Inst ------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Decode/ProgramDecoder.h"
+#include "Decode/CodeDecoder.h"
 
 #include "Core/CrashGuard.h"
 #include "Core/Execution.h"
@@ -55,10 +55,9 @@ static std::string asData(uint32_t Word) {
   return Hex;
 }
 
-DecodedProgram::DecodedProgram(const ChipInfo &Chip, unsigned WaveSize,
-                               ArrayRef<CodeRange> CodeRanges,
-                               const ExecTable &Table)
-    : Program(Chip, WaveSize), Decode(Chip, WaveSize, Table) {
+DecodedCode::DecodedCode(const SimulatedChip &Chip, unsigned WaveSize,
+                         ArrayRef<CodeRange> CodeRanges, const ExecTable &Table)
+    : InstructionTable(Chip, WaveSize), Decode(Chip, WaveSize, Table) {
   // Without one, all code is reported as not valid.
   auto Dis = isa::Disassembler::create(Chip.Chip, WaveSize);
   if (!Dis)

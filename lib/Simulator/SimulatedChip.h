@@ -1,4 +1,4 @@
-//===- ChipInfo.h - The simulated devices -----------------------*- C++ -*-===//
+//===- SimulatedChip.h - The simulated devices ------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,14 +11,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_SIMULATOR_CHIPINFO_H
-#define LNBWD_LIB_SIMULATOR_CHIPINFO_H
+#ifndef LNBWD_LIB_SIMULATOR_SIMULATEDCHIP_H
+#define LNBWD_LIB_SIMULATOR_SIMULATEDCHIP_H
 
 #include <string>
 
 namespace lnbwd::sim {
 
-struct ChipInfo {
+struct SimulatedChip {
   /// As the compiler names it.
   const char *Chip;
   /// The EF_AMDGPU_MACH value of e_flags.
@@ -39,7 +39,7 @@ constexpr unsigned NumChips =
 #define GET_CHIP_COUNT
 #include "lnbwd/Chips/SimulatorChips.inc"
     ;
-extern const ChipInfo Chips[NumChips];
+extern const SimulatedChip Chips[NumChips];
 
 /// Whether devices repeat memory accesses after page faults, where they can:
 /// HSA_XNACK=1 in the environment, as ROCm has it. There are no page faults
@@ -47,11 +47,11 @@ extern const ChipInfo Chips[NumChips];
 bool isXnackOn();
 
 /// The chip of this name, or null.
-const ChipInfo *chipByName(const std::string &Name);
+const SimulatedChip *chipByName(const std::string &Name);
 
 /// The chip with this e_flags machine number, or null.
-const ChipInfo *chipByMachine(unsigned Machine);
+const SimulatedChip *chipByMachine(unsigned Machine);
 
 } // namespace lnbwd::sim
 
-#endif // LNBWD_LIB_SIMULATOR_CHIPINFO_H
+#endif // LNBWD_LIB_SIMULATOR_SIMULATEDCHIP_H
