@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "bench"), str(ROOT / "python")]
 
 from lnbwd import _chips  # noqa: E402
-from lnbwd_bench import compiler  # noqa: E402
+from lnbwd_bench import our_kernels  # noqa: E402
 from lnbwd_bench.shapes import default_shapes, parse_shape  # noqa: E402
 
 # A line of --mlir-timing's tree: seconds, a share, and the part, indented by its depth.
@@ -54,7 +54,7 @@ def measure(arguments: list[str], repetitions: int) -> list[tuple[float, float]]
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - start
         if status != 0:
-            raise compiler.KernelError(f"'{' '.join(arguments)}' failed")
+            raise our_kernels.KernelError(f"'{' '.join(arguments)}' failed")
         times.append((wall, usage.ru_utime + usage.ru_stime))
     return times
 
@@ -99,8 +99,8 @@ def main(arguments: list[str]) -> int:
     try:
         shapes = ([parse_shape(text) for text in options.shapes.split(",")] if options.shapes
                   else default_shapes())
-        opt = compiler.find_compiler()
-    except (ValueError, compiler.KernelError) as problem:
+        opt = our_kernels.find_compiler()
+    except (ValueError, our_kernels.KernelError) as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 2
     # One core: this process and, by inheritance, the compiler.
@@ -111,7 +111,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         source, output = pathlib.Path(folder) / "op.mlir", pathlib.Path(folder) / "kernel"
         for shape in shapes:
-            source.write_text(compiler.operation(shape))
+            source.write_text(our_kernels.operation(shape))
             arguments = command(opt, source, options.chip, output)
             measure(arguments, 1)
             walls, processor = zip(*measure(arguments, options.repetitions))

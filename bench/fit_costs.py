@@ -30,7 +30,7 @@ from lnbwd._files import write_whole  # noqa: E402
 from lnbwd_bench import costs  # noqa: E402
 
 DATA = SOURCE / "docs" / "results"
-TABLE = SOURCE / "lib" / "Transforms" / "CostParameters.json"
+TABLE = SOURCE / "lib" / "Analysis" / "CostParameters.json"
 _DIGITS = 5
 _SIDE, _MARGIN, _DOTS = 420, 48, 5000
 

@@ -92,7 +92,7 @@ def use_null_regions() -> None:
     """The same for row programs, whatever they are."""
     chip = launching.DEFAULT_CHIP
 
-    def load(program: regions_op.Program, device: torch.device) -> NullKernel:
+    def load(program: regions_op.RegionProgram, device: torch.device) -> NullKernel:
         kernel = NullKernel()
         regions_op._kernels[(program.text, chip)] = kernel  # type: ignore[assignment]
         return kernel

@@ -39,7 +39,7 @@ if "LNBWD_BUILD_DIR" in os.environ:
                           str(pathlib.Path(os.environ["LNBWD_BUILD_DIR"]) / "lib"))
 
 from lnbwd import _chips  # noqa: E402
-from lnbwd_bench import compiler, report  # noqa: E402
+from lnbwd_bench import our_kernels, report  # noqa: E402
 from lnbwd_bench.progress import Progress  # noqa: E402
 from lnbwd_bench.shapes import Shape, default_shapes, parse_shape, random_shapes  # noqa: E402
 from lnbwd_bench.verdicts import (  # noqa: E402
@@ -201,7 +201,7 @@ class Run:
             except competitors.Unavailable as error:
                 self.unavailable.append(f"{name}: {error}")
         if options.kernels:
-            files = compiler.read_folder(options.kernels)
+            files = our_kernels.read_folder(options.kernels)
             self.scratch = None
         else:
             files = {}
@@ -210,11 +210,11 @@ class Run:
         def kernel_of(shape: Shape) -> pathlib.Path:
             if self.scratch is None:
                 if shape not in files:
-                    raise compiler.KernelError(f"{options.kernels} has no kernel for {shape}")
+                    raise our_kernels.KernelError(f"{options.kernels} has no kernel for {shape}")
                 return files[shape]
             file = pathlib.Path(self.scratch.name) / f"{shape.m}x{shape.n}-{shape.dtype}"
             if not file.exists():
-                compiler.compile_kernel(shape, options.chip, options.emit, file,
+                our_kernels.compile_kernel(shape, options.chip, options.emit, file,
                                         options.pipeline_options)
             return file
 
@@ -263,7 +263,7 @@ class Run:
             except Exception as error:  # Whatever a peer does: the others go on.
                 lines = str(error).strip().splitlines() or ["no message"]
                 entry.update(valid=False, failure=f"{type(error).__name__}: {lines[0]}")
-                if competitor is self.ours and not isinstance(error, compiler.KernelError):
+                if competitor is self.ours and not isinstance(error, our_kernels.KernelError):
                     entry["failure"] = f"{type(error).__name__}: {' '.join(lines)[:500]}"
                 continue
             candidates.append(timing.Candidate(competitor.name, call))
@@ -331,7 +331,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         machine: Any = DryMachine(options.chip) if options.dry_run else CudaMachine()
         session = Run(options, machine)
-    except (errors.LnbwdError, compiler.KernelError) as error:
+    except (errors.LnbwdError, our_kernels.KernelError) as error:
         progress.close()
         return fail(str(error))
     wants_compile = any(peer.name == "compile" for peer in session.peers)
@@ -413,9 +413,9 @@ def main(arguments: list[str]) -> int:
             progress.step()
 
         try:
-            compiler.compile_folder(options.shapes, options.chip, options.emit,
+            our_kernels.compile_folder(options.shapes, options.chip, options.emit,
                                     options.compile_to, options.pipeline_options, say)
-        except compiler.KernelError as error:
+        except our_kernels.KernelError as error:
             return fail(str(error))
         finally:
             progress.close()

@@ -43,7 +43,8 @@ if [ ! -f "$build_dir/build.ninja" ]; then
   configure -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
     -DLNBWD_ENABLE_FUZZERS=ON -DLNBWD_TORCH_PYTHON="$torch_python"
 fi
-build LNBwdIRIncGen LNBwdPassIncGen
+build LNBwdIRIncGen LNBwdLaneIRIncGen LNBwdInterfacesIncGen LNBwdPassIncGen LNBwdLanePassIncGen \
+  LNBwdConversionPassIncGen LNBwdLaunchPlanPassIncGen
 
 say "Code (clang-tidy)"
 if ! grep -q lib/Torch "$build_dir/compile_commands.json"; then

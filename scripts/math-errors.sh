@@ -16,6 +16,6 @@ build=${LNBWD_BUILD_DIR:-build}
 mkdir -p "$build"
 # Nothing may be fused that the source does not fuse.
 "${CXX:-c++}" -std=c++17 -O2 -march=native -ffp-contract=off \
-  -o "$build/math-errors" unittests/Transforms/MathExpansionsTest.cpp \
+  -o "$build/math-errors" unittests/Conversion/MathExpansionsTest.cpp \
   -lgtest -lgtest_main -lpthread
 LNBWD_ALL_FLOATS=1 "$build/math-errors" --gtest_filter="${1:-*}"

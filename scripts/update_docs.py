@@ -745,6 +745,7 @@ PASS_FILES = (
     ("Row programs", "LNBwd", "include/lnbwd/Transforms/Passes.td"),
     ("From level to level", "LNBwdConversion", "include/lnbwd/Conversion/Passes.td"),
     ("The lane level", "LNBwdLane", "include/lnbwd/Transforms/Lane/Passes.td"),
+    ("The launch plan", "LNBwdLaunchPlan", "include/lnbwd/LaunchPlan/Passes.td"),
 )
 
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The compiler's cost model once more, over arrays, and the fit of its parameters to sweeps.
 
-The terms are those of lib/Transforms/CostModel.cpp, in the same order and under the same names;
+The terms are those of lib/Analysis/CostModel.cpp, in the same order and under the same names;
 docs/cost-model.md explains them. test/Bench/test_costs.py checks that both give the same times.
 """
 

@@ -25,7 +25,7 @@ using namespace lnbwd::sim;
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
   if (!Size)
     return 0;
-  const ChipInfo &Chip = Chips[Data[0] % NumChips];
+  const SimulatedChip &Chip = Chips[Data[0] % NumChips];
   std::unique_ptr<void, decltype(&std::free)> Image(nullptr, std::free);
   auto Allocate = [&](uint64_t Bytes) -> void * {
     if (Bytes > 1 << 24)
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
     const Kernel *K = Object->kernel(Name);
     const uint32_t Block[3] = {64, 1, 1};
     checkKernelLimits(Chip, *K, Block, K->LdsSize);
-    ProgramEffects::of(Object->program(K->WaveSize));
+    CodeEffects::of(Object->code(K->WaveSize));
     Object->sourceLine(K->Entry);
   }
   return 0;

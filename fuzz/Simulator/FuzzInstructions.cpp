@@ -42,7 +42,7 @@ struct Template {
 };
 } // namespace
 
-static Template makeTemplate(const ChipInfo &Chip) {
+static Template makeTemplate(const SimulatedChip &Chip) {
   const uint32_t Mark = 0xbf800001; // s_nop 1
   KernelText K;
   K.Body = "\t.fill " + std::to_string(MostDwords) + ", 4, 0xbf800001\n";
@@ -74,11 +74,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
     setenv("LNBWD_SIM_THREADS", "1", 1);
     std::vector<Template> All;
     All.reserve(NumChips);
-    for (const ChipInfo &Chip : Chips)
+    for (const SimulatedChip &Chip : Chips)
       All.push_back(makeTemplate(Chip));
     return All;
   }();
-  const ChipInfo &Chip = Chips[Data[0] % NumChips];
+  const SimulatedChip &Chip = Chips[Data[0] % NumChips];
   const unsigned Checks =
       Data[1] & 1 ? Data[1] & 127 : unsigned(LNBWD_SIM_CHECK_ALL);
   const uint64_t Shuffle = Data[2];
@@ -113,7 +113,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
   }
   Launch L;
   L.TheKernel = Object->kernel("k");
-  L.Code = &Object->program(L.TheKernel->WaveSize);
+  L.Code = &Object->code(L.TheKernel->WaveSize);
   L.Symbols = Object.get();
   L.Grid[0] = 3;
   L.Block[0] = 96;

@@ -8,7 +8,7 @@
 makes in the folder OUT
 
   CompilerChips.inc   members and rows of the compiler's table (lnbwd/Target/ChipInfo.h)
-  SimulatorChips.inc  the same for the simulator's (lib/Simulator/ChipInfo.h)
+  SimulatorChips.inc  the same for the simulator's (lib/Simulator/SimulatedChip.h)
   ChipNames.h         names for the parts that know no more of a chip
   chips.cmake         lists for CMake
 
@@ -33,8 +33,8 @@ PYTHON_TYPES = {"integer": int, "flag": bool, "text": str, "backend": str, "mode
 class Side:
     """One of the two tables: how it spells types and values."""
 
-    def __init__(self, key: str, types: dict[str, str], name: str) -> None:
-        self.key, self.types, self.name = key, types, name
+    def __init__(self, key: str, row: str, types: dict[str, str], name: str) -> None:
+        self.key, self.row, self.types, self.name = key, row, types, name
 
     def value(self, kind: str, value: object, mapping: dict) -> str:
         if kind == "integer":
@@ -44,9 +44,10 @@ class Side:
         return f"Backend::{value}" if kind == "backend" else json.dumps(value)
 
 
-COMPILER = Side("compiler", {"integer": "int64_t", "flag": "bool", "text": "llvm::StringRef",
-                             "backend": "Backend"}, "name")
-SIMULATOR = Side("simulator", {"integer": "unsigned", "flag": "bool", "text": "const char *"}, "Chip")
+COMPILER = Side("compiler", "ChipInfo", {"integer": "int64_t", "flag": "bool",
+                                         "text": "llvm::StringRef", "backend": "Backend"}, "name")
+SIMULATOR = Side("simulator", "SimulatedChip", {"integer": "unsigned", "flag": "bool",
+                                                "text": "const char *"}, "Chip")
 
 
 def fail(where: str, message: str) -> None:
@@ -134,7 +135,7 @@ def table(side: Side, description: dict, chips: dict[str, dict]) -> str:
 
     rows = []
     for name, facts in chips.items():
-        rows += ["[] {", "  ChipInfo chip{};", f'  chip.{side.name} = "{name}";']
+        rows += ["[] {", f"  {side.row} chip{{}};", f'  chip.{side.name} = "{name}";']
         if side is SIMULATOR:
             rows.append(f"  chip.ElfMachine = llvm::ELF::EF_AMDGPU_MACH_AMDGCN_{name.upper()};")
         for key, field in description["fields"].items():

@@ -13,6 +13,7 @@
 #include "lnbwd/Pipelines/Pipelines.h"
 
 #include "lnbwd/Conversion/Passes.h"
+#include "lnbwd/LaunchPlan/Passes.h"
 #include "lnbwd/Target/TargetBackend.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Passes.h"
@@ -64,6 +65,7 @@ static void addLaneLevel(OpPassManager &pm, const PipelineOptions &options) {
   kernels.addPass(createLowerRowReductionsPass({options.chip}));
   kernels.addPass(createHoistCopiesPass());
   kernels.addPass(createLaneToGPUPass({options.chip}));
+  kernels.addPass(createPartsToLocationsPass());
 }
 
 void lnbwd::buildGPUPipeline(OpPassManager &pm,

@@ -18,6 +18,8 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/DebugInfo/DWARF/DWARFContext.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -80,19 +82,23 @@ Instruction lnbwd::classify(const isa::InstructionRecord &record, bool isDual) {
 // Parts as lines
 //===----------------------------------------------------------------------===//
 
-LogicalResult lnbwd::notePartsAsLines(ModuleOp module) {
+FailureOr<SmallVector<KernelPart>> lnbwd::notePartsAsLines(ModuleOp module) {
   MLIRContext *context = module.getContext();
-  auto atLine = [&](unsigned line) {
+  llvm::SetVector<lane::PartAttr> parts;
+  auto getLine = [&](lane::PartAttr part) {
+    parts.insert(part);
+    auto line = unsigned(llvm::find(parts, part) - parts.begin()) + 1;
     return FileLineColLoc::get(context, "parts", line, 1);
   };
-  module->setLoc(atLine(KernelPart().encode()));
+  auto setup = lane::PartAttr::get(context, lane::PartKind::Setup);
+  module->setLoc(getLine(setup));
   module->walk([&](LLVM::LLVMFuncOp function) {
-    function->setLoc(atLine(KernelPart().encode()));
+    function->setLoc(getLine(setup));
     function.walk([&](Operation *op) {
       if (op == function)
         return;
-      if (std::optional<KernelPart> part = KernelPart::get(op->getLoc()))
-        op->setLoc(atLine(part->encode()));
+      if (lane::PartAttr part = lane::getNotedPart(op->getLoc()))
+        op->setLoc(getLine(part));
       else
         op->setLoc(UnknownLoc::get(context));
     });
@@ -101,7 +107,12 @@ LogicalResult lnbwd::notePartsAsLines(ModuleOp module) {
   LLVM::DIScopeForLLVMFuncOpPassOptions options;
   options.emissionKind = LLVM::DIEmissionKind::LineTablesOnly;
   pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass(options));
-  return pm.run(module);
+  if (failed(pm.run(module)))
+    return failure();
+  return llvm::map_to_vector(parts, [](lane::PartAttr part) {
+    return KernelPart{*part.getKind(), part.getReload(), part.getScalars(),
+                      part.getGroups()};
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -189,7 +200,7 @@ static void fillParts(MutableArrayRef<Decoded> code,
 
 llvm::Expected<SmallVector<Instruction>>
 lnbwd::readInstructions(StringRef object, StringRef kernel,
-                        const ChipInfo &chip) {
+                        ArrayRef<KernelPart> parts, const ChipInfo &chip) {
   auto file = openObject(object);
   if (!file)
     return file.takeError();
@@ -236,7 +247,7 @@ lnbwd::readInstructions(StringRef object, StringRef kernel,
       std::optional<llvm::DILineInfo> line =
           lines->getLineInfoForAddress({here, (*section)->getIndex()});
       if (line && line->Line) {
-        decoded.instruction.part = KernelPart::decode(line->Line);
+        decoded.instruction.part = parts[line->Line - 1];
         decoded.hasPart = true;
       }
       decoded.endsFlow = inst.EndsFlow;

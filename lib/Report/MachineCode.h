@@ -14,9 +14,9 @@
 #ifndef LNBWD_LIB_REPORT_MACHINECODE_H
 #define LNBWD_LIB_REPORT_MACHINECODE_H
 
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/ISA/InstructionRecord.h"
 #include "lnbwd/Target/ChipInfo.h"
-#include "lnbwd/Target/KernelPart.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
@@ -37,6 +37,15 @@ enum class InstructionClass {
   Other,
 };
 
+/// The part of a kernel that an instruction is of, as `lane.part` has it.
+struct KernelPart {
+  lane::PartKind kind = lane::PartKind::Setup;
+  bool reload = false;
+  bool scalars = false;
+  /// The number of row groups that take part; 0: all.
+  unsigned groups = 0;
+};
+
 struct Instruction {
   InstructionClass kind;
   /// Two operations in one.
@@ -53,13 +62,16 @@ struct Instruction {
 Instruction classify(const isa::InstructionRecord &record, bool isDual);
 
 /// Turns the notes of parts in a lowered module's locations into line numbers,
-/// which code emission then writes to the object's line table.
-mlir::LogicalResult notePartsAsLines(mlir::ModuleOp module);
+/// which code emission then writes to the object's line table: line 1 is the
+/// first part of the result, and so on.
+mlir::FailureOr<llvm::SmallVector<KernelPart>>
+notePartsAsLines(mlir::ModuleOp module);
 
-/// The instructions of `kernel` in an AMD code object with such a table.
+/// The instructions of `kernel` in an AMD code object with such a table of
+/// `parts`.
 llvm::Expected<llvm::SmallVector<Instruction>>
 readInstructions(llvm::StringRef object, llvm::StringRef kernel,
-                 const ChipInfo &chip);
+                 llvm::ArrayRef<KernelPart> parts, const ChipInfo &chip);
 
 /// The bytes of an object's section of code; empty if it has none.
 llvm::Expected<std::string> readCode(llvm::StringRef object);

@@ -15,9 +15,8 @@
 
 #include "MachineCode.h"
 
+#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Target/LaunchPlan.h"
-#include "lnbwd/Transforms/ScheduleLimits.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -134,7 +133,7 @@ struct Launch {
   /// that takes several sets a turn and masks the others.
   double getLoaded() const {
     bool masks = schedule.getUnroll() > 1 && !schedule.getPrefetch();
-    double places = getRuns({KernelPart::Row}) / double(tiles) *
+    double places = getRuns({lane::PartKind::Row}) / double(tiles) *
                     double(schedule.getUnroll() * schedule.getRowGroups());
     return masks && places > 0 ? double(rows) / places : 1;
   }
@@ -147,7 +146,7 @@ struct Launch {
   /// The share of the bytes of a run that a bounded load brings, where rows
   /// are missing from a set.
   double getBounded(const KernelPart &part) const {
-    if (part.kind == KernelPart::Tail)
+    if (part.kind == lane::PartKind::Tail)
       return double(rows % schedule.getRowGroups()) /
              double(schedule.getRowGroups());
     return 1;
@@ -173,13 +172,13 @@ double Launch::getRuns(const KernelPart &part) const {
   bool paired = schedule.getUnroll() == 2;
   int64_t runs = 0;
   switch (part.kind) {
-  case KernelPart::Setup:
+  case lane::PartKind::Setup:
     runs = workgroups;
     break;
-  case KernelPart::FirstLoad:
+  case lane::PartKind::FirstLoad:
     runs = getStarted();
     break;
-  case KernelPart::Row:
+  case lane::PartKind::Row:
     runs = paired ? firsts : sets;
     // A turn of a loop without prefetch masks the rows that do not exist.
     if (schedule.getUnroll() > 1 && !schedule.getPrefetch()) {
@@ -190,23 +189,23 @@ double Launch::getRuns(const KernelPart &part) const {
           (workgroups - longer) * llvm::divideCeil(fewer, schedule.getUnroll());
     }
     break;
-  case KernelPart::FirstSecondLoad:
+  case lane::PartKind::FirstSecondLoad:
     runs = std::clamp<int64_t>(sets - workgroups, 0, workgroups);
     break;
-  case KernelPart::SecondRow:
+  case lane::PartKind::SecondRow:
     runs = sets - firsts;
     break;
-  case KernelPart::SecondLoad:
+  case lane::PartKind::SecondLoad:
     runs =
         sets - firsts - std::clamp<int64_t>(sets - workgroups, 0, workgroups);
     break;
-  case KernelPart::NextLoad:
+  case lane::PartKind::NextLoad:
     runs = (paired ? firsts : sets) - getStarted();
     break;
-  case KernelPart::Tail:
+  case lane::PartKind::Tail:
     runs = hasTail() ? 1 : 0;
     break;
-  case KernelPart::SumBlock: {
+  case lane::PartKind::SumBlock: {
     auto getBlocks = [&](int64_t workgroupSets) {
       return llvm::divideCeil(workgroupSets, schedule.getUnroll() *
                                                  getSumBlockTurns(schedule));
@@ -226,12 +225,12 @@ double Launch::getRuns(const KernelPart &part) const {
 double Launch::getIssues(const KernelPart &part) const {
   KernelPart around = part;
   switch (part.kind) {
-  case KernelPart::FirstSecondLoad:
-    around.kind = KernelPart::FirstLoad;
+  case lane::PartKind::FirstSecondLoad:
+    around.kind = lane::PartKind::FirstLoad;
     break;
-  case KernelPart::SecondLoad:
-  case KernelPart::NextLoad:
-    around.kind = KernelPart::Row;
+  case lane::PartKind::SecondLoad:
+  case lane::PartKind::NextLoad:
+    around.kind = lane::PartKind::Row;
     break;
   default:
     break;
@@ -243,23 +242,28 @@ double Launch::getIssues(const KernelPart &part) const {
 // Code
 //===----------------------------------------------------------------------===//
 
+constexpr size_t numPartKinds = lane::getMaxEnumValForPartKind() + 1;
+
 static bool isRowLoop(const KernelPart &part) {
-  return part.kind == KernelPart::Row || part.kind == KernelPart::SecondRow;
+  return part.kind == lane::PartKind::Row ||
+         part.kind == lane::PartKind::SecondRow;
 }
 
 /// How many copies of the row loop's body the code generator has made, of which
 /// each runs for its share of the sets. There is one copy of the loads before
 /// the loop, or behind it, to compare with.
 static double countCopies(ArrayRef<Instruction> code) {
-  std::array<int64_t, KernelPart::SumBlock + 1> loads{};
+  std::array<int64_t, numPartKinds> loads{};
+  auto getLoads = [&](lane::PartKind kind) { return loads[size_t(kind)]; };
   for (const Instruction &instruction : code)
     if (instruction.kind == InstructionClass::VectorMemory &&
         !instruction.isStore && !instruction.part.scalars)
-      ++loads[instruction.part.kind];
-  int64_t once = loads[KernelPart::FirstLoad] ? loads[KernelPart::FirstLoad]
-                                              : loads[KernelPart::Tail];
-  int64_t inLoop =
-      std::max(loads[KernelPart::Row], loads[KernelPart::NextLoad]);
+      ++loads[size_t(instruction.part.kind)];
+  int64_t once = getLoads(lane::PartKind::FirstLoad);
+  if (!once)
+    once = getLoads(lane::PartKind::Tail);
+  int64_t inLoop = std::max(getLoads(lane::PartKind::Row),
+                            getLoads(lane::PartKind::NextLoad));
   return once && inLoop > once ? double(inLoop) / double(once) : 1;
 }
 
@@ -272,12 +276,13 @@ static CodeFigures evaluate(ArrayRef<Instruction> code, const Launch &launch) {
           : llvm::alignTo(launch.rowLength, launch.schedule.getChunkColumns());
   double stored = double(launch.rowLength) / double(covered);
   double rowBarriers = 0;
-  std::array<int64_t, KernelPart::SumBlock + 1> ahead{};
+  std::array<int64_t, numPartKinds> ahead{};
   double copies = countCopies(code);
   for (const Instruction &instruction : code) {
     const KernelPart &part = instruction.part;
     double runs = launch.getRuns(part), issues = launch.getIssues(part);
-    if (part.kind == KernelPart::Row || part.kind == KernelPart::NextLoad) {
+    if (part.kind == lane::PartKind::Row ||
+        part.kind == lane::PartKind::NextLoad) {
       runs /= copies;
       issues /= copies;
     }
@@ -307,11 +312,11 @@ static CodeFigures evaluate(ArrayRef<Instruction> code, const Launch &launch) {
         figures.bytesWritten += bytes * stored;
       else
         figures.bytesRead +=
-            bytes * (part.kind == KernelPart::Row ? launch.getLoaded() : 1);
-      if (part.scalars || part.kind == KernelPart::Setup)
+            bytes * (part.kind == lane::PartKind::Row ? launch.getLoaded() : 1);
+      if (part.scalars || part.kind == lane::PartKind::Setup)
         break;
-      if (!instruction.isStore && part.kind != KernelPart::Tail)
-        ahead[part.kind] += instruction.bytes;
+      if (!instruction.isStore && part.kind != lane::PartKind::Tail)
+        ahead[size_t(part.kind)] += instruction.bytes;
       int64_t &narrowest = figures.narrowestRowAccess;
       narrowest = narrowest ? std::min(narrowest, instruction.bytes)
                             : instruction.bytes;
@@ -322,7 +327,7 @@ static CodeFigures evaluate(ArrayRef<Instruction> code, const Launch &launch) {
     case InstructionClass::ScalarMemory:
       count(&InstructionCounts::scalarMemory);
       // Kernel arguments are not what the operation reads.
-      if (part.kind != KernelPart::Setup)
+      if (part.kind != lane::PartKind::Setup)
         figures.bytesRead += waves * double(instruction.bytes);
       break;
     case InstructionClass::LDS:
@@ -459,10 +464,13 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
 
   // The same code again, with a line table that says which part is which.
   std::string withParts;
+  SmallVector<KernelPart> parts;
   if ((*chip)->backend == Backend::AMDGPU && !emission.object.empty()) {
     OwningOpRef<ModuleOp> noted = lowered.clone();
-    if (failed(notePartsAsLines(*noted)))
+    FailureOr<SmallVector<KernelPart>> lines = notePartsAsLines(*noted);
+    if (failed(lines))
       return failure();
+    parts = std::move(*lines);
     EmitOptions quiet = options;
     quiet.onIntermediate = nullptr;
     FailureOr<Emission> again =
@@ -506,7 +514,7 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
     }
     if (launch && !withParts.empty()) {
       llvm::Expected<SmallVector<Instruction>> code =
-          readInstructions(withParts, kernel.name, **chip);
+          readInstructions(withParts, kernel.name, parts, **chip);
       if (!code)
         return module.emitError() << llvm::toString(code.takeError());
       kernel.code = evaluate(*code, *launch);

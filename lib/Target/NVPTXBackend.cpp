@@ -13,7 +13,7 @@
 
 #include "Backends.h"
 
-#include "lnbwd/Target/LaunchPlan.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"

@@ -20,7 +20,7 @@
 #include "RowAlgebra.h"
 #include "RowShape.h"
 #include "StableExponentials.h"
-#include "lnbwd/Transforms/ArgumentRoles.h"
+#include "lnbwd/LaunchPlan/ArgumentRoles.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 #include "lnbwd/Transforms/Passes.h"

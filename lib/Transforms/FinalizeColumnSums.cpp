@@ -13,11 +13,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Transforms/LaunchCounts.h"
+#include "lnbwd/LaunchPlan/LaunchCounts.h"
 
+#include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
+#include "lnbwd/Analysis/ScheduleModel.h"
 #include "lnbwd/Transforms/Passes.h"
-#include "lnbwd/Transforms/ScheduleLegality.h"
-#include "lnbwd/Transforms/ScheduleModel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "NamedOperations.h"
-#include "lnbwd/Transforms/ArgumentRoles.h"
+#include "lnbwd/LaunchPlan/ArgumentRoles.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/RowBuilder.h"
 #include "lnbwd/Transforms/Passes.h"

@@ -12,12 +12,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
+#include "lnbwd/Analysis/ScheduleModel.h"
+#include "lnbwd/Analysis/ScheduleSearch.h"
+#include "lnbwd/Analysis/TunedSchedules.h"
 #include "lnbwd/Transforms/Passes.h"
-#include "lnbwd/Transforms/ScheduleFields.h"
-#include "lnbwd/Transforms/ScheduleLegality.h"
-#include "lnbwd/Transforms/ScheduleModel.h"
-#include "lnbwd/Transforms/ScheduleSearch.h"
-#include "lnbwd/Transforms/TunedSchedules.h"
 
 #include "llvm/Support/FormatVariadic.h"
 

@@ -12,9 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Target/LaunchPlan.h"
+#include "lnbwd/Analysis/ScheduleModel.h"
 #include "lnbwd/Transforms/Passes.h"
-#include "lnbwd/Transforms/ScheduleModel.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -55,7 +55,7 @@ from .launching import (
 from .rowprogram import RowProgram
 from .spec import ProgramSpec, rows_option
 
-__all__ = ["Operand", "Program", "compute_by_torch", "find_program", "load_kernel",
+__all__ = ["Operand", "RegionProgram", "compute_by_torch", "find_program", "load_kernel",
            "make_kernel_from_mlir", "operand", "raw_region", "region_call", "register_program",
            "register_row_program", "set_resolver"]
 
@@ -103,7 +103,7 @@ class Operand:
 
 
 @dataclass(frozen=True)
-class Program:
+class RegionProgram:
     """What a text stands for; see :func:`register_program`."""
 
     text: str
@@ -120,15 +120,15 @@ class Program:
 
 _Key = tuple[str, object]
 _lock = threading.Lock()
-_programs: dict[str, Program] = {}
+_programs: dict[str, RegionProgram] = {}
 _kernels: dict[_Key, runtime.Kernel] = {}
 _without_kernel: set[_Key] = set()
 _has_warned = False
-_resolver: Callable[[str], Program | None] | None = None
+_resolver: Callable[[str], RegionProgram | None] | None = None
 
 
 def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Operand],
-                     make_kernel: MakeKernel, evaluate: Evaluate | None = None) -> Program:
+                     make_kernel: MakeKernel, evaluate: Evaluate | None = None) -> RegionProgram:
     """Says what ``text`` stands for in ``lnbwd::region``, in this process.
 
     Registering a text again replaces what it stood for; kernels that are loaded stay.
@@ -147,7 +147,7 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     """
     if "\0" in text:
         raise ValueError("text: expected no zero characters in it")
-    program = Program(text, tuple(inputs), tuple(outputs), make_kernel, evaluate)
+    program = RegionProgram(text, tuple(inputs), tuple(outputs), make_kernel, evaluate)
     if all(operand.kind in ("column", "group_column") for operand in program.inputs):
         raise ValueError("inputs: expected a row block or a row scalar among them, which says what "
                          "M, the number of rows, is; got columns alone")
@@ -163,7 +163,7 @@ def register_program(text: str, inputs: Sequence[Operand], outputs: Sequence[Ope
     return program
 
 
-def register_row_program(program: RowProgram) -> Program:
+def register_row_program(program: RowProgram) -> RegionProgram:
     """Registers a row program under its own text, from which another process can make it again.
     """
     return register_program(
@@ -177,7 +177,7 @@ def operand(kind: str, dtype: str, length: int) -> Operand:
     return Operand(_KINDS[kind], _TYPES[dtype], 1 if kind == "scalar" else length)
 
 
-def set_resolver(resolver: Callable[[str], Program | None] | None) -> None:
+def set_resolver(resolver: Callable[[str], RegionProgram | None] | None) -> None:
     """Sets the function that is asked, once a text, for programs that nobody registered.
 
     It gets the text and gives what :func:`register_program` returns, or None if it does not know
@@ -187,7 +187,7 @@ def set_resolver(resolver: Callable[[str], Program | None] | None) -> None:
     _resolver = resolver
 
 
-def find_program(text: str) -> Program:
+def find_program(text: str) -> RegionProgram:
     """What a text stands for. Raises LnbwdError if nobody knows."""
     program = _programs.get(text)
     if program is None and _resolver is not None:
@@ -223,7 +223,7 @@ def make_kernel_from_mlir(source: str, pipeline_options: str = "",
     return make_kernel
 
 
-def _check_kernel(program: Program, kernel: runtime.Kernel) -> None:
+def _check_kernel(program: RegionProgram, kernel: runtime.Kernel) -> None:
     """That the kernel's arguments are those that were registered."""
     arguments = kernel.program.arguments
     expected = [(operand, access) for access, operands in (("read", program.inputs),
@@ -240,7 +240,7 @@ def _check_kernel(program: Program, kernel: runtime.Kernel) -> None:
                              f"'{kernel.program.name}': registered as {wanted}, but it is {got}")
 
 
-def load_kernel(program: Program, device: torch.device) -> runtime.Kernel:
+def load_kernel(program: RegionProgram, device: torch.device) -> runtime.Kernel:
     """The kernel of a program for a device, loaded: compiled, or taken from a cache.
 
     Raises:
@@ -253,18 +253,18 @@ def load_kernel(program: Program, device: torch.device) -> runtime.Kernel:
     return _kernels.get(key) or _load(program, device, key)
 
 
-def _check_capture(program: Program, device: torch.device) -> None:
+def _check_capture(program: RegionProgram, device: torch.device) -> None:
     check_capture(device, f"the row program {program.text[:40]!r}")
 
 
-def _load(program: Program, device: torch.device, key: _Key) -> runtime.Kernel:
+def _load(program: RegionProgram, device: torch.device, key: _Key) -> runtime.Kernel:
     kernel = program.make_kernel(open_device(device))
     _check_kernel(program, kernel)
     with _lock:
         return _kernels.setdefault(key, kernel)
 
 
-def _find_kernel(program: Program, key: _Key,
+def _find_kernel(program: RegionProgram, key: _Key,
                  find_device: Callable[[], torch.device]) -> runtime.Kernel | None:
     """The kernel of a program, or None, after one warning, where PyTorch's operations take its
     place.
@@ -309,7 +309,7 @@ def _load_for_native(text: str, number: int) -> None:
 native.loaders["region"] = _load_for_native
 
 
-def _groups(program: Program, inputs: Sequence[Tensor]) -> int | None:
+def _groups(program: RegionProgram, inputs: Sequence[Tensor]) -> int | None:
     """B, or None where the program has no groups of rows."""
     for operand, tensor in zip(program.inputs, inputs, strict=True):
         if operand.kind == "group_column":
@@ -321,7 +321,7 @@ def _groups(program: Program, inputs: Sequence[Tensor]) -> int | None:
     return None
 
 
-def _sizes(program: Program, inputs: Sequence[Tensor]) -> tuple[int, int | None]:
+def _sizes(program: RegionProgram, inputs: Sequence[Tensor]) -> tuple[int, int | None]:
     """M and B, after the inputs were checked; each an int, or a symbol while a graph is traced."""
     if len(inputs) != len(program.inputs):
         raise ValueError(f"lnbwd::region: expected {len(program.inputs)} inputs, got {len(inputs)}")
@@ -348,7 +348,7 @@ def _sizes(program: Program, inputs: Sequence[Tensor]) -> tuple[int, int | None]
     return rows, groups
 
 
-def _allocate(program: Program, rows: int, groups: int | None, like: Tensor) -> list[Tensor]:
+def _allocate(program: RegionProgram, rows: int, groups: int | None, like: Tensor) -> list[Tensor]:
     def shape(operand: Operand) -> tuple[int, ...]:
         if operand.kind == "column":
             return (operand.row_length,)
@@ -360,7 +360,7 @@ def _allocate(program: Program, rows: int, groups: int | None, like: Tensor) -> 
     return [like.new_empty(shape(o), dtype=o.dtype) for o in program.outputs]
 
 
-def _kernel_for(program: Program, first: Tensor) -> runtime.Kernel | None:
+def _kernel_for(program: RegionProgram, first: Tensor) -> runtime.Kernel | None:
     """The kernel for tensors that are where ``first`` is; None: PyTorch computes."""
     def find_device() -> torch.device:
         if not first.is_cuda:

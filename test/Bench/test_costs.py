@@ -19,7 +19,7 @@ from lnbwd import compiler  # noqa: E402
 from lnbwd_bench import costs, sweeping  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PARAMETERS = json.loads((ROOT / "lib" / "Transforms" / "CostParameters.json").read_text()
+PARAMETERS = json.loads((ROOT / "lib" / "Analysis" / "CostParameters.json").read_text()
                         )["chips"]["sm_90"]
 # Bytes of an element of all row blocks read, and written.
 BYTES = {"layer_norm_bwd": (4, 2), "rms_norm_bwd": (4, 2), "layer_norm": (2, 2),

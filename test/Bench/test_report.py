@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import test_verdicts
-from lnbwd_bench import compiler, report, stream, verdicts
+from lnbwd_bench import our_kernels, report, stream, verdicts
 from lnbwd_bench.shapes import Shape
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -119,7 +119,7 @@ def test_kernels_are_compiled_into_a_folder(tmp_path, build):
     environment = {"LNBWD_BUILD_DIR": str(build), "PATH": "/usr/bin:/bin"}
     result = run("--compile-to", tmp_path, "--shapes", "64x128,8x96:f32", env=environment)
     assert result.returncode == 0, result.stderr
-    files = compiler.read_folder(tmp_path)
+    files = our_kernels.read_folder(tmp_path)
     assert set(files) == {Shape(64, 128), Shape(8, 96, "f32")}
     assert all("lnbwd-plan" in file.read_text() for file in files.values())
 
@@ -146,8 +146,8 @@ def test_wrong_command_lines_are_refused(arguments, message):
 
 
 def test_missing_kernels_are_named(tmp_path):
-    with pytest.raises(compiler.KernelError, match="--compile-to"):
-        compiler.read_folder(tmp_path)
+    with pytest.raises(our_kernels.KernelError, match="--compile-to"):
+        our_kernels.read_folder(tmp_path)
 
 
 def test_dry_run_measures_and_checks(tmp_path, build):

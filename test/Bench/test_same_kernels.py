@@ -6,7 +6,7 @@
 import pytest
 
 from lnbwd import kernels, spec
-from lnbwd_bench import compiler
+from lnbwd_bench import our_kernels
 from lnbwd_bench.shapes import Shape
 
 
@@ -18,5 +18,5 @@ def test_python_and_the_benchmark_compile_the_same_bytes(chip, emit, shape, tmp_
     # As launching.load_kernel does for a call.
     theirs = kernels.make_spec("layer_norm_bwd", n=shape.n, dtype=shape.dtype, chip=chip,
                                format=emit, rows=spec.rows_option(shape.m, chip))
-    compiler.compile_kernel(shape, chip, emit, tmp_path / "kernel")
+    our_kernels.compile_kernel(shape, chip, emit, tmp_path / "kernel")
     assert (tmp_path / "kernel").read_bytes() == kernels.compile_spec(theirs)

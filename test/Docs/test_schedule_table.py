@@ -26,7 +26,7 @@ TABLES = {"include/lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.td",
           "include/lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc", "python/lnbwd/_schedule.py"}
 # Keys of a launch plan (docs/abi.md), which outlive the fields that they came from; and the
 # attribute lnbwd.early_start of a launch.
-PLAN_KEYS = {"lib/Runtime/Plan.cpp", "lib/Report/Report.cpp", "lib/Target/LaunchPlan.cpp",
+PLAN_KEYS = {"lib/Runtime/Plan.cpp", "lib/Report/Report.cpp", "lib/LaunchPlan/LaunchPlan.cpp",
              "bench/lnbwd_bench/stream.py", "tools/lnbwd-run/StreamKernel.cpp",
              "include/lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"}
 # Fields whose names are no words of other things; those of the others count as whole strings.

@@ -15,7 +15,7 @@ import device as devices
 N, ROWS = 64, 3
 
 
-class Program:
+class RandomProgram:
     """A random straight-line program over one row, as MLIR and as numpy."""
 
     def __init__(self, seed: int):
@@ -136,7 +136,7 @@ def gradients(build, runtime, program, folder, options, inputs):
 # Of the last ones the algebra did not come to an end once: two rewrites undid each other.
 @pytest.mark.parametrize("seed", [*range(24), 331, 574, 677, 760, 941])
 def test_random_gradients(build, tmp_path, seed):
-    program = Program(seed)
+    program = RandomProgram(seed)
     runtime = devices.Runtime(build)
     source = np.random.default_rng(seed)
     inputs = {"x": source.standard_normal((ROWS, N)), "c": source.standard_normal(N),

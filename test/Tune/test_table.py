@@ -8,7 +8,7 @@ import json
 import pytest
 
 from lnbwd_tune import measure, table
-from lnbwd_tune.compiler import TuneError
+from lnbwd_tune.lnbwd_opt import TuneError
 
 PROGRAM = {"element": "bf16", "rows": 2, "row_outs": 1, "columns": 1, "column_sums": 2,
            "row_sums": 2}

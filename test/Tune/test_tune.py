@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from lnbwd import errors, schedule
-from lnbwd_bench.compiler import find_compiler, operation
+from lnbwd_bench.our_kernels import find_compiler, operation
 from lnbwd_bench.shapes import Shape
-from lnbwd_tune import candidates, compiler, gradients, measure, table
+from lnbwd_tune import candidates, gradients, lnbwd_opt, measure, table
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "tools" / "lnbwd-tune" / "lnbwd-tune"
@@ -71,7 +71,7 @@ def test_what_is_measured_becomes_what_the_compiler_takes(folder, tmp_path):
     for problem in document["problems"]:
         shape = table.shape_of(problem)
         best = table.finalists(problem)[0]["schedule"]
-        assert compiler.select(shape, "gfx942", table=str(path)).schedule == best
+        assert lnbwd_opt.select(shape, "gfx942", table=str(path)).schedule == best
 
 
 def test_a_kernel_of_wrong_numbers_is_found(folder, tmp_path):
@@ -128,7 +128,7 @@ def limited(tmp_path, monkeypatch, registers):
 
 def test_a_shape_whose_first_choice_spills_is_tuned_around_the_next(tmp_path, monkeypatch):
     shape = Shape(512, 1024, "f32")
-    first = compiler.select(shape, "gfx942").schedule
+    first = lnbwd_opt.select(shape, "gfx942").schedule
     limited(tmp_path, monkeypatch, 64)
     result = run("compile", "--to", tmp_path / "to", "--chip", "gfx942", "--shapes", "512x1024:f32",
                  "--candidates", 1)
@@ -137,7 +137,7 @@ def test_a_shape_whose_first_choice_spills_is_tuned_around_the_next(tmp_path, mo
     model = problem["candidates"][0]
     assert model["is_model"] and model["schedule"] != first
     # It is what the compiler takes by itself, and does not spill.
-    taken, spill = compiler.compile_model(shape, "gfx942", "hsaco", tmp_path / "code")
+    taken, spill = lnbwd_opt.compile_model(shape, "gfx942", "hsaco", tmp_path / "code")
     assert (taken, spill) == (model["schedule"], "")
 
 

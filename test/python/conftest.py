@@ -76,6 +76,17 @@ def device():
         yield torch.device("cpu")
 
 
+@pytest.fixture
+def fresh_regions():
+    """What torch.compile, and this backend, remember of other tests is forgotten."""
+    import lnbwd.inductor
+
+    torch._dynamo.reset()
+    lnbwd.inductor.decisions(clear=True)
+    yield
+    torch._dynamo.reset()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def record_kernels():
     """With LNBWD_TEST_RECORD, the kernels that tests ask for are written into that file. They run

@@ -10,12 +10,9 @@ are compared with those of the same model with torch's layers, and the processes
 On GPUs through NCCL, one each; without, through Gloo and the simulator.
 """
 
-import contextlib
-import os
-import sys
-
 import torch
 import torch.distributed as dist
+from processes import finish, start
 from torch.nn.parallel import DistributedDataParallel
 from training import TinyTransformer, batch, loss_of
 
@@ -37,17 +34,9 @@ def gradients(norm, module, device, rank):
 
 
 def main():
-    has_gpu = torch.cuda.is_available()
-    rank = int(os.environ["LOCAL_RANK"])
-    if has_gpu:
-        torch.cuda.set_device(rank)
-        device = torch.device("cuda", rank)
-    else:
-        device = torch.device("cpu")
-        torch.set_num_threads(1)
-    dist.init_process_group("nccl" if has_gpu else "gloo")
+    rank, device, simulation = start()
     right = True
-    with contextlib.nullcontext() if has_gpu else lnbwd.simulate():
+    with simulation:
         for norm in ("layer_norm", "rms_norm"):
             theirs = gradients(norm, torch.nn, device, rank)
             ours = gradients(norm, lnbwd.nn, device, rank)
@@ -64,17 +53,12 @@ def main():
             worst, differs = counts.tolist()
             right = right and worst < 1e-4 and differs == 0
             if rank == 0:
-                place = torch.cuda.get_device_name(device) if has_gpu else "simulator"
+                place = (torch.cuda.get_device_name(device) if device.type == "cuda"
+                         else "simulator")
                 print(f"{norm}: {dist.get_world_size()} processes ({place}, {dist.get_backend()}), "
                       f"{len(ours)} gradients: largest difference from torch's own {worst:.2e} "
                       f"of the largest element, between processes {differs:.1e}", flush=True)
-    if rank == 0:
-        print("verdict: all right" if right else "verdict: WRONG", flush=True)
-    dist.destroy_process_group()
-    # Gloo's threads may let go of their last tensor after the interpreter's end, which then ends in
-    # an abort (in PyTorch alone: ProcessGroupGloo::runLoop, TensorImpl::decref_pyobject).
-    sys.stdout.flush()
-    os._exit(0 if right else 1)
+    finish(rank, right)
 
 
 if __name__ == "__main__":

@@ -10,13 +10,11 @@ those of the same model whole, on one process. On GPUs through NCCL, one each; w
 and the simulator.
 """
 
-import contextlib
 import copy
-import os
-import sys
 
 import torch
 import torch.distributed as dist
+from processes import finish, start
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor, init_device_mesh
 from torch.distributed.tensor.parallel import (
@@ -127,18 +125,10 @@ def placements(norm, mesh, x):
 
 
 def main():
-    has_gpu = torch.cuda.is_available()
-    rank = int(os.environ["LOCAL_RANK"])
-    if has_gpu:
-        torch.cuda.set_device(rank)
-        device = torch.device("cuda", rank)
-    else:
-        device = torch.device("cpu")
-        torch.set_num_threads(1)
-    dist.init_process_group("nccl" if has_gpu else "gloo")
+    rank, device, simulation = start()
     mesh = init_device_mesh(device.type, (dist.get_world_size(),))
     right = True
-    with contextlib.nullcontext() if has_gpu else lnbwd.simulate():
+    with simulation:
         torch.manual_seed(1)
         x = torch.randn(2, 6, N).to(device)
         for norm in (lnbwd.nn.LayerNorm, lnbwd.nn.RMSNorm):
@@ -150,11 +140,7 @@ def main():
                     print(f"{norm.__name__}, {case.__name__}: {dist.get_world_size()} processes "
                           f"({dist.get_backend()}), largest difference {float(worst):.2e}",
                           flush=True)
-    if rank == 0:
-        print("verdict: all right" if right else "verdict: WRONG", flush=True)
-    dist.destroy_process_group()
-    sys.stdout.flush()
-    os._exit(0 if right else 1)  # As in ddp.py.
+    finish(rank, right)
 
 
 if __name__ == "__main__":

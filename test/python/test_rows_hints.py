@@ -32,7 +32,7 @@ def test_the_operators_in_c_plus_plus_have_the_same_hints():
 
 
 def test_chips_with_fitted_parameters_have_hints():
-    fitted = json.loads((ROOT / "lib/Transforms/CostParameters.json").read_text())["chips"]
+    fitted = json.loads((ROOT / "lib/Analysis/CostParameters.json").read_text())["chips"]
     assert fitted and all(rows_option(5000, chip) == 4096 for chip in fitted)
     assert rows_option(5000, "gfx942") == 0
 

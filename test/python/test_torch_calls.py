@@ -21,7 +21,7 @@ from lnbwd import native, regions_op
 from lnbwd.inductor import graph_pass, lowering
 from lnbwd.regions_op import Operand
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
 F32, BF16 = torch.float32, torch.bfloat16
 N = 64
 SOURCE = f"""
@@ -143,14 +143,6 @@ class NoCache(CustomGraphPass):
 
     def uuid(self):
         return None
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    lnbwd.inductor.decisions(clear=True)
-    yield
-    torch._dynamo.reset()
 
 
 def compiled_code(function, *arguments):

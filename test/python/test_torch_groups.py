@@ -10,20 +10,11 @@ from captured import Captured, check_against_double, operands, taken
 from test_torch_calls import calls, compiled_code
 from torch import nn
 
-import lnbwd.inductor
 from lnbwd import native, regions_op
 from lnbwd.inductor.graph_pass import register
 from lnbwd.rowprogram import Builder, Input, Output
 
-pytestmark = pytest.mark.compiler
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    lnbwd.inductor.decisions(clear=True)
-    yield
-    torch._dynamo.reset()
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
 
 
 def modulate(x, shift, scale):

@@ -25,16 +25,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 from lnbwd_bench import models  # noqa: E402
 
-pytestmark = pytest.mark.compiler
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
 F32, BF16 = torch.float32, torch.bfloat16
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    lnbwd.inductor.decisions(clear=True)
-    yield
-    torch._dynamo.reset()
 
 
 # --------------------------------------------------------------------------------------------------

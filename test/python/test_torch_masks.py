@@ -13,21 +13,11 @@ import torch
 import torch.nn.functional as F
 from captured import Captured, check_against_double, operands, run_captured, taken
 
-import lnbwd.inductor
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 from lnbwd_bench import models  # noqa: E402
 
-pytestmark = pytest.mark.compiler
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    lnbwd.inductor.decisions(clear=True)
-    yield
-    torch._dynamo.reset()
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
 
 
 def dropout_and_norm(x, h, mask, gamma):

@@ -15,15 +15,7 @@ from lnbwd.inductor.graph_pass import RegionPass, pass_
 from lnbwd.inductor.measuring import Measurements, Times
 from lnbwd.rowprogram import RowProgram
 
-pytestmark = pytest.mark.compiler
-
-
-@pytest.fixture(autouse=True)
-def fresh():
-    torch._dynamo.reset()
-    lnbwd.inductor.decisions(clear=True)
-    yield
-    torch._dynamo.reset()
+pytestmark = [pytest.mark.compiler, pytest.mark.usefixtures("fresh_regions")]
 
 
 class Timer:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 F32 = np.float32
-# As in lib/Transforms/ScheduleLimits.cpp.
+# As in lib/Analysis/ScheduleLimits.cpp.
 BLOCK_ROWS = 8
 COMBINE_RADIX = 8
 COMBINE_BYTES = 32 * 1024

@@ -17,6 +17,7 @@
 #include "lnbwd/Compiler/Driver.h"
 #include "lnbwd/Config.h"
 #include "lnbwd/Conversion/Passes.h"
+#include "lnbwd/LaunchPlan/Passes.h"
 #include "lnbwd/Pipelines/Pipelines.h"
 #include "lnbwd/Support/OutputFile.h"
 #include "lnbwd/Target/BundleWriter.h"
@@ -252,6 +253,7 @@ static int run(int argc, char **argv) {
   registerLNBwdPasses();
   registerLNBwdLanePasses();
   registerLNBwdConversionPasses();
+  registerLNBwdLaunchPlanPasses();
   registerPipelines();
 
   ToolOptions options;

@@ -21,6 +21,7 @@
 
 #include "lnbwd/Chips/ChipNames.h"
 #include "lnbwd/Config.h"
+#include "lnbwd/Simulator/CheckNames.h"
 #include "lnbwd/Simulator/SimulatorAPI.h"
 #include "lnbwd/Support/OutputFile.h"
 
@@ -103,30 +104,14 @@ static bool parseSizes(StringRef Text, uint32_t Sizes[3]) {
 }
 
 static bool parseChecks(StringRef Text, unsigned &Checks) {
-  struct CheckName {
-    const char *Name;
-    unsigned Bits;
-  };
-  constexpr CheckName Names[] = {
-      {"all", LNBWD_SIM_CHECK_ALL},
-      {"none", 0},
-      {"memory", LNBWD_SIM_CHECK_MEMORY},
-      {"registers", LNBWD_SIM_CHECK_REGISTERS},
-      {"races", LNBWD_SIM_CHECK_RACES},
-      {"waits", LNBWD_SIM_CHECK_WAITS},
-      {"limits", LNBWD_SIM_CHECK_LIMITS},
-      {"counts", LNBWD_SIM_CHECK_COUNTS},
-      {"alignment", LNBWD_SIM_CHECK_ALIGNMENT},
-  };
   Checks = 0;
   SmallVector<StringRef, 8> Parts;
   Text.split(Parts, ',');
   for (StringRef Part : Parts) {
-    const CheckName *Name = find_if(
-        Names, [&](const CheckName &N) { return Part.trim() == N.Name; });
-    if (Name == std::end(Names))
+    std::optional<unsigned> Bits = lnbwd::sim::checkBits(Part.trim());
+    if (!Bits)
       return false;
-    Checks |= Name->Bits;
+    Checks |= *Bits;
   }
   return true;
 }
@@ -411,9 +396,8 @@ static ExitCode run() {
                     "separated by commas, got '" +
                     BlockText + "'");
   if (!parseChecks(CheckNames, Checks))
-    return complain("--check: expected all, none, or some of memory, "
-                    "registers, races, waits, limits, counts and alignment, "
-                    "got '" +
+    return complain("--check: expected " +
+                    std::string(lnbwd::sim::ListOfChecks) + ", got '" +
                     CheckNames + "'");
   std::vector<Argument> Arguments;
   for (const std::string &Text : ArgumentTexts) {

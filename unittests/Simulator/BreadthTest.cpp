@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HipTester.h"
+#include "SmallFloats.h"
 
 #include <cmath>
 #include <fstream>
@@ -70,34 +71,6 @@ static uint32_t next(uint32_t &State) {
   return State >> 8;
 }
 
-/// f16 of an integer from -2048 to 2048, exactly; bf16 from -256 to 256.
-static uint16_t halfOf(int X) {
-  if (X == 0)
-    return 0;
-  int E;
-  double F = std::frexp(std::abs(X), &E);
-  return uint16_t((X < 0 ? 0x8000 : 0) | (E + 14) << 10 |
-                  (int(std::ldexp(F, 11)) & 0x3ff));
-}
-static uint16_t bfloatOf(int X) {
-  float F = float(X);
-  uint32_t Bits;
-  std::memcpy(&Bits, &F, 4);
-  return uint16_t(Bits >> 16);
-}
-static float fromHalf(uint16_t H) {
-  int E = H >> 10 & 31;
-  float M = float(H & 0x3ff);
-  float X = E ? std::ldexp(1024 + M, E - 25) : std::ldexp(M, -24);
-  return H & 0x8000 ? -X : X;
-}
-static float fromBFloat(uint16_t X) {
-  uint32_t Bits = uint32_t(X) << 16;
-  float F;
-  std::memcpy(&F, &Bits, 4);
-  return F;
-}
-
 TEST_P(Breadth, Scan) {
   std::vector<uint32_t> X(3 * 256);
   uint32_t Seed = 1;
@@ -117,8 +90,8 @@ TEST_P(Breadth, PackedArithmetic) {
   std::vector<uint16_t> X(128), Z(128);
   uint32_t Seed = 2;
   for (size_t I = 0; I < 128; ++I) {
-    X[I] = halfOf(int(next(Seed) % 401) - 200);
-    Z[I] = bfloatOf(int(next(Seed) % 31) - 15);
+    X[I] = toHalf(int(next(Seed) % 401) - 200);
+    Z[I] = toBFloat(int(next(Seed) % 31) - 15);
   }
   Buffer<uint16_t> InX(X), InZ(Z), OutX(128), OutZ(128);
   ASSERT_HIP(launch(function("packed"), 1, 64, 0, InX.get(), InZ.get(),
@@ -311,19 +284,19 @@ TEST_P(Breadth, MatrixProducts) {
     Check(function(Name));
   };
   With("gemm_f16", [&](hipFunction_t F) {
-    checkProduct<uint16_t, float>(F, N, 16, 64, halfOf);
+    checkProduct<uint16_t, float>(F, N, 16, 64, toHalf);
   });
   With("gemm_bf16", [&](hipFunction_t F) {
-    checkProduct<uint16_t, float>(F, N, 16, 64, bfloatOf);
+    checkProduct<uint16_t, float>(F, N, 16, 64, toBFloat);
   });
   With("gemm_f16_32", [&](hipFunction_t F) {
-    checkProduct<uint16_t, float>(F, N, 32, 32, halfOf);
+    checkProduct<uint16_t, float>(F, N, 32, 32, toHalf);
   });
   With("gemm_f16_deep", [&](hipFunction_t F) {
-    checkProduct<uint16_t, float>(F, N, 16, 64, halfOf);
+    checkProduct<uint16_t, float>(F, N, 16, 64, toHalf);
   });
   With("gemm_bf16_deep", [&](hipFunction_t F) {
-    checkProduct<uint16_t, float>(F, N, 16, 64, bfloatOf);
+    checkProduct<uint16_t, float>(F, N, 16, 64, toBFloat);
   });
   With("gemm_f32", [&](hipFunction_t F) {
     checkProduct<float, float>(F, N, 16, 32, Same);
@@ -343,8 +316,8 @@ TEST_P(Breadth, MatrixBlocks) {
   if (!has("gemm_blocks"))
     GTEST_SKIP();
   auto A = matrix(256, 9), B = matrix(256, 10);
-  Buffer<uint16_t> InA(converted<uint16_t>(A, halfOf)),
-      InB(converted<uint16_t>(B, halfOf));
+  Buffer<uint16_t> InA(converted<uint16_t>(A, toHalf)),
+      InB(converted<uint16_t>(B, toHalf));
   Buffer<float> Out(256);
   ASSERT_HIP(launch(function("gemm_blocks"), 1, 64, 0, InA.get(), InB.get(),
                     Out.get()));

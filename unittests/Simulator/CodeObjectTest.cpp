@@ -75,7 +75,7 @@ TEST(CodeObject, KernelsOfAllChips) {
       ASSERT_EQ(K->Arguments.size(), 2u);
       EXPECT_EQ(K->Arguments[1].Offset, 8u);
       EXPECT_EQ(K->Arguments[1].Kind, "global_buffer");
-      const Program &P = Object->program(K->WaveSize);
+      const InstructionTable &P = Object->code(K->WaveSize);
       ASSERT_NE(P.at(K->Entry), nullptr);
       EXPECT_EQ(P.text(P.at(K->Entry)), "s_nop 0");
       EXPECT_EQ(Object->symbolize(K->Entry + 4), "k+0x4");

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "HipTester.h"
+#include "SmallFloats.h"
 #include "WaveTester.h"
 
 #include <cmath>
@@ -40,43 +41,6 @@ static std::vector<float> randomFloats(size_t Count, uint32_t Seed) {
   for (float &V : X)
     V = random(Seed);
   return X;
-}
-
-static uint16_t toBFloat(float F) {
-  uint32_t X = f32(F);
-  return uint16_t((X + 0x7fff + (X >> 16 & 1)) >> 16);
-}
-static float fromBFloat(uint16_t X) {
-  uint32_t Y = uint32_t(X) << 16;
-  float F;
-  std::memcpy(&F, &Y, 4);
-  return F;
-}
-static float fromHalf(uint16_t H) {
-  int E = H >> 10 & 31;
-  float M = float(H & 0x3ff);
-  float X = E ? std::ldexp(1024 + M, E - 25) : std::ldexp(M, -24);
-  return H & 0x8000 ? -X : X;
-}
-/// To the nearest f16, ties to even, by looking at both neighbours.
-static uint16_t toHalf(double F) {
-  double A = std::fabs(F);
-  uint16_t Sign = std::signbit(F) ? 0x8000 : 0;
-  if (A >= 65520)
-    return Sign | 0x7c00;
-  int E;
-  std::frexp(A, &E);
-  int Scale = A == 0 ? -24 : std::max(E - 11, -24);
-  double Units = std::nearbyint(std::ldexp(A, -Scale));
-  double Rounded = std::ldexp(Units, Scale);
-  uint16_t H = 0;
-  if (Rounded >= 0x1p-14) {
-    std::frexp(Rounded, &E);
-    H = uint16_t((E + 14) << 10 | (int(std::ldexp(Rounded, 11 - E)) & 0x3ff));
-  } else {
-    H = uint16_t(std::ldexp(Rounded, 24));
-  }
-  return Sign | H;
 }
 
 namespace {

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Assembly text taken apart, and the program built from it.
+// Assembly text taken apart, and the code of an object built from it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,8 +77,8 @@ TEST(Decoder, BranchTargetsAndText) {
                    "gfx942", 0, Error);
   ASSERT_FALSE(Code.empty()) << Error;
   uint64_t Address = reinterpret_cast<uint64_t>(Code.data());
-  DecodedProgram P(chipNamed("gfx942"), 64,
-                   {CodeRange{Address, Code.size(), {}}}, hostExecTable());
+  DecodedCode P(chipNamed("gfx942"), 64, {CodeRange{Address, Code.size(), {}}},
+                hostExecTable());
   const Inst *I = P.at(Address);
   ASSERT_NE(I, nullptr);
   EXPECT_EQ(I->Target, P.at(Address + 8));
@@ -96,9 +96,9 @@ TEST(Decoder, StartsAfreshAtFunctions) {
                    "gfx942", 0, Error);
   ASSERT_FALSE(Code.empty()) << Error;
   uint64_t Address = reinterpret_cast<uint64_t>(Code.data());
-  DecodedProgram P(chipNamed("gfx942"), 64,
-                   {CodeRange{Address, Code.size(), {Address + 4}}},
-                   hostExecTable());
+  DecodedCode P(chipNamed("gfx942"), 64,
+                {CodeRange{Address, Code.size(), {Address + 4}}},
+                hostExecTable());
   ASSERT_NE(P.at(Address + 4), nullptr);
   EXPECT_EQ(P.text(P.at(Address + 4)), "s_mov_b32 s0, 1");
 }
@@ -106,15 +106,15 @@ TEST(Decoder, StartsAfreshAtFunctions) {
 // Random words must never crash the decoder, whatever they mean.
 TEST(Decoder, RandomCode) {
   uint32_t State = 1;
-  for (const ChipInfo &C : Chips) {
+  for (const SimulatedChip &C : Chips) {
     std::vector<uint32_t> Words(20000);
     for (uint32_t &W : Words) {
       State = State * 1664525 + 1013904223;
       W = State ^ State >> 15;
     }
     uint64_t Address = reinterpret_cast<uint64_t>(Words.data());
-    DecodedProgram P(C, C.WaveSize, {CodeRange{Address, Words.size() * 4, {}}},
-                     hostExecTable());
+    DecodedCode P(C, C.WaveSize, {CodeRange{Address, Words.size() * 4, {}}},
+                  hostExecTable());
     EXPECT_GT(P.instructions().size(), 5000u);
   }
 }

@@ -18,7 +18,7 @@
 #endif
 #include <hip/hip_runtime_api.h>
 
-#include "ChipInfo.h"
+#include "SimulatedChip.h"
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
 

@@ -96,7 +96,7 @@ TEST(InstructionRecord, NamesAgreeWithLLVM) {
   constexpr uint32_t Encodings[] = {0xc0000000, 0xf4000000, 0xd8000000,
                                     0xdc000000, 0xe0000000, 0xec000000,
                                     0xc4000000};
-  for (const ChipInfo &C : Chips) {
+  for (const SimulatedChip &C : Chips) {
     auto D = isa::Disassembler::create(C.Chip, C.WaveSize);
     ASSERT_TRUE(bool(D));
     CrashGuard Guard;

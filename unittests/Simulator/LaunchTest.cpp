@@ -573,7 +573,7 @@ TEST(Launch, DefaultInstructionLimit) {
     uint64_t Memory[32] = {};
     Launch L;
     L.TheKernel = M.Object->kernel("k");
-    L.Code = &M.Object->program(L.TheKernel->WaveSize);
+    L.Code = &M.Object->code(L.TheKernel->WaveSize);
     L.Symbols = M.Object.get();
     L.Grid[0] = Grid;
     L.Block[0] = 64;

@@ -111,7 +111,7 @@ struct ObservedLaunch {
     uint64_t Buffer = reinterpret_cast<uint64_t>(Memory);
     Kernarg[0] = Buffer;
     L.TheKernel = M.Object->kernel("k");
-    L.Code = &M.Object->program(L.TheKernel->WaveSize);
+    L.Code = &M.Object->code(L.TheKernel->WaveSize);
     L.Symbols = M.Object.get();
     L.Grid[0] = 3;
     L.Block[0] = 128;

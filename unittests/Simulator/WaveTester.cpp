@@ -21,8 +21,8 @@
 
 using namespace lnbwd::sim;
 
-const ChipInfo &lnbwd::sim::chipNamed(const std::string &Name) {
-  if (const ChipInfo *C = chipByName(Name))
+const SimulatedChip &lnbwd::sim::chipNamed(const std::string &Name) {
+  if (const SimulatedChip *C = chipByName(Name))
     return *C;
   std::abort();
 }
@@ -41,7 +41,7 @@ std::vector<std::string> lnbwd::sim::chipsIn(unsigned Set) {
 WaveTester::WaveTester(const std::string &Chip, unsigned WaveSize,
                        const ExecTable &Table)
     : Chip(Chip), Table(Table), LdsBytes(4096, 0) {
-  const ChipInfo &Info = chipNamed(Chip);
+  const SimulatedChip &Info = chipNamed(Chip);
   TheKernel.Name = "test";
   L->Symbols = &Object;
   L->TheKernel = &TheKernel;
@@ -89,8 +89,7 @@ bool WaveTester::run(const std::string &Text) {
   if (Code.empty())
     return false;
   uint64_t Address = reinterpret_cast<uint64_t>(Code.data());
-  DecodedProgram P(*L->Chip, W->N, {CodeRange{Address, Code.size(), {}}},
-                   Table);
+  DecodedCode P(*L->Chip, W->N, {CodeRange{Address, Code.size(), {}}}, Table);
   L->Code = &P;
   L->Failure = LaunchFailure::None;
   L->Stop = false;

@@ -18,7 +18,7 @@
 #include "Core/Execution.h"
 #include "Core/Launch.h"
 #include "Core/Wave.h"
-#include "Decode/ProgramDecoder.h"
+#include "Decode/CodeDecoder.h"
 #include "Execute/HostTables.h"
 #include "Load/CodeObject.h"
 
@@ -96,7 +96,7 @@ private:
   std::string Error;
 };
 
-const ChipInfo &chipNamed(const std::string &Name);
+const SimulatedChip &chipNamed(const std::string &Name);
 /// Names of the chips of a set.
 std::vector<std::string> chipsIn(unsigned Set);
 inline bool isGfx9(const std::string &Chip) {

@@ -13,12 +13,8 @@
 #ifndef LNBWD_CONVERSION_PASSES_TD
 #define LNBWD_CONVERSION_PASSES_TD
 
+include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
-
-def ChipOption
-    : Option<"chip", "chip", "std::string", /*default=*/"",
-             "Chip to compile for; an unknown name is an error that lists the "
-             "known ones">;
 
 def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
   let summary = "Turn scheduled row programs into kernels of the lane level";
@@ -103,8 +99,8 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
   let description = [{
     What is left of the lane level in a kernel becomes `gpu`, `vector`, `scf`,
     `memref` and `arith` operations, and, where a target has better ones, those of
-    `amdgpu`, `rocdl` or `nvvm`. Which part of the kernel an operation is is noted
-    in its location from here on, since that is what machine code keeps.
+    `amdgpu`, `rocdl` or `nvvm`. What is of another part of the kernel than what is
+    around it says so in `lane.part`, for `lnbwd-convert-parts-to-locations`.
 
     Expects split parts, and neither row reductions nor sets that are not whole:
     run `lnbwd-peel-last-rows`, `lnbwd-block-column-sums`, `lnbwd-split-parts` and
@@ -130,7 +126,7 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
     scf.for %row = %begin to %rows step %step {
       %x = vector.load %xs[%row, %column] {alignment = 16 : i64} : ..., vector<8xbf16>
       vector.store %x, %ys[%row, %column] {alignment = 16 : i64} : ..., vector<8xbf16>
-    }
+    } {lane.part = #lane.part<row>}
     ```
   }];
   let options = [ChipOption];
@@ -140,6 +136,103 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
     "::mlir::memref::MemRefDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::ROCDL::ROCDLDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"];
+}
+
+def PartsToLocationsPass
+    : Pass<"lnbwd-convert-parts-to-locations", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Note in locations which part of a kernel an operation is";
+  let description = [{
+    Takes the attributes `lane.part`, and notes each operation's part in its
+    location: code generation keeps locations, as lines, and no attributes. It
+    goes right behind the lane level, since operations with different attributes
+    are not the same to later passes, and the machine code must not depend on
+    what the report asks for.
+
+    Before:
+
+    ```mlir
+    scf.for %row = %begin to %rows step %step {
+      %x = vector.load %xs[%row, %column] : ..., vector<8xbf16> loc(#loc1)
+    } {lane.part = #lane.part<row>} loc(#loc2)
+    ```
+
+    After:
+
+    ```mlir
+    scf.for %row = %begin to %rows step %step {
+      %x = vector.load %xs[%row, %column] : ..., vector<8xbf16> loc(fused<#lane.part<row>>[#loc1])
+    } loc(fused<#lane.part<setup>>[#loc2])
+    ```
+  }];
+  let dependentDialects = ["::lnbwd::lane::LaneDialect"];
+}
+
+def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
+  let summary = "Lower subgroup reductions the way the chip does them best";
+  let description = [{
+    Upstream's patterns for `gpu.subgroup_reduce`, chosen from the chip table:
+    data-parallel-primitive moves (DPP) on AMD, shuffles elsewhere.
+
+    Before:
+
+    ```mlir
+    %s = gpu.subgroup_reduce add %v : (f32) -> f32
+    ```
+
+    After, on a chip with 32 lanes to a wave and no DPP: five `gpu.shuffle xor`,
+    each followed by an `arith.addf`.
+  }];
+  let options = [ChipOption];
+  let dependentDialects = [
+    "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::ROCDL::ROCDLDialect",
+    "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numReductions", "reductions", "Subgroup reductions lowered">,
+  ];
+}
+
+def ExpandMathPass : Pass<"lnbwd-expand-math"> {
+  let summary = "Write functions out that the chips have no instruction for";
+  let description = [{
+    No device library is linked. `math.exp`, `exp2`, `expm1`, `log`, `log1p`,
+    `log2`, `tanh`, `erf`, and `powf` and `fpowi` with a constant exponent, of
+    float32, become a few multiply-adds around the instructions that `chip` has
+    for exp2, log2, reciprocal and roots, through LLVM's intrinsics; elementwise
+    on vectors. `sqrt` and `rsqrt` of vectors are the chip's instruction, scaled
+    for subnormal numbers; of scalars, of which a row has one, they are rounded
+    correctly, `rsqrt` as a division. `math.absf`, `floor` and `ceil`, for which
+    there are instructions, become calls of LLVM's intrinsics. Their errors are
+    in docs/numerics.md.
+
+    `arith.divf` is IEEE's division and left alone, unless it has one of the
+    flags `arcp` and `afn`, or is the sigmoid's, whose divisor is `1 + exp(...)`:
+    then it is a product with the chip's reciprocal. `afn` on a function leaves
+    out what keeps its error small near 0 and for large arguments.
+
+    Any other function is an error that names it, but for `math.fma` and
+    `copysign`, which are left alone.
+
+    Before:
+
+    ```mlir
+    %r = arith.divf %a, %b fastmath<afn> : f32
+    ```
+
+    After, for an AMD chip:
+
+    ```mlir
+    %0 = llvm.call_intrinsic "llvm.amdgcn.rcp"(%b) : (f32) -> f32
+    %r = arith.mulf %a, %0 : f32
+    ```
+  }];
+  let options = [ChipOption];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numFunctions", "functions", "Calls of functions met">,
+  ];
 }
 
 #endif // LNBWD_CONVERSION_PASSES_TD

@@ -13,44 +13,30 @@
 #ifndef LNBWD_TRANSFORMS_PASSES_TD
 #define LNBWD_TRANSFORMS_PASSES_TD
 
+include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
-
-def ChipOption
-    : Option<"chip", "chip", "std::string", /*default=*/"",
-             "Chip to compile for; an unknown name is an error that lists the "
-             "known ones">;
 
 def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
   let summary = "Derive the gradient of a forward pass";
   let description = [{
     Each function holds one forward operation: a named one, such as
-    `lnbwd.layer_norm`, or a `lnbwd.rowwise` without column sums and group sums
-    that somebody wrote. In its place comes a function `<name>_bwd` on memrefs with the
-    gradient, a row program, by reverse mode: the adjoint of a column is a column
-    sum, that of a group column a group sum, that of a spread scalar a row sum. Operands are named after the forward
-    ones: `dy` is the adjoint of `y`, a row output, and `dx` the gradient with
-    respect to `x`, an input, in the type of `x`.
+    `lnbwd.layer_norm`, or a `lnbwd.rowwise` without column sums and group sums.
+    In its place comes a function `<name>_bwd` on memrefs with the gradient, a row
+    program. Operands are named after the forward ones: `dy` is the adjoint of
+    `y`, a row output, and `dx` the gradient with respect to `x`, an input, in the
+    type of `x`.
 
     The gradient takes the adjoints of the forward outputs, what it needs of the
     forward inputs, and the *saved* forward outputs; everything else is computed
-    again. Every output has an adjoint, a row scalar as well (`ds` of `s`, a
-    number for each row), but for the row scalars that are saved: those were put
-    out to be saved, and the loss does not depend on them. Named operations (and
-    functions that state one in `lnbwd.operation`) save their statistics, `mean`
-    and `rstd`, unless `saved` says otherwise; of any other row program nothing is
-    saved that `saved` does not name. A
-    row output that is saved has its adjoint all the same. `of` names the outputs
-    that the loss depends on where that is otherwise: the others have no adjoint,
-    and one that it names has its own, saved or not. It is an error if no output
-    with an adjoint is left. An operation with the attribute `lnbwd.detach` counts
-    as a constant.
+    again. Named operations (and functions that state one in `lnbwd.operation`)
+    save their statistics, `mean` and `rstd`; a row program saves nothing, unless
+    `saved` says otherwise. Each output has an adjoint but for row scalars that
+    are saved; `of` names other ones. It is an error if no output with an adjoint
+    is left. An operation with the attribute `lnbwd.detach` counts as a constant.
 
-    Adjoints are float32; what f16 or bf16 arithmetic computed is widened where a
-    derivative uses it, and f64 arithmetic that a gradient goes through is an
-    error. Quotients and logarithms of sums of exponentials are scaled by the
-    largest of them, so that their gradients are finite where an exponential is
-    not. docs/derivation.md lists the operations that have derivatives, and what
-    is taken for one at a kink.
+    Adjoints are float32. Fails, naming the operation, on f64 arithmetic that a
+    gradient goes through, and on operations that have no derivative here:
+    docs/derivation.md lists those that have one, with what is taken at a kink.
 
     `simplify` rewrites the result as one would by hand: sums are taken apart,
     scalar factors leave them, the sum of a centred row is 0, that of the squares
@@ -379,97 +365,6 @@ def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
   let statistics = [
     Statistic<"numFinalized", "finalized", "Row programs given partial sums">,
   ];
-}
-
-def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
-  let summary = "Lower subgroup reductions the way the chip does them best";
-  let description = [{
-    Upstream's patterns for `gpu.subgroup_reduce`, chosen from the chip table:
-    data-parallel-primitive moves (DPP) on AMD, shuffles elsewhere.
-
-    Before:
-
-    ```mlir
-    %s = gpu.subgroup_reduce add %v : (f32) -> f32
-    ```
-
-    After, on a chip with 32 lanes to a wave and no DPP: five `gpu.shuffle xor`,
-    each followed by an `arith.addf`.
-  }];
-  let options = [ChipOption];
-  let dependentDialects = [
-    "::mlir::amdgpu::AMDGPUDialect", "::mlir::arith::ArithDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::ROCDL::ROCDLDialect",
-    "::mlir::vector::VectorDialect"];
-  let statistics = [
-    Statistic<"numReductions", "reductions", "Subgroup reductions lowered">,
-  ];
-}
-
-def ExpandMathPass : Pass<"lnbwd-expand-math"> {
-  let summary = "Write functions out that the chips have no instruction for";
-  let description = [{
-    No device library is linked. `math.exp`, `exp2`, `expm1`, `log`, `log1p`,
-    `log2`, `tanh`, `erf`, and `powf` and `fpowi` with a constant exponent, of
-    float32, become a few multiply-adds around the instructions that `chip` has
-    for exp2, log2, reciprocal and roots, through LLVM's intrinsics; elementwise
-    on vectors. `sqrt` and `rsqrt` of vectors are the chip's instruction, scaled
-    for subnormal numbers; of scalars, of which a row has one, they are rounded
-    correctly, `rsqrt` as a division. `math.absf`, `floor` and `ceil`, for which
-    there are instructions, become calls of LLVM's intrinsics. Their errors are
-    in docs/numerics.md.
-
-    `arith.divf` is IEEE's division and left alone, unless it has one of the
-    flags `arcp` and `afn`, or is the sigmoid's, whose divisor is `1 + exp(...)`:
-    then it is a product with the chip's reciprocal. `afn` on a function leaves
-    out what keeps its error small near 0 and for large arguments.
-
-    Any other function is an error that names it, but for `math.fma` and
-    `copysign`, which are left alone.
-
-    Before:
-
-    ```mlir
-    %r = arith.divf %a, %b fastmath<afn> : f32
-    ```
-
-    After, for an AMD chip:
-
-    ```mlir
-    %0 = llvm.call_intrinsic "llvm.amdgcn.rcp"(%b) : (f32) -> f32
-    %r = arith.mulf %a, %0 : f32
-    ```
-  }];
-  let options = [ChipOption];
-  let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
-  let statistics = [
-    Statistic<"numFunctions", "functions", "Calls of functions met">,
-  ];
-}
-
-def AttachLaunchPlanPass : Pass<"lnbwd-attach-launch-plan", "::mlir::ModuleOp"> {
-  let summary = "Put the launch plan of a function beside its kernels";
-  let description = [{
-    Derives the launch plan (docs/abi.md) from each function that launches
-    kernels, and puts it into their `gpu.module`: as the attribute `lnbwd.plan`,
-    and as the constant `lnbwd_plan`, which the code object carries. Fails on a
-    launch that a plan cannot express.
-
-    After:
-
-    ```mlir
-    gpu.module @f_kernels attributes {lnbwd.plan = "{\"format\":\"lnbwd-plan\",...}"} {
-      llvm.mlir.global external protected constant @lnbwd_plan("...")
-          {addr_space = 4 : i32, alignment = 1 : i64, section = ".lnbwd.plan"}
-      gpu.func @k(...) kernel {...}
-    }
-    ```
-  }];
-  let options = [ChipOption];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
-  let statistics = [Statistic<"numPlans", "plans", "Launch plans attached">];
 }
 
 #endif // LNBWD_TRANSFORMS_PASSES_TD

@@ -32,27 +32,46 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// Notes in the locations of `block` which part of the kernel they are of, and
-/// takes the attributes that said so away.
-static void noteParts(Block &block, KernelPart around) {
-  for (Operation &op : block) {
-    KernelPart part = around;
+/// Adds `part` to what `op` says of its part of the kernel, which goes before.
+static void addToPart(Operation *op, lane::PartAttr part) {
+  if (auto own = op->getAttrOfType<lane::PartAttr>(lane::partAttr))
+    part = own.within(part);
+  op->setDiscardableAttr(lane::partAttr, part);
+}
+
+/// Has operations say themselves what was known from their names, which go.
+static void nameParts(ArrayRef<Operation *> lowered) {
+  for (Operation *op : lowered) {
+    MLIRContext *context = op->getContext();
     if (isa<lane::ForRowsOp>(op))
-      part.kind = KernelPart::Row;
-    Attribute attribute = op.removeDiscardableAttr(lane::partAttr);
-    auto kind = dyn_cast_or_null<lane::PartKindAttr>(attribute);
-    if (kind && kind.getValue() == lane::PartKind::Reload)
-      part.reload = true;
-    else if (kind)
-      part.kind = KernelPart::Kind(kind.getValue());
-    // What an operation with regions does beside them is work of what is
-    // around it.
-    op.setLoc((op.getNumRegions() ? around : part).note(op.getLoc()));
-    for (Region &region : op.getRegions())
-      for (Block &inner : region)
-        noteParts(inner, part);
+      addToPart(op, lane::PartAttr::get(context, lane::PartKind::Row));
+    else if (isa<lane::LoadScalarOp, lane::LoadScalarWithinOp>(op))
+      addToPart(op, lane::PartAttr::getScalars(context));
   }
 }
+
+namespace {
+/// What an operation becomes is of the same part of the kernel as itself.
+class PartKeeper : public RewriterBase::Listener {
+public:
+  void notifyPatternBegin(const Pattern &, Operation *op) override {
+    part = op->getAttrOfType<lane::PartAttr>(lane::partAttr);
+  }
+  void notifyPatternEnd(const Pattern &, LogicalResult) override { part = {}; }
+  void notifyOperationInserted(Operation *op,
+                               OpBuilder::InsertPoint previous) override {
+    // Not what is moved, nor what is in an operation that says so, or, where
+    // there is none yet, in one that will.
+    Operation *around = op->getParentOp();
+    if (part && !previous.isSet() && around &&
+        around->getAttr(lane::partAttr) != part)
+      op->setDiscardableAttr(lane::partAttr, part);
+  }
+
+private:
+  lane::PartAttr part;
+};
+} // namespace
 
 /// What is to be lowered in `kernel`, in order; places are not.
 static SmallVector<Operation *> getLaneOps(gpu::GPUFuncOp kernel) {
@@ -65,8 +84,6 @@ static SmallVector<Operation *> getLaneOps(gpu::GPUFuncOp kernel) {
   return ops;
 }
 
-/// Whether nothing of the lane level is left. Says what is, and which pass
-/// takes it.
 /// Bytes that come to workgroup memory by themselves, and what waits for them.
 static bool isTransfer(Operation *op) {
   return isa<lane::InitByteBarriersOp, lane::ExpectBytesOp, lane::AwaitBytesOp,
@@ -74,6 +91,8 @@ static bool isTransfer(Operation *op) {
              lane::StartCopiesOp, lane::AwaitStageOp>(op);
 }
 
+/// Whether nothing of the lane level is left. Says what is, and which pass
+/// takes it.
 static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
   WalkResult result = kernel.walk([&](Operation *op) {
     // Places and stages that stay have users that do.
@@ -123,10 +142,10 @@ public:
 
     if (getLaneOps(kernel).empty())
       return;
-    noteParts(kernel.getBody().front(), KernelPart());
     PlaceTable places(kernel, **found);
     StageTable stages(kernel);
     SmallVector<Operation *> lowered = getLaneOps(kernel);
+    nameParts(lowered);
     RewritePatternSet patterns(&getContext());
     populateLaneToGPUPatterns(patterns, places);
     populateLaneSumsToGPUPatterns(patterns, places);
@@ -140,6 +159,8 @@ public:
     // for those who ask.
     GreedyRewriteConfig config;
     config.enableFolding(false);
+    PartKeeper keeper;
+    config.setListener(&keeper);
     config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
     std::reverse(lowered.begin(), lowered.end()); // The last goes first.
     if (failed(applyOpPatternsGreedily(lowered, std::move(patterns), config)))

@@ -28,10 +28,12 @@ Value lnbwd::emitIndex(ImplicitLocOpBuilder &b, int64_t value) {
 }
 
 void lnbwd::emitIf(ImplicitLocOpBuilder &b, Value condition,
-                   function_ref<void()> body) {
+                   function_ref<void()> body, int64_t groups) {
   if (!condition)
     return body();
   auto guarded = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
+  if (groups)
+    notePartOfGroups(guarded, groups);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(guarded.thenBlock());
   body();
@@ -74,11 +76,9 @@ Value lnbwd::emitOffsetInAllocation(ImplicitLocOpBuilder &b, Value memory,
   return arith::AddIOp::create(b, metadata.getOffset(), offset);
 }
 
-Location lnbwd::changePart(Location location,
-                           function_ref<void(KernelPart &)> change) {
-  KernelPart part = KernelPart::get(location).value_or(KernelPart());
-  change(part);
-  return part.note(location);
+void lnbwd::notePartOfGroups(Operation *op, int64_t groups) {
+  op->setDiscardableAttr(lane::partAttr,
+                         lane::PartAttr::getOfGroups(op->getContext(), groups));
 }
 
 namespace {
@@ -171,11 +171,8 @@ struct LowerLoadScalar : OpRewritePattern<lane::LoadScalarOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lane::LoadScalarOp op,
                                 PatternRewriter &rewriter) const override {
-    Location location =
-        changePart(op.getLoc(), [](KernelPart &part) { part.scalars = true; });
-    auto load =
-        memref::LoadOp::create(rewriter, location, op.getMemory(), op.getRow());
-    rewriter.replaceOp(op, load);
+    rewriter.replaceOpWithNewOp<memref::LoadOp>(op, op.getMemory(),
+                                                op.getRow());
     return success();
   }
 };

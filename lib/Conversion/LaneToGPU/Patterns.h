@@ -17,8 +17,6 @@
 #include "PlaceTable.h"
 #include "StageTable.h"
 
-#include "lnbwd/Target/KernelPart.h"
-
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -56,9 +54,11 @@ protected:
 
 /// A constant of the type index.
 mlir::Value emitIndex(mlir::ImplicitLocOpBuilder &b, int64_t value);
-/// Emits `body` under `condition`, or plainly where that is null for true.
+/// Emits `body` under `condition`, or plainly where that is null for true. Of
+/// the workgroup's groups `groups` meet the condition, or an unknown number
+/// (0).
 void emitIf(mlir::ImplicitLocOpBuilder &b, mlir::Value condition,
-            llvm::function_ref<void()> body);
+            llvm::function_ref<void()> body, int64_t groups = 0);
 /// The conjunction of two conditions, each of which may be null for true.
 mlir::Value emitBoth(mlir::ImplicitLocOpBuilder &b, mlir::Value lhs,
                      mlir::Value rhs);
@@ -73,9 +73,8 @@ void emitStore(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
 /// allocation begins: a workgroup's group of rows lies within the whole.
 mlir::Value emitOffsetInAllocation(mlir::ImplicitLocOpBuilder &b,
                                    mlir::Value memory, mlir::Value offset);
-/// `location` noted as of the same part of the kernel, with something changed.
-mlir::Location changePart(mlir::Location location,
-                          llvm::function_ref<void(KernelPart &)> change);
+/// Notes for the report that so many groups do what is in `op`.
+void notePartOfGroups(mlir::Operation *op, int64_t groups);
 
 } // namespace lnbwd
 

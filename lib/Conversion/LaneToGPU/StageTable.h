@@ -14,8 +14,8 @@
 #ifndef LNBWD_LIB_CONVERSION_LANETOGPU_STAGETABLE_H
 #define LNBWD_LIB_CONVERSION_LANETOGPU_STAGETABLE_H
 
+#include "lnbwd/Analysis/StageLayout.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
-#include "lnbwd/Target/StageLayout.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "llvm/ADT/DenseMap.h"

@@ -103,25 +103,22 @@ Value GroupCombiner::takeTerm(int64_t sum, int64_t first, int64_t taking,
 
 void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
                             int64_t owners) {
-  Location location = b.getLoc();
-  auto noteGroups = [&](int64_t groups) {
-    b.setLoc(changePart(
-        location, [&](KernelPart &part) { part.groups = unsigned(groups); }));
-  };
   Value behind = arith::SubIOp::create(b, place.group, emitIndex(b, owners));
-  emitIf(b, lessThan(b, behind, count - owners), [&] {
-    noteGroups(count - owners);
-    Value number = arith::SubIOp::create(b, place.group, emitIndex(b, owners));
-    for (auto [s, sum] : llvm::enumerate(sums))
-      emitStore(b, sum, memory, getSlot(number, int64_t(s)));
-  });
-  b.setLoc(location);
+  emitIf(
+      b, lessThan(b, behind, count - owners),
+      [&] {
+        Value number =
+            arith::SubIOp::create(b, place.group, emitIndex(b, owners));
+        for (auto [s, sum] : llvm::enumerate(sums))
+          emitStore(b, sum, memory, getSlot(number, int64_t(s)));
+      },
+      count - owners);
   lane::BarrierOp::create(b);
   SmallVector<Type> types(sums.size(), type);
   auto step = scf::IfOp::create(b, types, lessThan(b, place.group, owners),
                                 /*withElseRegion=*/true);
+  notePartOfGroups(step, owners);
   OpBuilder::InsertionGuard guard(b);
-  noteGroups(owners);
   SmallVector<Value> added;
   b.setInsertionPointToStart(step.thenBlock());
   for (auto [s, sum] : llvm::enumerate(sums)) {
@@ -134,7 +131,6 @@ void GroupCombiner::combine(MutableArrayRef<Value> sums, int64_t count,
   scf::YieldOp::create(b, added);
   b.setInsertionPointToStart(step.elseBlock());
   scf::YieldOp::create(b, sums);
-  b.setLoc(location);
   llvm::copy(step.getResults(), sums.begin());
 }
 
@@ -197,9 +193,7 @@ struct LowerStoreSum : PlacePattern<lane::StoreSumOp> {
     VectorType type =
         place.type.getAccessType(getElementTypeOrSelf(op.getMemory()));
     Value isFirstGroup = emitIsFirstGroup(b, place);
-    emitIf(b, emitBoth(b, isFirstGroup, access.exists), [&] {
-      b.setLoc(
-          changePart(op.getLoc(), [](KernelPart &part) { part.groups = 1; }));
+    auto store = [&] {
       SmallVector<Value> indices;
       if (op.getRow())
         indices.push_back(op.getRow());
@@ -210,7 +204,8 @@ struct LowerStoreSum : PlacePattern<lane::StoreSumOp> {
       if (!type.getElementType().isF32())
         sum = arith::TruncFOp::create(b, type, sum);
       emitStore(b, sum, op.getMemory(), indices);
-    });
+    };
+    emitIf(b, emitBoth(b, isFirstGroup, access.exists), store, /*groups=*/1);
     rewriter.eraseOp(op);
     return success();
   }

@@ -58,9 +58,7 @@ struct ShareColumns : PlacePattern<lane::LoadColumnsOp> {
       shared.push_back(
           lane::addWorkgroupMemory(kernel, int64_t(accesses) * columns,
                                    getElementTypeOrSelf(memory.getType())));
-    emitIf(b, isFirstGroup, [&] {
-      b.setLoc(
-          changePart(op.getLoc(), [](KernelPart &part) { part.groups = 1; }));
+    auto share = [&] {
       for (auto [source, target] : llvm::zip_equal(op.getMemories(), shared))
         for (size_t c = 0; c < accesses; ++c) {
           VectorType type =
@@ -69,8 +67,8 @@ struct ShareColumns : PlacePattern<lane::LoadColumnsOp> {
           emitStore(b, emitLoad(b, type, source, place.accesses[c].loadColumn),
                     target, slot);
         }
-      b.setLoc(op.getLoc());
-    });
+    };
+    emitIf(b, isFirstGroup, share, /*groups=*/1);
     lane::BarrierOp::create(b);
     SmallVector<Value> loaded(op.getNumResults());
     for (size_t c = 0; c < accesses; ++c)
@@ -161,9 +159,7 @@ struct LowerLoadScalarWithin : PlacePattern<lane::LoadScalarWithinOp> {
 
   LogicalResult matchAndRewrite(lane::LoadScalarWithinOp op,
                                 PatternRewriter &rewriter) const override {
-    ImplicitLocOpBuilder b(
-        changePart(op.getLoc(), [](KernelPart &part) { part.scalars = true; }),
-        rewriter);
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     const Place &place = places.lookup(op.getPlace());
     Value group = place.group;
     if (place.type.getLanes() % chip.waveSize == 0) {

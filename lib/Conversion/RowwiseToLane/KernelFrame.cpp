@@ -9,10 +9,10 @@
 #include "KernelFrame.h"
 #include "RowPhases.h"
 
-#include "lnbwd/Target/LaunchPlan.h"
-#include "lnbwd/Transforms/ArgumentRoles.h"
-#include "lnbwd/Transforms/LaunchCounts.h"
-#include "lnbwd/Transforms/ScheduleLegality.h"
+#include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/LaunchPlan/ArgumentRoles.h"
+#include "lnbwd/LaunchPlan/LaunchCounts.h"
+#include "lnbwd/LaunchPlan/LaunchPlan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -15,10 +15,10 @@
 #include "KernelFrame.h"
 #include "RowPhases.h"
 
+#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
-#include "lnbwd/Transforms/ScheduleLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"

@@ -13,7 +13,7 @@
 
 #include "Assembler/Assembler.h"
 
-#include "ChipInfo.h"
+#include "SimulatedChip.h"
 
 #include "lnbwd/ISA/Disassembler.h"
 
@@ -179,7 +179,7 @@ std::vector<uint8_t> lnbwd::sim::assembleCodeObject(const std::string &Text,
 
 std::string lnbwd::sim::kernelText(const KernelText &K, const std::string &Chip,
                                    unsigned Version) {
-  const ChipInfo &Info = *chipByName(Chip);
+  const SimulatedChip &Info = *chipByName(Chip);
   unsigned WaveSize = K.WaveSize ? K.WaveSize : Info.WaveSize;
   std::string S;
   raw_string_ostream OS(S);

@@ -30,11 +30,11 @@ static const char *fileName() {
   return Name;
 }
 
-std::unique_ptr<Coverage> Coverage::create(const Program &P) {
+std::unique_ptr<Coverage> Coverage::create(const InstructionTable &P) {
   return fileName() ? std::make_unique<Coverage>(P) : nullptr;
 }
 
-Coverage::Coverage(const Program &P)
+Coverage::Coverage(const InstructionTable &P)
     : P(P), Begin(P.instructions().data()),
       Seen(new std::atomic<bool>[P.instructions().size()] {}) {
   for (const Inst &I : P.instructions())

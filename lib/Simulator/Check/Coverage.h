@@ -15,19 +15,19 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_COVERAGE_H
 #define LNBWD_LIB_SIMULATOR_CHECK_COVERAGE_H
 
-#include "Core/Program.h"
+#include "Core/InstructionTable.h"
 
 #include <atomic>
 #include <vector>
 
 namespace lnbwd::sim {
 
-/// What of one program has been executed.
+/// What of one object's code has been executed.
 class Coverage {
 public:
   /// Null if nobody asks.
-  static std::unique_ptr<Coverage> create(const Program &P);
-  explicit Coverage(const Program &P);
+  static std::unique_ptr<Coverage> create(const InstructionTable &P);
+  explicit Coverage(const InstructionTable &P);
   void note(const Inst *I) {
     std::atomic<bool> &S = Seen[size_t(I - Begin)];
     if (!S.load(std::memory_order_relaxed) && !S.exchange(true) &&
@@ -37,7 +37,7 @@ public:
 
 private:
   void write(const Inst *I, const char *State);
-  const Program &P;
+  const InstructionTable &P;
   const Inst *Begin;
   std::unique_ptr<std::atomic<bool>[]> Seen;
 };

@@ -25,7 +25,7 @@ using namespace lnbwd::sim;
 namespace {
 class Finder {
 public:
-  Finder(const Program &P, const Inst &I) : P(P), I(I) {}
+  Finder(const InstructionTable &P, const Inst &I) : P(P), I(I) {}
   Effects find();
 
 private:
@@ -52,7 +52,7 @@ private:
   void scalar();
   void limits();
 
-  const Program &P;
+  const InstructionTable &P;
   const Inst &I;
   const isa::InstructionFacts &Facts = I.Record->Facts;
   const isa::InstructionDescription &Description = I.Record->Description;
@@ -212,7 +212,7 @@ Effects Finder::find() {
   return E;
 }
 
-ProgramEffects::ProgramEffects(const Program &P)
+CodeEffects::CodeEffects(const InstructionTable &P)
     : Begin(P.instructions().data()), Covered(Coverage::create(P)) {
   List.reserve(P.instructions().size());
   for (const Inst &I : P.instructions()) {
@@ -236,8 +236,8 @@ ProgramEffects::ProgramEffects(const Program &P)
   }
 }
 
-const ProgramEffects &ProgramEffects::of(const Program &P) {
+const CodeEffects &CodeEffects::of(const InstructionTable &P) {
   // Nobody else makes notes.
-  return static_cast<const ProgramEffects &>(
-      P.notes([&] { return std::make_unique<ProgramEffects>(P); }));
+  return static_cast<const CodeEffects &>(
+      P.notes([&] { return std::make_unique<CodeEffects>(P); }));
 }

@@ -8,7 +8,7 @@
 //
 // The checker's view of an instruction: the registers it reads and writes, the
 // memory it touches, and the wait counter it is counted by. Found out once for
-// a program, when a checked launch first executes it.
+// an object, when a checked launch first executes it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 #include "Check/Coverage.h"
 
 #include "Core/Instruction.h"
-#include "Core/Program.h"
+#include "Core/InstructionTable.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"
 
@@ -76,11 +76,11 @@ struct Effects {
   uint16_t MaxVgpr = 0, MaxAgpr = 0, MaxSgpr = 0; ///< highest number, plus 1
 };
 
-/// The effects of all instructions of a program, and what follows from them.
-struct ProgramEffects final : public ProgramNotes {
-  explicit ProgramEffects(const Program &P);
-  /// Those of a program; found out on first use.
-  static const ProgramEffects &of(const Program &P);
+/// The effects of all instructions of an object, and what follows from them.
+struct CodeEffects final : public CodeNotes {
+  explicit CodeEffects(const InstructionTable &P);
+  /// Those of an object; found out on first use.
+  static const CodeEffects &of(const InstructionTable &P);
   const Effects &of(const Inst *I) const { return List[size_t(I - Begin)]; }
   std::vector<Effects> List;
   const Inst *Begin;

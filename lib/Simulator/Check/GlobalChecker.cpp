@@ -13,6 +13,7 @@
 #include "Check/GlobalChecker.h"
 
 #include "Core/Execution.h"
+#include "Core/LaneMask.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -161,8 +162,8 @@ void GlobalChecker::countGlobal(const Effects &E, const Region &R,
     Lines[Count++] = Line;
     Count128 += Pair ? 0 : 1;
   };
-  for (uint64_t Left = Mask; Left; Left &= Left - 1) {
-    uint64_t Begin = A[__builtin_ctzll(Left)], Last = Begin + Bytes - 1;
+  for (unsigned L : LaneMask(Mask)) {
+    uint64_t Begin = A[L], Last = Begin + Bytes - 1;
     Note(Begin / 64);
     if (Last / 64 != Begin / 64)
       Note(Last / 64);
@@ -179,8 +180,7 @@ bool GlobalChecker::global(const Inst *I, const Effects &E, const uint64_t *A,
   uint64_t Low = ~0ull, High = 0, Misaligned = 0;
   const unsigned First = unsigned(__builtin_ctzll(Mask));
   bool Consecutive = (Mask >> First & ((Mask >> First) + 1)) == 0;
-  for (uint64_t Left = Mask; Left; Left &= Left - 1) {
-    unsigned Lane = unsigned(__builtin_ctzll(Left));
+  for (unsigned Lane : LaneMask(Mask)) {
     uint64_t X = A[Lane];
     Low = std::min(Low, X);
     High = std::max(High, X);
@@ -188,8 +188,8 @@ bool GlobalChecker::global(const Inst *I, const Effects &E, const uint64_t *A,
     Consecutive &= X == A[First] + uint64_t(Lane - First) * Bytes;
   }
   if (L.alignment() && (Misaligned & (Align - 1)))
-    for (uint64_t Left = Mask; Left; Left &= Left - 1) {
-      int Lane = __builtin_ctzll(Left);
+    for (unsigned L : LaneMask(Mask)) {
+      int Lane = int(L);
       if (A[Lane] & (Align - 1))
         return faultCheck(W, I, Lane,
                           std::to_string(Bytes) + " bytes at " + hex(A[Lane]) +
@@ -212,8 +212,7 @@ bool GlobalChecker::global(const Inst *I, const Effects &E, const uint64_t *A,
     return accessGlobal(I, E, *R, Low,
                         uint64_t(__builtin_popcountll(Mask)) * Bytes,
                         First ? int(First) : -1, Bytes);
-  for (uint64_t Left = Mask; Left; Left &= Left - 1) {
-    unsigned Lane = unsigned(__builtin_ctzll(Left));
+  for (unsigned Lane : LaneMask(Mask)) {
     const Region *Mine = R ? R : findRegion(W, A[Lane], Bytes);
     if (!Mine)
       return true; // An atomic that has already been reported.

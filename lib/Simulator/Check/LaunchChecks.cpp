@@ -25,7 +25,7 @@ static uint32_t nextEpoch() {
   return ++Last;
 }
 
-LaunchChecks::LaunchChecks(const Launch &L, const ProgramEffects &Effects,
+LaunchChecks::LaunchChecks(const Launch &L, const CodeEffects &Effects,
                            unsigned Checks)
     : TheEffects(Effects), Checks(Checks), Epoch(nextEpoch()),
       Order(uint64_t(L.Grid[0]) * L.Grid[1] * L.Grid[2], Effects.Synchronises),

@@ -30,9 +30,9 @@ class WaitChecker;
 
 /// What all waves of a checked launch share.
 struct LaunchChecks {
-  LaunchChecks(const Launch &L, const ProgramEffects &Effects, unsigned Checks);
+  LaunchChecks(const Launch &L, const CodeEffects &Effects, unsigned Checks);
 
-  const ProgramEffects &TheEffects;
+  const CodeEffects &TheEffects;
   unsigned Checks;
   uint32_t Epoch; ///< numbers the launches of the process
   GlobalOrder Order;

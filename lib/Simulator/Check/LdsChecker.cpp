@@ -17,6 +17,7 @@
 #include "Check/LdsChecker.h"
 
 #include "Core/Execution.h"
+#include "Core/LaneMask.h"
 
 #include <algorithm>
 #include <cstring>
@@ -135,8 +136,8 @@ static unsigned bankCycles(const uint32_t *A, uint64_t Mask, unsigned Bytes,
     uint32_t Known[64][4];
     uint8_t Count[64] = {};
     unsigned Worst = 1;
-    for (uint64_t Left = Lanes; Left; Left &= Left - 1) {
-      uint32_t First = A[Begin + unsigned(__builtin_ctzll(Left))] / 4;
+    for (unsigned L : LaneMask(Lanes)) {
+      uint32_t First = A[Begin + L] / 4;
       for (unsigned K = 0; K < Dwords; ++K) {
         uint32_t Dword = First + K;
         unsigned Bank = Dword % Banks, Seen = 0;

@@ -16,7 +16,7 @@
 
 using namespace lnbwd::sim;
 
-void lnbwd::sim::allocatedRegisters(const ChipInfo &Chip, const Kernel &K,
+void lnbwd::sim::allocatedRegisters(const SimulatedChip &Chip, const Kernel &K,
                                     unsigned &Vgprs, unsigned &Agprs,
                                     unsigned &Sgprs) {
   // Waves of 64 of a chip whose usual waves have 32 lanes get half as many.
@@ -38,7 +38,8 @@ void lnbwd::sim::allocatedRegisters(const ChipInfo &Chip, const Kernel &K,
 
 static std::string number(uint64_t X) { return std::to_string(X); }
 
-std::string lnbwd::sim::checkKernelLimits(const ChipInfo &Chip, const Kernel &K,
+std::string lnbwd::sim::checkKernelLimits(const SimulatedChip &Chip,
+                                          const Kernel &K,
                                           const uint32_t Block[3],
                                           uint64_t LdsBytes) {
   if (K.HasMetadata) {

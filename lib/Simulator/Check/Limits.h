@@ -13,8 +13,8 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_LIMITS_H
 #define LNBWD_LIB_SIMULATOR_CHECK_LIMITS_H
 
-#include "ChipInfo.h"
 #include "Core/Kernel.h"
+#include "SimulatedChip.h"
 
 #include <cstdint>
 #include <string>
@@ -23,12 +23,12 @@ namespace lnbwd::sim {
 
 /// What a kernel's descriptor and metadata say that the chip cannot run, or
 /// that contradicts itself; empty if nothing.
-std::string checkKernelLimits(const ChipInfo &Chip, const Kernel &K,
+std::string checkKernelLimits(const SimulatedChip &Chip, const Kernel &K,
                               const uint32_t Block[3], uint64_t LdsBytes);
 
 /// Numbers of vector and scalar registers that a descriptor allocates.
-void allocatedRegisters(const ChipInfo &Chip, const Kernel &K, unsigned &Vgprs,
-                        unsigned &Agprs, unsigned &Sgprs);
+void allocatedRegisters(const SimulatedChip &Chip, const Kernel &K,
+                        unsigned &Vgprs, unsigned &Agprs, unsigned &Sgprs);
 
 } // namespace lnbwd::sim
 

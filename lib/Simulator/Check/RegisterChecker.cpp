@@ -16,6 +16,7 @@
 #include "Check/RegisterChecker.h"
 
 #include "Core/Execution.h"
+#include "Core/LaneMask.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -566,8 +567,7 @@ bool RegisterChecker::scratch(const Inst *I, const Effects &E,
     LoadedScratch = true;
     llvm::fill(ScratchLoaded, 0);
   }
-  for (uint64_t Left = Mask; Left; Left &= Left - 1) {
-    unsigned Lane = unsigned(__builtin_ctzll(Left));
+  for (unsigned Lane : LaneMask(Mask)) {
     uint64_t Bit = 1ull << Lane;
     if (L.memory() && (A[Lane] & (Align - 1)))
       return faultCheck(W, I, int(Lane),

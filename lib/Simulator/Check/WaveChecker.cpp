@@ -13,6 +13,7 @@
 #include "Check/WaveChecker.h"
 
 #include "Core/Execution.h"
+#include "Core/LaneMask.h"
 
 #include <string>
 
@@ -159,8 +160,7 @@ bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
   uint64_t Undefined = 0;
   if (L.registers() && Access == MemoryAccess::Store && !Current->ToLds)
     Undefined = Registers.undefinedStored(*Current);
-  for (uint64_t Left = Mask; Left; Left &= Left - 1) {
-    unsigned Lane = unsigned(__builtin_ctzll(Left));
+  for (unsigned Lane : LaneMask(Mask)) {
     if (!ldsRange(I, A[Lane], Bytes, Lane, Access))
       return false;
     if (__builtin_expect((Undefined >> Lane & 1) != 0, 0) && L.memory())

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How an instruction stops the launch, and the way from a wave to the program
-// and the memory that all waves of the launch share.
+// How an instruction stops the launch, and the way from a wave to the code and
+// the memory that all waves of the launch share.
 //
 //===----------------------------------------------------------------------===//
 

@@ -14,10 +14,10 @@
 #ifndef LNBWD_LIB_SIMULATOR_CORE_LAUNCH_H
 #define LNBWD_LIB_SIMULATOR_CORE_LAUNCH_H
 
-#include "ChipInfo.h"
+#include "Core/InstructionTable.h"
 #include "Core/Kernel.h"
 #include "Core/Memory.h"
-#include "Core/Program.h"
+#include "SimulatedChip.h"
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
 
@@ -63,7 +63,7 @@ struct InstructionLimit {
 /// What a launch executes and what its waves share. The members up to Observer
 /// are set by the caller.
 struct Launch {
-  const Program *Code = nullptr; ///< for the kernel's wave size
+  const InstructionTable *Code = nullptr; ///< for the kernel's wave size
   const Symbolizer *Symbols = nullptr;
   const Kernel *TheKernel = nullptr;
   uint32_t Grid[3] = {1, 1, 1};  ///< workgroups
@@ -79,7 +79,7 @@ struct Launch {
   uint64_t Shuffle = 0; ///< seed of an unusual order of execution; 0: none
   LaunchObserver *Observer = nullptr; ///< null if nobody looks
 
-  const ChipInfo *Chip = nullptr;
+  const SimulatedChip *Chip = nullptr;
   unsigned WaveSize = 64;
   uint64_t NumWorkgroups = 1;
   unsigned WavesPerWorkgroup = 1;

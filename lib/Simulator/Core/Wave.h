@@ -25,7 +25,7 @@
 
 namespace lnbwd::sim {
 
-struct ChipInfo;
+struct SimulatedChip;
 struct Launch;
 struct Wave;
 class WaveObserver;

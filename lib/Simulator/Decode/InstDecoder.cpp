@@ -21,7 +21,7 @@ using namespace llvm;
 using namespace lnbwd;
 using namespace lnbwd::sim;
 
-InstDecoder::InstDecoder(const ChipInfo &Chip, unsigned WaveSize,
+InstDecoder::InstDecoder(const SimulatedChip &Chip, unsigned WaveSize,
                          const ExecTable &Table)
     : Table(Table), Operands(WaveSize), Lanes(Chip, WaveSize, Table, Operands),
       Scalars(Operands), Memory(Table, Operands),

@@ -13,13 +13,13 @@
 #ifndef LNBWD_LIB_SIMULATOR_DECODE_INSTDECODER_H
 #define LNBWD_LIB_SIMULATOR_DECODE_INSTDECODER_H
 
-#include "ChipInfo.h"
 #include "Core/Operation.h"
 #include "Decode/LaneDecoder.h"
 #include "Decode/MatrixDecoder.h"
 #include "Decode/MemoryDecoder.h"
 #include "Decode/OperandDecoder.h"
 #include "Decode/ScalarDecoder.h"
+#include "SimulatedChip.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"
 
@@ -34,7 +34,8 @@ namespace lnbwd::sim {
 
 class InstDecoder {
 public:
-  InstDecoder(const ChipInfo &Chip, unsigned WaveSize, const ExecTable &Table);
+  InstDecoder(const SimulatedChip &Chip, unsigned WaveSize,
+              const ExecTable &Table);
 
   /// Appends the instruction (several Inst if it has to be taken apart) to Out.
   /// Base has address, size and encoding already. Returns why it cannot be

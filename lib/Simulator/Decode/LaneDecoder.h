@@ -14,10 +14,10 @@
 #ifndef LNBWD_LIB_SIMULATOR_DECODE_LANEDECODER_H
 #define LNBWD_LIB_SIMULATOR_DECODE_LANEDECODER_H
 
-#include "ChipInfo.h"
 #include "Core/Operation.h"
 #include "Decode/AsmText.h"
 #include "Decode/OperandDecoder.h"
+#include "SimulatedChip.h"
 
 #include <deque>
 #include <string>
@@ -26,8 +26,8 @@ namespace lnbwd::sim {
 
 class LaneDecoder {
 public:
-  LaneDecoder(const ChipInfo &Chip, unsigned WaveSize, const ExecTable &Table,
-              OperandDecoder &Operands)
+  LaneDecoder(const SimulatedChip &Chip, unsigned WaveSize,
+              const ExecTable &Table, OperandDecoder &Operands)
       : Chip(Chip), N(WaveSize), Table(Table), Operands(Operands) {}
   std::string decode(const AsmText &Asm, const LaneOpInfo &Info, Inst &I);
   /// The handler is set already.
@@ -39,7 +39,7 @@ private:
   bool dppModifier(llvm::StringRef Name, llvm::StringRef Value, Inst &I);
   uint64_t dppEnabled(unsigned RowMask, unsigned BankMask) const;
 
-  const ChipInfo &Chip;
+  const SimulatedChip &Chip;
   const unsigned N;
   const ExecTable &Table;
   OperandDecoder &Operands;

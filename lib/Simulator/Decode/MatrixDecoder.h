@@ -13,10 +13,10 @@
 #ifndef LNBWD_LIB_SIMULATOR_DECODE_MATRIXDECODER_H
 #define LNBWD_LIB_SIMULATOR_DECODE_MATRIXDECODER_H
 
-#include "ChipInfo.h"
 #include "Core/Operation.h"
 #include "Decode/AsmText.h"
 #include "Decode/OperandDecoder.h"
+#include "SimulatedChip.h"
 
 #include <deque>
 #include <string>
@@ -25,13 +25,13 @@ namespace lnbwd::sim {
 
 class MatrixDecoder {
 public:
-  MatrixDecoder(const ChipInfo &Chip, unsigned WaveSize, const ExecTable &Table,
-                OperandDecoder &Operands)
+  MatrixDecoder(const SimulatedChip &Chip, unsigned WaveSize,
+                const ExecTable &Table, OperandDecoder &Operands)
       : Chip(Chip), N(WaveSize), Table(Table), Operands(Operands) {}
   std::string decode(const AsmText &Asm, Inst &I);
 
 private:
-  const ChipInfo &Chip;
+  const SimulatedChip &Chip;
   const unsigned N;
   const ExecTable &Table;
   OperandDecoder &Operands;

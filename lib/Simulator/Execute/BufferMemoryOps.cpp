@@ -107,8 +107,7 @@ static uint64_t bufferAddresses(Wave &W, const Inst *I, uint64_t Exec,
 static bool checkBuffer(Wave &W, const Inst *I, const uint64_t *A,
                         uint64_t InRange, const uint32_t *Good) {
   uint64_t Offsets[64], Scratch = 0, Whole = 0;
-  for (uint64_t Left = InRange; Left; Left &= Left - 1) {
-    unsigned L = unsigned(__builtin_ctzll(Left));
+  for (unsigned L : LaneMask(InRange)) {
     if (inRegion(W.ScratchRegion, A[L], 1)) {
       uint64_t Dword = (A[L] - W.ScratchRegion.Begin) / 4 / W.N;
       Offsets[L] = Dword * 4 + A[L] % 4;
@@ -120,7 +119,7 @@ static bool checkBuffer(Wave &W, const Inst *I, const uint64_t *A,
       return false;
     }
   }
-  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
+  const unsigned Bytes = accessBytes(I);
   if (Scratch && !W.Observer->scratchAccess(I, Offsets, Scratch, Bytes))
     return false;
   return !Whole || W.Observer->globalAccess(I, A, Whole, Bytes);
@@ -129,8 +128,7 @@ static bool checkBuffer(Wave &W, const Inst *I, const uint64_t *A,
 /// Checks what is in range against the live buffers. False: stopped.
 static bool checkElements(Wave &W, const Inst *I, const uint64_t *A,
                           uint64_t InRange, const uint32_t *Good, bool Write) {
-  for (uint64_t Left = InRange; Left; Left &= Left - 1) {
-    unsigned L = unsigned(__builtin_ctzll(Left));
+  for (unsigned L : LaneMask(InRange)) {
     unsigned Bytes = Good[L] * I->ElementBytes;
     if (inRegion(W.LastRegion, A[L], Bytes))
       continue;
@@ -147,7 +145,7 @@ static bool checkElements(Wave &W, const Inst *I, const uint64_t *A,
 /// A swizzled element is not contiguous beyond its element size.
 static bool checkShape(Wave &W, const Inst *I) {
   Resource R = readResource(W, I);
-  if (!R.Swizzled || unsigned(I->ElementBytes) * I->Elements <= R.ElementSize)
+  if (!R.Swizzled || accessBytes(I) <= R.ElementSize)
     return true;
   fault(W, I, -1,
         "a buffer access wider than the element size of its swizzled "
@@ -155,10 +153,7 @@ static bool checkShape(Wave &W, const Inst *I) {
   return false;
 }
 
-static const Inst *bufferLoad(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
+static const Inst *bufferLoad(Wave &W, const Inst *I, uint64_t Exec) {
   const unsigned N = W.N;
   if (!checkShape(W, I))
     return nullptr;
@@ -171,8 +166,7 @@ static const Inst *bufferLoad(Wave &W, const Inst *I) {
   if (InRange) {
     if (!checkElements(W, I, A, InRange, Good, false))
       return nullptr;
-    for (uint64_t Left = InRange; Left; Left &= Left - 1) {
-      unsigned L = unsigned(__builtin_ctzll(Left));
+    for (unsigned L : LaneMask(InRange)) {
       loadElements(Out, reinterpret_cast<const uint8_t *>(A[L]), I, L, N,
                    Good[L]);
       W.Count.GlobalRead += uint64_t(Good[L]) * I->ElementBytes;
@@ -184,10 +178,7 @@ static const Inst *bufferLoad(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-static const Inst *bufferStore(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
+static const Inst *bufferStore(Wave &W, const Inst *I, uint64_t Exec) {
   const unsigned N = W.N;
   if (!checkShape(W, I))
     return nullptr;
@@ -199,18 +190,14 @@ static const Inst *bufferStore(Wave &W, const Inst *I) {
   if (!checkElements(W, I, A, InRange, Good, true))
     return nullptr;
   const uint32_t *S = W.row(I->Src[1].Reg);
-  for (uint64_t Left = InRange; Left; Left &= Left - 1) {
-    unsigned L = unsigned(__builtin_ctzll(Left));
+  for (unsigned L : LaneMask(InRange)) {
     storeElements(reinterpret_cast<uint8_t *>(A[L]), S, I, L, N, Good[L]);
     W.Count.GlobalWritten += uint64_t(Good[L]) * I->ElementBytes;
   }
   return I + 1;
 }
 
-static const Inst *bufferAtomic(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
+static const Inst *bufferAtomic(Wave &W, const Inst *I, uint64_t Exec) {
   uint64_t *A = W.T->Address;
   uint64_t InRange = bufferAddresses(W, I, Exec, A, W.T->Lanes);
   if (InRange && !checkAddresses(W, I, A, InRange, I->ElementBytes, true))
@@ -219,9 +206,9 @@ static const Inst *bufferAtomic(Wave &W, const Inst *I) {
 }
 
 void addBufferHandlers(ExecTable &Table) {
-  Table.Memory[unsigned(MemoryOp::BufferLoad)] = bufferLoad;
-  Table.Memory[unsigned(MemoryOp::BufferStore)] = bufferStore;
-  Table.Memory[unsigned(MemoryOp::BufferAtomic)] = bufferAtomic;
+  Table.Memory[unsigned(MemoryOp::BufferLoad)] = whereActive<bufferLoad>;
+  Table.Memory[unsigned(MemoryOp::BufferStore)] = whereActive<bufferStore>;
+  Table.Memory[unsigned(MemoryOp::BufferAtomic)] = whereActive<bufferAtomic>;
 }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT

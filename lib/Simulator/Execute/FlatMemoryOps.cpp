@@ -66,19 +66,16 @@ static bool scratchOffsets(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A) {
     for (unsigned L = 0; L < N; ++L)
       A[L] = uint32_t(Base);
   }
-  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
-  for (unsigned L = 0; L < N; ++L)
-    if ((Exec >> L & 1) && A[L] + Bytes > W.ScratchSize) {
+  const unsigned Bytes = accessBytes(I);
+  for (unsigned L : LaneMask(Exec))
+    if (A[L] + Bytes > W.ScratchSize) {
       faultScratch(W, I, int(L), A[L], Bytes);
       return false;
     }
   return !W.Observer || W.Observer->scratchAccess(I, A, Exec, Bytes);
 }
 
-static const Inst *scratchLoad(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
+static const Inst *scratchLoad(Wave &W, const Inst *I, uint64_t Exec) {
   const unsigned N = W.N;
   uint64_t *A = W.T->Address;
   if (!scratchOffsets(W, I, Exec, A))
@@ -88,18 +85,14 @@ static const Inst *scratchLoad(Wave &W, const Inst *I) {
   if (Uniform && I->ElementBytes == 4 && A[0] % 4 == 0) {
     std::memcpy(Out, W.Scratch + A[0] * N, size_t(I->Elements) * N * 4);
   } else {
-    for (unsigned L = 0; L < N; ++L)
-      if (Exec >> L & 1)
-        loadScratchElements(W, I, L, uint32_t(A[L]), Out);
+    for (unsigned L : LaneMask(Exec))
+      loadScratchElements(W, I, L, uint32_t(A[L]), Out);
   }
   writeLoaded(W, I, Out, Exec);
   return I + 1;
 }
 
-static const Inst *scratchStore(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
+static const Inst *scratchStore(Wave &W, const Inst *I, uint64_t Exec) {
   const unsigned N = W.N;
   uint64_t *A = W.T->Address;
   if (!scratchOffsets(W, I, Exec, A))
@@ -110,9 +103,8 @@ static const Inst *scratchStore(Wave &W, const Inst *I) {
     std::memcpy(W.Scratch + A[0] * N, S, size_t(I->Elements) * N * 4);
     return I + 1;
   }
-  for (unsigned L = 0; L < N; ++L)
-    if (Exec >> L & 1)
-      storeScratchElements(W, I, L, uint32_t(A[L]), S);
+  for (unsigned L : LaneMask(Exec))
+    storeScratchElements(W, I, L, uint32_t(A[L]), S);
   return I + 1;
 }
 
@@ -125,6 +117,12 @@ static Space spaceOf(uint64_t Address) {
   if (High == SharedAperture >> 32)
     return Space::Lds;
   return High == PrivateAperture >> 32 ? Space::Scratch : Space::Global;
+}
+
+/// The lane's memory behind an address that is not scratch memory's.
+static uint8_t *flatMemory(Wave &W, uint64_t Address) {
+  return spaceOf(Address) == Space::Lds ? W.WG->Lds + uint32_t(Address)
+                                        : reinterpret_cast<uint8_t *>(Address);
 }
 
 /// Checks one lane's access; false: the wave has been stopped.
@@ -155,76 +153,55 @@ static bool checkFlat(Wave &W, const Inst *I, unsigned L, uint64_t Address,
   return false;
 }
 
-static const Inst *flatLoad(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
-  const unsigned N = W.N;
+/// Checks one lane's load or store, and counts it; false: stopped.
+static bool beginFlat(Wave &W, const Inst *I, unsigned L, uint64_t Address,
+                      bool Write) {
+  const unsigned Bytes = accessBytes(I);
+  if (!checkFlat(W, I, L, Address, Bytes, Write))
+    return false;
+  Space Where = spaceOf(Address);
+  if (Where == Space::Global)
+    (Write ? W.Count.GlobalWritten : W.Count.GlobalRead) += Bytes;
+  else if (Where == Space::Lds)
+    W.Count.LdsBytes += Bytes;
+  return true;
+}
+
+static const Inst *flatLoad(Wave &W, const Inst *I, uint64_t Exec) {
   uint64_t *A = W.T->Address;
   globalAddresses(W, I, Exec, A);
-  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
   uint32_t *Out = W.T->Out;
-  for (unsigned L = 0; L < N; ++L) {
-    if (!(Exec >> L & 1))
-      continue;
-    if (!checkFlat(W, I, L, A[L], Bytes, false))
+  for (unsigned L : LaneMask(Exec)) {
+    if (!beginFlat(W, I, L, A[L], false))
       return nullptr;
-    Space Where = spaceOf(A[L]);
-    if (Where == Space::Global)
-      W.Count.GlobalRead += Bytes;
-    else if (Where == Space::Lds)
-      W.Count.LdsBytes += Bytes;
-    if (Where == Space::Scratch)
+    if (spaceOf(A[L]) == Space::Scratch)
       loadScratchElements(W, I, L, uint32_t(A[L]), Out);
     else
-      loadElements(Out,
-                   Where == Space::Lds
-                       ? W.WG->Lds + uint32_t(A[L])
-                       : reinterpret_cast<const uint8_t *>(A[L]),
-                   I, L, N, I->Elements);
+      loadElements(Out, flatMemory(W, A[L]), I, L, W.N, I->Elements);
   }
   writeLoaded(W, I, Out, Exec);
   return I + 1;
 }
 
-static const Inst *flatStore(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
-  const unsigned N = W.N;
+static const Inst *flatStore(Wave &W, const Inst *I, uint64_t Exec) {
   uint64_t *A = W.T->Address;
   globalAddresses(W, I, Exec, A);
-  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
   const uint32_t *S = W.row(I->Src[1].Reg);
-  for (unsigned L = 0; L < N; ++L) {
-    if (!(Exec >> L & 1))
-      continue;
-    if (!checkFlat(W, I, L, A[L], Bytes, true))
+  for (unsigned L : LaneMask(Exec)) {
+    if (!beginFlat(W, I, L, A[L], true))
       return nullptr;
-    Space Where = spaceOf(A[L]);
-    if (Where == Space::Global)
-      W.Count.GlobalWritten += Bytes;
-    else if (Where == Space::Lds)
-      W.Count.LdsBytes += Bytes;
-    if (Where == Space::Scratch)
+    if (spaceOf(A[L]) == Space::Scratch)
       storeScratchElements(W, I, L, uint32_t(A[L]), S);
     else
-      storeElements(Where == Space::Lds ? W.WG->Lds + uint32_t(A[L])
-                                        : reinterpret_cast<uint8_t *>(A[L]),
-                    S, I, L, N, I->Elements);
+      storeElements(flatMemory(W, A[L]), S, I, L, W.N, I->Elements);
   }
   return I + 1;
 }
 
-static const Inst *flatAtomic(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
+static const Inst *flatAtomic(Wave &W, const Inst *I, uint64_t Exec) {
   uint64_t *A = W.T->Address;
   globalAddresses(W, I, Exec, A);
-  for (unsigned L = 0; L < W.N; ++L) {
-    if (!(Exec >> L & 1))
-      continue;
+  for (unsigned L : LaneMask(Exec)) {
     if (!checkFlat(W, I, L, A[L], I->ElementBytes, true))
       return nullptr;
     if (A[L] & (I->ElementBytes - 1u))
@@ -251,11 +228,11 @@ static const Inst *flatAtomic(Wave &W, const Inst *I) {
 }
 
 void addFlatHandlers(ExecTable &Table) {
-  Table.Memory[unsigned(MemoryOp::FlatLoad)] = flatLoad;
-  Table.Memory[unsigned(MemoryOp::FlatStore)] = flatStore;
-  Table.Memory[unsigned(MemoryOp::FlatAtomic)] = flatAtomic;
-  Table.Memory[unsigned(MemoryOp::ScratchLoad)] = scratchLoad;
-  Table.Memory[unsigned(MemoryOp::ScratchStore)] = scratchStore;
+  Table.Memory[unsigned(MemoryOp::FlatLoad)] = whereActive<flatLoad>;
+  Table.Memory[unsigned(MemoryOp::FlatStore)] = whereActive<flatStore>;
+  Table.Memory[unsigned(MemoryOp::FlatAtomic)] = whereActive<flatAtomic>;
+  Table.Memory[unsigned(MemoryOp::ScratchLoad)] = whereActive<scratchLoad>;
+  Table.Memory[unsigned(MemoryOp::ScratchStore)] = whereActive<scratchStore>;
 }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT

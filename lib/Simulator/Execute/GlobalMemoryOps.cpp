@@ -73,14 +73,11 @@ static void loadDwords(uint32_t *D, const uint64_t *A, unsigned E, bool Ordered,
   }
 }
 
-static const Inst *globalLoad(Wave &W, const Inst *I) {
+static const Inst *globalLoad(Wave &W, const Inst *I, uint64_t Exec) {
   const unsigned N = W.N;
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
   uint64_t *A = W.T->Address;
   globalAddresses(W, I, Exec, A);
-  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
+  const unsigned Bytes = accessBytes(I);
   if (!checkAddresses(W, I, A, Exec, Bytes, false))
     return nullptr;
   W.Count.GlobalRead += uint64_t(countBits(Exec)) * Bytes;
@@ -106,15 +103,12 @@ static const Inst *globalLoad(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-static const Inst *globalStore(Wave &W, const Inst *I) {
+static const Inst *globalStore(Wave &W, const Inst *I, uint64_t Exec) {
   const unsigned N = W.N;
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
   uint64_t *A = W.T->Address;
   globalAddresses(W, I, Exec, A);
   const unsigned E = I->Elements;
-  const unsigned Bytes = unsigned(I->ElementBytes) * E;
+  const unsigned Bytes = accessBytes(I);
   if (!checkAddresses(W, I, A, Exec, Bytes, true))
     return nullptr;
   W.Count.GlobalWritten += uint64_t(countBits(Exec)) * Bytes;
@@ -137,17 +131,13 @@ static const Inst *globalStore(Wave &W, const Inst *I) {
       return I + 1;
     }
   }
-  for (uint64_t Left = Exec; Left; Left &= Left - 1) {
-    unsigned L = unsigned(__builtin_ctzll(Left));
+  for (unsigned L : LaneMask(Exec)) {
     storeElements(reinterpret_cast<uint8_t *>(A[L]), S, I, L, N, E);
   }
   return I + 1;
 }
 
-static const Inst *globalAtomic(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
+static const Inst *globalAtomic(Wave &W, const Inst *I, uint64_t Exec) {
   uint64_t *A = W.T->Address;
   globalAddresses(W, I, Exec, A);
   if (!checkAddresses(W, I, A, Exec, I->ElementBytes, true) ||
@@ -157,18 +147,14 @@ static const Inst *globalAtomic(Wave &W, const Inst *I) {
 }
 
 /// Global memory to LDS; a small element takes a dword there.
-static const Inst *loadToLds(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
+static const Inst *loadToLds(Wave &W, const Inst *I, uint64_t Exec) {
   uint64_t *A = W.T->Address;
   globalAddresses(W, I, Exec, A);
-  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
+  const unsigned Bytes = accessBytes(I);
   if (!checkAddresses(W, I, A, Exec, Bytes, false))
     return nullptr;
   W.Count.GlobalRead += uint64_t(countBits(Exec)) * Bytes;
-  for (uint64_t Left = Exec; Left; Left &= Left - 1) {
-    unsigned L = unsigned(__builtin_ctzll(Left));
+  for (unsigned L : LaneMask(Exec)) {
     loadElements(W.T->Out, reinterpret_cast<const uint8_t *>(A[L]), I, L, W.N,
                  I->Elements);
   }
@@ -176,10 +162,10 @@ static const Inst *loadToLds(Wave &W, const Inst *I) {
 }
 
 void addGlobalHandlers(ExecTable &Table) {
-  Table.Memory[unsigned(MemoryOp::GlobalLoad)] = globalLoad;
-  Table.Memory[unsigned(MemoryOp::GlobalStore)] = globalStore;
-  Table.Memory[unsigned(MemoryOp::GlobalAtomic)] = globalAtomic;
-  Table.Memory[unsigned(MemoryOp::LoadToLds)] = loadToLds;
+  Table.Memory[unsigned(MemoryOp::GlobalLoad)] = whereActive<globalLoad>;
+  Table.Memory[unsigned(MemoryOp::GlobalStore)] = whereActive<globalStore>;
+  Table.Memory[unsigned(MemoryOp::GlobalAtomic)] = whereActive<globalAtomic>;
+  Table.Memory[unsigned(MemoryOp::LoadToLds)] = whereActive<loadToLds>;
 }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT

@@ -178,87 +178,83 @@ static inline uint32_t fmaHalf(uint32_t A, uint32_t B, uint32_t C) {
   return halfBits(narrowToOdd(addToOdd(P, double(half(C)))));
 }
 
-/// The larger number; a NaN loses against a number. +0 is larger than -0.
-template <bool IEEE> static inline uint32_t maxNum32(uint32_t A, uint32_t B) {
-  float X = asF32(A), Y = asF32(B);
-  uint32_t R = X > Y || (X == Y && !(A >> 31)) ? A : B;
-  R = isNaN32(B) ? A : R;
-  R = isNaN32(A) ? B : R;
+/// The types of numbers: their bits, and what stands in them.
+struct Number32 {
+  using Bits = uint32_t;
+  static constexpr Bits Sign = 0x80000000, Quiet = 0x400000;
+  static float value(Bits X) { return asF32(X); }
+  static bool isNaN(Bits X) { return isNaN32(X); }
+  static bool isSignaling(Bits X) { return isSNaN32(X); }
+};
+struct Number64 {
+  using Bits = uint64_t;
+  static constexpr Bits Sign = 1ull << 63, Quiet = 0x8000000000000ull;
+  static double value(Bits X) { return asF64(X); }
+  static bool isNaN(Bits X) { return isNaN64(X); }
+  static bool isSignaling(Bits X) { return isSNaN64(X); }
+};
+struct Number16 {
+  using Bits = uint32_t;
+  static constexpr Bits Sign = 0x8000, Quiet = 0x200;
+  static float value(Bits X) { return half(X); }
+  static bool isNaN(Bits X) { return isNaN16(X); }
+  static bool isSignaling(Bits X) { return isSNaN16(X); }
+};
+
+/// The larger of two numbers, or the smaller. +0 is larger than -0.
+template <typename T, bool Larger>
+static inline typename T::Bits choose(typename T::Bits A, typename T::Bits B) {
+  auto X = T::value(A), Y = T::value(B);
+  bool IsNegative = A & T::Sign;
+  bool First = Larger ? X > Y || (X == Y && !IsNegative)
+                      : X < Y || (X == Y && IsNegative);
+  return First ? A : B;
+}
+/// The same; a NaN loses against a number, but a signaling one in IEEE mode.
+template <typename T, bool Larger, bool IEEE>
+static inline typename T::Bits chooseNumber(typename T::Bits A,
+                                            typename T::Bits B) {
+  typename T::Bits R = choose<T, Larger>(A, B);
+  R = T::isNaN(B) ? A : R;
+  R = T::isNaN(A) ? B : R;
   if (IEEE) {
-    R = isSNaN32(B) ? B | 0x400000 : R;
-    R = isSNaN32(A) ? A | 0x400000 : R;
+    R = T::isSignaling(B) ? B | T::Quiet : R;
+    R = T::isSignaling(A) ? A | T::Quiet : R;
   }
   return R;
+}
+/// The same; a NaN wins.
+template <typename T, bool Larger>
+static inline typename T::Bits chooseOrNaN(typename T::Bits A,
+                                           typename T::Bits B) {
+  typename T::Bits R = choose<T, Larger>(A, B);
+  R = T::isNaN(B) ? B | T::Quiet : R;
+  return T::isNaN(A) ? A | T::Quiet : R;
+}
+
+template <bool IEEE> static inline uint32_t maxNum32(uint32_t A, uint32_t B) {
+  return chooseNumber<Number32, true, IEEE>(A, B);
 }
 template <bool IEEE> static inline uint32_t minNum32(uint32_t A, uint32_t B) {
-  float X = asF32(A), Y = asF32(B);
-  uint32_t R = X < Y || (X == Y && A >> 31) ? A : B;
-  R = isNaN32(B) ? A : R;
-  R = isNaN32(A) ? B : R;
-  if (IEEE) {
-    R = isSNaN32(B) ? B | 0x400000 : R;
-    R = isSNaN32(A) ? A | 0x400000 : R;
-  }
-  return R;
-}
-/// The larger number; a NaN wins.
-static inline uint32_t maximum32(uint32_t A, uint32_t B) {
-  float X = asF32(A), Y = asF32(B);
-  uint32_t R = X > Y || (X == Y && !(A >> 31)) ? A : B;
-  R = isNaN32(B) ? B | 0x400000 : R;
-  return isNaN32(A) ? A | 0x400000 : R;
-}
-static inline uint32_t minimum32(uint32_t A, uint32_t B) {
-  float X = asF32(A), Y = asF32(B);
-  uint32_t R = X < Y || (X == Y && A >> 31) ? A : B;
-  R = isNaN32(B) ? B | 0x400000 : R;
-  return isNaN32(A) ? A | 0x400000 : R;
+  return chooseNumber<Number32, false, IEEE>(A, B);
 }
 template <bool IEEE> static inline uint64_t maxNum64(uint64_t A, uint64_t B) {
-  double X = asF64(A), Y = asF64(B);
-  uint64_t R = X > Y || (X == Y && !(A >> 63)) ? A : B;
-  R = isNaN64(B) ? A : R;
-  R = isNaN64(A) ? B : R;
-  if (IEEE) {
-    R = isSNaN64(B) ? B | 0x8000000000000ull : R;
-    R = isSNaN64(A) ? A | 0x8000000000000ull : R;
-  }
-  return R;
+  return chooseNumber<Number64, true, IEEE>(A, B);
 }
 template <bool IEEE> static inline uint64_t minNum64(uint64_t A, uint64_t B) {
-  double X = asF64(A), Y = asF64(B);
-  uint64_t R = X < Y || (X == Y && A >> 63) ? A : B;
-  R = isNaN64(B) ? A : R;
-  R = isNaN64(A) ? B : R;
-  if (IEEE) {
-    R = isSNaN64(B) ? B | 0x8000000000000ull : R;
-    R = isSNaN64(A) ? A | 0x8000000000000ull : R;
-  }
-  return R;
+  return chooseNumber<Number64, false, IEEE>(A, B);
 }
 template <bool IEEE> static inline uint32_t maxNum16(uint32_t A, uint32_t B) {
-  A &= 0xffff, B &= 0xffff;
-  float X = half(A), Y = half(B);
-  uint32_t R = X > Y || (X == Y && !(A & 0x8000)) ? A : B;
-  R = isNaN16(B) ? A : R;
-  R = isNaN16(A) ? B : R;
-  if (IEEE) {
-    R = isSNaN16(B) ? B | 0x200 : R;
-    R = isSNaN16(A) ? A | 0x200 : R;
-  }
-  return R;
+  return chooseNumber<Number16, true, IEEE>(A & 0xffff, B & 0xffff);
 }
 template <bool IEEE> static inline uint32_t minNum16(uint32_t A, uint32_t B) {
-  A &= 0xffff, B &= 0xffff;
-  float X = half(A), Y = half(B);
-  uint32_t R = X < Y || (X == Y && (A & 0x8000)) ? A : B;
-  R = isNaN16(B) ? A : R;
-  R = isNaN16(A) ? B : R;
-  if (IEEE) {
-    R = isSNaN16(B) ? B | 0x200 : R;
-    R = isSNaN16(A) ? A | 0x200 : R;
-  }
-  return R;
+  return chooseNumber<Number16, false, IEEE>(A & 0xffff, B & 0xffff);
+}
+static inline uint32_t maximum32(uint32_t A, uint32_t B) {
+  return chooseOrNaN<Number32, true>(A, B);
+}
+static inline uint32_t minimum32(uint32_t A, uint32_t B) {
+  return chooseOrNaN<Number32, false>(A, B);
 }
 static inline uint32_t maximum16(uint32_t A, uint32_t B) {
   return f32ToHalf(maximum32(halfToF32(A), halfToF32(B)));

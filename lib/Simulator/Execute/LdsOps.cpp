@@ -61,19 +61,15 @@ static void writeDwords(Wave &W, const uint32_t *A, unsigned E,
                         const uint32_t *S, uint64_t Exec) {
   const unsigned N = W.N;
   uint8_t *Lds = W.WG->Lds;
-  for (uint64_t Left = Exec; Left; Left &= Left - 1) {
-    unsigned L = unsigned(__builtin_ctzll(Left));
+  for (unsigned L : LaneMask(Exec)) {
     for (unsigned K = 0; K < E; ++K)
       std::memcpy(Lds + A[L] + 4 * K, &S[K * N + L], 4);
   }
 }
 
-static const Inst *dsLoad(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
+static const Inst *dsLoad(Wave &W, const Inst *I, uint64_t Exec) {
   const unsigned N = W.N;
-  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
+  const unsigned Bytes = accessBytes(I);
   uint32_t *A = W.T->Lanes;
   if (!ldsAddresses(W, I, Exec, uint32_t(I->Imm), Bytes, A))
     return nullptr;
@@ -89,11 +85,8 @@ static const Inst *dsLoad(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-static const Inst *dsStore(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
-  const unsigned Bytes = unsigned(I->ElementBytes) * I->Elements;
+static const Inst *dsStore(Wave &W, const Inst *I, uint64_t Exec) {
+  const unsigned Bytes = accessBytes(I);
   uint32_t *A = W.T->Lanes;
   if (!ldsAddresses(W, I, Exec, uint32_t(I->Imm), Bytes, A))
     return nullptr;
@@ -103,8 +96,7 @@ static const Inst *dsStore(Wave &W, const Inst *I) {
     writeDwords(W, A, I->Elements, S, Exec);
     return I + 1;
   }
-  for (uint64_t Left = Exec; Left; Left &= Left - 1) {
-    unsigned L = unsigned(__builtin_ctzll(Left));
+  for (unsigned L : LaneMask(Exec)) {
     storeElements(W.WG->Lds + A[L], S, I, L, W.N, 1);
   }
   return I + 1;
@@ -118,10 +110,7 @@ static uint32_t pairOffset(const Inst *I, unsigned Which) {
   return (Which ? I->Offset1 : I->Offset0) * Unit;
 }
 
-static const Inst *dsLoad2(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
+static const Inst *dsLoad2(Wave &W, const Inst *I, uint64_t Exec) {
   const unsigned N = W.N, E = I->Elements;
   uint32_t *A = W.T->Lanes;
   uint32_t *Out = W.T->Out;
@@ -137,10 +126,7 @@ static const Inst *dsLoad2(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-static const Inst *dsStore2(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
+static const Inst *dsStore2(Wave &W, const Inst *I, uint64_t Exec) {
   const unsigned E = I->Elements;
   uint32_t *A = W.T->Lanes;
   for (unsigned K = 0; K < 2; ++K) {
@@ -152,10 +138,7 @@ static const Inst *dsStore2(Wave &W, const Inst *I) {
   return I + 1;
 }
 
-static const Inst *dsAtomic(Wave &W, const Inst *I) {
-  uint64_t Exec = W.exec();
-  if (!Exec)
-    return I + 1;
+static const Inst *dsAtomic(Wave &W, const Inst *I, uint64_t Exec) {
   const unsigned N = W.N;
   uint32_t *A = W.T->Lanes;
   if (!ldsAddresses(W, I, Exec, uint32_t(I->Imm), I->ElementBytes, A))
@@ -163,8 +146,7 @@ static const Inst *dsAtomic(Wave &W, const Inst *I) {
   bool Wide = I->ElementBytes == 8;
   const uint32_t *S = sourceRow(W, I->Src[1], W.T->Src[1]);
   const uint32_t *S2 = I->NumSrc > 2 ? sourceRow(W, I->Src[2], W.T->Src[2]) : S;
-  for (uint64_t Left = Exec; Left; Left &= Left - 1) {
-    unsigned L = unsigned(__builtin_ctzll(Left));
+  for (unsigned L : LaneMask(Exec)) {
     if (A[L] & (I->ElementBytes - 1u))
       return fault(W, I, int(L), "an LDS atomic is not aligned to its size");
     uint64_t Data = Wide ? join(S[L], S[L + N]) : S[L];
@@ -181,11 +163,11 @@ static const Inst *dsAtomic(Wave &W, const Inst *I) {
 }
 
 void addLdsHandlers(ExecTable &Table) {
-  Table.Memory[unsigned(MemoryOp::DsLoad)] = dsLoad;
-  Table.Memory[unsigned(MemoryOp::DsStore)] = dsStore;
-  Table.Memory[unsigned(MemoryOp::DsLoad2)] = dsLoad2;
-  Table.Memory[unsigned(MemoryOp::DsStore2)] = dsStore2;
-  Table.Memory[unsigned(MemoryOp::DsAtomic)] = dsAtomic;
+  Table.Memory[unsigned(MemoryOp::DsLoad)] = whereActive<dsLoad>;
+  Table.Memory[unsigned(MemoryOp::DsStore)] = whereActive<dsStore>;
+  Table.Memory[unsigned(MemoryOp::DsLoad2)] = whereActive<dsLoad2>;
+  Table.Memory[unsigned(MemoryOp::DsStore2)] = whereActive<dsStore2>;
+  Table.Memory[unsigned(MemoryOp::DsAtomic)] = whereActive<dsAtomic>;
 }
 
 } // namespace lnbwd::sim::LNBWD_SIM_VARIANT

@@ -141,8 +141,7 @@ bool fillLds(Wave &W, const Inst *I, uint64_t Exec, const uint32_t *Out) {
   if (W.Observer && !W.Observer->ldsAccess(I, A, Exec, Bytes))
     return false;
   W.Count.LdsBytes += uint64_t(countBits(Exec)) * Bytes;
-  for (uint64_t Left = Exec; Left; Left &= Left - 1) {
-    unsigned L = unsigned(__builtin_ctzll(Left));
+  for (unsigned L : LaneMask(Exec)) {
     for (unsigned K = 0; K < I->Elements; ++K)
       writeElement(W.WG->Lds + A[L] + 4 * K, Out[K * N + L], 4);
   }
@@ -155,8 +154,7 @@ bool globalAtomics(Wave &W, const Inst *I, const uint64_t *A, uint64_t Exec,
   W.Count.GlobalWritten += Bytes;
   if (I->Flags & FlagReturn)
     W.Count.GlobalRead += Bytes;
-  for (uint64_t Left = Exec; Left; Left &= Left - 1) {
-    unsigned L = unsigned(__builtin_ctzll(Left));
+  for (unsigned L : LaneMask(Exec)) {
     if (!(InRange >> L & 1)) {
       writeAtomicResult(W, I, L, 0);
       continue;

@@ -13,6 +13,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_EXECUTE_MEMORYSUPPORT_H
 #define LNBWD_LIB_SIMULATOR_EXECUTE_MEMORYSUPPORT_H
 
+#include "Core/LaneMask.h"
 #include "Core/Observer.h"
 #include "Execute/LaneSupport.h"
 
@@ -151,6 +152,18 @@ static inline void writeLoaded(Wave &W, const Inst *I, const uint32_t *Out,
   }
   for (unsigned E = 0; E < I->Elements; ++E)
     copyLanes(D + E * W.N, Out + E * W.N, Mask, W.N);
+}
+
+/// Bytes that a lane accesses.
+static inline unsigned accessBytes(const Inst *I) {
+  return unsigned(I->ElementBytes) * I->Elements;
+}
+
+/// A handler of what Access does for the active lanes, if there are any.
+template <const Inst *(*Access)(Wave &, const Inst *, uint64_t Exec)>
+static const Inst *whereActive(Wave &W, const Inst *I) {
+  uint64_t Exec = W.exec();
+  return Exec ? Access(W, I, Exec) : I + 1;
 }
 
 /// Addresses of all lanes: a scalar base and offsets, or whole ones.

@@ -41,18 +41,18 @@ size_t lnbwd::sim::deviceMemoryBytes() {
 }
 
 /// What a device is called.
-static std::string deviceName(const ChipInfo &Chip) {
+static std::string deviceName(const SimulatedChip &Chip) {
   return std::string(Chip.Name) + " (simulated)";
 }
 
-unsigned lnbwd::sim::unitsOfMultiprocessor(const ChipInfo &Chip) {
+unsigned lnbwd::sim::unitsOfMultiprocessor(const SimulatedChip &Chip) {
   const char *Mode = std::getenv("GPU_ENABLE_WGP_MODE");
   const bool OneByOne =
       Mode && (std::strcmp(Mode, "0") == 0 || std::strcmp(Mode, "false") == 0);
   return OneByOne ? 1 : Chip.unitsTogether();
 }
 
-int lnbwd::sim::occupancy(const ChipInfo &Chip, const Kernel &K,
+int lnbwd::sim::occupancy(const SimulatedChip &Chip, const Kernel &K,
                           unsigned BlockSize, size_t DynamicLds) {
   unsigned Waves = (BlockSize + K.WaveSize - 1) / K.WaveSize;
   if (!Waves)
@@ -157,7 +157,7 @@ hipError_t hipGetDeviceProperties(hipDeviceProp_t *Properties, int Device) {
     return finish(hipErrorInvalidValue, "hipGetDeviceProperties: null pointer");
   if (!validDevice(Device))
     return wrongDevice(Device);
-  const ChipInfo &C = Chips[Device];
+  const SimulatedChip &C = Chips[Device];
   hipDeviceProp_t &P = *Properties;
   std::memset(&P, 0, sizeof(P));
   std::strncpy(P.name, deviceName(C).c_str(), sizeof(P.name) - 1);

@@ -208,7 +208,7 @@ static std::string triple(const uint32_t *V) {
 }
 
 /// What the chip cannot run, in words; empty if it can.
-static std::string checkLimits(const ChipInfo &Chip, const Kernel &K,
+static std::string checkLimits(const SimulatedChip &Chip, const Kernel &K,
                                const Launch &L, size_t Lds) {
   uint64_t Items = uint64_t(L.Block[0]) * L.Block[1] * L.Block[2];
   for (unsigned D = 0; D < 3; ++D) {
@@ -441,14 +441,14 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
                   "hipModuleLaunchKernel: the stream does not exist");
   const Kernel &K = *F->TheKernel;
   std::string Prefix = "hipModuleLaunchKernel: kernel '" + K.Name + "': ";
-  const ChipInfo &Chip = Chips[F->Owner->Device];
+  const SimulatedChip &Chip = Chips[F->Owner->Device];
   if (Parameters && Extra)
     return finish(hipErrorInvalidValue,
                   Prefix + "expected kernelParams or extra, got both");
 
   Launch L;
   const CodeObject &Object = *F->Owner->Object;
-  L.Code = &Object.program(K.WaveSize);
+  L.Code = &Object.code(K.WaveSize);
   L.Symbols = &Object;
   L.TheKernel = &K;
   const uint32_t Grid[3] = {GridX, GridY, GridZ};

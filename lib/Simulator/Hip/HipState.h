@@ -27,9 +27,9 @@
 
 #include "Check/Counts.h"
 #include "Check/DeviceShadows.h"
-#include "ChipInfo.h"
 #include "Core/Memory.h"
 #include "Load/CodeObject.h"
+#include "SimulatedChip.h"
 
 #include <chrono>
 #include <memory>
@@ -95,9 +95,9 @@ bool validStream(hipStream_t Stream);
 
 /// Compute units that HIP calls one multiprocessor: the two of a workgroup
 /// processor, unless GPU_ENABLE_WGP_MODE=0 has it count them one by one.
-unsigned unitsOfMultiprocessor(const ChipInfo &Chip);
+unsigned unitsOfMultiprocessor(const SimulatedChip &Chip);
 /// Workgroups of a kernel that a multiprocessor holds at a time.
-int occupancy(const ChipInfo &Chip, const Kernel &K, unsigned BlockSize,
+int occupancy(const SimulatedChip &Chip, const Kernel &K, unsigned BlockSize,
               size_t DynamicLds);
 
 } // namespace lnbwd::sim

@@ -16,12 +16,14 @@
 #include "Execute/HostTables.h"
 #include "Hip/HipState.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "lnbwd/Simulator/CheckNames.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <string>
 
 using namespace lnbwd::sim;
@@ -32,38 +34,19 @@ static unsigned checksFromEnvironment(std::string &Problem) {
   const char *Text = std::getenv("LNBWD_SIM_CHECK");
   if (!Text)
     return 0;
-  struct CheckName {
-    const char *Name;
-    unsigned Bits;
-  };
-  constexpr CheckName Names[] = {
-      {"", 0},
-      {"0", 0},
-      {"none", 0},
-      {"1", LNBWD_SIM_CHECK_ALL},
-      {"all", LNBWD_SIM_CHECK_ALL},
-      {"memory", LNBWD_SIM_CHECK_MEMORY},
-      {"registers", LNBWD_SIM_CHECK_REGISTERS},
-      {"races", LNBWD_SIM_CHECK_RACES},
-      {"waits", LNBWD_SIM_CHECK_WAITS},
-      {"limits", LNBWD_SIM_CHECK_LIMITS},
-      {"counts", LNBWD_SIM_CHECK_COUNTS},
-      {"alignment", LNBWD_SIM_CHECK_ALIGNMENT},
-  };
   unsigned Checks = 0;
   llvm::SmallVector<llvm::StringRef, 8> Parts;
   llvm::StringRef(Text).split(Parts, ',');
   for (llvm::StringRef Part : Parts) {
-    const CheckName *Found = llvm::find_if(
-        Names, [&](const CheckName &N) { return Part.trim() == N.Name; });
-    if (Found != std::end(Names)) {
-      Checks |= Found->Bits;
+    llvm::StringRef Name = Part.trim();
+    if (Name.empty() || Name == "0")
+      continue;
+    if (std::optional<unsigned> Bits = checkBits(Name == "1" ? "all" : Name)) {
+      Checks |= *Bits;
       continue;
     }
-    Problem = "LNBWD_SIM_CHECK: expected all, none, or some of memory, "
-              "registers, races, waits, limits, counts and alignment, "
-              "separated by commas, got '" +
-              Part.str() + "'";
+    Problem = "LNBWD_SIM_CHECK: expected " + std::string(ListOfChecks) +
+              ", separated by commas, got '" + Part.str() + "'";
     return LNBWD_SIM_CHECK_ALL;
   }
   return Checks;

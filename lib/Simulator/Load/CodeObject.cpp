@@ -12,7 +12,7 @@
 
 #include "Load/CodeObject.h"
 
-#include "Decode/ProgramDecoder.h"
+#include "Decode/CodeDecoder.h"
 #include "Execute/HostTables.h"
 
 #include <cstdio>
@@ -21,7 +21,7 @@ using namespace llvm;
 using namespace lnbwd::sim;
 
 std::unique_ptr<CodeObject> CodeObject::create(ArrayRef<uint8_t> Bytes,
-                                               const ChipInfo &Chip,
+                                               const SimulatedChip &Chip,
                                                const Allocator &Allocate,
                                                std::string &Error) {
   auto Object = std::make_unique<CodeObject>();
@@ -54,12 +54,12 @@ std::vector<std::string> CodeObject::kernelNames() const {
   return Names;
 }
 
-const Program &CodeObject::program(unsigned WaveSize) const {
+const InstructionTable &CodeObject::code(unsigned WaveSize) const {
   std::lock_guard<std::mutex> Guard(ProgramLock);
-  auto &P = Programs[WaveSize];
+  auto &P = Codes[WaveSize];
   if (!P)
-    P = std::make_unique<DecodedProgram>(*Chip, WaveSize, Contents.Code,
-                                         hostExecTable());
+    P = std::make_unique<DecodedCode>(*Chip, WaveSize, Contents.Code,
+                                      hostExecTable());
   return *P;
 }
 

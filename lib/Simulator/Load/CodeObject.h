@@ -15,11 +15,11 @@
 #ifndef LNBWD_LIB_SIMULATOR_LOAD_CODEOBJECT_H
 #define LNBWD_LIB_SIMULATOR_LOAD_CODEOBJECT_H
 
-#include "ChipInfo.h"
+#include "Core/InstructionTable.h"
 #include "Core/Kernel.h"
-#include "Core/Program.h"
 #include "Load/ObjectReader.h"
 #include "Load/SourceLines.h"
+#include "SimulatedChip.h"
 
 #include "llvm/ADT/ArrayRef.h"
 
@@ -40,7 +40,7 @@ public:
   /// Returns null and says why in Error if this is not a code object for the
   /// chip. The bytes need not outlive the call.
   static std::unique_ptr<CodeObject> create(llvm::ArrayRef<uint8_t> Bytes,
-                                            const ChipInfo &Chip,
+                                            const SimulatedChip &Chip,
                                             const Allocator &Allocate,
                                             std::string &Error);
   /// Copies bytes of an image of unknown size; false if they are not there.
@@ -52,8 +52,8 @@ public:
   const GlobalVariable *global(const std::string &Name) const;
   std::vector<std::string> kernelNames() const;
   /// The decoded code, made on first use.
-  const Program &program(unsigned WaveSize) const;
-  const ChipInfo &chip() const { return *Chip; }
+  const InstructionTable &code(unsigned WaveSize) const;
+  const SimulatedChip &chip() const { return *Chip; }
   uint64_t imageBase() const { return Contents.Base; }
   /// Addresses and sizes of the segments that kernels must not write to.
   const std::vector<std::pair<uint64_t, uint64_t>> &readOnlyParts() const {
@@ -63,11 +63,11 @@ public:
   std::string sourceLine(uint64_t Address) const override;
 
 private:
-  const ChipInfo *Chip = nullptr;
+  const SimulatedChip *Chip = nullptr;
   ObjectContents Contents;
   std::unique_ptr<SourceLines> Lines;
   mutable std::mutex ProgramLock;
-  mutable std::map<unsigned, std::unique_ptr<Program>> Programs;
+  mutable std::map<unsigned, std::unique_ptr<InstructionTable>> Codes;
 };
 
 } // namespace lnbwd::sim

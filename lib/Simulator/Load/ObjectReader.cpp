@@ -37,7 +37,7 @@ namespace {
 /// bytes are not what they should be.
 class ObjectReader {
 public:
-  ObjectReader(ArrayRef<uint8_t> Bytes, const ChipInfo &Chip,
+  ObjectReader(ArrayRef<uint8_t> Bytes, const SimulatedChip &Chip,
                ObjectContents &Result, std::string &Error)
       : Bytes(Bytes), Chip(Chip), Result(Result), Error(Error) {}
 
@@ -86,7 +86,7 @@ private:
   bool readDescriptor(Kernel &K);
 
   ArrayRef<uint8_t> Bytes;
-  const ChipInfo &Chip;
+  const SimulatedChip &Chip;
   ObjectContents &Result;
   std::string &Error;
 
@@ -105,14 +105,14 @@ private:
 } // namespace
 
 static std::string machineName(unsigned Machine) {
-  if (const ChipInfo *C = chipByMachine(Machine))
+  if (const SimulatedChip *C = chipByMachine(Machine))
     return C->Chip;
   return "an AMD GPU with machine number 0x" + utohexstr(Machine);
 }
 
 static std::string knownChips() {
   std::string List;
-  for (const ChipInfo &C : Chips)
+  for (const SimulatedChip &C : Chips)
     List += std::string(List.empty() ? "" : ", ") + C.Chip;
   return List;
 }
@@ -488,7 +488,7 @@ bool ObjectReader::readKernels() {
   return true;
 }
 
-bool lnbwd::sim::readObject(ArrayRef<uint8_t> Bytes, const ChipInfo &Chip,
+bool lnbwd::sim::readObject(ArrayRef<uint8_t> Bytes, const SimulatedChip &Chip,
                             const ImageAllocator &Allocate,
                             ObjectContents &Contents, std::string &Error) {
   return ObjectReader(Bytes, Chip, Contents, Error).read(Allocate);

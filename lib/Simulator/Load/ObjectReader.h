@@ -14,9 +14,9 @@
 #ifndef LNBWD_LIB_SIMULATOR_LOAD_OBJECTREADER_H
 #define LNBWD_LIB_SIMULATOR_LOAD_OBJECTREADER_H
 
-#include "ChipInfo.h"
+#include "Core/InstructionTable.h"
 #include "Core/Kernel.h"
-#include "Core/Program.h"
+#include "SimulatedChip.h"
 
 #include "llvm/ADT/ArrayRef.h"
 
@@ -52,7 +52,7 @@ using ImageAllocator = std::function<void *(uint64_t Size)>;
 
 /// Returns false and says why in Error if this is not a code object for the
 /// chip. The bytes need not outlive the call.
-bool readObject(llvm::ArrayRef<uint8_t> Bytes, const ChipInfo &Chip,
+bool readObject(llvm::ArrayRef<uint8_t> Bytes, const SimulatedChip &Chip,
                 const ImageAllocator &Allocate, ObjectContents &Contents,
                 std::string &Error);
 

@@ -55,7 +55,7 @@ static void block(lane::ForRowsOp loop, int64_t turns) {
           : Value(arith::MulIOp::create(
                 b, loop.getStep(), arith::ConstantIndexOp::create(b, turns)));
   Value begin = loop.getBegin(), end = loop.getEnd();
-  auto part = lane::PartKindAttr::get(b.getContext(), lane::PartKind::SumBlock);
+  auto part = lane::PartAttr::get(b.getContext(), lane::PartKind::SumBlock);
   if (!loop.getEntered()) {
     auto blocks = scf::ForOp::create(b, begin, end, step, loop.getState());
     blocks->setAttr(lane::partAttr, part);
@@ -110,8 +110,8 @@ static SmallVector<Value> addInLastTurn(ImplicitLocOpBuilder &b, Value turn,
   llvm::append_range(kept, totals);
   auto step = scf::IfOp::create(b, TypeRange(ValueRange(kept)), isLast,
                                 /*withElseRegion=*/true);
-  step->setAttr(lane::partAttr, lane::PartKindAttr::get(
-                                    b.getContext(), lane::PartKind::SumBlock));
+  step->setAttr(lane::partAttr,
+                lane::PartAttr::get(b.getContext(), lane::PartKind::SumBlock));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(step.thenBlock());
   // Zeros that come of the branch: constants would be selected in every turn.

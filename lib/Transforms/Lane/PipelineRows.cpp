@@ -14,10 +14,10 @@
 
 #include "RowLoops.h"
 
+#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
-#include "lnbwd/Transforms/ScheduleLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -259,7 +259,7 @@ void Prefetcher::writePair(lane::ForRowsOp pipelined) {
       [&](OpBuilder &, Location) { scf::YieldOp::create(b, behindFirst); });
   ifSecond->setAttr(
       lane::partAttr,
-      lane::PartKindAttr::get(b.getContext(), lane::PartKind::SecondRow));
+      lane::PartAttr::get(b.getContext(), lane::PartKind::SecondRow));
   SmallVector<Value> results(ifSecond.getResults());
   llvm::append_range(results, nextFirst);
   llvm::append_range(
@@ -280,7 +280,7 @@ SmallVector<Value> Prefetcher::loadInOrder(lane::PartKind part, Value set) {
 /// Loads the set of rows that begins with row `set`, if there is such a set;
 /// else what comes of it may not be used.
 SmallVector<Value> Prefetcher::loadSet(lane::PartKind part, Value set) {
-  auto attribute = lane::PartKindAttr::get(b.getContext(), part);
+  auto attribute = lane::PartAttr::get(b.getContext(), part);
   Value exists = isBelow(set, loop.getEnd());
   if (dropsLoads) {
     Value count = arith::SelectOp::create(b, exists, getGroups(), index(0));

@@ -87,8 +87,7 @@ scf::ForOp Reloader::makeColumnLoop(ValueRange initial) {
   Value begin = index(0), end = index(type.getRowLength());
   auto columns = scf::ForOp::create(b, begin, end,
                                     index(type.getAccessColumns()), initial);
-  columns->setAttr(lane::partAttr, lane::PartKindAttr::get(
-                                       b.getContext(), lane::PartKind::Reload));
+  columns->setAttr(lane::partAttr, lane::PartAttr::getReload(b.getContext()));
   b.setInsertionPointToStart(columns.getBody());
   Value first = type.getColumns() ? columns.getInductionVar() : Value();
   tile = lane::PlaceOp::create(b, type, first);

@@ -170,7 +170,7 @@ bool lane::peelLastRows(ForRowsOp loop, MissingRows missing) {
     Value hasRows = arith::AndIOp::create(b, isLeft, isLast);
     auto tail = scf::IfOp::create(b, loop.getResultTypes(), hasRows,
                                   /*withElseRegion=*/loop.getNumResults() != 0);
-    tail->setAttr(partAttr, PartKindAttr::get(b.getContext(), PartKind::Tail));
+    tail->setAttr(partAttr, PartAttr::get(b.getContext(), PartKind::Tail));
     loop.getResults().replaceAllUsesWith(tail.getResults());
     b.setInsertionPointToStart(tail.thenBlock());
     SmallVector<Value> left = writeLastRows(b, loop, fullRows, rows, missing);

@@ -95,12 +95,12 @@ def decisions(clear: bool = False) -> list[Decision]:
 # --------------------------------------------------------------------------------------------------
 
 
-def register(text: str) -> regions_op.Program:
+def register(text: str) -> regions_op.RegionProgram:
     """Makes the row program in a text known to ``lnbwd::region``."""
     return regions_op.register_row_program(RowProgram.from_text(text))
 
 
-def resolve(text: str) -> regions_op.Program | None:
+def resolve(text: str) -> regions_op.RegionProgram | None:
     """The same for a text that a compiled graph out of a cache brings along."""
     try:
         return register(text)

@@ -123,7 +123,7 @@ def _lower(inputs: Sequence[Any], text: str) -> list[Any]:
     return outputs
 
 
-def _overwritten(program: regions_op.Program, inputs: Sequence[Any]) -> list[int | None]:
+def _overwritten(program: regions_op.RegionProgram, inputs: Sequence[Any]) -> list[int | None]:
     """For each output the input whose buffer it takes, of row blocks of one type; None: none. A
     kernel reads a row before it writes it (docs/abi.md)."""
     free = [place for place, operand in enumerate(program.inputs)

@@ -1,26 +1,30 @@
-// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx942})))' --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s
+// RUN: lnbwd-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lnbwd-convert-lane-to-gpu{chip=gfx942})))' | FileCheck %s
 
 !place = !lane.place<row_length = 256, lanes = 64, groups = 4, width = 4>
 
-// Which part of the kernel an operation is, its attribute says, or that of the
-// operation around it: locations note it (include/lnbwd/Target/KernelPart.h),
-// as 1 + kind, and 16 more for row scalars. An operation with a region is itself
-// of the part around it. No attribute is left.
+// What an operation becomes is of the same part of the kernel as itself. A loop
+// over rows, and loads of row scalars, say of themselves what their names said;
+// what is in an operation that says so does not repeat it.
 // CHECK-LABEL: gpu.func @parts
-// CHECK-NOT:     lane.part
-// CHECK:         memref.load {{.*}} loc(fused<18 : ui32>[
+// CHECK:         memref.load {{.*}} {lane.part = #lane.part<first_load, scalars>}
+// CHECK:         memref.load %{{[a-z0-9]+}}[%{{[a-z0-9]+}}] {lane.part = #lane.part<scalars>} : memref<?xf32>
 // CHECK:         scf.if
-// CHECK:           vector.store {{.*}} loc(fused<7 : ui32>[
-// CHECK-NEXT:    } loc(fused<1 : ui32>[
+// CHECK:           vector.store
+// CHECK-NOT:       lane.part
+// CHECK:         } {lane.part = #lane.part<tail>}
 // CHECK:         scf.for
-// CHECK:           vector.load {{.*}} loc(fused<6 : ui32>[
-// CHECK:           vector.store {{.*}} loc(fused<3 : ui32>[
+// CHECK:           vector.load {{.*}} {{[{].*}}lane.part = #lane.part<next_load>
+// CHECK:           vector.store
+// CHECK-NOT:       lane.part
+// CHECK:         } {lane.part = #lane.part<row>}
 // CHECK:         gpu.return
 gpu.module @m {
   gpu.func @parts(%x: memref<?x256xf32>, %s: memref<?xf32>, %i: index, %c: i1, %v: vector<4xf32>) {
     %place = lane.place : !place
     %n = lane.load_scalar_within %s from %i count %i at %place {lane.part = #lane.part<first_load>} : !place, memref<?xf32>
     memref.store %n, %s[%i] : memref<?xf32>
+    %p = lane.load_scalar %s[%i] : memref<?xf32>
+    memref.store %p, %s[%i] : memref<?xf32>
     scf.if %c {
       lane.store %v, %x[%i] at %place access 0 : !place, vector<4xf32>, memref<?x256xf32>
     } {lane.part = #lane.part<tail>}

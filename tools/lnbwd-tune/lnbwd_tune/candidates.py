@@ -21,11 +21,12 @@ from typing import Any
 
 from lnbwd import _chips, runtime, schedule, schedule_space
 from lnbwd._files import check_writable, write_whole
+from lnbwd_bench import our_kernels
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
-from . import compiler
-from .compiler import Refused, Selection, TuneError
+from . import lnbwd_opt
+from .lnbwd_opt import Refused, Selection, TuneError
 
 FORMAT, VERSION = "lnbwd-tune-candidates", 1
 MANIFEST, ARCHIVE = "manifest.json", "kernels.zip"
@@ -53,11 +54,11 @@ def _compile_one(shape: Shape, chip: str, emit: str, seen: set[str], fields: Map
         Refused: it cannot run, spills, or is the schedule of another one.
     """
     text = schedule.overrides(fields)
-    selection = compiler.select(shape, chip, text)
+    selection = lnbwd_opt.select(shape, chip, text)
     if selection.schedule in seen:
         raise Refused("the same as another")
     seen.add(selection.schedule)
-    compiler.compile_schedule(shape, chip, text, emit, output)
+    lnbwd_opt.compile_schedule(shape, chip, text, emit, output)
     return selection
 
 
@@ -86,7 +87,7 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
     shapes = list(shapes)
     centers = centers or {}
     known = schedule.names_for(_chips.vendor(chip))
-    units = compiler.compute_units(chip)
+    units = lnbwd_opt.compute_units(chip)
     notes: list[str] = []
     problems: list[dict[str, Any]] = []
     try:
@@ -102,9 +103,9 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
         for shape in shapes:
             progress.say(str(shape))
             try:
-                model = compiler.select(shape, chip)
+                model = lnbwd_opt.select(shape, chip)
                 path = pathlib.Path(scratch) / "model"
-                taken, spill = compiler.compile_model(shape, chip, emit, path)
+                taken, spill = lnbwd_opt.compile_model(shape, chip, emit, path)
                 model = dataclasses.replace(model, schedule=taken)
                 if spill:
                     notes.append(f"{shape}: no choice of the model does without spilling; {spill}")
@@ -170,13 +171,5 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
     Raises:
         TuneError: there is none, or it is of another version.
     """
-    path = folder / MANIFEST
-    try:
-        document = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise TuneError(f"cannot read {path}: {error}; make it with 'lnbwd-tune compile'") \
-            from error
-    if document.get("format") != FORMAT or document.get("version") != VERSION:
-        raise TuneError(f"{path}: expected format '{FORMAT}' version {VERSION}, got "
-                        f"'{document.get('format')}' version {document.get('version')}")
-    return dict(document)
+    return our_kernels.read_manifest(folder / MANIFEST, FORMAT, VERSION, TuneError,
+                                     "make it with 'lnbwd-tune compile'")

@@ -31,7 +31,7 @@ from lnbwd_bench.shapes import Shape
 
 from . import gradients
 from .candidates import ARCHIVE, read_manifest
-from .compiler import TuneError
+from .lnbwd_opt import TuneError
 
 FORMAT, VERSION = "lnbwd-tune-results", 1
 

@@ -14,7 +14,7 @@ from typing import Any
 from lnbwd._files import write_whole
 from lnbwd_bench.shapes import Shape
 
-from .compiler import TuneError
+from .lnbwd_opt import TuneError
 
 FORMAT, VERSION = "lnbwd-tuned-schedules", 1
 # The model's pick is good if it is within this of the best.

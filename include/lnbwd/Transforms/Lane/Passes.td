@@ -13,12 +13,8 @@
 #ifndef LNBWD_TRANSFORMS_LANE_PASSES_TD
 #define LNBWD_TRANSFORMS_LANE_PASSES_TD
 
+include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
-
-def ChipOption
-    : Option<"chip", "chip", "std::string", /*default=*/"",
-             "Chip to compile for; an unknown name is an error that lists the "
-             "known ones">;
 
 def ReloadPhasesPass
     : Pass<"lnbwd-reload-phases", "::mlir::gpu::GPUFuncOp"> {
@@ -79,30 +75,19 @@ def PipelineRowsPass
   let summary = "Have the loads of several sets of rows on their way";
   let description = [{
     Obeys `prefetch` and `unroll` of the schedule that the kernel's
-    `lnbwd.kernel_info` has. Kernels of schedules with neither are left alone.
+    `lnbwd.kernel_info` has; a kernel of a schedule with neither is left alone.
 
-    With `prefetch`, a turn loads the set that the next one works on, and hands it
-    on as carried values: bytes as whole registers, where they fill such. The set
-    that is not whole goes to a copy of the body behind the loop, as by
-    `lnbwd-peel-last-rows`. On AMD's chips loads of a set that does not exist are
-    dropped, without a branch, and stand ahead of all work of the turn; what is
-    carried is waited for behind it. On NVIDIA's, the first set is loaded below a
-    condition, and the last row once more where no set follows. Of rows that are
-    staged the row scalars alone are loaded ahead.
+    - `prefetch`: a turn loads the set that the next one works on, and hands it on
+      as carried values. Of rows that are staged, the row scalars alone.
+    - `prefetch` and `unroll = 2`: a turn works on two sets, and loads each of the
+      next turn's two when the registers of one of its own are free.
+    - `unroll` alone: a turn takes so many sets, and loads all before it works on
+      the first.
 
-    With `prefetch` and `unroll = 2`, a turn works on two sets, the second under a
-    condition, and loads each of the next turn's two when the registers of one of
-    its own are free: nothing is copied from turn to turn. The loop is surely
-    entered, below a condition.
-
-    With `unroll` alone, for loops without row sums, a turn takes so many sets,
-    and loads all of them before it works on the first, so that few rows cost no
-    more than one round trip to memory. Rows beyond the last keep nothing; AMD's
-    loads of them are dropped, NVIDIA's go to the last row.
-
-    What is left has whole sets. Fails behind `lnbwd-peel-last-rows`, on a load
-    of anything but the row of the loop's set, and, with `unroll` alone, on a loop
-    with row sums.
+    What is left has whole sets; docs/lane-level.md shows each kind of loop, and
+    what becomes of rows that do not exist. Fails behind `lnbwd-peel-last-rows`,
+    on a load of anything but the row of the loop's set, and, with `unroll` alone,
+    on a loop with row sums.
 
     Before:
 
@@ -131,49 +116,6 @@ def PipelineRowsPass
       lane.store %x, %ys[%row] at %place : ...
       lane.keep_order
       lane.yield %ahead : vector<1x8xf32>
-    }
-    ```
-
-    After, for an AMD chip, `prefetch = 1` and `unroll = 2`:
-
-    ```mlir
-    %any = arith.cmpi ult, %begin, %rows : index
-    scf.if %any {
-      // The first two sets are loaded, as above.
-      %stride = arith.muli %step, %c2 : index
-      %none:2 = lane.for_rows %set = %begin to %rows step %stride at %place
-          carrying(%x = %first, %x2 = %second) attributes {entered, whole} : ... {
-        %set2 = arith.addi %set, %step : index
-        %set3 = arith.addi %set, %stride : index
-        %row = lane.row %set at %place : !place
-        lane.store %x, %ys[%row] at %place : ...
-        lane.keep_order
-        %third = lane.load_within %xs from %set3 count %count3 at %place {lane.part = #lane.part<next_load>} : ...
-        lane.keep_order
-        %has2 = arith.cmpi ult, %set2, %rows : index
-        scf.if %has2 {
-          %row2 = lane.row %set2 at %place : !place
-          lane.store %x2, %ys[%row2] at %place : ...
-        } {lane.part = #lane.part<second_row>}
-        // The fourth set is loaded, as the third was.
-        lane.yield %third, %fourth : vector<1x8xf32>, vector<1x8xf32>
-      }
-    }
-    ```
-
-    After, for an AMD chip and `unroll = 2`:
-
-    ```mlir
-    lane.for_rows %set = %begin to %rows step %stride at %place attributes {whole} : ... {
-      %row = lane.row %set at %place : !place
-      %exists = arith.cmpi ult, %row, %rows : index
-      %x = lane.load_within %xs from %set count %count at %place : ... -> vector<1x8xf32>
-      %second = arith.addi %set, %step : index
-      %row2 = arith.addi %row, %step : index
-      %exists2 = arith.cmpi ult, %row2, %rows : index
-      %x2 = lane.load_within %xs from %second count %count2 at %place : ... -> vector<1x8xf32>
-      lane.store %x, %ys[%row] at %place if %exists : ...
-      lane.store %x2, %ys[%row2] at %place if %exists2 : ...
     }
     ```
   }];

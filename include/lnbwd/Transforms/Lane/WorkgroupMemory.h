@@ -9,8 +9,8 @@
 #ifndef LNBWD_TRANSFORMS_LANE_WORKGROUPMEMORY_H
 #define LNBWD_TRANSFORMS_LANE_WORKGROUPMEMORY_H
 
+#include "lnbwd/Analysis/StageLayout.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
-#include "lnbwd/Target/StageLayout.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 

@@ -205,6 +205,14 @@ func.func @f() {
 // -----
 
 func.func @f() {
+  // expected-error@+1 {{expected a kind of part, 'reload', 'scalars' or 'groups', got 'middle'}}
+  %c = arith.constant {lane.part = #lane.part<middle>} 0 : index
+  return
+}
+
+// -----
+
+func.func @f() {
   // expected-error@+1 {{has an unknown attribute 'lane.parts'; expected 'lane.part'}}
   %c = arith.constant {lane.parts = #lane.part<tail>} 0 : index
   return

@@ -151,3 +151,17 @@ func.func @each(%g: memref<128xf32>, %place: !place) {
   %c = lane.load_columns %g at %place each : !place, memref<128xf32> -> vector<2x2xf32>
   return
 }
+
+// -----
+
+// Parts of a kernel: a kind, and what else is different from what is around.
+// CHECK-LABEL: func.func @parts
+// CHECK:         arith.constant {lane.part = #lane.part<tail>}
+// CHECK:         arith.constant {lane.part = #lane.part<scalars>}
+// CHECK:         arith.constant {lane.part = #lane.part<next_load, reload, scalars, groups = 4>}
+func.func @parts() {
+  %a = arith.constant {lane.part = #lane.part<tail>} 0 : index
+  %b = arith.constant {lane.part = #lane.part<scalars>} 1 : index
+  %c = arith.constant {lane.part = #lane.part<groups = 4, scalars, reload, next_load>} 2 : index
+  return
+}

@@ -39,9 +39,13 @@
 
 namespace lnbwd::lane {
 
-/// The attribute that says which part of a kernel an operation is, a
-/// PartKindAttr.
+/// The attribute that says which part of a kernel an operation is, a PartAttr.
 inline constexpr llvm::StringLiteral partAttr = "lane.part";
+
+/// `location` with a note of `part`, which stays with it down to LLVM.
+mlir::Location notePart(mlir::Location location, PartAttr part);
+/// The part that was noted, null if none was.
+PartAttr getNotedPart(mlir::Location location);
 
 /// Entry `index` of the `kinds` of a reduction: whether it takes the largest
 /// element; it adds otherwise.

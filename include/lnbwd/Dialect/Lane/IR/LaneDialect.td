@@ -52,7 +52,8 @@ def Lane_Dialect : Dialect {
     The discardable attribute `lane.part` of an operation (`#lane.part<tail>`)
     says which part of a kernel it is, for the report (docs/report.md), or, if
     it has regions, all that is in it: what is in a `lane.for_rows` is `row`, and
-    what has no such attribute and is in no such operation is `setup`.
+    what has no such attribute and is in no such operation is `setup`. It outlives
+    the level: `lnbwd-convert-parts-to-locations` takes it.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -163,29 +164,78 @@ def Lane_Stages : Lane_Type<"Stages", "stages"> {
   let genVerifyDecl = 1;
 }
 
-def Lane_PartKind : I32EnumAttr<"PartKind", "part of a kernel", [
+// How often each part runs, for the report.
+def Lane_PartKind : I32EnumAttr<"PartKind", "which runs of a kernel", [
+    // Once a workgroup.
     I32EnumAttrCase<"Setup", 0, "setup">,
+    // Once a workgroup, if it has a set of rows: loads of the first set.
     I32EnumAttrCase<"FirstLoad", 1, "first_load">,
+    // Once a set of rows. Where the row loop takes two sets a turn: the first.
     I32EnumAttrCase<"Row", 2, "row">,
+    // The second set of a turn.
     I32EnumAttrCase<"SecondRow", 3, "second_row">,
+    // Loads for the second set of the next turn.
     I32EnumAttrCase<"SecondLoad", 4, "second_load">,
+    // Loads for the set that the next turn begins with.
     I32EnumAttrCase<"NextLoad", 5, "next_load">,
+    // Once in the launch, if the last set is not full.
     I32EnumAttrCase<"Tail", 6, "tail">,
+    // Once a workgroup, if it has two sets of rows: loads of the second.
     I32EnumAttrCase<"FirstSecondLoad", 7, "first_second_load">,
-    I32EnumAttrCase<"SumBlock", 8, "sum_block">,
-    I32EnumAttrCase<"Reload", 9, "reload">]> {
+    // Once a block of turns of a workgroup, around those: the block's sums are
+    // added to totals.
+    I32EnumAttrCase<"SumBlock", 8, "sum_block">]> {
   let cppNamespace = "::lnbwd::lane";
   let genSpecializedAttr = 0;
 }
 
-def Lane_PartAttr : EnumAttr<Lane_Dialect, Lane_PartKind, "part"> {
+def Lane_PartAttr : AttrDef<Lane_Dialect, "Part"> {
+  let mnemonic = "part";
   let summary = "Which part of a kernel an operation is";
   let description = [{
-    How often a part runs is in `include/lnbwd/Target/KernelPart.h`. A loop
-    over the columns of a row that is read again is `reload`: what is in it is of
-    the part around the loop, done once for each access.
+    A list of what is different from what is around the operation:
+
+    - a kind, which says how often it runs: `setup`, `first_load`, `row`, and so
+      on, listed in `LaneDialect.td`;
+    - `reload`: in a loop over the columns of a row that is read again, done once
+      for each access;
+    - `scalars`: it loads row scalars;
+    - `groups = 4`: four groups of the workgroup take part, and not all.
+
+    Example:
+
+    ```mlir
+    #lane.part<next_load, scalars>
+    ```
   }];
-  let assemblyFormat = "`<` $value `>`";
+  let parameters = (ins
+    "std::optional<::lnbwd::lane::PartKind>":$kind,
+    "bool":$reload,
+    "bool":$scalars,
+    "unsigned":$groups
+  );
+  let builders = [
+    AttrBuilder<(ins "::lnbwd::lane::PartKind":$kind), [{
+      return $_get($_ctxt, kind, false, false, 0);
+    }]>
+  ];
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// A loop that reads a row again.
+    static PartAttr getReload(::mlir::MLIRContext *context) {
+      return get(context, std::nullopt, true, false, 0);
+    }
+    /// Loads of row scalars.
+    static PartAttr getScalars(::mlir::MLIRContext *context) {
+      return get(context, std::nullopt, false, true, 0);
+    }
+    /// What so many groups do.
+    static PartAttr getOfGroups(::mlir::MLIRContext *context, int64_t groups) {
+      return get(context, std::nullopt, false, false, unsigned(groups));
+    }
+    /// What this says, and of what it does not say, what `around` says.
+    PartAttr within(PartAttr around) const;
+  }];
 }
 
 class Lane_Op<string mnemonic, list<Trait> traits = []>

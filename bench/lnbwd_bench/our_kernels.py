@@ -1,0 +1,129 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Our kernels: compiled by lnbwd-opt now, or before on a machine that has the compiler.
+
+A folder of compiled kernels has a file ``manifest.json`` that says which file is for which shape.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from lnbwd import operations
+from lnbwd.spec import KernelSpec, rows_option
+
+from .shapes import Shape
+
+MANIFEST = "manifest.json"
+FORMAT, VERSION = "lnbwd-bench-kernels", 1
+
+
+class KernelError(RuntimeError):
+    """A kernel that cannot be had; the message says why and what to do."""
+
+
+def operation(shape: Shape) -> str:
+    """The same function with M in its types, which lnbwd-tune's table has its shapes by, as MLIR."""
+    op = operations.OPERATIONS[operations.LAYER_NORM_BWD]
+    # From x, with saved statistics.
+    types = {o.name: operations.buffer_type(
+        o.role.kind, "f32" if o.role.kind == "row_scalar" else shape.dtype, [shape.n],
+        leading=[shape.m]) for o in op.operands
+        if not o.role.has_own_element and (o.is_output or o.name not in ("y", "beta"))}
+    return operations.mlir(op.name, types)
+
+
+def spec_of(shape: Shape, chip: str, emit: str) -> KernelSpec:
+    """LayerNorm backward of one shape with gamma and all three gradients, as Python compiles it for
+    a call with such tensors: for any M, with the shape's as a hint."""
+    return KernelSpec(operations.LAYER_NORM_BWD, shape.n, shape.dtype, chip, shape.dtype,
+                      shape.dtype, format=emit, rows=rows_option(shape.m, chip))
+
+
+def find_compiler() -> pathlib.Path:
+    """lnbwd-opt: LNBWD_OPT, else that of the build folder.
+
+    Raises:
+        KernelError: there is none.
+    """
+    build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR",
+                                        pathlib.Path(__file__).resolve().parents[2] / "build"))
+    chosen = os.environ.get("LNBWD_OPT") or build / "bin" / "lnbwd-opt"
+    found = shutil.which(chosen)
+    if not found:
+        raise KernelError(f"the compiler '{chosen}' is not there: build lnbwd-opt, set LNBWD_OPT to "
+                          "it, or work with what was compiled elsewhere")
+    return pathlib.Path(found)
+
+
+def compile_kernel(shape: Shape, chip: str, emit: str, output: pathlib.Path,
+                   options: str = "") -> None:
+    """Compiles ``shape`` for ``chip`` to a file; ``options`` are further ones of the pipeline.
+
+    Raises:
+        KernelError: there is no compiler, or it refuses; the message has its words.
+    """
+    spec = spec_of(shape, chip, emit)
+    pipeline = " ".join(part for part in (f"chip={chip}", spec.pipeline_options(), options) if part)
+    command = [str(find_compiler()), "-", f"--lnbwd-pipeline={pipeline}",
+               f"--emit={emit}", "-o", str(output)]
+    result = subprocess.run(command, input=spec.mlir(), capture_output=True, text=True,
+                            check=False)
+    if result.returncode != 0:
+        raise KernelError(f"lnbwd-opt could not compile {shape} for {chip}: "
+                          f"{result.stderr.strip() or 'no message'}")
+
+
+def compile_folder(shapes: Iterable[Shape], chip: str, emit: str, folder: pathlib.Path,
+                   options: str = "", progress: Callable[[str], None] = lambda text: None) -> None:
+    """Compiles all shapes into a folder with a manifest.
+
+    Raises:
+        KernelError: one of them cannot be compiled.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for shape in shapes:
+        progress(f"compiling {shape}")
+        name = f"{operations.LAYER_NORM_BWD}-{chip}-{shape.dtype}-{shape.m}x{shape.n}.{emit}"
+        compile_kernel(shape, chip, emit, folder / name, options)
+        entries.append({"m": shape.m, "n": shape.n, "dtype": shape.dtype, "file": name})
+    document = {"format": FORMAT, "version": VERSION, "chip": chip, "options": options,
+                "kernels": entries}
+    (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n")
+
+
+def read_manifest(path: pathlib.Path, name: str, version: int, problem: type[Exception],
+                  remedy: str) -> dict[str, Any]:
+    """A JSON file that says of which format it is.
+
+    Raises:
+        problem: it cannot be read, and what to do; or it is of another format or version.
+    """
+    try:
+        document = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise problem(f"cannot read {path}: {error}; {remedy}") from error
+    if document.get("format") != name or document.get("version") != version:
+        raise problem(f"{path}: expected format '{name}' version {version}, got "
+                      f"'{document.get('format')}' version {document.get('version')}")
+    return dict(document)
+
+
+def read_folder(folder: pathlib.Path) -> dict[Shape, pathlib.Path]:
+    """The kernel files of a folder by shape.
+
+    Raises:
+        KernelError: there is no manifest, or it is not one of this version.
+    """
+    document = read_manifest(folder / MANIFEST, FORMAT, VERSION, KernelError,
+                             "make the folder with --compile-to")
+    return {Shape(entry["m"], entry["n"], entry["dtype"]): folder / entry["file"]
+            for entry in document["kernels"]}

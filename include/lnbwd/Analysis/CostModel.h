@@ -1,0 +1,108 @@
+//===- CostModel.h - What a schedule costs ----------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Predicts the time of a scheduled row program from what it physically does.
+// docs/cost-model.md derives each term; bench/lnbwd_bench/costs.py computes the
+// same numbers, and fits the parameters.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_ANALYSIS_COSTMODEL_H
+#define LNBWD_ANALYSIS_COSTMODEL_H
+
+#include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Target/ChipInfo.h"
+
+namespace lnbwd {
+
+/// What the model knows of a chip family: fitted to times (docs/cost-model.md),
+/// and read from CostParameters.json, which has the same names.
+struct CostParameters {
+  /// A launch, and the finalising one behind it.
+  double launchUs, finalizeUs;
+  /// Device memory, and that of partial sums, in 10^12 bytes a second.
+  double bandwidth, partialBandwidth;
+  /// From a load to its value, through registers and by bulk copy; what each
+  /// bulk copy of a turn, and each KiB of a turn's rows, add to that.
+  double loadUs, stagedUs, copyUs, fetchedUs;
+  /// The part of `loadUs` that a lane with two sets of rows waits for.
+  double unrolledShare;
+  /// One turn of the row loop beside what follows; the part of its own
+  /// instructions that a turn waits for; each number that an exchange between
+  /// waves adds up, and what it costs more between workgroups.
+  double turnUs, issueShare, exchangedUs, clusterUs;
+  /// Instructions of a wave for a row: in any case, for a step of a reduction,
+  /// for an access, for each cache line of it, for an operation on an element,
+  /// for a function of it, and for one that is read out of line.
+  double rowInstructions, shuffleInstructions, accessInstructions,
+      lineInstructions, elementInstructions, functionInstructions,
+      shiftedInstructions;
+  /// What registers too many add to the instructions.
+  double spillShare;
+  /// A workgroup's start; more for each wave of a scheduler; its place in the
+  /// queue; the doublings of its stages; a second set of rows; a cluster; an
+  /// element's share in each doubling of the groups whose sums are combined.
+  double workgroupUs, threadUs, dispatchUs, stageUs, unrolledUs, clusterStartUs,
+      combineUs;
+  /// How much of a whole wave the last wave of workgroups costs.
+  double waveShare;
+  /// What 128 KiB in flight on a compute unit add to the time of the memory,
+  /// and what each doubling of its workgroups adds.
+  double crowding, streamShare;
+  /// How sharply the slowest limit rules, and the slower of a turn's work and
+  /// its load.
+  double limitExponent, turnExponent;
+  /// Registers of a lane: in any case, and for each of its elements: a column
+  /// sum; 4 bytes of rows that are staged, prefetched, or neither; a row block;
+  /// a second phase; a second set of each row block; widened rows; no row sums.
+  double registers, sumRegisters, stagedRegisters, prefetchedRegisters,
+      plainRegisters, rowRegisters, phaseRegisters, unrolledRegisters,
+      widenedRegisters, independentRegisters;
+  /// Registers of a lane for an exchange, and for each column sum that groups
+  /// combine; how far above 64 or 128 ptxas comes down to those.
+  double exchangedRegisters, combinedRegisters, registerSqueeze;
+};
+
+/// The parameters of `chip`'s family, or null if nobody has any.
+const CostParameters *getCostParameters(const ChipInfo &chip);
+
+/// What the model knows of a row program.
+struct ProgramCosts {
+  /// N, in elements, and the number of rows that is expected.
+  double length, rows;
+  /// Row blocks read and written, vectors, column sums, row sums, and how many
+  /// of those one behind the other.
+  double rowsRead, rowsWritten, columns, sums, rowSums, phases;
+  /// Bytes of a column in all of each.
+  double bytesRead, bytesWritten, columnBytes;
+  /// Operations of the region on each element, and functions among them that
+  /// take many instructions.
+  double operations, functions;
+
+  static ProgramCosts of(RowwiseOp op, int64_t rows);
+};
+
+/// Registers of a lane by the model's estimate, and those that it can have.
+struct RegisterEstimate {
+  double needed, limit;
+};
+RegisterEstimate estimateRegisters(const ProgramCosts &program,
+                                   const ScheduleFields &schedule,
+                                   const ChipInfo &chip,
+                                   const CostParameters &parameters);
+
+/// Microseconds of one call of a row program, its finalising kernel included,
+/// whose operands are in no cache.
+double predictMicroseconds(const ProgramCosts &program,
+                           const ScheduleFields &schedule, const ChipInfo &chip,
+                           const CostParameters &parameters);
+
+} // namespace lnbwd
+
+#endif // LNBWD_ANALYSIS_COSTMODEL_H

@@ -1,0 +1,107 @@
+//===- ScheduleLimits.h - What a schedule takes -----------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// All questions about a schedule's resources are answered here, for the cost
+// model, which picks among what is allowed, and for the passes that make it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_ANALYSIS_SCHEDULELIMITS_H
+#define LNBWD_ANALYSIS_SCHEDULELIMITS_H
+
+#include "lnbwd/Analysis/StageLayout.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Target/ChipInfo.h"
+
+#include <string>
+
+namespace lnbwd {
+
+/// Bytes of the widest access of one lane.
+constexpr int64_t accessBytes = 16;
+
+/// What a workgroup of a scheduled row program takes of its compute unit.
+struct ScheduleResources {
+  int64_t threads;
+  /// Estimate of the 32-bit registers of a lane: operands in flight and
+  /// widened, and the column sums.
+  int64_t registersPerLane;
+  /// What no allocation can do without: column sums and packed operands.
+  int64_t leastRegistersPerLane;
+  /// Shared memory of the kernel's own, and what a launch adds for the stages.
+  int64_t sharedMemoryBytes;
+  int64_t stagingBytes;
+};
+
+/// Columns of a row that one workgroup covers.
+int64_t getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule);
+
+/// Accesses that each lane makes to cover its columns of one row. A schedule
+/// with `reload` takes them one after another; all others hold them at once.
+int64_t getChunks(RowwiseOp op, ScheduleAttr schedule);
+
+/// Bits that the operands' elements of one column take in memory.
+int64_t getColumnBits(mlir::OperandRange operands);
+
+ScheduleResources getResources(RowwiseOp op, ScheduleAttr schedule,
+                               const ChipInfo &chip);
+
+/// Shared memory to ask for at launch: that of the stages, or so much more that
+/// a compute unit has no room for another workgroup than the schedule says. A
+/// kernel that starts while the one before it still holds some compute units
+/// would crowd onto the others otherwise.
+int64_t getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
+                               const ChipInfo &chip);
+
+/// How many groups' column sums are added up in one step when the groups of a
+/// workgroup are combined.
+int64_t getCombineRadix(RowwiseOp op, ScheduleAttr schedule);
+
+/// Whether a lane adds its column sums to totals after every few turns of its
+/// row loop, and begins anew, so that their error does not grow with its number
+/// of rows. Not where rows of 16 bits or the few rows of partial sums need
+/// none, where the totals would cost a workgroup its registers, or where they
+/// were measured to cost time: few staged rows side by side.
+bool hasSumTotals(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip);
+/// Those turns.
+int64_t getSumBlockTurns(ScheduleAttr schedule);
+
+/// Whether loads of rows that do not exist can be dropped without a branch, so
+/// that the code generator can count the loads on their way. Buffer loads do
+/// it, whose descriptor has the bounds.
+inline bool canDropLoads(const ChipInfo &chip) {
+  return chip.backend == Backend::AMDGPU;
+}
+
+/// Whether the bulk copies of a staged program begin before its rows do, since
+/// rows do not all begin where a copy can; and the bytes of all copies of a
+/// stage.
+bool needsShift(RowwiseOp op, ScheduleAttr schedule);
+int64_t getStageBytes(RowwiseOp op, ScheduleAttr schedule);
+
+/// How many registers a schedule may take: those that surely exist, for a
+/// choice that somebody made; those that the estimate finds, for the model's
+/// own; somewhat fewer, where the model has no other and code emission says
+/// whether it was right.
+enum class RegisterBound { Least, Estimate, Hope };
+
+/// Whether a kernel of `op` has spilled with `schedule`: whether the module has
+/// it in `lnbwd.rejected_schedules`.
+bool isRejected(RowwiseOp op, ScheduleAttr schedule);
+
+/// Elements of the widest access that all rows of `op` are aligned to.
+int64_t chooseVectorWidth(RowwiseOp op);
+
+/// Why a workgroup of `op` has no room on a compute unit of `chip`, and what
+/// would help; empty if it has. The other checks are in ScheduleLegality.h.
+std::string getResourceObstacle(RowwiseOp op, ScheduleAttr schedule,
+                                const ChipInfo &chip, RegisterBound bound);
+
+} // namespace lnbwd
+
+#endif // LNBWD_ANALYSIS_SCHEDULELIMITS_H

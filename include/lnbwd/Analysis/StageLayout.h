@@ -1,0 +1,71 @@
+//===- StageLayout.h - How sets of rows lie in stages -----------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the limits of a schedule count and what its kernel copies has to be the
+// same: how many bytes bulk copies bring to a stage, and where they begin.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_ANALYSIS_STAGELAYOUT_H
+#define LNBWD_ANALYSIS_STAGELAYOUT_H
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cstdint>
+
+namespace lnbwd {
+
+/// Bulk copies begin, end and are counted in units of so many bytes.
+constexpr int64_t bulkCopyUnit = 16;
+
+/// A copy begins where a unit begins. Rows of other lengths are copied from the
+/// last such place before the set to the first behind it, and lie as much
+/// further on in their stage: they are *shifted*.
+struct StageLayout {
+  /// Columns of a row that the workgroup has, and rows of a set.
+  int64_t columns;
+  int64_t rows;
+  /// Whether that is but a slice of the row, so that rows do not lie side by
+  /// side and each is copied by itself.
+  bool isSlice;
+  /// Bytes of an element of each row operand.
+  llvm::SmallVector<int64_t> elementBytes;
+
+  /// Blocks of memory that the rows of a set are, for each row operand.
+  int64_t getBlocks() const { return isSlice ? rows : 1; }
+  /// Bytes of one of them, of elements of so many bytes.
+  int64_t getBlockBytes(int64_t bytes) const {
+    return rows / getBlocks() * columns * bytes;
+  }
+  bool needsShift() const {
+    return llvm::any_of(elementBytes, [&](int64_t bytes) {
+      return getBlockBytes(bytes) % bulkCopyUnit != 0;
+    });
+  }
+  /// Bytes that the copy of a block takes.
+  int64_t getCopyBytes(int64_t bytes) const {
+    int64_t block = getBlockBytes(bytes);
+    return needsShift()
+               ? int64_t(llvm::alignTo(uint64_t(block), bulkCopyUnit)) +
+                     bulkCopyUnit
+               : block;
+  }
+  /// Bytes of all copies of a stage.
+  int64_t getStageBytes() const {
+    int64_t sum = 0;
+    for (int64_t bytes : elementBytes)
+      sum += getBlocks() * getCopyBytes(bytes);
+    return sum;
+  }
+};
+
+} // namespace lnbwd
+
+#endif // LNBWD_ANALYSIS_STAGELAYOUT_H

@@ -1,0 +1,32 @@
+//===- ArgumentRoles.h - What a function's arguments are for ----*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Operands of a row program have a role (row block, row scalar, column, group
+// column) and a name. Both are noted on the function's arguments, where the
+// launch plan finds them even if no program reads the argument in the end.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LAUNCHPLAN_ARGUMENTROLES_H
+#define LNBWD_LAUNCHPLAN_ARGUMENTROLES_H
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+
+namespace lnbwd {
+
+/// What operand `index` of a row program is to the kernel.
+OperandKind getOperandKind(RowwiseOp op, unsigned index);
+
+/// Notes name and kind on those arguments of the enclosing function that are
+/// operands of `op`. A name that is noted already stays; a kind or row rank
+/// that is noted and is not that of the operand is an error.
+mlir::LogicalResult recordArgumentRoles(RowwiseOp op);
+
+} // namespace lnbwd
+
+#endif // LNBWD_LAUNCHPLAN_ARGUMENTROLES_H

@@ -1,0 +1,445 @@
+//===- CostModel.cpp - What a schedule costs ------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The terms of the model, and the table of parameters, which is part of the
+// library: CostParameters.json, as the fit wrote it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/CostModel.h"
+
+#include "lnbwd/Analysis/ScheduleLimits.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/JSON.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace lnbwd;
+
+static constexpr llvm::StringLiteral table =
+#include "CostParameters.inc"
+    ;
+
+/// Schedulers of a compute unit, among which its registers are divided and each
+/// of which issues one instruction of a wave a clock.
+static constexpr double schedulers = 4;
+/// Shared memory that the driver takes of each workgroup, and what of the
+/// groups' sums lies in shared memory while they are combined.
+static constexpr double reservedSharedBytes = 1024, combinedShare = 0.75;
+static constexpr double crowdingBytes = 128 * 1024;
+/// Bytes of a line of the first-level cache, which handles one at a time.
+static constexpr double lineBytes = 128;
+/// Parts of the chip within which a cluster lies, by their compute units: the
+/// runtime starts no more clusters than these have room for.
+static constexpr std::pair<double, double> clusterParts[] = {{6, 16}, {2, 18}};
+/// Counts of registers that ptxas comes down to where it is a little above, and
+/// errors of the estimate, over which residency is averaged.
+static constexpr double registerSteps[] = {64, 128};
+static constexpr double registerErrors[] = {-6, 0, 6};
+/// Registers over which the cost of too many sets in.
+static constexpr double spillScale = 8;
+/// Part of a turn that is neglected where averages are rounded up.
+static constexpr double turnTolerance = 0.0503;
+
+//===----------------------------------------------------------------------===//
+// The parameters
+//===----------------------------------------------------------------------===//
+
+static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
+    parameterNames[] = {
+        {"launch_us", &CostParameters::launchUs},
+        {"finalize_us", &CostParameters::finalizeUs},
+        {"bandwidth_tb_per_s", &CostParameters::bandwidth},
+        {"partial_bandwidth_tb_per_s", &CostParameters::partialBandwidth},
+        {"load_us", &CostParameters::loadUs},
+        {"staged_us", &CostParameters::stagedUs},
+        {"copy_us", &CostParameters::copyUs},
+        {"fetched_us", &CostParameters::fetchedUs},
+        {"unrolled_share", &CostParameters::unrolledShare},
+        {"turn_us", &CostParameters::turnUs},
+        {"issue_share", &CostParameters::issueShare},
+        {"exchanged_us", &CostParameters::exchangedUs},
+        {"cluster_us", &CostParameters::clusterUs},
+        {"row_instructions", &CostParameters::rowInstructions},
+        {"shuffle_instructions", &CostParameters::shuffleInstructions},
+        {"access_instructions", &CostParameters::accessInstructions},
+        {"line_instructions", &CostParameters::lineInstructions},
+        {"element_instructions", &CostParameters::elementInstructions},
+        {"function_instructions", &CostParameters::functionInstructions},
+        {"shifted_instructions", &CostParameters::shiftedInstructions},
+        {"spill_share", &CostParameters::spillShare},
+        {"workgroup_us", &CostParameters::workgroupUs},
+        {"thread_us", &CostParameters::threadUs},
+        {"dispatch_us", &CostParameters::dispatchUs},
+        {"stage_us", &CostParameters::stageUs},
+        {"unrolled_us", &CostParameters::unrolledUs},
+        {"cluster_start_us", &CostParameters::clusterStartUs},
+        {"combine_us", &CostParameters::combineUs},
+        {"wave_share", &CostParameters::waveShare},
+        {"crowding", &CostParameters::crowding},
+        {"stream_share", &CostParameters::streamShare},
+        {"limit_exponent", &CostParameters::limitExponent},
+        {"turn_exponent", &CostParameters::turnExponent},
+        {"registers", &CostParameters::registers},
+        {"sum_registers", &CostParameters::sumRegisters},
+        {"staged_registers", &CostParameters::stagedRegisters},
+        {"prefetched_registers", &CostParameters::prefetchedRegisters},
+        {"plain_registers", &CostParameters::plainRegisters},
+        {"row_registers", &CostParameters::rowRegisters},
+        {"phase_registers", &CostParameters::phaseRegisters},
+        {"unrolled_registers", &CostParameters::unrolledRegisters},
+        {"widened_registers", &CostParameters::widenedRegisters},
+        {"independent_registers", &CostParameters::independentRegisters},
+        {"exchanged_registers", &CostParameters::exchangedRegisters},
+        {"combined_registers", &CostParameters::combinedRegisters},
+        {"register_squeeze", &CostParameters::registerSqueeze},
+};
+
+/// Reads the table; what is wrong with it is our own mistake.
+static llvm::StringMap<CostParameters> readTable() {
+  llvm::Expected<llvm::json::Value> document = llvm::json::parse(table);
+  if (!document)
+    llvm::report_fatal_error(document.takeError());
+  llvm::StringMap<CostParameters> result;
+  const llvm::json::Object *chips = document->getAsObject()->getObject("chips");
+  for (const auto &[chip, value] : *chips) {
+    const llvm::json::Object *values = value.getAsObject();
+    CostParameters &parameters = result[StringRef(chip)];
+    for (auto [name, field] : parameterNames) {
+      std::optional<double> number = values->getNumber(name);
+      if (!number)
+        llvm::report_fatal_error("CostParameters.json: no " + name);
+      parameters.*field = *number;
+    }
+  }
+  return result;
+}
+
+const CostParameters *lnbwd::getCostParameters(const ChipInfo &chip) {
+  static const llvm::StringMap<CostParameters> chips = readTable();
+  auto found = chips.find(chip.name);
+  return found == chips.end() ? nullptr : &found->second;
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+/// Whether an operation takes one instruction for each element or so.
+static bool isOperation(Operation *op) {
+  if (isa<vector::FMAOp>(op))
+    return true;
+  return isa<arith::ArithDialect>(op->getDialect()) &&
+         !isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp,
+              arith::BitcastOp>(op);
+}
+
+ProgramCosts ProgramCosts::of(RowwiseOp op, int64_t rows) {
+  ProgramCosts costs = {};
+  costs.length = double(op.getRowLength());
+  costs.rows = double(rows);
+  costs.rowsRead = double(op.getRows().size());
+  costs.rowsWritten = double(op.getRowOuts().size());
+  costs.columns = double(op.getAllColumns().size());
+  costs.sums = double(op.getAllSums().size());
+  costs.bytesRead = double(getColumnBits(op.getRows())) / 8;
+  costs.bytesWritten = double(getColumnBits(op.getRowOuts())) / 8;
+  costs.columnBytes = double(getColumnBits(op.getAllColumns())) / 8;
+  // How many row sums a value waits for, one behind the other.
+  DenseMap<Value, int64_t> behind;
+  for (Operation &bodyOp : op.getBody().front()) {
+    int64_t depth = 0;
+    for (Value operand : bodyOp.getOperands())
+      depth = std::max(depth, behind.lookup(operand));
+    if (getSummedRow(&bodyOp)) {
+      ++costs.rowSums;
+      ++depth;
+      costs.phases = std::max(costs.phases, double(depth));
+    }
+    for (Value result : bodyOp.getResults())
+      behind[result] = depth;
+    if (bodyOp.getNumResults() != 1 ||
+        !isa<VectorType>(bodyOp.getResult(0).getType()))
+      continue;
+    if (isOperation(&bodyOp))
+      ++costs.operations;
+    else if (isa<math::MathDialect>(bodyOp.getDialect()) &&
+             !isa<math::AbsFOp, math::FmaOp, math::CopySignOp, math::SqrtOp,
+                  math::RsqrtOp>(bodyOp))
+      ++costs.functions;
+  }
+  return costs;
+}
+
+//===----------------------------------------------------------------------===//
+// The terms
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What follows from a schedule.
+struct Shape {
+  double threads, waves, wavesOfScheduler, wavesPerRow, columns, chunks,
+      elements;
+  bool isStaged, isPrefetched, isUnrolled, isExchanged;
+
+  Shape(const ProgramCosts &program, const ScheduleFields &schedule,
+        const ChipInfo &chip)
+      : threads(double(schedule.threadsPerRow * schedule.rowGroups)),
+        waves(std::ceil(threads / double(chip.waveSize))),
+        wavesOfScheduler(std::ceil(waves / schedulers)),
+        wavesPerRow(
+            std::ceil(double(schedule.threadsPerRow) / double(chip.waveSize))),
+        columns(program.length / double(schedule.workgroupsPerRow)),
+        chunks(std::ceil(
+            columns / double(schedule.threadsPerRow * schedule.vectorWidth))),
+        elements(chunks * double(schedule.vectorWidth)),
+        isStaged(schedule.stages > 0),
+        isPrefetched(!isStaged && schedule.prefetch > 0),
+        isUnrolled(isPrefetched && schedule.unroll == 2),
+        isExchanged(schedule.threadsPerRow > chip.waveSize ||
+                    schedule.workgroupsPerRow > 1) {}
+};
+
+/// The workgroups of a launch: sets of rows at once, workgroups that share a
+/// compute unit, and how often these fill the chip: whole, and what the last
+/// time lacks to be whole.
+struct Residency {
+  double grid = 0, resident = 0, waves = 0, rest = 0;
+};
+} // namespace
+
+/// The longer of times that overlap, and a bit more.
+static double overlap(double exponent, std::initializer_list<double> times) {
+  double longest = std::max(times), sum = 0;
+  for (double time : times)
+    sum += std::pow(time / longest, exponent);
+  return longest * std::pow(sum, 1 / exponent);
+}
+
+/// Cache lines that an access of a wave to a row block touches.
+static double countLines(const Shape &shape, const ScheduleFields &schedule,
+                         const ChipInfo &chip, double elementBytes) {
+  auto wave = double(chip.waveSize);
+  double lanes = std::min(double(schedule.threadsPerRow), wave);
+  double share =
+      lanes * double(schedule.vectorWidth) * elementBytes / lineBytes;
+  bool isApart = std::fmod(shape.columns * elementBytes, lineBytes) != 0;
+  return wave / lanes *
+         std::max(std::ceil(share), share + (isApart ? 1.0 : 0.0));
+}
+
+/// Registers of a compute unit's scheduler, for each lane of a wave.
+static double getRegistersOfScheduler(const ChipInfo &chip) {
+  return double(chip.registersPerComputeUnit) / schedulers /
+         double(chip.waveSize);
+}
+
+RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
+                                          const ScheduleFields &schedule,
+                                          const ChipInfo &chip,
+                                          const CostParameters &p) {
+  Shape shape(program, schedule, chip);
+  double packed = shape.elements * program.bytesRead / 4;
+  double perPacked = shape.isStaged       ? p.stagedRegisters
+                     : shape.isPrefetched ? p.prefetchedRegisters
+                                          : p.plainRegisters;
+  double perElement =
+      p.sumRegisters * program.sums + p.rowRegisters * program.rowsRead;
+  if (program.phases > 1)
+    perElement += p.phaseRegisters;
+  if (shape.isUnrolled)
+    perElement += p.unrolledRegisters * program.rowsRead;
+  if (program.bytesRead == 2 * program.rowsRead)
+    perElement += p.widenedRegisters;
+  if (program.rowSums == 0)
+    perElement += p.independentRegisters;
+  double needed =
+      p.registers + shape.elements * perElement + packed * perPacked;
+  if (shape.isExchanged)
+    needed += p.exchangedRegisters;
+  if (schedule.rowGroups > 1)
+    needed += p.combinedRegisters * program.sums;
+  auto granule = double(chip.limits.registerGranule);
+  double limit = std::floor(getRegistersOfScheduler(chip) /
+                            shape.wavesOfScheduler / granule) *
+                 granule;
+  return {std::max(needed, 24.0),
+          std::min(limit, double(chip.maxRegistersPerLane))};
+}
+
+/// Averages over the errors of the estimate of registers.
+static Residency estimateResidency(const ProgramCosts &program,
+                                   const ScheduleFields &schedule,
+                                   const ChipInfo &chip,
+                                   const CostParameters &p, const Shape &shape,
+                                   RegisterEstimate registers,
+                                   double stageBytes) {
+  auto computeUnits = double(chip.computeUnits);
+  auto groups = double(schedule.rowGroups);
+  auto split = double(schedule.workgroupsPerRow);
+  auto perComputeUnit = double(schedule.workgroupsPerComputeUnit);
+  auto granule = double(chip.limits.registerGranule);
+  double shared = reservedSharedBytes + stageBytes;
+  if (shape.isExchanged)
+    shared += 2 * 4 * shape.waves * program.rowSums * split;
+  if (schedule.rowGroups > 1)
+    shared += shape.chunks * double(schedule.threadsPerRow) *
+              double(schedule.vectorWidth) *
+              (4 * program.sums * groups * combinedShare + program.columnBytes);
+  double byShared = std::max(
+      1.0,
+      std::floor(double(chip.limits.computeUnitSharedMemoryBytes) / shared));
+  double byThreads =
+      std::floor(double(chip.limits.computeUnitThreads) / shape.threads);
+  double sets = std::ceil(program.rows / double(schedule.rowsPerWorkgroup));
+  double most = std::max(
+      1.0, std::min(sets, std::floor(perComputeUnit * computeUnits / split)));
+
+  Residency mean;
+  constexpr double share = 1.0 / std::size(registerErrors);
+  for (double error : registerErrors) {
+    double needed = registers.needed + error;
+    for (double step : registerSteps)
+      if (needed > step && needed <= p.registerSqueeze * step)
+        needed = step;
+    double taken =
+        granule *
+        std::ceil(std::max(24.0, std::min(needed, registers.limit)) / granule);
+    double byRegisters = std::max(
+        1.0, std::floor(schedulers *
+                        std::floor(getRegistersOfScheduler(chip) / taken) /
+                        shape.waves));
+    double room = std::min({byRegisters, byThreads, byShared, perComputeUnit});
+    double grid = most;
+    if (split > 1) {
+      double clusters = 0;
+      for (auto [count, units] : clusterParts)
+        clusters += count * std::floor(units * room / split);
+      grid = std::min(grid, std::max(1.0, clusters));
+    }
+    double workgroups = grid * split;
+    double resident = std::min(room, std::ceil(workgroups / computeUnits));
+    double waves = workgroups / (computeUnits * resident);
+    if (split > 1)
+      waves = std::min(1.0, waves);
+    mean.grid += share * grid;
+    mean.resident += share * resident;
+    mean.waves += share * std::max(waves, 1.0);
+    mean.rest += waves < 1 ? 0 : share * (std::ceil(waves) - waves);
+  }
+  return mean;
+}
+
+double lnbwd::predictMicroseconds(const ProgramCosts &program,
+                                  const ScheduleFields &schedule,
+                                  const ChipInfo &chip,
+                                  const CostParameters &p) {
+  Shape shape(program, schedule, chip);
+  auto computeUnits = double(chip.computeUnits);
+  auto threadsPerRow = double(schedule.threadsPerRow);
+  auto groups = double(schedule.rowGroups);
+  auto split = double(schedule.workgroupsPerRow);
+  auto stages = double(schedule.stages);
+  auto wave = double(chip.waveSize);
+  auto megahertz = double(chip.limits.megahertz);
+
+  // The grid, its waves, and the turns of a workgroup.
+  double rowBytes = groups * shape.columns * program.bytesRead;
+  double stageBytes = stages * rowBytes;
+  RegisterEstimate registers = estimateRegisters(program, schedule, chip, p);
+  Residency residency = estimateResidency(program, schedule, chip, p, shape,
+                                          registers, stageBytes);
+  double workgroups = residency.grid * split;
+  double waves = residency.waves + residency.rest * std::min(p.waveShare, 1.0);
+  double turns =
+      std::ceil(program.rows / (residency.grid * groups) - turnTolerance);
+
+  // Instructions of a wave for its part of a row.
+  double steps = std::log2(std::min(threadsPerRow, wave));
+  double lines =
+      program.rowsWritten *
+      countLines(shape, schedule, chip,
+                 program.bytesWritten / std::max(program.rowsWritten, 1.0));
+  double readBytes = program.bytesRead / std::max(program.rowsRead, 1.0);
+  if (!shape.isStaged)
+    lines += program.rowsRead * countLines(shape, schedule, chip, readBytes);
+  double perElement = p.elementInstructions * (program.operations +
+                                               program.sums + program.rowSums) +
+                      p.functionInstructions * program.functions;
+  if (shape.isStaged && std::fmod(shape.columns * readBytes, 16) != 0)
+    perElement += p.shiftedInstructions * program.rowsRead;
+  double instructions =
+      p.rowInstructions + p.shuffleInstructions * steps * program.rowSums +
+      p.accessInstructions * shape.chunks *
+          (program.rowsRead + program.rowsWritten) +
+      p.lineInstructions * shape.chunks * lines + shape.elements * perElement;
+  instructions *=
+      1 + p.spillShare *
+              std::log1p(
+                  std::exp((registers.needed - registers.limit) / spillScale));
+
+  // The work of one turn, and what it waits for.
+  double work = p.turnUs + p.issueShare * instructions *
+                               shape.wavesOfScheduler / megahertz;
+  if (shape.isExchanged)
+    work += program.phases * p.exchangedUs * shape.wavesPerRow * split;
+  if (split > 1)
+    work += program.phases * p.clusterUs;
+  double fetch = p.fetchedUs * rowBytes / 1024;
+  double turn;
+  if (shape.isStaged) {
+    double staged = p.stagedUs + p.copyUs * groups * program.rowsRead + fetch;
+    turn = overlap(p.turnExponent, {work, (staged + work) / stages});
+  } else if (shape.isPrefetched) {
+    turn = overlap(
+        p.turnExponent,
+        {work, (p.loadUs + fetch) * (shape.isUnrolled ? p.unrolledShare : 1)});
+  } else {
+    turn = work + p.loadUs + fetch;
+  }
+  double waiting = waves * turns * turn;
+
+  // Instructions over all schedulers.
+  double busy = std::min(workgroups, computeUnits);
+  double issuing = program.rows * split * threadsPerRow / wave * instructions /
+                   (busy * schedulers * megahertz);
+
+  // The memory.
+  double each = workgroups / computeUnits;
+  double crowd =
+      p.crowding * residency.resident * std::min(1.0, each) * stageBytes /
+          crowdingBytes +
+      p.streamShare *
+          std::log2(std::max(1.0, std::min(residency.resident, each)));
+  double moved = program.rows * program.length *
+                 (program.bytesRead + program.bytesWritten) /
+                 (p.bandwidth * 1e6) * (1 + crowd);
+
+  double start = p.workgroupUs + p.threadUs * shape.wavesOfScheduler;
+  if (shape.isStaged)
+    start += p.stageUs * std::log2(1 + std::min(stages, turns));
+  if (shape.isUnrolled)
+    start += p.unrolledUs;
+  if (split > 1)
+    start += p.clusterStartUs;
+  double total = p.launchUs + waves * start + p.dispatchUs * each +
+                 overlap(p.limitExponent, {moved, issuing, waiting});
+  if (program.sums > 0)
+    total +=
+        p.finalizeUs +
+        p.combineUs * shape.elements * program.sums * std::log2(groups + 1) +
+        2 * 4 * program.sums * program.length * residency.grid /
+            (p.partialBandwidth * 1e6);
+  return total;
+}

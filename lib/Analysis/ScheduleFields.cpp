@@ -1,0 +1,122 @@
+//===- ScheduleFields.cpp - A schedule to vary ----------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Between a schedule's attribute, its fields as numbers, and the text in which
+// a user overrides some of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/ScheduleFields.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
+
+#include <tuple>
+
+using namespace mlir;
+using namespace lnbwd;
+
+ScheduleFields::ScheduleFields(ScheduleAttr schedule) {
+#define LNBWD_SCHEDULE_FIELD(type, member, getter, start)                      \
+  member = schedule.getter();
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
+#undef LNBWD_SCHEDULE_FIELD
+}
+
+SmallVector<int64_t *> ScheduleFields::getValues() {
+  return {
+#define LNBWD_SCHEDULE_FIELD(type, member, getter, start) &member,
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
+#undef LNBWD_SCHEDULE_FIELD
+  };
+}
+
+/// Calls `build` with the attribute's parameters.
+template <typename Build>
+static ScheduleAttr buildFrom(const ScheduleFields &fields, Build build) {
+  std::tuple parameters{
+#define LNBWD_SCHEDULE_FIELD(type, member, getter, start) type(fields.member),
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
+#undef LNBWD_SCHEDULE_FIELD
+  };
+  return std::apply(build, parameters);
+}
+
+ScheduleAttr ScheduleFields::get(MLIRContext *context) const {
+  return buildFrom(*this, [&](auto... parameters) {
+    return ScheduleAttr::get(context, parameters...);
+  });
+}
+
+ScheduleAttr
+ScheduleFields::getChecked(function_ref<InFlightDiagnostic()> emitError,
+                           MLIRContext *context) const {
+  return buildFrom(*this, [&](auto... parameters) {
+    return ScheduleAttr::getChecked(emitError, context, parameters...);
+  });
+}
+
+FailureOr<ScheduleAttr>
+lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
+                        function_ref<InFlightDiagnostic()> emitError) {
+  ScheduleFields fields(schedule);
+  SmallVector<int64_t *> values = fields.getValues();
+  SmallPtrSet<const int64_t *, 4> set;
+  SmallVector<StringRef> assignments;
+  overrides.split(assignments, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef assignment : assignments) {
+    auto [name, text] = assignment.trim().split('=');
+    const auto *info =
+        llvm::find_if(kScheduleFields, [&, name = name](const auto &known) {
+          return known.name == name;
+        });
+    if (info == std::end(kScheduleFields)) {
+      InFlightDiagnostic diag = emitError() << "unknown schedule field '"
+                                            << name << "', expected one of: ";
+      llvm::interleaveComma(
+          llvm::map_range(kScheduleFields,
+                          [](const auto &known) { return known.name; }),
+          diag);
+      return diag;
+    }
+    int64_t *value = values[info - std::begin(kScheduleFields)];
+    if (text.getAsInteger(10, *value))
+      return emitError() << "expected schedule field '" << name
+                         << "' to be a whole number, got '" << text << "'";
+    set.insert(value);
+  }
+  bool setThreads = set.contains(&fields.threadsPerRow);
+  bool setGroups = set.contains(&fields.rowGroups);
+  // Fields that nobody set follow the ones that somebody did.
+  if (setThreads && !setGroups && fields.threadsPerRow > 0)
+    fields.rowGroups = int64_t(llvm::bit_floor(uint64_t(
+        std::max<int64_t>(1, schedule.getThreads() / fields.threadsPerRow))));
+  if ((setThreads || setGroups) && !set.contains(&fields.rowsPerWorkgroup) &&
+      fields.rowsPerWorkgroup)
+    fields.rowsPerWorkgroup =
+        std::max(fields.rowsPerWorkgroup, fields.rowGroups);
+  if (fields.reload && !set.contains(&fields.prefetch))
+    fields.prefetch = 0;
+  if (!set.contains(&fields.unroll) &&
+      (fields.prefetch != schedule.getPrefetch() || fields.stages ||
+       fields.reload))
+    fields.unroll = 1;
+  if (fields.columnTile && fields.columnTile == schedule.getColumnTile() &&
+      fields.threadsPerRow > 0 && fields.vectorWidth > 0)
+    fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
+  // The attribute checks numbers, and has a flag as what is not 0.
+  for (auto [info, value] : llvm::zip_equal(kScheduleFields, values))
+    if (info.isFlag && !info.takes(*value))
+      return emitError() << "expected schedule field '" << info.name
+                         << "' to be " << info.values << ", got " << *value;
+  ScheduleAttr result = fields.getChecked(emitError, schedule.getContext());
+  if (!result)
+    return failure();
+  return result;
+}

@@ -1,0 +1,214 @@
+//===- ScheduleLegality.cpp - What forbids a schedule ---------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For each field that LNBwdSchedule.td says has limits (hasLegalityCheck) a
+// function that says which of them a schedule breaks. What a field may be on
+// any chip, for any program, the attribute's verifier has checked before.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/ScheduleLegality.h"
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
+
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Workgroups that a grid can have in its second dimension.
+static constexpr int64_t maxColumnTiles = 65535;
+
+namespace {
+/// The checks of one schedule. Each writes to `os` why the field cannot be what
+/// it is, or nothing.
+class LegalityChecks {
+public:
+  LegalityChecks(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
+                 llvm::raw_ostream &os)
+      : op(op), schedule(schedule), chip(chip), os(os),
+        length(op.getRowLength()) {}
+
+#define LNBWD_SCHEDULE_CHECK(Name) void check##Name();
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
+#undef LNBWD_SCHEDULE_CHECK
+
+private:
+  /// Calls `visit` with each row block's type and the elements between its
+  /// rows, until something was found.
+  void forEachRowBlock(function_ref<void(ShapedType, int64_t)> visit);
+
+  RowwiseOp op;
+  ScheduleAttr schedule;
+  const ChipInfo &chip;
+  llvm::raw_ostream &os;
+  int64_t length;
+};
+} // namespace
+
+void LegalityChecks::forEachRowBlock(
+    function_ref<void(ShapedType, int64_t)> visit) {
+  uint64_t before = os.tell();
+  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
+    for (auto [index, value] : llvm::enumerate(rows)) {
+      visit(cast<ShapedType>(value.getType()),
+            op.getRowStride(rows.getBeginOperandIndex() + unsigned(index)));
+      if (os.tell() != before)
+        return;
+    }
+}
+
+void LegalityChecks::checkThreadsPerRow() {
+  int64_t threads = schedule.getThreadsPerRow();
+  bool fitsWave = threads <= chip.waveSize && llvm::isPowerOf2_64(threads);
+  if (!fitsWave && threads % chip.waveSize != 0)
+    os << "expected " << field::threadsPerRow
+       << " to be a power of two up to the wave size of " << chip.name << ", "
+       << chip.waveSize << ", or a multiple of it, got " << threads;
+}
+
+void LegalityChecks::checkRowGroups() {
+  if (schedule.getThreads() > chip.maxThreadsPerWorkgroup)
+    os << "expected at most " << chip.maxThreadsPerWorkgroup
+       << " threads in a workgroup on " << chip.name << ", got "
+       << field::threadsPerRow << " * " << field::rowGroups << " = "
+       << schedule.getThreads() << "; lower one of them";
+}
+
+void LegalityChecks::checkVectorWidth() {
+  int64_t width = schedule.getVectorWidth();
+  int64_t bytes = width * op.getRowElementBits() / 8;
+  if (length % width != 0)
+    os << "expected " << field::vectorWidth << " to divide the row length, "
+       << length << ", got " << width;
+  else if (bytes > accessBytes)
+    os << "expected accesses of at most " << accessBytes << " bytes, got "
+       << field::vectorWidth << " " << width << " of " << op.getRowElementBits()
+       << "-bit elements: " << bytes << " bytes";
+  else
+    forEachRowBlock([&](ShapedType, int64_t stride) {
+      if (stride % width != 0)
+        os << "expected " << field::vectorWidth
+           << " to divide the distance between rows, " << stride << ", got "
+           << width;
+    });
+}
+
+void LegalityChecks::checkRowsPerWorkgroup() {
+  int64_t rows = schedule.getRowsPerWorkgroup();
+  if (rows && rows < schedule.getRowGroups())
+    os << "expected " << field::rowsPerWorkgroup << " to be 0 or at least "
+       << field::rowGroups << ", " << schedule.getRowGroups() << ", got "
+       << rows;
+}
+
+void LegalityChecks::checkWorkgroupsPerRow() {
+  int64_t workgroups = schedule.getWorkgroupsPerRow();
+  if (workgroups > chip.workgroups.clusterWorkgroups)
+    os << "expected " << field::workgroupsPerRow << " of at most "
+       << chip.workgroups.clusterWorkgroups << " on " << chip.name << ", got "
+       << workgroups;
+  else if (workgroups > 1 && schedule.getThreadsPerRow() % chip.waveSize != 0)
+    os << "expected " << field::threadsPerRow
+       << " to be a multiple of the wave size of " << chip.name << ", "
+       << chip.waveSize << ", where " << field::workgroupsPerRow
+       << " is above 1, got " << schedule.getThreadsPerRow();
+  else if (length % (workgroups * schedule.getVectorWidth()))
+    os << "expected " << field::workgroupsPerRow << " * " << field::vectorWidth
+       << " to divide the row length, " << length << ", got " << workgroups
+       << " * " << schedule.getVectorWidth();
+}
+
+void LegalityChecks::checkColumnTile() {
+  int64_t tile = schedule.getColumnTile();
+  if (tile && (op.hasRowSums() || !op.getScalarOuts().empty()))
+    os << "expected " << field::columnTile
+       << " 0: a row sum or row scalar needs the whole row in one workgroup";
+  else if (tile && llvm::divideCeil(length, tile) > maxColumnTiles)
+    os << "expected at most " << maxColumnTiles
+       << " column tiles, got row length " << length << " in tiles of " << tile
+       << "; raise " << field::columnTile;
+}
+
+void LegalityChecks::checkUnroll() {
+  if (schedule.getUnroll() > 1 && !schedule.getPrefetch() && op.hasRowSums())
+    os << "expected " << field::prefetch << " 1 where " << field::unroll
+       << " is above 1 and the program has row sums, got " << field::unroll
+       << " " << schedule.getUnroll();
+}
+
+void LegalityChecks::checkStages() {
+  if (!schedule.getStages())
+    return;
+  if (!chip.workgroups.hasBulkCopy) {
+    os << "expected " << field::stages << " 0 on " << chip.name
+       << ", which has no asynchronous bulk copies";
+    return;
+  }
+  uint64_t before = os.tell();
+  forEachRowBlock([&](ShapedType type, int64_t stride) {
+    int64_t rowBytes = stride * type.getElementTypeBitWidth() / 8;
+    if (stride != length)
+      os << "expected " << field::stages
+         << " 0 for rows that lie apart: a bulk copy takes neighbouring rows";
+    else if (op.getGroupOperand() && rowBytes % bulkCopyUnit != 0)
+      os << "expected " << field::stages << " 0 for groups of rows of "
+         << rowBytes << " bytes: a bulk copy begins at a multiple of "
+         << bulkCopyUnit << ", and not every group does";
+  });
+  if (os.tell() != before || !needsShift(op, schedule))
+    return;
+  if (schedule.getWorkgroupsPerRow() > 1)
+    os << "expected each workgroup's part of a row to be a multiple of "
+       << bulkCopyUnit << " bytes where " << field::stages
+       << " is set, got row length " << length << " over "
+       << schedule.getWorkgroupsPerRow() << " workgroups; lower "
+       << field::workgroupsPerRow << ", or set " << field::stages << " to 0";
+  // A copy that ends behind its set ends within the row that follows.
+  else if (length * op.getRowElementBits() / 8 < 2 * bulkCopyUnit)
+    os << "expected rows of at least " << 2 * bulkCopyUnit << " bytes where "
+       << field::stages << " is set, got row length " << length;
+}
+
+void LegalityChecks::checkEarlyStart() {
+  if (schedule.getEarlyStart() && !chip.workgroups.hasEarlyStart)
+    os << "expected " << field::earlyStart << " to be unset on " << chip.name
+       << ", which starts a kernel when the one before it has ended";
+}
+
+void LegalityChecks::checkReload() {
+  if (schedule.getReload() &&
+      (!op.getAllSums().empty() || schedule.getColumnTile()))
+    os << "expected " << field::reload
+       << " to be unset: column sums and column tiles need their columns to "
+          "stay with a lane; split the program into two passes to reload";
+}
+
+std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
+                               const ChipInfo &chip, RegisterBound bound) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  LegalityChecks checks(op, schedule, chip, os);
+#define LNBWD_SCHEDULE_CHECK(Name)                                             \
+  checks.check##Name();                                                        \
+  if (!text.empty())                                                           \
+    return text;
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h.inc"
+#undef LNBWD_SCHEDULE_CHECK
+  return getResourceObstacle(op, schedule, chip, bound);
+}
+
+LogicalResult
+lnbwd::checkSchedule(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
+                     function_ref<InFlightDiagnostic()> emitError) {
+  std::string obstacle = getObstacle(op, schedule, chip, RegisterBound::Least);
+  if (!obstacle.empty())
+    return emitError() << obstacle;
+  return success();
+}

@@ -1,0 +1,275 @@
+//===- ScheduleLimits.cpp - What a schedule takes of a compute unit -------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The registers and the shared memory that a scheduled row program takes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/ScheduleLimits.h"
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Registers for addresses, loop counters and the row's scalars.
+static constexpr int64_t fixedRegisters = 24;
+/// Float32 rows that are live at once while a region is worked through, beside
+/// those that lie in registers as they came, one of which may be overwritten;
+/// and how many more where the next row is worked on in the same turn.
+static constexpr int64_t liveRows = 2;
+static constexpr int64_t moreLiveUnrolled = 2;
+/// How much of the registers that are estimated may do, in a hundred.
+static constexpr int64_t hopedPercent = 80;
+/// Shared memory that the driver takes of each workgroup.
+static constexpr int64_t reservedSharedBytes = 1024;
+/// Groups whose column sums one of them adds up at once, as long as those that
+/// lie in workgroup memory meanwhile take no more bytes than this.
+static constexpr int64_t combineRadix = 8;
+static constexpr int64_t combineBytes = 32 * 1024;
+/// Rows that are added up before they are added to a total. A
+/// lane has 30 to 130 rows where there are many: the error of a sum of sums is
+/// least where both have as many terms.
+static constexpr int64_t sumBlockRows = 8;
+/// Registers by which the estimate may fall short where totals are added.
+static constexpr int64_t spareTotalRegisters = 8;
+/// Staged rows side by side from which on totals were measured to cost nothing,
+/// on an H200.
+static constexpr int64_t stagedTotalGroups = 4;
+
+bool lnbwd::isRejected(RowwiseOp op, ScheduleAttr schedule) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto lists =
+      module ? module->getAttrOfType<DictionaryAttr>(rejectedSchedulesAttr)
+             : DictionaryAttr();
+  auto list = lists ? lists.getAs<ArrayAttr>(op.getEntry()) : ArrayAttr();
+  return list && llvm::is_contained(list, schedule);
+}
+
+int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
+  int64_t width = accessBytes * 8 / op.getRowElementBits();
+  auto divides = [&](int64_t distance) {
+    while (distance % width != 0)
+      width /= 2;
+  };
+  divides(op.getRowLength());
+  for (OperandRange rows : {op.getRows(), op.getRowOuts()})
+    for (unsigned i = 0; i < rows.size(); ++i)
+      divides(op.getRowStride(rows.getBeginOperandIndex() + i));
+  return width;
+}
+
+int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
+  if (schedule.getColumnTile())
+    return schedule.getColumnTile();
+  return op.getRowLength() / schedule.getWorkgroupsPerRow();
+}
+
+int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
+  return llvm::divideCeil(getWorkgroupColumns(op, schedule),
+                          schedule.getChunkColumns());
+}
+
+int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
+  int64_t groups = schedule.getRowGroups();
+  int64_t slotBytes =
+      4 * int64_t(op.getAllSums().size()) * schedule.getChunkColumns();
+  int64_t radix = combineRadix;
+  while (radix > 2 &&
+         (groups - llvm::divideCeil(groups, radix)) * slotBytes > combineBytes)
+    radix /= 2;
+  return radix;
+}
+
+/// Row sums of the program, over all phases.
+static int64_t countRowSums(RowwiseOp op) {
+  return llvm::count_if(op.getBody().front(), [](Operation &bodyOp) {
+    return bool(getSummedRow(&bodyOp));
+  });
+}
+
+int64_t lnbwd::getColumnBits(OperandRange operands) {
+  int64_t bits = 0;
+  for (Value value : operands)
+    bits += cast<ShapedType>(value.getType()).getElementTypeBitWidth();
+  return bits;
+}
+
+/// The bits of one column in registers, for accesses of `width` elements: what
+/// is narrower than a register takes a whole one.
+static int64_t registerBitsOf(OperandRange values, int64_t width) {
+  int64_t bits = 0;
+  for (Value value : values)
+    bits += std::max<int64_t>(
+        cast<ShapedType>(value.getType()).getElementTypeBitWidth(), 32 / width);
+  return bits;
+}
+
+static StageLayout getStageLayout(RowwiseOp op, ScheduleAttr schedule) {
+  StageLayout layout{getWorkgroupColumns(op, schedule),
+                     schedule.getRowGroups(),
+                     schedule.getWorkgroupsPerRow() > 1,
+                     {}};
+  for (Value rows : op.getRows())
+    layout.elementBytes.push_back(
+        cast<ShapedType>(rows.getType()).getElementTypeBitWidth() / 8);
+  return layout;
+}
+
+bool lnbwd::needsShift(RowwiseOp op, ScheduleAttr schedule) {
+  return schedule.getStages() && getStageLayout(op, schedule).needsShift();
+}
+
+int64_t lnbwd::getStageBytes(RowwiseOp op, ScheduleAttr schedule) {
+  return getStageLayout(op, schedule).getStageBytes();
+}
+
+ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
+                                      const ChipInfo &chip) {
+  ScheduleResources resources;
+  resources.threads = schedule.getThreads();
+
+  int64_t chunks = schedule.getReload() ? 1 : getChunks(op, schedule);
+  int64_t elements = chunks * schedule.getVectorWidth();
+  // Sets of rows that lie in registers as they came.
+  int64_t held = 1;
+  if (!schedule.getStages())
+    held = schedule.getPrefetch() ? 2 : schedule.getUnroll();
+  int64_t width = schedule.getVectorWidth();
+  int64_t packedBits = registerBitsOf(op.getRows(), width) * held +
+                       registerBitsOf(op.getAllColumns(), width);
+  int64_t live = std::min<int64_t>(
+      liveRows, int64_t(op.getRows().size() + op.getRowOuts().size()));
+  if (schedule.getStages() && op.getRowElementBits() == 32)
+    live = std::min<int64_t>(live, 1);
+  if (schedule.getUnroll() == 2 && schedule.getPrefetch())
+    live += moreLiveUnrolled;
+  if (op.getRowElementBits() < 32)
+    live += chip.model.widenedRows;
+  int64_t perElement32 = int64_t(op.getAllSums().size()) + live;
+  int64_t packed = llvm::divideCeil(packedBits * elements, 32);
+  resources.registersPerLane =
+      fixedRegisters + perElement32 * elements + packed;
+  resources.leastRegistersPerLane =
+      int64_t(op.getAllSums().size()) * elements + packed;
+
+  int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
+  bool isExchanged = schedule.getThreadsPerRow() > chip.waveSize ||
+                     schedule.getWorkgroupsPerRow() > 1;
+  int64_t exchange = isExchanged ? 2 * 4 * waves * countRowSums(op) *
+                                       schedule.getWorkgroupsPerRow()
+                                 : 0;
+  // Barriers that count what peers send, for two rows in turn: at most one more
+  // phase than there are sums.
+  if (schedule.getWorkgroupsPerRow() > 1 && op.hasRowSums())
+    exchange += 2 * 8 * (countRowSums(op) + 1);
+  int64_t groups = schedule.getRowGroups();
+  int64_t slots =
+      groups - llvm::divideCeil(groups, getCombineRadix(op, schedule));
+  int64_t combine =
+      4 * int64_t(op.getAllSums().size()) * slots * schedule.getChunkColumns();
+  int64_t columns = groups > 1 && !schedule.getReload()
+                        ? chunks * schedule.getChunkColumns() *
+                              getColumnBits(op.getAllColumns()) / 8
+                        : 0;
+  resources.sharedMemoryBytes =
+      exchange + combine + columns + 8 * schedule.getStages();
+  resources.stagingBytes = schedule.getStages() * getStageBytes(op, schedule);
+  return resources;
+}
+
+int64_t lnbwd::getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
+                                      const ChipInfo &chip) {
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t workgroups = schedule.getWorkgroupsPerComputeUnit();
+  if (!resources.stagingBytes || !schedule.getEarlyStart() || !workgroups)
+    return resources.stagingBytes;
+  int64_t room = chip.limits.computeUnitSharedMemoryBytes;
+  // More than an equal part of one workgroup too many.
+  int64_t crowded = llvm::alignTo(uint64_t(room / (workgroups + 1)), 16) + 16;
+  bool fits =
+      workgroups *
+              (crowded + resources.sharedMemoryBytes + reservedSharedBytes) <=
+          room &&
+      crowded + resources.sharedMemoryBytes <= chip.dynamicSharedMemoryBytes;
+  return fits ? std::max(crowded, resources.stagingBytes)
+              : resources.stagingBytes;
+}
+/// Registers that each lane of `schedule` can have.
+static int64_t getRegisterLimit(ScheduleAttr schedule, const ChipInfo &chip,
+                                int64_t workgroups) {
+  return std::min(chip.maxRegistersPerLane,
+                  chip.limits.computeUnitsTogether *
+                      chip.registersPerComputeUnit /
+                      (schedule.getThreads() * workgroups));
+}
+
+bool lnbwd::hasSumTotals(RowwiseOp op, ScheduleAttr schedule,
+                         const ChipInfo &chip) {
+  bool sumsPartials =
+      schedule.getColumnTile() && !schedule.getRowsPerWorkgroup();
+  if (op.getAllSums().empty() || op.getRowElementBits() < 32 || sumsPartials)
+    return false;
+  // Where few staged rows lie side by side, a turn is short and the branch at
+  // its end was measured to cost (docs/numerics.md).
+  if (schedule.getStages() && schedule.getRowGroups() < stagedTotalGroups)
+    return false;
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t totals = int64_t(op.getAllSums().size()) * getChunks(op, schedule) *
+                   schedule.getVectorWidth();
+  int64_t needed = llvm::alignTo(
+      uint64_t(resources.registersPerLane + totals + spareTotalRegisters),
+      chip.limits.registerGranule);
+  // With as many workgroups on a compute unit as before.
+  int64_t together = chip.limits.computeUnitsTogether;
+  int64_t workgroups =
+      std::max<int64_t>(1, together * schedule.getWorkgroupsPerComputeUnit());
+  return needed <= getRegisterLimit(schedule, chip, workgroups);
+}
+
+int64_t lnbwd::getSumBlockTurns(ScheduleAttr schedule) {
+  return std::max<int64_t>(1, sumBlockRows / schedule.getUnroll());
+}
+
+std::string lnbwd::getResourceObstacle(RowwiseOp op, ScheduleAttr schedule,
+                                       const ChipInfo &chip,
+                                       RegisterBound bound) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t registers = getRegisterLimit(schedule, chip, /*workgroups=*/1);
+  int64_t needed = resources.registersPerLane;
+  if (bound == RegisterBound::Least)
+    needed = resources.leastRegistersPerLane;
+  else if (bound == RegisterBound::Hope)
+    needed = needed * hopedPercent / 100;
+  if (needed > registers)
+    os << "row length " << op.getRowLength()
+       << " is too large for this schedule: it needs at least " << needed
+       << " registers a lane, and " << chip.name << " has " << registers
+       << " for workgroups of " << resources.threads << " threads; raise "
+       << field::threadsPerRow << ", or split the program into two passes";
+  else if (resources.stagingBytes &&
+           resources.sharedMemoryBytes + resources.stagingBytes >
+               chip.dynamicSharedMemoryBytes)
+    os << "this schedule needs "
+       << resources.sharedMemoryBytes + resources.stagingBytes
+       << " bytes of shared memory, and " << chip.name << " has "
+       << chip.dynamicSharedMemoryBytes << " for a workgroup; lower "
+       << field::stages << " or " << field::rowGroups;
+  else if (resources.sharedMemoryBytes > chip.sharedMemoryBytes)
+    os << "this schedule needs " << resources.sharedMemoryBytes
+       << " bytes of shared memory, and " << chip.name << " has "
+       << chip.sharedMemoryBytes << " for a workgroup; lower "
+       << field::rowGroups;
+  return text;
+}

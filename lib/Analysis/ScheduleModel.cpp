@@ -1,0 +1,537 @@
+//===- ScheduleModel.cpp - Which schedule for which row program -----------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The rules that choose a schedule where the fitted cost model (ScheduleSearch)
+// does not. A row program is bound by memory, so they look for few idle lanes,
+// 16-byte accesses, and enough bytes in flight without running out of
+// registers. What differs between chips is in the chip table; what is a
+// constant here was measured on an H200, or counted, and the weights of getCost
+// were set by hand.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/ScheduleModel.h"
+
+#include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Analysis/ScheduleSearch.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Work-items of a workgroup, and of all workgroups of a compute unit, that the
+/// model aims at where rows are staged: one workgroup leaves the fewest partial
+/// sums, and staged rows are in flight whatever its lanes do.
+static constexpr int64_t stagedThreads = 512;
+static constexpr int64_t stagedComputeUnitThreads = 768;
+/// Bytes that staging keeps in flight on a compute unit, at least and at most:
+/// fewer leave the memory idle, more crowd each other out of the cache.
+/// Measured on an H200 with rows of 3 to 32 KB.
+static constexpr int64_t leastStagedBytes = 48 * 1024;
+static constexpr int64_t stagedBytesInFlight = 128 * 1024;
+/// Registers by which the estimate may fall short where one more would cost a
+/// workgroup.
+static constexpr int64_t spareRegisters = 4;
+/// Sets of rows in flight, at least and at most, and the shortest row, in bytes
+/// over all row operands, that is worth a bulk copy.
+static constexpr int64_t minStages = 2;
+static constexpr int64_t maxStages = 4;
+static constexpr int64_t minStagedBytes = 3072;
+/// Workgroups that share a row, times those that share a compute unit: more
+/// wait for each other.
+static constexpr int64_t mostPeers = 8;
+/// Accesses of a lane to its part of a row, at most, before a row that several
+/// workgroups share takes more lanes.
+static constexpr int64_t sharedAccesses = 4;
+/// Bytes of partial sums are this much dearer than those of rows: they travel
+/// when nothing else is under way.
+static constexpr double partialWeight = 1.6;
+/// The same of all workgroups of a compute unit where there are no row sums:
+/// what such programs do to a row is arithmetic, which needs lanes, and no
+/// workgroup waits for its own sums.
+static constexpr int64_t independentComputeUnitThreads = 1024;
+/// Accesses of a lane to its part of a row, at most, in such programs; longer
+/// rows go tile by tile.
+static constexpr int64_t independentAccesses = 4;
+/// Sets of rows that a program without row sums loads at once.
+static constexpr int64_t independentRows = 4;
+/// Work-items that finalise a few column sums, at least, and at most as long as
+/// `independentRows` partial rows for each suffice.
+static constexpr int64_t minFinalizeThreads = 128;
+static constexpr int64_t finalizeThreads = 512;
+/// Columns of a workgroup that finalises column sums: two to four cache lines.
+static constexpr int64_t finalizeColumns = 32;
+/// The weights of getCost, set by hand and not fitted. All are in the unit of
+/// its result, a share of the ideal time of a program: for each time that a
+/// lane has as much or as little to do again,
+static constexpr double ratioWeight = 0.25;
+/// for a row that waves exchange sums of,
+static constexpr double exchangeCost = 0.1;
+/// for each doubling of the workgroups that share a row, with rows of less than
+/// 32 bits and with others,
+static constexpr double narrowSharingCost = 0.25, wideSharingCost = 0.35;
+/// for each doubling of an exchange beyond the chip's short ones,
+static constexpr double longExchangeCost = 0.45;
+/// for a staged narrow row that is alone on its compute unit,
+static constexpr double aloneCost = 0.3;
+/// for staging with no lanes at all of the `stagedThreads` that it aims at,
+static constexpr double quietWeight = 0.3;
+/// and for no row in flight while another is worked on.
+static constexpr double notInFlightCost = 0.5;
+/// Groups of rows, where nothing says how many there are.
+static constexpr int64_t usualGroups = 8;
+
+namespace {
+/// What a candidate varies, before the fields that follow from it.
+struct Candidate {
+  ScheduleFields fields;
+  /// Rows side by side that are given up, as halvings, to find room for others.
+  int64_t fewerGroups = 0;
+  /// Work-items of a compute unit where rows are staged.
+  int64_t stagedAtOnce = stagedComputeUnitThreads;
+  /// Sets of rows of a workgroup, at least: partial sums, which are written and
+  /// read once a workgroup, have to stay small beside the rows.
+  int64_t leastSets = 2;
+  /// Rows side by side, at most: a workgroup stays within a group of rows, of
+  /// which there are so many.
+  int64_t mostGroups;
+
+  Candidate(RowwiseOp op, int64_t threadsPerRow, int64_t vectorWidth)
+      : mostGroups(std::numeric_limits<int64_t>::max()) {
+    fields.threadsPerRow = threadsPerRow;
+    fields.vectorWidth = vectorWidth;
+    if (op.getGroupOperand())
+      if (std::optional<int64_t> rows = op.getStaticGroupRows())
+        mostGroups = std::max<int64_t>(1, *rows);
+  }
+
+  ScheduleAttr get(MLIRContext *context, const ChipInfo &chip) const {
+    int64_t computeUnit =
+        fields.stages ? stagedAtOnce : chip.model.computeUnitThreads;
+    ScheduleFields whole = fields;
+    whole.rowGroups = getGroups(chip);
+    whole.rowsPerWorkgroup = leastSets * whole.rowGroups;
+    // All rows of a group are one workgroup's: its sums are the group's.
+    if (mostGroups <= whole.rowsPerWorkgroup)
+      whole.rowsPerWorkgroup = 0;
+    whole.workgroupsPerComputeUnit = std::max<int64_t>(
+        1, computeUnit / (whole.threadsPerRow * whole.rowGroups));
+    whole.earlyStart = chip.workgroups.hasEarlyStart;
+    return whole.get(context);
+  }
+
+  /// Rows side by side, a power of two; 0 if none is left.
+  int64_t getGroups(const ChipInfo &chip) const {
+    int64_t workgroup =
+        fields.stages ? stagedThreads : chip.model.workgroupThreads;
+    auto groups =
+        uint64_t(std::max<int64_t>(1, workgroup / fields.threadsPerRow));
+    groups = std::min(groups, uint64_t(mostGroups));
+    return int64_t(llvm::bit_floor(groups)) >> fewerGroups;
+  }
+};
+} // namespace
+
+/// Workgroups of `schedule` that have registers on a compute unit; a fraction
+/// where compute units share them.
+static double getResident(RowwiseOp op, ScheduleAttr schedule,
+                          const ChipInfo &chip) {
+  int64_t registers =
+      llvm::alignTo(uint64_t(getResources(op, schedule, chip).registersPerLane +
+                             spareRegisters),
+                    chip.limits.registerGranule);
+  int64_t together = chip.limits.computeUnitsTogether;
+  int64_t workgroups = std::min(together * chip.registersPerComputeUnit /
+                                    (registers * schedule.getThreads()),
+                                together * chip.limits.computeUnitThreads /
+                                    schedule.getThreads());
+  return double(workgroups) / double(together);
+}
+
+/// Bytes of rows that the workgroups on a compute unit have in flight, or on
+/// hand, in registers.
+static double getBytesInFlight(RowwiseOp op, ScheduleAttr schedule,
+                               const ChipInfo &chip) {
+  double workgroups = std::min(getResident(op, schedule, chip),
+                               double(schedule.getWorkgroupsPerComputeUnit()));
+  return workgroups *
+         double(schedule.getThreads() * getChunks(op, schedule) *
+                schedule.getVectorWidth() * getColumnBits(op.getRows()) / 8);
+}
+
+/// Whether a schedule that holds rows in registers has too little in flight.
+static bool isStarved(RowwiseOp op, ScheduleAttr schedule,
+                      const ChipInfo &chip) {
+  return chip.model.registerBytesInFlight && !schedule.getReload() &&
+         getBytesInFlight(op, schedule, chip) <
+             double(chip.model.registerBytesInFlight);
+}
+
+/// A starved `schedule` with as many workgroups on a compute unit as it takes,
+/// or as there are registers for.
+static ScheduleAttr addWorkgroups(RowwiseOp op, ScheduleAttr schedule,
+                                  const ChipInfo &chip) {
+  while (isStarved(op, schedule, chip) &&
+         double(schedule.getWorkgroupsPerComputeUnit()) <
+             getResident(op, schedule, chip)) {
+    ScheduleFields fields(schedule);
+    ++fields.workgroupsPerComputeUnit;
+    schedule = fields.get(op.getContext());
+  }
+  return schedule;
+}
+
+/// A staged `schedule` with no more workgroups on a compute unit than have
+/// registers there, since those that wait for a place start when the others
+/// have ended, and no more than keep the bytes in flight that are best.
+static ScheduleAttr fitWorkgroups(RowwiseOp op, ScheduleAttr schedule,
+                                  const ChipInfo &chip) {
+  if (!schedule.getStages())
+    return schedule;
+  ScheduleResources resources = getResources(op, schedule, chip);
+  int64_t fitting =
+      std::min({chip.registersPerComputeUnit /
+                    (resources.registersPerLane * resources.threads),
+                stagedBytesInFlight / resources.stagingBytes,
+                mostPeers / schedule.getWorkgroupsPerRow()});
+  ScheduleFields fields(schedule);
+  fields.workgroupsPerComputeUnit =
+      std::clamp<int64_t>(fitting, 1, schedule.getWorkgroupsPerComputeUnit());
+  return fields.get(op.getContext());
+}
+
+/// Bytes of partial column sums that are written and read, over those of the
+/// rows; 0 where the number of rows is not known.
+static double getPartialShare(RowwiseOp op, ScheduleAttr schedule,
+                              const ChipInfo &chip) {
+  int64_t rows = op.getStaticRowCount().value_or(0);
+  int64_t groups = op.getStaticGroupCount().value_or(0);
+  if (rows == 0 || groups == 0 || !schedule.getRowsPerWorkgroup() ||
+      !schedule.getWorkgroupsPerComputeUnit())
+    return 0;
+  int64_t partialRows =
+      groups *
+      std::min(
+          llvm::divideCeil(rows / groups, schedule.getRowsPerWorkgroup()),
+          llvm::divideCeil(uint64_t(chip.computeUnits *
+                                    schedule.getWorkgroupsPerComputeUnit()),
+                           uint64_t(schedule.getWorkgroupsPerRow() * groups)));
+  int64_t rowBits =
+      getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts());
+  return 2.0 * 32 * double(op.getAllSums().size()) * double(partialRows) /
+         (double(rows) * double(rowBits));
+}
+
+/// What a schedule costs beside the ideal, 0: idle lanes, lanes with too little
+/// or too much to do, an exchange between waves, nothing in flight, partial
+/// sums.
+static double getCost(RowwiseOp op, ScheduleAttr schedule,
+                      const ChipInfo &chip) {
+  auto chunks = double(getChunks(op, schedule));
+  double idle = chunks * double(schedule.getChunkColumns()) /
+                    double(getWorkgroupColumns(op, schedule)) -
+                1;
+  bool fitsWave = schedule.getThreadsPerRow() <= chip.waveSize;
+  // A row within a wave needs no exchange through shared memory; longer ones
+  // pay for more lanes with a longer exchange, and where a reduction within the
+  // wave takes instructions of its own, each lane should have more to reduce.
+  double elements = chunks * double(schedule.getVectorWidth());
+  double accesses = elements * op.getRowElementBits() / (accessBytes * 8);
+  double fewest = fitsWave ? 1 : 2;
+  bool isShared = schedule.getWorkgroupsPerRow() > 1;
+  double ratio = std::max(
+      {1.0, fewest / accesses,
+       fitsWave ? elements / double(chip.model.waveElements)
+                : accesses / double(isShared ? sharedAccesses
+                                             : chip.model.exchangeAccesses)});
+  bool inFlight = schedule.getPrefetch() || schedule.getStages();
+  // Sharing a row costs a longer exchange, and gains room for a second row
+  // beside it, which halves the barriers. Lanes with rows of float32 have half
+  // as much to do between two of those, and did not gain on an H200.
+  bool isNarrow = op.getRowElementBits() < 32;
+  auto doublings = double(llvm::Log2_64(schedule.getWorkgroupsPerRow()));
+  double sharing = (isNarrow ? narrowSharingCost : wideSharingCost) * doublings;
+  bool isAlone = isNarrow && schedule.getStages() &&
+                 schedule.getRowGroups() == 1 &&
+                 schedule.getWorkgroupsPerComputeUnit() == 1;
+  double quiet = 0;
+  if (schedule.getStages())
+    quiet = 1 - std::min(1.0, double(schedule.getWorkgroupsPerComputeUnit() *
+                                     schedule.getThreads()) /
+                                  double(stagedThreads));
+  int64_t exchanged =
+      llvm::divideCeil(schedule.getThreadsPerRow(), chip.waveSize) *
+      schedule.getWorkgroupsPerRow();
+  int64_t shortExchange = chip.model.shortExchange;
+  double longExchange =
+      shortExchange && exchanged > shortExchange
+          ? longExchangeCost *
+                std::log2(double(exchanged) / double(shortExchange))
+          : 0;
+  double starved = 0;
+  if (isStarved(op, schedule, chip))
+    starved = double(chip.model.registerBytesInFlight) /
+                  std::max(1.0, getBytesInFlight(op, schedule, chip)) -
+              1;
+  return starved + idle + ratioWeight * (ratio - 1) +
+         (fitsWave ? 0 : exchangeCost) + sharing + longExchange +
+         (isAlone ? aloneCost : 0) + quietWeight * quiet +
+         partialWeight * getPartialShare(op, schedule, chip) +
+         (inFlight ? 0 : notInFlightCost);
+}
+
+/// Whether a row sum is made of another one, so that a row is worked through
+/// more than twice. With two stages, the next row is late then.
+static bool hasDependentRowSums(RowwiseOp op) {
+  DenseSet<Value> behindSum;
+  for (Operation &bodyOp : op.getBody().front()) {
+    bool depends = llvm::any_of(bodyOp.getOperands(), [&](Value operand) {
+      return behindSum.contains(operand);
+    });
+    bool isSum = bool(getSummedRow(&bodyOp));
+    if (isSum && depends)
+      return true;
+    if (isSum || depends)
+      behindSum.insert(bodyOp.result_begin(), bodyOp.result_end());
+  }
+  return false;
+}
+
+/// Bytes of rows that staging keeps in flight on a compute unit.
+static int64_t getStagedBytes(RowwiseOp op, ScheduleAttr schedule) {
+  return schedule.getWorkgroupsPerComputeUnit() * schedule.getStages() *
+         getStageBytes(op, schedule);
+}
+
+/// The best way to keep rows in flight for so many lanes a row: staged, with as
+/// few stages as keep the memory busy; else prefetched to registers; else
+/// neither. Null if the row does not fit the registers at all.
+static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
+                                  const ChipInfo &chip, RegisterBound bound,
+                                  bool allowRejected) {
+  int64_t rowBytes = getColumnBits(op.getRows()) * op.getRowLength() / 8;
+  auto tryCandidate = [&]() -> ScheduleAttr {
+    ScheduleAttr schedule = candidate.get(op.getContext(), chip);
+    if (!getObstacle(op, schedule, chip, bound).empty())
+      return {};
+    schedule = addWorkgroups(op, fitWorkgroups(op, schedule, chip), chip);
+    return !allowRejected && isRejected(op, schedule) ? ScheduleAttr()
+                                                      : schedule;
+  };
+  candidate.fields.prefetch = 1;
+  if (chip.workgroups.hasBulkCopy && rowBytes >= minStagedBytes) {
+    ScheduleAttr best;
+    for (; candidate.getGroups(chip) > 0; ++candidate.fewerGroups) {
+      ScheduleAttr schedule;
+      for (candidate.fields.stages = hasDependentRowSums(op) ? maxStages
+                                                             : minStages;
+           !schedule && candidate.fields.stages >= minStages;
+           --candidate.fields.stages)
+        schedule = tryCandidate();
+      candidate.fields.stages = schedule ? schedule.getStages() : minStages;
+      // More stages where a few keep too little in flight.
+      while (schedule && candidate.fields.stages < maxStages &&
+             getStagedBytes(op, schedule) < leastStagedBytes) {
+        ++candidate.fields.stages;
+        ScheduleAttr more = tryCandidate();
+        if (!more)
+          break;
+        schedule = more;
+      }
+      // Fewer rows side by side leave room for more workgroups.
+      if (schedule &&
+          (!best || getCost(op, schedule, chip) < getCost(op, best, chip)))
+        best = schedule;
+    }
+    if (best)
+      return best;
+  }
+  candidate.fields.stages = 0;
+  candidate.fewerGroups = 0;
+  for (candidate.fields.prefetch = 1; candidate.fields.prefetch >= 0;
+       --candidate.fields.prefetch) {
+    // The first that keeps enough in flight, else the first.
+    ScheduleAttr first;
+    // With all groups of rows side by side, then with half of them.
+    for (candidate.fewerGroups = 0;
+         candidate.fewerGroups <= 1 && candidate.getGroups(chip) > 0;
+         ++candidate.fewerGroups) {
+      for (candidate.fields.unroll =
+               candidate.fields.prefetch ? chip.model.prefetchUnroll : 1;
+           candidate.fields.unroll >= 1; --candidate.fields.unroll)
+        if (ScheduleAttr schedule = tryCandidate()) {
+          if (!isStarved(op, schedule, chip))
+            return schedule;
+          if (!first)
+            first = schedule;
+        }
+    }
+    if (first)
+      return first;
+  }
+  return {};
+}
+
+/// A schedule for rows that wait for no sum: a lane takes one access of its row
+/// where a workgroup is long enough, so that few registers are taken and many
+/// lanes share the arithmetic. Null if rows are too long.
+static ScheduleAttr chooseIndependentRows(RowwiseOp op, int64_t width,
+                                          const ChipInfo &chip,
+                                          bool allowRejected) {
+  for (int64_t accesses = 1; accesses <= independentAccesses; ++accesses) {
+    auto threads = int64_t(llvm::alignTo(
+        uint64_t(llvm::divideCeil(op.getRowLength(), accesses * width)),
+        uint64_t(chip.waveSize)));
+    if (threads > stagedThreads)
+      continue;
+    Candidate candidate(op, threads, width);
+    candidate.stagedAtOnce = independentComputeUnitThreads;
+    if (!op.getAllSums().empty())
+      candidate.leastSets = independentRows;
+    if (ScheduleAttr schedule = fillCandidate(
+            op, candidate, chip, RegisterBound::Estimate, allowRejected))
+      return schedule;
+  }
+  return {};
+}
+
+/// A schedule for which workgroups share each row between them, tile by tile.
+static ScheduleAttr chooseTiles(RowwiseOp op, int64_t width,
+                                const ChipInfo &chip, bool allowRejected) {
+  Candidate tile(op, chip.waveSize, width);
+  tile.fields.columnTile = chip.waveSize * width;
+  tile.fields.unroll = independentRows;
+  auto get = [&] {
+    ScheduleFields fields(tile.get(op.getContext(), chip));
+    // Arithmetic of rows that are not there costs what it costs of others: each
+    // lane has a whole turn of rows. The tiles side by side fill the chip.
+    if (!op.getRowOuts().empty()) {
+      fields.rowsPerWorkgroup = fields.unroll * fields.rowGroups;
+      fields.workgroupsPerComputeUnit = 1;
+    }
+    return fields.get(op.getContext());
+  };
+  ScheduleAttr schedule = get();
+  // What spills loads fewer rows at once.
+  while (tile.fields.unroll > 1 && !allowRejected && isRejected(op, schedule)) {
+    tile.fields.unroll /= 2;
+    schedule = get();
+  }
+  return schedule;
+}
+
+ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
+                                   bool allowRejected, int64_t rows) {
+  MLIRContext *context = op.getContext();
+  int64_t length = op.getRowLength();
+  int64_t width = chooseVectorWidth(op);
+  if (ScheduleAttr schedule = chooseByCost(op, chip, allowRejected, rows))
+    return schedule;
+
+  // Without row sums, workgroups can share a row between them. Column sums
+  // alone take few registers and little arithmetic, and tiles leave the fewest
+  // idle lanes; but a tile of a workgroup has few rows, and those that it has
+  // not, beside the last, cost the arithmetic of rows that are there.
+  if (!op.hasRowSums() && op.getScalarOuts().empty() &&
+      length > chip.waveSize * width) {
+    if (!op.getRowOuts().empty())
+      if (ScheduleAttr whole =
+              chooseIndependentRows(op, width, chip, allowRejected))
+        return whole;
+    return chooseTiles(op, width, chip, allowRejected);
+  }
+
+  // Lanes a row: powers of two up to a wave, then multiples of it.
+  ScheduleAttr best;
+  double bestCost = 0;
+  auto consider = [&](int64_t threadsPerRow, int64_t workgroupsPerRow,
+                      RegisterBound bound) {
+    Candidate candidate(op, threadsPerRow, width);
+    candidate.fields.workgroupsPerRow = workgroupsPerRow;
+    ScheduleAttr schedule =
+        fillCandidate(op, candidate, chip, bound, allowRejected);
+    if (!schedule)
+      return;
+    double cost = getCost(op, schedule, chip);
+    if (!best || cost < bestCost) {
+      best = schedule;
+      bestCost = cost;
+    }
+  };
+  auto considerAll = [&](RegisterBound bound) {
+    for (int64_t threads = 1; threads <= chip.waveSize; threads *= 2)
+      consider(threads, 1, bound);
+    // Without column sums, what is shared gains nothing but room.
+    for (int64_t split = 1; split <= chip.workgroups.clusterWorkgroups &&
+                            (!best || !op.getAllSums().empty());
+         split *= 2)
+      for (int64_t threads = 2 * chip.waveSize;
+           threads <= chip.maxThreadsPerWorkgroup; threads += chip.waveSize)
+        consider(threads, split, bound);
+  };
+  considerAll(RegisterBound::Estimate);
+  // Two passes read everything twice.
+  if (!best && !op.getAllSums().empty() && chip.model.alwaysTellsSpills)
+    considerAll(RegisterBound::Hope);
+  if (best || !op.getAllSums().empty())
+    return best;
+
+  // Rows too long for the registers of a workgroup are read once a phase.
+  Candidate reload(op, chip.maxThreadsPerWorkgroup, width);
+  reload.fields.reload = 1;
+  ScheduleAttr schedule = reload.get(context, chip);
+  return getObstacle(op, schedule, chip, RegisterBound::Estimate).empty()
+             ? schedule
+             : ScheduleAttr();
+}
+
+ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
+                                           const ChipInfo &chip) {
+  ScheduleFields fields;
+  fields.vectorWidth = chooseVectorWidth(op);
+  fields.threadsPerRow = finalizeColumns / fields.vectorWidth;
+  fields.columnTile = finalizeColumns;
+  fields.earlyStart = chip.workgroups.hasEarlyStart;
+  // As many groups as take all partial rows of the chip's usual number of
+  // compute units in one turn.
+  int64_t partialRows = std::max<int64_t>(
+      1, chip.computeUnits * summed.getWorkgroupsPerComputeUnit() /
+             (summed.getWorkgroupsPerRow() *
+              op.getStaticGroupCount().value_or(usualGroups)));
+  int64_t mostGroups = finalizeThreads / fields.threadsPerRow;
+  fields.unroll = independentRows;
+  if (!summed.getWorkgroupsPerComputeUnit() ||
+      partialRows > mostGroups * fields.unroll)
+    fields.unroll *= 2;
+  int64_t groups = mostGroups;
+  if (summed.getWorkgroupsPerComputeUnit())
+    groups = llvm::alignTo(
+        llvm::divideCeil(partialRows, fields.unroll),
+        std::max<int64_t>(1, chip.waveSize / fields.threadsPerRow));
+  fields.rowGroups =
+      std::clamp(groups, minFinalizeThreads / fields.threadsPerRow,
+                 std::min(2 * mostGroups,
+                          chip.maxThreadsPerWorkgroup / fields.threadsPerRow));
+  // What spills, or has no registers for so many sums, holds fewer rows at
+  // once.
+  auto fits = [&] {
+    ScheduleAttr schedule = fields.get(op.getContext());
+    return !isRejected(op, schedule) &&
+           getObstacle(op, schedule, chip, RegisterBound::Least).empty();
+  };
+  while (fields.unroll > 1 && !fits())
+    fields.unroll /= 2;
+  return fields.get(op.getContext());
+}

@@ -1,0 +1,210 @@
+//===- ScheduleSearch.cpp - The schedule that the cost model finds fastest ===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Goes through the schedules of whole rows, weighs each by the fitted cost
+// model, and takes the fastest that can run.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/ScheduleSearch.h"
+
+#include "lnbwd/Analysis/CostModel.h"
+#include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Analysis/ScheduleLegality.h"
+
+#include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Rows of an operand whose number is not known: as many as move so many bytes.
+static constexpr double usualBytes = 128 * 1024 * 1024;
+
+/// Columns of a lane, idle lanes over busy ones, and work-items of a compute
+/// unit, beyond which nothing is good.
+static constexpr int64_t mostColumns = 64;
+/// Columns of a workgroup, at least, where several share a row.
+static constexpr int64_t leastPartColumns = 1024;
+static constexpr double mostIdle = 0.34;
+static constexpr int64_t leastComputeUnitThreads = 128,
+                         mostComputeUnitThreads = 2048;
+/// Registers by which the estimate stays below those that a lane has.
+static constexpr double registerMargin = 8;
+/// Times are compared in steps of a tenth of a nanosecond.
+static constexpr double stepsPerMicrosecond = 1e4;
+
+/// Rows of `op` as the model assumes them: those that the types say, else
+/// `rows`, else, where that is 0, a usual number.
+static int64_t getExpectedRows(RowwiseOp op, int64_t rows) {
+  if (std::optional<int64_t> count = op.getStaticRowCount())
+    return std::max<int64_t>(1, *count);
+  if (rows > 0)
+    return rows;
+  double rowBytes =
+      double(getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts())) / 8 *
+      double(op.getRowLength());
+  return std::max<int64_t>(1, int64_t(usualBytes / rowBytes));
+}
+
+/// How rows are kept in flight: `stages`, `prefetch` and `unroll` of a
+/// schedule.
+using Flight = std::array<int64_t, 3>;
+
+/// The ways to keep rows in flight that `chip` has: of those that the table of
+/// fields has worth a try, staged rows come to registers early and one by one,
+/// and two are worked on at once only where they do.
+static SmallVector<Flight> getFlights(const ChipInfo &chip) {
+  SmallVector<Flight> flights;
+  for (int64_t stages : tried::stages)
+    for (int64_t prefetch : tried::prefetch)
+      for (int64_t unroll : tried::unroll)
+        if (stages ? chip.workgroups.hasBulkCopy && prefetch && unroll == 1
+                   : prefetch || unroll == 1)
+          flights.push_back({stages, prefetch, unroll});
+  return flights;
+}
+
+/// Calls `visit` with each schedule for `rows` rows that are whole in a
+/// workgroup or a cluster, but for those that are hopeless.
+static void forEachSchedule(RowwiseOp op, const ChipInfo &chip, int64_t rows,
+                            function_ref<void(const ScheduleFields &)> visit) {
+  int64_t length = op.getRowLength();
+  int64_t width = chooseVectorWidth(op);
+  bool hasRowSums = op.hasRowSums();
+  SmallVector<Flight> flights = getFlights(chip);
+  for (int64_t split : tried::workgroupsPerRow) {
+    if (split > chip.workgroups.clusterWorkgroups ||
+        length % (split * width) != 0 ||
+        (split > 1 && (!hasRowSums || length / split < leastPartColumns)))
+      break;
+    int64_t columns = length / split;
+    int64_t accessesBefore = 0;
+    for (int64_t threads = split > 1 ? chip.waveSize : 1;
+         threads <= chip.maxThreadsPerWorkgroup;
+         threads += threads < chip.waveSize ? threads : chip.waveSize) {
+      int64_t accesses = llvm::divideCeil(columns, threads * width);
+      // More lanes for as many accesses would only idle.
+      if (accesses == std::exchange(accessesBefore, accesses) ||
+          (accesses > 1 && accesses * width > mostColumns) ||
+          double(accesses * width * threads) > double(columns) * (1 + mostIdle))
+        continue;
+      ScheduleFields fields;
+      fields.threadsPerRow = threads;
+      fields.vectorWidth = width;
+      fields.workgroupsPerRow = split;
+      fields.earlyStart = chip.workgroups.hasEarlyStart;
+      int64_t groupsBefore = 0;
+      for (int64_t together : tried::rowGroups) {
+        if (together < threads)
+          continue;
+        fields.rowGroups =
+            int64_t(llvm::bit_floor(uint64_t(together / threads)));
+        if (fields.rowGroups == std::exchange(groupsBefore, fields.rowGroups))
+          continue;
+        int64_t workgroup = threads * fields.rowGroups;
+        for (auto [stages, prefetch, unroll] : flights) {
+          fields.stages = stages;
+          fields.prefetch = prefetch;
+          fields.unroll = unroll;
+          SmallVector<int64_t, 16> grids;
+          for (int64_t workgroups : tried::workgroupsPerComputeUnit) {
+            if (workgroup * workgroups < leastComputeUnitThreads ||
+                workgroup * workgroups > mostComputeUnitThreads)
+              continue;
+            fields.workgroupsPerComputeUnit = workgroups;
+            for (int64_t turns : tried::rowsPerWorkgroup) {
+              fields.rowsPerWorkgroup = turns * fields.rowGroups;
+              int64_t grid =
+                  std::min(llvm::divideCeil(rows, fields.rowsPerWorkgroup),
+                           uint64_t(workgroups * chip.computeUnits / split));
+              // Of those with the same grid the first.
+              if (llvm::is_contained(grids, grid))
+                continue;
+              grids.push_back(grid);
+              visit(fields);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+/// The parameters that `op` is weighed by on `chip`, or null where rules
+/// choose.
+static const CostParameters *getParametersFor(RowwiseOp op,
+                                              const ChipInfo &chip) {
+  bool needsWholeRows =
+      op.hasRowSums() || !op.getScalarOuts().empty() ||
+      !op.getRowOuts().empty() ||
+      op.getRowLength() <= chip.waveSize * chooseVectorWidth(op);
+  return op.getGroupOperand() || !needsWholeRows ? nullptr
+                                                 : getCostParameters(chip);
+}
+
+/// Calls `visit` with schedules of whole rows that can run, the fastest by the
+/// cost model first, until it returns false.
+static void forEachByCost(RowwiseOp op, const ChipInfo &chip,
+                          const CostParameters &parameters, int64_t rows,
+                          function_ref<bool(RankedSchedule)> visit) {
+  rows = getExpectedRows(op, rows);
+  ProgramCosts program = ProgramCosts::of(op, rows);
+  using Entry = std::pair<double, ScheduleFields>;
+  SmallVector<Entry, 0> found;
+  forEachSchedule(op, chip, rows, [&](const ScheduleFields &fields) {
+    RegisterEstimate registers =
+        estimateRegisters(program, fields, chip, parameters);
+    if (registers.needed + registerMargin <= registers.limit)
+      found.emplace_back(predictMicroseconds(program, fields, chip, parameters),
+                         fields);
+  });
+  // Of those that are as good the first, whatever the last bits say.
+  llvm::stable_sort(found, [](const Entry &one, const Entry &other) {
+    return std::round(one.first * stepsPerMicrosecond) <
+           std::round(other.first * stepsPerMicrosecond);
+  });
+  for (const auto &[time, fields] : found) {
+    ScheduleAttr schedule = fields.get(op.getContext());
+    if (getObstacle(op, schedule, chip, RegisterBound::Least).empty() &&
+        !visit({time, schedule}))
+      return;
+  }
+}
+
+ScheduleAttr lnbwd::chooseByCost(RowwiseOp op, const ChipInfo &chip,
+                                 bool allowRejected, int64_t rows) {
+  const CostParameters *parameters = getParametersFor(op, chip);
+  if (!parameters)
+    return {};
+  ScheduleAttr best;
+  forEachByCost(op, chip, *parameters, rows, [&](RankedSchedule ranked) {
+    if (allowRejected || !isRejected(op, ranked.schedule))
+      best = ranked.schedule;
+    return !best;
+  });
+  return best;
+}
+
+SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
+                                                 const ChipInfo &chip,
+                                                 int64_t count, int64_t rows) {
+  SmallVector<RankedSchedule> result;
+  if (count <= 0)
+    return result;
+  if (const CostParameters *parameters = getParametersFor(op, chip))
+    forEachByCost(op, chip, *parameters, rows, [&](RankedSchedule ranked) {
+      result.push_back(ranked);
+      return int64_t(result.size()) < count;
+    });
+  return result;
+}

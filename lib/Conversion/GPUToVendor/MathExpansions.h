@@ -1,0 +1,310 @@
+//===- MathExpansions.h - Functions in a few multiply-adds ------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How a function of float32 is computed from multiply-adds and one or two of
+// the approximations that every GPU has in hardware: exp2, log2, reciprocal,
+// reciprocal square root, square root. What is written here once is built
+// twice: by lnbwd-expand-math, of operations, and by a unit test, of numbers,
+// which measures the error over all inputs (docs/numerics.md).
+//
+// The hardware's functions may be wrong by some units in the last place, read
+// subnormals as 0 and give 0 for them. Polynomials were fitted for the least
+// largest relative error, then rounded to float32 coefficient by coefficient,
+// the lowest first, the others being fitted anew behind each.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_CONVERSION_GPUTOVENDOR_MATHEXPANSIONS_H
+#define LNBWD_LIB_CONVERSION_GPUTOVENDOR_MATHEXPANSIONS_H
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <initializer_list>
+
+namespace lnbwd {
+
+/// The expansions over `Builder`, in an order of operations that is the same
+/// with every compiler: no more than one argument of a call is built in its
+/// place. `Builder` has
+///
+/// - the types Value (float32, or a vector of such), Condition and Bits (the
+///   bits of a Value as 32-bit integers);
+/// - constant(double), which rounds to float32; add, sub, mul, div, fma, all
+///   rounded once; abs; copySign(magnitude, sign);
+/// - less(a, b), false for NaN; lessOrNaN(a, b), true for NaN;
+///   select(condition, a, b);
+/// - clamp(a, low, high), of which a NaN makes any number from low to high;
+///   min(a, b), whose result may not be used where a is NaN, and minNum(a, b),
+///   then b;
+/// - toBits, fromBits, subBits(bits, number or bits), andBits(bits, number),
+///   toNumber(bits), which converts a signed integer, and
+///   lessBits(bits, number), unsigned;
+/// - the hardware's exp2, log2, rcp, rsqrt and sqrt; and
+///   isLog2RelativelyAccurate(), whether the error of log2 is a small part of
+///   its result where that is near 0 as well.
+template <typename Builder> class MathExpansions {
+public:
+  using Value = typename Builder::Value;
+  using Condition = typename Builder::Condition;
+  using Bits = typename Builder::Bits;
+
+  /// With `isApproximate`, where the flag `afn` is there, errors of exp grow
+  /// with its argument, those of the others are small beside 1, not beside a
+  /// result near 0, and subnormal numbers count as 0.
+  explicit MathExpansions(Builder &builder, bool isApproximate = false)
+      : b(builder), isApproximate(isApproximate) {}
+
+  Value exp2(Value x) { return b.exp2(x); }
+
+  /// 2^(x log2 e), where the product's rounding error, up to a hundred-
+  /// thousandth of the result, is not lost.
+  Value exp(Value x) {
+    Value high = b.constant(log2EHigh);
+    Value product = b.mul(x, high);
+    if (isApproximate)
+      return b.exp2(product);
+    Value error = b.fma(x, high, b.neg(product));
+    error = b.fma(x, b.constant(log2ELow), error);
+    return exp2OfSum(product, error);
+  }
+
+  /// Below 1/2 x + x^2 q(x), which keeps what the subtraction would lose.
+  Value expm1(Value x) {
+    if (isApproximate)
+      return b.sub(exp(x), b.constant(1));
+    Value q = horner(x, {0x1.a53e36p-13, 0x1.6f4a6ep-10, 0x1.110d08p-7,
+                         0x1.5551bep-5, 0x1.555558p-3, 0x1.000002p-1});
+    Value small = b.fma(b.mul(x, x), q, x);
+    Value large = b.sub(exp(x), b.constant(1));
+    return b.select(b.less(b.abs(x), b.constant(0.5)), small, large);
+  }
+
+  Value log(Value x) { return logarithm(x, ln2, 1); }
+  Value log2(Value x) { return logarithm(x, 1, log2EHigh); }
+
+  /// With u the rounded 1 + x, log u + (1 + x - u) / u. The second term is
+  /// never larger than half a unit of u's last place beside u; where it is NaN,
+  /// at -1 and infinity, the first is infinite.
+  Value log1p(Value x) {
+    Value one = b.constant(1);
+    Value u = b.add(x, one);
+    if (isApproximate)
+      return log(u);
+    Value lost = b.sub(x, b.sub(u, one));
+    Value term = b.clamp(b.mul(lost, b.rcp(u)), -0x1p-23, 0x1p-23);
+    return b.add(log(u), term);
+  }
+
+  /// Sign and 1 - 2 / (e^(2|x|) + 1); near 0, where that would cancel, x + x
+  /// s p(s) with s = x^2.
+  Value tanh(Value x) {
+    Value magnitude = b.abs(x);
+    Value power = b.exp2(b.mul(magnitude, b.constant(2 * log2E)));
+    Value one = b.constant(1);
+    Value large = b.fma(b.rcp(b.add(power, one)), b.constant(-2), one);
+    large = b.copySign(large, x);
+    if (isApproximate)
+      return large;
+    Value s = b.mul(x, x);
+    Value p = horner(
+        s, {0x1.0d5176p-6, -0x1.af7d36p-5, 0x1.10cefcp-3, -0x1.555452p-2});
+    Value small = b.fma(b.mul(s, p), x, x);
+    return b.select(b.less(magnitude, b.constant(0.55)), small, large);
+  }
+
+  /// Sign and 1 - 2^(t q(t)), with t = |x| and t q(t) = log2 erfc t up to 4,
+  /// behind which erf is 1 in float32; near 0 x + x p(x^2).
+  Value erf(Value x) {
+    Value magnitude = b.abs(x);
+    Value four = b.constant(4);
+    if (isApproximate) {
+      Value t = b.minNum(magnitude, four);
+      Value q = horner(t, {0x1.29aef4p-13, -0x1.e03802p-9, 0x1.fa3014p-6,
+                           -0x1.329536p-3, -0x1.d619d2p-1, -0x1.a0bfb2p+0});
+      // Not t: a NaN has to come through.
+      Value power = b.exp2(b.mul(magnitude, q));
+      return b.copySign(b.sub(b.constant(1), power), x);
+    }
+    Value t = b.min(magnitude, four);
+    Value q = horner(t, {0x1.3f05c2p-12, -0x1.2e4b30p-8, 0x1.0e1b94p-5,
+                         -0x1.36ee2ep-3, -0x1.d594f6p-1, -0x1.a0cb9cp+0});
+    Value large = b.sub(b.constant(1), b.exp2(b.mul(t, q)));
+    large = b.copySign(large, x);
+    Value p = horner(b.mul(x, x), {0x1.209abcp-8, -0x1.b35feap-6, 0x1.ce01c6p-4,
+                                   -0x1.8126b2p-2, 0x1.06eba6p-3});
+    Value small = b.fma(p, x, x);
+    // A NaN goes through the polynomial.
+    return b.select(b.lessOrNaN(magnitude, b.constant(0.65)), small, large);
+  }
+
+  Value sqrt(Value x) {
+    if (isApproximate)
+      return b.sqrt(x);
+    auto [scaled, isSmall] = scaleUp(x);
+    Value unscale = b.select(isSmall, b.constant(0x1p-12), b.constant(1));
+    return b.mul(b.sqrt(scaled), unscale);
+  }
+
+  Value rsqrt(Value x) {
+    if (isApproximate)
+      return b.rsqrt(x);
+    auto [scaled, isSmall] = scaleUp(x);
+    Value unscale = b.select(isSmall, b.constant(0x1p12), b.constant(1));
+    return b.mul(b.rsqrt(scaled), unscale);
+  }
+
+  /// x / y for y from 2^-126 to less than 2^126; a smaller one is as 0, a
+  /// larger one as infinity.
+  Value quotient(Value x, Value y) { return b.mul(x, b.rcp(y)); }
+
+  /// x to the power of a whole number, by squaring.
+  Value powi(Value x, int64_t exponent) {
+    uint64_t rest = uint64_t(std::llabs(exponent));
+    if (rest == 0)
+      return b.constant(1);
+    Value square = x, result = x;
+    for (bool isFirst = true;; square = b.mul(square, square)) {
+      if (rest & 1) {
+        result = isFirst ? square : b.mul(result, square);
+        isFirst = false;
+      }
+      rest >>= 1;
+      if (rest == 0)
+        break;
+    }
+    if (exponent > 0)
+      return result;
+    return isApproximate ? b.rcp(result) : b.div(b.constant(1), result);
+  }
+
+  /// x to the power of a constant: by multiplications and a root where it is a
+  /// multiple of 1/2 up to `mostMultiplied`, else 2^(exponent log2 x), where
+  /// the product is kept in two parts.
+  Value pow(Value x, float exponent) {
+    double doubled = 2 * double(exponent);
+    if (std::fabs(doubled) <= 2 * mostMultiplied &&
+        doubled == std::nearbyint(doubled)) {
+      auto halves = int64_t(doubled);
+      if (halves % 2 == 0)
+        return powi(x, halves / 2);
+      // Roots keep the sign of -0, and powers do not.
+      x = b.add(x, b.constant(0));
+      if (halves == 1)
+        return sqrt(x);
+      if (halves < 0)
+        return powi(rsqrt(x), -halves);
+      Value root = sqrt(x);
+      return b.mul(powi(x, halves / 2), root);
+    }
+    if (isApproximate)
+      return b.exp2(b.mul(b.log2(x), b.constant(exponent)));
+    Split split = splitLogarithm(x);
+    double factor = double(exponent) * log2E;
+    auto factorHigh = float(factor);
+    Value c = b.constant(exponent);
+    Value high = b.constant(factorHigh);
+    Value whole = b.mul(c, split.exponent);
+    Value wholeError = b.fma(c, split.exponent, b.neg(whole));
+    Value sum = b.fma(high, split.logarithm, whole);
+    Value error = b.fma(high, split.logarithm, b.sub(whole, sum));
+    error =
+        b.fma(b.constant(factor - double(factorHigh)), split.logarithm, error);
+    error = b.add(error, wholeError);
+    Value end = b.mul(c, b.log2(split.scaled));
+    return exp2OfSum(b.select(split.isOrdinary, sum, end), error);
+  }
+
+  /// The largest exponent for which pow multiplies.
+  static constexpr double mostMultiplied = 8;
+
+private:
+  static constexpr double log2E = 1.4426950408889634;
+  static constexpr double log2EHigh = 0x1.715476p+0;
+  static constexpr double log2ELow = 0x1.4ae0c0p-26;
+  static constexpr double ln2 = 0x1.62e430p-1;
+
+  /// The polynomial with these coefficients, the highest first.
+  Value horner(Value x, std::initializer_list<double> coefficients) {
+    const double *next = coefficients.begin();
+    Value result = b.constant(*next++);
+    for (; next != coefficients.end(); ++next)
+      result = b.fma(result, x, b.constant(*next));
+    return result;
+  }
+
+  /// 2^(sum + error), of which the error is small beside the sum. Where the
+  /// sum is infinite, the error, which may be NaN then, only must not be.
+  Value exp2OfSum(Value sum, Value error) {
+    error = b.clamp(error, -0x1p-8, 0x1p-8);
+    Value factor = b.fma(error, b.constant(ln2), b.constant(1));
+    return b.mul(b.exp2(sum), factor);
+  }
+
+  struct Scaled {
+    Value value;
+    Condition isSmall;
+  };
+  /// A positive subnormal times 2^24, which is none, and whether it is that, or
+  /// negative.
+  Scaled scaleUp(Value x) {
+    Condition isSmall = b.less(x, b.constant(0x1p-126));
+    Value scale = b.select(isSmall, b.constant(0x1p24), b.constant(1));
+    return {b.mul(x, scale), isSmall};
+  }
+
+  struct Split {
+    /// log x = exponent ln 2 + logarithm, |logarithm| < 0.41, where x is
+    /// `isOrdinary`: positive and finite.
+    Value exponent, logarithm;
+    Condition isOrdinary;
+    /// x, or x times 2^24.
+    Value scaled;
+  };
+  /// x = m 2^k with m from 2/3 to 4/3, log m by a polynomial.
+  Split splitLogarithm(Value x) {
+    auto [scaled, isSmall] = scaleUp(x);
+    Bits bits = b.toBits(scaled);
+    Bits shift = b.andBits(b.subBits(bits, 0x3f2aaaab), 0xff800000);
+    Value scaleExponent = b.select(isSmall, b.constant(-24), b.constant(0));
+    Value k = b.fma(b.toNumber(shift), b.constant(0x1p-23), scaleExponent);
+    Value f = b.sub(b.fromBits(b.subBits(bits, shift)), b.constant(1));
+    Value q = horner(f, {-0x1.07c876p-3, 0x1.1e678cp-3, -0x1.f332fep-4,
+                         0x1.1ed662p-3, -0x1.559c44p-3, 0x1.99d044p-3,
+                         -0x1.fffefcp-3, 0x1.555506p-2, -0x1.000000p-1});
+    Value logarithm = b.fma(b.mul(f, f), q, f);
+    Condition isOrdinary = b.lessBits(b.subBits(bits, 0x00800000), 0x7f000000);
+    return {k, logarithm, isOrdinary, scaled};
+  }
+
+  /// log x over log of the base; `ofTwo` is that of 2, `ofE` that of e.
+  Value logarithm(Value x, double ofTwo, double ofE) {
+    if (isApproximate)
+      return ofTwo == 1 ? b.log2(x) : b.mul(b.log2(x), b.constant(ofTwo));
+    if (b.isLog2RelativelyAccurate()) {
+      auto [scaled, isSmall] = scaleUp(x);
+      Value offset = b.select(isSmall, b.constant(-24 * ofTwo), b.constant(0));
+      Value log2 = b.log2(scaled);
+      return ofTwo == 1 ? b.add(log2, offset)
+                        : b.fma(log2, b.constant(ofTwo), offset);
+    }
+    Split split = splitLogarithm(x);
+    Value sum = ofE == 1
+                    ? b.fma(split.exponent, b.constant(ofTwo), split.logarithm)
+                    : b.fma(split.logarithm, b.constant(ofE), split.exponent);
+    // The ends are the hardware's: 0, infinity, negative numbers, NaN.
+    return b.select(split.isOrdinary, sum, b.log2(split.scaled));
+  }
+
+  Builder &b;
+  bool isApproximate;
+};
+
+} // namespace lnbwd
+
+#endif // LNBWD_LIB_CONVERSION_GPUTOVENDOR_MATHEXPANSIONS_H

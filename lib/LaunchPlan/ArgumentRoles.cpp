@@ -1,0 +1,100 @@
+//===- ArgumentRoles.cpp - What a function's arguments are for ------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Derives roles from an operand's place among the operands.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/LaunchPlan/ArgumentRoles.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+OperandKind lnbwd::getOperandKind(RowwiseOp op, unsigned index) {
+  Value value = op->getOperand(index);
+  auto isIn = [&](OperandRange range) {
+    return !range.empty() && index >= range.getBeginOperandIndex() &&
+           index < range.getBeginOperandIndex() + range.size();
+  };
+  if (isIn(op.getScalars()) || isIn(op.getScalarOuts()))
+    return OperandKind::RowScalar;
+  if (isIn(op.getColumns()))
+    return OperandKind::Column;
+  if (isIn(op.getGroupColumns()))
+    return OperandKind::GroupColumn;
+  // Partial sums are rows of a row block.
+  int64_t leading =
+      cast<ShapedType>(value.getType()).getRank() - int64_t(op.getRowRank());
+  if (isIn(op.getColumnSums()))
+    return leading > 0 ? OperandKind::RowBlock : OperandKind::Column;
+  if (isIn(op.getGroupSums()))
+    return leading > 1 ? OperandKind::RowBlock : OperandKind::GroupColumn;
+  return OperandKind::RowBlock;
+}
+
+/// An argument that several operands share, such as a dx over dy, has one name;
+/// the others are its aliases.
+static void noteAlias(FunctionOpInterface function, unsigned number,
+                      StringRef name) {
+  if (function.getArgAttrOfType<StringAttr>(number, argumentNameAttr) == name)
+    return;
+  SmallVector<Attribute> aliases;
+  if (auto known =
+          function.getArgAttrOfType<ArrayAttr>(number, argumentAliasesAttr))
+    llvm::append_range(aliases, known);
+  auto alias = StringAttr::get(function.getContext(), name);
+  if (llvm::is_contained(aliases, alias))
+    return;
+  aliases.push_back(alias);
+  function.setArgAttr(number, argumentAliasesAttr,
+                      ArrayAttr::get(function.getContext(), aliases));
+}
+
+LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  if (!function)
+    return success();
+  MLIRContext *context = op.getContext();
+  for (unsigned i = 0; i < op->getNumOperands(); ++i) {
+    auto argument = dyn_cast<BlockArgument>(op->getOperand(i));
+    if (!argument || argument.getOwner()->getParentOp() != function)
+      continue;
+    unsigned number = argument.getArgNumber();
+    std::string name = op.getOperandName(i);
+    // The launcher goes by what is noted: it has to be what the kernel does.
+    auto note = [&](StringRef attribute, Attribute value) -> LogicalResult {
+      Attribute known = function.getArgAttr(number, attribute);
+      if (known && known != value)
+        return op.emitOpError("expected ")
+               << attribute << " of argument " << number << " to be " << value
+               << ", as the operand '" << name << "' has it, got " << known
+               << "; leave the attribute out, it is set here";
+      function.setArgAttr(number, attribute, value);
+      return success();
+    };
+    if (!function.getArgAttr(number, argumentNameAttr))
+      function.setArgAttr(number, argumentNameAttr,
+                          StringAttr::get(context, name));
+    noteAlias(function, number, name);
+    OperandKind kind = getOperandKind(op, i);
+    if (failed(note(argumentKindAttr, StringAttr::get(context, getName(kind)))))
+      return failure();
+    if (kind == OperandKind::RowScalar)
+      continue;
+    // Where there is none, the last dimension is the row.
+    auto rank = IntegerAttr::get(IntegerType::get(context, 64),
+                                 int64_t(op.getRowRank()));
+    if ((op.getRowRank() > 1 ||
+         function.getArgAttr(number, argumentRowRankAttr)) &&
+        failed(note(argumentRowRankAttr, rank)))
+      return failure();
+  }
+  return success();
+}

@@ -1,0 +1,418 @@
+//===- LaunchPlan.cpp - What a launcher needs to know ---------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads the plan off the function: its arguments, its allocations and its
+// launches. Nothing is remembered from earlier passes, so what is launched is
+// what the IR says.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/LaunchPlan/LaunchPlan.h"
+
+#include "lnbwd/Config.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <array>
+#include <optional>
+
+using namespace mlir;
+using namespace lnbwd;
+namespace json = llvm::json;
+
+namespace {
+/// A number that is known at launch: one of the three bases, times the number
+/// of groups to a power.
+struct Count {
+  enum Base { Constant, Rows, Workgroups } base;
+  /// The constant, or the index of the workgroup count.
+  int64_t value = 0;
+  int64_t power = 0;
+};
+
+class PlanBuilder {
+public:
+  PlanBuilder(func::FuncOp function, const TargetId &target)
+      : function(function), target(target) {}
+
+  FailureOr<std::string> build();
+
+private:
+  LogicalResult addArgument(unsigned number);
+  LogicalResult addLaunch(gpu::LaunchFuncOp launch);
+  FailureOr<json::Value> makeParameter(gpu::LaunchFuncOp launch, Value value);
+  std::optional<Count> evaluate(Value value);
+  FailureOr<json::Value> makeCount(Operation *user, Value value);
+  int64_t addWorkgroupCount(WorkgroupCountOp count);
+  FailureOr<int64_t> addWorkspace(memref::AllocOp alloc);
+  std::optional<json::Object> makeOperation();
+
+  func::FuncOp function;
+  const TargetId &target;
+  json::Array arguments, workgroupCounts, workspace, kernels;
+  /// Schedules that a workgroup count was made for; equal ones share it.
+  SmallVector<std::array<int64_t, 5>> knownCounts;
+  DenseMap<Operation *, int64_t> knownAllocs;
+};
+} // namespace
+
+static StringRef getElementName(Type type) {
+  if (type.isF16())
+    return "f16";
+  if (type.isBF16())
+    return "bf16";
+  if (type.isInteger(8))
+    return "i8";
+  return "f32";
+}
+
+/// What a buffer is to the launcher follows from its shape: the row length is
+/// static and the number of rows is not.
+static OperandKind getKind(MemRefType type) {
+  if (type.getRank() == 1 && !type.isDynamicDim(0))
+    return OperandKind::Column;
+  if (type.getRank() >= 1 && !type.isDynamicDim(type.getRank() - 1))
+    return OperandKind::RowBlock;
+  return OperandKind::RowScalar;
+}
+
+LogicalResult PlanBuilder::addArgument(unsigned number) {
+  auto type = dyn_cast<MemRefType>(function.getArgumentTypes()[number]);
+  auto isElement = [](Type element) {
+    return element.isF16() || element.isBF16() || element.isF32() ||
+           element.isInteger(8);
+  };
+  if (!type || !isElement(type.getElementType()))
+    return function.emitError("expected argument ")
+           << number << " to be a memref of f16, bf16, f32 or i8, got "
+           << function.getArgumentTypes()[number];
+  auto text = [&](StringRef attribute, std::string otherwise) {
+    auto attr = function.getArgAttrOfType<StringAttr>(number, attribute);
+    return attr ? attr.str() : otherwise;
+  };
+  // The kernels know what the buffer is to them; the shape alone cannot tell a
+  // row scalar [M] with static M from a column.
+  auto noted = function.getArgAttrOfType<StringAttr>(number, argumentKindAttr);
+  OperandKind kind = noted ? *findKind(noted.getValue()) : getKind(type);
+  auto rowRank =
+      function.getArgAttrOfType<IntegerAttr>(number, argumentRowRankAttr);
+  RowLayout rows = getRowLayout(type, kind == OperandKind::RowScalar ? 0
+                                      : rowRank ? rowRank.getInt()
+                                                : 1);
+  json::Object argument{
+      {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
+      {"access", text(argumentAccessAttr, "read")},
+      {"kind", getName(kind)},
+      {"element", getElementName(type.getElementType())},
+      {"row_length", rows.length},
+  };
+  if (kind == OperandKind::RowBlock && !type.getLayout().isIdentity() &&
+      rows.stride)
+    argument["row_stride"] = *rows.stride;
+  arguments.push_back(std::move(argument));
+  return success();
+}
+
+int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
+  ScheduleAttr schedule = count.getSchedule();
+  int64_t fixed = count.getFixedWorkgroups();
+  bool isPerGroup = bool(count.getGroupCount());
+  std::array<int64_t, 5> key{schedule.getRowsPerWorkgroup(),
+                             fixed ? 0 : schedule.getWorkgroupsPerComputeUnit(),
+                             fixed, schedule.getWorkgroupsPerRow(), isPerGroup};
+  auto *known = llvm::find(knownCounts, key);
+  if (known == knownCounts.end()) {
+    json::Object rule{{"rows_per_workgroup", key[0]},
+                      {"workgroups_per_compute_unit", key[1]}};
+    if (fixed)
+      rule["max_workgroups"] = fixed;
+    if (schedule.getWorkgroupsPerRow() > 1)
+      rule["workgroups_per_row"] = schedule.getWorkgroupsPerRow();
+    if (isPerGroup)
+      rule["per_group"] = true;
+    workgroupCounts.push_back(std::move(rule));
+    knownCounts.push_back(key);
+    return int64_t(knownCounts.size()) - 1;
+  }
+  return known - knownCounts.begin();
+}
+
+FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
+  auto [known, inserted] =
+      knownAllocs.try_emplace(alloc, int64_t(workspace.size()));
+  if (!inserted)
+    return known->second;
+  auto type = alloc.getType();
+  if (alloc->hasAttr(rowScalarAttr)) {
+    workspace.push_back(json::Object{
+        {"element", getElementName(type.getElementType())},
+        {"row_length", 1},
+        {"rows", json::Object{{"rows", true}}},
+    });
+    return known->second;
+  }
+  // Group by group, the workgroups are a dimension of their own.
+  size_t leading = alloc.getDynamicSizes().size();
+  if (leading < 1 || leading > 2 || type.getRank() <= int64_t(leading) ||
+      !llvm::all_of(type.getShape().take_front(leading), ShapedType::isDynamic))
+    return alloc.emitOpError("expected a workspace of one row for each "
+                             "workgroup, or of one number for each row "
+                             "(lnbwd.row_scalar), got ")
+           << type;
+  FailureOr<json::Value> rows = makeCount(alloc, alloc);
+  if (failed(rows))
+    return failure();
+  workspace.push_back(json::Object{
+      {"element", getElementName(type.getElementType())},
+      {"row_length",
+       ShapedType::getNumElements(type.getShape().drop_front(leading))},
+      {"rows", std::move(*rows)},
+  });
+  return known->second;
+}
+
+/// What a number is at launch, if a plan can express it. Of an allocation, its
+/// rows: those of a workspace are the workgroups that it was allocated for.
+std::optional<Count> PlanBuilder::evaluate(Value value) {
+  while (auto cast = value.getDefiningOp<arith::IndexCastOp>())
+    value = cast.getIn();
+  IntegerAttr constant;
+  if (matchPattern(value, m_Constant(&constant)))
+    return Count{Count::Constant, constant.getInt()};
+  if (auto count = value.getDefiningOp<WorkgroupCountOp>()) {
+    if (count.getSchedule().getRowsPerWorkgroup() == 0)
+      return Count{Count::Constant, 1};
+    return Count{Count::Workgroups, addWorkgroupCount(count)};
+  }
+  if (value.getDefiningOp<GroupCountOp>())
+    return Count{Count::Constant, 1, 1};
+  if (auto count = value.getDefiningOp<RowCountOp>()) {
+    // One workgroup for each group is a static size, behind a cast.
+    Value source = count.getSource();
+    while (auto cast = source.getDefiningOp<memref::CastOp>())
+      source = cast.getSource();
+    if (source.getDefiningOp<memref::AllocOp>())
+      return evaluate(source);
+    return Count{Count::Rows};
+  }
+  auto multiply = [](std::optional<Count> lhs,
+                     std::optional<Count> rhs) -> std::optional<Count> {
+    if (!lhs || !rhs)
+      return std::nullopt;
+    if (lhs->base == Count::Constant && lhs->value == 1)
+      std::swap(lhs, rhs);
+    if (rhs->base != Count::Constant || rhs->value != 1)
+      return std::nullopt;
+    lhs->power += rhs->power;
+    return lhs;
+  };
+  if (auto alloc = value.getDefiningOp<memref::AllocOp>()) {
+    std::optional<Count> rows = Count{Count::Constant, 1};
+    for (Value size : alloc.getDynamicSizes())
+      rows = multiply(rows, evaluate(size));
+    return rows;
+  }
+  if (auto product = value.getDefiningOp<arith::MulIOp>())
+    return multiply(evaluate(product.getLhs()), evaluate(product.getRhs()));
+  if (auto quotient = value.getDefiningOp<arith::DivUIOp>())
+    if (quotient.getRhs().getDefiningOp<GroupCountOp>())
+      return multiply(evaluate(quotient.getLhs()),
+                      Count{Count::Constant, 1, -1});
+  return std::nullopt;
+}
+
+/// A number of the plan: a constant, the row count, or a workgroup count, of a
+/// group or of all.
+FailureOr<json::Value> PlanBuilder::makeCount(Operation *user, Value value) {
+  std::optional<Count> count = evaluate(value);
+  if (count && count->base == Count::Rows) {
+    if (count->power == 0)
+      return json::Value(json::Object{{"rows", true}});
+    if (count->power == -1)
+      return json::Value(json::Object{{"rows_per_group", true}});
+  }
+  if (count && count->base == Count::Constant) {
+    if (count->power == 0)
+      return json::Value(count->value);
+    if (count->power == 1 && count->value == 1)
+      return json::Value(json::Object{{"groups", true}});
+  }
+  if (count && count->base == Count::Workgroups &&
+      (count->power == 0 || count->power == 1)) {
+    json::Object object{{"workgroup_count", count->value}};
+    if (count->power == 1)
+      object["groups"] = true;
+    return json::Value(std::move(object));
+  }
+  return user->emitOpError(
+      "expected a number that a launch plan can express: a "
+      "constant, a row count or a workgroup count");
+}
+
+FailureOr<json::Value> PlanBuilder::makeParameter(gpu::LaunchFuncOp launch,
+                                                  Value value) {
+  if (!isa<MemRefType>(value.getType())) {
+    FailureOr<json::Value> count = makeCount(launch, value);
+    if (succeeded(count) && count->getAsInteger())
+      return json::Value(json::Object{{"constant", *count->getAsInteger()}});
+    return count;
+  }
+  while (Operation *cast = value.getDefiningOp()) {
+    if (!isa<memref::ReinterpretCastOp, memref::MemorySpaceCastOp>(cast))
+      break;
+    value = cast->getOperand(0);
+  }
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return json::Value(
+        json::Object{{"argument", int64_t(argument.getArgNumber())}});
+  auto alloc = value.getDefiningOp<memref::AllocOp>();
+  if (!alloc)
+    return launch.emitOpError("expected buffers that are arguments of the "
+                              "function or allocations in it");
+  FailureOr<int64_t> index = addWorkspace(alloc);
+  if (failed(index))
+    return failure();
+  return json::Value(json::Object{{"workspace", *index}});
+}
+
+LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
+  json::Array parameters, grid, block;
+  for (Value operand : launch.getKernelOperands()) {
+    FailureOr<json::Value> parameter = makeParameter(launch, operand);
+    if (failed(parameter))
+      return failure();
+    parameters.push_back(std::move(*parameter));
+  }
+  gpu::KernelDim3 gridSize = launch.getGridSizeOperandValues();
+  gpu::KernelDim3 blockSize = launch.getBlockSizeOperandValues();
+  for (auto [list, size] :
+       {std::pair(&grid, gridSize), std::pair(&block, blockSize)})
+    for (Value dim : {size.x, size.y, size.z}) {
+      FailureOr<json::Value> count = makeCount(launch, dim);
+      if (failed(count))
+        return failure();
+      list->push_back(std::move(*count));
+    }
+  int64_t dynamicBytes = 0;
+  if (Value size = launch.getDynamicSharedMemorySize()) {
+    IntegerAttr constant;
+    if (!matchPattern(size, m_Constant(&constant)))
+      return launch.emitOpError("expected a constant size of dynamic shared "
+                                "memory");
+    dynamicBytes = constant.getInt();
+  }
+  json::Object kernel{
+      {"name", launch.getKernelName().getValue()},
+      {"grid", std::move(grid)},
+      {"block", std::move(block)},
+      {"dynamic_shared_bytes", dynamicBytes},
+      {"parameters", std::move(parameters)},
+  };
+  if (launch->hasAttr(earlyStartAttr))
+    kernel["early_start"] = true;
+  kernels.push_back(std::move(kernel));
+  return success();
+}
+
+/// The operation that the function says it computes, and which argument is
+/// which of its operands. With a value for each of the operation's options that
+/// the arguments do not show.
+std::optional<json::Object> PlanBuilder::makeOperation() {
+  auto operation = function->getAttrOfType<NamedOperationAttr>(operationAttr);
+  if (!operation)
+    return std::nullopt;
+  json::Object result{{"name", operation.getName().getValue()}};
+  if (FloatAttr epsilon = operation.getEpsilon())
+    result["epsilon"] = epsilon.getValueAsDouble();
+  if (operation.getZeroCentredGamma())
+    result["zero_centred_gamma"] = true;
+  json::Object operands;
+  const NamedOperationInfo &info = getInfo(operation.getOperation());
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto add = [&](StringAttr name) {
+      std::optional<Role> role =
+          name ? findRole(name.getValue()) : std::nullopt;
+      if (role && info.has(*role))
+        operands[name.getValue()] = int64_t(i);
+    };
+    add(function.getArgAttrOfType<StringAttr>(i, argumentNameAttr));
+    if (auto aliases =
+            function.getArgAttrOfType<ArrayAttr>(i, argumentAliasesAttr))
+      for (auto alias : aliases.getAsRange<StringAttr>())
+        add(alias);
+  }
+  result["operands"] = std::move(operands);
+  return result;
+}
+
+FailureOr<std::string> PlanBuilder::build() {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (failed(addArgument(i)))
+      return failure();
+  if (function.getNumResults() != 0)
+    return function.emitError(
+        "expected no results: a launch plan has none, and "
+        "outputs are arguments");
+  if (!function.getBody().hasOneBlock())
+    return function.emitError(
+        "expected no branches: a launch plan has one sequence of launches");
+  for (Operation &op : function.getBody().front()) {
+    if (auto count = dyn_cast<WorkgroupCountOp>(op)) {
+      if (!count.getRowCount().getDefiningOp<RowCountOp>())
+        return count.emitOpError("expected the rows of an lnbwd.row_count");
+      if (count.getGroupCount() &&
+          !count.getGroupCount().getDefiningOp<GroupCountOp>())
+        return count.emitOpError("expected the groups of an lnbwd.group_count");
+    }
+    if (auto launch = dyn_cast<gpu::LaunchFuncOp>(op)) {
+      if (failed(addLaunch(launch)))
+        return failure();
+      continue;
+    }
+    // What a launcher would not do must not be in the function.
+    if (!isa<memref::AllocOp, memref::DeallocOp, func::ReturnOp>(op) &&
+        !isMemoryEffectFree(&op))
+      return op.emitOpError("cannot be part of a launch plan: expected "
+                            "launches of kernels, their "
+                            "allocations and operations without effects");
+  }
+
+  // Written field by field: a plan reads in the order of docs/abi.md.
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  json::OStream stream(os);
+  stream.object([&] {
+    stream.attribute("format", "lnbwd-plan");
+    stream.attribute("version", 1);
+    stream.attribute("producer", "lnbwd " LNBWD_VERSION);
+    stream.attribute("name", function.getName());
+    stream.attribute("chip", target.str());
+    stream.attribute("wave_size", target.chip->waveSize);
+    if (std::optional<json::Object> operation = makeOperation())
+      stream.attribute("operation", std::move(*operation));
+    stream.attribute("arguments", std::move(arguments));
+    stream.attribute("workgroup_counts", std::move(workgroupCounts));
+    stream.attribute("workspace", std::move(workspace));
+    stream.attribute("kernels", std::move(kernels));
+  });
+  return text;
+}
+
+FailureOr<std::string> lnbwd::buildLaunchPlan(func::FuncOp function,
+                                              const TargetId &target) {
+  return PlanBuilder(function, target).build();
+}

@@ -1,0 +1,401 @@
+//===- MathExpansionsTest.cpp - Errors of the functions of row programs ---===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Evaluates the expansions of lnbwd-expand-math with hardware functions that
+// are as wrong as the vendors allow, and holds the errors against float64 to
+// the bounds of docs/numerics.md. By itself for one input in 4099; with
+// LNBWD_ALL_FLOATS=1 in the environment for all of them, and prints what it
+// measures (scripts/math-errors.sh).
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../lib/Conversion/GPUToVendor/MathExpansions.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+using lnbwd::MathExpansions;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr double smallestNormal = 0x1p-126;
+
+uint32_t toBits(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+
+float fromBits(uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+/// AMD's functions are off by one unit in the last place at most (its manuals
+/// of the instruction sets).
+struct AMD {
+  static constexpr bool log2IsRelativelyAccurate = true;
+  static float worsen(float value, double, int sign) {
+    return sign > 0 ? std::nextafter(value, infinity)
+                    : std::nextafter(value, -infinity);
+  }
+  static float worsenLog2(float value, float, int sign) {
+    return worsen(value, 0, sign);
+  }
+};
+
+/// NVIDIA's by a relative error (the manual of PTX); log2 near 1 by an absolute
+/// one.
+struct NVIDIA {
+  static constexpr bool log2IsRelativelyAccurate = false;
+  static float worsen(float value, double error, int sign) {
+    return float(double(value) * (1 + sign * error));
+  }
+  static float worsenLog2(float value, float x, int sign) {
+    return x > 0.5f && x < 2.0f ? float(value + sign * 0x1p-22)
+                                : worsen(value, 0x1p-22, sign);
+  }
+};
+
+/// Numbers in the place of operations; functions of a vendor's hardware that
+/// are as wrong as it allows, up or down by the bits of their argument.
+template <typename Vendor> struct Evaluator {
+  using Value = float;
+  using Condition = bool;
+  using Bits = uint32_t;
+
+  static float constant(double value) { return float(value); }
+  static float add(float a, float b) { return a + b; }
+  static float sub(float a, float b) { return a - b; }
+  static float mul(float a, float b) { return a * b; }
+  static float div(float a, float b) { return a / b; }
+  static float fma(float a, float b, float c) {
+    return __builtin_fmaf(a, b, c);
+  }
+  static float neg(float a) { return -a; }
+  static float abs(float a) { return __builtin_fabsf(a); }
+  static float copySign(float a, float b) { return __builtin_copysignf(a, b); }
+  static bool less(float a, float b) { return a < b; }
+  static bool lessOrNaN(float a, float b) { return !(a >= b); }
+  static float select(bool condition, float a, float b) {
+    return condition ? a : b;
+  }
+  static float clamp(float a, double low, double high) {
+    return a > float(low) ? (a < float(high) ? a : float(high)) : float(low);
+  }
+  static float min(float a, float b) { return a < b ? a : b; }
+  static float minNum(float a, float b) { return a < b ? a : b; }
+  static uint32_t toBits(float a) { return ::toBits(a); }
+  static float fromBits(uint32_t a) { return ::fromBits(a); }
+  static uint32_t subBits(uint32_t a, uint32_t b) { return a - b; }
+  static uint32_t andBits(uint32_t a, uint32_t b) { return a & b; }
+  static float toNumber(uint32_t a) { return float(int32_t(a)); }
+  static bool lessBits(uint32_t a, uint32_t b) { return a < b; }
+
+  static bool isLog2RelativelyAccurate() {
+    return Vendor::log2IsRelativelyAccurate;
+  }
+  static float flush(float a) {
+    return abs(a) < float(smallestNormal) ? copySign(0, a) : a;
+  }
+  static int pickSign(float x) {
+    return toBits(x) * 0x9e3779b1u >> 31 ? 1 : -1;
+  }
+  static bool isExact(float result) {
+    return result == 0 || !std::isfinite(result);
+  }
+  static float exp2(float x) {
+    x = flush(x);
+    float y = exp2f(x);
+    // Whole numbers have exact results.
+    return flush(isExact(y) || x == 0
+                     ? y
+                     : Vendor::worsen(y, 0x1.6a09e6p-23, pickSign(x)));
+  }
+  static float log2(float x) {
+    x = flush(x);
+    float y = log2f(x);
+    return flush(isExact(y) ? y : Vendor::worsenLog2(y, x, pickSign(x)));
+  }
+  static float rcp(float x) {
+    x = flush(x);
+    float y = 1.0f / x;
+    return flush(isExact(y) ? y : Vendor::worsen(y, 0x1p-23, pickSign(x)));
+  }
+  static float rsqrt(float x) {
+    x = flush(x);
+    auto y = float(1.0 / __builtin_sqrt(double(x)));
+    return flush(isExact(y) ? y
+                            : Vendor::worsen(y, 0x1.125fbfp-23, pickSign(x)));
+  }
+  static float sqrt(float x) {
+    x = flush(x);
+    float y = __builtin_sqrtf(x);
+    return flush(isExact(y) ? y : Vendor::worsen(y, 0x1p-23, pickSign(x)));
+  }
+};
+
+/// A few units below float32's largest number.
+constexpr double endOfRange = 0x1.fffffp127;
+
+struct Errors {
+  /// In units of the last place of results from 2^-126, and where.
+  double units = 0;
+  float where = 0;
+  /// Of smaller results.
+  double absolute = 0;
+  /// Results from here to infinity may be infinite.
+  double end = endOfRange;
+  /// Inputs for which the result is NaN, infinite or finite and should not be.
+  uint64_t wrongKinds = 0;
+  float wrongWhere = 0;
+
+  void add(float x, float actual, double expected) {
+    auto nearest = float(expected);
+    if (std::isnan(nearest) || std::isnan(actual) || std::isinf(expected)) {
+      bool same = std::isnan(nearest) ? std::isnan(actual) : actual == nearest;
+      return same ? void() : countWrongKind(x);
+    }
+    double magnitude = std::fabs(expected);
+    // At the end of the range both are right.
+    if (std::isinf(actual) || std::isinf(nearest)) {
+      if (magnitude < end || std::fabs(double(actual)) < end ||
+          std::signbit(actual) != std::signbit(nearest))
+        countWrongKind(x);
+      return;
+    }
+    double error = std::fabs(double(actual) - expected);
+    if (magnitude < smallestNormal) {
+      absolute = std::max(absolute, error);
+      return;
+    }
+    uint64_t bits;
+    std::memcpy(&bits, &magnitude, sizeof(bits));
+    // 2^23 over the power of two below the magnitude.
+    bits = (uint64_t(2 * 1023 + 23) << 52) - (bits & 0x7ff0000000000000);
+    double perUnit;
+    std::memcpy(&perUnit, &bits, sizeof(bits));
+    error *= perUnit;
+    if (error > units) {
+      units = error;
+      where = x;
+    }
+  }
+  void countWrongKind(float x) {
+    ++wrongKinds;
+    wrongWhere = x;
+  }
+};
+
+template <typename Vendor, typename Function, typename Reference>
+Errors measure(Function function, Reference reference, float low, float high,
+               bool isApproximate = false, double end = endOfRange) {
+  static const bool all = std::getenv("LNBWD_ALL_FLOATS") != nullptr;
+  Evaluator<Vendor> evaluator;
+  MathExpansions<Evaluator<Vendor>> math(evaluator, isApproximate);
+  Errors errors;
+  errors.end = end;
+  for (uint64_t bits = 0; bits < uint64_t(1) << 32; bits += all ? 1 : 4099) {
+    float x = fromBits(uint32_t(bits));
+    float magnitude = std::fabs(x);
+    if (magnitude < low || magnitude > high)
+      continue;
+    errors.add(x, function(math, x), reference(double(x)));
+  }
+  return errors;
+}
+
+/// Holds what `afn` gives to an error of `relativeTo1` beside the larger of 1
+/// and the result.
+template <typename Function, typename Reference>
+void checkApproximate(const char *name, Function function, Reference reference,
+                      double relativeTo1, float low = 0,
+                      float high = infinity) {
+  double worst = 0;
+  uint64_t wrongKinds = 0;
+  auto note = [&](auto &math, float x) {
+    float actual = function(math, x);
+    double expected = reference(double(x));
+    wrongKinds += std::isnan(actual) != std::isnan(expected);
+    if (std::isfinite(float(expected)) && std::isfinite(actual))
+      worst = std::max(worst, std::fabs(double(actual) - expected) /
+                                  std::max(1.0, std::fabs(expected)));
+    return float(expected);
+  };
+  measure<AMD>(note, reference, low, high, /*isApproximate=*/true);
+  measure<NVIDIA>(note, reference, low, high, /*isApproximate=*/true);
+  if (std::getenv("LNBWD_ALL_FLOATS"))
+    std::printf("%-12s approximate %.3g\n", name, worst);
+  EXPECT_LE(worst, relativeTo1) << name;
+  EXPECT_EQ(wrongKinds, 0U) << name;
+}
+
+/// Holds `function`, of inputs with magnitudes from `low` to `high` and NaN, to
+/// `units` units in the last place, and to `absolute` for results that are
+/// subnormal; results from `end` on may be infinite.
+template <typename Function, typename Reference>
+void check(const char *name, Function function, Reference reference,
+           double units, double absolute, float low = 0, float high = infinity,
+           double end = endOfRange) {
+  const Errors byVendor[] = {
+      measure<AMD>(function, reference, low, high, false, end),
+      measure<NVIDIA>(function, reference, low, high, false, end)};
+  const char *vendors[] = {"AMD", "NVIDIA"};
+  for (int vendor = 0; vendor < 2; ++vendor) {
+    const Errors &errors = byVendor[vendor];
+    if (std::getenv("LNBWD_ALL_FLOATS")) {
+      std::printf("%-12s %-6s %6.2f at %-14g subnormal results %.3g\n", name,
+                  vendors[vendor], errors.units, double(errors.where),
+                  errors.absolute);
+      std::fflush(stdout);
+    }
+    EXPECT_LE(errors.units, units)
+        << name << ", " << vendors[vendor] << ", at " << errors.where;
+    EXPECT_LE(errors.absolute, absolute) << name << ", " << vendors[vendor];
+    EXPECT_EQ(errors.wrongKinds, 0U)
+        << name << ", " << vendors[vendor] << ", at " << errors.wrongWhere;
+  }
+}
+
+/// NaN for negative numbers, infinity among them.
+double powerOf(double x, double exponent) {
+  return x < 0 ? NAN : std::pow(x, exponent);
+}
+
+TEST(MathExpansions, Exp2) {
+  check(
+      "exp2", [](auto &math, float x) { return math.exp2(x); },
+      [](double x) { return std::exp2(x); }, 4, smallestNormal);
+}
+TEST(MathExpansions, Exp) {
+  check(
+      "exp", [](auto &math, float x) { return math.exp(x); },
+      [](double x) { return std::exp(x); }, 5, smallestNormal);
+}
+TEST(MathExpansions, Expm1) {
+  check(
+      "expm1", [](auto &math, float x) { return math.expm1(x); },
+      [](double x) { return std::expm1(x); }, 8, 0x1p-149);
+}
+TEST(MathExpansions, Log) {
+  check(
+      "log", [](auto &math, float x) { return math.log(x); },
+      [](double x) { return std::log(x); }, 3, 0);
+}
+TEST(MathExpansions, Log2) {
+  check(
+      "log2", [](auto &math, float x) { return math.log2(x); },
+      [](double x) { return std::log2(x); }, 3, 0);
+}
+TEST(MathExpansions, Log1p) {
+  check(
+      "log1p", [](auto &math, float x) { return math.log1p(x); },
+      [](double x) { return std::log1p(x); }, 5, 0x1p-149);
+}
+TEST(MathExpansions, Tanh) {
+  check(
+      "tanh", [](auto &math, float x) { return math.tanh(x); },
+      [](double x) { return std::tanh(x); }, 4, 0x1p-149);
+}
+TEST(MathExpansions, Erf) {
+  check(
+      "erf", [](auto &math, float x) { return math.erf(x); },
+      [](double x) { return std::erf(x); }, 4, 0x1p-149);
+}
+TEST(MathExpansions, Sqrt) {
+  check(
+      "sqrt", [](auto &math, float x) { return math.sqrt(x); },
+      [](double x) { return std::sqrt(x); }, 3, 0);
+}
+TEST(MathExpansions, Rsqrt) {
+  check(
+      "rsqrt", [](auto &math, float x) { return math.rsqrt(x); },
+      [](double x) { return 1 / std::sqrt(x); }, 3.5, 0);
+}
+TEST(MathExpansions, Sigmoid) {
+  check(
+      "sigmoid",
+      [](auto &math, float x) {
+        return math.quotient(1.0f, 1.0f + math.exp(-x));
+      },
+      [](double x) { return 1 / (1 + std::exp(-x)); }, 10, smallestNormal);
+}
+TEST(MathExpansions, Reciprocal) {
+  check(
+      "1/x", [](auto &math, float x) { return math.quotient(1.0f, x); },
+      [](double x) { return 1 / x; }, 3, 0, 0x1p-126f, 0x1.fffffep125f);
+}
+TEST(MathExpansions, PowerOfRoots) {
+  check(
+      "x^1.5", [](auto &math, float x) { return math.pow(x, 1.5f); },
+      [](double x) { return x * std::sqrt(x); }, 4, 0x1p-148);
+  check(
+      "x^-1.5", [](auto &math, float x) { return math.pow(x, -1.5f); },
+      [](double x) { return 1 / x / std::sqrt(x); }, 11, 0x1p-146);
+}
+TEST(MathExpansions, Powers) {
+  // The logarithm to the base 2 is rounded below 128 as well.
+  constexpr double powerEnd = 0x1.ffff8p127;
+  check(
+      "x^3", [](auto &math, float x) { return math.pow(x, 3.0f); },
+      [](double x) { return x * x * x; }, 2, 0x1p-148);
+  check(
+      "x^-3", [](auto &math, float x) { return math.pow(x, -3.0f); },
+      [](double x) { return 1 / (x * x * x); }, 3, 0x1p-148, 0x1p-42f, 0x1p41f);
+  check(
+      "x^(1/3)",
+      [](auto &math, float x) { return math.pow(x, 0x1.555556p-2f); },
+      [](double x) { return powerOf(x, 0x1.555556p-2); }, 5, 0);
+  check(
+      "x^2.2", [](auto &math, float x) { return math.pow(x, 2.2f); },
+      [](double x) { return powerOf(x, double(2.2f)); }, 7, smallestNormal, 0,
+      infinity, powerEnd);
+  check(
+      "x^-2.7", [](auto &math, float x) { return math.pow(x, -2.7f); },
+      [](double x) { return powerOf(x, double(-2.7f)); }, 7, smallestNormal, 0,
+      infinity, powerEnd);
+}
+
+TEST(MathExpansions, Approximate) {
+  checkApproximate(
+      "erf", [](auto &math, float x) { return math.erf(x); },
+      [](double x) { return std::erf(x); }, 5e-7);
+  checkApproximate(
+      "tanh", [](auto &math, float x) { return math.tanh(x); },
+      [](double x) { return std::tanh(x); }, 5e-7);
+  checkApproximate(
+      "exp", [](auto &math, float x) { return math.exp(x); },
+      [](double x) { return std::exp(x); }, 1e-6, 0, 10);
+  checkApproximate(
+      "exp", [](auto &math, float x) { return math.exp(x); },
+      [](double x) { return std::exp(x); }, 6e-6);
+  checkApproximate(
+      "expm1", [](auto &math, float x) { return math.expm1(x); },
+      [](double x) { return std::expm1(x); }, 6e-6);
+  checkApproximate(
+      "log", [](auto &math, float x) { return math.log(x); },
+      [](double x) { return std::log(x); }, 5e-7, 0x1p-126f);
+  checkApproximate(
+      "log1p", [](auto &math, float x) { return math.log1p(x); },
+      [](double x) { return std::log1p(x); }, 5e-7);
+  checkApproximate(
+      "sqrt", [](auto &math, float x) { return math.sqrt(x); },
+      [](double x) { return std::sqrt(x); }, 5e-7, 0x1p-126f);
+  checkApproximate(
+      "rsqrt", [](auto &math, float x) { return math.rsqrt(x); },
+      [](double x) { return 1 / std::sqrt(x); }, 5e-7, 0x1p-126f);
+}
+
+} // namespace
