@@ -57,6 +57,19 @@ static std::shared_ptr<llvm::SourceMgr> makeSources(StringRef source,
   return sources;
 }
 
+/// Does with `source` what `request` says, and puts what comes of it into
+/// `result`; what fails has been printed to `diagnostics`.
+static LogicalResult run(const CompileRequest &request, StringRef source,
+                         const char *sourceName, lnbwd_compilation &result,
+                         llvm::raw_ostream &diagnostics) {
+  FailureOr<std::string> code = compileSource(
+      makeSources(source, sourceName), getRegistry(), request, diagnostics);
+  if (failed(code))
+    return failure();
+  result.parts["code"] = std::move(*code);
+  return success();
+}
+
 /// Fills in `result`; what fails has been printed to `diagnostics`.
 static LogicalResult compile(StringRef source,
                              const lnbwd_compile_options &options,
@@ -105,13 +118,7 @@ static LogicalResult compile(StringRef source,
     else if (suffix == "s" || suffix == "ptx")
       result.parts["isa"] = contents.str();
   };
-  FailureOr<std::string> code =
-      compileSource(makeSources(source, options.source_name), getRegistry(),
-                    request, diagnostics);
-  if (failed(code))
-    return failure();
-  result.parts["code"] = std::move(*code);
-  return success();
+  return run(request, source, options.source_name, result, diagnostics);
 }
 
 /// The names between commas.
@@ -135,13 +142,7 @@ static LogicalResult differentiate(StringRef source,
     pm.addPass(createDifferentiatePass(pass));
     return success();
   };
-  FailureOr<std::string> code =
-      compileSource(makeSources(source, options.source_name), getRegistry(),
-                    request, diagnostics);
-  if (failed(code))
-    return failure();
-  result.parts["code"] = std::move(*code);
-  return success();
+  return run(request, source, options.source_name, result, diagnostics);
 }
 
 /// What lnbwd_compile and lnbwd_differentiate have in common.

@@ -162,25 +162,17 @@ void AMDGPUBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
   target.wave64Flag = chip.waveSize == 64;
   pm.addPass(createGpuROCDLAttachTarget(target));
 
-  OpPassManager &modulePM = pm.nest<gpu::GPUModuleOp>();
-  modulePM.addPass(createSCFToControlFlowPass());
-  // Ahead of the conversions below, which would call a device library.
-  modulePM.addPass(createConvertMathToLLVMPass());
-  ConvertAMDGPUToROCDLPassOptions amdgpu;
-  amdgpu.chipset = chip.name.str();
-  modulePM.addPass(createConvertAMDGPUToROCDLPass(amdgpu));
-  ConvertGpuOpsToROCDLOpsOptions rocdl;
-  rocdl.chipset = chip.name.str();
-  rocdl.indexBitwidth = 64;
-  rocdl.useBarePtrCallConv = true;
-  rocdl.runtime = gpu::amd::Runtime::HIP;
-  modulePM.addPass(createConvertGpuOpsToROCDLOps(rocdl));
-  modulePM.addPass(createConvertVectorToLLVMPass());
-  modulePM.addPass(createArithToLLVMConversionPass());
-  modulePM.addPass(createUBToLLVMConversionPass());
-  modulePM.addPass(createReconcileUnrealizedCastsPass());
-  modulePM.addPass(createCanonicalizerPass());
-  modulePM.addPass(createCSEPass());
+  addConversions(pm, [&](OpPassManager &modulePM) {
+    ConvertAMDGPUToROCDLPassOptions amdgpu;
+    amdgpu.chipset = chip.name.str();
+    modulePM.addPass(createConvertAMDGPUToROCDLPass(amdgpu));
+    ConvertGpuOpsToROCDLOpsOptions rocdl;
+    rocdl.chipset = chip.name.str();
+    rocdl.indexBitwidth = 64;
+    rocdl.useBarePtrCallConv = true;
+    rocdl.runtime = gpu::amd::Runtime::HIP;
+    modulePM.addPass(createConvertGpuOpsToROCDLOps(rocdl));
+  });
 }
 
 FailureOr<Emission> AMDGPUBackend::emit(gpu::GPUModuleOp module,

@@ -12,9 +12,12 @@
 
 #include "Backends.h"
 
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -93,6 +96,21 @@ std::string lnbwd::listEmitFormats() {
 
 void lnbwd::registerTargetTranslations(DialectRegistry &registry) {
   registerAllToLLVMIRTranslations(registry);
+}
+
+void lnbwd::addConversions(OpPassManager &pm,
+                           function_ref<void(OpPassManager &)> addVendors) {
+  OpPassManager &modulePM = pm.nest<gpu::GPUModuleOp>();
+  modulePM.addPass(createSCFToControlFlowPass());
+  // Ahead of the vendors' conversions, which would call a device library.
+  modulePM.addPass(createConvertMathToLLVMPass());
+  addVendors(modulePM);
+  modulePM.addPass(createConvertVectorToLLVMPass());
+  modulePM.addPass(createArithToLLVMConversionPass());
+  modulePM.addPass(createUBToLLVMConversionPass());
+  modulePM.addPass(createReconcileUnrealizedCastsPass());
+  modulePM.addPass(createCanonicalizerPass());
+  modulePM.addPass(createCSEPass());
 }
 
 std::string lnbwd::printModule(const llvm::Module &module) {

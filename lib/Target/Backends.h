@@ -15,12 +15,19 @@
 
 #include "lnbwd/Target/TargetBackend.h"
 
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/IR/Module.h"
 
 namespace lnbwd {
 
 const TargetBackend &getAMDGPUBackend();
 const TargetBackend &getNVPTXBackend();
+
+/// Adds the conversions of a GPU module to LLVM's dialect: upstream's for all
+/// targets, and between them those that `addVendors` adds.
+void addConversions(mlir::OpPassManager &pm,
+                    llvm::function_ref<void(mlir::OpPassManager &)> addVendors);
 
 /// An LLVM module as text.
 std::string printModule(const llvm::Module &module);

@@ -110,21 +110,13 @@ void NVPTXBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
   target.optLevel = 3;
   pm.addPass(createGpuNVVMAttachTarget(target));
 
-  OpPassManager &modulePM = pm.nest<gpu::GPUModuleOp>();
-  modulePM.addPass(createSCFToControlFlowPass());
-  // Ahead of the conversions below, which would call a device library.
-  modulePM.addPass(createConvertMathToLLVMPass());
-  ConvertGpuOpsToNVVMOpsOptions nvvm;
-  nvvm.indexBitwidth = 64;
-  nvvm.useBarePtrCallConv = true;
-  modulePM.addPass(createConvertGpuOpsToNVVMOps(nvvm));
-  modulePM.addPass(createConvertNVVMToLLVMPass());
-  modulePM.addPass(createConvertVectorToLLVMPass());
-  modulePM.addPass(createArithToLLVMConversionPass());
-  modulePM.addPass(createUBToLLVMConversionPass());
-  modulePM.addPass(createReconcileUnrealizedCastsPass());
-  modulePM.addPass(createCanonicalizerPass());
-  modulePM.addPass(createCSEPass());
+  addConversions(pm, [&](OpPassManager &modulePM) {
+    ConvertGpuOpsToNVVMOpsOptions nvvm;
+    nvvm.indexBitwidth = 64;
+    nvvm.useBarePtrCallConv = true;
+    modulePM.addPass(createConvertGpuOpsToNVVMOps(nvvm));
+    modulePM.addPass(createConvertNVVMToLLVMPass());
+  });
 }
 
 /// Puts the launch plan before the first directive, where a reader of the text
