@@ -12,93 +12,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowSharing.h"
+#include "NeededForms.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <cstdlib>
+#include <optional>
 
 using namespace mlir;
 using namespace lnbwd;
-
-bool lnbwd::isUnit(const Polynomial &scale) {
-  return scale.size() == 1 && scale.front().factors.empty() &&
-         std::abs(scale.front().coefficient) == 1;
-}
-
-//===----------------------------------------------------------------------===//
-// What is needed
-//===----------------------------------------------------------------------===//
-
-NeededForms::NeededForms(ArrayRef<const Form *> outputs) {
-  for (const Form *form : outputs)
-    visit(form);
-}
-
-void NeededForms::visit(const Form *form) {
-  if (!visited.insert(form))
-    return;
-  for (const Term &term : form->terms) {
-    for (const Monomial &monomial : term.scale)
-      visit(monomial);
-    if (!term.row)
-      continue;
-    if (term.row->kind == Atom::Kind::Product && form->terms.size() > 1 &&
-        isUnit(term.scale))
-      terms.insert(term.row);
-    use(term.row);
-  }
-}
-
-void NeededForms::visit(const Monomial &monomial) {
-  for (auto [atom, exponent] : monomial.factors) {
-    powers += unsigned(std::abs(exponent)) - 1;
-    use(atom);
-  }
-}
-
-void NeededForms::use(const Atom *atom) {
-  if (uses[atom]++)
-    return;
-  for (const Form *operand : atom->operands)
-    visit(operand);
-  for (const Atom *part : {atom->lhs, atom->rhs})
-    if (part)
-      use(part);
-  visit(atom->scale);
-  atoms.push_back(atom);
-}
-
-unsigned NeededForms::countRowSums() const {
-  return unsigned(llvm::count_if(atoms, [](const Atom *atom) {
-    return atom->kind == Atom::Kind::RowSum;
-  }));
-}
-
-unsigned NeededForms::countRowOperations() const {
-  unsigned count = 0;
-  for (const Atom *atom : atoms) {
-    bool isFree = atom->kind == Atom::Kind::Argument ||
-                  atom->kind == Atom::Kind::Sum ||
-                  (atom->kind != Atom::Kind::RowSum && !atom->isRow) ||
-                  (atom->kind == Atom::Kind::Product && isFused(atom));
-    count += isFree ? 0 : atom->kind == Atom::Kind::Quotient ? 8 : 1;
-  }
-  for (const Form *form : visited) {
-    if (form->isEven())
-      continue;
-    bool hasStart = false;
-    unsigned rows = 0;
-    for (const Term &term : form->terms) {
-      rows += term.row != nullptr;
-      hasStart |= term.row && isUnit(term.scale) &&
-                  term.scale.front().coefficient == 1 &&
-                  !(term.row->kind == Atom::Kind::Product && isFused(term.row));
-    }
-    bool isEvenThere = !form->terms.front().row;
-    count += rows - (hasStart && !isEvenThere ? 1 : 0);
-  }
-  return count;
-}
 
 //===----------------------------------------------------------------------===//
 // Substitutions
@@ -220,6 +142,22 @@ public:
       : Substitution(forms), row(row), scale(scale),
         scaled(forms.makeScaled(row, scale)) {}
 
+  /// Whether it changes anything, as far as a look at each term tells.
+  bool isUseful(const NeededForms &needed) const {
+    return llvm::any_of(needed.getForms(), [&](const Form *form) {
+      return llvm::any_of(form->terms, [&](const Term &term) {
+        return llvm::any_of(term.scale, [&](const Monomial &monomial) {
+          return scale.divides(monomial) &&
+                 (countRow(term.row) ||
+                  llvm::any_of(monomial.factors, [&](const auto &factor) {
+                    return factor.first->kind == Atom::Kind::RowSum &&
+                           countRow(factor.first->lhs);
+                  }));
+        });
+      });
+    });
+  }
+
 private:
   /// How often v is a factor, as the products are grouped.
   unsigned countRow(const Atom *atom) const {
@@ -314,6 +252,20 @@ public:
   UseSum(RowForms &forms, const Form *sum)
       : Substitution(forms), sum(sum), atom(forms.makeSum(sum)) {}
 
+  /// Whether it changes anything, as far as the rows of sums tell. Terms are in
+  /// one order everywhere.
+  bool isUseful(const NeededForms &needed) const {
+    return llvm::any_of(needed.getForms(), [&](const Form *form) {
+      if (form == sum || form->terms.size() < sum->terms.size())
+        return false;
+      const Term *next = sum->terms.begin();
+      for (const Term &term : form->terms)
+        if (next != sum->terms.end() && next->row == term.row)
+          ++next;
+      return next == sum->terms.end();
+    });
+  }
+
 private:
   const Form *mapForm(const Form *form) override {
     if (form == sum || form->terms.size() <= 1)
@@ -350,11 +302,23 @@ public:
     sum = forms.makeRowSum(forms.makeSum(row));
   }
 
+  /// Whether it changes anything, as far as the first part tells.
+  bool isUseful(const NeededForms &needed) const {
+    return parts.size() > 1 &&
+           llvm::any_of(needed.getForms(), [&](const Form *form) {
+             return llvm::any_of(form->terms, [&](const Term &term) {
+               return llvm::any_of(term.scale, [&](const Monomial &monomial) {
+                 return parts.front().divides(monomial);
+               });
+             });
+           });
+  }
+
 private:
   Polynomial mapPolynomial(const Polynomial &polynomial) override {
     Polynomial rest = Substitution::mapPolynomial(polynomial);
     for (const Monomial &first : llvm::to_vector(rest)) {
-      if (parts.size() < 2 || !parts.front().divides(first))
+      if (!parts.front().divides(first))
         continue;
       // What the whole sum is multiplied by, if it is there.
       Monomial factor = RowForms::multiply(first, parts.front(), -1);
@@ -445,11 +409,13 @@ public:
     for (size_t i = 0; i < rows.size(); ++i)
       shareRowSum(rows[i]);
     shareScalars();
+    llvm::DenseSet<const Form *> tried;
     for (size_t i = 0; i < values.size(); ++i)
-      shareScaledRow(values[i]);
+      if (tried.insert(values[i]).second)
+        shareScaledRow(values[i]);
     shareSums();
-    NeededForms needed(outputs);
-    MergeRowSums merge(forms, needed);
+    NeededForms before(outputs);
+    MergeRowSums merge(forms, before);
     apply(merge);
   }
 
@@ -460,7 +426,14 @@ private:
       result.push_back(substitution.map(form));
     return result;
   }
+  /// What the outputs need as they are now.
+  const NeededForms &getNeeded() {
+    if (!needed)
+      needed.emplace(outputs);
+    return *needed;
+  }
   void apply(Substitution &substitution) {
+    needed.reset();
     for (const Form *&form : outputs)
       form = substitution.map(form);
     for (auto *list : {&values, &rows})
@@ -473,8 +446,9 @@ private:
     if (row->terms.size() < 2)
       return;
     UseRowSum use(forms, row);
-    if (NeededForms(map(use)).countRowSums() <
-        NeededForms(outputs).countRowSums())
+    if (!use.isUseful(getNeeded()))
+      return;
+    if (NeededForms(map(use)).countRowSums() < getNeeded().countRowSums())
       apply(use);
   }
 
@@ -507,10 +481,13 @@ private:
     if (scale.size() != 1 || scale.front().factors.empty())
       return;
     UseScaledRow use(forms, row, scale.front());
+    const NeededForms &before = getNeeded();
+    if (!use.isUseful(before))
+      return;
     SmallVector<const Form *> changed = map(use);
     if (ArrayRef(changed) == ArrayRef<const Form *>(outputs))
       return;
-    NeededForms before(outputs), after(changed);
+    NeededForms after(changed);
     unsigned cost = before.countRowOperations(),
              changedCost = after.countRowOperations();
     bool isBetter = changedCost < cost ||
@@ -539,16 +516,21 @@ private:
         if (term.row)
           forms.position = std::max(forms.position, term.row->position);
       UseSum use(forms, sum);
+      if (!use.isUseful(getNeeded()))
+        continue;
       SmallVector<const Form *> changed = map(use);
       if (NeededForms(changed).countRowOperations() <
-          NeededForms(outputs).countRowOperations())
+          getNeeded().countRowOperations()) {
         outputs.assign(changed.begin(), changed.end());
+        needed.reset();
+      }
     }
   }
 
   RowForms &forms;
   SmallVectorImpl<const Form *> &outputs;
   SmallVector<const Form *> values, rows;
+  std::optional<NeededForms> needed;
 };
 
 } // namespace

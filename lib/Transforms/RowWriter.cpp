@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowWriter.h"
-#include "RowSharing.h"
+#include "NeededForms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
