@@ -65,8 +65,6 @@ void Finder::lane() {
   if (I.Inner)
     return; // Registers by index: any may be meant.
   E.How = Facts.How;
-  if (E.How == Flow::Lane && (I.Flags & FlagSdwa))
-    E.How = Flow::Pack;
   for (unsigned K = 0; K < I.NumSrc; ++K)
     vectorRead(K, std::max<unsigned>(rowsOf(Info.Src[K]), 1));
   if (!(Info.Flags & LaneMaskResult))

@@ -62,6 +62,13 @@ struct LdsCell {
   uint32_t Reader[2] = {};  ///< the latest two different waves
 };
 
+/// What a byte of LDS holds.
+enum LdsContents : uint8_t {
+  LdsNeverWritten,
+  LdsDefined,
+  LdsUndefined ///< a register was stored there that was not defined
+};
+
 /// The bytes [Begin, End) of LDS.
 struct LdsPiece {
   LdsPiece(uint32_t Begin, uint32_t End) : Begin(Begin), End(End) {}
@@ -93,7 +100,7 @@ struct WorkgroupChecks {
   WorkgroupSet Seen;
   unsigned Granule;
   std::vector<EarlyRelease> Early;
-  std::vector<uint8_t> Written; ///< for each byte of LDS
+  std::vector<uint8_t> Written; ///< LdsContents, for each byte of LDS
   std::vector<LdsCell> Cells;
   std::vector<unsigned> Signals; ///< barriers that each wave has signalled
 };

@@ -100,6 +100,7 @@ bool WaveChecker::before(const Inst *I) {
   if (E.Barrier != BarrierKind::None && !barrier(I, E))
     return false;
   Registers.startAccess();
+  LdsPart = 0;
   Lds.Touched.clear();
   Global.Stored.clear();
   return true;
@@ -149,7 +150,13 @@ bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
   if (Waits.anyLoadToLds() && L.waits() && Access != MemoryAccess::Store &&
       !Waits.unfinishedLds(I, Address, Bytes, Lane))
     return false;
-  return Lds.access(I, Address, Bytes, Lane, Access);
+  Lds.Missing = 0;
+  if (!Lds.access(I, Address, Bytes, Lane, Access))
+    return false;
+  if (__builtin_expect(Lds.Missing != 0, 0))
+    Registers.loadedMissing(Lane, Lds.Missing << LdsPart * Bytes,
+                            MemorySpace::Lds, Address);
+  return true;
 }
 
 bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
@@ -158,14 +165,20 @@ bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
   // A store of something that is not defined leaves the memory not written.
   uint64_t Undefined = 0;
   if (L.registers() && Access == MemoryAccess::Store && !Current->ToLds)
-    Undefined = Registers.undefinedStored(*Current);
+    Undefined = Registers.incompleteStored(*Current);
   for (uint64_t Left = Mask; Left; Left &= Left - 1) {
     unsigned Lane = unsigned(__builtin_ctzll(Left));
     if (!ldsRange(I, A[Lane], Bytes, Lane, Access))
       return false;
-    if (__builtin_expect((Undefined >> Lane & 1) != 0, 0) && L.memory())
-      std::memset(&WG.Written[A[Lane]], 0, Bytes);
+    if (__builtin_expect((Undefined >> Lane & 1) != 0, 0) && L.memory()) {
+      const uint32_t Gone =
+          Registers.missingBytes(I, *Current, 1 + LdsPart, Lane);
+      for (unsigned K = 0; K < Bytes; ++K)
+        if (Gone >> K & 1)
+          WG.Written[A[Lane] + K] = LdsUndefined;
+    }
   }
+  ++LdsPart;
   if (L.counts())
     Lds.count(A, Mask, Bytes, Counts);
   return true;
@@ -177,8 +190,6 @@ bool WaveChecker::flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
   A[Lane] = uint32_t(Address);
   if (Address >> 32 == PrivateAperture >> 32)
     return Registers.scratch(I, *Current, A, 1ull << Lane, Bytes);
-  if (Current->Access == MemoryAccess::Load)
-    Registers.loadedElsewhere(Lane);
   if (Address >> 32 == SharedAperture >> 32)
     return ldsRange(I, uint32_t(Address), Bytes, Lane, Current->Access);
   A[Lane] = Address;

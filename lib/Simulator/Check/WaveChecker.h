@@ -56,6 +56,7 @@ private:
   WorkgroupChecks &WG;
   Wave &W;
   const Effects *Current = nullptr;
+  unsigned LdsPart = 0; ///< accesses to LDS that the instruction has made
   CheckCounts Counts;
   RegisterChecker Registers;
   LdsChecker Lds;
