@@ -116,6 +116,7 @@ static bool parseChecks(StringRef Text, unsigned &Checks) {
       {"limits", LNBWD_SIM_CHECK_LIMITS},
       {"counts", LNBWD_SIM_CHECK_COUNTS},
       {"alignment", LNBWD_SIM_CHECK_ALIGNMENT},
+      {"hazards", LNBWD_SIM_CHECK_HAZARDS},
   };
   Checks = 0;
   SmallVector<StringRef, 8> Parts;

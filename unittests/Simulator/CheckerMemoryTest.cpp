@@ -130,9 +130,9 @@ TEST_P(CheckerTest, Alignment) {
   // only when that is asked for.
   const char *Global = "ADDV v1, 2, v1\nGLOAD1 v2, v1, s[4:5]\nWAITV";
   EXPECT_CLEAN(run(Global));
-  lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL | LNBWD_SIM_CHECK_ALIGNMENT);
+  lnbwdSimSetChecks(AllButHazards | LNBWD_SIM_CHECK_ALIGNMENT);
   EXPECT_SAYS(run(Global), "the address is not aligned to 4");
-  lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
+  lnbwdSimSetChecks(AllButHazards);
   EXPECT_SAYS(run("ADDV v1, 2, v1\nDSWRITE1 v1, v0"),
               "LDS write of 4 bytes at 2 of 1024: the address is not aligned "
               "to 4");

@@ -233,9 +233,3 @@ ProgramEffects::ProgramEffects(const Program &P)
           E.Returns || (E.Coherent && E.Access == MemoryAccess::Load);
   }
 }
-
-const ProgramEffects &ProgramEffects::of(const Program &P) {
-  // Nobody else makes notes.
-  return static_cast<const ProgramEffects &>(
-      P.notes([&] { return std::make_unique<ProgramEffects>(P); }));
-}

@@ -77,10 +77,8 @@ struct Effects {
 };
 
 /// The effects of all instructions of a program, and what follows from them.
-struct ProgramEffects final : public ProgramNotes {
+struct ProgramEffects {
   explicit ProgramEffects(const Program &P);
-  /// Those of a program; found out on first use.
-  static const ProgramEffects &of(const Program &P);
   const Effects &of(const Inst *I) const { return List[size_t(I - Begin)]; }
   std::vector<Effects> List;
   const Inst *Begin;

@@ -15,7 +15,7 @@
 #define LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
 
 #include "Check/Counts.h"
-#include "Check/Effects.h"
+#include "Check/ProgramChecks.h"
 #include "Check/ShadowMemory.h"
 #include "Core/Launch.h"
 
@@ -30,9 +30,10 @@ class WaitChecker;
 
 /// What all waves of a checked launch share.
 struct LaunchChecks {
-  LaunchChecks(const Launch &L, const ProgramEffects &Effects, unsigned Checks);
+  LaunchChecks(const Launch &L, const ProgramChecks &Program, unsigned Checks);
 
   const ProgramEffects &TheEffects;
+  const ProgramHazards &Hazards;
   unsigned Checks;
   uint32_t Epoch; ///< numbers the launches of the process
   GlobalOrder Order;
@@ -48,6 +49,7 @@ struct LaunchChecks {
   bool waits() const { return Checks & LNBWD_SIM_CHECK_WAITS; }
   bool limits() const { return Checks & LNBWD_SIM_CHECK_LIMITS; }
   bool alignment() const { return Checks & LNBWD_SIM_CHECK_ALIGNMENT; }
+  bool hazards() const { return Checks & LNBWD_SIM_CHECK_HAZARDS; }
   bool counts() const { return Checks & LNBWD_SIM_CHECK_COUNTS; }
 };
 

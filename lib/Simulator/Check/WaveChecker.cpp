@@ -20,7 +20,7 @@ using namespace lnbwd::sim;
 
 WaveChecker::WaveChecker(WorkgroupChecks &WG, Wave &W)
     : L(WG.L), WG(WG), W(W), Registers(L, W), Lds(WG, W), Waits(WG, W),
-      Global(WG, W, Registers, Waits, Counts) {}
+      Global(WG, W, Registers, Waits, Counts), Hazards(L, W) {}
 
 WaveChecker::~WaveChecker() {
   if (!L.counts())
@@ -33,6 +33,7 @@ void WaveChecker::started(unsigned ScalarsSet, unsigned VectorsSet) {
   Registers.start(ScalarsSet, VectorsSet);
   Waits.start();
   Global.start();
+  Hazards.start();
   Lds.Passed = 0;
 }
 
@@ -91,6 +92,8 @@ bool WaveChecker::before(const Inst *I) {
     if (E.Waits != WaitKind::None)
       Waits.waitInstruction(I, E);
   }
+  if (L.hazards() && !Hazards.check(I, E))
+    return false;
   if (L.registers()) {
     if (!Registers.checkDefined(I, E, Exec))
       return false;

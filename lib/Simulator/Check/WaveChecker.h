@@ -17,6 +17,7 @@
 #define LNBWD_LIB_SIMULATOR_CHECK_WAVECHECKER_H
 
 #include "Check/GlobalChecker.h"
+#include "Check/HazardChecker.h"
 #include "Check/LaunchChecks.h"
 #include "Check/LdsChecker.h"
 #include "Check/RegisterChecker.h"
@@ -62,6 +63,7 @@ private:
   LdsChecker Lds;
   WaitChecker Waits;
   GlobalChecker Global;
+  HazardChecker Hazards;
 };
 
 } // namespace lnbwd::sim

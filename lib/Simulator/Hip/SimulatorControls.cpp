@@ -48,6 +48,7 @@ static unsigned checksFromEnvironment() {
       {"limits", LNBWD_SIM_CHECK_LIMITS},
       {"counts", LNBWD_SIM_CHECK_COUNTS},
       {"alignment", LNBWD_SIM_CHECK_ALIGNMENT},
+      {"hazards", LNBWD_SIM_CHECK_HAZARDS},
   };
   unsigned Checks = 0;
   llvm::SmallVector<llvm::StringRef, 8> Parts;
