@@ -13,6 +13,7 @@
 #include "Check/WaveChecker.h"
 
 #include "Core/Execution.h"
+#include "Core/Launch.h"
 
 #include <string>
 
@@ -20,7 +21,7 @@ using namespace lnbwd::sim;
 
 WaveChecker::WaveChecker(WorkgroupChecks &WG, Wave &W)
     : L(WG.L), WG(WG), W(W), Registers(L, W), Lds(WG, W), Waits(WG, W),
-      Global(WG, W, Registers, Waits, Counts), Hazards(L, W) {}
+      Global(WG, W, Registers, Waits, Counts), Hazards(L, W), Borders(W) {}
 
 WaveChecker::~WaveChecker() {
   if (!L.counts())
@@ -34,6 +35,8 @@ void WaveChecker::started(unsigned ScalarsSet, unsigned VectorsSet) {
   Waits.start();
   Global.start();
   Hazards.start();
+  Borders.start(L.memory() ? W.L->Symbols->dataSymbols()
+                           : llvm::ArrayRef<DataSymbol>());
   Lds.Passed = 0;
 }
 
@@ -111,6 +114,8 @@ bool WaveChecker::before(const Inst *I) {
 
 void WaveChecker::after(const Inst *I) {
   const Effects &E = *Current;
+  if (__builtin_expect(Borders.anything(), 0))
+    Borders.after(I, E, W.exec());
   if (E.Access != MemoryAccess::None) {
     Global.accessed(E);
     if (L.registers())
@@ -135,11 +140,19 @@ void WaveChecker::ended(const Inst *I) {
 
 bool WaveChecker::globalAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
                                unsigned Bytes) {
+  if (__builtin_expect(Borders.anything(), 0) &&
+      !I->Record->Facts.Memory.Descriptor &&
+      !Borders.check(I, *Current, A, Mask, Bytes))
+    return false;
   return Global.global(I, *Current, A, Mask, Bytes);
 }
 
 bool WaveChecker::scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
                              uint64_t Asked) {
+  if (__builtin_expect(Borders.anything(), 0) &&
+      !I->Record->Facts.Memory.Descriptor &&
+      !Borders.checkScalar(I, *Current, Address, Bytes))
+    return false;
   return Global.scalarLoad(I, *Current, Address, Bytes, Asked);
 }
 
@@ -196,5 +209,5 @@ bool WaveChecker::flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
   if (Address >> 32 == SharedAperture >> 32)
     return ldsRange(I, uint32_t(Address), Bytes, Lane, Current->Access);
   A[Lane] = Address;
-  return Global.global(I, *Current, A, 1ull << Lane, Bytes);
+  return globalAccess(I, A, 1ull << Lane, Bytes);
 }

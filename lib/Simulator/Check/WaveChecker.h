@@ -21,6 +21,7 @@
 #include "Check/LaunchChecks.h"
 #include "Check/LdsChecker.h"
 #include "Check/RegisterChecker.h"
+#include "Check/SymbolBorders.h"
 #include "Check/WaitChecker.h"
 #include "Core/Observer.h"
 #include "Core/Wave.h"
@@ -64,6 +65,7 @@ private:
   WaitChecker Waits;
   GlobalChecker Global;
   HazardChecker Hazards;
+  SymbolBorders Borders;
 };
 
 } // namespace lnbwd::sim
