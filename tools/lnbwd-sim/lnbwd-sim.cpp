@@ -60,7 +60,7 @@ static cl::opt<std::string>
     CheckNames("check", cl::init("all"), cl::cat(Category),
                cl::value_desc("NAMES"),
                cl::desc("memory, registers, races, waits, limits, counts, "
-                        "alignment, all or none (all)"));
+                        "alignment, hazards, all or none (all)"));
 static cl::opt<uint64_t>
     Shuffle("shuffle-waves", cl::init(0), cl::cat(Category),
             cl::value_desc("SEED"),
@@ -409,10 +409,11 @@ static ExitCode run() {
                     "separated by commas, got '" +
                     BlockText + "'");
   if (!parseChecks(CheckNames, Checks))
-    return complain("--check: expected all, none, or some of memory, "
-                    "registers, races, waits, limits, counts and alignment, "
-                    "got '" +
-                    CheckNames + "'");
+    return complain(
+        "--check: expected all, none, or some of memory, "
+        "registers, races, waits, limits, counts, alignment and hazards, "
+        "got '" +
+        CheckNames + "'");
   std::vector<Argument> Arguments;
   for (const std::string &Text : ArgumentTexts) {
     Expected<Argument> A = parseArgument(Text);
