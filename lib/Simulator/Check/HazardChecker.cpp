@@ -179,6 +179,14 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
     return true;
   case InstClass::Scalar:
     break;
+  case InstClass::ScalarMemory:
+    // What is loaded there is new to the vector ALU; LLVM 22 leaves no wait.
+    for (const RegisterSpan &S : E.ScalarWrite)
+      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
+        ReadByVectors[Slot / 2] = false;
+        Overwritten[Slot].I = nullptr;
+      }
+    return true;
   default:
     return true;
   }
