@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Check/Effects.h"
 #include "Check/Limits.h"
+#include "Check/CodeChecks.h"
 #include "Load/CodeObject.h"
 
 #include <cstdlib>
@@ -44,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *Data, size_t Size) {
     const Kernel *K = Object->kernel(Name);
     const uint32_t Block[3] = {64, 1, 1};
     checkKernelLimits(Chip, *K, Block, K->LdsSize);
-    CodeEffects::of(Object->code(K->WaveSize));
+    CodeChecks::of(Object->program(K->WaveSize));
     Object->sourceLine(K->Entry);
   }
   return 0;

@@ -90,33 +90,20 @@ static ArrayRef<Entry> entries() {
        "v_log_f32 v_sin_f32 v_cos_f32 v_rcp_f64 v_rsq_f64 v_sqrt_f64 "
        "v_rcp_f16 v_rsq_f16 v_sqrt_f16 v_exp_f16 v_log_f16 v_sin_f16 "
        "v_cos_f16"},
-      // Bits of several sources side by side: compilers leave a source
-      // undefined
-      // where its bits are not wanted.
-      {vector(CountClass::VectorAlu, Flow::Pack),
-       "v_and_b32 v_or_b32 v_or3_b32 v_and_or_b32 v_lshl_or_b32 v_bfi_b32 "
-       "v_alignbit_b32 v_alignbyte_b32 v_perm_b32 v_bitop3_b32 "
-       "v_bitop3_b16 v_cndmask_b16 v_and_b16 v_or_b16 v_pack_b32_f16 "
-       "v_dot2_i32_i16 v_dot2_u32_u16 v_dot2c_i32_i16 v_pk_add_f32 "
-       "v_pk_mul_f32 v_pk_fma_f32 v_pk_mov_b32 v_fma_mix_f32 "
-       "v_fma_mixlo_f16 v_fma_mixhi_f16 v_dot2_f32_f16 v_dot2c_f32_f16 "
-       "v_dot2_f32_bf16 v_dot2c_f32_bf16 v_dot2_f16_f16 v_dot2_bf16_bf16 "
-       "v_pk_add_f16 v_pk_mul_f16 v_pk_max_f16 v_pk_min_f16 "
-       "v_pk_max_num_f16 v_pk_min_num_f16 v_pk_maximum_f16 "
-       "v_pk_minimum_f16 v_pk_maximum3_f16 v_pk_minimum3_f16 v_pk_fma_f16 "
-       "v_pk_fmac_f16 v_pk_add_u16 v_pk_sub_u16 v_pk_add_i16 v_pk_sub_i16 "
-       "v_pk_mul_lo_u16 v_pk_lshlrev_b16 v_pk_lshrrev_b16 "
-       "v_pk_ashrrev_i16 v_pk_min_u16 v_pk_max_u16 v_pk_min_i16 "
-       "v_pk_max_i16 v_pk_mad_u16 v_pk_mad_i16 v_cvt_pk_bf16_f32 "
-       "v_cvt_pk_f16_f32 v_cvt_pkrtz_f16_f32 v_cvt_pk_u16_u32 "
-       "v_cvt_pk_i16_i32 v_cvt_pk_u16_f32 v_cvt_pk_i16_f32 "
-       "v_cvt_pknorm_i16_f32 v_cvt_pknorm_u16_f32 v_cvt_pknorm_i16_f16 "
-       "v_cvt_pknorm_u16_f16 v_cvt_pk_u8_f32"},
-      // Integers of 64 bits; not right shifts, whose low half needs the high.
-      {vector(CountClass::VectorAlu, Flow::Wide),
-       "v_mov_b64 v_lshlrev_b64 v_lshl_add_u64 v_add_u64 v_sub_u64 "
-       "v_mul_u64 v_min_u64 v_max_u64 v_min_i64 v_max_i64 v_mad_u64_u32 "
-       "v_mad_i64_i32"},
+      // Bits of the sources moved, combined and put beside each other: a bit of
+      // the result depends on few of theirs.
+      {vector(CountClass::VectorAlu, Flow::Bits, FactCopies),
+       "v_mov_b32 v_mov_b16 v_mov_b64 v_pk_mov_b32 v_accvgpr_read_b32 "
+       "v_accvgpr_write_b32 v_accvgpr_mov_b32 v_or_b32 v_or3_b32 "
+       "v_and_or_b32 v_lshl_or_b32 v_bfi_b32 v_alignbit_b32 v_alignbyte_b32 "
+       "v_perm_b32 v_pack_b32_f16"},
+      {vector(CountClass::VectorAlu, Flow::Bits),
+       "v_not_b32 v_not_b16 v_and_b32 v_xor_b32 v_xnor_b32 v_and_b16 "
+       "v_or_b16 v_xor_b16 v_xor3_b32 v_bfe_u32 v_bfe_i32 v_bfrev_b32 "
+       "v_bitop3_b32 v_bitop3_b16 v_cndmask_b16 v_cvt_u32_u16 v_cvt_i32_i16 "
+       "v_lshlrev_b16 v_lshrrev_b16 v_ashrrev_i16 v_lshlrev_b32 "
+       "v_lshrrev_b32 v_ashrrev_i32 v_lshlrev_b64 v_lshrrev_b64 "
+       "v_ashrrev_i64 v_pk_lshlrev_b16 v_pk_lshrrev_b16 v_pk_ashrrev_i16"},
       {vector(CountClass::VectorAlu, Flow::Select), "v_cndmask_b32"},
       // Between lanes.
       {vector(CountClass::CrossLane, Flow::ReadLane),
@@ -140,21 +127,29 @@ static ArrayRef<Entry> entries() {
       {lds(Flow::Moves, FactScatters), "ds_permute_b32"},
       {lds(Flow::None, FactNoEffect), "ds_nop"},
       // Scalar.
-      {scalar(Flow::ScalarCopy), "s_mov_b32 s_mov_b64 s_not_b32 s_not_b64"},
-      // A mask's unused bits, the other half of a shift: what is defined in any
-      // source may be all that is wanted.
       {scalar(Flow::ScalarBits),
+       "s_mov_b32 s_mov_b64 s_not_b32 s_not_b64 s_cselect_b32 s_cselect_b64 "
+       "s_xor_b32 s_xor_b64 s_xnor_b32 s_xnor_b64 s_brev_b32 s_brev_b64 "
+       "s_lshl_b32 s_lshl_b64 s_lshr_b32 s_lshr_b64 s_ashr_i32 s_ashr_i64 "
+       "s_bfe_u32 s_bfe_i32 s_bfe_u64 s_bfe_i64 s_sext_i32_i8 s_sext_i32_i16 "
+       "s_and_saveexec_b32 s_and_saveexec_b64 s_or_saveexec_b32 "
+       "s_or_saveexec_b64 s_xor_saveexec_b32 s_xor_saveexec_b64 "
+       "s_andn2_saveexec_b32 s_andn2_saveexec_b64 s_orn2_saveexec_b32 "
+       "s_orn2_saveexec_b64 s_nand_saveexec_b32 s_nand_saveexec_b64 "
+       "s_nor_saveexec_b32 s_nor_saveexec_b64 s_xnor_saveexec_b32 "
+       "s_xnor_saveexec_b64 s_andn1_saveexec_b32 s_andn1_saveexec_b64 "
+       "s_orn1_saveexec_b32 s_orn1_saveexec_b64 s_andn1_wrexec_b32 "
+       "s_andn1_wrexec_b64 s_andn2_wrexec_b32 s_andn2_wrexec_b64 "
        "s_and_b32 s_and_b64 s_or_b32 s_or_b64 s_andn2_b32 s_andn2_b64 "
        "s_orn2_b32 s_orn2_b64 s_nand_b32 s_nand_b64 s_nor_b32 s_nor_b64 "
        "s_pack_ll_b32_b16 s_pack_lh_b32_b16 s_pack_hh_b32_b16 "
        "s_pack_hl_b32_b16"},
-      {scalar(Flow::ScalarSelect), "s_cselect_b32 s_cselect_b64"},
       {scalar(Flow::ScalarIndexed), "s_movrels_b32 s_movrels_b64"},
       {scalar(Flow::ScalarIndexed, FactIndexedResult,
               OperandForm::FirstWritten),
        "s_movreld_b32 s_movreld_b64"},
       // LLVM does not say of these that they keep a part of the result.
-      {scalar(Flow::ScalarAll, FactKeepsResult),
+      {scalar(Flow::ScalarBits, FactKeepsResult),
        "s_bitset0_b32 s_bitset0_b64 s_bitset1_b32 s_bitset1_b64 "
        "s_cmov_b32 s_cmov_b64"},
       // The last source is in the instruction.

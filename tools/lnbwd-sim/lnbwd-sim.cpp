@@ -62,7 +62,7 @@ static cl::opt<std::string>
     CheckNames("check", cl::init("all"), cl::cat(Category),
                cl::value_desc("NAMES"),
                cl::desc("memory, registers, races, waits, limits, counts, "
-                        "alignment, all or none (all)"));
+                        "alignment, hazards, all or none (all)"));
 static cl::opt<uint64_t>
     Shuffle("shuffle-waves", cl::init(0), cl::cat(Category),
             cl::value_desc("SEED"),

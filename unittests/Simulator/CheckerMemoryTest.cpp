@@ -29,14 +29,17 @@ TEST_P(CheckerTest, GlobalMemoryNeverWritten) {
 }
 
 TEST_P(CheckerTest, ContentsMoveWithCopies) {
-  const char *Read = "GLOAD1 v2, v1, s[6:7]\nWAITV\nGSTORE1 v1, v2, s[4:5]";
+  const char *Read = "GLOAD1 v2, v1, s[6:7]\nWAITV\nADDV v2, v2, v0\n"
+                     "GSTORE1 v1, v2, s[4:5]";
   void *C = nullptr;
   ASSERT_HIP(hipMalloc(&C, Bytes));
   // Byte 130 of C, which lane 32 reads in B, is the first without contents.
   EXPECT_HIP(hipMemset(C, 1, 130));
   EXPECT_HIP(hipMemcpy(B, C, Bytes, hipMemcpyDeviceToDevice));
   EXPECT_CLEAN(run(Read, 1, 32));
-  EXPECT_SAYS(run(Read, 1, 64), "byte 130 of the buffer");
+  // The rest of that dword may be a structure's; the sum needs it.
+  EXPECT_SAYS(run(Read, 1, 33), "byte 130 of the buffer");
+  EXPECT_SAYS(run(Read, 1, 64), "byte 132 of the buffer");
   EXPECT_HIP(hipFree(C));
 }
 
@@ -127,9 +130,9 @@ TEST_P(CheckerTest, Alignment) {
   // only when that is asked for.
   const char *Global = "ADDV v1, 2, v1\nGLOAD1 v2, v1, s[4:5]\nWAITV";
   EXPECT_CLEAN(run(Global));
-  lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL | LNBWD_SIM_CHECK_ALIGNMENT);
+  lnbwdSimSetChecks(AllButHazards | LNBWD_SIM_CHECK_ALIGNMENT);
   EXPECT_SAYS(run(Global), "the address is not aligned to 4");
-  lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
+  lnbwdSimSetChecks(AllButHazards);
   EXPECT_SAYS(run("ADDV v1, 2, v1\nDSWRITE1 v1, v0"),
               "LDS write of 4 bytes at 2 of 1024: the address is not aligned "
               "to 4");

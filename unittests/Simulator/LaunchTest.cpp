@@ -237,7 +237,8 @@ TEST(Launch, IdsOfWorkgroupsAndWorkItems) {
         "v_lshlrev_b32 v4, 2, v4\n"
         "s_lshl_b32 s11, s6, 4\ns_lshl_b32 s12, s7, 8\n"
         "s_or_b32 s11, s11, s12\ns_or_b32 s11, s11, s2\n"
-        "s_lshl_b32 s11, s11, 16\n"
+        "s_lshl_b32 s11, s11, 16\n" +
+        (Gfx12 ? "s_wait_alu 0xfffe\n" : "") +
         "v_lshlrev_b32 v2, 4, v2\nv_lshlrev_b32 v3, 8, v3\n"
         "v_or3_b32 v1, v1, v2, v3\nv_or_b32 v1, s11, v1\n" +
         storeDword(Chip) + "v4, v1, s[8:9]\n";

@@ -54,21 +54,18 @@ enum class CountClass : uint8_t {
 
 /// How the definedness of a result follows from that of the sources.
 enum class Flow : uint8_t {
-  None,       ///< no result, or one that is always defined
-  Lane,       ///< lane by lane; undefined if any source is
-  Wide,       ///< 64-bit integers, whose low half needs only low halves
-  Pack,       ///< lane by lane; defined if any source is (bits are combined)
-  Select,     ///< lane by lane; the source that the mask chooses
-  AnyLane,    ///< crosses lanes; defined if any active lane of the source is
-  Moves,      ///< values move between lanes as they are
-  Matrix,     ///< sums of products over lanes
-  Swap,       ///< the two rows change places
-  ReadLane,   ///< one lane to a scalar
-  WriteLane,  ///< a scalar to one lane
-  ScalarAll,  ///< scalar; defined if all sources are
-  ScalarBits, ///< scalar, bit by bit; defined if any source is
-  ScalarCopy, ///< dword by dword
-  ScalarSelect,
+  None,          ///< no result, or one that is always defined
+  Lane,          ///< lane by lane, numbers computed from numbers
+  Bits,          ///< lane by lane, bits put beside each other or combined
+  Select,        ///< lane by lane; the source that the mask chooses
+  AnyLane,       ///< crosses lanes; defined if any active lane of the source is
+  Moves,         ///< values move between lanes as they are
+  Matrix,        ///< sums of products over lanes
+  Swap,          ///< the two rows change places
+  ReadLane,      ///< one lane to a scalar
+  WriteLane,     ///< a scalar to one lane
+  ScalarAll,     ///< scalar, numbers computed from numbers
+  ScalarBits,    ///< scalar, bits moved or combined
   ScalarIndexed, ///< from or to a register at a distance of M0
 };
 
@@ -162,6 +159,7 @@ enum FactFlag : uint16_t {
   FactIndexedResult = 32, ///< ScalarIndexed: not the source but the result
   FactCacheWrite = 64,    ///< a write-back that is counted like a store
   FactCacheLoad = 128,    ///< an invalidation that is counted like a load
+  FactCopies = 256,       ///< Bits: puts pieces of memory together for a copy
 };
 
 struct InstructionFacts {

@@ -24,8 +24,8 @@ namespace lnbwd::sim {
 
 /// What messages say of the names that there are.
 constexpr const char ListOfChecks[] =
-    "all, none, or some of memory, registers, races, waits, limits, counts and "
-    "alignment";
+    "all, none, or some of memory, registers, races, waits, limits, counts, "
+    "alignment and hazards";
 
 /// The bits of the check of this name.
 inline std::optional<unsigned> checkBits(llvm::StringRef Name) {
@@ -39,6 +39,7 @@ inline std::optional<unsigned> checkBits(llvm::StringRef Name) {
       .Case("limits", LNBWD_SIM_CHECK_LIMITS)
       .Case("counts", LNBWD_SIM_CHECK_COUNTS)
       .Case("alignment", LNBWD_SIM_CHECK_ALIGNMENT)
+      .Case("hazards", LNBWD_SIM_CHECK_HAZARDS)
       .Default(std::nullopt);
 }
 

@@ -60,10 +60,12 @@ enum {
   LNBWD_SIM_CHECK_LIMITS = 16,   /**< what the chip would refuse */
   LNBWD_SIM_CHECK_COUNTS = 32,   /**< no check: the counts of
                                       lnbwdSimGetCountsJson */
-  LNBWD_SIM_CHECK_ALL = 63,
-  LNBWD_SIM_CHECK_ALIGNMENT = 64 /**< global accesses that are not aligned to a
-                                      dword or their element, which hardware
-                                      performs all the same; not in "all" */
+  LNBWD_SIM_CHECK_ALIGNMENT = 64, /**< global accesses that are not aligned to
+                                       a dword or their element, which hardware
+                                       performs all the same; not in "all" */
+  LNBWD_SIM_CHECK_HAZARDS = 128,  /**< wait states that the chip does not keep
+                                       by itself */
+  LNBWD_SIM_CHECK_ALL = 63 + 128
 };
 
 /** Chooses the checks (an or of the above; 0: none) of all launches from now

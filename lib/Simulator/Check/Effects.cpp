@@ -65,8 +65,6 @@ void Finder::lane() {
   if (I.Inner)
     return; // Registers by index: any may be meant.
   E.How = Facts.How;
-  if (E.How == Flow::Lane && (I.Flags & FlagSdwa))
-    E.How = Flow::Pack;
   for (unsigned K = 0; K < I.NumSrc; ++K)
     vectorRead(K, std::max<unsigned>(rowsOf(Info.Src[K]), 1));
   if (!(Info.Flags & LaneMaskResult))
@@ -234,10 +232,4 @@ CodeEffects::CodeEffects(const InstructionTable &P)
       Synchronises |=
           E.Returns || (E.Coherent && E.Access == MemoryAccess::Load);
   }
-}
-
-const CodeEffects &CodeEffects::of(const InstructionTable &P) {
-  // Nobody else makes notes.
-  return static_cast<const CodeEffects &>(
-      P.notes([&] { return std::make_unique<CodeEffects>(P); }));
 }

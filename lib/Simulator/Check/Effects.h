@@ -76,11 +76,9 @@ struct Effects {
   uint16_t MaxVgpr = 0, MaxAgpr = 0, MaxSgpr = 0; ///< highest number, plus 1
 };
 
-/// The effects of all instructions of an object, and what follows from them.
-struct CodeEffects final : public CodeNotes {
+/// The effects of all instructions of a program, and what follows from them.
+struct CodeEffects {
   explicit CodeEffects(const InstructionTable &P);
-  /// Those of an object; found out on first use.
-  static const CodeEffects &of(const InstructionTable &P);
   const Effects &of(const Inst *I) const { return List[size_t(I - Begin)]; }
   std::vector<Effects> List;
   const Inst *Begin;

@@ -109,6 +109,68 @@ BufferShadow::Access GlobalChecker::accessOf(const Effects &E) const {
   return A;
 }
 
+bool GlobalChecker::partlyWritten(const Inst *I, const Effects &E,
+                                  BufferShadow &Shadow, uint64_t Address,
+                                  uint64_t Bytes, int Lane, unsigned LaneBytes,
+                                  const ShadowProblem &First) {
+  ShadowProblem P = First;
+  const unsigned FirstLane = Lane < 0 ? 0 : unsigned(Lane);
+  for (uint64_t At = 0; At < Bytes; At += LaneBytes) {
+    const unsigned ThisLane = FirstLane + unsigned(At / LaneBytes);
+    uint32_t Missing = 0;
+    for (unsigned K = 0; K < LaneBytes; ++K)
+      Missing |= uint32_t(!Shadow.written(Address + At + K)) << K;
+    if (!Missing)
+      continue;
+    P.Address = Address + At + uint64_t(__builtin_ctz(Missing));
+    // A byte or two of a dword of which a part has been written are padding.
+    const bool Whole = Missing == (1ull << LaneBytes) - 1;
+    const uint64_t Dword = (Address + At) & ~3ull;
+    bool Beside = false;
+    for (unsigned K = 0; Whole && LaneBytes < 4 && K < 4; ++K)
+      Beside |= Dword >= Shadow.begin() &&
+                Dword + K < Shadow.begin() + Shadow.bytes() &&
+                Shadow.written(Dword + K);
+    if ((Whole && !Beside) || (I->Flags & FlagLds))
+      return problemFault(I, E, int(ThisLane), LaneBytes, P, Shadow);
+    Registers.loadedMissing(ThisLane, Missing, MemorySpace::Global, P.Address);
+  }
+  BufferShadow::Access A = accessOf(E);
+  A.CheckWritten = false;
+  P = Shadow.access(Address, Bytes, A);
+  if (P.What == ShadowProblem::None)
+    return true;
+  return problemFault(I, E, int(FirstLane + (P.Address - Address) / LaneBytes),
+                      LaneBytes, P, Shadow);
+}
+
+void GlobalChecker::noteScalarPadding(const BufferShadow &Shadow,
+                                      uint64_t Address, unsigned Bytes) {
+  uint64_t First = 0;
+  if (Bytes % 4 || !Shadow.countUnwritten(Address, Bytes / 4, 4, First))
+    return;
+  uint32_t Missing = 0;
+  for (unsigned K = 0; K < Bytes / 4; ++K) {
+    bool Any = false;
+    for (unsigned Byte = 0; Byte < 4; ++Byte)
+      Any |= Shadow.written(Address + 4 * K + Byte);
+    Missing |= uint32_t(!Any) << K;
+  }
+  Registers.scalarLoadedMissing(Missing, Address + 4 * First);
+}
+
+void GlobalChecker::takeBack(const Inst *I, const Effects &E, const uint64_t *A,
+                             uint64_t Lanes) {
+  for (unsigned Lane : LaneMask(Lanes)) {
+    const uint32_t Missing = Registers.missingBytes(I, E, 1, Lane);
+    const Region *R = findRegion(W, A[Lane], 1);
+    auto *Shadow = static_cast<BufferShadow *>(R ? R->Notes : nullptr);
+    for (unsigned K = 0; Shadow && K < 16; ++K)
+      if (Missing >> K & 1)
+        Shadow->mark(A[Lane] + K, 1, false);
+  }
+}
+
 bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
                                  const Region &R, uint64_t Address,
                                  uint64_t Bytes, int Lane, unsigned LaneBytes) {
@@ -123,8 +185,14 @@ bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
   if ((E.Returns || A.Kind == GlobalAccess::CoherentRead) && L.Order.tracks())
     TakenFrom.push_back({Shadow, Address, Bytes});
   ShadowProblem P = Shadow->access(Address, Bytes, A);
-  if (__builtin_expect(P.What == ShadowProblem::None, 1))
+  if (__builtin_expect(P.What == ShadowProblem::None, 1)) {
+    if (E.Space == MemorySpace::Scalar && A.CheckWritten && L.registers())
+      noteScalarPadding(*Shadow, Address, unsigned(Bytes));
     return true;
+  }
+  if (P.What == ShadowProblem::NeverWritten && L.registers() &&
+      E.Access == MemoryAccess::Load && E.Space != MemorySpace::Scalar)
+    return partlyWritten(I, E, *Shadow, Address, Bytes, Lane, LaneBytes, P);
   if (Lane < 0 && Bytes > LaneBytes && LaneBytes) {
     // A whole wave's consecutive access: the lane is the address' place in it.
     Lane = int((P.Address - Address) / LaneBytes);
@@ -176,6 +244,17 @@ bool GlobalChecker::global(const Inst *I, const Effects &E, const uint64_t *A,
                            uint64_t Mask, unsigned Bytes) {
   if (!Mask)
     return true;
+  if (!globalLanes(I, E, A, Mask, Bytes))
+    return false;
+  if (E.Access == MemoryAccess::Store && L.registers() && L.memory())
+    if (const uint64_t Lanes = Mask & Registers.incompleteStored(E))
+      takeBack(I, E, A, Lanes);
+  return true;
+}
+
+bool GlobalChecker::globalLanes(const Inst *I, const Effects &E,
+                                const uint64_t *A, uint64_t Mask,
+                                unsigned Bytes) {
   const unsigned Align = std::min<unsigned>(I->ElementBytes, 4);
   uint64_t Low = ~0ull, High = 0, Misaligned = 0;
   const unsigned First = unsigned(__builtin_ctzll(Mask));

@@ -55,6 +55,19 @@ private:
   bool accessGlobal(const Inst *I, const Effects &E, const Region &R,
                     uint64_t Address, uint64_t Bytes, int Lane,
                     unsigned LaneBytes);
+  /// A load has found bytes that nobody has written: an error if a lane finds
+  /// no others, and else what its registers say from now on.
+  bool partlyWritten(const Inst *I, const Effects &E, BufferShadow &Shadow,
+                     uint64_t Address, uint64_t Bytes, int Lane,
+                     unsigned LaneBytes, const ShadowProblem &P);
+  /// Where a lane has stored what was not defined, nothing has been written.
+  void takeBack(const Inst *I, const Effects &E, const uint64_t *A,
+                uint64_t Lanes);
+  /// Dwords that a scalar load has taken along and nobody has written.
+  void noteScalarPadding(const BufferShadow &Shadow, uint64_t Address,
+                         unsigned Bytes);
+  bool globalLanes(const Inst *I, const Effects &E, const uint64_t *A,
+                   uint64_t Mask, unsigned Bytes);
   void countGlobal(const Effects &E, const Region &R, const uint64_t *A,
                    uint64_t Mask, unsigned Bytes, bool Consecutive);
 

@@ -40,7 +40,7 @@ private:
 } // namespace
 
 LaunchChecker::LaunchChecker(const Launch &L, unsigned Checks)
-    : L(L), Checks(L, CodeEffects::of(*L.Code), Checks) {}
+    : L(L), Checks(L, CodeChecks::of(*L.Code), Checks) {}
 
 std::unique_ptr<WorkgroupObserver> LaunchChecker::observe(Workgroup &WG) {
   return std::make_unique<WorkgroupChecker>(Checks, WG);

@@ -25,10 +25,11 @@ static uint32_t nextEpoch() {
   return ++Last;
 }
 
-LaunchChecks::LaunchChecks(const Launch &L, const CodeEffects &Effects,
+LaunchChecks::LaunchChecks(const Launch &L, const CodeChecks &Code,
                            unsigned Checks)
-    : TheEffects(Effects), Checks(Checks), Epoch(nextEpoch()),
-      Order(uint64_t(L.Grid[0]) * L.Grid[1] * L.Grid[2], Effects.Synchronises),
+    : TheEffects(Code.Effects), Hazards(Code.Hazards), Checks(Checks),
+      Epoch(nextEpoch()), Order(uint64_t(L.Grid[0]) * L.Grid[1] * L.Grid[2],
+                                TheEffects.Synchronises),
       Generation(L.Code->chip().Generation), LdsBanks(L.Code->chip().LdsBanks) {
   allocatedRegisters(L.Code->chip(), *L.TheKernel, VgprLimit, AgprLimit,
                      SgprLimit);

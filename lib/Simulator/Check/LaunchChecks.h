@@ -14,8 +14,8 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
 #define LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
 
+#include "Check/CodeChecks.h"
 #include "Check/Counts.h"
-#include "Check/Effects.h"
 #include "Check/ShadowMemory.h"
 #include "Core/Launch.h"
 
@@ -30,9 +30,10 @@ class WaitChecker;
 
 /// What all waves of a checked launch share.
 struct LaunchChecks {
-  LaunchChecks(const Launch &L, const CodeEffects &Effects, unsigned Checks);
+  LaunchChecks(const Launch &L, const CodeChecks &Code, unsigned Checks);
 
   const CodeEffects &TheEffects;
+  const CodeHazards &Hazards;
   unsigned Checks;
   uint32_t Epoch; ///< numbers the launches of the process
   GlobalOrder Order;
@@ -48,6 +49,7 @@ struct LaunchChecks {
   bool waits() const { return Checks & LNBWD_SIM_CHECK_WAITS; }
   bool limits() const { return Checks & LNBWD_SIM_CHECK_LIMITS; }
   bool alignment() const { return Checks & LNBWD_SIM_CHECK_ALIGNMENT; }
+  bool hazards() const { return Checks & LNBWD_SIM_CHECK_HAZARDS; }
   bool counts() const { return Checks & LNBWD_SIM_CHECK_COUNTS; }
 };
 
@@ -60,6 +62,13 @@ struct LdsCell {
   uint32_t Writer = 0;
   uint32_t OtherWriter = 0; ///< another wave's atomic before the writer's
   uint32_t Reader[2] = {};  ///< the latest two different waves
+};
+
+/// What a byte of LDS holds.
+enum LdsContents : uint8_t {
+  LdsNeverWritten,
+  LdsDefined,
+  LdsUndefined ///< a register was stored there that was not defined
 };
 
 /// The bytes [Begin, End) of LDS.
@@ -93,7 +102,7 @@ struct WorkgroupChecks {
   WorkgroupSet Seen;
   unsigned Granule;
   std::vector<EarlyRelease> Early;
-  std::vector<uint8_t> Written; ///< for each byte of LDS
+  std::vector<uint8_t> Written; ///< LdsContents, for each byte of LDS
   std::vector<LdsCell> Cells;
   std::vector<unsigned> Signals; ///< barriers that each wave has signalled
 };

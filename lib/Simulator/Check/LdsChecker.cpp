@@ -34,6 +34,25 @@ static bool unordered(uint32_t Stamp, uint32_t Mine, unsigned Passed) {
   return Stamp && (Stamp & WaveBits) != Mine && (Stamp & SignalBits) >= Passed;
 }
 
+/// The bytes that hold nothing defined, of 16 at most.
+static uint32_t missingBytes(const uint8_t *Written, unsigned Bytes) {
+  uint32_t Missing = 0;
+  for (unsigned K = 0; K < Bytes; ++K)
+    Missing |= uint32_t(Written[K] != LdsDefined) << K;
+  return Missing;
+}
+
+/// What an access takes along matters where it is used: beside what has been
+/// written, in a dword of which a part has, or stored without being defined.
+bool LdsChecker::isPadding(uint32_t Address, unsigned Bytes) const {
+  const uint32_t Dword = Address & ~3u;
+  for (unsigned K = 0; K < Bytes; ++K)
+    if (WG.Written[Address + K] != LdsNeverWritten)
+      return true;
+  return Bytes < 4 && Dword + 4 <= WG.Written.size() &&
+         missingBytes(&WG.Written[Dword], 4) != 15;
+}
+
 bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
                         unsigned Lane, MemoryAccess Access) {
   auto Fault = [&](uint32_t Where, const std::string &Text) {
@@ -52,13 +71,17 @@ bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
       return Fault(Address,
                    "the address is not aligned to " + std::to_string(Align));
     uint8_t *Known = &WG.Written[Address];
-    if (Access != MemoryAccess::Store)
-      for (unsigned K = 0; K < Bytes; ++K)
-        if (!Known[K])
-          return Fault(Address + K,
-                       "the memory was never written by this workgroup");
+    if (Access != MemoryAccess::Store) {
+      Missing = missingBytes(Known, Bytes);
+      const bool Padding = Missing && L.registers() &&
+                           Access == MemoryAccess::Load &&
+                           isPadding(Address, Bytes);
+      if (Missing && !Padding)
+        return Fault(Address + uint32_t(__builtin_ctz(Missing)),
+                     "the memory was never written by this workgroup");
+    }
     if (Access != MemoryAccess::Load)
-      std::memset(Known, 1, Bytes);
+      std::memset(Known, LdsDefined, Bytes);
   }
   if (!Touched.empty() && Touched.back().End == Address)
     Touched.back().End += Bytes;

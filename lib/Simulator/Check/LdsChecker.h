@@ -31,10 +31,13 @@ public:
   void count(const uint32_t *A, uint64_t Mask, unsigned Bytes,
              CheckCounts &Counts) const;
 
-  unsigned Passed = 0;           ///< barriers that the wave has passed
+  unsigned Passed = 0;  ///< barriers that the wave has passed
+  uint32_t Missing = 0; ///< bytes of the lane's load that nobody has written
   std::vector<LdsPiece> Touched; ///< by the present instruction
 
 private:
+  bool isPadding(uint32_t Address, unsigned Bytes) const;
+
   LaunchChecks &L;
   WorkgroupChecks &WG;
   Wave &W;

@@ -1,4 +1,4 @@
-//===- RegisterChecker.h - Use of registers never written -------*- C++ -*-===//
+//===- RegisterChecker.h - Use of what is not defined -----------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,24 +6,29 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which lanes of which register, and which dwords of scratch memory, were ever
-// written, and what that says of results.
+// Which bits of which lanes of which register, and which bytes of scratch
+// memory, were ever written, and what that says of results.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_REGISTERCHECKER_H
 #define LNBWD_LIB_SIMULATOR_CHECK_REGISTERCHECKER_H
 
+#include "Check/DefinedBits.h"
 #include "Check/LaunchChecks.h"
 #include "Core/Wave.h"
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace lnbwd::sim {
 
 /// "v5" or "s4"-like name of one register.
 std::string registerName(unsigned Register, bool Scalar);
+
+/// The bits of a register that SDWA selects.
+uint32_t sdwaField(Sdwa Sel);
 
 /// The registers and the scratch memory of a wave. What returns a bool returns
 /// false if it has stopped the wave.
@@ -34,59 +39,117 @@ public:
   void start(unsigned ScalarsSet, unsigned VectorsSet);
   /// What an instruction needs to be defined, before it executes.
   bool checkDefined(const Inst *I, const Effects &E, uint64_t Exec);
-  /// The data of a store or atomic whose address is known to be global.
+  /// The data of a store or atomic whose address is known to be global. A copy
+  /// of memory that was written in part may be stored: what was missing there
+  /// is missing here (missingBytes).
   bool checkStored(const Inst *I, const Effects &E, uint64_t Lanes);
   /// What an instruction that accesses no memory makes of its result, before it
   /// executes.
   bool propagate(const Inst *I, const Effects &E, uint64_t Exec);
   /// Another instruction is about to access memory.
-  void startAccess() { LoadedScratch = false; }
+  void startAccess() {
+    Incomplete = 0;
+    LoadBits.clear();
+  }
+  /// Of what the present load brings to a lane, the bytes of the mask were
+  /// never written; the first of them is at Address, which is what it is in
+  /// global memory, LDS or scratch.
+  void loadedMissing(unsigned Lane, uint32_t Bytes, MemorySpace Space,
+                     uint64_t Address);
+  /// The same of a scalar load, by dwords.
+  void scalarLoadedMissing(uint32_t Dwords, uint64_t Address);
   /// An instruction that accesses memory has written its results.
   void loaded(const Inst *I, const Effects &E);
   /// An access to scratch memory.
   bool scratch(const Inst *I, const Effects &E, const uint64_t *A,
                uint64_t Mask, unsigned Bytes);
-  /// A lane of an instruction that may access scratch has accessed other
-  /// memory.
-  void loadedElsewhere(unsigned Lane);
-  /// The lanes in which a value that E stores is not defined.
-  uint64_t undefinedStored(const Effects &E) const;
+  /// The lanes in which something of what E stores is missing.
+  uint64_t incompleteStored(const Effects &E) const;
+  /// The bytes of a source operand of a store that are missing in a lane.
+  uint32_t missingBytes(const Inst *I, const Effects &E, unsigned Operand,
+                        unsigned Lane) const;
 
 private:
+  enum class Origin : uint8_t {
+    NeverWritten,
+    Memory,      ///< loaded from memory that was never written
+    InactiveLane ///< taken from a lane that was not active
+  };
   struct Source { ///< why a register is not defined
     const Inst *I = nullptr;
     uint16_t Register = 0;
     bool Scalar = false;
-    bool Scratch = false; ///< loaded from scratch that was never written
+    Origin From = Origin::NeverWritten;
+    MemorySpace Space = MemorySpace::None;
+    bool Copied = false; ///< as it came from memory, nothing computed from it
+    uint64_t Address = 0;
+  };
+  /// What differs between executions with undefined bits filled differently.
+  struct Difference {
+    unsigned Count = 0; ///< vector rows
+    uint16_t Row[4];
+    uint32_t Bits[4][64];
+    uint32_t Scalar[NumScalarSlots];
   };
 
+  void scratchBits(const Inst *I, const Effects &E, unsigned Lane, size_t Byte,
+                   unsigned K, bool Incomplete);
   bool requireVector(const Inst *I, RegisterSpan S, uint64_t Exec,
                      const char *Use);
   bool requireScalar(const Inst *I, RegisterSpan S, const char *Use);
+  bool branchOnVcc(const Inst *I);
+  bool mayStore(const Inst *I, const Effects &E, unsigned Lane,
+                unsigned &Culprit) const;
+  bool scalarDefined(RegisterSpan S) const;
+  bool scalarSourcesDefined(const Effects &E) const;
+  std::string explain(const Source &S, unsigned Register, bool Scalar) const;
+  Source blame(const Inst *I, const Effects &E, uint64_t Lanes) const;
+  Source blameRow(const Inst *I, unsigned Register) const;
+  Source blameScalar(const Inst *I, unsigned Slot) const;
+  Source blameInactive(const Inst *I, unsigned Register) const;
+
+  // How definedness follows (RegisterFlow.cpp).
   uint64_t definedLanes(const Inst *I, const Effects &E, unsigned K,
                         uint64_t Exec, uint64_t &Writable) const;
-  bool scalarDefined(RegisterSpan S) const;
-  void define(RegisterSpan S, uint64_t Lanes, uint64_t Defined, const Inst *I,
-              const Effects &E);
-  void define(RegisterSpan S, uint64_t Lanes, uint64_t Defined,
+  bool usesOnlyDefined(const Inst *I, const Effects &E, uint64_t Exec) const;
+  void define(RegisterSpan S, uint64_t Lanes, uint64_t Good,
               const Source &Reason);
-  void defineScalar(RegisterSpan S, bool Defined, const Inst *I,
-                    const Effects &E);
-  Source blame(const Inst *I, const Effects &E, uint64_t Exec) const;
-  Source blameRow(const Inst *I, unsigned Register) const;
+  void defineScalar(RegisterSpan S, uint32_t Missing, const Source &Reason);
+  bool propagateLanes(const Inst *I, const Effects &E, uint64_t Exec);
+  bool propagateScalars(const Inst *I, const Effects &E);
+  void propagateAnyLane(const Inst *I, const Effects &E, uint64_t Exec);
   void propagateMoves(const Inst *I, const Effects &E, uint64_t Exec);
+  void propagateSwap(const Inst *I, const Effects &E, uint64_t Exec);
   void propagateMatrix(const Inst *I, const Effects &E);
-  std::string explain(const Source &S, unsigned Register, bool Scalar) const;
+  void propagateReadLane(const Inst *I, const Effects &E, uint64_t Exec);
+  void propagateWriteLane(const Inst *I, const Effects &E);
+  void propagateIndexed(const Effects &E, const Inst *I);
+  bool scalarResults(const Inst *I, const Effects &E, bool Good);
+  bool newExec(const Inst *I, const Source &Reason);
+
+  // By filling what is missing (RegisterFill.cpp).
+  void fill(const Inst *I, const Effects &E, uint64_t Exec, Difference &D);
+  bool propagateByFilling(const Inst *I, const Effects &E, uint64_t Exec);
 
   LaunchChecks &L;
   Wave &W;
-  uint64_t Defined[NumVectorRows];
-  uint8_t ScalarIsDefined[NumScalarSlots];
+  VectorBits Vectors;
+  uint32_t ScalarMissing[NumScalarSlots]; ///< bits; of SCC only the lowest
   Source Why[NumVectorRows];
   Source ScalarWhy[NumScalarSlots];
-  std::vector<uint64_t> ScratchDefined; ///< lanes, for each dword
-  bool LoadedScratch = false;
-  uint64_t ScratchLoaded[4]; ///< lanes that the present load found defined
+  std::vector<uint64_t> ScratchWritten; ///< lanes, for each byte
+  /// The missing bits of bytes that are written in part; by byte and lane.
+  std::unordered_map<uint64_t, uint8_t> ScratchBits;
+  // Of the present load:
+  uint64_t Incomplete = 0; ///< lanes of which something is missing
+  uint32_t LoadMissing[64];
+  struct PartialByte {
+    uint8_t Lane, Byte, Missing;
+  };
+  std::vector<PartialByte> LoadBits;
+  uint32_t ScalarLoadMissing = 0;
+  MemorySpace LoadSpace = MemorySpace::None;
+  uint64_t LoadAddress = 0;
 };
 
 } // namespace lnbwd::sim

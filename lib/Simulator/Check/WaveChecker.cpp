@@ -14,6 +14,7 @@
 
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"
+#include "Core/Launch.h"
 
 #include <string>
 
@@ -21,7 +22,7 @@ using namespace lnbwd::sim;
 
 WaveChecker::WaveChecker(WorkgroupChecks &WG, Wave &W)
     : L(WG.L), WG(WG), W(W), Registers(L, W), Lds(WG, W), Waits(WG, W),
-      Global(WG, W, Registers, Waits, Counts) {}
+      Global(WG, W, Registers, Waits, Counts), Hazards(L, W), Borders(W) {}
 
 WaveChecker::~WaveChecker() {
   if (!L.counts())
@@ -34,6 +35,9 @@ void WaveChecker::started(unsigned ScalarsSet, unsigned VectorsSet) {
   Registers.start(ScalarsSet, VectorsSet);
   Waits.start();
   Global.start();
+  Hazards.start();
+  Borders.start(L.memory() ? W.L->Symbols->dataSymbols()
+                           : llvm::ArrayRef<DataSymbol>());
   Lds.Passed = 0;
 }
 
@@ -92,6 +96,8 @@ bool WaveChecker::before(const Inst *I) {
     if (E.Waits != WaitKind::None)
       Waits.waitInstruction(I, E);
   }
+  if (L.hazards() && !Hazards.check(I, E))
+    return false;
   if (L.registers()) {
     if (!Registers.checkDefined(I, E, Exec))
       return false;
@@ -101,6 +107,7 @@ bool WaveChecker::before(const Inst *I) {
   if (E.Barrier != BarrierKind::None && !barrier(I, E))
     return false;
   Registers.startAccess();
+  LdsPart = 0;
   Lds.Touched.clear();
   Global.Stored.clear();
   return true;
@@ -108,6 +115,8 @@ bool WaveChecker::before(const Inst *I) {
 
 void WaveChecker::after(const Inst *I) {
   const Effects &E = *Current;
+  if (__builtin_expect(Borders.anything(), 0))
+    Borders.after(I, E, W.exec());
   if (E.Access != MemoryAccess::None) {
     Global.accessed(E);
     if (L.registers())
@@ -132,11 +141,19 @@ void WaveChecker::ended(const Inst *I) {
 
 bool WaveChecker::globalAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
                                unsigned Bytes) {
+  if (__builtin_expect(Borders.anything(), 0) &&
+      !I->Record->Facts.Memory.Descriptor &&
+      !Borders.check(I, *Current, A, Mask, Bytes))
+    return false;
   return Global.global(I, *Current, A, Mask, Bytes);
 }
 
 bool WaveChecker::scalarLoad(const Inst *I, uint64_t Address, unsigned Bytes,
                              uint64_t Asked) {
+  if (__builtin_expect(Borders.anything(), 0) &&
+      !I->Record->Facts.Memory.Descriptor &&
+      !Borders.checkScalar(I, *Current, Address, Bytes))
+    return false;
   return Global.scalarLoad(I, *Current, Address, Bytes, Asked);
 }
 
@@ -150,7 +167,13 @@ bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
   if (Waits.anyLoadToLds() && L.waits() && Access != MemoryAccess::Store &&
       !Waits.unfinishedLds(I, Address, Bytes, Lane))
     return false;
-  return Lds.access(I, Address, Bytes, Lane, Access);
+  Lds.Missing = 0;
+  if (!Lds.access(I, Address, Bytes, Lane, Access))
+    return false;
+  if (__builtin_expect(Lds.Missing != 0, 0))
+    Registers.loadedMissing(Lane, Lds.Missing << LdsPart * Bytes,
+                            MemorySpace::Lds, Address);
+  return true;
 }
 
 bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
@@ -159,13 +182,19 @@ bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
   // A store of something that is not defined leaves the memory not written.
   uint64_t Undefined = 0;
   if (L.registers() && Access == MemoryAccess::Store && !Current->ToLds)
-    Undefined = Registers.undefinedStored(*Current);
+    Undefined = Registers.incompleteStored(*Current);
   for (unsigned Lane : LaneMask(Mask)) {
     if (!ldsRange(I, A[Lane], Bytes, Lane, Access))
       return false;
-    if (__builtin_expect((Undefined >> Lane & 1) != 0, 0) && L.memory())
-      std::memset(&WG.Written[A[Lane]], 0, Bytes);
+    if (__builtin_expect((Undefined >> Lane & 1) != 0, 0) && L.memory()) {
+      const uint32_t Gone =
+          Registers.missingBytes(I, *Current, 1 + LdsPart, Lane);
+      for (unsigned K = 0; K < Bytes; ++K)
+        if (Gone >> K & 1)
+          WG.Written[A[Lane] + K] = LdsUndefined;
+    }
   }
+  ++LdsPart;
   if (L.counts())
     Lds.count(A, Mask, Bytes, Counts);
   return true;
@@ -177,10 +206,8 @@ bool WaveChecker::flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
   A[Lane] = uint32_t(Address);
   if (Address >> 32 == PrivateAperture >> 32)
     return Registers.scratch(I, *Current, A, 1ull << Lane, Bytes);
-  if (Current->Access == MemoryAccess::Load)
-    Registers.loadedElsewhere(Lane);
   if (Address >> 32 == SharedAperture >> 32)
     return ldsRange(I, uint32_t(Address), Bytes, Lane, Current->Access);
   A[Lane] = Address;
-  return Global.global(I, *Current, A, 1ull << Lane, Bytes);
+  return globalAccess(I, A, 1ull << Lane, Bytes);
 }

@@ -17,9 +17,11 @@
 #define LNBWD_LIB_SIMULATOR_CHECK_WAVECHECKER_H
 
 #include "Check/GlobalChecker.h"
+#include "Check/HazardChecker.h"
 #include "Check/LaunchChecks.h"
 #include "Check/LdsChecker.h"
 #include "Check/RegisterChecker.h"
+#include "Check/SymbolBorders.h"
 #include "Check/WaitChecker.h"
 #include "Core/Observer.h"
 #include "Core/Wave.h"
@@ -56,11 +58,14 @@ private:
   WorkgroupChecks &WG;
   Wave &W;
   const Effects *Current = nullptr;
+  unsigned LdsPart = 0; ///< accesses to LDS that the instruction has made
   CheckCounts Counts;
   RegisterChecker Registers;
   LdsChecker Lds;
   WaitChecker Waits;
   GlobalChecker Global;
+  HazardChecker Hazards;
+  SymbolBorders Borders;
 };
 
 } // namespace lnbwd::sim

@@ -38,6 +38,12 @@ struct CodeRange {
   std::vector<uint64_t> Entries;
 };
 
+/// A variable of the code object, in memory.
+struct DataSymbol {
+  uint64_t Begin, End;
+  std::string Name;
+};
+
 /// Names of addresses, for diagnostics.
 class Symbolizer {
 public:
@@ -46,6 +52,9 @@ public:
   virtual std::string symbolize(uint64_t Address) const = 0;
   /// "file:line:column" of an address, or nothing if that is not known.
   virtual std::string sourceLine(uint64_t Address) const = 0;
+  /// The variables that there are symbols of, sorted by address; of several
+  /// that begin in one place the longest.
+  virtual llvm::ArrayRef<DataSymbol> dataSymbols() const = 0;
 };
 
 /// What an observer has found out of the code as a whole.

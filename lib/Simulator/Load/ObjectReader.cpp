@@ -15,6 +15,7 @@
 
 #include "Load/KernelMetadata.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
@@ -23,6 +24,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 using namespace llvm;
 using namespace lnbwd::sim;
@@ -247,6 +249,10 @@ bool ObjectReader::readSymbolTable(uint64_t Table, uint64_t Count,
           (Dynamic ? Image : Bytes.data()) + Strings + At);
       Name.assign(P, strnlen(P, size_t(Most)));
     }
+    if (S.getType() == ELF::STT_OBJECT && S.st_shndx && S.st_size &&
+        inImage(S.st_value, S.st_size) && !StringRef(Name).ends_with(".kd"))
+      Result.Data.push_back({Result.Base + S.st_value,
+                             Result.Base + S.st_value + S.st_size, Name});
     if (Dynamic) {
       Symbols.push_back({Name, S});
     } else if (S.getType() == ELF::STT_FUNC && S.st_shndx &&
@@ -465,6 +471,15 @@ bool ObjectReader::readDescriptor(Kernel &K) {
 bool ObjectReader::readKernels() {
   if (!readNotes())
     return false;
+  // Of several in one place the longest.
+  llvm::sort(Result.Data, [](const DataSymbol &A, const DataSymbol &B) {
+    return std::tie(A.Begin, B.End, A.Name) < std::tie(B.Begin, A.End, B.Name);
+  });
+  Result.Data.erase(llvm::unique(Result.Data,
+                                 [](const DataSymbol &A, const DataSymbol &B) {
+                                   return A.Begin == B.Begin;
+                                 }),
+                    Result.Data.end());
   for (const Symbol &S : Symbols) {
     StringRef Name = S.Name;
     if (!S.Entry.st_shndx || !Name.consume_back(".kd"))

@@ -40,6 +40,8 @@ struct ObjectContents {
   uint64_t Base = 0;
   std::map<std::string, Kernel> Kernels;
   std::map<std::string, GlobalVariable> Globals;
+  /// The local ones, too; sorted by address.
+  std::vector<DataSymbol> Data;
   /// Names by address relative to Base.
   std::map<uint64_t, std::string> Functions;
   std::vector<CodeRange> Code;

@@ -1,0 +1,215 @@
+//===- HazardChecker.cpp - Wait states that are missing -------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The rules of gfx9 count wait states between two instructions. Newer chips
+// wait by themselves but for a few cases, which LLVM 22 has names for; they are
+// counted in vector instructions, and end with s_waitcnt_depctr (s_wait_alu).
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check/HazardChecker.h"
+
+#include "Core/Execution.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+using namespace lnbwd::sim;
+using llvm::StringRef;
+
+constexpr unsigned NumShared = HazardChecker::NumShared;
+
+void HazardChecker::start() {
+  Now = 1000;
+  llvm::fill(Last, 0);
+  llvm::fill(History, Past());
+  Next = 0;
+  Vectors = Transcendentals = Scalars = 0;
+  llvm::fill(Slow, TransResult());
+  llvm::fill(ReadByVectors, false);
+  llvm::fill(Overwritten, ScalarWrite());
+  LastMatrix = LastExecWrite = nullptr;
+  LastMatrixEffects = nullptr;
+}
+
+void HazardChecker::note(const Inst *I, const Effects &E,
+                         const HazardFacts &F) {
+  History[Next++ % Kept] = {I, &E, &F, Now};
+  for (uint32_t Left = F.Produces; Left; Left &= Left - 1)
+    Last[__builtin_ctz(Left)] = Now;
+}
+
+bool HazardChecker::checkRules(const Inst *I, const Effects &E,
+                               const HazardFacts &F) {
+  for (uint32_t Left = F.Consumes; Left; Left &= Left - 1) {
+    const unsigned Rule = unsigned(__builtin_ctz(Left));
+    if (Now - Last[Rule] <= Hazards.Rules[Rule].Most &&
+        !checkRule(Rule, I, E, F))
+      return false;
+  }
+  return true;
+}
+
+bool HazardChecker::checkRule(unsigned Rule, const Inst *I, const Effects &E,
+                              const HazardFacts &F) {
+  const HazardRule &R = Hazards.Rules[Rule];
+  HazardPair P;
+  P.Second = I;
+  P.SecondEffects = &E;
+  P.SecondFacts = &F;
+  P.IsGfx940 = Hazards.IsGfx940;
+  P.IsGfx950 = Hazards.IsGfx950;
+  P.DoubleBetween = false;
+  for (unsigned K = 1; K <= Kept; ++K) {
+    const Past &Before = History[(Next - K) % Kept];
+    const uint64_t Since = Now - Before.Time - 1;
+    if (!Before.I || Since >= R.Most)
+      return true;
+    P.First = Before.I;
+    P.FirstEffects = Before.E;
+    P.FirstFacts = Before.F;
+    const unsigned Needs = Before.F->Produces >> Rule & 1 ? R.Needs(P) : 0;
+    P.DoubleBetween |= (Before.F->Roles & RoleDouble) != 0;
+    if (!Needs)
+      continue;
+    if (Since >= Needs)
+      return true;
+    return faultCheck(
+        W, I, -1,
+        std::string("a hazard: ") + R.What + "; " + W.L->Code->text(Before.I) +
+            " at " + W.L->Symbols->symbolize(Before.I->Address) + " needs " +
+            std::to_string(Needs) + " wait state" + (Needs == 1 ? "" : "s") +
+            " before it, and there " + (Since == 1 ? "is " : "are ") +
+            std::to_string(Since) + ": s_nop " +
+            std::to_string(Needs - Since - 1) + " is missing");
+  }
+  return true;
+}
+
+bool HazardChecker::newerFault(const Inst *I, const Inst *First,
+                               const std::string &What,
+                               const std::string &Remedy) {
+  return faultCheck(W, I, -1,
+                    "a hazard: " + What + "; after " + W.L->Code->text(First) +
+                        " at " + W.L->Symbols->symbolize(First->Address) + " " +
+                        Remedy + " is missing");
+}
+
+static bool overlap(RegisterSpan A, RegisterSpan B) {
+  return A.Count && B.Count && A.First < B.First + B.Count &&
+         B.First < A.First + A.Count;
+}
+
+/// The end of those scalar registers that the hazard of gfx12 is about.
+static unsigned endOf(RegisterSpan S) {
+  return S.First < NumShared ? std::min<unsigned>(S.First + S.Count, NumShared)
+                             : 0;
+}
+
+bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
+  const bool Trans = E.Counted == CountClass::Transcendental;
+  const StringRef Name = I->Record->Name;
+  if (Hazards.Newer & NewerTrans) {
+    // The two youngest are all that can still be under way.
+    for (const TransResult &R : Slow)
+      if (R.I && Vectors - R.Vectors <= 5)
+        for (const RegisterSpan &S : E.VectorRead)
+          if (overlap(S, R.Result))
+            return newerFault(I, R.I,
+                              "the result of the transcendental unit is read "
+                              "within 5 vector instructions",
+                              "s_waitcnt_depctr with va_vdst of 0");
+  }
+  if (Hazards.Newer & NewerMatrix && I->Matrix && LastMatrix)
+    for (unsigned K = 0; K < 2; ++K)
+      if (overlap(E.VectorRead[K], LastMatrixEffects->VectorWrite[0]))
+        return newerFault(I, LastMatrix,
+                          "a matrix instruction multiplies the result of the "
+                          "one before it",
+                          "another vector instruction, v_nop for example,");
+  if (Hazards.Newer & NewerPermlane && LastExecWrite &&
+      Name.starts_with("v_permlane"))
+    return newerFault(I, LastExecWrite,
+                      "v_permlane follows a v_cmpx that has set EXEC",
+                      "another vector instruction, which v_nop is not,");
+  if (Hazards.Newer & NewerSgpr) {
+    for (const RegisterSpan &S : E.ScalarRead)
+      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
+        const ScalarWrite &By = Overwritten[Slot];
+        if (By.I && Scalars - By.Scalars < 11)
+          return newerFault(I, By.I,
+                            "the vector ALU reads a scalar register that it "
+                            "has read before and the scalar ALU has written "
+                            "since",
+                            "s_wait_alu with sa_sdst of 0");
+        ReadByVectors[Slot / 2] = true;
+      }
+    for (const RegisterSpan &S : E.ScalarWrite)
+      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot)
+        Overwritten[Slot].I = nullptr;
+  }
+  // One instruction of a pair that is issued together counts for both.
+  if (I->Class == InstClass::Vector)
+    ++Vectors;
+  if (Trans) {
+    Slow[Transcendentals++ % 2] = {I, E.VectorWrite[0], Vectors};
+  }
+  LastMatrix = I->Matrix ? I : nullptr;
+  LastMatrixEffects = &E;
+  if (E.WritesExec)
+    LastExecWrite = I;
+  else if (Name != "v_nop")
+    LastExecWrite = nullptr;
+  return true;
+}
+
+bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
+  switch (I->Class) {
+  case InstClass::Vector:
+  case InstClass::Uncounted:
+    return checkVector(I, E);
+  case InstClass::VectorMemory:
+  case InstClass::LDS:
+    llvm::fill(Slow, TransResult()); // They wait for the vector ALU.
+    return true;
+  case InstClass::Scalar:
+    break;
+  case InstClass::ScalarMemory:
+    // What is loaded there is new to the vector ALU; LLVM 22 leaves no wait.
+    for (const RegisterSpan &S : E.ScalarWrite)
+      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
+        ReadByVectors[Slot / 2] = false;
+        Overwritten[Slot].I = nullptr;
+      }
+    return true;
+  default:
+    return true;
+  }
+  if (E.Counted == CountClass::Wait) {
+    const StringRef Name = I->Record->Name;
+    if (Name == "s_waitcnt_depctr" || Name == "s_wait_alu") {
+      if (!(I->Imm >> 12 & 15))
+        llvm::fill(Slow, TransResult());
+      if (!(I->Imm & 1))
+        for (ScalarWrite &By : Overwritten)
+          By.I = nullptr;
+    }
+    return true;
+  }
+  if (!(Hazards.Newer & NewerSgpr))
+    return true;
+  bool Writes = false;
+  for (const RegisterSpan &S : E.ScalarWrite)
+    for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
+      Writes = true;
+      if (ReadByVectors[Slot / 2])
+        Overwritten[Slot] = {I, Scalars + 1};
+    }
+  Scalars += Writes ? 1 : 0;
+  return true;
+}
