@@ -56,6 +56,8 @@ class Launch:
 
     ``grid`` counts workgroups, ``block`` work-items. ``loop`` names a number among the arguments
     in which the time is linear from some hundreds on: a long run is predicted from two short ones.
+    ``alike`` names numbers that change what is computed but not the time, so that launches that
+    differ only in them are predicted once.
     """
 
     source: str
@@ -65,6 +67,7 @@ class Launch:
     arguments: tuple[Argument, ...] = ()
     repeat: int = 1
     loop: str | None = None
+    alike: tuple[str, ...] = ()
 
     def command(self, code: pathlib.Path, contents: pathlib.Path) -> list[str]:
         """lnbwd-sim's arguments for this launch of the code object ``code``.
@@ -92,12 +95,16 @@ class Run:
     """One timed run of a benchmark, after an untimed one.
 
     ``pairs`` has the launches between one event and the next; the times of all pairs are added.
-    ``uploads`` are the bytes of copies from pageable host memory inside the timed call. ``host``
-    says that the time is the host's, from launch to synchronisation, and not that of events.
+    ``uploads`` are the bytes of copies from pageable host memory inside the timed call,
+    ``allocations`` counts device memory allocated and freed there, ``clears`` small buffers that
+    the runtime sets to zero. ``host`` says that the time is the host's, from launch to
+    synchronisation, and not that of events.
     """
 
     pairs: tuple[tuple[Launch, ...], ...]
     uploads: tuple[int, ...] = ()
+    allocations: int = 0
+    clears: int = 0
     host: bool = False
 
     def launches(self) -> list[Launch]:
