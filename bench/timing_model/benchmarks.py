@@ -19,7 +19,7 @@ import dataclasses
 import pathlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
 
@@ -29,13 +29,17 @@ from timing_model.launches import Buffer, Run  # noqa: E402
 KINDS = ("streaming", "reduction", "stencil", "transpose", "latency", "arithmetic", "atomics",
          "product", "irregular", "launches")
 
+#: Buffers of more bytes than this were measured on the MI300A once fast and once slow.
+LARGE_BYTES = 1.1e9
+
 
 @dataclasses.dataclass(frozen=True)
 class Benchmark:
     """A benchmark on one device; ``make`` takes the numbers in a value.
 
     ``judged``: its times were kept back when the clock was made, to judge it by. ``doubt`` says
-    what of the original is not known, or what is wrong with its figures; such rows are not fitted.
+    what of the original is not known, and ``doubts`` what is wrong with the times of some values;
+    such rows are neither fitted nor counted.
     """
 
     device: str
@@ -44,10 +48,19 @@ class Benchmark:
     make: Callable[..., Run]
     judged: bool = False
     doubt: str = ""
+    doubts: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def run(self, value: str) -> Run:
         """What the benchmark launches at this value of its parameter."""
         return self.make(*(int(number) for number in re.findall(r"\d+", value)))
+
+    def doubt_of(self, value: str) -> str:
+        """Why the time at this value is not to be relied on; empty if it is."""
+        if self.doubt or value in self.doubts:
+            return self.doubt or self.doubts[value]
+        if self.device == "MI300A" and self.run(value).bytes() > LARGE_BYTES:
+            return "large, and two runs of the same program differ"
+        return ""
 
 
 def table() -> dict[tuple[str, str], Benchmark]:
@@ -79,8 +92,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.value is None:
         for entry in table().values():
-            print(f"{entry.device} {entry.name:22} {entry.kind:10} "
-                  f"{'judged' if entry.judged else ''}{entry.doubt and ' not fitted: '}{entry.doubt}")
+            note = "judged" if entry.judged else entry.doubt and f"not fitted: {entry.doubt}"
+            print(f"{entry.device} {entry.name:22} {entry.kind:10} {note}")
         return 0
     try:
         run = find(options.device, options.benchmark).run(options.value)

@@ -37,6 +37,10 @@ class Buffer:
     count: int
     contents: Callable[[], Any] | None = None
 
+    @property
+    def bytes(self) -> int:
+        return self.count * int(self.type.lstrip("if")) // 8
+
 
 @dataclasses.dataclass(frozen=True)
 class Number:
@@ -110,6 +114,19 @@ class Run:
     def launches(self) -> list[Launch]:
         """All launches, in order."""
         return [launch for pair in self.pairs for launch in pair]
+
+    def buffers(self) -> dict[str, Buffer]:
+        """All buffers, by name; one name is one buffer in all launches."""
+        found: dict[str, Buffer] = {}
+        for launch in self.launches():
+            for argument in launch.arguments:
+                if isinstance(argument, Buffer):
+                    found.setdefault(argument.name, argument)
+        return found
+
+    def bytes(self) -> int:
+        """Bytes of all buffers."""
+        return sum(buffer.bytes for buffer in self.buffers().values())
 
 
 def one(launch: Launch) -> Run:

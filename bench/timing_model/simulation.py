@@ -79,11 +79,7 @@ class Simulator:
             SimulationError: a check found something, or an output was not written whole.
         """
         given = contents or {}
-        buffers: dict[str, Buffer] = {}
-        for launch in run.launches():
-            for argument in launch.arguments:
-                if isinstance(argument, Buffer):
-                    buffers.setdefault(argument.name, argument)
+        buffers = run.buffers()
         pointers: dict[str, ctypes.c_void_p] = {}
         try:
             for name, buffer in buffers.items():
@@ -101,7 +97,7 @@ class Simulator:
         kind = np.dtype(TYPES[buffer.type])
         pointer = ctypes.c_void_p()
         self._call("hipMalloc", ctypes.byref(pointer),
-                   ctypes.c_size_t(buffer.count * kind.itemsize))
+                   ctypes.c_size_t(buffer.bytes))
         if contents is None:
             contents = buffer.contents() if buffer.contents else np.zeros(buffer.count, kind)
         data = np.ascontiguousarray(contents).view(kind)
@@ -114,7 +110,7 @@ class Simulator:
         return pointer
 
     def _describe(self, buffer: Buffer, pointer: ctypes.c_void_p, flags: int) -> None:
-        size = ctypes.c_uint64(buffer.count * np.dtype(TYPES[buffer.type]).itemsize)
+        size = ctypes.c_uint64(buffer.bytes)
         if self._library.lnbwdSimDescribeBuffer(pointer, size, buffer.name.encode(), flags) != 0:
             raise SimulationError(f"{buffer.name} is not a buffer")
 
