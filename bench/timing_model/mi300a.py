@@ -172,6 +172,25 @@ def bitonic_sort(n: int) -> Run:
         for stage in range(n.bit_length() - 1) for at in range(stage + 1)),), uploads=(4 * n,))
 
 
+def transform512(points: int) -> Run:
+    return one(Launch("butterflies", "transform512", (points // 512,), (64,), (
+        Buffer("x", "inout", "f32", 2 * points),)))
+
+
+def align(length: int) -> Run:
+    """Tiles of 64 x 64 along the diagonals, first longer and then shorter ones."""
+    tiles, side = length // 64, length + 1
+    launches = []
+    for diagonal in range(2 * tiles - 1):
+        first = max(0, diagonal - tiles + 1)
+        launches.append(Launch("sequences", "align_tiles", (diagonal - 2 * first + 1,), (64,), (
+            Buffer("scores", "inout", "i32", side * side),
+            Buffer("matches", "in", "i32", side * side), Number("n", "i32", length),
+            Number("penalty", "i32", 10), Number("diagonal", "i32", diagonal),
+            Number("first row", "i32", first)), alike=("diagonal", "first row")))
+    return Run((tuple(launches),), uploads=(4 * side * side,))
+
+
 def _a(name: str, kind: str, make: Any, **more: Any) -> Benchmark:
     return Benchmark("MI300A", name, kind, make, **more)
 
@@ -186,6 +205,8 @@ BENCHMARKS = (
     _a("bicg", "product", two_products("r")),
     _a("spmv_csr_scalar", "irregular", sparse_rows),
     _a("pagerank", "irregular", page_rank),
+    _a("fft1D_512", "streaming", transform512),
+    _a("nw", "launches", align),
     _a("nbody", "irregular", bodies),
     _a("matrixmultiplication", "product", matrix_product),
     _a("floydwarshall", "launches", shortest_paths),

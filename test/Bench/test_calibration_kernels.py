@@ -412,3 +412,27 @@ def test_shortest_paths(run):
         expected = np.minimum(expected, expected[:, through, None] + expected[through])
     result = run("MI300A", "floydwarshall", f"{nodes}_nodes", distances=distances.ravel())
     assert np.array_equal(result["distances"].reshape(nodes, nodes), expected)
+
+
+def test_transform_of_512_points(run):
+    x = floats(2 * 1024)
+    result = run("MI300A", "fft1D_512", "1024_elements", x=x)["x"].astype(np.float64)
+    expected = np.fft.fft((x[::2] + 1j * x[1::2].astype(np.float64)).reshape(2, 512), axis=1)
+    # Nine additions on the way to each number, and two products with rounded roots.
+    assert np.abs(result[::2] + 1j * result[1::2] - expected.ravel()).max() <= (
+        16 * 2.0 ** -24 * np.sqrt(512) * np.abs(x).max() * 4)
+
+
+def test_alignment(run):
+    n = 128
+    matches = RANDOM.integers(-10, 10, (n + 1, n + 1))
+    scores = np.zeros((n + 1, n + 1), np.int64)
+    scores[0], scores[:, 0] = -10 * np.arange(n + 1), -10 * np.arange(n + 1)
+    start = scores.copy()
+    for i in range(1, n + 1):
+        for j in range(1, n + 1):
+            scores[i, j] = max(scores[i - 1, j - 1] + matches[i, j], scores[i - 1, j] - 10,
+                               scores[i, j - 1] - 10)
+    result = run("MI300A", "nw", f"length={n}", scores=start.astype(np.int32).ravel(),
+                 matches=matches.astype(np.int32).ravel())["scores"].view(np.int32)
+    assert np.array_equal(result.reshape(n + 1, n + 1), scores)

@@ -20,7 +20,8 @@ VALUES = {
     "im2col": "N1_C1_8x8_k3x3", "conv2d": "N1_C1_8x8_k3x3_OC3", "atax": "48x48", "bicg": "48x48",
     "spmv_csr_scalar": "1024x1024_nnz4096", "pagerank": "nodes64_sparsity0.5_priters2",
     "nbody": "256_particles", "matrixmultiplication": "32x32x32", "floydwarshall": "8_nodes",
-    "bitonicsort": "1024", "matrixtranspose": "64x64", "fir": "1024_taps8",
+    "bitonicsort": "1024", "fft1D_512": "512_elements", "nw": "length=64",
+    "matrixtranspose": "64x64", "fir": "1024_taps8",
     "simpleconvolution": "128x128_mask3", "fastwalshtransform": "512", "stencil2d": "64x64"}
 
 
