@@ -31,7 +31,7 @@ constexpr const char *Chip = "gfx942";
 constexpr const char *Parameters =
     "megahertz=1000;vectorClocks=4;wideClocks=8;transcendentalClocks=16;"
     "scalarClocks=4;branchClocks=20;vectorResultClocks=4;ldsClocks=60;"
-    "permuteClocks=50;barrierClocks=8;scalarHitClocks=50;scalarL2Clocks=200;"
+    "permuteClocks=50;ldsStoreClocks=30;storeClocks=300;barrierClocks=8;scalarHitClocks=50;scalarL2Clocks=200;"
     "scalarFarClocks=400;scalarMemoryClocks=700;vectorExtraClocks=100;"
     "vectorHitClocks=120;l1BytesPerClock=64;linesInFlight=256;"
     "dispatchClocks=2;waveStartClocks=0;replaceClocks=0;";

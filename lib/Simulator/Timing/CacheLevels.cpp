@@ -28,23 +28,28 @@ using namespace lnbwd::sim;
 /// Accesses of a workgroup before those of the next one beside it.
 constexpr size_t AccessesTogether = 8;
 
+/// How fast the memory-side cache forgets what comes round again as the
+/// footprint grows beyond it: at a quarter more nothing is left.
+constexpr double ForgottenBeyond = 4;
+
 namespace {
 class Cache {
 public:
   explicit Cache(double Lines)
       : Sets(std::max<size_t>(1, size_t(Lines) / Ways)),
         Content(Sets * Ways, Empty) {}
-  /// Whether the line is there; it is now.
-  bool access(uint64_t Line) {
+  enum Found : uint8_t { Missing, Clean, Dirty };
+  /// How the line is found. It is there then, and dirty by a store.
+  Found access(uint64_t Line, bool Store = false) {
     uint64_t *Set = &Content[size_t(Line % Sets) * Ways];
     size_t K = 0;
-    while (K < Ways && Set[K] != Line)
+    while (K < Ways && Set[K] >> 1 != Line)
       ++K;
-    const bool Hit = K < Ways;
+    const Found F = K == Ways ? Missing : Set[K] & 1 ? Dirty : Clean;
     for (K = std::min(K, Ways - 1); K > 0; --K)
       Set[K] = Set[K - 1];
-    Set[0] = Line;
-    return Hit;
+    Set[0] = Line << 1 | (F == Dirty || Store ? 1 : 0);
+    return F;
   }
 
 private:
@@ -57,7 +62,9 @@ private:
 /// What was recorded of a buffer.
 struct RegionTraffic {
   llvm::DenseSet<uint64_t> Lines;
-  double Fetched = 0; ///< lines that left the L2
+  llvm::DenseSet<uint64_t> LinesRead;
+  double Fetched = 0; ///< lines that came to the L2
+  double Written = 0; ///< lines that left it
   llvm::DenseMap<uint64_t, uint64_t> Atomics;
 };
 
@@ -90,12 +97,14 @@ void Hierarchy::access(WorkgroupTrace &T, const Access &X, unsigned Unit) {
     uint64_t Number = Line.Number;
     bool Near = false;
     if (X.Kind == AccessKind::ScalarLoad) {
-      Near = Scalar[Unit].access(Number);
+      Near = Scalar[Unit].access(Number) != Cache::Missing;
       Number = uint64_t(double(Number) / LinesOfScalar);
     } else if (X.Kind == AccessKind::VectorLoad) {
-      Near = L1[Unit].access(Number);
+      Near = L1[Unit].access(Number) != Cache::Missing;
     }
     R.Lines.insert(Number);
+    if (X.Kind != AccessKind::VectorStore)
+      R.LinesRead.insert(Number);
     if (Near) {
       Line.Level = CacheLevel::L1;
       continue;
@@ -108,13 +117,16 @@ void Hierarchy::access(WorkgroupTrace &T, const Access &X, unsigned Unit) {
       ++R.Fetched;
       continue;
     }
-    if (L2.access(Number)) {
-      // What is written leaves once, however often it was.
+    const bool Store = X.Kind == AccessKind::VectorStore;
+    const Cache::Found F = L2.access(Number, Store);
+    // What is written leaves once, however often it was.
+    if (F == Cache::Dirty || (F == Cache::Clean && !Store)) {
       Line.Level = CacheLevel::L2;
       continue;
     }
+    Line.Rewritten = F == Cache::Clean;
     Line.Level = CacheLevel::Memory;
-    ++R.Fetched;
+    ++(Store ? R.Written : R.Fetched);
   }
 }
 
@@ -143,14 +155,15 @@ Traffic lnbwd::sim::assignLevels(llvm::ArrayRef<PlacedWorkgroup> Workgroups,
   // To the whole launch.
   const double Scale =
       double(Q.Workgroups) / double(std::max<size_t>(1, Workgroups.size()));
-  std::vector<double> Footprint(H.Regions.size()), FarShare(H.Regions.size());
+  std::vector<double> ReadOnce(H.Regions.size()), FarShare(H.Regions.size());
   Traffic All;
   for (size_t K = 0; K < H.Regions.size(); ++K) {
     const RegionTraffic &R = H.Regions[K];
     const double Whole =
         double(L.Regions[K].End - L.Regions[K].Begin) / C.LineBytes + 1;
-    Footprint[K] = std::min(Whole, double(R.Lines.size()) * Scale);
-    All.Footprint += Footprint[K] * C.LineBytes;
+    All.Footprint +=
+        std::min(Whole, double(R.Lines.size()) * Scale) * C.LineBytes;
+    ReadOnce[K] = std::min(Whole, double(R.LinesRead.size()) * Scale);
     for (auto &Entry : R.Atomics)
       All.HottestLine =
           std::max(All.HottestLine,
@@ -159,27 +172,35 @@ Traffic lnbwd::sim::assignLevels(llvm::ArrayRef<PlacedWorkgroup> Workgroups,
   }
   const double FarBytes = C.FarCacheMiB * (1 << 20);
   // The part of a footprint that is still there when it comes round again.
-  const double Kept = !Q.Warm || FarBytes == 0 ? 0
-                      : All.Footprint <= FarBytes
-                          ? 1
-                          : std::max(0.0, 2 - All.Footprint / FarBytes);
+  const double Kept =
+      !Q.Warm || FarBytes == 0 ? 0
+      : All.Footprint <= FarBytes
+          ? 1
+          : std::max(0.0, 1 - (All.Footprint / FarBytes - 1) * ForgottenBeyond);
   for (size_t K = 0; K < H.Regions.size(); ++K) {
-    const double Fetched = H.Regions[K].Fetched * Scale;
+    const double Fetched = H.Regions[K].Fetched * Scale,
+                 Written = H.Regions[K].Written * Scale;
     const double Again =
-        Fetched > Footprint[K] && FarBytes > 0 ? 1 - Footprint[K] / Fetched : 0;
+        Fetched > ReadOnce[K] && FarBytes > 0 ? 1 - ReadOnce[K] / Fetched : 0;
     FarShare[K] = Again + (1 - Again) * Kept;
-    All.Far += Fetched * C.LineBytes;
-    All.Memory += Fetched * (1 - FarShare[K]) * C.LineBytes;
+    All.Far += (Fetched + Written) * C.LineBytes;
+    All.Memory +=
+        (Fetched * (1 - FarShare[K]) + Written * (1 - Kept)) * C.LineBytes;
   }
   All.L2 = H.L2Lines * Scale * C.LineBytes;
+  // By the line's number, so that the choice is the same in every run.
+  auto Choose = [&](TouchedLine &Line, double Share) {
+    const uint64_t Hash = Line.Number * 0x9e3779b97f4a7c15ull >> 40;
+    if (Line.Level == CacheLevel::Memory &&
+        double(Hash) < Share * double(1 << 24))
+      Line.Level = CacheLevel::Far;
+  };
   for (const PlacedWorkgroup &P : Workgroups)
-    for (TouchedLine &Line : P.Trace->Lines) {
-      if (Line.Level != CacheLevel::Memory)
-        continue;
-      // By the line's number, so that the choice is the same in every run.
-      const uint64_t Hash = Line.Number * 0x9e3779b97f4a7c15ull >> 40;
-      if (double(Hash) < FarShare[Line.Region] * double(1 << 24))
-        Line.Level = CacheLevel::Far;
-    }
+    for (const Access &X : P.Trace->Accesses)
+      for (uint32_t K = X.FirstLine; K < X.FirstLine + X.NumLines; ++K) {
+        TouchedLine &Line = P.Trace->Lines[K];
+        Choose(Line, X.Kind == AccessKind::VectorStore ? Kept
+                                                       : FarShare[Line.Region]);
+      }
   return All;
 }

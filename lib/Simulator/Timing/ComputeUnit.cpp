@@ -258,7 +258,10 @@ void ComputeUnit::step(WaveInTime &W, const TraceStep &Step,
     const double Done = X ? scalarLoaded(*X, T, Now) : Now + C.ScalarHitClocks;
     Push(Generation >= 12 ? WaitScalar : WaitLds, Done, WaitReason::Scalar);
   } else if (F.To == Port::Lds) {
-    Push(WaitLds, ldsDone(X, F.Permutes, Now), WaitReason::Lds);
+    const double Latency = F.Permutes                        ? C.PermuteClocks
+                           : E.Access == MemoryAccess::Store ? C.LdsStoreClocks
+                                                             : C.LdsClocks;
+    Push(WaitLds, ldsDone(X, Latency, Now), WaitReason::Lds);
   } else if (F.IsWait) {
     for (unsigned K = 0; K < NumWaits; ++K) {
       std::deque<WaveInTime::Pending> &Q = W.Counters[K];
@@ -271,8 +274,16 @@ void ComputeUnit::step(WaveInTime &W, const TraceStep &Step,
       }
     }
   }
-  if (F.IsEnd || IsLast)
+  if (F.IsEnd || IsLast) {
+    // The registers of stores are needed until the stores are done.
+    for (const auto &Q : W.Counters)
+      if (!Q.empty() && Q.back().At > W.NextAt) {
+        W.NextAt = Q.back().At;
+        W.Waited = Q.back().Reason;
+      }
+    Waits.By[unsigned(W.Waited)] += W.NextAt - W.FreeAt;
     return finish(W, W.NextAt);
+  }
   if (F.IsBarrier)
     return barrier(W, Now);
   prepare(W);
@@ -338,7 +349,9 @@ double ComputeUnit::lineStored(const TouchedLine &Line, double Bytes,
                                double At) {
   At = std::max(At, L2Free);
   L2Free = At + Bytes / Share.L2Bytes;
-  double Done = L2Free + C.ScalarL2Clocks + C.VectorExtraClocks;
+  double Done = L2Free + C.StoreClocks;
+  if (Line.Rewritten)
+    Bytes *= C.RewriteFactor;
   if (Line.Level >= CacheLevel::Far)
     FarFree = std::max(At, FarFree) + Bytes / Share.FarBytes;
   if (Line.Level == CacheLevel::Memory) {
@@ -383,7 +396,7 @@ double ComputeUnit::access(const Access &X, const WorkgroupTrace &T,
     Filling[Line.Number] = Loaded;
   }
   if (X.BankCycles)
-    Done = std::max(Done, ldsDone(&X, false, Done));
+    Done = std::max(Done, ldsDone(&X, C.LdsStoreClocks, Done));
   return Done;
 }
 
@@ -412,8 +425,8 @@ double ComputeUnit::scalarLoaded(const Access &X, const WorkgroupTrace &T,
   return Done;
 }
 
-double ComputeUnit::ldsDone(const Access *X, bool Permutes, double Now) {
+double ComputeUnit::ldsDone(const Access *X, double Latency, double Now) {
   const double Clocks = X && X->BankCycles ? X->BankCycles : 2;
   LdsFree = std::max(Now, LdsFree) + Clocks;
-  return LdsFree + (Permutes ? C.PermuteClocks : C.LdsClocks);
+  return LdsFree + Latency;
 }

@@ -84,7 +84,7 @@ private:
   double lineLoaded(const TouchedLine &Line, double At);
   double lineStored(const TouchedLine &Line, double Bytes, double At);
   double scalarLoaded(const Access &X, const WorkgroupTrace &T, double Now);
-  double ldsDone(const Access *X, bool Permutes, double Now);
+  double ldsDone(const Access *X, double Latency, double Now);
 
   const IssueTable &Table;
   const ClockInfo &C;

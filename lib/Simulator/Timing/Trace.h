@@ -52,6 +52,7 @@ struct TouchedLine {
   uint64_t Number; ///< consecutive in a buffer
   uint16_t Region; ///< in the launch's table
   CacheLevel Level = CacheLevel::Memory;
+  bool Rewritten = false; ///< a write to a line that was read
 };
 
 struct WorkgroupTrace {

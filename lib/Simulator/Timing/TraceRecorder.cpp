@@ -135,7 +135,8 @@ private:
         Known = (--It)->Number == N;
       if (Known)
         continue;
-      Into->Lines.push_back({N, uint16_t(Last.Index), CacheLevel::Memory});
+      Into->Lines.push_back(
+          {N, uint16_t(Last.Index), CacheLevel::Memory, false});
       ++X.NumLines;
     }
   }
