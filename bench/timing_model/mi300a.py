@@ -48,10 +48,11 @@ def image_convolution(width: int, height: int, mask: int) -> Run:
 def columns_of_image(images: int, channels: int, width: int, height: int, k: int, _: int) -> Launch:
     across, down = width - k + 1, height - k + 1
     return Launch("stencil", "image_to_columns", (groups(across * down),), (256,), (
-        Buffer("columns", "out", "f32", k * k * across * down),
-        Buffer("image", "in", "f32", width * height),
+        Buffer("columns", "out", "f32", channels * k * k * across * down),
+        Buffer("image", "in", "f32", channels * width * height),
         *(Number(name, "i32", value) for name, value in (
-            ("width", width), ("output width", across), ("output height", down), ("k", k)))))
+            ("width", width), ("height", height), ("channels", channels),
+            ("output width", across), ("output height", down), ("k", k)))))
 
 
 def image_to_columns(*sizes: int) -> Run:
@@ -61,7 +62,7 @@ def image_to_columns(*sizes: int) -> Run:
 def convolution_by_product(*sizes: int) -> Run:
     """The columns of the image, and their product with the coefficients of three outputs."""
     outputs, first = sizes[6], columns_of_image(*sizes[:6])
-    k = sizes[4] ** 2
+    k = sizes[1] * sizes[4] ** 2
     positions = (sizes[2] - sizes[4] + 1) * (sizes[3] - sizes[4] + 1)
     return Run(((first, Launch(
         "product", "product_of_few_rows", (groups(positions, 16), groups(outputs, 16)), (16, 16), (

@@ -35,9 +35,32 @@ static float2 times(float2 a, float2 b) {
   return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
-/// e to the power of -2 pi i times the argument, by the hardware's functions.
+/// Sine or cosine (a quarter turn ahead) to float's precision, as a library
+/// without shortcuts does it: the angle is reduced to an eighth of a turn with
+/// pi/2 in three parts, both polynomials are evaluated, one is chosen.
+static float sine(float angle, uint quarters) {
+  float count = __builtin_rintf(angle * 0.636619772f);
+  float x = __builtin_fmaf(count, -1.57079601f, angle);
+  x = __builtin_fmaf(count, -3.13916473e-7f, x);
+  x = __builtin_fmaf(count, -5.39030253e-15f, x);
+  float square = x * x;
+  float odd = __builtin_fmaf(square, -1.95152959e-4f, 8.33216087e-3f);
+  odd = __builtin_fmaf(square, odd, -1.66666546e-1f);
+  odd = __builtin_fmaf(square * x, odd, x);
+  float even = __builtin_fmaf(square, 2.44331571e-5f, -1.38873162e-3f);
+  even = __builtin_fmaf(square, even, 4.16666457e-2f);
+  even = __builtin_fmaf(square, even, -0.5f);
+  even = __builtin_fmaf(square, even, 1.0f);
+  uint quadrant = (uint)(int)count + quarters;
+  float value = quadrant & 1 ? even : odd;
+  value = quadrant & 2 ? -value : value;
+  return __builtin_isfinite(angle) ? value : __builtin_nanf("");
+}
+
+/// e to the power of -2 pi i times the argument.
 static float2 root(float turns) {
-  return (float2)(__builtin_amdgcn_cosf(turns), __builtin_amdgcn_sinf(-turns));
+  float angle = -6.28318531f * turns;
+  return (float2)(sine(angle, 1), sine(angle, 0));
 }
 
 /// The transform of 8 complex numbers, in place; result k is at the place with

@@ -86,17 +86,23 @@ KERNEL convolve_image(global int *result, global const uint *image,
   result[i] = (int)(sum + 0.5f);
 }
 
-/// A work-item copies the k x k neighbours of a position into a column of the
-/// result.
+/// A work-item copies the neighbours of a position, k x k of each channel, into
+/// a column of the result. Which one is next is worked out by divisions, and
+/// what lies outside of the image is 0.
 KERNEL image_to_columns(global float *result, global const float *image,
-                        uint width, uint outputWidth, uint outputHeight,
-                        uint k) {
+                        uint width, uint height, uint channels,
+                        uint outputWidth, uint outputHeight, uint k) {
   uint i = globalX();
   uint count = outputWidth * outputHeight;
   if (i >= count)
     return;
-  for (uint e = 0; e < k * k; ++e) {
-    uint row = i / outputWidth + e / k, column = i % outputWidth + e % k;
-    result[e * count + i] = image[row * width + column];
+  uint top = i / outputWidth, left = i % outputWidth;
+  for (uint e = 0; e < channels * k * k; ++e) {
+    uint channel = e / (k * k), rest = e % (k * k);
+    uint row = top + rest / k, column = left + rest % k;
+    float value = 0;
+    if (row < height && column < width)
+      value = image[(channel * height + row) * width + column];
+    result[e * count + i] = value;
   }
 }
