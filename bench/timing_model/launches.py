@@ -28,7 +28,8 @@ class Buffer:
     """A buffer of ``count`` elements of ``type``.
 
     ``access`` is "in", "out" or "inout". What is timed does not depend on the contents of most
-    buffers, which are zeros; ``contents`` makes those of the others, as a NumPy array.
+    buffers, which are zeros; ``contents`` makes those of the others, as a NumPy array, or where
+    few elements are not zeros as a pair of them, indices and values.
     """
 
     name: str
@@ -52,6 +53,18 @@ class Number:
 
 
 Argument = Buffer | Number
+
+
+def contents_of(buffer: Buffer) -> Any:
+    """What ``buffer.contents`` makes, as one array."""
+    import numpy as np
+    made = buffer.contents() if buffer.contents else np.zeros(buffer.count, np.uint32)
+    if not isinstance(made, tuple):
+        return made
+    indices, values = made
+    whole = np.zeros(buffer.count, values.dtype)
+    whole[indices] = values
+    return whole
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +101,7 @@ class Launch:
                 text = f"{argument.access}:{argument.type}x{argument.count}"
                 if argument.contents is not None:
                     path = contents / f"{self.source}-{self.kernel}-{argument.name}.bin"
-                    argument.contents().tofile(path)
+                    contents_of(argument).tofile(path)
                     text += f"=@{path}"
             words += ["--arg", text]
         return words

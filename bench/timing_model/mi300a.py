@@ -12,6 +12,7 @@ from timing_model.launches import Buffer, Launch, Number, Run, one
 from timing_model.mi300x import copy_run, fir, groups
 
 COMPUTE_UNITS = 228
+LARGEST_COLUMNS = 6144
 
 
 def vector_add(n: int) -> Run:
@@ -120,7 +121,10 @@ def band_starts(rows: int, each: int) -> Any:
 
 
 def page_rank(nodes: int, *_: int) -> Run:
-    """Two launches with half of all entries present: every other column."""
+    """Two launches with half of all entries present: every other column.
+
+    The columns of large matrices are left out; what they point to lies in a cache anyway.
+    """
     each = nodes // 2
 
     def columns() -> Any:
@@ -128,7 +132,8 @@ def page_rank(nodes: int, *_: int) -> Run:
         return np.tile(np.arange(0, 2 * each, 2, dtype=np.uint32), nodes)
     launch = Launch("sparse", "page_rank", (nodes,), (64,), (
         Buffer("ranks", "out", "f32", nodes), Buffer("values", "in", "f32", nodes * each),
-        Buffer("columns", "in", "i32", nodes * each, columns),
+        Buffer("columns", "in", "i32", nodes * each,
+               columns if nodes <= LARGEST_COLUMNS else None),
         Buffer("starts", "in", "i32", nodes + 1, lambda: band_starts(nodes, each)),
         Buffer("x", "in", "f32", nodes), Number("rows", "i32", nodes)), repeat=2)
     return Run(((launch,),), uploads=(4 * nodes,))
@@ -167,8 +172,8 @@ def walsh(n: int) -> Run:
 
 def bitonic_sort(n: int) -> Run:
     return Run((tuple(Launch("butterflies", "bitonic", (groups(n // 2, 64),), (64,), (
-        Buffer("x", "inout", "i32", n), Number("stage", "i32", stage),
-        Number("pass", "i32", at)))
+        Buffer("x", "inout", "i32", n), Number("distance", "i32", 1 << (stage - at)),
+        Number("stage", "i32", stage)), alike=("stage",))
         for stage in range(n.bit_length() - 1) for at in range(stage + 1)),), uploads=(4 * n,))
 
 

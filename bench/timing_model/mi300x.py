@@ -14,6 +14,7 @@ from timing_model.launches import Buffer, Launch, Number, Run, one
 COMPUTE_UNITS = 304
 MIB = 1 << 20
 LINE_BYTES = 64
+LARGEST_CYCLE = 32 * MIB
 
 
 def groups(count: int, block: int = 256) -> int:
@@ -62,10 +63,19 @@ def empty_kernel(blocks: int) -> Run:
 
 
 def cycle(size: int) -> Any:
-    """A random cycle through lines of 64 bytes: each line's first dword is the next's number."""
+    """A random cycle through lines of 64 bytes: each line's first dword is the next's number.
+
+    Of a large array only its beginning, as indices and values: a prediction follows no more.
+    """
     import numpy as np
     lines = size // LINE_BYTES
-    order = np.random.default_rng(42).permutation(lines).astype(np.uint32)
+    random = np.random.default_rng(42)
+    if size > LARGEST_CYCLE:
+        some = LARGEST_CYCLE // 16 // LINE_BYTES
+        order = 16 * np.unique(random.integers(1, lines, some, dtype=np.uint64))
+        order = np.concatenate([[0], random.permutation(order)]).astype(np.uint64)
+        return order[:-1], order[1:].astype(np.uint32)
+    order = random.permutation(lines).astype(np.uint32)
     following: Any = np.zeros(size // 4, np.uint32)
     following[order * 16] = np.roll(order, -1) * 16
     return following

@@ -1,17 +1,20 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Executes a run's launches on the simulator, under its checks, and returns what they left.
+"""Runs launches on the simulator: in full, under its checks, or to predict how long they take.
 
 Buffers of the same name are the same buffer in all launches of a run, so that a kernel takes what
-the one before it has made. Times are not asked for here.
+the one before it has made.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import json
+import os
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -32,10 +35,14 @@ class Simulator:
 
     def __init__(self, library: pathlib.Path, objects: Mapping[str, pathlib.Path],
                  chip: str = "gfx942"):
+        # Memory that no workgroup touches costs the host nothing; predictions need much of it.
+        os.environ.setdefault("LNBWD_SIM_MEMORY_MB", "1000000")
         self._library = ctypes.CDLL(str(library))
         self._library.lnbwdSimLastErrorMessage.restype = ctypes.c_char_p
         self._library.hipGetErrorName.restype = ctypes.c_char_p
         self._library.lnbwdSimCountUnwritten.restype = ctypes.c_int64
+        if hasattr(self._library, "lnbwdSimGetTimingJson"):
+            self._library.lnbwdSimGetTimingJson.restype = ctypes.c_char_p
         self._library.lnbwdSimSetChecks(CHECK_ALL)
         self._objects = dict(objects)
         self._modules: dict[str, ctypes.c_void_p] = {}
@@ -80,26 +87,63 @@ class Simulator:
         """
         given = contents or {}
         buffers = run.buffers()
-        pointers: dict[str, ctypes.c_void_p] = {}
-        try:
+        with self._allocated(buffers) as pointers:
             for name, buffer in buffers.items():
-                pointers[name] = self._allocate(buffer, given.get(name))
+                self._fill(buffer, pointers[name], given.get(name))
             for launch in run.launches():
                 for _ in range(launch.repeat):
                     self._launch(launch, pointers)
             return {name: self._result(buffer, pointers[name])
                     for name, buffer in buffers.items()}
+
+    def time(self, launch: Launch, options: str) -> float:
+        """The predicted duration of a launch in microseconds, without events or launch costs.
+
+        ``options`` are those of lnbwdSimSetTiming: a product, caches, parameters of the model.
+        Buffers without ``contents`` are left as they are.
+
+        Raises:
+            SimulationError: the launch failed, or the options are wrong.
+        """
+        buffers = Run(((launch,),)).buffers()
+        with self._allocated(buffers) as pointers:
+            for name, buffer in buffers.items():
+                if buffer.contents is not None:
+                    self._fill(buffer, pointers[name], None)
+            if self._library.lnbwdSimSetTiming(options.encode()) != 0:
+                raise SimulationError(self._library.lnbwdSimLastErrorMessage().decode())
+            try:
+                self._launch(launch, pointers)
+                found = json.loads(self._library.lnbwdSimGetTimingJson())
+            finally:
+                self._library.lnbwdSimSetTiming(None)
+        return float(found["launches"][0]["predicted_us"])
+
+    @contextlib.contextmanager
+    def _allocated(self, buffers: Mapping[str, Buffer]) -> Iterator[dict[str, ctypes.c_void_p]]:
+        pointers: dict[str, ctypes.c_void_p] = {}
+        try:
+            for name, buffer in buffers.items():
+                pointer = ctypes.c_void_p()
+                self._call("hipMalloc", ctypes.byref(pointer), ctypes.c_size_t(buffer.bytes))
+                pointers[name] = pointer
+            yield pointers
         finally:
             for pointer in pointers.values():
                 self._call("hipFree", pointer)
 
-    def _allocate(self, buffer: Buffer, contents: Any) -> ctypes.c_void_p:
+    def _fill(self, buffer: Buffer, pointer: ctypes.c_void_p, contents: Any) -> None:
         kind = np.dtype(TYPES[buffer.type])
-        pointer = ctypes.c_void_p()
-        self._call("hipMalloc", ctypes.byref(pointer),
-                   ctypes.c_size_t(buffer.bytes))
         if contents is None:
             contents = buffer.contents() if buffer.contents else np.zeros(buffer.count, kind)
+        if isinstance(contents, tuple):
+            for index, value in zip(contents[0], contents[1].astype(kind), strict=True):
+                data: Any = np.array([value])
+                self._call("hipMemcpy", ctypes.c_void_p((pointer.value or 0)
+                                                        + int(index) * kind.itemsize),
+                           data.ctypes.data_as(ctypes.c_void_p),
+                           ctypes.c_size_t(kind.itemsize), 1)
+            return
         data = np.ascontiguousarray(contents).view(kind)
         if data.size != buffer.count:
             raise ValueError(f"expected {buffer.count} elements of {buffer.name}, got {data.size}")
@@ -107,7 +151,6 @@ class Simulator:
                    ctypes.c_size_t(data.nbytes), 1)
         if buffer.access == "out":
             self._describe(buffer, pointer, UNWRITTEN)
-        return pointer
 
     def _describe(self, buffer: Buffer, pointer: ctypes.c_void_p, flags: int) -> None:
         size = ctypes.c_uint64(buffer.bytes)

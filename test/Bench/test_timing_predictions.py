@@ -152,3 +152,28 @@ def test_the_script_compares(data, capsys, monkeypatch):
     assert compare.main() == 0
     assert "| MI300A relu | 1 |" in capsys.readouterr().out
     assert (data / "plot.svg").read_text().startswith("<svg")
+
+
+def test_the_judged_benchmarks_are_predicted(build, tmp_path, capsys, monkeypatch):
+    pytest.importorskip("numpy")
+    from timing_model import launches, predict
+    if launches.find_clang() is None or not (build / "lib" / "liblnbwd-hip-sim.so").exists():
+        pytest.skip("needs clang and the simulator")
+    (tmp_path / "mi300x.csv").write_text(
+        "benchmark,parameter,value,settings,kernel_ms\nshoc_triad,array_size,1024,,0.0057\n"
+        "cuda_transpose,size,64,,withheld\nshoc_scan,array_size,1024,,withheld\n")
+    (tmp_path / "mi300a.csv").write_text("kernel_name,problem_size,min_ms\n"
+                                         "fastwalshtransform,512,withheld\n")
+    monkeypatch.setattr("sys.argv", ["predict.py", str(tmp_path), "--build", str(build), "-o",
+                                     str(tmp_path / "predictions.csv")])
+    assert predict.main() == 0
+    times = prediction.read_predictions(tmp_path / "predictions.csv")
+    assert [name for _, name, _ in times] == ["cuda_transpose", "shoc_scan", "fastwalshtransform"]
+    # The floors of two pairs; two pairs and a launch; an upload and nine launches.
+    assert times["MI300X", "cuda_transpose", "64"] >= 2 * 5e-3
+    assert 0.01 < times["MI300X", "shoc_scan", "1024"] < 0.05
+    assert 0.02 < times["MI300A", "fastwalshtransform", "512"] < 0.1
+    monkeypatch.setattr("sys.argv", ["predict.py", str(tmp_path), "--build", str(build),
+                                     "--set", "nosuch=1"])
+    assert predict.main() == 1
+    assert "nosuch" in capsys.readouterr().err

@@ -18,10 +18,10 @@ KERNEL walsh(global float *x, uint step) {
   x[high] = a - b;
 }
 
-/// One pass of a bitonic sort: compares elements 2^(stage - pass) apart.
-KERNEL bitonic(global uint *x, uint stage, uint pass) {
+/// One pass of a stage of a bitonic sort: compares elements `distance` apart,
+/// a power of two.
+KERNEL bitonic(global uint *x, uint distance, uint stage) {
   uint i = globalX();
-  uint distance = 1u << (stage - pass);
   uint low = (i / distance) * 2 * distance + i % distance;
   uint high = low + distance;
   uint a = x[low], b = x[high];
