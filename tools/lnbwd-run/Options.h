@@ -61,6 +61,9 @@ struct Options {
   bool inPlace = false;
   bool verify = false;
   bool time = false;
+  /// Of the simulator's model of time, and where its timeline goes.
+  std::string timeOptions;
+  std::string traceFile;
   bool json = false;
   /// Run under the simulator's checks.
   bool check = false;

@@ -106,8 +106,8 @@ static std::string formatTime(const TimeReport &time) {
 static std::string formatCounters(const lnbwd_sim_counters &counters,
                                   const Problem &problem) {
   std::string text =
-      "\ncounts of one launch (simulated time is not time, so none is "
-      "given):\n";
+      "\ncounts of one launch (simulated time is not time; what a card would "
+      "take is predicted):\n";
   auto line = [&](const char *name, uint64_t value) {
     text += print("  %-28s%20s\n", name, grouped(value).c_str());
   };
@@ -247,6 +247,10 @@ std::string formatText(const RunReport &report, const Problem &problem,
     text += formatTime(*report.time);
   if (report.counters)
     text += formatCounters(*report.counters, problem);
+  if (!report.prediction.empty())
+    text +=
+        "\n" +
+        ordered_json::parse(report.prediction).at("summary").get<std::string>();
   if (!report.checkedCounts.empty())
     text += "checked on the simulator: memory, registers, races, waits, "
             "limits\n";
@@ -287,6 +291,8 @@ std::string formatJson(const RunReport &report, const Problem &problem,
     json["time"] = timeJson(*report.time);
   if (report.counters)
     json["counters"] = countersJson(*report.counters, problem);
+  if (!report.prediction.empty())
+    json["prediction"] = ordered_json::parse(report.prediction);
   if (!report.checkedCounts.empty())
     json["checked"] = ordered_json::parse(report.checkedCounts);
   json["valid"] = report.isValid();

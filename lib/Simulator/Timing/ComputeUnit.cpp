@@ -38,9 +38,9 @@ double WaitTimes::total() const {
   return Sum;
 }
 
-void WaitTimes::add(const WaitTimes &Other) {
+void WaitTimes::add(const WaitTimes &Other, double Times) {
   for (unsigned K = 0; K < unsigned(WaitReason::Count); ++K)
-    By[K] += Other.By[K];
+    By[K] += Other.By[K] * Times;
 }
 
 struct ComputeUnit::WaveInTime {

@@ -41,7 +41,7 @@ struct UnitShare {
 struct WaitTimes {
   double By[unsigned(WaitReason::Count)] = {};
   double total() const;
-  void add(const WaitTimes &Other);
+  void add(const WaitTimes &Other, double Times);
 };
 
 /// A workgroup in time, in clocks.

@@ -38,6 +38,13 @@ double Prediction::eventMicroseconds() const {
                                                Clock.GapMicroseconds);
 }
 
+WaitTimes Prediction::waits() const {
+  WaitTimes Sum;
+  for (const LaunchPrediction &P : Launches)
+    Sum.add(P.Waits, P.Microseconds / std::max(1e-9, P.Waits.total()));
+  return Sum;
+}
+
 static void waitsJson(llvm::json::OStream &J, const WaitTimes &Waits) {
   const double Total = std::max(1e-9, Waits.total());
   J.attributeObject("wave_time", [&] {
@@ -75,12 +82,10 @@ static void launchJson(llvm::json::OStream &J, const LaunchPrediction &P) {
 }
 
 std::string Prediction::summary() const {
-  WaitTimes Waits;
+  const WaitTimes Waits = waits();
   double Footprint = 0;
-  for (const LaunchPrediction &P : Launches) {
-    Waits.add(P.Waits);
+  for (const LaunchPrediction &P : Launches)
     Footprint += P.Bytes.Footprint;
-  }
   std::string Text;
   llvm::raw_string_ostream OS(Text);
   const double Time = microseconds();
@@ -110,12 +115,10 @@ std::string Prediction::json() const {
   std::string Text;
   llvm::raw_string_ostream OS(Text);
   llvm::json::OStream J(OS, 2);
-  WaitTimes Waits;
+  const WaitTimes Waits = waits();
   double Footprint = 0;
-  for (const LaunchPrediction &P : Launches) {
-    Waits.add(P.Waits);
+  for (const LaunchPrediction &P : Launches)
     Footprint += P.Bytes.Footprint;
-  }
   J.object([&] {
     J.attribute("summary", summary());
     J.attribute("model", Clock.Product);

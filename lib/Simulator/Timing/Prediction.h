@@ -30,6 +30,8 @@ struct Prediction {
   double microseconds() const;
   /// What two events around the launches read.
   double eventMicroseconds() const;
+  /// What waves wait for in all launches, each by how long it takes.
+  WaitTimes waits() const;
   /// A line or two for people.
   std::string summary() const;
   /// docs/timing-model.md has the keys.
