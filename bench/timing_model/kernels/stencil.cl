@@ -37,13 +37,15 @@ KERNEL nine_points(global float *result, global const float *x, float centre,
   local float tile[18][66];
   uint item = localY();
   uint row = groupX() * 16, column = groupY() * 64;
-  for (uint i = 0; i < 18; ++i) {
+  for (uint i = 0; i < 18; ++i)
     tile[i][item + 1] = x[(row + i) * stride + column + item + 1];
-    if (item == 0)
+  // The columns beside the tile, by the first and the last work-item.
+  if (item == 0)
+    for (uint i = 0; i < 18; ++i)
       tile[i][0] = x[(row + i) * stride + column];
-    else if (item == 63)
+  else if (item == 63)
+    for (uint i = 0; i < 18; ++i)
       tile[i][65] = x[(row + i) * stride + column + 65];
-  }
   synchronize();
   for (uint i = 1; i <= 16; ++i) {
     float sides = tile[i - 1][item + 1] + tile[i + 1][item + 1] +
