@@ -49,12 +49,19 @@ HOST = {
 }
 
 
-def host_costs(device: str) -> HostCosts:
-    """The costs on a device, with the clock's own parameters for events and launches."""
+def clock_parameters(device: str) -> dict[str, float]:
+    """The parameters of the model of time for a device, by name."""
     clocks = json.loads(CHIPS.read_text())["clocks"]
     row = clocks[device]
     while "like" in row:
         row = {**clocks[row["like"]], **{key: row[key] for key in row if key != "like"}}
+    return {key: value for key, value in row.items()
+            if isinstance(value, (int, float)) and not isinstance(value, bool)}
+
+
+def host_costs(device: str) -> HostCosts:
+    """The costs on a device, with the clock's own parameters for events and launches."""
+    row = clock_parameters(device)
     return HostCosts(floor=row["floorMicroseconds"], base=row["baseMicroseconds"],
                      gap=row["gapMicroseconds"], **HOST[device])
 

@@ -31,7 +31,8 @@ constexpr const char *Chip = "gfx942";
 constexpr const char *Parameters =
     "megahertz=1000;vectorClocks=4;wideClocks=8;transcendentalClocks=16;"
     "scalarClocks=4;branchClocks=20;vectorResultClocks=4;ldsClocks=60;"
-    "permuteClocks=50;ldsStoreClocks=30;storeClocks=300;barrierClocks=8;scalarHitClocks=50;scalarL2Clocks=200;"
+    "permuteClocks=50;ldsStoreClocks=30;ldsTurnClocks=0;fetchClocks=0;"
+    "storeClocks=300;barrierClocks=8;scalarHitClocks=50;scalarL2Clocks=200;"
     "scalarFarClocks=400;scalarMemoryClocks=700;vectorExtraClocks=100;"
     "vectorHitClocks=120;l1BytesPerClock=64;linesInFlight=256;"
     "dispatchClocks=2;waveStartClocks=0;replaceClocks=0;";
@@ -187,6 +188,17 @@ TEST(Timing, BankConflictsTakeTurns) {
   // Eight of them: issue is the limit, or the bank.
   EXPECT_DOUBLE_EQ(added(Linear, Reads), 7 * 4 + 2 + 60);
   EXPECT_DOUBLE_EQ(added(OneBank, Reads), 8 * 64 + 60);
+}
+
+TEST(Timing, ALineOfCodeIsFetchedOnce) {
+  // 128 additions of 4 bytes are 8 lines of 64 bytes beside that of the
+  // kernel's end; a second wave finds them there.
+  const std::string Body = repeated("v_add_f32 v1, v2, v3\n", 128);
+  const double Whole = predicted(Body, 1, 1, "fetchClocks=100;").clocks() -
+                       predicted("", 1, 1, "fetchClocks=100;").clocks();
+  EXPECT_NEAR(Whole, 128 * 4 + 8 * 100, 8);
+  EXPECT_NEAR(predicted(Body, 2, 1, "fetchClocks=100;").clocks(),
+              predicted(Body, 1, 1, "fetchClocks=100;").clocks(), 8);
 }
 
 TEST(Timing, WavesWaitForTheLastOneAtABarrier) {

@@ -32,6 +32,9 @@ constexpr size_t AccessesTogether = 8;
 /// footprint grows beyond it: at a quarter more nothing is left.
 constexpr double ForgottenBeyond = 4;
 
+/// Of a turn, for each further lane that asks for the same line.
+constexpr double AtomicLaneTurns = 0.2;
+
 namespace {
 class Cache {
 public:
@@ -65,7 +68,7 @@ struct RegionTraffic {
   llvm::DenseSet<uint64_t> LinesRead;
   double Fetched = 0; ///< lines that came to the L2
   double Written = 0; ///< lines that left it
-  llvm::DenseMap<uint64_t, uint64_t> Atomics;
+  llvm::DenseMap<uint64_t, double> Atomics;
 };
 
 class Hierarchy {
@@ -90,6 +93,13 @@ public:
 };
 } // namespace
 
+/// What an access costs a line: a turn, and a part of one for each further lane
+/// as long as lanes are few, relative to which a line's dwords pass together.
+static double atomicTurns(const Access &X) {
+  const double Lanes = double(X.Lanes) / std::max(1u, X.NumLines);
+  return 1 + std::clamp(Lanes - 1, 0.0, 7.0) * AtomicLaneTurns;
+}
+
 void Hierarchy::access(WorkgroupTrace &T, const Access &X, unsigned Unit) {
   for (uint32_t K = X.FirstLine; K < X.FirstLine + X.NumLines; ++K) {
     TouchedLine &Line = T.Lines[K];
@@ -113,7 +123,7 @@ void Hierarchy::access(WorkgroupTrace &T, const Access &X, unsigned Unit) {
     if (X.Kind == AccessKind::Atomic) {
       // Dies have to agree, which they do behind their caches.
       Line.Level = CacheLevel::Far;
-      R.Atomics[Number] += std::max(1u, X.Lanes / std::max(1u, X.NumLines));
+      R.Atomics[Number] += atomicTurns(X);
       ++R.Fetched;
       continue;
     }
@@ -167,7 +177,7 @@ Traffic lnbwd::sim::assignLevels(llvm::ArrayRef<PlacedWorkgroup> Workgroups,
     for (auto &Entry : R.Atomics)
       All.HottestLine =
           std::max(All.HottestLine,
-                   double(Entry.second) *
+                   Entry.second *
                        (Whole < double(R.Lines.size()) * Scale ? Scale : 1.0));
   }
   const double FarBytes = C.FarCacheMiB * (1 << 20);

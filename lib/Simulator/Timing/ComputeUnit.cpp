@@ -98,8 +98,9 @@ void ComputeUnit::start(size_t Number, double At) {
     W->Group = Number;
     W->Index = K;
     W->Registers.assign(NumVectorRows + NumScalarSlots, 0.0);
-    W->FreeAt = W->NextAt = W->Operands = W->Ready =
+    W->FreeAt = W->NextAt =
         G.Times.Start + C.WaveStartClocks + K * C.DispatchClocks;
+    prepare(*W);
     Simd &S = **std::min_element(Simds.begin(), Simds.end(),
                                  [](const auto &A, const auto &B) {
                                    return A->Waves.size() < B->Waves.size();
@@ -163,6 +164,15 @@ void ComputeUnit::prepare(WaveInTime &W) {
 bool ComputeUnit::issue(WaveInTime &W, Simd &S, double Now, unsigned &Ports) {
   const TraceStep &Step = W.Steps->Steps[W.Pos];
   const IssueFacts &F = Table.of(Step.Instruction);
+  // A line of code is on its way from when the first wave comes to it.
+  const double Fetched =
+      CodeLines
+          .try_emplace(Table.codeLine(Step.Instruction), Now + C.FetchClocks)
+          .first->second;
+  if (Fetched > Now) {
+    W.Ready = Fetched;
+    return false;
+  }
   const unsigned Bit = 1u << unsigned(F.To);
   if (F.To != Port::Internal && (Ports & Bit))
     return false;
@@ -427,6 +437,6 @@ double ComputeUnit::scalarLoaded(const Access &X, const WorkgroupTrace &T,
 
 double ComputeUnit::ldsDone(const Access *X, double Latency, double Now) {
   const double Clocks = X && X->BankCycles ? X->BankCycles : 2;
-  LdsFree = std::max(Now, LdsFree) + Clocks;
+  LdsFree = std::max(Now, LdsFree) + Clocks + C.LdsTurnClocks;
   return LdsFree + Latency;
 }

@@ -103,6 +103,7 @@ private:
   std::vector<double> InFlight; ///< when the latest lines arrive
   size_t NextInFlight = 0;
   std::unordered_map<uint64_t, double> Filling;
+  std::unordered_map<uint64_t, double> CodeLines; ///< when they are there
 };
 
 } // namespace lnbwd::sim

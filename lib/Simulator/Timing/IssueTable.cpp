@@ -109,7 +109,7 @@ static IssueFacts factsOf(const Inst &I, const Effects &E, const ClockInfo &C,
 }
 
 IssueTable::IssueTable(const Program &P, const ClockInfo &C)
-    : TheEffects(ProgramEffects::of(P)) {
+    : Code(P.instructions()), TheEffects(ProgramEffects::of(P)) {
   for (const Inst &I : P.instructions())
     List.push_back(I.Size
                        ? factsOf(I, TheEffects.of(&I), C, P.chip().Generation)

@@ -58,6 +58,12 @@ struct IssueTable {
   const Effects &effects(uint32_t Instruction) const {
     return TheEffects.List[Instruction];
   }
+  /// The number of the line of code that an instruction begins in.
+  uint64_t codeLine(uint32_t Instruction) const {
+    return Code[Instruction].Address / CodeLineBytes;
+  }
+  static constexpr uint64_t CodeLineBytes = 64;
+  llvm::ArrayRef<Inst> Code;
   const ProgramEffects &TheEffects;
   std::vector<IssueFacts> List;
 };
