@@ -37,18 +37,17 @@ KERNEL transpose_tile(global float *result, global const float *x, uint n) {
 /// row; the grid is n / 16 wide and high.
 KERNEL transpose_vectors(global float4 *result, global const float4 *x,
                          uint n) {
-  local float4 tile[4 * 256];
+  local float4 tile[64][16];
   uint groups = n / 16;
   uint tileX = (groupX() + groupY()) % groups, tileY = groupX();
   uint column = tileX * 16 + localX(), row = tileY * 16 + localY();
-  uint item = localY() * 16 + localX();
   for (uint k = 0; k < 4; ++k)
-    tile[4 * item + k] = x[(row * 4 + k) * n + column];
+    tile[4 * localY() + k][localX()] = x[(row * 4 + k) * n + column];
   synchronize();
   // The block of the work-item on the other side of the diagonal.
-  uint other = 4 * (localX() * 16 + localY());
-  float4 a = tile[other], b = tile[other + 1];
-  float4 c = tile[other + 2], d = tile[other + 3];
+  uint top = 4 * localX(), left = localY();
+  float4 a = tile[top][left], b = tile[top + 1][left];
+  float4 c = tile[top + 2][left], d = tile[top + 3][left];
   column = tileY * 16 + localX();
   row = (tileX * 16 + localY()) * 4;
   result[row * n + column] = (float4)(a.x, b.x, c.x, d.x);
