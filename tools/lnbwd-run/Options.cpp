@@ -225,6 +225,9 @@ static const std::vector<Option> &runOptions() {
        "time it; on the simulator count instructions and bytes, and predict "
        "the time",
        false, [](Options &o, String, String) { o.time = true; }},
+      {"--predict", "",
+       "on the simulator: predict the time and execute no more than that needs",
+       false, [](Options &o, String, String) { o.predict = true; }},
       {"--time-options", "TEXT",
        "of the prediction: product=NAME;caches=warm;PARAMETER=NUMBER;...",
        false, [](Options &o, String, String value) { o.timeOptions = value; }},
@@ -412,8 +415,14 @@ static void completeOptions(const std::vector<std::string> &positional,
   }
 
   for (const char *name : {"--time-options", "--trace"})
-    if (given.count(name) && !options.time)
-      throw UsageFailure(std::string(name) + ": expected --time, too");
+    if (given.count(name) && !options.time && !options.predict)
+      throw UsageFailure(std::string(name) +
+                         ": expected --time or --predict, too");
+  for (const char *name : {"--time", "--verify", "--check", "--shuffle-waves"})
+    if (given.count(name) && options.predict)
+      throw UsageFailure(std::string(name) +
+                         " executes every workgroup, which --predict does not; "
+                         "leave one of them out");
   if (!options.kernelFile.empty()) {
     for (const Option &option : compileOptions())
       if (given.count(option.name))

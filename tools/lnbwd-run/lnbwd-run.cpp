@@ -142,8 +142,16 @@ static int run(Options options) {
   report.kernelFile = options.kernelFile;
   report.workspaceBytes = execution.workspaceSize();
   check(lnbwd_device_get_info(device.get(), &report.device));
-  runAndCheck(execution, problem, options, checks, report);
-  if (options.time && report.device.is_simulated) {
+  if (!options.predict)
+    runAndCheck(execution, problem, options, checks, report);
+  if (options.predict && !report.device.is_simulated)
+    throw UsageFailure("--predict: expected the simulator (--device sim), got "
+                       "a device that can be measured (--time)");
+  if (options.predict) {
+    report.prediction =
+        predictTime(device.get(), kernel.get(), problem, execution,
+                    options.timeOptions, options.traceFile);
+  } else if (options.time && report.device.is_simulated) {
     report.counters =
         countInstructions(device.get(), kernel.get(), problem, execution);
     report.prediction =

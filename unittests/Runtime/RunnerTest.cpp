@@ -464,8 +464,14 @@ TEST_F(RunnerSimulatorTest, PredictionsAreOfAProduct) {
   expectFailure({kernel("gfx942"), "--m", "19", "--time", "--time-options",
                  "product=none"},
                 2, "expected one that carries gfx942");
+  result = run({kernel("gfx942"), "--m", "19", "--predict"});
+  ASSERT_EQ(result.exitCode, 0) << result.errors;
+  EXPECT_CONTAINS(result.output, "predicted ");
+  EXPECT_CONTAINS(result.output, "nothing was checked");
+  expectFailure({kernel("gfx942"), "--predict", "--verify"}, 2,
+                "--verify executes every workgroup");
   expectFailure({kernel("gfx942"), "--m", "19", "--trace", "t.json"}, 2,
-                "--trace: expected --time, too");
+                "--trace: expected --time or --predict, too");
 }
 
 TEST_F(RunnerSimulatorTest, WrongDevicesAndPlansAreExitCode2) {

@@ -35,7 +35,7 @@ constexpr const char *Parameters =
     "storeClocks=300;barrierClocks=8;scalarHitClocks=50;scalarL2Clocks=200;"
     "scalarFarClocks=400;scalarMemoryClocks=700;vectorExtraClocks=100;"
     "vectorHitClocks=120;l1BytesPerClock=64;linesInFlight=256;"
-    "dispatchClocks=2;waveStartClocks=0;replaceClocks=0;";
+    "dispatchClocks=1;dispatchGroupClocks=4;waveStartClocks=0;replaceClocks=0;";
 
 /// A predicted launch.
 struct Predicted {
@@ -250,9 +250,9 @@ TEST(Timing, FewLinesInFlightWaitForEachOther) {
 }
 
 TEST(Timing, EmptyKernelsTakeTheDispatchersTime) {
-  // A die starts a wave each 2 clocks: 8 dies, 4 waves a workgroup.
+  // A die needs 4 clocks for a workgroup and 1 for each of its 4 waves.
   const Predicted P = predicted("", 4, 1 << 20);
-  const double Expected = double(1 << 20) / 8 * 4 * 2;
+  const double Expected = double(1 << 20) / 8 * (4 + 4);
   EXPECT_NEAR(P.clocks(), Expected, 0.02 * Expected);
 }
 

@@ -168,8 +168,8 @@ bool lnbwd::sim::predict(Launch &L, const TimingOptions &Options,
     Placed.push_back({Recorder.Traces.at(S.Numbers[N]).get(), S.Units[N]});
     if (S.Units[N])
       continue;
-    Dispatch.push_back(double(InTime.size()) * PerDie * Waves *
-                       C.DispatchClocks);
+    Dispatch.push_back(double(InTime.size()) * PerDie *
+                       (C.DispatchGroupClocks + Waves * C.DispatchClocks));
     InTime.push_back(Placed.back().Trace);
   }
   CacheConditions Q;
