@@ -142,9 +142,9 @@ def plot(rows: Sequence[Compared]) -> str:
     for kind, colour in zip(KINDS, COLOURS, strict=True):
         chosen = [row for row in certain if row.kind == kind]
         if chosen:
-            series.append(Series([1e3 * row.measured for row in chosen],
-                                 [1e3 * row.predicted for row in chosen], colour, 0.6, 2, kind))
-    return scatter(series, 3, 1e7, (10, 100, 1e3, 1e4, 1e5, 1e6))
+            series.append(Series([row.measured for row in chosen],
+                                 [row.predicted for row in chosen], colour, 0.6, 2, kind))
+    return scatter(series, 3e-3, 1e4, (0.01, 0.1, 1, 10, 100, 1000), "ms")
 
 
 def main() -> int:
