@@ -9,12 +9,16 @@ The arguments are those of ``lnbwd-sim --arg``; docs/checker.md describes them.
 from __future__ import annotations
 
 import dataclasses
+import json
 import pathlib
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any
 
+CHIPS = pathlib.Path(__file__).resolve().parents[2] / "lib" / "Chips" / "Chips.json"
+#: The chip of the cards that were measured.
+CHIP = json.loads(CHIPS.read_text())["clocks"]["MI300X"]["chip"]
 KERNELS = pathlib.Path(__file__).resolve().parent / "kernels"
 
 #: As HIP's compiler is called by default, as far as it changes the code.
@@ -157,7 +161,7 @@ def find_clang() -> str | None:
 
 
 def compile_kernels(folder: pathlib.Path, sources: Sequence[str] | None = None,
-                    chip: str = "gfx942") -> dict[str, pathlib.Path]:
+                    chip: str = CHIP) -> dict[str, pathlib.Path]:
     """Compiles kernels/<source>.cl to code objects in ``folder``, all of them by default.
 
     Raises:

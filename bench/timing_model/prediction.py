@@ -11,9 +11,8 @@ import json
 import pathlib
 from collections.abc import Callable, Iterable
 
-from timing_model.launches import Buffer, Launch, Number, Run
+from timing_model.launches import CHIPS, Buffer, Launch, Number, Run
 
-CHIPS = pathlib.Path(__file__).resolve().parents[2] / "lib" / "Chips" / "Chips.json"
 COLUMNS = ("device", "benchmark", "value", "predicted_ms")
 
 #: A loop of more passes than this is predicted from this many and from half of it.

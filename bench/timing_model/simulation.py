@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from timing_model.launches import Buffer, Launch, Number, Run
+from timing_model.launches import CHIP, Buffer, Launch, Number, Run
 
 TYPES = {"i8": np.uint8, "i16": np.uint16, "i32": np.uint32, "i64": np.uint64,
          "f16": np.float16, "f32": np.float32, "f64": np.float64}
@@ -34,7 +34,7 @@ class Simulator:
     """The simulator's shared library, and one of its devices."""
 
     def __init__(self, library: pathlib.Path, objects: Mapping[str, pathlib.Path],
-                 chip: str = "gfx942"):
+                 chip: str = CHIP):
         # Memory that no workgroup touches costs the host nothing; predictions need much of it.
         os.environ.setdefault("LNBWD_SIM_MEMORY_MB", "1000000")
         self._library = ctypes.CDLL(str(library))
