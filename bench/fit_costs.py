@@ -28,11 +28,12 @@ import numpy as np  # noqa: E402
 
 from lnbwd._files import write_whole  # noqa: E402
 from lnbwd_bench import costs  # noqa: E402
+from lnbwd_bench.scatter import Series, scatter  # noqa: E402
 
 DATA = SOURCE / "docs" / "results"
 TABLE = SOURCE / "lib" / "Analysis" / "CostParameters.json"
 _DIGITS = 5
-_SIDE, _MARGIN, _DOTS = 420, 48, 5000
+_DOTS = 5000
 
 
 def line(title: str, regret: Any) -> str:
@@ -56,31 +57,10 @@ def show(problems: Sequence[Mapping[str, Any]], regret: Any, title: str) -> None
 
 
 def plot(measured: Any, predicted: Any) -> str:
-    """An SVG of predicted over measured microseconds, both logarithmic."""
+    """An SVG of predicted over measured microseconds, of some of the points."""
     chosen = np.arange(0, len(measured), max(1, len(measured) // _DOTS))
-    low, high = 1.0, 1000.0
-
-    def place(value: Any) -> Any:
-        return _MARGIN + _SIDE * np.log(value / low) / np.log(high / low)
-
-    size = _SIDE + 2 * _MARGIN
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{size}" height="{size}" '
-             f'viewBox="0 0 {size} {size}" font-family="sans-serif" font-size="12">',
-             f'<rect width="{size}" height="{size}" fill="white"/>']
-    for tick in (1, 3, 10, 30, 100, 300, 1000):
-        at = float(place(tick))
-        parts += [f'<path d="M{at:.0f} {_MARGIN}V{_MARGIN + _SIDE}M{_MARGIN} {size - at:.0f}'
-                  f'H{_MARGIN + _SIDE}" stroke="#ddd"/>',
-                  f'<text x="{at:.0f}" y="{size - _MARGIN + 16}" text-anchor="middle">{tick}</text>',
-                  f'<text x="{_MARGIN - 6}" y="{size - at + 4:.0f}" text-anchor="end">{tick}</text>']
-    parts += [f'<path d="M{_MARGIN} {size - _MARGIN}L{_MARGIN + _SIDE} {_MARGIN}" stroke="#888"/>',
-              f'<g fill="#1f5fa8" fill-opacity="0.35">']
-    parts += [f'<circle cx="{x:.1f}" cy="{size - y:.1f}" r="1.3"/>'
-              for x, y in zip(place(measured[chosen]), place(predicted[chosen]), strict=True)]
-    parts += ["</g>", f'<text x="{size / 2}" y="{size - 8}" text-anchor="middle">measured, µs</text>',
-              f'<text transform="translate(14 {size / 2}) rotate(-90)" text-anchor="middle">'
-              "predicted, µs</text>", "</svg>", ""]
-    return "\n".join(parts)
+    return scatter([Series(measured[chosen], predicted[chosen])], 1, 1000,
+                   (1, 3, 10, 30, 100, 300, 1000))
 
 
 def main() -> int:

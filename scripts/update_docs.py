@@ -416,6 +416,24 @@ def chip_devices(tools: Tools) -> str:
     return "\n".join(lines) + "\n"
 
 
+def clock_fields(tools: Tools) -> str:
+    """The parameters of the model of time, with units, origins and the values of products."""
+    description = json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text())
+    sets = description["clocks"]
+
+    def value(name: str, key: str) -> object:
+        row = sets[name]
+        return row[key] if key in row else value(row["like"], key)
+
+    products = [name for name, row in sets.items() if row["calibrated"]]
+    lines = [f"| parameter | {' | '.join(products)} | unit | what it is | origin |",
+             "|---" * (len(products) + 4) + "|"]
+    for key, field in description["clockFields"].items():
+        values = " | ".join(f"{value(name, key):g}" for name in products)
+        lines.append(f"| `{key}` | {values} | {field['unit']} | {field['about']} | {field['origin']} |")
+    return "\n".join(lines)
+
+
 def chip_fields(tools: Tools) -> str:
     """The facts of a chip's row, with unit and origin."""
     description = json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text())
@@ -712,6 +730,7 @@ TEXTS = {
     "chips": chips,
     "chip-devices": chip_devices,
     "chip-fields": chip_fields,
+    "clock-fields": clock_fields,
     "one-pass-limits": one_pass_limits,
     "report": report,
 }

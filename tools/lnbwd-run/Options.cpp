@@ -221,8 +221,18 @@ static const std::vector<Option> &runOptions() {
        [](Options &o, String, String) { o.inPlace = true; }},
       {"--verify", "", "compare with a float64 reference on the host", false,
        [](Options &o, String, String) { o.verify = true; }},
-      {"--time", "", "time it; on the simulator count instructions and bytes",
+      {"--time", "",
+       "time it; on the simulator count instructions and bytes, and predict "
+       "the time",
        false, [](Options &o, String, String) { o.time = true; }},
+      {"--predict", "",
+       "on the simulator: predict the time and execute no more than that needs",
+       false, [](Options &o, String, String) { o.predict = true; }},
+      {"--time-options", "TEXT",
+       "of the prediction: product=NAME;caches=warm;PARAMETER=NUMBER;...",
+       false, [](Options &o, String, String value) { o.timeOptions = value; }},
+      {"--trace", "FILE", "leave a timeline of the prediction for Perfetto",
+       false, [](Options &o, String, String value) { o.traceFile = value; }},
       {"--check", "",
        "on the simulator: check memory, registers, races and waits", false,
        [](Options &o, String, String) { o.check = true; }},
@@ -404,6 +414,15 @@ static void completeOptions(const std::vector<std::string> &positional,
                        std::to_string(positional.size()) + " arguments");
   }
 
+  for (const char *name : {"--time-options", "--trace"})
+    if (given.count(name) && !options.time && !options.predict)
+      throw UsageFailure(std::string(name) +
+                         ": expected --time or --predict, too");
+  for (const char *name : {"--time", "--verify", "--check", "--shuffle-waves"})
+    if (given.count(name) && options.predict)
+      throw UsageFailure(std::string(name) +
+                         " executes every workgroup, which --predict does not; "
+                         "leave one of them out");
   if (!options.kernelFile.empty()) {
     for (const Option &option : compileOptions())
       if (given.count(option.name))

@@ -61,6 +61,11 @@ struct Options {
   bool inPlace = false;
   bool verify = false;
   bool time = false;
+  /// Predict, and execute no more than that needs.
+  bool predict = false;
+  /// Of the simulator's model of time, and where its timeline goes.
+  std::string timeOptions;
+  std::string traceFile;
   bool json = false;
   /// Run under the simulator's checks.
   bool check = false;

@@ -106,8 +106,8 @@ static std::string formatTime(const TimeReport &time) {
 static std::string formatCounters(const lnbwd_sim_counters &counters,
                                   const Problem &problem) {
   std::string text =
-      "\ncounts of one launch (simulated time is not time, so none is "
-      "given):\n";
+      "\ncounts of one launch (simulated time is not time; what a card would "
+      "take is predicted):\n";
   auto line = [&](const char *name, uint64_t value) {
     text += print("  %-28s%20s\n", name, grouped(value).c_str());
   };
@@ -212,6 +212,13 @@ bool RunReport::isValid() const {
   return complaints.empty() && allValid;
 }
 
+/// What the simulator's model of time says, for people.
+static std::string summaryOf(const RunReport &report) {
+  return ordered_json::parse(report.prediction)
+      .at("summary")
+      .get<std::string>();
+}
+
 std::string formatText(const RunReport &report, const Problem &problem,
                        const Options &options) {
   std::string text =
@@ -226,6 +233,9 @@ std::string formatText(const RunReport &report, const Problem &problem,
                 report.device.driver);
   text += print("inputs  %s, seed %llu, epsilon %g\n", initName(options.init),
                 static_cast<unsigned long long>(options.seed), options.epsilon);
+  if (options.predict)
+    return text + "\n" + summaryOf(report) +
+           "\nverdict predicted; nothing was checked\n";
   if (options.verify)
     text += formatOutputs(report);
   text += "\nchecks  ";
@@ -247,6 +257,8 @@ std::string formatText(const RunReport &report, const Problem &problem,
     text += formatTime(*report.time);
   if (report.counters)
     text += formatCounters(*report.counters, problem);
+  if (!report.prediction.empty())
+    text += "\n" + summaryOf(report);
   if (!report.checkedCounts.empty())
     text += "checked on the simulator: memory, registers, races, waits, "
             "limits\n";
@@ -287,9 +299,12 @@ std::string formatJson(const RunReport &report, const Problem &problem,
     json["time"] = timeJson(*report.time);
   if (report.counters)
     json["counters"] = countersJson(*report.counters, problem);
+  if (!report.prediction.empty())
+    json["prediction"] = ordered_json::parse(report.prediction);
   if (!report.checkedCounts.empty())
     json["checked"] = ordered_json::parse(report.checkedCounts);
-  json["valid"] = report.isValid();
+  if (!options.predict)
+    json["valid"] = report.isValid();
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) +
          "\n";
 }

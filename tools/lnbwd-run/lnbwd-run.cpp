@@ -17,6 +17,7 @@
 #include "Failure.h"
 #include "KernelCompiler.h"
 #include "Options.h"
+#include "Prediction.h"
 #include "Problem.h"
 #include "RunReport.h"
 #include "Timing.h"
@@ -141,12 +142,28 @@ static int run(Options options) {
   report.kernelFile = options.kernelFile;
   report.workspaceBytes = execution.workspaceSize();
   check(lnbwd_device_get_info(device.get(), &report.device));
-  runAndCheck(execution, problem, options, checks, report);
-  if (options.time && report.device.is_simulated)
+  if (!options.predict)
+    runAndCheck(execution, problem, options, checks, report);
+  if (options.predict && !report.device.is_simulated)
+    throw UsageFailure("--predict: expected the simulator (--device sim), got "
+                       "a device that can be measured (--time)");
+  if (options.predict) {
+    report.prediction =
+        predictTime(device.get(), kernel.get(), problem, execution,
+                    options.timeOptions, options.traceFile);
+  } else if (options.time && report.device.is_simulated) {
     report.counters =
         countInstructions(device.get(), kernel.get(), problem, execution);
-  else if (options.time)
+    report.prediction =
+        predictTime(device.get(), kernel.get(), problem, execution,
+                    options.timeOptions, options.traceFile);
+  } else if (options.time) {
+    if (!options.timeOptions.empty() || !options.traceFile.empty())
+      throw UsageFailure("--time-options, --trace: expected the simulator "
+                         "(--device sim), which predicts; got a device that "
+                         "is measured");
     report.time = measureTime(device.get(), kernel.get(), problem, execution);
+  }
 
   std::string text = options.json ? formatJson(report, problem, options)
                                   : formatText(report, problem, options);

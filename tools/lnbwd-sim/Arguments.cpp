@@ -158,7 +158,8 @@ static Error fill(Argument &A, uint64_t Count, StringRef Fill, StringRef Text) {
   return Error::success();
 }
 
-Expected<Argument> lnbwd::simtool::parseArgument(StringRef Text) {
+Expected<Argument> lnbwd::simtool::parseArgument(StringRef Text,
+                                                 bool WithZeros) {
   Argument A;
   auto [Kind, Rest] = Text.split(':');
   bool IsBuffer = Kind == "in" || Kind == "out" || Kind == "inout";
@@ -193,14 +194,19 @@ Expected<Argument> lnbwd::simtool::parseArgument(StringRef Text) {
   A.Type = *Type;
   if (Count > MostBytes / elementBytes(*Type))
     return wrong(Text, "expected a buffer of 4 GiB at most");
+  A.Size = Count * elementBytes(*Type);
   if (A.What == Argument::Out) {
     if (!Fill.empty())
       return wrong(Text, "an output has no contents; use inout");
+    if (!WithZeros)
+      return A;
     A.Bytes.resize(size_t(Count * elementBytes(*Type)));
     for (size_t K = 0; K < A.Bytes.size(); ++K)
       A.Bytes[K] = Poison[K % sizeof(Poison)];
     return A;
   }
+  if (!WithZeros && (Fill.empty() || Fill == "0"))
+    return A;
   if (Error E = fill(A, Count, Fill.empty() ? "0" : Fill, Text))
     return E;
   return A;

@@ -33,6 +33,8 @@ struct Argument {
   /// output are a NaN in every floating-point type, so that what the kernel
   /// leaves out looks like nothing that it could have computed.
   std::vector<uint8_t> Bytes;
+  /// Of a buffer; Bytes has as many, or none if nobody looks at them.
+  uint64_t Size = 0;
   std::string File; ///< where the contents go after the launch; may be empty
   void *Device = nullptr;
 };
@@ -45,7 +47,9 @@ struct Argument {
 /// with TYPE i8, i16, i32, i64, f16, bf16, f32 or f64, and FILL a number for
 /// all elements, iota, random[:SEED] (floats from -1 to 1, integers from 0 to
 /// 99), or @FILE (exactly the bytes of the buffer).
-llvm::Expected<Argument> parseArgument(llvm::StringRef Text);
+/// Without WithZeros, buffers of zeros and outputs have no Bytes.
+llvm::Expected<Argument> parseArgument(llvm::StringRef Text,
+                                       bool WithZeros = true);
 
 /// The element's value as text.
 std::string formatElement(Element Type, const uint8_t *Bytes);

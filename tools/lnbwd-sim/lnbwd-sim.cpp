@@ -28,6 +28,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -73,6 +74,18 @@ static cl::opt<uint64_t>
                      cl::desc("stop a launch that executes more instructions, "
                               "all waves together; 0: never\n(4294967296 and "
                               "1048576 for each wave that has begun)"));
+static cl::opt<bool>
+    Time("time", cl::cat(Category),
+         cl::desc("predict how long the launch takes on a card; of its "
+                  "workgroups only some\nare executed, unchecked, and no "
+                  "outputs are reported"));
+static cl::opt<std::string> TimeOptions(
+    "time-options", cl::cat(Category), cl::value_desc("TEXT"),
+    cl::desc("for --time: product=NAME;caches=warm;PARAMETER=NUMBER;..., as "
+             "docs/timing-model.md\nhas them"));
+static cl::opt<std::string>
+    TraceFile("trace", cl::cat(Category), cl::value_desc("FILE"),
+              cl::desc("with --time: leave a timeline for Perfetto there"));
 static cl::opt<unsigned> Show("show", cl::init(8), cl::cat(Category),
                               cl::value_desc("N"),
                               cl::desc("elements of each output to print (8)"));
@@ -269,15 +282,17 @@ static Expected<std::vector<Result>> launch(hipFunction_t Function,
     if (A.What == Argument::Number) {
       Parameters.push_back(A.Bytes.data());
     } else {
-      hipError_t Code = hipMemcpy(A.Device, A.Bytes.data(), A.Bytes.size(),
-                                  hipMemcpyHostToDevice);
+      hipError_t Code = hipSuccess;
+      if (!A.Bytes.empty())
+        Code = hipMemcpy(A.Device, A.Bytes.data(), A.Bytes.size(),
+                         hipMemcpyHostToDevice);
       if (Code != hipSuccess)
         return Fail(Code);
       unsigned Flags = A.What == Argument::In    ? LNBWD_SIM_BUFFER_READ_ONLY
                        : A.What == Argument::Out ? LNBWD_SIM_BUFFER_UNWRITTEN
                                                  : 0;
       std::string Name = "argument " + std::to_string(Number);
-      lnbwdSimDescribeBuffer(A.Device, A.Bytes.size(), Name.c_str(), Flags);
+      lnbwdSimDescribeBuffer(A.Device, A.Size, Name.c_str(), Flags);
       Parameters.push_back(&A.Device);
     }
     ++Number;
@@ -382,6 +397,44 @@ static ExitCode report(const std::vector<Argument> &Arguments,
   return Code;
 }
 
+/// Predicts the launch instead of executing all of it.
+static ExitCode predict(hipFunction_t Function,
+                        std::vector<Argument> &Arguments,
+                        const uint32_t Grid[3], const uint32_t Block[3]) {
+  std::string Options = TimeOptions;
+  if (!TraceFile.empty())
+    Options += ";timeline";
+  if (lnbwdSimSetTiming(Options.c_str()))
+    return complain(StringRef("--time-options: ") + lnbwdSimLastErrorMessage());
+  if (Error E = launch(Function, Arguments, Grid, Block).takeError())
+    return complain(toString(std::move(E)));
+  const std::string Found = lnbwdSimGetTimingJson();
+  if (Json) {
+    outs() << Found << '\n';
+  } else {
+    Expected<json::Value> Parsed = json::parse(Found);
+    if (!Parsed)
+      return complain(toString(Parsed.takeError()));
+    const json::Object &O = *Parsed->getAsObject();
+    outs() << O.getString("summary").value_or("");
+    const json::Object &L = *O.getArray("launches")->front().getAsObject();
+    outs() << "slowest instructions, of all waves' time:\n";
+    for (const json::Value &V : *L.getArray("slowest")) {
+      const json::Object &H = *V.getAsObject();
+      outs() << format("%5.1f %%  ", H.getNumber("share").value_or(0) * 100)
+             << H.getString("at").value_or("") << "  "
+             << H.getString("instruction").value_or("") << "  "
+             << H.getString("source").value_or("") << '\n';
+    }
+  }
+  if (TraceFile.empty())
+    return Clean;
+  if (std::error_code Wrong =
+          lnbwd::writeOutputFile(TraceFile, lnbwdSimGetTimelineJson()))
+    return complain("cannot write '" + TraceFile + "': " + Wrong.message());
+  return Clean;
+}
+
 static ExitCode run() {
   if (hipInit(0) != hipSuccess)
     return complain(lnbwdSimLastErrorMessage());
@@ -401,7 +454,7 @@ static ExitCode run() {
                     CheckNames + "'");
   std::vector<Argument> Arguments;
   for (const std::string &Text : ArgumentTexts) {
-    Expected<Argument> A = parseArgument(Text);
+    Expected<Argument> A = parseArgument(Text, /*WithZeros=*/!Time);
     if (!A)
       return complain(toString(A.takeError()));
     Arguments.push_back(std::move(*A));
@@ -417,10 +470,15 @@ static ExitCode run() {
                     describeFile((*File)->getMemBufferRef()) +
                     "; expected an AMD code object for a chip that the "
                     "simulator has (" LNBWD_SIMULATED_CHIPS ")");
+  if (!Time && (!TraceFile.empty() || !TimeOptions.empty()))
+    return complain("--trace and --time-options: expected --time, too");
+  // What no workgroup touches costs the host nothing.
+  if (Time)
+    setenv("LNBWD_SIM_MEMORY_MB", "1000000", /*overwrite=*/0);
   hipModule_t Module;
   hipFunction_t Function;
   hipError_t Code = hipSetDevice(Device);
-  lnbwdSimSetChecks(Checks);
+  lnbwdSimSetChecks(Time ? 0 : Checks);
   if (MostInstructions.getNumOccurrences())
     setenv("LNBWD_SIM_MAX_INSTRUCTIONS",
            std::to_string(MostInstructions).c_str(), 1);
@@ -430,12 +488,14 @@ static ExitCode run() {
     Code = hipModuleGetFunction(&Function, Module, KernelName.c_str());
   for (Argument &A : Arguments)
     if (A.What != Argument::Number && Code == hipSuccess)
-      Code = hipMalloc(&A.Device, A.Bytes.size());
+      Code = hipMalloc(&A.Device, A.Size);
   if (Code != hipSuccess)
     return complain(hipText(Code));
 
   if (!argumentsFit(Function, Arguments))
     return BadInput;
+  if (Time)
+    return predict(Function, Arguments, Grid, Block);
   auto Outputs = launch(Function, Arguments, Grid, Block);
   std::string Counts = lnbwdSimGetCountsJson();
   if (!Outputs) {

@@ -444,7 +444,34 @@ TEST_F(RunnerSimulatorTest, SimulatedTimeIsNotTime) {
   Result result = run({kernel("gfx942"), "--m", "19", "--time"});
   ASSERT_EQ(result.exitCode, 0) << result.errors;
   EXPECT_CONTAINS(result.output, "simulated time is not time");
-  EXPECT_EQ(result.output.find(" us "), std::string::npos);
+  // The one figure is a prediction, and says so.
+  const size_t figure = result.output.find(" us ");
+  ASSERT_NE(figure, std::string::npos);
+  const size_t line = result.output.rfind('\n', figure) + 1;
+  EXPECT_EQ(result.output.compare(line, 10, "predicted "), 0);
+  EXPECT_CONTAINS(result.output, " us on MI300X (");
+  EXPECT_EQ(result.output.find(" us ", figure + 1), std::string::npos);
+}
+
+TEST_F(RunnerSimulatorTest, PredictionsAreOfAProduct) {
+  Result result = run({kernel("gfx942"), "--m", "19", "--time", "--json",
+                       "--time-options", "product=MI300A"});
+  ASSERT_EQ(result.exitCode, 0) << result.errors;
+  const json report = json::parse(result.output);
+  EXPECT_EQ(report["prediction"]["model"], "MI300A");
+  EXPECT_GT(report["prediction"]["predicted_us"], 0);
+  EXPECT_FALSE(report.contains("time"));
+  expectFailure({kernel("gfx942"), "--m", "19", "--time", "--time-options",
+                 "product=none"},
+                2, "expected one that carries gfx942");
+  result = run({kernel("gfx942"), "--m", "19", "--predict"});
+  ASSERT_EQ(result.exitCode, 0) << result.errors;
+  EXPECT_CONTAINS(result.output, "predicted ");
+  EXPECT_CONTAINS(result.output, "nothing was checked");
+  expectFailure({kernel("gfx942"), "--predict", "--verify"}, 2,
+                "--verify executes every workgroup");
+  expectFailure({kernel("gfx942"), "--m", "19", "--trace", "t.json"}, 2,
+                "--trace: expected --time or --predict, too");
 }
 
 TEST_F(RunnerSimulatorTest, WrongDevicesAndPlansAreExitCode2) {

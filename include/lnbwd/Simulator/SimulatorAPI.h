@@ -111,6 +111,24 @@ int64_t lnbwdSimKernelArgument(void *function, unsigned index, int *is_buffer);
  *  call. */
 const char *lnbwdSimGetCountsJson(void);
 
+/** From now on launches are predicted: how long they would take on a card.
+ *  Only those workgroups are executed that this needs, so that outputs are not
+ *  complete. `options`, separated by semicolons: "product=NAME" (by default the
+ *  first one of the chip), "caches=warm" or "caches=cold" (whether a launch
+ *  finds in the memory-side cache what the one before left; cold), "timeline",
+ *  and parameters of the model, "NAME=NUMBER"; docs/timing-model.md has them.
+ *  Null: launches are executed again. Of the current device. Returns 0, or -1
+ *  with a message in lnbwdSimLastErrorMessage. */
+int lnbwdSimSetTiming(const char *options);
+
+/** What was predicted of launches on the current device since
+ *  lnbwdSimSetTiming, as JSON. Valid until the thread's next call. */
+const char *lnbwdSimGetTimingJson(void);
+
+/** The timeline of these launches, a file for Perfetto; empty if none was asked
+ *  for. Valid until the thread's next call. */
+const char *lnbwdSimGetTimelineJson(void);
+
 /* NOLINTEND(readability-identifier-naming,modernize-use-using) */
 
 #ifdef __cplusplus

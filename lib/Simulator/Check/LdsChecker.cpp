@@ -16,6 +16,7 @@
 
 #include "Check/LdsChecker.h"
 
+#include "Check/LdsBanks.h"
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"
 
@@ -139,45 +140,6 @@ bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
     }
   }
   return true;
-}
-
-/// Cycles that the banks of LDS need for an access: lanes are served in groups
-/// that ask for a dword of each bank at most; two dwords of one bank in a group
-/// take two cycles, the same dword is handed to all.
-static unsigned bankCycles(const uint32_t *A, uint64_t Mask, unsigned Bytes,
-                           unsigned N, unsigned Banks, unsigned &Least) {
-  const unsigned Dwords = std::max(1u, Bytes / 4);
-  const unsigned Group = std::max(1u, Banks / Dwords);
-  unsigned Cycles = 0;
-  Least = 0;
-  for (unsigned Begin = 0; Begin < N; Begin += Group) {
-    uint64_t Lanes = Mask >> Begin;
-    if (Group < 64)
-      Lanes &= (1ull << Group) - 1;
-    if (!Lanes)
-      continue;
-    uint32_t Known[64][4];
-    uint8_t Count[64] = {};
-    unsigned Worst = 1;
-    for (unsigned L : LaneMask(Lanes)) {
-      uint32_t First = A[Begin + L] / 4;
-      for (unsigned K = 0; K < Dwords; ++K) {
-        uint32_t Dword = First + K;
-        unsigned Bank = Dword % Banks, Seen = 0;
-        while (Seen < Count[Bank] && Seen < 4 && Known[Bank][Seen] != Dword)
-          ++Seen;
-        if (Seen < Count[Bank] && Seen < 4)
-          continue;
-        if (Count[Bank] < 4)
-          Known[Bank][Count[Bank]] = Dword;
-        ++Count[Bank];
-        Worst = std::max<unsigned>(Worst, Count[Bank]);
-      }
-    }
-    Cycles += Worst;
-    ++Least;
-  }
-  return Cycles;
 }
 
 void LdsChecker::count(const uint32_t *A, uint64_t Mask, unsigned Bytes,

@@ -38,6 +38,23 @@ void lnbwd::sim::allocatedRegisters(const SimulatedChip &Chip, const Kernel &K,
 
 static std::string number(uint64_t X) { return std::to_string(X); }
 
+WaveRoom lnbwd::sim::roomForWaves(const SimulatedChip &Chip, const Kernel &K) {
+  unsigned Vgprs, Agprs, Sgprs;
+  allocatedRegisters(Chip, K, Vgprs, Agprs, Sgprs);
+  uint64_t Allocated = Vgprs;
+  if (Chip.UnifiedVgprs)
+    Allocated = ((K.Rsrc1 & 63) + 1) * 8;
+  Allocated =
+      (Allocated + Chip.VgprGranule - 1) / Chip.VgprGranule * Chip.VgprGranule;
+  uint64_t Registers = Chip.VgprsPerLane;
+  if (Chip.WaveSize == 32 && K.WaveSize == 64)
+    Registers /= 2;
+  return {
+      unsigned(Allocated),
+      unsigned(std::min<uint64_t>(
+          Chip.MaxWavesPerSimd, Registers / std::max<uint64_t>(Allocated, 1)))};
+}
+
 std::string lnbwd::sim::checkKernelLimits(const SimulatedChip &Chip,
                                           const Kernel &K,
                                           const uint32_t Block[3],
@@ -73,20 +90,10 @@ std::string lnbwd::sim::checkKernelLimits(const SimulatedChip &Chip,
                number(K.RequiredBlock[0]) + ", " + number(K.RequiredBlock[1]) +
                ", " + number(K.RequiredBlock[2]) + ") (.reqd_workgroup_size)";
   }
-  unsigned Vgprs, Agprs, Sgprs;
-  allocatedRegisters(Chip, K, Vgprs, Agprs, Sgprs);
-  uint64_t Allocated = Vgprs;
-  if (Chip.UnifiedVgprs)
-    Allocated = ((K.Rsrc1 & 63) + 1) * 8;
-  Allocated =
-      (Allocated + Chip.VgprGranule - 1) / Chip.VgprGranule * Chip.VgprGranule;
-  uint64_t Registers = Chip.VgprsPerLane;
-  if (Chip.WaveSize == 32 && K.WaveSize == 64)
-    Registers /= 2;
+  const WaveRoom Room = roomForWaves(Chip, K);
+  const uint64_t Allocated = Room.Registers, PerSimd = Room.PerSimd;
   uint64_t Items = uint64_t(Block[0]) * Block[1] * Block[2];
   uint64_t Waves = (Items + K.WaveSize - 1) / K.WaveSize;
-  uint64_t PerSimd = std::min<uint64_t>(
-      Chip.MaxWavesPerSimd, Registers / std::max<uint64_t>(Allocated, 1));
   // Workgroups of the wave32 chips may spread over the two compute units of a
   // workgroup processor.
   uint64_t Simds = uint64_t(Chip.unitsTogether()) * Chip.SimdsPerCU;

@@ -30,6 +30,13 @@ std::string checkKernelLimits(const SimulatedChip &Chip, const Kernel &K,
 void allocatedRegisters(const SimulatedChip &Chip, const Kernel &K,
                         unsigned &Vgprs, unsigned &Agprs, unsigned &Sgprs);
 
+/// How many waves of a kernel fit on a SIMD.
+struct WaveRoom {
+  unsigned Registers; ///< vector registers that a wave takes
+  unsigned PerSimd;   ///< waves
+};
+WaveRoom roomForWaves(const SimulatedChip &Chip, const Kernel &K);
+
 } // namespace lnbwd::sim
 
 #endif // LNBWD_LIB_SIMULATOR_CHECK_LIMITS_H

@@ -16,6 +16,7 @@
 #include "Check/WaitChecker.h"
 
 #include "Check/RegisterChecker.h"
+#include "Check/WaitLimits.h"
 #include "Core/Execution.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -37,13 +38,6 @@ const char *lnbwd::sim::counterName(WaitCounter C, unsigned Generation) {
   default:
     return "kmcnt";
   }
-}
-
-/// The largest number that the hardware's counter holds; issuing waits then.
-static unsigned counterMaximum(WaitCounter C, unsigned Generation) {
-  if (Generation == 9)
-    return C == WaitLds ? 15 : 63;
-  return C == WaitScalar ? 31 : 63;
 }
 
 void WaitChecker::start() {
@@ -85,38 +79,10 @@ void WaitChecker::wait(WaitCounter C, unsigned Most) {
 }
 
 void WaitChecker::waitInstruction(const Inst *I, const Effects &E) {
-  const unsigned X = unsigned(I->Imm) & 0xffff;
-  switch (E.Waits) {
-  case WaitKind::None:
-    return;
-  case WaitKind::Combined:
-    if (L.Generation <= 10) {
-      wait(WaitLoad, (X & 15) | (X >> 14 & 3) << 4);
-      wait(WaitLds, X >> 8 & (L.Generation == 9 ? 15 : 63));
-    } else {
-      wait(WaitLoad, X >> 10 & 63);
-      wait(WaitLds, X >> 4 & 63);
-    }
-    return;
-  case WaitKind::Load:
-    return wait(WaitLoad, X);
-  case WaitKind::Store:
-    return wait(WaitStore, X);
-  case WaitKind::Lds:
-    return wait(WaitLds, X);
-  case WaitKind::Scalar:
-    return wait(WaitScalar, X);
-  case WaitKind::LoadLds:
-    wait(WaitLoad, X >> 8 & 63);
-    return wait(WaitLds, X & 63);
-  case WaitKind::StoreLds:
-    wait(WaitStore, X >> 8 & 63);
-    return wait(WaitLds, X & 63);
-  case WaitKind::Idle:
-    for (unsigned C = 0; C < NumWaits; ++C)
-      wait(WaitCounter(C), 0);
-    return;
-  }
+  const WaitLimits Limits = waitLimits(*I, E.Waits, L.Generation);
+  for (unsigned C = 0; C < NumWaits; ++C)
+    if (Limits.Most[C] != WaitLimits::Any)
+      wait(WaitCounter(C), Limits.Most[C]);
 }
 
 void WaitChecker::push(WaitCounter C, const Event &Ev) {

@@ -60,7 +60,7 @@ struct InstructionLimit {
   }
 };
 
-/// What a launch executes and what its waves share. The members up to Observer
+/// What a launch executes and what its waves share. The members up to Only
 /// are set by the caller.
 struct Launch {
   const InstructionTable *Code = nullptr; ///< for the kernel's wave size
@@ -78,6 +78,8 @@ struct Launch {
   std::vector<FreedRegion> Freed; ///< what was memory until not long ago
   uint64_t Shuffle = 0; ///< seed of an unusual order of execution; 0: none
   LaunchObserver *Observer = nullptr; ///< null if nobody looks
+  /// The numbers of the workgroups to execute, in this order; empty: all.
+  std::vector<uint64_t> Only;
 
   const SimulatedChip *Chip = nullptr;
   unsigned WaveSize = 64;

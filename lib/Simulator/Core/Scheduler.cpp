@@ -54,6 +54,8 @@ static void work(Launch &L, size_t MostResident) {
     // Any number without a common divisor leads to every workgroup once.
     if (L.Shuffle)
       Number = (Number * L.ShuffleStep + L.Shuffle) % L.NumWorkgroups;
+    if (!L.Only.empty())
+      Number = L.Only[size_t(Number)];
     Active.push_back(std::move(Idle.back()));
     Idle.pop_back();
     Active.back()->start(Number);
@@ -115,7 +117,8 @@ bool lnbwd::sim::run(Launch &L) {
   const Kernel &K = *L.TheKernel;
   L.Chip = &L.Code->chip();
   L.WaveSize = K.WaveSize;
-  L.NumWorkgroups = uint64_t(L.Grid[0]) * L.Grid[1] * L.Grid[2];
+  L.NumWorkgroups = L.Only.empty() ? uint64_t(L.Grid[0]) * L.Grid[1] * L.Grid[2]
+                                   : L.Only.size();
   uint32_t Items = L.Block[0] * L.Block[1] * L.Block[2];
   L.WavesPerWorkgroup = (Items + L.WaveSize - 1) / L.WaveSize;
   L.ScratchSize = (K.ScratchSize + 3) & ~3u;
@@ -131,6 +134,7 @@ bool lnbwd::sim::run(Launch &L) {
                                               "entry");
     return false;
   }
+  L.NextWorkgroup = 0;
   // Of other launches too: whoever interrupts the process means all of them.
   const InterruptScope Interruptible;
   L.InterruptsBefore = interrupts();

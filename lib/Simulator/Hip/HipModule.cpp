@@ -248,6 +248,23 @@ static std::string checkLimits(const SimulatedChip &Chip, const Kernel &K,
   return "";
 }
 
+/// Predicts a launch and keeps what was found. False: it failed.
+static bool predictLaunch(Launch &L, const TimingOptions &Timing, int Device) {
+  double Begin;
+  size_t Number;
+  {
+    std::lock_guard<std::mutex> Guard(state().Lock);
+    Begin = state().Predicted[Device].microseconds();
+    Number = state().Predicted[Device].Launches.size();
+  }
+  LaunchPrediction P;
+  if (!predict(L, Timing, Begin, unsigned(Number), P))
+    return false;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().Predicted[Device].Launches.push_back(std::move(P));
+  return true;
+}
+
 extern "C" {
 
 hipError_t hipModuleLoadData(hipModule_t *Module, const void *Image) {
@@ -461,9 +478,12 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
     return finish(hipErrorInvalidConfiguration, Prefix + Problem);
   L.LdsSize = uint32_t(Lds);
   unsigned Checks;
+  std::optional<TimingOptions> Timing;
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
-    Checks = state().Checks;
+    Timing = state().Timing[F->Owner->Device];
+    // What is not executed in full cannot be checked.
+    Checks = Timing ? 0 : state().Checks;
     L.Shuffle = state().Shuffle;
   }
   if (Checks & LNBWD_SIM_CHECK_LIMITS)
@@ -537,7 +557,8 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
   std::optional<LaunchChecker> Checker;
   if (Checks)
     L.Observer = &Checker.emplace(L, Checks);
-  const bool Good = run(L);
+  const bool Good =
+      Timing ? predictLaunch(L, *Timing, F->Owner->Device) : run(L);
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
     L.addCounters(state().Counters[F->Owner->Device]);

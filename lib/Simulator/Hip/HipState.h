@@ -30,10 +30,12 @@
 #include "Core/Memory.h"
 #include "Load/CodeObject.h"
 #include "SimulatedChip.h"
+#include "Timing/Prediction.h"
 
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -73,6 +75,9 @@ struct HipState {
   std::set<ihipEvent_t *> Events;
   lnbwd_sim_counters Counters[NumChips] = {};
   NamedCounts Counts[NumChips];
+  /// Set while launches of a device are predicted and not executed.
+  std::optional<TimingOptions> Timing[NumChips];
+  Prediction Predicted[NumChips];
   unsigned Checks = 0;
   uint64_t Shuffle = 0;
 };

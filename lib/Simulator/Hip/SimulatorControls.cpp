@@ -153,4 +153,38 @@ const char *lnbwdSimGetCountsJson(void) {
   return Text.c_str();
 }
 
+int lnbwdSimSetTiming(const char *Options) {
+  const int Device = currentDevice();
+  TimingOptions Parsed;
+  std::string Problem;
+  if (Options)
+    Problem = parseTimingOptions(Options, Chips[Device].Chip, Parsed);
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (finish(Problem.empty() ? hipSuccess : hipErrorInvalidValue,
+             Problem.empty() ? "" : "lnbwdSimSetTiming: " + Problem) !=
+      hipSuccess)
+    return -1;
+  state().Timing[Device].reset();
+  if (Options) {
+    state().Timing[Device] = Parsed;
+    state().Predicted[Device] = Prediction();
+    state().Predicted[Device].Clock = Parsed.Clock;
+  }
+  return 0;
+}
+
+const char *lnbwdSimGetTimingJson(void) {
+  static thread_local std::string Text;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Text = state().Predicted[currentDevice()].json();
+  return Text.c_str();
+}
+
+const char *lnbwdSimGetTimelineJson(void) {
+  static thread_local std::string Text;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Text = state().Predicted[currentDevice()].timeline();
+  return Text.c_str();
+}
+
 } // extern "C"

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The table of the calibration benchmarks: what "benchmark B at value V on device D" launches.
+
+  benchmarks.py                             # all benchmarks, with their devices and kinds
+  benchmarks.py MI300X shoc_triad 1048576   # the launches of one run, as lnbwd-sim's arguments
+
+Benchmarks and values are spelled as the measurements spell them. The kernels are our own, written
+after descriptions of what each benchmark does; docs/timing-model.md says what is not known of
+the originals.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import pathlib
+import re
+import sys
+from collections.abc import Callable, Mapping
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1])]
+
+from timing_model.launches import Buffer, Run  # noqa: E402
+
+#: Kinds of benchmarks, by what bounds them; "streaming" and "reduction" have a goal of their own.
+KINDS = ("streaming", "reduction", "stencil", "transpose", "latency", "arithmetic", "atomics",
+         "product", "irregular", "launches")
+
+#: Buffers of more bytes than this were measured on the MI300A once fast and once slow.
+LARGE_BYTES = 1.1e9
+
+
+@dataclasses.dataclass(frozen=True)
+class Benchmark:
+    """A benchmark on one device; ``make`` takes the numbers in a value.
+
+    ``judged``: its times were kept back when the clock was made, to judge it by. ``doubt`` says
+    what of the original is not known, and ``doubts`` what is wrong with the times of some values;
+    such rows are neither fitted nor counted.
+    """
+
+    device: str
+    name: str
+    kind: str
+    make: Callable[..., Run]
+    judged: bool = False
+    doubt: str = ""
+    doubts: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def run(self, value: str) -> Run:
+        """What the benchmark launches at this value of its parameter."""
+        return self.make(*(int(number) for number in re.findall(r"\d+", value)))
+
+    def doubt_of(self, value: str) -> str:
+        """Why the time at this value is not to be relied on; empty if it is."""
+        if self.doubt or value in self.doubts:
+            return self.doubt or self.doubts[value]
+        if self.device == "MI300A" and self.run(value).bytes() > LARGE_BYTES:
+            return "large, and two runs of the same program differ"
+        return ""
+
+
+def table() -> dict[tuple[str, str], Benchmark]:
+    """All benchmarks, by device and name."""
+    from timing_model import mi300a, mi300x
+    return {(entry.device, entry.name): entry
+            for entry in (*mi300x.BENCHMARKS, *mi300a.BENCHMARKS)}
+
+
+def find(device: str, name: str) -> Benchmark:
+    """The benchmark of this name.
+
+    Raises:
+        KeyError: there is none; the message has the names of the device.
+    """
+    benchmarks = table()
+    if (device, name) not in benchmarks:
+        names = ", ".join(sorted(known for owner, known in benchmarks if owner == device))
+        raise KeyError(f"expected a benchmark of {device} ({names or 'none'}), got {name!r}")
+    return benchmarks[device, name]
+
+
+def main() -> int:
+    """The command line; see above."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("device", nargs="?", help="MI300X or MI300A")
+    parser.add_argument("benchmark", nargs="?")
+    parser.add_argument("value", nargs="?")
+    options = parser.parse_args()
+    if options.value is None:
+        for entry in table().values():
+            note = "judged" if entry.judged else entry.doubt and f"not fitted: {entry.doubt}"
+            print(f"{entry.device} {entry.name:22} {entry.kind:10} {note}")
+        return 0
+    try:
+        run = find(options.device, options.benchmark).run(options.value)
+    except KeyError as error:
+        parser.error(str(error.args[0]))
+    for number, pair in enumerate(run.pairs):
+        for launch in pair:
+            code = pathlib.Path(f"{launch.source}.hsaco")
+            shown = dataclasses.replace(launch, arguments=tuple(
+                dataclasses.replace(argument, contents=None)
+                if isinstance(argument, Buffer) else argument for argument in launch.arguments))
+            words = " ".join(shown.command(code, pathlib.Path()))
+            print(f"pair {number}, {launch.repeat} times: lnbwd-sim {words}")
+    for size in run.uploads:
+        print(f"upload of {size} bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

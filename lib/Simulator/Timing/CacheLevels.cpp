@@ -1,0 +1,216 @@
+//===- CacheLevels.cpp - Where accesses find their lines ------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// L1 and scalar cache of each unit and the L2 of the die are sets of 16 lines,
+// of which the one that was not used for longest is replaced. Lines that only
+// part of the die's units touch are there in full; the L2 is smaller in
+// proportion if only part of the units was recorded. The memory-side cache is a
+// share: of the lines that leave the L2, those that have been fetched before by
+// any die.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Timing/CacheLevels.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <algorithm>
+#include <vector>
+
+using namespace lnbwd::sim;
+
+/// Accesses of a workgroup before those of the next one beside it.
+constexpr size_t AccessesTogether = 8;
+
+/// How fast the memory-side cache forgets what comes round again as the
+/// footprint grows beyond it: at a quarter more nothing is left.
+constexpr double ForgottenBeyond = 4;
+
+/// Of a turn, for each further lane that asks for the same line.
+constexpr double AtomicLaneTurns = 0.2;
+
+namespace {
+class Cache {
+public:
+  explicit Cache(double Lines)
+      : Sets(std::max<size_t>(1, size_t(Lines) / Ways)),
+        Content(Sets * Ways, Empty) {}
+  enum Found : uint8_t { Missing, Clean, Dirty };
+  /// How the line is found. It is there then, and dirty by a store.
+  Found access(uint64_t Line, bool Store = false) {
+    uint64_t *Set = &Content[size_t(Line % Sets) * Ways];
+    size_t K = 0;
+    while (K < Ways && Set[K] >> 1 != Line)
+      ++K;
+    const Found F = K == Ways ? Missing : Set[K] & 1 ? Dirty : Clean;
+    for (K = std::min(K, Ways - 1); K > 0; --K)
+      Set[K] = Set[K - 1];
+    Set[0] = Line << 1 | (F == Dirty || Store ? 1 : 0);
+    return F;
+  }
+
+private:
+  static constexpr size_t Ways = 16;
+  static constexpr uint64_t Empty = ~0ull;
+  size_t Sets;
+  std::vector<uint64_t> Content;
+};
+
+/// What was recorded of a buffer.
+struct RegionTraffic {
+  llvm::DenseSet<uint64_t> Lines;
+  llvm::DenseSet<uint64_t> LinesRead;
+  double Fetched = 0; ///< lines that came to the L2
+  double Written = 0; ///< lines that left it
+  llvm::DenseMap<uint64_t, double> Atomics;
+};
+
+class Hierarchy {
+public:
+  Hierarchy(const CacheConditions &Q, const Launch &L, const ClockInfo &C)
+      : C(C), LinesOfScalar(C.LineBytes / C.ScalarLineBytes),
+        L2(C.L2KiB * 1024 / C.LineBytes * Q.Units / Q.UnitsOfDie),
+        Regions(L.Regions.size()) {
+    for (unsigned K = 0; K < Q.Units; ++K) {
+      L1.emplace_back(C.L1KiB * 1024 / C.LineBytes);
+      Scalar.emplace_back(C.ScalarCacheKiB * 1024 / C.ScalarLineBytes);
+    }
+  }
+  void access(WorkgroupTrace &T, const Access &X, unsigned Unit);
+
+  const ClockInfo &C;
+  double LinesOfScalar;
+  std::vector<Cache> L1, Scalar;
+  Cache L2;
+  std::vector<RegionTraffic> Regions;
+  double L2Lines = 0;
+};
+} // namespace
+
+/// What an access costs a line: a turn, and a part of one for each further lane
+/// as long as lanes are few, relative to which a line's dwords pass together.
+static double atomicTurns(const Access &X) {
+  const double Lanes = double(X.Lanes) / std::max(1u, X.NumLines);
+  return 1 + std::clamp(Lanes - 1, 0.0, 7.0) * AtomicLaneTurns;
+}
+
+void Hierarchy::access(WorkgroupTrace &T, const Access &X, unsigned Unit) {
+  for (uint32_t K = X.FirstLine; K < X.FirstLine + X.NumLines; ++K) {
+    TouchedLine &Line = T.Lines[K];
+    RegionTraffic &R = Regions[Line.Region];
+    uint64_t Number = Line.Number;
+    bool Near = false;
+    if (X.Kind == AccessKind::ScalarLoad) {
+      Near = Scalar[Unit].access(Number) != Cache::Missing;
+      Number = uint64_t(double(Number) / LinesOfScalar);
+    } else if (X.Kind == AccessKind::VectorLoad) {
+      Near = L1[Unit].access(Number) != Cache::Missing;
+    }
+    R.Lines.insert(Number);
+    if (X.Kind != AccessKind::VectorStore)
+      R.LinesRead.insert(Number);
+    if (Near) {
+      Line.Level = CacheLevel::L1;
+      continue;
+    }
+    ++L2Lines;
+    if (X.Kind == AccessKind::Atomic) {
+      // Dies have to agree, which they do behind their caches.
+      Line.Level = CacheLevel::Far;
+      R.Atomics[Number] += atomicTurns(X);
+      ++R.Fetched;
+      continue;
+    }
+    const bool Store = X.Kind == AccessKind::VectorStore;
+    const Cache::Found F = L2.access(Number, Store);
+    // What is written leaves once, however often it was.
+    if (F == Cache::Dirty || (F == Cache::Clean && !Store)) {
+      Line.Level = CacheLevel::L2;
+      continue;
+    }
+    Line.Rewritten = F == Cache::Clean;
+    Line.Level = CacheLevel::Memory;
+    ++(Store ? R.Written : R.Fetched);
+  }
+}
+
+Traffic lnbwd::sim::assignLevels(llvm::ArrayRef<PlacedWorkgroup> Workgroups,
+                                 const CacheConditions &Q, const Launch &L,
+                                 const ClockInfo &C) {
+  Hierarchy H(Q, L, C);
+  const size_t Together = size_t(Q.Units) * std::max(1u, Q.Resident);
+  for (size_t Begin = 0; Begin < Workgroups.size(); Begin += Together) {
+    auto Batch =
+        Workgroups.slice(Begin, std::min(Together, Workgroups.size() - Begin));
+    bool Any = true;
+    for (size_t First = 0; Any; First += AccessesTogether) {
+      Any = false;
+      for (const PlacedWorkgroup &P : Batch) {
+        WorkgroupTrace &T = *P.Trace;
+        const size_t End =
+            std::min(First + AccessesTogether, T.Accesses.size());
+        for (size_t K = First; K < End; ++K)
+          H.access(T, T.Accesses[K], P.Unit);
+        Any |= End < T.Accesses.size();
+      }
+    }
+  }
+
+  // To the whole launch.
+  const double Scale =
+      double(Q.Workgroups) / double(std::max<size_t>(1, Workgroups.size()));
+  std::vector<double> ReadOnce(H.Regions.size()), FarShare(H.Regions.size());
+  Traffic All;
+  for (size_t K = 0; K < H.Regions.size(); ++K) {
+    const RegionTraffic &R = H.Regions[K];
+    const double Whole =
+        double(L.Regions[K].End - L.Regions[K].Begin) / C.LineBytes + 1;
+    All.Footprint +=
+        std::min(Whole, double(R.Lines.size()) * Scale) * C.LineBytes;
+    ReadOnce[K] = std::min(Whole, double(R.LinesRead.size()) * Scale);
+    for (auto &Entry : R.Atomics)
+      All.HottestLine =
+          std::max(All.HottestLine,
+                   Entry.second *
+                       (Whole < double(R.Lines.size()) * Scale ? Scale : 1.0));
+  }
+  const double FarBytes = C.FarCacheMiB * (1 << 20);
+  // The part of a footprint that is still there when it comes round again.
+  const double Kept =
+      !Q.Warm || FarBytes == 0 ? 0
+      : All.Footprint <= FarBytes
+          ? 1
+          : std::max(0.0, 1 - (All.Footprint / FarBytes - 1) * ForgottenBeyond);
+  for (size_t K = 0; K < H.Regions.size(); ++K) {
+    const double Fetched = H.Regions[K].Fetched * Scale,
+                 Written = H.Regions[K].Written * Scale;
+    const double Again =
+        Fetched > ReadOnce[K] && FarBytes > 0 ? 1 - ReadOnce[K] / Fetched : 0;
+    FarShare[K] = Again + (1 - Again) * Kept;
+    All.Far += (Fetched + Written) * C.LineBytes;
+    All.Memory +=
+        (Fetched * (1 - FarShare[K]) + Written * (1 - Kept)) * C.LineBytes;
+  }
+  All.L2 = H.L2Lines * Scale * C.LineBytes;
+  // By the line's number, so that the choice is the same in every run.
+  auto Choose = [&](TouchedLine &Line, double Share) {
+    const uint64_t Hash = Line.Number * 0x9e3779b97f4a7c15ull >> 40;
+    if (Line.Level == CacheLevel::Memory &&
+        double(Hash) < Share * double(1 << 24))
+      Line.Level = CacheLevel::Far;
+  };
+  for (const PlacedWorkgroup &P : Workgroups)
+    for (const Access &X : P.Trace->Accesses)
+      for (uint32_t K = X.FirstLine; K < X.FirstLine + X.NumLines; ++K) {
+        TouchedLine &Line = P.Trace->Lines[K];
+        Choose(Line, X.Kind == AccessKind::VectorStore ? Kept
+                                                       : FarShare[Line.Region]);
+      }
+  return All;
+}

@@ -1,0 +1,112 @@
+//===- ComputeUnit.h - A compute unit in time -------------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Events in a compute unit that executes recorded workgroups: which wave issues
+// when, what it waits for, and how the paths to memory fill.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_TIMING_COMPUTEUNIT_H
+#define LNBWD_LIB_SIMULATOR_TIMING_COMPUTEUNIT_H
+
+#include "SimulatedChip.h"
+#include "Timing/IssueTable.h"
+#include "Timing/Timeline.h"
+#include "Timing/Trace.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace lnbwd::sim {
+
+/// The unit's part of what it shares with others.
+struct UnitShare {
+  double L2Bytes;     ///< a clock
+  double FarBytes;    ///< a clock
+  double MemoryBytes; ///< a clock
+  /// What it may have written that has not left the L2.
+  double WriteBuffer = 65536;
+};
+
+/// Wave-clocks by what was waited for.
+struct WaitTimes {
+  double By[unsigned(WaitReason::Count)] = {};
+  double total() const;
+  void add(const WaitTimes &Other, double Times);
+};
+
+/// A workgroup in time, in clocks.
+struct WorkgroupTimes {
+  double Start = 0, End = 0;
+};
+
+class ComputeUnit {
+public:
+  /// Timeline may be null.
+  ComputeUnit(const IssueTable &Table, const ClockInfo &C,
+              const SimulatedChip &Chip, const UnitShare &Share,
+              Timeline *Into);
+  ~ComputeUnit();
+  /// Executes the workgroups, Resident of them at a time. Each starts when its
+  /// clock of Dispatch has come and there is room. Called once.
+  std::vector<WorkgroupTimes>
+  run(llvm::ArrayRef<const WorkgroupTrace *> Workgroups,
+      llvm::ArrayRef<double> Dispatch, unsigned Resident);
+
+  /// When everything has reached memory that was written.
+  double drained() const { return MemoryFree; }
+  WaitTimes Waits;
+  /// Wave-clocks before each instruction of the program, waits and turns.
+  std::vector<double> ByInstruction;
+
+private:
+  struct WaveInTime;
+  struct Simd;
+  void start(size_t Number, double At);
+  void finish(WaveInTime &W, double At);
+  bool issue(WaveInTime &W, Simd &S, double Now, unsigned &Ports);
+  void prepare(WaveInTime &W);
+  void account(const WaveInTime &W, uint32_t Instruction, const IssueFacts &F,
+               double Now);
+  void step(WaveInTime &W, const TraceStep &Step, const IssueFacts &F,
+            double Now);
+  void barrier(WaveInTime &W, double Now);
+  void meet(size_t Number, double Now);
+  double access(const Access &X, const WorkgroupTrace &T, double Now);
+  double lineLoaded(const TouchedLine &Line, double At);
+  double lineStored(const TouchedLine &Line, double Bytes, double At);
+  double scalarLoaded(const Access &X, const WorkgroupTrace &T, double Now);
+  double ldsDone(const Access *X, double Latency, double Now);
+
+  const IssueTable &Table;
+  const ClockInfo &C;
+  const SimulatedChip &Chip;
+  const UnitShare Share;
+  Timeline *Into;
+
+  struct Group;
+  std::vector<Group> Groups;
+  llvm::ArrayRef<const WorkgroupTrace *> Todo;
+  llvm::ArrayRef<double> Dispatch;
+  size_t Next = 0;
+  std::vector<std::unique_ptr<Simd>> Simds;
+  double PipeFree = 0, LdsFree = 0, ScalarFree = 0;
+  double L2Free = 0, FarFree = 0, MemoryFree = 0;
+  std::vector<double> InFlight; ///< when the latest lines arrive
+  size_t NextInFlight = 0;
+  std::unordered_map<uint64_t, double> Filling;
+  std::unordered_map<uint64_t, double> CodeLines; ///< when they are there
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_TIMING_COMPUTEUNIT_H

@@ -1,0 +1,117 @@
+//===- IssueTable.cpp - How long instructions occupy what -----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// By class of the instruction's record, and for rates that differ within a
+// class by its name.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Timing/IssueTable.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <algorithm>
+
+using namespace lnbwd;
+using namespace lnbwd::sim;
+using llvm::StringRef;
+
+/// A 32-bit integer product takes as long as a transcendental function.
+static bool isSlowProduct(StringRef Name) {
+  return Name.starts_with("v_mul_lo_u32") || Name.starts_with("v_mul_hi_") ||
+         Name.starts_with("v_mad_u64_u32") || Name.starts_with("v_mad_i64_i32");
+}
+
+/// Those that a wave cannot issue back to back.
+static bool isWide(StringRef Name) {
+  if (Name.starts_with("v_pk_"))
+    return !Name.starts_with("v_pk_mov");
+  return Name.contains("_f64") && !Name.starts_with("v_cvt_");
+}
+
+/// Clocks of a matrix instruction: its operations over the unit's rate, which
+/// is halved for each doubling of the elements' width.
+static unsigned matrixClocks(const Inst &I, const ClockInfo &C) {
+  if (!I.Matrix)
+    return unsigned(C.VectorClocks) * 4;
+  const MatrixShape &M = *I.Matrix;
+  double Rate = C.MatrixFlopsPerClock;
+  if (M.Source == MatrixType::F32)
+    Rate /= 8;
+  else if (M.Source == MatrixType::F64)
+    Rate /= 8;
+  else if (M.Source == MatrixType::I8)
+    Rate *= 2;
+  const double Flops = 2.0 * M.M * M.M * M.K * M.Blocks;
+  return std::max(8u, unsigned(Flops / Rate));
+}
+
+static IssueFacts factsOf(const Inst &I, const Effects &E, const ClockInfo &C,
+                          unsigned Generation) {
+  IssueFacts F;
+  const unsigned Vector = unsigned(C.VectorClocks),
+                 Scalar = unsigned(C.ScalarClocks);
+  F.Busy = F.Gap = F.Result = uint16_t(Scalar);
+  StringRef Name = I.Record->Name;
+  F.HasAccess = E.Access != MemoryAccess::None;
+  switch (I.Class) {
+  case InstClass::Vector:
+  case InstClass::Uncounted:
+    F.To = Port::Vector;
+    F.Busy = F.Gap = uint16_t(Vector);
+    F.Result = uint16_t(std::max(C.VectorResultClocks, C.VectorClocks));
+    if (E.Counted == CountClass::Matrix) {
+      F.Busy = F.Result = uint16_t(matrixClocks(I, C));
+    } else if (E.Counted == CountClass::Transcendental || isSlowProduct(Name)) {
+      F.Busy = F.Gap = F.Result = uint16_t(C.TranscendentalClocks);
+    } else if (isWide(Name)) {
+      F.Gap = F.Result = uint16_t(C.WideClocks);
+    }
+    return F;
+  case InstClass::VectorMemory:
+    F.To = Port::VectorMemory;
+    return F;
+  case InstClass::ScalarMemory:
+    F.To = Port::ScalarMemory;
+    return F;
+  case InstClass::LDS:
+    F.To = Port::Lds;
+    F.Permutes = !I.ElementBytes;
+    return F;
+  default:
+    break;
+  }
+  if (E.Waits != WaitKind::None) {
+    F.IsWait = true;
+    F.Waits = waitLimits(I, E.Waits, Generation);
+    return F;
+  }
+  if (E.Barrier != BarrierKind::None) {
+    // Of a split barrier the wait is what takes time.
+    F.IsBarrier = E.Barrier != BarrierKind::Signal;
+    return F;
+  }
+  F.IsEnd = Name == "s_endpgm";
+  if (Name == "s_nop")
+    F.Gap = uint16_t(Scalar * (1 + (unsigned(I.Imm) & 15)));
+  if (E.Counted == CountClass::Branch || I.Record->Description.IsBranch) {
+    F.To = Port::Branch;
+    F.IsBranch = true;
+  } else if (E.Counted == CountClass::ScalarAlu) {
+    F.To = Port::Scalar;
+  }
+  return F;
+}
+
+IssueTable::IssueTable(const InstructionTable &P, const ClockInfo &C)
+    : Code(P.instructions()), TheEffects(CodeChecks::of(P).Effects) {
+  for (const Inst &I : P.instructions())
+    List.push_back(I.Size
+                       ? factsOf(I, TheEffects.of(&I), C, P.chip().Generation)
+                       : IssueFacts());
+}
