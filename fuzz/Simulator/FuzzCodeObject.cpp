@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Check/Limits.h"
 #include "Check/CodeChecks.h"
+#include "Check/Limits.h"
 #include "Load/CodeObject.h"
 
 #include <cstdlib>
