@@ -183,9 +183,6 @@ class KernelSpec:
                 ("n", _whole_number("n", self.n, 1, "the length of a row, 1 or more")),
                 ("rows", _rows_number(self.rows))):
             object.__setattr__(self, name, number)
-        if not isinstance(self.schedule, str):
-            raise TypeError("schedule: expected text such as "
-                            f"'threads_per_row=128,row_groups=2', got {self.schedule!r}")
         if self.dtype not in DTYPES:
             raise ValueError(f"dtype: expected one of {', '.join(DTYPES)}, got {self.dtype!r}")
         for name in ("weight_dtype", "bias_dtype"):

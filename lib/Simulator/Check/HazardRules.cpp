@@ -277,13 +277,10 @@ static const HazardRule Table[] = {
      "a lane swap follows a vector ALU write of EXEC"},
 };
 
+/// The bit of a chip in the rules' masks, 0 where they are for none of its
+/// kind.
 static uint8_t chipBit(const SimulatedChip &Chip) {
-  const StringRef Name = Chip.Chip;
-  return Name == "gfx908"   ? ChipGfx908
-         : Name == "gfx90a" ? ChipGfx90a
-         : Name == "gfx942" ? ChipGfx942
-         : Name == "gfx950" ? ChipGfx950
-                            : 0;
+  return Chip.MatrixGeneration ? uint8_t(1u << (Chip.MatrixGeneration - 1)) : 0;
 }
 
 /// How long a matrix instruction takes, in passes of four cycles.
@@ -305,7 +302,7 @@ static uint32_t vectorRoles(const Inst &I, const Effects &E,
     return Roles | RoleMatrix |
            (I.Matrix->Source == MatrixType::F64 ? RoleDouble : 0u);
   const bool Dot = Name.starts_with("v_dot");
-  const bool FromGfx90a = StringRef(Chip.Chip) != "gfx908";
+  const bool FromGfx90a = Chip.MatrixGeneration != 1;
   // Of gfx90a on, dot products are another matter.
   // gfx908 has other rules for what goes to accumulation registers.
   if (E.VectorWrite[0].Count &&
@@ -412,11 +409,10 @@ static HazardFacts hazardFacts(const Inst &I, const Effects &E,
 
 /// Which of the newer chips' hazards a chip has, as LLVM 22 knows them.
 static uint8_t newerHazards(const SimulatedChip &Chip) {
-  const StringRef Name = Chip.Chip;
   uint8_t Hazards = 0;
   if (Chip.Generation >= 11)
     Hazards |= NewerMatrix | NewerPermlane;
-  if (Name.starts_with("gfx110"))
+  if (Chip.HasTransUseHazard)
     Hazards |= NewerTrans;
   if (Chip.Generation >= 12)
     Hazards |= NewerSgpr;
