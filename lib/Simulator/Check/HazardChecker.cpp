@@ -174,18 +174,15 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
   case InstClass::Uncounted:
     return checkVector(I, E);
   case InstClass::VectorMemory:
+    llvm::fill(Overwritten, ScalarWrite()); // They wait for the scalar ALU.
+    [[fallthrough]];
   case InstClass::LDS:
     llvm::fill(Slow, TransResult()); // They wait for the vector ALU.
     return true;
   case InstClass::Scalar:
     break;
   case InstClass::ScalarMemory:
-    // What is loaded there is new to the vector ALU; LLVM 22 leaves no wait.
-    for (const RegisterSpan &S : E.ScalarWrite)
-      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
-        ReadByVectors[Slot / 2] = false;
-        Overwritten[Slot].I = nullptr;
-      }
+    llvm::fill(Overwritten, ScalarWrite()); // As vector memory.
     return true;
   default:
     return true;
@@ -196,8 +193,7 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
       if (!(I->Imm >> 12 & 15))
         llvm::fill(Slow, TransResult());
       if (!(I->Imm & 1))
-        for (ScalarWrite &By : Overwritten)
-          By.I = nullptr;
+        llvm::fill(Overwritten, ScalarWrite());
     }
     return true;
   }
