@@ -30,9 +30,11 @@ import torch  # noqa: E402
 from torch import Tensor  # noqa: E402
 
 import lnbwd.ops  # noqa: E402, F401  (defines the operators)
+from lnbwd.operations import LAYER_NORM_BWD  # noqa: E402
+from lnbwd_bench import PEERS  # noqa: E402
 from lnbwd_bench.checking import OUTPUTS, reference  # noqa: E402
-from lnbwd_bench.competitors import PEERS, Unavailable, make_peer  # noqa: E402
 from lnbwd_bench.machine import CudaMachine  # noqa: E402
+from lnbwd_bench.peers import Unavailable, make_peer  # noqa: E402
 from lnbwd_bench.shapes import Shape, shape_argument  # noqa: E402
 
 EPSILON = 1e-5
@@ -44,17 +46,15 @@ Function = Callable[[dict[str, Tensor]], Outputs]
 def backward_ways(machine: CudaMachine, shape: Shape) -> dict[str, Function]:
     """The backward pass by whoever is installed; the names are those of the benchmark."""
 
-    def way(function: Callable[..., Any]) -> Function:
-        return lambda given: dict(zip(OUTPUTS, function(
-            given["dy"], given["x"], given["gamma"], given["beta"], given["mean"], given["rstd"]),
-            strict=False))
+    def way(function: Callable[[dict[str, Tensor]], Any]) -> Function:
+        return lambda given: dict(zip(OUTPUTS, function(given), strict=False))
 
-    ways: dict[str, Function] = {"ours": way(
-        lambda dy, x, gamma, beta, mean, rstd: torch.ops.lnbwd.layer_norm_bwd(
-            dy, x, mean, rstd, gamma, beta, [shape.n], [True] * 3))}
+    ways: dict[str, Function] = {"ours": way(lambda given: torch.ops.lnbwd.layer_norm_bwd(
+        *(given[name] for name in ("dy", "x", "mean", "rstd", "gamma", "beta")), [shape.n],
+        [True] * 3))}
     for name in PEERS:
         try:
-            ways[name] = way(make_peer(name, machine).function(shape))
+            ways[name] = way(make_peer(name, machine).function(LAYER_NORM_BWD, shape))
         except Unavailable as error:
             print(f"{name} is left out: {error}", file=sys.stderr)
     return ways

@@ -39,7 +39,7 @@ if "LNBWD_BUILD_DIR" in os.environ:
                           str(pathlib.Path(os.environ["LNBWD_BUILD_DIR"]) / "lib"))
 
 from lnbwd import _chips  # noqa: E402
-from lnbwd_bench import our_kernels, report  # noqa: E402
+from lnbwd_bench import PEERS, our_kernels, report  # noqa: E402
 from lnbwd_bench.progress import Progress  # noqa: E402
 from lnbwd_bench.shapes import Shape, default_shapes, parse_shape, random_shapes  # noqa: E402
 from lnbwd_bench.verdicts import (  # noqa: E402
@@ -49,7 +49,6 @@ from lnbwd_bench.verdicts import (  # noqa: E402
     load_recorded,
 )
 
-PEERS = ("eager", "compile", "liger")
 RECORDED = ROOT / "bench" / "recorded_peers.json"
 RESULT, REPORT = "layer_norm_bwd.json", "layer_norm_bwd.txt"
 DRY_SHAPES = ("24x256", "17x96", "16x512:f32")
@@ -69,7 +68,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
                         "in M and N, of all types, a tenth with odd N")
     parser.add_argument("--dtypes", metavar="TYPE,...", help="only shapes of these types")
     parser.add_argument("--peers", default=",".join(PEERS), metavar="NAME,...",
-                        help="of eager, compile, liger; '' for none (default: all)")
+                        help=f"of {', '.join(PEERS)}; '' for none (default: all)")
     parser.add_argument("--repetitions", type=int, default=50, metavar="R",
                         help="timed repetitions of each competitor, at least "
                         f"{MIN_REPETITIONS} (default 50)")
@@ -156,7 +155,8 @@ def warm_compile(shapes: list[Shape]) -> int:
     """What the processes that fill torch.compile's cache do."""
     import torch
 
-    from lnbwd_bench.competitors import DTYPES, aten_backward
+    from lnbwd_bench.competitors import DTYPES
+    from lnbwd_bench.peers import aten_backward
 
     for shape in shapes:
         torch._dynamo.reset()
@@ -189,7 +189,7 @@ class Run:
     """One run over all shapes."""
 
     def __init__(self, options: argparse.Namespace, machine: Any) -> None:
-        from lnbwd_bench import competitors, stream
+        from lnbwd_bench import competitors, peers, stream
 
         self.options = options
         self.machine = machine
@@ -197,8 +197,8 @@ class Run:
         self.peers: list[Any] = []
         for name in options.peers:
             try:
-                self.peers.append(competitors.make_peer(name, machine))
-            except competitors.Unavailable as error:
+                self.peers.append(competitors.PeerCompetitor(peers.make_peer(name, machine)))
+            except peers.Unavailable as error:
                 self.unavailable.append(f"{name}: {error}")
         if options.kernels:
             files = our_kernels.read_folder(options.kernels)

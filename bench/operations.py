@@ -2,13 +2,15 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Times every operation of the family on an NVIDIA GPU, beside PyTorch's where it has one.
+"""Times every operation of the family on an NVIDIA GPU, beside whoever else has it.
 
-Like layer_norm_bwd.py, on rotating buffers and with the device's events; a row for each operation
-and each way to it that costs something: recomputed statistics, from the output, a gradient that
-the compiler derived, a grid that is the same on every device.
+Like layer_norm_bwd.py, on rotating buffers, by the device's events and by graphs; a row for each
+operation and each way to it that costs something: recomputed statistics, from the output, a gradient
+that the compiler derived, a grid that is the same on every device. Kernels are for any M, with the
+shape's as a hint, as Python compiles them. The outputs are compared with float64.
 
   operations.py compile --out KERNELS [--chip sm_90] [--shapes 8192x4096 ...]   where the compiler is
+  operations.py compile --out KERNELS --random SEED COUNT                       shapes drawn at random
   operations.py run --kernels KERNELS [--out FILE]                              where the GPU is
 """
 
@@ -17,9 +19,13 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import math
 import os
 import pathlib
+import statistics
 import sys
+import time
+from collections.abc import Callable, Iterable
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
@@ -31,19 +37,29 @@ import family  # noqa: E402
 from lnbwd.operations import (  # noqa: E402
     LAYER_NORM,
     LAYER_NORM_BWD,
+    OPERATIONS,
     RMS_NORM,
     RMS_NORM_BWD,
 )
-from lnbwd_bench.shapes import Shape, parse_shape, shape_argument  # noqa: E402
+from lnbwd.spec import rows_option  # noqa: E402
+from lnbwd_bench import PEERS  # noqa: E402
+from lnbwd_bench.shapes import Shape, parse_shape, random_shapes, shape_argument  # noqa: E402
 
 SHAPES = ("4096x1024", "8192x4096", "16384x2048", "65536x768")
 CHIP = chips.GPU
+EPSILON = 1e-5
+# Error over the largest value of an output: one rounding, and some for the arithmetic before it.
+ALLOWED = {"bf16": 6e-3, "f16": 8e-4, "f32": 4e-6}
 
 
 def variants(shape: Shape, chip: str) -> dict[str, family.Case]:
     """What is timed, by name."""
-    def case(op: str, **options: Any) -> family.Case:
-        return family.Case(op, chip, shape.dtype, shape.n, **options)
+    rows = rows_option(shape.m, chip)
+    hint = f"rows={rows}" if rows else ""
+
+    def case(op: str, pipeline: str = "", **options: Any) -> family.Case:
+        return family.Case(op, chip, shape.dtype, shape.n,
+                           pipeline=" ".join(filter(None, (hint, pipeline))), **options)
 
     return {
         LAYER_NORM: case(LAYER_NORM),
@@ -63,8 +79,12 @@ def compile_main(options: argparse.Namespace) -> int:
     build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build"))
     options.out.mkdir(parents=True, exist_ok=True)
     kernels = []
+    if options.random:
+        options.shapes = random_shapes(*options.random)
     for shape in options.shapes:
         for name, case in variants(shape, options.chip).items():
+            if options.only and name not in options.only:
+                continue
             file = family.compile_case(build, case, options.out)
             kernels.append({"name": name, "m": shape.m, "n": shape.n, "dtype": shape.dtype,
                             "chip": options.chip, "file": file.name})
@@ -73,77 +93,188 @@ def compile_main(options: argparse.Namespace) -> int:
     return 0
 
 
-def torch_call(torch: Any, name: str, tensors: dict[str, Any], n: int) -> Any:
-    """PyTorch's operator for what is timed, or None."""
-    aten = torch.ops.aten
-    get = tensors.get
-    if name == LAYER_NORM:
-        return lambda: aten.native_layer_norm(get("x"), [n], get("gamma"), get("beta"), 1e-5)
-    if name == RMS_NORM and hasattr(aten, "_fused_rms_norm"):
-        return lambda: aten._fused_rms_norm(get("x"), [n], get("gamma"), 1e-5)
-    if name == LAYER_NORM_BWD:
-        beta = torch.zeros_like(tensors["gamma"])
-        return lambda: aten.native_layer_norm_backward(
-            get("dy"), get("x"), [n], get("mean")[:, None], get("rstd")[:, None], get("gamma"),
-            beta, [True, True, True])
-    if name == RMS_NORM_BWD and hasattr(aten, "_fused_rms_norm_backward"):
-        return lambda: aten._fused_rms_norm_backward(
-            get("dy"), get("x"), [n], get("rstd")[:, None], get("gamma"), [True, True])
-    return None
+def exact(op: str, tensors: dict[str, Any]) -> tuple[Any, ...]:
+    """The outputs of an operation in float64, in its order."""
+    x, gamma = tensors["x"].double(), tensors["gamma"].double()
+    if op in (LAYER_NORM, RMS_NORM):
+        mean = x.mean(1, keepdim=True) if op == LAYER_NORM else 0 * x[:, :1]
+        rstd = ((x - mean).square().mean(1, keepdim=True) + EPSILON).rsqrt()
+        y = (x - mean) * rstd * gamma
+        return (y + tensors["beta"].double(), mean, rstd) if op == LAYER_NORM else (y, rstd)
+    dy, rstd = tensors["dy"].double(), tensors["rstd"].double()[:, None]
+    mean = tensors["mean"].double()[:, None] if op == LAYER_NORM_BWD else 0
+    xhat, weighted = (x - mean) * rstd, dy * gamma
+    centre = weighted.mean(1, keepdim=True) if op == LAYER_NORM_BWD else 0
+    dx = rstd * (weighted - xhat * (weighted * xhat).mean(1, keepdim=True) - centre)
+    return dx, (dy * xhat).sum(0), *([dy.sum(0)] if op == LAYER_NORM_BWD else [])
+
+
+def error_of(outputs: Iterable[Any], expected: Iterable[Any]) -> float:
+    """The largest error of all outputs, each over its largest value."""
+    return max(float((output.double().reshape(true.shape) - true).abs().max()
+                     / true.abs().max().clamp_min(1e-30))
+               for output, true in zip(outputs, expected, strict=False))
+
+
+class Timed:
+    """One operation on one shape: its buffers, and who is timed on them."""
+
+    def __init__(self, machine: Any, entry: dict[str, Any], kernels: pathlib.Path) -> None:
+        import torch
+
+        from lnbwd import runtime
+        from lnbwd_bench.competitors import DTYPES
+
+        self.shape = Shape(entry["m"], entry["n"], entry["dtype"])
+        self.op = entry["name"]
+        self._machine, self._torch = machine, torch
+        shape = self.shape
+        case = variants(shape, entry["chip"])[entry["name"]]
+        program = runtime.Program.from_file(kernels / entry["file"])
+        kernel = runtime.Kernel(machine.ours, program)
+        arguments = case.arguments()
+        dims = {"row_block": (shape.m, shape.n), "column": (shape.n,), "row_scalar": (shape.m,)}
+        self.moved = sum(math.prod(dims[kind]) * DTYPES[element].itemsize
+                         for _, kind, element, _ in arguments)
+        self.count = max(2, -(-5 * machine.l2_bytes // self.moved) + 1)
+        self.sets: list[dict[str, Any]] = []
+        for _ in range(self.count):
+            tensors = {}
+            for name, kind, element, is_output in arguments:
+                value = (torch.full(dims[kind], math.nan, device=machine.device) if is_output
+                         else torch.randn(dims[kind], device=machine.device)).to(DTYPES[element])
+                tensors[name] = value.abs() + 0.5 if name in ("rstd", "gamma") and not is_output \
+                    else value
+            self.sets.append(tensors)
+        self._outputs = [name for name, _, _, is_output in arguments if is_output]
+        pointers = [[tensors[argument.name].data_ptr() for argument in program.arguments]
+                    for tensors in self.sets]
+        size = kernel.workspace_size(shape.m)
+        workspaces = [torch.empty(max(size, 1), dtype=torch.uint8, device=machine.device)
+                      for _ in range(self.count)]
+
+        def ours(slot: int) -> None:
+            kernel.launch(pointers[slot], shape.m, workspaces[slot].data_ptr(), size,
+                          machine.stream())
+
+        self._ours = ours
+
+    def candidates(self, peers: Iterable[Any], say: Callable[[str], None]) -> list[Any]:
+        """Ours, the peers that have the operation and get it right, and for a forward pass a copy,
+        which moves what it must move."""
+        from lnbwd_bench.checking import PEER_SLACK
+        from lnbwd_bench.timing import Candidate
+
+        result = [Candidate("ours", self._ours)]
+        if self.op not in OPERATIONS:
+            return result
+        first = self.sets[0]
+        expected = exact(self.op, first)
+        self._ours(0)
+        allowed = ALLOWED[self.shape.dtype]
+        error = error_of((first[name] for name in self._outputs), expected)
+        if not error <= allowed:
+            say(f"{self.op} {self.shape} ours: error {error:.2g} above {allowed:.2g}")
+        for peer in peers:
+            kept: dict[int, Any] = {}
+            try:
+                function = peer.function(self.op, self.shape)
+                error = error_of(function(first), expected)
+            except Exception as problem:  # Whatever a peer does: the others go on.
+                lines = str(problem).strip().splitlines() or [type(problem).__name__]
+                say(f"{self.op} {self.shape} {peer.name}: {lines[0][:200]}")
+                continue
+            if not error <= PEER_SLACK * allowed:
+                say(f"{self.op} {self.shape} {peer.name}: error {error:.2g}")
+                continue
+
+            def call(slot: int, function: Any = function, kept: dict[int, Any] = kept) -> None:
+                kept[slot] = function(self.sets[slot])
+
+            result.append(Candidate(peer.name, call))
+        if OPERATIONS[self.op].is_forward:
+            targets = [self._torch.empty_like(tensors["x"]) for tensors in self.sets]
+            result.append(Candidate("copy", lambda slot: targets[slot].copy_(
+                self.sets[slot]["x"])))
+        return result
+
+
+def line(entry: dict[str, Any], row: dict[str, Any], method: str) -> str:
+    """A result for people: microseconds of each, and how ours compares."""
+    times = {name: row[name][method]["median_us"] for name in row["timed"] if method in row[name]}
+    ours = times.pop("ours")
+    copy = times.pop("copy", None)
+    text = (f"{entry['name']:30} {entry['m']}x{entry['n']}:{entry['dtype']:5} {ours:8.2f} us "
+            f"{row['bytes'] / ours / 1e3:6.0f} GB/s")
+    if copy:
+        text += f"  {100 * copy / ours:5.1f} % of a copy"
+    if times:
+        best = min(times, key=lambda name: times[name])
+        text += f"  {times[best] / ours:5.2f} times {best};"
+        text += "".join(f" {name} {time:.2f}" for name, time in times.items())
+    return text
+
+
+def summary_lines(results: list[dict[str, Any]], method: str) -> list[str]:
+    """For each operation: the geometric mean and the least of how many times faster ours is than
+    the best peer, and of the share of a copy's rate where 100 MB or more are moved."""
+    lines = []
+    for op in OPERATIONS:
+        gains, shares = [], []
+        for row in results:
+            times = {name: row[name][method]["median_us"] for name in row["timed"]
+                     if method in row[name]}
+            if row["name"] != op or "ours" not in times:
+                continue
+            peers = [time for name, time in times.items() if name not in ("ours", "copy")]
+            if peers:
+                gains.append(min(peers) / times["ours"])
+            if "copy" in times and row["bytes"] >= 1e8:
+                shares.append(times["copy"] / times["ours"])
+        for what, values in (("times the best peer", gains), ("of a copy, 100 MB and more", shares)):
+            if values:
+                lines.append(f"{op:16} {what}: geometric mean {statistics.geometric_mean(values):.3f}, "
+                             f"least {min(values):.3f}, {len(values)} shapes")
+    return lines
 
 
 def run_main(options: argparse.Namespace) -> int:
-    import torch
-
-    from lnbwd import runtime
+    from lnbwd_bench import peers as known_peers
     from lnbwd_bench.machine import CudaMachine
-    from lnbwd_bench.timing import Candidate, SlotCounter, summary, time_events
+    from lnbwd_bench.timing import SlotCounter, summary, time_events, time_graph
+    from lnbwd_bench.verdicts import METHODS
 
-    types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
     machine = CudaMachine()
     machine.calibrate()
+    peers = []
+    for name in options.peers:
+        try:
+            peers.append(known_peers.make_peer(name, machine))
+        except known_peers.Unavailable as error:
+            print(f"left out: {name}: {error}")
     results = []
+    start = time.monotonic()
     for entry in json.loads((options.kernels / "operations.json").read_text()):
-        shape = Shape(entry["m"], entry["n"], entry["dtype"])
-        case = variants(shape, entry["chip"])[entry["name"]]
-        program = runtime.Program.from_file(options.kernels / entry["file"])
-        kernel = runtime.Kernel(machine.ours, program)
-        arguments = case.arguments()
-        size_of = {"row_block": shape.m * shape.n, "column": shape.n, "row_scalar": shape.m}
-        moved = sum(size_of[kind] * types[element].itemsize for _, kind, element, _ in arguments)
-        count = max(2, -(-5 * machine.l2_bytes // moved) + 1)
-        sets, pointers, workspaces = [], [], []
-        for _ in range(count):
-            tensors = {}
-            for name, kind, element, _ in arguments:
-                dims = {"row_block": (shape.m, shape.n), "column": (shape.n,),
-                        "row_scalar": (shape.m,)}[kind]
-                value = torch.randn(dims, device=machine.device).to(types[element])
-                tensors[name] = value.abs() + 0.5 if name in ("rstd", "gamma") else value
-            sets.append(tensors)
-            pointers.append([tensors[argument.name].data_ptr() for argument in program.arguments])
-            workspaces.append(torch.empty(max(kernel.workspace_size(shape.m), 1),
-                                          dtype=torch.uint8, device=machine.device))
-
-        def ours(slot: int) -> None:
-            kernel.launch(pointers[slot], shape.m, workspaces[slot].data_ptr(),
-                          workspaces[slot].numel(), machine.stream())
-
-        candidates = [Candidate("ours", ours)]
-        calls = [torch_call(torch, entry["name"], tensors, shape.n) for tensors in sets]
-        if calls[0]:
-            candidates.append(Candidate("torch", lambda slot: calls[slot]()))
-        time_events(machine, candidates, SlotCounter(count), options.repetitions)
-        row = {**entry, "bytes": moved,
-               **{c.name: summary(c.times["events"]) for c in candidates}}
+        if options.only and entry["name"] not in options.only:
+            continue
+        if options.time_budget and time.monotonic() - start > options.time_budget:
+            print(f"left out: {entry['name']} {entry['m']}x{entry['n']}: the time is spent")
+            continue
+        timed = Timed(machine, entry, options.kernels)
+        candidates = timed.candidates(peers, lambda text: print(f"note: {text}", flush=True))
+        slots = SlotCounter(timed.count)
+        time_events(machine, candidates, slots, options.repetitions)
+        estimates = [statistics.median(candidate.times["events"]) for candidate in candidates]
+        time_graph(machine, candidates, slots, options.repetitions, estimates)
+        row = {**entry, "bytes": timed.moved, "timed": [each.name for each in candidates],
+               **{each.name: {method: summary(times) for method, times in each.times.items()}
+                  for each in candidates}}
         results.append(row)
-        text = f"{entry['name']:30} {shape!s:>16}"
-        for candidate in candidates:
-            microseconds = row[candidate.name]["median_us"]
-            text += f"  {candidate.name} {microseconds:8.1f} us {moved / microseconds / 1e3:6.0f} GB/s"
-        print(text, flush=True)
-        del sets, calls
+        print(line(entry, row, "graph"), flush=True)
+        del timed, candidates
         machine.release_memory()
+    for method in METHODS:
+        print(f"by the method {method}:", *summary_lines(results, method), sep="\n")
     if options.out:
         document = {"date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
                     "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
@@ -161,10 +292,19 @@ def main() -> int:
     compiling.add_argument("--chip", default=CHIP, help=f"chip to compile for (default {CHIP})")
     compiling.add_argument("--shapes", type=shape_argument, nargs="+",
                            default=[parse_shape(text) for text in SHAPES])
+    compiling.add_argument("--random", nargs=2, type=int, metavar=("SEED", "COUNT"),
+                           help="so many shapes drawn at random instead")
     running = commands.add_parser("run")
     running.add_argument("--kernels", type=pathlib.Path, required=True)
     running.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON")
     running.add_argument("--repetitions", type=int, default=30)
+    running.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS,
+                         help=f"of {', '.join(PEERS)} (default: all)")
+    running.add_argument("--time-budget", type=float, default=0, metavar="SECONDS",
+                         help="start nothing further after so long (default: no limit)")
+    for command in (compiling, running):
+        command.add_argument("--only", nargs="+", default=[], metavar="NAME",
+                             help="only these, as the table names them (default: all)")
     options = parser.parse_args()
     return compile_main(options) if options.command == "compile" else run_main(options)
 

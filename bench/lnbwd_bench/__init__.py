@@ -2,3 +2,6 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The benchmark of LayerNorm backward: ours, the peers and the memory stream in one run."""
+
+PEERS = ("eager", "compile", "liger", "cudnn", "quack")
+"""Who is measured beside ours; peers.py says what each is. Named here, where no PyTorch is needed."""

@@ -1,7 +1,7 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The competitors: ours, the peers, and the stream.
+"""The competitors in LayerNorm backward: ours, the peers, and the stream.
 
 Each takes the same inputs from the same buffers. A competitor is made once for the run (``make``)
 and prepared for each shape (``prepare``), which gives a call that enqueues the whole backward pass
@@ -10,30 +10,23 @@ on torch's current stream and returns (dx, dgamma, dbeta).
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import pathlib
-import sys
-import types
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from lnbwd import _chips, runtime
+from lnbwd.operations import LAYER_NORM_BWD
 
+from .peers import Peer
 from .shapes import Shape
 from .stream import VECTOR_BYTES, StreamVariant, stream_ptx
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
-PEERS = ("eager", "compile", "liger")
 POISONS = (float("nan"), 12345.0)
 # Of each buffer of the foreign kernel.
 _FOREIGN_BYTES = 1 << 24
-
-
-class Unavailable(RuntimeError):
-    """A competitor that cannot run here; the message says why."""
 
 
 class Buffers:
@@ -145,114 +138,30 @@ def _write_bytes(tensor: torch.Tensor, data: bytearray) -> None:
     target.copy_(torch.frombuffer(data, dtype=torch.uint8).reshape(target.shape))
 
 
-class _TorchPeer:
-    """A peer that makes its own outputs. The last outputs of each set are kept, so that a call
-    does not write where the one before it wrote."""
+class PeerCompetitor:
+    """A peer's backward pass. It makes its own outputs; the last outputs of each set are kept, so
+    that a call does not write where the one before it wrote."""
 
-    name = ""
-
-    def function(self, shape: Shape) -> Callable[..., Any]:
-        """The function (dy, x, gamma, beta, mean, rstd) -> (dx, dgamma, dbeta)."""
-        raise NotImplementedError
+    def __init__(self, peer: Peer) -> None:
+        self._peer = peer
+        self.name = peer.name
 
     def prepare(self, shape: Shape, buffers: Buffers) -> Call:
-        """Runs the function once, which compiles what it needs."""
-        function = self.function(shape)
+        """Runs the function once, which compiles what it needs.
+
+        Raises:
+            Unavailable: the peer cannot do the shape.
+        """
+        function = self._peer.function(LAYER_NORM_BWD, shape)
+        sets = [{**inputs, "beta": buffers.beta} for inputs in buffers.inputs]
         kept: list[Any] = [None] * buffers.sets
 
         def call(slot: int) -> Outputs:
-            inputs = buffers.inputs[slot]
-            kept[slot] = function(inputs["dy"], inputs["x"], inputs["gamma"], buffers.beta,
-                                  inputs["mean"], inputs["rstd"])
+            kept[slot] = function(sets[slot])
             return kept[slot]
 
         call(0)
         return call
-
-
-def aten_backward(dy: torch.Tensor, x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor,
-                  mean: torch.Tensor, rstd: torch.Tensor) -> Any:
-    """torch's own backward operator; the statistics as its forward pass leaves them, [M, 1]."""
-    return torch.ops.aten.native_layer_norm_backward(
-        dy, x, [x.shape[1]], mean.unsqueeze(1), rstd.unsqueeze(1), gamma, beta, [True, True, True])
-
-
-class Eager(_TorchPeer):
-    """torch's eager kernels."""
-
-    name = "eager"
-
-    def __init__(self, machine: Any) -> None:
-        self._simulated = machine.is_simulated
-
-    def function(self, shape: Shape) -> Callable[..., Any]:
-        """torch's operator as it is."""
-        return aten_backward
-
-
-class Compile(_TorchPeer):
-    """The same operator through torch.compile (Inductor), for exactly this shape."""
-
-    name = "compile"
-
-    def __init__(self, machine: Any) -> None:
-        self._simulated = machine.is_simulated
-
-    def function(self, shape: Shape) -> Callable[..., Any]:
-        """Compiled anew for each shape, with static sizes."""
-        torch._dynamo.reset()
-        return torch.compile(aten_backward, dynamic=False, fullgraph=True)
-
-
-def _import_liger() -> Callable[..., Any]:
-    """liger_kernel.ops.layer_norm.layer_norm_backward, without what the packages around it import.
-
-    ``liger_kernel`` and ``liger_kernel.ops`` import every operator and its dependencies; the two
-    packages are stood in for by empty ones of the same place, and only layer_norm and the small
-    modules that it needs are executed.
-    """
-    name = "liger_kernel.ops.layer_norm"
-    if name not in sys.modules:
-        found = importlib.util.find_spec("liger_kernel")
-        if found is None or not found.submodule_search_locations:
-            raise Unavailable("the package liger-kernel is not installed")
-        folder = pathlib.Path(next(iter(found.submodule_search_locations)))
-        for package, place in (("liger_kernel", folder), ("liger_kernel.ops", folder / "ops")):
-            module = types.ModuleType(package)
-            module.__path__ = [str(place)]
-            sys.modules[package] = module
-    try:
-        return importlib.import_module(name).layer_norm_backward
-    except Exception as error:
-        raise Unavailable(f"liger-kernel cannot be imported: {error}") from error
-
-
-class Liger(_TorchPeer):
-    """Liger's Triton kernel, from its package."""
-
-    name = "liger"
-
-    def __init__(self, machine: Any) -> None:
-        if machine.is_simulated:
-            raise Unavailable("liger needs a CUDA device")
-        self._backward = _import_liger()
-
-    def function(self, shape: Shape) -> Callable[..., Any]:
-        """Its backward function; the statistics are [M]."""
-        def backward(dy: torch.Tensor, x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor,
-                     mean: torch.Tensor, rstd: torch.Tensor) -> Any:
-            return self._backward(dy, x, gamma, beta, mean, rstd)
-
-        return backward
-
-
-def make_peer(name: str, machine: Any) -> Any:
-    """A peer by its name.
-
-    Raises:
-        Unavailable: it cannot run here.
-    """
-    return {"eager": Eager, "compile": Compile, "liger": Liger}[name](machine)
 
 
 class Stream:

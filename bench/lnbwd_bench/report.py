@@ -10,10 +10,12 @@ import os
 import pathlib
 from typing import Any
 
+from . import PEERS
 from .shapes import Shape
 from .verdicts import METHODS, Results, geometric_mean, judge, median
 
 FORMAT, VERSION = "lnbwd-bench", 1
+_LARGE_BYTES = 1e8
 
 
 def write_json(document: dict[str, Any], path: pathlib.Path) -> None:
@@ -44,7 +46,7 @@ def table(results: Results) -> str:
     """One line for each shape, in the order of the run: our time, its rate and share of the
     stream's, the best peer and how many times faster ours is than it and than each of this run."""
     head = ("shape", "ours us", "GB/s", "stream", "% of it", "best peer", "us", "times",
-            "eager", "compile", "liger", "error", "same bits")
+            *PEERS, "error", "same bits")
     lines: list[tuple[str, ...]] = [head]
     for shape, record in results.records.items():
         best = results.best_peer(shape)
@@ -56,7 +58,7 @@ def table(results: Results) -> str:
             _cell(results.stream_rate(shape), ".0f"),
             _cell(share * 100 if share else None, ".1f"), best[0] if best else "-",
             _cell(best[1] if best else None, ".2f"), _cell(results.speedup(shape), ".2f"),
-            *(_cell(results.speedup(shape, name), ".2f") for name in ("eager", "compile", "liger")),
+            *(_cell(results.speedup(shape, name), ".2f") for name in PEERS),
             f"{max(errors):.1e}" if errors else "-",
             {True: "yes", False: "NO"}.get(ours.get("repeatable", ""), "-")))
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
@@ -80,15 +82,21 @@ def notes(results: Results) -> list[str]:
 
 
 def means(results: Results) -> list[str]:
-    """Geometric means over all shapes of the run, by peer."""
+    """Geometric means and the least over all shapes of the run: by peer, and of the stream."""
     lines = []
-    for name in ("eager", "compile", "liger", None):
+    for name in (*PEERS, None):
         speedups = [results.speedup(shape, name) for shape in results.records]
         known = [speedup for speedup in speedups if speedup]
         mean = geometric_mean(known)
         if mean is not None:
             lines.append(f"geometric mean of times faster than {name or 'the best peer'}: "
-                         f"{mean:.2f} over {len(known)} shapes")
+                         f"{mean:.2f} over {len(known)} shapes, least {min(known):.2f}")
+    shares = [share for shape in results.records
+              if shape.minimal_bytes >= _LARGE_BYTES and (share := results.share(shape))]
+    mean = geometric_mean(shares)
+    if mean is not None:
+        lines.append(f"geometric mean of the share of the stream where 100 MB and more are moved: "
+                     f"{mean:.2f} over {len(shares)} shapes, least {min(shares):.2f}")
     return lines
 
 
@@ -162,7 +170,8 @@ def plot(document: dict[str, Any], recorded: dict[Shape, dict[str, float]],
 
     files = []
     styles = {"ours": ("#c1272d", "o", 60), "compile": ("#0072b2", "s", 26),
-              "liger": ("#009e73", "^", 30), "eager": ("#888888", "v", 30)}
+              "liger": ("#009e73", "^", 30), "eager": ("#888888", "v", 30),
+              "cudnn": ("#e69f00", "D", 22), "quack": ("#56b4e9", "P", 30)}
     machine = document["machine"]
     for method in document["methods"]:
         results = Results(document["shapes"], recorded, method)
@@ -193,7 +202,7 @@ def plot(document: dict[str, Any], recorded: dict[Shape, dict[str, float]],
             simulated = " (simulated)" if machine["simulated"] else ""
             axes.set_title(f"LayerNorm backward, {dtype}, {machine['name']}{simulated}, "
                            f"{document['date'][:10]}, {method}", fontsize=10)
-            axes.legend(fontsize=8, ncols=5, loc="upper center", bbox_to_anchor=(0.5, -0.32),
+            axes.legend(fontsize=8, ncols=7, loc="upper center", bbox_to_anchor=(0.5, -0.32),
                         frameon=False)
             for suffix in ("svg", "png"):
                 path = folder / f"layer_norm_bwd-{dtype}-{method}.{suffix}"
