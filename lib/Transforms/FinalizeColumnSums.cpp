@@ -81,9 +81,11 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
       builder, loc, TypeRange(),
       (op.getEntry() + (isOfGroups ? "_finalize_groups" : "_finalize")).str(),
       /*rows=*/partials, /*columns=*/none, /*group_columns=*/none,
-      /*scalars=*/none, /*row_outs=*/none, /*scalar_outs=*/none,
+      /*scalars=*/none, /*matrices=*/none, /*row_outs=*/none,
+      /*scalar_outs=*/none,
       /*column_sums=*/isOfGroups ? none : ValueRange(sums),
       /*group_sums=*/isOfGroups ? ValueRange(sums) : none,
+      /*outer_sums=*/none,
       op.getOperandNames() ? builder.getArrayAttr(names) : ArrayAttr(),
       ScheduleAttr(), op.getRowRank(), op.getAccumulate());
   OpBuilder::InsertionGuard guard(builder);

@@ -242,6 +242,19 @@ int64_t lnbwd::getSumBlockTurns(ScheduleAttr schedule) {
   return std::max<int64_t>(1, sumBlockRows / schedule.getUnroll());
 }
 
+LogicalResult lnbwd::checkNoContractions(RowwiseOp op) {
+  if (!op.hasContractions())
+    return success();
+  bool hasMatrix = !op.getMatrices().empty();
+  OperandRange operands = hasMatrix ? op.getMatrices() : op.getOuterSums();
+  return op.emitOpError("has no kernel yet: expected a row program without "
+                        "matrices and outer sums, got the ")
+         << (hasMatrix ? "matrix '" : "outer sum '")
+         << op.getOperandName(operands.getBeginOperandIndex())
+         << "'; products of matrices are derived and simplified, but not "
+            "lowered";
+}
+
 std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip, RegisterBound bound) {
   std::string text;

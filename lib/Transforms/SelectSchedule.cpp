@@ -74,6 +74,8 @@ private:
 
   LogicalResult select(RowwiseOp op, const ChipInfo &info,
                        const TunedSchedules &tuned) {
+    if (failed(checkNoContractions(op)))
+      return failure();
     auto emitOpError = [&] { return op.emitOpError(); };
     ScheduleAttr selected = op.getScheduleAttr();
     for (RankedSchedule ranked : rankSchedules(op, info, candidates, rows))

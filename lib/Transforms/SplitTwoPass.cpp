@@ -14,6 +14,7 @@
 
 #include "lnbwd/Target/LaunchPlan.h"
 #include "lnbwd/Transforms/Passes.h"
+#include "lnbwd/Transforms/ScheduleLimits.h"
 #include "lnbwd/Transforms/ScheduleModel.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -92,10 +93,11 @@ static RowwiseOp hoistRowSums(IRRewriter &rewriter, RowwiseOp op,
     auto program = RowwiseOp::create(
         rewriter, loc, TypeRange(), (op.getEntry() + suffix).str(),
         op.getRows(), op.getColumns(), op.getGroupColumns(), scalars,
-        computesSums ? none : ValueRange(op.getRowOuts()),
+        /*matrices=*/none, computesSums ? none : ValueRange(op.getRowOuts()),
         computesSums ? ValueRange(buffers) : ValueRange(op.getScalarOuts()),
         computesSums ? none : ValueRange(op.getColumnSums()),
         computesSums ? none : ValueRange(op.getGroupSums()),
+        /*outer_sums=*/none,
         rewriter.getStrArrayAttr(
             SmallVector<StringRef>(operandNames.begin(), operandNames.end())),
         ScheduleAttr(), op.getRowRank(), op.getAccumulate() && !computesSums,
@@ -161,6 +163,12 @@ public:
     }
 
     SmallVector<RowwiseOp> programs;
+    WalkResult checked = getOperation()->walk([](RowwiseOp op) {
+      return succeeded(checkNoContractions(op)) ? WalkResult::advance()
+                                                : WalkResult::interrupt();
+    });
+    if (checked.wasInterrupted())
+      return signalPassFailure();
     getOperation()->walk([&](RowwiseOp op) {
       bool hasBoth =
           (!op.getRowOuts().empty() || !op.getScalarOuts().empty()) &&

@@ -24,10 +24,11 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
   let summary = "Derive the gradient of a forward pass";
   let description = [{
     Each function holds one forward operation: a named one, such as
-    `lnbwd.layer_norm`, or a `lnbwd.rowwise` without column sums and group sums
+    `lnbwd.layer_norm`, or a `lnbwd.rowwise` without column, group and outer sums
     that somebody wrote. In its place comes a function `<name>_bwd` on memrefs with the
     gradient, a row program, by reverse mode: the adjoint of a column is a column
-    sum, that of a group column a group sum, that of a spread scalar a row sum. Operands are named after the forward
+    sum, that of a group column a group sum, that of a matrix an outer sum, that of a spread scalar a row sum; that of
+    a row which was multiplied by a matrix is a product with the transposed matrix. Operands are named after the forward
     ones: `dy` is the adjoint of `y`, a row output, and `dx` the gradient with
     respect to `x`, an input, in the type of `x`.
 
