@@ -19,6 +19,7 @@
 #include "NamedOperations.h"
 #include "RowAlgebra.h"
 #include "RowShape.h"
+#include "SavedProducts.h"
 #include "StableExponentials.h"
 #include "lnbwd/Transforms/ArgumentRoles.h"
 
@@ -121,6 +122,7 @@ private:
   LogicalResult checkSeeds(RowwiseOp op);
   LogicalResult fillGradient(RowwiseOp forward, RowwiseOp gradient);
   LogicalResult useSavedValues(RowwiseOp forward, RowwiseOp gradient);
+  SmallVector<Value> getSavedRows(RowwiseOp forward, RowwiseOp gradient);
 
   bool isWanted(RowwiseOp op, unsigned input) {
     return wrt.empty() ? !holdsBytes(op.getOperand(input))
@@ -297,6 +299,25 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
     addGradients(forward.getMatrices(), true);
   YieldOp::create(b, loc, results);
   return success();
+}
+
+/// What the gradient's region computes of saved row outputs, before it is
+/// rounded to their type.
+SmallVector<Value> Differentiate::getSavedRows(RowwiseOp forward,
+                                               RowwiseOp gradient) {
+  unsigned numRowOuts = unsigned(forward.getRowOuts().size());
+  unsigned first = unsigned(gradient.getRowOuts().size()) - numRowOuts;
+  SmallVector<Value> rows;
+  for (unsigned i = 0; i < numRowOuts; ++i) {
+    if (!isSaved(forward, i))
+      continue;
+    Value value = gradient.getYielded(first + i);
+    if (auto narrow = value.getDefiningOp<arith::TruncFOp>())
+      value = narrow.getIn();
+    if (value.getDefiningOp())
+      rows.push_back(value);
+  }
+  return rows;
 }
 
 /// Puts the arguments that hold saved values in the place of the values.
@@ -495,6 +516,8 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
       (void)simplifyRowProgram(gradient, usesAlgebra);
     }
   }
+  if (usesAlgebra && !annotate && forward.hasContractions())
+    useSavedProducts(gradient, getSavedRows(forward, gradient));
   if (failed(useSavedValues(forward, gradient)))
     return failure();
 

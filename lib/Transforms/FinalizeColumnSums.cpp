@@ -15,12 +15,14 @@
 
 #include "lnbwd/Transforms/LaunchCounts.h"
 
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Transforms/Passes.h"
 #include "lnbwd/Transforms/ScheduleLimits.h"
 #include "lnbwd/Transforms/ScheduleModel.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace lnbwd {
@@ -46,6 +48,13 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
   auto block = cast<ShapedType>(op.getRowBlock().getType());
   auto allocate = [&](ValueRange sizes) -> Value {
     SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
+    if (hasOwnRows(op)) {
+      // The finalising program's rows are its own as well.
+      IntegerAttr workgroups;
+      (void)matchPattern(counts.workgroups, m_Constant(&workgroups));
+      shape = {workgroups.getInt()};
+      sizes = {};
+    }
     llvm::append_range(shape,
                        block.getShape().take_back(size_t(op.getRowRank())));
     auto type = MemRefType::get(shape, builder.getF32Type());
@@ -88,6 +97,8 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
       /*outer_sums=*/none,
       op.getOperandNames() ? builder.getArrayAttr(names) : ArrayAttr(),
       ScheduleAttr(), op.getRowRank(), op.getAccumulate());
+  if (hasOwnRows(op))
+    setOwnRows(finalize);
   OpBuilder::InsertionGuard guard(builder);
   auto row = VectorType::get({op.getRowLength()}, builder.getF32Type());
   SmallVector<Type> types(partials.size(), row);

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Transforms/Passes.h"
 #include "lnbwd/Transforms/ScheduleFields.h"
 #include "lnbwd/Transforms/ScheduleLimits.h"
@@ -105,8 +106,9 @@ private:
         failed(checkSchedule(op, *overridden, info, emitOpError)))
       return failure();
     op.setScheduleAttr(*overridden);
-    // On the chip's usual device the grid is what it would be anyway.
-    if (reproducible && !op.getAllSums().empty())
+    // On the chip's usual device the grid is what it would be anyway. That of
+    // rows whose number no launch chooses is a constant.
+    if ((reproducible && !op.getAllSums().empty()) || hasOwnRows(op))
       op.setFixedWorkgroups(std::max<int64_t>(
           1, overridden->getWorkgroupsPerComputeUnit() * info.computeUnits /
                  overridden->getWorkgroupsPerRow()));

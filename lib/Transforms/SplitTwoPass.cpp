@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Target/LaunchPlan.h"
 #include "lnbwd/Transforms/Passes.h"
 #include "lnbwd/Transforms/ScheduleLimits.h"
@@ -174,7 +175,7 @@ public:
           (!op.getRowOuts().empty() || !op.getScalarOuts().empty()) &&
           !op.getAllSums().empty();
       if (op.hasPureBufferSemantics() && hasBoth && !op.getSchedule() &&
-          (!info || !chooseSchedule(op, *info)))
+          !hasOwnRows(op) && (!info || !chooseSchedule(op, *info)))
         programs.push_back(op);
     });
 
