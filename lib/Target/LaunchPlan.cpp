@@ -109,10 +109,13 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   OperandKind kind = noted ? *findKind(noted.getValue()) : getKind(type);
   auto rowRank =
       function.getArgAttrOfType<IntegerAttr>(number, argumentRowRankAttr);
-  int64_t length = kind == OperandKind::RowScalar
-                       ? 1
-                       : ShapedType::getNumElements(type.getShape().take_back(
-                             rowRank ? size_t(rowRank.getInt()) : 1));
+  int64_t length = 1;
+  // A matrix is a column of all its elements: its size is no launch's choice.
+  if (kind == OperandKind::Column && type.hasStaticShape())
+    length = type.getNumElements();
+  else if (kind != OperandKind::RowScalar)
+    length = ShapedType::getNumElements(
+        type.getShape().take_back(rowRank ? size_t(rowRank.getInt()) : 1));
   json::Object argument{
       {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
       {"access", text(argumentAccessAttr, "read")},
@@ -165,6 +168,15 @@ FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
         {"element", getElementName(type.getElementType())},
         {"row_length", 1},
         {"rows", json::Object{{"rows", true}}},
+    });
+    return known->second;
+  }
+  // What is computed once for all rows has the same size in every launch.
+  if (type.hasStaticShape()) {
+    workspace.push_back(json::Object{
+        {"element", getElementName(type.getElementType())},
+        {"row_length", type.getNumElements()},
+        {"rows", 1},
     });
     return known->second;
   }

@@ -28,6 +28,18 @@ static bool haveSameValues(ArrayRef<Value> lhs, ArrayRef<Value> rhs) {
          std::is_permutation(lhs.begin(), lhs.end(), rhs.begin());
 }
 
+/// A row that is rounded to a narrower type and widened again, before that: the
+/// algebra takes float32 numbers for real ones, and those of bf16 as well.
+static Value lookThroughRounding(Value row) {
+  while (auto widened = row.getDefiningOp<arith::ExtFOp>()) {
+    auto rounded = widened.getIn().getDefiningOp<arith::TruncFOp>();
+    if (!rounded || rounded.getIn().getType() != row.getType())
+      break;
+    row = rounded.getIn();
+  }
+  return row;
+}
+
 bool Factors::hasSameRow(const Factors &other) const {
   return haveSameValues(rows, other.rows) &&
          haveSameValues(scalars, other.scalars);
@@ -45,6 +57,7 @@ ContractionTerms::ContractionTerms(RowwiseOp op) {
 }
 
 void ContractionTerms::addFactors(Value row, Factors &factors) const {
+  row = lookThroughRounding(row);
   if (std::optional<double> number = getConstant(row)) {
     factors.coefficient *= *number;
     return;
@@ -77,6 +90,7 @@ Factors ContractionTerms::getFactors(Value row) const {
 }
 
 SmallVector<Factors> ContractionTerms::getTerms(Value row) const {
+  row = lookThroughRounding(row);
   // The two summands, the first of which may be a product of two.
   SmallVector<Value> product;
   Value rest;

@@ -247,12 +247,11 @@ LogicalResult lnbwd::checkNoContractions(RowwiseOp op) {
     return success();
   bool hasMatrix = !op.getMatrices().empty();
   OperandRange operands = hasMatrix ? op.getMatrices() : op.getOuterSums();
-  return op.emitOpError("has no kernel yet: expected a row program without "
+  return op.emitOpError("cannot be scheduled: expected a row program without "
                         "matrices and outer sums, got the ")
          << (hasMatrix ? "matrix '" : "outer sum '")
          << op.getOperandName(operands.getBeginOperandIndex())
-         << "'; products of matrices are derived and simplified, but not "
-            "lowered";
+         << "'; run lnbwd-split-contractions before";
 }
 
 std::string lnbwd::getObstacle(RowwiseOp op, ScheduleAttr schedule,

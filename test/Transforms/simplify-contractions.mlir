@@ -121,3 +121,23 @@ func.func @alone(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %w: memref<96x64xf
   }
   return
 }
+
+// -----
+
+// Rounding to the products' type stands in no rewrite's way.
+// CHECK-LABEL: func @rounded(
+// CHECK:         lnbwd.rowwise @k rows(
+// CHECK:           vector.outerproduct %dy, %x
+// CHECK:         lnbwd.rowwise @k_parameters
+func.func @rounded(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %gamma: memref<64xf32>, %dw: memref<96x64xf32>) {
+  lnbwd.rowwise @k rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>) columns(%gamma : memref<64xf32>)
+      outs outer_sums(%dw : memref<96x64xf32>) attributes {operand_names = ["dy", "x", "gamma", "dw"]} {
+  ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>, %g: vector<64xf32>):
+    %z = arith.mulf %xr, %g : vector<64xf32>
+    %zn = arith.truncf %z : vector<64xf32> to vector<64xbf16>
+    %zw = arith.extf %zn : vector<64xbf16> to vector<64xf32>
+    %o = vector.outerproduct %dyr, %zw : vector<96xf32>, vector<64xf32>
+    lnbwd.yield %o : vector<96x64xf32>
+  }
+  return
+}

@@ -22,6 +22,7 @@
 #include "lnbwd/Target/BundleWriter.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Passes.h"
+#include "lnbwd/Transforms/ProductPasses.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/InitAllPasses.h"
@@ -198,6 +199,7 @@ static int run(int argc, char **argv) {
   registerCompilerDialects(registry);
   registerAllPasses();
   registerLNBwdPasses();
+  registerLNBwdProductPasses();
   registerLNBwdLanePasses();
   registerLNBwdConversionPasses();
   registerPipelines();
