@@ -150,3 +150,23 @@ def test_mistakes_are_named(change, error, message):
     arguments, _ = make((6,), 16, 24)
     with lnbwd.simulate(), pytest.raises(error, match=message):
         call({**arguments, **change})
+
+
+def test_errors_of_bf16_are_no_larger_than_torchs():
+    """The gradient multiplies unrounded rows, where PyTorch's has those of bf16."""
+    arguments, dy = make((64,), 96, 100, torch.bfloat16)
+    expected, gradients = reference(arguments, dy, 1e-5)
+    theirs = {name: value.detach().clone().requires_grad_() for name, value in arguments.items()}
+    z = torch.nn.functional.layer_norm(theirs["x"], (96,), theirs["ln_weight"], theirs["ln_bias"])
+    y = torch.nn.functional.linear(z, theirs["weight"], theirs["bias"])
+    y.backward(dy)
+    with lnbwd.simulate():
+        ours = call(arguments)
+        ours.backward(dy)
+
+    def error(actual, exact):
+        return float((actual.detach().double() - exact).abs().max())
+
+    assert error(ours, expected) <= error(y, expected)
+    for name, exact in gradients.items():
+        assert error(arguments[name].grad, exact) <= error(theirs[name].grad, exact), name
