@@ -748,7 +748,7 @@ def generated_page(title: str, source: str, body: str) -> str:
 
 
 def dialect_page(tools: Tools) -> str:
-    file = "include/lnbwd/Dialect/LNBwd/IR/LNBwdOps.td"
+    file = "include/lnbwd/Dialect/LNBwd/IR/LNBwdReference.td"
     return generated_page("", file.rsplit("/", 1)[0],
                           tools.tblgen(["-gen-dialect-doc", "-dialect=lnbwd"], file))
 
@@ -762,6 +762,7 @@ def lane_dialect_page(tools: Tools) -> str:
 # The files that describe passes: heading, name of the registration, file.
 PASS_FILES = (
     ("Row programs", "LNBwd", "include/lnbwd/Transforms/Passes.td"),
+    ("Products of matrices", "LNBwdProduct", "include/lnbwd/Transforms/ProductPasses.td"),
     ("From level to level", "LNBwdConversion", "include/lnbwd/Conversion/Passes.td"),
     ("The lane level", "LNBwdLane", "include/lnbwd/Transforms/Lane/Passes.td"),
     ("The launch plan", "LNBwdLaunchPlan", "include/lnbwd/LaunchPlan/Passes.td"),

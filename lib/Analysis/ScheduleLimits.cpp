@@ -240,6 +240,18 @@ int64_t lnbwd::getSumBlockTurns(ScheduleAttr schedule) {
   return std::max<int64_t>(1, sumBlockRows / schedule.getUnroll());
 }
 
+LogicalResult lnbwd::checkNoContractions(RowwiseOp op) {
+  if (!op.hasContractions())
+    return success();
+  bool hasMatrix = !op.getMatrices().empty();
+  OperandRange operands = hasMatrix ? op.getMatrices() : op.getOuterSums();
+  return op.emitOpError("cannot be scheduled: expected a row program without "
+                        "matrices and outer sums, got the ")
+         << (hasMatrix ? "matrix '" : "outer sum '")
+         << op.getOperandName(operands.getBeginOperandIndex())
+         << "'; run lnbwd-split-contractions before";
+}
+
 std::string lnbwd::getResourceObstacle(RowwiseOp op, ScheduleAttr schedule,
                                        const ChipInfo &chip,
                                        RegisterBound bound) {

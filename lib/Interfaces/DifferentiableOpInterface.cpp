@@ -17,6 +17,12 @@ using namespace lnbwd;
 
 static constexpr auto contract = arith::FastMathFlags::contract;
 
+Type AdjointBuilder::getAdjointType(Value value) {
+  Type element = Float32Type::get(value.getContext());
+  auto vector = dyn_cast<VectorType>(value.getType());
+  return vector ? Type(vector.clone(element)) : element;
+}
+
 Value AdjointBuilder::add(Value x, Value y) {
   return arith::AddFOp::create(at, x, y, contract);
 }
@@ -55,5 +61,5 @@ Value AdjointBuilder::constant(double number) {
 Value AdjointBuilder::widen(Value value) {
   if (getElementTypeOrSelf(value.getType()).isF32())
     return value;
-  return arith::ExtFOp::create(at, adjoint.getType(), value);
+  return arith::ExtFOp::create(at, getAdjointType(value), value);
 }

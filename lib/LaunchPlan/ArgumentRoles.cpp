@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
+#include "lnbwd/LaunchPlan/ProductRoles.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
@@ -25,7 +26,9 @@ OperandKind lnbwd::getOperandKind(RowwiseOp op, unsigned index) {
   };
   if (isIn(op.getScalars()) || isIn(op.getScalarOuts()))
     return OperandKind::RowScalar;
-  if (isIn(op.getColumns()))
+  // To a launcher, a matrix is a buffer whose size no launch chooses.
+  if (isIn(op.getColumns()) || isIn(op.getMatrices()) ||
+      isIn(op.getOuterSums()))
     return OperandKind::Column;
   if (isIn(op.getGroupColumns()))
     return OperandKind::GroupColumn;
@@ -57,44 +60,64 @@ static void noteAlias(FunctionOpInterface function, unsigned number,
                       ArrayAttr::get(function.getContext(), aliases));
 }
 
-LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
+/// Notes on an argument what operand `index` of `op`, named `name`, has it for.
+/// `rowRank` 0: it has no rows. Values that are no arguments have no role.
+static LogicalResult recordRole(Operation *op, unsigned index, StringRef name,
+                                OperandKind kind, int64_t rowRank) {
   auto function = op->getParentOfType<FunctionOpInterface>();
-  if (!function)
+  auto argument = dyn_cast<BlockArgument>(op->getOperand(index));
+  if (!function || !argument || argument.getOwner()->getParentOp() != function)
     return success();
-  MLIRContext *context = op.getContext();
+  MLIRContext *context = op->getContext();
+  unsigned number = argument.getArgNumber();
+  // The launcher goes by what is noted: it has to be what the kernel does.
+  auto note = [&](StringRef attribute, Attribute value) -> LogicalResult {
+    Attribute known = function.getArgAttr(number, attribute);
+    if (known && known != value)
+      return op->emitOpError("expected ")
+             << attribute << " of argument " << number << " to be " << value
+             << ", as the operand '" << name << "' has it, got " << known
+             << "; leave the attribute out, it is set here";
+    function.setArgAttr(number, attribute, value);
+    return success();
+  };
+  if (!function.getArgAttr(number, argumentNameAttr))
+    function.setArgAttr(number, argumentNameAttr,
+                        StringAttr::get(context, name));
+  noteAlias(function, number, name);
+  if (failed(note(argumentKindAttr, StringAttr::get(context, getName(kind)))))
+    return failure();
+  // Where there is none, the last dimension is the row.
+  auto rank = IntegerAttr::get(IntegerType::get(context, 64), rowRank);
+  if (rowRank > 0 &&
+      (rowRank > 1 || function.getArgAttr(number, argumentRowRankAttr)) &&
+      failed(note(argumentRowRankAttr, rank)))
+    return failure();
+  return success();
+}
+
+LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-    auto argument = dyn_cast<BlockArgument>(op->getOperand(i));
-    if (!argument || argument.getOwner()->getParentOp() != function)
-      continue;
-    unsigned number = argument.getArgNumber();
-    std::string name = op.getOperandName(i);
-    // The launcher goes by what is noted: it has to be what the kernel does.
-    auto note = [&](StringRef attribute, Attribute value) -> LogicalResult {
-      Attribute known = function.getArgAttr(number, attribute);
-      if (known && known != value)
-        return op.emitOpError("expected ")
-               << attribute << " of argument " << number << " to be " << value
-               << ", as the operand '" << name << "' has it, got " << known
-               << "; leave the attribute out, it is set here";
-      function.setArgAttr(number, attribute, value);
-      return success();
-    };
-    if (!function.getArgAttr(number, argumentNameAttr))
-      function.setArgAttr(number, argumentNameAttr,
-                          StringAttr::get(context, name));
-    noteAlias(function, number, name);
-    OperandKind kind = getOperandKind(op, i);
-    if (failed(note(argumentKindAttr, StringAttr::get(context, getName(kind)))))
-      return failure();
-    if (kind == OperandKind::RowScalar)
-      continue;
-    // Where there is none, the last dimension is the row.
-    auto rank = IntegerAttr::get(IntegerType::get(context, 64),
-                                 int64_t(op.getRowRank()));
-    if ((op.getRowRank() > 1 ||
-         function.getArgAttr(number, argumentRowRankAttr)) &&
-        failed(note(argumentRowRankAttr, rank)))
+    OperandKind kind =
+        hasOwnRows(op) ? OperandKind::Column : getOperandKind(op, i);
+    bool hasRows = kind != OperandKind::RowScalar && !hasOwnRows(op);
+    if (failed(recordRole(op, i, op.getOperandName(i), kind,
+                          hasRows ? int64_t(op.getRowRank()) : 0)))
       return failure();
   }
+  return success();
+}
+
+LogicalResult lnbwd::recordProductRoles(ProductOp op) {
+  bool sumsRows = op.getLhsTransposed();
+  OperandKind kinds[] = {OperandKind::RowBlock,
+                         sumsRows ? OperandKind::RowBlock : OperandKind::Column,
+                         sumsRows ? OperandKind::Column
+                                  : OperandKind::RowBlock};
+  for (auto [index, kind] : llvm::enumerate(kinds))
+    if (failed(recordRole(op, unsigned(index),
+                          op.getOperandName(unsigned(index)), kind,
+                          kind == OperandKind::RowBlock)))
+      return failure();
   return success();
 }

@@ -110,9 +110,13 @@ LogicalResult PlanBuilder::addArgument(unsigned number) {
   OperandKind kind = noted ? *findKind(noted.getValue()) : getKind(type);
   auto rowRank =
       function.getArgAttrOfType<IntegerAttr>(number, argumentRowRankAttr);
-  RowLayout rows = getRowLayout(type, kind == OperandKind::RowScalar ? 0
-                                      : rowRank ? rowRank.getInt()
-                                                : 1);
+  // A matrix is a column of all its elements: its size is no launch's choice.
+  int64_t rank = kind == OperandKind::RowScalar ? 0
+                 : kind == OperandKind::Column && type.hasStaticShape()
+                     ? type.getRank()
+                 : rowRank ? rowRank.getInt()
+                           : 1;
+  RowLayout rows = getRowLayout(type, rank);
   json::Object argument{
       {"name", text(argumentNameAttr, "argument" + std::to_string(number))},
       {"access", text(argumentAccessAttr, "read")},
@@ -162,6 +166,15 @@ FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
         {"element", getElementName(type.getElementType())},
         {"row_length", 1},
         {"rows", json::Object{{"rows", true}}},
+    });
+    return known->second;
+  }
+  // What is computed once for all rows has the same size in every launch.
+  if (type.hasStaticShape()) {
+    workspace.push_back(json::Object{
+        {"element", getElementName(type.getElementType())},
+        {"row_length", type.getNumElements()},
+        {"rows", 1},
     });
     return known->second;
   }

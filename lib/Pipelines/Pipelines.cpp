@@ -17,6 +17,7 @@
 #include "lnbwd/Target/TargetBackend.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Passes.h"
+#include "lnbwd/Transforms/ProductPasses.h"
 
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
@@ -74,12 +75,15 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   addBufferization(pm);
+  pm.addPass(createSimplifyContractionsPass());
+  pm.addPass(createSplitContractionsPass());
   pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));
   pm.addPass(createSelectSchedulePass(
       {options.chip, options.schedule, options.tunedSchedules,
        options.reproducible, options.rows, options.candidates}));
   pm.addPass(createFinalizeColumnSumsPass({options.chip}));
   addLaneLevel(pm, options);
+  pm.addPass(createProductToGPUPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createAttachLaunchPlanPass({options.chip}));

@@ -32,10 +32,9 @@ llvm::DenseSet<Value> lnbwd::findActiveValues(Block &block, ValueRange inputs) {
   return active;
 }
 
-Adjoints::Adjoints(OpBuilder &builder, Block &block, int64_t rowLength,
-                   ValueRange inputs, bool annotate)
-    : b(builder), rowType(VectorType::get({rowLength}, b.getF32Type())),
-      annotate(annotate), active(findActiveValues(block, inputs)) {}
+Adjoints::Adjoints(OpBuilder &builder, Block &block, ValueRange inputs,
+                   bool annotate)
+    : b(builder), annotate(annotate), active(findActiveValues(block, inputs)) {}
 
 void Adjoints::add(Value value, Value adjoint) {
   if (!active.contains(value))
@@ -47,15 +46,11 @@ void Adjoints::add(Value value, Value adjoint) {
               : adjoint;
 }
 
-Value Adjoints::zero(Value like) {
-  Type type =
-      isa<VectorType>(like.getType()) ? Type(rowType) : Type(b.getF32Type());
-  return arith::ConstantOp::create(b, like.getLoc(), b.getZeroAttr(type));
-}
-
 Value Adjoints::get(Value value) {
-  Value known = adjoints.lookup(value);
-  return known ? known : zero(value);
+  if (Value known = adjoints.lookup(value))
+    return known;
+  return arith::ConstantOp::create(
+      b, value.getLoc(), b.getZeroAttr(AdjointBuilder::getAdjointType(value)));
 }
 
 /// Says which operations have a derivative, of those that are loaded here.
@@ -105,7 +100,7 @@ LogicalResult Adjoints::visit(Operation *op) {
     return emitNoDerivative(op);
   auto isActive = [&](Value value) { return active.contains(value); };
   auto addTo = [&](Value value, Value adjoint) { add(value, adjoint); };
-  AdjointBuilder builder(b, op, adjoints.lookup(op->getResult(0)), rowType,
-                         isActive, addTo);
+  AdjointBuilder builder(b, op, adjoints.lookup(op->getResult(0)), isActive,
+                         addTo);
   return rule.propagateAdjoint(builder);
 }

@@ -33,7 +33,7 @@ public:
   /// it. New operations are made at `builder`'s insertion point; with
   /// `annotate`, each says in the attribute `lnbwd.adjoint` which operation it
   /// comes from.
-  Adjoints(mlir::OpBuilder &builder, mlir::Block &block, int64_t rowLength,
+  Adjoints(mlir::OpBuilder &builder, mlir::Block &block,
            mlir::ValueRange inputs, bool annotate);
 
   /// Adds to a value's adjoint: how the block's outputs are seeded.
@@ -46,10 +46,8 @@ public:
 
 private:
   mlir::LogicalResult visit(mlir::Operation *op);
-  mlir::Value zero(mlir::Value like);
 
   mlir::OpBuilder &b;
-  mlir::VectorType rowType;
   bool annotate;
   /// The values that depend on the inputs.
   llvm::DenseSet<mlir::Value> active;

@@ -158,7 +158,9 @@ static void addBroadcast(AdjointBuilder &b) {
 static LogicalResult addRowSum(Operation *op, AdjointBuilder &b) {
   if (getSummedRow(op) && !isRowMaximum(op)) {
     b.addToAdjoint(0, vector::BroadcastOp::create(
-                          b.getBuilder(), b.getRowType(), b.getAdjoint()));
+                          b.getBuilder(),
+                          AdjointBuilder::getAdjointType(b.getOperand(0)),
+                          b.getAdjoint()));
     return success();
   }
   InFlightDiagnostic diag =
@@ -169,6 +171,22 @@ static LogicalResult addRowSum(Operation *op, AdjointBuilder &b) {
             "attribute "
          << detachAttr;
   return diag;
+}
+
+/// y = W x: W^T g for x, and for W the outer product of g and x; of W^T x the
+/// other way round.
+static void addLinear(AdjointBuilder &b, bool isTransposed) {
+  Value g = b.getAdjoint();
+  if (b.isActive(0))
+    b.addToAdjoint(
+        0, LinearOp::create(b.getBuilder(), g, b.getOperand(1), !isTransposed));
+  if (!b.isActive(1))
+    return;
+  Value x = b.x();
+  Type matrix = AdjointBuilder::getAdjointType(b.getOperand(1));
+  b.addToAdjoint(1, vector::OuterProductOp::create(
+                        b.getBuilder(), matrix, isTransposed ? x : g,
+                        isTransposed ? g : x, Value()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -296,6 +314,15 @@ struct RowSumRule
   }
 };
 
+struct LinearRule
+    : DifferentiableOpInterface::ExternalModel<LinearRule, LinearOp> {
+  LogicalResult propagateAdjoint(Operation *op,
+                                 AdjointBuilder &adjoints) const {
+    addLinear(adjoints, cast<LinearOp>(op).getTransposed());
+    return success();
+  }
+};
+
 } // namespace
 
 /// Gives each of the operations Ops the rule.
@@ -345,5 +372,8 @@ void lnbwd::registerDerivativeRules(DialectRegistry &registry) {
     vector::ReductionOp::attachInterface<RowSumRule<vector::ReductionOp>>(
         *context);
     vector::ExtractOp::attachInterface<RowSumRule<vector::ExtractOp>>(*context);
+  });
+  registry.addExtension(+[](MLIRContext *context, LNBwdDialect *) {
+    LinearOp::attachInterface<LinearRule>(*context);
   });
 }

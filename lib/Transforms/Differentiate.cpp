@@ -19,6 +19,7 @@
 #include "NamedOperations.h"
 #include "RowAlgebra.h"
 #include "RowShape.h"
+#include "SavedProducts.h"
 #include "StableExponentials.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
 
@@ -61,10 +62,12 @@ public:
     Columns,
     GroupColumns,
     Scalars,
+    Matrices,
     RowOuts,
     ScalarOuts,
     ColumnSums,
-    GroupSums
+    GroupSums,
+    OuterSums
   };
 
   /// Adds an operand named `name`, of the type of `like`, as a memref.
@@ -99,7 +102,7 @@ public:
   }
 
 private:
-  SmallVector<std::pair<std::string, MemRefType>> groups[GroupSums + 1];
+  SmallVector<std::pair<std::string, MemRefType>> groups[OuterSums + 1];
 };
 
 class Differentiate : public lnbwd::impl::DifferentiatePassBase<Differentiate> {
@@ -119,6 +122,7 @@ private:
   LogicalResult checkSeeds(RowwiseOp op);
   LogicalResult fillGradient(RowwiseOp forward, RowwiseOp gradient);
   LogicalResult useSavedValues(RowwiseOp forward, RowwiseOp gradient);
+  SmallVector<Value> getSavedRows(RowwiseOp forward, RowwiseOp gradient);
 
   bool isWanted(RowwiseOp op, unsigned input) {
     return wrt.empty() ? !holdsBytes(op.getOperand(input))
@@ -215,8 +219,7 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
   Block &to = gradient.getBody().front();
   OpBuilder b = OpBuilder::atBlockEnd(&to);
   Location loc = forward.getLoc();
-  int64_t length = forward.getRowLength();
-  RowBuilder rows(b, loc, length);
+  RowBuilder rows(b, loc, forward.getRowLength());
 
   // Block arguments of the gradient: adjoints, then the forward inputs, group
   // by group; see differentiate().
@@ -237,6 +240,10 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
   next += numAdjointScalars;
   for (unsigned i = 0; i < forward.getScalars().size(); ++i)
     mapping.map(from.getArgument(source++), to.getArgument(next++));
+  // Saved scalars are between these and the matrices.
+  next = to.getNumArguments() - unsigned(forward.getMatrices().size());
+  for (unsigned i = 0; i < forward.getMatrices().size(); ++i)
+    mapping.map(from.getArgument(source++), to.getArgument(next++));
 
   for (Operation &op : from)
     b.clone(op, mapping);
@@ -253,7 +260,7 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
   SmallVector<Value> outputs(yield->getOperands());
   yield->erase();
 
-  Adjoints adjoints(b, to, length, wanted, annotate);
+  Adjoints adjoints(b, to, wanted, annotate);
   unsigned adjointRow = 0, adjointScalar = firstAdjointScalar;
   for (auto [i, output] : llvm::enumerate(outputs)) {
     if (!hasAdjoint(forward, unsigned(i)))
@@ -267,7 +274,7 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
   // Outputs: rows, scalars and columns of which gradients are wanted; between
   // them the forward outputs.
   SmallVector<Value> results;
-  auto addGradients = [&](OperandRange range, bool isColumn) {
+  auto addGradients = [&](OperandRange range, bool isSum) {
     for (unsigned i = 0; i < range.size(); ++i) {
       unsigned input = range.getBeginOperandIndex() + i;
       if (!isWanted(forward, input))
@@ -275,7 +282,7 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
       Value argument = mapping.lookup<Value>(from.getArgument(input));
       Value adjoint = adjoints.get(argument);
       Type element = getElementTypeOrSelf(argument.getType());
-      if (!isColumn && !element.isF32())
+      if (!isSum && !element.isF32())
         adjoint = arith::TruncFOp::create(b, loc, argument.getType(), adjoint);
       results.push_back(adjoint);
     }
@@ -288,8 +295,29 @@ LogicalResult Differentiate::fillGradient(RowwiseOp forward,
   llvm::append_range(results, ArrayRef(outputs).drop_front(numRowOuts));
   if (!forward.getAllColumns().empty())
     addGradients(forward.getAllColumns(), true);
+  if (!forward.getMatrices().empty())
+    addGradients(forward.getMatrices(), true);
   YieldOp::create(b, loc, results);
   return success();
+}
+
+/// What the gradient's region computes of saved row outputs, before it is
+/// rounded to their type.
+SmallVector<Value> Differentiate::getSavedRows(RowwiseOp forward,
+                                               RowwiseOp gradient) {
+  unsigned numRowOuts = unsigned(forward.getRowOuts().size());
+  unsigned first = unsigned(gradient.getRowOuts().size()) - numRowOuts;
+  SmallVector<Value> rows;
+  for (unsigned i = 0; i < numRowOuts; ++i) {
+    if (!isSaved(forward, i))
+      continue;
+    Value value = gradient.getYielded(first + i);
+    if (auto narrow = value.getDefiningOp<arith::TruncFOp>())
+      value = narrow.getIn();
+    if (value.getDefiningOp())
+      rows.push_back(value);
+  }
+  return rows;
 }
 
 /// Puts the arguments that hold saved values in the place of the values.
@@ -300,10 +328,11 @@ LogicalResult Differentiate::useSavedValues(RowwiseOp forward,
   OpBuilder b = OpBuilder::atBlockBegin(&body);
   unsigned numRowOuts = unsigned(forward.getRowOuts().size());
   unsigned numOuts = numRowOuts + unsigned(forward.getScalarOuts().size());
-  // Saved rows follow the forward rows; saved scalars end the arguments.
+  // Saved rows follow the forward rows; saved scalars end the scalars.
   unsigned savedRow =
       countAdjointRows(forward) + unsigned(forward.getRows().size());
-  unsigned savedScalar = body.getNumArguments();
+  unsigned savedScalar =
+      body.getNumArguments() - unsigned(gradient.getMatrices().size());
   for (unsigned i = numRowOuts; i < numOuts; ++i)
     savedScalar -= isSaved(forward, i);
   // Where forward outputs stand among the yielded values.
@@ -398,9 +427,9 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   RowwiseOp forward = programs.front();
   if (failed(checkBytes(forward, wrt)))
     return failure();
-  if (!forward.getAllSums().empty())
-    return forward.emitOpError("expected no column sums or group sums in a "
-                               "program that is differentiated");
+  if (!forward.getAllSums().empty() || !forward.getOuterSums().empty())
+    return forward.emitOpError("expected no column sums, group sums or outer "
+                               "sums in a program that is differentiated");
   savesStatistics = named || function->hasAttr(operationAttr);
   if (failed(checkNames(forward)) || failed(checkSeeds(forward)))
     return failure();
@@ -433,12 +462,14 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   addAll(G::Scalars, forward.getScalarOuts(), "d", seeds);
   addAll(G::Scalars, forward.getScalars(), "", always);
   addAll(G::Scalars, forward.getScalarOuts(), "", saves);
+  addAll(G::Matrices, forward.getMatrices(), "", always);
   addAll(G::RowOuts, forward.getRows(), "d", wants);
   addAll(G::RowOuts, forward.getRowOuts(), "forward ", always);
   addAll(G::ScalarOuts, forward.getScalars(), "d", wants);
   addAll(G::ScalarOuts, forward.getScalarOuts(), "forward ", always);
   addAll(G::ColumnSums, forward.getColumns(), "d", wants);
   addAll(G::GroupSums, forward.getGroupColumns(), "d", wants);
+  addAll(G::OuterSums, forward.getMatrices(), "d", wants);
 
   IRRewriter rewriter(&getContext());
   rewriter.setInsertionPointAfter(function);
@@ -455,26 +486,18 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
   auto gradient = RowwiseOp::create(
       rewriter, forward.getLoc(), TypeRange(),
       (forward.getEntry() + "_bwd").str(), take(G::Rows), take(G::Columns),
-      take(G::GroupColumns), take(G::Scalars), take(G::RowOuts),
-      take(G::ScalarOuts), take(G::ColumnSums), take(G::GroupSums),
+      take(G::GroupColumns), take(G::Scalars), take(G::Matrices),
+      take(G::RowOuts), take(G::ScalarOuts), take(G::ColumnSums),
+      take(G::GroupSums), take(G::OuterSums),
       rewriter.getStrArrayAttr(operands.names()), ScheduleAttr(),
       forward.getRowRank(), /*accumulate=*/false);
   func::ReturnOp::create(rewriter, loc);
   {
     OpBuilder::InsertionGuard guard(rewriter);
     Block *body = rewriter.createBlock(&gradient.getBody());
-    auto addArguments = [&](OperandRange range, bool isScalar) {
-      for (Value value : range) {
-        Type element = getElementTypeOrSelf(value.getType());
-        body->addArgument(
-            isScalar ? element
-                     : Type(VectorType::get({forward.getRowLength()}, element)),
-            value.getLoc());
-      }
-    };
-    addArguments(gradient.getRows(), false);
-    addArguments(gradient.getAllColumns(), false);
-    addArguments(gradient.getScalars(), true);
+    for (unsigned i = 0; i < gradient.getNumDpsInputs(); ++i)
+      body->addArgument(gradient.getRegionType(i),
+                        gradient.getOperand(i).getLoc());
     if (failed(fillGradient(forward, gradient)))
       return failure();
   }
@@ -493,6 +516,8 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
       (void)simplifyRowProgram(gradient, usesAlgebra);
     }
   }
+  if (usesAlgebra && !annotate && forward.hasContractions())
+    useSavedProducts(gradient, getSavedRows(forward, gradient));
   if (failed(useSavedValues(forward, gradient)))
     return failure();
 

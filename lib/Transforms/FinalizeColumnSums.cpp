@@ -18,10 +18,12 @@
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleModel.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace lnbwd {
@@ -47,6 +49,13 @@ static Partials allocatePartials(OpBuilder &builder, RowwiseOp op) {
   auto block = cast<ShapedType>(op.getRowBlock().getType());
   auto allocate = [&](ValueRange sizes) -> Value {
     SmallVector<int64_t> shape(sizes.size(), ShapedType::kDynamic);
+    if (hasOwnRows(op)) {
+      // The finalising program's rows are its own as well.
+      IntegerAttr workgroups;
+      (void)matchPattern(counts.workgroups, m_Constant(&workgroups));
+      shape = {workgroups.getInt()};
+      sizes = {};
+    }
     llvm::append_range(shape,
                        block.getShape().take_back(size_t(op.getRowRank())));
     auto type = MemRefType::get(shape, builder.getF32Type());
@@ -82,11 +91,15 @@ static RowwiseOp addFinalize(OpBuilder &builder, RowwiseOp op,
       builder, loc, TypeRange(),
       (op.getEntry() + (isOfGroups ? "_finalize_groups" : "_finalize")).str(),
       /*rows=*/partials, /*columns=*/none, /*group_columns=*/none,
-      /*scalars=*/none, /*row_outs=*/none, /*scalar_outs=*/none,
+      /*scalars=*/none, /*matrices=*/none, /*row_outs=*/none,
+      /*scalar_outs=*/none,
       /*column_sums=*/isOfGroups ? none : ValueRange(sums),
       /*group_sums=*/isOfGroups ? ValueRange(sums) : none,
+      /*outer_sums=*/none,
       op.getOperandNames() ? builder.getArrayAttr(names) : ArrayAttr(),
       ScheduleAttr(), op.getRowRank(), op.getAccumulate());
+  if (hasOwnRows(op))
+    setOwnRows(finalize);
   OpBuilder::InsertionGuard guard(builder);
   auto row = VectorType::get({op.getRowLength()}, builder.getF32Type());
   SmallVector<Type> types(partials.size(), row);

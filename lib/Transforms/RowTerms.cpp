@@ -29,7 +29,7 @@ static constexpr arith::FastMathFlags contract = arith::FastMathFlags::contract;
 
 bool lnbwd::isRow(Value value) {
   auto type = dyn_cast<VectorType>(value.getType());
-  return type && type.getElementType().isF32();
+  return type && type.getRank() == 1 && type.getElementType().isF32();
 }
 
 std::optional<double> lnbwd::getConstant(Value value) {

@@ -30,7 +30,7 @@ namespace lnbwd {
 // Values
 //===----------------------------------------------------------------------===//
 
-/// Whether `value` is a vector of float32.
+/// Whether `value` is a vector of float32, and no matrix.
 bool isRow(mlir::Value value);
 
 /// The number that a float32 scalar or row is in all places.

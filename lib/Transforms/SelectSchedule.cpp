@@ -18,6 +18,7 @@
 #include "lnbwd/Analysis/ScheduleModel.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Analysis/TunedSchedules.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -75,6 +76,8 @@ private:
 
   LogicalResult select(RowwiseOp op, const ChipInfo &info,
                        const TunedSchedules &tuned) {
+    if (failed(checkNoContractions(op)))
+      return failure();
     auto emitOpError = [&] { return op.emitOpError(); };
     ScheduleAttr selected = op.getScheduleAttr();
     for (RankedSchedule ranked : rankSchedules(op, info, candidates, rows))
@@ -104,8 +107,9 @@ private:
         failed(checkSchedule(op, *overridden, info, emitOpError)))
       return failure();
     op.setScheduleAttr(*overridden);
-    // On the chip's usual device the grid is what it would be anyway.
-    if (reproducible && !op.getAllSums().empty())
+    // On the chip's usual device the grid is what it would be anyway. That of
+    // rows whose number no launch chooses is a constant.
+    if ((reproducible && !op.getAllSums().empty()) || hasOwnRows(op))
       op.setFixedWorkgroups(std::max<int64_t>(
           1, overridden->getWorkgroupsPerComputeUnit() * info.computeUnits /
                  overridden->getWorkgroupsPerRow()));

@@ -12,7 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleModel.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -91,10 +93,11 @@ static RowwiseOp hoistRowSums(IRRewriter &rewriter, RowwiseOp op,
     auto program = RowwiseOp::create(
         rewriter, loc, TypeRange(), (op.getEntry() + suffix).str(),
         op.getRows(), op.getColumns(), op.getGroupColumns(), scalars,
-        computesSums ? none : ValueRange(op.getRowOuts()),
+        /*matrices=*/none, computesSums ? none : ValueRange(op.getRowOuts()),
         computesSums ? ValueRange(buffers) : ValueRange(op.getScalarOuts()),
         computesSums ? none : ValueRange(op.getColumnSums()),
         computesSums ? none : ValueRange(op.getGroupSums()),
+        /*outer_sums=*/none,
         rewriter.getStrArrayAttr(
             SmallVector<StringRef>(operandNames.begin(), operandNames.end())),
         ScheduleAttr(), op.getRowRank(), op.getAccumulate() && !computesSums,
@@ -160,12 +163,18 @@ public:
     }
 
     SmallVector<RowwiseOp> programs;
+    WalkResult checked = getOperation()->walk([](RowwiseOp op) {
+      return succeeded(checkNoContractions(op)) ? WalkResult::advance()
+                                                : WalkResult::interrupt();
+    });
+    if (checked.wasInterrupted())
+      return signalPassFailure();
     getOperation()->walk([&](RowwiseOp op) {
       bool hasBoth =
           (!op.getRowOuts().empty() || !op.getScalarOuts().empty()) &&
           !op.getAllSums().empty();
       if (op.hasPureBufferSemantics() && hasBoth && !op.getSchedule() &&
-          (!info || !chooseSchedule(op, *info)))
+          !hasOwnRows(op) && (!info || !chooseSchedule(op, *info)))
         programs.push_back(op);
     });
 

@@ -41,17 +41,20 @@ if TYPE_CHECKING:
     from .aten import override_aten
     from .functional import layer_norm, rms_norm
     from .launching import simulate
+    from .linear import layer_norm_linear, rms_norm_linear
     from .patching import patch, unpatch
     from .row_functions import Columns, Rows, Scalars, rowwise
 
 __all__ = ["CacheWarning", "Columns", "CompileError", "CompiledKernel", "Gradient", "KernelSpec",
            "LibraryError", "LnbwdError", "Report", "Rows", "RuntimeStatusError", "Scalars",
            "autotune", "compile", "compile_mlir", "compiler", "differentiate", "errors",
-           "inductor", "kernel_cache", "layer_norm", "nn", "override_aten", "patch", "precompile",
-           "report", "rms_norm", "rowwise", "runtime", "set_cache_folder", "simulate", "unpatch"]
+           "inductor", "kernel_cache", "layer_norm", "layer_norm_linear", "nn", "override_aten",
+           "patch", "precompile", "report", "rms_norm", "rms_norm_linear", "rowwise", "runtime",
+           "set_cache_folder", "simulate", "unpatch"]
 
 # Names that need torch, and the modules that have them.
 _WITH_TORCH = {"layer_norm": "functional", "rms_norm": "functional", "simulate": "launching",
+               "layer_norm_linear": "linear", "rms_norm_linear": "linear",
                "override_aten": "aten", "patch": "patching", "unpatch": "patching",
                "rowwise": "row_functions", "Rows": "row_functions",
                "Columns": "row_functions", "Scalars": "row_functions"}

@@ -13,8 +13,9 @@ from torch import Tensor
 from .aten import active, serves
 from .functional import is_autocast_enabled, is_compiling, layer_norm, rms_norm
 from .launching import simulated_chip
+from .linear import layer_norm_linear
 
-__all__ = ["LayerNorm", "RMSNorm"]
+__all__ = ["LayerNorm", "LayerNormLinear", "RMSNorm"]
 
 _has_warned = False
 
@@ -77,3 +78,35 @@ class RMSNorm(torch.nn.RMSNorm):
                 or (x.is_cpu and falls_back())):
             return super().forward(x)
         return rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+
+class LayerNormLinear(torch.nn.Module):
+    """A LayerNorm and the linear layer behind it; see :func:`lnbwd.layer_norm_linear`.
+
+    Attributes:
+        norm, linear: the two modules, whose parameters are used.
+    """
+
+    def __init__(self, norm: torch.nn.LayerNorm, linear: torch.nn.Linear) -> None:
+        if len(norm.normalized_shape) != 1 or norm.normalized_shape[0] != linear.in_features:
+            raise ValueError("norm: expected one that normalises the last dimension alone, of "
+                             f"{linear.in_features} (linear.in_features), got "
+                             f"{list(norm.normalized_shape)}")
+        super().__init__()
+        self.norm, self.linear = norm, linear
+
+    @classmethod
+    def from_modules(cls, norm: torch.nn.LayerNorm, linear: torch.nn.Linear) -> LayerNormLinear:
+        """Takes over two modules of a model: their parameters stay what and where they are.
+
+        Raises:
+            ValueError: the norm's length is not the linear layer's.
+        """
+        return cls(norm, linear)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalises ``x`` and multiplies it; on the CPU, and under autocast, by PyTorch."""
+        if is_autocast_enabled(x.device.type) or (x.is_cpu and falls_back()):
+            return self.linear(self.norm(x))  # type: ignore[no-any-return]
+        return layer_norm_linear(x, self.norm.normalized_shape, self.norm.weight, self.norm.bias,
+                                 self.linear.weight, self.linear.bias, self.norm.eps)

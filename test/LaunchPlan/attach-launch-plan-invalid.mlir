@@ -127,13 +127,13 @@ module attributes {gpu.container_module} {
 
 module attributes {gpu.container_module} {
   gpu.module @kernels {
-    gpu.func @k(%x: memref<16xf32>) kernel { gpu.return }
+    gpu.func @k(%x: memref<?xf32>) kernel { gpu.return }
   }
   func.func @workspace(%x: memref<1xf32>) {
     %c1 = arith.constant 1 : index
-    // expected-error@+1 {{expected a workspace of one row for each workgroup, or of one number for each row (lnbwd.row_scalar), got 'memref<16xf32>'}}
-    %w = memref.alloc() : memref<16xf32>
-    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%w : memref<16xf32>)
+    // expected-error@+1 {{expected a workspace of one row for each workgroup, or of one number for each row (lnbwd.row_scalar), got 'memref<?xf32>'}}
+    %w = memref.alloc(%c1) : memref<?xf32>
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%w : memref<?xf32>)
     return
   }
 }

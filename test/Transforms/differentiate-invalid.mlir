@@ -90,7 +90,7 @@ func.func @f(%x: memref<?x64xf32>, %y: memref<?x64xf32>) {
 // -----
 
 func.func @f(%x: memref<?x64xf32>, %s: memref<64xf32>) {
-  // expected-error@+1 {{expected no column sums or group sums in a program that is differentiated}}
+  // expected-error@+1 {{expected no column sums, group sums or outer sums in a program that is differentiated}}
   lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs column_sums(%s : memref<64xf32>) {
   ^bb0(%xr: vector<64xf32>):
     lnbwd.yield %xr : vector<64xf32>

@@ -23,6 +23,7 @@
 #include "lnbwd/Target/BundleWriter.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Passes.h"
+#include "lnbwd/Transforms/ProductPasses.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/InitAllPasses.h"
@@ -251,6 +252,7 @@ static int run(int argc, char **argv) {
   registerCompilerDialects(registry);
   registerAllPasses();
   registerLNBwdPasses();
+  registerLNBwdProductPasses();
   registerLNBwdLanePasses();
   registerLNBwdConversionPasses();
   registerLNBwdLaunchPlanPasses();

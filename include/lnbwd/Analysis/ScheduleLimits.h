@@ -97,6 +97,10 @@ bool isRejected(RowwiseOp op, ScheduleAttr schedule);
 /// Elements of the widest access that all rows of `op` are aligned to.
 int64_t chooseVectorWidth(RowwiseOp op);
 
+/// Whether `op` is free of matrices and outer sums: what is scheduled has one
+/// row length. Says what it found otherwise.
+mlir::LogicalResult checkNoContractions(RowwiseOp op);
+
 /// Why a workgroup of `op` has no room on a compute unit of `chip`, and what
 /// would help; empty if it has. The other checks are in ScheduleLegality.h.
 std::string getResourceObstacle(RowwiseOp op, ScheduleAttr schedule,

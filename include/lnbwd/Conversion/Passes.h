@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Declares the passes into the lane level, out of it, and to a vendor's
-// operations. Passes.td describes each, docs/lane-level.md the level.
+// Declares the passes into the lane level, out of it, of products of matrices,
+// and to a vendor's operations. Passes.td describes each, docs/lane-level.md
+// the level.
 //
 //===----------------------------------------------------------------------===//
 

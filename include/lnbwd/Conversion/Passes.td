@@ -167,6 +167,40 @@ def PartsToLocationsPass
   let dependentDialects = ["::lnbwd::lane::LaneDialect"];
 }
 
+def ProductToGPUPass
+    : Pass<"lnbwd-convert-products-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Turn products of matrices into kernels";
+  let description = [{
+    Each `lnbwd.product` becomes a kernel in the `gpu.module` of its function, and
+    a `gpu.launch_func` in its place. A workgroup of 256 work-items makes a tile
+    of 64 x 64 elements, 4 x 4 to each, in float32 with fused multiply-adds: 16
+    columns of A and rows of B at a time go to workgroup memory, widened, and
+    what lies beyond a matrix counts as 0. So any size is right, on any chip; no
+    matrix instruction is used yet. Each element is summed in the order of the
+    columns of A.
+
+    Before:
+
+    ```mlir
+    lnbwd.product @k lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>)
+        outs(%y : memref<?x96xf32>) attributes {rhs_transposed}
+    ```
+
+    After, in the function:
+
+    ```mlir
+    gpu.launch_func @f_kernels::@k blocks in (%workgroups, %c2, %c1)
+        threads in (%c256, %c1, %c1) args(...)
+    ```
+  }];
+  let dependentDialects = [
+    "::lnbwd::LNBwdDialect", "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numKernels", "kernels", "Kernels made">];
+}
+
 def LowerSubgroupReducePass : Pass<"lnbwd-lower-subgroup-reduce"> {
   let summary = "Lower subgroup reductions the way the chip does them best";
   let description = [{

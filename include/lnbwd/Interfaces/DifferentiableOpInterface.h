@@ -30,20 +30,21 @@ public:
   using IsActive = llvm::function_ref<bool(mlir::Value)>;
   using Add = llvm::function_ref<void(mlir::Value, mlir::Value)>;
 
-  /// For `op`, whose result has the adjoint `adjoint`; rows have the type
-  /// `rowType`. `isActive` says of a value whether its adjoint is wanted, `add`
-  /// adds to it; both outlive the builder.
+  /// For `op`, whose result has the adjoint `adjoint`. `isActive` says of a
+  /// value whether its adjoint is wanted, `add` adds to it; both outlive the
+  /// builder.
   AdjointBuilder(mlir::OpBuilder &builder, mlir::Operation *op,
-                 mlir::Value adjoint, mlir::VectorType rowType,
-                 IsActive isActive, Add add)
-      : at(op->getLoc(), builder), op(op), adjoint(adjoint), rowType(rowType),
+                 mlir::Value adjoint, IsActive isActive, Add add)
+      : at(op->getLoc(), builder), op(op), adjoint(adjoint),
         isActiveValue(isActive), addTo(add) {
     at.setInsertionPoint(builder.getInsertionBlock(),
                          builder.getInsertionPoint());
   }
 
   mlir::ImplicitLocOpBuilder &getBuilder() { return at; }
-  mlir::VectorType getRowType() const { return rowType; }
+
+  /// The type that the adjoint of `value` has: that of `value`, of float32.
+  static mlir::Type getAdjointType(mlir::Value value);
 
   /// The adjoint of the operation's result.
   mlir::Value getAdjoint() const { return adjoint; }
@@ -81,7 +82,6 @@ private:
   mlir::ImplicitLocOpBuilder at;
   mlir::Operation *op;
   mlir::Value adjoint;
-  mlir::VectorType rowType;
   IsActive isActiveValue;
   Add addTo;
 };

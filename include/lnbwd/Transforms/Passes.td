@@ -20,11 +20,11 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
   let summary = "Derive the gradient of a forward pass";
   let description = [{
     Each function holds one forward operation: a named one, such as
-    `lnbwd.layer_norm`, or a `lnbwd.rowwise` without column sums and group sums.
-    In its place comes a function `<name>_bwd` on memrefs with the gradient, a row
-    program. Operands are named after the forward ones: `dy` is the adjoint of
-    `y`, a row output, and `dx` the gradient with respect to `x`, an input, in the
-    type of `x`.
+    `lnbwd.layer_norm`, or a `lnbwd.rowwise` without column, group and outer
+    sums. In its place comes a function `<name>_bwd` on memrefs with the
+    gradient, a row program. Operands are named after the forward ones: `dy` is
+    the adjoint of `y`, a row output, and `dx` the gradient with respect to `x`,
+    an input, in the type of `x`; that of a matrix is an outer sum.
 
     The gradient takes the adjoints of the forward outputs, what it needs of the
     forward inputs, and the *saved* forward outputs; everything else is computed
@@ -37,6 +37,11 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     Adjoints are float32. Fails, naming the operation, on f64 arithmetic that a
     gradient goes through, and on operations that have no derivative here:
     docs/derivation.md lists those that have one, with what is taken at a kink.
+
+    A row output that is saved and is a product with a matrix, as that of a
+    linear layer is, serves further than other saved values: with `simplify`, the
+    row sums of a normalisation before the layer are read off it
+    (docs/layer-norm-linear.md).
 
     `simplify` rewrites the result as one would by hand: sums are taken apart,
     scalar factors leave them, the sum of a centred row is 0, that of the squares
@@ -142,6 +147,76 @@ def SimplifyRowAlgebraPass : Pass<"lnbwd-simplify-row-algebra"> {
     "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
   let statistics = [
     Statistic<"numSimplified", "simplified", "Row programs simplified">,
+  ];
+}
+
+def SimplifyContractionsPass : Pass<"lnbwd-simplify-contractions"> {
+  let summary = "Take what is the same in all rows out of products of matrices";
+  let description = [{
+    Row programs with matrices, as they are derived, multiply more than they
+    need. With u a row, W a matrix, and c and d *invariant* rows, which depend on
+    columns alone:
+
+    - `sum(W^T u * c)` becomes `sum(u * W c)`: known before the product with W.
+    - `W c` becomes a program of its own before, over the rows of W, in which it
+      is a row sum; `W^T c` likewise, a column sum.
+    - An outer sum of `u` and `r c + d` becomes `T c + s d`, with T the outer sum
+      of u and r, and s the column sum of u: a program of its own behind, over
+      the rows of T.
+    - A column sum of `(W^T u) r c` becomes one of `W T c` in that program, where
+      T is there, and of `W s c` without r.
+
+    So dW, dgamma and dbeta of a normalisation before a linear layer need one
+    outer sum and one column sum over all rows and nothing else. The sums are
+    allocations of float32. Float32 numbers are treated as real ones, so results
+    may round otherwise. Expects memrefs and no schedule; programs without
+    matrices are left alone, and of programs that `accumulate` the sums over
+    rows stay as they are.
+
+    Before:
+
+    ```mlir
+    lnbwd.rowwise @k rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>)
+        columns(%gamma : memref<64xf32>) outs outer_sums(%dw : memref<96x64xf32>)
+        attributes {operand_names = ["dy", "x", "gamma", "dw"]} {
+    ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>, %g: vector<64xf32>):
+      %z = arith.mulf %xr, %g : vector<64xf32>
+      %o = vector.outerproduct %dyr, %z : vector<96xf32>, vector<64xf32>
+      lnbwd.yield %o : vector<96x64xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    %t = memref.alloc() : memref<96x64xf32>
+    lnbwd.rowwise @k rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>)
+        outs outer_sums(%t : memref<96x64xf32>)
+        attributes {operand_names = ["dy", "x", "outer_sum_0"]} {
+    ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>):
+      %o = vector.outerproduct %dyr, %xr : vector<96xf32>, vector<64xf32>
+      lnbwd.yield %o : vector<96x64xf32>
+    }
+    lnbwd.rowwise @k_parameters rows(%t : memref<96x64xf32>)
+        columns(%gamma : memref<64xf32>) outs rows(%dw : memref<96x64xf32>)
+        attributes {lnbwd.own_rows, operand_names = ["outer_sum_0", "gamma", "dw"]} {
+    ^row(%tr: vector<64xf32>, %g: vector<64xf32>):
+      %r = arith.mulf %tr, %g fastmath<contract> : vector<64xf32>
+      lnbwd.yield %r : vector<64xf32>
+    }
+    memref.dealloc %t : memref<96x64xf32>
+    ```
+  }];
+  let dependentDialects = ["::lnbwd::LNBwdDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::vector::VectorDialect"];
+  let statistics = [
+    Statistic<"numMoved", "moved", "Row sums moved before a product">,
+    Statistic<"numHoisted", "hoisted", "Products of columns with a matrix taken "
+              "out of row programs">,
+    Statistic<"numParameters", "parameters", "Gradients of parameters taken out "
+              "of row programs">,
   ];
 }
 

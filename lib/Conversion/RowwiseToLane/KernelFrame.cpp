@@ -47,8 +47,7 @@ static MemRefType getParameterType(RowwiseOp op, unsigned index) {
                          MemRefLayoutAttrInterface(), space);
 }
 
-/// Casts `buffer` to its parameter type, in the function that launches.
-static Value toParameter(OpBuilder &b, Location loc, Value buffer,
+Value lnbwd::toParameter(OpBuilder &b, Location loc, Value buffer,
                          MemRefType type) {
   auto source = cast<MemRefType>(buffer.getType());
   auto firstRow =
@@ -241,29 +240,33 @@ static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
   return success();
 }
 
+void lnbwd::recordAccess(Value buffer, StringRef access) {
+  auto argument = dyn_cast<BlockArgument>(buffer);
+  if (!argument)
+    return;
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  unsigned number = argument.getArgNumber();
+  auto known =
+      function.getArgAttrOfType<StringAttr>(number, argumentAccessAttr);
+  // An argument that one operand reads and another writes is both.
+  if (known && known != access)
+    access = "read_write";
+  function.setArgAttr(number, argumentAccessAttr,
+                      StringAttr::get(function.getContext(), access));
+}
+
 /// Notes on a function's arguments how its programs access them.
-static void recordArgumentAccess(RowwiseOp op, func::FuncOp function) {
+static void recordArgumentAccess(RowwiseOp op) {
   for (OpOperand &operand : op->getOpOperands()) {
-    auto argument = dyn_cast<BlockArgument>(operand.get());
-    if (!argument)
-      continue;
-    unsigned number = argument.getArgNumber();
-    auto known =
-        function.getArgAttrOfType<StringAttr>(number, argumentAccessAttr);
     StringRef access = op.isDpsInit(&operand) ? "write" : "read";
     if (op.getAccumulate() && op.isDpsInit(&operand) &&
         llvm::is_contained(op.getAllSums(), operand.get()))
       access = "read_write";
-    // An argument that one operand reads and another writes is both.
-    if (known && known != access)
-      access = "read_write";
-    function.setArgAttr(number, argumentAccessAttr,
-                        StringAttr::get(op.getContext(), access));
+    recordAccess(operand.get(), access);
   }
 }
 
-/// A GPU module for the kernels of `function`.
-static gpu::GPUModuleOp makeKernelModule(func::FuncOp function) {
+gpu::GPUModuleOp lnbwd::makeKernelModule(func::FuncOp function) {
   auto module = function->getParentOfType<ModuleOp>();
   SymbolTable moduleSymbols(module);
   module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
@@ -307,7 +310,7 @@ lnbwd::distributePrograms(ModuleOp module, const ChipInfo &chip,
     for (RowwiseOp op : programs) {
       if (failed(recordArgumentRoles(op)))
         return failure();
-      recordArgumentAccess(op, function);
+      recordArgumentAccess(op);
       RowKernel kernel = makeKernel(op, chip, symbols);
       writeBody(kernel);
       addLaunch(op, chip, kernel.function);

@@ -18,6 +18,7 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/ChipInfo.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -41,6 +42,17 @@ struct RowKernel {
 mlir::FailureOr<unsigned>
 distributePrograms(mlir::ModuleOp module, const ChipInfo &chip,
                    llvm::function_ref<void(const RowKernel &)> writeBody);
+
+/// Casts `buffer` to a kernel's parameter, `type`, where it is launched.
+mlir::Value toParameter(mlir::OpBuilder &b, mlir::Location loc,
+                        mlir::Value buffer, mlir::MemRefType type);
+
+/// Notes on the argument of a function that `buffer` may be how a kernel
+/// accesses it: "read", "write" or "read_write".
+void recordAccess(mlir::Value buffer, llvm::StringRef access);
+
+/// A GPU module for the kernels of `function`.
+mlir::gpu::GPUModuleOp makeKernelModule(mlir::func::FuncOp function);
 
 } // namespace lnbwd
 

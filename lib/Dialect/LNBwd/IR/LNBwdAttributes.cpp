@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -38,6 +38,11 @@ static bool isAlloc(Operation *op) {
 }
 static bool isLaunch(Operation *op) {
   return op->getName().getStringRef() == "gpu.launch_func";
+}
+
+static bool isOverMatrix(Operation *op) {
+  auto program = dyn_cast<RowwiseOp>(op);
+  return program && program.getStaticRowCount() && !program.getGroupOperand();
 }
 
 static bool isNamedOperation(Attribute value) {
@@ -98,6 +103,9 @@ static const OperationAttribute operationAttributes[] = {
     {launchPlanAttr, isGPUModule, "a gpu.module", isPlan,
      "a launch plan, a string of JSON with \"format\": \"lnbwd-plan\""},
     {rowScalarAttr, isAlloc, "a memref.alloc", isUnit, "without a value"},
+    {ownRowsAttr, isOverMatrix,
+     "a row program with a static number of rows and no groups", isUnit,
+     "without a value"},
     {earlyStartAttr, isLaunch, "a gpu.launch_func", isUnit, "without a value"},
     {detachAttr, isAnything, "an operation", isUnit, "without a value"},
     {adjointAttr, isAnything, "an operation", isName,

@@ -53,10 +53,12 @@ RowwiseOp lnbwd::cloneWithOperands(RewriterBase &rewriter, RowwiseOp op,
   SmallVector<Value> columns = select(op.getColumns());
   SmallVector<Value> groupColumns = select(op.getGroupColumns());
   SmallVector<Value> scalars = select(op.getScalars());
+  SmallVector<Value> matrices = select(op.getMatrices());
   SmallVector<Value> rowOuts = select(op.getRowOuts());
   SmallVector<Value> scalarOuts = select(op.getScalarOuts());
   SmallVector<Value> columnSums = select(op.getColumnSums());
   SmallVector<Value> groupSums = select(op.getGroupSums());
+  SmallVector<Value> outerSums = select(op.getOuterSums());
   SmallVector<Type> types;
   if (op.hasPureTensorSemantics())
     for (unsigned i : keepOutput.set_bits())
@@ -64,10 +66,11 @@ RowwiseOp lnbwd::cloneWithOperands(RewriterBase &rewriter, RowwiseOp op,
 
   auto slim = RowwiseOp::create(
       rewriter, op.getLoc(), types, op.getEntry(), rows, columns, groupColumns,
-      scalars, rowOuts, scalarOuts, columnSums, groupSums,
+      scalars, matrices, rowOuts, scalarOuts, columnSums, groupSums, outerSums,
       op.getOperandNames() ? rewriter.getArrayAttr(names) : ArrayAttr(),
       op.getScheduleAttr(), op.getRowRank(),
-      op.getAccumulate() && !(columnSums.empty() && groupSums.empty()),
+      op.getAccumulate() &&
+          !(columnSums.empty() && groupSums.empty() && outerSums.empty()),
       op.getFixedWorkgroups());
   slim->setDiscardableAttrs(op->getDiscardableAttrDictionary());
 

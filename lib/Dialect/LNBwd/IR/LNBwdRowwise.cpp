@@ -14,7 +14,9 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
@@ -26,9 +28,9 @@ using namespace lnbwd;
 using namespace lnbwd::detail;
 
 MutableOperandRange RowwiseOp::getDpsInitsMutable() {
-  return getTrailingOperands(getOperation(), getRowOuts().size() +
-                                                 getScalarOuts().size() +
-                                                 getAllSums().size());
+  return getTrailingOperands(getOperation(),
+                             getRowOuts().size() + getScalarOuts().size() +
+                                 getAllSums().size() + getOuterSums().size());
 }
 
 void RowwiseOp::getEffects(
@@ -53,6 +55,29 @@ std::optional<int64_t> RowwiseOp::getStaticRowCount() {
 
 int64_t RowwiseOp::getRowLength() { return ::getRows(*this).length; }
 
+bool RowwiseOp::hasContractions() {
+  return !getMatrices().empty() || !getOuterSums().empty();
+}
+
+Type RowwiseOp::getRegionType(unsigned index) {
+  auto type = cast<ShapedType>(getOperand(index).getType());
+  auto isIn = [&](OperandRange range) {
+    return !range.empty() && index >= range.getBeginOperandIndex() &&
+           index < range.getBeginOperandIndex() + range.size();
+  };
+  if (isIn(getScalars()) || isIn(getScalarOuts()))
+    return type.getElementType();
+  bool isOuterSum = isIn(getOuterSums());
+  if (isOuterSum || isIn(getMatrices()))
+    return VectorType::get(type.getShape(), isOuterSum
+                                                ? Float32Type::get(getContext())
+                                                : type.getElementType());
+  int64_t length = getRowLayout(type, int64_t(getRowRank())).length;
+  bool isSum = isIn(getColumnSums()) || isIn(getGroupSums());
+  return VectorType::get({length}, isSum ? Float32Type::get(getContext())
+                                         : type.getElementType());
+}
+
 int64_t RowwiseOp::getRowStride(unsigned index) {
   RowLayout layout = getRowLayout(cast<ShapedType>(getOperand(index).getType()),
                                   int64_t(getRowRank()));
@@ -75,8 +100,10 @@ OperandRange RowwiseOp::getAllColumns() {
 }
 
 OperandRange RowwiseOp::getAllSums() {
-  return getOperation()->getOperands().take_back(getColumnSums().size() +
-                                                 getGroupSums().size());
+  return getOperation()
+      ->getOperands()
+      .drop_back(getOuterSums().size())
+      .take_back(getColumnSums().size() + getGroupSums().size());
 }
 
 Value RowwiseOp::getGroupOperand() {
@@ -159,13 +186,28 @@ void RowwiseOp::getAsmBlockArgumentNames(Region &region,
       setName(arg, getOperandName(arg.getArgNumber()));
 }
 
+/// The shape that the row of an operand of type `type` must have: that of the
+/// first row block, or with contractions its own, a static length.
+static FailureOr<SmallVector<int64_t>>
+getExpectedRow(RowwiseOp op, StringRef name, ShapedType type,
+               ArrayRef<int64_t> rowShape) {
+  if (!op.hasContractions())
+    return llvm::to_vector(rowShape);
+  if (failed(verifyRowBlock(op, name, type, op.getRowRank())))
+    return failure();
+  return llvm::to_vector(type.getShape().take_back(1));
+}
+
 /// The groups of rows: the shapes of group columns, and that all operands agree
 /// on a number of groups that divides the number of rows.
 static LogicalResult verifyGroups(RowwiseOp op, ArrayRef<int64_t> rowShape) {
-  SmallVector<int64_t> shape{ShapedType::kDynamic};
-  llvm::append_range(shape, rowShape);
   for (Value value : op.getGroupColumns()) {
     auto type = cast<ShapedType>(value.getType());
+    auto row = getExpectedRow(op, "a group column", type, rowShape);
+    if (failed(row))
+      return failure();
+    SmallVector<int64_t> shape{ShapedType::kDynamic};
+    llvm::append_range(shape, *row);
     if (failed(verifyShape(op, "a group column", type, shape, op.getRowRank(),
                            "one row for each group of rows")) ||
         failed(verifyRowElement(op, "a group column", type)))
@@ -203,10 +245,13 @@ static LogicalResult verifySums(RowwiseOp op, ArrayRef<int64_t> rowShape) {
                     StringRef rows) -> LogicalResult {
     auto type = cast<ShapedType>(value.getType());
     bool isPartial = type.getRank() == rowRank + leading + 1;
+    std::string what = (isPartial ? "a partial " : "a ") + name.str();
+    auto row = getExpectedRow(op, what, type, rowShape);
+    if (failed(row))
+      return failure();
     SmallVector<int64_t> shape(size_t(leading + isPartial),
                                ShapedType::kDynamic);
-    llvm::append_range(shape, rowShape);
-    std::string what = (isPartial ? "a partial " : "a ") + name.str();
+    llvm::append_range(shape, *row);
     std::string why = rows.str();
     if (isPartial)
       why = "one row for each workgroup" +
@@ -233,7 +278,7 @@ static LogicalResult verifySums(RowwiseOp op, ArrayRef<int64_t> rowShape) {
   for (Value value : op.getGroupSums())
     if (failed(verify(value, 1, "group sum", "one row for each group of rows")))
       return failure();
-  if (op.getAccumulate() && (!partial || *partial))
+  if (op.getAccumulate() && (partial ? *partial : op.getOuterSums().empty()))
     return op.emitOpError("expected column sums or group sums, and none "
                           "partial, to accumulate into");
   return success();
@@ -258,6 +303,40 @@ static LogicalResult verifyOperandNames(RowwiseOp op) {
   return success();
 }
 
+/// Matrices and outer sums: their shapes and elements.
+static LogicalResult verifyMatrices(RowwiseOp op) {
+  if (!op.hasContractions())
+    return success();
+  if (op.getRowRank() != 1)
+    return op.emitOpError("expected row_rank 1 in a program with matrices or "
+                          "outer sums, got ")
+           << op.getRowRank() << "; collapse the dimensions of a row";
+  auto verify = [&](Value value, StringRef name) -> LogicalResult {
+    auto type = cast<ShapedType>(value.getType());
+    if (type.getRank() != 2 || !type.hasStaticShape() ||
+        llvm::is_contained(type.getShape(), 0))
+      return op.emitOpError("expected ")
+             << name
+             << " to have two static dimensions of at least 1 (a kernel is "
+                "compiled for one size of them), got "
+             << type;
+    return verifyRowElement(op, name, type);
+  };
+  for (Value value : op.getMatrices())
+    if (failed(verify(value, "a matrix")))
+      return failure();
+  for (Value value : op.getOuterSums()) {
+    if (failed(verify(value, "an outer sum")))
+      return failure();
+    auto type = cast<ShapedType>(value.getType());
+    if (op.getAccumulate() && !type.getElementType().isF32())
+      return op.emitOpError("expected outer sums that accumulate to be f32, "
+                            "got ")
+             << type;
+  }
+  return success();
+}
+
 LogicalResult RowwiseOp::verify() {
   if (getRows().empty() && getRowOuts().empty())
     return emitOpError("expected at least one row block, read or written: it "
@@ -265,6 +344,8 @@ LogicalResult RowwiseOp::verify() {
   if (getDpsInits().empty())
     return emitOpError("expected at least one output");
 
+  if (failed(verifyMatrices(*this)))
+    return failure();
   int64_t rowRank = getRowRank();
   auto first = cast<ShapedType>(getRowBlock().getType());
   if (failed(verifyRowBlock(*this, "the first row block", first, rowRank,
@@ -275,8 +356,14 @@ LogicalResult RowwiseOp::verify() {
   for (ValueRange values : {ValueRange(getRows()), ValueRange(getRowOuts())})
     for (Value value : values) {
       auto type = cast<ShapedType>(value.getType());
-      if (failed(verifyShape(*this, "a row block", type, first.getShape(),
-                             rowRank, "that of the first row block")) ||
+      SmallVector<int64_t> shape(first.getShape());
+      if (hasContractions() && type.getRank() > 0)
+        shape.back() = type.getShape().back();
+      if (failed(verifyShape(*this, "a row block", type, shape, rowRank,
+                             hasContractions()
+                                 ? "the leading dimensions of the first row "
+                                   "block, and a length of its own"
+                                 : "that of the first row block")) ||
           failed(verifyRowBlock(*this, "a row block", type, rowRank,
                                 verifyRowElementOrByte)))
         return failure();
@@ -284,7 +371,9 @@ LogicalResult RowwiseOp::verify() {
     }
   for (Value value : getColumns()) {
     auto type = cast<ShapedType>(value.getType());
-    if (failed(verifyShape(*this, "a column operand", type, rowShape, rowRank,
+    auto row = getExpectedRow(*this, "a column operand", type, rowShape);
+    if (failed(row) ||
+        failed(verifyShape(*this, "a column operand", type, *row, rowRank,
                            "one row")) ||
         failed(verifyRowElement(*this, "a column operand", type)))
       return failure();
@@ -319,47 +408,64 @@ LogicalResult RowwiseOp::verify() {
   return verifyLayouts(*this, rowRank, rowBlocks);
 }
 
+/// A matrix is an operand of products, and an outer sum one of outer products:
+/// nothing is done with their elements.
+static LogicalResult verifyMatrixUses(RowwiseOp op) {
+  auto isMatrix = [](Type type) {
+    auto vector = dyn_cast<VectorType>(type);
+    return vector && vector.getRank() == 2;
+  };
+  for (Operation &bodyOp : op.getBody().front().without_terminator()) {
+    if (isa<LinearOp>(bodyOp))
+      continue;
+    bool isSum = isa<vector::OuterProductOp, arith::AddFOp>(bodyOp) ||
+                 matchPattern(&bodyOp, m_AnyZeroFloat());
+    if (!isSum &&
+        llvm::any_of(llvm::concat<const Type>(bodyOp.getOperandTypes(),
+                                              bodyOp.getResultTypes()),
+                     isMatrix))
+      return bodyOp.emitOpError("expected matrices of a row program to be "
+                                "operands of lnbwd.linear, or the results of "
+                                "vector.outerproduct and arith.addf of such");
+    for (Value operand : bodyOp.getOperands())
+      if (isMatrix(operand.getType()) && isa<BlockArgument>(operand))
+        return bodyOp.emitOpError("expected a matrix operand of the row "
+                                  "program to be used by lnbwd.linear alone");
+  }
+  auto yield = cast<YieldOp>(op.getBody().front().getTerminator());
+  for (auto [index, value] : llvm::enumerate(yield.getValues()))
+    if (isMatrix(value.getType()) && isa<BlockArgument>(value))
+      return yield.emitOpError("expected value ")
+             << index
+             << " to be a sum of vector.outerproduct, got a matrix operand of "
+                "the row program";
+  return success();
+}
+
 LogicalResult RowwiseOp::verifyRegions() {
   Block &block = getBody().front();
-  int64_t length = getRowLength();
-  auto rowOf = [&](Value value) -> Type {
-    return VectorType::get({length}, getElementTypeOrSelf(value.getType()));
-  };
-
-  SmallVector<Type> arguments;
-  for (Value value : getRows())
-    arguments.push_back(rowOf(value));
-  for (Value value : getAllColumns())
-    arguments.push_back(rowOf(value));
-  for (Value value : getScalars())
-    arguments.push_back(getElementTypeOrSelf(value.getType()));
-  if (block.getNumArguments() != arguments.size())
+  unsigned numInputs = getNumDpsInputs();
+  if (block.getNumArguments() != numInputs)
     return emitOpError("expected the region to have ")
-           << arguments.size() << " arguments, one for each input, got "
+           << numInputs << " arguments, one for each input, got "
            << block.getNumArguments();
-  for (auto [index, expected] : llvm::enumerate(arguments))
-    if (block.getArgument(index).getType() != expected)
+  for (BlockArgument argument : block.getArguments())
+    if (Type expected = getRegionType(argument.getArgNumber());
+        argument.getType() != expected)
       return emitOpError("expected argument ")
-             << index << " of the region to be " << expected << ", got "
-             << block.getArgument(index).getType();
+             << argument.getArgNumber() << " of the region to be " << expected
+             << ", got " << argument.getType();
 
-  SmallVector<Type> outputs;
-  for (Value value : getRowOuts())
-    outputs.push_back(rowOf(value));
-  for (Value value : getScalarOuts())
-    outputs.push_back(getElementTypeOrSelf(value.getType()));
-  for (size_t i = 0; i < getAllSums().size(); ++i)
-    outputs.push_back(
-        VectorType::get({length}, Float32Type::get(getContext())));
   auto yield = cast<YieldOp>(block.getTerminator());
-  if (yield.getValues().size() != outputs.size())
+  auto numOutputs = size_t(getNumDpsInits());
+  if (yield.getValues().size() != numOutputs)
     return yield.emitOpError("expected ")
-           << outputs.size() << " values, one for each output, got "
+           << numOutputs << " values, one for each output, got "
            << yield.getValues().size();
-  for (auto [index, expected] : llvm::enumerate(outputs))
-    if (yield.getValues()[index].getType() != expected)
+  for (auto [index, value] : llvm::enumerate(yield.getValues()))
+    if (Type expected = getRegionType(numInputs + unsigned(index));
+        value.getType() != expected)
       return yield.emitOpError("expected value ")
-             << index << " to be " << expected << ", got "
-             << yield.getValues()[index].getType();
-  return success();
+             << index << " to be " << expected << ", got " << value.getType();
+  return hasContractions() ? verifyMatrixUses(*this) : success();
 }

@@ -24,8 +24,9 @@ RowBuilder::RowBuilder(OpBuilder &builder, Location loc, int64_t rowLength)
 Value RowBuilder::widen(Value value) {
   if (getElementTypeOrSelf(value.getType()).isF32())
     return value;
-  Type wide =
-      isa<VectorType>(value.getType()) ? Type(rowType) : Type(b.getF32Type());
+  Type wide = b.getF32Type();
+  if (auto row = dyn_cast<VectorType>(value.getType()))
+    wide = row.clone(wide);
   return arith::ExtFOp::create(b, wide, value);
 }
 
@@ -138,9 +139,10 @@ void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
   Location loc = op.getLoc();
   auto program = RowwiseOp::create(
       rewriter, loc, op->getResultTypes(), op->getName().stripDialect(), rows,
-      columns, /*group_columns=*/ValueRange(), scalars, rowOuts, scalarOuts,
-      columnSums, /*group_sums=*/ValueRange(), rewriter.getStrArrayAttr(names),
-      ScheduleAttr(), int64_t(op.getRowRank()),
+      columns, /*group_columns=*/ValueRange(), scalars,
+      /*matrices=*/ValueRange(), rowOuts, scalarOuts, columnSums,
+      /*group_sums=*/ValueRange(), /*outer_sums=*/ValueRange(),
+      rewriter.getStrArrayAttr(names), ScheduleAttr(), int64_t(op.getRowRank()),
       op.getAccumulate() && !columnSums.empty());
 
   {

@@ -43,7 +43,7 @@ func.func private @f(memref<?x8xf32> {lnbwd.row_rank = 3})
 
 // -----
 
-// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.plan, lnbwd.row_scalar, lnbwd.early_start, lnbwd.detach, lnbwd.adjoint on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
+// expected-error@+1 {{unknown attribute 'lnbwd.role', expected one of lnbwd.operation, lnbwd.kernel_info, lnbwd.rejected_schedules, lnbwd.plan, lnbwd.row_scalar, lnbwd.own_rows, lnbwd.early_start, lnbwd.detach, lnbwd.adjoint on an operation, or lnbwd.name, lnbwd.kind, lnbwd.access, lnbwd.aliases, lnbwd.row_rank on an argument}}
 func.func private @f(memref<?x8xf32> {lnbwd.role = "row_block"})
 
 // -----
@@ -129,4 +129,16 @@ func.func @f(%a: f32) -> f32 {
   // expected-error@+1 {{'arith.negf' op expected lnbwd.adjoint to be the name of an operation, a string, got 1 : i64}}
   %0 = arith.negf %a {lnbwd.adjoint = 1} : f32
   return %0 : f32
+}
+
+// -----
+
+// The number of rows of a matrix is known.
+func.func @own_rows(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
+  // expected-error@+1 {{expected lnbwd.own_rows on a row program with a static number of rows and no groups; leave it out here}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%y : memref<?x8xf32>) attributes {lnbwd.own_rows} {
+  ^row(%xr: vector<8xf32>):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
 }

@@ -38,10 +38,12 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     | `columns` | `[N]` | `vector<N x element>` | |
     | `group_columns` | `[B, N]` | `vector<N x element>` | |
     | `scalars` | `[...]` | the element | |
+    | `matrices` | `[R, C]` | `vector<R x C x element>` | |
     | `outs rows` | `[..., N]` | | `vector<N x element>` |
     | `outs scalars` | `[...]` | | the element |
     | `outs column_sums` | `[N]`, or `[P, N]` of f32 | | `vector<N x f32>` |
     | `outs group_sums` | `[B, N]`, or `[B, P, N]` of f32 | | `vector<N x f32>` |
+    | `outs outer_sums` | `[R, C]` | | `vector<R x C x f32>` |
 
     A row may have several dimensions: with `row_rank` R, the last R dimensions
     of a row block are its row, N is their product, and columns have these
@@ -49,14 +51,21 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     fixed distance behind the one before (`strided<[S, 1]>`, S static); all
     other buffers are dense.
 
+    Matrices are what all rows are multiplied by (`lnbwd.linear`), and nothing
+    else can be done with one. An outer sum is the sum over the rows of outer
+    products, `vector.outerproduct`, or of `arith.addf` of such. Since a product
+    changes the length of a row, each operand of a program with matrices or
+    outer sums has an N of its own, `row_rank` is 1, and the region's operations
+    see to it that lengths fit; in any other program all have the same N.
+
     Elements are f16, bf16 or f32; those of row blocks, read or written, may be
     i8 as well. A mask of booleans, a byte each as PyTorch has it, is a row block
     of i8: `arith.cmpi ne` with 0 makes conditions of it, `arith.extui` makes it
     of conditions.
 
     A column sum adds its yielded vector over all rows, in float32, and is
-    rounded to the output's element once at the end; with `accumulate` it is
-    added to what the output, of f32, holds. An output with one dimension more
+    rounded to the output's element once at the end, as an outer sum is; with
+    `accumulate` they are added to what the output, of f32, holds. An output with one dimension more
     takes one partial sum of each of P workgroups instead, in a fixed order.
 
     With group columns or group sums the M rows are B groups of T = M / B
@@ -103,6 +112,19 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
       lnbwd.yield %yr, %xr : vector<512xf32>, vector<512xf32>
     }
     ```
+
+    Example (a linear layer's gradients, of its rows and of its weight):
+
+    ```mlir
+    lnbwd.rowwise @linear_bwd rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>)
+        matrices(%w : memref<96x64xf32>)
+        outs rows(%dx : memref<?x64xf32>) outer_sums(%dw : memref<96x64xf32>) {
+    ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>, %wm: vector<96x64xf32>):
+      %dxr = lnbwd.linear %dyr, %wm transposed : vector<96xf32>, vector<96x64xf32>
+      %dwm = vector.outerproduct %dyr, %xr : vector<96xf32>, vector<64xf32>
+      lnbwd.yield %dxr, %dwm : vector<64xf32>, vector<96x64xf32>
+    }
+    ```
   }];
   let arguments = (ins
     SymbolNameAttr:$entry,
@@ -110,10 +132,12 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     Variadic<LNBwd_Shaped>:$columns,
     Variadic<LNBwd_Shaped>:$group_columns,
     Variadic<LNBwd_Shaped>:$scalars,
+    Variadic<LNBwd_Shaped>:$matrices,
     Variadic<LNBwd_Shaped>:$row_outs,
     Variadic<LNBwd_Shaped>:$scalar_outs,
     Variadic<LNBwd_Shaped>:$column_sums,
     Variadic<LNBwd_Shaped>:$group_sums,
+    Variadic<LNBwd_Shaped>:$outer_sums,
     OptionalAttr<StrArrayAttr>:$operand_names,
     OptionalAttr<LNBwd_ScheduleAttr>:$schedule,
     DefaultValuedAttr<I64Attr, "1">:$row_rank,
@@ -127,10 +151,12 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     (`columns` `(` $columns^ `:` type($columns) `)`)?
     (`group_columns` `(` $group_columns^ `:` type($group_columns) `)`)?
     (`scalars` `(` $scalars^ `:` type($scalars) `)`)?
+    (`matrices` `(` $matrices^ `:` type($matrices) `)`)?
     `outs` (`rows` `(` $row_outs^ `:` type($row_outs) `)`)?
     (`scalars` `(` $scalar_outs^ `:` type($scalar_outs) `)`)?
     (`column_sums` `(` $column_sums^ `:` type($column_sums) `)`)?
     (`group_sums` `(` $group_sums^ `:` type($group_sums) `)`)?
+    (`outer_sums` `(` $outer_sums^ `:` type($outer_sums) `)`)?
     attr-dict-with-keyword (`->` type($results)^)? custom<RowProgramBody>($body)
   }];
   let extraClassDeclaration = [{
@@ -138,8 +164,15 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
 
     /// M: the number of rows, if the types say it.
     std::optional<int64_t> getStaticRowCount();
-    /// N: the static number of columns.
+    /// N: the static number of columns; of a program with contractions that of
+    /// the first row block.
     int64_t getRowLength();
+    /// Whether it has matrices or outer sums: a program that multiplies
+    /// matrices, whose operands have row lengths of their own.
+    bool hasContractions();
+    /// What the region has for operand `index`: the type of its argument for an
+    /// input, of the yielded value for an output.
+    ::mlir::Type getRegionType(unsigned index);
     /// Elements from one row of operand `index`, a row block, to the next.
     int64_t getRowStride(unsigned index);
     /// A row block among the operands, whose leading dimensions are the rows.
@@ -150,7 +183,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     ::mlir::Value getYielded(unsigned index);
     /// Columns and group columns: what the rows of a workgroup share.
     ::mlir::OperandRange getAllColumns();
-    /// Column sums and group sums: what adds up the rows of a workgroup.
+    /// Column sums and group sums: what adds up the rows of a workgroup, in
+    /// vectors of N elements. Outer sums are not among them.
     ::mlir::OperandRange getAllSums();
     /// An operand whose first dimension is the groups, B; null if all rows are
     /// one group.
@@ -177,7 +211,7 @@ def LNBwd_YieldOp : LNBwd_Op<"yield", [Pure, Terminator, ReturnLike,
   let summary = "Ends a row program with the values of its outputs";
   let description = [{
     One value for each output of the enclosing `lnbwd.rowwise`, in the order row
-    blocks, row scalars, column sums, group sums.
+    blocks, row scalars, column sums, group sums, outer sums.
 
     Example:
 
@@ -188,6 +222,41 @@ def LNBwd_YieldOp : LNBwd_Op<"yield", [Pure, Terminator, ReturnLike,
   let arguments = (ins Variadic<AnyType>:$values);
   let builders = [OpBuilder<(ins), [{ /* no values */ }]>];
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+def LNBwd_LinearOp : LNBwd_Op<"linear", [
+    Pure, HasParent<"RowwiseOp">, InferTypeOpAdaptor]> {
+  let summary = "A row times a matrix, as a linear layer has it";
+  let description = [{
+    With a matrix W of R rows and C columns, a weight as PyTorch has it:
+
+        result[o] = sum over k of row[k] W[o, k]         a row of C gives one of R
+        result[k] = sum over o of row[o] W[o, k]         transposed: R gives C
+
+    `matrix` is an argument of the row program, one of its `matrices`. Elements of
+    row and matrix are f16, bf16 or f32 and need not be the same; they are
+    widened to float32, multiplied and added there, in an order that no one
+    promises but that is the same in every run. The result is f32. A row that is
+    rounded to bf16 before (`arith.truncf`) says that the product may be one of
+    bf16.
+
+    Example:
+
+    ```mlir
+    %y = lnbwd.linear %x, %w : vector<64xbf16>, vector<96x64xbf16>
+    %dx = lnbwd.linear %dy, %w transposed : vector<96xf32>, vector<96x64xbf16>
+    ```
+  }];
+  let arguments = (ins VectorOfRankAndType<[1], [F16, BF16, F32]>:$row,
+                       VectorOfRankAndType<[2], [F16, BF16, F32]>:$matrix,
+                       UnitAttr:$transposed);
+  let results = (outs VectorOfRankAndType<[1], [F32]>:$result);
+  let assemblyFormat = [{
+    $row `,` $matrix (`transposed` $transposed^)? attr-dict `:` type($row) `,`
+    type($matrix)
+  }];
+  let hasVerifier = 1;
+  let hasCanonicalizer = 1;
 }
 
 //===----------------------------------------------------------------------===//

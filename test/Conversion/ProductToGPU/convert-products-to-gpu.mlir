@@ -1,0 +1,41 @@
+// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu --split-input-file | FileCheck %s
+
+// A tile for each 64 rows, which a launch chooses, and 64 columns, which are known.
+// CHECK:       gpu.module @linear_kernels
+// CHECK:         gpu.func @k(%{{.*}}: memref<1x64xbf16, #gpu.address_space<global>>
+// CHECK-SAME:      memref<1x100xf32, #gpu.address_space<global>>
+// CHECK-SAME:      workgroup(%{{.*}} : memref<1040xf32, #gpu.address_space<workgroup>>
+// CHECK-SAME:      known_block_size = array<i32: 256, 1, 1>
+// What lies beyond is 0, and narrow elements are widened as they come.
+// CHECK:           scf.if %{{.*}} -> (f32)
+// CHECK-NEXT:        memref.load
+// CHECK-NEXT:        arith.extf
+// CHECK:           gpu.barrier
+// CHECK:           math.fma
+// CHECK:           gpu.barrier
+// CHECK-LABEL: func @linear(
+// CHECK-SAME:    lnbwd.access = "read", lnbwd.kind = "row_block", lnbwd.name = "x"
+// CHECK-SAME:    lnbwd.access = "read", lnbwd.kind = "column", lnbwd.name = "w"
+// CHECK-SAME:    lnbwd.access = "write", lnbwd.kind = "row_block", lnbwd.name = "y"
+// CHECK:         %[[M:.*]] = lnbwd.row_count
+// CHECK:         %[[W:.*]] = lnbwd.workgroup_count %[[M]]
+// CHECK:         %[[C2:.*]] = arith.constant 2 : index
+// CHECK:         gpu.launch_func @linear_kernels::@k blocks in (%[[W]], %[[C2]],
+func.func @linear(%x: memref<?x64xbf16>, %w: memref<100x64xbf16>, %y: memref<?x100xf32>) {
+  lnbwd.product @k lhs(%x : memref<?x64xbf16>) rhs(%w : memref<100x64xbf16>) outs(%y : memref<?x100xf32>)
+      attributes {rhs_transposed, operand_names = ["x", "w", "y"]}
+  return
+}
+
+// -----
+
+// Of a sum over the rows all tiles are known.
+// CHECK-LABEL: func @outer(
+// CHECK-SAME:    lnbwd.kind = "column", lnbwd.name = "dw"
+// CHECK-NOT:     lnbwd.workgroup_count
+// CHECK:         gpu.launch_func
+func.func @outer(%dy: memref<?x100xf32>, %x: memref<?x64xf32>, %dw: memref<100x64xf32>) {
+  lnbwd.product @k lhs(%dy : memref<?x100xf32>) rhs(%x : memref<?x64xf32>) outs(%dw : memref<100x64xf32>)
+      attributes {lhs_transposed, operand_names = ["dy", "x", "dw"]}
+  return
+}

@@ -1,0 +1,116 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Gradients of row programs with products of matrices: derived, rewritten, and evaluated in
+float64."""
+
+import itertools
+import subprocess
+
+import numpy as np
+import pytest
+
+import linear_programs
+import row_evaluator
+
+M = 3
+# Of central differences in float64 with a step of 1e-5: their own error is the step's square
+# times a third derivative, and the rounding of a loss of some ten, 1e-15, over the step.
+DIFFERENCES = 1e-8
+# Constants that a program keeps in float32 (1/N) are not the reference's.
+CONSTANTS = 1e-7
+ALGEBRA = "--lnbwd-simplify-contractions"
+
+
+def opt(build, text: str, *options: str) -> str:
+    """What lnbwd-opt prints."""
+    return subprocess.run([build / "bin" / "lnbwd-opt", "-", *options], input=text, text=True,
+                          check=True, capture_output=True, timeout=60).stdout
+
+
+def derive(build, program, options: str, *passes: str) -> str:
+    if not options.startswith("saved") and program.scalar_outputs:
+        options = f"saved={','.join(program.scalar_outputs)} {options}"
+    of = f"of={','.join(program.outputs)}"
+    return opt(build, program.text(), f"--lnbwd-differentiate={of} {options}", *passes)
+
+
+def evaluate(build, program, gradient: str) -> dict[str, np.ndarray]:
+    """The outputs of a gradient, of inputs that every call has alike."""
+    inputs, adjoints = program.inputs(M), program.adjoints(M)
+    forward = opt(build, program.text(), "--canonicalize")
+    known = {**inputs, **{"d" + key: value for key, value in adjoints.items()},
+             **row_evaluator.evaluate(forward, inputs)}
+    return row_evaluator.evaluate(gradient, known)
+
+
+def assert_near(actual, expected, tolerance):
+    assert np.abs(actual - expected).max() <= tolerance * max(1, np.abs(expected).max())
+
+
+OPTIONS = ["", "simplify=false", "saved=none", "saved=out"]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("name", linear_programs.NAMES)
+def test_gradients_are_those_of_finite_differences(build, name, options):
+    program = linear_programs.build(name)
+    actual = evaluate(build, program, derive(build, program, options))
+    inputs, adjoints = program.inputs(M), program.adjoints(M)
+    assert set(actual) == {"d" + key for key in inputs}
+    forward = opt(build, program.text(), "--canonicalize")
+    for key in inputs:
+        expected = row_evaluator.differentiate(forward, inputs, adjoints, key)
+        assert_near(actual["d" + key], expected, DIFFERENCES + CONSTANTS)
+
+
+@pytest.mark.parametrize(("name", "options"), [
+    *itertools.product(linear_programs.NAMES, OPTIONS),
+    ("layer_norm_linear", "saved=mean,rstd,out"),
+    ("layer_norm_linear", "saved=mean,rstd,out simplify=false"),
+    ("rms_norm_linear", "saved=rstd,out")])
+def test_rewrites_change_nothing(build, name, options):
+    """The same values, but for the rounding of float64 and of constants such as 1/N."""
+    program = linear_programs.build(name)
+    before = evaluate(build, program, derive(build, program, options))
+    after = evaluate(build, program, derive(build, program, options, ALGEBRA))
+    for name, value in before.items():
+        assert_near(after[name], value, CONSTANTS)
+
+
+def test_parameters_need_one_outer_sum_and_one_column_sum(build):
+    """And with the output saved, dx needs no row sum of the product."""
+    program = linear_programs.build("layer_norm_linear")
+    gradient = derive(build, program, "saved=mean,rstd,out", ALGEBRA)
+    programs = {known.entry: known for known in row_evaluator.parse(gradient)}
+    assert list(programs) == ["f_bwd_product_0", "f_bwd_product_1", "f_bwd", "f_bwd_parameters"]
+    rows = programs["f_bwd"]
+    assert [group for group, _, _ in rows.outputs] == [
+        "rows", "column_sums", "column_sums", "outer_sums"]
+    assert sum("lnbwd.linear" in line for line in rows.body) == 1
+    # Both row sums are of what comes before the product.
+    sums = [line for line in rows.body if "vector.reduction" in line]
+    assert len(sums) == 2 and all("vector<5xf32>" in line for line in sums)
+
+
+def test_layer_norm_linear_by_hand(build):
+    """The formulas of docs/layer-norm-linear.md, with the products that one would write."""
+    program = linear_programs.build("layer_norm_linear")
+    gradient = derive(build, program, "")
+    inputs, (dout,) = program.inputs(M), program.adjoints(M).values()
+    outputs = row_evaluator.evaluate(opt(build, program.text(), "--canonicalize"), inputs)
+    actual = evaluate(build, program, gradient)
+
+    x, gamma, beta, w = (inputs[name] for name in ("x", "gamma", "beta", "w"))
+    mean, rstd = x.mean(axis=1), 1 / np.sqrt(x.var(axis=1) + 1e-5)
+    xhat = (x - mean[:, None]) * rstd[:, None]
+    assert_near(outputs["out"], (xhat * gamma + beta) @ w.T + inputs["b"], CONSTANTS)
+    dz = dout @ w
+    wdy = dz * gamma
+    c1, c2 = (wdy * xhat).mean(axis=1)[:, None], wdy.mean(axis=1)[:, None]
+    expected = {"dx": rstd[:, None] * (wdy - xhat * c1 - c2), "dgamma": (dz * xhat).sum(axis=0),
+                "dbeta": dz.sum(axis=0), "db": dout.sum(axis=0),
+                "dw": dout.T @ (xhat * gamma + beta)}
+    assert set(actual) == set(expected)
+    for name, value in expected.items():
+        assert_near(actual[name], value, CONSTANTS)

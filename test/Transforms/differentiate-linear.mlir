@@ -1,0 +1,49 @@
+// RUN: lnbwd-opt %s --lnbwd-differentiate --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-differentiate=saved=y --split-input-file | FileCheck %s --check-prefix=SAVED
+
+// The adjoint of the row is the product with the transposed matrix, that of the
+// matrix an outer sum, that of the bias a column sum.
+// CHECK-LABEL: func @linear_bwd(
+// CHECK:         lnbwd.rowwise @linear_bwd rows(%{{[a-z0-9_, %]+}} : memref<?x96xf32>, memref<?x64xbf16>)
+// CHECK-SAME:      matrices(%{{[a-z0-9_, %]+}} : memref<96x64xbf16>)
+// CHECK-SAME:      outs rows(%{{[a-z0-9_, %]+}} : memref<?x64xbf16>)
+// CHECK-SAME:      column_sums(%{{[a-z0-9_, %]+}} : memref<96xf32>)
+// CHECK-SAME:      outer_sums(%{{[a-z0-9_, %]+}} : memref<96x64xbf16>)
+// CHECK-SAME:      operand_names = ["dy", "x", "w", "dx", "db", "dw"]
+// CHECK-DAG:       %[[DX:.*]] = lnbwd.linear %dy, %w transposed : vector<96xf32>, vector<96x64xbf16>
+// CHECK-DAG:       %[[X:.*]] = arith.extf %x
+// CHECK-DAG:       %[[DW:.*]] = vector.outerproduct %dy, %[[X]] : vector<96xf32>, vector<64xf32>
+// CHECK-DAG:       %[[ROUNDED:.*]] = arith.truncf %[[DX]]
+// CHECK:           lnbwd.yield %[[ROUNDED]], %dy, %[[DW]]
+// SAVED-LABEL: func @linear_bwd(
+func.func @linear(%x: memref<?x64xbf16>, %b: memref<96xf32>, %w: memref<96x64xbf16>, %y: memref<?x96xf32>) {
+  lnbwd.rowwise @linear rows(%x : memref<?x64xbf16>) columns(%b : memref<96xf32>) matrices(%w : memref<96x64xbf16>)
+      outs rows(%y : memref<?x96xf32>) attributes {operand_names = ["x", "b", "w", "y"]} {
+  ^row(%xr: vector<64xbf16>, %br: vector<96xf32>, %wm: vector<96x64xbf16>):
+    %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<96x64xbf16>
+    %yr = arith.addf %p, %br : vector<96xf32>
+    lnbwd.yield %yr : vector<96xf32>
+  }
+  return
+}
+
+// -----
+
+// The other way round; a matrix that is used twice has two outer products.
+// CHECK-LABEL: func @tied_bwd(
+// CHECK-DAG:       %[[FIRST:.*]] = vector.outerproduct %{{.*}}, %dy : vector<96xf32>, vector<64xf32>
+// CHECK-DAG:       %[[SECOND:.*]] = vector.outerproduct %{{.*}}, %x : vector<96xf32>, vector<64xf32>
+// CHECK-DAG:       %[[SUM:.*]] = arith.addf %[[FIRST]], %[[SECOND]]{{.*}} : vector<96x64xf32>
+// CHECK:           lnbwd.yield %{{.*}}, %[[SUM]] : vector<64xf32>, vector<96x64xf32>
+// SAVED-LABEL: func @tied_bwd(
+func.func @tied(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x64xf32>) {
+  lnbwd.rowwise @tied rows(%x : memref<?x64xf32>) matrices(%w : memref<96x64xf32>) outs rows(%y : memref<?x64xf32>)
+      attributes {operand_names = ["x", "w", "y"]} {
+  ^row(%xr: vector<64xf32>, %wm: vector<96x64xf32>):
+    %p = lnbwd.linear %xr, %wm : vector<64xf32>, vector<96x64xf32>
+    %t = math.tanh %p : vector<96xf32>
+    %yr = lnbwd.linear %t, %wm transposed : vector<96xf32>, vector<96x64xf32>
+    lnbwd.yield %yr : vector<64xf32>
+  }
+  return
+}

@@ -1,0 +1,26 @@
+// RUN: lnbwd-opt %s --lnbwd-select-schedule=chip=gfx942 --split-input-file --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-split-two-pass=chip=gfx942 --split-input-file --verify-diagnostics
+
+func.func @linear(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
+  // expected-error@+1 {{cannot be scheduled: expected a row program without matrices and outer sums, got the matrix 'w'; run lnbwd-split-contractions before}}
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) matrices(%w : memref<96x64xf32>) outs rows(%y : memref<?x96xf32>)
+      attributes {operand_names = ["x", "w", "y"]} {
+  ^row(%xr: vector<64xf32>, %wm: vector<96x64xf32>):
+    %p = lnbwd.linear %xr, %wm : vector<64xf32>, vector<96x64xf32>
+    lnbwd.yield %p : vector<96xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @outer(%x: memref<?x64xf32>, %g: memref<64x64xf32>) {
+  // expected-error@+1 {{cannot be scheduled: expected a row program without matrices and outer sums, got the outer sum 'g'; run lnbwd-split-contractions before}}
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs outer_sums(%g : memref<64x64xf32>)
+      attributes {operand_names = ["x", "g"]} {
+  ^row(%xr: vector<64xf32>):
+    %o = vector.outerproduct %xr, %xr : vector<64xf32>, vector<64xf32>
+    lnbwd.yield %o : vector<64x64xf32>
+  }
+  return
+}

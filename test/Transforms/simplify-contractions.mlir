@@ -1,0 +1,143 @@
+// RUN: lnbwd-opt %s --lnbwd-simplify-contractions --split-input-file | FileCheck %s
+
+// A row sum of a product with a column goes before the product, and the column's
+// own product is a program over the rows of the matrix, before.
+// CHECK-LABEL: func @row_sum(
+// CHECK:         %[[WG:.*]] = memref.alloc() : memref<96xf32>
+// CHECK:         lnbwd.rowwise @k_product_0 rows(%{{.*}} : memref<96x64xbf16>) columns(%{{.*}} : memref<64xf32>)
+// CHECK-SAME:      outs scalars(%[[WG]] : memref<96xf32>)
+// CHECK-SAME:      {lnbwd.own_rows, operand_names = ["w", "gamma", "product_0"]}
+// CHECK:           %[[WIDE:.*]] = arith.extf %w
+// CHECK:           %[[TERMS:.*]] = arith.mulf %[[WIDE]], %gamma
+// CHECK:           vector.reduction <add>, %[[TERMS]]
+// CHECK:         lnbwd.rowwise @k rows(%{{.*}} : memref<?x96xf32>) columns(%[[WG]] : memref<96xf32>)
+// CHECK-NOT:       matrices
+// CHECK:           %[[SUMMED:.*]] = arith.mulf %dy, %product_0
+// CHECK:           vector.reduction <add>, %[[SUMMED]] : vector<96xf32> into f32
+// CHECK:         memref.dealloc %[[WG]]
+func.func @row_sum(%dy: memref<?x96xf32>, %gamma: memref<64xf32>, %w: memref<96x64xbf16>, %s: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%dy : memref<?x96xf32>) columns(%gamma : memref<64xf32>) matrices(%w : memref<96x64xbf16>)
+      outs scalars(%s : memref<?xf32>) attributes {operand_names = ["dy", "gamma", "w", "s"]} {
+  ^row(%dyr: vector<96xf32>, %g: vector<64xf32>, %wm: vector<96x64xbf16>):
+    %dz = lnbwd.linear %dyr, %wm transposed : vector<96xf32>, vector<96x64xbf16>
+    %wdy = arith.mulf %dz, %g : vector<64xf32>
+    %sum = vector.reduction <add>, %wdy : vector<64xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
+
+// -----
+
+// The other way round: the product of a column is a column sum over the rows of
+// the matrix.
+// CHECK-LABEL: func @transposed_row_sum(
+// CHECK:         lnbwd.rowwise @k_product_0 rows(%{{.*}} : memref<64x96xf32>) scalars(%{{.*}} : memref<64xf32>)
+// CHECK-SAME:      outs column_sums(%{{.*}} : memref<96xf32>)
+// CHECK:         lnbwd.rowwise @k rows
+func.func @transposed_row_sum(%dy: memref<?x96xf32>, %gamma: memref<64xf32>, %w: memref<64x96xf32>, %s: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%dy : memref<?x96xf32>) columns(%gamma : memref<64xf32>) matrices(%w : memref<64x96xf32>)
+      outs scalars(%s : memref<?xf32>) attributes {operand_names = ["dy", "gamma", "w", "s"]} {
+  ^row(%dyr: vector<96xf32>, %g: vector<64xf32>, %wm: vector<64x96xf32>):
+    %dz = lnbwd.linear %dyr, %wm : vector<96xf32>, vector<64x96xf32>
+    %wdy = arith.mulf %dz, %g : vector<64xf32>
+    %sum = vector.reduction <add>, %wdy : vector<64xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  return
+}
+
+// -----
+
+// gamma and beta leave the outer sum; what is left is rounded once.
+// CHECK-LABEL: func @outer_sum(
+// CHECK-DAG:     %[[T:.*]] = memref.alloc() : memref<96x64xf32>
+// CHECK-DAG:     %[[S:.*]] = memref.alloc() : memref<96xf32>
+// CHECK:         lnbwd.rowwise @k rows(
+// CHECK-SAME:      outs column_sums(%[[S]] : memref<96xf32>) outer_sums(%[[T]] : memref<96x64xf32>)
+// CHECK:           %[[OUTER:.*]] = vector.outerproduct %dy, %x
+// CHECK:           lnbwd.yield %dy, %[[OUTER]]
+// CHECK:         lnbwd.rowwise @k_parameters rows(%[[T]] : memref<96x64xf32>)
+// CHECK-SAME:      scalars(%[[S]] : memref<96xf32>) outs rows(%{{.*}} : memref<96x64xbf16>)
+// CHECK-SAME:      lnbwd.own_rows
+// CHECK:           arith.mulf %outer_sum_0, %gamma
+// CHECK:           %[[SPREAD:.*]] = vector.broadcast %column_sum_1
+// CHECK:           arith.mulf %[[SPREAD]], %beta
+// CHECK:           arith.truncf
+func.func @outer_sum(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %gamma: memref<64xf32>, %beta: memref<64xf32>,
+                     %dw: memref<96x64xbf16>) {
+  lnbwd.rowwise @k rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>)
+      columns(%gamma, %beta : memref<64xf32>, memref<64xf32>) outs outer_sums(%dw : memref<96x64xbf16>)
+      attributes {operand_names = ["dy", "x", "gamma", "beta", "dw"]} {
+  ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>, %g: vector<64xf32>, %be: vector<64xf32>):
+    %z = vector.fma %xr, %g, %be : vector<64xf32>
+    %o = vector.outerproduct %dyr, %z : vector<96xf32>, vector<64xf32>
+    lnbwd.yield %o : vector<96x64xf32>
+  }
+  return
+}
+
+// -----
+
+// dgamma is a sum over T, which dw needs anyway, and dbeta over dy's own sum: no
+// product over all rows is left.
+// CHECK-LABEL: func @column_sums(
+// CHECK:         lnbwd.rowwise @k rows(
+// CHECK-NOT:       lnbwd.linear
+// CHECK:         lnbwd.rowwise @k_parameters rows(%{{.*}}, %{{.*}} : memref<96x64xf32>, memref<96x64xf32>)
+// CHECK-SAME:      outs rows(%{{.*}} : memref<96x64xf32>) column_sums(%{{.*}}, %{{.*}} : memref<64xf32>, memref<64xf32>)
+// CHECK:           arith.mulf %w, %outer_sum_0
+func.func @column_sums(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %gamma: memref<64xf32>, %w: memref<96x64xf32>,
+                       %dgamma: memref<64xf32>, %dbeta: memref<64xf32>, %dw: memref<96x64xf32>) {
+  lnbwd.rowwise @k rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>) columns(%gamma : memref<64xf32>)
+      matrices(%w : memref<96x64xf32>)
+      outs column_sums(%dgamma, %dbeta : memref<64xf32>, memref<64xf32>) outer_sums(%dw : memref<96x64xf32>)
+      attributes {operand_names = ["dy", "x", "gamma", "w", "dgamma", "dbeta", "dw"]} {
+  ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>, %g: vector<64xf32>, %wm: vector<96x64xf32>):
+    %z = arith.mulf %xr, %g : vector<64xf32>
+    %o = vector.outerproduct %dyr, %z : vector<96xf32>, vector<64xf32>
+    %dz = lnbwd.linear %dyr, %wm transposed : vector<96xf32>, vector<96x64xf32>
+    %p = arith.mulf %dz, %xr : vector<64xf32>
+    lnbwd.yield %p, %dz, %o : vector<64xf32>, vector<64xf32>, vector<96x64xf32>
+  }
+  return
+}
+
+// -----
+
+// Without an outer sum that has T, that of a product stays: T would cost as much.
+// CHECK-LABEL: func @alone(
+// CHECK:         lnbwd.rowwise @k rows(
+// CHECK:           lnbwd.linear
+// CHECK-NOT:     lnbwd.rowwise
+// CHECK:         return
+func.func @alone(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %w: memref<96x64xf32>, %dgamma: memref<64xf32>) {
+  lnbwd.rowwise @k rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>) matrices(%w : memref<96x64xf32>)
+      outs column_sums(%dgamma : memref<64xf32>) attributes {operand_names = ["dy", "x", "w", "dgamma"]} {
+  ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>, %wm: vector<96x64xf32>):
+    %dz = lnbwd.linear %dyr, %wm transposed : vector<96xf32>, vector<96x64xf32>
+    %p = arith.mulf %dz, %xr : vector<64xf32>
+    lnbwd.yield %p : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
+// Rounding to the products' type stands in no rewrite's way.
+// CHECK-LABEL: func @rounded(
+// CHECK:         lnbwd.rowwise @k rows(
+// CHECK:           vector.outerproduct %dy, %x
+// CHECK:         lnbwd.rowwise @k_parameters
+func.func @rounded(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %gamma: memref<64xf32>, %dw: memref<96x64xf32>) {
+  lnbwd.rowwise @k rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>) columns(%gamma : memref<64xf32>)
+      outs outer_sums(%dw : memref<96x64xf32>) attributes {operand_names = ["dy", "x", "gamma", "dw"]} {
+  ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>, %g: vector<64xf32>):
+    %z = arith.mulf %xr, %g : vector<64xf32>
+    %zn = arith.truncf %z : vector<64xf32> to vector<64xbf16>
+    %zw = arith.extf %zn : vector<64xbf16> to vector<64xf32>
+    %o = vector.outerproduct %dyr, %zw : vector<96xf32>, vector<64xf32>
+    lnbwd.yield %o : vector<96x64xf32>
+  }
+  return
+}

@@ -1,0 +1,85 @@
+// RUN: lnbwd-opt %s --lnbwd-split-contractions --split-input-file | FileCheck %s
+
+// An operand that is there is multiplied as it is; the bias is a row program.
+// CHECK-LABEL: func @linear(
+// CHECK:         %[[M:.*]] = lnbwd.row_count %[[X:.*]] : memref<?x64xbf16>
+// CHECK:         %[[P:.*]] = memref.alloc(%[[M]]) : memref<?x96xf32>
+// CHECK:         lnbwd.product @k_matmul_0 lhs(%[[X]] : memref<?x64xbf16>) rhs(%{{.*}} : memref<96x64xbf16>)
+// CHECK-SAME:      outs(%[[P]] : memref<?x96xf32>) attributes {operand_names = ["x", "w", "matmul_0"], rhs_transposed}
+// CHECK:         lnbwd.rowwise @k rows(%[[P]] : memref<?x96xf32>) columns(%{{.*}} : memref<96xf32>)
+// CHECK:         memref.dealloc %[[P]]
+func.func @linear(%x: memref<?x64xbf16>, %b: memref<96xf32>, %w: memref<96x64xbf16>, %y: memref<?x96xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xbf16>) columns(%b : memref<96xf32>) matrices(%w : memref<96x64xbf16>)
+      outs rows(%y : memref<?x96xf32>) attributes {operand_names = ["x", "b", "w", "y"]} {
+  ^row(%xr: vector<64xbf16>, %br: vector<96xf32>, %wm: vector<96x64xbf16>):
+    %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<96x64xbf16>
+    %yr = arith.addf %p, %br : vector<96xf32>
+    lnbwd.yield %yr : vector<96xf32>
+  }
+  return
+}
+
+// -----
+
+// A row that is computed first goes to memory, in its type; an outer sum of
+// float32 to its output.
+// CHECK-LABEL: func @computed(
+// CHECK:         lnbwd.rowwise @k_rows_0 {{.*}} outs rows(%[[R:.*]] : memref<?x64xf32>)
+// CHECK:         lnbwd.product @k_matmul_0 lhs(%{{.*}} : memref<?x96xf32>) rhs(%[[R]] : memref<?x64xf32>)
+// CHECK-SAME:      outs(%{{.*}} : memref<96x64xf32>) attributes {lhs_transposed,
+// CHECK-NOT:     lnbwd.rowwise
+func.func @computed(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %dw: memref<96x64xf32>) {
+  lnbwd.rowwise @k rows(%dy, %x : memref<?x96xf32>, memref<?x64xf32>) outs outer_sums(%dw : memref<96x64xf32>)
+      attributes {operand_names = ["dy", "x", "dw"]} {
+  ^row(%dyr: vector<96xf32>, %xr: vector<64xf32>):
+    %z = arith.addf %xr, %xr : vector<64xf32>
+    %o = vector.outerproduct %dyr, %z : vector<96xf32>, vector<64xf32>
+    lnbwd.yield %o : vector<96x64xf32>
+  }
+  return
+}
+
+// -----
+
+// Several outer products, or rounding, take a program over the matrix' rows.
+// CHECK-LABEL: func @several(
+// CHECK:         lnbwd.product @k_matmul_0 {{.*}} outs(%[[A:[a-z0-9_]+]] :
+// CHECK:         lnbwd.product @k_matmul_1 {{.*}} outs(%[[B:[a-z0-9_]+]] :
+// CHECK:         lnbwd.rowwise @k_sum_0 rows(%[[A]], %[[B]] : memref<96x64xf32>, memref<96x64xf32>)
+// CHECK-SAME:      outs rows(%{{.*}} : memref<96x64xbf16>)
+// CHECK-SAME:      lnbwd.own_rows
+// CHECK:           arith.addf
+// CHECK:           arith.truncf
+func.func @several(%a: memref<?x96xf32>, %b: memref<?x64xf32>, %c: memref<?x96xf32>, %dw: memref<96x64xbf16>) {
+  lnbwd.rowwise @k rows(%a, %b, %c : memref<?x96xf32>, memref<?x64xf32>, memref<?x96xf32>)
+      outs outer_sums(%dw : memref<96x64xbf16>) attributes {operand_names = ["a", "b", "c", "dw"]} {
+  ^row(%ar: vector<96xf32>, %br: vector<64xf32>, %cr: vector<96xf32>):
+    %o = vector.outerproduct %ar, %br : vector<96xf32>, vector<64xf32>
+    %p = vector.outerproduct %cr, %br : vector<96xf32>, vector<64xf32>
+    %s = arith.addf %o, %p : vector<96x64xf32>
+    lnbwd.yield %s : vector<96x64xf32>
+  }
+  return
+}
+
+// -----
+
+// A row sum of another length is a number for each row, from a program of its own.
+// CHECK-LABEL: func @two_lengths(
+// CHECK:         %[[S:.*]] = memref.alloc(%{{.*}}) {lnbwd.row_scalar} : memref<?xf32>
+// CHECK:         lnbwd.rowwise @k_row_sum_0 rows(%{{.*}} : memref<?x96xf32>) outs scalars(%[[S]] : memref<?xf32>)
+// CHECK:         lnbwd.rowwise @k_of_64 {{.*}} scalars(%[[S]] : memref<?xf32>) outs rows(%{{.*}} : memref<?x64xf32>)
+// CHECK:         lnbwd.rowwise @k_of_96 {{.*}} outs column_sums(%{{.*}} : memref<96xf32>)
+func.func @two_lengths(%dy: memref<?x96xf32>, %w: memref<96x64xf32>, %dx: memref<?x64xf32>, %db: memref<96xf32>) {
+  lnbwd.rowwise @k rows(%dy : memref<?x96xf32>) matrices(%w : memref<96x64xf32>)
+      outs rows(%dx : memref<?x64xf32>) column_sums(%db : memref<96xf32>)
+      attributes {operand_names = ["dy", "w", "dx", "db"]} {
+  ^row(%dyr: vector<96xf32>, %wm: vector<96x64xf32>):
+    %s = vector.reduction <add>, %dyr : vector<96xf32> into f32
+    %ss = vector.broadcast %s : f32 to vector<64xf32>
+    %dz = lnbwd.linear %dyr, %wm transposed : vector<96xf32>, vector<96x64xf32>
+    %d = arith.addf %dz, %ss : vector<64xf32>
+    lnbwd.yield %d, %dyr : vector<64xf32>, vector<96xf32>
+  }
+  return
+}
