@@ -77,6 +77,16 @@ unsigned lnbwdSimGetChecks(void);
  *  LNBWD_SIM_SHUFFLE. */
 void lnbwdSimSetShuffle(uint64_t seed);
 
+/** How many different findings a checked launch gathers before it is stopped;
+ *  the message of the error has a line for each, with how often it happened.
+ *  Races are gathered; what makes the rest of a run meaningless stops it at
+ *  once. The start value is that of LNBWD_SIM_MAX_FINDINGS, or 1. */
+void lnbwdSimSetMaxFindings(unsigned count);
+
+/** What the last checked launch of the process was checked for and what was
+ *  left out, in a line of text. Valid until the thread's next call. */
+const char *lnbwdSimGetCheckSummary(void);
+
 enum {
   LNBWD_SIM_BUFFER_READ_ONLY = 1, /**< kernels must not write to it */
   LNBWD_SIM_BUFFER_UNWRITTEN = 2  /**< its contents count as never written */

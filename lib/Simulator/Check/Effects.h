@@ -16,6 +16,7 @@
 #define LNBWD_LIB_SIMULATOR_CHECK_EFFECTS_H
 
 #include "Check/Coverage.h"
+#include "Check/MemoryUses.h"
 
 #include "Core/Instruction.h"
 #include "Core/Program.h"
@@ -65,7 +66,6 @@ struct Effects {
   bool BranchOnVcc = false, BranchOnScc = false;
   bool NeedsScalars = false; ///< all scalar sources must be defined
   bool ToLds = false;        ///< a load that goes to LDS
-  bool Coherent = false;     ///< an access that sees other workgroups' writes
   bool Uncounted = false;    ///< memory, but under no wait counter
   bool Returns = false;      ///< an atomic with a result
   bool CompareSwap = false;  ///< an atomic that is a compare-and-swap
@@ -73,6 +73,7 @@ struct Effects {
   bool Scatters = false;     ///< lanes say where their values go
   bool CacheWrite = false;   ///< a write-back that is counted like a store
   bool CacheLoad = false;    ///< an invalidation that is counted like a load
+  MemoryUse Use;
   uint16_t MaxVgpr = 0, MaxAgpr = 0, MaxSgpr = 0; ///< highest number, plus 1
 };
 
@@ -85,10 +86,10 @@ struct ProgramEffects final : public ProgramNotes {
   std::vector<Effects> List;
   const Inst *Begin;
   std::unique_ptr<Coverage> Covered; ///< null if nobody asks
-  /// log2 of the smallest piece that stores write: what races are told by.
-  unsigned GlobalGranule = 2, LdsGranule = 2;
-  /// Workgroups may order their accesses through memory.
-  bool Synchronises = false;
+  /// Those that have a MemoryUse::Id of their own, by it.
+  std::vector<const Inst *> MemoryInstructions;
+  /// Waves may take what others hand on through memory.
+  bool Takes = false;
 };
 
 } // namespace lnbwd::sim

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Who may access which byte of LDS after whom.
+// Which bytes of LDS have been written, and what accesses cost.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,8 +31,7 @@ public:
   void count(const uint32_t *A, uint64_t Mask, unsigned Bytes,
              CheckCounts &Counts) const;
 
-  unsigned Passed = 0;           ///< barriers that the wave has passed
-  std::vector<LdsPiece> Touched; ///< by the present instruction
+  std::vector<LdsPiece> Filled; ///< by the present load to LDS
 
 private:
   LaunchChecks &L;

@@ -19,6 +19,7 @@
 #include "Check/GlobalChecker.h"
 #include "Check/LaunchChecks.h"
 #include "Check/LdsChecker.h"
+#include "Check/RaceChecker.h"
 #include "Check/RegisterChecker.h"
 #include "Check/WaitChecker.h"
 #include "Core/Observer.h"
@@ -55,11 +56,22 @@ private:
   LaunchChecks &L;
   WorkgroupChecks &WG;
   Wave &W;
+  bool flatLds(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane);
+  bool ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask, unsigned Bytes,
+                MemoryAccess Access);
+  /// Whether a wave that ends there has done anything since it was sent there.
+  bool leftAtOnce(const Inst *I) const;
+
   const Effects *Current = nullptr;
+  unsigned LdsPart = 0;  ///< accesses to LDS that the instruction has made
+  bool IsPrivate = true; ///< of the instruction's accesses, all
+  const Inst *Previous = nullptr;
+  const Inst *Branched = nullptr; ///< where the wave came to by a branch
   CheckCounts Counts;
   RegisterChecker Registers;
   LdsChecker Lds;
   WaitChecker Waits;
+  RaceChecker Races;
   GlobalChecker Global;
 };
 

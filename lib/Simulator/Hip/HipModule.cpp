@@ -465,6 +465,7 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
     std::lock_guard<std::mutex> Guard(state().Lock);
     Checks = state().Checks;
     L.Shuffle = state().Shuffle;
+    L.MostFindings = state().MostFindings;
   }
   if (Checks & LNBWD_SIM_CHECK_LIMITS)
     Problem = checkKernelLimits(Chip, K, L.Block, Lds);
@@ -537,9 +538,11 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
   std::optional<LaunchChecker> Checker;
   if (Checks)
     L.Observer = &Checker.emplace(L, Checks);
-  const bool Good = run(L);
+  const bool Good = run(L) && L.Findings.empty();
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
+    if (Checks)
+      state().Summary = Checker->summary();
     L.addCounters(state().Counters[F->Owner->Device]);
     if (Checks & LNBWD_SIM_CHECK_COUNTS)
       Checker->addCounts(state().Counts[F->Owner->Device]);
@@ -547,6 +550,8 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
   if (Good)
     return finish(hipSuccess);
   hipError_t Code = hipErrorLaunchFailure;
+  if (!L.Findings.empty())
+    return finish(Code, L.report());
   if (L.Failure == LaunchFailure::IllegalAddress)
     Code = hipErrorIllegalAddress;
   else if (L.Failure == LaunchFailure::TimeOut)

@@ -74,6 +74,14 @@ HipState::HipState() : Checks(checksFromEnvironment()) {
   Shadows.setChecked(Checks != 0);
   if (const char *Text = std::getenv("LNBWD_SIM_SHUFFLE"))
     Shuffle = std::strtoull(Text, nullptr, 10);
+  if (const char *Text = std::getenv("LNBWD_SIM_MAX_FINDINGS"))
+    if (llvm::StringRef(Text).getAsInteger(10, MostFindings) || !MostFindings) {
+      std::fprintf(stderr,
+                   "lnbwd-hip-sim: LNBWD_SIM_MAX_FINDINGS: expected a number "
+                   "from 1 on, got '%s'; 1 is used\n",
+                   Text);
+      MostFindings = 1;
+    }
 }
 
 HipState &lnbwd::sim::state() {
@@ -111,6 +119,18 @@ unsigned lnbwdSimGetChecks(void) {
 void lnbwdSimSetShuffle(uint64_t Seed) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   state().Shuffle = Seed;
+}
+
+void lnbwdSimSetMaxFindings(unsigned Count) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().MostFindings = Count ? Count : 1;
+}
+
+const char *lnbwdSimGetCheckSummary(void) {
+  static thread_local std::string Text;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Text = state().Summary;
+  return Text.c_str();
 }
 
 int lnbwdSimDescribeBuffer(const void *Pointer, uint64_t Bytes,
