@@ -220,12 +220,28 @@ bool RaceChecker::accessCells(Cell *Cells, uint32_t Count, unsigned Granule,
     Here = {Where, R.isLds()};
     Conflict Found;
     switch (R.Access) {
-    case MemoryAccess::Load:
+    case MemoryAccess::Load: {
+      // Mostly a store before a barrier, and perhaps this wave's own read.
+      const Moment Store = Moment::of(C.Write);
+      const uint32_t From = Store.wave() - First;
+      if (R.isLds() && !Sync && C.Atomics.empty() &&
+          (!C.Write ||
+           (From < NumWaves &&
+            (Store.wave() == Me || Store.clock() <= All.Local[From].Lds)))) {
+        if (C.Reads.empty() ||
+            (C.Reads.single() && Moment::of(C.Reads.moment()).wave() == Me))
+          C.Reads.set(Mark);
+        else if (const Crowd *Many = C.Reads.crowd();
+                 !Many || Many->Moments.back() != Mark)
+          add(C.Reads, true, false);
+        break;
+      }
       if ((C.Write && Moment::of(C.Write).wave() != Me) || !C.Atomics.empty())
         checkRead(C, R, Found);
       if (!Sync)
         add(C.Reads, R.isLds(), false);
       break;
+    }
     case MemoryAccess::Store:
       if (C.Write | C.Reads.moment() | C.Atomics.moment())
         checkWrite(C, R, Where, 1u << Granule, Found);

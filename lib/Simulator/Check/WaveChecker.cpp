@@ -201,6 +201,7 @@ bool WaveChecker::ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
     return true;
   const uint64_t All = Mask;
   bool Apart = false;
+  uint64_t Before = 0, BytesBefore = 0;
   while (Mask) {
     const unsigned First = unsigned(__builtin_ctzll(Mask));
     Mask &= Mask - 1;
@@ -210,15 +211,20 @@ bool WaveChecker::ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
     for (unsigned Next = First + 1; Mask >> Next % 64 & 1 && Next < 64;
          ++Next) {
       const bool Beside = A[Next] == R.Address + R.Bytes;
-      // Lanes that all read one place do so once.
-      const bool Again = Access == MemoryAccess::Load && R.Bytes == Bytes &&
-                         A[Next] == R.Address;
+      // Lanes that read one place do so once.
+      const bool Again = Access == MemoryAccess::Load && A[Next] == A[Next - 1];
       if (!Beside && !Again)
         break;
-      R.Bytes += Beside ? Bytes : 0;
+      R.Bytes += Beside && !Again ? Bytes : 0;
       Mask &= Mask - 1;
     }
     Apart |= Mask != 0;
+    // Several groups of lanes often read the same.
+    if (Access == MemoryAccess::Load && R.Address == Before &&
+        R.Bytes == BytesBefore)
+      continue;
+    Before = R.Address;
+    BytesBefore = R.Bytes;
     if (!Races.access(R))
       return false;
   }
