@@ -176,16 +176,23 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
   case InstClass::VectorMemory:
   case InstClass::LDS:
     llvm::fill(Slow, TransResult()); // They wait for the vector ALU.
+    if (I->Record->Facts.Memory.Descriptor)
+      llvm::fill(Overwritten, ScalarWrite());
     return true;
   case InstClass::Scalar:
+    // Those that compute one value for all lanes are the vector ALU's.
+    if (StringRef(I->Record->Name).starts_with("v_"))
+      return checkVector(I, E);
+    if (E.Use.Cache.isControl())
+      llvm::fill(Slow, TransResult()); // As those that access memory.
     break;
   case InstClass::ScalarMemory:
+    // They and buffer accesses wait for the scalar ALU.
+    llvm::fill(Overwritten, ScalarWrite());
     // What is loaded there is new to the vector ALU; LLVM 22 leaves no wait.
     for (const RegisterSpan &S : E.ScalarWrite)
-      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
+      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot)
         ReadByVectors[Slot / 2] = false;
-        Overwritten[Slot].I = nullptr;
-      }
     return true;
   default:
     return true;
