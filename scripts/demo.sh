@@ -2,7 +2,8 @@
 # From one MLIR operation to a validated AMD code object, on any machine:
 # installs what is needed (Debian 12), builds, compiles examples/layer_norm_bwd.mlir
 # for the chip that is simulated by default, executes the code object on the simulator and compares all three
-# gradients with a float64 reference. Exits with the runner's code: 0 is valid.
+# gradients with a float64 reference. Last, it predicts how long a card would
+# take. Exits with the runner's code: 0 is valid.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 install_packages
@@ -18,4 +19,7 @@ say "Compiling examples/layer_norm_bwd.mlir for $chip"
 echo "The IR after each stage is in $build_dir/demo-stages"
 
 say "Executing $kernel on the simulator, 64 rows"
-exec "$build_dir/bin/lnbwd-run" "$kernel" --m 64 --device sim --verify
+"$build_dir/bin/lnbwd-run" "$kernel" --m 64 --device sim --verify
+
+say "Predicting a card's time for 8192 rows (docs/timing-model.md)"
+exec "$build_dir/bin/lnbwd-run" "$kernel" --m 8192 --device sim --predict

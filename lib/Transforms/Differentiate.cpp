@@ -18,6 +18,7 @@
 #include "DerivativeRules.h"
 #include "NamedOperations.h"
 #include "RowAlgebra.h"
+#include "RowShape.h"
 #include "StableExponentials.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
 
@@ -119,12 +120,6 @@ private:
   LogicalResult fillGradient(RowwiseOp forward, RowwiseOp gradient);
   LogicalResult useSavedValues(RowwiseOp forward, RowwiseOp gradient);
 
-  void simplifyProgram(RowwiseOp op) const {
-    if (simplify)
-      simplifier.normalize(op);
-    else
-      simplifier.canonicalize(op);
-  }
   bool isWanted(RowwiseOp op, unsigned input) {
     return wrt.empty() ? !holdsBytes(op.getOperand(input))
                        : llvm::is_contained(wrt, op.getOperandName(input));
@@ -158,7 +153,6 @@ private:
   bool savesStatistics = false;
   /// Of named operations; of the gradient's program.
   FrozenRewritePatternSet textbookLowerings, canonicalizations;
-  RowSimplifier simplifier;
 };
 
 } // namespace
@@ -484,8 +478,21 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
     if (failed(fillGradient(forward, gradient)))
       return failure();
   }
-  if (!annotate)
-    simplifyProgram(gradient);
+  bool usesAlgebra = simplify;
+  if (!annotate) {
+    rewriter.setInsertionPointAfter(gradient);
+    auto unsimplified = cast<RowwiseOp>(rewriter.clone(*gradient));
+    if (succeeded(simplifyRowProgram(gradient, usesAlgebra))) {
+      rewriter.eraseOp(unsimplified);
+    } else {
+      forward.emitWarning("the gradient stays as the adjoints make it: the "
+                          "algebra of its row sums does not come to an end");
+      rewriter.eraseOp(gradient);
+      gradient = unsimplified;
+      usesAlgebra = false;
+      (void)simplifyRowProgram(gradient, usesAlgebra);
+    }
+  }
   if (failed(useSavedValues(forward, gradient)))
     return failure();
 
@@ -501,8 +508,12 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
       rewriter, gradient, llvm::BitVector(gradient.getNumDpsInputs(), true),
       keep);
   rewriter.eraseOp(gradient);
-  if (!annotate)
-    simplifyProgram(final);
+  if (!annotate) {
+    // What is left to do here cannot take longer than before.
+    (void)simplifyRowProgram(final, usesAlgebra);
+    if (usesAlgebra)
+      shapeRowProgram(final);
+  }
   (void)applyPatternsGreedily(backward, canonicalizations);
 
   llvm::BitVector unused(backward.getNumArguments());
@@ -526,7 +537,6 @@ LogicalResult Differentiate::initialize(MLIRContext *context) {
   RowwiseOp::getCanonicalizationPatterns(ofPrograms, context);
   textbookLowerings = std::move(textbook);
   canonicalizations = std::move(ofPrograms);
-  simplifier = RowSimplifier(context);
   return success();
 }
 

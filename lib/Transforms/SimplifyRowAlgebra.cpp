@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowAlgebra.h"
+#include "RowShape.h"
 
 #include "lnbwd/Transforms/Passes.h"
 
@@ -32,21 +33,19 @@ class SimplifyRowAlgebra
 public:
   using SimplifyRowAlgebraPassBase::SimplifyRowAlgebraPassBase;
 
-  LogicalResult initialize(MLIRContext *context) override {
-    simplifier = RowSimplifier(context);
-    return success();
-  }
-
   void runOnOperation() override {
     SmallVector<RowwiseOp> programs;
     getOperation()->walk([&](RowwiseOp op) { programs.push_back(op); });
     for (RowwiseOp op : programs) {
-      simplifier.normalize(op);
+      if (failed(simplifyRowProgram(op, /*algebra=*/true))) {
+        op.emitOpError("cannot be simplified: the rewrites do not come to an "
+                       "end");
+        return signalPassFailure();
+      }
+      if (shape)
+        shapeRowProgram(op);
       ++numSimplified;
     }
   }
-
-private:
-  RowSimplifier simplifier;
 };
 } // namespace

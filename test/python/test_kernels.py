@@ -130,7 +130,7 @@ def test_several_chips_give_a_bundle(tmp_path):
     ({"n": "64"}, ValueError, "n: expected the length"),
     ({"n": True}, ValueError, "n: expected the length"),
     ({"dtype": "f64"}, ValueError, "dtype: expected f16, bf16 or f32"),
-    ({"weight": "f16"}, ValueError, "weight_dtype: expected f32 .the type of x"),
+    ({"weight": "f16"}, ValueError, "weight_dtype: expected f32, got"),
     ({"weight": "int8"}, ValueError, "weight: expected f16, bf16 or f32"),
     ({"weight": False, "grads": ["dweight"]}, ValueError, "want_dweight: there is no weight"),
     ({"grads": ["dy"]}, ValueError, "grads: expected names of dx, dweight, dbias, got 'dy'"),

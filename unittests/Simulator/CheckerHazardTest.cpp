@@ -341,6 +341,12 @@ TEST_P(CheckerHazard, ScalarRegistersOfGfx12) {
   EXPECT_CLEAN(run(Read + Write + "s_wait_alu 0xfffe\n" + Read));
   EXPECT_CLEAN(run(Write + Read));
   EXPECT_CLEAN(run(Read + "s_mov_b32 s10, 3\n" + Read));
+  // Memory instructions wait for the scalar ALU.
+  EXPECT_CLEAN(run(Read + Write +
+                   "global_load_b32 v3, v1, s[4:5]\ns_wait_loadcnt 0x0\n" +
+                   Read));
+  EXPECT_CLEAN(run(Read + Write +
+                   "s_load_b32 s20, s[4:5], 0x0\ns_wait_kmcnt 0x0\n" + Read));
 }
 
 static const std::vector<std::string> HazardChips = {

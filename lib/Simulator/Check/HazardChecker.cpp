@@ -174,10 +174,10 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
   case InstClass::Uncounted:
     return checkVector(I, E);
   case InstClass::VectorMemory:
+    llvm::fill(Overwritten, ScalarWrite()); // They wait for the scalar ALU.
+    [[fallthrough]];
   case InstClass::LDS:
     llvm::fill(Slow, TransResult()); // They wait for the vector ALU.
-    if (I->Record->Facts.Memory.Descriptor)
-      llvm::fill(Overwritten, ScalarWrite());
     return true;
   case InstClass::Scalar:
     // Those that compute one value for all lanes are the vector ALU's.
@@ -187,12 +187,7 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
       llvm::fill(Slow, TransResult()); // As those that access memory.
     break;
   case InstClass::ScalarMemory:
-    // They and buffer accesses wait for the scalar ALU.
-    llvm::fill(Overwritten, ScalarWrite());
-    // What is loaded there is new to the vector ALU; LLVM 22 leaves no wait.
-    for (const RegisterSpan &S : E.ScalarWrite)
-      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot)
-        ReadByVectors[Slot / 2] = false;
+    llvm::fill(Overwritten, ScalarWrite()); // As vector memory.
     return true;
   default:
     return true;
@@ -203,8 +198,7 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
       if (!(I->Imm >> 12 & 15))
         llvm::fill(Slow, TransResult());
       if (!(I->Imm & 1))
-        for (ScalarWrite &By : Overwritten)
-          By.I = nullptr;
+        llvm::fill(Overwritten, ScalarWrite());
     }
     return true;
   }
