@@ -61,6 +61,7 @@ constexpr Case Pairs[] = {
     {"waves_through_global", 1, 4},
     {"waves_overwrite_global", 1, 4},
     {"wave_flag_in_global", 1, 2},
+    {"one_value_differs", 6, 1},
     {"lanes_count", 1, 1},
     {"lanes_count_in_lds", 1, 1},
     {"lanes_store_different_values", 1, 1},
@@ -79,12 +80,15 @@ constexpr Case Pairs[] = {
 };
 constexpr Case Alone[] = {
     {"sense_reversing_barrier", 6, 2},
+    {"many_arrive", 12, 1},
     {"lds_add_of_doubles", 1, 4},
     {"global_add_of_floats", 4, 2},
     {"packed_in_lds", 1, 4},
     {"bytes_in_global", 8, 1},
     {"packed_in_global", 4, 2},
     {"same_value", 8, 1},
+    {"same_values_by_many", 8, 1},
+    {"same_value_read_back", 6, 2},
     {"same_value_in_lds", 1, 4},
     {"waves_leave", 1, 4},
     {"waves_leave_behind_a_barrier", 1, 4},
@@ -136,10 +140,13 @@ protected:
     else
       setenv("LNBWD_SIM_THREADS", ThreadsBefore.c_str(), 1);
   }
-  /// What is said of a kernel in an order of waves, or "".
-  std::string run(const std::string &Name, const Case &C, unsigned Order) {
+  /// What is said of a kernel in an order of waves, or "". Threads: of the
+  /// host, or 0 for one to four in turns.
+  std::string run(const std::string &Name, const Case &C, unsigned Order,
+                  unsigned Threads = 0) {
     lnbwdSimSetShuffle(Order);
-    setenv("LNBWD_SIM_THREADS", std::to_string(1 + Order % 4).c_str(), 1);
+    setenv("LNBWD_SIM_THREADS",
+           std::to_string(Threads ? Threads : 1 + Order % 4).c_str(), 1);
     for (void *B : Buffers)
       EXPECT_HIP(hipMemset(B, 0, Bytes));
     const unsigned Wave = isGfx9(Chip) ? 64 : 32;
@@ -185,6 +192,22 @@ TEST_P(CheckerOrderTest, TrickyOnesAreClean) {
     for (unsigned Order = 0; Order < orders(); ++Order)
       EXPECT_EQ(run(C.Name, C, Order), "")
           << C.Name << " in order " << Order << " of " << Chip;
+}
+
+// Whether two waves store the same is found out while both are at it.
+TEST_P(CheckerOrderTest, SameValuesOnAnyNumberOfThreads) {
+  constexpr Case Same[] = {{"same_value", 24, 1},
+                           {"same_values_by_many", 24, 1},
+                           {"same_value_read_back", 24, 2}};
+  for (unsigned Order = 0; Order < orders(); ++Order)
+    for (unsigned Threads = 1; Threads <= 4; ++Threads) {
+      for (const Case &C : Same)
+        EXPECT_EQ(run(C.Name, C, Order, Threads), "")
+            << C.Name << " in order " << Order << " on " << Threads;
+      EXPECT_NE(run("one_value_differs_fault", {"", 24, 1}, Order, Threads)
+                    .find("a race: "),
+                std::string::npos);
+    }
 }
 
 TEST_P(CheckerOrderTest, BothInstructionsAreNamed) {

@@ -24,6 +24,11 @@ static bool sameWave(uint64_t A, uint64_t B) {
   return Moment::of(A).wave() == Moment::of(B).wave();
 }
 
+void Crowd::addToOthers(uint64_t M) {
+  Others.raise(Moment::of(M).wave(), {0, Moment::of(M).clock(), 0});
+  OneOfOthers = M;
+}
+
 void Accesses::add(uint64_t Moment,
                    llvm::function_ref<bool(uint64_t)> IsOrdered,
                    llvm::function_ref<void(uint64_t, Crowd &)> GaveUp) {
@@ -67,7 +72,7 @@ Accesses Accesses::copy() const {
 
 Cell Cell::copy() const {
   Cell C;
-  C.Write = Write;
+  C.Writes = Writes.copy();
   C.Reads = Reads.copy();
   C.Atomics = Atomics.copy();
   return C;
@@ -90,41 +95,55 @@ CellBudget &CellBudget::get() {
 }
 
 void CellPage::uncount() {
-  if (IsCounted && Cells)
-    CellBudget::get().Bytes -= uint64_t(count()) * sizeof(Cell);
-  IsCounted = false;
+  CellBudget::get().Bytes -= BytesCounted;
+  BytesCounted = 0;
 }
 
-Cell *CellPage::cells(uint32_t From, uint32_t To, uint32_t &Count,
-                      bool Counted) {
+/// Makes the cells smaller, or makes the first ones, and the room for values.
+bool CellPage::grow(unsigned Need, bool Counted, bool WithValues) {
+  const bool Finer = !Cells || Granule > Need;
+  const uint32_t New = Finer ? PageBytes >> Need : count();
+  if (LeftOut)
+    return false;
+  if (Counted) {
+    CellBudget &Budget = CellBudget::get();
+    const uint64_t Bytes =
+        uint64_t(New) * sizeof(Cell) + (Values || WithValues ? PageBytes : 0);
+    const bool Fits =
+        Budget.Bytes.fetch_add(Bytes) + Bytes - BytesCounted <= Budget.Most;
+    uncount();
+    if (!Fits) {
+      Budget.Bytes -= Bytes;
+      LeftOut = IsNew = true;
+      Cells.reset();
+      Values.reset();
+      return false;
+    }
+    BytesCounted = Bytes;
+  }
+  if (WithValues && !Values)
+    Values.reset(new uint8_t[PageBytes]);
+  if (!Finer)
+    return true;
+  std::unique_ptr<Cell[]> Made(new Cell[New]);
+  if (Cells) {
+    const unsigned Step = unsigned(Granule) - Need;
+    for (uint32_t K = 0; K < New; ++K)
+      Made[K] = Cells[K >> Step].copy();
+  }
+  Cells = std::move(Made);
+  Granule = uint8_t(Need);
+  return true;
+}
+
+Cell *CellPage::cells(uint32_t From, uint32_t To, uint32_t &Count, bool Counted,
+                      bool WithValues) {
   const unsigned Need =
       unsigned(__builtin_ctz(From | To | 1u << LargestGranule));
-  if (__builtin_expect(!Cells || Granule > Need, 0)) {
-    const uint32_t New = PageBytes >> Need;
-    const uint64_t Bytes = uint64_t(New) * sizeof(Cell);
-    if (LeftOut)
-      return nullptr;
-    if (Counted) {
-      CellBudget &Budget = CellBudget::get();
-      const bool Fits = Budget.Bytes.fetch_add(Bytes) + Bytes <= Budget.Most;
-      uncount();
-      if (!Fits) {
-        Budget.Bytes -= Bytes;
-        LeftOut = IsNew = true;
-        Cells.reset();
-        return nullptr;
-      }
-      IsCounted = true;
-    }
-    std::unique_ptr<Cell[]> Finer(new Cell[New]);
-    if (Cells) {
-      const unsigned Step = unsigned(Granule) - Need;
-      for (uint32_t K = 0; K < New; ++K)
-        Finer[K] = Cells[K >> Step].copy();
-    }
-    Cells = std::move(Finer);
-    Granule = uint8_t(Need);
-  }
+  if (__builtin_expect(!Cells || Granule > Need || (WithValues && !Values),
+                       0) &&
+      !grow(Need, Counted, WithValues))
+    return nullptr;
   Count = (To - From) >> Granule;
   return &Cells[From >> Granule];
 }

@@ -7,9 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // A cell holds the accesses to a few bytes that later ones may race with: the
-// last plain store, and the reads and atomics since then that are not ordered
-// among each other. Mostly that is one of each kind or none, so that a look at
-// a cell is one comparison.
+// last plain store, or several that have stored the same without an order, and
+// the reads and atomics since then that are not ordered among each other.
+// Mostly that is one of each kind or none, so that a look at a cell is one
+// comparison.
 //
 // The cells of a page are as large as its accesses allow: of a page that waves
 // stream over they have 1 KiB, and become smaller, with what they hold, as soon
@@ -36,9 +37,13 @@ namespace lnbwd::sim {
 /// Several accesses that are not ordered among each other.
 struct Crowd {
   static constexpr unsigned Most = 32;
+  /// No longer keeps an access by itself.
+  void addToOthers(uint64_t M);
   llvm::SmallVector<uint64_t, 4> Moments;
   /// The waves of those that are too many, with their numbers as Write.
   ClockTree Others;
+  /// The latest one of Others: what its instruction is taken for all of theirs.
+  uint64_t OneOfOthers = 0;
   ClockTree Given; ///< what those have handed on
 };
 
@@ -78,8 +83,7 @@ private:
 };
 
 struct Cell {
-  uint64_t Write = 0; ///< a Moment
-  Accesses Reads, Atomics;
+  Accesses Writes, Reads, Atomics;
   Cell copy() const;
 };
 
@@ -89,6 +93,16 @@ struct CellBudget {
   std::atomic<uint64_t> Bytes{0};
   uint64_t Most;
   static CellBudget &get();
+};
+
+/// Cells side by side.
+struct CellRun {
+  Cell *Cells;
+  uint32_t Count;
+  unsigned Granule; ///< log2 of the bytes of one
+  uint64_t Address; ///< of the first one's first byte
+  /// What the last plain store has stored in each byte, where that is kept.
+  uint8_t *Values;
 };
 
 class CellPage {
@@ -101,10 +115,13 @@ public:
   void forget();
   /// The cells of the bytes [From, To), which they cover exactly, and their
   /// number. Null: there is no memory left for the page; Counted: there may be
-  /// none.
-  Cell *cells(uint32_t From, uint32_t To, uint32_t &Count, bool Counted);
+  /// none. WithValues: values() has room for what will be stored.
+  Cell *cells(uint32_t From, uint32_t To, uint32_t &Count, bool Counted,
+              bool WithValues = false);
   /// As above, of cells as they are: null if there are none.
   Cell *present(uint32_t From, uint32_t To, uint32_t &Count);
+  /// Null, or the values of the page's bytes, as far as stores have left them.
+  uint8_t *values() { return Values.get(); }
   /// Whether cells() has given up on the page since the last call.
   bool isNewlyLeftOut() { return std::exchange(IsNew, false); }
   /// log2 of the bytes of a cell.
@@ -113,11 +130,13 @@ public:
 private:
   static constexpr unsigned LargestGranule = 10;
   uint32_t count() const { return PageBytes >> Granule; }
+  bool grow(unsigned Need, bool Counted, bool WithValues);
   void uncount();
   std::unique_ptr<Cell[]> Cells;
+  std::unique_ptr<uint8_t[]> Values;
+  uint64_t BytesCounted = 0;
   uint8_t Granule = 0;
   bool LeftOut = false, IsNew = false;
-  bool IsCounted = false;
 };
 
 } // namespace lnbwd::sim

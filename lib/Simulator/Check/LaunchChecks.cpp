@@ -13,6 +13,7 @@
 #include "Check/LaunchChecks.h"
 
 #include "Check/Limits.h"
+#include "Core/Scheduler.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -29,11 +30,14 @@ static uint32_t nextEpoch() {
 /// The descriptor's bit of chips that can give a workgroup two compute units.
 constexpr uint32_t WorkgroupProcessorMode = 1u << 29;
 
+static uint64_t workgroupsOf(const Launch &L) {
+  return uint64_t(L.Grid[0]) * L.Grid[1] * L.Grid[2];
+}
+
 static uint64_t wavesOf(const Launch &L) {
   const uint64_t Items = uint64_t(L.Block[0]) * L.Block[1] * L.Block[2];
   const uint64_t WaveSize = L.TheKernel->WaveSize;
-  return uint64_t(L.Grid[0]) * L.Grid[1] * L.Grid[2] *
-         ((Items + WaveSize - 1) / WaveSize);
+  return workgroupsOf(L) * ((Items + WaveSize - 1) / WaveSize);
 }
 
 LaunchChecks::LaunchChecks(const Launch &L, const CodeChecks &Code,
@@ -43,6 +47,7 @@ LaunchChecks::LaunchChecks(const Launch &L, const CodeChecks &Code,
       Caches(L.Code->chip(),
              (L.TheKernel->Rsrc1 & WorkgroupProcessorMode) != 0),
       Logs(wavesOf(L), races() && TheEffects.Takes),
+      KeepsValues(workgroupsOf(L) > 1 && hostThreads() > 1),
       Generation(L.Code->chip().Generation), LdsBanks(L.Code->chip().LdsBanks) {
   allocatedRegisters(L.Code->chip(), *L.TheKernel, VgprLimit, AgprLimit,
                      SgprLimit);
@@ -63,11 +68,11 @@ void WorkgroupChecks::start(uint64_t Which) {
 }
 
 bool WorkgroupChecks::cells(
-    const AccessRange &R,
-    llvm::function_ref<bool(Cell *, uint32_t, unsigned, uint64_t)> Function) {
+    const AccessRange &R, llvm::function_ref<bool(const CellRun &)> Function) {
   if (!R.isLds())
-    return R.Shadow->cells(R.Address, R.Bytes, L.Epoch, L.PagesLeftOut,
-                           Function);
+    return R.Shadow->cells(R.Address, R.Bytes, L.Epoch,
+                           L.KeepsValues && R.Access == MemoryAccess::Store,
+                           L.PagesLeftOut, Function);
   for (uint64_t At = R.Address, End = At + R.Bytes; At < End;) {
     const uint32_t From = uint32_t(At % CellPage::PageBytes);
     const uint32_t To =
@@ -75,7 +80,7 @@ bool WorkgroupChecks::cells(
     CellPage &P = Pages[size_t(At >> CellPage::PageLog)];
     uint32_t Count;
     Cell *Cells = P.cells(From, To, Count, /*Counted=*/false);
-    if (!Function(Cells, Count, P.granule(), At))
+    if (!Function({Cells, Count, P.granule(), At, nullptr}))
       return false;
     At += To - From;
   }
@@ -87,8 +92,8 @@ void WorkgroupChecks::presentCells(
   if (!R.isLds())
     return R.Shadow->presentCells(R.Address, R.Bytes, L.Epoch, Function);
   // What has just been read has cells.
-  cells(R, [&](Cell *Cells, uint32_t Count, unsigned, uint64_t) {
-    Function(Cells, Count);
+  cells(R, [&](const CellRun &Run) {
+    Function(Run.Cells, Run.Count);
     return true;
   });
 }

@@ -43,6 +43,9 @@ struct LaunchChecks {
   /// What the check of races has left out: waves beyond the number that can be
   /// told apart, pages of memory beyond the limit.
   std::atomic<uint64_t> WavesLeftOut{0}, PagesLeftOut{0};
+  /// Whether what is stored in global memory has to be kept beside it: the
+  /// check comes before the store, and another host thread may look in between.
+  bool KeepsValues;
   unsigned Generation;
   /// What the kernel descriptor allocates.
   unsigned VgprLimit, AgprLimit, SgprLimit;
@@ -93,9 +96,8 @@ struct WorkgroupChecks {
   void start(uint64_t Number);
 
   /// Calls Function for the cells of a range, as BufferShadow::cells does.
-  bool cells(
-      const AccessRange &R,
-      llvm::function_ref<bool(Cell *, uint32_t, unsigned, uint64_t)> Function);
+  bool cells(const AccessRange &R,
+             llvm::function_ref<bool(const CellRun &)> Function);
   void presentCells(const AccessRange &R,
                     llvm::function_ref<void(Cell *, uint32_t)> Function);
 

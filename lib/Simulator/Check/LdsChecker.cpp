@@ -66,7 +66,12 @@ bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
                            isPadding(Address, Bytes);
       if (Missing && !Padding)
         return Fault(Address + uint32_t(__builtin_ctz(Missing)),
-                     "the memory was never written by this workgroup");
+                     std::string("the memory was never written by this "
+                                 "workgroup") +
+                         (WG.Barriers.othersRun(W.Index)
+                              ? " so far; if another wave is to write it, a "
+                                "barrier between the two is missing"
+                              : ""));
     }
     if (Access != MemoryAccess::Load)
       std::memset(Known, LdsDefined, Bytes);

@@ -227,8 +227,7 @@ void RaceChecker::acquire(uint64_t M, Knowledge &Into) const {
 
 /// An atomic that finds no room in a crowd.
 void RaceChecker::fold(uint64_t M, Crowd &C) const {
-  const Moment Where = Moment::of(M);
-  C.Others.raise(Where.wave(), {0, Where.clock(), 0});
+  C.addToOthers(M);
   Knowledge K;
   K.reset(NumWaves);
   acquire(M, K);
@@ -238,11 +237,10 @@ void RaceChecker::fold(uint64_t M, Crowd &C) const {
   C.Given.join(K.Remote);
 }
 
-void RaceChecker::acquire(Cell &C, Knowledge &Into) {
-  acquire(C.Write, Into);
-  if (C.Atomics.single())
-    return acquire(C.Atomics.moment(), Into);
-  Crowd *Many = C.Atomics.crowd();
+void RaceChecker::acquire(Accesses &A, Knowledge &Into) {
+  if (A.single())
+    return acquire(A.moment(), Into);
+  Crowd *Many = A.crowd();
   if (!Many)
     return;
   // What many have handed on is added up once, for all that come.
@@ -269,8 +267,10 @@ void RaceChecker::take() {
       Taken.push_back(Here);
     }
     WG.presentCells(R, [&](Cell *Cells, uint32_t Count) {
-      for (uint32_t N = 0; N < Count; ++N)
-        acquire(Cells[N], K);
+      for (uint32_t N = 0; N < Count; ++N) {
+        acquire(Cells[N].Writes, K);
+        acquire(Cells[N].Atomics, K);
+      }
     });
   }
   Takes.clear();

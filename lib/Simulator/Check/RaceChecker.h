@@ -85,23 +85,25 @@ private:
   void log(const Effects &E);
   bool ordered(uint64_t M, bool IsLds, bool WasWrite) const;
   bool visible(uint64_t M, const MemoryUse &Use, bool &Near) const;
-  bool accessCells(Cell *Cells, uint32_t Count, unsigned Granule,
-                   uint64_t Address, const AccessRange &R);
+  bool accessCells(const CellRun &Run, const AccessRange &R);
   void checkRead(const Cell &C, const AccessRange &R, Conflict &Found) const;
-  void checkWrite(const Cell &C, const AccessRange &R, uint64_t Address,
-                  unsigned Bytes, Conflict &Found) const;
+  uint64_t readStore(const Accesses &Writes, bool IsLds,
+                     const MemoryUse &Use) const;
+  bool checkWrite(const Cell &C, const AccessRange &R, uint64_t Address,
+                  unsigned Bytes, const uint8_t *Values, Conflict &Found) const;
   void checkAtomic(const Cell &C, const AccessRange &R, Conflict &Found) const;
   bool anyUnordered(const Accesses &A, bool IsLds, bool WereWrites,
                     llvm::function_ref<bool(uint64_t)> IsHarmless,
                     uint64_t &Other) const;
-  bool sameValues(const AccessRange &R, uint64_t Address, unsigned Bytes) const;
+  bool sameValues(const AccessRange &R, uint64_t Address, unsigned Bytes,
+                  const uint8_t *Values) const;
   /// A load that is there for order, and what it takes part in.
   static bool isSync(const Effects &E);
   void add(Accesses &To, bool IsLds, bool AreWrites);
   void fold(uint64_t M, Crowd &C) const;
   const MemoryUse &useOf(uint64_t M) const;
   void acquire(uint64_t M, Knowledge &Into) const;
-  void acquire(Cell &C, Knowledge &Into);
+  void acquire(Accesses &A, Knowledge &Into);
   void learn(const ClockTree &Remote, Knowledge &Into) const;
   void take();
   bool report(const AccessRange &R, uint64_t Address, const Conflict &C);

@@ -105,15 +105,34 @@ bool RaceChecker::anyUnordered(const Accesses &A, bool IsLds, bool WereWrites,
   const Crowd &C = *A.crowd();
   if (llvm::any_of(C.Moments, Counts))
     return true;
-  // Of those that found no room, the instructions are not known.
+  // Of those that found no room, no more than one instruction is known.
   return !C.Others.forEachBeside({}, [&](uint32_t Wave, const Known &K) {
     const uint64_t M = Moment(Wave, K.Write, LastMemoryId).Bits;
-    if (ordered(M, IsLds, WereWrites) ||
-        (C.Moments.size() && IsHarmless(C.Moments.front())))
+    if (ordered(M, IsLds, WereWrites) || IsHarmless(C.OneOfOthers))
       return true;
     Other = M;
     return false;
   });
+}
+
+/// Which of several stores of one value a read finds: one that it is ordered
+/// behind, and rather one that no cache hides. 0: none.
+uint64_t RaceChecker::readStore(const Accesses &Writes, bool IsLds,
+                                const MemoryUse &Use) const {
+  uint64_t Best = 0;
+  auto IsBest = [&](uint64_t M) {
+    bool InNear;
+    if (!ordered(M, IsLds, true))
+      return false;
+    Best = M;
+    return IsLds || visible(M, Use, InNear);
+  };
+  const Crowd &C = *Writes.crowd();
+  if (!llvm::any_of(C.Moments, IsBest))
+    C.Others.forEachBeside({}, [&](uint32_t Wave, const Known &K) {
+      return !IsBest(Moment(Wave, K.Write, LastMemoryId).Bits);
+    });
+  return Best;
 }
 
 void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
@@ -126,14 +145,25 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
       return;
     Found = {M, true, true, InNear};
   };
-  if (C.Write && Moment::of(C.Write).wave() != Me) {
-    if (ordered(C.Write, R.isLds(), true)) {
-      Stale(C.Write);
+  uint64_t Store = C.Writes.moment();
+  bool Ordered = false;
+  if (const Crowd *Many = C.Writes.crowd()) {
+    // Whichever of them is the last, the value is what one of them has stored.
+    Store = readStore(C.Writes, R.isLds(), Use);
+    Ordered = Store != 0;
+    if (!Ordered)
+      Store = Many->Moments.back();
+  } else if (Store) {
+    Ordered = ordered(Store, R.isLds(), true);
+  }
+  if (Store && Moment::of(Store).wave() != Me) {
+    if (Ordered) {
+      Stale(Store);
     } else if (!Sync) {
-      Found = {C.Write, true, false, false};
+      Found = {Store, true, false, false};
       return;
-    } else if (Moment::of(C.Write).wave() - First >= NumWaves) {
-      Stale(C.Write); // Polled through a cache.
+    } else if (Moment::of(Store).wave() - First >= NumWaves) {
+      Stale(Store); // Polled through a cache.
     }
   }
   uint64_t Other;
@@ -146,31 +176,40 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
     Stale(C.Atomics.moment());
 }
 
-void RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
+/// True: it stores what others have stored there without an order between
+/// them. Who reads that behind one of them need not be ordered behind the rest.
+bool RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
                              uint64_t Address, unsigned Bytes,
-                             Conflict &Found) const {
+                             const uint8_t *Values, Conflict &Found) const {
   uint64_t Other;
   const bool Coherent = R.E->Use.Cache.Coherent && !R.isLds();
-  if (C.Write && !ordered(C.Write, R.isLds(), true) &&
-      !(Coherent && useOf(C.Write).Cache.Coherent) &&
-      !sameValues(R, Address, Bytes))
-    Found = {C.Write, true, false, false};
-  else if (anyUnordered(
-               C.Atomics, R.isLds(), true,
-               [&](uint64_t M) { return Coherent || useOf(M).IsLock; }, Other))
+  const bool Among = anyUnordered(
+      C.Writes, R.isLds(), true,
+      [&](uint64_t M) { return Coherent && useOf(M).Cache.Coherent; }, Other);
+  if (Among && !sameValues(R, Address, Bytes, Values)) {
     Found = {Other, true, false, false};
-  else if (anyUnordered(
-               C.Reads, R.isLds(), false, [](uint64_t) { return false; },
-               Other))
+    return false;
+  }
+  if (anyUnordered(
+          C.Atomics, R.isLds(), true,
+          [&](uint64_t M) { return Coherent || useOf(M).IsLock; }, Other))
+    Found = {Other, true, false, false};
+  else if (!Among && anyUnordered(
+                         C.Reads, R.isLds(), false,
+                         [](uint64_t) { return false; }, Other))
     Found = {Other, false, false, false};
+  return Among;
 }
 
 void RaceChecker::checkAtomic(const Cell &C, const AccessRange &R,
                               Conflict &Found) const {
   uint64_t Other;
-  if (C.Write && !R.E->Use.IsLock && !ordered(C.Write, R.isLds(), true) &&
-      (R.isLds() || !useOf(C.Write).Cache.Coherent))
-    Found = {C.Write, true, false, false};
+  if (!R.E->Use.IsLock &&
+      anyUnordered(
+          C.Writes, R.isLds(), true,
+          [&](uint64_t M) { return !R.isLds() && useOf(M).Cache.Coherent; },
+          Other))
+    Found = {Other, true, false, false};
   else if (anyUnordered(
                C.Reads, R.isLds(), false,
                [&](uint64_t M) {
@@ -181,23 +220,45 @@ void RaceChecker::checkAtomic(const Cell &C, const AccessRange &R,
     Found = {Other, false, false, false};
 }
 
-/// Whether the store leaves the bytes as they are.
-bool RaceChecker::sameValues(const AccessRange &R, uint64_t Address,
-                             unsigned Bytes) const {
-  if (!R.Data)
-    return false;
-  const uint8_t *Memory = R.isLds()
-                              ? W.WG->Lds + Address
-                              : reinterpret_cast<const uint8_t *>(Address);
-  for (unsigned K = 0; K < Bytes; ++K) {
-    const uint64_t Offset = Address + K - R.Address;
-    const unsigned Lane =
-        unsigned(std::max(R.Lane, 0)) + unsigned(Offset / R.LaneBytes);
-    if (Memory[K] !=
-        storedByte(R.I, R.Data, Lane, W.N, unsigned(Offset % R.LaneBytes)))
+/// Calls Function(offset in the part, dword or byte, bytes of it) for what a
+/// store stores in a part of its bytes, until that returns false.
+template <typename F>
+static bool forStored(const AccessRange &R, unsigned N, uint64_t Address,
+                      unsigned Bytes, F Function) {
+  const uint64_t Offset = Address - R.Address;
+  unsigned Lane =
+      unsigned(std::max(R.Lane, 0)) + unsigned(Offset / R.LaneBytes);
+  unsigned Byte = unsigned(Offset % R.LaneBytes);
+  const unsigned Step =
+      R.I->ElementBytes >= 4 && !((Byte | Bytes | R.LaneBytes) & 3) ? 4 : 1;
+  for (unsigned K = 0; K < Bytes; K += Step) {
+    const uint32_t Value = Step == 4 ? R.Data[Byte / 4 * N + Lane]
+                                     : storedByte(R.I, R.Data, Lane, N, Byte);
+    if (!Function(K, Value, Step))
       return false;
+    Byte += Step;
+    if (Byte == R.LaneBytes) {
+      Byte = 0;
+      ++Lane;
+    }
   }
   return true;
+}
+
+/// Whether the store leaves the bytes as the last one has. Values: what that
+/// has stored, if it is kept; else memory holds it.
+bool RaceChecker::sameValues(const AccessRange &R, uint64_t Address,
+                             unsigned Bytes, const uint8_t *Values) const {
+  if (!R.Data)
+    return false;
+  const uint8_t *Stored = Values ? Values
+                          : R.isLds()
+                              ? W.WG->Lds + Address
+                              : reinterpret_cast<const uint8_t *>(Address);
+  return forStored(R, W.N, Address, Bytes,
+                   [&](unsigned K, uint32_t Value, unsigned Step) {
+                     return !std::memcmp(Stored + K, &Value, Step);
+                   });
 }
 
 void RaceChecker::add(Accesses &To, bool IsLds, bool AreWrites) {
@@ -206,27 +267,27 @@ void RaceChecker::add(Accesses &To, bool IsLds, bool AreWrites) {
       [&](uint64_t M, Crowd &C) {
         if (AreWrites && L.Logs.wanted())
           return fold(M, C);
-        C.Others.raise(Moment::of(M).wave(), {0, Moment::of(M).clock(), 0});
+        C.addToOthers(M);
       });
 }
 
-bool RaceChecker::accessCells(Cell *Cells, uint32_t Count, unsigned Granule,
-                              uint64_t Address, const AccessRange &R) {
+bool RaceChecker::accessCells(const CellRun &Run, const AccessRange &R) {
   const bool Sync = R.Access == MemoryAccess::Load && isSync(*R.E);
   bool Good = true;
-  for (uint32_t K = 0; K < Count; ++K) {
-    Cell &C = Cells[K];
-    const uint64_t Where = Address + (uint64_t(K) << Granule);
+  for (uint32_t K = 0; K < Run.Count; ++K) {
+    Cell &C = Run.Cells[K];
+    const uint64_t Begin = uint64_t(K) << Run.Granule;
+    const uint64_t Where = Run.Address + Begin;
     Here = {Where, R.isLds()};
     Conflict Found;
     switch (R.Access) {
     case MemoryAccess::Load: {
       // Mostly a store before a barrier, and perhaps this wave's own read.
-      const Moment Store = Moment::of(C.Write);
+      const Moment Store = Moment::of(C.Writes.moment());
       const uint32_t From = Store.wave() - First;
       if (R.isLds() && !Sync && C.Atomics.empty() &&
-          (!C.Write ||
-           (From < NumWaves &&
+          (C.Writes.empty() ||
+           (C.Writes.single() && From < NumWaves &&
             (Store.wave() == Me || Store.clock() <= All.Local[From].Lds)))) {
         if (C.Reads.empty() ||
             (C.Reads.single() && Moment::of(C.Reads.moment()).wave() == Me))
@@ -236,19 +297,33 @@ bool RaceChecker::accessCells(Cell *Cells, uint32_t Count, unsigned Granule,
           add(C.Reads, true, false);
         break;
       }
-      if ((C.Write && Moment::of(C.Write).wave() != Me) || !C.Atomics.empty())
+      if (!C.Atomics.empty() || C.Writes.crowd() ||
+          (!C.Writes.empty() && Store.wave() != Me))
         checkRead(C, R, Found);
       if (!Sync)
         add(C.Reads, R.isLds(), false);
       break;
     }
-    case MemoryAccess::Store:
-      if (C.Write | C.Reads.moment() | C.Atomics.moment())
-        checkWrite(C, R, Where, 1u << Granule, Found);
+    case MemoryAccess::Store: {
+      uint8_t *Values = Run.Values ? Run.Values + Begin : nullptr;
+      const unsigned Bytes = 1u << Run.Granule;
+      if ((C.Writes.moment() | C.Reads.moment() | C.Atomics.moment()) &&
+          checkWrite(C, R, Where, Bytes, Values, Found)) {
+        add(C.Writes, R.isLds(), true);
+        C.Atomics.clear();
+        break;
+      }
+      C.Writes.set(Mark);
       C.Reads.clear();
       C.Atomics.clear();
-      C.Write = Mark;
+      if (Values)
+        forStored(R, W.N, Where, Bytes,
+                  [&](unsigned At, uint32_t Value, unsigned Step) {
+                    std::memcpy(Values + At, &Value, Step);
+                    return true;
+                  });
       break;
+    }
     default:
       checkAtomic(C, R, Found);
       add(C.Atomics, R.isLds(), true);
@@ -265,10 +340,7 @@ bool RaceChecker::access(const AccessRange &R) {
     return true;
   if (L.Logs.wanted() && isSync(*R.E))
     Takes.push_back(R);
-  return WG.cells(
-      R, [&](Cell *Cells, uint32_t Count, unsigned Granule, uint64_t Address) {
-        return accessCells(Cells, Count, Granule, Address, R);
-      });
+  return WG.cells(R, [&](const CellRun &Run) { return accessCells(Run, R); });
 }
 
 uint8_t lnbwd::sim::storedByte(const Inst *I, const uint32_t *Data,

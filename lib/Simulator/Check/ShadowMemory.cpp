@@ -188,10 +188,9 @@ ShadowProblem BufferShadow::access(uint64_t Address, uint64_t Count, bool Reads,
   return Problem;
 }
 
-bool BufferShadow::cells(
-    uint64_t Address, uint64_t Count, uint32_t Epoch,
-    std::atomic<uint64_t> &LeftOut,
-    llvm::function_ref<bool(Cell *, uint32_t, unsigned, uint64_t)> Function) {
+bool BufferShadow::cells(uint64_t Address, uint64_t Count, uint32_t Epoch,
+                         bool WithValues, std::atomic<uint64_t> &LeftOut,
+                         llvm::function_ref<bool(const CellRun &)> Function) {
   // Nobody may write to a read-only buffer, so that reads need no record.
   if (ReadOnly)
     return true;
@@ -204,9 +203,12 @@ bool BufferShadow::cells(
           P.Epoch = Epoch;
         }
         uint32_t Number;
-        Cell *Cells = P.Cells.cells(From, To, Number, /*Counted=*/true);
+        Cell *Cells =
+            P.Cells.cells(From, To, Number, /*Counted=*/true, WithValues);
+        uint8_t *Values = P.Cells.values();
         if (Cells)
-          return Function(Cells, Number, P.Cells.granule(), PageAddress + From);
+          return Function({Cells, Number, P.Cells.granule(), PageAddress + From,
+                           Values ? Values + From : nullptr});
         if (P.Cells.isNewlyLeftOut())
           ++LeftOut;
         return true;

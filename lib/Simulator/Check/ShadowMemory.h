@@ -56,13 +56,12 @@ public:
   ShadowProblem access(uint64_t Address, uint64_t Bytes, bool Reads,
                        bool Writes, bool PartlyWritten);
 
-  /// Calls Function(cells, their number, log2 of their size, the first one's
-  /// address) for the cells of the bytes in the launch that Epoch numbers;
-  /// false if one of the calls was. LeftOut counts pages that have no cells.
-  bool cells(
-      uint64_t Address, uint64_t Bytes, uint32_t Epoch,
-      std::atomic<uint64_t> &LeftOut,
-      llvm::function_ref<bool(Cell *, uint32_t, unsigned, uint64_t)> Function);
+  /// Calls Function for the cells of the bytes in the launch that Epoch
+  /// numbers; false if one of the calls was. WithValues: with room for what is
+  /// stored there. LeftOut counts pages that have no cells.
+  bool cells(uint64_t Address, uint64_t Bytes, uint32_t Epoch, bool WithValues,
+             std::atomic<uint64_t> &LeftOut,
+             llvm::function_ref<bool(const CellRun &)> Function);
   /// For those that there are.
   void presentCells(uint64_t Address, uint64_t Bytes, uint32_t Epoch,
                     llvm::function_ref<void(Cell *, uint32_t)> Function);

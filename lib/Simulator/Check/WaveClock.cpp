@@ -110,6 +110,13 @@ void BarrierClocks::start() {
     T.Barrier = 0;
 }
 
+bool BarrierClocks::othersRun(unsigned Wave) const {
+  for (unsigned K = 0; K < NumWaves; ++K)
+    if (K != Wave && !Ended[K])
+      return true;
+  return false;
+}
+
 BarrierClocks::Told &BarrierClocks::told(unsigned Barrier) {
   Told &T = Two[Barrier % 2];
   // Nobody signals a barrier before all have passed the one before the last.

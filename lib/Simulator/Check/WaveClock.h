@@ -116,6 +116,8 @@ public:
   };
   /// What those who signal this barrier say.
   Told &told(unsigned Barrier);
+  /// Whether a wave beside this one has not ended.
+  bool othersRun(unsigned Wave) const;
   std::vector<unsigned> Signals;            ///< barriers, by wave
   std::vector<std::unique_ptr<Told>> Ended; ///< by wave
 

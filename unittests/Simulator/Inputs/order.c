@@ -492,6 +492,15 @@ ALONE(sense_reversing_barrier) {
   }
 }
 
+ALONE(many_arrive) {
+  for (u32 k = 0; k < 3; ++k) {
+    data[GROUP * ITEMS + ITEM] = k + ITEM;
+    grid_barrier(flags, 2 * k + 1);
+    out[GROUP * ITEMS + ITEM] = data[(GROUP + 1) % GROUPS * ITEMS + ITEM];
+    grid_barrier(flags, 2 * k + 2);
+  }
+}
+
 SHARED static double doubles[8];
 ALONE(lds_add_of_doubles) {
   if (ITEM < 8)
@@ -540,6 +549,30 @@ ALONE(same_value) {
     data[ITEM] = 5;
   else
     data[ITEM] = 2 + 3;
+}
+ALONE(same_values_by_many) {
+  /* In turns whole rows and single elements, in opposite directions. */
+  typedef u32 u32x4 __attribute__((ext_vector_type(4)));
+  for (u32 k = 0; k < 8; ++k) {
+    u32 row = GROUP % 2 ? k : 7 - k;
+    if ((GROUP + k) % 4 < 2)
+      ((GLOBAL u32x4 *)data)[row * 64 + ITEM] = (u32x4)(row + 1);
+    else
+      for (u32 n = 0; n < 4; ++n)
+        data[row * 256 + ITEM * 4 + n] = row + 1;
+  }
+}
+ALONE(same_value_read_back) {
+  /* One wave reads what another of its workgroup has stored, and other
+     workgroups with it. */
+  if (MYWAVE == 0)
+    flags[ITEM % 4] = 1;
+  barrier();
+  if (MYWAVE == 1)
+    out[GROUP * WAVE + ITEM % WAVE] = flags[ITEM % 4];
+}
+PAIR(one_value_differs) {
+  flags[ITEM % 8] = fault && GROUP == 2 ? 3 : 1;
 }
 ALONE(same_value_in_lds) {
   tile[ITEM % 32] = 9;
