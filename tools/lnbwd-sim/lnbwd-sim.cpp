@@ -64,10 +64,16 @@ static cl::opt<std::string>
                cl::value_desc("NAMES"),
                cl::desc("memory, registers, races, waits, limits, counts, "
                         "alignment, hazards, all or none (all)"));
-static cl::opt<uint64_t>
-    Shuffle("shuffle-waves", cl::init(0), cl::cat(Category),
-            cl::value_desc("SEED"),
-            cl::desc("run again in another order, and compare the outputs"));
+static cl::opt<unsigned>
+    Orders("shuffle-waves", cl::init(0), cl::cat(Category), cl::value_desc("N"),
+           cl::desc("run again in N other orders of waves and workgroups, and "
+                    "compare the outputs\nand what is found (0)"));
+static cl::opt<unsigned>
+    MostFindings("max-findings", cl::init(10), cl::cat(Category),
+                 cl::value_desc("N"),
+                 cl::desc("stop a launch after N different findings, 1 or more "
+                          "(10); races are\ngathered, most others stop it "
+                          "at once"));
 static cl::opt<uint64_t>
     MostInstructions("max-instructions", cl::init(0), cl::cat(Category),
                      cl::value_desc("N"),
@@ -350,7 +356,7 @@ static void addUnwritten(const std::vector<Argument> &Arguments,
 
 static ExitCode report(const std::vector<Argument> &Arguments,
                        const std::vector<Result> &Outputs,
-                       const std::string &Counts,
+                       const std::string &Counts, const std::string &Summary,
                        const std::vector<std::string> &Problems) {
   ExitCode Code = Problems.empty() ? Clean : Found;
   if (Json) {
@@ -359,6 +365,8 @@ static ExitCode report(const std::vector<Argument> &Arguments,
     J.object([&] {
       J.attribute("kernel", KernelName.getValue());
       J.attribute("clean", Problems.empty());
+      if (!Summary.empty())
+        J.attribute("checked", json::fixUTF8(Summary));
       if (!Problems.empty())
         J.attribute("problem", json::fixUTF8(join(Problems, "\n")));
       J.attributeArray("outputs", [&] {
@@ -392,6 +400,10 @@ static ExitCode report(const std::vector<Argument> &Arguments,
   }
   for (const std::string &Problem : Problems)
     outs() << "found: " << Problem << '\n';
+  if (!Summary.empty())
+    outs() << "checked: " << Summary
+           << (Orders ? "; in " + std::to_string(Orders + 1) + " orders" : "")
+           << '\n';
   if (Problems.empty())
     outs() << "counts: " << Counts << "\nclean\n";
   return Code;
@@ -452,6 +464,8 @@ static ExitCode run() {
     return complain("--check: expected " +
                     std::string(lnbwd::sim::ListOfChecks) + ", got '" +
                     CheckNames + "'");
+  if (MostFindings == 0)
+    return complain("--max-findings: expected a number from 1 on, got '0'");
   std::vector<Argument> Arguments;
   for (const std::string &Text : ArgumentTexts) {
     Expected<Argument> A = parseArgument(Text, /*WithZeros=*/!Time);
@@ -479,6 +493,7 @@ static ExitCode run() {
   hipFunction_t Function;
   hipError_t Code = hipSetDevice(Device);
   lnbwdSimSetChecks(Time ? 0 : Checks);
+  lnbwdSimSetMaxFindings(MostFindings);
   if (MostInstructions.getNumOccurrences())
     setenv("LNBWD_SIM_MAX_INSTRUCTIONS",
            std::to_string(MostInstructions).c_str(), 1);
@@ -497,27 +512,51 @@ static ExitCode run() {
   if (Time)
     return predict(Function, Arguments, Grid, Block);
   auto Outputs = launch(Function, Arguments, Grid, Block);
-  std::string Counts = lnbwdSimGetCountsJson();
-  if (!Outputs) {
-    std::string Text = toString(Outputs.takeError());
-    if (StringRef(Text).starts_with("hipErrorInvalidValue"))
-      return complain(Text);
-    return report(Arguments, {}, Counts, {Text});
-  }
+  const std::string Counts = lnbwdSimGetCountsJson();
+  const std::string Summary = lnbwdSimGetCheckSummary();
   std::vector<std::string> Problems;
-  addUnwritten(Arguments, *Outputs, Problems);
-  if (Shuffle) {
-    lnbwdSimSetShuffle(Shuffle);
+  std::string First; // what was found in the usual order
+  if (!Outputs) {
+    First = toString(Outputs.takeError());
+    if (StringRef(First).starts_with("hipErrorInvalidValue"))
+      return complain(First);
+    Problems.push_back(First);
+  } else {
+    addUnwritten(Arguments, *Outputs, Problems);
+  }
+  for (unsigned Seed = 1; Seed <= Orders; ++Seed) {
+    lnbwdSimSetShuffle(Seed);
     auto Again = launch(Function, Arguments, Grid, Block);
-    if (!Again)
-      return report(Arguments, *Outputs, Counts, {toString(Again.takeError())});
+    const std::string Order =
+        " in order " + std::to_string(Seed) + " of --shuffle-waves";
+    if (!Again) {
+      const std::string Said = toString(Again.takeError());
+      if (First.empty())
+        Problems.push_back("only" + Order + ": " + Said);
+      else
+        continue;
+      break;
+    }
+    if (!Outputs) {
+      Problems.push_back("nothing was found" + Order +
+                         ": the fault depends on the order");
+      break;
+    }
+    bool Differs = false;
     for (size_t K = 0; K < Outputs->size(); ++K)
-      if ((*Again)[K].Bytes != (*Outputs)[K].Bytes)
+      if ((*Again)[K].Bytes != (*Outputs)[K].Bytes) {
         Problems.push_back("argument " + std::to_string(K) +
                            " depends on the order of waves and workgroups: it "
-                           "differs with --shuffle-waves " +
-                           std::to_string(Shuffle));
+                           "differs" +
+                           Order);
+        Differs = true;
+      }
+    if (Differs)
+      break;
   }
+  lnbwdSimSetShuffle(0);
+  if (!Outputs)
+    return report(Arguments, {}, Counts, Summary, Problems);
   for (size_t K = 0; K < Outputs->size(); ++K) {
     if (Arguments[K].File.empty())
       continue;
@@ -529,7 +568,7 @@ static ExitCode run() {
       return complain("cannot write '" + Arguments[K].File +
                       "': " + Wrong.message());
   }
-  return report(Arguments, *Outputs, Counts, Problems);
+  return report(Arguments, *Outputs, Counts, Summary, Problems);
 }
 
 int main(int Argc, char **Argv) {

@@ -305,6 +305,8 @@ TEST_P(CheckerHazard, TranscendentalOfGfx11) {
   EXPECT_CLEAN(
       run(Sine + "ds_load_b32 v5, v1\n" + Use + "s_waitcnt lgkmcnt(0)\n"));
   EXPECT_CLEAN(run(Sine + "v_rcp_f32 v6, v3\nv_rcp_f32 v7, v3\n" + Use));
+  // So does what drops caches.
+  EXPECT_CLEAN(run(Sine + "buffer_gl0_inv\n" + Use));
 }
 
 TEST_P(CheckerHazard, NewerChips) {
@@ -347,6 +349,33 @@ TEST_P(CheckerHazard, ScalarRegistersOfGfx12) {
                    Read));
   EXPECT_CLEAN(run(Read + Write +
                    "s_load_b32 s20, s[4:5], 0x0\ns_wait_kmcnt 0x0\n" + Read));
+  const std::string Descriptor =
+      "s_mov_b64 s[12:13], s[4:5]\ns_movk_i32 s14, 0x1000\n"
+      "s_mov_b32 s15, 0x31004000\n";
+  EXPECT_CLEAN(run(Descriptor + Read + Write +
+                   "buffer_load_b32 v3, v1, s[12:15], null offen\n"
+                   "s_wait_loadcnt 0x0\n" +
+                   Read));
+  // LDS does not; and the register stays known to the vector ALU.
+  EXPECT_SAYS(
+      run(Read + Write + "ds_load_b32 v3, v1\ns_wait_dscnt 0x0\n" + Read),
+      "the vector ALU reads a scalar register");
+  const std::string Load = "s_load_b32 s8, s[4:5], 0x0\ns_wait_kmcnt 0x0\n";
+  EXPECT_CLEAN(run(Read + Load + Read));
+  EXPECT_SAYS(run(Read + Load + Write + Read),
+              "the vector ALU reads a scalar register");
+}
+
+// v_s_rcp and the like are the vector ALU's, although they write scalars.
+TEST_P(CheckerHazard, OneValueForAllLanesOfGfx12) {
+  if (!isGfx12(Chip))
+    GTEST_SKIP();
+  const std::string One = "v_s_rcp_f32 s10, s8\n", Write = "s_mov_b32 s8, 3\n";
+  EXPECT_SAYS(run(One + Write + "v_mov_b32 v4, s8\n"),
+              "the vector ALU reads a scalar register");
+  EXPECT_SAYS(run("v_mov_b32 v4, s8\n" + Write + One),
+              "the vector ALU reads a scalar register");
+  EXPECT_CLEAN(run(Write + One + "v_mov_b32 v4, s8\n"));
 }
 
 static const std::vector<std::string> HazardChips = {

@@ -126,16 +126,17 @@ TEST_P(CheckerTest, ForgottenContents) {
 }
 
 TEST_P(CheckerTest, Alignment) {
-  // Hardware performs misaligned global accesses, so that they are an error
-  // only when that is asked for.
+  // Hardware performs misaligned global and LDS accesses, so that they are an
+  // error only when that is asked for.
   const char *Global = "ADDV v1, 2, v1\nGLOAD1 v2, v1, s[4:5]\nWAITV";
   EXPECT_CLEAN(run(Global));
   lnbwdSimSetChecks(AllButHazards | LNBWD_SIM_CHECK_ALIGNMENT);
   EXPECT_SAYS(run(Global), "the address is not aligned to 4");
-  lnbwdSimSetChecks(AllButHazards);
   EXPECT_SAYS(run("ADDV v1, 2, v1\nDSWRITE1 v1, v0"),
               "LDS write of 4 bytes at 2 of 1024: the address is not aligned "
               "to 4");
+  lnbwdSimSetChecks(AllButHazards);
+  EXPECT_CLEAN(run("ADDV v1, 2, v1\nDSWRITE1 v1, v0"));
   EXPECT_SAYS(run("s_or_b32 s4, s4, 2\nSLOAD1 s8, s[4:5], 0x0\nWAITS"),
               "the address is not aligned to 4, and hardware ignores");
   EXPECT_SAYS(run("ADDV v1, 2, v1\nGADD v1, v0, s[4:5]"),

@@ -37,6 +37,8 @@ inline std::string spell(std::string S, const std::string &Chip) {
   const Word Words[] = {
       {"GLOAD1", "global_load_dword", "global_load_b32", "global_load_b32"},
       {"GLOAD2", "global_load_dwordx2", "global_load_b64", "global_load_b64"},
+      {"GSTORE2", "global_store_dwordx2", "global_store_b64",
+       "global_store_b64"},
       {"GSTORE1", "global_store_dword", "global_store_b32", "global_store_b32"},
       {"GADD", "global_atomic_add", "global_atomic_add_u32",
        "global_atomic_add_u32"},
@@ -45,7 +47,15 @@ inline std::string spell(std::string S, const std::string &Chip) {
       {"GSWAP", "global_atomic_swap", "global_atomic_swap_b32",
        "global_atomic_swap_b32"},
       {"RETURN", Cdna3 ? "sc0" : "glc", "glc", "th:TH_ATOMIC_RETURN"},
-      {"COHERENT", Cdna3 ? "sc1" : "glc", "glc", "scope:SCOPE_DEV"},
+      {"COHERENT", Cdna3 ? "sc1" : "glc",
+       chipNamed(Chip).Generation == 10 ? "glc dlc" : "glc", "scope:SCOPE_DEV"},
+      // What stands before a store or an atomic that hands on what the wave has
+      // stored, and behind a load or an atomic that takes it, for the device.
+      {"HANDON",
+       Cdna3 ? "buffer_wbl2 sc1\ns_waitcnt vmcnt(0)" : "s_waitcnt vmcnt(0)",
+       "s_waitcnt_vscnt null, 0x0", "s_wait_storecnt 0x0"},
+      {"TAKE", Cdna3 ? "buffer_inv sc1" : "buffer_wbinvl1_vol",
+       "buffer_gl1_inv\nbuffer_gl0_inv", "global_inv scope:SCOPE_DEV"},
       {"SCLOAD", "scratch_load_dword", "scratch_load_b32", "scratch_load_b32"},
       {"SCSTORE", "scratch_store_dword", "scratch_store_b32",
        "scratch_store_b32"},

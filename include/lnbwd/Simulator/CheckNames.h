@@ -16,7 +16,6 @@
 #include "lnbwd/Simulator/SimulatorAPI.h"
 
 #include "llvm/ADT/StringRef.h"
-#include "llvm/ADT/StringSwitch.h"
 
 #include <optional>
 
@@ -27,20 +26,32 @@ constexpr const char ListOfChecks[] =
     "all, none, or some of memory, registers, races, waits, limits, counts, "
     "alignment and hazards";
 
+/// The checks that have a bit of their own.
+struct CheckName {
+  llvm::StringLiteral Name;
+  unsigned Bit;
+};
+constexpr CheckName CheckNames[] = {
+    {"memory", LNBWD_SIM_CHECK_MEMORY},
+    {"registers", LNBWD_SIM_CHECK_REGISTERS},
+    {"races", LNBWD_SIM_CHECK_RACES},
+    {"waits", LNBWD_SIM_CHECK_WAITS},
+    {"limits", LNBWD_SIM_CHECK_LIMITS},
+    {"counts", LNBWD_SIM_CHECK_COUNTS},
+    {"alignment", LNBWD_SIM_CHECK_ALIGNMENT},
+    {"hazards", LNBWD_SIM_CHECK_HAZARDS},
+};
+
 /// The bits of the check of this name.
 inline std::optional<unsigned> checkBits(llvm::StringRef Name) {
-  return llvm::StringSwitch<std::optional<unsigned>>(Name)
-      .Case("none", 0)
-      .Case("all", LNBWD_SIM_CHECK_ALL)
-      .Case("memory", LNBWD_SIM_CHECK_MEMORY)
-      .Case("registers", LNBWD_SIM_CHECK_REGISTERS)
-      .Case("races", LNBWD_SIM_CHECK_RACES)
-      .Case("waits", LNBWD_SIM_CHECK_WAITS)
-      .Case("limits", LNBWD_SIM_CHECK_LIMITS)
-      .Case("counts", LNBWD_SIM_CHECK_COUNTS)
-      .Case("alignment", LNBWD_SIM_CHECK_ALIGNMENT)
-      .Case("hazards", LNBWD_SIM_CHECK_HAZARDS)
-      .Default(std::nullopt);
+  if (Name == "none")
+    return 0;
+  if (Name == "all")
+    return LNBWD_SIM_CHECK_ALL;
+  for (const CheckName &Check : CheckNames)
+    if (Name == Check.Name)
+      return Check.Bit;
+  return std::nullopt;
 }
 
 } // namespace lnbwd::sim

@@ -52,17 +52,19 @@ const char *lnbwdSimLastErrorMessage(void);
 
 /** What launches are checked for; see docs/checker.md. */
 enum {
-  LNBWD_SIM_CHECK_MEMORY = 1,    /**< alignment, use after free, reads of memory
-                                      never written, writes to inputs */
+  LNBWD_SIM_CHECK_MEMORY = 1,    /**< use after free, reads of memory never
+                                      written, writes to inputs, alignment that
+                                      hardware needs */
   LNBWD_SIM_CHECK_REGISTERS = 2, /**< registers read before written */
   LNBWD_SIM_CHECK_RACES = 4,     /**< LDS, global memory, barriers */
   LNBWD_SIM_CHECK_WAITS = 8,     /**< results used before waited for */
   LNBWD_SIM_CHECK_LIMITS = 16,   /**< what the chip would refuse */
   LNBWD_SIM_CHECK_COUNTS = 32,   /**< no check: the counts of
                                       lnbwdSimGetCountsJson */
-  LNBWD_SIM_CHECK_ALIGNMENT = 64, /**< global accesses that are not aligned to
-                                       a dword or their element, which hardware
-                                       performs all the same; not in "all" */
+  LNBWD_SIM_CHECK_ALIGNMENT = 64, /**< global and LDS accesses that are not
+                                       aligned to a dword or their element,
+                                       which hardware performs all the same; not
+                                       in "all" */
   LNBWD_SIM_CHECK_HAZARDS = 128,  /**< wait states that the chip does not keep
                                        by itself */
   LNBWD_SIM_CHECK_ALL = 63 + 128
@@ -78,6 +80,16 @@ unsigned lnbwdSimGetChecks(void);
  *  the seed decides; 0: the usual order. The start value is that of
  *  LNBWD_SIM_SHUFFLE. */
 void lnbwdSimSetShuffle(uint64_t seed);
+
+/** How many different findings a checked launch gathers before it is stopped;
+ *  the message of the error has a line for each, with how often it happened.
+ *  Races are gathered; what makes the rest of a run meaningless stops it at
+ *  once. The start value is that of LNBWD_SIM_MAX_FINDINGS, or 1. */
+void lnbwdSimSetMaxFindings(unsigned count);
+
+/** What the last checked launch of the process was checked for and what was
+ *  left out, in a line of text. Valid until the thread's next call. */
+const char *lnbwdSimGetCheckSummary(void);
 
 enum {
   LNBWD_SIM_BUFFER_READ_ONLY = 1, /**< kernels must not write to it */

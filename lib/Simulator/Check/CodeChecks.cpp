@@ -12,10 +12,14 @@
 
 #include "Check/CodeChecks.h"
 
+#include "Check/MemoryUses.h"
+
 using namespace lnbwd::sim;
 
 CodeChecks::CodeChecks(const InstructionTable &P)
-    : Effects(P), Hazards(P, Effects) {}
+    : Effects(P), Hazards(P, Effects) {
+  findMemoryUses(P, Effects);
+}
 
 const CodeChecks &CodeChecks::of(const InstructionTable &P) {
   // Nobody else makes notes.

@@ -121,8 +121,6 @@ void Finder::memory() {
     E.ScalarRead[4] = {SlotM0, 1};
   if (Load)
     E.VectorRead[1] = {};
-  if (M.Space != MemorySpace::Lds)
-    E.Coherent = (I.Flags & FlagCoherent) != 0;
 }
 
 void Finder::scalar() {
@@ -219,17 +217,5 @@ CodeEffects::CodeEffects(const InstructionTable &P)
       continue;
     }
     List.push_back(Finder(P, I).find());
-    const Effects &E = List.back();
-    bool Writes =
-        E.Access == MemoryAccess::Store || E.Access == MemoryAccess::Atomic;
-    unsigned Log = I.ElementBytes == 1 ? 0 : I.ElementBytes == 2 ? 1 : 2;
-    if (Writes &&
-        (E.Space == MemorySpace::Global || E.Space == MemorySpace::Flat))
-      GlobalGranule = std::min(GlobalGranule, Log);
-    if (Writes && (E.Space == MemorySpace::Lds || E.Space == MemorySpace::Flat))
-      LdsGranule = std::min(LdsGranule, Log);
-    if (E.Space == MemorySpace::Global || E.Space == MemorySpace::Flat)
-      Synchronises |=
-          E.Returns || (E.Coherent && E.Access == MemoryAccess::Load);
   }
 }

@@ -15,6 +15,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_EFFECTS_H
 #define LNBWD_LIB_SIMULATOR_CHECK_EFFECTS_H
 
+#include "Check/CacheModel.h"
 #include "Check/Coverage.h"
 
 #include "Core/Instruction.h"
@@ -49,6 +50,28 @@ enum WaitCounter : uint8_t {
   NumWaits
 };
 
+/// What a memory instruction is for, as MemoryUses.h finds it out.
+struct MemoryUse {
+  CacheUse Cache;
+  /// Numbers the memory instructions of a program; LastId: all that are beyond.
+  uint16_t Id = 0;
+  /// A load or an atomic whose value decides a branch or becomes an address, or
+  /// of which that cannot be told.
+  bool Decides = false;
+  /// One in a loop that does nothing but wait for that value.
+  bool Spins = false;
+  /// Whose loop drops the caches that the load looks into.
+  bool Refreshes = false;
+  /// A load whose value a compare-and-swap checks later.
+  bool IsGuess = false;
+  /// An atomic that spins without being given what it has returned: it waits
+  /// for a value, a lock for example, instead of working on one.
+  bool IsLock = false;
+  /// A store of what was made of a load from the same place.
+  bool Changes = false;
+};
+constexpr uint16_t LastMemoryId = (1u << 12) - 1; ///< Moment::IdBits
+
 struct Effects {
   RegisterSpan VectorRead[4]; ///< by source operand; Count 0: not a vector
   RegisterSpan ScalarRead[5]; ///< by source operand, then implicit ones
@@ -65,7 +88,6 @@ struct Effects {
   bool BranchOnVcc = false, BranchOnScc = false;
   bool NeedsScalars = false; ///< all scalar sources must be defined
   bool ToLds = false;        ///< a load that goes to LDS
-  bool Coherent = false;     ///< an access that sees other workgroups' writes
   bool Uncounted = false;    ///< memory, but under no wait counter
   bool Returns = false;      ///< an atomic with a result
   bool CompareSwap = false;  ///< an atomic that is a compare-and-swap
@@ -73,6 +95,7 @@ struct Effects {
   bool Scatters = false;     ///< lanes say where their values go
   bool CacheWrite = false;   ///< a write-back that is counted like a store
   bool CacheLoad = false;    ///< an invalidation that is counted like a load
+  MemoryUse Use;             ///< filled in by findMemoryUses
   uint16_t MaxVgpr = 0, MaxAgpr = 0, MaxSgpr = 0; ///< highest number, plus 1
 };
 
@@ -83,10 +106,11 @@ struct CodeEffects {
   std::vector<Effects> List;
   const Inst *Begin;
   std::unique_ptr<Coverage> Covered; ///< null if nobody asks
-  /// log2 of the smallest piece that stores write: what races are told by.
-  unsigned GlobalGranule = 2, LdsGranule = 2;
-  /// Workgroups may order their accesses through memory.
-  bool Synchronises = false;
+  // What follows is filled in by findMemoryUses.
+  /// Those that have a MemoryUse::Id of their own, by it.
+  std::vector<const Inst *> MemoryInstructions;
+  /// Waves may take what others hand on through memory.
+  bool Takes = false;
 };
 
 } // namespace lnbwd::sim

@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Races between workgroups, alignment, and the counts of buffers.
+// Memory never written, alignment, and the counts of buffers; races are
+// RaceChecker's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,37 +16,11 @@
 #include "Core/Execution.h"
 #include "Core/LaneMask.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <string>
-#include <utility>
 
 using namespace lnbwd::sim;
-
-/// The check of an instruction comes before its access, and another workgroup,
-/// in another host thread, may do both in between: what the access has found
-/// handed on is only certain to be known once it is over.
-void GlobalChecker::takeAgain(const Effects &E) {
-  BufferShadow::Access A = accessOf(E);
-  A.CheckWritten = false; // That has been done.
-  for (const GlobalPiece &P : TakenFrom)
-    if (E.Access == MemoryAccess::Atomic)
-      L.Order.atomic(P.Address, WG.Me, WG.Seen, true);
-    else
-      P.Shadow->access(P.Address, P.Bytes, A);
-  TakenFrom.clear();
-}
-
-static std::string workgroupName(const Launch &L, WorkgroupMark Mark) {
-  if (Mark == BufferShadow::Many)
-    return "other workgroups have";
-  uint64_t N = Mark - 1;
-  return "workgroup (" + std::to_string(N % L.Grid[0]) + ", " +
-         std::to_string(N / L.Grid[0] % L.Grid[1]) + ", " +
-         std::to_string(N / L.Grid[0] / L.Grid[1]) + ") has";
-}
 
 static std::string hex(uint64_t X) {
   char Text[32];
@@ -60,12 +35,7 @@ bool GlobalChecker::problemFault(const Inst *I, const Effects &E, int Lane,
   const char *Verb = Access == MemoryAccess::Load    ? "read"
                      : Access == MemoryAccess::Store ? "write"
                                                      : "atomic";
-  std::string Text = std::string(Verb) + " of " + std::to_string(Bytes) +
-                     " bytes at " + hex(P.Address) + ", byte " +
-                     std::to_string(P.Address - S.begin()) + " of " +
-                     (S.Name.empty() ? "the buffer at " + hex(S.begin())
-                                     : "the buffer '" + S.Name + "'") +
-                     " of " + std::to_string(S.bytes()) + " bytes: ";
+  std::string Text = S.describe(Verb, Bytes, P.Address) + ": ";
   switch (P.What) {
   case ShadowProblem::None:
     return true;
@@ -76,37 +46,8 @@ bool GlobalChecker::problemFault(const Inst *I, const Effects &E, int Lane,
     Text += S.ReadOnly ? "the buffer is read-only to kernels"
                        : "this part of it is read-only to kernels";
     break;
-  case ShadowProblem::Race:
-    Text += "a race: " + workgroupName(*W.L, P.Other) +
-            (P.OtherWrote ? " written" : " read") + " it in the same launch, ";
-    Text += P.NotWaited ? std::string("and the atomic that orders the two was "
-                                      "issued before the store had been waited "
-                                      "for: a wait for ") +
-                              counterName(Waits.storeCounter(), L.Generation) +
-                              " of 0 is missing there"
-                        : "and no atomic orders the two";
-    break;
   }
   return faultCheck(W, I, Lane, Text);
-}
-
-BufferShadow::Access GlobalChecker::accessOf(const Effects &E) const {
-  BufferShadow::Access A;
-  A.Kind =
-      E.Access == MemoryAccess::Atomic
-          ? (E.CompareSwap ? GlobalAccess::CompareSwap : GlobalAccess::Atomic)
-      : E.Access == MemoryAccess::Store
-          ? GlobalAccess::Write
-          : (E.Coherent ? GlobalAccess::CoherentRead : GlobalAccess::Read);
-  A.Me = WG.Me;
-  A.Epoch = L.Epoch;
-  A.Granule = L.TheEffects.GlobalGranule;
-  A.CheckWritten = L.memory();
-  A.CheckRaces = L.races();
-  A.PartlyWritten = E.Space == MemorySpace::Scalar;
-  A.Order = &L.Order;
-  A.Seen = &WG.Seen;
-  return A;
 }
 
 bool GlobalChecker::partlyWritten(const Inst *I, const Effects &E,
@@ -135,13 +76,7 @@ bool GlobalChecker::partlyWritten(const Inst *I, const Effects &E,
       return problemFault(I, E, int(ThisLane), LaneBytes, P, Shadow);
     Registers.loadedMissing(ThisLane, Missing, MemorySpace::Global, P.Address);
   }
-  BufferShadow::Access A = accessOf(E);
-  A.CheckWritten = false;
-  P = Shadow.access(Address, Bytes, A);
-  if (P.What == ShadowProblem::None)
-    return true;
-  return problemFault(I, E, int(FirstLane + (P.Address - Address) / LaneBytes),
-                      LaneBytes, P, Shadow);
+  return true;
 }
 
 void GlobalChecker::noteScalarPadding(const BufferShadow &Shadow,
@@ -177,27 +112,40 @@ bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
   auto *Shadow = static_cast<BufferShadow *>(R.Notes);
   if (!Shadow)
     return true;
-  const BufferShadow::Access A = accessOf(E);
-  if (E.Access == MemoryAccess::Store && L.races() && L.Order.tracks())
-    Stored.push_back({Shadow, Address, Bytes});
-  if (E.Access == MemoryAccess::Atomic && L.Order.tracks())
-    L.Order.atomic(Address, WG.Me, WG.Seen, E.Returns);
-  if ((E.Returns || A.Kind == GlobalAccess::CoherentRead) && L.Order.tracks())
-    TakenFrom.push_back({Shadow, Address, Bytes});
-  ShadowProblem P = Shadow->access(Address, Bytes, A);
-  if (__builtin_expect(P.What == ShadowProblem::None, 1)) {
-    if (E.Space == MemorySpace::Scalar && A.CheckWritten && L.registers())
+  if (L.memory()) {
+    const ShadowProblem P = Shadow->access(
+        Address, Bytes, E.Access != MemoryAccess::Store,
+        E.Access != MemoryAccess::Load, E.Space == MemorySpace::Scalar);
+    if (__builtin_expect(P.What != ShadowProblem::None, 0)) {
+      if (P.What == ShadowProblem::NeverWritten && L.registers() &&
+          E.Access == MemoryAccess::Load && E.Space != MemorySpace::Scalar) {
+        if (!partlyWritten(I, E, *Shadow, Address, Bytes, Lane, LaneBytes, P))
+          return false;
+      } else {
+        // A whole wave's consecutive access: the lane is the address' place in
+        // it.
+        if (Lane < 0 && Bytes > LaneBytes && LaneBytes)
+          Lane = int((P.Address - Address) / LaneBytes);
+        return problemFault(I, E, Lane, LaneBytes, P, *Shadow);
+      }
+    } else if (E.Space == MemorySpace::Scalar && L.registers()) {
       noteScalarPadding(*Shadow, Address, unsigned(Bytes));
+    }
+  }
+  if (!L.races())
     return true;
-  }
-  if (P.What == ShadowProblem::NeverWritten && L.registers() &&
-      E.Access == MemoryAccess::Load && E.Space != MemorySpace::Scalar)
-    return partlyWritten(I, E, *Shadow, Address, Bytes, Lane, LaneBytes, P);
-  if (Lane < 0 && Bytes > LaneBytes && LaneBytes) {
-    // A whole wave's consecutive access: the lane is the address' place in it.
-    Lane = int((P.Address - Address) / LaneBytes);
-  }
-  return problemFault(I, E, Lane, LaneBytes, P, *Shadow);
+  AccessRange Range;
+  Range.I = I;
+  Range.E = &E;
+  Range.Access = E.Access;
+  Range.Address = Address;
+  Range.Bytes = Bytes;
+  Range.LaneBytes = LaneBytes;
+  Range.Lane = Lane < 0 && E.Space != MemorySpace::Scalar ? 0 : Lane;
+  Range.Shadow = Shadow;
+  if (E.Access == MemoryAccess::Store)
+    Range.Data = W.row(I->Src[1].Reg);
+  return Races.access(Range);
 }
 
 void GlobalChecker::countGlobal(const Effects &E, const Region &R,
@@ -280,8 +228,6 @@ bool GlobalChecker::globalLanes(const Inst *I, const Effects &E,
   if (L.registers() && E.Access != MemoryAccess::Load &&
       !Registers.checkStored(I, E, Mask))
     return false;
-  if (E.Access == MemoryAccess::Atomic && L.races() && L.Order.tracks())
-    releaseStores(E, Low, High + Bytes);
   const Region *R = &W.LastRegion;
   if (!inRegion(*R, Low, High + Bytes - Low))
     R = nullptr;
@@ -300,7 +246,8 @@ bool GlobalChecker::globalLanes(const Inst *I, const Effects &E,
     if (!accessGlobal(I, E, *Mine, A[Lane], Bytes, int(Lane), Bytes))
       return false;
   }
-  return true;
+  return E.Access != MemoryAccess::Store || !L.races() ||
+         Races.collisions(I, E, A, Mask, Bytes, W.row(I->Src[1].Reg));
 }
 
 bool GlobalChecker::scalarLoad(const Inst *I, const Effects &E,
@@ -318,25 +265,4 @@ bool GlobalChecker::scalarLoad(const Inst *I, const Effects &E,
   if (L.counts())
     countGlobal(E, *R, &Address, 1, Bytes, true);
   return accessGlobal(I, E, *R, Address, Bytes, -1, Bytes);
-}
-
-void GlobalChecker::releaseStores(const Effects &E, uint64_t Begin,
-                                  uint64_t End) {
-  const BufferShadow::Access A = accessOf(E);
-  auto Mark = [&](const std::vector<GlobalPiece> &Pieces, bool UnderWay) {
-    for (const GlobalPiece &P : Pieces)
-      P.Shadow->markUnderWay(P.Address, P.Bytes, A, UnderWay);
-  };
-  // What had been handed on too early and is finished by now is handed on well.
-  llvm::erase_if(WG.Early, [&](const EarlyRelease &R) {
-    if (R.Wave->isUnderWay(R.Store))
-      return false;
-    Mark(R.Pieces, false);
-    return true;
-  });
-  for (WaitChecker::UnfinishedStore &S :
-       Waits.takeUnfinishedStores(Begin, End)) {
-    Mark(S.Pieces, true);
-    WG.Early.push_back({&Waits, S.Number, std::move(S.Pieces)});
-  }
 }

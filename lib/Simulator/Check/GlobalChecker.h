@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Global memory that was never written, must not be, or that two workgroups
-// access without an order between them.
+// Global memory that was never written or must not be.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,11 +14,9 @@
 #define LNBWD_LIB_SIMULATOR_CHECK_GLOBALCHECKER_H
 
 #include "Check/LaunchChecks.h"
+#include "Check/RaceChecker.h"
 #include "Check/RegisterChecker.h"
-#include "Check/WaitChecker.h"
 #include "Core/Wave.h"
-
-#include <vector>
 
 namespace lnbwd::sim {
 
@@ -28,28 +25,14 @@ namespace lnbwd::sim {
 class GlobalChecker {
 public:
   GlobalChecker(WorkgroupChecks &WG, Wave &W, RegisterChecker &Registers,
-                WaitChecker &Waits, CheckCounts &Counts)
-      : L(WG.L), WG(WG), W(W), Registers(Registers), Waits(Waits),
-        Counts(Counts) {}
+                RaceChecker &Races, CheckCounts &Counts)
+      : L(WG.L), W(W), Registers(Registers), Races(Races), Counts(Counts) {}
   bool global(const Inst *I, const Effects &E, const uint64_t *A, uint64_t Mask,
               unsigned Bytes);
   bool scalarLoad(const Inst *I, const Effects &E, uint64_t Address,
                   unsigned Bytes, uint64_t Asked);
-  /// The access is over.
-  void accessed(const Effects &E) {
-    if (__builtin_expect(!TakenFrom.empty(), 0))
-      takeAgain(E);
-  }
-  void start() { TakenFrom.clear(); }
-
-  /// What the present instruction has stored.
-  std::vector<GlobalPiece> Stored;
 
 private:
-  void takeAgain(const Effects &E);
-  /// An atomic at [Begin, End) hands on what the workgroup has stored.
-  void releaseStores(const Effects &E, uint64_t Begin, uint64_t End);
-  BufferShadow::Access accessOf(const Effects &E) const;
   bool problemFault(const Inst *I, const Effects &E, int Lane, unsigned Bytes,
                     const ShadowProblem &P, const BufferShadow &S);
   bool accessGlobal(const Inst *I, const Effects &E, const Region &R,
@@ -72,13 +55,10 @@ private:
                    uint64_t Mask, unsigned Bytes, bool Consecutive);
 
   LaunchChecks &L;
-  WorkgroupChecks &WG;
   Wave &W;
   RegisterChecker &Registers;
-  WaitChecker &Waits;
+  RaceChecker &Races;
   CheckCounts &Counts;
-  /// Where the present instruction takes what other workgroups hand on.
-  std::vector<GlobalPiece> TakenFrom;
 };
 
 } // namespace lnbwd::sim

@@ -180,6 +180,11 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
     llvm::fill(Slow, TransResult()); // They wait for the vector ALU.
     return true;
   case InstClass::Scalar:
+    // Those that compute one value for all lanes are the vector ALU's.
+    if (StringRef(I->Record->Name).starts_with("v_"))
+      return checkVector(I, E);
+    if (E.Use.Cache.isControl())
+      llvm::fill(Slow, TransResult()); // As those that access memory.
     break;
   case InstClass::ScalarMemory:
     llvm::fill(Overwritten, ScalarWrite()); // As vector memory.

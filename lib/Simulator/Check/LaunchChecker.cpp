@@ -14,6 +14,8 @@
 
 #include "Check/WaveChecker.h"
 
+#include "lnbwd/Simulator/CheckNames.h"
+
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -25,9 +27,7 @@ class WorkgroupChecker final : public WorkgroupObserver {
 public:
   WorkgroupChecker(LaunchChecks &L, const Workgroup &WG)
       : Checks(L, WG.NumWaves, WG.LdsSize) {}
-  void started(uint64_t Number) override {
-    Checks.start(WorkgroupMark(Number + 1));
-  }
+  void started(uint64_t Number) override { Checks.start(Number); }
   WaveObserver &observe(Wave &W) override {
     Waves.push_back(std::make_unique<WaveChecker>(Checks, W));
     return *Waves.back();
@@ -62,4 +62,31 @@ void LaunchChecker::addCounts(NamedCounts &Totals) const {
       Text = "kernel arguments";
     Totals.Buffers[Text].add(Checks.Counts.Buffers[K]);
   }
+}
+
+std::string LaunchChecker::summary() const {
+  std::string On, Off;
+  for (const CheckName &Check : CheckNames) {
+    if (Check.Bit == LNBWD_SIM_CHECK_COUNTS)
+      continue; // That is none.
+    std::string &List = Checks.Checks & Check.Bit ? On : Off;
+    List += (List.empty() ? "" : ", ") + Check.Name.str();
+  }
+  std::string Text = "kernel '" + L.TheKernel->Name + "', " +
+                     std::to_string(L.Counters.workgroups) + " of " +
+                     std::to_string(L.NumWorkgroups) +
+                     " workgroups: checked for " +
+                     (On.empty() ? "nothing" : On);
+  if (!Off.empty())
+    Text += "; not for " + Off;
+  if (!Checks.races())
+    return Text;
+  if (const uint64_t Pages = Checks.PagesLeftOut.load())
+    Text += "; races were not looked for in " + std::to_string(Pages) +
+            " pages of " + std::to_string(CellPage::PageBytes) +
+            " bytes of global memory, beyond the limit of LNBWD_SIM_RACES_MB";
+  if (const uint64_t Waves = Checks.WavesLeftOut.load())
+    Text += "; nor in " + std::to_string(Waves) + " waves, beyond the first " +
+            std::to_string(Moment::LastWave);
+  return Text;
 }

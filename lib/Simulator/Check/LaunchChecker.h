@@ -19,6 +19,7 @@
 #include "Core/Observer.h"
 
 #include <memory>
+#include <string>
 
 namespace lnbwd::sim {
 
@@ -30,6 +31,9 @@ public:
   std::unique_ptr<WorkgroupObserver> observe(Workgroup &WG) override;
   /// Adds what was counted to the totals of a device, once the launch is over.
   void addCounts(NamedCounts &Totals) const;
+
+  /// What was checked and what was not, in a line.
+  std::string summary() const;
 
 private:
   const Launch &L;

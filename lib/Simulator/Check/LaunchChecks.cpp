@@ -13,9 +13,11 @@
 #include "Check/LaunchChecks.h"
 
 #include "Check/Limits.h"
+#include "Core/Scheduler.h"
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
 #include <atomic>
 
 using namespace lnbwd::sim;
@@ -25,11 +27,27 @@ static uint32_t nextEpoch() {
   return ++Last;
 }
 
+/// The descriptor's bit of chips that can give a workgroup two compute units.
+constexpr uint32_t WorkgroupProcessorMode = 1u << 29;
+
+static uint64_t workgroupsOf(const Launch &L) {
+  return uint64_t(L.Grid[0]) * L.Grid[1] * L.Grid[2];
+}
+
+static uint64_t wavesOf(const Launch &L) {
+  const uint64_t Items = uint64_t(L.Block[0]) * L.Block[1] * L.Block[2];
+  const uint64_t WaveSize = L.TheKernel->WaveSize;
+  return workgroupsOf(L) * ((Items + WaveSize - 1) / WaveSize);
+}
+
 LaunchChecks::LaunchChecks(const Launch &L, const CodeChecks &Code,
                            unsigned Checks)
     : TheEffects(Code.Effects), Hazards(Code.Hazards), Checks(Checks),
-      Epoch(nextEpoch()), Order(uint64_t(L.Grid[0]) * L.Grid[1] * L.Grid[2],
-                                TheEffects.Synchronises),
+      Epoch(nextEpoch()),
+      Caches(L.Code->chip(),
+             (L.TheKernel->Rsrc1 & WorkgroupProcessorMode) != 0),
+      Logs(wavesOf(L), races() && TheEffects.Takes),
+      KeepsValues(workgroupsOf(L) > 1 && hostThreads() > 1),
       Generation(L.Code->chip().Generation), LdsBanks(L.Code->chip().LdsBanks) {
   allocatedRegisters(L.Code->chip(), *L.TheKernel, VgprLimit, AgprLimit,
                      SgprLimit);
@@ -37,14 +55,45 @@ LaunchChecks::LaunchChecks(const Launch &L, const CodeChecks &Code,
 
 WorkgroupChecks::WorkgroupChecks(LaunchChecks &L, unsigned NumWaves,
                                  uint32_t LdsBytes)
-    : L(L), Granule(L.TheEffects.LdsGranule), Written(LdsBytes),
-      Cells((LdsBytes >> Granule) + 1), Signals(NumWaves) {}
+    : L(L), Written(LdsBytes),
+      Pages((LdsBytes + CellPage::PageBytes - 1) >> CellPage::PageLog),
+      Barriers(NumWaves) {}
 
-void WorkgroupChecks::start(WorkgroupMark Number) {
-  Me = Number;
-  Seen.clear();
-  Early.clear();
+void WorkgroupChecks::start(uint64_t Which) {
+  Number = Which;
   llvm::fill(Written, 0);
-  llvm::fill(Cells, LdsCell());
-  llvm::fill(Signals, 0);
+  for (CellPage &P : Pages)
+    P.forget();
+  Barriers.start();
+}
+
+bool WorkgroupChecks::cells(
+    const AccessRange &R, llvm::function_ref<bool(const CellRun &)> Function) {
+  if (!R.isLds())
+    return R.Shadow->cells(R.Address, R.Bytes, L.Epoch,
+                           L.KeepsValues && R.Access == MemoryAccess::Store,
+                           L.PagesLeftOut, Function);
+  for (uint64_t At = R.Address, End = At + R.Bytes; At < End;) {
+    const uint32_t From = uint32_t(At % CellPage::PageBytes);
+    const uint32_t To =
+        uint32_t(std::min<uint64_t>(CellPage::PageBytes, From + End - At));
+    CellPage &P = Pages[size_t(At >> CellPage::PageLog)];
+    uint32_t Count;
+    Cell *Cells = P.cells(From, To, Count, /*Counted=*/false);
+    if (!Function({Cells, Count, P.granule(), At, nullptr}))
+      return false;
+    At += To - From;
+  }
+  return true;
+}
+
+void WorkgroupChecks::presentCells(
+    const AccessRange &R, llvm::function_ref<void(Cell *, uint32_t)> Function) {
+  if (!R.isLds())
+    return R.Shadow->presentCells(R.Address, R.Bytes, L.Epoch, Function);
+  // What has just been read has cells.
+  cells(R, [&](const CellRun &Run) {
+    Function(Run.Cells, Run.Count);
+    return true;
+  });
 }

@@ -7,26 +7,28 @@
 //===----------------------------------------------------------------------===//
 //
 // One object for the launch, one for each workgroup: which checks there are,
-// and who touched LDS last.
+// and who touched LDS.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
 #define LNBWD_LIB_SIMULATOR_CHECK_LAUNCHCHECKS_H
 
+#include "Check/AccessCells.h"
+#include "Check/CacheModel.h"
 #include "Check/CodeChecks.h"
 #include "Check/Counts.h"
 #include "Check/ShadowMemory.h"
+#include "Check/WaveClock.h"
 #include "Core/Launch.h"
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
 
+#include <atomic>
 #include <mutex>
 #include <vector>
 
 namespace lnbwd::sim {
-
-class WaitChecker;
 
 /// What all waves of a checked launch share.
 struct LaunchChecks {
@@ -36,7 +38,14 @@ struct LaunchChecks {
   const CodeHazards &Hazards;
   unsigned Checks;
   uint32_t Epoch; ///< numbers the launches of the process
-  GlobalOrder Order;
+  CacheModel Caches;
+  WaveLogs Logs;
+  /// What the check of races has left out: waves beyond the number that can be
+  /// told apart, pages of memory beyond the limit.
+  std::atomic<uint64_t> WavesLeftOut{0}, PagesLeftOut{0};
+  /// Whether what is stored in global memory has to be kept beside it: the
+  /// check comes before the store, and another host thread may look in between.
+  bool KeepsValues;
   unsigned Generation;
   /// What the kernel descriptor allocates.
   unsigned VgprLimit, AgprLimit, SgprLimit;
@@ -53,17 +62,6 @@ struct LaunchChecks {
   bool counts() const { return Checks & LNBWD_SIM_CHECK_COUNTS; }
 };
 
-/// Who last touched a piece of LDS. A stamp is the wave's number plus 1, the
-/// barriers it had signalled, and whether it was by an atomic.
-struct LdsCell {
-  static constexpr uint32_t AtomicBit = 0x80000000;
-  static constexpr uint32_t WaveBits = 0x7f000000;
-  static constexpr uint32_t SignalBits = 0x00ffffff;
-  uint32_t Writer = 0;
-  uint32_t OtherWriter = 0; ///< another wave's atomic before the writer's
-  uint32_t Reader[2] = {};  ///< the latest two different waves
-};
-
 /// What a byte of LDS holds.
 enum LdsContents : uint8_t {
   LdsNeverWritten,
@@ -77,34 +75,37 @@ struct LdsPiece {
   uint32_t Begin, End;
 };
 
-/// A part of global memory that an instruction accesses.
-struct GlobalPiece {
-  BufferShadow *Shadow;
-  uint64_t Address, Bytes;
-};
-
-/// Pieces that an atomic of the workgroup has handed on before the store that
-/// wrote them, number `Store` of a wave, had been waited for.
-struct EarlyRelease {
-  const WaitChecker *Wave;
-  uint64_t Store;
-  std::vector<GlobalPiece> Pieces;
+/// The part of an instruction's accesses that lies together.
+struct AccessRange {
+  const Inst *I;
+  const Effects *E;
+  MemoryAccess Access;
+  uint64_t Address; ///< of the first byte, in LDS or global
+  uint64_t Bytes;
+  unsigned LaneBytes;             ///< what a lane accesses
+  int Lane = -1;                  ///< the first one; -1: none
+  BufferShadow *Shadow = nullptr; ///< of global memory; null: LDS
+  const uint32_t *Data = nullptr; ///< rows of what a store stores
+  bool isLds() const { return !Shadow; }
 };
 
 /// What the waves of a workgroup share.
 struct WorkgroupChecks {
   WorkgroupChecks(LaunchChecks &L, unsigned NumWaves, uint32_t LdsBytes);
   /// Another workgroup begins.
-  void start(WorkgroupMark Number);
+  void start(uint64_t Number);
+
+  /// Calls Function for the cells of a range, as BufferShadow::cells does.
+  bool cells(const AccessRange &R,
+             llvm::function_ref<bool(const CellRun &)> Function);
+  void presentCells(const AccessRange &R,
+                    llvm::function_ref<void(Cell *, uint32_t)> Function);
 
   LaunchChecks &L;
-  WorkgroupMark Me = 1;
-  WorkgroupSet Seen;
-  unsigned Granule;
-  std::vector<EarlyRelease> Early;
+  uint64_t Number = 0;          ///< of the workgroup in the launch
   std::vector<uint8_t> Written; ///< LdsContents, for each byte of LDS
-  std::vector<LdsCell> Cells;
-  std::vector<unsigned> Signals; ///< barriers that each wave has signalled
+  std::vector<CellPage> Pages;  ///< of LDS
+  BarrierClocks Barriers;
 };
 
 } // namespace lnbwd::sim

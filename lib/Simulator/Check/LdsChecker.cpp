@@ -7,10 +7,6 @@
 //===----------------------------------------------------------------------===//
 //
 // LDS is new for each workgroup: what no wave has written must not be read.
-// Accesses of different waves to one place, one of them a write, need a barrier
-// between them: the first wave has signalled it after its access, the second
-// has passed it before its own. In which order the simulator happens to execute
-// them does not matter.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,16 +20,6 @@
 #include <cstring>
 
 using namespace lnbwd::sim;
-
-constexpr uint32_t AtomicBit = LdsCell::AtomicBit;
-constexpr uint32_t WaveBits = LdsCell::WaveBits;
-constexpr uint32_t SignalBits = LdsCell::SignalBits;
-
-/// Another wave's access that no barrier orders before one that has passed
-/// `Passed` barriers.
-static bool unordered(uint32_t Stamp, uint32_t Mine, unsigned Passed) {
-  return Stamp && (Stamp & WaveBits) != Mine && (Stamp & SignalBits) >= Passed;
-}
 
 /// The bytes that hold nothing defined, of 16 at most.
 static uint32_t missingBytes(const uint8_t *Written, unsigned Bytes) {
@@ -66,11 +52,12 @@ bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
                           std::to_string(Where) + " of " +
                           std::to_string(W.WG->LdsSize) + ": " + Text);
   };
+  // In the mode that HSA sets, hardware performs them all the same.
+  const unsigned Align = std::min<unsigned>(I->ElementBytes, 4);
+  if (L.alignment() && (Address & (Align - 1)))
+    return Fault(Address,
+                 "the address is not aligned to " + std::to_string(Align));
   if (L.memory()) {
-    const unsigned Align = std::min<unsigned>(I->ElementBytes, 4);
-    if (Address & (Align - 1))
-      return Fault(Address,
-                   "the address is not aligned to " + std::to_string(Align));
     uint8_t *Known = &WG.Written[Address];
     if (Access != MemoryAccess::Store) {
       Missing = missingBytes(Known, Bytes);
@@ -79,65 +66,15 @@ bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
                            isPadding(Address, Bytes);
       if (Missing && !Padding)
         return Fault(Address + uint32_t(__builtin_ctz(Missing)),
-                     "the memory was never written by this workgroup");
+                     std::string("the memory was never written by this "
+                                 "workgroup") +
+                         (WG.Barriers.othersRun(W.Index)
+                              ? " so far; if another wave is to write it, a "
+                                "barrier between the two is missing"
+                              : ""));
     }
     if (Access != MemoryAccess::Load)
       std::memset(Known, LdsDefined, Bytes);
-  }
-  if (!Touched.empty() && Touched.back().End == Address)
-    Touched.back().End += Bytes;
-  else
-    Touched.emplace_back(Address, Address + Bytes);
-  if (!L.races())
-    return true;
-  const uint32_t Mine = (W.Index + 1) << 24;
-  const uint32_t Stamp = Mine | (WG.Signals[W.Index] & SignalBits);
-  const unsigned First = Address >> WG.Granule,
-                 Last = (Address + Bytes - 1) >> WG.Granule;
-  for (unsigned C = First; C <= Last; ++C) {
-    LdsCell &Cell = WG.Cells[C];
-    bool BothAtomic =
-        Access == MemoryAccess::Atomic && (Cell.Writer & AtomicBit);
-    uint32_t Other = 0;
-    bool OtherWrote = false;
-    if (unordered(Cell.Writer & ~AtomicBit, Mine, Passed) && !BothAtomic) {
-      Other = Cell.Writer;
-      OtherWrote = true;
-    } else if (unordered(Cell.OtherWriter & ~AtomicBit, Mine, Passed) &&
-               Access != MemoryAccess::Atomic) {
-      Other = Cell.OtherWriter;
-      OtherWrote = true;
-    } else if (Access != MemoryAccess::Load) {
-      for (uint32_t Reader : Cell.Reader)
-        if (unordered(Reader, Mine, Passed))
-          Other = Reader;
-    }
-    if (__builtin_expect(Other != 0, 0))
-      return Fault(C << WG.Granule,
-                   "a race: wave " +
-                       std::to_string(((Other & WaveBits) >> 24) - 1) +
-                       (OtherWrote ? " has written it" : " has read it") +
-                       ", and no barrier that both have reached, with their "
-                       "accesses waited for, lies between");
-    if (Access == MemoryAccess::Load) {
-      uint32_t *R = Cell.Reader;
-      if ((R[0] & WaveBits) == Mine || !R[0])
-        R[0] = Stamp;
-      else if ((R[1] & WaveBits) == Mine || !R[1])
-        R[1] = Stamp;
-      else
-        R[(R[0] & SignalBits) <= (R[1] & SignalBits) ? 0 : 1] = Stamp;
-    } else if (Access == MemoryAccess::Atomic) {
-      // Of the other waves' atomics the one with the most barriers before it.
-      if ((Cell.Writer & WaveBits) != Mine &&
-          (!Cell.OtherWriter || (Cell.OtherWriter & WaveBits) == Mine ||
-           (Cell.Writer & SignalBits) >= (Cell.OtherWriter & SignalBits)))
-        Cell.OtherWriter = Cell.Writer;
-      Cell.Writer = Stamp | AtomicBit;
-    } else {
-      Cell.Writer = Stamp;
-      Cell.OtherWriter = 0;
-    }
   }
   return true;
 }

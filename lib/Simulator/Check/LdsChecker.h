@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Who may access which byte of LDS after whom.
+// Which bytes of LDS have been written, and what accesses cost.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,9 +31,8 @@ public:
   void count(const uint32_t *A, uint64_t Mask, unsigned Bytes,
              CheckCounts &Counts) const;
 
-  unsigned Passed = 0;  ///< barriers that the wave has passed
   uint32_t Missing = 0; ///< bytes of the lane's load that nobody has written
-  std::vector<LdsPiece> Touched; ///< by the present instruction
+  std::vector<LdsPiece> Filled; ///< by the present load to LDS
 
 private:
   bool isPadding(uint32_t Address, unsigned Bytes) const;

@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A cell is 64 bits for each piece: the low half says who wrote it, the high
-// half who read it, in the present launch.
+// A bit a byte says what has been written.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,32 +15,10 @@
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <thread>
 
 using namespace lnbwd::sim;
-
-constexpr uint32_t AtomicBit = 0x80000000;
-/// Atomics that have written a piece were compare-and-swaps, all of them.
-constexpr uint32_t CompareSwapBit = 0x40000000;
-/// A store that had not been waited for when an atomic handed it on.
-constexpr uint32_t UnderWayBit = 0x20000000;
-constexpr uint32_t KindBits = AtomicBit | CompareSwapBit | UnderWayBit;
-
-void GlobalOrder::atomic(uint64_t Address, WorkgroupMark Me, WorkgroupSet &Seen,
-                         bool Takes) {
-  if (!Words)
-    return;
-  std::lock_guard<std::mutex> Guard(Lock);
-  WorkgroupSet &R = Released[Address];
-  R.resize(Words);
-  Seen.resize(Words);
-  if (Takes)
-    for (size_t K = 0; K < Words; ++K)
-      Seen[K] |= R[K];
-  for (size_t K = 0; K < Words; ++K)
-    R[K] |= Seen[K];
-  R[Me / 64] |= 1ull << Me % 64;
-}
 
 class BufferShadow::PageGuard {
 public:
@@ -163,162 +140,104 @@ uint64_t BufferShadow::countUnwritten(uint64_t Address, uint64_t Elements,
   return Count;
 }
 
-static bool writes(GlobalAccess Kind) {
-  return Kind != GlobalAccess::Read && Kind != GlobalAccess::CoherentRead;
+template <typename F>
+bool BufferShadow::forPages(uint64_t Address, uint64_t Count, F Function) {
+  uint64_t From = Address - begin(), To = From + Count;
+  while (From < To) {
+    const uint64_t Start = From & ~(PageBytes - 1);
+    const uint64_t End = std::min(To, Start + PageBytes);
+    Page &P = page(From);
+    PageGuard Guard(P);
+    if (!Function(P, begin() + Start, uint32_t(From - Start),
+                  uint32_t(End - Start)))
+      return false;
+    From = End;
+  }
+  return true;
 }
 
-/// Who is to blame if an access to a piece that another workgroup wrote or read
-/// is a race; 0: nobody. Writers with one of the bits Harmless are not.
-static WorkgroupMark conflict(uint32_t Mark, const BufferShadow::Access &A,
-                              uint32_t Harmless) {
-  WorkgroupMark Other = Mark & ~KindBits;
-  if (!Other || Other == A.Me || (Mark & Harmless))
-    return 0;
-  if (A.Order->gaveUp())
-    return 0;
-  if (Mark & UnderWayBit)
-    return Other;
-  if (Other == BufferShadow::Many)
-    return A.Seen->empty() ? Other : 0;
-  return GlobalOrder::contains(*A.Seen, Other) ? 0 : Other;
-}
-
-ShadowProblem BufferShadow::accessPage(Page &P, uint64_t PageAddress,
-                                       uint64_t From, uint64_t To,
-                                       const Access &A) {
-  PageGuard Guard(P);
+ShadowProblem BufferShadow::access(uint64_t Address, uint64_t Count, bool Reads,
+                                   bool Writes, bool PartlyWritten) {
   ShadowProblem Problem;
-  bool Writes = writes(A.Kind);
-  if (A.CheckWritten) {
-    bool Any = false;
-    uint64_t Missing = ~0ull;
-    forWords(From, To, [&](uint64_t Word, uint64_t Mask) {
-      uint64_t Have = P.Written[Word] & Mask;
-      Any |= Have != 0;
-      if (Have != Mask && Missing == ~0ull && A.Kind != GlobalAccess::Write)
-        Missing = Word * 64 + uint64_t(__builtin_ctzll(Mask & ~Have));
-      if (Writes)
-        P.Written[Word] |= Mask;
-    });
-    if (Missing != ~0ull && !(A.PartlyWritten && Any)) {
-      Problem.What = ShadowProblem::NeverWritten;
-      Problem.Address = PageAddress + Missing;
-      return Problem;
-    }
-  }
-  // Nobody may write to a read-only buffer, so that reads need no record.
-  if (!A.CheckRaces || ReadOnly)
-    return Problem;
-  const size_t NumCells = size_t(PageBytes >> A.Granule);
-  if (!P.Cells || P.CellsGranule != A.Granule) {
-    P.Cells.reset(new uint64_t[NumCells]);
-    P.CellsGranule = A.Granule;
-    P.Epoch = A.Epoch - 1;
-  }
-  if (P.Epoch != A.Epoch) {
-    std::fill_n(P.Cells.get(), NumCells, 0);
-    P.Epoch = A.Epoch;
-  }
-  uint64_t *Cells = P.Cells.get();
-  const uint64_t First = From >> A.Granule,
-                 End = (To + (1u << A.Granule) - 1) >> A.Granule;
-  auto Fail = [&](uint64_t Cell, WorkgroupMark Other, bool Wrote) {
-    Problem.What = ShadowProblem::Race;
-    Problem.Address = PageAddress + (Cell << A.Granule);
-    Problem.Other = Other;
-    Problem.OtherWrote = Wrote;
-    Problem.NotWaited = Wrote && (uint32_t(Cells[Cell]) & UnderWayBit);
-    return Problem;
-  };
-  const uint32_t Me = A.Me;
-  if (A.Kind == GlobalAccess::Read) {
-    for (uint64_t C = First; C < End; ++C) {
-      uint32_t Writer = uint32_t(Cells[C]), Reader = uint32_t(Cells[C] >> 32);
-      if (Writer && Writer != Me)
-        if (WorkgroupMark Other = conflict(Writer, A, CompareSwapBit))
-          return Fail(C, Other, true);
-      uint32_t NewReader = Reader == 0 || Reader == Me ? Me : Many;
-      Cells[C] = uint64_t(NewReader) << 32 | Writer;
-    }
-    return Problem;
-  }
-  if (A.Kind == GlobalAccess::CoherentRead) {
-    // Whoever wrote it has handed on what it did before.
-    for (uint64_t C = First; C < End; ++C) {
-      WorkgroupMark Writer = uint32_t(Cells[C]) & ~KindBits;
-      if (Writer && Writer != Me && Writer != Many && A.Order->tracks()) {
-        A.Seen->resize(A.Order->words());
-        (*A.Seen)[Writer / 64] |= 1ull << Writer % 64;
-      }
-    }
-    return Problem;
-  }
-  bool IsAtomic = A.Kind != GlobalAccess::Write;
-  bool IsCompareSwap = A.Kind == GlobalAccess::CompareSwap;
-  for (uint64_t C = First; C < End; ++C) {
-    uint32_t Writer = uint32_t(Cells[C]), Reader = uint32_t(Cells[C] >> 32);
-    if (Writer && Writer != Me)
-      if (WorkgroupMark Other = conflict(Writer, A, IsAtomic ? AtomicBit : 0))
-        return Fail(C, Other, true);
-    // Atomics that the chip lacks become a plain read and compare-and-swaps
-    // that check it, so that reads between those are guesses, not races.
-    if (Reader && Reader != Me && !IsCompareSwap)
-      if (WorkgroupMark Other = conflict(Reader, A, 0))
-        return Fail(C, Other, false);
-    uint32_t NewWriter = Me;
-    if (IsAtomic) {
-      WorkgroupMark Old = Writer & ~KindBits;
-      NewWriter = AtomicBit | (Old == 0 || Old == Me ? Me : Many);
-      if (IsCompareSwap && (Old == 0 || (Writer & CompareSwapBit)))
-        NewWriter |= CompareSwapBit;
-    }
-    uint32_t KeptReader = Reader == Me || IsCompareSwap ? Reader : 0;
-    Cells[C] = uint64_t(KeptReader) << 32 | NewWriter;
-  }
-  return Problem;
-}
-
-ShadowProblem BufferShadow::access(uint64_t Address, uint64_t Count,
-                                   const Access &A) {
-  bool Writes = writes(A.Kind);
   auto Touches = [&](const std::pair<uint64_t, uint64_t> &Part) {
     return Address < Part.second && Address + Count > Part.first;
   };
-  if (Writes && A.CheckWritten &&
-      (ReadOnly || llvm::any_of(ReadOnlyParts, Touches))) {
-    ShadowProblem Problem;
+  if (Writes && (ReadOnly || llvm::any_of(ReadOnlyParts, Touches))) {
     Problem.What = ShadowProblem::ReadOnly;
     Problem.Address = Address;
     return Problem;
   }
-  uint64_t From = Address - begin(), To = From + Count;
-  while (From < To) {
-    uint64_t Start = From & ~(PageBytes - 1);
-    uint64_t End = std::min(To, Start + PageBytes);
-    ShadowProblem Problem =
-        accessPage(page(From), begin() + Start, From - Start, End - Start, A);
-    if (Problem.What != ShadowProblem::None)
-      return Problem;
-    From = End;
-  }
-  return {};
+  forPages(Address, Count,
+           [&](Page &P, uint64_t PageAddress, uint32_t From, uint32_t To) {
+             bool Any = false;
+             uint64_t Missing = ~0ull;
+             forWords(From, To, [&](uint64_t Word, uint64_t Mask) {
+               uint64_t Have = P.Written[Word] & Mask;
+               Any |= Have != 0;
+               if (Have != Mask && Missing == ~0ull && Reads)
+                 Missing = Word * 64 + uint64_t(__builtin_ctzll(Mask & ~Have));
+               if (Writes)
+                 P.Written[Word] |= Mask;
+             });
+             if (Missing == ~0ull || (PartlyWritten && Any))
+               return true;
+             Problem.What = ShadowProblem::NeverWritten;
+             Problem.Address = PageAddress + Missing;
+             return false;
+           });
+  return Problem;
 }
 
-void BufferShadow::markUnderWay(uint64_t Address, uint64_t Count,
-                                const Access &A, bool UnderWay) {
-  uint64_t From = Address - begin(), To = From + Count;
-  while (From < To) {
-    uint64_t Start = From & ~(PageBytes - 1);
-    uint64_t End = std::min(To, Start + PageBytes);
-    Page &P = page(From);
-    PageGuard Guard(P);
-    if (P.Cells && P.Epoch == A.Epoch && P.CellsGranule == A.Granule)
-      for (uint64_t C = (From - Start) >> A.Granule,
-                    Last = (End - 1 - Start) >> A.Granule;
-           C <= Last; ++C)
-        if ((uint32_t(P.Cells[C]) & ~UnderWayBit) == A.Me)
-          P.Cells[C] = UnderWay ? P.Cells[C] | UnderWayBit
-                                : P.Cells[C] & ~uint64_t(UnderWayBit);
-    From = End;
-  }
+bool BufferShadow::cells(uint64_t Address, uint64_t Count, uint32_t Epoch,
+                         bool WithValues, std::atomic<uint64_t> &LeftOut,
+                         llvm::function_ref<bool(const CellRun &)> Function) {
+  // Nobody may write to a read-only buffer, so that reads need no record.
+  if (ReadOnly)
+    return true;
+  return forPages(
+      Address, Count,
+      [&](Page &P, uint64_t PageAddress, uint32_t From, uint32_t To) {
+        const bool IsNew = P.Epoch != Epoch;
+        if (IsNew) {
+          P.Cells.forget();
+          P.Epoch = Epoch;
+        }
+        uint32_t Number;
+        Cell *Cells =
+            P.Cells.cells(From, To, Number, /*Counted=*/true, WithValues);
+        uint8_t *Values = P.Cells.values();
+        if (Cells)
+          return Function({Cells, Number, P.Cells.granule(), PageAddress + From,
+                           Values ? Values + From : nullptr});
+        if (P.Cells.isNewlyLeftOut())
+          ++LeftOut;
+        return true;
+      });
+}
+
+void BufferShadow::presentCells(
+    uint64_t Address, uint64_t Count, uint32_t Epoch,
+    llvm::function_ref<void(Cell *, uint32_t)> Function) {
+  forPages(Address, Count, [&](Page &P, uint64_t, uint32_t From, uint32_t To) {
+    uint32_t Number;
+    if (P.Epoch == Epoch)
+      if (Cell *Cells = P.Cells.present(From, To, Number))
+        Function(Cells, Number);
+    return true;
+  });
+}
+
+static std::string hex(uint64_t X) {
+  char Text[32];
+  std::snprintf(Text, sizeof(Text), "0x%llx", (unsigned long long)X);
+  return Text;
+}
+
+std::string BufferShadow::describe(const char *Verb, uint64_t Count,
+                                   uint64_t Address) const {
+  return std::string(Verb) + " of " + std::to_string(Count) + " bytes at " +
+         hex(Address) + ", byte " + std::to_string(Address - begin()) + " of " +
+         (Name.empty() ? "the buffer at " + hex(begin())
+                       : "the buffer '" + Name + "'") +
+         " of " + std::to_string(bytes()) + " bytes";
 }

@@ -23,7 +23,6 @@
 
 #include <cstring>
 #include <string>
-#include <utility>
 
 using namespace lnbwd::sim;
 
@@ -101,10 +100,9 @@ void WaitChecker::push(WaitCounter C, const Event &Ev) {
     ++OutstandingLds;
 }
 
-void WaitChecker::issue(const Inst *I, const Effects &E,
-                        std::vector<LdsPiece> &Lds,
-                        std::vector<GlobalPiece> &Stored) {
-  Event Ev = {VectorLoad, {}, {}, I, {}, false, {}, NextNumber++};
+void WaitChecker::issue(const Inst *I, const Effects &E, uint32_t Number,
+                        std::vector<LdsPiece> &Filled, bool IsPrivate) {
+  Event Ev = {VectorLoad, {}, {}, I, {}, MemoryAccess::None, false, Number};
   const WaitCounter Stores = storeCounter();
   if (E.CacheWrite || E.CacheLoad) {
     Ev.Type = VectorStore;
@@ -118,8 +116,7 @@ void WaitChecker::issue(const Inst *I, const Effects &E,
     return push(L.Generation >= 12 ? WaitScalar : WaitLds, Ev);
   case MemorySpace::Lds:
     Ev.Type = LdsAccess;
-    Ev.Lds.swap(Lds);
-    Ev.LdsLoad = E.Access == MemoryAccess::Load;
+    Ev.IsLds = true;
     return push(WaitLds, Ev);
   case MemorySpace::None:
     // Lanes exchange values through the hardware of LDS.
@@ -132,19 +129,46 @@ void WaitChecker::issue(const Inst *I, const Effects &E,
   }
   bool IsStore = E.Access == MemoryAccess::Store ||
                  (E.Access == MemoryAccess::Atomic && !E.Returns);
-  Ev.Stored.swap(Stored);
+  if (E.Space != MemorySpace::Scratch && !IsPrivate)
+    Ev.Global = E.Access;
   if (E.Space == MemorySpace::Flat) {
     Ev.Type = FlatAccess;
     push(IsStore ? Stores : WaitLoad, Ev);
-    Ev.Lds.swap(Lds);
-    Ev.LdsLoad = E.Access == MemoryAccess::Load;
+    Ev.Global = MemoryAccess::None;
+    Ev.IsLds = !IsPrivate;
     push(WaitLds, Ev);
     return;
   }
   Ev.Type = IsStore ? VectorStore : VectorLoad;
-  if (E.ToLds)
-    Ev.Lds.swap(Lds);
+  if (E.ToLds) {
+    Ev.Lds.swap(Filled);
+    Ev.IsLds = true;
+  }
   push(IsStore ? Stores : WaitLoad, Ev);
+}
+
+WaitChecker::UnderWay WaitChecker::underWay() const {
+  UnderWay U;
+  if (!Outstanding)
+    return U;
+  auto Older = [](uint32_t &Oldest, uint32_t Number) {
+    if (!Oldest || Number < Oldest)
+      Oldest = Number;
+  };
+  for (WaitCounter C : {WaitLoad, WaitStore, WaitLds})
+    for (unsigned K = 0; K < Queues[C].Count; ++K) {
+      const Event &Ev = Queues[C].at(K);
+      if (Ev.IsLds)
+        Older(U.Lds, Ev.Number);
+      if (Ev.IsLds && Ev.Type != LdsAccess)
+        Older(U.ToLds, Ev.Number);
+      if (Ev.Global != MemoryAccess::None)
+        Older(Ev.Global == MemoryAccess::Load    ? U.Read
+              : Ev.Global == MemoryAccess::Store ? U.Store
+                                                 : U.Atomic,
+              Ev.Number);
+    }
+  return U;
 }
 
 bool WaitChecker::pendingFault(const Inst *I, unsigned Register, bool Scalar,
@@ -209,35 +233,6 @@ bool WaitChecker::checkPending(const Inst *I, const Effects &E) {
   return true;
 }
 
-void WaitChecker::barrierSignalled() {
-  const unsigned Signals = ++WG.Signals[W.Index];
-  if (!L.races() || !Outstanding)
-    return;
-  const uint32_t Mine = (W.Index + 1) << 24;
-  auto Renew = [&](uint32_t &Stamp) {
-    if ((Stamp & LdsCell::WaveBits) == Mine)
-      Stamp = (Stamp & ~LdsCell::SignalBits) | (Signals & LdsCell::SignalBits);
-  };
-  for (WaitCounter C : {WaitLoad, WaitLds}) {
-    EventQueue &Q = Queues[C];
-    for (unsigned N = 0; N < Q.Count; ++N) {
-      const Event &Ev = Q.at(N);
-      for (const LdsPiece &P : Ev.Lds)
-        for (uint32_t A = P.Begin >> WG.Granule; A <= (P.End - 1) >> WG.Granule;
-             ++A) {
-          LdsCell &Cell = WG.Cells[A];
-          if (Ev.LdsLoad) {
-            Renew(Cell.Reader[0]);
-            Renew(Cell.Reader[1]);
-          } else {
-            Renew(Cell.Writer);
-            Renew(Cell.OtherWriter);
-          }
-        }
-    }
-  }
-}
-
 bool WaitChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
                                 unsigned Lane) {
   EventQueue &Q = Queues[WaitLoad];
@@ -258,27 +253,10 @@ bool WaitChecker::unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
   return true;
 }
 
-bool WaitChecker::isUnderWay(uint64_t Store) const {
-  const EventQueue &Q = Queues[storeCounter()];
-  for (unsigned N = 0; N < Q.Count; ++N)
-    if (Q.Events[(Q.First + N) % EventQueue::Size].Number == Store)
-      return true;
+bool WaitChecker::isUnderWay(uint32_t Number) const {
+  for (const EventQueue &Q : Queues)
+    for (unsigned K = 0; K < Q.Count; ++K)
+      if (Q.at(K).Number == Number)
+        return true;
   return false;
-}
-
-std::vector<WaitChecker::UnfinishedStore>
-WaitChecker::takeUnfinishedStores(uint64_t Begin, uint64_t End) {
-  std::vector<UnfinishedStore> Taken;
-  EventQueue &Q = Queues[storeCounter()];
-  for (unsigned N = 0; N < Q.Count; ++N) {
-    Event &Ev = Q.at(N);
-    llvm::erase_if(Ev.Stored, [&](const GlobalPiece &P) {
-      return P.Address < End && P.Address + P.Bytes > Begin;
-    });
-    if (Ev.Stored.empty())
-      continue;
-    Taken.push_back({Ev.Number, std::move(Ev.Stored)});
-    Ev.Stored.clear();
-  }
-  return Taken;
 }

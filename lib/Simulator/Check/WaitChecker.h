@@ -27,38 +27,34 @@ const char *counterName(WaitCounter C, unsigned Generation);
 /// the wave.
 class WaitChecker {
 public:
-  WaitChecker(WorkgroupChecks &WG, Wave &W) : L(WG.L), WG(WG), W(W) {}
+  WaitChecker(WorkgroupChecks &WG, Wave &W) : L(WG.L), W(W) {}
   void start();
   /// Before an instruction: whether what it reads and writes is there.
   bool checkPending(const Inst *I, const Effects &E);
   /// An instruction that waits.
   void waitInstruction(const Inst *I, const Effects &E);
-  /// Counts an instruction that has been issued, with what it has accessed.
-  void issue(const Inst *I, const Effects &E, std::vector<LdsPiece> &Lds,
-             std::vector<GlobalPiece> &Stored);
-  /// The wave signals a barrier: what its unfinished accesses write to LDS is
-  /// not yet there for those who pass it, and what they read must not be
-  /// overwritten yet.
-  void barrierSignalled();
+  /// Counts an instruction that has been issued, by its number among the wave's
+  /// memory instructions, with what it fills of LDS. IsPrivate: no lane has
+  /// accessed other memory than its own.
+  void issue(const Inst *I, const Effects &E, uint32_t Number,
+             std::vector<LdsPiece> &Filled, bool IsPrivate);
   /// An access to LDS that a load may still be filling.
   bool unfinishedLds(const Inst *I, uint32_t Address, unsigned Bytes,
                      unsigned Lane);
   bool anything() const { return Outstanding != 0; }
   bool anyLoadToLds() const { return OutstandingLds != 0; }
   /// Whether the memory instruction of that number has not been waited for.
-  bool isUnderWay(uint64_t Store) const;
+  bool isUnderWay(uint32_t Number) const;
+  /// The numbers of the oldest instructions that have not been waited for; 0:
+  /// none. Atomics are not among the others. Lds: accesses to it, ToLds those
+  /// that do not go through its queue.
+  struct UnderWay {
+    uint32_t Lds = 0, ToLds = 0, Read = 0, Store = 0, Atomic = 0;
+  };
+  UnderWay underWay() const;
   WaitCounter storeCounter() const {
     return L.Generation == 9 ? WaitLoad : WaitStore;
   }
-  /// A store that has not been waited for: its number, what it has written.
-  struct UnfinishedStore {
-    uint64_t Number;
-    std::vector<GlobalPiece> Pieces;
-  };
-  /// Takes what unfinished stores have written outside of [Begin, End); they
-  /// are not named again. Accesses to one address reach memory in order.
-  std::vector<UnfinishedStore> takeUnfinishedStores(uint64_t Begin,
-                                                    uint64_t End);
 
 private:
   enum EventType : uint8_t {
@@ -73,10 +69,10 @@ private:
     EventType Type;
     RegisterSpan Vector, Scalar;
     const Inst *I;
-    std::vector<LdsPiece> Lds;       ///< what it accesses there
-    bool LdsLoad;                    ///< and only reads
-    std::vector<GlobalPiece> Stored; ///< in global memory, if that is followed
-    uint64_t Number;
+    std::vector<LdsPiece> Lds; ///< what it fills there
+    MemoryAccess Global;       ///< what it does to global memory
+    bool IsLds;                ///< whether it accesses LDS
+    uint32_t Number;
   };
   struct EventQueue {
     static constexpr unsigned Size = 64;
@@ -84,6 +80,7 @@ private:
     unsigned First = 0, Count = 0;
     unsigned Types[NumTypes] = {};
     Event &at(unsigned K) { return Events[(First + K) % Size]; }
+    const Event &at(unsigned K) const { return Events[(First + K) % Size]; }
     void drop() {
       First = Count = 0;
       for (unsigned &N : Types)
@@ -98,14 +95,12 @@ private:
   void push(WaitCounter C, const Event &Ev);
 
   LaunchChecks &L;
-  WorkgroupChecks &WG;
   Wave &W;
   EventQueue Queues[NumWaits];
   unsigned Outstanding = 0;
   unsigned OutstandingLds = 0; ///< loads on their way to LDS
   uint8_t PendingVector[NumVectorRows];
   uint8_t PendingScalar[NumScalarSlots];
-  uint64_t NextNumber = 0; ///< of the memory instructions issued
 };
 
 } // namespace lnbwd::sim

@@ -16,13 +16,15 @@
 #include "Core/LaneMask.h"
 #include "Core/Launch.h"
 
+#include <algorithm>
 #include <string>
 
 using namespace lnbwd::sim;
 
 WaveChecker::WaveChecker(WorkgroupChecks &WG, Wave &W)
     : L(WG.L), WG(WG), W(W), Registers(L, W), Lds(WG, W), Waits(WG, W),
-      Global(WG, W, Registers, Waits, Counts), Hazards(L, W), Borders(W) {}
+      Races(WG, W, Waits), Global(WG, W, Registers, Races, Counts),
+      Hazards(L, W), Borders(W) {}
 
 WaveChecker::~WaveChecker() {
   if (!L.counts())
@@ -34,11 +36,11 @@ WaveChecker::~WaveChecker() {
 void WaveChecker::started(unsigned ScalarsSet, unsigned VectorsSet) {
   Registers.start(ScalarsSet, VectorsSet);
   Waits.start();
-  Global.start();
+  Races.start();
   Hazards.start();
   Borders.start(L.memory() ? W.L->Symbols->dataSymbols()
                            : llvm::ArrayRef<DataSymbol>());
-  Lds.Passed = 0;
+  Previous = Branched = nullptr;
 }
 
 bool WaveChecker::limitFault(const Inst *I, const Effects &E) {
@@ -54,20 +56,33 @@ bool WaveChecker::limitFault(const Inst *I, const Effects &E) {
   return faultCheck(W, I, -1, Text("s", E.MaxSgpr, L.SgprLimit));
 }
 
-/// Those who wait for a wave that has ended wait for ever.
+bool WaveChecker::leftAtOnce(const Inst *I) const {
+  for (const Inst *K = Branched ? Branched : I; K < I; ++K) {
+    const Effects &E = L.TheEffects.of(K);
+    if ((E.Access != MemoryAccess::None && E.Space != MemorySpace::Scalar) ||
+        E.Barrier != BarrierKind::None)
+      return false;
+  }
+  return true;
+}
+
+/// Barriers do not wait for waves that have ended. That is meant where waves
+/// leave for which there is nothing to do; one that goes on without the barrier
+/// has missed it.
 bool WaveChecker::barrier(const Inst *I, const Effects &E) {
+  if (!L.races())
+    return true;
+  BarrierClocks &B = WG.Barriers;
   if (E.Barrier != BarrierKind::Wait) {
-    Waits.barrierSignalled();
-    if (L.races())
-      for (auto &Other : W.WG->Waves)
-        if (Other->Status == WaveStatus::Ended &&
-            WG.Signals[Other->Index] < WG.Signals[W.Index])
-          return faultCheck(W, I, -1,
-                            "wave " + std::to_string(Other->Index) +
-                                " has ended without reaching this barrier");
+    Races.barrierSignalled();
+    for (unsigned K = 0; K < B.Signals.size(); ++K)
+      if (B.Ended[K] && !B.Ended[K]->Idle && B.Signals[K] < B.Signals[W.Index])
+        return faultCheck(W, I, -1,
+                          "wave " + std::to_string(K) +
+                              " has ended without reaching this barrier");
   }
   if (E.Barrier != BarrierKind::Signal)
-    Lds.Passed = WG.Signals[W.Index];
+    Races.barrierAwaited();
   return true;
 }
 
@@ -76,6 +91,10 @@ bool WaveChecker::before(const Inst *I) {
   Current = &E;
   if (__builtin_expect(L.TheEffects.Covered != nullptr, 0))
     L.TheEffects.Covered->note(I);
+  if (I != Previous + 1 ||
+      L.TheEffects.of(Previous).Counted == CountClass::Branch)
+    Branched = I;
+  Previous = I;
   const uint64_t Exec = W.exec();
   if (L.counts() && I->Class != InstClass::Uncounted) {
     const unsigned K = unsigned(E.Counted);
@@ -98,6 +117,8 @@ bool WaveChecker::before(const Inst *I) {
   }
   if (L.hazards() && !Hazards.check(I, E))
     return false;
+  if (L.races())
+    Races.before(E);
   if (L.registers()) {
     if (!Registers.checkDefined(I, E, Exec))
       return false;
@@ -108,8 +129,8 @@ bool WaveChecker::before(const Inst *I) {
     return false;
   Registers.startAccess();
   LdsPart = 0;
-  Lds.Touched.clear();
-  Global.Stored.clear();
+  IsPrivate = true;
+  Lds.Filled.clear();
   return true;
 }
 
@@ -118,29 +139,33 @@ void WaveChecker::after(const Inst *I) {
   if (__builtin_expect(Borders.anything(), 0))
     Borders.after(I, E, W.exec());
   if (E.Access != MemoryAccess::None) {
-    Global.accessed(E);
+    Races.accessed();
     if (L.registers())
       Registers.loaded(I, E);
-    Waits.issue(I, E, Lds.Touched, Global.Stored);
+    Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);
   } else if (I->Class == InstClass::LDS || E.CacheWrite || E.CacheLoad) {
-    Waits.issue(I, E, Lds.Touched, Global.Stored);
+    Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);
   }
 }
 
 void WaveChecker::ended(const Inst *I) {
   if (!L.races())
     return;
-  for (auto &Other : W.WG->Waves)
-    if (WG.Signals[Other->Index] > WG.Signals[W.Index]) {
+  const bool Idle = leftAtOnce(I);
+  Races.ended(Idle);
+  const BarrierClocks &B = WG.Barriers;
+  for (unsigned K = 0; K < B.Signals.size() && !Idle; ++K)
+    if (B.Signals[K] > B.Signals[W.Index]) {
       faultCheck(W, I, -1,
                  "the wave ends without reaching the barrier at which wave " +
-                     std::to_string(Other->Index) + " waits");
+                     std::to_string(K) + " waits");
       return;
     }
 }
 
 bool WaveChecker::globalAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
                                unsigned Bytes) {
+  IsPrivate = false;
   if (__builtin_expect(Borders.anything(), 0) &&
       !I->Record->Facts.Memory.Descriptor &&
       !Borders.check(I, *Current, A, Mask, Bytes))
@@ -176,9 +201,70 @@ bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
   return true;
 }
 
+/// The lanes' accesses, those that lie side by side together.
+bool WaveChecker::ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
+                           unsigned Bytes, MemoryAccess Access) {
+  AccessRange R;
+  R.I = I;
+  R.E = Current;
+  R.Access = Access;
+  R.LaneBytes = Bytes;
+  const bool Stores = Access == MemoryAccess::Store && !Current->ToLds;
+  if (Stores)
+    R.Data = W.row(I->Src[1 + LdsPart].Reg);
+  if (Current->ToLds)
+    for (uint64_t Left = Mask; Left; Left &= Left - 1) {
+      const uint32_t X = A[__builtin_ctzll(Left)];
+      if (!Lds.Filled.empty() && Lds.Filled.back().End == X)
+        Lds.Filled.back().End += Bytes;
+      else
+        Lds.Filled.emplace_back(X, X + Bytes);
+    }
+  if (!L.races())
+    return true;
+  const uint64_t All = Mask;
+  bool Apart = false;
+  uint64_t Before = 0, BytesBefore = 0;
+  while (Mask) {
+    const unsigned First = unsigned(__builtin_ctzll(Mask));
+    Mask &= Mask - 1;
+    R.Address = A[First];
+    R.Lane = int(First);
+    R.Bytes = Bytes;
+    for (unsigned Next = First + 1; Mask >> Next % 64 & 1 && Next < 64;
+         ++Next) {
+      const bool Beside = A[Next] == R.Address + R.Bytes;
+      // Lanes that read one place do so once.
+      const bool Again = Access == MemoryAccess::Load && A[Next] == A[Next - 1];
+      if (!Beside && !Again)
+        break;
+      R.Bytes += Beside && !Again ? Bytes : 0;
+      Mask &= Mask - 1;
+    }
+    Apart |= Mask != 0;
+    // Several groups of lanes often read the same.
+    if (Access == MemoryAccess::Load && R.Address == Before &&
+        R.Bytes == BytesBefore)
+      continue;
+    Before = R.Address;
+    BytesBefore = R.Bytes;
+    if (!Races.access(R))
+      return false;
+  }
+  if (!Stores || !Apart)
+    return true;
+  uint64_t Wide[64];
+  std::copy_n(A, W.N, Wide);
+  return Races.collisions(I, *Current, Wide, All, Bytes, R.Data);
+}
+
 bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
                             unsigned Bytes) {
   MemoryAccess Access = Current->ToLds ? MemoryAccess::Store : Current->Access;
+  IsPrivate = false;
+  // First, since whether the memory has been written may depend on a race.
+  if (!ldsRaces(I, A, Mask, Bytes, Access))
+    return false;
   // A store of something that is not defined leaves the memory not written.
   uint64_t Undefined = 0;
   if (L.registers() && Access == MemoryAccess::Store && !Current->ToLds)
@@ -200,14 +286,31 @@ bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
   return true;
 }
 
+bool WaveChecker::flatLds(const Inst *I, uint32_t Address, unsigned Bytes,
+                          unsigned Lane) {
+  if (!ldsRange(I, Address, Bytes, Lane, Current->Access))
+    return false;
+  AccessRange R;
+  R.I = I;
+  R.E = Current;
+  R.Access = Current->Access;
+  R.Address = Address;
+  R.Bytes = R.LaneBytes = Bytes;
+  R.Lane = int(Lane);
+  if (R.Access == MemoryAccess::Store)
+    R.Data = W.row(I->Src[1].Reg);
+  return !L.races() || Races.access(R);
+}
+
 bool WaveChecker::flatAccess(const Inst *I, uint64_t Address, unsigned Lane,
                              unsigned Bytes) {
   uint64_t A[64];
   A[Lane] = uint32_t(Address);
   if (Address >> 32 == PrivateAperture >> 32)
     return Registers.scratch(I, *Current, A, 1ull << Lane, Bytes);
+  IsPrivate = false;
   if (Address >> 32 == SharedAperture >> 32)
-    return ldsRange(I, uint32_t(Address), Bytes, Lane, Current->Access);
+    return flatLds(I, uint32_t(Address), Bytes, Lane);
   A[Lane] = Address;
   return globalAccess(I, A, 1ull << Lane, Bytes);
 }

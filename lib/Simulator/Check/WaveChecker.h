@@ -20,6 +20,7 @@
 #include "Check/HazardChecker.h"
 #include "Check/LaunchChecks.h"
 #include "Check/LdsChecker.h"
+#include "Check/RaceChecker.h"
 #include "Check/RegisterChecker.h"
 #include "Check/SymbolBorders.h"
 #include "Check/WaitChecker.h"
@@ -57,12 +58,22 @@ private:
   LaunchChecks &L;
   WorkgroupChecks &WG;
   Wave &W;
+  bool flatLds(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane);
+  bool ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask, unsigned Bytes,
+                MemoryAccess Access);
+  /// Whether a wave that ends there has done anything since it was sent there.
+  bool leftAtOnce(const Inst *I) const;
+
   const Effects *Current = nullptr;
-  unsigned LdsPart = 0; ///< accesses to LDS that the instruction has made
+  unsigned LdsPart = 0;  ///< accesses to LDS that the instruction has made
+  bool IsPrivate = true; ///< of the instruction's accesses, all
+  const Inst *Previous = nullptr;
+  const Inst *Branched = nullptr; ///< where the wave came to by a branch
   CheckCounts Counts;
   RegisterChecker Registers;
   LdsChecker Lds;
   WaitChecker Waits;
+  RaceChecker Races;
   GlobalChecker Global;
   HazardChecker Hazards;
   SymbolBorders Borders;

@@ -14,12 +14,18 @@
 
 using namespace lnbwd::sim;
 
+const NumberVariable lnbwd::sim::FindingsVariable = {
+    "LNBWD_SIM_MAX_FINDINGS", 1, UINT32_MAX,
+    "a number of findings from 1 to 2^32 - 1"};
 const NumberVariable lnbwd::sim::InstructionsVariable = {
     "LNBWD_SIM_MAX_INSTRUCTIONS", 0, UINT64_MAX,
     "a number of instructions, or 0 for no limit"};
 const NumberVariable lnbwd::sim::MemoryVariable = {
     "LNBWD_SIM_MEMORY_MB", 1, uint64_t(1) << 40,
     "the memory of a device in MiB, from 1 to 2^40"};
+const NumberVariable lnbwd::sim::RacesVariable = {
+    "LNBWD_SIM_RACES_MB", 0, uint64_t(1) << 40,
+    "the memory for the check of races in MiB, from 0 to 2^40"};
 const NumberVariable lnbwd::sim::ShuffleVariable = {
     "LNBWD_SIM_SHUFFLE", 0, UINT64_MAX, "a seed, or 0 for the usual order"};
 const NumberVariable lnbwd::sim::ThreadsVariable = {
@@ -44,8 +50,9 @@ std::optional<uint64_t> NumberVariable::read() const {
 
 std::string lnbwd::sim::problemOfNumbers() {
   std::string Problem;
-  for (const NumberVariable *Variable : {&InstructionsVariable, &MemoryVariable,
-                                         &ShuffleVariable, &ThreadsVariable})
+  for (const NumberVariable *Variable :
+       {&FindingsVariable, &InstructionsVariable, &MemoryVariable,
+        &RacesVariable, &ShuffleVariable, &ThreadsVariable})
     if (!Variable->read(Problem) && !Problem.empty())
       break;
   return Problem;

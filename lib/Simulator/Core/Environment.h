@@ -34,8 +34,8 @@ struct NumberVariable {
   std::optional<uint64_t> read() const;
 };
 
-extern const NumberVariable InstructionsVariable, MemoryVariable,
-    ShuffleVariable, ThreadsVariable;
+extern const NumberVariable FindingsVariable, InstructionsVariable,
+    MemoryVariable, RacesVariable, ShuffleVariable, ThreadsVariable;
 
 /// What is wrong with the first of these variables that is, or "".
 std::string problemOfNumbers();

@@ -18,9 +18,10 @@
 
 using namespace lnbwd::sim;
 
-static const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
-                        const std::string &Text) {
-  Launch &L = *W.L;
+/// What is said of an instruction of a wave.
+static std::string message(const Wave &W, const Inst *I, int Lane,
+                           const std::string &Text) {
+  const Launch &L = *W.L;
   char Place[160];
   int Length =
       std::snprintf(Place, sizeof(Place), ", workgroup (%u, %u, %u), wave %u",
@@ -35,9 +36,18 @@ static const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
   std::string Source = L.Symbols->sourceLine(I->Address);
   if (!Source.empty())
     Message += "; from " + Source;
+  return Message;
+}
+
+static void end(Wave &W) {
   W.Status = WaveStatus::Faulted;
   W.PC = nullptr;
-  L.fail(Kind, Message);
+}
+
+static const Inst *stop(Wave &W, const Inst *I, int Lane, LaunchFailure Kind,
+                        const std::string &Text) {
+  end(W);
+  W.L->fail(Kind, message(W, I, Lane, Text));
   return nullptr;
 }
 
@@ -104,6 +114,23 @@ bool lnbwd::sim::faultCheck(Wave &W, const Inst *I, int Lane,
                             const std::string &Text) {
   stop(W, I, Lane, LaunchFailure::CheckFailed, Text);
   return false;
+}
+
+bool lnbwd::sim::noteFinding(Wave &W, const Inst *I, int Lane,
+                             const std::string &Group,
+                             llvm::function_ref<std::string()> Text) {
+  if (W.L->find(std::to_string(I->Address) + ": " + Group,
+                [&] { return message(W, I, Lane, Text()); }))
+    return true;
+  end(W);
+  return false;
+}
+
+std::string lnbwd::sim::describeInstruction(const Wave &W, const Inst *I) {
+  std::string Text =
+      W.L->Code->text(I) + " at " + W.L->Symbols->symbolize(I->Address);
+  std::string Source = W.L->Symbols->sourceLine(I->Address);
+  return Source.empty() ? Text : Text + " (" + Source + ")";
 }
 
 unsigned lnbwd::sim::generationOf(const Wave &W) {

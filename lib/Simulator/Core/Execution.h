@@ -16,6 +16,8 @@
 
 #include "Core/Wave.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <string>
 
 namespace lnbwd::sim {
@@ -37,6 +39,14 @@ const Inst *faultScratch(Wave &W, const Inst *I, int Lane, uint64_t Address,
 /// Ends the wave for what an observer has found. Returns false, for observers
 /// to return.
 bool faultCheck(Wave &W, const Inst *I, int Lane, const std::string &Text);
+
+/// Keeps what an observer has found and lets the wave go on. False: it was the
+/// last finding that is wanted, and the wave has ended. Group tells findings
+/// apart beside the instruction; Text is asked for the first of each.
+bool noteFinding(Wave &W, const Inst *I, int Lane, const std::string &Group,
+                 llvm::function_ref<std::string()> Text);
+/// "v_add_u32 v0, v1, v2 at k+0x40 (file:line:column)" of an instruction.
+std::string describeInstruction(const Wave &W, const Inst *I);
 
 /// Ends the wave for an instruction that the decoder could not resolve. Returns
 /// null.

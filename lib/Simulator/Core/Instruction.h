@@ -155,7 +155,6 @@ enum InstFlag : uint32_t {
   FlagD16 = 1u << 16, ///< a 16-bit load that keeps the other half
   FlagStride64 = 1u << 17,
   FlagScaledBuffer = 1u << 18,
-  FlagCoherent = 1u << 19, ///< an access that sees other workgroups' writes
 };
 
 struct LaneOpInfo;

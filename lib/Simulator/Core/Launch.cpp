@@ -15,6 +15,8 @@
 #include "Core/Environment.h"
 #include "Core/Interrupt.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 
 using namespace lnbwd::sim;
@@ -41,6 +43,36 @@ void Launch::fail(LaunchFailure Kind, const std::string &Text) {
     Error = Text;
   }
   Stop.store(true);
+}
+
+bool Launch::find(const std::string &Group,
+                  llvm::function_ref<std::string()> Text) {
+  std::lock_guard<std::mutex> Guard(Lock);
+  auto Known = llvm::find_if(
+      Findings, [&](const Finding &F) { return F.Group == Group; });
+  if (Known == Findings.end()) {
+    // The others have stopped, or are about to.
+    if (Findings.size() >= MostFindings)
+      return false;
+    Findings.push_back({Group, Text(), 0});
+    Known = Findings.end() - 1;
+    if (Findings.size() == MostFindings)
+      Stop.store(true);
+  }
+  ++Known->Count;
+  return Findings.size() < MostFindings;
+}
+
+std::string Launch::report() const {
+  std::string Text;
+  for (const Finding &F : Findings) {
+    Text += (Text.empty() ? "" : "\n") + F.Text;
+    if (F.Count > 1)
+      Text += " (" + std::to_string(F.Count) + " times)";
+  }
+  if (!Error.empty())
+    Text += (Text.empty() ? "" : "\n") + Error;
+  return Text;
 }
 
 void Launch::sortRegions() {

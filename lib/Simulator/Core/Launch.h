@@ -21,6 +21,8 @@
 
 #include "lnbwd/Simulator/SimulatorAPI.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <atomic>
 #include <mutex>
 #include <string>
@@ -60,6 +62,14 @@ struct InstructionLimit {
   }
 };
 
+/// What an observer has found that does not stop the launch: said once, however
+/// often it happens.
+struct Finding {
+  std::string Group; ///< the text without what differs from case to case
+  std::string Text;  ///< the first case, as an error is worded
+  uint64_t Count = 0;
+};
+
 /// What a launch executes and what its waves share. The members up to Only
 /// are set by the caller.
 struct Launch {
@@ -78,6 +88,8 @@ struct Launch {
   std::vector<FreedRegion> Freed; ///< what was memory until not long ago
   uint64_t Shuffle = 0; ///< seed of an unusual order of execution; 0: none
   LaunchObserver *Observer = nullptr; ///< null if nobody looks
+  /// How many different findings to gather before the launch is stopped.
+  unsigned MostFindings = 1;
   /// The numbers of the workgroups to execute, in this order; empty: all.
   std::vector<uint64_t> Only;
 
@@ -96,6 +108,7 @@ struct Launch {
   std::mutex Lock; ///< of what follows
   LaunchFailure Failure = LaunchFailure::None;
   std::string Error;
+  std::vector<Finding> Findings;
   lnbwd_sim_counters Counters = {};
 
   /// Brings Regions into the order that the search needs.
@@ -106,6 +119,12 @@ struct Launch {
   void count(const lnbwd_sim_counters &Part);
   /// Keeps the first error and has all threads stop.
   void fail(LaunchFailure Kind, const std::string &Text);
+  /// Keeps what was found. False: that was as much as is wanted, and all
+  /// threads are to stop.
+  bool find(const std::string &Group, llvm::function_ref<std::string()> Text);
+  /// What is to be said of a launch with findings: all of them, and what
+  /// stopped it besides.
+  std::string report() const;
   /// Whether to go no further: something failed, or SIGINT came.
   bool stopped();
 };

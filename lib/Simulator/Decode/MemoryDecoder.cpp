@@ -31,7 +31,6 @@ static void takeHalves(bool IsLoad, Inst &I) {
 }
 
 std::string MemoryDecoder::modifiers(const AsmText &Asm, Inst &I) {
-  bool Glc = false, Slc = false;
   for (StringRef M : Asm.Modifiers) {
     auto [Name, Value] = M.split(':');
     if (Name == "offset") {
@@ -53,13 +52,7 @@ std::string MemoryDecoder::modifiers(const AsmText &Asm, Inst &I) {
                M != "nv" && Name != "th" && Name != "scope") {
       return "the modifier '" + M.str() + "' is not modelled";
     }
-    Glc |= M == "glc";
-    Slc |= M == "slc";
-    if (M == "sc1" || M == "scope:SCOPE_DEV" || M == "scope:SCOPE_SYS")
-      I.Flags |= FlagCoherent;
   }
-  if (Glc && !Slc)
-    I.Flags |= FlagCoherent;
   return "";
 }
 

@@ -485,6 +485,7 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
     // What is not executed in full cannot be checked.
     Checks = Timing ? 0 : state().Checks;
     L.Shuffle = state().Shuffle;
+    L.MostFindings = state().MostFindings;
   }
   if (Checks & LNBWD_SIM_CHECK_LIMITS)
     Problem = checkKernelLimits(Chip, K, L.Block, Lds);
@@ -558,9 +559,12 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
   if (Checks)
     L.Observer = &Checker.emplace(L, Checks);
   const bool Good =
-      Timing ? predictLaunch(L, *Timing, F->Owner->Device) : run(L);
+      (Timing ? predictLaunch(L, *Timing, F->Owner->Device) : run(L)) &&
+      L.Findings.empty();
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
+    if (Checks)
+      state().Summary = Checker->summary();
     L.addCounters(state().Counters[F->Owner->Device]);
     if (Checks & LNBWD_SIM_CHECK_COUNTS)
       Checker->addCounts(state().Counts[F->Owner->Device]);
@@ -568,6 +572,8 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
   if (Good)
     return finish(hipSuccess);
   hipError_t Code = hipErrorLaunchFailure;
+  if (!L.Findings.empty())
+    return finish(Code, L.report());
   if (L.Failure == LaunchFailure::IllegalAddress)
     Code = hipErrorIllegalAddress;
   else if (L.Failure == LaunchFailure::TimeOut)

@@ -80,6 +80,8 @@ struct HipState {
   Prediction Predicted[NumChips];
   unsigned Checks = 0;
   uint64_t Shuffle = 0;
+  unsigned MostFindings = 1;
+  std::string Summary; ///< of the last checked launch
 };
 
 HipState &state();

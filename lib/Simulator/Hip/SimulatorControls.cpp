@@ -82,6 +82,7 @@ HipState::HipState() : Shuffle(ShuffleVariable.read().value_or(0)) {
   std::string Problem;
   Checks = checksFromEnvironment(Problem);
   Shadows.setChecked(Checks != 0);
+  MostFindings = unsigned(FindingsVariable.read().value_or(1));
 }
 
 HipState &lnbwd::sim::state() {
@@ -119,6 +120,18 @@ unsigned lnbwdSimGetChecks(void) {
 void lnbwdSimSetShuffle(uint64_t Seed) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   state().Shuffle = Seed;
+}
+
+void lnbwdSimSetMaxFindings(unsigned Count) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().MostFindings = Count ? Count : 1;
+}
+
+const char *lnbwdSimGetCheckSummary(void) {
+  static thread_local std::string Text;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Text = state().Summary;
+  return Text.c_str();
 }
 
 int lnbwdSimDescribeBuffer(const void *Pointer, uint64_t Bytes,

@@ -1,0 +1,377 @@
+//===- MemoryUses.cpp - What a program does with what it loads ------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// From each load, its value is followed through the instructions behind it, in
+// the order in which they lie, and, where a loop leads back to before the load,
+// once more from the head of the loop. Where that ends without an answer (the
+// value is spilled, or there is a call) it may have decided something.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check/MemoryUses.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <algorithm>
+#include <bitset>
+#include <vector>
+
+using namespace lnbwd;
+using namespace lnbwd::sim;
+
+/// How far a value is followed, and how long a loop may be that waits.
+constexpr size_t MostFollowed = 600;
+constexpr size_t MostLoop = 400;
+
+namespace {
+/// Follows the value of one load or atomic.
+class Follower {
+  /// A place in the lane's own memory that code without optimisation keeps
+  /// values in, as far as an instruction's operands tell it.
+  struct Slot {
+    const Inst *I = nullptr; ///< of the access, or of what made its address
+    bool operator==(const Slot &O) const;
+  };
+
+public:
+  Follower(const InstructionTable &P, CodeEffects &Effects, size_t Start);
+  void follow();
+  /// The value is kept in memory for a while.
+  bool isKept() const { return !Slots.empty(); }
+
+private:
+  const Inst &inst(size_t K) const { return P.instructions()[K]; }
+  Effects &effects(size_t K) { return All.List[K]; }
+  /// The end of the innermost loop around the load, and its head; 0: none.
+  void findLoop();
+  bool onlyWaits();
+  bool reads(const Effects &E) const;
+  void mark(RegisterSpan S, bool Vector, bool On);
+  /// One instruction; false: the answer is known, or cannot be.
+  bool step(size_t K);
+  bool isExecBranch(const Inst &I) const;
+  bool isOwnMemory(size_t K) const;
+  Slot slotOf(size_t K) const;
+  void keepIn(size_t K);
+  bool isKeptIn(size_t K) const { return llvm::is_contained(Slots, slotOf(K)); }
+  void unknown() { Mine.Use.Decides = Mine.Use.IsGuess = true; }
+  bool samePlace(const Inst &Store) const;
+
+  const InstructionTable &P;
+  CodeEffects &All;
+  const size_t Start;
+  Effects &Mine;
+  size_t Head = 0, Tail = 0;
+  bool HasLoop = false;
+  /// The address registers still hold what they did at the load.
+  bool SameAddress = true;
+  std::bitset<NumVectorRows> Vectors;
+  std::bitset<NumScalarSlots> Scalars;
+  llvm::SmallVector<Slot, 8> Slots;
+};
+} // namespace
+
+static bool overlaps(RegisterSpan A, RegisterSpan B) {
+  return A.Count && B.Count && A.First < B.First + B.Count &&
+         B.First < A.First + A.Count;
+}
+
+Follower::Follower(const InstructionTable &P, CodeEffects &Effects,
+                   size_t Start)
+    : P(P), All(Effects), Start(Start), Mine(Effects.List[Start]) {}
+
+void Follower::mark(RegisterSpan S, bool Vector, bool On) {
+  for (unsigned K = 0; K < S.Count; ++K)
+    if (Vector)
+      Vectors[S.First + K] = On;
+    else
+      Scalars[S.First + K] = On;
+}
+
+bool Follower::reads(const Effects &E) const {
+  for (const RegisterSpan &S : E.VectorRead)
+    for (unsigned K = 0; K < S.Count; ++K)
+      if (Vectors[S.First + K])
+        return true;
+  for (const RegisterSpan &S : E.ScalarRead)
+    for (unsigned K = 0; K < S.Count; ++K)
+      if (Scalars[S.First + K])
+        return true;
+  return (E.ReadsScc || E.BranchOnScc) && Scalars[SlotSCC];
+}
+
+bool Follower::isExecBranch(const Inst &I) const {
+  return I.Record->Description.IsBranch && I.Record->Description.ReadsExec;
+}
+
+static bool sameOperand(const Operand &A, const Operand &B) {
+  return A.Kind == B.Kind && A.Reg == B.Reg && A.Value == B.Value;
+}
+
+bool Follower::Slot::operator==(const Slot &O) const {
+  if (!I || !O.I)
+    return false;
+  // Of an access through a descriptor or to scratch: all but the data.
+  if (I->Record->Facts.Memory.Access != MemoryAccess::None)
+    return O.I->Record->Facts.Memory.Access != MemoryAccess::None &&
+           I->Imm == O.I->Imm && sameOperand(I->Src[0], O.I->Src[0]) &&
+           sameOperand(I->Src[2], O.I->Src[2]) &&
+           sameOperand(I->Src[3], O.I->Src[3]);
+  return I->Record == O.I->Record && sameOperand(I->Src[0], O.I->Src[0]) &&
+         sameOperand(I->Src[1], O.I->Src[1]);
+}
+
+/// Scratch, which some chips reach through a descriptor like other memory, and
+/// code without optimisation through flat addresses.
+bool Follower::isOwnMemory(size_t K) const {
+  const Effects &E = All.List[K];
+  return E.Space == MemorySpace::Scratch || E.Space == MemorySpace::Flat ||
+         (inst(K).Record->Facts.Memory.Descriptor &&
+          !P.chip().ArchitectedScratch);
+}
+
+Follower::Slot Follower::slotOf(size_t K) const {
+  if (All.List[K].Space != MemorySpace::Flat)
+    return {&inst(K)};
+  // The address is a copy of scalar registers.
+  const RegisterSpan Address = All.List[K].VectorRead[0];
+  for (size_t N = K; N-- > 0 && K - N < 12;) {
+    if (!overlaps(All.List[N].VectorWrite[0], Address))
+      continue;
+    for (const RegisterSpan &S : All.List[N].VectorRead)
+      if (S.Count)
+        return {};
+    return {&inst(N)};
+  }
+  return {};
+}
+
+/// A slot stays one, as the registers of its address may mean another by now.
+void Follower::keepIn(size_t K) {
+  const Slot S = slotOf(K);
+  if (!S.I)
+    unknown();
+  else if (!llvm::is_contained(Slots, S))
+    Slots.push_back(S);
+}
+
+void Follower::findLoop() {
+  const size_t End = std::min(All.List.size(), Start + MostLoop);
+  for (size_t K = Start; K < End; ++K) {
+    const Inst *Target = inst(K).Target;
+    if (!Target || !inst(K).Size || !inst(K).Record->Description.IsBranch ||
+        Target > &inst(Start))
+      continue;
+    Head = size_t(Target - P.instructions().data());
+    Tail = K;
+    HasLoop = true;
+    return;
+  }
+}
+
+/// Whether the loop around the load has no effect but to read the same place.
+bool Follower::onlyWaits() {
+  if (!HasLoop || Start - Head > MostLoop)
+    return false;
+  const RegisterSpan Address = Mine.VectorRead[0];
+  for (size_t K = Head; K <= Tail; ++K) {
+    const Effects &E = effects(K);
+    if (K == Start)
+      continue;
+    Mine.Use.Refreshes |= E.Use.Cache.DropsFar;
+    if (E.Barrier != BarrierKind::None || inst(K).Record->Description.IsCall)
+      return false;
+    if ((E.Access == MemoryAccess::Store || E.Access == MemoryAccess::Atomic ||
+         E.ToLds) &&
+        !isOwnMemory(K))
+      return false;
+    const bool Writes = overlaps(E.VectorWrite[0], Address) ||
+                        overlaps(E.VectorWrite[1], Address);
+    if (!Writes)
+      continue;
+    // A constant may be put there anew, or what the lane keeps for itself, of
+    // which nothing is known.
+    if (!Slots.empty())
+      continue;
+    if (E.Access != MemoryAccess::None) {
+      if (!isOwnMemory(K))
+        return false;
+      continue;
+    }
+    for (const RegisterSpan &S : E.VectorRead)
+      if (S.Count)
+        return false;
+  }
+  return true;
+}
+
+bool Follower::samePlace(const Inst &Store) const {
+  const Inst &Load = inst(Start);
+  return SameAddress && Load.Src[0].Reg == Store.Src[0].Reg &&
+         Load.Src[0].Kind == Store.Src[0].Kind &&
+         Load.Src[2].Kind == Store.Src[2].Kind &&
+         Load.Src[2].Reg == Store.Src[2].Reg && Load.Imm == Store.Imm;
+}
+
+bool Follower::step(size_t K) {
+  const Inst &I = inst(K);
+  Effects &E = effects(K);
+  if (!I.Size)
+    return false;
+  if (I.Record->Description.IsCall || (I.Lane && I.Inner)) {
+    Mine.Use.Decides = true; // What is called may do anything.
+    return false;
+  }
+  const bool Uses = reads(E);
+  if ((E.BranchOnVcc && Scalars[SlotVCC]) || (E.BranchOnScc && Uses) ||
+      (isExecBranch(I) && Scalars[SlotExec]) || (Uses && E.WritesExec)) {
+    Mine.Use.Decides = true;
+    if (E.WritesExec)
+      mark({SlotExec, 2}, false, true);
+  }
+  if (E.Access != MemoryAccess::None && Uses) {
+    bool AddressUsed = E.Space == MemorySpace::Scalar;
+    for (unsigned R = 0; R < E.VectorRead[0].Count; ++R)
+      AddressUsed |= Vectors[E.VectorRead[0].First + R];
+    if (AddressUsed)
+      Mine.Use.Decides = true;
+    // What is stored in LDS, other waves may decide by.
+    if (E.Access == MemoryAccess::Store && E.Space == MemorySpace::Lds &&
+        !AddressUsed && Mine.Space != MemorySpace::Lds)
+      Mine.Use.Decides = true;
+    if (K == Start)
+      Mine.Use.IsLock = false;
+    else if (E.CompareSwap)
+      Mine.Use.IsGuess = true;
+    if (E.Access == MemoryAccess::Store && E.Space == Mine.Space &&
+        !AddressUsed && Mine.Access == MemoryAccess::Load && samePlace(I))
+      E.Use.Changes = true;
+  }
+  const bool IsOwn = E.Access != MemoryAccess::None && isOwnMemory(K);
+  if (IsOwn && E.Access == MemoryAccess::Store && Uses)
+    keepIn(K);
+  const bool Reloads = IsOwn && E.Access == MemoryAccess::Load && isKeptIn(K);
+  // What an instruction makes of the value is the value, too.
+  const bool Loads = E.Access != MemoryAccess::None;
+  const bool Makes = Reloads || (Uses && !Loads);
+  for (const RegisterSpan &S : E.VectorWrite) {
+    // A row of spilled scalars stays what it was but for one of them.
+    if (K != Start && !(E.How == Flow::WriteLane && !Uses))
+      mark(S, true, Makes);
+    if (overlaps(S, Mine.VectorRead[0]))
+      SameAddress = false;
+  }
+  for (const RegisterSpan &S : E.ScalarWrite) {
+    // Lanes that another instruction has switched off do not come back.
+    const bool IsExec = S.Count && S.First == SlotExec;
+    if (!IsExec)
+      mark(S, false, Makes);
+    if (overlaps(S, Mine.ScalarRead[2]))
+      SameAddress = false;
+  }
+  if (E.WritesScc)
+    Scalars[SlotSCC] = Uses;
+  return true;
+}
+
+void Follower::follow() {
+  findLoop();
+  mark(Mine.VectorWrite[0], true, true);
+  mark(Mine.ScalarWrite[0], false, true);
+  Mine.Use.IsLock = Mine.Returns;
+  const size_t End =
+      std::min(std::max(Start + MostFollowed, Tail + 1), All.List.size());
+  bool Going = true;
+  for (size_t K = Start + 1; Going && K < End; ++K) {
+    Going = step(K);
+    // Once round the loop, to the load and, of an atomic, its own operands.
+    if (Going && HasLoop && K == Tail) {
+      const auto VectorsBehind = Vectors;
+      const auto ScalarsBehind = Scalars;
+      for (size_t N = Head; Going && N <= Start; ++N)
+        Going = step(N);
+      Vectors = VectorsBehind;
+      Scalars = ScalarsBehind;
+    }
+    if (Vectors.none() && Scalars.none() && Slots.empty() && K >= Tail)
+      break;
+  }
+  // Where it is kept from then on, anything may become of it.
+  Mine.Use.Decides |= !Slots.empty();
+  Mine.Use.Spins = Mine.Use.Decides && onlyWaits();
+  Mine.Use.IsLock =
+      (Mine.Use.IsLock || (Mine.Returns && isKept())) && Mine.Use.Spins;
+}
+
+/// Compilers take the first round of a loop that waits out of it: what decides
+/// whether the loop is entered reads the same place as the loop.
+static void spreadToPeeled(const InstructionTable &P, CodeEffects &All,
+                           const std::vector<bool> &Kept) {
+  for (size_t K = 0; K < All.List.size(); ++K) {
+    Effects &E = All.List[K];
+    if (E.Use.Spins || !E.Use.Decides || Kept[K] ||
+        E.Access == MemoryAccess::None)
+      continue;
+    const Inst &I = P.instructions()[K];
+    const size_t End = std::min(All.List.size(), K + 64);
+    for (size_t N = K + 1; N < End; ++N) {
+      const Inst &Other = P.instructions()[N];
+      const Effects &O = All.List[N];
+      if (!O.Use.Spins || O.Space != E.Space || O.Access != E.Access ||
+          Other.Imm != I.Imm || !sameOperand(Other.Src[0], I.Src[0]) ||
+          !sameOperand(Other.Src[2], I.Src[2]))
+        continue;
+      E.Use.Spins = true;
+      E.Use.IsLock = O.Use.IsLock;
+      E.Use.Refreshes |= O.Use.Refreshes;
+      break;
+    }
+  }
+}
+
+void lnbwd::sim::findMemoryUses(const InstructionTable &P,
+                                CodeEffects &Effects) {
+  uint16_t Next = 0;
+  Effects.MemoryInstructions.clear();
+  for (size_t K = 0; K < Effects.List.size(); ++K) {
+    const Inst &I = P.instructions()[K];
+    sim::Effects &E = Effects.List[K];
+    if (!I.Size)
+      continue;
+    const bool IsControl = I.Class == InstClass::Scalar &&
+                           I.Record->Facts.Class == CountClass::OtherScalar;
+    if (E.Access != MemoryAccess::None || E.CacheWrite || E.CacheLoad ||
+        IsControl)
+      E.Use.Cache = cacheUse(P.text(&I), P.chip());
+    if (E.Access == MemoryAccess::None)
+      continue;
+    if (Next < LastMemoryId) {
+      E.Use.Id = Next++;
+      Effects.MemoryInstructions.push_back(&I);
+    } else {
+      E.Use.Id = LastMemoryId;
+    }
+  }
+  std::vector<bool> Kept(Effects.List.size());
+  for (size_t K = 0; K < Effects.List.size(); ++K) {
+    const sim::Effects &E = Effects.List[K];
+    if (E.Space == MemorySpace::Scratch || E.Space == MemorySpace::Scalar ||
+        E.ToLds)
+      continue;
+    if (E.Access == MemoryAccess::Load || E.Returns) {
+      Follower F(P, Effects, K);
+      F.follow();
+      Kept[K] = F.isKept();
+    }
+  }
+  spreadToPeeled(P, Effects, Kept);
+  for (const sim::Effects &E : Effects.List)
+    Effects.Takes |= (E.Use.Spins || E.Use.Decides) &&
+                     (E.Returns || E.Use.Spins || E.Use.Cache.Coherent);
+}

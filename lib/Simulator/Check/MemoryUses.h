@@ -1,0 +1,29 @@
+//===- MemoryUses.h - What a program does with what it loads ----*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Machine code does not say which loads are there for order: on most chips an
+// atomic load is a plain one with a cache bit, in LDS a plain one. What becomes
+// of the value tells: a flag decides where the wave goes, and is read again
+// until it does; what is only stored or added up is data. Found out once for a
+// program.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CHECK_MEMORYUSES_H
+#define LNBWD_LIB_SIMULATOR_CHECK_MEMORYUSES_H
+
+#include "Check/Effects.h"
+
+namespace lnbwd::sim {
+
+/// Fills in MemoryUse of all instructions.
+void findMemoryUses(const InstructionTable &P, CodeEffects &Effects);
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CHECK_MEMORYUSES_H

@@ -1,0 +1,278 @@
+//===- RaceChecker.cpp - The clock of a wave ------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a wave hands on and what it takes: at barriers, through LDS and through
+// global memory. What it takes from memory counts from when the load has been
+// waited for. What it has handed on with a store is found out when somebody
+// reads what was stored, from the log that it keeps.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check/RaceChecker.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <utility>
+
+using namespace lnbwd::sim;
+
+RaceChecker::RaceChecker(WorkgroupChecks &WG, Wave &W, WaitChecker &Waits)
+    : L(WG.L), WG(WG), W(W), Waits(Waits), Caches(WG.L.Caches),
+      NumWaves(unsigned(WG.Barriers.Signals.size())) {}
+
+void RaceChecker::start() {
+  const uint64_t Number = WG.Number * NumWaves + 1;
+  Followed = Number + NumWaves <= Moment::LastWave;
+  First = Followed ? uint32_t(Number) : 1;
+  Me = First + W.Index;
+  Now = 0;
+  Kept = 0;
+  for (Knowledge *K : {&All, &Near, &Far})
+    K->reset(NumWaves);
+  WrittenBack.assign(NumWaves, 0);
+  Takes.clear();
+  Arriving.clear();
+  Taken.clear();
+  Logged.reset();
+  Log = nullptr;
+  Barrier = false;
+  if (!Followed && L.races())
+    ++L.WavesLeftOut;
+}
+
+/// The number that an access must be below which has not been waited for.
+static uint32_t lastOver(uint32_t Oldest) {
+  return Oldest ? Oldest - 1 : AllIssued;
+}
+
+/// ToOthers: by something that other workgroups read.
+Heard RaceChecker::handOn(bool ToOthers, bool ThroughLds) const {
+  const WaitChecker::UnderWay U = Waits.underWay();
+  Heard H;
+  // LDS works off the accesses of a wave in order.
+  H.Lds = lastOver(ThroughLds ? U.ToLds : U.Lds);
+  H.DoneRead = lastOver(U.Read);
+  H.Done = std::min(lastOver(U.Store), lastOver(U.Atomic));
+  // Where the workgroup has one cache, its waves need not wait to see each
+  // other's accesses. LLVM takes loads and stores, though not atomics, to be
+  // in order towards others, too.
+  H.Read = Caches.SharedNear ? AllIssued : H.DoneRead;
+  H.Write = Caches.SharedNear ? AllIssued : H.Done;
+  if (!ToOthers && Caches.SharedNear) {
+    H.DoneRead = AllIssued;
+    H.Done = lastOver(U.Atomic);
+  }
+  H.Issued = AllIssued;
+  H.Kept = Kept;
+  if (ToOthers && Kept > WrittenBack[W.Index])
+    H.Done = std::min(H.Done, WrittenBack[W.Index]);
+  return H;
+}
+
+/// What was said with a store of that number.
+static Heard atClock(Heard H, uint32_t Clock) {
+  for (uint32_t *N :
+       {&H.Lds, &H.Read, &H.Write, &H.DoneRead, &H.Done, &H.Issued})
+    if (*N == AllIssued)
+      *N = Clock;
+  return H;
+}
+
+void RaceChecker::issue(const Effects &E) {
+  const CacheUse &C = E.Use.Cache;
+  if (C.DropsNear)
+    Near = All;
+  if (C.DropsFar)
+    Far = All;
+  if (C.WritesBack) {
+    for (unsigned K = 0; K < NumWaves; ++K)
+      WrittenBack[K] = All.Local[K].Done;
+    WrittenBack[W.Index] = Now;
+    Logged.reset();
+  }
+  if (E.Access == MemoryAccess::None || E.Space == MemorySpace::Scratch)
+    return;
+  if (Now < Moment::LastClock)
+    ++Now;
+  Mark = Moment(Me, Now, E.Use.Id).Bits;
+  if (E.Access == MemoryAccess::Load)
+    return;
+  if (L.Logs.wanted() && Followed)
+    log(E);
+  if (Caches.KeepsStores && E.Access == MemoryAccess::Store &&
+      E.Space != MemorySpace::Lds && !C.WritesThrough)
+    Kept = Now;
+}
+
+void RaceChecker::log(const Effects &E) {
+  if (!Log)
+    Log = &L.Logs.of(Me);
+  if (!Logged) {
+    auto Others = std::make_shared<Knowledge>(All);
+    for (unsigned K = 0; K < NumWaves; ++K) {
+      Heard &H = Others->Local[K];
+      if (H.Kept > WrittenBack[K])
+        H.Done = std::min(H.Done, WrittenBack[K]);
+    }
+    Logged = std::move(Others);
+  }
+  const bool IsLds = E.Space == MemorySpace::Lds;
+  Log->add({Now, handOn(!IsLds, IsLds), Logged});
+}
+
+void RaceChecker::settle() {
+  if (Barrier) {
+    Barrier = false;
+    passBarrier();
+  }
+  llvm::erase_if(Arriving, [&](Arrival &A) {
+    if (Waits.isUnderWay(A.Number))
+      return false;
+    All.join(A.What);
+    Logged.reset();
+    return true;
+  });
+}
+
+void RaceChecker::barrierSignalled() {
+  BarrierClocks &B = WG.Barriers;
+  BarrierClocks::Told &T = B.told(++B.Signals[W.Index]);
+  T.All.join(All);
+  T.All.Local[W.Index].raise(atClock(handOn(false, false), Now));
+  if (Caches.SharedNear)
+    T.Near.join(Near);
+  T.Far.join(Far);
+}
+
+void RaceChecker::passBarrier() {
+  BarrierClocks &B = WG.Barriers;
+  const unsigned Passed = B.Signals[W.Index];
+  auto Hear = [&](const BarrierClocks::Told &T) {
+    All.join(T.All);
+    if (Caches.SharedNear)
+      Near.join(T.Near);
+    Far.join(T.Far);
+  };
+  Hear(B.told(Passed));
+  // Nobody waits for waves that have ended: their end came first.
+  for (unsigned K = 0; K < NumWaves; ++K)
+    if (B.Ended[K] && B.Signals[K] < Passed)
+      Hear(*B.Ended[K]);
+  Logged.reset();
+}
+
+void RaceChecker::ended(bool Idle) {
+  BarrierClocks &B = WG.Barriers;
+  auto T = std::make_unique<BarrierClocks::Told>();
+  T->All = All;
+  T->Near = Near;
+  T->Far = Far;
+  T->Idle = Idle;
+  Heard Own;
+  Own.Lds = Own.Read = Own.Write = Own.DoneRead = Own.Done = Own.Issued = Now;
+  Own.Kept = Kept;
+  T->All.Local[W.Index].raise(Own);
+  B.Ended[W.Index] = std::move(T);
+}
+
+/// What a clock of all waves says of the workgroup's own is kept by itself.
+void RaceChecker::learn(const ClockTree &Remote, Knowledge &Into) const {
+  if (Remote.empty())
+    return;
+  Into.Remote.join(Remote);
+  for (unsigned K = 0; K < NumWaves; ++K) {
+    const Known N = Remote.at(First + K);
+    Heard H;
+    H.Read = H.DoneRead = N.Read;
+    H.Write = H.Done = N.Write;
+    H.Issued = N.Issued;
+    Into.Local[K].raise(H);
+  }
+}
+
+static Known toOthers(const Heard &H) { return {H.DoneRead, H.Done, H.Issued}; }
+
+/// Takes what the wave of a store or an atomic handed on with it.
+void RaceChecker::acquire(uint64_t M, Knowledge &Into) const {
+  const Moment Where = Moment::of(M);
+  const uint32_t From = Where.wave();
+  if (!M || From == Me)
+    return;
+  const WaveLog *TheirLog = L.Logs.find(From);
+  WaveLog::Entry Entry;
+  if (!TheirLog || !TheirLog->at(Where.clock(), Entry))
+    return;
+  const Heard Own = atClock(Entry.Own, Where.clock());
+  if (From - First < NumWaves) {
+    Into.Local[From - First].raise(Own);
+    if (Entry.Others)
+      Into.join(*Entry.Others);
+    return;
+  }
+  Into.Remote.raise(From, toOthers(Own));
+  if (!Entry.Others)
+    return;
+  const uint32_t TheirFirst = (From - 1) / NumWaves * NumWaves + 1;
+  for (unsigned K = 0; K < NumWaves; ++K)
+    if (Entry.Others->Local[K].Issued)
+      Into.Remote.raise(TheirFirst + K, toOthers(Entry.Others->Local[K]));
+  learn(Entry.Others->Remote, Into);
+}
+
+/// An atomic that finds no room in a crowd.
+void RaceChecker::fold(uint64_t M, Crowd &C) const {
+  C.addToOthers(M);
+  Knowledge K;
+  K.reset(NumWaves);
+  acquire(M, K);
+  for (unsigned N = 0; N < NumWaves; ++N)
+    if (K.Local[N].Issued)
+      C.Given.raise(First + N, toOthers(K.Local[N]));
+  C.Given.join(K.Remote);
+}
+
+void RaceChecker::acquire(Accesses &A, Knowledge &Into) {
+  if (A.single())
+    return acquire(A.moment(), Into);
+  Crowd *Many = A.crowd();
+  if (!Many)
+    return;
+  // What many have handed on is added up once, for all that come.
+  if (Many->Moments.size() > 4) {
+    for (uint64_t M : Many->Moments)
+      if (Moment::of(M).wave() != Me)
+        fold(M, *Many);
+    llvm::erase_if(Many->Moments,
+                   [&](uint64_t M) { return Moment::of(M).wave() != Me; });
+  }
+  for (uint64_t M : Many->Moments)
+    acquire(M, Into);
+  learn(Many->Given, Into);
+}
+
+void RaceChecker::take() {
+  Knowledge K;
+  K.reset(NumWaves);
+  for (const AccessRange &R : Takes) {
+    const Place Here = {R.Address, R.isLds()};
+    if (!llvm::is_contained(Taken, Here)) {
+      if (Taken.size() == 64)
+        Taken.erase(Taken.begin());
+      Taken.push_back(Here);
+    }
+    WG.presentCells(R, [&](Cell *Cells, uint32_t Count) {
+      for (uint32_t N = 0; N < Count; ++N) {
+        acquire(Cells[N].Writes, K);
+        acquire(Cells[N].Atomics, K);
+      }
+    });
+  }
+  Takes.clear();
+  Arriving.push_back({Now, std::move(K)});
+}

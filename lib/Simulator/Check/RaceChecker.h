@@ -1,0 +1,138 @@
+//===- RaceChecker.h - Accesses without an order ----------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a wave does to memory that other waves access, LDS and global memory
+// alike: whether it is ordered behind what they did, and whether it sees that
+// in spite of the caches. The clocks are in WaveClock.h, the cells in
+// AccessCells.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CHECK_RACECHECKER_H
+#define LNBWD_LIB_SIMULATOR_CHECK_RACECHECKER_H
+
+#include "Check/AccessCells.h"
+#include "Check/LaunchChecks.h"
+#include "Check/WaitChecker.h"
+#include "Core/Wave.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace lnbwd::sim {
+
+/// The Byte-th byte of what a lane of N stores; Data: the first row of it.
+uint8_t storedByte(const Inst *I, const uint32_t *Data, unsigned Lane,
+                   unsigned N, unsigned Byte);
+
+/// One wave's part. What returns a bool returns false if it has stopped the
+/// wave.
+class RaceChecker {
+public:
+  RaceChecker(WorkgroupChecks &WG, Wave &W, WaitChecker &Waits);
+  void start();
+  /// Before an instruction of any kind; after the waits.
+  void before(const Effects &E) {
+    if (__builtin_expect(Barrier || !Arriving.empty(), 0))
+      settle();
+    if (E.Access != MemoryAccess::None || E.Use.Cache.isControl())
+      issue(E);
+  }
+  /// An access of the present instruction.
+  bool access(const AccessRange &R);
+  /// What lanes of the present instruction store; Data: rows of the values.
+  bool collisions(const Inst *I, const Effects &E, const uint64_t *A,
+                  uint64_t Mask, unsigned Bytes, const uint32_t *Data);
+  /// The accesses of the present instruction are over.
+  void accessed() {
+    if (__builtin_expect(!Takes.empty(), 0))
+      take();
+  }
+  void barrierSignalled();
+  /// The wave goes on once the barrier that it signalled last is over.
+  void barrierAwaited() { Barrier = true; }
+  /// Idle: the wave has done nothing since the branch that led it to its end.
+  void ended(bool Idle);
+  /// The number of the present memory instruction.
+  uint32_t number() const { return Now; }
+
+private:
+  struct Arrival { ///< what a load takes, once it has been waited for
+    uint32_t Number;
+    Knowledge What;
+  };
+  struct Place {
+    uint64_t Address = 0;
+    bool IsLds = false;
+    bool operator==(const Place &O) const {
+      return Address == O.Address && IsLds == O.IsLds;
+    }
+  };
+  struct Conflict {
+    uint64_t Other = 0; ///< a Moment
+    bool Wrote = false, Stale = false, Near = false;
+  };
+  void issue(const Effects &E);
+  void settle();
+  void passBarrier();
+  Heard handOn(bool ToOthers, bool ThroughLds) const;
+  void log(const Effects &E);
+  bool ordered(uint64_t M, bool IsLds, bool WasWrite) const;
+  bool visible(uint64_t M, const MemoryUse &Use, bool &Near) const;
+  bool accessCells(const CellRun &Run, const AccessRange &R);
+  void checkRead(const Cell &C, const AccessRange &R, Conflict &Found) const;
+  uint64_t readStore(const Accesses &Writes, bool IsLds,
+                     const MemoryUse &Use) const;
+  bool checkWrite(const Cell &C, const AccessRange &R, uint64_t Address,
+                  unsigned Bytes, const uint8_t *Values, Conflict &Found) const;
+  void checkAtomic(const Cell &C, const AccessRange &R, Conflict &Found) const;
+  bool anyUnordered(const Accesses &A, bool IsLds, bool WereWrites,
+                    llvm::function_ref<bool(uint64_t)> IsHarmless,
+                    uint64_t &Other) const;
+  bool sameValues(const AccessRange &R, uint64_t Address, unsigned Bytes,
+                  const uint8_t *Values) const;
+  /// A load that is there for order, and what it takes part in.
+  static bool isSync(const Effects &E);
+  void add(Accesses &To, bool IsLds, bool AreWrites);
+  void fold(uint64_t M, Crowd &C) const;
+  const MemoryUse &useOf(uint64_t M) const;
+  void acquire(uint64_t M, Knowledge &Into) const;
+  void acquire(Accesses &A, Knowledge &Into);
+  void learn(const ClockTree &Remote, Knowledge &Into) const;
+  void take();
+  bool report(const AccessRange &R, uint64_t Address, const Conflict &C);
+  std::string waveName(uint64_t M, bool IsLds) const;
+
+  LaunchChecks &L;
+  WorkgroupChecks &WG;
+  Wave &W;
+  WaitChecker &Waits;
+  const CacheModel &Caches;
+  const unsigned NumWaves;
+  uint32_t First = 1; ///< number plus 1 of the workgroup's first wave
+  uint32_t Me = 1;    ///< and of this one
+  bool Followed = true;
+  uint32_t Now = 0;
+  uint64_t Mark = 0; ///< the Moment of the present instruction
+  Knowledge All;
+  Knowledge Near, Far; ///< what was known when those caches were dropped
+  std::vector<uint32_t> WrittenBack; ///< by wave: what L2 no longer keeps
+  uint32_t Kept = 0;                 ///< this wave's last store that it may
+  std::vector<AccessRange> Takes;
+  std::vector<Arrival> Arriving;
+  std::vector<Place> Taken; ///< what it has taken from, the latest ones
+  Place Here;               ///< of the cell that is looked at
+  std::shared_ptr<const Knowledge> Logged; ///< All, if unchanged since
+  WaveLog *Log = nullptr;
+  bool Barrier = false;
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CHECK_RACECHECKER_H

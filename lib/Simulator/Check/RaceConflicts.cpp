@@ -1,0 +1,488 @@
+//===- RaceConflicts.cpp - Which accesses are races -----------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An access and those before it to the same bytes: what must be ordered, what
+// need not be, and what is said of those that should have been.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check/RaceChecker.h"
+
+#include "Core/Execution.h"
+#include "Core/Launch.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+using namespace lnbwd::sim;
+
+/// What is known of the instruction of an access. Of those without a number of
+/// their own nothing is, so that nothing is said of them that may be wrong.
+const MemoryUse &RaceChecker::useOf(uint64_t M) const {
+  static const MemoryUse Unknown = [] {
+    MemoryUse U;
+    U.Cache.Coherent = U.Decides = U.Spins = U.IsGuess = U.IsLock = true;
+    return U;
+  }();
+  const uint16_t Id = Moment::of(M).id();
+  const auto &List = L.TheEffects.MemoryInstructions;
+  return Id < List.size() ? L.TheEffects.of(List[Id]).Use : Unknown;
+}
+
+bool RaceChecker::isSync(const Effects &E) {
+  if (E.Space == MemorySpace::Scalar)
+    return false;
+  if (E.Access == MemoryAccess::Atomic)
+    return E.Returns && E.Use.Decides;
+  return E.Access == MemoryAccess::Load &&
+         (E.Use.Spins || (E.Use.Cache.Coherent && E.Use.Decides &&
+                          E.Space != MemorySpace::Lds));
+}
+
+bool RaceChecker::ordered(uint64_t M, bool IsLds, bool WasWrite) const {
+  const Moment Where = Moment::of(M);
+  const uint32_t From = Where.wave(), Clock = Where.clock();
+  if (From == Me)
+    return true;
+  uint32_t Over, Issued;
+  if (From - First < NumWaves) {
+    const Heard &H = All.Local[From - First];
+    Over = IsLds ? H.Lds : WasWrite ? H.Write : H.Read;
+    Issued = H.Issued;
+  } else {
+    const Known K = All.Remote.at(From);
+    Over = WasWrite ? K.Write : K.Read;
+    Issued = K.Issued;
+  }
+  // Of the place that the wave has taken it from it has seen the value.
+  return Clock <= Over ||
+         (Clock <= Issued && WasWrite && llvm::is_contained(Taken, Here));
+}
+
+/// Whether a load finds what was written there and is ordered before it.
+bool RaceChecker::visible(uint64_t M, const MemoryUse &Use,
+                          bool &InNear) const {
+  const Moment Where = Moment::of(M);
+  const uint32_t From = Where.wave(), Clock = Where.clock();
+  InNear = false;
+  if (From == Me || llvm::is_contained(Taken, Here))
+    return true;
+  if (From - First < NumWaves) {
+    InNear = true;
+    return Caches.SharedNear || Use.Cache.PassesNear ||
+           Clock <= Near.Local[From - First].Write;
+  }
+  if (!Use.Cache.PassesFar && Clock > Far.Remote.at(From).Write)
+    return false;
+  InNear = true;
+  return !Caches.HasNear || Use.Cache.PassesNear ||
+         Clock <= Near.Remote.at(From).Write;
+}
+
+/// Whether one of several accesses is not ordered before the present one.
+bool RaceChecker::anyUnordered(const Accesses &A, bool IsLds, bool WereWrites,
+                               llvm::function_ref<bool(uint64_t)> IsHarmless,
+                               uint64_t &Other) const {
+  auto Counts = [&](uint64_t M) {
+    if (ordered(M, IsLds, WereWrites) || IsHarmless(M))
+      return false;
+    Other = M;
+    return true;
+  };
+  if (A.empty())
+    return false;
+  if (A.single())
+    return Counts(A.moment());
+  const Crowd &C = *A.crowd();
+  if (llvm::any_of(C.Moments, Counts))
+    return true;
+  // Of those that found no room, no more than one instruction is known.
+  return !C.Others.forEachBeside({}, [&](uint32_t Wave, const Known &K) {
+    const uint64_t M = Moment(Wave, K.Write, LastMemoryId).Bits;
+    if (ordered(M, IsLds, WereWrites) || IsHarmless(C.OneOfOthers))
+      return true;
+    Other = M;
+    return false;
+  });
+}
+
+/// Which of several stores of one value a read finds: one that it is ordered
+/// behind, and rather one that no cache hides. 0: none.
+uint64_t RaceChecker::readStore(const Accesses &Writes, bool IsLds,
+                                const MemoryUse &Use) const {
+  uint64_t Best = 0;
+  auto IsBest = [&](uint64_t M) {
+    bool InNear;
+    if (!ordered(M, IsLds, true))
+      return false;
+    Best = M;
+    return IsLds || visible(M, Use, InNear);
+  };
+  const Crowd &C = *Writes.crowd();
+  if (!llvm::any_of(C.Moments, IsBest))
+    C.Others.forEachBeside({}, [&](uint32_t Wave, const Known &K) {
+      return !IsBest(Moment(Wave, K.Write, LastMemoryId).Bits);
+    });
+  return Best;
+}
+
+void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
+                            Conflict &Found) const {
+  const MemoryUse &Use = R.E->Use;
+  const bool Sync = isSync(*R.E), IsScalar = R.E->Space == MemorySpace::Scalar;
+  auto Stale = [&](uint64_t M) {
+    bool InNear;
+    if (R.isLds() || IsScalar || Use.Refreshes || visible(M, Use, InNear))
+      return;
+    Found = {M, true, true, InNear};
+  };
+  uint64_t Store = C.Writes.moment();
+  bool Ordered = false;
+  if (const Crowd *Many = C.Writes.crowd()) {
+    // Whichever of them is the last, the value is what one of them has stored.
+    Store = readStore(C.Writes, R.isLds(), Use);
+    Ordered = Store != 0;
+    if (!Ordered)
+      Store = Many->Moments.back();
+  } else if (Store) {
+    Ordered = ordered(Store, R.isLds(), true);
+  }
+  if (Store && Moment::of(Store).wave() != Me) {
+    if (Ordered) {
+      Stale(Store);
+    } else if (!Sync) {
+      Found = {Store, true, false, false};
+      return;
+    } else if (Moment::of(Store).wave() - First >= NumWaves) {
+      Stale(Store); // Polled through a cache.
+    }
+  }
+  uint64_t Other;
+  const bool Careful =
+      Sync || Use.IsGuess || (Use.Cache.Coherent && !R.isLds() && !IsScalar);
+  if (anyUnordered(
+          C.Atomics, R.isLds(), true, [&](uint64_t) { return Careful; }, Other))
+    Found = {Other, true, false, false};
+  else if (C.Atomics.single() && !Careful)
+    Stale(C.Atomics.moment());
+}
+
+/// True: it stores what others have stored there without an order between
+/// them. Who reads that behind one of them need not be ordered behind the rest.
+bool RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
+                             uint64_t Address, unsigned Bytes,
+                             const uint8_t *Values, Conflict &Found) const {
+  uint64_t Other;
+  const bool Coherent = R.E->Use.Cache.Coherent && !R.isLds();
+  const bool Among = anyUnordered(
+      C.Writes, R.isLds(), true,
+      [&](uint64_t M) { return Coherent && useOf(M).Cache.Coherent; }, Other);
+  if (Among && !sameValues(R, Address, Bytes, Values)) {
+    Found = {Other, true, false, false};
+    return false;
+  }
+  if (anyUnordered(
+          C.Atomics, R.isLds(), true,
+          [&](uint64_t M) { return Coherent || useOf(M).IsLock; }, Other))
+    Found = {Other, true, false, false};
+  else if (!Among && anyUnordered(
+                         C.Reads, R.isLds(), false,
+                         [](uint64_t) { return false; }, Other))
+    Found = {Other, false, false, false};
+  return Among;
+}
+
+void RaceChecker::checkAtomic(const Cell &C, const AccessRange &R,
+                              Conflict &Found) const {
+  uint64_t Other;
+  if (!R.E->Use.IsLock &&
+      anyUnordered(
+          C.Writes, R.isLds(), true,
+          [&](uint64_t M) { return !R.isLds() && useOf(M).Cache.Coherent; },
+          Other))
+    Found = {Other, true, false, false};
+  else if (anyUnordered(
+               C.Reads, R.isLds(), false,
+               [&](uint64_t M) {
+                 const MemoryUse &U = useOf(M);
+                 return U.IsGuess || (U.Cache.Coherent && !R.isLds());
+               },
+               Other))
+    Found = {Other, false, false, false};
+}
+
+/// Calls Function(offset in the part, dword or byte, bytes of it) for what a
+/// store stores in a part of its bytes, until that returns false.
+template <typename F>
+static bool forStored(const AccessRange &R, unsigned N, uint64_t Address,
+                      unsigned Bytes, F Function) {
+  const uint64_t Offset = Address - R.Address;
+  unsigned Lane =
+      unsigned(std::max(R.Lane, 0)) + unsigned(Offset / R.LaneBytes);
+  unsigned Byte = unsigned(Offset % R.LaneBytes);
+  const unsigned Step =
+      R.I->ElementBytes >= 4 && !((Byte | Bytes | R.LaneBytes) & 3) ? 4 : 1;
+  for (unsigned K = 0; K < Bytes; K += Step) {
+    const uint32_t Value = Step == 4 ? R.Data[Byte / 4 * N + Lane]
+                                     : storedByte(R.I, R.Data, Lane, N, Byte);
+    if (!Function(K, Value, Step))
+      return false;
+    Byte += Step;
+    if (Byte == R.LaneBytes) {
+      Byte = 0;
+      ++Lane;
+    }
+  }
+  return true;
+}
+
+/// Whether the store leaves the bytes as the last one has. Values: what that
+/// has stored, if it is kept; else memory holds it.
+bool RaceChecker::sameValues(const AccessRange &R, uint64_t Address,
+                             unsigned Bytes, const uint8_t *Values) const {
+  if (!R.Data)
+    return false;
+  const uint8_t *Stored = Values ? Values
+                          : R.isLds()
+                              ? W.WG->Lds + Address
+                              : reinterpret_cast<const uint8_t *>(Address);
+  return forStored(R, W.N, Address, Bytes,
+                   [&](unsigned K, uint32_t Value, unsigned Step) {
+                     return !std::memcmp(Stored + K, &Value, Step);
+                   });
+}
+
+void RaceChecker::add(Accesses &To, bool IsLds, bool AreWrites) {
+  To.add(
+      Mark, [&](uint64_t M) { return ordered(M, IsLds, AreWrites); },
+      [&](uint64_t M, Crowd &C) {
+        if (AreWrites && L.Logs.wanted())
+          return fold(M, C);
+        C.addToOthers(M);
+      });
+}
+
+bool RaceChecker::accessCells(const CellRun &Run, const AccessRange &R) {
+  const bool Sync = R.Access == MemoryAccess::Load && isSync(*R.E);
+  bool Good = true;
+  for (uint32_t K = 0; K < Run.Count; ++K) {
+    Cell &C = Run.Cells[K];
+    const uint64_t Begin = uint64_t(K) << Run.Granule;
+    const uint64_t Where = Run.Address + Begin;
+    Here = {Where, R.isLds()};
+    Conflict Found;
+    switch (R.Access) {
+    case MemoryAccess::Load: {
+      // Mostly a store before a barrier, and perhaps this wave's own read.
+      const Moment Store = Moment::of(C.Writes.moment());
+      const uint32_t From = Store.wave() - First;
+      if (R.isLds() && !Sync && C.Atomics.empty() &&
+          (C.Writes.empty() ||
+           (C.Writes.single() && From < NumWaves &&
+            (Store.wave() == Me || Store.clock() <= All.Local[From].Lds)))) {
+        if (C.Reads.empty() ||
+            (C.Reads.single() && Moment::of(C.Reads.moment()).wave() == Me))
+          C.Reads.set(Mark);
+        else if (const Crowd *Many = C.Reads.crowd();
+                 !Many || Many->Moments.back() != Mark)
+          add(C.Reads, true, false);
+        break;
+      }
+      if (!C.Atomics.empty() || C.Writes.crowd() ||
+          (!C.Writes.empty() && Store.wave() != Me))
+        checkRead(C, R, Found);
+      if (!Sync)
+        add(C.Reads, R.isLds(), false);
+      break;
+    }
+    case MemoryAccess::Store: {
+      uint8_t *Values = Run.Values ? Run.Values + Begin : nullptr;
+      const unsigned Bytes = 1u << Run.Granule;
+      if ((C.Writes.moment() | C.Reads.moment() | C.Atomics.moment()) &&
+          checkWrite(C, R, Where, Bytes, Values, Found)) {
+        add(C.Writes, R.isLds(), true);
+        C.Atomics.clear();
+        break;
+      }
+      C.Writes.set(Mark);
+      C.Reads.clear();
+      C.Atomics.clear();
+      if (Values)
+        forStored(R, W.N, Where, Bytes,
+                  [&](unsigned At, uint32_t Value, unsigned Step) {
+                    std::memcpy(Values + At, &Value, Step);
+                    return true;
+                  });
+      break;
+    }
+    default:
+      checkAtomic(C, R, Found);
+      add(C.Atomics, R.isLds(), true);
+      break;
+    }
+    if (__builtin_expect(Found.Other != 0, 0))
+      Good &= report(R, Where, Found);
+  }
+  return Good;
+}
+
+bool RaceChecker::access(const AccessRange &R) {
+  if (!Followed)
+    return true;
+  if (L.Logs.wanted() && isSync(*R.E))
+    Takes.push_back(R);
+  return WG.cells(R, [&](const CellRun &Run) { return accessCells(Run, R); });
+}
+
+uint8_t lnbwd::sim::storedByte(const Inst *I, const uint32_t *Data,
+                               unsigned Lane, unsigned N, unsigned Byte) {
+  if (I->ElementBytes >= 4)
+    return uint8_t(Data[Byte / 4 * N + Lane] >> Byte % 4 * 8);
+  const unsigned Shift = I->Flags & FlagHigh16 ? 16 : 0;
+  return uint8_t(Data[Lane] >> (Shift + Byte * 8));
+}
+
+bool RaceChecker::collisions(const Inst *I, const Effects &E, const uint64_t *A,
+                             uint64_t Mask, unsigned Bytes,
+                             const uint32_t *Data) {
+  // Mostly each lane has a higher address than the one before it.
+  uint64_t End = 0;
+  bool Ascending = true;
+  for (uint64_t Left = Mask; Left; Left &= Left - 1) {
+    const uint64_t X = A[__builtin_ctzll(Left)];
+    Ascending &= X >= End;
+    End = X + Bytes;
+  }
+  if (Ascending)
+    return true;
+  std::pair<uint64_t, unsigned> Order[64];
+  unsigned Count = 0;
+  for (uint64_t Left = Mask; Left; Left &= Left - 1) {
+    const unsigned Lane = unsigned(__builtin_ctzll(Left));
+    Order[Count++] = {A[Lane], Lane};
+  }
+  std::sort(Order, Order + Count);
+  for (unsigned K = 1; K < Count; ++K) {
+    const auto &[Low, One] = Order[K - 1];
+    const auto &[High, Two] = Order[K];
+    if (High >= Low + Bytes)
+      continue;
+    bool Same = true;
+    for (uint64_t X = High; X < Low + Bytes; ++X)
+      Same &= storedByte(I, Data, One, W.N, unsigned(X - Low)) ==
+              storedByte(I, Data, Two, W.N, unsigned(X - High));
+    const bool Lost = E.Use.Changes && High == Low;
+    if (Same && !Lost)
+      continue;
+    const unsigned First = std::min(One, Two), Second = std::max(One, Two);
+    return noteFinding(W, I, int(Second), "lanes", [&] {
+      return std::string("a race: lanes ") + std::to_string(First) + " and " +
+             std::to_string(Second) + " of the wave " +
+             (Lost ? "have both read what they store again, changed, at one "
+                     "address: one of the changes is lost; an atomic does both"
+                   : "store different values at one address");
+    });
+  }
+  return true;
+}
+
+std::string RaceChecker::waveName(uint64_t M, bool IsLds) const {
+  const uint32_t From = Moment::of(M).wave();
+  if (From - First < NumWaves)
+    return std::string(IsLds ? "" : "of this workgroup ") + "wave " +
+           std::to_string(From - First);
+  const uint64_t N = (From - 1) / NumWaves;
+  const Launch &Of = *W.L;
+  return "workgroup (" + std::to_string(N % Of.Grid[0]) + ", " +
+         std::to_string(N / Of.Grid[0] % Of.Grid[1]) + ", " +
+         std::to_string(N / Of.Grid[0] / Of.Grid[1]) + ")" +
+         (NumWaves > 1 ? ", wave " + std::to_string((From - 1) % NumWaves) + ","
+                       : "");
+}
+
+/// What drops the caches in the way of a load.
+static const char *cacheRemedy(const Launch &L, bool InNear) {
+  if (L.Chip->Generation >= 12)
+    return InNear ? "global_inv scope:SCOPE_SE, or a wider scope,"
+                  : "global_inv scope:SCOPE_DEV";
+  if (L.Chip->Generation >= 10)
+    return InNear ? "buffer_gl0_inv" : "buffer_gl1_inv";
+  return L.Chip->HasL2PerDie ? "buffer_inv sc1" : "buffer_wbinvl1_vol";
+}
+
+bool RaceChecker::report(const AccessRange &R, uint64_t Address,
+                         const Conflict &C) {
+  const Moment Where = Moment::of(C.Other);
+  const int Lane = R.Lane < 0 || !R.LaneBytes
+                       ? R.Lane
+                       : R.Lane + int((Address - R.Address) / R.LaneBytes);
+  const std::string Group = "race " + std::to_string(Where.id()) +
+                            (C.Stale   ? " stale"
+                             : C.Wrote ? " written"
+                                       : "");
+  return noteFinding(W, R.I, Lane, Group, [&] {
+    const char *Verb = R.Access == MemoryAccess::Load    ? "read"
+                       : R.Access == MemoryAccess::Store ? "write"
+                                                         : "atomic";
+    const uint64_t Bytes = R.LaneBytes ? R.LaneBytes : R.Bytes;
+    std::string Text;
+    if (R.isLds())
+      Text = std::string("LDS ") + Verb + " of " + std::to_string(Bytes) +
+             " bytes at " + std::to_string(Address) + " of " +
+             std::to_string(W.WG->LdsSize) + ": ";
+    else
+      Text = R.Shadow->describe(Verb, Bytes, Address) + ": ";
+    Text += (C.Stale ? "a stale read: " : "a race: ") +
+            waveName(C.Other, R.isLds()) + " has " +
+            (C.Wrote ? "written" : "read") + " it" +
+            (R.isLds() ? "" : " in the same launch");
+    const auto &List = L.TheEffects.MemoryInstructions;
+    if (Where.id() < List.size())
+      Text += ", with " + describeInstruction(W, List[Where.id()]);
+    const bool Mine = Where.wave() - First < NumWaves;
+    const uint32_t Issued = Mine ? All.Local[Where.wave() - First].Issued
+                                 : All.Remote.at(Where.wave()).Issued;
+    if (C.Stale)
+      return Text +
+             ", and that is ordered, but a cache may still hold what was there "
+             "before: " +
+             cacheRemedy(*W.L, C.Near) +
+             " is missing behind what orders the "
+             "two";
+    const std::string Counter =
+        counterName(R.isLds()                      ? WaitLds
+                    : C.Wrote || L.Generation == 9 ? Waits.storeCounter()
+                                                   : WaitLoad,
+                    L.Generation);
+    if (Where.clock() <= Issued && R.isLds())
+      return Text +
+             "; that wave signalled the barrier between the two before "
+             "the access was over, not with its accesses waited for: a "
+             "wait for " +
+             Counter + " of 0 is missing there";
+    if (Where.clock() <= Issued)
+      return Text +
+             ", and what orders the two, an atomic or a store, was issued "
+             "before the " +
+             (C.Wrote ? "store" : "load") + " had been waited for" +
+             (Caches.KeepsStores && C.Wrote
+                  ? ", or before it had been written back: buffer_wbl2 sc1, or "
+                    "a wait for "
+                  : ": a wait for ") +
+             Counter + " of 0 is missing there";
+    if (R.isLds())
+      return Text + ", and no barrier that both have reached, with their "
+                    "accesses waited for, lies between";
+    return Text + (Mine ? ", and neither a barrier nor an atomic orders the two"
+                        : ", and no atomic orders the two");
+  });
+}

@@ -1,0 +1,129 @@
+//===- WaveClock.cpp - What has come through of other waves ---------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Joins of what is known, and the logs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check/WaveClock.h"
+
+#include <algorithm>
+#include <utility>
+
+using namespace lnbwd::sim;
+
+void Heard::raise(const Heard &To) {
+  Lds = std::max(Lds, To.Lds);
+  Read = std::max(Read, To.Read);
+  Write = std::max(Write, To.Write);
+  DoneRead = std::max(DoneRead, To.DoneRead);
+  Done = std::max(Done, To.Done);
+  Issued = std::max(Issued, To.Issued);
+  Kept = std::max(Kept, To.Kept);
+}
+
+void Knowledge::reset(unsigned NumWaves) {
+  Local.assign(NumWaves, Heard());
+  Remote = ClockTree();
+}
+
+void Knowledge::join(const Knowledge &Other) {
+  for (size_t K = 0; K < Local.size(); ++K)
+    Local[K].raise(Other.Local[K]);
+  Remote.join(Other.Remote);
+}
+
+void WaveLog::add(Entry E) {
+  std::lock_guard<std::mutex> Guard(Lock);
+  if (!Entries.empty() && Entries.back().Clock == E.Clock) {
+    Entries.back() = std::move(E);
+    return;
+  }
+  // Of a wave that stores for very long, every other entry goes; the next one,
+  // which says more, stands for it.
+  if (Entries.size() == Most) {
+    for (size_t K = 0; K < Most / 2; ++K) {
+      const uint32_t Clock = Entries[2 * K].Clock;
+      Entries[K] = std::move(Entries[2 * K + 1]);
+      Entries[K].Clock = Clock;
+    }
+    Entries.resize(Most / 2);
+  }
+  Entries.push_back(std::move(E));
+}
+
+bool WaveLog::at(uint32_t Clock, Entry &Found) const {
+  std::lock_guard<std::mutex> Guard(Lock);
+  auto Behind =
+      std::upper_bound(Entries.begin(), Entries.end(), Clock,
+                       [](uint32_t C, const Entry &E) { return C < E.Clock; });
+  if (Behind == Entries.begin()) {
+    if (Entries.empty())
+      return false;
+    Found = Entries.front();
+    return true;
+  }
+  Found = *(Behind - 1);
+  return true;
+}
+
+WaveLogs::WaveLogs(uint64_t NumWaves, bool Wanted)
+    : Size(size_t(std::min<uint64_t>(NumWaves, Moment::LastWave)) + 1) {
+  if (Wanted)
+    Logs.reset(new std::atomic<WaveLog *>[Size] {});
+}
+
+WaveLogs::~WaveLogs() {
+  if (Logs)
+    for (size_t K = 0; K < Size; ++K)
+      delete Logs[K].load();
+}
+
+WaveLog &WaveLogs::of(uint32_t Wave) {
+  // Only the wave itself makes its log.
+  if (WaveLog *L = Logs[Wave].load(std::memory_order_relaxed))
+    return *L;
+  auto *New = new WaveLog;
+  Logs[Wave].store(New, std::memory_order_release);
+  return *New;
+}
+
+const WaveLog *WaveLogs::find(uint32_t Wave) const {
+  return Logs ? Logs[Wave].load(std::memory_order_acquire) : nullptr;
+}
+
+BarrierClocks::BarrierClocks(unsigned NumWaves)
+    : Signals(NumWaves), Ended(NumWaves), NumWaves(NumWaves) {
+  start();
+}
+
+void BarrierClocks::start() {
+  std::fill(Signals.begin(), Signals.end(), 0);
+  for (auto &E : Ended)
+    E.reset();
+  for (Told &T : Two)
+    T.Barrier = 0;
+}
+
+bool BarrierClocks::othersRun(unsigned Wave) const {
+  for (unsigned K = 0; K < NumWaves; ++K)
+    if (K != Wave && !Ended[K])
+      return true;
+  return false;
+}
+
+BarrierClocks::Told &BarrierClocks::told(unsigned Barrier) {
+  Told &T = Two[Barrier % 2];
+  // Nobody signals a barrier before all have passed the one before the last.
+  if (T.Barrier != Barrier) {
+    for (Knowledge *K : {&T.All, &T.Near, &T.Far})
+      K->reset(NumWaves);
+    T.Barrier = Barrier;
+  }
+  return T;
+}

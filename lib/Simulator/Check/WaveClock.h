@@ -1,0 +1,131 @@
+//===- WaveClock.h - What has come through of other waves -------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Order by time. A wave numbers its memory instructions; that number is its
+// time. What it knows of another wave is up to which number that one's accesses
+// are over and may be built upon. It learns that at barriers and where it reads
+// what another wave has left in memory for that purpose.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CHECK_WAVECLOCK_H
+#define LNBWD_LIB_SIMULATOR_CHECK_WAVECLOCK_H
+
+#include "Check/ClockTree.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace lnbwd::sim {
+
+/// A point in the time of a wave and the instruction that was issued there, in
+/// one word; 0: none. The lowest bit is free.
+class Moment {
+public:
+  static constexpr unsigned IdBits = 12, ClockBits = 27, WaveBits = 24;
+  static constexpr uint32_t LastClock = (1u << ClockBits) - 1;
+  static constexpr uint32_t LastWave = (1u << WaveBits) - 1;
+  Moment() = default;
+  /// Wave: its number in the launch plus 1.
+  Moment(uint32_t Wave, uint32_t Clock, uint16_t Id)
+      : Bits(uint64_t(Wave) << (ClockBits + IdBits + 1) |
+             uint64_t(Clock) << (IdBits + 1) | uint64_t(Id) << 1) {}
+  static Moment of(uint64_t Bits) {
+    Moment M;
+    M.Bits = Bits;
+    return M;
+  }
+  uint32_t wave() const { return uint32_t(Bits >> (ClockBits + IdBits + 1)); }
+  uint32_t clock() const { return uint32_t(Bits >> (IdBits + 1)) & LastClock; }
+  uint16_t id() const { return uint16_t(Bits >> 1 & ((1u << IdBits) - 1)); }
+  uint64_t Bits = 0;
+};
+
+/// What a wave knows of another one of its workgroup: up to which number its
+/// accesses are over, as the waves of the workgroup and (Done) as others see
+/// it.
+struct Heard {
+  uint32_t Lds = 0, Read = 0, Write = 0;
+  uint32_t DoneRead = 0, Done = 0;
+  uint32_t Issued = 0; ///< number of its last one when it handed that on
+  uint32_t Kept = 0;   ///< its last store that the L2 of its XCD may keep
+  void raise(const Heard &To);
+};
+/// In place of a number: everything that had been issued by then.
+constexpr uint32_t AllIssued = ~0u;
+
+struct Knowledge {
+  std::vector<Heard> Local; ///< by the wave's number in the workgroup
+  ClockTree Remote;         ///< waves of other workgroups, by number plus 1
+  void reset(unsigned NumWaves);
+  void join(const Knowledge &Other);
+};
+
+/// What a wave would have handed on with each of its stores: found when
+/// another one reads what was stored.
+class WaveLog {
+public:
+  struct Entry {
+    uint32_t Clock; ///< from here on
+    Heard Own;
+    std::shared_ptr<const Knowledge> Others;
+  };
+  void add(Entry E);
+  bool at(uint32_t Clock, Entry &Found) const;
+
+private:
+  static constexpr size_t Most = 4096;
+  mutable std::mutex Lock;
+  std::vector<Entry> Entries;
+};
+
+/// The logs of all waves of a launch.
+class WaveLogs {
+public:
+  WaveLogs(uint64_t NumWaves, bool Wanted);
+  ~WaveLogs();
+  bool wanted() const { return Logs != nullptr; }
+  /// That of the wave of this number plus 1, made on first use.
+  WaveLog &of(uint32_t Wave);
+  /// Null if the wave has stored nothing.
+  const WaveLog *find(uint32_t Wave) const;
+
+private:
+  size_t Size;
+  std::unique_ptr<std::atomic<WaveLog *>[]> Logs;
+};
+
+/// What the waves of a workgroup tell each other at barriers, and when they
+/// end.
+class BarrierClocks {
+public:
+  BarrierClocks(unsigned NumWaves);
+  void start();
+  struct Told {
+    Knowledge All, Near, Far;
+    unsigned Barrier = 0;
+    bool Idle = false; ///< an ended wave that had left before it did more
+  };
+  /// What those who signal this barrier say.
+  Told &told(unsigned Barrier);
+  /// Whether a wave beside this one has not ended.
+  bool othersRun(unsigned Wave) const;
+  std::vector<unsigned> Signals;            ///< barriers, by wave
+  std::vector<std::unique_ptr<Told>> Ended; ///< by wave
+
+private:
+  unsigned NumWaves;
+  Told Two[2]; ///< of the present barrier and of the one before it
+};
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CHECK_WAVECLOCK_H

@@ -1,0 +1,243 @@
+//===- CheckerOrderTest.cpp - Order between waves, and races without ------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Inputs/order.c, compiled for chips of each family, with optimisation and
+// without: kernels with a fault of order are caught and their twins run clean,
+// in many orders of waves and on one to four host threads. Skipped where there
+// is no clang beside LLVM's tools.
+//
+//===----------------------------------------------------------------------===//
+
+#include "HipTester.h"
+#include "WaveTester.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <tuple>
+
+using namespace lnbwd::sim;
+
+namespace {
+struct Case {
+  const char *Name;
+  unsigned Workgroups, Waves;
+  /// Chips and levels whose code has no such fault, since the compiler cannot
+  /// be kept from the wait there, or, at O0, where what becomes of the value is
+  /// not known because it is kept in memory.
+  const char *NotOn = "";
+};
+
+// Of each, NAME_fault is caught and NAME_clean is not.
+constexpr Case Pairs[] = {
+    {"flag_before_data", 4, 1},
+    {"ticket_before_sums", 8, 1},
+    {"second_grid_barrier", 6, 2},
+    {"ticket_without_barrier", 4, 3},
+    {"unlock_too_early", 6, 1, "gfx90a-O0"},
+    {"flag_too_early", 4, 1, "gfx90a-O0"},
+    {"zeroed_while_others_add", 4, 1},
+    {"atomic_behind_own_store", 5, 1},
+    {"volatile_data", 4, 1},
+    {"stale_read", 4, 1},
+    {"scope_too_narrow", 4, 1},
+    {"compare_swap_as_store", 4, 1, "gfx1030-O0 gfx1100-O0 gfx1201-O0"},
+    {"read_beside_atomics", 4, 1, "gfx1030-O0 gfx1100-O0 gfx1201-O0"},
+    {"chain_of_three", 4, 1},
+    {"read_before_it_is_overwritten", 2, 1},
+    {"flag_polled_too_late", 3, 1},
+    {"two_flags_one_waited", 4, 1},
+    {"neighbours_without_order", 6, 2},
+    {"everybody_stores_its_number", 4, 1},
+    {"other_waves_atomics", 4, 4,
+     "gfx1030-O0 gfx1030-O2 gfx90a-O0 gfx942-O0 gfx1100-O0 gfx1201-O0"},
+    {"waves_through_global", 1, 4},
+    {"waves_overwrite_global", 1, 4},
+    {"wave_flag_in_global", 1, 2},
+    {"one_value_differs", 6, 1},
+    {"lanes_count", 1, 1},
+    {"lanes_count_in_lds", 1, 1},
+    {"lanes_store_different_values", 1, 1},
+    {"lds_no_barrier", 2, 4},
+    {"lds_overwritten_too_early", 2, 4},
+    {"lds_store_under_way", 2, 4,
+     "gfx90a-O0 gfx90a-O2 gfx942-O0 gfx942-O2 gfx1030-O0 gfx1030-O2 gfx1100-O0 "
+     "gfx1201-O0"},
+    {"lds_zeroed_while_others_add", 1, 4},
+    {"lds_atomic_behind_own_store", 1, 4},
+    {"lds_flag_before_data", 1, 3},
+    {"lds_sum_read_too_early", 1, 4},
+    {"lds_sort_step", 1, 4},
+    {"lds_global_data_behind_lds_flag", 1, 2},
+    {"barrier_missed", 1, 3},
+};
+constexpr Case Alone[] = {
+    {"sense_reversing_barrier", 6, 2},
+    {"many_arrive", 12, 1},
+    {"lds_add_of_doubles", 1, 4},
+    {"global_add_of_floats", 4, 2},
+    {"packed_in_lds", 1, 4},
+    {"bytes_in_global", 8, 1},
+    {"packed_in_global", 4, 2},
+    {"same_value", 8, 1},
+    {"same_values_by_many", 8, 1},
+    {"same_value_read_back", 6, 2},
+    {"same_value_in_lds", 1, 4},
+    {"waves_leave", 1, 4},
+    {"waves_leave_behind_a_barrier", 1, 4},
+    {"spin_lock_by_exchange", 8, 1},
+    {"spin_lock_in_lds", 1, 4},
+    {"look_back", 16, 1},
+    {"last_one_reads_volatile", 40, 1},
+    {"queue_by_atomics", 8, 1},
+    {"producer_consumer_ring", 1, 3},
+    {"double_buffer", 1, 4},
+    {"slot_in_lds", 1, 2},
+    {"counter_reset_by_the_last", 6, 2},
+    {"flags_of_all_lanes", 8, 1},
+    {"progress_counter", 6, 2},
+};
+
+class CheckerOrderTest
+    : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
+protected:
+  void SetUp() override {
+    std::tie(Chip, Level) = GetParam();
+    useChip(Chip);
+    std::ifstream File(LNBWD_SIM_TEST_KERNELS "/order-" + Chip + "-" + Level +
+                           ".hsaco",
+                       std::ios::binary);
+    const std::vector<uint8_t> Code{std::istreambuf_iterator<char>(File),
+                                    std::istreambuf_iterator<char>()};
+    if (Code.empty())
+      GTEST_SKIP() << "the kernels were not compiled: no clang beside LLVM's "
+                      "tools";
+    Before = lnbwdSimGetChecks();
+    lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
+    if (const char *Text = std::getenv("LNBWD_SIM_THREADS"))
+      ThreadsBefore = Text;
+    Module = std::make_unique<LoadedModule>(Code);
+    for (void *&B : Buffers)
+      EXPECT_HIP(hipMalloc(&B, Bytes));
+  }
+  void TearDown() override {
+    if (!Module)
+      return;
+    for (void *B : Buffers)
+      EXPECT_HIP(hipFree(B));
+    Module.reset();
+    lnbwdSimSetChecks(Before);
+    lnbwdSimSetShuffle(0);
+    if (ThreadsBefore.empty())
+      unsetenv("LNBWD_SIM_THREADS");
+    else
+      setenv("LNBWD_SIM_THREADS", ThreadsBefore.c_str(), 1);
+  }
+  /// What is said of a kernel in an order of waves, or "". Threads: of the
+  /// host, or 0 for one to four in turns.
+  std::string run(const std::string &Name, const Case &C, unsigned Order,
+                  unsigned Threads = 0) {
+    lnbwdSimSetShuffle(Order);
+    setenv("LNBWD_SIM_THREADS",
+           std::to_string(Threads ? Threads : 1 + Order % 4).c_str(), 1);
+    for (void *B : Buffers)
+      EXPECT_HIP(hipMemset(B, 0, Bytes));
+    const unsigned Wave = isGfx9(Chip) ? 64 : 32;
+    const hipError_t Code =
+        launch(Module->function(Name.c_str()), dim3(C.Workgroups),
+               dim3(C.Waves * Wave), 0, Buffers[0], Buffers[1], Buffers[2]);
+    return Code == hipSuccess ? "" : lnbwdSimLastErrorMessage();
+  }
+  bool hasNoFault(const Case &C) const {
+    return llvm::StringRef(C.NotOn).contains(Chip + "-" + Level);
+  }
+  unsigned orders() const { return Level == "O2" ? 20 : 4; }
+
+  static constexpr size_t Bytes = 16384;
+  std::string Chip, Level, ThreadsBefore;
+  unsigned Before = 0;
+  std::unique_ptr<LoadedModule> Module;
+  void *Buffers[3] = {};
+};
+} // namespace
+
+TEST_P(CheckerOrderTest, FaultsAreCaughtInEveryOrder) {
+  for (const Case &C : Pairs)
+    for (unsigned Order = 0; Order < orders() && !hasNoFault(C); ++Order) {
+      const std::string Said = run(std::string(C.Name) + "_fault", C, Order);
+      const llvm::StringRef Text(Said);
+      EXPECT_TRUE(
+          Text.contains("a race: ") || Text.contains("a stale read: ") ||
+          Text.contains("without reaching") || Text.contains("never written"))
+          << C.Name << " in order " << Order << " of " << Chip << ": " << Said;
+    }
+}
+
+TEST_P(CheckerOrderTest, TwinsAreClean) {
+  for (const Case &C : Pairs)
+    for (unsigned Order = 0; Order < orders(); ++Order)
+      EXPECT_EQ(run(std::string(C.Name) + "_clean", C, Order), "")
+          << C.Name << " in order " << Order << " of " << Chip;
+}
+
+TEST_P(CheckerOrderTest, TrickyOnesAreClean) {
+  for (const Case &C : Alone)
+    for (unsigned Order = 0; Order < orders(); ++Order)
+      EXPECT_EQ(run(C.Name, C, Order), "")
+          << C.Name << " in order " << Order << " of " << Chip;
+}
+
+// Whether two waves store the same is found out while both are at it.
+TEST_P(CheckerOrderTest, SameValuesOnAnyNumberOfThreads) {
+  constexpr Case Same[] = {{"same_value", 24, 1},
+                           {"same_values_by_many", 24, 1},
+                           {"same_value_read_back", 24, 2}};
+  for (unsigned Order = 0; Order < orders(); ++Order)
+    for (unsigned Threads = 1; Threads <= 4; ++Threads) {
+      for (const Case &C : Same)
+        EXPECT_EQ(run(C.Name, C, Order, Threads), "")
+            << C.Name << " in order " << Order << " on " << Threads;
+      EXPECT_NE(run("one_value_differs_fault", {"", 24, 1}, Order, Threads)
+                    .find("a race: "),
+                std::string::npos);
+    }
+}
+
+TEST_P(CheckerOrderTest, BothInstructionsAreNamed) {
+  const std::string Said = run("waves_through_global_fault", {"", 1, 4}, 0);
+  // Whichever of the two comes second is where it is found.
+  for (const char *Part :
+       {" of 4 bytes at ", "of this workgroup wave ",
+        " it in the same launch, with global_",
+        "and neither a barrier nor an atomic orders the two; at "
+        "waves_through_global_fault+0x"})
+    EXPECT_NE(Said.find(Part), std::string::npos) << Said;
+}
+
+TEST_P(CheckerOrderTest, FindingsAreGatheredAndCounted) {
+  lnbwdSimSetMaxFindings(8);
+  const std::string Said = run("lds_sum_read_too_early_fault", {"", 6, 4}, 0);
+  lnbwdSimSetMaxFindings(1);
+  EXPECT_NE(Said.find(" times)"), std::string::npos) << Said;
+  const std::string Summary = lnbwdSimGetCheckSummary();
+  EXPECT_NE(Summary.find("kernel 'lds_sum_read_too_early_fault', 6 of 6 "
+                         "workgroups: checked for memory, registers, races"),
+            std::string::npos)
+      << Summary;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Families, CheckerOrderTest,
+    ::testing::Combine(::testing::Values("gfx90a", "gfx942", "gfx1030",
+                                         "gfx1100", "gfx1201"),
+                       ::testing::Values("O0", "O2")),
+    [](const auto &Info) {
+      return std::get<0>(Info.param) + "_" + std::get<1>(Info.param);
+    });

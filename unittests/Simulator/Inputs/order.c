@@ -1,0 +1,742 @@
+/*===- order.c - Kernels whose accesses have an order, and twins without ----===*\
+|*
+|* Part of the lnbwd project, under the Apache License v2.0 with LLVM
+|* Exceptions. See LICENSE for license information.
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+|*
+|*===----------------------------------------------------------------------===*|
+|*
+|* PAIR(name) is a kernel without a fault, name_clean, and one with it,
+|* name_fault, where `fault` is 1. ALONE(name) is one that only looks as if it
+|* had one. data, flags and out are all zeros before the launch. CheckerOrderTest
+|* says with how many workgroups and waves each one runs.
+|*
+\*===----------------------------------------------------------------------===*/
+
+typedef unsigned u32;
+#define GLOBAL __attribute__((address_space(1)))
+#define LOCAL __attribute__((address_space(3)))
+#define SHARED __attribute__((address_space(3), loader_uninitialized))
+#define INLINE static inline __attribute__((always_inline))
+typedef GLOBAL u32 *gptr;
+typedef LOCAL u32 *lptr;
+
+#define ITEM __builtin_amdgcn_workitem_id_x()
+#define GROUP __builtin_amdgcn_workgroup_id_x()
+#define GROUPS (__builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x())
+#define ITEMS __builtin_amdgcn_workgroup_size_x()
+#define WAVE __builtin_amdgcn_wavefrontsize()
+#define MYWAVE __builtin_amdgcn_readfirstlane(ITEM / WAVE)
+
+#define ARGUMENTS gptr data, gptr flags, gptr out
+#define PAIR(NAME)                                                             \
+  INLINE void NAME(ARGUMENTS, int fault);                                      \
+  __attribute__((amdgpu_kernel)) void NAME##_fault(ARGUMENTS) {                \
+    NAME(data, flags, out, 1);                                                 \
+  }                                                                            \
+  __attribute__((amdgpu_kernel)) void NAME##_clean(ARGUMENTS) {                \
+    NAME(data, flags, out, 0);                                                 \
+  }                                                                            \
+  INLINE void NAME(ARGUMENTS, int fault)
+#define ALONE(NAME) __attribute__((amdgpu_kernel)) void NAME(ARGUMENTS)
+
+#define RELAXED __ATOMIC_RELAXED
+#define ACQUIRE __ATOMIC_ACQUIRE
+#define RELEASE __ATOMIC_RELEASE
+#define ACQ_REL __ATOMIC_ACQ_REL
+#define DEVICE __MEMORY_SCOPE_DEVICE
+#define WORKGROUP __MEMORY_SCOPE_WRKGRP
+#define LOAD(P, ORDER, SCOPE) __scoped_atomic_load_n(P, ORDER, SCOPE)
+#define STORE(P, X, ORDER, SCOPE) __scoped_atomic_store_n(P, X, ORDER, SCOPE)
+#define ADD(P, X, ORDER, SCOPE) __scoped_atomic_fetch_add(P, X, ORDER, SCOPE)
+#define WAIT_FOR(P, X, ORDER, SCOPE)                                           \
+  while (LOAD(P, ORDER, SCOPE) != (X))                                         \
+    __builtin_amdgcn_s_sleep(1)
+
+INLINE void barrier(void) {
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+}
+/* The n-th barrier of all workgroups: arrive, then poll. */
+INLINE void grid_barrier(gptr count, u32 n) {
+  barrier();
+  if (ITEM == 0) {
+    ADD(count, 1, RELEASE, DEVICE);
+    while (LOAD(count, ACQUIRE, DEVICE) < n * GROUPS)
+      __builtin_amdgcn_s_sleep(1);
+  }
+  barrier();
+}
+
+/* ---- Global memory, between workgroups ---------------------------------- */
+
+PAIR(flag_before_data) {
+  if (GROUP == 0) {
+    if (fault && ITEM == 0)
+      STORE(flags, 1, RELEASE, DEVICE);
+    data[ITEM] = ITEM + 1;
+    if (!fault && ITEM == 0)
+      STORE(flags, 1, RELEASE, DEVICE);
+    return;
+  }
+  WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+  out[GROUP * ITEMS + ITEM] = data[ITEM];
+}
+
+PAIR(ticket_before_sums) {
+  u32 ticket;
+  if (fault)
+    ticket = ADD(flags, ITEM == 0, ACQ_REL, DEVICE);
+  if (ITEM == 0)
+    data[GROUP] = GROUP + 5;
+  if (!fault)
+    ticket = ADD(flags, ITEM == 0, ACQ_REL, DEVICE);
+  if (ITEM == 0 && ticket == GROUPS - 1) {
+    u32 sum = 0;
+    for (u32 k = 0; k < GROUPS; ++k)
+      sum += data[k];
+    out[0] = sum;
+  }
+}
+
+PAIR(second_grid_barrier) {
+  data[GROUP * ITEMS + ITEM] = GROUP + ITEM;
+  grid_barrier(flags, 1);
+  u32 other = data[(GROUP + 1) % GROUPS * ITEMS + ITEM];
+  if (!fault)
+    grid_barrier(flags, 2);
+  data[GROUP * ITEMS + ITEM] = other + 1;
+}
+
+PAIR(ticket_without_barrier) {
+  data[GROUP * ITEMS + ITEM] = ITEM + 1;
+  SHARED static u32 ticket;
+  if (!fault)
+    barrier();
+  if (ITEM == 0)
+    ticket = ADD(flags, 1, ACQ_REL, DEVICE);
+  barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  if (ticket == GROUPS - 1)
+    out[ITEM] = data[ITEM] + data[ITEMS + ITEM] + data[2 * ITEMS + ITEM];
+}
+
+PAIR(unlock_too_early) {
+  if (ITEM != 0)
+    return;
+  u32 open = 0;
+  while (!__scoped_atomic_compare_exchange_n(flags, &open, 1, 0, ACQUIRE,
+                                             RELAXED, DEVICE))
+    open = 0;
+  data[0] += GROUP + 1;
+  if (fault)
+    STORE(flags, 0, RELAXED, DEVICE);
+  else
+    STORE(flags, 0, RELEASE, DEVICE);
+}
+
+PAIR(flag_too_early) {
+  if (GROUP == 0) {
+    data[ITEM] = ITEM + 1;
+    if (fault)
+      STORE(flags, 1, RELAXED, DEVICE);
+    else
+      STORE(flags, 1, RELEASE, DEVICE);
+    return;
+  }
+  WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+  out[GROUP * ITEMS + ITEM] = data[ITEM];
+}
+
+PAIR(zeroed_while_others_add) {
+  if (GROUP == 0) {
+    data[ITEM] = 0;
+    STORE(flags, 1, RELEASE, DEVICE);
+  } else if (!fault) {
+    WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+  }
+  ADD(&data[ITEM], 1, RELAXED, DEVICE);
+}
+
+PAIR(atomic_behind_own_store) {
+  if (!fault)
+    ADD(&data[GROUP], ITEM == 0, RELAXED, DEVICE);
+  else if (ITEM == 0)
+    data[GROUP] = 1;
+  ADD(&data[GROUP], 1, RELAXED, DEVICE);
+  ADD(&data[(GROUP + 1) % GROUPS], 1, RELAXED, DEVICE);
+}
+
+PAIR(volatile_data) {
+  if (GROUP == 0) {
+    data[ITEM] = ITEM + 1;
+    STORE(flags, 1, RELEASE, DEVICE);
+    return;
+  }
+  if (!fault)
+    WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+  out[GROUP * ITEMS + ITEM] = *(volatile GLOBAL u32 *)&data[ITEM];
+}
+
+PAIR(stale_read) {
+  if (GROUP == 0) {
+    data[ITEM] = ITEM + 1;
+    STORE(flags, 1, RELEASE, DEVICE);
+    return;
+  }
+  if (fault)
+    WAIT_FOR(flags, 1, RELAXED, DEVICE);
+  else
+    WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+  out[GROUP * ITEMS + ITEM] = data[ITEM];
+}
+
+PAIR(scope_too_narrow) {
+  if (GROUP == 0) {
+    data[ITEM] = ITEM + 1;
+    STORE(flags, 1, RELEASE, DEVICE);
+    return;
+  }
+  WAIT_FOR(flags, 1, RELAXED, DEVICE);
+  if (fault)
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+  else
+    __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  out[GROUP * ITEMS + ITEM] = data[ITEM];
+}
+
+PAIR(compare_swap_as_store) {
+  if (GROUP == 0) {
+    u32 old = 0;
+    __scoped_atomic_compare_exchange_n(&data[ITEM], &old, ITEM + 1, 0, RELAXED,
+                                       RELAXED, DEVICE);
+    return;
+  }
+  out[GROUP * ITEMS + ITEM] =
+      fault ? data[ITEM] : LOAD(&data[ITEM], RELAXED, DEVICE);
+}
+
+PAIR(read_beside_atomics) {
+  ADD(&data[ITEM % 8], 1, RELAXED, DEVICE);
+  out[GROUP * ITEMS + ITEM] =
+      fault ? data[ITEM % 8] : LOAD(&data[ITEM % 8], RELAXED, DEVICE);
+}
+
+PAIR(chain_of_three) {
+  if (GROUP == 0) {
+    data[ITEM] = ITEM + 1;
+    STORE(flags, 1, RELEASE, DEVICE);
+  } else if (GROUP == 1) {
+    if (!fault)
+      WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+    STORE(&flags[32], 1, RELEASE, DEVICE);
+  } else {
+    WAIT_FOR(&flags[32], 1, ACQUIRE, DEVICE);
+    out[GROUP * ITEMS + ITEM] = data[ITEM];
+  }
+}
+
+PAIR(read_before_it_is_overwritten) {
+  if (GROUP == 0) {
+    out[ITEM] = data[ITEM];
+    if (!fault)
+      STORE(flags, 1, RELEASE, DEVICE);
+  } else {
+    if (!fault)
+      WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+    data[ITEM] = ITEM + 7;
+  }
+}
+
+PAIR(flag_polled_too_late) {
+  if (GROUP == 0) {
+    data[ITEM] = ITEM + 1;
+    STORE(flags, 1, RELEASE, DEVICE);
+    return;
+  }
+  u32 x = 0;
+  if (fault)
+    x = data[ITEM];
+  WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+  if (!fault)
+    x = data[ITEM];
+  out[GROUP * ITEMS + ITEM] = x;
+}
+
+PAIR(two_flags_one_waited) {
+  if (GROUP < 2) {
+    data[GROUP * ITEMS + ITEM] = ITEM + 1;
+    STORE(&flags[GROUP * 32], 1, RELEASE, DEVICE);
+    return;
+  }
+  WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+  if (!fault)
+    WAIT_FOR(&flags[32], 1, ACQUIRE, DEVICE);
+  out[GROUP * ITEMS + ITEM] = data[ITEM] + data[ITEMS + ITEM];
+}
+
+PAIR(neighbours_without_order) {
+  data[GROUP * ITEMS + ITEM] = GROUP + ITEM;
+  if (!fault)
+    grid_barrier(flags, 1);
+  out[GROUP * ITEMS + ITEM] = data[(GROUP + 1) % GROUPS * ITEMS + ITEM];
+}
+
+PAIR(everybody_stores_its_number) {
+  if (fault)
+    out[ITEM] = GROUP;
+  else
+    out[ITEM] = 3;
+}
+
+PAIR(other_waves_atomics) {
+  ADD(&data[ITEM % 16], 1, RELAXED, DEVICE);
+  SHARED static u32 ticket;
+  if (!fault)
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  __builtin_amdgcn_s_barrier();
+  if (ITEM == 0)
+    ticket = ADD(flags, 1, ACQ_REL, DEVICE);
+  barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  if (ticket == GROUPS - 1 && ITEM < 16)
+    out[ITEM] = data[ITEM];
+}
+
+/* ---- Waves of one workgroup, through global memory ---------------------- */
+
+PAIR(waves_through_global) {
+  data[ITEM] = ITEM + 1;
+  if (!fault)
+    barrier();
+  out[ITEM] = data[ITEM ^ WAVE];
+}
+
+PAIR(waves_overwrite_global) {
+  u32 x = data[ITEM ^ WAVE];
+  if (!fault)
+    barrier();
+  data[ITEM] = x + 1;
+}
+
+PAIR(wave_flag_in_global) {
+  if (MYWAVE == 0) {
+    data[ITEM] = ITEM + 1;
+    if (!fault)
+      STORE(flags, 1, RELEASE, WORKGROUP);
+  } else {
+    if (!fault)
+      WAIT_FOR(flags, 1, ACQUIRE, WORKGROUP);
+    out[ITEM] = data[ITEM % WAVE];
+  }
+}
+
+/* ---- Lanes of one wave -------------------------------------------------- */
+
+PAIR(lanes_count) {
+  if (fault)
+    data[ITEM % 8]++;
+  else
+    ADD(&data[ITEM % 8], 1, RELAXED, DEVICE);
+}
+
+SHARED static u32 bins[64];
+PAIR(lanes_count_in_lds) {
+  bins[ITEM % 64] = 0;
+  barrier();
+  if (fault)
+    bins[ITEM / 4]++;
+  else
+    ADD(&bins[ITEM / 4], 1, RELAXED, WORKGROUP);
+  barrier();
+  out[ITEM] = bins[ITEM % 64];
+}
+
+PAIR(lanes_store_different_values) { out[ITEM / 2] = fault ? ITEM : 3; }
+
+/* ---- LDS ---------------------------------------------------------------- */
+
+SHARED static u32 tile[1024];
+SHARED static u32 tile2[64];
+
+PAIR(lds_no_barrier) {
+  tile[ITEM] = ITEM;
+  if (!fault)
+    barrier();
+  out[ITEM] = tile[ITEMS - 1 - ITEM];
+}
+
+PAIR(lds_overwritten_too_early) {
+  for (u32 k = 0; k < 3; ++k) {
+    tile[ITEM] = ITEM + k;
+    barrier();
+    out[k * ITEMS + ITEM] = tile[ITEMS - 1 - ITEM];
+    if (!fault)
+      barrier();
+  }
+}
+
+PAIR(lds_store_under_way) {
+  tile[ITEM] = ITEM;
+  if (!fault)
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
+  out[ITEM] = tile[ITEMS - 1 - ITEM];
+}
+
+PAIR(lds_zeroed_while_others_add) {
+  if (ITEM < 64)
+    tile[ITEM] = 0;
+  if (!fault)
+    barrier();
+  ADD(&tile[ITEM % 64], 1, RELAXED, WORKGROUP);
+  barrier();
+  out[ITEM] = tile[ITEM % 64];
+}
+
+PAIR(lds_atomic_behind_own_store) {
+  /* Each wave zeroes a part, adds to it itself, and then to the next one. */
+  tile[ITEM] = 0;
+  ADD(&tile[ITEM], 1, RELAXED, WORKGROUP);
+  if (!fault)
+    barrier();
+  ADD(&tile[(ITEM + WAVE) % ITEMS], 1, RELAXED, WORKGROUP);
+  barrier();
+  out[ITEM] = tile[ITEM];
+}
+
+PAIR(lds_flag_before_data) {
+  if (ITEM == 0)
+    tile2[0] = 0;
+  barrier();
+  if (MYWAVE == 0) {
+    if (fault)
+      STORE(&tile2[0], 1, RELEASE, WORKGROUP);
+    tile[ITEM] = ITEM + 1;
+    if (!fault)
+      STORE(&tile2[0], 1, RELEASE, WORKGROUP);
+  } else {
+    WAIT_FOR(&tile2[0], 1, ACQUIRE, WORKGROUP);
+    out[ITEM] = tile[ITEM % WAVE];
+  }
+}
+
+PAIR(lds_sum_read_too_early) {
+  if (ITEM == 0)
+    tile2[0] = 0;
+  barrier();
+  ADD(&tile2[0], 1, RELAXED, WORKGROUP);
+  if (!fault)
+    barrier();
+  out[ITEM] = tile2[0];
+}
+
+PAIR(lds_sort_step) {
+  /* The values decide where the waves go; that makes no order. */
+  tile[ITEM] = ITEM * 7 % 64;
+  if (!fault)
+    barrier();
+  u32 x = tile[ITEM], y = tile[ITEM ^ WAVE];
+  barrier();
+  if (x > y)
+    tile[ITEM] = y;
+  barrier();
+  out[ITEM] = tile[ITEM];
+}
+
+PAIR(lds_global_data_behind_lds_flag) {
+  if (ITEM == 0)
+    tile2[0] = 0;
+  barrier();
+  if (MYWAVE == 0) {
+    if (fault)
+      STORE(&tile2[0], 1, RELEASE, WORKGROUP);
+    data[ITEM] = ITEM + 1;
+    if (!fault)
+      STORE(&tile2[0], 1, RELEASE, WORKGROUP);
+  } else {
+    WAIT_FOR(&tile2[0], 1, ACQUIRE, WORKGROUP);
+    out[ITEM] = data[ITEM % WAVE];
+  }
+}
+
+PAIR(barrier_missed) {
+  tile[ITEM] = ITEM;
+  if (!fault || MYWAVE != 1)
+    barrier();
+  out[ITEM] = tile[ITEMS - 1 - ITEM];
+}
+
+/* ---- Without a fault ---------------------------------------------------- */
+
+ALONE(sense_reversing_barrier) {
+  u32 sense = 0;
+  for (u32 k = 0; k < 3; ++k) {
+    data[GROUP * ITEMS + ITEM] = k + ITEM;
+    barrier();
+    sense = !sense;
+    if (ITEM == 0) {
+      if (ADD(flags, 1, ACQ_REL, DEVICE) == GROUPS - 1) {
+        STORE(flags, 0, RELAXED, DEVICE);
+        STORE(&flags[32], sense, RELEASE, DEVICE);
+      } else {
+        WAIT_FOR(&flags[32], sense, ACQUIRE, DEVICE);
+      }
+    }
+    barrier();
+    u32 x = data[(GROUP + 1) % GROUPS * ITEMS + ITEM];
+    grid_barrier(&flags[64], k + 1);
+    out[GROUP * ITEMS + ITEM] = x;
+  }
+}
+
+ALONE(many_arrive) {
+  for (u32 k = 0; k < 3; ++k) {
+    data[GROUP * ITEMS + ITEM] = k + ITEM;
+    grid_barrier(flags, 2 * k + 1);
+    out[GROUP * ITEMS + ITEM] = data[(GROUP + 1) % GROUPS * ITEMS + ITEM];
+    grid_barrier(flags, 2 * k + 2);
+  }
+}
+
+SHARED static double doubles[8];
+ALONE(lds_add_of_doubles) {
+  if (ITEM < 8)
+    doubles[ITEM] = 0;
+  barrier();
+  __scoped_atomic_fetch_add(&doubles[ITEM % 8], 1.0, RELAXED, WORKGROUP);
+  barrier();
+  out[ITEM] = (u32)doubles[ITEM % 8];
+}
+
+ALONE(global_add_of_floats) {
+  __scoped_atomic_fetch_add((GLOBAL float *)&data[ITEM % 8], 1.0f, RELAXED,
+                            DEVICE);
+  __scoped_atomic_fetch_add((GLOBAL double *)&data[32 + ITEM % 8 * 2], 1.0,
+                            RELAXED, DEVICE);
+}
+
+struct __attribute__((packed)) odd {
+  unsigned char a;
+  u32 b;
+  unsigned short c;
+};
+SHARED static struct odd packed[256];
+ALONE(packed_in_lds) {
+  packed[ITEM].a = (unsigned char)ITEM;
+  packed[ITEM].b = ITEM * 3;
+  packed[ITEM].c = (unsigned short)(ITEM + 1);
+  out[ITEM] = packed[ITEM].a + packed[ITEM].b + packed[ITEM].c;
+}
+ALONE(bytes_in_global) {
+  ((GLOBAL unsigned char *)out)[GROUP * ITEMS + ITEM] = (unsigned char)GROUP;
+}
+struct __attribute__((packed)) odd_global {
+  unsigned char a;
+  u32 b;
+};
+ALONE(packed_in_global) {
+  GLOBAL struct odd_global *p = (GLOBAL struct odd_global *)out;
+  p[GROUP * ITEMS + ITEM].b = GROUP;
+  p[GROUP * ITEMS + ITEM].a = 1;
+}
+
+ALONE(same_value) {
+  flags[0] = 1;
+  if (GROUP % 2)
+    data[ITEM] = 5;
+  else
+    data[ITEM] = 2 + 3;
+}
+ALONE(same_values_by_many) {
+  /* In turns whole rows and single elements, in opposite directions. */
+  typedef u32 u32x4 __attribute__((ext_vector_type(4)));
+  for (u32 k = 0; k < 8; ++k) {
+    u32 row = GROUP % 2 ? k : 7 - k;
+    if ((GROUP + k) % 4 < 2)
+      ((GLOBAL u32x4 *)data)[row * 64 + ITEM] = (u32x4)(row + 1);
+    else
+      for (u32 n = 0; n < 4; ++n)
+        data[row * 256 + ITEM * 4 + n] = row + 1;
+  }
+}
+ALONE(same_value_read_back) {
+  /* One wave reads what another of its workgroup has stored, and other
+     workgroups with it. */
+  if (MYWAVE == 0)
+    flags[ITEM % 4] = 1;
+  barrier();
+  if (MYWAVE == 1)
+    out[GROUP * WAVE + ITEM % WAVE] = flags[ITEM % 4];
+}
+PAIR(one_value_differs) {
+  flags[ITEM % 8] = fault && GROUP == 2 ? 3 : 1;
+}
+ALONE(same_value_in_lds) {
+  tile[ITEM % 32] = 9;
+  barrier();
+  out[ITEM] = tile[ITEM % 32];
+}
+
+ALONE(waves_leave) {
+  if (MYWAVE == 1)
+    return;
+  tile[ITEM] = ITEM;
+  barrier();
+  out[ITEM] = tile[ITEM ^ 1];
+}
+ALONE(waves_leave_behind_a_barrier) {
+  tile[ITEM] = ITEM;
+  barrier();
+  if (MYWAVE >= 1)
+    return;
+  u32 sum = tile[ITEM] + tile[ITEM + WAVE];
+  barrier();
+  tile[ITEM] = sum;
+  barrier();
+  out[ITEM] = tile[WAVE - 1 - ITEM];
+}
+
+ALONE(spin_lock_by_exchange) {
+  if (ITEM != 0)
+    return;
+  while (__scoped_atomic_exchange_n(flags, 1, ACQUIRE, DEVICE) != 0)
+    __builtin_amdgcn_s_sleep(1);
+  data[0] += GROUP + 1;
+  data[1] ^= GROUP;
+  STORE(flags, 0, RELEASE, DEVICE);
+}
+ALONE(spin_lock_in_lds) {
+  if (ITEM == 0)
+    tile2[0] = tile2[1] = 0;
+  barrier();
+  if (ITEM % WAVE == 0) {
+    u32 open = 0;
+    while (!__scoped_atomic_compare_exchange_n(&tile2[0], &open, 1, 0, ACQUIRE,
+                                               RELAXED, WORKGROUP))
+      open = 0;
+    tile2[1] += MYWAVE + 1;
+    STORE(&tile2[0], 0, RELEASE, WORKGROUP);
+  }
+  barrier();
+  out[ITEM] = tile2[1];
+}
+
+ALONE(look_back) {
+  /* Each workgroup waits for the one before it, and adds its own. */
+  if (ITEM != 0)
+    return;
+  u32 before = 0;
+  if (GROUP) {
+    WAIT_FOR(&flags[GROUP - 1], 1, ACQUIRE, DEVICE);
+    before = data[GROUP - 1];
+  }
+  data[GROUP] = before + GROUP + 1;
+  STORE(&flags[GROUP], 1, RELEASE, DEVICE);
+}
+
+ALONE(last_one_reads_volatile) {
+  if (ITEM != 0)
+    return;
+  data[GROUP] = GROUP + 1;
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+  if (ADD(flags, 1, RELAXED, DEVICE) != GROUPS - 1)
+    return;
+  u32 sum = 0;
+  for (u32 k = 0; k < GROUPS; ++k)
+    sum += ((volatile GLOBAL u32 *)data)[k];
+  out[0] = sum;
+  flags[0] = 0;
+}
+
+ALONE(queue_by_atomics) {
+  u32 place = ADD(flags, 1, RELAXED, DEVICE);
+  out[place] = GROUP * ITEMS + ITEM;
+}
+
+ALONE(producer_consumer_ring) {
+  if (ITEM < 8)
+    tile2[ITEM] = 0;
+  barrier();
+  for (u32 k = 1; k <= 6; ++k) {
+    u32 slot = k % 2;
+    if (MYWAVE == 0) {
+      WAIT_FOR(&tile2[2 + slot], (k - 1) / 2, ACQUIRE, WORKGROUP);
+      tile[slot * WAVE + ITEM] = ITEM * k;
+      STORE(&tile2[slot], (k + 1) / 2, RELEASE, WORKGROUP);
+    } else if (MYWAVE == 1) {
+      WAIT_FOR(&tile2[slot], (k + 1) / 2, ACQUIRE, WORKGROUP);
+      out[k * WAVE + ITEM % WAVE] = tile[slot * WAVE + ITEM % WAVE];
+      STORE(&tile2[2 + slot], (k + 1) / 2, RELEASE, WORKGROUP);
+    }
+  }
+}
+
+ALONE(double_buffer) {
+  u32 sum = 0;
+  for (u32 k = 0; k < 4; ++k) {
+    tile[(k % 2) * ITEMS + ITEM] = ITEM + k;
+    barrier();
+    sum += tile[(k % 2) * ITEMS + (ITEM + WAVE) % ITEMS];
+  }
+  out[ITEM] = sum;
+}
+
+ALONE(slot_in_lds) {
+  /* A ring of one slot: full and empty flags. */
+  if (ITEM < 2)
+    tile2[ITEM] = 0;
+  barrier();
+  for (u32 k = 1; k <= 3; ++k)
+    if (MYWAVE == 0) {
+      WAIT_FOR(&tile2[1], k - 1, ACQUIRE, WORKGROUP);
+      tile[ITEM] = ITEM + k;
+      STORE(&tile2[0], k, RELEASE, WORKGROUP);
+    } else if (MYWAVE == 1) {
+      while (LOAD(&tile2[0], ACQUIRE, WORKGROUP) < k)
+        __builtin_amdgcn_s_sleep(1);
+      out[k * WAVE + ITEM % WAVE] = tile[ITEM % WAVE];
+      STORE(&tile2[1], k, RELEASE, WORKGROUP);
+    }
+}
+
+ALONE(counter_reset_by_the_last) {
+  SHARED static u32 ticket;
+  data[GROUP * ITEMS + ITEM] = ITEM;
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  barrier();
+  if (ITEM == 0)
+    ticket = ADD(flags, 1, ACQ_REL, DEVICE);
+  barrier();
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  if (ticket != GROUPS - 1)
+    return;
+  out[ITEM] = data[ITEM] + data[(GROUPS - 1) * ITEMS + ITEM];
+  if (ITEM == 0)
+    flags[0] = 0;
+}
+
+ALONE(flags_of_all_lanes) {
+  /* Each lane waits for a workgroup of its own. */
+  if (GROUP == GROUPS - 1) {
+    u32 sum = 0;
+    if (ITEM < GROUPS - 1) {
+      WAIT_FOR(&flags[ITEM], 1, ACQUIRE, DEVICE);
+      sum = data[ITEM];
+    }
+    out[ITEM] = sum;
+    return;
+  }
+  if (ITEM == 0) {
+    data[GROUP] = GROUP + 1;
+    STORE(&flags[GROUP], 1, RELEASE, DEVICE);
+  }
+}
+
+ALONE(progress_counter) {
+  /* Looked at from time to time, for nothing that depends on it. */
+  ADD(flags, 1, RELAXED, DEVICE);
+  out[GROUP * ITEMS + ITEM] = LOAD(flags, RELAXED, DEVICE);
+}
