@@ -96,11 +96,11 @@ def run_main(options: argparse.Namespace) -> int:
     import torch
 
     from lnbwd import runtime
-    from lnbwd_bench.machine import CudaMachine
+    from lnbwd_bench.machine import GpuMachine
     from lnbwd_bench.timing import Candidate, SlotCounter, summary, time_events
 
     types = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
-    machine = CudaMachine()
+    machine = GpuMachine()
     machine.calibrate()
     results = []
     for entry in json.loads((options.kernels / "operations.json").read_text()):

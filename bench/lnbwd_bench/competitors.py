@@ -15,7 +15,7 @@ import importlib.util
 import pathlib
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -23,10 +23,9 @@ import torch
 from lnbwd import _chips, runtime
 
 from .shapes import Shape
-from .stream import VECTOR_BYTES, StreamVariant, stream_ptx
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
-PEERS = ("eager", "compile", "liger")
+PEERS = ("eager", "compile", "liger", "aiter")
 POISONS = (float("nan"), 12345.0)
 # Of each buffer of the foreign kernel.
 _FOREIGN_BYTES = 1 << 24
@@ -43,6 +42,7 @@ class Buffers:
         inputs: for each set, dy, x, gamma, mean and rstd.
         outputs: for each set, the dx, dgamma and dbeta that ours writes.
         sets: how many there are: the inputs of all but one exceed the cache five times.
+        pointers: for each set, where these are for our kernels, by name.
     """
 
     def __init__(self, machine: Any, shape: Shape, seed: int = 1) -> None:
@@ -73,6 +73,20 @@ class Buffers:
                 "dgamma": torch.empty(shape.n, dtype=dtype, device=machine.device),
                 "dbeta": torch.empty(shape.n, dtype=dtype, device=machine.device)})
         self.beta = torch.zeros(shape.n, dtype=dtype, device=machine.device)
+        self._places = [{name: machine.place(value) for name, value in {**inputs, **outputs}.items()}
+                        for inputs, outputs in zip(self.inputs, self.outputs, strict=True)]
+        self.pointers = [{name: place.pointer for name, place in places.items()}
+                         for places in self._places]
+
+    def send(self, slot: int) -> None:
+        """What was written into the outputs of a set holds for our kernels too."""
+        for name in self.outputs[slot]:
+            self._places[slot][name].send()
+
+    def fetch(self, slot: int) -> None:
+        """What our kernels wrote is in the outputs of a set."""
+        for name in self.outputs[slot]:
+            self._places[slot][name].fetch()
 
 
 Outputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -94,55 +108,19 @@ class Ours:
         program = runtime.Program.from_file(self._kernel_of(shape))
         kernel = runtime.Kernel(machine.ours, program)
         size = kernel.workspace_size(shape.m)
-        if machine.is_simulated:
-            return self._prepare_simulated(program, kernel, size, shape, buffers)
-        workspaces = [torch.empty(max(size, 1), dtype=torch.uint8, device=machine.device)
+        workspaces = [machine.place(torch.empty(max(size, 1), dtype=torch.uint8,
+                                                device=machine.device))
                       for _ in range(buffers.sets)]
-        pointers = [[{**inputs, **outputs}[argument.name].data_ptr()
-                     for argument in program.arguments]
-                    for inputs, outputs in zip(buffers.inputs, buffers.outputs, strict=True)]
+        pointers = [[places[argument.name] for argument in program.arguments]
+                    for places in buffers.pointers]
         results = [(outputs["dx"], outputs["dgamma"], outputs["dbeta"])
                    for outputs in buffers.outputs]
 
         def call(slot: int) -> Outputs:
-            kernel.launch(pointers[slot], shape.m, workspaces[slot].data_ptr(), size,
-                          machine.stream())
+            kernel.launch(pointers[slot], shape.m, workspaces[slot].pointer, size, machine.stream())
             return results[slot]
 
         return call
-
-    def _prepare_simulated(self, program: runtime.Program, kernel: runtime.Kernel, size: int,
-                           shape: Shape, buffers: Buffers) -> Call:
-        """The simulated device has memory of its own: everything is copied there and back."""
-        device = self._machine.ours
-        workspace = device.allocate(size)
-        copies = [device.allocate(program.argument_size(index, shape.m))
-                  for index in range(len(program.arguments))]
-
-        def call(slot: int) -> Outputs:
-            tensors = {**buffers.inputs[slot], **buffers.outputs[slot]}
-            for argument, copy in zip(program.arguments, copies, strict=True):
-                copy.upload(_bytes_of(tensors[argument.name]))
-            kernel.launch([copy.pointer for copy in copies], shape.m, workspace.pointer, size, 0)
-            device.synchronize()
-            for argument, copy in zip(program.arguments, copies, strict=True):
-                if argument.access != "read":
-                    data = bytearray(copy.size)
-                    copy.download(data)
-                    _write_bytes(tensors[argument.name], data)
-            outputs = buffers.outputs[slot]
-            return outputs["dx"], outputs["dgamma"], outputs["dbeta"]
-
-        return call
-
-
-def _bytes_of(tensor: torch.Tensor) -> bytes:
-    return bytes(tensor.view(torch.uint8).numpy().tobytes())
-
-
-def _write_bytes(tensor: torch.Tensor, data: bytearray) -> None:
-    target = tensor.view(torch.uint8)
-    target.copy_(torch.frombuffer(data, dtype=torch.uint8).reshape(target.shape))
 
 
 class _TorchPeer:
@@ -233,8 +211,8 @@ class Liger(_TorchPeer):
     name = "liger"
 
     def __init__(self, machine: Any) -> None:
-        if machine.is_simulated:
-            raise Unavailable("liger needs a CUDA device")
+        if machine.device.type == "cpu":
+            raise Unavailable("liger needs a GPU that PyTorch knows")
         self._backward = _import_liger()
 
     def function(self, shape: Shape) -> Callable[..., Any]:
@@ -246,45 +224,106 @@ class Liger(_TorchPeer):
         return backward
 
 
+def _import_aiter() -> Callable[..., Any]:
+    """AITER's layer_norm by Triton, which PyTorch can differentiate, from where its releases have
+    it."""
+    if importlib.util.find_spec("aiter") is None:
+        raise Unavailable("the package aiter is not installed")
+    problems = []
+    for name in ("aiter.ops.triton.normalization.norm", "aiter.ops.triton.norm"):
+        try:
+            return importlib.import_module(name).layer_norm
+        except Exception as error:
+            problems.append(f"{name}: {error}")
+    raise Unavailable("; ".join(problems))
+
+
+class Aiter(_TorchPeer):
+    """AITER's Triton kernels for AMD, from its package. Its backward pass is called by autograd:
+    the forward pass runs once for each set of buffers, and computes its own statistics."""
+
+    name = "aiter"
+
+    def __init__(self, machine: Any) -> None:
+        if machine.device.type == "cpu":
+            raise Unavailable("aiter needs a GPU that PyTorch knows")
+        if not torch.version.hip:
+            raise Unavailable("aiter is for AMD's GPUs")
+        self._forward = _import_aiter()
+
+    def prepare(self, shape: Shape, buffers: Buffers) -> Call:
+        """Runs the forward passes."""
+        beta = buffers.beta.clone().requires_grad_()
+        leaves, results = [], []
+        for inputs in buffers.inputs:
+            leaf = (inputs["x"].detach().requires_grad_(),
+                    inputs["gamma"].detach().requires_grad_(), beta)
+            leaves.append(leaf)
+            results.append(self._forward(*leaf, 1e-5))
+        kept: list[Any] = [None] * buffers.sets
+
+        def call(slot: int) -> Outputs:
+            kept[slot] = torch.autograd.grad(results[slot], leaves[slot],
+                                             buffers.inputs[slot]["dy"], retain_graph=True)
+            return kept[slot]
+
+        call(0)
+        return call
+
+
 def make_peer(name: str, machine: Any) -> Any:
     """A peer by its name.
 
     Raises:
         Unavailable: it cannot run here.
     """
-    return {"eager": Eager, "compile": Compile, "liger": Liger}[name](machine)
+    if not machine.has_peers:
+        raise Unavailable("this PyTorch knows no GPU")
+    return {"eager": Eager, "compile": Compile, "liger": Liger, "aiter": Aiter}[name](machine)
 
 
 class Stream:
-    """The stream in all its launch shapes, reading dy and x and writing our dx."""
+    """The stream in several launch shapes or schedules, reading dy and x and writing our dx."""
 
-    def __init__(self, machine: Any, variants: list[StreamVariant]) -> None:
+    def __init__(self, machine: Any, programs: Mapping[str, runtime.Program]) -> None:
         self._machine = machine
-        self.variants = variants
-        self._kernels = {} if machine.is_simulated else {
-            variant: runtime.Kernel(machine.ours,
-                                    runtime.Program.from_bytes(stream_ptx(variant).encode()))
-            for variant in variants}
+        self._programs = programs
+        self._kernels = {name: runtime.Kernel(machine.ours, program)
+                         for name, program in programs.items()}
 
-    def prepare(self, variant: StreamVariant, shape: Shape, buffers: Buffers) -> Call:
-        """A call that streams one set of buffers."""
+    @property
+    def names(self) -> list[str]:
+        """What each is called."""
+        return list(self._kernels)
+
+    def prepare(self, name: str, shape: Shape, buffers: Buffers) -> Call | None:
+        """A call that streams one set of buffers, but for less than a row of the kernel's at their
+        end; None if they are smaller than such a row."""
+        kernel = self._kernels[name]
+        rows = shape.stream_bytes // 3 // self._programs[name].argument_size(0, 1)
+        if not rows:
+            return None
         results = [(outputs["dx"], outputs["dgamma"], outputs["dbeta"])
                    for outputs in buffers.outputs]
-        if self._machine.is_simulated:  # A stand-in: torch on the host.
-            def host_call(slot: int) -> Outputs:
-                inputs = buffers.inputs[slot]
-                torch.add(inputs["dy"], inputs["x"], out=buffers.outputs[slot]["dx"])
-                return results[slot]
-
-            return host_call
-        kernel = self._kernels[variant]
-        rows = shape.stream_bytes // 3 // VECTOR_BYTES
-        pointers = [[inputs["dy"].data_ptr(), inputs["x"].data_ptr(), outputs["dx"].data_ptr()]
-                    for inputs, outputs in zip(buffers.inputs, buffers.outputs, strict=True)]
+        pointers = [[places["dy"], places["x"], places["dx"]] for places in buffers.pointers]
 
         def call(slot: int) -> Outputs:
             kernel.launch(pointers[slot], rows, 0, 0, self._machine.stream())
             return results[slot]
+
+        return call
+
+    def one_row(self) -> Callable[[int], Any]:
+        """A call that streams one row of a few kilobytes."""
+        name = self.names[0]
+        kernel, size = self._kernels[name], self._programs[name].argument_size(0, 1)
+        arrays = [self._machine.place(torch.zeros(size, dtype=torch.uint8,
+                                                  device=self._machine.device)) for _ in range(3)]
+        pointers = [array.pointer for array in arrays]
+
+        def call(slot: int) -> Any:
+            kernel.launch(pointers, 1, 0, 0, self._machine.stream())
+            return arrays
 
         return call
 
@@ -305,17 +344,26 @@ _EMPTY_PTX = """\
 """
 
 
-def prepare_empty(machine: Any) -> Callable[[int], Any]:
-    """A call that launches a kernel of one warp that does nothing: what timing itself costs."""
-    if machine.is_simulated:
-        return lambda slot: None
-    kernel = runtime.Kernel(machine.ours, runtime.Program.from_bytes(_EMPTY_PTX.replace("TARGET", _chips.PTX).encode()))
+def prepare_empty(machine: Any, stream: Stream) -> Callable[[int], Any]:
+    """A call that launches a kernel of one warp that does nothing: what timing itself costs. On AMD
+    it is the stream over one row, since the driver takes no text."""
+    if machine.ours.chip.startswith("gfx"):
+        return stream.one_row()
+    program = runtime.Program.from_bytes(_EMPTY_PTX.replace("TARGET", _chips.PTX).encode())
+    kernel = runtime.Kernel(machine.ours, program)
     return lambda slot: kernel.launch([], 1, 0, 0, machine.stream())
 
 
 def prepare_foreign(machine: Any) -> Callable[[], Any]:
     """A call of a kernel that is nobody's competitor: PyTorch adds one to many numbers, in buffers
-    of its own, for some ten microseconds."""
+    of its own, for some ten microseconds.
+
+    Raises:
+        Unavailable: PyTorch does not compute on the device.
+    """
+    if not machine.has_peers:
+        raise Unavailable("--interleave: expected a PyTorch that knows the GPU, whose kernel goes "
+                          "in front of each call")
     source = torch.zeros(64 if machine.is_simulated else _FOREIGN_BYTES // 4, device=machine.device)
     result = torch.empty_like(source)
     return lambda: torch.add(source, 1.0, out=result)

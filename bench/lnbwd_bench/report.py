@@ -43,8 +43,12 @@ def _cell(value: float | None, form: str) -> str:
 def table(results: Results) -> str:
     """One line for each shape, in the order of the run: our time, its rate and share of the
     stream's, the best peer and how many times faster ours is than it and than each of this run."""
-    head = ("shape", "ours us", "GB/s", "stream", "% of it", "best peer", "us", "times",
-            "eager", "compile", "liger", "error", "same bits")
+    # AITER is for AMD alone.
+    peers = ["eager", "compile", "liger",
+             *(["aiter"] if any("aiter" in record["competitors"]
+                                for record in results.records.values()) else [])]
+    head = ("shape", "ours us", "GB/s", "stream", "% of it", "best peer", "us", "times", *peers,
+            "error", "same bits")
     lines: list[tuple[str, ...]] = [head]
     for shape, record in results.records.items():
         best = results.best_peer(shape)
@@ -56,7 +60,7 @@ def table(results: Results) -> str:
             _cell(results.stream_rate(shape), ".0f"),
             _cell(share * 100 if share else None, ".1f"), best[0] if best else "-",
             _cell(best[1] if best else None, ".2f"), _cell(results.speedup(shape), ".2f"),
-            *(_cell(results.speedup(shape, name), ".2f") for name in ("eager", "compile", "liger")),
+            *(_cell(results.speedup(shape, name), ".2f") for name in peers),
             f"{max(errors):.1e}" if errors else "-",
             {True: "yes", False: "NO"}.get(ours.get("repeatable", ""), "-")))
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
@@ -82,7 +86,7 @@ def notes(results: Results) -> list[str]:
 def means(results: Results) -> list[str]:
     """Geometric means over all shapes of the run, by peer."""
     lines = []
-    for name in ("eager", "compile", "liger", None):
+    for name in ("eager", "compile", "liger", "aiter", None):
         speedups = [results.speedup(shape, name) for shape in results.records]
         known = [speedup for speedup in speedups if speedup]
         mean = geometric_mean(known)
@@ -162,7 +166,8 @@ def plot(document: dict[str, Any], recorded: dict[Shape, dict[str, float]],
 
     files = []
     styles = {"ours": ("#c1272d", "o", 60), "compile": ("#0072b2", "s", 26),
-              "liger": ("#009e73", "^", 30), "eager": ("#888888", "v", 30)}
+              "liger": ("#009e73", "^", 30), "aiter": ("#cc79a7", "D", 26),
+              "eager": ("#888888", "v", 30)}
     machine = document["machine"]
     for method in document["methods"]:
         results = Results(document["shapes"], recorded, method)
