@@ -33,7 +33,7 @@ import lnbwd.ops  # noqa: E402, F401  (defines the operators)
 from lnbwd.operations import LAYER_NORM_BWD  # noqa: E402
 from lnbwd_bench import PEERS  # noqa: E402
 from lnbwd_bench.checking import OUTPUTS, reference  # noqa: E402
-from lnbwd_bench.machine import CudaMachine  # noqa: E402
+from lnbwd_bench.machine import GpuMachine  # noqa: E402
 from lnbwd_bench.peers import Unavailable, make_peer  # noqa: E402
 from lnbwd_bench.shapes import Shape, shape_argument  # noqa: E402
 
@@ -43,7 +43,7 @@ Outputs = dict[str, Tensor]
 Function = Callable[[dict[str, Tensor]], Outputs]
 
 
-def backward_ways(machine: CudaMachine, shape: Shape) -> dict[str, Function]:
+def backward_ways(machine: GpuMachine, shape: Shape) -> dict[str, Function]:
     """The backward pass by whoever is installed; the names are those of the benchmark."""
 
     def way(function: Callable[[dict[str, Tensor]], Any]) -> Function:
@@ -115,7 +115,7 @@ def main() -> int:
     if not torch.cuda.is_available():
         parser.error("expected an NVIDIA GPU, found none")
     shape = Shape(arguments.shape.m, arguments.shape.n, "f32")
-    machine = CudaMachine()
+    machine = GpuMachine()
     backward, forward = backward_ways(machine, shape), forward_ways(shape)
     found: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for seed in range(arguments.seeds):

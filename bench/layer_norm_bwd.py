@@ -6,7 +6,7 @@
 
     python bench/layer_norm_bwd.py --out results
 
-compiles our kernels with lnbwd-opt, runs everything interleaved on the current CUDA device, checks
+compiles our kernels with lnbwd-opt, runs everything interleaved on PyTorch's current GPU, checks
 every competitor's numbers, prints a table with the verdicts, and writes results/layer_norm_bwd.json
 and, where matplotlib is installed, plots. docs/performance.md says what is in the numbers.
 
@@ -14,6 +14,12 @@ On a machine without the compiler, give it kernels that were compiled elsewhere:
 
     python bench/layer_norm_bwd.py --compile-to kernels        # where lnbwd-opt is
     python bench/layer_norm_bwd.py --kernels kernels --out results
+
+On an AMD GPU, PyTorch for ROCm runs everything as PyTorch for CUDA does. Without it,
+
+    python bench/layer_norm_bwd.py --device hip --kernels kernels --out results
+
+measures our kernels and the stream through HIP itself; any PyTorch does, for the reference.
 
     python bench/layer_norm_bwd.py --report results/layer_norm_bwd.json   # table and plots again
     python bench/layer_norm_bwd.py --dry-run --out results     # no GPU: tiny shapes, simulator
@@ -25,6 +31,7 @@ import argparse
 import datetime
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -68,7 +75,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
                         "in M and N, of all types, a tenth with odd N")
     parser.add_argument("--dtypes", metavar="TYPE,...", help="only shapes of these types")
     parser.add_argument("--peers", default=",".join(PEERS), metavar="NAME,...",
-                        help=f"of {', '.join(PEERS)}; '' for none (default: all)")
+                        help=f"of {', '.join(PEERS)}; '' for none (default: those that are "
+                        "installed)")
     parser.add_argument("--repetitions", type=int, default=50, metavar="R",
                         help="timed repetitions of each competitor, at least "
                         f"{MIN_REPETITIONS} (default 50)")
@@ -87,8 +95,10 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
                         help="our kernels, compiled before with --compile-to")
     parser.add_argument("--compile-to", type=pathlib.Path, metavar="DIR",
                         help="only compile our kernels into this folder; needs no GPU, no torch")
-    parser.add_argument("--chip", default="", help=f"chip to compile for (default {_chips.GPU}; for a "
-                        f"dry run {_chips.SIMULATED})")
+    parser.add_argument("--device", default="", metavar="hip[:I]",
+                        help="an AMD GPU through HIP itself (default: PyTorch's current GPU)")
+    parser.add_argument("--chip", default="", help=f"chip to compile for (default {_chips.GPU}, an "
+                        f"AMD GPU's own, or for a dry run {_chips.SIMULATED})")
     parser.add_argument("--emit", default="", choices=["", "ptx", "cubin", "hsaco"],
                         help="what to compile to (default: ptx, hsaco for AMD)")
     parser.add_argument("--pipeline-options", default="", metavar="TEXT",
@@ -140,9 +150,17 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
         options.shapes = [shape for shape in options.shapes if shape.dtype in types]
     if not (options.out or options.compile_to or options.report or options.warm_compile):
         parser.error("expected --out DIR (or --compile-to, --report)")
-    options.chip = options.chip or (_chips.SIMULATED if options.dry_run else _chips.GPU)
-    options.emit = options.emit or ("hsaco" if options.chip.startswith("gfx") else "ptx")
+    if options.device and (options.dry_run or not re.fullmatch(r"hip(:\d+)?", options.device)):
+        parser.error(f"--device: expected hip or hip:I and no --dry-run, got {options.device}")
+    if options.compile_to or options.dry_run:
+        choose_chip(options, _chips.SIMULATED if options.dry_run else _chips.GPU)
     return options
+
+
+def choose_chip(options: argparse.Namespace, default: str) -> None:
+    """Fills in what is compiled for, and what to."""
+    options.chip = options.chip or default
+    options.emit = options.emit or ("hsaco" if options.chip.startswith("gfx") else "ptx")
 
 
 def fail(text: str) -> int:
@@ -189,7 +207,7 @@ class Run:
     """One run over all shapes."""
 
     def __init__(self, options: argparse.Namespace, machine: Any) -> None:
-        from lnbwd_bench import competitors, peers, stream
+        from lnbwd_bench import competitors, peers
 
         self.options = options
         self.machine = machine
@@ -219,9 +237,11 @@ class Run:
             return file
 
         self.ours = competitors.Ours(machine, kernel_of)
-        self.stream = competitors.Stream(machine, stream.variants())
-        self.empty = competitors.prepare_empty(machine)
-        self.foreign = competitors.prepare_foreign(machine)
+        self.stream = competitors.Stream(machine, our_kernels.stream_programs(
+            machine.ours.chip, options.kernels, machine.is_simulated))
+        self.empty = competitors.prepare_empty(machine, self.stream)
+        self.foreign = (competitors.prepare_foreign(machine) if INTERLEAVED in options.methods
+                        else None)
 
     def measure(self, shape: Shape, progress: Progress) -> dict[str, Any]:
         """The record of one shape."""
@@ -248,10 +268,13 @@ class Run:
                     if competitor is self.ours:
                         for value in buffers.outputs[0].values():
                             value.fill_(poison)
+                        buffers.send(0)
                     else:
                         competitors.poison_allocator(shape, machine, poison)
                     outputs = call(0)
                     machine.synchronize()
+                    if competitor is self.ours:
+                        buffers.fetch(0)
                     named = zip(checking.OUTPUTS, outputs, strict=True)
                     outcomes.append({name: value.clone() for name, value in named})
                 slack = 1.0 if competitor is self.ours else checking.PEER_SLACK
@@ -272,9 +295,8 @@ class Run:
 
         slots = timing.SlotCounter(buffers.sets)
         progress.say(f"{shape} stream")
-        streams = [timing.Candidate(str(variant),
-                                    self.stream.prepare(variant, shape, buffers))
-                   for variant in self.stream.variants]
+        streams = [timing.Candidate(name, call) for name in self.stream.names
+                   if (call := self.stream.prepare(name, shape, buffers))]
         timing.time_events(machine, streams, slots, 3 if machine.is_simulated else 9)
         streams.sort(key=lambda candidate: timing.median(candidate.times["events"]))
         best = streams[:3]
@@ -314,28 +336,32 @@ def run(options: argparse.Namespace) -> int:
         import torch
     except ImportError as error:
         return fail(f"this needs PyTorch: {error}; --compile-to and --report do not")
-    if not options.dry_run and not torch.cuda.is_available():
-        return fail("torch sees no CUDA device; run this on a machine with an NVIDIA GPU, or try "
-                    "the program out with --dry-run")
+    if not options.dry_run and not options.device and not torch.cuda.is_available():
+        return fail("torch sees no GPU; run this on a machine with one and a PyTorch for it, take "
+                    "--device hip on an AMD GPU without, or try the program out with --dry-run")
     # A cache of its own: each run compiles and autotunes anew.
     cache = tempfile.TemporaryDirectory(prefix="lnbwd-bench-inductor-", ignore_cleanup_errors=True)
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = cache.name
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
 
     from lnbwd import errors
-    from lnbwd_bench.machine import CudaMachine, DryMachine
+    from lnbwd_bench.machine import DryMachine, GpuMachine, HipMachine
+    from lnbwd_bench.peers import Unavailable
 
     options.out.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     progress = Progress(len(options.shapes))
     try:
-        machine: Any = DryMachine(options.chip) if options.dry_run else CudaMachine()
+        machine: Any = (DryMachine(options.chip) if options.dry_run
+                        else HipMachine(options.device) if options.device else GpuMachine())
+        choose_chip(options, machine.ours.chip if machine.ours.chip.startswith("gfx")
+                    else _chips.GPU)
         session = Run(options, machine)
-    except (errors.LnbwdError, our_kernels.KernelError) as error:
+    except (errors.LnbwdError, our_kernels.KernelError, Unavailable) as error:
         progress.close()
         return fail(str(error))
     wants_compile = any(peer.name == "compile" for peer in session.peers)
-    if wants_compile and not options.dry_run and options.compile_jobs > 1:
+    if wants_compile and machine.device.type != "cpu" and options.compile_jobs > 1:
         fill_compile_cache(options.shapes, options.compile_jobs, pathlib.Path(cache.name), progress)
     machine.calibrate()
     document: dict[str, Any] = {
@@ -359,7 +385,7 @@ def run(options: argparse.Namespace) -> int:
         except Exception as error:  # The device may be lost; what there is, is kept.
             document["unavailable"].append(f"{shape}: {type(error).__name__}: {error}")
             status = 1
-            if "CUDA" in str(error):
+            if "CUDA" in str(error) or "HIP" in str(error):
                 break
         else:
             record["seconds"] = round(time.monotonic() - start, 1)
@@ -380,7 +406,9 @@ def run(options: argparse.Namespace) -> int:
 
 def finish(document: dict[str, Any], folder: pathlib.Path, plots: bool) -> None:
     """Plots and prints a result."""
-    recorded = load_recorded(RECORDED)
+    # They are of an NVIDIA card.
+    is_amd = str(document["machine"].get("driver", "")).startswith("HIP")
+    recorded = {} if is_amd else load_recorded(RECORDED)
     if plots:
         try:
             report.plot(document, recorded, folder)
@@ -406,7 +434,7 @@ def main(arguments: list[str]) -> int:
         finish(document, folder, plots=not options.no_plot)
         return 0
     if options.compile_to:
-        progress = Progress(len(options.shapes))
+        progress = Progress(len(options.shapes) + (options.emit == "hsaco"))
 
         def say(text: str) -> None:
             progress.say(text)

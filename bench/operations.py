@@ -240,11 +240,11 @@ def summary_lines(results: list[dict[str, Any]], method: str) -> list[str]:
 
 def run_main(options: argparse.Namespace) -> int:
     from lnbwd_bench import peers as known_peers
-    from lnbwd_bench.machine import CudaMachine
+    from lnbwd_bench.machine import GpuMachine
     from lnbwd_bench.timing import SlotCounter, summary, time_events, time_graph
     from lnbwd_bench.verdicts import METHODS
 
-    machine = CudaMachine()
+    machine = GpuMachine()
     machine.calibrate()
     peers = []
     for name in options.peers:

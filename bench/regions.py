@@ -150,10 +150,10 @@ def main() -> int:
     options = parser.parse_args()
 
     import lnbwd.inductor
-    from lnbwd_bench.machine import CudaMachine
+    from lnbwd_bench.machine import GpuMachine
     from lnbwd_bench.timing import Candidate, SlotCounter, summary, time_events, time_graph
 
-    machine = CudaMachine()
+    machine = GpuMachine()
     machine.calibrate()
     results = []
     print(f"{'region':20} {'shape':>14} {'bytes':>10}  {'torch':>8} {'lnbwd':>8} us (graph)   "

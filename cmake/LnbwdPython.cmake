@@ -30,10 +30,14 @@ endif()
 set_target_properties(${libraries} PROPERTIES INSTALL_RPATH "$ORIGIN${llvm_rpath}")
 set_target_properties(${programs} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib${llvm_rpath}")
 if(LNBWD_STATIC_LLVM)
-  # The operators of PyTorch share the C++ library with PyTorch.
+  # The C++ library is taken along, so that an older one does. libgcc_s is not:
+  # it is everywhere, and unwinding by a static one needs a newer glibc.
+  add_library(lnbwd-old-glibc OBJECT lib/Support/OldGlibc.c)
   foreach(target ${libraries} ${programs})
+    # The operators of PyTorch share the C++ library with PyTorch.
     if(NOT target STREQUAL lnbwd-torch)
-      target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+      target_sources(${target} PRIVATE $<TARGET_OBJECTS:lnbwd-old-glibc>)
+      target_link_options(${target} PRIVATE -static-libstdc++)
     endif()
     target_link_options(${target} PRIVATE LINKER:-s)
   endforeach()

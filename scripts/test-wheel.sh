@@ -2,24 +2,40 @@
 # Tests the wheels of scripts/wheel.sh where LLVM is not: in a new virtual
 # environment, in a mount namespace in which LLVM's folders are empty (root).
 #
-#   scripts/test-wheel.sh [FOLDER]     default: dist
+#   scripts/test-wheel.sh [FOLDER [ROOT]]     default: dist
+#
+# With ROOT it is all done in there, a system of its own:
+#
+#   debootstrap --variant=minbase --include=python3,python3-venv bookworm ROOT
 #
 # PyTorch is taken from build/venv, or from the virtual environment whose
-# interpreter LNBWD_TORCH_PYTHON names; Triton too, if it is there. A minute;
-# not a part of scripts/test.sh, since it needs the wheels, whose build is long.
+# interpreter LNBWD_TORCH_PYTHON names; Triton too, if it is there or in the
+# folder that LNBWD_TRITON names (pip install --target). A minute or two; not a
+# part of scripts/test.sh, since it needs the wheels, whose build is long.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 out=$(cd "${1:-$source_dir/dist}" && pwd)
+root=${2:-}
 torch_python=${LNBWD_TORCH_PYTHON:-$build_dir/venv/bin/python}
 if [ -z "${LNBWD_TEST_WHEEL_INSIDE:-}" ]; then
-  export LNBWD_TEST_WHEEL_INSIDE=1
-  exec unshare --mount bash "${BASH_SOURCE[0]}" "$out"
+  export LNBWD_TEST_WHEEL_INSIDE=1 LNBWD_TORCH_PYTHON=$torch_python
+  exec unshare --mount bash "${BASH_SOURCE[0]}" "$out" "$root"
 fi
-hidden=("$llvm_dir")
-for folder in /opt/rocm "$source_dir/build/lib" "$source_dir/build-wheel"; do
+if [ -n "$root" ]; then
+  # What is tested, and what it is tested beside, is seen there where it is here.
+  for folder in /proc /dev "$source_dir" "$out" "$(dirname "$(dirname "$torch_python")")" "${LNBWD_TRITON:-}"; do
+    if [ -n "$folder" ]; then
+      mkdir -p "$root$folder"
+      mount --rbind "$folder" "$root$folder"
+    fi
+  done
+  exec chroot "$root" env HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin bash "$source_dir/scripts/test-wheel.sh" "$out"
+fi
+hidden=()
+for folder in "$llvm_dir" /opt/rocm "$source_dir/build/lib" "$source_dir/build-wheel"; do
   if [ -d "$folder" ]; then hidden+=("$folder"); fi
 done
-for folder in "${hidden[@]}"; do mount -t tmpfs -o ro none "$folder"; done
+for folder in ${hidden[@]+"${hidden[@]}"}; do mount -t tmpfs -o ro none "$folder"; done
 for library in /usr/lib/*/libLLVM* /usr/lib/*/libMLIR* /usr/lib/*/liblld*; do
   if [ -e "$library" ]; then mount --bind /dev/null "$library"; fi
 done
@@ -70,24 +86,56 @@ all/bin/lnbwd-run opt.hsaco --m 64 --device sim --verify
 all/bin/lnbwd-run --n 768 --dtype f16 --chip "$last_chip" --m 16 --device sim --verify
 
 say "All, with PyTorch: python -m lnbwd.check --device sim"
-"$torch_python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
-  >"$(all/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch-of-another.pth"
+{
+  "$torch_python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+  echo "${LNBWD_TRITON:-}"
+} >"$(all/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/torch-of-another.pth"
 all/bin/python -m lnbwd.check --device sim
 
+say "What the libraries show to a process: their own names, and none of LLVM"
+if command -v nm >nm.path; then
+  for library in all/lib/python3*/site-packages/lnbwd/lib/*.so; do
+    nm -D --defined-only "$library" | awk '{print $3}' >names
+    echo "$(basename "$library"): $(wc -l <names) names"
+    # PyTorch's operators register themselves with PyTorch, and have its types.
+    if [[ $library != *lnbwd-torch.so ]] && grep -vE '^(lnbwd|hip)' names; then
+      echo "error: expected names of lnbwd and HIP alone" >&2
+      exit 1
+    fi
+  done
+else
+  echo "not looked at: there is no nm"
+fi
+
 say "In one process with PyTorch and, if it is there, Triton, before and after"
+cat >scale.py <<'PY'
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale(source, target, count, block: tl.constexpr):
+    index = tl.program_id(0) * block + tl.arange(0, block)
+    inside = index < count
+    tl.store(target + index, tl.load(source + index, mask=inside) * 2, mask=inside)
+PY
 for order in before after; do
-  all/bin/python - "$order" <<'PY'
+  PYTHONPATH=$work all/bin/python - "$order" <<'PY'
 import importlib.util, os, sys
 
 def others():
     import torch
     found = ["torch"]
     if importlib.util.find_spec("triton"):
-        import triton
-        from triton._C import libtriton  # its own LLVM and MLIR
-        context = libtriton.ir.context()
-        libtriton.ir.load_dialects(context)
-        found.append("triton")
+        import triton  # Its own LLVM and MLIR.
+        from triton.backends.compiler import GPUTarget
+        import scale
+        for target, form in ((GPUTarget("cuda", 90, 32), "ptx"), (GPUTarget("hip", "gfx942", 64), "hsaco")):
+            source = triton.compiler.ASTSource(
+                fn=scale.scale, constexprs={"block": 256},
+                signature={"source": "*fp32", "target": "*fp32", "count": "i32", "block": "constexpr"})
+            compiled = triton.compile(source, target=target)
+            assert len(compiled.asm[form]) > 500
+            found.append(f"Triton {triton.__version__} to {form}")
     # Inductor compiles for the CPU in the same process.
     y = torch.compile(lambda x: torch.nn.functional.silu(x) * 2)(torch.ones(64))
     assert torch.allclose(y, torch.full((64,), 2 / (1 + 2.718281828 ** -1)))
@@ -120,8 +168,8 @@ half/bin/python - <<'PY'
 import os
 import lnbwd
 print("runtime", lnbwd.runtime.library_version())
-try:
-    lnbwd.compile("layer_norm_bwd", n=1024, dtype="bf16", chip=os.environ["default_chip"])
+try:  # Not what the cache has from above.
+    lnbwd.compile("layer_norm_bwd", n=1000, dtype="bf16", chip=os.environ["default_chip"])
 except lnbwd.LnbwdError as error:
     print("expected:", error)
 else:

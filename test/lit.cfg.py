@@ -39,6 +39,9 @@ config.substitutions.extend(
         # The names of all chips, as messages list them.
         ("%{chips}", ", ".join(chips.FACTS)),
         ("%{source}", config.lnbwd_source_dir),
+        ("%{libs}", config.lnbwd_libs_dir),
+        # Which of the simulator's devices is this one, for tests through HIP's functions.
+        ("%{hip-gfx942}", str(chips.SIMULATED.index("gfx942"))),
         ("%examples", os.path.join(config.lnbwd_source_dir, "examples")),
         # "%exits 2 COMMAND" succeeds if COMMAND ends with exit code 2.
         (

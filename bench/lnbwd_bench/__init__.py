@@ -3,5 +3,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The benchmark of LayerNorm backward: ours, the peers and the memory stream in one run."""
 
-PEERS = ("eager", "compile", "liger", "cudnn", "quack")
+PEERS = ("eager", "compile", "liger", "cudnn", "quack", "aiter")
 """Who is measured beside ours; peers.py says what each is. Named here, where no PyTorch is needed."""

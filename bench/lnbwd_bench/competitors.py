@@ -11,7 +11,7 @@ on torch's current stream and returns (dx, dgamma, dbeta).
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -19,9 +19,8 @@ import torch
 from lnbwd import _chips, runtime
 from lnbwd.operations import LAYER_NORM_BWD
 
-from .peers import Peer
+from .peers import Peer, Unavailable
 from .shapes import Shape
-from .stream import VECTOR_BYTES, StreamVariant, stream_ptx
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 POISONS = (float("nan"), 12345.0)
@@ -36,6 +35,7 @@ class Buffers:
         inputs: for each set, dy, x, gamma, mean and rstd.
         outputs: for each set, the dx, dgamma and dbeta that ours writes.
         sets: how many there are: the inputs of all but one exceed the cache five times.
+        pointers: for each set, where these are for our kernels, by name.
     """
 
     def __init__(self, machine: Any, shape: Shape, seed: int = 1) -> None:
@@ -66,6 +66,20 @@ class Buffers:
                 "dgamma": torch.empty(shape.n, dtype=dtype, device=machine.device),
                 "dbeta": torch.empty(shape.n, dtype=dtype, device=machine.device)})
         self.beta = torch.zeros(shape.n, dtype=dtype, device=machine.device)
+        self._places = [{name: machine.place(value) for name, value in {**inputs, **outputs}.items()}
+                        for inputs, outputs in zip(self.inputs, self.outputs, strict=True)]
+        self.pointers = [{name: place.pointer for name, place in places.items()}
+                         for places in self._places]
+
+    def send(self, slot: int) -> None:
+        """What was written into the outputs of a set holds for our kernels too."""
+        for name in self.outputs[slot]:
+            self._places[slot][name].send()
+
+    def fetch(self, slot: int) -> None:
+        """What our kernels wrote is in the outputs of a set."""
+        for name in self.outputs[slot]:
+            self._places[slot][name].fetch()
 
 
 Outputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
@@ -87,55 +101,19 @@ class Ours:
         program = runtime.Program.from_file(self._kernel_of(shape))
         kernel = runtime.Kernel(machine.ours, program)
         size = kernel.workspace_size(shape.m)
-        if machine.is_simulated:
-            return self._prepare_simulated(program, kernel, size, shape, buffers)
-        workspaces = [torch.empty(max(size, 1), dtype=torch.uint8, device=machine.device)
+        workspaces = [machine.place(torch.empty(max(size, 1), dtype=torch.uint8,
+                                                device=machine.device))
                       for _ in range(buffers.sets)]
-        pointers = [[{**inputs, **outputs}[argument.name].data_ptr()
-                     for argument in program.arguments]
-                    for inputs, outputs in zip(buffers.inputs, buffers.outputs, strict=True)]
+        pointers = [[places[argument.name] for argument in program.arguments]
+                    for places in buffers.pointers]
         results = [(outputs["dx"], outputs["dgamma"], outputs["dbeta"])
                    for outputs in buffers.outputs]
 
         def call(slot: int) -> Outputs:
-            kernel.launch(pointers[slot], shape.m, workspaces[slot].data_ptr(), size,
-                          machine.stream())
+            kernel.launch(pointers[slot], shape.m, workspaces[slot].pointer, size, machine.stream())
             return results[slot]
 
         return call
-
-    def _prepare_simulated(self, program: runtime.Program, kernel: runtime.Kernel, size: int,
-                           shape: Shape, buffers: Buffers) -> Call:
-        """The simulated device has memory of its own: everything is copied there and back."""
-        device = self._machine.ours
-        workspace = device.allocate(size)
-        copies = [device.allocate(program.argument_size(index, shape.m))
-                  for index in range(len(program.arguments))]
-
-        def call(slot: int) -> Outputs:
-            tensors = {**buffers.inputs[slot], **buffers.outputs[slot]}
-            for argument, copy in zip(program.arguments, copies, strict=True):
-                copy.upload(_bytes_of(tensors[argument.name]))
-            kernel.launch([copy.pointer for copy in copies], shape.m, workspace.pointer, size, 0)
-            device.synchronize()
-            for argument, copy in zip(program.arguments, copies, strict=True):
-                if argument.access != "read":
-                    data = bytearray(copy.size)
-                    copy.download(data)
-                    _write_bytes(tensors[argument.name], data)
-            outputs = buffers.outputs[slot]
-            return outputs["dx"], outputs["dgamma"], outputs["dbeta"]
-
-        return call
-
-
-def _bytes_of(tensor: torch.Tensor) -> bytes:
-    return bytes(tensor.view(torch.uint8).numpy().tobytes())
-
-
-def _write_bytes(tensor: torch.Tensor, data: bytearray) -> None:
-    target = tensor.view(torch.uint8)
-    target.copy_(torch.frombuffer(data, dtype=torch.uint8).reshape(target.shape))
 
 
 class PeerCompetitor:
@@ -165,35 +143,47 @@ class PeerCompetitor:
 
 
 class Stream:
-    """The stream in all its launch shapes, reading dy and x and writing our dx."""
+    """The stream in several launch shapes or schedules, reading dy and x and writing our dx."""
 
-    def __init__(self, machine: Any, variants: list[StreamVariant]) -> None:
+    def __init__(self, machine: Any, programs: Mapping[str, runtime.Program]) -> None:
         self._machine = machine
-        self.variants = variants
-        self._kernels = {} if machine.is_simulated else {
-            variant: runtime.Kernel(machine.ours,
-                                    runtime.Program.from_bytes(stream_ptx(variant).encode()))
-            for variant in variants}
+        self._programs = programs
+        self._kernels = {name: runtime.Kernel(machine.ours, program)
+                         for name, program in programs.items()}
 
-    def prepare(self, variant: StreamVariant, shape: Shape, buffers: Buffers) -> Call:
-        """A call that streams one set of buffers."""
+    @property
+    def names(self) -> list[str]:
+        """What each is called."""
+        return list(self._kernels)
+
+    def prepare(self, name: str, shape: Shape, buffers: Buffers) -> Call | None:
+        """A call that streams one set of buffers, but for less than a row of the kernel's at their
+        end; None if they are smaller than such a row."""
+        kernel = self._kernels[name]
+        rows = shape.stream_bytes // 3 // self._programs[name].argument_size(0, 1)
+        if not rows:
+            return None
         results = [(outputs["dx"], outputs["dgamma"], outputs["dbeta"])
                    for outputs in buffers.outputs]
-        if self._machine.is_simulated:  # A stand-in: torch on the host.
-            def host_call(slot: int) -> Outputs:
-                inputs = buffers.inputs[slot]
-                torch.add(inputs["dy"], inputs["x"], out=buffers.outputs[slot]["dx"])
-                return results[slot]
-
-            return host_call
-        kernel = self._kernels[variant]
-        rows = shape.stream_bytes // 3 // VECTOR_BYTES
-        pointers = [[inputs["dy"].data_ptr(), inputs["x"].data_ptr(), outputs["dx"].data_ptr()]
-                    for inputs, outputs in zip(buffers.inputs, buffers.outputs, strict=True)]
+        pointers = [[places["dy"], places["x"], places["dx"]] for places in buffers.pointers]
 
         def call(slot: int) -> Outputs:
             kernel.launch(pointers[slot], rows, 0, 0, self._machine.stream())
             return results[slot]
+
+        return call
+
+    def one_row(self) -> Callable[[int], Any]:
+        """A call that streams one row of a few kilobytes."""
+        name = self.names[0]
+        kernel, size = self._kernels[name], self._programs[name].argument_size(0, 1)
+        arrays = [self._machine.place(torch.zeros(size, dtype=torch.uint8,
+                                                  device=self._machine.device)) for _ in range(3)]
+        pointers = [array.pointer for array in arrays]
+
+        def call(slot: int) -> Any:
+            kernel.launch(pointers, 1, 0, 0, self._machine.stream())
+            return arrays
 
         return call
 
@@ -214,17 +204,26 @@ _EMPTY_PTX = """\
 """
 
 
-def prepare_empty(machine: Any) -> Callable[[int], Any]:
-    """A call that launches a kernel of one warp that does nothing: what timing itself costs."""
-    if machine.is_simulated:
-        return lambda slot: None
-    kernel = runtime.Kernel(machine.ours, runtime.Program.from_bytes(_EMPTY_PTX.replace("TARGET", _chips.PTX).encode()))
+def prepare_empty(machine: Any, stream: Stream) -> Callable[[int], Any]:
+    """A call that launches a kernel of one warp that does nothing: what timing itself costs. On AMD
+    it is the stream over one row, since the driver takes no text."""
+    if machine.ours.chip.startswith("gfx"):
+        return stream.one_row()
+    program = runtime.Program.from_bytes(_EMPTY_PTX.replace("TARGET", _chips.PTX).encode())
+    kernel = runtime.Kernel(machine.ours, program)
     return lambda slot: kernel.launch([], 1, 0, 0, machine.stream())
 
 
 def prepare_foreign(machine: Any) -> Callable[[], Any]:
     """A call of a kernel that is nobody's competitor: PyTorch adds one to many numbers, in buffers
-    of its own, for some ten microseconds."""
+    of its own, for some ten microseconds.
+
+    Raises:
+        Unavailable: PyTorch does not compute on the device.
+    """
+    if not machine.has_peers:
+        raise Unavailable("--interleave: expected a PyTorch that knows the GPU, whose kernel goes "
+                          "in front of each call")
     source = torch.zeros(64 if machine.is_simulated else _FOREIGN_BYTES // 4, device=machine.device)
     result = torch.empty_like(source)
     return lambda: torch.add(source, 1.0, out=result)

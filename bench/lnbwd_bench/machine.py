@@ -1,7 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The machine that the benchmark runs on: an NVIDIA GPU, or a stand-in for dry runs.
+"""The machine that the benchmark runs on: a GPU of PyTorch's, an AMD GPU through HIP alone, or a
+stand-in for dry runs.
 
 The stand-in keeps tensors on the host, executes our kernel on the simulator and takes times with
 the host's clock. It exists to try the whole program where there is no GPU; its times mean nothing.
@@ -9,27 +10,95 @@ the host's clock. It exists to try the whole program where there is no GPU; its 
 
 from __future__ import annotations
 
+import importlib.util
+import math
 import time
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from lnbwd import _chips, runtime
 
+from . import hip
 
-class CudaMachine:
-    """The current CUDA device."""
+# Of caches, where times mean nothing.
+_LITTLE_CACHE = 1 << 14
+# Of memory that is filled to keep a device busy.
+_FILLER_BYTES = 1 << 28
+
+
+class Here:
+    """A tensor that is on the device already."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        self.pointer = tensor.data_ptr()
+
+    def send(self) -> None:
+        """Nothing is to be copied."""
+
+    def fetch(self) -> None:
+        """Nothing is to be copied."""
+
+
+class Copy:
+    """A tensor on the host, and memory of its size on the device.
+
+    Attributes:
+        pointer: the address of that memory.
+    """
+
+    def __init__(self, device: runtime.Device, tensor: torch.Tensor) -> None:
+        self._bytes = tensor.view(torch.uint8).numpy()  # The same memory.
+        self._buffer = device.allocate(self._bytes.nbytes)
+        self.pointer = self._buffer.pointer
+        self.send()
+
+    def send(self) -> None:
+        """Copies the host's numbers to the device."""
+        self._buffer.upload(self._bytes)
+
+    def fetch(self) -> None:
+        """Copies the device's numbers to the host."""
+        self._buffer.download(self._bytes)
+
+
+class Replay:
+    """Stands in for a graph of calls, on the host."""
+
+    def __init__(self, enqueue: Callable[[int], Any], calls: int) -> None:
+        self._enqueue, self._calls = enqueue, calls
+
+    def replay(self) -> None:
+        """Makes the calls."""
+        for call in range(self._calls):
+            self._enqueue(call)
+
+
+def current_gpu() -> str:
+    """PyTorch's current GPU, as the runtime takes it: "cuda:0", or "hip:0" of PyTorch for ROCm."""
+    return f"{'hip' if torch.version.hip else 'cuda'}:{torch.cuda.current_device()}"
+
+
+class GpuMachine:
+    """PyTorch's current GPU, of NVIDIA or of AMD.
+
+    Attributes:
+        is_simulated: whether times mean nothing, and little is measured.
+        has_peers: whether PyTorch computes there.
+    """
 
     is_simulated = False
-    kernel_chip = _chips.GPU
+    has_peers = True
 
     def __init__(self) -> None:
         self.device = torch.device("cuda", torch.cuda.current_device())
         properties = torch.cuda.get_device_properties(self.device)
         self.name = properties.name
         self.compute_units = properties.multi_processor_count
-        self.ours = runtime.Device.open(f"cuda:{self.device.index}")
-        self.l2_bytes = int(getattr(properties, "L2_cache_size", 0)) or self.ours.info.l2_bytes
+        self.ours = runtime.Device.open(current_gpu())
+        self.l2_bytes = max(int(getattr(properties, "L2_cache_size", 0)), self.ours.cache_bytes)
         self._cycles_per_us = 2000.0
 
     def calibrate(self) -> None:
@@ -50,6 +119,23 @@ class CudaMachine:
         """Enqueues a kernel that keeps the device busy, and does nothing, for so long."""
         torch.cuda._sleep(int(microseconds * self._cycles_per_us))
 
+    def capture(self, enqueue: Callable[[int], Any], calls: int) -> Any:
+        """A graph of ``enqueue(0)``, ``enqueue(1)``, ...
+
+        Raises:
+            RuntimeError: they cannot be captured.
+        """
+        graph = torch.cuda.CUDAGraph()
+        kept = []
+        with torch.cuda.graph(graph):
+            for call in range(calls):
+                kept.append(enqueue(call))
+        return graph
+
+    def place(self, tensor: torch.Tensor) -> Here:
+        """Where a tensor of ``device`` is for our kernels."""
+        return Here(tensor)
+
     def stream(self) -> int:
         """torch's current stream, as the runtime takes it."""
         return int(torch.cuda.current_stream().cuda_stream)
@@ -64,11 +150,107 @@ class CudaMachine:
 
     def describe(self) -> dict[str, Any]:
         """What the result file says about the machine."""
-        import triton  # Comes with torch's CUDA builds.
+        described = {"name": self.name, "compute_units": self.compute_units,
+                     "l2_bytes": self.l2_bytes, "driver": self.ours.info.driver,
+                     "torch": torch.__version__, "simulated": False}
+        if importlib.util.find_spec("triton"):  # Comes with PyTorch's builds for GPUs.
+            import triton
 
+            described["triton"] = triton.__version__
+        return described
+
+
+class _OnTheHost:
+    """What holds where tensors are on the host and our kernels run on copies of them."""
+
+    ours: runtime.Device
+
+    def __init__(self, spec: str) -> None:
+        self.device = torch.device("cpu")
+        self.ours = runtime.Device.open(spec)
+
+    def place(self, tensor: torch.Tensor) -> Copy:
+        """Device memory for a tensor, filled with its numbers."""
+        return Copy(self.ours, tensor)
+
+    def release_memory(self) -> None:
+        """Nothing is cached."""
+
+    def describe(self) -> dict[str, Any]:
+        """What the result file says about the machine."""
         return {"name": self.name, "compute_units": self.compute_units, "l2_bytes": self.l2_bytes,
                 "driver": self.ours.info.driver, "torch": torch.__version__,
-                "triton": triton.__version__, "simulated": False}
+                "simulated": self.is_simulated}
+
+    name: str
+    compute_units: int
+    l2_bytes: int
+    is_simulated: bool
+
+
+class HipMachine(_OnTheHost):
+    """An AMD GPU through HIP's own functions, without a PyTorch that knows it: our kernels and the
+    stream alone. With the simulator behind the functions all of it can be tried."""
+
+    has_peers = False
+
+    def __init__(self, spec: str) -> None:
+        super().__init__(spec)
+        info = self.ours.info
+        self.name, self.compute_units = info.name, info.compute_units
+        self.is_simulated = self.ours.is_stand_in
+        self.l2_bytes = _LITTLE_CACHE if self.is_simulated else self.ours.cache_bytes
+        self._hip = hip.Hip(self.ours)
+        # Graphs are not captured of the default stream.
+        self._stream = self._hip.create("hipStreamCreate")
+        self._filler = self.ours.allocate(1 << 10 if self.is_simulated else _FILLER_BYTES)
+        self._fill_us = 1.0
+
+    def calibrate(self) -> None:
+        """Brings the clocks up and finds out how long a fill takes."""
+        for _ in range(3):
+            start, stop = self.event(), self.event()
+            start.record()
+            for _ in range(1 if self.is_simulated else 200):
+                self._filler.fill(0, self._stream)
+            stop.record()
+            self._fill_us = max(start.elapsed_time(stop) * 1e3, 1.0)
+            self._fill_us /= 1 if self.is_simulated else 200
+
+    def event(self) -> Any:
+        """An event that takes the device's time."""
+        return _NeverThere(self._hip, self._stream) if self.is_simulated else hip.Event(
+            self._hip, self._stream)
+
+    def spin(self, microseconds: float) -> None:
+        """Keeps the device busy for so long or a little longer, by filling memory."""
+        if not self.is_simulated:
+            for _ in range(math.ceil(microseconds / self._fill_us)):
+                self._filler.fill(0, self._stream)
+
+    def capture(self, enqueue: Callable[[int], Any], calls: int) -> Any:
+        """A graph of ``enqueue(0)``, ``enqueue(1)``, ...
+
+        Raises:
+            RuntimeError: they cannot be captured.
+        """
+        return hip.Graph(self._hip, self._stream, enqueue, calls)
+
+    def stream(self) -> int:
+        """The stream that everything is enqueued on."""
+        return self._stream
+
+    def synchronize(self) -> None:
+        """Waits for the device."""
+        self.ours.synchronize(self._stream)
+
+
+class _NeverThere(hip.Event):
+    """An event of the simulator, which has executed everything when a call returns: its time is
+    good although the host was not ahead."""
+
+    def query(self) -> bool:
+        return False
 
 
 class _HostEvent:
@@ -85,18 +267,17 @@ class _HostEvent:
         return max((stop._time - self._time) * 1e3, 1e-6)
 
 
-class DryMachine:
-    """The stand-in: the host, and the simulator of a chip for our kernel."""
+class DryMachine(_OnTheHost):
+    """The stand-in: the host, and the simulator of a chip for our kernels."""
 
     is_simulated = True
+    has_peers = True
+    compute_units = 1
+    l2_bytes = _LITTLE_CACHE
 
     def __init__(self, chip: str = _chips.SIMULATED) -> None:
-        self.device = torch.device("cpu")
-        self.kernel_chip = chip
+        super().__init__(f"sim:{chip}")
         self.name = f"dry run: host and simulated {chip}"
-        self.compute_units = 1
-        self.l2_bytes = 1 << 14
-        self.ours = runtime.Device.open(f"sim:{chip}")
 
     def calibrate(self) -> None:
         """Nothing to do."""
@@ -108,17 +289,13 @@ class DryMachine:
     def spin(self, microseconds: float) -> None:
         """The host does not run ahead of itself."""
 
+    def capture(self, enqueue: Callable[[int], Any], calls: int) -> Replay:
+        """The calls, to be made again."""
+        return Replay(enqueue, calls)
+
     def stream(self) -> int:
         """The default stream."""
         return 0
 
     def synchronize(self) -> None:
         """Nothing is under way on the host."""
-
-    def release_memory(self) -> None:
-        """Nothing is cached."""
-
-    def describe(self) -> dict[str, Any]:
-        """What the result file says about the machine."""
-        return {"name": self.name, "compute_units": 1, "l2_bytes": self.l2_bytes,
-                "driver": self.ours.info.driver, "torch": torch.__version__, "simulated": True}

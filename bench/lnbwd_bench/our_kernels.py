@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Our kernels: compiled by lnbwd-opt now, or before on a machine that has the compiler.
 
-A folder of compiled kernels has a file ``manifest.json`` that says which file is for which shape.
+A folder of compiled kernels has a file ``manifest.json`` that says which file is for which shape,
+and for AMD which ones are the stream in its schedules.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lnbwd import operations
+from lnbwd import operations, runtime
 from lnbwd.spec import KernelSpec, rows_option
 
+from . import stream
 from .shapes import Shape
 
 MANIFEST = "manifest.json"
@@ -71,14 +74,61 @@ def compile_kernel(shape: Shape, chip: str, emit: str, output: pathlib.Path,
         KernelError: there is no compiler, or it refuses; the message has its words.
     """
     spec = spec_of(shape, chip, emit)
-    pipeline = " ".join(part for part in (f"chip={chip}", spec.pipeline_options(), options) if part)
-    command = [str(find_compiler()), "-", f"--lnbwd-pipeline={pipeline}",
+    pipeline = " ".join(part for part in (spec.pipeline_options(), options) if part)
+    _compile(spec.mlir(), str(shape), chip, pipeline, emit, output)
+
+
+def _compile(mlir: str, what: str, chip: str, options: str, emit: str,
+             output: pathlib.Path) -> None:
+    command = [str(find_compiler()), "-", f"--lnbwd-pipeline=chip={chip} {options}".rstrip(),
                f"--emit={emit}", "-o", str(output)]
-    result = subprocess.run(command, input=spec.mlir(), capture_output=True, text=True,
-                            check=False)
+    result = subprocess.run(command, input=mlir, capture_output=True, text=True, check=False)
     if result.returncode != 0:
-        raise KernelError(f"lnbwd-opt could not compile {shape} for {chip}: "
+        raise KernelError(f"lnbwd-opt could not compile {what} for {chip}: "
                           f"{result.stderr.strip() or 'no message'}")
+
+
+def compile_streams(chip: str, folder: pathlib.Path, most: int | None = None) -> dict[str, str]:
+    """Compiles the stream for an AMD chip, in at most ``most`` schedules.
+
+    Returns:
+        the files, by what each is called.
+
+    Raises:
+        KernelError: it cannot be compiled.
+    """
+    files = {}
+    for index, text in enumerate(stream.schedules()[:most]):
+        name = f"stream-{chip.replace(':', '-')}-{index}.hsaco"
+        _compile(stream.SOURCE.read_text(), "the stream", chip, f"schedule={text}" if text else "",
+                 "hsaco", folder / name)
+        files[text or "the compiler's schedule"] = name
+    return files
+
+
+def stream_programs(chip: str, folder: pathlib.Path | None,
+                    few: bool) -> dict[str, runtime.Program]:
+    """The stream for a chip, by the names of its variants: PTX; for AMD what a folder has, or what
+    is compiled now. ``few``: two of them.
+
+    Raises:
+        KernelError: they can neither be found nor compiled.
+    """
+    most = 2 if few else None
+    if not chip.startswith("gfx"):
+        return {str(variant): runtime.Program.from_bytes(stream.stream_ptx(variant).encode())
+                for variant in stream.variants()[:most]}
+    if folder:
+        files = {name: folder / file for name, file in _manifest(folder).get("streams", {}).items()}
+        if not files:
+            raise KernelError(f"{folder} has no stream for {chip}: make the folder with "
+                              "--compile-to of this version")
+        return {name: runtime.Program.from_file(file)
+                for name, file in list(files.items())[:most]}
+    with tempfile.TemporaryDirectory(prefix="lnbwd-bench-stream-") as scratch:
+        place = pathlib.Path(scratch)
+        return {name: runtime.Program.from_file(place / file)
+                for name, file in compile_streams(chip, place, most).items()}
 
 
 def compile_folder(shapes: Iterable[Shape], chip: str, emit: str, folder: pathlib.Path,
@@ -97,6 +147,9 @@ def compile_folder(shapes: Iterable[Shape], chip: str, emit: str, folder: pathli
         entries.append({"m": shape.m, "n": shape.n, "dtype": shape.dtype, "file": name})
     document = {"format": FORMAT, "version": VERSION, "chip": chip, "options": options,
                 "kernels": entries}
+    if emit == "hsaco":
+        progress("compiling the stream")
+        document["streams"] = compile_streams(chip, folder)
     (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n")
 
 
@@ -117,13 +170,17 @@ def read_manifest(path: pathlib.Path, name: str, version: int, problem: type[Exc
     return dict(document)
 
 
+def _manifest(folder: pathlib.Path) -> dict[str, Any]:
+    return read_manifest(folder / MANIFEST, FORMAT, VERSION, KernelError,
+                         "make the folder with --compile-to")
+
+
 def read_folder(folder: pathlib.Path) -> dict[Shape, pathlib.Path]:
     """The kernel files of a folder by shape.
 
     Raises:
         KernelError: there is no manifest, or it is not one of this version.
     """
-    document = read_manifest(folder / MANIFEST, FORMAT, VERSION, KernelError,
-                             "make the folder with --compile-to")
+    document = _manifest(folder)
     return {Shape(entry["m"], entry["n"], entry["dtype"]): folder / entry["file"]
             for entry in document["kernels"]}

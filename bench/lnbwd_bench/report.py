@@ -45,8 +45,10 @@ def _cell(value: float | None, form: str) -> str:
 def table(results: Results) -> str:
     """One line for each shape, in the order of the run: our time, its rate and share of the
     stream's, the best peer and how many times faster ours is than it and than each of this run."""
-    head = ("shape", "ours us", "GB/s", "stream", "% of it", "best peer", "us", "times",
-            *PEERS, "error", "same bits")
+    peers = [name for name in PEERS
+             if any(name in record["competitors"] for record in results.records.values())]
+    head = ("shape", "ours us", "GB/s", "stream", "% of it", "best peer", "us", "times", *peers,
+            "error", "same bits")
     lines: list[tuple[str, ...]] = [head]
     for shape, record in results.records.items():
         best = results.best_peer(shape)
@@ -58,7 +60,7 @@ def table(results: Results) -> str:
             _cell(results.stream_rate(shape), ".0f"),
             _cell(share * 100 if share else None, ".1f"), best[0] if best else "-",
             _cell(best[1] if best else None, ".2f"), _cell(results.speedup(shape), ".2f"),
-            *(_cell(results.speedup(shape, name), ".2f") for name in PEERS),
+            *(_cell(results.speedup(shape, name), ".2f") for name in peers),
             f"{max(errors):.1e}" if errors else "-",
             {True: "yes", False: "NO"}.get(ours.get("repeatable", ""), "-")))
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
@@ -171,7 +173,8 @@ def plot(document: dict[str, Any], recorded: dict[Shape, dict[str, float]],
     files = []
     styles = {"ours": ("#c1272d", "o", 60), "compile": ("#0072b2", "s", 26),
               "liger": ("#009e73", "^", 30), "eager": ("#888888", "v", 30),
-              "cudnn": ("#e69f00", "D", 22), "quack": ("#56b4e9", "P", 30)}
+              "cudnn": ("#e69f00", "D", 22), "quack": ("#56b4e9", "P", 30),
+              "aiter": ("#cc79a7", "D", 26)}
     machine = document["machine"]
     for method in document["methods"]:
         results = Results(document["shapes"], recorded, method)
@@ -202,7 +205,7 @@ def plot(document: dict[str, Any], recorded: dict[Shape, dict[str, float]],
             simulated = " (simulated)" if machine["simulated"] else ""
             axes.set_title(f"LayerNorm backward, {dtype}, {machine['name']}{simulated}, "
                            f"{document['date'][:10]}, {method}", fontsize=10)
-            axes.legend(fontsize=8, ncols=7, loc="upper center", bbox_to_anchor=(0.5, -0.32),
+            axes.legend(fontsize=8, ncols=8, loc="upper center", bbox_to_anchor=(0.5, -0.32),
                         frameon=False)
             for suffix in ("svg", "png"):
                 path = folder / f"layer_norm_bwd-{dtype}-{method}.{suffix}"

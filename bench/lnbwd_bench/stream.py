@@ -3,19 +3,36 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The stream: kernels of two reads and one write, the roof of LayerNorm backward.
 
-Written as PTX text with a launch plan (docs/abi.md), so that the driver compiles them, the runtime
-launches them the way it launches ours, and nothing else has a hand in the result. Each combines
-two arrays with exclusive or, 16 bytes an access.
+For NVIDIA written as PTX text with a launch plan (docs/abi.md), so that the driver compiles them,
+the runtime launches them the way it launches ours, and nothing else has a hand in the result. Each
+combines two arrays with exclusive or, 16 bytes an access. For AMD, whose driver takes machine code
+alone, the row program of lnbwd-run (stream.mlir), compiled in several schedules.
 """
 
 from __future__ import annotations
 
 import json
+import pathlib
 from dataclasses import dataclass
 
 from lnbwd import _chips
 
 VECTOR_BYTES = 16
+
+# The row program, where the compiler is.
+SOURCE = pathlib.Path(__file__).resolve().parents[2] / "tools" / "lnbwd-run" / "stream.mlir"
+
+
+def schedules() -> list[str]:
+    """The schedules that are tried on AMD, as the pipeline takes them; the first one is the
+    compiler's own. Rows of 1024 float32 are 16 bytes for each of 256 work-items."""
+    result = [""]
+    for groups, unroll in ((1, 1), (1, 4), (2, 2), (4, 1), (4, 2)):
+        for workgroups in (0, 8):
+            result.append(f"threads_per_row=256,row_groups={groups},vector_width=4,"
+                          f"rows_per_workgroup={groups * unroll},prefetch=0,unroll={unroll},"
+                          f"workgroups_per_compute_unit={workgroups}")
+    return result
 
 
 @dataclass(frozen=True)

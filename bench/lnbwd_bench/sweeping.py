@@ -28,6 +28,7 @@ from lnbwd import compiler, errors, runtime, schedule
 from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
 from lnbwd.spec import KernelSpec
 
+from .machine import current_gpu
 from .shapes import Shape
 
 FORMAT, VERSION = "lnbwd-sweep", 1
@@ -196,11 +197,11 @@ def ranked(problem: Problem, chip: str, count: int) -> list[dict[str, int]]:
 
 
 class GpuTimer:
-    """Times kernels of one problem in turns on the current CUDA device."""
+    """Times kernels of one problem in turns on PyTorch's current GPU."""
 
     def __init__(self, problem: Problem, programs: list[runtime.Program]) -> None:
         self._m = problem.m
-        device = runtime.Device.open(f"cuda:{torch.cuda.current_device()}")
+        device = runtime.Device.open(current_gpu())
         self.kernels = [runtime.Kernel(device, program) for program in programs]
         self._stream = int(torch.cuda.current_stream().cuda_stream)
         arguments = programs[0].arguments

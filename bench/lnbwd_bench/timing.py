@@ -15,7 +15,7 @@ buffers that rotate so that none finds its inputs in a cache.
     empty kernel shows, which is measured beside the others).
 
 ``graph``
-    A CUDA graph of many calls, on rotating buffers, between two events; the time is divided by the
+    A CUDA or HIP graph of many calls, on rotating buffers, between two events; the time is divided by the
     number of calls. In the number: a call's kernels and the gaps, in the steady state. The cost of
     the events does not show, and neither does that of the first start.
 
@@ -148,34 +148,13 @@ def _calls_of(estimate: float, slots: SlotCounter) -> int:
     return max(1, min(slots.sets * rounds, max(_GRAPH_CALLS, slots.sets)))
 
 
-class _Replay:
-    """Stands in for a graph of calls, on the host."""
-
-    def __init__(self, enqueue: Callable[[int], Any], calls: int) -> None:
-        self._enqueue, self._calls = enqueue, calls
-
-    def replay(self) -> None:
-        """Makes the calls."""
-        for call in range(self._calls):
-            self._enqueue(call)
-
-
 def _capture(machine: Any, name: str, enqueue: Callable[[int], Any], calls: int) -> Any:
     """A graph of ``enqueue(0)``, ``enqueue(1)``, ...; None, after a note, where that cannot be."""
-    if machine.is_simulated:
-        return _Replay(enqueue, calls)
-    import torch
-
-    graph = torch.cuda.CUDAGraph()
-    kept = []
     try:
-        with torch.cuda.graph(graph):
-            for call in range(calls):
-                kept.append(enqueue(call))
+        return machine.capture(enqueue, calls)
     except RuntimeError as error:
         print(f"note: {name} cannot be captured in a graph: {str(error).splitlines()[0]}")
         return None
-    return graph
 
 
 def time_graph(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter,

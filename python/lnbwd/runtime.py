@@ -145,6 +145,10 @@ def _check(status: int) -> None:
         _raise(status)
 
 
+# The Infinity Cache of the largest card, an MI300X.
+_MOST_AMD_CACHE = 256 << 20
+
+
 class _Handle:
     """Owns one handle of the library; ``close()`` and the garbage collector give it back."""
 
@@ -355,6 +359,20 @@ class Device(_Handle):
                 assert handle.value is not None
                 device = cls._opened[key] = cls(handle.value, spec)
             return device
+
+    @property
+    def is_stand_in(self) -> bool:
+        """Whether the simulator answers, opened as "sim" or in the place of HIP's library
+        (LNBWD_HIP_LIBRARY): times mean nothing."""
+        return self.info.is_simulated or self.symbol("lnbwdSimGetCounters") is not None
+
+    @property
+    def cache_bytes(self) -> int:
+        """Bytes of caches that data have to exceed not to be found in one: the last-level cache,
+        as far as the driver tells. HIP does not tell of what lies behind an AMD GPU's L2, which
+        has up to 256 MiB."""
+        is_amd = self.chip.startswith("gfx")
+        return max(self.info.l2_bytes, _MOST_AMD_CACHE if is_amd else 0)
 
     def memory(self) -> tuple[int, int]:
         """Free and total bytes of the device's memory, now."""

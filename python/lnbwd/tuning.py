@@ -159,7 +159,7 @@ def _measure(device: runtime.Device, codes: list[bytes], rows: int) -> list[floa
     sizes = {argument.name: programs[0].argument_size(index, rows)
              for index, argument in enumerate(programs[0].arguments)}
     size = sum(sizes.values())
-    simulated = device.info.is_simulated
+    simulated = device.is_stand_in
     count = 1 if simulated else min(_MOST_SETS, max(2, _ROTATED_BYTES // max(size, 1) + 1))
     with contextlib.ExitStack() as stack:
         loaded = [runtime.Kernel(device, program) for program in programs]

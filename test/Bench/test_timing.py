@@ -8,6 +8,7 @@ import itertools
 import pytest
 
 from lnbwd_bench import timing
+from lnbwd_bench.machine import Replay
 
 
 class Clock:
@@ -42,6 +43,9 @@ class Machine:
 
     def event(self):
         return Event(self.clock)
+
+    def capture(self, enqueue, calls):
+        return Replay(enqueue, calls)
 
     def spin(self, us):
         self.spins.append(us)

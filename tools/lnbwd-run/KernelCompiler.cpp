@@ -71,11 +71,17 @@ static std::string executableFolder() {
   return text.substr(0, text.rfind('/') + 1);
 }
 
-static std::string findCompiler() {
+/// Where the compiler has to be.
+static std::string compilerPath() {
   const char *chosen = std::getenv("LNBWD_OPT");
-  std::string path =
-      chosen && *chosen ? chosen : executableFolder() + "lnbwd-opt";
-  if (access(path.c_str(), X_OK) == 0)
+  return chosen && *chosen ? chosen : executableFolder() + "lnbwd-opt";
+}
+
+bool hasCompiler() { return access(compilerPath().c_str(), X_OK) == 0; }
+
+static std::string findCompiler() {
+  std::string path = compilerPath();
+  if (hasCompiler())
     return path;
   throw Failure(BadInput, "the compiler '" + path +
                               "' cannot be run: " + std::strerror(errno) +
@@ -209,21 +215,28 @@ TemporaryFolder::~TemporaryFolder() {
   rmdir(folder.c_str());
 }
 
-std::string compileKernel(const Options &options,
-                          const TemporaryFolder &folder) {
+std::string compileMlir(const std::string &mlir, const std::string &chip,
+                        const std::string &schedule,
+                        const TemporaryFolder &folder) {
   std::string compiler = findCompiler();
   std::string input = folder.path() + kInputName;
   std::string output = folder.path() + kOutputName;
-  writeFile(input, kernelMlir(options));
-  std::string pipeline = "chip=" + options.chip;
-  if (!options.schedule.empty())
-    pipeline += " schedule=" + options.schedule;
-  bool isAmd = options.chip.compare(0, 3, "gfx") == 0;
+  writeFile(input, mlir);
+  std::string pipeline = "chip=" + chip;
+  if (!schedule.empty())
+    pipeline += " schedule=" + schedule;
+  bool isAmd = chip.compare(0, 3, "gfx") == 0;
   runCompiler({compiler, input, "--lnbwd-pipeline=" + pipeline,
                isAmd ? "--emit=hsaco" : "--emit=ptx", "-o", output});
-  std::string compiled = readFile(output);
+  return output;
+}
+
+std::string compileKernel(const Options &options,
+                          const TemporaryFolder &folder) {
+  std::string output =
+      compileMlir(kernelMlir(options), options.chip, options.schedule, folder);
   if (!options.keepFile.empty())
-    writeFile(options.keepFile, compiled);
+    writeFile(options.keepFile, readFile(output));
   return output;
 }
 

@@ -33,6 +33,15 @@ private:
   std::string folder;
 };
 
+/// Whether there is an lnbwd-opt to compile with.
+bool hasCompiler();
+
+/// Compiles MLIR by lnbwd-opt for a chip, with a schedule if it is not empty,
+/// and returns the path of the result in `folder`.
+std::string compileMlir(const std::string &mlir, const std::string &chip,
+                        const std::string &schedule,
+                        const TemporaryFolder &folder);
+
 /// Compiles the kernel by lnbwd-opt and returns the path of the result in
 /// `folder`. Leaves a copy where --keep says.
 std::string compileKernel(const Options &options,

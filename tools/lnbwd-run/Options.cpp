@@ -231,6 +231,10 @@ static const std::vector<Option> &runOptions() {
       {"--time-options", "TEXT",
        "of the prediction: product=NAME;caches=warm;PARAMETER=NUMBER;...",
        false, [](Options &o, String, String value) { o.timeOptions = value; }},
+      {"--stream", "FILE",
+       "with --time on a card: the compiled kernel of two reads and a write to "
+       "compare with (one of this project's)",
+       false, [](Options &o, String, String value) { o.streamFile = value; }},
       {"--trace", "FILE", "leave a timeline of the prediction for Perfetto",
        false, [](Options &o, String, String value) { o.traceFile = value; }},
       {"--check", "",
@@ -418,6 +422,8 @@ static void completeOptions(const std::vector<std::string> &positional,
     if (given.count(name) && !options.time && !options.predict)
       throw UsageFailure(std::string(name) +
                          ": expected --time or --predict, too");
+  if (given.count("--stream") && !options.time)
+    throw UsageFailure("--stream: expected --time, too");
   for (const char *name : {"--time", "--verify", "--check", "--shuffle-waves"})
     if (given.count(name) && options.predict)
       throw UsageFailure(std::string(name) +

@@ -61,6 +61,9 @@ struct Options {
   bool inPlace = false;
   bool verify = false;
   bool time = false;
+  /// The compiled kernel to measure the memory with; empty: one that is at
+  /// hand.
+  std::string streamFile;
   /// Predict, and execute no more than that needs.
   bool predict = false;
   /// Of the simulator's model of time, and where its timeline goes.

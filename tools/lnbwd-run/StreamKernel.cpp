@@ -1,4 +1,4 @@
-//===- StreamKernel.cpp - Two reads, one write, in PTX --------------------===//
+//===- StreamKernel.cpp - Two reads and one write -------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -8,11 +8,17 @@
 
 #include "StreamKernel.h"
 
+#include "Failure.h"
+#include "KernelCompiler.h"
+#include "StreamProgram.h"
+
 #include "lnbwd/Chips/ChipNames.h"
 
 namespace lnbwd::run {
 
 constexpr int kVectorsPerWorkItem = 4;
+/// Bytes of one of the vectors that M counts in PTX.
+constexpr int kVectorBytes = 16;
 
 constexpr const char *kPlan =
     R"(// lnbwd-plan: {"format": "lnbwd-plan", "version": 1, "producer": "lnbwd-run", "name": "stream", "chip": ")" LNBWD_OLDEST_PTX_TARGET
@@ -72,7 +78,7 @@ std::string streamKernelPtx() {
   text += kAddresses;
   for (int v = 0; v < kVectorsPerWorkItem; ++v) {
     std::string v256 = number(v * 256);
-    std::string bytes = number(v * 256 * static_cast<int>(kStreamVectorBytes));
+    std::string bytes = number(v * 256 * kVectorBytes);
     std::string guard = "@%p" + number(v) + " ";
     text += "  add.u64 %offset, %index, " + v256 + ";\n";
     text += "  setp.lt.s64 %p" + number(v) + ", %offset, %count;\n";
@@ -82,7 +88,7 @@ std::string streamKernelPtx() {
             bytes + "];\n";
   }
   for (int v = 0; v < kVectorsPerWorkItem; ++v) {
-    std::string bytes = number(v * 256 * static_cast<int>(kStreamVectorBytes));
+    std::string bytes = number(v * 256 * kVectorBytes);
     for (int i = 0; i < 4; ++i) {
       std::string suffix = number(v) + "_" + number(i);
       text +=
@@ -92,6 +98,54 @@ std::string streamKernelPtx() {
             vectorOf("x", v) + ";\n";
   }
   return text + "  ret;\n}\n";
+}
+
+/// Refuses a program that does not read two arrays and write a third, all of
+/// one size.
+static void checkStream(const lnbwd_program *program, const std::string &chip,
+                        const std::string &file) {
+  auto refuse = [&](const std::string &problem) {
+    throw UsageFailure("--stream: expected a kernel for " + chip +
+                       " that reads two row blocks and writes a third of the "
+                       "same size, got one " +
+                       problem + " in '" + file + "'");
+  };
+  const std::string got = lnbwd_program_chip(program);
+  if (got.substr(0, got.find(':')) != chip.substr(0, chip.find(':')))
+    refuse("for " + got);
+  const size_t count = lnbwd_program_argument_count(program);
+  if (count != 3)
+    refuse("with " + std::to_string(count) + " arguments");
+  size_t first = 0;
+  for (size_t i = 0; i < count; ++i) {
+    lnbwd_argument_info argument;
+    check(lnbwd_program_argument(program, i, &argument));
+    size_t bytes = 0;
+    check(lnbwd_program_argument_size(program, i, 1, &bytes));
+    first = i == 0 ? bytes : first;
+    if (argument.kind != LNBWD_ARGUMENT_ROW_BLOCK || bytes != first ||
+        argument.access != (i < 2 ? LNBWD_ACCESS_READ : LNBWD_ACCESS_WRITE))
+      refuse(std::string("whose argument '") + argument.name +
+             "' is something else");
+  }
+}
+
+ProgramHandle loadStream(const Options &options, const std::string &chip) {
+  if (!options.streamFile.empty()) {
+    ProgramHandle program = loadProgram(options.streamFile);
+    checkStream(program.get(), chip, options.streamFile);
+    return program;
+  }
+  if (chip.compare(0, 3, "gfx") == 0) {
+    if (!hasCompiler())
+      return nullptr;
+    TemporaryFolder folder;
+    return loadProgram(compileMlir(kStreamMlir, chip, "", folder));
+  }
+  std::string ptx = streamKernelPtx();
+  lnbwd_program *program = nullptr;
+  check(lnbwd_program_from_memory(ptx.data(), ptx.size(), &program));
+  return ProgramHandle(program);
 }
 
 } // namespace lnbwd::run

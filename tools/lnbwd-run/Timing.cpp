@@ -17,8 +17,6 @@
 
 #include "Timing.h"
 
-#include "StreamKernel.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -187,23 +185,22 @@ static double rate(double bytes, double microseconds) {
 /// The stream kernel over arrays larger than any cache, and over the kernel's
 /// own arrays.
 static StreamReport measureStreamKernel(const lnbwd_device *device,
+                                        const lnbwd_program *program,
                                         const Problem &problem,
                                         const BufferSets &sets) {
-  std::string ptx = streamKernelPtx();
-  lnbwd_program *program = nullptr;
-  check(lnbwd_program_from_memory(ptx.data(), ptx.size(), &program));
-  ProgramHandle programHandle(program);
   KernelHandle kernel = loadKernel(device, program);
+  size_t rowBytes = 0;
+  check(lnbwd_program_argument_size(program, 0, 1, &rowBytes));
 
   auto measureArrays = [&](const std::function<void *(size_t, Role)> &array,
-                           int64_t vectors) {
+                           int64_t rows) {
     Measurement measurement = measure(device, [&](size_t index) {
       void *arguments[] = {array(index, Role::Dy), array(index, Role::X),
                            array(index, Role::Dx)};
-      check(lnbwd_kernel_launch(kernel.get(), arguments, 3, vectors, nullptr, 0,
+      check(lnbwd_kernel_launch(kernel.get(), arguments, 3, rows, nullptr, 0,
                                 nullptr));
     });
-    return rate(3.0 * kStreamVectorBytes * static_cast<double>(vectors),
+    return rate(3.0 * static_cast<double>(rowBytes) * static_cast<double>(rows),
                 measurement.medianMicroseconds);
   };
 
@@ -215,21 +212,20 @@ static StreamReport measureStreamKernel(const lnbwd_device *device,
     const Argument *argument = problem.find(role);
     return argument && argument->bytes == dx->bytes;
   };
-  if (dx && isLikeDx(Role::X) && isLikeDx(Role::Dy) &&
-      dx->bytes >= kStreamVectorBytes) {
+  if (dx && isLikeDx(Role::X) && isLikeDx(Role::Dy) && dx->bytes >= rowBytes) {
     auto ownArray = [&](size_t index, Role role) {
       size_t i = problem.find(role) - problem.arguments.data();
       return sets.arguments(index)[i];
     };
-    report.sameSizeGigabytesPerSecond = measureArrays(
-        ownArray, static_cast<int64_t>(dx->bytes / kStreamVectorBytes));
+    report.sameSizeGigabytesPerSecond =
+        measureArrays(ownArray, static_cast<int64_t>(dx->bytes / rowBytes));
   }
 
   uint64_t free = 0;
   check(lnbwd_device_memory(device, &free, nullptr));
   size_t bytes =
       std::min<size_t>(size_t(1) << 30, free / 4) / kAlignment * kAlignment;
-  if (bytes == 0)
+  if (bytes < rowBytes)
     return report;
   DeviceMemory arrays(device, 3 * bytes);
   check(lnbwd_memset(device, arrays.data(), 0x3c, 3 * bytes, nullptr));
@@ -237,12 +233,12 @@ static StreamReport measureStreamKernel(const lnbwd_device *device,
     size_t place = role == Role::Dy ? 0 : role == Role::X ? 1 : 2;
     return arrays.data() + place * bytes;
   };
-  report.gigabytesPerSecond = measureArrays(
-      largeArray, static_cast<int64_t>(bytes / kStreamVectorBytes));
+  report.gigabytesPerSecond =
+      measureArrays(largeArray, static_cast<int64_t>(bytes / rowBytes));
   return report;
 }
 
-/// Where no kernel of ours is at hand: the driver's own copy.
+/// Where no kernel for it is at hand: the driver's own copy.
 static StreamReport measureCopy(const lnbwd_device *device) {
   uint64_t free = 0;
   check(lnbwd_device_memory(device, &free, nullptr));
@@ -250,7 +246,8 @@ static StreamReport measureCopy(const lnbwd_device *device) {
       std::min<size_t>(size_t(1) << 30, free / 4) / kAlignment * kAlignment;
   StreamReport report;
   report.method = "one read and one write by the driver's copy, in place of a "
-                  "two-reads-one-write kernel";
+                  "two-reads-one-write kernel, which --stream or lnbwd-opt "
+                  "beside lnbwd-run gives";
   if (bytes == 0)
     return report;
   DeviceMemory arrays(device, 2 * bytes);
@@ -265,7 +262,8 @@ static StreamReport measureCopy(const lnbwd_device *device) {
 }
 
 TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
-                       const Problem &problem, const Execution &execution) {
+                       const lnbwd_program *stream, const Problem &problem,
+                       const Execution &execution) {
   lnbwd_device_info info;
   check(lnbwd_device_get_info(device, &info));
   BufferSets sets(device, problem, execution, info.l2_bytes);
@@ -288,9 +286,8 @@ TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
   report.minimalBytes = problem.minimalBytes();
   report.gigabytesPerSecond =
       rate(report.minimalBytes, report.medianMicroseconds);
-  bool isCuda = std::strncmp(info.arch, "sm_", 3) == 0;
-  report.stream =
-      isCuda ? measureStreamKernel(device, problem, sets) : measureCopy(device);
+  report.stream = stream ? measureStreamKernel(device, stream, problem, sets)
+                         : measureCopy(device);
   return report;
 }
 

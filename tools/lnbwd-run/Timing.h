@@ -45,9 +45,11 @@ struct TimeReport {
   std::optional<StreamReport> stream;
 };
 
-/// Measures launches on a real device.
+/// Measures launches on a real device. `stream` is the program to compare with
+/// (StreamKernel.h); null: the driver's copy takes its place.
 TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
-                       const Problem &problem, const Execution &execution);
+                       const lnbwd_program *stream, const Problem &problem,
+                       const Execution &execution);
 
 /// Counts what one launch executes on the simulator.
 lnbwd_sim_counters countInstructions(const lnbwd_device *device,

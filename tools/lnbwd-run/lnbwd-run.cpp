@@ -20,6 +20,7 @@
 #include "Prediction.h"
 #include "Problem.h"
 #include "RunReport.h"
+#include "StreamKernel.h"
 #include "Timing.h"
 #include "Verification.h"
 
@@ -129,6 +130,15 @@ static int run(Options options) {
     spec = chip.compare(0, 3, "gfx") == 0 ? "sim" : "cuda";
   DeviceHandle device = openDevice(spec, chip);
   KernelHandle kernel = loadKernel(device.get(), program.get());
+  lnbwd_device_info info;
+  check(lnbwd_device_get_info(device.get(), &info));
+  if (!options.streamFile.empty() && info.is_simulated)
+    throw UsageFailure("--stream: expected a device that is measured, got the "
+                       "simulator");
+  // What it takes is there before anything is measured.
+  ProgramHandle stream;
+  if (options.time && !info.is_simulated)
+    stream = loadStream(options, chip);
   // Before the host computes inputs that the device could not hold.
   Execution::checkMemory(device.get(), kernel.get(), problem);
   fillProblem(problem, options);
@@ -141,7 +151,7 @@ static int run(Options options) {
   report.format = lnbwd_program_format(program.get());
   report.kernelFile = options.kernelFile;
   report.workspaceBytes = execution.workspaceSize();
-  check(lnbwd_device_get_info(device.get(), &report.device));
+  report.device = info;
   if (!options.predict)
     runAndCheck(execution, problem, options, checks, report);
   if (options.predict && !report.device.is_simulated)
@@ -162,7 +172,8 @@ static int run(Options options) {
       throw UsageFailure("--time-options, --trace: expected the simulator "
                          "(--device sim), which predicts; got a device that "
                          "is measured");
-    report.time = measureTime(device.get(), kernel.get(), problem, execution);
+    report.time = measureTime(device.get(), kernel.get(), stream.get(), problem,
+                              execution);
   }
 
   std::string text = options.json ? formatJson(report, problem, options)

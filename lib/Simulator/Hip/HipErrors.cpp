@@ -75,6 +75,10 @@ constexpr ErrorName ErrorNames[] = {
     {hipErrorLaunchFailure, "hipErrorLaunchFailure",
      "unspecified launch failure"},
     {hipErrorNotSupported, "hipErrorNotSupported", "operation not supported"},
+    {hipErrorIllegalState, "hipErrorIllegalState",
+     "the operation cannot be performed in the present state"},
+    {hipErrorStreamCaptureUnsupported, "hipErrorStreamCaptureUnsupported",
+     "operation not permitted when stream is capturing"},
     {hipErrorUnknown, "hipErrorUnknown", "unknown error"},
 };
 

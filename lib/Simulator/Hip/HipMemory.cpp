@@ -109,9 +109,26 @@ static hipError_t fill(const char *Function, void *To, T Value, size_t Count) {
   return finish(hipSuccess);
 }
 
-static hipError_t badStream(const char *Function) {
-  return finish(hipErrorInvalidHandle,
-                std::string(Function) + ": the stream does not exist");
+/// A copy on a stream.
+static hipError_t copyAsync(const char *Function, void *To, const void *From,
+                            size_t Bytes, hipMemcpyKind Kind,
+                            hipStream_t Stream) {
+  const int Device = validStream(Stream) ? deviceOf(Stream) : 0;
+  return enqueue(Function, Stream, [=] {
+    advanceClock(Device, CopyMicroseconds, 2 * Bytes);
+    return copyKind(Function, To, From, Bytes, Kind);
+  });
+}
+
+/// A fill on a stream.
+template <typename T>
+static hipError_t fillAsync(const char *Function, void *To, T Value,
+                            size_t Count, hipStream_t Stream) {
+  const int Device = validStream(Stream) ? deviceOf(Stream) : 0;
+  return enqueue(Function, Stream, [=] {
+    advanceClock(Device, CopyMicroseconds, Count * sizeof(T));
+    return fill(Function, To, Value, Count);
+  });
 }
 
 extern "C" {
@@ -215,9 +232,7 @@ hipError_t hipMemcpy(void *To, const void *From, size_t Bytes,
 
 hipError_t hipMemcpyAsync(void *To, const void *From, size_t Bytes,
                           hipMemcpyKind Kind, hipStream_t Stream) {
-  if (!validStream(Stream))
-    return badStream("hipMemcpyAsync");
-  return copyKind("hipMemcpyAsync", To, From, Bytes, Kind);
+  return copyAsync("hipMemcpyAsync", To, From, Bytes, Kind, Stream);
 }
 
 hipError_t hipMemcpyHtoD(hipDeviceptr_t To, void *From, size_t Bytes) {
@@ -231,15 +246,13 @@ hipError_t hipMemcpyDtoD(hipDeviceptr_t To, hipDeviceptr_t From, size_t Bytes) {
 }
 hipError_t hipMemcpyHtoDAsync(hipDeviceptr_t To, void *From, size_t Bytes,
                               hipStream_t Stream) {
-  if (!validStream(Stream))
-    return badStream("hipMemcpyHtoDAsync");
-  return copyKind("hipMemcpyHtoDAsync", To, From, Bytes, hipMemcpyHostToDevice);
+  return copyAsync("hipMemcpyHtoDAsync", To, From, Bytes, hipMemcpyHostToDevice,
+                   Stream);
 }
 hipError_t hipMemcpyDtoHAsync(void *To, hipDeviceptr_t From, size_t Bytes,
                               hipStream_t Stream) {
-  if (!validStream(Stream))
-    return badStream("hipMemcpyDtoHAsync");
-  return copyKind("hipMemcpyDtoHAsync", To, From, Bytes, hipMemcpyDeviceToHost);
+  return copyAsync("hipMemcpyDtoHAsync", To, From, Bytes, hipMemcpyDeviceToHost,
+                   Stream);
 }
 
 hipError_t hipMemset(void *To, int Value, size_t Bytes) {
@@ -247,18 +260,15 @@ hipError_t hipMemset(void *To, int Value, size_t Bytes) {
 }
 hipError_t hipMemsetAsync(void *To, int Value, size_t Bytes,
                           hipStream_t Stream) {
-  if (!validStream(Stream))
-    return badStream("hipMemsetAsync");
-  return fill("hipMemsetAsync", To, static_cast<unsigned char>(Value), Bytes);
+  return fillAsync("hipMemsetAsync", To, static_cast<unsigned char>(Value),
+                   Bytes, Stream);
 }
 hipError_t hipMemsetD8(hipDeviceptr_t To, unsigned char Value, size_t Count) {
   return fill("hipMemsetD8", To, Value, Count);
 }
 hipError_t hipMemsetD8Async(hipDeviceptr_t To, unsigned char Value,
                             size_t Count, hipStream_t Stream) {
-  if (!validStream(Stream))
-    return badStream("hipMemsetD8Async");
-  return fill("hipMemsetD8Async", To, Value, Count);
+  return fillAsync("hipMemsetD8Async", To, Value, Count, Stream);
 }
 hipError_t hipMemsetD16(hipDeviceptr_t To, unsigned short Value, size_t Count) {
   return fill("hipMemsetD16", To, Value, Count);
@@ -268,9 +278,7 @@ hipError_t hipMemsetD32(hipDeviceptr_t To, int Value, size_t Count) {
 }
 hipError_t hipMemsetD32Async(hipDeviceptr_t To, int Value, size_t Count,
                              hipStream_t Stream) {
-  if (!validStream(Stream))
-    return badStream("hipMemsetD32Async");
-  return fill("hipMemsetD32Async", To, Value, Count);
+  return fillAsync("hipMemsetD32Async", To, Value, Count, Stream);
 }
 
 } // extern "C"

@@ -248,7 +248,8 @@ static std::string checkLimits(const SimulatedChip &Chip, const Kernel &K,
   return "";
 }
 
-/// Predicts a launch and keeps what was found. False: it failed.
+/// Predicts a launch, keeps what was found and moves the device's clock on by
+/// it. False: it failed.
 static bool predictLaunch(Launch &L, const TimingOptions &Timing, int Device) {
   double Begin;
   size_t Number;
@@ -262,6 +263,7 @@ static bool predictLaunch(Launch &L, const TimingOptions &Timing, int Device) {
     return false;
   std::lock_guard<std::mutex> Guard(state().Lock);
   state().Predicted[Device].Launches.push_back(std::move(P));
+  state().Clock[Device] += state().Predicted[Device].microseconds() - Begin;
   return true;
 }
 
@@ -462,6 +464,10 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
   if (Parameters && Extra)
     return finish(hipErrorInvalidValue,
                   Prefix + "expected kernelParams or extra, got both");
+  if (isCaptured(Stream))
+    return captureLaunch(Function, dim3(GridX, GridY, GridZ),
+                         dim3(BlockX, BlockY, BlockZ), DynamicLds, Stream,
+                         Parameters, Extra);
 
   Launch L;
   const CodeObject &Object = *F->Owner->Object;
@@ -561,6 +567,12 @@ hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
   const bool Good =
       (Timing ? predictLaunch(L, *Timing, F->Owner->Device) : run(L)) &&
       L.Findings.empty();
+  if (!Timing) {
+    lnbwd_sim_counters Counted = {};
+    L.addCounters(Counted);
+    advanceClock(F->Owner->Device, LaunchMicroseconds,
+                 Counted.global_bytes_read + Counted.global_bytes_written);
+  }
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
     if (Checks)

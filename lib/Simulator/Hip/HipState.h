@@ -32,21 +32,34 @@
 #include "SimulatedChip.h"
 #include "Timing/Prediction.h"
 
-#include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 // HIP's handles are pointers to these. Execution is synchronous, so that
 // streams and events have little to remember.
+
+/// What was captured of a stream, in order.
+struct ihipGraph {
+  std::vector<std::function<hipError_t()>> Nodes;
+};
+/// A graph that can be launched: the nodes of one as they were.
+struct hipGraphExec {
+  std::vector<std::function<hipError_t()>> Nodes;
+};
 struct ihipStream_t {
   int Device;
+  /// Set while launches and copies on the stream are captured and not executed.
+  std::unique_ptr<ihipGraph> Capture;
 };
 struct ihipEvent_t {
   bool Recorded = false;
-  std::chrono::steady_clock::time_point When;
+  /// By the clock of the stream's device.
+  double Microseconds = 0;
 };
 struct ihipModuleSymbol_t {
   const lnbwd::sim::Kernel *TheKernel;
@@ -73,6 +86,11 @@ struct HipState {
   std::set<ihipModuleSymbol_t *> Functions;
   std::set<ihipStream_t *> Streams;
   std::set<ihipEvent_t *> Events;
+  std::set<ihipGraph *> Graphs;
+  std::set<hipGraphExec *> GraphExecs;
+  /// What time it is on a device, in microseconds, for events: launches, copies
+  /// and events move it on (see advanceClock).
+  double Clock[NumChips] = {};
   lnbwd_sim_counters Counters[NumChips] = {};
   NamedCounts Counts[NumChips];
   /// Set while launches of a device are predicted and not executed.
@@ -99,6 +117,33 @@ hipError_t finish(hipError_t Code, std::string Message = "");
 
 /// Null, the default streams, and streams that exist are good.
 bool validStream(hipStream_t Stream);
+
+/// Captures `Work` if the stream is captured; otherwise executes it. A stream
+/// that does not exist is an error of `Function`.
+hipError_t enqueue(const char *Function, hipStream_t Stream,
+                   std::function<hipError_t()> Work);
+
+/// Captures a launch of a function that exists: its arguments are copied.
+hipError_t captureLaunch(hipFunction_t Function, dim3 Grid, dim3 Block,
+                         unsigned DynamicLds, hipStream_t Stream,
+                         void **Parameters, void **Extra);
+
+/// Whether a stream, which exists, is being captured.
+bool isCaptured(hipStream_t Stream);
+
+/// The device that work on a stream is for.
+int deviceOf(hipStream_t Stream);
+
+/// What a launch without memory traffic, a copy or an event takes on the clock
+/// of a device, in microseconds: about what cards show.
+constexpr double LaunchMicroseconds = 5, CopyMicroseconds = 5,
+                 EventMicroseconds = 1;
+
+/// Moves a device's clock on: by a part that is always there, and the bytes by
+/// the peak of the chip's memory. It makes times of events that are plausible,
+/// the same from run to run, and independent of the host; it predicts nothing
+/// (lnbwdSimSetTiming does).
+void advanceClock(int Device, double Microseconds, uint64_t Bytes);
 
 /// Compute units that HIP calls one multiprocessor: the two of a workgroup
 /// processor, unless GPU_ENABLE_WGP_MODE=0 has it count them one by one.

@@ -7,14 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Execution is synchronous: a stream is a handle to compare with, an event the
-// time at which it was recorded.
+// time on the device's clock at which it was recorded.
 //
 //===----------------------------------------------------------------------===//
 
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
-#include <chrono>
 #include <mutex>
 #include <string>
 
@@ -28,13 +27,24 @@ bool lnbwd::sim::validStream(hipStream_t Stream) {
   return state().Streams.count(Stream) != 0;
 }
 
+int lnbwd::sim::deviceOf(hipStream_t Stream) {
+  return reinterpret_cast<uintptr_t>(Stream) <= 2 ? currentDevice()
+                                                  : Stream->Device;
+}
+
+void lnbwd::sim::advanceClock(int Device, double Microseconds, uint64_t Bytes) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().Clock[Device] +=
+      Microseconds + double(Bytes) / (Chips[Device].PeakGigabytes * 1e3);
+}
+
 extern "C" {
 
 hipError_t hipStreamCreateWithFlags(hipStream_t *Stream, unsigned int Flags) {
   if (!Stream || Flags > hipStreamNonBlocking)
     return finish(hipErrorInvalidValue,
                   "hipStreamCreateWithFlags: null pointer or unknown flags");
-  auto *S = new ihipStream_t{currentDevice()};
+  auto *S = new ihipStream_t{currentDevice(), nullptr};
   std::lock_guard<std::mutex> Guard(state().Lock);
   state().Streams.insert(S);
   *Stream = S;
@@ -58,6 +68,9 @@ hipError_t hipStreamSynchronize(hipStream_t Stream) {
   if (!validStream(Stream))
     return finish(hipErrorInvalidHandle,
                   "hipStreamSynchronize: the stream does not exist");
+  if (isCaptured(Stream))
+    return finish(hipErrorStreamCaptureUnsupported,
+                  "hipStreamSynchronize: the stream is being captured");
   return finish(hipSuccess);
 }
 
@@ -116,8 +129,15 @@ hipError_t hipEventRecord(hipEvent_t Event, hipStream_t Stream) {
   if (!validStream(Stream))
     return finish(hipErrorInvalidHandle,
                   "hipEventRecord: the stream does not exist");
-  Event->Recorded = true;
-  Event->When = std::chrono::steady_clock::now();
+  // In a capture an event orders work, which is in order here, and gets no
+  // time.
+  Event->Recorded = !isCaptured(Stream);
+  if (!Event->Recorded)
+    return finish(hipSuccess);
+  const int Device = deviceOf(Stream);
+  advanceClock(Device, EventMicroseconds, 0);
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Event->Microseconds = state().Clock[Device];
   return finish(hipSuccess);
 }
 
@@ -139,9 +159,7 @@ hipError_t hipEventElapsedTime(float *Milliseconds, hipEvent_t Start,
   if (!Start->Recorded || !Stop->Recorded)
     return finish(hipErrorInvalidHandle,
                   "hipEventElapsedTime: an event has not been recorded");
-  *Milliseconds =
-      std::chrono::duration<float, std::milli>(Stop->When - Start->When)
-          .count();
+  *Milliseconds = float((Stop->Microseconds - Start->Microseconds) / 1e3);
   return finish(hipSuccess);
 }
 

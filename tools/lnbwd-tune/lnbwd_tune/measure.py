@@ -112,13 +112,13 @@ def measure(folder: pathlib.Path, device_name: str, budget: float,
     document: dict[str, Any] = {
         "format": FORMAT, "version": VERSION, "chip": manifest["chip"],
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-        "device": info.name, "driver": info.driver, "simulated": info.is_simulated,
+        "device": info.name, "driver": info.driver, "simulated": device.is_stand_in,
         "problems": []}
     notes: list[str] = []
     start = time.monotonic()
-    simulated = info.is_simulated
+    simulated = device.is_stand_in
     filler = device.allocate(1 << 10 if simulated else _FILLER_BYTES)
-    rotate = 1 << 12 if simulated else 5 * max(info.l2_bytes, 1 << 25)
+    rotate = 1 << 12 if simulated else 5 * max(device.cache_bytes, 1 << 25)
     progress = Progress(sum(len(problem["candidates"]) for problem in manifest["problems"]),
                         "kernel")
     with zipfile.ZipFile(folder / ARCHIVE) as archive, contextlib.closing(filler), \

@@ -1,0 +1,214 @@
+//===- HipGraph.cpp - HIP: captured streams and graphs --------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// While a stream is captured, its launches, copies and fills become nodes of a
+// graph, with the arguments that they had. A graph that is launched executes
+// its nodes in the order of their capture. Capture follows one stream: what
+// events would bring in from other streams is not captured, and graphs are not
+// built node by node.
+//
+//===----------------------------------------------------------------------===//
+
+// First, since it says what of the headers is exported.
+#include "Hip/HipState.h"
+
+#include <mutex>
+#include <string>
+
+using namespace lnbwd::sim;
+
+bool lnbwd::sim::isCaptured(hipStream_t Stream) {
+  if (reinterpret_cast<uintptr_t>(Stream) <= 2)
+    return false;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  return Stream->Capture != nullptr;
+}
+
+hipError_t lnbwd::sim::enqueue(const char *Function, hipStream_t Stream,
+                               std::function<hipError_t()> Work) {
+  if (!validStream(Stream))
+    return finish(hipErrorInvalidHandle,
+                  std::string(Function) + ": the stream does not exist");
+  if (!isCaptured(Stream))
+    return Work();
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Stream->Capture->Nodes.push_back(std::move(Work));
+  return finish(hipSuccess);
+}
+
+namespace {
+/// A launch's arguments, copied: the caller's are gone when a graph runs.
+struct KeptArguments {
+  std::vector<std::vector<uint8_t>> Values;
+  std::vector<uint8_t> Packed;
+  bool HasParameters = false;
+  bool HasExtra = false;
+};
+} // namespace
+
+static std::vector<uint8_t> bytesAt(const void *From, size_t Size) {
+  const auto *Bytes = static_cast<const uint8_t *>(From);
+  return {Bytes, Bytes + Size};
+}
+
+/// Empty if the arguments could be copied; what is wrong with them otherwise.
+static std::string keepArguments(const Kernel &K, void **Parameters,
+                                 void **Extra, KeptArguments &Kept) {
+  Kept.HasParameters = Parameters != nullptr;
+  Kept.HasExtra = Extra != nullptr;
+  if (Parameters) {
+    if (!K.HasMetadata)
+      return "the kernel has no metadata that describes its arguments; pass "
+             "them as a buffer (HIP_LAUNCH_PARAM_BUFFER_POINTER)";
+    for (const KernelArgument &A : K.Arguments) {
+      if (A.hidden())
+        continue;
+      const void *From = Parameters[Kept.Values.size()];
+      if (!From)
+        return "kernelParams[" + std::to_string(Kept.Values.size()) +
+               "] is null";
+      Kept.Values.push_back(bytesAt(From, A.Size));
+    }
+    return "";
+  }
+  if (!Extra)
+    return "";
+  // Pointer and size in either order, as a launch takes them.
+  const void *Buffer = nullptr;
+  size_t Size = 0;
+  for (unsigned I = 0; Extra[I] != HIP_LAUNCH_PARAM_END && I < 8; I += 2) {
+    if (Extra[I] == HIP_LAUNCH_PARAM_BUFFER_POINTER)
+      Buffer = Extra[I + 1];
+    else if (Extra[I] == HIP_LAUNCH_PARAM_BUFFER_SIZE)
+      Size = *static_cast<const size_t *>(Extra[I + 1]);
+    else
+      return "extra has an unknown entry";
+  }
+  if (Buffer)
+    Kept.Packed = bytesAt(Buffer, Size);
+  return "";
+}
+
+hipError_t lnbwd::sim::captureLaunch(hipFunction_t Function, dim3 Grid,
+                                     dim3 Block, unsigned DynamicLds,
+                                     hipStream_t Stream, void **Parameters,
+                                     void **Extra) {
+  KeptArguments Kept;
+  std::string Problem =
+      keepArguments(*Function->TheKernel, Parameters, Extra, Kept);
+  if (!Problem.empty())
+    return finish(hipErrorInvalidValue, "hipModuleLaunchKernel: kernel '" +
+                                            Function->TheKernel->Name +
+                                            "': " + Problem);
+  return enqueue("hipModuleLaunchKernel", Stream, [=]() mutable {
+    std::vector<void *> Addresses;
+    for (std::vector<uint8_t> &Value : Kept.Values)
+      Addresses.push_back(Value.data());
+    Addresses.push_back(nullptr);
+    size_t Size = Kept.Packed.size();
+    void *Packed[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, Kept.Packed.data(),
+                      HIP_LAUNCH_PARAM_BUFFER_SIZE, &Size,
+                      HIP_LAUNCH_PARAM_END};
+    return hipModuleLaunchKernel(
+        Function, Grid.x, Grid.y, Grid.z, Block.x, Block.y, Block.z, DynamicLds,
+        nullptr, Kept.HasParameters ? Addresses.data() : nullptr,
+        Kept.HasExtra ? Packed : nullptr);
+  });
+}
+
+extern "C" {
+
+hipError_t hipStreamBeginCapture(hipStream_t Stream, hipStreamCaptureMode) {
+  if (!validStream(Stream))
+    return finish(hipErrorInvalidHandle,
+                  "hipStreamBeginCapture: the stream does not exist");
+  if (reinterpret_cast<uintptr_t>(Stream) <= 2)
+    return finish(hipErrorStreamCaptureUnsupported,
+                  "hipStreamBeginCapture: the default stream cannot be "
+                  "captured; create one");
+  if (isCaptured(Stream))
+    return finish(hipErrorIllegalState,
+                  "hipStreamBeginCapture: the stream is being captured");
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Stream->Capture = std::make_unique<ihipGraph>();
+  return finish(hipSuccess);
+}
+
+hipError_t hipStreamIsCapturing(hipStream_t Stream,
+                                hipStreamCaptureStatus *Status) {
+  if (!Status || !validStream(Stream))
+    return finish(hipErrorInvalidValue, "hipStreamIsCapturing: null pointer, "
+                                        "or the stream does not exist");
+  *Status = isCaptured(Stream) ? hipStreamCaptureStatusActive
+                               : hipStreamCaptureStatusNone;
+  return finish(hipSuccess);
+}
+
+hipError_t hipStreamEndCapture(hipStream_t Stream, hipGraph_t *Graph) {
+  if (!Graph || !validStream(Stream))
+    return finish(hipErrorInvalidValue, "hipStreamEndCapture: null pointer, "
+                                        "or the stream does not exist");
+  if (!isCaptured(Stream))
+    return finish(hipErrorIllegalState,
+                  "hipStreamEndCapture: the stream is not being captured");
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  *Graph = Stream->Capture.release();
+  state().Graphs.insert(*Graph);
+  return finish(hipSuccess);
+}
+
+hipError_t hipGraphDestroy(hipGraph_t Graph) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!state().Graphs.erase(Graph))
+    return finish(hipErrorInvalidValue,
+                  "hipGraphDestroy: the graph does not exist");
+  delete Graph;
+  return finish(hipSuccess);
+}
+
+hipError_t hipGraphInstantiate(hipGraphExec_t *Exec, hipGraph_t Graph,
+                               hipGraphNode_t *, char *, size_t) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!Exec || !state().Graphs.count(Graph))
+    return finish(hipErrorInvalidValue, "hipGraphInstantiate: null pointer, or "
+                                        "the graph does not exist");
+  *Exec = new hipGraphExec{Graph->Nodes};
+  state().GraphExecs.insert(*Exec);
+  return finish(hipSuccess);
+}
+
+hipError_t hipGraphExecDestroy(hipGraphExec_t Exec) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!state().GraphExecs.erase(Exec))
+    return finish(hipErrorInvalidValue,
+                  "hipGraphExecDestroy: the graph does not exist");
+  delete Exec;
+  return finish(hipSuccess);
+}
+
+hipError_t hipGraphLaunch(hipGraphExec_t Exec, hipStream_t Stream) {
+  {
+    std::lock_guard<std::mutex> Guard(state().Lock);
+    if (!state().GraphExecs.count(Exec))
+      return finish(hipErrorInvalidValue,
+                    "hipGraphLaunch: the graph does not exist");
+  }
+  if (!validStream(Stream))
+    return finish(hipErrorInvalidHandle,
+                  "hipGraphLaunch: the stream does not exist");
+  if (isCaptured(Stream))
+    return finish(hipErrorStreamCaptureUnsupported,
+                  "hipGraphLaunch: the stream is being captured; the simulator "
+                  "has no graphs within graphs");
+  for (std::function<hipError_t()> &Node : Exec->Nodes)
+    if (hipError_t Code = Node(); Code != hipSuccess)
+      return Code;
+  return finish(hipSuccess);
+}
+
+} // extern "C"
