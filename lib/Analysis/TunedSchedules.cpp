@@ -250,8 +250,9 @@ private:
       path.field("schedule").report("invalid schedule");
       return false;
     }
-    // What was measured is for people and for lnbwd-tune.
+    // What was measured or predicted is for people and for lnbwd-tune.
     reader.getOptional("measured");
+    reader.getOptional("predicted");
     return reader.isComplete();
   }
 

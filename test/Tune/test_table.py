@@ -41,6 +41,49 @@ def test_a_candidate_that_dropped_out_does_not_win():
     assert table.gain(problem()) == pytest.approx(1.25)
 
 
+def predictions(*problems, product="MI300X"):
+    """Results that were predicted: no candidate has a measured time."""
+    for entry in problems:
+        for one in entry["candidates"]:
+            one.pop("batches", None)
+            if "median_us" in one:
+                one.update(predicted_us=one.pop("median_us"), stream_percent=80.0,
+                           wave_time={"memory": 0.5, "LDS": 0.2, "issue": 0.01, "working": 0.29})
+    return {**results(*problems, chip="gfx942"), "simulated": True,
+            "prediction": {"model": product, "calibrated": True, "held_out_error_percent": 10}}
+
+
+def test_predicted_entries_do_not_say_measured():
+    entry, = table.make_entries(predictions(problem(m=100)), 1.02)
+    assert "measured" not in entry
+    assert entry["predicted"] == {
+        "m": 100, "us": 1.0, "model_us": 20.0, "model": "MI300X", "calibrated": True,
+        "held_out_error_percent": 10, "date": "2026-11-20"}
+
+
+def test_predicted_times_are_not_mixed_with_measured_ones():
+    measured = {**results(problem()), "chip": "gfx942"}
+    with pytest.raises(TuneError, match=r"all measured, or all predicted for one product, got "
+                       r"measured on Card and predicted on MI300X \(model error on held-out "
+                       r"kernels: 10 %\)"):
+        table.merge([measured, predictions(problem())])
+    with pytest.raises(TuneError, match="predicted on MI300X .* and predicted on MI300A"):
+        table.merge([predictions(problem()), predictions(problem(), product="MI300A")])
+
+
+def test_the_comparison_of_predicted_times_says_so():
+    text, good = table.comparison(predictions(problem(model=1.02)))
+    assert good and "model predicted us  best predicted us  model/best  within 3 %" in text
+    assert not table.comparison(predictions(problem(model=1.04)))[1]
+
+
+def test_the_ranking_has_the_best_and_the_models_choice():
+    lines = table.ranking(predictions(problem()), 1).splitlines()
+    assert [line.split()[1:3] for line in lines[1:]] == [["1", "1.0"], ["3", "20.0"]]
+    assert "memory 50 %, LDS 20 %" in lines[1] and "issue" not in lines[1]
+    assert lines[1].endswith(SLOW) and lines[2].endswith(MODEL + " (the model's)")
+
+
 def test_entries_need_a_gain():
     assert table.make_entries(results(problem(model=16.1)), 1.02) == []
     entries = table.make_entries(results(problem()), 1.02)

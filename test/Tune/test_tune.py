@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""lnbwd-tune from end to end: candidates compiled, checked and timed on the simulator, and the
-table that comes of it taken by the compiler."""
+"""lnbwd-tune from end to end: candidates compiled, checked on the simulator, their times predicted,
+and the table that comes of it taken by the compiler."""
 
 import json
 import pathlib
@@ -57,21 +57,74 @@ def test_the_manifest_names_the_models_choice_and_the_others(folder):
         "element": "f32", "rows": 2, "row_outs": 1, "columns": 1, "column_sums": 2, "row_sums": 2}
 
 
-def test_what_is_measured_becomes_what_the_compiler_takes(folder, tmp_path):
-    results, path = tmp_path / "results.json", tmp_path / "table.json"
-    measured = run("measure", folder, "--results", results, "--device", "sim")
-    assert measured.returncode == 0, measured.stderr
-    assert "SIMULATED" in measured.stdout
+@pytest.fixture(scope="module")
+def predicted(folder, tmp_path_factory):
+    """What was printed for the candidates on the simulated gfx942, and the file of results."""
+    results = tmp_path_factory.mktemp("results") / "results.json"
+    result = run("measure", folder, "--results", results, "--device", "sim:gfx942", "--top", 1)
+    assert result.returncode == 0, result.stderr
+    return result.stdout, results
+
+
+def test_schedules_are_ranked_by_predicted_time(predicted):
+    """Always with the word, the product's name and the error of the model; no time is measured."""
+    text, results = predicted
+    assert "All times are predicted on MI300X (model error on held-out kernels: " in text
+    assert "none was measured" in text and "predicted us" in text
     document = measure.read(results)
+    assert document["simulated"] and document["prediction"]["model"] == "MI300X"
     for problem in document["problems"]:
-        assert all(not one["complaint"] for one in problem["candidates"])
-    # Simulated times mean nothing: any of the finalists may be stored.
+        times = [one["predicted_us"] for one in problem["candidates"]]
+        # A launch of two kernels takes some microseconds; none of these takes many.
+        assert all(3 < time < 60 for time in times) and len(set(times)) > 1
+        assert not any("median_us" in one for one in problem["candidates"])
+        ranks = [line.split() for line in text.splitlines()
+                 if line.startswith(f"{table.shape_of(problem)} ") and " % " in line]
+        assert ranks[0][1] == "1" and float(ranks[0][2]) == pytest.approx(min(times), abs=0.051)
+        # The model's choice is shown wherever it is.
+        assert len(ranks) == (1 if times[0] == min(times) else 2)
+        assert "(the model's)" in text
+
+
+def test_what_is_predicted_becomes_what_the_compiler_takes(predicted, tmp_path):
+    _, results = predicted
+    path = tmp_path / "table.json"
     stored = run("store", results, "--table", path, "--least-gain", 0)
     assert stored.returncode == 0, stored.stderr
+    entries = json.loads(path.read_text())["entries"]
+    assert all(entry["predicted"]["model"] == "MI300X" and "measured" not in entry
+               for entry in entries)
+    document = measure.read(results)
     for problem in document["problems"]:
         shape = table.shape_of(problem)
         best = table.finalists(problem)[0]["schedule"]
         assert lnbwd_opt.select(shape, "gfx942", table=str(path)).schedule == best
+
+
+def test_another_product_is_predicted_otherwise(folder, predicted, tmp_path):
+    document, _ = measure.measure(folder, "sim", 0, tmp_path / "r.json", "product=MI300A")
+    assert document["prediction"]["model"] == "MI300A"
+    assert "MI300A" in table.origin(document)
+    times, others = ([one["predicted_us"] for one in results["problems"][0]["candidates"]]
+                     for results in (document, measure.read(predicted[1])))
+    assert times != others
+
+
+@pytest.mark.parametrize("device,options,words", [
+    ("sim:gfx90a", "", "the candidates are for gfx942; compile others with --chip gfx90a"),
+    ("sim:gfx942", "flux=1", "--time-options: "),
+    ("sim:gfx942", "product=MI300Z", "--time-options: .*expected one that carries gfx942")])
+def test_predictions_that_cannot_be_made_are_refused(folder, tmp_path, device, options, words):
+    with pytest.raises(lnbwd_opt.TuneError, match=words):
+        measure.measure(folder, device, 0, tmp_path / "r.json", options)
+
+
+def test_the_chip_is_that_of_the_simulated_device(tmp_path):
+    """All in one, with no --chip."""
+    result = run("all", "--device", "sim:gfx942", "--shapes", "40x96:f32", "--candidates", 1,
+                 "--results", tmp_path / "r.json", "--table", tmp_path / "t.json")
+    assert result.returncode == 0, result.stderr
+    assert measure.read(tmp_path / "r.json")["chip"] == "gfx942"
 
 
 def test_a_kernel_of_wrong_numbers_is_found(folder, tmp_path):
@@ -96,12 +149,12 @@ def test_a_kernel_of_wrong_numbers_is_found(folder, tmp_path):
     document, _ = measure.measure(broken, "sim", 0, tmp_path / "results.json")
     complaints = [one["complaint"] for one in document["problems"][0]["candidates"]]
     assert complaints[1] and not complaints[0] and not complaints[2]
-    assert "median_us" not in document["problems"][0]["candidates"][1]
+    assert "predicted_us" not in document["problems"][0]["candidates"][1]
 
 
-def test_a_second_turn_leaves_out_what_was_measured(folder, tmp_path):
-    results, again = tmp_path / "results.json", tmp_path / "again"
-    assert run("measure", folder, "--results", results, "--device", "sim").returncode == 0
+def test_a_second_turn_leaves_out_what_was_tried(folder, predicted, tmp_path):
+    _, results = predicted
+    again = tmp_path / "again"
     result = run("compile", "--to", again, "--chip", "gfx942", "--shapes", "40x96:f32",
                  "--candidates", 3, "--around", results)
     assert result.returncode == 0, result.stderr

@@ -6,7 +6,8 @@
 All of it goes through the runtime's own interface, so that the device's machine needs Python, numpy
 and the runtime library alone.
 
-How they are timed, :mod:`lnbwd._contest` says; the model's own choice stays to the end.
+How they are timed, :mod:`lnbwd._contest` says; the model's own choice stays to the end. On a
+simulated device nothing is timed: how long they take on a card is predicted.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pathlib
 import statistics
 import time
 import zipfile
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,7 +30,7 @@ from lnbwd._files import write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
-from . import gradients
+from . import gradients, prediction
 from .candidates import ARCHIVE, read_manifest
 from .lnbwd_opt import TuneError
 
@@ -37,29 +38,38 @@ FORMAT, VERSION = "lnbwd-tune-results", 1
 
 # Elements of a row block that correctness is checked on, and rows, at least.
 _CHECK_ELEMENTS, _CHECK_ROWS = 1 << 22, 512
+# The same where each instruction is simulated.
+_SIMULATED_CHECK_ELEMENTS, _SIMULATED_CHECK_ROWS = 1 << 17, 35
 _FILLER_BYTES = 1 << 30
+
+# What names the simulated device of a chip.
+SIMULATED = "sim:"
 
 # The first device of each vendor.
 _DEVICES = {"nvidia": "cuda", "amd": "hip"}
 
 
 class Problem(Rotation):
-    """Buffers of one problem on the device, in sets that launches rotate among."""
+    """Buffers of one problem on the device, in sets that launches rotate among. A simulated device
+    has one set, with values in the rows of the check alone."""
 
     def __init__(self, device: runtime.Device, shape: Shape, rotate_bytes: int) -> None:
         self.shape = shape
+        simulated = device.info.is_simulated
         size = shape.m * shape.n * shape.element_bytes
         scalar, column = 4 * shape.m, shape.n * shape.element_bytes
         super().__init__(device, shape.m,
                          {"dy": size, "x": size, "gamma": column, "mean": scalar, "rstd": scalar,
                           "dx": size, "dgamma": column, "dbeta": column},
-                         max(2, -(-rotate_bytes // (2 * size)) + 1))
-        self.check_rows = min(shape.m, max(_CHECK_ELEMENTS // shape.n, _CHECK_ROWS) - 3)
+                         1 if simulated else max(2, -(-rotate_bytes // (2 * size)) + 1))
+        elements, least = ((_SIMULATED_CHECK_ELEMENTS, _SIMULATED_CHECK_ROWS) if simulated
+                           else (_CHECK_ELEMENTS, _CHECK_ROWS))
+        self.check_rows = min(shape.m, max(elements // shape.n, least) - 3)
         self.inputs = gradients.make_inputs(shape, self.check_rows)
         self.reference = gradients.reference(self.inputs, shape.dtype)
         for name, values in self.inputs.items():
             rows = shape.m if name != "gamma" else shape.n
-            repeated = np.resize(values, (rows, *values.shape[1:]))
+            repeated = values if simulated else np.resize(values, (rows, *values.shape[1:]))
             for buffers in self.sets:
                 buffers[name].upload(np.ascontiguousarray(repeated))
 
@@ -92,36 +102,55 @@ class Problem(Rotation):
         return ""
 
 
-def measure(folder: pathlib.Path, device_name: str, budget: float,
-            output: pathlib.Path) -> tuple[dict[str, Any], list[str]]:
-    """Measures a folder of candidates, writing ``output`` after each problem.
+def measure(folder: pathlib.Path, device_name: str, budget: float, output: pathlib.Path,
+            timing: str = "") -> tuple[dict[str, Any], list[str]]:
+    """Measures a folder of candidates, writing ``output`` after each problem. On a simulated device
+    their times are predicted, and the results say so: "simulated", with the model of time under
+    "prediction", and "predicted_us" of each candidate in the place of "median_us".
 
     Args:
         folder: what ``lnbwd-tune compile`` wrote.
         device_name: "cuda", "hip:1", ...; "": of the chip that the candidates are for.
         budget: seconds for all; 0: no limit. When it is spent, the rest is left out.
         output: the file of results.
+        timing: options of the model of time, for a simulated device.
 
     Returns:
         the results; and notes for the user.
+
+    Raises:
+        TuneError: the device is a simulated one of another chip, or ``timing`` cannot be had.
     """
     manifest = read_manifest(folder)
-    device = runtime.Device.open(device_name or _DEVICES[_chips.vendor(manifest["chip"])],
-                                 manifest["chip"])
+    chip = manifest["chip"]
+    if device_name.startswith(SIMULATED) and device_name != SIMULATED + chip:
+        raise TuneError(f"--device {device_name}: the candidates are for {chip}; compile others "
+                        f"with --chip {device_name.removeprefix(SIMULATED)}, or take --device sim")
+    if device_name.startswith("sim"):
+        prediction.allow_large_buffers()
+    device = runtime.Device.open(device_name or _DEVICES[_chips.vendor(chip)], chip)
     info = device.info
     document: dict[str, Any] = {
-        "format": FORMAT, "version": VERSION, "chip": manifest["chip"],
+        "format": FORMAT, "version": VERSION, "chip": chip,
         "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "device": info.name, "driver": info.driver, "simulated": device.is_stand_in,
         "problems": []}
     notes: list[str] = []
     start = time.monotonic()
-    simulated = device.is_stand_in
-    filler = device.allocate(1 << 10 if simulated else _FILLER_BYTES)
-    rotate = 1 << 12 if simulated else 5 * max(device.cache_bytes, 1 << 25)
+    timer: Timer
+    if info.is_simulated:
+        timer = PredictingTimer(device, timing)
+        document["prediction"] = timer.about
+    elif timing:
+        raise TuneError(f"--time-options: {info.name} is measured; they are for a simulated device")
+    else:
+        timer = MeasuringTimer(device)
+    # HIP with the simulator behind it is there to try the program out.
+    is_tried_out = device.is_stand_in and not info.is_simulated
+    rotate = 1 << 12 if is_tried_out else 5 * max(device.cache_bytes, 1 << 25)
     progress = Progress(sum(len(problem["candidates"]) for problem in manifest["problems"]),
                         "kernel")
-    with zipfile.ZipFile(folder / ARCHIVE) as archive, contextlib.closing(filler), \
+    with zipfile.ZipFile(folder / ARCHIVE) as archive, contextlib.closing(timer), \
             contextlib.closing(progress):
         for place, entry in enumerate(manifest["problems"]):
             shape = Shape(entry["m"], entry["n"], entry["dtype"])
@@ -135,7 +164,7 @@ def measure(folder: pathlib.Path, device_name: str, budget: float,
             problem = Problem(device, shape, rotate)
             try:
                 document["problems"].append(
-                    _measure_problem(problem, entry, archive, filler, deadline, progress))
+                    _measure_problem(problem, entry, archive, timer, deadline, progress))
             finally:
                 problem.close()
             document["seconds"] = round(time.monotonic() - start, 1)
@@ -143,8 +172,71 @@ def measure(folder: pathlib.Path, device_name: str, budget: float,
     return document, notes
 
 
+class Timer(Protocol):
+    """How long candidates take."""
+
+    def time(self, problem: Problem, kernels: dict[int, runtime.Kernel], model: int,
+             deadline: float, progress: Progress) -> dict[int, dict[str, Any]]:
+        """What the results say of each candidate's time, by its place among the problem's.
+
+        Args:
+            problem: the buffers.
+            kernels: the candidates whose numbers are right, by their places.
+            model: the place of the cost model's own choice.
+            deadline: of ``time.monotonic()``, when to come to an end.
+            progress: the bar.
+        """
+
+    def close(self) -> None:
+        """Gives memory back."""
+
+
+class MeasuringTimer:
+    """Times launches on a device."""
+
+    def __init__(self, device: runtime.Device) -> None:
+        self._filler = device.allocate(1 << 10 if device.is_stand_in else _FILLER_BYTES)
+
+    def time(self, problem: Problem, kernels: dict[int, runtime.Kernel], model: int,
+             deadline: float, progress: Progress) -> dict[int, dict[str, Any]]:
+        """See :class:`Timer`."""
+        progress.say(f"{problem.shape} timing")
+        contest = Contest(problem, self._filler)
+        contest.run(kernels, model, deadline)
+        return {index: {"median_us": statistics.median(times), "min_us": min(times),
+                        "batches": len(times)} for index, times in contest.times.items()}
+
+    def close(self) -> None:
+        """See :class:`Timer`."""
+        self._filler.close()
+
+
+class PredictingTimer:
+    """Predicts the times of launches on a simulated device; the model's choice comes first, in case
+    that time runs out."""
+
+    def __init__(self, device: runtime.Device, options: str) -> None:
+        self._predictor = prediction.Predictor(device, options)
+        self.about = self._predictor.about
+
+    def time(self, problem: Problem, kernels: dict[int, runtime.Kernel], model: int,
+             deadline: float, progress: Progress) -> dict[int, dict[str, Any]]:
+        """See :class:`Timer`."""
+        times: dict[int, dict[str, Any]] = {}
+        for index in sorted(kernels, key=lambda index: (index != model, index)):
+            if times and time.monotonic() > deadline:
+                break
+            progress.say(f"{problem.shape} predicting {len(times) + 1} of {len(kernels)}")
+            times[index] = self._predictor.predict(
+                lambda kernel=kernels[index]: problem.launch_next(kernel))
+        return times
+
+    def close(self) -> None:
+        """See :class:`Timer`."""
+
+
 def _measure_problem(problem: Problem, entry: dict[str, Any], archive: zipfile.ZipFile,
-                     filler: runtime.Buffer, deadline: float, progress: Progress) -> dict[str, Any]:
+                     timer: Timer, deadline: float, progress: Progress) -> dict[str, Any]:
     """The results of one problem."""
     candidates = [dict(candidate) for candidate in entry["candidates"]]
     kernels: dict[int, runtime.Kernel] = {}
@@ -160,18 +252,12 @@ def _measure_problem(problem: Problem, entry: dict[str, Any], archive: zipfile.Z
         if not candidate["complaint"]:
             kernels[index] = kernel
         progress.step()
-    result = {**entry, "candidates": candidates}
-    if model not in kernels:
-        return result
-    progress.say(f"{problem.shape} timing")
-    contest = Contest(problem, filler)
-    contest.run(kernels, model, deadline)
-    for index, times in contest.times.items():
-        candidates[index].update(median_us=statistics.median(times), min_us=min(times),
-                                 batches=len(times))
+    if model in kernels:
+        for index, times in timer.time(problem, kernels, model, deadline, progress).items():
+            candidates[index].update(times)
     for kernel in kernels.values():
         kernel.close()
-    return result
+    return {**entry, "candidates": candidates}
 
 
 def write(document: dict[str, Any], path: pathlib.Path) -> None:

@@ -14,11 +14,13 @@ from typing import Any
 from lnbwd._files import write_whole
 from lnbwd_bench.shapes import Shape
 
+from . import prediction
 from .lnbwd_opt import TuneError
 
 FORMAT, VERSION = "lnbwd-tuned-schedules", 1
-# The model's pick is good if it is within this of the best.
-MODEL_BOUND = 1.05
+# The cost model's pick is good if it is within this of the best: measured, and predicted, where
+# nothing is noise.
+MODEL_BOUND, PREDICTED_BOUND = 1.05, 1.03
 # A winner on rows of so many bytes is taken where the number of rows is not known.
 _LARGE_BYTES = 100_000_000
 
@@ -28,17 +30,33 @@ def shape_of(problem: dict[str, Any]) -> Shape:
     return Shape(problem["m"], problem["n"], problem["dtype"])
 
 
+# A candidate has one of these: its results say which (:func:`is_predicted`).
+_TIMES = ("median_us", "predicted_us")
+
+
+def microseconds(candidate: dict[str, Any]) -> float:
+    """The time, measured or predicted, of a candidate that has one."""
+    time, = (candidate[name] for name in _TIMES if name in candidate)
+    return float(time)
+
+
+def is_predicted(document: dict[str, Any]) -> bool:
+    """Whether results are predictions."""
+    return bool(document["simulated"])
+
+
 def timed(problem: dict[str, Any]) -> list[dict[str, Any]]:
     """The candidates that have a time, fastest first."""
-    return sorted((candidate for candidate in problem["candidates"] if "median_us" in candidate),
-                  key=lambda candidate: candidate["median_us"])
+    return sorted((candidate for candidate in problem["candidates"]
+                   if any(name in candidate for name in _TIMES)), key=microseconds)
 
 
 def finalists(problem: dict[str, Any]) -> list[dict[str, Any]]:
-    """The candidates that were measured most often, fastest first: the others dropped out."""
+    """The candidates that were measured most often, fastest first: the others dropped out. All that
+    were predicted."""
     candidates = timed(problem)
-    most = max((candidate["batches"] for candidate in candidates), default=0)
-    return [candidate for candidate in candidates if candidate["batches"] == most]
+    most = max((candidate.get("batches", 0) for candidate in candidates), default=0)
+    return [candidate for candidate in candidates if candidate.get("batches", 0) == most]
 
 
 def model_of(problem: dict[str, Any]) -> dict[str, Any] | None:
@@ -56,6 +74,9 @@ def merge(documents: Iterable[dict[str, Any]]) -> dict[str, Any]:
         if merged and document["chip"] != merged["chip"]:
             raise TuneError(f"expected results of one chip, got {merged['chip']} and "
                             f"{document['chip']}")
+        if merged and merged.get("prediction") != document.get("prediction"):
+            raise TuneError("expected results that were all measured, or all predicted for one "
+                            f"product, got {origin(merged)} and {origin(document)}")
         merged = {**document}
         for problem in document["problems"]:
             shape = shape_of(problem)
@@ -69,7 +90,14 @@ def merge(documents: Iterable[dict[str, Any]]) -> dict[str, Any]:
 def gain(problem: dict[str, Any]) -> float:
     """The model's time over the best: 1 if nothing is better."""
     best, model = finalists(problem), model_of(problem)
-    return model["median_us"] / best[0]["median_us"] if best and model else 0.0
+    return microseconds(model) / microseconds(best[0]) if best and model else 0.0
+
+
+def origin(document: dict[str, Any]) -> str:
+    """Where the times of results come from, in words."""
+    if is_predicted(document):
+        return prediction.error_text(document["prediction"])
+    return f"measured on {document['device']}"
 
 
 def _middle(one: int, other: int) -> int:
@@ -102,14 +130,22 @@ def make_entries(document: dict[str, Any], least_gain: float) -> list[dict[str, 
             entry: dict[str, Any] = {
                 "chip": document["chip"], "program": problem["program"], "n": problem["n"],
                 "m": [least, most], "schedule": best["schedule"],
-                "measured": {"m": m, "us": round(best["median_us"], 3),
-                             "model_us": round(model["median_us"], 3),
-                             "device": document["device"], "date": document["date"][:10]}}
+                **_evidence(document, m, best, model)}
             entries.append(entry)
             is_large = 3 * m * problem["n"] * shape_of(problem).element_bytes >= _LARGE_BYTES
             if place + 1 == len(problems) and is_large:
                 entries.append({name: value for name, value in entry.items() if name != "m"})
     return entries
+
+
+def _evidence(document: dict[str, Any], m: int, best: dict[str, Any],
+              model: dict[str, Any]) -> dict[str, Any]:
+    """What an entry is in the table for; what was predicted does not say measured."""
+    times = {"m": m, "us": round(microseconds(best), 3),
+             "model_us": round(microseconds(model), 3)}
+    if is_predicted(document):
+        return {"predicted": {**times, **document["prediction"], "date": document["date"][:10]}}
+    return {"measured": {**times, "device": document["device"], "date": document["date"][:10]}}
 
 
 def _key(entry: dict[str, Any]) -> tuple[str, str, str]:
@@ -154,10 +190,20 @@ def _sort_key(entry: dict[str, Any]) -> tuple[Any, ...]:
             entry.get("m", []))
 
 
+def _aligned(lines: list[tuple[str, ...]]) -> str:
+    """Columns side by side: the first and the last to the left, the others to the right."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]) - 1)]
+    return "\n".join("  ".join([line[0].ljust(widths[0]),
+                                *(cell.rjust(width) for cell, width in
+                                  zip(line[1:-1], widths[1:], strict=True)), line[-1]])
+                     for line in lines)
+
+
 def comparison(document: dict[str, Any]) -> tuple[str, bool]:
     """A table of the model's pick and the best, and whether the model is good everywhere."""
-    lines = [("shape", "model us", "best us", "model/best", "within 5 %", "tried", "wrong",
-              "best schedule")]
+    word, bound = ("predicted ", PREDICTED_BOUND) if is_predicted(document) else ("", MODEL_BOUND)
+    lines = [("shape", f"model {word}us", f"best {word}us", "model/best",
+              f"within {round(100 * (bound - 1))} %", "tried", "wrong", "best schedule")]
     good = True
     for problem in document["problems"]:
         best, model = finalists(problem), model_of(problem)
@@ -168,18 +214,40 @@ def comparison(document: dict[str, Any]) -> tuple[str, bool]:
             lines.append((str(shape_of(problem)), "-", "-", "-", "NO", tried, str(len(wrong)),
                           "the model's own choice is wrong: " + model_complaint(problem)))
             continue
-        ratio = model["median_us"] / best[0]["median_us"]
-        good &= ratio <= MODEL_BOUND
-        lines.append((str(shape_of(problem)), f"{model['median_us']:.2f}",
-                      f"{best[0]['median_us']:.2f}", f"{ratio:.3f}",
-                      "yes" if ratio <= MODEL_BOUND else "NO", tried, str(len(wrong)),
+        ratio = gain(problem)
+        good &= ratio <= bound
+        lines.append((str(shape_of(problem)), f"{microseconds(model):.2f}",
+                      f"{microseconds(best[0]):.2f}", f"{ratio:.3f}",
+                      "yes" if ratio <= bound else "NO", tried, str(len(wrong)),
                       "the model's" if best[0]["is_model"] else best[0]["schedule"]))
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]) - 1)]
-    text = "\n".join("  ".join([line[0].ljust(widths[0]),
-                                *(cell.rjust(width) for cell, width in
-                                  zip(line[1:-1], widths[1:], strict=True)), line[-1]])
-                     for line in lines)
-    return text, good
+    return _aligned(lines), good
+
+
+def ranking(document: dict[str, Any], count: int) -> str:
+    """The best ``count`` schedules of each problem of predicted results, and the model's choice,
+    with what their waves wait for."""
+    assert is_predicted(document)
+    lines = [("shape", "rank", "predicted us", "of the stream", "waits of waves", "schedule")]
+    for problem in document["problems"]:
+        for rank, candidate in enumerate(timed(problem), 1):
+            if rank <= count or candidate["is_model"]:
+                lines.append((str(shape_of(problem)), str(rank),
+                              f"{candidate['predicted_us']:.1f}",
+                              f"{candidate['stream_percent']:.0f} %", waits_text(candidate),
+                              candidate["schedule"]
+                              + (" (the model's)" if candidate["is_model"] else "")))
+    return _aligned(lines)
+
+
+# Shares of the waves' time that are too small to be named.
+_LEAST_SHARE = 0.095
+
+
+def waits_text(candidate: dict[str, Any]) -> str:
+    """What most of the waves' time goes to, the longest first: "memory 61 %, barrier 12 %"."""
+    shares = sorted(candidate["wave_time"].items(), key=lambda item: -item[1])
+    return ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares
+                     if share >= _LEAST_SHARE and name != "working")
 
 
 def model_complaint(problem: dict[str, Any]) -> str:
