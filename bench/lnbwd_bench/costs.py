@@ -98,7 +98,10 @@ class Schedules:
         self.waves = np.ceil(self.threads / WAVE)
         self.wave_share = np.ceil(self.waves / SCHEDULERS)
         self.waves_per_row = np.ceil(self.threads_per_row / WAVE)
-        self.part = self.length / self.split
+        # Equal parts of a row where accesses divide it, else whole turns of the lanes.
+        chunk = self.threads_per_row * self.width
+        self.part = np.where(self.length % (self.split * self.width) == 0, self.length / self.split,
+                             np.ceil(np.ceil(self.length / self.split) / chunk) * chunk)
         self.chunks = np.ceil(self.part / (self.threads_per_row * self.width))
         self.elements = self.chunks * self.width
         self.is_staged = self.stages > 0

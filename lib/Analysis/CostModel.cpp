@@ -200,7 +200,10 @@ struct Shape {
         wavesOfScheduler(std::ceil(waves / schedulers)),
         wavesPerRow(
             std::ceil(double(schedule.threadsPerRow) / double(chip.waveSize))),
-        columns(program.length / double(schedule.workgroupsPerRow)),
+        columns(double(
+            getSharedColumns(int64_t(program.length), schedule.workgroupsPerRow,
+                             schedule.vectorWidth,
+                             schedule.threadsPerRow * schedule.vectorWidth))),
         chunks(std::ceil(
             columns / double(schedule.threadsPerRow * schedule.vectorWidth))),
         elements(chunks * double(schedule.vectorWidth)),

@@ -119,10 +119,12 @@ void LegalityChecks::checkWorkgroupsPerRow() {
        << " to be a multiple of the wave size of " << chip.name << ", "
        << chip.waveSize << ", where " << field::workgroupsPerRow
        << " is above 1, got " << schedule.getThreadsPerRow();
-  else if (length % (workgroups * schedule.getVectorWidth()))
-    os << "expected " << field::workgroupsPerRow << " * " << field::vectorWidth
-       << " to divide the row length, " << length << ", got " << workgroups
-       << " * " << schedule.getVectorWidth();
+  else if (int64_t columns = getWorkgroupColumns(op, schedule);
+           workgroups > 1 && (workgroups - 1) * columns >= length)
+    os << "expected each of the " << workgroups
+       << " workgroups of a row to have some of its " << length
+       << " columns, got " << columns << " for each but the last; lower "
+       << field::workgroupsPerRow << " or " << field::threadsPerRow;
 }
 
 void LegalityChecks::checkColumnTile() {
@@ -152,6 +154,8 @@ void LegalityChecks::checkStages() {
     return;
   }
   uint64_t before = os.tell();
+  int64_t workgroups = schedule.getWorkgroupsPerRow();
+  bool isRagged = length % (workgroups * schedule.getVectorWidth()) != 0;
   forEachRowBlock([&](ShapedType type, int64_t stride) {
     int64_t rowBytes = stride * type.getElementTypeBitWidth() / 8;
     if (stride != length)
@@ -161,15 +165,21 @@ void LegalityChecks::checkStages() {
       os << "expected " << field::stages << " 0 for groups of rows of "
          << rowBytes << " bytes: a bulk copy begins at a multiple of "
          << bulkCopyUnit << ", and not every group does";
+    else if (isRagged && rowBytes % bulkCopyUnit != 0)
+      os << "expected " << field::stages << " 0 for rows of " << rowBytes
+         << " bytes over " << workgroups
+         << " workgroups: a bulk copy begins at a multiple of " << bulkCopyUnit
+         << ", and not every row does; lower " << field::workgroupsPerRow
+         << " to 1, or set " << field::stages << " to 0";
   });
   if (os.tell() != before || !needsShift(op, schedule))
     return;
-  if (schedule.getWorkgroupsPerRow() > 1)
+  if (workgroups > 1)
     os << "expected each workgroup's part of a row to be a multiple of "
        << bulkCopyUnit << " bytes where " << field::stages
-       << " is set, got row length " << length << " over "
-       << schedule.getWorkgroupsPerRow() << " workgroups; lower "
-       << field::workgroupsPerRow << ", or set " << field::stages << " to 0";
+       << " is set, got row length " << length << " over " << workgroups
+       << " workgroups; lower " << field::workgroupsPerRow << ", or set "
+       << field::stages << " to 0";
   // A copy that ends behind its set ends within the row that follows.
   else if (length * op.getRowElementBits() / 8 < 2 * bulkCopyUnit)
     os << "expected rows of at least " << 2 * bulkCopyUnit << " bytes where "

@@ -68,10 +68,20 @@ int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
   return width;
 }
 
+int64_t lnbwd::getSharedColumns(int64_t length, int64_t split, int64_t width,
+                                int64_t chunkColumns) {
+  if (length % (split * width) == 0)
+    return length / split;
+  return int64_t(llvm::alignTo(llvm::divideCeil(uint64_t(length), split),
+                               uint64_t(chunkColumns)));
+}
+
 int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
   if (schedule.getColumnTile())
     return schedule.getColumnTile();
-  return op.getRowLength() / schedule.getWorkgroupsPerRow();
+  return getSharedColumns(op.getRowLength(), schedule.getWorkgroupsPerRow(),
+                          schedule.getVectorWidth(),
+                          schedule.getChunkColumns());
 }
 
 int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {

@@ -84,19 +84,20 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip, int64_t rows,
   SmallVector<Flight> flights = getFlights(chip);
   for (int64_t split : tried::workgroupsPerRow) {
     if (split > chip.workgroups.clusterWorkgroups ||
-        length % (split * width) != 0 ||
         (split > 1 && (!hasRowSums || length / split < leastPartColumns)))
       break;
-    int64_t columns = length / split;
     int64_t accessesBefore = 0;
     for (int64_t threads = split > 1 ? chip.waveSize : 1;
          threads <= chip.maxThreadsPerWorkgroup;
          threads += threads < chip.waveSize ? threads : chip.waveSize) {
+      int64_t columns = getSharedColumns(length, split, width, threads * width);
       int64_t accesses = llvm::divideCeil(columns, threads * width);
       // More lanes for as many accesses would only idle.
       if (accesses == std::exchange(accessesBefore, accesses) ||
+          (split - 1) * columns >= length ||
           (accesses > 1 && accesses * width > mostColumns) ||
-          double(accesses * width * threads) > double(columns) * (1 + mostIdle))
+          double(accesses * width * threads * split) >
+              double(length) * (1 + mostIdle))
         continue;
       ScheduleFields fields;
       fields.threadsPerRow = threads;

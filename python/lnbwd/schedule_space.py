@@ -70,6 +70,14 @@ def _threads_per_row(wave: int, columns: float, width: int, home: int) -> list[i
     return result
 
 
+def _shared_columns(length: int, split: int, width: int, chunk: int) -> int:
+    """Columns of each workgroup that shares a row, as the compiler deals them out: equal parts, or
+    whole turns of the lanes, which cover ``chunk`` columns each."""
+    if length % (split * width) == 0:
+        return length // split
+    return -(-length // (split * chunk)) * chunk
+
+
 def _distance(one: int, other: int, step: float = 1.0) -> float:
     """How far two counts are apart, in doublings."""
     return step * abs(math.log2(max(one, 0.5)) - math.log2(max(other, 0.5)))
@@ -108,10 +116,11 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int,
     for split, per_row in pairs:
         if split > 1 and per_row % wave:
             continue
-        columns = shape.n / split
+        columns = _shared_columns(shape.n, split, width, per_row * width)
         chunks = math.ceil(columns / (per_row * width))
-        if (columns % width or chunks * width > _MOST_COLUMNS
-                or chunks * width * per_row / columns > 1 + _MOST_IDLE):
+        if (shape.n % width or chunks * width > _MOST_COLUMNS
+                or (split - 1) * columns >= shape.n
+                or chunks * width * per_row * split / shape.n > 1 + _MOST_IDLE):
             continue
         groups = {1 << (threads // per_row).bit_length() - 1
                   for threads in FIELDS[ROW_GROUPS].tried if threads >= per_row}

@@ -20,6 +20,26 @@ func.func @f(%x: memref<?x16384xbf16>, %y: memref<?x16384xbf16>, %s: memref<1638
 
 // -----
 
+// So are those whose accesses no number of workgroups divides: 17768 is eight
+// times an odd number.
+// CHECK-LABEL: func.func @ragged
+// CHECK: schedule = #lnbwd.schedule<{{.*}}vector_width = 8, {{.*}}workgroups_per_row = 8, {{.*}}stages = {{[2-4]}}
+func.func @ragged(%x: memref<?x17768xbf16>, %y: memref<?x17768xbf16>, %s: memref<17768xf32>, %t: memref<17768xf32>) {
+  lnbwd.rowwise @k rows(%x, %y : memref<?x17768xbf16>, memref<?x17768xbf16>)
+      outs rows(%y : memref<?x17768xbf16>) column_sums(%s, %t : memref<17768xf32>, memref<17768xf32>) {
+  ^bb0(%xr: vector<17768xbf16>, %yr: vector<17768xbf16>):
+    %wide = arith.extf %xr : vector<17768xbf16> to vector<17768xf32>
+    %other = arith.extf %yr : vector<17768xbf16> to vector<17768xf32>
+    %sum = vector.reduction <add>, %wide : vector<17768xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<17768xf32>
+    %narrow = arith.truncf %spread : vector<17768xf32> to vector<17768xbf16>
+    lnbwd.yield %narrow, %wide, %other : vector<17768xbf16>, vector<17768xf32>, vector<17768xf32>
+  }
+  return
+}
+
+// -----
+
 // Few rows are shared so that fewer workgroups leave partial sums; many of the
 // same length are not.
 // CHECK-LABEL: func.func @few

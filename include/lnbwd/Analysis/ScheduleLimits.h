@@ -38,7 +38,15 @@ struct ScheduleResources {
   int64_t stagingBytes;
 };
 
-/// Columns of a row that one workgroup covers.
+/// Columns of each of `split` workgroups that share rows of `length` columns:
+/// equal parts where accesses of `width` elements divide them; else whole turns
+/// of the lanes, which cover `chunkColumns` each, so that the last workgroup
+/// has fewer columns than the others, or none.
+int64_t getSharedColumns(int64_t length, int64_t split, int64_t width,
+                         int64_t chunkColumns);
+
+/// Columns of a row that one workgroup covers; the last of a row may have
+/// fewer.
 int64_t getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule);
 
 /// Accesses that each lane makes to cover its columns of one row. A schedule

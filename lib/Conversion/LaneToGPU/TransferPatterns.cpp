@@ -243,14 +243,38 @@ struct LowerStartCopies : StagePattern<lane::StartCopiesOp> {
   }
 
 private:
+  /// The columns that this workgroup has of a row, as an i32, where not all
+  /// workgroups have as many; else null.
+  static Value emitOwnColumns(ImplicitLocOpBuilder &b, lane::PlaceType place,
+                              Value firstColumn) {
+    if (place.getLastColumns() == place.getWorkgroupColumns())
+      return {};
+    Value left = arith::SubIOp::create(b, emitIndex(b, place.getRowLength()),
+                                       firstColumn);
+    Value own = arith::MinUIOp::create(
+        b, left, emitIndex(b, place.getWorkgroupColumns()));
+    return arith::IndexCastOp::create(b, b.getI32Type(), own);
+  }
+
+  /// `bytes` of a whole part of the row, as an i32: fewer where the workgroup
+  /// has but `columns`. Both are multiples of what a copy takes.
+  static Value emitBytes(ImplicitLocOpBuilder &b, int64_t bytes,
+                         const StageLayout &layout, Value columns) {
+    if (!columns)
+      return arith::ConstantIntOp::create(b, bytes, 32);
+    return arith::MulIOp::create(
+        b, columns,
+        arith::ConstantIntOp::create(b, bytes / layout.columns, 32));
+  }
+
   void emitCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op) const {
     const Stages &target = stages.lookup(op.getStages());
     const StageLayout &layout = target.layout;
     lane::PlaceType place = op.getPlace().getType();
     Value firstColumn = places.lookup(op.getPlace()).first;
-    emitExpectBytes(
-        b, target.barriers, op.getStage(),
-        arith::ConstantIntOp::create(b, layout.getStageBytes(), 32));
+    Value columns = emitOwnColumns(b, place, firstColumn);
+    emitExpectBytes(b, target.barriers, op.getStage(),
+                    emitBytes(b, layout.getStageBytes(), layout, columns));
     for (auto [i, memory] : llvm::enumerate(op.getMemories())) {
       int64_t elementBytes = layout.elementBytes[i];
       int64_t bytes = layout.getCopyBytes(elementBytes);
@@ -262,7 +286,7 @@ private:
         Value row = op.getSet();
         if (block)
           row = arith::AddIOp::create(b, row, emitIndex(b, block));
-        Value size = arith::ConstantIntOp::create(b, bytes, 32);
+        Value size = emitBytes(b, bytes, layout, columns);
         NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
             b, emitSharedAddress(b, target.memories[i], {op.getStage(), to}),
             emitAddress(b, memory, {row, column},

@@ -93,3 +93,32 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 472, lanes = 32, groups = 2, width = 8, columns = 256>
+!stages = !lane.stages<2 of f32>
+
+// The last workgroup of a row has fewer columns than the first, and announces
+// and copies what it has: two rows of 1024 bytes, or of 864.
+// CHECK-LABEL: gpu.func @rest(
+// CHECK-SAME:    %[[COLUMN:[^:]*]]: index,
+// CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 472 : index
+// CHECK-DAG:     %[[MOST:.*]] = arith.constant 256 : index
+// CHECK-DAG:     %[[BOTH:.*]] = arith.constant 8 : i32
+// CHECK-DAG:     %[[EACH:.*]] = arith.constant 4 : i32
+// CHECK:         %[[LEFT:.*]] = arith.subi %[[LENGTH]], %[[COLUMN]] : index
+// CHECK:         %[[OWN:.*]] = arith.minui %[[LEFT]], %[[MOST]] : index
+// CHECK:         %[[COLUMNS:.*]] = arith.index_cast %[[OWN]] : index to i32
+// CHECK:         %[[BYTES:.*]] = arith.muli %[[COLUMNS]], %[[BOTH]] : i32
+// CHECK:         nvvm.mbarrier.arrive.expect_tx %{{.*}}, %[[BYTES]]
+// CHECK:         %[[ROW:.*]] = arith.muli %[[COLUMNS]], %[[EACH]] : i32
+// CHECK-COUNT-2: nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[ROW]]
+gpu.module @m {
+  gpu.func @rest(%column: index, %x: memref<?x472xf32>, %i: index, %end: index) {
+    %place = lane.place from %column : !place
+    %stages = lane.stages at %place : !place, !stages
+    lane.start_copies %x from %i below %end to %stages[%i] at %place : !place, !stages, memref<?x472xf32>
+    gpu.return
+  }
+}

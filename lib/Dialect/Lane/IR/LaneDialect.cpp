@@ -168,8 +168,5 @@ LogicalResult StagesType::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 bool PlaceType::mayExceed(int64_t access) const {
-  int64_t columns = getWorkgroupColumns();
-  if (getRowLength() % columns != 0)
-    return true;
-  return (access + 1) * getAccessColumns() > columns;
+  return (access + 1) * getAccessColumns() > getLastColumns();
 }

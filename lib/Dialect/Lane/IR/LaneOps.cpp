@@ -373,10 +373,6 @@ LogicalResult ReduceOp::verify() {
     if (share != element && share != place.getAccessType(element))
       return emitOpError("expected shares of ")
              << place.getAccessType(element) << " or f32, got " << share;
-  if (place.getWorkgroupColumns() < place.getRowLength() && !place.sharesRows())
-    return emitOpError("expected the columns of a workgroup to divide the row, "
-                       "got ")
-           << place;
   if (int64_t(getPhase()) < 0)
     return emitOpError("expected phase to be at least 0, got ")
            << int64_t(getPhase());

@@ -44,8 +44,8 @@ LogicalResult AwaitBytesOp::verify() {
 LogicalResult SendToPeersOp::verify() {
   PlaceType place = getPlace().getType();
   if (!place.sharesRows())
-    return emitOpError("expected a place whose workgroup has an equal share of "
-                       "the row's columns, got ")
+    return emitOpError("expected a place whose workgroup has a part of the "
+                       "row's columns, got ")
            << place;
   return verifyByteBarriers(*this, getBarriers().getType());
 }

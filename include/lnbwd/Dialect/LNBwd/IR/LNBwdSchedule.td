@@ -127,7 +127,7 @@ def LNBwd_WorkgroupsPerRow
     : LNBwd_ScheduleField<"workgroups_per_row", LNBwd_PowerOfTwoTo16> {
   let unit = "workgroups";
   let defaultValue = "1";
-  let text = "workgroups that split the columns of a row evenly between them "
+  let text = "workgroups that split the columns of a row between them "
              "and exchange its sums: 1, or a power of two up to what the chip "
              "launches together as one cluster";
   let vendors = ["nvidia"];

@@ -69,8 +69,8 @@ def Lane_Place : Lane_Type<"Place", "place"> {
   let summary = "Where a lane stands: its group, and its columns";
   let description = [{
     The parameters are how rows are spread over lanes. Rows have `row_length`
-    columns. Those of a workgroup are `columns` neighbouring ones; it is
-    `row_length` where that is left out. `lanes` lanes share a row, and take its
+    columns. Those of a workgroup are `columns` neighbouring ones, fewer where
+    the row ends before; it is `row_length` where that is left out. `lanes` lanes share a row, and take its
     accesses of `width` elements in turn; `groups` rows lie side by side in a
     workgroup.
 
@@ -117,13 +117,16 @@ def Lane_Place : Lane_Type<"Place", "place"> {
       return getRowLength() % getWorkgroupColumns() != 0 ||
              getRowLength() == getWorkgroupColumns();
     }
-    /// Whether workgroups share rows evenly, and how many share each then.
-    bool sharesRows() const {
-      return getWorkgroupColumns() < getRowLength() &&
-             getRowLength() % getWorkgroupColumns() == 0;
-    }
+    /// Whether workgroups share rows, and how many share each.
+    bool sharesRows() const { return getWorkgroupColumns() < getRowLength(); }
     int64_t getPeers() const {
-      return sharesRows() ? getRowLength() / getWorkgroupColumns() : 1;
+      return (getRowLength() + getWorkgroupColumns() - 1) /
+             getWorkgroupColumns();
+    }
+    /// Columns of the last workgroup of a row: as many as the others have, or
+    /// fewer.
+    int64_t getLastColumns() const {
+      return getRowLength() - (getPeers() - 1) * getWorkgroupColumns();
     }
     ::mlir::VectorType getPartType(::mlir::Type element) const {
       return ::mlir::VectorType::get({getAccesses(), getWidth()}, element);
