@@ -33,6 +33,7 @@ class Declaration:
     def __init__(self, records: Record) -> None:
         self._records = records
         self.kinds = self._all("LNBwd_OperandKind")
+        self.extents = self._all("LNBwd_Extent")
         self.roles = self._all("LNBwd_Role")
         self.operations = self._all("LNBwd_NormOp")
         for operation in self.operations:
@@ -63,6 +64,11 @@ class Declaration:
         kind: Record = self._records[role["kind"]["def"]]
         return kind
 
+    def extent_of(self, role: Record) -> str:
+        """The name of how long a row of a role's operands is."""
+        name: str = self._records[role["extent"]["def"]]["name"]
+        return name
+
 
 def camel(name: str) -> str:
     """The C++ enumerator of a name: "row_block" is RowBlock."""
@@ -74,6 +80,7 @@ def cpp(declared: Declaration) -> str:
     lines = ["// Made by scripts/generate-operations.py from LNBwdNorms.td and LNBwdRoles.td: do not",
              "// edit. clang-format off", "", "#ifdef LNBWD_OPERATION_ENUMS"]
     for name, values in (("OperandKind", [camel(k["name"]) for k in declared.kinds]),
+                         ("Extent", [camel(e["name"]) for e in declared.extents]),
                          ("Role", [camel(r["name"]) for r in declared.roles]),
                          ("NamedOperation", [o["enumerator"] for o in declared.operations])):
         lines += [f"enum class {name} {{", *(f"  {value}," for value in values), "};",
@@ -82,7 +89,8 @@ def cpp(declared: Declaration) -> str:
     lines += [f"inline constexpr const char *kKindNames[] = {{{', '.join(quoted(k) for k in declared.kinds)}}};"]
     lines += ["inline constexpr RoleInfo kRoles[] = {"]
     lines += [f"    {{{quoted(r)}, OperandKind::{camel(declared.kind_of(r)['name'])}, "
-              f"{'true' if r['hasOwnElement'] else 'false'}}}," for r in declared.roles]
+              f"{'true' if r['hasOwnElement'] else 'false'}, "
+              f"Extent::{camel(declared.extent_of(r))}}}," for r in declared.roles]
     lines += ["};"]
     for operation in declared.operations:
         operands = [(o, False) for o in operation["inputs"]] + [(o, True) for o in operation["outputs"]]
@@ -120,8 +128,9 @@ def python(declared: Declaration) -> str:
              ":mod:`lnbwd.operations` gives these tables a form.", '"""', "", "__all__ = [",
              *(f'    "{o["name"].upper()}",' for o in declared.operations), "]", "",
              f"KINDS = ({', '.join(quoted(k) for k in declared.kinds)})", "",
-             "# Name, kind, whether the element is one of its own.", "ROLES = ("]
-    lines += [f"    ({quoted(r)}, {quoted(declared.kind_of(r))}, {bool(r['hasOwnElement'])}),"
+             "# Name, kind, whether the element is one of its own, how long a row is.", "ROLES = ("]
+    lines += [f"    ({quoted(r)}, {quoted(declared.kind_of(r))}, {bool(r['hasOwnElement'])}, "
+              f'"{declared.extent_of(r)}"),'
               for r in declared.roles]
     lines += [")", "", *(f"{o['name'].upper()} = {quoted(o)}" for o in declared.operations)]
     lines += ["", "# Name, counterpart, whether it is a forward pass, inputs and outputs: role, "
@@ -164,7 +173,9 @@ def page(declared: Declaration) -> str:
         kind = declared.kind_of(role)
         element = {"row_block": "f16, bf16 or f32" if role["hasOwnElement"] else "that of x",
                    "column": "that of x, or f32", "row_scalar": "f32"}[kind["name"]]
-        lines.append(f"| `{role['name']}` | `{kind['shape']}` | {element} | {role['text']} |")
+        if role["name"] == "w":
+            element = "that of x"
+        lines.append(f"| `{role['name']}` | `{role['shape']}` | {element} | {role['text']} |")
     return "\n".join(lines) + "\n"
 
 

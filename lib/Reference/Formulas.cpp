@@ -112,9 +112,9 @@ struct NormGradient {
 
 /// With wdy = gamma * dy, c1 = mean of wdy * xhat and c2 = mean of wdy (without
 /// a mean 0): dx = rstd * (wdy - xhat * c1 - c2). Puts dgamma and dbeta out.
-static NormGradient differentiate(const RowInputs &in, const Values &xhat,
-                                  double rstd, RowOutputs &out) {
-  const Values &dy = in[Role::Dy];
+static NormGradient differentiate(const RowInputs &in, const Values &dy,
+                                  const Values &xhat, double rstd,
+                                  RowOutputs &out) {
   const auto n = static_cast<double>(in.columns);
   Values wdy(in.columns);
   double sumWdyXhat = 0;
@@ -150,13 +150,79 @@ void normGradient(const RowInputs &in, RowOutputs &out) {
     statistics.rstd = in[Role::Rstd][0];
     xhat = invert(in);
   }
-  NormGradient gradient = differentiate(in, xhat, statistics.rstd, out);
+  NormGradient gradient =
+      differentiate(in, in[Role::Dy], xhat, statistics.rstd, out);
   for (int64_t j = 0; j < in.columns; ++j) {
     double dsum = in.has(Role::Dsum) ? in[Role::Dsum][j] : 0;
     out[Role::Dx][j] = out[Role::Dresidual][j] = gradient.dx[j] + dsum;
     for (Role role : {Role::Dx, Role::Dresidual})
       out.raise(role, gradient.terms[j] + std::abs(dsum));
   }
+}
+
+/// What the linear layer is given: gamma * xhat + beta.
+static Values applyColumns(const RowInputs &in, const Values &xhat) {
+  Values z(in.columns);
+  for (int64_t j = 0; j < in.columns; ++j)
+    z[j] = in.gamma(j) * xhat[j] + (in.has(Role::Beta) ? in[Role::Beta][j] : 0);
+  return z;
+}
+
+/// LayerNorm or RMSNorm and a linear layer: out = W z + b, z rounded as x is.
+void normLinear(const RowInputs &in, RowOutputs &out) {
+  const Values &x = in[Role::X], &weight = in[Role::W];
+  Statistics statistics = computeStatistics(in, x);
+  Values z(in.columns);
+  for (int64_t j = 0; j < in.columns; ++j) {
+    z[j] = (x[j] - statistics.mean) * statistics.rstd;
+    out.raise(Role::Mean, x[j]);
+  }
+  z = applyColumns(in, z);
+  // To float32 nothing is rounded that the kernel has not, too, in its way.
+  for (double &value : z)
+    if (in.format != FloatFormat::F32) {
+      uint32_t narrow = 0;
+      storeElement(in.format, &narrow, 0, static_cast<float>(value));
+      value = loadElement(in.format, &narrow, 0);
+    }
+  for (int64_t o = 0; o < in.outputs; ++o) {
+    const double *row = weight.data() + o * in.columns;
+    double bias = in.has(Role::B) ? in[Role::B][o] : 0;
+    double sum = bias, terms = std::abs(bias);
+    for (int64_t j = 0; j < in.columns; ++j) {
+      sum += z[j] * row[j];
+      terms += std::abs(z[j] * row[j]);
+    }
+    out[Role::Out][o] = sum;
+    out.raise(Role::Out, terms);
+  }
+  out[Role::Mean][0] = statistics.mean;
+  out[Role::Rstd][0] = statistics.rstd;
+  out.raise(Role::Rstd, statistics.rstd);
+}
+
+/// Its gradients: those of the norm, of dz = W^T dout.
+void normLinearGradient(const RowInputs &in, RowOutputs &out) {
+  const Values &x = in[Role::X], &dout = in[Role::Dout], &weight = in[Role::W];
+  Statistics statistics = statisticsOf(in, x);
+  Values xhat(in.columns), dz(in.columns), sizes(in.columns);
+  for (int64_t j = 0; j < in.columns; ++j)
+    xhat[j] = (x[j] - statistics.mean) * statistics.rstd;
+  for (int64_t o = 0; o < in.outputs; ++o)
+    for (int64_t j = 0; j < in.columns; ++j) {
+      double term = dout[o] * weight[o * in.columns + j];
+      dz[j] += term;
+      sizes[j] += std::abs(term);
+    }
+  NormGradient gradient = differentiate(in, dz, xhat, statistics.rstd, out);
+  out[Role::Dx] = gradient.dx;
+  for (int64_t j = 0; j < in.columns; ++j)
+    out.raise(Role::Dx, gradient.terms[j] +
+                            std::abs(statistics.rstd * in.gamma(j) * sizes[j]));
+  out[Role::Db] = dout;
+  const Values z = applyColumns(in, xhat);
+  std::copy(dout.begin(), dout.end(), out[Role::Dw].begin());
+  std::copy(z.begin(), z.end(), out[Role::Dw].begin() + in.outputs);
 }
 
 /// s(z) = 1 / (1 + exp(-z)).
@@ -183,7 +249,7 @@ void gatedNormGradient(const RowInputs &in, RowOutputs &out) {
   double rstd = statisticsOf(in, xhat).rstd;
   for (double &value : xhat)
     value *= rstd;
-  NormGradient gradient = differentiate(in, xhat, rstd, out);
+  NormGradient gradient = differentiate(in, in[Role::Dy], xhat, rstd, out);
   for (int64_t j = 0; j < in.columns; ++j) {
     double x = in[Role::X][j], z = in[Role::Z][j], s = sigmoid(z);
     double slope = s + z * s * (1 - s);

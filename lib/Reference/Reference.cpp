@@ -44,6 +44,8 @@ public:
       : inputs(inputs), info(getInfo(inputs.operation)),
         formula(formulaOf(inputs.operation)) {
     in.columns = inputs.columns;
+    in.outputs = inputs.outputs;
+    in.format = inputs.arrays[Role::X].format;
     in.hasMean = info.hasMean();
     in.zeroCentredGamma = inputs.zeroCentredGamma;
     in.epsilon = inputs.epsilon;
@@ -51,24 +53,24 @@ public:
     for (const OperandInfo &operand : info) {
       if (operand.isOutput || !inputs.arrays[operand.role].data)
         continue;
-      bool isScalar = getInfo(operand.role).kind == OperandKind::RowScalar;
       std::vector<double> &values = in.values[operand.role];
-      values.resize(isScalar ? 1 : inputs.columns);
+      values.resize(inputs.rowLength(operand.role));
       if (getInfo(operand.role).kind == OperandKind::Column)
-        for (int64_t j = 0; j < inputs.columns; ++j)
+        for (size_t j = 0; j < values.size(); ++j)
           values[j] = inputs.arrays[operand.role][j];
     }
     // Formulas of several operations write what only some of them have.
     for (size_t i = 0; i < kRoleCount; ++i) {
       auto role = static_cast<Role>(i);
-      bool isScalar = getInfo(role).kind == OperandKind::RowScalar;
-      out.values[role].resize(isScalar ? 1 : inputs.columns);
+      out.values[role].resize(getInfo(role).extent == Extent::Matrix
+                                  ? inputs.outputs + inputs.columns
+                                  : inputs.rowLength(role));
     }
   }
 
   const RowOutputs &process(int64_t row) {
-    const int64_t n = inputs.columns;
     for (const OperandInfo &operand : info) {
+      const int64_t n = inputs.rowLength(operand.role);
       const ConstArray &array = inputs.arrays[operand.role];
       if (operand.isOutput || !array.data)
         continue;
@@ -112,31 +114,66 @@ static double addBefore(ConstArray before, std::vector<double> &sums) {
   return largest;
 }
 
+/// The sum of outer products of rows that all of them left behind, each a row
+/// of `outputs` and one of `columns`: element by element in the rows' order.
+static void sumOuterProducts(const Inputs &inputs,
+                             const std::vector<double> &factors,
+                             std::vector<double> &sums, double &terms) {
+  const int64_t m = inputs.outputs, n = inputs.columns;
+  sums.assign(m * n, 0.0);
+  std::vector<double> largest(m);
+  parallelFor(m, [&](unsigned, int64_t begin, int64_t end) {
+    std::vector<double> squares(n);
+    for (int64_t o = begin; o < end; ++o) {
+      squares.assign(n, 0.0);
+      for (int64_t row = 0; row < inputs.rows; ++row) {
+        const double *factor = factors.data() + row * (m + n);
+        for (int64_t j = 0; j < n; ++j) {
+          double term = factor[o] * factor[m + j];
+          sums[o * n + j] += term;
+          squares[j] += term * term;
+        }
+      }
+      largest[o] = largestRoot(squares);
+    }
+  });
+  for (double root : largest)
+    terms = std::max(terms, root);
+}
+
 Result evaluate(const Inputs &inputs, const RowConsumer &consumer) {
-  const int64_t n = inputs.columns;
-  std::vector<Role> columns, others;
+  std::vector<Role> columns, matrices, others;
   for (const OperandInfo &operand : getInfo(inputs.operation))
     if (operand.isOutput)
-      (getInfo(operand.role).kind == OperandKind::Column ? columns : others)
+      (getInfo(operand.role).extent == Extent::Matrix      ? matrices
+       : getInfo(operand.role).kind == OperandKind::Column ? columns
+                                                           : others)
           .push_back(operand.role);
+  ByRole<std::vector<double>> factors;
+  const auto factorSize = static_cast<size_t>(inputs.outputs + inputs.columns);
+  for (Role role : matrices)
+    factors[role].resize(static_cast<size_t>(inputs.rows) * factorSize);
 
   std::vector<PartialSums> partials(pieceCount(inputs.rows));
   forEachPiece(inputs.rows,
                [&](unsigned worker, int64_t piece, int64_t begin, int64_t end) {
                  PartialSums &partial = partials[piece];
                  for (Role role : columns) {
-                   partial.sums[role].assign(n, 0.0);
-                   partial.squares[role].assign(n, 0.0);
+                   partial.sums[role].assign(inputs.rowLength(role), 0.0);
+                   partial.squares[role].assign(inputs.rowLength(role), 0.0);
                  }
                  RowWorker rowWorker(inputs);
                  for (int64_t row = begin; row < end; ++row) {
                    const RowOutputs &outputs = rowWorker.process(row);
                    for (Role role : columns)
-                     for (int64_t j = 0; j < n; ++j) {
+                     for (size_t j = 0; j < outputs[role].size(); ++j) {
                        double term = outputs[role][j];
                        partial.sums[role][j] += term;
                        partial.squares[role][j] += term * term;
                      }
+                   for (Role role : matrices)
+                     std::copy(outputs[role].begin(), outputs[role].end(),
+                               factors[role].begin() + row * factorSize);
                    for (Role role : others)
                      partial.terms[role] =
                          std::max(partial.terms[role], outputs.terms[role]);
@@ -149,12 +186,16 @@ Result evaluate(const Inputs &inputs, const RowConsumer &consumer) {
   for (Role role : others)
     for (const PartialSums &partial : partials)
       result.terms[role] = std::max(result.terms[role], partial.terms[role]);
+  for (Role role : matrices)
+    sumOuterProducts(inputs, factors[role], result.sums[role],
+                     result.terms[role]);
   for (Role role : columns) {
     std::vector<double> &sums = result.sums[role];
+    const auto n = static_cast<size_t>(inputs.rowLength(role));
     sums.assign(n, 0.0);
     std::vector<double> squares(n, 0.0);
     for (const PartialSums &partial : partials)
-      for (int64_t j = 0; j < n; ++j) {
+      for (size_t j = 0; j < n; ++j) {
         sums[j] += partial.sums[role][j];
         squares[j] += partial.squares[role][j];
       }

@@ -13,28 +13,38 @@ __all__ = [
     "RMS_NORM_BWD",
     "GATED_RMS_NORM",
     "GATED_RMS_NORM_BWD",
+    "LAYER_NORM_LINEAR",
+    "RMS_NORM_LINEAR",
+    "LAYER_NORM_LINEAR_BWD",
+    "RMS_NORM_LINEAR_BWD",
 ]
 
 KINDS = ("row_block", "column", "row_scalar", "group_column")
 
-# Name, kind, whether the element is one of its own.
+# Name, kind, whether the element is one of its own, how long a row is.
 ROLES = (
-    ("dy", "row_block", False),
-    ("x", "row_block", False),
-    ("gamma", "column", False),
-    ("residual", "row_block", True),
-    ("beta", "column", False),
-    ("dsum", "row_block", True),
-    ("dgamma", "column", False),
-    ("dbeta", "column", False),
-    ("y", "row_block", False),
-    ("mean", "row_scalar", False),
-    ("rstd", "row_scalar", False),
-    ("sum", "row_block", True),
-    ("dx", "row_block", False),
-    ("dresidual", "row_block", True),
-    ("z", "row_block", False),
-    ("dz", "row_block", False),
+    ("dy", "row_block", False, "row"),
+    ("x", "row_block", False, "row"),
+    ("gamma", "column", False, "row"),
+    ("residual", "row_block", True, "row"),
+    ("beta", "column", False, "row"),
+    ("dsum", "row_block", True, "row"),
+    ("dgamma", "column", False, "row"),
+    ("dbeta", "column", False, "row"),
+    ("y", "row_block", False, "row"),
+    ("mean", "row_scalar", False, "row"),
+    ("rstd", "row_scalar", False, "row"),
+    ("sum", "row_block", True, "row"),
+    ("dx", "row_block", False, "row"),
+    ("dresidual", "row_block", True, "row"),
+    ("z", "row_block", False, "row"),
+    ("dz", "row_block", False, "row"),
+    ("w", "column", False, "matrix"),
+    ("b", "column", False, "output"),
+    ("out", "row_block", False, "output"),
+    ("dout", "row_block", False, "output"),
+    ("dw", "column", False, "matrix"),
+    ("db", "column", False, "output"),
 )
 
 LAYER_NORM = "layer_norm"
@@ -43,6 +53,10 @@ LAYER_NORM_BWD = "layer_norm_bwd"
 RMS_NORM_BWD = "rms_norm_bwd"
 GATED_RMS_NORM = "gated_rms_norm"
 GATED_RMS_NORM_BWD = "gated_rms_norm_bwd"
+LAYER_NORM_LINEAR = "layer_norm_linear"
+RMS_NORM_LINEAR = "rms_norm_linear"
+LAYER_NORM_LINEAR_BWD = "layer_norm_linear_bwd"
+RMS_NORM_LINEAR_BWD = "rms_norm_linear_bwd"
 
 # Name, counterpart, whether it is a forward pass, inputs and outputs: role, whether it may be
 # absent.
@@ -66,4 +80,17 @@ OPERATIONS = (
     (GATED_RMS_NORM_BWD, GATED_RMS_NORM, False,
      (("dy", False), ("x", False), ("z", False), ("gamma", True), ("rstd", True),),
      (("dx", True), ("dz", True), ("dgamma", True),)),
+    (LAYER_NORM_LINEAR, LAYER_NORM_LINEAR_BWD, True,
+     (("x", False), ("gamma", True), ("beta", True), ("w", False), ("b", True),),
+     (("out", True), ("mean", True), ("rstd", True),)),
+    (RMS_NORM_LINEAR, RMS_NORM_LINEAR_BWD, True,
+     (("x", False), ("gamma", True), ("w", False), ("b", True),),
+     (("out", True), ("rstd", True),)),
+    (LAYER_NORM_LINEAR_BWD, LAYER_NORM_LINEAR, False,
+     (("dout", False), ("x", False), ("gamma", True), ("beta", True), ("w", False),
+      ("mean", False), ("rstd", False),),
+     (("dx", True), ("dgamma", True), ("dbeta", True), ("dw", True), ("db", True),)),
+    (RMS_NORM_LINEAR_BWD, RMS_NORM_LINEAR, False,
+     (("dout", False), ("x", False), ("gamma", True), ("w", False), ("rstd", False),),
+     (("dx", True), ("dgamma", True), ("dw", True), ("db", True),)),
 )

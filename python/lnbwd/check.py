@@ -5,8 +5,9 @@
 
 Each case runs with lnbwd on the GPU or on the simulator, and with torch.nn.functional in float64;
 the table has the largest error of the output and of each gradient, what is allowed, and a verdict.
-The first case is that of a well-known tutorial: LayerNorm and a linear layer behind it, for which
-1e-4 is allowed for the output and for each of the five gradients.
+The first cases are that of a well-known tutorial: LayerNorm and a linear layer behind it, for which
+1e-4 is allowed for the output and for each of the five gradients; once with PyTorch's linear layer
+and once with both in one operation, by kernels of ours.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from . import functional, launching
+from . import functional, launching, linear, product_choice
 from .errors import LnbwdError
 from .launching import DEFAULT_CHIP
 
@@ -30,6 +31,8 @@ _DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 # some 16 roundings (docs/numerics.md).
 _ALLOWED = {torch.float32: 1e-6, torch.bfloat16: 4e-3, torch.float16: 6e-4}
 _TUTORIAL_ALLOWED = 1e-4
+# Outputs of the linear layers but the tutorial's.
+_OUTPUTS = 96
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,12 @@ def _compare(case: str, function: Callable[..., Tensor], wide: Callable[..., Ten
     """Runs ``function`` on the inputs and ``wide`` on them in float64 on the CPU."""
     expected_inputs = {name: t.detach().double().cpu().requires_grad_()
                        for name, t in inputs.items()}
-    output = function(**inputs)
+    with product_choice.forced(product_choice.KERNEL):
+        output = function(**inputs)
+        generator = torch.Generator().manual_seed(1)
+        dy = torch.randn(output.shape, generator=generator).to(output.dtype)
+        output.backward(dy.to(output.device))
     expected = wide(**expected_inputs)
-    generator = torch.Generator().manual_seed(1)
-    dy = torch.randn(output.shape, generator=generator).to(output.dtype)
-    output.backward(dy.to(output.device))
     expected.backward(dy.double())
     pairs = [("output", output.detach(), expected.detach())]
     for name, tensor in inputs.items():
@@ -103,9 +107,24 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
             return torch.nn.functional.linear(hidden, weight, bias)
         return run
 
+    def one_operation(input: Tensor, ln_weight: Tensor, ln_bias: Tensor, weight: Tensor,
+                      bias: Tensor) -> Tensor:
+        return linear.layer_norm_linear(input, tuple(ln_weight.shape), ln_weight, ln_bias, weight,
+                                        bias)
+
+    def both(input: Tensor, ln_weight: Tensor, ln_bias: Tensor, weight: Tensor,
+             bias: Tensor) -> Tensor:
+        hidden = torch.nn.functional.layer_norm(input, ln_weight.shape, ln_weight, ln_bias, 1e-5)
+        return torch.nn.functional.linear(hidden, weight, bias)
+
+    sizes = "batch 4, sequence 4, hidden 8, output 16"
     yield from _compare(
-        "LayerNorm + Linear, batch 4, sequence 4, hidden 8, output 16",
+        f"LayerNorm + Linear, {sizes}",
         tutorial(functional.layer_norm), tutorial(torch.nn.functional.layer_norm),
+        {"input": random(4, 4, 8), "ln_weight": random(8), "ln_bias": random(8),
+         "weight": random(16, 8), "bias": random(16)}, _TUTORIAL_ALLOWED)
+    yield from _compare(
+        f"LayerNorm + Linear in one, {sizes}", one_operation, both,
         {"input": random(4, 4, 8), "ln_weight": random(8), "ln_bias": random(8),
          "weight": random(16, 8), "bias": random(16)}, _TUTORIAL_ALLOWED)
     for name in dtypes:
@@ -124,6 +143,13 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
             parameters = {k: t.detach().requires_grad_() for k, t in parameters.items()}
             yield from _compare(f"RMSNorm, {rows} x {n}, {name}", layer(functional.rms_norm),
                                 layer(torch.nn.functional.rms_norm), parameters, None)
+        n = lengths[0]
+        parameters = {"input": random(rows, n, dtype=dtype), "ln_weight": random(n, dtype=dtype),
+                      "ln_bias": random(n, dtype=dtype),
+                      "weight": random(_OUTPUTS, n, dtype=dtype),
+                      "bias": random(_OUTPUTS, dtype=dtype)}
+        yield from _compare(f"LayerNorm + Linear in one, {rows} x {n} to {_OUTPUTS}, {name}",
+                            one_operation, both, parameters, None)
 
 
 def _words(text: str) -> list[str]:

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A norm and the linear layer behind it as one operation, whose gradient is derived.
 
-The forward pass is written down as a row program with a product of matrices; the compiler derives
-the gradient from it. docs/layer-norm-linear.md derives what it finds, and says what the kernels
-are: right, and not fast yet.
+The forward pass is a named operation with a product of matrices; the compiler derives the gradient
+from it. docs/layer-norm-linear.md derives what it finds. Either pass may as well go by PyTorch's
+product with our norm kernels around it: :mod:`lnbwd.product_choice` says which.
 """
 
 from __future__ import annotations
@@ -17,9 +17,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from . import native, runtime
+from . import (
+    native,
+    operations,
+    ops,  # noqa: F401 (defines the operators of norms)
+    product_choice,
+    runtime,
+)
+from .errors import LnbwdError
 from .kernels import code_for_device, derive_gradient
 from .launching import (
     check_capture,
@@ -28,13 +34,16 @@ from .launching import (
     device_key,
     launch_kernel,
     open_device,
+    simulated_chip,
 )
-from .operations import LAYER_NORM, RMS_NORM
+from .operations import LAYER_NORM, OPERATIONS, RMS_NORM
 from .spec import GradientSpec, ProgramSpec, rows_option
 
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
 
 _TYPES = (torch.float16, torch.bfloat16, torch.float32)
+# What a gradient may be wanted of, in the order of the operator's results.
+_INPUTS = ("x", "w", "gamma", "beta", "b")
 _loaded: dict[tuple[str, object, int], runtime.Kernel] = {}
 _lock = threading.RLock()
 
@@ -64,90 +73,31 @@ class _Layer:
         return ("mean", "rstd") if self.norm == LAYER_NORM else ("rstd",)
 
     def mlir(self) -> str:
-        """The forward pass, of y and the statistics."""
-        k, n = self.k, self.n
-        row, out = f"vector<{k}xf32>", f"vector<{n}xf32>"
-        lengths = {"gamma": k, "beta": k, "b": n}
-        lines: list[str] = []
-
-        def widened(name: str, element: str, length: int) -> str:
-            if element == "f32":
-                return f"%{name}_"
-            lines.append(f"%{name}_wide = arith.extf %{name}_ : vector<{length}x{element}> to "
-                         f"vector<{length}xf32>")
-            return f"%{name}_wide"
-
-        x = widened("x", self.dtype, k)
-        lines += [f"%over = arith.constant {1 / k:.17e} : f32",
-                  f"%eps = arith.constant {self.epsilon:.17e} : f32"]
-        centred = x
-        if "mean" in self.statistics:
-            centred = "%centred"
-            lines += [f"%total = vector.reduction <add>, {x} : {row} into f32",
-                      "%mean_ = arith.mulf %total, %over : f32",
-                      f"%means = vector.broadcast %mean_ : f32 to {row}",
-                      f"%centred = arith.subf {x}, %means : {row}"]
-        lines += [f"%squares = arith.mulf {centred}, {centred} : {row}",
-                  f"%square = vector.reduction <add>, %squares : {row} into f32",
-                  "%variance = arith.mulf %square, %over : f32",
-                  "%moved = arith.addf %variance, %eps : f32",
-                  "%rstd_ = math.rsqrt %moved : f32",
-                  f"%rstds = vector.broadcast %rstd_ : f32 to {row}",
-                  f"%xhat = arith.mulf {centred}, %rstds : {row}"]
-        value, result = "%xhat", "%p"
+        """The forward pass, of out and the statistics."""
+        op = OPERATIONS[self.norm + "_linear"]
         columns = dict(self.columns)
-        for name, op in (("gamma", "arith.mulf"), ("beta", "arith.addf")):
-            if name in columns:
-                column = widened(name, columns[name], k)
-                lines.append(f"%with_{name} = {op} {value}, {column} : {row}")
-                value = f"%with_{name}"
-        if self.dtype != "f32":
-            lines.append(f"%z = arith.truncf {value} : {row} to vector<{k}x{self.dtype}>")
-            value = "%z"
-        lines.append(f"%p = lnbwd.linear {value}, %w_ : vector<{k}x{self.dtype}>, "
-                     f"vector<{n}x{k}x{self.dtype}>")
-        if "b" in columns:
-            column = widened("b", columns["b"], n)
-            lines.append(f"%with_b = arith.addf %p, {column} : {out}")
-            result = "%with_b"
-        if self.dtype != "f32":
-            lines.append(f"%y_ = arith.truncf {result} : {out} to vector<{n}x{self.dtype}>")
-            result = "%y_"
-
-        types = {"x": f"memref<?x{k}x{self.dtype}>",
-                 **{name: f"memref<{lengths[name]}x{element}>" for name, element in self.columns},
-                 "w": f"memref<{n}x{k}x{self.dtype}>", "y": f"memref<?x{n}x{self.dtype}>",
-                 **dict.fromkeys(self.statistics, "memref<?xf32>")}
-
-        def group(word: str, names: Sequence[str]) -> str:
-            if not names:
-                return ""
-            return (f"{word}({', '.join('%' + name for name in names)} : "
-                    f"{', '.join(types[name] for name in names)}) ")
-
-        arguments = [f"%{name}_: {types[name].replace('?x', '').replace('memref', 'vector')}"
-                     for name in ("x", *columns, "w")]
-        body = "\n    ".join(lines)
-        buffers = ", ".join(f"%{name}: {kind}" for name, kind in types.items())
-        name = self.norm + "_linear"
-        results = ", ".join([result, *(f"%{statistic}_" for statistic in self.statistics)])
-        kinds = ", ".join([f"vector<{n}x{self.dtype}>", *("f32" for _ in self.statistics)])
-        return f"""func.func @{name}({buffers}) {{
-  lnbwd.rowwise @{name} {group("rows", ["x"])}{group("columns", list(columns))}
-      {group("matrices", ["w"])}outs {group("rows", ["y"])}{group("scalars", self.statistics)}
-      attributes {{operand_names = [{', '.join(f'"{name}"' for name in types)}]}} {{
-  ^row({', '.join(arguments)}):
-    {body}
-    lnbwd.yield {results} : {kinds}
-  }}
-  return
-}}
-"""
+        types = {}
+        for operand in op.operands:
+            role = operand.role
+            if role.name in ("gamma", "beta", "b") and role.name not in columns:
+                continue
+            element = "f32" if role.kind == "row_scalar" else columns.get(role.name, self.dtype)
+            types[role.name] = operations.buffer_type(role.kind, element,
+                                                      role.row(self.k, self.n))
+        return operations.mlir(op.name, types, [f"epsilon = {self.epsilon:.17e} : f64"])
 
     def gradient(self, wanted: Sequence[str]) -> str:
         """The derived gradient with respect to some inputs, given the statistics."""
-        return derive_gradient(GradientSpec(self.mlir(), tuple(wanted), ("y",),
-                                            self.statistics)).mlir
+        return derive_gradient(self.gradient_spec(wanted)).mlir
+
+    def gradient_spec(self, wanted: Sequence[str]) -> GradientSpec:
+        """What that gradient is kept by."""
+        return GradientSpec(self.mlir(), tuple(wanted), ("out",), self.statistics)
+
+
+# --------------------------------------------------------------------------------------------------
+# By kernels of ours
+# --------------------------------------------------------------------------------------------------
 
 
 def _load(source: str, device: torch.device, key: object, rows: int) -> runtime.Kernel:
@@ -176,39 +126,172 @@ def _run(source: str, rows: int, tensors: Mapping[str, Tensor]) -> None:
                                  for argument in kernel.program.arguments])
 
 
-class _NormLinear(torch.autograd.Function):
-    """On rows of two dimensions; absent columns are None."""
+def _forward_by_kernels(layer: _Layer, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    x = known["x"]
+    results = {"out": x.new_empty(x.shape[0], layer.n),
+               **{name: x.new_empty(x.shape[0], dtype=torch.float32)
+                  for name in layer.statistics}}
+    _run(layer.mlir(), x.shape[0], {**known, **results})
+    return results
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
-                b: Tensor | None, norm: str, epsilon: float) -> Tensor:
-        given = {"gamma": gamma, "beta": beta, "b": b}
-        columns = {name: dense(tensor) for name, tensor in given.items() if tensor is not None}
-        x, w = dense(x), dense(w)
-        rows = x.shape[0]
-        layer = _Layer(norm, x.shape[1], w.shape[0], native.ELEMENT_NAMES[x.dtype],
-                       tuple((name, native.ELEMENT_NAMES[tensor.dtype])
-                             for name, tensor in columns.items()), epsilon)
-        y = x.new_empty(rows, layer.n)
-        statistics = {name: x.new_empty(rows, dtype=torch.float32) for name in layer.statistics}
-        _run(layer.mlir(), rows, {"x": x, "w": w, "y": y, **columns, **statistics})
-        ctx.layer = layer
-        ctx.save_for_backward(x, w, *statistics.values(), *columns.values())
-        return y
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, dy: Tensor) -> tuple[Tensor | None, ...]:
-        names = ["x", "w", *ctx.layer.statistics, *(name for name, _ in ctx.layer.columns)]
-        known = dict(zip(names, ctx.saved_tensors, strict=True))
-        inputs = ("x", "w", "gamma", "beta", "b")
-        wanted = [name for name, needed in zip(inputs, ctx.needs_input_grad, strict=False)
-                  if needed and name in known]
-        gradients = {"d" + name: torch.empty_like(known[name]) for name in wanted}
-        if gradients:
-            _run(ctx.layer.gradient(wanted), dy.shape[0],
-                 {**known, "dy": dense(dy), **gradients})
-        return (*(gradients.get("d" + name) for name in inputs), None, None)
+def _backward_by_kernels(layer: _Layer, known: Mapping[str, Tensor],
+                         wanted: Sequence[str]) -> dict[str, Tensor]:
+    gradients = {"d" + name: torch.empty_like(known[name]) for name in wanted}
+    _run(layer.gradient(wanted), known["x"].shape[0], {**known, **gradients})
+    return gradients
+
+
+# --------------------------------------------------------------------------------------------------
+# By PyTorch's product and our norm kernels
+# --------------------------------------------------------------------------------------------------
+
+
+def _normalise(layer: _Layer, known: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+    """The normalised rows and the statistics."""
+    x, gamma, beta = known["x"], known.get("gamma"), known.get("beta")
+    if layer.norm == LAYER_NORM:
+        results: tuple[Tensor, ...] = torch.ops.lnbwd._layer_norm(
+            x, [layer.k], gamma, beta, layer.epsilon)
+    else:
+        results = torch.ops.lnbwd._rms_norm(x, [layer.k], gamma, layer.epsilon)
+    return results
+
+
+def _forward_by_torch(layer: _Layer, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    z, *statistics = _normalise(layer, known)
+    b = known.get("b")
+    out = torch.nn.functional.linear(z, known["w"], None if b is None else b.to(z.dtype))
+    return {"out": out, **dict(zip(layer.statistics, statistics, strict=True))}
+
+
+def _backward_by_torch(layer: _Layer, known: Mapping[str, Tensor],
+                       wanted: Sequence[str]) -> dict[str, Tensor]:
+    x, w, dout = known["x"], known["w"], known["dout"]
+    gamma, beta = known.get("gamma"), known.get("beta")
+    gradients = {}
+    if "b" in wanted:
+        gradients["db"] = dout.sum(0, dtype=torch.float32).to(known["b"].dtype)
+    if "w" in wanted:
+        gradients["dw"] = dout.t() @ _normalise(layer, known)[0]
+    names = ["x", "gamma", "beta"] if layer.norm == LAYER_NORM else ["x", "gamma"]
+    mask = [name in wanted for name in names]
+    if any(mask):
+        dz = dout @ w
+        if layer.norm == LAYER_NORM:
+            results = torch.ops.lnbwd._layer_norm_bwd(dz, x, known["mean"], known["rstd"], gamma,
+                                                      beta, [layer.k], mask)
+        else:
+            results = torch.ops.lnbwd._rms_norm_bwd(dz, x, known["rstd"], gamma, [layer.k], mask)
+        gradients |= {"d" + name: result
+                      for name, result in zip(names, results, strict=True) if name in wanted}
+    return gradients
+
+
+# --------------------------------------------------------------------------------------------------
+# The operators
+# --------------------------------------------------------------------------------------------------
+
+_ARGUMENTS = "Tensor x, Tensor w, Tensor? gamma, Tensor? beta, Tensor? b"
+_library = torch.library.Library("lnbwd", "FRAGMENT")
+_library.define(f"norm_linear({_ARGUMENTS}, str norm, float eps) -> (Tensor, Tensor, Tensor)",
+                tags=(torch.Tag.pt2_compliant_tag,))
+_library.define(f"norm_linear_bwd(Tensor dout, {_ARGUMENTS}, Tensor mean, Tensor rstd, str norm, "
+                "float eps, bool[] mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
+                tags=(torch.Tag.pt2_compliant_tag,))
+
+
+def _describe(x: Tensor, w: Tensor, columns: Mapping[str, Tensor | None], norm: str,
+              epsilon: float) -> tuple[_Layer, dict[str, Tensor]]:
+    """The layer of a call, and its tensors by the names of the operands."""
+    given = {name: dense(tensor) for name, tensor in columns.items() if tensor is not None}
+    x, w = dense(x), dense(w)
+    layer = _Layer(norm, x.shape[1], w.shape[0], native.ELEMENT_NAMES[x.dtype],
+                   tuple((name, native.ELEMENT_NAMES[tensor.dtype])
+                         for name, tensor in given.items()), epsilon)
+    return layer, {"x": x, "w": w, **given}
+
+
+def _norm_linear_kernel(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
+                        b: Tensor | None, norm: str, eps: float) -> tuple[Tensor, ...]:
+    check_device(x, "x")
+    layer, known = _describe(x, w, {"gamma": gamma, "beta": beta, "b": b}, norm, eps)
+    ways = {product_choice.KERNEL: lambda: _forward_by_kernels(layer, known),
+            product_choice.TORCH: lambda: _forward_by_torch(layer, known)}
+    results = ways[product_choice.choose(layer.mlir(), x.device, x.shape[0], ways)]()
+    return results["out"], results.get("mean", x.new_empty(0)), results["rstd"]
+
+
+def _norm_linear_bwd_kernel(dout: Tensor, x: Tensor, w: Tensor, gamma: Tensor | None,
+                            beta: Tensor | None, b: Tensor | None, mean: Tensor, rstd: Tensor,
+                            norm: str, eps: float, mask: Sequence[bool]) -> tuple[Tensor, ...]:
+    check_device(x, "x")
+    layer, known = _describe(x, w, {"gamma": gamma, "beta": beta, "b": b}, norm, eps)
+    known |= {"dout": dense(dout), "rstd": dense(rstd)}
+    if "mean" in layer.statistics:
+        known["mean"] = dense(mean)
+    wanted = [name for name, want in zip(_INPUTS, mask, strict=True) if want and name in known]
+    if not wanted:
+        return tuple(x.new_empty(0) for _ in _INPUTS)
+    ways = {product_choice.KERNEL: lambda: _backward_by_kernels(layer, known, wanted),
+            product_choice.TORCH: lambda: _backward_by_torch(layer, known, wanted)}
+    source = f"{layer.mlir()}// {','.join(wanted)}\n"
+    gradients = ways[product_choice.choose(source, x.device, x.shape[0], ways)]()
+    return tuple(gradients["d" + name] if name in wanted else x.new_empty(0) for name in _INPUTS)
+
+
+def _fake_norm_linear(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
+                      b: Tensor | None, norm: str, eps: float) -> tuple[Tensor, ...]:
+    rows = x.shape[0]
+    mean = x.new_empty(rows if norm == LAYER_NORM else 0,
+                       dtype=torch.float32 if norm == LAYER_NORM else x.dtype)
+    return x.new_empty(rows, w.shape[0]), mean, x.new_empty(rows, dtype=torch.float32)
+
+
+def _fake_norm_linear_bwd(dout: Tensor, x: Tensor, w: Tensor, gamma: Tensor | None,
+                          beta: Tensor | None, b: Tensor | None, mean: Tensor, rstd: Tensor,
+                          norm: str, eps: float, mask: Sequence[bool]) -> tuple[Tensor, ...]:
+    return tuple(x.new_empty(0) if tensor is None or not want
+                 else torch.empty_like(tensor, memory_format=torch.contiguous_format)
+                 for tensor, want in zip((x, w, gamma, beta, b), mask, strict=True))
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    x, w, gamma, beta, b, ctx.norm, ctx.eps = inputs
+    _, mean, rstd = output
+    ctx.mark_non_differentiable(mean, rstd)
+    ctx.set_materialize_grads(False)
+    ctx.save_for_backward(x, w, gamma, beta, b, mean, rstd)
+
+
+def _backward(ctx: Any, dout: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:
+    if dout is None:
+        return (None,) * 7
+    mask = [bool(needed and tensor is not None)
+            for needed, tensor in zip(ctx.needs_input_grad, ctx.saved_tensors[:5], strict=False)]
+    gradients = torch.ops.lnbwd.norm_linear_bwd(dout, *ctx.saved_tensors, ctx.norm, ctx.eps, mask)
+    return (*(gradient if want else None
+              for gradient, want in zip(gradients, mask, strict=True)), None, None)
+
+
+def _refuse_second(ctx: Any, *gradients: Any) -> None:
+    raise LnbwdError("the gradient of the gradient of a norm and a linear layer: there is none; "
+                     "use PyTorch's norm and linear functions where it is needed")
+
+
+for _key in ("CPU", "CUDA"):
+    _library.impl("norm_linear", _norm_linear_kernel, _key)
+    _library.impl("norm_linear_bwd", _norm_linear_bwd_kernel, _key)
+torch.library.register_fake("lnbwd::norm_linear", _fake_norm_linear, lib=_library)
+torch.library.register_fake("lnbwd::norm_linear_bwd", _fake_norm_linear_bwd, lib=_library)
+torch.library.register_autograd("lnbwd::norm_linear", _backward, setup_context=_setup,
+                                lib=_library)
+torch.library.register_autograd("lnbwd::norm_linear_bwd", _refuse_second, lib=_library)
+
+
+# --------------------------------------------------------------------------------------------------
+# For users
+# --------------------------------------------------------------------------------------------------
 
 
 def _check(x: Tensor, parameters: Mapping[str, tuple[Tensor | None, Sequence[int]]],
@@ -238,7 +321,10 @@ def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weigh
     """LayerNorm and a linear layer: ``linear(layer_norm(x, ...), weight, bias)`` in one operation.
 
     Its gradient is derived, and keeps x, the weights and two numbers for each row, but not the
-    normalised rows. Under torch.compile, and in float64, it is PyTorch's two operations.
+    normalised rows. Each pass goes by kernels of ours, or by PyTorch's product with our norm
+    kernels around it, whichever is faster on the device
+    (:func:`lnbwd.product_choice.use_product`). In float64 it is PyTorch's two operations, and so it
+    is under torch.compile for tensors on the CPU.
 
     Args:
         x: ``[..., K]``, float16, bfloat16 or float32, on a CUDA or ROCm device, or simulated
@@ -283,7 +369,8 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
                          f"normalized_shape says, got {list(weight.shape)}")
     if not eps >= 0:
         raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
-    if x.dtype == torch.float64 or torch.compiler.is_compiling():
+    if x.dtype == torch.float64 or (torch.compiler.is_compiling() and x.is_cpu
+                                    and simulated_chip() is None):
         z = (torch.nn.functional.layer_norm(x, shape, norm_weight, norm_bias, eps)
              if norm == LAYER_NORM else
              torch.nn.functional.rms_norm(x, shape, norm_weight, eps))
@@ -292,6 +379,6 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
     _check(x, {scale: (norm_weight, shape), "ln_bias": (norm_bias, shape),
                "weight": (weight, weight.shape), "bias": (bias, weight.shape[:1])}, weight)
     check_device(x, "x")
-    y: Tensor = _NormLinear.apply(  # type: ignore[no-untyped-call]
-        x.reshape(-1, shape[0]), weight, norm_weight, norm_bias, bias, norm, eps)
+    y: Tensor = torch.ops.lnbwd.norm_linear(x.reshape(-1, shape[0]), weight, norm_weight,
+                                            norm_bias, bias, norm, float(eps))[0]
     return y.reshape(*x.shape[:-1], weight.shape[0])

@@ -29,14 +29,22 @@ class Role:
         name: "dgamma".
         kind: one of :data:`KINDS`: "row_block" [M, N], "column" [N] or "row_scalar" [M].
         has_own_element: of a row block: its element may be another than that of x.
+        extent: how long a row is: "row", the N that is normalised; "output", the O behind a linear
+            layer; "matrix", O rows of N.
     """
 
     name: str
     kind: str
     has_own_element: bool
+    extent: str
+
+    def row(self, n: int, outputs: int = 0) -> tuple[int, ...]:
+        """The dimensions of a row for a normalised length of ``n`` and a linear layer of
+        ``outputs``; of a matrix, all."""
+        return {"row": (n,), "output": (outputs,), "matrix": (outputs, n)}[self.extent]
 
 
-ROLES = {name: Role(name, kind, own) for name, kind, own in _operations.ROLES}
+ROLES = {name: Role(name, kind, own, extent) for name, kind, own, extent in _operations.ROLES}
 """All roles by name."""
 
 
@@ -91,6 +99,11 @@ class Operation:
     def has_mean(self) -> bool:
         """Whether the mean is subtracted, so that there is a shift as well."""
         return self.has("mean")
+
+    @property
+    def has_product(self) -> bool:
+        """Whether a linear layer follows the norm."""
+        return self.has("w")
 
 
 OPERATIONS = {

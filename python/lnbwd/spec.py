@@ -16,8 +16,8 @@ from typing import ClassVar
 from . import operations
 from .operations import OPERATIONS
 
-__all__ = ["DTYPES", "OPS", "ROWS_HINTS", "GradientSpec", "KernelSpec", "ProgramSpec", "TuningSpec",
-           "rows_hint", "rows_option"]
+__all__ = ["DTYPES", "OPS", "ROWS_HINTS", "ChoiceSpec", "GradientSpec", "KernelSpec", "ProgramSpec",
+           "TuningSpec", "rows_hint", "rows_option"]
 
 DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 """Element types of a kernel's buffers, with their size in bytes."""
@@ -25,10 +25,13 @@ DTYPES = {"f16": 2, "bf16": 2, "f32": 4}
 _DTYPE_NAMES = {"float16": "f16", "half": "f16", "bfloat16": "bf16", "float32": "f32",
                 "float": "f32"}
 
-FORWARD_OPS = tuple(op.name for op in OPERATIONS.values() if op.is_forward)
+# A norm with a linear layer has a size more: lnbwd.linear writes programs of them.
+_NORMS = tuple(op for op in OPERATIONS.values() if not op.has_product)
+
+FORWARD_OPS = tuple(op.name for op in _NORMS if op.is_forward)
 """Forward passes among :data:`OPS`: they have no gradients, and an epsilon."""
 
-OPS = (*(op.name for op in OPERATIONS.values() if not op.is_forward), *FORWARD_OPS)
+OPS = (*(op.name for op in _NORMS if not op.is_forward), *FORWARD_OPS)
 """Operations that :func:`lnbwd.compile` knows by name."""
 
 
@@ -327,5 +330,34 @@ class GradientSpec:
         return f"the gradient of a row program of {len(self.source)} characters"
 
 
-Cached = KernelSpec | ProgramSpec | GradientSpec | TuningSpec
+@dataclass(frozen=True)
+class ChoiceSpec:
+    """A measurement of whose product is faster (:mod:`lnbwd.product_choice`); the caches keep its
+    result as they keep kernels.
+
+    Attributes:
+        source: the program of our kernels.
+        chip: what they are compiled for.
+        device: the name of the device that it was measured on.
+        torch: PyTorch's version, which has the other product.
+        rows: the range of numbers of rows.
+    """
+
+    source: str
+    chip: str
+    device: str
+    torch: str
+    rows: int
+
+    def digest(self) -> str:
+        """Names the measurement, as :meth:`KernelSpec.digest` does a kernel."""
+        return _digest("choice", self.source, self.device, self.torch, str(self.rows))
+
+    def to_json(self) -> dict[str, object]:
+        """The fields but the source, for people."""
+        return {"op": "choice", "chip": self.chip, "device": self.device, "torch": self.torch,
+                "rows": self.rows}
+
+
+Cached = KernelSpec | ProgramSpec | GradientSpec | TuningSpec | ChoiceSpec
 """Whatever the cache on disk keeps something by."""

@@ -1,22 +1,24 @@
 // RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s
-// RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-differentiate="of=y saved=mean,rstd" | lnbwd-opt - --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s --check-prefix=BWD
+// RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-differentiate | lnbwd-opt - --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s --check-prefix=BWD
 
 // The normalised rows, their product, what is made of it, and the statistics. A
 // matrix is a column of the plan; rows between kernels have as many as the launch.
-// CHECK:     \22kind\22:\22column\22,\22name\22:\22w\22,\22row_length\22:1769472
-// CHECK:     \22row_length\22:768,\22rows\22:{\22rows\22:true}
-// CHECK:     \22row_length\22:2304,\22rows\22:{\22rows\22:true}
+// CHECK:     \22name\22:\22layer_norm_linear\22
+// CHECK:     \22kind\22:\22column\22,\22name\22:\22w\22,\22row_length\22:15360
+// CHECK:     \22row_length\22:96,\22rows\22:{\22rows\22:true}
+// CHECK:     \22row_length\22:160,\22rows\22:{\22rows\22:true}
 // CHECK:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_rows_0
 // CHECK:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_matmul_0
-// CHECK:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_of_2304
-// CHECK:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_of_768
+// CHECK:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_of_160
+// CHECK:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_of_96
 // CHECK-NOT: gpu.launch_func
 
 // Of the gradient: W gamma first; then T and dz; dx and sums; the parameters last,
-// of whose rows there is a constant number.
+// of whose rows there is a constant number. The plan knows what it is.
+// BWD:       \22name\22:\22layer_norm_linear_bwd\22
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_product_0 blocks in (%c
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_matmul_0
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_matmul_1
-// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_of_768 blocks
-// BWD-NOT:   of_768_finalize
+// BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_of_96 blocks
+// BWD-NOT:   of_96_finalize
 // BWD:       gpu.launch_func {{.*}}@layer_norm_linear_bwd_parameters blocks in (%c

@@ -49,7 +49,7 @@ def wanted_specs(chip):
     from capture_step import WIDTH
     from cases import DEVICE_LENGTHS, TYPES, device_configs
 
-    from lnbwd import KernelSpec, bench, kernels, spec
+    from lnbwd import KernelSpec, bench, kernels, linear, spec
 
     form = kernels.code_format(chip)
     specs = []
@@ -69,6 +69,15 @@ def wanted_specs(chip):
         for dtype in TYPES:
             add("layer_norm", n, dtype, dtype, dtype, (True, True, True), (1e-5, 1e-6))
             add("rms_norm", n, dtype, dtype, "", (True, True, False), (1e-5, 1e-6))
+    # Those of lnbwd.check's linear layers.
+    for k, outputs, dtype in ((8, 16, "f32"), *((1024, 96, dtype) for dtype in TYPES)):
+        layer = linear._Layer("layer_norm", k, outputs, dtype,
+                              (("gamma", dtype), ("beta", dtype), ("b", dtype)), 1e-5)
+        rows = spec.rows_option(16 if k == 8 else 512, chip)
+        wanted = linear._INPUTS
+        specs.append(layer.gradient_spec(wanted))
+        specs.extend(spec.ProgramSpec(source, chip, format=form, rows=rows)
+                     for source in (layer.mlir(), layer.gradient(wanted)))
     return sorted(dict.fromkeys(specs), key=str)
 
 

@@ -7,7 +7,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import types  # noqa: E402
+
 import lnbwd  # noqa: E402
+from lnbwd import product_choice  # noqa: E402
 
 CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
@@ -55,11 +58,12 @@ def check(arguments, dy, tolerance):
         assert error <= tolerance * max(1, exact.abs().max()), name
 
 
+@pytest.mark.parametrize("way", ["kernel", "torch"])
 @pytest.mark.parametrize("chip", CHIPS)
-def test_the_puzzle(chip):
+def test_the_puzzle(chip, way):
     """Batch 4, sequence 4, hidden 8, out 16, float32: within 2e-6 of float64."""
     arguments, dy = make((4, 4), 8, 16)
-    with lnbwd.simulate(chip):
+    with lnbwd.simulate(chip), product_choice.forced(way):
         check(arguments, dy, 2e-6)
 
 
@@ -71,20 +75,22 @@ def test_types_and_ragged_sizes(dtype, tolerance):
         check(arguments, dy, tolerance)
 
 
+@pytest.mark.parametrize("way", ["kernel", "torch"])
 @pytest.mark.parametrize("absent", [("bias",), ("ln_weight", "ln_bias"), ("ln_bias", "bias")])
-def test_what_may_be_absent(absent):
+def test_what_may_be_absent(absent, way):
     arguments, dy = make((5,), 16, 24, absent=absent)
-    with lnbwd.simulate():
+    with lnbwd.simulate(), product_choice.forced(way):
         check(arguments, dy, 2e-6)
 
 
+@pytest.mark.parametrize("way", ["kernel", "torch"])
 @pytest.mark.parametrize("wanted", [("x",), ("weight",), ("ln_weight", "ln_bias"), ("bias",)])
-def test_only_some_gradients(wanted):
+def test_only_some_gradients(wanted, way):
     arguments, dy = make((5,), 16, 24)
     _, gradients = reference(arguments, dy, 1e-5)
     for name, value in arguments.items():
         value.requires_grad_(name in wanted)
-    with lnbwd.simulate():
+    with lnbwd.simulate(), product_choice.forced(way):
         call(arguments).backward(dy)
     for name, value in arguments.items():
         if name not in wanted:
@@ -94,13 +100,14 @@ def test_only_some_gradients(wanted):
         assert error <= 2e-6 * max(1, gradients[name].abs().max()), name
 
 
-def test_rms_norm():
+@pytest.mark.parametrize("way", ["kernel", "torch"])
+def test_rms_norm(way):
     arguments, dy = make((2, 9), 24, 40, absent=("ln_bias",))
     exact = {name: value.detach().double().requires_grad_() for name, value in arguments.items()}
     z = torch.nn.functional.rms_norm(exact["x"], (24,), exact["ln_weight"], 1e-5)
     expected = torch.nn.functional.linear(z, exact["weight"], exact["bias"])
     expected.backward(dy.double())
-    with lnbwd.simulate():
+    with lnbwd.simulate(), product_choice.forced(way):
         y = lnbwd.rms_norm_linear(arguments["x"], 24, arguments["ln_weight"], arguments["weight"],
                                   arguments["bias"])
         y.backward(dy)
@@ -152,21 +159,154 @@ def test_mistakes_are_named(change, error, message):
         call({**arguments, **change})
 
 
-def test_errors_of_bf16_are_no_larger_than_torchs():
-    """The gradient multiplies unrounded rows, where PyTorch's has those of bf16."""
-    arguments, dy = make((64,), 96, 100, torch.bfloat16)
+def bf16_errors(seed, way):
+    """Root mean squares of the errors of ours and of PyTorch's two operations, by name."""
+    arguments, dy = make((64,), 96, 100, torch.bfloat16, seed=seed)
     expected, gradients = reference(arguments, dy, 1e-5)
     theirs = {name: value.detach().clone().requires_grad_() for name, value in arguments.items()}
     z = torch.nn.functional.layer_norm(theirs["x"], (96,), theirs["ln_weight"], theirs["ln_bias"])
     y = torch.nn.functional.linear(z, theirs["weight"], theirs["bias"])
     y.backward(dy)
-    with lnbwd.simulate():
+    with lnbwd.simulate(), product_choice.forced(way):
         ours = call(arguments)
         ours.backward(dy)
 
     def error(actual, exact):
-        return float((actual.detach().double() - exact).abs().max())
+        return float((actual.detach().double() - exact).square().mean().sqrt())
 
-    assert error(ours, expected) <= error(y, expected)
-    for name, exact in gradients.items():
-        assert error(arguments[name].grad, exact) <= error(theirs[name].grad, exact), name
+    return {"y": (error(ours, expected), error(y, expected)),
+            **{name: (error(arguments[name].grad, exact), error(theirs[name].grad, exact))
+               for name, exact in gradients.items()}}
+
+
+def test_errors_of_bf16_are_no_larger_than_torchs():
+    """The gradient multiplies unrounded rows, where PyTorch's has those of bf16. What both round
+    once, of the same float32 numbers but for their last bits, is as wrong as PyTorch's."""
+    for name, (ours, theirs) in bf16_errors(0, "kernel").items():
+        assert ours <= theirs * (1.001 if name in ("y", "bias") else 1), name
+
+
+def test_errors_of_bf16_by_pytorchs_product():
+    """The same roundings as PyTorch's, at the same places."""
+    for name, (ours, theirs) in bf16_errors(0, "torch").items():
+        assert ours <= theirs * 1.01, name
+
+
+@pytest.mark.parametrize("way", ["kernel", "torch"])
+def test_two_runs_are_the_same_bits(way):
+    results = []
+    for _ in range(2):
+        arguments, dy = make((33,), 48, 70, torch.bfloat16)
+        with lnbwd.simulate(), product_choice.forced(way):
+            y = call(arguments)
+            y.backward(dy)
+        results.append([y.detach(), *(value.grad for value in arguments.values())])
+    assert all(torch.equal(first, second) for first, second in zip(*results, strict=True))
+
+
+# ------------------------------------------------------------------------------------- the choice
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """Measurements without a GPU: how often there was one, and of what."""
+    calls = []
+
+    def measure(ways, device):
+        calls.append(tuple(ways))
+        return {"kernel": 2.0, "torch": 1.0}
+
+    monkeypatch.setattr(product_choice, "_measure", measure)
+    monkeypatch.setattr(product_choice, "_known", {})
+    monkeypatch.setattr(product_choice, "is_capturing", lambda device: False)
+    monkeypatch.setattr(product_choice, "open_device", lambda device: types.SimpleNamespace(
+        chip="sm_90", info=types.SimpleNamespace(name="a card")))
+    cache = lnbwd.kernel_cache().folder
+    lnbwd.set_cache_folder(tmp_path)
+    yield calls
+    lnbwd.set_cache_folder(cache)
+
+
+def choose(rows=512, source="a program"):
+    return product_choice.choose(source, torch.device("cuda", 0), rows,
+                                 {"kernel": lambda: None, "torch": lambda: None})
+
+
+def test_a_shape_is_measured_once(measured):
+    assert [choose(), choose(), choose(500)] == ["torch"] * 3
+    assert measured == [("kernel", "torch")]
+    choose(8192)
+    choose(512, "another program")
+    assert len(measured) == 3
+
+
+def test_what_was_measured_is_kept_on_disk(measured, monkeypatch):
+    choose()
+    monkeypatch.setattr(product_choice, "_known", {})
+    assert choose() == "torch"
+    assert len(measured) == 1
+
+
+def test_nothing_is_measured_while_a_graph_is_captured(measured, monkeypatch):
+    monkeypatch.setattr(product_choice, "is_capturing", lambda device: True)
+    assert choose() == "torch"
+    assert not measured
+    assert not product_choice._known
+
+
+def test_the_choice_can_be_made_by_hand(measured):
+    with product_choice.forced("kernel"):
+        assert choose() == "kernel"
+    assert not measured
+    with pytest.raises(ValueError, match="whose: expected 'auto', 'kernel' or 'torch', got 'both'"):
+        product_choice.use_product("both")
+
+
+# ---------------------------------------------------------------------------------- torch.compile
+
+
+def test_torch_compile():
+    """One graph, in which the layer is one operator, forward and backward."""
+    arguments, dy = make((2, 9), 24, 40)
+    graphs = []
+
+    def backend(graph, inputs):
+        graphs.append([node.target for node in graph.graph.nodes if node.op == "call_function"])
+        return graph
+
+    with lnbwd.simulate():
+        compiled = torch.compile(lambda values: call(values) * 2, backend=backend, fullgraph=True)
+        y = compiled(arguments)
+        y.backward(dy / 2)
+    expected, gradients = reference(arguments, dy, 1e-5)
+    assert torch.ops.lnbwd.norm_linear.default in graphs[0] or \
+        torch.ops.lnbwd.norm_linear in graphs[0]
+    assert (y / 2 - expected).abs().max() <= 2e-6 * expected.abs().max()
+    for name, value in arguments.items():
+        error = (value.grad.double() - gradients[name]).abs().max()
+        assert error <= 2e-6 * max(1, gradients[name].abs().max()), name
+
+
+def test_the_operators_say_what_they_do():
+    """Shapes and types of the traced operators, and their derivative, as PyTorch checks them."""
+    arguments, _ = make((6,), 16, 24)
+    x, weight = arguments["x"], arguments["weight"]
+    with lnbwd.simulate():
+        torch.library.opcheck(
+            torch.ops.lnbwd.norm_linear.default,
+            (x, weight, arguments["ln_weight"], arguments["ln_bias"], arguments["bias"],
+             "layer_norm", 1e-5),
+            test_utils=("test_schema", "test_autograd_registration", "test_faketensor",
+                        "test_aot_dispatch_static"))
+        torch.library.opcheck(
+            torch.ops.lnbwd.norm_linear.default,
+            (x, weight, None, None, None, "rms_norm", 1e-5),
+            test_utils=("test_schema", "test_autograd_registration", "test_faketensor"))
+
+
+def test_there_is_no_second_derivative():
+    arguments, dy = make((6,), 16, 24)
+    with lnbwd.simulate():
+        dx, = torch.autograd.grad(call(arguments), arguments["x"], dy, create_graph=True)
+        with pytest.raises(lnbwd.LnbwdError, match="there is none; use PyTorch"):
+            dx.sum().backward()

@@ -35,8 +35,9 @@ def test_check_on_the_simulator(chip):
     assert result.returncode == 0, result.stderr
     assert f"({chip}" in result.stdout
     assert "LayerNorm + Linear, batch 4, sequence 4, hidden 8, output 16" in result.stdout
-    assert result.stdout.count("  ok\n") == 6 + 2 * 7
-    assert result.stdout.endswith("verdict: 20 of 20 right\n")
+    assert "LayerNorm + Linear in one, 12 x 64 to 96, bf16" in result.stdout
+    assert result.stdout.count("  ok\n") == 2 * 6 + 2 * (7 + 6)
+    assert result.stdout.endswith("verdict: 38 of 38 right\n")
 
 
 def test_check_notices_what_is_wrong(device, monkeypatch, capsys):
@@ -108,10 +109,22 @@ def test_overheads(device):
 def test_every_public_name_is_documented():
     import inspect
 
-    from lnbwd import cache, functional, kernels, launching, nn, patching, roofline, runtime, spec
+    from lnbwd import (
+        cache,
+        functional,
+        kernels,
+        launching,
+        linear,
+        nn,
+        patching,
+        product_choice,
+        roofline,
+        runtime,
+        spec,
+    )
 
-    for module in (lnbwd, bench, cache, check, compiler, functional, kernels, launching, nn,
-                   patching, roofline, runtime, spec):
+    for module in (lnbwd, bench, cache, check, compiler, functional, kernels, launching, linear,
+                   nn, patching, product_choice, roofline, runtime, spec):
         assert module.__doc__
         for name in module.__all__:
             value = getattr(module, name)

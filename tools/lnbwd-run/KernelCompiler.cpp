@@ -136,25 +136,34 @@ static void runCompiler(const std::vector<std::string> &command) {
 }
 
 std::string kernelMlir(const Options &options) {
-  const std::string n = std::to_string(options.columns);
-  auto rowBlock = [&](reference::FloatFormat format) {
+  auto rowBlock = [&](const std::string &n, reference::FloatFormat format) {
     std::string layout;
     if (options.rowStride != 0)
       layout = ", strided<[" + std::to_string(options.rowStride) + ", 1]>";
     return "memref<?x" + n + "x" + reference::formatName(format) + layout + ">";
   };
-  auto column = [&](reference::FloatFormat format) {
+  auto column = [&](const std::string &n, reference::FloatFormat format) {
     return "memref<" + n + "x" + reference::formatName(format) + ">";
+  };
+  auto lengthOf = [&](Extent extent) {
+    const std::string n = std::to_string(options.columns);
+    const std::string o = std::to_string(options.outputColumns);
+    return extent == Extent::Row      ? n
+           : extent == Extent::Output ? o
+                                      : o + "x" + n;
   };
   auto typeOf = [&](const OperandInfo &operand) {
     const RoleInfo &role = getInfo(operand.role);
+    const std::string n = lengthOf(role.extent);
     if (role.kind == OperandKind::RowBlock)
-      return rowBlock(role.hasOwnElement ? *options.residualFormat
-                                         : options.format);
+      return rowBlock(n, role.hasOwnElement ? *options.residualFormat
+                                            : options.format);
+    if (operand.role == Role::W)
+      return column(n, options.format);
     if (role.kind == OperandKind::Column)
-      return column(operand.isOutput && options.accumulate
-                        ? reference::FloatFormat::F32
-                        : options.parameterFormat);
+      return column(n, operand.isOutput && options.accumulate
+                           ? reference::FloatFormat::F32
+                           : options.parameterFormat);
     return std::string("memref<?xf32>");
   };
 

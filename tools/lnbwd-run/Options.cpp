@@ -55,7 +55,8 @@ bool isCompiledIn(const OperandInfo &operand, const Options &options) {
   case Role::Gamma:
     return options.hasGamma;
   case Role::Beta:
-    return options.hasBeta && (info.isForward || isFromOutput);
+    return options.hasBeta &&
+           (info.isForward || isFromOutput || info.hasProduct());
   case Role::Mean:
     return options.statistics == "saved";
   case Role::Rstd:
@@ -266,6 +267,13 @@ static const std::vector<Option> &compileOptions() {
          o.columns =
              parseInteger(name, value, 1, std::numeric_limits<int64_t>::max());
        }},
+      {"--o", "O",
+       "number of outputs of the linear layer, for operations that have one",
+       true,
+       [](Options &o, String name, String value) {
+         o.outputColumns =
+             parseInteger(name, value, 1, std::numeric_limits<int64_t>::max());
+       }},
       {"--op", "OP",
        operationNames(" or ") + " (" + getName(Options().operation) + ")", true,
        [](Options &o, String name, String value) {
@@ -292,12 +300,17 @@ static const std::vector<Option> &compileOptions() {
          o.rowStride =
              parseInteger(name, value, 1, std::numeric_limits<int64_t>::max());
        }},
-      {"--dtype", "T", "type of x, y, dy and dx: f16, bf16 or f32 (f32)", true,
+      {"--dtype", "T",
+       "type of x, y, dy and dx, and of w, out and dout: f16, bf16 or f32 "
+       "(f32)",
+       true,
        [](Options &o, String name, String value) {
          o.format = parseFormat(name, value);
        }},
       {"--param-dtype", "T",
-       "type of gamma, beta, dgamma and dbeta (that of --dtype)", true,
+       "type of gamma, beta, dgamma and dbeta, and of b, db and dw (that of "
+       "--dtype)",
+       true,
        [](Options &o, String name, String value) {
          o.parameterFormat = parseFormat(name, value);
        }},
@@ -377,6 +390,23 @@ static void checkOperation(const std::set<std::string> &given,
                        info.name +
                        ", which does not read its output, got "
                        "output");
+  if (info.hasProduct()) {
+    if (options.statistics != "saved")
+      throw UsageFailure(std::string("--statistics: expected saved for ") +
+                         info.name + ", which takes mean and rstd, got " +
+                         options.statistics);
+    for (const char *name : {"--accumulate", "--row-stride"})
+      if (given.count(name))
+        throw UsageFailure(std::string(name) + ": " + info.name +
+                           " cannot do that; leave it out");
+    if (options.outputColumns == 0)
+      throw UsageFailure(
+          std::string("expected --o, the number of outputs of ") + info.name +
+          ", got none");
+  } else if (given.count("--o")) {
+    throw UsageFailure(std::string("--o: ") + info.name +
+                       " has no linear layer; leave it out");
+  }
   bool hasResidual = false;
   for (const OperandInfo &operand : info)
     hasResidual = hasResidual || getInfo(operand.role).hasOwnElement;

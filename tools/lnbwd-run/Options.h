@@ -27,6 +27,8 @@ struct Options {
   /// The compiled kernel; empty: compile one from the fields below.
   std::string kernelFile;
   int64_t columns = 0;
+  /// The length of rows behind the linear layer, of operations that have one.
+  int64_t outputColumns = 0;
   reference::FloatFormat format = reference::FloatFormat::F32;
   reference::FloatFormat parameterFormat = reference::FloatFormat::F32;
   std::string chip;

@@ -167,8 +167,9 @@ static void checkOperands(const Problem &problem) {
   bool hasEpsilon = problem.operation.epsilon.has_value();
   if (operation.isForward)
     return require(hasEpsilon, "has no epsilon");
-  // Of the column sums, dbeta alone needs dy and nothing else.
-  if (isOnlyShift)
+  // Of the column sums, dbeta alone needs dy and nothing else. With a linear
+  // layer all that is needed is always there.
+  if (isOnlyShift || operation.hasProduct())
     return;
   bool isFromOutput = problem.has(Role::Y);
   require(problem.has(Role::X) != isFromOutput,
@@ -179,6 +180,45 @@ static void checkOperands(const Problem &problem) {
               problem.has(Role::Mean),
           "has 'rstd' without 'mean'");
   require(isSaved || hasEpsilon, "has neither 'rstd' nor an epsilon");
+}
+
+/// Finds N, and O where there is a linear layer, and that all arguments agree.
+/// A row program that nothing is known of may have rows of several lengths
+/// where it multiplies them by matrices: N is that of the first row block then.
+static void describeSizes(Problem &problem) {
+  bool hasProduct =
+      problem.operation.isKnown() && problem.operation.info->hasProduct();
+  const Argument *weight = problem.find(Role::W);
+  if (const Argument *input = problem.find(Role::X); hasProduct && input)
+    problem.columns = input->rowLength;
+  if (hasProduct && weight && problem.columns != 0)
+    problem.outputs = weight->rowLength / problem.columns;
+  std::vector<int64_t> expected(problem.arguments.size(), 0);
+  if (hasProduct) {
+    reference::Inputs sizes;
+    sizes.columns = problem.columns;
+    sizes.outputs = problem.outputs;
+    for (const OperandInfo &operand : *problem.operation.info)
+      if (problem.has(operand.role))
+        expected[*problem.place(operand.role)] = sizes.rowLength(operand.role);
+  }
+  bool hasMatrix = false;
+  for (const Argument &argument : problem.arguments)
+    hasMatrix = hasMatrix || argument.kind == LNBWD_ARGUMENT_COLUMN;
+  for (size_t i = 0; i < problem.arguments.size(); ++i) {
+    const Argument &argument = problem.arguments[i];
+    if (argument.kind == LNBWD_ARGUMENT_ROW_SCALAR)
+      continue;
+    int64_t length = expected[i] ? expected[i] : problem.columns;
+    if (problem.columns == 0)
+      problem.columns = length = argument.rowLength;
+    bool mayDiffer = !problem.operation.isKnown() && hasMatrix;
+    if (length != argument.rowLength && !mayDiffer)
+      unexpected("argument '" + argument.name + "' has rows of " +
+                 std::to_string(argument.rowLength) + " elements, " +
+                 (expected[i] ? "expected " : "others of ") +
+                 std::to_string(length));
+  }
 }
 
 Problem describeProblem(const lnbwd_program *program, int64_t rows,
@@ -201,22 +241,16 @@ Problem describeProblem(const lnbwd_program *program, int64_t rows,
     argument.elements =
         static_cast<size_t>(argument.rowLength * argument.countRows(problem));
     problem.arguments.push_back(argument);
-    if (info.kind == LNBWD_ARGUMENT_ROW_SCALAR)
-      continue;
-    if (problem.columns != 0 && problem.columns != info.row_length)
-      unexpected("argument '" + argument.name + "' has rows of " +
-                 std::to_string(info.row_length) + " elements, others of " +
-                 std::to_string(problem.columns));
-    problem.columns = info.row_length;
   }
   lnbwd_operation_info info;
   check(lnbwd_program_operation(program, &info));
   problem.operation = describeOperation(info);
-  if (!problem.operation.isKnown())
-    return problem;
-  for (size_t i = 0; i < info.operand_count; ++i)
-    describeOperand(program, i, problem);
-  checkOperands(problem);
+  if (problem.operation.isKnown())
+    for (size_t i = 0; i < info.operand_count; ++i)
+      describeOperand(program, i, problem);
+  describeSizes(problem);
+  if (problem.operation.isKnown())
+    checkOperands(problem);
   return problem;
 }
 
@@ -272,6 +306,7 @@ reference::Inputs describeReference(const Problem &problem) {
   inputs.operation = problem.operation.info->operation;
   inputs.rows = problem.rows;
   inputs.columns = problem.columns;
+  inputs.outputs = problem.outputs;
   inputs.zeroCentredGamma = problem.operation.zeroCentredGamma;
   inputs.epsilon = problem.operation.epsilon.value_or(0);
   // Of outputs that are only written this is nothing.
@@ -335,7 +370,9 @@ void fillProblem(Problem &problem, const Options &options) {
     FillOptions fill;
     fill.stride = argument.rowStride;
     fill.gammaCentre = problem.operation.zeroCentredGamma ? 0 : 1;
-    fill.nonFinite = problem.operation.isForward() ? Role::X : Role::Dy;
+    fill.nonFinite = problem.operation.isForward() ? Role::X
+                     : problem.has(Role::Dout)     ? Role::Dout
+                                                   : Role::Dy;
     fillInput(options.init, options.seed, roleOf(problem, i), argument.format,
               argument.countRows(problem), argument.rowLength,
               problem.contents[i].data(), fill);

@@ -48,6 +48,8 @@ struct Inputs {
   NamedOperation operation = NamedOperation::LayerNorm;
   int64_t rows = 0;
   int64_t columns = 0;
+  /// O, the length of rows behind a linear layer, where there is one.
+  int64_t outputs = 0;
   /// 1 + gamma stands in the place of gamma.
   bool zeroCentredGamma = false;
   /// Where statistics are computed.
@@ -56,8 +58,22 @@ struct Inputs {
   /// squares is beyond its range.
   bool inFloat32 = true;
   /// The inputs, and what column sums are added to: row blocks [rows, columns],
-  /// columns [columns], row scalars [rows].
+  /// columns [columns], row scalars [rows]; behind a linear layer `outputs` in
+  /// the place of `columns`; matrices [outputs, columns].
   ByRole<ConstArray> arrays;
+
+  /// The elements of a row of an operand; of a matrix, all.
+  int64_t rowLength(Role role) const {
+    switch (getInfo(role).extent) {
+    case Extent::Output:
+      return outputs;
+    case Extent::Matrix:
+      return outputs * columns;
+    case Extent::Row:
+      break;
+    }
+    return getInfo(role).kind == OperandKind::RowScalar ? 1 : columns;
+  }
 };
 
 /// Takes a finished row. Called from several threads at once, each with its own
@@ -67,10 +83,11 @@ using RowConsumer = std::function<void(unsigned worker, int64_t row,
 
 /// What is known once all rows are done.
 struct Result {
-  /// The column sums, with what they are added to.
+  /// The column sums, with what they are added to, and sums of outer products.
   ByRole<std::vector<double>> sums;
-  /// Of each output the size of its terms: of a column sum the largest root of
-  /// the sum of squared terms of a column, and what was there before.
+  /// Of each output the size of its terms: of a column sum and a sum of outer
+  /// products the largest root of the sum of squared terms of an element, and
+  /// what was there before.
   ByRole<double> terms;
 };
 

@@ -15,6 +15,7 @@
 #define LNBWD_REFERENCE_ROWS_H
 
 #include "lnbwd/Operations/Operations.h"
+#include "lnbwd/Reference/FloatFormat.h"
 
 #include <array>
 #include <cstdint>
@@ -38,6 +39,10 @@ private:
 /// number of a row scalar. Absent inputs are empty.
 struct RowInputs {
   int64_t columns = 0;
+  /// Of rows behind a linear layer.
+  int64_t outputs = 0;
+  /// Of x, to which what is multiplied by a matrix is rounded.
+  FloatFormat format = FloatFormat::F32;
   /// Whether a mean is subtracted.
   bool hasMean = false;
   bool zeroCentredGamma = false;
@@ -54,7 +59,9 @@ struct RowInputs {
 };
 
 /// What a formula writes: one row of each row block, one number of each row
-/// scalar, and of each column sum what this row adds to it.
+/// scalar, and of each column sum what this row adds to it. What it adds to a
+/// matrix is the outer product of two rows, which are there one after the
+/// other.
 struct RowOutputs {
   ByRole<std::vector<double>> values;
   /// Of row blocks and row scalars: how large the terms are that the largest

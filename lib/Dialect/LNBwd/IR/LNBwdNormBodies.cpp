@@ -161,6 +161,31 @@ void RmsNormOp::buildBody(RowBuilder &b, RowBody &body) {
                 StatisticsBuilder(b, body).computedAroundZero(sum));
 }
 
+/// The normalised rows and what the linear layer makes of them: they are
+/// rounded as they would be if they were stored in between.
+static void setProduct(RowBuilder &b, RowBody &body,
+                       const Statistics &statistics) {
+  if (body.wants(Role::Out)) {
+    Value z = applyColumns(b, body, statistics.xhat);
+    Value out = b.linear(b.narrow(z, body.get(Role::X)), body.get(Role::W));
+    if (Value bias = body.get(Role::B))
+      out = b.add(out, b.widen(bias));
+    body.set(Role::Out, out);
+  }
+  body.set(Role::Mean, statistics.mean);
+  body.set(Role::Rstd, statistics.rstd);
+}
+
+void LayerNormLinearOp::buildBody(RowBuilder &b, RowBody &body) {
+  Value x = b.widen(body.get(Role::X));
+  setProduct(b, body, StatisticsBuilder(b, body).computed(x));
+}
+
+void RmsNormLinearOp::buildBody(RowBuilder &b, RowBody &body) {
+  Value x = b.widen(body.get(Role::X));
+  setProduct(b, body, StatisticsBuilder(b, body).computedAroundZero(x));
+}
+
 namespace {
 /// silu(z) = z * s(z) with s(z) = 1 / (1 + exp(-z)), and what its derivative
 /// wants. The exponential is one of -|z|, which cannot overflow, and 1 - s is
@@ -242,10 +267,10 @@ static Value differentiateNorm(RowBuilder &b, RowBody &body, Value dy,
   return b.fma(wdy, b.spread(rstd), dx);
 }
 
-/// The outputs of a gradient, from the normalised rows.
-static void setGradients(RowBuilder &b, RowBody &body, Value xhat, Value rstd,
-                         bool hasMean) {
-  Value dy = b.widen(body.get(Role::Dy));
+/// The outputs of a gradient, from the normalised rows and the gradient of what
+/// the norm puts out.
+static void setGradients(RowBuilder &b, RowBody &body, Value dy, Value xhat,
+                         Value rstd, bool hasMean) {
   if (body.wants(Role::Dx) || body.wants(Role::Dresidual)) {
     Value dx = differentiateNorm(b, body, dy, xhat, rstd, hasMean);
     if (Value dsum = body.get(Role::Dsum))
@@ -271,7 +296,8 @@ void LayerNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
     rstd = statistics.rstd;
     xhat = statistics.xhat;
   }
-  setGradients(b, body, xhat, rstd, /*hasMean=*/true);
+  setGradients(b, body, b.widen(body.get(Role::Dy)), xhat, rstd,
+               /*hasMean=*/true);
 }
 
 void RmsNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
@@ -285,7 +311,33 @@ void RmsNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {
       rstd = StatisticsBuilder(b, body).computedAroundZero(x).rstd;
     xhat = b.mul(x, b.spread(rstd));
   }
-  setGradients(b, body, xhat, rstd, /*hasMean=*/false);
+  setGradients(b, body, b.widen(body.get(Role::Dy)), xhat, rstd,
+               /*hasMean=*/false);
+}
+
+/// The gradients of a norm and the linear layer behind it, as the chain rule
+/// has them: lnbwd-simplify-contractions takes the parameters' from what is
+/// summed over the rows anyhow.
+static void setProductGradients(RowBuilder &b, RowBody &body, Value xhat,
+                                bool hasMean) {
+  Value dout = b.widen(body.get(Role::Dout));
+  Value dz = b.linear(dout, body.get(Role::W), /*transposed=*/true);
+  setGradients(b, body, dz, xhat, body.get(Role::Rstd), hasMean);
+  if (body.wants(Role::Dw))
+    body.set(Role::Dw, b.outer(dout, applyColumns(b, body, xhat)));
+  body.set(Role::Db, dout);
+}
+
+void LayerNormLinearBwdOp::buildBody(RowBuilder &b, RowBody &body) {
+  Statistics statistics = StatisticsBuilder(b, body).saved(
+      b.widen(body.get(Role::X)), body.get(Role::Mean), body.get(Role::Rstd));
+  setProductGradients(b, body, statistics.xhat, /*hasMean=*/true);
+}
+
+void RmsNormLinearBwdOp::buildBody(RowBuilder &b, RowBody &body) {
+  Value x = b.widen(body.get(Role::X));
+  Value xhat = b.mul(x, b.spread(body.get(Role::Rstd)));
+  setProductGradients(b, body, xhat, /*hasMean=*/false);
 }
 
 void GatedRmsNormBwdOp::buildBody(RowBuilder &b, RowBody &body) {

@@ -35,7 +35,7 @@ Value RowBuilder::narrow(Value value, Value output) {
   if (element.isF32())
     return value;
   return arith::TruncFOp::create(
-      b, VectorType::get(rowType.getShape(), element), value);
+      b, cast<VectorType>(value.getType()).clone(element), value);
 }
 
 Value RowBuilder::constant(double value) {
@@ -92,6 +92,18 @@ Value RowBuilder::clamp(Value row, Value bound) {
   return select(less(row, low), low, row);
 }
 
+Value RowBuilder::linear(Value row, Value matrix, bool transposed) {
+  return LinearOp::create(b, row, matrix, transposed);
+}
+
+Value RowBuilder::outer(Value lhs, Value rhs) {
+  auto getLength = [](Value row) {
+    return cast<VectorType>(row.getType()).getDimSize(0);
+  };
+  auto type = VectorType::get({getLength(lhs), getLength(rhs)}, b.getF32Type());
+  return vector::OuterProductOp::create(b, type, lhs, rhs, Value());
+}
+
 void RowBuilder::yield(ValueRange values) { YieldOp::create(b, values); }
 
 //===----------------------------------------------------------------------===//
@@ -115,13 +127,15 @@ void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
   // each; so are the names.
   using Roles = SmallVector<Role, 4>;
   SmallVector<StringRef> names;
-  auto select = [&](OperandKind kind, bool isOutput, Roles &roles) {
+  auto select = [&](OperandKind kind, bool isOutput, Roles &roles,
+                    bool isMatrix = false) {
     SmallVector<Value> values;
     for (const OperandInfo &operand : op.getInfo()) {
       const RoleInfo &role = lnbwd::getInfo(operand.role);
       Value value =
           isOutput ? op.getOutput(operand.role) : op.getInput(operand.role);
-      if (operand.isOutput != isOutput || role.kind != kind || !value)
+      if (operand.isOutput != isOutput || role.kind != kind || !value ||
+          (role.extent == Extent::Matrix) != isMatrix)
         continue;
       roles.push_back(operand.role);
       names.push_back(role.name);
@@ -133,15 +147,18 @@ void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
   SmallVector<Value> rows = select(OperandKind::RowBlock, false, inputs);
   SmallVector<Value> columns = select(OperandKind::Column, false, inputs);
   SmallVector<Value> scalars = select(OperandKind::RowScalar, false, inputs);
+  SmallVector<Value> matrices =
+      select(OperandKind::Column, false, inputs, /*isMatrix=*/true);
   SmallVector<Value> rowOuts = select(OperandKind::RowBlock, true, outputs);
   SmallVector<Value> scalarOuts = select(OperandKind::RowScalar, true, outputs);
   SmallVector<Value> columnSums = select(OperandKind::Column, true, outputs);
+  SmallVector<Value> outerSums =
+      select(OperandKind::Column, true, outputs, /*isMatrix=*/true);
   Location loc = op.getLoc();
   auto program = RowwiseOp::create(
       rewriter, loc, op->getResultTypes(), op->getName().stripDialect(), rows,
-      columns, /*group_columns=*/ValueRange(), scalars,
-      /*matrices=*/ValueRange(), rowOuts, scalarOuts, columnSums,
-      /*group_sums=*/ValueRange(), /*outer_sums=*/ValueRange(),
+      columns, /*group_columns=*/ValueRange(), scalars, matrices, rowOuts,
+      scalarOuts, columnSums, /*group_sums=*/ValueRange(), outerSums,
       rewriter.getStrArrayAttr(names), ScheduleAttr(), int64_t(op.getRowRank()),
       op.getAccumulate() && !columnSums.empty());
 
@@ -149,13 +166,13 @@ void RowBody::replace(PatternRewriter &rewriter, NormOpInterface op,
     OpBuilder::InsertionGuard guard(rewriter);
     Block *block = rewriter.createBlock(&program.getBody());
     RowBody body(op, textbook);
-    body.rowLength = program.getRowLength();
-    for (Role role : inputs) {
-      Type type = getElementTypeOrSelf(op.getInput(role).getType());
-      if (lnbwd::getInfo(role).kind != OperandKind::RowScalar)
-        type = VectorType::get({body.rowLength}, type);
+    for (auto [index, role] : llvm::enumerate(inputs)) {
+      Type type = program.getRegionType(unsigned(index));
       body.arguments[static_cast<size_t>(role)] = block->addArgument(type, loc);
     }
+    // Of a gradient the first row block may be behind the linear layer.
+    Value row = body.get(op.getInput(Role::X) ? Role::X : Role::Y);
+    body.rowLength = cast<VectorType>(row.getType()).getDimSize(0);
     RowBuilder builder(rewriter, loc, body.rowLength);
     body.builder = &builder;
     op.buildBody(builder, body);

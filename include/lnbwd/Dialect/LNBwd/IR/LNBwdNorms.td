@@ -369,4 +369,145 @@ def LNBwd_GatedRmsNormBwdOp : LNBwd_GradientOp<LNBwd_GatedRmsNormOp, [
   let reference = "gatedNormGradient";
 }
 
+def LNBwd_LayerNormLinearOp : LNBwd_ForwardOp<"layer_norm_linear", [
+    LNBwd_Given<LNBwd_X, "input">, LNBwd_Maybe<LNBwd_Gamma>,
+    LNBwd_Maybe<LNBwd_Beta>, LNBwd_Given<LNBwd_W>, LNBwd_Maybe<LNBwd_B>
+  ], [
+    LNBwd_Maybe<LNBwd_Out>, LNBwd_Maybe<LNBwd_Mean>, LNBwd_Maybe<LNBwd_Rstd>
+  ]> {
+  let reference = "normLinear";
+  let summary = "LayerNorm and the linear layer behind it";
+  let description = [{
+    With M rows of N elements, statistics as `lnbwd.layer_norm` has them, and
+    the weight of the linear layer as PyTorch keeps it:
+
+    ```
+    z[i,k]   = gamma[k] * (x[i,k] - mean[i]) * rstd[i] + beta[k]
+    out[i,o] = sum_k(z[i,k] * w[o,k]) + b[o]
+    ```
+
+    | operand | shape | element |
+    |---|---|---|
+    | `x` | `[M, N]`, N static | f16, bf16 or f32 |
+    | `w` | `[O, N]`, static | that of `x` |
+    | `out` | `[M, O]` | that of `x` |
+    | `gamma`, `beta` | `[N]` | that of `x`, or f32 |
+    | `b` | `[O]` | that of `x`, or f32 |
+    | `mean`, `rstd` | `[M]` | f32 |
+
+    z is rounded to the element of `x`, as PyTorch rounds the normalised rows,
+    and its products are added up in float32. Absent, `gamma` is 1, and `beta`
+    and `b` are 0. Each output is wanted only if it is given. Rows have one
+    dimension (`row_rank` is 1). Kernels are made for row blocks of two
+    dimensions.
+
+    Example:
+
+    ```mlir
+    lnbwd.layer_norm_linear x(%x : memref<?x768xbf16>)
+        gamma(%gamma : memref<768xf32>) beta(%beta : memref<768xf32>)
+        w(%w : memref<2304x768xbf16>) b(%b : memref<2304xf32>)
+        outs out(%out : memref<?x2304xbf16>) mean(%mean : memref<?xf32>)
+             rstd(%rstd : memref<?xf32>)
+    ```
+  }];
+}
+
+def LNBwd_RmsNormLinearOp : LNBwd_ForwardOp<"rms_norm_linear", [
+    LNBwd_Given<LNBwd_X, "input">, LNBwd_Maybe<LNBwd_Gamma>,
+    LNBwd_Given<LNBwd_W>, LNBwd_Maybe<LNBwd_B>
+  ], [
+    LNBwd_Maybe<LNBwd_Out>, LNBwd_Maybe<LNBwd_Rstd, "reciprocal row norms">
+  ]> {
+  let reference = "normLinear";
+  let summary = "RMSNorm and the linear layer behind it";
+  let description = [{
+    ```
+    z[i,k]   = gamma[k] * x[i,k] * rstd[i]
+    out[i,o] = sum_k(z[i,k] * w[o,k]) + b[o]
+    ```
+
+    `rstd` is that of `lnbwd.rms_norm`; operands, elements and options are those
+    of `lnbwd.layer_norm_linear`.
+
+    Example:
+
+    ```mlir
+    lnbwd.rms_norm_linear x(%x : memref<?x4096xbf16>)
+        gamma(%gamma : memref<4096xbf16>) w(%w : memref<1024x4096xbf16>)
+        outs out(%out : memref<?x1024xbf16>) rstd(%rstd : memref<?xf32>)
+    ```
+  }];
+}
+
+def LNBwd_LayerNormLinearBwdOp : LNBwd_GradientOp<LNBwd_LayerNormLinearOp, [
+    LNBwd_Given<LNBwd_Dout>, LNBwd_Given<LNBwd_X>, LNBwd_Maybe<LNBwd_Gamma>,
+    LNBwd_Maybe<LNBwd_Beta>, LNBwd_Given<LNBwd_W>, LNBwd_Given<LNBwd_Mean>,
+    LNBwd_Given<LNBwd_Rstd>
+  ], [
+    LNBwd_Maybe<LNBwd_Dx>, LNBwd_Maybe<LNBwd_Dgamma>, LNBwd_Maybe<LNBwd_Dbeta>,
+    LNBwd_Maybe<LNBwd_Dw>, LNBwd_Maybe<LNBwd_Db>
+  ]> {
+  let reference = "normLinearGradient";
+  let summary = "Gradients of LayerNorm and the linear layer behind it";
+  let description = [{
+    With `xhat = (x - mean) * rstd` and `z = gamma * xhat + beta`:
+
+    ```
+    dz[i,k]   = sum_o(dout[i,o] * w[o,k])
+    dx        = lnbwd.layer_norm_bwd's, of dz in the place of dy
+    dgamma[k] = sum_i dz[i,k] * xhat[i,k]
+    dbeta[k]  = sum_i dz[i,k]
+    dw[o,k]   = sum_i dout[i,o] * z[i,k]
+    db[o]     = sum_i dout[i,o]
+    ```
+
+    `dout` has the shape and element of the forward pass' `out`, the other
+    operands are those of `lnbwd.layer_norm_linear`; `dw` is of the element of
+    `x`, or f32. `mean` and `rstd` are the forward pass': there are no
+    recomputed statistics. dz and z are not rounded. `accumulate` is refused:
+    outer sums do not accumulate.
+
+    How the gradients of the parameters are computed without dz is in
+    docs/layer-norm-linear.md; `--lnbwd-simplify-contractions` does it.
+
+    Example:
+
+    ```mlir
+    lnbwd.layer_norm_linear_bwd dout(%dout : memref<?x2304xbf16>)
+        x(%x : memref<?x768xbf16>) gamma(%gamma : memref<768xf32>)
+        beta(%beta : memref<768xf32>) w(%w : memref<2304x768xbf16>)
+        mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+        outs dx(%dx : memref<?x768xbf16>) dgamma(%dgamma : memref<768xf32>)
+             dbeta(%dbeta : memref<768xf32>) dw(%dw : memref<2304x768xbf16>)
+             db(%db : memref<2304xf32>)
+    ```
+  }];
+}
+
+def LNBwd_RmsNormLinearBwdOp : LNBwd_GradientOp<LNBwd_RmsNormLinearOp, [
+    LNBwd_Given<LNBwd_Dout>, LNBwd_Given<LNBwd_X>, LNBwd_Maybe<LNBwd_Gamma>,
+    LNBwd_Given<LNBwd_W>, LNBwd_Given<LNBwd_Rstd, "reciprocal row norms">
+  ], [
+    LNBwd_Maybe<LNBwd_Dx>, LNBwd_Maybe<LNBwd_Dgamma>, LNBwd_Maybe<LNBwd_Dw>,
+    LNBwd_Maybe<LNBwd_Db>
+  ]> {
+  let reference = "normLinearGradient";
+  let summary = "Gradients of RMSNorm and the linear layer behind it";
+  let description = [{
+    As `lnbwd.layer_norm_linear_bwd`, with `xhat = x * rstd`, `z = gamma * xhat`
+    and the dx of `lnbwd.rms_norm_bwd`.
+
+    Example:
+
+    ```mlir
+    lnbwd.rms_norm_linear_bwd dout(%dout : memref<?x1024xbf16>)
+        x(%x : memref<?x4096xbf16>) gamma(%gamma : memref<4096xbf16>)
+        w(%w : memref<1024x4096xbf16>) rstd(%rstd : memref<?xf32>)
+        outs dx(%dx : memref<?x4096xbf16>) dgamma(%dgamma : memref<4096xf32>)
+             dw(%dw : memref<1024x4096xbf16>)
+    ```
+  }];
+}
+
 #endif // LNBWD_DIALECT_LNBWD_IR_LNBWDNORMS_TD

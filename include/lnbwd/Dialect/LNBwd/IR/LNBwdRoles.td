@@ -41,12 +41,27 @@ def LNBwd_GroupColumn : LNBwd_OperandKind<"group_column", "[B, N]">;
 // Roles
 //===----------------------------------------------------------------------===//
 
+/// How long a row of an operand is, in the words of `LNBwd_OperandKind`, where
+/// it is N: the normalised row, a row behind the linear layer, or a matrix. A
+/// matrix is a column to the kernel's launcher, whose size no launch chooses.
+class LNBwd_Extent<string extentName, string dimensions> {
+  string name = extentName;
+  string length = dimensions;
+}
+def LNBwd_RowExtent : LNBwd_Extent<"row", "N">;
+def LNBwd_OutputExtent : LNBwd_Extent<"output", "O">;
+def LNBwd_MatrixExtent : LNBwd_Extent<"matrix", "O, N">;
+
 /// A row block has the element of x, unless it `hasOwnElement` (f16, bf16 or
-/// f32); a column that of x, or f32; a row scalar f32.
+/// f32); a column and a matrix' gradient that of x, or f32; a matrix that of x;
+/// a row scalar f32.
 class LNBwd_Role<string roleName, LNBwd_OperandKind roleKind, string roleText,
-                 bit roleHasOwnElement = 0> {
+                 bit roleHasOwnElement = 0,
+                 LNBwd_Extent roleExtent = LNBwd_RowExtent> {
   string name = roleName;
   LNBwd_OperandKind kind = roleKind;
+  LNBwd_Extent extent = roleExtent;
+  string shape = !subst("N", roleExtent.length, roleKind.shape);
   /// What the documentation of an operand says, unless that operation has
   /// better words.
   string text = roleText;
@@ -74,6 +89,18 @@ def LNBwd_Dresidual
     : LNBwd_Role<"dresidual", LNBwd_RowBlock, "dx in another type", 1>;
 def LNBwd_Z : LNBwd_Role<"z", LNBwd_RowBlock, "gate">;
 def LNBwd_Dz : LNBwd_Role<"dz", LNBwd_RowBlock, "gradient of the gate">;
+def LNBwd_W : LNBwd_Role<"w", LNBwd_Column, "weight of the linear layer", 0,
+                         LNBwd_MatrixExtent>;
+def LNBwd_B : LNBwd_Role<"b", LNBwd_Column, "bias of the linear layer", 0,
+                         LNBwd_OutputExtent>;
+def LNBwd_Out : LNBwd_Role<"out", LNBwd_RowBlock, "output of the linear layer",
+                           0, LNBwd_OutputExtent>;
+def LNBwd_Dout : LNBwd_Role<"dout", LNBwd_RowBlock, "gradient of the output", 0,
+                            LNBwd_OutputExtent>;
+def LNBwd_Dw : LNBwd_Role<"dw", LNBwd_Column, "gradient of the weight", 0,
+                          LNBwd_MatrixExtent>;
+def LNBwd_Db : LNBwd_Role<"db", LNBwd_Column, "gradient of the bias", 0,
+                          LNBwd_OutputExtent>;
 
 //===----------------------------------------------------------------------===//
 // Operands of an operation
@@ -84,7 +111,7 @@ class LNBwd_Operand<LNBwd_Role operandRole, bit operandIsOptional,
                     string text = operandRole.text> {
   LNBwd_Role role = operandRole;
   bit isOptional = operandIsOptional;
-  defvar described = text # ", " # operandRole.kind.shape;
+  defvar described = text # ", " # operandRole.shape;
   /// For the `arguments` of the operation.
   Arg constraint = !if(operandIsOptional,
                        Arg<Optional<LNBwd_Shaped>, described>,

@@ -24,7 +24,8 @@
 namespace lnbwd {
 
 /// Writes the region of a row program: the operations that formulas are made
-/// of, all on `vector<N x f32>` and float32 scalars. Multiplications and
+/// of, on `vector<N x f32>`, on rows of another length where no scalar is
+/// spread, and on float32 scalars. Multiplications and
 /// additions may be contracted to fused ones, which round once instead of
 /// twice.
 class RowBuilder {
@@ -33,7 +34,7 @@ public:
 
   /// Widens a row or a scalar to float32.
   mlir::Value widen(mlir::Value value);
-  /// Rounds a float32 row to the element of `output`, a tensor or memref.
+  /// Rounds a float32 row to the element of `output`, a tensor, memref or row.
   mlir::Value narrow(mlir::Value value, mlir::Value output);
   mlir::Value constant(double value);
   /// A scalar as a row.
@@ -53,6 +54,12 @@ public:
   mlir::Value select(mlir::Value condition, mlir::Value lhs, mlir::Value rhs);
   /// The row, no element beyond `bound` to either side; a NaN stays one.
   mlir::Value clamp(mlir::Value row, mlir::Value bound);
+
+  /// The matrix, or its transpose, times a row, of float32.
+  mlir::Value linear(mlir::Value row, mlir::Value matrix,
+                     bool transposed = false);
+  /// The matrix of all products of an element of `lhs` and one of `rhs`.
+  mlir::Value outer(mlir::Value lhs, mlir::Value rhs);
 
   void yield(mlir::ValueRange values);
 
