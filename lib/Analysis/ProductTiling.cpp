@@ -24,6 +24,8 @@ static constexpr int64_t threads = 256, largeTile = 128, smallTile = 64;
 static constexpr int64_t usualRows = 4096;
 /// More parts of a sum than this cost more memory than they save time.
 static constexpr int64_t maxSplits = 16;
+/// Tiles along the sum that a part has at least.
+static constexpr int64_t minPartTiles = 4;
 
 Type lnbwd::getMultipliedType(ProductOp op) {
   Type lhs = cast<MemRefType>(op.getLhs().getType()).getElementType();
@@ -65,27 +67,33 @@ TilingAttr lnbwd::chooseTiling(ProductOp op, const ChipInfo &chip,
   if (!instruction)
     return TilingAttr();
   ProductOp::Sizes sizes = op.getSizes();
+  bool isKnown = rows != 0;
   if (!ShapedType::isDynamic(sizes.rows))
     rows = sizes.rows;
-  else if (rows == 0)
+  else if (!isKnown)
     rows = usualRows;
   auto getTile = [](int64_t size) {
     return size > smallTile ? largeTile : smallTile;
   };
   int64_t tileRows = getTile(rows), tileColumns = getTile(sizes.columns);
-  auto countTiles = [&] {
-    return llvm::divideCeil(rows, tileRows) *
-           llvm::divideCeil(sizes.columns, tileColumns);
+  int64_t depth = tileRowBytes * 8 / element.getIntOrFloatBitWidth();
+  auto getMissing = [&] {
+    return chip.computeUnits /
+           int64_t(llvm::divideCeil(rows, tileRows) *
+                   llvm::divideCeil(sizes.columns, tileColumns));
   };
   int64_t splits = 1;
-  if (op.getLhsTransposed())
-    splits = std::clamp<int64_t>(chip.computeUnits / int64_t(countTiles()), 1,
-                                 maxSplits);
-  else if (int64_t(countTiles()) < chip.computeUnits)
+  if (op.getLhsTransposed()) {
+    splits = std::clamp<int64_t>(getMissing(), 1, maxSplits);
+  } else if (getMissing() > 0) {
     tileRows = tileColumns = smallTile;
+    // Each part is a few tiles, so that its first one is worth the wait.
+    int64_t most = std::min(maxSplits, sizes.depth / (minPartTiles * depth));
+    if (isKnown && getMissing() > 1 && most > 1)
+      splits = std::min(getMissing(), most);
+  }
   // Waves stand in two rows.
   int64_t waves = threads / chip.waveSize;
-  int64_t depth = tileRowBytes * 8 / element.getIntOrFloatBitWidth();
   return TilingAttr::get(op.getContext(), tileRows, tileColumns, depth,
                          tileRows / 2, tileColumns / (waves / 2),
                          instruction->rows, instruction->columns,
@@ -147,9 +155,5 @@ LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
     return op.emitOpError("expected tiles of at most ")
            << chip.sharedMemoryBytes << " bytes, the shared memory of "
            << chip.name << ", got " << bytes;
-  if (tiling.getSplits() > 1 && !op.getLhsTransposed())
-    return op.emitOpError("expected splits of a sum over the rows "
-                          "(lhs_transposed) alone, got ")
-           << tiling.getSplits();
   return success();
 }

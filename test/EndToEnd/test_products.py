@@ -94,3 +94,15 @@ def test_large_tiles(build, runtime, tmp_path, chip, form):
     compile_product(build, chip, tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes,
                     options="rows=1000000")
     check(runtime, chip, tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes, (140,))
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
+def test_split(build, runtime, tmp_path, chip):
+    """A sum in three parts, the last of them short; of a few rows, and of none."""
+    tiling = ("tiling = #lnbwd.tiling<rows = 64, columns = 64, depth = 64, wave_rows = 32, "
+              f"wave_columns = {32 if chip == 'gfx942' else 16}, instruction_rows = 16, "
+              "instruction_columns = 16, instruction_depth = 16, splits = 3>")
+    sizes = (328, 50)
+    compile_product(build, chip, tmp_path / "k.hsaco", "rhs_transposed", ("bf16", "bf16"), sizes,
+                    tiling=tiling)
+    check(runtime, chip, tmp_path / "k.hsaco", "rhs_transposed", ("bf16", "bf16"), sizes, (0, 70))

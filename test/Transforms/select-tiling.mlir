@@ -16,7 +16,7 @@
 // WMMA: wave_rows = 64, wave_columns = 32, instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>
 // CUDA: wave_rows = 64, wave_columns = 32, instruction_rows = 16, instruction_columns = 8, instruction_depth = 16>
 // FEW-LABEL: @wide
-// FEW: <rows = 64, columns = 64, depth = 64, wave_rows = 32, wave_columns = 32,
+// FEW: <rows = 64, columns = 64, depth = 64, wave_rows = 32, wave_columns = 32, instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>
 func.func @wide(%x: memref<?x768xbf16>, %w: memref<2304x768xbf16>, %y: memref<?x2304xf32>) {
   lnbwd.product @k lhs(%x : memref<?x768xbf16>) rhs(%w : memref<2304x768xbf16>) outs(%y : memref<?x2304xf32>)
       attributes {rhs_transposed}
@@ -50,6 +50,17 @@ func.func @mixed(%x: memref<?x768xbf16>, %w: memref<2304x768xf32>, %y: memref<?x
 func.func @outer(%dy: memref<?x768xf16>, %x: memref<?x768xf16>, %dw: memref<768x768xf32>) {
   lnbwd.product @k lhs(%dy : memref<?x768xf16>) rhs(%x : memref<?x768xf16>) outs(%dw : memref<768x768xf32>)
       attributes {lhs_transposed}
+  return
+}
+
+// Of 512 rows there are 64 tiles, and the sum is 32 tiles of its own deep.
+// CHECK-LABEL: @deep
+// MFMA: instruction_depth = 16>
+// FEW-LABEL: @deep
+// FEW: splits = 4>
+func.func @deep(%x: memref<?x2048xbf16>, %w: memref<512x2048xbf16>, %y: memref<?x512xf32>) {
+  lnbwd.product @k lhs(%x : memref<?x2048xbf16>) rhs(%w : memref<512x2048xbf16>) outs(%y : memref<?x512xf32>)
+      attributes {rhs_transposed}
   return
 }
 

@@ -86,8 +86,9 @@ def SelectTilingPass : Pass<"lnbwd-select-tiling"> {
     there would be fewer workgroups than compute units; `rows` is how many rows M
     they are chosen for, 4096 where it is 0. A sum over the rows
     (`lhs_transposed`), whose result may be small, is taken apart into as many as
-    16 parts, `splits`, until there is a workgroup for each compute unit; their
-    number depends on nothing but the sizes and the chip.
+    16 parts, `splits`, until there is a workgroup for each compute unit; another
+    sum only where `rows` is given, and where each part has 4 tiles or more. Their
+    number depends on nothing but the sizes, `rows` and the chip.
 
     Before:
 

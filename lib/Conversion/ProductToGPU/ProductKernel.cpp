@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Parameters, sizes and launches. Where a sum is taken apart, each part is a
-// matrix of its own, one below the other in a workspace, and a second kernel
-// adds them in their order.
+// Parameters, sizes and launches. Where a sum is taken apart, the parts are
+// matrices side by side in a workspace, and a second kernel adds them in their
+// order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,9 +47,10 @@ static MemRefType getParameterType(Value buffer) {
                          MemRefLayoutAttrInterface(), space);
 }
 
-/// The buffer with its true number of rows.
-Value ProductKernel::getMatrix(unsigned parameter, int64_t rowCount) {
-  Value buffer = kernel.getArgument(parameter);
+/// The buffer with its true number of rows, of which `launched` is the one that
+/// is dynamic.
+static Value getMatrix(IndexBuilder &b, Value buffer, int64_t rowCount,
+                       Value launched) {
   auto type = cast<MemRefType>(buffer.getType());
   int64_t rowLength = type.getDimSize(1);
   auto matrix =
@@ -57,7 +58,7 @@ Value ProductKernel::getMatrix(unsigned parameter, int64_t rowCount) {
                       MemRefLayoutAttrInterface(), type.getMemorySpace());
   OpFoldResult count = b.getIndexAttr(rowCount);
   if (ShapedType::isDynamic(rowCount))
-    count = ShapedType::isDynamic(sizes.depth) ? depth : rows;
+    count = launched;
   SmallVector<OpFoldResult> shape{count, b.getIndexAttr(rowLength)};
   SmallVector<OpFoldResult> strides{b.getIndexAttr(rowLength),
                                     b.getIndexAttr(1)};
@@ -104,14 +105,14 @@ void ProductKernel::writeKernel(ValueRange buffers) {
   depth = size(sizes.depth);
   bool isLhsAlongRows = !op.getLhsTransposed();
   bool isRhsAlongRows = op.getRhsTransposed();
-  lhs = {getMatrix(0, isLhsAlongRows ? sizes.rows : sizes.depth),
-         isLhsAlongRows, rows, depth};
-  rhs = {getMatrix(1, isRhsAlongRows ? sizes.columns : sizes.depth),
+  auto matrix = [&](unsigned parameter, int64_t rowCount) {
+    return getMatrix(b, kernel.getArgument(parameter), rowCount, launched);
+  };
+  lhs = {matrix(0, isLhsAlongRows ? sizes.rows : sizes.depth), isLhsAlongRows,
+         rows, depth};
+  rhs = {matrix(1, isRhsAlongRows ? sizes.columns : sizes.depth),
          isRhsAlongRows, columns, depth};
-  // Of parts there are no more than of a result whose size is known.
-  result = getMatrix(2, ShapedType::isDynamic(sizes.rows)
-                            ? sizes.rows
-                            : sizes.rows * frame.splits);
+  result = matrix(2, sizes.rows);
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   firstRow = b.multiply(b.blockId(gpu::Dimension::x), frame.tileRows);
   firstColumn = b.multiply(b.blockId(gpu::Dimension::y), frame.tileColumns);
@@ -137,9 +138,8 @@ void ProductKernel::launch(OpBuilder &at, gpu::GPUFuncOp function,
                             /*dynamicSharedMemorySize=*/Value(), arguments);
 }
 
-/// An element of the result is the sum of as many as there are parts.
+/// A work-item adds the parts of an element; a workgroup has some of a row.
 void ProductKernel::addSum(OpBuilder &at, Value parts, Value rowCount) {
-  int64_t elements = sizes.rows * sizes.columns;
   Value buffers[] = {parts, op.getOut()};
   gpu::GPUFuncOp function =
       makeKernel((op.getEntry() + "_parts").str(), sizes.columns, sumThreads,
@@ -147,70 +147,73 @@ void ProductKernel::addSum(OpBuilder &at, Value parts, Value rowCount) {
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&function.getBody().front());
-    auto getElements = [&](unsigned parameter, int64_t count) -> Value {
-      Value buffer = function.getArgument(parameter);
-      auto type = cast<MemRefType>(buffer.getType());
-      auto flat =
-          MemRefType::get({count}, type.getElementType(),
-                          MemRefLayoutAttrInterface(), type.getMemorySpace());
-      return memref::ReinterpretCastOp::create(
-          b, flat, buffer, b.getIndexAttr(0),
-          ArrayRef<OpFoldResult>{b.getIndexAttr(count)},
-          ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
-    };
-    Value from = getElements(0, elements * frame.splits);
-    Value to = getElements(1, elements);
-    Value element = b.add(b.multiply(b.blockId(gpu::Dimension::x), sumThreads),
-                          gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-    auto branch = scf::IfOp::create(b, b.less(element, b.index(elements)),
-                                    /*withElseRegion=*/false);
+    Value launched = arith::IndexCastOp::create(b, b.getIndexType(),
+                                                function.getArgument(2));
+    Value from = getMatrix(b, function.getArgument(0), sizes.rows, launched);
+    Value to = getMatrix(b, function.getArgument(1), sizes.rows, launched);
+    Value count = launched;
+    if (!ShapedType::isDynamic(sizes.rows))
+      count = b.index(sizes.rows);
+    Value row = b.blockId(gpu::Dimension::x);
+    Value column = b.add(b.multiply(b.blockId(gpu::Dimension::y), sumThreads),
+                         gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+    Value exists =
+        b.both(b.less(row, count), b.less(column, b.index(sizes.columns)));
+    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
     {
       OpBuilder::InsertionGuard inBranch(b);
       b.setInsertionPointToStart(branch.thenBlock());
       Value sum;
       for (int64_t part = 0; part < frame.splits; ++part) {
-        Value term =
-            memref::LoadOp::create(b, from, b.add(element, part * elements));
+        Value term = memref::LoadOp::create(
+            b, from, ValueRange{row, b.add(column, part * sizes.columns)});
         sum = sum ? Value(arith::AddFOp::create(b, sum, term)) : term;
       }
-      memref::StoreOp::create(b, sum, to, element);
+      memref::StoreOp::create(b, sum, to, ValueRange{row, column});
     }
     gpu::ReturnOp::create(b);
   }
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(at, op.getLoc(), value);
-  };
-  Value one = constant(1);
-  launch(at, function,
-         {constant(llvm::divideCeil(elements, sumThreads)), one, one},
+  launch(at, function, getGrid(at, rowCount, sumThreads, 1, sumThreads, 1),
          sumThreads, buffers, rowCount);
+}
+
+/// Workgroups of so many work-items for all tiles of the result.
+gpu::KernelDim3 ProductKernel::getGrid(OpBuilder &at, Value rowCount,
+                                       int64_t threads, int64_t tileRows,
+                                       int64_t tileColumns, int64_t parts) {
+  Location loc = op.getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(at, loc, value);
+  };
+  Value tiles;
+  if (ShapedType::isDynamic(sizes.rows))
+    tiles = WorkgroupCountOp::create(
+        at, loc, rowCount, Value(),
+        getSchedule(at.getContext(), threads, tileRows));
+  else
+    tiles = constant(llvm::divideCeil(sizes.rows, tileRows));
+  return {tiles, constant(llvm::divideCeil(sizes.columns, tileColumns)),
+          constant(parts)};
 }
 
 unsigned ProductKernel::convert() {
   OpBuilder at(op);
   Location loc = op.getLoc();
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(at, loc, value);
-  };
+  Value rowCount = RowCountOp::create(at, loc, op.getLhs());
   SmallVector<Value> buffers(op->getOperands());
   bool isSplit = frame.splits > 1;
-  if (isSplit)
-    buffers.back() = memref::AllocOp::create(
-        at, loc,
-        MemRefType::get({sizes.rows * frame.splits, sizes.columns},
-                        at.getF32Type()));
+  if (isSplit) {
+    SmallVector<Value> dynamicSizes;
+    if (ShapedType::isDynamic(sizes.rows))
+      dynamicSizes.push_back(rowCount);
+    auto type = MemRefType::get({sizes.rows, frame.splits * sizes.columns},
+                                at.getF32Type());
+    buffers.back() = memref::AllocOp::create(at, loc, type, dynamicSizes);
+  }
   writeKernel(buffers);
-  Value rowCount = RowCountOp::create(at, loc, op.getLhs());
-  Value tiles;
-  if (ShapedType::isDynamic(sizes.rows))
-    tiles = WorkgroupCountOp::create(
-        at, loc, rowCount, Value(),
-        getSchedule(at.getContext(), frame.threads, frame.tileRows));
-  else
-    tiles = constant(llvm::divideCeil(sizes.rows, frame.tileRows));
   launch(at, kernel,
-         {tiles, constant(llvm::divideCeil(sizes.columns, frame.tileColumns)),
-          constant(frame.splits)},
+         getGrid(at, rowCount, frame.threads, frame.tileRows, frame.tileColumns,
+                 frame.splits),
          frame.threads, buffers, rowCount);
   if (!isSplit)
     return 1;

@@ -80,7 +80,9 @@ private:
   mlir::gpu::GPUFuncOp makeKernel(llvm::StringRef name, int64_t columns,
                                   int64_t threads, int64_t rowsOfWorkgroup,
                                   mlir::ValueRange buffers);
-  mlir::Value getMatrix(unsigned parameter, int64_t rows);
+  mlir::gpu::KernelDim3 getGrid(mlir::OpBuilder &at, mlir::Value rowCount,
+                                int64_t threads, int64_t tileRows,
+                                int64_t tileColumns, int64_t parts);
   void writeKernel(mlir::ValueRange buffers);
   void launch(mlir::OpBuilder &at, mlir::gpu::GPUFuncOp function,
               mlir::gpu::KernelDim3 grid, int64_t threads,

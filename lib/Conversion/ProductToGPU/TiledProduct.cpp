@@ -182,10 +182,10 @@ void TiledProduct::storeRun(const ResultRun &run, Value row, Value column) {
       vector = vector::ExtractStridedSliceOp::create(
           b, vector, ArrayRef<int64_t>{part}, ArrayRef<int64_t>{access},
           ArrayRef<int64_t>{1});
-    Value at = row;
+    Value at = begin;
     if (frame.splits > 1)
-      at = b.add(at, b.multiply(b.blockId(gpu::Dimension::z), sizes.rows));
-    vector::StoreOp::create(b, vector, result, ValueRange{at, begin},
+      at = b.add(at, b.multiply(b.blockId(gpu::Dimension::z), sizes.columns));
+    vector::StoreOp::create(b, vector, result, ValueRange{row, at},
                             /*nontemporal=*/false,
                             lane::getAccessAlignment(type));
   }

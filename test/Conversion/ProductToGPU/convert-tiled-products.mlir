@@ -44,7 +44,7 @@ func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4
 // CHECK-COUNT-7: arith.addf
 // CHECK:         memref.store
 // CHECK-LABEL: func.func @outer_sum
-// CHECK:         %[[PARTS:.*]] = memref.alloc() : memref<6144x768xf32>
+// CHECK:         %[[PARTS:.*]] = memref.alloc() : memref<768x6144xf32>
 // CHECK:         gpu.launch_func @outer_sum_kernels::@outer blocks in (%c6, %c6, %c8)
 // CHECK:         gpu.launch_func @outer_sum_kernels::@outer_parts
 // CHECK:         memref.dealloc %[[PARTS]]
