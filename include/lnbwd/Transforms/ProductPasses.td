@@ -97,7 +97,7 @@ def SelectTilingPass : Pass<"lnbwd-select-tiling"> {
         outs(%y : memref<?x2304xf32>) attributes {rhs_transposed}
     ```
 
-    After, for gfx942:
+    After, for a chip with waves of 64 lanes:
 
     ```mlir
     lnbwd.product @k lhs(%x : memref<?x768xbf16>) rhs(%w : memref<2304x768xbf16>)

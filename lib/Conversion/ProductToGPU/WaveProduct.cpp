@@ -41,8 +41,9 @@ namespace {
 /// both matrices: so a lane reads whole blocks, and takes them apart for as
 /// many instructions as they are enough for.
 ///
-/// The matrices change places but on gfx11, so that a lane has neighbours of a
-/// row of the result and not of a column; on gfx11 it has neither.
+/// The matrices change places, so that a lane has neighbours of a row of the
+/// result and not of a column; but not where lanes hold the same twice, whose
+/// results are neighbours of neither.
 class AMDProduct : public WaveProduct {
 public:
   AMDProduct(IndexBuilder &b, const ChipInfo &chip, Type element)
