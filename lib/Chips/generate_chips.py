@@ -28,7 +28,10 @@ BANNER = "Generated from lib/Chips/Chips.json by lib/Chips/generate_chips.py: ed
 # What a row and a family may say beside facts.
 ROW_KEYS = {"family", "tests"}
 FAMILY_KEYS = {"about", "vendor", "simulated", "tests"}
-PYTHON_TYPES = {"integer": int, "flag": bool, "text": str, "backend": str, "model": str}
+PYTHON_TYPES = {"integer": int, "flag": bool, "text": str, "backend": str, "matrixUnit": str,
+                "model": str}
+# Types whose values are those of an enumeration in lnbwd/Target/ChipInfo.h.
+ENUMERATIONS = ("backend", "matrixUnit")
 
 
 class Side:
@@ -42,11 +45,12 @@ class Side:
             return str(value * mapping.get("times", 1))
         if kind == "flag":
             return "true" if value else "false"
-        return f"Backend::{value}" if kind == "backend" else json.dumps(value)
+        return f"{self.types[kind]}::{value}" if kind in ENUMERATIONS else json.dumps(value)
 
 
 COMPILER = Side("compiler", "ChipInfo", {"integer": "int64_t", "flag": "bool",
-                                         "text": "llvm::StringRef", "backend": "Backend"}, "name")
+                                         "text": "llvm::StringRef", "backend": "Backend",
+                                         "matrixUnit": "MatrixUnit"}, "name")
 SIMULATOR = Side("simulator", "SimulatedChip", {"integer": "unsigned", "flag": "bool",
                                                 "text": "const char *"}, "Chip")
 

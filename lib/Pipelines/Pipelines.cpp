@@ -83,7 +83,8 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
        options.reproducible, options.rows, options.candidates}));
   pm.addPass(createFinalizeColumnSumsPass({options.chip}));
   addLaneLevel(pm, options);
-  pm.addPass(createProductToGPUPass());
+  pm.addPass(createSelectTilingPass({options.chip, options.rows}));
+  pm.addPass(createProductToGPUPass({options.chip}));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createAttachLaunchPlanPass({options.chip}));

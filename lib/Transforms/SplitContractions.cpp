@@ -102,7 +102,8 @@ private:
     std::string entry = (op.getEntry() + "_matmul_" + Twine(numProducts)).str();
     ProductOp::create(b, loc, entry, lhs.buffer, rhs.buffer, out.buffer,
                       lhsTransposed, rhsTransposed,
-                      b.getStrArrayAttr({lhs.name, rhs.name, out.name}));
+                      b.getStrArrayAttr({lhs.name, rhs.name, out.name}),
+                      /*tiling=*/TilingAttr());
     ++numProducts;
   }
   Named getOperand(unsigned index) {

@@ -172,12 +172,22 @@ def ProductToGPUPass
   let summary = "Turn products of matrices into kernels";
   let description = [{
     Each `lnbwd.product` becomes a kernel in the `gpu.module` of its function, and
-    a `gpu.launch_func` in its place. A workgroup of 256 work-items makes a tile
-    of 64 x 64 elements, 4 x 4 to each, in float32 with fused multiply-adds: 16
-    columns of A and rows of B at a time go to workgroup memory, widened, and
-    what lies beyond a matrix counts as 0. So any size is right, on any chip; no
-    matrix instruction is used yet. Each element is summed in the order of the
-    columns of A.
+    a `gpu.launch_func` in its place. What lies beyond a matrix counts as 0, so
+    that any size is right.
+
+    With a `tiling` the kernel is made of the matrix instructions of `chip`. Tiles
+    of A and B go through registers to workgroup memory, 128 bytes of each row at
+    a time, in blocks of 16 bytes whose places are permuted so that no two lanes
+    of an access meet in a bank; the next tiles are on their way while the present
+    ones are multiplied. A matrix whose rows do not go along the sum is transposed
+    in registers between. With `splits`, a second kernel adds the parts.
+
+    Without, a workgroup of 256 work-items makes a tile of 64 x 64 elements, 4 x 4
+    to each, in float32 with fused multiply-adds: 16 columns of A and rows of B at
+    a time go to workgroup memory, widened. That is the same on all chips.
+
+    The order in which an element is summed is the kernel's, and the same in each
+    run. A tiling that `chip` has no instruction for, or no room, is an error.
 
     Before:
 
@@ -193,11 +203,14 @@ def ProductToGPUPass
         threads in (%c256, %c1, %c1) args(...)
     ```
   }];
+  let options = [ChipOption];
   let dependentDialects = [
-    "::lnbwd::LNBwdDialect", "::mlir::arith::ArithDialect",
-    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect"];
+    "::lnbwd::LNBwdDialect", "::mlir::amdgpu::AMDGPUDialect",
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::nvgpu::NVGPUDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::ROCDL::ROCDLDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"numKernels", "kernels", "Kernels made">];
 }
 

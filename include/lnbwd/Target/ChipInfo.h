@@ -30,6 +30,22 @@ namespace lnbwd {
 /// The code generators that chips share.
 enum class Backend { AMDGPU, NVPTX };
 
+/// The kinds of matrix instructions, each of which has its operands in another
+/// place of a wave.
+enum class MatrixUnit {
+  None,
+  /// 16 elements deep; a lane has a fourth of a row.
+  MFMA,
+  /// The same, 32 deep.
+  WideMFMA,
+  /// A lane has a whole row of 16, and another one the same.
+  ReplicatedWMMA,
+  /// A lane has half a row of 16.
+  WMMA,
+  /// NVIDIA's, for a warp; operands come by ldmatrix.
+  MmaSync
+};
+
 #define GET_CHIP_GROUPS
 #include "lnbwd/Chips/CompilerChips.inc"
 

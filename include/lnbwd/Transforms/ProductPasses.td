@@ -14,6 +14,7 @@
 #ifndef LNBWD_TRANSFORMS_PRODUCTPASSES_TD
 #define LNBWD_TRANSFORMS_PRODUCTPASSES_TD
 
+include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
 
 def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
@@ -68,6 +69,51 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
   let statistics = [
     Statistic<"numSplit", "split", "Row programs split">,
     Statistic<"numProducts", "products", "Products taken out">,
+  ];
+}
+
+def SelectTilingPass : Pass<"lnbwd-select-tiling"> {
+  let summary = "Choose tiles for products of matrices";
+  let description = [{
+    Gives each `lnbwd.product` that has none, and whose types `chip` has a matrix
+    instruction for, tiles of workgroups, waves and instructions: `tiling`. Two
+    matrices of f16 or of bf16 are multiplied as they are; other types as
+    float32, which AMD's CDNA chips have an instruction for that rounds nothing.
+    What there is no instruction for is left without, and becomes a kernel of
+    fused multiply-adds.
+
+    Tiles are of 128 x 128 elements, or of 64 where a size has no more or where
+    there would be fewer workgroups than compute units; `rows` is how many rows M
+    they are chosen for, 4096 where it is 0. A sum over the rows
+    (`lhs_transposed`), whose result may be small, is taken apart into as many as
+    16 parts, `splits`, until there is a workgroup for each compute unit; another
+    sum only where `rows` is given, and where each part has 4 tiles or more. Their
+    number depends on nothing but the sizes, `rows` and the chip.
+
+    Before:
+
+    ```mlir
+    lnbwd.product @k lhs(%x : memref<?x768xbf16>) rhs(%w : memref<2304x768xbf16>)
+        outs(%y : memref<?x2304xf32>) attributes {rhs_transposed}
+    ```
+
+    After, for a chip with waves of 64 lanes:
+
+    ```mlir
+    lnbwd.product @k lhs(%x : memref<?x768xbf16>) rhs(%w : memref<2304x768xbf16>)
+        outs(%y : memref<?x2304xf32>) attributes {rhs_transposed,
+          tiling = #lnbwd.tiling<rows = 128, columns = 128, depth = 64, wave_rows = 64, wave_columns = 64,
+            instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>}
+    ```
+  }];
+  let options = [
+    ChipOption,
+    Option<"rows", "rows", "int64_t", /*default=*/"0",
+           "Number of rows M to choose for; 0: unknown">,
+  ];
+  let dependentDialects = ["::lnbwd::LNBwdDialect"];
+  let statistics = [
+    Statistic<"numTiled", "tiled", "Products that tiles were chosen for">,
   ];
 }
 

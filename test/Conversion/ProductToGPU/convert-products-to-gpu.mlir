@@ -1,4 +1,4 @@
-// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx942 --split-input-file | FileCheck %s
 
 // A tile for each 64 rows, which a launch chooses, and 64 columns, which are known.
 // CHECK:       gpu.module @linear_kernels

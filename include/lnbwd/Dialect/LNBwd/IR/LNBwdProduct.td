@@ -14,7 +14,7 @@
 #ifndef LNBWD_DIALECT_LNBWD_IR_LNBWDPRODUCT_TD
 #define LNBWD_DIALECT_LNBWD_IR_LNBWDPRODUCT_TD
 
-include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.td"
+include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def LNBwd_ProductOp : LNBwd_Op<"product"> {
@@ -36,6 +36,9 @@ def LNBwd_ProductOp : LNBwd_Op<"product"> {
     `operand_names` names A, B and out in the launch plan, where a matrix is a
     column of all its elements.
 
+    `tiling` is set by `lnbwd-select-tiling` where a chip has matrix instructions
+    for the types; without it the kernel is one of fused multiply-adds.
+
     Row programs over the rows of a matrix, a weight say, have the attribute
     `lnbwd.own_rows`: the number of their rows is static, and no launch chooses
     it.
@@ -53,7 +56,8 @@ def LNBwd_ProductOp : LNBwd_Op<"product"> {
                        Arg<AnyMemRef, "the product", [MemWrite]>:$out,
                        UnitAttr:$lhs_transposed,
                        UnitAttr:$rhs_transposed,
-                       OptionalAttr<StrArrayAttr>:$operand_names);
+                       OptionalAttr<StrArrayAttr>:$operand_names,
+                       OptionalAttr<LNBwd_TilingAttr>:$tiling);
   let assemblyFormat = [{
     $entry `lhs` `(` $lhs `:` type($lhs) `)` `rhs` `(` $rhs `:` type($rhs) `)`
     `outs` `(` $out `:` type($out) `)` attr-dict-with-keyword

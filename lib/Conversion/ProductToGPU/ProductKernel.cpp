@@ -1,0 +1,223 @@
+//===- ProductKernel.cpp - What kernels of products share -----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Parameters, sizes and launches. Where a sum is taken apart, the parts are
+// matrices side by side in a workspace, and a second kernel adds them in their
+// order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProductKernel.h"
+
+#include "../RowwiseToLane/KernelFrame.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// Work-items of a workgroup that adds parts, an element each.
+static constexpr int64_t sumThreads = 256;
+
+/// As far as a product has one: what the launch needs is its number of rows for
+/// each workgroup.
+static ScheduleAttr getSchedule(MLIRContext *context, int64_t threads,
+                                int64_t rowsOfWorkgroup) {
+  return ScheduleAttr::get(
+      context, threads, /*row_groups=*/1, /*vector_width=*/1, rowsOfWorkgroup,
+      /*workgroups_per_compute_unit=*/0, /*workgroups_per_row=*/1,
+      /*column_tile=*/0, /*prefetch=*/0, /*unroll=*/1, /*stages=*/0,
+      /*early_start=*/false, /*reload=*/false);
+}
+
+static MemRefType getParameterType(Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  auto space =
+      gpu::AddressSpaceAttr::get(type.getContext(), gpu::AddressSpace::Global);
+  return MemRefType::get({1, type.getShape().back()}, type.getElementType(),
+                         MemRefLayoutAttrInterface(), space);
+}
+
+/// The buffer with its true number of rows, of which `launched` is the one that
+/// is dynamic.
+static Value getMatrix(IndexBuilder &b, Value buffer, int64_t rowCount,
+                       Value launched) {
+  auto type = cast<MemRefType>(buffer.getType());
+  int64_t rowLength = type.getDimSize(1);
+  auto matrix =
+      MemRefType::get({rowCount, rowLength}, type.getElementType(),
+                      MemRefLayoutAttrInterface(), type.getMemorySpace());
+  OpFoldResult count = b.getIndexAttr(rowCount);
+  if (ShapedType::isDynamic(rowCount))
+    count = launched;
+  SmallVector<OpFoldResult> shape{count, b.getIndexAttr(rowLength)};
+  SmallVector<OpFoldResult> strides{b.getIndexAttr(rowLength),
+                                    b.getIndexAttr(1)};
+  return memref::ReinterpretCastOp::create(b, matrix, buffer, b.getIndexAttr(0),
+                                           shape, strides);
+}
+
+gpu::GPUFuncOp ProductKernel::makeKernel(StringRef name, int64_t columnCount,
+                                         int64_t threads,
+                                         int64_t rowsOfWorkgroup,
+                                         ValueRange buffers) {
+  SmallVector<Type> parameters;
+  for (Value buffer : buffers)
+    parameters.push_back(getParameterType(buffer));
+  parameters.push_back(b.getI64Type());
+  auto function =
+      gpu::GPUFuncOp::create(b, name, b.getFunctionType(parameters, {}));
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  ScheduleAttr schedule = getSchedule(b.getContext(), threads, rowsOfWorkgroup);
+  function->setAttr(kernelInfoAttr,
+                    KernelInfoAttr::get(b.getContext(), b.getStringAttr(name),
+                                        columnCount, schedule));
+  function.setKnownBlockSizeAttr(
+      b.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
+  SymbolTable(module).insert(function);
+  return function;
+}
+
+void ProductKernel::writeKernel(ValueRange buffers) {
+  kernel = makeKernel(op.getEntry(), sizes.columns, frame.threads,
+                      frame.tileRows, buffers);
+  // Not noalias, with which the code generators move loads to where they are
+  // used, behind the barrier.
+  addMemory();
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(&kernel.getBody().front());
+  Value launched =
+      arith::IndexCastOp::create(b, b.getIndexType(), kernel.getArgument(3));
+  auto size = [&](int64_t known) {
+    return ShapedType::isDynamic(known) ? launched : b.index(known);
+  };
+  rows = size(sizes.rows);
+  columns = size(sizes.columns);
+  depth = size(sizes.depth);
+  bool isLhsAlongRows = !op.getLhsTransposed();
+  bool isRhsAlongRows = op.getRhsTransposed();
+  auto matrix = [&](unsigned parameter, int64_t rowCount) {
+    return getMatrix(b, kernel.getArgument(parameter), rowCount, launched);
+  };
+  lhs = {matrix(0, isLhsAlongRows ? sizes.rows : sizes.depth), isLhsAlongRows,
+         rows, depth};
+  rhs = {matrix(1, isRhsAlongRows ? sizes.columns : sizes.depth),
+         isRhsAlongRows, columns, depth};
+  result = matrix(2, sizes.rows);
+  thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+  firstRow = b.multiply(b.blockId(gpu::Dimension::x), frame.tileRows);
+  firstColumn = b.multiply(b.blockId(gpu::Dimension::y), frame.tileColumns);
+  writeBody();
+  gpu::ReturnOp::create(b);
+}
+
+void ProductKernel::launch(OpBuilder &at, gpu::GPUFuncOp function,
+                           gpu::KernelDim3 grid, int64_t threads,
+                           ValueRange buffers, Value rowCount) {
+  Location loc = op.getLoc();
+  SmallVector<Value> arguments;
+  for (auto [i, buffer] : llvm::enumerate(buffers))
+    arguments.push_back(toParameter(
+        at, loc, buffer,
+        cast<MemRefType>(function.getArgument(unsigned(i)).getType())));
+  arguments.push_back(
+      arith::IndexCastOp::create(at, loc, at.getI64Type(), rowCount));
+  Value one = arith::ConstantIndexOp::create(at, loc, 1);
+  Value block = arith::ConstantIndexOp::create(at, loc, threads);
+  gpu::LaunchFuncOp::create(at, loc, function, grid,
+                            gpu::KernelDim3{block, one, one},
+                            /*dynamicSharedMemorySize=*/Value(), arguments);
+}
+
+/// A work-item adds the parts of an element; a workgroup has some of a row.
+void ProductKernel::addSum(OpBuilder &at, Value parts, Value rowCount) {
+  Value buffers[] = {parts, op.getOut()};
+  gpu::GPUFuncOp function =
+      makeKernel((op.getEntry() + "_parts").str(), sizes.columns, sumThreads,
+                 /*rowsOfWorkgroup=*/1, buffers);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(&function.getBody().front());
+    Value launched = arith::IndexCastOp::create(b, b.getIndexType(),
+                                                function.getArgument(2));
+    Value from = getMatrix(b, function.getArgument(0), sizes.rows, launched);
+    Value to = getMatrix(b, function.getArgument(1), sizes.rows, launched);
+    Value count = launched;
+    if (!ShapedType::isDynamic(sizes.rows))
+      count = b.index(sizes.rows);
+    Value row = b.blockId(gpu::Dimension::x);
+    Value column = b.add(b.multiply(b.blockId(gpu::Dimension::y), sumThreads),
+                         gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+    Value exists =
+        b.both(b.less(row, count), b.less(column, b.index(sizes.columns)));
+    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard inBranch(b);
+      b.setInsertionPointToStart(branch.thenBlock());
+      Value sum;
+      for (int64_t part = 0; part < frame.splits; ++part) {
+        Value term = memref::LoadOp::create(
+            b, from, ValueRange{row, b.add(column, part * sizes.columns)});
+        sum = sum ? Value(arith::AddFOp::create(b, sum, term)) : term;
+      }
+      memref::StoreOp::create(b, sum, to, ValueRange{row, column});
+    }
+    gpu::ReturnOp::create(b);
+  }
+  launch(at, function, getGrid(at, rowCount, sumThreads, 1, sumThreads, 1),
+         sumThreads, buffers, rowCount);
+}
+
+/// Workgroups of so many work-items for all tiles of the result.
+gpu::KernelDim3 ProductKernel::getGrid(OpBuilder &at, Value rowCount,
+                                       int64_t threads, int64_t tileRows,
+                                       int64_t tileColumns, int64_t parts) {
+  Location loc = op.getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(at, loc, value);
+  };
+  Value tiles;
+  if (ShapedType::isDynamic(sizes.rows))
+    tiles = WorkgroupCountOp::create(
+        at, loc, rowCount, Value(),
+        getSchedule(at.getContext(), threads, tileRows));
+  else
+    tiles = constant(llvm::divideCeil(sizes.rows, tileRows));
+  return {tiles, constant(llvm::divideCeil(sizes.columns, tileColumns)),
+          constant(parts)};
+}
+
+unsigned ProductKernel::convert() {
+  OpBuilder at(op);
+  Location loc = op.getLoc();
+  Value rowCount = RowCountOp::create(at, loc, op.getLhs());
+  SmallVector<Value> buffers(op->getOperands());
+  bool isSplit = frame.splits > 1;
+  if (isSplit) {
+    SmallVector<Value> dynamicSizes;
+    if (ShapedType::isDynamic(sizes.rows))
+      dynamicSizes.push_back(rowCount);
+    auto type = MemRefType::get({sizes.rows, frame.splits * sizes.columns},
+                                at.getF32Type());
+    buffers.back() = memref::AllocOp::create(at, loc, type, dynamicSizes);
+  }
+  writeKernel(buffers);
+  launch(at, kernel,
+         getGrid(at, rowCount, frame.threads, frame.tileRows, frame.tileColumns,
+                 frame.splits),
+         frame.threads, buffers, rowCount);
+  if (!isSplit)
+    return 1;
+  addSum(at, buffers.back(), rowCount);
+  memref::DeallocOp::create(at, loc, buffers.back());
+  return 2;
+}

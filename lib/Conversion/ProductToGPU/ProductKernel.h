@@ -1,0 +1,105 @@
+//===- ProductKernel.h - What kernels of products share ---------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The frame of a kernel that makes a product of matrices, tile by tile, and its
+// launch. How a tile is made, those who derive from it say.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_CONVERSION_PRODUCTTOGPU_PRODUCTKERNEL_H
+#define LNBWD_LIB_CONVERSION_PRODUCTTOGPU_PRODUCTKERNEL_H
+
+#include "IndexBuilder.h"
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Target/ChipInfo.h"
+
+#include <memory>
+
+namespace lnbwd {
+
+/// A matrix as a kernel reads it: element (i, l) of A, or (j, l) of B, l being
+/// what is summed over.
+struct ProductSource {
+  mlir::Value buffer;
+  /// Whether l counts the columns of the buffer.
+  bool isAlongRows;
+  /// How many i or j, and l there are.
+  mlir::Value size, depth;
+
+  mlir::MemRefType getType() const {
+    return mlir::cast<mlir::MemRefType>(buffer.getType());
+  }
+};
+
+class ProductKernel {
+public:
+  virtual ~ProductKernel() = default;
+
+  /// Writes the kernel, and its launch before the operation. Returns the number
+  /// of kernels.
+  unsigned convert();
+
+protected:
+  /// What a workgroup makes, and how many parts of the sum there are.
+  struct Frame {
+    int64_t threads, tileRows, tileColumns, splits;
+  };
+  ProductKernel(ProductOp op, mlir::gpu::GPUModuleOp module, Frame frame)
+      : op(op), sizes(op.getSizes()), module(module), frame(frame),
+        b(op.getLoc(), op.getContext()) {}
+
+  /// Adds the memory of the workgroup that the kernel needs; before anything
+  /// else is in its body.
+  virtual void addMemory() = 0;
+  /// Writes the kernel's body, without its end.
+  virtual void writeBody() = 0;
+
+  ProductOp op;
+  ProductOp::Sizes sizes;
+  mlir::gpu::GPUModuleOp module;
+  Frame frame;
+  IndexBuilder b;
+  mlir::gpu::GPUFuncOp kernel;
+
+  // Of the body.
+  ProductSource lhs, rhs;
+  mlir::Value result;
+  /// The result's sizes, and what is summed over.
+  mlir::Value rows, columns, depth;
+  mlir::Value thread;
+  /// Where the workgroup's tile begins.
+  mlir::Value firstRow, firstColumn;
+
+private:
+  mlir::gpu::GPUFuncOp makeKernel(llvm::StringRef name, int64_t columns,
+                                  int64_t threads, int64_t rowsOfWorkgroup,
+                                  mlir::ValueRange buffers);
+  mlir::gpu::KernelDim3 getGrid(mlir::OpBuilder &at, mlir::Value rowCount,
+                                int64_t threads, int64_t tileRows,
+                                int64_t tileColumns, int64_t parts);
+  void writeKernel(mlir::ValueRange buffers);
+  void launch(mlir::OpBuilder &at, mlir::gpu::GPUFuncOp function,
+              mlir::gpu::KernelDim3 grid, int64_t threads,
+              mlir::ValueRange buffers, mlir::Value rowCount);
+  void addSum(mlir::OpBuilder &at, mlir::Value parts, mlir::Value rowCount);
+};
+
+/// A kernel of fused multiply-adds, for any chip.
+std::unique_ptr<ProductKernel> makePlainKernel(ProductOp op,
+                                               mlir::gpu::GPUModuleOp module);
+
+/// A kernel of matrix instructions, as the tiling of `op` has it, which was
+/// checked for `chip`.
+std::unique_ptr<ProductKernel> makeTiledKernel(ProductOp op,
+                                               mlir::gpu::GPUModuleOp module,
+                                               const ChipInfo &chip);
+
+} // namespace lnbwd
+
+#endif // LNBWD_LIB_CONVERSION_PRODUCTTOGPU_PRODUCTKERNEL_H

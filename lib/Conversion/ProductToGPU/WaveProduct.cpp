@@ -1,0 +1,247 @@
+//===- WaveProduct.cpp - What matrix instructions expect ------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// AMD's instructions and NVIDIA's.
+//
+//===----------------------------------------------------------------------===//
+
+#include "WaveProduct.h"
+
+#include "lnbwd/Analysis/ProductTiling.h"
+
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/Sequence.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+static Value takePart(IndexBuilder &b, Value vector, int64_t begin,
+                      int64_t elements) {
+  return vector::ExtractStridedSliceOp::create(
+      b, vector, ArrayRef<int64_t>{begin}, ArrayRef<int64_t>{elements},
+      ArrayRef<int64_t>{1});
+}
+
+//===----------------------------------------------------------------------===//
+// AMD
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A lane holds neighbours along the sum, of one row. Which of them an
+/// instruction multiplies does not matter as long as they are the same ones of
+/// both matrices: so a lane reads whole blocks, and takes them apart for as
+/// many instructions as they are enough for.
+///
+/// The matrices change places, so that a lane has neighbours of a row of the
+/// result and not of a column; but not where lanes hold the same twice, whose
+/// results are neighbours of neither.
+class AMDProduct : public WaveProduct {
+public:
+  AMDProduct(IndexBuilder &b, const ChipInfo &chip, Type element)
+      : b(b), isMFMA(chip.matrixUnit == MatrixUnit::MFMA ||
+                     chip.matrixUnit == MatrixUnit::WideMFMA),
+        isReplicated(chip.matrixUnit == MatrixUnit::ReplicatedWMMA),
+        element(element), depth(getMatrixInstruction(chip, element)->depth),
+        groups(isReplicated ? 1 : chip.waveSize / fragmentSize),
+        resultElements(fragmentSize * fragmentSize / chip.waveSize) {}
+
+  int64_t getFragmentBlocks() const override { return groups * itemBlocks(); }
+
+  Value getPlace(OperandTile &tile, Value row, Value lane,
+                 bool /*isRhs*/) override {
+    Value group = b.remainder(b.divide(lane, fragmentSize), groups);
+    return tile.getPlace(b.add(row, b.remainder(lane, fragmentSize)),
+                         b.multiply(group, itemBlocks()));
+  }
+
+  Value load(OperandTile &tile, Value place, int64_t row,
+             int64_t block) override {
+    Value first = tile.readBlock(place, row, block);
+    if (!isReplicated)
+      return first;
+    Value second = tile.readBlock(place, row, block + 1);
+    auto order =
+        llvm::to_vector(llvm::seq<int64_t>(2 * tile.getBlockElements()));
+    return vector::ShuffleOp::create(b, first, second, order);
+  }
+
+  SmallVector<Value> makeZeros() override {
+    return {b.zero(VectorType::get({resultElements}, b.getF32Type()))};
+  }
+
+  SmallVector<Value> multiply(Value lhs, Value rhs, ValueRange sums) override {
+    if (!isReplicated)
+      std::swap(lhs, rhs);
+    int64_t elements = cast<VectorType>(lhs.getType()).getNumElements();
+    int64_t elementsAtOnce = depth / groups;
+    Value sum = sums.front();
+    for (int64_t part = 0; part < elements; part += elementsAtOnce) {
+      auto take = [&](Value vector) -> Value {
+        if (elementsAtOnce == elements)
+          return vector;
+        if (elementsAtOnce == 1)
+          return vector::ExtractOp::create(b, vector, part);
+        return takePart(b, vector, part, elementsAtOnce);
+      };
+      sum = multiplyOnce(take(lhs), take(rhs), sum);
+    }
+    return {sum};
+  }
+
+  SmallVector<ResultRun> getRuns(ValueRange sums, Value lane) override {
+    Value sum = sums.front();
+    Value inRow = b.remainder(lane, fragmentSize);
+    Value group = b.divide(lane, fragmentSize);
+    if (!isReplicated)
+      return {{sum, inRow, b.multiply(group, resultElements)}};
+    SmallVector<ResultRun> runs;
+    for (int64_t i = 0; i < resultElements; ++i) {
+      int64_t rowsApart = fragmentSize / resultElements;
+      runs.push_back(
+          {takePart(b, sum, i, 1), b.add(group, i * rowsApart), inRow});
+    }
+    return runs;
+  }
+
+  void emitBarrier() override { amdgpu::LDSBarrierOp::create(b); }
+  void keepOrder() override { ROCDL::SchedBarrier::create(b, /*mask=*/0); }
+
+private:
+  int64_t itemBlocks() const { return isReplicated ? 2 : 1; }
+
+  Value multiplyOnce(Value lhs, Value rhs, Value sum) {
+    constexpr auto size = uint32_t(fragmentSize);
+    if (isMFMA)
+      return amdgpu::MFMAOp::create(b, sum.getType(), size, size,
+                                    uint32_t(depth), /*blocks=*/uint32_t(1),
+                                    lhs, rhs, sum);
+    return amdgpu::WMMAOp::create(b, sum.getType(), size, size, uint32_t(depth),
+                                  lhs, rhs, sum);
+  }
+
+  IndexBuilder &b;
+  bool isMFMA, isReplicated;
+  Type element;
+  int64_t depth;
+  /// Groups of 16 lanes that hold different blocks.
+  int64_t groups;
+  /// Of a fragment, in each lane.
+  int64_t resultElements;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// NVIDIA
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// mma.sync, whose operands come by ldmatrix: that reads four matrices of 8
+/// rows and a block each, whose rows' addresses the lanes give, 8 to a matrix.
+/// An instruction makes 8 columns, so that there are two for a fragment.
+class MmaSyncProduct : public WaveProduct {
+public:
+  MmaSyncProduct(IndexBuilder &b, const ChipInfo &chip, Type element)
+      : b(b), instruction(*getMatrixInstruction(chip, element)),
+        element(element) {}
+
+  int64_t getFragmentBlocks() const override { return 2; }
+
+  /// The order of the four is that of the instruction's registers: of A rows
+  /// first, of B blocks first.
+  Value getPlace(OperandTile &tile, Value row, Value lane,
+                 bool isRhs) override {
+    Value inMatrix = b.remainder(lane, 8);
+    Value even = b.remainder(b.divide(lane, 8), 2);
+    Value half = b.divide(lane, 16);
+    if (isRhs)
+      std::swap(even, half);
+    Value inFragment = b.add(inMatrix, b.multiply(even, 8));
+    return tile.getPlace(b.add(row, inFragment), half);
+  }
+
+  Value load(OperandTile &tile, Value place, int64_t row,
+             int64_t block) override {
+    auto type = VectorType::get({4, 2}, element);
+    return nvgpu::LdMatrixOp::create(b, type, tile.getMemory(),
+                                     tile.getElement(place, row, block),
+                                     /*transpose=*/false, /*numTiles=*/4);
+  }
+
+  SmallVector<Value> makeZeros() override {
+    return SmallVector<Value>(8, b.zero(b.getF32Type()));
+  }
+
+  /// nvgpu.mma.sync knows no bf16, so that this is what it would become.
+  SmallVector<Value> multiply(Value lhs, Value rhs, ValueRange sums) override {
+    SmallVector<Value> as = getRegisters(lhs), bs = getRegisters(rhs);
+    Type f32 = b.getF32Type();
+    Type four =
+        LLVM::LLVMStructType::getLiteral(b.getContext(), {f32, f32, f32, f32});
+    NVVM::MMATypes type =
+        element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+    SmallVector<Value> results;
+    for (size_t half : {0, 1}) {
+      Value sum = NVVM::MmaOp::create(
+          b, four, as, ArrayRef<Value>(bs).slice(half * 2, 2),
+          sums.slice(half * 4, 4),
+          ArrayRef<int64_t>{instruction.rows, instruction.columns,
+                            instruction.depth},
+          /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+          std::array<NVVM::MMATypes, 2>{type, type},
+          std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
+                                         NVVM::MMALayout::col});
+      for (int64_t i = 0; i < 4; ++i)
+        results.push_back(LLVM::ExtractValueOp::create(b, sum, i));
+    }
+    return results;
+  }
+
+  SmallVector<ResultRun> getRuns(ValueRange sums, Value lane) override {
+    Value row = b.divide(lane, 4);
+    Value column = b.multiply(b.remainder(lane, 4), 2);
+    auto pair = VectorType::get({2}, b.getF32Type());
+    SmallVector<ResultRun> runs;
+    for (int64_t i = 0; i < int64_t(sums.size()) / 2; ++i)
+      runs.push_back({vector::FromElementsOp::create(
+                          b, pair, sums.slice(size_t(i) * 2, 2)),
+                      b.add(row, i % 2 * 8), b.add(column, i / 2 * 8)});
+    return runs;
+  }
+
+  void emitBarrier() override { gpu::BarrierOp::create(b); }
+  void keepOrder() override {}
+
+private:
+  /// As the instruction has them: two elements each.
+  SmallVector<Value> getRegisters(Value fragment) {
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < 4; ++i) {
+      Value pair = vector::ExtractOp::create(b, fragment, i);
+      if (element.isBF16())
+        pair = LLVM::BitcastOp::create(b, b.getI32Type(), pair);
+      registers.push_back(pair);
+    }
+    return registers;
+  }
+
+  IndexBuilder &b;
+  MatrixInstruction instruction;
+  Type element;
+};
+} // namespace
+
+std::unique_ptr<WaveProduct>
+WaveProduct::make(IndexBuilder &b, const ChipInfo &chip, Type element) {
+  if (chip.matrixUnit == MatrixUnit::MmaSync)
+    return std::make_unique<MmaSyncProduct>(b, chip, element);
+  return std::make_unique<AMDProduct>(b, chip, element);
+}

@@ -1,0 +1,52 @@
+//===- SelectTiling.cpp - Choose tiles of products ------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What selecting schedules is for row programs. Which tiles are chosen is
+// lib/Analysis/ProductTiling.cpp's to say.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/ProductTiling.h"
+#include "lnbwd/Transforms/ProductPasses.h"
+
+namespace lnbwd {
+#define GEN_PASS_DEF_SELECTTILINGPASS
+#include "lnbwd/Transforms/ProductPasses.h.inc"
+} // namespace lnbwd
+
+using namespace mlir;
+using namespace lnbwd;
+
+namespace {
+class SelectTiling : public lnbwd::impl::SelectTilingPassBase<SelectTiling> {
+public:
+  using SelectTilingPassBase::SelectTilingPassBase;
+
+  void runOnOperation() override {
+    Location loc = getOperation()->getLoc();
+    if (rows < 0) {
+      emitError(loc) << "expected rows to be at least 0, got "
+                     << rows.getValue();
+      return signalPassFailure();
+    }
+    FailureOr<const ChipInfo *> found =
+        lookupChip(chip, [&] { return emitError(loc); });
+    if (failed(found))
+      return signalPassFailure();
+    getOperation()->walk([&](ProductOp op) {
+      if (op.getTiling())
+        return;
+      TilingAttr tiling = chooseTiling(op, **found, rows);
+      if (!tiling)
+        return;
+      op.setTilingAttr(tiling);
+      ++numTiled;
+    });
+  }
+};
+} // namespace

@@ -1,0 +1,62 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What the kernel of a product of 4096 x 4096 x 4096 of bf16 costs on AMD's chips, by count: one
+workgroup of it, the whole way along the sum, with all checks of the simulator on."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+import family
+
+SIZE, TILE = 4096, 128
+# Of one instruction.
+DEPTH = {"gfx90a": 16, "gfx942": 16, "gfx950": 32, "gfx1100": 16, "gfx1201": 16}
+
+
+def compile_product(build, chip, *arguments):
+    w, y = f"memref<{SIZE}x{SIZE}xbf16>", f"memref<?x{SIZE}xf32>"
+    x = f"memref<?x{SIZE}xbf16>"
+    text = f"""func.func @f(%x: {x}, %w: {w}, %y: {y}) {{
+  lnbwd.product @f lhs(%x : {x}) rhs(%w : {w}) outs(%y : {y}) attributes {{rhs_transposed}}
+  return
+}}
+"""
+    return subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip}",
+                           *arguments], input=text, text=True, check=True, timeout=120,
+                          capture_output=True).stdout
+
+
+@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+def test_counts(build, tmp_path, chip):
+    file = tmp_path / "f.hsaco"
+    compile_product(build, chip, "--emit=hsaco", "-o", file)
+    run = subprocess.run(
+        [build / "bin" / "lnbwd-sim", file, "--kernel=f", "--grid=1", "--block=256", "--json",
+         "--show=0", f"--arg=in:bf16x{TILE * SIZE}=random:1", f"--arg=in:bf16x{SIZE * SIZE}=0.5",
+         f"--arg=inout:f32x{TILE * SIZE}=0", f"--arg=i64={TILE}"],
+        capture_output=True, text=True, check=False, timeout=600)
+    assert run.returncode == 0, run.stdout + run.stderr
+    result = json.loads(run.stdout)
+    least = TILE * TILE * SIZE / (16 * 16 * DEPTH[chip])
+    assert least <= result["counts"]["instructions"]["matrix"] <= 1.02 * least
+    assert result["counts"]["lds"]["bank_conflict_cycles"] == 0
+    read = sum(buffer["bytes_read"] for buffer in result["counts"]["buffers"])
+    tiles = 2 * TILE * SIZE * 2
+    assert tiles <= read <= 1.15 * tiles
+
+
+@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+def test_loads_in_flight(build, chip):
+    """In the loop, nothing between the loads of the next tiles and the products waits for them."""
+    lines = compile_product(build, chip, "--emit=isa").splitlines()
+    products = [i for i, line in enumerate(lines) if re.search(r"\tv_(mfma|wmma)_", line)]
+    first, last = products[0], products[-1]
+    loads = [i for i, line in enumerate(lines) if "\tglobal_load_" in line and i < first]
+    between = lines[loads[-1]:last]
+    assert any("s_barrier" in line for line in between)
+    assert not [line for line in between if re.search(r"vmcnt|s_wait_loadcnt", line)]
+    assert not [line for line in lines if re.match(r"\t(scratch|buffer)_(load|store)", line)]

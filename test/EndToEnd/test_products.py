@@ -1,0 +1,108 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products of matrices by the chips' matrix instructions, executed on the simulated chips beside
+float64: all three forms, sizes that no tile divides, sums that are taken apart."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+import device as devices
+import family
+
+# Products of 16-bit numbers are exact in float32; so what is left is float32 sums, of at most 200
+# terms of about 1: 200 roundings of 6e-8 at most, and far fewer where they go up and down.
+TOLERANCE = 2e-6
+FORMS = {"": "ab", "rhs_transposed": "ab^t", "lhs_transposed": "a^t b"}
+
+
+@pytest.fixture(scope="session")
+def runtime(build):
+    return devices.Runtime(build)
+
+
+def text(form: str, types: tuple[str, str], sizes: tuple[int, int], tiling: str = "") -> str:
+    """A function with a product; `sizes` are those that are not M."""
+    first, second = sizes
+    lhs, rhs, out = {
+        "": (f"?x{first}", f"{first}x{second}", f"?x{second}"),
+        "rhs_transposed": (f"?x{first}", f"{second}x{first}", f"?x{second}"),
+        "lhs_transposed": (f"?x{first}", f"?x{second}", f"{first}x{second}"),
+    }[form]
+    lhs, rhs, out = f"memref<{lhs}x{types[0]}>", f"memref<{rhs}x{types[1]}>", f"memref<{out}xf32>"
+    attributes = ", ".join(filter(None, [form, tiling, 'operand_names = ["a", "b", "c"]']))
+    return f"""func.func @f(%a: {lhs}, %b: {rhs}, %c: {out}) {{
+  lnbwd.product @f lhs(%a : {lhs}) rhs(%b : {rhs}) outs(%c : {out})
+      attributes {{{attributes}}}
+  return
+}}
+"""
+
+
+def compile_product(build, chip, file, *arguments, options="", **named):
+    subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip} {options}",
+                    "--emit=hsaco", "-o", file], input=text(*arguments, **named), text=True,
+                   check=True, timeout=120)
+
+
+def check(runtime, chip, file, form, types, sizes, row_counts):
+    kernel = devices.Kernel(runtime.open("sim", chip), file)
+    for rows in row_counts:
+        rng = np.random.default_rng(rows)
+        first, second = sizes
+        shapes = {"": ((rows, first), (first, second)),
+                  "rhs_transposed": ((rows, first), (second, first)),
+                  "lhs_transposed": ((rows, first), (rows, second))}[form]
+        bits = {name: devices.encode(rng.standard_normal(shape).ravel(), kind)
+                for name, shape, kind in zip("ab", shapes, types, strict=True)}
+        a, b = (devices.decode(bits[name], kind).reshape(shape)
+                for name, shape, kind in zip("ab", shapes, types, strict=True))
+        expected = (a.T if form == "lhs_transposed" else a) @ (
+            b.T if form == "rhs_transposed" else b)
+        actual = devices.decode(kernel.launch(rows, bits)["c"], "f32").reshape(expected.shape)
+        depth = rows if form == "lhs_transposed" else first
+        error = np.abs(actual - expected).max(initial=0)
+        assert error <= TOLERANCE * max(1, np.sqrt(depth)), (rows, error)
+
+
+@pytest.mark.parametrize("types", [("bf16", "bf16"), ("f16", "f16"), ("f32", "f32"),
+                                   ("bf16", "f32")], ids="-".join)
+@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
+@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+def test_ragged(build, runtime, tmp_path, chip, form, types):
+    """Neither M nor the other sizes are those of tiles; accesses of 4 elements and of 2."""
+    sizes = (100, 74)
+    compile_product(build, chip, tmp_path / "k.hsaco", form, types, sizes)
+    check(runtime, chip, tmp_path / "k.hsaco", form, types, sizes, (0, 1, 150))
+
+
+@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
+def test_odd(build, runtime, tmp_path, form):
+    """Rows that begin anywhere: single elements."""
+    sizes = (37, 9)
+    compile_product(build, "gfx942", tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes)
+    check(runtime, "gfx942", tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes, (5, 65))
+
+
+@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
+@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+def test_large_tiles(build, runtime, tmp_path, chip, form):
+    """Tiles of 128 x 128, several of them along the sum."""
+    sizes = (192, 256)
+    compile_product(build, chip, tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes,
+                    options="rows=1000000")
+    check(runtime, chip, tmp_path / "k.hsaco", form, ("bf16", "bf16"), sizes, (140,))
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
+def test_split(build, runtime, tmp_path, chip):
+    """A sum in three parts, the last of them short; of a few rows, and of none."""
+    tiling = ("tiling = #lnbwd.tiling<rows = 64, columns = 64, depth = 64, wave_rows = 32, "
+              f"wave_columns = {32 if chip == 'gfx942' else 16}, instruction_rows = 16, "
+              "instruction_columns = 16, instruction_depth = 16, splits = 3>")
+    sizes = (328, 50)
+    compile_product(build, chip, tmp_path / "k.hsaco", "rhs_transposed", ("bf16", "bf16"), sizes,
+                    tiling=tiling)
+    check(runtime, chip, tmp_path / "k.hsaco", "rhs_transposed", ("bf16", "bf16"), sizes, (0, 70))
