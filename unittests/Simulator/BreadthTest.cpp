@@ -14,10 +14,9 @@
 
 #include "HipTester.h"
 #include "SmallFloats.h"
+#include "TestKernels.h"
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 using namespace lnbwd::sim;
 
@@ -35,15 +34,10 @@ protected:
     useChip(T.Chip);
     Before = lnbwdSimGetChecks();
     lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
-    std::ifstream File(std::string(LNBWD_SIM_TEST_KERNELS "/breadth-") +
-                           T.Chip + "-" + std::to_string(T.Wave) + "-" +
-                           T.Level + ".hsaco",
-                       std::ios::binary);
-    std::vector<uint8_t> Bytes((std::istreambuf_iterator<char>(File)),
-                               std::istreambuf_iterator<char>());
+    const auto Bytes = testKernels(std::string("breadth-") + T.Chip + "-" +
+                                   std::to_string(T.Wave) + "-" + T.Level);
     if (Bytes.empty())
-      GTEST_SKIP() << "the kernels were not compiled: no clang beside LLVM's "
-                      "tools";
+      GTEST_SKIP() << NoTestKernels;
     Module = std::make_unique<LoadedModule>(Bytes);
   }
   void TearDown() override {

@@ -12,9 +12,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "CheckerTester.h"
+#include "TestKernels.h"
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 
 using namespace lnbwd::sim;
@@ -24,14 +23,9 @@ class CheckerBorders : public ::testing::TestWithParam<std::string> {
 protected:
   void SetUp() override {
     useChip(GetParam());
-    std::ifstream File(LNBWD_SIM_TEST_KERNELS "/borders-" + GetParam() +
-                           "-O2.hsaco",
-                       std::ios::binary);
-    std::vector<uint8_t> Code{std::istreambuf_iterator<char>(File),
-                              std::istreambuf_iterator<char>()};
+    const auto Code = testKernels("borders-" + GetParam() + "-O2");
     if (Code.empty())
-      GTEST_SKIP() << "the kernels were not compiled: no clang beside LLVM's "
-                      "tools";
+      GTEST_SKIP() << NoTestKernels;
     Before = lnbwdSimGetChecks();
     lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
     Module = std::make_unique<LoadedModule>(Code);

@@ -14,13 +14,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "HipTester.h"
+#include "TestKernels.h"
 #include "WaveTester.h"
 
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <tuple>
 
 using namespace lnbwd::sim;
@@ -111,14 +110,9 @@ protected:
   void SetUp() override {
     std::tie(Chip, Level) = GetParam();
     useChip(Chip);
-    std::ifstream File(LNBWD_SIM_TEST_KERNELS "/order-" + Chip + "-" + Level +
-                           ".hsaco",
-                       std::ios::binary);
-    const std::vector<uint8_t> Code{std::istreambuf_iterator<char>(File),
-                                    std::istreambuf_iterator<char>()};
+    const auto Code = testKernels("order-" + Chip + "-" + Level);
     if (Code.empty())
-      GTEST_SKIP() << "the kernels were not compiled: no clang beside LLVM's "
-                      "tools";
+      GTEST_SKIP() << NoTestKernels;
     Before = lnbwdSimGetChecks();
     lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
     if (const char *Text = std::getenv("LNBWD_SIM_THREADS"))

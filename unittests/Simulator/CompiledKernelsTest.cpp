@@ -14,11 +14,10 @@
 
 #include "HipTester.h"
 #include "SmallFloats.h"
+#include "TestKernels.h"
 #include "WaveTester.h"
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <tuple>
 
@@ -26,10 +25,7 @@ using namespace lnbwd::sim;
 
 static std::vector<uint8_t> compiled(const std::string &Chip,
                                      const std::string &Level) {
-  std::ifstream File(LNBWD_SIM_TEST_KERNELS "/" + Chip + "-" + Level + ".hsaco",
-                     std::ios::binary);
-  return {std::istreambuf_iterator<char>(File),
-          std::istreambuf_iterator<char>()};
+  return testKernels(Chip + "-" + Level);
 }
 
 static float random(uint32_t &State) {

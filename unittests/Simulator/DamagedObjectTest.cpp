@@ -14,12 +14,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "HipTester.h"
+#include "TestKernels.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <random>
 
 using namespace lnbwd::sim;
@@ -28,14 +27,11 @@ namespace {
 class DamagedObjects : public ::testing::TestWithParam<const char *> {
 protected:
   void SetUp() override {
-    std::ifstream File(LNBWD_SIM_TEST_KERNELS "/defined-" +
-                           std::string(GetParam()) + "-O2.hsaco",
-                       std::ios::binary);
-    Code = {std::istreambuf_iterator<char>(File),
-            std::istreambuf_iterator<char>()};
+    const auto Object =
+        testKernels("defined-" + std::string(GetParam()) + "-O2");
+    Code.assign(Object.begin(), Object.end());
     if (Code.empty())
-      GTEST_SKIP() << "the kernels were not compiled: no clang beside LLVM's "
-                      "tools";
+      GTEST_SKIP() << NoTestKernels;
     useChip(GetParam());
     Before = lnbwdSimGetChecks();
     lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);

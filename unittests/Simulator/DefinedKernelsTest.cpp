@@ -13,9 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "CheckerTester.h"
+#include "TestKernels.h"
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <sstream>
 #include <tuple>
@@ -29,14 +28,9 @@ protected:
   void SetUp() override {
     const auto &[Chip, Level] = GetParam();
     useChip(Chip);
-    std::ifstream File(LNBWD_SIM_TEST_KERNELS "/defined-" + Chip + "-" + Level +
-                           ".hsaco",
-                       std::ios::binary);
-    std::vector<uint8_t> Code{std::istreambuf_iterator<char>(File),
-                              std::istreambuf_iterator<char>()};
+    const auto Code = testKernels("defined-" + Chip + "-" + Level);
     if (Code.empty())
-      GTEST_SKIP() << "the kernels were not compiled: no clang beside LLVM's "
-                      "tools";
+      GTEST_SKIP() << NoTestKernels;
     Module = std::make_unique<LoadedModule>(Code);
     Before = lnbwdSimGetChecks();
     lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);

@@ -360,6 +360,11 @@ TEST(VectorFloat, Packed) {
       {"v_pk_mul_f32 v[0:1], v[2:3], v[4:5] op_sel:[0,1]",
        GFX9,
        {{Pair(3, 2), Pair(10, 20), 0, Pair(60, 40)}}},
+      // How clang 22 negates a pair.
+      {"v_pk_add_f32 v[0:1], v[2:3], 0 neg_lo:[1,1] neg_hi:[1,1]",
+       GFX9,
+       {{Pair(3, -2), 0, 0, Pair(-3, 2)},
+        {Pair(0, -0.0f), 0, 0, Pair(-0.0f, 0)}}},
       {"v_pk_mul_f32 v[0:1], v[2:3], 2.0 op_sel_hi:[1,0]",
        GFX9,
        {{Pair(3, 2), 0, 0, Pair(6, 4)}}},

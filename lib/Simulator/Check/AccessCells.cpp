@@ -32,7 +32,7 @@ void Crowd::addToOthers(uint64_t M) {
 void Accesses::add(uint64_t Moment,
                    llvm::function_ref<bool(uint64_t)> IsOrdered,
                    llvm::function_ref<void(uint64_t, Crowd &)> GaveUp) {
-  Crowd *C = crowd();
+  Crowd *C = own();
   if (!C) {
     if (!Bits || sameWave(Bits, Moment) || IsOrdered(Bits)) {
       Bits = Moment;
@@ -63,11 +63,20 @@ void Accesses::add(uint64_t Moment,
 
 Accesses Accesses::copy() const {
   Accesses A;
-  if (const Crowd *C = crowd())
-    A.Bits = reinterpret_cast<uint64_t>(new Crowd(*C)) | 1;
-  else
-    A.Bits = Bits;
+  A.Bits = Bits;
+  if (Crowd *C = crowd()) {
+    auto *New = new Crowd(*C);
+    New->Users = 1;
+    A.Bits = reinterpret_cast<uint64_t>(New) | 1;
+  }
   return A;
+}
+
+Crowd *Accesses::own() {
+  Crowd *C = crowd();
+  if (C && C->Users > 1)
+    *this = copy();
+  return crowd();
 }
 
 Cell Cell::copy() const {

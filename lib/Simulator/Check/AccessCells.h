@@ -34,7 +34,10 @@
 
 namespace lnbwd::sim {
 
-/// Several accesses that are not ordered among each other.
+/// Several accesses that are not ordered among each other. Cells of LDS share
+/// them, since waves mostly read the same as their neighbours do; who changes
+/// one has it alone. One host thread runs a workgroup, so that nothing guards
+/// Users.
 struct Crowd {
   static constexpr unsigned Most = 32;
   /// No longer keeps an access by itself.
@@ -45,6 +48,7 @@ struct Crowd {
   /// The latest one of Others: what its instruction is taken for all of theirs.
   uint64_t OneOfOthers = 0;
   ClockTree Given; ///< what those have handed on
+  uint32_t Users = 1;
 };
 
 /// No access, one, or a crowd.
@@ -63,9 +67,10 @@ public:
   Crowd *crowd() const {
     return Bits & 1 ? reinterpret_cast<Crowd *>(Bits & ~1ull) : nullptr;
   }
+  bool operator==(const Accesses &O) const { return Bits == O.Bits; }
   void clear() {
     if (Bits & 1)
-      delete crowd();
+      drop(crowd());
     Bits = 0;
   }
   void set(uint64_t Moment) {
@@ -77,8 +82,21 @@ public:
   void add(uint64_t Moment, llvm::function_ref<bool(uint64_t)> IsOrdered,
            llvm::function_ref<void(uint64_t, Crowd &)> GaveUp);
   Accesses copy() const;
+  /// Becomes the same as another one, with which it shares its crowd.
+  void share(const Accesses &O) {
+    if (Crowd *C = O.crowd())
+      ++C->Users;
+    clear();
+    Bits = O.Bits;
+  }
+  /// Its crowd, if it has one, after which nobody shares it.
+  Crowd *own();
 
 private:
+  static void drop(Crowd *C) {
+    if (--C->Users == 0)
+      delete C;
+  }
   uint64_t Bits = 0;
 };
 

@@ -29,6 +29,22 @@ unsigned lnbwd::sim::bankCycles(const uint32_t *A, uint64_t Mask,
       Lanes &= (1ull << Group) - 1;
     if (!Lanes)
       continue;
+    // Mostly the lanes of a group lie side by side, or ask for the same.
+    const unsigned Low = Begin + unsigned(__builtin_ctzll(Lanes));
+    uint32_t Before = A[Low];
+    unsigned Beside = 0, Same = 0;
+    for (uint64_t Rest = Lanes & (Lanes - 1); Rest; Rest &= Rest - 1) {
+      const uint32_t X = A[Begin + unsigned(__builtin_ctzll(Rest))];
+      Beside += X == Before + Bytes;
+      Same += X == A[Low];
+      Before = X;
+    }
+    const unsigned Others = unsigned(__builtin_popcountll(Lanes)) - 1;
+    if (Same == Others || Beside == Others) {
+      ++Cycles;
+      ++Least;
+      continue;
+    }
     uint32_t Known[64][4];
     uint8_t Count[64] = {};
     unsigned Worst = 1;

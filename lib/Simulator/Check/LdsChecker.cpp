@@ -21,6 +21,39 @@
 
 using namespace lnbwd::sim;
 
+llvm::ArrayRef<LdsRun> lnbwd::sim::ldsRuns(const uint32_t *A, uint64_t Mask,
+                                           unsigned Bytes, bool IsLoad,
+                                           LdsRun (&Runs)[64], bool &Apart) {
+  unsigned Count = 0, Again = 0;
+  auto IsRun = [&](unsigned K, const LdsRun &R) {
+    return R.Address == Runs[K].Address && R.Bytes == Runs[K].Bytes;
+  };
+  Apart = false;
+  while (Mask) {
+    const unsigned First = unsigned(__builtin_ctzll(Mask));
+    Mask &= Mask - 1;
+    LdsRun R = {A[First], Bytes, First};
+    for (unsigned Next = First + 1; Next < 64 && Mask >> Next & 1; ++Next) {
+      const bool Beside = A[Next] == R.Address + R.Bytes;
+      // Lanes that read one place do so once.
+      if (!Beside && !(IsLoad && A[Next] == A[Next - 1]))
+        break;
+      R.Bytes += Beside ? Bytes : 0;
+      Mask &= Mask - 1;
+    }
+    Apart |= Mask != 0;
+    // Several groups of lanes often read the same, each in turn.
+    if (IsLoad && Count && IsRun(Again, R)) {
+      Again = (Again + 1) % Count;
+      continue;
+    }
+    Again = 0;
+    if (!IsLoad || !Count || !IsRun(Count - 1, R))
+      Runs[Count++] = R;
+  }
+  return {Runs, Count};
+}
+
 /// The bytes that hold nothing defined, of 16 at most.
 static uint32_t missingBytes(const uint8_t *Written, unsigned Bytes) {
   uint32_t Missing = 0;
@@ -79,10 +112,40 @@ bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,
   return true;
 }
 
-void LdsChecker::count(const uint32_t *A, uint64_t Mask, unsigned Bytes,
-                       CheckCounts &Counts) const {
-  unsigned Least;
-  unsigned Cycles = bankCycles(A, Mask, Bytes, W.N, L.LdsBanks, Least);
-  Counts.LdsCycles += Cycles;
-  Counts.LdsConflictCycles += Cycles - Least;
+bool LdsChecker::isPlain(llvm::ArrayRef<LdsRun> Runs, MemoryAccess Access) {
+  if (L.alignment())
+    return false;
+  if (!L.memory())
+    return true;
+  for (const LdsRun &R : Runs) {
+    uint8_t *Known = &WG.Written[R.Address];
+    if (Access == MemoryAccess::Store)
+      std::memset(Known, LdsDefined, R.Bytes);
+    else if (!std::all_of(Known, Known + R.Bytes,
+                          [](uint8_t K) { return K == LdsDefined; }))
+      return false;
+  }
+  return true;
+}
+
+void LdsChecker::count(const Inst *I, const uint32_t *A, uint64_t Mask,
+                       unsigned Bytes, CheckCounts &Counts) {
+  // An instruction mostly asks for the same places, only further on.
+  BankPattern &P = Patterns[reinterpret_cast<uintptr_t>(I) / sizeof(Inst) % 8];
+  const uint32_t Step = A[0] - P.A[0];
+  bool IsSame = P.Mask == Mask && P.Bytes == Bytes && Step % 4 == 0;
+  if (IsSame) {
+    uint32_t Differs = 0;
+    for (unsigned Lane = 0; Lane < W.N; ++Lane)
+      Differs |= A[Lane] - P.A[Lane] - Step;
+    IsSame = !Differs;
+  }
+  if (!IsSame) {
+    P.Mask = Mask;
+    P.Bytes = Bytes;
+    std::copy_n(A, W.N, P.A);
+    P.Cycles = bankCycles(A, Mask, Bytes, W.N, L.LdsBanks, P.Least);
+  }
+  Counts.LdsCycles += P.Cycles;
+  Counts.LdsConflictCycles += P.Cycles - P.Least;
 }

@@ -16,9 +16,22 @@
 #include "Check/LaunchChecks.h"
 #include "Core/Wave.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 #include <vector>
 
 namespace lnbwd::sim {
+
+/// Lanes that access LDS side by side, or read one place.
+struct LdsRun {
+  uint32_t Address, Bytes;
+  unsigned Lane; ///< the first one
+};
+
+/// The runs of an access, of so many bytes a lane. Apart: a lane does not begin
+/// where the one before it ends.
+llvm::ArrayRef<LdsRun> ldsRuns(const uint32_t *A, uint64_t Mask, unsigned Bytes,
+                               bool IsLoad, LdsRun (&Runs)[64], bool &Apart);
 
 /// What a wave does to LDS.
 class LdsChecker {
@@ -27,19 +40,29 @@ public:
   /// One lane's access. False: the wave has been stopped.
   bool access(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane,
               MemoryAccess Access);
+  /// All lanes' access, if it is nothing that access() would have to look at.
+  bool isPlain(llvm::ArrayRef<LdsRun> Runs, MemoryAccess Access);
   /// Counts the cycles of an access.
-  void count(const uint32_t *A, uint64_t Mask, unsigned Bytes,
-             CheckCounts &Counts) const;
+  void count(const Inst *I, const uint32_t *A, uint64_t Mask, unsigned Bytes,
+             CheckCounts &Counts);
 
   uint32_t Missing = 0; ///< bytes of the lane's load that nobody has written
   std::vector<LdsPiece> Filled; ///< by the present load to LDS
 
 private:
+  /// What an access costs, which depends on how the addresses lie to each
+  /// other.
+  struct BankPattern {
+    uint64_t Mask = 0;
+    unsigned Bytes = 0, Cycles = 0, Least = 0;
+    uint32_t A[64] = {};
+  };
   bool isPadding(uint32_t Address, unsigned Bytes) const;
 
   LaunchChecks &L;
   WorkgroupChecks &WG;
   Wave &W;
+  BankPattern Patterns[8]; ///< the latest ones of some instructions
 };
 
 } // namespace lnbwd::sim

@@ -240,7 +240,7 @@ void RaceChecker::fold(uint64_t M, Crowd &C) const {
 void RaceChecker::acquire(Accesses &A, Knowledge &Into) {
   if (A.single())
     return acquire(A.moment(), Into);
-  Crowd *Many = A.crowd();
+  Crowd *Many = A.own();
   if (!Many)
     return;
   // What many have handed on is added up once, for all that come.

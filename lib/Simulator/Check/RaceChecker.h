@@ -78,6 +78,12 @@ private:
     uint64_t Other = 0; ///< a Moment
     bool Wrote = false, Stale = false, Near = false;
   };
+  /// A cell of LDS that the instruction Of has accessed, as it was before, and
+  /// its reads as they became. A store has found nothing wrong there.
+  struct Alike {
+    uint64_t Of = 0;
+    Accesses Writes, Reads, ReadsAfter;
+  };
   void issue(const Effects &E);
   void settle();
   void passBarrier();
@@ -86,6 +92,9 @@ private:
   bool ordered(uint64_t M, bool IsLds, bool WasWrite) const;
   bool visible(uint64_t M, const MemoryUse &Use, bool &Near) const;
   bool accessCells(const CellRun &Run, const AccessRange &R);
+  Conflict accessCell(const CellRun &Run, uint32_t K, const AccessRange &R);
+  bool readLike(Cell &C);
+  bool writeLike(Cell &C);
   void checkRead(const Cell &C, const AccessRange &R, Conflict &Found) const;
   uint64_t readStore(const Accesses &Writes, bool IsLds,
                      const MemoryUse &Use) const;
@@ -128,6 +137,7 @@ private:
   std::vector<Arrival> Arriving;
   std::vector<Place> Taken; ///< what it has taken from, the latest ones
   Place Here;               ///< of the cell that is looked at
+  Alike Like;
   std::shared_ptr<const Knowledge> Logged; ///< All, if unchanged since
   WaveLog *Log = nullptr;
   bool Barrier = false;

@@ -271,68 +271,108 @@ void RaceChecker::add(Accesses &To, bool IsLds, bool AreWrites) {
       });
 }
 
+/// The K-th cell of a run; what is wrong there, if anything is.
+RaceChecker::Conflict RaceChecker::accessCell(const CellRun &Run, uint32_t K,
+                                              const AccessRange &R) {
+  Cell &C = Run.Cells[K];
+  const uint64_t Begin = uint64_t(K) << Run.Granule;
+  const uint64_t Where = Run.Address + Begin;
+  Here = {Where, R.isLds()};
+  Conflict Found;
+  switch (R.Access) {
+  case MemoryAccess::Load:
+    if (!C.Atomics.empty() || C.Writes.crowd() ||
+        (!C.Writes.empty() && Moment::of(C.Writes.moment()).wave() != Me))
+      checkRead(C, R, Found);
+    if (!isSync(*R.E))
+      add(C.Reads, R.isLds(), false);
+    break;
+  case MemoryAccess::Store: {
+    uint8_t *Values = Run.Values ? Run.Values + Begin : nullptr;
+    const unsigned Bytes = 1u << Run.Granule;
+    if ((C.Writes.moment() | C.Reads.moment() | C.Atomics.moment()) &&
+        checkWrite(C, R, Where, Bytes, Values, Found)) {
+      add(C.Writes, R.isLds(), true);
+      C.Atomics.clear();
+      break;
+    }
+    C.Writes.set(Mark);
+    C.Reads.clear();
+    C.Atomics.clear();
+    if (Values)
+      forStored(R, W.N, Where, Bytes,
+                [&](unsigned At, uint32_t Value, unsigned Step) {
+                  std::memcpy(Values + At, &Value, Step);
+                  return true;
+                });
+    break;
+  }
+  default:
+    checkAtomic(C, R, Found);
+    add(C.Atomics, R.isLds(), true);
+    break;
+  }
+  return Found;
+}
+
 bool RaceChecker::accessCells(const CellRun &Run, const AccessRange &R) {
-  const bool Sync = R.Access == MemoryAccess::Load && isSync(*R.E);
+  const bool Reads =
+      R.isLds() && R.Access == MemoryAccess::Load && !isSync(*R.E);
+  const bool Writes = R.isLds() && R.Access == MemoryAccess::Store;
   bool Good = true;
   for (uint32_t K = 0; K < Run.Count; ++K) {
     Cell &C = Run.Cells[K];
-    const uint64_t Begin = uint64_t(K) << Run.Granule;
-    const uint64_t Where = Run.Address + Begin;
-    Here = {Where, R.isLds()};
-    Conflict Found;
-    switch (R.Access) {
-    case MemoryAccess::Load: {
-      // Mostly a store before a barrier, and perhaps this wave's own read.
-      const Moment Store = Moment::of(C.Writes.moment());
-      const uint32_t From = Store.wave() - First;
-      if (R.isLds() && !Sync && C.Atomics.empty() &&
-          (C.Writes.empty() ||
-           (C.Writes.single() && From < NumWaves &&
-            (Store.wave() == Me || Store.clock() <= All.Local[From].Lds)))) {
-        if (C.Reads.empty() ||
-            (C.Reads.single() && Moment::of(C.Reads.moment()).wave() == Me))
-          C.Reads.set(Mark);
-        else if (const Crowd *Many = C.Reads.crowd();
-                 !Many || Many->Moments.back() != Mark)
-          add(C.Reads, true, false);
-        break;
-      }
-      if (!C.Atomics.empty() || C.Writes.crowd() ||
-          (!C.Writes.empty() && Store.wave() != Me))
-        checkRead(C, R, Found);
-      if (!Sync)
-        add(C.Reads, R.isLds(), false);
-      break;
+    if ((Reads && readLike(C)) || (Writes && writeLike(C)))
+      continue;
+    Accesses WritesBefore, ReadsBefore;
+    const bool MayBeLike = Writes && C.Atomics.empty();
+    if (MayBeLike) {
+      WritesBefore.share(C.Writes);
+      ReadsBefore.share(C.Reads);
     }
-    case MemoryAccess::Store: {
-      uint8_t *Values = Run.Values ? Run.Values + Begin : nullptr;
-      const unsigned Bytes = 1u << Run.Granule;
-      if ((C.Writes.moment() | C.Reads.moment() | C.Atomics.moment()) &&
-          checkWrite(C, R, Where, Bytes, Values, Found)) {
-        add(C.Writes, R.isLds(), true);
-        C.Atomics.clear();
-        break;
-      }
-      C.Writes.set(Mark);
-      C.Reads.clear();
-      C.Atomics.clear();
-      if (Values)
-        forStored(R, W.N, Where, Bytes,
-                  [&](unsigned At, uint32_t Value, unsigned Step) {
-                    std::memcpy(Values + At, &Value, Step);
-                    return true;
-                  });
-      break;
+    const Conflict Found = accessCell(Run, K, R);
+    if (__builtin_expect(Found.Other != 0, 0)) {
+      Good &= report(R, Run.Address + (uint64_t(K) << Run.Granule), Found);
+    } else if (MayBeLike && C.Writes.moment() == Mark) {
+      Like.Writes = std::move(WritesBefore);
+      Like.Reads = std::move(ReadsBefore);
     }
-    default:
-      checkAtomic(C, R, Found);
-      add(C.Atomics, R.isLds(), true);
-      break;
-    }
-    if (__builtin_expect(Found.Other != 0, 0))
-      Good &= report(R, Where, Found);
   }
   return Good;
+}
+
+/// Cells of LDS side by side have mostly seen the same, so that what becomes of
+/// one by an instruction becomes of the next. False: this one is to be looked
+/// at by itself.
+bool RaceChecker::readLike(Cell &C) {
+  if (!C.Atomics.empty())
+    return false;
+  if (!C.Writes.empty() && !(C.Writes == Like.Writes)) {
+    // Mostly a store of this wave, or one before a barrier.
+    const Moment Store = Moment::of(C.Writes.moment());
+    const uint32_t From = Store.wave() - First;
+    if (!C.Writes.single() || From >= NumWaves ||
+        (Store.wave() != Me && Store.clock() > All.Local[From].Lds))
+      return false;
+    Like.Writes.set(C.Writes.moment());
+  }
+  if (C.Reads == Like.Reads) {
+    C.Reads.share(Like.ReadsAfter);
+  } else if (!(C.Reads == Like.ReadsAfter)) {
+    Like.Reads.share(C.Reads);
+    add(C.Reads, /*IsLds=*/true, /*AreWrites=*/false);
+    Like.ReadsAfter.share(C.Reads);
+  }
+  return true;
+}
+
+bool RaceChecker::writeLike(Cell &C) {
+  if (!C.Atomics.empty() || !(C.Writes == Like.Writes) ||
+      !(C.Reads == Like.Reads))
+    return false;
+  C.Writes.set(Mark);
+  C.Reads.clear();
+  return true;
 }
 
 bool RaceChecker::access(const AccessRange &R) {
@@ -340,6 +380,11 @@ bool RaceChecker::access(const AccessRange &R) {
     return true;
   if (L.Logs.wanted() && isSync(*R.E))
     Takes.push_back(R);
+  if (Like.Of != Mark) {
+    Like = Alike();
+    Like.Of = Mark;
+    Like.ReadsAfter.set(Mark);
+  }
   return WG.cells(R, [&](const CellRun &Run) { return accessCells(Run, R); });
 }
 

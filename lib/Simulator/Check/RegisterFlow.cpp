@@ -378,6 +378,15 @@ void RegisterChecker::propagateMatrix(const Inst *I, const Effects &E) {
         if (Halves && K < 2)
           Fill = (Missing & 0xffff ? 0x7fff : 0) |
                  (Missing >> 16 ? 0x7fff0000 : 0);
+        const MatrixType OfK = K == 1 ? I->Matrix->SourceB : Type;
+        if (isSmallFloat(OfK) && K < 2) {
+          const bool OneZero =
+              OfK == MatrixType::FP8Fnuz || OfK == MatrixType::BF8Fnuz;
+          Fill = 0;
+          for (unsigned Bit = 0; Bit < 32; Bit += 8)
+            if (Missing >> Bit & 0xff)
+              Fill |= (OneZero ? 0x80u : 0x7fu) << Bit;
+        }
         W.row(Row)[Lane] = Fill;
       }
   I->Run(W, I);

@@ -201,8 +201,8 @@ bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
   return true;
 }
 
-/// The lanes' accesses, those that lie side by side together.
 bool WaveChecker::ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
+                           llvm::ArrayRef<LdsRun> Runs, bool Apart,
                            unsigned Bytes, MemoryAccess Access) {
   AccessRange R;
   R.I = I;
@@ -212,42 +212,10 @@ bool WaveChecker::ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
   const bool Stores = Access == MemoryAccess::Store && !Current->ToLds;
   if (Stores)
     R.Data = W.row(I->Src[1 + LdsPart].Reg);
-  if (Current->ToLds)
-    for (uint64_t Left = Mask; Left; Left &= Left - 1) {
-      const uint32_t X = A[__builtin_ctzll(Left)];
-      if (!Lds.Filled.empty() && Lds.Filled.back().End == X)
-        Lds.Filled.back().End += Bytes;
-      else
-        Lds.Filled.emplace_back(X, X + Bytes);
-    }
-  if (!L.races())
-    return true;
-  const uint64_t All = Mask;
-  bool Apart = false;
-  uint64_t Before = 0, BytesBefore = 0;
-  while (Mask) {
-    const unsigned First = unsigned(__builtin_ctzll(Mask));
-    Mask &= Mask - 1;
-    R.Address = A[First];
-    R.Lane = int(First);
-    R.Bytes = Bytes;
-    for (unsigned Next = First + 1; Mask >> Next % 64 & 1 && Next < 64;
-         ++Next) {
-      const bool Beside = A[Next] == R.Address + R.Bytes;
-      // Lanes that read one place do so once.
-      const bool Again = Access == MemoryAccess::Load && A[Next] == A[Next - 1];
-      if (!Beside && !Again)
-        break;
-      R.Bytes += Beside && !Again ? Bytes : 0;
-      Mask &= Mask - 1;
-    }
-    Apart |= Mask != 0;
-    // Several groups of lanes often read the same.
-    if (Access == MemoryAccess::Load && R.Address == Before &&
-        R.Bytes == BytesBefore)
-      continue;
-    Before = R.Address;
-    BytesBefore = R.Bytes;
+  for (const LdsRun &Run : Runs) {
+    R.Address = Run.Address;
+    R.Bytes = Run.Bytes;
+    R.Lane = int(Run.Lane);
     if (!Races.access(R))
       return false;
   }
@@ -255,20 +223,42 @@ bool WaveChecker::ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
     return true;
   uint64_t Wide[64];
   std::copy_n(A, W.N, Wide);
-  return Races.collisions(I, *Current, Wide, All, Bytes, R.Data);
+  return Races.collisions(I, *Current, Wide, Mask, Bytes, R.Data);
 }
 
 bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
                             unsigned Bytes) {
   MemoryAccess Access = Current->ToLds ? MemoryAccess::Store : Current->Access;
   IsPrivate = false;
+  LdsRun Buffer[64];
+  bool Apart;
+  const llvm::ArrayRef<LdsRun> Runs =
+      ldsRuns(A, Mask, Bytes, Access == MemoryAccess::Load, Buffer, Apart);
+  if (Current->ToLds)
+    for (const LdsRun &R : Runs)
+      Lds.Filled.emplace_back(R.Address, R.Address + R.Bytes);
   // First, since whether the memory has been written may depend on a race.
-  if (!ldsRaces(I, A, Mask, Bytes, Access))
+  if (L.races() && !ldsRaces(I, A, Mask, Runs, Apart, Bytes, Access))
     return false;
   // A store of something that is not defined leaves the memory not written.
   uint64_t Undefined = 0;
   if (L.registers() && Access == MemoryAccess::Store && !Current->ToLds)
     Undefined = Registers.incompleteStored(*Current);
+  const bool MayBeUnderWay = Waits.anyLoadToLds() && L.waits();
+  if ((Undefined & Mask) || MayBeUnderWay || !Lds.isPlain(Runs, Access)) {
+    if (!ldsLanes(I, A, Mask, Bytes, Access, Undefined))
+      return false;
+  }
+  ++LdsPart;
+  if (L.counts())
+    Lds.count(I, A, Mask, Bytes, Counts);
+  return true;
+}
+
+/// The lanes one by one, where there is more to see than ranges tell.
+bool WaveChecker::ldsLanes(const Inst *I, const uint32_t *A, uint64_t Mask,
+                           unsigned Bytes, MemoryAccess Access,
+                           uint64_t Undefined) {
   for (unsigned Lane : LaneMask(Mask)) {
     if (!ldsRange(I, A[Lane], Bytes, Lane, Access))
       return false;
@@ -280,9 +270,6 @@ bool WaveChecker::ldsAccess(const Inst *I, const uint32_t *A, uint64_t Mask,
           WG.Written[A[Lane] + K] = LdsUndefined;
     }
   }
-  ++LdsPart;
-  if (L.counts())
-    Lds.count(A, Mask, Bytes, Counts);
   return true;
 }
 

@@ -167,11 +167,24 @@ struct DppPattern {
 };
 
 /// What a matrix instruction multiplies: M × K by K × M, several blocks of it.
-enum class MatrixType : uint8_t { F16, BF16, F32, F64, I8 };
+/// The last two are fp8 and bf8 without infinities and with one zero.
+enum class MatrixType : uint8_t {
+  F16,
+  BF16,
+  F32,
+  F64,
+  I8,
+  FP8,
+  BF8,
+  FP8Fnuz,
+  BF8Fnuz
+};
+constexpr bool isSmallFloat(MatrixType T) { return T >= MatrixType::FP8; }
 enum class MatrixLayout : uint8_t { Mfma, WmmaGfx11, WmmaGfx12 };
 struct MatrixShape {
   MatrixLayout Layout = MatrixLayout::Mfma;
   MatrixType Source = MatrixType::F32;
+  MatrixType SourceB = MatrixType::F32; ///< differs only with fp8 and bf8
   uint8_t M = 0, K = 0, Blocks = 1;
   uint8_t PerLane = 0; ///< elements of a source that a lane holds
   bool SignedA = true, SignedB = true;

@@ -207,9 +207,11 @@ std::string LaneDecoder::modifiers(const AsmText &Asm, const LaneOpInfo &Info,
     for (unsigned K = 0; K < I.NumSrc; ++K)
       if (I.Src[K].Kind == OperandKind::Constant && (I.OpSelHi >> K & 1))
         return "a constant as an f16 operand is not modelled here";
+  // Of 0, which LLVM adds to negate a pair, both halves are 0 anyhow.
   for (unsigned K = 0; K < I.NumSrc; ++K)
     if (Info.Src[K] == OperandType::PkF32 &&
-        I.Src[K].Kind == OperandKind::Constant && (I.OpSelHi >> K & 1))
+        I.Src[K].Kind == OperandKind::Constant && I.Src[K].Value &&
+        (I.OpSelHi >> K & 1))
       return "a constant as the high half of a packed f32 operand is not "
              "modelled";
   return "";

@@ -35,6 +35,16 @@ static bool takeNumber(StringRef &S, uint8_t &Number) {
   return true;
 }
 
+/// gfx942 has the kinds of fp8 and bf8 with one zero, later chips OCP's.
+std::optional<MatrixType> MatrixDecoder::smallFloat(StringRef Name) const {
+  const bool OneZero = Chip.MatrixGeneration == 3;
+  if (Name == "fp8")
+    return OneZero ? MatrixType::FP8Fnuz : MatrixType::FP8;
+  if (Name == "bf8")
+    return OneZero ? MatrixType::BF8Fnuz : MatrixType::BF8;
+  return std::nullopt;
+}
+
 std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
   StringRef Name = I.Record->Name;
   I.Class = InstClass::Vector;
@@ -64,6 +74,11 @@ std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
                   .Case("f64", MatrixType::F64)
                   .Cases({"i8", "iu8"}, MatrixType::I8)
                   .Default(std::nullopt);
+  S.SourceB = Type.value_or(MatrixType::F32);
+  if (auto [A, B] = Name.split('_'); smallFloat(A) && smallFloat(B)) {
+    Type = smallFloat(A);
+    S.SourceB = *smallFloat(B);
+  }
   StringRef Wanted = !Type                      ? ""
                      : *Type == MatrixType::F64 ? "f64"
                      : *Type == MatrixType::I8  ? "i32"
@@ -107,8 +122,9 @@ std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
       I.Dst.Dwords * N / (S.Source == MatrixType::F64 ? 2 : 1);
   S.PerLane = uint8_t(S.Source == MatrixType::F64   ? Dwords / 2
                       : S.Source == MatrixType::F32 ? Dwords
-                      : S.Source == MatrixType::I8  ? Dwords * 4
-                                                    : Dwords * 2);
+                      : S.Source == MatrixType::I8 || isSmallFloat(S.Source)
+                          ? Dwords * 4
+                          : Dwords * 2);
   S.Blocks = uint8_t(ResultElements / (unsigned(S.M) * S.M));
   bool Fits = I.Src[1].Dwords == Dwords && S.Blocks && S.PerLane &&
               (I.Src[2].Kind == OperandKind::Constant ||

@@ -19,6 +19,7 @@
 #include "SimulatedChip.h"
 
 #include <deque>
+#include <optional>
 #include <string>
 
 namespace lnbwd::sim {
@@ -31,6 +32,7 @@ public:
   std::string decode(const AsmText &Asm, Inst &I);
 
 private:
+  std::optional<MatrixType> smallFloat(llvm::StringRef Name) const;
   const SimulatedChip &Chip;
   const unsigned N;
   const ExecTable &Table;

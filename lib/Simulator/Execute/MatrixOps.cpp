@@ -17,7 +17,30 @@
 
 #include "Execute/LaneSupport.h"
 
+#include <algorithm>
+
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
+
+/// fp8 has 4 bits of exponent, bf8 5.
+static double smallFloat(uint32_t X, MatrixType T) {
+  const bool OneZero = T == MatrixType::FP8Fnuz || T == MatrixType::BF8Fnuz;
+  const bool Fp8 = T == MatrixType::FP8 || T == MatrixType::FP8Fnuz;
+  const unsigned Mantissa = Fp8 ? 3 : 2, AllOnes = Fp8 ? 15 : 31;
+  const int Bias = int(AllOnes / 2) + OneZero;
+  const unsigned Exponent = X >> Mantissa & AllOnes;
+  const unsigned Fraction = X & ((1u << Mantissa) - 1);
+  if (OneZero ? X == 0x80
+              : Exponent == AllOnes && (Fp8 ? Fraction == 7 : Fraction != 0))
+    return __builtin_nan("");
+  if (!OneZero && !Fp8 && Exponent == AllOnes)
+    return X & 0x80 ? -__builtin_inf() : __builtin_inf();
+  // Without the hidden bit, and of the least exponent, if that is 0.
+  const double Significand = Fraction + (Exponent ? 1u << Mantissa : 0u);
+  const int Power = int(std::max(Exponent, 1u)) - Bias - int(Mantissa);
+  const double Value = Power >= 0 ? Significand * double(1ull << Power)
+                                  : Significand / double(1ull << -Power);
+  return X & 0x80 ? -Value : Value;
+}
 
 /// Element J of the values that a lane holds in consecutive rows.
 static double readElement(const Wave &W, unsigned Row, unsigned Lane,
@@ -36,6 +59,11 @@ static double readElement(const Wave &W, unsigned Row, unsigned Lane,
     uint32_t X = R[J / 4 * W.N] >> (J % 4 * 8) & 0xff;
     return Signed ? double(int8_t(X)) : double(X);
   }
+  case MatrixType::FP8:
+  case MatrixType::BF8:
+  case MatrixType::FP8Fnuz:
+  case MatrixType::BF8Fnuz:
+    return smallFloat(R[J / 4 * W.N] >> (J % 4 * 8) & 0xff, T);
   }
   return 0;
 }
@@ -99,7 +127,7 @@ const Inst *multiplyMatrices(Wave &W, const Inst *I) {
         A[M * S.K + K] = readElement(W, I->Src[0].Reg, P.Lane, P.Element,
                                      S.Source, S.SignedA);
         B[M * S.K + K] = readElement(W, I->Src[1].Reg, P.Lane, P.Element,
-                                     S.Source, S.SignedB);
+                                     S.SourceB, S.SignedB);
       }
     for (unsigned M = 0; M < S.M; ++M)
       for (unsigned J = 0; J < S.M; ++J) {
