@@ -9,8 +9,7 @@
 # LNBWD_SIM_LIBRARY names.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-out=${1:?expected a folder for the results}
-mkdir -p "$out"
+out=$(mkdir -p "${1:?expected a folder for the results}" && cd "$1" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 for wheel in "$here"/wheels/*.whl; do
