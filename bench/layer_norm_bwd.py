@@ -69,7 +69,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
                         help="folder for the result file and the plots")
     parser.add_argument("--shapes", metavar="MxN[:TYPE],...",
                         help="shapes to measure; TYPE is bf16 (default), f16 or f32; default: all "
-                        "that a bar is set for")
+                        "of --kernels, or all that a bar is set for")
     parser.add_argument("--random", nargs=2, type=int, metavar=("SEED", "COUNT"),
                         help="so many shapes drawn at random instead: 4 MB to 1.6 GB, log-uniform "
                         "in M and N, of all types, a tenth with odd N")
@@ -141,10 +141,14 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
             options.shapes = [parse_shape(text) for text in options.shapes.split(",")]
         elif options.dry_run:
             options.shapes = [parse_shape(text) for text in DRY_SHAPES]
+        elif options.kernels:
+            options.shapes = list(our_kernels.read_folder(options.kernels))
         else:
             options.shapes = default_shapes()
     except ValueError as error:
         parser.error(f"--shapes: {error}")
+    except our_kernels.KernelError as error:
+        parser.error(f"--kernels: {error}")
     if options.dtypes:
         types = names(options.dtypes, ("bf16", "f16", "f32"), "type")
         options.shapes = [shape for shape in options.shapes if shape.dtype in types]

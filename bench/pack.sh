@@ -40,6 +40,7 @@ mkdir -p "$folder/python/lnbwd/lib"
 cp -L "$library" "$folder/python/lnbwd/lib/"
 find "$folder" -name __pycache__ -prune -exec rm -rf {} +
 "$python" "$source_dir/bench/layer_norm_bwd.py" --compile-to "$folder/kernels" "$@"
+# (AITER is installed where it is wanted: it comes with ROCm's containers.)
 "$python" -m pip download -q --no-deps --only-binary=:all: -d "$folder/wheels" liger-kernel ||
   echo "note: the wheel of liger-kernel could not be fetched; the peer will be left out" >&2
 
@@ -55,8 +56,14 @@ trap 'rm -rf "$site"' EXIT
 for wheel in "$here"/wheels/*.whl; do
   [ ! -e "$wheel" ] || python3 -m pip install -q --root-user-action=ignore --no-index --no-deps --no-compile --target "$site" "$wheel"
 done
+# On an AMD GPU a PyTorch that does not know it is of use for the reference.
+device=()
+if grep -q '"chip": "gfx' "$here/kernels/manifest.json" &&
+  ! python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())'; then
+  device=(--device "${LNBWD_DEVICE:-hip}")
+fi
 PYTHONPATH=$site${PYTHONPATH:+:$PYTHONPATH} PYTHONUNBUFFERED=1 \
-  python3 "$here/bench/layer_norm_bwd.py" --kernels "$here/kernels" --out "$out" "$@"
+  python3 "$here/bench/layer_norm_bwd.py" --kernels "$here/kernels" --out "$out" ${device[@]+"${device[@]}"} "$@"
 RUN
 chmod +x "$folder/run.sh"
 du -sh "$folder"

@@ -2,15 +2,16 @@
 # Packs what a machine with a GPU, Python and PyTorch, but no compiler and no
 # network, needs to validate and time this project.
 #
-#   scripts/pack-gpu.sh [--device cuda|hip] [--chip CHIP] FOLDER [PART...]
+#   scripts/pack-gpu.sh [--device cuda|hip] [--chip CHIP] [--sample] FOLDER [PART...]
 #
-# All parts, if none is named; for hip these are grid and family so far. The chip
-# is LNBWD_CHIP, or the usual one of lib/Chips/Chips.json for the device.
+# All parts, if none is named. The chip is LNBWD_CHIP, or the usual one of
+# lib/Chips/Chips.json for the device. --sample packs a few kernels of each part,
+# to try the pack itself.
 #
 #   grid       the end-to-end grid of LayerNorm backward
 #   family     the other operations, their options, and the example programs
-#   published  failures published of others, and compute-sanitizer's four tools
-#   bench      ours, PyTorch, Liger and the stream side by side
+#   published  failures published of others; for cuda compute-sanitizer's four tools
+#   bench      ours, PyTorch, Liger (AITER on AMD) and the stream side by side
 #   tune       the search for schedules; brings the compiler itself along
 #   python     the Python package's tests, its check and its benchmark
 #
@@ -20,13 +21,20 @@
 #
 # and `bash FOLDER/python/run.sh OUT ddp` trains on two GPUs. docs/gpu-machine.md
 # and docs/amd.md say what each takes and where its results belong. Everything is
-# compiled by build/ of this checkout, which scripts/test.sh makes. LNBWD_DEVICE
-# there names another device than the first: cuda:1, hip:1.
+# compiled by build/ of this checkout, which scripts/test.sh makes, by the Python
+# of its virtual environment or LNBWD_PACK_PYTHON. LNBWD_DEVICE there names
+# another device than the first: cuda:1, hip:1.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 device=cuda
 chip=${LNBWD_CHIP:-}
-while [[ ${1:-} == --device || ${1:-} == --chip ]]; do
+sample=
+while [[ ${1:-} == --device || ${1:-} == --chip || ${1:-} == --sample ]]; do
+  if [ "$1" = --sample ]; then
+    sample=1
+    shift
+    continue
+  fi
   if [ $# -lt 2 ]; then
     echo "error: $1: expected a value" >&2
     exit 2
@@ -35,19 +43,19 @@ while [[ ${1:-} == --device || ${1:-} == --chip ]]; do
   shift 2
 done
 case ${1:-} in
-'' | -*) sed -n '2,26s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+'' | -*) sed -n '2,28s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
 esac
 case $device in
-cuda) parts=(grid family published bench tune python) ;;
-hip) parts=(grid family) ;;
+cuda | hip) ;;
 *) echo "error: --device: expected cuda or hip, got '$device'" >&2; exit 2 ;;
 esac
+parts=(grid family published bench tune python)
 folder=$(mkdir -p "$1" && cd "$1" && pwd)
 shift
 if [ $# -gt 0 ]; then
   for part in "$@"; do
     if [[ " ${parts[*]} " != *" $part "* ]]; then
-      echo "error: unknown part '$part' for $device, expected one of: ${parts[*]}" >&2
+      echo "error: unknown part '$part', expected one of: ${parts[*]}" >&2
       exit 2
     fi
   done
@@ -57,8 +65,7 @@ if [ -z "$chip" ]; then
   chip=$(chips_of "$([ "$device" = hip ] && echo default || echo gpu)")
 fi
 export LNBWD_BUILD_DIR=$build_dir
-venv_dir=$build_dir/venv
-python=$venv_dir/bin/python
+python=${LNBWD_PACK_PYTHON:-$build_dir/venv/bin/python}
 for needed in bin/lnbwd-opt bin/lnbwd-run lib/liblnbwd-runtime.so; do
   if [ ! -e "$build_dir/$needed" ]; then
     echo "error: $build_dir/$needed is not there: run scripts/test.sh first" >&2
@@ -92,7 +99,7 @@ pack_grid() {
   put_runner "$folder/grid/build"
   mkdir -p "$folder/grid/test"
   cp "$source_dir"/test/EndToEnd/{grid,chips}.py "$source_dir/lib/Chips/Chips.json" "$folder/grid/test/"
-  "$python" "$source_dir/test/EndToEnd/grid.py" compile --build "$build_dir" --chips "$chip" --out "$folder/grid/kernels"
+  "$python" "$source_dir/test/EndToEnd/grid.py" compile --build "$build_dir" --chips "$chip" --out "$folder/grid/kernels" ${sample:+--few}
   write_run grid <<'RUN'
 python3 test/grid.py run --build build --kernels kernels --device "$device" "$@" | tee "$out/grid.txt"
 RUN
@@ -103,36 +110,43 @@ pack_family() {
   cp -L "$build_dir/lib/liblnbwd-reference.so" "$folder/family/build/lib/"
   mkdir -p "$folder/family/test/EndToEnd"
   cp "$source_dir"/test/EndToEnd/{family,examples,device,chips,reference}.py "$source_dir/lib/Chips/Chips.json" "$folder/family/test/EndToEnd/"
-  "$python" "$source_dir/test/EndToEnd/family.py" compile --build "$build_dir" --chips "$chip" --out "$folder/family/kernels"
+  local every=${sample:+60}
+  every=${every:-1}
+  "$python" "$source_dir/test/EndToEnd/family.py" compile --build "$build_dir" --chips "$chip" --out "$folder/family/kernels" --every "$every"
   "$python" "$source_dir/test/EndToEnd/examples.py" compile --build "$build_dir" --chip "$chip" --out "$folder/family/example-kernels"
-  # Times beside PyTorch are measured by CUDA's graphs.
-  if [ "$device" = cuda ]; then
-    "$python" "$source_dir/bench/operations.py" compile --chip "$chip" --out "$folder/family/bench-kernels"
-    mkdir -p "$folder/family/bench" "$folder/family/python"
-    cp -RL "$source_dir/bench/operations.py" "$source_dir/bench/lnbwd_bench" "$folder/family/bench/"
-    cp -RL "$source_dir/python/lnbwd" "$folder/family/python/"
-    mkdir -p "$folder/family/python/lnbwd/lib"
-    cp -L "$build_dir/lib/liblnbwd-runtime.so.0" "$folder/family/python/lnbwd/lib/"
-  fi
-  write_run family <<'RUN'
+  "$python" "$source_dir/bench/operations.py" compile --chip "$chip" --out "$folder/family/bench-kernels" ${sample:+--shapes 64x256}
+  mkdir -p "$folder/family/bench" "$folder/family/python"
+  cp -RL "$source_dir/bench/operations.py" "$source_dir/bench/lnbwd_bench" "$folder/family/bench/"
+  cp -RL "$source_dir/python/lnbwd" "$folder/family/python/"
+  mkdir -p "$folder/family/python/lnbwd/lib"
+  cp -L "$build_dir/lib/liblnbwd-runtime.so.0" "$folder/family/python/lnbwd/lib/"
+  { echo "every=$every"; cat; } <<'RUN' | write_run family
 export LNBWD_BUILD_DIR=$here/build
 python3 test/EndToEnd/examples.py run --build build --kernels example-kernels --chip "$chip" --device "$device" | tee "$out/examples.txt"
-python3 test/EndToEnd/family.py run --build build --kernels kernels --chips "$chip" --device "$device" "$@" | tee "$out/family.txt"
-[ -d bench-kernels ] || exit 0
+python3 test/EndToEnd/family.py run --build build --kernels kernels --chips "$chip" --device "$device" --every "$every" "$@" | tee "$out/family.txt"
+if [ "${device%%:*}" = hip ] && ! python3 -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
+  echo "note: no PyTorch that knows the GPU: the operations are not timed beside its own"
+  exit 0
+fi
 python3 bench/operations.py run --kernels bench-kernels --out "$out/operations.json" | tee "$out/operations.txt"
 RUN
 }
 
 pack_published() {
   "$python" "$source_dir/test/Integration/published/on_gpu.py" prepare --build "$build_dir" --chip "$chip" --out "$folder/published"
-  write_run published <<'RUN'
-python3 on_gpu.py run --only large --budget 400 | tee "$out/large.txt"
-python3 on_gpu.py run --only sanitizer --budget 560 | tee "$out/sanitizer.txt"
+  { echo "most=${sample:+4}"; cat; } <<'RUN' | write_run published
+python3 on_gpu.py run --only large --budget 400 --device "$device" ${most:+--most-rows "$most"} "$@" | tee "$out/large.txt"
+# Its tools are NVIDIA's.
+[ "${device%%:*}" = cuda ] || exit 0
+python3 on_gpu.py run --only sanitizer --budget 560 --device "$device" | tee "$out/sanitizer.txt"
 RUN
 }
 
+# Small ones, for --sample.
+sample_shapes=64x1024,33x513,48x768:f32
+
 pack_bench() {
-  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/bench" --chip "$chip"
+  PYTHON=$python "$source_dir/bench/pack.sh" "$folder/bench" --chip "$chip" ${sample:+--shapes "$sample_shapes"}
 }
 
 # The compiler with every library that a small system might not have.
@@ -148,12 +162,13 @@ pack_tune() {
   mkdir "$staging/lib"
   local library
   for library in $libraries; do strip -s -o "$staging/lib/$(basename "$library")" "$library"; done
-  tar -C "$staging" -cf - lib | xz -T0 -6 >"$folder/tune/compiler/libraries.tar.xz"
+  tar -C "$staging" -cf - lib | xz -T0 "$([ -n "$sample" ] && echo -0 || echo -6)" >"$folder/tune/compiler/libraries.tar.xz"
   rm -rf "$staging"
   write_run tune <<'RUN'
 # Arguments: candidates of a shape in the first and in the second turn, seconds
-# to measure in each.
+# to measure in each; more go to lnbwd-tune compile (--shapes 8192x4096).
 first=${1:-40} second=${2:-24} budget=${3:-170}
+shift $(($# < 3 ? $# : 3))
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1], "r:xz").extractall(sys.argv[2])' compiler/libraries.tar.xz "$dir"
@@ -162,16 +177,22 @@ printf '#!/bin/sh\nLD_LIBRARY_PATH=%s/lib exec %s/lnbwd-opt.bin "$@"\n' "$dir" "
 chmod +x "$dir/lnbwd-opt" "$dir/lnbwd-opt.bin"
 export LNBWD_OPT=$dir/lnbwd-opt PYTHONUNBUFFERED=1 PATH=$PATH:/usr/local/cuda/bin
 tune="python3 tools/lnbwd-tune/lnbwd-tune"
-$tune compile --chip "$chip" --to "$dir/c1" --candidates "$first" --jobs "$(nproc)" 2>"$out/compile1.log"
-$tune measure "$dir/c1" --results "$out/tune1.json" --time-budget "$budget" 2>"$out/measure1.log"
+# What either says goes into a file, and is shown where it ended in an error.
+logged() { # file, command
+  local log=$1
+  shift
+  "$@" 2>"$log" || { cat "$log" >&2; exit 1; }
+}
+logged "$out/compile1.log" $tune compile --chip "$chip" --to "$dir/c1" --candidates "$first" --jobs "$(nproc)" "$@"
+logged "$out/measure1.log" $tune measure "$dir/c1" --device "$device" --results "$out/tune1.json" --time-budget "$budget"
 [ "$second" -gt 0 ] || exit 0
-$tune compile --chip "$chip" --to "$dir/c2" --candidates "$second" --jobs "$(nproc)" --around "$out/tune1.json" 2>"$out/compile2.log"
-$tune measure "$dir/c2" --results "$out/tune2.json" --time-budget "$budget" 2>"$out/measure2.log"
+logged "$out/compile2.log" $tune compile --chip "$chip" --to "$dir/c2" --candidates "$second" --jobs "$(nproc)" --around "$out/tune1.json" "$@"
+logged "$out/measure2.log" $tune measure "$dir/c2" --device "$device" --results "$out/tune2.json" --time-budget "$budget"
 RUN
 }
 
 pack_python() {
-  "$python" "$source_dir/test/python/pack_for_device.py" "$folder/python" --chip "$chip"
+  "$python" "$source_dir/test/python/pack_for_device.py" "$folder/python" --chip "$chip" ${sample:+--sample} ${PIP_NO_INDEX:+--no-wheels}
 }
 
 for part in "${parts[@]}"; do

@@ -420,8 +420,9 @@ def run_large(runtime, device, case, file, block=2048, repeats=300):
 def compile_main(options) -> int:
     folder = pathlib.Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = list(dict.fromkeys(cases(options.chips)))
-    chosen += [case for chip in options.chips for case in large_cases(chip)]
+    chosen = list(dict.fromkeys(cases(options.chips)))[::options.every]
+    if options.every == 1:
+        chosen += [case for chip in options.chips for case in large_cases(chip)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda case: compile_case(options.build, case, folder), chosen))
     print(f"{len(chosen)} kernels in {folder}")
@@ -432,7 +433,7 @@ def run_main(options) -> int:
     start = time.monotonic()
     runtime = devices.Runtime(options.build)
     passed, failures, worst = 0, [], {}
-    for case in dict.fromkeys(cases(options.chips)):
+    for case in list(dict.fromkeys(cases(options.chips)))[::options.every]:
         file = pathlib.Path(options.kernels) / case.file_name
         for rows in row_counts(case):
             try:
@@ -465,6 +466,8 @@ def main() -> int:
         command.add_argument("--build", type=pathlib.Path, required=True,
                              help="folder that has bin/lnbwd-opt or lib/liblnbwd-runtime.so")
         command.add_argument("--chips", nargs="+", default=[chips_of_tests.GPU])
+        command.add_argument("--every", type=int, default=1, metavar="N",
+                             help="only each Nth case, and no large ones")
     commands.choices["compile"].add_argument("--out", required=True)
     commands.choices["run"].add_argument("--kernels", required=True)
     commands.choices["run"].add_argument("--device", default="cuda")

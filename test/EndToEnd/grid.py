@@ -11,7 +11,7 @@ compare bit by bit.
 As a program it has two halves, so that kernels can be compiled on one machine
 and run on another that has a GPU and no compiler:
 
-  grid.py compile --build BUILD --chips sm_90 --out KERNELS [--sample]
+  grid.py compile --build BUILD --chips sm_90 --out KERNELS [--sample|--few]
   grid.py run --build BUILD --kernels KERNELS --device cuda [--budget SECONDS]
 """
 
@@ -137,7 +137,8 @@ def run_kernel(build: pathlib.Path, file: pathlib.Path, m: int, device: str,
 def compile_main(options) -> int:
     folder = pathlib.Path(options.out)
     folder.mkdir(parents=True, exist_ok=True)
-    cases = (sampled_cases if options.sample else all_cases)(options.chips)
+    cases = (few_cases if options.few else sampled_cases if options.sample
+             else all_cases)(options.chips)
     kernels = sorted({kernel for kernel, _ in cases}, key=lambda kernel: kernel.name)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda kernel: compile_kernel(options.build, kernel, folder), kernels))
@@ -189,6 +190,7 @@ def main() -> int:
     compiler.add_argument("--chips", nargs="+", required=True)
     compiler.add_argument("--out", required=True)
     compiler.add_argument("--sample", action="store_true")
+    compiler.add_argument("--few", action="store_true")
     runner = commands.choices["run"]
     runner.add_argument("--kernels", required=True)
     runner.add_argument("--device", required=True)

@@ -3,12 +3,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Packs the tests for a machine that has a GPU, Python and PyTorch, but no compiler and no network.
 
-    python test/python/pack_for_device.py FOLDER [--chip sm_90]
+    python test/python/pack_for_device.py FOLDER [--chip sm_90] [--sample]
 
 leaves in FOLDER the package with the runtime library, the tests, a cache with every kernel that
 they use, and the wheels that they need. There, with FOLDER copied:
 
     bash FOLDER/run.sh OUT          # one GPU: tests, lnbwd.check, lnbwd.bench; a table at the end
+                                    # (no GPU: tests and check, on the simulator if
+                                    # LNBWD_SIM_LIBRARY names it)
     bash FOLDER/run.sh OUT ddp      # two GPUs: data-parallel training
 """
 
@@ -27,25 +29,29 @@ WHEELS = ("pytest==9.2.0", "hypothesis==6.170.15", "iniconfig==2.3.1", "pluggy==
           "packaging==26.3", "pygments==2.21.0", "sortedcontainers==2.4.0")
 PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (39, 34, 28, 27, 24, 17)] + ["manylinux2014_x86_64"]
 
+# What --sample packs of the tests, and the row lengths of lnbwd.check.
+SAMPLE_TESTS = ("test_torch_strange_arguments.py",)
+CHECK_LENGTHS = (8, 64, 257)
+
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "test" / "python")]
 os.environ.setdefault("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
 
 
-def recorded_kernels():
+def recorded_kernels(tests):
     """What the tests that run without a GPU ask for, by a run of them on the simulator."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "kernels.json"
         subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header",
              "--tb=no", "-k", "torch and not process and not transformer and not in_python",
-             str(ROOT / "test" / "python")], check=False, stdout=subprocess.DEVNULL,
+             *tests], check=False, stdout=subprocess.DEVNULL,
             env={**os.environ, "LNBWD_TEST_RECORD": str(path)})
         return json.loads(path.read_text())
 
 
-def wanted_specs(chip):
+def wanted_specs(chip, tests, sample):
     """Specs of all kernels: the tests', those of tests for GPUs alone, lnbwd.check's and
-    lnbwd.bench's."""
+    lnbwd.bench's; of a sample the tests' and lnbwd.check's."""
     from capture_step import WIDTH
     from cases import DEVICE_LENGTHS, TYPES, device_configs
 
@@ -53,7 +59,7 @@ def wanted_specs(chip):
 
     form = kernels.code_format(chip)
     specs = []
-    for fields in recorded_kernels():
+    for fields in recorded_kernels(tests):
         kind = getattr(spec, fields.pop("kind"))
         specs.append(kind(**{**fields, "chip": chip, "format": form}))
 
@@ -62,10 +68,10 @@ def wanted_specs(chip):
         specs.extend(KernelSpec(op, n, dtype, chip, weight, bias, False, False, False, format=form,
                                 epsilon=epsilon) for epsilon in epsilons)
 
-    for config in device_configs():
+    for config in () if sample else device_configs():
         add(config.op, config.n, config.dtype, config.weight, config.bias, config.grads, (1e-5,))
     lengths = {int(shape.partition("x")[2]) for shape in bench._GPU_SHAPES} | set(DEVICE_LENGTHS)
-    for n in lengths | {8, 64, 256, 768, WIDTH}:
+    for n in CHECK_LENGTHS if sample else lengths | {8, 64, 256, 768, WIDTH}:
         for dtype in TYPES:
             add("layer_norm", n, dtype, dtype, dtype, (True, True, True), (1e-5, 1e-6))
             add("rms_norm", n, dtype, dtype, "", (True, True, False), (1e-5, 1e-6))
@@ -85,6 +91,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--chip", default="sm_90")
+    parser.add_argument("--sample", action="store_true", help="a few tests, to try the pack")
     parser.add_argument("--no-wheels", action="store_true", help="leave the wheels as they are")
     options = parser.parse_args()
     folder = options.folder
@@ -94,6 +101,11 @@ def main():
     ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
     shutil.copytree(ROOT / "python" / "lnbwd", folder / "python" / "lnbwd", ignore=ignored)
     shutil.copytree(ROOT / "test" / "python", folder / "tests", ignore=ignored)
+    tests = [ROOT / "test" / "python" / name for name in SAMPLE_TESTS] if options.sample else [
+        ROOT / "test" / "python"]
+    for test in (folder / "tests").glob("test_*.py") if options.sample else ():
+        if test.name not in SAMPLE_TESTS:
+            test.unlink()
     (folder / "python" / "lnbwd" / "lib").mkdir()
     for name in ("runtime", "torch"):  # The second is there if the build found PyTorch's headers.
         library = BUILD / "lib" / f"liblnbwd-{name}.so"
@@ -104,7 +116,7 @@ def main():
 
     import lnbwd
 
-    specs = wanted_specs(options.chip)
+    specs = wanted_specs(options.chip, tests, options.sample)
     done = lnbwd.precompile(specs, cache=folder / "cache")
     print(f"{len(done)} kernels for {options.chip}, {sum(d.size for d in done) >> 10} KiB, "
           f"{sum(not d.was_cached for d in done)} of them compiled now")

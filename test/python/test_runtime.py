@@ -210,3 +210,11 @@ def test_a_missing_library_is_an_error(tmp_path):
     assert result.returncode == 1
     assert "liblnbwd-runtime.so was not found in" in result.stderr
     assert "LNBWD_LIBRARY_DIR" in result.stderr
+
+
+@pytest.mark.simulator
+def test_a_device_says_whether_its_times_mean_anything():
+    device = runtime.Device.open("sim:gfx942")
+    assert device.is_stand_in
+    # More than the L2, which is all that HIP tells of.
+    assert device.cache_bytes == 256 << 20 > device.info.l2_bytes

@@ -32,6 +32,7 @@ def test_whole_numbers_of_all_kinds_are_sizes(shape):
                                torch.nn.functional.rms_norm(X, (64,), eps=1e-5))
 
 
+@pytest.mark.compiler
 def test_numpy_numbers_are_row_lengths():
     k = lnbwd.compile("layer_norm_bwd", n=np.int64(64), dtype="f32", chip="gfx942",
                       rows=np.uint8(7))

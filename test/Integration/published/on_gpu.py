@@ -5,7 +5,8 @@
 """What of the published failures needs the size of a GPU, and compute-sanitizer's four tools.
 
   on_gpu.py prepare --build BUILD --out FOLDER [--chip sm_90]   where the compiler is
-  FOLDER/on_gpu.py run [--only large|sanitizer] [--jobs J] [--budget SECONDS]   where the GPU is
+  FOLDER/on_gpu.py run [--only large|sanitizer] [--device hip] [--jobs J] [--budget SECONDS]
+                                                                where the GPU is
 
 The folder has everything that the second half needs: the runner, its libraries and the kernels.
 Large: M = 1M x N = 128 (pytorch#69963, pytorch#148605), more than 2^32 elements (pytorch#181555,
@@ -23,6 +24,8 @@ import time
 
 # In a checkout grid.py is among the end-to-end tests, in what `prepare` leaves it is beside this file.
 HERE = pathlib.Path(__file__).resolve().parent
+# Of a checkout; in what `prepare` leaves there is none.
+ROOT = HERE.parents[2] if len(HERE.parents) > 2 else HERE
 sys.path.append(str(HERE.parent.parent / "EndToEnd"))
 
 import chips  # noqa: E402
@@ -55,9 +58,16 @@ def prepare(options) -> int:
     shutil.copy(grid.__file__, out)
     shutil.copy(chips.__file__, out)
     shutil.copy(ROOT / "lib" / "Chips" / "Chips.json", out)
-    for n, dtype in sorted({(n, dtype) for _, n, dtype, _ in LARGE} | set(SANITIZED)):
+    is_amd = options.chip.startswith("gfx")
+    # compute-sanitizer is NVIDIA's.
+    wanted = {(n, dtype) for _, n, dtype, _ in LARGE} | (set() if is_amd else set(SANITIZED))
+    for n, dtype in sorted(wanted):
         file = grid.compile_kernel(build, grid.Kernel(options.chip, dtype, n), out)
-        file.rename(out / f"{n}-{dtype}.ptx")
+        file.rename(out / f"{n}-{dtype}.kernel")
+    if is_amd:  # PTX is carried by the runner itself.
+        subprocess.run([build / "bin" / "lnbwd-opt", ROOT / "tools" / "lnbwd-run" / "stream.mlir",
+                        f"--lnbwd-pipeline=chip={options.chip}", "--emit=hsaco",
+                        "-o", out / "stream.kernel"], check=True)
     print(f"{out}: ready")
     return 0
 
@@ -85,7 +95,7 @@ def run(options) -> int:
         if code != 0:
             failed.append(name)
         said = [line for line in text.splitlines() if "ERROR SUMMARY" in line or "RACECHECK SUMMARY"
-                in line or line.startswith("verdict")]
+                in line or line.startswith(("verdict", "stream"))]
         print(f"{name}: exit code {code}, {time.monotonic() - start:.1f} s: {'; '.join(said)}",
               flush=True)
         if code != 0:
@@ -93,10 +103,15 @@ def run(options) -> int:
 
     runner = str(HERE / "lnbwd-run")
     if options.only in ("", "large"):
-        for name, n, dtype, m in LARGE:
+        stream = HERE / "stream.kernel"
+        for name, n, dtype, rows in LARGE:
+            m = min(rows, options.most_rows)
+            # A part of the rows is only to try this: one of them is timed.
+            is_timed = m == rows or name == LARGE[0][0]
+            timing = ["--time", *(["--stream", str(stream)] if stream.exists() else [])]
             step(f"{name} {m} x {n} {dtype}",
-                 [runner, str(HERE / f"{n}-{dtype}.ptx"), "--m", str(m), "--device", "cuda",
-                  "--verify", "--time"])
+                 [runner, str(HERE / f"{n}-{dtype}.kernel"), "--m", str(m),
+                  "--device", options.device, "--verify", *(timing if is_timed else [])])
     if options.only in ("", "sanitizer"):
         sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -105,8 +120,8 @@ def run(options) -> int:
                 for tool in TOOLS:
                     pool.submit(step, f"{tool} {n} {dtype}",
                                 [sanitizer, "--tool", tool, "--error-exitcode", "9", runner,
-                                 str(HERE / f"{n}-{dtype}.ptx"), "--m", str(rows), "--device", "cuda",
-                                 "--verify"])
+                                 str(HERE / f"{n}-{dtype}.kernel"), "--m", str(rows),
+                                 "--device", options.device, "--verify"])
         print(f"{len(SANITIZED)} kernels under {len(TOOLS)} tools")
     print(f"{len(failed)} failed" if failed else "all clean")
     return 1 if failed else 0
@@ -123,6 +138,9 @@ def main() -> int:
     second = commands.add_parser("run")
     second.add_argument("--only", choices=("", "large", "sanitizer"), default="")
     second.add_argument("--budget", type=float, default=580)
+    second.add_argument("--device", default="cuda")
+    second.add_argument("--most-rows", type=int, default=1 << 30, metavar="M",
+                        help="take no more rows: to try this where they would take for ever")
     second.add_argument("--jobs", type=int, default=4, help="runs under a tool at once")
     options = parser.parse_args()
     return prepare(options) if options.command == "prepare" else run(options)

@@ -1,0 +1,101 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The pack for an AMD GPU's machine, a sample of it: each part runs from its folder alone, through
+HIP's functions, with the simulator behind them. A card's machine has no more."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
+PARTS = ["grid", "family", "published", "bench", "tune", "python"]
+
+sys.path.insert(0, str(ROOT / "test" / "EndToEnd"))
+import chips  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def pack(tmp_path_factory):
+    if not (BUILD / "lib" / "liblnbwd-hip-sim.so").exists():
+        pytest.skip("no simulator in the build")
+    folder = tmp_path_factory.mktemp("pack")
+    # Peers and pytest are not fetched.
+    environment = dict(os.environ, LNBWD_BUILD_DIR=str(BUILD), PIP_NO_INDEX="1",
+                       LNBWD_PACK_PYTHON=sys.executable)
+    result = subprocess.run(
+        ["bash", ROOT / "scripts" / "pack-gpu.sh", "--device", "hip", "--chip", "gfx942",
+         "--sample", folder / "made", *PARTS], env=environment, capture_output=True, text=True,
+        check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    # Not where it was made.
+    moved = folder / "carried"
+    (folder / "made").rename(moved)
+    (folder / "driver").mkdir()
+    shutil.copy(BUILD / "lib" / "liblnbwd-hip-sim.so", folder / "driver" / "libamdhip64.so")
+    return moved
+
+
+def run(pack, part, *arguments, megabytes=64):
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith("LNBWD_") and name != "PYTHONPATH"}
+    driver = pack.parent / "driver" / "libamdhip64.so"
+    environment.update(
+        PATH=f"{pathlib.Path(sys.executable).parent}{os.pathsep}{environment['PATH']}",
+        LNBWD_HIP_LIBRARY=str(driver), LNBWD_SIM_LIBRARY=str(driver), LNBWD_SIM_CHECK="0",
+        LNBWD_DEVICE=f"hip:{chips.SIMULATED.index('gfx942')}",
+        LNBWD_SIM_MEMORY_MB=str(megabytes))
+    out = pack.parent / f"out-{part}"
+    result = subprocess.run(["bash", pack / part / "run.sh", out, *arguments], env=environment,
+                            cwd=pack.parent, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return out, result.stdout
+
+
+def test_grid(pack):
+    _, output = run(pack, "grid")
+    assert " 0 failed, 0 skipped" in output
+
+
+def test_family(pack):
+    _, output = run(pack, "family")
+    assert output.count("ok  ") >= 9 and " 0 failed" in output
+
+
+def test_published(pack):
+    _, output = run(pack, "published", megabytes=2)
+    assert output.count("verdict valid") == 3
+    assert output.count("two reads and one write by a kernel") == 1
+    assert output.splitlines()[-1] == "all clean"
+
+
+def test_bench(pack):
+    out, output = run(pack, "bench", "--no-plot", "--repetitions", "30")
+    assert "SIMULATED" in output
+    document = json.loads((out / "layer_norm_bwd.json").read_text())
+    assert len(document["shapes"]) == 3
+    for record in document["shapes"]:
+        ours = record["competitors"]["ours"]
+        assert ours["valid"] and ours["repeatable"]
+        # By HIP's events and by its graphs, as the stream.
+        assert set(ours["times"]) == set(record["stream"]) == {"events", "graph"}
+
+
+def test_tune(pack):
+    out, output = run(pack, "tune", "1", "0", "30", "--shapes", "24x256")
+    problem, = json.loads((out / "tune1.json").read_text())["problems"]
+    assert len(problem["candidates"]) >= 2
+    assert not any(candidate["complaint"] for candidate in problem["candidates"]), output
+
+
+def test_python(pack):
+    out, output = run(pack, "python")
+    assert "lnbwd.check                  exit code 0" in output, output
+    last = (out / "pytest.txt").read_text().splitlines()[-1]
+    assert "passed" in last and "failed" not in last, last
