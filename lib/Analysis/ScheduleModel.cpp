@@ -93,6 +93,8 @@ static constexpr double notInFlightCost = 0.5;
 /// Where turns are weighed (weighsTurns), by predicted times of an MI300X
 /// (docs/cost-model.md): for lanes that are idle,
 static constexpr double turnIdleWeight = 0.3;
+/// for a row that waves exchange sums of,
+static constexpr double turnExchangeCost = 0.05;
 /// for each halving of the work-items of a compute unit below a wave for each
 /// of its SIMDs,
 static constexpr double fewItemsCost = 0.02;
@@ -309,7 +311,8 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
   // wave takes instructions of its own, each lane should have more to reduce.
   double elements = chunks * double(schedule.getVectorWidth());
   double accesses = elements * op.getRowElementBits() / (accessBytes * 8);
-  double fewest = fitsWave ? 1 : 2;
+  bool turnsCount = weighsTurns(op, chip);
+  double fewest = fitsWave || turnsCount ? 1 : 2;
   bool isShared = schedule.getWorkgroupsPerRow() > 1;
   double ratio = std::max(
       {1.0, fewest / accesses,
@@ -341,7 +344,7 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
                 std::log2(double(exchanged) / double(shortExchange))
           : 0;
   double turns = 0;
-  if (weighsTurns(op, chip)) {
+  if (turnsCount) {
     idle *= turnIdleWeight;
     int64_t rows = *op.getStaticRowCount();
     auto items =
@@ -356,8 +359,11 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
                   std::max(1.0, getBytesInFlight(op, schedule, chip)) -
               1;
   return starved + turns + idle + ratioWeight * (ratio - 1) +
-         (fitsWave ? 0 : exchangeCost) + sharing + longExchange +
-         (isAlone ? aloneCost : 0) + quietWeight * quiet +
+         (fitsWave     ? 0
+          : turnsCount ? turnExchangeCost
+                       : exchangeCost) +
+         sharing + longExchange + (isAlone ? aloneCost : 0) +
+         quietWeight * quiet +
          partialWeight * getPartialShare(op, schedule, chip) +
          (inFlight ? 0 : notInFlightCost);
 }
