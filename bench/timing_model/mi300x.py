@@ -86,7 +86,7 @@ def cache_latency(size: int) -> Run:
     return one(Launch("latency", "chase", (1,), (1,), (
         Buffer("last", "out", "i32", 1),
         Buffer("next", "in", "i32", size // 4, lambda: cycle(size)),
-        Number("loads", "i32", loads)), loop="loads"))
+        Number("loads", "i32", loads))))
 
 
 def shared_memory_latency(rounds: int) -> Run:

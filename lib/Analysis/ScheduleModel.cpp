@@ -90,6 +90,21 @@ static constexpr double aloneCost = 0.3;
 static constexpr double quietWeight = 0.3;
 /// and for no row in flight while another is worked on.
 static constexpr double notInFlightCost = 0.5;
+/// Where turns are weighed (weighsTurns), by predicted times of an MI300X
+/// (docs/cost-model.md): for lanes that are idle,
+static constexpr double turnIdleWeight = 0.3;
+/// for a row that waves exchange sums of,
+static constexpr double turnExchangeCost = 0.05;
+/// for each halving of the work-items of a compute unit below a wave for each
+/// of its SIMDs,
+static constexpr double fewItemsCost = 0.02;
+static constexpr int64_t fewItems = 256;
+/// for the first rows of a workgroup, which come while nothing else is done,
+/// over all of its rows,
+static constexpr double fillWeight = 0.1;
+/// and at most, for rows that do not come out even: with very few rows all
+/// schedules leave compute units without any.
+static constexpr double mostUneven = 0.5;
 /// Groups of rows, where nothing says how many there are.
 static constexpr int64_t usualGroups = 8;
 
@@ -101,6 +116,8 @@ struct Candidate {
   int64_t fewerGroups = 0;
   /// Work-items of a compute unit where rows are staged.
   int64_t stagedAtOnce = stagedComputeUnitThreads;
+  /// The same where they are not; 0: what the chip's model says.
+  int64_t atOnce = 0;
   /// Sets of rows of a workgroup, at least: partial sums, which are written and
   /// read once a workgroup, have to stay small beside the rows.
   int64_t leastSets = 2;
@@ -118,8 +135,9 @@ struct Candidate {
   }
 
   ScheduleAttr get(MLIRContext *context, const ChipInfo &chip) const {
-    int64_t computeUnit =
-        fields.stages ? stagedAtOnce : chip.model.computeUnitThreads;
+    int64_t computeUnit = fields.stages ? stagedAtOnce
+                          : atOnce      ? atOnce
+                                        : chip.model.computeUnitThreads;
     ScheduleFields whole = fields;
     whole.rowGroups = getGroups(chip);
     whole.rowsPerWorkgroup = leastSets * whole.rowGroups;
@@ -160,15 +178,25 @@ static double getResident(RowwiseOp op, ScheduleAttr schedule,
   return double(workgroups) / double(together);
 }
 
+/// Whether rows that do not come out even are weighed: on chips without
+/// staging, in programs that keep a row and sum columns, whose workgroups stay
+/// for all of their rows, where it is known how many there are. A kernel for
+/// any number of rows rather has more of them in flight.
+static bool weighsTurns(RowwiseOp op, const ChipInfo &chip) {
+  return chip.model.registerBytesInFlight && op.hasRowSums() &&
+         !op.getAllSums().empty() && op.getStaticRowCount().value_or(0) > 0;
+}
+
 /// Bytes of rows that the workgroups on a compute unit have in flight, or on
 /// hand, in registers.
 static double getBytesInFlight(RowwiseOp op, ScheduleAttr schedule,
                                const ChipInfo &chip) {
   double workgroups = std::min(getResident(op, schedule, chip),
                                double(schedule.getWorkgroupsPerComputeUnit()));
-  return workgroups *
-         double(schedule.getThreads() * getChunks(op, schedule) *
-                schedule.getVectorWidth() * getColumnBits(op.getRows()) / 8);
+  int64_t sets = weighsTurns(op, chip) ? schedule.getUnroll() : 1;
+  return workgroups * double(schedule.getThreads() * getChunks(op, schedule) *
+                             schedule.getVectorWidth() *
+                             getColumnBits(op.getRows()) / 8 * sets);
 }
 
 /// Whether a schedule that holds rows in registers has too little in flight.
@@ -234,6 +262,40 @@ static double getPartialShare(RowwiseOp op, ScheduleAttr schedule,
          (double(rows) * double(rowBits));
 }
 
+/// Sets of rows that a workgroup works on in a turn of its loop.
+static int64_t getSetsOfTurn(ScheduleAttr schedule) {
+  return schedule.getPrefetch() ? schedule.getUnroll() : 1;
+}
+
+/// Rows that come first to a compute unit, over all of its rows; there are
+/// `rows` in all.
+static double getFillShare(ScheduleAttr schedule, const ChipInfo &chip,
+                           int64_t rows) {
+  int64_t first = schedule.getRowGroups() * getSetsOfTurn(schedule) *
+                  schedule.getWorkgroupsPerComputeUnit() * chip.computeUnits;
+  return std::min(1.0, double(first) / double(rows));
+}
+
+/// Rows that the compute unit with the most has to do, over an equal share of
+/// all `rows`, less 1. A turn of several sets of rows that is not full costs
+/// about half of what is missing.
+static double getUnevenShare(ScheduleAttr schedule, const ChipInfo &chip,
+                             int64_t rows) {
+  int64_t workgroups =
+      chip.computeUnits * schedule.getWorkgroupsPerComputeUnit();
+  if (int64_t least = schedule.getRowsPerWorkgroup())
+    workgroups = std::min(workgroups, int64_t(llvm::divideCeil(rows, least)));
+  auto ofBusiest = [&](int64_t atOnce) {
+    return double(llvm::divideCeil(rows, workgroups * atOnce) * atOnce *
+                  llvm::divideCeil(workgroups, chip.computeUnits));
+  };
+  int64_t groups = schedule.getRowGroups();
+  double most =
+      (ofBusiest(groups) + ofBusiest(groups * getSetsOfTurn(schedule))) / 2;
+  return std::min(mostUneven,
+                  most * double(chip.computeUnits) / double(rows) - 1);
+}
+
 /// What a schedule costs beside the ideal, 0: idle lanes, lanes with too little
 /// or too much to do, an exchange between waves, nothing in flight, partial
 /// sums.
@@ -249,7 +311,8 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
   // wave takes instructions of its own, each lane should have more to reduce.
   double elements = chunks * double(schedule.getVectorWidth());
   double accesses = elements * op.getRowElementBits() / (accessBytes * 8);
-  double fewest = fitsWave ? 1 : 2;
+  bool turnsCount = weighsTurns(op, chip);
+  double fewest = fitsWave || turnsCount ? 1 : 2;
   bool isShared = schedule.getWorkgroupsPerRow() > 1;
   double ratio = std::max(
       {1.0, fewest / accesses,
@@ -280,14 +343,27 @@ static double getCost(RowwiseOp op, ScheduleAttr schedule,
           ? longExchangeCost *
                 std::log2(double(exchanged) / double(shortExchange))
           : 0;
+  double turns = 0;
+  if (turnsCount) {
+    idle *= turnIdleWeight;
+    int64_t rows = *op.getStaticRowCount();
+    auto items =
+        double(schedule.getThreads() * schedule.getWorkgroupsPerComputeUnit());
+    turns = getUnevenShare(schedule, chip, rows) +
+            fillWeight * getFillShare(schedule, chip, rows) +
+            fewItemsCost * std::max(0.0, std::log2(double(fewItems) / items));
+  }
   double starved = 0;
   if (isStarved(op, schedule, chip))
     starved = double(chip.model.registerBytesInFlight) /
                   std::max(1.0, getBytesInFlight(op, schedule, chip)) -
               1;
-  return starved + idle + ratioWeight * (ratio - 1) +
-         (fitsWave ? 0 : exchangeCost) + sharing + longExchange +
-         (isAlone ? aloneCost : 0) + quietWeight * quiet +
+  return starved + turns + idle + ratioWeight * (ratio - 1) +
+         (fitsWave     ? 0
+          : turnsCount ? turnExchangeCost
+                       : exchangeCost) +
+         sharing + longExchange + (isAlone ? aloneCost : 0) +
+         quietWeight * quiet +
          partialWeight * getPartialShare(op, schedule, chip) +
          (inFlight ? 0 : notInFlightCost);
 }
@@ -360,6 +436,24 @@ static ScheduleAttr fillCandidate(RowwiseOp op, Candidate candidate,
   }
   candidate.fields.stages = 0;
   candidate.fewerGroups = 0;
+  if (weighsTurns(op, chip)) {
+    // The fewer rows at once, the less is left over in the last turn.
+    ScheduleAttr best;
+    for (candidate.atOnce = 2 * fewItems; candidate.atOnce >= fewItems;
+         candidate.atOnce /= 2)
+      for (candidate.fewerGroups = 0; candidate.getGroups(chip) > 0;
+           ++candidate.fewerGroups)
+        for (candidate.fields.prefetch = 1; candidate.fields.prefetch >= 0;
+             --candidate.fields.prefetch)
+          for (candidate.fields.unroll =
+                   candidate.fields.prefetch ? chip.model.prefetchUnroll : 1;
+               candidate.fields.unroll >= 1; --candidate.fields.unroll)
+            if (ScheduleAttr schedule = tryCandidate())
+              if (!best ||
+                  getCost(op, schedule, chip) <= getCost(op, best, chip))
+                best = schedule;
+    return best;
+  }
   for (candidate.fields.prefetch = 1; candidate.fields.prefetch >= 0;
        --candidate.fields.prefetch) {
     // The first that keeps enough in flight, else the first.

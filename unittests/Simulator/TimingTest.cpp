@@ -30,6 +30,7 @@ constexpr const char *Chip = "gfx942";
 /// The parameters that the tests rest on.
 constexpr const char *Parameters =
     "megahertz=1000;vectorClocks=4;wideClocks=8;transcendentalClocks=16;"
+    "longProductClocks=12;"
     "scalarClocks=4;branchClocks=20;vectorResultClocks=4;ldsClocks=60;"
     "permuteClocks=50;ldsStoreClocks=30;ldsTurnClocks=0;fetchClocks=0;"
     "storeClocks=300;barrierClocks=8;scalarHitClocks=50;scalarL2Clocks=200;"
@@ -106,6 +107,13 @@ TEST(Timing, VectorInstructionsTakeFourClocks) {
 
 TEST(Timing, TranscendentalFunctionsTakeSixteenClocks) {
   EXPECT_DOUBLE_EQ(added("", repeated("v_exp_f32 v1, v2\n", 10)), 160);
+}
+
+TEST(Timing, ProductsTakeLongerThanSums) {
+  EXPECT_DOUBLE_EQ(added("", repeated("v_mul_lo_u32 v1, v2, v3\n", 10)), 160);
+  EXPECT_DOUBLE_EQ(
+      added("", repeated("v_mad_u64_u32 v[4:5], vcc, v2, v3, v[6:7]\n", 10)),
+      120);
 }
 
 TEST(Timing, OneWaveIssuesWideInstructionsAtHalfTheRate) {
@@ -232,6 +240,46 @@ TEST(Timing, AStreamTakesItsBytesOverTheRate) {
       predicted(Body, 4, 4096,
                 "memoryGigabytes=500;farGigabytes=2000;caches=warm;", Bytes);
   EXPECT_NEAR(Warm.clocks(), Expected / 4, 0.15 * Expected);
+}
+
+TEST(Timing, PartsOfALineReachMemoryOnce) {
+  // Lanes store 16 bytes each, 32 apart: half of 16 lines; then the other half;
+  // then what is written already.
+  const std::string First = "s_load_dwordx2 s[4:5], s[0:1], 0x0\n"
+                            "v_lshlrev_b32_e32 v0, 5, v0\n"
+                            "s_waitcnt lgkmcnt(0)\n"
+                            "global_store_dwordx4 v0, v[4:7], s[4:5]\n";
+  const std::string Second =
+      "global_store_dwordx4 v0, v[4:7], s[4:5] offset:16\n";
+  auto Written = [](const std::string &Body) {
+    const Predicted P = predicted(Body);
+    const llvm::json::Object &B = *P.first().getObject("bytes");
+    return B.getNumber("memory").value_or(-1);
+  };
+  const double Half = Written(First);
+  EXPECT_DOUBLE_EQ(Written(First + Second) - Half, 64 * 16);
+  EXPECT_DOUBLE_EQ(Written(First + Second + Second), Half + 64 * 16);
+}
+
+TEST(Timing, ALongWaveGoesOnWithWhatItsCachesHold) {
+  // One line after the other of 256 KiB, round and round; 100,000 instructions
+  // are recorded, of which the first 2,048 loads come from memory.
+  const unsigned Passes = 40000;
+  const Predicted P = predicted("s_load_dwordx2 s[4:5], s[0:1], 0x0\n"
+                                "s_mov_b32 s6, 0\n"
+                                "s_mov_b32 s7, " +
+                                std::to_string(Passes) +
+                                "\ns_waitcnt lgkmcnt(0)\n"
+                                "again:\n"
+                                "s_load_dword s8, s[4:5], s6\n"
+                                "s_add_u32 s6, s6, 64\n"
+                                "s_and_b32 s6, s6, 0x3ffff\n"
+                                "s_sub_u32 s7, s7, 1\n"
+                                "s_waitcnt lgkmcnt(0)\n"
+                                "s_cmp_lg_u32 s7, 0\n"
+                                "s_cbranch_scc1 again\n");
+  // 200 clocks from the L2, then a comparison and a branch.
+  EXPECT_NEAR(P.clocks() / Passes, 200 + 4 + 20, 8);
 }
 
 TEST(Timing, FewLinesInFlightWaitForEachOther) {

@@ -32,6 +32,12 @@ constexpr size_t AccessesTogether = 8;
 /// footprint grows beyond it: at a quarter more nothing is left.
 constexpr double ForgottenBeyond = 4;
 
+/// From how many times the recorded part on a wave is long: what it does first
+/// is then nothing beside the rest.
+constexpr double LongWaves = 2;
+/// A few lines beside what just fits replace next to nothing.
+constexpr double JustFits = 1.02;
+
 /// Of a turn, for each further lane that asks for the same line.
 constexpr double AtomicLaneTurns = 0.2;
 
@@ -39,27 +45,38 @@ namespace {
 class Cache {
 public:
   explicit Cache(double Lines)
-      : Sets(std::max<size_t>(1, size_t(Lines) / Ways)),
-        Content(Sets * Ways, Empty) {}
-  enum Found : uint8_t { Missing, Clean, Dirty };
-  /// How the line is found. It is there then, and dirty by a store.
-  Found access(uint64_t Line, bool Store = false) {
-    uint64_t *Set = &Content[size_t(Line % Sets) * Ways];
+      : Sets(std::max<size_t>(1, size_t(Lines) / Ways)), Content(Sets * Ways) {}
+  /// How a line was before an access.
+  struct Found {
+    bool Present;
+    bool Read;      ///< since it came
+    double Written; ///< of its bytes, since it came
+  };
+  /// How the line is found. It is there then, read or, with bytes that are
+  /// stored, written.
+  Found access(uint64_t Line, double Stored = 0) {
+    Entry *Set = &Content[size_t(Line % Sets) * Ways];
     size_t K = 0;
-    while (K < Ways && Set[K] >> 1 != Line)
+    while (K < Ways && Set[K].Line != Line)
       ++K;
-    const Found F = K == Ways ? Missing : Set[K] & 1 ? Dirty : Clean;
+    Found F = {false, false, 0};
+    if (K != Ways)
+      F = {true, Set[K].Read, Set[K].Written};
     for (K = std::min(K, Ways - 1); K > 0; --K)
       Set[K] = Set[K - 1];
-    Set[0] = Line << 1 | (F == Dirty || Store ? 1 : 0);
+    Set[0] = {Line, float(F.Written + Stored), F.Read || Stored == 0};
     return F;
   }
 
 private:
+  struct Entry {
+    uint64_t Line = ~0ull;
+    float Written = 0;
+    bool Read = false;
+  };
   static constexpr size_t Ways = 16;
-  static constexpr uint64_t Empty = ~0ull;
   size_t Sets;
-  std::vector<uint64_t> Content;
+  std::vector<Entry> Content;
 };
 
 /// What was recorded of a buffer.
@@ -67,7 +84,7 @@ struct RegionTraffic {
   llvm::DenseSet<uint64_t> Lines;
   llvm::DenseSet<uint64_t> LinesRead;
   double Fetched = 0; ///< lines that came to the L2
-  double Written = 0; ///< lines that left it
+  double Written = 0; ///< lines that left it, parts of lines as parts
   llvm::DenseMap<uint64_t, double> Atomics;
 };
 
@@ -83,6 +100,12 @@ public:
     }
   }
   void access(WorkgroupTrace &T, const Access &X, unsigned Unit);
+  void access(llvm::ArrayRef<PlacedWorkgroup> Workgroups, size_t Together);
+  /// Bytes of the lines that were touched, as many times as there are; of no
+  /// buffer more than all.
+  double footprint(const Launch &L, double Times) const;
+  /// Counts anew, with the caches as they are.
+  void restart();
 
   const ClockInfo &C;
   double LinesOfScalar;
@@ -107,10 +130,10 @@ void Hierarchy::access(WorkgroupTrace &T, const Access &X, unsigned Unit) {
     uint64_t Number = Line.Number;
     bool Near = false;
     if (X.Kind == AccessKind::ScalarLoad) {
-      Near = Scalar[Unit].access(Number) != Cache::Missing;
+      Near = Scalar[Unit].access(Number).Present;
       Number = uint64_t(double(Number) / LinesOfScalar);
     } else if (X.Kind == AccessKind::VectorLoad) {
-      Near = L1[Unit].access(Number) != Cache::Missing;
+      Near = L1[Unit].access(Number).Present;
     }
     R.Lines.insert(Number);
     if (X.Kind != AccessKind::VectorStore)
@@ -128,23 +151,26 @@ void Hierarchy::access(WorkgroupTrace &T, const Access &X, unsigned Unit) {
       continue;
     }
     const bool Store = X.Kind == AccessKind::VectorStore;
-    const Cache::Found F = L2.access(Number, Store);
-    // What is written leaves once, however often it was.
-    if (F == Cache::Dirty || (F == Cache::Clean && !Store)) {
+    const double Bytes = Store ? X.storedBytes(C.LineBytes) : 0;
+    const Cache::Found F = L2.access(Number, Bytes);
+    // What is written leaves once, however often it was: stores fill a line
+    // before they write any of it again.
+    if (Store ? F.Written + Bytes > C.LineBytes : F.Present) {
       Line.Level = CacheLevel::L2;
       continue;
     }
-    Line.Rewritten = F == Cache::Clean;
+    Line.Rewritten = Store && F.Read;
     Line.Level = CacheLevel::Memory;
-    ++(Store ? R.Written : R.Fetched);
+    if (Store)
+      R.Written += Bytes / C.LineBytes;
+    else
+      ++R.Fetched;
   }
 }
 
-Traffic lnbwd::sim::assignLevels(llvm::ArrayRef<PlacedWorkgroup> Workgroups,
-                                 const CacheConditions &Q, const Launch &L,
-                                 const ClockInfo &C) {
-  Hierarchy H(Q, L, C);
-  const size_t Together = size_t(Q.Units) * std::max(1u, Q.Resident);
+/// All accesses, of as many workgroups at a time as there is room for.
+void Hierarchy::access(llvm::ArrayRef<PlacedWorkgroup> Workgroups,
+                       size_t Together) {
   for (size_t Begin = 0; Begin < Workgroups.size(); Begin += Together) {
     auto Batch =
         Workgroups.slice(Begin, std::min(Together, Workgroups.size() - Begin));
@@ -156,10 +182,47 @@ Traffic lnbwd::sim::assignLevels(llvm::ArrayRef<PlacedWorkgroup> Workgroups,
         const size_t End =
             std::min(First + AccessesTogether, T.Accesses.size());
         for (size_t K = First; K < End; ++K)
-          H.access(T, T.Accesses[K], P.Unit);
+          access(T, T.Accesses[K], P.Unit);
         Any |= End < T.Accesses.size();
       }
     }
+  }
+}
+
+/// Lines of a buffer.
+static double linesOf(const Region &R, const ClockInfo &C) {
+  return double(R.End - R.Begin) / C.LineBytes + 1;
+}
+
+double Hierarchy::footprint(const Launch &L, double Times) const {
+  double Lines = 0;
+  for (size_t K = 0; K < Regions.size(); ++K)
+    Lines += std::min(linesOf(L.Regions[K], C),
+                      double(Regions[K].Lines.size()) * Times);
+  return Lines * C.LineBytes;
+}
+
+void Hierarchy::restart() {
+  for (RegionTraffic &R : Regions) {
+    R.Fetched = R.Written = 0;
+    R.Atomics.clear();
+  }
+  L2Lines = 0;
+}
+
+Traffic lnbwd::sim::assignLevels(llvm::ArrayRef<PlacedWorkgroup> Workgroups,
+                                 const CacheConditions &Q, const Launch &L,
+                                 const ClockInfo &C) {
+  Hierarchy H(Q, L, C);
+  const size_t Together = size_t(Q.Units) * std::max(1u, Q.Resident);
+  H.access(Workgroups, Together);
+  // Long waves go on with what they have left in the caches, if all that they
+  // will touch has room there.
+  if (Q.Continued >= LongWaves &&
+      H.footprint(L, Q.Continued * Q.UnitsOfDie / Q.Units) <=
+          C.L2KiB * 1024 * JustFits) {
+    H.restart();
+    H.access(Workgroups, Together);
   }
 
   // To the whole launch.
@@ -167,12 +230,10 @@ Traffic lnbwd::sim::assignLevels(llvm::ArrayRef<PlacedWorkgroup> Workgroups,
       double(Q.Workgroups) / double(std::max<size_t>(1, Workgroups.size()));
   std::vector<double> ReadOnce(H.Regions.size()), FarShare(H.Regions.size());
   Traffic All;
+  All.Footprint = H.footprint(L, Scale * Q.Continued);
   for (size_t K = 0; K < H.Regions.size(); ++K) {
     const RegionTraffic &R = H.Regions[K];
-    const double Whole =
-        double(L.Regions[K].End - L.Regions[K].Begin) / C.LineBytes + 1;
-    All.Footprint +=
-        std::min(Whole, double(R.Lines.size()) * Scale) * C.LineBytes;
+    const double Whole = linesOf(L.Regions[K], C);
     ReadOnce[K] = std::min(Whole, double(R.LinesRead.size()) * Scale);
     for (auto &Entry : R.Atomics)
       All.HottestLine =
@@ -181,23 +242,30 @@ Traffic lnbwd::sim::assignLevels(llvm::ArrayRef<PlacedWorkgroup> Workgroups,
                        (Whole < double(R.Lines.size()) * Scale ? Scale : 1.0));
   }
   const double FarBytes = C.FarCacheMiB * (1 << 20);
-  // The part of a footprint that is still there when it comes round again.
-  const double Kept =
-      !Q.Warm || FarBytes == 0 ? 0
+  // The part of a footprint that is still there when it comes round again, and
+  // of that of the launch before.
+  const double Room =
+      FarBytes == 0 ? 0
       : All.Footprint <= FarBytes
           ? 1
           : std::max(0.0, 1 - (All.Footprint / FarBytes - 1) * ForgottenBeyond);
+  const double Kept = Q.Warm ? Room : 0;
   for (size_t K = 0; K < H.Regions.size(); ++K) {
     const double Fetched = H.Regions[K].Fetched * Scale,
                  Written = H.Regions[K].Written * Scale;
     const double Again =
         Fetched > ReadOnce[K] && FarBytes > 0 ? 1 - ReadOnce[K] / Fetched : 0;
-    FarShare[K] = Again + (1 - Again) * Kept;
-    All.Far += (Fetched + Written) * C.LineBytes;
-    All.Memory +=
-        (Fetched * (1 - FarShare[K]) + Written * (1 - Kept)) * C.LineBytes;
+    // Long waves come round by themselves.
+    const double Lines = double(H.Regions[K].LinesRead.size()) * Scale;
+    const double Rounds = Lines * Q.Continued / linesOf(L.Regions[K], C);
+    const double Stays =
+        Rounds > 1 ? std::max(Kept, Room * (1 - 1 / Rounds)) : Kept;
+    FarShare[K] = Again + (1 - Again) * Stays;
+    All.Far += (Fetched + Written) * Q.Continued * C.LineBytes;
+    All.Memory += (Fetched * (1 - FarShare[K]) + Written * (1 - Kept)) *
+                  Q.Continued * C.LineBytes;
   }
-  All.L2 = H.L2Lines * Scale * C.LineBytes;
+  All.L2 = H.L2Lines * Scale * Q.Continued * C.LineBytes;
   // By the line's number, so that the choice is the same in every run.
   auto Choose = [&](TouchedLine &Line, double Share) {
     const uint64_t Hash = Line.Number * 0x9e3779b97f4a7c15ull >> 40;

@@ -35,6 +35,9 @@ struct CacheConditions {
   unsigned Units = 1;      ///< of the die that have recorded workgroups
   unsigned UnitsOfDie = 1; ///< that work
   unsigned Resident = 1;   ///< workgroups of a unit at a time
+  /// Instructions that waves execute over those that were recorded of them: the
+  /// rest of a long wave goes on as the recorded part does.
+  double Continued = 1;
   /// Whether the memory-side cache holds what the launch before left: the same
   /// accesses again.
   bool Warm = false;

@@ -384,9 +384,7 @@ double ComputeUnit::access(const Access &X, const WorkgroupTrace &T,
     const TouchedLine &Line = T.Lines[X.FirstLine + K];
     const double At = Start + Clocks * (K + 1) / Lines;
     if (X.Kind == AccessKind::VectorStore) {
-      // Sectors of a quarter of a line are what leaves at least.
-      const double Bytes = std::max(C.LineBytes / 4, X.Bytes / Lines);
-      Done = std::max(Done, lineStored(Line, std::min(Bytes, C.LineBytes), At));
+      Done = std::max(Done, lineStored(Line, X.storedBytes(C.LineBytes), At));
       continue;
     }
     if (X.Kind == AccessKind::Atomic) {

@@ -23,8 +23,12 @@ using llvm::StringRef;
 
 /// A 32-bit integer product takes as long as a transcendental function.
 static bool isSlowProduct(StringRef Name) {
-  return Name.starts_with("v_mul_lo_u32") || Name.starts_with("v_mul_hi_") ||
-         Name.starts_with("v_mad_u64_u32") || Name.starts_with("v_mad_i64_i32");
+  return Name.starts_with("v_mul_lo_u32") || Name.starts_with("v_mul_hi_");
+}
+
+/// One with a sum of 64 bits.
+static bool isLongProduct(StringRef Name) {
+  return Name.starts_with("v_mad_u64_u32") || Name.starts_with("v_mad_i64_i32");
 }
 
 /// Those that a wave cannot issue back to back.
@@ -69,6 +73,8 @@ static IssueFacts factsOf(const Inst &I, const Effects &E, const ClockInfo &C,
       F.Busy = F.Result = uint16_t(matrixClocks(I, C));
     } else if (E.Counted == CountClass::Transcendental || isSlowProduct(Name)) {
       F.Busy = F.Gap = F.Result = uint16_t(C.TranscendentalClocks);
+    } else if (isLongProduct(Name)) {
+      F.Busy = F.Gap = F.Result = uint16_t(C.LongProductClocks);
     } else if (isWide(Name)) {
       F.Gap = F.Result = uint16_t(C.WideClocks);
     }

@@ -179,6 +179,7 @@ bool lnbwd::sim::predict(Launch &L, const TimingOptions &Options,
   Q.UnitsOfDie = S.UnitsOfDie;
   Q.Resident = P.Resident;
   Q.Warm = Options.Warm;
+  Q.Continued = std::max(1.0, Executed / std::max(1.0, Steps));
   P.Bytes = assignLevels(Placed, Q, L, C);
 
   const double Working = std::min(double(Workgroups), C.ComputeUnits);
@@ -198,7 +199,7 @@ bool lnbwd::sim::predict(Launch &L, const TimingOptions &Options,
   double Clocks =
       std::max(allEnded(Times, S.OfUnit, P.Resident), Unit.drained());
   // A workgroup that was recorded in part goes on as it began.
-  Clocks *= std::max(1.0, Executed / std::max(1.0, Steps));
+  Clocks *= Q.Continued;
   P.Microseconds = std::max(C.nanoseconds(Clocks),
                             P.Bytes.HottestLine * C.AtomicNanoseconds) *
                    1e-3;

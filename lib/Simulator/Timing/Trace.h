@@ -15,6 +15,7 @@
 #ifndef LNBWD_LIB_SIMULATOR_TIMING_TRACE_H
 #define LNBWD_LIB_SIMULATOR_TIMING_TRACE_H
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -33,6 +34,12 @@ struct Access {
   uint32_t BankCycles = 0; ///< of LDS; 0: LDS was not accessed
   uint32_t Lanes = 0;      ///< that were active
   AccessKind Kind = AccessKind::VectorLoad;
+
+  /// Bytes that a store writes to each of its lines; sectors of a quarter of
+  /// a line are what leaves at least.
+  double storedBytes(double LineBytes) const {
+    return std::clamp(Bytes / double(NumLines), LineBytes / 4, LineBytes);
+  }
 };
 
 /// One executed instruction: its number in the program, and its access plus 1,
