@@ -58,9 +58,9 @@ static constexpr int64_t sharedAccesses = 4;
 /// Bytes of partial sums are this much dearer than those of rows: they travel
 /// when nothing else is under way.
 static constexpr double partialWeight = 1.6;
-/// The same of all workgroups of a compute unit where there are no row sums:
-/// what such programs do to a row is arithmetic, which needs lanes, and no
-/// workgroup waits for its own sums.
+/// Lanes of all workgroups of a compute unit where there are no row sums: what
+/// such programs do to a row is arithmetic, which needs lanes, and no workgroup
+/// waits for its own sums.
 static constexpr int64_t independentComputeUnitThreads = 1024;
 /// Accesses of a lane to its part of a row, at most, in such programs; longer
 /// rows go tile by tile.

@@ -117,7 +117,7 @@ private:
 };
 
 /// One kernel's launch: how often its parts run.
-struct Launch {
+struct KernelRuns {
   ScheduleAttr schedule;
   int64_t waveSize;
   int64_t rows;
@@ -141,7 +141,7 @@ struct Launch {
 
   /// Workgroups times sets, or whatever the part is run for.
   double getRuns(const KernelPart &part) const;
-  /// The same with the runs whose loads are dropped, for want of such a set.
+  /// getRuns, and the runs whose loads are dropped, for want of such a set.
   double getIssues(const KernelPart &part) const;
   /// The share of the bytes of a run that a bounded load brings, where rows
   /// are missing from a set.
@@ -163,7 +163,7 @@ struct Launch {
 };
 } // namespace
 
-double Launch::getRuns(const KernelPart &part) const {
+double KernelRuns::getRuns(const KernelPart &part) const {
   int64_t sets = getSets();
   // With two sets a turn, a workgroup with an odd number begins one more turn.
   int64_t least = sets / workgroups, more = sets % workgroups;
@@ -222,7 +222,7 @@ double Launch::getRuns(const KernelPart &part) const {
   return double(runs) * double(turns) * double(tiles);
 }
 
-double Launch::getIssues(const KernelPart &part) const {
+double KernelRuns::getIssues(const KernelPart &part) const {
   KernelPart around = part;
   switch (part.kind) {
   case lane::PartKind::FirstSecondLoad:
@@ -267,7 +267,8 @@ static double countCopies(ArrayRef<Instruction> code) {
   return once && inLoop > once ? double(inLoop) / double(once) : 1;
 }
 
-static CodeFigures evaluate(ArrayRef<Instruction> code, const Launch &launch) {
+static CodeFigures evaluate(ArrayRef<Instruction> code,
+                            const KernelRuns &launch) {
   CodeFigures figures;
   // Stores of columns that do not exist are masked; loads go elsewhere.
   int64_t covered =
@@ -357,7 +358,7 @@ static CodeFigures evaluate(ArrayRef<Instruction> code, const Launch &launch) {
 //===----------------------------------------------------------------------===//
 
 /// Fills in the times that the parts of a kernel take at least.
-static void predict(KernelReport &kernel, const Launch *launch,
+static void predict(KernelReport &kernel, const KernelRuns *launch,
                     const ChipInfo &chip) {
   auto units = double(chip.computeUnits);
   double peak = double(chip.limits.gigabytesPerSecond) * 1e9;
@@ -462,7 +463,8 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
         std::max(report.rowLength, *argument.getInteger("row_length"));
   }
 
-  // The same code again, with a line table that says which part is which.
+  // The code of the object again, with a line table that says which part is
+  // which.
   std::string withParts;
   SmallVector<KernelPart> parts;
   if ((*chip)->backend == Backend::AMDGPU && !emission.object.empty()) {
@@ -504,11 +506,11 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
     if (kernel.resources)
       kernel.occupancy = getOccupancy(*kernel.resources, kernel.threads,
                                       kernel.dynamicSharedMemoryBytes, **chip);
-    std::optional<Launch> launch;
+    std::optional<KernelRuns> launch;
     auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(kernel.name);
     if (auto info = function->getAttrOfType<KernelInfoAttr>(kernelInfoAttr)) {
-      launch = Launch{info.getSchedule(),  (*chip)->waveSize, kernelRows,
-                      info.getRowLength(), workgroups,        tiles};
+      launch = KernelRuns{info.getSchedule(),  (*chip)->waveSize, kernelRows,
+                          info.getRowLength(), workgroups,        tiles};
       llvm::raw_string_ostream os(kernel.schedule);
       os << info.getSchedule();
     }

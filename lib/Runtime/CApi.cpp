@@ -15,7 +15,7 @@
 #include "BundleReader.h"
 #include "Driver.h"
 #include "Error.h"
-#include "Kernel.h"
+#include "LoadedKernel.h"
 #include "Program.h"
 
 #include <cstring>
@@ -30,7 +30,7 @@ struct lnbwd_device {
   std::shared_ptr<const Driver> driver;
 };
 struct lnbwd_kernel {
-  Kernel kernel;
+  LoadedKernel kernel;
 };
 struct lnbwd_event {
   std::shared_ptr<const Driver> driver;
@@ -316,7 +316,7 @@ lnbwd_status lnbwd_kernel_load(const lnbwd_device *device,
     require(device, "device");
     require(program, "program");
     require(kernel, "kernel");
-    *kernel = new lnbwd_kernel{Kernel(device->driver, program->program)};
+    *kernel = new lnbwd_kernel{LoadedKernel(device->driver, program->program)};
   });
 }
 

@@ -87,18 +87,25 @@ struct ToolOptions {
 };
 } // namespace
 
-/// Whether the command line has -o: then the standard output is meant.
-static bool isOutputNamed = false;
-
 static llvm::raw_ostream &error() {
   return llvm::WithColor::error(llvm::errs(), "lnbwd-opt");
 }
 
+namespace {
+/// Where the result goes.
+struct Output {
+  /// A file, or "-" for the standard output.
+  std::string name;
+  /// Whether the command line has -o: then the standard output is meant.
+  bool isNamed;
+};
+} // namespace
+
 /// Writes to a file, whole or not at all, or to the standard output.
-static LogicalResult writeFile(StringRef name, StringRef contents) {
+static LogicalResult writeFile(const Output &output, StringRef contents) {
   std::error_code problem;
-  if (name == "-") {
-    if (!isOutputNamed && llvm::outs().is_displayed() &&
+  if (output.name == "-") {
+    if (!output.isNamed && llvm::outs().is_displayed() &&
         contents.contains('\0')) {
       error() << "expected a file for machine code, got a terminal: name one "
                  "by -o FILE, or say -o - to print it all the same\n";
@@ -109,18 +116,19 @@ static LogicalResult writeFile(StringRef name, StringRef contents) {
     problem = llvm::outs().error();
     llvm::outs().clear_error(); // It is said here.
   } else {
-    problem = writeOutputFile(name.str(), contents);
+    problem = writeOutputFile(output.name, contents);
   }
   if (!problem)
     return success();
-  error() << "cannot write '" << name << "': " << problem.message() << "\n";
+  error() << "cannot write '" << output.name << "': " << problem.message()
+          << "\n";
   return failure();
 }
 
 /// Compiles as the command line says. Nothing is written unless everything
 /// succeeded.
 static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
-                             StringRef outputName,
+                             const Output &output,
                              const DialectRegistry &registry,
                              const MlirOptMainConfig &config,
                              const ToolOptions &options, EmitFormat format) {
@@ -140,16 +148,16 @@ static LogicalResult compile(std::unique_ptr<llvm::MemoryBuffer> input,
   request.reportRows = options.rows;
   request.saveTemps = options.saveTemps;
   request.timing = &scope;
-  FailureOr<std::string> output =
+  FailureOr<std::string> code =
       compileSource(sources, registry, request, llvm::errs());
-  if (failed(output))
+  if (failed(code))
     return failure();
-  return writeFile(outputName, *output);
+  return writeFile(output, *code);
 }
 
 /// Compiles for each of --chips and puts the results into one file.
 static LogicalResult compileBundle(StringRef input, StringRef inputName,
-                                   StringRef outputName,
+                                   const Output &output,
                                    const DialectRegistry &registry,
                                    const MlirOptMainConfig &config,
                                    const ToolOptions &options) {
@@ -201,7 +209,7 @@ static LogicalResult compileBundle(StringRef input, StringRef inputName,
     error() << llvm::toString(bundle.takeError()) << "\n";
     return failure();
   }
-  return writeFile(outputName, *bundle);
+  return writeFile(output, *bundle);
 }
 
 /// Leaves to --help the options of this tool and a few of mlir-opt's; the
@@ -277,12 +285,13 @@ static int run(int argc, char **argv) {
       "\" --emit=hsaco -o "
       "kernel.hsaco\n");
   // The option itself is mlir-opt's, and gone again.
-  isOutputNamed = any_of(ArrayRef<char *>(argv, argc), [](StringRef argument) {
+  bool isNamed = any_of(ArrayRef<char *>(argv, argc), [](StringRef argument) {
     if (!argument.consume_front("-"))
       return false;
     argument.consume_front("-");
     return argument == "o" || argument.starts_with("o=");
   });
+  const Output output{outputName, isNamed};
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
 
   bool isBundle = options.emit == "bundle";
@@ -311,23 +320,23 @@ static int run(int argc, char **argv) {
     return EXIT_FAILURE;
   }
   if (isBundle)
-    return failed(compileBundle(input->getBuffer(), inputName, outputName,
-                                registry, config, options))
+    return failed(compileBundle(input->getBuffer(), inputName, output, registry,
+                                config, options))
                ? EXIT_FAILURE
                : EXIT_SUCCESS;
   // Splitting, diagnostics checking and the like are mlir-opt's business.
   if (options.emit.getNumOccurrences() == 0 && options.saveTemps.empty()) {
-    std::string output;
-    llvm::raw_string_ostream os(output);
+    std::string text;
+    llvm::raw_string_ostream os(text);
     LogicalResult result = MlirOptMain(os, std::move(input), registry, config);
     // What mlir-opt prints of the parts that went well is for reading; a file
     // is whole or not written.
-    if (succeeded(result) || outputName == "-")
-      if (failed(writeFile(outputName, output)))
+    if (succeeded(result) || output.name == "-")
+      if (failed(writeFile(output, text)))
         return EXIT_FAILURE;
     return failed(result) ? EXIT_FAILURE : EXIT_SUCCESS;
   }
-  return failed(compile(std::move(input), outputName, registry, config, options,
+  return failed(compile(std::move(input), output, registry, config, options,
                         *format))
              ? EXIT_FAILURE
              : EXIT_SUCCESS;

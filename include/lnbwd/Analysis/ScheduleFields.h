@@ -34,7 +34,8 @@ struct ScheduleFields {
   llvm::SmallVector<int64_t *> getValues();
 
   ScheduleAttr get(mlir::MLIRContext *context) const;
-  /// The same, or null after an error if the fields do not fit each other.
+  /// The attribute of these fields, or null after an error if they do not fit
+  /// each other.
   ScheduleAttr
   getChecked(llvm::function_ref<mlir::InFlightDiagnostic()> emitError,
              mlir::MLIRContext *context) const;

@@ -1,4 +1,4 @@
-//===- Kernel.h - A program on a device -------------------------*- C++ -*-===//
+//===- LoadedKernel.h - A program on a device -------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_RUNTIME_KERNEL_H
-#define LNBWD_LIB_RUNTIME_KERNEL_H
+#ifndef LNBWD_LIB_RUNTIME_LOADEDKERNEL_H
+#define LNBWD_LIB_RUNTIME_LOADEDKERNEL_H
 
 #include "Driver.h"
 #include "Program.h"
@@ -23,14 +23,15 @@
 
 namespace lnbwd::runtime {
 
-class Kernel {
+/// One program on one device. Threads may launch it at once.
+class LoadedKernel {
 public:
   /// Loads the program; throws if its chip is not the device's.
-  Kernel(std::shared_ptr<const Driver> driver,
-         std::shared_ptr<const Program> program);
-  ~Kernel();
-  Kernel(const Kernel &) = delete;
-  Kernel &operator=(const Kernel &) = delete;
+  LoadedKernel(std::shared_ptr<const Driver> driver,
+               std::shared_ptr<const Program> program);
+  ~LoadedKernel();
+  LoadedKernel(const LoadedKernel &) = delete;
+  LoadedKernel &operator=(const LoadedKernel &) = delete;
 
   /// Bytes of workspace.
   int64_t workspaceSize(LaunchSize size) const;
@@ -65,4 +66,4 @@ private:
 
 } // namespace lnbwd::runtime
 
-#endif // LNBWD_LIB_RUNTIME_KERNEL_H
+#endif // LNBWD_LIB_RUNTIME_LOADEDKERNEL_H

@@ -1,4 +1,4 @@
-//===- Kernel.cpp - A program on a device ---------------------------------===//
+//===- LoadedKernel.cpp - A program on a device ---------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Kernel.h"
+#include "LoadedKernel.h"
 
 #include "Error.h"
 
@@ -25,8 +25,8 @@ static bool isAligned(const void *pointer, uintptr_t alignment) {
   return reinterpret_cast<uintptr_t>(pointer) % alignment == 0;
 }
 
-Kernel::Kernel(std::shared_ptr<const Driver> driver,
-               std::shared_ptr<const Program> program)
+LoadedKernel::LoadedKernel(std::shared_ptr<const Driver> driver,
+                           std::shared_ptr<const Program> program)
     : driver(std::move(driver)), program(std::move(program)) {
   const DeviceInfo &info = this->driver->info();
   checkChip(*this->program, info.arch, info.name);
@@ -42,12 +42,12 @@ Kernel::Kernel(std::shared_ptr<const Driver> driver,
   }
 }
 
-Kernel::~Kernel() { driver->unloadModule(module); }
+LoadedKernel::~LoadedKernel() { driver->unloadModule(module); }
 
 /// Clusters lie within parts of the device, so that fewer of them run at once
 /// than its compute units would hold; one that waits for a place would start
 /// when all others have worked off their rows.
-void Kernel::boundClusters() {
+void LoadedKernel::boundClusters() {
   const Plan &plan = program->plan;
   clusterBounds.fill(0);
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
@@ -69,7 +69,7 @@ void Kernel::boundClusters() {
   }
 }
 
-Kernel::Sizes Kernel::sizes(LaunchSize size) const {
+LoadedKernel::Sizes LoadedKernel::sizes(LaunchSize size) const {
   const Plan &plan = program->plan;
   plan.checkSize(size);
   Sizes result;
@@ -96,12 +96,12 @@ Kernel::Sizes Kernel::sizes(LaunchSize size) const {
   return result;
 }
 
-int64_t Kernel::workspaceSize(LaunchSize size) const {
+int64_t LoadedKernel::workspaceSize(LaunchSize size) const {
   return sizes(size).workspaceBytes;
 }
 
-void Kernel::checkArguments(void *const *arguments, size_t argumentCount,
-                            LaunchSize size) const {
+void LoadedKernel::checkArguments(void *const *arguments, size_t argumentCount,
+                                  LaunchSize size) const {
   const Plan &plan = program->plan;
   if (argumentCount != plan.arguments.size())
     invalid("arguments: expected " + std::to_string(plan.arguments.size()) +
@@ -126,8 +126,8 @@ void Kernel::checkArguments(void *const *arguments, size_t argumentCount,
   }
 }
 
-LaunchConfig Kernel::configure(const PlanKernel &kernel, LaunchSize size,
-                               const Sizes &sizes) const {
+LaunchConfig LoadedKernel::configure(const PlanKernel &kernel, LaunchSize size,
+                                     const Sizes &sizes) const {
   const DeviceInfo &info = driver->info();
   LaunchConfig config;
   config.block = kernel.block;
@@ -152,9 +152,9 @@ LaunchConfig Kernel::configure(const PlanKernel &kernel, LaunchSize size,
   return config;
 }
 
-void Kernel::launch(void *const *arguments, size_t argumentCount,
-                    LaunchSize size, void *workspace, size_t workspaceBytes,
-                    void *stream) const {
+void LoadedKernel::launch(void *const *arguments, size_t argumentCount,
+                          LaunchSize size, void *workspace,
+                          size_t workspaceBytes, void *stream) const {
   const Plan &plan = program->plan;
   Sizes launchSizes = sizes(size);
   checkArguments(arguments, argumentCount, size);
