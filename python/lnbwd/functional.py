@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib
 import operator
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -66,7 +67,7 @@ def _sizes(normalized_shape: Sequence[int] | int) -> list[int]:
 
 
 def _check(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None,
-           bias: Tensor | None) -> list[int]:
+           bias: Tensor | None = None) -> list[int]:
     """The normalised dimensions, after all arguments have been checked."""
     if not isinstance(input, Tensor):
         raise TypeError(f"input: expected a tensor, got {type(input).__name__}")
@@ -106,11 +107,74 @@ def _check_parameter(name: str, parameter: Tensor, input: Tensor, shape: list[in
                         f"{parameter.dtype}")
 
 
-def _check_eps(eps: float) -> None:
+def _check_eps(eps: float | None) -> float:
     if eps is None or isinstance(eps, (str, Tensor)):
         raise TypeError(f"eps: expected a number that is 0 or more, got {eps!r}")
     if not eps >= 0:
         raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
+    return float(eps)
+
+
+class _Norm(NamedTuple):
+    """What tells one norm from another."""
+
+    eager: Callable[..., Tensor]
+    # Under transforms of functions (torch.func), and where torch.compile traces: the result and
+    # the statistics.
+    differentiable: Callable[..., tuple[Tensor, ...]]
+    operator: str
+    # PyTorch's own, which lnbwd.override_aten gives to lnbwd's kernels.
+    aten: Callable[..., Tensor]
+    # Whether autocast on a GPU computes it in float32.
+    is_widened: bool
+
+
+_LAYER_NORM = _Norm(eager_layer_norm, differentiable_layer_norm, "layer_norm", torch.layer_norm,
+                    is_widened=True)
+_RMS_NORM = _Norm(eager_rms_norm, differentiable_rms_norm, "rms_norm", torch.rms_norm,
+                  is_widened=False)
+
+
+def _normalise(norm: _Norm, input: Tensor, normalized_shape: Sequence[int] | int,
+               parameters: tuple[Tensor | None, ...], eps: float | None) -> Tensor:
+    """The norm of a tensor that is PyTorch's own; checks all arguments. Raises Refused where
+    nothing can compute it."""
+    failure = None
+    # The usual call, at the least cost; the words for what is refused are below.
+    if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0:
+        normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
+        if (not is_compiling() and not transforms_are_active()
+                and not (norm.is_widened and is_autocast_enabled("cuda"))):
+            try:
+                # (Under autocast PyTorch's rms_norm gives float32.)
+                if (overridden and not is_autocast_enabled("cuda")
+                        and aten.serves(input, *parameters)):
+                    return norm.aten(input, normalized_shape, *parameters, eps)
+                return norm.eager(input, normalized_shape, *parameters, eps)
+            except Refused as refused:
+                failure = refused.__cause__
+            except (RuntimeError, TypeError, AttributeError):
+                _check(input, normalized_shape, *parameters)
+                raise
+    shape = _check(input, normalized_shape, *parameters)
+    eps = _check_eps(eps)
+    if is_compiling():
+        y: Tensor = getattr(torch.ops.lnbwd, norm.operator)(input, shape, *parameters, eps)[0]
+        return y
+    if norm.is_widened and is_autocast_enabled("cuda") and input.is_cuda:
+        input = input.float() if input.dtype in _HALVES else input
+        parameters = tuple(t.float() if t is not None and t.dtype in _HALVES else t
+                           for t in parameters)
+    if transforms_are_active():
+        try:
+            return norm.differentiable(input, shape, *parameters, eps)[0]
+        except RuntimeError as error:
+            raise native.original(error) from None
+    converted = tuple(convert_parameter(t, input) for t in parameters)
+    are_same = all(new is old for new, old in zip(converted, parameters, strict=True))
+    if not know_distributed_tensors() and failure and are_same:
+        raise native.original(failure) from None
+    return norm.eager(input, tuple(shape), *converted, eps)
 
 
 def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None,
@@ -139,40 +203,8 @@ def layer_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Ten
         y: Tensor = handle_torch_function(layer_norm, (input,), input, normalized_shape, weight,
                                           bias, eps)
         return y
-    failure = None
-    # The usual call, at the least cost; the words for what is refused are below.
-    if type(normalized_shape) in _SHAPES and type(eps) is float and eps >= 0:
-        normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
-        if not is_compiling() and not transforms_are_active() and not is_autocast_enabled("cuda"):
-            try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
-                if overridden and aten.serves(input, weight, bias):
-                    return torch.layer_norm(input, normalized_shape, weight, bias, eps)
-                return eager_layer_norm(input, normalized_shape, weight, bias, eps)
-            except Refused as refused:
-                failure = refused.__cause__
-            except (RuntimeError, TypeError, AttributeError):
-                _check(input, normalized_shape, weight, bias)
-                raise
-    shape = _check(input, normalized_shape, weight, bias)
-    _check_eps(eps)
-    if is_compiling():
-        y = torch.ops.lnbwd.layer_norm(input, shape, weight, bias, float(eps))[0]
-        return y
-    if is_autocast_enabled("cuda") and input.is_cuda:
-        input = input.float() if input.dtype in _HALVES else input
-        weight, bias = (t.float() if t is not None and t.dtype in _HALVES else t
-                        for t in (weight, bias))
-    if transforms_are_active():
-        try:
-            y = differentiable_layer_norm(input, shape, weight, bias, float(eps))[0]
-        except RuntimeError as error:
-            raise native.original(error) from None
-        return y
-    scale, shift = convert_parameter(weight, input), convert_parameter(bias, input)
-    if not know_distributed_tensors() and failure and scale is weight and shift is bias:
-        raise native.original(failure) from None
-    try:
-        return eager_layer_norm(input, tuple(shape), scale, shift, float(eps))
+    try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
+        return _normalise(_LAYER_NORM, input, normalized_shape, (weight, bias), eps)
     except Refused as refused:
         raise native.original(refused) from None
 
@@ -194,41 +226,9 @@ def rms_norm(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tenso
     if not isinstance(input, Tensor) and has_torch_function_unary(input):
         y: Tensor = handle_torch_function(rms_norm, (input,), input, normalized_shape, weight, eps)
         return y
-    failure = None
-    known = eps
     if eps is None and isinstance(input, Tensor):
-        known = _EPSILONS.get(input.dtype)
-    if type(normalized_shape) in _SHAPES and type(known) is float and known >= 0:
-        normalized_shape = tuple(normalized_shape)  # type: ignore[arg-type]
-        if not is_compiling() and not transforms_are_active():
-            try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
-                # (Under autocast PyTorch's gives float32.)
-                if (overridden and not is_autocast_enabled("cuda")
-                        and aten.serves(input, weight)):
-                    return torch.rms_norm(input, normalized_shape, weight, known)
-                return eager_rms_norm(input, normalized_shape, weight, known)
-            except Refused as refused:
-                failure = refused.__cause__
-            except (RuntimeError, TypeError, AttributeError):
-                _check(input, normalized_shape, weight, None)
-                raise
-    shape = _check(input, normalized_shape, weight, None)
-    if eps is None:
-        eps = torch.finfo(input.dtype).eps
-    _check_eps(eps)
-    if is_compiling():
-        y = torch.ops.lnbwd.rms_norm(input, shape, weight, float(eps))[0]
-        return y
-    if transforms_are_active():
-        try:
-            y = differentiable_rms_norm(input, shape, weight, float(eps))[0]
-        except RuntimeError as error:
-            raise native.original(error) from None
-        return y
-    scale = convert_parameter(weight, input)
-    if not know_distributed_tensors() and failure and scale is weight:
-        raise native.original(failure) from None
-    try:
-        return eager_rms_norm(input, tuple(shape), scale, float(eps))
+        eps = _EPSILONS.get(input.dtype)
+    try:  # torch.jit.script stops here: lnbwd cannot be scripted (docs/python.md)
+        return _normalise(_RMS_NORM, input, normalized_shape, (weight,), eps)
     except Refused as refused:
         raise native.original(refused) from None
