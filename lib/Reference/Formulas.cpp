@@ -168,6 +168,13 @@ static Values applyColumns(const RowInputs &in, const Values &xhat) {
   return z;
 }
 
+/// What the size of a sum's terms is where they are added one by one, which
+/// rounds every partial sum: half the root of the sum of those squared
+/// (docs/numerics.md).
+static double sizeOfSerialSum(double squaredPartialSums) {
+  return std::sqrt(squaredPartialSums) / 2;
+}
+
 /// LayerNorm or RMSNorm and a linear layer: out = W z + b, z rounded as x is.
 void normLinear(const RowInputs &in, RowOutputs &out) {
   const Values &x = in[Role::X], &weight = in[Role::W];
@@ -188,13 +195,14 @@ void normLinear(const RowInputs &in, RowOutputs &out) {
   for (int64_t o = 0; o < in.outputs; ++o) {
     const double *row = weight.data() + o * in.columns;
     double bias = in.has(Role::B) ? in[Role::B][o] : 0;
-    double sum = bias, terms = std::abs(bias);
+    double sum = 0, squares = 0;
     for (int64_t j = 0; j < in.columns; ++j) {
       sum += z[j] * row[j];
-      terms += std::abs(z[j] * row[j]);
+      squares += sum * sum;
     }
-    out[Role::Out][o] = sum;
-    out.raise(Role::Out, terms);
+    out[Role::Out][o] = sum + bias;
+    out.raise(Role::Out,
+              sizeOfSerialSum(squares) + std::abs(sum) + std::abs(bias));
   }
   out[Role::Mean][0] = statistics.mean;
   out[Role::Rstd][0] = statistics.rstd;
@@ -205,20 +213,20 @@ void normLinear(const RowInputs &in, RowOutputs &out) {
 void normLinearGradient(const RowInputs &in, RowOutputs &out) {
   const Values &x = in[Role::X], &dout = in[Role::Dout], &weight = in[Role::W];
   Statistics statistics = statisticsOf(in, x);
-  Values xhat(in.columns), dz(in.columns), sizes(in.columns);
+  Values xhat(in.columns), dz(in.columns), squares(in.columns);
   for (int64_t j = 0; j < in.columns; ++j)
     xhat[j] = (x[j] - statistics.mean) * statistics.rstd;
   for (int64_t o = 0; o < in.outputs; ++o)
     for (int64_t j = 0; j < in.columns; ++j) {
-      double term = dout[o] * weight[o * in.columns + j];
-      dz[j] += term;
-      sizes[j] += std::abs(term);
+      dz[j] += dout[o] * weight[o * in.columns + j];
+      squares[j] += dz[j] * dz[j];
     }
   NormGradient gradient = differentiate(in, dz, xhat, statistics.rstd, out);
   out[Role::Dx] = gradient.dx;
   for (int64_t j = 0; j < in.columns; ++j)
-    out.raise(Role::Dx, gradient.terms[j] +
-                            std::abs(statistics.rstd * in.gamma(j) * sizes[j]));
+    out.raise(Role::Dx,
+              gradient.terms[j] + std::abs(statistics.rstd * in.gamma(j)) *
+                                      sizeOfSerialSum(squares[j]));
   out[Role::Db] = dout;
   const Values z = applyColumns(in, xhat);
   std::copy(dout.begin(), dout.end(), out[Role::Dw].begin());

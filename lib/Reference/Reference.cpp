@@ -129,16 +129,16 @@ static void sumOuterProducts(const Inputs &inputs,
       for (int64_t row = 0; row < inputs.rows; ++row) {
         const double *factor = factors.data() + row * (m + n);
         for (int64_t j = 0; j < n; ++j) {
-          double term = factor[o] * factor[m + j];
-          sums[o * n + j] += term;
-          squares[j] += term * term;
+          double &sum = sums[o * n + j];
+          sum += factor[o] * factor[m + j];
+          squares[j] += sum * sum;
         }
       }
       largest[o] = largestRoot(squares);
     }
   });
   for (double root : largest)
-    terms = std::max(terms, root);
+    terms = std::max(terms, root / 2);
 }
 
 Result evaluate(const Inputs &inputs, const RowConsumer &consumer) {

@@ -85,9 +85,10 @@ using RowConsumer = std::function<void(unsigned worker, int64_t row,
 struct Result {
   /// The column sums, with what they are added to, and sums of outer products.
   ByRole<std::vector<double>> sums;
-  /// Of each output the size of its terms: of a column sum and a sum of outer
-  /// products the largest root of the sum of squared terms of an element, and
-  /// what was there before.
+  /// Of each output the size of its terms: of a column sum the largest root of
+  /// the sum of squared terms of a column, and what was there before; of a sum
+  /// of outer products, which kernels add up term by term, half the largest
+  /// root of the sum of squared partial sums of an element.
   ByRole<double> terms;
 };
 
