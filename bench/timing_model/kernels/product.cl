@@ -8,30 +8,35 @@
 
 #include "device.h"
 
-/// The product of n x n matrices, a result a work-item, in tiles of 16 x 16:
-/// 16 multiply-adds between two barriers.
-#define PRODUCT                                                                \
+/// A product of matrices, a result a work-item, in tiles of 16 x 16: 16
+/// multiply-adds between two barriers. What a work-item brings of both factors
+/// is its element of the row and of the column at k.
+#define PRODUCT(elementOfA, elementOfB)                                        \
   local float tileA[16][16], tileB[16][16];                                    \
   uint row = groupY() * 16 + localY(), column = groupX() * 16 + localX();      \
   float sum = 0;                                                               \
   for (uint k = 0; k < n; k += 16) {                                           \
-    tileA[localY()][localX()] = a[row * n + k + localX()];                     \
-    tileB[localY()][localX()] = b[(k + localY()) * n + column];                \
+    tileA[localY()][localX()] = elementOfA;                                    \
+    tileB[localY()][localX()] = elementOfB;                                    \
     synchronize();                                                             \
     for (uint i = 0; i < 16; ++i)                                              \
       sum += tileA[localY()][i] * tileB[i][localX()];                          \
     synchronize();                                                             \
   }
 
+/// Of n x n matrices.
+#define SQUARE_PRODUCT                                                         \
+  PRODUCT(a[row * n + k + localX()], b[(k + localY()) * n + column])
+
 KERNEL product(global float *c, global const float *a, global const float *b,
                uint n) {
-  PRODUCT
+  SQUARE_PRODUCT
   c[row * n + column] = sum;
 }
 
 KERNEL product_scaled(global float *c, global const float *a,
                       global const float *b, float alpha, float beta, uint n) {
-  PRODUCT
+  SQUARE_PRODUCT
   c[row * n + column] = alpha * sum + beta * c[row * n + column];
 }
 
@@ -40,20 +45,10 @@ KERNEL product_scaled(global float *c, global const float *a,
 KERNEL product_of_few_rows(global float *c, global const float *a,
                            global const float *b, uint rows, uint columns,
                            uint n) {
-  local float tileA[16][16], tileB[16][16];
-  uint row = groupY() * 16 + localY(), column = groupX() * 16 + localX();
-  float sum = 0;
-  for (uint k = 0; k < n; k += 16) {
-    tileA[localY()][localX()] =
-        row < rows && k + localX() < n ? a[row * n + k + localX()] : 0;
-    tileB[localY()][localX()] = k + localY() < n && column < columns
-                                    ? b[(k + localY()) * columns + column]
-                                    : 0;
-    synchronize();
-    for (uint i = 0; i < 16; ++i)
-      sum += tileA[localY()][i] * tileB[i][localX()];
-    synchronize();
-  }
+  PRODUCT(row < rows && k + localX() < n ? a[row * n + k + localX()] : 0,
+          k + localY() < n && column < columns
+              ? b[(k + localY()) * columns + column]
+              : 0)
   if (row < rows && column < columns)
     c[row * columns + column] = sum;
 }
