@@ -344,6 +344,25 @@ TEST_P(CheckerDefinedness, MatrixOfHalves) {
                    Product + store("v12")));
 }
 
+TEST_P(CheckerDefinedness, MatrixOfBytes) {
+  if (Chip != "gfx942" && Chip != "gfx950")
+    GTEST_SKIP();
+  const std::string Bytes = "global_load_short_d16 v8, v1, s[4:5]\n"
+                            "global_load_short_d16 v9, v1, s[4:5]\nWAITV\n"
+                            "v_mov_b32 v2, 0x38383838\n"
+                            "v_mov_b32 v3, 0x38383838\n";
+  for (const char *Types : {"fp8_bf8", "bf8_fp8"}) {
+    const std::string Product = std::string("v_mfma_f32_16x16x32_") + Types +
+                                " v[12:15], v[8:9], v[2:3], 0\n"
+                                "s_nop 7\ns_nop 3\n";
+    EXPECT_SAYS(run(Bytes + Product + store("v12")), "v12 depends on v");
+    EXPECT_CLEAN(run(Bytes +
+                     "v_and_b32 v8, 0xff, v8\n"
+                     "v_and_b32 v9, 0xffff, v9\ns_nop 1\n" +
+                     Product + store("v12")));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Chips, CheckerDefinedness,
                          ::testing::ValuesIn(std::vector<std::string>{
                              "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030",
