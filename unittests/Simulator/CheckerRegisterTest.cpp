@@ -213,8 +213,8 @@ TEST_P(CheckerTest, ScalarInstructionsThatReadMore) {
   std::vector<std::string> Keeping = {
       "s_addk_i32 s8, 0x10", "s_mulk_i32 s8, 0x10", "s_bitset0_b32 s8, 3"};
   if (isGfx12(Chip)) {
-    Keeping.push_back("s_fmac_f32 s8, s4, s5");
-    Keeping.push_back("s_fmac_f16 s8, s4, s5");
+    Keeping.push_back("s_fmac_f32 s8, s3, s3");
+    Keeping.push_back("s_fmac_f16 s8, s3, s3");
   }
   for (const std::string &Text : Keeping) {
     SCOPED_TRACE(Text);
