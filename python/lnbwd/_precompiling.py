@@ -15,29 +15,29 @@ from typing import Any
 from . import compiler, kernels
 from .cache import KernelCache
 from .errors import LibraryError, LnbwdError
-from .spec import KernelSpec, ProgramSpec, Spec
+from .spec import GradientSpec, KernelSpec, ProgramSpec, Spec
 
 __all__ = ["Precompiled", "precompile"]
 
 
 @dataclass(frozen=True)
 class Precompiled:
-    """One kernel that :func:`precompile` saw to.
+    """One kernel, or derived gradient, that :func:`precompile` saw to.
 
     Attributes:
-        spec: the kernel.
+        spec: the kernel or the gradient.
         was_cached: whether it was there already.
         size: of its code, in bytes.
         seconds: that it took.
     """
 
-    spec: Spec
+    spec: Spec | GradientSpec
     was_cached: bool
     size: int
     seconds: float
 
 
-def precompile(requests: Iterable[Spec | Mapping[str, Any]], *,
+def precompile(requests: Iterable[Spec | GradientSpec | Mapping[str, Any]], *,
                cache: str | os.PathLike[str] | None = None, jobs: int | None = None,
                progress: Callable[[Precompiled], None] | None = None) -> list[Precompiled]:
     """Compiles kernels into the cache on disk, so that later runs find them there, on machines
@@ -61,9 +61,9 @@ def precompile(requests: Iterable[Spec | Mapping[str, Any]], *,
         >>> lnbwd.precompile([dict(op="layer_norm_bwd", n=n, dtype="bf16", chip="sm_90")
         ...                   for n in (1024, 4096)])
     """
-    specs: list[Spec] = []
+    specs: list[Spec | GradientSpec] = []
     for request in requests:
-        if isinstance(request, (KernelSpec, ProgramSpec)):
+        if isinstance(request, (KernelSpec, ProgramSpec, GradientSpec)):
             specs.append(request)
             continue
         if not isinstance(request, Mapping):
@@ -82,14 +82,13 @@ def precompile(requests: Iterable[Spec | Mapping[str, Any]], *,
         raise LnbwdError("cache: expected a folder, but the kernel cache is switched off "
                          "(LNBWD_CACHE_DIR=off)")
 
-    def one(spec: Spec) -> Precompiled:
+    def one(spec: Spec | GradientSpec) -> Precompiled:
         start = time.perf_counter()
         code = target.load(spec, identity)
         was_cached = code is not None
         if code is None:
-            code = compiler.compile_mlir(
-                spec.mlir(), spec.chip, pipeline_options=spec.pipeline_options(),
-                format=spec.format, source_name=spec.source_name).code
+            code = (kernels.differentiated(spec) if isinstance(spec, GradientSpec)
+                    else kernels.compiled(spec).code)
             if not target.store(spec, identity, code):
                 raise LnbwdError(f"cache: {target.folder} cannot be written")
         return Precompiled(spec, was_cached, len(code), time.perf_counter() - start)

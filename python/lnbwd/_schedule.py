@@ -65,8 +65,8 @@ FIELDS: tuple[tuple[str, bool, str, int, tuple[int, ...], str, int | None, tuple
     (WORKGROUPS_PER_ROW, False, "workgroups", 1,
      (1, 2, 4, 8, 16), "a power of two from 1 to 16", 1, ("nvidia",),
      (1, 2, 4, 8, 16), "",
-     "workgroups that split the columns of a row evenly between them and exchange its "
-     "sums: 1, or a power of two up to what the chip launches together as one cluster"),
+     "workgroups that split the columns of a row between them and exchange its sums: 1, or"
+     " a power of two up to what the chip launches together as one cluster"),
     (COLUMN_TILE, False, "columns", 0,
      (), "at least 0", 0, ("amd", "nvidia"),
      (), "",

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from . import aten, native
+from .operations import LAYER_NORM, RMS_NORM
 from .ops import (
     Refused,
     convert_parameter,
@@ -129,9 +130,9 @@ class _Norm(NamedTuple):
     is_widened: bool
 
 
-_LAYER_NORM = _Norm(eager_layer_norm, differentiable_layer_norm, "layer_norm", torch.layer_norm,
+_LAYER_NORM = _Norm(eager_layer_norm, differentiable_layer_norm, LAYER_NORM, torch.layer_norm,
                     is_widened=True)
-_RMS_NORM = _Norm(eager_rms_norm, differentiable_rms_norm, "rms_norm", torch.rms_norm,
+_RMS_NORM = _Norm(eager_rms_norm, differentiable_rms_norm, RMS_NORM, torch.rms_norm,
                   is_widened=False)
 
 

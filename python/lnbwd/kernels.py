@@ -88,6 +88,19 @@ def _identity(what: str, remedy: str) -> str:
     return identity
 
 
+def differentiated(spec: GradientSpec) -> bytes:
+    """A gradient's MLIR by the compiler, whatever the caches have."""
+    return compiler.differentiate(spec.source, wrt=spec.wrt, of=spec.of,
+                                  saved=spec.saved).mlir.encode()
+
+
+def compiled(spec: Spec) -> compiler.Compiled:
+    """A kernel by the compiler, whatever the caches have."""
+    return compiler.compile_mlir(
+        spec.mlir(), spec.chip, pipeline_options=spec.pipeline_options(), format=spec.format,
+        source_name=spec.source_name)
+
+
 def derive_gradient(spec: GradientSpec) -> compiler.Gradient:
     """A derived gradient: from memory, from the cache on disk, or by the compiler.
 
@@ -98,8 +111,7 @@ def derive_gradient(spec: GradientSpec) -> compiler.Gradient:
     text = _look_up(spec)
     if text is None:
         identity = _identity(str(spec).replace("the", "no", 1), "run what needs it elsewhere")
-        text = compiler.differentiate(spec.source, wrt=spec.wrt, of=spec.of,
-                                      saved=spec.saved).mlir.encode()
+        text = differentiated(spec)
         kernel_cache().store(spec, identity, text)
         _memory[spec] = text
     return compiler.Gradient.from_mlir(text.decode())
@@ -112,12 +124,10 @@ def _obtain(spec: Spec) -> tuple[bytes, compiler.Compiled | None]:
         return code, None
     identity = _identity(f"no kernel for {spec}", "compile it elsewhere with lnbwd.precompile or "
                          "python -m lnbwd.precompile")
-    compiled = compiler.compile_mlir(
-        spec.mlir(), spec.chip, pipeline_options=spec.pipeline_options(), format=spec.format,
-        source_name=spec.source_name)
-    kernel_cache().store(spec, identity, compiled.code)
-    _memory[spec] = compiled.code
-    return compiled.code, compiled
+    result = compiled(spec)
+    kernel_cache().store(spec, identity, result.code)
+    _memory[spec] = result.code
+    return result.code, result
 
 
 def _capability(chip: str) -> int:

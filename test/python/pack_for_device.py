@@ -76,10 +76,11 @@ def wanted_specs(chip, tests, sample):
             add("layer_norm", n, dtype, dtype, dtype, (True, True, True), (1e-5, 1e-6))
             add("rms_norm", n, dtype, dtype, "", (True, True, False), (1e-5, 1e-6))
     # Those of lnbwd.check's linear layers.
-    for k, outputs, dtype in ((8, 16, "f32"), *((1024, 96, dtype) for dtype in TYPES)):
+    first = CHECK_LENGTHS if sample else (*CHECK_LENGTHS, 1024)
+    for k, outputs, dtype in ((8, 16, "f32"), *((k, 96, dtype) for k in first for dtype in TYPES)):
         layer = linear._Layer("layer_norm", k, outputs, dtype,
                               (("gamma", dtype), ("beta", dtype), ("b", dtype)), 1e-5)
-        rows = spec.rows_option(16 if k == 8 else 512, chip)
+        rows = spec.rows_option(16 if outputs == 16 else 512, chip)
         wanted = linear._INPUTS
         specs.append(layer.gradient_spec(wanted))
         specs.extend(spec.ProgramSpec(source, chip, format=form, rows=rows)

@@ -52,15 +52,15 @@ const char *lnbwdSimLastErrorMessage(void);
 
 /** What launches are checked for; see docs/checker.md. */
 enum {
-  LNBWD_SIM_CHECK_MEMORY = 1,    /**< use after free, reads of memory never
-                                      written, writes to inputs, alignment that
-                                      hardware needs */
-  LNBWD_SIM_CHECK_REGISTERS = 2, /**< registers read before written */
-  LNBWD_SIM_CHECK_RACES = 4,     /**< LDS, global memory, barriers */
-  LNBWD_SIM_CHECK_WAITS = 8,     /**< results used before waited for */
-  LNBWD_SIM_CHECK_LIMITS = 16,   /**< what the chip would refuse */
-  LNBWD_SIM_CHECK_COUNTS = 32,   /**< no check: the counts of
-                                      lnbwdSimGetCountsJson */
+  LNBWD_SIM_CHECK_MEMORY = 1,     /**< use after free, reads of memory never
+                                       written, writes to inputs, alignment that
+                                       hardware needs */
+  LNBWD_SIM_CHECK_REGISTERS = 2,  /**< registers read before written */
+  LNBWD_SIM_CHECK_RACES = 4,      /**< LDS, global memory, barriers */
+  LNBWD_SIM_CHECK_WAITS = 8,      /**< results used before waited for */
+  LNBWD_SIM_CHECK_LIMITS = 16,    /**< what the chip would refuse */
+  LNBWD_SIM_CHECK_COUNTS = 32,    /**< no check: the counts of
+                                       lnbwdSimGetCountsJson */
   LNBWD_SIM_CHECK_ALIGNMENT = 64, /**< global and LDS accesses that are not
                                        aligned to a dword or their element,
                                        which hardware performs all the same; not

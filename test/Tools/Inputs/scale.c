@@ -22,7 +22,8 @@ KERNEL void unbounded(GLOBAL float *y, const GLOBAL float *x, float factor) {
 }
 
 KERNEL void same_place(GLOBAL float *y) {
-  y[__builtin_amdgcn_workitem_id_x()] = (float)__builtin_amdgcn_workgroup_id_x();
+  y[__builtin_amdgcn_workitem_id_x()] =
+      (float)__builtin_amdgcn_workgroup_id_x();
 }
 
 KERNEL void forever(void) {

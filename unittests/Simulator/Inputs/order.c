@@ -1,4 +1,5 @@
-/*===- order.c - Kernels whose accesses have an order, and twins without ----===*\
+/*===- order.c - Kernels whose accesses have an order, and twins without
+----===*\
 |*
 |* Part of the lnbwd project, under the Apache License v2.0 with LLVM
 |* Exceptions. See LICENSE for license information.
@@ -8,7 +9,8 @@
 |*
 |* PAIR(name) is a kernel without a fault, name_clean, and one with it,
 |* name_fault, where `fault` is 1. ALONE(name) is one that only looks as if it
-|* had one. data, flags and out are all zeros before the launch. CheckerOrderTest
+|* had one. data, flags and out are all zeros before the launch.
+CheckerOrderTest
 |* says with how many workgroups and waves each one runs.
 |*
 \*===----------------------------------------------------------------------===*/
@@ -23,7 +25,8 @@ typedef LOCAL u32 *lptr;
 
 #define ITEM __builtin_amdgcn_workitem_id_x()
 #define GROUP __builtin_amdgcn_workgroup_id_x()
-#define GROUPS (__builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x())
+#define GROUPS                                                                 \
+  (__builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x())
 #define ITEMS __builtin_amdgcn_workgroup_size_x()
 #define WAVE __builtin_amdgcn_wavefrontsize()
 #define MYWAVE __builtin_amdgcn_readfirstlane(ITEM / WAVE)
@@ -51,7 +54,7 @@ typedef LOCAL u32 *lptr;
 #define ADD(P, X, ORDER, SCOPE) __scoped_atomic_fetch_add(P, X, ORDER, SCOPE)
 #define WAIT_FOR(P, X, ORDER, SCOPE)                                           \
   while (LOAD(P, ORDER, SCOPE) != (X))                                         \
-    __builtin_amdgcn_s_sleep(1)
+  __builtin_amdgcn_s_sleep(1)
 
 INLINE void barrier(void) {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
@@ -571,9 +574,7 @@ ALONE(same_value_read_back) {
   if (MYWAVE == 1)
     out[GROUP * WAVE + ITEM % WAVE] = flags[ITEM % 4];
 }
-PAIR(one_value_differs) {
-  flags[ITEM % 8] = fault && GROUP == 2 ? 3 : 1;
-}
+PAIR(one_value_differs) { flags[ITEM % 8] = fault && GROUP == 2 ? 3 : 1; }
 ALONE(same_value_in_lds) {
   tile[ITEM % 32] = 9;
   barrier();
