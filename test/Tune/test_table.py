@@ -164,3 +164,10 @@ def test_results_of_another_version_are_refused(tmp_path):
     path.write_text(json.dumps({**results(), "version": 7}))
     with pytest.raises(TuneError, match="version 1, got"):
         measure.read(path)
+
+
+def test_times_of_a_simulator_in_a_cards_place_are_not_stored(tmp_path):
+    tried_out = {**results(problem(), chip="gfx942"), "simulated": True}
+    with pytest.raises(TuneError, match="which mean nothing: take --device sim:gfx942 to predict"):
+        table.update_table(tmp_path / "table.json", tried_out, 0.03)
+    assert not (tmp_path / "table.json").exists()

@@ -42,7 +42,7 @@ def microseconds(candidate: dict[str, Any]) -> float:
 
 def is_predicted(document: dict[str, Any]) -> bool:
     """Whether results are predictions."""
-    return bool(document["simulated"])
+    return "prediction" in document
 
 
 def timed(problem: dict[str, Any]) -> list[dict[str, Any]]:
@@ -97,6 +97,8 @@ def origin(document: dict[str, Any]) -> str:
     """Where the times of results come from, in words."""
     if is_predicted(document):
         return prediction.error_text(document["prediction"])
+    if document["simulated"]:
+        return "those of a simulator in a card's place, which mean nothing"
     return f"measured on {document['device']}"
 
 
@@ -159,8 +161,11 @@ def update_table(path: pathlib.Path, document: dict[str, Any], least_gain: float
         the number of entries that come from ``document``.
 
     Raises:
-        TuneError: ``path`` is there and is no table.
+        TuneError: ``path`` is there and is no table, or the times mean nothing.
     """
+    if document["simulated"] and not is_predicted(document):
+        raise TuneError(f"the times are {origin(document)}: take --device sim:{document['chip']} to "
+                        "predict them, or measure on a card")
     kept: list[dict[str, Any]] = []
     if path.exists():
         try:
