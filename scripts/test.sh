@@ -74,9 +74,10 @@ count "lit" "$code" "${ok:-0}" "$bad"
 
 say "Python tests (pytest)"
 code=0
-# A process that dies ends the run: another in its place may wait for ever.
+# A process that dies ends the run: another in its place may wait for ever. Files
+# go in their order: those with few tests are not the short ones.
 LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider \
-  --numprocesses="$(nproc)" --max-worker-restart=0 --dist=loadfile "${pytest_flags[@]}" "$source_dir/test" 2>&1 | tee "$log" || code=$?
+  --numprocesses="$(nproc)" --max-worker-restart=0 --dist=loadfile --no-loadscope-reorder "${pytest_flags[@]}" "$source_dir/test" 2>&1 | tee "$log" || code=$?
 summary=$(tail -n 1 "$log")
 ok=$(sed -nE 's/(^|.* )([0-9]+) passed.*/\2/p' <<<"$summary")
 bad=$(sed -nE 's/(^|.* )([0-9]+) (failed|error).*/\2/p' <<<"$summary")

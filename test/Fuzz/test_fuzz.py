@@ -4,8 +4,8 @@
 """A bounded run of the fuzzer, from a seed that is printed.
 
 The seed is that of the sources, so that each change tries other cases, and what fails for one
-fails wherever it is tested. LNBWD_FUZZ_SEED sets another. A long run:
-LNBWD_FUZZ_SECONDS=3600 pytest test/Fuzz (that long for each kind).
+fails wherever it is tested, however fast: the cases are counted. LNBWD_FUZZ_SEED sets another. A
+long run: LNBWD_FUZZ_SECONDS=3600 pytest test/Fuzz (that long for each kind).
 """
 
 import os
@@ -27,7 +27,11 @@ def seed_of_sources() -> int:
 
 
 SEED = int(os.environ.get("LNBWD_FUZZ_SEED", seed_of_sources()))
-SECONDS = float(os.environ.get("LNBWD_FUZZ_SECONDS", "20"))
+SECONDS = os.environ.get("LNBWD_FUZZ_SECONDS", "")
+# Some 20 seconds of each on two cores.
+CASES = {"kernels": 130, "mlir": 7500, "options": 10000, "objects": 5400}
+# Seconds that a run may take before something must be wrong.
+PATIENCE = 900
 # A kernel that loops because it was damaged is stopped by this, not by the test's patience.
 MOST_INSTRUCTIONS = str(50_000_000)
 
@@ -37,7 +41,7 @@ def run_cases(kind, seed, *bound):
                        LNBWD_SIM_CHECK="all")
     command = [sys.executable, str(HERE / "fuzz_cases.py"), kind, "--seed", str(seed), *bound]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False,
-                            timeout=SECONDS + 300)
+                            timeout=float(SECONDS or 0) + PATIENCE)
     last = result.stdout.splitlines()[-1:] or ["nothing"]
     assert result.returncode == 0, (f"seed {seed}, exit code {result.returncode}, last: {last[0]}; "
                                     f"repeat with fuzz_cases.py {kind} --seed "
@@ -46,10 +50,11 @@ def run_cases(kind, seed, *bound):
     print(last[0])
 
 
-@pytest.mark.parametrize("kind", ("kernels", "mlir", "options", "objects"))
+@pytest.mark.parametrize("kind", CASES)
 def test_fuzz(kind):
     print(f"seed {SEED}")
-    run_cases(kind, SEED, "--seconds", str(SECONDS))
+    bound = ("--seconds", SECONDS) if SECONDS else ("--count", str(CASES[kind]))
+    run_cases(kind, SEED, *bound)
 
 
 # The disassembler crashed where the checker printed an instruction; a result below f16's smallest

@@ -4,7 +4,6 @@
 """lnbwd.autotune(): a search when a kernel is first used, with fake times and with the simulator's
 counts."""
 
-import dataclasses
 import json
 
 import pytest
@@ -206,7 +205,7 @@ def test_a_device_that_is_not_simulated_is_timed(monkeypatch):
     """The simulator, said to be a card: batches between events, on buffers that rotate, and all
     memory given back."""
     device = lnbwd.runtime.Device.open(f"sim:{CHIP}")
-    monkeypatch.setattr(device, "info", dataclasses.replace(device.info, is_simulated=False))
+    monkeypatch.setattr(lnbwd.runtime.Device, "is_stand_in", False)
     monkeypatch.setattr(tuning, "_FILLER_BYTES", 64)
     monkeypatch.setattr(tuning, "_ROTATED_BYTES", 1)
     monkeypatch.setattr(_contest, "_MOST_LAUNCHES", 2)
