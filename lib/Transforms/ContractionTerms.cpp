@@ -12,10 +12,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionTerms.h"
-#include "RowTerms.h"
+#include "RowReader.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
@@ -57,8 +58,9 @@ ContractionTerms::ContractionTerms(RowwiseOp op) {
 
 void ContractionTerms::addFactors(Value row, Factors &factors) const {
   row = lookThroughRounding(row);
-  if (std::optional<double> number = getConstant(row)) {
-    factors.coefficient *= *number;
+  APFloat number(0.0);
+  if (isRow(row.getType()) && matchPattern(row, m_ConstantFloat(&number))) {
+    factors.coefficient *= double(number.convertToFloat());
     return;
   }
   if (isInvariant(row)) {

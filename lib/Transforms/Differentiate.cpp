@@ -18,7 +18,6 @@
 #include "DerivativeRules.h"
 #include "NamedOperations.h"
 #include "RowAlgebra.h"
-#include "RowShape.h"
 #include "SavedProducts.h"
 #include "StableExponentials.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
@@ -124,6 +123,12 @@ private:
   LogicalResult useSavedValues(RowwiseOp forward, RowwiseOp gradient);
   SmallVector<Value> getSavedRows(RowwiseOp forward, RowwiseOp gradient);
 
+  void simplifyProgram(RowwiseOp op) const {
+    if (simplify)
+      simplifier.normalize(op);
+    else
+      simplifier.canonicalize(op);
+  }
   bool isWanted(RowwiseOp op, unsigned input) {
     return wrt.empty() ? !holdsBytes(op.getOperand(input))
                        : llvm::is_contained(wrt, op.getOperandName(input));
@@ -157,6 +162,7 @@ private:
   bool savesStatistics = false;
   /// Of named operations; of the gradient's program.
   FrozenRewritePatternSet textbookLowerings, canonicalizations;
+  RowSimplifier simplifier;
 };
 
 } // namespace
@@ -501,23 +507,11 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
     if (failed(fillGradient(forward, gradient)))
       return failure();
   }
-  bool usesAlgebra = simplify;
   if (!annotate) {
-    rewriter.setInsertionPointAfter(gradient);
-    auto unsimplified = cast<RowwiseOp>(rewriter.clone(*gradient));
-    if (succeeded(simplifyRowProgram(gradient, usesAlgebra))) {
-      rewriter.eraseOp(unsimplified);
-    } else {
-      forward.emitWarning("the gradient stays as the adjoints make it: the "
-                          "algebra of its row sums does not come to an end");
-      rewriter.eraseOp(gradient);
-      gradient = unsimplified;
-      usesAlgebra = false;
-      (void)simplifyRowProgram(gradient, usesAlgebra);
-    }
+    simplifyProgram(gradient);
+    if (simplify && forward.hasContractions())
+      useSavedProducts(gradient, getSavedRows(forward, gradient));
   }
-  if (usesAlgebra && !annotate && forward.hasContractions())
-    useSavedProducts(gradient, getSavedRows(forward, gradient));
   if (failed(useSavedValues(forward, gradient)))
     return failure();
 
@@ -533,12 +527,8 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
       rewriter, gradient, llvm::BitVector(gradient.getNumDpsInputs(), true),
       keep);
   rewriter.eraseOp(gradient);
-  if (!annotate) {
-    // What is left to do here cannot take longer than before.
-    (void)simplifyRowProgram(final, usesAlgebra);
-    if (usesAlgebra)
-      shapeRowProgram(final);
-  }
+  if (!annotate)
+    simplifyProgram(final);
   (void)applyPatternsGreedily(backward, canonicalizations);
 
   llvm::BitVector unused(backward.getNumArguments());
@@ -562,6 +552,7 @@ LogicalResult Differentiate::initialize(MLIRContext *context) {
   RowwiseOp::getCanonicalizationPatterns(ofPrograms, context);
   textbookLowerings = std::move(textbook);
   canonicalizations = std::move(ofPrograms);
+  simplifier = RowSimplifier(context);
   return success();
 }
 

@@ -8,7 +8,7 @@
 //
 // Algebra on the regions of row programs, which derivatives need to become as
 // short as what one would write by hand. It treats float32 numbers as real
-// ones: sums are taken apart, products regrouped and zeros struck out.
+// ones. docs/derivation.md has the design.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,13 +17,36 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
+#include "mlir/Rewrite/FrozenRewritePatternSet.h"
+
 namespace lnbwd {
 
-/// Simplifies the region of `op` until nothing changes: upstream's
-/// canonicalisations, common subexpressions, and, with `algebra`, the rewrites
-/// of this file. Returns failure, without a message, if that takes too many
-/// rounds or rewrites; the region is then right, but not simplified to the end.
-mlir::LogicalResult simplifyRowProgram(RowwiseOp op, bool algebra);
+/// What a region costs, in no unit: operations on each element of the row, row
+/// sums, each of which is an exchange between lanes beside, and operations on
+/// scalars, which are a small part of that.
+unsigned getRowCost(RowwiseOp op);
+
+/// Simplifies regions of row programs. One for a pass: it holds the patterns.
+class RowSimplifier {
+public:
+  RowSimplifier() = default;
+  /// With the canonicalisations of the dialects that `context` has loaded.
+  explicit RowSimplifier(mlir::MLIRContext *context);
+
+  /// Upstream's canonicalisations and common subexpressions, which keep every
+  /// bit of the results.
+  void canonicalize(RowwiseOp op) const;
+
+  /// Canonicalises the region, and writes it anew from the normal forms of its
+  /// outputs as long as that makes it cheaper. Results may round otherwise,
+  /// infinities and NaNs may vanish.
+  void normalize(RowwiseOp op) const;
+
+private:
+  void rewrite(RowwiseOp op) const;
+
+  mlir::FrozenRewritePatternSet canonicalizations;
+};
 
 } // namespace lnbwd
 

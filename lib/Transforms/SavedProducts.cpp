@@ -12,11 +12,12 @@
 
 #include "SavedProducts.h"
 #include "ContractionTerms.h"
-#include "RowTerms.h"
+#include "RowReader.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace lnbwd;
@@ -82,7 +83,7 @@ static std::optional<SavedProduct> analyse(const ContractionTerms &terms,
 /// Rewrites one sum with one saved product, if it is the one.
 static bool rewriteSum(IRRewriter &rewriter, const ContractionTerms &terms,
                        vector::ReductionOp sum, SavedProduct saved) {
-  Value row = getRowOfSum(sum.getDest());
+  Value row = getRowOfSum(sum);
   if (!row)
     return false;
   Factors factors = terms.getFactors(row);
@@ -101,6 +102,9 @@ static bool rewriteSum(IRRewriter &rewriter, const ContractionTerms &terms,
                            saved.row.invariants.begin(),
                            saved.row.invariants.end()) ||
       saved.row.coefficient == 0)
+    return false;
+  // The value may stand behind the sum, but not depend on it.
+  if (failed(moveValueDefinitions(rewriter, saved.value, sum)))
     return false;
 
   Location loc = sum.getLoc();
@@ -132,7 +136,6 @@ void lnbwd::useSavedProducts(RowwiseOp op, ArrayRef<Value> saved) {
       continue;
     for (auto sum : llvm::make_early_inc_range(
              op.getBody().front().getOps<vector::ReductionOp>()))
-      if (value.getDefiningOp()->isBeforeInBlock(sum))
-        (void)rewriteSum(rewriter, terms, sum, *product);
+      (void)rewriteSum(rewriter, terms, sum, *product);
   }
 }

@@ -17,7 +17,7 @@
 
 #include "ContractionTerms.h"
 #include "ProgramOperands.h"
-#include "RowTerms.h"
+#include "RowReader.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Transforms/Passes.h"
@@ -69,7 +69,7 @@ static unsigned moveSumsBeforeProducts(RowwiseOp op) {
   unsigned count = 0;
   for (auto sum : llvm::make_early_inc_range(
            op.getBody().front().getOps<vector::ReductionOp>())) {
-    Value row = getRowOfSum(sum.getDest());
+    Value row = getRowOfSum(sum);
     Factors factors = row ? terms.getFactors(row) : Factors();
     LinearOp product = takeProduct(factors);
     if (!product || !factors.rows.empty() ||
@@ -190,7 +190,7 @@ private:
 
 Value ParameterSplitter::findRow(const Factors &row) {
   for (auto product : op.getBody().front().getOps<arith::MulFOp>()) {
-    if (!isRow(product.getResult()))
+    if (!isRow(product.getType()))
       continue;
     Factors factors = terms.getFactors(product.getResult());
     if (factors.invariants.empty() && factors.coefficient == 1 &&

@@ -11,7 +11,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "RowAlgebra.h"
-#include "RowShape.h"
 
 #include "lnbwd/Transforms/Passes.h"
 
@@ -33,19 +32,21 @@ class SimplifyRowAlgebra
 public:
   using SimplifyRowAlgebraPassBase::SimplifyRowAlgebraPassBase;
 
+  LogicalResult initialize(MLIRContext *context) override {
+    simplifier = RowSimplifier(context);
+    return success();
+  }
+
   void runOnOperation() override {
     SmallVector<RowwiseOp> programs;
     getOperation()->walk([&](RowwiseOp op) { programs.push_back(op); });
     for (RowwiseOp op : programs) {
-      if (failed(simplifyRowProgram(op, /*algebra=*/true))) {
-        op.emitOpError("cannot be simplified: the rewrites do not come to an "
-                       "end");
-        return signalPassFailure();
-      }
-      if (shape)
-        shapeRowProgram(op);
+      simplifier.normalize(op);
       ++numSimplified;
     }
   }
+
+private:
+  RowSimplifier simplifier;
 };
 } // namespace

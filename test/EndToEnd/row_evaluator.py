@@ -86,6 +86,8 @@ def _evaluate(statement: str, values: dict[str, Array]) -> None:
     elif op == "vector.broadcast":
         length = int(re.search(r"to vector<(\d+)x", kind).group(1))
         values[result] = np.repeat(operands[0][:, None], length, axis=1)
+    elif op == "vector.extract" and text.endswith("[0]"):
+        values[result] = operands[0][:, 0]
     elif op == "vector.reduction" and "<add>" in text:
         values[result] = operands[0].sum(axis=1)
     elif op == "vector.outerproduct":

@@ -64,6 +64,17 @@ def test_gradients_are_those_of_finite_differences(build, name, options):
         assert_near(actual["d" + key], expected, DIFFERENCES + CONSTANTS)
 
 
+@pytest.mark.parametrize("sizes", [(1, 5), (6, 1), (1, 1)])
+@pytest.mark.parametrize("name", linear_programs.NAMES)
+def test_gradients_of_rows_of_one_element(build, name, sizes):
+    """There the algebra takes a row for its sum, and the other rows are longer."""
+    program = linear_programs.build(name, *sizes)
+    actual = evaluate(build, program, derive(build, program, ""))
+    expected = evaluate(build, program, derive(build, program, "simplify=false"))
+    for key, value in expected.items():
+        assert_near(actual[key], value, CONSTANTS)
+
+
 @pytest.mark.parametrize(("name", "options"), [
     *itertools.product(linear_programs.NAMES, OPTIONS),
     ("layer_norm_linear", "saved=mean,rstd,out"),

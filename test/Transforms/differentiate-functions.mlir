@@ -4,7 +4,7 @@
 // is 0, and where the base is.
 // CHECK-LABEL: func @power_bwd(
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00>
-// CHECK-DAG:     %[[LESS:.*]] = arith.addf %z, %{{.*}} : vector<64xf32>
+// CHECK-DAG:     %[[LESS:.*]] = arith.subf %z, %{{.*}} : vector<64xf32>
 // CHECK-DAG:     math.powf %x, %[[LESS]]
 // CHECK-DAG:     arith.cmpf oeq, %z, %[[ZERO]] : vector<64xf32>
 // CHECK-DAG:     math.log %x
@@ -25,7 +25,8 @@ func.func @power(%x: memref<?x64xf32>, %z: memref<?x64xf32>, %y: memref<?x64xf32
 // CHECK-LABEL: func @waves_bwd(
 // CHECK-DAG:     math.cos %x
 // CHECK-DAG:     %[[SIN:.*]] = math.sin %x
-// CHECK-DAG:     arith.negf %[[SIN]]
+// CHECK-DAG:     %[[DSIN:.*]] = arith.mulf {{.*}}%[[SIN]]
+// CHECK-DAG:     arith.negf %[[DSIN]]
 func.func @waves(%x: memref<?x64xf32>, %s: memref<?x64xf32>, %c: memref<?x64xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x64xf32>) outs rows(%s, %c : memref<?x64xf32>, memref<?x64xf32>)
       attributes {operand_names = ["x", "s", "c"]} {

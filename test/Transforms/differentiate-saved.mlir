@@ -16,7 +16,7 @@
 // CHECK:           vector.reduction
 // CHECK:           vector.reduction
 // CHECK-NOT:       vector.reduction
-// CHECK:           %[[START:.*]] = arith.addf %{{.*}}, %dsum
+// CHECK:           %[[START:.*]] = arith.addf %dsum, %{{.*}}
 // CHECK:           %[[INNER:.*]] = vector.fma %{{.*}}, %{{.*}}, %[[START]]
 // CHECK:           %[[DX:.*]] = vector.fma %[[WDY]], %{{.*}}, %[[INNER]]
 // CHECK:           %[[NARROW:.*]] = arith.truncf %[[DX]]

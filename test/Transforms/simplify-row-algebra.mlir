@@ -63,10 +63,12 @@ func.func @sum_of_centred(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_o
 
 // -----
 
-// Any other shift stays what it is.
+// What any other shift leaves of the sum is a multiple of it: 1 - 512 * 0.001.
 // CHECK-LABEL: func @other_shifts(
+// CHECK:         %[[REST:.*]] = arith.constant 0.487999976 : f32
 // CHECK:         %[[SUM:.*]] = vector.reduction <add>, %x
-// CHECK:         arith.addf
+// CHECK-NEXT:    %[[R:.*]] = arith.mulf %[[SUM]], %[[REST]]
+// CHECK-NEXT:    lnbwd.yield %[[R]]
 func.func @other_shifts(%f_x: memref<?x512xf32>, %f_o0: memref<?xf32>) {
   lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) outs scalars(%f_o0 : memref<?xf32>)
       attributes {operand_names = ["x", "o0"]} {
@@ -91,8 +93,8 @@ func.func @other_shifts(%f_x: memref<?x512xf32>, %f_o0: memref<?xf32>) {
 // CHECK:         vector.reduction
 // CHECK:         %[[RSTD:.*]] = math.rsqrt
 // CHECK-NOT:     vector.reduction
-// CHECK:         %[[SQUARE:.*]] = arith.mulf %[[RSTD]], %[[RSTD]]
-// CHECK:         %[[PART:.*]] = arith.mulf %[[SQUARE]], %[[FACTOR]]
+// CHECK:         %[[SCALED:.*]] = arith.mulf %[[RSTD]], %[[FACTOR]]
+// CHECK:         %[[PART:.*]] = arith.mulf %[[SCALED]], %[[RSTD]]
 // CHECK:         %[[SUM:.*]] = arith.addf %[[PART]], %[[N]]
 // CHECK:         lnbwd.yield %[[SUM]], %[[RSTD]]
 func.func @sum_of_normalised_squares(%f_x: memref<?x512xf32>, %f_o0: memref<?xf32>, %f_o1: memref<?xf32>) {
@@ -214,8 +216,8 @@ func.func @common_scale(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_s: 
 // CHECK-LABEL: func @fused_additions(
 // CHECK:         %[[AB:.*]] = arith.addf %a, %b
 // CHECK:         %[[START:.*]] = vector.broadcast %[[AB]]
-// CHECK:         %[[INNER:.*]] = vector.fma %x, %x, %[[START]]
-// CHECK:         %[[Z:.*]] = vector.fma %x, %y, %[[INNER]]
+// CHECK:         %[[INNER:.*]] = vector.fma %x, %y, %[[START]]
+// CHECK:         %[[Z:.*]] = vector.fma %x, %x, %[[INNER]]
 // CHECK:         lnbwd.yield %[[Z]]
 func.func @fused_additions(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_a: memref<?xf32>, %f_b: memref<?xf32>, %f_o0: memref<?x512xf32>) {
   lnbwd.rowwise @k rows(%f_x, %f_y : memref<?x512xf32>, memref<?x512xf32>) scalars(%f_a, %f_b : memref<?xf32>, memref<?xf32>) outs rows(%f_o0 : memref<?x512xf32>)
@@ -273,6 +275,99 @@ func.func @even_factor_stays_out(%f_x: memref<?x512xf32>, %f_t: memref<?xf32>, %
     %needed = math.tanh %scaled : vector<512xf32>
     %y = arith.mulf %needed, %sums : vector<512xf32>
     lnbwd.yield %y : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Equal expressions are one, however they are grouped, and a function of what is
+// the same in all places is one of a scalar.
+// CHECK-LABEL: func @equal_expressions(
+// CHECK:         %[[T:.*]] = math.tanh %t : f32
+// CHECK:         %[[XY:.*]] = arith.mulf %x, %y
+// CHECK:         %[[TV:.*]] = vector.broadcast %[[T]]
+// CHECK:         %[[P:.*]] = arith.mulf %[[XY]], %[[TV]]
+// CHECK:         lnbwd.yield %[[P]], %[[P]]
+func.func @equal_expressions(%f_x: memref<?x512xf32>, %f_y: memref<?x512xf32>, %f_t: memref<?xf32>, %f_p: memref<?x512xf32>, %f_q: memref<?x512xf32>) {
+  lnbwd.rowwise @k rows(%f_x, %f_y : memref<?x512xf32>, memref<?x512xf32>) scalars(%f_t : memref<?xf32>)
+      outs rows(%f_p, %f_q : memref<?x512xf32>, memref<?x512xf32>)
+      attributes {operand_names = ["x", "y", "t", "p", "q"]} {
+  ^row(%x: vector<512xf32>, %y: vector<512xf32>, %t: f32):
+    %tv = vector.broadcast %t : f32 to vector<512xf32>
+    %h = math.tanh %tv : vector<512xf32>
+    %xy = arith.mulf %x, %y : vector<512xf32>
+    %p = arith.mulf %xy, %h : vector<512xf32>
+    %yh = arith.mulf %h, %y : vector<512xf32>
+    %q = arith.mulf %yh, %x : vector<512xf32>
+    lnbwd.yield %p, %q : vector<512xf32>, vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// A sum that is a factor is not multiplied out.
+// CHECK-LABEL: func @square_of_a_difference(
+// CHECK:         %[[D:.*]] = arith.subf %x, %{{.*}}
+// CHECK-NEXT:    %[[P:.*]] = arith.mulf %[[D]], %[[D]]
+// CHECK-NEXT:    vector.reduction <add>, %[[P]]
+func.func @square_of_a_difference(%f_x: memref<?x512xf32>, %f_m: memref<?xf32>, %f_o: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) scalars(%f_m : memref<?xf32>) outs scalars(%f_o : memref<?xf32>)
+      attributes {operand_names = ["x", "m", "o"]} {
+  ^row(%x: vector<512xf32>, %m: f32):
+    %mv = vector.broadcast %m : f32 to vector<512xf32>
+    %d = arith.subf %x, %mv : vector<512xf32>
+    %p = arith.mulf %d, %d : vector<512xf32>
+    %s = vector.reduction <add>, %p : vector<512xf32> into f32
+    lnbwd.yield %s : f32
+  }
+  return
+}
+
+// -----
+
+// A row of one element is its sum, so that its deviation from the mean is 0.
+// CHECK-LABEL: func @row_of_one_element(
+// CHECK:         %[[ZERO:.*]] = arith.constant dense<0.000000e+00>
+// CHECK:         %[[X:.*]] = vector.extract %x[0]
+// CHECK:         lnbwd.yield %[[ZERO]], %[[X]]
+func.func @row_of_one_element(%f_x: memref<?x1xf32>, %f_y: memref<?x1xf32>, %f_m: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%f_x : memref<?x1xf32>) outs rows(%f_y : memref<?x1xf32>) scalars(%f_m : memref<?xf32>)
+      attributes {operand_names = ["x", "y", "m"]} {
+  ^row(%x: vector<1xf32>):
+    %sum = vector.reduction <add>, %x : vector<1xf32> into f32
+    %mean = vector.broadcast %sum : f32 to vector<1xf32>
+    %y = arith.subf %x, %mean : vector<1xf32>
+    lnbwd.yield %y, %sum : vector<1xf32>, f32
+  }
+  return
+}
+
+// -----
+
+// Rows of several lengths: one of one element is a row by itself, and a scalar in longer ones.
+// CHECK-LABEL: func @rows_of_two_lengths(
+// CHECK-DAG:     %[[TWO:.*]] = arith.constant 2.000000e+00 : f32
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : vector<1xf32>
+// CHECK:         %[[P:.*]] = lnbwd.linear %x, %w
+// CHECK:         %[[S:.*]] = vector.extract %[[P]][0]
+// CHECK:         %[[SCALE:.*]] = arith.mulf %[[S]], %[[TWO]]
+// CHECK:         %[[SPREAD:.*]] = vector.broadcast %[[SCALE]] : f32 to vector<512xf32>
+// CHECK:         %[[Y:.*]] = arith.mulf %x, %[[SPREAD]]
+// CHECK:         lnbwd.yield %[[Y]], %[[ZERO]]
+func.func @rows_of_two_lengths(%f_x: memref<?x512xf32>, %f_w: memref<1x512xf32>, %f_y: memref<?x512xf32>, %f_z: memref<?x1xf32>) {
+  lnbwd.rowwise @k rows(%f_x : memref<?x512xf32>) matrices(%f_w : memref<1x512xf32>) outs rows(%f_y, %f_z : memref<?x512xf32>, memref<?x1xf32>)
+      attributes {operand_names = ["x", "w", "y", "z"]} {
+  ^row(%x: vector<512xf32>, %w: vector<1x512xf32>):
+    %p = lnbwd.linear %x, %w : vector<512xf32>, vector<1x512xf32>
+    %s = vector.reduction <add>, %p : vector<1xf32> into f32
+    %sv = vector.broadcast %s : f32 to vector<512xf32>
+    %t = arith.mulf %x, %sv : vector<512xf32>
+    %y = arith.addf %t, %t : vector<512xf32>
+    %mean = vector.broadcast %s : f32 to vector<1xf32>
+    %z = arith.subf %p, %mean : vector<1xf32>
+    lnbwd.yield %y, %z : vector<512xf32>, vector<1xf32>
   }
   return
 }

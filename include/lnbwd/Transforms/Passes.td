@@ -43,14 +43,14 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     row sums of a normalisation before the layer are read off it
     (docs/layer-norm-linear.md).
 
-    `simplify` rewrites the result as one would by hand: sums are taken apart,
-    scalar factors leave them, the sum of a centred row is 0, that of the squares
-    of a normalised row N(1 - eps rstd^2), and common factors are shared. It
-    treats float32 numbers as real ones. Where the rewrites do not come to an end
-    within some number of steps, a warning says so and the gradient stays as the
-    adjoints make it. Fails, naming the operation, on operations that have no
-    derivative here. The gradient of a named operation notes in
-    `lnbwd.operation` which named gradient it is, if there is one.
+    `simplify` writes the result as one would by hand: scalar factors leave row
+    sums, the sum of a centred row is 0, that of the squares of a normalised row
+    N(1 - eps rstd^2), and what is needed twice is computed once. It treats
+    float32 numbers as real ones; `lnbwd-simplify-row-algebra` is the same by
+    itself, and docs/derivation.md has the normal form behind it. Fails, naming
+    the operation, on operations that have no derivative here. The gradient of a
+    named operation notes in `lnbwd.operation` which named gradient it is, if
+    there is one.
 
     Before:
 
@@ -113,15 +113,16 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
 def SimplifyRowAlgebraPass : Pass<"lnbwd-simplify-row-algebra"> {
   let summary = "Rewrite row programs with the algebra of sums over a row";
   let description = [{
-    What `lnbwd-differentiate` does to its results, as a pass of its own: sums
-    over a row are taken apart where that simplifies them, scalar factors leave
-    them, the sum of `x - mean(x)` is 0, that of the squares of a normalised row
-    is `(1 - eps rstd^2) N`, and products that are there already are used again.
-    Float32 numbers are treated as real ones, so results may round otherwise;
-    infinities and NaNs may vanish. Fails where the rewrites do not come to an
-    end within some number of steps.
-
-    `shape` then writes sums of products as fused multiply-adds.
+    What `lnbwd-differentiate` does to its results, as a pass of its own. Each
+    value is read as a sum of monomials with row sums as atoms, so that equal
+    expressions are one: a scalar factor leaves a row sum, the sum of
+    `x - mean(x)` is 0, and that of the squares of a normalised row is
+    `(1 - eps rstd^2) N`. Sums that are factors are not multiplied out. The
+    program is then written anew, with sums of products as fused multiply-adds,
+    and takes the place of the old one if it costs less; otherwise that stays as
+    it is. docs/derivation.md has the form, the choice of what is computed once,
+    and why this ends. Float32 numbers are treated as real ones, so results may
+    round otherwise; infinities and NaNs may vanish.
 
     Before:
 
@@ -138,10 +139,6 @@ def SimplifyRowAlgebraPass : Pass<"lnbwd-simplify-row-algebra"> {
     %r = arith.mulf %0, %s fastmath<contract> : f32
     ```
   }];
-  let options = [
-    Option<"shape", "shape", "bool", "true",
-           "Write sums of products as fused multiply-adds at the end">,
-  ];
   let dependentDialects = [
     "::lnbwd::LNBwdDialect", "::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];

@@ -1,0 +1,213 @@
+//===- RowForms.h - Normal forms of rows and scalars ------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The algebra of one row: each float32 value as a sum of monomials, with row
+// sums as atoms. docs/derivation.md says what a normal form is, which laws it
+// uses and which not, and why.
+//
+// Numbers are real ones here. Atoms and forms are made once and compared by
+// address.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_TRANSFORMS_ROWFORMS_H
+#define LNBWD_LIB_TRANSFORMS_ROWFORMS_H
+
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <deque>
+#include <map>
+#include <set>
+#include <vector>
+
+namespace lnbwd {
+
+struct Atom;
+struct Form;
+
+/// coefficient * product of scalar atom ^ exponent; exponents are not 0, and
+/// factors are in the order of compare().
+struct Monomial {
+  double coefficient = 1;
+  llvm::SmallVector<std::pair<const Atom *, int>, 4> factors;
+
+  /// Whether it divides `other` without turning an exponent around.
+  bool divides(const Monomial &other) const;
+  /// The largest id of its factors.
+  unsigned getNewest() const;
+};
+
+/// A scalar: monomials of different factors, in order; none of them is 0.
+using Polynomial = llvm::SmallVector<Monomial, 1>;
+
+/// scale * row; without a row, what is the same in all places of a row.
+struct Term {
+  const Atom *row = nullptr;
+  Polynomial scale;
+};
+
+/// A row or a scalar as a sum of terms of different rows, in order; none of
+/// them is 0. A scalar and the row that has it in all places have one form.
+struct Form {
+  unsigned id = 0;
+  /// The largest id of an atom in it, or in what those are made of.
+  unsigned newest = 0;
+  /// Where the program computes it first.
+  unsigned position = 0;
+  llvm::SmallVector<Term, 2> terms;
+
+  bool isEven() const { return terms.empty() || !terms.back().row; }
+  /// How many elements a row that is not even has. An even one may be of any
+  /// length.
+  int64_t getLength() const;
+  /// The scalar of an even row.
+  Polynomial getScalar() const {
+    return terms.empty() ? Polynomial() : terms.front().scale;
+  }
+};
+
+/// What monomials are made of. The kinds are in the order of compare().
+struct Atom {
+  enum class Kind {
+    Argument,  // A block argument.
+    Operation, // An operation that the algebra does not look into.
+    Product,   // A product of rows.
+    Quotient,  // `lhs / operands[0]`, rows; 1 / operands[0] without lhs.
+    Sum,       // A sum that is a factor: operands[0].
+    Scaled,    // `lhs * scale`, which is computed once (RowSharing.h).
+    RowSum,    // The sum of the elements of the row `lhs`.
+  };
+  Atom(Kind kind, int64_t length) : kind(kind), length(length) {}
+
+  bool isRow() const { return length != 0; }
+
+  Kind kind;
+  /// How many elements a row has; 0: it is a scalar. In a program with matrices
+  /// rows have lengths of their own.
+  int64_t length;
+  /// Larger than those of the atoms that it is made of.
+  unsigned id = 0;
+  /// Grows in the order of compare(); of AtomOrder.
+  mutable uint64_t rank = 0;
+  /// Where the program computes it: that is the order of what is written.
+  unsigned position = 0;
+  /// Of Argument the value, of Operation the result of one that is like it.
+  mlir::Value value;
+  /// Whether an operation on rows is one on scalars, since its operands are
+  /// even.
+  bool isOnScalars = false;
+  llvm::SmallVector<const Form *, 2> operands;
+  /// Of Product: all rows, in order, as often as they are factors.
+  llvm::SmallVector<const Atom *, 2> factors;
+  /// Of Product: how it is written, `lhs * rhs`, as the program groups it.
+  const Atom *lhs = nullptr, *rhs = nullptr;
+  Monomial scale;
+};
+
+inline int64_t Form::getLength() const { return terms.back().row->length; }
+
+/// A total order that does not depend on the order of a program's operations.
+/// Atoms have to be of one AtomOrder.
+int compare(const Atom *lhs, const Atom *rhs);
+int compare(const Form *lhs, const Form *rhs);
+/// Of the factors alone.
+int compare(const Monomial &lhs, const Monomial &rhs);
+
+/// The atoms of one program in order.
+class AtomOrder {
+public:
+  /// Gives `atom` its rank; those of others may change, but not their order.
+  /// What it is made of has to be here.
+  void insert(const Atom *atom);
+
+private:
+  struct ComparesParts {
+    bool operator()(const Atom *lhs, const Atom *rhs) const;
+  };
+  std::set<const Atom *, ComparesParts> sorted;
+};
+
+/// Whether `scale` is a number by which multiplying does not round.
+bool isPowerOfTwo(const Polynomial &scale);
+
+/// Makes forms of the rows of one program.
+class RowForms {
+public:
+  //===--------------------------------------------------------------------===//
+  // Atoms
+  //===--------------------------------------------------------------------===//
+
+  /// What atoms that are made from now on have as their position.
+  unsigned position = 0;
+
+  const Atom *makeArgument(mlir::Value value);
+  const Atom *makeOperation(mlir::Value result,
+                            llvm::ArrayRef<const Form *> operands,
+                            bool isOnScalars);
+  const Atom *makeScaled(const Atom *atom, const Monomial &scale);
+  const Atom *makeProduct(const Atom *lhs, const Atom *rhs);
+  const Atom *makeQuotient(const Atom *lhs, const Form *divisor);
+  /// A sum as a factor; what is one atom is that.
+  const Atom *makeSum(const Form *form);
+  const Atom *makeRowSum(const Atom *row);
+
+  //===--------------------------------------------------------------------===//
+  // Forms
+  //===--------------------------------------------------------------------===//
+
+  const Form *makeForm(llvm::SmallVector<Term, 2> terms);
+  const Form *makeForm(const Atom *atom);
+  const Form *makeNumber(double number);
+  const Form *makeEven(const Polynomial &scalar);
+  const Form *add(const Form *lhs, const Form *rhs);
+  const Form *negate(const Form *form);
+  const Form *multiply(const Form *lhs, const Form *rhs);
+  /// Null if the divisor is 0.
+  const Form *divide(const Form *lhs, const Form *rhs);
+  /// The scalar that is the sum of the `length` elements of a row. A row of one
+  /// element is its sum, so that what is subtracted from itself is exactly 0:
+  /// of sums that are computed apart there is a rounding error left, times
+  /// rstd, which is large where the variance is 0.
+  const Form *sumRow(const Form *form, int64_t length);
+  /// A scalar as rows of any length can have it in all places: an even form,
+  /// where `form` is a row of one element.
+  const Form *makeScalar(const Form *form);
+
+  /// `form` as scale * atom.
+  std::pair<Polynomial, const Atom *> split(const Form *form);
+  /// `polynomial` as one monomial, with a sum as an atom.
+  Monomial toMonomial(const Polynomial &polynomial);
+
+  Polynomial add(const Polynomial &lhs, const Polynomial &rhs);
+  Polynomial multiply(const Polynomial &lhs, const Polynomial &rhs);
+  /// A monomial as a polynomial: sums that are no factor of anything are sums,
+  /// and what is known of a normalised row's squares is made use of.
+  Polynomial toPolynomial(const Monomial &monomial);
+  static Monomial multiply(const Monomial &lhs, const Monomial &rhs,
+                           int exponent = 1);
+
+private:
+  using Key = std::vector<uint64_t>;
+  /// The atom of this kind and key; `atom`, if there is none yet.
+  const Atom *intern(Key key, Atom atom);
+  const Form *scaleBy(const Form *form, const Polynomial &scale);
+  const Form *makeTerm(const Atom *row, const Polynomial &scale);
+  /// The sum of a row's elements, term by term.
+  const Form *sumTerms(const Form *form, int64_t length);
+
+  std::deque<Atom> atoms;
+  AtomOrder order;
+  std::deque<Form> forms;
+  std::map<Key, const Atom *> atomsByKey;
+  std::map<Key, const Form *> formsByKey;
+};
+
+} // namespace lnbwd
+
+#endif // LNBWD_LIB_TRANSFORMS_ROWFORMS_H

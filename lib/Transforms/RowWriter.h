@@ -1,0 +1,30 @@
+//===- RowWriter.h - From forms to a row program ----------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Writes normal forms down as operations: each atom once, sums as chains of
+// fused multiply-adds.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_TRANSFORMS_ROWWRITER_H
+#define LNBWD_LIB_TRANSFORMS_ROWWRITER_H
+
+#include "RowForms.h"
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+
+namespace lnbwd {
+
+/// Puts what computes `outputs`, a form for each output of `op`, in the place
+/// of the region's operations. The atoms are those of the region.
+void writeForms(RowForms &forms, RowwiseOp op,
+                llvm::ArrayRef<const Form *> outputs);
+
+} // namespace lnbwd
+
+#endif // LNBWD_LIB_TRANSFORMS_ROWWRITER_H
