@@ -7,8 +7,8 @@
 |*===----------------------------------------------------------------------===*|
 |*
 |* The kernel has no fault: both barriers have their fences. LLVM 22.1.8 drops
-|* the first one's wait, for gfx90a, gfx942, gfx950, gfx1030 and gfx1100; what it
-|* makes for gfx942 is loop-barrier.s.
+|* the first one's wait for gfx90a, gfx942, gfx950, gfx1030 and gfx1100.
+|* loop-barrier.s is what it makes for gfx942.
 |*
 \*===----------------------------------------------------------------------===*/
 
