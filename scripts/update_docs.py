@@ -33,6 +33,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd")]
 
 import chips as chip_lists  # noqa: E402
+import fault_kernels  # noqa: E402
 from lnbwd.operations import LAYER_NORM_BWD  # noqa: E402
 from lnbwd.spec import KernelSpec  # noqa: E402
 
@@ -655,6 +656,11 @@ def operations(tools: Tools) -> str:
     return "\n".join(lines) + "\n"
 
 
+def checker_kernels(_: Tools) -> str:
+    """The kernels on which the checker is tested, by class."""
+    return fault_kernels.table()
+
+
 def wrong_formulas(_: Tools) -> str:
     """How far each formula for dx is from finite differences, on 16 rows of 32 numbers."""
     rows, n, eps, step = 16, 32, 1e-5, 1e-5
@@ -713,6 +719,7 @@ TEXTS = {
     "derivation-result": derivation_result,
     "operations": operations,
     "wrong-formulas": wrong_formulas,
+    "checker-kernels": checker_kernels,
     **{f"derivation-{step}": functools.partial(derivation_step, step) for step in STEPS},
     "named-op": named_op,
     "row-program": row_program,

@@ -44,7 +44,7 @@ def test_check_names_a_stale_page(tmp_path):
     """On a copy of the sources, one generated line is changed."""
     copy = tmp_path / "copy"
     for folder in ("docs", "scripts", "examples", "include", "lib/Chips", "lib/Target",
-                   "python/lnbwd"):
+                   "python/lnbwd", "unittests/Simulator/Inputs"):
         shutil.copytree(ROOT / folder, copy / folder)
     (copy / "test" / "EndToEnd").mkdir(parents=True)
     shutil.copy(ROOT / "test" / "EndToEnd" / "chips.py", copy / "test" / "EndToEnd")

@@ -13,6 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Arguments.h"
+#include "CodeFile.h"
+#include "Program.h"
 
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__
@@ -26,7 +28,6 @@
 #include "lnbwd/Support/OutputFile.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
@@ -40,11 +41,20 @@ using namespace llvm;
 using namespace lnbwd::simtool;
 
 static cl::OptionCategory Category("lnbwd-sim options");
-static cl::opt<std::string> CodeFile(cl::Positional, cl::Required,
-                                     cl::desc("CODE.hsaco"), cl::cat(Category));
+static cl::opt<std::string> CodeFile(cl::Positional, cl::desc("CODE.hsaco"),
+                                     cl::cat(Category));
 static cl::opt<std::string> KernelName("kernel", cl::desc("the kernel's name"),
-                                       cl::value_desc("NAME"), cl::Required,
+                                       cl::value_desc("NAME"),
                                        cl::cat(Category));
+static cl::opt<std::string>
+    ProgramName("program", cl::value_desc("APP ..."), cl::cat(Category),
+                cl::desc("instead of a kernel: run this HIP program with all "
+                         "that follows as its arguments,\nunder the checks"));
+static cl::opt<std::string>
+    ChipName("chip", cl::value_desc("NAME"), cl::cat(Category),
+             cl::desc("with --program: the chip of the one device that it "
+                      "sees; by default the first\none that the program has "
+                      "code for"));
 static cl::opt<std::string>
     GridText("grid", cl::desc("workgroups: X or X,Y or X,Y,Z (1)"),
              cl::value_desc("N"), cl::init("1"), cl::cat(Category));
@@ -133,78 +143,6 @@ static bool parseChecks(StringRef Text, unsigned &Checks) {
     Checks |= *Bits;
   }
   return true;
-}
-
-/// The name of the chip that a code object is for, by the ELF header's flags,
-/// if the number there is that of a chip. LLVM's own answer is undefined for
-/// the others.
-static std::optional<StringRef> chipName(const object::ELFObjectFileBase &O) {
-  switch (O.getPlatformFlags() & ELF::EF_AMDGPU_MACH) {
-  case ELF::EF_AMDGPU_MACH_NONE:
-  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X27:
-  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X40:
-  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X4B:
-  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X4D:
-  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X50:
-  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X56:
-  case ELF::EF_AMDGPU_MACH_AMDGCN_RESERVED_0X57:
-  // Numbers that have no name either.
-  case 0x5b:
-  case 0x5c:
-  case 0x5d:
-  case 0x5e:
-    return std::nullopt;
-  default:
-    return O.tryGetCPUName();
-  }
-}
-
-/// The device whose chip the code object is for.
-static int deviceFor(MemoryBufferRef File) {
-  // What is behind the header is the loader's to check.
-  auto Object =
-      object::ObjectFile::createELFObjectFile(File, /*InitContent=*/false);
-  if (!Object) {
-    consumeError(Object.takeError());
-    return -1;
-  }
-  if ((*Object)->getArch() != Triple::amdgcn)
-    return -1;
-  auto Chip = chipName(cast<object::ELFObjectFileBase>(**Object));
-  int Count = 0;
-  if (hipGetDeviceCount(&Count) != hipSuccess)
-    return -1;
-  for (int D = 0; D < Count; ++D) {
-    hipDeviceProp_t P;
-    if (hipGetDeviceProperties(&P, D) == hipSuccess &&
-        Chip == StringRef(P.gcnArchName).split(':').first)
-      return D;
-  }
-  return -1;
-}
-
-/// What a file is that is not a code object for one of the chips.
-static std::string describeFile(MemoryBufferRef File) {
-  StringRef Bytes = File.getBuffer();
-  if (Bytes.starts_with("__CLANG_OFFLOAD_BUNDLE__") ||
-      Bytes.starts_with("CCOB"))
-    return "a bundle of code objects, of which clang-offload-bundler -unbundle "
-           "takes one out";
-  auto Object = object::ObjectFile::createELFObjectFile(File);
-  if (!Object) {
-    consumeError(Object.takeError());
-    return "no ELF file";
-  }
-  if ((*Object)->getArch() != Triple::amdgcn)
-    return "an ELF file for " +
-           Triple::getArchTypeName((*Object)->getArch()).str();
-  auto &Elf = cast<object::ELFObjectFileBase>(**Object);
-  if (auto Name = chipName(Elf))
-    return "a code object for " + Name->str();
-  return "a code object for an unknown chip (machine number 0x" +
-         utohexstr(Elf.getPlatformFlags() & ELF::EF_AMDGPU_MACH,
-                   /*LowerCase=*/true) +
-         ")";
 }
 
 static std::string hipText(hipError_t Code) {
@@ -571,17 +509,65 @@ static ExitCode run() {
   return report(Arguments, *Outputs, Counts, Summary, Problems);
 }
 
+/// The options that --program has a use for.
+static ExitCode runProgram(ArrayRef<const char *> Arguments) {
+  unsigned Checks;
+  if (!parseChecks(CheckNames, Checks))
+    return complain("--check: expected " +
+                    std::string(lnbwd::sim::ListOfChecks) + ", got '" +
+                    CheckNames + "'");
+  for (const auto &[Name, Option] : cl::getRegisteredOptions())
+    if (Option->getNumOccurrences() &&
+        is_contained(Option->Categories, &Category) &&
+        !is_contained(
+            {"program", "chip", "check", "max-findings", "max-instructions"},
+            Name))
+      return complain("--" + Name + ": not with --program");
+  if (!CodeFile.empty())
+    return complain("expected CODE.hsaco or --program, got both");
+  auto Set = [](const char *Variable, const std::string &Value) {
+    setenv(Variable, Value.c_str(), /*overwrite=*/1);
+  };
+  Set("LNBWD_SIM_CHECK", CheckNames);
+  Set("LNBWD_SIM_MAX_FINDINGS", std::to_string(MostFindings));
+  if (!ChipName.empty())
+    Set("LNBWD_SIM_CHIP", ChipName);
+  if (MostInstructions.getNumOccurrences())
+    Set("LNBWD_SIM_MAX_INSTRUCTIONS", std::to_string(MostInstructions));
+  // Wrong values are said here and not by the program.
+  if (hipInit(0) != hipSuccess)
+    return complain(lnbwdSimLastErrorMessage());
+  return ExitCode(runUnderChecks(ProgramName, Arguments));
+}
+
 int main(int Argc, char **Argv) {
+  // What follows the program's name is the program's.
+  ArrayRef<const char *> Own(Argv, size_t(Argc)), Arguments;
+  for (size_t K = 1; K + 1 < Own.size(); ++K)
+    if (StringRef(Own[K]) == "--program" || StringRef(Own[K]) == "-program") {
+      Arguments = Own.drop_front(K + 2);
+      Own = Own.take_front(K + 2);
+      break;
+    }
+
   lnbwd::surviveFileSizeLimit();
   cl::HideUnrelatedOptions(Category);
   cl::AddExtraVersionPrinter(
       [](raw_ostream &OS) { OS << "lnbwd " LNBWD_VERSION "\n"; });
   if (!cl::ParseCommandLineOptions(
-          Argc, Argv,
-          "runs a kernel of an AMD code object on the simulator, under its "
-          "checks\n\n  exit code: 0 clean, 1 something was found, 2 bad "
-          "input\n",
+          int(Own.size()), Own.data(),
+          "runs a kernel of an AMD code object, or a whole HIP program, on the "
+          "simulator, under its checks\n\n  exit code: 0 clean, 1 something "
+          "was found, 2 bad input; of a program in which nothing\n  was found "
+          "its own\n",
           &errs()))
     return BadInput;
+  if (ProgramName.getNumOccurrences())
+    return runProgram(Arguments);
+  if (CodeFile.empty() || KernelName.empty())
+    return complain("expected CODE.hsaco and --kernel, or --program");
+  if (!ChipName.empty())
+    return complain("--chip: only with --program; a code object is for one "
+                    "chip");
   return run();
 }

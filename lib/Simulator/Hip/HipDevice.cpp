@@ -12,8 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 // First, since it says what of the headers is exported.
-#include "Core/Environment.h"
 #include "Hip/HipState.h"
+
+#include "Core/Environment.h"
+#include "Hip/DeviceProperties.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -22,15 +24,25 @@
 
 using namespace lnbwd::sim;
 
-static bool validDevice(int Device) {
-  return Device >= 0 && Device < int(NumChips);
+static int countDevices() { return state().OnlyDevice < 0 ? int(NumChips) : 1; }
+
+int lnbwd::sim::deviceNumbered(int Number) {
+  if (Number < 0 || Number >= countDevices())
+    return -1;
+  return std::max(Number, state().OnlyDevice);
 }
 
-static hipError_t wrongDevice(int Device) {
-  return finish(hipErrorInvalidDevice, "device " + std::to_string(Device) +
-                                           " does not exist; the "
-                                           "simulator has devices 0 to " +
-                                           std::to_string(NumChips - 1));
+int lnbwd::sim::numberOf(int Device) {
+  return state().OnlyDevice < 0 ? Device : 0;
+}
+
+static hipError_t wrongDevice(int Number) {
+  const int Last = countDevices() - 1;
+  return finish(hipErrorInvalidDevice,
+                "device " + std::to_string(Number) +
+                    " does not exist; the simulator has " +
+                    (Last ? "devices 0 to " + std::to_string(Last)
+                          : std::string("device 0")));
 }
 
 size_t lnbwd::sim::deviceMemoryBytes() {
@@ -106,20 +118,21 @@ hipError_t hipRuntimeGetVersion(int *Version) {
 hipError_t hipGetDeviceCount(int *Count) {
   if (!Count)
     return finish(hipErrorInvalidValue, "hipGetDeviceCount: null pointer");
-  *Count = int(NumChips);
+  *Count = countDevices();
   return finishInitialization();
 }
 
 hipError_t hipGetDevice(int *Device) {
   if (!Device)
     return finish(hipErrorInvalidValue, "hipGetDevice: null pointer");
-  *Device = currentDevice();
+  *Device = numberOf(currentDevice());
   return finish(hipSuccess);
 }
 
-hipError_t hipSetDevice(int Device) {
-  if (!validDevice(Device))
-    return wrongDevice(Device);
+hipError_t hipSetDevice(int Number) {
+  const int Device = deviceNumbered(Number);
+  if (Device < 0)
+    return wrongDevice(Number);
   currentDevice() = Device;
   return finish(hipSuccess);
 }
@@ -127,7 +140,7 @@ hipError_t hipSetDevice(int Device) {
 hipError_t hipDeviceGet(hipDevice_t *Device, int Ordinal) {
   if (!Device)
     return finish(hipErrorInvalidValue, "hipDeviceGet: null pointer");
-  if (!validDevice(Ordinal))
+  if (deviceNumbered(Ordinal) < 0)
     return wrongDevice(Ordinal);
   *Device = Ordinal;
   return finish(hipSuccess);
@@ -136,9 +149,10 @@ hipError_t hipDeviceGet(hipDevice_t *Device, int Ordinal) {
 hipError_t hipDeviceGetName(char *Name, int Length, hipDevice_t Device) {
   if (!Name || Length <= 0)
     return finish(hipErrorInvalidValue, "hipDeviceGetName: no room for a name");
-  if (!validDevice(Device))
+  if (deviceNumbered(Device) < 0)
     return wrongDevice(Device);
-  std::strncpy(Name, deviceName(Chips[Device]).c_str(), size_t(Length) - 1);
+  std::strncpy(Name, deviceName(Chips[deviceNumbered(Device)]).c_str(),
+               size_t(Length) - 1);
   Name[Length - 1] = 0;
   return finish(hipSuccess);
 }
@@ -146,7 +160,7 @@ hipError_t hipDeviceGetName(char *Name, int Length, hipDevice_t Device) {
 hipError_t hipDeviceTotalMem(size_t *Bytes, hipDevice_t Device) {
   if (!Bytes)
     return finish(hipErrorInvalidValue, "hipDeviceTotalMem: null pointer");
-  if (!validDevice(Device))
+  if (deviceNumbered(Device) < 0)
     return wrongDevice(Device);
   *Bytes = deviceMemoryBytes();
   return finish(hipSuccess);
@@ -155,9 +169,9 @@ hipError_t hipDeviceTotalMem(size_t *Bytes, hipDevice_t Device) {
 hipError_t hipGetDeviceProperties(hipDeviceProp_t *Properties, int Device) {
   if (!Properties)
     return finish(hipErrorInvalidValue, "hipGetDeviceProperties: null pointer");
-  if (!validDevice(Device))
+  if (deviceNumbered(Device) < 0)
     return wrongDevice(Device);
-  const SimulatedChip &C = Chips[Device];
+  const SimulatedChip &C = Chips[deviceNumbered(Device)];
   hipDeviceProp_t &P = *Properties;
   std::memset(&P, 0, sizeof(P));
   std::strncpy(P.name, deviceName(C).c_str(), sizeof(P.name) - 1);
@@ -197,7 +211,7 @@ hipError_t hipDeviceGetAttribute(int *Value, hipDeviceAttribute_t Attribute,
                                  int Device) {
   if (!Value)
     return finish(hipErrorInvalidValue, "hipDeviceGetAttribute: null pointer");
-  if (!validDevice(Device))
+  if (deviceNumbered(Device) < 0)
     return wrongDevice(Device);
   hipDeviceProp_t P;
   (void)hipGetDeviceProperties(&P, Device);
@@ -293,6 +307,50 @@ hipError_t hipDeviceGetAttribute(int *Value, hipDeviceAttribute_t Attribute,
   return finish(hipSuccess);
 }
 
+hipError_t hipGetDevicePropertiesR0600(DevicePropertiesR0600 *Properties,
+                                       int Device) {
+  if (!Properties)
+    return finish(hipErrorInvalidValue, "hipGetDeviceProperties: null pointer");
+  hipDeviceProp_t P;
+  if (const hipError_t Code = hipGetDeviceProperties(&P, Device))
+    return Code;
+  *Properties = newLayout(P);
+  return finish(hipSuccess);
+}
+
+hipError_t hipDeviceComputeCapability(int *Major, int *Minor,
+                                      hipDevice_t Device) {
+  hipDeviceProp_t P;
+  if (!Major || !Minor)
+    return finish(hipErrorInvalidValue,
+                  "hipDeviceComputeCapability: null pointer");
+  if (const hipError_t Code = hipGetDeviceProperties(&P, Device))
+    return Code;
+  *Major = P.major;
+  *Minor = P.minor;
+  return finish(hipSuccess);
+}
+
+hipError_t hipDeviceCanAccessPeer(int *Can, int, int) {
+  if (!Can)
+    return finish(hipErrorInvalidValue, "hipDeviceCanAccessPeer: null pointer");
+  *Can = 0;
+  return finish(hipSuccess);
+}
+
+// Everything has happened when a call returns, and there is nothing to prefer.
 hipError_t hipDeviceSynchronize() { return finish(hipSuccess); }
+hipError_t hipSetDeviceFlags(unsigned) { return finish(hipSuccess); }
+hipError_t hipDeviceSetCacheConfig(hipFuncCache_t) {
+  return finish(hipSuccess);
+}
+hipError_t hipDeviceSetSharedMemConfig(hipSharedMemConfig) {
+  return finish(hipSuccess);
+}
+hipError_t hipProfilerStart() { return finish(hipSuccess); }
+hipError_t hipProfilerStop() { return finish(hipSuccess); }
+
+/// Buffers of the program stay as they are: it has ended its use of them.
+hipError_t hipDeviceReset() { return finish(hipSuccess); }
 
 } // extern "C"

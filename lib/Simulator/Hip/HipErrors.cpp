@@ -14,6 +14,7 @@
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -21,7 +22,7 @@ using namespace lnbwd::sim;
 
 namespace {
 struct ThreadState {
-  int Device = 0;
+  int Device = -1; ///< none has been asked for
   hipError_t LastError = hipSuccess;
   std::string Message;
 };
@@ -64,6 +65,11 @@ constexpr ErrorName ErrorNames[] = {
      "invalid kernel file"},
     {hipErrorFileNotFound, "hipErrorFileNotFound", "file not found"},
     {hipErrorInvalidHandle, "hipErrorInvalidHandle", "invalid resource handle"},
+    {hipErrorInvalidSymbol, "hipErrorInvalidSymbol", "invalid device symbol"},
+    {hipErrorMissingConfiguration, "hipErrorMissingConfiguration",
+     "__global__ function call is not configured"},
+    {hipErrorCooperativeLaunchTooLarge, "hipErrorCooperativeLaunchTooLarge",
+     "too many blocks in cooperative launch"},
     {hipErrorNotFound, "hipErrorNotFound", "named symbol not found"},
     {hipErrorNotReady, "hipErrorNotReady", "device not ready"},
     {hipErrorIllegalAddress, "hipErrorIllegalAddress",
@@ -82,7 +88,12 @@ constexpr ErrorName ErrorNames[] = {
     {hipErrorUnknown, "hipErrorUnknown", "unknown error"},
 };
 
-int &lnbwd::sim::currentDevice() { return thread().Device; }
+int &lnbwd::sim::currentDevice() {
+  int &Device = thread().Device;
+  if (Device < 0)
+    Device = std::max(0, state().OnlyDevice);
+  return Device;
+}
 
 hipError_t lnbwd::sim::finish(hipError_t Code, std::string Message) {
   ThreadState &T = thread();

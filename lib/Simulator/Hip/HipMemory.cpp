@@ -59,7 +59,7 @@ static hipError_t copy(const char *Function, void *To, const void *From,
   if (Problem.empty())
     Problem = checkRange(Function, "source", From, Bytes, FromSide);
   if (!Problem.empty())
-    return finish(hipErrorInvalidValue, Problem);
+    return finishFault(hipErrorInvalidValue, Problem);
   if (Bytes) {
     std::memmove(To, From, Bytes);
     // Of memory that is not a buffer nothing is known, so it is written.
@@ -96,7 +96,7 @@ static hipError_t fill(const char *Function, void *To, T Value, size_t Count) {
   std::string Problem =
       checkRange(Function, "destination", To, Count * sizeof(T), Where::Device);
   if (!Problem.empty())
-    return finish(hipErrorInvalidValue, Problem);
+    return finishFault(hipErrorInvalidValue, Problem);
   if (sizeof(T) == 1) {
     if (Count)
       std::memset(To, int(Value), Count);
@@ -161,10 +161,12 @@ hipError_t hipFree(void *Pointer) {
   if (!Pointer)
     return finish(hipSuccess);
   std::lock_guard<std::mutex> Guard(state().Lock);
-  if (!state().Memory.release(Pointer, BufferKind::Device))
-    return finish(hipErrorInvalidValue, "hipFree: " + hex(Pointer) +
-                                            " is not the start of a device "
-                                            "buffer");
+  const BufferKind Kind =
+      state().Managed.erase(Pointer) ? BufferKind::Host : BufferKind::Device;
+  if (!state().Memory.release(Pointer, Kind))
+    return finishFault(hipErrorInvalidValue,
+                       "hipFree: " + hex(Pointer) +
+                           " is not the start of a device buffer");
   return finish(hipSuccess);
 }
 
@@ -197,9 +199,9 @@ hipError_t hipHostFree(void *Pointer) {
     return finish(hipSuccess);
   std::lock_guard<std::mutex> Guard(state().Lock);
   if (!state().Memory.release(Pointer, BufferKind::Host))
-    return finish(hipErrorInvalidValue, "hipHostFree: " + hex(Pointer) +
-                                            " is not the start of a host "
-                                            "buffer");
+    return finishFault(hipErrorInvalidValue,
+                       "hipHostFree: " + hex(Pointer) +
+                           " is not the start of a host buffer");
   return finish(hipSuccess);
 }
 
@@ -219,7 +221,9 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *Attributes,
   std::memset(Attributes, 0, sizeof(*Attributes));
   bool Host = B->Kind == BufferKind::Host;
   Attributes->memoryType = Host ? hipMemoryTypeHost : hipMemoryTypeDevice;
-  Attributes->device = B->Device;
+  Attributes->device = numberOf(B->Device);
+  Attributes->isManaged =
+      state().Managed.count(reinterpret_cast<void *>(Begin)) != 0;
   Attributes->devicePointer = const_cast<void *>(Pointer);
   Attributes->hostPointer = Host ? const_cast<void *>(Pointer) : nullptr;
   return finish(hipSuccess);
@@ -279,6 +283,11 @@ hipError_t hipMemsetD32(hipDeviceptr_t To, int Value, size_t Count) {
 hipError_t hipMemsetD32Async(hipDeviceptr_t To, int Value, size_t Count,
                              hipStream_t Stream) {
   return fillAsync("hipMemsetD32Async", To, Value, Count, Stream);
+}
+
+hipError_t hipMemsetD16Async(hipDeviceptr_t To, unsigned short Value,
+                             size_t Count, hipStream_t Stream) {
+  return fillAsync("hipMemsetD16Async", To, Value, Count, Stream);
 }
 
 } // extern "C"

@@ -1,4 +1,4 @@
-//===- HipModule.cpp - HIP: code objects and launches ---------------------===//
+//===- HipModule.cpp - HIP: code objects ----------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,29 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Loading of code objects, and the launch: its limits, the kernel argument
-// segment with the hidden arguments that the metadata names, and the
-// translation of what went wrong.
+// Loading of code objects, alone or in a bundle for several chips, and what is
+// asked of them.
 //
 //===----------------------------------------------------------------------===//
 
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
-#include "Check/LaunchChecker.h"
-#include "Check/Limits.h"
-#include "Core/Scheduler.h"
-#include "Core/Wave.h"
+#include "Load/OffloadBundle.h"
 
-#include "llvm/ADT/Twine.h"
-
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <unistd.h>
 
 #if defined(__linux__)
@@ -52,8 +43,7 @@ static bool readUnknown(const void *From, size_t Bytes, void *To) {
   return true;
 }
 
-static hipError_t loadModule(hipModule_t *Module,
-                             const std::vector<uint8_t> &Bytes,
+static hipError_t loadModule(hipModule_t *Module, llvm::ArrayRef<uint8_t> Bytes,
                              const std::string &Origin) {
   int Device = currentDevice();
   auto M = std::make_unique<ihipModule_t>();
@@ -65,8 +55,7 @@ static hipError_t loadModule(hipModule_t *Module,
     return M->Image;
   };
   std::string Error;
-  M->Object = CodeObject::create({Bytes.data(), Bytes.size()}, Chips[Device],
-                                 Allocate, Error);
+  M->Object = CodeObject::create(Bytes, Chips[Device], Allocate, Error);
   std::lock_guard<std::mutex> Guard(S.Lock);
   if (!M->Object) {
     if (M->Image)
@@ -82,200 +71,32 @@ static hipError_t loadModule(hipModule_t *Module,
   return finish(hipSuccess);
 }
 
-static const ihipModuleSymbol_t *checkFunction(hipFunction_t F) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  return state().Functions.count(F) ? F : nullptr;
+/// Loads the current device's object of a bundle.
+static hipError_t loadBundle(hipModule_t *Module, const ObjectBytes &Read,
+                             const std::string &Origin) {
+  std::string Error;
+  const std::vector<BundledObject> Objects = readOffloadBundle(Read, Error);
+  if (!Error.empty())
+    return finish(hipErrorInvalidImage, Origin + ": " + Error);
+  const BundledObject *Object =
+      findObject(Objects, Chips[currentDevice()], Error);
+  if (!Object)
+    return finish(hipErrorNoBinaryForGpu, Origin + ": " + Error);
+  return loadModule(Module, Object->Bytes, Origin);
 }
 
-namespace {
-/// The packet that launches a kernel; kernels read block and grid sizes there.
-struct DispatchPacket {
-  uint16_t Header, Setup;
-  uint16_t WorkgroupSize[3];
-  uint16_t Reserved0;
-  uint32_t GridSize[3];
-  uint32_t PrivateSegmentSize, GroupSegmentSize;
-  uint64_t KernelObject, KernargAddress, Reserved1, CompletionSignal;
-};
-} // namespace
-
-static_assert(sizeof(DispatchPacket) == 64, "layout fixed by HSA");
-
-namespace {
-/// What a launch needs in memory beside the user's buffers.
-struct LaunchMemory {
-  alignas(64) uint8_t Queue[256] = {};
-  alignas(64) DispatchPacket Packet = {};
-  std::vector<uint64_t> Kernarg;
-};
-} // namespace
-
-static void store(std::vector<uint64_t> &Segment, uint32_t Offset,
-                  uint64_t Value, uint32_t Size) {
-  if (Size <= 8 && uint64_t(Offset) + Size <= Segment.size() * 8)
-    std::memcpy(reinterpret_cast<uint8_t *>(Segment.data()) + Offset, &Value,
-                Size);
-}
-
-/// Fills a hidden argument; false if its kind is not known.
-static bool fillHidden(const KernelArgument &A, const Launch &L,
-                       LaunchMemory &M, uint32_t DynamicLds) {
-  llvm::StringRef Kind = A.Kind;
-  auto Dimension = [&](const uint32_t *Values) {
-    char Last = Kind.back();
-    return Values[Last == 'x' ? 0 : Last == 'y' ? 1 : 2];
-  };
-  uint64_t Value = 0;
-  if (Kind.starts_with("hidden_block_count_"))
-    Value = Dimension(L.Grid);
-  else if (Kind.starts_with("hidden_group_size_"))
-    Value = Dimension(L.Block);
-  else if (Kind.starts_with("hidden_remainder_") ||
-           Kind.starts_with("hidden_global_offset_"))
-    Value = 0; // Grids are whole workgroups and start at 0.
-  else if (Kind == "hidden_grid_dims")
-    Value = L.Grid[2] * L.Block[2] > 1 ? 3 : L.Grid[1] * L.Block[1] > 1 ? 2 : 1;
-  else if (Kind == "hidden_dynamic_lds_size")
-    Value = DynamicLds;
-  else if (Kind == "hidden_shared_base")
-    Value = SharedAperture >> 32;
-  else if (Kind == "hidden_private_base")
-    Value = PrivateAperture >> 32;
-  else if (Kind == "hidden_queue_ptr")
-    Value = reinterpret_cast<uint64_t>(M.Queue);
-  else if (Kind != "hidden_none" && Kind != "hidden_printf_buffer" &&
-           Kind != "hidden_hostcall_buffer" && Kind != "hidden_heap_v1" &&
-           Kind != "hidden_multigrid_sync_arg" &&
-           Kind != "hidden_default_queue" && Kind != "hidden_completion_action")
-    return false; // The others are null: there are no such services.
-  store(M.Kernarg, A.Offset, Value, A.Size);
-  return true;
-}
-
-/// Copies the explicit arguments. Empty if all is well.
-static std::string fillArguments(const Kernel &K, void **Parameters,
-                                 void **Extra, LaunchMemory &M) {
-  auto *Segment = reinterpret_cast<uint8_t *>(M.Kernarg.data());
-  if (Parameters) {
-    if (!K.HasMetadata)
-      return "the kernel has no metadata that describes its arguments; pass "
-             "them as a buffer (HIP_LAUNCH_PARAM_BUFFER_POINTER)";
-    unsigned Next = 0;
-    for (const KernelArgument &A : K.Arguments) {
-      if (A.hidden())
-        continue;
-      const void *From = Parameters[Next];
-      if (!From)
-        return "kernelParams[" + std::to_string(Next) + "] is null";
-      if (uint64_t(A.Offset) + A.Size > M.Kernarg.size() * 8)
-        return "the kernel's metadata places argument " + std::to_string(Next) +
-               " beyond the kernel argument segment";
-      std::memcpy(Segment + A.Offset, From, A.Size);
-      ++Next;
-    }
-    return "";
-  }
-  uint64_t Needed = 0;
-  for (const KernelArgument &A : K.Arguments)
-    if (!A.hidden())
-      Needed = std::max(Needed, uint64_t(A.Offset) + A.Size);
-  if (!Extra)
-    return Needed ? "the kernel takes arguments, but neither kernelParams nor "
-                    "extra gives any"
-                  : "";
-  const void *Buffer = nullptr;
-  size_t Size = 0;
-  for (unsigned I = 0; Extra[I] != HIP_LAUNCH_PARAM_END; I += 2) {
-    if (I >= 8)
-      return "extra is not ended by HIP_LAUNCH_PARAM_END";
-    if (Extra[I] == HIP_LAUNCH_PARAM_BUFFER_POINTER)
-      Buffer = Extra[I + 1];
-    else if (Extra[I] == HIP_LAUNCH_PARAM_BUFFER_SIZE)
-      Size = *static_cast<const size_t *>(Extra[I + 1]);
-    else
-      return "extra has an unknown entry";
-  }
-  if (!Buffer || Size < Needed)
-    return "extra gives " + std::to_string(Buffer ? Size : 0) +
-           " bytes of arguments, the kernel takes " + std::to_string(Needed);
-  std::memcpy(Segment, Buffer, std::min(Size, M.Kernarg.size() * 8));
-  return "";
-}
-
-static std::string triple(const uint32_t *V) {
-  return "(" + std::to_string(V[0]) + ", " + std::to_string(V[1]) + ", " +
-         std::to_string(V[2]) + ")";
-}
-
-/// What the chip cannot run, in words; empty if it can.
-static std::string checkLimits(const SimulatedChip &Chip, const Kernel &K,
-                               const Launch &L, size_t Lds) {
-  uint64_t Items = uint64_t(L.Block[0]) * L.Block[1] * L.Block[2];
-  for (unsigned D = 0; D < 3; ++D) {
-    if (!L.Grid[D] || !L.Block[D])
-      return "grid " + triple(L.Grid) + " and block " + triple(L.Block) +
-             " must not have a dimension of 0";
-    if (L.Block[D] > 1024)
-      return "block " + triple(L.Block) + " has a dimension above 1024";
-    if (uint64_t(L.Grid[D]) * L.Block[D] > 0xffffffffull)
-      return "grid " + triple(L.Grid) + " of blocks " + triple(L.Block) +
-             " has 2^32 work-items or more in one dimension";
-  }
-  if (L.Grid[1] > 65535 || L.Grid[2] > 65535)
-    return "grid " + triple(L.Grid) +
-           " has more than 65535 workgroups in y "
-           "or z";
-  if (Items > 1024)
-    return "a block of " + std::to_string(Items) +
-           " work-items is above the chip's limit of 1024";
-  if (Items > K.MaxFlatWorkgroupSize)
-    return "a block of " + std::to_string(Items) + " work-items is above the " +
-           std::to_string(K.MaxFlatWorkgroupSize) +
-           " that the kernel was compiled for (.max_flat_workgroup_size)";
-  // What the register that tells the hardware of a wave's scratch can hold.
-  const uint64_t MostScratch = Chip.Generation >= 12   ? 0x3ffff * 256ull
-                               : Chip.Generation == 11 ? 0x7fff * 256ull
-                                                       : 0x1fff * 1024ull;
-  if (uint64_t(K.ScratchSize) * K.WaveSize > MostScratch)
-    return std::to_string(K.ScratchSize) +
-           " bytes of scratch for each of a wave's " +
-           std::to_string(K.WaveSize) + " lanes are above the " +
-           std::to_string(MostScratch) + " of a wave on " + Chip.Chip;
-  if (Lds > Chip.LdsBytes)
-    return std::to_string(Lds) + " bytes of LDS (" + std::to_string(K.LdsSize) +
-           " static) are above the " + std::to_string(Chip.LdsBytes) +
-           " of a workgroup on " + Chip.Chip;
-  return "";
-}
-
-/// Predicts a launch, keeps what was found and moves the device's clock on by
-/// it. False: it failed.
-static bool predictLaunch(Launch &L, const TimingOptions &Timing, int Device) {
-  double Begin;
-  size_t Number;
-  {
-    std::lock_guard<std::mutex> Guard(state().Lock);
-    Begin = state().Predicted[Device].microseconds();
-    Number = state().Predicted[Device].Launches.size();
-  }
-  LaunchPrediction P;
-  if (!predict(L, Timing, Begin, unsigned(Number), P))
-    return false;
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  state().Predicted[Device].Launches.push_back(std::move(P));
-  state().Clock[Device] += state().Predicted[Device].microseconds() - Begin;
-  return true;
-}
-
-extern "C" {
-
-hipError_t hipModuleLoadData(hipModule_t *Module, const void *Image) {
-  if (!Module || !Image)
-    return finish(hipErrorInvalidValue, "hipModuleLoadData: null pointer");
-  auto Read = [&](uint64_t Offset, uint64_t Size, void *Out) {
+ObjectBytes lnbwd::sim::bytesFrom(const void *Image) {
+  return [Image](uint64_t Offset, uint64_t Size, void *Out) {
     return readUnknown(static_cast<const uint8_t *>(Image) + Offset,
                        size_t(Size), Out);
   };
+}
+
+hipError_t lnbwd::sim::loadImage(hipModule_t *Module, const void *Image,
+                                 const std::string &Origin) {
+  const ObjectBytes Read = bytesFrom(Image);
+  if (isOffloadBundle(Read))
+    return loadBundle(Module, Read, Origin);
   std::string Error;
   uint64_t Size = CodeObject::extent(Read, Error);
   std::vector<uint8_t> Bytes(size_t(Size), 0);
@@ -285,8 +106,21 @@ hipError_t hipModuleLoadData(hipModule_t *Module, const void *Image) {
     Size = 0;
   }
   if (!Size)
-    return finish(hipErrorInvalidImage, "hipModuleLoadData: " + Error);
-  return loadModule(Module, Bytes, "hipModuleLoadData");
+    return finish(hipErrorInvalidImage, Origin + ": " + Error);
+  return loadModule(Module, Bytes, Origin);
+}
+
+const ihipModuleSymbol_t *lnbwd::sim::checkFunction(hipFunction_t F) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  return state().Functions.count(F) ? F : nullptr;
+}
+
+extern "C" {
+
+hipError_t hipModuleLoadData(hipModule_t *Module, const void *Image) {
+  if (!Module || !Image)
+    return finish(hipErrorInvalidValue, "hipModuleLoadData: null pointer");
+  return loadImage(Module, Image, "hipModuleLoadData");
 }
 
 hipError_t hipModuleLoadDataEx(hipModule_t *Module, const void *Image,
@@ -304,7 +138,14 @@ hipError_t hipModuleLoad(hipModule_t *Module, const char *Path) {
                                             Path + "'");
   std::vector<uint8_t> Bytes((std::istreambuf_iterator<char>(File)),
                              std::istreambuf_iterator<char>());
-  return loadModule(Module, Bytes, Path);
+  const ObjectBytes Read = [&](uint64_t Offset, uint64_t Size, void *Out) {
+    if (Offset > Bytes.size() || Size > Bytes.size() - Offset)
+      return false;
+    std::memcpy(Out, Bytes.data() + Offset, size_t(Size));
+    return true;
+  };
+  return isOffloadBundle(Read) ? loadBundle(Module, Read, Path)
+                               : loadModule(Module, Bytes, Path);
 }
 
 hipError_t hipModuleUnload(hipModule_t Module) {
@@ -443,156 +284,6 @@ int64_t lnbwdSimKernelArgument(void *Function, unsigned Index, int *IsBuffer) {
     return A.Size;
   }
   return -1;
-}
-
-hipError_t hipModuleLaunchKernel(hipFunction_t Function, unsigned int GridX,
-                                 unsigned int GridY, unsigned int GridZ,
-                                 unsigned int BlockX, unsigned int BlockY,
-                                 unsigned int BlockZ, unsigned int DynamicLds,
-                                 hipStream_t Stream, void **Parameters,
-                                 void **Extra) {
-  const ihipModuleSymbol_t *F = checkFunction(Function);
-  if (!F)
-    return finish(hipErrorInvalidDeviceFunction,
-                  "hipModuleLaunchKernel: the function does not exist");
-  if (!validStream(Stream))
-    return finish(hipErrorInvalidHandle,
-                  "hipModuleLaunchKernel: the stream does not exist");
-  const Kernel &K = *F->TheKernel;
-  std::string Prefix = "hipModuleLaunchKernel: kernel '" + K.Name + "': ";
-  const SimulatedChip &Chip = Chips[F->Owner->Device];
-  if (Parameters && Extra)
-    return finish(hipErrorInvalidValue,
-                  Prefix + "expected kernelParams or extra, got both");
-  if (isCaptured(Stream))
-    return captureLaunch(Function, dim3(GridX, GridY, GridZ),
-                         dim3(BlockX, BlockY, BlockZ), DynamicLds, Stream,
-                         Parameters, Extra);
-
-  Launch L;
-  const CodeObject &Object = *F->Owner->Object;
-  L.Code = &Object.code(K.WaveSize);
-  L.Symbols = &Object;
-  L.TheKernel = &K;
-  const uint32_t Grid[3] = {GridX, GridY, GridZ};
-  const uint32_t Block[3] = {BlockX, BlockY, BlockZ};
-  std::memcpy(L.Grid, Grid, sizeof(Grid));
-  std::memcpy(L.Block, Block, sizeof(Block));
-  size_t Lds = size_t(K.LdsSize) + DynamicLds;
-  std::string Problem = checkLimits(Chip, K, L, Lds);
-  if (!Problem.empty())
-    return finish(hipErrorInvalidConfiguration, Prefix + Problem);
-  L.LdsSize = uint32_t(Lds);
-  unsigned Checks;
-  std::optional<TimingOptions> Timing;
-  {
-    std::lock_guard<std::mutex> Guard(state().Lock);
-    Timing = state().Timing[F->Owner->Device];
-    // What is not executed in full cannot be checked.
-    Checks = Timing ? 0 : state().Checks;
-    L.Shuffle = state().Shuffle;
-    L.MostFindings = state().MostFindings;
-  }
-  if (Checks & LNBWD_SIM_CHECK_LIMITS)
-    Problem = checkKernelLimits(Chip, K, L.Block, Lds);
-  if (!Problem.empty())
-    return finish(hipErrorInvalidConfiguration, Prefix + Problem);
-
-  auto M = std::make_unique<LaunchMemory>();
-  // Compilers read the segment in whole lines.
-  M->Kernarg.assign((size_t(K.KernargSize) + 63) / 64 * 8 + 8, 0);
-  Problem = fillArguments(K, Parameters, Extra, *M);
-  if (!Problem.empty())
-    return finish(hipErrorInvalidValue, Prefix + Problem);
-  for (const KernelArgument &A : K.Arguments)
-    if (A.hidden() && !fillHidden(A, L, *M, DynamicLds))
-      return finish(hipErrorNotSupported, Prefix + "the hidden argument '" +
-                                              A.Kind + "' is not known");
-  // Where a kernel looks for the apertures' high halves on chips without
-  // registers for them.
-  const uint32_t Apertures[2] = {uint32_t(SharedAperture >> 32),
-                                 uint32_t(PrivateAperture >> 32)};
-  std::memcpy(M->Queue + 0x40, Apertures, sizeof(Apertures));
-
-  L.Kernarg = reinterpret_cast<uint64_t>(M->Kernarg.data());
-  L.DispatchPacket = reinterpret_cast<uint64_t>(&M->Packet);
-  L.Queue = reinterpret_cast<uint64_t>(M->Queue);
-  for (unsigned D = 0; D < 3; ++D) {
-    M->Packet.WorkgroupSize[D] = uint16_t(L.Block[D]);
-    M->Packet.GridSize[D] = L.Grid[D] * L.Block[D];
-  }
-  M->Packet.Setup = 3;
-  M->Packet.PrivateSegmentSize = K.ScratchSize;
-  M->Packet.GroupSegmentSize = L.LdsSize;
-  M->Packet.KernelObject = K.Descriptor;
-  M->Packet.KernargAddress = L.Kernarg;
-  Problem = InstructionLimit::fromEnvironment(L.Limit);
-  if (!Problem.empty())
-    return finish(hipErrorInvalidValue, Prefix + Problem);
-  {
-    std::lock_guard<std::mutex> Guard(state().Lock);
-    L.Regions = state().Memory.snapshot();
-    L.Freed = state().Memory.freed();
-  }
-  std::vector<std::unique_ptr<BufferShadow>> Shadows;
-  auto AddRegion = [&](const void *P, size_t Size, size_t Written,
-                       const char *Name) {
-    uint64_t Begin = reinterpret_cast<uint64_t>(P);
-    BufferShadow *Shadow = nullptr;
-    if (Checks) {
-      Shadows.push_back(std::make_unique<BufferShadow>(Begin, Size, false));
-      Shadow = Shadows.back().get();
-      Shadow->mark(Begin, Written, true);
-      Shadow->Name = Name;
-      Shadow->ReadOnly = true;
-    }
-    L.Regions.push_back({Begin, Begin + Size, Shadow});
-  };
-  // What lies behind the arguments is nobody's, though there is memory.
-  size_t Taken = K.KernargSize;
-  for (const KernelArgument &A : K.Arguments)
-    Taken = std::max(Taken, size_t(A.Offset) + A.Size);
-  const size_t Segment = M->Kernarg.size() * 8;
-  AddRegion(M->Kernarg.data(), Segment,
-            K.HasMetadata ? std::min(Taken, Segment) : Segment,
-            "kernel arguments");
-  AddRegion(M->Queue, sizeof(M->Queue), sizeof(M->Queue), "queue");
-  AddRegion(&M->Packet, sizeof(M->Packet), sizeof(M->Packet),
-            "dispatch packet");
-  L.sortRegions();
-
-  std::optional<LaunchChecker> Checker;
-  if (Checks)
-    L.Observer = &Checker.emplace(L, Checks);
-  const bool Good =
-      (Timing ? predictLaunch(L, *Timing, F->Owner->Device) : run(L)) &&
-      L.Findings.empty();
-  if (!Timing) {
-    lnbwd_sim_counters Counted = {};
-    L.addCounters(Counted);
-    advanceClock(F->Owner->Device, LaunchMicroseconds,
-                 Counted.global_bytes_read + Counted.global_bytes_written);
-  }
-  {
-    std::lock_guard<std::mutex> Guard(state().Lock);
-    if (Checks)
-      state().Summary = Checker->summary();
-    L.addCounters(state().Counters[F->Owner->Device]);
-    if (Checks & LNBWD_SIM_CHECK_COUNTS)
-      Checker->addCounts(state().Counts[F->Owner->Device]);
-  }
-  if (Good)
-    return finish(hipSuccess);
-  hipError_t Code = hipErrorLaunchFailure;
-  if (!L.Findings.empty())
-    return finish(Code, L.report());
-  if (L.Failure == LaunchFailure::IllegalAddress)
-    Code = hipErrorIllegalAddress;
-  else if (L.Failure == LaunchFailure::TimeOut)
-    Code = hipErrorLaunchTimeOut;
-  else if (L.Failure == LaunchFailure::OutOfMemory)
-    Code = hipErrorOutOfMemory;
-  return finish(Code, L.Error);
 }
 
 } // extern "C"

@@ -33,6 +33,7 @@
 #include "Timing/Prediction.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -93,6 +94,10 @@ struct HipState {
   double Clock[NumChips] = {};
   lnbwd_sim_counters Counters[NumChips] = {};
   NamedCounts Counts[NumChips];
+  /// The only device that programs see, if there is only one; -1: all.
+  int OnlyDevice = -1;
+  /// What hipMallocManaged gave, which hipFree takes back.
+  std::set<void *> Managed;
   /// Set while launches of a device are predicted and not executed.
   std::optional<TimingOptions> Timing[NumChips];
   Prediction Predicted[NumChips];
@@ -114,6 +119,28 @@ std::string problemOfEnvironment();
 /// Ends a HIP function: remembers the error and the text behind it for the
 /// calling thread. Success forgets the text but not the error.
 hipError_t finish(hipError_t Code, std::string Message = "");
+
+/// A fault of the program, not of what it asks for: finish, and report.
+hipError_t finishFault(hipError_t Code, std::string Message);
+
+/// Appends "KIND: TEXT" to the report of the process, which LNBWD_SIM_REPORT
+/// names, a file or "stderr"; nothing without. For programs that do not look
+/// at lnbwdSimLastErrorMessage.
+void report(const char *Kind, const std::string &Text);
+bool isReported();
+
+/// The device of a number that a program uses, or -1; and its number.
+int deviceNumbered(int Number);
+int numberOf(int Device);
+
+/// The bytes of an image of unknown size.
+ObjectBytes bytesFrom(const void *Image);
+/// Loads a code object, or the current device's one of a bundle; `Origin`
+/// begins messages.
+hipError_t loadImage(hipModule_t *Module, const void *Image,
+                     const std::string &Origin);
+/// Null if the function does not exist.
+const ihipModuleSymbol_t *checkFunction(hipFunction_t F);
 
 /// Null, the default streams, and streams that exist are good.
 bool validStream(hipStream_t Stream);

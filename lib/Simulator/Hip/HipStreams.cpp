@@ -163,4 +163,54 @@ hipError_t hipEventElapsedTime(float *Milliseconds, hipEvent_t Start,
   return finish(hipSuccess);
 }
 
+hipError_t hipStreamCreateWithPriority(hipStream_t *Stream, unsigned Flags,
+                                       int) {
+  return hipStreamCreateWithFlags(Stream, Flags);
+}
+
+hipError_t hipDeviceGetStreamPriorityRange(int *Least, int *Greatest) {
+  if (Least)
+    *Least = 0;
+  if (Greatest)
+    *Greatest = 0;
+  return finish(hipSuccess);
+}
+
+hipError_t hipStreamGetFlags(hipStream_t Stream, unsigned *Flags) {
+  if (!Flags || !validStream(Stream))
+    return finish(hipErrorInvalidHandle,
+                  "hipStreamGetFlags: null pointer or no stream");
+  *Flags = hipStreamDefault;
+  return finish(hipSuccess);
+}
+
+hipError_t hipStreamGetPriority(hipStream_t Stream, int *Priority) {
+  if (!Priority || !validStream(Stream))
+    return finish(hipErrorInvalidHandle,
+                  "hipStreamGetPriority: null pointer or no stream");
+  *Priority = 0;
+  return finish(hipSuccess);
+}
+
+hipError_t hipStreamAddCallback(hipStream_t Stream,
+                                hipStreamCallback_t Callback, void *Data,
+                                unsigned) {
+  if (!Callback)
+    return finish(hipErrorInvalidValue, "hipStreamAddCallback: no function");
+  return enqueue("hipStreamAddCallback", Stream, [=] {
+    Callback(Stream, hipSuccess, Data);
+    return finish(hipSuccess);
+  });
+}
+
+hipError_t hipLaunchHostFunc(hipStream_t Stream, hipHostFn_t Function,
+                             void *Data) {
+  if (!Function)
+    return finish(hipErrorInvalidValue, "hipLaunchHostFunc: no function");
+  return enqueue("hipLaunchHostFunc", Stream, [=] {
+    Function(Data);
+    return finish(hipSuccess);
+  });
+}
+
 } // extern "C"

@@ -67,8 +67,24 @@ static std::string problemOfHostTable() {
          "'";
 }
 
+/// The device that LNBWD_SIM_CHIP names; -1: none.
+static int deviceFromEnvironment(std::string &Problem) {
+  const char *Text = std::getenv("LNBWD_SIM_CHIP");
+  if (!Text || !*Text)
+    return -1;
+  if (const SimulatedChip *Chip = chipByName(Text))
+    return int(Chip - Chips);
+  std::string Names;
+  for (const SimulatedChip &Chip : Chips)
+    Names += (Names.empty() ? "" : ", ") + std::string(Chip.Chip);
+  Problem = "LNBWD_SIM_CHIP: expected one of " + Names + ", got '" + Text + "'";
+  return -1;
+}
+
 std::string lnbwd::sim::problemOfEnvironment() {
   std::string Problem = problemOfNumbers();
+  if (Problem.empty())
+    deviceFromEnvironment(Problem);
   if (Problem.empty())
     Problem = problemOfHostTable();
   if (Problem.empty())
@@ -83,6 +99,7 @@ HipState::HipState() : Shuffle(ShuffleVariable.read().value_or(0)) {
   Checks = checksFromEnvironment(Problem);
   Shadows.setChecked(Checks != 0);
   MostFindings = unsigned(FindingsVariable.read().value_or(1));
+  OnlyDevice = deviceFromEnvironment(Problem);
 }
 
 HipState &lnbwd::sim::state() {

@@ -1,5 +1,4 @@
-/*===- order.c - Kernels whose accesses have an order, and twins without
-----===*\
+/*===- order.c - Kernels whose accesses have an order, and twins --*- C -*-===*\
 |*
 |* Part of the lnbwd project, under the Apache License v2.0 with LLVM
 |* Exceptions. See LICENSE for license information.
@@ -7,60 +6,13 @@
 |*
 |*===----------------------------------------------------------------------===*|
 |*
-|* PAIR(name) is a kernel without a fault, name_clean, and one with it,
-|* name_fault, where `fault` is 1. ALONE(name) is one that only looks as if it
-|* had one. data, flags and out are all zeros before the launch.
-CheckerOrderTest
-|* says with how many workgroups and waves each one runs.
+|* data, flags and out are all zeros before the launch. CheckerOrderTest says
+|* with how many workgroups and waves each one runs.
 |*
 \*===----------------------------------------------------------------------===*/
 
-typedef unsigned u32;
-#define GLOBAL __attribute__((address_space(1)))
-#define LOCAL __attribute__((address_space(3)))
-#define SHARED __attribute__((address_space(3), loader_uninitialized))
-#define INLINE static inline __attribute__((always_inline))
-typedef GLOBAL u32 *gptr;
-typedef LOCAL u32 *lptr;
+#include "pairs.h"
 
-#define ITEM __builtin_amdgcn_workitem_id_x()
-#define GROUP __builtin_amdgcn_workgroup_id_x()
-#define GROUPS                                                                 \
-  (__builtin_amdgcn_grid_size_x() / __builtin_amdgcn_workgroup_size_x())
-#define ITEMS __builtin_amdgcn_workgroup_size_x()
-#define WAVE __builtin_amdgcn_wavefrontsize()
-#define MYWAVE __builtin_amdgcn_readfirstlane(ITEM / WAVE)
-
-#define ARGUMENTS gptr data, gptr flags, gptr out
-#define PAIR(NAME)                                                             \
-  INLINE void NAME(ARGUMENTS, int fault);                                      \
-  __attribute__((amdgpu_kernel)) void NAME##_fault(ARGUMENTS) {                \
-    NAME(data, flags, out, 1);                                                 \
-  }                                                                            \
-  __attribute__((amdgpu_kernel)) void NAME##_clean(ARGUMENTS) {                \
-    NAME(data, flags, out, 0);                                                 \
-  }                                                                            \
-  INLINE void NAME(ARGUMENTS, int fault)
-#define ALONE(NAME) __attribute__((amdgpu_kernel)) void NAME(ARGUMENTS)
-
-#define RELAXED __ATOMIC_RELAXED
-#define ACQUIRE __ATOMIC_ACQUIRE
-#define RELEASE __ATOMIC_RELEASE
-#define ACQ_REL __ATOMIC_ACQ_REL
-#define DEVICE __MEMORY_SCOPE_DEVICE
-#define WORKGROUP __MEMORY_SCOPE_WRKGRP
-#define LOAD(P, ORDER, SCOPE) __scoped_atomic_load_n(P, ORDER, SCOPE)
-#define STORE(P, X, ORDER, SCOPE) __scoped_atomic_store_n(P, X, ORDER, SCOPE)
-#define ADD(P, X, ORDER, SCOPE) __scoped_atomic_fetch_add(P, X, ORDER, SCOPE)
-#define WAIT_FOR(P, X, ORDER, SCOPE)                                           \
-  while (LOAD(P, ORDER, SCOPE) != (X))                                         \
-  __builtin_amdgcn_s_sleep(1)
-
-INLINE void barrier(void) {
-  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
-  __builtin_amdgcn_s_barrier();
-  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
-}
 /* The n-th barrier of all workgroups: arrive, then poll. */
 INLINE void grid_barrier(gptr count, u32 n) {
   barrier();
@@ -306,6 +258,8 @@ PAIR(other_waves_atomics) {
   if (ticket == GROUPS - 1 && ITEM < 16)
     out[ITEM] = data[ITEM];
 }
+
+PAIR(one_value_differs) { flags[ITEM % 8] = fault && GROUP == 2 ? 3 : 1; }
 
 /* ---- Waves of one workgroup, through global memory ---------------------- */
 
@@ -574,7 +528,6 @@ ALONE(same_value_read_back) {
   if (MYWAVE == 1)
     out[GROUP * WAVE + ITEM % WAVE] = flags[ITEM % 4];
 }
-PAIR(one_value_differs) { flags[ITEM % 8] = fault && GROUP == 2 ? 3 : 1; }
 ALONE(same_value_in_lds) {
   tile[ITEM % 32] = 9;
   barrier();

@@ -1,0 +1,52 @@
+//===- OffloadBundle.h - Code objects for several chips ---------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What hipcc and clang put into a program or a file: clang-offload-bundler's
+// format, plain or compressed, with a code object for each chip.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_LOAD_OFFLOADBUNDLE_H
+#define LNBWD_LIB_SIMULATOR_LOAD_OFFLOADBUNDLE_H
+
+#include "Load/ObjectReader.h"
+#include "SimulatedChip.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace lnbwd::sim {
+
+/// One code object of a bundle.
+struct BundledObject {
+  /// As compilers name the target, "gfx942:sramecc+:xnack-"; what is not set
+  /// there fits either way.
+  std::string Target;
+  std::vector<uint8_t> Bytes;
+};
+
+/// Whether an image of unknown size begins as a bundle does.
+bool isOffloadBundle(const ObjectBytes &Read);
+
+/// The AMD code objects of a bundle, in its order. None and an Error if the
+/// bytes are no whole bundle.
+std::vector<BundledObject> readOffloadBundle(const ObjectBytes &Read,
+                                             std::string &Error);
+
+/// The simulated chip that a bundled object is for, or null.
+const SimulatedChip *chipOf(const BundledObject &Object);
+
+/// The object for the chip with the settings of its device, or null; Error says
+/// for which targets there are objects.
+const BundledObject *findObject(const std::vector<BundledObject> &Objects,
+                                const SimulatedChip &Chip, std::string &Error);
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_LOAD_OFFLOADBUNDLE_H

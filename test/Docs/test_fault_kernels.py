@@ -1,0 +1,41 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The kernels on which the checker is tested: there are enough of them, each is in the table of
+the unit test that runs it, and docs/checker.md counts them as they are."""
+
+import pathlib
+import re
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+import fault_kernels  # noqa: E402
+
+TESTS = ROOT / "unittests" / "Simulator"
+GROUPS = fault_kernels.groups()
+
+
+def test_there_are_enough():
+    assert sum(len(group.faults) for group in GROUPS) >= 60
+    assert sum(len(group.tricky) for group in GROUPS) >= 30
+
+
+def test_names_are_not_used_twice():
+    names = [name for group in GROUPS for name in group.faults + group.tricky]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.title)
+def test_all_of_them_run(group):
+    test = {"order.c": "CheckerOrderTest.cpp", "faults.c": "CheckerFaultTest.cpp",
+            "defined.c": "DefinedKernelsTest.cpp", "borders.c": "CheckerBorderTest.cpp"}[group.file]
+    text = (TESTS / test).read_text()
+    for name in group.faults + group.tricky:
+        assert re.search(rf'[{{(]"{name}"', text), f"{test} does not run {name}"
+
+
+def test_the_page_counts_them():
+    assert fault_kernels.table() in (ROOT / "docs" / "checker.md").read_text()
