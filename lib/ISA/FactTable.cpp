@@ -67,8 +67,8 @@ static InstructionFacts wait(WaitKind Kind) {
   F.Waits = Kind;
   return F;
 }
-static InstructionFacts time() {
-  InstructionFacts F = scalar(Flow::ScalarAll);
+static InstructionFacts answered(OperandForm Form) {
+  InstructionFacts F = scalar(Flow::ScalarAll, 0, Form);
   F.Memory.Space = MemorySpace::Scalar;
   F.Memory.Access = MemoryAccess::Load;
   return F;
@@ -167,11 +167,15 @@ static ArrayRef<Entry> entries() {
        "s_set_gpr_idx_idx"},
       // Nothing but the immediate.
       {scalar(Flow::ScalarAll, 0, OperandForm::Ignored),
-       "s_set_gpr_idx_off s_branch s_trap s_sethalt "
+       "s_set_gpr_idx_off s_branch s_trap s_sethalt s_setkill "
        "s_round_mode s_denorm_mode s_version s_ttracedata "
        "s_ttracedata_imm"},
-      // The time, counted like a scalar load.
-      {time(), "s_memtime s_memrealtime"},
+      // Answers, counted like a scalar load: the time, the state of a barrier,
+      // and those to messages, whose number is in the instruction.
+      {answered(OperandForm::Listed),
+       "s_memtime s_memrealtime s_get_barrier_state"},
+      {answered(OperandForm::ResultOnly),
+       "s_sendmsg_rtn_b32 s_sendmsg_rtn_b64"},
       // Barriers of newer chips are an arrival and a wait.
       {barrier(BarrierKind::Full, OperandForm::Ignored), "s_barrier"},
       {barrier(BarrierKind::Wait, OperandForm::Ignored), "s_barrier_wait"},

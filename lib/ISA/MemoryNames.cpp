@@ -34,9 +34,11 @@ static std::optional<MemoryType> loadType(StringRef S) {
   constexpr unsigned High = KeepsHalf | HighHalf;
   return StringSwitch<std::optional<MemoryType>>(S)
       .Cases({"dword", "b32"}, MemoryType{4, 1, 0})
-      .Cases({"dwordx2", "b64"}, MemoryType{4, 2, 0})
-      .Cases({"dwordx3", "b96"}, MemoryType{4, 3, 0})
-      .Cases({"dwordx4", "b128"}, MemoryType{4, 4, 0})
+      .Cases(
+          {"dwordx2", "b64", "tr_b64", "b64_tr_b16", "b64_tr_b8", "b64_tr_b4"},
+          MemoryType{4, 2, 0})
+      .Cases({"dwordx3", "b96", "b96_tr_b6"}, MemoryType{4, 3, 0})
+      .Cases({"dwordx4", "b128", "tr_b128"}, MemoryType{4, 4, 0})
       .Cases({"ubyte", "u8"}, MemoryType{1, 1, 0})
       .Cases({"sbyte", "i8"}, MemoryType{1, 1, Signed})
       .Cases({"ushort", "u16"}, MemoryType{2, 1, 0})

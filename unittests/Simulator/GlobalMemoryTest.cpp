@@ -476,3 +476,38 @@ TEST(GlobalMemory, LoadsToLds) {
       EXPECT_EQ(std::memcmp(&T.lds()[L * 16], &In.Data[L % 8 * 4], 16), 0);
   }
 }
+
+// Matrices of 16 by 16, of which each lane loads eight elements of a row.
+TEST(GlobalMemory, TransposedLoads) {
+  for (const ExecTable *Table : runnableExecTables()) {
+    WaveTester T("gfx1201", 0, *Table);
+    Memory In(T, 256);
+    for (unsigned L = 0; L < 32; ++L)
+      T.v(4)[L] = L * 5 % 32 * 16;
+    ASSERT_TRUE(T.run("global_load_tr_b128 v[8:11], v4, s[2:3] offset:32"))
+        << T.error();
+    // Eight lanes load eight rows, and get eight columns.
+    for (unsigned L = 0; L < 32; ++L)
+      for (unsigned E = 0; E < 8; ++E) {
+        const uint8_t *Row = In.bytes() + T.v(4)[L / 8 * 8 + E] + 32;
+        uint16_t Want;
+        std::memcpy(&Want, Row + L % 8 * 2, 2);
+        ASSERT_EQ(T.v(8 + E / 2)[L] >> E % 2 * 16 & 0xffff, Want)
+            << "lane " << L << " element " << E;
+      }
+    ASSERT_TRUE(T.run("global_load_tr_b64 v[8:9], v4, s[2:3]")) << T.error();
+    // Sixteen lanes load eight rows in two halves: four rows' left halves, the
+    // right ones, and the other four rows.
+    for (unsigned L = 0; L < 32; ++L)
+      for (unsigned E = 0; E < 8; ++E) {
+        const unsigned From =
+            L / 16 * 16 + (E < 4 ? 0 : 8) + (L % 16 < 8 ? 0 : 4) + E % 4;
+        ASSERT_EQ(T.v(8 + E / 4)[L] >> E % 4 * 8 & 0xff,
+                  In.bytes()[T.v(4)[From] + L % 8])
+            << "lane " << L << " element " << E;
+      }
+  }
+  WaveTester T("gfx1201", 64);
+  EXPECT_FALSE(T.run("global_load_tr_b64 v8, v4, s[2:3]"));
+  EXPECT_NE(T.error().find("waves of 64"), std::string::npos) << T.error();
+}

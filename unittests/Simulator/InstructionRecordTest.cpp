@@ -58,7 +58,7 @@ TEST(InstructionRecord, Memory) {
   EXPECT_EQ(M.Atomic, isa::AtomicOp::CompareSwap);
   EXPECT_TRUE(M.Returns && M.CompareFirst);
   // Of a kind that is not known: no bytes, but an access all the same.
-  M = isa::factsOf("global_load_tr_b128").Memory;
+  M = isa::factsOf("global_load_block").Memory;
   EXPECT_EQ(M.Access, isa::MemoryAccess::Load);
   EXPECT_EQ(M.bytes(), 0u);
 }

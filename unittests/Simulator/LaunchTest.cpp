@@ -445,17 +445,16 @@ TEST(Launch, IllegalAddress) {
 TEST(Launch, UnknownInstruction) {
   useChip("gfx942");
   KernelText K;
-  K.Body = "v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10";
+  K.Body = "v_cubeid_f32 v0, v1, v2, v3";
   LoadedModule M(build(K, "gfx942"));
   EXPECT_EQ(hipModuleLaunchKernel(M.function("k"), 1, 1, 1, 64, 1, 1, 0,
                                   nullptr, nullptr, nullptr),
             hipErrorLaunchFailure);
-  EXPECT_STREQ(
-      lnbwdSimLastErrorMessage(),
-      "gfx942: kernel 'k', workgroup (0, 0, 0), wave 0: "
-      "v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10 cannot be "
-      "executed: the instruction is not implemented; at k+0x0: "
-      "v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10");
+  EXPECT_STREQ(lnbwdSimLastErrorMessage(),
+               "gfx942: kernel 'k', workgroup (0, 0, 0), wave 0: "
+               "v_cubeid_f32 v0, v1, v2, v3 cannot be "
+               "executed: the instruction is not implemented; at k+0x0: "
+               "v_cubeid_f32 v0, v1, v2, v3");
 }
 
 TEST(Launch, InstructionLimit) {

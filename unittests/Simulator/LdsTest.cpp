@@ -235,3 +235,47 @@ TEST(Lds, OutOfBounds) {
     EXPECT_TRUE(T.run(load(Chip, "b32") + " v0, v1")) << T.error();
   }
 }
+
+// Each of sixteen lanes gets a column of a matrix, of which the lanes loaded
+// rows.
+TEST(Lds, TransposedLoads) {
+  struct Case {
+    const char *Text;
+    unsigned Bits, Dwords;
+  };
+  for (const ExecTable *Table : runnableExecTables())
+    for (const Case &C :
+         {Case{"ds_read_b64_tr_b16 v[0:1], v4 offset:16", 16, 2},
+          Case{"ds_read_b64_tr_b8 v[0:1], v4 offset:16", 8, 2},
+          Case{"ds_read_b64_tr_b4 v[0:1], v4 offset:16", 4, 2},
+          Case{"ds_read_b96_tr_b6 v[0:2], v4 offset:16", 6, 3}}) {
+      SCOPED_TRACE(C.Text);
+      WaveTester T("gfx950", 0, *Table);
+      for (size_t K = 0; K < T.lds().size(); ++K)
+        T.lds()[K] = uint8_t(K * 37 + K / 256 * 11);
+      // Lanes load from places in any order.
+      for (unsigned L = 0; L < 64; ++L)
+        T.v(4)[L] = (L * 29 % 64) * C.Dwords * 4;
+      ASSERT_TRUE(T.run(C.Text)) << T.error();
+      const unsigned Count = C.Dwords * 32 / C.Bits, PerRow = 16 / Count;
+      for (unsigned L = 0; L < 64; ++L)
+        for (unsigned E = 0; E < Count; ++E) {
+          const unsigned Column = L % 16;
+          const unsigned From = L / 16 * 16 + E * PerRow + Column / Count;
+          uint32_t Want = 0, Got = 0;
+          for (unsigned B = 0; B < C.Bits; ++B) {
+            const unsigned Bit = Column % Count * C.Bits + B,
+                           At = E * C.Bits + B;
+            const uint8_t Byte = T.lds()[T.v(4)[From] + 16 + Bit / 8];
+            Want |= uint32_t(Byte >> Bit % 8 & 1) << B;
+            Got |= (T.v(At / 32)[L] >> At % 32 & 1) << B;
+          }
+          ASSERT_EQ(Got, Want) << "lane " << L << " element " << E;
+        }
+    }
+  WaveTester T("gfx950");
+  std::fill_n(T.v(4), 64, 0);
+  T.setExec(1);
+  EXPECT_FALSE(T.run("ds_read_b64_tr_b16 v[0:1], v4"));
+  EXPECT_NE(T.error().find("all lanes to be active"), std::string::npos);
+}

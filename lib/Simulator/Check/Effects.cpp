@@ -15,6 +15,7 @@
 
 #include "Check/Effects.h"
 
+#include "Core/MatrixShape.h"
 #include "Core/Operation.h"
 
 #include <algorithm>
@@ -90,10 +91,8 @@ void Finder::crossLane() {
     E.VectorRead[1] = E.VectorWrite[0];
   }
   E.Scatters = (Facts.Flags & isa::FactScatters) != 0;
-  // There is no integer that stands for what is not defined, as NaN does.
-  if (E.How == Flow::Matrix &&
-      (!I.Matrix || I.Matrix->Source == MatrixType::I8))
-    E.How = Flow::AnyLane;
+  if (I.Matrix && I.Matrix->Scaled)
+    E.VectorRead[4] = {I.Matrix->ScaleB.Reg, 1};
 }
 
 void Finder::memory() {

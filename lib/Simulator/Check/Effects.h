@@ -73,7 +73,8 @@ struct MemoryUse {
 constexpr uint16_t LastMemoryId = (1u << 12) - 1; ///< Moment::IdBits
 
 struct Effects {
-  RegisterSpan VectorRead[4]; ///< by source operand; Count 0: not a vector
+  /// By source operand, then the second scale; Count 0: not a vector.
+  RegisterSpan VectorRead[5];
   RegisterSpan ScalarRead[5]; ///< by source operand, then implicit ones
   RegisterSpan VectorWrite[2];
   RegisterSpan ScalarWrite[3];

@@ -16,6 +16,7 @@
 
 #include "Check/HazardRules.h"
 
+#include "Core/MatrixShape.h"
 #include "SimulatedChip.h"
 
 #include "lnbwd/ISA/InstructionRecord.h"
@@ -285,12 +286,12 @@ static uint8_t chipBit(const SimulatedChip &Chip) {
 
 /// How long a matrix instruction takes, in passes of four cycles.
 static uint8_t passesOf(const MatrixShape &S, bool Gfx940, bool Gfx950) {
-  if (S.Source == MatrixType::F64)
+  if (S.A == MatrixType::F64)
     return S.M == 4 ? 4 : Gfx950 ? 16 : 8;
   const uint8_t Whole = S.M == 4 ? 2 : S.M == 16 ? 8 : 16;
   // gfx940 has twice as much of everything but f32 and several small blocks.
   const bool Faster =
-      Gfx940 && S.M != 4 && S.Blocks == 1 && S.Source != MatrixType::F32;
+      Gfx940 && S.M != 4 && S.Blocks == 1 && S.A != MatrixType::F32;
   return Faster ? Whole / 2 : Whole;
 }
 
@@ -300,7 +301,7 @@ static uint32_t vectorRoles(const Inst &I, const Effects &E,
   uint32_t Roles = RoleVector;
   if (I.Matrix)
     return Roles | RoleMatrix |
-           (I.Matrix->Source == MatrixType::F64 ? RoleDouble : 0u);
+           (I.Matrix->A == MatrixType::F64 ? RoleDouble : 0u);
   const bool Dot = Name.starts_with("v_dot");
   const bool FromGfx90a = Chip.MatrixGeneration != 1;
   // Of gfx90a on, dot products are another matter.
@@ -392,8 +393,8 @@ static HazardFacts hazardFacts(const Inst &I, const Effects &E,
   if (I.Matrix) {
     const uint8_t Bit = chipBit(Chip);
     F.Passes = passesOf(*I.Matrix, Bit & ChipGfx940On, Bit == ChipGfx950);
-    F.Xdl = I.Matrix->Source != MatrixType::F64 &&
-            (!(Bit & ChipGfx940On) || I.Matrix->Source != MatrixType::F32);
+    F.Xdl = I.Matrix->A != MatrixType::F64 &&
+            (!(Bit & ChipGfx940On) || I.Matrix->A != MatrixType::F32);
   }
   for (size_t K = 0; K < Rules.size(); ++K) {
     if (F.Roles & Rules[K].First)

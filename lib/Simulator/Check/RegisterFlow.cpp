@@ -8,7 +8,7 @@
 //
 // Whether a result is defined follows from the sources. Where all of them are,
 // which is nearly always, it is. Where a bit is missing, moves between lanes
-// are executed on the missing bits themselves, matrix products on NaN, and
+// are executed on the missing bits themselves, and
 // everything else on several fillings of what is missing (RegisterFill.cpp).
 //
 //===----------------------------------------------------------------------===//
@@ -342,67 +342,6 @@ void RegisterChecker::propagateSwap(const Inst *I, const Effects &E,
   const Source ReasonA = blameRow(I, A), ReasonB = blameRow(I, B);
   Why[A] = ReasonB;
   Why[B] = ReasonA;
-}
-
-/// An element of the result is defined if all elements that it is made of are:
-/// with NaN for what is not defined and 0 for the rest, the instruction leaves
-/// NaN where something was missing.
-void RegisterChecker::propagateMatrix(const Inst *I, const Effects &E) {
-  const unsigned N = W.N;
-  const RegisterSpan To = E.VectorWrite[0];
-  const RegisterSpan Spans[] = {E.VectorRead[0], E.VectorRead[1],
-                                E.VectorRead[2], To};
-  Source Reason;
-  for (unsigned K = 0; K < 3 && !Reason.I; ++K)
-    for (unsigned R = 0; R < Spans[K].Count && !Reason.I; ++R)
-      if (W.FullMask & ~Vectors.defined(Spans[K].First + R))
-        Reason = blameRow(I, Spans[K].First + R);
-  Reason.Copied = false;
-  // Inactive lanes take part, and get their part of the result.
-  if (!Reason.I)
-    return define(To, ~0ull, ~0ull, Reason);
-  const MatrixType Type = I->Matrix->Source;
-  const bool Wide = Type == MatrixType::F64;
-  const bool Halves = Type == MatrixType::F16 || Type == MatrixType::BF16;
-  std::vector<uint32_t> Kept;
-  for (const RegisterSpan &S : Spans)
-    Kept.insert(Kept.end(), W.row(S.First), W.row(S.First) + S.Count * N);
-  for (unsigned K = 0; K < 3; ++K)
-    for (unsigned R = 0; R < Spans[K].Count; ++R)
-      for (unsigned Lane = 0; Lane < N; ++Lane) {
-        const unsigned Row = Spans[K].First + R;
-        uint32_t Missing = Vectors.missing(Row, Lane);
-        if (Wide)
-          Missing |= Vectors.missing(Spans[K].First + (R ^ 1), Lane);
-        uint32_t Fill = Missing ? 0x7fff7fff : 0;
-        if (Halves && K < 2)
-          Fill = (Missing & 0xffff ? 0x7fff : 0) |
-                 (Missing >> 16 ? 0x7fff0000 : 0);
-        const MatrixType OfK = K == 1 ? I->Matrix->SourceB : Type;
-        if (isSmallFloat(OfK) && K < 2) {
-          const bool OneZero =
-              OfK == MatrixType::FP8Fnuz || OfK == MatrixType::BF8Fnuz;
-          Fill = 0;
-          for (unsigned Bit = 0; Bit < 32; Bit += 8)
-            if (Missing >> Bit & 0xff)
-              Fill |= (OneZero ? 0x80u : 0x7fu) << Bit;
-        }
-        W.row(Row)[Lane] = Fill;
-      }
-  I->Run(W, I);
-  std::vector<uint64_t> Good(To.Count, 0);
-  for (unsigned R = 0; R < To.Count; ++R)
-    for (unsigned Lane = 0; Lane < N; ++Lane) {
-      uint32_t High = W.row(To.First + (Wide ? R | 1 : R))[Lane] & 0x7fffffff;
-      Good[R] |= uint64_t(High <= (Wide ? 0x7ff00000 : 0x7f800000)) << Lane;
-    }
-  const uint32_t *From = Kept.data();
-  for (const RegisterSpan &S : Spans) {
-    std::copy_n(From, S.Count * N, W.row(S.First));
-    From += S.Count * N;
-  }
-  for (unsigned R = 0; R < To.Count; ++R)
-    define({uint16_t(To.First + R), 1}, ~0ull, Good[R], Reason);
 }
 
 static uint32_t laneNumber(const Wave &W, const Inst *I) {

@@ -27,6 +27,8 @@ namespace lnbwd::sim {
 
 struct Wave;
 struct Inst;
+struct MatrixShape;     // Core/MatrixShape.h
+struct SmallConversion; // Core/SmallConversion.h
 
 /// Executes one instruction and returns the next one, or null when the wave
 /// stops (end of program, barrier, fault); Wave::Status then says why.
@@ -166,30 +168,6 @@ struct DppPattern {
   uint64_t Valid;
 };
 
-/// What a matrix instruction multiplies: M × K by K × M, several blocks of it.
-/// The last two are fp8 and bf8 without infinities and with one zero.
-enum class MatrixType : uint8_t {
-  F16,
-  BF16,
-  F32,
-  F64,
-  I8,
-  FP8,
-  BF8,
-  FP8Fnuz,
-  BF8Fnuz
-};
-constexpr bool isSmallFloat(MatrixType T) { return T >= MatrixType::FP8; }
-enum class MatrixLayout : uint8_t { Mfma, WmmaGfx11, WmmaGfx12 };
-struct MatrixShape {
-  MatrixLayout Layout = MatrixLayout::Mfma;
-  MatrixType Source = MatrixType::F32;
-  MatrixType SourceB = MatrixType::F32; ///< differs only with fp8 and bf8
-  uint8_t M = 0, K = 0, Blocks = 1;
-  uint8_t PerLane = 0; ///< elements of a source that a lane holds
-  bool SignedA = true, SignedB = true;
-};
-
 struct Inst {
   Handler Run = nullptr;
   Handler Inner = nullptr; ///< what Run stands in front of, where it does
@@ -224,6 +202,7 @@ struct Inst {
   const DppPattern *Dpp = nullptr;
   uint64_t DppEnabled = ~0ull;
   const MatrixShape *Matrix = nullptr;
+  const SmallConversion *Conversion = nullptr;
 
   uint8_t ElementBytes = 0; ///< of a memory access, per element
   uint8_t Elements = 0;     ///< consecutive elements a lane accesses

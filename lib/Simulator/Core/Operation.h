@@ -61,11 +61,13 @@ enum class MemoryOp : uint8_t {
   BufferStore,
   BufferAtomic,
   LoadToLds,
+  GlobalLoadTransposed,
   ScalarLoad,
   ScalarBufferLoad,
   DsLoad,
   DsStore,
   DsLoad2,
+  DsLoadTransposed,
   DsStore2,
   DsAtomic,
   Count
@@ -91,7 +93,8 @@ struct ExecTable {
   Handler RunWide;     ///< results of several rows, no modifiers
   Handler RunMask;     ///< compares without modifiers
   Handler RunMatrix;
-  Handler RunIndexed; ///< under s_set_gpr_idx_on; calls Inst::Inner
+  Handler RunConversion; ///< to and from formats of 4 to 8 bits
+  Handler RunIndexed;    ///< under s_set_gpr_idx_on; calls Inst::Inner
   Handler Memory[unsigned(MemoryOp::Count)];
 };
 

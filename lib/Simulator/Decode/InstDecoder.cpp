@@ -25,7 +25,8 @@ InstDecoder::InstDecoder(const SimulatedChip &Chip, unsigned WaveSize,
                          const ExecTable &Table)
     : Table(Table), Operands(WaveSize), Lanes(Chip, WaveSize, Table, Operands),
       Scalars(Operands), Memory(Table, Operands),
-      Matrices(Chip, WaveSize, Table, Operands) {
+      Matrices(Chip, WaveSize, Table, Operands),
+      Conversions(Chip, Table, Operands) {
   for (unsigned T = 0; T < Table.NumLaneOpTables; ++T)
     for (unsigned K = 0; K < Table.LaneOps[T].Size; ++K)
       LaneOps[Table.LaneOps[T].Begin[K].Name] = &Table.LaneOps[T].Begin[K];
@@ -49,21 +50,18 @@ std::string InstDecoder::decodeOne(
   std::string Name = I.Record->Name;
   if (Name == "v_dot4_i32_iu8" || Name == "v_dot8_i32_iu4") {
     // neg_lo says which of the two sources are signed.
-    bool SignedA = Text.contains("neg_lo:[1,"),
-         SignedB = Text.contains("neg_lo:[0,1") || Text.contains("neg_lo:[1,1");
-    if (Name == "v_dot4_i32_iu8")
-      Name = SignedA ? SignedB ? "v_dot4_i32_i8" : "v_dot4_i32_iu8:su"
-                     : (SignedB ? "v_dot4_i32_iu8:us" : "v_dot4_u32_u8");
-    else if (SignedA == SignedB)
-      Name = SignedA ? "v_dot8_i32_i4" : "v_dot8_u32_u4";
-    else
-      return "eight products of mixed signs are not modelled";
+    const bool SignedA = Text.contains("neg_lo:[1,"),
+               SignedB =
+                   Text.contains("neg_lo:[0,1") || Text.contains("neg_lo:[1,1");
+    Name += SignedA ? SignedB ? ":ss" : ":su" : SignedB ? ":us" : ":uu";
     llvm::erase_if(Asm.Modifiers, [](StringRef M) {
       return M.starts_with("neg_lo:") || M.starts_with("op_sel_hi:");
     });
   }
   if (auto It = LaneOps.find(Name); It != LaneOps.end())
     return Lanes.decode(Asm, *It->second, I);
+  if (ConversionDecoder::knows(Name))
+    return Conversions.decode(Asm, I);
   if (auto It = CrossLaneOps.find(Name); It != CrossLaneOps.end()) {
     I.Run = It->second;
     return Lanes.decodeCrossLane(Asm, I);

@@ -14,6 +14,7 @@
 #define LNBWD_LIB_SIMULATOR_DECODE_INSTDECODER_H
 
 #include "Core/Operation.h"
+#include "Decode/ConversionDecoder.h"
 #include "Decode/LaneDecoder.h"
 #include "Decode/MatrixDecoder.h"
 #include "Decode/MemoryDecoder.h"
@@ -60,6 +61,7 @@ private:
   ScalarDecoder Scalars;
   MemoryDecoder Memory;
   MatrixDecoder Matrices;
+  ConversionDecoder Conversions;
   /// By description, and by mnemonic, which one encoding may have several of.
   std::map<std::pair<const isa::InstructionDescription *, std::string>,
            isa::InstructionRecord>

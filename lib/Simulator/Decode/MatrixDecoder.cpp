@@ -6,17 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The names of matrix instructions say everything: v_mfma_f32_16x16x32_bf16,
-// v_mfma_f32_4x4x4_16b_f16, v_wmma_i32_16x16x16_iu8. The number of blocks,
-// which gfx90a's names leave out, follows from the size of the result.
+// Operands and modifiers of matrix instructions; MatrixTable.h has the rest.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Decode/MatrixDecoder.h"
 
+#include "Decode/MatrixTable.h"
+
 #include "lnbwd/ISA/InstructionRecord.h"
 
-#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/ArrayRef.h"
 
 using namespace llvm;
 using namespace lnbwd;
@@ -26,125 +26,201 @@ static std::string notModelled(StringRef What) {
   return "the matrix operation is not implemented with " + What.str();
 }
 
-/// Reads a number off the front.
-static bool takeNumber(StringRef &S, uint8_t &Number) {
-  unsigned X;
-  if (S.consumeInteger(10, X) || X == 0 || X > 64)
+/// gfx942 has the kinds of fp8 and bf8 with one zero, later chips OCP's.
+static MatrixType ofChip(MatrixType T, bool OneZero) {
+  if (!OneZero)
+    return T;
+  return T == MatrixType::FP8   ? MatrixType::FP8Fnuz
+         : T == MatrixType::BF8 ? MatrixType::BF8Fnuz
+                                : T;
+}
+
+/// Whether cbsz and blgp are the types of the factors.
+static bool hasTypedModifiers(const MatrixInstruction &Row) {
+  return StringRef(Row.Name).ends_with("_f8f6f4");
+}
+
+/// What they say.
+static bool formatOf(unsigned Number, MatrixType &T) {
+  constexpr MatrixType Formats[] = {MatrixType::FP8, MatrixType::BF8,
+                                    MatrixType::FP6, MatrixType::BF6,
+                                    MatrixType::FP4};
+  if (Number >= std::size(Formats))
     return false;
-  Number = uint8_t(X);
+  T = Formats[Number];
   return true;
 }
 
-/// gfx942 has the kinds of fp8 and bf8 with one zero, later chips OCP's.
-std::optional<MatrixType> MatrixDecoder::smallFloat(StringRef Name) const {
-  const bool OneZero = Chip.MatrixGeneration == 3;
-  if (Name == "fp8")
-    return OneZero ? MatrixType::FP8Fnuz : MatrixType::FP8;
-  if (Name == "bf8")
-    return OneZero ? MatrixType::BF8Fnuz : MatrixType::BF8;
-  return std::nullopt;
+static OperandType addendType(MatrixType Result) {
+  switch (Result) {
+  case MatrixType::F64:
+    return OperandType::F64;
+  case MatrixType::I32:
+    return OperandType::B32;
+  case MatrixType::F16:
+    return OperandType::F16;
+  case MatrixType::BF16:
+    return OperandType::BF16;
+  default:
+    return OperandType::F32;
+  }
+}
+
+namespace {
+/// The modifiers as they are written.
+struct Modifiers {
+  unsigned Cbsz = 0, Abid = 0, Blgp = 0, IndexKey = 0;
+  bool Clamp = false;
+  SmallVector<unsigned, 4> Neg, NegLo, NegHi, OpSel, OpSelHi;
+
+  std::string read(const AsmText &Asm);
+};
+} // namespace
+
+std::string Modifiers::read(const AsmText &Asm) {
+  for (StringRef M : Asm.Modifiers) {
+    auto [Key, Value] = M.split(':');
+    unsigned *Number = Key == "cbsz"        ? &Cbsz
+                       : Key == "abid"      ? &Abid
+                       : Key == "blgp"      ? &Blgp
+                       : Key == "index_key" ? &IndexKey
+                                            : nullptr;
+    SmallVector<unsigned, 4> *List = Key == "neg"         ? &Neg
+                                     : Key == "neg_lo"    ? &NegLo
+                                     : Key == "neg_hi"    ? &NegHi
+                                     : Key == "op_sel"    ? &OpSel
+                                     : Key == "op_sel_hi" ? &OpSelHi
+                                                          : nullptr;
+    if (M == "clamp")
+      Clamp = true;
+    else if (!(Number && !Value.getAsInteger(0, *Number)) &&
+             !(List && parseBitList(Value, *List)))
+      return notModelled("the modifier " + M.str());
+  }
+  for (SmallVector<unsigned, 4> *List : {&Neg, &NegLo, &NegHi, &OpSel})
+    List->resize(3);
+  return "";
+}
+
+static uint8_t bits(ArrayRef<unsigned> List) {
+  return uint8_t(List[0] | List[1] << 1 | List[2] << 2);
+}
+
+/// Takes the modifiers over into the shape; what is not in them is a fault.
+static std::string apply(const Modifiers &Mods, const MatrixInstruction &Row,
+                         unsigned Generation, MatrixShape &S,
+                         MatrixPlacing &P) {
+  const bool Mfma = Row.Family == MatrixFamily::Mfma;
+  const bool Integer = isInteger(S.A);
+  bool Unknown = false;
+  if (Mods.Clamp && !Integer)
+    return notModelled("the modifier clamp");
+  S.Clamp = Mods.Clamp;
+  if (Mfma && S.Scaled) {
+    SmallVector<unsigned, 4> High = Mods.OpSelHi;
+    High.resize(3);
+    for (unsigned K = 0; K < 2; ++K)
+      S.ScaleShift[K] = uint8_t(8 * (Mods.OpSel[K] + 2 * High[K]));
+  } else if (Generation == 11 && bitsOf(S.Result) == 16) {
+    S.OneHalf = true;
+    S.HighHalf = Mods.OpSel[2];
+    Unknown |= Mods.OpSel[0] || Mods.OpSel[1];
+  } else {
+    Unknown |= bits(Mods.OpSel) != 0;
+  }
+  if (Unknown)
+    return notModelled("the modifier op_sel");
+  if (Mfma || Row.Family == MatrixFamily::Smfmac) {
+    // On f64 the field of the lanes negates.
+    S.NegLo = S.NegHi = bits(Mods.Neg);
+    S.NegHi &= 3;
+  } else if (Integer) {
+    // Which of the sources are signed.
+    S.SignedA = Mods.NegLo[0];
+    S.SignedB = Mods.NegLo[1];
+    Unknown |= Mods.NegLo[2] || bits(Mods.NegHi);
+  } else {
+    S.NegLo = bits(Mods.NegLo);
+    S.NegHi = bits(Mods.NegHi);
+  }
+  if (Unknown)
+    return notModelled("the modifier neg");
+  if (Row.Family == MatrixFamily::Swmmac) {
+    S.IndexShift = uint8_t(Mods.IndexKey);
+  } else if (Row.Family == MatrixFamily::Smfmac) {
+    S.IndexShift = uint8_t(Mods.Cbsz ? 0 : Mods.Abid);
+    Unknown = Mods.Blgp != 0;
+  } else if (hasTypedModifiers(Row)) {
+    Unknown = Mods.Abid != 0;
+  } else {
+    P.AGroup = Mods.Cbsz;
+    P.ABlock = Mods.Abid;
+    P.BPattern = Mods.Blgp;
+    Unknown = S.Result == MatrixType::F64
+                  ? Mods.Cbsz || Mods.Abid || Mods.Blgp
+                  : 1u << P.AGroup > S.Blocks || P.ABlock >= 1u << P.AGroup;
+  }
+  return Unknown ? notModelled("this broadcast") : "";
 }
 
 std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
-  StringRef Name = I.Record->Name;
   I.Class = InstClass::Vector;
+  const MatrixInstruction *Row = findMatrixInstruction(I.Record->Name);
+  if (!Row)
+    return NotImplemented;
+  const bool OneZero = Chip.MatrixGeneration == 3;
   MatrixShape S;
-  bool Mfma = Name.consume_front("v_mfma_");
-  if (!Mfma && !Name.consume_front("v_wmma_"))
-    return NotImplemented;
-  S.Layout = Mfma                    ? MatrixLayout::Mfma
-             : Chip.Generation == 11 ? MatrixLayout::WmmaGfx11
-                                     : MatrixLayout::WmmaGfx12;
-  StringRef Result = Name.split('_').first;
-  Name = Name.drop_front(Result.size() + 1);
-  uint8_t Columns;
-  if (!takeNumber(Name, S.M) || !Name.consume_front("x") ||
-      !takeNumber(Name, Columns) || !Name.consume_front("x") ||
-      !takeNumber(Name, S.K) || Columns != S.M)
-    return NotImplemented;
-  Name.consume_front("_");
-  // "16b_f16"
-  if (size_t B = Name.find("b_"); B < 3)
-    Name = Name.drop_front(B + 2);
-  Name.consume_back("_1k");
-  auto Type = StringSwitch<std::optional<MatrixType>>(Name)
-                  .Case("f16", MatrixType::F16)
-                  .Case("bf16", MatrixType::BF16)
-                  .Case("f32", MatrixType::F32)
-                  .Case("f64", MatrixType::F64)
-                  .Cases({"i8", "iu8"}, MatrixType::I8)
-                  .Default(std::nullopt);
-  S.SourceB = Type.value_or(MatrixType::F32);
-  if (auto [A, B] = Name.split('_'); smallFloat(A) && smallFloat(B)) {
-    Type = smallFloat(A);
-    S.SourceB = *smallFloat(B);
-  }
-  StringRef Wanted = !Type                      ? ""
-                     : *Type == MatrixType::F64 ? "f64"
-                     : *Type == MatrixType::I8  ? "i32"
-                                                : "f32";
-  if (!Type || Result != Wanted)
+  S.M = Row->M;
+  S.K = Row->K;
+  S.Blocks = Row->Blocks;
+  S.A = ofChip(Row->A, OneZero);
+  S.B = ofChip(Row->B, OneZero);
+  S.Result = Row->Result;
+  S.Sparse = Row->Family == MatrixFamily::Smfmac ||
+             Row->Family == MatrixFamily::Swmmac;
+  S.Scaled = StringRef(Row->Name).starts_with("v_mfma_scale_");
+  Modifiers Mods;
+  std::string Error = Mods.read(Asm);
+  if (!Error.empty())
+    return Error;
+  if (hasTypedModifiers(*Row) &&
+      !(formatOf(Mods.Cbsz, S.A) && formatOf(Mods.Blgp, S.B)))
     return notModelled("these types");
-  S.Source = *Type;
-  S.SignedA = S.SignedB = Mfma;
-  for (StringRef M : Asm.Modifiers) {
-    auto [Key, Value] = M.split(':');
-    SmallVector<unsigned, 4> Bits;
-    if (Key == "neg_lo" && S.Source == MatrixType::I8 &&
-        parseBitList(Value, Bits) && Bits.size() >= 2) {
-      // Which of the sources are signed.
-      S.SignedA = Bits[0];
-      S.SignedB = Bits[1];
-    } else {
-      return notModelled("the modifier " + M.str());
-    }
-  }
-  if (Asm.Operands.size() != 4)
+  MatrixPlacing P;
+  P.Generation = Chip.Generation;
+  P.WaveSize = N;
+  Error = apply(Mods, *Row, Chip.Generation, S, P);
+  if (!Error.empty())
+    return Error;
+
+  // A sparse one's addend is its result; the index follows the factors.
+  Operand *const Dense[] = {&I.Dst,    &I.Src[0], &I.Src[1],
+                            &I.Src[2], &I.Src[3], &S.ScaleB};
+  Operand *const Sparse[] = {&I.Dst, &I.Src[0], &I.Src[1], &I.Src[3]};
+  const ArrayRef<Operand *> Places =
+      S.Sparse ? ArrayRef(Sparse) : ArrayRef(Dense, S.Scaled ? 6 : 4);
+  if (Asm.Operands.size() != Places.size())
     return OperandCount;
-  const OperandType Accumulator = S.Source == MatrixType::F64 ? OperandType::F64
-                                  : S.Source == MatrixType::I8
-                                      ? OperandType::B32
-                                      : OperandType::F32;
-  Operand *Places[] = {&I.Dst, &I.Src[0], &I.Src[1], &I.Src[2]};
-  for (unsigned K = 0; K < 4; ++K) {
-    std::string Error =
-        Operands.source(Asm.Operands[K], Accumulator, *Places[K]);
+  for (unsigned K = 0; K < Places.size(); ++K) {
+    const bool Addend = K == 3 && !S.Sparse;
+    Error = Operands.source(Asm.Operands[K],
+                            Addend ? addendType(S.Result) : OperandType::B32,
+                            *Places[K]);
     if (!Error.empty())
       return Error;
-    bool Constant = K == 3 && Places[K]->Kind == OperandKind::Constant;
+    const bool Constant = Addend && Places[K]->Kind == OperandKind::Constant;
     if (Places[K]->Kind != OperandKind::VGPR && !Constant)
       return "an operand is not a vector register";
   }
-  I.NumSrc = 3;
-  // Elements of a lane, and of all.
-  const unsigned Dwords = I.Src[0].Dwords;
-  const unsigned ResultElements =
-      I.Dst.Dwords * N / (S.Source == MatrixType::F64 ? 2 : 1);
-  S.PerLane = uint8_t(S.Source == MatrixType::F64   ? Dwords / 2
-                      : S.Source == MatrixType::F32 ? Dwords
-                      : S.Source == MatrixType::I8 || isSmallFloat(S.Source)
-                          ? Dwords * 4
-                          : Dwords * 2);
-  S.Blocks = uint8_t(ResultElements / (unsigned(S.M) * S.M));
-  bool Fits = I.Src[1].Dwords == Dwords && S.Blocks && S.PerLane &&
-              (I.Src[2].Kind == OperandKind::Constant ||
-               I.Src[2].Dwords == I.Dst.Dwords);
-  switch (S.Layout) {
-  case MatrixLayout::Mfma:
-    Fits &= (S.M == 32 || S.M == 16 || S.M == 4) && S.Blocks <= N / S.M &&
-            N / S.M / S.Blocks * S.PerLane == S.K &&
-            (S.Source != MatrixType::F64 || S.M == 16);
-    break;
-  case MatrixLayout::WmmaGfx11:
-    Fits &= S.M == 16 && S.Blocks == 1 && S.PerLane == S.K;
-    break;
-  case MatrixLayout::WmmaGfx12:
-    Fits &= S.M == 16 && S.Blocks == 1 && N == 32 && S.PerLane * 2 == S.K;
-    break;
+  if (S.Sparse)
+    I.Src[2] = I.Dst;
+  I.NumSrc = S.Sparse || S.Scaled ? 4 : 3;
+  if (S.Sparse) {
+    const unsigned IndexBits = I.Src[0].Dwords * 64 / bitsOf(S.A);
+    S.IndexShift = uint8_t(S.IndexShift * IndexBits % 32);
   }
-  if (!Fits)
-    return notModelled("this shape");
-  Shapes.push_back(S);
+  placeElements(S, Row->Family, P, I.Src[0].Dwords, I.Src[1].Dwords);
+  Shapes.push_back(std::move(S));
   I.Matrix = &Shapes.back();
   I.Run = Table.RunMatrix;
   return "";

@@ -6,20 +6,20 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Shapes of matrix instructions.
+// Operands and modifiers of matrix instructions.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_LIB_SIMULATOR_DECODE_MATRIXDECODER_H
 #define LNBWD_LIB_SIMULATOR_DECODE_MATRIXDECODER_H
 
+#include "Core/MatrixShape.h"
 #include "Core/Operation.h"
 #include "Decode/AsmText.h"
 #include "Decode/OperandDecoder.h"
 #include "SimulatedChip.h"
 
 #include <deque>
-#include <optional>
 #include <string>
 
 namespace lnbwd::sim {
@@ -32,7 +32,6 @@ public:
   std::string decode(const AsmText &Asm, Inst &I);
 
 private:
-  std::optional<MatrixType> smallFloat(llvm::StringRef Name) const;
   const SimulatedChip &Chip;
   const unsigned N;
   const ExecTable &Table;

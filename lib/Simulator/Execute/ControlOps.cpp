@@ -12,8 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Core/Launch.h"
 #include "Core/Observer.h"
 #include "Execute/ScalarOps.h"
+#include "SimulatedChip.h"
 
 #include <chrono>
 #include <cstdio>
@@ -145,11 +147,63 @@ namespace {
 // field's offset in 10:6 and its size minus one in 15:11.
 enum HardwareRegister {
   HwMode = 1,
+  HwIdGfx9 = 4,
+  HwXccIdGfx940 = 20,
   HwFlatScratchLow = 20,
   HwFlatScratchHigh = 21,
-  HwShaderCyclesGfx11 = 29
+  HwId1 = 23,
+  HwId2 = 24,
+  HwShaderCyclesGfx11 = 29,
+  HwShaderCyclesHighGfx12 = 30
 };
 } // namespace
+
+/// Where a wave runs, as a chip with nothing else to do would place it:
+/// workgroups go to the dies in turns, on each to the compute units in turns,
+/// and their waves to the SIMDs in turns.
+namespace {
+struct WavePlace {
+  unsigned Die, Unit, Simd, Slot;
+  explicit WavePlace(const Wave &W) {
+    const Launch &L = *W.L;
+    const uint32_t *Id = W.WG->Id;
+    const uint64_t Number =
+        Id[0] + uint64_t(L.Grid[0]) * (Id[1] + uint64_t(L.Grid[1]) * Id[2]);
+    const SimulatedChip &C = *L.Chip;
+    // The products of gfx942 and gfx950 have eight.
+    const unsigned Dies = C.HasL2PerDie ? 8 : 1;
+    Die = unsigned(Number % Dies);
+    Unit = unsigned(Number / Dies % (C.ComputeUnits / Dies));
+    Simd = W.Index % C.SimdsPerCU;
+    Slot = W.Index / C.SimdsPerCU;
+  }
+};
+} // namespace
+
+/// The identity of a wave, for those registers that say something of it.
+static bool identity(const Wave &W, unsigned Register, uint32_t &X) {
+  const unsigned Generation = generationOf(W);
+  const WavePlace P(W);
+  // Sixteen units make a shader array or engine.
+  const unsigned Unit = P.Unit % 16, Engine = P.Unit / 16;
+  if (Generation == 9 && Register == HwIdGfx9) {
+    X = P.Slot | P.Simd << 4 | Unit << 8 | (Engine & 7) << 13;
+    return true;
+  }
+  // Of gfx942 on, whose dies are accelerators of their own.
+  if (Generation == 9 && Register == HwXccIdGfx940 &&
+      W.L->Chip->MatrixGeneration >= 3) {
+    X = P.Die;
+    return true;
+  }
+  if (Generation > 9 && Register == HwId1) {
+    // Two units make a workgroup processor.
+    X = P.Slot | P.Simd << 8 | (Unit / 2) << 10 | (Engine & 7) << 18;
+    return true;
+  }
+  X = 0; // the only queue, pipe and process
+  return Generation > 9 && Register == HwId2;
+}
 
 /// The base of scratch memory, which generation 10 keeps in hardware registers
 /// and kernels set first of all; null for another register or chip.
@@ -177,7 +231,12 @@ static const Inst *getRegister(Wave &W, const Inst *I) {
   case HwShaderCyclesGfx11:
     X = uint32_t(cycles());
     break;
+  case HwShaderCyclesHighGfx12:
+    X = uint32_t(cycles() >> 32);
+    break;
   default: {
+    if (identity(W, Field & 63, X))
+      break;
     if (const uint32_t *Scratch = flatScratch(W, Field & 63)) {
       X = *Scratch;
       break;
@@ -255,7 +314,41 @@ static const Inst *memoryTime(Wave &W, const Inst *I) {
   return I + 1;
 }
 
+/// Messages that are answered. The number is the source operand's code.
+static const Inst *messageAnswered(Wave &W, const Inst *I) {
+  constexpr unsigned GetRealTime = 0x83;
+  const unsigned Message = I->Encoding & 0xff;
+  if (Message != GetRealTime) {
+    char Text[64];
+    std::snprintf(Text, sizeof(Text),
+                  "the answer to message 0x%x is not modelled", Message);
+    return fault(W, I, -1, Text);
+  }
+  if (I->Dst.Dwords > 1)
+    W.setScalar64(I->Dst.Reg, cycles());
+  else
+    W.S[I->Dst.Reg] = uint32_t(cycles());
+  return I + 1;
+}
+
+/// The waves of the workgroup's barrier, and those of them that have arrived.
+static const Inst *barrierState(Wave &W, const Inst *I) {
+  if (!isWorkgroupBarrier(W, I))
+    return nullptr;
+  const Workgroup &WG = *W.WG;
+  W.S[I->Dst.Reg] = 1 | (WG.Alive & 0x7f) << 4 | (WG.Signalled & 0x7f) << 16;
+  return I + 1;
+}
+
+static const Inst *setKill(Wave &W, const Inst *I) {
+  return I->Imm & 1 ? endProgram(W, I) : I + 1;
+}
+
 const HandlerInfo Table[] = {
+    {"s_setkill", setKill},
+    {"s_get_barrier_state", barrierState},
+    {"s_sendmsg_rtn_b32", messageAnswered},
+    {"s_sendmsg_rtn_b64", messageAnswered},
     {"s_endpgm", endProgram},
     {"s_endpgm_saved", endProgram},
     {"s_code_end", codeEnd},

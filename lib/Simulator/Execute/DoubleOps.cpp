@@ -94,6 +94,33 @@ static void frexpExpF64(uint32_t *D, const uint32_t *const *S, unsigned N) {
   for (unsigned L = 0; L < N; ++L)
     D[L] = frexpExponent(join(S[0][L], S[0][L + N]));
 }
+/// The first 1216 bits of 2/pi behind the point, from the most significant on.
+constexpr uint64_t TwoOverPi[] = {
+    0xa2f9836e4e441529, 0xfc2757d1f534ddc0, 0xdb6295993c439041,
+    0xfe5163abdebbc561, 0xb7246e3a424dd2e0, 0x06492eea09d1921c,
+    0xfe1deb1cb129a73e, 0xe88235f52ebb4484, 0xe99c7026b45f7e41,
+    0x3991d639835339f4, 0x9c845f8bbdf9283b, 0x1ff897ffde05980f,
+    0xef2f118b5a0a6d1f, 0x6d367ecf27cb09b7, 0x4f463f669e5fea2d,
+    0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08,
+    0x56033046fc7b6bab};
+
+/// 53 bits of 2/pi, from a bit that the segment and the size of X choose, as a
+/// number.
+static double trigPreop(uint64_t X, uint32_t Segment) {
+  const unsigned Exponent = unsigned(X >> 52) & 0x7ff;
+  unsigned Shift = (Segment & 31) * 53;
+  Shift += Exponent > 1077 ? Exponent - 1077 : 0;
+  // What lies behind the 1201 bits that hardware has is 0.
+  uint64_t Bits = 0;
+  for (unsigned K = 0; K < 53; ++K) {
+    const unsigned At = Shift + K;
+    const bool Bit = At < 1201 && (TwoOverPi[At / 64] >> (63 - At % 64) & 1);
+    Bits = Bits << 1 | Bit;
+  }
+  const int Scale = -53 - int(Shift) + (Exponent >= 1968 ? 128 : 0);
+  return __builtin_ldexp(double(Bits), Scale);
+}
+DOUBLE_KERNEL(trigPreopF64, 1, bits(trigPreop(X, uint32_t(B))))
 DOUBLE_KERNEL(ldexpF64, 1, bits(__builtin_ldexp(F(X), int32_t(B))))
 
 static int exponent64(uint64_t X) { return int(X >> 52 & 0x7ff); }
@@ -227,6 +254,13 @@ const LaneOpInfo Table[] = {
      {F64, None, None, None},
      LaneFloat,
      frexpExpF64,
+     nullptr,
+     nullptr},
+    {"v_trig_preop_f64",
+     F64,
+     {F64, B32, None, None},
+     0,
+     trigPreopF64,
      nullptr,
      nullptr},
     {"v_ldexp_f64",

@@ -52,6 +52,7 @@ TableRef<LaneOpInfo> compareOps();
 TableRef<HandlerInfo> crossLaneOps();
 Handler indexedHandler();
 const Inst *multiplyMatrices(Wave &W, const Inst *I);
+const Inst *convertSmall(Wave &W, const Inst *I);
 void addGlobalHandlers(ExecTable &Table);
 void addFlatHandlers(ExecTable &Table);
 void addBufferHandlers(ExecTable &Table);

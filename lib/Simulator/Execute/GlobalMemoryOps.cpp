@@ -161,7 +161,12 @@ static const Inst *loadToLds(Wave &W, const Inst *I, uint64_t Exec) {
   return fillLds(W, I, Exec, W.T->Out) ? I + 1 : nullptr;
 }
 
+static const Inst *globalLoadTransposed(Wave &W, const Inst *I) {
+  return transposed<whereActive<globalLoad>>(W, I);
+}
+
 void addGlobalHandlers(ExecTable &Table) {
+  Table.Memory[unsigned(MemoryOp::GlobalLoadTransposed)] = globalLoadTransposed;
   Table.Memory[unsigned(MemoryOp::GlobalLoad)] = whereActive<globalLoad>;
   Table.Memory[unsigned(MemoryOp::GlobalStore)] = whereActive<globalStore>;
   Table.Memory[unsigned(MemoryOp::GlobalAtomic)] = whereActive<globalAtomic>;

@@ -215,23 +215,46 @@ static int32_t dot4(uint32_t A, uint32_t B, bool SignedA, bool SignedB) {
   }
   return Sum;
 }
-static int32_t dot8(uint32_t A, uint32_t B, bool Signed) {
+static int32_t dot8(uint32_t A, uint32_t B, bool SignedA, bool SignedB) {
   int32_t Sum = 0;
   for (unsigned I = 0; I < 32; I += 4) {
-    int32_t X = A >> I & 15, Y = B >> I & 15;
-    Sum += Signed ? (X - (X & 8) * 2) * (Y - (Y & 8) * 2) : X * Y;
+    const int32_t X = A >> I & 15, Y = B >> I & 15;
+    Sum +=
+        (X - (SignedA ? (X & 8) * 2 : 0)) * (Y - (SignedB ? (Y & 8) * 2 : 0));
   }
   return Sum;
 }
-LANE_KERNEL(dot4I32I8, uint32_t(dot4(A, B, true, true)) + C)
-LANE_KERNEL(dot4U32U8, uint32_t(dot4(A, B, false, false)) + C)
-LANE_KERNEL(dot8I32I4, uint32_t(dot8(A, B, true)) + C)
-LANE_KERNEL(dot8U32U4, uint32_t(dot8(A, B, false)) + C)
-LANE_KERNEL(dot4I32SU, uint32_t(dot4(A, B, true, false)) + C)
-LANE_KERNEL(dot4I32US, uint32_t(dot4(A, B, false, true)) + C)
-LANE_KERNEL(dot2I32I16, uint32_t(sext16(A) * sext16(B)) +
-                            uint32_t(sext16(A >> 16) * sext16(B >> 16)) + C)
-LANE_KERNEL(dot2U32U16, (A & 0xffff) * (B & 0xffff) + (A >> 16) * (B >> 16) + C)
+static int64_t dot2I16(uint32_t A, uint32_t B) {
+  return int64_t(sext16(A)) * sext16(B) +
+         int64_t(sext16(A >> 16)) * sext16(B >> 16);
+}
+static uint64_t dot2U16(uint32_t A, uint32_t B) {
+  return uint64_t(A & 0xffff) * (B & 0xffff) + uint64_t(A >> 16) * (B >> 16);
+}
+/// Products and the addend: as much as fits, or the nearest number there is.
+static uint32_t saturatedI32(int64_t Products, uint32_t Addend) {
+  return uint32_t(saturate(Products + int32_t(Addend)));
+}
+static uint32_t saturatedU32(uint64_t Products, uint32_t Addend) {
+  const uint64_t Sum = Products + Addend;
+  return Sum > ~0u ? ~0u : uint32_t(Sum);
+}
+/// A dot product and its form under clamp.
+#define DOT_KERNEL(NAME, KIND, PRODUCTS)                                       \
+  LANE_KERNEL(NAME, uint32_t(PRODUCTS) + C)                                    \
+  LANE_KERNEL(NAME##Clamped, saturated##KIND(PRODUCTS, C))
+DOT_KERNEL(dot4I32I8, I32, dot4(A, B, true, true))
+DOT_KERNEL(dot4U32U8, U32, uint32_t(dot4(A, B, false, false)))
+DOT_KERNEL(dot8I32I4, I32, dot8(A, B, true, true))
+DOT_KERNEL(dot8U32U4, U32, uint32_t(dot8(A, B, false, false)))
+DOT_KERNEL(dot4I32SU, I32, dot4(A, B, true, false))
+DOT_KERNEL(dot4I32US, I32, dot4(A, B, false, true))
+DOT_KERNEL(dot4I32UU, I32, dot4(A, B, false, false))
+DOT_KERNEL(dot8I32SU, I32, dot8(A, B, true, false))
+DOT_KERNEL(dot8I32US, I32, dot8(A, B, false, true))
+DOT_KERNEL(dot8I32UU, I32, dot8(A, B, false, false))
+DOT_KERNEL(dot2I32I16, I32, dot2I16(A, B))
+DOT_KERNEL(dot2U32U16, U32, dot2U16(A, B))
 
 constexpr OperandType None = OperandType::None;
 constexpr OperandType B32 = OperandType::B32;
@@ -245,6 +268,8 @@ constexpr OperandType Mask = OperandType::Mask;
   {NAME, B32, {B32, B32, None, None}, 0, FN, nullptr, nullptr}
 #define OP2C(NAME, FN, CLAMPED)                                                \
   {NAME, B32, {B32, B32, None, None}, 0, FN, nullptr, CLAMPED}
+#define DOT(NAME, SOURCE, FLAGS, FN)                                           \
+  {NAME, B32, {SOURCE, SOURCE, B32, None}, FLAGS, FN, nullptr, FN##Clamped}
 #define OP3(NAME, FN)                                                          \
   {NAME, B32, {B32, B32, B32, None}, 0, FN, nullptr, nullptr}
 #define SHORT1(NAME, FN)                                                       \
@@ -332,10 +357,16 @@ const LaneOpInfo Table[] = {
     OP3("v_mad_u32_u24", madU24),
     OP3("v_mad_i32_i24", madI24),
     OP3("v_msad_u8", msadU8),
-    // v_dot4_i32_iu8 says of each source whether it is signed; the decoder
-    // chooses between these and the ones of one sign.
-    OP3("v_dot4_i32_iu8:su", dot4I32SU),
-    OP3("v_dot4_i32_iu8:us", dot4I32US),
+    // These say of each source whether it is signed, which the decoder adds to
+    // the name.
+    DOT("v_dot4_i32_iu8:ss", B32, 0, dot4I32I8),
+    DOT("v_dot4_i32_iu8:su", B32, 0, dot4I32SU),
+    DOT("v_dot4_i32_iu8:us", B32, 0, dot4I32US),
+    DOT("v_dot4_i32_iu8:uu", B32, 0, dot4I32UU),
+    DOT("v_dot8_i32_iu4:ss", B32, 0, dot8I32I4),
+    DOT("v_dot8_i32_iu4:su", B32, 0, dot8I32SU),
+    DOT("v_dot8_i32_iu4:us", B32, 0, dot8I32US),
+    DOT("v_dot8_i32_iu4:uu", B32, 0, dot8I32UU),
     OP3("v_sad_u8", sadU8),
     OP3("v_sad_hi_u8", sadHiU8),
     OP3("v_sad_u16", sadU16),
@@ -404,69 +435,15 @@ const LaneOpInfo Table[] = {
      packB32,
      nullptr,
      nullptr},
-    {"v_dot4_i32_i8",
-     B32,
-     {B32, B32, B32, None},
-     0,
-     dot4I32I8,
-     nullptr,
-     nullptr},
-    {"v_dot4_u32_u8",
-     B32,
-     {B32, B32, B32, None},
-     0,
-     dot4U32U8,
-     nullptr,
-     nullptr},
-    {"v_dot8_i32_i4",
-     B32,
-     {B32, B32, B32, None},
-     0,
-     dot8I32I4,
-     nullptr,
-     nullptr},
-    {"v_dot8_u32_u4",
-     B32,
-     {B32, B32, B32, None},
-     0,
-     dot8U32U4,
-     nullptr,
-     nullptr},
-    {"v_dot4c_i32_i8",
-     B32,
-     {B32, B32, B32, None},
-     LaneAccumulate,
-     dot4I32I8,
-     nullptr,
-     nullptr},
-    {"v_dot8c_i32_i4",
-     B32,
-     {B32, B32, B32, None},
-     LaneAccumulate,
-     dot8I32I4,
-     nullptr,
-     nullptr},
-    {"v_dot2_i32_i16",
-     B32,
-     {PkI16, PkI16, B32, None},
-     0,
-     dot2I32I16,
-     nullptr,
-     nullptr},
-    {"v_dot2_u32_u16",
-     B32,
-     {PkI16, PkI16, B32, None},
-     0,
-     dot2U32U16,
-     nullptr,
-     nullptr},
-    {"v_dot2c_i32_i16",
-     B32,
-     {PkI16, PkI16, B32, None},
-     LaneAccumulate,
-     dot2I32I16,
-     nullptr,
-     nullptr},
+    DOT("v_dot4_i32_i8", B32, 0, dot4I32I8),
+    DOT("v_dot4_u32_u8", B32, 0, dot4U32U8),
+    DOT("v_dot8_i32_i4", B32, 0, dot8I32I4),
+    DOT("v_dot8_u32_u4", B32, 0, dot8U32U4),
+    DOT("v_dot4c_i32_i8", B32, LaneAccumulate, dot4I32I8),
+    DOT("v_dot8c_i32_i4", B32, LaneAccumulate, dot8I32I4),
+    DOT("v_dot2_i32_i16", PkI16, 0, dot2I32I16),
+    DOT("v_dot2_u32_u16", PkI16, 0, dot2U32U16),
+    DOT("v_dot2c_i32_i16", PkI16, LaneAccumulate, dot2I32I16),
 };
 
 TableRef<LaneOpInfo> integerOps() {

@@ -482,6 +482,7 @@ static ExecTable makeTable() {
   T.RunWide = runWide;
   T.RunMask = runMask;
   T.RunMatrix = multiplyMatrices;
+  T.RunConversion = convertSmall;
   T.RunIndexed = indexedHandler();
   T.Scalar[0] = scalarAluOps();
   T.Scalar[1] = scalarFloatOps();

@@ -162,11 +162,16 @@ static const Inst *dsAtomic(Wave &W, const Inst *I, uint64_t Exec) {
   return I + 1;
 }
 
+static const Inst *dsLoadTransposed(Wave &W, const Inst *I) {
+  return transposed<whereActive<dsLoad>>(W, I);
+}
+
 void addLdsHandlers(ExecTable &Table) {
   Table.Memory[unsigned(MemoryOp::DsLoad)] = whereActive<dsLoad>;
   Table.Memory[unsigned(MemoryOp::DsStore)] = whereActive<dsStore>;
   Table.Memory[unsigned(MemoryOp::DsLoad2)] = whereActive<dsLoad2>;
   Table.Memory[unsigned(MemoryOp::DsStore2)] = whereActive<dsStore2>;
+  Table.Memory[unsigned(MemoryOp::DsLoadTransposed)] = dsLoadTransposed;
   Table.Memory[unsigned(MemoryOp::DsAtomic)] = whereActive<dsAtomic>;
 }
 

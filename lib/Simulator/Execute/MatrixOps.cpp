@@ -6,158 +6,221 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// v_mfma (gfx90a, gfx942, gfx950) and v_wmma (gfx1100, gfx1201): the matrices
-// are gathered from the lanes' registers by the layouts of the ISA documents,
-// multiplied, and the result is scattered. Inactive lanes take part, as on
-// hardware. Sums of 16-bit and f32 products are computed in double precision
-// and rounded once; in which order and with which intermediate roundings
-// hardware adds is not documented.
+// v_mfma, v_smfmac, v_wmma and v_swmmac: the matrices are gathered from the
+// lanes' registers, multiplied, and the result is scattered. Inactive lanes
+// take part, as on hardware. Sums are computed in double precision and rounded
+// once (those of f64 after each step); in which order and with which
+// intermediate roundings hardware adds is not documented.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Core/MatrixShape.h"
 #include "Execute/LaneSupport.h"
-
-#include <algorithm>
+#include "Execute/SmallFloats.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 
-/// fp8 has 4 bits of exponent, bf8 5.
-static double smallFloat(uint32_t X, MatrixType T) {
-  const bool OneZero = T == MatrixType::FP8Fnuz || T == MatrixType::BF8Fnuz;
-  const bool Fp8 = T == MatrixType::FP8 || T == MatrixType::FP8Fnuz;
-  const unsigned Mantissa = Fp8 ? 3 : 2, AllOnes = Fp8 ? 15 : 31;
-  const int Bias = int(AllOnes / 2) + OneZero;
-  const unsigned Exponent = X >> Mantissa & AllOnes;
-  const unsigned Fraction = X & ((1u << Mantissa) - 1);
-  if (OneZero ? X == 0x80
-              : Exponent == AllOnes && (Fp8 ? Fraction == 7 : Fraction != 0))
-    return __builtin_nan("");
-  if (!OneZero && !Fp8 && Exponent == AllOnes)
-    return X & 0x80 ? -__builtin_inf() : __builtin_inf();
-  // Without the hidden bit, and of the least exponent, if that is 0.
-  const double Significand = Fraction + (Exponent ? 1u << Mantissa : 0u);
-  const int Power = int(std::max(Exponent, 1u)) - Bias - int(Mantissa);
-  const double Value = Power >= 0 ? Significand * double(1ull << Power)
-                                  : Significand / double(1ull << -Power);
-  return X & 0x80 ? -Value : Value;
+/// To ten bits of fraction, ties to even.
+static float toXF32(uint32_t X) {
+  if ((X & 0x7f800000) == 0x7f800000)
+    return asF32(X);
+  return asF32((X + 0xfff + (X >> 13 & 1)) & ~0x1fffu);
 }
 
-/// Element J of the values that a lane holds in consecutive rows.
-static double readElement(const Wave &W, unsigned Row, unsigned Lane,
-                          unsigned J, MatrixType T, bool Signed) {
-  const uint32_t *R = W.V + size_t(Row) * W.N + Lane;
+/// Reads elements of a matrix: Element(R, Bit) is one of a lane.
+template <typename F>
+static void gather(double *To, const uint32_t *First, const MatrixPlace *P,
+                   size_t Count, F Element) {
+  for (size_t K = 0; K < Count; ++K)
+    To[K] = Element(First + P[K].Lane, P[K].Bit);
+}
+
+static void readMatrix(double *To, const Wave &W, unsigned Row,
+                       const MatrixPlace *P, size_t Count, MatrixType T,
+                       bool Signed) {
+  const uint32_t *First = W.V + size_t(Row) * W.N;
+  const unsigned N = W.N;
+  using Reg = const uint32_t *;
   switch (T) {
   case MatrixType::F16:
-    return double(half(R[J / 2 * W.N] >> (J % 2 * 16) & 0xffff));
+    return gather(To, First, P, Count, [N](Reg R, unsigned Bit) {
+      return double(half(R[Bit / 32 * N] >> Bit % 32 & 0xffff));
+    });
   case MatrixType::BF16:
-    return double(bfloat(R[J / 2 * W.N] >> (J % 2 * 16) & 0xffff));
+    return gather(To, First, P, Count, [N](Reg R, unsigned Bit) {
+      return double(bfloat(R[Bit / 32 * N] >> Bit % 32 & 0xffff));
+    });
   case MatrixType::F32:
-    return double(asF32(R[J * W.N]));
+    return gather(To, First, P, Count, [N](Reg R, unsigned Bit) {
+      return double(asF32(R[Bit / 32 * N]));
+    });
+  case MatrixType::XF32:
+    return gather(To, First, P, Count, [N](Reg R, unsigned Bit) {
+      return double(toXF32(R[Bit / 32 * N]));
+    });
   case MatrixType::F64:
-    return asF64(join(R[2 * J * W.N], R[(2 * J + 1) * W.N]));
+    return gather(To, First, P, Count, [N](Reg R, unsigned Bit) {
+      return asF64(join(R[Bit / 32 * N], R[(Bit / 32 + 1) * N]));
+    });
+  case MatrixType::I32:
+    return gather(To, First, P, Count, [N](Reg R, unsigned Bit) {
+      return double(int32_t(R[Bit / 32 * N]));
+    });
+  case MatrixType::I4:
   case MatrixType::I8: {
-    uint32_t X = R[J / 4 * W.N] >> (J % 4 * 8) & 0xff;
-    return Signed ? double(int8_t(X)) : double(X);
+    const unsigned Unused = 32 - bitsOf(T);
+    return gather(To, First, P, Count, [=](Reg R, unsigned Bit) {
+      const uint32_t X = R[Bit / 32 * N] >> Bit % 32 << Unused;
+      return Signed ? double(int32_t(X) >> Unused) : double(X >> Unused);
+    });
   }
-  case MatrixType::FP8:
-  case MatrixType::BF8:
-  case MatrixType::FP8Fnuz:
-  case MatrixType::BF8Fnuz:
-    return smallFloat(R[J / 4 * W.N] >> (J % 4 * 8) & 0xff, T);
+  default: {
+    const SmallFloatFormat Format = smallFormat(T);
+    double Values[256];
+    for (unsigned X = 0; X < 1u << Format.bits(); ++X)
+      Values[X] = smallFloat(X, Format);
+    return gather(To, First, P, Count, [&](Reg R, unsigned Bit) {
+      return Values[readBits(R, Bit, Format.bits(), N)];
+    });
   }
-  return 0;
+  }
 }
 
-namespace {
-/// Where an element of a matrix lies.
-struct Place {
-  unsigned Lane, Element;
-};
-} // namespace
-
-/// Row (or column) I, depth K of block B of a source.
-static Place sourcePlace(const MatrixShape &S, unsigned I, unsigned K,
-                         unsigned B, unsigned N) {
-  switch (S.Layout) {
-  case MatrixLayout::Mfma: {
-    const unsigned GroupsOfBlock = N / S.M / S.Blocks;
-    return {I + S.M * (B * GroupsOfBlock + K / S.PerLane), K % S.PerLane};
-  }
-  case MatrixLayout::WmmaGfx11:
-    return {I, K}; // The upper lanes hold the same once more.
-  case MatrixLayout::WmmaGfx12:
-    return {I + 16 * (K / S.PerLane), K % S.PerLane};
-  }
-  return {0, 0};
+/// Negates the elements at even places, or those at odd ones.
+static void negate(double *X, const MatrixPlace *P, size_t Count, unsigned Bits,
+                   bool Even, bool Odd) {
+  if (!Even && !Odd)
+    return;
+  for (size_t K = 0; K < Count; ++K)
+    if (P[K].Bit / Bits % 2 ? Odd : Even)
+      X[K] = -X[K];
 }
 
-/// Row I, column J of block B of the result.
-static Place resultPlace(const MatrixShape &S, unsigned I, unsigned J,
-                         unsigned B, unsigned N) {
-  switch (S.Layout) {
-  case MatrixLayout::Mfma:
-    if (S.Source == MatrixType::F64)
-      return {J + 16 * (I % 4), I / 4};
-    if (S.M == 4)
-      return {J + 4 * B, I};
-    if (S.M == 16)
-      return {J + 16 * (I / 4), 4 * B + I % 4};
-    return {J + 32 * (I / 4 % 2), 16 * B + 4 * (I / 8) + I % 4};
-  case MatrixLayout::WmmaGfx11:
-    return N == 32 ? Place{J + 16 * (I % 2), I / 2}
-                   : Place{J + 16 * (I % 4), I / 4};
-  case MatrixLayout::WmmaGfx12:
-    return {J + 16 * (I / 8), I % 8};
+/// The scales of A or B: one for each row of A or column of B and each
+/// ScaleBlock elements along K, in the lane of that row, block after block.
+static double scaleAt(const Wave &W, const Operand &O, unsigned Shift,
+                      unsigned M, unsigned I, unsigned K) {
+  const uint32_t X = W.V[size_t(O.Reg) * W.N + I + M * (K / ScaleBlock)];
+  return scaleValue(X >> Shift & 0xff);
+}
+
+static void scaleFactors(const Wave &W, const Inst *I, const MatrixShape &S,
+                         double *A, double *B) {
+  for (unsigned R = 0; R < S.M; ++R)
+    for (unsigned K = 0; K < S.K; ++K) {
+      A[R * S.K + K] *= scaleAt(W, I->Src[3], S.ScaleShift[0], S.M, R, K);
+      B[K * S.M + R] *= scaleAt(W, S.ScaleB, S.ScaleShift[1], S.M, R, K);
+    }
+}
+
+static uint32_t halfOf(double X) { return halfBits(narrowToOdd(X)); }
+static uint32_t bfloatOf(double X) { return bfloatBits(narrowToOdd(X)); }
+
+static uint32_t addIntegers(double Sum, double Addend, bool Clamp) {
+  const int64_t X = int64_t(Sum) + int64_t(Addend);
+  return uint32_t(Clamp ? int64_t(saturate(X)) : X);
+}
+
+/// Writes an element of the result, whose bits are 0 there.
+static void writeElement(uint32_t *D, unsigned Bit, unsigned N, double Sum,
+                         MatrixType T) {
+  uint32_t *R = D + Bit / 32 * N;
+  switch (T) {
+  case MatrixType::F64:
+    R[0] = uint32_t(bits(Sum));
+    R[N] = uint32_t(bits(Sum) >> 32);
+    return;
+  case MatrixType::F16:
+    R[0] |= halfOf(Sum) << Bit % 32;
+    return;
+  case MatrixType::BF16:
+    R[0] |= bfloatOf(Sum) << Bit % 32;
+    return;
+  default:
+    R[0] = bits(float(Sum));
+    return;
   }
-  return {0, 0};
+}
+
+/// The addend of block Block.
+static void readAddend(double *C, const Wave &W, const Inst *I,
+                       const MatrixShape &S, const MatrixPlace *P,
+                       size_t Count) {
+  const Operand &O = I->Src[2];
+  if (O.Kind == OperandKind::VGPR) {
+    readMatrix(C, W, O.Reg, P, Count, S.Result, true);
+  } else {
+    const double Constant =
+        S.Result == MatrixType::F64    ? asF64(O.Value)
+        : S.Result == MatrixType::I32  ? double(int32_t(O.Value))
+        : S.Result == MatrixType::F16  ? double(half(uint32_t(O.Value)))
+        : S.Result == MatrixType::BF16 ? double(bfloat(uint32_t(O.Value)))
+                                       : double(asF32(uint32_t(O.Value)));
+    for (size_t K = 0; K < Count; ++K)
+      C[K] = Constant;
+  }
+  if (S.NegHi & 4)
+    for (size_t K = 0; K < Count; ++K)
+      C[K] = __builtin_fabs(C[K]);
+  negate(C, P, Count, bitsOf(S.Result), S.NegLo & 4, S.NegLo & 4);
 }
 
 const Inst *multiplyMatrices(Wave &W, const Inst *I) {
   const MatrixShape &S = *I->Matrix;
-  const unsigned N = W.N;
-  const bool Wide = S.Source == MatrixType::F64;
-  const bool Integer = S.Source == MatrixType::I8;
-  double A[32 * 64], B[32 * 64];
+  const unsigned N = W.N, M = S.M, Kept = S.keptK();
+  const bool Wide = S.Result == MatrixType::F64;
+  const bool Integer = isInteger(S.A);
+  const size_t CountA = size_t(M) * Kept, CountB = size_t(S.K) * M,
+               CountD = size_t(M) * M;
+  double A[32 * 64], B[32 * 64], C[32 * 32], Sums[32];
   // The result may be a source: it is written at the end.
   uint32_t Result[32 * 64];
+  for (unsigned R = 0; R < I->Dst.Dwords; ++R) {
+    const uint32_t *Old = W.row(unsigned(I->Dst.Reg) + R);
+    const uint32_t Keep = !S.OneHalf ? 0 : S.HighHalf ? 0xffff : 0xffff0000;
+    for (unsigned L = 0; L < N; ++L)
+      Result[R * N + L] = Old[L] & Keep;
+  }
   for (unsigned Block = 0; Block < S.Blocks; ++Block) {
-    for (unsigned M = 0; M < S.M; ++M)
-      for (unsigned K = 0; K < S.K; ++K) {
-        Place P = sourcePlace(S, M, K, Block, N);
-        A[M * S.K + K] = readElement(W, I->Src[0].Reg, P.Lane, P.Element,
-                                     S.Source, S.SignedA);
-        B[M * S.K + K] = readElement(W, I->Src[1].Reg, P.Lane, P.Element,
-                                     S.SourceB, S.SignedB);
-      }
-    for (unsigned M = 0; M < S.M; ++M)
-      for (unsigned J = 0; J < S.M; ++J) {
-        Place P = resultPlace(S, M, J, Block, N);
-        const unsigned Rows = Wide ? 2 : 1;
-        uint32_t Low = uint32_t(I->Src[2].Value),
-                 High = uint32_t(I->Src[2].Value >> 32);
-        if (I->Src[2].Kind == OperandKind::VGPR) {
-          const uint32_t *C =
-              W.row(unsigned(I->Src[2].Reg) + P.Element * Rows) + P.Lane;
-          Low = C[0];
-          High = Wide ? C[N] : 0;
+    const MatrixPlace *PA = &S.PlacesA[Block * CountA],
+                      *PB = &S.PlacesB[Block * CountB],
+                      *PD = &S.PlacesD[Block * CountD];
+    readMatrix(A, W, I->Src[0].Reg, PA, CountA, S.A, S.SignedA);
+    readMatrix(B, W, I->Src[1].Reg, PB, CountB, S.B, S.SignedB);
+    readAddend(C, W, I, S, PD, CountD);
+    negate(A, PA, CountA, bitsOf(S.A), S.NegLo & 1, S.NegHi & 1);
+    negate(B, PB, CountB, bitsOf(S.B), S.NegLo & 2, S.NegHi & 2);
+    if (S.Scaled)
+      scaleFactors(W, I, S, A, B);
+    for (unsigned R = 0; R < M; ++R) {
+      const double *Addend = C + R * M;
+      for (unsigned J = 0; J < M; ++J)
+        Sums[J] = Integer ? 0 : Addend[J];
+      for (unsigned K = 0; K < Kept; ++K) {
+        unsigned Row = K;
+        if (S.Sparse) {
+          const MatrixPlace &P = PA[R * Kept + K];
+          const unsigned Shift = S.IndexShift + P.Bit / bitsOf(S.A) * 2;
+          Row = K / 2 * 4 +
+                (W.V[size_t(I->Src[3].Reg) * N + P.Lane] >> Shift & 3);
         }
-        double Sum = Wide      ? asF64(join(Low, High))
-                     : Integer ? 0
-                               : double(asF32(Low));
-        for (unsigned K = 0; K < S.K; ++K)
-          Sum = Wide ? __builtin_fma(A[M * S.K + K], B[J * S.K + K], Sum)
-                     : Sum + A[M * S.K + K] * B[J * S.K + K];
-        uint32_t *D = &Result[P.Element * Rows * N + P.Lane];
-        if (Wide) {
-          uint64_t X = bits(Sum);
-          D[0] = uint32_t(X);
-          D[N] = uint32_t(X >> 32);
-        } else if (Integer) {
-          D[0] = Low + uint32_t(int32_t(Sum));
-        } else {
-          D[0] = bits(float(Sum));
-        }
+        const double Factor = A[R * Kept + K], *Other = B + Row * M;
+        if (Wide)
+          for (unsigned J = 0; J < M; ++J)
+            Sums[J] = __builtin_fma(Factor, Other[J], Sums[J]);
+        else
+          for (unsigned J = 0; J < M; ++J)
+            Sums[J] += Factor * Other[J];
       }
+      for (unsigned J = 0; J < M; ++J) {
+        const MatrixPlace &P = PD[R * M + J];
+        uint32_t *D = Result + P.Lane;
+        if (Integer)
+          D[P.Bit / 32 * N] = addIntegers(Sums[J], Addend[J], S.Clamp);
+        else
+          writeElement(D, P.Bit, N, Sums[J], S.Result);
+      }
+    }
   }
   for (unsigned R = 0; R < I->Dst.Dwords; ++R)
     copyRow(W.row(unsigned(I->Dst.Reg) + R), Result + size_t(R) * N, N);

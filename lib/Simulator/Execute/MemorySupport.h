@@ -166,6 +166,20 @@ static const Inst *whereActive(Wave &W, const Inst *I) {
   return Exec ? Access(W, I, Exec) : I + 1;
 }
 
+/// Hands the elements that the lanes have loaded to the lanes that the
+/// instruction means them for.
+void transposeLoaded(Wave &W, const Inst *I);
+/// Load, and then that. All lanes take part.
+template <const Inst *(*Load)(Wave &, const Inst *)>
+static const Inst *transposed(Wave &W, const Inst *I) {
+  if (W.exec() != W.FullMask)
+    return fault(W, I, -1, "a transposed load needs all lanes to be active");
+  const Inst *Next = Load(W, I);
+  if (Next)
+    transposeLoaded(W, I);
+  return Next;
+}
+
 /// Addresses of all lanes: a scalar base and offsets, or whole ones.
 void globalAddresses(Wave &W, const Inst *I, uint64_t Exec, uint64_t *A);
 bool checkAddresses(Wave &W, const Inst *I, const uint64_t *A, uint64_t Exec,

@@ -13,6 +13,8 @@
 
 #include "Timing/IssueTable.h"
 
+#include "Core/MatrixShape.h"
+
 #include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
@@ -45,13 +47,12 @@ static unsigned matrixClocks(const Inst &I, const ClockInfo &C) {
     return unsigned(C.VectorClocks) * 4;
   const MatrixShape &M = *I.Matrix;
   double Rate = C.MatrixFlopsPerClock;
-  if (M.Source == MatrixType::F32)
+  if (M.A == MatrixType::F32 || M.A == MatrixType::F64)
     Rate /= 8;
-  else if (M.Source == MatrixType::F64)
-    Rate /= 8;
-  else if (M.Source == MatrixType::I8)
+  else if (M.A == MatrixType::I8)
     Rate *= 2;
-  const double Flops = 2.0 * M.M * M.M * M.K * M.Blocks;
+  // A sparse product takes the time of what is kept.
+  const double Flops = 2.0 * M.M * M.M * M.keptK() * M.Blocks;
   return std::max(8u, unsigned(Flops / Rate));
 }
 

@@ -1,0 +1,113 @@
+//===- MatrixShape.h - What a matrix instruction multiplies -----*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A matrix instruction as it is executed: the types, and for every element of
+// the matrices the lane and the place in the lane's registers. The decoder
+// makes it once; execution and the checks follow it, and know nothing of
+// layouts.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_LIB_SIMULATOR_CORE_MATRIXSHAPE_H
+#define LNBWD_LIB_SIMULATOR_CORE_MATRIXSHAPE_H
+
+#include "Core/Instruction.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace lnbwd::sim {
+
+/// The Fnuz kinds are fp8 and bf8 without infinities and with one zero; FP6 has
+/// 2 bits of exponent, BF6 3.
+enum class MatrixType : uint8_t {
+  F16,
+  BF16,
+  F32,
+  XF32, ///< f32 of whose significand 10 bits count
+  F64,
+  I4,
+  I8,
+  I32,
+  FP8,
+  BF8,
+  FP8Fnuz,
+  BF8Fnuz,
+  FP6,
+  BF6,
+  FP4
+};
+
+constexpr unsigned bitsOf(MatrixType T) {
+  switch (T) {
+  case MatrixType::F64:
+    return 64;
+  case MatrixType::F32:
+  case MatrixType::XF32:
+  case MatrixType::I32:
+    return 32;
+  case MatrixType::F16:
+  case MatrixType::BF16:
+    return 16;
+  case MatrixType::FP6:
+  case MatrixType::BF6:
+    return 6;
+  case MatrixType::I4:
+  case MatrixType::FP4:
+    return 4;
+  default:
+    return 8;
+  }
+}
+constexpr bool isInteger(MatrixType T) {
+  return T == MatrixType::I4 || T == MatrixType::I8;
+}
+
+/// Where an element lies: the bits [Bit, Bit + size) of the operand's registers
+/// in a lane, counted from its first register.
+struct MatrixPlace {
+  uint8_t Lane;
+  uint16_t Bit;
+};
+
+/// M x K by K x M, Blocks of it. Src[0] and Src[1] are the factors, Src[2] is
+/// the addend. With Sparse Src[3] is the index, with Scaled Src[3] and ScaleB
+/// are the scales.
+struct MatrixShape {
+  MatrixType A = MatrixType::F32, B = MatrixType::F32, Result = MatrixType::F32;
+  uint8_t M = 0, K = 0, Blocks = 1;
+  /// Of four elements in a row of A two are kept, and the index says which.
+  bool Sparse = false;
+  bool SignedA = true, SignedB = true;
+  bool Clamp = false; ///< integer results saturate
+  /// Results of 16 bits have a register each, in its lower or upper half.
+  bool OneHalf = false, HighHalf = false;
+  /// By source: elements at even and odd places are negated; of the addend,
+  /// NegLo negates and NegHi takes the absolute value before.
+  uint8_t NegLo = 0, NegHi = 0;
+  uint8_t IndexShift = 0; ///< the first bit of the index in its register
+  bool Scaled = false;
+  uint8_t ScaleShift[2] = {}; ///< first bits of the scales of A and B
+  Operand ScaleB;
+
+  /// Columns of A as it is stored.
+  unsigned keptK() const { return Sparse ? K / 2u : K; }
+  /// Element (i, k) of block b of A: (b M + i) keptK() + k.
+  std::vector<MatrixPlace> PlacesA;
+  /// Element (k, j) of block b of B: (b K + k) M + j.
+  std::vector<MatrixPlace> PlacesB;
+  /// Element (i, j) of block b of the result: (b M + i) M + j.
+  std::vector<MatrixPlace> PlacesD;
+};
+
+/// Elements that share a scale, along K.
+constexpr unsigned ScaleBlock = 32;
+
+} // namespace lnbwd::sim
+
+#endif // LNBWD_LIB_SIMULATOR_CORE_MATRIXSHAPE_H
