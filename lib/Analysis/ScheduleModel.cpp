@@ -10,8 +10,8 @@
 // does not. A row program is bound by memory, so they look for few idle lanes,
 // 16-byte accesses, and enough bytes in flight without running out of
 // registers. What differs between chips is in the chip table; what is a
-// constant here was measured on an H200, or counted, and the weights of getCost
-// were set by hand.
+// constant here was measured on an H200, or counted. What they propose is
+// ranked by ScheduleWeights.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,30 +20,25 @@
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
+#include "lnbwd/Analysis/ScheduleWeights.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <cmath>
 #include <limits>
 
 using namespace mlir;
 using namespace lnbwd;
 
-/// Work-items of a workgroup, and of all workgroups of a compute unit, that the
-/// model aims at where rows are staged: one workgroup leaves the fewest partial
-/// sums, and staged rows are in flight whatever its lanes do.
-static constexpr int64_t stagedThreads = 512;
+/// Work-items of all workgroups of a compute unit that the rules aim at where
+/// rows are staged.
 static constexpr int64_t stagedComputeUnitThreads = 768;
 /// Bytes that staging keeps in flight on a compute unit, at least and at most:
 /// fewer leave the memory idle, more crowd each other out of the cache.
 /// Measured on an H200 with rows of 3 to 32 KB.
 static constexpr int64_t leastStagedBytes = 48 * 1024;
 static constexpr int64_t stagedBytesInFlight = 128 * 1024;
-/// Registers by which the estimate may fall short where one more would cost a
-/// workgroup.
-static constexpr int64_t spareRegisters = 4;
 /// Sets of rows in flight, at least and at most, and the shortest row, in bytes
 /// over all row operands, that is worth a bulk copy.
 static constexpr int64_t minStages = 2;
@@ -52,12 +47,6 @@ static constexpr int64_t minStagedBytes = 3072;
 /// Workgroups that share a row, times those that share a compute unit: more
 /// wait for each other.
 static constexpr int64_t mostPeers = 8;
-/// Accesses of a lane to its part of a row, at most, before a row that several
-/// workgroups share takes more lanes.
-static constexpr int64_t sharedAccesses = 4;
-/// Bytes of partial sums are this much dearer than those of rows: they travel
-/// when nothing else is under way.
-static constexpr double partialWeight = 1.6;
 /// Lanes of all workgroups of a compute unit where there are no row sums: what
 /// such programs do to a row is arithmetic, which needs lanes, and no workgroup
 /// waits for its own sums.
@@ -73,38 +62,6 @@ static constexpr int64_t minFinalizeThreads = 128;
 static constexpr int64_t finalizeThreads = 512;
 /// Columns of a workgroup that finalises column sums: two to four cache lines.
 static constexpr int64_t finalizeColumns = 32;
-/// The weights of getCost, set by hand and not fitted. All are in the unit of
-/// its result, a share of the ideal time of a program: for each time that a
-/// lane has as much or as little to do again,
-static constexpr double ratioWeight = 0.25;
-/// for a row that waves exchange sums of,
-static constexpr double exchangeCost = 0.1;
-/// for each doubling of the workgroups that share a row, with rows of less than
-/// 32 bits and with others,
-static constexpr double narrowSharingCost = 0.25, wideSharingCost = 0.35;
-/// for each doubling of an exchange beyond the chip's short ones,
-static constexpr double longExchangeCost = 0.45;
-/// for a staged narrow row that is alone on its compute unit,
-static constexpr double aloneCost = 0.3;
-/// for staging with no lanes at all of the `stagedThreads` that it aims at,
-static constexpr double quietWeight = 0.3;
-/// and for no row in flight while another is worked on.
-static constexpr double notInFlightCost = 0.5;
-/// Where turns are weighed (weighsTurns), by predicted times of an MI300X
-/// (docs/cost-model.md): for lanes that are idle,
-static constexpr double turnIdleWeight = 0.3;
-/// for a row that waves exchange sums of,
-static constexpr double turnExchangeCost = 0.05;
-/// for each halving of the work-items of a compute unit below a wave for each
-/// of its SIMDs,
-static constexpr double fewItemsCost = 0.02;
-static constexpr int64_t fewItems = 256;
-/// for the first rows of a workgroup, which come while nothing else is done,
-/// over all of its rows,
-static constexpr double fillWeight = 0.1;
-/// and at most, for rows that do not come out even: with very few rows all
-/// schedules leave compute units without any.
-static constexpr double mostUneven = 0.5;
 /// Groups of rows, where nothing says how many there are.
 static constexpr int64_t usualGroups = 8;
 
@@ -162,51 +119,6 @@ struct Candidate {
 };
 } // namespace
 
-/// Workgroups of `schedule` that have registers on a compute unit; a fraction
-/// where compute units share them.
-static double getResident(RowwiseOp op, ScheduleAttr schedule,
-                          const ChipInfo &chip) {
-  int64_t registers =
-      llvm::alignTo(uint64_t(getResources(op, schedule, chip).registersPerLane +
-                             spareRegisters),
-                    chip.limits.registerGranule);
-  int64_t together = chip.limits.computeUnitsTogether;
-  int64_t workgroups = std::min(together * chip.registersPerComputeUnit /
-                                    (registers * schedule.getThreads()),
-                                together * chip.limits.computeUnitThreads /
-                                    schedule.getThreads());
-  return double(workgroups) / double(together);
-}
-
-/// Whether rows that do not come out even are weighed: on chips without
-/// staging, in programs that keep a row and sum columns, whose workgroups stay
-/// for all of their rows, where it is known how many there are. A kernel for
-/// any number of rows rather has more of them in flight.
-static bool weighsTurns(RowwiseOp op, const ChipInfo &chip) {
-  return chip.model.registerBytesInFlight && op.hasRowSums() &&
-         !op.getAllSums().empty() && op.getStaticRowCount().value_or(0) > 0;
-}
-
-/// Bytes of rows that the workgroups on a compute unit have in flight, or on
-/// hand, in registers.
-static double getBytesInFlight(RowwiseOp op, ScheduleAttr schedule,
-                               const ChipInfo &chip) {
-  double workgroups = std::min(getResident(op, schedule, chip),
-                               double(schedule.getWorkgroupsPerComputeUnit()));
-  int64_t sets = weighsTurns(op, chip) ? schedule.getUnroll() : 1;
-  return workgroups * double(schedule.getThreads() * getChunks(op, schedule) *
-                             schedule.getVectorWidth() *
-                             getColumnBits(op.getRows()) / 8 * sets);
-}
-
-/// Whether a schedule that holds rows in registers has too little in flight.
-static bool isStarved(RowwiseOp op, ScheduleAttr schedule,
-                      const ChipInfo &chip) {
-  return chip.model.registerBytesInFlight && !schedule.getReload() &&
-         getBytesInFlight(op, schedule, chip) <
-             double(chip.model.registerBytesInFlight);
-}
-
 /// A starved `schedule` with as many workgroups on a compute unit as it takes,
 /// or as there are registers for.
 static ScheduleAttr addWorkgroups(RowwiseOp op, ScheduleAttr schedule,
@@ -238,134 +150,6 @@ static ScheduleAttr fitWorkgroups(RowwiseOp op, ScheduleAttr schedule,
   fields.workgroupsPerComputeUnit =
       std::clamp<int64_t>(fitting, 1, schedule.getWorkgroupsPerComputeUnit());
   return fields.get(op.getContext());
-}
-
-/// Bytes of partial column sums that are written and read, over those of the
-/// rows; 0 where the number of rows is not known.
-static double getPartialShare(RowwiseOp op, ScheduleAttr schedule,
-                              const ChipInfo &chip) {
-  int64_t rows = op.getStaticRowCount().value_or(0);
-  int64_t groups = op.getStaticGroupCount().value_or(0);
-  if (rows == 0 || groups == 0 || !schedule.getRowsPerWorkgroup() ||
-      !schedule.getWorkgroupsPerComputeUnit())
-    return 0;
-  int64_t partialRows =
-      groups *
-      std::min(
-          llvm::divideCeil(rows / groups, schedule.getRowsPerWorkgroup()),
-          llvm::divideCeil(uint64_t(chip.computeUnits *
-                                    schedule.getWorkgroupsPerComputeUnit()),
-                           uint64_t(schedule.getWorkgroupsPerRow() * groups)));
-  int64_t rowBits =
-      getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts());
-  return 2.0 * 32 * double(op.getAllSums().size()) * double(partialRows) /
-         (double(rows) * double(rowBits));
-}
-
-/// Sets of rows that a workgroup works on in a turn of its loop.
-static int64_t getSetsOfTurn(ScheduleAttr schedule) {
-  return schedule.getPrefetch() ? schedule.getUnroll() : 1;
-}
-
-/// Rows that come first to a compute unit, over all of its rows; there are
-/// `rows` in all.
-static double getFillShare(ScheduleAttr schedule, const ChipInfo &chip,
-                           int64_t rows) {
-  int64_t first = schedule.getRowGroups() * getSetsOfTurn(schedule) *
-                  schedule.getWorkgroupsPerComputeUnit() * chip.computeUnits;
-  return std::min(1.0, double(first) / double(rows));
-}
-
-/// Rows that the compute unit with the most has to do, over an equal share of
-/// all `rows`, less 1. A turn of several sets of rows that is not full costs
-/// about half of what is missing.
-static double getUnevenShare(ScheduleAttr schedule, const ChipInfo &chip,
-                             int64_t rows) {
-  int64_t workgroups =
-      chip.computeUnits * schedule.getWorkgroupsPerComputeUnit();
-  if (int64_t least = schedule.getRowsPerWorkgroup())
-    workgroups = std::min(workgroups, int64_t(llvm::divideCeil(rows, least)));
-  auto ofBusiest = [&](int64_t atOnce) {
-    return double(llvm::divideCeil(rows, workgroups * atOnce) * atOnce *
-                  llvm::divideCeil(workgroups, chip.computeUnits));
-  };
-  int64_t groups = schedule.getRowGroups();
-  double most =
-      (ofBusiest(groups) + ofBusiest(groups * getSetsOfTurn(schedule))) / 2;
-  return std::min(mostUneven,
-                  most * double(chip.computeUnits) / double(rows) - 1);
-}
-
-/// What a schedule costs beside the ideal, 0: idle lanes, lanes with too little
-/// or too much to do, an exchange between waves, nothing in flight, partial
-/// sums.
-static double getCost(RowwiseOp op, ScheduleAttr schedule,
-                      const ChipInfo &chip) {
-  auto chunks = double(getChunks(op, schedule));
-  double idle = chunks * double(schedule.getChunkColumns()) /
-                    double(getWorkgroupColumns(op, schedule)) -
-                1;
-  bool fitsWave = schedule.getThreadsPerRow() <= chip.waveSize;
-  // A row within a wave needs no exchange through shared memory; longer ones
-  // pay for more lanes with a longer exchange, and where a reduction within the
-  // wave takes instructions of its own, each lane should have more to reduce.
-  double elements = chunks * double(schedule.getVectorWidth());
-  double accesses = elements * op.getRowElementBits() / (accessBytes * 8);
-  bool turnsCount = weighsTurns(op, chip);
-  double fewest = fitsWave || turnsCount ? 1 : 2;
-  bool isShared = schedule.getWorkgroupsPerRow() > 1;
-  double ratio = std::max(
-      {1.0, fewest / accesses,
-       fitsWave ? elements / double(chip.model.waveElements)
-                : accesses / double(isShared ? sharedAccesses
-                                             : chip.model.exchangeAccesses)});
-  bool inFlight = schedule.getPrefetch() || schedule.getStages();
-  // Sharing a row costs a longer exchange, and gains room for a second row
-  // beside it, which halves the barriers. Lanes with rows of float32 have half
-  // as much to do between two of those, and did not gain on an H200.
-  bool isNarrow = op.getRowElementBits() < 32;
-  auto doublings = double(llvm::Log2_64(schedule.getWorkgroupsPerRow()));
-  double sharing = (isNarrow ? narrowSharingCost : wideSharingCost) * doublings;
-  bool isAlone = isNarrow && schedule.getStages() &&
-                 schedule.getRowGroups() == 1 &&
-                 schedule.getWorkgroupsPerComputeUnit() == 1;
-  double quiet = 0;
-  if (schedule.getStages())
-    quiet = 1 - std::min(1.0, double(schedule.getWorkgroupsPerComputeUnit() *
-                                     schedule.getThreads()) /
-                                  double(stagedThreads));
-  int64_t exchanged =
-      llvm::divideCeil(schedule.getThreadsPerRow(), chip.waveSize) *
-      schedule.getWorkgroupsPerRow();
-  int64_t shortExchange = chip.model.shortExchange;
-  double longExchange =
-      shortExchange && exchanged > shortExchange
-          ? longExchangeCost *
-                std::log2(double(exchanged) / double(shortExchange))
-          : 0;
-  double turns = 0;
-  if (turnsCount) {
-    idle *= turnIdleWeight;
-    int64_t rows = *op.getStaticRowCount();
-    auto items =
-        double(schedule.getThreads() * schedule.getWorkgroupsPerComputeUnit());
-    turns = getUnevenShare(schedule, chip, rows) +
-            fillWeight * getFillShare(schedule, chip, rows) +
-            fewItemsCost * std::max(0.0, std::log2(double(fewItems) / items));
-  }
-  double starved = 0;
-  if (isStarved(op, schedule, chip))
-    starved = double(chip.model.registerBytesInFlight) /
-                  std::max(1.0, getBytesInFlight(op, schedule, chip)) -
-              1;
-  return starved + turns + idle + ratioWeight * (ratio - 1) +
-         (fitsWave     ? 0
-          : turnsCount ? turnExchangeCost
-                       : exchangeCost) +
-         sharing + longExchange + (isAlone ? aloneCost : 0) +
-         quietWeight * quiet +
-         partialWeight * getPartialShare(op, schedule, chip) +
-         (inFlight ? 0 : notInFlightCost);
 }
 
 /// Whether a row sum is made of another one, so that a row is worked through
