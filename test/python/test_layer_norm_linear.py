@@ -202,8 +202,9 @@ def bf16_errors(seed, way):
 
 
 def test_errors_of_bf16_are_no_larger_than_torchs():
-    """The gradient multiplies unrounded rows, where PyTorch's has those of bf16. What both round
-    once, of the same float32 numbers but for their last bits, is as wrong as PyTorch's."""
+    """Both multiply rows of bf16, but dz, of which dx and the norm's gradients are made, is rounded
+    by PyTorch alone. What both round once, of the same float32 numbers but for their last bits, is
+    as wrong as PyTorch's."""
     for name, (ours, theirs) in bf16_errors(0, "kernel").items():
         assert ours <= theirs * (1.001 if name in ("y", "bias") else 1), name
 
