@@ -140,6 +140,11 @@ _raw, _raw_bwd = (getattr(_op, "_op", _op) for _op in (torch.ops.lnbwd._norm_lin
                                                        torch.ops.lnbwd._norm_linear_bwd.default))
 
 
+def _flat(tensor: Tensor) -> Tensor:
+    """All rows of a tensor, one below another. (A call that changes nothing costs, too.)"""
+    return tensor if tensor.dim() == 2 else tensor.reshape(-1, tensor.shape[-1])
+
+
 class _EagerNormLinear(torch.autograd.Function):
     """y of a norm with a linear layer, for x of any shape; the operator's own way to autograd takes
     the host several times as long."""
@@ -148,7 +153,7 @@ class _EagerNormLinear(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
                 b: Tensor | None, norm: str, eps: float) -> Tensor:
         y: Tensor
-        y, mean, rstd = _raw(x.reshape(-1, x.shape[-1]), w, gamma, beta, b, norm, eps)
+        y, mean, rstd = _raw(_flat(x), w, gamma, beta, b, norm, eps)
         ctx.save_for_backward(x, w, gamma, beta, b, mean, rstd)
         ctx.norm, ctx.eps = norm, eps
         return y if x.dim() == 2 else y.view(*x.shape[:-1], w.shape[0])
@@ -158,9 +163,8 @@ class _EagerNormLinear(torch.autograd.Function):
         x, *others = ctx.saved_tensors
         # Where a graph of the gradient is wanted, the operator's formula says that there is none.
         operator = torch.ops.lnbwd.norm_linear_bwd if torch.is_grad_enabled() else _raw_bwd
-        dx, *gradients = _derive(operator, ctx, dout.reshape(-1, dout.shape[-1]),
-                                 (x.reshape(-1, x.shape[-1]), *others))
-        return (dx if dx is None else dx.view(x.shape), *gradients)
+        dx, *gradients = _derive(operator, ctx, _flat(dout), (_flat(x), *others))
+        return (dx if dx is None or x.dim() == 2 else dx.view(x.shape), *gradients)
 
 
 # torch.autograd.Function.apply without its Python half, which is for torch.func.

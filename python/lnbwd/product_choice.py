@@ -19,7 +19,7 @@ import os
 import statistics
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import torch
@@ -192,6 +192,13 @@ def _fastest(times: Mapping[str, float]) -> str:
     return min(times, key=lambda way: times[way])
 
 
+def _of_graphs(ways: Iterable[str]) -> list[str]:
+    """The ways that a graph may go: what branches cost beside a row of the same kernels is the
+    host's time, and a pass that is measured alone does not show all that they win among others."""
+    ways = list(ways)
+    return [way for way in ways if way != TORCH or BRANCHES not in ways]
+
+
 def choose(source: str, device: torch.device, rows: int, ways: Ways) -> str:
     """The way that a pass is to go, one of ``ways``.
 
@@ -212,7 +219,7 @@ def choose(source: str, device: torch.device, rows: int, ways: Ways) -> str:
     if choice is None:
         choice = _find(source, device, hint, ways)
         if choice is None:
-            return TORCH
+            return BRANCHES if BRANCHES in ways else TORCH
     if choice.called == choice.captured:
         return choice.called
     return choice.captured if is_capturing(device) else choice.called
@@ -234,8 +241,10 @@ def _find(source: str, device: torch.device, hint: int, ways: Ways) -> _Choice |
                 times = _measure(ways, device)
                 captured: Mapping[str, float] = {}
                 if max(times.values()) <= _LONGEST_IN_GRAPHS_US:
-                    captured = _measure_captured({way: ways[way] for way in times}, device)
-                choice = _Choice(_fastest(times), _fastest(captured or times))
+                    captured = _measure_captured({way: ways[way] for way in _of_graphs(times)},
+                                                 device)
+                of_graphs = captured or {way: times[way] for way in _of_graphs(times)}
+                choice = _Choice(_fastest(times), _fastest(of_graphs))
                 if identity is not None:
                     cache.store(spec, identity, json.dumps(
                         {**choice._asdict(), "called_us": times,

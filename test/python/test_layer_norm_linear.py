@@ -295,6 +295,25 @@ def test_nothing_is_measured_while_a_graph_is_captured(measured, monkeypatch):
     assert not product_choice._known
 
 
+def test_a_graph_has_branches_where_there_are_any(measured, monkeypatch):
+    """Whatever the host takes for them."""
+    ways = {"kernel": lambda: None, "torch": lambda: None, "branches": lambda: None}
+    captured = []
+
+    def measure(ways, device):
+        captured.append(tuple(ways))
+        return dict.fromkeys(ways, 1.0) | {"branches": 0.5}
+
+    monkeypatch.setattr(product_choice, "_measure",
+                        lambda ways, device: {"kernel": 3.0, "torch": 1.0, "branches": 2.0})
+    monkeypatch.setattr(product_choice, "_measure_captured", measure)
+    assert product_choice.choose("a program", torch.device("cuda", 0), 512, ways) == "torch"
+    assert captured == [("kernel", "branches")]
+    monkeypatch.setattr(product_choice, "is_capturing", lambda device: True)
+    for source in ("a program", "one that is not known"):
+        assert product_choice.choose(source, torch.device("cuda", 0), 512, ways) == "branches"
+
+
 def test_the_choice_can_be_made_by_hand(measured):
     with product_choice.forced("kernel"):
         assert choose() == "kernel"
