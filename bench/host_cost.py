@@ -10,7 +10,8 @@
     python bench/host_cost.py --compiled            # also what a region costs in a compiled graph
 
 Three cases: the operator alone, below autograd, ATen's beside ours as torch.ops knows them; one
-call of the function, with its backward pass; and a chain of modules, as in a model. "overridden" is
+call of the function, with its backward pass; and a chain of modules, as in a model. One call of
+lnbwd.layer_norm_linear, too, by each of its ways, beside torch's two functions. "overridden" is
 the chain of torch's own modules with lnbwd.override_aten(), "patched" that of torch's modules after
 lnbwd.patch, which calls it, too, on a GPU; "ours" has our modules alone. A time is that
 of the host, from the call to its return, per norm: the device is waited for before, not within, so
@@ -47,7 +48,15 @@ if not os.environ.get("LNBWD_TEST_INSTALLED"):
 import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import compiler, functional, launching, native, ops, regions_op  # noqa: E402, F401
+from lnbwd import (  # noqa: E402
+    compiler,
+    launching,
+    linear_passes,
+    native,
+    ops,
+    product_choice,
+    regions_op,
+)
 from lnbwd.operations import LAYER_NORM, OPERATIONS, RMS_NORM  # noqa: E402
 from lnbwd.regions_op import Operand  # noqa: E402
 from lnbwd.spec import ROWS_HINTS  # noqa: E402
@@ -90,11 +99,10 @@ def use_null_kernels(n: int, dtype: torch.dtype) -> None:
 
 def use_null_regions() -> None:
     """The same for row programs, whatever they are."""
-    chip = launching.DEFAULT_CHIP
-
-    def load(program: regions_op.RegionProgram, device: torch.device) -> NullKernel:
+    def load(program: regions_op.RegionProgram, device: torch.device,
+             key: tuple[str, object]) -> NullKernel:
         kernel = NullKernel()
-        regions_op._kernels[(program.text, chip)] = kernel  # type: ignore[assignment]
+        regions_op._kernels[key] = kernel  # type: ignore[assignment]
         return kernel
 
     def add(text: str, number: int) -> None:
@@ -103,8 +111,23 @@ def use_null_regions() -> None:
                            for group in (program.inputs, program.outputs))
         native.add_region(text, number, None, inputs, outputs, by_torch=False)
 
-    regions_op.load_kernel = load  # type: ignore[assignment]
+    regions_op._load = load  # type: ignore[assignment]
     native.loaders["region"] = add
+
+
+def use_null_layers() -> None:
+    """The same for norms with a linear layer."""
+    class Kernel(NullKernel):
+        def launch(self, *arguments: object) -> None:  # type: ignore[override]
+            pass
+
+    def load(source: str, device: torch.device, key: tuple[str, object, int],
+             rows: int) -> linear_passes._Loaded:
+        loaded = linear_passes._Loaded(Kernel(), ("x", "w"))  # type: ignore[arg-type]
+        linear_passes._loaded[key] = loaded
+        return loaded
+
+    linear_passes._load = load
 
 
 class Clock:
@@ -331,6 +354,37 @@ class Chain(torch.nn.Module):
         return x
 
 
+def forced(way: str, function: Callable[[], list[float]]) -> Callable[[], list[float]]:
+    """Runs it with the products of a way."""
+    def run() -> list[float]:
+        with product_choice.forced(way):
+            return function()
+
+    return run
+
+
+def layer_cases(x: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor,
+                wait: Callable[[], None]) -> dict[str, Callable[[], list[float]]]:
+    """A norm with a linear layer behind it, forward and backward, torch's and ours by each way."""
+    n = x.shape[-1]
+    weight, bias, dy = (torch.randn(shape, dtype=x.dtype, device=x.device)
+                        for shape in ((n, n), (n,), tuple(x.shape)))
+    leaves = [x, gamma, beta, weight.requires_grad_(), bias.requires_grad_()]
+
+    def by_torch() -> torch.Tensor:
+        z = torch.nn.functional.layer_norm(x, (n,), gamma, beta, EPSILON)
+        return torch.nn.functional.linear(z, weight, bias)
+
+    def ours() -> torch.Tensor:
+        return lnbwd.layer_norm_linear(x, (n,), gamma, beta, weight, bias, EPSILON)
+
+    timed = forward_and_backward(ours, 1, dy, leaves, wait)
+    ways = ["auto"] if x.is_cuda else []  # Which is one of the others, and the look-up.
+    ways += [product_choice.KERNEL, product_choice.TORCH, product_choice.BRANCHES]
+    return {"theirs": forward_and_backward(by_torch, 1, dy, leaves, wait),
+            **{way: forced(way, timed) for way in ways}}
+
+
 def compiled_chains(rows: int, n: int, dtype: torch.dtype, length: int,
                     clock: Clock) -> tuple[dict[str, dict[str, list[float]]], int]:
     """Microseconds of the host a link, forward and backward, in compiled graphs; and how many
@@ -384,6 +438,13 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
         got = clock.compare({who: f for who, f in functions.items()})
         for index, name in enumerate(("forward", "backward")):
             add(op, "call", name, {who: times[index] for who, times in got.items()})
+        if op == LAYER_NORM:
+            got = clock.compare(layer_cases(x, weight, bias, clock.wait))
+            theirs = got.pop("theirs")
+            for way, times in got.items():
+                for index, name in enumerate(("forward", "backward")):
+                    add("layer_norm_linear", way, name,
+                        {"torch": theirs[index], "ours": times[index]})
         kind = "LayerNorm" if op == LAYER_NORM else "RMSNorm"
         chains = {}
         for who, module in (("torch", torch.nn), ("ours", lnbwd.nn), ("patched", torch.nn)):
@@ -425,13 +486,13 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
 
 def table(rows: list[dict[str, object]]) -> str:
     """The rows for people: microseconds a norm."""
-    lines = [f"{'':38}{'torch':>9}{'ours':>9}{'ratio':>8}{'us more':>9}{'overridden':>12}"
+    lines = [f"{'':40}{'torch':>9}{'ours':>9}{'ratio':>8}{'us more':>9}{'overridden':>12}"
              f"{'ratio':>8}{'patched':>12}{'ratio':>8}"]
     for row in rows:
         if row["case"] in ("route", "region"):
             continue
         theirs = row.get("torch")
-        line = f"{row['op']}, {row['case']}, {row['pass']}".ljust(38)
+        line = f"{row['op']}, {row['case']}, {row['pass']}".ljust(40)
         line += f"{theirs:9.1f}" if theirs is not None else f"{'-':>9}"
         for who, width in (("ours", 9), ("overridden", 12), ("patched", 12)):
             taken = row.get(who)
@@ -488,6 +549,7 @@ def main(arguments: list[str] | None = None) -> int:
         device, machine = torch.device("cpu"), "null kernels on the CPU"
         use_null_kernels(options.n, TYPES[options.dtype])
         use_null_regions()
+        use_null_layers()
     rows = measure(options, device)
     head = (f"{datetime.date.today()}, {machine}, {platform.processor() or platform.machine()}, "
             f"torch {torch.__version__}, Python {platform.python_version()}, operators in "

@@ -25,6 +25,7 @@
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include <cmath>
 
@@ -173,10 +174,25 @@ static LogicalResult addRowSum(Operation *op, AdjointBuilder &b) {
   return diag;
 }
 
+/// `g` rounded to the element of `row`, and widened again; itself if it is of
+/// that type already.
+static Value roundLike(OpBuilder &b, Value g, Value row) {
+  Type element = getElementTypeOrSelf(row.getType());
+  auto widened = g.getDefiningOp<arith::ExtFOp>();
+  if (element.isF32() ||
+      (widened && getElementTypeOrSelf(widened.getIn().getType()) == element))
+    return g;
+  Type wide = g.getType();
+  Type narrow = cast<VectorType>(wide).clone(element);
+  Value rounded = arith::TruncFOp::create(b, g.getLoc(), narrow, g);
+  return arith::ExtFOp::create(b, g.getLoc(), wide, rounded);
+}
+
 /// y = W x: W^T g for x, and for W the outer product of g and x; of W^T x the
-/// other way round.
+/// other way round. Where x is narrow, so that the program multiplies numbers
+/// of that type, its gradient does, too: g is rounded to it.
 static void addLinear(AdjointBuilder &b, bool isTransposed) {
-  Value g = b.getAdjoint();
+  Value g = roundLike(b.getBuilder(), b.getAdjoint(), b.getOperand(0));
   if (b.isActive(0))
     b.addToAdjoint(
         0, LinearOp::create(b.getBuilder(), g, b.getOperand(1), !isTransposed));

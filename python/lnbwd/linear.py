@@ -5,239 +5,79 @@
 
 The forward pass is a named operation with a product of matrices; the compiler derives the gradient
 from it. docs/layer-norm-linear.md derives what it finds. Either pass may as well go by PyTorch's
-product with our norm kernels around it: :mod:`lnbwd.product_choice` says which.
+product with row programs of ours around it: :mod:`lnbwd.linear_passes` has the ways. Here are the
+operators, and the functions for users.
 """
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from . import (
-    native,
-    operations,
-    ops,  # noqa: F401 (defines the operators of norms)
-    product_choice,
-    runtime,
-)
 from .errors import LnbwdError
-from .kernels import code_for_device, derive_gradient
-from .launching import (
-    check_capture,
-    check_device,
-    dense,
-    device_key,
-    launch_kernel,
-    open_device,
-    simulated_chip,
-)
-from .operations import LAYER_NORM, OPERATIONS, RMS_NORM
-from .spec import GradientSpec, ProgramSpec, rows_option
+from .launching import check_device, dense, simulated_chip
+from .linear_passes import INPUTS, Layer, backward, find_layer, forward
+from .operations import LAYER_NORM, RMS_NORM
 
 __all__ = ["layer_norm_linear", "rms_norm_linear"]
 
 _TYPES = (torch.float16, torch.bfloat16, torch.float32)
-# What a gradient may be wanted of, in the order of the operator's results.
-_INPUTS = ("x", "w", "gamma", "beta", "b")
-_loaded: dict[tuple[str, object, int], runtime.Kernel] = {}
-_lock = threading.RLock()
-
-
-@dataclass(frozen=True)
-class _Layer:
-    """What the kernels of a call depend on.
-
-    Attributes:
-        norm: the norm's operation, LayerNorm's or RMSNorm's.
-        k, n: the length of a normalised row, and of a row of the result.
-        dtype: of x, the weight and the result: "f16", "bf16" or "f32".
-        columns: the types of gamma, beta and b, those that are there.
-        epsilon: what is added to the variance, or to the mean square.
-    """
-
-    norm: str
-    k: int
-    n: int
-    dtype: str
-    columns: tuple[tuple[str, str], ...]
-    epsilon: float
-
-    @property
-    def statistics(self) -> tuple[str, ...]:
-        """The numbers for each row that the forward pass puts out."""
-        return ("mean", "rstd") if self.norm == LAYER_NORM else ("rstd",)
-
-    def mlir(self) -> str:
-        """The forward pass, of out and the statistics."""
-        op = OPERATIONS[self.norm + "_linear"]
-        columns = dict(self.columns)
-        types = {}
-        for operand in op.operands:
-            role = operand.role
-            if role.name in ("gamma", "beta", "b") and role.name not in columns:
-                continue
-            element = "f32" if role.kind == "row_scalar" else columns.get(role.name, self.dtype)
-            types[role.name] = operations.buffer_type(role.kind, element,
-                                                      role.row(self.k, self.n))
-        return operations.mlir(op.name, types, [f"epsilon = {self.epsilon:.17e} : f64"])
-
-    def gradient(self, wanted: Sequence[str]) -> str:
-        """The derived gradient with respect to some inputs, given the statistics."""
-        return derive_gradient(self.gradient_spec(wanted)).mlir
-
-    def gradient_spec(self, wanted: Sequence[str]) -> GradientSpec:
-        """What that gradient is kept by."""
-        return GradientSpec(self.mlir(), tuple(wanted), ("out",), self.statistics)
-
+_is_compiling = torch.compiler.is_compiling
+_transforms_are_active = torch._C._are_functorch_transforms_active
 
 # --------------------------------------------------------------------------------------------------
-# By kernels of ours
-# --------------------------------------------------------------------------------------------------
-
-
-def _load(source: str, device: torch.device, key: object, rows: int) -> runtime.Kernel:
-    """The kernels of a program, loaded for a device."""
-    with _lock:
-        target = open_device(device)
-        hint = rows_option(rows, target.chip)
-        kernel = _loaded.get((source, key, hint))
-        if kernel is None:
-            check_capture(device, "a kernel of a norm and a linear layer")
-
-            def make(chip: str, format: str) -> ProgramSpec:
-                return ProgramSpec(source, chip, format=format, rows=hint)
-
-            program = runtime.Program.for_chip(code_for_device(make, target.chip),
-                                               target.info.arch)
-            kernel = _loaded[source, key, hint] = runtime.Kernel(target, program)
-        return kernel
-
-
-def _run(source: str, rows: int, tensors: Mapping[str, Tensor]) -> None:
-    """Launches a program on tensors by the names of its operands."""
-    x = tensors["x"]
-    kernel = _load(source, x.device, device_key(x), rows)
-    launch_kernel(kernel, rows, [tensors[argument.name]
-                                 for argument in kernel.program.arguments])
-
-
-def _forward_by_kernels(layer: _Layer, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    x = known["x"]
-    results = {"out": x.new_empty(x.shape[0], layer.n),
-               **{name: x.new_empty(x.shape[0], dtype=torch.float32)
-                  for name in layer.statistics}}
-    _run(layer.mlir(), x.shape[0], {**known, **results})
-    return results
-
-
-def _backward_by_kernels(layer: _Layer, known: Mapping[str, Tensor],
-                         wanted: Sequence[str]) -> dict[str, Tensor]:
-    gradients = {"d" + name: torch.empty_like(known[name]) for name in wanted}
-    _run(layer.gradient(wanted), known["x"].shape[0], {**known, **gradients})
-    return gradients
-
-
-# --------------------------------------------------------------------------------------------------
-# By PyTorch's product and our norm kernels
-# --------------------------------------------------------------------------------------------------
-
-
-def _normalise(layer: _Layer, known: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-    """The normalised rows and the statistics."""
-    x, gamma, beta = known["x"], known.get("gamma"), known.get("beta")
-    if layer.norm == LAYER_NORM:
-        results: tuple[Tensor, ...] = torch.ops.lnbwd._layer_norm(
-            x, [layer.k], gamma, beta, layer.epsilon)
-    else:
-        results = torch.ops.lnbwd._rms_norm(x, [layer.k], gamma, layer.epsilon)
-    return results
-
-
-def _forward_by_torch(layer: _Layer, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    z, *statistics = _normalise(layer, known)
-    b = known.get("b")
-    out = torch.nn.functional.linear(z, known["w"], None if b is None else b.to(z.dtype))
-    return {"out": out, **dict(zip(layer.statistics, statistics, strict=True))}
-
-
-def _backward_by_torch(layer: _Layer, known: Mapping[str, Tensor],
-                       wanted: Sequence[str]) -> dict[str, Tensor]:
-    x, w, dout = known["x"], known["w"], known["dout"]
-    gamma, beta = known.get("gamma"), known.get("beta")
-    gradients = {}
-    if "b" in wanted:
-        gradients["db"] = dout.sum(0, dtype=torch.float32).to(known["b"].dtype)
-    if "w" in wanted:
-        gradients["dw"] = dout.t() @ _normalise(layer, known)[0]
-    names = ["x", "gamma", "beta"] if layer.norm == LAYER_NORM else ["x", "gamma"]
-    mask = [name in wanted for name in names]
-    if any(mask):
-        dz = dout @ w
-        if layer.norm == LAYER_NORM:
-            results = torch.ops.lnbwd._layer_norm_bwd(dz, x, known["mean"], known["rstd"], gamma,
-                                                      beta, [layer.k], mask)
-        else:
-            results = torch.ops.lnbwd._rms_norm_bwd(dz, x, known["rstd"], gamma, [layer.k], mask)
-        gradients |= {"d" + name: result
-                      for name, result in zip(names, results, strict=True) if name in wanted}
-    return gradients
-
-
-# --------------------------------------------------------------------------------------------------
-# The operators
+# The operators: those with an underscore lie below autograd
 # --------------------------------------------------------------------------------------------------
 
 _ARGUMENTS = "Tensor x, Tensor w, Tensor? gamma, Tensor? beta, Tensor? b"
 _library = torch.library.Library("lnbwd", "FRAGMENT")
-_library.define(f"norm_linear({_ARGUMENTS}, str norm, float eps) -> (Tensor, Tensor, Tensor)",
-                tags=(torch.Tag.pt2_compliant_tag,))
-_library.define(f"norm_linear_bwd(Tensor dout, {_ARGUMENTS}, Tensor mean, Tensor rstd, str norm, "
-                "float eps, bool[] mask) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
-                tags=(torch.Tag.pt2_compliant_tag,))
+for _prefix in ("", "_"):
+    _library.define(f"{_prefix}norm_linear({_ARGUMENTS}, str norm, float eps) -> (Tensor, Tensor, "
+                    "Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
+    _library.define(f"{_prefix}norm_linear_bwd(Tensor dout, {_ARGUMENTS}, Tensor mean, Tensor rstd,"
+                    " str norm, float eps, bool[] mask) -> (Tensor, Tensor, Tensor, Tensor, "
+                    "Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
 
 
-def _describe(x: Tensor, w: Tensor, columns: Mapping[str, Tensor | None], norm: str,
-              epsilon: float) -> tuple[_Layer, dict[str, Tensor]]:
+def _describe(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b: Tensor | None,
+              norm: str, epsilon: float) -> tuple[Layer, dict[str, Tensor]]:
     """The layer of a call, and its tensors by the names of the operands."""
-    given = {name: dense(tensor) for name, tensor in columns.items() if tensor is not None}
-    x, w = dense(x), dense(w)
-    layer = _Layer(norm, x.shape[1], w.shape[0], native.ELEMENT_NAMES[x.dtype],
-                   tuple((name, native.ELEMENT_NAMES[tensor.dtype])
-                         for name, tensor in given.items()), epsilon)
-    return layer, {"x": x, "w": w, **given}
+    known = {"x": dense(x), "w": dense(w)}
+    if gamma is not None:
+        known["gamma"] = dense(gamma)
+    if beta is not None:
+        known["beta"] = dense(beta)
+    if b is not None:
+        known["b"] = dense(b)
+    layer = find_layer(norm, x.shape[1], w.shape[0], x.dtype,
+                       None if gamma is None else gamma.dtype,
+                       None if beta is None else beta.dtype, None if b is None else b.dtype,
+                       epsilon)
+    return layer, known
 
 
 def _norm_linear_kernel(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
                         b: Tensor | None, norm: str, eps: float) -> tuple[Tensor, ...]:
     check_device(x, "x")
-    layer, known = _describe(x, w, {"gamma": gamma, "beta": beta, "b": b}, norm, eps)
-    ways = {product_choice.KERNEL: lambda: _forward_by_kernels(layer, known),
-            product_choice.TORCH: lambda: _forward_by_torch(layer, known)}
-    results = ways[product_choice.choose(layer.mlir(), x.device, x.shape[0], ways)]()
-    return results["out"], results.get("mean", x.new_empty(0)), results["rstd"]
+    results = forward(*_describe(x, w, gamma, beta, b, norm, eps))
+    mean = results.get("mean")
+    return results["out"], x.new_empty(0) if mean is None else mean, results["rstd"]
 
 
 def _norm_linear_bwd_kernel(dout: Tensor, x: Tensor, w: Tensor, gamma: Tensor | None,
                             beta: Tensor | None, b: Tensor | None, mean: Tensor, rstd: Tensor,
                             norm: str, eps: float, mask: Sequence[bool]) -> tuple[Tensor, ...]:
     check_device(x, "x")
-    layer, known = _describe(x, w, {"gamma": gamma, "beta": beta, "b": b}, norm, eps)
-    known |= {"dout": dense(dout), "rstd": dense(rstd)}
+    layer, known = _describe(x, w, gamma, beta, b, norm, eps)
+    known["dout"], known["rstd"] = dense(dout), dense(rstd)
     if "mean" in layer.statistics:
         known["mean"] = dense(mean)
-    wanted = [name for name, want in zip(_INPUTS, mask, strict=True) if want and name in known]
-    if not wanted:
-        return tuple(x.new_empty(0) for _ in _INPUTS)
-    ways = {product_choice.KERNEL: lambda: _backward_by_kernels(layer, known, wanted),
-            product_choice.TORCH: lambda: _backward_by_torch(layer, known, wanted)}
-    source = f"{layer.mlir()}// {','.join(wanted)}\n"
-    gradients = ways[product_choice.choose(source, x.device, x.shape[0], ways)]()
-    return tuple(gradients["d" + name] if name in wanted else x.new_empty(0) for name in _INPUTS)
+    wanted = [name for name, want in zip(INPUTS, mask, strict=True) if want and name in known]
+    gradients = backward(layer, known, wanted) if wanted else {}
+    return tuple(gradients["d" + name] if name in wanted else x.new_empty(0) for name in INPUTS)
 
 
 def _fake_norm_linear(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
@@ -264,14 +104,20 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> Non
     ctx.save_for_backward(x, w, gamma, beta, b, mean, rstd)
 
 
+def _derive(operator: Callable[..., tuple[Tensor, ...]], ctx: Any, dout: Tensor,
+            tensors: Sequence[Tensor | None]) -> tuple[Tensor | None, ...]:
+    """The gradients of all arguments of the operator, by one of its gradient's."""
+    mask = [bool(needed and tensor is not None)
+            for needed, tensor in zip(ctx.needs_input_grad, tensors[:5], strict=False)]
+    gradients = operator(dout, *tensors, ctx.norm, ctx.eps, mask)
+    return (*(gradient if want else None
+              for gradient, want in zip(gradients, mask, strict=True)), None, None)
+
+
 def _backward(ctx: Any, dout: Tensor | None, *_: Any) -> tuple[Tensor | None, ...]:
     if dout is None:
         return (None,) * 7
-    mask = [bool(needed and tensor is not None)
-            for needed, tensor in zip(ctx.needs_input_grad, ctx.saved_tensors[:5], strict=False)]
-    gradients = torch.ops.lnbwd.norm_linear_bwd(dout, *ctx.saved_tensors, ctx.norm, ctx.eps, mask)
-    return (*(gradient if want else None
-              for gradient, want in zip(gradients, mask, strict=True)), None, None)
+    return _derive(torch.ops.lnbwd.norm_linear_bwd, ctx, dout, ctx.saved_tensors)
 
 
 def _refuse_second(ctx: Any, *gradients: Any) -> None:
@@ -279,14 +125,50 @@ def _refuse_second(ctx: Any, *gradients: Any) -> None:
                      "use PyTorch's norm and linear functions where it is needed")
 
 
-for _key in ("CPU", "CUDA"):
-    _library.impl("norm_linear", _norm_linear_kernel, _key)
-    _library.impl("norm_linear_bwd", _norm_linear_bwd_kernel, _key)
-torch.library.register_fake("lnbwd::norm_linear", _fake_norm_linear, lib=_library)
-torch.library.register_fake("lnbwd::norm_linear_bwd", _fake_norm_linear_bwd, lib=_library)
-torch.library.register_autograd("lnbwd::norm_linear", _backward, setup_context=_setup,
-                                lib=_library)
-torch.library.register_autograd("lnbwd::norm_linear_bwd", _refuse_second, lib=_library)
+for _name, _kernel, _fake, _formula, _keep in (
+        ("norm_linear", _norm_linear_kernel, _fake_norm_linear, _backward, _setup),
+        ("norm_linear_bwd", _norm_linear_bwd_kernel, _fake_norm_linear_bwd, _refuse_second, None)):
+    for _prefix in ("", "_"):
+        for _key in ("CPU", "CUDA"):
+            _library.impl(_prefix + _name, _kernel, _key)
+        torch.library.register_fake(f"lnbwd::{_prefix}{_name}", _fake, lib=_library)
+    _library.impl(f"_{_name}", torch.library.fallthrough_kernel, "Autograd")
+    torch.library.register_autograd(f"lnbwd::{_name}", _formula, setup_context=_keep, lib=_library)
+
+# Without a frame of Python in between.
+_raw, _raw_bwd = (getattr(_op, "_op", _op) for _op in (torch.ops.lnbwd._norm_linear.default,
+                                                       torch.ops.lnbwd._norm_linear_bwd.default))
+
+
+def _flat(tensor: Tensor) -> Tensor:
+    """All rows of a tensor, one below another. (A call that changes nothing costs, too.)"""
+    return tensor if tensor.dim() == 2 else tensor.reshape(-1, tensor.shape[-1])
+
+
+class _EagerNormLinear(torch.autograd.Function):
+    """y of a norm with a linear layer, for x of any shape; the operator's own way to autograd takes
+    the host several times as long."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None,
+                b: Tensor | None, norm: str, eps: float) -> Tensor:
+        y: Tensor
+        y, mean, rstd = _raw(_flat(x), w, gamma, beta, b, norm, eps)
+        ctx.save_for_backward(x, w, gamma, beta, b, mean, rstd)
+        ctx.norm, ctx.eps = norm, eps
+        return y if x.dim() == 2 else y.view(*x.shape[:-1], w.shape[0])
+
+    @staticmethod
+    def backward(ctx: Any, dout: Tensor) -> tuple[Tensor | None, ...]:
+        x, *others = ctx.saved_tensors
+        # Where a graph of the gradient is wanted, the operator's formula says that there is none.
+        operator = torch.ops.lnbwd.norm_linear_bwd if torch.is_grad_enabled() else _raw_bwd
+        dx, *gradients = _derive(operator, ctx, _flat(dout), (_flat(x), *others))
+        return (dx if dx is None or x.dim() == 2 else dx.view(x.shape), *gradients)
+
+
+# torch.autograd.Function.apply without its Python half, which is for torch.func.
+_eager: Callable[..., Tensor] = super(torch.autograd.Function, _EagerNormLinear).apply
 
 
 # --------------------------------------------------------------------------------------------------
@@ -369,7 +251,7 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
                          f"normalized_shape says, got {list(weight.shape)}")
     if not eps >= 0:
         raise ValueError(f"eps: expected a number that is 0 or more, got {eps}")
-    if x.dtype == torch.float64 or (torch.compiler.is_compiling() and x.is_cpu
+    if x.dtype == torch.float64 or (_is_compiling() and x.is_cpu
                                     and simulated_chip() is None):
         z = (torch.nn.functional.layer_norm(x, shape, norm_weight, norm_bias, eps)
              if norm == LAYER_NORM else
@@ -379,6 +261,8 @@ def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
     _check(x, {scale: (norm_weight, shape), "ln_bias": (norm_bias, shape),
                "weight": (weight, weight.shape), "bias": (bias, weight.shape[:1])}, weight)
     check_device(x, "x")
+    if not (_is_compiling() or _transforms_are_active()):
+        return _eager(x, weight, norm_weight, norm_bias, bias, norm, float(eps))
     y: Tensor = torch.ops.lnbwd.norm_linear(x.reshape(-1, shape[0]), weight, norm_weight,
                                             norm_bias, bias, norm, float(eps))[0]
     return y.reshape(*x.shape[:-1], weight.shape[0])

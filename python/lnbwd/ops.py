@@ -35,7 +35,8 @@ from .launching import check_device, dense, launch, uses_forward_kernels
 from .operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
 
 __all__ = ["Refused", "convert_parameter", "differentiable_layer_norm", "differentiable_rms_norm",
-           "eager_layer_norm", "eager_rms_norm"]
+           "eager_layer_norm", "eager_rms_norm", "raw_layer_norm", "raw_layer_norm_bwd",
+           "raw_rms_norm", "raw_rms_norm_bwd"]
 
 _NOTHING = (False, False, False)
 
@@ -320,7 +321,7 @@ for _name, _kernel, _by_torch, _fake in (
 _RAW = {name: getattr(torch.ops.lnbwd, f"_{name}").default
         for name in (LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD)}
 # Without a frame of Python in between.
-_raw_layer_norm, _raw_layer_norm_bwd, _raw_rms_norm, _raw_rms_norm_bwd = (
+raw_layer_norm, raw_layer_norm_bwd, raw_rms_norm, raw_rms_norm_bwd = (
     getattr(raw, "_op", raw) for raw in _RAW.values())
 
 
@@ -360,7 +361,7 @@ def _layer_norm_backward(ctx: Any, dy: Tensor | None, *_: Any) -> tuple[Tensor |
             dy, x, mean, rstd, weight, bias, ctx.normalized_shape, mask)
     else:
         try:
-            dx, dweight, dbias = _raw_layer_norm_bwd(dy, x, mean, rstd, weight, bias,
+            dx, dweight, dbias = raw_layer_norm_bwd(dy, x, mean, rstd, weight, bias,
                                                      ctx.normalized_shape, mask)
         except RuntimeError as error:
             raise native.original(error) from None
@@ -389,7 +390,7 @@ def _rms_norm_backward(ctx: Any, dy: Tensor | None, *_: Any) -> tuple[Tensor | N
                                                        mask)
     else:
         try:
-            dx, dweight = _raw_rms_norm_bwd(dy, x, rstd, weight, ctx.normalized_shape, mask)
+            dx, dweight = raw_rms_norm_bwd(dy, x, rstd, weight, ctx.normalized_shape, mask)
         except RuntimeError as error:
             raise native.original(error) from None
     return dx if mask[0] else None, None, dweight if mask[1] else None, None
@@ -599,7 +600,7 @@ class _EagerLayerNorm(torch.autograd.Function):
                 bias: Tensor | None, eps: float) -> Tensor:
         y: Tensor
         try:
-            y, mean, rstd = _raw_layer_norm(x, normalized_shape, weight, bias, eps)
+            y, mean, rstd = raw_layer_norm(x, normalized_shape, weight, bias, eps)
         except Exception as error:
             raise Refused from error
         ctx.save_for_backward(x, mean, rstd, weight, bias)
@@ -618,7 +619,7 @@ class _EagerRMSNorm(torch.autograd.Function):
                 eps: float) -> Tensor:
         y: Tensor
         try:
-            y, rstd = _raw_rms_norm(x, normalized_shape, weight, eps)
+            y, rstd = raw_rms_norm(x, normalized_shape, weight, eps)
         except Exception as error:
             raise Refused from error
         ctx.save_for_backward(x, rstd, weight)

@@ -29,9 +29,10 @@ def test_figures(tmp_path, native):
     assert result.returncode == 0, result.stderr
     rows = json.loads(file.read_text())["rows"]
     cases = {(row["op"], row["case"], row["pass"]) for row in rows if row["case"] != "route"}
-    assert cases == {(op, case, name) for op in ("layer_norm", "rms_norm")
-                     for case in ("operator", "call", "chain of 3")
-                     for name in ("forward", "backward")}
+    expected = [(op, case) for op in ("layer_norm", "rms_norm")
+                for case in ("operator", "call", "chain of 3")]
+    expected += [("layer_norm_linear", way) for way in ("kernel", "torch", "branches")]
+    assert cases == {(*case, name) for case in expected for name in ("forward", "backward")}
     assert all(row["ours"] > 0 for row in rows if row["case"] != "route")
     routes = [row for row in rows if row["case"] == "route"]
     assert len(routes) == 6 and all(row["forward"] > 0 < row["backward"] for row in routes)

@@ -2,7 +2,8 @@
 // RUN: lnbwd-opt %s --lnbwd-differentiate=saved=y --split-input-file | FileCheck %s --check-prefix=SAVED
 
 // The adjoint of the row is the product with the transposed matrix, that of the
-// matrix an outer sum, that of the bias a column sum.
+// matrix an outer sum, that of the bias a column sum. What is multiplied is
+// rounded to the type of the row, as it is in the forward pass; the rest is not.
 // CHECK-LABEL: func @linear_bwd(
 // CHECK:         lnbwd.rowwise @linear_bwd rows(%{{[a-z0-9_, %]+}} : memref<?x96xf32>, memref<?x64xbf16>)
 // CHECK-SAME:      matrices(%{{[a-z0-9_, %]+}} : memref<96x64xbf16>)
@@ -10,9 +11,11 @@
 // CHECK-SAME:      column_sums(%{{[a-z0-9_, %]+}} : memref<96xf32>)
 // CHECK-SAME:      outer_sums(%{{[a-z0-9_, %]+}} : memref<96x64xbf16>)
 // CHECK-SAME:      operand_names = ["dy", "x", "w", "dx", "db", "dw"]
-// CHECK-DAG:       %[[DX:.*]] = lnbwd.linear %dy, %w transposed : vector<96xf32>, vector<96x64xbf16>
+// CHECK-DAG:       %[[NARROW:.*]] = arith.truncf %dy
+// CHECK-DAG:       %[[DY:.*]] = arith.extf %[[NARROW]]
+// CHECK-DAG:       %[[DX:.*]] = lnbwd.linear %[[DY]], %w transposed : vector<96xf32>, vector<96x64xbf16>
 // CHECK-DAG:       %[[X:.*]] = arith.extf %x
-// CHECK-DAG:       %[[DW:.*]] = vector.outerproduct %dy, %[[X]] : vector<96xf32>, vector<64xf32>
+// CHECK-DAG:       %[[DW:.*]] = vector.outerproduct %[[DY]], %[[X]] : vector<96xf32>, vector<64xf32>
 // CHECK-DAG:       %[[ROUNDED:.*]] = arith.truncf %[[DX]]
 // CHECK:           lnbwd.yield %[[ROUNDED]], %dy, %[[DW]]
 // SAVED-LABEL: func @linear_bwd(

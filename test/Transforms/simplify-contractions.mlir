@@ -141,3 +141,28 @@ func.func @rounded(%dy: memref<?x96xf32>, %x: memref<?x64xf32>, %gamma: memref<6
   }
   return
 }
+
+// -----
+
+// Where both rows of the outer product are rounded, so is what is left of one:
+// the sum is a product of matrices of that type.
+// CHECK-LABEL: func @both_rounded(
+// CHECK:         lnbwd.rowwise @k rows(
+// CHECK:           %[[DY:.*]] = arith.extf %dy
+// CHECK:           %[[NARROW:.*]] = arith.truncf %x
+// CHECK:           %[[X:.*]] = arith.extf %[[NARROW]]
+// CHECK:           vector.outerproduct %[[DY]], %[[X]]
+// CHECK:         lnbwd.rowwise @k_parameters
+func.func @both_rounded(%dy: memref<?x96xbf16>, %x: memref<?x64xf32>, %gamma: memref<64xf32>, %dw: memref<96x64xf32>) {
+  lnbwd.rowwise @k rows(%dy, %x : memref<?x96xbf16>, memref<?x64xf32>) columns(%gamma : memref<64xf32>)
+      outs outer_sums(%dw : memref<96x64xf32>) attributes {operand_names = ["dy", "x", "gamma", "dw"]} {
+  ^row(%dyr: vector<96xbf16>, %xr: vector<64xf32>, %g: vector<64xf32>):
+    %dyw = arith.extf %dyr : vector<96xbf16> to vector<96xf32>
+    %z = arith.mulf %xr, %g : vector<64xf32>
+    %zn = arith.truncf %z : vector<64xf32> to vector<64xbf16>
+    %zw = arith.extf %zn : vector<64xbf16> to vector<64xf32>
+    %o = vector.outerproduct %dyw, %zw : vector<96xf32>, vector<64xf32>
+    lnbwd.yield %o : vector<96x64xf32>
+  }
+  return
+}

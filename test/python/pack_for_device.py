@@ -55,7 +55,7 @@ def wanted_specs(chip, tests, sample):
     from capture_step import WIDTH
     from cases import DEVICE_LENGTHS, TYPES, device_configs
 
-    from lnbwd import KernelSpec, bench, kernels, linear, spec
+    from lnbwd import KernelSpec, bench, kernels, linear_passes, spec
 
     form = kernels.code_format(chip)
     specs = []
@@ -78,13 +78,13 @@ def wanted_specs(chip, tests, sample):
     # Those of lnbwd.check's linear layers.
     first = CHECK_LENGTHS if sample else (*CHECK_LENGTHS, 1024)
     for k, outputs, dtype in ((8, 16, "f32"), *((k, 96, dtype) for k in first for dtype in TYPES)):
-        layer = linear._Layer("layer_norm", k, outputs, dtype,
-                              (("gamma", dtype), ("beta", dtype), ("b", dtype)), 1e-5)
+        layer = linear_passes.Layer("layer_norm", k, outputs, dtype,
+                                    (("gamma", dtype), ("beta", dtype), ("b", dtype)), 1e-5)
+        gradient = layer.gradient(linear_passes.INPUTS)
         rows = spec.rows_option(16 if outputs == 16 else 512, chip)
-        wanted = linear._INPUTS
-        specs.append(layer.gradient_spec(wanted))
+        specs.append(gradient.spec)
         specs.extend(spec.ProgramSpec(source, chip, format=form, rows=rows)
-                     for source in (layer.mlir(), layer.gradient(wanted)))
+                     for source in (layer.text, gradient.text))
     return sorted(dict.fromkeys(specs), key=str)
 
 

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 import types  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import product_choice  # noqa: E402
+from lnbwd import linear_passes, operations, product_choice, regions_op  # noqa: E402
 
 CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
@@ -58,7 +58,7 @@ def check(arguments, dy, tolerance):
         assert error <= tolerance * max(1, exact.abs().max()), name
 
 
-@pytest.mark.parametrize("way", ["kernel", "torch"])
+@pytest.mark.parametrize("way", ["kernel", "torch", "branches"])
 @pytest.mark.parametrize("chip", CHIPS)
 def test_the_puzzle(chip, way):
     """Batch 4, sequence 4, hidden 8, out 16, float32: within 2e-6 of float64."""
@@ -75,7 +75,7 @@ def test_types_and_ragged_sizes(dtype, tolerance):
         check(arguments, dy, tolerance)
 
 
-@pytest.mark.parametrize("way", ["kernel", "torch"])
+@pytest.mark.parametrize("way", ["kernel", "torch", "branches"])
 @pytest.mark.parametrize("absent", [("bias",), ("ln_weight", "ln_bias"), ("ln_bias", "bias")])
 def test_what_may_be_absent(absent, way):
     arguments, dy = make((5,), 16, 24, absent=absent)
@@ -83,7 +83,7 @@ def test_what_may_be_absent(absent, way):
         check(arguments, dy, 2e-6)
 
 
-@pytest.mark.parametrize("way", ["kernel", "torch"])
+@pytest.mark.parametrize("way", ["kernel", "torch", "branches"])
 @pytest.mark.parametrize("wanted", [("x",), ("weight",), ("ln_weight", "ln_bias"), ("bias",)])
 def test_only_some_gradients(wanted, way):
     arguments, dy = make((5,), 16, 24)
@@ -100,7 +100,7 @@ def test_only_some_gradients(wanted, way):
         assert error <= 2e-6 * max(1, gradients[name].abs().max()), name
 
 
-@pytest.mark.parametrize("way", ["kernel", "torch"])
+@pytest.mark.parametrize("way", ["kernel", "torch", "branches"])
 def test_rms_norm(way):
     arguments, dy = make((2, 9), 24, 40, absent=("ln_bias",))
     exact = {name: value.detach().double().requires_grad_() for name, value in arguments.items()}
@@ -115,6 +115,28 @@ def test_rms_norm(way):
     for name, value in arguments.items():
         error = (value.grad.double() - exact[name].grad).abs().max()
         assert error <= 2e-6 * max(1, exact[name].grad.abs().max()), name
+
+
+@pytest.mark.parametrize("way", ["kernel", "torch", "branches"])
+def test_a_second_call_writes_and_derives_nothing(way, monkeypatch):
+    """What a call's tensors do not decide is kept: texts, gradients, loaded kernels."""
+    def refuse(*arguments, **keywords):
+        raise AssertionError("made again")
+
+    with lnbwd.simulate(), product_choice.forced(way):
+        check(*make((5,), 24, 10), 2e-6)
+        monkeypatch.setattr(operations, "mlir", refuse)
+        monkeypatch.setattr(linear_passes, "derive_gradient", refuse)
+        monkeypatch.setattr(linear_passes, "code_for_device", refuse)
+        monkeypatch.setattr(regions_op, "make_kernel_from_mlir", refuse)
+        check(*make((7,), 24, 10), 2e-6)
+
+
+def test_rows_of_any_shape_and_strides():
+    arguments, dy = make((2, 3, 5), 24, 10)
+    arguments["x"] = torch.randn(2, 5, 24, 3).permute(0, 3, 1, 2).requires_grad_()
+    with lnbwd.simulate():
+        check(arguments, dy, 2e-6)
 
 
 def test_modules_are_taken_over():
@@ -180,8 +202,9 @@ def bf16_errors(seed, way):
 
 
 def test_errors_of_bf16_are_no_larger_than_torchs():
-    """The gradient multiplies unrounded rows, where PyTorch's has those of bf16. What both round
-    once, of the same float32 numbers but for their last bits, is as wrong as PyTorch's."""
+    """Both multiply rows of bf16, but dz, of which dx and the norm's gradients are made, is rounded
+    by PyTorch alone. What both round once, of the same float32 numbers but for their last bits, is
+    as wrong as PyTorch's."""
     for name, (ours, theirs) in bf16_errors(0, "kernel").items():
         assert ours <= theirs * (1.001 if name in ("y", "bias") else 1), name
 
@@ -192,7 +215,7 @@ def test_errors_of_bf16_by_pytorchs_product():
         assert ours <= theirs * 1.01, name
 
 
-@pytest.mark.parametrize("way", ["kernel", "torch"])
+@pytest.mark.parametrize("way", ["kernel", "torch", "branches"])
 def test_two_runs_are_the_same_bits(way):
     results = []
     for _ in range(2):
@@ -207,6 +230,11 @@ def test_two_runs_are_the_same_bits(way):
 # ------------------------------------------------------------------------------------- the choice
 
 
+def forget(monkeypatch):
+    monkeypatch.setattr(product_choice, "_known", {})
+    monkeypatch.setattr(product_choice, "_found", {})
+
+
 @pytest.fixture
 def measured(monkeypatch, tmp_path):
     """Measurements without a GPU: how often there was one, and of what."""
@@ -217,7 +245,9 @@ def measured(monkeypatch, tmp_path):
         return {"kernel": 2.0, "torch": 1.0}
 
     monkeypatch.setattr(product_choice, "_measure", measure)
-    monkeypatch.setattr(product_choice, "_known", {})
+    monkeypatch.setattr(product_choice, "_measure_captured",
+                        lambda ways, device: {"kernel": 1.0, "torch": 2.0})
+    forget(monkeypatch)
     monkeypatch.setattr(product_choice, "is_capturing", lambda device: False)
     monkeypatch.setattr(product_choice, "open_device", lambda device: types.SimpleNamespace(
         chip="sm_90", info=types.SimpleNamespace(name="a card")))
@@ -242,7 +272,18 @@ def test_a_shape_is_measured_once(measured):
 
 def test_what_was_measured_is_kept_on_disk(measured, monkeypatch):
     choose()
-    monkeypatch.setattr(product_choice, "_known", {})
+    forget(monkeypatch)
+    assert choose() == "torch"
+    assert len(measured) == 1
+
+
+def test_a_graph_has_a_way_of_its_own(measured, monkeypatch):
+    """In a graph the host costs nothing, and what is fastest may be another way."""
+    assert choose() == "torch"
+    monkeypatch.setattr(product_choice, "is_capturing", lambda device: True)
+    assert choose() == "kernel"
+    forget(monkeypatch)
+    monkeypatch.setattr(product_choice, "is_capturing", lambda device: False)
     assert choose() == "torch"
     assert len(measured) == 1
 
@@ -254,11 +295,33 @@ def test_nothing_is_measured_while_a_graph_is_captured(measured, monkeypatch):
     assert not product_choice._known
 
 
+def test_a_graph_has_branches_where_there_are_any(measured, monkeypatch):
+    """Whatever the host takes for them."""
+    ways = {"kernel": lambda: None, "torch": lambda: None, "branches": lambda: None}
+    captured = []
+
+    def measure(ways, device):
+        captured.append(tuple(ways))
+        return dict.fromkeys(ways, 1.0) | {"branches": 0.5}
+
+    monkeypatch.setattr(product_choice, "_measure",
+                        lambda ways, device: {"kernel": 3.0, "torch": 1.0, "branches": 2.0})
+    monkeypatch.setattr(product_choice, "_measure_captured", measure)
+    assert product_choice.choose("a program", torch.device("cuda", 0), 512, ways) == "torch"
+    assert captured == [("kernel", "branches")]
+    monkeypatch.setattr(product_choice, "is_capturing", lambda device: True)
+    for source in ("a program", "one that is not known"):
+        assert product_choice.choose(source, torch.device("cuda", 0), 512, ways) == "branches"
+
+
 def test_the_choice_can_be_made_by_hand(measured):
     with product_choice.forced("kernel"):
         assert choose() == "kernel"
     assert not measured
-    with pytest.raises(ValueError, match="whose: expected 'auto', 'kernel' or 'torch', got 'both'"):
+    with product_choice.forced("branches"):  # There are none of a forward pass.
+        assert choose() == "torch"
+    with pytest.raises(ValueError, match="whose: expected 'auto', 'kernel', 'torch' or 'branches', "
+                                         "got 'both'"):
         product_choice.use_product("both")
 
 

@@ -1,0 +1,297 @@
+#!/usr/bin/env python3
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Times a LayerNorm with a linear layer on a GPU: ours by each way, eager, and torch.compile.
+
+    python bench/layer_norm_linear.py --compile-to CACHE [--chip sm_90]    # where the compiler is
+    LNBWD_CACHE_DIR=CACHE python bench/layer_norm_linear.py [--out FILE]   # where the GPU is
+
+Each shape is checked first: output and five gradients against float64 beside eager's errors, and
+two runs bit for bit. Forward and backward are times of CUDA graphs of a few calls, in turns within
+a repetition, medians: the device's time alone; "host" is what a call takes the host in eager mode.
+The product alone is ours beside the vendor's, for all three forms, checked against float32.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import pathlib
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "python"))
+
+import torch  # noqa: E402
+
+import lnbwd  # noqa: E402
+from lnbwd import kernels, launching, linear_passes, product_choice, runtime, spec  # noqa: E402
+
+SHAPES = ("16x8x16", "512x768x2304", "2048x1024x3072", "8192x1024x4096", "8192x4096x12288")
+PRODUCTS = ("8192x4096x4096", "8192x12288x4096", "8192x4096x1024")
+FORMS = ("ab", "ab^t", "a^t b")
+TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
+EPSILON = 1e-5
+CALLS, ROUNDS = 6, 15
+
+
+def parse(text: str) -> tuple[int, int, int]:
+    """Three sizes from "MxKxO"."""
+    m, k, n = map(int, text.split("x"))
+    return m, k, n
+
+
+def layer_of(k: int, n: int, dtype: str) -> linear_passes.Layer:
+    """The layer with all parameters of one type."""
+    return linear_passes.find_layer("layer_norm", k, n, *[TYPES[dtype]] * 4, EPSILON)
+
+
+def product_text(form: str, m: int, n: int, k: int, dtype: str) -> str:
+    """A product of ``m`` x ``k`` and ``k`` x ``n``; what is M to the launch is the first of them,
+    or ``k`` where the first matrix is turned around."""
+    lhs, rhs, out, flag = {
+        "ab": (f"?x{k}", f"{k}x{n}", f"?x{n}", ""),
+        "ab^t": (f"?x{k}", f"{n}x{k}", f"?x{n}", "rhs_transposed, "),
+        "a^t b": (f"?x{m}", f"?x{n}", f"{m}x{n}", "lhs_transposed, ")}[form]
+    lhs, rhs, out = f"memref<{lhs}x{dtype}>", f"memref<{rhs}x{dtype}>", f"memref<{out}xf32>"
+    return (f"func.func @product(%a: {lhs}, %b: {rhs}, %c: {out}) {{\n"
+            f"  lnbwd.product @product lhs(%a : {lhs}) rhs(%b : {rhs}) outs(%c : {out})\n"
+            f"      attributes {{{flag}operand_names = [\"a\", \"b\", \"c\"]}}\n  return\n}}\n")
+
+
+def product_spec(form: str, size: tuple[int, int, int], dtype: str, chip: str,
+                 format: str) -> spec.ProgramSpec:
+    """What that product is kept by."""
+    m, n, k = size
+    rows = k if form == "a^t b" else m
+    return spec.ProgramSpec(product_text(form, m, n, k, dtype), chip, format=format,
+                            rows=spec.rows_option(rows, chip))
+
+
+def compile_all(options: argparse.Namespace) -> None:
+    """All kernels of a run into a cache."""
+    chip, form = options.chip, kernels.code_format(options.chip)
+    specs: list[Any] = []
+    for dtype in options.types:
+        for m, k, n in map(parse, options.shapes):
+            layer = layer_of(k, n, dtype)
+            gradient = layer.gradient(linear_passes.INPUTS)
+            rows = spec.rows_option(m, chip)
+            specs.append(gradient.spec)
+            specs += [spec.ProgramSpec(text, chip, format=form, rows=rows)
+                      for text in (layer.text, gradient.text,
+                                   gradient.rows_program(spec.rows_hint(m)).mlir())]
+            specs += [spec.KernelSpec("layer_norm", k, dtype, chip, dtype, dtype, False, False,
+                                      False, format=form, epsilon=EPSILON, rows=rows),
+                      spec.KernelSpec("layer_norm_bwd", k, dtype, chip, dtype, dtype, format=form,
+                                      rows=rows)]
+        specs += [product_spec(f, parse(size), dtype, chip, form)
+                  for f in FORMS for size in options.products]
+    done = lnbwd.precompile(list(dict.fromkeys(specs)), cache=options.compile_to)
+    print(f"{len(done)} kernels for {chip} in {options.compile_to}")
+
+
+def in_graph(call: Callable[[], object]) -> torch.cuda.CUDAGraph:
+    """A graph of some calls."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            call()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(CALLS):
+            call()
+    return graph
+
+
+def time_graphs(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Microseconds of a call of each, medians of rounds in turns."""
+    graphs = {name: in_graph(call) for name, call in calls.items()}
+    times: dict[str, list[float]] = {name: [] for name in graphs}
+    for _ in range(ROUNDS + 2):
+        for name, graph in graphs.items():
+            start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            start.record()
+            graph.replay()
+            stop.record()
+            torch.cuda.synchronize()
+            times[name].append(start.elapsed_time(stop) * 1e3 / CALLS)
+    return {name: statistics.median(values[2:]) for name, values in times.items()}
+
+
+def time_host(call: Callable[[], object], count: int = 30) -> float:
+    """Microseconds of the host for a call; the device is waited for in between."""
+    values = []
+    for _ in range(count):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        call()
+        values.append((time.perf_counter() - start) * 1e6)
+    return statistics.median(values)
+
+
+class Case:
+    """A layer's tensors, and its computation by each contender."""
+
+    NAMES = ("x", "ln_weight", "ln_bias", "weight", "bias")
+
+    def __init__(self, m: int, k: int, n: int, dtype: torch.dtype) -> None:
+        generator = torch.Generator("cuda").manual_seed(m + k + n)
+
+        def make(*shape: int, scale: float = 1) -> torch.Tensor:
+            values = torch.randn(shape, generator=generator, device="cuda") * scale
+            return values.to(dtype).requires_grad_()
+
+        self.leaves = [make(m, k), make(k), make(k), make(n, k, scale=k ** -0.5), make(n)]
+        self.dy = make(m, n).detach()
+        self.k = k
+        self.compiled = torch.compile(self.formula, dynamic=False)
+
+    def formula(self, x: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
+        """PyTorch's two functions."""
+        gamma, beta, weight, bias = others
+        z = torch.nn.functional.layer_norm(x, (self.k,), gamma, beta, EPSILON)
+        return torch.nn.functional.linear(z, weight, bias)
+
+    def ours(self, x: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
+        """The same by one of ours."""
+        gamma, beta, weight, bias = others
+        return lnbwd.layer_norm_linear(x, (self.k,), gamma, beta, weight, bias, EPSILON)
+
+    def run(self, who: str) -> tuple[torch.Tensor, ...]:
+        """Output and gradients by "eager", "compile" or a way of ours."""
+        function = {"eager": self.formula, "compile": self.compiled}.get(who, self.ours)
+        with product_choice.forced(who if function == self.ours else "auto"):
+            y = function(*self.leaves)
+            return (y.detach(), *torch.autograd.grad(y, self.leaves, self.dy))
+
+    def exact(self) -> list[torch.Tensor]:
+        """Output and gradients in float64."""
+        leaves = [leaf.detach().double().requires_grad_() for leaf in self.leaves]
+        y = self.formula(*leaves)
+        return [y.detach(), *torch.autograd.grad(y, leaves, self.dy.double())]
+
+    def errors(self, who: str, exact: list[torch.Tensor]) -> dict[str, float]:
+        """Root mean squares of the errors over those of the values."""
+        return {name: float((a.double() - e).square().mean().sqrt() / e.square().mean().sqrt())
+                for name, a, e in zip(("y", *self.NAMES), self.run(who), exact, strict=True)}
+
+
+WAYS = (product_choice.KERNEL, product_choice.TORCH, product_choice.BRANCHES, "auto")
+
+
+def measure_layer(shape: str, dtype: str) -> dict[str, Any]:
+    """Errors and times of all contenders."""
+    case = Case(*parse(shape), TYPES[dtype])
+    exact = case.exact()
+    theirs = case.errors("eager", exact)
+    result: dict[str, Any] = {"shape": shape, "dtype": dtype, "errors": {"eager": theirs},
+                              "failures": []}
+    for way in WAYS:
+        errors = result["errors"][way] = case.errors(way, exact)
+        result["failures"] += [f"{way}: {name} {error:.2e}, eager {theirs[name]:.2e}"
+                               for name, error in errors.items()
+                               if not error <= theirs[name] * 1.05]
+        if not all(map(torch.equal, case.run(way), case.run(way))):
+            result["failures"].append(f"{way}: two runs differ")
+    del exact
+    contenders = (*WAYS, "eager", "compile")
+    result["us"] = time_graphs({who: lambda who=who: case.run(who)  # type: ignore[misc]
+                                for who in contenders})
+    result["host_us"] = {who: time_host(lambda who=who: case.run(who))  # type: ignore[misc]
+                         for who in contenders}
+    return result
+
+
+def measure_product(form: str, size: str, dtype: str) -> dict[str, Any]:
+    """Error and times of our product and the vendor's."""
+    m, n, k = parse(size)
+    a, b = (torch.randn(shape, device="cuda").to(TYPES[dtype]) for shape in (
+        (k, m) if form == "a^t b" else (m, k), (n, k) if form == "ab^t" else (k, n)))
+    c = torch.empty(m, n, device="cuda")
+    target = launching.open_device(a.device)
+    code = kernels.code_for_device(
+        lambda chip, format: product_spec(form, (m, n, k), dtype, chip, format), target.chip)
+    kernel = runtime.Kernel(target, runtime.Program.for_chip(code, target.info.arch))
+    rows = k if form == "a^t b" else m
+
+    def ours() -> None:
+        launching.launch_kernel(kernel, rows, [a, b, c])
+
+    left, right = (a.t() if form == "a^t b" else a), (b.t() if form == "ab^t" else b)
+    ours()
+    expected = left.float() @ right.float()
+    error = float((c - expected).abs().max() / expected.abs().max())
+    times = time_graphs({"ours": ours, "vendor": lambda: left @ right})
+    return {"form": form, "size": size, "dtype": dtype, "error": error, "us": times,
+            "tflops": {who: 2 * m * n * k / us / 1e6 for who, us in times.items()}}
+
+
+def table(results: dict[str, Any]) -> str:
+    """The figures for people."""
+    names = ("M x K -> O", *WAYS, "eager", "compile", "best other / auto")
+    lines = ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
+    for row in results["layers"]:
+        us = row["us"]
+        best = min(us["eager"], us["compile"])
+        figures = " | ".join(f"{us[who]:.1f}" for who in us)
+        lines.append(f"| {row['shape']} {row['dtype']} | {figures} | {best / us['auto']:.2f} |")
+        lines.append("| host | " + " | ".join(f"{v:.0f}" for v in row["host_us"].values()) + " | |")
+        lines += [f"FAILED {failure}" for failure in row["failures"]]
+    lines += ["", "| M x N x K | form | ours, TFLOP/s | vendor's | ratio | error |",
+              "|---|---|---|---|---|---|"]
+    for row in results["products"]:
+        ours, theirs = row["tflops"]["ours"], row["tflops"]["vendor"]
+        lines.append(f"| {row['size']} {row['dtype']} | {row['form']} | {ours:.0f} | {theirs:.0f} "
+                     f"| {ours / theirs:.2f} | {row['error']:.1e} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """The command; the exit code is 1 if a result is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--compile-to", type=pathlib.Path, help="compile all kernels to this cache")
+    parser.add_argument("--chip", default="sm_90", help="what for (default: sm_90)")
+    parser.add_argument("--shapes", nargs="*", default=SHAPES, help="MxKxO")
+    parser.add_argument("--products", nargs="*", default=PRODUCTS, help="MxNxK")
+    parser.add_argument("--types", nargs="*", default=["bf16"], choices=TYPES)
+    parser.add_argument("--out", type=pathlib.Path, help="write all figures to this file")
+    options = parser.parse_args()
+    if options.compile_to:
+        compile_all(options)
+        return 0
+    if not torch.cuda.is_available():
+        parser.error("PyTorch has no GPU here; --compile-to needs none")
+    results: dict[str, Any] = {
+        "head": f"{datetime.date.today()}, {torch.cuda.get_device_name()}, torch "
+                f"{torch.__version__}", "layers": [], "products": []}
+
+    def keep() -> None:
+        if options.out:
+            options.out.write_text(json.dumps(results, indent=1) + "\n")
+
+    for dtype in options.types:
+        for size in options.products:
+            for form in FORMS:
+                results["products"].append(measure_product(form, size, dtype))
+                keep()
+        for shape in options.shapes:
+            results["layers"].append(measure_layer(shape, dtype))
+            keep()
+    print(results["head"])
+    print(table(results))
+    wrong = [row for row in results["layers"] if row["failures"]]
+    wrong += [row for row in results["products"] if not row["error"] < 1e-3]
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

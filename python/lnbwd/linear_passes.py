@@ -1,0 +1,412 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The two passes of a norm with a linear layer behind it, and the ways through either.
+
+``kernel`` has all of a pass computed by kernels of ours; ``torch`` and ``branches`` have PyTorch's
+products with row programs of ours around them. All read and keep the same tensors. Whatever does
+not depend on a call's tensors is made once and kept: texts, gradients, loaded kernels.
+:mod:`lnbwd.product_choice` says which way is taken, and docs/layer-norm-linear.md counts what each
+of them moves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from . import native, operations, ops, product_choice, regions_op, runtime
+from .kernels import code_for_device, derive_gradient
+from .launching import check_capture, device_key, launch_kernel, open_device
+from .operations import LAYER_NORM, OPERATIONS
+from .rowprogram import Builder, Input, Output, RowProgram
+from .spec import GradientSpec, ProgramSpec, rows_hint, rows_option
+
+__all__ = ["INPUTS", "Layer", "backward", "find_layer", "forward"]
+
+INPUTS = ("x", "w", "gamma", "beta", "b")
+"""What a gradient may be wanted of, in the order of the operator's results."""
+
+_MAX_LAYERS = 4096
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What the kernels of a call depend on.
+
+    Attributes:
+        norm: the norm's operation, LayerNorm's or RMSNorm's.
+        k, n: the length of a normalised row, and of a row of the result.
+        dtype: of x, the weight and the result: "f16", "bf16" or "f32".
+        columns: the types of gamma, beta and b, those that are there.
+        epsilon: what is added to the variance, or to the mean square.
+    """
+
+    norm: str
+    k: int
+    n: int
+    dtype: str
+    columns: tuple[tuple[str, str], ...]
+    epsilon: float
+
+    @functools.cached_property
+    def statistics(self) -> tuple[str, ...]:
+        """The numbers for each row that the forward pass puts out."""
+        return ("mean", "rstd") if self.norm == LAYER_NORM else ("rstd",)
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """Those of :data:`INPUTS` that are there."""
+        present = {"x", "w", *dict(self.columns)}
+        return tuple(name for name in INPUTS if name in present)
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The forward pass, of out and the statistics, as MLIR."""
+        op = OPERATIONS[self.norm + "_linear"]
+        columns = dict(self.columns)
+        types = {}
+        for operand in op.operands:
+            role = operand.role
+            if role.name in ("gamma", "beta", "b") and role.name not in columns:
+                continue
+            element = "f32" if role.kind == "row_scalar" else columns.get(role.name, self.dtype)
+            types[role.name] = operations.buffer_type(role.kind, element,
+                                                      role.row(self.k, self.n))
+        return operations.mlir(op.name, types, [f"epsilon = {self.epsilon:.17e} : f64"])
+
+    @functools.cached_property
+    def _gradients(self) -> dict[tuple[str, ...], Gradient]:
+        return {}
+
+    def gradient(self, wanted: Sequence[str]) -> Gradient:
+        """The gradient with respect to some inputs, given the statistics."""
+        key = tuple(wanted)
+        gradient = self._gradients.get(key)
+        if gradient is None:
+            gradient = self._gradients.setdefault(key, Gradient(self, key))
+        return gradient
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """A layer's gradient.
+
+    Attributes:
+        layer: the layer.
+        wanted: the inputs that it is taken with respect to, some of :data:`INPUTS`.
+    """
+
+    layer: Layer
+    wanted: tuple[str, ...]
+
+    @functools.cached_property
+    def name(self) -> str:
+        """Tells it from others; known before it is derived."""
+        return f"{self.layer.text}// {','.join(self.wanted)}\n"
+
+    @functools.cached_property
+    def spec(self) -> GradientSpec:
+        """What its text is kept by."""
+        return GradientSpec(self.layer.text, self.wanted, ("out",), self.layer.statistics)
+
+    @functools.cached_property
+    def text(self) -> str:
+        """The derived gradient as MLIR."""
+        return derive_gradient(self.spec).mlir
+
+    @functools.cached_property
+    def norm_inputs(self) -> tuple[str, ...]:
+        """Those of the wanted inputs that are the norm's own."""
+        return tuple(name for name in ("x", "gamma", "beta") if name in self.wanted)
+
+    @functools.cached_property
+    def _row_texts(self) -> dict[int, str]:
+        return {}
+
+    def rows_text(self, rows: int) -> str:
+        """The row program behind the product dz: of dz, x, gamma, beta and the statistics it makes
+        z again, and the gradients of the norm's inputs, in one pass over the rows; as the text that
+        :mod:`lnbwd.regions_op` knows it by."""
+        hint = rows_hint(rows)
+        text = self._row_texts.get(hint)
+        if text is None:
+            text = self._row_texts[hint] = regions_op.register_row_program(
+                self.rows_program(hint)).text
+        return text
+
+    def rows_program(self, hint: int) -> RowProgram:
+        """That program, its schedule chosen for so many rows."""
+        layer = self.layer
+        columns = [(name, dtype) for name, dtype in layer.columns if name != "b"]
+        inputs = [("dz", Input("row", layer.dtype)), ("x", Input("row", layer.dtype)),
+                  *((name, Input("column", dtype)) for name, dtype in columns),
+                  *((name, Input("scalar", "f32")) for name in layer.statistics)]
+        build = Builder(layer.k)
+        value = {name: build.add("input", index) for index, (name, _) in enumerate(inputs)}
+
+        def mul(first: int, second: int) -> int:
+            return build.add("mul", first, second)
+
+        def mean(row: int) -> int:
+            return mul(build.add("row_sum", row), build.constant(1 / layer.k))
+
+        centred = build.add("sub", value["x"], value["mean"]) if "mean" in value else value["x"]
+        xhat = mul(centred, value["rstd"])
+        z = mul(xhat, value["gamma"]) if "gamma" in value else xhat
+        z = build.add("add", z, value["beta"]) if "beta" in value else z
+        weighted = mul(value["dz"], value["gamma"]) if "gamma" in value else value["dz"]
+        inner = build.add("sub", weighted, mul(xhat, mean(mul(weighted, xhat))))
+        if layer.norm == LAYER_NORM:
+            inner = build.add("sub", inner, mean(weighted))
+        sums = {"gamma": mul(value["dz"], xhat), "beta": value["dz"]}
+        outputs = [Output("row", layer.dtype, z)]
+        if "x" in self.wanted:
+            outputs.append(Output("row", layer.dtype, mul(value["rstd"], inner)))
+        outputs += [Output("column_sum", dtype, sums[name]) for name, dtype in columns
+                    if name in self.wanted]
+        program = build.finish(None, [given for _, given in inputs], outputs)
+        return dataclasses.replace(program, expected_rows=hint)
+
+
+@functools.lru_cache(_MAX_LAYERS)
+def find_layer(norm: str, k: int, n: int, dtype: torch.dtype, gamma: torch.dtype | None,
+               beta: torch.dtype | None, b: torch.dtype | None, epsilon: float) -> Layer:
+    """The layer of these sizes and types, the same object each time."""
+    columns = tuple((name, native.ELEMENT_NAMES[given]) for name, given in
+                    (("gamma", gamma), ("beta", beta), ("b", b)) if given is not None)
+    return Layer(norm, k, n, native.ELEMENT_NAMES[dtype], columns, epsilon)
+
+
+# --------------------------------------------------------------------------------------------------
+# By kernels of ours
+# --------------------------------------------------------------------------------------------------
+
+
+class _Loaded(NamedTuple):
+    kernel: runtime.Kernel
+    # The operands' names, in the order of a launch.
+    names: tuple[str, ...]
+
+
+_loaded: dict[tuple[str, object, int], _Loaded] = {}
+_lock = threading.RLock()
+
+
+def _load(source: str, device: torch.device, key: tuple[str, object, int], rows: int) -> _Loaded:
+    """The kernels of a program, loaded for a device."""
+    with _lock:
+        loaded = _loaded.get(key)
+        if loaded is not None:
+            return loaded
+        check_capture(device, "a kernel of a norm and a linear layer")
+        target = open_device(device)
+
+        def make(chip: str, format: str) -> ProgramSpec:
+            return ProgramSpec(source, chip, format=format, rows=rows_option(rows, chip))
+
+        program = runtime.Program.for_chip(code_for_device(make, target.chip), target.info.arch)
+        names = tuple(argument.name for argument in program.arguments)
+        loaded = _loaded[key] = _Loaded(runtime.Kernel(target, program), names)
+    return loaded
+
+
+def _run(source: str, tensors: Mapping[str, Tensor]) -> None:
+    """Launches a program on tensors by the names of its operands."""
+    x = tensors["x"]
+    rows = x.shape[0]
+    key = (source, device_key(x), rows_hint(rows))
+    loaded = _loaded.get(key) or _load(source, x.device, key, rows)
+    launch_kernel(loaded.kernel, rows, [tensors[name] for name in loaded.names])
+
+
+def _forward_by_kernels(layer: Layer, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    x = known["x"]
+    results = {"out": x.new_empty(x.shape[0], layer.n),
+               **{name: x.new_empty(x.shape[0], dtype=torch.float32)
+                  for name in layer.statistics}}
+    _run(layer.text, {**known, **results})
+    return results
+
+
+def _backward_by_kernels(gradient: Gradient, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    gradients = {"d" + name: torch.empty_like(known[name]) for name in gradient.wanted}
+    _run(gradient.text, {**known, **gradients})
+    return gradients
+
+
+# --------------------------------------------------------------------------------------------------
+# By PyTorch's products
+# --------------------------------------------------------------------------------------------------
+
+
+def _normalise(layer: Layer, known: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
+    """The normalised rows and the statistics."""
+    x, gamma = known["x"], known.get("gamma")
+    results: tuple[Tensor, ...] = (
+        ops.raw_layer_norm(x, (layer.k,), gamma, known.get("beta"), layer.epsilon)
+        if layer.norm == LAYER_NORM else ops.raw_rms_norm(x, (layer.k,), gamma, layer.epsilon))
+    return results
+
+
+def _forward_by_torch(layer: Layer, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    z, *statistics = _normalise(layer, known)
+    b = known.get("b")
+    out = torch.nn.functional.linear(z, known["w"], None if b is None else b.to(z.dtype))
+    return {"out": out, **dict(zip(layer.statistics, statistics, strict=True))}
+
+
+def _norm_gradients(gradient: Gradient, known: Mapping[str, Tensor],
+                    dz: Tensor) -> dict[str, Tensor]:
+    """The gradients of the norm's inputs by our kernel of them."""
+    layer, x, gamma = gradient.layer, known["x"], known.get("gamma")
+    results: Sequence[Tensor]
+    names: tuple[str, ...] = ("x", "gamma", "beta")
+    if layer.norm == LAYER_NORM:
+        results = ops.raw_layer_norm_bwd(dz, x, known["mean"], known["rstd"], gamma,
+                                         known.get("beta"), (layer.k,),
+                                         [name in gradient.wanted for name in names])
+    else:
+        names = names[:2]
+        results = ops.raw_rms_norm_bwd(dz, x, known["rstd"], gamma, (layer.k,),
+                                       [name in gradient.wanted for name in names])
+    return {"d" + name: result for name, result in zip(names, results, strict=False)
+            if name in gradient.wanted}
+
+
+def _bias_gradient(known: Mapping[str, Tensor], out: Tensor | None = None) -> Tensor:
+    """The column sums of dout: added up in float32 and rounded once, by one kernel."""
+    # PyTorch adds 16-bit rows up in float32 whatever the result's type.
+    return torch.sum(known["dout"], 0, dtype=known["b"].dtype, out=out)
+
+
+def _backward_by_torch(gradient: Gradient, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """One kernel after another. What makes dx of dz reads x, and so makes z as well, which the
+    product behind it multiplies: x is read once."""
+    layer, wanted, dout = gradient.layer, gradient.wanted, known["dout"]
+    gradients = {"db": _bias_gradient(known)} if "b" in wanted else {}
+    if not gradient.norm_inputs:
+        if "w" in wanted:
+            gradients["dw"] = dout.t() @ _normalise(layer, known)[0]
+        return gradients
+    dz = dout @ known["w"]
+    if "w" not in wanted:
+        return gradients | _norm_gradients(gradient, known, dz)
+    x = known["x"]
+    outputs = {"z": torch.empty_like(x),
+               **{"d" + name: torch.empty_like(known[name]) for name in gradient.norm_inputs}}
+    inputs = (known[name] for name in ("x", "gamma", "beta", *layer.statistics) if name in known)
+    rows = x.shape[0]
+    _call_of(gradient.rows_text(rows), x.device)(rows, dz, *inputs, *outputs.values())
+    gradients["dw"] = dout.t() @ outputs.pop("z")
+    return gradients | outputs
+
+
+_call_of = functools.lru_cache(_MAX_LAYERS)(
+    lambda text, device: regions_op.region_call(text, str(device)))
+
+
+_streams = threading.local()
+
+
+def _side_stream(device: torch.device) -> torch.cuda.Stream:
+    """The stream beside the current one; one each for a thread, since each stream has a workspace
+    of the vendor's products, and what one thread captures is not to be another's."""
+    known: dict[torch.device, torch.cuda.Stream] = _streams.__dict__.setdefault("known", {})
+    stream = known.get(device)
+    if stream is None:
+        stream = known[device] = torch.cuda.Stream(device)
+    return stream
+
+
+class _Branch:
+    """What is started in a ``with`` statement runs beside what the current stream gets behind it,
+    until :meth:`join`. On a simulated device all is done in order."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._side = None
+        if device.type == "cuda":
+            self._current, self._side = torch.cuda.current_stream(device), _side_stream(device)
+            self._context = torch.cuda.stream(self._side)
+
+    def __enter__(self) -> None:
+        if self._side is not None:
+            self._side.wait_stream(self._current)
+            self._context.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        if self._side is not None:
+            self._context.__exit__(*error)
+
+    def join(self) -> None:
+        """Has the current stream wait for the branch."""
+        if self._side is not None:
+            self._current.wait_stream(self._side)
+
+
+def _backward_by_branches(gradient: Gradient, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What dw and db need, and what the norm's gradients need, side by side: neither waits for the
+    other, and where rows are few none of the products fills the device. It reads x once more."""
+    wanted, dout = gradient.wanted, known["dout"]
+    if not gradient.norm_inputs or ("w" not in wanted and "b" not in wanted):
+        return _backward_by_torch(gradient, known)
+    # All that outlives the branch is memory of the current stream, which waits for the branch.
+    gradients = {"d" + name: torch.empty_like(known[name]) for name in ("w", "b") if name in wanted}
+    branch = _Branch(dout.device)
+    try:
+        with branch:
+            if "w" in wanted:
+                torch.mm(dout.t(), _normalise(gradient.layer, known)[0], out=gradients["dw"])
+            if "b" in wanted:
+                _bias_gradient(known, gradients["db"])
+        gradients |= _norm_gradients(gradient, known, dout @ known["w"])
+    finally:
+        branch.join()
+    return gradients
+
+
+# --------------------------------------------------------------------------------------------------
+# Either pass
+# --------------------------------------------------------------------------------------------------
+
+
+def forward(layer: Layer, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The result and the statistics, by the way that is chosen.
+
+    Args:
+        layer: the layer.
+        known: its tensors, dense, by the names of the operands; x of two dimensions.
+
+    Returns:
+        "out" and the statistics of the layer.
+    """
+    x = known["x"]
+    ways = {product_choice.KERNEL: lambda: _forward_by_kernels(layer, known),
+            product_choice.TORCH: lambda: _forward_by_torch(layer, known)}
+    return ways[product_choice.choose(layer.text, x.device, x.shape[0], ways)]()
+
+
+def backward(layer: Layer, known: Mapping[str, Tensor],
+             wanted: Sequence[str]) -> dict[str, Tensor]:
+    """Gradients, by the way that is chosen.
+
+    Args:
+        layer: the layer.
+        known: its tensors, dout and the statistics, as :func:`forward` takes them.
+        wanted: one or more of :data:`INPUTS` that are there.
+
+    Returns:
+        "dx", "dw", ..., those that are wanted.
+    """
+    x, gradient = known["x"], layer.gradient(wanted)
+    ways = {product_choice.KERNEL: lambda: _backward_by_kernels(gradient, known),
+            product_choice.TORCH: lambda: _backward_by_torch(gradient, known),
+            product_choice.BRANCHES: lambda: _backward_by_branches(gradient, known)}
+    return ways[product_choice.choose(gradient.name, x.device, x.shape[0], ways)]()
