@@ -119,6 +119,25 @@ SmallVector<Factors> ContractionTerms::getTerms(Value row) const {
   return terms;
 }
 
+FailureOr<SmallVector<RowwiseOp>>
+lnbwd::getProgramsWithContractions(Operation *root) {
+  SmallVector<RowwiseOp> programs;
+  WalkResult result = root->walk([&](RowwiseOp op) {
+    if (!op.hasContractions())
+      return WalkResult::advance();
+    if (!op.hasPureBufferSemantics() || op.getSchedule()) {
+      op.emitOpError("expected memrefs and no schedule; run bufferization "
+                     "before, and lnbwd-select-schedule behind");
+      return WalkResult::interrupt();
+    }
+    programs.push_back(op);
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    return failure();
+  return programs;
+}
+
 Value lnbwd::buildRowPart(RowBuilder &rows, const Factors &factors) {
   Value product, scale;
   for (Value factor : factors.rows)

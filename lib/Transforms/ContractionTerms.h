@@ -59,6 +59,12 @@ private:
   llvm::DenseSet<mlir::Value> invariants;
 };
 
+/// The programs below `root` that have products of matrices or outer sums.
+/// Fails where one is not as both passes on them expect it: on memrefs, and
+/// without a schedule.
+mlir::FailureOr<llvm::SmallVector<RowwiseOp>>
+getProgramsWithContractions(mlir::Operation *root);
+
 /// Writes rows times scalars, as one would write xhat: null if there are none.
 mlir::Value buildRowPart(RowBuilder &rows, const Factors &factors);
 

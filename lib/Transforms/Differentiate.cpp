@@ -17,6 +17,7 @@
 #include "Adjoints.h"
 #include "DerivativeRules.h"
 #include "NamedOperations.h"
+#include "ProgramOperands.h"
 #include "RowAlgebra.h"
 #include "SavedProducts.h"
 #include "StableExponentials.h"
@@ -54,21 +55,8 @@ static bool holdsBytes(Value operand) {
 namespace {
 
 /// The operands of the gradient, in order, each an argument of its function.
-class GradientOperands {
+class GradientOperands : public OperandGroups {
 public:
-  enum Group {
-    Rows,
-    Columns,
-    GroupColumns,
-    Scalars,
-    Matrices,
-    RowOuts,
-    ScalarOuts,
-    ColumnSums,
-    GroupSums,
-    OuterSums
-  };
-
   /// Adds an operand named `name`, of the type of `like`, as a memref.
   unsigned add(Group group, const Twine &name, Value like) {
     auto type = cast<ShapedType>(like.getType());
@@ -101,7 +89,7 @@ public:
   }
 
 private:
-  SmallVector<std::pair<std::string, MemRefType>> groups[OuterSums + 1];
+  SmallVector<std::pair<std::string, MemRefType>> groups[groupCount];
 };
 
 class Differentiate : public lnbwd::impl::DifferentiatePassBase<Differentiate> {

@@ -22,10 +22,8 @@
 
 namespace lnbwd {
 
-/// Buffers and their names, group by group.
-class ProgramOperands {
-public:
-  /// In the order of the operands.
+/// The groups of a row program's operands, in their order.
+struct OperandGroups {
   enum Group {
     Rows,
     Columns,
@@ -38,6 +36,12 @@ public:
     GroupSums,
     OuterSums
   };
+  static constexpr size_t groupCount = OuterSums + 1;
+};
+
+/// Buffers and their names, group by group.
+class ProgramOperands : public OperandGroups {
+public:
   /// An operand to be: its place in its group.
   struct Place {
     Group group;
@@ -61,7 +65,6 @@ public:
   unsigned countOutputs() const;
 
 private:
-  static constexpr size_t groupCount = OuterSums + 1;
   unsigned getOperand(Place place) const;
   llvm::SmallVector<std::string> getNames() const;
 

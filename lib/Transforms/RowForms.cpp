@@ -222,32 +222,30 @@ static void sortMonomials(Polynomial &polynomial) {
 Polynomial RowForms::add(const Polynomial &lhs, const Polynomial &rhs) {
   // What is left of 1 - 1 in float64.
   constexpr double noise = 1e-9;
-  Polynomial result = lhs;
+  Polynomial result;
   SmallVector<Monomial> sums;
-  for (const Monomial &monomial : rhs) {
-    auto *known = llvm::find_if(result, [&](const Monomial &other) {
-      return other.factors == monomial.factors;
-    });
-    if (known == result.end()) {
-      result.push_back(monomial);
+  const Monomial *mine = lhs.begin(), *other = rhs.begin();
+  while (mine != lhs.end() || other != rhs.end()) {
+    int order = mine == lhs.end()    ? 1
+                : other == rhs.end() ? -1
+                                     : compare(*mine, *other);
+    if (order != 0) {
+      result.push_back(order < 0 ? *mine++ : *other++);
       continue;
     }
-    double sum = known->coefficient + monomial.coefficient;
-    double size =
-        std::max(std::abs(known->coefficient), std::abs(monomial.coefficient));
-    known->coefficient = std::abs(sum) <= noise * size ? 0 : sum;
-    known->coefficient = roundCoefficient(known->coefficient);
-    if (known->factors.size() == 1 &&
-        known->factors.front().first->kind == Atom::Kind::Sum) {
+    Monomial both = *mine++;
+    double part = (other++)->coefficient;
+    double sum = both.coefficient + part;
+    double size = std::max(std::abs(both.coefficient), std::abs(part));
+    both.coefficient =
+        roundCoefficient(std::abs(sum) <= noise * size ? 0 : sum);
+    if (both.factors.size() == 1 &&
+        both.factors.front().first->kind == Atom::Kind::Sum)
       // It may have become a sum that is no factor of anything.
-      sums.push_back(*known);
-      known->coefficient = 0;
-    }
+      sums.push_back(both);
+    else if (both.coefficient != 0)
+      result.push_back(both);
   }
-  llvm::erase_if(result, [](const Monomial &monomial) {
-    return monomial.coefficient == 0;
-  });
-  sortMonomials(result);
   for (const Monomial &sum : sums) {
     Polynomial part = toPolynomial(sum);
     if (part.size() == 1) {
@@ -258,6 +256,13 @@ Polynomial RowForms::add(const Polynomial &lhs, const Polynomial &rhs) {
     }
   }
   return result;
+}
+
+Polynomial RowForms::add(ArrayRef<Monomial> monomials) {
+  if (monomials.size() < 2)
+    return Polynomial(monomials);
+  size_t half = monomials.size() / 2;
+  return add(add(monomials.take_front(half)), add(monomials.drop_front(half)));
 }
 
 /// With r = rsqrt(c * sum + eps), r^2 * sum is (1 - eps * r^2) / c; c is 1/N in
@@ -452,13 +457,21 @@ const Form *RowForms::scaleBy(const Form *form, const Polynomial &scale) {
   return makeTerm(row, multiply(content, scale));
 }
 
+static bool isNumber(const Polynomial &scale) {
+  return scale.size() == 1 && scale.front().factors.empty();
+}
+
 std::pair<Polynomial, const Atom *> RowForms::split(const Form *form) {
   if (form->terms.size() == 1)
     return {form->terms.front().scale, form->terms.front().row};
   SmallVector<Polynomial> scales;
   for (const Term &term : form->terms)
     scales.push_back(term.scale);
-  const Term &leading = form->terms[form->terms.front().row ? 0 : 1];
+  // A number is positive, as in 1 - tanh(x)^2, which negates a factor of a
+  // fused multiply-add; a mean is what is subtracted.
+  bool hasNumber = !form->terms.front().row && isNumber(scales.front());
+  const Term &leading =
+      form->terms[form->terms.front().row || hasNumber ? 0 : 1];
   Monomial content = getContent(scales, leading.scale.front());
   SmallVector<Term, 2> terms;
   for (const Term &term : form->terms)

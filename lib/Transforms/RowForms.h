@@ -130,7 +130,12 @@ private:
   struct ComparesParts {
     bool operator()(const Atom *lhs, const Atom *rhs) const;
   };
-  std::set<const Atom *, ComparesParts> sorted;
+  using Sorted = std::set<const Atom *, ComparesParts>;
+  /// Gives ranks of their own to the atom at `place`, which has that of the one
+  /// before, and to as few others as are in its way.
+  void makeRoom(Sorted::iterator place);
+
+  Sorted sorted;
 };
 
 /// Whether `scale` is a number by which multiplying does not round.
@@ -185,6 +190,8 @@ public:
   Monomial toMonomial(const Polynomial &polynomial);
 
   Polynomial add(const Polynomial &lhs, const Polynomial &rhs);
+  /// Of monomials in any order.
+  Polynomial add(llvm::ArrayRef<Monomial> monomials);
   Polynomial multiply(const Polynomial &lhs, const Polynomial &rhs);
   /// A monomial as a polynomial: sums that are no factor of anything are sums,
   /// and what is known of a normalised row's squares is made use of.

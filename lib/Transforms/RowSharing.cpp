@@ -60,18 +60,25 @@ protected:
     return result;
   }
 
+  Polynomial map(const Polynomial &polynomial) {
+    bool isOlder = llvm::all_of(polynomial, [&](const Monomial &monomial) {
+      return monomial.getNewest() < newest;
+    });
+    return isOlder ? polynomial : mapPolynomial(polynomial);
+  }
+
   virtual const Form *mapForm(const Form *form) {
     SmallVector<Term, 2> terms;
     for (const Term &term : form->terms)
-      append(terms, mapTerm({map(term.row), mapPolynomial(term.scale)}));
+      append(terms, mapTerm({map(term.row), map(term.scale)}));
     forms.position = form->position;
     return forms.makeForm(terms);
   }
   virtual Polynomial mapPolynomial(const Polynomial &polynomial) {
-    Polynomial result;
+    SmallVector<Monomial> result;
     for (const Monomial &monomial : polynomial)
-      result = forms.add(result, {mapMonomial(monomial)});
-    return result;
+      result.push_back(mapMonomial(monomial));
+    return forms.add(result);
   }
   virtual Monomial mapMonomial(const Monomial &monomial) {
     Monomial result;
@@ -314,7 +321,7 @@ private:
     SmallVector<Term, 2> terms;
     for (const Term &term : *rest)
       if (!term.scale.empty())
-        append(terms, {map(term.row), mapPolynomial(term.scale)});
+        append(terms, {map(term.row), map(term.scale)});
     append(terms, {atom, {Monomial()}});
     forms.position = form->position;
     return forms.makeForm(terms);

@@ -560,21 +560,11 @@ public:
   }
 
   void runOnOperation() override {
-    SmallVector<RowwiseOp> programs;
-    WalkResult result = getOperation()->walk([&](RowwiseOp op) {
-      if (!op.hasContractions())
-        return WalkResult::advance();
-      if (!op.hasPureBufferSemantics() || op.getSchedule()) {
-        op.emitOpError("expected memrefs and no schedule; run bufferization "
-                       "before, and lnbwd-select-schedule behind");
-        return WalkResult::interrupt();
-      }
-      programs.push_back(op);
-      return WalkResult::advance();
-    });
-    if (result.wasInterrupted())
+    FailureOr<SmallVector<RowwiseOp>> programs =
+        getProgramsWithContractions(getOperation());
+    if (failed(programs))
       return signalPassFailure();
-    for (RowwiseOp op : programs) {
+    for (RowwiseOp op : *programs) {
       numMoved += moveSumsBeforeProducts(op);
       ParameterSplitter splitter(op);
       if (!splitter.analyse())
@@ -583,7 +573,7 @@ public:
       numParameters += splitter.countOutputs();
       splitter.split();
     }
-    if (programs.empty())
+    if (programs->empty())
       return;
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(getOperation());

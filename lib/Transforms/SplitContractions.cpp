@@ -411,28 +411,18 @@ public:
   }
 
   void runOnOperation() override {
-    SmallVector<RowwiseOp> programs;
-    WalkResult result = getOperation()->walk([&](RowwiseOp op) {
-      if (!op.hasContractions())
-        return WalkResult::advance();
-      if (!op.hasPureBufferSemantics() || op.getSchedule()) {
-        op.emitOpError("expected memrefs and no schedule; run bufferization "
-                       "before, and lnbwd-select-schedule behind");
-        return WalkResult::interrupt();
-      }
-      programs.push_back(op);
-      return WalkResult::advance();
-    });
-    if (result.wasInterrupted())
+    FailureOr<SmallVector<RowwiseOp>> programs =
+        getProgramsWithContractions(getOperation());
+    if (failed(programs))
       return signalPassFailure();
-    for (RowwiseOp op : programs) {
+    for (RowwiseOp op : *programs) {
       ContractionSplitter splitter(op);
       if (failed(splitter.check()) || failed(splitter.split()))
         return signalPassFailure();
       numProducts += splitter.countProducts();
       ++numSplit;
     }
-    if (!programs.empty() &&
+    if (!programs->empty() &&
         failed(applyPatternsGreedily(getOperation(), patterns)))
       signalPassFailure();
   }

@@ -85,6 +85,27 @@ TEST_F(RowFormsTest, OrderDoesNotDependOnWhatCameFirst) {
     EXPECT_EQ(mine.row->value, other.row->value);
 }
 
+TEST_F(RowFormsTest, ThereIsRoomForManyAtomsInOnePlace) {
+  // Each is made before all others: ranks between two are taken soon.
+  constexpr unsigned count = 3000;
+  for (unsigned i = 0; i < count; ++i)
+    block.addArgument(builder.getF32Type(), builder.getUnknownLoc());
+  RowForms others;
+  std::vector<const Atom *> atoms;
+  for (unsigned i = block.getNumArguments(); i > 0; --i)
+    atoms.push_back(others.makeArgument(block.getArgument(i - 1)));
+  for (unsigned i = 1; i < atoms.size(); ++i)
+    EXPECT_LT(compare(atoms[i], atoms[i - 1]), 0);
+}
+
+TEST_F(RowFormsTest, NumbersInFactorsArePositive) {
+  // 1 - x^2, not x^2 - 1: a factor of a fused multiply-add is negated for
+  // nothing, and what is made of the product need not be.
+  const Form *product = mul(sub(number(1), mul(x, x)), y);
+  EXPECT_EQ(product->terms.front().scale.front().coefficient, 1);
+  EXPECT_EQ(mul(sub(mul(x, x), number(1)), y), forms.negate(product));
+}
+
 TEST_F(RowFormsTest, LikeTermsAreOne) {
   EXPECT_EQ(add(x, x), mul(x, number(2)));
   EXPECT_EQ(add(mul(x, a), mul(x, b)), add(mul(b, x), mul(a, x)));
