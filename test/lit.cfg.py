@@ -6,6 +6,8 @@ Features, probed once:
   gpu-hip    a device that the HIP runtime can use
   offload-bundler  clang-offload-bundler, beside LLVM's tools or in PATH
   simulator  the build has the simulator of AMD machine code
+  hip-programs  it has, HIP programs can be linked, and run with it preloaded: a
+             program without a sanitizer cannot take a library with one
 
 With LNBWD_VERIFY_ROUNDTRIP=1 in the environment every lnbwd-opt run prints and
 parses its input again and compares.
@@ -127,9 +129,27 @@ def find_hip_chip():
     return chips[0] if chips else ""
 
 
+def can_link_hip():
+    """Whether clang finds the library that HIP programs are linked with."""
+    library = "libamdhip64.so"
+    try:
+        outcome = subprocess.run(
+            [os.path.join(config.llvm_tools_dir, "clang"), f"-print-file-name={library}"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return outcome.stdout.strip() != library
+
+
 hip_chip = find_hip_chip()
 config.substitutions.append(("%{hip-chip}", hip_chip))
 
+has_simulator = os.path.exists(
+    os.path.join(config.lnbwd_libs_dir, "liblnbwd-hip-sim.so")
+)
 for feature, available in [
     ("ptxas", has_ptxas()),
     ("gpu-cuda", has_device("libcuda.so.1", "cuInit", "cuDeviceGetCount")),
@@ -141,9 +161,10 @@ for feature, available in [
             or shutil.which("clang-offload-bundler")
         ),
     ),
+    ("simulator", has_simulator),
     (
-        "simulator",
-        os.path.exists(os.path.join(config.lnbwd_libs_dir, "liblnbwd-hip-sim.so")),
+        "hip-programs",
+        has_simulator and not config.lnbwd_sanitizers and can_link_hip(),
     ),
 ]:
     if available:

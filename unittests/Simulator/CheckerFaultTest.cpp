@@ -54,7 +54,7 @@ constexpr Case Pairs[] = {
     {"lds_one_too_many", 1, 2, "outside of the workgroup's 1024 bytes"},
     {"lds_index_from_memory", 1, 2, "outside of the workgroup's 1024 bytes"},
     {"scratch_partly_set", 1, 1, "not defined"},
-    {"scratch_past_end", 1, 1, "is outside of "},
+    {"scratch_past_end", 1, 1, "is outside of the lane's "},
     {"undefined_stored", 1, 1, "the value stored is not defined"},
     {"undefined_address", 1, 1, "is not defined"},
     {"undefined_branch", 1, 1, "is not defined"},

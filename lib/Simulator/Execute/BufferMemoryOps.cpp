@@ -128,8 +128,16 @@ static bool checkBuffer(Wave &W, const Inst *I, const uint64_t *A,
 /// Checks what is in range against the live buffers. False: stopped.
 static bool checkElements(Wave &W, const Inst *I, const uint64_t *A,
                           uint64_t InRange, const uint32_t *Good, bool Write) {
+  // What leaves the wave's scratch may be in a buffer that lies there.
+  const Resource D = readResource(W, I);
+  const bool IsScratch = D.Swizzled && inRegion(W.ScratchRegion, D.Base, 1);
   for (unsigned L : LaneMask(InRange)) {
     unsigned Bytes = Good[L] * I->ElementBytes;
+    if (IsScratch && !inRegion(W.ScratchRegion, A[L], Bytes)) {
+      const uint64_t Byte = A[L] - W.ScratchRegion.Begin;
+      faultScratch(W, I, int(L), Byte / (4 * W.N) * 4 + Byte % 4, Bytes);
+      return false;
+    }
     if (inRegion(W.LastRegion, A[L], Bytes))
       continue;
     const Region *R = findRegion(W, A[L], Bytes);
