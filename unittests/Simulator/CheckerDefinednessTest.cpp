@@ -430,6 +430,41 @@ TEST_P(CheckerDefinedness, ScalesOfMatrices) {
       "v12 depends on v9");
 }
 
+// Conversions read and write bytes and halves.
+TEST_P(CheckerDefinedness, Conversions) {
+  if (Chip != "gfx942" && Chip != "gfx950" && !isGfx12(Chip))
+    GTEST_SKIP();
+  const std::string Low = "v_cvt_pk_fp8_f32 v12, v2, v2\n",
+                    High = "v_cvt_pk_fp8_f32 v12, v2, v2 op_sel:[0,0,1]\n",
+                    Set = "v_mov_b32 v2, 1.0\n";
+  EXPECT_CLEAN(run(Set + Low + High + store("v12")));
+  EXPECT_SAYS(run(Set + Low + store("v12")), "v12");
+  EXPECT_CLEAN(run(Set + Low + "v_and_b32 v12, 0xffff, v12\n" + store("v12")));
+  // The first byte is defined, and nothing else.
+  const std::string Byte = isGfx12(Chip) ? "global_load_d16_u8 v8, v1, s[4:5]\n"
+                                         : "global_load_ubyte_d16 v8, v1, "
+                                           "s[4:5]\n";
+  EXPECT_CLEAN(run(Byte + "WAITV\nv_cvt_f32_fp8 v12, v8\n" + store("v12")));
+  EXPECT_SAYS(run(Set +
+                  "v_cvt_sr_fp8_f32 v12, v2, v9\n"
+                  "v_and_b32 v12, 0xff, v12\n" +
+                  store("v12")),
+              "v9");
+  if (Chip != "gfx950")
+    return;
+  EXPECT_SAYS(run("v_mov_b32 v2, 0\nv_cvt_scalef32_f32_fp8 v12, v2, v9\n" +
+                  store("v12")),
+              "v9");
+  // Of 32 values one is missing.
+  EXPECT_CLEAN(run(zeros(16, 30) + Set +
+                   "v_cvt_scalef32_pk32_fp6_f16 v[8:13], v[16:31], v2\n" +
+                   store("v12")));
+  EXPECT_SAYS(run(zeros(16, 30) + Set +
+                  "v_cvt_scalef32_pk32_fp6_f16 v[8:13], v[16:31], v2\n" +
+                  store("v13")),
+              "v31");
+}
+
 // gfx11 writes results of 16 bits to half of a register.
 TEST_P(CheckerDefinedness, HalvesOfMatrixResults) {
   if (chipNamed(Chip).Generation != 11)
