@@ -14,6 +14,7 @@
 
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -158,17 +159,53 @@ static Error fill(Argument &A, uint64_t Count, StringRef Fill, StringRef Text) {
   return Error::success();
 }
 
+/// The bytes of a structure: pairs of hexadecimal digits, which commas may
+/// part, or all of a file.
+static Expected<Argument> parseBytes(StringRef Value, StringRef Text) {
+  Argument A;
+  if (Value.consume_front("@")) {
+    auto File = MemoryBuffer::getFile(Value, /*IsText=*/false,
+                                      /*RequiresNullTerminator=*/false);
+    if (!File)
+      return wrong(Text,
+                   "cannot read '" + Value + "': " + File.getError().message());
+    const StringRef Bytes = (*File)->getBuffer();
+    A.Bytes.assign(Bytes.bytes_begin(), Bytes.bytes_end());
+  } else {
+    std::string Digits;
+    for (char C : Value)
+      if (C != ',')
+        Digits += C;
+    std::string Bytes;
+    if (!tryGetFromHex(Digits, Bytes) || Digits.size() % 2)
+      return wrong(Text, "expected pairs of hexadecimal digits or @FILE after "
+                         "'bytes:', got '" +
+                             Value + "'");
+    A.Bytes.assign(Bytes.begin(), Bytes.end());
+  }
+  if (A.Bytes.empty() || A.Bytes.size() > MostArgumentBytes)
+    return wrong(Text, "expected 1 to " + Twine(MostArgumentBytes) +
+                           " bytes, got " + Twine(A.Bytes.size()));
+  A.Type = Element::I8;
+  A.ByValue = A.Bytes.size();
+  A.Bytes.resize(MostArgumentBytes);
+  return A;
+}
+
 Expected<Argument> lnbwd::simtool::parseArgument(StringRef Text,
                                                  bool WithZeros) {
   Argument A;
   auto [Kind, Rest] = Text.split(':');
+  if (Kind == "bytes")
+    return parseBytes(Rest, Text);
   bool IsBuffer = Kind == "in" || Kind == "out" || Kind == "inout";
   if (!IsBuffer) {
     auto [TypeName, Value] = Text.split('=');
     std::optional<Element> Type = parseType(TypeName);
     if (!Type || Value.empty())
-      return wrong(Text, "expected TYPE=NUMBER, in:TYPExCOUNT[=FILL], "
-                         "inout:TYPExCOUNT[=FILL] or out:TYPExCOUNT");
+      return wrong(Text,
+                   "expected TYPE=NUMBER, in:TYPExCOUNT[=FILL], "
+                   "inout:TYPExCOUNT[=FILL], out:TYPExCOUNT or bytes:HEX");
     A.Type = *Type;
     std::optional<uint64_t> Bits = parseNumber(*Type, Value);
     if (!Bits)

@@ -33,6 +33,8 @@ struct Argument {
   /// output are a NaN in every floating-point type, so that what the kernel
   /// leaves out looks like nothing that it could have computed.
   std::vector<uint8_t> Bytes;
+  /// Of a value given in bytes, how many; 0: a number.
+  uint64_t ByValue = 0;
   /// Of a buffer; Bytes has as many, or none if nobody looks at them.
   uint64_t Size = 0;
   std::string File; ///< where the contents go after the launch; may be empty
@@ -41,6 +43,8 @@ struct Argument {
 
 /// Understands
 ///   TYPE=NUMBER                     by value
+///   bytes:HEX, bytes:@FILE          a structure by value: all its bytes, in
+///                                   the order of memory
 ///   in:TYPExCOUNT[=FILL]            a buffer that kernels must not write
 ///   inout:TYPExCOUNT[=FILL][>FILE]  a buffer
 ///   out:TYPExCOUNT[>FILE]           a buffer that the kernel has to fill

@@ -65,10 +65,11 @@ static cl::opt<unsigned> Lds("lds", cl::desc("bytes of dynamic LDS (0)"),
                              cl::init(0), cl::cat(Category));
 static cl::list<std::string> ArgumentTexts(
     "arg", cl::value_desc("ARG"), cl::cat(Category),
-    cl::desc("an argument, in order: TYPE=NUMBER, in:TYPExCOUNT[=FILL],\n"
-             "inout:TYPExCOUNT[=FILL][>FILE] or out:TYPExCOUNT[>FILE]; TYPE i8 "
-             "to i64,\nf16, bf16, f32, f64; FILL a number, iota, random[:SEED] "
-             "or @FILE"));
+    cl::desc(
+        "an argument, in order: TYPE=NUMBER, bytes:HEX, in:TYPExCOUNT[=FILL],\n"
+        "inout:TYPExCOUNT[=FILL][>FILE] or out:TYPExCOUNT[>FILE]; TYPE i8 "
+        "to i64,\nf16, bf16, f32, f64; FILL a number, iota, random[:SEED] "
+        "or @FILE"));
 static cl::opt<std::string>
     CheckNames("check", cl::init("all"), cl::cat(Category),
                cl::value_desc("NAMES"),
@@ -167,12 +168,14 @@ static bool argumentsFit(hipFunction_t Function,
   for (unsigned K = 0; K < Count; ++K) {
     const Argument &A = Arguments[K];
     const int64_t Size = lnbwdSimKernelArgument(Function, K, &IsBuffer);
-    const int64_t Given =
-        A.What == Argument::Number ? int64_t(elementBytes(A.Type)) : 8;
+    const int64_t Given = A.ByValue ? int64_t(A.ByValue)
+                          : A.What == Argument::Number
+                              ? int64_t(elementBytes(A.Type))
+                              : 8;
     const char *Wanted =
         IsBuffer ? ", a pointer: in:, inout:, out: or i64=0" : "";
     // A structure by value starts with the number; the rest is zeros.
-    if (Given == Size || (A.What == Argument::Number && Size > 8))
+    if (Given == Size || (A.What == Argument::Number && !A.ByValue && Size > 8))
       continue;
     complain("--arg " + ArgumentTexts[K] + ": argument " + Twine(K) +
              " of kernel '" + KernelName + "' has " + Twine(Size) + " bytes" +

@@ -363,6 +363,120 @@ TEST_P(CheckerDefinedness, MatrixOfBytes) {
   }
 }
 
+static std::string zeros(unsigned First, unsigned Last) {
+  std::string Text;
+  for (unsigned R = First; R <= Last; ++R)
+    Text += "v_mov_b32 v" + std::to_string(R) + ", 0\n";
+  return Text + "s_nop 4\n";
+}
+
+// An index of 0 and 1 takes the first two of four: the others need not exist.
+TEST_P(CheckerDefinedness, SparseMatrix) {
+  if (Chip != "gfx942" && Chip != "gfx950" && !isGfx12(Chip))
+    GTEST_SKIP();
+  const bool Newer = isGfx12(Chip);
+  // B is in v[24:27], or of gfx12 in v[24:31].
+  const std::string Product =
+      Newer ? "v_swmmac_f32_16x16x32_f16 v[12:19], v[20:23], v[24:31], v2\n"
+            : "v_smfmac_f32_16x16x32_f16 v[12:15], v[20:21], v[24:27], v2\n"
+              "s_nop 7\ns_nop 3\n";
+  const std::string Others =
+      Newer ? zeros(12, 24) + "v_mov_b32 v26, 0\nv_mov_b32 v28, 0\n"
+                              "v_mov_b32 v30, 0\n"
+            : zeros(12, 24) + "v_mov_b32 v26, 0\ns_nop 4\n";
+  const std::string FirstTwo = "v_mov_b32 v2, 0x4444\ns_nop 2\n",
+                    LastTwo = "v_mov_b32 v2, 0xeeee\ns_nop 2\n";
+  EXPECT_CLEAN(run(Others + FirstTwo + Product + store("v12")));
+  EXPECT_SAYS(run(Others + LastTwo + Product + store("v12")),
+              "v12 depends on v25");
+  // The index itself.
+  EXPECT_SAYS(run(Others + zeros(24, 31) + Product + store("v12")),
+              "v12 depends on v2");
+}
+
+TEST_P(CheckerDefinedness, MatrixOfIntegers) {
+  if (!isGfx9(Chip) || Chip == "gfx908")
+    GTEST_SKIP();
+  // Of the first factor only the lower bytes exist, in the lanes of 8 rows.
+  const std::string Product = "v_mfma_i32_4x4x4i8 v[12:15], v8, v9, 0\n"
+                              "s_nop 7\ns_nop 3\n";
+  const std::string Bytes =
+      "global_load_ubyte_d16 v8, v1, s[4:5]\nv_mov_b32 v9, 0\nWAITV\n";
+  EXPECT_SAYS(run(Bytes + Product + store("v12")), "v12 depends on v8");
+  EXPECT_CLEAN(run(Bytes + "v_and_b32 v8, 0xffff, v8\ns_nop 1\n" + Product +
+                   store("v12")));
+  EXPECT_SAYS(run("v_mov_b32 v8, 0\nv_mov_b32 v9, 0\ns_nop 1\n"
+                  "v_mfma_i32_4x4x4i8 v[12:15], v8, v9, v[12:15]\n"
+                  "s_nop 7\ns_nop 3\n" +
+                  store("v12")),
+              "v12 depends on v12");
+}
+
+TEST_P(CheckerDefinedness, ScalesOfMatrices) {
+  if (Chip != "gfx950")
+    GTEST_SKIP();
+  const std::string Factors = zeros(16, 31);
+  const std::string Product =
+      "v_mfma_scale_f32_16x16x128_f8f6f4 v[12:15], v[16:23], v[24:31], 0, v8, "
+      "v9 op_sel:[1,0,0]\ns_nop 7\ns_nop 7\n";
+  // One byte of each scale counts.
+  EXPECT_CLEAN(run(Factors +
+                   "global_load_ubyte v8, v1, s[4:5]\n"
+                   "global_load_short_d16 v8, v1, s[4:5]\n"
+                   "v_mov_b32 v9, 0x7f\nWAITV\ns_nop 1\n" +
+                   Product + store("v12")));
+  EXPECT_SAYS(
+      run(Factors + "v_mov_b32 v8, 0\ns_nop 1\n" + Product + store("v12")),
+      "v12 depends on v9");
+}
+
+// Conversions read and write bytes and halves.
+TEST_P(CheckerDefinedness, Conversions) {
+  if (Chip != "gfx942" && Chip != "gfx950" && !isGfx12(Chip))
+    GTEST_SKIP();
+  const std::string Low = "v_cvt_pk_fp8_f32 v12, v2, v2\n",
+                    High = "v_cvt_pk_fp8_f32 v12, v2, v2 op_sel:[0,0,1]\n",
+                    Set = "v_mov_b32 v2, 1.0\n";
+  EXPECT_CLEAN(run(Set + Low + High + store("v12")));
+  EXPECT_SAYS(run(Set + Low + store("v12")), "v12");
+  EXPECT_CLEAN(run(Set + Low + "v_and_b32 v12, 0xffff, v12\n" + store("v12")));
+  // The first byte is defined, and nothing else.
+  const std::string Byte = isGfx12(Chip) ? "global_load_d16_u8 v8, v1, s[4:5]\n"
+                                         : "global_load_ubyte_d16 v8, v1, "
+                                           "s[4:5]\n";
+  EXPECT_CLEAN(run(Byte + "WAITV\nv_cvt_f32_fp8 v12, v8\n" + store("v12")));
+  EXPECT_SAYS(run(Set +
+                  "v_cvt_sr_fp8_f32 v12, v2, v9\n"
+                  "v_and_b32 v12, 0xff, v12\n" +
+                  store("v12")),
+              "v9");
+  if (Chip != "gfx950")
+    return;
+  EXPECT_SAYS(run("v_mov_b32 v2, 0\nv_cvt_scalef32_f32_fp8 v12, v2, v9\n" +
+                  store("v12")),
+              "v9");
+  // Of 32 values one is missing.
+  EXPECT_CLEAN(run(zeros(16, 30) + Set +
+                   "v_cvt_scalef32_pk32_fp6_f16 v[8:13], v[16:31], v2\n" +
+                   store("v12")));
+  EXPECT_SAYS(run(zeros(16, 30) + Set +
+                  "v_cvt_scalef32_pk32_fp6_f16 v[8:13], v[16:31], v2\n" +
+                  store("v13")),
+              "v31");
+}
+
+// gfx11 writes results of 16 bits to half of a register.
+TEST_P(CheckerDefinedness, HalvesOfMatrixResults) {
+  if (chipNamed(Chip).Generation != 11)
+    GTEST_SKIP();
+  const std::string Factors = zeros(16, 31);
+  const std::string Product =
+      "v_wmma_f16_16x16x16_f16 v[8:15], v[16:23], v[24:31], 0";
+  EXPECT_SAYS(run(Factors + Product + "\n" + store("v8")), "v8");
+  EXPECT_CLEAN(
+      run(Factors + Product + "\nv_and_b32 v8, 0xffff, v8\n" + store("v8")));
+}
+
 INSTANTIATE_TEST_SUITE_P(Chips, CheckerDefinedness,
                          ::testing::ValuesIn(std::vector<std::string>{
                              "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030",

@@ -253,6 +253,54 @@ TEST_P(MatrixHazard, MatrixAfterMatrix) {
               "v_mfma_f64_16x16x4f64 v[40:47], v[16:17], v[10:11], v[32:39]");
 }
 
+// The passes of sparse products, of 4 to 8 bits and of integers, and what else
+// than factors they read.
+TEST_P(MatrixHazard, SparseAndSmall) {
+  if (!isGfx940On())
+    GTEST_SKIP();
+  const std::string Read = "v_mov_b32 v2, v17";
+  const std::string Sparse =
+      "v_smfmac_f32_16x16x32_f16 v[16:19], v[8:9], v[10:13], v14";
+  expectNeeds(is950() ? 8 : 7, Sparse, Read);
+  expectNeeds(is950() ? 8 : 7, Sparse, "v_mov_b32 v17, 0");
+  expectNeeds(0, Sparse, "v_mov_b32 v14, 0");
+  expectNeeds(is950() ? 12 : 11,
+              "v_smfmac_f32_32x32x16_f16 v[16:31], v[8:9], v[10:13], v14",
+              Read);
+  expectNeeds(0, Sparse, Sparse);
+  expectNeeds(is950() ? 6 : 5, Sparse,
+              "v_smfmac_f32_16x16x32_f16 v[18:21], v[8:9], v[10:13], v14");
+  expectNeeds(is950() ? 8 : 7, Sparse,
+              "v_smfmac_f32_16x16x32_f16 v[40:43], v[8:9], v[10:13], v16");
+  expectNeeds(is950() ? 8 : 7,
+              "v_mfma_i32_16x16x32_i8 v[16:19], v[8:9], v[10:11], v[32:35]",
+              Read);
+  expectNeeds(is950() ? 12 : 11,
+              "v_mfma_i32_16x16x4_4b_i8 v[16:31], v8, v9, v[32:47]", Read);
+  expectNeeds(5, "v_mfma_i32_4x4x4_16b_i8 v[16:19], v8, v9, v[32:35]", Read);
+  expectNeeds(6, "v_mfma_f64_4x4x4_4b_f64 v[16:17], v[8:9], v[10:11], v[32:33]",
+              Read);
+  if (!is950()) {
+    expectNeeds(7,
+                "v_mfma_f32_16x16x8_xf32 v[16:19], v[8:9], v[10:11], v[32:35]",
+                Read);
+    return;
+  }
+  expectNeeds(8, "v_mfma_i32_16x16x64_i8 v[16:19], v[8:11], v[12:15], v[32:35]",
+              Read);
+  const std::string Deep = "v_mfma_f32_16x16x128_f8f6f4 v[16:19], v[48:55], "
+                           "v[56:63], v[32:35]";
+  expectNeeds(12, Deep, Read);
+  expectNeeds(7, Deep, "v_mov_b32 v33, 0");
+  expectNeeds(20,
+              "v_mfma_f32_32x32x64_f8f6f4 v[16:31], v[48:51], v[56:59], "
+              "v[32:47] cbsz:4 blgp:4",
+              Read);
+  expectNeeds(8, Sparse,
+              "v_mfma_scale_f32_16x16x128_f8f6f4 v[40:43], v[48:55], v[56:63], "
+              "v[32:35], v8, v18");
+}
+
 TEST_P(MatrixHazard, FactorsAndExec) {
   if (!isGfx90aOn())
     GTEST_SKIP();
@@ -331,6 +379,11 @@ TEST_P(CheckerHazard, NewerChips) {
   EXPECT_SAYS(run(Set + First + Second),
               "a matrix instruction multiplies the result of the one before");
   EXPECT_CLEAN(run(Set + First + "v_nop\n" + Second));
+  if (Dense) // The index of a sparse one.
+    EXPECT_SAYS(
+        run(Set + First +
+            "v_swmmac_f32_16x16x32_f16 v[32:39], v[16:19], v[20:27], v8\n"),
+        "a matrix instruction multiplies the result of the one before");
 }
 
 TEST_P(CheckerHazard, ScalarRegistersOfGfx12) {

@@ -60,7 +60,7 @@ static std::vector<uint8_t> simpleObject(const std::string &Chip,
 
 TEST(CodeObject, KernelsOfAllChips) {
   for (const std::string &Chip : chipsIn(AllChips))
-    for (unsigned Version : {5u, 6u}) {
+    for (unsigned Version : {4u, 5u, 6u}) {
       SCOPED_TRACE(Chip + " version " + std::to_string(Version));
       Loader L;
       auto Object = L.load(simpleObject(Chip, Version), Chip);
@@ -93,6 +93,36 @@ TEST(CodeObject, RefusesOtherChips) {
       << L.Error;
 }
 
+// What is compiled for all chips of a kind runs on each of them.
+TEST(CodeObject, GenericTargets) {
+  struct Case {
+    uint8_t Machine;
+    const char *Name;
+    std::vector<const char *> Fits, Others;
+  };
+  for (const Case &C :
+       {Case{0x5f, "gfx9-4-generic", {"gfx942", "gfx950"}, {"gfx90a"}},
+        Case{0x53, "gfx10-3-generic", {"gfx1030"}, {"gfx1100"}},
+        Case{0x54, "gfx11-generic", {"gfx1100", "gfx1151"}, {"gfx1201"}},
+        Case{0x59, "gfx12-generic", {"gfx1200", "gfx1201"}, {"gfx1100"}}}) {
+    std::vector<uint8_t> Bytes = simpleObject(C.Fits[0], 6);
+    Bytes[48] = C.Machine;
+    Bytes[51] = 1; // the version of the target
+    for (const char *Chip : C.Fits) {
+      Loader L;
+      EXPECT_TRUE(L.load(Bytes, Chip)) << C.Name << " " << L.Error;
+    }
+    for (const char *Chip : C.Others) {
+      Loader L;
+      EXPECT_FALSE(L.load(Bytes, Chip)) << C.Name;
+      EXPECT_NE(
+          L.Error.find(std::string("is for ") + C.Name + ", but the device is"),
+          std::string::npos)
+          << L.Error;
+    }
+  }
+}
+
 TEST(CodeObject, RefusesOtherFiles) {
   Loader L;
   EXPECT_FALSE(L.load({}, "gfx942"));
@@ -113,7 +143,8 @@ TEST(CodeObject, RefusesOtherFiles) {
   };
   EXPECT_NE(With(4, 1).find("ELF64"), std::string::npos);   // class
   EXPECT_NE(With(7, 0).find("for HSA"), std::string::npos); // OS
-  EXPECT_NE(With(8, 1).find("version 5 or 6, got version 3"), std::string::npos)
+  EXPECT_NE(With(8, 1).find("version 4, 5 or 6, got version 3"),
+            std::string::npos)
       << L.Error;
   EXPECT_NE(With(16, 1).find("ld.lld"), std::string::npos);        // type
   EXPECT_NE(With(18, 62).find("e_machine 62"), std::string::npos); // x86

@@ -183,3 +183,74 @@ TEST(Control, Counters) {
     EXPECT_EQ(C.Issued[unsigned(InstClass::Scalar)], 3u); // with s_endpgm
   }
 }
+
+TEST(Control, PlaceOfAWave) {
+  struct Case {
+    const char *Chip;
+    unsigned Die, Unit;
+  };
+  // Workgroup 11 of an idle chip.
+  for (const Case &C : {Case{"gfx908", 0, 11}, Case{"gfx90a", 0, 11},
+                        Case{"gfx942", 3, 1}, Case{"gfx950", 3, 1}}) {
+    WaveTester T(C.Chip);
+    T.wave().WG->Id[0] = 11;
+    T.wave().Index = 6;
+    ASSERT_TRUE(T.run("s_getreg_b32 s0, hwreg(HW_REG_HW_ID)\n"
+                      "s_getreg_b32 s1, hwreg(HW_REG_HW_ID, 8, 4)"))
+        << T.error();
+    EXPECT_EQ(T.s(0) & 0xf, 1u) << C.Chip; // the second wave of its SIMD
+    EXPECT_EQ(T.s(0) >> 4 & 3, 2u);
+    EXPECT_EQ(T.s(1), C.Unit);
+    if (chipNamed(C.Chip).MatrixGeneration < 3)
+      continue;
+    ASSERT_TRUE(T.run("s_getreg_b32 s2, hwreg(HW_REG_XCC_ID)")) << T.error();
+    EXPECT_EQ(T.s(2), C.Die);
+  }
+  for (const char *Chip : {"gfx1030", "gfx1100", "gfx1201"}) {
+    WaveTester T(Chip);
+    T.wave().WG->Id[0] = 21;
+    ASSERT_TRUE(T.run("s_getreg_b32 s0, hwreg(HW_REG_HW_ID1)\n"
+                      "s_getreg_b32 s1, hwreg(HW_REG_HW_ID2)"))
+        << T.error();
+    EXPECT_EQ(T.s(0) >> 10 & 15, 2u) << Chip; // a pair of units
+    EXPECT_EQ(T.s(0) >> 18 & 7, 1u);
+    EXPECT_EQ(T.s(1), 0u);
+  }
+}
+
+TEST(Control, AnsweredMessages) {
+  for (const char *Chip : {"gfx1100", "gfx1201"}) {
+    WaveTester T(Chip);
+    const std::string Wait =
+        isGfx12(Chip) ? "s_wait_kmcnt 0x0\n" : "s_waitcnt lgkmcnt(0)\n";
+    const std::string Ask =
+        "s_sendmsg_rtn_b64 s[0:1], sendmsg(MSG_RTN_GET_REALTIME)\n" + Wait;
+    ASSERT_TRUE(T.run(Ask)) << T.error();
+    const uint64_t Before = T.s64(0);
+    ASSERT_TRUE(T.run(Ask)) << T.error();
+    EXPECT_GE(T.s64(0), Before);
+    EXPECT_FALSE(T.run("s_sendmsg_rtn_b32 s0, sendmsg(MSG_RTN_GET_TMA)"));
+    EXPECT_NE(T.error().find("message 0x82"), std::string::npos) << T.error();
+  }
+}
+
+TEST(Control, StateOfTheBarrier) {
+  WaveTester T("gfx1201");
+  T.wave().WG->Alive = 5;
+  T.wave().WG->Signalled = 3;
+  ASSERT_TRUE(T.run("s_get_barrier_state s0, -1\ns_wait_kmcnt 0x0"))
+      << T.error();
+  EXPECT_EQ(T.s(0), 1u | 5u << 4 | 3u << 16);
+  EXPECT_FALSE(T.run("s_get_barrier_state s0, 1"));
+}
+
+TEST(Control, SetKill) {
+  for (const char *Chip : {"gfx1100", "gfx1201"}) {
+    WaveTester T(Chip);
+    T.s(0) = 0;
+    ASSERT_TRUE(T.run("s_setkill 0\ns_mov_b32 s0, 1\ns_setkill 1\n"
+                      "s_mov_b32 s0, 2"))
+        << T.error();
+    EXPECT_EQ(T.s(0), 1u);
+  }
+}

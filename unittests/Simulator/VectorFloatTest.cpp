@@ -488,3 +488,19 @@ TEST(VectorFloat, DualIssue) {
     EXPECT_EQ(T.v(1)[0], f32(4.0f) << 1);
   }
 }
+
+// Behind 53 bits of 2/pi come the next ones; large numbers begin further on.
+// Values: AMD's description in whole numbers of 2000 bits.
+TEST(VectorFloat, TrigPreop) {
+  runLaneCases({{"v_trig_preop_f64 v[0:1], v[2:3], v4",
+                 GFX9 | GFX11Plus | GFX908 | GFX1030,
+                 {{f64(1.0), 0, 0, 0x3fe45f306dc9c882ull},
+                  {f64(1.0), 1, 0, 0x3c94a7f09d5f47d4ull},
+                  {f64(1.0), 2, 0, 0x394a6ee06db14accull},
+                  {f64(-3.5), 0, 0, 0x3fe45f306dc9c882ull},
+                  {f64(0x1p100), 0, 0, 0x3cb529fc2757d1e0ull},
+                  {f64(0x1p100), 1, 0, 0x39b534ddc0db6295ull},
+                  {f64(0x1p1000), 0, 0, 0x0cc516ba93dd63f5ull},
+                  {f64(0x1p1000), 2, 0, 0x061e294a4ba9afecull},
+                  {f64(0x1p1000), 31, 0, 0x0000000000000000ull}}}});
+}

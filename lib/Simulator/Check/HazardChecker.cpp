@@ -126,7 +126,7 @@ bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
                               "s_waitcnt_depctr with va_vdst of 0");
   }
   if (Hazards.Newer & NewerMatrix && I->Matrix && LastMatrix)
-    for (unsigned K = 0; K < 2; ++K)
+    for (unsigned K : {0, 1, 3}) // the factors and the index
       if (overlap(E.VectorRead[K], LastMatrixEffects->VectorWrite[0]))
         return newerFault(I, LastMatrix,
                           "a matrix instruction multiplies the result of the "

@@ -133,7 +133,8 @@ static unsigned matrixInMatrix(const HazardPair &P) {
              Second64 = isDouble(P.SecondFacts);
   const unsigned More = P.IsGfx950 && F.Xdl ? 1 : 0;
   unsigned Needs = 0;
-  for (unsigned K = 0; K < 2; ++K)
+  // The factors, the index and the scales.
+  for (unsigned K : {0, 1, 3, 4})
     if (overlap(P.SecondEffects->VectorRead[K], Result)) {
       if (First64)
         Needs = F.Passes == 4 ? 6 : P.IsGfx950 ? 19 : 11;
@@ -289,9 +290,11 @@ static uint8_t passesOf(const MatrixShape &S, bool Gfx940, bool Gfx950) {
   if (S.A == MatrixType::F64)
     return S.M == 4 ? 4 : Gfx950 ? 16 : 8;
   const uint8_t Whole = S.M == 4 ? 2 : S.M == 16 ? 8 : 16;
-  // gfx940 has twice as much of everything but f32 and several small blocks.
+  // gfx940 has twice as much of everything but f32, several small blocks, and
+  // f8f6f4, which are twice as deep as others.
+  const bool Deep = !S.Sparse && S.M * S.K == 2048;
   const bool Faster =
-      Gfx940 && S.M != 4 && S.Blocks == 1 && S.A != MatrixType::F32;
+      Gfx940 && S.M != 4 && S.Blocks == 1 && !Deep && S.A != MatrixType::F32;
   return Faster ? Whole / 2 : Whole;
 }
 

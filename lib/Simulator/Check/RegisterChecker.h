@@ -121,6 +121,7 @@ private:
   void propagateMoves(const Inst *I, const Effects &E, uint64_t Exec);
   void propagateSwap(const Inst *I, const Effects &E, uint64_t Exec);
   void propagateMatrix(const Inst *I, const Effects &E);
+  void propagateConversion(const Inst *I, const Effects &E, uint64_t Exec);
   void propagateReadLane(const Inst *I, const Effects &E, uint64_t Exec);
   void propagateWriteLane(const Inst *I, const Effects &E);
   void propagateIndexed(const Effects &E, const Inst *I);

@@ -441,7 +441,10 @@ bool RegisterChecker::propagate(const Inst *I, const Effects &E,
   case Flow::Lane:
   case Flow::Bits:
   case Flow::Select:
-    return propagateLanes(I, E, Exec);
+    if (!I->Conversion)
+      return propagateLanes(I, E, Exec);
+    propagateConversion(I, E, Exec);
+    return true;
   case Flow::None:
     for (const RegisterSpan &S : E.VectorWrite)
       define(S, Exec, ~0ull, Source());

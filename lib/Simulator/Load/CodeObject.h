@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An AMD code object (an ELF64 shared object of code object version 5 or 6) in
+// An AMD code object (an ELF64 shared object of code object version 4 to 6) in
 // memory: its kernels, its variables, and its code, which is decoded when it is
 // first asked for.
 //

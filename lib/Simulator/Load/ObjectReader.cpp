@@ -106,7 +106,38 @@ private:
 
 } // namespace
 
+namespace {
+/// A target that stands for several chips: their common instructions.
+struct GenericTarget {
+  unsigned Machine;
+  const char *Name;
+  unsigned Generation;
+  unsigned LeastMatrixGeneration; ///< gfx9-4: of gfx942 on
+};
+} // namespace
+
+/// Those that simulated chips belong to. gfx9-generic is for gfx900 to gfx90c,
+/// of which none is simulated.
+static const GenericTarget GenericTargets[] = {
+    {ELF::EF_AMDGPU_MACH_AMDGCN_GFX9_4_GENERIC, "gfx9-4-generic", 9, 3},
+    {ELF::EF_AMDGPU_MACH_AMDGCN_GFX10_3_GENERIC, "gfx10-3-generic", 10, 0},
+    {ELF::EF_AMDGPU_MACH_AMDGCN_GFX11_GENERIC, "gfx11-generic", 11, 0},
+    {ELF::EF_AMDGPU_MACH_AMDGCN_GFX12_GENERIC, "gfx12-generic", 12, 0}};
+
+static bool fits(const SimulatedChip &Chip, unsigned Machine) {
+  if (Machine == Chip.ElfMachine)
+    return true;
+  for (const GenericTarget &T : GenericTargets)
+    if (T.Machine == Machine)
+      return T.Generation == Chip.Generation &&
+             Chip.MatrixGeneration >= T.LeastMatrixGeneration;
+  return false;
+}
+
 static std::string machineName(unsigned Machine) {
+  for (const GenericTarget &T : GenericTargets)
+    if (T.Machine == Machine)
+      return T.Name;
   if (const SimulatedChip *C = chipByMachine(Machine))
     return C->Chip;
   return "an AMD GPU with machine number 0x" + utohexstr(Machine);
@@ -144,16 +175,16 @@ bool ObjectReader::readHeader() {
                 Twine(unsigned(ELF::ELFOSABI_AMDGPU_HSA)) + "), got EI_OSABI " +
                 Twine(unsigned(Ident[ELF::EI_OSABI])));
   unsigned Abi = Ident[ELF::EI_ABIVERSION];
-  if (Abi != ELF::ELFABIVERSION_AMDGPU_HSA_V5 &&
-      Abi != ELF::ELFABIVERSION_AMDGPU_HSA_V6)
-    return fail("expected code object version 5 or 6, got version " +
+  if (Abi < ELF::ELFABIVERSION_AMDGPU_HSA_V4 ||
+      Abi > ELF::ELFABIVERSION_AMDGPU_HSA_V6)
+    return fail("expected code object version 4, 5 or 6, got version " +
                 Twine(Abi + 2) + "; compile with -mcode-object-version=5");
   if (Header.e_type != ELF::ET_DYN)
     return fail("expected a linked code object (ET_DYN), got e_type " +
                 Twine(unsigned(Header.e_type)) +
                 "; link it with ld.lld -shared");
   unsigned Machine = Header.e_flags & ELF::EF_AMDGPU_MACH;
-  if (Machine != Chip.ElfMachine)
+  if (!fits(Chip, Machine))
     return fail("the code object is for " + machineName(Machine) +
                 ", but the device is " + Chip.Chip + "; devices exist for " +
                 knownChips());
