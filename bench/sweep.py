@@ -29,7 +29,7 @@ import torch  # noqa: E402
 
 from lnbwd import compiler, schedule, schedule_space  # noqa: E402
 from lnbwd._files import write_whole  # noqa: E402
-from lnbwd_bench import sweeping  # noqa: E402
+from lnbwd_bench import costs, sweeping  # noqa: E402
 
 
 def main() -> int:
@@ -41,6 +41,11 @@ def main() -> int:
     parser.add_argument("--ranked", type=int, default=0,
                         help="of which so many are those that the cost model finds best "
                              "(default 0: all are drawn around its choice)")
+    parser.add_argument("--kinds", nargs="+", choices=sorted(sweeping.KINDS), default=[],
+                        help="the kinds to draw from, each as often")
+    parser.add_argument("--unbounded", type=int, default=0,
+                        help="of the schedules of a program without column sums so many, at least, "
+                             "give each set of rows a workgroup of its own (default 0)")
     parser.add_argument("--seconds", type=float, default=540, help="stop after so long")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--out", type=pathlib.Path, required=True, help="a file .json.xz")
@@ -58,12 +63,13 @@ def main() -> int:
         if fields[schedule.COLUMN_TILE]:
             return []
         best = sweeping.ranked(problem, chip, options.ranked + 1)[1:] if options.ranked else []
-        order = best + schedule_space.candidates(
+        others = schedule_space.candidates(
             sweeping.shape_of(problem), fields, properties.wave_size, sweeping.FIELDS,
-            properties.compute_units, options.seed)
-        return order[:int(1.4 * options.candidates)]
+            properties.compute_units, options.seed, unbounded=not costs.has_sums(problem.kind))
+        apart = [other for other in others if not other[schedule.WORKGROUPS_PER_COMPUTE_UNIT]]
+        return (best + apart[:options.unbounded] + others)[:int(1.4 * options.candidates)]
 
-    records = sweeping.sweep(sweeping.draw(options.seed, options.count, chip), chip,
+    records = sweeping.sweep(sweeping.draw(options.seed, options.count, chip, options.kinds), chip,
                              options.candidates, options.jobs,
                              time.monotonic() + options.seconds, choose)
     document = {"format": sweeping.FORMAT, "version": sweeping.VERSION, "chip": chip,

@@ -30,7 +30,16 @@ PROGRAMS = {
     "layer_norm_bwd": (2, 1, 1, 2, 2, 1, 7, 0), "rms_norm_bwd": (2, 1, 1, 1, 1, 1, 6, 0),
     "layer_norm": (1, 1, 2, 0, 3, 2, 5, 0), "rms_norm": (1, 1, 1, 0, 1, 1, 3, 0),
     "norm_backward": (4, 2, 1, 3, 2, 1, 12, 0), "norm_forward": (2, 1, 2, 0, 2, 2, 6, 0),
-    "gelu_backward": (2, 1, 0, 1, 0, 0, 9, 2), "rms_backward": (3, 1, 1, 1, 1, 1, 8, 0)}
+    "gelu_backward": (2, 1, 0, 1, 0, 0, 9, 2), "rms_backward": (3, 1, 1, 1, 1, 1, 8, 0),
+    "layer_norm_bwd_dx": (2, 1, 1, 0, 2, 1, 6, 0), "rms_norm_bwd_dx": (2, 1, 1, 0, 1, 1, 5, 0),
+    "rms_forward": (2, 2, 1, 0, 1, 1, 4, 0)}
+
+
+
+def has_sums(kind: str) -> bool:
+    """Whether a kind of program has column sums."""
+    return PROGRAMS[kind][3] > 0
+
 
 # What lib/Target/ChipInfo.cpp says of sm_90, and the constants of CostModel.cpp.
 COMPUTE_UNITS, WAVE, SCHEDULERS, MEGAHERTZ = 132, 32, 4, 1980
@@ -40,6 +49,7 @@ RESERVED_SHARED, COMBINED_SHARE, CROWDING_BYTES, LINE = 1024, 0.75, 128 * 1024, 
 CLUSTER_PARTS = ((6, 16), (2, 18))
 REGISTER_STEPS, REGISTER_ERRORS, SPILL_SCALE = (64, 128), (-6, 0, 6), 8
 TURN_TOLERANCE = 0.0503
+MOST_RESIDENT = 32
 
 # Parameters that were fitted to what ptxas allots, and not to times.
 OF_REGISTERS = frozenset((
@@ -88,6 +98,7 @@ class Schedules:
         self.threads_per_row, self.groups = fields[schedule.THREADS_PER_ROW], fields[schedule.ROW_GROUPS]
         self.width, self.split = fields[schedule.VECTOR_WIDTH], fields[schedule.WORKGROUPS_PER_ROW]
         self.per_compute_unit = fields[schedule.WORKGROUPS_PER_COMPUTE_UNIT]
+        self.is_unbounded = self.per_compute_unit == 0
         self.stages = fields[schedule.STAGES]
         self._shape(fields)
         self._registers(registers)
@@ -155,8 +166,9 @@ class Schedules:
         by_shared = np.maximum(1, np.floor(COMPUTE_UNIT_SHARED / shared))
         by_threads = np.floor(COMPUTE_UNIT_THREADS / self.threads)
         sets = np.ceil(self.rows / fields[schedule.ROWS_PER_WORKGROUP])
-        most = np.maximum(1, np.minimum(
-            sets, np.floor(self.per_compute_unit * COMPUTE_UNITS / self.split)))
+        most = np.where(self.is_unbounded, sets, np.maximum(1, np.minimum(
+            sets, np.floor(self.per_compute_unit * COMPUTE_UNITS / self.split))))
+        together = np.where(self.is_unbounded, MOST_RESIDENT, self.per_compute_unit)
         # The estimate of the registers is off by a few: the mean over such errors.
         zero = np.zeros_like(self.us)
         self.grid, self.resident, self.whole, self.rest = zero, zero, zero, zero
@@ -169,7 +181,7 @@ class Schedules:
                 np.maximum(24, np.minimum(needed, self.limit)) / REGISTER_GRANULE)
             by_registers = np.maximum(1, np.floor(
                 SCHEDULERS * np.floor(REGISTERS_PER_SCHEDULER / taken) / self.waves))
-            room = np.minimum.reduce([by_registers, by_threads, by_shared, self.per_compute_unit])
+            room = np.minimum.reduce([by_registers, by_threads, by_shared, together])
             clusters = np.maximum(1, np.sum(
                 [count * np.floor(units * room / self.split) for count, units in CLUSTER_PARTS],
                 axis=0))
@@ -232,7 +244,8 @@ def predict(s: Schedules, p: Values) -> Array:
                  overlap(p["turn_exponent"], work,
                          loaded * np.where(s.is_unrolled, p["unrolled_share"], 1)),
                  work + loaded))
-    waiting = waves * s.turns * turn
+    # Where each set of rows has a workgroup of its own, others start while it waits.
+    waiting = waves * s.turns * turn * np.where(s.is_unbounded, p["apart_share"], 1)
 
     busy = np.minimum(s.workgroups, COMPUTE_UNITS)
     issuing = (s.rows * s.split * s.threads_per_row / WAVE * instructions
@@ -240,14 +253,17 @@ def predict(s: Schedules, p: Values) -> Array:
 
     each = s.workgroups / COMPUTE_UNITS
     crowd = (p["crowding"] * s.resident * np.minimum(1, each) * s.stage_bytes / CROWDING_BYTES
-             + p["stream_share"] * np.log2(np.maximum(1, np.minimum(s.resident, each))))
-    moved = (s.rows * s.length * (s.bytes_read + s.bytes_written)
+             + ~s.is_unbounded * p["stream_share"]
+             * np.log2(np.maximum(1, np.minimum(s.resident, each))))
+    moved = (s.length * (s.rows * (s.bytes_read + s.bytes_written)
+                         + s.is_unbounded * p["column_share"] * s.grid * s.column_bytes)
              / (p["bandwidth_tb_per_s"] * 1e6) * (1 + crowd))
 
     start = (p["workgroup_us"] + p["thread_us"] * s.wave_share
              + s.is_staged * p["stage_us"] * np.log2(1 + np.minimum(s.stages, s.turns))
              + s.is_unrolled * p["unrolled_us"] + (s.split > 1) * p["cluster_start_us"])
-    total = (p["launch_us"] + waves * start + p["dispatch_us"] * each
+    starting = np.where(s.is_unbounded, start, waves * start + p["dispatch_us"] * each)
+    total = (p["launch_us"] + starting
              + overlap(p["limit_exponent"], moved, issuing, waiting))
     combined = (p["finalize_us"]
                 + p["combine_us"] * s.elements * s.sums * np.log2(s.groups + 1)

@@ -19,7 +19,7 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -35,9 +35,11 @@ FORMAT, VERSION = "lnbwd-sweep", 1
 # The fields of a schedule, in the order in which a record has them.
 FIELDS = tuple(schedule.FIELDS)
 
-# How often a kind is drawn. Those that are no operation are regions of regions.py, of bfloat16.
+# How often a kind is drawn. Those that are no operation are regions of regions.py, of bfloat16, or
+# a backward pass without column sums (``_dx``); what is drawn 0 times has to be asked for.
 KINDS = {LAYER_NORM_BWD: 5, RMS_NORM_BWD: 2, LAYER_NORM: 3, RMS_NORM: 2,
-         "norm_backward": 3, "norm_forward": 2, "gelu_backward": 2, "rms_backward": 1}
+         "norm_backward": 3, "norm_forward": 2, "gelu_backward": 2, "rms_backward": 1,
+         "layer_norm_bwd_dx": 0, "rms_norm_bwd_dx": 0, "rms_forward": 0}
 _DTYPES = ("bf16", "bf16", "f16", "f32")
 _ROWS, _LENGTHS, _BYTES = (64, 600_000), (128, 16384), (3e6, 1.2e9)
 _ODD_SHARE, _EVEN_STEPS = 0.12, (64, 64, 64, 8)
@@ -91,26 +93,36 @@ def _region_source(kind: str, n: int) -> str:
     return str(region.program.mlir()).replace(f"<{_TRACED_ROWS}x", "<?x")
 
 
+def operation_of(kind: str) -> str:
+    """The operation that a kind is of, or a region's own name."""
+    return kind.removesuffix("_dx")
+
+
 def source_of(kind: str, dtype: str, n: int, chip: str) -> str:
     """MLIR of a kind of row program, for any number of rows."""
-    if kind not in OPERATIONS:
+    operation = operation_of(kind)
+    if operation not in OPERATIONS:
         return _region_source(kind, n)
-    is_forward = OPERATIONS[kind].is_forward
-    has_shift = OPERATIONS[kind].has("beta")
-    return KernelSpec(op=kind, n=n, dtype=dtype, chip=chip, weight_dtype=dtype,
+    is_forward = OPERATIONS[operation].is_forward
+    has_sums = not is_forward and kind == operation
+    has_shift = OPERATIONS[operation].has("beta")
+    return KernelSpec(op=operation, n=n, dtype=dtype, chip=chip, weight_dtype=dtype,
                       bias_dtype=dtype if has_shift else "", want_dx=not is_forward,
-                      want_dweight=not is_forward, want_dbias=has_shift and not is_forward,
+                      want_dweight=has_sums, want_dbias=has_shift and has_sums,
                       format="ptx", epsilon=1e-5 if is_forward else None).mlir()
 
 
-def draw(seed: int, count: int, chip: str) -> Iterator[Problem]:
-    """Random problems, the same for the same seed: N and the bytes of a row block log-uniform."""
+def draw(seed: int, count: int, chip: str, among: Collection[str] = ()) -> Iterator[Problem]:
+    """Random problems, the same for the same seed: N and the bytes of a row block log-uniform. Of
+    the kinds ``among``, if there are any, each is drawn as often."""
     generator = random.Random(seed)
     kinds = [kind for kind, weight in KINDS.items() for _ in range(weight)]
+    if among:
+        kinds = [kind for kind in KINDS if kind in among]
     made = 0
     while made < count:
         kind = generator.choice(kinds)
-        dtype = generator.choice(_DTYPES) if kind in OPERATIONS else "bf16"
+        dtype = generator.choice(_DTYPES) if operation_of(kind) in OPERATIONS else "bf16"
         n = int(2 ** generator.uniform(*map(math.log2, _LENGTHS)))
         step = 1 if generator.random() < _ODD_SHARE else generator.choice(_EVEN_STEPS)
         n = n | 1 if step == 1 else max(_LENGTHS[0], n // step * step)

@@ -49,6 +49,8 @@ static constexpr double registerSteps[] = {64, 128};
 static constexpr double registerErrors[] = {-6, 0, 6};
 /// Registers over which the cost of too many sets in.
 static constexpr double spillScale = 8;
+/// Workgroups that a compute unit takes at once, whatever they need.
+static constexpr double mostResident = 32;
 /// Part of a turn that is neglected where averages are rounded up.
 static constexpr double turnTolerance = 0.0503;
 
@@ -62,6 +64,7 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"finalize_us", &CostParameters::finalizeUs},
         {"bandwidth_tb_per_s", &CostParameters::bandwidth},
         {"partial_bandwidth_tb_per_s", &CostParameters::partialBandwidth},
+        {"column_share", &CostParameters::columnShare},
         {"load_us", &CostParameters::loadUs},
         {"staged_us", &CostParameters::stagedUs},
         {"copy_us", &CostParameters::copyUs},
@@ -82,6 +85,7 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"workgroup_us", &CostParameters::workgroupUs},
         {"thread_us", &CostParameters::threadUs},
         {"dispatch_us", &CostParameters::dispatchUs},
+        {"apart_share", &CostParameters::apartShare},
         {"stage_us", &CostParameters::stageUs},
         {"unrolled_us", &CostParameters::unrolledUs},
         {"cluster_start_us", &CostParameters::clusterStartUs},
@@ -291,7 +295,6 @@ static Residency estimateResidency(const ProgramCosts &program,
   auto computeUnits = double(chip.computeUnits);
   auto groups = double(schedule.rowGroups);
   auto split = double(schedule.workgroupsPerRow);
-  auto perComputeUnit = double(schedule.workgroupsPerComputeUnit);
   auto granule = double(chip.limits.registerGranule);
   double shared = reservedSharedBytes + stageBytes;
   if (shape.isExchanged)
@@ -305,9 +308,14 @@ static Residency estimateResidency(const ProgramCosts &program,
       std::floor(double(chip.limits.computeUnitSharedMemoryBytes) / shared));
   double byThreads =
       std::floor(double(chip.limits.computeUnitThreads) / shape.threads);
-  double sets = std::ceil(program.rows / double(schedule.rowsPerWorkgroup));
-  double most = std::max(
-      1.0, std::min(sets, std::floor(perComputeUnit * computeUnits / split)));
+  double most = std::ceil(program.rows / double(schedule.rowsPerWorkgroup));
+  double together = mostResident;
+  if (schedule.workgroupsPerComputeUnit) {
+    auto perComputeUnit = double(schedule.workgroupsPerComputeUnit);
+    most = std::max(
+        1.0, std::min(most, std::floor(perComputeUnit * computeUnits / split)));
+    together = perComputeUnit;
+  }
 
   Residency mean;
   constexpr double share = 1.0 / std::size(registerErrors);
@@ -323,7 +331,7 @@ static Residency estimateResidency(const ProgramCosts &program,
         1.0, std::floor(schedulers *
                         std::floor(getRegistersOfScheduler(chip) / taken) /
                         shape.waves));
-    double room = std::min({byRegisters, byThreads, byShared, perComputeUnit});
+    double room = std::min({byRegisters, byThreads, byShared, together});
     double grid = most;
     if (split > 1) {
       double clusters = 0;
@@ -411,7 +419,10 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   } else {
     turn = work + p.loadUs + fetch;
   }
-  double waiting = waves * turns * turn;
+  // Where each set of rows has a workgroup of its own, others start while it
+  // waits.
+  bool isBounded = schedule.workgroupsPerComputeUnit != 0;
+  double waiting = waves * turns * turn * (isBounded ? 1 : p.apartShare);
 
   // Instructions over all schedulers.
   double busy = std::min(workgroups, computeUnits);
@@ -420,14 +431,15 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
 
   // The memory.
   double each = workgroups / computeUnits;
-  double crowd =
-      p.crowding * residency.resident * std::min(1.0, each) * stageBytes /
-          crowdingBytes +
-      p.streamShare *
-          std::log2(std::max(1.0, std::min(residency.resident, each)));
-  double moved = program.rows * program.length *
-                 (program.bytesRead + program.bytesWritten) /
-                 (p.bandwidth * 1e6) * (1 + crowd);
+  double crowd = p.crowding * residency.resident * std::min(1.0, each) *
+                 stageBytes / crowdingBytes;
+  if (isBounded)
+    crowd += p.streamShare *
+             std::log2(std::max(1.0, std::min(residency.resident, each)));
+  double bytes = program.rows * (program.bytesRead + program.bytesWritten);
+  if (!isBounded)
+    bytes += p.columnShare * residency.grid * program.columnBytes;
+  double moved = program.length * bytes / (p.bandwidth * 1e6) * (1 + crowd);
 
   double start = p.workgroupUs + p.threadUs * shape.wavesOfScheduler;
   if (shape.isStaged)
@@ -436,8 +448,10 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
     start += p.unrolledUs;
   if (split > 1)
     start += p.clusterStartUs;
-  double total = p.launchUs + waves * start + p.dispatchUs * each +
-                 overlap(p.limitExponent, {moved, issuing, waiting});
+  if (isBounded)
+    start = waves * start + p.dispatchUs * each;
+  double total =
+      p.launchUs + start + overlap(p.limitExponent, {moved, issuing, waiting});
   if (program.sums > 0)
     total +=
         p.finalizeUs +

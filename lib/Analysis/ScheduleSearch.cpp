@@ -16,6 +16,7 @@
 #include "lnbwd/Analysis/CostModel.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
@@ -38,6 +39,12 @@ static constexpr int64_t leastPartColumns = 1024;
 static constexpr double mostIdle = 0.34;
 static constexpr int64_t leastComputeUnitThreads = 128,
                          mostComputeUnitThreads = 2048;
+/// Work-items of a workgroup and columns of a lane, at most, and bytes of all
+/// row blocks, at least, where each set of rows has a workgroup of its own: 64
+/// and 128 work-items, 16 to 32 columns and 134 to 201 MB were measured, and
+/// the model is too hopeful of others.
+static constexpr int64_t mostUnboundedThreads = 256, mostUnboundedColumns = 32;
+static constexpr double leastUnboundedBytes = 64 * 1024 * 1024;
 /// Registers by which the estimate stays below those that a lane has.
 static constexpr double registerMargin = 8;
 /// Times are compared in steps of a tenth of a nanosecond.
@@ -74,13 +81,26 @@ static SmallVector<Flight> getFlights(const ChipInfo &chip) {
   return flights;
 }
 
+/// Whether a workgroup for each set of rows is tried, in the place of
+/// persistent ones: where there are column sums, each workgroup would have
+/// partial ones, and rows that are worked through twice, as in LayerNorm's
+/// forward pass, were measured to lose by it (docs/performance.md).
+static bool takesUnboundedGrid(RowwiseOp op, const ProgramCosts &program) {
+  double bytes = program.rows * program.length *
+                 (program.bytesRead + program.bytesWritten);
+  return op.getAllSums().empty() && program.phases <= 1 && !hasOwnRows(op) &&
+         bytes >= leastUnboundedBytes;
+}
+
 /// Calls `visit` with each schedule for `rows` rows that are whole in a
 /// workgroup or a cluster, but for those that are hopeless.
-static void forEachSchedule(RowwiseOp op, const ChipInfo &chip, int64_t rows,
+static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
+                            const ProgramCosts &program, int64_t rows,
                             function_ref<void(const ScheduleFields &)> visit) {
   int64_t length = op.getRowLength();
   int64_t width = chooseVectorWidth(op);
   bool hasRowSums = op.hasRowSums();
+  bool isUnboundedTried = takesUnboundedGrid(op, program);
   SmallVector<Flight> flights = getFlights(chip);
   for (int64_t split : tried::workgroupsPerRow) {
     if (split > chip.workgroups.clusterWorkgroups ||
@@ -119,10 +139,20 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip, int64_t rows,
           fields.unroll = unroll;
           SmallVector<int64_t, 16> grids;
           for (int64_t workgroups : tried::workgroupsPerComputeUnit) {
+            fields.workgroupsPerComputeUnit = workgroups;
+            if (!workgroups) {
+              // One set of rows has no others to keep in flight.
+              if (isUnboundedTried && split == 1 && !stages && !prefetch &&
+                  workgroup <= mostUnboundedThreads &&
+                  accesses * width <= mostUnboundedColumns) {
+                fields.rowsPerWorkgroup = fields.rowGroups;
+                visit(fields);
+              }
+              continue;
+            }
             if (workgroup * workgroups < leastComputeUnitThreads ||
                 workgroup * workgroups > mostComputeUnitThreads)
               continue;
-            fields.workgroupsPerComputeUnit = workgroups;
             for (int64_t turns : tried::rowsPerWorkgroup) {
               fields.rowsPerWorkgroup = turns * fields.rowGroups;
               int64_t grid =
@@ -162,7 +192,7 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip,
   ProgramCosts program = ProgramCosts::of(op, rows);
   using Entry = std::pair<double, ScheduleFields>;
   SmallVector<Entry, 0> found;
-  forEachSchedule(op, chip, rows, [&](const ScheduleFields &fields) {
+  forEachSchedule(op, chip, program, rows, [&](const ScheduleFields &fields) {
     RegisterEstimate registers =
         estimateRegisters(program, fields, chip, parameters);
     if (registers.needed + registerMargin <= registers.limit)

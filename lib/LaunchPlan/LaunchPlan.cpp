@@ -34,6 +34,11 @@ using namespace mlir;
 using namespace lnbwd;
 namespace json = llvm::json;
 
+/// Where a grid ends that its schedule does not bound: CUDA counts workgroups
+/// in 31 bits, HIP work-items in 32.
+static constexpr int64_t mostWorkgroups = (int64_t(1) << 31) - 1,
+                         mostWorkItems = (int64_t(1) << 32) - 1;
+
 namespace {
 /// A number that is known at launch: one of the three bases, times the number
 /// of groups to a power.
@@ -135,6 +140,10 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
   ScheduleAttr schedule = count.getSchedule();
   int64_t fixed = count.getFixedWorkgroups();
   bool isPerGroup = bool(count.getGroupCount());
+  // The kernel's loop takes the rows beyond. Clusters are bounded at launch.
+  if (!fixed && !schedule.getWorkgroupsPerComputeUnit() &&
+      schedule.getWorkgroupsPerRow() == 1)
+    fixed = std::min(mostWorkgroups, mostWorkItems / schedule.getThreads());
   std::array<int64_t, 5> key{schedule.getRowsPerWorkgroup(),
                              fixed ? 0 : schedule.getWorkgroupsPerComputeUnit(),
                              fixed, schedule.getWorkgroupsPerRow(), isPerGroup};

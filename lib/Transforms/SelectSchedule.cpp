@@ -108,11 +108,12 @@ private:
       return failure();
     op.setScheduleAttr(*overridden);
     // On the chip's usual device the grid is what it would be anyway. That of
-    // rows whose number no launch chooses is a constant.
-    if ((reproducible && !op.getAllSums().empty()) || hasOwnRows(op))
+    // rows whose number no launch chooses is a constant. A grid without a bound
+    // depends on no device.
+    int64_t bound = overridden->getWorkgroupsPerComputeUnit();
+    if (bound && ((reproducible && !op.getAllSums().empty()) || hasOwnRows(op)))
       op.setFixedWorkgroups(std::max<int64_t>(
-          1, overridden->getWorkgroupsPerComputeUnit() * info.computeUnits /
-                 overridden->getWorkgroupsPerRow()));
+          1, bound * info.computeUnits / overridden->getWorkgroupsPerRow()));
     return success();
   }
 };

@@ -58,7 +58,7 @@ FIELDS: tuple[tuple[str, bool, str, int, tuple[int, ...], str, int | None, tuple
      "the fewest rows worth a workgroup of their own; 0: one workgroup takes all rows"),
     (WORKGROUPS_PER_COMPUTE_UNIT, False, "workgroups", 0,
      (), "at least 0", None, ("amd", "nvidia"),
-     (1, 2, 3, 4, 6, 8, 12, 16), "",
+     (1, 2, 3, 4, 6, 8, 12, 16, 0), "",
      "upper bound of the grid, times the device's compute units: workgroups are persistent"
      " and take further rows in turn; 0: no bound. Workgroups that share a row count as "
      "one, for so many compute units"),

@@ -48,6 +48,7 @@ class Size(Protocol):
 _FLIGHTS = [(stages, prefetch, unroll) for stages, prefetch, unroll in itertools.product(
     *(FIELDS[name].tried for name in (STAGES, PREFETCH, UNROLL)))
     if (prefetch and unroll == 1 if stages else prefetch or unroll == 1)]
+_ALONE = (0, 0, 1)
 # Columns of one lane, and idle lanes over busy ones, beyond which nothing is good.
 _MOST_COLUMNS, _MOST_IDLE = 64, 0.34
 _LEAST_THREADS, _MOST_THREADS = 128, 2048
@@ -83,6 +84,13 @@ def _distance(one: int, other: int, step: float = 1.0) -> float:
     return step * abs(math.log2(max(one, 0.5)) - math.log2(max(other, 0.5)))
 
 
+def _grid_distance(one: int, other: int) -> float:
+    """How far two bounds of a grid are apart; a grid without one is a step from any other."""
+    if 0 in (one, other):
+        return float(one != other)
+    return _distance(one, other)
+
+
 def _flight_distance(one: tuple[int, int, int], other: tuple[int, int, int]) -> float:
     if one == other:
         return 0.0
@@ -91,8 +99,8 @@ def _flight_distance(one: tuple[int, int, int], other: tuple[int, int, int]) -> 
     return 1.0
 
 
-def all_schedules(shape: Size, center: Mapping[str, int], wave: int,
-                  known: Iterable[str]) -> Iterator[tuple[float, dict[str, int]]]:
+def all_schedules(shape: Size, center: Mapping[str, int], wave: int, known: Iterable[str],
+                  unbounded: bool = False) -> Iterator[tuple[float, dict[str, int]]]:
     """Every schedule of the search ranges that is not hopeless, with its distance from
     ``center``: about one for each choice that differs.
 
@@ -101,6 +109,8 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int,
         center: the fields of the schedule to search around.
         wave: lanes of a wave.
         known: the fields that may change (``schedule.names_for``).
+        unbounded: whether a workgroup for each set of rows is worth a try, as it is for programs
+            without column sums: with them each would have partial sums.
     """
     known = set(known)
     center = {**{name: field.default for name, field in FIELDS.items()
@@ -129,8 +139,11 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int,
                 FIELDS[ROWS_PER_WORKGROUP].tried, _FLIGHTS):
             threads = per_row * group
             registers = _FIXED_REGISTERS + _COLUMN_REGISTERS * chunks * width
-            if (threads > 1024 or registers > min(_MOST_REGISTERS, _REGISTERS // threads)
-                    or not _LEAST_THREADS <= threads * workgroups <= _MOST_THREADS):
+            if threads > 1024 or registers > min(_MOST_REGISTERS, _REGISTERS // threads):
+                continue
+            # One set of rows has no others to keep in flight.
+            if (not _LEAST_THREADS <= threads * workgroups <= _MOST_THREADS if workgroups else
+                    not unbounded or split > 1 or turns > 1 or flight != _ALONE):
                 continue
             fields = {THREADS_PER_ROW: per_row, ROW_GROUPS: group, VECTOR_WIDTH: width,
                       ROWS_PER_WORKGROUP: turns * group,
@@ -140,7 +153,7 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int,
             fields = {name: value for name, value in fields.items() if name in known}
             distance = (_distance(per_row, center[THREADS_PER_ROW])
                         + _distance(threads, home_threads)
-                        + _distance(workgroups, center[WORKGROUPS_PER_COMPUTE_UNIT])
+                        + _grid_distance(workgroups, center[WORKGROUPS_PER_COMPUTE_UNIT])
                         + _distance(turns, home_turns, 0.7)
                         + _distance(split, center.get(WORKGROUPS_PER_ROW, 1))
                         + _flight_distance(flight, home))
@@ -149,17 +162,19 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int,
 
 def grid(shape: Size, fields: Mapping[str, int], compute_units: int) -> int:
     """The workgroups of a launch on a chip of so many compute units (docs/abi.md)."""
-    return max(1, min(-(-shape.m // max(1, fields[ROWS_PER_WORKGROUP])),
-                      fields[WORKGROUPS_PER_COMPUTE_UNIT] * compute_units))
+    count = -(-shape.m // max(1, fields[ROWS_PER_WORKGROUP]))
+    if bound := fields[WORKGROUPS_PER_COMPUTE_UNIT]:
+        count = min(count, bound * compute_units)
+    return max(1, count)
 
 
 def nearest(shape: Size, center: Mapping[str, int], wave: int, known: Iterable[str],
-            compute_units: int) -> list[dict[str, int]]:
+            compute_units: int, unbounded: bool = False) -> list[dict[str, int]]:
     """The schedules of the search ranges, those nearest to ``center`` first; each a set of fields
     to override. The center itself is not among them, and of those that lead to the same launch
     only the nearest is. The arguments are those of :func:`all_schedules` and the compute units
     of the chip."""
-    ranked = sorted(all_schedules(shape, center, wave, known),
+    ranked = sorted(all_schedules(shape, center, wave, known, unbounded),
                     key=lambda item: (item[0], sorted(item[1].items())))
     seen = set()
     near = []
@@ -174,11 +189,11 @@ def nearest(shape: Size, center: Mapping[str, int], wave: int, known: Iterable[s
 
 
 def candidates(shape: Size, center: Mapping[str, int], wave: int, known: Iterable[str],
-               compute_units: int, seed: int = 1) -> list[dict[str, int]]:
+               compute_units: int, seed: int = 1, unbounded: bool = False) -> list[dict[str, int]]:
     """Those of :func:`nearest` in the order in which to try them where there is time for many:
     two are the nearest of those left, each third one is drawn from those that are farther
     away."""
-    near = nearest(shape, center, wave, known, compute_units)
+    near = nearest(shape, center, wave, known, compute_units, unbounded)
     draw = random.Random(seed)
     order: list[dict[str, int]] = []
     while near:

@@ -104,7 +104,8 @@ def _ranked(spec: KernelSpec, rows: int, chosen: str) -> list[dict[str, int]]:
         chip = compiler.chips()[spec.chip]
         known = schedule.names_for(_chips.vendor(spec.chip))
         best = [{**center, **fields} for fields in schedule_space.nearest(
-            _Size(rows, spec.n), center, chip.wave_size, known, chip.compute_units)]
+            _Size(rows, spec.n), center, chip.wave_size, known, chip.compute_units,
+            unbounded=not (spec.want_dweight or spec.want_dbias))]
     return [fields for fields in best if fields != center][:CANDIDATES]
 
 

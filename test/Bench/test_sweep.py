@@ -29,6 +29,11 @@ def test_problems_are_the_same_for_the_same_seed():
     assert all(64 <= problem.m and 128 <= problem.n <= 16384 for problem in first)
 
 
+def test_problems_can_be_of_some_kinds_only():
+    chosen = ("rms_norm", "layer_norm_bwd_dx")
+    assert {problem.kind for problem in sweeping.draw(3, 12, CHIP, chosen)} == set(chosen)
+
+
 @pytest.mark.parametrize("kind", sweeping.KINDS)
 def test_every_kind_compiles_with_the_number_of_rows_and_without(kind):
     problem = sweeping.Problem(kind, "bf16", 96, 256,

@@ -40,6 +40,22 @@ def test_launches_that_are_the_same_are_tried_once():
     assert len(set(rest)) == len(rest)
 
 
+def test_a_workgroup_for_each_set_of_rows_is_tried_where_that_is_worth_it():
+    assert all(fields["workgroups_per_compute_unit"]
+               for fields in space.candidates(SHAPE, CENTER, 32, FIELDS, 132))
+    found = [fields for fields in space.candidates(SHAPE, CENTER, 32, FIELDS, 132, unbounded=True)
+             if not fields["workgroups_per_compute_unit"]]
+    assert len(found) > 5
+    for fields in found:
+        assert fields["rows_per_workgroup"] == fields["row_groups"]
+        assert not fields["stages"] and not fields["prefetch"] and fields["workgroups_per_row"] == 1
+
+
+def test_a_grid_without_a_bound_grows_with_the_rows():
+    fields = {"rows_per_workgroup": 2, "workgroups_per_compute_unit": 0}
+    assert [space.grid(Shape(m, 4096), fields, 132) for m in (1, 5, 1 << 20)] == [1, 3, 1 << 19]
+
+
 def test_fields_of_another_vendor_are_left_alone():
     known = schedule.names_for("amd")
     others = set(FIELDS) - set(known)

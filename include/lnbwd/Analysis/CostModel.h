@@ -26,8 +26,10 @@ namespace lnbwd {
 struct CostParameters {
   /// A launch, and the finalising one behind it.
   double launchUs, finalizeUs;
-  /// Device memory, and that of partial sums, in 10^12 bytes a second.
-  double bandwidth, partialBandwidth;
+  /// Device memory, and that of partial sums, in 10^12 bytes a second; what a
+  /// byte of the vectors, which each workgroup of a grid without a bound reads
+  /// from a cache, takes of a byte of rows.
+  double bandwidth, partialBandwidth, columnShare;
   /// From a load to its value, through registers and by bulk copy; what each
   /// bulk copy of a turn, and each KiB of a turn's rows, add to that.
   double loadUs, stagedUs, copyUs, fetchedUs;
@@ -50,6 +52,9 @@ struct CostParameters {
   /// element's share in each doubling of the groups whose sums are combined.
   double workgroupUs, threadUs, dispatchUs, stageUs, unrolledUs, clusterStartUs,
       combineUs;
+  /// The part of its wait that a workgroup with one set of rows costs, in a
+  /// grid without a bound, where others start meanwhile.
+  double apartShare;
   /// How much of a whole wave the last wave of workgroups costs.
   double waveShare;
   /// What 128 KiB in flight on a compute unit add to the time of the memory,

@@ -120,7 +120,7 @@ def LNBwd_WorkgroupsPerComputeUnit
              "workgroups are persistent and take further rows in turn; 0: no "
              "bound. Workgroups that share a row count as one, for so many "
              "compute units";
-  let tried = [1, 2, 3, 4, 6, 8, 12, 16];
+  let tried = [1, 2, 3, 4, 6, 8, 12, 16, 0];
 }
 
 def LNBwd_WorkgroupsPerRow
