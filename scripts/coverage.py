@@ -4,8 +4,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Writes docs/coverage.md: which instructions the simulator executes in a test, on which chip.
 
-  scripts/coverage.py          runs the simulator's tests and writes the page
-  scripts/coverage.py --check  only says whether the page is what would be written
+  scripts/coverage.py                  runs the simulator's tests and writes the page
+  scripts/coverage.py --check          only says whether the page is what would be written
+  scripts/coverage.py --executed FILE  runs nothing: all of the simulator's tests have just run, with
+                                       LNBWD_SIM_COVERAGE=FILE (scripts/test.sh)
 
 The build folder is LNBWD_BUILD_DIR, build/ otherwise.
 """
@@ -34,8 +36,8 @@ GROUPS = (
 )
 
 
-def collect(build: pathlib.Path) -> dict[str, dict[str, str]]:
-    """State by instruction and chip."""
+def run_tests(build: pathlib.Path) -> str:
+    """What the simulator's tests execute, as the simulator writes it."""
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder) / "coverage"
         environment = dict(os.environ, LNBWD_SIM_COVERAGE=str(log), LNBWD_SIM_CHECK="all")
@@ -44,11 +46,16 @@ def collect(build: pathlib.Path) -> dict[str, dict[str, str]]:
                                 text=True)
         if result.returncode != 0:
             raise SystemExit(f"error: {' '.join(command)} failed:\n{result.stdout}{result.stderr}")
-        states: dict[str, dict[str, str]] = collections.defaultdict(dict)
-        for line in log.read_text().splitlines():
-            chip, name, state = line.split()
-            if states[name].get(chip) != "executed":
-                states[name][chip] = state
+        return log.read_text()
+
+
+def states_of(log: str) -> dict[str, dict[str, str]]:
+    """State by instruction and chip, from lines that may repeat each other."""
+    states: dict[str, dict[str, str]] = collections.defaultdict(dict)
+    for line in log.splitlines():
+        chip, name, state = line.split()
+        if states[name].get(chip) != "executed":
+            states[name][chip] = state
     return states
 
 
@@ -97,8 +104,11 @@ def page(states: dict[str, dict[str, str]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is stale")
+    parser.add_argument("--executed", type=pathlib.Path, metavar="FILE",
+                        help="what the tests have executed; they are run otherwise")
     options = parser.parse_args()
-    text = page(collect(pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build"))))
+    build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build"))
+    text = page(states_of(options.executed.read_text() if options.executed else run_tests(build)))
     if not options.check:
         PAGE.write_text(text)
         return 0

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from timing_model.benchmarks import Benchmark
+from timing_model.benchmark import Benchmark
 from timing_model.launches import Buffer, Launch, Number, Run, one
 from timing_model.mi300x import copy_run, fir, groups
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from timing_model.benchmarks import Benchmark
+from timing_model.benchmark import Benchmark
 from timing_model.launches import Buffer, Launch, Number, Run, one
 
 COMPUTE_UNITS = 304

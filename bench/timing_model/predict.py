@@ -26,7 +26,8 @@ sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "bench")]
 
 from lnbwd._files import write_whole  # noqa: E402
 from timing_model import launches, prediction  # noqa: E402
-from timing_model.benchmarks import Benchmark, table  # noqa: E402
+from timing_model.benchmark import Benchmark  # noqa: E402
+from timing_model.benchmarks import table  # noqa: E402
 from timing_model.simulation import SimulationError, Simulator  # noqa: E402
 
 

@@ -128,7 +128,7 @@ static SmallVector<std::string> splitNames(const char *names) {
   return llvm::map_to_vector(parts, [](StringRef part) { return part.str(); });
 }
 
-/// Fills in `result` likewise.
+/// Puts the gradient's text and results into `result`.
 static LogicalResult differentiate(StringRef source,
                                    const lnbwd_differentiate_options &options,
                                    lnbwd_compilation &result,

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from . import aten, native
+from ._arguments import check_parameter, check_tensor, check_type
 from .operations import LAYER_NORM, RMS_NORM
 from .ops import (
     Refused,
@@ -70,11 +71,8 @@ def _sizes(normalized_shape: Sequence[int] | int) -> list[int]:
 def _check(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None,
            bias: Tensor | None = None) -> list[int]:
     """The normalised dimensions, after all arguments have been checked."""
-    if not isinstance(input, Tensor):
-        raise TypeError(f"input: expected a tensor, got {type(input).__name__}")
-    if input.dtype not in _TYPES:
-        raise TypeError(f"input: expected float16, bfloat16, float32 or float64, got "
-                        f"{input.dtype}; convert it by input.float()")
+    check_tensor("input", input)
+    check_type("input", input, _TYPES, "; convert it by input.float()")
     if input.is_nested:
         raise TypeError("input: expected a dense tensor, got a nested one; normalise its "
                         "input.values()")
@@ -87,25 +85,9 @@ def _check(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor 
     if list(input.shape[-len(shape):]) != shape or len(shape) > input.dim():
         raise ValueError(f"input: expected a shape that ends in {shape} (normalized_shape), got "
                          f"{list(input.shape)}")
-    if weight is not None:
-        _check_parameter("weight", weight, input, shape)
-    if bias is not None:
-        _check_parameter("bias", bias, input, shape)
+    for name, parameter in (("weight", weight), ("bias", bias)):
+        check_parameter(name, parameter, shape, "input", input, _TYPES, " (normalized_shape)")
     return shape
-
-
-def _check_parameter(name: str, parameter: Tensor, input: Tensor, shape: list[int]) -> None:
-    if not isinstance(parameter, Tensor):
-        raise TypeError(f"{name}: expected a tensor or None, got {type(parameter).__name__}")
-    if list(parameter.shape) != shape:
-        raise ValueError(f"{name}: expected the shape {shape} (normalized_shape), got "
-                         f"{list(parameter.shape)}")
-    if parameter.device != input.device:
-        raise ValueError(f"{name}: expected a tensor on {input.device} like input, got one on "
-                         f"{parameter.device}; move it by {name}.to(input.device)")
-    if parameter.dtype not in _TYPES:
-        raise TypeError(f"{name}: expected float16, bfloat16, float32 or float64, got "
-                        f"{parameter.dtype}")
 
 
 def _check_eps(eps: float | None) -> float:

@@ -13,7 +13,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import compiler, runtime
 from . import schedule as schedules
@@ -21,13 +21,11 @@ from ._files import write_whole
 from .cache import KernelCache, default_folder
 from .errors import CompileError, LnbwdError
 from .operations import OPERATIONS
+from .roofline import Report, report_of
 from .spec import FORWARD_OPS, ROWS_HINTS, GradientSpec, KernelSpec, Spec, dtype_name
 
-if TYPE_CHECKING:
-    from .roofline import Report
-
 __all__ = ["CompiledKernel", "compile", "compile_spec", "derive_gradient", "kernel_cache",
-           "set_cache_folder"]
+           "report", "set_cache_folder"]
 
 _lock = threading.Lock()
 _memory: dict[Spec | GradientSpec, bytes] = {}
@@ -273,8 +271,6 @@ class CompiledKernel:
     @property
     def report(self) -> Report:
         """What the kernel costs and what limits it: see :func:`lnbwd.report`."""
-        from .roofline import report
-
         return report(self)
 
     def save(self, path: str | os.PathLike[str]) -> pathlib.Path:
@@ -304,6 +300,20 @@ class CompiledKernel:
         opened = runtime.Device.open(device, self.chips[0])
         program = runtime.Program.for_chip(self.code, opened.info.arch)
         return run_kernel(runtime.Kernel(opened, program), inputs)
+
+
+def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
+    """What a kernel costs for a number of rows, and what limits it.
+
+    Args:
+        kernel: of :func:`lnbwd.compile`, for one chip.
+        rows: M; None: as many as give x 2^24 elements.
+
+    Raises:
+        LnbwdError: the kernel is for several chips.
+        The errors of :func:`lnbwd.roofline.report_of`.
+    """
+    return report_of(kernel.for_chip(kernel._one("report")).spec, rows)
 
 
 def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | object = True,

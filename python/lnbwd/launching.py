@@ -237,7 +237,7 @@ def _public_stream(index: int) -> int:
     return int(torch.cuda.current_stream(index).cuda_stream)
 
 
-# The same number without making an object.
+# The stream's number, without making an object of it.
 _raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", _public_stream)
 
 

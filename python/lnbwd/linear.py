@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ._arguments import check_parameter, check_tensor, check_type
 from .errors import LnbwdError
 from .launching import check_device, dense, simulated_chip
 from .linear_passes import INPUTS, Layer, backward, find_layer, forward
@@ -178,23 +179,12 @@ _eager: Callable[..., Tensor] = super(torch.autograd.Function, _EagerNormLinear)
 
 def _check(x: Tensor, parameters: Mapping[str, tuple[Tensor | None, Sequence[int]]],
            weight: Tensor) -> None:
-    if x.dtype not in _TYPES:
-        raise TypeError(f"x: expected float16, bfloat16 or float32, got {x.dtype}")
+    check_type("x", x, _TYPES)
     if weight.dtype != x.dtype:
         raise TypeError(f"weight: expected the type of x, {x.dtype}, got {weight.dtype}; convert "
                         "one of them, or leave autocast to torch.nn's own modules")
     for name, (parameter, expected) in parameters.items():
-        if parameter is None:
-            continue
-        if list(parameter.shape) != list(expected):
-            raise ValueError(f"{name}: expected the shape {list(expected)}, got "
-                             f"{list(parameter.shape)}")
-        if parameter.device != x.device:
-            raise ValueError(f"{name}: expected a tensor on {x.device} like x, got one on "
-                             f"{parameter.device}; move it by {name}.to(x.device)")
-        if parameter.dtype not in _TYPES:
-            raise TypeError(f"{name}: expected float16, bfloat16 or float32, got "
-                            f"{parameter.dtype}")
+        check_parameter(name, parameter, expected, "x", x, _TYPES)
 
 
 def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weight: Tensor | None,
@@ -242,6 +232,8 @@ def rms_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, norm_weigh
 def _norm_linear(norm: str, x: Tensor, normalized_shape: Sequence[int] | int,
                  norm_weight: Tensor | None, norm_bias: Tensor | None, weight: Tensor,
                  bias: Tensor | None, eps: float) -> Tensor:
+    check_tensor("x", x)
+    check_tensor("weight", weight)
     shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     if len(shape) != 1 or x.dim() < 1 or x.shape[-1] != shape[0]:
         raise ValueError("normalized_shape: expected the last dimension of x, one number, got "

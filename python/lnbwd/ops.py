@@ -650,7 +650,7 @@ def differentiable_layer_norm(x: Tensor, normalized_shape: Sequence[int], weight
 
 def differentiable_rms_norm(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
                             eps: float) -> Any:
-    """lnbwd::rms_norm, likewise."""
+    """lnbwd::rms_norm with its derivative, inside of torch.func's transforms too."""
     return _FUNCTIONS[RMS_NORM].apply(x, normalized_shape, convert_parameter(weight, x), eps)
 
 

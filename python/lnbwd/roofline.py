@@ -8,15 +8,12 @@ from __future__ import annotations
 import html
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import compiler
-from .spec import DTYPES
+from .spec import DTYPES, KernelSpec
 
-if TYPE_CHECKING:
-    from .kernels import CompiledKernel
-
-__all__ = ["Report", "report"]
+__all__ = ["Report", "report_of"]
 
 DEFAULT_ELEMENTS = 1 << 24
 """Elements of x that a report is for where the number of rows is not given."""
@@ -146,11 +143,11 @@ class Report:
         return f"{self.svg()}<pre>{html.escape(self.text)}</pre>"
 
 
-def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
-    """What a kernel costs for a number of rows, and what limits it.
+def report_of(spec: KernelSpec, rows: int | None = None) -> Report:
+    """What the kernel of a description costs for a number of rows, and what limits it.
 
     Args:
-        kernel: of :func:`lnbwd.compile`, for one chip.
+        spec: what it is compiled from, for one chip.
         rows: M; None: as many as give x 2^24 elements.
 
     Raises:
@@ -158,7 +155,6 @@ def report(kernel: CompiledKernel, rows: int | None = None) -> Report:
         CompileError: the kernel cannot be compiled.
         LibraryError: there is no compiler in this installation.
     """
-    spec = kernel.for_chip(kernel._one("report")).spec
     assert spec.dtype in DTYPES
     if rows is None:
         rows = max(1, DEFAULT_ELEMENTS // spec.n)

@@ -90,7 +90,7 @@ INPUT_KINDS = ("row", "column", "group_column", "scalar")
 """Kinds of inputs, in the order in which a program has them."""
 
 OUTPUT_KINDS = ("row", "scalar", "column_sum", "group_sum")
-"""Kinds of outputs, likewise."""
+"""Kinds of outputs, in the order in which a program has them."""
 
 SUM_KINDS = ("column_sum", "group_sum")
 """Kinds of outputs that sum over rows."""

@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from timing_model import benchmarks, compare, prediction
+from timing_model import benchmark, benchmarks, compare, prediction
 
 HOST = prediction.HostCosts(floor=5, base=3, gap=2, launch_and_wait=8, upload=10,
                             upload_gigabytes=50, allocation=26, clear=1)
@@ -30,7 +30,7 @@ def test_every_benchmark_can_be_launched():
     for entry in benchmarks.table().values():
         value = VALUES["MI300X"] if entry.device == "MI300X" else VALUES[entry.name]
         run = entry.run(value)
-        assert entry.kind in benchmarks.KINDS and run.pairs and run.launches()
+        assert entry.kind in benchmark.KINDS and run.pairs and run.launches()
         for launch in run.launches():
             assert min(launch.grid) > 0 and 1 <= math.prod(launch.block) <= 1024
             assert launch.loop is None or launch.loop in {a.name for a in launch.arguments}

@@ -174,6 +174,10 @@ def test_the_normalised_rows_are_not_kept():
     ({"x": torch.zeros(6, 16, dtype=torch.int32)}, TypeError,
      "x: expected float16, bfloat16 or float32, got torch.int32"),
     ({"x": torch.zeros(6, 15)}, ValueError, "weight: expected the shape"),
+    ({"x": torch.zeros(6, 16).numpy()}, TypeError, "x: expected a tensor, got ndarray"),
+    ({"weight": None}, TypeError, "weight: expected a tensor, got NoneType"),
+    ({"ln_bias": 0.0}, TypeError, "ln_bias: expected a tensor or None, got float"),
+    ({"bias": (0.0,) * 24}, TypeError, "bias: expected a tensor or None, got tuple"),
 ])
 def test_mistakes_are_named(change, error, message):
     arguments, _ = make((6,), 16, 24)

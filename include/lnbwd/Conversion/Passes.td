@@ -20,9 +20,10 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
   let summary = "Turn scheduled row programs into kernels of the lane level";
   let description = [{
     Each row program of a function becomes one kernel of a `gpu.module` named
-    after the function, and a `gpu.launch_func` in its place. The kernel's body is
-    at the lane level: what was a row is a lane's part of it, so that elementwise
-    operations only change their type, and a loop takes one row after another.
+    after the function, and a `gpu.launch_func` in its place. The kernel's body
+    is at the lane level: what was a row is a lane's part of it, so that
+    elementwise operations only change their type, and a loop takes one row
+    after another.
 
     Expects memrefs, a schedule on every row program, final column sums only
     where one workgroup takes all rows (see lnbwd-finalize-column-sums), and
@@ -98,13 +99,14 @@ def LaneToGPUPass : Pass<"lnbwd-convert-lane-to-gpu", "::mlir::gpu::GPUFuncOp"> 
   let summary = "Lower kernels of the lane level to upstream's dialects";
   let description = [{
     What is left of the lane level in a kernel becomes `gpu`, `vector`, `scf`,
-    `memref` and `arith` operations, and, where a target has better ones, those of
-    `amdgpu`, `rocdl` or `nvvm`. What is of another part of the kernel than what is
-    around it says so in `lane.part`, for `lnbwd-convert-parts-to-locations`.
+    `memref` and `arith` operations, and, where a target has better ones, those
+    of `amdgpu`, `rocdl` or `nvvm`. What is of another part of the kernel than
+    what is around it says so in `lane.part`, for
+    `lnbwd-convert-parts-to-locations`.
 
     Expects split parts, and neither row reductions nor sets that are not whole:
-    run `lnbwd-peel-last-rows`, `lnbwd-block-column-sums`, `lnbwd-split-parts` and
-    `lnbwd-lower-row-reductions` before.
+    run `lnbwd-peel-last-rows`, `lnbwd-block-column-sums`, `lnbwd-split-parts`
+    and `lnbwd-lower-row-reductions` before.
 
     Before:
 
@@ -171,23 +173,25 @@ def ProductToGPUPass
     : Pass<"lnbwd-convert-products-to-gpu", "::mlir::ModuleOp"> {
   let summary = "Turn products of matrices into kernels";
   let description = [{
-    Each `lnbwd.product` becomes a kernel in the `gpu.module` of its function, and
-    a `gpu.launch_func` in its place. What lies beyond a matrix counts as 0, so
-    that any size is right.
+    Each `lnbwd.product` becomes a kernel in the `gpu.module` of its function,
+    and a `gpu.launch_func` in its place. What lies beyond a matrix counts as 0,
+    so that any size is right.
 
-    With a `tiling` the kernel is made of the matrix instructions of `chip`. Tiles
-    of A and B go through registers to workgroup memory, 128 bytes of each row at
-    a time, in blocks of 16 bytes whose places are permuted so that no two lanes
-    of an access meet in a bank; the next tiles are on their way while the present
-    ones are multiplied. A matrix whose rows do not go along the sum is transposed
-    in registers between. With `splits`, a second kernel adds the parts.
+    With a `tiling` the kernel is made of the matrix instructions of `chip`.
+    Tiles of A and B go through registers to workgroup memory, 128 bytes of each
+    row at a time, in blocks of 16 bytes whose places are permuted so that no
+    two lanes of an access meet in a bank; the next tiles are on their way while
+    the present ones are multiplied. A matrix whose rows do not go along the sum
+    is transposed in registers between. With `splits`, a second kernel adds the
+    parts.
 
-    Without, a workgroup of 256 work-items makes a tile of 64 x 64 elements, 4 x 4
-    to each, in float32 with fused multiply-adds: 16 columns of A and rows of B at
-    a time go to workgroup memory, widened. That is the same on all chips.
+    Without, a workgroup of 256 work-items makes a tile of 64 x 64 elements, 4 x
+    4 to each, in float32 with fused multiply-adds: 16 columns of A and rows of
+    B at a time go to workgroup memory, widened. That is the same on all chips.
 
-    The order in which an element is summed is the kernel's, and the same in each
-    run. A tiling that `chip` has no instruction for, or no room, is an error.
+    The order in which an element is summed is the kernel's, and the same in
+    each run. A tiling that `chip` has no instruction for, or no room, is an
+    error.
 
     Before:
 
@@ -253,9 +257,10 @@ def ExpandMathPass : Pass<"lnbwd-expand-math"> {
     in docs/numerics.md.
 
     `arith.divf` is IEEE's division and left alone, unless it has one of the
-    flags `arcp` and `afn`, or is the sigmoid's, whose divisor is `1 + exp(...)`:
-    then it is a product with the chip's reciprocal. `afn` on a function leaves
-    out what keeps its error small near 0 and for large arguments.
+    flags `arcp` and `afn`, or is the sigmoid's, whose divisor is
+    `1 + exp(...)`: then it is a product with the chip's reciprocal. `afn` on a
+    function leaves out what keeps its error small near 0 and for large
+    arguments.
 
     Any other function is an error that names it, but for `math.fma` and
     `copysign`, which are left alone.

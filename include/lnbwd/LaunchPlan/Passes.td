@@ -16,7 +16,8 @@
 include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
 
-def AttachLaunchPlanPass : Pass<"lnbwd-attach-launch-plan", "::mlir::ModuleOp"> {
+def AttachLaunchPlanPass
+    : Pass<"lnbwd-attach-launch-plan", "::mlir::ModuleOp"> {
   let summary = "Put the launch plan of a function beside its kernels";
   let description = [{
     Derives the launch plan (docs/abi.md) from each function that launches

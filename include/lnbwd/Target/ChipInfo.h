@@ -36,7 +36,7 @@ enum class MatrixUnit {
   None,
   /// 16 elements deep; a lane has a fourth of a row.
   MFMA,
-  /// The same, 32 deep.
+  /// 32 elements deep; a lane has a fourth of a row.
   WideMFMA,
   /// A lane has a whole row of 16, and another one the same.
   ReplicatedWMMA,

@@ -29,18 +29,19 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     The gradient takes the adjoints of the forward outputs, what it needs of the
     forward inputs, and the *saved* forward outputs; everything else is computed
     again. Named operations (and functions that state one in `lnbwd.operation`)
-    save their statistics, `mean` and `rstd`; a row program saves nothing, unless
-    `saved` says otherwise. Each output has an adjoint but for row scalars that
-    are saved; `of` names other ones. It is an error if no output with an adjoint
-    is left. An operation with the attribute `lnbwd.detach` counts as a constant.
+    save their statistics, `mean` and `rstd`; a row program saves nothing,
+    unless `saved` says otherwise. Each output has an adjoint but for row
+    scalars that are saved; `of` names other ones. It is an error if no output
+    with an adjoint is left. An operation with the attribute `lnbwd.detach`
+    counts as a constant.
 
     Adjoints are float32. Fails, naming the operation, on f64 arithmetic that a
     gradient goes through, and on operations that have no derivative here:
     docs/derivation.md lists those that have one, with what is taken at a kink.
 
     A row output that is saved and is a product with a matrix, as that of a
-    linear layer is, serves further than other saved values: with `simplify`, the
-    row sums of a normalisation before the layer are read off it
+    linear layer is, serves further than other saved values: with `simplify`,
+    the row sums of a normalisation before the layer are read off it
     (docs/layer-norm-linear.md).
 
     `simplify` writes the result as one would by hand: scalar factors leave row
@@ -151,17 +152,17 @@ def SimplifyContractionsPass : Pass<"lnbwd-simplify-contractions"> {
   let summary = "Take what is the same in all rows out of products of matrices";
   let description = [{
     Row programs with matrices, as they are derived, multiply more than they
-    need. With u a row, W a matrix, and c and d *invariant* rows, which depend on
-    columns alone:
+    need. With u a row, W a matrix, and c and d *invariant* rows, which depend
+    on columns alone:
 
     - `sum(W^T u * c)` becomes `sum(u * W c)`: known before the product with W.
     - `W c` becomes a program of its own before, over the rows of W, in which it
       is a row sum; `W^T c` likewise, a column sum.
-    - An outer sum of `u` and `r c + d` becomes `T c + s d`, with T the outer sum
-      of u and r, and s the column sum of u: a program of its own behind, over
-      the rows of T.
-    - A column sum of `(W^T u) r c` becomes one of `W T c` in that program, where
-      T is there, and of `W s c` without r.
+    - An outer sum of `u` and `r c + d` becomes `T c + s d`, with T the outer
+      sum of u and r, and s the column sum of u: a program of its own behind,
+      over the rows of T.
+    - A column sum of `(W^T u) r c` becomes one of `W T c` in that program,
+      where T is there, and of `W s c` without r.
 
     So dW, dgamma and dbeta of a normalisation before a linear layer need one
     outer sum and one column sum over all rows and nothing else. The sums are
@@ -297,10 +298,10 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
     scalars, one that keeps the column sums. Each reads what it needs, so that
     rows are read twice; a program that fits the registers of a workgroup is
     faster whole. The columns come first, so that rows may be written over rows
-    that both passes read. Row sums that the columns need (statistics that were not
-    saved) are taken out first, into a third program `<name>_statistics` that
-    leaves them in allocations of one number for each row: a pass over columns
-    holds no whole row. Expects memrefs and no schedule yet.
+    that both passes read. Row sums that the columns need (statistics that were
+    not saved) are taken out first, into a third program `<name>_statistics`
+    that leaves them in allocations of one number for each row: a pass over
+    columns holds no whole row. Expects memrefs and no schedule yet.
 
     `mode`: `auto` splits only the programs that no schedule can run whole on
     `chip`; `always` splits every program that has both kinds of output; `never`
@@ -335,19 +336,19 @@ def SplitTwoPassPass : Pass<"lnbwd-split-two-pass"> {
 def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
   let summary = "Choose how each row program is spread over the chip";
   let description = [{
-    Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` for `chip`: from
-    the table of tuned schedules where that has an entry for the program, else
-    from the cost model. `schedule` overrides single fields of the choice,
+    Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` for `chip`:
+    from the table of tuned schedules where that has an entry for the program,
+    else from the cost model. `schedule` overrides single fields of the choice,
     `field=value` separated by commas. A schedule that the module's attribute
     `lnbwd.rejected_schedules` has for the program's entry is not chosen, if
     there is another: code emission has found that its kernel spills. A schedule
     that cannot run is an error that names the limit: threads, registers or
-    shared memory; one of the table also names the file and the entry. A schedule
-    that is there already is checked and kept.
+    shared memory; one of the table also names the file and the entry. A
+    schedule that is there already is checked and kept.
 
     The best schedule depends on the number of rows, M. Where the types do not
-    say it, `rows` does, so that a program for any M is scheduled as one for that
-    M would be.
+    say it, `rows` does, so that a program for any M is scheduled as one for
+    that M would be.
 
     Before:
 
@@ -393,9 +394,9 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
 def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
   let summary = "Turn column sums into partial sums and a program that adds them";
   let description = [{
-    Workgroups cannot add to one column sum without atomics, which would make the
-    order, and so the result, change from run to run. Each workgroup writes its
-    own row of float32 partial sums instead, and a second row program, whose
+    Workgroups cannot add to one column sum without atomics, which would make
+    the order, and so the result, change from run to run. Each workgroup writes
+    its own row of float32 partial sums instead, and a second row program, whose
     rows are those partial sums, adds them in a fixed order. Expects schedules
     and memrefs; a program that one workgroup runs needs no partial sums and is
     left alone.

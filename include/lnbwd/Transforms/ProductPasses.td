@@ -24,15 +24,15 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     its own (`lnbwd.product`), and row programs without either: those that make
     the rows which are multiplied (`<entry>_rows_0`), those that make row sums
     which programs of another row length need (`<entry>_row_sum_0`), and one for
-    each row length among the outputs (`<entry>_of_64`, where there are several).
-    Between them are allocations of one row, or one number, for each row. An
-    outer sum that is no single outer product of float32 is added and rounded by
-    a further program over the rows of the matrix.
+    each row length among the outputs (`<entry>_of_64`, where there are
+    several). Between them are allocations of one row, or one number, for each
+    row. An outer sum that is no single outer product of float32 is added and
+    rounded by a further program over the rows of the matrix.
 
     This is right and not yet fast: nothing is fused, and rows go to memory and
-    back around each product. Expects memrefs and no schedule. Fails on row blocks
-    that have more than two dimensions, on outer sums that accumulate, and on
-    outputs that are inputs as well.
+    back around each product. Expects memrefs and no schedule. Fails on row
+    blocks that have more than two dimensions, on outer sums that accumulate,
+    and on outputs that are inputs as well.
 
     Before:
 
@@ -75,20 +75,20 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
 def SelectTilingPass : Pass<"lnbwd-select-tiling"> {
   let summary = "Choose tiles for products of matrices";
   let description = [{
-    Gives each `lnbwd.product` that has none, and whose types `chip` has a matrix
-    instruction for, tiles of workgroups, waves and instructions: `tiling`. Two
-    matrices of f16 or of bf16 are multiplied as they are; other types as
-    float32, which AMD's CDNA chips have an instruction for that rounds nothing.
-    What there is no instruction for is left without, and becomes a kernel of
-    fused multiply-adds.
+    Gives each `lnbwd.product` that has none, and whose types `chip` has a
+    matrix instruction for, tiles of workgroups, waves and instructions:
+    `tiling`. Two matrices of f16 or of bf16 are multiplied as they are; other
+    types as float32, which AMD's CDNA chips have an instruction for that rounds
+    nothing. What there is no instruction for is left without, and becomes a
+    kernel of fused multiply-adds.
 
     Tiles are of 128 x 128 elements, or of 64 where a size has no more or where
-    there would be fewer workgroups than compute units; `rows` is how many rows M
-    they are chosen for, 4096 where it is 0. A sum over the rows
-    (`lhs_transposed`), whose result may be small, is taken apart into as many as
-    16 parts, `splits`, until there is a workgroup for each compute unit; another
-    sum only where `rows` is given, and where each part has 4 tiles or more. Their
-    number depends on nothing but the sizes, `rows` and the chip.
+    there would be fewer workgroups than compute units; `rows` is how many rows
+    M they are chosen for, 4096 where it is 0. A sum over the rows
+    (`lhs_transposed`), whose result may be small, is taken apart into as many
+    as 16 parts, `splits`, until there is a workgroup for each compute unit;
+    another sum only where `rows` is given, and where each part has 4 tiles or
+    more. Their number depends on nothing but the sizes, `rows` and the chip.
 
     Before:
 

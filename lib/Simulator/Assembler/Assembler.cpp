@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The in-process assembler, the call of the linker, and the frame of
+// The assembler and the linker, both in the process, and the frame of
 // directives around a kernel.
 //
 //===----------------------------------------------------------------------===//
@@ -17,6 +17,10 @@
 
 #include "lnbwd/ISA/Disassembler.h"
 
+#ifdef LNBWD_HAS_LLD
+#include "lld/Common/CommonLinkerContext.h"
+#include "lld/Common/Driver.h"
+#endif
 #include "llvm/ADT/SmallString.h"
 #include "llvm/MC/MCAsmBackend.h"
 #include "llvm/MC/MCCodeEmitter.h"
@@ -38,6 +42,10 @@
 #include <mutex>
 
 using namespace llvm;
+
+#ifdef LNBWD_HAS_LLD
+LLD_HAS_DRIVER(elf)
+#endif
 
 static std::vector<uint8_t> readFile(StringRef Path, std::string &Error) {
   auto Buffer = MemoryBuffer::getFile(Path, /*IsText=*/false,
@@ -131,6 +139,42 @@ std::vector<uint8_t> lnbwd::sim::assembleText(const std::string &Text,
   return {};
 }
 
+#ifdef LNBWD_HAS_LLD
+/// Links In to the shared object Out. The linker keeps global state: one call
+/// at a time.
+static bool linkFile(const char *In, const char *Out, std::string &Error) {
+  static std::mutex Linker;
+  std::lock_guard<std::mutex> Guard(Linker);
+  raw_string_ostream Errors(Error);
+  const char *Arguments[] = {
+      "ld.lld", "-shared", "--no-undefined", "--threads=1", In, "-o", Out};
+  bool Linked = lld::elf::link(Arguments, nulls(), Errors, /*exitEarly=*/false,
+                               /*disableOutput=*/false);
+  lld::CommonLinkerContext::destroy();
+  return Linked;
+}
+#else
+/// Links In to the shared object Out by the program, where the library is not
+/// at hand: it takes as long to start as a test takes.
+static bool linkFile(const char *In, const char *Out, std::string &Error) {
+  auto Linker = sys::findProgramByName("ld.lld", {LNBWD_LLVM_TOOLS_DIR});
+  if (!Linker)
+    Linker = sys::findProgramByName("ld.lld");
+  if (!Linker) {
+    Error = "ld.lld not found beside LLVM's tools or in PATH";
+    return false;
+  }
+  std::string Message;
+  if (sys::ExecuteAndWait(
+          *Linker, {"ld.lld", "-shared", "--no-undefined", In, "-o", Out},
+          std::nullopt, {}, 60, 0, &Message)) {
+    Error = "ld.lld failed: " + Message;
+    return false;
+  }
+  return true;
+}
+#endif
+
 std::vector<uint8_t> lnbwd::sim::assembleCodeObject(const std::string &Text,
                                                     const std::string &Chip,
                                                     unsigned Version,
@@ -141,17 +185,6 @@ std::vector<uint8_t> lnbwd::sim::assembleCodeObject(const std::string &Text,
   std::vector<uint8_t> Object = assembleObject(Whole, Chip, WaveSize, Error);
   if (Object.empty())
     return {};
-  std::vector<StringRef> Folders;
-#ifdef LNBWD_LLVM_TOOLS_DIR
-  Folders.push_back(LNBWD_LLVM_TOOLS_DIR);
-#endif
-  auto Linker = sys::findProgramByName("ld.lld", Folders);
-  if (!Linker)
-    Linker = sys::findProgramByName("ld.lld");
-  if (!Linker) {
-    Error = "ld.lld not found beside LLVM's tools or in PATH";
-    return {};
-  }
   SmallString<128> In, Out;
   int Descriptor;
   if (sys::fs::createTemporaryFile("lnbwd-sim", "o", Descriptor, In) ||
@@ -163,15 +196,9 @@ std::vector<uint8_t> lnbwd::sim::assembleCodeObject(const std::string &Text,
     raw_fd_ostream OS(Descriptor, /*shouldClose=*/true);
     OS.write(reinterpret_cast<const char *>(Object.data()), Object.size());
   }
-  std::string Message;
-  int Code = sys::ExecuteAndWait(
-      *Linker, {"ld.lld", "-shared", "--no-undefined", In, "-o", Out},
-      std::nullopt, {}, 60, 0, &Message);
   std::vector<uint8_t> Result;
-  if (Code == 0)
+  if (linkFile(In.c_str(), Out.c_str(), Error))
     Result = readFile(Out, Error);
-  else
-    Error = "ld.lld failed: " + Message;
   sys::fs::remove(In);
   sys::fs::remove(Out);
   return Result;

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // For the simulator's tests and benchmark: assembles AMDGPU text in the process
-// through LLVM's MC layer and links with ld.lld. Not part of the simulator.
+// through LLVM's MC layer and links it with lld. Not part of the simulator.
 //
 //===----------------------------------------------------------------------===//
 

@@ -136,7 +136,7 @@ public:
   /// none. WithValues: values() has room for what will be stored.
   Cell *cells(uint32_t From, uint32_t To, uint32_t &Count, bool Counted,
               bool WithValues = false);
-  /// As above, of cells as they are: null if there are none.
+  /// The cells that hold bytes of [From, To), as they are; null: there is none.
   Cell *present(uint32_t From, uint32_t To, uint32_t &Count);
   /// Null, or the values of the page's bytes, as far as stores have left them.
   uint8_t *values() { return Values.get(); }

@@ -24,33 +24,6 @@
 
 using namespace lnbwd::sim;
 
-std::string lnbwd::sim::registerName(unsigned Register, bool Scalar) {
-  if (!Scalar) {
-    if (Register >= RowAGPR0)
-      return "a" + std::to_string(Register - RowAGPR0);
-    return "v" + std::to_string(Register);
-  }
-  switch (Register) {
-  case SlotVCC:
-    return "vcc_lo";
-  case SlotVCC + 1:
-    return "vcc_hi";
-  case SlotExec:
-    return "exec_lo";
-  case SlotExec + 1:
-    return "exec_hi";
-  case SlotM0:
-    return "m0";
-  case SlotSCC:
-    return "scc";
-  default:
-    break;
-  }
-  if (Register >= SlotTTMP0 && Register < SlotTTMP0 + 16)
-    return "ttmp" + std::to_string(Register - SlotTTMP0);
-  return "s" + std::to_string(Register);
-}
-
 void RegisterChecker::start(unsigned ScalarsSet, unsigned VectorsSet) {
   Vectors.start(VectorsSet);
   llvm::fill(Why, Source());
@@ -65,57 +38,6 @@ void RegisterChecker::start(unsigned ScalarsSet, unsigned VectorsSet) {
   ScratchBits.clear();
   Incomplete = 0;
   ScalarLoadMissing = 0;
-}
-
-bool RegisterChecker::scalarDefined(RegisterSpan S) const {
-  for (unsigned K = 0; K < S.Count; ++K)
-    if (ScalarMissing[S.First + K])
-      return false;
-  return true;
-}
-
-bool RegisterChecker::scalarSourcesDefined(const Effects &E) const {
-  for (const RegisterSpan &S : E.ScalarRead)
-    if (!scalarDefined(S))
-      return false;
-  return !E.ReadsScc || !ScalarMissing[SlotSCC];
-}
-
-std::string RegisterChecker::explain(const Source &S, unsigned Register,
-                                     bool Scalar) const {
-  const std::string Name = registerName(Register, Scalar);
-  if (!S.I)
-    return Name + " was never written";
-  const std::string Other = registerName(S.Register, S.Scalar);
-  const std::string Place =
-      W.L->Symbols->symbolize(S.I->Address) + ": " + W.L->Code->text(S.I);
-  switch (S.From) {
-  case Origin::NeverWritten:
-    break;
-  case Origin::InactiveLane:
-    return Name + " depends on " + Other +
-           " of a lane that was not active when it was read, at " + Place;
-  case Origin::Memory:
-    if (S.Space == MemorySpace::Scratch)
-      return Name + " depends on " + Other +
-             ", which was loaded from scratch memory that was never written, "
-             "at " +
-             Place;
-    std::string Where = "byte " + std::to_string(S.Address) + " of LDS";
-    if (S.Space != MemorySpace::Lds) {
-      const Region *R = findRegion(W, S.Address, 1);
-      const auto *Shadow =
-          static_cast<const BufferShadow *>(R ? R->Notes : nullptr);
-      Where =
-          "byte " + std::to_string(S.Address - (R ? R->Begin : 0)) +
-          " of the buffer" +
-          (Shadow && !Shadow->Name.empty() ? " '" + Shadow->Name + "'" : "");
-    }
-    return Name + " depends on " + Other + ", which was loaded at " + Place +
-           ", where " + Where + " was never written";
-  }
-  return Name + " depends on " + Other +
-         ", which was never written before it was read at " + Place;
 }
 
 bool RegisterChecker::requireVector(const Inst *I, RegisterSpan S,
@@ -257,57 +179,6 @@ uint32_t RegisterChecker::missingBytes(const Inst *I, const Effects &E,
     Bytes |= wholeBytes(Vectors.missing(S.First + R, Lane)) << 4 * R;
   return I->ElementBytes < 4 ? Bytes >> Up & ((1u << I->ElementBytes) - 1)
                              : Bytes;
-}
-
-/// The first source that is not defined, or what the result keeps.
-RegisterChecker::Source RegisterChecker::blame(const Inst *I, const Effects &E,
-                                               uint64_t Lanes) const {
-  for (const RegisterSpan &S : E.VectorRead)
-    for (unsigned K = 0; K < S.Count; ++K)
-      if (Lanes & ~Vectors.defined(S.First + K))
-        return blameRow(I, S.First + K);
-  for (const RegisterSpan &S : E.ScalarRead)
-    for (unsigned K = 0; K < S.Count; ++K)
-      if (ScalarMissing[S.First + K])
-        return blameScalar(I, S.First + K);
-  if (E.ReadsScc && ScalarMissing[SlotSCC])
-    return blameScalar(I, SlotSCC);
-  for (const RegisterSpan &S : E.VectorWrite)
-    for (unsigned K = 0; K < S.Count; ++K)
-      if (Lanes & ~Vectors.defined(S.First + K))
-        return blameRow(I, S.First + K);
-  return blameScalar(I, SlotSCC);
-}
-
-/// Why a row that is not defined in some lane is not.
-RegisterChecker::Source RegisterChecker::blameRow(const Inst *I,
-                                                  unsigned Register) const {
-  Source From = Why[Register];
-  if (!From.I) {
-    From.I = I;
-    From.Register = uint16_t(Register);
-  }
-  return From;
-}
-
-RegisterChecker::Source RegisterChecker::blameScalar(const Inst *I,
-                                                     unsigned Slot) const {
-  Source From = ScalarWhy[Slot];
-  if (!From.I) {
-    From.I = I;
-    From.Register = uint16_t(Slot);
-    From.Scalar = true;
-  }
-  return From;
-}
-
-RegisterChecker::Source
-RegisterChecker::blameInactive(const Inst *I, unsigned Register) const {
-  Source From;
-  From.I = I;
-  From.Register = uint16_t(Register);
-  From.From = Origin::InactiveLane;
-  return From;
 }
 
 void RegisterChecker::loadedMissing(unsigned Lane, uint32_t Bytes,

@@ -56,7 +56,7 @@ public:
   /// global memory, LDS or scratch.
   void loadedMissing(unsigned Lane, uint32_t Bytes, MemorySpace Space,
                      uint64_t Address);
-  /// The same of a scalar load, by dwords.
+  /// Of the present scalar load the dwords of the mask were never written.
   void scalarLoadedMissing(uint32_t Dwords, uint64_t Address);
   /// An instruction that accesses memory has written its results.
   void loaded(const Inst *I, const Effects &E);
@@ -100,21 +100,35 @@ private:
   bool branchOnVcc(const Inst *I);
   bool mayStore(const Inst *I, const Effects &E, unsigned Lane,
                 unsigned &Culprit) const;
-  bool scalarDefined(RegisterSpan S) const;
-  bool scalarSourcesDefined(const Effects &E) const;
+
+  // What is defined, and why not (RegisterState.cpp).
+  bool scalarDefined(RegisterSpan S) const {
+    for (unsigned K = 0; K < S.Count; ++K)
+      if (ScalarMissing[S.First + K])
+        return false;
+    return true;
+  }
+  bool scalarSourcesDefined(const Effects &E) const {
+    for (const RegisterSpan &S : E.ScalarRead)
+      if (!scalarDefined(S))
+        return false;
+    return !E.ReadsScc || !ScalarMissing[SlotSCC];
+  }
   std::string explain(const Source &S, unsigned Register, bool Scalar) const;
   Source blame(const Inst *I, const Effects &E, uint64_t Lanes) const;
   Source blameRow(const Inst *I, unsigned Register) const;
   Source blameScalar(const Inst *I, unsigned Slot) const;
   Source blameInactive(const Inst *I, unsigned Register) const;
+  void define(RegisterSpan S, uint64_t Lanes, uint64_t Good,
+              const Source &Reason);
+  void defineScalar(RegisterSpan S, uint32_t Missing, const Source &Reason);
+  bool scalarResults(const Inst *I, const Effects &E, bool Good);
+  bool newExec(const Inst *I, const Source &Reason);
 
   // How definedness follows (RegisterFlow.cpp).
   uint64_t definedLanes(const Inst *I, const Effects &E, unsigned K,
                         uint64_t Exec, uint64_t &Writable) const;
   bool usesOnlyDefined(const Inst *I, const Effects &E, uint64_t Exec) const;
-  void define(RegisterSpan S, uint64_t Lanes, uint64_t Good,
-              const Source &Reason);
-  void defineScalar(RegisterSpan S, uint32_t Missing, const Source &Reason);
   bool propagateLanes(const Inst *I, const Effects &E, uint64_t Exec);
   bool propagateScalars(const Inst *I, const Effects &E);
   void propagateAnyLane(const Inst *I, const Effects &E, uint64_t Exec);
@@ -125,8 +139,6 @@ private:
   void propagateReadLane(const Inst *I, const Effects &E, uint64_t Exec);
   void propagateWriteLane(const Inst *I, const Effects &E);
   void propagateIndexed(const Effects &E, const Inst *I);
-  bool scalarResults(const Inst *I, const Effects &E, bool Good);
-  bool newExec(const Inst *I, const Source &Reason);
 
   // By filling what is missing (RegisterFill.cpp).
   void fill(const Inst *I, const Effects &E, uint64_t Exec, Difference &D);

@@ -23,45 +23,6 @@
 
 using namespace lnbwd::sim;
 
-void RegisterChecker::define(RegisterSpan S, uint64_t Lanes, uint64_t Good,
-                             const Source &Reason) {
-  const bool Missing = (Lanes & ~Good) != 0;
-  for (unsigned K = 0; K < S.Count; ++K) {
-    Vectors.set(S.First + K, Lanes, Good);
-    Vectors.written(S.First + K, Lanes);
-    if (Missing)
-      Why[S.First + K] = Reason;
-  }
-}
-
-void RegisterChecker::defineScalar(RegisterSpan S, uint32_t Missing,
-                                   const Source &Reason) {
-  for (unsigned K = 0; K < S.Count; ++K) {
-    ScalarMissing[S.First + K] = Missing;
-    if (Missing)
-      ScalarWhy[S.First + K] = Reason;
-  }
-}
-
-bool RegisterChecker::newExec(const Inst *I, const Source &Reason) {
-  return faultCheck(W, I, -1,
-                    "the new EXEC is not defined: " +
-                        explain(Reason, Reason.Register, Reason.Scalar));
-}
-
-/// All scalar results are defined, or none.
-bool RegisterChecker::scalarResults(const Inst *I, const Effects &E,
-                                    bool Good) {
-  const Source Reason = Good ? Source() : blame(I, E, W.exec());
-  if (E.WritesExec && !Good)
-    return newExec(I, Reason);
-  for (const RegisterSpan &S : E.ScalarWrite)
-    defineScalar(S, Good ? 0 : ~0u, Reason);
-  if (E.WritesScc)
-    defineScalar({SlotSCC, 1}, Good ? 0 : 1, Reason);
-  return true;
-}
-
 static bool isShort(OperandType T) {
   return T == OperandType::F16 || T == OperandType::BF16 ||
          T == OperandType::I16;
@@ -69,12 +30,6 @@ static bool isShort(OperandType T) {
 static bool isPacked16(OperandType T) {
   return T == OperandType::PkF16 || T == OperandType::PkBF16 ||
          T == OperandType::PkI16;
-}
-
-uint32_t lnbwd::sim::sdwaField(Sdwa Sel) {
-  if (Sel <= Sdwa::Byte3)
-    return 0xffu << unsigned(Sel) * 8;
-  return Sel == Sdwa::Word0 ? 0xffffu : Sel == Sdwa::Word1 ? 0xffff0000u : ~0u;
 }
 
 /// The bits of a source register that an instruction looks at.

@@ -39,7 +39,7 @@ public:
   /// made from. False: the wave has been stopped.
   bool check(const Inst *I, const Effects &E, const uint64_t *A, uint64_t Mask,
              unsigned Bytes) const;
-  /// The same for a scalar load, which compilers may widen.
+  /// Whether a scalar load, which compilers may widen, meets its variable.
   bool checkScalar(const Inst *I, const Effects &E, uint64_t Address,
                    unsigned Bytes) const;
 

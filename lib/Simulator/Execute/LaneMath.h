@@ -210,7 +210,7 @@ static inline typename T::Bits choose(typename T::Bits A, typename T::Bits B) {
                       : X < Y || (X == Y && IsNegative);
   return First ? A : B;
 }
-/// The same; a NaN loses against a number, but a signaling one in IEEE mode.
+/// The larger or smaller; a NaN loses, but a signaling one in IEEE mode.
 template <typename T, bool Larger, bool IEEE>
 static inline typename T::Bits chooseNumber(typename T::Bits A,
                                             typename T::Bits B) {
@@ -223,7 +223,7 @@ static inline typename T::Bits chooseNumber(typename T::Bits A,
   }
   return R;
 }
-/// The same; a NaN wins.
+/// The larger or smaller of two numbers; a NaN wins.
 template <typename T, bool Larger>
 static inline typename T::Bits chooseOrNaN(typename T::Bits A,
                                            typename T::Bits B) {

@@ -121,7 +121,7 @@ _LOGIC = {aten.logical_and.default: "and", aten.logical_or.default: "or",
           aten.logical_xor.default: "xor", aten.bitwise_and.Tensor: "and",
           aten.bitwise_or.Tensor: "or", aten.bitwise_xor.Tensor: "xor"}
 
-# The same elements in the same order.
+# Results that have their operand's elements in their operand's order.
 _VIEWS = {aten.reshape.default, aten.view.default, aten._unsafe_view.default, aten.expand.default,
           aten.unsqueeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze.default,
           aten.alias.default, aten.detach.default, aten.clone.default,

@@ -38,7 +38,7 @@ FORMAT, VERSION = "lnbwd-tune-results", 1
 
 # Elements of a row block that correctness is checked on, and rows, at least.
 _CHECK_ELEMENTS, _CHECK_ROWS = 1 << 22, 512
-# The same where each instruction is simulated.
+# Elements and rows that it is checked on where each instruction is simulated.
 _SIMULATED_CHECK_ELEMENTS, _SIMULATED_CHECK_ROWS = 1 << 17, 35
 _FILLER_BYTES = 1 << 30
 

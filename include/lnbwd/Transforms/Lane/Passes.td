@@ -20,15 +20,16 @@ def ReloadPhasesPass
     : Pass<"lnbwd-reload-phases", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Read a row again in each of its phases";
   let description = [{
-    Obeys `reload` of the schedule that the kernel's `lnbwd.kernel_info` has, which
-    serves rows of any length: a row does not stay with its lanes. Each
-    `lane.fold` becomes a loop over the row's columns, one access of each lane at
-    a time, which loads what it needs, split already; so do the stores, all in one loop behind
-    the last reduction, since they may be to rows that are read. Columns are
-    loaded there as well. Kernels of other schedules are left alone.
+    Obeys `reload` of the schedule that the kernel's `lnbwd.kernel_info` has,
+    which serves rows of any length: a row does not stay with its lanes. Each
+    `lane.fold` becomes a loop over the row's columns, one access of each lane
+    at a time, which loads what it needs, split already; so do the stores, all
+    in one loop behind the last reduction, since they may be to rows that are
+    read. Columns are loaded there as well. Kernels of other schedules are left
+    alone.
 
-    Fails on a loop with column sums, whose columns stay with a lane, and on parts
-    that are neither loaded nor computed by pure operations. Goes before
+    Fails on a loop with column sums, whose columns stay with a lane, and on
+    parts that are neither loaded nor computed by pure operations. Goes before
     `lnbwd-peel-last-rows`.
 
     Before:
@@ -77,17 +78,17 @@ def PipelineRowsPass
     Obeys `prefetch` and `unroll` of the schedule that the kernel's
     `lnbwd.kernel_info` has; a kernel of a schedule with neither is left alone.
 
-    - `prefetch`: a turn loads the set that the next one works on, and hands it on
-      as carried values. Of rows that are staged, the row scalars alone.
-    - `prefetch` and `unroll = 2`: a turn works on two sets, and loads each of the
-      next turn's two when the registers of one of its own are free.
-    - `unroll` alone: a turn takes so many sets, and loads all before it works on
-      the first.
+    - `prefetch`: a turn loads the set that the next one works on, and hands it
+      on as carried values. Of rows that are staged, the row scalars alone.
+    - `prefetch` and `unroll = 2`: a turn works on two sets, and loads each of
+      the next turn's two when the registers of one of its own are free.
+    - `unroll` alone: a turn takes so many sets, and loads all before it works
+      on the first.
 
     What is left has whole sets; docs/lane-level.md shows each kind of loop, and
     what becomes of rows that do not exist. Fails behind `lnbwd-peel-last-rows`,
-    on a load of anything but the row of the loop's set, and, with `unroll` alone,
-    on a loop with row sums.
+    on a load of anything but the row of the loop's set, and, with `unroll`
+    alone, on a loop with row sums.
 
     Before:
 
@@ -131,8 +132,8 @@ def PeelLastRowsPass
   let summary = "Take the set that is not full out of the row loop";
   let description = [{
     A `lane.for_rows` over groups side by side may end with a set that has not
-    all its rows. The loop goes over the whole sets alone; what it leaves goes to
-    the last workgroup, which never has more whole sets than another. Groups
+    all its rows. The loop goes over the whole sets alone; what it leaves goes
+    to the last workgroup, which never has more whole sets than another. Groups
     without a row work on the last row there and keep nothing of it. A loop of
     one group has whole sets in any case.
 
@@ -177,13 +178,13 @@ def StageRowsPass : Pass<"lnbwd-stage-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Have rows brought to workgroup memory ahead of their turn";
   let description = [{
     Obeys `stages` of the schedule that the kernel's `lnbwd.kernel_info` has: so
-    many sets of rows are on their way into workgroup memory, each into a stage of
-    its own. A turn waits for its set and takes it out of its stage, in the place
-    of a load; and the copies of the set that comes `stages` sets later start
-    behind a barrier, behind which the stage is free. Without row sums that is
-    right behind what is taken, with row sums at the turn's end, from where
-    `lnbwd-hoist-copies` may move it. Which stage it is, and in which phase it is
-    waited for, goes from turn to turn. Row scalars stay loads.
+    many sets of rows are on their way into workgroup memory, each into a stage
+    of its own. A turn waits for its set and takes it out of its stage, in the
+    place of a load; and the copies of the set that comes `stages` sets later
+    start behind a barrier, behind which the stage is free. Without row sums
+    that is right behind what is taken, with row sums at the turn's end, from
+    where `lnbwd-hoist-copies` may move it. Which stage it is, and in which
+    phase it is waited for, goes from turn to turn. Row scalars stay loads.
 
     Expects whole sets, with the last row apart where not all sets begin where a
     copy can, and one load of parts in the loop. Kernels of other schedules, and
@@ -233,7 +234,8 @@ def SplitPartsPass : Pass<"lnbwd-split-parts", "::mlir::gpu::GPUFuncOp"> {
     store, a sum or a `lane.fold`, which go through their accesses one after
     another: so few registers are held at a time. What a `lane.for_rows` carries
     beside its sums goes in the order of loads: access by access, over all parts
-    of one load. `lane.fold` is done with by this. Fails, naming the operation, on a part that something else needs whole.
+    of one load. `lane.fold` is done with by this. Fails, naming the operation,
+    on a part that something else needs whole.
 
     Before:
 
@@ -267,9 +269,9 @@ def BlockColumnSumsPass
     `lane.for_rows` with `sum_block` becomes a loop over blocks of that many
     turns around one over the turns of a block, which begins with sums of 0; the
     outer one adds them to totals. Around a loop that is surely entered it is an
-    `scf.while` that tests at its end. A loop over staged rows stays one: it counts
-    the turns of a block, and a branch at the end of the last one adds the sums to
-    totals, which the loop carries. Expects whole sets.
+    `scf.while` that tests at its end. A loop over staged rows stays one: it
+    counts the turns of a block, and a branch at the end of the last one adds
+    the sums to totals, which the loop carries. Expects whole sets.
 
     Before:
 
@@ -323,20 +325,20 @@ def LowerRowReductionsPass
   let description = [{
     `lane.reduce` goes in three steps, each a pattern: over the elements of a
     lane's vector, by halves; over the lanes of a wave, by
-    `gpu.subgroup_reduce`; and, where a row takes several waves, over these: each
-    writes its sums to a slot of workgroup memory, and behind one barrier all
-    lanes add up the slots in order. The memory has two halves, which rows use in
-    turn, so that a wave that is a row ahead does not overwrite what another
-    still reads; a `!lane.turn` becomes the place where the half begins.
+    `gpu.subgroup_reduce`; and, where a row takes several waves, over these:
+    each writes its sums to a slot of workgroup memory, and behind one barrier
+    all lanes add up the slots in order. The memory has two halves, which rows
+    use in turn, so that a wave that is a row ahead does not overwrite what
+    another still reads; a `!lane.turn` becomes the place where the half begins.
 
     Where workgroups share rows, a fourth pattern takes the place of the third:
-    each wave sends its sums to a slot in all of these workgroups, which barriers
-    there count as they arrive, and each wave reads and adds up the slots of all.
-    A `!lane.turn` is then the number of rows before. The workgroups wait for each
-    other before the first row.
+    each wave sends its sums to a slot in all of these workgroups, which
+    barriers there count as they arrive, and each wave reads and adds up the
+    slots of all. A `!lane.turn` is then the number of rows before. The
+    workgroups wait for each other before the first row.
 
-    Expects split parts, and whole waves where workgroups share rows. Fails where
-    two reductions of the same phase differ.
+    Expects split parts, and whole waves where workgroups share rows. Fails
+    where two reductions of the same phase differ.
 
     Before:
 
@@ -362,8 +364,8 @@ def LowerRowReductionsPass
     %t = vector.extract %sums[1] : f32 from vector<2xf32>
     ```
 
-    After, where the place has but `columns = 128`, for four workgroups of a wave
-    of 32 lanes each:
+    After, where the place has but `columns = 128`, for four workgroups of a
+    wave of 32 lanes each:
 
     ```mlir
     %mine = vector.from_elements %a2, %b2 : vector<2xf32>
@@ -393,8 +395,8 @@ def HoistCopiesPass : Pass<"lnbwd-hoist-copies", "::mlir::gpu::GPUFuncOp"> {
     and need no other. Where sums are sent to peers first, the copies and their
     barrier move behind that: the copies start while the sums are on their way.
 
-    Expects lowered row reductions; a turn in which they need no memory is left as
-    it is. Fails on copies in a loop without a barrier before them.
+    Expects lowered row reductions; a turn in which they need no memory is left
+    as it is. Fails on copies in a loop without a barrier before them.
 
     Before:
 

@@ -61,9 +61,9 @@ def LNBwd_TilingAttr : LNBwd_Attr<"Tiling", "tiling"> {
     wave makes `wave_rows` x `wave_columns` of it with instructions of
     `instruction_rows` x `instruction_columns`, each `instruction_depth` deep.
 
-    With `splits` above 1 the sum is taken apart into so many parts of nearly the
-    same length, which further workgroups make; a second kernel adds them, in
-    their order.
+    With `splits` above 1 the sum is taken apart into so many parts of nearly
+    the same length, which further workgroups make; a second kernel adds them,
+    in their order.
 
     Example:
 

@@ -20,7 +20,8 @@ include "mlir/IR/OpBase.td"
 def LNBwd_Dialect : Dialect {
   let name = "lnbwd";
   let cppNamespace = "::lnbwd";
-  let summary = "LayerNorm backward, from the named operation to a scheduled row program";
+  let summary = "LayerNorm backward, from the named operation to a scheduled "
+                "row program";
   let description = [{
     The dialect has two levels.
 
@@ -34,8 +35,8 @@ def LNBwd_Dialect : Dialect {
 
     Attributes of other operations that begin with `lnbwd.` are this dialect's.
     They are verified wherever they stand; one with an unknown name is an error.
-    The lowerings set them. A kind or row rank that was written by hand and is not
-    that of the operand is an error there: a launcher goes by it.
+    The lowerings set them. A kind or row rank that was written by hand and is
+    not that of the operand is an error there: a launcher goes by it.
 
     | attribute | of | value |
     |---|---|---|

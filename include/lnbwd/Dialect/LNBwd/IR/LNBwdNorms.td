@@ -224,14 +224,14 @@ def LNBwd_LayerNormBwdOp : LNBwd_GradientOp<LNBwd_LayerNormOp, [
 
     - *Saved statistics*: `x`, `mean` and `rstd`, which is `1 / sqrt(var + eps)`
       of the forward pass, `var` being the biased variance.
-    - *Recomputed statistics*: `x` alone; `mean` and `rstd` are computed again as
-      `lnbwd.layer_norm` does, with `epsilon`.
+    - *Recomputed statistics*: `x` alone; `mean` and `rstd` are computed again
+      as `lnbwd.layer_norm` does, with `epsilon`.
     - *From the output*: `y`, `rstd`, and `beta` where the forward pass had it:
       `xhat = (y - beta) / gamma`. No true xhat is beyond `sqrt(N)`, so it is
       clamped there, which bounds what the rounding of y makes of a small gamma.
-      Where gamma is 0 (or subnormal), xhat is lost and 0 is taken: that column's
-      dgamma is 0 and its dx lacks the term of its own xhat. A finite input never
-      gives an infinity or NaN through the division.
+      Where gamma is 0 (or subnormal), xhat is lost and 0 is taken: that
+      column's dgamma is 0 and its dx lacks the term of its own xhat. A finite
+      input never gives an infinity or NaN through the division.
 
     With a residual (`lnbwd.layer_norm`), `x` is the sum that was normalised,
     `dsum` the gradient that reaches that sum from elsewhere, and `dresidual` dx
@@ -239,11 +239,12 @@ def LNBwd_LayerNormBwdOp : LNBwd_GradientOp<LNBwd_LayerNormOp, [
     `zero_centred_gamma`, `1 + gamma` stands in the place of `gamma`. With
     `accumulate`, `dgamma` and `dbeta`, of f32, are added to what is there.
 
-    All arithmetic, both row sums and both column sums are float32. Each gradient
-    is wanted only if its output is given; at least one is.
+    All arithmetic, both row sums and both column sums are float32. Each
+    gradient is wanted only if its output is given; at least one is.
 
-    Operands are all tensors (each output gives a result) or all memrefs (outputs
-    are written in place). Rows of memrefs may lie apart (see `lnbwd.rowwise`).
+    Operands are all tensors (each output gives a result) or all memrefs
+    (outputs are written in place). Rows of memrefs may lie apart (see
+    `lnbwd.rowwise`).
 
     Example:
 

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Defines the row program that the named operations of LNBwdNorms.td become, and
-// the numbers that a launch depends on.
+// Defines the row program that the named operations of LNBwdNorms.td become,
+// and the numbers that a launch depends on.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,8 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     SingleBlockImplicitTerminator<"YieldOp">, IsolatedFromAbove,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+    DeclareOpInterfaceMethods<OpAsmOpInterface,
+                              ["getAsmBlockArgumentNames"]>]> {
   let summary = "A program over each row of its operands";
   let description = [{
     Runs its region once for each of the M rows. The region sees one row:
@@ -59,21 +60,22 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     see to it that lengths fit; in any other program all have the same N.
 
     Elements are f16, bf16 or f32; those of row blocks, read or written, may be
-    i8 as well. A mask of booleans, a byte each as PyTorch has it, is a row block
-    of i8: `arith.cmpi ne` with 0 makes conditions of it, `arith.extui` makes it
-    of conditions.
+    i8 as well. A mask of booleans, a byte each as PyTorch has it, is a row
+    block of i8: `arith.cmpi ne` with 0 makes conditions of it, `arith.extui`
+    makes it of conditions.
 
     A column sum adds its yielded vector over all rows, in float32, and is
     rounded to the output's element once at the end, as an outer sum is; with
-    `accumulate` they are added to what the output, of f32, holds. An output with one dimension more
-    takes one partial sum of each of P workgroups instead, in a fixed order.
+    `accumulate` they are added to what the output, of f32, holds. An output
+    with one dimension more takes one partial sum of each of P workgroups
+    instead, in a fixed order.
 
     With group columns or group sums the M rows are B groups of T = M / B
-    neighbouring ones, M being a multiple of B: rows b T to b T + T - 1 use row b
-    of a group column, as the samples of a batch use each their own scale, and
-    row b of a group sum is the sum over them. All of them have the same B, which
-    may be dynamic, like M. A workgroup works on rows of one group. With group
-    columns, column sums still go over all M rows; P is then the number of
+    neighbouring ones, M being a multiple of B: rows b T to b T + T - 1 use row
+    b of a group column, as the samples of a batch use each their own scale, and
+    row b of a group sum is the sum over them. All of them have the same B,
+    which may be dynamic, like M. A workgroup works on rows of one group. With
+    group columns, column sums still go over all M rows; P is then the number of
     workgroups of all groups together, that of a group sum those of one group.
 
     `fixed_workgroups`, if not 0, bounds the grid in the place of the schedule's
@@ -233,8 +235,8 @@ def LNBwd_LinearOp : LNBwd_Op<"linear", [
         result[o] = sum over k of row[k] W[o, k]         a row of C gives one of R
         result[k] = sum over o of row[o] W[o, k]         transposed: R gives C
 
-    `matrix` is an argument of the row program, one of its `matrices`. Elements of
-    row and matrix are f16, bf16 or f32 and need not be the same; they are
+    `matrix` is an argument of the row program, one of its `matrices`. Elements
+    of row and matrix are f16, bf16 or f32 and need not be the same; they are
     widened to float32, multiplied and added there, in an order that no one
     promises but that is the same in every run. The result is f32. A row that is
     rounded to bf16 before (`arith.truncf`) says that the product may be one of
@@ -267,8 +269,8 @@ def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
   let summary = "The number of rows of a row block";
   let description = [{
     The product of all dimensions of `source` but the last (the last `row_rank`
-    where a row has several): M of the launch plan. It is not folded where these dimensions are static: M stays what a launch is
-    free to choose.
+    where a row has several): M of the launch plan. It is not folded where these
+    dimensions are static: M stays what a launch is free to choose.
 
     Example:
 
@@ -285,8 +287,8 @@ def LNBwd_RowCountOp : LNBwd_Op<"row_count", [Pure]> {
 def LNBwd_GroupCountOp : LNBwd_Op<"group_count", [Pure]> {
   let summary = "The number of groups of a group column or group sum";
   let description = [{
-    The first dimension of `source`: B of the launch plan. Like `lnbwd.row_count`
-    it is not folded where it is static.
+    The first dimension of `source`: B of the launch plan. Like
+    `lnbwd.row_count` it is not folded where it is static.
 
     Example:
 
@@ -305,14 +307,15 @@ def LNBwd_WorkgroupCountOp : LNBwd_Op<"workgroup_count", [Pure]> {
   let description = [{
     `max(1, min(ceil(rows / rows_per_workgroup), workgroups_per_compute_unit * C / workgroups_per_row))`
     with C the compute units of the device that the kernel is launched on, hence
-    known at launch only. Workgroups that share rows count as one. With `fixed_workgroups` this number stands in the place
-    of the quotient, and the count is the same on every device. Without a bound per
-    compute unit the minimum falls away; with `rows_per_workgroup` 0 the count is
-    1.
+    known at launch only. Workgroups that share rows count as one. With
+    `fixed_workgroups` this number stands in the place of the quotient, and the
+    count is the same on every device. Without a bound per compute unit the
+    minimum falls away; with `rows_per_workgroup` 0 the count is 1.
 
-    With `groups`, the number B of groups of rows, it is the number of workgroups
-    of each group: `rows` is then the rows of a group, the row count divided by B,
-    and the groups share the compute units, whose bound is divided by B, too.
+    With `groups`, the number B of groups of rows, it is the number of
+    workgroups of each group: `rows` is then the rows of a group, the row count
+    divided by B, and the groups share the compute units, whose bound is divided
+    by B, too.
 
     Example:
 

@@ -29,15 +29,16 @@ def LNBwd_ProductOp : LNBwd_Op<"product"> {
     | `rhs_transposed` | `[M, L]` | `[J, L]` | A B^T, `[M, J]` |
     | `lhs_transposed` | `[M, I]` | `[M, J]` | A^T B, `[I, J]` |
 
-    M is the number of rows of a launch; the other sizes are static. Elements of A
-    and B are f16, bf16 or f32, and widened to float32; `out` is f32. Each element
-    is summed in one order, whatever the device.
+    M is the number of rows of a launch; the other sizes are static. Elements of
+    A and B are f16, bf16 or f32, and widened to float32; `out` is f32. Each
+    element is summed in one order, whatever the device.
 
     `operand_names` names A, B and out in the launch plan, where a matrix is a
     column of all its elements.
 
-    `tiling` is set by `lnbwd-select-tiling` where a chip has matrix instructions
-    for the types; without it the kernel is one of fused multiply-adds.
+    `tiling` is set by `lnbwd-select-tiling` where a chip has matrix
+    instructions for the types; without it the kernel is one of fused
+    multiply-adds.
 
     Row programs over the rows of a matrix, a weight say, have the attribute
     `lnbwd.own_rows`: the number of their rows is static, and no launch chooses

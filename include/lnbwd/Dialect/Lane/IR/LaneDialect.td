@@ -25,11 +25,11 @@ def Lane_Dialect : Dialect {
     The level between a scheduled row program and a kernel in upstream's `gpu`,
     `vector`, `scf` and `memref` operations. The body of a `gpu.func` at this
     level is what one lane executes: it loops over the rows that fall to its
-    workgroup, and of each row it has a *part*. Elementwise work stays in `arith`,
-    `math` and `vector` operations, on parts in the place of rows. This dialect
-    has what is left: where a lane's part lies, loads and stores of it, and what
-    lanes do together. docs/lane-level.md says which pass makes and which takes
-    each operation.
+    workgroup, and of each row it has a *part*. Elementwise work stays in
+    `arith`, `math` and `vector` operations, on parts in the place of rows. This
+    dialect has what is left: where a lane's part lies, loads and stores of it,
+    and what lanes do together. docs/lane-level.md says which pass makes and
+    which takes each operation.
 
     | word | meaning |
     |---|---|
@@ -46,14 +46,14 @@ def Lane_Dialect : Dialect {
     accesses take both forms; the others have an attribute `access`, which says
     which one it is.
 
-    All lanes of a workgroup execute all operations of this dialect, but for those
-    below a condition that is the same for all of them.
+    All lanes of a workgroup execute all operations of this dialect, but for
+    those below a condition that is the same for all of them.
 
     The discardable attribute `lane.part` of an operation (`#lane.part<tail>`)
     says which part of a kernel it is, for the report (docs/report.md), or, if
-    it has regions, all that is in it: what is in a `lane.for_rows` is `row`, and
-    what has no such attribute and is in no such operation is `setup`. It outlives
-    the level: `lnbwd-convert-parts-to-locations` takes it.
+    it has regions, all that is in it: what is in a `lane.for_rows` is `row`,
+    and what has no such attribute and is in no such operation is `setup`. It
+    outlives the level: `lnbwd-convert-parts-to-locations` takes it.
   }];
   let useDefaultTypePrinterParser = 1;
   let useDefaultAttributePrinterParser = 1;
@@ -70,9 +70,9 @@ def Lane_Place : Lane_Type<"Place", "place"> {
   let description = [{
     The parameters are how rows are spread over lanes. Rows have `row_length`
     columns. Those of a workgroup are `columns` neighbouring ones, fewer where
-    the row ends before; it is `row_length` where that is left out. `lanes` lanes share a row, and take its
-    accesses of `width` elements in turn; `groups` rows lie side by side in a
-    workgroup.
+    the row ends before; it is `row_length` where that is left out. `lanes`
+    lanes share a row, and take its accesses of `width` elements in turn;
+    `groups` rows lie side by side in a workgroup.
 
     A lane's last access may lie beyond the columns of its workgroup, or, where
     `columns` does not divide the row, beyond the row. Loads then give other
@@ -200,8 +200,8 @@ def Lane_PartAttr : AttrDef<Lane_Dialect, "Part"> {
 
     - a kind, which says how often it runs: `setup`, `first_load`, `row`, and so
       on, listed in `LaneDialect.td`;
-    - `reload`: in a loop over the columns of a row that is read again, done once
-      for each access;
+    - `reload`: in a loop over the columns of a row that is read again, done
+      once for each access;
     - `scalars`: it loads row scalars;
     - `groups = 4`: four groups of the workgroup take part, and not all.
 

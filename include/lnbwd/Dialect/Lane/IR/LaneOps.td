@@ -153,10 +153,10 @@ def Lane_LoadColumnsOp : Lane_Op<"load_columns", [
     MemoryEffects<[MemRead]>]> {
   let summary = "Load column operands, once a workgroup";
   let description = [{
-    The lane's part of each of `memories`, vectors of a row's length that are the
-    same for all rows. How the groups of a workgroup come to them is the target's
-    choice: each by itself, or one for all. With `each`, it is each by itself, and
-    not all lanes need to come here.
+    The lane's part of each of `memories`, vectors of a row's length that are
+    the same for all rows. How the groups of a workgroup come to them is the
+    target's choice: each by itself, or one for all. With `each`, it is each by
+    itself, and not all lanes need to come here.
 
     The results are one part for each memory; split, all accesses of the first
     memory, then those of the second, and so on.
@@ -341,9 +341,9 @@ def Lane_StoreScalarOp : Lane_Op<"store_scalar", [
     "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
   let summary = "Store the number that belongs to a row";
   let description = [{
-    Writes `scalar`, which is the same in all lanes of the group, to element `row`
-    of `memory`, once, unless `exists` is false: by the lane that has the row's
-    first columns.
+    Writes `scalar`, which is the same in all lanes of the group, to element
+    `row` of `memory`, once, unless `exists` is false: by the lane that has the
+    row's first columns.
 
     Example:
 
@@ -368,23 +368,23 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "Loop over the sets of rows that fall to a workgroup";
   let description = [{
-    Runs the region for the sets whose first rows are `begin`, `begin + step`, ...
-    below `end`: that row is the region's first argument. Group g of the workgroup
-    works on row `set + g`; rows at or beyond `end` do not exist. With `whole`,
-    there are none such: all sets have all their rows. Without, and with several
-    groups, the loop says which it is of the workgroups that share the rows
-    (`for %workgroup of %workgroups`, numbers from 0 on). With `entered`, there
-    surely is a first set, so that the loop may test at the end of a turn whether
-    there is another.
+    Runs the region for the sets whose first rows are `begin`, `begin + step`,
+    ... below `end`: that row is the region's first argument. Group g of the
+    workgroup works on row `set + g`; rows at or beyond `end` do not exist. With
+    `whole`, there are none such: all sets have all their rows. Without, and
+    with several groups, the loop says which it is of the workgroups that share
+    the rows (`for %workgroup of %workgroups`, numbers from 0 on). With
+    `entered`, there surely is a first set, so that the loop may test at the end
+    of a turn whether there is another.
 
     `sums` are column sums: each turn may add to them by `lane.accumulate`, and
-    nothing else. With `sum_block = n`, each is the total of sums over n turns, so
-    that the error of a long sum stays small. A turn may add to a sum below a
+    nothing else. With `sum_block = n`, each is the total of sums over n turns,
+    so that the error of a long sum stays small. A turn may add to a sum below a
     condition, by an `scf.if` that yields the sum otherwise. With
     `last_row_apart`, the last row is in no whole set, since accesses to one may
-    reach into the row behind it. `carried` are other values that go
-    from turn to turn. The region's other arguments, the operands of its
-    `lane.yield` and the results are the sums and then the carried values.
+    reach into the row behind it. `carried` are other values that go from turn
+    to turn. The region's other arguments, the operands of its `lane.yield` and
+    the results are the sums and then the carried values.
 
     Example:
 
@@ -450,8 +450,8 @@ def Lane_AccumulateOp : Lane_Op<"accumulate", [
     Pure, AllTypesMatch<["sum", "term", "result"]>]> {
   let summary = "Add a row's term to a column sum";
   let description = [{
-    `sum + term`, or `sum` where `exists` is false. The addition may be fused with
-    the multiplication that `term` comes from.
+    `sum + term`, or `sum` where `exists` is false. The addition may be fused
+    with the multiplication that `term` comes from.
 
     Example:
 
@@ -528,11 +528,11 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
   let summary = "All row sums of a phase, over all lanes of the row";
   let description = [{
     Combines each of `shares`, which are a lane's vectors of `width` elements or
-    its numbers, over their elements and then over all lanes that share a row: as
-    its entry of `kinds` says, in an order that is fixed by the place. All lanes
-    of the group get the results. Where the workgroup has but a share of the
-    row's columns, it is the lanes of all workgroups that share the row, and the
-    columns of each have to be as many.
+    its numbers, over their elements and then over all lanes that share a row:
+    as its entry of `kinds` says, in an order that is fixed by the place. All
+    lanes of the group get the results. Where the workgroup has but a share of
+    the row's columns, it is the lanes of all workgroups that share the row, and
+    the columns of each have to be as many.
 
     `phase` numbers the phases of the row program: reductions of the same phase
     use the same memory in turns, where they use memory.
@@ -558,8 +558,8 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
 def Lane_BarrierOp : Lane_Op<"barrier"> {
   let summary = "A barrier of the workgroup, for its memory";
   let description = [{
-    What the lanes have written to workgroup memory before can be seen behind it.
-    Of device memory nothing is said, whose accesses need not end before.
+    What the lanes have written to workgroup memory before can be seen behind
+    it. Of device memory nothing is said, whose accesses need not end before.
 
     Example:
 

@@ -31,9 +31,9 @@ def Lane_InitByteBarriersOp : Lane_ByteBarrierOp<"init_byte_barriers"> {
   let description = [{
     Each element of `barriers`, which are `i64` in workgroup memory, becomes a
     barrier. It lets through who waits for it when all bytes have arrived that
-    were announced to it, and counts anew from then on. One lane of the workgroup
-    does this; the others see it behind the next barrier of the workgroup, or of
-    its peers.
+    were announced to it, and counts anew from then on. One lane of the
+    workgroup does this; the others see it behind the next barrier of the
+    workgroup, or of its peers.
 
     Example:
 
@@ -91,8 +91,8 @@ def Lane_AwaitBytesOp : Lane_ByteBarrierOp<"await_bytes"> {
 def Lane_ArriveAtPeersOp : Lane_Op<"arrive_at_peers"> {
   let summary = "Tell the workgroups that share a row that this one is here";
   let description = [{
-    The first half of a barrier of the workgroups that share rows, which the chip
-    starts together; `lane.await_peers` is the other.
+    The first half of a barrier of the workgroups that share rows, which the
+    chip starts together; `lane.await_peers` is the other.
 
     Example:
 
@@ -122,9 +122,9 @@ def Lane_SendToPeersOp : Lane_ByteBarrierOp<"send_to_peers"> {
   let summary = "Send a wave's numbers to all workgroups that share the row";
   let description = [{
     Each wave writes `numbers`, which are the same in all its lanes, to `memory`
-    from element `slot` on, in the workgroup memory of each workgroup that shares
-    the row, its own among them. There, element `index` of `barriers` counts the
-    bytes. Lane p of the wave sends to workgroup p.
+    from element `slot` on, in the workgroup memory of each workgroup that
+    shares the row, its own among them. There, element `index` of `barriers`
+    counts the bytes. Lane p of the wave sends to workgroup p.
 
     Example:
 
@@ -173,10 +173,10 @@ def Lane_StartCopiesOp : Lane_Op<"start_copies"> {
   let description = [{
     Unless row `set` is at or beyond `end`, one lane starts the copies of the
     workgroup's columns of the set's rows, which begin with row `set`, from
-    `memories` to stage number `stage`. All rows of a set below `end` exist, and,
-    where rows do not all begin where a copy can, one more behind them, into which
-    a copy may reach. The caller sees to it that all lanes have received what was
-    in the stage, by a barrier of the workgroup.
+    `memories` to stage number `stage`. All rows of a set below `end` exist,
+    and, where rows do not all begin where a copy can, one more behind them,
+    into which a copy may reach. The caller sees to it that all lanes have
+    received what was in the stage, by a barrier of the workgroup.
 
     Example:
 
@@ -197,8 +197,8 @@ def Lane_StartCopiesOp : Lane_Op<"start_copies"> {
 def Lane_AwaitStageOp : Lane_Op<"await_stage"> {
   let summary = "Wait until a set of rows has arrived in its stage";
   let description = [{
-    All lanes wait for the copies to stage number `stage`. `phase` is 0 the first
-    time that the stage is waited for, then 1, then 0, and so on.
+    All lanes wait for the copies to stage number `stage`. `phase` is 0 the
+    first time that the stage is waited for, then 1, then 0, and so on.
 
     Example:
 
