@@ -14,6 +14,7 @@
 #include "Timing/IssueTable.h"
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ErrorHandling.h"
 
 #include <algorithm>
 
@@ -38,21 +39,33 @@ static bool isWide(StringRef Name) {
   return Name.contains("_f64") && !Name.starts_with("v_cvt_");
 }
 
-/// Clocks of a matrix instruction: its operations over the unit's rate, which
-/// is halved for each doubling of the elements' width.
+/// Operations that a matrix unit does in a clock with elements of this type.
+static double matrixRate(MatrixType Source, const ClockInfo &C) {
+  switch (Source) {
+  case MatrixType::F16:
+  case MatrixType::BF16:
+    return C.MatrixFlopsPerClock;
+  case MatrixType::F32:
+    return C.MatrixSingleFlopsPerClock;
+  case MatrixType::F64:
+    return C.MatrixDoubleFlopsPerClock;
+  case MatrixType::I8:
+  case MatrixType::FP8:
+  case MatrixType::BF8:
+  case MatrixType::FP8Fnuz:
+  case MatrixType::BF8Fnuz:
+    return C.MatrixByteFlopsPerClock;
+  }
+  llvm_unreachable("all types are listed");
+}
+
+/// Clocks of a matrix instruction: its operations over the unit's rate.
 static unsigned matrixClocks(const Inst &I, const ClockInfo &C) {
   if (!I.Matrix)
     return unsigned(C.VectorClocks) * 4;
   const MatrixShape &M = *I.Matrix;
-  double Rate = C.MatrixFlopsPerClock;
-  if (M.Source == MatrixType::F32)
-    Rate /= 8;
-  else if (M.Source == MatrixType::F64)
-    Rate /= 8;
-  else if (M.Source == MatrixType::I8)
-    Rate *= 2;
   const double Flops = 2.0 * M.M * M.M * M.K * M.Blocks;
-  return std::max(8u, unsigned(Flops / Rate));
+  return std::max(8u, unsigned(Flops / matrixRate(M.Source, C)));
 }
 
 static IssueFacts factsOf(const Inst &I, const Effects &E, const ClockInfo &C,
