@@ -336,8 +336,8 @@ def differentiate(source: str, *, wrt: Sequence[str] = (), of: Sequence[str] = (
 def bundle(entries: Mapping[str, bytes]) -> bytes:
     """One file for several chips, in clang's offload bundle format.
 
-    hipModuleLoadData takes it as it is; ``clang-offload-bundler --list --type=o`` shows it;
-    ``runtime.Program.for_chip`` takes the entry for a device out of it.
+    hipModuleLoadData is documented to take it as it is, ``clang-offload-bundler --list --type=o``
+    shows it, and ``runtime.Program.for_chip`` takes the entry for a device out of it.
 
     Args:
         entries: code by chip.
