@@ -26,6 +26,17 @@
 using namespace mlir;
 using namespace lnbwd;
 
+/// Whether something is left that a pipeline would make kernels of.
+static bool holdsPrograms(ModuleOp module) {
+  return module
+      .walk([](Operation *op) {
+        return isa_and_nonnull<LNBwdDialect>(op->getDialect())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 FailureOr<gpu::GPUModuleOp> lnbwd::getGPUModule(ModuleOp module,
                                                 EmitFormat format) {
   auto modules = llvm::to_vector(module.getOps<gpu::GPUModuleOp>());
@@ -35,12 +46,14 @@ FailureOr<gpu::GPUModuleOp> lnbwd::getGPUModule(ModuleOp module,
                             << "kernels to emit as "
                             << getEmitFormatName(format) << ", got "
                             << modules.size();
-  if (modules.empty())
+  if (modules.size() > 1)
+    diag << "; write each to a file of its own";
+  else if (holdsPrograms(module))
     diag << ": a row program or named operation, lowered for a chip, for "
             "example by --lnbwd-pipeline=\"chip=" LNBWD_DEFAULT_SIMULATED_CHIP
             "\"";
   else
-    diag << "; write each to a file of its own";
+    diag << ": the module has no row program and no named operation of lnbwd";
   return diag;
 }
 

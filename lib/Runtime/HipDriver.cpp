@@ -123,6 +123,7 @@ struct HipLibrary {
 
   /// The number of devices, at least 1; throws with `remedy` if there is none.
   int deviceCount(const std::string &remedy) const {
+    const std::string joined = remedy.empty() ? "" : "; " + remedy;
     int count = 0;
     const char *call = "hipInit";
     hipError_t error = hipInit(0);
@@ -133,11 +134,10 @@ struct HipLibrary {
     if (error != hipSuccess)
       throw Error(LNBWD_ERROR_NO_DEVICE,
                   library.name() + " is there but offers no device: " +
-                      describe(call, error) + "; " + remedy);
+                      describe(call, error) + joined);
     if (count <= 0)
       throw Error(LNBWD_ERROR_NO_DEVICE,
-                  library.name() + " is there but reports no device; " +
-                      remedy);
+                  library.name() + " is there but reports no device" + joined);
     return count;
   }
 
@@ -441,8 +441,11 @@ std::shared_ptr<Driver> openSimulatedDevice(const std::string &chip) {
       "runtime's; build it (LNBWD_ENABLE_SIMULATOR), install it (cmake "
       "--install "
       "BUILD --component simulator) or set LNBWD_SIM_LIBRARY to it");
+  // The simulator says itself what is wrong, such as a variable's value.
   int count = library->deviceCount(
-      "LNBWD_SIM_LIBRARY, where it is set, has to name the simulator");
+      environment("LNBWD_SIM_LIBRARY").empty()
+          ? ""
+          : "LNBWD_SIM_LIBRARY is set and has to name the simulator");
   std::string known;
   for (int i = 0; i < count; ++i) {
     std::string arch = library->names(i).arch;

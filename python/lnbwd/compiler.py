@@ -233,6 +233,14 @@ def _take(status: int, result: ctypes.c_void_p, what: str) -> dict[str, bytes]:
         library.lnbwd_compilation_destroy(result)
 
 
+def _check_texts(**texts: object) -> None:
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise TypeError(f"{name}: expected a text, got {type(text).__name__}")
+        if "\0" in text:
+            raise CompileError(f"{name}: expected text without zero characters")
+
+
 def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: str = "",
                  ptxas: str = "", source_name: str = "", save_temps: str = "",
                  report_rows: int = 0) -> Compiled:
@@ -251,14 +259,14 @@ def compile_mlir(source: str, chip: str, *, pipeline_options: str = "", format: 
         report_rows: the number of rows that the formats "report" and "report-json" are for.
 
     Raises:
+        TypeError: an argument is no text; the message names it.
         CompileError: the source or an option is wrong; ``diagnostics`` has every line.
         LibraryError: there is no compiler in this installation.
     """
+    _check_texts(source=source, chip=chip, pipeline_options=pipeline_options, format=format,
+                 ptxas=ptxas, source_name=source_name, save_temps=save_temps)
     library = _library()
     texts = (chip, pipeline_options, format, ptxas, source_name, save_temps)
-    for text in (source, *texts):
-        if "\0" in text:
-            raise CompileError("expected text without zero characters")
     options = _Options(ctypes.sizeof(_Options), *(text.encode() or None for text in texts),
                        report_rows)
     result = _P()
@@ -288,7 +296,9 @@ class Gradient:
     def from_mlir(text: str) -> Gradient:
         """The gradient that a module holds."""
         names = re.search(r"operand_names = \[(.*?)\]", text)
-        assert names is not None
+        if names is None:
+            raise CompileError("source: expected a function with one forward operation of lnbwd, "
+                               "got none")
         return Gradient(text, tuple(re.findall(r'"(.*?)"', names[1])))
 
 
@@ -303,9 +313,15 @@ def differentiate(source: str, *, wrt: Sequence[str] = (), of: Sequence[str] = (
         saved: the outputs that the gradient is given; (): the statistics of a named operation.
 
     Raises:
+        TypeError: the source is no text, or a text stands for a list of names.
         CompileError: the source is wrong, or something in it has no derivative.
         LibraryError: there is no compiler in this installation.
     """
+    _check_texts(source=source)
+    for name, given in (("wrt", wrt), ("of", of), ("saved", saved)):
+        if isinstance(given, str):
+            raise TypeError(f"{name}: expected a list of names, got the text {given!r}; write "
+                            f"{name}=[{given!r}]")
     library = _library()
     options = _DifferentiateOptions(
         ctypes.sizeof(_DifferentiateOptions),
@@ -320,8 +336,8 @@ def differentiate(source: str, *, wrt: Sequence[str] = (), of: Sequence[str] = (
 def bundle(entries: Mapping[str, bytes]) -> bytes:
     """One file for several chips, in clang's offload bundle format.
 
-    hipModuleLoadData takes it as it is; ``clang-offload-bundler --list --type=o`` shows it;
-    ``runtime.Program.for_chip`` takes the entry for a device out of it.
+    hipModuleLoadData is documented to take it as it is, ``clang-offload-bundler --list --type=o``
+    shows it, and ``runtime.Program.for_chip`` takes the entry for a device out of it.
 
     Args:
         entries: code by chip.

@@ -58,7 +58,7 @@ transforms_are_active = torch._C._are_functorch_transforms_active
 overridden = aten.active
 
 
-def _sizes(normalized_shape: Sequence[int] | int) -> list[int]:
+def checked_sizes(normalized_shape: Sequence[int] | int) -> list[int]:
     """The normalised dimensions as a list; whole numbers of NumPy's types are taken, too."""
     try:
         sizes = normalized_shape if isinstance(normalized_shape, Iterable) else [normalized_shape]
@@ -79,7 +79,7 @@ def _check(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor 
     if input.layout != torch.strided:
         raise TypeError(f"input: expected a dense tensor, got one of layout {input.layout}; "
                         "convert it by input.to_dense()")
-    shape = _sizes(normalized_shape)
+    shape = checked_sizes(normalized_shape)
     if not shape:
         raise ValueError("normalized_shape: expected one dimension or more, got none")
     if list(input.shape[-len(shape):]) != shape or len(shape) > input.dim():
@@ -90,7 +90,7 @@ def _check(input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor 
     return shape
 
 
-def _check_eps(eps: float | None) -> float:
+def checked_eps(eps: float | None) -> float:
     if eps is None or isinstance(eps, (str, Tensor)):
         raise TypeError(f"eps: expected a number that is 0 or more, got {eps!r}")
     if not eps >= 0:
@@ -140,7 +140,7 @@ def _normalise(norm: _Norm, input: Tensor, normalized_shape: Sequence[int] | int
                 _check(input, normalized_shape, *parameters)
                 raise
     shape = _check(input, normalized_shape, *parameters)
-    eps = _check_eps(eps)
+    eps = checked_eps(eps)
     if is_compiling():
         y: Tensor = getattr(torch.ops.lnbwd, norm.operator)(input, shape, *parameters, eps)[0]
         return y

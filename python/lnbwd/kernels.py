@@ -340,12 +340,17 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
         if isinstance(grads, str):
             raise TypeError(f"grads: expected a list of names, got the text {grads!r}; write "
                             f"grads=[{grads!r}]")
+        if not grads:
+            raise ValueError("grads: expected one gradient or more, got none")
         for grad in grads:
             if grad not in known:
                 raise ValueError(f"grads: expected names of {', '.join(known)}, got {grad!r}")
         known = {grad: grad in grads for grad in known}
     if not isinstance(schedule, (str, Mapping)):
         raise ValueError(f"schedule: expected a text or a mapping, got {schedule!r}")
+    if isinstance(schedule, Mapping) and not schedule:
+        raise ValueError("schedule: expected fields by name, got an empty mapping; leave it out "
+                         "for the compiler's choice")
     fields = schedules.parse(schedule) if isinstance(schedule, str) else schedule
     return KernelSpec(op, n, element, chip, weight_dtype, bias_dtype, known["dx"],
                       known["dweight"], known["dbias"], schedules.overrides(fields), two_pass,

@@ -6,12 +6,21 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from .aten import active, serves
-from .functional import is_autocast_enabled, is_compiling, layer_norm, rms_norm
+from .functional import (
+    checked_eps,
+    checked_sizes,
+    is_autocast_enabled,
+    is_compiling,
+    layer_norm,
+    rms_norm,
+)
 from .launching import simulated_chip
 from .linear import layer_norm_linear
 
@@ -56,6 +65,10 @@ class LayerNorm(torch.nn.LayerNorm):
 
     __prepare_scriptable__ = _refuse_script
 
+    def __init__(self, normalized_shape: Sequence[int] | int, eps: float = 1e-5,
+                 *arguments: Any, **options: Any) -> None:
+        super().__init__(checked_sizes(normalized_shape), checked_eps(eps), *arguments, **options)
+
     def forward(self, input: Tensor) -> Tensor:
         """Normalises ``input``; see :func:`lnbwd.layer_norm`."""
         # (What stands for a tensor, as in a torch.fx trace, is the function's business.)
@@ -69,6 +82,11 @@ class RMSNorm(torch.nn.RMSNorm):
     """torch.nn.RMSNorm by lnbwd's kernels; see :class:`LayerNorm`."""
 
     __prepare_scriptable__ = _refuse_script
+
+    def __init__(self, normalized_shape: Sequence[int] | int, eps: float | None = None,
+                 *arguments: Any, **options: Any) -> None:
+        super().__init__(checked_sizes(normalized_shape),
+                         None if eps is None else checked_eps(eps), *arguments, **options)
 
     def forward(self, x: Tensor) -> Tensor:
         """Normalises ``x``; see :func:`lnbwd.rms_norm`."""

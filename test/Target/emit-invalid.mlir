@@ -8,6 +8,7 @@
 // RUN: not lnbwd-opt %examples/layer_norm_bwd.mlir --lnbwd-pipeline=chip=sm_90 --emit=hsaco -o %t/out 2>&1 | FileCheck %s --check-prefix=NVIDIA
 // RUN: not lnbwd-opt %s --lnbwd-pipeline=chip=gfx942 --emit=hsaco -o %t/out 2>&1 | FileCheck %s --check-prefix=TWO
 // RUN: not lnbwd-opt %t/missing.mlir --lnbwd-pipeline=chip=gfx942 --emit=hsaco -o %t/out 2>&1 | FileCheck %s --check-prefix=MISSING
+// RUN: not lnbwd-opt %S/Inputs/nothing.mlir --lnbwd-pipeline=chip=gfx942 --emit=hsaco -o %t/out 2>&1 | FileCheck %s --check-prefix=NOTHING
 // RUN: ls %t | count 0
 
 // A failure says what was expected and leaves no file.
@@ -20,6 +21,8 @@
 // NVIDIA:      error: {{.*}}cannot be emitted as hsaco for sm_90; expected one of: mlir, llvm, isa (PTX), ptx, cubin
 // TWO:         error: {{.*}}expected one function with kernels to emit as hsaco, got 2; write each to a file of its own
 // MISSING:     error: cannot open input file '{{.*}}missing.mlir': No such file or directory
+// The pipeline was run: it is no remedy.
+// NOTHING:     error: {{.*}}expected one function with kernels to emit as hsaco, got 0: the module has no row program and no named operation of lnbwd{{$}}
 
 func.func @first(%x: memref<?x64xf32>, %s: memref<?xf32>) {
   lnbwd.layer_norm_bwd dy(%x : memref<?x64xf32>) x(%x : memref<?x64xf32>) mean(%s : memref<?xf32>)

@@ -75,7 +75,7 @@ def test_save_temps(tmp_path):
     ({"format": "elf"}, "unknown format 'elf', expected one of: mlir, .*, report-json"),
     ({"format": "report", "report_rows": -1}, "expected report_rows to be at least 0, got -1"),
     ({"format": "ptx"}, "cannot be emitted as ptx for gfx942"),
-    ({"chip": "gfx\0942"}, "without zero characters"),
+    ({"chip": "gfx\0942"}, "chip: expected text without zero characters"),
 ])
 def test_wrong_options_are_errors(arguments, words):
     with pytest.raises(CompileError, match=words):
@@ -160,6 +160,20 @@ def test_what_has_no_gradient_is_an_error():
         compiler.differentiate(SQUARES, of=["z"])
     with pytest.raises(CompileError, match="error:"):
         compiler.differentiate("no mlir")
+    with pytest.raises(CompileError, match="source: expected a function with one forward"):
+        compiler.differentiate("func.func @f() { return }")
+
+
+@pytest.mark.parametrize("call,words", [
+    (lambda: compiler.compile_mlir(3, "gfx942"), "source: expected a text, got int"),
+    (lambda: compiler.compile_mlir(SOURCE, None), "chip: expected a text, got NoneType"),
+    (lambda: compiler.differentiate(None), "source: expected a text, got NoneType"),
+    (lambda: compiler.differentiate(SQUARES, wrt="x"),
+     r"wrt: expected a list of names, got the text 'x'; write wrt=\['x'\]"),
+])
+def test_arguments_of_the_wrong_kind_are_named(call, words):
+    with pytest.raises(TypeError, match=words):
+        call()
 
 
 def test_bundles_that_cannot_be_are_errors():

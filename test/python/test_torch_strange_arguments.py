@@ -56,8 +56,22 @@ def test_wrong_kinds_are_named(norm, arguments, message):
 
 
 def test_layer_norm_has_no_default_for_none():
-    with pytest.raises(TypeError, match="eps: expected a number that is 0 or more, got None"):
-        lnbwd.layer_norm(X, (64,), eps=None)
+    for norm in (lambda: lnbwd.layer_norm(X, (64,), eps=None),
+                 lambda: lnbwd.nn.LayerNorm(64, eps=None)):
+        with pytest.raises(TypeError, match="eps: expected a number that is 0 or more, got None"):
+            norm()
+    torch.testing.assert_close(lnbwd.nn.RMSNorm(64, eps=None)(X),
+                               torch.nn.functional.rms_norm(X, (64,)))
+
+
+@pytest.mark.parametrize("module", [lnbwd.nn.LayerNorm, lnbwd.nn.RMSNorm])
+def test_modules_name_what_is_wrong(module):
+    for shape in (64.0, (8, 8.0), None):
+        with pytest.raises(TypeError, match="normalized_shape: expected whole numbers, or one"):
+            module(shape)
+    with pytest.raises(ValueError, match="eps: expected a number that is 0 or more, got -1"):
+        module(64, eps=-1)
+    assert module(np.int64(64), 1e-3, False, device="meta").normalized_shape == (64,)
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
@@ -73,6 +87,9 @@ def test_nested_tensors_are_refused(layout):
     ({"n": 64.0}, "n: expected the length of a row, 1 or more, got 64.0"),
     ({"n": True}, "n: expected the length of a row, 1 or more, got True"),
     ({"grads": "dx"}, "grads: expected a list of names, got the text 'dx'; write grads=['dx']"),
+    ({"grads": []}, "grads: expected one gradient or more, got none"),
+    ({"schedule": {}}, "schedule: expected fields by name, got an empty mapping; leave it out"),
+    ({"schedule": []}, "schedule: expected a text or a mapping, got []"),
 ])
 def test_compile_names_what_is_wrong(arguments, message):
     with pytest.raises((TypeError, ValueError), match=re.escape(message)):

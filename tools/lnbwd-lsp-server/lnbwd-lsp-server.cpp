@@ -10,13 +10,18 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lnbwd/Config.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
 
 int main(int argc, char **argv) {
+  llvm::cl::AddExtraVersionPrinter(
+      [](llvm::raw_ostream &os) { os << "lnbwd " LNBWD_VERSION "\n"; });
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   registry.insert<lnbwd::LNBwdDialect, lnbwd::lane::LaneDialect>();

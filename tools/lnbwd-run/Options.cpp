@@ -17,6 +17,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <set>
@@ -460,6 +461,12 @@ static void completeOptions(const std::vector<std::string> &positional,
                          " executes every workgroup, which --predict does not; "
                          "leave one of them out");
   if (!options.kernelFile.empty()) {
+    if (std::filesystem::path(options.kernelFile).extension() == ".mlir")
+      throw UsageFailure(
+          "expected a compiled kernel, got '" + options.kernelFile +
+          "'; compile it: lnbwd-opt " + options.kernelFile +
+          " --lnbwd-pipeline=\"chip=" LNBWD_DEFAULT_SIMULATED_CHIP
+          "\" --emit=hsaco -o K.hsaco");
     for (const Option &option : compileOptions())
       if (given.count(option.name))
         throw UsageFailure(std::string(option.name) +

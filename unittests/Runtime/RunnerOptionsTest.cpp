@@ -116,6 +116,9 @@ TEST(RunnerOptionsTest, RefusesWhatItDoesNotUnderstand) {
 TEST(RunnerOptionsTest, RefusesContradictions) {
   EXPECT_CONTAINS(refusal({"k", "--n", "64"}), "is compiled already");
   EXPECT_CONTAINS(refusal({"k", "--keep", "f"}), "is compiled already");
+  EXPECT_CONTAINS(refusal({"op.mlir", "--m", "4", "--chip", "gfx942"}),
+                  "expected a compiled kernel, got 'op.mlir'; compile it: "
+                  "lnbwd-opt op.mlir --lnbwd-pipeline=\"chip=");
   EXPECT_CONTAINS(refusal({"a", "b"}), "got 2 arguments");
   EXPECT_CONTAINS(refusal({"1", "2", "x"}), "got 3 arguments");
   EXPECT_CONTAINS(refusal({"1", "3", "1"}), "from 0 to 2, got '3'");

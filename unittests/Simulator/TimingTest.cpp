@@ -30,7 +30,9 @@ constexpr const char *Chip = "gfx942";
 /// The parameters that the tests rest on.
 constexpr const char *Parameters =
     "megahertz=1000;vectorClocks=4;wideClocks=8;transcendentalClocks=16;"
-    "longProductClocks=12;"
+    "longProductClocks=12;matrixFlopsPerClock=512;"
+    "matrixByteFlopsPerClock=1024;matrixSingleFlopsPerClock=64;"
+    "matrixDoubleFlopsPerClock=32;"
     "scalarClocks=4;branchClocks=20;vectorResultClocks=4;ldsClocks=60;"
     "permuteClocks=50;ldsStoreClocks=30;ldsTurnClocks=0;fetchClocks=0;"
     "storeClocks=300;barrierClocks=8;scalarHitClocks=50;scalarL2Clocks=200;"
@@ -114,6 +116,33 @@ TEST(Timing, ProductsTakeLongerThanSums) {
   EXPECT_DOUBLE_EQ(
       added("", repeated("v_mad_u64_u32 v[4:5], vcc, v2, v3, v[6:7]\n", 10)),
       120);
+}
+
+TEST(Timing, MatrixUnitsHaveARateForEachType) {
+  // Four of each, of which none waits for another's result: each of the first
+  // three keeps the unit busy for 2 * M * M * K operations, and the last one is
+  // not waited for.
+  auto Four = [](const char *Name, const char *A, const char *B,
+                 unsigned Size) {
+    std::string Text;
+    for (unsigned K = 0; K < 4; ++K)
+      Text += std::string(Name) + " a[" + std::to_string(K * Size) + ":" +
+              std::to_string(K * Size + Size - 1) + "], " + A + ", " + B +
+              ", 0\n";
+    return added("", Text);
+  };
+  EXPECT_DOUBLE_EQ(Four("v_mfma_f32_16x16x16_f16", "v[2:3]", "v[4:5]", 4),
+                   3 * 16 + 4);
+  EXPECT_DOUBLE_EQ(Four("v_mfma_f32_16x16x16_bf16", "v[2:3]", "v[4:5]", 4),
+                   3 * 16 + 4);
+  // With numbers of half the width twice as many in the same time.
+  for (const char *Name :
+       {"v_mfma_f32_16x16x32_fp8_fp8", "v_mfma_f32_16x16x32_bf8_fp8",
+        "v_mfma_i32_16x16x32_i8"})
+    EXPECT_DOUBLE_EQ(Four(Name, "v[2:3]", "v[4:5]", 4), 3 * 16 + 4) << Name;
+  EXPECT_DOUBLE_EQ(Four("v_mfma_f32_16x16x4_f32", "v2", "v4", 4), 3 * 32 + 4);
+  EXPECT_DOUBLE_EQ(Four("v_mfma_f64_16x16x4_f64", "v[2:3]", "v[4:5]", 8),
+                   3 * 64 + 4);
 }
 
 TEST(Timing, OneWaveIssuesWideInstructionsAtHalfTheRate) {

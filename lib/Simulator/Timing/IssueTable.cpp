@@ -16,6 +16,7 @@
 #include "Core/MatrixShape.h"
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ErrorHandling.h"
 
 #include <algorithm>
 
@@ -40,20 +41,47 @@ static bool isWide(StringRef Name) {
   return Name.contains("_f64") && !Name.starts_with("v_cvt_");
 }
 
-/// Clocks of a matrix instruction: its operations over the unit's rate, which
-/// is halved for each doubling of the elements' width.
+/// Operations that a matrix unit does in a clock with elements of this type.
+static double matrixRate(MatrixType Source, const ClockInfo &C) {
+  switch (Source) {
+  case MatrixType::F16:
+  case MatrixType::BF16:
+    return C.MatrixFlopsPerClock;
+  case MatrixType::XF32:
+    // By the MI300's data sheet.
+    return C.MatrixFlopsPerClock / 2;
+  case MatrixType::F32:
+    return C.MatrixSingleFlopsPerClock;
+  case MatrixType::F64:
+    return C.MatrixDoubleFlopsPerClock;
+  case MatrixType::I8:
+  case MatrixType::FP8:
+  case MatrixType::BF8:
+  case MatrixType::FP8Fnuz:
+  case MatrixType::BF8Fnuz:
+    return C.MatrixByteFlopsPerClock;
+  case MatrixType::I4:
+  case MatrixType::FP6:
+  case MatrixType::BF6:
+  case MatrixType::FP4:
+    // By the MI350's data sheet, and RDNA 3's instruction rates for iu4.
+    return C.MatrixByteFlopsPerClock * 2;
+  case MatrixType::I32:
+    break;
+  }
+  llvm_unreachable("not a type of factors");
+}
+
+/// Clocks of a matrix instruction: its operations over the unit's rate.
 static unsigned matrixClocks(const Inst &I, const ClockInfo &C) {
   if (!I.Matrix)
     return unsigned(C.VectorClocks) * 4;
   const MatrixShape &M = *I.Matrix;
-  double Rate = C.MatrixFlopsPerClock;
-  if (M.A == MatrixType::F32 || M.A == MatrixType::F64)
-    Rate /= 8;
-  else if (M.A == MatrixType::I8)
-    Rate *= 2;
-  // A sparse product takes the time of what is kept.
+  // Of two types the one of more bits sets the pace, and a sparse product takes
+  // the time of what is kept.
+  const MatrixType Slower = bitsOf(M.A) < bitsOf(M.B) ? M.B : M.A;
   const double Flops = 2.0 * M.M * M.M * M.keptK() * M.Blocks;
-  return std::max(8u, unsigned(Flops / Rate));
+  return std::max(8u, unsigned(Flops / matrixRate(Slower, C)));
 }
 
 static IssueFacts factsOf(const Inst &I, const Effects &E, const ClockInfo &C,

@@ -1,0 +1,3 @@
+func.func @nothing(%x: memref<?x64xf32>) {
+  return
+}
