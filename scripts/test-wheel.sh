@@ -98,7 +98,7 @@ if command -v nm >nm.path; then
     nm -D --defined-only "$library" | awk '{print $3}' >names
     echo "$(basename "$library"): $(wc -l <names) names"
     # PyTorch's operators register themselves with PyTorch, and have its types.
-    if [[ $library != *lnbwd-torch.so ]] && grep -vE '^(lnbwd|hip)' names; then
+    if [[ $library != *lnbwd-torch.so ]] && grep -vE '^(lnbwd|(__)?hip)' names; then
       echo "error: expected names of lnbwd and HIP alone" >&2
       exit 1
     fi
