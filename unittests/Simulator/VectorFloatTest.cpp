@@ -504,3 +504,28 @@ TEST(VectorFloat, TrigPreop) {
                   {f64(0x1p1000), 2, 0, 0x061e294a4ba9afecull},
                   {f64(0x1p1000), 31, 0, 0x0000000000000000ull}}}});
 }
+
+// Dot products of floats: from 0 to 1 under clamp, and signs of each half.
+TEST(VectorFloat, DotProductsUnderClamp) {
+  constexpr unsigned Chips = GFX9 | GFX908 | GFX1030 | GFX11Plus;
+  constexpr uint32_t Ones = 0x3c003c00, Quarters = 0x34003400;
+  runLaneCases({
+      {"v_dot2_f32_f16 v0, v2, v4, v6 clamp",
+       Chips,
+       {{Ones, Ones, f32(5.0f), f32(1.0f)},
+        {Ones, Ones, f32(-5.0f), 0},
+        {Ones, Quarters, f32(0.25f), f32(0.75f)},
+        {Ones, Ones, NaN32, 0}}},
+      {"v_dot2_f32_f16 v0, v2, v4, v6 neg_lo:[1,0,0] neg_hi:[0,1,0]",
+       Chips,
+       {{Ones, Ones, f32(0.5f), f32(-1.5f)},
+        {0x40003c00, Ones, 0, f32(-3.0f)}}},
+      {"v_dot2_f32_f16 v0, v2, v4, v6 neg_lo:[1,0,0] clamp",
+       Chips,
+       {{0x3c004000, Ones, f32(1.5f), f32(0.5f)}}},
+      {"v_dot2_f32_bf16 v0, v2, v4, v6 clamp",
+       GFX950 | GFX11Plus,
+       {{0x3f803f80, 0x3f803f80, f32(-1.5f), f32(0.5f)},
+        {0x3f803f80, 0x3f803f80, f32(2.0f), f32(1.0f)}}},
+  });
+}
