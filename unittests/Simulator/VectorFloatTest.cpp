@@ -504,3 +504,52 @@ TEST(VectorFloat, TrigPreop) {
                   {f64(0x1p1000), 2, 0, 0x061e294a4ba9afecull},
                   {f64(0x1p1000), 31, 0, 0x0000000000000000ull}}}});
 }
+
+// Dot products of floats: from 0 to 1 under clamp, and signs of each half.
+TEST(VectorFloat, DotProductsUnderClamp) {
+  constexpr unsigned Chips = GFX9 | GFX908 | GFX1030 | GFX11Plus;
+  constexpr uint32_t Ones = 0x3c003c00, Quarters = 0x34003400;
+  runLaneCases({
+      {"v_dot2_f32_f16 v0, v2, v4, v6 clamp",
+       Chips,
+       {{Ones, Ones, f32(5.0f), f32(1.0f)},
+        {Ones, Ones, f32(-5.0f), 0},
+        {Ones, Quarters, f32(0.25f), f32(0.75f)},
+        {Ones, Ones, NaN32, 0}}},
+      {"v_dot2_f32_f16 v0, v2, v4, v6 neg_lo:[1,0,0] neg_hi:[0,1,0]",
+       Chips,
+       {{Ones, Ones, f32(0.5f), f32(-1.5f)},
+        {0x40003c00, Ones, 0, f32(-3.0f)}}},
+      {"v_dot2_f32_f16 v0, v2, v4, v6 neg_lo:[1,0,0] clamp",
+       Chips,
+       {{0x3c004000, Ones, f32(1.5f), f32(0.5f)}}},
+      {"v_dot2_f32_bf16 v0, v2, v4, v6 clamp",
+       GFX950 | GFX11Plus,
+       {{0x3f803f80, 0x3f803f80, f32(-1.5f), f32(0.5f)},
+        {0x3f803f80, 0x3f803f80, f32(2.0f), f32(1.0f)}}},
+  });
+}
+
+// 1, 2, -0.5 and 448 (or bf8's 57344) by 1, 0.25, 2 and 2^-6, and what is no
+// number.
+TEST(VectorFloat, DotProductsOfBytes) {
+  constexpr uint32_t A8 = 0x7eb04038, B8 = 0x08402838, // fp8
+      AB = 0x7bb8403c, BB = 0x2440343c;                // bf8
+  runLaneCases({
+      {"v_dot4_f32_fp8_fp8 v0, v2, v4, v6",
+       GFX1201,
+       {{A8, B8, f32(1.0f), f32(8.5f)}, {0x7f, 0x38, 0, NaN32}}},
+      {"v_dot4_f32_fp8_bf8 v0, v2, v4, v6",
+       GFX1201,
+       {{A8, BB, f32(-1.0f), f32(6.5f)}}},
+      {"v_dot4_f32_bf8_fp8 v0, v2, v4, v6",
+       GFX1201,
+       {{AB, B8, 0, f32(896.5f)}}},
+      {"v_dot4_f32_bf8_bf8 v0, v2, v4, v6",
+       GFX1201,
+       {{AB, BB, f32(-896.0f), f32(0.5f)}, {0x7c, 0x3c, 0, Inf32}}},
+  });
+  WaveTester T("gfx1201");
+  EXPECT_FALSE(T.run("v_dot2_f32_f16 v0, v2, v4, v6 neg_lo:[0,0,1]"));
+  EXPECT_NE(T.error().find("is not modelled here"), std::string::npos);
+}

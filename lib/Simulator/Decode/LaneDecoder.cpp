@@ -170,8 +170,12 @@ std::string LaneDecoder::modifiers(const AsmText &Asm, const LaneOpInfo &Info,
         Slow = true;
     } else if ((Name == "neg_lo" || Name == "neg_hi") &&
                parseBitList(Value, List)) {
-      for (unsigned K = 0; K < List.size(); ++K)
+      for (unsigned K = 0; K < List.size(); ++K) {
+        if (List[K] && K < I.NumSrc && !isPacked16(Info.Src[K]) &&
+            Info.Src[K] != OperandType::PkF32)
+          return quoted("the modifier", M) + " is not modelled here";
         (Name == "neg_lo" ? I.NegLo : I.NegHi) |= uint8_t(List[K] << K);
+      }
       Slow = true;
     } else if (Name == "dst_sel" && parseSdwa(Value)) {
       I.DstSel = *parseSdwa(Value);

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Execute/LaneMath.h"
+#include "Execute/SmallFloats.h"
 
 namespace lnbwd::sim::LNBWD_SIM_VARIANT {
 
@@ -205,6 +206,19 @@ LANE_KERNEL(dot2F32BF16,
             bits(__builtin_fmaf(bfloat(A), bfloat(B),
                                 __builtin_fmaf(bfloat(A >> 16), bfloat(B >> 16),
                                                F(C)))))
+/// Four products of 8 bits each, rounded once with the addend.
+template <MatrixType TypeA, MatrixType TypeB>
+static uint32_t dot4Small(uint32_t A, uint32_t B, uint32_t C) {
+  double Sum = double(F(C));
+  for (unsigned Bit = 0; Bit < 32; Bit += 8)
+    Sum += smallFloat(A >> Bit & 0xff, smallFormat(TypeA)) *
+           smallFloat(B >> Bit & 0xff, smallFormat(TypeB));
+  return bits(float(Sum));
+}
+LANE_KERNEL(dot4FP8FP8, (dot4Small<MatrixType::FP8, MatrixType::FP8>(A, B, C)))
+LANE_KERNEL(dot4FP8BF8, (dot4Small<MatrixType::FP8, MatrixType::BF8>(A, B, C)))
+LANE_KERNEL(dot4BF8FP8, (dot4Small<MatrixType::BF8, MatrixType::FP8>(A, B, C)))
+LANE_KERNEL(dot4BF8BF8, (dot4Small<MatrixType::BF8, MatrixType::BF8>(A, B, C)))
 
 constexpr OperandType None = OperandType::None;
 constexpr OperandType B32 = OperandType::B32;
@@ -364,6 +378,34 @@ const LaneOpInfo Table[] = {
      {Mix, Mix, Mix, None},
      LaneFloat | LanePreservesHigh | LaneHighResult,
      fmaMixLo,
+     nullptr,
+     nullptr},
+    {"v_dot4_f32_fp8_fp8",
+     F32,
+     {B32, B32, F32, None},
+     LaneFloat,
+     dot4FP8FP8,
+     nullptr,
+     nullptr},
+    {"v_dot4_f32_fp8_bf8",
+     F32,
+     {B32, B32, F32, None},
+     LaneFloat,
+     dot4FP8BF8,
+     nullptr,
+     nullptr},
+    {"v_dot4_f32_bf8_fp8",
+     F32,
+     {B32, B32, F32, None},
+     LaneFloat,
+     dot4BF8FP8,
+     nullptr,
+     nullptr},
+    {"v_dot4_f32_bf8_bf8",
+     F32,
+     {B32, B32, F32, None},
+     LaneFloat,
+     dot4BF8BF8,
      nullptr,
      nullptr},
     {"v_dot2_f32_f16",
