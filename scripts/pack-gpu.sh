@@ -162,7 +162,9 @@ pack_tune() {
   mkdir "$staging/lib"
   local library
   for library in $libraries; do strip -s -o "$staging/lib/$(basename "$library")" "$library"; done
-  tar -C "$staging" -cf - lib | xz -T0 "$([ -n "$sample" ] && echo -0 || echo -6)" >"$folder/tune/compiler/libraries.tar.xz"
+  tar -C "$staging" -cf "$folder/tune/compiler/libraries.tar" lib
+  # A sample is not sent anywhere.
+  [ -n "$sample" ] || xz -T0 -6 "$folder/tune/compiler/libraries.tar"
   rm -rf "$staging"
   write_run tune <<'RUN'
 # Arguments: candidates of a shape in the first and in the second turn, seconds
@@ -171,7 +173,7 @@ first=${1:-40} second=${2:-24} budget=${3:-170}
 shift $(($# < 3 ? $# : 3))
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1], "r:xz").extractall(sys.argv[2])' compiler/libraries.tar.xz "$dir"
+python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' compiler/libraries.tar* "$dir"
 cp compiler/lnbwd-opt "$dir/lnbwd-opt.bin"
 printf '#!/bin/sh\nLD_LIBRARY_PATH=%s/lib exec %s/lnbwd-opt.bin "$@"\n' "$dir" "$dir" >"$dir/lnbwd-opt"
 chmod +x "$dir/lnbwd-opt" "$dir/lnbwd-opt.bin"
