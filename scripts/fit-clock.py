@@ -49,7 +49,7 @@ CHIPS = SOURCE / "lib" / "Chips" / "Chips.json"
 FREE = {
     "MI300X": ("farGigabytes", "memoryGigabytes", "rewriteFactor", "replaceClocks", "storeClocks",
                "vectorExtraClocks", "ldsStoreClocks", "baseMicroseconds"),
-    "MI300A": ("farGigabytes", "memoryGigabytes", "baseMicroseconds"),
+    "MI300A": ("farGigabytes", "memoryGigabytes", "baseMicroseconds", "gapMicroseconds"),
 }
 #: These are no parameters of a launch's duration but of what two events read.
 EVENTS = {"baseMicroseconds": "base", "gapMicroseconds": "gap", "floorMicroseconds": "floor"}

@@ -341,7 +341,7 @@ def make_spec(op: str, *, n: int, dtype: object, chip: str, weight: bool | objec
             raise TypeError(f"grads: expected a list of names, got the text {grads!r}; write "
                             f"grads=[{grads!r}]")
         if not grads:
-            raise ValueError("grads: expected one gradient or more, got none")
+            raise ValueError("grads: expected at least one gradient, got none")
         for grad in grads:
             if grad not in known:
                 raise ValueError(f"grads: expected names of {', '.join(known)}, got {grad!r}")

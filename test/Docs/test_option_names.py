@@ -14,13 +14,14 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", ROOT / "build")).resolve()
+TUNE = ROOT / "tools" / "lnbwd-tune" / "lnbwd-tune"
 
 #: How each of our programs lists its options.
 PROGRAMS = {
     "lnbwd-opt": [BUILD / "bin" / "lnbwd-opt", "--help-hidden"],
     "lnbwd-run": [BUILD / "bin" / "lnbwd-run", "--help"],
     "lnbwd-sim": [BUILD / "bin" / "lnbwd-sim", "--help"],
-    **{f"lnbwd-tune {command}": [sys.executable, ROOT / "tools" / "lnbwd-tune" / "lnbwd-tune", command, "--help"]
+    **{f"lnbwd-tune {command}": [sys.executable, TUNE, command, "--help"]
        for command in ("compile", "measure", "store", "all")},
     **{f"lnbwd.{module}": [sys.executable, "-m", f"lnbwd.{module}", "--help"]
        for module in ("bench", "check", "precompile")},

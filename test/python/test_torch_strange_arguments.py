@@ -87,7 +87,7 @@ def test_nested_tensors_are_refused(layout):
     ({"n": 64.0}, "n: expected the length of a row, 1 or more, got 64.0"),
     ({"n": True}, "n: expected the length of a row, 1 or more, got True"),
     ({"grads": "dx"}, "grads: expected a list of names, got the text 'dx'; write grads=['dx']"),
-    ({"grads": []}, "grads: expected one gradient or more, got none"),
+    ({"grads": []}, "grads: expected at least one gradient, got none"),
     ({"schedule": {}}, "schedule: expected fields by name, got an empty mapping; leave it out"),
     ({"schedule": []}, "schedule: expected a text or a mapping, got []"),
 ])
