@@ -31,6 +31,7 @@ from lnbwd_bench import costs  # noqa: E402
 from lnbwd_bench.scatter import Series, scatter  # noqa: E402
 
 DATA = SOURCE / "docs" / "results"
+FILES = ("h200-schedules*.json.xz", "h200-unseen-*.json.xz")
 TABLE = SOURCE / "lib" / "Analysis" / "CostParameters.json"
 _DIGITS = 5
 _DOTS = 5000
@@ -56,6 +57,18 @@ def show(problems: Sequence[Mapping[str, Any]], regret: Any, title: str) -> None
                            if key == "file" else name, regret[chosen]))
 
 
+def show_worst(problems: Sequence[Mapping[str, Any]], schedules: costs.Schedules, predicted: Any,
+               count: int) -> None:
+    """The problems where the choice loses most, with the choice and what is best."""
+    for index, chosen, best in costs.worst(schedules, predicted, count):
+        problem = problems[index]
+        print(f"{problem['kind']} {problem['dtype']} {problem['m']}x{problem['n']}: "
+              f"{schedules.us[chosen] / schedules.us[best]:.3f}")
+        for title, one in (("chosen", chosen), ("best", best)):
+            print(f"  {title:6} {schedules.us[one]:7.1f} us, predicted {predicted[one]:7.1f}: "
+                  f"{schedules.describe(one)}")
+
+
 def plot(measured: Any, predicted: Any) -> str:
     """An SVG of predicted over measured microseconds, of some of the points."""
     chosen = np.arange(0, len(measured), max(1, len(measured) // _DOTS))
@@ -67,13 +80,15 @@ def main() -> int:
     """Reads, fits, shows, writes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", nargs="*", type=pathlib.Path,
-                        default=sorted(DATA.glob("h200-schedules*.json.xz")),
+                        default=[path for files in FILES for path in sorted(DATA.glob(files))],
                         help="files of sweep.py (default: those in docs/results)")
     parser.add_argument("--table", type=pathlib.Path, default=TABLE, help="the parameters")
     parser.add_argument("--chip", help="a chip of the table (default: its first)")
     parser.add_argument("--fit", action="store_true", help="fit, from those of the table")
     parser.add_argument("--folds", type=int, default=0,
                         help="cross-validate over so many parts of the problems")
+    parser.add_argument("--worst", type=int, default=0,
+                        help="show so many problems where the choice loses most")
     parser.add_argument("--write", action="store_true", help="write the parameters to the table")
     parser.add_argument("--plot", type=pathlib.Path, help="write the plot to this .svg")
     options = parser.parse_args()
@@ -85,13 +100,17 @@ def main() -> int:
     problems = costs.read(options.data)
     schedules = costs.Schedules(problems, parameters)
     if options.folds:
-        show(problems, costs.cross_validated(schedules, parameters, options.folds),
+        predicted = costs.cross_predicted(schedules, parameters, options.folds)
+        show(problems, costs.regrets(schedules, predicted),
              f"cross-validated, {options.folds} parts")
+        show_worst(problems, schedules, predicted, options.worst)
     if options.fit:
         parameters = costs.fit(schedules, parameters, say=print)
     parameters = {name: float(f"{value:.{_DIGITS}g}") for name, value in parameters.items()}
     predicted = costs.predict(schedules, parameters)
     show(problems, costs.regrets(schedules, predicted), "the parameters, on what they were fitted to")
+    if not options.folds:
+        show_worst(problems, schedules, predicted, options.worst)
     off = np.abs(np.log(predicted / schedules.us))
     print(f"residuals: median {np.median(off):.3f}, 90 % {np.quantile(off, 0.9):.3f} "
           f"of {len(off)} schedules")

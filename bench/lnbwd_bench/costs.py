@@ -100,6 +100,7 @@ class Schedules:
         self.per_compute_unit = fields[schedule.WORKGROUPS_PER_COMPUTE_UNIT]
         self.is_unbounded = self.per_compute_unit == 0
         self.stages = fields[schedule.STAGES]
+        self._fields = fields
         self._shape(fields)
         self._registers(registers)
         self._residency(fields, registers)
@@ -198,6 +199,11 @@ class Schedules:
             self.rest = self.rest + share * np.where(waves < 1, 0, np.ceil(waves) - waves)
         self.workgroups = self.grid * self.split
         self.turns = np.ceil(self.rows / (self.grid * self.groups) - TURN_TOLERANCE)
+
+    def describe(self, index: int) -> str:
+        """The fields of a schedule, for people."""
+        return ", ".join(f"{name} = {values[index]:.0f}" for name, values in self._fields.items()
+                         if values[index] != (schedule.FIELDS[name].default or 0))
 
     def each_problem(self, values: Array) -> Array:
         """The sum of values of its schedules, for each problem."""
@@ -378,11 +384,22 @@ def regrets(s: Schedules, predicted: Array, least: int = 5) -> Array:
     return result
 
 
-def cross_validated(s: Schedules, start: Values, folds: int = 4, **options: Any) -> Array:
-    """The regret of each problem by parameters that were fitted to others."""
-    result = np.full(s.count, np.nan)
+def cross_predicted(s: Schedules, start: Values, folds: int = 4, **options: Any) -> Array:
+    """Microseconds of each schedule by parameters that were fitted to other problems."""
+    result = np.empty_like(s.us)
     for fold in range(folds):
-        parameters = fit(s, start, (s.problem % folds != fold).astype(float), **options)
-        held = np.arange(s.count) % folds == fold
-        result[held] = regrets(s, predict(s, parameters))[held]
+        held = s.problem % folds == fold
+        result[held] = predict(s, fit(s, start, (~held).astype(float), **options))[held]
     return result
+
+
+def worst(s: Schedules, predicted: Array, count: int) -> list[tuple[int, int, int]]:
+    """The problems with the largest regrets: each with its schedule that is predicted to be the
+    fastest, and the one that is."""
+    regret = np.nan_to_num(regrets(s, predicted))
+    found = []
+    for problem in np.argsort(-regret, kind="stable")[:count]:
+        own = np.flatnonzero(s.problem == problem)
+        found.append((int(problem), int(own[predicted[own].argmin()]),
+                      int(own[s.us[own].argmin()])))
+    return found

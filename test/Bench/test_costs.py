@@ -95,6 +95,17 @@ def test_the_slope_of_the_loss_is_its_derivative():
     assert (moved - value) / step == pytest.approx(float(slope @ direction), rel=1e-3)
 
 
+def test_a_prediction_does_not_know_its_own_problem():
+    schedules = some_schedules()
+    predicted = costs.cross_predicted(schedules, PARAMETERS, folds=2, steps=1)
+    first = costs.fit(schedules, PARAMETERS, (schedules.problem % 2 == 1).astype(float), steps=1)
+    own = schedules.problem % 2 == 0
+    assert (predicted[own] == costs.predict(schedules, first)[own]).all()
+    problem, chosen, best = costs.worst(schedules, predicted, 1)[0]
+    regret = costs.regrets(schedules, predicted)
+    assert regret[problem] == np.nanmax(regret) == schedules.us[chosen] / schedules.us[best]
+
+
 def test_data_of_another_format_is_refused(tmp_path):
     import lzma
     path = tmp_path / "x.json.xz"
@@ -109,8 +120,10 @@ def test_the_script_shows_writes_and_plots(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.argv", [
         "fit_costs.py", str(ROOT / "docs" / "results" / "h200-schedules-pairs.json.xz"),
         str(ROOT / "docs" / "results" / "h200-schedules-101.json.xz"), "--table", str(table),
-        "--write", "--plot", str(tmp_path / "plot.svg")])
+        "--write", "--worst", "2", "--plot", str(tmp_path / "plot.svg")])
     assert fit_costs.main() == 0
     assert json.loads(table.read_text())["chips"]["sm_90"] == PARAMETERS
     assert (tmp_path / "plot.svg").read_text().startswith("<svg")
-    assert "layer_norm_bwd" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "layer_norm_bwd" in shown and shown.count("  chosen ") == 2
+    assert "threads_per_row = " in shown
