@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two sizes of tiles are tried: large ones read less memory for each product,
-// small ones are more workgroups.
+// Large tiles read less memory for each product, small ones are more
+// workgroups. Where tiles wait in registers there are two sizes; where they are
+// copied past these, the time of each of three is estimated.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,6 +60,119 @@ lnbwd::getMatrixInstruction(const ChipInfo &chip, Type element) {
   llvm_unreachable("all kinds are listed");
 }
 
+//===----------------------------------------------------------------------===//
+// Tiles that are copied past the registers
+//===----------------------------------------------------------------------===//
+
+/// Elements of the shortest copy past the registers that cp.async fills up.
+static constexpr int64_t copiedElements = 8;
+
+static bool hasTileCopies(const ChipInfo &chip) {
+  return chip.matrixUnit == MatrixUnit::MmaSync;
+}
+
+static int64_t getRowLength(Value matrix) {
+  return cast<MemRefType>(matrix.getType()).getDimSize(1);
+}
+
+/// Whether the rows of both matrices are of whole copies.
+static bool canCopyTiles(ProductOp op, const ChipInfo &chip) {
+  return hasTileCopies(chip) &&
+         getRowLength(op.getLhs()) % copiedElements == 0 &&
+         getRowLength(op.getRhs()) % copiedElements == 0;
+}
+
+namespace {
+/// Tiles to choose from: their sides, those of a wave's piece, how many there
+/// are in shared memory, and how fast a compute unit is with them, in percent.
+struct CopiedShape {
+  int64_t rows, columns, waveSide, stages, speed;
+
+  int64_t getBytes() const { return stages * (rows + columns) * tileRowBytes; }
+};
+} // namespace
+
+/// The speeds are those of shared memory: a wave's piece of 64 by 64 reads half
+/// as much for each product as one of 32 by 32. None was measured.
+static constexpr CopiedShape copiedShapes[] = {
+    {128, 256, 64, 4, 100},
+    {128, 256, 64, 3, 95},
+    {128, 128, 64, 3, 85},
+    {64, 64, 32, 4, 45},
+};
+
+/// What storing an element of a part of a sum and adding it costs, in
+/// multiply-adds of a compute unit.
+static constexpr int64_t partCost = 6;
+
+static TilingAttr chooseCopiedTiling(ProductOp op, const ChipInfo &chip,
+                                     MatrixInstruction instruction,
+                                     int64_t rows) {
+  ProductOp::Sizes sizes = op.getSizes();
+  bool isKnown = rows != 0;
+  auto size = [&](int64_t known) {
+    if (!ShapedType::isDynamic(known))
+      return known;
+    return isKnown ? rows : usualRows;
+  };
+  int64_t m = size(sizes.rows), n = sizes.columns, depth = size(sizes.depth);
+  int64_t tileDepth = tileRowBytes / 2;
+  TilingAttr best;
+  double least = 0;
+  for (const CopiedShape &shape : copiedShapes) {
+    if (shape.getBytes() > chip.dynamicSharedMemoryBytes)
+      continue;
+    int64_t tiles = int64_t(llvm::divideCeil(m, shape.rows) *
+                            llvm::divideCeil(n, shape.columns));
+    for (int64_t splits = 1; splits <= maxSplits; splits *= 2) {
+      // A part is a few tiles; and of rows that nothing is known of, a sum
+      // over columns stays whole.
+      if (splits > 1 && (splits * minPartTiles * tileDepth > depth ||
+                         (!isKnown && !op.getLhsTransposed())))
+        break;
+      auto perUnit =
+          double(llvm::divideCeil(tiles * splits, chip.computeUnits));
+      double time = perUnit * double(shape.rows * shape.columns) *
+                    (double(depth) / double(splits)) * 100 /
+                    double(shape.speed);
+      if (splits > 1)
+        time += double(partCost * splits) * double(m) * double(n);
+      if (best && time >= least)
+        continue;
+      least = time;
+      best = TilingAttr::get(op.getContext(), shape.rows, shape.columns,
+                             tileDepth, shape.waveSide, shape.waveSide,
+                             instruction.rows, instruction.columns,
+                             instruction.depth, splits, shape.stages);
+    }
+  }
+  return best;
+}
+
+/// What tiles with stages need beside what all need.
+static LogicalResult checkCopies(ProductOp op, const ChipInfo &chip) {
+  TilingAttr tiling = *op.getTiling();
+  if (!hasTileCopies(chip))
+    return op.emitOpError("expected a tiling of 1 stage: ")
+           << chip.name << " has no copies past the registers; got "
+           << tiling.getStages();
+  for (unsigned i : {0u, 1u}) {
+    int64_t length = getRowLength(op->getOperand(i));
+    if (length % copiedElements != 0)
+      return op.emitOpError("expected rows of a multiple of ")
+             << copiedElements << " elements for a tiling of "
+             << tiling.getStages() << " stages, got " << length << " of "
+             << op.getOperandName(i) << "; leave stages out";
+  }
+  int64_t bytes = getStageBytes(tiling) * tiling.getStages();
+  if (bytes > chip.dynamicSharedMemoryBytes)
+    return op.emitOpError("expected tiles of at most ")
+           << chip.dynamicSharedMemoryBytes << " bytes, what a workgroup of "
+           << chip.name << " can ask for, got " << bytes << " in "
+           << tiling.getStages() << " stages";
+  return success();
+}
+
 TilingAttr lnbwd::chooseTiling(ProductOp op, const ChipInfo &chip,
                                int64_t rows) {
   Type element = getMultipliedType(op);
@@ -67,6 +181,8 @@ TilingAttr lnbwd::chooseTiling(ProductOp op, const ChipInfo &chip,
   if (!instruction)
     return TilingAttr();
   ProductOp::Sizes sizes = op.getSizes();
+  if (canCopyTiles(op, chip))
+    return chooseCopiedTiling(op, chip, *instruction, rows);
   bool isKnown = rows != 0;
   if (!ShapedType::isDynamic(sizes.rows))
     rows = sizes.rows;
@@ -97,7 +213,7 @@ TilingAttr lnbwd::chooseTiling(ProductOp op, const ChipInfo &chip,
   return TilingAttr::get(op.getContext(), tileRows, tileColumns, depth,
                          tileRows / 2, tileColumns / (waves / 2),
                          instruction->rows, instruction->columns,
-                         instruction->depth, splits);
+                         instruction->depth, splits, /*stages=*/1);
 }
 
 LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
@@ -121,8 +237,16 @@ LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
   int64_t depth = tileRowBytes * 8 / element.getIntOrFloatBitWidth();
   if (tiling.getDepth() != depth)
     return op.emitOpError("expected a tiling of depth ")
-           << depth << ", " << tileRowBytes << " bytes of " << element
-           << ", got " << tiling.getDepth();
+           << depth << ", the " << tileRowBytes << " bytes of " << element
+           << " that a tile has of each row of " << op.getOperandName(0)
+           << " and " << op.getOperandName(1) << ", got " << tiling.getDepth();
+  int64_t sum = op.getSizes().depth;
+  int64_t most = int64_t(llvm::divideCeil(sum, depth));
+  if (!ShapedType::isDynamic(sum) && tiling.getSplits() > most)
+    return op.emitOpError("expected at most ")
+           << most << " splits of the sum over " << sum << " columns of "
+           << op.getOperandName(0) << ", of which a tile has " << depth
+           << ", got " << tiling.getSplits();
   struct {
     StringRef name;
     int64_t size;
@@ -140,17 +264,21 @@ LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
     return op.emitOpError("expected a tiling of at most ")
            << chip.maxThreadsPerWorkgroup << " work-items, got "
            << tiling.getWaves() << " waves of " << chip.waveSize;
-  // A lane brings 1, 2 or 4 blocks of a tile.
+  // A lane brings 1, 2 or 4 blocks of a tile, which wait in registers, or up to
+  // 16, which do not.
+  int64_t mostBlocks = tiling.getStages() > 1 ? 16 : 4;
   for (const auto &entry : ArrayRef(sizes).take_front(2)) {
     int64_t blocks = entry.size * blocksPerTileRow;
-    if (blocks < workItems || blocks > 4 * workItems)
+    if (blocks < workItems || blocks > mostBlocks * workItems)
       return op.emitOpError("expected ")
              << entry.name << " of the tiling to be from "
              << workItems / blocksPerTileRow << " to "
-             << 4 * workItems / blocksPerTileRow << " for " << workItems
-             << " work-items, got " << entry.size;
+             << mostBlocks * workItems / blocksPerTileRow << " for "
+             << workItems << " work-items, got " << entry.size;
   }
-  int64_t bytes = (tiling.getRows() + tiling.getColumns()) * tileRowBytes;
+  if (tiling.getStages() > 1)
+    return checkCopies(op, chip);
+  int64_t bytes = getStageBytes(tiling);
   if (bytes > chip.sharedMemoryBytes)
     return op.emitOpError("expected tiles of at most ")
            << chip.sharedMemoryBytes << " bytes, the shared memory of "

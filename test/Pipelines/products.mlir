@@ -23,9 +23,9 @@
 // WMMA-NOT: s_wait_loadcnt
 // WMMA: v_wmma_f32_16x16x16_bf16
 
-// CUDA: bar.sync
-// CUDA: st.shared.v4.b32
-// CUDA: ld.global.v4.b32
+// CUDA: cp.async.cg.shared.global
+// CUDA: cp.async.commit_group
+// CUDA: cp.async.wait_group
 // CUDA: bar.sync
 // CUDA: ldmatrix.sync.aligned.m8n8.x4.shared.b16
 // CUDA: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32

@@ -42,6 +42,11 @@ mlir::Type getMultipliedType(ProductOp op);
 std::optional<MatrixInstruction> getMatrixInstruction(const ChipInfo &chip,
                                                       mlir::Type element);
 
+/// Bytes of one stage's tiles of both matrices.
+inline int64_t getStageBytes(TilingAttr tiling) {
+  return (tiling.getRows() + tiling.getColumns()) * tileRowBytes;
+}
+
 /// Tiles for `op`, where `rows` is M, or 0 where that is not known; null where
 /// `chip` has no instruction for it.
 TilingAttr chooseTiling(ProductOp op, const ChipInfo &chip, int64_t rows);

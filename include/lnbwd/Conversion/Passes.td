@@ -209,7 +209,8 @@ def ProductToGPUPass
   }];
   let options = [ChipOption];
   let dependentDialects = [
-    "::lnbwd::LNBwdDialect", "::mlir::amdgpu::AMDGPUDialect",
+    "::lnbwd::LNBwdDialect", "::lnbwd::lane::LaneDialect",
+    "::mlir::amdgpu::AMDGPUDialect",
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::nvgpu::NVGPUDialect",

@@ -35,7 +35,8 @@ namespace {
 class PlainProduct : public ProductKernel {
 public:
   PlainProduct(ProductOp op, gpu::GPUModuleOp module)
-      : ProductKernel(op, module, {threads, tileSize, tileSize, 1}) {}
+      : ProductKernel(op, module,
+                      {threads, tileSize, tileSize, 1, depthSize, 0}) {}
 
 private:
   void addMemory() override {
@@ -147,6 +148,7 @@ void PlainProduct::writeBody() {
     gpu::BarrierOp::create(b);
     scf::YieldOp::create(b, sums);
   }
+  markLoop(loop);
   storeResult(loop.getResults());
 }
 

@@ -16,6 +16,8 @@
 
 #include "../RowwiseToLane/KernelFrame.h"
 
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -69,6 +71,7 @@ static Value getMatrix(IndexBuilder &b, Value buffer, int64_t rowCount,
 gpu::GPUFuncOp ProductKernel::makeKernel(StringRef name, int64_t columnCount,
                                          int64_t threads,
                                          int64_t rowsOfWorkgroup,
+                                         ProductLoopAttr loop,
                                          ValueRange buffers) {
   SmallVector<Type> parameters;
   for (Value buffer : buffers)
@@ -80,16 +83,25 @@ gpu::GPUFuncOp ProductKernel::makeKernel(StringRef name, int64_t columnCount,
   ScheduleAttr schedule = getSchedule(b.getContext(), threads, rowsOfWorkgroup);
   function->setAttr(kernelInfoAttr,
                     KernelInfoAttr::get(b.getContext(), b.getStringAttr(name),
-                                        columnCount, schedule));
+                                        columnCount, schedule, loop));
   function.setKnownBlockSizeAttr(
       b.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
   SymbolTable(module).insert(function);
   return function;
 }
 
+void ProductKernel::markLoop(Operation *loop) {
+  auto part = lane::PartAttr::get(loop->getContext(), lane::PartKind::Row);
+  loop->getRegion(0).walk(
+      [&](Operation *op) { op->setLoc(lane::notePart(op->getLoc(), part)); });
+}
+
 void ProductKernel::writeKernel(ValueRange buffers) {
-  kernel = makeKernel(op.getEntry(), sizes.columns, frame.threads,
-                      frame.tileRows, buffers);
+  int64_t sum = ShapedType::isDynamic(sizes.depth) ? 0 : sizes.depth;
+  kernel = makeKernel(
+      op.getEntry(), sizes.columns, frame.threads, frame.tileRows,
+      ProductLoopAttr::get(b.getContext(), sum, frame.step, frame.splits),
+      buffers);
   // Not noalias, with which the code generators move loads to where they are
   // used, behind the barrier.
   addMemory();
@@ -122,7 +134,8 @@ void ProductKernel::writeKernel(ValueRange buffers) {
 
 void ProductKernel::launch(OpBuilder &at, gpu::GPUFuncOp function,
                            gpu::KernelDim3 grid, int64_t threads,
-                           ValueRange buffers, Value rowCount) {
+                           int64_t launchedBytes, ValueRange buffers,
+                           Value rowCount) {
   Location loc = op.getLoc();
   SmallVector<Value> arguments;
   for (auto [i, buffer] : llvm::enumerate(buffers))
@@ -133,9 +146,11 @@ void ProductKernel::launch(OpBuilder &at, gpu::GPUFuncOp function,
       arith::IndexCastOp::create(at, loc, at.getI64Type(), rowCount));
   Value one = arith::ConstantIndexOp::create(at, loc, 1);
   Value block = arith::ConstantIndexOp::create(at, loc, threads);
+  Value bytes;
+  if (launchedBytes)
+    bytes = arith::ConstantIntOp::create(at, loc, launchedBytes, /*width=*/32);
   gpu::LaunchFuncOp::create(at, loc, function, grid,
-                            gpu::KernelDim3{block, one, one},
-                            /*dynamicSharedMemorySize=*/Value(), arguments);
+                            gpu::KernelDim3{block, one, one}, bytes, arguments);
 }
 
 /// A work-item adds the parts of an element; a workgroup has some of a row.
@@ -143,7 +158,10 @@ void ProductKernel::addSum(OpBuilder &at, Value parts, Value rowCount) {
   Value buffers[] = {parts, op.getOut()};
   gpu::GPUFuncOp function =
       makeKernel((op.getEntry() + "_parts").str(), sizes.columns, sumThreads,
-                 /*rowsOfWorkgroup=*/1, buffers);
+                 /*rowsOfWorkgroup=*/1,
+                 ProductLoopAttr::get(b.getContext(), /*sum=*/1, /*step=*/1,
+                                      /*parts=*/1),
+                 buffers);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(&function.getBody().front());
@@ -174,7 +192,7 @@ void ProductKernel::addSum(OpBuilder &at, Value parts, Value rowCount) {
     gpu::ReturnOp::create(b);
   }
   launch(at, function, getGrid(at, rowCount, sumThreads, 1, sumThreads, 1),
-         sumThreads, buffers, rowCount);
+         sumThreads, /*launchedBytes=*/0, buffers, rowCount);
 }
 
 /// Workgroups of so many work-items for all tiles of the result.
@@ -214,7 +232,7 @@ unsigned ProductKernel::convert() {
   launch(at, kernel,
          getGrid(at, rowCount, frame.threads, frame.tileRows, frame.tileColumns,
                  frame.splits),
-         frame.threads, buffers, rowCount);
+         frame.threads, frame.launchedBytes, buffers, rowCount);
   if (!isSplit)
     return 1;
   addSum(at, buffers.back(), rowCount);

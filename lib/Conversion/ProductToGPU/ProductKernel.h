@@ -46,9 +46,10 @@ public:
   unsigned convert();
 
 protected:
-  /// What a workgroup makes, and how many parts of the sum there are.
+  /// What a workgroup makes, how many parts of the sum there are and what of it
+  /// is a turn, and the bytes of workgroup memory that the launch asks for.
   struct Frame {
-    int64_t threads, tileRows, tileColumns, splits;
+    int64_t threads, tileRows, tileColumns, splits, step, launchedBytes;
   };
   ProductKernel(ProductOp op, mlir::gpu::GPUModuleOp module, Frame frame)
       : op(op), sizes(op.getSizes()), module(module), frame(frame),
@@ -59,6 +60,8 @@ protected:
   virtual void addMemory() = 0;
   /// Writes the kernel's body, without its end.
   virtual void writeBody() = 0;
+  /// Tells the report that `loop` is the one over the sum.
+  static void markLoop(mlir::Operation *loop);
 
   ProductOp op;
   ProductOp::Sizes sizes;
@@ -79,6 +82,7 @@ protected:
 private:
   mlir::gpu::GPUFuncOp makeKernel(llvm::StringRef name, int64_t columns,
                                   int64_t threads, int64_t rowsOfWorkgroup,
+                                  ProductLoopAttr loop,
                                   mlir::ValueRange buffers);
   mlir::gpu::KernelDim3 getGrid(mlir::OpBuilder &at, mlir::Value rowCount,
                                 int64_t threads, int64_t tileRows,
@@ -86,7 +90,8 @@ private:
   void writeKernel(mlir::ValueRange buffers);
   void launch(mlir::OpBuilder &at, mlir::gpu::GPUFuncOp function,
               mlir::gpu::KernelDim3 grid, int64_t threads,
-              mlir::ValueRange buffers, mlir::Value rowCount);
+              int64_t launchedBytes, mlir::ValueRange buffers,
+              mlir::Value rowCount);
   void addSum(mlir::OpBuilder &at, mlir::Value parts, mlir::Value rowCount);
 };
 
@@ -97,6 +102,12 @@ std::unique_ptr<ProductKernel> makePlainKernel(ProductOp op,
 /// A kernel of matrix instructions, as the tiling of `op` has it, which was
 /// checked for `chip`.
 std::unique_ptr<ProductKernel> makeTiledKernel(ProductOp op,
+                                               mlir::gpu::GPUModuleOp module,
+                                               const ChipInfo &chip);
+
+/// The same with several stages, whose tiles are copied to workgroup memory
+/// past the registers.
+std::unique_ptr<ProductKernel> makeAsyncKernel(ProductOp op,
                                                mlir::gpu::GPUModuleOp module,
                                                const ChipInfo &chip);
 

@@ -17,6 +17,7 @@
 
 #include "lnbwd/Analysis/ProductTiling.h"
 #include "lnbwd/Conversion/Passes.h"
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/ProductRoles.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
@@ -79,8 +80,9 @@ private:
       recordAccess(op.getRhs(), "read");
       recordAccess(op.getOut(), "write");
       std::unique_ptr<ProductKernel> kernel =
-          op.getTiling() ? makeTiledKernel(op, module, info)
-                         : makePlainKernel(op, module);
+          !op.getTiling()                   ? makePlainKernel(op, module)
+          : op.getTiling()->getStages() > 1 ? makeAsyncKernel(op, module, info)
+                                            : makeTiledKernel(op, module, info);
       numKernels += kernel->convert();
       op.erase();
     }

@@ -23,57 +23,32 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WaveProduct.h"
+#include "MatrixProduct.h"
 
 #include "lnbwd/Analysis/ProductTiling.h"
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
-
-#include <numeric>
 
 using namespace mlir;
 using namespace lnbwd;
 
 namespace {
-class TiledProduct : public ProductKernel {
+class TiledProduct : public MatrixProduct {
 public:
   TiledProduct(ProductOp op, gpu::GPUModuleOp module, const ChipInfo &chip)
-      : ProductKernel(op, module,
-                      {op.getTiling()->getWaves() * chip.waveSize,
-                       op.getTiling()->getRows(), op.getTiling()->getColumns(),
-                       op.getTiling()->getSplits()}),
-        chip(chip), tiling(*op.getTiling()), element(getMultipliedType(op)),
-        wave(WaveProduct::make(b, chip, element)) {}
+      : MatrixProduct(op, module, chip, /*launchedBytes=*/0) {}
 
 private:
-  /// What the loop over the sum goes over.
-  struct Range {
-    Value begin, end, lastTile;
-  };
-
   void addMemory() override;
   void writeBody() override;
-  /// The part of the sum that is the workgroup's.
-  Range getRange();
   SmallVector<Value> loadTiles(Value at);
   void storeTiles(ValueRange loaded, Value at);
   SmallVector<Value> loadFirstTiles(const Range &range);
   SmallVector<Value> multiplyTiles(ValueRange sums);
-  void storeResult(ValueRange sums);
-  void storeRun(const ResultRun &run, Value row, Value column);
 
-  int64_t getFragments(int64_t elements) const {
-    return elements / fragmentSize;
-  }
-
-  const ChipInfo &chip;
-  TilingAttr tiling;
-  Type element;
-  std::unique_ptr<WaveProduct> wave;
   std::optional<OperandTile> tileA, tileB;
-  Value lane, waveRow, waveColumn, placeA, placeB;
+  Value placeA, placeB;
   unsigned numLoadedOfA = 0;
 };
 } // namespace
@@ -89,28 +64,6 @@ void TiledProduct::addMemory() {
   };
   addTile(tileA, tiling.getRows());
   addTile(tileB, tiling.getColumns());
-}
-
-TiledProduct::Range TiledProduct::getRange() {
-  Value begin = b.index(0), end = depth;
-  int64_t step = tiling.getDepth();
-  auto countTiles = [&](Value size) {
-    return b.divide(b.add(size, step - 1), step);
-  };
-  if (frame.splits > 1) {
-    Value tiles =
-        b.divide(b.add(countTiles(depth), frame.splits - 1), frame.splits);
-    Value size = b.multiply(tiles, step);
-    begin = arith::MulIOp::create(b, b.blockId(gpu::Dimension::z), size);
-    begin = b.smaller(begin, depth);
-    end = b.smaller(b.add(begin, size), depth);
-  }
-  // Of a matrix without rows nothing may be loaded.
-  if (ShapedType::isDynamic(sizes.rows))
-    end = arith::SelectOp::create(b, b.less(b.index(0), rows), end, begin);
-  Value tiles = countTiles(b.subtract(end, begin));
-  Value last = b.add(begin, b.multiply(b.subtract(tiles, b.index(1)), step));
-  return {begin, end, last};
 }
 
 SmallVector<Value> TiledProduct::loadTiles(Value at) {
@@ -142,80 +95,21 @@ SmallVector<Value> TiledProduct::loadFirstTiles(const Range &range) {
 }
 
 SmallVector<Value> TiledProduct::multiplyTiles(ValueRange sums) {
-  int64_t rowFragments = getFragments(tiling.getWaveRows());
-  int64_t columnFragments = getFragments(tiling.getWaveColumns());
   SmallVector<Value> results(sums);
-  int64_t perFragment =
-      int64_t(results.size()) / (rowFragments * columnFragments);
   int64_t blocks = wave->getFragmentBlocks();
   for (int64_t block = 0; block < blocksPerTileRow; block += blocks) {
     SmallVector<Value> as, bs;
-    for (int64_t i = 0; i < rowFragments; ++i)
+    for (int64_t i = 0; i < getRowFragments(); ++i)
       as.push_back(wave->load(*tileA, placeA, i * fragmentSize, block));
-    for (int64_t j = 0; j < columnFragments; ++j)
+    for (int64_t j = 0; j < getColumnFragments(); ++j)
       bs.push_back(wave->load(*tileB, placeB, j * fragmentSize, block));
-    for (int64_t i = 0; i < rowFragments * columnFragments; ++i) {
-      MutableArrayRef<Value> fragment = MutableArrayRef<Value>(results).slice(
-          size_t(i * perFragment), size_t(perFragment));
-      llvm::copy(wave->multiply(as[size_t(i / columnFragments)],
-                                bs[size_t(i % columnFragments)],
-                                ValueRange(ArrayRef<Value>(fragment))),
-                 fragment.begin());
-    }
+    multiplyFragments(as, bs, results);
   }
   return results;
 }
 
-void TiledProduct::storeRun(const ResultRun &run, Value row, Value column) {
-  // The widest access has 4 elements.
-  int64_t elements = cast<VectorType>(run.vector.getType()).getNumElements();
-  int64_t access = std::gcd(std::min<int64_t>(elements, 4), sizes.columns);
-  auto type = VectorType::get({access}, b.getF32Type());
-  for (int64_t part = 0; part < elements; part += access) {
-    Value begin = b.add(column, part);
-    Value exists = b.both(b.less(row, rows), b.less(begin, columns));
-    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(branch.thenBlock());
-    Value vector = run.vector;
-    if (access != elements)
-      vector = vector::ExtractStridedSliceOp::create(
-          b, vector, ArrayRef<int64_t>{part}, ArrayRef<int64_t>{access},
-          ArrayRef<int64_t>{1});
-    Value at = begin;
-    if (frame.splits > 1)
-      at = b.add(at, b.multiply(b.blockId(gpu::Dimension::z), sizes.columns));
-    vector::StoreOp::create(b, vector, result, ValueRange{row, at},
-                            /*nontemporal=*/false,
-                            lane::getAccessAlignment(type));
-  }
-}
-
-void TiledProduct::storeResult(ValueRange sums) {
-  int64_t rowFragments = getFragments(tiling.getWaveRows());
-  int64_t columnFragments = getFragments(tiling.getWaveColumns());
-  size_t perFragment = sums.size() / size_t(rowFragments * columnFragments);
-  for (int64_t i = 0; i < rowFragments; ++i)
-    for (int64_t j = 0; j < columnFragments; ++j) {
-      ValueRange fragment = sums.slice(
-          size_t(i * columnFragments + j) * perFragment, perFragment);
-      for (const ResultRun &run : wave->getRuns(fragment, lane)) {
-        Value row =
-            b.add(b.add(firstRow, waveRow), b.add(run.row, i * fragmentSize));
-        Value column = b.add(b.add(firstColumn, waveColumn),
-                             b.add(run.column, j * fragmentSize));
-        storeRun(run, row, column);
-      }
-    }
-}
-
 void TiledProduct::writeBody() {
-  lane = b.remainder(thread, chip.waveSize);
-  Value waveId = b.divide(thread, chip.waveSize);
-  int64_t waveColumns = tiling.getColumns() / tiling.getWaveColumns();
-  waveRow = b.multiply(b.divide(waveId, waveColumns), tiling.getWaveRows());
-  waveColumn =
-      b.multiply(b.remainder(waveId, waveColumns), tiling.getWaveColumns());
+  placeWave();
   placeA = wave->getPlace(*tileA, waveRow, lane, /*isRhs=*/false);
   placeB = wave->getPlace(*tileB, waveColumn, lane, /*isRhs=*/true);
   tileA->setSource(lhs, firstRow, thread);
@@ -224,10 +118,7 @@ void TiledProduct::writeBody() {
   Range range = getRange();
   SmallVector<Value> carried = loadFirstTiles(range);
   size_t numLoaded = carried.size();
-  int64_t fragments = getFragments(tiling.getWaveRows()) *
-                      getFragments(tiling.getWaveColumns());
-  for (int64_t i = 0; i < fragments; ++i)
-    llvm::append_range(carried, wave->makeZeros());
+  llvm::append_range(carried, makeZeroSums());
 
   auto loop = scf::ForOp::create(b, range.begin, range.end,
                                  b.index(tiling.getDepth()), carried);
@@ -246,6 +137,7 @@ void TiledProduct::writeBody() {
     llvm::append_range(results, multiplyTiles(arguments.drop_front(numLoaded)));
     scf::YieldOp::create(b, results);
   }
+  markLoop(loop);
   storeResult(loop.getResults().drop_front(numLoaded));
 }
 

@@ -117,7 +117,8 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
   kernel->setAttr(kernelInfoAttr,
                   KernelInfoAttr::get(op.getContext(), op.getEntryAttr(),
-                                      op.getRowLength(), *op.getSchedule()));
+                                      op.getRowLength(), *op.getSchedule(),
+                                      ProductLoopAttr()));
   auto threads = int32_t(op.getSchedule()->getThreads());
   kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr({threads, 1, 1}));
   if (auto split = int32_t(op.getSchedule()->getWorkgroupsPerRow()); split > 1)

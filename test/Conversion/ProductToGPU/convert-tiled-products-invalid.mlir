@@ -11,9 +11,10 @@ func.func @f(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %y: memref<?x96xf32>
 // -----
 
 func.func @f(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %y: memref<?x96xf32>) {
-  // expected-error@+1 {{expected a tiling of depth 64, 128 bytes of 'bf16', got 128}}
+  // expected-error@+1 {{expected a tiling of depth 64, the 128 bytes of 'bf16' that a tile has of each row of x and w, got 128}}
   lnbwd.product @k lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>) outs(%y : memref<?x96xf32>)
-      attributes {rhs_transposed, tiling = #lnbwd.tiling<rows = 128, columns = 128, depth = 128, wave_rows = 64, wave_columns = 64,
+      attributes {rhs_transposed, operand_names = ["x", "w", "y"],
+                  tiling = #lnbwd.tiling<rows = 128, columns = 128, depth = 128, wave_rows = 64, wave_columns = 64,
                       instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>}
   return
 }
@@ -55,5 +56,26 @@ func.func @f(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %y: memref<?x96xf32>
   lnbwd.product @k lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>) outs(%y : memref<?x96xf32>)
       attributes {rhs_transposed, tiling = #lnbwd.tiling<rows = 512, columns = 256, depth = 64, wave_rows = 64, wave_columns = 128,
                       instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>}
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x768xbf16>, %w: memref<96x768xbf16>, %y: memref<?x96xf32>) {
+  // expected-error@+1 {{expected at most 12 splits of the sum over 768 columns of x, of which a tile has 64, got 16}}
+  lnbwd.product @k lhs(%x : memref<?x768xbf16>) rhs(%w : memref<96x768xbf16>) outs(%y : memref<?x96xf32>)
+      attributes {rhs_transposed, operand_names = ["x", "w", "y"],
+                  tiling = #lnbwd.tiling<rows = 128, columns = 128, depth = 64, wave_rows = 64, wave_columns = 64,
+                      instruction_rows = 16, instruction_columns = 16, instruction_depth = 16, splits = 16>}
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %y: memref<?x96xf32>) {
+  // expected-error@+1 {{expected a tiling of 1 stage: gfx942 has no copies past the registers; got 3}}
+  lnbwd.product @k lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>) outs(%y : memref<?x96xf32>)
+      attributes {rhs_transposed, tiling = #lnbwd.tiling<rows = 128, columns = 128, depth = 64, wave_rows = 64, wave_columns = 64,
+                      instruction_rows = 16, instruction_columns = 16, instruction_depth = 16, stages = 3>}
   return
 }

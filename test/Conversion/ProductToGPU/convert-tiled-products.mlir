@@ -24,7 +24,7 @@
 
 // WMMA:        amdgpu.wmma 16x16x16 {{.*}} : vector<16xbf16>, vector<16xbf16>, vector<8xf32>
 // CUDA:        gpu.barrier
-// CUDA:        nvgpu.ldmatrix %{{.*}} {numTiles = 4 : i32, transpose = false} : memref<8192xbf16, {{.*}}> -> vector<4x2xbf16>
+// CUDA:        nvgpu.ldmatrix %{{.*}} {numTiles = 4 : i32, transpose = false} : memref<{{[0-9]+}}xbf16, {{.*}}> -> vector<4x2xbf16>
 // CUDA:        nvvm.mma.sync A[{{.*}}] B[{{.*}}] C[{{.*}}] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, multiplicandAPtxType = #nvvm.mma_type<bf16>
 func.func @f(%x: memref<?x4096xbf16>, %w: memref<4096x4096xbf16>, %y: memref<?x4096xf32>) {
   lnbwd.product @whole lhs(%x : memref<?x4096xbf16>) rhs(%w : memref<4096x4096xbf16>) outs(%y : memref<?x4096xf32>)

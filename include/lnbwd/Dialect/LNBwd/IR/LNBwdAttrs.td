@@ -65,6 +65,10 @@ def LNBwd_TilingAttr : LNBwd_Attr<"Tiling", "tiling"> {
     the same length, which further workgroups make; a second kernel adds them,
     in their order.
 
+    With `stages` above 1 shared memory has so many pairs of tiles, and those to
+    come are copied there past the registers while one is multiplied; NVIDIA's
+    chips alone can. With 1 they wait in registers.
+
     Example:
 
     ```mlir
@@ -81,7 +85,8 @@ def LNBwd_TilingAttr : LNBwd_Attr<"Tiling", "tiling"> {
     "int64_t":$instruction_rows,
     "int64_t":$instruction_columns,
     "int64_t":$instruction_depth,
-    DefaultValuedParameter<"int64_t", "1">:$splits
+    DefaultValuedParameter<"int64_t", "1">:$splits,
+    DefaultValuedParameter<"int64_t", "1">:$stages
   );
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
@@ -93,12 +98,30 @@ def LNBwd_TilingAttr : LNBwd_Attr<"Tiling", "tiling"> {
   }];
 }
 
+def LNBwd_ProductLoopAttr : LNBwd_Attr<"ProductLoop", "product_loop"> {
+  let summary = "How often a kernel of a product goes around";
+  let description = [{
+    Each workgroup sums over `sum` elements, or over as many as there are rows
+    where that is 0, `step` of them a turn; with `parts` above 1 as many
+    workgroups share the turns.
+
+    Example:
+
+    ```mlir
+    #lnbwd.product_loop<sum = 768, step = 64, parts = 1>
+    ```
+  }];
+  let parameters = (ins "int64_t":$sum, "int64_t":$step, "int64_t":$parts);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def LNBwd_KernelInfoAttr : LNBwd_Attr<"KernelInfo", "kernel_info"> {
   let summary = "What a kernel was made of";
   let description = [{
     Stays with a kernel down to LLVM's dialect, as its attribute
     `lnbwd.kernel_info`: the row program's `entry`, its row length and its
-    schedule. Code emission and the report ask for them.
+    schedule, and of a kernel that makes a product its loop. Code emission and
+    the report ask for them.
 
     Example:
 
@@ -109,7 +132,8 @@ def LNBwd_KernelInfoAttr : LNBwd_Attr<"KernelInfo", "kernel_info"> {
   let parameters = (ins
     "::mlir::StringAttr":$entry,
     "int64_t":$row_length,
-    "ScheduleAttr":$schedule
+    "ScheduleAttr":$schedule,
+    OptionalParameter<"ProductLoopAttr">:$product
   );
   let assemblyFormat = "`<` struct(params) `>`";
 }

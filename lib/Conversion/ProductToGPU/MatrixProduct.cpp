@@ -1,0 +1,127 @@
+//===- MatrixProduct.cpp - Products by matrix instructions ----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Waves stand in rows, and each has a rectangle of fragments.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MatrixProduct.h"
+
+#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace lnbwd;
+
+MatrixProduct::MatrixProduct(ProductOp op, gpu::GPUModuleOp module,
+                             const ChipInfo &chip, int64_t launchedBytes)
+    : ProductKernel(op, module,
+                    {op.getTiling()->getWaves() * chip.waveSize,
+                     op.getTiling()->getRows(), op.getTiling()->getColumns(),
+                     op.getTiling()->getSplits(), op.getTiling()->getDepth(),
+                     launchedBytes}),
+      chip(chip), tiling(*op.getTiling()), element(getMultipliedType(op)),
+      wave(WaveProduct::make(b, chip, element)) {}
+
+void MatrixProduct::placeWave() {
+  lane = b.remainder(thread, chip.waveSize);
+  Value waveId = b.divide(thread, chip.waveSize);
+  int64_t waveColumns = tiling.getColumns() / tiling.getWaveColumns();
+  waveRow = b.multiply(b.divide(waveId, waveColumns), tiling.getWaveRows());
+  waveColumn =
+      b.multiply(b.remainder(waveId, waveColumns), tiling.getWaveColumns());
+}
+
+MatrixProduct::Range MatrixProduct::getRange() {
+  Value begin = b.index(0), end = depth;
+  int64_t step = tiling.getDepth();
+  auto countTiles = [&](Value size) {
+    return b.divide(b.add(size, step - 1), step);
+  };
+  if (frame.splits > 1) {
+    Value tiles =
+        b.divide(b.add(countTiles(depth), frame.splits - 1), frame.splits);
+    Value size = b.multiply(tiles, step);
+    begin = arith::MulIOp::create(b, b.blockId(gpu::Dimension::z), size);
+    begin = b.smaller(begin, depth);
+    end = b.smaller(b.add(begin, size), depth);
+  }
+  // Of a matrix without rows nothing may be loaded.
+  if (ShapedType::isDynamic(sizes.rows))
+    end = arith::SelectOp::create(b, b.less(b.index(0), rows), end, begin);
+  Value tiles = countTiles(b.subtract(end, begin));
+  Value last = b.add(begin, b.multiply(b.subtract(tiles, b.index(1)), step));
+  return {begin, end, last};
+}
+
+SmallVector<Value> MatrixProduct::makeZeroSums() {
+  SmallVector<Value> sums;
+  for (int64_t i = 0; i < getRowFragments() * getColumnFragments(); ++i)
+    llvm::append_range(sums, wave->makeZeros());
+  return sums;
+}
+
+void MatrixProduct::multiplyFragments(ArrayRef<Value> as, ArrayRef<Value> bs,
+                                      MutableArrayRef<Value> sums) {
+  size_t perFragment = sums.size() / (as.size() * bs.size());
+  for (auto [i, a] : llvm::enumerate(as))
+    for (auto [j, column] : llvm::enumerate(bs)) {
+      MutableArrayRef<Value> fragment =
+          sums.slice((i * bs.size() + j) * perFragment, perFragment);
+      llvm::copy(
+          wave->multiply(a, column, ValueRange(ArrayRef<Value>(fragment))),
+          fragment.begin());
+    }
+}
+
+void MatrixProduct::storeRun(const ResultRun &run, Value row, Value column) {
+  // The widest access has 4 elements.
+  int64_t elements = cast<VectorType>(run.vector.getType()).getNumElements();
+  int64_t access = std::gcd(std::min<int64_t>(elements, 4), sizes.columns);
+  auto type = VectorType::get({access}, b.getF32Type());
+  for (int64_t part = 0; part < elements; part += access) {
+    Value begin = b.add(column, part);
+    Value exists = b.both(b.less(row, rows), b.less(begin, columns));
+    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value vector = run.vector;
+    if (access != elements)
+      vector = vector::ExtractStridedSliceOp::create(
+          b, vector, ArrayRef<int64_t>{part}, ArrayRef<int64_t>{access},
+          ArrayRef<int64_t>{1});
+    Value at = begin;
+    if (frame.splits > 1)
+      at = b.add(at, b.multiply(b.blockId(gpu::Dimension::z), sizes.columns));
+    vector::StoreOp::create(b, vector, result, ValueRange{row, at},
+                            /*nontemporal=*/false,
+                            lane::getAccessAlignment(type));
+  }
+}
+
+void MatrixProduct::storeResult(ValueRange sums) {
+  int64_t rowFragments = getRowFragments();
+  int64_t columnFragments = getColumnFragments();
+  size_t perFragment = sums.size() / size_t(rowFragments * columnFragments);
+  for (int64_t i = 0; i < rowFragments; ++i)
+    for (int64_t j = 0; j < columnFragments; ++j) {
+      ValueRange fragment = sums.slice(
+          size_t(i * columnFragments + j) * perFragment, perFragment);
+      for (const ResultRun &run : wave->getRuns(fragment, lane)) {
+        Value row =
+            b.add(b.add(firstRow, waveRow), b.add(run.row, i * fragmentSize));
+        Value column = b.add(b.add(firstColumn, waveColumn),
+                             b.add(run.column, j * fragmentSize));
+        storeRun(run, row, column);
+      }
+    }
+}

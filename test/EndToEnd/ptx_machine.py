@@ -1,0 +1,396 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Executes the PTX of product kernels, workgroup by workgroup: what their instructions mean by
+NVIDIA's manual of PTX, for want of a GPU. It knows the instructions of such kernels and no others.
+
+Registers are arrays over the threads of a workgroup. The threads whose next instruction is the
+first in the text go on; those at a barrier wait for all others. A copy to shared memory arrives
+when it is waited for and not before: until then there are numbers that are none. Accesses to global
+memory outside of the buffers are errors.
+"""
+
+import json
+import re
+
+import numpy as np
+
+WARP = 32
+GUARD = 4096
+# Of float16, bfloat16 and float32 no number.
+POISON = 0xFF
+UNSIGNED = {"b16": np.uint16, "b32": np.uint32, "u32": np.uint32, "s32": np.int32,
+            "b64": np.uint64, "u64": np.uint64, "s64": np.int64, "f32": np.float32}
+
+
+class Memory:
+    """Bytes, and which of them belong to something."""
+
+    def __init__(self, size):
+        self.bytes = np.zeros(size, np.uint8)
+        self.exists = np.zeros(size, bool)
+
+    def _places(self, addresses, count):
+        places = addresses.astype(np.int64)[:, None] + np.arange(count)
+        assert (places >= 0).all() and (places < len(self.bytes)).all(), "outside of all memory"
+        assert self.exists[places].all(), "outside of the buffers"
+        assert (addresses % min(count, 16) == 0).all(), "not aligned"
+        return places
+
+    def read(self, addresses, count):
+        return self.bytes[self._places(addresses, count)]
+
+    def write(self, addresses, values):
+        self.bytes[self._places(addresses, values.shape[1])] = values
+
+
+def _decode(bits, kind):
+    """Numbers of 16 bits, as float32."""
+    if kind == "bf16":
+        return (bits.astype(np.uint32) << 16).view(np.float32)
+    return bits.view(np.float16).astype(np.float32)
+
+
+class Kernel:
+    """One entry of a PTX file."""
+
+    def __init__(self, text, name):
+        body = text[text.index(f".entry {name}("):]
+        self.parameters = re.findall(r"\.param [^,)]*?(\w+)\s*[,)]", body[:body.index("{")])
+        body = body[body.index("{") + 1:]
+        depth, end = 1, 0
+        while depth:  # Braces of operands are within the body's.
+            depth += {"{": 1, "}": -1}.get(body[end], 0)
+            end += 1
+        self.code, self.labels, self.static = [], {}, {}
+        size = 0
+        lines = [line.split("//")[0].strip() for line in body[:end - 1].split("\n")]
+        # A statement ends with its semicolon, a label with its line.
+        for line in map(str.strip, re.split(r";\s*|(?<=:)\s+", " ".join(lines))):
+            if match := re.match(r"\.shared \.align (\d+) \.b8 (\w+)\[(\d+)\]", line):
+                self.static[match[2]] = size
+                size += int(match[3])
+            elif line.endswith(":"):
+                self.labels[line[:-1]] = len(self.code)
+            elif line and not line.startswith("."):
+                self.code.append(self._parse(line))
+        self.static_size = size
+        # Memory that the launch asks for is behind that of the kernel.
+        for match in re.finditer(r"\.extern \.shared .*? (\w+)\[\];", text):
+            self.static[match[1]] = size
+
+    @staticmethod
+    def _parse(line):
+        guard = None
+        if line.startswith("@"):
+            guard, line = line.split(None, 1)
+        name, rest = (*line.split(None, 1), "")[:2]
+        operands = re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s{}\[\]]+", rest)
+        return guard, name.strip(), operands
+
+
+class Workgroup:
+    """The threads of one workgroup at work."""
+
+    def __init__(self, kernel, arguments, memory, block, threads, launched_bytes):
+        self.kernel, self.arguments, self.memory = kernel, arguments, memory
+        self.block, self.threads = block, threads
+        self.shared = Memory(kernel.static_size + launched_bytes)
+        self.shared.exists[:] = True
+        self.shared.bytes[:] = POISON
+        self.registers = {}
+        self.copies, self.groups = [], []
+        self.next = np.zeros(threads, np.int64)
+
+    def value(self, operand, kind="b64"):
+        """An operand's value for all threads."""
+        if operand.startswith("%tid.x"):
+            return np.arange(self.threads).astype(np.uint32)
+        if operand.startswith("%ctaid."):
+            number = self.block["xyz".index(operand[-1])]
+            return np.full(self.threads, number, np.uint32)
+        if operand.startswith("%"):
+            return self.registers[operand]
+        if operand.startswith("0f"):
+            return np.full(self.threads, int(operand[2:], 16), np.uint32)
+        number = self.kernel.static[operand] if operand in self.kernel.static else int(operand, 0)
+        return np.full(self.threads, number & (2 ** 64 - 1), np.uint64)
+
+    def address(self, operand):
+        base, _, offset = operand[1:-1].partition("+")
+        return self.value(base).astype(np.int64) + int(offset or 0)
+
+    def set(self, name, values, mask):
+        old = self.registers.get(name)
+        if old is None or old.dtype != values.dtype:
+            old = np.zeros(self.threads, values.dtype)
+        self.registers[name] = np.where(mask, values, old)
+
+    def run(self):
+        end = len(self.kernel.code)
+        while (self.next < end).any():
+            place = self.next.min()
+            mask = self.next == place
+            guard, name, operands = self.kernel.code[place]
+            if guard:
+                held = self.registers[guard.lstrip("@!")].astype(bool)
+                mask &= ~held if "!" in guard else held
+            self.next[self.next == place] += 1
+            parts = name.split(".")
+            if parts[0] == "bra":
+                self.next[mask] = self.kernel.labels[operands[0]]
+            elif parts[0] == "ret":
+                self.next[mask] = end
+            elif parts[0] in ("bar", "barrier"):
+                assert mask.all() or (self.next[~mask] == end).all(), "a barrier for some"
+            elif mask.any() or parts[0] == "cp":
+                getattr(self, "do_" + parts[0])(parts, operands, mask)
+
+    # ------------------------------------------------------------------------------- instructions
+
+    def _binary(self, parts, operands, mask, function):
+        kind = UNSIGNED[parts[-1]]
+        values = [self.value(o).astype(kind) for o in operands[1:]]
+        with np.errstate(over="ignore"):
+            self.set(operands[0], function(*values).astype(kind), mask)
+
+    def do_add(self, parts, operands, mask):
+        if parts[-1] == "f32":
+            a, b = (self.value(o).astype(np.uint32).view(np.float32) for o in operands[1:])
+            self.set(operands[0], (a + b).view(np.uint32), mask)
+            return
+        self._binary(parts, operands, mask, lambda a, b: a + b)
+
+    def do_sub(self, parts, operands, mask):
+        self._binary(parts, operands, mask, lambda a, b: a - b)
+
+    def do_mul(self, parts, operands, mask):
+        if parts[1] == "wide":
+            a, b = (self.value(o).astype(UNSIGNED[parts[2]]) for o in operands[1:])
+            self.set(operands[0], a.astype(np.uint64) * b.astype(np.uint64), mask)
+            return
+        if parts[1] == "hi":
+            a, b = (self.value(o).astype(UNSIGNED[parts[2]]) for o in operands[1:])
+            bits = 8 * a.dtype.itemsize
+            high = [int(x) * int(y) >> bits for x, y in zip(a, b, strict=True)]
+            self.set(operands[0], np.array(high, a.dtype), mask)
+            return
+        self._binary(parts, operands, mask, lambda a, b: a * b)
+
+    def do_mad(self, parts, operands, mask):
+        if parts[1] == "wide":
+            a, b = (self.value(o).astype(UNSIGNED[parts[2]]) for o in operands[1:3])
+            c = self.value(operands[3]).astype(np.uint64)
+            self.set(operands[0], a.astype(np.uint64) * b.astype(np.uint64) + c, mask)
+            return
+        self._binary(parts, operands, mask, lambda a, b, c: a * b + c)
+
+    def do_and(self, parts, operands, mask):
+        if parts[-1] == "pred":
+            self.set(operands[0], self.value(operands[1]) & self.value(operands[2]), mask)
+            return
+        self._binary(parts, operands, mask, lambda a, b: a & b)
+
+    def do_or(self, parts, operands, mask):
+        if parts[-1] == "pred":
+            self.set(operands[0], self.value(operands[1]) | self.value(operands[2]), mask)
+            return
+        self._binary(parts, operands, mask, lambda a, b: a | b)
+
+    def do_xor(self, parts, operands, mask):
+        self._binary(parts, operands, mask, lambda a, b: a ^ b)
+
+    def do_not(self, parts, operands, mask):
+        self.set(operands[0], ~self.value(operands[1]), mask)
+
+    def do_shl(self, parts, operands, mask):
+        self._binary(parts, operands, mask, lambda a, b: a << b)
+
+    def do_shr(self, parts, operands, mask):
+        self._binary(parts, operands, mask, lambda a, b: a >> b)
+
+    def do_min(self, parts, operands, mask):
+        self._binary(parts, operands, mask, np.minimum)
+
+    def do_max(self, parts, operands, mask):
+        self._binary(parts, operands, mask, np.maximum)
+
+    def do_bfe(self, parts, operands, mask):
+        self._binary(parts, operands, mask,
+                     lambda a, at, count: (a >> at) & ((np.uint64(1) << count) - np.uint64(1)))
+
+    def do_setp(self, parts, operands, mask):
+        kind = UNSIGNED[parts[-1]]
+        a, b = (self.value(o).astype(kind) for o in operands[1:])
+        function = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "eq": np.equal,
+                    "ge": np.greater_equal, "ne": np.not_equal}[parts[1]]
+        self.set(operands[0], function(a, b), mask)
+
+    def do_selp(self, parts, operands, mask):
+        a, b = (self.value(o).astype(UNSIGNED[parts[-1]]) for o in operands[1:3])
+        self.set(operands[0], np.where(self.value(operands[3]), a, b), mask)
+
+    def do_prmt(self, parts, operands, mask):
+        both = np.stack([self.value(o).astype(np.uint32) for o in operands[1:3]], axis=1)
+        source = np.ascontiguousarray(both).view(np.uint8)
+        places = self.value(operands[3]).astype(np.int64)[:, None] >> np.arange(0, 16, 4) & 15
+        assert (places < 8).all()
+        chosen = np.take_along_axis(source, places, axis=1)
+        self.set(operands[0], np.ascontiguousarray(chosen).view(np.uint32)[:, 0], mask)
+
+    def do_mov(self, parts, operands, mask):
+        if operands[1].startswith("{"):
+            names = re.findall(r"%\w+|\b\d+\b", operands[1])
+            each = np.dtype(f"u{np.dtype(UNSIGNED[parts[-1]]).itemsize // len(names)}")
+            values = np.stack([self.value(name).astype(each) for name in names], axis=1)
+            whole = np.ascontiguousarray(values).view(UNSIGNED[parts[-1]])[:, 0]
+            self.set(operands[0], whole, mask)
+            return
+        if operands[0].startswith("{"):
+            names = re.findall(r"%\w+|_", operands[0])
+            each = np.dtype(f"u{np.dtype(UNSIGNED[parts[-1]]).itemsize // len(names)}")
+            whole = self.value(operands[1]).astype(UNSIGNED[parts[-1]])
+            values = np.ascontiguousarray(whole[:, None]).view(each)
+            for i, name in enumerate(names):
+                if name != "_":
+                    self.set(name, values[:, i].copy(), mask)
+            return
+        kind = {"f32": np.uint32, "pred": bool}.get(parts[-1]) or UNSIGNED[parts[-1]]
+        self.set(operands[0], self.value(operands[1]).astype(kind), mask)
+
+    def do_cvt(self, parts, operands, mask):
+        source = self.value(operands[1]).astype(UNSIGNED[parts[-1]])
+        self.set(operands[0], source.astype(UNSIGNED[parts[-2]]), mask)
+
+    def do_cvta(self, parts, operands, mask):
+        self.set(operands[0], self.value(operands[1]).astype(np.uint64), mask)
+
+    def do_ld(self, parts, operands, mask):
+        if parts[1] == "param":
+            values = self.arguments[self.kernel.parameters.index(operands[1][1:-1])]
+            self.set(operands[0], np.full(self.threads, values, np.uint64), mask)
+            return
+        registers = re.findall(r"%\w+", operands[0])
+        kind = np.dtype({"f32": np.uint32}.get(parts[-1]) or UNSIGNED[parts[-1]])
+        memory = self.memory if "global" in parts else self.shared
+        data = memory.read(self.address(operands[1])[mask], kind.itemsize * len(registers))
+        for i, register in enumerate(registers):
+            values = np.zeros(self.threads, kind)
+            part = data[:, i * kind.itemsize:(i + 1) * kind.itemsize]
+            values[mask] = np.ascontiguousarray(part).view(kind)[:, 0]
+            self.set(register, values, mask)
+
+    def do_st(self, parts, operands, mask):
+        kind = {"f32": np.uint32}.get(parts[-1]) or UNSIGNED[parts[-1]]
+        memory = self.memory if "global" in parts else self.shared
+        values = [self.value(r).astype(kind)[mask]
+                  for r in re.findall(r"%\w+|0f\w+|\b\d+\b", operands[1])]
+        data = np.ascontiguousarray(np.stack(values, axis=1)).view(np.uint8)
+        memory.write(self.address(operands[0])[mask], data)
+
+    def do_cp(self, parts, operands, mask):
+        if parts[2] == "commit_group":
+            self.groups.append(self.copies)
+            self.copies = []
+        elif parts[2] == "wait_group":
+            while len(self.groups) > int(operands[0]):
+                for to, data in self.groups.pop(0):
+                    self.shared.write(to, data)
+        else:
+            to, count = self.address(operands[0])[mask], int(operands[2], 0)
+            sizes = (self.value(operands[3]) if len(operands) > 3
+                     else np.full(self.threads, count))[mask]
+            data = np.zeros((len(to), count), np.uint8)
+            some = sizes > 0
+            assert (sizes[some] == count).all()
+            data[some] = self.memory.read(self.address(operands[1])[mask][some], count)
+            self.shared.write(to, np.full_like(data, POISON))
+            self.copies.append((to, data))
+
+    def do_ldmatrix(self, parts, operands, mask):
+        assert mask.all() and "x4" in parts
+        rows = self.shared.read(self.address(operands[1]), 16).view(np.uint16)
+        rows = rows.reshape(-1, 4, 8, 8)  # Of a warp: matrix, row, element.
+        if "trans" in parts:
+            rows = rows.swapaxes(2, 3)
+        pairs = np.ascontiguousarray(rows).view(np.uint32).reshape(-1, 4, WARP)
+        for i, register in enumerate(re.findall(r"%\w+", operands[0])):
+            self.set(register, pairs[:, i].reshape(-1), mask)
+
+    def do_mma(self, parts, operands, mask):
+        assert mask.all() and parts[3] == "m16n8k16"
+        d, a, b, c = (re.findall(r"%\w+|0f\w+", operand) for operand in operands)
+        warps = self.threads // WARP
+
+        def tile(registers, shape, kind):
+            """8 rows of 4 lanes each, a register's two elements side by side."""
+            bits = np.stack([self.value(r).astype(np.uint32) for r in registers])
+            values = _decode(bits.view(np.uint16).reshape(len(registers), warps, 8, 8), kind)
+            rows, columns = shape
+            values = values.reshape(columns, rows, warps, 8, 8)
+            return values.transpose(2, 1, 3, 0, 4).reshape(warps, 8 * rows, 8 * columns)
+
+        left, right = tile(a, (2, 2), parts[-3]), tile(b, (1, 2), parts[-2])
+        product = left @ right.transpose(0, 2, 1)  # [warps, 16, 8]
+        parts_of = product.reshape(warps, 2, 8, 4, 2).transpose(1, 4, 0, 2, 3).reshape(4, -1)
+        for i, (to, old) in enumerate(zip(d, c, strict=True)):
+            total = self.value(old).astype(np.uint32).view(np.float32) + parts_of[i]
+            self.set(to, total.astype(np.float32).view(np.uint32), mask)
+
+
+def launch(text, rows, inputs):
+    """Runs all kernels of a PTX file.
+
+    Args:
+        text: the file, with its launch plan.
+        rows: M.
+        inputs: bytes of the buffers that are read, by name.
+
+    Returns:
+        The bytes of the buffers that are written, by name.
+    """
+    plan = json.loads(re.search(r"^// lnbwd-plan: (.*)$", text, re.M)[1])
+    sizes = {"f32": 4, "bf16": 2, "f16": 2}
+
+    def size_of(buffer, count):
+        return count * buffer["row_length"] * sizes[buffer.get("element", "f32")]
+
+    def number(value):
+        if isinstance(value, int):
+            return value
+        if "workgroup_count" in value:
+            count = plan["workgroup_counts"][value["workgroup_count"]]
+            return max(1, -(-rows // count["rows_per_workgroup"]))
+        return value.get("constant", rows)
+
+    buffers, total = [], GUARD
+    arguments = [(argument, size_of(argument, rows if argument["kind"] == "row_block" else 1))
+                 for argument in plan["arguments"]]
+    workspace = [(buffer, size_of(buffer, number(buffer["rows"]))) for buffer in plan["workspace"]]
+    for _, size in arguments + workspace:
+        buffers.append((total, size))
+        total += -(-size // 16) * 16 + GUARD
+    memory = Memory(total)
+    for (buffer, _), (begin, size) in zip(arguments + workspace, buffers, strict=True):
+        memory.exists[begin:begin + size] = True
+        memory.bytes[begin:begin + size] = POISON
+        if buffer.get("access") == "read":
+            memory.bytes[begin:begin + size] = np.frombuffer(inputs[buffer["name"]], np.uint8)
+    for entry in plan["kernels"]:
+        kernel = Kernel(text, entry["name"])
+        values = []
+        for parameter in entry["parameters"]:
+            if "argument" in parameter:
+                values.append(buffers[parameter["argument"]][0])
+            elif "workspace" in parameter:
+                values.append(buffers[len(arguments) + parameter["workspace"]][0])
+            else:
+                values.append(number(parameter))
+        x, y, z = map(number, entry["grid"])
+        for block in np.ndindex(x, y, z):
+            Workgroup(kernel, values, memory, block, entry["block"][0],
+                      entry["dynamic_shared_bytes"]).run()
+    return {argument["name"]: memory.bytes[begin:begin + size].tobytes()
+            for (argument, _), (begin, size) in zip(arguments, buffers[:len(arguments)],
+                                                    strict=True)
+            if argument["access"] != "read"}
