@@ -198,6 +198,7 @@ class Schedules:
             self.whole = self.whole + share * np.maximum(waves, 1)
             self.rest = self.rest + share * np.where(waves < 1, 0, np.ceil(waves) - waves)
         self.workgroups = self.grid * self.split
+        self.flight_kib = self.resident * self.row_bytes / 1024
         self.turns = np.ceil(self.rows / (self.grid * self.groups) - TURN_TOLERANCE)
 
     def describe(self, index: int) -> str:
@@ -263,7 +264,9 @@ def predict(s: Schedules, p: Values) -> Array:
              * np.log2(np.maximum(1, np.minimum(s.resident, each))))
     moved = (s.length * (s.rows * (s.bytes_read + s.bytes_written)
                          + s.is_unbounded * p["column_share"] * s.grid * s.column_bytes)
-             / (p["bandwidth_tb_per_s"] * 1e6) * (1 + crowd))
+             / (p["bandwidth_tb_per_s"] * 1e6) * (1 + crowd)
+             # What comes in a time is what is on the way, and nothing is loaded ahead.
+             * np.where(s.is_unbounded, np.maximum(1, p["apart_kib"] / s.flight_kib), 1))
 
     start = (p["workgroup_us"] + p["thread_us"] * s.wave_share
              + s.is_staged * p["stage_us"] * np.log2(1 + np.minimum(s.stages, s.turns))

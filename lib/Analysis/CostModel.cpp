@@ -86,6 +86,7 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"thread_us", &CostParameters::threadUs},
         {"dispatch_us", &CostParameters::dispatchUs},
         {"apart_share", &CostParameters::apartShare},
+        {"apart_kib", &CostParameters::apartKib},
         {"stage_us", &CostParameters::stageUs},
         {"unrolled_us", &CostParameters::unrolledUs},
         {"cluster_start_us", &CostParameters::clusterStartUs},
@@ -440,6 +441,9 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   if (!isBounded)
     bytes += p.columnShare * residency.grid * program.columnBytes;
   double moved = program.length * bytes / (p.bandwidth * 1e6) * (1 + crowd);
+  // What comes in a time is what is on the way, and nothing is loaded ahead.
+  if (!isBounded)
+    moved *= std::max(1.0, p.apartKib * 1024 / (residency.resident * rowBytes));
 
   double start = p.workgroupUs + p.threadUs * shape.wavesOfScheduler;
   if (shape.isStaged)

@@ -39,12 +39,10 @@ static constexpr int64_t leastPartColumns = 1024;
 static constexpr double mostIdle = 0.34;
 static constexpr int64_t leastComputeUnitThreads = 128,
                          mostComputeUnitThreads = 2048;
-/// Work-items of a workgroup and columns of a lane, at most, and bytes of all
-/// row blocks, at least, where each set of rows has a workgroup of its own: 64
-/// and 128 work-items, 16 to 32 columns and 134 to 201 MB were measured, and
-/// the model is too hopeful of others.
-static constexpr int64_t mostUnboundedThreads = 256, mostUnboundedColumns = 32;
-static constexpr double leastUnboundedBytes = 64 * 1024 * 1024;
+/// Work-items of a workgroup and columns of a lane, at most, where each set of
+/// rows has a workgroup of its own: what larger ones gain, the model does not
+/// find (docs/cost-model.md).
+static constexpr int64_t mostUnboundedThreads = 256, mostUnboundedColumns = 40;
 /// Registers by which the estimate stays below those that a lane has.
 static constexpr double registerMargin = 8;
 /// Times are compared in steps of a tenth of a nanosecond.
@@ -83,13 +81,9 @@ static SmallVector<Flight> getFlights(const ChipInfo &chip) {
 
 /// Whether a workgroup for each set of rows is tried, in the place of
 /// persistent ones: where there are column sums, each workgroup would have
-/// partial ones, and rows that are worked through twice, as in LayerNorm's
-/// forward pass, were measured to lose by it (docs/performance.md).
-static bool takesUnboundedGrid(RowwiseOp op, const ProgramCosts &program) {
-  double bytes = program.rows * program.length *
-                 (program.bytesRead + program.bytesWritten);
-  return op.getAllSums().empty() && program.phases <= 1 && !hasOwnRows(op) &&
-         bytes >= leastUnboundedBytes;
+/// partial ones.
+static bool takesUnboundedGrid(RowwiseOp op) {
+  return op.getAllSums().empty() && !hasOwnRows(op);
 }
 
 /// Calls `visit` with each schedule for `rows` rows that are whole in a
@@ -100,7 +94,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
   int64_t length = op.getRowLength();
   int64_t width = chooseVectorWidth(op);
   bool hasRowSums = op.hasRowSums();
-  bool isUnboundedTried = takesUnboundedGrid(op, program);
+  bool isUnboundedTried = takesUnboundedGrid(op);
   SmallVector<Flight> flights = getFlights(chip);
   for (int64_t split : tried::workgroupsPerRow) {
     if (split > chip.workgroups.clusterWorkgroups ||

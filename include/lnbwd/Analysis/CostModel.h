@@ -53,8 +53,9 @@ struct CostParameters {
   double workgroupUs, threadUs, dispatchUs, stageUs, unrolledUs, clusterStartUs,
       combineUs;
   /// The part of its wait that a workgroup with one set of rows costs, in a
-  /// grid without a bound, where others start meanwhile.
-  double apartShare;
+  /// grid without a bound, where others start meanwhile; and how many KiB of
+  /// rows a compute unit must have on the way there for the memory's full rate.
+  double apartShare, apartKib;
   /// How much of a whole wave the last wave of workgroups costs.
   double waveShare;
   /// What 128 KiB in flight on a compute unit add to the time of the memory,
