@@ -1,28 +1,28 @@
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 tuned-schedules=off" | FileCheck %s
 
 // A workgroup for each set of rows is tried beside persistent ones, and taken
-// where it costs less.
-// CHECK-LABEL: func.func @many_rows(
+// where it costs less: where a compute unit has much on the way at once.
+// CHECK-LABEL: func.func @much_on_the_way(
 // CHECK:       rows_per_workgroup = 1, workgroups_per_compute_unit = 0,
-func.func @many_rows(%x: memref<8192x4096xbf16>, %y: memref<8192x4096xbf16>, %rstd: memref<8192xf32>) {
-  lnbwd.rms_norm x(%x : memref<8192x4096xbf16>) outs y(%y : memref<8192x4096xbf16>) rstd(%rstd : memref<8192xf32>) {epsilon = 1.0e-5 : f64}
+func.func @much_on_the_way(%x: memref<8192x4096xf32>, %y: memref<8192x4096xf32>, %rstd: memref<8192xf32>) {
+  lnbwd.rms_norm x(%x : memref<8192x4096xf32>) outs y(%y : memref<8192x4096xf32>) rstd(%rstd : memref<8192xf32>) {epsilon = 1.0e-5 : f64}
   return
 }
 
-// Few rows were not measured so.
-// CHECK-LABEL: func.func @few_rows(
-// CHECK-NOT:   workgroups_per_compute_unit = 0
-// CHECK:       return
-func.func @few_rows(%x: memref<1024x4096xbf16>, %y: memref<1024x4096xbf16>, %rstd: memref<1024xf32>) {
-  lnbwd.rms_norm x(%x : memref<1024x4096xbf16>) outs y(%y : memref<1024x4096xbf16>) rstd(%rstd : memref<1024xf32>) {epsilon = 1.0e-5 : f64}
-  return
-}
-
-// Rows that are worked through twice keep persistent workgroups.
+// Rows may be worked through twice.
 // CHECK-LABEL: func.func @two_phases(
+// CHECK:       rows_per_workgroup = 1, workgroups_per_compute_unit = 0,
+func.func @two_phases(%x: memref<8192x4096xf32>, %y: memref<8192x4096xf32>, %mean: memref<8192xf32>, %rstd: memref<8192xf32>) {
+  lnbwd.layer_norm x(%x : memref<8192x4096xf32>) outs y(%y : memref<8192x4096xf32>) mean(%mean : memref<8192xf32>)
+      rstd(%rstd : memref<8192xf32>) {epsilon = 1.0e-5 : f64}
+  return
+}
+
+// As many registers hold half of that in 16 bits.
+// CHECK-LABEL: func.func @little_on_the_way(
 // CHECK-NOT:   workgroups_per_compute_unit = 0
 // CHECK:       return
-func.func @two_phases(%x: memref<8192x4096xbf16>, %y: memref<8192x4096xbf16>, %mean: memref<8192xf32>, %rstd: memref<8192xf32>) {
+func.func @little_on_the_way(%x: memref<8192x4096xbf16>, %y: memref<8192x4096xbf16>, %mean: memref<8192xf32>, %rstd: memref<8192xf32>) {
   lnbwd.layer_norm x(%x : memref<8192x4096xbf16>) outs y(%y : memref<8192x4096xbf16>) mean(%mean : memref<8192xf32>)
       rstd(%rstd : memref<8192xf32>) {epsilon = 1.0e-5 : f64}
   return
