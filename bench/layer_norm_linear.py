@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Times a LayerNorm with a linear layer on a GPU: ours by each way, eager, and torch.compile.
 
-    python bench/layer_norm_linear.py --compile-to CACHE [--chip sm_90]    # where the compiler is
+    python bench/layer_norm_linear.py --compile-to CACHE [--chip CHIP]    # where the compiler is
     LNBWD_CACHE_DIR=CACHE python bench/layer_norm_linear.py [--out FILE]   # where the GPU is
 
 Each shape is checked first: output and five gradients against float64 beside eager's errors, and
@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT / "python"))
 import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
-from lnbwd import kernels, launching, linear_passes, product_choice, runtime, spec  # noqa: E402
+from lnbwd import _chips, kernels, launching, linear_passes, product_choice, runtime, spec  # noqa: E402
 
 SHAPES = ("16x8x16", "512x768x2304", "2048x1024x3072", "8192x1024x4096", "8192x4096x12288")
 PRODUCTS = ("8192x4096x4096", "8192x12288x4096", "8192x4096x1024")
@@ -259,7 +259,7 @@ def main() -> int:
     """The command; the exit code is 1 if a result is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--compile-to", type=pathlib.Path, help="compile all kernels to this cache")
-    parser.add_argument("--chip", default="sm_90", help="what for (default: sm_90)")
+    parser.add_argument("--chip", default=_chips.GPU, help=f"what for (default: {_chips.GPU})")
     parser.add_argument("--shapes", nargs="*", default=SHAPES, help="MxKxO")
     parser.add_argument("--products", nargs="*", default=PRODUCTS, help="MxNxK")
     parser.add_argument("--types", nargs="*", default=["bf16"], choices=TYPES)

@@ -145,6 +145,8 @@ class Timed:
                          else torch.randn(dims[kind], device=machine.device)).to(DTYPES[element])
                 tensors[name] = value.abs() + 0.5 if name in ("rstd", "gamma") and not is_output \
                     else value
+            # Peers' gradients of LayerNorm take it, though no result depends on it.
+            tensors.setdefault("beta", torch.zeros_like(tensors["gamma"]))
             self.sets.append(tensors)
         self._outputs = [name for name, _, _, is_output in arguments if is_output]
         pointers = [[tensors[argument.name].data_ptr() for argument in program.arguments]

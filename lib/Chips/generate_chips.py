@@ -114,6 +114,11 @@ def guarded(macro: str, lines: list[str]) -> list[str]:
     return [f"#ifdef {macro}", f"#undef {macro}", *lines, f"#endif // {macro}", ""]
 
 
+def machine(target: str) -> str:
+    """LLVM's name for the e_flags number of a chip or a generic target."""
+    return f"llvm::ELF::EF_AMDGPU_MACH_AMDGCN_{target.upper().replace('-', '_')}"
+
+
 def table(side: Side, description: dict, chips: dict[str, dict]) -> str:
     """Groups, members and rows of one side."""
     grouped: dict[str, list[str]] = {"": []}
@@ -142,7 +147,9 @@ def table(side: Side, description: dict, chips: dict[str, dict]) -> str:
     for name, facts in chips.items():
         rows += ["[] {", f"  {side.row} chip{{}};", f'  chip.{side.name} = "{name}";']
         if side is SIMULATOR:
-            rows.append(f"  chip.ElfMachine = llvm::ELF::EF_AMDGPU_MACH_AMDGCN_{name.upper()};")
+            generic = facts["genericTarget"]
+            rows += [f"  chip.ElfMachine = {machine(name)};",
+                     f"  chip.GenericMachine = {machine(generic) if generic else 0};"]
         for key, field in description["fields"].items():
             mapping = field.get(side.key)
             if not mapping or key not in facts:

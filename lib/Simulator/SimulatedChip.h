@@ -23,6 +23,8 @@ struct SimulatedChip {
   const char *Chip;
   /// The EF_AMDGPU_MACH value of e_flags.
   unsigned ElfMachine;
+  /// That of the generic target that the chip belongs to; 0: none.
+  unsigned GenericMachine;
 #define GET_CHIP_MEMBERS
 #include "lnbwd/Chips/SimulatorChips.inc"
 

@@ -56,8 +56,8 @@ def test_the_compiler_predicts_the_same_times(kind, dtype, m, n):
     predicted = costs.predict(schedules, PARAMETERS)
     # The remarks have two digits behind the point.
     assert np.abs(predicted - [float(time) for time, _ in found]).max() < 0.006
-    # A workgroup for each row is tried where there are no column sums.
-    assert schedules.is_unbounded.any() == (not costs.has_sums(kind))
+    # A workgroup for each row is tried where there are no column sums alone.
+    assert not (schedules.is_unbounded.any() and costs.has_sums(kind))
 
 
 def some_schedules():

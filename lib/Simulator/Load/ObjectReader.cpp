@@ -106,38 +106,15 @@ private:
 
 } // namespace
 
-namespace {
-/// A target that stands for several chips: their common instructions.
-struct GenericTarget {
-  unsigned Machine;
-  const char *Name;
-  unsigned Generation;
-  unsigned LeastMatrixGeneration; ///< gfx9-4: of gfx942 on
-};
-} // namespace
-
-/// Those that simulated chips belong to. gfx9-generic is for gfx900 to gfx90c,
-/// of which none is simulated.
-static const GenericTarget GenericTargets[] = {
-    {ELF::EF_AMDGPU_MACH_AMDGCN_GFX9_4_GENERIC, "gfx9-4-generic", 9, 3},
-    {ELF::EF_AMDGPU_MACH_AMDGCN_GFX10_3_GENERIC, "gfx10-3-generic", 10, 0},
-    {ELF::EF_AMDGPU_MACH_AMDGCN_GFX11_GENERIC, "gfx11-generic", 11, 0},
-    {ELF::EF_AMDGPU_MACH_AMDGCN_GFX12_GENERIC, "gfx12-generic", 12, 0}};
-
 static bool fits(const SimulatedChip &Chip, unsigned Machine) {
-  if (Machine == Chip.ElfMachine)
-    return true;
-  for (const GenericTarget &T : GenericTargets)
-    if (T.Machine == Machine)
-      return T.Generation == Chip.Generation &&
-             Chip.MatrixGeneration >= T.LeastMatrixGeneration;
-  return false;
+  return Machine &&
+         (Machine == Chip.ElfMachine || Machine == Chip.GenericMachine);
 }
 
 static std::string machineName(unsigned Machine) {
-  for (const GenericTarget &T : GenericTargets)
-    if (T.Machine == Machine)
-      return T.Name;
+  for (const SimulatedChip &C : Chips)
+    if (Machine && Machine == C.GenericMachine)
+      return C.GenericTarget;
   if (const SimulatedChip *C = chipByMachine(Machine))
     return C->Chip;
   return "an AMD GPU with machine number 0x" + utohexstr(Machine);
