@@ -13,6 +13,7 @@ and once with both in one operation, by kernels of ours.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ _DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 # One rounding of a 16-bit result and a little for the float32 arithmetic before it; for float32
 # some 16 roundings (docs/numerics.md).
 _ALLOWED = {torch.float32: 1e-6, torch.bfloat16: 4e-3, torch.float16: 6e-4}
+# Products add their terms one by one, each sum rounded by half a unit at most: after so many terms
+# a walk of that step has gone the square root of their number.
+_ROUNDING = 2.0**-24
 _TUTORIAL_ALLOWED = 1e-4
 # Outputs of the linear layers but the tutorial's.
 _OUTPUTS = 96
@@ -60,8 +64,9 @@ class Row:
 
 
 def _compare(case: str, function: Callable[..., Tensor], wide: Callable[..., Tensor],
-             inputs: dict[str, Tensor], allowed: float | None) -> Iterator[Row]:
-    """Runs ``function`` on the inputs and ``wide`` on them in float64 on the CPU."""
+             inputs: dict[str, Tensor], allowed: float | None, terms: int = 0) -> Iterator[Row]:
+    """Runs ``function`` on the inputs and ``wide`` on them in float64 on the CPU. Without
+    ``allowed`` it follows from the types, and from the most terms of a product among them."""
     expected_inputs = {name: t.detach().double().cpu().requires_grad_()
                        for name, t in inputs.items()}
     with product_choice.forced(product_choice.KERNEL):
@@ -80,7 +85,9 @@ def _compare(case: str, function: Callable[..., Tensor], wide: Callable[..., Ten
     for name, actual, reference in pairs:
         size = float(reference.abs().max())
         error = float((actual.double().cpu() - reference).abs().max())
-        limit = _ALLOWED[actual.dtype] * max(size, 1.0) if allowed is None else allowed
+        limit = allowed
+        if limit is None:
+            limit = (_ALLOWED[actual.dtype] + _ROUNDING * math.sqrt(terms)) * max(size, 1.0)
         yield Row(case, name, error, error / size if size else error, limit)
 
 
@@ -149,7 +156,7 @@ def run_checks(device: torch.device, rows: int, lengths: Sequence[int],
                       "weight": random(_OUTPUTS, n, dtype=dtype),
                       "bias": random(_OUTPUTS, dtype=dtype)}
         yield from _compare(f"LayerNorm + Linear in one, {rows} x {n} to {_OUTPUTS}, {name}",
-                            one_operation, both, parameters, None)
+                            one_operation, both, parameters, None, max(rows, n, _OUTPUTS))
 
 
 def _words(text: str) -> list[str]:
