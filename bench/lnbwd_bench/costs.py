@@ -55,7 +55,8 @@ MOST_RESIDENT = 32
 OF_REGISTERS = frozenset((
     "registers", "sum_registers", "staged_registers", "prefetched_registers", "plain_registers",
     "row_registers", "phase_registers", "unrolled_registers", "widened_registers",
-    "independent_registers", "exchanged_registers", "combined_registers", "register_squeeze"))
+    "independent_registers", "exchanged_registers", "combined_registers", "register_squeeze",
+    "apart_registers", "apart_element_registers", "apart_column_registers"))
 
 
 def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
@@ -150,6 +151,10 @@ class Schedules:
                                          p["plain_registers"]))
             + p["exchanged_registers"] * self.is_exchanged
             + p["combined_registers"] * (self.groups > 1) * self.sums)
+        # Nothing goes from row to row, and vectors stay as they were loaded until needed.
+        apart = p["apart_registers"] + self.elements * (
+            p["apart_element_registers"] + p["apart_column_registers"] * self.column_bytes / 4)
+        needed = np.where(self.is_unbounded, apart, needed)
         self.needed = np.maximum(needed, 24)
         self.limit = np.minimum(
             np.floor(REGISTERS_PER_SCHEDULER / self.wave_share / REGISTER_GRANULE)

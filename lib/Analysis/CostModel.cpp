@@ -108,6 +108,9 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"independent_registers", &CostParameters::independentRegisters},
         {"exchanged_registers", &CostParameters::exchangedRegisters},
         {"combined_registers", &CostParameters::combinedRegisters},
+        {"apart_registers", &CostParameters::apartRegisters},
+        {"apart_element_registers", &CostParameters::apartElementRegisters},
+        {"apart_column_registers", &CostParameters::apartColumnRegisters},
         {"register_squeeze", &CostParameters::registerSqueeze},
 };
 
@@ -278,6 +281,12 @@ RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
     needed += p.exchangedRegisters;
   if (schedule.rowGroups > 1)
     needed += p.combinedRegisters * program.sums;
+  // Nothing goes from row to row, and vectors stay as they were loaded until
+  // they are needed.
+  if (!schedule.workgroupsPerComputeUnit)
+    needed = p.apartRegisters + shape.elements * (p.apartElementRegisters +
+                                                  p.apartColumnRegisters *
+                                                      program.columnBytes / 4);
   auto granule = double(chip.limits.registerGranule);
   double limit = std::floor(getRegistersOfScheduler(chip) /
                             shape.wavesOfScheduler / granule) *

@@ -140,9 +140,10 @@ int64_t PlanBuilder::addWorkgroupCount(WorkgroupCountOp count) {
   ScheduleAttr schedule = count.getSchedule();
   int64_t fixed = count.getFixedWorkgroups();
   bool isPerGroup = bool(count.getGroupCount());
-  // The kernel's loop takes the rows beyond. Clusters are bounded at launch.
+  // The kernel's loop takes the rows beyond; where it has none, a launch of
+  // more is refused. Clusters are bounded at launch.
   if (!fixed && !schedule.getWorkgroupsPerComputeUnit() &&
-      schedule.getWorkgroupsPerRow() == 1)
+      schedule.getWorkgroupsPerRow() == 1 && !schedule.takesOneSet(fixed))
     fixed = std::min(mostWorkgroups, mostWorkItems / schedule.getThreads());
   std::array<int64_t, 5> key{schedule.getRowsPerWorkgroup(),
                              fixed ? 0 : schedule.getWorkgroupsPerComputeUnit(),

@@ -6,7 +6,7 @@
 // the choice for any number of rows, of which 8192 are expected, is that for
 // 8192 rows.
 // CHECK-COUNT-3: remark: predicted {{[0-9]+\.[0-9]+}} us: #lnbwd.schedule<threads_per_row = {{.*}}>
-// HINT: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 64, workgroups_per_compute_unit = 1,
+// HINT: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 1, vector_width = 8, rows_per_workgroup = 1, workgroups_per_compute_unit = 0,
 func.func @f(%x: memref<?x4096xbf16>, %y: memref<?x4096xbf16>) {
   lnbwd.rowwise @k rows(%x : memref<?x4096xbf16>) outs rows(%y : memref<?x4096xbf16>) {
   ^bb0(%xr: vector<4096xbf16>):

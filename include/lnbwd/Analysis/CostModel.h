@@ -73,6 +73,10 @@ struct CostParameters {
   /// Registers of a lane for an exchange, and for each column sum that groups
   /// combine; how far above 64 or 128 ptxas comes down to those.
   double exchangedRegisters, combinedRegisters, registerSqueeze;
+  /// Registers of a lane in a grid without a bound, in the place of all these:
+  /// in any case, for each of its elements, and for each register that the
+  /// elements' vectors take as they lie in memory.
+  double apartRegisters, apartElementRegisters, apartColumnRegisters;
 };
 
 /// The parameters of `chip`'s family, or null if nobody has any.

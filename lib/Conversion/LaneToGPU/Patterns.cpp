@@ -223,7 +223,7 @@ struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lane::ForRowsOp op,
                                 PatternRewriter &rewriter) const override {
-    if (op.getEntered())
+    if (op.getEntered() || op.getOnce())
       return failure();
     auto loop = scf::ForOp::create(rewriter, op.getLoc(), op.getBegin(),
                                    op.getEnd(), op.getStep(), op.getState());
@@ -236,6 +236,39 @@ struct LowerForRows : OpRewritePattern<lane::ForRowsOp> {
     rewriter.setInsertionPoint(yield);
     rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
     rewriter.replaceOp(op, loop);
+    return success();
+  }
+};
+
+/// A single turn, if there is one. Nothing in it is the same for several turns,
+/// so that nothing is computed ahead and kept in registers until it is needed.
+struct LowerSingleTurn : OpRewritePattern<lane::ForRowsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lane::ForRowsOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getOnce())
+      return failure();
+    Value exists =
+        arith::CmpIOp::create(rewriter, op.getLoc(), arith::CmpIPredicate::ult,
+                              op.getBegin(), op.getEnd());
+    bool hasState = !op.getState().empty();
+    auto turn = scf::IfOp::create(rewriter, op.getLoc(), op.getResultTypes(),
+                                  exists, /*withElseRegion=*/hasState);
+    if (hasState) {
+      rewriter.setInsertionPointToStart(turn.elseBlock());
+      scf::YieldOp::create(rewriter, op.getLoc(), op.getState());
+    }
+    // A turn without state comes with its terminator.
+    Block *body = turn.thenBlock();
+    while (!body->empty())
+      rewriter.eraseOp(&body->back());
+    lane::YieldOp yield = op.getYield();
+    SmallVector<Value> arguments{op.getBegin()};
+    llvm::append_range(arguments, op.getState());
+    rewriter.mergeBlocks(&op.getBody().front(), body, arguments);
+    rewriter.setInsertionPoint(yield);
+    rewriter.replaceOpWithNewOp<scf::YieldOp>(yield, yield.getValues());
+    rewriter.replaceOp(op, turn);
     return success();
   }
 };
@@ -300,6 +333,7 @@ void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns,
   patterns.add<LowerRow, LowerGroup, LowerLane, LowerExists, LowerLoad,
                LowerLoadColumns, LowerStore, LowerStoreScalar>(
       patterns.getContext(), places);
-  patterns.add<LowerLoadScalar, LowerForRows, LowerEnteredForRows,
-               LowerAccumulate, LowerBarrier>(patterns.getContext());
+  patterns.add<LowerLoadScalar, LowerForRows, LowerSingleTurn,
+               LowerEnteredForRows, LowerAccumulate, LowerBarrier>(
+      patterns.getContext());
 }

@@ -126,7 +126,8 @@ void RowDistributor::write() {
   auto loop =
       lane::ForRowsOp::create(b, begin, kernel.rows, step, place, workgroup,
                               kernel.workgroups, sums, carried);
-  if (hasSumTotals(op, schedule, chip))
+  loop.setOnce(schedule.takesOneSet(int64_t(op.getFixedWorkgroups())));
+  if (hasSumTotals(op, schedule, chip) && !loop.getOnce())
     loop.setSumBlock(getSumBlockTurns(schedule));
   loop.setLastRowApart(needsShift(op, schedule));
   {

@@ -178,3 +178,39 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+
+// A workgroup for each set: no loop, and what the turn carries stays as it was
+// where there is no set.
+// CHECK-LABEL: gpu.func @once
+// CHECK-SAME:    %[[BEGIN:.*]]: index, %[[END:.*]]: index, %{{.*}}: index, %[[S:.*]]: vector<4xf32>
+// CHECK-NOT:     scf.for
+// CHECK:         %[[EXISTS:.*]] = arith.cmpi ult, %[[BEGIN]], %[[END]] {{.*}}: index
+// CHECK:         %[[SUM:.*]] = scf.if %[[EXISTS]] -> (vector<4xf32>) {
+// CHECK:           %[[NEXT:.*]] = arith.addf %[[S]], %[[S]]
+// CHECK:           "test.use"(%[[BEGIN]])
+// CHECK:           scf.yield %[[NEXT]]
+// CHECK:         } else {
+// CHECK:           scf.yield %[[S]]
+// CHECK:         "test.use"(%[[SUM]])
+// CHECK:         scf.if %[[EXISTS]] {
+// CHECK-NEXT:      "test.use"(%[[BEGIN]])
+// CHECK-NEXT:    }
+gpu.module @m {
+  gpu.func @once(%begin: index, %end: index, %step: index, %s: vector<4xf32>) {
+    %place = lane.place : !place
+    %sum = lane.for_rows %set = %begin to %end step %step at %place sums(%a = %s) attributes {once, whole} : !place, vector<4xf32> {
+      %b = lane.accumulate %a, %s : vector<4xf32>
+      "test.use"(%set) : (index) -> ()
+      lane.yield %b : vector<4xf32>
+    }
+    "test.use"(%sum) : (vector<4xf32>) -> ()
+    lane.for_rows %set = %begin to %end step %step at %place attributes {once, whole} : !place {
+      "test.use"(%set) : (index) -> ()
+    }
+    gpu.return
+  }
+}

@@ -292,6 +292,10 @@ LogicalResult ForRowsOp::verify() {
   if (getSumBlock() && int64_t(*getSumBlock()) < 1)
     return emitOpError("expected sum_block to be at least 1, got ")
            << int64_t(*getSumBlock());
+  if (getOnce() && (getEntered() || getSumBlock()))
+    return emitOpError("expected once without ")
+           << (getEntered() ? "entered" : "sum_block")
+           << ", which is of loops with several turns";
   if (bool(getWorkgroup()) != bool(getWorkgroups()))
     return emitOpError("expected both the workgroup and how many there are, "
                        "or neither");

@@ -240,3 +240,21 @@ func.func @f(%i: index, %zero: vector<2x2xf32>, %place: !lane.place<row_length =
   }
   return
 }
+
+// -----
+
+func.func @f(%i: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected once without entered, which is of loops with several turns}}
+  lane.for_rows %set = %i to %i step %i at %place attributes {entered, once} : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2> {
+  }
+  return
+}
+
+// -----
+
+func.func @f(%i: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>) {
+  // expected-error@+1 {{expected once without sum_block, which is of loops with several turns}}
+  lane.for_rows %set = %i to %i step %i at %place attributes {once, sum_block = 8 : i64} : !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2> {
+  }
+  return
+}

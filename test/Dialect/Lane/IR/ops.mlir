@@ -165,3 +165,15 @@ func.func @parts() {
   %c = arith.constant {lane.part = #lane.part<groups = 4, scalars, reload, next_load>} 2 : index
   return
 }
+
+// -----
+
+// A workgroup for each set.
+// CHECK-LABEL: func.func @once
+// CHECK:         lane.for_rows {{.*}} attributes {once, whole}
+!place = !lane.place<row_length = 128, lanes = 32, groups = 1, width = 2>
+func.func @once(%i: index, %place: !place) {
+  lane.for_rows %set = %i to %i step %i at %place attributes {once, whole} : !place {
+  }
+  return
+}

@@ -49,6 +49,15 @@ def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
     int64_t getChunkColumns() const {
       return getThreadsPerRow() * getVectorWidth();
     }
+    /// Whether the grid has a workgroup for each set of rows, which works on
+    /// that one and needs no loop. Workgroups whose number is fixed otherwise
+    /// (`fixed`, where it is not 0) take as many sets as there are.
+    bool takesOneSet(int64_t fixed) const {
+      return fixed == 0 && getWorkgroupsPerComputeUnit() == 0 &&
+             getWorkgroupsPerRow() == 1 &&
+             getRowsPerWorkgroup() == getRowGroups() && getStages() == 0 &&
+             getPrefetch() == 0 && getUnroll() == 1;
+    }
   }];
 }
 

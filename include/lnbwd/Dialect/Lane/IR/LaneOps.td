@@ -375,7 +375,8 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     with several groups, the loop says which it is of the workgroups that share
     the rows (`for %workgroup of %workgroups`, numbers from 0 on). With
     `entered`, there surely is a first set, so that the loop may test at the end
-    of a turn whether there is another.
+    of a turn whether there is another. With `once`, there is no second one: the
+    grid has a workgroup for each set, and the loop is none.
 
     `sums` are column sums: each turn may add to them by `lane.accumulate`, and
     nothing else. With `sum_block = n`, each is the total of sums over n turns,
@@ -401,8 +402,8 @@ def Lane_ForRowsOp : Lane_Op<"for_rows", [
     Index:$begin, Index:$end, Index:$step, Lane_Place:$place,
     Optional<Index>:$workgroup, Optional<Index>:$workgroups,
     Variadic<AnyVectorOfAnyRank>:$sums, Variadic<AnyType>:$carried,
-    UnitAttr:$whole, UnitAttr:$entered, OptionalAttr<I64Attr>:$sum_block,
-    UnitAttr:$last_row_apart);
+    UnitAttr:$whole, UnitAttr:$entered, UnitAttr:$once,
+    OptionalAttr<I64Attr>:$sum_block, UnitAttr:$last_row_apart);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let skipDefaultBuilders = 1;

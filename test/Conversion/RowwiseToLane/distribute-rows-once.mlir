@@ -1,0 +1,42 @@
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --split-input-file | FileCheck %s
+
+// A grid without a bound has a workgroup for each set of rows.
+// CHECK-LABEL: gpu.func @once
+// CHECK:         lane.for_rows {{.*}} attributes {once}
+func.func @once(%x: memref<?x512xf32>) {
+  lnbwd.rowwise @once rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Several sets for a workgroup, workgroups that stay, and rows that are loaded
+// ahead need the loop.
+// CHECK-LABEL: gpu.func @several
+// CHECK-NOT:     once
+// CHECK-LABEL: gpu.func @stay
+// CHECK-NOT:     once
+// CHECK-LABEL: gpu.func @ahead
+// CHECK-NOT:     once
+func.func @loops(%x: memref<?x512xf32>) {
+  lnbwd.rowwise @several rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 0>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  lnbwd.rowwise @stay rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 4>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  lnbwd.rowwise @ahead rows(%x : memref<?x512xf32>) outs rows(%x : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, prefetch = 1>} {
+  ^bb0(%xr: vector<512xf32>):
+    lnbwd.yield %xr : vector<512xf32>
+  }
+  return
+}
