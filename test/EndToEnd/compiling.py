@@ -5,7 +5,8 @@
 
 In this process, by the compiler's C interface: lnbwd-opt takes a fifth longer, for the start of a
 process with libLLVM and libMLIR. That both emit the same bytes is test/python/test_compiler.py's;
-passes alone go through lnbwd-opt, whose options they are.
+passes alone go through lnbwd-opt, whose options they are. With LNBWD_TEST_BY_LNBWD_OPT=1 everything
+does: a library with sanitizers in it cannot be loaded by a Python without.
 
 What is compiled is kept in the folder LNBWD_TEST_COMPILED, which test/conftest.py makes for the
 processes of one run; without it nothing is kept.
@@ -33,16 +34,15 @@ def compile_text(build: pathlib.Path, text: str, chip: str, options: str = "",
     Raises:
         lnbwd.CompileError: the compiler refused; diagnostics has every line.
     """
-    compiler = _compiler(build)
     folder = os.environ.get("LNBWD_TEST_COMPILED")
     if not folder:
-        return _compile(compiler, text, chip, options, form)
-    key = "\0".join((str(compiler.compiler_id()), chip, options, form, text))
+        return _compile(build, text, chip, options, form)
+    key = "\0".join((str(_compiler(build).compiler_id()), chip, options, form, text))
     file = pathlib.Path(folder) / hashlib.sha256(key.encode()).hexdigest()
     try:
         return file.read_bytes()
     except FileNotFoundError:
-        code = _compile(compiler, text, chip, options, form)
+        code = _compile(build, text, chip, options, form)
     # Another process may write the same file at the same time.
     with tempfile.NamedTemporaryFile(dir=folder, delete=False) as output:
         output.write(code)
@@ -78,5 +78,12 @@ def _compiler(build: pathlib.Path):
     return compiler
 
 
-def _compile(compiler, text: str, chip: str, options: str, form: str) -> bytes:
-    return compiler.compile_mlir(text, chip, pipeline_options=options, format=form).code
+def _compile(build: pathlib.Path, text: str, chip: str, options: str, form: str) -> bytes:
+    if not os.environ.get("LNBWD_TEST_BY_LNBWD_OPT"):
+        return _compiler(build).compile_mlir(text, chip, pipeline_options=options,
+                                             format=form).code
+    form = form or ("hsaco" if chip.startswith("gfx") else "ptx")
+    return subprocess.run(
+        [build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip} {options}",
+         f"--emit={form}", "-o", "-"], input=text.encode(), check=True, capture_output=True,
+        timeout=600).stdout
