@@ -31,7 +31,7 @@ ctest --test-dir "$build_dir" --output-on-failure -j "$(nproc)" |
 say "lit"
 "$llvm_dir/bin/lit" -s -v "$build_dir/test" || status=1
 say "End to end (pytest): three rows, on a chip of each wave size"
-LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider \
+LNBWD_TEST_BY_LNBWD_OPT=1 LNBWD_BUILD_DIR=$build_dir "$venv_dir/bin/python" -m pytest -q -p no:cacheprovider \
   -k "($(chips_of default) or $(chips_of many | sed 's/.* //')) and m3" "$source_dir/test/EndToEnd" || status=1
 
 say "Loaders under libFuzzer"

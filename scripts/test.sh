@@ -32,31 +32,42 @@ build
 
 passed=0
 failed=0
-# Adds what a suite counted. A suite that fails without counting a failure, or
-# that counts nothing, is one failure.
+# What all that this script started, and waited for, has taken of the processor.
+processor_seconds() { awk -v ticks="$(getconf CLK_TCK)" '{printf "%d", ($16 + $17) / ticks}' "/proc/$$/stat"; }
+seconds=$SECONDS
+used=$(processor_seconds)
+# Adds what a suite counted, and says what it took. A suite that fails without
+# counting a failure, or that counts nothing, is one failure.
 count() { # name, exit code, passed, failed
   local name=$1 code=$2 ok=${3:-0} bad=${4:-0}
   if [ "$code" -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
   if [ "$ok" -eq 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
   passed=$((passed + ok))
   failed=$((failed + bad))
-  echo "$name: $ok passed, $bad failed"
+  local now
+  now=$(processor_seconds)
+  echo "$name: $ok passed, $bad failed; $((SECONDS - seconds)) s, $((now - used)) s of the processor"
+  seconds=$SECONDS
+  used=$now
 }
 log=$(mktemp)
 executed=$(mktemp)
-trap 'rm -f "$log" "$executed"' EXIT
+types=$(mktemp)
+trap 'rm -f "$log" "$executed" "$types"' EXIT
+
+# One process, so that it runs beside the others; said below.
+(cd "$source_dir" && exec "$venv_dir/bin/mypy" --cache-dir "$build_dir/.mypy-cache") >"$types" 2>&1 &
+types_job=$!
 
 say "Formatting (clang-format)"
 code=0
-(cd "$source_dir" && git ls-files '*.cpp' '*.h' '*.h.in' '*.c' | xargs clang-format-22 --dry-run --Werror) || code=$?
+(cd "$source_dir" && git ls-files '*.cpp' '*.h' '*.h.in' '*.c' | xargs -n 16 -P "$(nproc)" clang-format-22 --dry-run --Werror) || code=$?
 count "clang-format" "$code" "$((code == 0))" "$((code != 0))"
 
-say "Python: style and types (ruff, mypy)"
-for tool in "ruff check -q" mypy; do
-  code=0
-  (cd "$source_dir" && "$venv_dir/bin"/$tool --cache-dir "$build_dir/.${tool%% *}-cache") || code=$?
-  count "${tool%% *}" "$code" "$((code == 0))" "$((code != 0))"
-done
+say "Python: style (ruff)"
+code=0
+(cd "$source_dir" && "$venv_dir/bin/ruff" check -q --cache-dir "$build_dir/.ruff-cache") || code=$?
+count "ruff" "$code" "$((code == 0))" "$((code != 0))"
 
 say "Unit tests (GoogleTest)"
 # The simulator's are many and short, and a process takes longer to start than
@@ -90,6 +101,12 @@ ctest --test-dir "$build_dir" -LE simulator --output-on-failure -j"$(nproc)" 2>&
 total=$(sed -nE 's/.*tests failed out of ([0-9]+).*/\1/p; s/.*([0-9]+) tests? failed out of ([0-9]+).*/\2/p' "$log" | tail -n 1)
 bad=$(sed -nE 's/.*, ([0-9]+) tests? failed out of [0-9]+.*/\1/p' "$log" | tail -n 1)
 count "other unit tests" "$code" "$((${total:-0} - ${bad:-0}))" "${bad:-0}"
+
+say "Python: types (mypy)"
+code=0
+wait "$types_job" || code=$?
+cat "$types"
+count "mypy" "$code" "$((code == 0))" "$((code != 0))"
 
 say "lit"
 code=0

@@ -5,11 +5,52 @@
 
 Whatever they run on the simulator runs under its checks. What torch.compile generates is of each
 process alone: a library that one process writes anew while another has it mapped ends the other.
+Kernels are written once and by renaming, and shared.
 """
 
+import json
 import os
+import resource
 import tempfile
+
+import pytest
 
 os.environ.setdefault("LNBWD_SIM_CHECK", "all")
 _generated = tempfile.TemporaryDirectory(prefix="lnbwd-test-inductor-", ignore_cleanup_errors=True)
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = _generated.name
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # There is a process for each core: more threads of OpenBLAS and OpenMP would wait for work
+    # busily, here and in the programs that tests start.
+    for _library in ("OMP", "OPENBLAS"):
+        os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+# Kernels that EndToEnd/compiling.py has compiled: of all processes of this run, which inherit it.
+if "LNBWD_TEST_COMPILED" not in os.environ:
+    _compiled = tempfile.TemporaryDirectory(prefix="lnbwd-test-compiled-")
+    os.environ["LNBWD_TEST_COMPILED"] = _compiled.name
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true",
+                     help="run the whole end-to-end grid instead of a sample")
+
+
+def _processor_seconds():
+    """Those of this process, and of its children that have ended."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return [usage.ru_utime + usage.ru_stime for usage in used]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """With LNBWD_TEST_TIMES, what each test takes of the processor is added to that file, a line of
+    JSON each (scripts/test-times.py): its name, and the seconds of this process and of those that
+    it started and waited for."""
+    path = os.environ.get("LNBWD_TEST_TIMES")
+    if not path:
+        return (yield)
+    before = _processor_seconds()
+    result = yield
+    own, children = (after - started for after, started in zip(_processor_seconds(), before))
+    with open(path, "a") as times:
+        times.write(json.dumps([item.nodeid, own, children]) + "\n")
+    return result

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
 
 import chips
+import compiling
 import device as devices
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
@@ -108,15 +108,12 @@ def compile_example(build, name, chip, folder, options=None):
     """Compiles the forward pass and its derived gradient, by default with what SAVED says;
     returns both files."""
     options = SAVED.get(name, "") if options is None else options
-    opt = build / "bin" / "lnbwd-opt"
     suffix = "hsaco" if chip.startswith("gfx") else "ptx"
     files = folder / f"{name}.{suffix}", folder / f"{name}_bwd.{suffix}"
     text = (EXAMPLES / f"{name}.mlir").read_text()
-    gradient = subprocess.run([opt, "-", f"--lnbwd-differentiate={options}"], input=text,
-                              text=True, check=True, capture_output=True).stdout
+    gradient = compiling.differentiate(build, text, options)
     for source, file in zip((text, gradient), files):
-        subprocess.run([opt, "-", f"--lnbwd-pipeline=chip={chip}", f"--emit={suffix}", "-o", file],
-                       input=source, text=True, check=True)
+        compiling.compile_to(file, build, source, chip)
     return files
 
 

@@ -15,16 +15,17 @@ from __future__ import annotations
 import argparse
 import concurrent.futures
 import dataclasses
+import functools
 import hashlib
 import json
 import pathlib
-import subprocess
 import sys
 import time
 
 import numpy as np
 
 import chips as chips_of_tests
+import compiling
 import device as devices
 import reference as references
 
@@ -144,17 +145,14 @@ def compile_case(build: pathlib.Path, case: Case, folder: pathlib.Path) -> pathl
     output = folder / case.file_name
     if output.exists():
         return output
-    opt = build / "bin" / "lnbwd-opt"
     text = source(case)
     if case.derived:
         # Of a forward pass that puts its statistics out only where they are saved.
         outputs = () if case.statistics == "saved" else ("y",)
         forward = dataclasses.replace(case, op=case.operation.counterpart, statistics="saved",
                                       outputs=outputs)
-        text = subprocess.run([opt, "-", "--lnbwd-differentiate"], input=source(forward),
-                              text=True, check=True, capture_output=True).stdout
-    subprocess.run([opt, "-", f"--lnbwd-pipeline=chip={case.chip} {case.pipeline}",
-                    f"--emit={case.suffix}", "-o", output], input=text, text=True, check=True)
+        text = compiling.differentiate(build, source(forward))
+    compiling.compile_to(output, build, text, case.chip, case.pipeline)
     return output
 
 
@@ -238,11 +236,17 @@ def allowed_error(name: str, element: str, expected: np.ndarray, terms: float) -
     return max(tolerance * largest, 4 * F32_ROUNDOFF * terms) + devices.SMALLEST[element]
 
 
+@functools.lru_cache(maxsize=1)
+def load(runtime: devices.Runtime, device: str, chip: str, file: pathlib.Path) -> devices.Kernel:
+    """A kernel, which the next number of rows needs again."""
+    return devices.Kernel(runtime.open(device, chip), file)
+
+
 def run_case(runtime: devices.Runtime, device: str, case: Case, file: pathlib.Path,
              rows: int) -> dict[str, float]:
     """Runs and compares; returns the largest error of each output, as a part of
     what is allowed. Raises LaunchError with what is wrong."""
-    kernel = devices.Kernel(runtime.open(device, case.chip), file)
+    kernel = load(runtime, device, case.chip, file)
     inputs = make_inputs(case, rows)
     buffers = {}
     for name, kind, element, is_output in case.arguments():

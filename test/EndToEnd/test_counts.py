@@ -38,7 +38,8 @@ def count(build, folder, chip, dtype, m):
     file = grid.compile_kernel(build, grid.Kernel(chip, dtype, N), folder)
     checks = {"LNBWD_SIM_CHECK": "0"} if m > 1024 else {}
     result = subprocess.run(
-        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", "sim", "--time", "--json"],
+        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", "sim", "--time", "--json",
+         *grid.QUICKLY_FILLED],
         env={**os.environ, **checks}, capture_output=True, text=True, timeout=600, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return json.loads(result.stdout)["counters"]

@@ -5,12 +5,14 @@
 values, at kinks, and where an exponential overflows."""
 
 import re
-import subprocess
 
 import numpy as np
 import pytest
 
+import compiling
 import device as devices
+
+from lnbwd import CompileError
 
 N = 128
 
@@ -41,16 +43,14 @@ def program(body: str, element: str = "f32") -> str:
 
 def gradients(build, runtime, folder, text, x, z, element="f32", chip="gfx942"):
     """dx and dz, with dy = 1; skips where the chip has no code for an operation."""
-    opt = build / "bin" / "lnbwd-opt"
-    derived = subprocess.run([opt, "-", "--lnbwd-differentiate"], input=text, text=True,
-                             check=True, capture_output=True).stdout
     file = folder / "gradient.hsaco"
-    result = subprocess.run([opt, "-", f"--lnbwd-pipeline=chip={chip}", "--emit=hsaco", "-o", file],
-                            input=derived, text=True, capture_output=True, check=False)
-    # docs/derivation.md says which functions the chips have code for.
-    if unknown := re.search(r"error: '(math\.\w+)' op", result.stderr):
-        pytest.skip(f"{unknown[1]} is not lowered")
-    assert result.returncode == 0, result.stderr
+    try:
+        compiling.compile_to(file, build, compiling.differentiate(build, text), chip)
+    except CompileError as error:
+        # docs/derivation.md says which functions the chips have code for.
+        if unknown := re.search(r"error: '(math\.\w+)' op", error.diagnostics):
+            pytest.skip(f"{unknown[1]} is not lowered")
+        raise
     rows = x.size // N
     values = {"x": x, "z": z, "dy": np.ones(x.size)}
     outputs = devices.Kernel(runtime.open("sim", chip), file).launch(
@@ -315,9 +315,5 @@ def test_narrow_arithmetic(build, runtime, tmp_path, element, rounding):
 @pytest.mark.parametrize("name", ["silu", "hyperbolic", "sigmoid of powers of two", "mish"])
 def test_rewritten_quotients_are_compiled(build, tmp_path, name, chip, output, options):
     """The rewrite uses nothing that only some chips have code for."""
-    opt = build / "bin" / "lnbwd-opt"
-    derived = subprocess.run([opt, "-", f"--lnbwd-differentiate={options}"],
-                             input=program(QUOTIENTS[name][0]), text=True, check=True,
-                             capture_output=True).stdout
-    subprocess.run([opt, "-", f"--lnbwd-pipeline=chip={chip}", f"--emit={output}", "-o",
-                    tmp_path / "gradient"], input=derived, text=True, check=True)
+    derived = compiling.differentiate(build, program(QUOTIENTS[name][0]), options)
+    assert compiling.compile_text(build, derived, chip, form=output)

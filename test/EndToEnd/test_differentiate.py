@@ -12,9 +12,11 @@ import subprocess
 import numpy as np
 import pytest
 
+import compiling
 import device as devices
 import examples
 import family
+import grid
 
 
 @pytest.fixture(scope="session")
@@ -24,11 +26,8 @@ def runtime(build):
 
 def derive(build, text: str, chip: str, output: pathlib.Path, options: str = "") -> str:
     """Derives the gradient of `text`, compiles it to `output`, and returns its IR."""
-    opt = build / "bin" / "lnbwd-opt"
-    gradient = subprocess.run([opt, "-", f"--lnbwd-differentiate={options}"], input=text,
-                              text=True, check=True, capture_output=True).stdout
-    subprocess.run([opt, "-", f"--lnbwd-pipeline=chip={chip}", "--emit=hsaco", "-o", output],
-                   input=gradient, text=True, check=True)
+    gradient = compiling.differentiate(build, text, options)
+    compiling.compile_to(output, build, gradient, chip)
     return gradient
 
 
@@ -68,7 +67,8 @@ def test_hard_rows(build, runtime, tmp_path, init):
 
 def count(build, file, m):
     result = subprocess.run(
-        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", "sim", "--time", "--json"],
+        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", "sim", "--time", "--json",
+         *grid.QUICKLY_FILLED],
         capture_output=True, text=True, timeout=600, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return json.loads(result.stdout)["counters"]
@@ -90,10 +90,8 @@ def test_layer_norm_costs_what_it_costs_by_hand(build, tmp_path, chip, dtype):
 
 def assembly(build, text, chip):
     """The instructions of all kernels of a source."""
-    result = subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip}",
-                             "--emit=isa"], input=text, text=True, check=True,
-                            capture_output=True)
-    return [line.strip() for line in result.stdout.split("\n") if line.startswith("\t")]
+    code = compiling.compile_text(build, text, chip, form="isa").decode()
+    return [line.strip() for line in code.split("\n") if line.startswith("\t")]
 
 
 @pytest.mark.parametrize("op", ["layer_norm", "rms_norm"])
@@ -103,8 +101,7 @@ def test_code_is_that_written_by_hand(build, chip, n, op):
     """As many loads and stores in the code, and at most a tenth more vector instructions."""
     by_hand = family.source(family.Case(op + "_bwd", chip, "bf16", n))
     forward = family.source(family.Case(op, chip, "bf16", n))
-    derived = subprocess.run([build / "bin" / "lnbwd-opt", "-", "--lnbwd-differentiate"],
-                             input=forward, text=True, check=True, capture_output=True).stdout
+    derived = compiling.differentiate(build, forward)
     expected, actual = assembly(build, by_hand, chip), assembly(build, derived, chip)
     for memory in ("global_load", "global_store", "buffer_load", "buffer_store"):
         counts = [sum(line.startswith(memory) for line in code) for code in (expected, actual)]

@@ -8,11 +8,11 @@ wrong as the vendors allow (unittests/Transforms)."""
 
 import math
 import pathlib
-import subprocess
 
 import numpy as np
 import pytest
 
+import compiling
 import device as devices
 
 N = 512
@@ -96,13 +96,6 @@ def source(body: str, n: int = N, schedule: str = "") -> str:
 """
 
 
-def compile_source(build, text: str, chip: str, form: str, output=None) -> str:
-    command = [build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip}", f"--emit={form}"]
-    result = subprocess.run(command + (["-o", output] if output else []), input=text, text=True,
-                            check=True, capture_output=True)
-    return result.stdout
-
-
 @pytest.fixture(scope="session")
 def runtime(build):
     return devices.Runtime(build)
@@ -126,7 +119,7 @@ def sample() -> np.ndarray:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_errors(build, runtime, tmp_path, chip, name):
     file = tmp_path / "f.hsaco"
-    compile_source(build, source(BODIES[name]), chip, "hsaco", file)
+    compiling.compile_to(file, build, source(BODIES[name]), chip)
     x = sample()
     if name == "division":
         # The simulator follows the manual's v_div_scale_f32 by the letter, which for a
@@ -169,7 +162,7 @@ SCHEDULE = """, schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1
 
 
 def count_vector_instructions(build, chip: str, body: str) -> float:
-    code = compile_source(build, source(body, 4096, SCHEDULE), chip, "isa")
+    code = compiling.compile_text(build, source(body, 4096, SCHEDULE), chip, form="isa").decode()
     # A dual instruction names both of its halves.
     return sum(line.startswith("\tv_") + line.count(":: v_") for line in code.split("\n")) / 16
 
@@ -184,7 +177,7 @@ def test_counts(build, chip, name):
 def test_ptx_of_erf(build):
     """At most 20 instructions an element here too."""
     def count(body):
-        code = compile_source(build, source(body, 4096, SCHEDULE), "sm_90", "ptx")
+        code = compiling.compile_text(build, source(body, 4096, SCHEDULE), "sm_90").decode()
         return sum(line.startswith("\t") and ".f32" in line and "%f" in line or "%r" in line
                    and ".f32" in line for line in code.split("\n")) / 16
 
@@ -200,7 +193,7 @@ def test_gelu_gradient(build, runtime, tmp_path, chip, n, rows):
     """Rows that go whole through registers, and tile by tile."""
     text = (pathlib.Path(__file__).parents[2] / "examples" / "gelu_bwd.mlir").read_text()
     file = tmp_path / "gelu.hsaco"
-    compile_source(build, text.replace("4096", str(n)), chip, "hsaco", file)
+    compiling.compile_to(file, build, text.replace("4096", str(n)), chip)
     random = np.random.default_rng(rows)
     inputs = {name: devices.encode(random.standard_normal(rows * n) * 2, "bf16")
               for name in ("dy", "h")}

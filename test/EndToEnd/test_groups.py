@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import chips
+import compiling
 import device as devices
 
 GROUPS = (1, 2, 5)
@@ -50,18 +51,6 @@ def source(n: int, dtype: str, rows: str = "?", groups: str = "?") -> str:
 """
 
 
-def compile_source(build, text: str, chip: str, output, options: str = "") -> None:
-    form = output.suffix[1:]
-    subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip} {options}",
-                    f"--emit={form}", "-o", output], input=text, text=True, check=True)
-
-
-def differentiate(build, text: str) -> str:
-    return subprocess.run([build / "bin" / "lnbwd-opt", "-",
-                           "--lnbwd-differentiate=saved=mean,rstd"], input=text, text=True,
-                          check=True, capture_output=True).stdout
-
-
 @pytest.fixture(scope="session")
 def runtime(build):
     return devices.Runtime(build)
@@ -72,8 +61,9 @@ def compile_pair(build, tmp_path, chip, n, dtype, options="", **sizes):
     form = "hsaco" if chip.startswith("gfx") else "ptx"
     files = tmp_path / f"f.{form}", tmp_path / f"f_bwd.{form}"
     text = source(n, dtype, **sizes)
-    for kernel, file in zip((text, differentiate(build, text)), files, strict=True):
-        compile_source(build, kernel, chip, file, options)
+    gradient = compiling.differentiate(build, text, "saved=mean,rstd")
+    for kernel, file in zip((text, gradient), files, strict=True):
+        compiling.compile_to(file, build, kernel, chip, options)
     return files
 
 
@@ -186,7 +176,7 @@ def test_both_kinds_of_sums(build, runtime, tmp_path, chip, options, accumulate)
     """Of numbers whose sums are exact."""
     n = 300
     file = tmp_path / "f.hsaco"
-    compile_source(build, sums(n, ", accumulate" if accumulate else ""), chip, file, options)
+    compiling.compile_to(file, build, sums(n, ", accumulate" if accumulate else ""), chip, options)
     kernel = devices.Kernel(runtime.open("sim", chip), file)
     for groups, group_rows in ((1, 9), (4, 1), (3, 50), (7, 2)):
         rows = groups * group_rows
@@ -227,7 +217,7 @@ def test_rows_that_lie_apart_and_have_dimensions(build, runtime, tmp_path, chip)
 }}
 """
     file = tmp_path / "f.hsaco"
-    compile_source(build, text, chip, file)
+    compiling.compile_to(file, build, text, chip)
     kernel = devices.Kernel(runtime.open("sim", chip), file)
     for groups, group_rows in ((1, 5), (3, 1), (4, 6)):
         random = np.random.default_rng(groups)
@@ -267,7 +257,7 @@ def test_checker_is_silent(build, tmp_path, chip):
     (0, "expected a multiple of B, the number of groups of rows, 0, got 7")])
 def test_wrong_sizes(build, runtime, tmp_path, groups, message):
     file = tmp_path / "f.hsaco"
-    compile_source(build, source(64, "f32"), "gfx942", file)
+    compiling.compile_to(file, build, source(64, "f32"), "gfx942")
     kernel = devices.Kernel(runtime.open("sim", "gfx942"), file)
     x = np.zeros(7 * 64, np.uint32)
     scale = np.zeros(groups * 64, np.uint32)

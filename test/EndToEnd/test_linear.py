@@ -5,11 +5,11 @@
 float64."""
 
 import itertools
-import subprocess
 
 import numpy as np
 import pytest
 
+import compiling
 import linear_programs
 import row_evaluator
 
@@ -22,23 +22,17 @@ CONSTANTS = 1e-7
 ALGEBRA = "--lnbwd-simplify-contractions"
 
 
-def opt(build, text: str, *options: str) -> str:
-    """What lnbwd-opt prints."""
-    return subprocess.run([build / "bin" / "lnbwd-opt", "-", *options], input=text, text=True,
-                          check=True, capture_output=True, timeout=60).stdout
-
-
 def derive(build, program, options: str, *passes: str) -> str:
     if not options.startswith("saved") and program.scalar_outputs:
         options = f"saved={','.join(program.scalar_outputs)} {options}"
-    of = f"of={','.join(program.outputs)}"
-    return opt(build, program.text(), f"--lnbwd-differentiate={of} {options}", *passes)
+    options = f"of={','.join(program.outputs)} {options}"
+    return compiling.run_passes(build, program.text(), f"--lnbwd-differentiate={options}", *passes)
 
 
 def evaluate(build, program, gradient: str) -> dict[str, np.ndarray]:
     """The outputs of a gradient, of inputs that every call has alike."""
     inputs, adjoints = program.inputs(M), program.adjoints(M)
-    forward = opt(build, program.text(), "--canonicalize")
+    forward = compiling.run_passes(build, program.text(), "--canonicalize")
     known = {**inputs, **{"d" + key: value for key, value in adjoints.items()},
              **row_evaluator.evaluate(forward, inputs)}
     return row_evaluator.evaluate(gradient, known)
@@ -58,7 +52,7 @@ def test_gradients_are_those_of_finite_differences(build, name, options):
     actual = evaluate(build, program, derive(build, program, options))
     inputs, adjoints = program.inputs(M), program.adjoints(M)
     assert set(actual) == {"d" + key for key in inputs}
-    forward = opt(build, program.text(), "--canonicalize")
+    forward = compiling.run_passes(build, program.text(), "--canonicalize")
     for key in inputs:
         expected = row_evaluator.differentiate(forward, inputs, adjoints, key)
         assert_near(actual["d" + key], expected, DIFFERENCES + CONSTANTS)
@@ -109,7 +103,8 @@ def test_layer_norm_linear_by_hand(build):
     program = linear_programs.build("layer_norm_linear")
     gradient = derive(build, program, "")
     inputs, (dout,) = program.inputs(M), program.adjoints(M).values()
-    outputs = row_evaluator.evaluate(opt(build, program.text(), "--canonicalize"), inputs)
+    forward = compiling.run_passes(build, program.text(), "--canonicalize")
+    outputs = row_evaluator.evaluate(forward, inputs)
     actual = evaluate(build, program, gradient)
 
     x, gamma, beta, w = (inputs[name] for name in ("x", "gamma", "beta", "w"))

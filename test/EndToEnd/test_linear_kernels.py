@@ -4,11 +4,11 @@
 """Kernels of row programs with products of matrices, and of their derived gradients, executed on
 the simulated chips beside float64."""
 
-import subprocess
 
 import numpy as np
 import pytest
 
+import compiling
 import device as devices
 import family
 import linear_programs
@@ -31,11 +31,8 @@ def rounded(values: np.ndarray, element: str) -> np.ndarray:
 
 def compile_text(build, text: str, chip: str, file, *passes: str) -> str:
     """Compiles to `file`, and returns what the passes before made of the text."""
-    opt = build / "bin" / "lnbwd-opt"
-    printed = subprocess.run([opt, "-", "--canonicalize", *passes], input=text, text=True,
-                             check=True, capture_output=True, timeout=60).stdout
-    subprocess.run([opt, "-", f"--lnbwd-pipeline=chip={chip}", "--emit=hsaco", "-o", file],
-                   input=printed, text=True, check=True, timeout=120)
+    printed = compiling.run_passes(build, text, "--canonicalize", *passes)
+    compiling.compile_to(file, build, printed, chip)
     return printed
 
 

@@ -4,12 +4,12 @@
 """Row blocks of bytes, masks of booleans, as inputs and as outputs of row programs."""
 
 import re
-import subprocess
 
 import numpy as np
 import pytest
 
 import chips
+import compiling
 import device as devices
 
 
@@ -58,11 +58,6 @@ def source(n: int, dtype: str, has_row_sum: bool) -> str:
 """
 
 
-def compile_source(build, text: str, chip: str, form: str, output) -> None:
-    subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip}",
-                    f"--emit={form}", "-o", output], input=text, text=True, check=True)
-
-
 @pytest.fixture(scope="session")
 def runtime(build):
     return devices.Runtime(build)
@@ -74,7 +69,7 @@ def runtime(build):
 @pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx1100", "gfx1201"])
 def test_masks(build, runtime, tmp_path, chip, n, dtype, has_row_sum):
     file = tmp_path / "f.hsaco"
-    compile_source(build, source(n, dtype, has_row_sum), chip, "hsaco", file)
+    compiling.compile_to(file, build, source(n, dtype, has_row_sum), chip)
     kernel = devices.Kernel(runtime.open("sim", chip), file)
     for rows in (0, 1, 23):
         random = np.random.default_rng(rows + n)
@@ -98,7 +93,7 @@ def test_masks(build, runtime, tmp_path, chip, n, dtype, has_row_sum):
 def test_ptx(build, tmp_path, chip, n, has_row_sum):
     """It compiles, and eight bytes of a mask move in one access."""
     file = tmp_path / "f.ptx"
-    compile_source(build, source(n, "bf16", has_row_sum), chip, "ptx", file)
+    compiling.compile_to(file, build, source(n, "bf16", has_row_sum), chip)
     code = file.read_text()
     wide = [re.search(rf"{access}\S*\.v2\.b32", code) for access in
             (r"ld\.(global|shared)", r"st\.global")]

@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+import compiling
 import family
 
 SIZE, TILE = 4096, 128
@@ -17,7 +18,7 @@ SIZE, TILE = 4096, 128
 DEPTH = {"gfx90a": 16, "gfx942": 16, "gfx950": 32, "gfx1100": 16, "gfx1201": 16}
 
 
-def compile_product(build, chip, *arguments):
+def compile_product(build, chip, form) -> bytes:
     w, y = f"memref<{SIZE}x{SIZE}xbf16>", f"memref<?x{SIZE}xf32>"
     x = f"memref<?x{SIZE}xbf16>"
     text = f"""func.func @f(%x: {x}, %w: {w}, %y: {y}) {{
@@ -25,15 +26,13 @@ def compile_product(build, chip, *arguments):
   return
 }}
 """
-    return subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip}",
-                           *arguments], input=text, text=True, check=True, timeout=120,
-                          capture_output=True).stdout
+    return compiling.compile_text(build, text, chip, form=form)
 
 
 @pytest.mark.parametrize("chip", family.AMD_CHIPS)
 def test_counts(build, tmp_path, chip):
     file = tmp_path / "f.hsaco"
-    compile_product(build, chip, "--emit=hsaco", "-o", file)
+    file.write_bytes(compile_product(build, chip, "hsaco"))
     run = subprocess.run(
         [build / "bin" / "lnbwd-sim", file, "--kernel=f", "--grid=1", "--block=256", "--json",
          "--show=0", f"--arg=in:bf16x{TILE * SIZE}=random:1", f"--arg=in:bf16x{SIZE * SIZE}=0.5",
@@ -52,7 +51,7 @@ def test_counts(build, tmp_path, chip):
 @pytest.mark.parametrize("chip", family.AMD_CHIPS)
 def test_loads_in_flight(build, chip):
     """In the loop, nothing between the loads of the next tiles and the products waits for them."""
-    lines = compile_product(build, chip, "--emit=isa").splitlines()
+    lines = compile_product(build, chip, "isa").decode().splitlines()
     products = [i for i, line in enumerate(lines) if re.search(r"\tv_(mfma|wmma)_", line)]
     first, last = products[0], products[-1]
     loads = [i for i, line in enumerate(lines) if "\tglobal_load_" in line and i < first]

@@ -4,11 +4,11 @@
 """Products of matrices by the chips' matrix instructions, executed on the simulated chips beside
 float64: all three forms, sizes that no tile divides, sums that are taken apart."""
 
-import subprocess
 
 import numpy as np
 import pytest
 
+import compiling
 import device as devices
 import family
 
@@ -42,9 +42,7 @@ def text(form: str, types: tuple[str, str], sizes: tuple[int, int], tiling: str 
 
 
 def compile_product(build, chip, file, *arguments, options="", **named):
-    subprocess.run([build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip} {options}",
-                    "--emit=hsaco", "-o", file], input=text(*arguments, **named), text=True,
-                   check=True, timeout=120)
+    compiling.compile_to(file, build, text(*arguments, **named), chip, options)
 
 
 def check(runtime, chip, file, form, types, sizes, row_counts):

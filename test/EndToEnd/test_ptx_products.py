@@ -4,8 +4,8 @@
 """Products of matrices on NVIDIA's chips: their PTX, executed on the CPU, beside float64."""
 
 import re
-import subprocess
 
+import compiling
 import device as devices
 import numpy as np
 import ptx_machine
@@ -28,10 +28,7 @@ SHAPES = {
 
 
 def compile_ptx(build, *arguments, chip="sm_90", options="", **named):
-    return subprocess.run(
-        [build / "bin" / "lnbwd-opt", "-", f"--lnbwd-pipeline=chip={chip} {options}",
-         "--emit=ptx", "-o", "-"], input=text(*arguments, **named), text=True, check=True,
-        capture_output=True, timeout=120).stdout
+    return compiling.compile_text(build, text(*arguments, **named), chip, options).decode()
 
 
 def check(ptx, form, kind, sizes, rows):

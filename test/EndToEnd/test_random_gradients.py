@@ -5,11 +5,11 @@
 float64. The algebra must not change what is computed."""
 
 import random
-import subprocess
 
 import numpy as np
 import pytest
 
+import compiling
 import device as devices
 
 N, ROWS = 64, 3
@@ -119,13 +119,9 @@ class RandomProgram:
 
 
 def gradients(build, runtime, program, folder, options, inputs):
-    opt = build / "bin" / "lnbwd-opt"
-    derived = subprocess.run([opt, "-", f"--lnbwd-differentiate={options}"], input=program.mlir(),
-                             text=True, check=True, capture_output=True, timeout=60)
-    text = derived.stdout
     file = folder / f"gradient{len(options)}.hsaco"
-    subprocess.run([opt, "-", "--lnbwd-pipeline=chip=gfx942", "--emit=hsaco", "-o", file],
-                   input=text, text=True, check=True, timeout=120)
+    derived = compiling.differentiate(build, program.mlir(), options)
+    compiling.compile_to(file, build, derived, "gfx942")
     kernel = devices.Kernel(runtime.open("sim", "gfx942"), file)
     bits = {key: devices.encode(value.ravel(), "f32") for key, value in inputs.items()}
     outputs = kernel.launch(ROWS, bits)

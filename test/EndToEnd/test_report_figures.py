@@ -40,7 +40,8 @@ def read_report(build, chip, dtype, n, m):
 def simulate(build, folder, chip, dtype, n, m):
     file = grid.compile_kernel(build, grid.Kernel(chip, dtype, n), folder)
     result = subprocess.run(
-        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", "sim", "--time", "--json"],
+        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", "sim", "--time", "--json",
+         *grid.QUICKLY_FILLED],
         env={**os.environ, "LNBWD_SIM_CHECK": "0"}, capture_output=True, text=True, timeout=600,
         check=True)
     return json.loads(result.stdout)["counters"]

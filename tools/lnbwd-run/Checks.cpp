@@ -16,8 +16,6 @@
 #include "Failure.h"
 #include "Handles.h"
 
-#include "lnbwd/Simulator/SimulatorAPI.h"
-
 namespace lnbwd::run {
 
 template <typename F>
@@ -60,13 +58,31 @@ void SimulatorChecks::shuffle(uint64_t seed) const {
   set(seed);
 }
 
+void SimulatorChecks::end() {
+  if (isEnabled)
+    find<decltype(lnbwdSimSetChecks)>(device, "lnbwdSimSetChecks")(0);
+  isEnabled = false;
+}
+
 void SimulatorChecks::resetCounts() const {
   auto *reset =
       find<decltype(lnbwdSimResetCounters)>(device, "lnbwdSimResetCounters");
-  if (!isEnabled || !reset)
+  if (!reset)
     return;
   check(lnbwd_device_make_current(device));
   reset();
+}
+
+lnbwd_sim_counters SimulatorChecks::counters() const {
+  auto *get =
+      find<decltype(lnbwdSimGetCounters)>(device, "lnbwdSimGetCounters");
+  if (!get)
+    throw Failure(BadInput, "the simulator's library has no counters; it is of "
+                            "another release than this program");
+  check(lnbwd_device_make_current(device));
+  lnbwd_sim_counters counters{};
+  get(&counters);
+  return counters;
 }
 
 std::string SimulatorChecks::counts() const {

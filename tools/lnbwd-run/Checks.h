@@ -15,6 +15,7 @@
 #define LNBWD_TOOLS_LNBWD_RUN_CHECKS_H
 
 #include "lnbwd/Runtime/lnbwd_runtime.h"
+#include "lnbwd/Simulator/SimulatorAPI.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -35,8 +36,13 @@ public:
   /// Executes waves and workgroups in the order that the seed gives; 0: as
   /// usual. Throws if the device is not the simulator.
   void shuffle(uint64_t seed) const;
-  /// Starts to count anew.
+  /// Later launches are not checked.
+  void end();
+  /// Starts to count anew, on the simulator.
   void resetCounts() const;
+  /// What the simulator has executed since; checks change nothing of it. Throws
+  /// if the device is not the simulator.
+  lnbwd_sim_counters counters() const;
   /// The counts as JSON; empty if checks are off.
   std::string counts() const;
 

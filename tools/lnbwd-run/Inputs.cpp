@@ -32,7 +32,7 @@ static uint64_t randomBits(uint64_t seed, uint64_t stream, uint64_t index) {
 
 /// From [0, 1), in steps of 2^-32.
 static double uniform(uint64_t bits) {
-  return std::ldexp(static_cast<double>(bits & 0xffffffff), -32);
+  return static_cast<double>(bits & 0xffffffff) * 0x1p-32;
 }
 
 /// Standard normal: Box and Muller's transform of the word's two halves.

@@ -13,6 +13,8 @@
 #include "Timing.h"
 #include "Verification.h"
 
+#include "lnbwd/Simulator/SimulatorAPI.h"
+
 #include <optional>
 #include <string>
 #include <vector>

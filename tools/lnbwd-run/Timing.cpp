@@ -19,7 +19,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 
 namespace lnbwd::run {
@@ -289,31 +288,6 @@ TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
   report.stream = stream ? measureStreamKernel(device, stream, problem, sets)
                          : measureCopy(device);
   return report;
-}
-
-lnbwd_sim_counters countInstructions(const lnbwd_device *device,
-                                     const lnbwd_kernel *kernel,
-                                     const Problem &problem,
-                                     const Execution &execution) {
-  auto reset = reinterpret_cast<decltype(&lnbwdSimResetCounters)>(
-      lnbwd_device_symbol(device, "lnbwdSimResetCounters"));
-  auto get = reinterpret_cast<decltype(&lnbwdSimGetCounters)>(
-      lnbwd_device_symbol(device, "lnbwdSimGetCounters"));
-  if (!reset || !get)
-    throw Failure(BadInput, "the simulator's library has no counters; it is of "
-                            "another release than this program");
-  check(lnbwd_device_make_current(device));
-  reset();
-  check(lnbwd_kernel_launch_grouped(
-            kernel, execution.pointers().data(), execution.pointers().size(),
-            problem.rows, problem.groups, execution.workspacePointer(),
-            execution.workspaceSize(), nullptr),
-        WrongNumbers);
-  check(lnbwd_synchronize(device, nullptr), WrongNumbers);
-  lnbwd_sim_counters counters;
-  std::memset(&counters, 0, sizeof(counters));
-  get(&counters);
-  return counters;
 }
 
 } // namespace lnbwd::run

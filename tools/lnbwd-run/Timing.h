@@ -12,8 +12,6 @@
 #include "Execution.h"
 #include "Problem.h"
 
-#include "lnbwd/Simulator/SimulatorAPI.h"
-
 #include <optional>
 #include <string>
 
@@ -50,12 +48,6 @@ struct TimeReport {
 TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
                        const lnbwd_program *stream, const Problem &problem,
                        const Execution &execution);
-
-/// Counts what one launch executes on the simulator.
-lnbwd_sim_counters countInstructions(const lnbwd_device *device,
-                                     const lnbwd_kernel *kernel,
-                                     const Problem &problem,
-                                     const Execution &execution);
 
 } // namespace lnbwd::run
 

@@ -40,11 +40,13 @@ static std::string outputName(const Argument &argument) {
 
 /// Runs once, or with --verify twice and compares; fills in the outputs.
 static void runAndCheck(Execution &execution, const Problem &problem,
-                        const Options &options, const SimulatorChecks &checks,
+                        const Options &options, SimulatorChecks &checks,
                         RunReport &report) {
   checks.resetCounts();
   auto outputs = execution.run(kFirstPoison, report.complaints);
   report.checkedCounts = checks.counts();
+  if (options.time && report.device.is_simulated)
+    report.counters = checks.counters();
   if (options.shuffleSeed != 0) {
     checks.shuffle(options.shuffleSeed);
     auto shuffled = execution.run(kFirstPoison, report.complaints);
@@ -59,6 +61,8 @@ static void runAndCheck(Execution &execution, const Problem &problem,
   }
   std::vector<std::vector<char>> again;
   if (options.verify) {
+    // The simulator's checks have had the same instructions in the same order.
+    checks.end();
     again = execution.run(kSecondPoison, report.complaints);
     report.outputs = compareWithReference(problem, outputs);
   } else {
@@ -162,8 +166,6 @@ static int run(Options options) {
         predictTime(device.get(), kernel.get(), problem, execution,
                     options.timeOptions, options.traceFile);
   } else if (options.time && report.device.is_simulated) {
-    report.counters =
-        countInstructions(device.get(), kernel.get(), problem, execution);
     report.prediction =
         predictTime(device.get(), kernel.get(), problem, execution,
                     options.timeOptions, options.traceFile);

@@ -57,6 +57,7 @@ def prepare(options) -> int:
     shutil.copy(__file__, out / "on_gpu.py")
     shutil.copy(grid.__file__, out)
     shutil.copy(chips.__file__, out)
+    shutil.copy(grid.compiling.__file__, out)
     shutil.copy(ROOT / "lib" / "Chips" / "Chips.json", out)
     is_amd = options.chip.startswith("gfx")
     # compute-sanitizer is NVIDIA's.
