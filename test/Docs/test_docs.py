@@ -383,7 +383,7 @@ def test_operations_are_named_in_their_tables_only():
 
 
 def test_nothing_is_undefined_above_the_llvm_level():
-    """ub.poison in the place of a value has an optimiser choose one, and hides that there is none."""
+    """ub.poison in the place of a value hides that there is none."""
     for file in own_sources():
         assert not re.search(r"\bub::PoisonOp|\bub\.poison|UBOps\.h", file.read_text()), file
 
