@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Computes where lanes stand, and puts the patterns to work.
+// Notes where lanes stand, and puts the patterns to work.
 //
 //===----------------------------------------------------------------------===//
 
@@ -123,6 +123,13 @@ class LaneToGPU : public lnbwd::impl::LaneToGPUPassBase<LaneToGPU> {
 public:
   using LaneToGPUPassBase::LaneToGPUPassBase;
 
+  LogicalResult initialize(MLIRContext *context) override {
+    // Where the option names no chip, runOnOperation says so.
+    if (const ChipInfo *info = lookupChip(chip))
+      patterns = makePatterns(context, *info);
+    return success();
+  }
+
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     FailureOr<const ChipInfo *> found =
@@ -142,19 +149,10 @@ public:
 
     if (getLaneOps(kernel).empty())
       return;
-    PlaceTable places(kernel, **found);
-    StageTable stages(kernel);
+    computePlaces(kernel, **found);
+    layOutStages(kernel);
     SmallVector<Operation *> lowered = getLaneOps(kernel);
     nameParts(lowered);
-    RewritePatternSet patterns(&getContext());
-    populateLaneToGPUPatterns(patterns, places);
-    populateLaneSumsToGPUPatterns(patterns, places);
-    if ((*found)->backend == Backend::AMDGPU)
-      populateLaneToAMDPatterns(patterns, places, **found);
-    else
-      populateLaneToNVIDIAPatterns(patterns);
-    if ((*found)->workgroups.hasBulkCopy)
-      populateLaneTransfersToNVIDIAPatterns(patterns, places, stages, **found);
     // These operations, and what they become, alone: the numbers of places wait
     // for those who ask.
     GreedyRewriteConfig config;
@@ -163,12 +161,28 @@ public:
     config.setListener(&keeper);
     config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
     std::reverse(lowered.begin(), lowered.end()); // The last goes first.
-    if (failed(applyOpPatternsGreedily(lowered, std::move(patterns), config)))
+    if (failed(applyOpPatternsGreedily(lowered, patterns, config)))
       return signalPassFailure();
-    stages.eraseStages();
-    places.erasePlaces();
+    eraseUnusedCasts(kernel);
     if (failed(checkConverted(kernel)))
       return signalPassFailure();
   }
+
+private:
+  static RewritePatternSet makePatterns(MLIRContext *context,
+                                        const ChipInfo &info) {
+    RewritePatternSet patterns(context);
+    populateLaneToGPUPatterns(patterns);
+    populateLaneSumsToGPUPatterns(patterns);
+    if (info.backend == Backend::AMDGPU)
+      populateLaneToAMDPatterns(patterns, info);
+    else
+      populateLaneToNVIDIAPatterns(patterns);
+    if (info.workgroups.hasBulkCopy)
+      populateLaneTransfersToNVIDIAPatterns(patterns, info);
+    return patterns;
+  }
+
+  FrozenRewritePatternSet patterns;
 };
 } // namespace

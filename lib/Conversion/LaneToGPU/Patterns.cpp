@@ -88,38 +88,36 @@ namespace {
 
 struct LowerRow : PlacePattern<lane::RowOp> {
   using PlacePattern::PlacePattern;
-  LogicalResult matchAndRewrite(lane::RowOp op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.replaceOpWithNewOp<arith::AddIOp>(
-        op, op.getSet(), places.lookup(op.getPlace()).group);
+  LogicalResult lower(lane::RowOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<arith::AddIOp>(op, op.getSet(), place.group);
     return success();
   }
 };
 
 struct LowerGroup : PlacePattern<lane::GroupOp> {
   using PlacePattern::PlacePattern;
-  LogicalResult matchAndRewrite(lane::GroupOp op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, places.lookup(op.getPlace()).group);
+  LogicalResult lower(lane::GroupOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, place.group);
     return success();
   }
 };
 
 struct LowerLane : PlacePattern<lane::LaneOp> {
   using PlacePattern::PlacePattern;
-  LogicalResult matchAndRewrite(lane::LaneOp op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, places.lookup(op.getPlace()).lane);
+  LogicalResult lower(lane::LaneOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, place.lane);
     return success();
   }
 };
 
 struct LowerExists : PlacePattern<lane::ExistsOp> {
   using PlacePattern::PlacePattern;
-  LogicalResult matchAndRewrite(lane::ExistsOp op,
-                                PatternRewriter &rewriter) const override {
-    rewriter.replaceOp(
-        op, places.lookup(op.getPlace()).accesses[op.getAccess()].exists);
+  LogicalResult lower(lane::ExistsOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, place.accesses[op.getAccess()].exists);
     return success();
   }
 };
@@ -130,13 +128,12 @@ struct LowerExists : PlacePattern<lane::ExistsOp> {
 
 struct LowerLoad : PlacePattern<lane::LoadOp> {
   using PlacePattern::PlacePattern;
-  LogicalResult matchAndRewrite(lane::LoadOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult lower(lane::LoadOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
     if (!op.getAccess())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    Value column =
-        places.lookup(op.getPlace()).accesses[*op.getAccess()].loadColumn;
+    Value column = place.accesses[*op.getAccess()].loadColumn;
     SmallVector<Value> loaded;
     for (auto [memory, part] : llvm::zip_equal(op.getMemories(), op.getParts()))
       loaded.push_back(emitLoad(b, cast<VectorType>(part.getType()), memory,
@@ -148,9 +145,8 @@ struct LowerLoad : PlacePattern<lane::LoadOp> {
 
 struct LowerLoadColumns : PlacePattern<lane::LoadColumnsOp> {
   using PlacePattern::PlacePattern;
-  LogicalResult matchAndRewrite(lane::LoadColumnsOp op,
-                                PatternRewriter &rewriter) const override {
-    const Place &place = places.lookup(op.getPlace());
+  LogicalResult lower(lane::LoadColumnsOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
     size_t accesses = place.accesses.size();
     if (op.getNumResults() != op.getMemories().size() * accesses ||
         cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
@@ -179,13 +175,12 @@ struct LowerLoadScalar : OpRewritePattern<lane::LoadScalarOp> {
 
 struct LowerStore : PlacePattern<lane::StoreOp> {
   using PlacePattern::PlacePattern;
-  LogicalResult matchAndRewrite(lane::StoreOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult lower(lane::StoreOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
     if (!op.getAccess())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const AccessColumns &access =
-        places.lookup(op.getPlace()).accesses[*op.getAccess()];
+    const AccessColumns &access = place.accesses[*op.getAccess()];
     emitIf(b, emitBoth(b, access.exists, op.getExists()), [&] {
       emitStore(b, op.getPart(), op.getMemory(), {op.getRow(), access.column});
     });
@@ -197,13 +192,12 @@ struct LowerStore : PlacePattern<lane::StoreOp> {
 /// The first lane has the row's first columns.
 struct LowerStoreScalar : PlacePattern<lane::StoreScalarOp> {
   using PlacePattern::PlacePattern;
-  LogicalResult matchAndRewrite(lane::StoreScalarOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult lower(lane::StoreScalarOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                          places.lookup(op.getPlace()).lane,
-                                          emitIndex(b, 0));
-    if (Value first = places.lookup(op.getPlace()).first)
+                                          place.lane, emitIndex(b, 0));
+    if (Value first = place.first)
       isFirst = emitBoth(b, isFirst,
                          arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                                first, emitIndex(b, 0)));
@@ -328,12 +322,9 @@ struct LowerBarrier : OpRewritePattern<lane::BarrierOp> {
 };
 } // namespace
 
-void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns,
-                                      const PlaceTable &places) {
+void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns) {
   patterns.add<LowerRow, LowerGroup, LowerLane, LowerExists, LowerLoad,
-               LowerLoadColumns, LowerStore, LowerStoreScalar>(
-      patterns.getContext(), places);
-  patterns.add<LowerLoadScalar, LowerForRows, LowerSingleTurn,
-               LowerEnteredForRows, LowerAccumulate, LowerBarrier>(
-      patterns.getContext());
+               LowerLoadColumns, LowerStore, LowerStoreScalar, LowerLoadScalar,
+               LowerForRows, LowerSingleTurn, LowerEnteredForRows,
+               LowerAccumulate, LowerBarrier>(patterns.getContext());
 }

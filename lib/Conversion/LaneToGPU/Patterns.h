@@ -6,50 +6,40 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The patterns of lnbwd-convert-lane-to-gpu: those that all targets share, and
-// those of each vendor, which go before.
+// What the patterns of lnbwd-convert-lane-to-gpu share.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef LNBWD_LIB_CONVERSION_LANETOGPU_PATTERNS_H
 #define LNBWD_LIB_CONVERSION_LANETOGPU_PATTERNS_H
 
-#include "PlaceTable.h"
-#include "StageTable.h"
+#include "PlaceNumbers.h"
+#include "StageMemory.h"
+
+#include "lnbwd/Conversion/LaneToGPU.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
 namespace lnbwd {
 
-/// Places, loads and stores, loops, and additions to sums.
-void populateLaneToGPUPatterns(mlir::RewritePatternSet &patterns,
-                               const PlaceTable &places);
-/// Column sums over the groups of a workgroup, and their stores.
-void populateLaneSumsToGPUPatterns(mlir::RewritePatternSet &patterns,
-                                   const PlaceTable &places);
-/// Column operands that one group reads for all, loads that are dropped,
-/// barriers of LDS alone.
-void populateLaneToAMDPatterns(mlir::RewritePatternSet &patterns,
-                               const PlaceTable &places, const ChipInfo &chip);
-/// Kernels that start before the one before them has ended.
-void populateLaneToNVIDIAPatterns(mlir::RewritePatternSet &patterns);
-/// Bytes that are counted as they arrive, workgroups that share rows, and rows
-/// that are staged.
-void populateLaneTransfersToNVIDIAPatterns(mlir::RewritePatternSet &patterns,
-                                           const PlaceTable &places,
-                                           const StageTable &stages,
-                                           const ChipInfo &chip);
-
 /// A pattern that asks where lanes stand.
 template <typename Op> class PlacePattern : public mlir::OpRewritePattern<Op> {
 public:
-  PlacePattern(mlir::MLIRContext *context, const PlaceTable &places,
-               mlir::PatternBenefit benefit = 1)
-      : mlir::OpRewritePattern<Op>(context, benefit), places(places) {}
+  using mlir::OpRewritePattern<Op>::OpRewritePattern;
+
+  llvm::LogicalResult
+  matchAndRewrite(Op op, mlir::PatternRewriter &rewriter) const final {
+    std::optional<Place> place = lookupPlace(op.getPlace());
+    if (!place)
+      return rewriter.notifyMatchFailure(
+          op, "expected its place in numbers, as of computePlaces");
+    return lower(op, *place, rewriter);
+  }
 
 protected:
-  const PlaceTable &places;
+  virtual llvm::LogicalResult lower(Op op, const Place &place,
+                                    mlir::PatternRewriter &rewriter) const = 0;
 };
 
 /// A constant of the type index.

@@ -138,9 +138,8 @@ namespace {
 struct LowerCombineGroups : PlacePattern<lane::CombineGroupsOp> {
   using PlacePattern::PlacePattern;
 
-  LogicalResult matchAndRewrite(lane::CombineGroupsOp op,
-                                PatternRewriter &rewriter) const override {
-    const Place &place = places.lookup(op.getPlace());
+  LogicalResult lower(lane::CombineGroupsOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
     int64_t accesses = place.type.getAccesses();
     int64_t groups = place.type.getGroups();
     if (cast<VectorType>(op.getResult(0).getType()).getRank() != 1)
@@ -183,12 +182,11 @@ struct LowerCombineGroups : PlacePattern<lane::CombineGroupsOp> {
 struct LowerStoreSum : PlacePattern<lane::StoreSumOp> {
   using PlacePattern::PlacePattern;
 
-  LogicalResult matchAndRewrite(lane::StoreSumOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult lower(lane::StoreSumOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
     if (!op.getAccess())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const Place &place = places.lookup(op.getPlace());
     const AccessColumns &access = place.accesses[*op.getAccess()];
     VectorType type =
         place.type.getAccessType(getElementTypeOrSelf(op.getMemory()));
@@ -212,8 +210,6 @@ struct LowerStoreSum : PlacePattern<lane::StoreSumOp> {
 };
 } // namespace
 
-void lnbwd::populateLaneSumsToGPUPatterns(RewritePatternSet &patterns,
-                                          const PlaceTable &places) {
-  patterns.add<LowerCombineGroups, LowerStoreSum>(patterns.getContext(),
-                                                  places);
+void lnbwd::populateLaneSumsToGPUPatterns(RewritePatternSet &patterns) {
+  patterns.add<LowerCombineGroups, LowerStoreSum>(patterns.getContext());
 }

@@ -142,14 +142,12 @@ struct LowerAwaitPeers : OpRewritePattern<lane::AwaitPeersOp> {
 };
 
 struct LowerSendToPeers : PlacePattern<lane::SendToPeersOp> {
-  LowerSendToPeers(MLIRContext *context, const PlaceTable &places,
-                   const ChipInfo &chip)
-      : PlacePattern(context, places), chip(chip) {}
+  LowerSendToPeers(MLIRContext *context, const ChipInfo &chip)
+      : PlacePattern(context), chip(chip) {}
 
-  LogicalResult matchAndRewrite(lane::SendToPeersOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult lower(lane::SendToPeersOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const Place &place = places.lookup(op.getPlace());
     Value peer =
         arith::RemUIOp::create(b, place.lane, emitIndex(b, chip.waveSize));
     Value sends = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, peer,
@@ -208,11 +206,12 @@ private:
 /// The operations that ask where stages lie.
 template <typename Op> class StagePattern : public PlacePattern<Op> {
 public:
-  StagePattern(MLIRContext *context, const PlaceTable &places,
-               const StageTable &stages)
-      : PlacePattern<Op>(context, places), stages(stages) {}
+  using PlacePattern<Op>::PlacePattern;
 
 protected:
+  virtual LogicalResult lowerStaged(Op op, const Place &place,
+                                    const Stages &stages,
+                                    PatternRewriter &rewriter) const = 0;
   /// How many elements the first of the set that begins with row `set` lies
   /// behind the copy's first; null where there is no such distance.
   static Value emitShift(ImplicitLocOpBuilder &b, const StageLayout &layout,
@@ -226,18 +225,28 @@ protected:
                                   emitIndex(b, bulkCopyUnit / elementBytes));
   }
 
-  const StageTable &stages;
+private:
+  LogicalResult lower(Op op, const Place &place,
+                      PatternRewriter &rewriter) const final {
+    std::optional<Stages> stages = lookupStages(op.getStages());
+    if (!stages)
+      return rewriter.notifyMatchFailure(
+          op, "expected its stages in memory, as of layOutStages");
+    return lowerStaged(op, place, *stages, rewriter);
+  }
 };
 
 struct LowerStartCopies : StagePattern<lane::StartCopiesOp> {
   using StagePattern::StagePattern;
-  LogicalResult matchAndRewrite(lane::StartCopiesOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult lowerStaged(lane::StartCopiesOp op, const Place &place,
+                            const Stages &stages,
+                            PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value isThere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult,
                                           op.getSet(), op.getEnd());
     Value isFirst = emitIsFirstThread(b);
-    emitIf(b, emitBoth(b, isFirst, isThere), [&] { emitCopies(b, op); });
+    emitIf(b, emitBoth(b, isFirst, isThere),
+           [&] { emitCopies(b, op, place, stages); });
     rewriter.eraseOp(op);
     return success();
   }
@@ -267,11 +276,11 @@ private:
         arith::ConstantIntOp::create(b, bytes / layout.columns, 32));
   }
 
-  void emitCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op) const {
-    const Stages &target = stages.lookup(op.getStages());
+  static void emitCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op,
+                         const Place &of, const Stages &target) {
     const StageLayout &layout = target.layout;
-    lane::PlaceType place = op.getPlace().getType();
-    Value firstColumn = places.lookup(op.getPlace()).first;
+    lane::PlaceType place = of.type;
+    Value firstColumn = of.first;
     Value columns = emitOwnColumns(b, place, firstColumn);
     emitExpectBytes(b, target.barriers, op.getStage(),
                     emitBytes(b, layout.getStageBytes(), layout, columns));
@@ -298,13 +307,15 @@ private:
   }
 };
 
-struct LowerAwaitStage : StagePattern<lane::AwaitStageOp> {
-  using StagePattern::StagePattern;
+struct LowerAwaitStage : OpRewritePattern<lane::AwaitStageOp> {
+  using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(lane::AwaitStageOp op,
                                 PatternRewriter &rewriter) const override {
+    std::optional<Stages> stages = lookupStages(op.getStages());
+    if (!stages)
+      return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    emitAwaitBytes(b, stages.lookup(op.getStages()).barriers, op.getStage(),
-                   op.getPhase());
+    emitAwaitBytes(b, stages->barriers, op.getStage(), op.getPhase());
     rewriter.eraseOp(op);
     return success();
   }
@@ -312,25 +323,24 @@ struct LowerAwaitStage : StagePattern<lane::AwaitStageOp> {
 
 struct LowerReceive : StagePattern<lane::ReceiveOp> {
   using StagePattern::StagePattern;
-  LogicalResult matchAndRewrite(lane::ReceiveOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult lowerStaged(lane::ReceiveOp op, const Place &place,
+                            const Stages &stages,
+                            PatternRewriter &rewriter) const override {
     if (!op.getAccess())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const Stages &source = stages.lookup(op.getStages());
-    const Place &place = places.lookup(op.getPlace());
     SmallVector<Value> begins, received;
-    for (int64_t elementBytes : source.layout.elementBytes) {
+    for (int64_t elementBytes : stages.layout.elementBytes) {
       Value begin = arith::MulIOp::create(b, place.group,
-                                          emitIndex(b, source.layout.columns));
-      if (Value shift = emitShift(b, source.layout, place.type, elementBytes,
+                                          emitIndex(b, stages.layout.columns));
+      if (Value shift = emitShift(b, stages.layout, place.type, elementBytes,
                                   op.getSet()))
         begin = arith::AddIOp::create(b, begin, shift);
       begins.push_back(begin);
     }
     Value column = place.accesses[*op.getAccess()].ownColumn;
     for (auto [part, memory, begin] :
-         llvm::zip_equal(op.getParts(), source.memories, begins))
+         llvm::zip_equal(op.getParts(), stages.memories, begins))
       received.push_back(
           emitLoad(b, cast<VectorType>(part.getType()), memory,
                    {op.getStage(), arith::AddIOp::create(b, begin, column)}));
@@ -341,13 +351,10 @@ struct LowerReceive : StagePattern<lane::ReceiveOp> {
 } // namespace
 
 void lnbwd::populateLaneTransfersToNVIDIAPatterns(RewritePatternSet &patterns,
-                                                  const PlaceTable &places,
-                                                  const StageTable &stages,
                                                   const ChipInfo &chip) {
   MLIRContext *context = patterns.getContext();
   patterns.add<LowerInitByteBarriers, LowerExpectBytes, LowerAwaitBytes,
-               LowerArriveAtPeers, LowerAwaitPeers>(context);
-  patterns.add<LowerSendToPeers>(context, places, chip);
-  patterns.add<LowerStartCopies, LowerAwaitStage, LowerReceive>(context, places,
-                                                                stages);
+               LowerArriveAtPeers, LowerAwaitPeers, LowerStartCopies,
+               LowerAwaitStage, LowerReceive>(context);
+  patterns.add<LowerSendToPeers>(context, chip);
 }

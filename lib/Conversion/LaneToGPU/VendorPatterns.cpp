@@ -30,12 +30,10 @@ namespace {
 /// alike. The first group reads the columns, and hands them on through
 /// workgroup memory.
 struct ShareColumns : PlacePattern<lane::LoadColumnsOp> {
-  ShareColumns(MLIRContext *context, const PlaceTable &places)
-      : PlacePattern(context, places, /*benefit=*/2) {}
+  ShareColumns(MLIRContext *context) : PlacePattern(context, /*benefit=*/2) {}
 
-  LogicalResult matchAndRewrite(lane::LoadColumnsOp op,
-                                PatternRewriter &rewriter) const override {
-    const Place &place = places.lookup(op.getPlace());
+  LogicalResult lower(lane::LoadColumnsOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
     size_t accesses = place.accesses.size();
     if (op.getEach() || place.type.getGroups() == 1 ||
         op.getNumResults() != op.getMemories().size() * accesses ||
@@ -125,12 +123,11 @@ Value emitLoadWithin(ImplicitLocOpBuilder &b, Type type, Value memory,
 struct LowerLoadWithin : PlacePattern<lane::LoadWithinOp> {
   using PlacePattern::PlacePattern;
 
-  LogicalResult matchAndRewrite(lane::LoadWithinOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult lower(lane::LoadWithinOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
     if (!op.getAccess())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const Place &place = places.lookup(op.getPlace());
     SmallVector<Value> loaded;
     for (auto [memory, part] :
          llvm::zip_equal(op.getMemories(), op.getParts())) {
@@ -153,14 +150,12 @@ struct LowerLoadWithin : PlacePattern<lane::LoadWithinOp> {
 /// Once a wave where that has but one row: its other lanes' loads are dropped
 /// as well.
 struct LowerLoadScalarWithin : PlacePattern<lane::LoadScalarWithinOp> {
-  LowerLoadScalarWithin(MLIRContext *context, const PlaceTable &places,
-                        const ChipInfo &chip)
-      : PlacePattern(context, places), chip(chip) {}
+  LowerLoadScalarWithin(MLIRContext *context, const ChipInfo &chip)
+      : PlacePattern(context), chip(chip) {}
 
-  LogicalResult matchAndRewrite(lane::LoadScalarWithinOp op,
-                                PatternRewriter &rewriter) const override {
+  LogicalResult lower(lane::LoadScalarWithinOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
-    const Place &place = places.lookup(op.getPlace());
     Value group = place.group;
     if (place.type.getLanes() % chip.waveSize == 0) {
       Value laneInWave =
@@ -233,11 +228,10 @@ struct LowerAllowNextKernel : OpRewritePattern<lane::AllowNextKernelOp> {
 } // namespace
 
 void lnbwd::populateLaneToAMDPatterns(RewritePatternSet &patterns,
-                                      const PlaceTable &places,
                                       const ChipInfo &chip) {
   MLIRContext *context = patterns.getContext();
-  patterns.add<ShareColumns, LowerLoadWithin>(context, places);
-  patterns.add<LowerLoadScalarWithin>(context, places, chip);
+  patterns.add<ShareColumns, LowerLoadWithin>(context);
+  patterns.add<LowerLoadScalarWithin>(context, chip);
   patterns.add<LowerShareScalar>(context, chip);
   patterns.add<LowerBarrierToLDS, LowerKeepOrder>(context);
 }

@@ -148,6 +148,7 @@ static void blockInTurns(lane::ForRowsOp loop, lane::AwaitStageOp wait,
       loop.getWorkgroup(), loop.getWorkgroups(), /*sums=*/ValueRange(),
       carried);
   blocked.setWhole(true);
+  blocked.setEntered(loop.getEntered());
   blocked.setLastRowApart(loop.getLastRowApart());
 
   Block &from = loop.getBody().front(), &to = blocked.getBody().front();

@@ -84,8 +84,8 @@ private:
 
 /// A row that lies in one wave.
 struct ReduceInWave : OpRewritePattern<lane::ReduceOp> {
-  ReduceInWave(MLIRContext *context, lane::WaveReduction wave)
-      : OpRewritePattern(context), wave(wave) {}
+  ReduceInWave(MLIRContext *context, int64_t waveSize)
+      : OpRewritePattern(context), wave{waveSize} {}
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override {
@@ -108,15 +108,13 @@ struct ReduceInWave : OpRewritePattern<lane::ReduceOp> {
 /// A row that takes several waves: all sums go through one exchange with one
 /// barrier.
 struct ReduceOverWaves : OpRewritePattern<lane::ReduceOp> {
-  ReduceOverWaves(MLIRContext *context, lane::WaveReduction wave,
-                  const lane::ExchangeMemory &exchange)
-      : OpRewritePattern(context), wave(wave), exchange(exchange) {}
+  ReduceOverWaves(MLIRContext *context, int64_t waveSize)
+      : OpRewritePattern(context), wave{waveSize} {}
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override;
 
   lane::WaveReduction wave;
-  const lane::ExchangeMemory &exchange;
 };
 } // namespace
 
@@ -127,6 +125,10 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
   if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
       place.getLanes() <= wave.waveSize || place.sharesRows())
     return failure();
+  std::optional<lane::Exchange> exchange =
+      lane::lookupExchange(op, wave.waveSize);
+  if (!exchange)
+    return rewriter.notifyMatchFailure(op, "expected memory for the exchange");
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, value);
@@ -141,30 +143,34 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
   auto count = int64_t(reduced.size());
   // The turn is where its half begins, from here on.
   Value turn =
-      UnrealizedConversionCastOp::create(b, b.getIndexType(), op.getTurn())
+      UnrealizedConversionCastOp::create(b, b.getIndexType(), exchange->turn)
           .getResult(0);
   Value group = lane::GroupOp::create(b, b.getIndexType(), op.getPlace());
-  Value base =
-      add(add(turn, index(exchange.getOffset(unsigned(op.getPhase())))),
-          multiply(group, exchange.getSlots() * count));
+  Value base = add(add(turn, index(exchange->offset)),
+                   multiply(group, exchange->slots * count));
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value mine = vector::FromElementsOp::create(b, slotType, reduced);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getPlace());
   Value number = arith::DivUIOp::create(b, laneOfRow, index(wave.waveSize));
-  llvm::MaybeAlign aligned = exchange.getAlignment(count);
-  vector::StoreOp::create(b, mine, exchange.getMemory(),
+  llvm::MaybeAlign aligned = exchange->getAlignment(count);
+  vector::StoreOp::create(b, mine, exchange->memory,
                           ValueRange{add(base, multiply(number, count))},
                           /*nontemporal=*/false, aligned);
   lane::BarrierOp::create(b);
   SmallVector<Value> slots;
-  for (int64_t i = 0; i < exchange.getSlots(); ++i)
-    slots.push_back(
-        vector::LoadOp::create(b, slotType, exchange.getMemory(),
-                               ValueRange{add(base, index(i * count))},
-                               /*nontemporal=*/false, aligned));
+  for (int64_t i = 0; i < exchange->slots; ++i)
+    slots.push_back(vector::LoadOp::create(
+        b, slotType, exchange->memory, ValueRange{add(base, index(i * count))},
+        /*nontemporal=*/false, aligned));
 
   rewriter.replaceOp(op, lane::combineSlots(b, op, slots));
   return success();
+}
+
+void lane::populateRowReductionPatterns(RewritePatternSet &patterns,
+                                        int64_t waveSize) {
+  patterns.add<ReduceElements>(patterns.getContext());
+  patterns.add<ReduceInWave, ReduceOverWaves>(patterns.getContext(), waveSize);
 }
 
 //===----------------------------------------------------------------------===//
@@ -175,6 +181,11 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
 /// rows, the number of rows before; 0 where no memory is used.
 static void lowerTurns(gpu::GPUFuncOp kernel,
                        const lane::ExchangeMemory &exchange) {
+  // What was noted at reductions, which are lowered.
+  kernel.walk([](UnrealizedConversionCastOp noted) {
+    if (noted->use_empty() && isa<lane::TurnType>(noted.getResult(0).getType()))
+      noted.erase();
+  });
   SmallVector<Operation *> asked;
   auto lower = [&](ValueRange values) {
     for (Value value : values)
@@ -218,6 +229,18 @@ class LowerRowReductions
 public:
   using LowerRowReductionsPassBase::LowerRowReductionsPassBase;
 
+  LogicalResult initialize(MLIRContext *context) override {
+    // Where the option names no chip, runOnOperation says so.
+    const ChipInfo *info = lookupChip(chip);
+    if (!info)
+      return success();
+    RewritePatternSet ofWaves(context);
+    lane::populateRowReductionPatterns(ofWaves, info->waveSize);
+    lane::populatePeerReductionPatterns(ofWaves, info->waveSize);
+    patterns = std::move(ofWaves);
+    return success();
+  }
+
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
     FailureOr<const ChipInfo *> found =
@@ -228,20 +251,17 @@ public:
       ++numLowered;
       numShared += op.getPlace().getType().sharesRows();
     });
-    lane::WaveReduction wave{(*found)->waveSize};
     lane::ExchangeMemory exchange;
-    if (failed(exchange.layOut(kernel, wave.waveSize)))
+    if (failed(exchange.layOut(kernel, (*found)->waveSize)))
       return signalPassFailure();
-    RewritePatternSet patterns(&getContext());
-    patterns.add<ReduceElements>(&getContext());
-    patterns.add<ReduceInWave>(&getContext(), wave);
-    patterns.add<ReduceOverWaves>(&getContext(), wave, exchange);
-    lane::populatePeerReductionPatterns(patterns, wave, exchange);
     GreedyRewriteConfig config;
     config.enableFolding(false);
-    if (failed(applyPatternsGreedily(kernel, std::move(patterns), config)))
+    if (failed(applyPatternsGreedily(kernel, patterns, config)))
       return signalPassFailure();
     lowerTurns(kernel, exchange);
   }
+
+private:
+  FrozenRewritePatternSet patterns;
 };
 } // namespace

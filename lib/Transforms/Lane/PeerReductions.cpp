@@ -26,9 +26,8 @@ using namespace lnbwd;
 
 namespace {
 struct ReduceOverPeers : OpRewritePattern<lane::ReduceOp> {
-  ReduceOverPeers(MLIRContext *context, lane::WaveReduction wave,
-                  const lane::ExchangeMemory &exchange)
-      : OpRewritePattern(context), wave(wave), exchange(exchange) {}
+  ReduceOverPeers(MLIRContext *context, int64_t waveSize)
+      : OpRewritePattern(context), wave{waveSize} {}
 
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override;
@@ -36,13 +35,13 @@ struct ReduceOverPeers : OpRewritePattern<lane::ReduceOp> {
 private:
   /// Sends the wave's numbers to its slot of all workgroups' memory, and waits
   /// for all others'.
-  void exchangeSums(ImplicitLocOpBuilder &b, lane::ReduceOp op, Value turn,
-                    Value numbers, Value slot) const;
+  static void exchangeSums(ImplicitLocOpBuilder &b, lane::ReduceOp op,
+                           const lane::Exchange &exchange, Value turn,
+                           Value numbers, Value slot);
   /// A vector that changes nothing when it is combined with.
   static Value getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op);
 
   lane::WaveReduction wave;
-  const lane::ExchangeMemory &exchange;
 };
 } // namespace
 
@@ -71,22 +70,21 @@ Value ReduceOverPeers::getNeutral(ImplicitLocOpBuilder &b, lane::ReduceOp op) {
 }
 
 void ReduceOverPeers::exchangeSums(ImplicitLocOpBuilder &b, lane::ReduceOp op,
-                                   Value turn, Value numbers,
-                                   Value slot) const {
+                                   const lane::Exchange &exchange, Value turn,
+                                   Value numbers, Value slot) {
   int64_t count = cast<VectorType>(numbers.getType()).getNumElements();
   Value ofRow = arith::RemUIOp::create(b, turn, index(b, 2));
-  Value barrier = add(b, multiply(b, ofRow, exchange.getBarriersOfRow()),
+  Value barrier = add(b, multiply(b, ofRow, exchange.barriersOfRow),
                       index(b, int64_t(op.getPhase())));
   int64_t bytes =
-      4 * count * exchange.getSlots() * op.getPlace().getType().getGroups();
-  lane::ExpectBytesOp::create(b, exchange.getBarriers(), barrier,
-                              uint32_t(bytes));
-  lane::SendToPeersOp::create(b, numbers, exchange.getMemory(), slot,
-                              exchange.getBarriers(), barrier, op.getPlace());
+      4 * count * exchange.slots * op.getPlace().getType().getGroups();
+  lane::ExpectBytesOp::create(b, exchange.barriers, barrier, uint32_t(bytes));
+  lane::SendToPeersOp::create(b, numbers, exchange.memory, slot,
+                              exchange.barriers, barrier, op.getPlace());
   Value phase = arith::RemUIOp::create(
       b, arith::DivUIOp::create(b, turn, index(b, 2)), index(b, 2));
   lane::AwaitBytesOp::create(
-      b, exchange.getBarriers(), barrier,
+      b, exchange.barriers, barrier,
       arith::IndexCastOp::create(b, b.getI32Type(), phase));
 }
 
@@ -97,19 +95,23 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
   if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
       !place.sharesRows())
     return failure();
+  std::optional<lane::Exchange> exchange =
+      lane::lookupExchange(op, wave.waveSize);
+  if (!exchange)
+    return rewriter.notifyMatchFailure(op, "expected memory for the exchange");
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   SmallVector<Value> reduced = wave.reduce(b, op, op.getShares());
   auto count = int64_t(reduced.size());
   // The turn is the number of rows before, from here on.
   Value turn =
-      UnrealizedConversionCastOp::create(b, b.getIndexType(), op.getTurn())
+      UnrealizedConversionCastOp::create(b, b.getIndexType(), exchange->turn)
           .getResult(0);
-  Value half = multiply(b, arith::RemUIOp::create(b, turn, index(b, 2)),
-                        exchange.getHalf());
+  Value half =
+      multiply(b, arith::RemUIOp::create(b, turn, index(b, 2)), exchange->half);
   Value group = lane::GroupOp::create(b, b.getIndexType(), op.getPlace());
-  int64_t offset = exchange.getOffset(unsigned(op.getPhase()));
+  int64_t offset = exchange->offset;
   Value base = add(b, add(b, half, index(b, offset)),
-                   multiply(b, group, exchange.getSlots() * count));
+                   multiply(b, group, exchange->slots * count));
   auto slotType = VectorType::get({count}, b.getF32Type());
   Value numbers = vector::FromElementsOp::create(b, slotType, reduced);
   Value laneOfRow = lane::LaneOp::create(b, b.getIndexType(), op.getPlace());
@@ -121,16 +123,17 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
   Value workgroup = gpu::BlockIdOp::create(b, gpu::Dimension::y);
   Value slot = add(b, multiply(b, workgroup, place.getLanes() / wave.waveSize),
                    waveOfRow);
-  exchangeSums(b, op, turn, numbers, add(b, base, multiply(b, slot, count)));
+  exchangeSums(b, op, *exchange, turn, numbers,
+               add(b, base, multiply(b, slot, count)));
   SmallVector<Value> slots;
-  for (int64_t i = 0; i < exchange.getSlots(); i += wave.waveSize) {
+  for (int64_t i = 0; i < exchange->slots; i += wave.waveSize) {
     Value number = add(b, laneOfWave, index(b, i));
-    Value last = index(b, exchange.getSlots() - 1);
-    bool mayExceed = i + wave.waveSize > exchange.getSlots();
+    Value last = index(b, exchange->slots - 1);
+    bool mayExceed = i + wave.waveSize > exchange->slots;
     Value readable =
         mayExceed ? Value(arith::MinUIOp::create(b, number, last)) : number;
     Value slot = vector::LoadOp::create(
-        b, slotType, exchange.getMemory(),
+        b, slotType, exchange->memory,
         ValueRange{add(b, base, multiply(b, readable, count))});
     if (mayExceed) {
       Value exists =
@@ -144,7 +147,6 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
 }
 
 void lane::populatePeerReductionPatterns(RewritePatternSet &patterns,
-                                         WaveReduction wave,
-                                         const ExchangeMemory &exchange) {
-  patterns.add<ReduceOverPeers>(patterns.getContext(), wave, exchange);
+                                         int64_t waveSize) {
+  patterns.add<ReduceOverPeers>(patterns.getContext(), waveSize);
 }

@@ -16,6 +16,7 @@
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -68,23 +69,60 @@ SmallVector<Value> lane::WaveReduction::reduce(ImplicitLocOpBuilder &b,
   return reduced;
 }
 
-int64_t lane::ExchangeMemory::getOffset(unsigned phase) const {
+int64_t lane::ExchangeMemory::getOffset(size_t phase) const {
   int64_t offset = 0;
-  for (unsigned before = 0; before < phase; ++before)
+  for (size_t before = 0; before < phase; ++before)
     offset += getLength(before);
   return offset;
 }
 
-llvm::MaybeAlign lane::ExchangeMemory::getAlignment(int64_t count) const {
-  auto unit = uint64_t(count | half);
-  for (unsigned phase = 0; phase < sumsOfPhase.size(); ++phase)
-    unit |= uint64_t(getLength(phase));
+/// The operands of the cast are the turn, where the phase begins, the memory
+/// and, where rows are shared, the barriers.
+void lane::ExchangeMemory::noteAt(ReduceOp op) const {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  SmallVector<Value> noted{
+      op.getTurn(),
+      arith::ConstantIndexOp::create(b, getOffset(size_t(op.getPhase()))),
+      memory};
+  if (barriers)
+    noted.push_back(barriers);
+  op.getTurnMutable().assign(
+      UnrealizedConversionCastOp::create(b, op.getTurn().getType(), noted)
+          .getResult(0));
+}
+
+std::optional<lane::Exchange> lane::lookupExchange(ReduceOp op,
+                                                   int64_t waveSize) {
+  auto noted = op.getTurn().getDefiningOp<UnrealizedConversionCastOp>();
+  if (!noted || noted.getNumOperands() < 3)
+    return std::nullopt;
+  ValueRange inputs(noted.getInputs());
+  std::optional<int64_t> offset = getConstantIntValue(inputs[1]);
+  auto memory = dyn_cast<MemRefType>(inputs[2].getType());
+  if (!offset || !memory)
+    return std::nullopt;
+  Exchange exchange{inputs[0], inputs[2], {}, *offset, {}, {}, {}};
+  exchange.half = memory.getDimSize(0) / 2;
+  PlaceType place = op.getPlace().getType();
+  exchange.slots =
+      llvm::divideCeil(place.getLanes(), waveSize) * place.getPeers();
+  if (inputs.size() > 3) {
+    exchange.barriers = inputs[3];
+    exchange.barriersOfRow =
+        cast<MemRefType>(inputs[3].getType()).getDimSize(0) / 2;
+  }
+  return exchange;
+}
+
+llvm::MaybeAlign lane::Exchange::getAlignment(int64_t count) const {
+  auto unit = uint64_t(count | half | offset);
   return llvm::MaybeAlign(std::min<uint64_t>(16, 4 * (unit & -unit)));
 }
 
 LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel,
                                            int64_t waveSize) {
   ReduceOp first;
+  SmallVector<ReduceOp> exchanging;
   WalkResult result = kernel.walk([&](ReduceOp op) {
     PlaceType place = op.getPlace().getType();
     if (place.getLanes() <= waveSize && !place.sharesRows())
@@ -115,17 +153,20 @@ LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel,
     slots = needed;
     groups = place.getGroups();
     sums = count;
+    exchanging.push_back(op);
     return WalkResult::advance();
   });
   if (result.wasInterrupted())
     return failure();
   if (!isNeeded())
     return success();
-  half = getOffset(unsigned(sumsOfPhase.size()));
+  half = getOffset(sumsOfPhase.size());
   memory = addWorkgroupMemory(kernel, 2 * half,
                               Float32Type::get(kernel.getContext()));
   if (first.getPlace().getType().sharesRows())
     meetPeers(kernel, first);
+  for (ReduceOp op : exchanging)
+    noteAt(op);
   return success();
 }
 

@@ -20,6 +20,8 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
+#include <optional>
+
 namespace lnbwd::lane {
 
 /// The larger of two numbers or vectors, or their sum.
@@ -46,32 +48,29 @@ struct WaveReduction {
 /// workgroups that share it.
 class ExchangeMemory {
 public:
-  /// Lays out what the reductions of `kernel` need, if they need any. Where
-  /// workgroups share rows, it also has them wait for each other before the
-  /// first reduction.
+  /// Lays out what the reductions of `kernel` need, if they need any, and notes
+  /// it at each by a cast that stands for its turn: lookupExchange() finds it.
+  /// Where workgroups share rows, it also has them wait for each other before
+  /// the first reduction.
   llvm::LogicalResult layOut(mlir::gpu::GPUFuncOp kernel, int64_t waveSize);
 
   bool isNeeded() const { return slots != 0; }
   int64_t getHalf() const { return half; }
-  int64_t getSlots() const { return slots; }
-  mlir::Value getMemory() const { return memory; }
   /// What counts the bytes that peers send, for two rows in turn, by phase;
   /// null where rows are not shared.
   mlir::Value getBarriers() const { return barriers; }
-  /// Those of one row: one for each of its phases, so also for what is behind
-  /// the last sum, as lnbwd::getResources counts them.
-  int64_t getBarriersOfRow() const { return int64_t(sumsOfPhase.size()) + 1; }
-  /// Where the slots of a phase begin in a half.
-  int64_t getOffset(unsigned phase) const;
-  /// What a slot of `count` numbers is aligned to: it lies at a multiple of
-  /// what divides its length, the half's, and the slots of each phase.
-  llvm::MaybeAlign getAlignment(int64_t count) const;
 
 private:
-  int64_t getLength(unsigned phase) const {
+  /// Where the slots of a phase begin in a half.
+  int64_t getOffset(size_t phase) const;
+  int64_t getLength(size_t phase) const {
     return sumsOfPhase[phase] * groups * slots;
   }
+  /// Barriers of one row: one for each of its phases, so also for what is
+  /// behind the last sum, as lnbwd::getResources counts them.
+  int64_t getBarriersOfRow() const { return int64_t(sumsOfPhase.size()) + 1; }
   void meetPeers(mlir::gpu::GPUFuncOp kernel, ReduceOp first);
+  void noteAt(ReduceOp op) const;
 
   llvm::SmallVector<int64_t> sumsOfPhase;
   int64_t groups = 0;
@@ -81,10 +80,36 @@ private:
   mlir::Value barriers;
 };
 
+/// What a reduction has of the exchange memory.
+struct Exchange {
+  /// The row's turn, before it is an index.
+  mlir::Value turn;
+  mlir::Value memory;
+  /// Null where rows are not shared.
+  mlir::Value barriers;
+  /// Where the slots of the phase begin in a half.
+  int64_t offset;
+  int64_t half;
+  /// Slots of a group: one for each wave of the row.
+  int64_t slots;
+  /// Barriers of one row.
+  int64_t barriersOfRow;
+
+  /// What a slot of `count` numbers is aligned to: it lies at a multiple of
+  /// what divides its length, the half's, and where its phase begins.
+  llvm::MaybeAlign getAlignment(int64_t count) const;
+};
+
+/// What layOut() noted at `op`; nothing where it needs no memory.
+std::optional<Exchange> lookupExchange(ReduceOp op, int64_t waveSize);
+
+/// Sums over the elements of a lane's vectors, over a wave of `waveSize` lanes,
+/// and over the waves of a workgroup.
+void populateRowReductionPatterns(mlir::RewritePatternSet &patterns,
+                                  int64_t waveSize);
 /// The pattern for rows that several workgroups share.
 void populatePeerReductionPatterns(mlir::RewritePatternSet &patterns,
-                                   WaveReduction wave,
-                                   const ExchangeMemory &exchange);
+                                   int64_t waveSize);
 
 } // namespace lnbwd::lane
 

@@ -1,4 +1,4 @@
-//===- PlaceTable.cpp - Where lanes stand, in numbers ---------------------===//
+//===- PlaceNumbers.cpp - Where lanes stand, in numbers -------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlaceTable.h"
+#include "PlaceNumbers.h"
+
+#include "lnbwd/Conversion/LaneToGPU.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
@@ -90,34 +92,72 @@ static Place makePlace(lane::PlaceOp op, const Place *around,
   return place;
 }
 
-PlaceTable::PlaceTable(gpu::GPUFuncOp kernel, const ChipInfo &chip) {
+/// `place` as the operands of a cast: lane, group, then for each access its
+/// columns and, where the type says that they may exceed the row, whether they
+/// exist; the workgroup's first column last, if there is one.
+static SmallVector<Value> flatten(const Place &place) {
+  SmallVector<Value> numbers{place.lane, place.group};
+  for (const AccessColumns &access : place.accesses) {
+    numbers.append({access.column, access.loadColumn, access.ownColumn});
+    if (access.exists)
+      numbers.push_back(access.exists);
+  }
+  if (place.first)
+    numbers.push_back(place.first);
+  return numbers;
+}
+
+std::optional<Place> lnbwd::lookupPlace(Value value) {
+  auto cast = value.getDefiningOp<UnrealizedConversionCastOp>();
+  if (!cast || cast.getNumOperands() < 2)
+    return std::nullopt;
+  auto type = mlir::cast<lane::PlaceType>(value.getType());
+  ValueRange numbers(cast.getInputs());
+  Place place{type, numbers[0], numbers[1], {}, {}};
+  numbers = numbers.drop_front(2);
+  for (int64_t i = 0; i < type.getAccesses(); ++i) {
+    size_t count = type.mayExceed(i) ? 4 : 3;
+    if (numbers.size() < count)
+      return std::nullopt;
+    place.accesses.push_back({numbers[0], numbers[1], numbers[2],
+                              count == 4 ? numbers[3] : Value()});
+    numbers = numbers.drop_front(count);
+  }
+  if (!numbers.empty())
+    place.first = numbers.front();
+  return place;
+}
+
+void lnbwd::computePlaces(gpu::GPUFuncOp kernel, const ChipInfo &chip) {
+  SmallVector<lane::PlaceOp> ops;
+  kernel.walk<WalkOrder::PreOrder>(
+      [&](lane::PlaceOp op) { ops.push_back(op); });
   // Places within loops have the lanes and groups of the kernel's own.
-  SmallVector<Value> outer;
-  kernel.walk<WalkOrder::PreOrder>([&](lane::PlaceOp op) {
+  SmallVector<Place> outer;
+  for (lane::PlaceOp op : ops) {
     lane::PlaceType type = op.getPlace().getType();
-    auto *same = llvm::find_if(outer, [&](Value place) {
-      auto other = cast<lane::PlaceType>(place.getType());
-      return other.getLanes() == type.getLanes() &&
-             other.getGroups() == type.getGroups();
+    const Place *around = llvm::find_if(outer, [&](const Place &place) {
+      return place.type.getLanes() == type.getLanes() &&
+             place.type.getGroups() == type.getGroups();
     });
-    std::optional<Place> around;
-    if (same != outer.end())
-      around = places[*same];
-    places[op.getPlace()] = makePlace(op, around ? &*around : nullptr, chip);
+    Place place = makePlace(op, around != outer.end() ? around : nullptr, chip);
+    ImplicitLocOpBuilder b(op.getLoc(), op);
+    op.getPlace().replaceAllUsesWith(
+        UnrealizedConversionCastOp::create(b, type, flatten(place))
+            .getResult(0));
     if (op->getParentOp() == kernel)
-      outer.push_back(op.getPlace());
-  });
+      outer.push_back(place);
+    op.erase();
+  }
 }
 
-const Place &PlaceTable::lookup(Value place) const {
-  auto found = places.find(place);
-  assert(found != places.end() && "places are made by lane.place alone");
-  return found->second;
-}
-
-void PlaceTable::erasePlaces() {
-  for (auto &[place, numbers] : places)
-    if (place.use_empty())
-      place.getDefiningOp()->erase();
-  places.clear();
+void lnbwd::eraseUnusedCasts(gpu::GPUFuncOp kernel) {
+  // Stages go first: they have places.
+  for (bool ofPlaces : {false, true})
+    kernel.walk([&](UnrealizedConversionCastOp op) {
+      Type type = op->getResultTypes().front();
+      if (op->use_empty() &&
+          (ofPlaces ? isa<lane::PlaceType>(type) : isa<lane::StagesType>(type)))
+        op.erase();
+    });
 }

@@ -1,4 +1,4 @@
-//===- StageTable.cpp - Where stages lie, in numbers ----------------------===//
+//===- StageMemory.cpp - Where stages lie ---------------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "StageTable.h"
+#include "StageMemory.h"
 
+#include "lnbwd/Conversion/LaneToGPU.h"
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -51,21 +52,32 @@ static Stages makeStages(lane::StagesOp op, gpu::GPUFuncOp kernel) {
   return stages;
 }
 
-StageTable::StageTable(gpu::GPUFuncOp kernel) {
-  kernel.walk([&](lane::StagesOp op) {
-    table.try_emplace(op.getStages(), makeStages(op, kernel));
-  });
+/// The operands of the cast are the place of the stages' rows, the memories and
+/// the barriers.
+std::optional<Stages> lnbwd::lookupStages(Value value) {
+  auto cast = value.getDefiningOp<UnrealizedConversionCastOp>();
+  auto type = mlir::cast<lane::StagesType>(value.getType());
+  size_t count = type.getElements().size();
+  if (!cast || cast.getNumOperands() != count + 2)
+    return std::nullopt;
+  ValueRange parts(cast.getInputs());
+  auto place = mlir::cast<lane::PlaceType>(parts.front().getType());
+  return Stages{lane::getStageLayout(place, type.getElements()),
+                SmallVector<Value>(parts.slice(1, count)), parts.back()};
 }
 
-const Stages &StageTable::lookup(Value stages) const {
-  auto found = table.find(stages);
-  assert(found != table.end() && "stages are made by lane.stages alone");
-  return found->second;
-}
-
-void StageTable::eraseStages() {
-  for (auto &[stages, memory] : table)
-    if (stages.use_empty())
-      stages.getDefiningOp()->erase();
-  table.clear();
+void lnbwd::layOutStages(gpu::GPUFuncOp kernel) {
+  SmallVector<lane::StagesOp> ops;
+  kernel.walk([&](lane::StagesOp op) { ops.push_back(op); });
+  for (lane::StagesOp op : ops) {
+    Stages stages = makeStages(op, kernel);
+    SmallVector<Value> parts{op.getPlace()};
+    llvm::append_range(parts, stages.memories);
+    parts.push_back(stages.barriers);
+    ImplicitLocOpBuilder b(op.getLoc(), op);
+    op.getStages().replaceAllUsesWith(
+        UnrealizedConversionCastOp::create(b, op.getStages().getType(), parts)
+            .getResult(0));
+    op.erase();
+  }
 }

@@ -1,4 +1,4 @@
-//===- StageTable.h - Where stages lie, in numbers --------------*- C++ -*-===//
+//===- StageMemory.h - Where stages lie -------------------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,18 +7,17 @@
 //===----------------------------------------------------------------------===//
 //
 // The memory and the barriers of each lane.stages of a kernel: laid out once,
-// where the operation stands, for all that ask.
+// where the operation stands, for all that ask. A cast carries them there.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_CONVERSION_LANETOGPU_STAGETABLE_H
-#define LNBWD_LIB_CONVERSION_LANETOGPU_STAGETABLE_H
+#ifndef LNBWD_LIB_CONVERSION_LANETOGPU_STAGEMEMORY_H
+#define LNBWD_LIB_CONVERSION_LANETOGPU_STAGEMEMORY_H
 
 #include "lnbwd/Analysis/StageLayout.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "llvm/ADT/DenseMap.h"
+#include <optional>
 
 namespace lnbwd {
 
@@ -31,19 +30,9 @@ struct Stages {
   mlir::Value barriers;
 };
 
-class StageTable {
-public:
-  /// Lays out all stages of `kernel`.
-  explicit StageTable(mlir::gpu::GPUFuncOp kernel);
-
-  const Stages &lookup(mlir::Value stages) const;
-  /// Erases the operations, when nothing asks for their results any more.
-  void eraseStages();
-
-private:
-  llvm::DenseMap<mlir::Value, Stages> table;
-};
+/// What layOutStages() noted for `stages`; nothing where it did not.
+std::optional<Stages> lookupStages(mlir::Value stages);
 
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_CONVERSION_LANETOGPU_STAGETABLE_H
+#endif // LNBWD_LIB_CONVERSION_LANETOGPU_STAGEMEMORY_H

@@ -1,4 +1,4 @@
-//===- PlaceTable.h - Where lanes stand, in numbers -------------*- C++ -*-===//
+//===- PlaceNumbers.h - Where lanes stand, in numbers -----------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -7,18 +7,16 @@
 //===----------------------------------------------------------------------===//
 //
 // What each lane.place of a kernel means: computed once, where the operation
-// stands, for all that ask.
+// stands, for all that ask. A cast carries the numbers to them.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_CONVERSION_LANETOGPU_PLACETABLE_H
-#define LNBWD_LIB_CONVERSION_LANETOGPU_PLACETABLE_H
+#ifndef LNBWD_LIB_CONVERSION_LANETOGPU_PLACENUMBERS_H
+#define LNBWD_LIB_CONVERSION_LANETOGPU_PLACENUMBERS_H
 
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
-#include "lnbwd/Target/ChipInfo.h"
 
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "llvm/ADT/DenseMap.h"
+#include <optional>
 
 namespace lnbwd {
 
@@ -45,20 +43,10 @@ struct Place {
   llvm::SmallVector<AccessColumns> accesses;
 };
 
-class PlaceTable {
-public:
-  /// Computes all places of `kernel`.
-  PlaceTable(mlir::gpu::GPUFuncOp kernel, const ChipInfo &chip);
-
-  /// The numbers of a `lane.place`'s result.
-  const Place &lookup(mlir::Value place) const;
-  /// Erases the operations, when nothing asks for their results any more.
-  void erasePlaces();
-
-private:
-  llvm::DenseMap<mlir::Value, Place> places;
-};
+/// The numbers that computePlaces() noted for `place`; nothing where it did
+/// not.
+std::optional<Place> lookupPlace(mlir::Value place);
 
 } // namespace lnbwd
 
-#endif // LNBWD_LIB_CONVERSION_LANETOGPU_PLACETABLE_H
+#endif // LNBWD_LIB_CONVERSION_LANETOGPU_PLACENUMBERS_H
