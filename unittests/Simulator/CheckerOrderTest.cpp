@@ -13,9 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "HipTester.h"
-#include "TestKernels.h"
-#include "WaveTester.h"
+#include "CheckedKernels.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -105,29 +103,16 @@ constexpr Case Alone[] = {
 };
 
 class CheckerOrderTest
-    : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {
+    : public CheckedKernels<std::tuple<std::string, std::string>> {
 protected:
   void SetUp() override {
-    std::tie(Chip, Level) = GetParam();
-    useChip(Chip);
-    const auto Code = testKernels("order-" + Chip + "-" + Level);
-    if (Code.empty())
-      GTEST_SKIP() << NoTestKernels;
-    Before = lnbwdSimGetChecks();
-    lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
+    Level = std::get<1>(GetParam());
     if (const char *Text = std::getenv("LNBWD_SIM_THREADS"))
       ThreadsBefore = Text;
-    Module = std::make_unique<LoadedModule>(Code);
-    for (void *&B : Buffers)
-      EXPECT_HIP(hipMalloc(&B, Bytes));
+    load("order", std::get<0>(GetParam()), Level);
   }
   void TearDown() override {
-    if (!Module)
-      return;
-    for (void *B : Buffers)
-      EXPECT_HIP(hipFree(B));
-    Module.reset();
-    lnbwdSimSetChecks(Before);
+    CheckedKernels::TearDown();
     lnbwdSimSetShuffle(0);
     if (ThreadsBefore.empty())
       unsetenv("LNBWD_SIM_THREADS");
@@ -142,22 +127,14 @@ protected:
     setenv("LNBWD_SIM_THREADS", std::to_string(1 + Order % 4).c_str(), 1);
     for (void *B : Buffers)
       EXPECT_HIP(hipMemset(B, 0, Bytes));
-    const unsigned Wave = isGfx9(Chip) ? 64 : 32;
-    const hipError_t Code =
-        launch(Module->function(Name.c_str()), dim3(C.Workgroups),
-               dim3(C.Waves * Wave), 0, Buffers[0], Buffers[1], Buffers[2]);
-    return Code == hipSuccess ? "" : lnbwdSimLastErrorMessage();
+    return launchOnBuffers(Name, C.Workgroups, C.Waves);
   }
   bool hasNoFault(const Case &C) const {
     return llvm::StringRef(C.NotOn).contains(Chip + "-" + Level);
   }
   unsigned orders() const { return Level == "O2" ? 20 : 4; }
 
-  static constexpr size_t Bytes = 16384;
-  std::string Chip, Level, ThreadsBefore;
-  unsigned Before = 0;
-  std::unique_ptr<LoadedModule> Module;
-  void *Buffers[3] = {};
+  std::string Level, ThreadsBefore;
 };
 } // namespace
 
