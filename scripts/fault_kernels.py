@@ -2,7 +2,8 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Counts the kernels on which the checker is tested: those with a fault, each with a twin
-without, and those that only look as if they had one, by class. For docs/checker.md."""
+without, and those that only look as if they had one, by class; and the pairs of instructions
+on which hazards are. For docs/checker.md."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ import pathlib
 import re
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-INPUTS = SOURCE / "unittests" / "Simulator" / "Inputs"
+TESTS = SOURCE / "unittests" / "Simulator"
+INPUTS = TESTS / "Inputs"
 
 
 @dataclasses.dataclass
@@ -62,4 +64,37 @@ def table() -> str:
     faults = sum(len(group.faults) for group in groups())
     tricky = sum(len(group.tricky) for group in groups())
     lines.append(f"| together | {faults} | {tricky} | |")
+    return "\n".join(lines) + "\n"
+
+
+@dataclasses.dataclass
+class Hazards:
+    """The cases of a test function: how many are too close, and how many far enough."""
+
+    test: str
+    faults: int
+    clean: int
+
+
+def hazards() -> list[Hazards]:
+    """expectNeeds has a case of each, or, of 0 wait states, one that is far enough."""
+    found = []
+    text = (TESTS / "CheckerHazardTest.cpp").read_text()
+    for function in re.split(r"(?m)^TEST_P\(", text)[1:]:
+        fixture, name = function.split(")")[0].split(", ")
+        function = function.split("\n}\n")[0]
+        needs = len(re.findall(r"\bexpectNeeds\(", function))
+        none = len(re.findall(r"\bexpectNeeds\(\s*0,", function))
+        found.append(Hazards(f"{fixture}.{name}",
+                             needs - none + len(re.findall(r"\bEXPECT_SAYS\(", function)),
+                             needs + len(re.findall(r"\bEXPECT_CLEAN\(", function))))
+    return found
+
+
+def hazard_table() -> str:
+    lines = ["| test | too close | far enough |", "|---|---|---|"]
+    lines += [f"| `{test.test}` | {test.faults or ''} | {test.clean or ''} |"
+              for test in hazards()]
+    lines.append(f"| together | {sum(test.faults for test in hazards())} "
+                 f"| {sum(test.clean for test in hazards())} |")
     return "\n".join(lines) + "\n"

@@ -661,6 +661,11 @@ def checker_kernels(_: Tools) -> str:
     return fault_kernels.table()
 
 
+def checker_hazards(_: Tools) -> str:
+    """The pairs of instructions on which the check of hazards is tested, by test."""
+    return fault_kernels.hazard_table()
+
+
 def wrong_formulas(_: Tools) -> str:
     """How far each formula for dx is from finite differences, on 16 rows of 32 numbers."""
     rows, n, eps, step = 16, 32, 1e-5, 1e-5
@@ -720,6 +725,7 @@ TEXTS = {
     "operations": operations,
     "wrong-formulas": wrong_formulas,
     "checker-kernels": checker_kernels,
+    "checker-hazards": checker_hazards,
     **{f"derivation-{step}": functools.partial(derivation_step, step) for step in STEPS},
     "named-op": named_op,
     "row-program": row_program,

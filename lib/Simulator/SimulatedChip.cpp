@@ -48,6 +48,13 @@ const SimulatedChip *lnbwd::sim::chipByName(const std::string &Name) {
   return nullptr;
 }
 
+std::string lnbwd::sim::namesOfChips() {
+  std::string Names;
+  for (const SimulatedChip &C : Chips)
+    Names += (Names.empty() ? "" : ", ") + std::string(C.Chip);
+  return Names;
+}
+
 const SimulatedChip *lnbwd::sim::chipByMachine(unsigned Machine) {
   for (const SimulatedChip &C : Chips)
     if (C.ElfMachine == Machine)

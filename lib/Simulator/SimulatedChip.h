@@ -51,6 +51,9 @@ bool isXnackOn();
 /// The chip of this name, or null.
 const SimulatedChip *chipByName(const std::string &Name);
 
+/// The names of all chips, separated by commas.
+std::string namesOfChips();
+
 /// The chip with this e_flags machine number, or null.
 const SimulatedChip *chipByMachine(unsigned Machine);
 

@@ -39,3 +39,11 @@ def test_all_of_them_run(group):
 
 def test_the_page_counts_them():
     assert fault_kernels.table() in (ROOT / "docs" / "checker.md").read_text()
+
+
+def test_hazards_are_counted():
+    hazards = fault_kernels.hazards()
+    assert sum(test.faults for test in hazards) >= 90
+    assert sum(test.clean for test in hazards) >= 90
+    assert all(test.faults for test in hazards)
+    assert fault_kernels.hazard_table() in (ROOT / "docs" / "checker.md").read_text()

@@ -64,7 +64,7 @@ static const fltSemantics *semantics(Element E) {
   }
 }
 
-static std::optional<Element> parseType(StringRef S) {
+std::optional<Element> lnbwd::simtool::parseType(StringRef S) {
   return StringSwitch<std::optional<Element>>(S)
       .Case("i8", Element::I8)
       .Case("i16", Element::I16)
@@ -84,8 +84,7 @@ static uint64_t floatBits(Element E, double Value) {
   return F.bitcastToAPInt().getZExtValue();
 }
 
-/// The bits of a number; nothing if it is not one of the type.
-static std::optional<uint64_t> parseNumber(Element E, StringRef Text) {
+std::optional<uint64_t> lnbwd::simtool::parseNumber(Element E, StringRef Text) {
   if (semantics(E)) {
     double Value;
     if (Text.getAsDouble(Value))
@@ -105,17 +104,17 @@ static std::optional<uint64_t> parseNumber(Element E, StringRef Text) {
   return std::nullopt;
 }
 
-static Error wrong(StringRef Text, const Twine &What) {
-  return createStringError(inconvertibleErrorCode(),
-                           "--arg " + Text + ": " + What);
+Error lnbwd::simtool::wrong(const Twine &Where, const Twine &What) {
+  return createStringError(inconvertibleErrorCode(), Where + ": " + What);
 }
 
-static Error fill(Argument &A, uint64_t Count, StringRef Fill, StringRef Text) {
+void lnbwd::simtool::setElement(Argument &A, uint64_t K, uint64_t Bits) {
   const unsigned Size = elementBytes(A.Type);
-  A.Bytes.resize(size_t(Count * Size));
-  auto Put = [&](uint64_t K, uint64_t Bits) {
-    std::memcpy(&A.Bytes[size_t(K * Size)], &Bits, Size);
-  };
+  std::memcpy(&A.Bytes[size_t(K * Size)], &Bits, Size);
+}
+
+static Error fill(Argument &A, uint64_t Count, StringRef Fill) {
+  auto Put = [&](uint64_t K, uint64_t Bits) { setElement(A, K, Bits); };
   const bool IsFloat = semantics(A.Type) != nullptr;
   if (Fill == "iota") {
     for (uint64_t K = 0; K < Count; ++K)
@@ -125,7 +124,7 @@ static Error fill(Argument &A, uint64_t Count, StringRef Fill, StringRef Text) {
   if (Fill == "random" || Fill.consume_front("random:")) {
     uint64_t State = 1;
     if (Fill != "random" && Fill.getAsInteger(10, State))
-      return wrong(Text, "expected random or random:SEED");
+      return wrong(A.Where, "expected random or random:SEED");
     for (uint64_t K = 0; K < Count; ++K) {
       // splitmix64
       uint64_t X = State += 0x9e3779b97f4a7c15ull;
@@ -141,33 +140,45 @@ static Error fill(Argument &A, uint64_t Count, StringRef Fill, StringRef Text) {
     auto File = MemoryBuffer::getFile(Fill, /*IsText=*/false,
                                       /*RequiresNullTerminator=*/false);
     if (!File)
-      return wrong(Text,
+      return wrong(A.Where,
                    "cannot read '" + Fill + "': " + File.getError().message());
     if ((*File)->getBufferSize() != A.Bytes.size())
-      return wrong(Text, "expected a file of " + Twine(A.Bytes.size()) +
-                             " bytes, got " + Twine((*File)->getBufferSize()));
+      return wrong(A.Where, "expected a file of " + Twine(A.Bytes.size()) +
+                                " bytes, got " +
+                                Twine((*File)->getBufferSize()));
     std::memcpy(A.Bytes.data(), (*File)->getBufferStart(), A.Bytes.size());
     return Error::success();
   }
   std::optional<uint64_t> Bits = parseNumber(A.Type, Fill);
   if (!Bits)
-    return wrong(Text, "expected a number, iota, random, random:SEED or @FILE "
-                       "after '=', got '" +
-                           Fill + "'");
+    return wrong(A.Where, "expected a number, iota, random, random:SEED or "
+                          "@FILE as fill, got '" +
+                              Fill + "'");
   for (uint64_t K = 0; K < Count; ++K)
     Put(K, *Bits);
   return Error::success();
 }
 
-/// The bytes of a structure: pairs of hexadecimal digits, which commas may
-/// part, or all of a file.
-static Expected<Argument> parseBytes(StringRef Value, StringRef Text) {
+Argument lnbwd::simtool::numberArgument(Element Type, uint64_t Bits,
+                                        const Twine &Where) {
   Argument A;
+  A.Where = Where.str();
+  A.Type = Type;
+  // A kernel may take more than was given: it reads zeros behind it.
+  A.Bytes.resize(MostArgumentBytes);
+  setElement(A, 0, Bits);
+  return A;
+}
+
+Expected<Argument> lnbwd::simtool::bytesArgument(StringRef Value,
+                                                 const Twine &Where) {
+  Argument A;
+  A.Where = Where.str();
   if (Value.consume_front("@")) {
     auto File = MemoryBuffer::getFile(Value, /*IsText=*/false,
                                       /*RequiresNullTerminator=*/false);
     if (!File)
-      return wrong(Text,
+      return wrong(Where,
                    "cannot read '" + Value + "': " + File.getError().message());
     const StringRef Bytes = (*File)->getBuffer();
     A.Bytes.assign(Bytes.bytes_begin(), Bytes.bytes_end());
@@ -178,74 +189,85 @@ static Expected<Argument> parseBytes(StringRef Value, StringRef Text) {
         Digits += C;
     std::string Bytes;
     if (!tryGetFromHex(Digits, Bytes) || Digits.size() % 2)
-      return wrong(Text, "expected pairs of hexadecimal digits or @FILE after "
-                         "'bytes:', got '" +
-                             Value + "'");
+      return wrong(Where, "expected pairs of hexadecimal digits or @FILE as "
+                          "bytes, got '" +
+                              Value + "'");
     A.Bytes.assign(Bytes.begin(), Bytes.end());
   }
   if (A.Bytes.empty() || A.Bytes.size() > MostArgumentBytes)
-    return wrong(Text, "expected 1 to " + Twine(MostArgumentBytes) +
-                           " bytes, got " + Twine(A.Bytes.size()));
+    return wrong(Where, "expected 1 to " + Twine(MostArgumentBytes) +
+                            " bytes, got " + Twine(A.Bytes.size()));
   A.Type = Element::I8;
   A.ByValue = A.Bytes.size();
   A.Bytes.resize(MostArgumentBytes);
   return A;
 }
 
+std::optional<Argument::Kind> lnbwd::simtool::parseKind(StringRef Text) {
+  return StringSwitch<std::optional<Argument::Kind>>(Text)
+      .Case("in", Argument::In)
+      .Case("out", Argument::Out)
+      .Case("inout", Argument::InOut)
+      .Default(std::nullopt);
+}
+
+Expected<Argument> lnbwd::simtool::bufferArgument(Argument::Kind Kind,
+                                                  Element Type, uint64_t Count,
+                                                  StringRef Fill,
+                                                  bool WithZeros,
+                                                  const Twine &Where) {
+  Argument A;
+  A.Where = Where.str();
+  A.What = Kind;
+  A.Type = Type;
+  if (Count > MostBytes / elementBytes(Type))
+    return wrong(Where, "expected a buffer of 4 GiB at most");
+  A.Size = Count * elementBytes(Type);
+  if (Kind == Argument::Out && !Fill.empty())
+    return wrong(Where, "an output has no contents; use inout");
+  if (!WithZeros && (Fill.empty() || Fill == "0"))
+    return A;
+  A.Bytes.resize(size_t(A.Size));
+  if (Kind == Argument::Out)
+    for (size_t K = 0; K < A.Bytes.size(); ++K)
+      A.Bytes[K] = Poison[K % sizeof(Poison)];
+  else if (Error E = fill(A, Count, Fill.empty() ? "0" : Fill))
+    return E;
+  return A;
+}
+
 Expected<Argument> lnbwd::simtool::parseArgument(StringRef Text,
                                                  bool WithZeros) {
-  Argument A;
-  auto [Kind, Rest] = Text.split(':');
-  if (Kind == "bytes")
-    return parseBytes(Rest, Text);
-  bool IsBuffer = Kind == "in" || Kind == "out" || Kind == "inout";
-  if (!IsBuffer) {
+  const std::string Where = ("--arg " + Text).str();
+  auto [KindName, Rest] = Text.split(':');
+  if (KindName == "bytes")
+    return bytesArgument(Rest, Where);
+  const std::optional<Argument::Kind> Kind = parseKind(KindName);
+  if (!Kind) {
     auto [TypeName, Value] = Text.split('=');
     std::optional<Element> Type = parseType(TypeName);
     if (!Type || Value.empty())
-      return wrong(Text,
+      return wrong(Where,
                    "expected TYPE=NUMBER, in:TYPExCOUNT[=FILL], "
                    "inout:TYPExCOUNT[=FILL], out:TYPExCOUNT or bytes:HEX");
-    A.Type = *Type;
     std::optional<uint64_t> Bits = parseNumber(*Type, Value);
     if (!Bits)
-      return wrong(Text, "expected a number of type " + TypeName + ", got '" +
-                             Value + "'");
-    // A kernel may take more than was given: it reads zeros behind it.
-    A.Bytes.resize(MostArgumentBytes);
-    std::memcpy(A.Bytes.data(), &*Bits, elementBytes(*Type));
-    return A;
+      return wrong(Where, "expected a number of type " + TypeName + ", got '" +
+                              Value + "'");
+    return numberArgument(*Type, *Bits, Where);
   }
-  A.What = Kind == "in"    ? Argument::In
-           : Kind == "out" ? Argument::Out
-                           : Argument::InOut;
   auto [Head, File] = Rest.split('>');
-  A.File = File.str();
   auto [Shape, Fill] = Head.split('=');
   auto [TypeName, CountText] = Shape.split('x');
   std::optional<Element> Type = parseType(TypeName);
   uint64_t Count;
   if (!Type || CountText.getAsInteger(10, Count) || Count == 0)
-    return wrong(Text, "expected TYPExCOUNT, for example f32x1024, got '" +
-                           Shape + "'");
-  A.Type = *Type;
-  if (Count > MostBytes / elementBytes(*Type))
-    return wrong(Text, "expected a buffer of 4 GiB at most");
-  A.Size = Count * elementBytes(*Type);
-  if (A.What == Argument::Out) {
-    if (!Fill.empty())
-      return wrong(Text, "an output has no contents; use inout");
-    if (!WithZeros)
-      return A;
-    A.Bytes.resize(size_t(Count * elementBytes(*Type)));
-    for (size_t K = 0; K < A.Bytes.size(); ++K)
-      A.Bytes[K] = Poison[K % sizeof(Poison)];
-    return A;
-  }
-  if (!WithZeros && (Fill.empty() || Fill == "0"))
-    return A;
-  if (Error E = fill(A, Count, Fill.empty() ? "0" : Fill, Text))
-    return E;
+    return wrong(Where, "expected TYPExCOUNT, for example f32x1024, got '" +
+                            Shape + "'");
+  Expected<Argument> A =
+      bufferArgument(*Kind, *Type, Count, Fill, WithZeros, Where);
+  if (A)
+    A->File = File.str();
   return A;
 }
 

@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// "--arg" in its forms: numbers, and buffers with what they hold before.
+// A kernel's arguments: numbers, structures by value, and buffers with what
+// they hold before the launch; "--arg" in its forms. ArgumentFile.h has the
+// other way to give them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,9 +16,11 @@
 #define LNBWD_TOOLS_LNBWD_SIM_ARGUMENTS_H
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,23 +41,51 @@ struct Argument {
   uint64_t ByValue = 0;
   /// Of a buffer; Bytes has as many, or none if nobody looks at them.
   uint64_t Size = 0;
-  std::string File; ///< where the contents go after the launch; may be empty
+  std::string Where; ///< where it was given: "--arg f32=1"; messages begin so
+  std::string File;  ///< where the contents go after the launch; may be empty
   void *Device = nullptr;
 };
 
+/// "f32"; nothing if there is no such type.
+std::optional<Element> parseType(llvm::StringRef Text);
+
+/// "in", "out" or "inout"; nothing otherwise.
+std::optional<Argument::Kind> parseKind(llvm::StringRef Text);
+
+/// The bits of a number; nothing if it is not one of the type.
+std::optional<uint64_t> parseNumber(Element Type, llvm::StringRef Text);
+
+/// What is wrong with an argument, and where that was given.
+llvm::Error wrong(const llvm::Twine &Where, const llvm::Twine &What);
+
+/// A number by value.
+Argument numberArgument(Element Type, uint64_t Bits, const llvm::Twine &Where);
+
+/// A structure by value: all its bytes in the order of memory, as pairs of
+/// hexadecimal digits which commas may part, or "@FILE".
+llvm::Expected<Argument> bytesArgument(llvm::StringRef Value,
+                                       const llvm::Twine &Where);
+
+/// A buffer. Fill is a number for all elements, iota, random[:SEED] (floats
+/// from -1 to 1, integers from 0 to 99), or @FILE (exactly the bytes of the
+/// buffer); empty: 0. An output takes none. Without WithZeros, buffers of zeros
+/// and outputs have no Bytes.
+llvm::Expected<Argument> bufferArgument(Argument::Kind Kind, Element Type,
+                                        uint64_t Count, llvm::StringRef Fill,
+                                        bool WithZeros,
+                                        const llvm::Twine &Where);
+
+/// Sets an element of what a buffer holds before, or a number.
+void setElement(Argument &A, uint64_t K, uint64_t Bits);
+
 /// Understands
 ///   TYPE=NUMBER                     by value
-///   bytes:HEX, bytes:@FILE          a structure by value: all its bytes, in
-///                                   the order of memory
+///   bytes:HEX, bytes:@FILE          a structure by value
 ///   in:TYPExCOUNT[=FILL]            a buffer that kernels must not write
 ///   inout:TYPExCOUNT[=FILL][>FILE]  a buffer
 ///   out:TYPExCOUNT[>FILE]           a buffer that the kernel has to fill
-/// with TYPE i8, i16, i32, i64, f16, bf16, f32 or f64, and FILL a number for
-/// all elements, iota, random[:SEED] (floats from -1 to 1, integers from 0 to
-/// 99), or @FILE (exactly the bytes of the buffer).
-/// Without WithZeros, buffers of zeros and outputs have no Bytes.
-llvm::Expected<Argument> parseArgument(llvm::StringRef Text,
-                                       bool WithZeros = true);
+/// with TYPE i8, i16, i32, i64, f16, bf16, f32 or f64.
+llvm::Expected<Argument> parseArgument(llvm::StringRef Text, bool WithZeros);
 
 /// The element's value as text.
 std::string formatElement(Element Type, const uint8_t *Bytes);

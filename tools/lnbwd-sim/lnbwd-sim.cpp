@@ -12,8 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Arguments.h"
-#include "CodeFile.h"
+#include "ArgumentFile.h"
 #include "Program.h"
 
 #ifndef __HIP_PLATFORM_AMD__
@@ -21,7 +20,6 @@
 #endif
 #include <hip/hip_runtime_api.h>
 
-#include "lnbwd/Chips/ChipNames.h"
 #include "lnbwd/Config.h"
 #include "lnbwd/Simulator/CheckNames.h"
 #include "lnbwd/Simulator/SimulatorAPI.h"
@@ -41,7 +39,7 @@ using namespace llvm;
 using namespace lnbwd::simtool;
 
 static cl::OptionCategory Category("lnbwd-sim options");
-static cl::opt<std::string> CodeFile(cl::Positional, cl::desc("CODE.hsaco"),
+static cl::opt<std::string> CodeFile(cl::Positional, cl::desc("CODE"),
                                      cl::cat(Category));
 static cl::opt<std::string> KernelName("kernel", cl::desc("the kernel's name"),
                                        cl::value_desc("NAME"),
@@ -50,11 +48,13 @@ static cl::opt<std::string>
     ProgramName("program", cl::value_desc("APP ..."), cl::cat(Category),
                 cl::desc("instead of a kernel: run this HIP program with all "
                          "that follows as its arguments,\nunder the checks"));
-static cl::opt<std::string>
-    ChipName("chip", cl::value_desc("NAME"), cl::cat(Category),
-             cl::desc("with --program: the chip of the one device that it "
-                      "sees; by default the first\none that the program has "
-                      "code for"));
+static cl::opt<std::string> ChipName(
+    "chip", cl::value_desc("NAME"), cl::cat(Category),
+    cl::desc("the chip to run on, where CODE is for several: a bundle, "
+             "or code for a generic\ntarget, of which the first chip "
+             "is taken. With --program the chip of the one\ndevice "
+             "that it sees; by default the first one that it has code "
+             "for"));
 static cl::opt<std::string>
     GridText("grid", cl::desc("workgroups: X or X,Y or X,Y,Z (1)"),
              cl::value_desc("N"), cl::init("1"), cl::cat(Category));
@@ -70,6 +70,12 @@ static cl::list<std::string> ArgumentTexts(
         "inout:TYPExCOUNT[=FILL][>FILE] or out:TYPExCOUNT[>FILE]; TYPE i8 "
         "to i64,\nf16, bf16, f32, f64; FILL a number, iota, random[:SEED] "
         "or @FILE"));
+static cl::opt<std::string>
+    ArgumentFile("args-file", cl::value_desc("FILE"), cl::cat(Category),
+                 cl::desc("instead of --arg: a JSON file with an array of the "
+                          "arguments, in order, each\nan object with the keys "
+                          "type and value, bytes, or kind, type, count, fill, "
+                          "values\nand save, as docs/checker.md has them"));
 static cl::opt<std::string>
     CheckNames("check", cl::init("all"), cl::cat(Category),
                cl::value_desc("NAMES"),
@@ -161,8 +167,9 @@ static bool argumentsFit(hipFunction_t Function,
     ++Count;
   if (Count != Arguments.size()) {
     complain("kernel '" + KernelName + "' takes " + Twine(Count) +
-             " arguments, got " + Twine(Arguments.size()) +
-             "; give one --arg for each, in order");
+             " arguments, got " + Twine(Arguments.size()) + "; give one " +
+             (ArgumentFile.empty() ? "--arg" : "object of --args-file") +
+             " for each, in order");
     return false;
   }
   for (unsigned K = 0; K < Count; ++K) {
@@ -177,9 +184,9 @@ static bool argumentsFit(hipFunction_t Function,
     // A structure by value starts with the number; the rest is zeros.
     if (Given == Size || (A.What == Argument::Number && !A.ByValue && Size > 8))
       continue;
-    complain("--arg " + ArgumentTexts[K] + ": argument " + Twine(K) +
-             " of kernel '" + KernelName + "' has " + Twine(Size) + " bytes" +
-             Wanted + "; got " + Twine(Given));
+    complain(A.Where + ": argument " + Twine(K) + " of kernel '" + KernelName +
+             "' has " + Twine(Size) + " bytes" + Wanted + "; got " +
+             Twine(Given));
     return false;
   }
   return true;
@@ -408,23 +415,23 @@ static ExitCode run() {
   if (MostFindings == 0)
     return complain("--max-findings: expected a number from 1 on, got '0'");
   std::vector<Argument> Arguments;
+  if (!ArgumentFile.empty()) {
+    if (!ArgumentTexts.empty())
+      return complain("expected --arg or --args-file, got both");
+    auto Read = readArguments(ArgumentFile, /*WithZeros=*/!Time);
+    if (!Read)
+      return complain(toString(Read.takeError()));
+    Arguments = std::move(*Read);
+  }
   for (const std::string &Text : ArgumentTexts) {
     Expected<Argument> A = parseArgument(Text, /*WithZeros=*/!Time);
     if (!A)
       return complain(toString(A.takeError()));
     Arguments.push_back(std::move(*A));
   }
-  auto File = MemoryBuffer::getFile(CodeFile, /*IsText=*/false,
-                                    /*RequiresNullTerminator=*/false);
-  if (!File)
-    return complain("cannot read '" + CodeFile +
-                    "': " + File.getError().message());
-  int Device = deviceFor((*File)->getMemBufferRef());
+  const int Device = lnbwdSimChooseDevice(CodeFile.c_str(), ChipName.c_str());
   if (Device < 0)
-    return complain("'" + CodeFile + "' is " +
-                    describeFile((*File)->getMemBufferRef()) +
-                    "; expected an AMD code object for a chip that the "
-                    "simulator has (" LNBWD_SIMULATED_CHIPS ")");
+    return complain(lnbwdSimLastErrorMessage());
   if (!Time && (!TraceFile.empty() || !TimeOptions.empty()))
     return complain("--trace and --time-options: expected --time, too");
   // What no workgroup touches costs the host nothing.
@@ -527,7 +534,7 @@ static ExitCode runProgram(ArrayRef<const char *> Arguments) {
             Name))
       return complain("--" + Name + ": not with --program");
   if (!CodeFile.empty())
-    return complain("expected CODE.hsaco or --program, got both");
+    return complain("expected CODE or --program, got both");
   auto Set = [](const char *Variable, const std::string &Value) {
     setenv(Variable, Value.c_str(), /*overwrite=*/1);
   };
@@ -568,9 +575,6 @@ int main(int Argc, char **Argv) {
   if (ProgramName.getNumOccurrences())
     return runProgram(Arguments);
   if (CodeFile.empty() || KernelName.empty())
-    return complain("expected CODE.hsaco and --kernel, or --program");
-  if (!ChipName.empty())
-    return complain("--chip: only with --program; a code object is for one "
-                    "chip");
+    return complain("expected CODE and --kernel, or --program");
   return run();
 }

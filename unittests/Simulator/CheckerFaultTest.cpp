@@ -12,14 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CheckerTester.h"
-#include "TestKernels.h"
+#include "CheckedKernels.h"
 
 #include "llvm/ADT/StringRef.h"
 
-#include <memory>
 #include <numeric>
-#include <tuple>
+#include <vector>
 
 using namespace lnbwd::sim;
 
@@ -88,29 +86,15 @@ constexpr Case Alone[] = {
     {"only_what_was_set_is_used", 1, 1},
 };
 
-class CheckerFaults : public ::testing::TestWithParam<std::string> {
+class CheckerFaults : public CheckedKernels<std::string> {
 protected:
   void SetUp() override {
-    useChip(GetParam());
-    const auto Code = testKernels("faults-" + GetParam() + "-O2");
-    if (Code.empty())
-      GTEST_SKIP() << NoTestKernels;
-    Before = lnbwdSimGetChecks();
-    lnbwdSimSetChecks(LNBWD_SIM_CHECK_ALL);
-    Module = std::make_unique<LoadedModule>(Code);
-    for (void *&B : Buffers)
-      EXPECT_HIP(hipMalloc(&B, Bytes));
-    EXPECT_EQ(lnbwdSimDescribeBuffer(Buffers[0], Bytes, "data",
-                                     LNBWD_SIM_BUFFER_READ_ONLY),
-              0);
-  }
-  void TearDown() override {
-    if (!Module)
-      return;
-    for (void *B : Buffers)
-      EXPECT_HIP(hipFree(B));
-    Module.reset();
-    lnbwdSimSetChecks(Before);
+    load("faults", GetParam(), "O2");
+    if (Module) {
+      EXPECT_EQ(lnbwdSimDescribeBuffer(Buffers[0], Bytes, "data",
+                                       LNBWD_SIM_BUFFER_READ_ONLY),
+                0);
+    }
   }
   std::string run(const std::string &Name, const Case &C) {
     std::vector<uint32_t> Numbers(Bytes / 4);
@@ -121,17 +105,8 @@ protected:
     EXPECT_EQ(lnbwdSimDescribeBuffer(Buffers[2], Bytes, "out",
                                      LNBWD_SIM_BUFFER_UNWRITTEN),
               0);
-    const unsigned Wave = isGfx9(GetParam()) ? 64 : 32;
-    const hipError_t Code =
-        launch(Module->function(Name.c_str()), dim3(C.Workgroups),
-               dim3(C.Waves * Wave), 0, Buffers[0], Buffers[1], Buffers[2]);
-    return Code == hipSuccess ? "" : lnbwdSimLastErrorMessage();
+    return launchOnBuffers(Name, C.Workgroups, C.Waves);
   }
-
-  static constexpr size_t Bytes = 16384;
-  unsigned Before = 0;
-  std::unique_ptr<LoadedModule> Module;
-  void *Buffers[3] = {};
 };
 } // namespace
 

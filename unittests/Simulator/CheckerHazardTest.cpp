@@ -391,8 +391,9 @@ TEST_P(CheckerHazard, ScalarRegistersOfGfx12) {
     GTEST_SKIP();
   const std::string Read = "v_mov_b32 v4, s8\n", Write = "s_mov_b32 s8, 3\n";
   EXPECT_SAYS(run(Read + Write + Read),
-              "the vector ALU reads a scalar register that it has read before "
-              "and the scalar ALU has written since; after s_mov_b32 s8, 3");
+              "the vector ALU reads a scalar register that the vector ALU has "
+              "read before and the scalar ALU has written since; after "
+              "s_mov_b32 s8, 3");
   EXPECT_CLEAN(run(Read + Write + "s_wait_alu 0xfffe\n" + Read));
   EXPECT_CLEAN(run(Write + Read));
   EXPECT_CLEAN(run(Read + "s_mov_b32 s10, 3\n" + Read));
@@ -431,6 +432,59 @@ TEST_P(CheckerHazard, OneValueForAllLanesOfGfx12) {
   EXPECT_CLEAN(run(Write + One + "v_mov_b32 v4, s8\n"));
 }
 
+// What the scalar ALU reads, too; for the vector ALU it waits.
+TEST_P(CheckerHazard, ScalarReadsOfGfx12) {
+  if (!isGfx12(Chip))
+    GTEST_SKIP();
+  const std::string Read = "v_mov_b32 v4, s8\n", Write = "s_mov_b32 s8, 3\n",
+                    Again = "s_mov_b32 s10, s8\n";
+  EXPECT_SAYS(run(Read + Write + Again),
+              "the scalar ALU reads a scalar register that the vector ALU has "
+              "read before and the scalar ALU has written since");
+  EXPECT_CLEAN(run(Read + Write + "s_wait_alu 0xfffe\n" + Again));
+  EXPECT_CLEAN(run(Write + Again));
+  EXPECT_CLEAN(run(Read + "v_readfirstlane_b32 s8, v2\n" + Again));
+}
+
+namespace {
+/// gfx11 in waves of 64.
+class WideWaveHazard : public CheckerHazard {
+protected:
+  void SetUp() override {
+    CheckerHazard::SetUp();
+    K.WaveSize = 64;
+  }
+};
+} // namespace
+
+TEST_P(WideWaveHazard, Forwarding) {
+  const std::string Before = "v_mov_b32 v2, 0\n", Exec = "s_mov_b64 exec, -1\n",
+                    Behind = "v_mov_b32 v3, 0\n",
+                    Use = "v_add_f32 v4, v2, v3\n";
+  auto Others = [](unsigned Count) {
+    std::string Text;
+    for (unsigned K = 0; K < Count; ++K)
+      Text += "v_mov_b32 v5, 0\n";
+    return Text;
+  };
+  EXPECT_SAYS(run(Before + Exec + Behind + Use),
+              "two results are read of which one was made before the scalar "
+              "ALU wrote EXEC and one behind it, a few vector instructions "
+              "ago; after v_mov_b32_e32 v3, 0");
+  // As far as LLVM's hazard recogniser looks.
+  EXPECT_SAYS(run(Before + Exec + Behind + Others(4) + Use), "va_vdst of 0");
+  EXPECT_CLEAN(run(Before + Exec + Behind + Others(5) + Use));
+  EXPECT_SAYS(run(Before + Others(2) + Exec + Behind + Use), "va_vdst of 0");
+  EXPECT_CLEAN(run(Before + Others(3) + Exec + Behind + Use));
+  EXPECT_SAYS(run(Before + Exec + Others(2) + Behind + Use), "va_vdst of 0");
+  EXPECT_CLEAN(run(Before + Exec + Others(3) + Behind + Use));
+  EXPECT_CLEAN(run(Before + Behind + Use));
+  EXPECT_CLEAN(run(Before + Exec + Behind + "v_mov_b32 v4, v2\n"));
+  EXPECT_CLEAN(run(Before + Exec + Behind + "s_waitcnt_depctr 0xfff\n" + Use));
+  EXPECT_CLEAN(run(Before + Exec + Behind + "ds_load_b32 v5, v1\n" + Use +
+                   "s_waitcnt lgkmcnt(0)\n"));
+}
+
 static const std::vector<std::string> HazardChips = {
     "gfx908", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1201"};
 INSTANTIATE_TEST_SUITE_P(Chips, CheckerHazard, ::testing::ValuesIn(HazardChips),
@@ -438,4 +492,6 @@ INSTANTIATE_TEST_SUITE_P(Chips, CheckerHazard, ::testing::ValuesIn(HazardChips),
 INSTANTIATE_TEST_SUITE_P(Chips, MatrixHazard,
                          ::testing::Values("gfx908", "gfx90a", "gfx942",
                                            "gfx950"),
+                         [](const auto &Info) { return Info.param; });
+INSTANTIATE_TEST_SUITE_P(Chips, WideWaveHazard, ::testing::Values("gfx1100"),
                          [](const auto &Info) { return Info.param; });

@@ -326,6 +326,27 @@ TEST_P(CheckerTest, BarrierThatNotAllReach) {
   EXPECT_CLEAN(run("BARRIER", 1, 256));
 }
 
+// gfx12 signals and waits by two instructions.
+TEST_P(CheckerTest, SignalsAndWaitsOfBarriers) {
+  if (!isGfx12(Chip))
+    GTEST_SKIP();
+  const std::string Signal = "s_barrier_signal -1\n",
+                    Wait = "s_barrier_wait -1\n";
+  for (unsigned Checks : {AllButHazards, 0u}) {
+    lnbwdSimSetChecks(Checks);
+    EXPECT_CLEAN(run(Signal + Wait + Signal + Wait, 1, 128));
+    // What is complete need not be waited for.
+    EXPECT_CLEAN(run(Signal + Wait + Signal, 1, 128));
+    EXPECT_CLEAN(run(Signal + Signal + Wait, 1, 32));
+    EXPECT_SAYS(run(Wait, 1, 64),
+                "the wave waits for a barrier that it has not signalled");
+    EXPECT_SAYS(run(Signal + Wait + Wait, 1, 64),
+                "the wave waits for a barrier that it has not signalled");
+    EXPECT_SAYS(run(Signal + Signal + Wait + Wait, 1, 64),
+                "the wave signals the barrier again before that is complete");
+  }
+}
+
 TEST_P(CheckerTest, ShuffledOrderReachesEverything) {
   std::string Own = "s_lshl_b32 s8, s3, 8\nADDV v2, s8, v1\n"
                     "v_mov_b32 v3, s3\nGSTORE1 v2, v3, s[4:5]";

@@ -157,7 +157,8 @@ protected:
     KernelText Whole = K;
     Whole.Body = spell(K.Body + Text + "\n", Chip);
     std::string Error;
-    auto Code = assembleCodeObject(kernelText(Whole, Chip), Chip, 5, Error);
+    auto Code = assembleCodeObject(kernelText(Whole, Chip), Chip, 5, Error,
+                                   Whole.WaveSize);
     EXPECT_FALSE(Code.empty()) << Error << Whole.Body;
     if (Code.empty())
       return "does not assemble";

@@ -111,6 +111,37 @@ TEST_F(GraphTest, KeepsArgumentsThatAreGivenAsABuffer) {
   EXPECT_HIP(hipGraphExecDestroy(Exec));
 }
 
+TEST_F(GraphTest, RefusesWhatIsNoArrayOfArguments) {
+  LoadedModule M(storingKernel());
+  hipFunction_t Function = M.function("k");
+  uint64_t Arguments[] = {0, 0};
+  size_t Size = sizeof(Arguments);
+  std::vector<void *> Endless;
+  for (unsigned K = 0; K < 5; ++K)
+    Endless.insert(Endless.end(), {HIP_LAUNCH_PARAM_BUFFER_POINTER, Arguments});
+  void *Unknown[] = {&Size, &Size, HIP_LAUNCH_PARAM_END};
+  void *NoSize[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, Arguments,
+                    HIP_LAUNCH_PARAM_BUFFER_SIZE, nullptr,
+                    HIP_LAUNCH_PARAM_END};
+  // A launch and a capture of one say the same.
+  auto Refused = [&](void **Extra, const std::string &Problem) {
+    for (hipStream_t On : {hipStream_t(nullptr), Stream}) {
+      EXPECT_EQ(hipModuleLaunchKernel(Function, 1, 1, 1, 1, 1, 1, 0, On,
+                                      nullptr, Extra),
+                hipErrorInvalidValue);
+      EXPECT_EQ(lnbwdSimLastErrorMessage(),
+                "hipModuleLaunchKernel: kernel 'k': " + Problem);
+    }
+  };
+  hipGraphExec_t Exec = capture([&] {
+    Refused(Endless.data(), "extra is not ended by HIP_LAUNCH_PARAM_END");
+    Refused(Unknown, "extra has an unknown entry");
+    Refused(NoSize, "extra has a null pointer behind "
+                    "HIP_LAUNCH_PARAM_BUFFER_SIZE; expected one to a size_t");
+  });
+  EXPECT_HIP(hipGraphExecDestroy(Exec));
+}
+
 TEST_F(GraphTest, RefusesWhatCannotBeCaptured) {
   hipGraph_t Graph;
   EXPECT_EQ(hipStreamBeginCapture(nullptr, hipStreamCaptureModeGlobal),

@@ -1,4 +1,4 @@
-//===- LaunchTest.cpp - Launches through HIP ------------------------------===//
+//===- LaunchTest.cpp - Launches through HIP ----------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,199 +6,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The exported functions: devices, memory, modules, launch limits, the start
-// state of kernels, barriers, counters, and what happens when a kernel goes
-// wrong.
+// The exported functions: modules, launch limits, the start state of kernels,
+// barriers, counters, and what happens when a kernel goes wrong.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Assembler/Assembler.h"
-#include "Core/Scheduler.h"
-#include "HipTester.h"
-#include "LoadedObject.h"
-#include "WaveTester.h"
+#include "LaunchTester.h"
 
-#include <csignal>
+#include "LoadedObject.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <map>
-#include <thread>
 #include <unistd.h>
 
 using namespace lnbwd::sim;
-
-/// Assembles and loads a kernel named k.
-static std::vector<uint8_t> build(const KernelText &K,
-                                  const std::string &Chip) {
-  std::string Error;
-  auto Bytes =
-      assembleCodeObject(kernelText(K, Chip), Chip, 5, Error, K.WaveSize);
-  EXPECT_FALSE(Bytes.empty()) << Error;
-  return Bytes;
-}
-
-/// "load the first argument to s[4:5], the workgroup's number is in s3".
-static std::string prologue(const std::string &Chip) {
-  std::string S = isGfx9(Chip) ? "s_load_dwordx2 s[4:5], s[0:1], 0x0\n"
-                               : "s_load_b64 s[4:5], s[0:1], 0x0\n";
-  S += isGfx12(Chip) ? "s_wait_kmcnt 0x0\n" : "s_waitcnt lgkmcnt(0)\n";
-  S += std::string("s_mov_b32 s3, ") + (isGfx12(Chip) ? "ttmp9" : "s2") + "\n";
-  return S;
-}
-static std::string storeDword(const std::string &Chip) {
-  return isGfx9(Chip) ? "global_store_dword " : "global_store_b32 ";
-}
-static std::string barrier(const std::string &Chip) {
-  return isGfx12(Chip) ? "s_barrier_signal -1\ns_barrier_wait -1\n"
-                       : "s_barrier\n";
-}
-static std::string waitLds(const std::string &Chip) {
-  return isGfx12(Chip) ? "s_wait_dscnt 0x0\n" : "s_waitcnt lgkmcnt(0)\n";
-}
-static std::string add(const std::string &Chip) {
-  return isGfx9(Chip) ? "v_add_u32 " : "v_add_nc_u32 ";
-}
-
-TEST(HipDevice, Properties) {
-  int Count = 0;
-  EXPECT_HIP(hipInit(0));
-  EXPECT_HIP(hipGetDeviceCount(&Count));
-  ASSERT_EQ(Count, int(NumChips));
-  // Of the wave32 chips HIP counts workgroup processors, pairs of compute
-  // units.
-  struct Expectation {
-    const char *Arch;
-    int Units, WaveSize;
-    unsigned LdsBytes;
-  };
-  const std::map<std::string, Expectation> Expected = {
-      {"gfx908", {"gfx908:sramecc+:xnack-", 120, 64, 65536}},
-      {"gfx90a", {"gfx90a:sramecc+:xnack-", 104, 64, 65536}},
-      {"gfx942", {"gfx942:sramecc+:xnack-", 304, 64, 65536}},
-      {"gfx950", {"gfx950:sramecc+:xnack-", 256, 64, 163840}},
-      {"gfx1030", {"gfx1030", 40, 32, 65536}},
-      {"gfx1100", {"gfx1100", 48, 32, 65536}},
-      {"gfx1201", {"gfx1201", 32, 32, 65536}}};
-  for (int D = 0; D < Count; ++D) {
-    hipDeviceProp_t P;
-    ASSERT_HIP(hipGetDeviceProperties(&P, D));
-    auto It = Expected.find(Chips[D].Chip);
-    if (It == Expected.end())
-      continue;
-    EXPECT_STREQ(P.gcnArchName, It->second.Arch);
-    EXPECT_EQ(P.multiProcessorCount, It->second.Units);
-    EXPECT_EQ(P.warpSize, It->second.WaveSize);
-    EXPECT_EQ(P.maxThreadsPerBlock, 1024);
-    EXPECT_EQ(P.sharedMemPerBlock, It->second.LdsBytes);
-    EXPECT_NE(std::string(P.name).find("(simulated)"), std::string::npos);
-    int Value = 0;
-    EXPECT_HIP(hipDeviceGetAttribute(&Value,
-                                     hipDeviceAttributeMultiprocessorCount, D));
-    EXPECT_EQ(Value, It->second.Units);
-    EXPECT_HIP(hipDeviceGetAttribute(
-        &Value, hipDeviceAttributePhysicalMultiProcessorCount, D));
-    EXPECT_EQ(Value, It->second.Units);
-    EXPECT_EQ(P.maxThreadsPerMultiProcessor,
-              It->first == "gfx908" ? 2560 : 2048);
-    setenv("GPU_ENABLE_WGP_MODE", "0", 1);
-    EXPECT_HIP(hipDeviceGetAttribute(&Value,
-                                     hipDeviceAttributeMultiprocessorCount, D));
-    EXPECT_EQ(Value, int(Chips[D].unitsTogether()) * It->second.Units);
-    unsetenv("GPU_ENABLE_WGP_MODE");
-    char Name[64];
-    EXPECT_HIP(hipDeviceGetName(Name, sizeof(Name), D));
-    EXPECT_STREQ(Name, P.name);
-    size_t Bytes = 0;
-    EXPECT_HIP(hipDeviceTotalMem(&Bytes, D));
-    EXPECT_EQ(Bytes, P.totalGlobalMem);
-  }
-  hipDeviceProp_t P;
-  EXPECT_EQ(hipGetDeviceProperties(&P, int(NumChips)), hipErrorInvalidDevice);
-  EXPECT_NE(std::string(lnbwdSimLastErrorMessage())
-                .find("devices 0 to " + std::to_string(NumChips - 1)),
-            std::string::npos);
-  EXPECT_EQ(hipSetDevice(-1), hipErrorInvalidDevice);
-  EXPECT_EQ(hipGetLastError(), hipErrorInvalidDevice);
-  EXPECT_EQ(hipGetLastError(), hipSuccess);
-  EXPECT_STREQ(hipGetErrorName(hipErrorIllegalAddress),
-               "hipErrorIllegalAddress");
-}
-
-TEST(HipDevice, CurrentDeviceBelongsToTheThread) {
-  EXPECT_HIP(hipSetDevice(3));
-  int Other = -1;
-  std::thread([&] { EXPECT_HIP(hipGetDevice(&Other)); }).join();
-  EXPECT_EQ(Other, 0);
-  int Mine = -1;
-  EXPECT_HIP(hipGetDevice(&Mine));
-  EXPECT_EQ(Mine, 3);
-}
-
-TEST(HipMemory, AllocateCopyFill) {
-  EXPECT_HIP(hipSetDevice(1));
-  size_t Free0, Free1, Total;
-  EXPECT_HIP(hipMemGetInfo(&Free0, &Total));
-  {
-    Buffer<uint32_t> B(std::vector<uint32_t>{1, 2, 3, 4});
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(B.get()) % 256, 0u);
-    EXPECT_HIP(hipMemGetInfo(&Free1, &Total));
-    EXPECT_EQ(Free0 - Free1, 16u);
-    EXPECT_HIP(hipMemset(B.get(), 0xab, 4));
-    EXPECT_HIP(hipMemsetD32(static_cast<uint32_t *>(B.get()) + 2, 77, 2));
-    EXPECT_EQ(B.read(), (std::vector<uint32_t>{0xabababab, 2, 77, 77}));
-    // Ranges that run over the end, host pointers as device pointers.
-    EXPECT_EQ(hipMemset(B.get(), 0, 17), hipErrorInvalidValue);
-    EXPECT_NE(std::string(lnbwdSimLastErrorMessage()).find("run over the end"),
-              std::string::npos);
-    uint32_t Host[8];
-    EXPECT_EQ(hipMemcpy(Host, Host + 4, 16, hipMemcpyHostToDevice),
-              hipErrorInvalidValue);
-    hipPointerAttribute_t A;
-    EXPECT_HIP(hipPointerGetAttributes(&A, B.get()));
-    EXPECT_EQ(A.memoryType, hipMemoryTypeDevice);
-    EXPECT_EQ(A.device, 1);
-    EXPECT_EQ(hipPointerGetAttributes(&A, Host), hipErrorInvalidValue);
-  }
-  EXPECT_HIP(hipMemGetInfo(&Free1, &Total));
-  EXPECT_EQ(Free0, Free1);
-  void *P;
-  EXPECT_EQ(hipMalloc(&P, Total + 1), hipErrorOutOfMemory);
-  EXPECT_NE(std::string(lnbwdSimLastErrorMessage()).find("LNBWD_SIM_MEMORY_MB"),
-            std::string::npos);
-  EXPECT_EQ(hipFree(&P), hipErrorInvalidValue);
-  EXPECT_HIP(hipFree(nullptr));
-  EXPECT_HIP(hipHostMalloc(&P, 64, 0));
-  hipPointerAttribute_t A;
-  EXPECT_HIP(hipPointerGetAttributes(&A, P));
-  EXPECT_EQ(A.memoryType, hipMemoryTypeHost);
-  EXPECT_EQ(hipFree(P), hipErrorInvalidValue);
-  EXPECT_HIP(hipHostFree(P));
-}
-
-TEST(HipDevice, StreamsAndEvents) {
-  hipStream_t S;
-  hipEvent_t A, B;
-  ASSERT_HIP(hipStreamCreate(&S));
-  ASSERT_HIP(hipEventCreate(&A));
-  ASSERT_HIP(hipEventCreateWithFlags(&B, 0));
-  float Time = -1;
-  EXPECT_EQ(hipEventElapsedTime(&Time, A, B), hipErrorInvalidHandle);
-  EXPECT_HIP(hipEventRecord(A, S));
-  EXPECT_HIP(hipEventRecord(B, S));
-  EXPECT_HIP(hipEventSynchronize(B));
-  EXPECT_HIP(hipEventQuery(B));
-  EXPECT_HIP(hipEventElapsedTime(&Time, A, B));
-  EXPECT_GE(Time, 0.0f);
-  EXPECT_HIP(hipStreamWaitEvent(S, B, 0));
-  EXPECT_HIP(hipStreamSynchronize(S));
-  EXPECT_HIP(hipStreamSynchronize(nullptr));
-  EXPECT_HIP(hipDeviceSynchronize());
-  EXPECT_HIP(hipEventDestroy(A));
-  EXPECT_HIP(hipEventDestroy(B));
-  EXPECT_HIP(hipStreamDestroy(S));
-  EXPECT_EQ(hipStreamDestroy(S), hipErrorInvalidHandle);
-  EXPECT_EQ(hipEventQuery(A), hipErrorInvalidHandle);
-}
 
 TEST(Launch, IdsOfWorkgroupsAndWorkItems) {
   // Every work-item stores group.x | group.y | group.z and its own id.
@@ -235,12 +57,11 @@ TEST(Launch, IdsOfWorkgroupsAndWorkItems) {
         add(Chip) + "v4, v4, v1\n" + add(Chip) +
         "v4, s10, v4\n"
         "v_lshlrev_b32 v4, 2, v4\n"
-        "s_lshl_b32 s11, s6, 4\ns_lshl_b32 s12, s7, 8\n"
-        "s_or_b32 s11, s11, s12\ns_or_b32 s11, s11, s2\n"
-        "s_lshl_b32 s11, s11, 16\n" +
-        (Gfx12 ? "s_wait_alu 0xfffe\n" : "") +
+        "s_lshl_b32 s14, s6, 4\ns_lshl_b32 s15, s7, 8\n"
+        "s_or_b32 s14, s14, s15\ns_or_b32 s14, s14, s2\n"
+        "s_lshl_b32 s14, s14, 16\n"
         "v_lshlrev_b32 v2, 4, v2\nv_lshlrev_b32 v3, 8, v3\n"
-        "v_or3_b32 v1, v1, v2, v3\nv_or_b32 v1, s11, v1\n" +
+        "v_or3_b32 v1, v1, v2, v3\nv_or_b32 v1, s14, v1\n" +
         storeDword(Chip) + "v4, v1, s[8:9]\n";
     LoadedModule M(build(K, Chip));
     Buffer<uint32_t> Out(2 * 3 * 2 * 24);
@@ -455,201 +276,6 @@ TEST(Launch, UnknownInstruction) {
                "v_cubeid_f32 v0, v1, v2, v3 cannot be "
                "executed: the instruction is not implemented; at k+0x0: "
                "v_cubeid_f32 v0, v1, v2, v3");
-}
-
-TEST(Launch, InstructionLimit) {
-  useChip("gfx942");
-  KernelText K;
-  K.Body = "loop:\ns_branch loop";
-  LoadedModule M(build(K, "gfx942"));
-  setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "100000", 1);
-  EXPECT_EQ(hipModuleLaunchKernel(M.function("k"), 1, 1, 1, 64, 1, 1, 0,
-                                  nullptr, nullptr, nullptr),
-            hipErrorLaunchTimeOut);
-  unsetenv("LNBWD_SIM_MAX_INSTRUCTIONS");
-  EXPECT_NE(std::string(lnbwdSimLastErrorMessage())
-                .find("was stopped after 100000 instructions"),
-            std::string::npos)
-      << lnbwdSimLastErrorMessage();
-}
-
-// The budget ends at a barrier most of the time: each of the two waves executes
-// two instructions a turn.
-TEST(Launch, InstructionLimitAtABarrier) {
-  const unsigned Before = lnbwdSimGetChecks();
-  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus))
-    for (unsigned Checks : {0u, unsigned(LNBWD_SIM_CHECK_ALL)}) {
-      SCOPED_TRACE(Chip);
-      useChip(Chip);
-      KernelText K;
-      K.Body = "loop:\n" + barrier(Chip) + "s_branch loop";
-      LoadedModule M(build(K, Chip));
-      lnbwdSimSetChecks(Checks);
-      setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "10000", 1);
-      EXPECT_EQ(launch(M.function("k"), dim3(1),
-                       dim3(2 * chipNamed(Chip).WaveSize), 0),
-                hipErrorLaunchTimeOut);
-      unsetenv("LNBWD_SIM_MAX_INSTRUCTIONS");
-      lnbwdSimSetChecks(Before);
-      EXPECT_NE(std::string(lnbwdSimLastErrorMessage())
-                    .find("was stopped after 10000 instructions"),
-                std::string::npos)
-          << lnbwdSimLastErrorMessage();
-    }
-}
-
-// No wave executes many, all of them together do.
-TEST(Launch, InstructionLimitAtTheEndOfPrograms) {
-  useChip("gfx1100");
-  KernelText K;
-  K.Body = "s_nop 0";
-  LoadedModule M(build(K, "gfx1100"));
-  hipFunction_t F = M.function("k");
-  // Two instructions in each of 1000 waves.
-  setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "2000", 1);
-  EXPECT_HIP(launch(F, dim3(1000), dim3(32), 0));
-  setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "1999", 1);
-  EXPECT_EQ(launch(F, dim3(1000), dim3(32), 0), hipErrorLaunchTimeOut);
-  setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "many", 1);
-  EXPECT_EQ(launch(F, dim3(1000), dim3(32), 0), hipErrorInvalidValue);
-  EXPECT_NE(std::string(lnbwdSimLastErrorMessage())
-                .find("LNBWD_SIM_MAX_INSTRUCTIONS: expected a number of "
-                      "instructions, or 0 for no limit, got 'many'"),
-            std::string::npos)
-      << lnbwdSimLastErrorMessage();
-  setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "0", 1);
-  EXPECT_HIP(launch(F, dim3(1000), dim3(32), 0));
-  unsetenv("LNBWD_SIM_MAX_INSTRUCTIONS");
-  EXPECT_HIP(launch(F, dim3(1000), dim3(32), 0));
-}
-
-TEST(Launch, WrongEnvironment) {
-  struct Wrong {
-    const char *Name, *Text, *Expected;
-  };
-  for (const Wrong &W :
-       {Wrong{"LNBWD_SIM_THREADS", "foo",
-              "expected a number of host threads from 1 to 256, got 'foo'"},
-        Wrong{"LNBWD_SIM_THREADS", "0",
-              "expected a number of host threads from 1 to 256, got '0'"},
-        Wrong{"LNBWD_SIM_MEMORY_MB", "1.5",
-              "expected the memory of a device in MiB, from 1 to 2^40, got "
-              "'1.5'"},
-        Wrong{"LNBWD_SIM_RACES_MB", "all",
-              "expected the memory for the check of races in MiB, from 0 to "
-              "2^40, got 'all'"},
-        Wrong{"LNBWD_SIM_MAX_FINDINGS", "0",
-              "expected a number of findings from 1 to 2^32 - 1, got '0'"},
-        Wrong{"LNBWD_SIM_SHUFFLE", "-1",
-              "expected a seed, or 0 for the usual order, got '-1'"},
-        Wrong{"LNBWD_SIM_ISA", "sse", " on this host, got 'sse'"},
-        Wrong{"LNBWD_SIM_CHECK", "memory,rases",
-              "separated by commas, got 'rases'"}}) {
-    const char *Found = std::getenv(W.Name);
-    std::string Before = Found ? Found : "";
-    setenv(W.Name, W.Text, 1);
-    int Count;
-    for (hipError_t Error : {hipInit(0), hipGetDeviceCount(&Count)}) {
-      EXPECT_EQ(Error, hipErrorInvalidValue) << W.Name;
-      std::string Message = lnbwdSimLastErrorMessage();
-      EXPECT_EQ(Message.find(std::string(W.Name) + ": expected "), 0u)
-          << Message;
-      EXPECT_NE(Message.find(W.Expected), std::string::npos) << Message;
-    }
-    if (Found)
-      setenv(W.Name, Before.c_str(), 1);
-    else
-      unsetenv(W.Name);
-    EXPECT_HIP(hipInit(0));
-  }
-}
-
-// The default has the same form with larger numbers, which nobody waits for.
-TEST(Launch, DefaultInstructionLimit) {
-  const InstructionLimit Default;
-  EXPECT_TRUE(Default.IsDefault);
-  EXPECT_EQ(Default.after(1), 4294967296u + 1048576u);
-  EXPECT_EQ(Default.after(1000), 4294967296u + 1048576000u);
-  KernelText K;
-  K.Body = "s_mov_b32 s8, 0\nloop:\ns_add_u32 s8, s8, 1\n"
-           "s_cmp_lg_u32 s8, 1000\ns_cbranch_scc1 loop";
-  LoadedObject M(K, "gfx942");
-  auto Run = [&](uint64_t Base, uint64_t PerWave, uint32_t Grid) {
-    uint64_t Memory[32] = {};
-    Launch L;
-    L.TheKernel = M.Object->kernel("k");
-    L.Code = &M.Object->code(L.TheKernel->WaveSize);
-    L.Symbols = M.Object.get();
-    L.Grid[0] = Grid;
-    L.Block[0] = 64;
-    L.Kernarg = L.DispatchPacket = L.Queue = reinterpret_cast<uint64_t>(Memory);
-    L.Limit.Base = Base;
-    L.Limit.PerWave = PerWave;
-    bool Good = run(L);
-    EXPECT_EQ(Good, L.Failure == LaunchFailure::None) << L.Error;
-    EXPECT_TRUE(Good || L.Failure == LaunchFailure::TimeOut) << L.Error;
-    return L.Error;
-  };
-  // Each wave executes 3002 instructions.
-  EXPECT_EQ(Run(2, 3000, 1), "");
-  EXPECT_EQ(Run(3000, 2, 1), "");
-  EXPECT_EQ(Run(0, 3002, 500), "");
-  const std::string Text = Run(1000, 3000, 1000);
-  EXPECT_NE(Text.find("was stopped after "), std::string::npos) << Text;
-  EXPECT_NE(Text.find("(the default is 1000 and 3000 for each wave that has "
-                      "begun; LNBWD_SIM_MAX_INSTRUCTIONS sets another limit, "
-                      "or none with 0)"),
-            std::string::npos)
-      << Text;
-}
-
-namespace {
-/// The process's handler of SIGINT in the test below.
-volatile std::sig_atomic_t Interruptions = 0;
-void countInterruption(int) { Interruptions = Interruptions + 1; }
-} // namespace
-
-// A launch without a limit ends when the process, which handles SIGINT itself,
-// gets one.
-TEST(Launch, InterruptionEndsALaunch) {
-  struct sigaction Mine = {}, Old, Now;
-  Mine.sa_handler = countInterruption;
-  ASSERT_EQ(sigaction(SIGINT, &Mine, &Old), 0);
-  setenv("LNBWD_SIM_MAX_INSTRUCTIONS", "0", 1);
-  // All workgroups write the flag below.
-  const unsigned Before = lnbwdSimGetChecks();
-  lnbwdSimSetChecks(Before & ~unsigned(LNBWD_SIM_CHECK_RACES));
-  for (const std::string &Chip : chipsIn(GFX9 | GFX11Plus))
-    for (bool AtABarrier : {false, true}) {
-      SCOPED_TRACE(Chip);
-      useChip(Chip);
-      KernelText K;
-      K.KernargBytes = 8;
-      // Says that it runs, in memory that the host sees.
-      K.Body = prologue(Chip) + "v_mov_b32 v1, 0\nv_mov_b32 v2, 1\n" +
-               storeDword(Chip) + "v1, v2, s[4:5]\nloop:\n" +
-               (AtABarrier ? barrier(Chip) : "s_nop 0\n") + "s_branch loop";
-      LoadedModule M(build(K, Chip));
-      Buffer<uint32_t> Flag(1);
-      Interruptions = 0;
-      std::thread Interrupter([&] {
-        auto *Seen = static_cast<volatile uint32_t *>(Flag.get());
-        while (!*Seen)
-          std::this_thread::yield();
-        kill(getpid(), SIGINT);
-      });
-      EXPECT_EQ(launch(M.function("k"), dim3(64), dim3(128), 0, Flag.get()),
-                hipErrorLaunchFailure);
-      Interrupter.join();
-      EXPECT_EQ(std::string(lnbwdSimLastErrorMessage()),
-                Chip + ": kernel 'k' was stopped by SIGINT");
-      EXPECT_EQ(Interruptions, 1);
-      ASSERT_EQ(sigaction(SIGINT, nullptr, &Now), 0);
-      EXPECT_EQ(Now.sa_handler, countInterruption);
-    }
-  unsetenv("LNBWD_SIM_MAX_INSTRUCTIONS");
-  lnbwdSimSetChecks(Before);
-  sigaction(SIGINT, &Old, nullptr);
 }
 
 // Workgroups that wait for each other: none may starve.

@@ -112,6 +112,15 @@ int lnbwdSimDescribeBuffer(const void *pointer, uint64_t bytes,
 int64_t lnbwdSimCountUnwritten(const void *pointer, uint64_t bytes,
                                uint64_t element_bytes, uint64_t *first);
 
+/** The device, for hipSetDevice, that can run the code of a file: a code object
+ *  for a chip, or for a generic target (the first chip that it stands for), or
+ *  a bundle for several chips. `chip` is the name of the chip to take; null or
+ *  "": the only one that there is code for, or the one that LNBWD_SIM_CHIP
+ *  leaves. -1 with a message in lnbwdSimLastErrorMessage: the file cannot be
+ *  read, it has no code for the chip or for any chip, or for several where none
+ *  is named. */
+int lnbwdSimChooseDevice(const char *path, const char *chip);
+
 /** The number of bytes that a kernel's explicit argument `index` takes, by the
  *  code object's metadata, and whether that is a pointer to global memory. -1:
  *  there is no such argument; -2: the kernel has no metadata. `function`: a

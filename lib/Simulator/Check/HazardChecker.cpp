@@ -23,6 +23,8 @@ using namespace lnbwd::sim;
 using llvm::StringRef;
 
 constexpr unsigned NumShared = HazardChecker::NumShared;
+/// So many later writes of the scalar ALU end it.
+constexpr uint64_t SharedExpires = 11;
 
 void HazardChecker::start() {
   Now = 1000;
@@ -32,7 +34,9 @@ void HazardChecker::start() {
   Vectors = Transcendentals = Scalars = 0;
   llvm::fill(Slow, TransResult());
   llvm::fill(ReadByVectors, false);
-  llvm::fill(Overwritten, ScalarWrite());
+  llvm::fill(Overwritten, SharedWrite());
+  llvm::fill(Results, VectorResult());
+  ExecWrites = 0;
   LastMatrix = LastExecWrite = nullptr;
   LastMatrixEffects = nullptr;
 }
@@ -91,6 +95,12 @@ bool HazardChecker::checkRule(unsigned Rule, const Inst *I, const Effects &E,
   return true;
 }
 
+/// The vector ALU has nothing under way.
+void HazardChecker::dropVectorResults() {
+  llvm::fill(Slow, TransResult());
+  llvm::fill(Results, VectorResult());
+}
+
 bool HazardChecker::newerFault(const Inst *I, const Inst *First,
                                const std::string &What,
                                const std::string &Remedy) {
@@ -109,6 +119,67 @@ static bool overlap(RegisterSpan A, RegisterSpan B) {
 static unsigned endOf(RegisterSpan S) {
   return S.First < NumShared ? std::min<unsigned>(S.First + S.Count, NumShared)
                              : 0;
+}
+
+/// A scalar register that the vector ALU has read, that the scalar ALU has
+/// written since, and that is read now.
+bool HazardChecker::checkShared(const Inst *I, const Effects &E) {
+  for (const RegisterSpan &S : E.ScalarRead)
+    for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
+      const SharedWrite &By = Overwritten[Slot];
+      if (!By.I || Scalars - By.Scalars >= SharedExpires)
+        continue;
+      const bool IsVector = StringRef(I->Record->Name).starts_with("v_");
+      return newerFault(
+          I, By.I,
+          std::string("the ") + (IsVector ? "vector" : "scalar") +
+              " ALU reads a scalar register that the vector ALU has read "
+              "before and the scalar ALU has written since",
+          "s_wait_alu with sa_sdst of 0");
+    }
+  return true;
+}
+
+/// What a vector instruction reads and writes of the shared registers.
+void HazardChecker::noteShared(const Effects &E) {
+  for (const RegisterSpan &S : E.ScalarRead)
+    for (unsigned Slot = S.First; Slot < endOf(S); ++Slot)
+      ReadByVectors[Slot / 2] = true;
+  // For these LLVM does not always wait.
+  for (const RegisterSpan &S : E.ScalarWrite)
+    for (unsigned Slot = S.First; Slot < endOf(S); ++Slot)
+      Overwritten[Slot].I = nullptr;
+}
+
+/// gfx11, waves of 64: results from before and behind a write of EXEC, read
+/// together while both are under way.
+bool HazardChecker::checkForwarding(const Inst *I, const Effects &E) {
+  // The youngest result of each register that is read.
+  const VectorResult *Read[Forwarded];
+  unsigned Count = 0;
+  for (const RegisterSpan &S : E.VectorRead)
+    for (unsigned R = S.First; R < unsigned(S.First + S.Count); ++R)
+      for (uint64_t Back = 1; Back <= std::min<uint64_t>(Vectors, Forwarded);
+           ++Back) {
+        const VectorResult &Result = Results[(Vectors - Back) % Forwarded];
+        if (!Result.I || !overlap(Result.Result, {uint16_t(R), 1}))
+          continue;
+        if (Count < Forwarded)
+          Read[Count++] = &Result;
+        break;
+      }
+  for (unsigned A = 0; A < Count; ++A)
+    for (unsigned B = 0; B < Count; ++B)
+      if (Read[A]->ExecWrites != Read[B]->ExecWrites &&
+          Read[A]->Vectors < Read[B]->Vectors &&
+          Read[B]->Vectors - Read[A]->Vectors <= 3 &&
+          Vectors - Read[B]->Vectors <= 5)
+        return newerFault(I, Read[B]->I,
+                          "two results are read of which one was made before "
+                          "the scalar ALU wrote EXEC and one behind it, a few "
+                          "vector instructions ago",
+                          "s_waitcnt_depctr with va_vdst of 0");
+  return true;
 }
 
 bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
@@ -138,24 +209,17 @@ bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
                       "v_permlane follows a v_cmpx that has set EXEC",
                       "another vector instruction, which v_nop is not,");
   if (Hazards.Newer & NewerSgpr) {
-    for (const RegisterSpan &S : E.ScalarRead)
-      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {
-        const ScalarWrite &By = Overwritten[Slot];
-        if (By.I && Scalars - By.Scalars < 11)
-          return newerFault(I, By.I,
-                            "the vector ALU reads a scalar register that it "
-                            "has read before and the scalar ALU has written "
-                            "since",
-                            "s_wait_alu with sa_sdst of 0");
-        ReadByVectors[Slot / 2] = true;
-      }
-    for (const RegisterSpan &S : E.ScalarWrite)
-      for (unsigned Slot = S.First; Slot < endOf(S); ++Slot)
-        Overwritten[Slot].I = nullptr;
+    if (!checkShared(I, E))
+      return false;
+    noteShared(E);
   }
+  if (Hazards.Newer & NewerForwarding && !checkForwarding(I, E))
+    return false;
   // One instruction of a pair that is issued together counts for both.
-  if (I->Class == InstClass::Vector)
+  if (I->Class == InstClass::Vector) {
+    Results[Vectors % Forwarded] = {I, E.VectorWrite[0], Vectors, ExecWrites};
     ++Vectors;
+  }
   if (Trans) {
     Slow[Transcendentals++ % 2] = {I, E.VectorWrite[0], Vectors};
   }
@@ -174,20 +238,20 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
   case InstClass::Uncounted:
     return checkVector(I, E);
   case InstClass::VectorMemory:
-    llvm::fill(Overwritten, ScalarWrite()); // They wait for the scalar ALU.
+    llvm::fill(Overwritten, SharedWrite()); // They wait for the scalar ALU.
     [[fallthrough]];
   case InstClass::LDS:
-    llvm::fill(Slow, TransResult()); // They wait for the vector ALU.
+    dropVectorResults(); // They wait for the vector ALU.
     return true;
   case InstClass::Scalar:
     // Those that compute one value for all lanes are the vector ALU's.
     if (StringRef(I->Record->Name).starts_with("v_"))
       return checkVector(I, E);
     if (E.Use.Cache.isControl())
-      llvm::fill(Slow, TransResult()); // As those that access memory.
+      dropVectorResults(); // As those that access memory.
     break;
   case InstClass::ScalarMemory:
-    llvm::fill(Overwritten, ScalarWrite()); // As vector memory.
+    llvm::fill(Overwritten, SharedWrite()); // As vector memory.
     return true;
   default:
     return true;
@@ -196,14 +260,18 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
     const StringRef Name = I->Record->Name;
     if (Name == "s_waitcnt_depctr" || Name == "s_wait_alu") {
       if (!(I->Imm >> 12 & 15))
-        llvm::fill(Slow, TransResult());
+        dropVectorResults();
       if (!(I->Imm & 1))
-        llvm::fill(Overwritten, ScalarWrite());
+        llvm::fill(Overwritten, SharedWrite());
     }
     return true;
   }
+  if (E.WritesExec)
+    ++ExecWrites;
   if (!(Hazards.Newer & NewerSgpr))
     return true;
+  if (!checkShared(I, E))
+    return false;
   bool Writes = false;
   for (const RegisterSpan &S : E.ScalarWrite)
     for (unsigned Slot = S.First; Slot < endOf(S); ++Slot) {

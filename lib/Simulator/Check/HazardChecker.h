@@ -53,6 +53,10 @@ private:
   void note(const Inst *I, const Effects &E, const HazardFacts &F);
   bool checkNewer(const Inst *I, const Effects &E);
   bool checkVector(const Inst *I, const Effects &E);
+  bool checkShared(const Inst *I, const Effects &E);
+  void noteShared(const Effects &E);
+  void dropVectorResults();
+  bool checkForwarding(const Inst *I, const Effects &E);
   bool newerFault(const Inst *I, const Inst *First, const std::string &What,
                   const std::string &Remedy);
 
@@ -84,12 +88,20 @@ private:
   const Inst *LastMatrix = nullptr; ///< no vector instruction has followed
   const Effects *LastMatrixEffects = nullptr;
   const Inst *LastExecWrite = nullptr;
-  struct ScalarWrite {
+  struct SharedWrite {
     const Inst *I = nullptr;
     uint64_t Scalars = 0;
   };
   bool ReadByVectors[NumShared / 2];  ///< pairs
-  ScalarWrite Overwritten[NumShared]; ///< by the scalar ALU
+  SharedWrite Overwritten[NumShared]; ///< by the scalar ALU
+  struct VectorResult {
+    const Inst *I = nullptr;
+    RegisterSpan Result;
+    uint64_t Vectors = 0, ExecWrites = 0;
+  };
+  static constexpr unsigned Forwarded = 8; ///< instructions back
+  VectorResult Results[Forwarded];         ///< by Vectors
+  uint64_t ExecWrites = 0;                 ///< by the scalar ALU
 };
 
 } // namespace lnbwd::sim

@@ -412,8 +412,10 @@ static HazardFacts hazardFacts(const Inst &I, const Effects &E,
 }
 
 /// Which of the newer chips' hazards a chip has, as LLVM 22 knows them.
-static uint8_t newerHazards(const SimulatedChip &Chip) {
+static uint8_t newerHazards(const SimulatedChip &Chip, unsigned WaveSize) {
   uint8_t Hazards = 0;
+  if (Chip.Generation == 11 && WaveSize == 64)
+    Hazards |= NewerForwarding;
   if (Chip.Generation >= 11)
     Hazards |= NewerMatrix | NewerPermlane;
   if (Chip.HasTransUseHazard)
@@ -424,7 +426,7 @@ static uint8_t newerHazards(const SimulatedChip &Chip) {
 }
 
 CodeHazards::CodeHazards(const InstructionTable &P, const CodeEffects &Effects)
-    : Newer(newerHazards(P.chip())) {
+    : Newer(newerHazards(P.chip(), P.waveSize())) {
   const uint8_t Bit = chipBit(P.chip());
   IsGfx940 = Bit & ChipGfx940On;
   IsGfx950 = Bit == ChipGfx950;

@@ -99,6 +99,7 @@ enum NewerHazards : uint8_t {
   NewerMatrix = 2,   ///< one matrix instruction multiplies another one's result
   NewerPermlane = 4, ///< v_permlane after v_cmpx
   NewerSgpr = 8,     ///< scalar registers that vector and scalar ALU share
+  NewerForwarding = 16, ///< results of both sides of a write of EXEC
 };
 
 /// The hazards of a program's chip, and what its instructions are to them.

@@ -229,6 +229,7 @@ bool Follower::step(size_t K) {
     return false;
   }
   const bool Uses = reads(E);
+  bool Returns = false; // to where it was loaded
   if ((E.BranchOnVcc && Scalars[SlotVCC]) || (E.BranchOnScc && Uses) ||
       (isExecBranch(I) && Scalars[SlotExec]) || (Uses && E.WritesExec)) {
     Mine.Use.Decides = true;
@@ -251,10 +252,10 @@ bool Follower::step(size_t K) {
       Mine.Use.IsGuess = true;
     if (E.Access == MemoryAccess::Store && E.Space == Mine.Space &&
         !AddressUsed && Mine.Access == MemoryAccess::Load && samePlace(I))
-      E.Use.Changes = true;
+      E.Use.Changes = Returns = true;
   }
   const bool IsOwn = E.Access != MemoryAccess::None && isOwnMemory(K);
-  if (IsOwn && E.Access == MemoryAccess::Store && Uses)
+  if (IsOwn && E.Access == MemoryAccess::Store && Uses && !Returns)
     keepIn(K);
   const bool Reloads = IsOwn && E.Access == MemoryAccess::Load && isKeptIn(K);
   // What an instruction makes of the value is the value, too.

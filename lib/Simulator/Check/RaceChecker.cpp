@@ -70,6 +70,8 @@ Heard RaceChecker::handOn(bool ToOthers, bool ThroughLds) const {
   }
   H.Issued = AllIssued;
   H.Kept = Kept;
+  // A write-back counts as a store until it has been waited for.
+  H.Back = std::min(WrittenBack[W.Index], lastOver(U.Store));
   if (ToOthers && Kept > WrittenBack[W.Index])
     H.Done = std::min(H.Done, WrittenBack[W.Index]);
   return H;
@@ -117,8 +119,9 @@ void RaceChecker::log(const Effects &E) {
     auto Others = std::make_shared<Knowledge>(All);
     for (unsigned K = 0; K < NumWaves; ++K) {
       Heard &H = Others->Local[K];
-      if (H.Kept > WrittenBack[K])
-        H.Done = std::min(H.Done, WrittenBack[K]);
+      H.Back = WrittenBack[K];
+      if (H.Kept > H.Back)
+        H.Done = std::min(H.Done, H.Back);
     }
     Logged = std::move(Others);
   }
@@ -135,15 +138,28 @@ void RaceChecker::settle() {
     if (Waits.isUnderWay(A.Number))
       return false;
     All.join(A.What);
+    hearOfWriteBacks();
     Logged.reset();
     return true;
   });
+}
+
+/// What other waves have written back need not be written back again.
+void RaceChecker::hearOfWriteBacks() {
+  if (Caches.KeepsStores)
+    for (unsigned K = 0; K < NumWaves; ++K)
+      WrittenBack[K] = std::max(WrittenBack[K], All.Local[K].Back);
 }
 
 void RaceChecker::barrierSignalled() {
   BarrierClocks &B = WG.Barriers;
   BarrierClocks::Told &T = B.told(++B.Signals[W.Index]);
   T.All.join(All);
+  // What is handed on of others is over; their parts in the write-back that is
+  // under way are not.
+  if (Caches.KeepsStores && !Waits.underWay().Store)
+    for (unsigned K = 0; K < NumWaves; ++K)
+      T.All.Local[K].Back = std::max(T.All.Local[K].Back, WrittenBack[K]);
   T.All.Local[W.Index].raise(atClock(handOn(false, false), Now));
   if (Caches.SharedNear)
     T.Near.join(Near);
@@ -164,6 +180,7 @@ void RaceChecker::passBarrier() {
   for (unsigned K = 0; K < NumWaves; ++K)
     if (B.Ended[K] && B.Signals[K] < Passed)
       Hear(*B.Ended[K]);
+  hearOfWriteBacks();
   Logged.reset();
 }
 
@@ -177,6 +194,7 @@ void RaceChecker::ended(bool Idle) {
   Heard Own;
   Own.Lds = Own.Read = Own.Write = Own.DoneRead = Own.Done = Own.Issued = Now;
   Own.Kept = Kept;
+  Own.Back = WrittenBack[W.Index];
   T->All.Local[W.Index].raise(Own);
   B.Ended[W.Index] = std::move(T);
 }

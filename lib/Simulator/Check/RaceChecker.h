@@ -89,6 +89,7 @@ private:
   void passBarrier();
   Heard handOn(bool ToOthers, bool ThroughLds) const;
   void log(const Effects &E);
+  void hearOfWriteBacks();
   bool ordered(uint64_t M, bool IsLds, bool WasWrite) const;
   bool visible(uint64_t M, const MemoryUse &Use, bool &Near) const;
   bool accessCells(const CellRun &Run, const AccessRange &R);
@@ -107,7 +108,8 @@ private:
   bool sameValues(const AccessRange &R, uint64_t Address, unsigned Bytes,
                   const uint8_t *Values) const;
   /// A load that is there for order, and what it takes part in.
-  static bool isSync(const Effects &E);
+  static bool isSync(const AccessRange &R);
+  bool isHandedOnTooEarly(uint64_t M) const;
   void add(Accesses &To, bool IsLds, bool AreWrites);
   void fold(uint64_t M, Crowd &C) const;
   const MemoryUse &useOf(uint64_t M) const;

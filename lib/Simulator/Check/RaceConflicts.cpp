@@ -38,14 +38,22 @@ const MemoryUse &RaceChecker::useOf(uint64_t M) const {
   return Id < List.size() ? L.TheEffects.of(List[Id]).Use : Unknown;
 }
 
-bool RaceChecker::isSync(const Effects &E) {
+bool RaceChecker::isSync(const AccessRange &R) {
+  const Effects &E = *R.E;
   if (E.Space == MemorySpace::Scalar)
     return false;
   if (E.Access == MemoryAccess::Atomic)
     return E.Returns && E.Use.Decides;
   return E.Access == MemoryAccess::Load &&
-         (E.Use.Spins || (E.Use.Cache.Coherent && E.Use.Decides &&
-                          E.Space != MemorySpace::Lds));
+         (E.Use.Spins || (E.Use.Cache.Coherent && E.Use.Decides && !R.isLds()));
+}
+
+/// Whether another workgroup has said that an access is done before it was
+/// over: what it says is then for nothing, though the atomic itself is one.
+bool RaceChecker::isHandedOnTooEarly(uint64_t M) const {
+  const Moment Where = Moment::of(M);
+  return Where.wave() - First >= NumWaves &&
+         Where.clock() <= All.Remote.at(Where.wave()).Issued;
 }
 
 bool RaceChecker::ordered(uint64_t M, bool IsLds, bool WasWrite) const {
@@ -138,7 +146,8 @@ uint64_t RaceChecker::readStore(const Accesses &Writes, bool IsLds,
 void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
                             Conflict &Found) const {
   const MemoryUse &Use = R.E->Use;
-  const bool Sync = isSync(*R.E), IsScalar = R.E->Space == MemorySpace::Scalar;
+  const bool Sync = isSync(R), IsScalar = R.E->Space == MemorySpace::Scalar;
+  const bool Coherent = Use.Cache.Coherent && !R.isLds() && !IsScalar;
   auto Stale = [&](uint64_t M) {
     bool InNear;
     if (R.isLds() || IsScalar || Use.Refreshes || visible(M, Use, InNear))
@@ -159,6 +168,9 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
   if (Store && Moment::of(Store).wave() != Me) {
     if (Ordered) {
       Stale(Store);
+    } else if (!Sync && Coherent && useOf(Store).Cache.Coherent &&
+               !isHandedOnTooEarly(Store)) {
+      Stale(Store); // Both are atomic.
     } else if (!Sync) {
       Found = {Store, true, false, false};
       return;
@@ -167,10 +179,11 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
     }
   }
   uint64_t Other;
-  const bool Careful =
-      Sync || Use.IsGuess || (Use.Cache.Coherent && !R.isLds() && !IsScalar);
-  if (anyUnordered(
-          C.Atomics, R.isLds(), true, [&](uint64_t) { return Careful; }, Other))
+  const bool Careful = Sync || Use.IsGuess || Coherent;
+  auto IsHarmless = [&](uint64_t M) {
+    return Careful && (Sync || Use.IsGuess || !isHandedOnTooEarly(M));
+  };
+  if (anyUnordered(C.Atomics, R.isLds(), true, IsHarmless, Other))
     Found = {Other, true, false, false};
   else if (C.Atomics.single() && !Careful)
     Stale(C.Atomics.moment());
@@ -182,7 +195,10 @@ bool RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
                              uint64_t Address, unsigned Bytes,
                              const uint8_t *Values, Conflict &Found) const {
   uint64_t Other;
-  const bool Coherent = R.E->Use.Cache.Coherent && !R.isLds();
+  // Atomic stores and loads may meet, but for what was read and changed: one of
+  // two changes would be lost.
+  const bool Coherent =
+      R.E->Use.Cache.Coherent && !R.isLds() && !R.E->Use.Changes;
   const bool Among = anyUnordered(
       C.Writes, R.isLds(), true,
       [&](uint64_t M) { return Coherent && useOf(M).Cache.Coherent; }, Other);
@@ -196,7 +212,11 @@ bool RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
     Found = {Other, true, false, false};
   else if (!Among && anyUnordered(
                          C.Reads, R.isLds(), false,
-                         [](uint64_t) { return false; }, Other))
+                         [&](uint64_t M) {
+                           return R.E->Use.Cache.Coherent && !R.isLds() &&
+                                  useOf(M).Cache.Coherent;
+                         },
+                         Other))
     Found = {Other, false, false, false};
   return Among;
 }
@@ -284,7 +304,7 @@ RaceChecker::Conflict RaceChecker::accessCell(const CellRun &Run, uint32_t K,
     if (!C.Atomics.empty() || C.Writes.crowd() ||
         (!C.Writes.empty() && Moment::of(C.Writes.moment()).wave() != Me))
       checkRead(C, R, Found);
-    if (!isSync(*R.E))
+    if (!isSync(R))
       add(C.Reads, R.isLds(), false);
     break;
   case MemoryAccess::Store: {
@@ -316,8 +336,7 @@ RaceChecker::Conflict RaceChecker::accessCell(const CellRun &Run, uint32_t K,
 }
 
 bool RaceChecker::accessCells(const CellRun &Run, const AccessRange &R) {
-  const bool Reads =
-      R.isLds() && R.Access == MemoryAccess::Load && !isSync(*R.E);
+  const bool Reads = R.isLds() && R.Access == MemoryAccess::Load && !isSync(R);
   const bool Writes = R.isLds() && R.Access == MemoryAccess::Store;
   bool Good = true;
   for (uint32_t K = 0; K < Run.Count; ++K) {
@@ -378,7 +397,7 @@ bool RaceChecker::writeLike(Cell &C) {
 bool RaceChecker::access(const AccessRange &R) {
   if (!Followed)
     return true;
-  if (L.Logs.wanted() && isSync(*R.E))
+  if (L.Logs.wanted() && isSync(R))
     Takes.push_back(R);
   if (Like.Of != Mark) {
     Like = Alike();
@@ -426,7 +445,9 @@ bool RaceChecker::collisions(const Inst *I, const Effects &E, const uint64_t *A,
       Same &= storedByte(I, Data, One, W.N, unsigned(X - Low)) ==
               storedByte(I, Data, Two, W.N, unsigned(X - High));
     const bool Lost = E.Use.Changes && High == Low;
-    if (Same && !Lost)
+    // Atomic stores may meet: one of the values stays.
+    const bool IsAtomic = E.Use.Cache.Coherent && E.Space != MemorySpace::Lds;
+    if ((Same || IsAtomic) && !Lost)
       continue;
     const unsigned First = std::min(One, Two), Second = std::max(One, Two);
     return noteFinding(W, I, int(Second), "lanes", [&] {

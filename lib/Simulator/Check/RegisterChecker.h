@@ -116,8 +116,13 @@ private:
   }
   std::string explain(const Source &S, unsigned Register, bool Scalar) const;
   Source blame(const Inst *I, const Effects &E, uint64_t Lanes) const;
-  Source blameRow(const Inst *I, unsigned Register) const;
-  Source blameScalar(const Inst *I, unsigned Slot) const;
+  Source blameRegister(const Inst *I, unsigned Register, bool Scalar) const;
+  Source blameRow(const Inst *I, unsigned Register) const {
+    return blameRegister(I, Register, /*Scalar=*/false);
+  }
+  Source blameScalar(const Inst *I, unsigned Slot) const {
+    return blameRegister(I, Slot, /*Scalar=*/true);
+  }
   Source blameInactive(const Inst *I, unsigned Register) const;
   void define(RegisterSpan S, uint64_t Lanes, uint64_t Good,
               const Source &Reason);

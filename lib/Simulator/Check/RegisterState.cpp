@@ -147,24 +147,16 @@ RegisterChecker::Source RegisterChecker::blame(const Inst *I, const Effects &E,
   return blameScalar(I, SlotSCC);
 }
 
-/// Why a row that is not defined in some lane is not.
-RegisterChecker::Source RegisterChecker::blameRow(const Inst *I,
-                                                  unsigned Register) const {
-  Source From = Why[Register];
+/// Why a register that is not defined, in some lane, is not: what was noted, or
+/// that it was never written before it was read.
+RegisterChecker::Source RegisterChecker::blameRegister(const Inst *I,
+                                                       unsigned Register,
+                                                       bool Scalar) const {
+  Source From = Scalar ? ScalarWhy[Register] : Why[Register];
   if (!From.I) {
     From.I = I;
     From.Register = uint16_t(Register);
-  }
-  return From;
-}
-
-RegisterChecker::Source RegisterChecker::blameScalar(const Inst *I,
-                                                     unsigned Slot) const {
-  Source From = ScalarWhy[Slot];
-  if (!From.I) {
-    From.I = I;
-    From.Register = uint16_t(Slot);
-    From.Scalar = true;
+    From.Scalar = Scalar;
   }
   return From;
 }

@@ -25,6 +25,7 @@ void Heard::raise(const Heard &To) {
   Done = std::max(Done, To.Done);
   Issued = std::max(Issued, To.Issued);
   Kept = std::max(Kept, To.Kept);
+  Back = std::max(Back, To.Back);
 }
 
 void Knowledge::reset(unsigned NumWaves) {

@@ -57,6 +57,7 @@ struct Heard {
   uint32_t DoneRead = 0, Done = 0;
   uint32_t Issued = 0; ///< number of its last one when it handed that on
   uint32_t Kept = 0;   ///< its last store that the L2 of its XCD may keep
+  uint32_t Back = 0;   ///< up to which number the L2 has been written back
   void raise(const Heard &To);
 };
 /// In place of a number: everything that had been issued by then.

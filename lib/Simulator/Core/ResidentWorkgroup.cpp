@@ -104,7 +104,7 @@ void ResidentWorkgroup::startWave(unsigned Index) {
     fillPoison(W.Scratch, ScratchPerWave);
   W.Status = WaveStatus::Running;
   W.PC = L.Code->at(K.Entry);
-  W.BarrierGeneration = 0;
+  W.BarrierGeneration = WG.Generation - 1; // None that it could wait for.
   W.LastRegion = {0, 0};
 
   W.S[SlotSCC] = 0;
@@ -298,8 +298,10 @@ bool ResidentWorkgroup::turn() {
     unsigned Place = unsigned((K + R % Count) % Count);
     Wave &W = *WG.Waves[Backward ? Count - 1 - Place : Place];
     if (W.Status == WaveStatus::AtBarrier &&
-        int(WG.Generation - W.BarrierGeneration) >= 0)
+        W.BarrierGeneration == WG.Generation) {
       W.Status = WaveStatus::Running;
+      --W.BarrierGeneration; // It has been waited for.
+    }
     if (W.Status != WaveStatus::Running)
       continue;
     Ran = true;
@@ -311,6 +313,10 @@ bool ResidentWorkgroup::turn() {
       return false;
     if (W.Status == WaveStatus::Ended) {
       --WG.Alive;
+      // What it has signalled beyond the last barrier does not count for
+      // another wave.
+      if (W.BarrierGeneration == WG.Generation + 1)
+        --WG.Signalled;
       if (!WG.Alive)
         reportExecuted(W, nullptr);
       // The others need not wait for a wave that has ended.

@@ -92,26 +92,35 @@ static const Inst *call(Wave &W, const Inst *I) {
   return jump(W, I, I->Address + 4 + uint64_t(int64_t(int16_t(I->Imm)) * 4));
 }
 
-/// The wave reaches the workgroup's barrier.
-static void signal(Wave &W) {
+/// The wave reaches the workgroup's barrier. False: the wave has been stopped.
+static bool signal(Wave &W, const Inst *I) {
   Workgroup &WG = *W.WG;
   ++W.Count.Barriers;
+  // It would count for a wave that has not come.
+  if (W.BarrierGeneration == WG.Generation + 1) {
+    fault(W, I, -1,
+          "the wave signals the barrier again before that is complete; "
+          "expected s_barrier_wait between the two");
+    return false;
+  }
   W.BarrierGeneration = WG.Generation + 1;
   if (++WG.Signalled == WG.Alive) {
     WG.Signalled = 0;
     ++WG.Generation;
   }
+  return true;
 }
 static const Inst *waitForBarrier(Wave &W, const Inst *I) {
-  if (int(W.WG->Generation - W.BarrierGeneration) >= 0)
+  if (W.BarrierGeneration == W.WG->Generation) {
+    --W.BarrierGeneration; // It has been waited for.
     return I + 1;
+  }
   W.PC = I + 1;
   W.Status = WaveStatus::AtBarrier;
   return nullptr;
 }
 static const Inst *barrier(Wave &W, const Inst *I) {
-  signal(W);
-  return waitForBarrier(W, I);
+  return signal(W, I) ? waitForBarrier(W, I) : nullptr;
 }
 static bool isWorkgroupBarrier(Wave &W, const Inst *I) {
   // The barrier's number is the source operand of s_barrier_signal, the
@@ -126,20 +135,24 @@ static bool isWorkgroupBarrier(Wave &W, const Inst *I) {
 static const Inst *barrierSignal(Wave &W, const Inst *I) {
   if (!isWorkgroupBarrier(W, I))
     return nullptr;
-  signal(W);
-  return I + 1;
+  return signal(W, I) ? I + 1 : nullptr;
 }
 static const Inst *barrierSignalFirst(Wave &W, const Inst *I) {
   if (!isWorkgroupBarrier(W, I))
     return nullptr;
   W.S[SlotSCC] = W.WG->Signalled == 0;
-  signal(W);
-  return I + 1;
+  return signal(W, I) ? I + 1 : nullptr;
 }
 static const Inst *barrierWait(Wave &W, const Inst *I) {
   if (!isWorkgroupBarrier(W, I))
     return nullptr;
-  return waitForBarrier(W, I);
+  // The one that is complete, or the one to come.
+  if (W.BarrierGeneration - W.WG->Generation <= 1)
+    return waitForBarrier(W, I);
+  fault(W, I, -1,
+        "the wave waits for a barrier that it has not signalled, so that the "
+        "barrier cannot complete; expected s_barrier_signal before it");
+  return nullptr;
 }
 
 namespace {

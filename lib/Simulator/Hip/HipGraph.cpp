@@ -17,6 +17,8 @@
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
+#include "Hip/LaunchArguments.h"
+
 #include <mutex>
 #include <string>
 
@@ -61,37 +63,15 @@ static std::string keepArguments(const Kernel &K, void **Parameters,
                                  void **Extra, KeptArguments &Kept) {
   Kept.HasParameters = Parameters != nullptr;
   Kept.HasExtra = Extra != nullptr;
-  if (Parameters) {
-    if (!K.HasMetadata)
-      return "the kernel has no metadata that describes its arguments; pass "
-             "them as a buffer (HIP_LAUNCH_PARAM_BUFFER_POINTER)";
-    for (const KernelArgument &A : K.Arguments) {
-      if (A.hidden())
-        continue;
-      const void *From = Parameters[Kept.Values.size()];
-      if (!From)
-        return "kernelParams[" + std::to_string(Kept.Values.size()) +
-               "] is null";
-      Kept.Values.push_back(bytesAt(From, A.Size));
-    }
-    return "";
-  }
-  if (!Extra)
-    return "";
-  // Pointer and size in either order, as a launch takes them.
-  const void *Buffer = nullptr;
-  size_t Size = 0;
-  for (unsigned I = 0; Extra[I] != HIP_LAUNCH_PARAM_END && I < 8; I += 2) {
-    if (Extra[I] == HIP_LAUNCH_PARAM_BUFFER_POINTER)
-      Buffer = Extra[I + 1];
-    else if (Extra[I] == HIP_LAUNCH_PARAM_BUFFER_SIZE)
-      Size = *static_cast<const size_t *>(Extra[I + 1]);
-    else
-      return "extra has an unknown entry";
-  }
-  if (Buffer)
-    Kept.Packed = bytesAt(Buffer, Size);
-  return "";
+  if (Parameters)
+    return readParameters(K, Parameters, [&](const auto &A, const void *Value) {
+      Kept.Values.push_back(bytesAt(Value, A.Size));
+    });
+  PackedArguments Packed;
+  std::string Problem = Extra ? readExtra(Extra, Packed) : "";
+  if (Problem.empty())
+    Kept.Packed = bytesAt(Packed.Bytes, Packed.Size);
+  return Problem;
 }
 
 hipError_t lnbwd::sim::captureLaunch(hipFunction_t Function, dim3 Grid,

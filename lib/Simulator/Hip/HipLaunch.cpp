@@ -18,6 +18,7 @@
 #include "Check/Limits.h"
 #include "Core/Scheduler.h"
 #include "Core/Wave.h"
+#include "Hip/LaunchArguments.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -97,23 +98,19 @@ static std::string fillArguments(const Kernel &K, void **Parameters,
                                  void **Extra, LaunchMemory &M) {
   auto *Segment = reinterpret_cast<uint8_t *>(M.Kernarg.data());
   if (Parameters) {
-    if (!K.HasMetadata)
-      return "the kernel has no metadata that describes its arguments; pass "
-             "them as a buffer (HIP_LAUNCH_PARAM_BUFFER_POINTER)";
+    std::string Beyond;
     unsigned Next = 0;
-    for (const KernelArgument &A : K.Arguments) {
-      if (A.hidden())
-        continue;
-      const void *From = Parameters[Next];
-      if (!From)
-        return "kernelParams[" + std::to_string(Next) + "] is null";
-      if (uint64_t(A.Offset) + A.Size > M.Kernarg.size() * 8)
-        return "the kernel's metadata places argument " + std::to_string(Next) +
-               " beyond the kernel argument segment";
-      std::memcpy(Segment + A.Offset, From, A.Size);
-      ++Next;
-    }
-    return "";
+    const std::string Problem =
+        readParameters(K, Parameters, [&](const auto &A, const void *Value) {
+          if (uint64_t(A.Offset) + A.Size <= M.Kernarg.size() * 8)
+            std::memcpy(Segment + A.Offset, Value, A.Size);
+          else if (Beyond.empty())
+            Beyond = "the kernel's metadata places argument " +
+                     std::to_string(Next) +
+                     " beyond the kernel argument segment";
+          ++Next;
+        });
+    return Problem.empty() ? Beyond : Problem;
   }
   uint64_t Needed = 0;
   for (const KernelArgument &A : K.Arguments)
@@ -123,22 +120,14 @@ static std::string fillArguments(const Kernel &K, void **Parameters,
     return Needed ? "the kernel takes arguments, but neither kernelParams nor "
                     "extra gives any"
                   : "";
-  const void *Buffer = nullptr;
-  size_t Size = 0;
-  for (unsigned I = 0; Extra[I] != HIP_LAUNCH_PARAM_END; I += 2) {
-    if (I >= 8)
-      return "extra is not ended by HIP_LAUNCH_PARAM_END";
-    if (Extra[I] == HIP_LAUNCH_PARAM_BUFFER_POINTER)
-      Buffer = Extra[I + 1];
-    else if (Extra[I] == HIP_LAUNCH_PARAM_BUFFER_SIZE)
-      Size = *static_cast<const size_t *>(Extra[I + 1]);
-    else
-      return "extra has an unknown entry";
-  }
-  if (!Buffer || Size < Needed)
-    return "extra gives " + std::to_string(Buffer ? Size : 0) +
+  PackedArguments Packed;
+  if (std::string Problem = readExtra(Extra, Packed); !Problem.empty())
+    return Problem;
+  if (!Packed.Bytes || Packed.Size < Needed)
+    return "extra gives " + std::to_string(Packed.Size) +
            " bytes of arguments, the kernel takes " + std::to_string(Needed);
-  std::memcpy(Segment, Buffer, std::min(Size, M.Kernarg.size() * 8));
+  std::memcpy(Segment, Packed.Bytes,
+              std::min(Packed.Size, M.Kernarg.size() * 8));
   return "";
 }
 

@@ -14,12 +14,14 @@
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
+#include "Load/CodeTarget.h"
 #include "Load/OffloadBundle.h"
 
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <unistd.h>
 
 #if defined(__linux__)
@@ -85,6 +87,15 @@ static hipError_t loadBundle(hipModule_t *Module, const ObjectBytes &Read,
   return loadModule(Module, Object->Bytes, Origin);
 }
 
+/// All of a file; none if it cannot be opened.
+static std::optional<std::vector<uint8_t>> readFile(const char *Path) {
+  std::ifstream File(Path, std::ios::binary);
+  if (!File)
+    return std::nullopt;
+  return std::vector<uint8_t>((std::istreambuf_iterator<char>(File)),
+                              std::istreambuf_iterator<char>());
+}
+
 ObjectBytes lnbwd::sim::bytesFrom(const void *Image) {
   return [Image](uint64_t Offset, uint64_t Size, void *Out) {
     return readUnknown(static_cast<const uint8_t *>(Image) + Offset,
@@ -131,21 +142,43 @@ hipError_t hipModuleLoadDataEx(hipModule_t *Module, const void *Image,
 hipError_t hipModuleLoad(hipModule_t *Module, const char *Path) {
   if (!Module || !Path)
     return finish(hipErrorInvalidValue, "hipModuleLoad: null pointer");
-  std::ifstream File(Path, std::ios::binary);
-  if (!File)
-    return finish(hipErrorFileNotFound, std::string("hipModuleLoad: cannot "
-                                                    "open '") +
-                                            Path + "'");
-  std::vector<uint8_t> Bytes((std::istreambuf_iterator<char>(File)),
-                             std::istreambuf_iterator<char>());
-  const ObjectBytes Read = [&](uint64_t Offset, uint64_t Size, void *Out) {
-    if (Offset > Bytes.size() || Size > Bytes.size() - Offset)
-      return false;
-    std::memcpy(Out, Bytes.data() + Offset, size_t(Size));
-    return true;
-  };
+  const std::optional<std::vector<uint8_t>> Bytes = readFile(Path);
+  if (!Bytes)
+    return finish(hipErrorFileNotFound,
+                  std::string("hipModuleLoad: cannot open '") + Path + "'");
+  const ObjectBytes Read = bytesOf(*Bytes);
   return isOffloadBundle(Read) ? loadBundle(Module, Read, Path)
-                               : loadModule(Module, Bytes, Path);
+                               : loadModule(Module, *Bytes, Path);
+}
+
+int lnbwdSimChooseDevice(const char *Path, const char *ChipName) {
+  auto Fail = [](const std::string &Message) {
+    (void)finish(hipErrorInvalidValue, Message);
+    return -1;
+  };
+  const int Only = state().OnlyDevice;
+  const SimulatedChip *Wanted = Only < 0 ? nullptr : &Chips[Only];
+  if (ChipName && *ChipName) {
+    const SimulatedChip *Named = chipByName(ChipName);
+    if (!Named)
+      return Fail("expected one of the chips " + namesOfChips() + ", got '" +
+                  ChipName + "'");
+    if (Wanted && Named != Wanted)
+      return Fail("expected " + std::string(Wanted->Chip) +
+                  ", the chip that LNBWD_SIM_CHIP leaves, got '" + ChipName +
+                  "'");
+    Wanted = Named;
+  }
+  errno = 0;
+  const std::optional<std::vector<uint8_t>> Bytes = readFile(Path);
+  if (!Bytes)
+    return Fail("cannot read '" + std::string(Path) +
+                "': " + std::strerror(errno));
+  std::string Error;
+  const SimulatedChip *Chip = chooseChip(*Bytes, Wanted, Error);
+  if (!Chip)
+    return Fail("'" + std::string(Path) + "' " + Error);
+  return numberOf(int(Chip - Chips));
 }
 
 hipError_t hipModuleUnload(hipModule_t Module) {

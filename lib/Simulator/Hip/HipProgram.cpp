@@ -151,7 +151,7 @@ static void chooseDevice(const void *Image) {
   if (!isOffloadBundle(Read))
     return;
   for (const BundledObject &Object : readOffloadBundle(Read, Error))
-    if (const SimulatedChip *Chip = chipOf(Object)) {
+    if (const SimulatedChip *Chip = firstChipOf(Object.Target)) {
       state().OnlyDevice = int(Chip - Chips);
       currentDevice() = state().OnlyDevice;
       return;

@@ -74,10 +74,8 @@ static int deviceFromEnvironment(std::string &Problem) {
     return -1;
   if (const SimulatedChip *Chip = chipByName(Text))
     return int(Chip - Chips);
-  std::string Names;
-  for (const SimulatedChip &Chip : Chips)
-    Names += (Names.empty() ? "" : ", ") + std::string(Chip.Chip);
-  Problem = "LNBWD_SIM_CHIP: expected one of " + Names + ", got '" + Text + "'";
+  Problem = "LNBWD_SIM_CHIP: expected one of " + namesOfChips() + ", got '" +
+            Text + "'";
   return -1;
 }
 

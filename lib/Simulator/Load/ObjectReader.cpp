@@ -120,13 +120,6 @@ static std::string machineName(unsigned Machine) {
   return "an AMD GPU with machine number 0x" + utohexstr(Machine);
 }
 
-static std::string knownChips() {
-  std::string List;
-  for (const SimulatedChip &C : Chips)
-    List += std::string(List.empty() ? "" : ", ") + C.Chip;
-  return List;
-}
-
 bool ObjectReader::readHeader() {
   if (Bytes.size() >= 24 &&
       std::memcmp(Bytes.data(), "__CLANG_OFFLOAD_BUNDLE__", 24) == 0)
@@ -164,7 +157,7 @@ bool ObjectReader::readHeader() {
   if (!fits(Chip, Machine))
     return fail("the code object is for " + machineName(Machine) +
                 ", but the device is " + Chip.Chip + "; devices exist for " +
-                knownChips());
+                namesOfChips());
   const unsigned Xnack = Header.e_flags & ELF::EF_AMDGPU_FEATURE_XNACK_V4;
   if (Xnack == ELF::EF_AMDGPU_FEATURE_XNACK_ON_V4 && !isXnackOn())
     return fail("the code object requires xnack, which the device has "
@@ -515,6 +508,15 @@ bool lnbwd::sim::readObject(ArrayRef<uint8_t> Bytes, const SimulatedChip &Chip,
                             const ImageAllocator &Allocate,
                             ObjectContents &Contents, std::string &Error) {
   return ObjectReader(Bytes, Chip, Contents, Error).read(Allocate);
+}
+
+ObjectBytes lnbwd::sim::bytesOf(ArrayRef<uint8_t> Bytes) {
+  return [Bytes](uint64_t Offset, uint64_t Size, void *Out) {
+    if (Offset > Bytes.size() || Size > Bytes.size() - Offset)
+      return false;
+    std::memcpy(Out, Bytes.data() + Offset, size_t(Size));
+    return true;
+  };
 }
 
 uint64_t lnbwd::sim::objectExtent(const ObjectBytes &Read, std::string &Error) {

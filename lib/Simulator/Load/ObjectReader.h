@@ -61,6 +61,9 @@ bool readObject(llvm::ArrayRef<uint8_t> Bytes, const SimulatedChip &Chip,
 /// Copies bytes of an image of unknown size; false if they are not there.
 using ObjectBytes =
     std::function<bool(uint64_t Offset, uint64_t Size, void *Out)>;
+/// The bytes of an array, which has to outlive the result.
+ObjectBytes bytesOf(llvm::ArrayRef<uint8_t> Bytes);
+
 /// The number of bytes that an image's headers say it has, or 0 and an Error.
 uint64_t objectExtent(const ObjectBytes &Read, std::string &Error);
 

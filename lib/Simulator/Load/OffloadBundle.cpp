@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Object/OffloadBundle.h"
 #include "llvm/Support/Endian.h"
@@ -132,18 +133,21 @@ lnbwd::sim::readOffloadBundle(const ObjectBytes &Read, std::string &Error) {
   const auto Unfolded = unfold(Read, Error);
   if (!Unfolded)
     return {};
-  const StringRef Bytes = Unfolded->getBuffer();
-  auto ReadUnfolded = [&](uint64_t Offset, uint64_t Size, void *Out) {
-    if (Offset > Bytes.size() || Size > Bytes.size() - Offset)
-      return false;
-    std::memcpy(Out, Bytes.data() + Offset, size_t(Size));
-    return true;
-  };
-  return readPlain(ReadUnfolded, Error);
+  return readPlain(bytesOf(llvm::arrayRefFromStringRef(Unfolded->getBuffer())),
+                   Error);
 }
 
-const SimulatedChip *lnbwd::sim::chipOf(const BundledObject &Object) {
-  return chipByName(StringRef(Object.Target).split(':').first.str());
+bool lnbwd::sim::isForChip(const std::string &Target,
+                           const SimulatedChip &Chip) {
+  const StringRef Name = StringRef(Target).split(':').first;
+  return !Name.empty() && (Name == Chip.Chip || Name == Chip.GenericTarget);
+}
+
+const SimulatedChip *lnbwd::sim::firstChipOf(const std::string &Target) {
+  for (const SimulatedChip &Chip : Chips)
+    if (isForChip(Target, Chip))
+      return &Chip;
+  return nullptr;
 }
 
 const BundledObject *
@@ -154,17 +158,24 @@ lnbwd::sim::findObject(const std::vector<BundledObject> &Objects,
   auto Fits = [&](const BundledObject &Object) {
     llvm::SmallVector<StringRef, 4> Features;
     StringRef(Object.Target).split(Features, ':');
-    return chipOf(Object) == &Chip &&
+    return isForChip(Object.Target, Chip) &&
            llvm::all_of(llvm::drop_begin(Features), [&](StringRef Feature) {
              return StringRef(Device).contains(Feature);
            });
   };
   std::string Targets;
+  const BundledObject *Generic = nullptr;
   for (const BundledObject &Object : Objects) {
-    if (Fits(Object))
-      return &Object;
+    if (Fits(Object)) {
+      if (StringRef(Object.Target).split(':').first == Chip.Chip)
+        return &Object;
+      if (!Generic)
+        Generic = &Object;
+    }
     Targets += (Targets.empty() ? "" : ", ") + Object.Target;
   }
+  if (Generic)
+    return Generic;
   Error = "there is no code for " + Device +
           ", but the device is that; there "
           "is code for: " +

@@ -39,11 +39,16 @@ bool isOffloadBundle(const ObjectBytes &Read);
 std::vector<BundledObject> readOffloadBundle(const ObjectBytes &Read,
                                              std::string &Error);
 
-/// The simulated chip that a bundled object is for, or null.
-const SimulatedChip *chipOf(const BundledObject &Object);
+/// Whether code for a target, "gfx942:xnack-" or "gfx9-4-generic", is for the
+/// chip, whatever the settings of the device are.
+bool isForChip(const std::string &Target, const SimulatedChip &Chip);
 
-/// The object for the chip with the settings of its device, or null; Error says
-/// for which targets there are objects.
+/// The first simulated chip that code for a target is for, or null.
+const SimulatedChip *firstChipOf(const std::string &Target);
+
+/// The object for the chip with the settings of its device, before one for a
+/// generic target that the chip belongs to, or null; Error says for which
+/// targets there are objects.
 const BundledObject *findObject(const std::vector<BundledObject> &Objects,
                                 const SimulatedChip &Chip, std::string &Error);
 

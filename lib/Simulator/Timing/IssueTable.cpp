@@ -48,8 +48,7 @@ static double matrixRate(MatrixType Source, const ClockInfo &C) {
   case MatrixType::BF16:
     return C.MatrixFlopsPerClock;
   case MatrixType::XF32:
-    // By the MI300's data sheet.
-    return C.MatrixFlopsPerClock / 2;
+    return C.MatrixXF32FlopsPerClock;
   case MatrixType::F32:
     return C.MatrixSingleFlopsPerClock;
   case MatrixType::F64:
@@ -64,8 +63,7 @@ static double matrixRate(MatrixType Source, const ClockInfo &C) {
   case MatrixType::FP6:
   case MatrixType::BF6:
   case MatrixType::FP4:
-    // By the MI350's data sheet, and RDNA 3's instruction rates for iu4.
-    return C.MatrixByteFlopsPerClock * 2;
+    return C.MatrixSmallFlopsPerClock;
   case MatrixType::I32:
     break;
   }

@@ -261,6 +261,37 @@ PAIR(other_waves_atomics) {
 
 PAIR(one_value_differs) { flags[ITEM % 8] = fault && GROUP == 2 ? 3 : 1; }
 
+/* The sum is read by an atomic load, but others may still be on the way. */
+PAIR(other_waves_atomics_read_by_a_load) {
+  ADD(data, ITEM + 1, RELAXED, DEVICE);
+  if (!fault)
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  __builtin_amdgcn_s_barrier();
+  if (ITEM == 0 && ADD(flags, 1, ACQ_REL, DEVICE) == GROUPS - 1)
+    out[0] = LOAD(data, RELAXED, DEVICE);
+}
+
+/* Volatile accesses have the bits of atomic ones, but are two. */
+PAIR(volatile_counter) {
+  if (ITEM != 0)
+    return;
+  if (fault)
+    *(volatile GLOBAL u32 *)flags = *(volatile GLOBAL u32 *)flags + GROUP;
+  else
+    ADD(flags, GROUP, RELAXED, DEVICE);
+}
+
+/* The same through a pointer that may be to anything, as HIP's are. */
+PAIR(volatile_counter_anywhere) {
+  u32 *count = (u32 *)flags;
+  if (ITEM != 0)
+    return;
+  if (fault)
+    *(volatile u32 *)count = *(volatile u32 *)count + GROUP;
+  else
+    ADD(count, GROUP, RELAXED, DEVICE);
+}
+
 /* ---- Waves of one workgroup, through global memory ---------------------- */
 
 PAIR(waves_through_global) {
@@ -322,6 +353,21 @@ PAIR(lds_no_barrier) {
   if (!fault)
     barrier();
   out[ITEM] = tile[ITEMS - 1 - ITEM];
+}
+
+/* As HIP has it: the pointer is a generic one, and volatile. */
+PAIR(lds_volatile_tree) {
+  volatile u32 *sums = (u32 *)tile;
+  sums[ITEM] = ITEM;
+  barrier();
+  for (u32 step = ITEMS / 2; step > 0; step /= 2) {
+    if (ITEM < step)
+      sums[ITEM] = sums[ITEM] + sums[ITEM + step];
+    if (!fault)
+      barrier();
+  }
+  if (ITEM == 0)
+    out[0] = sums[0];
 }
 
 PAIR(lds_overwritten_too_early) {
@@ -693,4 +739,41 @@ ALONE(progress_counter) {
   /* Looked at from time to time, for nothing that depends on it. */
   ADD(flags, 1, RELAXED, DEVICE);
   out[GROUP * ITEMS + ITEM] = LOAD(flags, RELAXED, DEVICE);
+}
+
+/* Each wave makes what it has stored arrive; the ticket orders nothing more. */
+ALONE(ticket_behind_fences) {
+  SHARED static u32 ticket;
+  data[GROUP * ITEMS + ITEM] = ITEM + 1;
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+  barrier();
+  if (ITEM == 0)
+    ticket = ADD(flags, 1, RELAXED, DEVICE);
+  barrier();
+  if (ticket != GROUPS - 1)
+    return;
+  __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+  u32 sum = 0;
+  for (u32 k = 0; k < GROUPS; ++k)
+    sum += data[k * ITEMS + ITEM];
+  out[ITEM] = sum;
+}
+
+/* Nobody waits: who finds nothing does without. */
+ALONE(flag_tried_once) {
+  if (ITEM != 0)
+    return;
+  if (GROUP == 0) {
+    STORE(&data[0], 11, RELAXED, DEVICE);
+    STORE(&data[1], 12, RELAXED, DEVICE);
+    STORE(flags, 1, RELEASE, DEVICE);
+    return;
+  }
+  out[3 * GROUP] = LOAD(flags, ACQUIRE, DEVICE);
+  out[3 * GROUP + 1] = LOAD(&data[0], RELAXED, DEVICE);
+  out[3 * GROUP + 2] = LOAD(&data[1], RELAXED, DEVICE);
+}
+
+ALONE(any_of_many_atomic_stores) {
+  STORE(&out[ITEM & 15], GROUP * ITEMS + ITEM, RELAXED, DEVICE);
 }
