@@ -27,7 +27,7 @@ from .kernels import code_for_device, derive_gradient
 from .launching import check_capture, device_key, launch_kernel, open_device
 from .operations import LAYER_NORM, OPERATIONS
 from .rowprogram import Builder, Input, Output, RowProgram
-from .spec import GradientSpec, ProgramSpec, rows_hint, rows_option
+from .spec import GradientSpec, ProgramSpec, rows_hint
 
 __all__ = ["INPUTS", "Layer", "backward", "find_layer", "forward"]
 
@@ -210,7 +210,9 @@ def _load(source: str, device: torch.device, key: tuple[str, object, int], rows:
         target = open_device(device)
 
         def make(chip: str, format: str) -> ProgramSpec:
-            return ProgramSpec(source, chip, format=format, rows=rows_option(rows, chip))
+            # Of programs with matrices all chips' kernels depend on it: how a sum is taken apart,
+            # and whether one workgroup takes everything.
+            return ProgramSpec(source, chip, format=format, rows=rows_hint(rows))
 
         program = runtime.Program.for_chip(code_for_device(make, target.chip), target.info.arch)
         names = tuple(argument.name for argument in program.arguments)
