@@ -75,6 +75,8 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   addBufferization(pm);
+  pm.addPass(
+      createFewRowsToGPUPass({options.chip, options.fewRows, options.rows}));
   pm.addPass(createSimplifyContractionsPass());
   pm.addPass(createSplitContractionsPass());
   pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));

@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from .kernels import code_for_device, derive_gradient
 from .launching import check_capture, device_key, launch_kernel, open_device
 from .operations import LAYER_NORM, OPERATIONS
 from .rowprogram import Builder, Input, Output, RowProgram
-from .spec import GradientSpec, ProgramSpec, rows_hint, rows_option
+from .spec import GradientSpec, ProgramSpec, rows_hint
 
 __all__ = ["INPUTS", "Layer", "backward", "find_layer", "forward"]
 
@@ -128,22 +128,30 @@ class Gradient:
         return tuple(name for name in ("x", "gamma", "beta") if name in self.wanted)
 
     @functools.cached_property
-    def _row_texts(self) -> dict[int, str]:
+    def _texts(self) -> dict[tuple[str, int], str]:
         return {}
 
-    def rows_text(self, rows: int) -> str:
-        """The row program behind the product dz: of dz, x, gamma, beta and the statistics it makes
-        z again, and the gradients of the norm's inputs, in one pass over the rows; as the text that
+    def text_of(self, program: Callable[[int], RowProgram], rows: int) -> str:
+        """One of the programs below for a call of so many rows, as the text that
         :mod:`lnbwd.regions_op` knows it by."""
-        hint = rows_hint(rows)
-        text = self._row_texts.get(hint)
+        key = (program.__name__, rows_hint(rows))
+        text = self._texts.get(key)
         if text is None:
-            text = self._row_texts[hint] = regions_op.register_row_program(
-                self.rows_program(hint)).text
+            text = self._texts[key] = regions_op.register_row_program(program(key[1])).text
         return text
 
+    def bias_program(self, hint: int) -> RowProgram:
+        """The column sums of dout, its schedule chosen for so many rows."""
+        layer = self.layer
+        build = Builder(layer.n)
+        output = Output("column_sum", dict(layer.columns)["b"], build.add("input", 0))
+        program = build.finish(None, [Input("row", layer.dtype)], [output])
+        return dataclasses.replace(program, expected_rows=hint)
+
     def rows_program(self, hint: int) -> RowProgram:
-        """That program, its schedule chosen for so many rows."""
+        """What is behind the product dz, its schedule chosen for so many rows: of dz, x, gamma,
+        beta and the statistics it makes z again, and the gradients of the norm's inputs, in one
+        pass over the rows."""
         layer = self.layer
         columns = [(name, dtype) for name, dtype in layer.columns if name != "b"]
         inputs = [("dz", Input("row", layer.dtype)), ("x", Input("row", layer.dtype)),
@@ -210,7 +218,9 @@ def _load(source: str, device: torch.device, key: tuple[str, object, int], rows:
         target = open_device(device)
 
         def make(chip: str, format: str) -> ProgramSpec:
-            return ProgramSpec(source, chip, format=format, rows=rows_option(rows, chip))
+            # Of programs with matrices all chips' kernels depend on it: how a sum is taken apart,
+            # and whether one workgroup takes everything.
+            return ProgramSpec(source, chip, format=format, rows=rows_hint(rows))
 
         program = runtime.Program.for_chip(code_for_device(make, target.chip), target.info.arch)
         names = tuple(argument.name for argument in program.arguments)
@@ -281,17 +291,22 @@ def _norm_gradients(gradient: Gradient, known: Mapping[str, Tensor],
             if name in gradient.wanted}
 
 
-def _bias_gradient(known: Mapping[str, Tensor], out: Tensor | None = None) -> Tensor:
-    """The column sums of dout: added up in float32 and rounded once, by one kernel."""
-    # PyTorch adds 16-bit rows up in float32 whatever the result's type.
-    return torch.sum(known["dout"], 0, dtype=known["b"].dtype, out=out)
+def _bias_gradient(gradient: Gradient, known: Mapping[str, Tensor], db: Tensor) -> None:
+    """The column sums of dout, added up in float32 and rounded once. By kernels of ours: PyTorch's
+    sum over the rows takes longer than the product beside it where rows are some hundred."""
+    dout = known["dout"]
+    rows = dout.shape[0]
+    _call_of(gradient.text_of(gradient.bias_program, rows), dout.device)(rows, dout, db)
 
 
 def _backward_by_torch(gradient: Gradient, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """One kernel after another. What makes dx of dz reads x, and so makes z as well, which the
     product behind it multiplies: x is read once."""
     layer, wanted, dout = gradient.layer, gradient.wanted, known["dout"]
-    gradients = {"db": _bias_gradient(known)} if "b" in wanted else {}
+    gradients = {}
+    if "b" in wanted:
+        gradients["db"] = torch.empty_like(known["b"])
+        _bias_gradient(gradient, known, gradients["db"])
     if not gradient.norm_inputs:
         if "w" in wanted:
             gradients["dw"] = dout.t() @ _normalise(layer, known)[0]
@@ -304,7 +319,8 @@ def _backward_by_torch(gradient: Gradient, known: Mapping[str, Tensor]) -> dict[
                **{"d" + name: torch.empty_like(known[name]) for name in gradient.norm_inputs}}
     inputs = (known[name] for name in ("x", "gamma", "beta", *layer.statistics) if name in known)
     rows = x.shape[0]
-    _call_of(gradient.rows_text(rows), x.device)(rows, dz, *inputs, *outputs.values())
+    call = _call_of(gradient.text_of(gradient.rows_program, rows), x.device)
+    call(rows, dz, *inputs, *outputs.values())
     gradients["dw"] = dout.t() @ outputs.pop("z")
     return gradients | outputs
 
@@ -365,7 +381,7 @@ def _backward_by_branches(gradient: Gradient, known: Mapping[str, Tensor]) -> di
             if "w" in wanted:
                 torch.mm(dout.t(), _normalise(gradient.layer, known)[0], out=gradients["dw"])
             if "b" in wanted:
-                _bias_gradient(known, gradients["db"])
+                _bias_gradient(gradient, known, gradients["db"])
         gradients |= _norm_gradients(gradient, known, dout @ known["w"])
     finally:
         branch.join()

@@ -29,10 +29,11 @@ def rounded(values: np.ndarray, element: str) -> np.ndarray:
     return devices.decode(devices.encode(values.ravel(), element), element).reshape(values.shape)
 
 
-def compile_text(build, text: str, chip: str, file, *passes: str) -> str:
-    """Compiles to `file`, and returns what the passes before made of the text."""
+def compile_text(build, text: str, chip: str, file, *passes: str, options: str = "") -> str:
+    """Compiles to `file`, with more options of the pipeline, and returns what the passes before
+    made of the text."""
     printed = compiling.run_passes(build, text, "--canonicalize", *passes)
-    compiling.compile_to(file, build, printed, chip)
+    compiling.compile_to(file, build, printed, chip, options)
     return printed
 
 
@@ -52,15 +53,16 @@ def check(actual, expected, dtype):
         assert error <= TOLERANCE[dtype] * max(1, np.abs(reference).max(initial=0)), name
 
 
-def check_program(build, runtime, folder, program, chip, row_counts, saved=""):
+def check_program(build, runtime, folder, program, chip, row_counts, saved="", options=""):
     """Forward and derived backward pass, each beside its own program in float64."""
     dtype = program.dtype
     forward_file, backward_file = folder / "forward.hsaco", folder / "backward.hsaco"
-    forward = compile_text(build, program.text(), chip, forward_file)
+    forward = compile_text(build, program.text(), chip, forward_file, options=options)
     saved = ",".join(filter(None, [*program.scalar_outputs, saved]))
     backward = compile_text(
         build, forward, chip, backward_file,
-        f"--lnbwd-differentiate=of={','.join(program.outputs)} saved={saved or 'none'}")
+        f"--lnbwd-differentiate=of={','.join(program.outputs)} saved={saved or 'none'}",
+        options=options)
     for rows in row_counts:
         elements = {name: dtype for name in [*program.rows, *program.matrices]}
         inputs = {name: rounded(value, elements.get(name, "f32"))

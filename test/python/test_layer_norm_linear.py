@@ -11,6 +11,8 @@ import types  # noqa: E402
 
 import lnbwd  # noqa: E402
 from lnbwd import linear_passes, operations, product_choice, regions_op  # noqa: E402
+from lnbwd.kernels import code_for_device  # noqa: E402
+from lnbwd.spec import ProgramSpec, rows_hint  # noqa: E402
 
 CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
@@ -65,6 +67,20 @@ def test_the_puzzle(chip, way):
     arguments, dy = make((4, 4), 8, 16)
     with lnbwd.simulate(chip), product_choice.forced(way):
         check(arguments, dy, 2e-6)
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+def test_few_rows_are_one_kernel(chip):
+    """Of either pass; other row counts of other sizes are not."""
+    def kernels_of(text, rows):
+        def make(chip, form):
+            return ProgramSpec(text, chip, format=form, rows=rows_hint(rows))
+        return code_for_device(make, chip).count(b'"grid"')
+
+    layer = linear_passes.find_layer("layer_norm", 8, 16, *[torch.float32] * 4, 1e-5)
+    assert kernels_of(layer.text, 16) == 1
+    assert kernels_of(layer.gradient(linear_passes.INPUTS).text, 16) == 1
+    assert kernels_of(layer.text, 4096) > 1
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [

@@ -325,6 +325,7 @@ TEST(VectorInteger, SixteenBits) {
       {"v_mov_b16 v0.h, v2.l", GFX11Plus, {{0x1234, 0, 0, 0x1234dddd}}},
       {"v_not_b16 v0.l, v2.h", GFX11Plus, {{0xff000000, 0, 0, 0xdddd00ff}}},
       {"v_mad_u16 v0, v2, v4, v6", GFX9, {{3, 5, 7, 0xdddd0016}}},
+      {"v_mad_legacy_u16 v0, v2, v4, v6", GFX9, {{3, 5, 7, 0x0016}}},
       {"v_mad_u16 v0, v2, v4, v6 op_sel:[0,1,0,1]",
        GFX9,
        {{3, 0x50000, 7, 0x0016dddd}}},

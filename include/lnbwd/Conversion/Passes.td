@@ -16,6 +16,83 @@
 include "lnbwd/Target/PassOptions.td"
 include "mlir/Pass/PassBase.td"
 
+def FewRowsToGPUPass
+    : Pass<"lnbwd-convert-few-rows-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Turn row programs with matrices into kernels of one workgroup";
+  let description = [{
+    A row program with matrices or outer sums is otherwise taken apart into
+    products and row programs around them, a launch each. Where rows are few and
+    short, launches take longer than the work. This pass makes one kernel of one
+    workgroup of such a program instead.
+
+    The workgroup takes some rows at a time, 16 where their number is unknown,
+    and any number of such turns. A work-item has the same elements of all rows
+    of one length, so that what is elementwise stays in registers. Rows that are
+    multiplied, summed, or summed up over the rows go through workgroup memory,
+    as float32, and so do the matrices; a barrier stands between what writes
+    there and what reads, one for each product or row sum that waits for
+    another. Products and sums are fused multiply-adds in float32, in an order
+    that is the same in every run.
+
+    A program fits if a work-item of 512 has at most 8 elements of a row and 16
+    of a matrix, and the matrices and one row of what goes through workgroup
+    memory fit there. Groups of rows and sums that accumulate do not. With
+    `few-rows=auto` a function's programs become such kernels where `rows`, or
+    their types, say how many rows there are and where the products make no more
+    than 65536 multiply-adds; with `always` wherever they fit, and where one
+    does not, that is an error which says why; with `never` nowhere. Functions
+    without a program with matrices are left alone, and the others' programs
+    without matrices go along. Expects memrefs.
+
+    Before:
+
+    ```mlir
+    lnbwd.rowwise @k rows(%x : memref<?x8xf32>) columns(%b : memref<16xf32>)
+        matrices(%w : memref<16x8xf32>) outs rows(%y : memref<?x16xf32>) {
+    ^row(%xr: vector<8xf32>, %br: vector<16xf32>, %wm: vector<16x8xf32>):
+      %p = lnbwd.linear %xr, %wm : vector<8xf32>, vector<16x8xf32>
+      %yr = arith.addf %p, %br : vector<16xf32>
+      lnbwd.yield %yr : vector<16xf32>
+    }
+    ```
+
+    After, in the kernel, which is launched with one workgroup:
+
+    ```mlir
+    %we = memref.load %w[%thread] : memref<128xf32, #gpu.address_space<global>>
+    %be = memref.load %b[%column] : memref<16xf32, #gpu.address_space<global>>
+    scf.for %turn = %c0 to %rows step %c16 {
+      %xe = memref.load %x[%place] : memref<?xf32, #gpu.address_space<global>>
+      ... // W and the rows of x go to workgroup memory
+      gpu.barrier
+      %x0 = memref.load %xs[%row_of_x] : memref<144xf32, #gpu.address_space<workgroup>>
+      %w0 = memref.load %ws[%row_of_w] : memref<144xf32, #gpu.address_space<workgroup>>
+      %p0 = math.fma %x0, %w0, %zero : f32
+      ... // and so on, 8 times
+      %ye = arith.addf %p7, %be : f32
+      scf.if %exists {
+        memref.store %ye, %y[%place_of_y] : memref<?xf32, #gpu.address_space<global>>
+      }
+      gpu.barrier
+    }
+    ```
+  }];
+  let options = [
+    ChipOption,
+    Option<"mode", "few-rows", "std::string", /*default=*/"\"auto\"",
+           "auto (where it is expected to be faster), always or never">,
+    Option<"rows", "rows", "int64_t", /*default=*/"0",
+           "Number of rows to choose for where the types do not say it; 0: "
+           "unknown">,
+  ];
+  let dependentDialects = [
+    "::lnbwd::LNBwdDialect", "::lnbwd::lane::LaneDialect",
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect"];
+  let statistics = [Statistic<"numKernels", "kernels", "Kernels made">];
+}
+
 def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
   let summary = "Turn scheduled row programs into kernels of the lane level";
   let description = [{

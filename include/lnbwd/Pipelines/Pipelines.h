@@ -62,6 +62,12 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                      "where a row does not fit the registers), always or "
                      "never"),
       llvm::cl::init("auto")};
+  Option<std::string> fewRows{
+      *this, "few-rows",
+      llvm::cl::desc("When one workgroup takes a whole program with matrices, "
+                     "in one kernel: auto (where rows are known to be few and "
+                     "short), always or never"),
+      llvm::cl::init("auto")};
   Option<bool> reproducible{
       *this, "reproducible",
       llvm::cl::desc("Gradients of columns with the same bits whatever the "

@@ -256,8 +256,7 @@ void lnbwd::recordAccess(Value buffer, StringRef access) {
                       StringAttr::get(function.getContext(), access));
 }
 
-/// Notes on a function's arguments how its programs access them.
-static void recordArgumentAccess(RowwiseOp op) {
+void lnbwd::recordArgumentAccess(RowwiseOp op) {
   for (OpOperand &operand : op->getOpOperands()) {
     StringRef access = op.isDpsInit(&operand) ? "write" : "read";
     if (op.getAccumulate() && op.isDpsInit(&operand) &&
