@@ -194,7 +194,7 @@ struct LowerStore : PlacePattern<lane::StoreOp> {
   }
 };
 
-/// The first lane has the row's first columns.
+/// The first lane has the first columns, of the row in the first workgroup.
 struct LowerStoreScalar : PlacePattern<lane::StoreScalarOp> {
   using PlacePattern::PlacePattern;
   LogicalResult matchAndRewrite(lane::StoreScalarOp op,
@@ -203,7 +203,8 @@ struct LowerStoreScalar : PlacePattern<lane::StoreScalarOp> {
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                           places.lookup(op.getPlace()).lane,
                                           emitIndex(b, 0));
-    if (Value first = places.lookup(op.getPlace()).first)
+    if (Value first = places.lookup(op.getPlace()).first;
+        first && !op.getOwnColumns())
       isFirst = emitBoth(b, isFirst,
                          arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                                first, emitIndex(b, 0)));

@@ -35,7 +35,7 @@ static lane::ReduceOp replaceShares(PatternRewriter &rewriter,
                                     lane::ReduceOp op, ValueRange shares) {
   return rewriter.replaceOpWithNewOp<lane::ReduceOp>(
       op, op.getResultTypes(), op.getKinds(), shares, op.getPlace(),
-      op.getTurn(), op.getPhase());
+      op.getTurn(), op.getPhase(), op.getOwnColumns());
 }
 
 //===----------------------------------------------------------------------===//
@@ -90,8 +90,7 @@ struct ReduceInWave : OpRewritePattern<lane::ReduceOp> {
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override {
     if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
-        op.getPlace().getType().getLanes() > wave.waveSize ||
-        op.getPlace().getType().sharesRows())
+        op.getPlace().getType().getLanes() > wave.waveSize || op.isShared())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     rewriter.replaceOp(op, wave.reduce(b, op, op.getShares()));
@@ -125,7 +124,7 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
                                  PatternRewriter &rewriter) const {
   lane::PlaceType place = op.getPlace().getType();
   if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
-      place.getLanes() <= wave.waveSize || place.sharesRows())
+      place.getLanes() <= wave.waveSize || op.isShared())
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   auto index = [&](int64_t value) -> Value {
@@ -226,7 +225,7 @@ public:
       return signalPassFailure();
     kernel.walk([&](lane::ReduceOp op) {
       ++numLowered;
-      numShared += op.getPlace().getType().sharesRows();
+      numShared += op.isShared();
     });
     lane::WaveReduction wave{(*found)->waveSize};
     lane::ExchangeMemory exchange;

@@ -95,7 +95,7 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
                                  PatternRewriter &rewriter) const {
   lane::PlaceType place = op.getPlace().getType();
   if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
-      !place.sharesRows())
+      !op.isShared())
     return failure();
   ImplicitLocOpBuilder b(op.getLoc(), rewriter);
   SmallVector<Value> reduced = wave.reduce(b, op, op.getShares());
