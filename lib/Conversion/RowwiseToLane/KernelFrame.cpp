@@ -156,6 +156,10 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   bool scalarsToo = chip.backend == Backend::AMDGPU && !loadsAhead;
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
     OperandKind kind = getOperandKind(op, i);
+    // So that loads of neighbouring parts become one.
+    if (kind == OperandKind::RowScalar && op.getScalarParts(i))
+      kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                        b.getI64IntegerAttr(accessBytes));
     if (kind == OperandKind::RowBlock ||
         (kind == OperandKind::RowScalar && !scalarsToo))
       continue;

@@ -104,6 +104,11 @@ void RowDistributor::write() {
   // What is above needs nothing that another kernel writes.
   if (schedule.getEarlyStart())
     lane::AwaitPreviousKernelOp::create(b);
+  // Who waits for row sums in parts may as well wait where it runs: the
+  // workgroups that leave them have but one row each.
+  bool allowsFirst = op.hasScalarOutsInParts();
+  if (chip.workgroups.hasEarlyStart && allowsFirst)
+    lane::AllowNextKernelOp::create(b);
 
   Block &body = op.getBody().front();
   size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
@@ -150,7 +155,7 @@ void RowDistributor::write() {
 
   // Whatever follows, the kernel that adds up partial sums or one of another
   // launch, may be brought to the compute units meanwhile.
-  if (chip.workgroups.hasEarlyStart)
+  if (chip.workgroups.hasEarlyStart && !allowsFirst)
     lane::AllowNextKernelOp::create(b);
   if (!sums.empty() && schedule.getRowGroups() > 1) {
     auto combined =

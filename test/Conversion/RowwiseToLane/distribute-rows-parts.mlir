@@ -1,4 +1,5 @@
-// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --canonicalize | FileCheck %s --check-prefix=EARLY
 
 // Each workgroup reduces over its own columns, and writes the part that is its
 // tile's; whoever reads adds up all parts, in order, behind the loads of a row.
@@ -9,6 +10,7 @@
 // CHECK:         %[[S:.*]] = lane.reduce [#vector.kind<add>] %{{.*}} phase 0 own_columns
 // CHECK:         lane.store_scalar %[[S]], %[[MINE]][%{{.*}}] at %{{.*}} own_columns
 // CHECK-LABEL: gpu.func @rest(
+// CHECK-SAME:    {llvm.align = 16 : i64
 // CHECK-DAG:     %[[P0:.*]] = memref.reinterpret_cast %{{.*}} to offset: [0], sizes: [%{{.*}}], strides: [3] : {{.*}} to memref<?xf32, strided<[3]>,
 // CHECK-DAG:     %[[P1:.*]] = memref.reinterpret_cast %{{.*}} to offset: [1], sizes: [%{{.*}}], strides: [3]
 // CHECK-DAG:     %[[P2:.*]] = memref.reinterpret_cast %{{.*}} to offset: [2], sizes: [%{{.*}}], strides: [3]
@@ -20,6 +22,16 @@
 // CHECK:         %[[ABC:.*]] = arith.addf %[[AB]], %[[C]] : f32
 // CHECK:         vector.broadcast %[[ABC]]
 // CHECK:       func.func @parts
+
+// Where a chip can start a kernel early, who waits for the parts may come as
+// soon as all that write them have started.
+// EARLY-LABEL: gpu.func @sums(
+// EARLY:         lane.allow_next_kernel
+// EARLY:         lane.for_rows
+// EARLY-LABEL: gpu.func @rest(
+// EARLY:         lane.for_rows
+// EARLY:         lane.allow_next_kernel
+
 // CHECK:         gpu.launch_func @parts_kernels::@sums blocks in (%{{.*}}, %c3, %c1) threads in (%c64, %c1, %c1)
 func.func @parts(%x: memref<?x700xf32>, %t: memref<?xf32>, %m: index) {
   %s = memref.alloc(%m) {lnbwd.row_scalar = 3 : i64} : memref<?x3xf32>
