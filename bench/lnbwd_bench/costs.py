@@ -60,16 +60,23 @@ OF_REGISTERS = frozenset((
 
 
 def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
-    """The problems of files that sweep.py wrote."""
+    """The problems of files that sweep.py wrote, before there were some of the fields perhaps:
+    those have their defaults then."""
     problems = []
     for path in paths:
         document = json.loads(lzma.decompress(path.read_bytes()))
         if (document["format"], document["version"]) != (sweeping.FORMAT, sweeping.VERSION):
             raise ValueError(f"{path}: expected {sweeping.FORMAT} {sweeping.VERSION}, got "
                              f"{document['format']} {document['version']}")
-        if tuple(document["fields"]) != sweeping.FIELDS:
-            raise ValueError(f"{path}: expected the fields {', '.join(sweeping.FIELDS)}")
-        problems += [{**problem, "file": path.name} for problem in document["problems"]]
+        known = tuple(document["fields"])
+        if known != sweeping.FIELDS[:len(known)]:
+            raise ValueError(f"{path}: expected the fields {', '.join(sweeping.FIELDS)}, or the "
+                             "first of them")
+        since = [schedule.FIELDS[name].default or 0 for name in sweeping.FIELDS[len(known):]]
+        for problem in document["problems"]:
+            candidates = [{**candidate, "schedule": [*candidate["schedule"], *since]}
+                          for candidate in problem["candidates"]]
+            problems.append({**problem, "candidates": candidates, "file": path.name})
     return problems
 
 
@@ -84,7 +91,8 @@ class Schedules:
             is_wide = problem["dtype"] == "f32" or problem["kind"].startswith("norm_")
             for candidate in problem["candidates"]:
                 fields = dict(zip(sweeping.FIELDS, candidate["schedule"], strict=True))
-                if fields[schedule.COLUMN_TILE] or fields[schedule.RELOAD]:
+                if (fields[schedule.COLUMN_TILE] or fields[schedule.RELOAD]
+                        or fields[schedule.ROW_SLICES]):
                     continue
                 rows.append((index, candidate["us"], candidate["rounds"], problem["m"],
                              problem["n"], problem["bytes_read"], problem["bytes_written"],

@@ -62,6 +62,20 @@ ScheduleFields::getChecked(function_ref<InFlightDiagnostic()> emitError,
   });
 }
 
+std::optional<int64_t> lnbwd::findOverride(StringRef overrides,
+                                           StringRef field) {
+  std::optional<int64_t> found;
+  SmallVector<StringRef> assignments;
+  overrides.split(assignments, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef assignment : assignments) {
+    auto [name, text] = assignment.trim().split('=');
+    int64_t value = 0;
+    if (name == field && !text.getAsInteger(10, value))
+      found = value;
+  }
+  return found;
+}
+
 FailureOr<ScheduleAttr>
 lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
                         function_ref<InFlightDiagnostic()> emitError) {

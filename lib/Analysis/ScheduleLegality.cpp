@@ -14,6 +14,8 @@
 
 #include "lnbwd/Analysis/ScheduleLegality.h"
 
+#include "lnbwd/Analysis/RowSlices.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -22,6 +24,8 @@
 using namespace mlir;
 using namespace lnbwd;
 
+/// Slices of a row, at most: what is added up anew in each column tile.
+static constexpr int64_t mostRowSlices = 64;
 /// Workgroups that a grid can have in its second dimension.
 static constexpr int64_t maxColumnTiles = 65535;
 
@@ -31,7 +35,7 @@ namespace {
 class LegalityChecks {
 public:
   LegalityChecks(RowwiseOp op, ScheduleAttr schedule, const ChipInfo &chip,
-                 llvm::raw_ostream &os)
+                 llvm::raw_string_ostream &os)
       : op(op), schedule(schedule), chip(chip), os(os),
         length(op.getRowLength()) {}
 
@@ -47,7 +51,7 @@ private:
   RowwiseOp op;
   ScheduleAttr schedule;
   const ChipInfo &chip;
-  llvm::raw_ostream &os;
+  llvm::raw_string_ostream &os;
   int64_t length;
 };
 } // namespace
@@ -129,17 +133,57 @@ void LegalityChecks::checkWorkgroupsPerRow() {
 
 void LegalityChecks::checkColumnTile() {
   int64_t tile = schedule.getColumnTile();
-  if (tile && (op.hasRowSums() || !op.getScalarOuts().empty()))
+  bool isInParts = op.hasScalarOutsInParts();
+  if (tile && keepsRowSums(op, schedule) && !isInParts)
     os << "expected " << field::columnTile
-       << " 0: a row sum or row scalar needs the whole row in one workgroup";
+       << " 0: a row sum needs the whole row in one workgroup; set "
+       << field::rowSlices << " to have row sums computed before";
   else if (tile && llvm::divideCeil(length, tile) > maxColumnTiles)
     os << "expected at most " << maxColumnTiles
        << " column tiles, got row length " << length << " in tiles of " << tile
        << "; raise " << field::columnTile;
+  if (!isInParts || !os.str().empty())
+    return;
+  int64_t tiles = tile ? llvm::divideCeil(length, tile) : 1;
+  OperandRange outs = op.getScalarOuts();
+  for (unsigned i = 0; i < outs.size() && os.str().empty(); ++i) {
+    unsigned index = outs.getBeginOperandIndex() + i;
+    if (int64_t parts = op.getScalarParts(index); parts != tiles)
+      os << "expected as many column tiles as the row scalar '"
+         << op.getOperandName(index) << "' has parts, "
+         << std::max<int64_t>(1, parts) << ", got " << tiles;
+  }
+}
+
+void LegalityChecks::checkRowSlices() {
+  int64_t slices = schedule.getRowSlices();
+  if (!slices)
+    return;
+  if (!op.hasRowSums() || op.hasScalarOutsInParts())
+    os << "expected " << field::rowSlices
+       << " 0: the program has no row sums that could be computed before";
+  else if (llvm::any_of(op.getBody().front(), [](Operation &bodyOp) {
+             return isRowMaximum(&bodyOp);
+           }))
+    os << "expected " << field::rowSlices
+       << " 0: the program takes a row's largest element, and only sums can be "
+          "left in parts";
+  else if (hasOwnRows(op))
+    os << "expected " << field::rowSlices
+       << " 0 for a program whose rows no launch chooses";
+  else if (slices > mostRowSlices)
+    os << "expected " << field::rowSlices << " of at most " << mostRowSlices
+       << ", got " << slices;
+  else if (!getSliceSchedule(op, slices, chip))
+    os << "expected slices of a row length of " << length
+       << " that a workgroup can hold and that all have some of its columns, "
+          "got "
+       << field::rowSlices << " " << slices << "; try another number of them";
 }
 
 void LegalityChecks::checkUnroll() {
-  if (schedule.getUnroll() > 1 && !schedule.getPrefetch() && op.hasRowSums())
+  if (schedule.getUnroll() > 1 && !schedule.getPrefetch() &&
+      keepsRowSums(op, schedule))
     os << "expected " << field::prefetch << " 1 where " << field::unroll
        << " is above 1 and the program has row sums, got " << field::unroll
        << " " << schedule.getUnroll();

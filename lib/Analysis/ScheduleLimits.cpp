@@ -100,8 +100,14 @@ int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
   return radix;
 }
 
-/// Row sums of the program, over all phases.
-static int64_t countRowSums(RowwiseOp op) {
+bool lnbwd::keepsRowSums(RowwiseOp op, ScheduleAttr schedule) {
+  return op.hasRowSums() && !schedule.getRowSlices();
+}
+
+/// Row sums of the program's own kernel, over all phases.
+static int64_t countRowSums(RowwiseOp op, ScheduleAttr schedule) {
+  if (!keepsRowSums(op, schedule))
+    return 0;
   return llvm::count_if(op.getBody().front(), [](Operation &bodyOp) {
     return bool(getSummedRow(&bodyOp));
   });
@@ -175,13 +181,13 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
   bool isExchanged = schedule.getThreadsPerRow() > chip.waveSize ||
                      schedule.getWorkgroupsPerRow() > 1;
-  int64_t exchange = isExchanged ? 2 * 4 * waves * countRowSums(op) *
+  int64_t exchange = isExchanged ? 2 * 4 * waves * countRowSums(op, schedule) *
                                        schedule.getWorkgroupsPerRow()
                                  : 0;
   // Barriers that count what peers send, for two rows in turn: at most one more
   // phase than there are sums.
   if (schedule.getWorkgroupsPerRow() > 1 && op.hasRowSums())
-    exchange += 2 * 8 * (countRowSums(op) + 1);
+    exchange += 2 * 8 * (countRowSums(op, schedule) + 1);
   int64_t groups = schedule.getRowGroups();
   int64_t slots =
       groups - llvm::divideCeil(groups, getCombineRadix(op, schedule));

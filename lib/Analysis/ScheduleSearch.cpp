@@ -48,9 +48,7 @@ static constexpr double registerMargin = 8;
 /// Times are compared in steps of a tenth of a nanosecond.
 static constexpr double stepsPerMicrosecond = 1e4;
 
-/// Rows of `op` as the model assumes them: those that the types say, else
-/// `rows`, else, where that is 0, a usual number.
-static int64_t getExpectedRows(RowwiseOp op, int64_t rows) {
+int64_t lnbwd::getExpectedRows(RowwiseOp op, int64_t rows) {
   if (std::optional<int64_t> count = op.getStaticRowCount())
     return std::max<int64_t>(1, *count);
   if (rows > 0)

@@ -171,10 +171,11 @@ FailureOr<int64_t> PlanBuilder::addWorkspace(memref::AllocOp alloc) {
   if (!inserted)
     return known->second;
   auto type = alloc.getType();
-  if (alloc->hasAttr(rowScalarAttr)) {
+  if (Attribute isOfRows = alloc->getAttr(rowScalarAttr)) {
+    auto parts = dyn_cast<IntegerAttr>(isOfRows);
     workspace.push_back(json::Object{
         {"element", getElementName(type.getElementType())},
-        {"row_length", 1},
+        {"row_length", parts ? parts.getInt() : 1},
         {"rows", json::Object{{"rows", true}}},
     });
     return known->second;

@@ -83,6 +83,7 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createSelectSchedulePass(
       {options.chip, options.schedule, options.tunedSchedules,
        options.reproducible, options.rows, options.candidates}));
+  pm.addPass(createSplitRowSumsPass({options.chip}));
   pm.addPass(createFinalizeColumnSumsPass({options.chip}));
   addLaneLevel(pm, options);
   pm.addPass(createSelectTilingPass({options.chip, options.rows}));

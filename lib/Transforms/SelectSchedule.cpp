@@ -17,8 +17,10 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleModel.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
+#include "lnbwd/Analysis/SliceModel.h"
 #include "lnbwd/Analysis/TunedSchedules.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -84,6 +86,11 @@ private:
       op.emitRemark() << "predicted "
                       << llvm::formatv("{0:f2}", ranked.microseconds).str()
                       << " us: " << ranked.schedule;
+    // The other fields of a schedule with slices have little to do with those
+    // of one without.
+    if (int64_t slices = findOverride(schedule, field::rowSlices).value_or(0);
+        slices > 0 && !selected)
+      selected = chooseSlicedSchedule(op, slices, info, rows);
     if (!selected) {
       FailureOr<ScheduleAttr> found = lookUp(op, info, tuned);
       if (failed(found))

@@ -12,6 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RowSumPrograms.h"
+
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleModel.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
@@ -19,7 +21,6 @@
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -32,11 +33,10 @@ using namespace mlir;
 using namespace lnbwd;
 
 /// Takes the row sums that the column sums of `op` need out of it, into a
-/// program of its own before it, which leaves them in allocations of one number
-/// for each row. A pass over the columns could not compute them: it holds a
-/// part of a row. Returns `op` without those sums.
-static RowwiseOp hoistRowSums(IRRewriter &rewriter, RowwiseOp op,
-                              SmallVectorImpl<Value> &allocations) {
+/// program of its own before it. A pass over the columns could not compute
+/// them: it holds a part of a row. Returns `op` without those sums.
+static RowwiseOp hoistNeededSums(IRRewriter &rewriter, RowwiseOp op,
+                                 SmallVectorImpl<Value> &allocations) {
   Block &body = op.getBody().front();
   auto yield = cast<YieldOp>(body.getTerminator());
   SetVector<Operation *> needed;
@@ -55,81 +55,9 @@ static RowwiseOp hoistRowSums(IRRewriter &rewriter, RowwiseOp op,
       sums.push_back(&bodyOp);
   if (sums.empty())
     return op;
-
-  Location loc = op.getLoc();
-  auto block = cast<MemRefType>(op.getRowBlock().getType());
-  ArrayRef<int64_t> leading =
-      block.getShape().drop_back(size_t(op.getRowRank()));
-  SmallVector<Value> sizes, buffers;
-  for (auto [i, dim] : llvm::enumerate(leading))
-    if (ShapedType::isDynamic(dim))
-      sizes.push_back(
-          memref::DimOp::create(rewriter, loc, op.getRowBlock(), int64_t(i)));
-  SmallVector<std::string> names;
-  for (size_t i = 0; i < sums.size(); ++i) {
-    auto alloc = memref::AllocOp::create(
-        rewriter, loc, MemRefType::get(leading, rewriter.getF32Type()), sizes);
-    alloc->setAttr(rowScalarAttr, rewriter.getUnitAttr());
-    buffers.push_back(alloc);
-    names.push_back("row_sum_" + std::to_string(i));
-  }
-  llvm::append_range(allocations, buffers);
-
-  // Both programs begin as copies of the region; what is not needed of it goes
-  // with canonicalisation.
-  auto makeProgram = [&](StringRef suffix, bool computesSums) {
-    SmallVector<Value> scalars(op.getScalars());
-    SmallVector<std::string> operandNames;
-    unsigned numInputs = op.getNumDpsInputs();
-    for (unsigned i = 0; i < numInputs; ++i)
-      operandNames.push_back(op.getOperandName(i));
-    llvm::append_range(operandNames, names);
-    if (!computesSums) {
-      llvm::append_range(scalars, buffers);
-      for (unsigned i = numInputs; i < op->getNumOperands(); ++i)
-        operandNames.push_back(op.getOperandName(i));
-    }
-    auto none = ValueRange();
-    auto program = RowwiseOp::create(
-        rewriter, loc, TypeRange(), (op.getEntry() + suffix).str(),
-        op.getRows(), op.getColumns(), op.getGroupColumns(), scalars,
-        /*matrices=*/none, computesSums ? none : ValueRange(op.getRowOuts()),
-        computesSums ? ValueRange(buffers) : ValueRange(op.getScalarOuts()),
-        computesSums ? none : ValueRange(op.getColumnSums()),
-        computesSums ? none : ValueRange(op.getGroupSums()),
-        /*outer_sums=*/none,
-        rewriter.getStrArrayAttr(
-            SmallVector<StringRef>(operandNames.begin(), operandNames.end())),
-        ScheduleAttr(), op.getRowRank(), op.getAccumulate() && !computesSums,
-        computesSums ? 0 : op.getFixedWorkgroups());
-    program->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-    OpBuilder::InsertionGuard guard(rewriter);
-    Block *copy = rewriter.createBlock(&program.getBody());
-    IRMapping mapping;
-    for (BlockArgument argument : body.getArguments())
-      mapping.map(argument,
-                  copy->addArgument(argument.getType(), argument.getLoc()));
-    if (!computesSums)
-      for (Operation *sum : sums)
-        mapping.map(sum->getResult(0),
-                    copy->addArgument(rewriter.getF32Type(), sum->getLoc()));
-    for (Operation &bodyOp : body.without_terminator())
-      if (computesSums || !llvm::is_contained(sums, &bodyOp))
-        rewriter.clone(bodyOp, mapping);
-    SmallVector<Value> outputs;
-    if (computesSums)
-      for (Operation *sum : sums)
-        outputs.push_back(mapping.lookup(sum->getResult(0)));
-    else
-      for (Value value : yield.getValues())
-        outputs.push_back(mapping.lookupOrDefault(value));
-    YieldOp::create(rewriter, yield.getLoc(), outputs);
-    return program;
-  };
-  makeProgram("_statistics", /*computesSums=*/true);
-  RowwiseOp rest = makeProgram("", /*computesSums=*/false);
-  rewriter.eraseOp(op);
-  return rest;
+  return hoistRowSums(rewriter, op, sums, "_statistics", /*parts=*/0,
+                      allocations)
+      .rest;
 }
 
 namespace {
@@ -196,7 +124,7 @@ public:
     for (RowwiseOp &op : programs) {
       rewriter.setInsertionPoint(op);
       SmallVector<Value> allocations;
-      op = hoistRowSums(rewriter, op, allocations);
+      op = hoistNeededSums(rewriter, op, allocations);
       rewriter.setInsertionPointAfter(op);
       llvm::BitVector inputs(op.getNumDpsInputs(), true);
       llvm::BitVector rows(op.getNumDpsInits());

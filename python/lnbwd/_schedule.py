@@ -19,6 +19,7 @@ __all__ = [
     "STAGES",
     "EARLY_START",
     "RELOAD",
+    "ROW_SLICES",
 ]
 
 THREADS_PER_ROW = "threads_per_row"
@@ -33,6 +34,7 @@ UNROLL = "unroll"
 STAGES = "stages"
 EARLY_START = "early_start"
 RELOAD = "reload"
+ROW_SLICES = "row_slices"
 
 # Name, whether it is a flag, unit, least value, all values (none: no bound), what they are,
 # default (None: must be given), vendors, values to try, their unit, meaning.
@@ -100,4 +102,11 @@ FIELDS: tuple[tuple[str, bool, str, int, tuple[int, ...], str, int | None, tuple
      (), "",
      "the row does not stay in registers: every phase between two row sums reads it again,"
      " which serves any row length. Only for programs without column sums"),
+    (ROW_SLICES, False, "slices", 0,
+     (), "at least 0", 0, ("amd", "nvidia"),
+     (0, 1, 2, 4, 8, 16), "",
+     "slices of a row's columns whose shares of the row sums kernels of their own leave in"
+     " memory, for which the other fields have no row sums: few long rows fill the chip, "
+     "but are read once more; 0: row sums stay in the kernel. Only for programs with row "
+     "sums, none of which is a maximum"),
 )

@@ -16,9 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
 from .schedule import (
+    COLUMN_TILE,
     FIELDS,
     PREFETCH,
     ROW_GROUPS,
+    ROW_SLICES,
     ROWS_PER_WORKGROUP,
     STAGES,
     THREADS_PER_ROW,
@@ -28,7 +30,7 @@ from .schedule import (
     WORKGROUPS_PER_ROW,
 )
 
-__all__ = ["Size", "all_schedules", "candidates", "grid", "nearest"]
+__all__ = ["Size", "all_schedules", "candidates", "grid", "nearest", "sliced"]
 
 
 class Size(Protocol):
@@ -49,6 +51,9 @@ _FLIGHTS = [(stages, prefetch, unroll) for stages, prefetch, unroll in itertools
     *(FIELDS[name].tried for name in (STAGES, PREFETCH, UNROLL)))
     if (prefetch and unroll == 1 if stages else prefetch or unroll == 1)]
 _ALONE = (0, 0, 1)
+# Rows, for each compute unit, up to which they may be too few to fill the chip, and their least
+# length: then slices of them are worth a try.
+_FEW_ROWS, _LONG_ROW = 4, 4096
 # Columns of one lane, and idle lanes over busy ones, beyond which nothing is good.
 _MOST_COLUMNS, _MOST_IDLE = 64, 0.34
 _LEAST_THREADS, _MOST_THREADS = 128, 2048
@@ -150,6 +155,8 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int, known: Iter
                       WORKGROUPS_PER_COMPUTE_UNIT: workgroups,
                       PREFETCH: flight[1], UNROLL: flight[2], STAGES: flight[0],
                       WORKGROUPS_PER_ROW: split}
+            if center.get(ROW_SLICES):
+                fields.update({ROW_SLICES: 0, COLUMN_TILE: 0})
             fields = {name: value for name, value in fields.items() if name in known}
             distance = (_distance(per_row, center[THREADS_PER_ROW])
                         + _distance(threads, home_threads)
@@ -158,6 +165,14 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int, known: Iter
                         + _distance(split, center.get(WORKGROUPS_PER_ROW, 1))
                         + _flight_distance(flight, home))
             yield distance, fields
+
+
+def sliced(shape: Size, known: Iterable[str], compute_units: int) -> list[dict[str, int]]:
+    """What leaves row sums in parts, where rows are few and long: numbers of slices, for each of
+    which the compiler has the other fields."""
+    if ROW_SLICES not in known or shape.m > _FEW_ROWS * compute_units or shape.n < _LONG_ROW:
+        return []
+    return [{ROW_SLICES: slices} for slices in FIELDS[ROW_SLICES].tried if slices]
 
 
 def grid(shape: Size, fields: Mapping[str, int], compute_units: int) -> int:

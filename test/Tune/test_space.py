@@ -64,6 +64,20 @@ def test_fields_of_another_vendor_are_left_alone():
     assert found and not any(others & set(fields) for fields in found)
 
 
+def test_slices_are_tried_where_rows_are_few_and_long():
+    found = space.sliced(Shape(64, 65536), FIELDS, 132)
+    assert found == [{"row_slices": slices} for slices in (1, 2, 4, 8, 16)]
+    assert not space.sliced(Shape(8192, 65536), FIELDS, 132)
+    assert not space.sliced(Shape(64, 1024), FIELDS, 132)
+    assert not space.sliced(Shape(64, 65536), ["threads_per_row"], 132)
+
+
+def test_around_a_choice_with_slices_are_schedules_without():
+    center = {**CENTER, "stages": 0, "column_tile": 256, "row_slices": 4, "rows_per_workgroup": 0}
+    for fields in space.candidates(Shape(64, 65536), center, 32, FIELDS, 132):
+        assert fields["row_slices"] == 0 and fields["column_tile"] == 0
+
+
 def test_fields_without_values_to_try_stay_with_the_model():
     found = space.candidates(SHAPE, {**CENTER, "reload": 1}, 32, FIELDS, 132)
     assert found and all("reload" not in fields for fields in found)

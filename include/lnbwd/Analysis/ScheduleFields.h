@@ -41,6 +41,10 @@ struct ScheduleFields {
              mlir::MLIRContext *context) const;
 };
 
+/// The number that `overrides` sets `field` to, if it does.
+std::optional<int64_t> findOverride(llvm::StringRef overrides,
+                                    llvm::StringRef field);
+
 /// `schedule` with the fields that `overrides` names ("field=value,...").
 mlir::FailureOr<ScheduleAttr>
 overrideSchedule(ScheduleAttr schedule, llvm::StringRef overrides,

@@ -45,6 +45,10 @@ struct ScheduleResources {
 int64_t getSharedColumns(int64_t length, int64_t split, int64_t width,
                          int64_t chunkColumns);
 
+/// Whether the kernel of `op` itself computes its row sums: with `row_slices`
+/// others do.
+bool keepsRowSums(RowwiseOp op, ScheduleAttr schedule);
+
 /// Columns of a row that one workgroup covers; the last of a row may have
 /// fewer.
 int64_t getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule);

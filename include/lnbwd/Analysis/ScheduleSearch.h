@@ -19,6 +19,10 @@
 
 namespace lnbwd {
 
+/// Rows of `op` as the model assumes them: those that the types say, else
+/// `rows`, else, where that is 0, a usual number.
+int64_t getExpectedRows(RowwiseOp op, int64_t rows);
+
 /// The schedule of whole rows that takes the least time by the cost model; null
 /// if there is none, the chip has no parameters, or the program is of a kind
 /// that the model does not weigh. What is rejected is not chosen, unless

@@ -391,6 +391,72 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
   ];
 }
 
+def SplitRowSumsPass : Pass<"lnbwd-split-row-sums"> {
+  let summary = "Compute row sums before, in parts, so that workgroups share rows";
+  let description = [{
+    Rows that a workgroup holds whole fill a chip only where there are as many
+    rows as workgroups. Of a program whose schedule has `row_slices` S, the row
+    sums are computed before, in programs of their own: S workgroups share each
+    row, and each leaves what its slice of the columns adds to the sums, in
+    buffers of S float32 numbers for each row. What is left has no row sums, so
+    that its workgroups have columns instead of rows; it adds up the parts from
+    the first to the last, which gives the same bits in every run. Where its
+    workgroups have all rows of their columns (`rows_per_workgroup` 0), column
+    sums need no partial ones.
+
+    Row sums that need others, as a variance needs the mean, get a program
+    behind that of the others: `<name>_row_sums`, `<name>_row_sums_1` and so on.
+    Inputs are read once more for each of them, from the last-level cache where
+    that holds them.
+
+    Expects memrefs and schedules. The schedule's other fields are those of what
+    is left; the programs of the sums get one that follows from S.
+
+    Before:
+
+    ```mlir
+    lnbwd.rowwise @k rows(%x : memref<?x65536xf32>)
+        outs rows(%y : memref<?x65536xf32>)
+        attributes {schedule = #lnbwd.schedule<..., column_tile = 128, row_slices = 8>} {
+    ^row(%xr: vector<65536xf32>):
+      %s = vector.reduction <add>, %xr : vector<65536xf32> into f32
+      %v = vector.broadcast %s : f32 to vector<65536xf32>
+      %yr = arith.subf %xr, %v : vector<65536xf32>
+      lnbwd.yield %yr : vector<65536xf32>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    %sums = memref.alloc(%m) {lnbwd.row_scalar = 8} : memref<?x8xf32>
+    lnbwd.rowwise @k_row_sums rows(%x : memref<?x65536xf32>)
+        outs scalars(%sums : memref<?x8xf32>)
+        attributes {schedule = #lnbwd.schedule<..., column_tile = 8192>} {
+    ^row(%xr: vector<65536xf32>):
+      %s = vector.reduction <add>, %xr : vector<65536xf32> into f32
+      lnbwd.yield %s : f32
+    }
+    lnbwd.rowwise @k rows(%x : memref<?x65536xf32>) scalars(%sums : memref<?x8xf32>)
+        outs rows(%y : memref<?x65536xf32>)
+        attributes {schedule = #lnbwd.schedule<..., column_tile = 128>} {
+    ^row(%xr: vector<65536xf32>, %s: f32):
+      %v = vector.broadcast %s : f32 to vector<65536xf32>
+      %yr = arith.subf %xr, %v : vector<65536xf32>
+      lnbwd.yield %yr : vector<65536xf32>
+    }
+    memref.dealloc %sums : memref<?x8xf32>
+    ```
+  }];
+  let options = [ChipOption];
+  let dependentDialects = ["::lnbwd::LNBwdDialect",
+                           "::mlir::memref::MemRefDialect"];
+  let statistics = [
+    Statistic<"numSplit", "split", "Row programs split">,
+    Statistic<"numPrograms", "programs", "Programs of row sums made">,
+  ];
+}
+
 def FinalizeColumnSumsPass : Pass<"lnbwd-finalize-column-sums"> {
   let summary = "Turn column sums into partial sums and a program that adds them";
   let description = [{

@@ -189,7 +189,7 @@ struct LowerStore : PlacePattern<lane::StoreOp> {
   }
 };
 
-/// The first lane has the row's first columns.
+/// The first lane has the first columns, of the row in the first workgroup.
 struct LowerStoreScalar : PlacePattern<lane::StoreScalarOp> {
   using PlacePattern::PlacePattern;
   LogicalResult lower(lane::StoreScalarOp op, const Place &place,
@@ -197,7 +197,7 @@ struct LowerStoreScalar : PlacePattern<lane::StoreScalarOp> {
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                           place.lane, emitIndex(b, 0));
-    if (Value first = place.first)
+    if (Value first = place.first; first && !op.getOwnColumns())
       isFirst = emitBoth(b, isFirst,
                          arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
                                                first, emitIndex(b, 0)));

@@ -165,9 +165,17 @@ struct LowerLoadScalarWithin : PlacePattern<lane::LoadScalarWithinOp> {
       group = arith::SelectOp::create(b, isFirst, group,
                                       emitIndex(b, place.type.getGroups()));
     }
+    auto [strides, offset] =
+        cast<MemRefType>(op.getMemory().getType()).getStridesAndOffset();
+    auto multiply = [&](Value rows) -> Value {
+      return strides[0] == 1
+                 ? rows
+                 : arith::MulIOp::create(b, rows, emitIndex(b, strides[0]));
+    };
     rewriter.replaceOp(op, emitLoadWithin(b, op.getScalar().getType(),
-                                          op.getMemory(), op.getSet(),
-                                          op.getCount(), group));
+                                          op.getMemory(), multiply(op.getSet()),
+                                          multiply(op.getCount()),
+                                          multiply(group)));
     return success();
   }
 

@@ -38,7 +38,7 @@ static ScheduleAttr getSchedule(MLIRContext *context, int64_t threads,
       context, threads, /*row_groups=*/1, /*vector_width=*/1, rowsOfWorkgroup,
       /*workgroups_per_compute_unit=*/0, /*workgroups_per_row=*/1,
       /*column_tile=*/0, /*prefetch=*/0, /*unroll=*/1, /*stages=*/0,
-      /*early_start=*/false, /*reload=*/false);
+      /*early_start=*/false, /*reload=*/false, /*row_slices=*/0);
 }
 
 static MemRefType getParameterType(Value buffer) {

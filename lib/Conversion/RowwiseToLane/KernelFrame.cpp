@@ -15,6 +15,7 @@
 #include "lnbwd/LaunchPlan/LaunchPlan.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -102,6 +103,28 @@ static Value fromParameter(OpBuilder &b, Location loc, Value parameter,
       getAsIndexOpFoldResult(b.getContext(), strides));
 }
 
+/// Part `part` of a row scalar in `parts` parts: one number for each of `rows`
+/// rows, from `firstRow` on, which may be null.
+static Value getPart(OpBuilder &b, Location loc, Value parameter, Value rows,
+                     int64_t parts, OpFoldResult part, Value firstRow) {
+  if (firstRow) {
+    Value distance = arith::ConstantIndexOp::create(b, loc, parts);
+    Value first = arith::MulIOp::create(b, loc, firstRow, distance);
+    part = arith::AddIOp::create(b, loc, first,
+                                 getValueOrCreateConstantIndexOp(b, loc, part))
+               .getResult();
+  }
+  auto type = cast<MemRefType>(parameter.getType());
+  auto layout = StridedLayoutAttr::get(
+      b.getContext(), getConstantIntValue(part).value_or(ShapedType::kDynamic),
+      {parts});
+  auto result = MemRefType::get({ShapedType::kDynamic}, type.getElementType(),
+                                layout, type.getMemorySpace());
+  return memref::ReinterpretCastOp::create(
+      b, loc, result, parameter, part, ArrayRef<OpFoldResult>{rows},
+      ArrayRef<OpFoldResult>{b.getIndexAttr(parts)});
+}
+
 /// The kernel of `op`, with no more than its parameters in its body.
 static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
                             SymbolTable &symbols) {
@@ -133,6 +156,10 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   bool scalarsToo = chip.backend == Backend::AMDGPU && !loadsAhead;
   for (unsigned i = 0; i < op.getNumDpsInputs(); ++i) {
     OperandKind kind = getOperandKind(op, i);
+    // So that loads of neighbouring parts become one.
+    if (kind == OperandKind::RowScalar && op.getScalarParts(i))
+      kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                        b.getI64IntegerAttr(accessBytes));
     if (kind == OperandKind::RowBlock ||
         (kind == OperandKind::RowScalar && !scalarsToo))
       continue;
@@ -158,11 +185,28 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
     return group ? arith::MulIOp::create(b, loc, group, perGroup) : Value();
   };
   Value firstRow = firstOfGroup(rows);
-  RowKernel frame{op, kernel, {}, rows, workgroups};
+  RowKernel frame{op, kernel, {}, {}, rows, workgroups};
+  frame.parts.resize(numOperands);
   for (unsigned i = 0; i < numOperands; ++i) {
     bool isPartial =
         op.hasPartialSums() && i >= numOperands - op.getAllSums().size();
     OperandKind kind = getOperandKind(op, i);
+    if (int64_t parts =
+            kind == OperandKind::RowScalar ? op.getScalarParts(i) : 0) {
+      // All parts are read, and each workgroup writes that of its columns.
+      SmallVector<OpFoldResult> accessed;
+      if (i >= op.getNumDpsInputs())
+        accessed.push_back(
+            gpu::BlockIdOp::create(b, loc, gpu::Dimension::y).getResult());
+      else
+        for (int64_t part = 0; part < parts; ++part)
+          accessed.push_back(b.getIndexAttr(part));
+      for (OpFoldResult part : accessed)
+        frame.parts[i].push_back(getPart(b, loc, kernel.getArgument(i), rows,
+                                         parts, part, firstRow));
+      frame.buffers.push_back(frame.parts[i].front());
+      continue;
+    }
     int64_t stride = 1;
     Value count = rows, first = firstRow;
     if (kind == OperandKind::RowBlock)
@@ -231,6 +275,15 @@ static LogicalResult check(RowwiseOp op, const ChipInfo &chip) {
                            [&] { return op.emitOpError(); })) ||
       failed(checkDistributable(op)))
     return failure();
+  for (OperandRange scalars : {op.getScalars(), op.getScalarOuts()})
+    for (auto [i, scalar] : llvm::enumerate(scalars)) {
+      unsigned index = scalars.getBeginOperandIndex() + unsigned(i);
+      if (op.getScalarParts(index) && !scalar.getDefiningOp<memref::AllocOp>())
+        return op.emitOpError("expected the row scalar in parts '")
+               << op.getOperandName(index)
+               << "' to be a memref.alloc in the function: a launch plan has "
+                  "no arguments of this kind";
+    }
   // One workgroup has all rows of a group at most.
   bool isWhole = schedule->getRowsPerWorkgroup() == 0 &&
                  (op.getColumnSums().empty() || !op.getGroupOperand());

@@ -30,6 +30,9 @@ struct RowKernel {
   mlir::gpu::GPUFuncOp function;
   /// A memref for each operand of `op`, with its true number of rows.
   llvm::SmallVector<mlir::Value> buffers;
+  /// Of an operand that is a row scalar in parts, a memref for each part; of an
+  /// output the one that the workgroup writes.
+  llvm::SmallVector<llvm::SmallVector<mlir::Value>> parts;
   /// The number of rows, and of workgroups; index values.
   mlir::Value rows;
   mlir::Value workgroups;

@@ -54,6 +54,12 @@ private:
   void writeRow(Value row, MutableArrayRef<Value> sums, Value turn);
   void writePhase(unsigned phase, Value row, MutableArrayRef<Value> sums,
                   Value turn);
+  /// The parts of a row scalar, from the first to the last.
+  SmallVector<Value> loadParts(ArrayRef<Value> parts, Value row) {
+    return llvm::map_to_vector(parts, [&](Value part) -> Value {
+      return lane::LoadScalarOp::create(b, part, row);
+    });
+  }
   /// A value of the region as this lane has it: a scalar, or its part of a row.
   Value get(Value value);
   Value getBuffer(unsigned output) {
@@ -98,6 +104,11 @@ void RowDistributor::write() {
   // What is above needs nothing that another kernel writes.
   if (schedule.getEarlyStart())
     lane::AwaitPreviousKernelOp::create(b);
+  // Who waits for row sums in parts may as well wait where it runs: the
+  // workgroups that leave them have but one row each.
+  bool allowsFirst = op.hasScalarOutsInParts();
+  if (chip.workgroups.hasEarlyStart && allowsFirst)
+    lane::AllowNextKernelOp::create(b);
 
   Block &body = op.getBody().front();
   size_t numRows = op.getRows().size(), numColumns = op.getAllColumns().size();
@@ -145,7 +156,7 @@ void RowDistributor::write() {
 
   // Whatever follows, the kernel that adds up partial sums or one of another
   // launch, may be brought to the compute units meanwhile.
-  if (chip.workgroups.hasEarlyStart)
+  if (chip.workgroups.hasEarlyStart && !allowsFirst)
     lane::AllowNextKernelOp::create(b);
   if (!sums.empty() && schedule.getRowGroups() > 1) {
     auto combined =
@@ -180,11 +191,22 @@ void RowDistributor::writeRow(Value row, MutableArrayRef<Value> sums,
     for (auto [i, part] : llvm::enumerate(load.getParts()))
       known[body.getArgument(i)] = part;
   }
+  SmallVector<std::pair<BlockArgument, SmallVector<Value>>> inParts;
   for (size_t i = 0; i < op.getScalars().size(); ++i) {
     size_t operand = numRows + numColumns + i;
-    known[body.getArgument(operand)] =
-        lane::LoadScalarOp::create(b, kernel.buffers[operand], row);
+    if (ArrayRef<Value> parts = kernel.parts[operand]; !parts.empty())
+      inParts.emplace_back(body.getArgument(operand), loadParts(parts, row));
+    else
+      known[body.getArgument(operand)] =
+          lane::LoadScalarOp::create(b, kernel.buffers[operand], row);
   }
+  // Behind all loads, which may be done ahead.
+  for (auto &[argument, parts] : inParts)
+    known[argument] =
+        llvm::accumulate(ArrayRef(parts).drop_front(), parts.front(),
+                         [&](Value sum, Value part) {
+                           return arith::AddFOp::create(b, sum, part);
+                         });
   for (unsigned phase = 0; phase < phases.getCount(); ++phase)
     writePhase(phase, row, sums, turn);
 }
@@ -228,8 +250,8 @@ void RowDistributor::writePhase(unsigned phase, Value row,
                             /*exists=*/Value(), /*access=*/IntegerAttr());
   if (!rowSums.empty()) {
     SmallVector<Type> types(shares.size(), b.getF32Type());
-    auto reduce =
-        lane::ReduceOp::create(b, types, kinds, shares, place, turn, phase);
+    auto reduce = lane::ReduceOp::create(b, types, kinds, shares, place, turn,
+                                         phase, op.hasScalarOutsInParts());
     for (auto [sum, result] : llvm::zip_equal(rowSums, reduce.getSums()))
       known[sum->getResult(0)] = result;
   }
@@ -237,7 +259,8 @@ void RowDistributor::writePhase(unsigned phase, Value row,
     Value scalar = op.getYielded(numRowOuts + i);
     if (phases.getPhase(scalar) == phase)
       lane::StoreScalarOp::create(b, get(scalar), getBuffer(numRowOuts + i),
-                                  row, place, /*exists=*/Value());
+                                  row, place, /*exists=*/Value(),
+                                  op.hasScalarOutsInParts());
   }
 }
 

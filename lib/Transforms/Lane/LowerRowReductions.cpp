@@ -35,7 +35,7 @@ static lane::ReduceOp replaceShares(PatternRewriter &rewriter,
                                     lane::ReduceOp op, ValueRange shares) {
   return rewriter.replaceOpWithNewOp<lane::ReduceOp>(
       op, op.getResultTypes(), op.getKinds(), shares, op.getPlace(),
-      op.getTurn(), op.getPhase());
+      op.getTurn(), op.getPhase(), op.getOwnColumns());
 }
 
 //===----------------------------------------------------------------------===//
@@ -90,8 +90,7 @@ struct ReduceInWave : OpRewritePattern<lane::ReduceOp> {
   LogicalResult matchAndRewrite(lane::ReduceOp op,
                                 PatternRewriter &rewriter) const override {
     if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
-        op.getPlace().getType().getLanes() > wave.waveSize ||
-        op.getPlace().getType().sharesRows())
+        op.getPlace().getType().getLanes() > wave.waveSize || op.isShared())
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     rewriter.replaceOp(op, wave.reduce(b, op, op.getShares()));
@@ -123,7 +122,7 @@ ReduceOverWaves::matchAndRewrite(lane::ReduceOp op,
                                  PatternRewriter &rewriter) const {
   lane::PlaceType place = op.getPlace().getType();
   if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
-      place.getLanes() <= wave.waveSize || place.sharesRows())
+      place.getLanes() <= wave.waveSize || op.isShared())
     return failure();
   std::optional<lane::Exchange> exchange =
       lane::lookupExchange(op, wave.waveSize);
@@ -249,7 +248,7 @@ public:
       return signalPassFailure();
     kernel.walk([&](lane::ReduceOp op) {
       ++numLowered;
-      numShared += op.getPlace().getType().sharesRows();
+      numShared += op.isShared();
     });
     lane::ExchangeMemory exchange;
     if (failed(exchange.layOut(kernel, (*found)->waveSize)))

@@ -93,7 +93,7 @@ ReduceOverPeers::matchAndRewrite(lane::ReduceOp op,
                                  PatternRewriter &rewriter) const {
   lane::PlaceType place = op.getPlace().getType();
   if (llvm::any_of(op.getShares().getTypes(), llvm::IsaPred<VectorType>) ||
-      !place.sharesRows())
+      !op.isShared())
     return failure();
   std::optional<lane::Exchange> exchange =
       lane::lookupExchange(op, wave.waveSize);

@@ -125,25 +125,24 @@ LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel,
   SmallVector<ReduceOp> exchanging;
   WalkResult result = kernel.walk([&](ReduceOp op) {
     PlaceType place = op.getPlace().getType();
-    if (place.getLanes() <= waveSize && !place.sharesRows())
+    if (place.getLanes() <= waveSize && !op.isShared())
       return WalkResult::advance();
     int64_t waves = llvm::divideCeil(place.getLanes(), waveSize);
-    int64_t needed = waves * place.getPeers();
+    int64_t needed = waves * op.getPeers();
     auto phase = size_t(op.getPhase());
     if (sumsOfPhase.size() <= phase)
       sumsOfPhase.resize(phase + 1);
     int64_t &sums = sumsOfPhase[phase];
     auto count = int64_t(op.getShares().size());
-    bool isOther =
-        first && (slots != needed || groups != place.getGroups() ||
-                  place.getPeers() != first.getPlace().getType().getPeers());
+    bool isOther = first && (slots != needed || groups != place.getGroups() ||
+                             op.getPeers() != first.getPeers());
     if (isOther || (sums && sums != count)) {
       op.emitOpError("expected the place, and the number of sums, of the "
                      "kernel's other reductions of phase ")
           << phase;
       return WalkResult::interrupt();
     }
-    if (place.sharesRows() && place.getLanes() % waveSize != 0) {
+    if (op.isShared() && place.getLanes() % waveSize != 0) {
       op.emitOpError("expected whole waves where workgroups share a row, got ")
           << place.getLanes() << " lanes and waves of " << waveSize;
       return WalkResult::interrupt();
@@ -163,7 +162,7 @@ LogicalResult lane::ExchangeMemory::layOut(gpu::GPUFuncOp kernel,
   half = getOffset(sumsOfPhase.size());
   memory = addWorkgroupMemory(kernel, 2 * half,
                               Float32Type::get(kernel.getContext()));
-  if (first.getPlace().getType().sharesRows())
+  if (first.isShared())
     meetPeers(kernel, first);
   for (ReduceOp op : exchanging)
     noteAt(op);

@@ -48,3 +48,25 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 64, lanes = 16, groups = 16, width = 4>
+
+// Numbers of rows may lie apart, as one part of a sum of each row does.
+// CHECK-LABEL: gpu.func @apart(
+// CHECK-SAME:    %[[S:[a-z0-9]+]]: memref<?xf32, strided<[3], offset: 2>>, %[[SET:[a-z0-9]+]]: index, %[[COUNT:[a-z0-9]+]]: index)
+// CHECK-DAG:     %[[THREE:.*]] = arith.constant 3 : index
+// CHECK-DAG:     %[[BEGIN:.*]] = arith.muli %[[SET]], %[[THREE]] : index
+// CHECK-DAG:     %[[SIZE:.*]] = arith.muli %[[COUNT]], %[[THREE]] : index
+// CHECK-DAG:     %[[MINE:.*]] = arith.muli %{{.*}}, %[[THREE]] : index
+// CHECK-DAG:     memref.reinterpret_cast %[[S]] to offset: [%{{.*}}], sizes: [%[[SIZE]]], strides: [1]
+// CHECK:         memref.load %{{.*}}[%[[MINE]]]
+gpu.module @m {
+  gpu.func @apart(%s: memref<?xf32, strided<[3], offset: 2>>, %set: index, %count: index) {
+    %place = lane.place : !place
+    %n = lane.load_scalar_within %s from %set count %count at %place : !place, memref<?xf32, strided<[3], offset: 2>>
+    "test.use"(%n) : (f32) -> ()
+    gpu.return
+  }
+}

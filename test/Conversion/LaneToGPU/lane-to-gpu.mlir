@@ -214,3 +214,26 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!tile = !lane.place<row_length = 700, lanes = 64, groups = 1, width = 4, columns = 256>
+
+// What belongs to the row is written by the workgroup that has its first
+// columns, what belongs to the workgroup's columns by each.
+// CHECK-LABEL: gpu.func @tiles(
+// CHECK-SAME:    %[[N:[a-z0-9]+]]: f32, %[[A:[a-z0-9]+]]: memref<?xf32>, %[[B:[a-z0-9]+]]: memref<?xf32>, %[[ROW:[a-z0-9]+]]: index, %[[FIRST:[a-z0-9]+]]: index)
+// CHECK:         %[[TILE:.*]] = arith.cmpi eq, %[[FIRST]], %{{.*}} : index
+// CHECK:         %[[BOTH:.*]] = arith.andi %{{.*}}, %[[TILE]] : i1
+// CHECK:         scf.if %[[BOTH]] {
+// CHECK-NEXT:      memref.store %[[N]], %[[A]][%[[ROW]]]
+// CHECK:         scf.if %{{.*}} {
+// CHECK-NEXT:      memref.store %[[N]], %[[B]][%[[ROW]]]
+gpu.module @m {
+  gpu.func @tiles(%n: f32, %a: memref<?xf32>, %b: memref<?xf32>, %row: index, %first: index) {
+    %place = lane.place from %first : !tile
+    lane.store_scalar %n, %a[%row] at %place : !tile, memref<?xf32>
+    lane.store_scalar %n, %b[%row] at %place own_columns : !tile, memref<?xf32>
+    gpu.return
+  }
+}

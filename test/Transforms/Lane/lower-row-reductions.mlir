@@ -103,3 +103,26 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!tile = !lane.place<row_length = 700, lanes = 128, groups = 1, width = 4, columns = 512>
+
+// The sums of a workgroup's own columns are those of its two waves: nobody else
+// is met.
+// CHECK-LABEL: gpu.func @own_columns(
+// CHECK-NOT:     peers
+// CHECK:         gpu.subgroup_reduce add
+// CHECK:         lane.barrier
+// CHECK-COUNT-2: vector.load %{{.*}} : {{.*}}, vector<1xf32>
+// CHECK-NOT:     vector.load
+// CHECK:         "test.use"
+gpu.module @m {
+  gpu.func @own_columns(%x: f32, %first: index) {
+    %place = lane.place from %first : !tile
+    %turn = lane.first_turn : !lane.turn
+    %s = lane.reduce [#vector.kind<add>] %x at %place turn %turn phase 0 own_columns : !tile, f32 -> f32
+    "test.use"(%s) : (f32) -> ()
+    gpu.return
+  }
+}

@@ -11,6 +11,7 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import datetime
+import itertools
 import json
 import pathlib
 import re
@@ -124,9 +125,11 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
             problems.append(entry)
             center = centers.get(shape, {})
             seen = {model.schedule, *center.get("measured", ())}
-            wanted = iter(schedule_space.candidates(
-                shape, schedule.parse_printed(center["schedule"]) if center else model.fields,
-                wave, known, units))
+            wanted = itertools.chain(
+                schedule_space.sliced(shape, known, units),
+                schedule_space.candidates(
+                    shape, schedule.parse_printed(center["schedule"]) if center else model.fields,
+                    wave, known, units))
             progress.step()
             taken = 0
             exhausted = False

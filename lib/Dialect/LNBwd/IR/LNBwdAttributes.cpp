@@ -50,6 +50,11 @@ static bool isNamedOperation(Attribute value) {
 }
 static bool isKernelInfo(Attribute value) { return isa<KernelInfoAttr>(value); }
 static bool isUnit(Attribute value) { return isa<UnitAttr>(value); }
+static bool isUnitOrParts(Attribute value) {
+  auto parts = dyn_cast<IntegerAttr>(value);
+  return isUnit(value) || (parts && parts.getType().isSignlessInteger(64) &&
+                           parts.getInt() >= 1);
+}
 static bool isName(Attribute value) {
   auto name = dyn_cast<StringAttr>(value);
   return name && !name.empty();
@@ -102,7 +107,8 @@ static const OperationAttribute operationAttributes[] = {
      "a dictionary of arrays of #lnbwd.schedule<...>"},
     {launchPlanAttr, isGPUModule, "a gpu.module", isPlan,
      "a launch plan, a string of JSON with \"format\": \"lnbwd-plan\""},
-    {rowScalarAttr, isAlloc, "a memref.alloc", isUnit, "without a value"},
+    {rowScalarAttr, isAlloc, "a memref.alloc", isUnitOrParts,
+     "without a value, or the number of its parts, 64-bit, at least 1"},
     {ownRowsAttr, isOverMatrix,
      "a row program with a static number of rows and no groups", isUnit,
      "without a value"},

@@ -152,6 +152,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << field::workgroupsPerRow
                        << " is above 1: the row is split between workgroups "
                           "already";
+  if (rowSlices && (workgroupsPerRow > 1 || reload))
+    return emitError() << "expected " << field::workgroupsPerRow << " 1 and "
+                       << field::reload << " unset where " << field::rowSlices
+                       << " is set: no row sums are left to share or to wait "
+                          "for";
   if (stages && columnTile)
     return emitError() << "expected " << field::columnTile << " 0 where "
                        << field::stages

@@ -84,6 +84,20 @@ int64_t RowwiseOp::getRowStride(unsigned index) {
   return layout.stride.value_or(layout.length);
 }
 
+int64_t RowwiseOp::getScalarParts(unsigned index) {
+  auto type = cast<ShapedType>(getOperand(index).getType());
+  auto block = cast<ShapedType>(getRowBlock().getType());
+  bool isInParts = type.getRank() > block.getRank() - int64_t(getRowRank());
+  return isInParts ? type.getShape().back() : 0;
+}
+
+bool RowwiseOp::hasScalarOutsInParts() {
+  OperandRange outs = getScalarOuts();
+  return llvm::any_of(llvm::seq<size_t>(0, outs.size()), [&](size_t i) {
+    return getScalarParts(outs.getBeginOperandIndex() + unsigned(i)) != 0;
+  });
+}
+
 std::string RowwiseOp::getOperandName(unsigned index) {
   if (std::optional<ArrayAttr> names = getOperandNames())
     return cast<StringAttr>((*names)[index]).str();
@@ -337,6 +351,26 @@ static LogicalResult verifyMatrices(RowwiseOp op) {
   return success();
 }
 
+/// A row scalar: one number for each row, or one for each slice of its columns.
+static LogicalResult verifyScalar(RowwiseOp op, unsigned index,
+                                  ArrayRef<int64_t> leading) {
+  auto type = cast<ShapedType>(op->getOperand(index).getType());
+  SmallVector<int64_t> shape(leading);
+  bool isInParts = type.getRank() == int64_t(leading.size()) + 1;
+  if (isInParts) {
+    if (!isa<MemRefType>(type) || !type.getElementType().isF32() ||
+        type.getShape().back() < 1)
+      return op.emitOpError("expected a row scalar in parts to be a memref of "
+                            "f32 with a static number of them, got ")
+             << type;
+    shape.push_back(type.getShape().back());
+  }
+  if (failed(verifyShape(op, "a row scalar", type, shape, 0,
+                         "the leading dimensions of the row blocks")))
+    return failure();
+  return verifyRowElement(op, "a row scalar", type);
+}
+
 LogicalResult RowwiseOp::verify() {
   if (getRows().empty() && getRowOuts().empty())
     return emitOpError("expected at least one row block, read or written: it "
@@ -378,16 +412,12 @@ LogicalResult RowwiseOp::verify() {
         failed(verifyRowElement(*this, "a column operand", type)))
       return failure();
   }
-  for (ValueRange values :
-       {ValueRange(getScalars()), ValueRange(getScalarOuts())})
-    for (Value value : values) {
-      auto type = cast<ShapedType>(value.getType());
-      if (failed(verifyShape(*this, "a row scalar", type,
-                             first.getShape().drop_back(size_t(rowRank)), 0,
-                             "the leading dimensions of the row blocks")) ||
-          failed(verifyRowElement(*this, "a row scalar", type)))
+  for (OperandRange values : {getScalars(), getScalarOuts()})
+    for (auto [i, value] : llvm::enumerate(values))
+      if (failed(verifyScalar(*this,
+                              values.getBeginOperandIndex() + unsigned(i),
+                              first.getShape().drop_back(size_t(rowRank)))))
         return failure();
-    }
   if (failed(verifyGroups(*this, rowShape)) ||
       failed(verifySums(*this, rowShape)))
     return failure();
@@ -467,5 +497,17 @@ LogicalResult RowwiseOp::verifyRegions() {
         value.getType() != expected)
       return yield.emitOpError("expected value ")
              << index << " to be " << expected << ", got " << value.getType();
+  auto firstScalar = unsigned(getRowOuts().size());
+  for (unsigned i = 0; i < getScalarOuts().size(); ++i) {
+    if (!getScalarParts(numInputs + firstScalar + i))
+      continue;
+    // No workgroup has the sum itself.
+    Operation *sum = getYielded(firstScalar + i).getDefiningOp();
+    if (!sum || !getSummedRow(sum) || isRowMaximum(sum) || !sum->hasOneUse())
+      return yield.emitOpError("expected value ")
+             << firstScalar + i
+             << ", a row scalar in parts, to be a vector.reduction <add> that "
+                "has no other use";
+  }
   return hasContractions() ? verifyMatrixUses(*this) : success();
 }

@@ -102,7 +102,7 @@ func.func private @f() attributes {lnbwd.rejected_schedules = {}}
 // -----
 
 func.func @f(%m: index) {
-  // expected-error@+1 {{'memref.alloc' op expected lnbwd.row_scalar to be without a value, got false}}
+  // expected-error@+1 {{'memref.alloc' op expected lnbwd.row_scalar to be without a value, or the number of its parts, 64-bit, at least 1, got false}}
   %0 = memref.alloc(%m) {lnbwd.row_scalar = false} : memref<?xf32>
   return
 }

@@ -1187,3 +1187,65 @@ func.func @gate_of_another_type(%r: memref<?x8xf32>, %z: memref<?x8xbf16>) {
   lnbwd.gated_rms_norm x(%r : memref<?x8xf32>) z(%z : memref<?x8xbf16>) outs y(%r : memref<?x8xf32>)
   return
 }
+
+// -----
+
+// expected-error@+1 {{expected workgroups_per_row 1 and reload unset where row_slices is set: no row sums are left to share or to wait for}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, workgroups_per_row = 2, row_slices = 2>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected row_slices to be at least 0, got -1}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, row_slices = -1>} {
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %s: memref<?x2xf16>) {
+  // expected-error@+1 {{expected a row scalar in parts to be a memref of f32 with a static number of them, got 'memref<?x2xf16>'}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) scalars(%s : memref<?x2xf16>) outs rows(%x : memref<?x8xf32>) {
+  ^bb0(%xr: vector<8xf32>, %sr: f16):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %s: memref<?x?xf32>) {
+  // expected-error@+1 {{expected a row scalar in parts to be a memref of f32 with a static number of them, got 'memref<?x?xf32>'}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) scalars(%s : memref<?x?xf32>) outs rows(%x : memref<?x8xf32>) {
+  ^bb0(%xr: vector<8xf32>, %sr: f32):
+    lnbwd.yield %xr : vector<8xf32>
+  }
+  return
+}
+
+// -----
+
+// What is written in parts is no number that a workgroup has.
+func.func @f(%x: memref<?x8xf32>, %s: memref<?x2xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs scalars(%s : memref<?x2xf32>) {
+  ^bb0(%xr: vector<8xf32>):
+    %sum = vector.reduction <add>, %xr : vector<8xf32> into f32
+    %twice = arith.addf %sum, %sum : f32
+    // expected-error@+1 {{expected value 0, a row scalar in parts, to be a vector.reduction <add> that has no other use}}
+    lnbwd.yield %twice : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<?x8xf32>, %s: memref<?x2xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs scalars(%s : memref<?x2xf32>) {
+  ^bb0(%xr: vector<8xf32>):
+    %most = vector.reduction <maximumf>, %xr : vector<8xf32> into f32
+    // expected-error@+1 {{expected value 0, a row scalar in parts, to be a vector.reduction <add> that has no other use}}
+    lnbwd.yield %most : f32
+  }
+  return
+}

@@ -216,12 +216,37 @@ func.func @short_schedule(%x: memref<?x512xf16>) {
 
 // CHECK-LABEL: func @long_schedule(
 // CHECK-SAME:    workgroups_per_compute_unit = 0, column_tile = 1024, prefetch = 1>
-// CHECK-SAME:    rows_per_workgroup = 0, workgroups_per_compute_unit = 1, reload = true>}
+// CHECK-SAME:    rows_per_workgroup = 0, workgroups_per_compute_unit = 1, reload = true>
+// CHECK-SAME:    workgroups_per_compute_unit = 1, column_tile = 512, row_slices = 8>}
 func.func @long_schedule() attributes {
     a = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 32,
                         workgroups_per_compute_unit = 0, column_tile = 1024, prefetch = 1>,
     b = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 0,
-                        workgroups_per_compute_unit = 1, reload = true>} {
+                        workgroups_per_compute_unit = 1, reload = true>,
+    c = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, rows_per_workgroup = 0,
+                        workgroups_per_compute_unit = 1, column_tile = 512, row_slices = 8>} {
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// Row scalars in parts
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: func @in_parts(
+// CHECK:         lnbwd.rowwise @sums rows({{.*}}) outs scalars(%{{.*}} : memref<?x4x2xf32>)
+// CHECK:         lnbwd.rowwise @rest rows({{.*}}) scalars(%{{.*}} : memref<?x4x2xf32>) outs rows(
+// CHECK-NEXT:    ^bb0(%{{.*}}: vector<512xf16>, %{{.*}}: f32):
+func.func @in_parts(%x: memref<?x4x512xf16>, %s: memref<?x4x2xf32>) {
+  lnbwd.rowwise @sums rows(%x : memref<?x4x512xf16>) outs scalars(%s : memref<?x4x2xf32>) {
+  ^bb0(%xr: vector<512xf16>):
+    %wide = arith.extf %xr : vector<512xf16> to vector<512xf32>
+    %sum = vector.reduction <add>, %wide : vector<512xf32> into f32
+    lnbwd.yield %sum : f32
+  }
+  lnbwd.rowwise @rest rows(%x : memref<?x4x512xf16>) scalars(%s : memref<?x4x2xf32>) outs rows(%x : memref<?x4x512xf16>) {
+  ^bb0(%xr: vector<512xf16>, %sr: f32):
+    lnbwd.yield %xr : vector<512xf16>
+  }
   return
 }
 

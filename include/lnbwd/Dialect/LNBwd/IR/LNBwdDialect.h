@@ -89,7 +89,7 @@ inline constexpr llvm::StringLiteral argumentAccessAttr = "lnbwd.access";
 inline constexpr llvm::StringLiteral argumentAliasesAttr = "lnbwd.aliases";
 /// Of an argument whose rows have several dimensions: how many.
 inline constexpr llvm::StringLiteral argumentRowRankAttr = "lnbwd.row_rank";
-/// The attribute of an allocation of one number for each row.
+/// The attribute of an allocation of one number for each row, or of so many.
 inline constexpr llvm::StringLiteral rowScalarAttr = "lnbwd.row_scalar";
 /// The attribute of a launch whose kernel may start before the one before it
 /// has ended.

@@ -38,10 +38,10 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     | `rows` | `[..., N]` | `vector<N x element>` | |
     | `columns` | `[N]` | `vector<N x element>` | |
     | `group_columns` | `[B, N]` | `vector<N x element>` | |
-    | `scalars` | `[...]` | the element | |
+    | `scalars` | `[...]`, or `[..., S]` of f32 | the element | |
     | `matrices` | `[R, C]` | `vector<R x C x element>` | |
     | `outs rows` | `[..., N]` | | `vector<N x element>` |
-    | `outs scalars` | `[...]` | | the element |
+    | `outs scalars` | `[...]`, or `[..., S]` of f32 | | the element |
     | `outs column_sums` | `[N]`, or `[P, N]` of f32 | | `vector<N x f32>` |
     | `outs group_sums` | `[B, N]`, or `[B, P, N]` of f32 | | `vector<N x f32>` |
     | `outs outer_sums` | `[R, C]` | | `vector<R x C x f32>` |
@@ -69,6 +69,12 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     `accumulate` they are added to what the output, of f32, holds. An output
     with one dimension more takes one partial sum of each of P workgroups
     instead, in a fixed order.
+
+    A row scalar with one dimension more, a memref with static S, is a row sum
+    in parts. As an output it takes a `vector.reduction <add>` that the region
+    uses for nothing else, part by part: workgroups that have one of S slices of
+    the columns each write what theirs add to it. As an input it is the sum of
+    its parts, from the first to the last.
 
     With group columns or group sums the M rows are B groups of T = M / B
     neighbouring ones, M being a multiple of B: rows b T to b T + T - 1 use row
@@ -177,6 +183,10 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     ::mlir::Type getRegionType(unsigned index);
     /// Elements from one row of operand `index`, a row block, to the next.
     int64_t getRowStride(unsigned index);
+    /// S: the parts of operand `index`, a row scalar; 0 where it is whole.
+    int64_t getScalarParts(unsigned index);
+    /// Whether row scalars are written in parts.
+    bool hasScalarOutsInParts();
     /// A row block among the operands, whose leading dimensions are the rows.
     ::mlir::Value getRowBlock();
     /// The name of operand `index` in the launch plan.

@@ -199,6 +199,18 @@ def LNBwd_Reload : LNBwd_ScheduleField<"reload", LNBwd_Flag> {
   let hasLegalityCheck = 1;
 }
 
+def LNBwd_RowSlices : LNBwd_ScheduleField<"row_slices", LNBwd_AtLeast<0>> {
+  let unit = "slices";
+  let defaultValue = "0";
+  let text = "slices of a row's columns whose shares of the row sums kernels of "
+             "their own leave in memory, for which the other fields have no row "
+             "sums: few long rows fill the chip, but are read once more";
+  let defaultText = "0: row sums stay in the kernel. Only for programs with row "
+                    "sums, none of which is a maximum";
+  let hasLegalityCheck = 1;
+  let tried = [0, 1, 2, 4, 8, 16];
+}
+
 } // defset LNBwd_ScheduleFields
 
 #endif // LNBWD_DIALECT_LNBWD_IR_LNBWDSCHEDULE_TD

@@ -343,7 +343,9 @@ def Lane_StoreScalarOp : Lane_Op<"store_scalar", [
   let description = [{
     Writes `scalar`, which is the same in all lanes of the group, to element
     `row` of `memory`, once, unless `exists` is false: by the lane that has the
-    row's first columns.
+    row's first columns. With `own_columns`, each workgroup that has some of the
+    row's columns writes, to a memory of its own: by the lane that has the first
+    of them.
 
     Example:
 
@@ -352,10 +354,11 @@ def Lane_StoreScalarOp : Lane_Op<"store_scalar", [
     ```
   }];
   let arguments = (ins AnyType:$scalar, MemRefRankOf<[AnyType], [1]>:$memory,
-                       Index:$row, Lane_Place:$place, Optional<I1>:$exists);
+                       Index:$row, Lane_Place:$place, Optional<I1>:$exists,
+                       UnitAttr:$own_columns);
   let assemblyFormat = [{
-    $scalar `,` $memory `[` $row `]` `at` $place (`if` $exists^)? attr-dict `:`
-    type($place) `,` type($memory)
+    $scalar `,` $memory `[` $row `]` `at` $place (`if` $exists^)?
+    (`own_columns` $own_columns^)? attr-dict `:` type($place) `,` type($memory)
   }];
 }
 
@@ -533,7 +536,8 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
     as its entry of `kinds` says, in an order that is fixed by the place. All
     lanes of the group get the results. Where the workgroup has but a share of
     the row's columns, it is the lanes of all workgroups that share the row, and
-    the columns of each have to be as many.
+    the columns of each have to be as many. With `own_columns`, it is the lanes
+    of the workgroup alone: the sums are those of its own columns.
 
     `phase` numbers the phases of the row program: reductions of the same phase
     use the same memory in turns, where they use memory.
@@ -547,11 +551,21 @@ def Lane_ReduceOp : Lane_Op<"reduce"> {
     ```
   }];
   let arguments = (ins Lane_Kinds:$kinds, Variadic<AnyType>:$shares,
-                       Lane_Place:$place, Lane_Turn:$turn, I64Attr:$phase);
+                       Lane_Place:$place, Lane_Turn:$turn, I64Attr:$phase,
+                       UnitAttr:$own_columns);
   let results = (outs Variadic<F32>:$sums);
   let assemblyFormat = [{
-    $kinds $shares `at` $place `turn` $turn `phase` $phase attr-dict `:`
+    $kinds $shares `at` $place `turn` $turn `phase` $phase
+    (`own_columns` $own_columns^)? attr-dict `:`
     type($place) `,` type($shares) `->` type($sums)
+  }];
+  let extraClassDeclaration = [{
+    /// Workgroups whose lanes are combined.
+    int64_t getPeers() {
+      return getOwnColumns() ? 1 : getPlace().getType().getPeers();
+    }
+    /// Whether workgroups have to meet.
+    bool isShared() { return getPeers() > 1; }
   }];
   let hasVerifier = 1;
 }

@@ -1,0 +1,30 @@
+//===- SliceModel.h - Schedules of rows in slices ---------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Which schedule with `row_slices` is best for a row program.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_ANALYSIS_SLICEMODEL_H
+#define LNBWD_ANALYSIS_SLICEMODEL_H
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Target/ChipInfo.h"
+
+namespace lnbwd {
+
+/// A schedule of `op` whose row sums are left in parts by `slices` workgroups a
+/// row, or by as many as fill the chip where that is 0; null if no number of
+/// them does. Where the types do not say the number of rows, `rows` does; 0 is
+/// a usual number.
+ScheduleAttr chooseSlicedSchedule(RowwiseOp op, int64_t slices,
+                                  const ChipInfo &chip, int64_t rows = 0);
+
+} // namespace lnbwd
+
+#endif // LNBWD_ANALYSIS_SLICEMODEL_H

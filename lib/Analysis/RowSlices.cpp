@@ -1,0 +1,61 @@
+//===- RowSlices.cpp - Rows in slices -------------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A workgroup has one slice of one row, and all of it is on its way at once:
+// nothing is left to choose but how many lanes share it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/RowSlices.h"
+
+#include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Analysis/ScheduleLimits.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace lnbwd;
+
+namespace {
+/// Accesses of a lane to its part of a slice, and work-items of a workgroup
+/// that go with them.
+struct SliceShape {
+  int64_t accesses, least, most;
+};
+} // namespace
+
+/// In the order in which they are tried: four accesses of 16 bytes to each row
+/// block keep enough on the way, and few waves have little to exchange.
+static constexpr SliceShape sliceShapes[] = {
+    {4, 128, 512}, {2, 128, 512}, {1, 1, 512}};
+
+ScheduleAttr lnbwd::getSliceSchedule(RowwiseOp op, int64_t slices,
+                                     const ChipInfo &chip) {
+  int64_t width = chooseVectorWidth(op), length = op.getRowLength();
+  for (SliceShape shape : sliceShapes) {
+    uint64_t columns = llvm::divideCeil(uint64_t(length), uint64_t(slices));
+    auto threads = int64_t(llvm::alignTo(
+        llvm::divideCeil(columns, uint64_t(shape.accesses * width)),
+        uint64_t(chip.waveSize)));
+    int64_t tile = threads * shape.accesses * width;
+    if (threads < shape.least ||
+        threads > std::min(shape.most, chip.maxThreadsPerWorkgroup) ||
+        int64_t(llvm::divideCeil(length, tile)) != slices)
+      continue;
+    ScheduleFields fields;
+    fields.threadsPerRow = threads;
+    fields.rowGroups = 1;
+    fields.vectorWidth = width;
+    fields.rowsPerWorkgroup = 1;
+    fields.workgroupsPerComputeUnit = 0;
+    fields.columnTile = tile;
+    fields.earlyStart = chip.workgroups.hasEarlyStart;
+    return fields.get(op.getContext());
+  }
+  return {};
+}

@@ -1,0 +1,120 @@
+//===- SplitRowSums.cpp - Row sums in parts -------------------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Few long rows do not fill a chip with a workgroup for each, and few chips
+// have workgroups that meet. So kernels of their own leave the row sums in
+// memory, each slice of the columns its part, and what is left has no row sums:
+// workgroups share its rows column by column.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowSumPrograms.h"
+
+#include "lnbwd/Analysis/RowSlices.h"
+#include "lnbwd/Analysis/ScheduleFields.h"
+#include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Transforms/Passes.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace lnbwd {
+#define GEN_PASS_DEF_SPLITROWSUMSPASS
+#include "lnbwd/Transforms/Passes.h.inc"
+} // namespace lnbwd
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// The row sums of `op` that wait for no other row sum.
+static SmallVector<Operation *> getFirstSums(RowwiseOp op) {
+  SmallVector<Operation *> sums;
+  DenseSet<Value> behindSum;
+  for (Operation &bodyOp : op.getBody().front()) {
+    bool depends = llvm::any_of(bodyOp.getOperands(), [&](Value operand) {
+      return behindSum.contains(operand);
+    });
+    bool isSum = bool(getSummedRow(&bodyOp));
+    if (isSum && !depends)
+      sums.push_back(&bodyOp);
+    if (isSum || depends)
+      behindSum.insert(bodyOp.result_begin(), bodyOp.result_end());
+  }
+  return sums;
+}
+
+namespace {
+class SplitRowSums : public lnbwd::impl::SplitRowSumsPassBase<SplitRowSums> {
+public:
+  using SplitRowSumsPassBase::SplitRowSumsPassBase;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet canonicalizations(context);
+    RowwiseOp::getCanonicalizationPatterns(canonicalizations, context);
+    patterns = std::move(canonicalizations);
+    return success();
+  }
+
+  void runOnOperation() override {
+    FailureOr<const ChipInfo *> found =
+        lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });
+    if (failed(found))
+      return signalPassFailure();
+    SmallVector<RowwiseOp> programs;
+    WalkResult result = getOperation()->walk([&](RowwiseOp op) {
+      if (!op.getSchedule() || !op.getSchedule()->getRowSlices())
+        return WalkResult::advance();
+      if (!op.hasPureBufferSemantics()) {
+        op.emitOpError("expected memrefs; run bufferization before");
+        return WalkResult::interrupt();
+      }
+      if (failed(checkSchedule(op, *op.getSchedule(), **found,
+                               [&] { return op.emitOpError(); })))
+        return WalkResult::interrupt();
+      programs.push_back(op);
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return signalPassFailure();
+
+    IRRewriter rewriter(&getContext());
+    for (RowwiseOp op : programs)
+      split(rewriter, op, **found);
+    if (!programs.empty() &&
+        failed(applyPatternsGreedily(getOperation(), patterns)))
+      signalPassFailure();
+  }
+
+private:
+  void split(IRRewriter &rewriter, RowwiseOp op, const ChipInfo &info) {
+    ScheduleFields fields(*op.getSchedule());
+    int64_t slices = std::exchange(fields.rowSlices, 0);
+    ScheduleAttr ofSums = getSliceSchedule(op, slices, info);
+    rewriter.setInsertionPoint(op);
+    SmallVector<Value> allocations;
+    for (unsigned phase = 0; op.hasRowSums(); ++phase) {
+      rewriter.setInsertionPoint(op);
+      std::string suffix = "_row_sums";
+      if (phase)
+        suffix += "_" + std::to_string(phase);
+      RowSumPrograms programs = hoistRowSums(rewriter, op, getFirstSums(op),
+                                             suffix, slices, allocations);
+      programs.sums.setScheduleAttr(ofSums);
+      op = programs.rest;
+      ++numPrograms;
+    }
+    op.setScheduleAttr(fields.get(&getContext()));
+    rewriter.setInsertionPointAfter(op);
+    for (Value allocation : allocations)
+      memref::DeallocOp::create(rewriter, op.getLoc(), allocation);
+    ++numSplit;
+  }
+
+  FrozenRewritePatternSet patterns;
+};
+} // namespace
