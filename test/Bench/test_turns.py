@@ -57,4 +57,4 @@ def test_a_fit_comes_back_to_the_parameters_that_made_the_times():
 
 def test_the_stored_parameters_pick_well_among_what_they_were_fitted_to():
     schedules = turns.Schedules(turns.read([fit_turns.DATA]))
-    assert turns.regrets(schedules, turns.predict(schedules, PARAMETERS)).mean() < 1.02
+    assert turns.regrets(schedules, turns.predict(schedules, PARAMETERS)).mean() < 1.03
