@@ -58,6 +58,9 @@ OF_REGISTERS = frozenset((
     "independent_registers", "exchanged_registers", "combined_registers", "register_squeeze",
     "apart_registers", "apart_element_registers", "apart_column_registers"))
 
+# Bounds of the compiler's search, which no time depends on.
+BOUNDS = frozenset(("apart_threads", "apart_columns"))
+
 
 def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
     """The problems of files that sweep.py wrote, before there were some of the fields perhaps:
@@ -104,7 +107,8 @@ class Schedules:
          self.rows_read, self.rows_written, self.columns, self.sums, self.row_sums, self.phases,
          self.operations, self.functions, self.column_bytes) = (next(columns) for _ in range(15))
         fields = dict(zip(sweeping.FIELDS, columns, strict=True))
-        self.threads_per_row, self.groups = fields[schedule.THREADS_PER_ROW], fields[schedule.ROW_GROUPS]
+        self.threads_per_row = fields[schedule.THREADS_PER_ROW]
+        self.groups = fields[schedule.ROW_GROUPS]
         self.width, self.split = fields[schedule.VECTOR_WIDTH], fields[schedule.WORKGROUPS_PER_ROW]
         self.per_compute_unit = fields[schedule.WORKGROUPS_PER_COMPUTE_UNIT]
         self.is_unbounded = self.per_compute_unit == 0
@@ -354,7 +358,7 @@ def fit(s: Schedules, start: Values, keep: Array | None = None, steps: int = 40,
     """
     weight = weights(s) * (1 if keep is None else keep)
     parameters = dict(start)
-    names = [name for name in parameters if name not in OF_REGISTERS]
+    names = [name for name in parameters if name not in OF_REGISTERS | BOUNDS]
     predicted = predict(s, parameters)
     value, slope = loss(s, weight, predicted, sharpness, regret_weight)
     damping = 1e-3

@@ -6,30 +6,23 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The terms of the model, and the table of parameters, which is part of the
-// library: CostParameters.json, as the fit wrote it.
+// The terms of the model. Their parameters are in CostParameters.json.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Analysis/CostModel.h"
 
+#include "CostTable.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/Support/ErrorHandling.h"
-#include "llvm/Support/JSON.h"
 
 #include <cmath>
 
 using namespace mlir;
 using namespace lnbwd;
-
-static constexpr llvm::StringLiteral table =
-#include "CostParameters.inc"
-    ;
 
 /// Schedulers of a compute unit, among which its registers are divided and each
 /// of which issues one instruction of a wave a clock.
@@ -87,6 +80,8 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"dispatch_us", &CostParameters::dispatchUs},
         {"apart_share", &CostParameters::apartShare},
         {"apart_kib", &CostParameters::apartKib},
+        {"apart_threads", &CostParameters::apartThreads},
+        {"apart_columns", &CostParameters::apartColumns},
         {"stage_us", &CostParameters::stageUs},
         {"unrolled_us", &CostParameters::unrolledUs},
         {"cluster_start_us", &CostParameters::clusterStartUs},
@@ -114,28 +109,9 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"register_squeeze", &CostParameters::registerSqueeze},
 };
 
-/// Reads the table; what is wrong with it is our own mistake.
-static llvm::StringMap<CostParameters> readTable() {
-  llvm::Expected<llvm::json::Value> document = llvm::json::parse(table);
-  if (!document)
-    llvm::report_fatal_error(document.takeError());
-  llvm::StringMap<CostParameters> result;
-  const llvm::json::Object *chips = document->getAsObject()->getObject("chips");
-  for (const auto &[chip, value] : *chips) {
-    const llvm::json::Object *values = value.getAsObject();
-    CostParameters &parameters = result[StringRef(chip)];
-    for (auto [name, field] : parameterNames) {
-      std::optional<double> number = values->getNumber(name);
-      if (!number)
-        llvm::report_fatal_error("CostParameters.json: no " + name);
-      parameters.*field = *number;
-    }
-  }
-  return result;
-}
-
 const CostParameters *lnbwd::getCostParameters(const ChipInfo &chip) {
-  static const llvm::StringMap<CostParameters> chips = readTable();
+  static const llvm::StringMap<CostParameters> chips =
+      readCostSection("chips", parameterNames);
   auto found = chips.find(chip.name);
   return found == chips.end() ? nullptr : &found->second;
 }

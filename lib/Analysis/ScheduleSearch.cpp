@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Goes through the schedules of whole rows, weighs each by the fitted cost
-// model, and takes the fastest that can run.
+// model of the chip, and takes the fastest that can run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +16,8 @@
 #include "lnbwd/Analysis/CostModel.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Analysis/ScheduleWeights.h"
+#include "lnbwd/Analysis/TurnModel.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
 #include "llvm/ADT/bit.h"
@@ -39,10 +41,6 @@ static constexpr int64_t leastPartColumns = 1024;
 static constexpr double mostIdle = 0.34;
 static constexpr int64_t leastComputeUnitThreads = 128,
                          mostComputeUnitThreads = 2048;
-/// Work-items of a workgroup and columns of a lane, at most, where each set of
-/// rows has a workgroup of its own: what larger ones gain, the model does not
-/// find (docs/cost-model.md).
-static constexpr int64_t mostUnboundedThreads = 256, mostUnboundedColumns = 40;
 /// Registers by which the estimate stays below those that a lane has.
 static constexpr double registerMargin = 8;
 /// Times are compared in steps of a tenth of a nanosecond.
@@ -77,6 +75,19 @@ static SmallVector<Flight> getFlights(const ChipInfo &chip) {
   return flights;
 }
 
+namespace {
+/// Which grids are tried, beside persistent workgroups as the table of fields
+/// has them.
+struct TriedGrids {
+  /// Work-items of a workgroup and columns of a lane, at most, where each set
+  /// of rows has a workgroup of its own; 0: none has.
+  double apartThreads = 0, apartColumns = 0;
+  /// Whether to try grids in which every workgroup has the same number of sets,
+  /// but for the last one.
+  bool isEvenTried = false;
+};
+} // namespace
+
 /// Whether a workgroup for each set of rows is tried, in the place of
 /// persistent ones: where there are column sums, each workgroup would have
 /// partial ones.
@@ -87,7 +98,7 @@ static bool takesUnboundedGrid(RowwiseOp op) {
 /// Calls `visit` with each schedule for `rows` rows that are whole in a
 /// workgroup or a cluster, but for those that are hopeless.
 static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
-                            const ProgramCosts &program, int64_t rows,
+                            const TriedGrids &tryGrids, int64_t rows,
                             function_ref<void(const ScheduleFields &)> visit) {
   int64_t length = op.getRowLength();
   int64_t width = chooseVectorWidth(op);
@@ -135,8 +146,8 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
             if (!workgroups) {
               // One set of rows has no others to keep in flight.
               if (isUnboundedTried && split == 1 && !stages && !prefetch &&
-                  workgroup <= mostUnboundedThreads &&
-                  accesses * width <= mostUnboundedColumns) {
+                  double(workgroup) <= tryGrids.apartThreads &&
+                  double(accesses * width) <= tryGrids.apartColumns) {
                 fields.rowsPerWorkgroup = fields.rowGroups;
                 visit(fields);
               }
@@ -145,17 +156,22 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
             if (workgroup * workgroups < leastComputeUnitThreads ||
                 workgroup * workgroups > mostComputeUnitThreads)
               continue;
-            for (int64_t turns : tried::rowsPerWorkgroup) {
+            auto visitTurns = [&](int64_t turns) {
               fields.rowsPerWorkgroup = turns * fields.rowGroups;
               int64_t grid =
                   std::min(llvm::divideCeil(rows, fields.rowsPerWorkgroup),
                            uint64_t(workgroups * chip.computeUnits / split));
               // Of those with the same grid the first.
               if (llvm::is_contained(grids, grid))
-                continue;
+                return;
               grids.push_back(grid);
               visit(fields);
-            }
+            };
+            for (int64_t turns : tried::rowsPerWorkgroup)
+              visitTurns(turns);
+            if (tryGrids.isEvenTried)
+              visitTurns(llvm::divideCeil(rows, fields.rowGroups * workgroups *
+                                                    chip.computeUnits));
           }
         }
       }
@@ -175,42 +191,93 @@ static const CostParameters *getParametersFor(RowwiseOp op,
                                                  : getCostParameters(chip);
 }
 
-/// Calls `visit` with schedules of whole rows that can run, the fastest by the
-/// cost model first, until it returns false.
-static void forEachByCost(RowwiseOp op, const ChipInfo &chip,
-                          const CostParameters &parameters, int64_t rows,
-                          function_ref<bool(RankedSchedule)> visit) {
-  rows = getExpectedRows(op, rows);
-  ProgramCosts program = ProgramCosts::of(op, rows);
-  using Entry = std::pair<double, ScheduleFields>;
-  SmallVector<Entry, 0> found;
-  forEachSchedule(op, chip, program, rows, [&](const ScheduleFields &fields) {
-    RegisterEstimate registers =
-        estimateRegisters(program, fields, chip, parameters);
-    if (registers.needed + registerMargin <= registers.limit)
-      found.emplace_back(predictMicroseconds(program, fields, chip, parameters),
-                         fields);
-  });
+namespace {
+/// A schedule and its predicted time.
+using Weighed = std::pair<double, ScheduleFields>;
+} // namespace
+
+/// Calls `visit` with those of `found` that can run, the fastest first, until
+/// it returns false.
+static void visitByTime(RowwiseOp op, const ChipInfo &chip, RegisterBound bound,
+                        SmallVectorImpl<Weighed> &found,
+                        function_ref<bool(RankedSchedule)> visit) {
   // Of those that are as good the first, whatever the last bits say.
-  llvm::stable_sort(found, [](const Entry &one, const Entry &other) {
+  llvm::stable_sort(found, [](const Weighed &one, const Weighed &other) {
     return std::round(one.first * stepsPerMicrosecond) <
            std::round(other.first * stepsPerMicrosecond);
   });
   for (const auto &[time, fields] : found) {
     ScheduleAttr schedule = fields.get(op.getContext());
-    if (getObstacle(op, schedule, chip, RegisterBound::Least).empty() &&
+    if (getObstacle(op, schedule, chip, bound).empty() &&
         !visit({time, schedule}))
       return;
   }
 }
 
+/// Whether the model of turns weighs `op`: programs that sum rows and columns,
+/// whose rows are whole in a workgroup that stays for further ones, if their
+/// number is known.
+static const TurnParameters *
+getTurnParametersFor(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
+  bool isKnown = rows > 0 || op.getStaticRowCount().value_or(0) > 0;
+  return isKnown && op.hasRowSums() && !op.getAllSums().empty() &&
+                 !op.getGroupOperand()
+             ? getTurnParameters(chip)
+             : nullptr;
+}
+
+static TurnNeeds getTurnNeeds(RowwiseOp op, ScheduleAttr schedule,
+                              const ChipInfo &chip) {
+  ScheduleResources resources = getResources(op, schedule, chip);
+  double room = std::floor(getResident(op, schedule, chip));
+  if (resources.sharedMemoryBytes)
+    room = std::min(room, double(chip.limits.computeUnitSharedMemoryBytes /
+                                 resources.sharedMemoryBytes));
+  return {double(op.getScalars().size() + op.getScalarOuts().size()),
+          double(resources.registersPerLane), std::max(1.0, room)};
+}
+
+/// Calls `visit` with schedules of whole rows that can run, the fastest by the
+/// chip's model first, until it returns false.
+static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
+                          function_ref<bool(RankedSchedule)> visit) {
+  SmallVector<Weighed, 0> found;
+  if (const CostParameters *parameters = getParametersFor(op, chip)) {
+    rows = getExpectedRows(op, rows);
+    ProgramCosts program = ProgramCosts::of(op, rows);
+    TriedGrids grids;
+    grids.apartThreads = parameters->apartThreads;
+    grids.apartColumns = parameters->apartColumns;
+    forEachSchedule(op, chip, grids, rows, [&](const ScheduleFields &fields) {
+      RegisterEstimate registers =
+          estimateRegisters(program, fields, chip, *parameters);
+      if (registers.needed + registerMargin <= registers.limit)
+        found.emplace_back(
+            predictMicroseconds(program, fields, chip, *parameters), fields);
+    });
+    return visitByTime(op, chip, RegisterBound::Least, found, visit);
+  }
+  if (const TurnParameters *parameters = getTurnParametersFor(op, chip, rows)) {
+    rows = getExpectedRows(op, rows);
+    ProgramCosts program = ProgramCosts::of(op, rows);
+    TriedGrids grids;
+    grids.isEvenTried = true;
+    forEachSchedule(op, chip, grids, rows, [&](const ScheduleFields &fields) {
+      if (fields.workgroupsPerComputeUnit)
+        found.emplace_back(
+            predictMicroseconds(
+                program, getTurnNeeds(op, fields.get(op.getContext()), chip),
+                fields, chip, *parameters),
+            fields);
+    });
+    visitByTime(op, chip, RegisterBound::Estimate, found, visit);
+  }
+}
+
 ScheduleAttr lnbwd::chooseByCost(RowwiseOp op, const ChipInfo &chip,
                                  bool allowRejected, int64_t rows) {
-  const CostParameters *parameters = getParametersFor(op, chip);
-  if (!parameters)
-    return {};
   ScheduleAttr best;
-  forEachByCost(op, chip, *parameters, rows, [&](RankedSchedule ranked) {
+  forEachByCost(op, chip, rows, [&](RankedSchedule ranked) {
     if (allowRejected || !isRejected(op, ranked.schedule))
       best = ranked.schedule;
     return !best;
@@ -222,10 +289,8 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
                                                  const ChipInfo &chip,
                                                  int64_t count, int64_t rows) {
   SmallVector<RankedSchedule> result;
-  if (count <= 0)
-    return result;
-  if (const CostParameters *parameters = getParametersFor(op, chip))
-    forEachByCost(op, chip, *parameters, rows, [&](RankedSchedule ranked) {
+  if (count > 0)
+    forEachByCost(op, chip, rows, [&](RankedSchedule ranked) {
       result.push_back(ranked);
       return int64_t(result.size()) < count;
     });

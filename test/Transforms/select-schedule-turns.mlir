@@ -1,11 +1,12 @@
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule=chip=gfx942 | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=gfx942 rows=8192" | FileCheck %s --check-prefix=HINT
 
-// Where the number of rows is known, AMD's workgroups work on few rows at once if many would not
-// come out even: 8192 rows are 26.9 for each of 304 compute units, two at a time are 28 and one at a
-// time 27. Picked by predicted times (docs/cost-model.md).
+// Where the number of rows is known, gfx942's picks come from the model of turns, which was fitted to
+// predicted times (docs/cost-model.md). Rows that do not come out even for 304 compute units do for
+// fewer: 256 workgroups have 32 each, as 8 turns of two sets of two.
 
 // CHECK-LABEL: func.func @known_rows(
-// CHECK: threads_per_row = 256, row_groups = 1, {{.*}}workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
+// CHECK: threads_per_row = 512, row_groups = 2, {{.*}}rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 func.func @known_rows(%dy: memref<8192x4096xbf16>, %x: memref<8192x4096xbf16>, %gamma: memref<4096xbf16>,
     %mean: memref<8192xf32>, %rstd: memref<8192xf32>, %dx: memref<8192x4096xbf16>, %dgamma: memref<4096xbf16>, %dbeta: memref<4096xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<8192x4096xbf16>) x(%x : memref<8192x4096xbf16>) gamma(%gamma : memref<4096xbf16>)
@@ -14,7 +15,9 @@ func.func @known_rows(%dy: memref<8192x4096xbf16>, %x: memref<8192x4096xbf16>, %
   return
 }
 
-// Any number of rows: two at a time keep enough in flight.
+// Any number of rows: two at a time keep enough in flight. A hint takes the place of the number.
+// HINT-LABEL: func.func @any_rows(
+// HINT: threads_per_row = 512, row_groups = 2, {{.*}}rows_per_workgroup = 32, workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 // CHECK-LABEL: func.func @any_rows(
 // CHECK: threads_per_row = 256, row_groups = 2, {{.*}}workgroups_per_compute_unit = 1, prefetch = 1, unroll = 2>
 func.func @any_rows(%dy: memref<?x4096xbf16>, %x: memref<?x4096xbf16>, %gamma: memref<4096xbf16>,
@@ -25,9 +28,10 @@ func.func @any_rows(%dy: memref<?x4096xbf16>, %x: memref<?x4096xbf16>, %gamma: m
   return
 }
 
-// Lanes that are idle cost little beside the wait for memory: a wave a row, although a third of it idles.
+// Lanes that are idle cost little beside the wait for memory: two waves a row, although a quarter idles;
+// and each of 293 workgroups has the same number of rows.
 // CHECK-LABEL: func.func @idle_lanes(
-// CHECK: threads_per_row = 64, row_groups = 4,
+// CHECK: threads_per_row = 128, row_groups = 4, {{.*}}rows_per_workgroup = 28,
 func.func @idle_lanes(%dy: memref<8192x768xbf16>, %x: memref<8192x768xbf16>, %gamma: memref<768xbf16>,
     %mean: memref<8192xf32>, %rstd: memref<8192xf32>, %dx: memref<8192x768xbf16>, %dgamma: memref<768xbf16>, %dbeta: memref<768xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<8192x768xbf16>) x(%x : memref<8192x768xbf16>) gamma(%gamma : memref<768xbf16>)

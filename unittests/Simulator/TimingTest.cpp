@@ -212,6 +212,44 @@ TEST(Timing, AReloadedLineComesFromTheL1) {
               120 + 4 + 4, 8);
 }
 
+/// Lines that come to the L1 from the L2, and scalar ones.
+static double linesFromL2(const Predicted &P) {
+  return P.first().getObject("bytes")->getNumber("l1_to_l2").value_or(-1) / 128;
+}
+
+TEST(Timing, WavesReplaceWhatOthersFetched) {
+  // A lane has a line to itself and loads it twice; no barrier keeps the waves
+  // together. An L1 of 64 lines has room for those of one wave.
+  const std::string Load = "global_load_dword v1, v0, s[4:5]\n"
+                           "s_waitcnt vmcnt(0)\n";
+  const std::string Twice = "s_load_dwordx2 s[4:5], s[0:1], 0x0\n"
+                            "v_lshlrev_b32_e32 v0, 7, v0\n"
+                            "s_waitcnt lgkmcnt(0)\n" +
+                            Load + Load;
+  EXPECT_NEAR(linesFromL2(predicted(Twice, 1, 1, "l1KiB=8;")), 64, 2);
+  EXPECT_NEAR(linesFromL2(predicted(Twice, 4, 1, "l1KiB=8;")), 2 * 4 * 64, 2);
+  EXPECT_NEAR(linesFromL2(predicted(Twice, 4, 1, "l1KiB=32;")), 4 * 64, 2);
+}
+
+TEST(Timing, LinesOfASetReplaceEachOther) {
+  // 32 times 8 lines of 128 bytes, 4 KiB apart, twice: they fill 4 sets of 64
+  // lines; of 16 sets of 16 they fill a half twice over.
+  const std::string Round = repeated("global_load_dwordx4 v[4:7], v0, s[4:5]\n"
+                                     "s_waitcnt vmcnt(0)\n"
+                                     "v_add_u32_e32 v0, s6, v0\n",
+                                     32);
+  const std::string Body = "s_load_dwordx2 s[4:5], s[0:1], 0x0\n"
+                           "s_mov_b32 s6, 0x1000\n"
+                           "s_mov_b32 s7, 0xfffe0000\n"
+                           "v_lshlrev_b32_e32 v0, 4, v0\n"
+                           "s_waitcnt lgkmcnt(0)\n" +
+                           Round + "v_add_u32_e32 v0, s7, v0\n" + Round;
+  EXPECT_NEAR(linesFromL2(predicted(Body, 1, 1, "l1KiB=32;l1Ways=64;")), 256,
+              2);
+  EXPECT_NEAR(linesFromL2(predicted(Body, 1, 1, "l1KiB=32;l1Ways=16;")), 512,
+              2);
+}
+
 TEST(Timing, BankConflictsTakeTurns) {
   const std::string Linear = "v_lshlrev_b32_e32 v1, 2, v0\n";
   // All 64 lanes in one bank.

@@ -56,6 +56,10 @@ struct CostParameters {
   /// grid without a bound, where others start meanwhile; and how many KiB of
   /// rows a compute unit must have on the way there for the memory's full rate.
   double apartShare, apartKib;
+  /// Work-items of a workgroup, and columns of a lane, at most, in such a grid:
+  /// bounds of the search and no terms of the model, which does not find what
+  /// larger ones gain (docs/cost-model.md).
+  double apartThreads, apartColumns;
   /// How much of a whole wave the last wave of workgroups costs.
   double waveShare;
   /// What 128 KiB in flight on a compute unit add to the time of the memory,

@@ -17,16 +17,20 @@
 
 #include "Timing/CacheLevels.h"
 
+#include "lnbwd/ISA/InstructionRecord.h"
+
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
 #include <vector>
 
 using namespace lnbwd::sim;
 
-/// Accesses of a workgroup before those of the next one beside it.
-constexpr size_t AccessesTogether = 8;
+/// Lines of a set of the L2 and of the scalar cache.
+constexpr size_t UsualWays = 16;
 
 /// How fast the memory-side cache forgets what comes round again as the
 /// footprint grows beyond it: at a quarter more nothing is left.
@@ -44,8 +48,9 @@ constexpr double AtomicLaneTurns = 0.2;
 namespace {
 class Cache {
 public:
-  explicit Cache(double Lines)
-      : Sets(std::max<size_t>(1, size_t(Lines) / Ways)), Content(Sets * Ways) {}
+  Cache(double Lines, size_t Ways)
+      : Ways(Ways), Sets(std::max<size_t>(1, size_t(Lines) / Ways)),
+        Content(Sets * Ways) {}
   /// How a line was before an access.
   struct Found {
     bool Present;
@@ -74,8 +79,7 @@ private:
     float Written = 0;
     bool Read = false;
   };
-  static constexpr size_t Ways = 16;
-  size_t Sets;
+  size_t Ways, Sets;
   std::vector<Entry> Content;
 };
 
@@ -88,18 +92,27 @@ struct RegionTraffic {
   llvm::DenseMap<uint64_t, double> Atomics;
 };
 
+struct WaveOnItsWay;
+
 class Hierarchy {
 public:
   Hierarchy(const CacheConditions &Q, const Launch &L, const ClockInfo &C)
       : C(C), LinesOfScalar(C.LineBytes / C.ScalarLineBytes),
-        L2(C.L2KiB * 1024 / C.LineBytes * Q.Units / Q.UnitsOfDie),
-        Regions(L.Regions.size()) {
+        L2(C.L2KiB * 1024 / C.LineBytes * Q.Units / Q.UnitsOfDie, UsualWays),
+        Regions(L.Regions.size()),
+        Waits(unsigned(L.Code->instructions().size())) {
+    for (const auto &[K, I] : llvm::enumerate(L.Code->instructions()))
+      if (I.Record && I.Record->Facts.Waits != lnbwd::isa::WaitKind::None)
+        Waits.set(unsigned(K));
     for (unsigned K = 0; K < Q.Units; ++K) {
-      L1.emplace_back(C.L1KiB * 1024 / C.LineBytes);
-      Scalar.emplace_back(C.ScalarCacheKiB * 1024 / C.ScalarLineBytes);
+      L1.emplace_back(C.L1KiB * 1024 / C.LineBytes,
+                      std::max<size_t>(1, size_t(C.L1Ways)));
+      Scalar.emplace_back(C.ScalarCacheKiB * 1024 / C.ScalarLineBytes,
+                          UsualWays);
     }
   }
   void access(WorkgroupTrace &T, const Access &X, unsigned Unit);
+  bool accessUpToWait(WaveOnItsWay &W);
   void access(llvm::ArrayRef<PlacedWorkgroup> Workgroups, size_t Together);
   /// Bytes of the lines that were touched, as many times as there are; of no
   /// buffer more than all.
@@ -112,6 +125,7 @@ public:
   std::vector<Cache> L1, Scalar;
   Cache L2;
   std::vector<RegionTraffic> Regions;
+  llvm::BitVector Waits; ///< instructions of the program that may wait
   double L2Lines = 0;
 };
 } // namespace
@@ -168,24 +182,48 @@ void Hierarchy::access(WorkgroupTrace &T, const Access &X, unsigned Unit) {
   }
 }
 
-/// All accesses, of as many workgroups at a time as there is room for.
+namespace {
+/// How far a wave has come.
+struct WaveOnItsWay {
+  WorkgroupTrace *Of;
+  const std::vector<TraceStep> *Steps;
+  unsigned Unit;
+  size_t Next = 0; ///< step
+};
+} // namespace
+
+/// What a wave accesses up to its next wait. Whether it accessed anything.
+bool Hierarchy::accessUpToWait(WaveOnItsWay &W) {
+  bool Any = false;
+  for (; W.Next < W.Steps->size(); ++W.Next) {
+    const TraceStep &Step = (*W.Steps)[W.Next];
+    if (Any && Waits.test(Step.Instruction))
+      break;
+    if (!Step.Access)
+      continue;
+    const Access &X = W.Of->Accesses[Step.Access - 1];
+    access(*W.Of, X, W.Unit);
+    Any |= X.NumLines != 0;
+  }
+  return Any;
+}
+
+/// All accesses, of as many workgroups at a time as there is room for. Their
+/// waves take turns, each up to a wait: the simulator's core executes a wave up
+/// to its next barrier before the next wave, but on a card all of them are
+/// under way, and what one has fetched others have replaced before it comes
+/// again.
 void Hierarchy::access(llvm::ArrayRef<PlacedWorkgroup> Workgroups,
                        size_t Together) {
   for (size_t Begin = 0; Begin < Workgroups.size(); Begin += Together) {
-    auto Batch =
-        Workgroups.slice(Begin, std::min(Together, Workgroups.size() - Begin));
-    bool Any = true;
-    for (size_t First = 0; Any; First += AccessesTogether) {
-      Any = false;
-      for (const PlacedWorkgroup &P : Batch) {
-        WorkgroupTrace &T = *P.Trace;
-        const size_t End =
-            std::min(First + AccessesTogether, T.Accesses.size());
-        for (size_t K = First; K < End; ++K)
-          access(T, T.Accesses[K], P.Unit);
-        Any |= End < T.Accesses.size();
-      }
-    }
+    std::vector<WaveOnItsWay> Waves;
+    for (const PlacedWorkgroup &P :
+         Workgroups.slice(Begin, std::min(Together, Workgroups.size() - Begin)))
+      for (const WaveTrace &W : P.Trace->Waves)
+        Waves.push_back({P.Trace, &W.Steps, P.Unit});
+    while (!Waves.empty())
+      llvm::erase_if(Waves,
+                     [&](WaveOnItsWay &W) { return !accessUpToWait(W); });
   }
 }
 

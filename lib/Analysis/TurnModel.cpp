@@ -1,0 +1,157 @@
+//===- TurnModel.cpp - What persistent rows in registers cost -------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The terms of the model. Each compute unit has an equal part of the memory, so
+// that the one with the most rows ends last.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/TurnModel.h"
+
+#include "CostTable.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+
+using namespace lnbwd;
+
+/// Waves that a compute unit issues vector instructions of side by side, and
+/// the clocks that each of them takes to issue.
+static constexpr double simds = 4, issueClocks = 4;
+/// What is fetched of memory at least, and the numbers of a float32 in it.
+static constexpr double lineBytes = 128, lineNumbers = 32;
+/// The kernels of a plan that the columns' partial sums go through are read by
+/// workgroups of `lineNumbers` columns. Where these do not begin at a line they
+/// fetch two for one, of which a third is still there for the neighbour.
+static constexpr double unalignedPartials = 5.0 / 3;
+/// Bytes of a partial sum.
+static constexpr double partialBytes = 4;
+
+static constexpr std::pair<llvm::StringLiteral, double TurnParameters::*>
+    parameterNames[] = {
+        {"launch_us", &TurnParameters::launchUs},
+        {"element_us", &TurnParameters::elementUs},
+        {"wave_us", &TurnParameters::waveUs},
+        {"unrolled_us", &TurnParameters::unrolledUs},
+        {"bandwidth_tb_per_s", &TurnParameters::bandwidth},
+        {"unit_bandwidth_tb_per_s", &TurnParameters::unitBandwidth},
+        {"load_us", &TurnParameters::loadUs},
+        {"turn_us", &TurnParameters::turnUs},
+        {"exchange_us", &TurnParameters::exchangeUs},
+        {"issue_share", &TurnParameters::issueShare},
+        {"beside_exponent", &TurnParameters::besideExponent},
+        {"row_instructions", &TurnParameters::rowInstructions},
+        {"narrow_instructions", &TurnParameters::narrowInstructions},
+        {"wide_instructions", &TurnParameters::wideInstructions},
+        {"reached_registers", &TurnParameters::reachedRegisters},
+        {"moved_instructions", &TurnParameters::movedInstructions},
+        {"combine_us", &TurnParameters::combineUs},
+        {"combined_us", &TurnParameters::combinedUs},
+        {"drained_share", &TurnParameters::drainedShare},
+        {"partial_us", &TurnParameters::partialUs},
+        {"partial_write_tb_per_s", &TurnParameters::partialWriteBandwidth},
+        {"partial_read_tb_per_s", &TurnParameters::partialReadBandwidth},
+        {"limit_exponent", &TurnParameters::limitExponent},
+        {"turn_exponent", &TurnParameters::turnExponent},
+};
+
+const TurnParameters *lnbwd::getTurnParameters(const ChipInfo &chip) {
+  static const llvm::StringMap<TurnParameters> chips =
+      readCostSection("turns", parameterNames);
+  auto found = chips.find(chip.name);
+  return found == chips.end() ? nullptr : &found->second;
+}
+
+/// The longer of two times that overlap, and a bit more.
+static double overlap(double exponent, double one, double other) {
+  double longest = std::max(one, other);
+  return longest * std::pow(std::pow(one / longest, exponent) +
+                                std::pow(other / longest, exponent),
+                            1 / exponent);
+}
+
+double lnbwd::predictMicroseconds(const ProgramCosts &program,
+                                  const TurnNeeds &needs,
+                                  const ScheduleFields &schedule,
+                                  const ChipInfo &chip,
+                                  const TurnParameters &p) {
+  auto computeUnits = double(chip.computeUnits);
+  auto megahertz = double(chip.limits.megahertz);
+  auto groups = double(schedule.rowGroups);
+  double chunks = std::ceil(
+      program.length / double(schedule.threadsPerRow * schedule.vectorWidth));
+  double elements = chunks * double(schedule.vectorWidth);
+  double waves =
+      std::ceil(double(schedule.threadsPerRow) * groups / chip.waveSize);
+  bool isExchanged = schedule.threadsPerRow > chip.waveSize;
+
+  // The grid, and the compute unit with the most: its workgroups, how often
+  // they fill it, and the sets of rows of each.
+  double workgroups =
+      std::min(std::ceil(program.rows / double(schedule.rowsPerWorkgroup)),
+               double(schedule.workgroupsPerComputeUnit) * computeUnits);
+  double busyUnits = std::min(workgroups, computeUnits);
+  double ofUnit = std::ceil(workgroups / computeUnits);
+  double together = std::min(ofUnit, needs.room);
+  double rounds = std::ceil(ofUnit / needs.room);
+  double sets = std::ceil(program.rows / (groups * workgroups));
+  double setsOfTurn = schedule.prefetch ? double(schedule.unroll) : 1;
+  double turns = rounds * std::ceil(sets / setsOfTurn);
+
+  // Its instructions, those of all waves of a SIMD one after the other.
+  double perElement = program.bytesRead < 4 * program.rowsRead
+                          ? p.narrowInstructions
+                          : p.wideInstructions;
+  double instructions =
+      p.rowInstructions +
+      elements * perElement *
+          (program.operations + program.sums + program.rowSums) +
+      p.movedInstructions * std::max(0.0, needs.registers - p.reachedRegisters);
+  double issued = instructions * issueClocks / megahertz;
+  double issuing = rounds * sets * std::ceil(waves * together / simds) * issued;
+
+  // The lines that sets of rows touch, which may begin and end within one.
+  double rowBytes = program.length * (program.bytesRead + program.bytesWritten);
+  double ofElement = program.bytesRead / std::max(1.0, program.rowsRead);
+  double lines = needs.scalars * std::max(1.0, groups / lineNumbers);
+  if (std::fmod(groups * program.length * ofElement, lineBytes) != 0)
+    lines += program.rowsRead;
+  double setBytes = groups * rowBytes + lines * lineBytes;
+  double moved =
+      std::min(ofUnit * sets, program.rows / groups) * setBytes *
+      std::max(busyUnits / (p.bandwidth * 1e6), 1 / (p.unitBandwidth * 1e6));
+
+  // A turn: its work, and its rows, which come meanwhile if they were asked for
+  // ahead.
+  double work =
+      p.turnUs + (isExchanged ? p.exchangeUs : 0) + p.issueShare * issued;
+  double comes = p.loadUs + moved / turns;
+  double turn = schedule.prefetch
+                    ? overlap(p.turnExponent, setsOfTurn * work, comes)
+                    : work * std::pow(together, -p.besideExponent) + comes;
+
+  // The last turn, and what is left to do then while its rows are written.
+  double end = work;
+  if (groups > 1)
+    end += p.combineUs * std::log2(groups) + p.combinedUs * elements;
+  double total = p.launchUs + p.elementUs * elements +
+                 p.waveUs * ofUnit * waves + p.unrolledUs * (setsOfTurn - 1) +
+                 overlap(p.limitExponent, issuing, turns * turn) +
+                 std::max(0.0, end - p.drainedShare * moved / turns);
+
+  // A row of partial sums of each workgroup, written and read.
+  double partialRow = program.sums * program.length * partialBytes;
+  double unaligned =
+      std::fmod(program.length, lineNumbers) != 0 ? unalignedPartials : 1;
+  return total + workgroups *
+                     (partialRow / (p.partialWriteBandwidth * 1e6) +
+                      unaligned * std::max(p.partialUs,
+                                           partialRow /
+                                               (p.partialReadBandwidth * 1e6)));
+}
