@@ -416,6 +416,15 @@ def test_each_pass_is_described_and_tested(name):
         assert any("invalid" in file for file in own), f"{name} fails nowhere in the tests"
 
 
+def test_no_comment_leans_on_the_one_above():
+    """What a declaration is can be read without the one that happens to stand before it."""
+    for file in own_sources():
+        found = re.findall(
+            r"^ *//+ (?:The same (?:with|where|for|as|but)|Like the|As above|Ditto)\b.*",
+            file.read_text(), re.MULTILINE)
+        assert not found, f"{file.relative_to(ROOT)}: {found}"
+
+
 def test_nothing_is_undefined_above_the_llvm_level():
     """ub.poison in the place of a value hides that there is none."""
     for file in own_sources():
