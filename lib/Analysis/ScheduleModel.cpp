@@ -73,7 +73,8 @@ struct Candidate {
   int64_t fewerGroups = 0;
   /// Work-items of a compute unit where rows are staged.
   int64_t stagedAtOnce = stagedComputeUnitThreads;
-  /// The same where they are not; 0: what the chip's model says.
+  /// Work-items of a compute unit where rows are not staged; 0: what the chip's
+  /// model says.
   int64_t atOnce = 0;
   /// Sets of rows of a workgroup, at least: partial sums, which are written and
   /// read once a workgroup, have to stay small beside the rows.

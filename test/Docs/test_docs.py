@@ -382,6 +382,49 @@ def test_operations_are_named_in_their_tables_only():
         assert not found, f"{file.relative_to(ROOT)} names an operation: {found}"
 
 
+def passes() -> dict[str, tuple[str, str]]:
+    """The passes by name: what their records say, and the C++ source of each."""
+    sources = {record: file.read_text() for file in sorted((ROOT / "lib").rglob("*.cpp"))
+               for record in re.findall(r"#define GEN_PASS_DEF_(\w+)", file.read_text())}
+    return {name: (body, sources[record.upper()])
+            for file in sorted((ROOT / "include").rglob("Passes.td"))
+            + sorted((ROOT / "include").rglob("ProductPasses.td"))
+            for record, name, body in re.findall(
+                r'^def (\w+)\s*:\s*Pass<\s*"(lnbwd-[\w-]+)"(.*?)^\}', file.read_text(),
+                re.DOTALL | re.MULTILINE)}
+
+
+PASSES = passes()
+
+
+def test_passes_are_found():
+    assert {"lnbwd-pipeline-rows", "lnbwd-convert-lane-to-gpu"} <= PASSES.keys()
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_each_pass_is_described_and_tested(name):
+    """A pass can be read and tested alone; one that cannot fail needs no invalid input."""
+    record, source = PASSES[name]
+    for wanted in ("let summary", "let description", "Before", "After", "```mlir"):
+        assert wanted in record, f"the record of {name} has no {wanted}"
+    stem = name.removeprefix("lnbwd-").removeprefix("convert-")
+    own = {file.name for file in (ROOT / "test").rglob("*.mlir")
+           if file.name.startswith((stem, f"convert-{stem}"))}
+    assert any("invalid" not in file for file in own), f"{name} has no test of its own"
+    # What can fail in this one, the erasure of func.func's results, never does.
+    if "signalPassFailure" in source and name != "lnbwd-drop-argument-results":
+        assert any("invalid" in file for file in own), f"{name} fails nowhere in the tests"
+
+
+def test_no_comment_leans_on_the_one_above():
+    """What a declaration is can be read without the one that happens to stand before it."""
+    for file in own_sources():
+        found = re.findall(
+            r"^ *//+ (?:The same (?:with|where|for|as|but)|Like the|As above|Ditto)\b.*",
+            file.read_text(), re.MULTILINE)
+        assert not found, f"{file.relative_to(ROOT)}: {found}"
+
+
 def test_nothing_is_undefined_above_the_llvm_level():
     """ub.poison in the place of a value hides that there is none."""
     for file in own_sources():

@@ -25,6 +25,19 @@ def AttachLaunchPlanPass
     and as the constant `lnbwd_plan`, which the code object carries. Fails on a
     launch that a plan cannot express.
 
+    Before:
+
+    ```mlir
+    gpu.module @f_kernels {
+      gpu.func @k(...) kernel {...}
+    }
+    func.func @f(...) {
+      ...
+      gpu.launch_func @f_kernels::@k blocks in (...) threads in (...) args(...)
+      return
+    }
+    ```
+
     After:
 
     ```mlir

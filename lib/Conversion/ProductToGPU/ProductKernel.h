@@ -105,8 +105,9 @@ std::unique_ptr<ProductKernel> makeTiledKernel(ProductOp op,
                                                mlir::gpu::GPUModuleOp module,
                                                const ChipInfo &chip);
 
-/// The same with several stages, whose tiles are copied to workgroup memory
-/// past the registers.
+/// A kernel of matrix instructions for a tiling of several stages, whose tiles
+/// are copied to workgroup memory past the registers. The tiling of `op` was
+/// checked for `chip`.
 std::unique_ptr<ProductKernel> makeAsyncKernel(ProductOp op,
                                                mlir::gpu::GPUModuleOp module,
                                                const ChipInfo &chip);
