@@ -1,13 +1,13 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Executes the PTX of product kernels, workgroup by workgroup: what their instructions mean by
+"""Executes the PTX of kernels with products, workgroup by workgroup: what their instructions mean by
 NVIDIA's manual of PTX, for want of a GPU. It knows the instructions of such kernels and no others.
 
 Registers are arrays over the threads of a workgroup. The threads whose next instruction is the
-first in the text go on; those at a barrier wait for all others. A copy to shared memory arrives
-when it is waited for and not before: until then there are numbers that are none. Accesses to global
-memory outside of the buffers are errors.
+first in the text go on; those at a barrier wait for all others that have not ended. A copy to
+shared memory arrives when it is waited for and not before: until then there are numbers that are
+none. Accesses to global memory outside of the buffers are errors.
 """
 
 import json
@@ -128,37 +128,68 @@ class Workgroup:
 
     def run(self):
         end = len(self.kernel.code)
-        while (self.next < end).any():
-            place = self.next.min()
-            mask = self.next == place
+        barriers = np.full(self.threads, -1)  # Which one a thread waits at.
+        while True:
+            ready = (self.next < end) & (barriers < 0)
+            if not ready.any():
+                waiting = barriers[barriers >= 0]
+                if not waiting.size:
+                    return
+                assert (waiting == waiting[0]).all(), "a barrier for some"
+                barriers[:] = -1
+                continue
+            place = self.next[ready].min()
+            mask = ready & (self.next == place)
+            self.next[mask] += 1
             guard, name, operands = self.kernel.code[place]
             if guard:
                 held = self.registers[guard.lstrip("@!")].astype(bool)
                 mask &= ~held if "!" in guard else held
-            self.next[self.next == place] += 1
             parts = name.split(".")
             if parts[0] == "bra":
                 self.next[mask] = self.kernel.labels[operands[0]]
             elif parts[0] == "ret":
                 self.next[mask] = end
             elif parts[0] in ("bar", "barrier"):
-                assert mask.all() or (self.next[~mask] == end).all(), "a barrier for some"
+                barriers[mask] = place
             elif mask.any() or parts[0] == "cp":
                 getattr(self, "do_" + parts[0])(parts, operands, mask)
 
     # ------------------------------------------------------------------------------- instructions
 
+    def _read(self, operands, kind):
+        """Operands as numbers of a kind; registers of floats are their bits."""
+        if kind == "f32":
+            return [self.value(o).astype(np.uint32).view(np.float32) for o in operands]
+        return [self.value(o).astype(UNSIGNED[kind]) for o in operands]
+
     def _binary(self, parts, operands, mask, function):
-        kind = UNSIGNED[parts[-1]]
-        values = [self.value(o).astype(kind) for o in operands[1:]]
-        with np.errstate(over="ignore"):
-            self.set(operands[0], function(*values).astype(kind), mask)
+        values = self._read(operands[1:], parts[-1])
+        # Threads that do not take part have any numbers.
+        with np.errstate(all="ignore"):
+            result = function(*values).astype(UNSIGNED[parts[-1]])
+        self.set(operands[0], result.view(np.uint32) if parts[-1] == "f32" else result, mask)
+
+    def do_griddepcontrol(self, parts, operands, mask):
+        """Kernels run one after another."""
+
+    def do_fma(self, parts, operands, mask):
+        self._binary(parts, operands, mask,
+                     lambda a, b, c: a.astype(np.float64) * b.astype(np.float64) + c)
+
+    def do_rcp(self, parts, operands, mask):
+        self._binary(parts, operands, mask, lambda a: np.float32(1) / a)
+
+    def do_sqrt(self, parts, operands, mask):
+        self._binary(parts, operands, mask, np.sqrt)
+
+    def do_abs(self, parts, operands, mask):
+        self._binary(parts, operands, mask, np.abs)
+
+    def do_neg(self, parts, operands, mask):
+        self._binary(parts, operands, mask, np.negative)
 
     def do_add(self, parts, operands, mask):
-        if parts[-1] == "f32":
-            a, b = (self.value(o).astype(np.uint32).view(np.float32) for o in operands[1:])
-            self.set(operands[0], (a + b).view(np.uint32), mask)
-            return
         self._binary(parts, operands, mask, lambda a, b: a + b)
 
     def do_sub(self, parts, operands, mask):
@@ -220,14 +251,14 @@ class Workgroup:
                      lambda a, at, count: (a >> at) & ((np.uint64(1) << count) - np.uint64(1)))
 
     def do_setp(self, parts, operands, mask):
-        kind = UNSIGNED[parts[-1]]
-        a, b = (self.value(o).astype(kind) for o in operands[1:])
+        a, b = self._read(operands[1:], parts[-1])
         function = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "eq": np.equal,
                     "ge": np.greater_equal, "ne": np.not_equal}[parts[1]]
         self.set(operands[0], function(a, b), mask)
 
     def do_selp(self, parts, operands, mask):
-        a, b = (self.value(o).astype(UNSIGNED[parts[-1]]) for o in operands[1:3])
+        kind = {"f32": np.uint32}.get(parts[-1]) or UNSIGNED[parts[-1]]
+        a, b = (self.value(o).astype(kind) for o in operands[1:3])
         self.set(operands[0], np.where(self.value(operands[3]), a, b), mask)
 
     def do_prmt(self, parts, operands, mask):
@@ -364,7 +395,7 @@ def launch(text, rows, inputs):
         return value.get("constant", rows)
 
     buffers, total = [], GUARD
-    arguments = [(argument, size_of(argument, rows if argument["kind"] == "row_block" else 1))
+    arguments = [(argument, size_of(argument, rows if argument["kind"].startswith("row_") else 1))
                  for argument in plan["arguments"]]
     workspace = [(buffer, size_of(buffer, number(buffer["rows"]))) for buffer in plan["workspace"]]
     for _, size in arguments + workspace:

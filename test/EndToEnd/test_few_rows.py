@@ -2,17 +2,20 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Row programs with matrices in one workgroup, one launch for a pass: executed on the simulated
-chips beside float64, with all checks of the simulator."""
+chips beside float64, with all checks of the simulator, and as PTX on the CPU."""
 
 import json
 import subprocess
 
+import numpy as np
 import pytest
 
 import device as devices
 import family
 import linear_programs
-from test_linear_kernels import check_program
+import ptx_machine
+import row_evaluator
+from test_linear_kernels import check, check_program
 
 from lnbwd import operations
 
@@ -70,3 +73,39 @@ def test_the_puzzle(build, tmp_path, chip, op):
     report = json.loads(result.stdout)
     for output in report["outputs"]:
         assert output["max_abs_error"] <= 2e-6 * max(1, output["largest_reference"]), output
+
+
+@pytest.mark.parametrize("rows", [0, 5, 16, 37])
+def test_ptx(build, rows):
+    """NVIDIA's kernels: no access beyond a buffer, no barrier for some, and right."""
+    program = linear_programs.build("layer_norm_linear", 8, 16)
+    opt = build / "bin" / "lnbwd-opt"
+
+    def compiled(text, *passes):
+        made = subprocess.run([opt, "-", "--canonicalize", *passes], input=text, text=True,
+                              check=True, capture_output=True, timeout=60).stdout
+        return made, subprocess.run(
+            [opt, "-", "--lnbwd-pipeline=chip=sm_90 rows=64", "--emit=ptx", "-o", "-"], input=made,
+            text=True, check=True, capture_output=True, timeout=120).stdout
+
+    def run(text, ptx, values):
+        expected = row_evaluator.evaluate(text, values)
+        bits = {name: devices.encode(value.ravel(), "f32").tobytes()
+                for name, value in values.items()}
+        found = ptx_machine.launch(ptx, rows, bits)
+        check({name: np.frombuffer(value, np.float32).astype(np.float64)
+               for name, value in found.items()}, expected, "f32")
+        return expected
+
+    def single(values):
+        return {name: value.astype(np.float32).astype(np.float64)
+                for name, value in values.items()}
+
+    forward, ptx = compiled(program.text())
+    inputs = single(program.inputs(rows))
+    outputs = run(forward, ptx, inputs)
+    backward, ptx = compiled(forward, f"--lnbwd-differentiate=of={','.join(program.outputs)} "
+                                      f"saved={','.join(program.scalar_outputs)}")
+    run(backward, ptx, single({**inputs, **{name: outputs[name] for name in program.scalar_outputs},
+                               **{"d" + name: value
+                                  for name, value in program.adjoints(rows).items()}}))

@@ -1,0 +1,21 @@
+// RUN: lnbwd-opt %s --lnbwd-convert-few-rows-to-gpu="chip=sm_90 few-rows=always" | FileCheck %s --check-prefix=EARLY
+// RUN: lnbwd-opt %s --lnbwd-convert-few-rows-to-gpu="chip=sm_80 few-rows=always" | FileCheck %s --check-prefix=LATE
+
+// The wait stands before all accesses to memory, and what follows may start.
+// EARLY: gpu.func @product
+// EARLY-NOT: memref.load
+// EARLY: lane.await_previous_kernel
+// EARLY-NEXT: lane.allow_next_kernel
+// EARLY: gpu.launch_func
+// EARLY-SAME: {lnbwd.early_start}
+// LATE-NOT: lane.await_previous_kernel
+// LATE: gpu.launch_func
+// LATE-NOT: early_start
+func.func @f(%x: memref<?x8xf32>, %w: memref<16x8xf32>, %y: memref<?x16xf32>) {
+  lnbwd.rowwise @product rows(%x : memref<?x8xf32>) matrices(%w : memref<16x8xf32>) outs rows(%y : memref<?x16xf32>) {
+  ^row(%xr: vector<8xf32>, %wm: vector<16x8xf32>):
+    %p = lnbwd.linear %xr, %wm : vector<8xf32>, vector<16x8xf32>
+    lnbwd.yield %p : vector<16xf32>
+  }
+  return
+}
