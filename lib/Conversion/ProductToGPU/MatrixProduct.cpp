@@ -55,6 +55,8 @@ MatrixProduct::Range MatrixProduct::getRange() {
     Value tiles =
         b.divide(b.add(countTiles(depth), frame.splits - 1), frame.splits);
     Value size = b.multiply(tiles, step);
+    if (!part)
+      part = b.blockId(gpu::Dimension::z);
     begin = arith::MulIOp::create(b, part, size);
     begin = b.smaller(begin, depth);
     end = b.smaller(b.add(begin, size), depth);

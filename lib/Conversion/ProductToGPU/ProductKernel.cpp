@@ -128,7 +128,6 @@ void ProductKernel::writeKernel(ValueRange buffers) {
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   firstRow = b.multiply(b.blockId(gpu::Dimension::x), frame.tileRows);
   firstColumn = b.multiply(b.blockId(gpu::Dimension::y), frame.tileColumns);
-  part = b.blockId(gpu::Dimension::z);
   writeBody();
   gpu::ReturnOp::create(b);
 }
