@@ -46,7 +46,7 @@ static constexpr int64_t fewTileRows = 2, mostTileRows = 4;
 /// most, where slices were measured to be faster on an H200, with no more rows
 /// than compute units.
 static constexpr int64_t leastSlicedColumns = 4096;
-static constexpr double mostSlicedBytes = 8.0 * 1024 * 1024;
+static constexpr double mostSlicedBytes = 16.0 * 1024 * 1024;
 
 /// The share of the chip that works while so many workgroups of equal length
 /// run, all at once.
