@@ -26,7 +26,7 @@
 
 // The plan bounds the workgroups by a number, whatever the device.
 // FIXED:      kernel @layer_norm_bwd{{$}}
-// FIXED:        launch                    608 workgroups of
+// FIXED:        launch                    304 workgroups of
 
 // Three row blocks of 2048 * 512 f32, two row scalars, three columns.
 // JSON:     "rows": 2048,

@@ -104,8 +104,7 @@ std::optional<lane::Exchange> lane::lookupExchange(ReduceOp op,
   Exchange exchange{inputs[0], inputs[2], {}, *offset, {}, {}, {}};
   exchange.half = memory.getDimSize(0) / 2;
   PlaceType place = op.getPlace().getType();
-  exchange.slots =
-      llvm::divideCeil(place.getLanes(), waveSize) * place.getPeers();
+  exchange.slots = llvm::divideCeil(place.getLanes(), waveSize) * op.getPeers();
   if (inputs.size() > 3) {
     exchange.barriers = inputs[3];
     exchange.barriersOfRow =
