@@ -42,7 +42,8 @@ StringRef lnbwd::getChipOfTarget(StringRef target) {
 }
 
 void lnbwd::setTarget(gpu::GPUModuleOp module, StringRef target) {
-  module->setAttr(moduleTargetAttr, StringAttr::get(module.getContext(), target));
+  module->setAttr(moduleTargetAttr,
+                  StringAttr::get(module.getContext(), target));
 }
 
 StringRef lnbwd::getTarget(gpu::GPUModuleOp module) {

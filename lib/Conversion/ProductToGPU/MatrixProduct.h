@@ -48,9 +48,7 @@ protected:
   /// The part of the sum that is the workgroup's.
   Range getRange();
 
-  int64_t getRowFragments() const {
-    return waveRows / fragmentSize;
-  }
+  int64_t getRowFragments() const { return waveRows / fragmentSize; }
   int64_t getColumnFragments() const {
     return tiling.getWaveColumns() / fragmentSize;
   }
