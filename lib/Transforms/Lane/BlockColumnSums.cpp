@@ -148,7 +148,6 @@ static void blockInTurns(lane::ForRowsOp loop, lane::AwaitStageOp wait,
       loop.getWorkgroup(), loop.getWorkgroups(), /*sums=*/ValueRange(),
       carried);
   blocked.setWhole(true);
-  blocked.setEntered(loop.getEntered());
   blocked.setLastRowApart(loop.getLastRowApart());
 
   Block &from = loop.getBody().front(), &to = blocked.getBody().front();

@@ -22,6 +22,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -81,32 +82,20 @@ public:
   void runPaired();
 
 private:
-  SmallVector<Value> getState(lane::ForRowsOp pipelined);
-  SmallVector<Value> ifEntered(function_ref<lane::ForRowsOp()> write);
-  void replaceLoop(ValueRange results);
   /// Takes the set that is not whole out of the loop.
   void peel() {
     lane::peelLastRows(loop, dropsLoads ? lane::MissingRows::Dropped
                                         : lane::MissingRows::Clamped);
   }
   lane::ForRowsOp makeLoop(Value step, ArrayRef<SmallVector<Value>> loaded);
-  void writeTurn(lane::ForRowsOp pipelined);
   void writePair(lane::ForRowsOp pipelined);
-  SmallVector<Value> loadInOrder(function_ref<SmallVector<Value>()> load);
+  SmallVector<Value> loadInOrder(lane::PartKind part, Value set);
   SmallVector<Value> loadSet(lane::PartKind part, Value set);
-  SmallVector<Value> loadIfThere(lane::PartKind part, Value set,
-                                 ValueRange instead);
-  SmallVector<Value> loadFirstSet(lane::PartKind part, Value set);
-  SmallVector<Value> loadWithin(lane::PartKind part, Value set);
-  void notePart(lane::PartKind part, Operation *first);
   SmallVector<Value> workOn(Value set, Value row, ValueRange state,
                             ValueRange loadedAhead);
   /// What is loaded as it goes from turn to turn, and back.
   SmallVector<Value> pack(ValueRange loaded);
   SmallVector<Value> unpack(ValueRange packed);
-
-  /// The end of all rows, those of a set that is not whole among them.
-  Value rows = loop.getEnd();
 };
 } // namespace
 
@@ -182,59 +171,27 @@ lane::ForRowsOp Prefetcher::makeLoop(Value step,
   return pipelined;
 }
 
-/// What `pipelined` leaves of what the old loop carries.
-SmallVector<Value> Prefetcher::getState(lane::ForRowsOp pipelined) {
-  return pipelined.getResults().take_front(loop.getNumResults());
-}
-
-/// Writes a loop, and what it begins with, below the condition that there is a
-/// first set: nothing stands for a set that is not there. The loop tests at its
-/// end: the optimiser moves loads from before a condition behind it, and does
-/// not keep their order. Returns what is in the place of the old loop's
-/// results.
-SmallVector<Value>
-Prefetcher::ifEntered(function_ref<lane::ForRowsOp()> write) {
-  auto any = scf::IfOp::create(
-      b, isBelow(loop.getBegin(), loop.getEnd()),
-      [&](OpBuilder &, Location) {
-        lane::ForRowsOp pipelined = write();
-        pipelined.setEntered(true);
-        scf::YieldOp::create(b, getState(pipelined));
-      },
-      [&](OpBuilder &, Location) { scf::YieldOp::create(b, loop.getState()); });
-  return SmallVector<Value>(any.getResults());
-}
-
-void Prefetcher::replaceLoop(ValueRange results) {
-  loop.replaceAllUsesWith(results);
-  loop.erase();
-}
-
 void Prefetcher::run() {
+  Value rows = loop.getEnd();
   peel();
-  auto write = [&] {
-    Value step = loop.getStep();
-    lane::ForRowsOp pipelined = makeLoop(
-        step, loadFirstSet(lane::PartKind::FirstLoad, loop.getBegin()));
-    writeTurn(pipelined);
-    return pipelined;
-  };
-  // Loads that are dropped need no condition, and the loop tests at its
-  // beginning.
-  replaceLoop(dropsLoads ? getState(write()) : ifEntered(write));
-}
+  Value step = loop.getStep();
+  lane::ForRowsOp pipelined =
+      makeLoop(step, loadSet(lane::PartKind::FirstLoad, loop.getBegin()));
 
-/// Writes a turn that loads the set of the next one.
-void Prefetcher::writeTurn(lane::ForRowsOp pipelined) {
-  OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&pipelined.getBody().front());
   ValueRange state(pipelined.getStateArguments());
   size_t numState = loop.getNumResults();
   Value row = lane::RowOp::create(b, pipelined.getSet(), loop.getPlace());
-  SmallVector<Value> next = loadSet(lane::PartKind::NextLoad,
-                                    add(pipelined.getSet(), loop.getStep()));
-  if (dropsLoads)
+  SmallVector<Value> next;
+  if (dropsLoads) {
+    next = loadSet(lane::PartKind::NextLoad, add(pipelined.getSet(), step));
     lane::KeepOrderOp::create(b);
+  } else {
+    Value nextRow = add(row, step);
+    Value last = arith::SubIOp::create(b, rows, index(1));
+    nextRow = arith::MinUIOp::create(b, nextRow, last);
+    next = pack(loads.load(b, nextRow));
+  }
   SmallVector<Value> results =
       workOn(pipelined.getSet(), row, state.take_front(numState),
              state.drop_front(numState));
@@ -243,6 +200,8 @@ void Prefetcher::writeTurn(lane::ForRowsOp pipelined) {
     lane::KeepOrderOp::create(b);
   llvm::append_range(results, next);
   lane::YieldOp::create(b, results);
+  loop.replaceAllUsesWith(pipelined.getResults().take_front(numState));
+  loop.erase();
 }
 
 /// Two sets a turn, the second under a condition that is the same for the whole
@@ -250,19 +209,26 @@ void Prefetcher::writeTurn(lane::ForRowsOp pipelined) {
 /// registers of its own: nothing is copied from turn to turn.
 void Prefetcher::runPaired() {
   peel();
-  replaceLoop(ifEntered([&] {
-    Value begin = loop.getBegin(), step = loop.getStep();
-    SmallVector<Value> first = loadInOrder(
-        [&] { return loadFirstSet(lane::PartKind::FirstLoad, begin); });
-    Value next = add(begin, step);
-    SmallVector<Value> second = loadInOrder([&] {
-      return loadIfThere(lane::PartKind::FirstSecondLoad, next, first);
-    });
-    Value stride = arith::MulIOp::create(b, step, index(2));
-    lane::ForRowsOp pipelined = makeLoop(stride, {first, second});
-    writePair(pipelined);
-    return pipelined;
-  }));
+  Value begin = loop.getBegin(), step = loop.getStep();
+  // A loop that tests at its end, under its condition: the optimiser moves
+  // loads from before a condition behind it, and does not keep their order.
+  auto any = scf::IfOp::create(
+      b, isBelow(begin, loop.getEnd()),
+      [&](OpBuilder &, Location) {
+        SmallVector<Value> first =
+            loadInOrder(lane::PartKind::FirstLoad, begin);
+        SmallVector<Value> second =
+            loadInOrder(lane::PartKind::FirstSecondLoad, add(begin, step));
+        Value stride = arith::MulIOp::create(b, step, index(2));
+        lane::ForRowsOp pipelined = makeLoop(stride, {first, second});
+        pipelined.setEntered(true);
+        writePair(pipelined);
+        scf::YieldOp::create(
+            b, pipelined.getResults().take_front(loop.getNumResults()));
+      },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(b, loop.getState()); });
+  loop.replaceAllUsesWith(any.getResults());
+  loop.erase();
 }
 
 /// Writes a turn of the loop over pairs. Both sets of the next turn are loaded
@@ -282,10 +248,7 @@ void Prefetcher::writePair(lane::ForRowsOp pipelined) {
   Value row = lane::RowOp::create(b, first, loop.getPlace());
   SmallVector<Value> behindFirst =
       workOn(first, row, state.take_front(numState), loaded.take_front(count));
-  SmallVector<Value> nextFirst = loadInOrder([&] {
-    return loadIfThere(lane::PartKind::NextLoad, third,
-                       loaded.take_front(count));
-  });
+  SmallVector<Value> nextFirst = loadInOrder(lane::PartKind::NextLoad, third);
   auto ifSecond = scf::IfOp::create(
       b, isBelow(second, loop.getEnd()),
       [&](OpBuilder &, Location) {
@@ -299,82 +262,52 @@ void Prefetcher::writePair(lane::ForRowsOp pipelined) {
       lane::PartAttr::get(b.getContext(), lane::PartKind::SecondRow));
   SmallVector<Value> results(ifSecond.getResults());
   llvm::append_range(results, nextFirst);
-  Value fourth = add(second, stride);
-  llvm::append_range(results, loadInOrder([&] {
-                       return loadIfThere(lane::PartKind::SecondLoad, fourth,
-                                          loaded.drop_front(count));
-                     }));
+  llvm::append_range(
+      results, loadInOrder(lane::PartKind::SecondLoad, add(second, stride)));
   lane::YieldOp::create(b, results);
 }
 
-/// Has `load` stand between what is before and what is behind.
-SmallVector<Value>
-Prefetcher::loadInOrder(function_ref<SmallVector<Value>()> load) {
+/// Loads a set between what is before and what is behind.
+SmallVector<Value> Prefetcher::loadInOrder(lane::PartKind part, Value set) {
   if (!dropsLoads)
-    return load();
+    return loadSet(part, set);
   lane::KeepOrderOp::create(b);
-  SmallVector<Value> loaded = load();
+  SmallVector<Value> loaded = loadSet(part, set);
   lane::KeepOrderOp::create(b);
   return loaded;
 }
 
-/// Loads the set of rows that begins with row `set`. If there is no such set,
-/// what comes of it may not be used.
+/// Loads the set of rows that begins with row `set`, if there is such a set;
+/// else what comes of it may not be used.
 SmallVector<Value> Prefetcher::loadSet(lane::PartKind part, Value set) {
-  if (dropsLoads)
-    return loadWithin(part, set);
-  // The last row once more.
-  Value row = lane::RowOp::create(b, set, loop.getPlace());
-  Value last = arith::SubIOp::create(b, rows, index(1));
-  return pack(loads.load(b, arith::MinUIOp::create(b, row, last)));
-}
-
-/// Loads the set that begins with row `set`, here and no later: a load without
-/// a condition would be moved to where its result is needed. If there is no
-/// such set, what is at hand, `instead`, stays in its place, and is not used.
-SmallVector<Value> Prefetcher::loadIfThere(lane::PartKind part, Value set,
-                                           ValueRange instead) {
-  if (dropsLoads)
-    return loadWithin(part, set);
-  auto guarded = scf::IfOp::create(
-      b, isBelow(set, loop.getEnd()),
-      [&](OpBuilder &, Location) {
-        Value row = lane::RowOp::create(b, set, loop.getPlace());
-        scf::YieldOp::create(b, pack(loads.load(b, row)));
-      },
-      [&](OpBuilder &, Location) { scf::YieldOp::create(b, instead); });
-  guarded->setAttr(lane::partAttr, lane::PartAttr::get(b.getContext(), part));
-  return SmallVector<Value>(guarded.getResults());
-}
-
-/// Loads the set that begins with row `set`, the first of all. It is there,
-/// unless loads can be dropped.
-SmallVector<Value> Prefetcher::loadFirstSet(lane::PartKind part, Value set) {
-  if (dropsLoads)
-    return loadWithin(part, set);
-  Value row = lane::RowOp::create(b, set, loop.getPlace());
-  SmallVector<Value> loaded = pack(loads.load(b, row));
-  notePart(part, row.getDefiningOp());
-  return loaded;
-}
-
-/// Loads the set that begins with row `set`, by loads that are dropped if there
-/// is none.
-SmallVector<Value> Prefetcher::loadWithin(lane::PartKind part, Value set) {
-  Value exists = isBelow(set, loop.getEnd());
-  Value count = arith::SelectOp::create(b, exists, getGroups(), index(0));
-  SmallVector<Value> loaded = pack(loads.loadWithin(b, set, count));
-  notePart(part, exists.getDefiningOp());
-  return loaded;
-}
-
-/// Says of what was written, from `first` on, which part of the kernel it is.
-void Prefetcher::notePart(lane::PartKind part, Operation *first) {
   auto attribute = lane::PartAttr::get(b.getContext(), part);
-  for (Operation &op :
-       llvm::make_range(first->getIterator(), b.getInsertionPoint()))
-    if (!op.hasTrait<OpTrait::ConstantLike>())
-      op.setAttr(lane::partAttr, attribute);
+  Value exists = isBelow(set, loop.getEnd());
+  if (dropsLoads) {
+    Value count = arith::SelectOp::create(b, exists, getGroups(), index(0));
+    SmallVector<Value> loaded = pack(loads.loadWithin(b, set, count));
+    auto begin = exists.getDefiningOp()->getIterator();
+    for (Operation &op : llvm::make_range(begin, b.getInsertionPoint()))
+      if (!op.hasTrait<OpTrait::ConstantLike>())
+        op.setAttr(lane::partAttr, attribute);
+    return loaded;
+  }
+  Value row = lane::RowOp::create(b, set, loop.getPlace());
+  SmallVector<Type> types;
+  auto guarded = scf::IfOp::create(
+      b, exists,
+      [&](OpBuilder &, Location) {
+        SmallVector<Value> loaded = pack(loads.load(b, row));
+        llvm::append_range(types, TypeRange(ValueRange(loaded)));
+        scf::YieldOp::create(b, loaded);
+      },
+      [&](OpBuilder &, Location) {
+        SmallVector<Value> unused;
+        for (Type type : types)
+          unused.push_back(ub::PoisonOp::create(b, type));
+        scf::YieldOp::create(b, unused);
+      });
+  guarded->setAttr(lane::partAttr, attribute);
+  return SmallVector<Value>(guarded.getResults());
 }
 
 /// Writes the loop's body for a set that is loaded, and this lane's row of it,

@@ -101,12 +101,14 @@ void Stager::run() {
 /// Behind what another kernel may write, and ahead of what is loaded into
 /// registers before the first turn, which is waited for sooner.
 void Stager::startFirstCopies() {
-  auto around = dyn_cast<scf::IfOp>(loop->getParentOp());
-  if (loop.getEntered() && around &&
-      llvm::none_of(loop.getOperands().take_front(3), [&](Value bound) {
-        return around->isAncestor(bound.getParentBlock()->getParentOp());
-      }))
-    b.setInsertionPoint(around);
+  for (Value carried : loop.getCarried()) {
+    auto ahead = carried.getDefiningOp<scf::IfOp>();
+    if (!ahead || !ahead->hasAttr(lane::partAttr))
+      continue;
+    Operation *condition = ahead.getCondition().getDefiningOp();
+    b.setInsertionPoint(condition ? condition : ahead);
+    break;
+  }
   SmallVector<Type> elements;
   for (Value memory : memories)
     elements.push_back(getElementTypeOrSelf(memory));
@@ -138,7 +140,6 @@ void Stager::carryStage() {
   staged.setSumBlockAttr(loop.getSumBlockAttr());
   staged.setLastRowApart(loop.getLastRowApart());
   staged.setWhole(true);
-  staged.setEntered(loop.getEntered());
   behind += loop.getSums().size();
 
   Block &from = loop.getBody().front(), &to = staged.getBody().front();

@@ -5,8 +5,7 @@
 
 // A turn loads the set that the next one works on. AMD's loads are dropped where
 // there is no such set, stay ahead of the work, and are waited for behind it.
-// NVIDIA's first loads and the loop are below a condition, so that nothing stands
-// for a set that is not there; the others go to the last row.
+// NVIDIA's first loads are below a condition, the others go to the last row.
 // CHECK-LABEL: gpu.func @ahead(
 // CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?x512xf32>, %[[S:[a-z0-9]+]]: memref<?xf32>, %[[BEGIN:[a-z0-9]+]]: index, %[[ROWS:[a-z0-9]+]]: index, %[[STEP:[a-z0-9]+]]: index,
 // CHECK:         %[[SETS:.*]] = arith.divui %[[ROWS]], %{{.*}} : index
@@ -16,12 +15,18 @@
 // AMD-NEXT:      %[[N0:.*]] = lane.load_scalar_within %[[S]] from %[[BEGIN]] count %[[COUNT]] at %[[PLACE:.*]] {lane.part = #lane.part<first_load>}
 // AMD-NEXT:      lane.keep_order
 // AMD-NEXT:      %[[V0:.*]] = lane.load_within %[[X]] from %[[BEGIN]] count %[[COUNT]] at %[[PLACE]] {lane.part = #lane.part<first_load>}
-// NVIDIA-NEXT:   scf.if %[[ANY]] -> (vector<2x4xf32>) {
-// NVIDIA-NEXT:     %[[ROW0:.*]] = lane.row %[[BEGIN]] at %[[PLACE:.*]] {lane.part = #lane.part<first_load>} : !place
-// NVIDIA-NEXT:     %[[A:.*]] = lane.load %[[X]][%[[ROW0]]] at %[[PLACE]] {lane.part = #lane.part<first_load>}
-// NVIDIA-NEXT:     %[[B:.*]] = lane.load_scalar %[[S]][%[[ROW0]]] {lane.part = #lane.part<first_load>}
+// NVIDIA-NEXT:   %[[ROW0:.*]] = lane.row %[[BEGIN]] at %[[PLACE:.*]] : !place
+// NVIDIA-NEXT:   %[[IF:.*]]:2 = scf.if %[[ANY]] -> (vector<2x4xf32>, f32) {
+// NVIDIA-NEXT:     %[[A:.*]] = lane.load %[[X]][%[[ROW0]]]
+// NVIDIA-NEXT:     %[[B:.*]] = lane.load_scalar %[[S]][%[[ROW0]]]
+// NVIDIA-NEXT:     scf.yield %[[A]], %[[B]]
+// NVIDIA-NEXT:   } else {
+// NVIDIA-NEXT:     %[[P:.*]] = ub.poison : vector<2x4xf32>
+// NVIDIA-NEXT:     %[[Q:.*]] = ub.poison : f32
+// NVIDIA-NEXT:     scf.yield %[[P]], %[[Q]]
+// NVIDIA-NEXT:   } {lane.part = #lane.part<first_load>}
 // AMD-NEXT:      %[[LOOP:.*]]:3 = lane.for_rows %[[SET:.*]] = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %[[PLACE]] sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[V:.*]] = %[[V0]], %[[N:.*]] = %[[N0]]) attributes {whole}
-// NVIDIA-NEXT:   %[[LOOP:.*]]:3 = lane.for_rows %[[SET:.*]] = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %[[PLACE]] sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[V:.*]] = %[[A]], %[[N:.*]] = %[[B]]) attributes {entered, whole}
+// NVIDIA-NEXT:   %[[LOOP:.*]]:3 = lane.for_rows %[[SET:.*]] = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %[[PLACE]] sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[V:.*]] = %[[IF]]#0, %[[N:.*]] = %[[IF]]#1) attributes {whole}
 // CHECK-NEXT:      %[[ROW:.*]] = lane.row %[[SET]] at %[[PLACE]]
 // AMD-NEXT:        %[[NEXT:.*]] = arith.addi %[[SET]], %[[STEP]] : index
 // AMD-NEXT:        %[[MORE:.*]] = arith.cmpi ult, %[[NEXT]], %[[FULL]] {lane.part = #lane.part<next_load>}
@@ -31,8 +36,7 @@
 // AMD-NEXT:        %[[V1:.*]] = lane.load_within %[[X]] from %[[NEXT]] count %[[LEFT]] at %[[PLACE]] {lane.part = #lane.part<next_load>}
 // AMD-NEXT:        lane.keep_order
 // AMD-NEXT:        %[[SHARED:.*]] = lane.share_scalar %[[N]] at %[[PLACE]]
-// NVIDIA-NEXT:     %[[LATER:.*]] = arith.addi %[[SET]], %[[STEP]] : index
-// NVIDIA-NEXT:     %[[BEHIND:.*]] = lane.row %[[LATER]] at %[[PLACE]]
+// NVIDIA-NEXT:     %[[BEHIND:.*]] = arith.addi %[[ROW]], %[[STEP]] : index
 // NVIDIA:          %[[LAST:.*]] = arith.subi %[[ROWS]], %{{.*}} : index
 // NVIDIA-NEXT:     %[[NEXT:.*]] = arith.minui %[[BEHIND]], %[[LAST]] : index
 // NVIDIA-NEXT:     %[[V1:.*]] = lane.load %[[X]][%[[NEXT]]]
@@ -50,7 +54,7 @@
 // AMD:             %[[FEW:.*]] = arith.subi %[[ROWS]], %[[FULL]] : index
 // AMD:             %[[T:.*]] = lane.load_within %[[X]] from %[[FULL]] count %[[FEW]]
 // NVIDIA:          %[[T:.*]] = lane.load %[[X]][%[[CLAMPED]]]
-// CHECK:           lane.accumulate %{{.*}}, %[[T]] if %[[EXISTS]]
+// CHECK:           lane.accumulate %[[LOOP]]#0, %[[T]] if %[[EXISTS]]
 // CHECK:           lane.store %[[T]], %[[X]][%[[CLAMPED]]] at %[[PLACE]] if %[[EXISTS]]
 // CHECK:         {lane.part = #lane.part<tail>}
 gpu.module @m {
@@ -80,8 +84,9 @@ gpu.module @m {
 // turn as whole registers.
 // CHECK-LABEL: gpu.func @bytes(
 // AMD:           %[[FIRST:.*]] = vector.bitcast %{{.*}} : vector<2x4xi8> to vector<2x1xi32>
-// NVIDIA:        scf.if %{{.*}} {
-// NVIDIA:          %[[FIRST:.*]] = vector.bitcast %{{.*}} : vector<2x4xi8> to vector<2x1xi32>
+// NVIDIA:        %[[FIRST:.*]] = scf.if %{{.*}} -> (vector<2x1xi32>) {
+// NVIDIA:          vector.bitcast %{{.*}} : vector<2x4xi8> to vector<2x1xi32>
+// NVIDIA:          ub.poison : vector<2x1xi32>
 // CHECK:         lane.for_rows {{.*}} carrying(%[[NOW:.*]] = %[[FIRST]])
 // CHECK:           %[[NEXT:.*]] = vector.bitcast %{{.*}} : vector<2x4xi8> to vector<2x1xi32>
 // CHECK:           %[[V:.*]] = vector.bitcast %[[NOW]] : vector<2x1xi32> to vector<2x4xi8>

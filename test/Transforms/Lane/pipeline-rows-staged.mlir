@@ -6,9 +6,8 @@
 // Of rows that are staged the scalars alone are loaded ahead. The last row stays
 // apart, and the loop still says that it is.
 // CHECK-LABEL: gpu.func @scalars(
-// CHECK:         scf.if %{{.*}} {
-// CHECK:           %[[FIRST:.*]] = lane.load_scalar
-// CHECK:           lane.for_rows {{.*}} carrying(%[[AHEAD:.*]] = %[[FIRST]]) attributes {entered, last_row_apart, whole} : !place, f32 {
+// CHECK:         %[[FIRST:.*]] = scf.if %{{.*}} -> (f32) {
+// CHECK:         lane.for_rows {{.*}} carrying(%[[AHEAD:.*]] = %[[FIRST]]) attributes {last_row_apart, whole} : !place, f32 {
 // CHECK:           %[[NEXT:.*]] = lane.load_scalar
 // CHECK:           %[[X:.*]] = lane.load
 // CHECK:           "test.use"(%[[X]], %[[AHEAD]])

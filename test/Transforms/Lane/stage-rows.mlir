@@ -62,12 +62,11 @@ gpu.module @m {
 // what is loaded to registers for the first turn, and behind what is waited for.
 // CHECK-LABEL: gpu.func @no_sums(
 // CHECK:         lane.await_previous_kernel
-// CHECK-NEXT:    %[[EXISTS:.*]] = arith.cmpi ult
 // CHECK-NEXT:    lane.stages
 // CHECK-COUNT-2: lane.start_copies
-// CHECK:         scf.if %[[EXISTS]]
-// CHECK-NEXT:      %[[FIRST:.*]] = lane.load_scalar
-// CHECK:           lane.for_rows {{.*}} carrying(%[[STAGE:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[AHEAD:.*]] = %[[FIRST]])
+// CHECK:         %[[EXISTS:.*]] = arith.cmpi ult
+// CHECK:         %[[FIRST:.*]] = scf.if %[[EXISTS]] -> (f32)
+// CHECK:         lane.for_rows {{.*}} carrying(%[[STAGE:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}, %[[AHEAD:.*]] = %[[FIRST]])
 // CHECK:           lane.receive
 // CHECK-NEXT:      lane.barrier
 // CHECK:           lane.start_copies
@@ -79,15 +78,19 @@ gpu.module @m {
     %place = lane.place : !place
     lane.await_previous_kernel
     %exists = arith.cmpi ult, %begin, %end : index
-    scf.if %exists {
-      %first = lane.load_scalar %ms[%begin] : memref<?xf32>
-      %left = lane.for_rows %set = %begin to %end step %step at %place carrying(%m = %first) attributes {entered, whole} : !place, f32 {
-        %row = lane.row %set at %place : !place
-        %x = lane.load %xs[%row] at %place : !place, memref<?x256xf32> -> vector<1x8xf32>
-        %y = arith.negf %x : vector<1x8xf32>
-        lane.store %y, %xs[%row] at %place : !place, vector<1x8xf32>, memref<?x256xf32>
-        lane.yield %m : f32
-      }
+    %first = scf.if %exists -> (f32) {
+      %m = lane.load_scalar %ms[%begin] : memref<?xf32>
+      scf.yield %m : f32
+    } else {
+      %none = ub.poison : f32
+      scf.yield %none : f32
+    } {lane.part = #lane.part<first_load>}
+    %left = lane.for_rows %set = %begin to %end step %step at %place carrying(%m = %first) attributes {whole} : !place, f32 {
+      %row = lane.row %set at %place : !place
+      %x = lane.load %xs[%row] at %place : !place, memref<?x256xf32> -> vector<1x8xf32>
+      %y = arith.negf %x : vector<1x8xf32>
+      lane.store %y, %xs[%row] at %place : !place, vector<1x8xf32>, memref<?x256xf32>
+      lane.yield %m : f32
     }
     gpu.return
   }

@@ -85,10 +85,8 @@ def PipelineRowsPass
     - `unroll` alone: a turn takes so many sets, and loads all before it works
       on the first.
 
-    What is left has whole sets. Where a chip cannot drop loads, the first loads
-    and the loop go below the condition that there is a first set.
-    docs/lane-level.md shows each kind of loop, and what becomes of rows that do
-    not exist. Fails behind `lnbwd-peel-last-rows`,
+    What is left has whole sets; docs/lane-level.md shows each kind of loop, and
+    what becomes of rows that do not exist. Fails behind `lnbwd-peel-last-rows`,
     on a load of anything but the row of the loop's set, and, with `unroll`
     alone, on a loop with row sums.
 
@@ -125,7 +123,7 @@ def PipelineRowsPass
   let options = [ChipOption];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"];
+    "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"numPipelined", "pipelined", "Row loops changed">];
 }
 
