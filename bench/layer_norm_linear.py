@@ -87,10 +87,11 @@ def compile_all(options: argparse.Namespace) -> None:
             gradient = layer.gradient(linear_passes.INPUTS)
             rows = spec.rows_option(m, chip)
             specs.append(gradient.spec)
-            specs += [spec.ProgramSpec(text, chip, format=form, rows=rows)
-                      for text in (layer.text, gradient.text,
-                                   gradient.bias_program(spec.rows_hint(m)).mlir(),
-                                   gradient.rows_program(spec.rows_hint(m)).mlir())]
+            hint = spec.rows_hint(m)
+            specs += [spec.ProgramSpec(text, chip, format=form, rows=hint)
+                      for text in (layer.text, gradient.text)]
+            specs += [spec.ProgramSpec(program(hint).mlir(), chip, format=form, rows=rows)
+                      for program in (gradient.bias_program, gradient.rows_program)]
             specs += [spec.KernelSpec(LAYER_NORM, k, dtype, chip, dtype, dtype, False, False,
                                       False, format=form, epsilon=EPSILON, rows=rows),
                       spec.KernelSpec(LAYER_NORM_BWD, k, dtype, chip, dtype, dtype, format=form,

@@ -444,7 +444,9 @@ def chip_fields(tools: Tools) -> str:
         origin = field["origin"]
         if "product" in field:
             origin = " × ".join(f"`{factor}`" for factor in field["product"])
-        vendor = " (AMD)" if "vendors" in field else ""
+        labels = {"amd": "AMD", "nvidia": "NVIDIA"}
+        vendors = ", ".join(labels[vendor] for vendor in field.get("vendors", ()))
+        vendor = f" ({vendors})" if vendors else ""
         sides = (f"`{field[side]['member']}`" if side in field else ""
                  for side in ("compiler", "simulator"))
         lines.append(f"| `{name}`{vendor} | {field.get('unit', '')} | {field['about']} | {origin} | "

@@ -14,6 +14,8 @@
 
 #include "lnbwd/Analysis/ProductTiling.h"
 
+#include "lnbwd/Target/WarpGroupTarget.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -82,23 +84,55 @@ static bool canCopyTiles(ProductOp op, const ChipInfo &chip) {
          getRowLength(op.getRhs()) % copiedElements == 0;
 }
 
+/// Rows of an instruction of four waves.
+static constexpr int64_t warpGroupRows = waveGroupSize * fragmentSize;
+
+static bool hasWarpGroupProducts(const ChipInfo &chip) {
+  return !getWarpGroupTarget(chip).empty();
+}
+
+/// Bytes of shared memory that a launch asks for.
+static int64_t getCopiedBytes(TilingAttr tiling) {
+  return hasWarpGroups(tiling) ? getWarpGroupBytes(tiling)
+                               : getStageBytes(tiling) * tiling.getStages();
+}
+
 namespace {
-/// Tiles to choose from: their sides, those of a wave's piece, how many there
-/// are in shared memory, and how fast a compute unit is with them, in percent.
+/// Tiles to choose from: their sides, those of a wave's piece or 0 where waves
+/// multiply in groups, how many there are in shared memory, and how fast a
+/// compute unit is with them, in percent.
 struct CopiedShape {
   int64_t rows, columns, waveSide, stages, speed;
 
-  int64_t getBytes() const { return stages * (rows + columns) * tileRowBytes; }
+  TilingAttr getTiling(MLIRContext *context, int64_t splits) const {
+    constexpr int64_t depth = tileRowBytes / 2, instructionDepth = 16;
+    if (waveSide)
+      return TilingAttr::get(context, rows, columns, depth, waveSide, waveSide,
+                             /*instruction_rows=*/16, /*instruction_columns=*/8,
+                             instructionDepth, splits, stages);
+    return TilingAttr::get(context, rows, columns, depth, warpGroupRows,
+                           columns, warpGroupRows, columns, instructionDepth,
+                           splits, stages);
+  }
 };
 } // namespace
 
-/// The speeds are those of shared memory: a wave's piece of 64 by 64 reads half
-/// as much for each product as one of 32 by 32. None was measured.
-static constexpr CopiedShape copiedShapes[] = {
+/// Relative to the fastest of each list. Those of single waves are of shared
+/// memory: a wave's piece of 64 by 64 reads half as much for each product as
+/// one of 32 by 32; none was measured. Those of groups of waves were, by a bT
+/// of 8192 x 4096 x 4096.
+static constexpr CopiedShape waveShapes[] = {
     {128, 256, 64, 4, 100},
     {128, 256, 64, 3, 95},
     {128, 128, 64, 3, 85},
     {64, 64, 32, 4, 45},
+};
+
+static constexpr CopiedShape warpGroupShapes[] = {
+    {128, 256, 0, 4, 100},
+    {128, 128, 0, 6, 92},
+    {64, 128, 0, 6, 60},
+    {64, 64, 0, 8, 45},
 };
 
 /// What storing an element of a part of a sum and adding it costs, in
@@ -106,7 +140,6 @@ static constexpr CopiedShape copiedShapes[] = {
 static constexpr int64_t partCost = 6;
 
 static TilingAttr chooseCopiedTiling(ProductOp op, const ChipInfo &chip,
-                                     MatrixInstruction instruction,
                                      int64_t rows) {
   ProductOp::Sizes sizes = op.getSizes();
   bool isKnown = rows != 0;
@@ -119,8 +152,12 @@ static TilingAttr chooseCopiedTiling(ProductOp op, const ChipInfo &chip,
   int64_t tileDepth = tileRowBytes / 2;
   TilingAttr best;
   double least = 0;
-  for (const CopiedShape &shape : copiedShapes) {
-    if (shape.getBytes() > chip.dynamicSharedMemoryBytes)
+  ArrayRef<CopiedShape> shapes(waveShapes);
+  if (hasWarpGroupProducts(chip))
+    shapes = warpGroupShapes;
+  for (const CopiedShape &shape : shapes) {
+    TilingAttr whole = shape.getTiling(op.getContext(), /*splits=*/1);
+    if (getCopiedBytes(whole) > chip.dynamicSharedMemoryBytes)
       continue;
     int64_t tiles = int64_t(llvm::divideCeil(m, shape.rows) *
                             llvm::divideCeil(n, shape.columns));
@@ -140,10 +177,7 @@ static TilingAttr chooseCopiedTiling(ProductOp op, const ChipInfo &chip,
       if (best && time >= least)
         continue;
       least = time;
-      best = TilingAttr::get(op.getContext(), shape.rows, shape.columns,
-                             tileDepth, shape.waveSide, shape.waveSide,
-                             instruction.rows, instruction.columns,
-                             instruction.depth, splits, shape.stages);
+      best = shape.getTiling(op.getContext(), splits);
     }
   }
   return best;
@@ -164,12 +198,69 @@ static LogicalResult checkCopies(ProductOp op, const ChipInfo &chip) {
              << tiling.getStages() << " stages, got " << length << " of "
              << op.getOperandName(i) << "; leave stages out";
   }
-  int64_t bytes = getStageBytes(tiling) * tiling.getStages();
+  int64_t bytes = getCopiedBytes(tiling);
   if (bytes > chip.dynamicSharedMemoryBytes)
     return op.emitOpError("expected tiles of at most ")
            << chip.dynamicSharedMemoryBytes << " bytes, what a workgroup of "
            << chip.name << " can ask for, got " << bytes << " in "
            << tiling.getStages() << " stages";
+  return success();
+}
+
+/// What tilings of instructions of four waves need beside what all need.
+static LogicalResult checkWarpGroups(ProductOp op, const ChipInfo &chip) {
+  TilingAttr tiling = *op.getTiling();
+  if (!hasWarpGroupProducts(chip))
+    return op.emitOpError("expected a tiling with an instruction of one wave: ")
+           << chip.name << " has none of " << warpGroupRows << " rows";
+  auto expect = [&](StringRef name, int64_t wanted,
+                    int64_t got) -> LogicalResult {
+    if (wanted == got)
+      return success();
+    return op.emitOpError("expected ") << name << " of the tiling to be "
+                                       << wanted << " with an instruction of "
+                                       << warpGroupRows << " rows, got " << got;
+  };
+  constexpr int64_t instructionDepth = 16;
+  if (failed(expect("instruction_depth", instructionDepth,
+                    tiling.getInstructionDepth())) ||
+      failed(expect("depth", tileRowBytes / 2, tiling.getDepth())) ||
+      failed(expect("wave_rows", warpGroupRows, tiling.getWaveRows())) ||
+      failed(expect("wave_columns", tiling.getColumns(),
+                    tiling.getWaveColumns())) ||
+      failed(expect("instruction_columns", tiling.getColumns(),
+                    tiling.getInstructionColumns())))
+    return failure();
+  // 128 registers of a work-item are sums, and two groups share the others.
+  constexpr int64_t mostRows = 2 * warpGroupRows, leastColumns = 64,
+                    mostColumns = 256;
+  if (tiling.getRows() > mostRows)
+    return op.emitOpError("expected rows of the tiling to be ")
+           << warpGroupRows << " or " << mostRows << " with an instruction of "
+           << warpGroupRows << " rows, got " << tiling.getRows();
+  if (!llvm::isPowerOf2_64(uint64_t(tiling.getColumns())) ||
+      tiling.getColumns() < leastColumns || tiling.getColumns() > mostColumns)
+    return op.emitOpError("expected columns of the tiling to be a power of two "
+                          "from ")
+           << leastColumns << " to " << mostColumns
+           << " with an instruction of " << warpGroupRows << " rows, got "
+           << tiling.getColumns();
+  if (tiling.getStages() < 2)
+    return op.emitOpError("expected at least 2 stages with an instruction of ")
+           << warpGroupRows << " rows, got " << tiling.getStages();
+  return checkCopies(op, chip);
+}
+
+/// Whether the sum can be taken apart so often.
+static LogicalResult checkSplits(ProductOp op) {
+  TilingAttr tiling = *op.getTiling();
+  int64_t sum = op.getSizes().depth;
+  int64_t most = int64_t(llvm::divideCeil(sum, tiling.getDepth()));
+  if (!ShapedType::isDynamic(sum) && tiling.getSplits() > most)
+    return op.emitOpError("expected at most ")
+           << most << " splits of the sum over " << sum << " columns of "
+           << op.getOperandName(0) << ", of which a tile has "
+           << tiling.getDepth() << ", got " << tiling.getSplits();
   return success();
 }
 
@@ -182,7 +273,7 @@ TilingAttr lnbwd::chooseTiling(ProductOp op, const ChipInfo &chip,
     return TilingAttr();
   ProductOp::Sizes sizes = op.getSizes();
   if (canCopyTiles(op, chip))
-    return chooseCopiedTiling(op, chip, *instruction, rows);
+    return chooseCopiedTiling(op, chip, rows);
   bool isKnown = rows != 0;
   if (!ShapedType::isDynamic(sizes.rows))
     rows = sizes.rows;
@@ -225,6 +316,8 @@ LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
     return op.emitOpError("cannot have a tiling: ")
            << chip.name << " has no matrix instruction for " << element
            << "; leave it out, and the kernel uses fused multiply-adds";
+  if (hasWarpGroups(tiling))
+    return failed(checkWarpGroups(op, chip)) ? failure() : checkSplits(op);
   if (tiling.getInstructionRows() != instruction->rows ||
       tiling.getInstructionColumns() != instruction->columns ||
       tiling.getInstructionDepth() != instruction->depth)
@@ -240,13 +333,8 @@ LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
            << depth << ", the " << tileRowBytes << " bytes of " << element
            << " that a tile has of each row of " << op.getOperandName(0)
            << " and " << op.getOperandName(1) << ", got " << tiling.getDepth();
-  int64_t sum = op.getSizes().depth;
-  int64_t most = int64_t(llvm::divideCeil(sum, depth));
-  if (!ShapedType::isDynamic(sum) && tiling.getSplits() > most)
-    return op.emitOpError("expected at most ")
-           << most << " splits of the sum over " << sum << " columns of "
-           << op.getOperandName(0) << ", of which a tile has " << depth
-           << ", got " << tiling.getSplits();
+  if (failed(checkSplits(op)))
+    return failure();
   struct {
     StringRef name;
     int64_t size;

@@ -21,6 +21,7 @@
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
 #include "lnbwd/Analysis/ScheduleWeights.h"
+#include "lnbwd/Analysis/SliceModel.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/bit.h"
@@ -316,6 +317,9 @@ ScheduleAttr lnbwd::chooseSchedule(RowwiseOp op, const ChipInfo &chip,
   MLIRContext *context = op.getContext();
   int64_t length = op.getRowLength();
   int64_t width = chooseVectorWidth(op);
+  if (ScheduleAttr schedule =
+          chooseSlicesWhereFaster(op, chip, allowRejected, rows))
+    return schedule;
   if (ScheduleAttr schedule = chooseByCost(op, chip, allowRejected, rows))
     return schedule;
 

@@ -13,11 +13,13 @@
 
 #include "lnbwd/Analysis/SliceModel.h"
 
+#include "lnbwd/Analysis/CostModel.h"
 #include "lnbwd/Analysis/RowSlices.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
@@ -27,18 +29,24 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// Slices of a row, at most, that are tried, and what each costs, as a share of
-/// the chip that would idle: its sums are read in each tile.
-static constexpr int64_t mostTriedSlices = 16;
-static constexpr double sliceShare = 0.005;
+/// Columns of a slice, at least, as long as there are no more slices of a row
+/// than so many, which each tile adds up.
+static constexpr int64_t sliceColumns = 2048;
+static constexpr int64_t mostUsualSlices = 8;
 /// Narrower tiles, as halvings of a wave's, and how much more evenly each of
 /// them has to fill the chip.
 static constexpr int64_t narrowerTiles = 2;
 static constexpr double narrowShare = 0.1;
-/// Work-items of a workgroup that has a tile of the columns, and sets of rows
-/// that it loads at once.
+/// Work-items of all tiles of a compute unit, which are there at once, and sets
+/// of rows that each tile loads at once: more where there are too many rows for
+/// one turn.
 static constexpr int64_t tileThreads = 512;
-static constexpr int64_t tileRows = 4;
+static constexpr int64_t fewTileRows = 2, mostTileRows = 4;
+/// Columns of a row, at least, and bytes of all row blocks that are read, at
+/// most, where slices were measured to be faster on an H200, with no more rows
+/// than compute units.
+static constexpr int64_t leastSlicedColumns = 4096;
+static constexpr double mostSlicedBytes = 16.0 * 1024 * 1024;
 
 /// The share of the chip that works while so many workgroups of equal length
 /// run, all at once.
@@ -47,19 +55,14 @@ static double getFilledShare(int64_t workgroups, const ChipInfo &chip) {
   return each / std::ceil(each);
 }
 
-/// The slices that fill the chip best, or 0.
-static int64_t chooseSlices(RowwiseOp op, const ChipInfo &chip, int64_t rows) {
-  int64_t best = 0;
-  double bestShare = 0;
-  for (int64_t slices = 1; slices <= mostTriedSlices; ++slices) {
-    double share =
-        getFilledShare(rows * slices, chip) - sliceShare * double(slices);
-    if (getSliceSchedule(op, slices, chip) && (!best || share > bestShare)) {
-      best = slices;
-      bestShare = share;
-    }
-  }
-  return best;
+/// As many slices as have enough columns, or fewer, down to none, where a
+/// workgroup cannot hold those.
+static int64_t chooseSlices(RowwiseOp op, const ChipInfo &chip) {
+  int64_t slices =
+      std::clamp<int64_t>(op.getRowLength() / sliceColumns, 1, mostUsualSlices);
+  while (slices && !getSliceSchedule(op, slices, chip))
+    --slices;
+  return slices;
 }
 
 /// Lanes of a row in a tile: those of a wave, or fewer.
@@ -84,17 +87,24 @@ ScheduleAttr lnbwd::chooseSlicedSchedule(RowwiseOp op, int64_t slices,
                                          const ChipInfo &chip, int64_t rows) {
   rows = getExpectedRows(op, rows);
   ScheduleFields fields;
-  fields.rowSlices = slices ? slices : chooseSlices(op, chip, rows);
+  fields.rowSlices = slices ? slices : chooseSlices(op, chip);
   if (!fields.rowSlices)
     return {};
   fields.vectorWidth = chooseVectorWidth(op);
   fields.threadsPerRow =
       chooseTileLanes(op.getRowLength(), fields.vectorWidth, chip);
   fields.columnTile = fields.threadsPerRow * fields.vectorWidth;
-  fields.rowGroups = int64_t(llvm::bit_floor(uint64_t(
-      std::clamp<int64_t>(rows, 1, tileThreads / fields.threadsPerRow))));
-  fields.unroll = int64_t(llvm::bit_floor(
-      uint64_t(std::clamp<int64_t>(rows / fields.rowGroups, 1, tileRows))));
+  int64_t tilesOfComputeUnit =
+      llvm::divideCeil(llvm::divideCeil(op.getRowLength(), fields.columnTile),
+                       chip.computeUnits);
+  auto mostGroups = int64_t(llvm::bit_floor(uint64_t(std::max<int64_t>(
+      1, tileThreads / (tilesOfComputeUnit * fields.threadsPerRow)))));
+  fields.unroll = rows > mostGroups * fewTileRows ? mostTileRows
+                  : rows >= fewTileRows           ? fewTileRows
+                                                  : 1;
+  fields.rowGroups = std::min(
+      mostGroups,
+      int64_t(llvm::bit_ceil(uint64_t(llvm::divideCeil(rows, fields.unroll)))));
   fields.workgroupsPerComputeUnit = 1;
   fields.earlyStart = chip.workgroups.hasEarlyStart;
   // All rows of its columns are one workgroup's, whose sums are whole.
@@ -107,4 +117,30 @@ ScheduleAttr lnbwd::chooseSlicedSchedule(RowwiseOp op, int64_t slices,
       return fields.get(op.getContext());
     fields.unroll /= 2;
   }
+}
+
+/// Whether `op` is of the kind that was measured: row sums of one phase, whose
+/// second reading is the whole cost of slices, and column sums, whose partial
+/// sums and finalising kernel are the gain.
+static bool isMeasuredKind(RowwiseOp op, const ProgramCosts &program) {
+  return program.phases == 1 && !op.getColumnSums().empty() &&
+         !op.getRowOuts().empty() && !op.getGroupOperand() && !hasOwnRows(op);
+}
+
+ScheduleAttr lnbwd::chooseSlicesWhereFaster(RowwiseOp op, const ChipInfo &chip,
+                                            bool allowRejected, int64_t rows) {
+  rows = getExpectedRows(op, rows);
+  ProgramCosts program = ProgramCosts::of(op, rows);
+  if (!getCostParameters(chip) || !isMeasuredKind(op, program) ||
+      rows > chip.computeUnits || op.getRowLength() < leastSlicedColumns ||
+      program.rows * program.length * program.bytesRead > mostSlicedBytes)
+    return {};
+  ScheduleAttr schedule = chooseSlicedSchedule(op, /*slices=*/0, chip, rows);
+  if (!schedule ||
+      !getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
+    return {};
+  ScheduleFields rest(schedule);
+  rest.rowSlices = 0;
+  bool isSpilling = isRejected(op, rest.get(op.getContext()));
+  return isSpilling && !allowRejected ? ScheduleAttr() : schedule;
 }

@@ -17,6 +17,7 @@
 #include "lnbwd/Config.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowLayout.h"
+#include "lnbwd/Target/WarpGroupTarget.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -52,7 +53,7 @@ struct Count {
 class PlanBuilder {
 public:
   PlanBuilder(func::FuncOp function, const TargetId &target)
-      : function(function), target(target) {}
+      : function(function), target(target), codeTarget(target.str()) {}
 
   FailureOr<std::string> build();
 
@@ -68,6 +69,8 @@ private:
 
   func::FuncOp function;
   const TargetId &target;
+  /// What the kernels' module is compiled for.
+  std::string codeTarget;
   json::Array arguments, workgroupCounts, workspace, kernels;
   /// Schedules that a workgroup count was made for; equal ones share it.
   SmallVector<std::array<int64_t, 5>> knownCounts;
@@ -314,6 +317,11 @@ FailureOr<json::Value> PlanBuilder::makeParameter(gpu::LaunchFuncOp launch,
 }
 
 LogicalResult PlanBuilder::addLaunch(gpu::LaunchFuncOp launch) {
+  auto module =
+      function->getParentOfType<ModuleOp>().lookupSymbol<gpu::GPUModuleOp>(
+          launch.getKernelModuleName());
+  if (module && !getTarget(module).empty())
+    codeTarget = getTarget(module).str();
   json::Array parameters, grid, block;
   for (Value operand : launch.getKernelOperands()) {
     FailureOr<json::Value> parameter = makeParameter(launch, operand);
@@ -424,7 +432,7 @@ FailureOr<std::string> PlanBuilder::build() {
     stream.attribute("version", 1);
     stream.attribute("producer", "lnbwd " LNBWD_VERSION);
     stream.attribute("name", function.getName());
-    stream.attribute("chip", target.str());
+    stream.attribute("chip", codeTarget);
     stream.attribute("wave_size", target.chip->waveSize);
     if (std::optional<json::Object> operation = makeOperation())
       stream.attribute("operation", std::move(*operation));

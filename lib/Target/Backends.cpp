@@ -12,6 +12,8 @@
 
 #include "Backends.h"
 
+#include "lnbwd/Target/WarpGroupTarget.h"
+
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -55,7 +57,7 @@ FailureOr<const ChipInfo *> TargetBackend::getChip(gpu::GPUModuleOp module) {
   if (auto rocdl = dyn_cast<ROCDL::ROCDLTargetAttr>(target))
     chip = rocdl.getChip();
   else if (auto nvvm = dyn_cast<NVVM::NVVMTargetAttr>(target))
-    chip = nvvm.getChip();
+    chip = getChipOfTarget(nvvm.getChip());
   return lookupChip(chip, [&] { return module.emitOpError(); });
 }
 

@@ -65,6 +65,10 @@ private:
     std::optional<size_t> index = tuned.find(op, info, rows);
     if (!index)
       return ScheduleAttr();
+    // What stands for any number of rows was measured with many.
+    if (!tuned[*index].rowCount &&
+        chooseSlicesWhereFaster(op, info, /*allowRejected=*/false, rows))
+      return ScheduleAttr();
     ScheduleAttr found = tuned[*index].schedule;
     if (failed(checkSchedule(op, found, info, [&] {
           return op.emitOpError() << tuned.describe(*index) << ": ";

@@ -14,12 +14,13 @@ import json
 import re
 
 import numpy as np
+from ptx_warp_groups import WarpGroups
 
 WARP = 32
 GUARD = 4096
 # Of float16, bfloat16 and float32 no number.
 POISON = 0xFF
-UNSIGNED = {"b16": np.uint16, "b32": np.uint32, "u32": np.uint32, "s32": np.int32,
+UNSIGNED = {"b16": np.uint16, "u16": np.uint16, "b32": np.uint32, "u32": np.uint32, "s32": np.int32,
             "b64": np.uint64, "u64": np.uint64, "s64": np.int64, "f32": np.float32}
 
 
@@ -63,36 +64,44 @@ class Kernel:
             depth += {"{": 1, "}": -1}.get(body[end], 0)
             end += 1
         self.code, self.labels, self.static = [], {}, {}
-        size = 0
+        size, scope, scopes = 0, "", 0
         lines = [line.split("//")[0].strip() for line in body[:end - 1].split("\n")]
         # A statement ends with its semicolon, a label with its line.
         for line in map(str.strip, re.split(r";\s*|(?<=:)\s+", " ".join(lines))):
+            # Labels between braces of a statement's own are known there alone.
+            while line[:1] in ("{", "}"):
+                scopes += line[0] == "{"
+                scope = f" of {scopes}" if line[0] == "{" else ""
+                line = line[1:].strip()
             if match := re.match(r"\.shared \.align (\d+) \.b8 (\w+)\[(\d+)\]", line):
                 self.static[match[2]] = size
                 size += int(match[3])
             elif line.endswith(":"):
-                self.labels[line[:-1]] = len(self.code)
+                self.labels[line[:-1] + scope] = len(self.code)
             elif line and not line.startswith("."):
-                self.code.append(self._parse(line))
+                self.code.append(self._parse(line, scope))
         self.static_size = size
         # Memory that the launch asks for is behind that of the kernel.
         for match in re.finditer(r"\.extern \.shared .*? (\w+)\[\];", text):
             self.static[match[1]] = size
 
     @staticmethod
-    def _parse(line):
+    def _parse(line, scope):
         guard = None
         if line.startswith("@"):
             guard, line = line.split(None, 1)
         name, rest = (*line.split(None, 1), "")[:2]
         operands = re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s{}\[\]]+", rest)
+        if name.startswith("bra") and scope:
+            operands = [operand + scope for operand in operands]
         return guard, name.strip(), operands
 
 
-class Workgroup:
+class Workgroup(WarpGroups):
     """The threads of one workgroup at work."""
 
     def __init__(self, kernel, arguments, memory, block, threads, launched_bytes):
+        super().__init__()
         self.kernel, self.arguments, self.memory = kernel, arguments, memory
         self.block, self.threads = block, threads
         self.shared = Memory(kernel.static_size + launched_bytes)
@@ -122,34 +131,55 @@ class Workgroup:
 
     def set(self, name, values, mask):
         old = self.registers.get(name)
-        if old is None or old.dtype != values.dtype:
+        if old is None:
             old = np.zeros(self.threads, values.dtype)
+        elif old.dtype != values.dtype:
+            # Other threads keep their bits.
+            old = old.astype(values.dtype)
         self.registers[name] = np.where(mask, values, old)
+
+    def _first(self, free):
+        """The first instruction of those threads, and whose it is. Lanes that exchange values
+        wait for all of their warp."""
+        while True:
+            place = self.next[free].min()
+            here = free & (self.next == place)
+            if not self.kernel.code[place][1].startswith("shfl."):
+                return place, here
+            whole = here.reshape(-1, WARP).all(axis=1).repeat(WARP)
+            if whole.any():
+                return place, whole
+            free = free & ~here
 
     def run(self):
         end = len(self.kernel.code)
         barriers = np.full(self.threads, -1)  # Which one a thread waits at.
         while True:
-            ready = (self.next < end) & (barriers < 0)
+            ready = self.runnable() & (self.next < end) & (barriers < 0)
             if not ready.any():
                 waiting = barriers[barriers >= 0]
                 if not waiting.size:
+                    assert (self.next == end).all(), "threads that wait for ever"
                     return
-                assert (waiting == waiting[0]).all(), "a barrier for some"
+                gone = (self.next == end) & (barriers < 0)
+                assert (waiting == waiting[0]).all() and (gone | (barriers >= 0)).all(), \
+                    "a barrier for some"
                 barriers[:] = -1
                 continue
-            place = self.next[ready].min()
-            mask = ready & (self.next == place)
-            self.next[mask] += 1
+            place, here = self._first(ready)
+            mask = here.copy()
             guard, name, operands = self.kernel.code[place]
             if guard:
                 held = self.registers[guard.lstrip("@!")].astype(bool)
                 mask &= ~held if "!" in guard else held
+            self.next[here] += 1
             parts = name.split(".")
             if parts[0] == "bra":
                 self.next[mask] = self.kernel.labels[operands[0]]
             elif parts[0] == "ret":
                 self.next[mask] = end
+            elif parts[0] in ("fence", "setmaxnreg") or name.startswith("bar.warp."):
+                pass
             elif parts[0] in ("bar", "barrier"):
                 barriers[mask] = place
             elif mask.any() or parts[0] == "cp":
@@ -246,6 +276,12 @@ class Workgroup:
     def do_max(self, parts, operands, mask):
         self._binary(parts, operands, mask, np.maximum)
 
+    def do_div(self, parts, operands, mask):
+        self._binary(parts, operands, mask, lambda a, b: a // np.maximum(b, 1))
+
+    def do_rem(self, parts, operands, mask):
+        self._binary(parts, operands, mask, lambda a, b: a % np.maximum(b, 1))
+
     def do_bfe(self, parts, operands, mask):
         self._binary(parts, operands, mask,
                      lambda a, at, count: (a >> at) & ((np.uint64(1) << count) - np.uint64(1)))
@@ -320,7 +356,10 @@ class Workgroup:
         memory.write(self.address(operands[0])[mask], data)
 
     def do_cp(self, parts, operands, mask):
-        if parts[2] == "commit_group":
+        if parts[2] == "bulk":
+            if mask.any():
+                self.copy_tensor(operands, mask)
+        elif parts[2] == "commit_group":
             self.groups.append(self.copies)
             self.copies = []
         elif parts[2] == "wait_group":

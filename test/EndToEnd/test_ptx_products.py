@@ -4,6 +4,8 @@
 """Products of matrices on NVIDIA's chips: their PTX, executed on the CPU, beside float64."""
 
 import re
+import shutil
+import subprocess
 
 import compiling
 import device as devices
@@ -13,6 +15,7 @@ import pytest
 from test_products import FORMS, TOLERANCE, text
 
 INSTRUCTION = "instruction_rows = 16, instruction_columns = 8, instruction_depth = 16"
+GROUP = "instruction_rows = 64, instruction_columns = "
 SHAPES = {
     "large": f"rows = 128, columns = 256, depth = 64, wave_rows = 64, wave_columns = 64, "
              f"{INSTRUCTION}, stages = 4",
@@ -22,6 +25,11 @@ SHAPES = {
              f"{INSTRUCTION}, stages = 4",
     "in parts": f"rows = 64, columns = 64, depth = 64, wave_rows = 32, wave_columns = 32, "
                 f"{INSTRUCTION}, splits = 3, stages = 2",
+    "groups of waves": f"rows = 128, columns = 256, depth = 64, wave_rows = 64, "
+                       f"wave_columns = 256, {GROUP}256, instruction_depth = 16, stages = 3",
+    "one group of waves": f"rows = 64, columns = 128, depth = 64, wave_rows = 64, "
+                          f"wave_columns = 128, {GROUP}128, instruction_depth = 16, splits = 2, "
+                          f"stages = 4",
     "in registers": f"rows = 64, columns = 64, depth = 64, wave_rows = 32, wave_columns = 16, "
                     f"{INSTRUCTION}",
 }
@@ -58,8 +66,11 @@ def test_each_shape_of_tiles(build, form, shape):
     sizes = (200, 168)
     ptx = compile_ptx(build, form, ("bf16", "bf16"), sizes,
                       f"tiling = #lnbwd.tiling<{SHAPES[shape]}>")
-    assert ("cp.async.cg" in ptx) == (shape != "in registers")
-    for rows in (1, 150, 450):
+    in_groups = "group" in shape
+    assert ("cp.async.cg" in ptx) == (shape != "in registers" and not in_groups)
+    assert ("wgmma.mma_async" in ptx) == (".target sm_90a" in ptx) == in_groups
+    # Each workgroup of a fixed number is executed, also those without a tile.
+    for rows in (150,) if in_groups else (1, 150, 450):
         check(ptx, form, "bf16", sizes, rows)
 
 
@@ -67,7 +78,7 @@ def test_each_shape_of_tiles(build, form, shape):
 @pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
 def test_tiles_that_are_chosen(build, form, kind):
     for sizes, options in (((64, 48), "rows=64"), ((576, 72), "rows=64")):
-        ptx = compile_ptx(build, form, (kind, kind), sizes, options=options)
+        ptx = compile_ptx(build, form, (kind, kind), sizes, chip="sm_80", options=options)
         assert "cp.async.cg" in ptx
         check(ptx, form, kind, sizes, 100)
 
@@ -100,3 +111,15 @@ def test_the_loop_has_the_least_there_can_be(build, form):
         "st.shared")}
     assert counts == {"mma.sync": 128, "ldmatrix": 32, "cp.async.cg": 12, "bar.sync": 1,
                       "cp.async.wait_group": 1, "ld.global": 0, "st.shared": 0}
+
+
+def test_ptxas_finds_nothing_to_say(build, tmp_path):
+    """No spill, and products are not waited for one by one, which ptxas would say."""
+    if (ptxas := shutil.which("ptxas")) is None:
+        pytest.skip("no ptxas")
+    for form in FORMS:
+        (tmp_path / "k.ptx").write_text(compile_ptx(build, form, ("bf16", "bf16"), (4096, 4096)))
+        log = subprocess.run([ptxas, "-arch=sm_90a", "-v", tmp_path / "k.ptx", "-o",
+                              tmp_path / "k.cubin"], check=True, capture_output=True, text=True,
+                             timeout=120).stderr
+        assert "0 bytes spill stores" in log and "serial" not in log and "warning" not in log, log

@@ -17,7 +17,7 @@
 // WMMA: wave_rows = 64, wave_columns = 32, instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>
 // CUDA: <rows = 128, columns = 256, depth = 64, wave_rows = 64, wave_columns = 64, instruction_rows = 16, instruction_columns = 8, instruction_depth = 16, stages = 3>
 // SM90-LABEL: @wide
-// SM90: <rows = 128, columns = 128, depth = 64, {{.*}}, stages = 3>
+// SM90: <rows = 128, columns = 128, depth = 64, wave_rows = 64, wave_columns = 128, instruction_rows = 64, instruction_columns = 128, instruction_depth = 16, stages = 6>
 // FEW-LABEL: @wide
 // FEW: <rows = 64, columns = 64, depth = 64, wave_rows = 32, wave_columns = 32, instruction_rows = 16, instruction_columns = 16, instruction_depth = 16>
 func.func @wide(%x: memref<?x768xbf16>, %w: memref<2304x768xbf16>, %y: memref<?x2304xf32>) {

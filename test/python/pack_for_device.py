@@ -81,10 +81,12 @@ def wanted_specs(chip, tests, sample):
         layer = linear_passes.Layer("layer_norm", k, outputs, dtype,
                                     (("gamma", dtype), ("beta", dtype), ("b", dtype)), 1e-5)
         gradient = layer.gradient(linear_passes.INPUTS)
-        rows = spec.rows_option(16 if outputs == 16 else 512, chip)
+        rows = spec.rows_hint(16 if outputs == 16 else 512)
         specs.append(gradient.spec)
+        # Of PyTorch's products also what is around them.
         specs.extend(spec.ProgramSpec(source, chip, format=form, rows=rows)
-                     for source in (layer.text, gradient.text))
+                     for source in (layer.text, gradient.text, gradient.bias_program(rows).mlir(),
+                                    gradient.rows_program(rows).mlir()))
     return sorted(dict.fromkeys(specs), key=str)
 
 

@@ -25,6 +25,12 @@ namespace lnbwd {
 ScheduleAttr chooseSlicedSchedule(RowwiseOp op, int64_t slices,
                                   const ChipInfo &chip, int64_t rows = 0);
 
+/// The same with a number of slices of its own where that was measured to take
+/// less time than any schedule without, on a chip with measured parameters;
+/// null elsewhere. What is rejected is not chosen, unless `allowRejected`.
+ScheduleAttr chooseSlicesWhereFaster(RowwiseOp op, const ChipInfo &chip,
+                                     bool allowRejected, int64_t rows);
+
 } // namespace lnbwd
 
 #endif // LNBWD_ANALYSIS_SLICEMODEL_H

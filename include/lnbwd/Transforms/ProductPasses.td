@@ -90,6 +90,10 @@ def SelectTilingPass : Pass<"lnbwd-select-tiling"> {
     another sum only where `rows` is given, and where each part has 4 tiles or
     more. Their number depends on nothing but the sizes, `rows` and the chip.
 
+    Where a chip can copy tiles past the registers, and rows are whole copies,
+    the tiling is one of a few with `stages`, by their estimated time: of
+    instructions of four waves where the chip has them, else of single waves.
+
     Before:
 
     ```mlir

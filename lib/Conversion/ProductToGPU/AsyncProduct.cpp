@@ -36,9 +36,9 @@ namespace {
 class AsyncProduct : public MatrixProduct {
 public:
   AsyncProduct(ProductOp op, gpu::GPUModuleOp module, const ChipInfo &chip)
-      : MatrixProduct(op, module, chip,
-                      getStageBytes(*op.getTiling()) *
-                          op.getTiling()->getStages()) {}
+      : MatrixProduct(
+            op, module, chip,
+            getStageBytes(*op.getTiling()) * op.getTiling()->getStages(), {}) {}
 
 private:
   /// Fragments of both matrices, of 16 l.

@@ -23,20 +23,24 @@ using namespace mlir;
 using namespace lnbwd;
 
 MatrixProduct::MatrixProduct(ProductOp op, gpu::GPUModuleOp module,
-                             const ChipInfo &chip, int64_t launchedBytes)
-    : ProductKernel(op, module,
-                    {op.getTiling()->getWaves() * chip.waveSize,
-                     op.getTiling()->getRows(), op.getTiling()->getColumns(),
-                     op.getTiling()->getSplits(), op.getTiling()->getDepth(),
-                     launchedBytes}),
+                             const ChipInfo &chip, int64_t launchedBytes,
+                             const Extras &extras)
+    : ProductKernel(
+          op, module,
+          {op.getTiling()->getWaves() * extras.waveGroup * chip.waveSize +
+               extras.threads,
+           op.getTiling()->getRows(), op.getTiling()->getColumns(),
+           op.getTiling()->getSplits(), op.getTiling()->getDepth(),
+           launchedBytes, extras.workgroups}),
       chip(chip), tiling(*op.getTiling()), element(getMultipliedType(op)),
+      waveRows(tiling.getWaveRows() / extras.waveGroup),
       wave(WaveProduct::make(b, chip, element)) {}
 
 void MatrixProduct::placeWave() {
   lane = b.remainder(thread, chip.waveSize);
   Value waveId = b.divide(thread, chip.waveSize);
   int64_t waveColumns = tiling.getColumns() / tiling.getWaveColumns();
-  waveRow = b.multiply(b.divide(waveId, waveColumns), tiling.getWaveRows());
+  waveRow = b.multiply(b.divide(waveId, waveColumns), waveRows);
   waveColumn =
       b.multiply(b.remainder(waveId, waveColumns), tiling.getWaveColumns());
 }
@@ -51,7 +55,9 @@ MatrixProduct::Range MatrixProduct::getRange() {
     Value tiles =
         b.divide(b.add(countTiles(depth), frame.splits - 1), frame.splits);
     Value size = b.multiply(tiles, step);
-    begin = arith::MulIOp::create(b, b.blockId(gpu::Dimension::z), size);
+    if (!part)
+      part = b.blockId(gpu::Dimension::z);
+    begin = arith::MulIOp::create(b, part, size);
     begin = b.smaller(begin, depth);
     end = b.smaller(b.add(begin, size), depth);
   }
@@ -88,8 +94,8 @@ void MatrixProduct::storeRun(const ResultRun &run, Value row, Value column) {
   int64_t elements = cast<VectorType>(run.vector.getType()).getNumElements();
   int64_t access = std::gcd(std::min<int64_t>(elements, 4), sizes.columns);
   auto type = VectorType::get({access}, b.getF32Type());
-  for (int64_t part = 0; part < elements; part += access) {
-    Value begin = b.add(column, part);
+  for (int64_t i = 0; i < elements; i += access) {
+    Value begin = b.add(column, i);
     Value exists = b.both(b.less(row, rows), b.less(begin, columns));
     auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
@@ -97,11 +103,11 @@ void MatrixProduct::storeRun(const ResultRun &run, Value row, Value column) {
     Value vector = run.vector;
     if (access != elements)
       vector = vector::ExtractStridedSliceOp::create(
-          b, vector, ArrayRef<int64_t>{part}, ArrayRef<int64_t>{access},
+          b, vector, ArrayRef<int64_t>{i}, ArrayRef<int64_t>{access},
           ArrayRef<int64_t>{1});
     Value at = begin;
     if (frame.splits > 1)
-      at = b.add(at, b.multiply(b.blockId(gpu::Dimension::z), sizes.columns));
+      at = b.add(at, b.multiply(part, sizes.columns));
     vector::StoreOp::create(b, vector, result, ValueRange{row, at},
                             /*nontemporal=*/false,
                             lane::getAccessAlignment(type));
@@ -116,7 +122,7 @@ void MatrixProduct::storeResult(ValueRange sums) {
     for (int64_t j = 0; j < columnFragments; ++j) {
       ValueRange fragment = sums.slice(
           size_t(i * columnFragments + j) * perFragment, perFragment);
-      for (const ResultRun &run : wave->getRuns(fragment, lane)) {
+      for (const ResultRun &run : getRuns(fragment)) {
         Value row =
             b.add(b.add(firstRow, waveRow), b.add(run.row, i * fragmentSize));
         Value column = b.add(b.add(firstColumn, waveColumn),

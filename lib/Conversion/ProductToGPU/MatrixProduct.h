@@ -24,9 +24,19 @@ namespace lnbwd {
 
 class MatrixProduct : public ProductKernel {
 protected:
+  /// What not all kernels have.
+  struct Extras {
+    /// How many waves share an instruction, and its rows.
+    int64_t waveGroup = 1;
+    /// Work-items beside those that multiply.
+    int64_t threads = 0;
+    /// See Frame.
+    int64_t workgroups = 0;
+  };
   /// `launchedBytes`: of workgroup memory that the launch asks for.
   MatrixProduct(ProductOp op, mlir::gpu::GPUModuleOp module,
-                const ChipInfo &chip, int64_t launchedBytes);
+                const ChipInfo &chip, int64_t launchedBytes,
+                const Extras &extras);
 
   /// What the loop over the sum goes over.
   struct Range {
@@ -39,7 +49,7 @@ protected:
   Range getRange();
 
   int64_t getRowFragments() const {
-    return tiling.getWaveRows() / fragmentSize;
+    return waveRows / fragmentSize;
   }
   int64_t getColumnFragments() const {
     return tiling.getWaveColumns() / fragmentSize;
@@ -51,10 +61,16 @@ protected:
                          llvm::ArrayRef<mlir::Value> bs,
                          llvm::MutableArrayRef<mlir::Value> sums);
   void storeResult(mlir::ValueRange sums);
+  /// What of a fragment of the result the lane stores.
+  virtual llvm::SmallVector<ResultRun> getRuns(mlir::ValueRange fragment) {
+    return wave->getRuns(fragment, lane);
+  }
 
   const ChipInfo &chip;
   TilingAttr tiling;
   mlir::Type element;
+  /// Rows of the tile that a single wave has.
+  int64_t waveRows;
   std::unique_ptr<WaveProduct> wave;
   mlir::Value lane, waveRow, waveColumn;
 

@@ -107,8 +107,8 @@ void ProductKernel::writeKernel(ValueRange buffers) {
   addMemory();
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(&kernel.getBody().front());
-  Value launched =
-      arith::IndexCastOp::create(b, b.getIndexType(), kernel.getArgument(3));
+  Value launched = arith::IndexCastOp::create(
+      b, b.getIndexType(), kernel.getArgument(unsigned(buffers.size())));
   auto size = [&](int64_t known) {
     return ShapedType::isDynamic(known) ? launched : b.index(known);
   };
@@ -214,6 +214,12 @@ gpu::KernelDim3 ProductKernel::getGrid(OpBuilder &at, Value rowCount,
           constant(parts)};
 }
 
+gpu::KernelDim3 ProductKernel::getFixedGrid(OpBuilder &at) {
+  Value one = arith::ConstantIndexOp::create(at, op.getLoc(), 1);
+  return {arith::ConstantIndexOp::create(at, op.getLoc(), frame.workgroups),
+          one, one};
+}
+
 unsigned ProductKernel::convert() {
   OpBuilder at(op);
   Location loc = op.getLoc();
@@ -228,14 +234,22 @@ unsigned ProductKernel::convert() {
                                 at.getF32Type());
     buffers.back() = memref::AllocOp::create(at, loc, type, dynamicSizes);
   }
+  Value written = buffers.back();
+  Value scratch;
+  if (MemRefType type = getScratchType())
+    buffers.push_back(scratch = memref::AllocOp::create(at, loc, type));
   writeKernel(buffers);
-  launch(at, kernel,
-         getGrid(at, rowCount, frame.threads, frame.tileRows, frame.tileColumns,
-                 frame.splits),
-         frame.threads, frame.launchedBytes, buffers, rowCount);
+  gpu::KernelDim3 grid =
+      frame.workgroups ? getFixedGrid(at)
+                       : getGrid(at, rowCount, frame.threads, frame.tileRows,
+                                 frame.tileColumns, frame.splits);
+  launch(at, kernel, grid, frame.threads, frame.launchedBytes, buffers,
+         rowCount);
+  if (scratch)
+    memref::DeallocOp::create(at, loc, scratch);
   if (!isSplit)
     return 1;
-  addSum(at, buffers.back(), rowCount);
-  memref::DeallocOp::create(at, loc, buffers.back());
+  addSum(at, written, rowCount);
+  memref::DeallocOp::create(at, loc, written);
   return 2;
 }

@@ -50,6 +50,8 @@ protected:
   /// is a turn, and the bytes of workgroup memory that the launch asks for.
   struct Frame {
     int64_t threads, tileRows, tileColumns, splits, step, launchedBytes;
+    /// How many workgroups share all tiles; with 0 each has one.
+    int64_t workgroups = 0;
   };
   ProductKernel(ProductOp op, mlir::gpu::GPUModuleOp module, Frame frame)
       : op(op), sizes(op.getSizes()), module(module), frame(frame),
@@ -58,6 +60,9 @@ protected:
   /// Adds the memory of the workgroup that the kernel needs; before anything
   /// else is in its body.
   virtual void addMemory() = 0;
+  /// The type of device memory that the kernel has to itself, the parameter
+  /// before the last; null where it has none.
+  virtual mlir::MemRefType getScratchType() { return mlir::MemRefType(); }
   /// Writes the kernel's body, without its end.
   virtual void writeBody() = 0;
   /// Tells the report that `loop` is the one over the sum.
@@ -76,8 +81,8 @@ protected:
   /// The result's sizes, and what is summed over.
   mlir::Value rows, columns, depth;
   mlir::Value thread;
-  /// Where the workgroup's tile begins.
-  mlir::Value firstRow, firstColumn;
+  /// Where the workgroup's tile begins, and which part of the sum it is of.
+  mlir::Value firstRow, firstColumn, part;
 
 private:
   mlir::gpu::GPUFuncOp makeKernel(llvm::StringRef name, int64_t columns,
@@ -87,6 +92,7 @@ private:
   mlir::gpu::KernelDim3 getGrid(mlir::OpBuilder &at, mlir::Value rowCount,
                                 int64_t threads, int64_t tileRows,
                                 int64_t tileColumns, int64_t parts);
+  mlir::gpu::KernelDim3 getFixedGrid(mlir::OpBuilder &at);
   void writeKernel(mlir::ValueRange buffers);
   void launch(mlir::OpBuilder &at, mlir::gpu::GPUFuncOp function,
               mlir::gpu::KernelDim3 grid, int64_t threads,
@@ -111,6 +117,11 @@ std::unique_ptr<ProductKernel> makeTiledKernel(ProductOp op,
 std::unique_ptr<ProductKernel> makeAsyncKernel(ProductOp op,
                                                mlir::gpu::GPUModuleOp module,
                                                const ChipInfo &chip);
+
+/// The same by instructions of four waves, with waves that only copy.
+std::unique_ptr<ProductKernel>
+makeWarpGroupKernel(ProductOp op, mlir::gpu::GPUModuleOp module,
+                    const ChipInfo &chip);
 
 } // namespace lnbwd
 

@@ -19,6 +19,7 @@
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/ProductRoles.h"
+#include "lnbwd/Target/WarpGroupTarget.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -55,6 +56,20 @@ public:
   }
 
 private:
+  std::unique_ptr<ProductKernel>
+  makeKernel(ProductOp op, gpu::GPUModuleOp module, const ChipInfo &info) {
+    std::optional<TilingAttr> tiling = op.getTiling();
+    if (!tiling)
+      return makePlainKernel(op, module);
+    if (hasWarpGroups(*tiling)) {
+      setTarget(module, getWarpGroupTarget(info));
+      return makeWarpGroupKernel(op, module, info);
+    }
+    if (tiling->getStages() > 1)
+      return makeAsyncKernel(op, module, info);
+    return makeTiledKernel(op, module, info);
+  }
+
   LogicalResult convert(func::FuncOp function, const ChipInfo &info) {
     SmallVector<ProductOp> products;
     function.walk([&](ProductOp op) { products.push_back(op); });
@@ -79,11 +94,7 @@ private:
       recordAccess(op.getLhs(), "read");
       recordAccess(op.getRhs(), "read");
       recordAccess(op.getOut(), "write");
-      std::unique_ptr<ProductKernel> kernel =
-          !op.getTiling()                   ? makePlainKernel(op, module)
-          : op.getTiling()->getStages() > 1 ? makeAsyncKernel(op, module, info)
-                                            : makeTiledKernel(op, module, info);
-      numKernels += kernel->convert();
+      numKernels += makeKernel(op, module, info)->convert();
       op.erase();
     }
     return success();

@@ -37,7 +37,7 @@ namespace {
 class TiledProduct : public MatrixProduct {
 public:
   TiledProduct(ProductOp op, gpu::GPUModuleOp module, const ChipInfo &chip)
-      : MatrixProduct(op, module, chip, /*launchedBytes=*/0) {}
+      : MatrixProduct(op, module, chip, /*launchedBytes=*/0, {}) {}
 
 private:
   void addMemory() override;

@@ -78,6 +78,10 @@ def LNBwd_TilingAttr : LNBwd_Attr<"Tiling", "tiling"> {
     come are copied there past the registers while one is multiplied; NVIDIA's
     chips alone can. With 1 they wait in registers.
 
+    With `instruction_rows` = 64 four waves share an instruction (wgmma), and
+    `wave_rows` and `wave_columns` are what they make together: 64, and all
+    columns of the tile.
+
     Example:
 
     ```mlir
