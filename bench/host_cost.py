@@ -57,7 +57,12 @@ from lnbwd import (  # noqa: E402
     product_choice,
     regions_op,
 )
-from lnbwd.operations import LAYER_NORM, OPERATIONS, RMS_NORM  # noqa: E402
+from lnbwd.operations import (  # noqa: E402
+    LAYER_NORM,
+    LAYER_NORM_LINEAR,
+    OPERATIONS,
+    RMS_NORM,
+)
 from lnbwd.regions_op import Operand  # noqa: E402
 from lnbwd.spec import ROWS_HINTS  # noqa: E402
 
@@ -276,14 +281,16 @@ def route_cases(x: torch.Tensor, weight: torch.Tensor,
     # they are asked for, which takes the compiler.
     rowwise = ({"lnbwd.rowwise": lambda: row_function(x, weight, bias)}
                if x.is_cuda and compiler.available() else {})
-    return {"torch.nn.functional.layer_norm":
-                lambda: torch.nn.functional.layer_norm(x, shape, weight, bias, EPSILON),
+    theirs = torch.nn.functional.layer_norm
+    return {f"{theirs.__module__}.{theirs.__name__}":
+                lambda: theirs(x, shape, weight, bias, EPSILON),
             "torch.library.custom_op": lambda: custom(*arguments)[0],
             "register_autograd": lambda: torch.ops.lnbwd_bench.defined(*arguments)[0],
             "autograd.Function with setup_context":
                 lambda: ops._FUNCTIONS[LAYER_NORM].apply(*arguments)[0],
             "autograd.Function": lambda: Function.apply(*arguments),
-            "lnbwd.layer_norm": lambda: lnbwd.layer_norm(x, shape, weight, bias, EPSILON), **rowwise}
+            f"lnbwd.{LAYER_NORM}": lambda: lnbwd.layer_norm(x, shape, weight, bias, EPSILON),
+            **rowwise}
 
 
 REGION = """
@@ -443,7 +450,7 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
             theirs = got.pop("theirs")
             for way, times in got.items():
                 for index, name in enumerate(("forward", "backward")):
-                    add("layer_norm_linear", way, name,
+                    add(LAYER_NORM_LINEAR, way, name,
                         {"torch": theirs[index], "ours": times[index]})
         kind = "LayerNorm" if op == LAYER_NORM else "RMSNorm"
         chains = {}

@@ -46,6 +46,7 @@ if "LNBWD_BUILD_DIR" in os.environ:
                           str(pathlib.Path(os.environ["LNBWD_BUILD_DIR"]) / "lib"))
 
 from lnbwd import _chips  # noqa: E402
+from lnbwd.operations import LAYER_NORM_BWD  # noqa: E402
 from lnbwd_bench import PEERS, our_kernels, report  # noqa: E402
 from lnbwd_bench.progress import Progress  # noqa: E402
 from lnbwd_bench.shapes import Shape, default_shapes, parse_shape, random_shapes  # noqa: E402
@@ -57,7 +58,7 @@ from lnbwd_bench.verdicts import (  # noqa: E402
 )
 
 RECORDED = ROOT / "bench" / "recorded_peers.json"
-RESULT, REPORT = "layer_norm_bwd.json", "layer_norm_bwd.txt"
+RESULT, REPORT = f"{LAYER_NORM_BWD}.json", f"{LAYER_NORM_BWD}.txt"
 DRY_SHAPES = ("24x256", "17x96", "16x512:f32")
 
 

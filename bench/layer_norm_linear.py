@@ -32,6 +32,7 @@ import torch  # noqa: E402
 
 import lnbwd  # noqa: E402
 from lnbwd import _chips, kernels, launching, linear_passes, product_choice, runtime, spec  # noqa: E402
+from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD  # noqa: E402
 
 SHAPES = ("16x8x16", "512x768x2304", "2048x1024x3072", "8192x1024x4096", "8192x4096x12288")
 PRODUCTS = ("8192x4096x4096", "8192x12288x4096", "8192x4096x1024")
@@ -51,7 +52,7 @@ def parse(text: str) -> tuple[int, int, int]:
 
 def layer_of(k: int, n: int, dtype: str) -> linear_passes.Layer:
     """The layer with all parameters of one type."""
-    return linear_passes.find_layer("layer_norm", k, n, *[TYPES[dtype]] * 4, EPSILON)
+    return linear_passes.find_layer(LAYER_NORM, k, n, *[TYPES[dtype]] * 4, EPSILON)
 
 
 def product_text(form: str, m: int, n: int, k: int, dtype: str) -> str:
@@ -91,9 +92,9 @@ def compile_all(options: argparse.Namespace) -> None:
                       for text in (layer.text, gradient.text)]
             specs += [spec.ProgramSpec(program(hint).mlir(), chip, format=form, rows=rows)
                       for program in (gradient.bias_program, gradient.rows_program)]
-            specs += [spec.KernelSpec("layer_norm", k, dtype, chip, dtype, dtype, False, False,
+            specs += [spec.KernelSpec(LAYER_NORM, k, dtype, chip, dtype, dtype, False, False,
                                       False, format=form, epsilon=EPSILON, rows=rows),
-                      spec.KernelSpec("layer_norm_bwd", k, dtype, chip, dtype, dtype, format=form,
+                      spec.KernelSpec(LAYER_NORM_BWD, k, dtype, chip, dtype, dtype, format=form,
                                       rows=rows)]
         specs += [product_spec(f, parse(size), dtype, chip, form)
                   for f in FORMS for size in options.products]

@@ -34,10 +34,10 @@ sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd")]
 
 import chips as chip_lists  # noqa: E402
 import fault_kernels  # noqa: E402
-from lnbwd.operations import LAYER_NORM_BWD  # noqa: E402
+from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, mlir  # noqa: E402
 from lnbwd.spec import KernelSpec  # noqa: E402
 
-EXAMPLE = SOURCE / "examples" / "layer_norm_bwd.mlir"
+EXAMPLE = SOURCE / "examples" / f"{LAYER_NORM_BWD}.mlir"
 CHIP = chip_lists.DEFAULT
 WIDTH = 110
 MARKER = re.compile(r"(<!-- generated: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -104,7 +104,7 @@ class Tools:
 
     @property
     def kernel_file(self) -> pathlib.Path:
-        return self.scratch / "layer_norm_bwd.hsaco"
+        return self.scratch / f"{LAYER_NORM_BWD}.hsaco"
 
     def stage(self, name: str) -> str:
         if name not in self.stages:
@@ -266,7 +266,7 @@ def gpu_kernel(tools: Tools) -> str:
     """The kernel's head and the first lines of each kind in its row loop."""
     module = tools.opt(EXAMPLE, f"--lnbwd-gpu-pipeline=chip={CHIP}")
     aliases = {name: f"#gpu.address_space<{name}>" for name in ("global", "workgroup")}
-    kernel = dedent(cut(shorten_spaces(module), r"gpu\.func @layer_norm_bwd\("))
+    kernel = dedent(cut(shorten_spaces(module), rf"gpu\.func @{LAYER_NORM_BWD}\("))
     loop = cut("\n".join(kernel), r"= scf\.while ")
     shown = pick(loop[1:-1], {
         r"vector\.load ": 2, r"memref\.load ": 1, r"arith\.extf ": 2, r"arith\.subf ": 1,
@@ -284,7 +284,7 @@ def gpu_kernel(tools: Tools) -> str:
 def launches(tools: Tools) -> str:
     """The function that launches, without the casts of its buffers."""
     module = tools.opt(EXAMPLE, f"--lnbwd-gpu-pipeline=chip={CHIP}")
-    function = dedent(cut(module, r"func\.func @layer_norm_bwd\("))
+    function = dedent(cut(module, rf"func\.func @{LAYER_NORM_BWD}\("))
     shown = pick(function[1:-1], {
         r"lnbwd\.": 9, r"memref\.alloc\(": 9, r"gpu\.launch_func ": 9, r"memref\.dealloc": 9,
     }, "//")
@@ -344,7 +344,7 @@ def whole_plan(tools: Tools) -> str:
 def assembly(tools: Tools) -> str:
     """The row loop of the machine code, the first lines of each kind."""
     lines = [line.split(";")[0].rstrip().expandtabs(8) for line in tools.stage("s").split("\n")]
-    begin = lines.index("layer_norm_bwd:")
+    begin = lines.index(f"{LAYER_NORM_BWD}:")
     end = next(i for i in range(begin, len(lines)) if "s_endpgm" in lines[i])
     body = [line for line in lines[begin:end] if line and not re.match(r"\s+\.", line)]
     for start, line in enumerate(body):
@@ -471,7 +471,7 @@ def one_pass_limits(tools: Tools) -> str:
         whole = dict.fromkeys(dtypes, 0)
         for part in output.split("func.func @f_")[1:]:
             dtype, n = re.match(r"(\w+)_(\d+)\(", part).groups()
-            if "@layer_norm_bwd_columns" not in part:
+            if f"@{LAYER_NORM_BWD}_columns" not in part:
                 whole[dtype] = max(whole[dtype], int(n))
         limits.setdefault(tuple(whole.values()), []).append(f"`{chip}`")
     lines = ["| chips | f16 | bf16 | f32 |", "|---|---|---|---|"]
@@ -519,14 +519,10 @@ def pipeline_options(tools: Tools) -> str:
 
 # docs/derivation.md: LayerNorm's gradient, as the compiler finds it.
 
-FORWARD = """func.func @layer_norm(%x: memref<?x1024xf32>, %gamma: memref<1024xf32>,
-    %beta: memref<1024xf32>, %y: memref<?x1024xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>) {
-  lnbwd.layer_norm x(%x : memref<?x1024xf32>) gamma(%gamma : memref<1024xf32>)
-      beta(%beta : memref<1024xf32>)
-      outs y(%y : memref<?x1024xf32>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
-  return
-}
-"""
+FORWARD = mlir(LAYER_NORM, {
+    **dict.fromkeys(("x", "y"), "memref<?x1024xf32>"),
+    **dict.fromkeys(("gamma", "beta"), "memref<1024xf32>"),
+    **dict.fromkeys(("mean", "rstd"), "memref<?xf32>")})
 # The operations of the unsimplified gradient, by what each is the adjoint of; the page's
 # headings follow them.
 STEPS = {

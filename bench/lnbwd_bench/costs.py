@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from lnbwd import schedule
+from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
 
 from . import sweeping
 
@@ -27,11 +28,12 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 # Of each kind: row blocks read and written, vectors, column sums, row sums, how many of those one
 # behind the other, operations of the region on an element, and functions among them.
 PROGRAMS = {
-    "layer_norm_bwd": (2, 1, 1, 2, 2, 1, 7, 0), "rms_norm_bwd": (2, 1, 1, 1, 1, 1, 6, 0),
-    "layer_norm": (1, 1, 2, 0, 3, 2, 5, 0), "rms_norm": (1, 1, 1, 0, 1, 1, 3, 0),
+    LAYER_NORM_BWD: (2, 1, 1, 2, 2, 1, 7, 0), RMS_NORM_BWD: (2, 1, 1, 1, 1, 1, 6, 0),
+    LAYER_NORM: (1, 1, 2, 0, 3, 2, 5, 0), RMS_NORM: (1, 1, 1, 0, 1, 1, 3, 0),
     "norm_backward": (4, 2, 1, 3, 2, 1, 12, 0), "norm_forward": (2, 1, 2, 0, 2, 2, 6, 0),
     "gelu_backward": (2, 1, 0, 1, 0, 0, 9, 2), "rms_backward": (3, 1, 1, 1, 1, 1, 8, 0),
-    "layer_norm_bwd_dx": (2, 1, 1, 0, 2, 1, 6, 0), "rms_norm_bwd_dx": (2, 1, 1, 0, 1, 1, 5, 0),
+    LAYER_NORM_BWD + sweeping.DX: (2, 1, 1, 0, 2, 1, 6, 0),
+    RMS_NORM_BWD + sweeping.DX: (2, 1, 1, 0, 1, 1, 5, 0),
     "rms_forward": (2, 2, 1, 0, 1, 1, 4, 0)}
 
 

@@ -183,8 +183,9 @@ class Liger(Peer):
     def __init__(self, machine: Any) -> None:
         super().__init__(machine)
         _needs_gpu(machine, self.name)
-        self._layer_norm = _import_liger("layer_norm")
-        self._rms_norm = _import_liger("rms_norm")
+        # Liger calls its modules as we call our operations.
+        self._layer_norm = _import_liger(LAYER_NORM)
+        self._rms_norm = _import_liger(RMS_NORM)
 
     def _functions(self) -> Mapping[str, Callable[[Shape], Function]]:
         def layer_norm(tensors: Tensors) -> tuple[torch.Tensor, ...]:

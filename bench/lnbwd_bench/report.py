@@ -10,6 +10,8 @@ import os
 import pathlib
 from typing import Any
 
+from lnbwd.operations import LAYER_NORM_BWD
+
 from . import PEERS
 from .shapes import Shape
 from .verdicts import METHODS, Results, geometric_mean, judge, median
@@ -208,7 +210,7 @@ def plot(document: dict[str, Any], recorded: dict[Shape, dict[str, float]],
             axes.legend(fontsize=8, ncols=8, loc="upper center", bbox_to_anchor=(0.5, -0.32),
                         frameon=False)
             for suffix in ("svg", "png"):
-                path = folder / f"layer_norm_bwd-{dtype}-{method}.{suffix}"
+                path = folder / f"{LAYER_NORM_BWD}-{dtype}-{method}.{suffix}"
                 metadata = {"Date": None} if suffix == "svg" else None
                 figure.savefig(path, dpi=150, metadata=metadata)
                 files.append(path)

@@ -35,11 +35,13 @@ FORMAT, VERSION = "lnbwd-sweep", 1
 # The fields of a schedule, in the order in which a record has them.
 FIELDS = tuple(schedule.FIELDS)
 
+# What the name of a backward pass without column sums ends in.
+DX = "_dx"
 # How often a kind is drawn. Those that are no operation are regions of regions.py, of bfloat16, or
-# a backward pass without column sums (``_dx``); what is drawn 0 times has to be asked for.
+# a backward pass without column sums (DX); what is drawn 0 times has to be asked for.
 KINDS = {LAYER_NORM_BWD: 5, RMS_NORM_BWD: 2, LAYER_NORM: 3, RMS_NORM: 2,
          "norm_backward": 3, "norm_forward": 2, "gelu_backward": 2, "rms_backward": 1,
-         "layer_norm_bwd_dx": 0, "rms_norm_bwd_dx": 0, "rms_forward": 0}
+         LAYER_NORM_BWD + DX: 0, RMS_NORM_BWD + DX: 0, "rms_forward": 0}
 _DTYPES = ("bf16", "bf16", "f16", "f32")
 _ROWS, _LENGTHS, _BYTES = (64, 600_000), (128, 16384), (3e6, 1.2e9)
 _ODD_SHARE, _EVEN_STEPS = 0.12, (64, 64, 64, 8)
@@ -95,7 +97,7 @@ def _region_source(kind: str, n: int) -> str:
 
 def operation_of(kind: str) -> str:
     """The operation that a kind is of, or a region's own name."""
-    return kind.removesuffix("_dx")
+    return kind.removesuffix(DX)
 
 
 def source_of(kind: str, dtype: str, n: int, chip: str) -> str:

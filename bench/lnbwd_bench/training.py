@@ -20,6 +20,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lnbwd.operations import LAYER_NORM, RMS_NORM
+
 from .models import Config, LlamaNorm, make_batch, make_model
 
 MODES = ("eager", "compiled", "reduce-overhead", "max-autotune")
@@ -228,8 +230,9 @@ KINDS = (
     ("products", ("nvjet", "gemm", "cutlass", "cublas", "splitkreduce", "sdpa", "fmha", "flash",
                   "cudnn")),
     ("optimizer", ("multi_tensor_apply",)),
-    ("row-wise, ours", ("rows", "layer_norm", "rms_norm")),
-    ("row-wise, others", ("triton_", "reduce_kernel", "layer_norm", "elementwise", "cunn")),
+    ("row-wise, ours", ("rows", LAYER_NORM, RMS_NORM)),
+    ("row-wise, others", ("triton_", "reduce_kernel", F.layer_norm.__name__, "elementwise",
+                          "cunn")),
 )
 
 

@@ -14,6 +14,7 @@
 
 #include "CostTable.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
+#include "lnbwd/Analysis/StageLayout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -30,7 +31,17 @@ static constexpr double schedulers = 4;
 /// Shared memory that the driver takes of each workgroup, and what of the
 /// groups' sums lies in shared memory while they are combined.
 static constexpr double reservedSharedBytes = 1024, combinedShare = 0.75;
+/// Bytes that a compute unit stages, of which `crowding` is the cost: a unit,
+/// not fitted.
 static constexpr double crowdingBytes = 128 * 1024;
+/// Bytes of a float32: of a sum, and of a register of a lane.
+static constexpr double floatBytes = 4;
+/// Rows whose sums have places of their own in shared memory, in turn.
+static constexpr double exchangedRows = 2;
+/// A partial sum of a column is written, and read.
+static constexpr double partialAccesses = 2;
+/// Units of the parameters: bytes in a microsecond of one TB/s, and of a KiB.
+static constexpr double bytesPerMicrosecond = 1e6, bytesOfKib = 1024;
 /// Bytes of a line of the first-level cache, which handles one at a time.
 static constexpr double lineBytes = 128;
 /// Parts of the chip within which a cluster lies, by their compute units: the
@@ -40,6 +51,8 @@ static constexpr std::pair<double, double> clusterParts[] = {{6, 16}, {2, 18}};
 /// errors of the estimate, over which residency is averaged.
 static constexpr double registerSteps[] = {64, 128};
 static constexpr double registerErrors[] = {-6, 0, 6};
+/// Registers of a lane, at least, whatever the estimate comes to; not fitted.
+static constexpr double leastRegisters = 24;
 /// Registers over which the cost of too many sets in.
 static constexpr double spillScale = 8;
 /// Workgroups that a compute unit takes at once, whatever they need.
@@ -237,7 +250,7 @@ RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
                                           const ChipInfo &chip,
                                           const CostParameters &p) {
   Shape shape(program, schedule, chip);
-  double packed = shape.elements * program.bytesRead / 4;
+  double packed = shape.elements * program.bytesRead / floatBytes;
   double perPacked = shape.isStaged       ? p.stagedRegisters
                      : shape.isPrefetched ? p.prefetchedRegisters
                                           : p.plainRegisters;
@@ -260,14 +273,15 @@ RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
   // Nothing goes from row to row, and vectors stay as they were loaded until
   // they are needed.
   if (!schedule.workgroupsPerComputeUnit)
-    needed = p.apartRegisters + shape.elements * (p.apartElementRegisters +
-                                                  p.apartColumnRegisters *
-                                                      program.columnBytes / 4);
+    needed = p.apartRegisters +
+             shape.elements *
+                 (p.apartElementRegisters +
+                  p.apartColumnRegisters * program.columnBytes / floatBytes);
   auto granule = double(chip.limits.registerGranule);
   double limit = std::floor(getRegistersOfScheduler(chip) /
                             shape.wavesOfScheduler / granule) *
                  granule;
-  return {std::max(needed, 24.0),
+  return {std::max(needed, leastRegisters),
           std::min(limit, double(chip.maxRegistersPerLane))};
 }
 
@@ -284,11 +298,13 @@ static Residency estimateResidency(const ProgramCosts &program,
   auto granule = double(chip.limits.registerGranule);
   double shared = reservedSharedBytes + stageBytes;
   if (shape.isExchanged)
-    shared += 2 * 4 * shape.waves * program.rowSums * split;
+    shared +=
+        exchangedRows * floatBytes * shape.waves * program.rowSums * split;
   if (schedule.rowGroups > 1)
     shared += shape.chunks * double(schedule.threadsPerRow) *
               double(schedule.vectorWidth) *
-              (4 * program.sums * groups * combinedShare + program.columnBytes);
+              (floatBytes * program.sums * groups * combinedShare +
+               program.columnBytes);
   double byShared = std::max(
       1.0,
       std::floor(double(chip.limits.computeUnitSharedMemoryBytes) / shared));
@@ -312,7 +328,8 @@ static Residency estimateResidency(const ProgramCosts &program,
         needed = step;
     double taken =
         granule *
-        std::ceil(std::max(24.0, std::min(needed, registers.limit)) / granule);
+        std::ceil(std::max(leastRegisters, std::min(needed, registers.limit)) /
+                  granule);
     double byRegisters = std::max(
         1.0, std::floor(schedulers *
                         std::floor(getRegistersOfScheduler(chip) / taken) /
@@ -374,7 +391,8 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   double perElement = p.elementInstructions * (program.operations +
                                                program.sums + program.rowSums) +
                       p.functionInstructions * program.functions;
-  if (shape.isStaged && std::fmod(shape.columns * readBytes, 16) != 0)
+  if (shape.isStaged &&
+      std::fmod(shape.columns * readBytes, double(bulkCopyUnit)) != 0)
     perElement += p.shiftedInstructions * program.rowsRead;
   double instructions =
       p.rowInstructions + p.shuffleInstructions * steps * program.rowSums +
@@ -393,7 +411,7 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
     work += program.phases * p.exchangedUs * shape.wavesPerRow * split;
   if (split > 1)
     work += program.phases * p.clusterUs;
-  double fetch = p.fetchedUs * rowBytes / 1024;
+  double fetch = p.fetchedUs * rowBytes / bytesOfKib;
   double turn;
   if (shape.isStaged) {
     double staged = p.stagedUs + p.copyUs * groups * program.rowsRead + fetch;
@@ -425,10 +443,12 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   double bytes = program.rows * (program.bytesRead + program.bytesWritten);
   if (!isBounded)
     bytes += p.columnShare * residency.grid * program.columnBytes;
-  double moved = program.length * bytes / (p.bandwidth * 1e6) * (1 + crowd);
+  double moved = program.length * bytes / (p.bandwidth * bytesPerMicrosecond) *
+                 (1 + crowd);
   // What comes in a time is what is on the way, and nothing is loaded ahead.
   if (!isBounded)
-    moved *= std::max(1.0, p.apartKib * 1024 / (residency.resident * rowBytes));
+    moved *= std::max(1.0, p.apartKib * bytesOfKib /
+                               (residency.resident * rowBytes));
 
   double start = p.workgroupUs + p.threadUs * shape.wavesOfScheduler;
   if (shape.isStaged)
@@ -445,7 +465,7 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
     total +=
         p.finalizeUs +
         p.combineUs * shape.elements * program.sums * std::log2(groups + 1) +
-        2 * 4 * program.sums * program.length * residency.grid /
-            (p.partialBandwidth * 1e6);
+        partialAccesses * floatBytes * program.sums * program.length *
+            residency.grid / (p.partialBandwidth * bytesPerMicrosecond);
   return total;
 }

@@ -32,6 +32,8 @@ static constexpr int64_t mostElements = 8, mostMatrixElements = 16;
 /// multiply-add reads two words of workgroup memory, of which a compute unit
 /// has 32 a cycle: so many are made in some 2.5 us.
 static constexpr int64_t mostMultiplyAdds = 65536;
+/// Bytes of a number in workgroup memory, a float32.
+static constexpr int64_t floatBytes = 4;
 
 static int64_t getLength(Value row) {
   return cast<VectorType>(row.getType()).getDimSize(0);
@@ -165,7 +167,7 @@ FewRowsForm lnbwd::chooseFewRowsForm(RowwiseOp op, const ChipInfo &chip,
     os << "expected matrices of at most " << mostMatrixElements * threadLimit
        << " elements, " << mostMatrixElements << " for each of " << threadLimit
        << " work-items, got " << sizes.matrix;
-  else if (int64_t least = 4 * (sizes.sharedOfRow + sizes.shared);
+  else if (int64_t least = floatBytes * (sizes.sharedOfRow + sizes.shared);
            least > chip.sharedMemoryBytes)
     os << "expected the matrices, and what is multiplied or summed of one row, "
           "to take at most "
@@ -179,7 +181,7 @@ FewRowsForm lnbwd::chooseFewRowsForm(RowwiseOp op, const ChipInfo &chip,
   if (rows > 0)
     form.rows = std::min(mostRows, int64_t(llvm::PowerOf2Ceil(uint64_t(rows))));
   auto bytes = [&] {
-    return 4 * (form.rows * sizes.sharedOfRow + sizes.shared);
+    return floatBytes * (form.rows * sizes.sharedOfRow + sizes.shared);
   };
   while (form.rows > 1 && (form.rows * sizes.row > mostElements * threadLimit ||
                            bytes() > chip.sharedMemoryBytes))

@@ -27,6 +27,9 @@ static constexpr int64_t threads = 256, largeTile = 128, smallTile = 64;
 static constexpr int64_t usualRows = 4096;
 /// More parts of a sum than this cost more memory than they save time.
 static constexpr int64_t maxSplits = 16;
+/// Blocks of a tile that a lane brings, at most: where they wait in registers,
+/// and where they are copied past those.
+static constexpr int64_t mostHeldBlocks = 4, mostCopiedBlocks = 16;
 /// Tiles along the sum that a part has at least.
 static constexpr int64_t minPartTiles = 4;
 
@@ -352,9 +355,9 @@ LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
     return op.emitOpError("expected a tiling of at most ")
            << chip.maxThreadsPerWorkgroup << " work-items, got "
            << tiling.getWaves() << " waves of " << chip.waveSize;
-  // A lane brings 1, 2 or 4 blocks of a tile, which wait in registers, or up to
-  // 16, which do not.
-  int64_t mostBlocks = tiling.getStages() > 1 ? 16 : 4;
+  // A power of two of them.
+  int64_t mostBlocks =
+      tiling.getStages() > 1 ? mostCopiedBlocks : mostHeldBlocks;
   for (const auto &entry : ArrayRef(sizes).take_front(2)) {
     int64_t blocks = entry.size * blocksPerTileRow;
     if (blocks < workItems || blocks > mostBlocks * workItems)

@@ -32,6 +32,13 @@ static constexpr int64_t moreLiveUnrolled = 2;
 static constexpr int64_t hopedPercent = 80;
 /// Shared memory that the driver takes of each workgroup.
 static constexpr int64_t reservedSharedBytes = 1024;
+/// Bytes to a multiple of which the shared memory of a launch is rounded up.
+static constexpr int64_t sharedStepBytes = 16;
+/// Bytes of a float32, as sums are, and of a barrier in shared memory.
+static constexpr int64_t sumBytes = 4, barrierBytes = 8;
+/// Rows whose sums, and barriers, have places of their own in shared memory, in
+/// turn.
+static constexpr int64_t exchangedRows = 2;
 /// Groups whose column sums one of them adds up at once, as long as those that
 /// lie in workgroup memory meanwhile take no more bytes than this.
 static constexpr int64_t combineRadix = 8;
@@ -92,7 +99,7 @@ int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
 int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
   int64_t groups = schedule.getRowGroups();
   int64_t slotBytes =
-      4 * int64_t(op.getAllSums().size()) * schedule.getChunkColumns();
+      sumBytes * int64_t(op.getAllSums().size()) * schedule.getChunkColumns();
   int64_t radix = combineRadix;
   while (radix > 2 &&
          (groups - llvm::divideCeil(groups, radix)) * slotBytes > combineBytes)
@@ -181,24 +188,25 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
   bool isExchanged = schedule.getThreadsPerRow() > chip.waveSize ||
                      schedule.getWorkgroupsPerRow() > 1;
-  int64_t exchange = isExchanged ? 2 * 4 * waves * countRowSums(op, schedule) *
+  int64_t exchange = isExchanged ? exchangedRows * sumBytes * waves *
+                                       countRowSums(op, schedule) *
                                        schedule.getWorkgroupsPerRow()
                                  : 0;
-  // Barriers that count what peers send, for two rows in turn: at most one more
-  // phase than there are sums.
+  // Barriers that count what peers send: at most one more phase than there are
+  // sums.
   if (schedule.getWorkgroupsPerRow() > 1 && op.hasRowSums())
-    exchange += 2 * 8 * (countRowSums(op, schedule) + 1);
+    exchange += exchangedRows * barrierBytes * (countRowSums(op, schedule) + 1);
   int64_t groups = schedule.getRowGroups();
   int64_t slots =
       groups - llvm::divideCeil(groups, getCombineRadix(op, schedule));
-  int64_t combine =
-      4 * int64_t(op.getAllSums().size()) * slots * schedule.getChunkColumns();
+  int64_t combine = sumBytes * int64_t(op.getAllSums().size()) * slots *
+                    schedule.getChunkColumns();
   int64_t columns = groups > 1 && !schedule.getReload()
                         ? chunks * schedule.getChunkColumns() *
                               getColumnBits(op.getAllColumns()) / 8
                         : 0;
   resources.sharedMemoryBytes =
-      exchange + combine + columns + 8 * schedule.getStages();
+      exchange + combine + columns + barrierBytes * schedule.getStages();
   resources.stagingBytes = schedule.getStages() * getStageBytes(op, schedule);
   return resources;
 }
@@ -211,7 +219,9 @@ int64_t lnbwd::getLaunchedSharedBytes(RowwiseOp op, ScheduleAttr schedule,
     return resources.stagingBytes;
   int64_t room = chip.limits.computeUnitSharedMemoryBytes;
   // More than an equal part of one workgroup too many.
-  int64_t crowded = llvm::alignTo(uint64_t(room / (workgroups + 1)), 16) + 16;
+  int64_t crowded =
+      llvm::alignTo(uint64_t(room / (workgroups + 1)), sharedStepBytes) +
+      sharedStepBytes;
   bool fits =
       workgroups *
               (crowded + resources.sharedMemoryBytes + reservedSharedBytes) <=

@@ -33,11 +33,12 @@ using namespace lnbwd;
 /// Rows of an operand whose number is not known: as many as move so many bytes.
 static constexpr double usualBytes = 128 * 1024 * 1024;
 
-/// Columns of a lane, idle lanes over busy ones, and work-items of a compute
-/// unit, beyond which nothing is good.
+/// Columns of a lane beyond which nothing is good.
 static constexpr int64_t mostColumns = 64;
 /// Columns of a workgroup, at least, where several share a row.
 static constexpr int64_t leastPartColumns = 1024;
+/// Idle lanes over busy ones, and work-items of a compute unit, beyond which
+/// nothing is good.
 static constexpr double mostIdle = 0.34;
 static constexpr int64_t leastComputeUnitThreads = 128,
                          mostComputeUnitThreads = 2048;

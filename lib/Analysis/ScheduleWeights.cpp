@@ -29,6 +29,12 @@ static constexpr int64_t spareRegisters = 4;
 /// Accesses of a lane to its part of a row, at most, before a row that several
 /// workgroups share takes more lanes.
 static constexpr int64_t sharedAccesses = 4;
+/// Accesses of a lane to its part of a row, at least, before getCost counts
+/// that it has too little to do: within a wave, and where waves exchange sums,
+/// which each lane should have more of its own to add up for.
+static constexpr double leastAccesses = 1, leastExchangedAccesses = 2;
+/// Bits of a partial sum, a float32, that are written and read.
+static constexpr double partialBits = 2 * 32;
 /// Bytes of partial sums are this much dearer than those of rows: they travel
 /// when nothing else is under way.
 static constexpr double partialWeight = 1.6;
@@ -120,7 +126,7 @@ static double getPartialShare(RowwiseOp op, ScheduleAttr schedule,
                            uint64_t(schedule.getWorkgroupsPerRow() * groups)));
   int64_t rowBits =
       getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts());
-  return 2.0 * 32 * double(op.getAllSums().size()) * double(partialRows) /
+  return partialBits * double(op.getAllSums().size()) * double(partialRows) /
          (double(rows) * double(rowBits));
 }
 
@@ -171,7 +177,8 @@ double lnbwd::getCost(RowwiseOp op, ScheduleAttr schedule,
   double elements = chunks * double(schedule.getVectorWidth());
   double accesses = elements * op.getRowElementBits() / (accessBytes * 8);
   bool turnsCount = weighsTurns(op, chip);
-  double fewest = fitsWave || turnsCount ? 1 : 2;
+  double fewest =
+      fitsWave || turnsCount ? leastAccesses : leastExchangedAccesses;
   bool isShared = schedule.getWorkgroupsPerRow() > 1;
   double ratio = std::max(
       {1.0, fewest / accesses,

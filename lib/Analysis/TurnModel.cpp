@@ -30,8 +30,10 @@ static constexpr double lineBytes = 128, lineNumbers = 32;
 /// workgroups of `lineNumbers` columns. Where these do not begin at a line they
 /// fetch two for one, of which a third is still there for the neighbour.
 static constexpr double unalignedPartials = 5.0 / 3;
-/// Bytes of a partial sum.
-static constexpr double partialBytes = 4;
+/// Bytes of a float32, as partial sums are.
+static constexpr double floatBytes = 4;
+/// Bytes in a microsecond of one TB/s, the unit of the bandwidths.
+static constexpr double bytesPerMicrosecond = 1e6;
 
 static constexpr std::pair<llvm::StringLiteral, double TurnParameters::*>
     parameterNames[] = {
@@ -105,7 +107,7 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   double turns = rounds * std::ceil(sets / setsOfTurn);
 
   // Its instructions, those of all waves of a SIMD one after the other.
-  double perElement = program.bytesRead < 4 * program.rowsRead
+  double perElement = program.bytesRead < floatBytes * program.rowsRead
                           ? p.narrowInstructions
                           : p.wideInstructions;
   double instructions =
@@ -123,9 +125,9 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   if (std::fmod(groups * program.length * ofElement, lineBytes) != 0)
     lines += program.rowsRead;
   double setBytes = groups * rowBytes + lines * lineBytes;
-  double moved =
-      std::min(ofUnit * sets, program.rows / groups) * setBytes *
-      std::max(busyUnits / (p.bandwidth * 1e6), 1 / (p.unitBandwidth * 1e6));
+  double moved = std::min(ofUnit * sets, program.rows / groups) * setBytes *
+                 std::max(busyUnits / (p.bandwidth * bytesPerMicrosecond),
+                          1 / (p.unitBandwidth * bytesPerMicrosecond));
 
   // A turn: its work, and its rows, which come meanwhile if they were asked for
   // ahead.
@@ -146,12 +148,13 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
                  std::max(0.0, end - p.drainedShare * moved / turns);
 
   // A row of partial sums of each workgroup, written and read.
-  double partialRow = program.sums * program.length * partialBytes;
+  double partialRow = program.sums * program.length * floatBytes;
   double unaligned =
       std::fmod(program.length, lineNumbers) != 0 ? unalignedPartials : 1;
-  return total + workgroups *
-                     (partialRow / (p.partialWriteBandwidth * 1e6) +
-                      unaligned * std::max(p.partialUs,
-                                           partialRow /
-                                               (p.partialReadBandwidth * 1e6)));
+  return total +
+         workgroups *
+             (partialRow / (p.partialWriteBandwidth * bytesPerMicrosecond) +
+              unaligned *
+                  std::max(p.partialUs, partialRow / (p.partialReadBandwidth *
+                                                      bytesPerMicrosecond)));
 }

@@ -25,9 +25,10 @@ namespace lnbwd {
 ScheduleAttr chooseSlicedSchedule(RowwiseOp op, int64_t slices,
                                   const ChipInfo &chip, int64_t rows = 0);
 
-/// The same with a number of slices of its own where that was measured to take
-/// less time than any schedule without, on a chip with measured parameters;
-/// null elsewhere. What is rejected is not chosen, unless `allowRejected`.
+/// A schedule of `op` with slices of its rows, and their number chosen for it,
+/// where that was measured to take less time than any schedule without, on a
+/// chip with measured parameters; null elsewhere. What is rejected is not
+/// chosen, unless `allowRejected`. `rows` is as for chooseSlicedSchedule.
 ScheduleAttr chooseSlicesWhereFaster(RowwiseOp op, const ChipInfo &chip,
                                      bool allowRejected, int64_t rows);
 

@@ -59,7 +59,8 @@ public:
 
   /// What wgmma wants to know of the tile at `place`.
   mlir::Value getDescriptor(const Matrix &matrix, mlir::Value place);
-  /// The same for the `step`-th 16 l of it.
+  /// What wgmma wants to know of the `step`-th 16 l of a tile, from its
+  /// `descriptor`.
   mlir::Value advance(const Matrix &matrix, mlir::Value descriptor,
                       int64_t step);
 
