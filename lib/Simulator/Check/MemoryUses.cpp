@@ -310,6 +310,41 @@ void Follower::follow() {
       (Mine.Use.IsLock || (Mine.Returns && isKept())) && Mine.Use.Spins;
 }
 
+/// The next branch from K on, before End; End if there is none.
+static size_t nextBranch(const InstructionTable &P, size_t K, size_t End) {
+  for (size_t N = K; N < End; ++N) {
+    const Inst &I = P.instructions()[N];
+    if (!I.Size || I.Record->Name == "s_endpgm")
+      return End;
+    if (I.Target && I.Record->Description.IsBranch)
+      return N;
+  }
+  return End;
+}
+
+/// Whether the first branch behind the load at K, by what was loaded, leads
+/// past the loop in which the load at N waits, to where that loop ends.
+static bool skipsLoop(const InstructionTable &P, const CodeEffects &Effects,
+                      size_t K, size_t N) {
+  const llvm::ArrayRef<Inst> All = P.instructions();
+  const size_t Skip = nextBranch(P, K, N);
+  const size_t End = std::min(All.size() - 1, N + 64);
+  const size_t Tail = nextBranch(P, N, End);
+  if (Skip == N || Tail == End || All[Tail].Target > &All[N] ||
+      All[Tail].Target <= &All[Skip])
+    return false;
+  const Inst *Behind = &All[Tail + 1];
+  const bool Skips = All[Skip].Target == Behind ||
+                     (Behind->Size && Behind->Record->Name == "s_branch" &&
+                      All[Skip].Target == Behind->Target);
+  const RegisterSpan Value = Effects.List[K].VectorWrite[0];
+  for (size_t R = K + 1; Skips && R < Skip; ++R)
+    for (const RegisterSpan &S : Effects.List[R].VectorRead)
+      if (overlaps(S, Value))
+        return true;
+  return false;
+}
+
 /// Compilers take the first round of a loop that waits out of it: what decides
 /// whether the loop is entered reads the same place as the loop.
 static void spreadToPeeled(const InstructionTable &P, CodeEffects &All,
@@ -324,9 +359,13 @@ static void spreadToPeeled(const InstructionTable &P, CodeEffects &All,
     for (size_t N = K + 1; N < End; ++N) {
       const Inst &Other = P.instructions()[N];
       const Effects &O = All.List[N];
-      if (!O.Use.Spins || O.Space != E.Space || O.Access != E.Access ||
-          Other.Imm != I.Imm || !sameOperand(Other.Src[0], I.Src[0]) ||
-          !sameOperand(Other.Src[2], I.Src[2]))
+      if (!O.Use.Spins || O.Space != E.Space || O.Access != E.Access)
+        continue;
+      const bool Same = Other.Imm == I.Imm &&
+                        sameOperand(Other.Src[0], I.Src[0]) &&
+                        sameOperand(Other.Src[2], I.Src[2]);
+      // Their addresses may be made in different ways.
+      if (!Same && !skipsLoop(P, All, K, N))
         continue;
       E.Use.Spins = true;
       E.Use.IsLock = O.Use.IsLock;

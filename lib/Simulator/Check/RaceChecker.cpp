@@ -255,14 +255,15 @@ void RaceChecker::fold(uint64_t M, Crowd &C) const {
   C.Given.join(K.Remote);
 }
 
-void RaceChecker::acquire(Accesses &A, Knowledge &Into) {
+void RaceChecker::acquire(Accesses &A, bool IsLds, Knowledge &Into) {
   if (A.single())
     return acquire(A.moment(), Into);
   Crowd *Many = A.own();
   if (!Many)
     return;
-  // What many have handed on is added up once, for all that come.
-  if (Many->Moments.size() > 4) {
+  // What many have handed on is added up once, for all that come; but not what
+  // it says of LDS, which only the few waves of a workgroup share.
+  if (Many->Moments.size() > 4 && !IsLds) {
     for (uint64_t M : Many->Moments)
       if (Moment::of(M).wave() != Me)
         fold(M, *Many);
@@ -286,8 +287,8 @@ void RaceChecker::take() {
     }
     WG.presentCells(R, [&](Cell *Cells, uint32_t Count) {
       for (uint32_t N = 0; N < Count; ++N) {
-        acquire(Cells[N].Writes, K);
-        acquire(Cells[N].Atomics, K);
+        acquire(Cells[N].Writes, R.isLds(), K);
+        acquire(Cells[N].Atomics, R.isLds(), K);
       }
     });
   }

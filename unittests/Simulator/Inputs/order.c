@@ -777,3 +777,49 @@ ALONE(flag_tried_once) {
 ALONE(any_of_many_atomic_stores) {
   STORE(&out[ITEM & 15], GROUP * ITEMS + ITEM, RELAXED, DEVICE);
 }
+
+/* More waves than a few hand on through one word of LDS: by a count that the
+   last one takes, and by one that the first one polls. */
+ALONE(many_waves_count_in_lds) {
+  if (ITEM < 2)
+    tile2[ITEM] = 0;
+  barrier();
+  if (ITEM % WAVE)
+    return;
+  tile[MYWAVE] = MYWAVE + GROUP;
+  const u32 before = ADD(&tile2[0], 1, ACQ_REL, WORKGROUP);
+  if (before == ITEMS / WAVE - 1) {
+    u32 sum = 0;
+    for (u32 k = 0; k < ITEMS / WAVE; ++k)
+      sum += tile[k];
+    out[2 * GROUP] = sum;
+  }
+  tile[ITEMS / 2 + MYWAVE] = MYWAVE;
+  ADD(&tile2[1], 1, RELEASE, WORKGROUP);
+  if (MYWAVE == 0) {
+    u32 sum = 0;
+    WAIT_FOR(&tile2[1], ITEMS / WAVE, ACQUIRE, WORKGROUP);
+    for (u32 k = 0; k < ITEMS / WAVE; ++k)
+      sum += tile[ITEMS / 2 + k];
+    out[2 * GROUP + 1] = sum;
+  }
+}
+
+/* One flag a wave, all of which the first wave waits for. */
+ALONE(flags_of_many_waves_in_lds) {
+  if (ITEM < 32)
+    tile2[ITEM] = 0;
+  barrier();
+  if (ITEM % WAVE)
+    return;
+  tile[MYWAVE] = MYWAVE + GROUP;
+  STORE(&tile2[MYWAVE], 1, RELEASE, WORKGROUP);
+  if (MYWAVE != 0)
+    return;
+  u32 sum = 0;
+  for (u32 k = 0; k < ITEMS / WAVE; ++k) {
+    WAIT_FOR(&tile2[k], 1, ACQUIRE, WORKGROUP);
+    sum += tile[k];
+  }
+  out[GROUP] = sum;
+}
