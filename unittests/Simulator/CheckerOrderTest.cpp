@@ -110,6 +110,7 @@ constexpr Case Alone[] = {
     {"ticket_behind_fences", 6, 4},
     {"many_waves_count_in_lds", 2, 8},
     {"flags_of_many_waves_in_lds", 2, 8},
+    {"one_sum_of_floats", 8, 1},
     // Where a store's bits say that it is atomic.
     {"flag_tried_once", 6, 1,
      "gfx90a-O0 gfx90a-O2 gfx1030-O0 gfx1030-O2 gfx1100-O0 gfx1100-O2"},

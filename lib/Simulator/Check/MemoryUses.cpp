@@ -15,6 +15,7 @@
 
 #include "Check/MemoryUses.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -240,6 +241,10 @@ bool Follower::step(size_t K) {
     bool AddressUsed = E.Space == MemorySpace::Scalar;
     for (unsigned R = 0; R < E.VectorRead[0].Count; ++R)
       AddressUsed |= Vectors[E.VectorRead[0].First + R];
+    bool DataUsed = false;
+    for (const RegisterSpan &S : llvm::ArrayRef(E.VectorRead).drop_front())
+      for (unsigned R = 0; R < S.Count; ++R)
+        DataUsed |= Vectors[S.First + R];
     if (AddressUsed)
       Mine.Use.Decides = true;
     // What is stored in LDS, other waves may decide by.
@@ -248,7 +253,7 @@ bool Follower::step(size_t K) {
       Mine.Use.Decides = true;
     if (K == Start)
       Mine.Use.IsLock = false;
-    else if (E.CompareSwap)
+    else if (E.CompareSwap && DataUsed)
       Mine.Use.IsGuess = true;
     if (E.Access == MemoryAccess::Store && E.Space == Mine.Space &&
         !AddressUsed && Mine.Access == MemoryAccess::Load && samePlace(I))
@@ -378,6 +383,7 @@ static void spreadToPeeled(const InstructionTable &P, CodeEffects &All,
 void lnbwd::sim::findMemoryUses(const InstructionTable &P,
                                 CodeEffects &Effects) {
   uint16_t Next = 0;
+  bool HasCompareSwap = false;
   Effects.MemoryInstructions.clear();
   for (size_t K = 0; K < Effects.List.size(); ++K) {
     const Inst &I = P.instructions()[K];
@@ -391,6 +397,7 @@ void lnbwd::sim::findMemoryUses(const InstructionTable &P,
       E.Use.Cache = cacheUse(P.text(&I), P.chip());
     if (E.Access == MemoryAccess::None)
       continue;
+    HasCompareSwap |= E.CompareSwap;
     if (Next < LastMemoryId) {
       E.Use.Id = Next++;
       Effects.MemoryInstructions.push_back(&I);
@@ -401,9 +408,18 @@ void lnbwd::sim::findMemoryUses(const InstructionTable &P,
   std::vector<bool> Kept(Effects.List.size());
   for (size_t K = 0; K < Effects.List.size(); ++K) {
     const sim::Effects &E = Effects.List[K];
-    if (E.Space == MemorySpace::Scratch || E.Space == MemorySpace::Scalar ||
-        E.ToLds)
+    if (E.Space == MemorySpace::Scratch || E.ToLds)
       continue;
+    if (E.Space == MemorySpace::Scalar) {
+      if (!HasCompareSwap || E.Access != MemoryAccess::Load)
+        continue;
+      // No scalar load is there for order, but one may be what a loop of
+      // compare-and-swap begins with, where the address is the same for all.
+      MemoryUse &Use = Effects.List[K].Use;
+      Follower(P, Effects, K).follow();
+      Use.Decides = Use.Spins = Use.Refreshes = Use.IsLock = false;
+      continue;
+    }
     if (E.Access == MemoryAccess::Load || E.Returns) {
       Follower F(P, Effects, K);
       F.follow();

@@ -823,3 +823,11 @@ ALONE(flags_of_many_waves_in_lds) {
   }
   out[GROUP] = sum;
 }
+
+/* One place for all: where LLVM makes a loop of compare-and-swap of it, that
+   begins with a scalar load. */
+ALONE(one_sum_of_floats) {
+  if (ITEM == 0)
+    __scoped_atomic_fetch_add((GLOBAL float *)data, 1.0f + GROUP, RELAXED,
+                              DEVICE);
+}
