@@ -41,6 +41,8 @@ constexpr Case Pairs[] = {
     {"ticket_without_barrier", 4, 3},
     {"unlock_too_early", 6, 1, "gfx90a-O0"},
     {"flag_too_early", 4, 1, "gfx90a-O0"},
+    {"flag_behind_a_barrier_too_early", 4, 2,
+     "gfx1030-O0 gfx1030-O2 gfx90a-O0"},
     {"zeroed_while_others_add", 4, 1},
     {"atomic_behind_own_store", 5, 1},
     {"volatile_data", 4, 1},

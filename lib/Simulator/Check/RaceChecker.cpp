@@ -123,6 +123,8 @@ void RaceChecker::log(const Effects &E) {
       if (H.Kept > H.Back)
         H.Done = std::min(H.Done, H.Back);
     }
+    // What a barrier has told the others is more than what has arrived.
+    Others->Local[W.Index] = Heard();
     Logged = std::move(Others);
   }
   const bool IsLds = E.Space == MemorySpace::Lds;

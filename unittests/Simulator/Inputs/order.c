@@ -104,6 +104,22 @@ PAIR(flag_too_early) {
   out[GROUP * ITEMS + ITEM] = data[ITEM];
 }
 
+/* A barrier waits for nothing by itself. */
+PAIR(flag_behind_a_barrier_too_early) {
+  if (GROUP == 0) {
+    data[ITEM] = ITEM + 1;
+    __builtin_amdgcn_s_barrier();
+    if (ITEM == 0 && fault)
+      STORE(flags, 1, RELAXED, DEVICE);
+    else if (ITEM == 0)
+      STORE(flags, 1, RELEASE, DEVICE);
+    return;
+  }
+  WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+  if (ITEM < WAVE)
+    out[GROUP * ITEMS + ITEM] = data[ITEM];
+}
+
 PAIR(zeroed_while_others_add) {
   if (GROUP == 0) {
     data[ITEM] = 0;
