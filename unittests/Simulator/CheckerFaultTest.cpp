@@ -44,6 +44,7 @@ constexpr Case Pairs[] = {
      "'data' of 16384 bytes: the buffer is read-only"},
     {"arguments_overwritten", 1, 1,
      "'kernel arguments' of 128 bytes: the buffer is read-only"},
+    {"constants_overwritten", 1, 1, "of it is read-only to kernels"},
     {"output_read_first", 1, 1, "never written"},
     {"row_not_filled", 1, 2, "never written"},
     {"misaligned_atomic", 1, 1, "is not aligned to its size"},

@@ -41,6 +41,8 @@ constexpr Case Pairs[] = {
     {"ticket_without_barrier", 4, 3},
     {"unlock_too_early", 6, 1, "gfx90a-O0"},
     {"flag_too_early", 4, 1, "gfx90a-O0"},
+    {"flag_behind_a_barrier_too_early", 4, 2,
+     "gfx1030-O0 gfx1030-O2 gfx90a-O0"},
     {"zeroed_while_others_add", 4, 1},
     {"atomic_behind_own_store", 5, 1},
     {"volatile_data", 4, 1},
@@ -108,6 +110,9 @@ constexpr Case Alone[] = {
     {"flags_of_all_lanes", 8, 1},
     {"progress_counter", 6, 2},
     {"ticket_behind_fences", 6, 4},
+    {"many_waves_count_in_lds", 2, 8},
+    {"flags_of_many_waves_in_lds", 2, 8},
+    {"one_sum_of_floats", 8, 1},
     // Where a store's bits say that it is atomic.
     {"flag_tried_once", 6, 1,
      "gfx90a-O0 gfx90a-O2 gfx1030-O0 gfx1030-O2 gfx1100-O0 gfx1100-O2"},

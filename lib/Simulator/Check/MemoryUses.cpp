@@ -15,6 +15,7 @@
 
 #include "Check/MemoryUses.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -240,6 +241,10 @@ bool Follower::step(size_t K) {
     bool AddressUsed = E.Space == MemorySpace::Scalar;
     for (unsigned R = 0; R < E.VectorRead[0].Count; ++R)
       AddressUsed |= Vectors[E.VectorRead[0].First + R];
+    bool DataUsed = false;
+    for (const RegisterSpan &S : llvm::ArrayRef(E.VectorRead).drop_front())
+      for (unsigned R = 0; R < S.Count; ++R)
+        DataUsed |= Vectors[S.First + R];
     if (AddressUsed)
       Mine.Use.Decides = true;
     // What is stored in LDS, other waves may decide by.
@@ -248,7 +253,7 @@ bool Follower::step(size_t K) {
       Mine.Use.Decides = true;
     if (K == Start)
       Mine.Use.IsLock = false;
-    else if (E.CompareSwap)
+    else if (E.CompareSwap && DataUsed)
       Mine.Use.IsGuess = true;
     if (E.Access == MemoryAccess::Store && E.Space == Mine.Space &&
         !AddressUsed && Mine.Access == MemoryAccess::Load && samePlace(I))
@@ -310,6 +315,41 @@ void Follower::follow() {
       (Mine.Use.IsLock || (Mine.Returns && isKept())) && Mine.Use.Spins;
 }
 
+/// The next branch from K on, before End; End if there is none.
+static size_t nextBranch(const InstructionTable &P, size_t K, size_t End) {
+  for (size_t N = K; N < End; ++N) {
+    const Inst &I = P.instructions()[N];
+    if (!I.Size || I.Record->Name == "s_endpgm")
+      return End;
+    if (I.Target && I.Record->Description.IsBranch)
+      return N;
+  }
+  return End;
+}
+
+/// Whether the first branch behind the load at K, by what was loaded, leads
+/// past the loop in which the load at N waits, to where that loop ends.
+static bool skipsLoop(const InstructionTable &P, const CodeEffects &Effects,
+                      size_t K, size_t N) {
+  const llvm::ArrayRef<Inst> All = P.instructions();
+  const size_t Skip = nextBranch(P, K, N);
+  const size_t End = std::min(All.size() - 1, N + 64);
+  const size_t Tail = nextBranch(P, N, End);
+  if (Skip == N || Tail == End || All[Tail].Target > &All[N] ||
+      All[Tail].Target <= &All[Skip])
+    return false;
+  const Inst *Behind = &All[Tail + 1];
+  const bool Skips = All[Skip].Target == Behind ||
+                     (Behind->Size && Behind->Record->Name == "s_branch" &&
+                      All[Skip].Target == Behind->Target);
+  const RegisterSpan Value = Effects.List[K].VectorWrite[0];
+  for (size_t R = K + 1; Skips && R < Skip; ++R)
+    for (const RegisterSpan &S : Effects.List[R].VectorRead)
+      if (overlaps(S, Value))
+        return true;
+  return false;
+}
+
 /// Compilers take the first round of a loop that waits out of it: what decides
 /// whether the loop is entered reads the same place as the loop.
 static void spreadToPeeled(const InstructionTable &P, CodeEffects &All,
@@ -324,9 +364,13 @@ static void spreadToPeeled(const InstructionTable &P, CodeEffects &All,
     for (size_t N = K + 1; N < End; ++N) {
       const Inst &Other = P.instructions()[N];
       const Effects &O = All.List[N];
-      if (!O.Use.Spins || O.Space != E.Space || O.Access != E.Access ||
-          Other.Imm != I.Imm || !sameOperand(Other.Src[0], I.Src[0]) ||
-          !sameOperand(Other.Src[2], I.Src[2]))
+      if (!O.Use.Spins || O.Space != E.Space || O.Access != E.Access)
+        continue;
+      const bool Same = Other.Imm == I.Imm &&
+                        sameOperand(Other.Src[0], I.Src[0]) &&
+                        sameOperand(Other.Src[2], I.Src[2]);
+      // Their addresses may be made in different ways.
+      if (!Same && !skipsLoop(P, All, K, N))
         continue;
       E.Use.Spins = true;
       E.Use.IsLock = O.Use.IsLock;
@@ -339,6 +383,7 @@ static void spreadToPeeled(const InstructionTable &P, CodeEffects &All,
 void lnbwd::sim::findMemoryUses(const InstructionTable &P,
                                 CodeEffects &Effects) {
   uint16_t Next = 0;
+  bool HasCompareSwap = false;
   Effects.MemoryInstructions.clear();
   for (size_t K = 0; K < Effects.List.size(); ++K) {
     const Inst &I = P.instructions()[K];
@@ -352,6 +397,7 @@ void lnbwd::sim::findMemoryUses(const InstructionTable &P,
       E.Use.Cache = cacheUse(P.text(&I), P.chip());
     if (E.Access == MemoryAccess::None)
       continue;
+    HasCompareSwap |= E.CompareSwap;
     if (Next < LastMemoryId) {
       E.Use.Id = Next++;
       Effects.MemoryInstructions.push_back(&I);
@@ -362,9 +408,18 @@ void lnbwd::sim::findMemoryUses(const InstructionTable &P,
   std::vector<bool> Kept(Effects.List.size());
   for (size_t K = 0; K < Effects.List.size(); ++K) {
     const sim::Effects &E = Effects.List[K];
-    if (E.Space == MemorySpace::Scratch || E.Space == MemorySpace::Scalar ||
-        E.ToLds)
+    if (E.Space == MemorySpace::Scratch || E.ToLds)
       continue;
+    if (E.Space == MemorySpace::Scalar) {
+      if (!HasCompareSwap || E.Access != MemoryAccess::Load)
+        continue;
+      // No scalar load is there for order, but one may be what a loop of
+      // compare-and-swap begins with, where the address is the same for all.
+      MemoryUse &Use = Effects.List[K].Use;
+      Follower(P, Effects, K).follow();
+      Use.Decides = Use.Spins = Use.Refreshes = Use.IsLock = false;
+      continue;
+    }
     if (E.Access == MemoryAccess::Load || E.Returns) {
       Follower F(P, Effects, K);
       F.follow();

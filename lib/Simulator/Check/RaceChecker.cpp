@@ -123,6 +123,8 @@ void RaceChecker::log(const Effects &E) {
       if (H.Kept > H.Back)
         H.Done = std::min(H.Done, H.Back);
     }
+    // What a barrier has told the others is more than what has arrived.
+    Others->Local[W.Index] = Heard();
     Logged = std::move(Others);
   }
   const bool IsLds = E.Space == MemorySpace::Lds;
@@ -255,14 +257,15 @@ void RaceChecker::fold(uint64_t M, Crowd &C) const {
   C.Given.join(K.Remote);
 }
 
-void RaceChecker::acquire(Accesses &A, Knowledge &Into) {
+void RaceChecker::acquire(Accesses &A, bool IsLds, Knowledge &Into) {
   if (A.single())
     return acquire(A.moment(), Into);
   Crowd *Many = A.own();
   if (!Many)
     return;
-  // What many have handed on is added up once, for all that come.
-  if (Many->Moments.size() > 4) {
+  // What many have handed on is added up once, for all that come; but not what
+  // it says of LDS, which only the few waves of a workgroup share.
+  if (Many->Moments.size() > 4 && !IsLds) {
     for (uint64_t M : Many->Moments)
       if (Moment::of(M).wave() != Me)
         fold(M, *Many);
@@ -286,8 +289,8 @@ void RaceChecker::take() {
     }
     WG.presentCells(R, [&](Cell *Cells, uint32_t Count) {
       for (uint32_t N = 0; N < Count; ++N) {
-        acquire(Cells[N].Writes, K);
-        acquire(Cells[N].Atomics, K);
+        acquire(Cells[N].Writes, R.isLds(), K);
+        acquire(Cells[N].Atomics, R.isLds(), K);
       }
     });
   }

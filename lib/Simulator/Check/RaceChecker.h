@@ -114,7 +114,7 @@ private:
   void fold(uint64_t M, Crowd &C) const;
   const MemoryUse &useOf(uint64_t M) const;
   void acquire(uint64_t M, Knowledge &Into) const;
-  void acquire(Accesses &A, Knowledge &Into);
+  void acquire(Accesses &A, bool IsLds, Knowledge &Into);
   void learn(const ClockTree &Remote, Knowledge &Into) const;
   void take();
   bool report(const AccessRange &R, uint64_t Address, const Conflict &C);

@@ -77,6 +77,16 @@ PAIR(arguments_overwritten) {
     p = flags;
   p[ITEM % 2] = 1;
 }
+static const CONSTANT u32 constants[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+PAIR(constants_overwritten) {
+  gptr p = (gptr)(unsigned long)constants;
+  /* Else the compiler drops the store, which no program may make. */
+  __asm__ volatile("" : "+s"(p));
+  if (!fault)
+    flags[0] = p[1];
+  else
+    p[1] = data[1];
+}
 PAIR(output_read_first) {
   if (!fault)
     VOLATILE(&out[ITEM]) = 1;

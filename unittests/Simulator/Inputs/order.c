@@ -104,6 +104,22 @@ PAIR(flag_too_early) {
   out[GROUP * ITEMS + ITEM] = data[ITEM];
 }
 
+/* A barrier waits for nothing by itself. */
+PAIR(flag_behind_a_barrier_too_early) {
+  if (GROUP == 0) {
+    data[ITEM] = ITEM + 1;
+    __builtin_amdgcn_s_barrier();
+    if (ITEM == 0 && fault)
+      STORE(flags, 1, RELAXED, DEVICE);
+    else if (ITEM == 0)
+      STORE(flags, 1, RELEASE, DEVICE);
+    return;
+  }
+  WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+  if (ITEM < WAVE)
+    out[GROUP * ITEMS + ITEM] = data[ITEM];
+}
+
 PAIR(zeroed_while_others_add) {
   if (GROUP == 0) {
     data[ITEM] = 0;
@@ -776,4 +792,58 @@ ALONE(flag_tried_once) {
 
 ALONE(any_of_many_atomic_stores) {
   STORE(&out[ITEM & 15], GROUP * ITEMS + ITEM, RELAXED, DEVICE);
+}
+
+/* More waves than a few hand on through one word of LDS: by a count that the
+   last one takes, and by one that the first one polls. */
+ALONE(many_waves_count_in_lds) {
+  if (ITEM < 2)
+    tile2[ITEM] = 0;
+  barrier();
+  if (ITEM % WAVE)
+    return;
+  tile[MYWAVE] = MYWAVE + GROUP;
+  const u32 before = ADD(&tile2[0], 1, ACQ_REL, WORKGROUP);
+  if (before == ITEMS / WAVE - 1) {
+    u32 sum = 0;
+    for (u32 k = 0; k < ITEMS / WAVE; ++k)
+      sum += tile[k];
+    out[2 * GROUP] = sum;
+  }
+  tile[ITEMS / 2 + MYWAVE] = MYWAVE;
+  ADD(&tile2[1], 1, RELEASE, WORKGROUP);
+  if (MYWAVE == 0) {
+    u32 sum = 0;
+    WAIT_FOR(&tile2[1], ITEMS / WAVE, ACQUIRE, WORKGROUP);
+    for (u32 k = 0; k < ITEMS / WAVE; ++k)
+      sum += tile[ITEMS / 2 + k];
+    out[2 * GROUP + 1] = sum;
+  }
+}
+
+/* One flag a wave, all of which the first wave waits for. */
+ALONE(flags_of_many_waves_in_lds) {
+  if (ITEM < 32)
+    tile2[ITEM] = 0;
+  barrier();
+  if (ITEM % WAVE)
+    return;
+  tile[MYWAVE] = MYWAVE + GROUP;
+  STORE(&tile2[MYWAVE], 1, RELEASE, WORKGROUP);
+  if (MYWAVE != 0)
+    return;
+  u32 sum = 0;
+  for (u32 k = 0; k < ITEMS / WAVE; ++k) {
+    WAIT_FOR(&tile2[k], 1, ACQUIRE, WORKGROUP);
+    sum += tile[k];
+  }
+  out[GROUP] = sum;
+}
+
+/* One place for all: where LLVM makes a loop of compare-and-swap of it, that
+   begins with a scalar load. */
+ALONE(one_sum_of_floats) {
+  if (ITEM == 0)
+    __scoped_atomic_fetch_add((GLOBAL float *)data, 1.0f + GROUP, RELAXED,
+                              DEVICE);
 }
