@@ -13,6 +13,7 @@
 #include "lnbwd/Analysis/CostModel.h"
 
 #include "CostTable.h"
+#include "CostTerms.h"
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/StageLayout.h"
 
@@ -28,20 +29,15 @@ using namespace lnbwd;
 /// Schedulers of a compute unit, among which its registers are divided and each
 /// of which issues one instruction of a wave a clock.
 static constexpr double schedulers = 4;
-/// Shared memory that the driver takes of each workgroup, and what of the
-/// groups' sums lies in shared memory while they are combined.
-static constexpr double reservedSharedBytes = 1024, combinedShare = 0.75;
+/// What of the groups' sums lies in shared memory while they are combined.
+static constexpr double combinedShare = 0.75;
 /// Bytes that a compute unit stages, of which `crowding` is the cost: a unit,
 /// not fitted.
 static constexpr double crowdingBytes = 128 * 1024;
-/// Bytes of a float32: of a sum, and of a register of a lane.
-static constexpr double floatBytes = 4;
-/// Rows whose sums have places of their own in shared memory, in turn.
-static constexpr double exchangedRows = 2;
 /// A partial sum of a column is written, and read.
 static constexpr double partialAccesses = 2;
-/// Units of the parameters: bytes in a microsecond of one TB/s, and of a KiB.
-static constexpr double bytesPerMicrosecond = 1e6, bytesOfKib = 1024;
+/// A unit of the parameters.
+static constexpr double bytesOfKib = 1024;
 /// Bytes of a line of the first-level cache, which handles one at a time.
 static constexpr double lineBytes = 128;
 /// Parts of the chip within which a cluster lies, by their compute units: the
@@ -218,14 +214,6 @@ struct Residency {
   double grid = 0, resident = 0, waves = 0, rest = 0;
 };
 } // namespace
-
-/// The longer of times that overlap, and a bit more.
-static double overlap(double exponent, std::initializer_list<double> times) {
-  double longest = std::max(times), sum = 0;
-  for (double time : times)
-    sum += std::pow(time / longest, exponent);
-  return longest * std::pow(sum, 1 / exponent);
-}
 
 /// Cache lines that an access of a wave to a row block touches.
 static double countLines(const Shape &shape, const ScheduleFields &schedule,

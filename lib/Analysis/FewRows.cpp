@@ -13,6 +13,7 @@
 
 #include "lnbwd/Analysis/FewRows.h"
 
+#include "CostTerms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -32,8 +33,6 @@ static constexpr int64_t mostElements = 8, mostMatrixElements = 16;
 /// multiply-add reads two words of workgroup memory, of which a compute unit
 /// has 32 a cycle: so many are made in some 2.5 us.
 static constexpr int64_t mostMultiplyAdds = 65536;
-/// Bytes of a number in workgroup memory, a float32.
-static constexpr int64_t floatBytes = 4;
 
 static int64_t getLength(Value row) {
   return cast<VectorType>(row.getType()).getDimSize(0);

@@ -12,6 +12,7 @@
 
 #include "lnbwd/Analysis/ScheduleLimits.h"
 
+#include "CostTerms.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -30,15 +31,10 @@ static constexpr int64_t liveRows = 2;
 static constexpr int64_t moreLiveUnrolled = 2;
 /// How much of the registers that are estimated may do, in a hundred.
 static constexpr int64_t hopedPercent = 80;
-/// Shared memory that the driver takes of each workgroup.
-static constexpr int64_t reservedSharedBytes = 1024;
 /// Bytes to a multiple of which the shared memory of a launch is rounded up.
 static constexpr int64_t sharedStepBytes = 16;
-/// Bytes of a float32, as sums are, and of a barrier in shared memory.
-static constexpr int64_t sumBytes = 4, barrierBytes = 8;
-/// Rows whose sums, and barriers, have places of their own in shared memory, in
-/// turn.
-static constexpr int64_t exchangedRows = 2;
+/// Bytes of a barrier in shared memory.
+static constexpr int64_t barrierBytes = 8;
 /// Groups whose column sums one of them adds up at once, as long as those that
 /// lie in workgroup memory meanwhile take no more bytes than this.
 static constexpr int64_t combineRadix = 8;
@@ -99,7 +95,7 @@ int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {
 int64_t lnbwd::getCombineRadix(RowwiseOp op, ScheduleAttr schedule) {
   int64_t groups = schedule.getRowGroups();
   int64_t slotBytes =
-      sumBytes * int64_t(op.getAllSums().size()) * schedule.getChunkColumns();
+      floatBytes * int64_t(op.getAllSums().size()) * schedule.getChunkColumns();
   int64_t radix = combineRadix;
   while (radix > 2 &&
          (groups - llvm::divideCeil(groups, radix)) * slotBytes > combineBytes)
@@ -188,7 +184,7 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   int64_t waves = llvm::divideCeil(schedule.getThreads(), chip.waveSize);
   bool isExchanged = schedule.getThreadsPerRow() > chip.waveSize ||
                      schedule.getWorkgroupsPerRow() > 1;
-  int64_t exchange = isExchanged ? exchangedRows * sumBytes * waves *
+  int64_t exchange = isExchanged ? exchangedRows * floatBytes * waves *
                                        countRowSums(op, schedule) *
                                        schedule.getWorkgroupsPerRow()
                                  : 0;
@@ -199,7 +195,7 @@ ScheduleResources lnbwd::getResources(RowwiseOp op, ScheduleAttr schedule,
   int64_t groups = schedule.getRowGroups();
   int64_t slots =
       groups - llvm::divideCeil(groups, getCombineRadix(op, schedule));
-  int64_t combine = sumBytes * int64_t(op.getAllSums().size()) * slots *
+  int64_t combine = floatBytes * int64_t(op.getAllSums().size()) * slots *
                     schedule.getChunkColumns();
   int64_t columns = groups > 1 && !schedule.getReload()
                         ? chunks * schedule.getChunkColumns() *

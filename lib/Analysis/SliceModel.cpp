@@ -83,6 +83,13 @@ static int64_t chooseTileLanes(int64_t length, int64_t width,
   return best;
 }
 
+/// Whether the second kernel, which is left when the slices are summed, has
+/// spilled.
+static bool isRestRejected(RowwiseOp op, ScheduleFields fields) {
+  fields.rowSlices = 0;
+  return isRejected(op, fields.get(op.getContext()));
+}
+
 ScheduleAttr lnbwd::chooseSlicedSchedule(RowwiseOp op, int64_t slices,
                                          const ChipInfo &chip, int64_t rows) {
   rows = getExpectedRows(op, rows);
@@ -111,9 +118,7 @@ ScheduleAttr lnbwd::chooseSlicedSchedule(RowwiseOp op, int64_t slices,
   bool hasSums = !op.getAllSums().empty();
   while (true) {
     fields.rowsPerWorkgroup = hasSums ? 0 : fields.unroll * fields.rowGroups;
-    ScheduleFields rest = fields;
-    rest.rowSlices = 0;
-    if (fields.unroll == 1 || !isRejected(op, rest.get(op.getContext())))
+    if (fields.unroll == 1 || !isRestRejected(op, fields))
       return fields.get(op.getContext());
     fields.unroll /= 2;
   }
@@ -139,8 +144,7 @@ ScheduleAttr lnbwd::chooseSlicesWhereFaster(RowwiseOp op, const ChipInfo &chip,
   if (!schedule ||
       !getObstacle(op, schedule, chip, RegisterBound::Estimate).empty())
     return {};
-  ScheduleFields rest(schedule);
-  rest.rowSlices = 0;
-  bool isSpilling = isRejected(op, rest.get(op.getContext()));
-  return isSpilling && !allowRejected ? ScheduleAttr() : schedule;
+  return isRestRejected(op, ScheduleFields(schedule)) && !allowRejected
+             ? ScheduleAttr()
+             : schedule;
 }

@@ -14,6 +14,7 @@
 #include "lnbwd/Analysis/TurnModel.h"
 
 #include "CostTable.h"
+#include "CostTerms.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -30,10 +31,6 @@ static constexpr double lineBytes = 128, lineNumbers = 32;
 /// workgroups of `lineNumbers` columns. Where these do not begin at a line they
 /// fetch two for one, of which a third is still there for the neighbour.
 static constexpr double unalignedPartials = 5.0 / 3;
-/// Bytes of a float32, as partial sums are.
-static constexpr double floatBytes = 4;
-/// Bytes in a microsecond of one TB/s, the unit of the bandwidths.
-static constexpr double bytesPerMicrosecond = 1e6;
 
 static constexpr std::pair<llvm::StringLiteral, double TurnParameters::*>
     parameterNames[] = {
@@ -68,14 +65,6 @@ const TurnParameters *lnbwd::getTurnParameters(const ChipInfo &chip) {
       readCostSection("turns", parameterNames);
   auto found = chips.find(chip.name);
   return found == chips.end() ? nullptr : &found->second;
-}
-
-/// The longer of two times that overlap, and a bit more.
-static double overlap(double exponent, double one, double other) {
-  double longest = std::max(one, other);
-  return longest * std::pow(std::pow(one / longest, exponent) +
-                                std::pow(other / longest, exponent),
-                            1 / exponent);
 }
 
 double lnbwd::predictMicroseconds(const ProgramCosts &program,
@@ -135,7 +124,7 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
       p.turnUs + (isExchanged ? p.exchangeUs : 0) + p.issueShare * issued;
   double comes = p.loadUs + moved / turns;
   double turn = schedule.prefetch
-                    ? overlap(p.turnExponent, setsOfTurn * work, comes)
+                    ? overlap(p.turnExponent, {setsOfTurn * work, comes})
                     : work * std::pow(together, -p.besideExponent) + comes;
 
   // The last turn, and what is left to do then while its rows are written.
@@ -144,7 +133,7 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
     end += p.combineUs * std::log2(groups) + p.combinedUs * elements;
   double total = p.launchUs + p.elementUs * elements +
                  p.waveUs * ofUnit * waves + p.unrolledUs * (setsOfTurn - 1) +
-                 overlap(p.limitExponent, issuing, turns * turn) +
+                 overlap(p.limitExponent, {issuing, turns * turn}) +
                  std::max(0.0, end - p.drainedShare * moved / turns);
 
   // A row of partial sums of each workgroup, written and read.

@@ -17,6 +17,10 @@
 #include "lnbwd/Simulator/SimulatorAPI.h"
 #include "lnbwd/Support/OutputFile.h"
 
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+
 namespace lnbwd::run {
 
 namespace {
@@ -68,6 +72,10 @@ std::string predictTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
         WrongNumbers);
   check(lnbwd_synchronize(device, nullptr), WrongNumbers);
   std::string found = predicting.json();
+  const auto parsed = nlohmann::json::parse(found);
+  for (const std::string &warning :
+       parsed.value("warnings", std::vector<std::string>()))
+    std::fprintf(stderr, "lnbwd-run: warning: %s\n", warning.c_str());
   if (!timelineFile.empty())
     if (std::error_code wrong =
             writeOutputFile(timelineFile, predicting.timeline()))

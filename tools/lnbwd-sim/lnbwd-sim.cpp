@@ -369,13 +369,16 @@ static ExitCode predict(hipFunction_t Function,
   if (Error E = launch(Function, Arguments, Grid, Block).takeError())
     return complain(toString(std::move(E)));
   const std::string Found = lnbwdSimGetTimingJson();
+  Expected<json::Value> Parsed = json::parse(Found);
+  if (!Parsed)
+    return complain(toString(Parsed.takeError()));
+  const json::Object &O = *Parsed->getAsObject();
+  if (const json::Array *Warnings = O.getArray("warnings"))
+    for (const json::Value &V : *Warnings)
+      errs() << "lnbwd-sim: warning: " << V.getAsString().value_or("") << '\n';
   if (Json) {
     outs() << Found << '\n';
   } else {
-    Expected<json::Value> Parsed = json::parse(Found);
-    if (!Parsed)
-      return complain(toString(Parsed.takeError()));
-    const json::Object &O = *Parsed->getAsObject();
     outs() << O.getString("summary").value_or("");
     const json::Object &L = *O.getArray("launches")->front().getAsObject();
     outs() << "slowest instructions, of all waves' time:\n";

@@ -136,8 +136,9 @@ const char *lnbwdSimGetCountsJson(void);
  *  Only those workgroups are executed that this needs, so that outputs are not
  *  complete. `options`, separated by semicolons: "product=NAME" (by default the
  *  first one of the chip), "caches=warm" or "caches=cold" (whether a launch
- *  finds in the memory-side cache what the one before left; cold), "timeline",
- *  and parameters of the model, "NAME=NUMBER"; docs/timing-model.md has them.
+ *  finds in the memory-side cache what the one before left; cold), "timeline"
+ *  and "timeline=EVENTS" (of a launch, at most; 400000), and parameters of the
+ *  model, "NAME=NUMBER"; docs/timing-model.md has them.
  *  Null: launches are executed again. Of the current device. Returns 0, or -1
  *  with a message in lnbwdSimLastErrorMessage. */
 int lnbwdSimSetTiming(const char *options);
@@ -147,7 +148,9 @@ int lnbwdSimSetTiming(const char *options);
 const char *lnbwdSimGetTimingJson(void);
 
 /** The timeline of these launches, a file for Perfetto; empty if none was asked
- *  for. Valid until the thread's next call. */
+ *  for. Where a launch has more events than it may have, the file and
+ * "warnings" of lnbwdSimGetTimingJson say so. Valid until the thread's next
+ * call. */
 const char *lnbwdSimGetTimelineJson(void);
 
 /* NOLINTEND(readability-identifier-naming,modernize-use-using) */

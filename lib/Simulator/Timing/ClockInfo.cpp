@@ -14,6 +14,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace lnbwd::sim;
 using llvm::StringRef;
@@ -30,6 +32,20 @@ const ClockInfo *lnbwd::sim::clockOf(StringRef Chip, StringRef Product) {
     if (Chip == C.Chip && (Product.empty() || Product == C.Product))
       return &C;
   return nullptr;
+}
+
+std::string ClockInfo::label() const {
+  std::string Text;
+  llvm::raw_string_ostream OS(Text);
+  OS << Product;
+  if (!Calibrated)
+    OS << " (uncalibrated)";
+  else if (HeldOutPercent > 0)
+    OS << llvm::format(" (model error on held-out kernels: %.0f %%)",
+                       HeldOutPercent);
+  else
+    OS << " (model error not known)";
+  return Text;
 }
 
 namespace {

@@ -29,6 +29,9 @@ struct ClockInfo {
 #define GET_CLOCK_MEMBERS
 #include "lnbwd/Chips/SimulatorClocks.inc"
 
+  /// The product and how far the model is off on it, or that it is
+  /// "uncalibrated": what stands beside every figure.
+  std::string label() const;
   /// Nanoseconds of so many clocks.
   double nanoseconds(double Clocks) const { return Clocks * 1e3 / Megahertz; }
   /// Bytes of a clock at a rate in 10^9 bytes a second.

@@ -190,33 +190,39 @@ bool ComputeUnit::issue(WaveInTime &W, Simd &S, double Now, unsigned &Ports) {
   Ports |= Bit;
   if (F.To == Port::Vector)
     S.VectorFree = Now + F.Busy;
-  account(W, Step.Instruction, F, Now);
+  account(W, Step.Instruction, Now);
   step(W, Step, F, Now);
   return true;
 }
 
+/// Adds to the timeline, if there is one.
+void ComputeUnit::show(const WaveInTime &W, uint32_t Instruction, WaitReason R,
+                       double Begin, double End) {
+  if (Into && End > Begin)
+    Into->add({uint32_t(W.Group), W.Index, Instruction, R, Begin, End});
+}
+
+/// What the wave's last instruction made it wait for.
+void ComputeUnit::accountWait(const WaveInTime &W) {
+  Waits.By[unsigned(W.Waited)] += W.NextAt - W.FreeAt;
+  if (!W.Pos)
+    return;
+  const uint32_t Last = W.Steps->Steps[W.Pos - 1].Instruction;
+  ByInstruction[Last] += W.NextAt - W.FreeAt;
+  show(W, Last, W.Waited, W.FreeAt, W.NextAt);
+}
+
 /// Where the wave's time since its last instruction went.
 void ComputeUnit::account(const WaveInTime &W, uint32_t Instruction,
-                          const IssueFacts &F, double Now) {
-  const double Waited = W.NextAt - W.FreeAt;
+                          double Now) {
   const double Registers = W.Operands - W.NextAt;
   const double Turn = Now - W.Operands;
-  Waits.By[unsigned(W.Waited)] += Waited;
+  accountWait(W);
   Waits.By[unsigned(WaitReason::Registers)] += Registers;
   Waits.By[unsigned(WaitReason::Issue)] += Turn;
   ByInstruction[Instruction] += Registers + Turn;
-  if (W.Pos)
-    ByInstruction[W.Steps->Steps[W.Pos - 1].Instruction] += Waited;
-  if (!Into)
-    return;
-  auto Event = [&](WaitReason R, double Begin, double End) {
-    if (End > Begin)
-      Into->add({uint32_t(W.Group), W.Index, Instruction, R, Begin, End});
-  };
-  Event(W.Waited, W.FreeAt, W.NextAt);
-  Event(WaitReason::Registers, W.NextAt, W.Operands);
-  Event(WaitReason::Issue, W.Operands, Now);
-  Event(WaitReason::Working, Now, Now + F.Gap);
+  show(W, Instruction, WaitReason::Registers, W.NextAt, W.Operands);
+  show(W, Instruction, WaitReason::Issue, W.Operands, Now);
 }
 
 /// The instruction is issued: what follows from it.
@@ -234,6 +240,7 @@ void ComputeUnit::step(WaveInTime &W, const TraceStep &Step,
   }
   W.FreeAt = W.NextAt = Now + Gap;
   Waits.By[unsigned(WaitReason::Working)] += Gap;
+  show(W, Step.Instruction, WaitReason::Working, Now, W.FreeAt);
   W.Waited = WaitReason::Issue;
 
   const unsigned Generation = Chip.Generation;
@@ -291,7 +298,7 @@ void ComputeUnit::step(WaveInTime &W, const TraceStep &Step,
         W.NextAt = Q.back().At;
         W.Waited = Q.back().Reason;
       }
-    Waits.By[unsigned(W.Waited)] += W.NextAt - W.FreeAt;
+    accountWait(W);
     return finish(W, W.NextAt);
   }
   if (F.IsBarrier)

@@ -75,8 +75,10 @@ private:
   void finish(WaveInTime &W, double At);
   bool issue(WaveInTime &W, Simd &S, double Now, unsigned &Ports);
   void prepare(WaveInTime &W);
-  void account(const WaveInTime &W, uint32_t Instruction, const IssueFacts &F,
-               double Now);
+  void account(const WaveInTime &W, uint32_t Instruction, double Now);
+  void accountWait(const WaveInTime &W);
+  void show(const WaveInTime &W, uint32_t Instruction, WaitReason R,
+            double Begin, double End);
   void step(WaveInTime &W, const TraceStep &Step, const IssueFacts &F,
             double Now);
   void barrier(WaveInTime &W, double Now);

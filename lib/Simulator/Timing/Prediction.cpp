@@ -61,6 +61,10 @@ static void launchJson(llvm::json::OStream &J, const LaunchPrediction &P) {
     J.attribute("resident_workgroups", int64_t(P.Resident));
     J.attribute("workgroups_in_time", int64_t(P.InDetail));
     J.attribute("workgroups_recorded", int64_t(P.Recorded));
+    if (!P.Events.empty()) {
+      J.attribute("timeline_events", int64_t(P.EventCount));
+      J.attribute("timeline_events_left_out", int64_t(P.EventsLeftOut));
+    }
     waitsJson(J, P.Waits);
     J.attributeObject("bytes", [&] {
       J.attribute("footprint", P.Bytes.Footprint);
@@ -89,15 +93,8 @@ std::string Prediction::summary() const {
   std::string Text;
   llvm::raw_string_ostream OS(Text);
   const double Time = microseconds();
-  OS << llvm::format("predicted %.1f us on ", Time) << Clock.Product << " (";
-  if (!Clock.Calibrated)
-    OS << "uncalibrated";
-  else if (Clock.HeldOutPercent > 0)
-    OS << llvm::format("model error on held-out kernels: %.0f %%",
-                       Clock.HeldOutPercent);
-  else
-    OS << "model error not known";
-  OS << llvm::format("), %.0f %% of the stream\n",
+  OS << llvm::format("predicted %.1f us on ", Time) << Clock.label()
+     << llvm::format(", %.0f %% of the stream\n",
                      Footprint / std::max(1e-9, Time) / Clock.MemoryGigabytes *
                          0.1);
   OS << "waves:";
@@ -130,6 +127,11 @@ std::string Prediction::json() const {
     J.attribute("stream_gigabytes_per_second", Clock.MemoryGigabytes);
     J.attribute("footprint_bytes", Footprint);
     waitsJson(J, Waits);
+    if (const std::vector<std::string> Texts = warnings(); !Texts.empty())
+      J.attributeArray("warnings", [&] {
+        for (const std::string &Text : Texts)
+          J.value(Text);
+      });
     J.attributeArray("launches", [&] {
       for (const LaunchPrediction &P : Launches)
         launchJson(J, P);
@@ -145,7 +147,30 @@ std::string Prediction::timeline() const {
       Text += (Text.empty() ? "" : ",\n") + P.Events;
   if (Text.empty())
     return Text;
-  return "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n" + Text + "\n]}\n";
+  std::string File;
+  llvm::raw_string_ostream OS(File);
+  llvm::json::Array Notes;
+  for (const std::string &Warning : warnings())
+    Notes.push_back(Warning);
+  OS << "{\"displayTimeUnit\":\"ns\",\"otherData\":"
+     << llvm::json::Value(llvm::json::Object{{"summary", summary()},
+                                             {"warnings", std::move(Notes)}})
+     << ",\"traceEvents\":[\n"
+     << Text << "\n]}\n";
+  return File;
+}
+
+std::vector<std::string> Prediction::warnings() const {
+  std::vector<std::string> Texts;
+  for (const LaunchPrediction &P : Launches)
+    if (P.EventsLeftOut)
+      Texts.push_back("the timeline has the first " +
+                      std::to_string(P.EventCount) + " events of '" + P.Kernel +
+                      "' and leaves out " + std::to_string(P.EventsLeftOut) +
+                      "; --time-options=timeline=" +
+                      std::to_string(P.EventCount + P.EventsLeftOut) +
+                      " keeps all of them, fewer workgroups have fewer");
+  return Texts;
 }
 
 std::string lnbwd::sim::parseTimingOptions(const std::string &Text,
@@ -165,7 +190,11 @@ std::string lnbwd::sim::parseTimingOptions(const std::string &Text,
       return "caches: expected warm or cold, got '" + Value.str() + "'";
     else if (Part == "timeline")
       Options.WithTimeline = true;
-    else
+    else if (Name == "timeline") {
+      if (Value.getAsInteger(10, Options.MostEvents) || !Options.MostEvents)
+        return "timeline: expected a number of events, 1 or more, got '" +
+               Value.str() + "'";
+    } else
       Replaced += Part.str() + ",";
   }
   const ClockInfo *C = clockOf(Chip, Product);

@@ -38,10 +38,13 @@ struct Prediction {
   std::string json() const;
   /// A file for Perfetto; empty without timelines.
   std::string timeline() const;
+  /// What the user has to know beside the figures, a sentence each.
+  std::vector<std::string> warnings() const;
 };
 
-/// Reads "product=NAME;caches=warm|cold;timeline;NAME=NUMBER;..." for a chip.
-/// Returns what is wrong, or nothing.
+/// Reads
+/// "product=NAME;caches=warm|cold;timeline;timeline=EVENTS;NAME=NUMBER;..." for
+/// a chip. Returns what is wrong, or nothing.
 std::string parseTimingOptions(const std::string &Text, const char *Chip,
                                TimingOptions &Options);
 

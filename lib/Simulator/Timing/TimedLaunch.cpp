@@ -191,6 +191,7 @@ bool lnbwd::sim::predict(Launch &L, const TimingOptions &Options,
       std::min(C.L1BytesPerClock, C.bytesPerClock(C.MemoryGigabytes) / Working);
   Share.WriteBuffer = C.L2KiB * 1024 / 2 / S.UnitsOfDie;
   Timeline Events;
+  Events.MostEvents = Options.MostEvents;
   IssueTable Table(*L.Code, C);
   ComputeUnit Unit(Table, C, Chip, Share,
                    Options.WithTimeline ? &Events : nullptr);
@@ -207,8 +208,17 @@ bool lnbwd::sim::predict(Launch &L, const TimingOptions &Options,
   P.Recorded = S.Numbers.size();
   P.Waits = Unit.Waits;
   P.Hot = hottest(L, Unit);
-  if (Options.WithTimeline)
-    P.Events =
-        Events.json(*L.Code, *L.Symbols, C, K.Name, Number, TimelineBegin);
+  if (!Options.WithTimeline)
+    return true;
+  P.Events = Events.json(
+      *L.Code, *L.Symbols, C,
+      "predicted on " + C.label() + ": " + K.Name + ", " +
+          std::to_string(P.InDetail) + " of " + std::to_string(P.Workgroups) +
+          " workgroups, those of "
+          "the first compute unit" +
+          (Q.Continued > 1 ? ", the first part of their waves" : ""),
+      Number, TimelineBegin);
+  P.EventCount = Events.Events.size();
+  P.EventsLeftOut = Events.LeftOut;
   return true;
 }

@@ -32,6 +32,7 @@ struct TimingOptions {
   /// the same kernel and arguments, left there.
   bool Warm = false;
   bool WithTimeline = false;
+  size_t MostEvents = Timeline::UsualMost; ///< of a launch, in the timeline
 };
 
 /// An instruction at which waves spent time.
@@ -50,7 +51,10 @@ struct LaunchPrediction {
   WaitTimes Waits;
   Traffic Bytes;
   std::vector<HotInstruction> Hot;
-  std::string Events; ///< of the timeline, if asked for
+  // Of the timeline, if asked for:
+  std::string Events; ///< as text
+  size_t EventCount = 0;
+  uint64_t EventsLeftOut = 0;
 };
 
 /// Predicts the launch, whose members up to Regions are set; of its workgroups

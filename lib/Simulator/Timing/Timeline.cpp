@@ -43,7 +43,7 @@ const char *lnbwd::sim::reasonName(WaitReason R) {
 }
 
 std::string Timeline::json(const InstructionTable &P, const Symbolizer &Names,
-                           const ClockInfo &C, const std::string &Kernel,
+                           const ClockInfo &C, const std::string &Launch,
                            unsigned Process, double Begin) const {
   std::string Text;
   llvm::raw_string_ostream OS(Text);
@@ -62,8 +62,7 @@ std::string Timeline::json(const InstructionTable &P, const Symbolizer &Names,
   auto ThreadOf = [](const TimelineEvent &E) {
     return int64_t(E.Workgroup) * 64 + E.Wave;
   };
-  Name("process_name", 0,
-       "predicted on " + std::string(C.Product) + ": " + Kernel);
+  Name("process_name", 0, Launch);
   std::set<int64_t> Known;
   for (const TimelineEvent &E : Events) {
     const int64_t Thread = ThreadOf(E);
@@ -86,5 +85,14 @@ std::string Timeline::json(const InstructionTable &P, const Symbolizer &Names,
                                     {"instruction", P.text(&I)},
                                     {"source", Names.sourceLine(I.Address)}}}});
   }
+  if (LeftOut && !Events.empty())
+    Put(llvm::json::Object{
+        {"ph", "i"},
+        {"s", "p"},
+        {"name", "the timeline ends here: " + std::to_string(LeftOut) +
+                     " further events are left out"},
+        {"pid", Process},
+        {"tid", ThreadOf(Events.back())},
+        {"ts", Begin + C.nanoseconds(Events.back().End) * 1e-3}});
   return Text;
 }

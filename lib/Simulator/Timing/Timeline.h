@@ -39,23 +39,28 @@ const char *reasonName(WaitReason R);
 struct TimelineEvent {
   uint32_t Workgroup; ///< as started on the unit
   uint32_t Wave;
-  uint32_t Instruction;
+  uint32_t Instruction; ///< that works, or that is waited at
   WaitReason Reason;
   double Begin, End; ///< clocks
 };
 
-/// The events of one launch, up to a limit.
+/// The events of one launch, up to a limit, in the order of time for each wave.
 struct Timeline {
-  static constexpr size_t MostEvents = 400000;
+  /// Some 100 MB of text.
+  static constexpr size_t UsualMost = 400000;
+  size_t MostEvents = UsualMost;
   std::vector<TimelineEvent> Events;
+  uint64_t LeftOut = 0; ///< beyond the limit
   void add(const TimelineEvent &E) {
     if (Events.size() < MostEvents)
       Events.push_back(E);
+    else
+      ++LeftOut;
   }
-  /// The events as elements of "traceEvents". Process is the number of the
-  /// launch, Begin its start in microseconds.
+  /// The events as elements of "traceEvents". Launch names the process, whose
+  /// number is that of the launch; Begin is its start in microseconds.
   std::string json(const InstructionTable &P, const Symbolizer &Names,
-                   const ClockInfo &C, const std::string &Kernel,
+                   const ClockInfo &C, const std::string &Launch,
                    unsigned Process, double Begin) const;
 };
 
