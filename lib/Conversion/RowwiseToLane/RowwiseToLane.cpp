@@ -54,6 +54,24 @@ private:
   void writeRow(Value row, MutableArrayRef<Value> sums, Value turn);
   void writePhase(unsigned phase, Value row, MutableArrayRef<Value> sums,
                   Value turn);
+  /// Whether vectors are widened once, ahead of the loop, for the rows of the
+  /// loop and for those behind it that do not fill a set. The code generator
+  /// widens them ahead of the loop in any case, and kept what the rows behind
+  /// it widen for themselves in registers as well. (AMD's kernels are as they
+  /// were counted and predicted.)
+  bool widensAhead() {
+    return chip.backend == Backend::NVPTX &&
+           (schedule.getRowGroups() > 1 || needsShift(op, schedule));
+  }
+  /// Whether an operation of the region widens a vector of columns.
+  bool isWidenedColumn(Operation *bodyOp) {
+    auto widen = dyn_cast<arith::ExtFOp>(bodyOp);
+    auto column =
+        widen ? dyn_cast<BlockArgument>(widen.getIn()) : BlockArgument();
+    size_t numRows = op.getRows().size();
+    return column && column.getArgNumber() >= numRows &&
+           column.getArgNumber() < numRows + op.getAllColumns().size();
+  }
   /// The parts of a row scalar, from the first to the last.
   SmallVector<Value> loadParts(ArrayRef<Value> parts, Value row) {
     return llvm::map_to_vector(parts, [&](Value part) -> Value {
@@ -132,12 +150,17 @@ void RowDistributor::write() {
     carried.push_back(
         lane::FirstTurnOp::create(b, lane::TurnType::get(op.getContext())));
 
+  bool isOneSet = schedule.takesOneSet(int64_t(op.getFixedWorkgroups()));
+  if (!isOneSet && widensAhead())
+    for (Operation &bodyOp : body)
+      if (isWidenedColumn(&bodyOp))
+        get(bodyOp.getResult(0));
   Value begin = multiply(workgroup, schedule.getRowGroups());
   Value step = multiply(kernel.workgroups, schedule.getRowGroups());
   auto loop =
       lane::ForRowsOp::create(b, begin, kernel.rows, step, place, workgroup,
                               kernel.workgroups, sums, carried);
-  loop.setOnce(schedule.takesOneSet(int64_t(op.getFixedWorkgroups())));
+  loop.setOnce(isOneSet);
   if (hasSumTotals(op, schedule, chip) && !loop.getOnce())
     loop.setSumBlock(getSumBlockTurns(schedule));
   loop.setLastRowApart(needsShift(op, schedule));
