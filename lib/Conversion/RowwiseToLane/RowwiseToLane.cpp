@@ -57,10 +57,11 @@ private:
   /// Whether vectors are widened once, ahead of the loop, for the rows of the
   /// loop and for those behind it that do not fill a set. The code generator
   /// widens them ahead of the loop in any case, and kept what the rows behind
-  /// it widen for themselves in registers as well. (AMD's kernels are as they
-  /// were counted and predicted.)
+  /// it widen for themselves in registers as well. Not with column sums, which
+  /// took up to a fourth longer so on an H200, whatever registers it saved;
+  /// and AMD's kernels are as they were counted and predicted.
   bool widensAhead() {
-    return chip.backend == Backend::NVPTX &&
+    return chip.backend == Backend::NVPTX && op.getAllSums().empty() &&
            (schedule.getRowGroups() > 1 || needsShift(op, schedule));
   }
   /// Whether an operation of the region widens a vector of columns.
