@@ -63,7 +63,7 @@ func.func @others(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512
 // CHECK:           arith.extf
 // CHECK:           arith.extf
 func.func @sums(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512xf32>) {
-  lnbwd.rowwise @sums rows(%x : memref<?x512xbf16>) columns(%g : memref<512xbf16>) outs sums(%o : memref<?x512xf32>)
+  lnbwd.rowwise @sums rows(%x : memref<?x512xbf16>) columns(%g : memref<512xbf16>) outs column_sums(%o : memref<?x512xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 2>} {
   ^bb0(%xr: vector<512xbf16>, %gr: vector<512xbf16>):
     %xw = arith.extf %xr : vector<512xbf16> to vector<512xf32>
