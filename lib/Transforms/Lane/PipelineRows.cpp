@@ -72,6 +72,7 @@ private:
     Value exists;
   };
   SmallVector<Value> loadWithin(Value set);
+  void awaitBehindLoads();
 };
 
 /// Rewrites one loop so that a turn loads what the next one works on.
@@ -98,6 +99,13 @@ private:
   SmallVector<Value> unpack(ValueRange packed);
 };
 } // namespace
+
+/// The operation in the body of `loop` that awaits the kernel before, if there
+/// is one: what is above it needs nothing of that.
+static lane::AwaitPreviousKernelOp findAwait(lane::ForRowsOp loop) {
+  auto awaits = loop.getBody().getOps<lane::AwaitPreviousKernelOp>();
+  return awaits.empty() ? lane::AwaitPreviousKernelOp() : *awaits.begin();
+}
 
 //===----------------------------------------------------------------------===//
 // Several sets a turn
@@ -131,6 +139,7 @@ void Unroller::run(int64_t sets) {
                          : loads.load(b, arith::MinUIOp::create(b, row, last)));
     lane::mapRow(loop, set.mapping, row);
   }
+  awaitBehindLoads();
   SmallVector<Value> state(unrolled.getStateArguments());
   for (Set &set : turn) {
     set.mapping.map(ValueRange(loop.getStateArguments()), ValueRange(state));
@@ -139,6 +148,25 @@ void Unroller::run(int64_t sets) {
   lane::YieldOp::create(b, state);
   loop.replaceAllUsesWith(unrolled.getResults());
   loop.erase();
+}
+
+/// Where the body awaits the kernel before it, behind some of its loads, a turn
+/// does so once: of all sets what needs not be awaited is loaded before.
+void Unroller::awaitBehindLoads() {
+  lane::AwaitPreviousKernelOp await = findAwait(loop);
+  if (!await)
+    return;
+  DenseSet<Value> awaited;
+  for (auto load : loop.getBody().getOps<lane::LoadScalarOp>())
+    if (await->isBeforeInBlock(load))
+      awaited.insert(load.getMemory());
+  SmallVector<lane::LoadScalarOp> late;
+  for (auto load : b.getInsertionBlock()->getOps<lane::LoadScalarOp>())
+    if (awaited.contains(load.getMemory()))
+      late.push_back(load);
+  await->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
+  for (lane::LoadScalarOp load : late)
+    load->moveBefore(b.getInsertionBlock(), b.getInsertionPoint());
 }
 
 /// Loads the rows of a set as far as they exist.
@@ -419,6 +447,9 @@ LogicalResult PipelineRows::pipeline(lane::ForRowsOp loop,
   if (schedule.getPrefetch()) {
     if (loads.isEmpty())
       return success();
+    // All that a row needs is loaded a turn ahead.
+    if (lane::AwaitPreviousKernelOp await = findAwait(loop))
+      await->moveBefore(loop);
     Prefetcher prefetcher(loop, loads, chip);
     if (schedule.getUnroll() == 1)
       prefetcher.run();

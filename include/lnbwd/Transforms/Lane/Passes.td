@@ -85,6 +85,10 @@ def PipelineRowsPass
     - `unroll` alone: a turn takes so many sets, and loads all before it works
       on the first.
 
+    Where the body awaits the kernel before, behind some of its loads, a turn of
+    several sets does so once, behind those of all sets; with `prefetch` it
+    moves ahead of the loop.
+
     What is left has whole sets; docs/lane-level.md shows each kind of loop, and
     what becomes of rows that do not exist. Fails behind `lnbwd-peel-last-rows`,
     on a load of anything but the row of the loop's set, and, with `unroll`

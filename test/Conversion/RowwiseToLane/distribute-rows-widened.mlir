@@ -1,0 +1,75 @@
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --split-input-file | FileCheck %s --check-prefixes=CHECK,NVIDIA
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --split-input-file | FileCheck %s --check-prefixes=CHECK,AMD
+
+// Where rows may be left that do not fill a set, vectors are widened ahead of
+// the loop, for those rows as well; what is not a vector's is not.
+// CHECK-LABEL: gpu.func @several(
+// CHECK:         %[[G:.*]] = lane.load_columns
+// NVIDIA:        %[[W:.*]] = arith.extf %[[G]]
+// CHECK:         lane.for_rows
+// CHECK:           %[[X:.*]] = lane.load %
+// AMD-DAG:         %[[W:.*]] = arith.extf %[[G]]
+// CHECK-DAG:       %[[XW:.*]] = arith.extf %[[X]]
+// CHECK:           arith.mulf %[[XW]], %[[W]]
+func.func @several(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512xf32>) {
+  lnbwd.rowwise @several rows(%x : memref<?x512xbf16>) columns(%g : memref<512xbf16>) outs rows(%o : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 2>} {
+  ^bb0(%xr: vector<512xbf16>, %gr: vector<512xbf16>):
+    %xw = arith.extf %xr : vector<512xbf16> to vector<512xf32>
+    %gw = arith.extf %gr : vector<512xbf16> to vector<512xf32>
+    %y = arith.mulf %xw, %gw : vector<512xf32>
+    lnbwd.yield %y : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// One row a workgroup leaves none; nor is a loop that takes one set ahead of
+// anything.
+// CHECK-LABEL: gpu.func @alone(
+// CHECK:         lane.for_rows
+// CHECK:           arith.extf
+// CHECK:           arith.extf
+// CHECK-LABEL: gpu.func @once(
+// CHECK:         lane.for_rows
+// CHECK:           arith.extf
+// CHECK:           arith.extf
+func.func @others(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512xf32>) {
+  lnbwd.rowwise @alone rows(%x : memref<?x512xbf16>) columns(%g : memref<512xbf16>) outs rows(%o : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 2>} {
+  ^bb0(%xr: vector<512xbf16>, %gr: vector<512xbf16>):
+    %xw = arith.extf %xr : vector<512xbf16> to vector<512xf32>
+    %gw = arith.extf %gr : vector<512xbf16> to vector<512xf32>
+    %y = arith.mulf %xw, %gw : vector<512xf32>
+    lnbwd.yield %y : vector<512xf32>
+  }
+  lnbwd.rowwise @once rows(%x : memref<?x512xbf16>) columns(%g : memref<512xbf16>) outs rows(%o : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 0>} {
+  ^bb0(%xr: vector<512xbf16>, %gr: vector<512xbf16>):
+    %xw = arith.extf %xr : vector<512xbf16> to vector<512xf32>
+    %gw = arith.extf %gr : vector<512xbf16> to vector<512xf32>
+    %y = arith.mulf %xw, %gw : vector<512xf32>
+    lnbwd.yield %y : vector<512xf32>
+  }
+  return
+}
+
+// -----
+
+// Nor where there are column sums.
+// CHECK-LABEL: gpu.func @sums(
+// CHECK:         lane.for_rows
+// CHECK:           arith.extf
+// CHECK:           arith.extf
+func.func @sums(%x: memref<?x512xbf16>, %g: memref<512xbf16>, %o: memref<?x512xf32>) {
+  lnbwd.rowwise @sums rows(%x : memref<?x512xbf16>) columns(%g : memref<512xbf16>) outs column_sums(%o : memref<?x512xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 2>} {
+  ^bb0(%xr: vector<512xbf16>, %gr: vector<512xbf16>):
+    %xw = arith.extf %xr : vector<512xbf16> to vector<512xf32>
+    %gw = arith.extf %gr : vector<512xbf16> to vector<512xf32>
+    %y = arith.mulf %xw, %gw : vector<512xf32>
+    lnbwd.yield %y : vector<512xf32>
+  }
+  return
+}
