@@ -30,7 +30,7 @@ static std::string message(const Wave &W, const Inst *I, int Lane,
     std::snprintf(Place + Length, sizeof(Place) - size_t(Length), ", lane %d",
                   Lane);
   std::string Message = std::string(L.Chip->Chip) + ": kernel '" +
-                        L.TheKernel->Name + "'" + Place + ": " + Text;
+                        L.TheKernel->shownName() + "'" + Place + ": " + Text;
   Message +=
       "; at " + L.Symbols->symbolize(I->Address) + ": " + L.Code->text(I);
   std::string Source = L.Symbols->sourceLine(I->Address);
@@ -63,6 +63,13 @@ static std::string hex(uint64_t X) {
 const Inst *lnbwd::sim::fault(Wave &W, const Inst *I, int Lane,
                               const char *Text) {
   return stop(W, I, Lane, LaunchFailure::BadInstruction, Text);
+}
+
+const Inst *lnbwd::sim::faultTrap(Wave &W, const Inst *I, unsigned Number) {
+  const std::string Reason = W.L->Symbols->trapReason(I->Address);
+  return stop(W, I, -1, LaunchFailure::BadInstruction,
+              "the kernel executed s_trap " + std::to_string(Number) +
+                  (Reason.empty() ? "" : ", for '" + Reason + "'"));
 }
 
 const Inst *lnbwd::sim::faultNotExecutable(Wave &W, const Inst *I) {

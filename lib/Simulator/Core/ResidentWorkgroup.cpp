@@ -227,7 +227,7 @@ void ResidentWorkgroup::reportExecuted(const Wave &W, const Inst *At) {
   if (Total <= Most)
     return;
   std::string Text = std::string(L.Chip->Chip) + ": kernel '" +
-                     L.TheKernel->Name + "' was stopped after " +
+                     L.TheKernel->shownName() + "' was stopped after " +
                      std::to_string(Most) + " instructions (";
   if (L.Limit.IsDefault)
     Text += "the default is " + std::to_string(L.Limit.Base) + " and " +
@@ -328,7 +328,7 @@ bool ResidentWorkgroup::turn() {
   }
   if (!Ran && WG.Alive) {
     L.fail(LaunchFailure::BadInstruction,
-           std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->Name +
+           std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->shownName() +
                "', workgroup (" + std::to_string(WG.Id[0]) + ", " +
                std::to_string(WG.Id[1]) + ", " + std::to_string(WG.Id[2]) +
                "): all waves wait at a barrier that cannot complete");

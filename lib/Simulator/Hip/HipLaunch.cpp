@@ -210,7 +210,8 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     return finish(hipErrorInvalidHandle,
                   "hipModuleLaunchKernel: the stream does not exist");
   const Kernel &K = *F->TheKernel;
-  std::string Prefix = "hipModuleLaunchKernel: kernel '" + K.Name + "': ";
+  std::string Prefix =
+      "hipModuleLaunchKernel: kernel '" + K.shownName() + "': ";
   const SimulatedChip &Chip = Chips[F->Owner->Device];
   if (Parameters && Extra)
     return finish(hipErrorInvalidValue,
