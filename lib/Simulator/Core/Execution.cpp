@@ -12,6 +12,7 @@
 
 #include "Core/Execution.h"
 
+#include "Core/HostServices.h"
 #include "Core/Launch.h"
 
 #include <cstdio>
@@ -81,6 +82,12 @@ const Inst *lnbwd::sim::faultNotExecutable(Wave &W, const Inst *I) {
 const Inst *lnbwd::sim::faultAddress(Wave &W, const Inst *I, int Lane,
                                      uint64_t Address, unsigned Bytes,
                                      bool Write) {
+  if (const HostService *S = hostServiceAt(Address))
+    return stop(W, I, Lane, LaunchFailure::IllegalAddress,
+                std::string(S->What) +
+                    " in a kernel is not simulated: the access goes to what "
+                    "the host would serve (" +
+                    S->Argument + ")");
   const FreedRegion *Freed = nullptr;
   for (const FreedRegion &R : W.L->Freed)
     if (Address >= R.Begin && Address < R.End)
