@@ -47,7 +47,9 @@ def groups() -> list[Group]:
     faults = [name for name in defined if name + "_bad" in defined]
     tricky = [name for name in defined if name not in faults and not name.endswith("_bad")]
     return [
-        *by_headings("order.c", "Order: "),
+        *by_headings("order-global.c", "Order: "),
+        *by_headings("order-lds.c", "Order: "),
+        *by_headings("order-tricky.c", "Order: "),
         *by_headings("faults.c"),
         Group("Parts of values and memory", "defined.c", faults, tricky),
         # The argument decides whether they leave their variable.

@@ -42,6 +42,11 @@ protected:
     for (void *&B : Buffers)
       EXPECT_HIP(hipMalloc(&B, Bytes));
   }
+  /// And then those of another file, for the same chip.
+  void use(const std::string &Source, const std::string &Level) {
+    Module = std::make_unique<LoadedModule>(
+        testKernels(Source + "-" + Chip + "-" + Level));
+  }
   void TearDown() override {
     if (!Module)
       return;

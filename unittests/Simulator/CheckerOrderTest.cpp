@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Inputs/order.c, compiled for chips of each family, with optimisation and
+// Inputs/order-*.c, compiled for chips of each family, with optimisation and
 // without: kernels with a fault of order are caught and their twins run clean,
 // in many orders of waves and on one to four host threads. Skipped where there
 // is no clang beside LLVM's tools.
@@ -34,7 +34,7 @@ struct Case {
 };
 
 // Of each, NAME_fault is caught and NAME_clean is not.
-constexpr Case Pairs[] = {
+constexpr Case GlobalPairs[] = {
     {"flag_before_data", 4, 1},
     {"ticket_before_sums", 8, 1},
     {"second_grid_barrier", 6, 2},
@@ -70,6 +70,8 @@ constexpr Case Pairs[] = {
     {"lanes_count", 1, 1},
     {"lanes_count_in_lds", 1, 1},
     {"lanes_store_different_values", 1, 1},
+};
+constexpr Case LdsPairs[] = {
     {"lds_no_barrier", 2, 4},
     {"lds_volatile_tree", 2, 8},
     {"lds_overwritten_too_early", 2, 4},
@@ -82,7 +84,9 @@ constexpr Case Pairs[] = {
     {"lds_sum_read_too_early", 1, 4},
     {"lds_sort_step", 1, 4},
     {"lds_global_data_behind_lds_flag", 1, 2},
-    {"barrier_missed", 1, 3},
+    {"lds_ring_overrun", 1, 3},
+    {"barrier_missed", 1, 4},
+    {"barriers_passed_less_often", 1, 4},
 };
 constexpr Case Alone[] = {
     {"sense_reversing_barrier", 6, 2},
@@ -98,6 +102,8 @@ constexpr Case Alone[] = {
     {"same_value_in_lds", 1, 4},
     {"waves_leave", 1, 4},
     {"waves_leave_behind_a_barrier", 1, 4},
+    {"waves_leave_with_their_results", 1, 4},
+    {"waves_with_rows_of_their_own", 1, 4},
     {"spin_lock_by_exchange", 8, 1},
     {"spin_lock_in_lds", 1, 4},
     {"look_back", 16, 1},
@@ -127,7 +133,7 @@ protected:
     Level = std::get<1>(GetParam());
     if (const char *Text = std::getenv("LNBWD_SIM_THREADS"))
       ThreadsBefore = Text;
-    load("order", std::get<0>(GetParam()), Level);
+    load("order-global", std::get<0>(GetParam()), Level);
   }
   void TearDown() override {
     CheckedKernels::TearDown();
@@ -150,6 +156,14 @@ protected:
   bool isLeftOut(const Case &C) const {
     return llvm::StringRef(C.NotOn).contains(Chip + "-" + Level);
   }
+  /// Calls Each for the pairs of both files.
+  template <typename F> void forPairs(F Each) {
+    for (const Case &C : GlobalPairs)
+      Each(C);
+    use("order-lds", Level);
+    for (const Case &C : LdsPairs)
+      Each(C);
+  }
   unsigned orders() const { return Level == "O2" ? 20 : 4; }
 
   std::string Level, ThreadsBefore;
@@ -157,25 +171,28 @@ protected:
 } // namespace
 
 TEST_P(CheckerOrderTest, FaultsAreCaughtInEveryOrder) {
-  for (const Case &C : Pairs)
+  forPairs([this](const Case &C) {
     for (unsigned Order = 0; Order < orders() && !isLeftOut(C); ++Order) {
       const std::string Said = run(std::string(C.Name) + "_fault", C, Order);
       const llvm::StringRef Text(Said);
       EXPECT_TRUE(
           Text.contains("a race: ") || Text.contains("a stale read: ") ||
-          Text.contains("without reaching") || Text.contains("never written"))
+          Text.contains("a barrier missed: ") || Text.contains("never written"))
           << C.Name << " in order " << Order << " of " << Chip << ": " << Said;
     }
+  });
 }
 
 TEST_P(CheckerOrderTest, TwinsAreClean) {
-  for (const Case &C : Pairs)
+  forPairs([this](const Case &C) {
     for (unsigned Order = 0; Order < orders(); ++Order)
       EXPECT_EQ(run(std::string(C.Name) + "_clean", C, Order), "")
           << C.Name << " in order " << Order << " of " << Chip;
+  });
 }
 
 TEST_P(CheckerOrderTest, TrickyOnesAreClean) {
+  use("order-tricky", Level);
   for (const Case &C : Alone)
     for (unsigned Order = 0; Order < orders() && !isLeftOut(C); ++Order)
       EXPECT_EQ(run(C.Name, C, Order), "")
@@ -194,6 +211,7 @@ TEST_P(CheckerOrderTest, BothInstructionsAreNamed) {
 }
 
 TEST_P(CheckerOrderTest, FindingsAreGatheredAndCounted) {
+  use("order-lds", Level);
   lnbwdSimSetMaxFindings(8);
   const std::string Said = run("lds_sum_read_too_early_fault", {"", 6, 4}, 0);
   lnbwdSimSetMaxFindings(1);

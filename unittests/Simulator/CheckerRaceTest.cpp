@@ -318,11 +318,10 @@ TEST_P(CheckerTest, BarrierThatNotAllReach) {
   std::string Text = "v_lshrrev_b32 v2, WAVESHIFT, v0\n"
                      "v_readfirstlane_b32 s8, v2\ns_cmp_eq_u32 s8, 1\n"
                      "s_cbranch_scc1 out\nBARRIER\nout:";
-  // Hardware does not wait for waves that have left.
+  // Hardware does not wait for waves that have left, whatever they do first.
+  // Waves that come to a barrier less often: CheckerOrderTest.
   EXPECT_CLEAN(run(Text, 1, 256));
-  // One that goes on has missed the barrier.
-  EXPECT_SAYS(run(Text + "\nGSTORE1 v1, v0, s[4:5]", 1, 256),
-              "without reaching");
+  EXPECT_CLEAN(run(Text + "\nGSTORE1 v1, v0, s[4:5]", 1, 256));
   EXPECT_CLEAN(run("BARRIER", 1, 256));
 }
 

@@ -51,6 +51,7 @@ struct CacheModel {
   bool SharedNear;  ///< the waves of a workgroup have one near cache
   bool KeepsStores; ///< other XCDs do not see stores until written back
   bool HasNear;     ///< there is a near cache beside the far one
+  bool MarksStores; ///< the bits of a store say whether it is an atomic one
 };
 
 /// Reads what an instruction's text says.

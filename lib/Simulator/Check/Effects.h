@@ -112,6 +112,8 @@ struct CodeEffects {
   std::vector<const Inst *> MemoryInstructions;
   /// Waves may take what others hand on through memory.
   bool Takes = false;
+  /// Waves wait for what others store in LDS.
+  bool PollsLds = false;
 };
 
 } // namespace lnbwd::sim

@@ -72,7 +72,7 @@ std::string LaunchChecker::summary() const {
     std::string &List = Checks.Checks & Check.Bit ? On : Off;
     List += (List.empty() ? "" : ", ") + Check.Name.str();
   }
-  std::string Text = "kernel '" + L.TheKernel->Name + "', " +
+  std::string Text = "kernel '" + L.TheKernel->shownName() + "', " +
                      std::to_string(L.Counters.workgroups) + " of " +
                      std::to_string(L.NumWorkgroups) +
                      " workgroups: checked for " +

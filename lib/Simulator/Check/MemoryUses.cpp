@@ -427,7 +427,11 @@ void lnbwd::sim::findMemoryUses(const InstructionTable &P,
     }
   }
   spreadToPeeled(P, Effects, Kept);
-  for (const sim::Effects &E : Effects.List)
+  for (const sim::Effects &E : Effects.List) {
     Effects.Takes |= (E.Use.Spins || E.Use.Decides) &&
                      (E.Returns || E.Use.Spins || E.Use.Cache.Coherent);
+    Effects.PollsLds |=
+        E.Use.Spins && E.Access == MemoryAccess::Load &&
+        (E.Space == MemorySpace::Lds || E.Space == MemorySpace::Flat);
+  }
 }

@@ -42,6 +42,8 @@ void RaceChecker::start() {
   Logged.reset();
   Log = nullptr;
   Barrier = false;
+  Passed = 0;
+  Signal = PassedBy = nullptr;
   if (!Followed && L.races())
     ++L.WavesLeftOut;
 }
@@ -153,9 +155,9 @@ void RaceChecker::hearOfWriteBacks() {
       WrittenBack[K] = std::max(WrittenBack[K], All.Local[K].Back);
 }
 
-void RaceChecker::barrierSignalled() {
-  BarrierClocks &B = WG.Barriers;
-  BarrierClocks::Told &T = B.told(++B.Signals[W.Index]);
+void RaceChecker::barrierSignalled(const Inst *By) {
+  Signal = By;
+  BarrierClocks::Told &T = WG.Barriers.signal(W.Index, By);
   T.All.join(All);
   // What is handed on of others is over; their parts in the write-back that is
   // under way are not.
@@ -170,7 +172,8 @@ void RaceChecker::barrierSignalled() {
 
 void RaceChecker::passBarrier() {
   BarrierClocks &B = WG.Barriers;
-  const unsigned Passed = B.Signals[W.Index];
+  Passed = B.Signals[W.Index];
+  PassedBy = Signal;
   auto Hear = [&](const BarrierClocks::Told &T) {
     All.join(T.All);
     if (Caches.SharedNear)

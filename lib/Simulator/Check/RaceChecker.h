@@ -54,7 +54,7 @@ public:
     if (__builtin_expect(!Takes.empty(), 0))
       take();
   }
-  void barrierSignalled();
+  void barrierSignalled(const Inst *By);
   /// The wave goes on once the barrier that it signalled last is over.
   void barrierAwaited() { Barrier = true; }
   /// Idle: the wave has done nothing since the branch that led it to its end.
@@ -77,6 +77,7 @@ private:
   struct Conflict {
     uint64_t Other = 0; ///< a Moment
     bool Wrote = false, Stale = false, Near = false;
+    bool Missed = false; ///< ordered, by a barrier that the other one missed
   };
   /// A cell of LDS that the instruction Of has accessed, as it was before, and
   /// its reads as they became. A store has found nothing wrong there.
@@ -94,6 +95,12 @@ private:
   bool visible(uint64_t M, const MemoryUse &Use, bool &Near) const;
   bool accessCells(const CellRun &Run, const AccessRange &R);
   Conflict accessCell(const CellRun &Run, uint32_t K, const AccessRange &R);
+  /// The wave of an access has missed a barrier that lies before this one.
+  bool hasMissed(uint64_t M) const {
+    const uint32_t From = Moment::of(M).wave() - First;
+    return Passed && From < NumWaves &&
+           WG.Barriers.hasMissed(From, Passed, PassedBy);
+  }
   bool readLike(Cell &C);
   bool writeLike(Cell &C);
   void checkRead(const Cell &C, const AccessRange &R, Conflict &Found) const;
@@ -118,6 +125,7 @@ private:
   void learn(const ClockTree &Remote, Knowledge &Into) const;
   void take();
   bool report(const AccessRange &R, uint64_t Address, const Conflict &C);
+  bool mayBeAtomic(const AccessRange &R, const Conflict &C) const;
   std::string waveName(uint64_t M, bool IsLds) const;
 
   LaunchChecks &L;
@@ -143,6 +151,9 @@ private:
   std::shared_ptr<const Knowledge> Logged; ///< All, if unchanged since
   WaveLog *Log = nullptr;
   bool Barrier = false;
+  unsigned Passed = 0; ///< barriers, and the instruction of the last one
+  const Inst *PassedBy = nullptr;
+  const Inst *Signal = nullptr; ///< of the last one that it has signalled
 };
 
 } // namespace lnbwd::sim

@@ -6,15 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An access and those before it to the same bytes: what must be ordered, what
-// need not be, and what is said of those that should have been.
+// An access and those before it to the same bytes: what must be ordered, and
+// what need not be.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Check/RaceChecker.h"
 
 #include "Core/Execution.h"
-#include "Core/Launch.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -187,6 +186,18 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
     Found = {Other, true, false, false};
   else if (C.Atomics.single() && !Careful)
     Stale(C.Atomics.moment());
+  if (Found.Other || !Passed)
+    return;
+  // Ordered, but what a wave has left there that went through the barriers less
+  // often is of an earlier round.
+  if (Store && hasMissed(Store))
+    Found = {Store, true, false, false, true};
+  else if (C.Atomics.single() && hasMissed(C.Atomics.moment()))
+    Found = {C.Atomics.moment(), true, false, false, true};
+  else if (const Crowd *Many = C.Atomics.crowd())
+    for (uint64_t M : Many->Moments)
+      if (hasMissed(M))
+        Found = {M, true, false, false, true};
 }
 
 /// True: it stores what others have stored there without an order between
@@ -371,7 +382,8 @@ bool RaceChecker::readLike(Cell &C) {
     const Moment Store = Moment::of(C.Writes.moment());
     const uint32_t From = Store.wave() - First;
     if (!C.Writes.single() || From >= NumWaves ||
-        (Store.wave() != Me && Store.clock() > All.Local[From].Lds))
+        (Store.wave() != Me &&
+         (Store.clock() > All.Local[From].Lds || hasMissed(C.Writes.moment()))))
       return false;
     Like.Writes.set(C.Writes.moment());
   }
@@ -459,96 +471,4 @@ bool RaceChecker::collisions(const Inst *I, const Effects &E, const uint64_t *A,
     });
   }
   return true;
-}
-
-std::string RaceChecker::waveName(uint64_t M, bool IsLds) const {
-  const uint32_t From = Moment::of(M).wave();
-  if (From - First < NumWaves)
-    return std::string(IsLds ? "" : "of this workgroup ") + "wave " +
-           std::to_string(From - First);
-  const uint64_t N = (From - 1) / NumWaves;
-  const Launch &Of = *W.L;
-  return "workgroup (" + std::to_string(N % Of.Grid[0]) + ", " +
-         std::to_string(N / Of.Grid[0] % Of.Grid[1]) + ", " +
-         std::to_string(N / Of.Grid[0] / Of.Grid[1]) + ")" +
-         (NumWaves > 1 ? ", wave " + std::to_string((From - 1) % NumWaves) + ","
-                       : "");
-}
-
-/// What drops the caches in the way of a load.
-static const char *cacheRemedy(const Launch &L, bool InNear) {
-  if (L.Chip->Generation >= 12)
-    return InNear ? "global_inv scope:SCOPE_SE, or a wider scope,"
-                  : "global_inv scope:SCOPE_DEV";
-  if (L.Chip->Generation >= 10)
-    return InNear ? "buffer_gl0_inv" : "buffer_gl1_inv";
-  return L.Chip->HasL2PerDie ? "buffer_inv sc1" : "buffer_wbinvl1_vol";
-}
-
-bool RaceChecker::report(const AccessRange &R, uint64_t Address,
-                         const Conflict &C) {
-  const Moment Where = Moment::of(C.Other);
-  const int Lane = R.Lane < 0 || !R.LaneBytes
-                       ? R.Lane
-                       : R.Lane + int((Address - R.Address) / R.LaneBytes);
-  const std::string Group = "race " + std::to_string(Where.id()) +
-                            (C.Stale   ? " stale"
-                             : C.Wrote ? " written"
-                                       : "");
-  return noteFinding(W, R.I, Lane, Group, [&] {
-    const char *Verb = R.Access == MemoryAccess::Load    ? "read"
-                       : R.Access == MemoryAccess::Store ? "write"
-                                                         : "atomic";
-    const uint64_t Bytes = R.LaneBytes ? R.LaneBytes : R.Bytes;
-    std::string Text;
-    if (R.isLds())
-      Text = std::string("LDS ") + Verb + " of " + std::to_string(Bytes) +
-             " bytes at " + std::to_string(Address) + " of " +
-             std::to_string(W.WG->LdsSize) + ": ";
-    else
-      Text = R.Shadow->describe(Verb, Bytes, Address) + ": ";
-    Text += (C.Stale ? "a stale read: " : "a race: ") +
-            waveName(C.Other, R.isLds()) + " has " +
-            (C.Wrote ? "written" : "read") + " it" +
-            (R.isLds() ? "" : " in the same launch");
-    const auto &List = L.TheEffects.MemoryInstructions;
-    if (Where.id() < List.size())
-      Text += ", with " + describeInstruction(W, List[Where.id()]);
-    const bool Mine = Where.wave() - First < NumWaves;
-    const uint32_t Issued = Mine ? All.Local[Where.wave() - First].Issued
-                                 : All.Remote.at(Where.wave()).Issued;
-    if (C.Stale)
-      return Text +
-             ", and that is ordered, but a cache may still hold what was there "
-             "before: " +
-             cacheRemedy(*W.L, C.Near) +
-             " is missing behind what orders the "
-             "two";
-    const std::string Counter =
-        counterName(R.isLds()                      ? WaitLds
-                    : C.Wrote || L.Generation == 9 ? Waits.storeCounter()
-                                                   : WaitLoad,
-                    L.Generation);
-    if (Where.clock() <= Issued && R.isLds())
-      return Text +
-             "; that wave signalled the barrier between the two before "
-             "the access was over, not with its accesses waited for: a "
-             "wait for " +
-             Counter + " of 0 is missing there";
-    if (Where.clock() <= Issued)
-      return Text +
-             ", and what orders the two, an atomic or a store, was issued "
-             "before the " +
-             (C.Wrote ? "store" : "load") + " had been waited for" +
-             (Caches.KeepsStores && C.Wrote
-                  ? ", or before it had been written back: buffer_wbl2 sc1, or "
-                    "a wait for "
-                  : ": a wait for ") +
-             Counter + " of 0 is missing there";
-    if (R.isLds())
-      return Text + ", and no barrier that both have reached, with their "
-                    "accesses waited for, lies between";
-    return Text + (Mine ? ", and neither a barrier nor an atomic orders the two"
-                        : ", and no atomic orders the two");
-  });
 }

@@ -66,24 +66,13 @@ bool WaveChecker::leftAtOnce(const Inst *I) const {
   return true;
 }
 
-/// Barriers do not wait for waves that have ended. That is meant where waves
-/// leave for which there is nothing to do; one that goes on without the barrier
-/// has missed it.
-bool WaveChecker::barrier(const Inst *I, const Effects &E) {
+void WaveChecker::barrier(const Inst *I, const Effects &E) {
   if (!L.races())
-    return true;
-  BarrierClocks &B = WG.Barriers;
-  if (E.Barrier != BarrierKind::Wait) {
-    Races.barrierSignalled();
-    for (unsigned K = 0; K < B.Signals.size(); ++K)
-      if (B.Ended[K] && !B.Ended[K]->Idle && B.Signals[K] < B.Signals[W.Index])
-        return faultCheck(W, I, -1,
-                          "wave " + std::to_string(K) +
-                              " has ended without reaching this barrier");
-  }
+    return;
+  if (E.Barrier != BarrierKind::Wait)
+    Races.barrierSignalled(I);
   if (E.Barrier != BarrierKind::Signal)
     Races.barrierAwaited();
-  return true;
 }
 
 bool WaveChecker::before(const Inst *I) {
@@ -125,8 +114,8 @@ bool WaveChecker::before(const Inst *I) {
     if (E.Access == MemoryAccess::None && !Registers.propagate(I, E, Exec))
       return false;
   }
-  if (E.Barrier != BarrierKind::None && !barrier(I, E))
-    return false;
+  if (E.Barrier != BarrierKind::None)
+    barrier(I, E);
   Registers.startAccess();
   LdsPart = 0;
   IsPrivate = true;
@@ -149,18 +138,8 @@ void WaveChecker::after(const Inst *I) {
 }
 
 void WaveChecker::ended(const Inst *I) {
-  if (!L.races())
-    return;
-  const bool Idle = leftAtOnce(I);
-  Races.ended(Idle);
-  const BarrierClocks &B = WG.Barriers;
-  for (unsigned K = 0; K < B.Signals.size() && !Idle; ++K)
-    if (B.Signals[K] > B.Signals[W.Index]) {
-      faultCheck(W, I, -1,
-                 "the wave ends without reaching the barrier at which wave " +
-                     std::to_string(K) + " waits");
-      return;
-    }
+  if (L.races())
+    Races.ended(leftAtOnce(I));
 }
 
 bool WaveChecker::globalAccess(const Inst *I, const uint64_t *A, uint64_t Mask,
@@ -212,6 +191,9 @@ bool WaveChecker::ldsRaces(const Inst *I, const uint32_t *A, uint64_t Mask,
   const bool Stores = Access == MemoryAccess::Store && !Current->ToLds;
   if (Stores)
     R.Data = W.row(I->Src[1 + LdsPart].Reg);
+  // A flag perhaps, of one element: who waits for it is to go on from here.
+  if (Stores && L.TheEffects.PollsLds && !Runs.empty())
+    W.Yields = Runs.front().Bytes == Bytes;
   for (const LdsRun &Run : Runs) {
     R.Address = Run.Address;
     R.Bytes = Run.Bytes;
@@ -284,8 +266,10 @@ bool WaveChecker::flatLds(const Inst *I, uint32_t Address, unsigned Bytes,
   R.Address = Address;
   R.Bytes = R.LaneBytes = Bytes;
   R.Lane = int(Lane);
-  if (R.Access == MemoryAccess::Store)
+  if (R.Access == MemoryAccess::Store) {
     R.Data = W.row(I->Src[1].Reg);
+    W.Yields = L.races() && L.TheEffects.PollsLds;
+  }
   return !L.races() || Races.access(R);
 }
 

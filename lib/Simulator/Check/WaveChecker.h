@@ -51,7 +51,7 @@ public:
 
 private:
   bool limitFault(const Inst *I, const Effects &E);
-  bool barrier(const Inst *I, const Effects &E);
+  void barrier(const Inst *I, const Effects &E);
   bool ldsRange(const Inst *I, uint32_t Address, unsigned Bytes, unsigned Lane,
                 MemoryAccess Access);
 

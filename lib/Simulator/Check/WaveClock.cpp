@@ -99,7 +99,8 @@ const WaveLog *WaveLogs::find(uint32_t Wave) const {
 }
 
 BarrierClocks::BarrierClocks(unsigned NumWaves)
-    : Signals(NumWaves), Ended(NumWaves), NumWaves(NumWaves) {
+    : Signals(NumWaves), Ended(NumWaves), SignalledBy(NumWaves),
+      NumWaves(NumWaves) {
   start();
 }
 
@@ -107,6 +108,8 @@ void BarrierClocks::start() {
   std::fill(Signals.begin(), Signals.end(), 0);
   for (auto &E : Ended)
     E.reset();
+  for (auto &S : SignalledBy)
+    S.clear();
   for (Told &T : Two)
     T.Barrier = 0;
 }
@@ -116,6 +119,11 @@ bool BarrierClocks::othersRun(unsigned Wave) const {
     if (K != Wave && !Ended[K])
       return true;
   return false;
+}
+
+BarrierClocks::Told &BarrierClocks::signal(unsigned Wave, const Inst *By) {
+  SignalledBy[Wave].insert(By);
+  return told(++Signals[Wave]);
 }
 
 BarrierClocks::Told &BarrierClocks::told(unsigned Barrier) {

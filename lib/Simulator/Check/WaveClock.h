@@ -18,6 +18,8 @@
 
 #include "Check/ClockTree.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -25,6 +27,8 @@
 #include <vector>
 
 namespace lnbwd::sim {
+
+struct Inst;
 
 /// A point in the time of a wave and the instruction that was issued there, in
 /// one word; 0: none. The lowest bit is free.
@@ -115,12 +119,23 @@ public:
     unsigned Barrier = 0;
     bool Idle = false; ///< an ended wave that had left before it did more
   };
+  /// A wave signals a barrier with an instruction: its part of what is told.
+  Told &signal(unsigned Wave, const Inst *By);
+  /// Whether a wave has gone on and ended without the last barrier that another
+  /// one has passed, the Passed-th, though it had come to that instruction
+  /// before: both went through the same barriers, one of them less often.
+  bool hasMissed(unsigned Wave, unsigned Passed, const Inst *By) const {
+    return Ended[Wave] && !Ended[Wave]->Idle && Signals[Wave] < Passed &&
+           SignalledBy[Wave].contains(By);
+  }
   /// What those who signal this barrier say.
   Told &told(unsigned Barrier);
   /// Whether a wave beside this one has not ended.
   bool othersRun(unsigned Wave) const;
   std::vector<unsigned> Signals;            ///< barriers, by wave
   std::vector<std::unique_ptr<Told>> Ended; ///< by wave
+  /// The instructions by which each wave has signalled.
+  std::vector<llvm::SmallPtrSet<const Inst *, 4>> SignalledBy;
 
 private:
   unsigned NumWaves;

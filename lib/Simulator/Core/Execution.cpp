@@ -12,6 +12,7 @@
 
 #include "Core/Execution.h"
 
+#include "Core/HostServices.h"
 #include "Core/Launch.h"
 
 #include <cstdio>
@@ -30,7 +31,7 @@ static std::string message(const Wave &W, const Inst *I, int Lane,
     std::snprintf(Place + Length, sizeof(Place) - size_t(Length), ", lane %d",
                   Lane);
   std::string Message = std::string(L.Chip->Chip) + ": kernel '" +
-                        L.TheKernel->Name + "'" + Place + ": " + Text;
+                        L.TheKernel->shownName() + "'" + Place + ": " + Text;
   Message +=
       "; at " + L.Symbols->symbolize(I->Address) + ": " + L.Code->text(I);
   std::string Source = L.Symbols->sourceLine(I->Address);
@@ -65,6 +66,13 @@ const Inst *lnbwd::sim::fault(Wave &W, const Inst *I, int Lane,
   return stop(W, I, Lane, LaunchFailure::BadInstruction, Text);
 }
 
+const Inst *lnbwd::sim::faultTrap(Wave &W, const Inst *I, unsigned Number) {
+  const std::string Reason = W.L->Symbols->trapReason(I->Address);
+  return stop(W, I, -1, LaunchFailure::BadInstruction,
+              "the kernel executed s_trap " + std::to_string(Number) +
+                  (Reason.empty() ? "" : ", for '" + Reason + "'"));
+}
+
 const Inst *lnbwd::sim::faultNotExecutable(Wave &W, const Inst *I) {
   return stop(W, I, -1, LaunchFailure::BadInstruction,
               W.L->Code->text(I) +
@@ -74,6 +82,12 @@ const Inst *lnbwd::sim::faultNotExecutable(Wave &W, const Inst *I) {
 const Inst *lnbwd::sim::faultAddress(Wave &W, const Inst *I, int Lane,
                                      uint64_t Address, unsigned Bytes,
                                      bool Write) {
+  if (const HostService *S = hostServiceAt(Address))
+    return stop(W, I, Lane, LaunchFailure::IllegalAddress,
+                std::string(S->What) +
+                    " in a kernel is not simulated: the access goes to what "
+                    "the host would serve (" +
+                    S->Argument + ")");
   const FreedRegion *Freed = nullptr;
   for (const FreedRegion &R : W.L->Freed)
     if (Address >= R.Begin && Address < R.End)

@@ -48,6 +48,9 @@ bool noteFinding(Wave &W, const Inst *I, int Lane, const std::string &Group,
 /// "v_add_u32 v0, v1, v2 at k+0x40 (file:line:column)" of an instruction.
 std::string describeInstruction(const Wave &W, const Inst *I);
 
+/// Ends the wave for a trap, with what it was put there for. Returns null.
+const Inst *faultTrap(Wave &W, const Inst *I, unsigned Number);
+
 /// Ends the wave for an instruction that the decoder could not resolve. Returns
 /// null.
 const Inst *faultNotExecutable(Wave &W, const Inst *I);

@@ -50,8 +50,11 @@ public:
   virtual ~Symbolizer();
   /// "name+0x40" of an address.
   virtual std::string symbolize(uint64_t Address) const = 0;
-  /// "file:line:column" of an address, or nothing if that is not known.
+  /// "file:line:column" of an address, and where the functions around it were
+  /// inlined, or nothing if that is not known.
   virtual std::string sourceLine(uint64_t Address) const = 0;
+  /// What a trap was put there for, or nothing if that is not known.
+  virtual std::string trapReason(uint64_t Address) const = 0;
   /// The variables that there are symbols of, sorted by address; of several
   /// that begin in one place the longest.
   virtual llvm::ArrayRef<DataSymbol> dataSymbols() const = 0;

@@ -13,6 +13,8 @@
 #ifndef LNBWD_LIB_SIMULATOR_CORE_KERNEL_H
 #define LNBWD_LIB_SIMULATOR_CORE_KERNEL_H
 
+#include "llvm/Demangle/Demangle.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,7 +30,7 @@ struct KernelArgument {
 };
 
 struct Kernel {
-  std::string Name;
+  std::string Name;        ///< its symbol
   uint64_t Descriptor = 0; ///< address in the loaded image
   uint64_t Entry = 0;      ///< first instruction that executes
 
@@ -54,6 +56,9 @@ struct Kernel {
   /// What the descriptor says as well; -1: not stated.
   int64_t MetadataLds = -1, MetadataScratch = -1, MetadataKernarg = -1,
           MetadataWaveSize = -1;
+
+  /// Its name as it is in the source, for messages.
+  std::string shownName() const { return llvm::demangle(Name); }
 };
 
 } // namespace lnbwd::sim

@@ -31,7 +31,7 @@ std::string InstructionLimit::fromEnvironment(InstructionLimit &Limit) {
 bool Launch::stopped() {
   if (interrupts() != InterruptsBefore)
     fail(LaunchFailure::Interrupted, std::string(Chip->Chip) + ": kernel '" +
-                                         TheKernel->Name +
+                                         TheKernel->shownName() +
                                          "' was stopped by SIGINT");
   return Stop.load(std::memory_order_relaxed);
 }

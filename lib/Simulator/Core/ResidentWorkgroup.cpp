@@ -21,6 +21,8 @@ using namespace lnbwd::sim;
 
 /// Instructions of one wave before another one gets its turn.
 constexpr uint64_t Slice = 65536;
+/// And where another wave has yielded to it.
+constexpr uint64_t SliceForOthers = 1024;
 /// Instructions of a wave between two looks at whether to stop: how long a
 /// launch goes on after SIGINT, on each host thread.
 constexpr uint64_t Stretch = 1024;
@@ -103,6 +105,8 @@ void ResidentWorkgroup::startWave(unsigned Index) {
   if (L.ScratchSize)
     fillPoison(W.Scratch, ScratchPerWave);
   W.Status = WaveStatus::Running;
+  W.Yields = false;
+  W.Behind = 0;
   W.PC = L.Code->at(K.Entry);
   W.BarrierGeneration = WG.Generation - 1; // None that it could wait for.
   W.LastRegion = {0, 0};
@@ -227,7 +231,7 @@ void ResidentWorkgroup::reportExecuted(const Wave &W, const Inst *At) {
   if (Total <= Most)
     return;
   std::string Text = std::string(L.Chip->Chip) + ": kernel '" +
-                     L.TheKernel->Name + "' was stopped after " +
+                     L.TheKernel->shownName() + "' was stopped after " +
                      std::to_string(Most) + " instructions (";
   if (L.Limit.IsDefault)
     Text += "the default is " + std::to_string(L.Limit.Base) + " and " +
@@ -247,9 +251,37 @@ void ResidentWorkgroup::reportExecuted(const Wave &W, const Inst *At) {
   L.fail(LaunchFailure::TimeOut, Text);
 }
 
+/// The others come before the wave goes on.
+void ResidentWorkgroup::yield(Wave &W) {
+  W.Yields = false;
+  W.Behind = ((1ull << WG.NumWaves) - 1) & ~(1ull << W.Index);
+}
+
+/// A wave has its turn; whether another one waits for that.
+bool ResidentWorkgroup::hadTurn(const Wave &W) {
+  bool Any = false;
+  for (unsigned K = 0; K < WG.NumWaves; ++K) {
+    uint64_t &Behind = WG.Waves[K]->Behind;
+    Any |= (Behind >> W.Index & 1) != 0;
+    Behind &= ~(1ull << W.Index);
+  }
+  return Any;
+}
+
+/// Whether a wave that can run has to have a turn before this one. The one that
+/// has yielded first never waits for another that waits.
+bool ResidentWorkgroup::waitsForOthers(const Wave &W) const {
+  for (unsigned K = 0; W.Behind >> K; ++K)
+    if ((W.Behind >> K & 1) && WG.Waves[K]->Status == WaveStatus::Running)
+      return true;
+  return false;
+}
+
 template <bool Observed> void ResidentWorkgroup::runWave(Wave &W) {
   const Inst *I = W.PC;
   uint64_t Left = L.Shuffle ? 1 + nextRandom(Random) % 256 : Slice;
+  if (Observed && hadTurn(W))
+    Left = SliceForOthers;
   if (W.CountedExec != W.exec())
     W.flushCounts(W.exec());
   while (I && Left) {
@@ -273,6 +305,8 @@ template <bool Observed> void ResidentWorkgroup::runWave(Wave &W) {
           W.Observer->after(This);
         else if (W.Status == WaveStatus::Ended)
           W.Observer->ended(This);
+        if (__builtin_expect(W.Yields, 0))
+          break;
       } else {
         I = I->Run(W, I);
       }
@@ -283,6 +317,10 @@ template <bool Observed> void ResidentWorkgroup::runWave(Wave &W) {
       reportExecuted(W, I);
     if (L.stopped())
       break;
+    if (Observed && W.Yields) {
+      yield(W);
+      break;
+    }
   }
   if (I)
     W.PC = I; // The slice is over; otherwise the instruction has set it.
@@ -302,7 +340,8 @@ bool ResidentWorkgroup::turn() {
       W.Status = WaveStatus::Running;
       --W.BarrierGeneration; // It has been waited for.
     }
-    if (W.Status != WaveStatus::Running)
+    if (W.Status != WaveStatus::Running ||
+        __builtin_expect(W.Behind && waitsForOthers(W), 0))
       continue;
     Ran = true;
     if (W.Observer)
@@ -328,7 +367,7 @@ bool ResidentWorkgroup::turn() {
   }
   if (!Ran && WG.Alive) {
     L.fail(LaunchFailure::BadInstruction,
-           std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->Name +
+           std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->shownName() +
                "', workgroup (" + std::to_string(WG.Id[0]) + ", " +
                std::to_string(WG.Id[1]) + ", " + std::to_string(WG.Id[2]) +
                "): all waves wait at a barrier that cannot complete");

@@ -49,6 +49,9 @@ private:
   template <typename T> static Storage<T> allocate(size_t Count);
   void startWave(unsigned Index);
   template <bool Observed> void runWave(Wave &W);
+  void yield(Wave &W);
+  bool hadTurn(const Wave &W);
+  bool waitsForOthers(const Wave &W) const;
   /// Adds what was executed to the launch's total, and stops the launch if
   /// that is too much; W has executed the last of it, At comes next if it runs.
   void reportExecuted(const Wave &W, const Inst *At);

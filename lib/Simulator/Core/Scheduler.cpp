@@ -43,7 +43,8 @@ static void work(Launch &L, size_t MostResident) {
       Idle.pop_back();
       if (Active.empty())
         L.fail(LaunchFailure::OutOfMemory,
-               std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->Name +
+               std::string(L.Chip->Chip) + ": kernel '" +
+                   L.TheKernel->shownName() +
                    "': the host has no memory for the registers, LDS and "
                    "scratch of a workgroup");
       return false;
@@ -91,10 +92,10 @@ static void workOrFail(Launch &L, size_t MostResident) {
   try {
     work(L, MostResident);
   } catch (const std::bad_alloc &) {
-    L.fail(LaunchFailure::OutOfMemory, std::string(L.Chip->Chip) +
-                                           ": kernel '" + L.TheKernel->Name +
-                                           "': the host's memory does not "
-                                           "suffice for the launch");
+    L.fail(LaunchFailure::OutOfMemory,
+           std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->shownName() +
+               "': the host's memory does not "
+               "suffice for the launch");
   }
 }
 
@@ -129,7 +130,7 @@ bool lnbwd::sim::run(Launch &L) {
     return true;
   if (!L.Code->at(K.Entry)) {
     L.fail(LaunchFailure::BadInstruction, std::string(L.Chip->Chip) +
-                                              ": kernel '" + K.Name +
+                                              ": kernel '" + K.shownName() +
                                               "' has no instruction at its "
                                               "entry");
     return false;

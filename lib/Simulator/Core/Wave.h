@@ -89,6 +89,10 @@ struct Wave {
   unsigned BarrierGeneration = 0;
   Region LastRegion = {0, 0};
   WaveObserver *Observer = nullptr; ///< of an observed launch, or null
+  /// The observer wants the other waves of the workgroup to have a turn before
+  /// this one goes on.
+  bool Yields = false;
+  uint64_t Behind = 0; ///< the waves, by number, that have not had it yet
 
   /// Scratch memory: dword `o/4` of all lanes lies together.
   uint8_t *Scratch = nullptr;

@@ -35,10 +35,7 @@ static const Inst *codeEnd(Wave &W, const Inst *I) {
 }
 
 static const Inst *trap(Wave &W, const Inst *I) {
-  char Text[64];
-  std::snprintf(Text, sizeof(Text), "the kernel executed s_trap %u",
-                unsigned(I->Imm & 0xff));
-  return fault(W, I, -1, Text);
+  return faultTrap(W, I, unsigned(I->Imm & 0xff));
 }
 
 static const Inst *halt(Wave &W, const Inst *I) {

@@ -83,7 +83,7 @@ hipError_t lnbwd::sim::captureLaunch(hipFunction_t Function, dim3 Grid,
       keepArguments(*Function->TheKernel, Parameters, Extra, Kept);
   if (!Problem.empty())
     return finish(hipErrorInvalidValue, "hipModuleLaunchKernel: kernel '" +
-                                            Function->TheKernel->Name +
+                                            Function->TheKernel->shownName() +
                                             "': " + Problem);
   return enqueue("hipModuleLaunchKernel", Stream, [=]() mutable {
     std::vector<void *> Addresses;

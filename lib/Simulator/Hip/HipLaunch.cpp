@@ -16,6 +16,7 @@
 
 #include "Check/LaunchChecker.h"
 #include "Check/Limits.h"
+#include "Core/HostServices.h"
 #include "Core/Scheduler.h"
 #include "Core/Wave.h"
 #include "Hip/LaunchArguments.h"
@@ -84,9 +85,9 @@ static bool fillHidden(const KernelArgument &A, const Launch &L,
     Value = PrivateAperture >> 32;
   else if (Kind == "hidden_queue_ptr")
     Value = reinterpret_cast<uint64_t>(M.Queue);
-  else if (Kind != "hidden_none" && Kind != "hidden_printf_buffer" &&
-           Kind != "hidden_hostcall_buffer" && Kind != "hidden_heap_v1" &&
-           Kind != "hidden_multigrid_sync_arg" &&
+  else if (const uint64_t Service = hostServiceAddress(Kind))
+    Value = Service;
+  else if (Kind != "hidden_none" && Kind != "hidden_multigrid_sync_arg" &&
            Kind != "hidden_default_queue" && Kind != "hidden_completion_action")
     return false; // The others are null: there are no such services.
   store(M.Kernarg, A.Offset, Value, A.Size);
@@ -210,7 +211,8 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     return finish(hipErrorInvalidHandle,
                   "hipModuleLaunchKernel: the stream does not exist");
   const Kernel &K = *F->TheKernel;
-  std::string Prefix = "hipModuleLaunchKernel: kernel '" + K.Name + "': ";
+  std::string Prefix =
+      "hipModuleLaunchKernel: kernel '" + K.shownName() + "': ";
   const SimulatedChip &Chip = Chips[F->Owner->Device];
   if (Parameters && Extra)
     return finish(hipErrorInvalidValue,

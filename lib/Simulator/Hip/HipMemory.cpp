@@ -167,6 +167,7 @@ hipError_t hipFree(void *Pointer) {
     return finishFault(hipErrorInvalidValue,
                        "hipFree: " + hex(Pointer) +
                            " is not the start of a device buffer");
+  leavePool(Pointer);
   return finish(hipSuccess);
 }
 

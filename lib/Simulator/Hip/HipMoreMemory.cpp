@@ -69,11 +69,6 @@ hipError_t hipMemAdvise(const void *, size_t, hipMemoryAdvise, int) {
   return finish(hipSuccess);
 }
 
-hipError_t hipMallocAsync(void **Pointer, size_t Size, hipStream_t) {
-  return hipMalloc(Pointer, Size);
-}
-hipError_t hipFreeAsync(void *Pointer, hipStream_t) { return hipFree(Pointer); }
-
 hipError_t hipMallocHost(void **Pointer, size_t Size) {
   return hipHostMalloc(Pointer, Size, 0);
 }

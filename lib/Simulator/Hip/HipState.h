@@ -62,6 +62,14 @@ struct ihipEvent_t {
   /// By the clock of the stream's device.
   double Microseconds = 0;
 };
+/// What is counted of the memory of a pool; it comes from the device directly.
+struct ihipMemPoolHandle_t {
+  int Device;
+  uint64_t Used = 0, MostUsed = 0; ///< bytes
+  uint64_t ReleaseThreshold = 0;
+  int Reuse[3] = {1, 1, 1}; ///< by hipMemPoolAttr, from the first one on
+  std::map<void *, size_t> Buffers = {}; ///< their bytes
+};
 struct ihipModuleSymbol_t {
   const lnbwd::sim::Kernel *TheKernel;
   ihipModule_t *Owner;
@@ -96,6 +104,12 @@ struct HipState {
   NamedCounts Counts[NumChips];
   /// The only device that programs see, if there is only one; -1: all.
   int OnlyDevice = -1;
+  /// The default pool of each device, once it is asked for, and those that were
+  /// made.
+  std::unique_ptr<ihipMemPoolHandle_t> DefaultPools[NumChips];
+  std::set<ihipMemPoolHandle_t *> Pools;
+  /// The pools that hipMallocAsync takes from; null: the default ones.
+  ihipMemPoolHandle_t *CurrentPools[NumChips] = {};
   /// What hipMallocManaged gave, which hipFree takes back.
   std::set<void *> Managed;
   /// Set while launches of a device are predicted and not executed.
@@ -144,6 +158,9 @@ const ihipModuleSymbol_t *checkFunction(hipFunction_t F);
 
 /// Null, the default streams, and streams that exist are good.
 bool validStream(hipStream_t Stream);
+
+/// A buffer that has been freed is in no pool any more; the lock is held.
+void leavePool(void *Pointer);
 
 /// Captures `Work` if the stream is captured; otherwise executes it. A stream
 /// that does not exist is an error of `Function`.

@@ -15,7 +15,10 @@
 #include "Decode/CodeDecoder.h"
 #include "Execute/HostTables.h"
 
+#include "llvm/Demangle/Demangle.h"
+
 #include <cstdio>
+#include <cstdlib>
 
 using namespace llvm;
 using namespace lnbwd::sim;
@@ -67,6 +70,22 @@ std::string CodeObject::sourceLine(uint64_t Address) const {
   return Lines ? Lines->at(Address - Contents.Base) : "";
 }
 
+std::string CodeObject::trapReason(uint64_t Address) const {
+  return Lines ? Lines->trapReason(Address - Contents.Base) : "";
+}
+
+/// What a C++ function is called in the source, without its arguments.
+static std::string baseName(const std::string &Symbol) {
+  ItaniumPartialDemangler Parts;
+  size_t Size = 0;
+  if (Parts.partialDemangle(Symbol.c_str()) || !Parts.isFunction())
+    return Symbol;
+  char *Text = Parts.getFunctionBaseName(nullptr, &Size);
+  std::string Name = Text ? Text : Symbol;
+  std::free(Text);
+  return Name;
+}
+
 std::string CodeObject::symbolize(uint64_t Address) const {
   auto It = Contents.Functions.upper_bound(Address - Contents.Base);
   char Text[32];
@@ -78,5 +97,5 @@ std::string CodeObject::symbolize(uint64_t Address) const {
   --It;
   std::snprintf(Text, sizeof(Text), "+0x%llx",
                 (unsigned long long)(Address - Contents.Base - It->first));
-  return It->second + Text;
+  return baseName(It->second) + Text;
 }

@@ -138,7 +138,9 @@ struct SourceLines::Impl {
   std::unique_ptr<object::ObjectFile> File;
   std::unique_ptr<DWARFContext> Dwarf; ///< null once it has crashed
 
-  std::string find(uint64_t Address) const;
+  DIInliningInfo frames(uint64_t Address) const;
+  std::string ask(uint64_t Address,
+                  function_ref<std::string(const DIInliningInfo &)> Answer);
 };
 
 SourceLines::SourceLines() : TheImpl(std::make_unique<Impl>()) {}
@@ -174,33 +176,76 @@ std::unique_ptr<SourceLines> SourceLines::load(ArrayRef<uint8_t> Bytes) {
   return Lines;
 }
 
-std::string SourceLines::Impl::find(uint64_t Address) const {
+DIInliningInfo SourceLines::Impl::frames(uint64_t Address) const {
   DILineInfoSpecifier How(
       DILineInfoSpecifier::FileLineInfoKind::RelativeFilePath,
-      DINameKind::None);
-  for (const object::SectionRef &S : File->sections()) {
-    if (!S.isText() || Address < S.getAddress() ||
-        Address - S.getAddress() >= S.getSize())
+      DINameKind::ShortName);
+  for (const object::SectionRef &S : File->sections())
+    if (S.isText() && Address >= S.getAddress() &&
+        Address - S.getAddress() < S.getSize())
+      return Dwarf->getInliningInfoForAddress({Address, S.getIndex()}, How);
+  return {};
+}
+
+/// How many functions a location names that were inlined into each other.
+constexpr unsigned MostFrames = 8;
+
+static std::string locationOf(const DIInliningInfo &Frames) {
+  std::string Text;
+  unsigned Named = 0;
+  const uint32_t Count = Frames.getNumberOfFrames();
+  for (uint32_t K = 0; K < Count; ++K) {
+    const DILineInfo &Line = Frames.getFrame(K);
+    // What the compiler has made up has no line.
+    if (Line.Line == 0 || Line.FileName == DILineInfo::BadString)
       continue;
-    std::optional<DILineInfo> Line =
-        Dwarf->getLineInfoForAddress({Address, S.getIndex()}, How);
-    if (!Line || Line->Line == 0 || Line->FileName == DILineInfo::BadString)
-      return "";
-    std::string Text = Line->FileName + ":" + std::to_string(Line->Line);
-    return Line->Column ? Text + ":" + std::to_string(Line->Column) : Text;
+    if (++Named > MostFrames)
+      return Text + ", ...";
+    Text += (Text.empty() ? "" : ", inlined at ") + Line.FileName + ":" +
+            std::to_string(Line.Line);
+    if (Line.Column)
+      Text += ":" + std::to_string(Line.Column);
+    // The outermost one is the function that the address is told by.
+    if (K + 1 < Count && Line.FunctionName != DILineInfo::BadString)
+      Text += " in " + Line.FunctionName;
+  }
+  return Text;
+}
+
+/// clang names a function by what __builtin_verbose_trap says, and has it
+/// inlined where the trap is.
+static std::string trapReasonOf(const DIInliningInfo &Frames) {
+  for (uint32_t K = 0; K < Frames.getNumberOfFrames(); ++K) {
+    StringRef Name = Frames.getFrame(K).FunctionName;
+    if (!Name.consume_front("__clang_trap_msg$"))
+      continue;
+    const auto [Category, Reason] = Name.split('$');
+    return (Category + (Category.empty() || Reason.empty() ? "" : ": ") +
+            Reason)
+        .str();
   }
   return "";
 }
 
-std::string SourceLines::at(uint64_t Address) const {
-  std::lock_guard<std::mutex> Guard(TheImpl->Lock);
-  if (!TheImpl->Dwarf)
+std::string SourceLines::Impl::ask(
+    uint64_t Address,
+    function_ref<std::string(const DIInliningInfo &)> Answer) {
+  std::lock_guard<std::mutex> Guard(Lock);
+  if (!Dwarf)
     return "";
   std::string Text;
   CrashGuard Crash;
-  if (Crash.survives([&] { Text = TheImpl->find(Address); }))
+  if (Crash.survives([&] { Text = Answer(frames(Address)); }))
     return Text;
   // It may hold a lock of its own: it is neither asked again nor destroyed.
-  (void)TheImpl->Dwarf.release();
+  (void)Dwarf.release();
   return "";
+}
+
+std::string SourceLines::at(uint64_t Address) const {
+  return TheImpl->ask(Address, locationOf);
+}
+
+std::string SourceLines::trapReason(uint64_t Address) const {
+  return TheImpl->ask(Address, trapReasonOf);
 }

@@ -26,8 +26,11 @@ public:
   /// Null if the code object has no line table, or none that can be read.
   static std::unique_ptr<SourceLines> load(llvm::ArrayRef<uint8_t> Bytes);
   ~SourceLines();
-  /// "file:line:column" of an address in the file, or nothing.
+  /// "file:line:column" of an address in the file, or nothing. Where functions
+  /// were inlined: "file:line:column in function, inlined at file:line:column".
   std::string at(uint64_t Address) const;
+  /// "category: reason" of the __builtin_verbose_trap there, or nothing.
+  std::string trapReason(uint64_t Address) const;
 
 private:
   SourceLines();

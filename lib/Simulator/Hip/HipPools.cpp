@@ -1,0 +1,268 @@
+//===- HipPools.cpp - HIP: memory in the order of a stream ----------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// hipMallocAsync, hipFreeAsync and pools. What a stream is given is done at
+// once, so that such memory is allocated and freed like any other, and a use
+// after free is found; pools only count it. Exporting pools to other processes
+// is not there.
+//
+//===----------------------------------------------------------------------===//
+
+// First, since it says what of the headers is exported.
+#include "Hip/HipState.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+using namespace lnbwd::sim;
+
+using Pool = ihipMemPoolHandle_t;
+
+void lnbwd::sim::leavePool(void *Pointer) {
+  auto Leave = [&](Pool *P) {
+    if (auto It = P->Buffers.find(Pointer); It != P->Buffers.end()) {
+      P->Used -= It->second;
+      P->Buffers.erase(It);
+    }
+  };
+  for (const auto &P : state().DefaultPools)
+    if (P)
+      Leave(P.get());
+  for (Pool *P : state().Pools)
+    Leave(P);
+}
+
+/// The lock is held.
+static Pool *defaultPool(int Device) {
+  auto &P = state().DefaultPools[Device];
+  if (!P)
+    P.reset(new Pool{Device});
+  return P.get();
+}
+
+/// The lock is held.
+static bool exists(const Pool *P) {
+  const HipState &S = state();
+  return S.Pools.count(const_cast<Pool *>(P)) ||
+         std::any_of(std::begin(S.DefaultPools), std::end(S.DefaultPools),
+                     [P](const auto &D) { return P && D.get() == P; });
+}
+
+static hipError_t wrong(const char *Function, const char *What) {
+  return finish(hipErrorInvalidValue, std::string(Function) + ": " + What);
+}
+
+/// Memory from a pool, or, if that is null, from the current one of the
+/// stream's device.
+static hipError_t allocate(const char *Function, void **Pointer, size_t Size,
+                           Pool *From, hipStream_t Stream) {
+  if (!Pointer)
+    return wrong(Function, "null pointer");
+  *Pointer = nullptr;
+  if (!validStream(Stream))
+    return finish(hipErrorInvalidHandle,
+                  std::string(Function) + ": the stream does not exist");
+  if (isCaptured(Stream))
+    return finish(hipErrorStreamCaptureUnsupported,
+                  std::string(Function) +
+                      ": the stream is being captured, and memory that belongs "
+                      "to a graph is not simulated");
+  const int Device = deviceOf(Stream);
+  {
+    std::lock_guard<std::mutex> Guard(state().Lock);
+    if (!From)
+      From = state().CurrentPools[Device];
+    if (!From)
+      From = defaultPool(Device);
+    if (!exists(From))
+      return wrong(Function, "the pool does not exist");
+  }
+  const int Before = currentDevice();
+  currentDevice() = From->Device;
+  const hipError_t Code = hipMalloc(Pointer, Size);
+  currentDevice() = Before;
+  if (Code != hipSuccess || !*Pointer)
+    return Code;
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  From->Buffers[*Pointer] = Size;
+  From->Used += Size;
+  From->MostUsed = std::max(From->MostUsed, From->Used);
+  return finish(hipSuccess);
+}
+
+/// Where an attribute of 32 or 64 bits is kept; null: there is none like that.
+static void *attribute(Pool &P, hipMemPoolAttr Attribute, size_t &Size) {
+  Size = 8;
+  switch (Attribute) {
+  case hipMemPoolReuseFollowEventDependencies:
+  case hipMemPoolReuseAllowOpportunistic:
+  case hipMemPoolReuseAllowInternalDependencies:
+    Size = 4;
+    return &P.Reuse[Attribute - hipMemPoolReuseFollowEventDependencies];
+  case hipMemPoolAttrReleaseThreshold:
+    return &P.ReleaseThreshold;
+  // A pool keeps nothing that is not used.
+  case hipMemPoolAttrReservedMemCurrent:
+  case hipMemPoolAttrUsedMemCurrent:
+    return &P.Used;
+  case hipMemPoolAttrReservedMemHigh:
+  case hipMemPoolAttrUsedMemHigh:
+    return &P.MostUsed;
+  }
+  return nullptr;
+}
+
+extern "C" {
+
+hipError_t hipMallocAsync(void **Pointer, size_t Size, hipStream_t Stream) {
+  return allocate("hipMallocAsync", Pointer, Size, nullptr, Stream);
+}
+hipError_t hipMallocFromPoolAsync(void **Pointer, size_t Size,
+                                  hipMemPool_t From, hipStream_t Stream) {
+  if (!From)
+    return wrong("hipMallocFromPoolAsync", "the pool is null");
+  return allocate("hipMallocFromPoolAsync", Pointer, Size, From, Stream);
+}
+hipError_t hipFreeAsync(void *Pointer, hipStream_t Stream) {
+  if (!validStream(Stream))
+    return finish(hipErrorInvalidHandle,
+                  "hipFreeAsync: the stream does not exist");
+  if (isCaptured(Stream))
+    return finish(hipErrorStreamCaptureUnsupported,
+                  "hipFreeAsync: the stream is being captured, and memory that "
+                  "belongs to a graph is not simulated");
+  return hipFree(Pointer);
+}
+
+hipError_t hipMemPoolCreate(hipMemPool_t *Made, const hipMemPoolProps *Of) {
+  if (!Made || !Of)
+    return wrong("hipMemPoolCreate", "null pointer");
+  *Made = nullptr;
+  const int Device = deviceNumbered(Of->location.id);
+  if (Of->location.type != hipMemLocationTypeDevice || Device < 0)
+    return wrong("hipMemPoolCreate", "the location is no device that exists");
+  if (Of->allocType != hipMemAllocationTypePinned)
+    return wrong("hipMemPoolCreate",
+                 "expected memory of hipMemAllocationTypePinned");
+  if (Of->handleTypes != hipMemHandleTypeNone)
+    return finish(hipErrorNotSupported,
+                  "hipMemPoolCreate: pools that other processes can open are "
+                  "not simulated");
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  *Made = *state().Pools.insert(new Pool{Device}).first;
+  return finish(hipSuccess);
+}
+/// What was taken from it stays until it is freed.
+hipError_t hipMemPoolDestroy(hipMemPool_t P) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!state().Pools.erase(P))
+    return finishFault(hipErrorInvalidValue,
+                       "hipMemPoolDestroy: not a pool that was created");
+  for (Pool *&Current : state().CurrentPools)
+    if (Current == P)
+      Current = nullptr;
+  delete P;
+  return finish(hipSuccess);
+}
+
+hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t *P, int Number) {
+  const int Device = deviceNumbered(Number);
+  if (!P || Device < 0)
+    return wrong("hipDeviceGetDefaultMemPool",
+                 "expected a device that exists, and a place for the pool");
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  *P = defaultPool(Device);
+  return finish(hipSuccess);
+}
+hipError_t hipDeviceGetMemPool(hipMemPool_t *P, int Number) {
+  const int Device = deviceNumbered(Number);
+  if (!P || Device < 0)
+    return wrong("hipDeviceGetMemPool",
+                 "expected a device that exists, and a place for the pool");
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  Pool *Current = state().CurrentPools[Device];
+  *P = Current ? Current : defaultPool(Device);
+  return finish(hipSuccess);
+}
+hipError_t hipDeviceSetMemPool(int Number, hipMemPool_t P) {
+  const int Device = deviceNumbered(Number);
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (Device < 0 || !exists(P) || P->Device != Device)
+    return wrong("hipDeviceSetMemPool", "expected a pool of the device");
+  state().CurrentPools[Device] = P;
+  return finish(hipSuccess);
+}
+
+hipError_t hipMemPoolTrimTo(hipMemPool_t P, size_t) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!exists(P))
+    return wrong("hipMemPoolTrimTo", "the pool does not exist");
+  return finish(hipSuccess);
+}
+
+hipError_t hipMemPoolGetAttribute(hipMemPool_t P, hipMemPoolAttr Attribute,
+                                  void *Value) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  size_t Size;
+  const void *Place = exists(P) ? attribute(*P, Attribute, Size) : nullptr;
+  if (!Place || !Value)
+    return wrong("hipMemPoolGetAttribute",
+                 "expected a pool, one of its attributes, and a place for it");
+  std::memcpy(Value, Place, Size);
+  return finish(hipSuccess);
+}
+hipError_t hipMemPoolSetAttribute(hipMemPool_t P, hipMemPoolAttr Attribute,
+                                  void *Value) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  size_t Size;
+  void *Place = exists(P) ? attribute(*P, Attribute, Size) : nullptr;
+  if (!Place || !Value)
+    return wrong("hipMemPoolSetAttribute",
+                 "expected a pool, one of its attributes, and its value");
+  if (Place == &P->Used)
+    return wrong("hipMemPoolSetAttribute", "the attribute can only be read");
+  if (Place == &P->MostUsed) {
+    uint64_t New;
+    std::memcpy(&New, Value, Size);
+    if (New)
+      return wrong("hipMemPoolSetAttribute",
+                   "a high watermark can only be set to 0");
+    P->MostUsed = P->Used;
+    return finish(hipSuccess);
+  }
+  std::memcpy(Place, Value, Size);
+  return finish(hipSuccess);
+}
+
+/// A pool's own device can always read and write; there are no other ones that
+/// could.
+hipError_t hipMemPoolSetAccess(hipMemPool_t P, const hipMemAccessDesc *Wanted,
+                               size_t Count) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!exists(P) || (Count && !Wanted))
+    return wrong("hipMemPoolSetAccess", "expected a pool and descriptions");
+  for (size_t K = 0; K < Count; ++K)
+    if (deviceNumbered(Wanted[K].location.id) != P->Device ||
+        Wanted[K].flags != hipMemAccessFlagsProtReadWrite)
+      return finish(hipErrorNotSupported,
+                    "hipMemPoolSetAccess: only the pool's own device can reach "
+                    "it, to read and write");
+  return finish(hipSuccess);
+}
+hipError_t hipMemPoolGetAccess(hipMemAccessFlags *Flags, hipMemPool_t P,
+                               hipMemLocation *Of) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  if (!Flags || !Of || !exists(P))
+    return wrong("hipMemPoolGetAccess", "expected a pool and a location");
+  *Flags = deviceNumbered(Of->id) == P->Device ? hipMemAccessFlagsProtReadWrite
+                                               : hipMemAccessFlagsProtNone;
+  return finish(hipSuccess);
+}
+
+} // extern "C"

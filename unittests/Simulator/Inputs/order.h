@@ -1,0 +1,34 @@
+/*===- order.h - What the kernels of order share ------------------*- C -*-===*\
+|*
+|* Part of the lnbwd project, under the Apache License v2.0 with LLVM
+|* Exceptions. See LICENSE for license information.
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+|*
+|*===----------------------------------------------------------------------===*|
+|*
+|* LDS for all, and a barrier of all workgroups. data, flags and out are all
+|* zeros before the launch. CheckerOrderTest says with how many workgroups and
+|* waves each kernel runs.
+|*
+\*===----------------------------------------------------------------------===*/
+
+#ifndef LNBWD_UNITTESTS_SIMULATOR_INPUTS_ORDER_H
+#define LNBWD_UNITTESTS_SIMULATOR_INPUTS_ORDER_H
+
+#include "pairs.h"
+
+SHARED static u32 tile[1024];
+SHARED static u32 tile2[64];
+
+/* The n-th barrier of all workgroups: arrive, then poll. */
+INLINE void grid_barrier(gptr count, u32 n) {
+  barrier();
+  if (ITEM == 0) {
+    ADD(count, 1, RELEASE, DEVICE);
+    while (LOAD(count, ACQUIRE, DEVICE) < n * GROUPS)
+      __builtin_amdgcn_s_sleep(1);
+  }
+  barrier();
+}
+
+#endif // LNBWD_UNITTESTS_SIMULATOR_INPUTS_ORDER_H
