@@ -383,6 +383,12 @@ def test_operations_are_named_in_their_tables_only():
         assert not found, f"{file.relative_to(ROOT)} names an operation: {found}"
 
 
+def test_nothing_is_undefined_above_the_llvm_level():
+    """lane.no_row says what an undefined value is for; ub.poison, of all levels, hides it."""
+    for file in own_sources():
+        assert not re.search(r"\bub::|\bub\.poison|UBOps\.h", file.read_text()), file
+
+
 def passes() -> dict[str, tuple[str, str]]:
     """The passes by name: what their records say, and the C++ source of each."""
     sources = {record: file.read_text() for file in sorted((ROOT / "lib").rglob("*.cpp"))
