@@ -73,10 +73,11 @@ new_environment all "$(ls "$out"/lnbwd-*.whl)"
 all/bin/python - <<'PY'
 import os, sys
 import lnbwd
+from lnbwd.operations import LAYER_NORM_BWD
 assert not {"torch", "numpy"} & set(sys.modules)
 print("lnbwd", lnbwd.__version__, "in", lnbwd.__path__[0])
 for chip in os.environ["all_chips"].split():
-    kernel = lnbwd.compile("layer_norm_bwd", n=1024, dtype="bf16", chip=chip)
+    kernel = lnbwd.compile(LAYER_NORM_BWD, n=1024, dtype="bf16", chip=chip)
     kernel.save(f"k-{chip}")
     print(chip, "compiled")
 PY
@@ -148,7 +149,7 @@ def ours():
     import lnbwd
     # Another row length each time, so that the cache does not answer.
     n = 640 if sys.argv[1] == "before" else 896
-    lnbwd.compile("layer_norm_bwd", n=n, dtype="f32", chip=os.environ["default_chip"])
+    lnbwd.compile(lnbwd.operations.LAYER_NORM_BWD, n=n, dtype="f32", chip=os.environ["default_chip"])
     import torch
     x = torch.randn(8, 512, requires_grad=True)
     with lnbwd.simulate(os.environ["default_chip"]):
@@ -159,7 +160,7 @@ if sys.argv[1] == "before":
     found = others(); ours(); others()
 else:
     import lnbwd
-    lnbwd.compile("rms_norm_bwd", n=512, dtype="f32", chip=os.environ["gpu_chip"])
+    lnbwd.compile(lnbwd.operations.RMS_NORM_BWD, n=512, dtype="f32", chip=os.environ["gpu_chip"])
     found = others(); ours()
 print(sys.argv[1], ", ".join(found), "ok")
 PY
@@ -172,7 +173,7 @@ import os
 import lnbwd
 print("runtime", lnbwd.runtime.library_version())
 try:  # Not what the cache has from above.
-    lnbwd.compile("layer_norm_bwd", n=1000, dtype="bf16", chip=os.environ["default_chip"])
+    lnbwd.compile(lnbwd.operations.LAYER_NORM_BWD, n=1000, dtype="bf16", chip=os.environ["default_chip"])
 except lnbwd.LnbwdError as error:
     print("expected:", error)
 else:

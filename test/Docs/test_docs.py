@@ -326,6 +326,8 @@ def test_the_runtime_is_free_of_llvm(folder):
 def string_literals(file: pathlib.Path) -> list[str]:
     """The texts in a source file's code, without comments and descriptions."""
     text = file.read_text()
+    if file.suffix == ".sh":  # Whole lines, since a script is texts in texts.
+        return [line for line in text.splitlines() if not line.lstrip().startswith("#")]
     if file.suffix not in (".py", ""):
         tokens = re.findall(r'//[^\n]*|/\*.*?\*/|"((?:[^"\\\n]|\\.)*)"', text, re.DOTALL)
         return [token for token in tokens if token]
@@ -350,7 +352,7 @@ def own_sources(*more: str) -> list[pathlib.Path]:
     made = {ROOT / "python/lnbwd/_operations.py", ROOT / "python/lnbwd/_chips.py"}
     return [file for top in ("include", "lib", "tools", "python/lnbwd", *more)
             for file in sorted((ROOT / top).rglob("*"))
-            if (file.suffix in (".h", ".cpp", ".c", ".py") and file not in made)
+            if (file.suffix in (".h", ".cpp", ".c", ".py", ".sh") and file not in made)
             or (file.is_file() and file.name == "lnbwd-tune")]
 
 
@@ -361,6 +363,9 @@ def test_literals_are_found(tmp_path):
     source = tmp_path / "a.py"
     source.write_text('"""No."""\n__all__ = ["no"]\nname = f"yes {name}"\n')
     assert string_literals(source) == ["yes "]
+    source = tmp_path / "a.sh"
+    source.write_text("# no\nyes --with=this # and that\n")
+    assert string_literals(source) == ["yes --with=this # and that"]
 
 
 def test_chips_are_named_in_their_description_only():
@@ -378,9 +383,18 @@ def test_operations_are_named_in_their_tables_only():
     # Behind more of a name, it is another's: PyTorch's "native_layer_norm". So is what ends in
     # "_eps", an entry of a model's configuration; other endings are ours, "layer_norm_bwd_dx".
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(sorted(names))})(?!_eps\b)")
+    # In a script's lines an example or a benchmark is a file, and lnbwd.layer_norm(...) a function.
+    in_lines = re.compile(pattern.pattern + r"(?!\w*\.(?:mlir|py)\b|\()")
     for file in own_sources("bench", "scripts", "fuzz"):
-        found = [text for text in string_literals(file) if pattern.search(text)]
+        found = [text for text in string_literals(file)
+                 if (in_lines if file.suffix == ".sh" else pattern).search(text)]
         assert not found, f"{file.relative_to(ROOT)} names an operation: {found}"
+
+
+def test_nothing_is_undefined_above_the_llvm_level():
+    """lane.no_row says what an undefined value is for; ub.poison, of all levels, hides it."""
+    for file in own_sources():
+        assert not re.search(r"\bub::|\bub\.poison|UBOps\.h", file.read_text()), file
 
 
 def passes() -> dict[str, tuple[str, str]]:

@@ -11,6 +11,7 @@
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -173,6 +174,19 @@ struct LowerLoadScalar : OpRewritePattern<lane::LoadScalarOp> {
   }
 };
 
+/// Straight to the LLVM level's operation: no level between has one that says
+/// what it is for.
+struct LowerNoRow : OpRewritePattern<lane::NoRowOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(lane::NoRowOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!LLVM::isCompatibleType(op.getType()))
+      return failure();
+    rewriter.replaceOpWithNewOp<LLVM::PoisonOp>(op, op.getType());
+    return success();
+  }
+};
+
 struct LowerStore : PlacePattern<lane::StoreOp> {
   using PlacePattern::PlacePattern;
   LogicalResult lower(lane::StoreOp op, const Place &place,
@@ -325,6 +339,6 @@ struct LowerBarrier : OpRewritePattern<lane::BarrierOp> {
 void lnbwd::populateLaneToGPUPatterns(RewritePatternSet &patterns) {
   patterns.add<LowerRow, LowerGroup, LowerLane, LowerExists, LowerLoad,
                LowerLoadColumns, LowerStore, LowerStoreScalar, LowerLoadScalar,
-               LowerForRows, LowerSingleTurn, LowerEnteredForRows,
+               LowerNoRow, LowerForRows, LowerSingleTurn, LowerEnteredForRows,
                LowerAccumulate, LowerBarrier>(patterns.getContext());
 }

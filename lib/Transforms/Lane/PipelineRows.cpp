@@ -22,7 +22,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -331,7 +330,7 @@ SmallVector<Value> Prefetcher::loadSet(lane::PartKind part, Value set) {
       [&](OpBuilder &, Location) {
         SmallVector<Value> unused;
         for (Type type : types)
-          unused.push_back(ub::PoisonOp::create(b, type));
+          unused.push_back(lane::NoRowOp::create(b, type));
         scf::YieldOp::create(b, unused);
       });
   guarded->setAttr(lane::partAttr, attribute);

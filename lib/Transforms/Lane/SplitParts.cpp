@@ -19,7 +19,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -128,7 +127,7 @@ static bool isElementwise(Operation *op) {
   return op->getNumResults() == 1 && isPure(op) &&
          (OpTrait::hasElementwiseMappableTraits(op) ||
           isa<vector::FMAOp, vector::BroadcastOp, vector::BitCastOp,
-              arith::ConstantOp, ub::PoisonOp>(op));
+              arith::ConstantOp, lane::NoRowOp>(op));
 }
 
 namespace {

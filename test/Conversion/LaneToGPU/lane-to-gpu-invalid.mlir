@@ -77,3 +77,17 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 512, lanes = 64, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @whole_part_of_no_row(%x: memref<?x512xf32>, %i: index) {
+    %place = lane.place : !place
+    // expected-error@+1 {{cannot be converted; run lnbwd-split-parts before}}
+    %part = lane.no_row : vector<2x4xf32>
+    lane.store %part, %x[%i] at %place : !place, vector<2x4xf32>, memref<?x512xf32>
+    gpu.return
+  }
+}

@@ -37,6 +37,22 @@ gpu.module @m {
 
 // -----
 
+// What is loaded nowhere has no value from the LLVM level on.
+// CHECK-LABEL: gpu.func @no_row
+// CHECK:         %[[PART:.*]] = llvm.mlir.poison : vector<4xf32>
+// CHECK:         %[[NUMBER:.*]] = llvm.mlir.poison : f32
+// CHECK:         "test.use"(%[[PART]], %[[NUMBER]])
+gpu.module @m {
+  gpu.func @no_row() {
+    %part = lane.no_row : vector<4xf32>
+    %number = lane.no_row : f32
+    "test.use"(%part, %number) : (vector<4xf32>, f32) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
 !place = !lane.place<row_length = 300, lanes = 64, groups = 1, width = 4>
 
 // Beyond the row's end lanes read its last vector and write nothing; nor where

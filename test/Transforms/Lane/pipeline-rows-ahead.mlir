@@ -21,8 +21,8 @@
 // NVIDIA-NEXT:     %[[B:.*]] = lane.load_scalar %[[S]][%[[ROW0]]]
 // NVIDIA-NEXT:     scf.yield %[[A]], %[[B]]
 // NVIDIA-NEXT:   } else {
-// NVIDIA-NEXT:     %[[P:.*]] = ub.poison : vector<2x4xf32>
-// NVIDIA-NEXT:     %[[Q:.*]] = ub.poison : f32
+// NVIDIA-NEXT:     %[[P:.*]] = lane.no_row : vector<2x4xf32>
+// NVIDIA-NEXT:     %[[Q:.*]] = lane.no_row : f32
 // NVIDIA-NEXT:     scf.yield %[[P]], %[[Q]]
 // NVIDIA-NEXT:   } {lane.part = #lane.part<first_load>}
 // AMD-NEXT:      %[[LOOP:.*]]:3 = lane.for_rows %[[SET:.*]] = %[[BEGIN]] to %[[FULL]] step %[[STEP]] at %[[PLACE]] sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[V:.*]] = %[[V0]], %[[N:.*]] = %[[N0]]) attributes {whole}
@@ -86,7 +86,7 @@ gpu.module @m {
 // AMD:           %[[FIRST:.*]] = vector.bitcast %{{.*}} : vector<2x4xi8> to vector<2x1xi32>
 // NVIDIA:        %[[FIRST:.*]] = scf.if %{{.*}} -> (vector<2x1xi32>) {
 // NVIDIA:          vector.bitcast %{{.*}} : vector<2x4xi8> to vector<2x1xi32>
-// NVIDIA:          ub.poison : vector<2x1xi32>
+// NVIDIA:          lane.no_row : vector<2x1xi32>
 // CHECK:         lane.for_rows {{.*}} carrying(%[[NOW:.*]] = %[[FIRST]])
 // CHECK:           %[[NEXT:.*]] = vector.bitcast %{{.*}} : vector<2x4xi8> to vector<2x1xi32>
 // CHECK:           %[[V:.*]] = vector.bitcast %[[NOW]] : vector<2x1xi32> to vector<2x4xi8>

@@ -109,7 +109,7 @@ gpu.module @m {
 // What a loop carries beside its sums goes in the order of loads: access by
 // access over all parts of one load, packed or not.
 // CHECK-LABEL: gpu.func @carried
-// CHECK:         %[[NONE:.*]] = ub.poison : vector<4xf32>
+// CHECK:         %[[NONE:.*]] = lane.no_row : vector<4xf32>
 // CHECK:         lane.for_rows {{.*}} sums(%[[S0:.*]] = %{{.*}}, %[[S1:.*]] = %{{.*}}) carrying(%[[A0:.*]] = %{{.*}}, %[[B0:.*]] = %{{.*}}, %[[A1:.*]] = %{{.*}}, %[[B1:.*]] = %{{.*}}, %[[N:.*]] = %{{.*}}, %[[C0:.*]] = %[[NONE]], %[[C1:.*]] = %{{.*}})
 // CHECK:           %[[W0:.*]] = vector.bitcast %[[B0]] : vector<1xi32> to vector<4xi8>
 // CHECK:           lane.store %[[W0]], %{{.*}} access 0
@@ -118,7 +118,7 @@ gpu.module @m {
   gpu.func @carried(%x: memref<?x512xf32>, %m: memref<?x512xi8>, %i: index) {
     %place = lane.place : !place
     %zero = arith.constant dense<0.0> : vector<2x4xf32>
-    %none = ub.poison : vector<2x4xf32>
+    %none = lane.no_row : vector<2x4xf32>
     %f:2 = lane.load %x, %m[%i] at %place : !place, memref<?x512xf32>, memref<?x512xi8> -> vector<2x4xf32>, vector<2x4xi8>
     %packed = vector.bitcast %f#1 : vector<2x4xi8> to vector<2x1xi32>
     %r:5 = lane.for_rows %set = %i to %i step %i at %place sums(%s = %zero) carrying(%a = %f#0, %b = %packed, %n = %i, %c = %none) attributes {whole}

@@ -82,7 +82,7 @@ gpu.module @m {
       %m = lane.load_scalar %ms[%begin] : memref<?xf32>
       scf.yield %m : f32
     } else {
-      %none = ub.poison : f32
+      %none = lane.no_row : f32
       scf.yield %none : f32
     } {lane.part = #lane.part<first_load>}
     %left = lane.for_rows %set = %begin to %end step %step at %place carrying(%m = %first) attributes {whole} : !place, f32 {

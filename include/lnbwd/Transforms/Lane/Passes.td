@@ -127,7 +127,7 @@ def PipelineRowsPass
   let options = [ChipOption];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect",
-    "::mlir::ub::UBDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::vector::VectorDialect"];
   let statistics = [Statistic<"numPipelined", "pipelined", "Row loops changed">];
 }
 

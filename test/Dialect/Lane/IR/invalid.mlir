@@ -258,3 +258,19 @@ func.func @f(%i: index, %place: !lane.place<row_length = 128, lanes = 32, groups
   }
   return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{must be a lane's part of a row, an access of it or a row's number, but got 'index'}}
+  %none = lane.no_row : index
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error@+1 {{must be a lane's part of a row, an access of it or a row's number, but got 'vector<2x2x4xf32>'}}
+  %none = lane.no_row : vector<2x2x4xf32>
+  return
+}

@@ -127,6 +127,20 @@ func.func @within(%set: index, %count: index, %a: memref<?x1000xf32>, %m: memref
 
 // -----
 
+// What stands for a row that does not exist: a part, an access or a number.
+// CHECK-LABEL: func.func @no_row
+// CHECK:         lane.no_row : vector<2x8xbf16>
+// CHECK:         lane.no_row : vector<2xi32>
+// CHECK:         lane.no_row : f32
+func.func @no_row() {
+  %part = lane.no_row : vector<2x8xbf16>
+  %packed = lane.no_row : vector<2xi32>
+  %number = lane.no_row : f32
+  return
+}
+
+// -----
+
 // A sum may be added to below a condition.
 // CHECK-LABEL: func.func @conditional
 // CHECK:         lane.for_rows {{.*}} sums(%[[A:.*]] = %{{.*}}) attributes {entered}

@@ -298,6 +298,36 @@ def Lane_ShareScalarOp : Lane_Op<"share_scalar", [
   }];
 }
 
+def Lane_RowValue : AnyTypeOf<[
+    VectorOfRankAndType<[1, 2], [AnyFloat, AnySignlessInteger]>, AnyFloat,
+    AnySignlessInteger],
+    "a lane's part of a row, an access of it or a row's number">;
+
+def Lane_NoRowOp : Lane_Op<"no_row", [Pure]> {
+  let summary = "Stands for what would be loaded of a row that does not exist";
+  let description = [{
+    What a branch yields where another loads: a lane's part of a row, one access
+    of it, or the row's number. Nothing may look at it, so that it costs no
+    instruction. Its bits are no number, and may be others for each user; the
+    LLVM level has `llvm.mlir.poison` for that.
+
+    Example:
+
+    ```mlir
+    %next = scf.if %exists -> (vector<2x8xbf16>) {
+      %x = lane.load %xs[%row] at %place
+          : !lane.place<...>, memref<?x1024xbf16> -> vector<2x8xbf16>
+      scf.yield %x : vector<2x8xbf16>
+    } else {
+      %none = lane.no_row : vector<2x8xbf16>
+      scf.yield %none : vector<2x8xbf16>
+    }
+    ```
+  }];
+  let results = (outs Lane_RowValue:$value);
+  let assemblyFormat = "attr-dict `:` type($value)";
+}
+
 def Lane_KeepOrderOp : Lane_Op<"keep_order"> {
   let summary = "What is before is issued before what is behind";
   let description = [{
