@@ -38,8 +38,8 @@ static constexpr int64_t mostColumns = 64;
 /// Columns of a workgroup, at least, where several share a row.
 static constexpr int64_t leastPartColumns = 1024;
 /// Idle lanes over busy ones, and work-items of a compute unit, beyond which
-/// nothing is good.
-static constexpr double mostIdle = 0.34;
+/// nothing is good; and the idle lanes where nothing else can run.
+static constexpr double mostIdle = 0.34, mostIdleAtAll = 1;
 static constexpr int64_t leastComputeUnitThreads = 128,
                          mostComputeUnitThreads = 2048;
 /// Registers by which the estimate stays below those that a lane has.
@@ -77,9 +77,11 @@ static SmallVector<Flight> getFlights(const ChipInfo &chip) {
 }
 
 namespace {
-/// Which grids are tried, beside persistent workgroups as the table of fields
-/// has them.
-struct TriedGrids {
+/// Which schedules are tried, beside persistent workgroups as the table of
+/// fields has them.
+struct TriedSchedules {
+  /// Idle lanes over busy ones, at most.
+  double idle = mostIdle;
   /// Work-items of a workgroup and columns of a lane, at most, where each set
   /// of rows has a workgroup of its own; 0: none has.
   double apartThreads = 0, apartColumns = 0;
@@ -99,7 +101,7 @@ static bool takesUnboundedGrid(RowwiseOp op) {
 /// Calls `visit` with each schedule for `rows` rows that are whole in a
 /// workgroup or a cluster, but for those that are hopeless.
 static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
-                            const TriedGrids &tryGrids, int64_t rows,
+                            const TriedSchedules &toTry, int64_t rows,
                             function_ref<void(const ScheduleFields &)> visit) {
   int64_t length = op.getRowLength();
   int64_t width = chooseVectorWidth(op);
@@ -121,7 +123,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           (split - 1) * columns >= length ||
           (accesses > 1 && accesses * width > mostColumns) ||
           double(accesses * width * threads * split) >
-              double(length) * (1 + mostIdle))
+              double(length) * (1 + toTry.idle))
         continue;
       ScheduleFields fields;
       fields.threadsPerRow = threads;
@@ -147,8 +149,8 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
             if (!workgroups) {
               // One set of rows has no others to keep in flight.
               if (isUnboundedTried && split == 1 && !stages && !prefetch &&
-                  double(workgroup) <= tryGrids.apartThreads &&
-                  double(accesses * width) <= tryGrids.apartColumns) {
+                  double(workgroup) <= toTry.apartThreads &&
+                  double(accesses * width) <= toTry.apartColumns) {
                 fields.rowsPerWorkgroup = fields.rowGroups;
                 visit(fields);
               }
@@ -170,7 +172,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
             };
             for (int64_t turns : tried::rowsPerWorkgroup)
               visitTurns(turns);
-            if (tryGrids.isEvenTried)
+            if (toTry.isEvenTried)
               visitTurns(llvm::divideCeil(rows, fields.rowGroups * workgroups *
                                                     chip.computeUnits));
           }
@@ -246,10 +248,10 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
   if (const CostParameters *parameters = getParametersFor(op, chip)) {
     rows = getExpectedRows(op, rows);
     ProgramCosts program = ProgramCosts::of(op, rows);
-    TriedGrids grids;
-    grids.apartThreads = parameters->apartThreads;
-    grids.apartColumns = parameters->apartColumns;
-    forEachSchedule(op, chip, grids, rows, [&](const ScheduleFields &fields) {
+    TriedSchedules toTry;
+    toTry.apartThreads = parameters->apartThreads;
+    toTry.apartColumns = parameters->apartColumns;
+    forEachSchedule(op, chip, toTry, rows, [&](const ScheduleFields &fields) {
       RegisterEstimate registers =
           estimateRegisters(program, fields, chip, *parameters);
       if (registers.needed + registerMargin <= registers.limit)
@@ -261,17 +263,35 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
   if (const TurnParameters *parameters = getTurnParametersFor(op, chip, rows)) {
     rows = getExpectedRows(op, rows);
     ProgramCosts program = ProgramCosts::of(op, rows);
-    TriedGrids grids;
-    grids.isEvenTried = true;
-    forEachSchedule(op, chip, grids, rows, [&](const ScheduleFields &fields) {
-      if (fields.workgroupsPerComputeUnit)
-        found.emplace_back(
-            predictMicroseconds(
-                program, getTurnNeeds(op, fields.get(op.getContext()), chip),
-                fields, chip, *parameters),
-            fields);
-    });
-    visitByTime(op, chip, RegisterBound::Estimate, found, visit);
+    // Idle lanes only wait longer, and registers are an estimate: where nothing
+    // can run within both, more of either is tried. Code emission says whether
+    // it spills.
+    for (double idle : {mostIdle, mostIdleAtAll}) {
+      TriedSchedules toTry;
+      toTry.idle = idle;
+      toTry.isEvenTried = true;
+      found.clear();
+      forEachSchedule(op, chip, toTry, rows, [&](const ScheduleFields &fields) {
+        if (fields.workgroupsPerComputeUnit)
+          found.emplace_back(
+              predictMicroseconds(
+                  program, getTurnNeeds(op, fields.get(op.getContext()), chip),
+                  fields, chip, *parameters),
+              fields);
+      });
+      for (RegisterBound bound :
+           {RegisterBound::Estimate, RegisterBound::Hope}) {
+        if (bound == RegisterBound::Hope && !chip.model.alwaysTellsSpills)
+          continue;
+        bool isAnyVisited = false;
+        visitByTime(op, chip, bound, found, [&](RankedSchedule ranked) {
+          isAnyVisited = true;
+          return visit(ranked);
+        });
+        if (isAnyVisited)
+          return;
+      }
+    }
   }
 }
 

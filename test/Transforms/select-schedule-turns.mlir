@@ -39,3 +39,27 @@ func.func @idle_lanes(%dy: memref<8192x768xbf16>, %x: memref<8192x768xbf16>, %ga
       outs dx(%dx : memref<8192x768xbf16>) dgamma(%dgamma : memref<768xbf16>) dbeta(%dbeta : memref<768xbf16>)
   return
 }
+
+// Where no schedule keeps within the estimate of registers, which is on the safe side, those that may are
+// tried: code emission says whether they spill. Each workgroup has the same number of rows here, too.
+// CHECK-LABEL: func.func @long_rows(
+// CHECK: row_groups = 1, {{.*}}rows_per_workgroup = {{4|8}}, workgroups_per_compute_unit = 1, prefetch = 1>
+func.func @long_rows(%dy: memref<1024x16384xbf16>, %x: memref<1024x16384xbf16>, %gamma: memref<16384xbf16>,
+    %mean: memref<1024xf32>, %rstd: memref<1024xf32>, %dx: memref<1024x16384xbf16>, %dgamma: memref<16384xbf16>, %dbeta: memref<16384xbf16>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<1024x16384xbf16>) x(%x : memref<1024x16384xbf16>) gamma(%gamma : memref<16384xbf16>)
+      mean(%mean : memref<1024xf32>) rstd(%rstd : memref<1024xf32>)
+      outs dx(%dx : memref<1024x16384xbf16>) dgamma(%dgamma : memref<16384xbf16>) dbeta(%dbeta : memref<16384xbf16>)
+  return
+}
+
+// Five accesses of half a wave are too many registers, three of a wave leave more than a third of the lanes
+// idle: where nothing else can run, that is better than two waves and more.
+// CHECK-LABEL: func.func @no_even_lanes(
+// CHECK: threads_per_row = 64,
+func.func @no_even_lanes(%dy: memref<66766x1064xbf16>, %x: memref<66766x1064xbf16>, %gamma: memref<1064xbf16>,
+    %mean: memref<66766xf32>, %rstd: memref<66766xf32>, %dx: memref<66766x1064xbf16>, %dgamma: memref<1064xbf16>, %dbeta: memref<1064xbf16>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<66766x1064xbf16>) x(%x : memref<66766x1064xbf16>) gamma(%gamma : memref<1064xbf16>)
+      mean(%mean : memref<66766xf32>) rstd(%rstd : memref<66766xf32>)
+      outs dx(%dx : memref<66766x1064xbf16>) dgamma(%dgamma : memref<1064xbf16>) dbeta(%dbeta : memref<1064xbf16>)
+  return
+}

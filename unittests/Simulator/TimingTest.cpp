@@ -365,6 +365,22 @@ TEST(Timing, FewLinesInFlightWaitForEachOther) {
               4 * 802, 200);
 }
 
+TEST(Timing, AtomicsOnOneLineWaitForEachOther) {
+  // 1024 waves add to one line: a turn of 10 ns each, and a fifth of one for
+  // each further lane up to the eighth.
+  const std::string Body = "s_load_dwordx2 s[4:5], s[0:1], 0x0\n"
+                           "v_mov_b32_e32 v0, 0\n"
+                           "v_mov_b32_e32 v1, 1\n"
+                           "s_waitcnt lgkmcnt(0)\n";
+  const std::string Add = "global_atomic_add v0, v1, s[4:5]\n";
+  const char *More = "atomicNanoseconds=10;";
+  EXPECT_NEAR(predicted(Body + Add, 1, 1024, More, 128).clocks(),
+              1024 * (1 + 7 * 0.2) * 10, 1);
+  EXPECT_NEAR(predicted(Body + "s_mov_b64 exec, 1\n" + Add, 1, 1024, More, 128)
+                  .clocks(),
+              1024 * 10, 1);
+}
+
 TEST(Timing, EmptyKernelsTakeTheDispatchersTime) {
   // A die needs 4 clocks for a workgroup and 1 for each of its 4 waves.
   const Predicted P = predicted("", 4, 1 << 20);

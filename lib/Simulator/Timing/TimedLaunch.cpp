@@ -144,21 +144,20 @@ bool lnbwd::sim::predict(Launch &L, const TimingOptions &Options,
   P.Resident = residentWorkgroups(Chip, K, Waves, L.LdsSize);
 
   // One workgroup, to learn how much they have to do.
-  TraceRecorder First(L, C, MostSteps);
-  L.Observer = &First;
+  TraceRecorder Recorder(L, C, MostSteps);
+  L.Observer = &Recorder;
   L.Only = {0};
   if (!run(L))
     return false;
   double Executed = 0, Steps = 0;
-  for (const WaveTrace &W : First.Traces.at(0)->Waves) {
+  for (const WaveTrace &W : Recorder.Traces.at(0)->Waves) {
     Executed += double(W.Executed);
     Steps += double(W.Steps.size());
   }
   const Sample S = chooseSample(Workgroups, P.Resident, Executed, Steps, C);
-  TraceRecorder Recorder(L, C, MostSteps);
-  L.Observer = &Recorder;
-  L.Only = S.Numbers;
-  if (!run(L))
+  // It is the first of the sample, and a long one need not run twice.
+  L.Only.assign(S.Numbers.begin() + 1, S.Numbers.end());
+  if (!L.Only.empty() && !run(L))
     return false;
 
   std::vector<PlacedWorkgroup> Placed;
