@@ -42,11 +42,13 @@ static constexpr double narrowShare = 0.1;
 /// one turn.
 static constexpr int64_t tileThreads = 512;
 static constexpr int64_t fewTileRows = 2, mostTileRows = 4;
-/// Columns of a row, at least, and bytes of all row blocks that are read, at
-/// most, where slices were measured to be faster on an H200, with no more rows
-/// than compute units.
+/// Where slices were measured to be faster on an H200: columns of a row, at
+/// least, and bytes of all row blocks that are read, at most; and rows for each
+/// compute unit, at most, which are more where rows are long, since there are
+/// more tiles then: one, and another one for each so many columns, up to two.
 static constexpr int64_t leastSlicedColumns = 4096;
-static constexpr double mostSlicedBytes = 16.0 * 1024 * 1024;
+static constexpr double mostSlicedBytes = 24.0 * 1024 * 1024;
+static constexpr double columnsOfMoreRows = 8192, mostRowsOfComputeUnit = 2;
 
 /// The share of the chip that works while so many workgroups of equal length
 /// run, all at once.
@@ -132,12 +134,20 @@ static bool isMeasuredKind(RowwiseOp op, const ProgramCosts &program) {
          !op.getRowOuts().empty() && !op.getGroupOperand() && !hasOwnRows(op);
 }
 
+static double getMostSlicedRows(const ProgramCosts &program,
+                                const ChipInfo &chip) {
+  return double(chip.computeUnits) *
+         std::min(mostRowsOfComputeUnit,
+                  1 + program.length / columnsOfMoreRows);
+}
+
 ScheduleAttr lnbwd::chooseSlicesWhereFaster(RowwiseOp op, const ChipInfo &chip,
                                             bool allowRejected, int64_t rows) {
   rows = getExpectedRows(op, rows);
   ProgramCosts program = ProgramCosts::of(op, rows);
   if (!getCostParameters(chip) || !isMeasuredKind(op, program) ||
-      rows > chip.computeUnits || op.getRowLength() < leastSlicedColumns ||
+      op.getRowLength() < leastSlicedColumns ||
+      program.rows > getMostSlicedRows(program, chip) ||
       program.rows * program.length * program.bytesRead > mostSlicedBytes)
     return {};
   ScheduleAttr schedule = chooseSlicedSchedule(op, /*slices=*/0, chip, rows);

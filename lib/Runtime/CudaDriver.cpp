@@ -110,8 +110,6 @@ struct CudaLibrary {
   /// Since CUDA 11.8; null in older drivers.
   CUresult (*occupancyMaxActiveClusters)(int *, CUfunction,
                                          const CUlaunchConfig *) = nullptr;
-  CUresult (*occupancyMaxActiveBlocks)(int *, CUfunction, int,
-                                       size_t) = nullptr;
   /// Since CUDA 10.1; null in older drivers.
   CUresult (*exchangeCaptureMode)(int *) = nullptr;
   CUresult (*memAlloc)(CUdeviceptr *, size_t) = nullptr;
@@ -155,8 +153,6 @@ struct CudaLibrary {
     occupancyMaxActiveClusters =
         reinterpret_cast<decltype(occupancyMaxActiveClusters)>(
             library.symbol("cuOccupancyMaxActiveClusters"));
-    library.load(occupancyMaxActiveBlocks,
-                 "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     exchangeCaptureMode = reinterpret_cast<decltype(exchangeCaptureMode)>(
         library.symbol("cuThreadExchangeStreamCaptureMode"));
     library.load(memAlloc, "cuMemAlloc_v2");
@@ -253,8 +249,6 @@ public:
   void unloadModule(void *module) const noexcept override;
   void *findFunction(void *module, const std::string &name,
                      uint32_t dynamicSharedBytes) const override;
-  int64_t residentWorkgroups(void *function,
-                             const LaunchConfig &config) const override;
   int64_t residentClusters(void *function, const LaunchConfig &config,
                            uint32_t clusterSize) const override;
   void launch(void *function, const char *name, const LaunchConfig &config,
@@ -444,18 +438,6 @@ static CUlaunchConfig makeLaunchConfig(const LaunchConfig &config, void *stream,
           stream,
           &attribute,
           1};
-}
-
-int64_t CudaDriver::residentWorkgroups(void *function,
-                                       const LaunchConfig &config) const {
-  Current current(*this);
-  uint32_t threads = config.block[0] * config.block[1] * config.block[2];
-  int count = 0;
-  cuda->check("cuOccupancyMaxActiveBlocksPerMultiprocessor",
-              cuda->occupancyMaxActiveBlocks(&count, function,
-                                             static_cast<int>(threads),
-                                             config.dynamicSharedBytes));
-  return int64_t(count) * deviceInfo.computeUnits;
 }
 
 int64_t CudaDriver::residentClusters(void *function, const LaunchConfig &config,

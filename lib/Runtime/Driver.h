@@ -72,12 +72,6 @@ public:
   /// Finds a kernel and makes room for `dynamicSharedBytes` in its launches.
   virtual void *findFunction(void *module, const std::string &name,
                              uint32_t dynamicSharedBytes) const = 0;
-  /// How many workgroups of a launch the device holds at once; 0 if the driver
-  /// cannot tell.
-  virtual int64_t residentWorkgroups(void * /*function*/,
-                                     const LaunchConfig & /*config*/) const {
-    return 0;
-  }
   /// How many clusters of `clusterSize` workgroups, side by side in the grid's
   /// second dimension, the device holds at once; 0 if the driver cannot tell.
   virtual int64_t residentClusters(void * /*function*/,

@@ -35,7 +35,7 @@ LoadedKernel::LoadedKernel(std::shared_ptr<const Driver> driver,
     for (const PlanKernel &kernel : this->program->plan.kernels)
       functions.push_back(this->driver->findFunction(
           module, kernel.name, kernel.dynamicSharedBytes));
-    boundWorkgroups();
+    boundClusters();
   } catch (...) {
     this->driver->unloadModule(module);
     throw;
@@ -44,35 +44,28 @@ LoadedKernel::LoadedKernel(std::shared_ptr<const Driver> driver,
 
 LoadedKernel::~LoadedKernel() { driver->unloadModule(module); }
 
-/// How many run at once is known here alone: a workgroup takes the registers
-/// that the driver's compiler gave it, and clusters lie within parts of the
-/// device. One that waits for a place would start when others have worked off
-/// all their rows.
-void LoadedKernel::boundWorkgroups() {
+/// Clusters lie within parts of the device, so that fewer of them run at once
+/// than its compute units would hold; one that waits for a place would start
+/// when all others have worked off their rows.
+void LoadedKernel::boundClusters() {
   const Plan &plan = program->plan;
-  residentBounds.fill(0);
+  clusterBounds.fill(0);
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const PlanKernel &kernel = plan.kernels[i];
     if (!kernel.grid[0].isWorkgroupCount)
       continue;
     auto rule = static_cast<size_t>(kernel.grid[0].value);
-    const PlanWorkgroupCount &count = plan.workgroupCounts[rule];
-    if (count.maxWorkgroups != 0 ||
-        (count.workgroupsPerRow == 1 && count.workgroupsPerComputeUnit == 0))
+    auto clusterSize =
+        static_cast<uint32_t>(plan.workgroupCounts[rule].workgroupsPerRow);
+    if (clusterSize == 1 || plan.workgroupCounts[rule].maxWorkgroups != 0)
       continue;
-    auto clusterSize = static_cast<uint32_t>(count.workgroupsPerRow);
     LaunchConfig config;
     config.grid = {1, clusterSize, 1};
     config.block = kernel.block;
     config.dynamicSharedBytes = kernel.dynamicSharedBytes;
     config.earlyStart = false;
-    int64_t resident =
-        clusterSize == 1
-            ? driver->residentWorkgroups(functions[i], config)
-            : driver->residentClusters(functions[i], config, clusterSize);
-    int64_t &bound = residentBounds[rule];
-    bound = bound > 0 && resident > 0 ? std::min(bound, resident)
-                                      : std::max(bound, resident);
+    clusterBounds[rule] =
+        driver->residentClusters(functions[i], config, clusterSize);
   }
 }
 
@@ -86,10 +79,10 @@ LoadedKernel::Sizes LoadedKernel::sizes(LaunchSize size) const {
     int64_t groups = plan.workgroupCounts[i].perGroup
                          ? std::max<int64_t>(size.groups, 1)
                          : 1;
-    if (residentBounds[i] > 0)
+    if (clusterBounds[i] > 0)
       result.workgroupCounts[i] =
           std::min(result.workgroupCounts[i],
-                   std::max<int64_t>(residentBounds[i] / groups, 1));
+                   std::max<int64_t>(clusterBounds[i] / groups, 1));
   }
   result.workspaceBytes = 0;
   for (size_t i = 0; i < plan.workspaces.size(); ++i) {

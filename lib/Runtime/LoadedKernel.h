@@ -48,7 +48,7 @@ private:
     int64_t workspaceBytes;
   };
 
-  void boundWorkgroups();
+  void boundClusters();
   Sizes sizes(LaunchSize size) const;
   void checkArguments(void *const *arguments, size_t argumentCount,
                       LaunchSize size) const;
@@ -59,9 +59,9 @@ private:
   std::shared_ptr<const Program> program;
   void *module = nullptr;
   std::vector<void *> functions;
-  /// By workgroup count: the workgroups, or clusters of them, that the device
-  /// holds at once, or 0 where there is no such bound.
-  std::array<int64_t, kMaxWorkgroupCounts> residentBounds;
+  /// By workgroup count: the clusters that the device holds at once, or 0 where
+  /// there is no such bound.
+  std::array<int64_t, kMaxWorkgroupCounts> clusterBounds;
 };
 
 } // namespace lnbwd::runtime

@@ -1,12 +1,16 @@
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 rows=64" --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 rows=210" --split-input-file | FileCheck %s --check-prefix=MORE
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90 rows=512" --split-input-file | FileCheck %s --check-prefix=MANY
 // RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=gfx942 rows=64" --split-input-file | FileCheck %s --check-prefix=AMD
 
 // Few rows whose inputs are a few megabytes are shared through memory on sm_90,
 // where that was measured; the table's entry for this length, which stands for any
-// number of rows, was measured with many.
+// number of rows, was measured with many. With two rows for each compute unit
+// and fewer the rows have to be long.
 // CHECK-LABEL: func @few(
 // CHECK:         rows_per_workgroup = 0, {{.*}}column_tile = 128, unroll = 2, early_start = true, row_slices = 8>
+// MORE-LABEL:  func @few(
+// MORE:          row_slices = 8>
 // MANY-LABEL:  func @few(
 // MANY-NOT:      row_slices
 // AMD-LABEL:   func @few(
@@ -39,5 +43,19 @@ func.func @short(%dy: memref<?x2048xbf16>, %x: memref<?x2048xbf16>, %g: memref<2
   lnbwd.layer_norm_bwd dy(%dy : memref<?x2048xbf16>) x(%x : memref<?x2048xbf16>) gamma(%g : memref<2048xbf16>)
       mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
       outs dx(%dx : memref<?x2048xbf16>) dgamma(%dg : memref<2048xbf16>) dbeta(%db : memref<2048xbf16>)
+  return
+}
+
+// -----
+
+// MORE-LABEL:  func @less_long(
+// MORE-NOT:      row_slices
+// CHECK-LABEL: func @less_long(
+// CHECK:         row_slices = 2>
+func.func @less_long(%dy: memref<?x4160xbf16>, %x: memref<?x4160xbf16>, %g: memref<4160xbf16>, %mean: memref<?xf32>,
+                     %rstd: memref<?xf32>, %dx: memref<?x4160xbf16>, %dg: memref<4160xbf16>, %db: memref<4160xbf16>) {
+  lnbwd.layer_norm_bwd dy(%dy : memref<?x4160xbf16>) x(%x : memref<?x4160xbf16>) gamma(%g : memref<4160xbf16>)
+      mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
+      outs dx(%dx : memref<?x4160xbf16>) dgamma(%dg : memref<4160xbf16>) dbeta(%db : memref<4160xbf16>)
   return
 }

@@ -538,39 +538,6 @@ TEST_F(CApiTest, CudaBoundsClustersByTheDevice) {
   }
 }
 
-// Workgroups that take row after row are launched no more than the device holds
-// at once, as its compiler's registers have it.
-TEST_F(CApiTest, CudaBoundsWorkgroupsByTheDevice) {
-  auto gridOf = [&](const json &plan, int64_t rows, const char *resident) {
-    Environment mode("FAKE_CUDA_RESIDENT", resident);
-    open("cuda");
-    load(makePtx(plan));
-    size_t bytes = 0;
-    EXPECT_EQ(lnbwd_kernel_workspace_size(kernel, rows, &bytes), LNBWD_SUCCESS);
-    notes("fakeCudaNotes");
-    EXPECT_EQ(launch(rows, arguments(), workspace(), bytes), LNBWD_SUCCESS);
-    std::string grid = notes("fakeCudaNotes");
-    lnbwd_kernel_destroy(kernel);
-    lnbwd_program_destroy(program);
-    lnbwd_device_close(device);
-    kernel = nullptr;
-    program = nullptr;
-    device = nullptr;
-    return grid.substr(0, grid.find(" block"));
-  };
-  // 132 compute units; four rows a workgroup, two workgroups a compute unit.
-  json plan = cudaPlan();
-  EXPECT_EQ(gridOf(plan, 9, "1"), "main grid 3,1,1");
-  EXPECT_EQ(gridOf(plan, 4000, "2"), "main grid 264,1,1");
-  EXPECT_EQ(gridOf(plan, 4000, "1"), "main grid 132,1,1");
-  // Without an upper bound each set of rows has its workgroup, and a fixed
-  // number stays.
-  plan["workgroup_counts"][0]["workgroups_per_compute_unit"] = 0;
-  EXPECT_EQ(gridOf(plan, 4000, "1"), "main grid 1000,1,1");
-  plan["workgroup_counts"][0]["max_workgroups"] = 300;
-  EXPECT_EQ(gridOf(plan, 4000, "1"), "main grid 300,1,1");
-}
-
 TEST_F(CApiTest, CudaShowsThePtxCompilersWords) {
   open("cuda");
   program = makeProgram(makePtx(cudaPlan()) + "broken");

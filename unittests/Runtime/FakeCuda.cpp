@@ -185,13 +185,6 @@ int cuLaunchKernelEx(const LaunchConfig *config, void *function,
                         parameters, extra);
 }
 #endif
-/// A compute unit that holds FAKE_CUDA_RESIDENT workgroups at once, or 32.
-int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *count, void *, int,
-                                                size_t) {
-  const char *resident = std::getenv("FAKE_CUDA_RESIDENT");
-  *count = resident ? std::atoi(resident) : 32;
-  return 0;
-}
 #ifndef WITHOUT_LAUNCH_KERNEL_EX
 /// A device that holds two clusters at once.
 int cuOccupancyMaxActiveClusters(int *count, void *function,

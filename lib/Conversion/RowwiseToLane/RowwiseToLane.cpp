@@ -37,6 +37,10 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
+/// Phases of a program none of whose row sums waits for another: the sums, and
+/// what needs them.
+static constexpr unsigned phasesOfOneSum = 2;
+
 namespace {
 /// Writes the body of one kernel.
 class RowDistributor {
@@ -57,11 +61,13 @@ private:
   /// Whether vectors are widened once, ahead of the loop, for the rows of the
   /// loop and for those behind it that do not fill a set. The code generator
   /// widens them ahead of the loop in any case, and kept what the rows behind
-  /// it widen for themselves in registers as well. Not with column sums, which
-  /// took up to a fourth longer so on an H200, whatever registers it saved;
-  /// and AMD's kernels are as they were counted and predicted.
+  /// it widen for themselves in registers as well. Measured on an H200, fewer
+  /// registers are of use where a sum waits for another, and vectors for both;
+  /// with one sum, or with column sums, kernels took up to a fourth longer so.
+  /// AMD's are as they were counted and predicted.
   bool widensAhead() {
     return chip.backend == Backend::NVPTX && op.getAllSums().empty() &&
+           phases.getCount() > phasesOfOneSum &&
            (schedule.getRowGroups() > 1 || needsShift(op, schedule));
   }
   /// Whether an operation of the region widens a vector of columns.
