@@ -34,6 +34,22 @@ struct SliceShape {
 static constexpr SliceShape sliceShapes[] = {
     {4, 128, 512}, {2, 128, 512}, {1, 1, 512}};
 
+SmallVector<Operation *> lnbwd::getFirstRowSums(RowwiseOp op) {
+  SmallVector<Operation *> sums;
+  DenseSet<Value> behindSum;
+  for (Operation &bodyOp : op.getBody().front()) {
+    bool depends = llvm::any_of(bodyOp.getOperands(), [&](Value operand) {
+      return behindSum.contains(operand);
+    });
+    bool isSum = bool(getSummedRow(&bodyOp));
+    if (isSum && !depends)
+      sums.push_back(&bodyOp);
+    if (isSum || depends)
+      behindSum.insert(bodyOp.result_begin(), bodyOp.result_end());
+  }
+  return sums;
+}
+
 ScheduleAttr lnbwd::getSliceSchedule(RowwiseOp op, int64_t slices,
                                      const ChipInfo &chip) {
   int64_t width = chooseVectorWidth(op), length = op.getRowLength();

@@ -17,6 +17,7 @@
 
 #include "lnbwd/Analysis/ScheduleModel.h"
 
+#include "lnbwd/Analysis/RowSlices.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleSearch.h"
@@ -157,18 +158,10 @@ static ScheduleAttr fitWorkgroups(RowwiseOp op, ScheduleAttr schedule,
 /// Whether a row sum is made of another one, so that a row is worked through
 /// more than twice. With two stages, the next row is late then.
 static bool hasDependentRowSums(RowwiseOp op) {
-  DenseSet<Value> behindSum;
-  for (Operation &bodyOp : op.getBody().front()) {
-    bool depends = llvm::any_of(bodyOp.getOperands(), [&](Value operand) {
-      return behindSum.contains(operand);
-    });
-    bool isSum = bool(getSummedRow(&bodyOp));
-    if (isSum && depends)
-      return true;
-    if (isSum || depends)
-      behindSum.insert(bodyOp.result_begin(), bodyOp.result_end());
-  }
-  return false;
+  SmallVector<Operation *> first = getFirstRowSums(op);
+  return llvm::any_of(op.getBody().front(), [&](Operation &bodyOp) {
+    return getSummedRow(&bodyOp) && !llvm::is_contained(first, &bodyOp);
+  });
 }
 
 /// Bytes of rows that staging keeps in flight on a compute unit.

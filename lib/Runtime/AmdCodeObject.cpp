@@ -12,9 +12,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AmdCodeObject.h"
+
 #include "Error.h"
 #include "Json.h"
-#include "Program.h"
+#include "TargetId.h"
 
 using nlohmann::json;
 

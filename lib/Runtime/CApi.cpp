@@ -87,6 +87,20 @@ static const Driver &driverOf(const lnbwd_device *device) {
   return *device->driver;
 }
 
+/// Has `run` copy `bytes` bytes, unless there are none.
+template <typename Run>
+static lnbwd_status copy(const lnbwd_device *device, const void *destination,
+                         const void *source, size_t bytes, Run run) {
+  return guarded([&] {
+    const Driver &driver = driverOf(device);
+    if (bytes == 0)
+      return;
+    require(destination, "destination");
+    require(source, "source");
+    run(driver);
+  });
+}
+
 // Named as in the header: NOLINTBEGIN(readability-identifier-naming)
 extern "C" {
 
@@ -389,24 +403,14 @@ lnbwd_status lnbwd_free(const lnbwd_device *device, void *pointer) {
 
 lnbwd_status lnbwd_copy_to_device(const lnbwd_device *device, void *destination,
                                   const void *source, size_t bytes) {
-  return guarded([&] {
-    const Driver &driver = driverOf(device);
-    if (bytes == 0)
-      return;
-    require(destination, "destination");
-    require(source, "source");
+  return copy(device, destination, source, bytes, [&](const Driver &driver) {
     driver.copyToDevice(destination, source, bytes);
   });
 }
 
 lnbwd_status lnbwd_copy_to_host(const lnbwd_device *device, void *destination,
                                 const void *source, size_t bytes) {
-  return guarded([&] {
-    const Driver &driver = driverOf(device);
-    if (bytes == 0)
-      return;
-    require(destination, "destination");
-    require(source, "source");
+  return copy(device, destination, source, bytes, [&](const Driver &driver) {
     driver.copyToHost(destination, source, bytes);
   });
 }
@@ -414,12 +418,7 @@ lnbwd_status lnbwd_copy_to_host(const lnbwd_device *device, void *destination,
 lnbwd_status lnbwd_copy_on_device(const lnbwd_device *device, void *destination,
                                   const void *source, size_t bytes,
                                   void *stream) {
-  return guarded([&] {
-    const Driver &driver = driverOf(device);
-    if (bytes == 0)
-      return;
-    require(destination, "destination");
-    require(source, "source");
+  return copy(device, destination, source, bytes, [&](const Driver &driver) {
     driver.copyOnDevice(destination, source, bytes, stream);
   });
 }

@@ -24,6 +24,7 @@
 #include "DynamicLibrary.h"
 #include "Error.h"
 #include "Program.h"
+#include "TargetId.h"
 
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__

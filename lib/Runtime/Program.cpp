@@ -8,15 +8,17 @@
 
 #include "Program.h"
 
+#include "AmdCodeObject.h"
 #include "BundleReader.h"
+#include "ElfFile.h"
 #include "Error.h"
+#include "TargetId.h"
 
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <map>
 
 namespace lnbwd::runtime {
 
@@ -119,36 +121,6 @@ const char *formatName(CodeFormat format) {
     return "ptx";
   }
   return "unknown";
-}
-
-std::string baseChip(const std::string &targetId) {
-  return targetId.substr(0, targetId.find(':'));
-}
-
-/// The settings behind the chip in a target id, by name: '+' or '-'.
-static std::map<std::string, char> readSettings(const std::string &targetId) {
-  std::map<std::string, char> settings;
-  for (size_t begin = targetId.find(':'); begin != std::string::npos;) {
-    size_t end = targetId.find(':', begin + 1);
-    std::string part =
-        targetId.substr(begin + 1, end == std::string::npos ? std::string::npos
-                                                            : end - begin - 1);
-    if (!part.empty())
-      settings[part.substr(0, part.size() - 1)] = part.back();
-    begin = end;
-  }
-  return settings;
-}
-
-bool isCompatible(const std::string &code, const std::string &device) {
-  if (baseChip(code) != baseChip(device))
-    return false;
-  const std::map<std::string, char> settings = readSettings(device);
-  for (const auto &[name, setting] : readSettings(code))
-    if (auto found = settings.find(name);
-        found != settings.end() && found->second != setting)
-      return false;
-  return true;
 }
 
 std::shared_ptr<const Program> parseProgram(std::string code) {

@@ -14,7 +14,6 @@
 #ifndef LNBWD_LIB_RUNTIME_PROGRAM_H
 #define LNBWD_LIB_RUNTIME_PROGRAM_H
 
-#include "ElfFile.h"
 #include "Plan.h"
 
 #include <memory>
@@ -27,14 +26,6 @@ enum class CodeFormat { Hsaco, Cubin, Ptx };
 
 /// "hsaco", "cubin" or "ptx".
 const char *formatName(CodeFormat format);
-
-/// A chip's name without the settings that may follow it in a target id.
-std::string baseChip(const std::string &targetId);
-
-/// Whether AMD code for one target id runs on a device with another: the chip
-/// is the same, and no setting that the code names ("xnack+") is the opposite
-/// on the device.
-bool isCompatible(const std::string &code, const std::string &device);
 
 struct Program {
   CodeFormat format;
@@ -62,12 +53,6 @@ std::shared_ptr<const Program> parseProgramForChip(std::string_view bytes,
 
 /// Reads a file whole; throws an Error that names it.
 std::string readFile(const std::string &path);
-
-/// Checks that the AMD code object is for the plan's chip, with the settings
-/// that the plan names, and has the plan's kernels with the plan's parameters.
-/// A launch that gets these wrong would make the device read what is no
-/// argument. Gives the code object's target id.
-std::string checkAmdCodeObject(const ElfFile &elf, const Plan &plan);
 
 /// Whether a program runs on a device of that architecture.
 bool runsOn(const Program &program, const std::string &deviceArch);

@@ -14,6 +14,8 @@
 
 #include "Backends.h"
 
+#include "BackendSupport.h"
+
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"

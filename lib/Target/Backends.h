@@ -15,35 +15,10 @@
 
 #include "lnbwd/Target/TargetBackend.h"
 
-#include "mlir/Pass/PassManager.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/IR/Module.h"
-
 namespace lnbwd {
 
 const TargetBackend &getAMDGPUBackend();
 const TargetBackend &getNVPTXBackend();
-
-/// Adds the conversions of a GPU module to LLVM's dialect: upstream's for all
-/// targets, and between them those that `addVendors` adds.
-void addConversions(mlir::OpPassManager &pm,
-                    llvm::function_ref<void(mlir::OpPassManager &)> addVendors);
-
-/// An LLVM module as text.
-std::string printModule(const llvm::Module &module);
-
-/// Reports that the backend of `chip` does not emit `format`, and which it
-/// does.
-mlir::LogicalResult reportUnsupportedFormat(mlir::gpu::GPUModuleOp module,
-                                            EmitFormat format,
-                                            llvm::StringRef chip,
-                                            llvm::StringRef formats);
-
-/// Writes `contents` into a new temporary file that ends in `suffix`, and gives
-/// its path; the caller removes it. Reports at `op` what fails.
-mlir::FailureOr<std::string> writeTemporaryFile(mlir::Operation &op,
-                                                llvm::StringRef suffix,
-                                                llvm::StringRef contents);
 
 } // namespace lnbwd
 

@@ -13,6 +13,8 @@
 
 #include "Backends.h"
 
+#include "BackendSupport.h"
+
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/Target/WarpGroupTarget.h"
 

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionTerms.h"
+#include "RowPrograms.h"
 #include "RowReader.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -121,21 +122,15 @@ SmallVector<Factors> ContractionTerms::getTerms(Value row) const {
 
 FailureOr<SmallVector<RowwiseOp>>
 lnbwd::getProgramsWithContractions(Operation *root) {
-  SmallVector<RowwiseOp> programs;
-  WalkResult result = root->walk([&](RowwiseOp op) {
+  return collectPrograms(root, [](RowwiseOp op) -> FailureOr<bool> {
     if (!op.hasContractions())
-      return WalkResult::advance();
-    if (!op.hasPureBufferSemantics() || op.getSchedule()) {
-      op.emitOpError("expected memrefs and no schedule; run bufferization "
-                     "before, and lnbwd-select-schedule behind");
-      return WalkResult::interrupt();
-    }
-    programs.push_back(op);
-    return WalkResult::advance();
+      return false;
+    if (!op.hasPureBufferSemantics() || op.getSchedule())
+      return op.emitOpError("expected memrefs and no schedule; run "
+                            "bufferization before, and lnbwd-select-schedule "
+                            "behind");
+    return true;
   });
-  if (result.wasInterrupted())
-    return failure();
-  return programs;
 }
 
 Value lnbwd::buildRowPart(RowBuilder &rows, const Factors &factors) {

@@ -19,6 +19,7 @@
 #include "NamedOperations.h"
 #include "ProgramOperands.h"
 #include "RowAlgebra.h"
+#include "RowPrograms.h"
 #include "SavedProducts.h"
 #include "StableExponentials.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
@@ -535,11 +536,10 @@ LogicalResult Differentiate::differentiate(func::FuncOp function) {
 }
 
 LogicalResult Differentiate::initialize(MLIRContext *context) {
-  RewritePatternSet textbook(context), ofPrograms(context);
+  RewritePatternSet textbook(context);
   populateLowerToRowwisePatterns(textbook, /*textbook=*/true);
-  RowwiseOp::getCanonicalizationPatterns(ofPrograms, context);
   textbookLowerings = std::move(textbook);
-  canonicalizations = std::move(ofPrograms);
+  canonicalizations = getCanonicalizations<RowwiseOp>(context);
   simplifier = RowSimplifier(context);
   return success();
 }

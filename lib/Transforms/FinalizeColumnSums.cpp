@@ -13,6 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RowPrograms.h"
+
 #include "lnbwd/LaunchPlan/LaunchCounts.h"
 
 #include "lnbwd/Analysis/ScheduleLegality.h"
@@ -128,24 +130,21 @@ public:
         lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });
     if (failed(found))
       return signalPassFailure();
-    SmallVector<RowwiseOp> programs;
-    WalkResult result = getOperation()->walk([&](RowwiseOp op) {
-      if (op.getAllSums().empty() || op.hasPartialSums())
-        return WalkResult::advance();
-      if (!op.getSchedule() || !op.hasPureBufferSemantics()) {
-        op.emitOpError("expected memrefs and a schedule; run bufferization and "
-                       "lnbwd-select-schedule before");
-        return WalkResult::interrupt();
-      }
-      if (needsPartials(op))
-        programs.push_back(op);
-      return WalkResult::advance();
-    });
-    if (result.wasInterrupted())
+    FailureOr<SmallVector<RowwiseOp>> programs =
+        collectPrograms(getOperation(), [](RowwiseOp op) -> FailureOr<bool> {
+          if (op.getAllSums().empty() || op.hasPartialSums())
+            return false;
+          if (!op.getSchedule() || !op.hasPureBufferSemantics())
+            return op.emitOpError("expected memrefs and a schedule; run "
+                                  "bufferization and lnbwd-select-schedule "
+                                  "before");
+          return needsPartials(op);
+        });
+    if (failed(programs))
       return signalPassFailure();
 
     IRRewriter rewriter(&getContext());
-    for (RowwiseOp op : programs) {
+    for (RowwiseOp op : *programs) {
       rewriter.setInsertionPoint(op);
       Partials partials = allocatePartials(rewriter, op);
       rewriter.setInsertionPointAfter(op);

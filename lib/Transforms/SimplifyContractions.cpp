@@ -17,6 +17,7 @@
 
 #include "ContractionTerms.h"
 #include "ProgramOperands.h"
+#include "RowPrograms.h"
 #include "RowReader.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
@@ -552,10 +553,7 @@ public:
   using SimplifyContractionsPassBase::SimplifyContractionsPassBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    RewritePatternSet canonicalizations(context);
-    RowwiseOp::getCanonicalizationPatterns(canonicalizations, context);
-    LinearOp::getCanonicalizationPatterns(canonicalizations, context);
-    patterns = std::move(canonicalizations);
+    patterns = getCanonicalizations<RowwiseOp, LinearOp>(context);
     return success();
   }
 

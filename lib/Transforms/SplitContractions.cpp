@@ -15,6 +15,7 @@
 
 #include "ContractionTerms.h"
 #include "ProgramOperands.h"
+#include "RowPrograms.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Transforms/ProductPasses.h"
@@ -404,9 +405,7 @@ public:
   using SplitContractionsPassBase::SplitContractionsPassBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    RewritePatternSet canonicalizations(context);
-    RowwiseOp::getCanonicalizationPatterns(canonicalizations, context);
-    patterns = std::move(canonicalizations);
+    patterns = getCanonicalizations<RowwiseOp>(context);
     return success();
   }
 

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RowPrograms.h"
 #include "RowSumPrograms.h"
 
 #include "lnbwd/Analysis/RowSlices.h"
@@ -31,32 +32,13 @@ namespace lnbwd {
 using namespace mlir;
 using namespace lnbwd;
 
-/// The row sums of `op` that wait for no other row sum.
-static SmallVector<Operation *> getFirstSums(RowwiseOp op) {
-  SmallVector<Operation *> sums;
-  DenseSet<Value> behindSum;
-  for (Operation &bodyOp : op.getBody().front()) {
-    bool depends = llvm::any_of(bodyOp.getOperands(), [&](Value operand) {
-      return behindSum.contains(operand);
-    });
-    bool isSum = bool(getSummedRow(&bodyOp));
-    if (isSum && !depends)
-      sums.push_back(&bodyOp);
-    if (isSum || depends)
-      behindSum.insert(bodyOp.result_begin(), bodyOp.result_end());
-  }
-  return sums;
-}
-
 namespace {
 class SplitRowSums : public lnbwd::impl::SplitRowSumsPassBase<SplitRowSums> {
 public:
   using SplitRowSumsPassBase::SplitRowSumsPassBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    RewritePatternSet canonicalizations(context);
-    RowwiseOp::getCanonicalizationPatterns(canonicalizations, context);
-    patterns = std::move(canonicalizations);
+    patterns = getCanonicalizations<RowwiseOp>(context);
     return success();
   }
 
@@ -65,27 +47,24 @@ public:
         lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });
     if (failed(found))
       return signalPassFailure();
-    SmallVector<RowwiseOp> programs;
-    WalkResult result = getOperation()->walk([&](RowwiseOp op) {
-      if (!op.getSchedule() || !op.getSchedule()->getRowSlices())
-        return WalkResult::advance();
-      if (!op.hasPureBufferSemantics()) {
-        op.emitOpError("expected memrefs; run bufferization before");
-        return WalkResult::interrupt();
-      }
-      if (failed(checkSchedule(op, *op.getSchedule(), **found,
-                               [&] { return op.emitOpError(); })))
-        return WalkResult::interrupt();
-      programs.push_back(op);
-      return WalkResult::advance();
-    });
-    if (result.wasInterrupted())
+    FailureOr<SmallVector<RowwiseOp>> programs =
+        collectPrograms(getOperation(), [&](RowwiseOp op) -> FailureOr<bool> {
+          if (!op.getSchedule() || !op.getSchedule()->getRowSlices())
+            return false;
+          if (!op.hasPureBufferSemantics())
+            return op.emitOpError("expected memrefs; run bufferization before");
+          if (failed(checkSchedule(op, *op.getSchedule(), **found,
+                                   [&] { return op.emitOpError(); })))
+            return failure();
+          return true;
+        });
+    if (failed(programs))
       return signalPassFailure();
 
     IRRewriter rewriter(&getContext());
-    for (RowwiseOp op : programs)
+    for (RowwiseOp op : *programs)
       split(rewriter, op, **found);
-    if (!programs.empty() &&
+    if (!programs->empty() &&
         failed(applyPatternsGreedily(getOperation(), patterns)))
       signalPassFailure();
   }
@@ -102,7 +81,7 @@ private:
       std::string suffix = "_row_sums";
       if (phase)
         suffix += "_" + std::to_string(phase);
-      RowSumPrograms programs = hoistRowSums(rewriter, op, getFirstSums(op),
+      RowSumPrograms programs = hoistRowSums(rewriter, op, getFirstRowSums(op),
                                              suffix, slices, allocations);
       programs.sums.setScheduleAttr(ofSums);
       op = programs.rest;

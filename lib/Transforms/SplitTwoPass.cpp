@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RowPrograms.h"
 #include "RowSumPrograms.h"
 
 #include "lnbwd/Analysis/ScheduleLimits.h"
@@ -66,9 +67,7 @@ public:
   using SplitTwoPassPassBase::SplitTwoPassPassBase;
 
   LogicalResult initialize(MLIRContext *context) override {
-    RewritePatternSet canonicalizations(context);
-    RowwiseOp::getCanonicalizationPatterns(canonicalizations, context);
-    patterns = std::move(canonicalizations);
+    patterns = getCanonicalizations<RowwiseOp>(context);
     return success();
   }
 
@@ -90,25 +89,22 @@ public:
       info = *found;
     }
 
-    SmallVector<RowwiseOp> programs;
-    WalkResult checked = getOperation()->walk([](RowwiseOp op) {
-      return succeeded(checkNoContractions(op)) ? WalkResult::advance()
-                                                : WalkResult::interrupt();
-    });
-    if (checked.wasInterrupted())
+    FailureOr<SmallVector<RowwiseOp>> programs =
+        collectPrograms(getOperation(), [&](RowwiseOp op) -> FailureOr<bool> {
+          if (failed(checkNoContractions(op)))
+            return failure();
+          bool hasBoth =
+              (!op.getRowOuts().empty() || !op.getScalarOuts().empty()) &&
+              !op.getAllSums().empty();
+          return op.hasPureBufferSemantics() && hasBoth && !op.getSchedule() &&
+                 !hasOwnRows(op) && (!info || !chooseSchedule(op, *info));
+        });
+    if (failed(programs))
       return signalPassFailure();
-    getOperation()->walk([&](RowwiseOp op) {
-      bool hasBoth =
-          (!op.getRowOuts().empty() || !op.getScalarOuts().empty()) &&
-          !op.getAllSums().empty();
-      if (op.hasPureBufferSemantics() && hasBoth && !op.getSchedule() &&
-          !hasOwnRows(op) && (!info || !chooseSchedule(op, *info)))
-        programs.push_back(op);
-    });
 
     // Rows may be written over rows that both passes read, so the columns come
     // first. What they write, the second pass must not read.
-    for (RowwiseOp op : programs)
+    for (RowwiseOp op : *programs)
       for (Value output : op.getAllSums())
         for (OpOperand *input : op.getDpsInputOperands())
           if (input->get() == output) {
@@ -121,7 +117,7 @@ public:
           }
 
     IRRewriter rewriter(&getContext());
-    for (RowwiseOp &op : programs) {
+    for (RowwiseOp &op : *programs) {
       rewriter.setInsertionPoint(op);
       SmallVector<Value> allocations;
       op = hoistNeededSums(rewriter, op, allocations);
@@ -140,7 +136,7 @@ public:
       rewriter.eraseOp(op);
       ++numSplit;
     }
-    if (programs.empty())
+    if (programs->empty())
       return;
     if (failed(applyPatternsGreedily(getOperation(), patterns)))
       signalPassFailure();

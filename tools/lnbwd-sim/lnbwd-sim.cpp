@@ -13,7 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ArgumentFile.h"
-#include "Program.h"
+#include "CheckedRun.h"
 
 #ifndef __HIP_PLATFORM_AMD__
 #define __HIP_PLATFORM_AMD__

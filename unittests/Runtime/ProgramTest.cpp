@@ -12,6 +12,7 @@
 
 #include "gtest/gtest.h"
 
+#include <elf.h>
 #include <random>
 
 using namespace lnbwd::runtime;

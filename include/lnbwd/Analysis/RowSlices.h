@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The schedule of the kernels that leave row sums in parts (`row_slices`).
+// The kernels that leave row sums in parts (`row_slices`): which sums the next
+// of them can compute, and its schedule.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,9 @@
 #include "lnbwd/Target/ChipInfo.h"
 
 namespace lnbwd {
+
+/// The row sums of `op` that wait for no other row sum, in their order.
+llvm::SmallVector<mlir::Operation *> getFirstRowSums(RowwiseOp op);
 
 /// How programs compute the row sums of `op` where `slices` workgroups share
 /// each row; null if slices of the columns that a workgroup can hold are more

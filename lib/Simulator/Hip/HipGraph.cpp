@@ -74,17 +74,14 @@ static std::string keepArguments(const Kernel &K, void **Parameters,
   return Problem;
 }
 
-hipError_t lnbwd::sim::captureLaunch(hipFunction_t Function, dim3 Grid,
-                                     dim3 Block, unsigned DynamicLds,
-                                     hipStream_t Stream, void **Parameters,
-                                     void **Extra) {
+hipError_t lnbwd::sim::captureLaunch(
+    const Kernel &K, hipStream_t Stream, void **Parameters, void **Extra,
+    std::function<hipError_t(void **Parameters, void **Extra)> Launch) {
   KeptArguments Kept;
-  std::string Problem =
-      keepArguments(*Function->TheKernel, Parameters, Extra, Kept);
+  std::string Problem = keepArguments(K, Parameters, Extra, Kept);
   if (!Problem.empty())
     return finish(hipErrorInvalidValue, "hipModuleLaunchKernel: kernel '" +
-                                            Function->TheKernel->shownName() +
-                                            "': " + Problem);
+                                            K.shownName() + "': " + Problem);
   return enqueue("hipModuleLaunchKernel", Stream, [=]() mutable {
     std::vector<void *> Addresses;
     for (std::vector<uint8_t> &Value : Kept.Values)
@@ -94,10 +91,8 @@ hipError_t lnbwd::sim::captureLaunch(hipFunction_t Function, dim3 Grid,
     void *Packed[] = {HIP_LAUNCH_PARAM_BUFFER_POINTER, Kept.Packed.data(),
                       HIP_LAUNCH_PARAM_BUFFER_SIZE, &Size,
                       HIP_LAUNCH_PARAM_END};
-    return hipModuleLaunchKernel(
-        Function, Grid.x, Grid.y, Grid.z, Block.x, Block.y, Block.z, DynamicLds,
-        nullptr, Kept.HasParameters ? Addresses.data() : nullptr,
-        Kept.HasExtra ? Packed : nullptr);
+    return Launch(Kept.HasParameters ? Addresses.data() : nullptr,
+                  Kept.HasExtra ? Packed : nullptr);
   });
 }
 

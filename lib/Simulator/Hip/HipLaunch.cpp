@@ -218,9 +218,12 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     return finish(hipErrorInvalidValue,
                   Prefix + "expected kernelParams or extra, got both");
   if (isCaptured(Stream))
-    return captureLaunch(Function, dim3(GridX, GridY, GridZ),
-                         dim3(BlockX, BlockY, BlockZ), DynamicLds, Stream,
-                         Parameters, Extra);
+    return captureLaunch(
+        K, Stream, Parameters, Extra, [=](void **Parameters, void **Extra) {
+          return hipModuleLaunchKernel(Function, GridX, GridY, GridZ, BlockX,
+                                       BlockY, BlockZ, DynamicLds, nullptr,
+                                       Parameters, Extra);
+        });
 
   Launch L;
   const CodeObject &Object = *F->Owner->Object;

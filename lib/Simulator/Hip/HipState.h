@@ -167,10 +167,11 @@ void leavePool(void *Pointer);
 hipError_t enqueue(const char *Function, hipStream_t Stream,
                    std::function<hipError_t()> Work);
 
-/// Captures a launch of a function that exists: its arguments are copied.
-hipError_t captureLaunch(hipFunction_t Function, dim3 Grid, dim3 Block,
-                         unsigned DynamicLds, hipStream_t Stream,
-                         void **Parameters, void **Extra);
+/// Captures a launch of a kernel: its arguments are copied, and `Launch` is
+/// given the copies when a graph executes it.
+hipError_t captureLaunch(
+    const Kernel &K, hipStream_t Stream, void **Parameters, void **Extra,
+    std::function<hipError_t(void **Parameters, void **Extra)> Launch);
 
 /// Whether a stream, which exists, is being captured.
 bool isCaptured(hipStream_t Stream);

@@ -19,23 +19,9 @@
 
 using namespace lnbwd::sim;
 
-bool lnbwd::sim::validStream(hipStream_t Stream) {
-  // The default, legacy and per-thread streams are small constants.
-  if (reinterpret_cast<uintptr_t>(Stream) <= 2)
-    return true;
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  return state().Streams.count(Stream) != 0;
-}
-
 int lnbwd::sim::deviceOf(hipStream_t Stream) {
   return reinterpret_cast<uintptr_t>(Stream) <= 2 ? currentDevice()
                                                   : Stream->Device;
-}
-
-void lnbwd::sim::advanceClock(int Device, double Microseconds, uint64_t Bytes) {
-  std::lock_guard<std::mutex> Guard(state().Lock);
-  state().Clock[Device] +=
-      Microseconds + double(Bytes) / (Chips[Device].PeakGigabytes * 1e3);
 }
 
 extern "C" {

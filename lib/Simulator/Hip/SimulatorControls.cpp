@@ -6,105 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The state of the process, and what the simulator offers beyond HIP: checks,
-// the order of waves, counters, and what is known of buffers.
+// What the simulator offers beyond HIP: checks, the order of waves, counters,
+// and what is known of buffers.
 //
 //===----------------------------------------------------------------------===//
 
 // First, since it says what of the headers is exported.
-#include "Core/Environment.h"
-#include "Execute/HostTables.h"
 #include "Hip/HipState.h"
 
-#include "lnbwd/Simulator/CheckNames.h"
-
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <cstdlib>
 #include <mutex>
-#include <optional>
 #include <string>
 
 using namespace lnbwd::sim;
-
-/// Reads LNBWD_SIM_CHECK: "1" or "all", "0" or "none", or names of checks
-/// separated by commas. `Problem` gets what is wrong with it.
-static unsigned checksFromEnvironment(std::string &Problem) {
-  const char *Text = std::getenv("LNBWD_SIM_CHECK");
-  if (!Text)
-    return 0;
-  unsigned Checks = 0;
-  llvm::SmallVector<llvm::StringRef, 8> Parts;
-  llvm::StringRef(Text).split(Parts, ',');
-  for (llvm::StringRef Part : Parts) {
-    llvm::StringRef Name = Part.trim();
-    if (Name.empty() || Name == "0")
-      continue;
-    if (std::optional<unsigned> Bits = checkBits(Name == "1" ? "all" : Name)) {
-      Checks |= *Bits;
-      continue;
-    }
-    Problem = "LNBWD_SIM_CHECK: expected " + std::string(ListOfChecks) +
-              ", separated by commas, got '" + Part.str() + "'";
-    return LNBWD_SIM_CHECK_ALL;
-  }
-  return Checks;
-}
-
-/// Looks at LNBWD_SIM_ISA.
-static std::string problemOfHostTable() {
-  const char *Text = std::getenv("LNBWD_SIM_ISA");
-  if (!Text)
-    return "";
-  std::string Names;
-  for (const ExecTable *Table : runnableExecTables()) {
-    if (llvm::StringRef(Text) == Table->Name)
-      return "";
-    Names += (Names.empty() ? "" : " or ") + std::string(Table->Name);
-  }
-  return "LNBWD_SIM_ISA: expected " + Names + " on this host, got '" + Text +
-         "'";
-}
-
-/// The device that LNBWD_SIM_CHIP names; -1: none.
-static int deviceFromEnvironment(std::string &Problem) {
-  const char *Text = std::getenv("LNBWD_SIM_CHIP");
-  if (!Text || !*Text)
-    return -1;
-  if (const SimulatedChip *Chip = chipByName(Text))
-    return int(Chip - Chips);
-  Problem = "LNBWD_SIM_CHIP: expected one of " + namesOfChips() + ", got '" +
-            Text + "'";
-  return -1;
-}
-
-std::string lnbwd::sim::problemOfEnvironment() {
-  std::string Problem = problemOfNumbers();
-  if (Problem.empty())
-    deviceFromEnvironment(Problem);
-  if (Problem.empty())
-    Problem = problemOfHostTable();
-  if (Problem.empty())
-    checksFromEnvironment(Problem);
-  return Problem;
-}
-
-/// Wrong variables are refused when the devices are asked for; a program that
-/// never asks gets all checks.
-HipState::HipState() : Shuffle(ShuffleVariable.read().value_or(0)) {
-  std::string Problem;
-  Checks = checksFromEnvironment(Problem);
-  Shadows.setChecked(Checks != 0);
-  MostFindings = unsigned(FindingsVariable.read().value_or(1));
-  OnlyDevice = deviceFromEnvironment(Problem);
-}
-
-HipState &lnbwd::sim::state() {
-  // Never destroyed: other static objects may still call HIP functions.
-  static HipState *State = new HipState;
-  return *State;
-}
 
 extern "C" {
 

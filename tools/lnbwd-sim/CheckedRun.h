@@ -1,4 +1,4 @@
-//===- Program.h - A whole HIP program under the checks ---------*- C++ -*-===//
+//===- CheckedRun.h - A whole HIP program under the checks ------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TOOLS_LNBWD_SIM_PROGRAM_H
-#define LNBWD_TOOLS_LNBWD_SIM_PROGRAM_H
+#ifndef LNBWD_TOOLS_LNBWD_SIM_CHECKEDRUN_H
+#define LNBWD_TOOLS_LNBWD_SIM_CHECKEDRUN_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -25,4 +25,4 @@ int runUnderChecks(llvm::StringRef Program,
 
 } // namespace lnbwd::simtool
 
-#endif // LNBWD_TOOLS_LNBWD_SIM_PROGRAM_H
+#endif // LNBWD_TOOLS_LNBWD_SIM_CHECKEDRUN_H

@@ -1,4 +1,4 @@
-//===- Program.cpp - A whole HIP program under the checks -----------------===//
+//===- CheckedRun.cpp - A whole HIP program under the checks --------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Program.h"
+#include "CheckedRun.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
