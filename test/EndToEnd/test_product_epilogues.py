@@ -10,6 +10,7 @@ import re
 import subprocess
 
 import numpy as np
+import ptx_machine
 import pytest
 
 import compiling
@@ -17,6 +18,7 @@ import device as devices
 import family
 import linear_programs
 from test_linear_kernels import check_program
+from test_ptx_products import SHAPES
 
 # Of float32 sums and a few operations on them; and one rounding to the output's type.
 TOLERANCE = {"f32": 4e-6, "f16": 1e-3, "bf16": 8e-3}
@@ -28,17 +30,29 @@ def runtime(build):
     return devices.Runtime(build)
 
 
-def text(form: str, element: str, sizes: tuple[int, int], tiling: str = "") -> str:
-    """c = mask ? (a b) g + x s^2 : 0, of matrices, rows x and c of `element`."""
+def text(form: str, element: str, sizes: tuple[int, int], tiling: str = "",
+         plain: bool = False) -> str:
+    """c = mask ? (a b) g + x s^2 : 0, of matrices, rows x and c of `element`. A plain one has no
+    mask, and x and c of float32."""
     first, second = sizes
     m = "?" if form != "lhs_transposed" else str(first)
     lhs, rhs = {"": (f"?x{first}", f"{first}x{second}"),
                 "rhs_transposed": (f"?x{first}", f"{second}x{first}"),
                 "lhs_transposed": (f"?x{first}", f"?x{second}")}[form]
-    types = {"a": f"memref<{lhs}x{element}>", "b": f"memref<{rhs}x{element}>",
-             "c": f"memref<{m}x{second}x{element}>", "x": f"memref<{m}x{second}x{element}>",
+    types = {"a": f"memref<{lhs}x{element}>", "b": f"memref<{rhs}x{element}>"}
+    element = "f32" if plain else element
+    types |= {"c": f"memref<{m}x{second}x{element}>", "x": f"memref<{m}x{second}x{element}>",
              "mask": f"memref<{m}x{second}xi8>", "g": f"memref<{second}xf32>",
              "s": f"memref<{m}xf32>"}
+    mask, wide = f"vector<{second}xi8>", f"vector<{second}xf32>"
+    argument = f", %mr: {mask}"
+    select = f"""%zero = arith.constant dense<0> : {mask}
+    %keep = arith.cmpi ne, %mr, %zero : {mask}
+    %kept = arith.select %keep, %sum, %none : vector<{second}xi1>, {wide}"""
+    if plain:
+        del types["mask"]
+        argument, select = "", f"%kept = arith.addf %sum, %none : {wide}"
+    rows = [name for name in ("x", "mask") if name in types]
     names = ", ".join(f'"{name}"' for name in types)
     attributes = ", ".join(filter(None, [form, tiling, f"operand_names = [{names}]"]))
     row = f"vector<{second}xf32>"
@@ -51,19 +65,18 @@ def text(form: str, element: str, sizes: tuple[int, int], tiling: str = "") -> s
     return f"""func.func @f({', '.join(f'%{name}: {kind}' for name, kind in types.items())}) {{
   lnbwd.product @f lhs(%a : {types['a']}) rhs(%b : {types['b']}) outs(%c : {types['c']})
       attributes {{{attributes}}}
-      epilogue rows(%x, %mask : {types['x']}, {types['mask']}) columns(%g : {types['g']})
-      scalars(%s : {types['s']}) {{
-  ^row(%p: {row}, %xr: {narrow}, %mr: vector<{second}xi8>, %gr: {row}, %sr: f32):
+      epilogue rows({', '.join('%' + name for name in rows)} :
+                    {', '.join(types[name] for name in rows)})
+      columns(%g : {types['g']}) scalars(%s : {types['s']}) {{
+  ^row(%p: {row}, %xr: {narrow}{argument}, %gr: {row}, %sr: f32):
     %one = arith.constant dense<1.0> : {row}
     %none = arith.constant dense<0.0> : {row}
-    %zero = arith.constant dense<0> : vector<{second}xi8>
     %square = arith.mulf %sr, %sr : f32
     %spread = vector.broadcast %square : f32 to {row}
     {widen}
     %moved = arith.mulf %wide, %spread : {row}
     %sum = vector.fma %p, %gr, %moved : {row}
-    %keep = arith.cmpi ne, %mr, %zero : vector<{second}xi8>
-    %kept = arith.select %keep, %sum, %none : vector<{second}xi1>, {row}
+    {select}
     {round_}
     lnbwd.product_yield %out : {narrow}
   }}
@@ -74,6 +87,12 @@ def text(form: str, element: str, sizes: tuple[int, int], tiling: str = "") -> s
 
 def check(runtime, chip, file, form, element, sizes, row_counts):
     kernel = devices.Kernel(runtime.open("sim", chip), file)
+    check_launch(lambda rows, bits: kernel.launch(rows, bits)["c"], form, element, sizes,
+                 row_counts)
+
+
+def check_launch(launch, form, element, sizes, row_counts, plain=False):
+    """`launch` takes the number of rows and the bits of what is read, and gives those of c."""
     first, second = sizes
     for rows in row_counts:
         rng = np.random.default_rng(rows)
@@ -82,7 +101,8 @@ def check(runtime, chip, file, form, element, sizes, row_counts):
         shapes = {"a": (rows, first), "x": (m, second), "g": (second,), "s": (m,),
                   "b": {"": (first, second), "rhs_transposed": (second, first),
                         "lhs_transposed": (rows, second)}[form]}
-        kinds = {"a": element, "b": element, "x": element, "g": "f32", "s": "f32"}
+        out = "f32" if plain else element
+        kinds = {"a": element, "b": element, "x": out, "g": "f32", "s": "f32"}
         bits = {name: devices.encode(rng.standard_normal(shape).ravel(), kinds[name])
                 for name, shape in shapes.items()}
         values = {name: devices.decode(bits[name], kinds[name]).reshape(shape)
@@ -91,13 +111,13 @@ def check(runtime, chip, file, form, element, sizes, row_counts):
         a, b = values["a"], values["b"]
         product = (a.T if form == "lhs_transposed" else a) @ (
             b.T if form == "rhs_transposed" else b)
-        expected = np.where(mask, product * values["g"]
-                            + values["x"] * values["s"][:, None] ** 2, 0)
-        written = kernel.launch(rows, {**bits, "mask": mask.ravel()})["c"]
-        actual = devices.decode(written, element).reshape(expected.shape)
+        expected = product * values["g"] + values["x"] * values["s"][:, None] ** 2
+        expected = np.where(np.logical_or(mask, plain), expected, 0)
+        written = launch(rows, {**bits, "mask": mask.ravel()})
+        actual = devices.decode(written, out).reshape(expected.shape)
         error = np.abs(actual - expected).max(initial=0)
         largest = max(np.sqrt(max(depth, 1)), np.abs(expected).max(initial=0))
-        assert error <= TOLERANCE[element] * largest, (rows, error)
+        assert error <= TOLERANCE[out] * largest, (rows, error)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
@@ -138,6 +158,23 @@ def test_split(build, runtime, tmp_path, chip):
     compiling.compile_to(tmp_path / "k.hsaco", build,
                          text("rhs_transposed", "bf16", sizes, tiling), chip)
     check(runtime, chip, tmp_path / "k.hsaco", "rhs_transposed", "bf16", sizes, (0, 70))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ptx(build, shape):
+    """NVIDIA's kernels of tiles, on the CPU."""
+    sizes = (200, 168)
+    tiling = f"tiling = #lnbwd.tiling<{SHAPES[shape]}>"
+    ptx = compiling.compile_text(build, text("", "bf16", sizes, tiling, plain=True),
+                                 "sm_90").decode()
+
+    def launch(rows, bits):
+        outputs = ptx_machine.launch(ptx, rows, {name: value.tobytes()
+                                                 for name, value in bits.items()
+                                                 if name != "mask"})
+        return np.frombuffer(outputs["c"], np.uint32)
+
+    check_launch(launch, "", "bf16", sizes, (150,), plain=True)
 
 
 def get_kernels(runtime, chip, file) -> list[str]:
