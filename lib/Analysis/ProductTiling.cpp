@@ -23,8 +23,6 @@ using namespace lnbwd;
 
 /// Work-items of a workgroup, and the sides of tiles.
 static constexpr int64_t threads = 256, largeTile = 128, smallTile = 64;
-/// Rows M that tiles are chosen for where nothing is known of them.
-static constexpr int64_t usualRows = 4096;
 /// More parts of a sum than this cost more memory than they save time.
 static constexpr int64_t maxSplits = 16;
 /// Blocks of a tile that a lane brings, at most: where they wait in registers,
@@ -149,7 +147,7 @@ static TilingAttr chooseCopiedTiling(ProductOp op, const ChipInfo &chip,
   auto size = [&](int64_t known) {
     if (!ShapedType::isDynamic(known))
       return known;
-    return isKnown ? rows : usualRows;
+    return isKnown ? rows : usualProductRows;
   };
   int64_t m = size(sizes.rows), n = sizes.columns, depth = size(sizes.depth);
   int64_t tileDepth = tileRowBytes / 2;
@@ -281,7 +279,7 @@ TilingAttr lnbwd::chooseTiling(ProductOp op, const ChipInfo &chip,
   if (!ShapedType::isDynamic(sizes.rows))
     rows = sizes.rows;
   else if (!isKnown)
-    rows = usualRows;
+    rows = usualProductRows;
   auto getTile = [](int64_t size) {
     return size > smallTile ? largeTile : smallTile;
   };

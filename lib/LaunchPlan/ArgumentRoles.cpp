@@ -110,10 +110,17 @@ LogicalResult lnbwd::recordArgumentRoles(RowwiseOp op) {
 
 LogicalResult lnbwd::recordProductRoles(ProductOp op) {
   bool sumsRows = op.getLhsTransposed();
-  OperandKind kinds[] = {OperandKind::RowBlock,
-                         sumsRows ? OperandKind::RowBlock : OperandKind::Column,
-                         sumsRows ? OperandKind::Column
-                                  : OperandKind::RowBlock};
+  // Of a sum over the rows, nothing that is as large as the result has rows.
+  auto result = [&](OperandKind kind) {
+    return sumsRows ? OperandKind::Column : kind;
+  };
+  SmallVector<OperandKind> kinds{OperandKind::RowBlock,
+                                 sumsRows ? OperandKind::RowBlock
+                                          : OperandKind::Column,
+                                 result(OperandKind::RowBlock)};
+  kinds.append(op.getEpilogueRows().size(), result(OperandKind::RowBlock));
+  kinds.append(op.getEpilogueColumns().size(), OperandKind::Column);
+  kinds.append(op.getEpilogueScalars().size(), result(OperandKind::RowScalar));
   for (auto [index, kind] : llvm::enumerate(kinds))
     if (failed(recordRole(op, unsigned(index),
                           op.getOperandName(unsigned(index)), kind,

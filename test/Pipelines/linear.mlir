@@ -1,17 +1,20 @@
 // RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s
+// RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-gpu-pipeline="chip=gfx942 epilogues=never" | FileCheck %s --check-prefix=APART
+// RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-gpu-pipeline=chip=sm_90 | FileCheck %s --check-prefix=APART
 // RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-differentiate | lnbwd-opt - --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s --check-prefix=BWD
 
-// The normalised rows, their product, what is made of it, and the statistics. A
+// The normalised rows, their product with the bias, and the statistics. A
 // matrix is a column of the plan; rows between kernels have as many as the launch.
 // CHECK:     \22name\22:\22layer_norm_linear\22
 // CHECK:     \22kind\22:\22column\22,\22name\22:\22w\22,\22row_length\22:15360
 // CHECK:     \22row_length\22:96,\22rows\22:{\22rows\22:true}
-// CHECK:     \22row_length\22:160,\22rows\22:{\22rows\22:true}
 // CHECK:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_rows_0
-// CHECK:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_matmul_0
 // CHECK:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_of_160
 // CHECK:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_of_96
 // CHECK-NOT: gpu.launch_func
+
+// APART:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_matmul_0
+// APART:     gpu.launch_func @layer_norm_linear_kernels::@layer_norm_linear_of_160
 
 // Of the gradient: W gamma first; then T and dz; dx and sums; the parameters last,
 // of whose rows there is a constant number. The plan knows what it is.

@@ -30,6 +30,12 @@ inline constexpr int64_t blocksPerTileRow = tileRowBytes / tileBlockBytes;
 /// an instruction makes the whole of it, or half of its columns.
 inline constexpr int64_t fragmentSize = 16;
 
+/// Rows M that tiles are chosen for where nothing is known of them.
+inline constexpr int64_t usualProductRows = 4096;
+
+/// Rows and columns of a workgroup's tile where a product has no tiling.
+inline constexpr int64_t plainTileSize = 64;
+
 /// What one instruction multiplies: `rows` x `depth` by `depth` x `columns`.
 struct MatrixInstruction {
   int64_t rows, columns, depth;

@@ -68,6 +68,12 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                      "in one kernel: auto (where rows are known to be few and "
                      "short), always or never"),
       llvm::cl::init("auto")};
+  Option<std::string> epilogues{
+      *this, "epilogues",
+      llvm::cl::desc("When a product of matrices takes the row program behind "
+                     "it: auto (where it is expected to be faster), always or "
+                     "never"),
+      llvm::cl::init("auto")};
   Option<bool> reproducible{
       *this, "reproducible",
       llvm::cl::desc("Gradients of columns with the same bits whatever the "

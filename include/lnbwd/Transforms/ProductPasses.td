@@ -29,8 +29,8 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     row. An outer sum that is no single outer product of float32 is added and
     rounded by a further program over the rows of the matrix.
 
-    This is right and not yet fast: nothing is fused, and rows go to memory and
-    back around each product. Expects memrefs and no schedule. Fails on row
+    Rows go to memory and back around each product; lnbwd-fuse-products behind it
+    saves what of that it can. Expects memrefs and no schedule. Fails on row
     blocks that have more than two dimensions, on outer sums that accumulate,
     and on outputs that are inputs as well.
 
@@ -69,6 +69,66 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
   let statistics = [
     Statistic<"numSplit", "split", "Row programs split">,
     Statistic<"numProducts", "products", "Products taken out">,
+  ];
+}
+
+def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
+  let summary = "Make row programs behind products their epilogues";
+  let description = [{
+    A row program that computes each of its elements from that element of a
+    product, and from what else is there before the product, becomes the
+    product's epilogue (`lnbwd.product`): the product's result, of float32, does
+    not go to memory and back. A bias is such a program, a cast, and dx of
+    LayerNorm and a linear layer where the row sums are known before
+    (docs/layer-norm-linear.md).
+
+    It fits if the product's result is a buffer that was allocated for it and
+    that this program alone reads, if it has one output, a dense row block, and
+    no row sums, and if neither matrix is written between the two. The product
+    is then in the program's place, and has its `entry` and names.
+
+    `epilogues` says when: with `auto` where it is expected to be faster, which
+    on AMD's chips is where fewer bytes go through memory (the numbers of a row
+    are read by each tile), and on NVIDIA's never; with `always` a program that
+    reads a product and does not fit is an error; with `never` there are none.
+
+    Before:
+
+    ```mlir
+    lnbwd.product @k_matmul_0 lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>)
+        outs(%p : memref<?x96xf32>) attributes {rhs_transposed}
+    lnbwd.rowwise @k rows(%p : memref<?x96xf32>) columns(%b : memref<96xf32>)
+        outs rows(%y : memref<?x96xbf16>) {
+    ^row(%pr: vector<96xf32>, %br: vector<96xf32>):
+      %sum = arith.addf %pr, %br : vector<96xf32>
+      %yr = arith.truncf %sum : vector<96xf32> to vector<96xbf16>
+      lnbwd.yield %yr : vector<96xbf16>
+    }
+    ```
+
+    After:
+
+    ```mlir
+    lnbwd.product @k lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>)
+        outs(%y : memref<?x96xbf16>) attributes {rhs_transposed}
+        epilogue columns(%b : memref<96xf32>) {
+    ^row(%pr: vector<96xf32>, %br: vector<96xf32>):
+      %sum = arith.addf %pr, %br : vector<96xf32>
+      %yr = arith.truncf %sum : vector<96xf32> to vector<96xbf16>
+      lnbwd.product_yield %yr : vector<96xbf16>
+    }
+    ```
+  }];
+  let options = [
+    ChipOption,
+    Option<"epilogues", "epilogues", "std::string", /*default=*/"\"auto\"",
+           "auto (where it is expected to be faster), always or never">,
+    Option<"rows", "rows", "int64_t", /*default=*/"0",
+           "Number of rows M to choose for; 0: unknown">,
+  ];
+  let dependentDialects = ["::lnbwd::LNBwdDialect"];
+  let statistics = [
+    Statistic<"numEpilogues", "epilogues", "Row programs that products took">,
   ];
 }
 

@@ -89,10 +89,22 @@ void MatrixProduct::multiplyFragments(ArrayRef<Value> as, ArrayRef<Value> bs,
     }
 }
 
+/// The widest access has 4 elements.
+int64_t MatrixProduct::getAccessWidth(int64_t elements) const {
+  return std::gcd(std::min<int64_t>(elements, 4), sizes.columns);
+}
+
+Value MatrixProduct::takeElements(Value vector, int64_t begin, int64_t count) {
+  if (cast<VectorType>(vector.getType()).getNumElements() == count)
+    return vector;
+  return vector::ExtractStridedSliceOp::create(
+      b, vector, ArrayRef<int64_t>{begin}, ArrayRef<int64_t>{count},
+      ArrayRef<int64_t>{1});
+}
+
 void MatrixProduct::storeRun(const ResultRun &run, Value row, Value column) {
-  // The widest access has 4 elements.
   int64_t elements = cast<VectorType>(run.vector.getType()).getNumElements();
-  int64_t access = std::gcd(std::min<int64_t>(elements, 4), sizes.columns);
+  int64_t access = getAccessWidth(elements);
   auto type = VectorType::get({access}, b.getF32Type());
   for (int64_t i = 0; i < elements; i += access) {
     Value begin = b.add(column, i);
@@ -100,11 +112,7 @@ void MatrixProduct::storeRun(const ResultRun &run, Value row, Value column) {
     auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(branch.thenBlock());
-    Value vector = run.vector;
-    if (access != elements)
-      vector = vector::ExtractStridedSliceOp::create(
-          b, vector, ArrayRef<int64_t>{i}, ArrayRef<int64_t>{access},
-          ArrayRef<int64_t>{1});
+    Value vector = takeElements(run.vector, i, access);
     Value at = begin;
     if (frame.splits > 1)
       at = b.add(at, b.multiply(part, sizes.columns));
@@ -114,20 +122,78 @@ void MatrixProduct::storeRun(const ResultRun &run, Value row, Value column) {
   }
 }
 
-void MatrixProduct::storeResult(ValueRange sums) {
+ValueRange MatrixProduct::getFragment(ValueRange sums, int64_t i, int64_t j) {
+  int64_t columnFragments = getColumnFragments();
+  size_t perFragment =
+      sums.size() / size_t(getRowFragments() * columnFragments);
+  return sums.slice(size_t(i * columnFragments + j) * perFragment, perFragment);
+}
+
+Value MatrixProduct::getRow(const ResultRun &run, int64_t i) {
+  return b.add(b.add(firstRow, waveRow), b.add(run.row, i * fragmentSize));
+}
+
+Value MatrixProduct::getColumn(const ResultRun &run, int64_t j) {
+  return b.add(b.add(firstColumn, waveColumn),
+               b.add(run.column, j * fragmentSize));
+}
+
+/// Fragments of a row are finished a few at a time: enough for their loads to
+/// wait together, and not so many that these take all registers.
+void MatrixProduct::finishResult(ValueRange sums) {
+  constexpr int64_t fragmentsAtOnce = 4;
   int64_t rowFragments = getRowFragments();
   int64_t columnFragments = getColumnFragments();
-  size_t perFragment = sums.size() / size_t(rowFragments * columnFragments);
-  for (int64_t i = 0; i < rowFragments; ++i)
+  OpBuilder::InsertionGuard guard(b);
+  enterIfRows();
+  // Where in a fragment its runs are is the same in all.
+  SmallVector<ResultRun> layout = getRuns(getFragment(sums, 0, 0));
+  int64_t elements =
+      cast<VectorType>(layout.front().vector.getType()).getNumElements();
+  int64_t width = getAccessWidth(elements);
+  // What several rows of fragments need of columns is loaded once.
+  using Vectors = SmallVector<Value>;
+  SmallVector<Vectors> columnVectors;
+  if (rowFragments > 1)
+    for (int64_t j = 0; j < columnFragments; ++j)
+      for (const ResultRun &run : layout)
+        for (int64_t at = 0; at < elements; at += width)
+          columnVectors.push_back(
+              epilogue->loadColumns(b.add(getColumn(run, j), at), width));
+
+  for (int64_t i = 0; i < rowFragments; ++i) {
+    SmallVector<Value> rowsOfRuns;
+    SmallVector<IRMapping> scalars;
+    for (const ResultRun &run : layout) {
+      rowsOfRuns.push_back(getRow(run, i));
+      scalars.push_back(epilogue->computeScalars(rowsOfRuns.back()));
+    }
+    SmallVector<ResultPiece> pieces;
+    size_t number = 0;
     for (int64_t j = 0; j < columnFragments; ++j) {
-      ValueRange fragment = sums.slice(
-          size_t(i * columnFragments + j) * perFragment, perFragment);
-      for (const ResultRun &run : getRuns(fragment)) {
-        Value row =
-            b.add(b.add(firstRow, waveRow), b.add(run.row, i * fragmentSize));
-        Value column = b.add(b.add(firstColumn, waveColumn),
-                             b.add(run.column, j * fragmentSize));
-        storeRun(run, row, column);
+      SmallVector<ResultRun> runs = getRuns(getFragment(sums, i, j));
+      for (size_t run = 0; run < layout.size(); ++run)
+        for (int64_t at = 0; at < elements; at += width, ++number)
+          pieces.push_back(
+              {takeElements(runs[run].vector, at, width), rowsOfRuns[run],
+               b.add(getColumn(layout[run], j), at), &scalars[run],
+               rowFragments > 1 ? &columnVectors[number] : nullptr});
+      if ((j + 1) % fragmentsAtOnce == 0 || j + 1 == columnFragments) {
+        finishPieces(pieces);
+        pieces.clear();
       }
     }
+  }
+}
+
+void MatrixProduct::storeResult(ValueRange sums) {
+  if (epilogue)
+    return finishResult(sums);
+  for (int64_t i = 0; i < getRowFragments(); ++i)
+    for (int64_t j = 0; j < getColumnFragments(); ++j)
+      for (const ResultRun &run : getRuns(getFragment(sums, i, j))) {
+        Value row = getRow(run, i);
+        Value column = getColumn(run, j);
+        storeRun(run, row, column);
+      }
 }

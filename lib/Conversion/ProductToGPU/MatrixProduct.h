@@ -74,6 +74,14 @@ protected:
 
 private:
   void storeRun(const ResultRun &run, mlir::Value row, mlir::Value column);
+  void finishResult(mlir::ValueRange sums);
+  /// Elements of an access to the result, of a run of so many.
+  int64_t getAccessWidth(int64_t elements) const;
+  mlir::Value takeElements(mlir::Value vector, int64_t begin, int64_t count);
+  mlir::ValueRange getFragment(mlir::ValueRange sums, int64_t i, int64_t j);
+  /// The first row and column of a run of that fragment.
+  mlir::Value getRow(const ResultRun &run, int64_t i);
+  mlir::Value getColumn(const ResultRun &run, int64_t j);
 };
 
 } // namespace lnbwd

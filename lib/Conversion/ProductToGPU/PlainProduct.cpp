@@ -15,18 +15,20 @@
 
 #include "ProductKernel.h"
 
+#include "lnbwd/Analysis/ProductTiling.h"
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace lnbwd;
 
 /// Elements of a side of a workgroup's tile, of a work-item's, and how many
 /// columns of A are in workgroup memory at once.
-static constexpr int64_t tileSize = 64, itemSize = 4, depthSize = 16;
+static constexpr int64_t tileSize = plainTileSize, itemSize = 4, depthSize = 16;
 static constexpr int64_t itemsPerSide = tileSize / itemSize;
 static constexpr int64_t threads = itemsPerSide * itemsPerSide;
 static constexpr int64_t tileStride = tileSize + 1;
@@ -51,6 +53,7 @@ private:
                 Value depthIndex);
   SmallVector<Value> multiplyTiles(ValueRange accumulators);
   void storeResult(ValueRange accumulators);
+  void finishResult(ValueRange accumulators);
   /// An element of `buffer` in float32, or 0 where there is no `condition`.
   Value loadWhere(Value condition, Value buffer, ValueRange position);
 
@@ -118,7 +121,35 @@ SmallVector<Value> PlainProduct::multiplyTiles(ValueRange accumulators) {
   return llvm::to_vector_of<Value>(loop.getResults());
 }
 
+void PlainProduct::finishResult(ValueRange accumulators) {
+  OpBuilder::InsertionGuard guard(b);
+  enterIfRows();
+  auto one = VectorType::get({1}, b.getF32Type());
+  SmallVector<Value> itemColumns;
+  SmallVector<SmallVector<Value>> columnVectors;
+  for (int64_t j = 0; j < itemSize; ++j) {
+    itemColumns.push_back(
+        b.add(b.add(firstColumn, itemColumn), j * itemsPerSide));
+    columnVectors.push_back(
+        epilogue->loadColumns(itemColumns.back(), /*width=*/1));
+  }
+  for (int64_t i = 0; i < itemSize; ++i) {
+    Value row = b.add(b.add(firstRow, itemRow), i * itemsPerSide);
+    IRMapping scalars = epilogue->computeScalars(row);
+    SmallVector<ResultPiece> pieces;
+    for (int64_t j = 0; j < itemSize; ++j) {
+      Value sum = accumulators[size_t(i * itemSize + j)];
+      pieces.push_back({vector::BroadcastOp::create(b, one, sum), row,
+                        itemColumns[size_t(j)], &scalars,
+                        &columnVectors[size_t(j)]});
+    }
+    finishPieces(pieces);
+  }
+}
+
 void PlainProduct::storeResult(ValueRange accumulators) {
+  if (epilogue)
+    return finishResult(accumulators);
   for (int64_t i = 0; i < itemSize * itemSize; ++i) {
     Value row = b.add(b.add(firstRow, itemRow), i / itemSize * itemsPerSide);
     Value column =

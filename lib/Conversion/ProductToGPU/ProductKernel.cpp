@@ -17,10 +17,12 @@
 #include "../RowwiseToLane/KernelFrame.h"
 
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/SymbolTable.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -41,11 +43,15 @@ static ScheduleAttr getSchedule(MLIRContext *context, int64_t threads,
       /*early_start=*/false, /*reload=*/false, /*row_slices=*/0);
 }
 
+/// The first row of a matrix; of what has one dimension all that is static.
 static MemRefType getParameterType(Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   auto space =
       gpu::AddressSpaceAttr::get(type.getContext(), gpu::AddressSpace::Global);
-  return MemRefType::get({1, type.getShape().back()}, type.getElementType(),
+  SmallVector<int64_t> shape(type.getShape());
+  if (shape.size() == 2 || ShapedType::isDynamic(shape.front()))
+    shape.front() = 1;
+  return MemRefType::get(shape, type.getElementType(),
                          MemRefLayoutAttrInterface(), space);
 }
 
@@ -66,6 +72,21 @@ static Value getMatrix(IndexBuilder &b, Value buffer, int64_t rowCount,
                                     b.getIndexAttr(1)};
   return memref::ReinterpretCastOp::create(b, matrix, buffer, b.getIndexAttr(0),
                                            shape, strides);
+}
+
+/// A number for each row.
+static Value getNumbers(IndexBuilder &b, Value buffer, int64_t rowCount,
+                        Value launched) {
+  auto type = cast<MemRefType>(buffer.getType());
+  auto numbers =
+      MemRefType::get({rowCount}, type.getElementType(),
+                      MemRefLayoutAttrInterface(), type.getMemorySpace());
+  OpFoldResult count = b.getIndexAttr(rowCount);
+  if (ShapedType::isDynamic(rowCount))
+    count = launched;
+  return memref::ReinterpretCastOp::create(
+      b, numbers, buffer, b.getIndexAttr(0), ArrayRef<OpFoldResult>{count},
+      ArrayRef<OpFoldResult>{b.getIndexAttr(1)});
 }
 
 gpu::GPUFuncOp ProductKernel::makeKernel(StringRef name, int64_t columnCount,
@@ -96,7 +117,56 @@ void ProductKernel::markLoop(Operation *loop) {
       [&](Operation *op) { op->setLoc(lane::notePart(op->getLoc(), part)); });
 }
 
-void ProductKernel::writeKernel(ValueRange buffers) {
+void ProductKernel::addEpilogue(gpu::GPUFuncOp function, size_t first,
+                                Value rowCount, Value launched) {
+  SmallVector<Value> buffers;
+  size_t numRows = op.getEpilogueRows().size();
+  size_t numColumns = op.getEpilogueColumns().size();
+  for (size_t i = 0; i < op.getEpilogueOperands().size(); ++i) {
+    Value parameter = function.getArgument(unsigned(first + i));
+    if (i < numRows)
+      parameter = getMatrix(b, parameter, sizes.rows, launched);
+    else if (i >= numRows + numColumns)
+      parameter = getNumbers(b, parameter, sizes.rows, launched);
+    buffers.push_back(parameter);
+  }
+  epilogue.emplace(b, op, buffers, rowCount);
+}
+
+void ProductKernel::finishPieces(ArrayRef<ResultPiece> pieces) {
+  SmallVector<SmallVector<Value>> rowVectors, columnVectors;
+  for (const ResultPiece &piece : pieces) {
+    int64_t width = cast<VectorType>(piece.sums.getType()).getNumElements();
+    rowVectors.push_back(epilogue->loadRows(piece.row, piece.column, width));
+    columnVectors.push_back(piece.columns
+                                ? *piece.columns
+                                : epilogue->loadColumns(piece.column, width));
+  }
+  for (auto [piece, ofRows, ofColumns] :
+       llvm::zip_equal(pieces, rowVectors, columnVectors)) {
+    Value exists =
+        b.both(b.less(piece.row, rows), b.less(piece.column, columns));
+    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value vector =
+        epilogue->apply(piece.sums, *piece.scalars, ofRows, ofColumns);
+    vector::StoreOp::create(
+        b, vector, result, ValueRange{piece.row, piece.column},
+        /*nontemporal=*/false,
+        lane::getAccessAlignment(cast<VectorType>(vector.getType())));
+  }
+}
+
+void ProductKernel::enterIfRows() {
+  if (!ShapedType::isDynamic(sizes.rows))
+    return;
+  auto hasRows = scf::IfOp::create(b, b.less(b.index(0), rows),
+                                   /*withElseRegion=*/false);
+  b.setInsertionPointToStart(hasRows.thenBlock());
+}
+
+void ProductKernel::writeKernel(ValueRange buffers, size_t numOwn) {
   int64_t sum = ShapedType::isDynamic(sizes.depth) ? 0 : sizes.depth;
   kernel = makeKernel(
       op.getEntry(), sizes.columns, frame.threads, frame.tileRows,
@@ -125,6 +195,8 @@ void ProductKernel::writeKernel(ValueRange buffers) {
   rhs = {matrix(1, isRhsAlongRows ? sizes.columns : sizes.depth),
          isRhsAlongRows, columns, depth};
   result = matrix(2, sizes.rows);
+  if (op.hasEpilogue() && frame.splits == 1)
+    addEpilogue(kernel, numOwn, rows, launched);
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   firstRow = b.multiply(b.blockId(gpu::Dimension::x), frame.tileRows);
   firstColumn = b.multiply(b.blockId(gpu::Dimension::y), frame.tileColumns);
@@ -154,43 +226,57 @@ void ProductKernel::launch(OpBuilder &at, gpu::GPUFuncOp function,
 }
 
 /// A work-item adds the parts of an element; a workgroup has some of a row.
+void ProductKernel::writeSum(gpu::GPUFuncOp function) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(&function.getBody().front());
+  Value launched = arith::IndexCastOp::create(
+      b, b.getIndexType(),
+      function.getArgument(function.getNumArguments() - 1));
+  Value from = getMatrix(b, function.getArgument(0), sizes.rows, launched);
+  Value to = getMatrix(b, function.getArgument(1), sizes.rows, launched);
+  Value count = launched;
+  if (!ShapedType::isDynamic(sizes.rows))
+    count = b.index(sizes.rows);
+  Value row = b.blockId(gpu::Dimension::x);
+  Value column = b.add(b.multiply(b.blockId(gpu::Dimension::y), sumThreads),
+                       gpu::ThreadIdOp::create(b, gpu::Dimension::x));
+  Value exists =
+      b.both(b.less(row, count), b.less(column, b.index(sizes.columns)));
+  auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard inBranch(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    Value sum;
+    for (int64_t part = 0; part < frame.splits; ++part) {
+      Value term = memref::LoadOp::create(
+          b, from, ValueRange{row, b.add(column, part * sizes.columns)});
+      sum = sum ? Value(arith::AddFOp::create(b, sum, term)) : term;
+    }
+    if (op.hasEpilogue()) {
+      constexpr size_t firstOperand = 2;
+      addEpilogue(function, firstOperand, count, launched);
+      Value sums = vector::BroadcastOp::create(
+          b, VectorType::get({1}, b.getF32Type()), sum);
+      sums = epilogue->apply(sums, epilogue->computeScalars(row),
+                             epilogue->loadRows(row, column, /*width=*/1),
+                             epilogue->loadColumns(column, /*width=*/1));
+      sum = vector::ExtractOp::create(b, sums, int64_t(0));
+    }
+    memref::StoreOp::create(b, sum, to, ValueRange{row, column});
+  }
+  gpu::ReturnOp::create(b);
+}
+
 void ProductKernel::addSum(OpBuilder &at, Value parts, Value rowCount) {
-  Value buffers[] = {parts, op.getOut()};
+  SmallVector<Value> buffers{parts, op.getOut()};
+  llvm::append_range(buffers, op.getEpilogueOperands());
   gpu::GPUFuncOp function =
       makeKernel((op.getEntry() + "_parts").str(), sizes.columns, sumThreads,
                  /*rowsOfWorkgroup=*/1,
                  ProductLoopAttr::get(b.getContext(), /*sum=*/1, /*step=*/1,
                                       /*parts=*/1),
                  buffers);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(&function.getBody().front());
-    Value launched = arith::IndexCastOp::create(b, b.getIndexType(),
-                                                function.getArgument(2));
-    Value from = getMatrix(b, function.getArgument(0), sizes.rows, launched);
-    Value to = getMatrix(b, function.getArgument(1), sizes.rows, launched);
-    Value count = launched;
-    if (!ShapedType::isDynamic(sizes.rows))
-      count = b.index(sizes.rows);
-    Value row = b.blockId(gpu::Dimension::x);
-    Value column = b.add(b.multiply(b.blockId(gpu::Dimension::y), sumThreads),
-                         gpu::ThreadIdOp::create(b, gpu::Dimension::x));
-    Value exists =
-        b.both(b.less(row, count), b.less(column, b.index(sizes.columns)));
-    auto branch = scf::IfOp::create(b, exists, /*withElseRegion=*/false);
-    {
-      OpBuilder::InsertionGuard inBranch(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      Value sum;
-      for (int64_t part = 0; part < frame.splits; ++part) {
-        Value term = memref::LoadOp::create(
-            b, from, ValueRange{row, b.add(column, part * sizes.columns)});
-        sum = sum ? Value(arith::AddFOp::create(b, sum, term)) : term;
-      }
-      memref::StoreOp::create(b, sum, to, ValueRange{row, column});
-    }
-    gpu::ReturnOp::create(b);
-  }
+  writeSum(function);
   launch(at, function, getGrid(at, rowCount, sumThreads, 1, sumThreads, 1),
          sumThreads, /*launchedBytes=*/0, buffers, rowCount);
 }
@@ -224,7 +310,7 @@ unsigned ProductKernel::convert() {
   OpBuilder at(op);
   Location loc = op.getLoc();
   Value rowCount = RowCountOp::create(at, loc, op.getLhs());
-  SmallVector<Value> buffers(op->getOperands());
+  SmallVector<Value> buffers{op.getLhs(), op.getRhs(), op.getOut()};
   bool isSplit = frame.splits > 1;
   if (isSplit) {
     SmallVector<Value> dynamicSizes;
@@ -238,7 +324,10 @@ unsigned ProductKernel::convert() {
   Value scratch;
   if (MemRefType type = getScratchType())
     buffers.push_back(scratch = memref::AllocOp::create(at, loc, type));
-  writeKernel(buffers);
+  size_t numOwn = buffers.size();
+  if (!isSplit)
+    llvm::append_range(buffers, op.getEpilogueOperands());
+  writeKernel(buffers, numOwn);
   gpu::KernelDim3 grid =
       frame.workgroups ? getFixedGrid(at)
                        : getGrid(at, rowCount, frame.threads, frame.tileRows,

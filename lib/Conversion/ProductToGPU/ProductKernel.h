@@ -14,12 +14,13 @@
 #ifndef LNBWD_LIB_CONVERSION_PRODUCTTOGPU_PRODUCTKERNEL_H
 #define LNBWD_LIB_CONVERSION_PRODUCTTOGPU_PRODUCTKERNEL_H
 
-#include "IndexBuilder.h"
+#include "ProductEpilogue.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Target/ChipInfo.h"
 
 #include <memory>
+#include <optional>
 
 namespace lnbwd {
 
@@ -65,6 +66,20 @@ protected:
   virtual mlir::MemRefType getScratchType() { return mlir::MemRefType(); }
   /// Writes the kernel's body, without its end.
   virtual void writeBody() = 0;
+  /// Sums that lie side by side in a row of the result, a vector, and where:
+  /// what the epilogue computes of the row's numbers alone, and what it has
+  /// loaded of columns there, which may be null.
+  struct ResultPiece {
+    mlir::Value sums, row, column;
+    const mlir::IRMapping *scalars;
+    const llvm::SmallVector<mlir::Value> *columns;
+  };
+  /// Stores what the epilogue makes of the pieces that the result has. What it
+  /// loads for all of them is asked for first.
+  void finishPieces(llvm::ArrayRef<ResultPiece> pieces);
+  /// Has what follows done where there are rows: of a matrix without any
+  /// nothing may be loaded.
+  void enterIfRows();
   /// Tells the report that `loop` is the one over the sum.
   static void markLoop(mlir::Operation *loop);
 
@@ -76,6 +91,8 @@ protected:
   mlir::gpu::GPUFuncOp kernel;
 
   // Of the body.
+  /// Where the kernel has one.
+  std::optional<ProductEpilogue> epilogue;
   ProductSource lhs, rhs;
   mlir::Value result;
   /// The result's sizes, and what is summed over.
@@ -93,12 +110,18 @@ private:
                                 int64_t threads, int64_t tileRows,
                                 int64_t tileColumns, int64_t parts);
   mlir::gpu::KernelDim3 getFixedGrid(mlir::OpBuilder &at);
-  void writeKernel(mlir::ValueRange buffers);
+  /// `numOwn`: how many of the buffers are not the epilogue's.
+  void writeKernel(mlir::ValueRange buffers, size_t numOwn);
+  /// The epilogue in a kernel whose parameters from `first` on are its
+  /// operands.
+  void addEpilogue(mlir::gpu::GPUFuncOp function, size_t first,
+                   mlir::Value rowCount, mlir::Value launched);
   void launch(mlir::OpBuilder &at, mlir::gpu::GPUFuncOp function,
               mlir::gpu::KernelDim3 grid, int64_t threads,
               int64_t launchedBytes, mlir::ValueRange buffers,
               mlir::Value rowCount);
   void addSum(mlir::OpBuilder &at, mlir::Value parts, mlir::Value rowCount);
+  void writeSum(mlir::gpu::GPUFuncOp function);
 };
 
 /// A kernel of fused multiply-adds, for any chip.

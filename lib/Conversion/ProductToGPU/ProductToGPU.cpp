@@ -94,6 +94,8 @@ private:
       recordAccess(op.getLhs(), "read");
       recordAccess(op.getRhs(), "read");
       recordAccess(op.getOut(), "write");
+      for (Value operand : op.getEpilogueOperands())
+        recordAccess(operand, "read");
       numKernels += makeKernel(op, module, info)->convert();
       op.erase();
     }

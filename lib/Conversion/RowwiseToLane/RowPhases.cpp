@@ -8,31 +8,15 @@
 
 #include "RowPhases.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
+
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 using namespace lnbwd;
 
-/// Whether an operation of a region takes or gives rows.
-static bool hasVectors(Operation &op) {
-  auto isVector = [](Type type) { return isa<VectorType>(type); };
-  return llvm::any_of(op.getOperandTypes(), isVector) ||
-         llvm::any_of(op.getResultTypes(), isVector);
-}
-
 static bool isDistributable(Operation &op) {
-  if (op.getNumRegions() != 0 || !isPure(&op))
-    return false;
-  if (!hasVectors(op))
-    return true;
-  if (getSummedRow(&op))
-    return true;
-  if (auto spread = dyn_cast<vector::BroadcastOp>(op))
-    return !isa<VectorType>(spread.getSourceType());
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return isa<SplatElementsAttr>(constant.getValue());
-  return isa<vector::FMAOp>(op) || OpTrait::hasElementwiseMappableTraits(&op);
+  return isRowElementOp(op) || (isPure(&op) && getSummedRow(&op));
 }
 
 LogicalResult lnbwd::checkDistributable(RowwiseOp op) {
@@ -71,7 +55,7 @@ SmallVector<Operation *> RowPhases::getScalars(unsigned phase) const {
   SmallVector<Operation *> scalars;
   RowwiseOp program = op;
   for (Operation &bodyOp : program.getBody().front().without_terminator())
-    if (!hasVectors(bodyOp) && bodyOp.getNumResults() > 0 &&
+    if (!hasRows(bodyOp) && bodyOp.getNumResults() > 0 &&
         getPhase(bodyOp.getResult(0)) == phase)
       scalars.push_back(&bodyOp);
   return scalars;

@@ -13,6 +13,8 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "OperandChecks.h"
 
+#include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -20,6 +22,15 @@ using namespace lnbwd;
 
 #define GET_OP_CLASSES
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProductOps.cpp.inc"
+
+void ProductOp::build(OpBuilder &b, OperationState &state, StringRef entry,
+                      Value lhs, Value rhs, Value out, bool lhsTransposed,
+                      bool rhsTransposed, ArrayAttr operandNames,
+                      TilingAttr tiling) {
+  build(b, state, entry, lhs, rhs, out, /*epilogue_rows=*/ValueRange(),
+        /*epilogue_columns=*/ValueRange(), /*epilogue_scalars=*/ValueRange(),
+        lhsTransposed, rhsTransposed, operandNames, tiling);
+}
 
 ProductOp::Sizes ProductOp::getSizes() {
   auto lhs = cast<MemRefType>(getLhs().getType());
@@ -34,6 +45,52 @@ std::string ProductOp::getOperandName(unsigned index) {
   if (std::optional<ArrayAttr> names = getOperandNames())
     return cast<StringAttr>((*names)[index]).str();
   return "operand" + std::to_string(index);
+}
+
+void ProductOp::getAsmBlockArgumentNames(Region &region,
+                                         OpAsmSetValueNameFn setName) {
+  if (region.empty() || !getOperandNames())
+    return;
+  for (BlockArgument argument : region.getArguments().drop_front())
+    if (unsigned index = argument.getArgNumber() + 2;
+        index < getOperandNames()->size())
+      setName(argument, getOperandName(index));
+}
+
+/// Whether what an epilogue reads fits the result, `out`.
+static LogicalResult verifyEpilogueOperands(ProductOp op, MemRefType out) {
+  auto expect = [&](Value value, StringRef name,
+                    ArrayRef<int64_t> shape) -> LogicalResult {
+    auto type = cast<MemRefType>(value.getType());
+    bool fits = type.getRank() == int64_t(shape.size()) &&
+                type.getLayout().isIdentity();
+    for (int64_t i = 0; fits && i < type.getRank(); ++i)
+      // The number of rows may be known of one of them.
+      fits = type.getDimSize(i) == shape[i] ||
+             (i == 0 && name != "columns" &&
+              (type.isDynamicDim(0) || ShapedType::isDynamic(shape[0])));
+    if (fits)
+      return success();
+    return op.emitOpError("expected ")
+           << name << " of the epilogue to be a dense memref of "
+           << MemRefType::get(shape, type.getElementType()) << ", got " << type;
+  };
+  for (Value value : op.getEpilogueRows())
+    if (failed(expect(value, "rows", out.getShape())) ||
+        failed(lnbwd::detail::verifyRowElementOrByte(
+            op, "rows of the epilogue", cast<MemRefType>(value.getType()))))
+      return failure();
+  for (Value value : op.getEpilogueColumns())
+    if (failed(expect(value, "columns", out.getShape().drop_front())) ||
+        failed(lnbwd::detail::verifyRowElement(
+            op, "columns of the epilogue", cast<MemRefType>(value.getType()))))
+      return failure();
+  for (Value value : op.getEpilogueScalars())
+    if (failed(expect(value, "scalars", out.getShape().take_front())) ||
+        failed(lnbwd::detail::verifyRowElement(
+            op, "scalars of the epilogue", cast<MemRefType>(value.getType()))))
+      return failure();
+  return success();
 }
 
 LogicalResult ProductOp::verify() {
@@ -52,8 +109,11 @@ LogicalResult ProductOp::verify() {
   auto lhs = cast<MemRefType>(getLhs().getType());
   auto rhs = cast<MemRefType>(getRhs().getType());
   auto out = cast<MemRefType>(getOut().getType());
-  if (!out.getElementType().isF32())
+  if (!hasEpilogue() && !out.getElementType().isF32())
     return emitOpError("expected an output of f32, got ") << out;
+  if (!hasEpilogue() && !getEpilogueOperands().empty())
+    return emitOpError("expected no operands of an epilogue without one, got ")
+           << getEpilogueOperands().size();
   // What is summed over, and what the result has of each side.
   unsigned lhsSum = getLhsTransposed() ? 0 : 1;
   unsigned rhsSum = getRhsTransposed() ? 1 : 0;
@@ -76,8 +136,46 @@ LogicalResult ProductOp::verify() {
                        "static, got ")
            << lhs << ", " << rhs << " and " << out;
   if (std::optional<ArrayAttr> names = getOperandNames())
-    if (names->size() != 3)
-      return emitOpError("expected operand_names to name 3 operands, got ")
-             << names->size();
+    if (names->size() != getNumOperands())
+      return emitOpError("expected operand_names to name ")
+             << getNumOperands() << " operands, got " << names->size();
+  return verifyEpilogueOperands(*this, out);
+}
+
+LogicalResult ProductOp::verifyRegions() {
+  if (!hasEpilogue())
+    return success();
+  Block &block = getEpilogue().front();
+  int64_t columns = getSizes().columns;
+  auto row = [&](Type element) { return VectorType::get({columns}, element); };
+  SmallVector<Type> expected{row(Float32Type::get(getContext()))};
+  for (OperandRange operands : {getEpilogueRows(), getEpilogueColumns()})
+    for (Value operand : operands)
+      expected.push_back(
+          row(cast<MemRefType>(operand.getType()).getElementType()));
+  for (Value operand : getEpilogueScalars())
+    expected.push_back(cast<MemRefType>(operand.getType()).getElementType());
+  if (block.getNumArguments() != expected.size())
+    return emitOpError("expected the epilogue to have ")
+           << expected.size()
+           << " arguments, the sums and one for each operand, got "
+           << block.getNumArguments();
+  for (auto [argument, type] : llvm::zip_equal(block.getArguments(), expected))
+    if (argument.getType() != type)
+      return emitOpError("expected argument ")
+             << argument.getArgNumber() << " of the epilogue to be " << type
+             << ", got " << argument.getType();
+  for (Operation &bodyOp : block.without_terminator())
+    if (!isRowElementOp(bodyOp))
+      return bodyOp.emitOpError("cannot be in an epilogue: expected ")
+             << rowElementOps;
+  auto yield = dyn_cast<ProductYieldOp>(block.getTerminator());
+  if (!yield)
+    return emitOpError("expected the epilogue to end with "
+                       "lnbwd.product_yield");
+  Type result = row(cast<MemRefType>(getOut().getType()).getElementType());
+  if (yield.getRow().getType() != result)
+    return yield.emitOpError("expected a row of the output, ")
+           << result << ", got " << yield.getRow().getType();
   return success();
 }

@@ -15,9 +15,14 @@
 #define LNBWD_DIALECT_LNBWD_IR_LNBWDPRODUCT_TD
 
 include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def LNBwd_ProductOp : LNBwd_Op<"product"> {
+def LNBwd_ProductOp : LNBwd_Op<"product", [
+    AttrSizedOperandSegments, IsolatedFromAbove, SingleBlock,
+    DeclareOpInterfaceMethods<OpAsmOpInterface,
+                              ["getAsmBlockArgumentNames"]>]> {
   let summary = "A product of two matrices, a kernel of its own";
   let description = [{
     What `lnbwd-split-contractions` takes out of row programs. Of `lhs` A and
@@ -30,11 +35,27 @@ def LNBwd_ProductOp : LNBwd_Op<"product"> {
     | `lhs_transposed` | `[M, I]` | `[M, J]` | A^T B, `[I, J]` |
 
     M is the number of rows of a launch; the other sizes are static. Elements of
-    A and B are f16, bf16 or f32, and widened to float32; `out` is f32. Each
-    element is summed in one order, whatever the device.
+    A and B are f16, bf16 or f32, and widened to float32. Each element is summed
+    in one order, whatever the device.
 
-    `operand_names` names A, B and out in the launch plan, where a matrix is a
-    column of all its elements.
+    Without an epilogue `out` is f32 and gets the sums. An *epilogue* computes
+    what `out` gets instead, element by element, where the sums are still in
+    registers: a row program's region for one row of the result, of J elements,
+    that yields one row, `lnbwd.product_yield`. Its arguments are
+
+    | operand | shape | block argument |
+    |---|---|---|
+    | the product | | `vector<J x f32>` |
+    | `rows` | the result's | `vector<J x element>` |
+    | `columns` | `[J]` | `vector<J x element>` |
+    | `scalars` | `[M]`, or `[I]` | the element |
+
+    Elements are f16, bf16 or f32; those of `rows` may be i8 as well, and all
+    are dense. What it may do is what a row program may, but for row sums: no
+    work-item has a row.
+
+    `operand_names` names A, B, out, and the epilogue's operands in the launch
+    plan, where a matrix is a column of all its elements.
 
     `tiling` is set by `lnbwd-select-tiling` where a chip has matrix
     instructions for the types; without it the kernel is one of fused
@@ -50,18 +71,46 @@ def LNBwd_ProductOp : LNBwd_Op<"product"> {
     lnbwd.product @linear lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>)
         outs(%y : memref<?x96xf32>) attributes {rhs_transposed}
     ```
+
+    Example (with a bias, rounded):
+
+    ```mlir
+    lnbwd.product @linear lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>)
+        outs(%y : memref<?x96xbf16>) attributes {rhs_transposed}
+        epilogue columns(%b : memref<96xf32>) {
+    ^row(%sums: vector<96xf32>, %br: vector<96xf32>):
+      %sum = arith.addf %sums, %br : vector<96xf32>
+      %yr = arith.truncf %sum : vector<96xf32> to vector<96xbf16>
+      lnbwd.product_yield %yr : vector<96xbf16>
+    }
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$entry,
                        Arg<AnyMemRef, "A", [MemRead]>:$lhs,
                        Arg<AnyMemRef, "B", [MemRead]>:$rhs,
                        Arg<AnyMemRef, "the product", [MemWrite]>:$out,
+                       Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_rows,
+                       Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_columns,
+                       Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_scalars,
                        UnitAttr:$lhs_transposed,
                        UnitAttr:$rhs_transposed,
                        OptionalAttr<StrArrayAttr>:$operand_names,
                        OptionalAttr<LNBwd_TilingAttr>:$tiling);
+  let regions = (region AnyRegion:$epilogue);
+  let builders = [
+    // A product without an epilogue.
+    OpBuilder<(ins "::llvm::StringRef":$entry, "::mlir::Value":$lhs,
+                   "::mlir::Value":$rhs, "::mlir::Value":$out,
+                   "bool":$lhsTransposed, "bool":$rhsTransposed,
+                   "::mlir::ArrayAttr":$operandNames, "TilingAttr":$tiling)>
+  ];
   let assemblyFormat = [{
     $entry `lhs` `(` $lhs `:` type($lhs) `)` `rhs` `(` $rhs `:` type($rhs) `)`
     `outs` `(` $out `:` type($out) `)` attr-dict-with-keyword
+    (`epilogue` (`rows` `(` $epilogue_rows^ `:` type($epilogue_rows) `)`)?
+    (`columns` `(` $epilogue_columns^ `:` type($epilogue_columns) `)`)?
+    (`scalars` `(` $epilogue_scalars^ `:` type($epilogue_scalars) `)`)?
+    $epilogue^)?
   }];
   let extraClassDeclaration = [{
     /// The sizes of the result's rows and columns, and of what is summed over;
@@ -70,10 +119,32 @@ def LNBwd_ProductOp : LNBwd_Op<"product"> {
       int64_t rows, columns, depth;
     };
     Sizes getSizes();
+    bool hasEpilogue() { return !getEpilogue().empty(); }
+    /// What the epilogue reads beside the sums: rows, columns, scalars.
+    ::mlir::OperandRange getEpilogueOperands() {
+      return getOperands().drop_front(3);
+    }
     /// The name of operand `index` in the launch plan.
     std::string getOperandName(unsigned index);
   }];
   let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def LNBwd_ProductYieldOp : LNBwd_Op<"product_yield", [
+    Pure, Terminator, ReturnLike, HasParent<"ProductOp">]> {
+  let summary = "Ends the epilogue of a product with a row of its output";
+  let description = [{
+    The row, whose elements are those of the product's `outs`.
+
+    Example:
+
+    ```mlir
+    lnbwd.product_yield %yr : vector<96xbf16>
+    ```
+  }];
+  let arguments = (ins AnyVectorOfNonZeroRank:$row);
+  let assemblyFormat = "$row `:` type($row) attr-dict";
 }
 
 #endif // LNBWD_DIALECT_LNBWD_IR_LNBWDPRODUCT_TD

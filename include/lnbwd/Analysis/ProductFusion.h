@@ -1,0 +1,41 @@
+//===- ProductFusion.h - When a product takes a row program ----*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Which of the forms, a kernel of a product with what is behind it or one of
+// each, is expected to be the faster one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_ANALYSIS_PRODUCTFUSION_H
+#define LNBWD_ANALYSIS_PRODUCTFUSION_H
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Target/ChipInfo.h"
+
+namespace lnbwd {
+
+/// Bytes that go to and from device memory in one form and in the other, for
+/// each launch, as far as they differ.
+struct EpilogueBytes {
+  double apart, fused;
+};
+
+/// Of `program`, elementwise, as the epilogue of `product` on `chip`, for so
+/// many rows M (0: unknown).
+EpilogueBytes getEpilogueBytes(ProductOp product, RowwiseOp program,
+                               const ChipInfo &chip, int64_t rows);
+
+/// Whether `program` is better the epilogue of `product` than a kernel of its
+/// own. Bytes decide where nothing was measured; on NVIDIA's chips, whose
+/// products were measured as they are, it never is.
+bool isEpilogueFaster(ProductOp product, RowwiseOp program,
+                      const ChipInfo &chip, int64_t rows);
+
+} // namespace lnbwd
+
+#endif // LNBWD_ANALYSIS_PRODUCTFUSION_H

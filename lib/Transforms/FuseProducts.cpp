@@ -1,0 +1,224 @@
+//===- FuseProducts.cpp - Row programs as epilogues of products -----------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Looks from a product's result to the one program that reads it. Whether that
+// is worth it is lib/Analysis/ProductFusion.cpp's to say.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Analysis/ProductFusion.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
+#include "lnbwd/Transforms/ProductPasses.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace lnbwd {
+#define GEN_PASS_DEF_FUSEPRODUCTSPASS
+#include "lnbwd/Transforms/ProductPasses.h.inc"
+} // namespace lnbwd
+
+using namespace mlir;
+using namespace lnbwd;
+
+namespace {
+/// What stands against a fusion, and which operation it is about; no text if
+/// nothing does.
+struct Obstacle {
+  Operation *at = nullptr;
+  std::string text;
+};
+} // namespace
+
+/// Whether `value` may be written, or be gone, behind `begin` and before `end`.
+static bool mayChange(Value value, Operation *begin, Operation *end) {
+  for (Operation *op = begin->getNextNode(); op != end;
+       op = op->getNextNode()) {
+    auto effects = dyn_cast<MemoryEffectOpInterface>(op);
+    if (!effects && !isMemoryEffectFree(op))
+      return true;
+    if (effects && (effects.getEffectOnValue<MemoryEffects::Write>(value) ||
+                    effects.getEffectOnValue<MemoryEffects::Free>(value)))
+      return true;
+  }
+  return false;
+}
+
+/// Whether all that `program` does is elementwise, with one row block as its
+/// output, of dense buffers of two dimensions.
+static Obstacle findObstacle(RowwiseOp program) {
+  if (program.getNumDpsInits() != 1 || program.getRowOuts().size() != 1)
+    return {program, "expected one output, a row block, got " +
+                         std::to_string(program.getNumDpsInits()) +
+                         " outputs, of which " +
+                         std::to_string(program.getRowOuts().size()) +
+                         " are row blocks"};
+  if (!program.getGroupColumns().empty())
+    return {program, "expected no group columns"};
+  if (program.getSchedule())
+    return {program, "expected no schedule: run lnbwd-select-schedule behind"};
+  for (auto [index, value] : llvm::enumerate(program->getOperands())) {
+    auto type = dyn_cast<MemRefType>(value.getType());
+    // Numbers of rows in parts have two dimensions.
+    bool isNumber = llvm::is_contained(program.getScalars(), value);
+    if (!type || !type.getLayout().isIdentity() || program.getRowRank() != 1 ||
+        type.getRank() > (isNumber ? 1 : 2))
+      return {program, "expected rows of one dimension in dense memrefs, got " +
+                           program.getOperandName(unsigned(index)) +
+                           " of another kind"};
+  }
+  if (cast<MemRefType>(program.getRowOuts()[0].getType())
+          .getElementType()
+          .isInteger())
+    return {program, "expected an output of f16, bf16 or f32"};
+  for (Operation &bodyOp : program.getBody().front().without_terminator())
+    if (!isRowElementOp(bodyOp))
+      return {&bodyOp, std::string("expected ") + rowElementOps.str()};
+  return {};
+}
+
+/// The same of the two together.
+static Obstacle findObstacle(ProductOp product, RowwiseOp program) {
+  if (Obstacle obstacle = findObstacle(program); !obstacle.text.empty())
+    return obstacle;
+  if (llvm::count(program->getOperands(), product.getOut()) != 1 ||
+      !llvm::is_contained(program.getRows(), product.getOut()))
+    return {program, "expected the product to be one row block of it"};
+  if (hasOwnRows(program) != product.getLhsTransposed())
+    return {program, "expected its rows to be those of the product"};
+  Value out = program.getRowOuts()[0];
+  for (unsigned i : {0u, 1u}) {
+    Value matrix = product->getOperand(i);
+    if (matrix == out || mayChange(matrix, product, program))
+      return {program, "expected " + product.getOperandName(i) +
+                           " to stay as it is up to here: the product would "
+                           "read it only now"};
+  }
+  return {};
+}
+
+/// The operations that use the product's result, but for its deallocation.
+static SmallVector<Operation *> getReaders(ProductOp product) {
+  llvm::SetVector<Operation *> readers;
+  for (Operation *user : product.getOut().getUsers())
+    if (user != product && !isa<memref::DeallocOp>(user))
+      readers.insert(user);
+  return llvm::to_vector(readers.getArrayRef());
+}
+
+/// Writes the product with `program` as its epilogue, in the program's place.
+static void fuse(ProductOp product, RowwiseOp program) {
+  OpBuilder b(program);
+  SmallVector<Value> rows;
+  SmallVector<Attribute> names;
+  auto name = [&](unsigned index) {
+    return b.getStringAttr(program.getOperandName(index));
+  };
+  for (unsigned i : {0u, 1u})
+    names.push_back(b.getStringAttr(product.getOperandName(i)));
+  names.push_back(name(unsigned(program.getNumDpsInputs())));
+  unsigned taken = 0;
+  for (unsigned i = 0; i < program.getNumDpsInputs(); ++i) {
+    Value input = program->getOperand(i);
+    if (input == product.getOut()) {
+      taken = i;
+      continue;
+    }
+    names.push_back(name(i));
+    if (i < program.getRows().size())
+      rows.push_back(input);
+  }
+  auto fused = ProductOp::create(
+      b, product.getLoc(), program.getEntry(), product.getLhs(),
+      product.getRhs(), program.getRowOuts()[0], rows, program.getColumns(),
+      program.getScalars(), product.getLhsTransposed(),
+      product.getRhsTransposed(), b.getArrayAttr(names),
+      product.getTilingAttr());
+  // The sums come first among the arguments.
+  fused.getEpilogue().takeBody(program.getBody());
+  Block &body = fused.getEpilogue().front();
+  BlockArgument before = body.getArgument(taken);
+  Value sums = body.insertArgument(0u, before.getType(), before.getLoc());
+  before.replaceAllUsesWith(sums);
+  body.eraseArgument(taken + 1);
+  auto yield = cast<YieldOp>(body.getTerminator());
+  b.setInsertionPoint(yield);
+  ProductYieldOp::create(b, yield.getLoc(), yield.getValues().front());
+  yield.erase();
+  program.erase();
+  product.erase();
+}
+
+namespace {
+class FuseProducts : public lnbwd::impl::FuseProductsPassBase<FuseProducts> {
+public:
+  using FuseProductsPassBase::FuseProductsPassBase;
+
+  void runOnOperation() override {
+    Location loc = getOperation()->getLoc();
+    if (epilogues != "auto" && epilogues != "always" && epilogues != "never") {
+      emitError(loc) << "expected epilogues to be auto, always or never, got '"
+                     << epilogues << "'";
+      return signalPassFailure();
+    }
+    if (rows < 0) {
+      emitError(loc) << "expected rows to be at least 0, got "
+                     << rows.getValue();
+      return signalPassFailure();
+    }
+    FailureOr<const ChipInfo *> found =
+        lookupChip(chip, [&] { return emitError(loc); });
+    if (failed(found))
+      return signalPassFailure();
+    if (epilogues == "never")
+      return;
+    SmallVector<ProductOp> products;
+    getOperation()->walk([&](ProductOp op) { products.push_back(op); });
+    for (ProductOp product : products)
+      if (failed(convert(product, **found)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult convert(ProductOp product, const ChipInfo &info) {
+    auto buffer = product.getOut().getDefiningOp<memref::AllocOp>();
+    if (!buffer || product.hasEpilogue())
+      return success();
+    SmallVector<Operation *> readers = getReaders(product);
+    if (readers.empty())
+      return success();
+    auto program = readers.size() == 1 ? dyn_cast<RowwiseOp>(readers.front())
+                                       : RowwiseOp();
+    Obstacle obstacle;
+    if (!program || program->getBlock() != product->getBlock())
+      obstacle = {product,
+                  "expected one row program to read the product, got " +
+                      std::to_string(readers.size()) + " operations"};
+    else
+      obstacle = findObstacle(product, program);
+    if (!obstacle.text.empty()) {
+      if (epilogues == "always")
+        return obstacle.at->emitOpError(
+                   "cannot be in the epilogue of a product "
+                   "(epilogues=always): ")
+               << obstacle.text;
+      return success();
+    }
+    if (epilogues == "auto" && !isEpilogueFaster(product, program, info, rows))
+      return success();
+    fuse(product, program);
+    for (Operation *user : llvm::make_early_inc_range(buffer->getUsers()))
+      user->erase();
+    buffer.erase();
+    ++numEpilogues;
+    return success();
+  }
+};
+} // namespace

@@ -1,0 +1,258 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Products with an epilogue, executed on the simulated chips beside float64: every kind of operand,
+all three forms, sizes that no tile divides, sums in parts; dx of LayerNorm and a linear layer; and
+what it costs by count."""
+
+import json
+import re
+import subprocess
+
+import numpy as np
+import ptx_machine
+import pytest
+
+import compiling
+import device as devices
+import family
+import linear_programs
+from test_linear_kernels import check_program
+from test_ptx_products import SHAPES
+
+# Of float32 sums and a few operations on them; and one rounding to the output's type.
+TOLERANCE = {"f32": 4e-6, "f16": 1e-3, "bf16": 8e-3}
+FORMS = {"": "ab", "rhs_transposed": "ab^t", "lhs_transposed": "a^t b"}
+
+
+@pytest.fixture(scope="session")
+def runtime(build):
+    return devices.Runtime(build)
+
+
+def text(form: str, element: str, sizes: tuple[int, int], tiling: str = "",
+         plain: bool = False) -> str:
+    """c = mask ? (a b) g + x s^2 : 0, of matrices, rows x and c of `element`. A plain one has no
+    mask, and x and c of float32."""
+    first, second = sizes
+    m = "?" if form != "lhs_transposed" else str(first)
+    lhs, rhs = {"": (f"?x{first}", f"{first}x{second}"),
+                "rhs_transposed": (f"?x{first}", f"{second}x{first}"),
+                "lhs_transposed": (f"?x{first}", f"?x{second}")}[form]
+    types = {"a": f"memref<{lhs}x{element}>", "b": f"memref<{rhs}x{element}>"}
+    element = "f32" if plain else element
+    types |= {"c": f"memref<{m}x{second}x{element}>", "x": f"memref<{m}x{second}x{element}>",
+             "mask": f"memref<{m}x{second}xi8>", "g": f"memref<{second}xf32>",
+             "s": f"memref<{m}xf32>"}
+    mask, wide = f"vector<{second}xi8>", f"vector<{second}xf32>"
+    argument = f", %mr: {mask}"
+    select = f"""%zero = arith.constant dense<0> : {mask}
+    %keep = arith.cmpi ne, %mr, %zero : {mask}
+    %kept = arith.select %keep, %sum, %none : vector<{second}xi1>, {wide}"""
+    if plain:
+        del types["mask"]
+        argument, select = "", f"%kept = arith.addf %sum, %none : {wide}"
+    rows = [name for name in ("x", "mask") if name in types]
+    names = ", ".join(f'"{name}"' for name in types)
+    attributes = ", ".join(filter(None, [form, tiling, f"operand_names = [{names}]"]))
+    row = f"vector<{second}xf32>"
+    narrow = f"vector<{second}x{element}>"
+    widen = f"%wide = arith.extf %xr : {narrow} to {row}"
+    round_ = f"%out = arith.truncf %kept : {row} to {narrow}"
+    if element == "f32":
+        widen = f"%wide = arith.mulf %xr, %one : {row}"
+        round_ = f"%out = arith.mulf %kept, %one : {row}"
+    return f"""func.func @f({', '.join(f'%{name}: {kind}' for name, kind in types.items())}) {{
+  lnbwd.product @f lhs(%a : {types['a']}) rhs(%b : {types['b']}) outs(%c : {types['c']})
+      attributes {{{attributes}}}
+      epilogue rows({', '.join('%' + name for name in rows)} :
+                    {', '.join(types[name] for name in rows)})
+      columns(%g : {types['g']}) scalars(%s : {types['s']}) {{
+  ^row(%p: {row}, %xr: {narrow}{argument}, %gr: {row}, %sr: f32):
+    %one = arith.constant dense<1.0> : {row}
+    %none = arith.constant dense<0.0> : {row}
+    %square = arith.mulf %sr, %sr : f32
+    %spread = vector.broadcast %square : f32 to {row}
+    {widen}
+    %moved = arith.mulf %wide, %spread : {row}
+    %sum = vector.fma %p, %gr, %moved : {row}
+    {select}
+    {round_}
+    lnbwd.product_yield %out : {narrow}
+  }}
+  return
+}}
+"""
+
+
+def check(runtime, chip, file, form, element, sizes, row_counts):
+    kernel = devices.Kernel(runtime.open("sim", chip), file)
+    check_launch(lambda rows, bits: kernel.launch(rows, bits)["c"], form, element, sizes,
+                 row_counts)
+
+
+def check_launch(launch, form, element, sizes, row_counts, plain=False):
+    """`launch` takes the number of rows and the bits of what is read, and gives those of c."""
+    first, second = sizes
+    for rows in row_counts:
+        rng = np.random.default_rng(rows)
+        m = first if form == "lhs_transposed" else rows
+        depth = rows if form == "lhs_transposed" else first
+        shapes = {"a": (rows, first), "x": (m, second), "g": (second,), "s": (m,),
+                  "b": {"": (first, second), "rhs_transposed": (second, first),
+                        "lhs_transposed": (rows, second)}[form]}
+        out = "f32" if plain else element
+        kinds = {"a": element, "b": element, "x": out, "g": "f32", "s": "f32"}
+        bits = {name: devices.encode(rng.standard_normal(shape).ravel(), kinds[name])
+                for name, shape in shapes.items()}
+        values = {name: devices.decode(bits[name], kinds[name]).reshape(shape)
+                  for name, shape in shapes.items()}
+        mask = rng.integers(0, 2, (m, second)).astype(np.uint8)
+        a, b = values["a"], values["b"]
+        product = (a.T if form == "lhs_transposed" else a) @ (
+            b.T if form == "rhs_transposed" else b)
+        expected = product * values["g"] + values["x"] * values["s"][:, None] ** 2
+        expected = np.where(np.logical_or(mask, plain), expected, 0)
+        written = launch(rows, {**bits, "mask": mask.ravel()})
+        actual = devices.decode(written, out).reshape(expected.shape)
+        error = np.abs(actual - expected).max(initial=0)
+        largest = max(np.sqrt(max(depth, 1)), np.abs(expected).max(initial=0))
+        assert error <= TOLERANCE[out] * largest, (rows, error)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
+@pytest.mark.parametrize("element", ["bf16", "f16", "f32"])
+@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+def test_ragged(build, runtime, tmp_path, chip, element, form):
+    """Also without an instruction (float32 of some chips), in parts (sums over the rows), and
+    without rows."""
+    sizes = (100, 74)
+    compiling.compile_to(tmp_path / "k.hsaco", build, text(form, element, sizes), chip)
+    check(runtime, chip, tmp_path / "k.hsaco", form, element, sizes, (0, 1, 150))
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
+def test_odd(build, runtime, tmp_path, chip):
+    """Single elements."""
+    sizes = (40, 9)
+    compiling.compile_to(tmp_path / "k.hsaco", build, text("", "bf16", sizes), chip)
+    check(runtime, chip, tmp_path / "k.hsaco", "", "bf16", sizes, (5, 65))
+
+
+@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+def test_large_tiles(build, runtime, tmp_path, chip):
+    """Tiles of 128 x 128: several fragments of a row at once."""
+    sizes = (64, 256)
+    compiling.compile_to(tmp_path / "k.hsaco", build, text("", "bf16", sizes), chip,
+                         "rows=1000000")
+    check(runtime, chip, tmp_path / "k.hsaco", "", "bf16", sizes, (140,))
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
+def test_split(build, runtime, tmp_path, chip):
+    """The kernel that adds the parts has the epilogue."""
+    tiling = ("tiling = #lnbwd.tiling<rows = 64, columns = 64, depth = 64, wave_rows = 32, "
+              f"wave_columns = {32 if chip == 'gfx942' else 16}, instruction_rows = 16, "
+              "instruction_columns = 16, instruction_depth = 16, splits = 3>")
+    sizes = (328, 50)
+    compiling.compile_to(tmp_path / "k.hsaco", build,
+                         text("rhs_transposed", "bf16", sizes, tiling), chip)
+    check(runtime, chip, tmp_path / "k.hsaco", "rhs_transposed", "bf16", sizes, (0, 70))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ptx(build, shape):
+    """NVIDIA's kernels of tiles, on the CPU."""
+    sizes = (200, 168)
+    tiling = f"tiling = #lnbwd.tiling<{SHAPES[shape]}>"
+    ptx = compiling.compile_text(build, text("", "bf16", sizes, tiling, plain=True),
+                                 "sm_90").decode()
+
+    def launch(rows, bits):
+        outputs = ptx_machine.launch(ptx, rows, {name: value.tobytes()
+                                                 for name, value in bits.items()
+                                                 if name != "mask"})
+        return np.frombuffer(outputs["c"], np.uint32)
+
+    check_launch(launch, "", "bf16", sizes, (150,), plain=True)
+
+
+def get_kernels(runtime, chip, file) -> list[str]:
+    return [kernel["name"] for kernel in
+            devices.Kernel(runtime.open("sim", chip), file).plan["kernels"]]
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
+@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
+def test_layer_norm_linear(build, runtime, tmp_path, chip, dtype):
+    """Bias and dx are epilogues, where the output was saved, which knows dx's row sum."""
+    program = linear_programs.build("layer_norm_linear", 96, 100, dtype)
+    kernels = {}
+    for epilogues in ("auto", "never"):
+        folder = tmp_path / epilogues
+        folder.mkdir()
+        check_program(build, runtime, folder, program, chip, (64, 70), saved="out",
+                      options=f"epilogues={epilogues}")
+        kernels[epilogues] = [get_kernels(runtime, chip, folder / f"{direction}.hsaco")
+                              for direction in ("forward", "backward")]
+    for fused, apart in zip(kernels["auto"], kernels["never"], strict=True):
+        assert len(fused) == len(apart) - 1
+    assert not [name for name in kernels["auto"][0] if "_matmul_" in name]
+
+
+SIZE, TILE = 4096, 128
+
+
+@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+def test_counts(build, tmp_path, chip):
+    """A workgroup of dx, of bf16: what test_product_counts.py has of the plain product holds, and
+    of device memory the epilogue takes nothing but what it reads and writes."""
+    rows, row = f"memref<?x{SIZE}xbf16>", f"vector<{SIZE}xf32>"
+    numbers = ", ".join(["memref<?xf32>"] * 4)
+    text = f"""func.func @f(%dy: {rows}, %w: memref<{SIZE}x{SIZE}xbf16>, %dx: {rows}, %x: {rows},
+    %gamma: memref<{SIZE}xf32>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %c1: memref<?xf32>,
+    %c2: memref<?xf32>) {{
+  lnbwd.product @f lhs(%dy : {rows}) rhs(%w : memref<{SIZE}x{SIZE}xbf16>) outs(%dx : {rows})
+      epilogue rows(%x : {rows}) columns(%gamma : memref<{SIZE}xf32>)
+      scalars(%mean, %rstd, %c1, %c2 : {numbers}) {{
+  ^row(%dz: {row}, %xr: vector<{SIZE}xbf16>, %g: {row}, %m: f32, %r: f32, %k1: f32, %k2: f32):
+    %wide = arith.extf %xr : vector<{SIZE}xbf16> to {row}
+    %ms = vector.broadcast %m : f32 to {row}
+    %rs = vector.broadcast %r : f32 to {row}
+    %moved = arith.subf %wide, %ms fastmath<contract> : {row}
+    %xhat = arith.mulf %moved, %rs fastmath<contract> : {row}
+    %wdy = arith.mulf %dz, %g fastmath<contract> : {row}
+    %f1 = arith.mulf %r, %k1 fastmath<contract> : f32
+    %f2 = arith.mulf %r, %k2 fastmath<contract> : f32
+    %s1 = vector.broadcast %f1 : f32 to {row}
+    %s2 = vector.broadcast %f2 : f32 to {row}
+    %less = vector.fma %xhat, %s1, %s2 : {row}
+    %sum = vector.fma %wdy, %rs, %less : {row}
+    %out = arith.truncf %sum : {row} to vector<{SIZE}xbf16>
+    lnbwd.product_yield %out : vector<{SIZE}xbf16>
+  }}
+  return
+}}
+"""
+    file = tmp_path / "f.hsaco"
+    file.write_bytes(compiling.compile_text(build, text, chip, form="hsaco"))
+    run = subprocess.run(
+        [build / "bin" / "lnbwd-sim", file, "--kernel=f", "--grid=1", "--block=256", "--json",
+         "--show=0", f"--arg=in:bf16x{TILE * SIZE}=random:1", f"--arg=in:bf16x{SIZE * SIZE}=0.5",
+         f"--arg=inout:bf16x{TILE * SIZE}=0", f"--arg=in:bf16x{TILE * SIZE}=random:2",
+         f"--arg=in:f32x{SIZE}=1", *[f"--arg=in:f32x{TILE}=0.5"] * 4, f"--arg=i64={TILE}"],
+        capture_output=True, text=True, check=False, timeout=600)
+    assert run.returncode == 0, run.stdout + run.stderr
+    counts = json.loads(run.stdout)["counts"]
+    least = TILE * TILE * SIZE / (16 * 16 * (32 if chip == "gfx950" else 16))
+    assert least <= counts["instructions"]["matrix"] <= 1.02 * least
+    assert counts["lds"]["bank_conflict_cycles"] == 0
+    buffers = counts["buffers"]
+    tile = TILE * TILE * 2
+    assert sum(buffer["bytes_read"] for buffer in buffers[:2]) <= 1.15 * 2 * TILE * SIZE * 2
+    assert [buffer["bytes_written"] for buffer in buffers[:4]] == [0, 0, tile, 0]
+    # x once; what rows and columns share as often as waves need it.
+    assert buffers[2]["bytes_read"] == 0
+    assert buffers[3]["bytes_read"] == tile
+    lines = compiling.compile_text(build, text, chip, form="isa").decode().splitlines()
+    assert not [line for line in lines if re.match(r"\t(scratch|buffer)_(load|store)", line)]

@@ -1,0 +1,90 @@
+// RUN: lnbwd-opt %s --lnbwd-fuse-products="chip=gfx942 epilogues=always" --split-input-file --verify-diagnostics
+// RUN: lnbwd-opt %s --lnbwd-fuse-products="chip=gfx942" --split-input-file | FileCheck %s
+
+// By itself none of these is fused, and there is no error.
+// CHECK-NOT: epilogue
+// CHECK:     lnbwd.product @p
+// CHECK-NOT: epilogue
+
+func.func @row_sum(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
+  %m = lnbwd.row_count %x : memref<?x64xf32>
+  %p = memref.alloc(%m) : memref<?x96xf32>
+  lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<96x64xf32>) outs(%p : memref<?x96xf32>)
+      attributes {rhs_transposed}
+  lnbwd.rowwise @k rows(%p : memref<?x96xf32>) outs rows(%y : memref<?x96xf32>) {
+  ^row(%pr: vector<96xf32>):
+    // expected-error@+1 {{cannot be in the epilogue of a product (epilogues=always): expected an elementwise operation, a splat constant, vector.broadcast of a scalar, or a pure operation on scalars}}
+    %sum = vector.reduction <add>, %pr : vector<96xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<96xf32>
+    %yr = arith.subf %pr, %spread : vector<96xf32>
+    lnbwd.yield %yr : vector<96xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @column_sum(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>, %s: memref<96xf32>) {
+  %m = lnbwd.row_count %x : memref<?x64xf32>
+  %p = memref.alloc(%m) : memref<?x96xf32>
+  lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<96x64xf32>) outs(%p : memref<?x96xf32>)
+      attributes {rhs_transposed}
+  // expected-error@+1 {{cannot be in the epilogue of a product (epilogues=always): expected one output, a row block, got 2 outputs, of which 1 are row blocks}}
+  lnbwd.rowwise @k rows(%p : memref<?x96xf32>) outs rows(%y : memref<?x96xf32>) column_sums(%s : memref<96xf32>) {
+  ^row(%pr: vector<96xf32>):
+    lnbwd.yield %pr, %pr : vector<96xf32>, vector<96xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @two_readers(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64xf32>, %z: memref<?x64xf32>) {
+  %m = lnbwd.row_count %x : memref<?x64xf32>
+  %p = memref.alloc(%m) : memref<?x64xf32>
+  // expected-error@+1 {{cannot be in the epilogue of a product (epilogues=always): expected one row program to read the product, got 2 operations}}
+  lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<64x64xf32>) outs(%p : memref<?x64xf32>)
+  lnbwd.product @q lhs(%p : memref<?x64xf32>) rhs(%w : memref<64x64xf32>) outs(%z : memref<?x64xf32>)
+  lnbwd.rowwise @k rows(%p : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  ^row(%pr: vector<64xf32>):
+    %yr = arith.negf %pr : vector<64xf32>
+    lnbwd.yield %yr : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @changes(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64xf32>) {
+  %m = lnbwd.row_count %x : memref<?x64xf32>
+  %p = memref.alloc(%m) : memref<?x64xf32>
+  lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<64x64xf32>) outs(%p : memref<?x64xf32>)
+      attributes {operand_names = ["x", "w", "p"]}
+  lnbwd.rowwise @other rows(%y : memref<?x64xf32>) outs rows(%x : memref<?x64xf32>) {
+  ^row(%yr: vector<64xf32>):
+    lnbwd.yield %yr : vector<64xf32>
+  }
+  // expected-error@+1 {{cannot be in the epilogue of a product (epilogues=always): expected x to stay as it is up to here: the product would read it only now}}
+  lnbwd.rowwise @k rows(%p : memref<?x64xf32>) outs rows(%y : memref<?x64xf32>) {
+  ^row(%pr: vector<64xf32>):
+    %yr = arith.negf %pr : vector<64xf32>
+    lnbwd.yield %yr : vector<64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @strided(%x: memref<?x64xf32>, %w: memref<64x64xf32>, %y: memref<?x64xf32, strided<[80, 1]>>) {
+  %m = lnbwd.row_count %x : memref<?x64xf32>
+  %p = memref.alloc(%m) : memref<?x64xf32>
+  lnbwd.product @p lhs(%x : memref<?x64xf32>) rhs(%w : memref<64x64xf32>) outs(%p : memref<?x64xf32>)
+  // expected-error@+1 {{cannot be in the epilogue of a product (epilogues=always): expected rows of one dimension in dense memrefs, got y of another kind}}
+  lnbwd.rowwise @k rows(%p : memref<?x64xf32>) outs rows(%y : memref<?x64xf32, strided<[80, 1]>>)
+      attributes {operand_names = ["p", "y"]} {
+  ^row(%pr: vector<64xf32>):
+    %yr = arith.negf %pr : vector<64xf32>
+    lnbwd.yield %yr : vector<64xf32>
+  }
+  return
+}
