@@ -104,6 +104,7 @@ constexpr Case Alone[] = {
     {"waves_leave_behind_a_barrier", 1, 4},
     {"waves_leave_with_their_results", 1, 4},
     {"waves_with_rows_of_their_own", 1, 4},
+    {"flags_of_waves_with_fewer_rows", 1, 4},
     {"spin_lock_by_exchange", 8, 1},
     {"spin_lock_in_lds", 1, 4},
     {"look_back", 16, 1},

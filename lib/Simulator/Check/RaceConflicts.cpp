@@ -186,10 +186,10 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
     Found = {Other, true, false, false};
   else if (C.Atomics.single() && !Careful)
     Stale(C.Atomics.moment());
-  if (Found.Other || !Passed)
+  if (Found.Other || !Passed || Sync)
     return;
   // Ordered, but what a wave has left there that went through the barriers less
-  // often is of an earlier round.
+  // often is of an earlier round; unless it is a flag that says so.
   if (Store && hasMissed(Store))
     Found = {Store, true, false, false, true};
   else if (C.Atomics.single() && hasMissed(C.Atomics.moment()))

@@ -159,6 +159,24 @@ ALONE(waves_with_rows_of_their_own) {
   }
   out[GROUP * ITEMS + ITEM] = 1;
 }
+/* What they say when they are through is no older than that. */
+ALONE(flags_of_waves_with_fewer_rows) {
+  const u32 wave = MYWAVE, rows = wave ? 2 : 4;
+  tile2[wave] = 0;
+  for (u32 k = 0; k < rows; ++k) {
+    tile[ITEM] = ITEM + k;
+    barrier();
+    data[ITEM] = tile[ITEM];
+    barrier();
+  }
+  if (wave) {
+    STORE(&tile2[wave], 1, RELEASE, WORKGROUP);
+    return;
+  }
+  for (u32 k = 1; k < ITEMS / WAVE; ++k)
+    WAIT_FOR(&tile2[k], 1, ACQUIRE, WORKGROUP);
+  out[ITEM] = data[ITEM];
+}
 
 ALONE(spin_lock_by_exchange) {
   if (ITEM != 0)
