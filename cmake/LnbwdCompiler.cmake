@@ -5,7 +5,8 @@ function(lnbwd_add_compiler_library name)
   cmake_parse_arguments(arg "" "" "DEPENDS;LINK" ${ARGN})
   add_library(${name} STATIC ${arg_UNPARSED_ARGUMENTS})
   add_dependencies(${name} ${arg_DEPENDS} LNBwdIRIncGen LNBwdLaneIRIncGen LNBwdInterfacesIncGen
-    LNBwdLaunchPlanPassIncGen LNBwdPassIncGen LNBwdLanePassIncGen LNBwdConversionPassIncGen)
+    LNBwdLaunchPlanPassIncGen LNBwdPassIncGen LNBwdLanePassIncGen LNBwdConversionPassIncGen
+    LNBwdTargetPassIncGen)
   target_link_libraries(${name} PUBLIC ${arg_LINK} PRIVATE lnbwd_options)
   target_link_libraries(${name} PUBLIC lnbwd-mlir)
   # Assertions change the layout of MLIR's classes (a pass's statistics): a

@@ -716,6 +716,20 @@ def report(tools: Tools) -> str:
     return fence(text.rstrip(), "text")
 
 
+PRODUCT = """func.func @matmul(%a: memref<?x768xbf16>, %b: memref<2304x768xbf16>, %c: memref<?x2304xf32>) {
+  lnbwd.product @matmul lhs(%a : memref<?x768xbf16>) rhs(%b : memref<2304x768xbf16>)
+      outs(%c : memref<?x2304xf32>) attributes {rhs_transposed}
+  return
+}
+"""
+
+
+def report_product(tools: Tools) -> str:
+    text = tools.opt("-", f"--lnbwd-pipeline=chip={CHIP}", "--emit=report", "--rows=4096",
+                     stdin=PRODUCT)
+    return fence(text[:text.index("\nall kernels")].rstrip(), "text")
+
+
 TEXTS = {
     "derivation-forward": derivation_forward,
     "derivation-constants": derivation_constants,
@@ -744,6 +758,7 @@ TEXTS = {
     "clock-fields": clock_fields,
     "one-pass-limits": one_pass_limits,
     "report": report,
+    "report-product": report_product,
 }
 
 
@@ -777,6 +792,7 @@ PASS_FILES = (
     ("From level to level", "LNBwdConversion", "include/lnbwd/Conversion/Passes.td"),
     ("The lane level", "LNBwdLane", "include/lnbwd/Transforms/Lane/Passes.td"),
     ("The launch plan", "LNBwdLaunchPlan", "include/lnbwd/LaunchPlan/Passes.td"),
+    ("Code emission", "LNBwdTarget", "include/lnbwd/Target/Passes.td"),
 )
 
 

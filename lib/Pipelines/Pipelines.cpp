@@ -75,8 +75,11 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   addBufferization(pm);
-  pm.addPass(
-      createFewRowsToGPUPass({options.chip, options.fewRows, options.rows}));
+  // One workgroup has no schedule: who sets one asks for the other kernels.
+  std::string fewRows = options.fewRows;
+  if (fewRows == "auto" && !options.schedule.empty())
+    fewRows = "never";
+  pm.addPass(createFewRowsToGPUPass({options.chip, fewRows, options.rows}));
   pm.addPass(createSimplifyContractionsPass());
   pm.addPass(createSplitContractionsPass());
   pm.addPass(

@@ -13,6 +13,7 @@
 
 #include "MachineCode.h"
 
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/ISA/Disassembler.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -34,6 +35,24 @@ using namespace lnbwd;
 // Classes
 //===----------------------------------------------------------------------===//
 
+/// Of a matrix instruction, whose name says its sizes: "16x16x32".
+static int64_t getMultiplyAdds(StringRef name) {
+  for (StringRef part : llvm::split(name, '_')) {
+    int64_t product = 1;
+    unsigned sizes = 0;
+    for (StringRef size : llvm::split(part, 'x')) {
+      int64_t value = 0;
+      if (size.consumeInteger(/*Radix=*/10, value))
+        break;
+      product *= value;
+      ++sizes;
+    }
+    if (sizes == 3)
+      return product;
+  }
+  return 0;
+}
+
 Instruction lnbwd::classify(const isa::InstructionRecord &record, bool isDual) {
   const isa::InstructionFacts &facts = record.Facts;
   Instruction result;
@@ -51,8 +70,12 @@ Instruction lnbwd::classify(const isa::InstructionRecord &record, bool isDual) {
   }
   switch (facts.Where) {
   case isa::Unit::Vector:
-    if (!(facts.Flags & isa::FactNoEffect))
+    if (facts.Class == isa::CountClass::Matrix) {
+      result.kind = InstructionClass::Matrix;
+      result.multiplyAdds = getMultiplyAdds(record.Name);
+    } else if (!(facts.Flags & isa::FactNoEffect)) {
       result.kind = InstructionClass::VectorALU;
+    }
     break;
   case isa::Unit::Scalar:
     if (facts.Class != isa::CountClass::OtherScalar)
@@ -64,6 +87,8 @@ Instruction lnbwd::classify(const isa::InstructionRecord &record, bool isDual) {
     break;
   case isa::Unit::Lds:
     result.kind = InstructionClass::LDS;
+    result.bytes = facts.Memory.bytes();
+    result.isStore = facts.Memory.Access == isa::MemoryAccess::Store;
     break;
   case isa::Unit::VectorMemory:
     result.bytes = facts.Memory.bytes();
@@ -94,11 +119,17 @@ FailureOr<SmallVector<KernelPart>> lnbwd::notePartsAsLines(ModuleOp module) {
   module->setLoc(getLine(setup));
   module->walk([&](LLVM::LLVMFuncOp function) {
     function->setLoc(getLine(setup));
+    // Around a loop that is no row loop nothing is noted, and all of it runs
+    // once: what is stored behind must not be taken for the loop's.
+    auto info = function->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
+    bool hasProduct = info && info.getProduct();
     function.walk([&](Operation *op) {
       if (op == function)
         return;
       if (lane::PartAttr part = lane::getNotedPart(op->getLoc()))
         op->setLoc(getLine(part));
+      else if (hasProduct)
+        op->setLoc(getLine(setup));
       else
         op->setLoc(UnknownLoc::get(context));
     });

@@ -27,6 +27,7 @@
 namespace lnbwd {
 
 enum class InstructionClass {
+  Matrix,
   VectorALU,
   ScalarALU,
   VectorMemory,
@@ -55,6 +56,8 @@ struct Instruction {
   bool isBounded = false;
   /// Bytes of an access: of each lane, or of the wave for scalar memory.
   int64_t bytes = 0;
+  /// Multiplications and additions of a wave's matrix instruction, in pairs.
+  int64_t multiplyAdds = 0;
   KernelPart part;
 };
 

@@ -6,16 +6,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each instruction counts as often as its part of the kernel runs, which the
-// schedule and the launch plan say exactly; docs/report.md has the formulas.
+// What the launch plan says for a number of rows, and what that and the code of
+// each kernel come to; docs/report.md has the formulas.
 //
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Report/Report.h"
 
+#include "KernelRuns.h"
 #include "MachineCode.h"
 
-#include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,6 +24,8 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace lnbwd;
@@ -82,17 +84,31 @@ public:
            double(isColumn(argument) ? (isRead ? workgroups : 1) : kernelRows);
   }
 
+  /// The elements of a parameter that is a buffer.
+  double getElements(const json::Value &parameter, int64_t kernelRows) const {
+    const json::Object &object = *parameter.getAsObject();
+    std::optional<int64_t> index = object.getInteger("workspace");
+    const json::Object &buffer =
+        index ? *(*plan.getArray("workspace"))[*index].getAsObject()
+              : getArgument(*object.getInteger("argument"));
+    return getBytes(parameter, kernelRows, /*workgroups=*/1) /
+           double(getElementBytes(buffer));
+  }
+
   const json::Object &getArgument(int64_t index) const {
     return *(*plan.getArray("arguments"))[index].getAsObject();
   }
 
+  static int64_t getElementBytes(const json::Object &buffer) {
+    return llvm::StringSwitch<int64_t>(buffer.getString("element").value_or(""))
+        .Case("f32", 4)
+        .Case("i8", 1)
+        .Default(2);
+  }
+
   static double getRowBytes(const json::Object &buffer) {
-    int64_t bytes =
-        llvm::StringSwitch<int64_t>(buffer.getString("element").value_or(""))
-            .Case("f32", 4)
-            .Case("i8", 1)
-            .Default(2);
-    return double(*buffer.getInteger("row_length")) * double(bytes);
+    return double(*buffer.getInteger("row_length")) *
+           double(getElementBytes(buffer));
   }
 
 private:
@@ -115,243 +131,7 @@ private:
   int64_t rows;
   const ChipInfo &chip;
 };
-
-/// One kernel's launch: how often its parts run.
-struct KernelRuns {
-  ScheduleAttr schedule;
-  int64_t waveSize;
-  int64_t rows;
-  int64_t rowLength;
-  /// The grid.
-  int64_t workgroups;
-  int64_t tiles;
-
-  int64_t getThreads() const { return schedule.getThreads(); }
-  int64_t getSets() const { return rows / schedule.getRowGroups(); }
-  bool hasTail() const { return rows % schedule.getRowGroups() != 0; }
-  /// The share of the rows of a turn that exist, in a loop without prefetch
-  /// that takes several sets a turn and masks the others.
-  double getLoaded() const {
-    bool masks = schedule.getUnroll() > 1 && !schedule.getPrefetch();
-    double places = getRuns({lane::PartKind::Row}) / double(tiles) *
-                    double(schedule.getUnroll() * schedule.getRowGroups());
-    return masks && places > 0 ? double(rows) / places : 1;
-  }
-  int64_t getStarted() const { return std::min(workgroups, getSets()); }
-
-  /// Workgroups times sets, or whatever the part is run for.
-  double getRuns(const KernelPart &part) const;
-  /// getRuns, and the runs whose loads are dropped, for want of such a set.
-  double getIssues(const KernelPart &part) const;
-  /// The share of the bytes of a run that a bounded load brings, where rows
-  /// are missing from a set.
-  double getBounded(const KernelPart &part) const {
-    if (part.kind == lane::PartKind::Tail)
-      return double(rows % schedule.getRowGroups()) /
-             double(schedule.getRowGroups());
-    return 1;
-  }
-  /// Waves, and lanes, of one workgroup that take part.
-  double getLanes(const KernelPart &part) const {
-    return double(part.groups
-                      ? int64_t(part.groups) * schedule.getThreadsPerRow()
-                      : getThreads());
-  }
-  double getWaves(const KernelPart &part) const {
-    return double(llvm::divideCeil(uint64_t(getLanes(part)), waveSize));
-  }
-};
 } // namespace
-
-double KernelRuns::getRuns(const KernelPart &part) const {
-  int64_t sets = getSets();
-  // With two sets a turn, a workgroup with an odd number begins one more turn.
-  int64_t least = sets / workgroups, more = sets % workgroups;
-  int64_t firsts = more * llvm::divideCeil(least + 1, 2) +
-                   (workgroups - more) * llvm::divideCeil(least, 2);
-  bool paired = schedule.getUnroll() == 2;
-  int64_t runs = 0;
-  switch (part.kind) {
-  case lane::PartKind::Setup:
-    runs = workgroups;
-    break;
-  case lane::PartKind::FirstLoad:
-    runs = getStarted();
-    break;
-  case lane::PartKind::Row:
-    runs = paired ? firsts : sets;
-    // A turn of a loop without prefetch masks the rows that do not exist.
-    if (schedule.getUnroll() > 1 && !schedule.getPrefetch()) {
-      int64_t all = sets + (hasTail() ? 1 : 0);
-      int64_t fewer = all / workgroups, longer = all % workgroups;
-      runs =
-          longer * llvm::divideCeil(fewer + 1, schedule.getUnroll()) +
-          (workgroups - longer) * llvm::divideCeil(fewer, schedule.getUnroll());
-    }
-    break;
-  case lane::PartKind::FirstSecondLoad:
-    runs = std::clamp<int64_t>(sets - workgroups, 0, workgroups);
-    break;
-  case lane::PartKind::SecondRow:
-    runs = sets - firsts;
-    break;
-  case lane::PartKind::SecondLoad:
-    runs =
-        sets - firsts - std::clamp<int64_t>(sets - workgroups, 0, workgroups);
-    break;
-  case lane::PartKind::NextLoad:
-    runs = (paired ? firsts : sets) - getStarted();
-    break;
-  case lane::PartKind::Tail:
-    runs = hasTail() ? 1 : 0;
-    break;
-  case lane::PartKind::SumBlock: {
-    auto getBlocks = [&](int64_t workgroupSets) {
-      return llvm::divideCeil(workgroupSets, schedule.getUnroll() *
-                                                 getSumBlockTurns(schedule));
-    };
-    bool masks = schedule.getUnroll() > 1 && !schedule.getPrefetch();
-    int64_t all = sets + (masks && hasTail() ? 1 : 0);
-    runs = all % workgroups * getBlocks(all / workgroups + 1) +
-           (workgroups - all % workgroups) * getBlocks(all / workgroups);
-    break;
-  }
-  }
-  int64_t turns =
-      part.reload ? llvm::divideCeil(rowLength, schedule.getChunkColumns()) : 1;
-  return double(runs) * double(turns) * double(tiles);
-}
-
-double KernelRuns::getIssues(const KernelPart &part) const {
-  KernelPart around = part;
-  switch (part.kind) {
-  case lane::PartKind::FirstSecondLoad:
-    around.kind = lane::PartKind::FirstLoad;
-    break;
-  case lane::PartKind::SecondLoad:
-  case lane::PartKind::NextLoad:
-    around.kind = lane::PartKind::Row;
-    break;
-  default:
-    break;
-  }
-  return getRuns(around);
-}
-
-//===----------------------------------------------------------------------===//
-// Code
-//===----------------------------------------------------------------------===//
-
-constexpr size_t numPartKinds = lane::getMaxEnumValForPartKind() + 1;
-
-static bool isRowLoop(const KernelPart &part) {
-  return part.kind == lane::PartKind::Row ||
-         part.kind == lane::PartKind::SecondRow;
-}
-
-/// How many copies of the row loop's body the code generator has made, of which
-/// each runs for its share of the sets. There is one copy of the loads before
-/// the loop, or behind it, to compare with.
-static double countCopies(ArrayRef<Instruction> code) {
-  std::array<int64_t, numPartKinds> loads{};
-  auto getLoads = [&](lane::PartKind kind) { return loads[size_t(kind)]; };
-  for (const Instruction &instruction : code)
-    if (instruction.kind == InstructionClass::VectorMemory &&
-        !instruction.isStore && !instruction.part.scalars)
-      ++loads[size_t(instruction.part.kind)];
-  int64_t once = getLoads(lane::PartKind::FirstLoad);
-  if (!once)
-    once = getLoads(lane::PartKind::Tail);
-  int64_t inLoop = std::max(getLoads(lane::PartKind::Row),
-                            getLoads(lane::PartKind::NextLoad));
-  return once && inLoop > once ? double(inLoop) / double(once) : 1;
-}
-
-static CodeFigures evaluate(ArrayRef<Instruction> code,
-                            const KernelRuns &launch) {
-  CodeFigures figures;
-  // Stores of columns that do not exist are masked; loads go elsewhere.
-  int64_t covered =
-      launch.schedule.getColumnTile()
-          ? launch.rowLength
-          : llvm::alignTo(launch.rowLength, launch.schedule.getChunkColumns());
-  double stored = double(launch.rowLength) / double(covered);
-  double rowBarriers = 0;
-  std::array<int64_t, numPartKinds> ahead{};
-  double copies = countCopies(code);
-  for (const Instruction &instruction : code) {
-    const KernelPart &part = instruction.part;
-    double runs = launch.getRuns(part), issues = launch.getIssues(part);
-    if (part.kind == lane::PartKind::Row ||
-        part.kind == lane::PartKind::NextLoad) {
-      runs /= copies;
-      issues /= copies;
-    }
-    double waves = issues * launch.getWaves(part);
-    auto count = [&](double InstructionCounts::*field) {
-      figures.instructions.*field += waves;
-    };
-    switch (instruction.kind) {
-    case InstructionClass::VectorALU:
-      count(&InstructionCounts::vectorALU);
-      if (instruction.isDual)
-        count(&InstructionCounts::dualIssue);
-      break;
-    case InstructionClass::ScalarALU:
-      count(&InstructionCounts::scalarALU);
-      break;
-    case InstructionClass::VectorMemory: {
-      count(&InstructionCounts::vectorMemory);
-      // Of a wave that works on one row, one lane loads the row's scalars.
-      bool once = part.scalars && instruction.isBounded &&
-                  launch.schedule.getThreadsPerRow() % launch.waveSize == 0;
-      double lanes = once ? launch.getWaves(part) : launch.getLanes(part);
-      double bytes = runs * lanes * double(instruction.bytes);
-      if (instruction.isBounded)
-        bytes *= launch.getBounded(part);
-      if (instruction.isStore)
-        figures.bytesWritten += bytes * stored;
-      else
-        figures.bytesRead +=
-            bytes * (part.kind == lane::PartKind::Row ? launch.getLoaded() : 1);
-      if (part.scalars || part.kind == lane::PartKind::Setup)
-        break;
-      if (!instruction.isStore && part.kind != lane::PartKind::Tail)
-        ahead[size_t(part.kind)] += instruction.bytes;
-      int64_t &narrowest = figures.narrowestRowAccess;
-      narrowest = narrowest ? std::min(narrowest, instruction.bytes)
-                            : instruction.bytes;
-      figures.widestRowAccess =
-          std::max(figures.widestRowAccess, instruction.bytes);
-      break;
-    }
-    case InstructionClass::ScalarMemory:
-      count(&InstructionCounts::scalarMemory);
-      // Kernel arguments are not what the operation reads.
-      if (part.kind != lane::PartKind::Setup)
-        figures.bytesRead += waves * double(instruction.bytes);
-      break;
-    case InstructionClass::LDS:
-      count(&InstructionCounts::lds);
-      break;
-    case InstructionClass::Barrier:
-      count(&InstructionCounts::barrier);
-      if (isRowLoop(part))
-        rowBarriers += runs;
-      break;
-    case InstructionClass::Wait:
-      count(&InstructionCounts::wait);
-      break;
-    case InstructionClass::Other:
-      count(&InstructionCounts::other);
-      break;
-    }
-  }
-  if (int64_t sets = launch.getSets() * launch.tiles)
-    figures.barriersPerSet = rowBarriers / double(sets);
-  figures.bytesAhead = int64_t(double(*llvm::max_element(ahead)) / copies);
-  return figures;
-}
 
 //===----------------------------------------------------------------------===//
 // The report
@@ -368,7 +148,11 @@ static void predict(KernelReport &kernel, const KernelRuns *launch,
   kernel.memoryTime = bytes / peak;
 
   auto perUnit = double(llvm::divideCeil(kernel.workgroups, chip.computeUnits));
-  if (launch) {
+  if (launch && launch->product) {
+    auto pieces = double(launch->product->tiles * launch->product->parts);
+    if (pieces > 0)
+      kernel.imbalance = std::ceil(pieces / units) * units / pieces;
+  } else if (launch) {
     double mean = double(launch->rows) /
                   double(launch->schedule.getRowGroups()) *
                   double(launch->tiles) / units;
@@ -424,6 +208,32 @@ getStaticRows(ModuleOp module, const PlanReader &plan, StringRef name) {
   return rows;
 }
 
+/// The tiles of a kernel that makes a product, or adds its parts, and its
+/// bytes: each of the matrices that it multiplies is read once for each tile of
+/// the other one, and all else is there once.
+static void readProduct(KernelInfoAttr info, const json::Array &parameters,
+                        int64_t rows, const PlanReader &reader,
+                        KernelReport &kernel) {
+  auto getBytes = [&](size_t index) {
+    return reader.getBytes(parameters[index], rows, /*workgroups=*/1);
+  };
+  // Two matrices and the parts of their product, or the parts and their sum.
+  bool adds = info.getProduct().getStep() == 0;
+  double elements = reader.getElements(parameters[adds ? 1 : 2], rows);
+  if (!adds)
+    elements /= double(info.getProduct().getParts());
+  kernel.product = getProductReport(info, rows, elements);
+  for (size_t i = 0; i < parameters.size(); ++i)
+    kernel.plannedBytes += getBytes(i);
+  if (adds || !kernel.product->tiles)
+    return;
+  auto columnTiles = double(
+      llvm::divideCeil(info.getRowLength(), kernel.product->tileColumns));
+  double rowTiles = double(kernel.product->tiles) / columnTiles;
+  kernel.plannedBytes +=
+      getBytes(0) * (columnTiles - 1) + getBytes(1) * (rowTiles - 1);
+}
+
 FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
                                      const EmitOptions &options, int64_t rows) {
   auto module = *lowered.getOps<gpu::GPUModuleOp>().begin();
@@ -459,8 +269,10 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
     bool isColumn = PlanReader::isColumn(argument);
     report.minimalBytes +=
         PlanReader::getRowBytes(argument) * double(isColumn ? 1 : rows);
-    report.rowLength =
-        std::max(report.rowLength, *argument.getInteger("row_length"));
+    // A matrix is one column of all its elements.
+    if (!isColumn)
+      report.rowLength =
+          std::max(report.rowLength, *argument.getInteger("row_length"));
   }
 
   // The code of the object again, with a line table that says which part is
@@ -491,14 +303,26 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
     const json::Array &grid = *entry.getArray("grid");
     const json::Array &parameters = *entry.getArray("parameters");
     int64_t workgroups = reader.getNumber(grid[0]);
-    int64_t tiles = reader.getNumber(grid[1]);
+    int64_t tiles = reader.getNumber(grid[1]) * reader.getNumber(grid[2]);
     kernel.workgroups = workgroups * tiles;
     kernel.threads = reader.getNumber((*entry.getArray("block"))[0]);
     kernel.dynamicSharedMemoryBytes = *entry.getInteger("dynamic_shared_bytes");
-    // The last two parameters are the kernel's rows and its workgroups.
-    int64_t kernelRows = reader.getNumber(parameters[parameters.size() - 2]);
-    for (const json::Value &parameter : parameters)
-      kernel.plannedBytes += reader.getBytes(parameter, kernelRows, workgroups);
+    auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(kernel.name);
+    auto info = function->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
+    bool hasLoop = info && info.getProduct();
+    bool isProduct = hasLoop && info.getSchedule().getColumnTile();
+    // The last two parameters are the kernel's rows and its workgroups; a
+    // product has the rows alone.
+    int64_t kernelRows =
+        reader.getNumber(parameters[parameters.size() - (isProduct ? 1 : 2)]);
+    if (isProduct)
+      readProduct(info, parameters, kernelRows, reader, kernel);
+    else
+      for (const json::Value &parameter : parameters)
+        kernel.plannedBytes +=
+            reader.getBytes(parameter, kernelRows, workgroups);
+    if (hasLoop && !isProduct)
+      kernel.product = getProductReport(info, kernelRows, /*elements=*/0);
 
     for (const KernelResources &resources : emission.kernels)
       if (resources.name == kernel.name)
@@ -507,10 +331,11 @@ FailureOr<Report> lnbwd::buildReport(ModuleOp lowered, const Emission &emission,
       kernel.occupancy = getOccupancy(*kernel.resources, kernel.threads,
                                       kernel.dynamicSharedMemoryBytes, **chip);
     std::optional<KernelRuns> launch;
-    auto function = module.lookupSymbol<LLVM::LLVMFuncOp>(kernel.name);
-    if (auto info = function->getAttrOfType<KernelInfoAttr>(kernelInfoAttr)) {
+    if (info)
       launch = KernelRuns{info.getSchedule(),  (*chip)->waveSize, kernelRows,
-                          info.getRowLength(), workgroups,        tiles};
+                          info.getRowLength(), workgroups,        tiles,
+                          kernel.product};
+    if (info && !info.getProduct()) {
       llvm::raw_string_ostream os(kernel.schedule);
       os << info.getSchedule();
     }

@@ -24,12 +24,15 @@ struct CountField {
   llvm::StringRef text;
   llvm::StringRef key;
   double InstructionCounts::*field;
+  /// Left out of the text where there are none.
+  bool isRare = false;
 };
 } // namespace
 
 static constexpr CountField countFields[] = {
+    {"matrix", "matrix", &InstructionCounts::matrix, true},
     {"vector ALU", "vector_alu", &InstructionCounts::vectorALU},
-    {"  of two operations", "dual_issue", &InstructionCounts::dualIssue},
+    {"  of two operations", "dual_issue", &InstructionCounts::dualIssue, true},
     {"scalar ALU", "scalar_alu", &InstructionCounts::scalarALU},
     {"vector memory", "vector_memory", &InstructionCounts::vectorMemory},
     {"scalar memory", "scalar_memory", &InstructionCounts::scalarMemory},
@@ -56,11 +59,70 @@ static llvm::format_object<double> micros(double seconds) {
   return llvm::format("%.2f", seconds * 1e6);
 }
 
+static void printLoop(const ProductReport &product, llvm::raw_ostream &os) {
+  if (product.tileRows)
+    startLine(os, "tiles") << product.tiles << " of " << product.tileRows
+                           << " x " << product.tileColumns << "\n";
+  if (!product.step)
+    startLine(os, "adds") << product.parts << " parts of each element\n";
+  else
+    startLine(os, "loop") << product.turns << " turns of " << product.step
+                          << (product.tileRows ? " elements of the sum, in "
+                                               : " rows, in ")
+                          << product.parts
+                          << (product.parts == 1 ? " part\n" : " parts\n");
+}
+
+/// Of a kernel that goes around over a product's sum, what a wave does in a
+/// turn; of others, an element of the operation's row blocks, whatever the
+/// kernel reads.
+static void printInstructions(const CodeFigures &code,
+                              const KernelReport &kernel, const Report &report,
+                              llvm::raw_ostream &os) {
+  const auto &product = kernel.product;
+  double elements = double(report.rows) * double(report.rowLength) /
+                    double(report.chip->waveSize);
+  double turns = 0;
+  if (product)
+    turns = double(product->tiles) * double(product->turns) *
+            double(llvm::divideCeil(kernel.threads, report.chip->waveSize));
+  startLine(os, "instructions")
+      << (turns > 0 ? "of waves, and of one in a turn of the loop\n"
+          : product ? "of waves\n"
+                    : "of lanes, an element of the row blocks\n");
+  for (const CountField &field : countFields) {
+    double count = code.instructions.*field.field;
+    if (!count && field.isRare)
+      continue;
+    llvm::raw_ostream &line = startLine(os, ("  " + field.text).str());
+    if (!product)
+      line << decimal(count / elements) << "\n";
+    else if (turns > 0)
+      line << llvm::format("%.0f, ", count)
+           << decimal(code.loopInstructions.*field.field / turns) << "\n";
+    else
+      line << llvm::format("%.0f\n", count);
+  }
+  if (!product)
+    startLine(os, "barriers of the row loop")
+        << decimal(code.barriersPerSet) << " a set of rows\n";
+  if (product && code.matrixMultiplyAdds > 0)
+    startLine(os, "multiply-adds")
+        << llvm::format("%.0f by matrix instructions, %.3f times the fewest",
+                        code.matrixMultiplyAdds,
+                        product->multiplyAdds > 0
+                            ? code.matrixMultiplyAdds / product->multiplyAdds
+                            : 0.0)
+        << "\n";
+}
+
 static void printKernel(const KernelReport &kernel, const Report &report,
                         llvm::raw_ostream &os) {
   os << "\nkernel @" << kernel.name << "\n";
   if (!kernel.schedule.empty())
     startLine(os, "schedule") << kernel.schedule << "\n";
+  if (const auto &product = kernel.product)
+    printLoop(*product, os);
   startLine(os, "launch") << kernel.workgroups << " workgroups of "
                           << kernel.threads << " work-items\n";
   if (const auto &resources = kernel.resources) {
@@ -84,20 +146,10 @@ static void printKernel(const KernelReport &kernel, const Report &report,
                                                           : "a compute unit")
         << ", limited by " << occupancy->limit << "\n";
   if (const auto &code = kernel.code) {
-    // An element of the operation's row blocks, whatever the kernel reads.
-    double elements = double(report.rows) * double(report.rowLength) /
-                      double(report.chip->waveSize);
-    startLine(os, "instructions") << "of lanes, an element of the row blocks\n";
-    for (const CountField &field : countFields) {
-      double count = code->instructions.*field.field;
-      if (count || field.key != "dual_issue")
-        startLine(os, ("  " + field.text).str())
-            << decimal(count / elements) << "\n";
-    }
-    startLine(os, "barriers of the row loop")
-        << decimal(code->barriersPerSet) << " a set of rows\n";
+    printInstructions(*code, kernel, report, os);
     if (code->widestRowAccess) {
-      startLine(os, "row accesses") << code->narrowestRowAccess;
+      startLine(os, kernel.product ? "accesses of the loop" : "row accesses")
+          << code->narrowestRowAccess;
       if (code->narrowestRowAccess != code->widestRowAccess)
         os << " to " << code->widestRowAccess;
       os << " bytes a lane\n";
@@ -106,6 +158,11 @@ static void printKernel(const KernelReport &kernel, const Report &report,
         << llvm::format("%.0f read, %.0f written", code->bytesRead,
                         code->bytesWritten)
         << "\n";
+    if (code->sharedBytesRead || code->sharedBytesWritten)
+      startLine(os, "  of shared memory")
+          << llvm::format("%.0f read, %.0f written", code->sharedBytesRead,
+                          code->sharedBytesWritten)
+          << "\n";
   }
   startLine(os, "bytes by the plan")
       << llvm::format("%.0f", kernel.plannedBytes) << "\n";
@@ -149,6 +206,32 @@ void Report::printText(llvm::raw_ostream &os) const {
 // JSON
 //===----------------------------------------------------------------------===//
 
+static void printCounts(llvm::StringRef key, const InstructionCounts &counts,
+                        json::OStream &stream) {
+  stream.attributeObject(key, [&] {
+    for (const CountField &field : countFields)
+      stream.attribute(field.key, counts.*field.field);
+  });
+}
+
+static void printProduct(const ProductReport &product,
+                         const KernelReport &kernel, json::OStream &stream) {
+  stream.attributeObject("product", [&] {
+    stream.attribute("tile_rows", product.tileRows);
+    stream.attribute("tile_columns", product.tileColumns);
+    stream.attribute("tiles", product.tiles);
+    stream.attribute("parts", product.parts);
+    stream.attribute("step", product.step);
+    stream.attribute("turns", product.turns);
+    stream.attribute("multiply_adds", product.multiplyAdds);
+    if (kernel.code) {
+      stream.attribute("matrix_multiply_adds", kernel.code->matrixMultiplyAdds);
+      printCounts("loop_wave_instructions", kernel.code->loopInstructions,
+                  stream);
+    }
+  });
+}
+
 static void printKernel(const KernelReport &kernel, json::OStream &stream) {
   auto optional = [&](llvm::StringRef key, std::optional<double> value) {
     stream.attribute(key, value ? json::Value(*value) : json::Value(nullptr));
@@ -178,16 +261,17 @@ static void printKernel(const KernelReport &kernel, json::OStream &stream) {
         stream.attribute("limit", occupancy->limit);
       });
     if (const auto &code = kernel.code) {
-      stream.attributeObject("wave_instructions", [&] {
-        for (const CountField &field : countFields)
-          stream.attribute(field.key, code->instructions.*field.field);
-      });
+      printCounts("wave_instructions", code->instructions, stream);
       stream.attribute("barriers_per_set", code->barriersPerSet);
       stream.attribute("narrowest_row_access", code->narrowestRowAccess);
       stream.attribute("widest_row_access", code->widestRowAccess);
       stream.attribute("bytes_read", code->bytesRead);
       stream.attribute("bytes_written", code->bytesWritten);
+      stream.attribute("shared_bytes_read", code->sharedBytesRead);
+      stream.attribute("shared_bytes_written", code->sharedBytesWritten);
     }
+    if (const auto &product = kernel.product)
+      printProduct(*product, kernel, stream);
     stream.attribute("planned_bytes", kernel.plannedBytes);
     optional("bytes_in_flight", kernel.bytesInFlight);
     stream.attribute("imbalance", kernel.imbalance);

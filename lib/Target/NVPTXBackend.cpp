@@ -16,7 +16,7 @@
 #include "BackendSupport.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Target/WarpGroupTarget.h"
+#include "lnbwd/Target/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/GPU/Transforms/Passes.h"
@@ -87,37 +87,6 @@ private:
   unsigned maxRegisters;
 };
 
-/// Upstream's pass of this kind gives all modules the same target; here a
-/// module may ask for one of its own.
-class AttachTarget : public PassWrapper<AttachTarget, OperationPass<ModuleOp>> {
-public:
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(AttachTarget)
-
-  AttachTarget(StringRef chip, StringRef features)
-      : chip(chip), features(features) {}
-
-  StringRef getArgument() const override { return "lnbwd-attach-nvvm-target"; }
-  StringRef getDescription() const override {
-    return "Say what each GPU module is compiled for";
-  }
-  void getDependentDialects(DialectRegistry &registry) const override {
-    registry.insert<NVVM::NVVMDialect>();
-  }
-  void runOnOperation() override {
-    for (auto module : getOperation().getOps<gpu::GPUModuleOp>()) {
-      StringRef own = getTarget(module);
-      constexpr int optLevel = 3;
-      Attribute target = NVVM::NVVMTargetAttr::get(
-          &getContext(), optLevel, "nvptx64-nvidia-cuda",
-          own.empty() ? StringRef(chip) : own, features);
-      module.setTargetsAttr(ArrayAttr::get(&getContext(), {target}));
-    }
-  }
-
-private:
-  std::string chip, features;
-};
-
 class NVPTXBackend : public TargetBackend {
 public:
   void addLowering(OpPassManager &pm, const ChipInfo &chip,
@@ -137,8 +106,8 @@ public:
 } // namespace
 
 void NVPTXBackend::addLowering(OpPassManager &pm, const ChipInfo &chip,
-                               const LoweringOptions &options) const {
-  pm.addPass(std::make_unique<AttachTarget>(chip.name, options.features));
+                               const LoweringOptions &) const {
+  pm.addPass(createAttachNVVMTargetPass({chip.name.str()}));
 
   addConversions(pm, [&](OpPassManager &modulePM) {
     ConvertGpuOpsToNVVMOpsOptions nvvm;

@@ -50,12 +50,22 @@ public:
         });
     if (failed(tuned))
       return signalPassFailure();
+    bool hasPrograms = false;
     WalkResult result = getOperation()->walk([&](RowwiseOp op) {
+      hasPrograms = true;
       return succeeded(select(op, **found, *tuned)) ? WalkResult::advance()
                                                     : WalkResult::interrupt();
     });
     if (result.wasInterrupted())
+      return signalPassFailure();
+    if (!schedule.empty() && !hasPrograms) {
+      emitError(getOperation()->getLoc())
+          << "expected row programs whose schedules '" << schedule
+          << "' can be set in, got none; leave schedule out, or "
+             "few-rows=always, "
+             "by which one workgroup takes them";
       signalPassFailure();
+    }
   }
 
 private:

@@ -4,6 +4,7 @@
 // RUN: lnbwd-opt %s --lnbwd-gpu-pipeline="chip=gfx942" | FileCheck %s --check-prefix=SEVERAL
 // RUN: lnbwd-opt %s --lnbwd-gpu-pipeline="chip=gfx942 rows=16 few-rows=never" | FileCheck %s --check-prefix=SEVERAL
 // RUN: lnbwd-opt %s --lnbwd-gpu-pipeline="chip=gfx942 rows=4096" | FileCheck %s --check-prefix=SEVERAL
+// RUN: lnbwd-opt %s --lnbwd-gpu-pipeline="chip=gfx942 rows=16 schedule=prefetch=0,unroll=1" | FileCheck %s --check-prefix=SEVERAL
 
 // ONE: lnbwd.plan = "
 // ONE-SAME: \22workspace\22:[]

@@ -21,6 +21,7 @@
 #include "lnbwd/Pipelines/Pipelines.h"
 #include "lnbwd/Support/OutputFile.h"
 #include "lnbwd/Target/BundleWriter.h"
+#include "lnbwd/Target/Passes.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 #include "lnbwd/Transforms/Passes.h"
 #include "lnbwd/Transforms/ProductPasses.h"
@@ -264,6 +265,7 @@ static int run(int argc, char **argv) {
   registerLNBwdLanePasses();
   registerLNBwdConversionPasses();
   registerLNBwdLaunchPlanPasses();
+  registerLNBwdTargetPasses();
   registerPipelines();
 
   ToolOptions options;

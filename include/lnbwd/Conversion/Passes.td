@@ -41,8 +41,9 @@ def FewRowsToGPUPass
     their types, say how many rows there are and where the products make no more
     than 65536 multiply-adds; with `always` wherever they fit, and where one
     does not, that is an error which says why; with `never` nowhere. Functions
-    without a program with matrices are left alone, and the others' programs
-    without matrices go along. Expects memrefs.
+    whose row programs have no matrices are left alone, which with `always` is
+    an error as well; beside one with matrices, programs without go along.
+    Expects memrefs.
 
     Before:
 

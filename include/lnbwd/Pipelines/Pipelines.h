@@ -66,7 +66,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       *this, "few-rows",
       llvm::cl::desc("When one workgroup takes a whole program with matrices, "
                      "in one kernel: auto (where rows are known to be few and "
-                     "short), always or never"),
+                     "short, and no schedule is set), always or never"),
       llvm::cl::init("auto")};
   Option<std::string> epilogues{
       *this, "epilogues",

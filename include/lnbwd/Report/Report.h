@@ -27,6 +27,8 @@ namespace lnbwd {
 
 /// Instructions that the waves of a launch execute, by class.
 struct InstructionCounts {
+  /// Sums of products over the lanes of a wave; not among `vectorALU`.
+  double matrix = 0;
   double vectorALU = 0;
   /// Those of the above that do two operations at once (`v_dual_`).
   double dualIssue = 0;
@@ -48,17 +50,46 @@ struct CodeFigures {
   /// Bytes of a lane's accesses to row blocks: the narrowest and the widest.
   int64_t narrowestRowAccess = 0;
   int64_t widestRowAccess = 0;
+  /// Of the loop of a kernel with a ProductReport.
+  InstructionCounts loopInstructions;
+  /// Multiplications and additions by matrix instructions, in pairs.
+  double matrixMultiplyAdds = 0;
+  /// Bytes of workgroup memory that lanes ask for.
+  double sharedBytesRead = 0;
+  double sharedBytesWritten = 0;
   /// Barriers of the row loop, a set of rows.
   double barriersPerSet = 0;
   /// Bytes of row blocks that a lane has asked for before it waits for them.
   int64_t bytesAhead = 0;
 };
 
+/// What a kernel goes around over that is no row program of its own: the tiles
+/// of a product, the parts of its sums, or, in one workgroup, some rows at
+/// once.
+struct ProductReport {
+  /// Elements of a tile of the result; 0 rows: one workgroup takes a whole row
+  /// program.
+  int64_t tileRows = 0;
+  int64_t tileColumns = 0;
+  /// Tiles of the result, and in how many parts each is summed up.
+  int64_t tiles = 1;
+  int64_t parts = 1;
+  /// Elements of the sum, or rows, of a turn, and the turns of a tile over all
+  /// its parts; both 0 where a kernel only adds the parts.
+  int64_t step = 0;
+  int64_t turns = 0;
+  /// The share of the tiles' elements that the result has.
+  double covered = 1;
+  /// The fewest multiplications and additions, in pairs.
+  double multiplyAdds = 0;
+};
+
 struct KernelReport {
   std::string name;
   /// The schedule as the IR has it; empty for a kernel of another origin.
   std::string schedule;
-  /// Workgroups of the launch, over both dimensions of the grid.
+  std::optional<ProductReport> product;
+  /// Workgroups of the launch, over all dimensions of the grid.
   int64_t workgroups = 0;
   int64_t threads = 0;
   int64_t dynamicSharedMemoryBytes = 0;
@@ -68,7 +99,8 @@ struct KernelReport {
   /// Nothing for targets whose machine code is not read.
   std::optional<CodeFigures> code;
   /// Bytes by the plan: each operand once, columns once a workgroup, partial
-  /// sums as they are written or read.
+  /// sums as they are written or read, matrices once for each tile of the
+  /// other.
   double plannedBytes = 0;
   /// Bytes in flight on a compute unit.
   std::optional<double> bytesInFlight;
@@ -87,6 +119,7 @@ struct Report {
   std::string name;
   const ChipInfo *chip = nullptr;
   int64_t rows = 0;
+  /// Elements of the longest row of a row block.
   int64_t rowLength = 0;
   /// The fewest bytes that the operation can move.
   double minimalBytes = 0;

@@ -27,15 +27,10 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// A parameter is a bare pointer to the first row, or to all there is.
-static MemRefType getParameterType(RowwiseOp op, unsigned index) {
-  auto buffer = cast<MemRefType>(op->getOperand(index).getType());
-  auto space = gpu::AddressSpaceAttr::get(buffer.getContext(),
-                                          gpu::AddressSpace::Global);
+/// Elements of the first row of operand `index`, or of all there is.
+static int64_t getParameterElements(RowwiseOp op, unsigned index) {
   auto region = dyn_cast<VectorType>(op.getRegionType(index));
-  return MemRefType::get({region ? region.getNumElements() : 1},
-                         buffer.getElementType(), MemRefLayoutAttrInterface(),
-                         space);
+  return region ? region.getNumElements() : 1;
 }
 
 /// Elements from one row of operand `index` to the next; 0 where it has none.
@@ -53,7 +48,8 @@ static int64_t getDistance(RowwiseOp op, unsigned index) {
 void FewRowsKernel::makeKernel() {
   SmallVector<Type> parameters;
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    parameters.push_back(getParameterType(op, i));
+    parameters.push_back(
+        getParameterType(op->getOperand(i), getParameterElements(op, i)));
   // The numbers of rows and of workgroups, as other kernels have them.
   parameters.append(2, b.getI64Type());
   kernel = gpu::GPUFuncOp::create(b, op.getEntry(),
@@ -67,9 +63,11 @@ void FewRowsKernel::makeKernel() {
       /*column_tile=*/0, /*prefetch=*/0, /*unroll=*/1, /*stages=*/0,
       /*early_start=*/startsEarly, /*reload=*/false, /*row_slices=*/0);
   kernel->setAttr(kernelInfoAttr,
-                  KernelInfoAttr::get(b.getContext(), op.getEntryAttr(),
-                                      op.getRowLength(), schedule,
-                                      ProductLoopAttr()));
+                  KernelInfoAttr::get(
+                      b.getContext(), op.getEntryAttr(), op.getRowLength(),
+                      schedule,
+                      ProductLoopAttr::get(b.getContext(), /*sum=*/0,
+                                           /*step=*/form.rows, /*parts=*/1)));
   kernel.setKnownBlockSizeAttr(
       b.getDenseI32ArrayAttr({int32_t(form.threads), 1, 1}));
   SymbolTable(module).insert(kernel);
@@ -347,10 +345,7 @@ void FewRowsKernel::writeBody() {
     if (!next.empty())
       scf::YieldOp::create(b, next);
   }
-  auto part = lane::PartAttr::get(b.getContext(), lane::PartKind::Row);
-  loop.getRegion().walk([&](Operation *each) {
-    each->setLoc(lane::notePart(each->getLoc(), part));
-  });
+  markLoop(loop);
   for (auto [sum, totals] :
        llvm::zip_equal(rowsSums, splitUp(loop.getResults())))
     storeSum(sum, totals);

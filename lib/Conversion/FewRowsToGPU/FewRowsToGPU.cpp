@@ -89,8 +89,14 @@ private:
     SmallVector<RowwiseOp> programs;
     function.walk([&](RowwiseOp op) { programs.push_back(op); });
     if (llvm::none_of(programs,
-                      [](RowwiseOp op) { return op.hasContractions(); }))
-      return success();
+                      [](RowwiseOp op) { return op.hasContractions(); })) {
+      if (mode != "always" || programs.empty())
+        return success();
+      return programs.front().emitOpError(
+          "cannot be taken by one workgroup (few-rows=always): expected a "
+          "function with matrices or outer sums, got none; leave few-rows out "
+          "for it");
+    }
     FailureOr<SmallVector<FewRowsForm>> forms = choose(programs, info);
     if (failed(forms))
       return failure();

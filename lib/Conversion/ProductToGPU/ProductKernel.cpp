@@ -32,27 +32,24 @@ using namespace lnbwd;
 /// Work-items of a workgroup that adds parts, an element each.
 static constexpr int64_t sumThreads = 256;
 
-/// As far as a product has one: what the launch needs is its number of rows for
-/// each workgroup.
+/// As far as a product has one: the launch needs the rows that a workgroup
+/// makes, and the report the columns.
 static ScheduleAttr getSchedule(MLIRContext *context, int64_t threads,
-                                int64_t rowsOfWorkgroup) {
+                                int64_t tileRows, int64_t tileColumns) {
   return ScheduleAttr::get(
-      context, threads, /*row_groups=*/1, /*vector_width=*/1, rowsOfWorkgroup,
-      /*workgroups_per_compute_unit=*/0, /*workgroups_per_row=*/1,
-      /*column_tile=*/0, /*prefetch=*/0, /*unroll=*/1, /*stages=*/0,
+      context, threads, /*row_groups=*/1, /*vector_width=*/1,
+      /*rows_per_workgroup=*/tileRows, /*workgroups_per_compute_unit=*/0,
+      /*workgroups_per_row=*/1, tileColumns, /*prefetch=*/0, /*unroll=*/1,
+      /*stages=*/0,
       /*early_start=*/false, /*reload=*/false, /*row_slices=*/0);
 }
 
 /// The first row of a matrix; of what has one dimension all that is static.
-static MemRefType getParameterType(Value buffer) {
-  auto type = cast<MemRefType>(buffer.getType());
-  auto space =
-      gpu::AddressSpaceAttr::get(type.getContext(), gpu::AddressSpace::Global);
-  SmallVector<int64_t> shape(type.getShape());
+static SmallVector<int64_t> getFirstRow(Value buffer) {
+  SmallVector<int64_t> shape(cast<MemRefType>(buffer.getType()).getShape());
   if (shape.size() == 2 || ShapedType::isDynamic(shape.front()))
     shape.front() = 1;
-  return MemRefType::get(shape, type.getElementType(),
-                         MemRefLayoutAttrInterface(), space);
+  return shape;
 }
 
 /// The buffer with its true number of rows, of which `launched` is the one that
@@ -96,12 +93,15 @@ gpu::GPUFuncOp ProductKernel::makeKernel(StringRef name, int64_t columnCount,
                                          ValueRange buffers) {
   SmallVector<Type> parameters;
   for (Value buffer : buffers)
-    parameters.push_back(getParameterType(buffer));
+    parameters.push_back(getParameterType(buffer, getFirstRow(buffer)));
   parameters.push_back(b.getI64Type());
   auto function =
       gpu::GPUFuncOp::create(b, name, b.getFunctionType(parameters, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), b.getUnitAttr());
-  ScheduleAttr schedule = getSchedule(b.getContext(), threads, rowsOfWorkgroup);
+  // Only the kernel that adds parts goes around over nothing.
+  ScheduleAttr schedule =
+      getSchedule(b.getContext(), threads, rowsOfWorkgroup,
+                  loop.getStep() ? frame.tileColumns : sumThreads);
   function->setAttr(kernelInfoAttr,
                     KernelInfoAttr::get(b.getContext(), b.getStringAttr(name),
                                         columnCount, schedule, loop));
@@ -111,11 +111,7 @@ gpu::GPUFuncOp ProductKernel::makeKernel(StringRef name, int64_t columnCount,
   return function;
 }
 
-void ProductKernel::markLoop(Operation *loop) {
-  auto part = lane::PartAttr::get(loop->getContext(), lane::PartKind::Row);
-  loop->getRegion(0).walk(
-      [&](Operation *op) { op->setLoc(lane::notePart(op->getLoc(), part)); });
-}
+void ProductKernel::markLoop(Operation *loop) { lnbwd::markLoop(loop); }
 
 void ProductKernel::addEpilogue(gpu::GPUFuncOp function, size_t first,
                                 Value rowCount, Value launched) {
@@ -270,12 +266,11 @@ void ProductKernel::writeSum(gpu::GPUFuncOp function) {
 void ProductKernel::addSum(OpBuilder &at, Value parts, Value rowCount) {
   SmallVector<Value> buffers{parts, op.getOut()};
   llvm::append_range(buffers, op.getEpilogueOperands());
-  gpu::GPUFuncOp function =
-      makeKernel((op.getEntry() + "_parts").str(), sizes.columns, sumThreads,
-                 /*rowsOfWorkgroup=*/1,
-                 ProductLoopAttr::get(b.getContext(), /*sum=*/1, /*step=*/1,
-                                      /*parts=*/1),
-                 buffers);
+  gpu::GPUFuncOp function = makeKernel(
+      (op.getEntry() + "_parts").str(), sizes.columns, sumThreads,
+      /*rowsOfWorkgroup=*/1,
+      ProductLoopAttr::get(b.getContext(), /*sum=*/0, /*step=*/0, frame.splits),
+      buffers);
   writeSum(function);
   launch(at, function, getGrid(at, rowCount, sumThreads, 1, sumThreads, 1),
          sumThreads, /*launchedBytes=*/0, buffers, rowCount);
@@ -293,7 +288,7 @@ gpu::KernelDim3 ProductKernel::getGrid(OpBuilder &at, Value rowCount,
   if (ShapedType::isDynamic(sizes.rows))
     tiles = WorkgroupCountOp::create(
         at, loc, rowCount, Value(),
-        getSchedule(at.getContext(), threads, tileRows));
+        getSchedule(at.getContext(), threads, tileRows, tileColumns));
   else
     tiles = constant(llvm::divideCeil(sizes.rows, tileRows));
   return {tiles, constant(llvm::divideCeil(sizes.columns, tileColumns)),

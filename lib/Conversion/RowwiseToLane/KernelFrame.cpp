@@ -10,6 +10,7 @@
 #include "RowPhases.h"
 
 #include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
 #include "lnbwd/LaunchPlan/LaunchCounts.h"
 #include "lnbwd/LaunchPlan/LaunchPlan.h"
@@ -24,28 +25,32 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// Operand `index` as a kernel parameter: device memory, typed as its first row
-/// whatever its rank. The true number of rows is known from the row count
-/// alone, and a static type is what makes the parameter a bare pointer.
-static MemRefType getParameterType(RowwiseOp op, unsigned index) {
-  auto buffer = cast<MemRefType>(op->getOperand(index).getType());
-  auto space = gpu::AddressSpaceAttr::get(buffer.getContext(),
-                                          gpu::AddressSpace::Global);
-  SmallVector<int64_t> shape;
+MemRefType lnbwd::getParameterType(Value buffer, ArrayRef<int64_t> shape) {
+  auto type = cast<MemRefType>(buffer.getType());
+  auto space =
+      gpu::AddressSpaceAttr::get(type.getContext(), gpu::AddressSpace::Global);
+  return MemRefType::get(shape, type.getElementType(),
+                         MemRefLayoutAttrInterface(), space);
+}
+
+void lnbwd::markLoop(Operation *loop) {
+  auto part = lane::PartAttr::get(loop->getContext(), lane::PartKind::Row);
+  loop->getRegion(0).walk(
+      [&](Operation *op) { op->setLoc(lane::notePart(op->getLoc(), part)); });
+}
+
+/// The first row of operand `index`, whatever its rank.
+static SmallVector<int64_t> getFirstRow(RowwiseOp op, unsigned index) {
   switch (getOperandKind(op, index)) {
   case OperandKind::RowBlock:
-    shape = {1, op.getRowLength()};
-    break;
+    return {1, op.getRowLength()};
   case OperandKind::RowScalar:
-    shape = {1};
-    break;
+    return {1};
   case OperandKind::Column:
   case OperandKind::GroupColumn:
-    shape = {op.getRowLength()};
-    break;
+    return {op.getRowLength()};
   }
-  return MemRefType::get(shape, buffer.getElementType(),
-                         MemRefLayoutAttrInterface(), space);
+  llvm_unreachable("all kinds are listed");
 }
 
 Value lnbwd::toParameter(OpBuilder &b, Location loc, Value buffer,
@@ -132,7 +137,8 @@ static RowKernel makeKernel(RowwiseOp op, const ChipInfo &chip,
   OpBuilder b(op.getContext());
   SmallVector<Type> parameters;
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    parameters.push_back(getParameterType(op, i));
+    parameters.push_back(
+        getParameterType(op->getOperand(i), getFirstRow(op, i)));
   parameters.append(2, b.getI64Type());
 
   auto kernel = gpu::GPUFuncOp::create(b, loc, op.getEntry(),

@@ -46,6 +46,16 @@ mlir::FailureOr<unsigned>
 distributePrograms(mlir::ModuleOp module, const ChipInfo &chip,
                    llvm::function_ref<void(const RowKernel &)> writeBody);
 
+/// The type of a kernel's parameter for `buffer`: device memory of `shape`, the
+/// first row of the buffer or all there is. How many rows there are is known
+/// from the row count alone, and a static type is what makes the parameter a
+/// bare pointer.
+mlir::MemRefType getParameterType(mlir::Value buffer,
+                                  llvm::ArrayRef<int64_t> shape);
+
+/// Tells the report that `loop` is the one over rows, or over a product's sum.
+void markLoop(mlir::Operation *loop);
+
 /// Casts `buffer` to a kernel's parameter, `type`, where it is launched.
 mlir::Value toParameter(mlir::OpBuilder &b, mlir::Location loc,
                         mlir::Value buffer, mlir::MemRefType type);

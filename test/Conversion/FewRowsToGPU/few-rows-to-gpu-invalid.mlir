@@ -79,3 +79,15 @@ func.func @branch(%c: i1, %x: memref<?x8xf32>, %w: memref<4x8xf32>, %y: memref<?
   }
   return
 }
+
+// -----
+
+func.func @no_matrices(%x: memref<?x8xf32>, %y: memref<?x8xf32>) {
+  // expected-error@+1 {{cannot be taken by one workgroup (few-rows=always): expected a function with matrices or outer sums, got none; leave few-rows out for it}}
+  lnbwd.rowwise @k rows(%x : memref<?x8xf32>) outs rows(%y : memref<?x8xf32>) {
+  ^row(%xr: vector<8xf32>):
+    %p = arith.mulf %xr, %xr : vector<8xf32>
+    lnbwd.yield %p : vector<8xf32>
+  }
+  return
+}

@@ -114,9 +114,9 @@ def LNBwd_TilingAttr : LNBwd_Attr<"Tiling", "tiling"> {
 def LNBwd_ProductLoopAttr : LNBwd_Attr<"ProductLoop", "product_loop"> {
   let summary = "How often a kernel of a product goes around";
   let description = [{
-    Each workgroup sums over `sum` elements, or over as many as there are rows
-    where that is 0, `step` of them a turn; with `parts` above 1 as many
-    workgroups share the turns.
+    `parts` workgroups sum over `sum` elements (0: as many as there are rows),
+    `step` of them a turn; with 0 `step` they add `parts` parts. Where the schedule
+    beside it has no `column_tile`, one workgroup takes all rows, `step` a turn.
 
     Example:
 

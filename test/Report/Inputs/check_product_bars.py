@@ -1,0 +1,87 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Holds what the products of a linear layer may cost at most on AMD's chips, by lnbwd-opt's
+report: registers and spills are those of the code object's metadata.
+
+check_product_bars.py LNBWD_OPT CHIP...
+
+The products of M rows of K to N: forward (a bT), of the rows' gradient (a b), of the weight's
+(aT b), with tiles that fill the chip and with small ones and sums in parts. Prints one line for
+each bar that does not hold, and a count of all. A bar that a change crosses is a change to look
+at, not to raise.
+"""
+
+import concurrent.futures
+import json
+import os
+import subprocess
+import sys
+
+# M, K, N.
+SIZES = ((512, 768, 2304), (8192, 4096, 12288))
+FORMS = ("rhs_transposed", "", "lhs_transposed")
+TYPES = ("bf16", "f16", "f32")
+# Matrix instructions beyond the fewest: what tiles have beyond the result. Along the sum, and of
+# the result, all sizes above are whole tiles.
+MOST_INSTRUCTIONS = 1.0
+# Bytes of a lane that loads a piece of a matrix to transpose it.
+NARROWEST = 4
+
+
+def source(dtype, m, k, n, form):
+    def matrix(rows, columns, element=dtype):
+        return f"memref<{rows}x{columns}x{element}>"
+
+    lhs, rhs, out = {
+        "rhs_transposed": (matrix("?", k), matrix(n, k), matrix("?", n, "f32")),
+        "": (matrix("?", n), matrix(n, k), matrix("?", k, "f32")),
+        "lhs_transposed": (matrix("?", n), matrix("?", k), matrix(n, k, "f32")),
+    }[form]
+    attributes = f" attributes {{{form}}}" if form else ""
+    return (f"func.func @f(%a: {lhs}, %b: {rhs}, %c: {out}) {{\n"
+            f"  lnbwd.product @f lhs(%a : {lhs}) rhs(%b : {rhs}) outs(%c : {out}){attributes}\n"
+            "  return\n}\n")
+
+
+def report(opt, chip, dtype, size, form):
+    return json.loads(subprocess.run(
+        [opt, "-", f"--lnbwd-pipeline=chip={chip} rows={size[0]}", "--emit=report-json",
+         f"--rows={size[0]}"],
+        input=source(dtype, *size, form), stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def bars(figures):
+    """The bars for one case: what, the value, and whether it holds."""
+    for kernel in figures["kernels"]:
+        where = f"@{kernel['name']}: "
+        for what in ("scratch_bytes", "spilled_vector_registers", "spilled_scalar_registers"):
+            yield where + what, kernel[what], kernel[what] == 0
+        product = kernel["product"]
+        # float32 has no matrix instruction on chips with WMMA.
+        if product["step"] and kernel["wave_instructions"]["matrix"]:
+            ratio = product["matrix_multiply_adds"] / product["multiply_adds"]
+            yield where + "multiply-adds over the fewest", ratio, ratio <= MOST_INSTRUCTIONS
+            yield where + "bytes of an access", kernel["narrowest_row_access"], \
+                kernel["narrowest_row_access"] >= NARROWEST
+
+
+def main():
+    opt, *chips = sys.argv[1:]
+    cases = [(chip, dtype, size, form) for chip in chips for dtype in TYPES for size in SIZES
+             for form in FORMS]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        reports = list(pool.map(lambda case: report(opt, *case), cases))
+    checked = crossed = 0
+    for case, figures in zip(cases, reports):
+        for what, value, holds in bars(figures):
+            checked += 1
+            if not holds:
+                crossed += 1
+                print("crossed:", *case, f"{what}: {value}")
+    print(f"{checked} bars, {crossed} crossed")
+    return crossed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 rows=512" --emit=report --rows=512 | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 rows=512" --emit=report-json --rows=512 | %python -m json.tool | FileCheck %s --check-prefix=JSON
+// RUN: env PATH=/nowhere CUDA_HOME=/nowhere %{lnbwd-opt} %s --lnbwd-pipeline="chip=sm_90 rows=512" --emit=report --rows=512 > %t.nvidia
+// RUN: FileCheck %s --check-prefix=NVIDIA < %t.nvidia
+
+// The sum over 512 rows in two parts, each of 108 tiles: 6 x 18 x 512 / 64 turns, of
+// four waves that have 64 matrix instructions each.
+// CHECK:      @f for gfx942 {{.*}}, 512 rows of 2304
+// CHECK:      kernel @f{{$}}
+// CHECK-NEXT:   tiles                     108 of 128 x 128
+// CHECK-NEXT:   loop                      8 turns of 64 elements of the sum, in 2 parts
+// CHECK-NEXT:   launch                    216 workgroups of 256 work-items
+// CHECK:        spills                    none
+// CHECK:        instructions              of waves, and of one in a turn of the loop
+// CHECK-NEXT:     matrix                  221184, 64.00
+// CHECK-NEXT:     vector ALU              {{[0-9]+, [0-9.]+}}
+// CHECK:          barriers                6912, 2.00
+// CHECK:        multiply-adds             905969664 by matrix instructions, 1.000 times the fewest
+// CHECK:        of shared memory          {{[0-9]+}} read, {{[0-9]+}} written
+// Either matrix once for each tile of the other, and the two parts.
+// CHECK:        bytes by the plan         42467328
+// CHECK-NOT:    schedule
+
+// CHECK:      kernel @f_parts{{$}}
+// CHECK-NEXT:   tiles                     6912 of 1 x 256
+// CHECK-NEXT:   adds                      2 parts of each element
+// CHECK:        instructions              of waves{{$}}
+// CHECK:        bytes asked for           14155776 read, 7077888 written
+// CHECK:        bytes by the plan         21233664
+
+// JSON:     "product": {
+// JSON:       "tile_rows": 128,
+// JSON:       "tile_columns": 128,
+// JSON:       "tiles": 108,
+// JSON:       "parts": 2,
+// JSON:       "step": 64,
+// JSON:       "turns": 8,
+// JSON:       "multiply_adds": 905969664,
+// JSON:       "matrix_multiply_adds": 905969664,
+// JSON:       "loop_wave_instructions": {
+// JSON:         "matrix": 221184,
+
+// The code is not read; workgroups take tile after tile.
+// NVIDIA:     kernel @f{{$}}
+// NVIDIA-NEXT:  tiles                     {{[0-9]+}} of {{[0-9]+}} x {{[0-9]+}}
+// NVIDIA-NEXT:  loop                      8 turns of 64 elements of the sum
+// NVIDIA-NOT:   instructions
+// NVIDIA:       bytes by the plan         {{[0-9]+}}
+func.func @f(%x: memref<?x2304xbf16>, %z: memref<?x768xbf16>, %w: memref<2304x768xf32>) {
+  lnbwd.product @f lhs(%x : memref<?x2304xbf16>) rhs(%z : memref<?x768xbf16>)
+      outs(%w : memref<2304x768xf32>) attributes {lhs_transposed}
+  return
+}
