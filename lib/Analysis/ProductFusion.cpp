@@ -27,16 +27,21 @@ static double getBytes(OperandRange operands) {
   return bytes;
 }
 
+/// The tiles that `product` has, or will have; null for none.
+static TilingAttr getTiling(ProductOp product, const ChipInfo &chip,
+                            int64_t rows) {
+  TilingAttr tiling = product.getTiling().value_or(TilingAttr());
+  return tiling ? tiling : chooseTiling(product, chip, rows);
+}
+
 EpilogueBytes lnbwd::getEpilogueBytes(ProductOp product, RowwiseOp program,
                                       const ChipInfo &chip, int64_t rows) {
+  TilingAttr tiling = getTiling(product, chip, rows);
   ProductOp::Sizes sizes = product.getSizes();
   if (!ShapedType::isDynamic(sizes.rows))
     rows = sizes.rows;
   else if (!rows)
     rows = usualProductRows;
-  TilingAttr tiling = product.getTiling().value_or(TilingAttr());
-  if (!tiling)
-    tiling = chooseTiling(product, chip, rows);
   int64_t tileRows = tiling ? tiling.getRows() : plainTileSize;
   int64_t tileColumns = tiling ? tiling.getColumns() : plainTileSize;
   bool isSplit = tiling && tiling.getSplits() > 1;
@@ -62,8 +67,12 @@ EpilogueBytes lnbwd::getEpilogueBytes(ProductOp product, RowwiseOp program,
 
 bool lnbwd::isEpilogueFaster(ProductOp product, RowwiseOp program,
                              const ChipInfo &chip, int64_t rows) {
-  if (chip.backend != Backend::AMDGPU)
-    return false;
+  if (chip.backend != Backend::AMDGPU) {
+    // Kernels with copied tiles were measured, and were faster.
+    TilingAttr tiling = getTiling(product, chip, rows);
+    if (!tiling || tiling.getStages() == 1)
+      return false;
+  }
   EpilogueBytes bytes = getEpilogueBytes(product, program, chip, rows);
   return bytes.fused < bytes.apart;
 }

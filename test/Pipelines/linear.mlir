@@ -1,6 +1,5 @@
 // RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s
 // RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-gpu-pipeline="chip=gfx942 epilogues=never" | FileCheck %s --check-prefix=APART
-// RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-gpu-pipeline=chip=sm_90 | FileCheck %s --check-prefix=APART
 // RUN: lnbwd-opt %examples/layer_norm_linear.mlir --lnbwd-differentiate | lnbwd-opt - --lnbwd-gpu-pipeline=chip=gfx942 | FileCheck %s --check-prefix=BWD
 
 // The normalised rows, their product with the bias, and the statistics. A

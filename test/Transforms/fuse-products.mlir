@@ -1,6 +1,6 @@
 // RUN: lnbwd-opt %s --lnbwd-fuse-products="chip=gfx942" --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-fuse-products="chip=sm_90 epilogues=always" --split-input-file | FileCheck %s
-// RUN: lnbwd-opt %s --lnbwd-fuse-products="chip=sm_90" --split-input-file | FileCheck %s --check-prefix=APART
+// RUN: lnbwd-opt %s --lnbwd-fuse-products="chip=sm_90" --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-fuse-products="chip=gfx1030 epilogues=always" --split-input-file | FileCheck %s
 // RUN: lnbwd-opt %s --lnbwd-fuse-products="chip=gfx942 epilogues=never" --split-input-file | FileCheck %s --check-prefix=APART
 
 // The buffer between is gone.

@@ -88,9 +88,10 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     is then in the program's place, and has its `entry` and names.
 
     `epilogues` says when: with `auto` where it is expected to be faster, which
-    on AMD's chips is where fewer bytes go through memory (the numbers of a row
-    are read by each tile), and on NVIDIA's never; with `always` a program that
-    reads a product and does not fit is an error; with `never` there are none.
+    on AMD's chips, and on NVIDIA's with tiles of several stages, is where fewer
+    bytes go through memory (the numbers of a row are read by each tile), and
+    nowhere else; with `always` a program that reads a product and does not fit
+    is an error; with `never` there are none.
 
     Before:
 
