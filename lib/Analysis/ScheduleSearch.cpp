@@ -81,8 +81,9 @@ namespace {
 /// has them.
 struct TriedGrids {
   /// Work-items of a workgroup and columns of a lane, at most, where each set
-  /// of rows has a workgroup of its own; 0: none has.
-  double apartThreads = 0, apartColumns = 0;
+  /// of rows has a workgroup of its own; 0: none has. And columns where several
+  /// rows with accesses of one element lie side by side.
+  double apartThreads = 0, apartColumns = 0, apartNarrowColumns = 0;
   /// Whether to try grids in which every workgroup has the same number of sets,
   /// but for the last one.
   bool isEvenTried = false;
@@ -148,7 +149,10 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
               // One set of rows has no others to keep in flight.
               if (isUnboundedTried && split == 1 && !stages && !prefetch &&
                   double(workgroup) <= tryGrids.apartThreads &&
-                  double(accesses * width) <= tryGrids.apartColumns) {
+                  double(accesses * width) <=
+                      (width == 1 && fields.rowGroups > 1
+                           ? tryGrids.apartNarrowColumns
+                           : tryGrids.apartColumns)) {
                 fields.rowsPerWorkgroup = fields.rowGroups;
                 visit(fields);
               }
@@ -249,6 +253,7 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
     TriedGrids grids;
     grids.apartThreads = parameters->apartThreads;
     grids.apartColumns = parameters->apartColumns;
+    grids.apartNarrowColumns = parameters->apartNarrowColumns;
     forEachSchedule(op, chip, grids, rows, [&](const ScheduleFields &fields) {
       RegisterEstimate registers =
           estimateRegisters(program, fields, chip, *parameters);
