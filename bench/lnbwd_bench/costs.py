@@ -61,7 +61,7 @@ OF_REGISTERS = frozenset((
     "apart_registers", "apart_element_registers", "apart_column_registers"))
 
 # Bounds of the compiler's search, which no time depends on.
-BOUNDS = frozenset(("apart_threads", "apart_columns"))
+BOUNDS = frozenset(("apart_threads", "apart_columns", "apart_narrow_columns"))
 
 
 def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:

@@ -91,6 +91,7 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"apart_kib", &CostParameters::apartKib},
         {"apart_threads", &CostParameters::apartThreads},
         {"apart_columns", &CostParameters::apartColumns},
+        {"apart_narrow_columns", &CostParameters::apartNarrowColumns},
         {"stage_us", &CostParameters::stageUs},
         {"unrolled_us", &CostParameters::unrolledUs},
         {"cluster_start_us", &CostParameters::clusterStartUs},

@@ -83,8 +83,9 @@ struct TriedSchedules {
   /// Idle lanes over busy ones, at most.
   double idle = mostIdle;
   /// Work-items of a workgroup and columns of a lane, at most, where each set
-  /// of rows has a workgroup of its own; 0: none has.
-  double apartThreads = 0, apartColumns = 0;
+  /// of rows has a workgroup of its own; 0: none has. And columns where several
+  /// rows with accesses of one element lie side by side.
+  double apartThreads = 0, apartColumns = 0, apartNarrowColumns = 0;
   /// Whether to try grids in which every workgroup has the same number of sets,
   /// but for the last one.
   bool isEvenTried = false;
@@ -150,7 +151,10 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
               // One set of rows has no others to keep in flight.
               if (isUnboundedTried && split == 1 && !stages && !prefetch &&
                   double(workgroup) <= toTry.apartThreads &&
-                  double(accesses * width) <= toTry.apartColumns) {
+                  double(accesses * width) <=
+                      (width == 1 && fields.rowGroups > 1
+                           ? toTry.apartNarrowColumns
+                           : toTry.apartColumns)) {
                 fields.rowsPerWorkgroup = fields.rowGroups;
                 visit(fields);
               }
@@ -251,6 +255,7 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
     TriedSchedules toTry;
     toTry.apartThreads = parameters->apartThreads;
     toTry.apartColumns = parameters->apartColumns;
+    toTry.apartNarrowColumns = parameters->apartNarrowColumns;
     forEachSchedule(op, chip, toTry, rows, [&](const ScheduleFields &fields) {
       RegisterEstimate registers =
           estimateRegisters(program, fields, chip, *parameters);

@@ -134,6 +134,7 @@ static bool isMeasuredKind(RowwiseOp op, const ProgramCosts &program) {
          !op.getRowOuts().empty() && !op.getGroupOperand() && !hasOwnRows(op);
 }
 
+/// Rows up to which slices are taken.
 static double getMostSlicedRows(const ProgramCosts &program,
                                 const ChipInfo &chip) {
   return double(chip.computeUnits) *

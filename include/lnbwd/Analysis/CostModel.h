@@ -60,6 +60,9 @@ struct CostParameters {
   /// bounds of the search and no terms of the model, which does not find what
   /// larger ones gain (docs/cost-model.md).
   double apartThreads, apartColumns;
+  /// Such a bound for columns where several rows lie side by side whose
+  /// accesses have one element: by measured times, like the two above.
+  double apartNarrowColumns;
   /// How much of a whole wave the last wave of workgroups costs.
   double waveShare;
   /// What 128 KiB in flight on a compute unit add to the time of the memory,
