@@ -18,25 +18,35 @@ SIZE, TILE = 4096, 128
 DEPTH = {"gfx90a": 16, "gfx942": 16, "gfx950": 32, "gfx1100": 16, "gfx1201": 16}
 
 
-def compile_product(build, chip, form) -> bytes:
-    w, y = f"memref<{SIZE}x{SIZE}xbf16>", f"memref<?x{SIZE}xf32>"
-    x = f"memref<?x{SIZE}xbf16>"
-    text = f"""func.func @f(%x: {x}, %w: {w}, %y: {y}) {{
-  lnbwd.product @f lhs(%x : {x}) rhs(%w : {w}) outs(%y : {y}) attributes {{rhs_transposed}}
+# Of the forward pass, a bT; of the rows' gradient, a b; of the weight's, aT b.
+FORMS = ("rhs_transposed", "", "lhs_transposed")
+
+
+def compile_product(build, chip, form, emit) -> bytes:
+    rows, matrix = f"memref<?x{SIZE}xbf16>", f"memref<{SIZE}x{SIZE}xbf16>"
+    w, y = matrix, f"memref<?x{SIZE}xf32>"
+    if form == "lhs_transposed":
+        w, y = rows, f"memref<{SIZE}x{SIZE}xf32>"
+    attributes = f"attributes {{{form}}}" if form else ""
+    text = f"""func.func @f(%x: {rows}, %w: {w}, %y: {y}) {{
+  lnbwd.product @f lhs(%x : {rows}) rhs(%w : {w}) outs(%y : {y}) {attributes}
   return
 }}
 """
-    return compiling.compile_text(build, text, chip, form=form)
+    return compiling.compile_text(build, text, chip, form=emit)
 
 
 @pytest.mark.parametrize("chip", family.AMD_CHIPS)
-def test_counts(build, tmp_path, chip):
+@pytest.mark.parametrize("form", FORMS)
+def test_counts(build, tmp_path, chip, form):
     file = tmp_path / "f.hsaco"
-    file.write_bytes(compile_product(build, chip, "hsaco"))
+    file.write_bytes(compile_product(build, chip, form, "hsaco"))
+    # What is summed over are rows of both in the last form.
+    rows = SIZE if form == "lhs_transposed" else TILE
     run = subprocess.run(
         [build / "bin" / "lnbwd-sim", file, "--kernel=f", "--grid=1", "--block=256", "--json",
-         "--show=0", f"--arg=in:bf16x{TILE * SIZE}=random:1", f"--arg=in:bf16x{SIZE * SIZE}=0.5",
-         f"--arg=inout:f32x{TILE * SIZE}=0", f"--arg=i64={TILE}"],
+         "--show=0", f"--arg=in:bf16x{rows * SIZE}=random:1", f"--arg=in:bf16x{SIZE * SIZE}=0.5",
+         f"--arg=inout:f32x{rows * SIZE}=0", f"--arg=i64={rows}"],
         capture_output=True, text=True, check=False, timeout=600)
     assert run.returncode == 0, run.stdout + run.stderr
     result = json.loads(run.stdout)
@@ -49,9 +59,10 @@ def test_counts(build, tmp_path, chip):
 
 
 @pytest.mark.parametrize("chip", family.AMD_CHIPS)
-def test_loads_in_flight(build, chip):
+@pytest.mark.parametrize("form", FORMS)
+def test_loads_in_flight(build, chip, form):
     """In the loop, nothing between the loads of the next tiles and the products waits for them."""
-    lines = compile_product(build, chip, "isa").decode().splitlines()
+    lines = compile_product(build, chip, form, "isa").decode().splitlines()
     products = [i for i, line in enumerate(lines) if re.search(r"\tv_(mfma|wmma)_", line)]
     first, last = products[0], products[-1]
     loads = [i for i, line in enumerate(lines) if "\tglobal_load_" in line and i < first]
