@@ -18,7 +18,9 @@
 #include "MachineCode.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Report/Report.h"
+#include "lnbwd/Report/CodeFigures.h"
+
+#include <optional>
 
 namespace lnbwd {
 

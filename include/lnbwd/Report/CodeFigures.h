@@ -1,0 +1,82 @@
+//===- CodeFigures.h - What the code of a kernel comes to -------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Figures of one kernel in one launch: instructions, bytes, and the loop of a
+// product. The report has them of each kernel.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_REPORT_CODEFIGURES_H
+#define LNBWD_REPORT_CODEFIGURES_H
+
+#include <cstdint>
+
+namespace lnbwd {
+
+/// Instructions that the waves of a launch execute, by class.
+struct InstructionCounts {
+  /// Sums of products over the lanes of a wave; not among `vectorALU`.
+  double matrix = 0;
+  double vectorALU = 0;
+  /// Those of the above that do two operations at once (`v_dual_`).
+  double dualIssue = 0;
+  double scalarALU = 0;
+  double vectorMemory = 0;
+  double scalarMemory = 0;
+  double lds = 0;
+  double barrier = 0;
+  double wait = 0;
+  double other = 0;
+};
+
+/// What the machine code of one kernel does in one launch.
+struct CodeFigures {
+  InstructionCounts instructions;
+  /// Bytes that lanes ask for; a wave's scalar loads count once.
+  double bytesRead = 0;
+  double bytesWritten = 0;
+  /// Bytes of a lane's accesses to row blocks: the narrowest and the widest.
+  int64_t narrowestRowAccess = 0;
+  int64_t widestRowAccess = 0;
+  /// Of the loop of a kernel with a ProductReport.
+  InstructionCounts loopInstructions;
+  /// Multiplications and additions by matrix instructions, in pairs.
+  double matrixMultiplyAdds = 0;
+  /// Bytes of workgroup memory that lanes ask for.
+  double sharedBytesRead = 0;
+  double sharedBytesWritten = 0;
+  /// Barriers of the row loop, a set of rows.
+  double barriersPerSet = 0;
+  /// Bytes of row blocks that a lane has asked for before it waits for them.
+  int64_t bytesAhead = 0;
+};
+
+/// What a kernel goes around over that is no row program of its own: the tiles
+/// of a product, the parts of its sums, or, in one workgroup, some rows at
+/// once.
+struct ProductReport {
+  /// Elements of a tile of the result; 0 rows: one workgroup takes a whole row
+  /// program.
+  int64_t tileRows = 0;
+  int64_t tileColumns = 0;
+  /// Tiles of the result, and in how many parts each is summed up.
+  int64_t tiles = 1;
+  int64_t parts = 1;
+  /// Elements of the sum, or rows, of a turn, and the turns of a tile over all
+  /// its parts; both 0 where a kernel only adds the parts.
+  int64_t step = 0;
+  int64_t turns = 0;
+  /// The share of the tiles' elements that the result has.
+  double covered = 1;
+  /// The fewest multiplications and additions, in pairs.
+  double multiplyAdds = 0;
+};
+
+} // namespace lnbwd
+
+#endif // LNBWD_REPORT_CODEFIGURES_H
