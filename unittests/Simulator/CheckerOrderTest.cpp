@@ -48,6 +48,8 @@ constexpr Case GlobalPairs[] = {
     {"volatile_data", 4, 1},
     {"stale_read", 4, 1},
     {"scope_too_narrow", 4, 1},
+    {"stale_scalar_read", 4, 1},
+    {"scalar_read_behind_own_stores", 3, 2},
     {"compare_swap_as_store", 4, 1, "gfx1030-O0 gfx1100-O0 gfx1201-O0"},
     {"read_beside_atomics", 4, 1, "gfx1030-O0 gfx1100-O0 gfx1201-O0"},
     {"chain_of_three", 4, 1},

@@ -45,6 +45,8 @@ CacheUse lnbwd::sim::cacheUse(StringRef Text, const SimulatedChip &Chip) {
   if (Name == "buffer_wbinvl1" || Name == "buffer_wbinvl1_vol" ||
       (Name == "buffer_inv" && Has("sc1"))) {
     Use.DropsNear = Use.DropsFar = true;
+  } else if (Name == "s_dcache_inv" || Name == "s_dcache_inv_vol") {
+    Use.DropsScalar = true;
   } else if (Name == "buffer_gl0_inv") {
     Use.DropsNear = true;
   } else if (Name == "buffer_gl1_inv") {

@@ -77,6 +77,7 @@ private:
   struct Conflict {
     uint64_t Other = 0; ///< a Moment
     bool Wrote = false, Stale = false, Near = false;
+    bool Scalar = false; ///< the cache in the way is that of scalar loads
     bool Missed = false; ///< ordered, by a barrier that the other one missed
   };
   /// A cell of LDS that the instruction Of has accessed, as it was before, and
@@ -93,6 +94,7 @@ private:
   void hearOfWriteBacks();
   bool ordered(uint64_t M, bool IsLds, bool WasWrite) const;
   bool visible(uint64_t M, const MemoryUse &Use, bool &Near) const;
+  bool visibleToScalar(uint64_t M) const;
   bool accessCells(const CellRun &Run, const AccessRange &R);
   Conflict accessCell(const CellRun &Run, uint32_t K, const AccessRange &R);
   /// The wave of an access has missed a barrier that lies before this one.
@@ -140,7 +142,9 @@ private:
   uint32_t Now = 0;
   uint64_t Mark = 0; ///< the Moment of the present instruction
   Knowledge All;
-  Knowledge Near, Far; ///< what was known when those caches were dropped
+  /// What was known when those caches were dropped, of Scalar of this wave,
+  /// too.
+  Knowledge Near, Far, Scalar;
   std::vector<uint32_t> WrittenBack; ///< by wave: what L2 no longer keeps
   uint32_t Kept = 0;                 ///< this wave's last store that it may
   std::vector<AccessRange> Takes;

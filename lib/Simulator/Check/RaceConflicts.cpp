@@ -95,6 +95,17 @@ bool RaceChecker::visible(uint64_t M, const MemoryUse &Use,
          Clock <= Near.Remote.at(From).Write;
 }
 
+/// Whether the cache of scalar loads has been dropped since a write that is
+/// ordered before, be it the wave's own: stores go past that cache, and what
+/// lies beside a word may have brought it there.
+bool RaceChecker::visibleToScalar(uint64_t M) const {
+  const Moment Where = Moment::of(M);
+  const uint32_t From = Where.wave();
+  return Where.clock() <= (From - First < NumWaves
+                               ? Scalar.Local[From - First].Write
+                               : Scalar.Remote.at(From).Write);
+}
+
 /// Whether one of several accesses is not ordered before the present one.
 bool RaceChecker::anyUnordered(const Accesses &A, bool IsLds, bool WereWrites,
                                llvm::function_ref<bool(uint64_t)> IsHarmless,
@@ -148,10 +159,11 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
   const bool Sync = isSync(R), IsScalar = R.E->Space == MemorySpace::Scalar;
   const bool Coherent = Use.Cache.Coherent && !R.isLds() && !IsScalar;
   auto Stale = [&](uint64_t M) {
-    bool InNear;
-    if (R.isLds() || IsScalar || Use.Refreshes || visible(M, Use, InNear))
+    bool InNear = false;
+    if (IsScalar ? visibleToScalar(M)
+                 : R.isLds() || Use.Refreshes || visible(M, Use, InNear))
       return;
-    Found = {M, true, true, InNear};
+    Found = {M, true, true, InNear, IsScalar};
   };
   uint64_t Store = C.Writes.moment();
   bool Ordered = false;
@@ -164,7 +176,7 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
   } else if (Store) {
     Ordered = ordered(Store, R.isLds(), true);
   }
-  if (Store && Moment::of(Store).wave() != Me) {
+  if (Store && (IsScalar || Moment::of(Store).wave() != Me)) {
     if (Ordered) {
       Stale(Store);
     } else if (!Sync && Coherent && useOf(Store).Cache.Coherent &&
@@ -191,13 +203,13 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
   // Ordered, but what a wave has left there that went through the barriers less
   // often is of an earlier round; unless it is a flag that says so.
   if (Store && hasMissed(Store))
-    Found = {Store, true, false, false, true};
+    Found = {Store, true, false, false, false, true};
   else if (C.Atomics.single() && hasMissed(C.Atomics.moment()))
-    Found = {C.Atomics.moment(), true, false, false, true};
+    Found = {C.Atomics.moment(), true, false, false, false, true};
   else if (const Crowd *Many = C.Atomics.crowd())
     for (uint64_t M : Many->Moments)
       if (hasMissed(M))
-        Found = {M, true, false, false, true};
+        Found = {M, true, false, false, false, true};
 }
 
 /// True: it stores what others have stored there without an order between
@@ -313,7 +325,8 @@ RaceChecker::Conflict RaceChecker::accessCell(const CellRun &Run, uint32_t K,
   switch (R.Access) {
   case MemoryAccess::Load:
     if (!C.Atomics.empty() || C.Writes.crowd() ||
-        (!C.Writes.empty() && Moment::of(C.Writes.moment()).wave() != Me))
+        (!C.Writes.empty() && (R.E->Space == MemorySpace::Scalar ||
+                               Moment::of(C.Writes.moment()).wave() != Me)))
       checkRead(C, R, Found);
     if (!isSync(R))
       add(C.Reads, R.isLds(), false);

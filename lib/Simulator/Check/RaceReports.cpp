@@ -102,10 +102,10 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address,
                             "code does not say here, this is no race"
                           : "";
     if (C.Stale)
-      return Text +
-             ", and that is ordered, but a cache may still hold what was there "
-             "before: " +
-             cacheRemedy(*W.L, C.Near) +
+      return Text + ", and that is ordered, but " +
+             (C.Scalar ? "the cache of scalar loads" : "a cache") +
+             " may still hold what was there before: " +
+             (C.Scalar ? "s_dcache_inv" : cacheRemedy(*W.L, C.Near)) +
              " is missing behind what orders the "
              "two";
     const std::string Counter =
