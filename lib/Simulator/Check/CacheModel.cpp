@@ -22,7 +22,8 @@ using llvm::StringRef;
 CacheModel::CacheModel(const SimulatedChip &Chip, bool WorkgroupProcessors)
     : SharedNear(Chip.Generation == 9 || !WorkgroupProcessors),
       KeepsStores(Chip.HasL2PerDie), HasNear(Chip.Generation >= 10),
-      MarksStores(Chip.HasL2PerDie || Chip.Generation >= 12) {}
+      MarksStores(Chip.HasL2PerDie || Chip.Generation >= 12),
+      MarksAtomics(Chip.Generation >= 12) {}
 
 /// Scopes of gfx12, from the narrowest on.
 static unsigned scopeOf(llvm::ArrayRef<StringRef> Words) {

@@ -54,10 +54,11 @@ struct CacheUse {
 struct CacheModel {
   /// WorkgroupProcessors: the kernel asks for two compute units a workgroup.
   CacheModel(const SimulatedChip &Chip, bool WorkgroupProcessors);
-  bool SharedNear;  ///< the waves of a workgroup have one near cache
-  bool KeepsStores; ///< other XCDs do not see stores until written back
-  bool HasNear;     ///< there is a near cache beside the far one
-  bool MarksStores; ///< the bits of a store say whether it is an atomic one
+  bool SharedNear;   ///< the waves of a workgroup have one near cache
+  bool KeepsStores;  ///< other XCDs do not see stores until written back
+  bool HasNear;      ///< there is a near cache beside the far one
+  bool MarksStores;  ///< the bits of a store say whether it is an atomic one
+  bool MarksAtomics; ///< and those of an atomic whose it is
 };
 
 /// Reads what an instruction's text says.

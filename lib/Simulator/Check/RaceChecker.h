@@ -76,8 +76,9 @@ private:
   };
   struct Conflict {
     uint64_t Other = 0; ///< a Moment
-    bool Wrote = false, Stale = false, Near = false;
-    bool Scalar = false; ///< the cache in the way is that of scalar loads
+    bool Wrote = false, Stale = false;
+    bool Narrow = false; ///< both for order, one of them in too narrow a scope
+    bool Near = false, Scalar = false; ///< which cache is in the way
     bool Missed = false; ///< ordered, by a barrier that the other one missed
   };
   /// A cell of LDS that the instruction Of has accessed, as it was before, and
@@ -118,6 +119,18 @@ private:
                   const uint8_t *Values) const;
   /// A load that is there for order, and what it takes part in.
   static bool isSync(const AccessRange &R);
+  /// By another workgroup.
+  bool isOfOthers(uint64_t M) const {
+    return Moment::of(M).wave() - First >= NumWaves;
+  }
+  /// Whether the bits of a store, or of an atomic, say that it need not be seen
+  /// by other workgroups.
+  bool isNarrow(const Effects &E) const {
+    return E.Space != MemorySpace::Lds && !E.Use.Cache.Coherent &&
+           (E.Access == MemoryAccess::Atomic ? Caches.MarksAtomics
+                                             : Caches.MarksStores);
+  }
+  bool isNarrow(uint64_t M) const;
   bool isHandedOnTooEarly(uint64_t M) const;
   void add(Accesses &To, bool IsLds, bool AreWrites);
   void fold(uint64_t M, Crowd &C) const;
