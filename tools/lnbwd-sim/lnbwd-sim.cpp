@@ -298,7 +298,8 @@ static void addUnwritten(const std::vector<Argument> &Arguments,
         " of its " + std::to_string(All) +
         " elements were never written, the first of them element " +
         std::to_string(R.FirstUnwritten) +
-        "; a buffer that the kernel need not fill is inout:");
+        "; a buffer that the kernel need not fill is inout:, and what was "
+        "stored with an undefined part counts as never written");
   }
 }
 

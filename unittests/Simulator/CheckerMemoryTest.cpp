@@ -144,9 +144,15 @@ TEST_P(CheckerTest, Alignment) {
 }
 
 TEST_P(CheckerTest, LdsNeverWritten) {
-  EXPECT_SAYS(run("DSREAD1 v2, v1\nWAITL"),
-              "lane 0: LDS read of 4 bytes at 0 of 1024: the memory was never "
-              "written by this workgroup");
+  EXPECT_SAYS(
+      run("DSREAD1 v2, v1\nWAITL\nGSTORE1 v1, v2, s[4:5]"),
+      "lane 0: the value stored is not defined: v2 depends on v2, which "
+      "was loaded at ");
+  EXPECT_SAYS(run("DSREAD1 v2, v1\nWAITL\nGSTORE1 v1, v2, s[4:5]"),
+              "where byte 0 of LDS was never written by this workgroup");
+  // What is not used may be loaded: compilers do so ahead of a condition.
+  EXPECT_CLEAN(run("DSREAD1 v2, v1\nWAITL\nv_mov_b32 v2, 0\n"
+                   "GSTORE1 v1, v2, s[4:5]"));
   // Not by the one before either.
   const char *OnlyTheFirst = R"(
   s_cmp_lg_u32 s3, 0
@@ -155,7 +161,8 @@ TEST_P(CheckerTest, LdsNeverWritten) {
   WAITL
 later:
   DSREAD1 v2, v1
-  WAITL)";
+  WAITL
+  GSTORE1 v1, v2, s[4:5])";
   EXPECT_CLEAN(run(OnlyTheFirst, 1));
   EXPECT_SAYS(run(OnlyTheFirst, 2), "workgroup (1, 0, 0)");
 }

@@ -143,7 +143,7 @@ TEST_P(CheckerTest, GlobalRaceBetweenWorkgroups) {
   EXPECT_SAYS(Text, "and no atomic orders the two");
   // That changes nothing where all of them write the same.
   EXPECT_CLEAN(run("GSTORE1 v1, v0, s[4:5]", 4));
-  EXPECT_CLEAN(run("GADD v1, v0, s[4:5]", 4));
+  EXPECT_CLEAN(run("GADD v1, v0, s[4:5] OFALL", 4));
   // Each its own.
   std::string Own = "s_lshl_b32 s8, s3, 8\nADDV v2, s8, v1\n";
   EXPECT_CLEAN(run(Own + "GSTORE1 v2, v0, s[4:5]", 4));
@@ -163,7 +163,7 @@ TEST_P(CheckerTest, ReadCheckedByACompareSwap) {
   std::string Read = "GLOAD1 v3, v1, s[4:5]\nWAITV\nADDV v2, 1, v3\n";
   for (uint64_t Seed = 0; Seed < 4; ++Seed) {
     lnbwdSimSetShuffle(Seed);
-    EXPECT_CLEAN(run(Read + "GCAS v1, v[2:3], s[4:5]", 4));
+    EXPECT_CLEAN(run(Read + "GCAS v1, v[2:3], s[4:5] OFALL", 4));
     // Another atomic does not check it: a race with one reader, with several,
     // or with the writer, whichever comes first.
     EXPECT_SAYS(run(Read + "GADD v1, v2, s[4:5]", 4), "a race: ");
@@ -230,22 +230,24 @@ out:)";
     return S;
   };
   EXPECT_HIP(hipMemset(B, 0, Bytes));
-  EXPECT_CLEAN(run(With("GADD v6, v4, v5, s[6:7] RETURN\n  WAITV"), 4, Wave));
+  EXPECT_CLEAN(
+      run(With("GADD v6, v4, v5, s[6:7] RETURN OFALL\n  WAITV"), 4, Wave));
   // The ticket must not be drawn before the store has been waited for.
-  std::string Early = With("GADD v6, v4, v5, s[6:7] RETURN\n  WAITV");
+  std::string Early = With("GADD v6, v4, v5, s[6:7] RETURN OFALL\n  WAITV");
   Early.erase(Early.find("HANDON"), 6);
   EXPECT_HIP(hipMemset(B, 0, Bytes));
   EXPECT_SAYS(run(Early, 4, Wave),
               "was issued before the store had been waited for");
   // Unless another one is drawn after that.
   EXPECT_HIP(hipMemset(B, 0, Bytes));
-  Early.replace(Early.find("GADD"), 4,
-                "GADD v6, v4, v5, s[6:7] offset:64 RETURN\n HANDON\n GADD");
+  Early.replace(
+      Early.find("GADD"), 4,
+      "GADD v6, v4, v5, s[6:7] offset:64 RETURN OFALL\n HANDON\n GADD");
   EXPECT_CLEAN(run(Early, 4, Wave));
   // Nor is anything wrong with a store that nobody else reads.
   EXPECT_HIP(hipMemset(B, 0, Bytes));
   EXPECT_CLEAN(run(With("GSTORE1 v2, v3, s[6:7] offset:1024\n"
-                        "GADD v6, v4, v5, s[6:7] RETURN\n  WAITV"),
+                        "GADD v6, v4, v5, s[6:7] RETURN OFALL\n  WAITV"),
                    4, Wave));
   // Without it the same accesses race.
   EXPECT_SAYS(run(With("v_mov_b32 v6, 3"), 4, Wave), "a race");
@@ -264,7 +266,7 @@ TEST_P(CheckerTest, ChainOfAtomics) {
   GSTORE1 v2, v3, s[4:5]
   HANDON
   v_mov_b32 v4, 0
-  GSWAP v6, v4, v3, s[6:7] RETURN
+  GSWAP v6, v4, v3, s[6:7] RETURN OFALL
   WAITV
   TAKE
   v_readfirstlane_b32 s9, v6
@@ -296,7 +298,7 @@ again:
   s_sub_i32 s9, s9, 1
   s_cmp_lg_u32 s9, 0
   s_cbranch_scc1 again
-  GSTORE1 v2, v3, s[6:7]
+  GSTORE1 v2, v3, s[6:7] FLAGBIT
   s_endpgm
 reads:
   v_lshlrev_b32 v4, 3, v0

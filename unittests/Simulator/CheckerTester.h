@@ -49,6 +49,10 @@ inline std::string spell(std::string S, const std::string &Chip) {
       {"RETURN", Cdna3 ? "sc0" : "glc", "glc", "th:TH_ATOMIC_RETURN"},
       {"COHERENT", Cdna3 ? "sc1" : "glc",
        chipNamed(Chip).Generation == 10 ? "glc dlc" : "glc", "scope:SCOPE_DEV"},
+      // Of an atomic that is one for all of the device, and of a store that
+      // others wait for.
+      {"OFALL", "", "", "scope:SCOPE_DEV"},
+      {"FLAGBIT", Cdna3 ? "sc1" : "", "", "scope:SCOPE_DEV"},
       // What stands before a store or an atomic that hands on what the wave has
       // stored, and behind a load or an atomic that takes it, for the device.
       {"HANDON",

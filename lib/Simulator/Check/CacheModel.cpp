@@ -22,7 +22,8 @@ using llvm::StringRef;
 CacheModel::CacheModel(const SimulatedChip &Chip, bool WorkgroupProcessors)
     : SharedNear(Chip.Generation == 9 || !WorkgroupProcessors),
       KeepsStores(Chip.HasL2PerDie), HasNear(Chip.Generation >= 10),
-      MarksStores(Chip.HasL2PerDie || Chip.Generation >= 12) {}
+      MarksStores(Chip.HasL2PerDie || Chip.Generation >= 12),
+      MarksAtomics(Chip.Generation >= 12) {}
 
 /// Scopes of gfx12, from the narrowest on.
 static unsigned scopeOf(llvm::ArrayRef<StringRef> Words) {
@@ -45,6 +46,8 @@ CacheUse lnbwd::sim::cacheUse(StringRef Text, const SimulatedChip &Chip) {
   if (Name == "buffer_wbinvl1" || Name == "buffer_wbinvl1_vol" ||
       (Name == "buffer_inv" && Has("sc1"))) {
     Use.DropsNear = Use.DropsFar = true;
+  } else if (Name == "s_dcache_inv" || Name == "s_dcache_inv_vol") {
+    Use.DropsScalar = true;
   } else if (Name == "buffer_gl0_inv") {
     Use.DropsNear = true;
   } else if (Name == "buffer_gl1_inv") {

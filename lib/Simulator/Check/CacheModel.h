@@ -15,6 +15,9 @@
 //   gfx10 to 12   an L0 for each compute unit, two of which may share a
 //                 workgroup, and, up to gfx11, an L1 for several of them
 //
+// Besides, on all of them, one for scalar loads, which several compute units
+// share and which none of the above drops.
+//
 // A cache "near" is one that the waves of a workgroup may have one by one, a
 // cache "far" one that other workgroups do not share.
 //
@@ -40,18 +43,22 @@ struct CacheUse {
   bool WritesThrough = false; ///< a store that other XCDs see when it is over
   // Of cache control.
   bool DropsNear = false, DropsFar = false;
+  bool DropsScalar = false;
   bool WritesBack = false; ///< what the L2 of an XCD has kept
-  bool isControl() const { return DropsNear || DropsFar || WritesBack; }
+  bool isControl() const {
+    return DropsNear || DropsFar || DropsScalar || WritesBack;
+  }
 };
 
 /// The caches of a chip, as a kernel finds them.
 struct CacheModel {
   /// WorkgroupProcessors: the kernel asks for two compute units a workgroup.
   CacheModel(const SimulatedChip &Chip, bool WorkgroupProcessors);
-  bool SharedNear;  ///< the waves of a workgroup have one near cache
-  bool KeepsStores; ///< other XCDs do not see stores until written back
-  bool HasNear;     ///< there is a near cache beside the far one
-  bool MarksStores; ///< the bits of a store say whether it is an atomic one
+  bool SharedNear;   ///< the waves of a workgroup have one near cache
+  bool KeepsStores;  ///< other XCDs do not see stores until written back
+  bool HasNear;      ///< there is a near cache beside the far one
+  bool MarksStores;  ///< the bits of a store say whether it is an atomic one
+  bool MarksAtomics; ///< and those of an atomic whose it is
 };
 
 /// Reads what an instruction's text says.

@@ -47,6 +47,8 @@ public:
              CheckCounts &Counts);
 
   uint32_t Missing = 0; ///< bytes of the lane's load that nobody has written
+  bool Fresh = false;   ///< nor has anybody written any beside them
+  bool SoFar = false;   ///< others may do so later
   std::vector<LdsPiece> Filled; ///< by the present load to LDS
 
 private:

@@ -33,7 +33,7 @@ void RaceChecker::start() {
   Me = First + W.Index;
   Now = 0;
   Kept = 0;
-  for (Knowledge *K : {&All, &Near, &Far})
+  for (Knowledge *K : {&All, &Near, &Far, &Scalar})
     K->reset(NumWaves);
   WrittenBack.assign(NumWaves, 0);
   Takes.clear();
@@ -94,6 +94,12 @@ void RaceChecker::issue(const Effects &E) {
     Near = All;
   if (C.DropsFar)
     Far = All;
+  if (C.DropsScalar) {
+    Scalar = All;
+    Scalar.Local[W.Index].Write =
+        std::min({Now, lastOver(Waits.underWay().Store),
+                  lastOver(Waits.underWay().Atomic)});
+  }
   if (C.WritesBack) {
     for (unsigned K = 0; K < NumWaves; ++K)
       WrittenBack[K] = All.Local[K].Done;
@@ -168,6 +174,7 @@ void RaceChecker::barrierSignalled(const Inst *By) {
   if (Caches.SharedNear)
     T.Near.join(Near);
   T.Far.join(Far);
+  T.Scalar.join(Scalar);
 }
 
 void RaceChecker::passBarrier() {
@@ -179,6 +186,7 @@ void RaceChecker::passBarrier() {
     if (Caches.SharedNear)
       Near.join(T.Near);
     Far.join(T.Far);
+    Scalar.join(T.Scalar);
   };
   Hear(B.told(Passed));
   // Nobody waits for waves that have ended: their end came first.
@@ -195,6 +203,7 @@ void RaceChecker::ended(bool Idle) {
   T->All = All;
   T->Near = Near;
   T->Far = Far;
+  T->Scalar = Scalar;
   T->Idle = Idle;
   Heard Own;
   Own.Lds = Own.Read = Own.Write = Own.DoneRead = Own.Done = Own.Issued = Now;

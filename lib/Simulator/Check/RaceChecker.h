@@ -76,7 +76,9 @@ private:
   };
   struct Conflict {
     uint64_t Other = 0; ///< a Moment
-    bool Wrote = false, Stale = false, Near = false;
+    bool Wrote = false, Stale = false;
+    bool Narrow = false; ///< both for order, one of them in too narrow a scope
+    bool Near = false, Scalar = false; ///< which cache is in the way
     bool Missed = false; ///< ordered, by a barrier that the other one missed
   };
   /// A cell of LDS that the instruction Of has accessed, as it was before, and
@@ -93,6 +95,7 @@ private:
   void hearOfWriteBacks();
   bool ordered(uint64_t M, bool IsLds, bool WasWrite) const;
   bool visible(uint64_t M, const MemoryUse &Use, bool &Near) const;
+  bool visibleToScalar(uint64_t M) const;
   bool accessCells(const CellRun &Run, const AccessRange &R);
   Conflict accessCell(const CellRun &Run, uint32_t K, const AccessRange &R);
   /// The wave of an access has missed a barrier that lies before this one.
@@ -116,6 +119,18 @@ private:
                   const uint8_t *Values) const;
   /// A load that is there for order, and what it takes part in.
   static bool isSync(const AccessRange &R);
+  /// By another workgroup.
+  bool isOfOthers(uint64_t M) const {
+    return Moment::of(M).wave() - First >= NumWaves;
+  }
+  /// Whether the bits of a store, or of an atomic, say that it need not be seen
+  /// by other workgroups.
+  bool isNarrow(const Effects &E) const {
+    return E.Space != MemorySpace::Lds && !E.Use.Cache.Coherent &&
+           (E.Access == MemoryAccess::Atomic ? Caches.MarksAtomics
+                                             : Caches.MarksStores);
+  }
+  bool isNarrow(uint64_t M) const;
   bool isHandedOnTooEarly(uint64_t M) const;
   void add(Accesses &To, bool IsLds, bool AreWrites);
   void fold(uint64_t M, Crowd &C) const;
@@ -140,7 +155,9 @@ private:
   uint32_t Now = 0;
   uint64_t Mark = 0; ///< the Moment of the present instruction
   Knowledge All;
-  Knowledge Near, Far; ///< what was known when those caches were dropped
+  /// What was known when those caches were dropped, of Scalar of this wave,
+  /// too.
+  Knowledge Near, Far, Scalar;
   std::vector<uint32_t> WrittenBack; ///< by wave: what L2 no longer keeps
   uint32_t Kept = 0;                 ///< this wave's last store that it may
   std::vector<AccessRange> Takes;

@@ -37,6 +37,11 @@ const MemoryUse &RaceChecker::useOf(uint64_t M) const {
   return Id < List.size() ? L.TheEffects.of(List[Id]).Use : Unknown;
 }
 
+/// A load that is there for order, in global memory.
+static bool isSyncLoad(const MemoryUse &Use) {
+  return Use.Spins || (Use.Cache.Coherent && Use.Decides);
+}
+
 bool RaceChecker::isSync(const AccessRange &R) {
   const Effects &E = *R.E;
   if (E.Space == MemorySpace::Scalar)
@@ -44,7 +49,13 @@ bool RaceChecker::isSync(const AccessRange &R) {
   if (E.Access == MemoryAccess::Atomic)
     return E.Returns && E.Use.Decides;
   return E.Access == MemoryAccess::Load &&
-         (E.Use.Spins || (E.Use.Cache.Coherent && E.Use.Decides && !R.isLds()));
+         (R.isLds() ? E.Use.Spins : isSyncLoad(E.Use));
+}
+
+bool RaceChecker::isNarrow(uint64_t M) const {
+  const uint16_t Id = Moment::of(M).id();
+  const auto &List = L.TheEffects.MemoryInstructions;
+  return Id < List.size() && isNarrow(L.TheEffects.of(List[Id]));
 }
 
 /// Whether another workgroup has said that an access is done before it was
@@ -93,6 +104,17 @@ bool RaceChecker::visible(uint64_t M, const MemoryUse &Use,
   InNear = true;
   return !Caches.HasNear || Use.Cache.PassesNear ||
          Clock <= Near.Remote.at(From).Write;
+}
+
+/// Whether the cache of scalar loads has been dropped since a write that is
+/// ordered before, be it the wave's own: stores go past that cache, and what
+/// lies beside a word may have brought it there.
+bool RaceChecker::visibleToScalar(uint64_t M) const {
+  const Moment Where = Moment::of(M);
+  const uint32_t From = Where.wave();
+  return Where.clock() <= (From - First < NumWaves
+                               ? Scalar.Local[From - First].Write
+                               : Scalar.Remote.at(From).Write);
 }
 
 /// Whether one of several accesses is not ordered before the present one.
@@ -148,10 +170,11 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
   const bool Sync = isSync(R), IsScalar = R.E->Space == MemorySpace::Scalar;
   const bool Coherent = Use.Cache.Coherent && !R.isLds() && !IsScalar;
   auto Stale = [&](uint64_t M) {
-    bool InNear;
-    if (R.isLds() || IsScalar || Use.Refreshes || visible(M, Use, InNear))
+    bool InNear = false;
+    if (IsScalar ? visibleToScalar(M)
+                 : R.isLds() || Use.Refreshes || visible(M, Use, InNear))
       return;
-    Found = {M, true, true, InNear};
+    Found = {M, true, /*Stale=*/true, /*Narrow=*/false, InNear, IsScalar};
   };
   uint64_t Store = C.Writes.moment();
   bool Ordered = false;
@@ -164,17 +187,19 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
   } else if (Store) {
     Ordered = ordered(Store, R.isLds(), true);
   }
-  if (Store && Moment::of(Store).wave() != Me) {
+  if (Store && (IsScalar || Moment::of(Store).wave() != Me)) {
     if (Ordered) {
       Stale(Store);
     } else if (!Sync && Coherent && useOf(Store).Cache.Coherent &&
                !isHandedOnTooEarly(Store)) {
       Stale(Store); // Both are atomic.
     } else if (!Sync) {
-      Found = {Store, true, false, false};
+      Found = {Store, true};
       return;
-    } else if (Moment::of(Store).wave() - First >= NumWaves) {
+    } else if (isOfOthers(Store)) {
       Stale(Store); // Polled through a cache.
+      if (isNarrow(Store))
+        Found = {Store, true, /*Stale=*/false, /*Narrow=*/true};
     }
   }
   uint64_t Other;
@@ -183,21 +208,29 @@ void RaceChecker::checkRead(const Cell &C, const AccessRange &R,
     return Careful && (Sync || Use.IsGuess || !isHandedOnTooEarly(M));
   };
   if (anyUnordered(C.Atomics, R.isLds(), true, IsHarmless, Other))
-    Found = {Other, true, false, false};
+    Found = {Other, true};
   else if (C.Atomics.single() && !Careful)
     Stale(C.Atomics.moment());
+  else if (const Crowd *Many = C.Atomics.crowd(); Many && !Careful)
+    llvm::for_each(Many->Moments, Stale);
   if (Found.Other || !Passed || Sync)
     return;
   // Ordered, but what a wave has left there that went through the barriers less
   // often is of an earlier round; unless it is a flag that says so.
-  if (Store && hasMissed(Store))
-    Found = {Store, true, false, false, true};
-  else if (C.Atomics.single() && hasMissed(C.Atomics.moment()))
-    Found = {C.Atomics.moment(), true, false, false, true};
+  auto Missed = [&](uint64_t M) {
+    if (!hasMissed(M))
+      return false;
+    Found = {M, true};
+    Found.Missed = true;
+    return true;
+  };
+  if (Store && Missed(Store))
+    return;
+  if (C.Atomics.single())
+    Missed(C.Atomics.moment());
   else if (const Crowd *Many = C.Atomics.crowd())
     for (uint64_t M : Many->Moments)
-      if (hasMissed(M))
-        Found = {M, true, false, false, true};
+      Missed(M);
 }
 
 /// True: it stores what others have stored there without an order between
@@ -214,33 +247,54 @@ bool RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
       C.Writes, R.isLds(), true,
       [&](uint64_t M) { return Coherent && useOf(M).Cache.Coherent; }, Other);
   if (Among && !sameValues(R, Address, Bytes, Values)) {
-    Found = {Other, true, false, false};
+    Found = {Other, true};
     return false;
   }
+  const bool Narrow = isNarrow(*R.E);
+  auto IsSeen = [&](uint64_t M) { return !Narrow || !isOfOthers(M); };
   if (anyUnordered(
           C.Atomics, R.isLds(), true,
-          [&](uint64_t M) { return Coherent || useOf(M).IsLock; }, Other))
-    Found = {Other, true, false, false};
-  else if (!Among && anyUnordered(
-                         C.Reads, R.isLds(), false,
-                         [&](uint64_t M) {
-                           return R.E->Use.Cache.Coherent && !R.isLds() &&
-                                  useOf(M).Cache.Coherent;
-                         },
-                         Other))
-    Found = {Other, false, false, false};
+          [&](uint64_t M) {
+            return Coherent || (useOf(M).IsLock && IsSeen(M));
+          },
+          Other)) {
+    Found = {Other, true, /*Stale=*/false,
+             !IsSeen(Other) && useOf(Other).IsLock};
+  } else if (!Among && anyUnordered(
+                           C.Reads, R.isLds(), false,
+                           [&](uint64_t M) {
+                             const MemoryUse &U = useOf(M);
+                             return !R.isLds() && U.Cache.Coherent &&
+                                    (R.E->Use.Cache.Coherent ||
+                                     (isSyncLoad(U) && IsSeen(M)));
+                           },
+                           Other)) {
+    Found = {Other, false, /*Stale=*/false,
+             Narrow && isOfOthers(Other) && isSyncLoad(useOf(Other))};
+  }
   return Among;
 }
 
 void RaceChecker::checkAtomic(const Cell &C, const AccessRange &R,
                               Conflict &Found) const {
   uint64_t Other;
-  if (!R.E->Use.IsLock &&
-      anyUnordered(
+  const bool IsLock = R.E->Use.IsLock;
+  if (anyUnordered(
           C.Writes, R.isLds(), true,
-          [&](uint64_t M) { return !R.isLds() && useOf(M).Cache.Coherent; },
+          [&](uint64_t M) {
+            return (!R.isLds() && useOf(M).Cache.Coherent) ||
+                   (IsLock && !(isOfOthers(M) && isNarrow(M)));
+          },
           Other))
-    Found = {Other, true, false, false};
+    Found = {Other, true, /*Stale=*/false, /*Narrow=*/IsLock};
+  else if (Caches.MarksAtomics && !R.isLds() &&
+           anyUnordered(
+               C.Atomics, /*IsLds=*/false, true,
+               [&](uint64_t M) {
+                 return !isOfOthers(M) || !(isNarrow(*R.E) || isNarrow(M));
+               },
+               Other))
+    Found = {Other, true, /*Stale=*/false, /*Narrow=*/true};
   else if (anyUnordered(
                C.Reads, R.isLds(), false,
                [&](uint64_t M) {
@@ -248,7 +302,7 @@ void RaceChecker::checkAtomic(const Cell &C, const AccessRange &R,
                  return U.IsGuess || (U.Cache.Coherent && !R.isLds());
                },
                Other))
-    Found = {Other, false, false, false};
+    Found = {Other, false};
 }
 
 /// Calls Function(offset in the part, dword or byte, bytes of it) for what a
@@ -313,9 +367,12 @@ RaceChecker::Conflict RaceChecker::accessCell(const CellRun &Run, uint32_t K,
   switch (R.Access) {
   case MemoryAccess::Load:
     if (!C.Atomics.empty() || C.Writes.crowd() ||
-        (!C.Writes.empty() && Moment::of(C.Writes.moment()).wave() != Me))
+        (!C.Writes.empty() && (R.E->Space == MemorySpace::Scalar ||
+                               Moment::of(C.Writes.moment()).wave() != Me)))
       checkRead(C, R, Found);
-    if (!isSync(R))
+    // Who waits there for what others store plainly: those must not.
+    if (!isSync(R) ||
+        (Caches.MarksStores && R.E->Use.Cache.Coherent && !R.isLds()))
       add(C.Reads, R.isLds(), false);
     break;
   case MemoryAccess::Store: {

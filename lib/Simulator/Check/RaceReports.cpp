@@ -64,10 +64,11 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address,
                        ? R.Lane
                        : R.Lane + int((Address - R.Address) / R.LaneBytes);
   const std::string Group = "race " + std::to_string(Where.id()) +
-                            (C.Missed  ? " missed"
-                             : C.Stale ? " stale"
-                             : C.Wrote ? " written"
-                                       : "");
+                            (C.Missed   ? " missed"
+                             : C.Stale  ? " stale"
+                             : C.Narrow ? " narrow"
+                             : C.Wrote  ? " written"
+                                        : "");
   return noteFinding(W, R.I, Lane, Group, [&] {
     const char *Verb = R.Access == MemoryAccess::Load    ? "read"
                        : R.Access == MemoryAccess::Store ? "write"
@@ -102,12 +103,18 @@ bool RaceChecker::report(const AccessRange &R, uint64_t Address,
                             "code does not say here, this is no race"
                           : "";
     if (C.Stale)
-      return Text +
-             ", and that is ordered, but a cache may still hold what was there "
-             "before: " +
-             cacheRemedy(*W.L, C.Near) +
+      return Text + ", and that is ordered, but " +
+             (C.Scalar ? "the cache of scalar loads" : "a cache") +
+             " may still hold what was there before: " +
+             (C.Scalar ? "s_dcache_inv" : cacheRemedy(*W.L, C.Near)) +
              " is missing behind what orders the "
              "two";
+    if (C.Narrow)
+      return Text +
+             ", and the two are there for order between workgroups, but one of "
+             "them is not marked for all of the device: " +
+             (L.Generation >= 12 ? "scope:SCOPE_DEV" : "sc1") +
+             " is missing, which an atomic access of that scope has";
     const std::string Counter =
         counterName(R.isLds()                      ? WaitLds
                     : C.Wrote || L.Generation == 9 ? Waits.storeCounter()

@@ -182,13 +182,17 @@ uint32_t RegisterChecker::missingBytes(const Inst *I, const Effects &E,
 }
 
 void RegisterChecker::loadedMissing(unsigned Lane, uint32_t Bytes,
-                                    MemorySpace Space, uint64_t Address) {
+                                    MemorySpace Space, uint64_t Address,
+                                    bool Fresh, bool SoFar) {
   if (!(Incomplete >> Lane & 1))
     LoadMissing[Lane] = 0;
   if (!Incomplete) {
     LoadSpace = Space;
     LoadAddress = Address;
+    LoadFresh = LoadSoFar = false;
   }
+  LoadFresh |= Fresh;
+  LoadSoFar |= SoFar;
   Incomplete |= 1ull << Lane;
   LoadMissing[Lane] |= Bytes;
 }
@@ -245,8 +249,8 @@ void RegisterChecker::loaded(const Inst *I, const Effects &E) {
     Vectors.set(Row, Exec & ~Partial, ~0ull);
     Vectors.set(Row, Partial, Missing);
     if (FromMemory)
-      Why[Row] = {I,         uint16_t(Row), false,      Origin::Memory,
-                  LoadSpace, true,          LoadAddress};
+      Why[Row] = {I,         uint16_t(Row), false,       Origin::Memory,
+                  LoadSpace, !LoadFresh,    LoadAddress, LoadSoFar};
   }
   for (const RegisterSpan &To : E.ScalarWrite)
     for (unsigned K = 0; K < To.Count; ++K) {

@@ -53,9 +53,10 @@ public:
   }
   /// Of what the present load brings to a lane, the bytes of the mask were
   /// never written; the first of them is at Address, which is what it is in
-  /// global memory, LDS or scratch.
+  /// global memory, LDS or scratch. Fresh: nothing beside them has been written
+  /// either; SoFar: another wave may do so later.
   void loadedMissing(unsigned Lane, uint32_t Bytes, MemorySpace Space,
-                     uint64_t Address);
+                     uint64_t Address, bool Fresh = false, bool SoFar = false);
   /// Of the present scalar load the dwords of the mask were never written.
   void scalarLoadedMissing(uint32_t Dwords, uint64_t Address);
   /// An instruction that accesses memory has written its results.
@@ -81,8 +82,11 @@ private:
     bool Scalar = false;
     Origin From = Origin::NeverWritten;
     MemorySpace Space = MemorySpace::None;
-    bool Copied = false; ///< as it came from memory, nothing computed from it
+    /// As it came from memory, where something was written; nothing computed
+    /// from it.
+    bool Copied = false;
     uint64_t Address = 0;
+    bool SoFar = false; ///< another wave may have been about to write it
   };
   /// What differs between executions with undefined bits filled differently.
   struct Difference {
@@ -167,6 +171,7 @@ private:
   std::vector<PartialByte> LoadBits;
   uint32_t ScalarLoadMissing = 0;
   MemorySpace LoadSpace = MemorySpace::None;
+  bool LoadFresh = false, LoadSoFar = false;
   uint64_t LoadAddress = 0;
 };
 

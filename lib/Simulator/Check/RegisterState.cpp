@@ -64,7 +64,10 @@ std::string RegisterChecker::explain(const Source &S, unsigned Register,
     break;
   case Origin::InactiveLane:
     return Name + " depends on " + Other +
-           " of a lane that was not active when it was read, at " + Place;
+           " of a lane that was not active when it was read, at " + Place +
+           (S.I->Class == InstClass::LDS
+                ? " (hardware gives 0 there; HIP's shuffles promise nothing)"
+                : "");
   case Origin::Memory:
     if (S.Space == MemorySpace::Scratch)
       return Name + " depends on " + Other +
@@ -82,7 +85,11 @@ std::string RegisterChecker::explain(const Source &S, unsigned Register,
           (Shadow && !Shadow->Name.empty() ? " '" + Shadow->Name + "'" : "");
     }
     return Name + " depends on " + Other + ", which was loaded at " + Place +
-           ", where " + Where + " was never written";
+           ", where " + Where + " was never written" +
+           (S.Space == MemorySpace::Lds ? " by this workgroup" : "") +
+           (S.SoFar ? " so far; if another wave is to write it, a barrier "
+                      "between the two is missing"
+                    : "");
   }
   return Name + " depends on " + Other +
          ", which was never written before it was read at " + Place;

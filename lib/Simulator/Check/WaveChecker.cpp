@@ -176,7 +176,7 @@ bool WaveChecker::ldsRange(const Inst *I, uint32_t Address, unsigned Bytes,
     return false;
   if (__builtin_expect(Lds.Missing != 0, 0))
     Registers.loadedMissing(Lane, Lds.Missing << LdsPart * Bytes,
-                            MemorySpace::Lds, Address);
+                            MemorySpace::Lds, Address, Lds.Fresh, Lds.SoFar);
   return true;
 }
 

@@ -130,7 +130,7 @@ BarrierClocks::Told &BarrierClocks::told(unsigned Barrier) {
   Told &T = Two[Barrier % 2];
   // Nobody signals a barrier before all have passed the one before the last.
   if (T.Barrier != Barrier) {
-    for (Knowledge *K : {&T.All, &T.Near, &T.Far})
+    for (Knowledge *K : {&T.All, &T.Near, &T.Far, &T.Scalar})
       K->reset(NumWaves);
     T.Barrier = Barrier;
   }

@@ -115,7 +115,7 @@ public:
   BarrierClocks(unsigned NumWaves);
   void start();
   struct Told {
-    Knowledge All, Near, Far;
+    Knowledge All, Near, Far, Scalar;
     unsigned Barrier = 0;
     bool Idle = false; ///< an ended wave that had left before it did more
   };

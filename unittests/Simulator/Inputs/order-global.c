@@ -165,6 +165,121 @@ PAIR(scope_too_narrow) {
   out[GROUP * ITEMS + ITEM] = data[ITEM];
 }
 
+/* Sums that only atomics have made: whoever reads them plainly needs an
+   acquire, too. */
+PAIR(sums_read_without_acquire) {
+  ADD(&data[ITEM], ITEM + 1, RELAXED, DEVICE);
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  u32 ticket = ADD(flags, ITEM == 0, RELAXED, DEVICE);
+  if (ITEM == 0 && ticket == GROUPS - 1) {
+    if (!fault)
+      __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+    out[0] = data[0] + data[1];
+  }
+}
+
+/* Where the bits of a store say that it is atomic. */
+PAIR(flag_stored_plainly) {
+  if (GROUP == 0) {
+    data[ITEM] = ITEM + 1;
+    __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+    if (fault)
+      flags[0] = 1;
+    else
+      STORE(flags, 1, RELAXED, DEVICE);
+    return;
+  }
+  WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+  out[GROUP * ITEMS + ITEM] = data[ITEM];
+}
+PAIR(flag_overwritten_plainly) {
+  if (GROUP == 0) {
+    data[ITEM] = ITEM + 1;
+    STORE(flags, 1, RELEASE, DEVICE);
+    if (fault)
+      flags[0] = 2;
+    else
+      STORE(flags, 2, RELAXED, DEVICE);
+    return;
+  }
+  while (LOAD(flags, ACQUIRE, DEVICE) < 1)
+    __builtin_amdgcn_s_sleep(1);
+  out[GROUP * ITEMS + ITEM] = data[ITEM];
+}
+PAIR(lock_opened_plainly) {
+  if (ITEM != 0)
+    return;
+  u32 open = 0;
+  while (!__scoped_atomic_compare_exchange_n(flags, &open, 1, 0, ACQUIRE,
+                                             RELAXED, DEVICE))
+    open = 0;
+  data[0] += GROUP + 1;
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  if (fault)
+    flags[0] = 0;
+  else
+    STORE(flags, 0, RELAXED, DEVICE);
+}
+
+/* Where the bits of an atomic say for whom it is one. */
+PAIR(atomics_of_one_workgroup) {
+  if (fault)
+    ADD(&data[ITEM % 8], 1, RELAXED, WORKGROUP);
+  else
+    ADD(&data[ITEM % 8], 1, RELAXED, DEVICE);
+}
+
+/* A load through the cache of scalar loads, of a place that is the same for
+   all, and what empties that cache. */
+INLINE u32 scalar_load(gptr p) {
+  const unsigned long long at = (unsigned long long)p;
+  u32 x;
+#if defined(__GFX12__)
+  __asm__ volatile("s_load_b32 %0, %1, 0x0\n\ts_wait_kmcnt 0x0"
+#elif defined(__GFX11__)
+  __asm__ volatile("s_load_b32 %0, %1, 0x0\n\ts_waitcnt lgkmcnt(0)"
+#else
+  __asm__ volatile("s_load_dword %0, %1, 0x0\n\ts_waitcnt lgkmcnt(0)"
+#endif
+                   : "=s"(x)
+                   : "s"((unsigned long long)__builtin_amdgcn_readfirstlane(
+                             (u32)(at >> 32))
+                             << 32 |
+                         (u32)__builtin_amdgcn_readfirstlane((u32)at))
+                   : "memory");
+  return x;
+}
+INLINE void drop_scalar_cache(void) {
+#if defined(__GFX12__)
+  __asm__ volatile("s_dcache_inv\n\ts_wait_kmcnt 0x0" ::: "memory");
+#else
+  __asm__ volatile("s_dcache_inv\n\ts_waitcnt lgkmcnt(0)" ::: "memory");
+#endif
+}
+
+/* No acquire empties it. */
+PAIR(stale_scalar_read) {
+  if (GROUP == 0) {
+    data[ITEM] = ITEM + 1;
+    STORE(flags, 1, RELEASE, DEVICE);
+    return;
+  }
+  WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
+  if (!fault)
+    drop_scalar_cache();
+  out[GROUP * ITEMS + ITEM] = scalar_load(&data[3]);
+}
+
+/* Nor do the workgroup's own stores and barriers. */
+PAIR(scalar_read_behind_own_stores) {
+  data[GROUP * ITEMS + ITEM] = ITEM;
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
+  barrier();
+  if (!fault)
+    drop_scalar_cache();
+  out[GROUP * ITEMS + ITEM] = scalar_load(&data[GROUP * ITEMS + 5]);
+}
+
 PAIR(compare_swap_as_store) {
   if (GROUP == 0) {
     u32 old = 0;
