@@ -1,6 +1,6 @@
 // RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942" --emit=report | FileCheck %s
 // RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942" --emit=report --rows=4096 | FileCheck %s --check-prefix=ROWS
-// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 reproducible=true" --emit=report --rows=100000 | FileCheck %s --check-prefix=FIXED
+// RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942 reproducible=true schedule=workgroups_per_compute_unit=1" --emit=report --rows=100000 | FileCheck %s --check-prefix=FIXED
 // RUN: lnbwd-opt %s --lnbwd-pipeline="chip=gfx942" --emit=report-json | %python -m json.tool | FileCheck %s --check-prefix=JSON
 // RUN: env PATH=/nowhere CUDA_HOME=/nowhere %{lnbwd-opt} %s --lnbwd-pipeline="chip=sm_90" --emit=report > %t.nvidia
 // RUN: FileCheck %s --check-prefix=NVIDIA < %t.nvidia
