@@ -235,18 +235,20 @@ INLINE u32 scalar_load(gptr p) {
   const unsigned long long at = (unsigned long long)p;
   u32 x;
 #if defined(__GFX12__)
-  __asm__ volatile("s_load_b32 %0, %1, 0x0\n\ts_wait_kmcnt 0x0"
+  __asm__ volatile(
+      "s_load_b32 %0, %1, 0x0\n\ts_wait_kmcnt 0x0"
 #elif defined(__GFX11__)
-  __asm__ volatile("s_load_b32 %0, %1, 0x0\n\ts_waitcnt lgkmcnt(0)"
+  __asm__ volatile(
+      "s_load_b32 %0, %1, 0x0\n\ts_waitcnt lgkmcnt(0)"
 #else
-  __asm__ volatile("s_load_dword %0, %1, 0x0\n\ts_waitcnt lgkmcnt(0)"
+  __asm__ volatile(
+      "s_load_dword %0, %1, 0x0\n\ts_waitcnt lgkmcnt(0)"
 #endif
-                   : "=s"(x)
-                   : "s"((unsigned long long)__builtin_amdgcn_readfirstlane(
-                             (u32)(at >> 32))
-                             << 32 |
-                         (u32)__builtin_amdgcn_readfirstlane((u32)at))
-                   : "memory");
+      : "=s"(x)
+      : "s"((unsigned long long)__builtin_amdgcn_readfirstlane((u32)(at >> 32))
+                << 32 |
+            (u32)__builtin_amdgcn_readfirstlane((u32)at))
+      : "memory");
   return x;
 }
 INLINE void drop_scalar_cache(void) {
