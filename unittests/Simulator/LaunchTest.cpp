@@ -290,13 +290,15 @@ TEST(Launch, WorkgroupsThatWaitForEachOther) {
                                         : " th:TH_ATOMIC_RETURN";
     std::string AtomicAdd =
         isGfx9(Chip) ? "global_atomic_add" : "global_atomic_add_u32";
+    std::string Scope = isGfx12(Chip) ? " scope:SCOPE_DEV" : "";
     std::string WaitLoad =
         isGfx12(Chip) ? "s_wait_loadcnt 0x0\n" : "s_waitcnt vmcnt(0)\n";
     // Count up, then spin until all sixteen have done so.
     K.Body = prologue(Chip) + "v_mov_b32 v1, 0\nv_mov_b32 v2, 1\n" +
              (isGfx9(Chip) ? "s_mov_b64 exec, 1\n" : "s_mov_b32 exec_lo, 1\n") +
-             AtomicAdd + " v1, v2, s[4:5]\nspin:\nv_mov_b32 v3, 0\n" +
-             AtomicAdd + " v4, v1, v3, s[4:5]" + Return + "\n" + WaitLoad +
+             AtomicAdd + " v1, v2, s[4:5]" + Scope +
+             "\nspin:\nv_mov_b32 v3, 0\n" + AtomicAdd + " v4, v1, v3, s[4:5]" +
+             Return + Scope + "\n" + WaitLoad +
              "v_readfirstlane_b32 s6, v4\ns_cmp_lt_u32 s6, 16\n"
              "s_cbranch_scc1 spin\n";
     LoadedModule M(build(K, Chip));
