@@ -12,6 +12,7 @@
 
 #include "TargetId.h"
 
+#include <algorithm>
 #include <map>
 
 namespace lnbwd::runtime {
@@ -39,11 +40,11 @@ bool isCompatible(const std::string &code, const std::string &device) {
   if (baseChip(code) != baseChip(device))
     return false;
   const std::map<std::string, char> settings = readSettings(device);
-  for (const auto &[name, setting] : readSettings(code))
-    if (auto found = settings.find(name);
-        found != settings.end() && found->second != setting)
-      return false;
-  return true;
+  const std::map<std::string, char> needed = readSettings(code);
+  return std::all_of(needed.begin(), needed.end(), [&](const auto &need) {
+    auto found = settings.find(need.first);
+    return found == settings.end() || found->second == need.second;
+  });
 }
 
 } // namespace lnbwd::runtime

@@ -77,9 +77,11 @@ private:
   /// `atom` with w in the place of one v.
   const Atom *replaceOne(const Atom *atom);
 
+protected:
   Term mapTerm(Term term) override;
   Monomial mapMonomial(const Monomial &monomial) override;
 
+private:
   const Atom *row;
   Monomial scale;
   const Atom *scaled;
@@ -92,9 +94,10 @@ public:
       : Substitution(forms, scalar->id), scalar(scalar), scale(scale),
         scaled(forms.makeScaled(scalar, scale)) {}
 
-private:
+protected:
   Monomial mapMonomial(const Monomial &monomial) override;
 
+private:
   const Atom *scalar;
   Monomial scale;
   const Atom *scaled;
@@ -115,8 +118,10 @@ private:
   /// in one order everywhere.
   std::optional<llvm::SmallVector<Term, 2>> takeSum(const Form *form) const;
 
+protected:
   const Form *mapForm(const Form *form) override;
 
+private:
   const Form *sum;
   const Atom *atom;
 };
@@ -131,9 +136,10 @@ public:
   /// the whole sum in all their places.
   bool isUseful(const NeededForms &needed) const;
 
-private:
+protected:
   Polynomial mapPolynomial(const Polynomial &polynomial) override;
 
+private:
   Polynomial parts;
   const Atom *sum;
 };
@@ -148,8 +154,10 @@ private:
   /// `monomial` as rest * row sum, the row of which is put out.
   const Atom *takeRowSum(const Monomial &monomial, Monomial &rest) const;
 
+protected:
   Polynomial mapPolynomial(const Polynomial &polynomial) override;
 
+private:
   const NeededForms &needed;
 };
 

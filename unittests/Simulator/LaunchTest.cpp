@@ -387,6 +387,7 @@ TEST(Launch, HiddenArguments) {
     // with atomics.
     std::string Swap =
         isGfx9(Chip) ? "global_atomic_swap" : "global_atomic_swap_b32";
+    std::string Scope = isGfx12(Chip) ? " scope:SCOPE_DEV" : "";
     K.Body = prologue(Chip) +
              (isGfx9(Chip) ? "s_load_dwordx8 s[8:15], s[0:1], 0x8\n"
                            : "s_load_b256 s[8:15], s[0:1], 0x8\n") +
@@ -394,7 +395,8 @@ TEST(Launch, HiddenArguments) {
              "v_mov_b32 v2, 0\n";
     for (unsigned I = 0; I < 8; ++I)
       K.Body += "v_mov_b32 v1, s" + std::to_string(8 + I) + "\n" + Swap +
-                " v2, v1, s[4:5] offset:" + std::to_string(4 * I) + "\n";
+                " v2, v1, s[4:5] offset:" + std::to_string(4 * I) + Scope +
+                "\n";
     LoadedModule M(build(K, Chip));
     Buffer<uint32_t> Out(8);
     ASSERT_HIP(

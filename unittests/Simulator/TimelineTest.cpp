@@ -52,8 +52,9 @@ struct Events {
   std::vector<std::string> Names; ///< of the others
   size_t Count = 0;               ///< with a duration
 };
+} // namespace
 
-Events predicted(const std::string &Options, const char *OfChip = Chip) {
+static Events predicted(const std::string &Options, const char *OfChip = Chip) {
   useChip(OfChip);
   KernelText K;
   K.Body = OfChip == std::string(Chip) ? Body : "s_nop 0\n";
@@ -92,10 +93,9 @@ Events predicted(const std::string &Options, const char *OfChip = Chip) {
   return Found;
 }
 
-const llvm::json::Array *warningsOf(const llvm::json::Value &V) {
+static const llvm::json::Array *warningsOf(const llvm::json::Value &V) {
   return V.getAsObject()->getArray("warnings");
 }
-} // namespace
 
 TEST(Timeline, TheEventsOfAWaveFollowOneAnother) {
   const Events E = predicted("timeline");

@@ -34,15 +34,15 @@ def AttachNVVMTargetPass
 
     ```mlir
     gpu.module @f_kernels {...}
-    gpu.module @g_kernels attributes {lnbwd.target = "sm_90a"} {...}
+    gpu.module @g_kernels attributes {lnbwd.target = "sm_NNa"} {...}
     ```
 
-    After, with `chip=sm_90`:
+    After, for a chip `sm_NN`:
 
     ```mlir
-    gpu.module @f_kernels [#nvvm.target<O = 3, chip = "sm_90", features = "+ptx86">] {...}
-    gpu.module @g_kernels [#nvvm.target<O = 3, chip = "sm_90a", features = "+ptx86">]
-        attributes {lnbwd.target = "sm_90a"} {...}
+    gpu.module @f_kernels [#nvvm.target<O = 3, chip = "sm_NN", features = "+ptx86">] {...}
+    gpu.module @g_kernels [#nvvm.target<O = 3, chip = "sm_NNa", features = "+ptx86">]
+        attributes {lnbwd.target = "sm_NNa"} {...}
     ```
   }];
   let options = [ChipOption];

@@ -39,7 +39,8 @@ public:
                                           int64_t width);
   /// What the output gets where the product is `sums`, a vector.
   mlir::Value apply(mlir::Value sums, const mlir::IRMapping &scalars,
-                    mlir::ValueRange rows, mlir::ValueRange columns);
+                    mlir::ValueRange rowVectors,
+                    mlir::ValueRange columnVectors);
 
 private:
   mlir::Value loadVector(mlir::Value buffer, mlir::ValueRange position,

@@ -257,6 +257,19 @@ void RaceChecker::acquire(uint64_t M, Knowledge &Into) const {
   learn(Entry.Others->Remote, Into);
 }
 
+/// What is known of the instruction of an access. Of those without a number of
+/// their own nothing is, so that nothing is said of them that may be wrong.
+const MemoryUse &RaceChecker::useOf(uint64_t M) const {
+  static const MemoryUse Unknown = [] {
+    MemoryUse U;
+    U.Cache.Coherent = U.Decides = U.Spins = U.IsGuess = U.IsLock = true;
+    return U;
+  }();
+  const uint16_t Id = Moment::of(M).id();
+  const auto &List = L.TheEffects.MemoryInstructions;
+  return Id < List.size() ? L.TheEffects.of(List[Id]).Use : Unknown;
+}
+
 /// An atomic that finds no room in a crowd.
 void RaceChecker::fold(uint64_t M, Crowd &C) const {
   C.addToOthers(M);

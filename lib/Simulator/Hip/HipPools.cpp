@@ -16,8 +16,11 @@
 // First, since it says what of the headers is exported.
 #include "Hip/HipState.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 
 using namespace lnbwd::sim;
@@ -42,7 +45,7 @@ void lnbwd::sim::leavePool(void *Pointer) {
 static Pool *defaultPool(int Device) {
   auto &P = state().DefaultPools[Device];
   if (!P)
-    P.reset(new Pool{Device});
+    P = std::make_unique<Pool>(Pool{Device});
   return P.get();
 }
 
@@ -50,8 +53,8 @@ static Pool *defaultPool(int Device) {
 static bool exists(const Pool *P) {
   const HipState &S = state();
   return S.Pools.count(const_cast<Pool *>(P)) ||
-         std::any_of(std::begin(S.DefaultPools), std::end(S.DefaultPools),
-                     [P](const auto &D) { return P && D.get() == P; });
+         llvm::any_of(S.DefaultPools,
+                      [P](const auto &D) { return P && D.get() == P; });
 }
 
 static hipError_t wrong(const char *Function, const char *What) {
