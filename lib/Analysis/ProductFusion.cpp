@@ -34,8 +34,8 @@ static TilingAttr getTiling(ProductOp product, const ChipInfo &chip,
   return tiling ? tiling : chooseTiling(product, chip, rows);
 }
 
-EpilogueBytes lnbwd::getEpilogueBytes(ProductOp product, RowwiseOp program,
-                                      const ChipInfo &chip, int64_t rows) {
+FusionBytes lnbwd::getEpilogueBytes(ProductOp product, RowwiseOp program,
+                                    const ChipInfo &chip, int64_t rows) {
   TilingAttr tiling = getTiling(product, chip, rows);
   ProductOp::Sizes sizes = product.getSizes();
   if (!ShapedType::isDynamic(sizes.rows))
@@ -52,7 +52,7 @@ EpilogueBytes lnbwd::getEpilogueBytes(ProductOp product, RowwiseOp program,
   // The result goes to memory and back, and what the rows share is read once;
   // fused, each tile reads it. Of a sum in parts the kernel that adds them has
   // the epilogue, and a row's number is read for each element.
-  EpilogueBytes bytes;
+  FusionBytes bytes;
   bytes.apart =
       2 * floatBytes * double(rows) * double(sizes.columns) + scalars + columns;
   double rowTiles = double(llvm::divideCeil(rows, tileRows));
@@ -73,6 +73,89 @@ bool lnbwd::isEpilogueFaster(ProductOp product, RowwiseOp program,
     if (!tiling || tiling.getStages() == 1)
       return false;
   }
-  EpilogueBytes bytes = getEpilogueBytes(product, program, chip, rows);
+  FusionBytes bytes = getEpilogueBytes(product, program, chip, rows);
   return bytes.fused < bytes.apart;
+}
+
+//===----------------------------------------------------------------------===//
+// Prologues
+//===----------------------------------------------------------------------===//
+
+/// An element's operations in a prologue take a compute unit about as long as
+/// its part in a tile of 128 columns takes the matrix unit, an eighth of a
+/// cycle; writing it and reading it back, about half a cycle's share of the
+/// memory. Half of those four turns are left for what else may be slower.
+static constexpr int64_t mostOperandTurns = 2;
+
+namespace {
+/// Tiles of the result.
+struct TileCounts {
+  int64_t rows, columns;
+};
+} // namespace
+
+static int64_t getRowCount(int64_t size, int64_t rows) {
+  if (!ShapedType::isDynamic(size))
+    return size;
+  return rows ? rows : usualProductRows;
+}
+
+static TileCounts countTiles(ProductOp product, const ChipInfo &chip,
+                             int64_t rows) {
+  TilingAttr tiling = getTiling(product, chip, rows);
+  ProductOp::Sizes sizes = product.getSizes();
+  auto count = [](int64_t size, int64_t tile) {
+    return int64_t(llvm::divideCeil(size, tile));
+  };
+  return {count(getRowCount(sizes.rows, rows),
+                tiling ? tiling.getRows() : plainTileSize),
+          count(sizes.columns, tiling ? tiling.getColumns() : plainTileSize)};
+}
+
+int64_t lnbwd::countOperandTurns(ProductOp product, const ChipInfo &chip,
+                                 int64_t rows) {
+  TileCounts tiles = countTiles(product, chip, rows);
+  return product.getLhsTransposed() ? tiles.rows : tiles.columns;
+}
+
+FusionBytes lnbwd::getPrologueBytes(ProductOp product, RowwiseOp program,
+                                    const ChipInfo &chip, int64_t rows) {
+  TileCounts tiles = countTiles(product, chip, rows);
+  auto type = cast<MemRefType>(product.getRowOperand().getType());
+  auto numRows = double(rows ? rows : usualProductRows);
+  auto numColumns = double(type.getDimSize(1));
+  double scalars = getBytes(program.getScalars()) * numRows;
+  double columns = getBytes(program.getColumns()) * numColumns;
+  // Made rows go to memory, the rows that they are made of are read for them,
+  // and what is multiplied is read by the tiles in both forms.
+  FusionBytes bytes;
+  bytes.apart =
+      2 * numRows * numColumns * double(type.getElementTypeBitWidth()) / 8. +
+      scalars + columns;
+  // Of the operand's two sides the one that is summed over is read by all
+  // tiles, the other by those that share it.
+  auto all = double(tiles.rows * tiles.columns);
+  auto turns = double(product.getLhsTransposed() ? tiles.rows : tiles.columns);
+  if (product.getLhsTransposed())
+    bytes.fused = scalars * all + columns * turns;
+  else
+    bytes.fused = scalars * turns + columns * all;
+  return bytes;
+}
+
+bool lnbwd::isPrologueFaster(ProductOp product, RowwiseOp program,
+                             const ChipInfo &chip, int64_t rows) {
+  // Where fragments take twice the registers, code with a prologue spills.
+  if (chip.backend != Backend::AMDGPU ||
+      chip.matrixUnit == MatrixUnit::ReplicatedWMMA ||
+      countOperandTurns(product, chip, rows) > mostOperandTurns)
+    return false;
+  FusionBytes bytes = getPrologueBytes(product, program, chip, rows);
+  return bytes.fused < bytes.apart;
+}
+
+bool lnbwd::goesThroughRegisters(ProductOp product, const ChipInfo &chip,
+                                 int64_t rows) {
+  TilingAttr tiling = getTiling(product, chip, rows);
+  return !tiling || tiling.getStages() == 1;
 }

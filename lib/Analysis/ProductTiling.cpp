@@ -78,9 +78,9 @@ static int64_t getRowLength(Value matrix) {
   return cast<MemRefType>(matrix.getType()).getDimSize(1);
 }
 
-/// Whether the rows of both matrices are of whole copies.
+/// Whether the rows of both matrices are of whole copies, of what is there.
 static bool canCopyTiles(ProductOp op, const ChipInfo &chip) {
-  return hasTileCopies(chip) &&
+  return hasTileCopies(chip) && !op.hasPrologue() &&
          getRowLength(op.getLhs()) % copiedElements == 0 &&
          getRowLength(op.getRhs()) % copiedElements == 0;
 }
@@ -190,6 +190,10 @@ static LogicalResult checkCopies(ProductOp op, const ChipInfo &chip) {
   if (!hasTileCopies(chip))
     return op.emitOpError("expected a tiling of 1 stage: ")
            << chip.name << " has no copies past the registers; got "
+           << tiling.getStages();
+  if (op.hasPrologue())
+    return op.emitOpError("expected a tiling of 1 stage with a prologue, "
+                          "which copies past the registers cannot have; got ")
            << tiling.getStages();
   for (unsigned i : {0u, 1u}) {
     int64_t length = getRowLength(op->getOperand(i));

@@ -82,8 +82,8 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
   pm.addPass(createFewRowsToGPUPass({options.chip, fewRows, options.rows}));
   pm.addPass(createSimplifyContractionsPass());
   pm.addPass(createSplitContractionsPass());
-  pm.addPass(
-      createFuseProductsPass({options.chip, options.epilogues, options.rows}));
+  pm.addPass(createFuseProductsPass(
+      {options.chip, options.epilogues, options.prologues, options.rows}));
   pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));
   pm.addPass(createSelectSchedulePass(
       {options.chip, options.schedule, options.tunedSchedules,

@@ -1,4 +1,4 @@
-//===- FuseProducts.cpp - Row programs as epilogues of products -----------===//
+//===- FuseProducts.cpp - Row programs as regions of products -------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Looks from a product's result to the one program that reads it. Whether that
-// is worth it is lib/Analysis/ProductFusion.cpp's to say.
+// Looks from a product's result to the one program that reads it, and from its
+// row operand to the one that makes it. Whether that is worth it is
+// lib/Analysis/ProductFusion.cpp's to say.
 //
 //===----------------------------------------------------------------------===//
 
@@ -94,8 +95,10 @@ static Obstacle findObstacle(ProductOp product, RowwiseOp program) {
   if (hasOwnRows(program) != product.getLhsTransposed())
     return {program, "expected its rows to be those of the product"};
   Value out = program.getRowOuts()[0];
-  for (unsigned i : {0u, 1u}) {
+  for (unsigned i = 0; i < product->getNumOperands(); ++i) {
     Value matrix = product->getOperand(i);
+    if (matrix == product.getOut())
+      continue;
     if (matrix == out || mayChange(matrix, product, program))
       return {program, "expected " + product.getOperandName(i) +
                            " to stay as it is up to here: the product would "
@@ -111,6 +114,14 @@ static SmallVector<Operation *> getReaders(ProductOp product) {
     if (user != product && !isa<memref::DeallocOp>(user))
       readers.insert(user);
   return llvm::to_vector(readers.getArrayRef());
+}
+
+/// Ends a region with the row that the program yielded.
+static void replaceYield(Block &body) {
+  auto yield = cast<YieldOp>(body.getTerminator());
+  OpBuilder b(yield);
+  ProductYieldOp::create(b, yield.getLoc(), yield.getValues().front());
+  yield.erase();
 }
 
 /// Writes the product with `program` as its epilogue, in the program's place.
@@ -135,12 +146,17 @@ static void fuse(ProductOp product, RowwiseOp program) {
     if (i < program.getRows().size())
       rows.push_back(input);
   }
+  constexpr unsigned numMatrices = 3;
+  for (unsigned i = numMatrices; i < product->getNumOperands(); ++i)
+    names.push_back(b.getStringAttr(product.getOperandName(i)));
   auto fused = ProductOp::create(
       b, product.getLoc(), program.getEntry(), product.getLhs(),
       product.getRhs(), program.getRowOuts()[0], rows, program.getColumns(),
-      program.getScalars(), product.getLhsTransposed(),
+      program.getScalars(), product.getPrologueColumns(),
+      product.getPrologueScalars(), product.getLhsTransposed(),
       product.getRhsTransposed(), b.getArrayAttr(names),
       product.getTilingAttr());
+  fused.getPrologue().takeBody(product.getPrologue());
   // The sums come first among the arguments.
   fused.getEpilogue().takeBody(program.getBody());
   Block &body = fused.getEpilogue().front();
@@ -148,12 +164,59 @@ static void fuse(ProductOp product, RowwiseOp program) {
   Value sums = body.insertArgument(0u, before.getType(), before.getLoc());
   before.replaceAllUsesWith(sums);
   body.eraseArgument(taken + 1);
-  auto yield = cast<YieldOp>(body.getTerminator());
-  b.setInsertionPoint(yield);
-  ProductYieldOp::create(b, yield.getLoc(), yield.getValues().front());
-  yield.erase();
+  replaceYield(body);
   program.erase();
   product.erase();
+}
+
+/// Whether `program`, which writes the row operand of `product`, can be its
+/// prologue.
+static Obstacle findPrologueObstacle(ProductOp product, RowwiseOp program) {
+  if (Obstacle obstacle = findObstacle(program); !obstacle.text.empty())
+    return obstacle;
+  if (hasOwnRows(program))
+    return {program, "expected its rows to be those of the launch"};
+  if (program.getRows().size() != 1)
+    return {program, "expected one row block to make the operand of, got " +
+                         std::to_string(program.getRows().size())};
+  auto type = cast<MemRefType>(program.getRows()[0].getType());
+  auto made = cast<MemRefType>(program.getRowOuts()[0].getType());
+  if (type.getElementType() != made.getElementType() ||
+      type.getDimSize(1) != made.getDimSize(1))
+    return {program, "expected it to make rows of the type that it reads"};
+  for (unsigned i = 0; i < program.getNumDpsInputs(); ++i) {
+    Value input = program->getOperand(i);
+    if (input == product.getOut() || mayChange(input, program, product))
+      return {program, "expected " + program.getOperandName(i) +
+                           " to stay as it is up to the product, which would "
+                           "read it only then"};
+  }
+  return {};
+}
+
+/// Has `product` do to its row operand what `program` does, and read what that
+/// reads.
+static void fusePrologue(ProductOp product, RowwiseOp program) {
+  OpBuilder b(product);
+  SmallVector<Attribute> names;
+  for (unsigned i = 0; i < product->getNumOperands(); ++i) {
+    bool isRead = product->getOperand(i) == product.getRowOperand() && i < 2;
+    names.push_back(b.getStringAttr(isRead ? program.getOperandName(0)
+                                           : product.getOperandName(i)));
+  }
+  for (unsigned i = 1; i < program.getNumDpsInputs(); ++i)
+    names.push_back(b.getStringAttr(program.getOperandName(i)));
+  Value rows = program.getRows()[0];
+  if (product.getLhsTransposed())
+    product.getRhsMutable().assign(rows);
+  else
+    product.getLhsMutable().assign(rows);
+  product.getPrologueColumnsMutable().assign(program.getColumns());
+  product.getPrologueScalarsMutable().assign(program.getScalars());
+  product.setOperandNamesAttr(b.getArrayAttr(names));
+  product.getPrologue().takeBody(program.getBody());
+  replaceYield(product.getPrologue().front());
+  program.erase();
 }
 
 namespace {
@@ -163,11 +226,13 @@ public:
 
   void runOnOperation() override {
     Location loc = getOperation()->getLoc();
-    if (epilogues != "auto" && epilogues != "always" && epilogues != "never") {
-      emitError(loc) << "expected epilogues to be auto, always or never, got '"
-                     << epilogues << "'";
-      return signalPassFailure();
-    }
+    for (const auto *option : {&epilogues, &prologues})
+      if (*option != "auto" && *option != "always" && *option != "never") {
+        emitError(loc) << "expected " << option->getArgStr()
+                       << " to be auto, always or never, got '" << *option
+                       << "'";
+        return signalPassFailure();
+      }
     if (rows < 0) {
       emitError(loc) << "expected rows to be at least 0, got "
                      << rows.getValue();
@@ -177,17 +242,76 @@ public:
         lookupChip(chip, [&] { return emitError(loc); });
     if (failed(found))
       return signalPassFailure();
-    if (epilogues == "never")
-      return;
-    SmallVector<ProductOp> products;
-    getOperation()->walk([&](ProductOp op) { products.push_back(op); });
-    for (ProductOp product : products)
-      if (failed(convert(product, **found)))
-        return signalPassFailure();
+    if (epilogues != "never")
+      for (ProductOp product : getProducts())
+        if (failed(addEpilogue(product, **found)))
+          return signalPassFailure();
+    if (prologues != "never")
+      for (ProductOp product : getProducts())
+        if (failed(addPrologue(product, **found)))
+          return signalPassFailure();
   }
 
 private:
-  LogicalResult convert(ProductOp product, const ChipInfo &info) {
+  SmallVector<ProductOp> getProducts() {
+    SmallVector<ProductOp> products;
+    getOperation()->walk([&](ProductOp op) { products.push_back(op); });
+    return products;
+  }
+
+  LogicalResult addPrologue(ProductOp product, const ChipInfo &info) {
+    Value operand = product.getRowOperand();
+    auto buffer = operand.getDefiningOp<memref::AllocOp>();
+    if (!buffer || product.hasPrologue())
+      return success();
+    RowwiseOp program;
+    SmallVector<Operation *> others, ends;
+    for (Operation *user : buffer->getUsers()) {
+      auto rowwise = dyn_cast<RowwiseOp>(user);
+      if (isa<memref::DeallocOp>(user))
+        ends.push_back(user);
+      else if (rowwise && !program &&
+               llvm::is_contained(rowwise.getRowOuts(), operand))
+        program = rowwise;
+      else if (user != product)
+        others.push_back(user);
+    }
+    // What no row program makes, another product say, is none of this.
+    if (!program)
+      return success();
+    Obstacle obstacle;
+    if (!others.empty() || product.getLhs() == product.getRhs())
+      obstacle = {program, "expected its rows to be read by one product, once"};
+    else if (program->getBlock() != product->getBlock())
+      obstacle = {program, "expected it to be in the product's block"};
+    else
+      obstacle = findPrologueObstacle(product, program);
+    if (obstacle.text.empty() && !goesThroughRegisters(product, info, rows))
+      obstacle = {product,
+                  ("expected tiles that go through registers, got those of " +
+                   Twine(info.name) +
+                   ", which are copied past them; give the product a tiling "
+                   "of 1 stage, or leave out prologues=always")
+                      .str()};
+    if (!obstacle.text.empty()) {
+      if (prologues == "always")
+        return obstacle.at->emitOpError(
+                   "cannot be in the prologue of a product "
+                   "(prologues=always): ")
+               << obstacle.text;
+      return success();
+    }
+    if (prologues == "auto" && !isPrologueFaster(product, program, info, rows))
+      return success();
+    fusePrologue(product, program);
+    for (Operation *end : ends)
+      end->erase();
+    buffer.erase();
+    ++numPrologues;
+    return success();
+  }
+
+  LogicalResult addEpilogue(ProductOp product, const ChipInfo &info) {
     auto buffer = product.getOut().getDefiningOp<memref::AllocOp>();
     if (!buffer || product.hasEpilogue())
       return success();

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Which of the forms, a kernel of a product with what is behind it or one of
-// each, is expected to be the faster one.
+// Which of the forms, a kernel of a product with what is before or behind it or
+// one of each, is expected to be the faster one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,14 +21,14 @@ namespace lnbwd {
 
 /// Bytes that go to and from device memory in one form and in the other, for
 /// each launch, as far as they differ.
-struct EpilogueBytes {
+struct FusionBytes {
   double apart, fused;
 };
 
 /// Of `program`, elementwise, as the epilogue of `product` on `chip`, for so
 /// many rows M (0: unknown).
-EpilogueBytes getEpilogueBytes(ProductOp product, RowwiseOp program,
-                               const ChipInfo &chip, int64_t rows);
+FusionBytes getEpilogueBytes(ProductOp product, RowwiseOp program,
+                             const ChipInfo &chip, int64_t rows);
 
 /// Whether `program` is better the epilogue of `product` than a kernel of its
 /// own. Bytes decide: on AMD's chips, where nothing was measured, and where
@@ -36,6 +36,28 @@ EpilogueBytes getEpilogueBytes(ProductOp product, RowwiseOp program,
 /// faster. NVIDIA's other products stay as they are.
 bool isEpilogueFaster(ProductOp product, RowwiseOp program,
                       const ChipInfo &chip, int64_t rows);
+
+/// How often the tiles of `product` on `chip`, for so many rows M (0: unknown),
+/// read its row operand, and would do a prologue to it.
+int64_t countOperandTurns(ProductOp product, const ChipInfo &chip,
+                          int64_t rows);
+
+/// Of `program`, elementwise, as the prologue of `product`.
+FusionBytes getPrologueBytes(ProductOp product, RowwiseOp program,
+                             const ChipInfo &chip, int64_t rows);
+
+/// Whether `program` is better the prologue of `product` than a kernel of its
+/// own: on AMD's chips, but for those whose fragments take twice the registers
+/// (gfx11), where fewer bytes go through memory and the operand is
+/// read so few times that doing it again is less work than those bytes are.
+/// Nothing of it was measured.
+bool isPrologueFaster(ProductOp product, RowwiseOp program,
+                      const ChipInfo &chip, int64_t rows);
+
+/// Whether the tiles that `product` has, or will have, go through registers,
+/// where a prologue can be done to them.
+bool goesThroughRegisters(ProductOp product, const ChipInfo &chip,
+                          int64_t rows);
 
 } // namespace lnbwd
 

@@ -74,6 +74,12 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                      "it: auto (where it is expected to be faster), always or "
                      "never"),
       llvm::cl::init("auto")};
+  Option<std::string> prologues{
+      *this, "prologues",
+      llvm::cl::desc("When a product of matrices takes the row program that "
+                     "makes its operand: auto (where it is expected to be "
+                     "faster), always or never"),
+      llvm::cl::init("auto")};
   Option<bool> reproducible{
       *this, "reproducible",
       llvm::cl::desc("Gradients of columns with the same bits whatever the "

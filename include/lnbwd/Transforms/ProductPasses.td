@@ -73,7 +73,7 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
 }
 
 def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
-  let summary = "Make row programs behind products their epilogues";
+  let summary = "Make row programs around products their epilogues and prologues";
   let description = [{
     A row program that computes each of its elements from that element of a
     product, and from what else is there before the product, becomes the
@@ -87,11 +87,23 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     no row sums, and if neither matrix is written between the two. The product
     is then in the program's place, and has its `entry` and names.
 
+    An elementwise program that makes what a product reads of the launch's rows
+    (`lhs`, or with `lhs_transposed` `rhs`) becomes the product's prologue: the
+    rows that it makes do not go to memory and back, but each tile makes its part
+    of them again. It fits if the product alone reads the buffer, and if the
+    program has one row block, of the type of what it makes, no row sums, and
+    nothing that is written between the two.
+
     `epilogues` says when: with `auto` where it is expected to be faster, which
     on AMD's chips, and on NVIDIA's with tiles of several stages, is where fewer
     bytes go through memory (the numbers of a row are read by each tile), and
     nowhere else; with `always` a program that reads a product and does not fit
-    is an error; with `never` there are none.
+    is an error; with `never` there are none. `prologues` says the same of
+    prologues: with `auto` on AMD's chips, but gfx11's, where fewer bytes go
+    through memory and the operand is read by at most two rows or columns of
+    tiles; with `always` an
+    operand that does not fit is an error, and so are tiles of several stages,
+    which are copied past the registers.
 
     Before:
 
@@ -119,10 +131,39 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
       lnbwd.product_yield %yr : vector<96xbf16>
     }
     ```
+
+    Before, of a sum over the rows:
+
+    ```mlir
+    lnbwd.rowwise @k_rows_0 rows(%x : memref<?x64xf32>) scalars(%rstd : memref<?xf32>)
+        outs rows(%xhat : memref<?x64xf32>) {
+    ^row(%xr: vector<64xf32>, %r: f32):
+      %spread = vector.broadcast %r : f32 to vector<64xf32>
+      %scaled = arith.mulf %xr, %spread : vector<64xf32>
+      lnbwd.yield %scaled : vector<64xf32>
+    }
+    lnbwd.product @k lhs(%dy : memref<?x96xf32>) rhs(%xhat : memref<?x64xf32>)
+        outs(%t : memref<96x64xf32>) attributes {lhs_transposed}
+    ```
+
+    After:
+
+    ```mlir
+    lnbwd.product @k lhs(%dy : memref<?x96xf32>) rhs(%x : memref<?x64xf32>)
+        outs(%t : memref<96x64xf32>) attributes {lhs_transposed}
+        prologue scalars(%rstd : memref<?xf32>) {
+    ^row(%xr: vector<64xf32>, %r: f32):
+      %spread = vector.broadcast %r : f32 to vector<64xf32>
+      %scaled = arith.mulf %xr, %spread : vector<64xf32>
+      lnbwd.product_yield %scaled : vector<64xf32>
+    }
+    ```
   }];
   let options = [
     ChipOption,
     Option<"epilogues", "epilogues", "std::string", /*default=*/"\"auto\"",
+           "auto (where it is expected to be faster), always or never">,
+    Option<"prologues", "prologues", "std::string", /*default=*/"\"auto\"",
            "auto (where it is expected to be faster), always or never">,
     Option<"rows", "rows", "int64_t", /*default=*/"0",
            "Number of rows M to choose for; 0: unknown">,
@@ -130,6 +171,8 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
   let dependentDialects = ["::lnbwd::LNBwdDialect"];
   let statistics = [
     Statistic<"numEpilogues", "epilogues", "Row programs that products took">,
+    Statistic<"numPrologues", "prologues",
+              "Row programs that products do to an operand">,
   ];
 }
 

@@ -14,7 +14,8 @@
 // No access is left out where a matrix ends: it is moved to where there is one.
 // Rows and columns of the result that are not there are not stored, whatever
 // they are; what lies beyond the depth is replaced by 0 on its way to workgroup
-// memory. So loads need no branches, and nothing waits for them but that way.
+// memory. So loads need no branches, and nothing waits for them but that way. A
+// prologue is done before that, to whatever was loaded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +25,7 @@
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -120,9 +122,11 @@ void OperandTile::setSource(const ProductSource &from, Value first,
       b.subtract(source.size, b.index(source.isAlongRows ? 1 : access));
   for (int64_t i = 0; i < numSides; ++i)
     sides.push_back(b.smaller(b.add(b.add(first, row), i * sideStep), last));
+  if (source.prologue)
+    loadPrologue();
 }
 
-SmallVector<Type> OperandTile::getLoadedTypes() const {
+SmallVector<Type> OperandTile::getMatrixTypes() const {
   Type element = source.getType().getElementType();
   int64_t blocks = getItemBlocks(), blockElements = getBlockElements();
   if (source.isAlongRows)
@@ -130,6 +134,26 @@ SmallVector<Type> OperandTile::getLoadedTypes() const {
                              VectorType::get({blockElements}, element));
   return SmallVector<Type>(size_t(blockElements),
                            VectorType::get({blocks}, element));
+}
+
+SmallVector<Type> OperandTile::getLoadedTypes() const {
+  SmallVector<Type> types = getMatrixTypes();
+  if (!source.prologue)
+    return types;
+  int64_t blockElements = getBlockElements();
+  auto getElement = [](Value buffer) {
+    return cast<MemRefType>(buffer.getType()).getElementType();
+  };
+  if (source.isAlongRows) {
+    if (!layout.hasFewRegisters)
+      for (Value buffer : source.prologue->getColumnBuffers())
+        types.push_back(VectorType::get({blockElements}, getElement(buffer)));
+    return types;
+  }
+  for (int64_t i = 0; i < blockElements; ++i)
+    for (Value buffer : source.prologue->getScalarBuffers())
+      types.push_back(getElement(buffer));
+  return types;
 }
 
 bool OperandTile::isDepthWhole() const {
@@ -150,11 +174,20 @@ Value OperandTile::loadVector(int64_t elements, Value row, Value column) {
                                 lane::getAccessAlignment(type));
 }
 
+Value OperandTile::addPiece(Value whole, Value piece, int64_t part, Type type) {
+  if (piece.getType() == type)
+    return piece;
+  if (!whole)
+    whole = b.zero(type);
+  return vector::InsertStridedSliceOp::create(
+      b, piece, whole, ArrayRef<int64_t>{part}, ArrayRef<int64_t>{1});
+}
+
 SmallVector<Value> OperandTile::load(Value depth) {
   int64_t access = getAccess();
   Value begin = b.add(depth, firstDepth);
   SmallVector<Value> loaded;
-  for (auto [i, type] : llvm::enumerate(getLoadedTypes())) {
+  for (auto [i, type] : llvm::enumerate(getMatrixTypes())) {
     int64_t elements = cast<VectorType>(type).getNumElements();
     Value whole;
     for (int64_t part = 0; part < elements; part += access) {
@@ -166,18 +199,105 @@ SmallVector<Value> OperandTile::load(Value depth) {
         Value row = clampDepth(b.add(begin, int64_t(i)), 1);
         vector = loadVector(access, row, sides[size_t(part / access)]);
       }
-      if (access == elements) {
-        whole = vector;
-        continue;
-      }
-      if (!whole)
-        whole = b.zero(type);
-      whole = vector::InsertStridedSliceOp::create(
-          b, vector, whole, ArrayRef<int64_t>{part}, ArrayRef<int64_t>{1});
+      whole = addPiece(whole, vector, part, type);
     }
     loaded.push_back(whole);
   }
+  if (!source.prologue)
+    return loaded;
+  if (!source.isAlongRows) {
+    for (int64_t i = 0; i < getBlockElements(); ++i)
+      llvm::append_range(loaded, source.prologue->loadScalars(b.add(begin, i)));
+    return loaded;
+  }
+  if (!layout.hasFewRegisters)
+    llvm::append_range(loaded, loadDepthColumns(begin));
   return loaded;
+}
+
+//===----------------------------------------------------------------------===//
+// The prologue
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> OperandTile::loadDepthColumns(Value begin) {
+  int64_t blockElements = getBlockElements(), access = getAccess();
+  SmallVector<Value> columns(source.prologue->getColumnBuffers().size());
+  for (int64_t part = 0; part < blockElements; part += access) {
+    SmallVector<Value> pieces =
+        source.prologue->loadColumns(b.add(begin, part), access);
+    for (auto [i, piece] : llvm::enumerate(pieces)) {
+      auto type = VectorType::get(
+          {blockElements}, cast<VectorType>(piece.getType()).getElementType());
+      columns[i] = addPiece(columns[i], piece, part, type);
+    }
+  }
+  return columns;
+}
+
+void OperandTile::loadPrologue() {
+  ProductRegion &prologue = *source.prologue;
+  int64_t blocks = getItemBlocks(), access = getAccess();
+  if (!source.isAlongRows) {
+    ValueRange buffers = prologue.getColumnBuffers();
+    sideColumns.resize(buffers.size());
+    for (auto [part, side] : llvm::enumerate(sides)) {
+      SmallVector<Value> pieces = prologue.loadColumns(side, access);
+      for (auto [i, piece] : llvm::enumerate(pieces)) {
+        auto type = VectorType::get(
+            {blocks}, cast<VectorType>(piece.getType()).getElementType());
+        sideColumns[i] =
+            addPiece(sideColumns[i], piece, int64_t(part) * access, type);
+      }
+    }
+    return;
+  }
+  // Of a matrix without rows nothing may be loaded.
+  size_t count = prologue.getScalarBuffers().size();
+  SmallVector<Value> numbers;
+  if (count > 0) {
+    SmallVector<Type> types;
+    for (size_t i = 0; i < sides.size(); ++i)
+      for (Value buffer : prologue.getScalarBuffers())
+        types.push_back(cast<MemRefType>(buffer.getType()).getElementType());
+    auto branch = scf::IfOp::create(b, types, b.less(b.index(0), source.size),
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    for (Value side : sides)
+      llvm::append_range(numbers, prologue.loadScalars(side));
+    scf::YieldOp::create(b, numbers);
+    b.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(
+        b, llvm::map_to_vector(types, [&](Type type) { return b.zero(type); }));
+    numbers = llvm::to_vector_of<Value>(branch.getResults());
+  }
+  for (size_t i = 0; i < sides.size(); ++i)
+    sideScalars.push_back(prologue.computeScalars(
+        ValueRange(ArrayRef<Value>(numbers).slice(i * count, count))));
+}
+
+SmallVector<Value> OperandTile::applyPrologue(ValueRange loaded, Value depth) {
+  ProductRegion &prologue = *source.prologue;
+  size_t numVectors = getMatrixTypes().size();
+  ValueRange others = loaded.drop_front(numVectors);
+  SmallVector<Value> late;
+  if (source.isAlongRows && layout.hasFewRegisters) {
+    late = loadDepthColumns(b.add(depth, firstDepth));
+    others = late;
+  }
+  SmallVector<Value> results;
+  for (size_t i = 0; i < numVectors; ++i) {
+    if (source.isAlongRows) {
+      results.push_back(
+          prologue.apply(loaded[i], sideScalars[i], /*rows=*/{}, others));
+      continue;
+    }
+    size_t count = prologue.getScalarBuffers().size();
+    IRMapping scalars = prologue.computeScalars(others.slice(i * count, count));
+    results.push_back(
+        prologue.apply(loaded[i], scalars, /*rows=*/{}, sideColumns));
+  }
+  return results;
 }
 
 //===----------------------------------------------------------------------===//
@@ -201,6 +321,12 @@ void OperandTile::storeBlock(Value block, int64_t row) {
 }
 
 void OperandTile::store(ValueRange loaded, Value depth) {
+  // Before what is not there becomes 0: of 0 a prologue makes anything.
+  SmallVector<Value> made;
+  if (source.prologue) {
+    made = applyPrologue(loaded, depth);
+    loaded = made;
+  }
   int64_t access = getAccess();
   int64_t blocks = getItemBlocks(), blockElements = getBlockElements();
   Value begin = b.add(depth, firstDepth);

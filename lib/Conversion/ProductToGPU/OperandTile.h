@@ -36,6 +36,9 @@ public:
     mlir::Type element;
     /// Work-items that bring it, and banks that the memory has.
     int64_t threads, banks;
+    /// Whether fragments leave few registers: then columns of a prologue are
+    /// not loaded a turn ahead.
+    bool hasFewRegisters = false;
   };
 
   OperandTile(IndexBuilder &b, const Layout &layout, mlir::Value memory)
@@ -67,6 +70,18 @@ public:
 
 private:
   int64_t getPlace(int64_t row, int64_t block) const;
+  /// What of the loaded is the matrix'; the prologue's follows it.
+  llvm::SmallVector<mlir::Type> getMatrixTypes() const;
+  /// Adds a piece of a vector of `type` that begins with element `part`.
+  mlir::Value addPiece(mlir::Value whole, mlir::Value piece, int64_t part,
+                       mlir::Type type);
+  /// Loads what the prologue needs in all tiles.
+  void loadPrologue();
+  /// What the prologue makes of what was loaded.
+  llvm::SmallVector<mlir::Value> applyPrologue(mlir::ValueRange loaded,
+                                               mlir::Value depth);
+  /// Its columns where they go along the sum, from `begin` on.
+  llvm::SmallVector<mlir::Value> loadDepthColumns(mlir::Value begin);
   /// Blocks of a work-item.
   int64_t getItemBlocks() const;
   /// Elements of one access to the matrix.
@@ -86,6 +101,10 @@ private:
   mlir::Value firstDepth, place;
   /// The i of each of its accesses, none of them beyond the matrix.
   llvm::SmallVector<mlir::Value> sides;
+  /// Of the prologue: what is computed of the numbers of each i where the
+  /// matrix' rows go along the sum; else its columns, whole.
+  llvm::SmallVector<mlir::IRMapping> sideScalars;
+  llvm::SmallVector<mlir::Value> sideColumns;
 };
 
 } // namespace lnbwd

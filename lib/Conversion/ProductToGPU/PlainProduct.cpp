@@ -54,20 +54,29 @@ private:
   SmallVector<Value> multiplyTiles(ValueRange accumulators);
   void storeResult(ValueRange accumulators);
   void finishResult(ValueRange accumulators);
-  /// An element of `buffer` in float32, or 0 where there is no `condition`.
-  Value loadWhere(Value condition, Value buffer, ValueRange position);
+  /// An element of `source` in float32, or 0 where there is no `condition`.
+  Value loadWhere(Value condition, const ProductSource &source,
+                  ValueRange position);
 
   Value itemRow, itemColumn, tileA, tileB;
 };
 } // namespace
 
-Value PlainProduct::loadWhere(Value condition, Value buffer,
+Value PlainProduct::loadWhere(Value condition, const ProductSource &source,
                               ValueRange position) {
   auto branch = scf::IfOp::create(b, b.getF32Type(), condition,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  Value value = memref::LoadOp::create(b, buffer, position);
+  Value value = memref::LoadOp::create(b, source.buffer, position);
+  if (ProductRegion *prologue = source.prologue) {
+    auto one = VectorType::get({1}, value.getType());
+    Value vector =
+        prologue->apply(vector::BroadcastOp::create(b, one, value),
+                        prologue->computeScalars(position[0]), /*rows=*/{},
+                        prologue->loadColumns(position[1], /*width=*/1));
+    value = vector::ExtractOp::create(b, vector, int64_t(0));
+  }
   if (!value.getType().isF32())
     value = arith::ExtFOp::create(b, b.getF32Type(), value);
   scf::YieldOp::create(b, value);
@@ -91,7 +100,7 @@ void PlainProduct::fillTile(const ProductSource &source, Value memory,
     SmallVector<Value> position{i, l};
     if (!source.isAlongRows)
       std::swap(position[0], position[1]);
-    Value value = loadWhere(exists, source.buffer, position);
+    Value value = loadWhere(exists, source, position);
     memref::StoreOp::create(b, value, memory,
                             b.add(b.multiply(along, tileStride), side));
   }

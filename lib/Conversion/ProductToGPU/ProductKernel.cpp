@@ -113,20 +113,41 @@ gpu::GPUFuncOp ProductKernel::makeKernel(StringRef name, int64_t columnCount,
 
 void ProductKernel::markLoop(Operation *loop) { lnbwd::markLoop(loop); }
 
+ProductRegion::Buffers ProductKernel::getRegionBuffers(
+    gpu::GPUFuncOp function, size_t first, size_t numRows, size_t numColumns,
+    size_t numScalars, int64_t rowCount, Value launched) {
+  ProductRegion::Buffers buffers;
+  auto next = [&]() -> Value {
+    return function.getArgument(unsigned(first++));
+  };
+  for (size_t i = 0; i < numRows; ++i)
+    buffers.rows.push_back(getMatrix(b, next(), rowCount, launched));
+  for (size_t i = 0; i < numColumns; ++i)
+    buffers.columns.push_back(next());
+  for (size_t i = 0; i < numScalars; ++i)
+    buffers.scalars.push_back(getNumbers(b, next(), rowCount, launched));
+  return buffers;
+}
+
 void ProductKernel::addEpilogue(gpu::GPUFuncOp function, size_t first,
                                 Value rowCount, Value launched) {
-  SmallVector<Value> buffers;
-  size_t numRows = op.getEpilogueRows().size();
-  size_t numColumns = op.getEpilogueColumns().size();
-  for (size_t i = 0; i < op.getEpilogueOperands().size(); ++i) {
-    Value parameter = function.getArgument(unsigned(first + i));
-    if (i < numRows)
-      parameter = getMatrix(b, parameter, sizes.rows, launched);
-    else if (i >= numRows + numColumns)
-      parameter = getNumbers(b, parameter, sizes.rows, launched);
-    buffers.push_back(parameter);
-  }
-  epilogue.emplace(b, op, buffers, rowCount);
+  epilogue.emplace(
+      b, op.getEpilogue(),
+      getRegionBuffers(function, first, op.getEpilogueRows().size(),
+                       op.getEpilogueColumns().size(),
+                       op.getEpilogueScalars().size(), sizes.rows, launched),
+      rowCount, sizes.columns);
+}
+
+void ProductKernel::addPrologue(size_t first, Value launched) {
+  auto type = cast<MemRefType>(op.getRowOperand().getType());
+  prologue.emplace(b, op.getPrologue(),
+                   getRegionBuffers(kernel, first, /*numRows=*/0,
+                                    op.getPrologueColumns().size(),
+                                    op.getPrologueScalars().size(),
+                                    ShapedType::kDynamic, launched),
+                   launched, type.getDimSize(1));
+  (op.getLhsTransposed() ? rhs : lhs).prologue = &*prologue;
 }
 
 void ProductKernel::finishPieces(ArrayRef<ResultPiece> pieces) {
@@ -193,6 +214,8 @@ void ProductKernel::writeKernel(ValueRange buffers, size_t numOwn) {
   result = matrix(2, sizes.rows);
   if (op.hasEpilogue() && frame.splits == 1)
     addEpilogue(kernel, numOwn, rows, launched);
+  if (op.hasPrologue())
+    addPrologue(buffers.size() - op.getPrologueOperands().size(), launched);
   thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
   firstRow = b.multiply(b.blockId(gpu::Dimension::x), frame.tileRows);
   firstColumn = b.multiply(b.blockId(gpu::Dimension::y), frame.tileColumns);
@@ -322,6 +345,7 @@ unsigned ProductKernel::convert() {
   size_t numOwn = buffers.size();
   if (!isSplit)
     llvm::append_range(buffers, op.getEpilogueOperands());
+  llvm::append_range(buffers, op.getPrologueOperands());
   writeKernel(buffers, numOwn);
   gpu::KernelDim3 grid =
       frame.workgroups ? getFixedGrid(at)

@@ -14,7 +14,7 @@
 #ifndef LNBWD_LIB_CONVERSION_PRODUCTTOGPU_PRODUCTKERNEL_H
 #define LNBWD_LIB_CONVERSION_PRODUCTTOGPU_PRODUCTKERNEL_H
 
-#include "ProductEpilogue.h"
+#include "ProductRegion.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Target/ChipInfo.h"
@@ -32,6 +32,8 @@ struct ProductSource {
   bool isAlongRows;
   /// How many i or j, and l there are.
   mlir::Value size, depth;
+  /// What is done to it while it is loaded; null for nothing.
+  ProductRegion *prologue = nullptr;
 
   mlir::MemRefType getType() const {
     return mlir::cast<mlir::MemRefType>(buffer.getType());
@@ -91,8 +93,8 @@ protected:
   mlir::gpu::GPUFuncOp kernel;
 
   // Of the body.
-  /// Where the kernel has one.
-  std::optional<ProductEpilogue> epilogue;
+  /// Where the kernel has them.
+  std::optional<ProductRegion> epilogue, prologue;
   ProductSource lhs, rhs;
   mlir::Value result;
   /// The result's sizes, and what is summed over.
@@ -110,12 +112,20 @@ private:
                                 int64_t threads, int64_t tileRows,
                                 int64_t tileColumns, int64_t parts);
   mlir::gpu::KernelDim3 getFixedGrid(mlir::OpBuilder &at);
-  /// `numOwn`: how many of the buffers are not the epilogue's.
+  /// `numOwn`: how many of the buffers are not those of regions.
   void writeKernel(mlir::ValueRange buffers, size_t numOwn);
   /// The epilogue in a kernel whose parameters from `first` on are its
   /// operands.
   void addEpilogue(mlir::gpu::GPUFuncOp function, size_t first,
                    mlir::Value rowCount, mlir::Value launched);
+  /// The prologue, whose operands are the last parameters of buffers.
+  void addPrologue(size_t first, mlir::Value launched);
+  /// Operands of a region, parameters from `first` on; rows as `launched` says.
+  ProductRegion::Buffers getRegionBuffers(mlir::gpu::GPUFuncOp function,
+                                          size_t first, size_t numRows,
+                                          size_t numColumns, size_t numScalars,
+                                          int64_t rowCount,
+                                          mlir::Value launched);
   void launch(mlir::OpBuilder &at, mlir::gpu::GPUFuncOp function,
               mlir::gpu::KernelDim3 grid, int64_t threads,
               int64_t launchedBytes, mlir::ValueRange buffers,

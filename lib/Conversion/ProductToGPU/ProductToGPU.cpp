@@ -96,6 +96,8 @@ private:
       recordAccess(op.getOut(), "write");
       for (Value operand : op.getEpilogueOperands())
         recordAccess(operand, "read");
+      for (Value operand : op.getPrologueOperands())
+        recordAccess(operand, "read");
       numKernels += makeKernel(op, module, info)->convert();
       op.erase();
     }

@@ -58,8 +58,9 @@ void TiledProduct::addMemory() {
     Value memory =
         lane::addWorkgroupMemory(kernel, size * tiling.getDepth(), element);
     tile.emplace(b,
-                 OperandTile::Layout{size, element, frame.threads,
-                                     chip.sharedMemoryBanks},
+                 OperandTile::Layout{
+                     size, element, frame.threads, chip.sharedMemoryBanks,
+                     chip.matrixUnit == MatrixUnit::ReplicatedWMMA},
                  memory);
   };
   addTile(tileA, tiling.getRows());

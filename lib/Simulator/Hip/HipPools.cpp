@@ -27,20 +27,6 @@ using namespace lnbwd::sim;
 
 using Pool = ihipMemPoolHandle_t;
 
-void lnbwd::sim::leavePool(void *Pointer) {
-  auto Leave = [&](Pool *P) {
-    if (auto It = P->Buffers.find(Pointer); It != P->Buffers.end()) {
-      P->Used -= It->second;
-      P->Buffers.erase(It);
-    }
-  };
-  for (const auto &P : state().DefaultPools)
-    if (P)
-      Leave(P.get());
-  for (Pool *P : state().Pools)
-    Leave(P);
-}
-
 /// The lock is held.
 static Pool *defaultPool(int Device) {
   auto &P = state().DefaultPools[Device];

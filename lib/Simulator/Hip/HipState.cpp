@@ -120,3 +120,17 @@ void lnbwd::sim::advanceClock(int Device, double Microseconds, uint64_t Bytes) {
   state().Clock[Device] +=
       Microseconds + double(Bytes) / (Chips[Device].PeakGigabytes * 1e3);
 }
+
+void lnbwd::sim::leavePool(void *Pointer) {
+  auto Leave = [&](ihipMemPoolHandle_t *P) {
+    if (auto It = P->Buffers.find(Pointer); It != P->Buffers.end()) {
+      P->Used -= It->second;
+      P->Buffers.erase(It);
+    }
+  };
+  for (const auto &P : state().DefaultPools)
+    if (P)
+      Leave(P.get());
+  for (ihipMemPoolHandle_t *P : state().Pools)
+    Leave(P);
+}

@@ -18,3 +18,18 @@ func.func @f(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %y: memref<?x96xf32>
                       instruction_rows = 16, instruction_columns = 8, instruction_depth = 16, stages = 5>}
   return
 }
+
+// -----
+
+func.func @f(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %y: memref<?x96xf32>) {
+  // expected-error@+1 {{expected a tiling of 1 stage with a prologue, which copies past the registers cannot have; got 3}}
+  lnbwd.product @k lhs(%x : memref<?x64xbf16>) rhs(%w : memref<96x64xbf16>) outs(%y : memref<?x96xf32>)
+      attributes {rhs_transposed, tiling = #lnbwd.tiling<rows = 128, columns = 128, depth = 64, wave_rows = 64, wave_columns = 64,
+                      instruction_rows = 16, instruction_columns = 8, instruction_depth = 16, stages = 3>}
+      prologue {
+  ^row(%xr: vector<64xbf16>):
+    %zr = arith.negf %xr : vector<64xbf16>
+    lnbwd.product_yield %zr : vector<64xbf16>
+  }
+  return
+}

@@ -29,6 +29,7 @@ void ProductOp::build(OpBuilder &b, OperationState &state, StringRef entry,
                       TilingAttr tiling) {
   build(b, state, entry, lhs, rhs, out, /*epilogue_rows=*/ValueRange(),
         /*epilogue_columns=*/ValueRange(), /*epilogue_scalars=*/ValueRange(),
+        /*prologue_columns=*/ValueRange(), /*prologue_scalars=*/ValueRange(),
         lhsTransposed, rhsTransposed, operandNames, tiling);
 }
 
@@ -51,14 +52,20 @@ void ProductOp::getAsmBlockArgumentNames(Region &region,
                                          OpAsmSetValueNameFn setName) {
   if (region.empty() || !getOperandNames())
     return;
+  size_t before = 2;
+  if (&region == &getPrologue())
+    before += getEpilogueOperands().size();
   for (BlockArgument argument : region.getArguments().drop_front())
-    if (unsigned index = argument.getArgNumber() + 2;
+    if (size_t index = argument.getArgNumber() + before;
         index < getOperandNames()->size())
-      setName(argument, getOperandName(index));
+      setName(argument, getOperandName(unsigned(index)));
 }
 
-/// Whether what an epilogue reads fits the result, `out`.
-static LogicalResult verifyEpilogueOperands(ProductOp op, MemRefType out) {
+/// Whether what a region reads fits the matrix whose rows it is of.
+static LogicalResult verifyRegionOperands(ProductOp op, StringRef region,
+                                          MemRefType matrix, OperandRange rows,
+                                          OperandRange columns,
+                                          OperandRange scalars) {
   auto expect = [&](Value value, StringRef name,
                     ArrayRef<int64_t> shape) -> LogicalResult {
     auto type = cast<MemRefType>(value.getType());
@@ -72,23 +79,24 @@ static LogicalResult verifyEpilogueOperands(ProductOp op, MemRefType out) {
     if (fits)
       return success();
     return op.emitOpError("expected ")
-           << name << " of the epilogue to be a dense memref of "
+           << name << " of the " << region << " to be a dense memref of "
            << MemRefType::get(shape, type.getElementType()) << ", got " << type;
   };
-  for (Value value : op.getEpilogueRows())
-    if (failed(expect(value, "rows", out.getShape())) ||
+  auto of = [&](StringRef name) { return (name + " of the " + region).str(); };
+  for (Value value : rows)
+    if (failed(expect(value, "rows", matrix.getShape())) ||
         failed(lnbwd::detail::verifyRowElementOrByte(
-            op, "rows of the epilogue", cast<MemRefType>(value.getType()))))
+            op, of("rows"), cast<MemRefType>(value.getType()))))
       return failure();
-  for (Value value : op.getEpilogueColumns())
-    if (failed(expect(value, "columns", out.getShape().drop_front())) ||
+  for (Value value : columns)
+    if (failed(expect(value, "columns", matrix.getShape().drop_front())) ||
         failed(lnbwd::detail::verifyRowElement(
-            op, "columns of the epilogue", cast<MemRefType>(value.getType()))))
+            op, of("columns"), cast<MemRefType>(value.getType()))))
       return failure();
-  for (Value value : op.getEpilogueScalars())
-    if (failed(expect(value, "scalars", out.getShape().take_front())) ||
+  for (Value value : scalars)
+    if (failed(expect(value, "scalars", matrix.getShape().take_front())) ||
         failed(lnbwd::detail::verifyRowElement(
-            op, "scalars of the epilogue", cast<MemRefType>(value.getType()))))
+            op, of("scalars"), cast<MemRefType>(value.getType()))))
       return failure();
   return success();
 }
@@ -114,6 +122,9 @@ LogicalResult ProductOp::verify() {
   if (!hasEpilogue() && !getEpilogueOperands().empty())
     return emitOpError("expected no operands of an epilogue without one, got ")
            << getEpilogueOperands().size();
+  if (!hasPrologue() && !getPrologueOperands().empty())
+    return emitOpError("expected no operands of a prologue without one, got ")
+           << getPrologueOperands().size();
   // What is summed over, and what the result has of each side.
   unsigned lhsSum = getLhsTransposed() ? 0 : 1;
   unsigned rhsSum = getRhsTransposed() ? 1 : 0;
@@ -139,43 +150,74 @@ LogicalResult ProductOp::verify() {
     if (names->size() != getNumOperands())
       return emitOpError("expected operand_names to name ")
              << getNumOperands() << " operands, got " << names->size();
-  return verifyEpilogueOperands(*this, out);
+  if (failed(verifyRegionOperands(*this, "epilogue", out, getEpilogueRows(),
+                                  getEpilogueColumns(), getEpilogueScalars())))
+    return failure();
+  return verifyRegionOperands(*this, "prologue",
+                              cast<MemRefType>(getRowOperand().getType()),
+                              /*rows=*/getOperands().take_front(0),
+                              getPrologueColumns(), getPrologueScalars());
 }
 
-LogicalResult ProductOp::verifyRegions() {
-  if (!hasEpilogue())
-    return success();
-  Block &block = getEpilogue().front();
-  int64_t columns = getSizes().columns;
-  auto row = [&](Type element) { return VectorType::get({columns}, element); };
-  SmallVector<Type> expected{row(Float32Type::get(getContext()))};
-  for (OperandRange operands : {getEpilogueRows(), getEpilogueColumns()})
+/// Whether `region` is of a row: its first argument, `first`, is what `what`
+/// calls it, the others are vectors of that length, and numbers.
+static LogicalResult verifyRegion(ProductOp op, Region &region, StringRef name,
+                                  StringRef what, VectorType first,
+                                  ArrayRef<OperandRange> vectors,
+                                  OperandRange scalars, StringRef of,
+                                  VectorType result) {
+  Block &block = region.front();
+  auto getElement = [](Value operand) {
+    return cast<MemRefType>(operand.getType()).getElementType();
+  };
+  SmallVector<Type> expected{first};
+  for (OperandRange operands : vectors)
     for (Value operand : operands)
       expected.push_back(
-          row(cast<MemRefType>(operand.getType()).getElementType()));
-  for (Value operand : getEpilogueScalars())
-    expected.push_back(cast<MemRefType>(operand.getType()).getElementType());
+          VectorType::get(first.getShape(), getElement(operand)));
+  for (Value operand : scalars)
+    expected.push_back(getElement(operand));
   if (block.getNumArguments() != expected.size())
-    return emitOpError("expected the epilogue to have ")
-           << expected.size()
-           << " arguments, the sums and one for each operand, got "
-           << block.getNumArguments();
+    return op.emitOpError("expected the ")
+           << name << " to have " << expected.size() << " arguments, " << what
+           << " and one for each operand, got " << block.getNumArguments();
   for (auto [argument, type] : llvm::zip_equal(block.getArguments(), expected))
     if (argument.getType() != type)
-      return emitOpError("expected argument ")
-             << argument.getArgNumber() << " of the epilogue to be " << type
-             << ", got " << argument.getType();
+      return op.emitOpError("expected argument ")
+             << argument.getArgNumber() << " of the " << name << " to be "
+             << type << ", got " << argument.getType();
   for (Operation &bodyOp : block.without_terminator())
     if (!isRowElementOp(bodyOp))
-      return bodyOp.emitOpError("cannot be in an epilogue: expected ")
+      return bodyOp.emitOpError("cannot be in ")
+             << (name == "epilogue" ? "an " : "a ") << name << ": expected "
              << rowElementOps;
   auto yield = dyn_cast<ProductYieldOp>(block.getTerminator());
   if (!yield)
-    return emitOpError("expected the epilogue to end with "
-                       "lnbwd.product_yield");
-  Type result = row(cast<MemRefType>(getOut().getType()).getElementType());
+    return op.emitOpError("expected the ")
+           << name << " to end with lnbwd.product_yield";
   if (yield.getRow().getType() != result)
-    return yield.emitOpError("expected a row of the output, ")
-           << result << ", got " << yield.getRow().getType();
+    return yield.emitOpError("expected a row of ")
+           << of << ", " << result << ", got " << yield.getRow().getType();
+  return success();
+}
+
+LogicalResult ProductOp::verifyRegions() {
+  auto getRow = [](Value matrix) {
+    auto type = cast<MemRefType>(matrix.getType());
+    return VectorType::get(type.getShape().drop_front(), type.getElementType());
+  };
+  VectorType out = getRow(getOut());
+  if (hasEpilogue() &&
+      failed(verifyRegion(*this, getEpilogue(), "epilogue", "the sums",
+                          out.clone(Float32Type::get(getContext())),
+                          {getEpilogueRows(), getEpilogueColumns()},
+                          getEpilogueScalars(), "the output", out)))
+    return failure();
+  VectorType operand = getRow(getRowOperand());
+  if (hasPrologue() &&
+      failed(verifyRegion(*this, getPrologue(), "prologue", "the row", operand,
+                          {getPrologueColumns()}, getPrologueScalars(),
+                          "the operand", operand)))
+    return failure();
   return success();
 }

@@ -54,8 +54,24 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
     are dense. What it may do is what a row program may, but for row sums: no
     work-item has a row.
 
-    `operand_names` names A, B, out, and the epilogue's operands in the launch
-    plan, where a matrix is a column of all its elements.
+    A *prologue* computes, element by element while a tile is loaded, what is
+    multiplied instead of what is in memory: of `lhs`, or with `lhs_transposed`
+    of `rhs`, whose rows are the launch's. It is a row program's region for one
+    row of that operand, of K elements, and yields a row of the same type. Its
+    arguments are
+
+    | operand | shape | block argument |
+    |---|---|---|
+    | the operand | `[M, K]` | `vector<K x element>` |
+    | `columns` | `[K]` | `vector<K x element>` |
+    | `scalars` | `[M]` | the element |
+
+    It may do what an epilogue may, and does it again for each tile of the other
+    operand. Rows and columns that a matrix does not have stay 0 behind it. A
+    tiling with a prologue has one stage: copies go past the registers.
+
+    `operand_names` names A, B, out, the epilogue's operands and the prologue's
+    in the launch plan, where a matrix is a column of all its elements.
 
     `tiling` is set by `lnbwd-select-tiling` where a chip has matrix
     instructions for the types; without it the kernel is one of fused
@@ -84,6 +100,21 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
       lnbwd.product_yield %yr : vector<96xbf16>
     }
     ```
+
+    Example (of rows that are normalised on their way):
+
+    ```mlir
+    lnbwd.product @outer lhs(%dy : memref<?x96xf32>) rhs(%x : memref<?x64xf32>)
+        outs(%t : memref<96x64xf32>) attributes {lhs_transposed}
+        prologue scalars(%mean, %rstd : memref<?xf32>, memref<?xf32>) {
+    ^row(%xr: vector<64xf32>, %m: f32, %r: f32):
+      %ms = vector.broadcast %m : f32 to vector<64xf32>
+      %rs = vector.broadcast %r : f32 to vector<64xf32>
+      %moved = arith.subf %xr, %ms : vector<64xf32>
+      %xhat = arith.mulf %moved, %rs : vector<64xf32>
+      lnbwd.product_yield %xhat : vector<64xf32>
+    }
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$entry,
                        Arg<AnyMemRef, "A", [MemRead]>:$lhs,
@@ -92,13 +123,15 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
                        Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_rows,
                        Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_columns,
                        Arg<Variadic<AnyMemRef>, "", [MemRead]>:$epilogue_scalars,
+                       Arg<Variadic<AnyMemRef>, "", [MemRead]>:$prologue_columns,
+                       Arg<Variadic<AnyMemRef>, "", [MemRead]>:$prologue_scalars,
                        UnitAttr:$lhs_transposed,
                        UnitAttr:$rhs_transposed,
                        OptionalAttr<StrArrayAttr>:$operand_names,
                        OptionalAttr<LNBwd_TilingAttr>:$tiling);
-  let regions = (region AnyRegion:$epilogue);
+  let regions = (region AnyRegion:$epilogue, AnyRegion:$prologue);
   let builders = [
-    // A product without an epilogue.
+    // A product without an epilogue and without a prologue.
     OpBuilder<(ins "::llvm::StringRef":$entry, "::mlir::Value":$lhs,
                    "::mlir::Value":$rhs, "::mlir::Value":$out,
                    "bool":$lhsTransposed, "bool":$rhsTransposed,
@@ -107,6 +140,9 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
   let assemblyFormat = [{
     $entry `lhs` `(` $lhs `:` type($lhs) `)` `rhs` `(` $rhs `:` type($rhs) `)`
     `outs` `(` $out `:` type($out) `)` attr-dict-with-keyword
+    (`prologue` (`columns` `(` $prologue_columns^ `:` type($prologue_columns) `)`)?
+    (`scalars` `(` $prologue_scalars^ `:` type($prologue_scalars) `)`)?
+    $prologue^)?
     (`epilogue` (`rows` `(` $epilogue_rows^ `:` type($epilogue_rows) `)`)?
     (`columns` `(` $epilogue_columns^ `:` type($epilogue_columns) `)`)?
     (`scalars` `(` $epilogue_scalars^ `:` type($epilogue_scalars) `)`)?
@@ -122,7 +158,19 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
     bool hasEpilogue() { return !getEpilogue().empty(); }
     /// What the epilogue reads beside the sums: rows, columns, scalars.
     ::mlir::OperandRange getEpilogueOperands() {
-      return getOperands().drop_front(3);
+      return getOperands().slice(3, getEpilogueRows().size() +
+                                        getEpilogueColumns().size() +
+                                        getEpilogueScalars().size());
+    }
+    bool hasPrologue() { return !getPrologue().empty(); }
+    /// The operand whose rows are the launch's, and which a prologue is of.
+    ::mlir::Value getRowOperand() {
+      return getLhsTransposed() ? getRhs() : getLhs();
+    }
+    /// What the prologue reads beside that: columns, scalars.
+    ::mlir::OperandRange getPrologueOperands() {
+      return getOperands().take_back(getPrologueColumns().size() +
+                                     getPrologueScalars().size());
     }
     /// The name of operand `index` in the launch plan.
     std::string getOperandName(unsigned index);
@@ -133,9 +181,10 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
 
 def LNBwd_ProductYieldOp : LNBwd_Op<"product_yield", [
     Pure, Terminator, ReturnLike, HasParent<"ProductOp">]> {
-  let summary = "Ends the epilogue of a product with a row of its output";
+  let summary = "Ends a region of a product with the row that it computes";
   let description = [{
-    The row, whose elements are those of the product's `outs`.
+    In an epilogue a row of the product's `outs`, in a prologue one of the operand
+    that it is of.
 
     Example:
 

@@ -1,4 +1,4 @@
-//===- ProductEpilogue.cpp - What is done to sums -------------------------===//
+//===- ProductRegion.cpp - Regions of products in kernels -----------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ProductEpilogue.h"
+#include "ProductRegion.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
@@ -22,26 +22,16 @@
 using namespace mlir;
 using namespace lnbwd;
 
-ProductEpilogue::ProductEpilogue(IndexBuilder &b, ProductOp op,
-                                 ValueRange buffers, Value rows)
-    : b(b), op(op), rows(rows) {
-  size_t numRows = op.getEpilogueRows().size();
-  size_t numColumns = op.getEpilogueColumns().size();
-  llvm::append_range(rowBuffers, buffers.take_front(numRows));
-  llvm::append_range(columnBuffers, buffers.slice(numRows, numColumns));
-  llvm::append_range(scalarBuffers, buffers.drop_front(numRows + numColumns));
-}
-
-Value ProductEpilogue::clampRow(Value row) {
+Value ProductRegion::clampRow(Value row) {
   return b.smaller(row, b.subtract(rows, b.index(1)));
 }
 
-Value ProductEpilogue::clampColumn(Value column, int64_t width) {
-  return b.smaller(column, b.index(op.getSizes().columns - width));
+Value ProductRegion::clampColumn(Value column, int64_t width) {
+  return b.smaller(column, b.index(columns - width));
 }
 
-Value ProductEpilogue::loadVector(Value buffer, ValueRange position,
-                                  int64_t width) {
+Value ProductRegion::loadVector(Value buffer, ValueRange position,
+                                int64_t width) {
   auto type = VectorType::get(
       {width}, cast<MemRefType>(buffer.getType()).getElementType());
   return vector::LoadOp::create(b, type, buffer, position,
@@ -49,23 +39,23 @@ Value ProductEpilogue::loadVector(Value buffer, ValueRange position,
                                 lane::getAccessAlignment(type));
 }
 
-SmallVector<Value> ProductEpilogue::loadColumns(Value column, int64_t width) {
+SmallVector<Value> ProductRegion::loadColumns(Value column, int64_t width) {
   Value begin = clampColumn(column, width);
-  return llvm::map_to_vector(columnBuffers, [&](Value buffer) {
+  return llvm::map_to_vector(buffers.columns, [&](Value buffer) {
     return loadVector(buffer, begin, width);
   });
 }
 
-SmallVector<Value> ProductEpilogue::loadRows(Value row, Value column,
-                                             int64_t width) {
+SmallVector<Value> ProductRegion::loadRows(Value row, Value column,
+                                           int64_t width) {
   SmallVector<Value> position{clampRow(row), clampColumn(column, width)};
-  return llvm::map_to_vector(rowBuffers, [&](Value buffer) {
+  return llvm::map_to_vector(buffers.rows, [&](Value buffer) {
     return loadVector(buffer, position, width);
   });
 }
 
-void ProductEpilogue::copyOp(Operation &bodyOp, int64_t width,
-                             IRMapping &mapping) {
+void ProductRegion::copyOp(Operation &bodyOp, int64_t width,
+                           IRMapping &mapping) {
   auto shorten = [&](Type type) -> Type {
     auto row = dyn_cast<VectorType>(type);
     return row ? VectorType::get({width}, row.getElementType()) : type;
@@ -83,27 +73,31 @@ void ProductEpilogue::copyOp(Operation &bodyOp, int64_t width,
     result.setType(shorten(result.getType()));
 }
 
-IRMapping ProductEpilogue::computeScalars(Value row) {
-  IRMapping mapping;
-  Block &body = op.getEpilogue().front();
-  auto arguments = body.getArguments().take_back(scalarBuffers.size());
+SmallVector<Value> ProductRegion::loadScalars(Value row) {
   Value position = clampRow(row);
-  for (auto [argument, buffer] : llvm::zip_equal(arguments, scalarBuffers)) {
-    Value number = memref::LoadOp::create(b, buffer, position);
+  return llvm::map_to_vector(buffers.scalars, [&](Value buffer) -> Value {
+    return memref::LoadOp::create(b, buffer, position);
+  });
+}
+
+IRMapping ProductRegion::computeScalars(ValueRange numbers) {
+  IRMapping mapping;
+  Block &body = region.front();
+  for (auto [argument, number] :
+       llvm::zip_equal(body.getArguments().take_back(numbers.size()), numbers))
     mapping.map(argument, number);
-  }
   for (Operation &bodyOp : body.without_terminator())
     if (!hasRows(bodyOp))
       copyOp(bodyOp, /*width=*/1, mapping);
   return mapping;
 }
 
-Value ProductEpilogue::apply(Value sums, const IRMapping &scalars,
-                             ValueRange rowVectors, ValueRange columnVectors) {
+Value ProductRegion::apply(Value first, const IRMapping &scalars,
+                           ValueRange rowVectors, ValueRange columnVectors) {
   IRMapping mapping = scalars;
-  Block &body = op.getEpilogue().front();
-  int64_t width = cast<VectorType>(sums.getType()).getNumElements();
-  SmallVector<Value> vectors{sums};
+  Block &body = region.front();
+  int64_t width = cast<VectorType>(first.getType()).getNumElements();
+  SmallVector<Value> vectors{first};
   llvm::append_range(vectors, rowVectors);
   llvm::append_range(vectors, columnVectors);
   for (auto [argument, vector] :

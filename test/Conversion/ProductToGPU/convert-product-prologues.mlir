@@ -1,0 +1,41 @@
+// RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=gfx942 --lnbwd-convert-products-to-gpu=chip=gfx942 --canonicalize --cse | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-convert-products-to-gpu=chip=gfx942 --canonicalize --cse | FileCheck %s --check-prefix=PLAIN
+// RUN: lnbwd-opt %s --lnbwd-select-tiling=chip=sm_90 | FileCheck %s --check-prefix=HELD
+
+// The prologue's buffers are the last ones. A row's number is loaded where there
+// are rows, once; columns with the tile. What was computed is replaced by 0 where
+// the sum has ended, and not the other way around.
+// CHECK:       gpu.func @k({{[^:]*}}: memref<1x96xf16, {{[^:]*}}: memref<1x96xf16, {{[^:]*}}: memref<1x64xf32, {{[^:]*}}: memref<96xf32, {{[^:]*}}: memref<1xf32, {{[^:]*}}: i64)
+// CHECK:         scf.if
+// CHECK-COUNT-2:   memref.load %{{.*}} : memref<?xf32
+// CHECK:         scf.for
+// CHECK:           arith.mulf %{{.*}} : vector<8xf32>
+// CHECK:           %[[Z:.*]] = arith.truncf %{{.*}} : vector<8xf32> to vector<8xf16>
+// CHECK:           arith.select %{{.*}}, %[[Z]], %{{.*}} : vector<8xf16>
+// CHECK:           vector.store
+// CHECK:           vector.load %{{.*}} : memref<96xf32, {{.*}}>, vector<8xf32>
+// CHECK:           amdgpu.mfma
+
+// PLAIN:       scf.for
+// PLAIN:         %[[X:.*]] = memref.load %{{.*}} : memref<?x96xf16
+// PLAIN:         arith.mulf %{{.*}} : vector<1xf32>
+// PLAIN:         arith.truncf %{{.*}} : vector<1xf32> to vector<1xf16>
+// PLAIN:         math.fma
+
+// Nothing can be done to tiles that are copied past the registers.
+// HELD:        lnbwd.product @k {{.*}} tiling = #lnbwd.tiling<rows = {{[0-9]+}}, columns = {{[0-9]+}}, depth = 64,
+// HELD-NOT:    stages
+func.func @f(%x: memref<?x96xf16>, %w: memref<64x96xf16>, %y: memref<?x64xf32>, %g: memref<96xf32>, %r: memref<?xf32>) {
+  lnbwd.product @k lhs(%x : memref<?x96xf16>) rhs(%w : memref<64x96xf16>) outs(%y : memref<?x64xf32>)
+      attributes {rhs_transposed, operand_names = ["x", "w", "y", "g", "r"]}
+      prologue columns(%g : memref<96xf32>) scalars(%r : memref<?xf32>) {
+  ^row(%xr: vector<96xf16>, %gr: vector<96xf32>, %rr: f32):
+    %wide = arith.extf %xr : vector<96xf16> to vector<96xf32>
+    %spread = vector.broadcast %rr : f32 to vector<96xf32>
+    %moved = arith.addf %wide, %spread : vector<96xf32>
+    %scaled = arith.mulf %moved, %gr : vector<96xf32>
+    %zr = arith.truncf %scaled : vector<96xf32> to vector<96xf16>
+    lnbwd.product_yield %zr : vector<96xf16>
+  }
+  return
+}
