@@ -49,7 +49,8 @@ public:
                                           int64_t width);
   /// What the region makes of `first`, a vector of its first argument.
   mlir::Value apply(mlir::Value first, const mlir::IRMapping &scalars,
-                    mlir::ValueRange rows, mlir::ValueRange columns);
+                    mlir::ValueRange rowVectors,
+                    mlir::ValueRange columnVectors);
 
   mlir::ValueRange getColumnBuffers() const { return buffers.columns; }
   mlir::ValueRange getScalarBuffers() const { return buffers.scalars; }
