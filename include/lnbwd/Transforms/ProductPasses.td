@@ -99,11 +99,11 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     bytes go through memory (the numbers of a row are read by each tile), and
     nowhere else; with `always` a program that reads a product and does not fit
     is an error; with `never` there are none. `prologues` says the same of
-    prologues: with `auto` on AMD's chips, but gfx11's, where fewer bytes go
-    through memory and the operand is read by at most two rows or columns of
-    tiles; with `always` an
-    operand that does not fit is an error, and so are tiles of several stages,
-    which are copied past the registers.
+    prologues: with `auto` on AMD's chips, but RDNA 3's, which have too few
+    registers for them, where fewer bytes go through memory and the operand is
+    read by at most two rows or columns of tiles; with `always` an operand that
+    does not fit is an error, and so are tiles of several stages, which are
+    copied past the registers.
 
     Before:
 
