@@ -358,6 +358,19 @@ def test_folders_are_in_no_circle():
     assert not circle(needed)
 
 
+def test_layers_of_the_simulator_know_those_above():
+    """What docs/simulator.md's table of lib/Simulator's folders says, is so."""
+    page = (ROOT / "docs" / "simulator.md").read_text()
+    layers = dict(re.findall(r"^\| ([A-Z]\w+) \| .* \| ([\w, ]+) \|$", page, re.MULTILINE))
+    simulator = ROOT / "lib" / "Simulator"
+    assert set(layers) == {folder.name for folder in simulator.iterdir() if folder.is_dir()}
+    for layer, known in layers.items():
+        for file in sorted((simulator / layer).rglob("*.[ch]*")):
+            for other in re.findall(r'#include "(\w+)/', file.read_text()):
+                assert other not in layers or other == layer or known == "all" or (
+                    other in known.split(", ")), f"{file.relative_to(ROOT)} includes {other}"
+
+
 @pytest.mark.parametrize("folder", ["lib/Runtime", "lib/Reference", "lib/Support",
                                     "tools/lnbwd-run", "include/lnbwd/Runtime",
                                     "include/lnbwd/Operations", "include/lnbwd/Reference",
