@@ -303,6 +303,18 @@ def test_units_are_in_no_circle():
     assert not circle(needed)
 
 
+def test_no_two_files_have_one_name():
+    """But for what each library has of its own: its C interface, its declaration of passes."""
+    found: dict[str, list[str]] = {}
+    for top in ("include", "lib", "tools", "unittests", "fuzz", "bench"):
+        for file in sorted((ROOT / top).rglob("*.*")):
+            if file.suffix in (".h", ".cpp", ".c", ".td") and "build" not in file.parts:
+                found.setdefault(file.name, []).append(str(file.relative_to(ROOT)))
+    assert len(found) > 400
+    collisions = {name: files for name, files in found.items() if len(files) > 1}
+    assert collisions.keys() <= {"CApi.cpp", "Passes.h", "Passes.td"}, collisions
+
+
 # Sources that are one unit: a class in two files, and what TableGen declares as one.
 ONE_UNIT = {
     "Conversion/FewRowsToGPU/FewRowsValues": "Conversion/FewRowsToGPU/FewRowsKernel",
