@@ -501,6 +501,19 @@ def test_each_pass_is_described_and_tested(name):
         assert any("invalid" in file for file in own), f"{name} fails nowhere in the tests"
 
 
+def test_descriptions_are_no_pages():
+    """What is told at length is told on a page; a record says what it is, in tables and examples."""
+    found = {}
+    for file in sorted((ROOT / "include").rglob("*.td")):
+        text = file.read_text()
+        for match in re.finditer(r"let description = \[\{(.*?)\}\]", text, re.DOTALL):
+            record = re.findall(r"^(?:def|class) (\w+)", text[:match.start()], re.MULTILINE)[-1]
+            body = re.sub(r"```.*?```", "", match[1], flags=re.DOTALL)
+            found[record] = sum(not line.lstrip().startswith("|") for line in body.splitlines())
+    assert found["LNBwd_RowwiseOp"] > 20  # Else they are found in another way now.
+    assert {record: lines for record, lines in found.items() if lines > 50} == {}
+
+
 def test_no_comment_leans_on_the_one_above():
     """What a declaration is can be read without the one that happens to stand before it."""
     for file in own_sources("bench"):
