@@ -103,7 +103,7 @@ def use_null_kernels(n: int, dtype: torch.dtype) -> None:
 
 
 def use_null_regions() -> None:
-    """The same for row programs, whatever they are."""
+    """Has row programs, whatever they are, launch nothing."""
     def load(program: regions_op.RegionProgram, device: torch.device,
              key: tuple[str, object]) -> NullKernel:
         kernel = NullKernel()
@@ -121,7 +121,7 @@ def use_null_regions() -> None:
 
 
 def use_null_layers() -> None:
-    """The same for norms with a linear layer."""
+    """Has norms with a linear layer launch nothing."""
     class Kernel(NullKernel):
         def launch(self, *arguments: object) -> None:  # type: ignore[override]
             pass

@@ -169,7 +169,7 @@ class Case:
         return torch.nn.functional.linear(z, weight, bias)
 
     def ours(self, x: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
-        """The same by one of ours."""
+        """Both in one function of ours."""
         gamma, beta, weight, bias = others
         return lnbwd.layer_norm_linear(x, (self.k,), gamma, beta, weight, bias, EPSILON)
 

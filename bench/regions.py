@@ -67,7 +67,7 @@ def gelu_backward(dy: Tensor, h: Tensor) -> tuple[Tensor, ...]:
 
 
 def gelu_tanh_backward(dy: Tensor, h: Tensor) -> tuple[Tensor, ...]:
-    """The same of GELU's approximation by tanh."""
+    """The gradient of GELU's approximation by tanh, and the bias gradient of the layer before."""
     wide = h.to(F) if h.dtype == B else h
     inner = 0.7978845608028654 * (wide + 0.044715 * wide * wide * wide)
     t = torch.tanh(inner)

@@ -9,8 +9,6 @@ docs/cost-model.md explains them. test/Bench/test_costs.py checks that both give
 
 from __future__ import annotations
 
-import json
-import lzma
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lnbwd import schedule
+from lnbwd._files import read_document
 from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
 
 from . import sweeping
@@ -69,10 +68,7 @@ def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
     those have their defaults then."""
     problems = []
     for path in paths:
-        document = json.loads(lzma.decompress(path.read_bytes()))
-        if (document["format"], document["version"]) != (sweeping.FORMAT, sweeping.VERSION):
-            raise ValueError(f"{path}: expected {sweeping.FORMAT} {sweeping.VERSION}, got "
-                             f"{document['format']} {document['version']}")
+        document = read_document(path, sweeping.FORMAT, sweeping.VERSION)
         known = tuple(document["fields"])
         if known != sweeping.FIELDS[:len(known)]:
             raise ValueError(f"{path}: expected the fields {', '.join(sweeping.FIELDS)}, or the "

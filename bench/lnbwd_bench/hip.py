@@ -43,7 +43,7 @@ class Hip:
         return int(function(*arguments))
 
     def call(self, name: str, *arguments: Any) -> None:
-        """The same for a function that has to succeed.
+        """Calls a function of the driver that has to succeed.
 
         Raises:
             HipError: it does not.

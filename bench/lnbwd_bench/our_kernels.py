@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from lnbwd import operations, runtime
+from lnbwd._files import read_document, write_whole
 from lnbwd.spec import KernelSpec, rows_option
 
 from . import stream
@@ -33,7 +34,7 @@ class KernelError(RuntimeError):
 
 
 def operation(shape: Shape) -> str:
-    """The same function with M in its types, which lnbwd-tune's table has its shapes by, as MLIR."""
+    """LayerNorm backward with M in its types, which lnbwd-tune's table has its shapes by, as MLIR."""
     op = operations.OPERATIONS[operations.LAYER_NORM_BWD]
     # From x, with saved statistics.
     types = {o.name: operations.buffer_type(
@@ -150,29 +151,14 @@ def compile_folder(shapes: Iterable[Shape], chip: str, emit: str, folder: pathli
     if emit == "hsaco":
         progress("compiling the stream")
         document["streams"] = compile_streams(chip, folder)
-    (folder / MANIFEST).write_text(json.dumps(document, indent=1) + "\n")
-
-
-def read_manifest(path: pathlib.Path, name: str, version: int, problem: type[Exception],
-                  remedy: str) -> dict[str, Any]:
-    """A JSON file that says of which format it is.
-
-    Raises:
-        problem: it cannot be read, and what to do; or it is of another format or version.
-    """
-    try:
-        document = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise problem(f"cannot read {path}: {error}; {remedy}") from error
-    if document.get("format") != name or document.get("version") != version:
-        raise problem(f"{path}: expected format '{name}' version {version}, got "
-                      f"'{document.get('format')}' version {document.get('version')}")
-    return dict(document)
+    write_whole(folder / MANIFEST, json.dumps(document, indent=1) + "\n")
 
 
 def _manifest(folder: pathlib.Path) -> dict[str, Any]:
-    return read_manifest(folder / MANIFEST, FORMAT, VERSION, KernelError,
-                         "make the folder with --compile-to")
+    try:
+        return read_document(folder / MANIFEST, FORMAT, VERSION)
+    except (OSError, ValueError) as error:
+        raise KernelError(f"{error}; make the folder with --compile-to") from error
 
 
 def read_folder(folder: pathlib.Path) -> dict[Shape, pathlib.Path]:

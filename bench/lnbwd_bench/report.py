@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 from typing import Any
 
+from lnbwd._files import read_document, write_whole
 from lnbwd.operations import LAYER_NORM_BWD
 
 from . import PEERS
@@ -22,9 +22,7 @@ _LARGE_BYTES = 1e8
 
 def write_json(document: dict[str, Any], path: pathlib.Path) -> None:
     """Writes the result file whole or not at all."""
-    temporary = path.with_name(path.name + ".tmp")
-    temporary.write_text(json.dumps(document, indent=1) + "\n")
-    os.replace(temporary, path)
+    write_whole(path, json.dumps(document, indent=1) + "\n")
 
 
 def read_json(path: pathlib.Path) -> dict[str, Any]:
@@ -33,11 +31,7 @@ def read_json(path: pathlib.Path) -> dict[str, Any]:
     Raises:
         ValueError: it is none, or of another version.
     """
-    document = json.loads(path.read_text())
-    if document.get("format") != FORMAT or document.get("version") != VERSION:
-        raise ValueError(f"{path}: expected format '{FORMAT}' version {VERSION}, got "
-                         f"'{document.get('format')}' version {document.get('version')}")
-    return dict(document)
+    return read_document(path, FORMAT, VERSION)
 
 
 def _cell(value: float | None, form: str) -> str:

@@ -75,7 +75,7 @@ class Problem:
     source: str
 
     def static_source(self) -> str:
-        """The same with the number of rows in the types."""
+        """MLIR with the number of rows in the types."""
         return self.source.replace("<?x", f"<{self.m}x")
 
 

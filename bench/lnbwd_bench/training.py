@@ -77,7 +77,7 @@ class _FreeRMSNorm(torch.autograd.Function):
 
 
 class FreeLlamaNorm(nn.Module):
-    """The same of :class:`LlamaNorm`."""
+    """A :class:`LlamaNorm` whose backward pass hands the gradient on as it is."""
 
     def __init__(self, like: LlamaNorm) -> None:
         super().__init__()

@@ -10,8 +10,6 @@ backward pass, on a chip of COMPUTE_UNITS.
 
 from __future__ import annotations
 
-import json
-import lzma
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -19,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from lnbwd import schedule
+from lnbwd._files import read_document
 
 from .costs import overlap
 from .shapes import ELEMENT_BYTES
@@ -48,10 +47,7 @@ def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
     """The problems of files of predicted times."""
     problems = []
     for path in paths:
-        document = json.loads(lzma.decompress(path.read_bytes()))
-        if (document["format"], document["version"]) != (FORMAT, VERSION):
-            raise ValueError(f"{path}: expected {FORMAT} {VERSION}, got {document['format']} "
-                             f"{document['version']}")
+        document = read_document(path, FORMAT, VERSION)
         if tuple(document["fields"]) != FIELDS:
             raise ValueError(f"{path}: expected the fields {', '.join(FIELDS)}")
         problems += document["problems"]

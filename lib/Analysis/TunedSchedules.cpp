@@ -79,9 +79,9 @@ bool ProgramKey::operator==(const ProgramKey &other) const {
 
 namespace {
 /// Reads an object whose keys are all known.
-class ObjectReader {
+class EntryReader {
 public:
-  ObjectReader(const json::Value &value, json::Path path)
+  EntryReader(const json::Value &value, json::Path path)
       : object(value.getAsObject()), path(path) {
     if (!object)
       path.report("expected an object");
@@ -152,7 +152,7 @@ static bool readRange(const json::Value &value, NumberRange &range,
 
 static bool readProgram(const json::Value &value, ProgramKey &key,
                         json::Path path) {
-  ObjectReader reader(value, path);
+  EntryReader reader(value, path);
   return reader && reader.get("element", key.element) &&
          reader.get("rows", key.rows) && reader.get("row_outs", key.rowOuts) &&
          reader.get("columns", key.columns) &&
@@ -180,7 +180,7 @@ public:
 
   bool read(const json::Value &value, std::vector<TunedSchedule> &entries,
             json::Path path) {
-    ObjectReader reader(value, path);
+    EntryReader reader(value, path);
     std::string format;
     int64_t version = 0;
     if (!reader || !reader.get("format", format))
@@ -220,7 +220,7 @@ public:
 private:
   bool readEntry(const json::Value &value, TunedSchedule &entry,
                  json::Path path) {
-    ObjectReader reader(value, path);
+    EntryReader reader(value, path);
     if (!reader || !reader.get("chip", entry.chip))
       return false;
     // A chip itself: schedules do not depend on a target id's settings.

@@ -13,7 +13,7 @@
 
 #include "lnbwd/Compiler/lnbwd_compiler.h"
 
-#include "lnbwd/Compiler/Driver.h"
+#include "lnbwd/Compiler/CompileSource.h"
 #include "lnbwd/Config.h"
 #include "lnbwd/Pipelines/Pipelines.h"
 #include "lnbwd/Target/BundleWriter.h"

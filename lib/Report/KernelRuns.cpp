@@ -150,7 +150,8 @@ static double countCopies(ArrayRef<Instruction> code) {
   return once && inLoop > once ? double(inLoop) / double(once) : 1;
 }
 
-/// The same of a product's loop: a turn has the multiply-adds of a tile. Loops
+/// Copies of a product's loop in the code: a turn has the multiply-adds of a
+/// tile. Loops
 /// without matrix instructions are taken for one copy.
 static double countCopies(ArrayRef<Instruction> code,
                           const KernelRuns &launch) {

@@ -94,9 +94,9 @@ static const json &readArray(const json &value, const std::string &where,
 namespace {
 
 /// An object with exactly the keys that its reader asks for.
-class ObjectReader {
+class PlanReader {
 public:
-  ObjectReader(const json &value, std::string where)
+  PlanReader(const json &value, std::string where)
       : value(value), where(std::move(where)) {
     if (!value.is_object())
       fail(this->where, "expected an object, got " + describe(value));
@@ -162,7 +162,7 @@ const std::array<std::pair<const char *, lnbwd_element>, 4> elements = {{
 } // namespace
 
 /// Reads the index of a {"key": index} object.
-static size_t readIndex(ObjectReader &reader, const char *key, size_t count) {
+static size_t readIndex(PlanReader &reader, const char *key, size_t count) {
   if (count == 0)
     fail(reader.at(key), "refers to a list that is empty");
   return static_cast<size_t>(
@@ -171,14 +171,13 @@ static size_t readIndex(ObjectReader &reader, const char *key, size_t count) {
 
 /// Reads a key whose value can only be true. `groups` has to do with groups of
 /// rows, so that the plan has to have some.
-static void readTrue(ObjectReader &reader, const char *key) {
+static void readTrue(PlanReader &reader, const char *key) {
   const json &value = reader.get(key);
   if (value != json(true))
     fail(reader.at(key), "expected true, got " + describe(value));
 }
 
-static void readGroups(ObjectReader &reader, const char *key,
-                       const Plan &plan) {
+static void readGroups(PlanReader &reader, const char *key, const Plan &plan) {
   readTrue(reader, key);
   if (!plan.groupArgument())
     fail(reader.at(key), "expected an argument of the kind group_column, which "
@@ -190,7 +189,7 @@ static PlanExtent readExtent(const json &value, const std::string &where,
                              int64_t maximum) {
   if (!value.is_object())
     return {false, readInteger(value, where, minimum, maximum)};
-  ObjectReader reader(value, where);
+  PlanReader reader(value, where);
   PlanExtent extent{false, 1};
   extent.timesGroups = value.contains("groups");
   if (extent.timesGroups)
@@ -206,7 +205,7 @@ static PlanExtent readExtent(const json &value, const std::string &where,
 
 static PlanParameter readParameter(const json &value, const std::string &where,
                                    const Plan &plan) {
-  ObjectReader reader(value, where);
+  PlanReader reader(value, where);
   PlanParameter parameter{PlanParameter::Kind::Rows, 0};
   if (value.contains("argument")) {
     parameter.kind = PlanParameter::Kind::Argument;
@@ -245,7 +244,7 @@ static PlanParameter readParameter(const json &value, const std::string &where,
 
 static PlanKernel readKernel(const json &value, const std::string &where,
                              const Plan &plan) {
-  ObjectReader reader(value, where);
+  PlanReader reader(value, where);
   PlanKernel kernel;
   kernel.name = reader.string("name");
   const json &grid = reader.array("grid", 3, 3);
@@ -276,7 +275,7 @@ static PlanKernel readKernel(const json &value, const std::string &where,
 }
 
 static PlanArgument readArgument(const json &value, const std::string &where) {
-  ObjectReader reader(value, where);
+  PlanReader reader(value, where);
   PlanArgument argument;
   argument.name = reader.string("name");
   argument.access =
@@ -300,7 +299,7 @@ static PlanArgument readArgument(const json &value, const std::string &where) {
 
 static PlanOperation readOperation(const json &value, const std::string &where,
                                    size_t arguments) {
-  ObjectReader reader(value, where);
+  PlanReader reader(value, where);
   PlanOperation operation;
   operation.name = reader.string("name");
   if (value.contains("epsilon")) {
@@ -318,7 +317,7 @@ static PlanOperation readOperation(const json &value, const std::string &where,
            "expected true, got " + describe(flag));
     operation.zeroCentredGamma = true;
   }
-  ObjectReader operands(reader.get("operands"), reader.at("operands"));
+  PlanReader operands(reader.get("operands"), reader.at("operands"));
   for (const auto &item : reader.get("operands").items())
     operation.operands.emplace_back(
         item.key(), readIndex(operands, item.key().c_str(), arguments));
@@ -327,7 +326,7 @@ static PlanOperation readOperation(const json &value, const std::string &where,
 }
 
 static Plan readPlan(const json &document, const std::string &text) {
-  ObjectReader reader(document, "plan");
+  PlanReader reader(document, "plan");
   // Format and version come first: of a newer version nothing else can be
   // judged.
   std::string format = reader.string("format");
@@ -367,7 +366,7 @@ static Plan readPlan(const json &document, const std::string &text) {
 
   const json &counts = reader.array("workgroup_counts", 0, kMaxWorkgroupCounts);
   for (size_t i = 0; i < counts.size(); ++i) {
-    ObjectReader count(counts[i], indexed("plan.workgroup_counts", i));
+    PlanReader count(counts[i], indexed("plan.workgroup_counts", i));
     int64_t rows = count.integer("rows_per_workgroup", 1);
     int64_t limit = count.integer("workgroups_per_compute_unit", 0, kMaxInt32);
     int64_t most = 0, perRow = 1;
@@ -384,14 +383,14 @@ static Plan readPlan(const json &document, const std::string &text) {
 
   const json &workspaces = reader.array("workspace", 0, kMaxWorkspaces);
   for (size_t i = 0; i < workspaces.size(); ++i) {
-    ObjectReader space(workspaces[i], indexed("plan.workspace", i));
+    PlanReader space(workspaces[i], indexed("plan.workspace", i));
     PlanWorkspace workspace;
     workspace.element =
         readChoice(space.get("element"), space.at("element"), elements);
     workspace.rowLength = space.integer("row_length", 1);
     const json &extent = space.get("rows");
     if (extent.is_object() && extent.contains("rows")) {
-      ObjectReader rows(extent, space.at("rows"));
+      PlanReader rows(extent, space.at("rows"));
       readTrue(rows, "rows");
       rows.finish();
       workspace.rows = {false, 0, /*isRows=*/true};

@@ -40,11 +40,11 @@ using namespace lnbwd;
 namespace {
 
 /// Serialises to PTX: no device library and no toolkit is needed.
-class Serializer : public LLVM::ModuleToObject {
+class NVPTXSerializer : public LLVM::ModuleToObject {
 public:
-  Serializer(gpu::GPUModuleOp module, NVVM::NVVMTargetAttr target,
-             function_ref<void(llvm::Module &)> onOptimized,
-             unsigned maxRegisters)
+  NVPTXSerializer(gpu::GPUModuleOp module, NVVM::NVVMTargetAttr target,
+                  function_ref<void(llvm::Module &)> onOptimized,
+                  unsigned maxRegisters)
       : ModuleToObject(*module, target.getTriple(), target.getChip(),
                        target.getFeatures(), target.getO(), {}, {},
                        onOptimized),
@@ -197,7 +197,7 @@ FailureOr<Emission> NVPTXBackend::emit(gpu::GPUModuleOp module,
       options.onIntermediate("ll", llvmText);
   };
   NVVM::SerializeGPUModuleBase::init();
-  Serializer serializer(module, target, keepLLVM, options.maxRegisters);
+  NVPTXSerializer serializer(module, target, keepLLVM, options.maxRegisters);
   std::optional<SmallVector<char, 0>> text = serializer.run();
   if (!text)
     return failure();

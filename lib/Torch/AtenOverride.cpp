@@ -82,7 +82,7 @@ static void forward(StableIValue *stack, uint64_t, uint64_t) {
   std::optional<double> given =
       isLayerNorm ? arguments.takeDouble() : arguments.takeOptionalDouble();
 
-  const LoadedKernel *kernel = nullptr;
+  const KernelHandle *kernel = nullptr;
   Norm norm{};
   if (!torchComputesForwardPasses() && isOurs(x, shape, weight, bias)) {
     norm = describe(operation, x, shape, weight, bias);
@@ -91,24 +91,15 @@ static void forward(StableIValue *stack, uint64_t, uint64_t) {
       kernel = tryToFindKernel(norm.key);
   }
   if (!kernel) {
-    StableIValue *place = stack;
-    *place++ = give(std::move(x));
-    *place++ = give(shape);
-    *place++ = giveOptional(std::move(weight));
-    if (isLayerNorm)
-      *place++ = giveOptional(std::move(bias));
+    StableIValue *place = giveArguments(stack, isLayerNorm, std::move(x), shape,
+                                        std::move(weight), std::move(bias));
     *place = isLayerNorm ? torch::stable::detail::from(*given)
                          : torch::stable::detail::from(given);
     return callOriginal(nameOfOriginal(operation).c_str(), stack);
   }
   const std::vector<int64_t> statistics = statisticsShape(x, shape.size());
-  ForwardResults results =
-      runForward(*kernel, norm, std::move(x), std::move(weight),
-                 std::move(bias), statistics);
-  *stack++ = give(std::move(results.y));
-  if (isLayerNorm)
-    *stack++ = give(std::move(results.mean));
-  *stack = give(std::move(results.rstd));
+  giveResults(stack, runForward(*kernel, norm, std::move(x), std::move(weight),
+                                std::move(bias), statistics));
 }
 
 /// (grad_out, input, normalized_shape, mean, rstd, weight?, bias?, output_mask)
@@ -126,7 +117,7 @@ static void backward(StableIValue *stack, uint64_t, uint64_t) {
   Tensor bias = isLayerNorm ? arguments.takeOptionalTensor() : Tensor();
   std::vector<bool> mask = arguments.takeBooleans();
 
-  const LoadedKernel *kernel = nullptr;
+  const KernelHandle *kernel = nullptr;
   Norm norm{};
   if (isOurs(x, shape, weight, bias)) {
     norm = describe(operation, x, shape, weight, bias);

@@ -85,7 +85,7 @@ struct NamedRegion {
 
 struct Tables {
   std::shared_mutex mutex;
-  std::unordered_map<NormKey, std::unique_ptr<LoadedKernel>, NormKeyHash>
+  std::unordered_map<NormKey, std::unique_ptr<KernelHandle>, NormKeyHash>
       kernels;
   /// By device, then by the program's text, which the value owns.
   std::unordered_map<int32_t,
@@ -93,7 +93,7 @@ struct Tables {
                                         std::unique_ptr<NamedRegion>, TextHash>>
       regions;
   /// What was replaced: a launch on another thread may still use it.
-  std::vector<std::unique_ptr<LoadedKernel>> replacedKernels;
+  std::vector<std::unique_ptr<KernelHandle>> replacedKernels;
   std::vector<std::unique_ptr<NamedRegion>> replacedRegions;
 
   /// Kernels that could not be loaded where there was something else.
@@ -122,7 +122,7 @@ static Tables &tables() {
   throw std::runtime_error(message);
 }
 
-static const LoadedKernel *lookUp(const NormKey &key) {
+static const KernelHandle *lookUp(const NormKey &key) {
   Tables &all = tables();
   std::shared_lock lock(all.mutex);
   auto found = all.kernels.find(key);
@@ -161,8 +161,8 @@ static int loadKernel(const NormKey &key, char *message) {
               key.rows, message, kMessageBytes);
 }
 
-static const LoadedKernel &lookUpLoaded(const NormKey &key) {
-  const LoadedKernel *found = lookUp(key);
+static const KernelHandle &lookUpLoaded(const NormKey &key) {
+  const KernelHandle *found = lookUp(key);
   if (!found)
     fail("lnbwd: the kernel that was just loaded is not in the table");
   return *found;
@@ -178,8 +178,8 @@ int64_t rowsHint(int64_t rows) {
   return rows * rows > 2 * below * below ? 2 * below : below;
 }
 
-const LoadedKernel &findKernel(const NormKey &key) {
-  if (const LoadedKernel *found = lookUp(key))
+const KernelHandle &findKernel(const NormKey &key) {
+  if (const KernelHandle *found = lookUp(key))
     return *found;
   std::array<char, kMessageBytes> message{};
   if (loadKernel(key, message.data()) != kLoaded)
@@ -187,8 +187,8 @@ const LoadedKernel &findKernel(const NormKey &key) {
   return lookUpLoaded(key);
 }
 
-const LoadedKernel *tryToFindKernel(const NormKey &key) {
-  if (const LoadedKernel *found = lookUp(key))
+const KernelHandle *tryToFindKernel(const NormKey &key) {
+  if (const KernelHandle *found = lookUp(key))
     return found;
   Tables &all = tables();
   {
@@ -290,7 +290,7 @@ lnbwd_torch_add_kernel(int32_t operation, int64_t row_length, int32_t element,
   auto &place = all.kernels[key];
   if (place)
     all.replacedKernels.push_back(std::move(place));
-  place = std::make_unique<LoadedKernel>(LoadedKernel{kernel, device, program});
+  place = std::make_unique<KernelHandle>(KernelHandle{kernel, device, program});
 }
 
 /// What rowsHint makes of a number of rows.

@@ -62,7 +62,7 @@ int64_t rowsHint(int64_t rows);
 
 /// A kernel that is loaded. A null `kernel` launches nothing: with that,
 /// bench/host_cost.py times what surrounds a launch.
-struct LoadedKernel {
+struct KernelHandle {
   const lnbwd_kernel *kernel = nullptr;
   /// For the simulator, whose memory is not the host's.
   const lnbwd_device *device = nullptr;
@@ -79,7 +79,7 @@ struct Operand {
 /// A row program on a device: its operands in the order of the kernel's
 /// arguments, inputs first. A null kernel does nothing.
 struct Region {
-  LoadedKernel kernel;
+  KernelHandle kernel;
   /// There is no kernel: PyTorch computes the program.
   bool isByTorch = false;
   std::vector<Operand> inputs;
@@ -97,12 +97,12 @@ struct Region {
 
 /// The kernel for `key`, loaded by Python if it was not yet.
 /// Throws std::runtime_error with Python's words if it cannot be.
-const LoadedKernel &findKernel(const NormKey &key);
+const KernelHandle &findKernel(const NormKey &key);
 
 /// The kernel for `key`, or null if there is none: Python was told why, once,
 /// and is not asked for it again, unless it said that it may work later. Throws
 /// std::runtime_error if loading was interrupted.
-const LoadedKernel *tryToFindKernel(const NormKey &key);
+const KernelHandle *tryToFindKernel(const NormKey &key);
 
 /// The row program that `text` names, loaded by Python if it was not yet.
 /// Throws std::runtime_error with Python's words if it cannot be.

@@ -8,7 +8,7 @@
 
 #include "Norms.h"
 
-#include "Launch.h"
+#include "TensorLaunch.h"
 
 namespace lnbwd::torch_operators {
 
@@ -40,7 +40,25 @@ Norm describe(NamedOperation operation, const Tensor &x,
           rows};
 }
 
-ForwardResults runForward(const LoadedKernel &kernel, const Norm &norm,
+void giveResults(StableIValue *stack, ForwardResults results) {
+  *stack++ = give(std::move(results.y));
+  if (results.mean)
+    *stack++ = give(std::move(results.mean));
+  *stack = give(std::move(results.rstd));
+}
+
+StableIValue *giveArguments(StableIValue *stack, bool hasBias, Tensor x,
+                            const std::vector<int64_t> &shape, Tensor weight,
+                            Tensor bias) {
+  *stack++ = give(std::move(x));
+  *stack++ = give(shape);
+  *stack++ = giveOptional(std::move(weight));
+  if (hasBias)
+    *stack++ = giveOptional(std::move(bias));
+  return stack;
+}
+
+ForwardResults runForward(const KernelHandle &kernel, const Norm &norm,
                           Tensor x, Tensor weight, Tensor bias,
                           const std::vector<int64_t> &statistics) {
   const bool hasMean = norm.key.operation == NamedOperation::LayerNorm;
@@ -62,7 +80,7 @@ ForwardResults runForward(const LoadedKernel &kernel, const Norm &norm,
   return results;
 }
 
-BackwardResults runBackward(const LoadedKernel &kernel, const Norm &norm,
+BackwardResults runBackward(const KernelHandle &kernel, const Norm &norm,
                             Tensor dy, Tensor x, Tensor mean, Tensor rstd,
                             Tensor weight, const Tensor &bias) {
   Device device = deviceOf(x.get());

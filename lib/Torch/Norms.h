@@ -42,8 +42,18 @@ struct ForwardResults {
   Tensor rstd;
 };
 
+/// Puts y, mean if there is one and rstd on the stack, as an operator's
+/// results.
+void giveResults(StableIValue *stack, ForwardResults results);
+
+/// Puts x, normalized_shape and what there can be of weight and bias on the
+/// stack, as an operator's arguments; returns the place behind them.
+StableIValue *giveArguments(StableIValue *stack, bool hasBias, Tensor x,
+                            const std::vector<int64_t> &shape, Tensor weight,
+                            Tensor bias);
+
 /// Runs a forward pass; statistics come in the shape `statistics`.
-ForwardResults runForward(const LoadedKernel &kernel, const Norm &norm,
+ForwardResults runForward(const KernelHandle &kernel, const Norm &norm,
                           Tensor x, Tensor weight, Tensor bias,
                           const std::vector<int64_t> &statistics);
 
@@ -55,11 +65,11 @@ struct BackwardResults {
 };
 
 /// Runs a backward pass; `mean` is null for RMSNorm.
-BackwardResults runBackward(const LoadedKernel &kernel, const Norm &norm,
+BackwardResults runBackward(const KernelHandle &kernel, const Norm &norm,
                             Tensor dy, Tensor x, Tensor mean, Tensor rstd,
                             Tensor weight, const Tensor &bias);
 
-/// NormKey::wants.
+/// The gradients that are wanted, as bits of NormKey::wants.
 constexpr uint32_t kWantsX = 1;
 constexpr uint32_t kWantsWeight = 2;
 constexpr uint32_t kWantsBias = 4;

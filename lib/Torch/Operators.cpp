@@ -16,8 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Launch.h"
 #include "Norms.h"
+#include "TensorLaunch.h"
 
 #include <algorithm>
 #include <stdexcept>
@@ -89,25 +89,16 @@ static void forward(StableIValue *stack, uint64_t, uint64_t) {
   if (!isComputedByKernels(x.get(), shape) ||
       (torchComputesForwardPasses() &&
        (isOnGPU(x.get()) || simulatedDevice() != -1))) {
-    StableIValue *place = stack;
-    *place++ = give(std::move(x));
-    *place++ = give(shape);
-    *place++ = giveOptional(std::move(weight));
-    if (isLayerNorm)
-      *place++ = giveOptional(std::move(bias));
-    *place = torch::stable::detail::from(epsilon);
+    *giveArguments(stack, isLayerNorm, std::move(x), shape, std::move(weight),
+                   std::move(bias)) = torch::stable::detail::from(epsilon);
     return callOperator(nameByTorch(operation).c_str(), stack);
   }
   Norm norm = describe(operation, x, shape, weight, bias);
   norm.key.epsilon = epsilon;
-  const LoadedKernel &kernel = findKernel(norm.key);
+  const KernelHandle &kernel = findKernel(norm.key);
   const std::vector<int64_t> leading = leadingSizes(x.get(), shape.size());
-  ForwardResults results = runForward(
-      kernel, norm, std::move(x), std::move(weight), std::move(bias), leading);
-  *stack++ = give(std::move(results.y));
-  if (isLayerNorm)
-    *stack++ = give(std::move(results.mean));
-  *stack = give(std::move(results.rstd));
+  giveResults(stack, runForward(kernel, norm, std::move(x), std::move(weight),
+                                std::move(bias), leading));
 }
 
 /// (dy, x, mean, rstd, weight?, bias?, normalized_shape, mask)

@@ -20,7 +20,7 @@
 #define Py_LIMITED_API 0x030a0000
 #include <Python.h>
 
-#include "Launch.h"
+#include "TensorLaunch.h"
 
 #include <exception>
 

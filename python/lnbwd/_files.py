@@ -2,15 +2,20 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Files that are written whole or not at all, as lnbwd-opt writes them
-(lib/Support/OutputFile.cpp)."""
+(lib/Support/OutputFile.cpp), and files of JSON that say of which format they are."""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import lzma
 import os
 import pathlib
 import stat
 import tempfile
+from typing import Any
+
+_XZ_MAGIC = b"\xfd7zXZ\0"
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes | str) -> None:
@@ -62,6 +67,25 @@ def check_writable(path: str | os.PathLike[str]) -> None:
                                                  dir=target.parent)
         os.close(descriptor)
         os.unlink(temporary)
+
+
+def read_document(path: pathlib.Path, name: str, version: int) -> dict[str, Any]:
+    """A JSON file that says of which format it is, plain or compressed by xz.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is no JSON, or of another format or version; the message names the file.
+    """
+    data = path.read_bytes()
+    try:
+        document = json.loads(lzma.decompress(data) if data.startswith(_XZ_MAGIC) else data)
+    except (ValueError, lzma.LZMAError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    found = document if isinstance(document, dict) else {}
+    if (found.get("format"), found.get("version")) != (name, version):
+        raise ValueError(f"{path}: expected format '{name}' version {version}, got "
+                         f"'{found.get('format')}' version {found.get('version')}")
+    return found
 
 
 def _new_file_mode() -> int:

@@ -254,8 +254,10 @@ def add_region(text: str, device: int, kernel: runtime.Kernel | None,
                inputs: Sequence[tuple[str, torch.dtype, int]],
                outputs: Sequence[tuple[str, torch.dtype, int]], *,
                by_torch: bool) -> None:
-    """The same for a row program; operands as kind, type and row length. ``by_torch``: there is no
-    kernel, and PyTorch computes it (``lnbwd::_region_by_torch``)."""
+    """Gives the library a row program's kernel; operands as kind, type and row length.
+
+    With ``by_torch`` there is no kernel, and PyTorch computes it (``lnbwd::_region_by_torch``).
+    """
     library = load()
     assert library is not None
     fields = [value for kind, dtype, length in (*inputs, *outputs)

@@ -90,7 +90,7 @@ def _verify(x: Tensor, normalized_shape: Sequence[int], weight: Tensor | None,
 
 def _verify_gradient(dy: Tensor, x: Tensor, normalized_shape: Sequence[int],
                      *statistics: Tensor) -> None:
-    """The same for what a backward pass takes beside."""
+    """Raises where dy or the statistics do not go with x."""
     if dy.dtype != x.dtype or dy.numel() != x.numel() or dy.device != x.device:
         raise ValueError("lnbwd: dy: expected x's type, size and device")
     rows = math.prod(x.shape[:x.dim() - len(normalized_shape)])

@@ -164,7 +164,7 @@ def _capture(call: Callable[[], object]) -> torch.cuda.CUDAGraph:
 
 
 def _measure_captured(ways: Ways, device: torch.device) -> dict[str, float]:
-    """The same in CUDA graphs; those that cannot be captured are left out."""
+    """Microseconds of each way in CUDA graphs; those that cannot be captured are left out."""
     graphs = {}
     with torch.cuda.device(device):
         for way, call in ways.items():

@@ -412,7 +412,7 @@ def region_call(text: str, device: str) -> Callable[..., None]:
 
 
 class _PythonCall:
-    """The same without the library in C++."""
+    """A call of a region without the library in C++."""
 
     def __init__(self, text: str) -> None:
         self._text = text

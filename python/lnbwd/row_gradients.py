@@ -326,8 +326,8 @@ class _EagerForward(torch.autograd.Function):
 
 
 class _TransformedForward(torch.autograd.Function):
-    """The same inside of torch.func's transforms, which may be nested: nothing but its arguments is
-    kept."""
+    """The forward pass inside of torch.func's transforms, which may be nested: nothing but its
+    arguments is kept."""
 
     generate_vmap_rule = True
 

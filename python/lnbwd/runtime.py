@@ -231,7 +231,7 @@ class Program(_Handle):
 
     @staticmethod
     def for_chip(code: bytes, chip: str) -> Program:
-        """The same from bytes that may be a bundle for several chips: takes the entry for ``chip``.
+        """Reads a compiled kernel, or of a bundle for several chips the entry for ``chip``.
 
         Args:
             code: a compiled kernel, or an offload bundle of several.
@@ -248,7 +248,7 @@ class Program(_Handle):
 
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Program:
-        """The same from a file."""
+        """Reads a file that holds a compiled kernel."""
         handle = _P()
         _check(_library().lnbwd_program_from_file(os.fsencode(path), ctypes.byref(handle)))
         assert handle.value is not None

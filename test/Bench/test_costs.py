@@ -108,7 +108,7 @@ def test_data_of_another_format_is_refused(tmp_path):
     import lzma
     path = tmp_path / "x.json.xz"
     path.write_bytes(lzma.compress(json.dumps({"format": "other", "version": 1}).encode()))
-    with pytest.raises(ValueError, match="expected lnbwd-sweep"):
+    with pytest.raises(ValueError, match="expected format 'lnbwd-sweep'"):
         costs.read([path])
 
 

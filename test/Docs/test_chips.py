@@ -67,10 +67,11 @@ def generate(tmp_path: pathlib.Path, description: dict) -> subprocess.CompletedP
 
 
 def test_a_new_chip_is_a_row(tmp_path):
-    """One that only differs in its figures: both tables and the lists have it."""
+    """The row of docs/add-a-chip.md is all that it takes: the tables and the lists have it."""
     description = json.loads(DESCRIPTION.read_text())
-    description["chips"]["gfx1103"] = {**description["chips"]["gfx1102"], "product": "A laptop",
-                                       "computeUnits": 12}
+    page = (ROOT / "docs" / "add-a-chip.md").read_text()
+    row, = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    description["chips"].update(json.loads(f"{{{row}}}"))
     result = generate(tmp_path, description)
     assert result.returncode == 0, result.stderr
     compiler = (tmp_path / "out" / "CompilerChips.inc").read_text()
@@ -78,6 +79,7 @@ def test_a_new_chip_is_a_row(tmp_path):
     assert 'chip.name = "gfx1103";' in compiler and 'chip.Chip = "gfx1103";' in simulator
     assert "chip.ElfMachine = llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX1103;" in simulator
     assert "gfx1103" in (tmp_path / "out" / "ChipNames.h").read_text()
+    assert '{"gfx1103", "' in (tmp_path / "out" / "SimulatorClocks.inc").read_text()
     assert "set(LNBWD_WAVE_SIZE_gfx1103 32)" in (tmp_path / "out" / "chips.cmake").read_text()
 
 

@@ -303,6 +303,18 @@ def test_units_are_in_no_circle():
     assert not circle(needed)
 
 
+def test_no_two_files_have_one_name():
+    """But for what each library has of its own: its C interface, its declaration of passes."""
+    found: dict[str, list[str]] = {}
+    for top in ("include", "lib", "tools", "unittests", "fuzz", "bench"):
+        for file in sorted((ROOT / top).rglob("*.*")):
+            if file.suffix in (".h", ".cpp", ".c", ".td") and "build" not in file.parts:
+                found.setdefault(file.name, []).append(str(file.relative_to(ROOT)))
+    assert len(found) > 400
+    collisions = {name: files for name, files in found.items() if len(files) > 1}
+    assert collisions.keys() <= {"CApi.cpp", "Passes.h", "Passes.td"}, collisions
+
+
 # Sources that are one unit: a class in two files, and what TableGen declares as one.
 ONE_UNIT = {
     "Conversion/FewRowsToGPU/FewRowsValues": "Conversion/FewRowsToGPU/FewRowsKernel",
@@ -356,6 +368,19 @@ def test_folders_are_in_no_circle():
             str(pathlib.PurePath(other).parent) for other in needs)
         needed[folder].discard(folder)
     assert not circle(needed)
+
+
+def test_layers_of_the_simulator_know_those_above():
+    """What docs/simulator.md's table of lib/Simulator's folders says, is so."""
+    page = (ROOT / "docs" / "simulator.md").read_text()
+    layers = dict(re.findall(r"^\| ([A-Z]\w+) \| .* \| ([\w, ]+) \|$", page, re.MULTILINE))
+    simulator = ROOT / "lib" / "Simulator"
+    assert set(layers) == {folder.name for folder in simulator.iterdir() if folder.is_dir()}
+    for layer, known in layers.items():
+        for file in sorted((simulator / layer).rglob("*.[ch]*")):
+            for other in re.findall(r'#include "(\w+)/', file.read_text()):
+                assert other not in layers or other == layer or known == "all" or (
+                    other in known.split(", ")), f"{file.relative_to(ROOT)} includes {other}"
 
 
 @pytest.mark.parametrize("folder", ["lib/Runtime", "lib/Reference", "lib/Support",
@@ -476,12 +501,25 @@ def test_each_pass_is_described_and_tested(name):
         assert any("invalid" in file for file in own), f"{name} fails nowhere in the tests"
 
 
+def test_descriptions_are_no_pages():
+    """What is told at length is told on a page; a record says what it is, in tables and examples."""
+    found = {}
+    for file in sorted((ROOT / "include").rglob("*.td")):
+        text = file.read_text()
+        for match in re.finditer(r"let description = \[\{(.*?)\}\]", text, re.DOTALL):
+            record = re.findall(r"^(?:def|class) (\w+)", text[:match.start()], re.MULTILINE)[-1]
+            body = re.sub(r"```.*?```", "", match[1], flags=re.DOTALL)
+            found[record] = sum(not line.lstrip().startswith("|") for line in body.splitlines())
+    assert found["LNBwd_RowwiseOp"] > 20  # Else they are found in another way now.
+    assert {record: lines for record, lines in found.items() if lines > 50} == {}
+
+
 def test_no_comment_leans_on_the_one_above():
     """What a declaration is can be read without the one that happens to stand before it."""
-    for file in own_sources():
+    for file in own_sources("bench"):
         found = re.findall(
-            r"^ *//+ (?:The same (?:with|where|for|as|but)|Like the|As above|Ditto)\b.*",
-            file.read_text(), re.MULTILINE)
+            r'^ *(?://+ |""")(?:The same(?:,| (?:with|where|for|as|but|by|in|from|without)\b)|'
+            r"Like the\b|As above\b|Ditto\b).*", file.read_text(), re.MULTILINE)
         assert not found, f"{file.relative_to(ROOT)}: {found}"
 
 

@@ -1,16 +1,17 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Files that the package writes: whole or not at all."""
+"""Files that the package writes, whole or not at all, and reads."""
 
 import errno
+import lzma
 import os
 import resource
 import stat
 
 import pytest
 
-from lnbwd._files import write_whole
+from lnbwd._files import read_document, write_whole
 
 
 def limited(size):
@@ -72,3 +73,20 @@ def test_devices_are_written_to_in_place():
         write_whole("/dev/full", "text")
     assert caught.value.errno == errno.ENOSPC
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+
+@pytest.mark.parametrize("compress", [bytes, lzma.compress])
+def test_documents_say_of_which_format_they_are(tmp_path, compress):
+    file = tmp_path / "document"
+    file.write_bytes(compress(b'{"format": "ours", "version": 2, "entries": []}'))
+    assert read_document(file, "ours", 2)["entries"] == []
+    with pytest.raises(ValueError, match="document: expected format 'ours' version 3, got 'ours' "
+                       "version 2"):
+        read_document(file, "ours", 3)
+
+
+@pytest.mark.parametrize("data", [b"", b"[]", b"{", b"\xff\xff", lzma.compress(b"{}")[:-4]])
+def test_what_is_no_document_is_named(tmp_path, data):
+    (tmp_path / "document").write_bytes(data)
+    with pytest.raises(ValueError, match="document: "):
+        read_document(tmp_path / "document", "ours", 1)

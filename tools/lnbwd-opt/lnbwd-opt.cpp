@@ -14,7 +14,7 @@
 #include "LnbwdOpt.h"
 
 #include "lnbwd/Chips/ChipNames.h"
-#include "lnbwd/Compiler/Driver.h"
+#include "lnbwd/Compiler/CompileSource.h"
 #include "lnbwd/Config.h"
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/LaunchPlan/Passes.h"

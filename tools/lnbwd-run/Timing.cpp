@@ -112,8 +112,8 @@ namespace {
 class BufferSets {
 public:
   BufferSets(const lnbwd_device *device, const Problem &problem,
-             const Execution &execution, uint64_t l2Bytes)
-      : setBytes(sizeOfSet(problem, execution)),
+             const GuardedLaunch &guarded, uint64_t l2Bytes)
+      : setBytes(sizeOfSet(problem, guarded)),
         count(countSets(device, l2Bytes, setBytes)),
         memory(device, setBytes * count), pointers(count) {
     for (size_t set = 0; set < count; ++set) {
@@ -122,7 +122,7 @@ public:
         pointers[set].push_back(address);
         if (problem.arguments[i].placedOver)
           continue;
-        check(lnbwd_copy_on_device(device, address, execution.pointers()[i],
+        check(lnbwd_copy_on_device(device, address, guarded.pointers()[i],
                                    problem.arguments[i].bytes, nullptr));
         address += aligned(problem.arguments[i].bytes);
       }
@@ -130,7 +130,7 @@ public:
         if (auto place = problem.arguments[i].placedOver)
           pointers[set][i] = pointers[set][*place];
       workspaces.push_back(address);
-      check(lnbwd_memset(device, address, 0xff, execution.workspaceSize(),
+      check(lnbwd_memset(device, address, 0xff, guarded.workspaceSize(),
                          nullptr));
     }
     check(lnbwd_synchronize(device, nullptr));
@@ -144,8 +144,9 @@ public:
   void *workspace(size_t index) const { return workspaces[index % count]; }
 
 private:
-  static size_t sizeOfSet(const Problem &problem, const Execution &execution) {
-    size_t bytes = aligned(execution.workspaceSize());
+  static size_t sizeOfSet(const Problem &problem,
+                          const GuardedLaunch &guarded) {
+    size_t bytes = aligned(guarded.workspaceSize());
     for (const Argument &argument : problem.arguments)
       bytes += aligned(argument.bytes);
     return std::max(bytes, kAlignment);
@@ -262,17 +263,17 @@ static StreamReport measureCopy(const lnbwd_device *device) {
 
 TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
                        const lnbwd_program *stream, const Problem &problem,
-                       const Execution &execution) {
+                       const GuardedLaunch &guarded) {
   lnbwd_device_info info;
   check(lnbwd_device_get_info(device, &info));
-  BufferSets sets(device, problem, execution, info.l2_bytes);
+  BufferSets sets(device, problem, guarded, info.l2_bytes);
 
   Measurement measurement = measure(device, [&](size_t index) {
     const std::vector<void *> &arguments = sets.arguments(index);
     check(lnbwd_kernel_launch_grouped(kernel, arguments.data(),
                                       arguments.size(), problem.rows,
                                       problem.groups, sets.workspace(index),
-                                      execution.workspaceSize(), nullptr),
+                                      guarded.workspaceSize(), nullptr),
           WrongNumbers);
   });
   TimeReport report;

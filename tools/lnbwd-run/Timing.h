@@ -9,7 +9,7 @@
 #ifndef LNBWD_TOOLS_LNBWD_RUN_TIMING_H
 #define LNBWD_TOOLS_LNBWD_RUN_TIMING_H
 
-#include "Execution.h"
+#include "GuardedLaunch.h"
 #include "Problem.h"
 
 #include <optional>
@@ -47,7 +47,7 @@ struct TimeReport {
 /// (StreamKernel.h); null: the driver's copy takes its place.
 TimeReport measureTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
                        const lnbwd_program *stream, const Problem &problem,
-                       const Execution &execution);
+                       const GuardedLaunch &guarded);
 
 } // namespace lnbwd::run
 

@@ -13,11 +13,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Checks.h"
-#include "Execution.h"
 #include "Failure.h"
+#include "GuardedLaunch.h"
 #include "KernelCompiler.h"
 #include "Options.h"
-#include "Prediction.h"
+#include "PredictedTime.h"
 #include "Problem.h"
 #include "RunReport.h"
 #include "StreamKernel.h"
@@ -39,17 +39,17 @@ static std::string outputName(const Argument &argument) {
 }
 
 /// Runs once, or with --verify twice and compares; fills in the outputs.
-static void runAndCheck(Execution &execution, const Problem &problem,
+static void runAndCheck(GuardedLaunch &guarded, const Problem &problem,
                         const Options &options, SimulatorChecks &checks,
                         RunReport &report) {
   checks.resetCounts();
-  auto outputs = execution.run(kFirstPoison, report.complaints);
+  auto outputs = guarded.run(kFirstPoison, report.complaints);
   report.checkedCounts = checks.counts();
   if (options.time && report.device.is_simulated)
     report.counters = checks.counters();
   if (options.shuffleSeed != 0) {
     checks.shuffle(options.shuffleSeed);
-    auto shuffled = execution.run(kFirstPoison, report.complaints);
+    auto shuffled = guarded.run(kFirstPoison, report.complaints);
     checks.shuffle(0);
     for (size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i] != shuffled[i])
@@ -63,7 +63,7 @@ static void runAndCheck(Execution &execution, const Problem &problem,
   if (options.verify) {
     // The simulator's checks have had the same instructions in the same order.
     checks.end();
-    again = execution.run(kSecondPoison, report.complaints);
+    again = guarded.run(kSecondPoison, report.complaints);
     report.outputs = compareWithReference(problem, outputs);
   } else {
     for (const Argument &argument : problem.arguments)
@@ -144,38 +144,38 @@ static int run(Options options) {
   if (options.time && !info.is_simulated)
     stream = loadStream(options, chip);
   // Before the host computes inputs that the device could not hold.
-  Execution::checkMemory(device.get(), kernel.get(), problem);
+  GuardedLaunch::checkMemory(device.get(), kernel.get(), problem);
   fillProblem(problem, options);
   SimulatorChecks checks(device.get(), options.check);
-  Execution execution(device.get(), kernel.get(), problem, checks);
+  GuardedLaunch guarded(device.get(), kernel.get(), problem, checks);
 
   RunReport report;
   report.operation = lnbwd_program_name(program.get());
   report.chip = chip;
   report.format = lnbwd_program_format(program.get());
   report.kernelFile = options.kernelFile;
-  report.workspaceBytes = execution.workspaceSize();
+  report.workspaceBytes = guarded.workspaceSize();
   report.device = info;
   if (!options.predict)
-    runAndCheck(execution, problem, options, checks, report);
+    runAndCheck(guarded, problem, options, checks, report);
   if (options.predict && !report.device.is_simulated)
     throw UsageFailure("--predict: expected the simulator (--device sim), got "
                        "a device that can be measured (--time)");
   if (options.predict) {
     report.prediction =
-        predictTime(device.get(), kernel.get(), problem, execution,
+        predictTime(device.get(), kernel.get(), problem, guarded,
                     options.timeOptions, options.traceFile);
   } else if (options.time && report.device.is_simulated) {
     report.prediction =
-        predictTime(device.get(), kernel.get(), problem, execution,
+        predictTime(device.get(), kernel.get(), problem, guarded,
                     options.timeOptions, options.traceFile);
   } else if (options.time) {
     if (!options.timeOptions.empty() || !options.traceFile.empty())
       throw UsageFailure("--time-options, --trace: expected the simulator "
                          "(--device sim), which predicts; got a device that "
                          "is measured");
-    report.time = measureTime(device.get(), kernel.get(), stream.get(), problem,
-                              execution);
+    report.time =
+        measureTime(device.get(), kernel.get(), stream.get(), problem, guarded);
   }
 
   std::string text = options.json ? formatJson(report, problem, options)

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Execution.h"
+#include "GuardedLaunch.h"
 #include "Inputs.h"
 #include "StreamKernel.h"
 #include "TestPrograms.h"

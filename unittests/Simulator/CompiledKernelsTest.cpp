@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "HalfFloats.h"
 #include "HipTester.h"
-#include "SmallFloats.h"
 #include "TestKernels.h"
 #include "WaveTester.h"
 

@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MatrixProduct.h"
+#include "ProductTester.h"
 
 #include <map>
 

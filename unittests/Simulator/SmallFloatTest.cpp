@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SmallFloats.h"
+#include "HalfFloats.h"
 #include "WaveTester.h"
 
 #include <cmath>

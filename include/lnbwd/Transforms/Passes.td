@@ -44,14 +44,10 @@ def DifferentiatePass : Pass<"lnbwd-differentiate", "::mlir::ModuleOp"> {
     the row sums of a normalisation before the layer are read off it
     (docs/layer-norm-linear.md).
 
-    `simplify` writes the result as one would by hand: scalar factors leave row
-    sums, the sum of a centred row is 0, that of the squares of a normalised row
-    N(1 - eps rstd^2), and what is needed twice is computed once. It treats
-    float32 numbers as real ones; `lnbwd-simplify-row-algebra` is the same by
-    itself, and docs/derivation.md has the normal form behind it. Fails, naming
-    the operation, on operations that have no derivative here. The gradient of a
-    named operation notes in `lnbwd.operation` which named gradient it is, if
-    there is one.
+    `simplify` writes the result as one would by hand, with float32 numbers taken
+    for real ones: `lnbwd-simplify-row-algebra` is the same by itself. The
+    gradient of a named operation notes in `lnbwd.operation` which named gradient
+    it is, if there is one.
 
     Before:
 

@@ -58,11 +58,15 @@ static void emitExpectBytes(ImplicitLocOpBuilder &b, Value barriers,
       b, TypeRange(), ValueRange{emitSharedAddress(b, barriers, index), bytes});
 }
 
+/// How long a wave that waits for bytes may sleep before it looks again, in
+/// nanoseconds: long, since it is woken when they have come.
+static constexpr int64_t sleepNanoseconds = 10'000'000;
+
 /// Waits until all bytes have come; `phase` (i32) is 0 the first time that the
 /// barrier is waited for, then 1, 0, ...
 static void emitAwaitBytes(ImplicitLocOpBuilder &b, Value barriers, Value index,
                            Value phase) {
-  Value ticks = arith::ConstantIntOp::create(b, 10000000, 32);
+  Value ticks = arith::ConstantIntOp::create(b, sleepNanoseconds, 32);
   NVVM::MBarrierTryWaitParityOp::create(
       b, emitSharedAddress(b, barriers, index), phase, ticks);
 }
@@ -224,8 +228,6 @@ protected:
     return arith::RemUIOp::create(b, first,
                                   emitIndex(b, bulkCopyUnit / elementBytes));
   }
-
-private:
   LogicalResult lower(Op op, const Place &place,
                       PatternRewriter &rewriter) const final {
     std::optional<Stages> stages = lookupStages(op.getStages());

@@ -40,14 +40,16 @@ public:
             op, module, chip,
             getStageBytes(*op.getTiling()) * op.getTiling()->getStages(), {}) {}
 
+protected:
+  void addMemory() override {}
+  void writeBody() override;
+
 private:
   /// Fragments of both matrices, of 16 l.
   struct Fragments {
     SmallVector<Value> as, bs;
   };
 
-  void addMemory() override {}
-  void writeBody() override;
   void placeTiles();
   /// Starts the copies of the tiles that begin with `at`, as one group.
   void copyTiles(Value at, const Range &range, Value stage);

@@ -40,13 +40,15 @@ public:
       : ProductKernel(op, module,
                       {threads, tileSize, tileSize, 1, depthSize, 0}) {}
 
-private:
+protected:
   void addMemory() override {
     for (Value *tile : {&tileA, &tileB})
       *tile = lane::addWorkgroupMemory(kernel, tileStride * depthSize,
                                        b.getF32Type());
   }
   void writeBody() override;
+
+private:
   /// Brings a tile of `tileSize` by `depthSize` elements to `memory`, the part
   /// of all work-items.
   void fillTile(const ProductSource &source, Value memory, Value first,

@@ -151,7 +151,7 @@ std::unique_ptr<ProductKernel> makeAsyncKernel(ProductOp op,
                                                mlir::gpu::GPUModuleOp module,
                                                const ChipInfo &chip);
 
-/// The same by instructions of four waves, with waves that only copy.
+/// Of instructions of four waves, with waves that copy and do nothing else.
 std::unique_ptr<ProductKernel>
 makeWarpGroupKernel(ProductOp op, mlir::gpu::GPUModuleOp module,
                     const ChipInfo &chip);

@@ -39,9 +39,11 @@ public:
   TiledProduct(ProductOp op, gpu::GPUModuleOp module, const ChipInfo &chip)
       : MatrixProduct(op, module, chip, /*launchedBytes=*/0, {}) {}
 
-private:
+protected:
   void addMemory() override;
   void writeBody() override;
+
+private:
   SmallVector<Value> loadTiles(Value at);
   void storeTiles(ValueRange loaded, Value at);
   SmallVector<Value> loadFirstTiles(const Range &range);

@@ -51,15 +51,18 @@ public:
       : MatrixProduct(op, module, chip, getWarpGroupBytes(*op.getTiling()),
                       {waveGroupSize, warpGroupThreads, chip.computeUnits}) {}
 
+protected:
+  void addMemory() override {}
+  MemRefType getScratchType() override;
+  void writeBody() override;
+  SmallVector<ResultRun> getRuns(ValueRange fragment) override;
+
 private:
   /// The stage of a turn, and how often all were used, modulo 2.
   struct Turn {
     Value stage, phase;
   };
 
-  void addMemory() override {}
-  MemRefType getScratchType() override;
-  void writeBody() override;
   void placeMemory();
   void initBarriers();
   /// Goes over the workgroup's tiles. `makeTile` gets the first turn of a
@@ -73,7 +76,6 @@ private:
   void multiplyTiles();
   Value makeSums();
   Value multiplyStage(Value stage, Value sums);
-  SmallVector<ResultRun> getRuns(ValueRange fragment) override;
 
   Value getBarrier(Value barriers, Value stage) {
     return tiles.getPointer(b.add(barriers, b.multiply(stage, barrierBytes)));

@@ -48,7 +48,7 @@ struct Symbol {
   std::string Name;
 };
 /// All that the process has registered; Lock guards it.
-struct Program {
+struct Registrations {
   std::mutex Lock;
   std::map<FatBinary *, std::unique_ptr<FatBinary>> Binaries;
   std::map<const void *, Symbol> Functions, Variables;
@@ -60,9 +60,9 @@ struct CallConfiguration {
 };
 } // namespace
 
-static Program &program() {
+static Registrations &registrations() {
   // Never destroyed: programs unregister when static objects are destroyed.
-  static Program *All = new Program;
+  static Registrations *All = new Registrations;
   return *All;
 }
 
@@ -95,9 +95,9 @@ static hipError_t moduleOf(FatBinary &Binary, hipModule_t *Module) {
 
 static hipError_t functionOf(const char *Caller, const void *Host,
                              hipFunction_t *Function) {
-  std::lock_guard<std::mutex> Guard(program().Lock);
-  const auto It = program().Functions.find(Host);
-  if (It == program().Functions.end())
+  std::lock_guard<std::mutex> Guard(registrations().Lock);
+  const auto It = registrations().Functions.find(Host);
+  if (It == registrations().Functions.end())
     return finish(hipErrorInvalidDeviceFunction,
                   std::string(Caller) + ": the program has registered no "
                                         "kernel with this address");
@@ -111,9 +111,9 @@ static hipError_t functionOf(const char *Caller, const void *Host,
 
 static hipError_t variableOf(const char *Caller, const void *Host,
                              hipDeviceptr_t *Where, size_t *Bytes) {
-  std::lock_guard<std::mutex> Guard(program().Lock);
-  const auto It = program().Variables.find(Host);
-  if (It == program().Variables.end())
+  std::lock_guard<std::mutex> Guard(registrations().Lock);
+  const auto It = registrations().Variables.find(Host);
+  if (It == registrations().Variables.end())
     return finish(hipErrorInvalidSymbol, std::string(Caller) +
                                              ": the program has registered no "
                                              "variable with this address");
@@ -184,38 +184,40 @@ void **__hipRegisterFatBinary(const void *Data) {
   auto Binary = std::make_unique<FatBinary>();
   Binary->Image = W->Image;
   FatBinary *Handle = Binary.get();
-  std::lock_guard<std::mutex> Guard(program().Lock);
+  std::lock_guard<std::mutex> Guard(registrations().Lock);
   chooseDevice(W->Image);
-  program().Binaries[Handle] = std::move(Binary);
+  registrations().Binaries[Handle] = std::move(Binary);
   return reinterpret_cast<void **>(Handle);
 }
 
 void __hipUnregisterFatBinary(void **Handle) {
   auto *Binary = reinterpret_cast<FatBinary *>(Handle);
-  std::lock_guard<std::mutex> Guard(program().Lock);
-  const auto It = program().Binaries.find(Binary);
-  if (It == program().Binaries.end())
+  std::lock_guard<std::mutex> Guard(registrations().Lock);
+  const auto It = registrations().Binaries.find(Binary);
+  if (It == registrations().Binaries.end())
     return;
   for (auto &Module : Binary->Modules)
     (void)hipModuleUnload(Module.second);
-  for (auto *Names : {&program().Functions, &program().Variables})
+  for (auto *Names : {&registrations().Functions, &registrations().Variables})
     for (auto Name = Names->begin(); Name != Names->end();)
       Name =
           Name->second.Owner == Binary ? Names->erase(Name) : std::next(Name);
-  program().Binaries.erase(It);
+  registrations().Binaries.erase(It);
 }
 
 void __hipRegisterFunction(void **Handle, const void *Host, char *,
                            const char *Name, unsigned, void *, void *, void *,
                            void *, int *) {
-  std::lock_guard<std::mutex> Guard(program().Lock);
-  program().Functions[Host] = {reinterpret_cast<FatBinary *>(Handle), Name};
+  std::lock_guard<std::mutex> Guard(registrations().Lock);
+  registrations().Functions[Host] = {reinterpret_cast<FatBinary *>(Handle),
+                                     Name};
 }
 
 void __hipRegisterVar(void **Handle, void *Host, char *, const char *Name, int,
                       size_t, int, int) {
-  std::lock_guard<std::mutex> Guard(program().Lock);
-  program().Variables[Host] = {reinterpret_cast<FatBinary *>(Handle), Name};
+  std::lock_guard<std::mutex> Guard(registrations().Lock);
+  registrations().Variables[Host] = {reinterpret_cast<FatBinary *>(Handle),
+                                     Name};
 }
 
 void __hipRegisterManagedVar(void **Handle, void **Pointer, void *Initial,
@@ -224,7 +226,7 @@ void __hipRegisterManagedVar(void **Handle, void **Pointer, void *Initial,
   if (hipMallocManaged(Pointer, Bytes, hipMemAttachGlobal) != hipSuccess)
     return;
   std::memcpy(*Pointer, Initial, Bytes);
-  std::lock_guard<std::mutex> Guard(program().Lock);
+  std::lock_guard<std::mutex> Guard(registrations().Lock);
   reinterpret_cast<FatBinary *>(Handle)->Managed.push_back({Name, *Pointer});
 }
 

@@ -314,7 +314,7 @@ class Conversion:
                                 self.builder.constant(0))
 
     def condition(self, argument: Any) -> int:
-        """The same as a condition: whether it is not 0."""
+        """The value of a node's argument as a condition: of a number, whether it is not 0."""
         value = self.value(argument)
         if self.is_condition(value):
             return value

@@ -101,7 +101,8 @@ def register(text: str) -> regions_op.RegionProgram:
 
 
 def resolve(text: str) -> regions_op.RegionProgram | None:
-    """The same for a text that a compiled graph out of a cache brings along."""
+    """The row program in a text that a compiled graph out of a cache brings along; None if this
+    version cannot read it."""
     try:
         return register(text)
     except ValueError:

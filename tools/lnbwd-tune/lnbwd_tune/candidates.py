@@ -21,8 +21,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lnbwd import _chips, runtime, schedule, schedule_space
-from lnbwd._files import check_writable, write_whole
-from lnbwd_bench import our_kernels
+from lnbwd._files import check_writable, read_document, write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
@@ -174,5 +173,7 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any]:
     Raises:
         TuneError: there is none, or it is of another version.
     """
-    return our_kernels.read_manifest(folder / MANIFEST, FORMAT, VERSION, TuneError,
-                                     "make it with 'lnbwd-tune compile'")
+    try:
+        return read_document(folder / MANIFEST, FORMAT, VERSION)
+    except (OSError, ValueError) as error:
+        raise TuneError(f"{error}; make it with 'lnbwd-tune compile'") from error

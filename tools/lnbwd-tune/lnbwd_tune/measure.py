@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import json
-import os
 import pathlib
 import statistics
 import time
@@ -26,7 +25,7 @@ import numpy as np
 
 from lnbwd import _chips, errors, runtime
 from lnbwd._contest import Contest, Rotation
-from lnbwd._files import write_whole
+from lnbwd._files import read_document, write_whole
 from lnbwd_bench.progress import Progress
 from lnbwd_bench.shapes import Shape
 
@@ -272,10 +271,6 @@ def read(path: pathlib.Path) -> dict[str, Any]:
         TuneError: it is none, or of another version.
     """
     try:
-        document = json.loads(path.read_text())
+        return read_document(path, FORMAT, VERSION)
     except (OSError, ValueError) as error:
-        raise TuneError(f"cannot read {path}: {error}") from error
-    if document.get("format") != FORMAT or document.get("version") != VERSION:
-        raise TuneError(f"{path}: expected format '{FORMAT}' version {VERSION}, got "
-                        f"'{document.get('format')}' version {document.get('version')}")
-    return dict(document)
+        raise TuneError(str(error)) from error

@@ -11,7 +11,7 @@ import pathlib
 from collections.abc import Iterable
 from typing import Any
 
-from lnbwd._files import write_whole
+from lnbwd._files import read_document, write_whole
 from lnbwd_bench.shapes import Shape
 
 from . import prediction
@@ -169,11 +169,8 @@ def update_table(path: pathlib.Path, document: dict[str, Any], least_gain: float
     kept: list[dict[str, Any]] = []
     if path.exists():
         try:
-            table = json.loads(path.read_text())
-            if table.get("format") != FORMAT or table.get("version") != VERSION:
-                raise ValueError(f"expected format '{FORMAT}' version {VERSION}")
-            kept = table["entries"]
-        except (OSError, ValueError, KeyError, AttributeError) as error:
+            kept = read_document(path, FORMAT, VERSION)["entries"]
+        except (OSError, ValueError, KeyError) as error:
             raise TuneError(f"{path} is no table of tuned schedules: {error}") from error
     entries = make_entries(document, least_gain)
     # Problems that were measured and whose model won have no entry any more either.

@@ -345,8 +345,8 @@ struct DropUnusedResults : RewritePattern {
 
 /// The gradients of columns do not depend on gamma, unless xhat comes from the
 /// output, nor on dsum: without a gradient of rows neither is read.
-struct DropUnreadInputs : RewritePattern {
-  DropUnreadInputs(MLIRContext *context, StringRef name)
+struct DropInputsOfRowGradients : RewritePattern {
+  DropInputsOfRowGradients(MLIRContext *context, StringRef name)
       : RewritePattern(name, /*benefit=*/1, context) {}
 
   LogicalResult matchAndRewrite(Operation *op,
@@ -378,6 +378,6 @@ struct DropUnreadInputs : RewritePattern {
 
 void lnbwd::detail::populateNormFolds(RewritePatternSet &patterns,
                                       StringRef operationName) {
-  patterns.add<DropUnusedResults, DropUnreadInputs>(patterns.getContext(),
-                                                    operationName);
+  patterns.add<DropUnusedResults, DropInputsOfRowGradients>(
+      patterns.getContext(), operationName);
 }

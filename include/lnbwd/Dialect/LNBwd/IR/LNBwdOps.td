@@ -46,47 +46,11 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     | `outs group_sums` | `[B, N]`, or `[B, P, N]` of f32 | | `vector<N x f32>` |
     | `outs outer_sums` | `[R, C]` | | `vector<R x C x f32>` |
 
-    A row may have several dimensions: with `row_rank` R, the last R dimensions
-    of a row block are its row, N is their product, and columns have these
-    dimensions. Row blocks that are memrefs may lie apart, each row dense and a
-    fixed distance behind the one before (`strided<[S, 1]>`, S static); all
-    other buffers are dense.
-
-    Matrices are what all rows are multiplied by (`lnbwd.linear`), and nothing
-    else can be done with one. An outer sum is the sum over the rows of outer
-    products, `vector.outerproduct`, or of `arith.addf` of such. Since a product
-    changes the length of a row, each operand of a program with matrices or
-    outer sums has an N of its own, `row_rank` is 1, and the region's operations
-    see to it that lengths fit; in any other program all have the same N.
-
-    Elements are f16, bf16 or f32; those of row blocks, read or written, may be
-    i8 as well. A mask of booleans, a byte each as PyTorch has it, is a row
-    block of i8: `arith.cmpi ne` with 0 makes conditions of it, `arith.extui`
-    makes it of conditions.
-
-    A column sum adds its yielded vector over all rows, in float32, and is
-    rounded to the output's element once at the end, as an outer sum is; with
-    `accumulate` they are added to what the output, of f32, holds. An output
-    with one dimension more takes one partial sum of each of P workgroups
-    instead, in a fixed order.
-
-    A row scalar with one dimension more, a memref with static S, is a row sum
-    in parts. As an output it takes a `vector.reduction <add>` that the region
-    uses for nothing else, part by part: workgroups that have one of S slices of
-    the columns each write what theirs add to it. As an input it is the sum of
-    its parts, from the first to the last.
-
-    With group columns or group sums the M rows are B groups of T = M / B
-    neighbouring ones, M being a multiple of B: rows b T to b T + T - 1 use row
-    b of a group column, as the samples of a batch use each their own scale, and
-    row b of a group sum is the sum over them. All of them have the same B,
-    which may be dynamic, like M. A workgroup works on rows of one group. With
-    group columns, column sums still go over all M rows; P is then the number of
-    workgroups of all groups together, that of a group sum those of one group.
-
-    `fixed_workgroups`, if not 0, bounds the grid in the place of the schedule's
-    workgroups for each compute unit: the order in which column sums are added,
-    and so their bits, then depend on M and N alone, and not on the device.
+    Elements are f16, bf16 or f32; those of row blocks may be i8 as well. All
+    operands have the same N, but for programs with matrices or outer sums. A
+    column sum is added up in float32, in a fixed order; with `accumulate`, to
+    what the output holds. What an operand may be is told kind by kind in
+    [row-programs.md](../row-programs.md).
 
     The region is straight-line: elementwise `arith` and `math` operations on
     `vector<N x ...>`, `vector.fma`, `vector.broadcast` of a scalar,
@@ -95,7 +59,8 @@ def LNBwd_RowwiseOp : LNBwd_DestinationOp<"rowwise", [
     independent of each other; nothing orders them.
 
     `entry` is the name of the kernel; `operand_names` names the operands, in
-    order, in the launch plan.
+    order, in the launch plan. The last `row_rank` dimensions of a row block are
+    its row. `fixed_workgroups`, if not 0, bounds the grid whatever the device.
 
     Example (sum of squares of each row, and the columns' sums):
 

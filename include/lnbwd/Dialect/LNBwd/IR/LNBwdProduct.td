@@ -40,35 +40,13 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
 
     Without an epilogue `out` is f32 and gets the sums. An *epilogue* computes
     what `out` gets instead, element by element, where the sums are still in
-    registers: a row program's region for one row of the result, of J elements,
-    that yields one row, `lnbwd.product_yield`. Its arguments are
-
-    | operand | shape | block argument |
-    |---|---|---|
-    | the product | | `vector<J x f32>` |
-    | `rows` | the result's | `vector<J x element>` |
-    | `columns` | `[J]` | `vector<J x element>` |
-    | `scalars` | `[M]`, or `[I]` | the element |
-
-    Elements are f16, bf16 or f32; those of `rows` may be i8 as well, and all
-    are dense. What it may do is what a row program may, but for row sums: no
-    work-item has a row.
-
-    A *prologue* computes, element by element while a tile is loaded, what is
-    multiplied instead of what is in memory: of `lhs`, or with `lhs_transposed`
-    of `rhs`, whose rows are the launch's. It is a row program's region for one
-    row of that operand, of K elements, and yields a row of the same type. Its
-    arguments are
-
-    | operand | shape | block argument |
-    |---|---|---|
-    | the operand | `[M, K]` | `vector<K x element>` |
-    | `columns` | `[K]` | `vector<K x element>` |
-    | `scalars` | `[M]` | the element |
-
-    It may do what an epilogue may, and does it again for each tile of the other
-    operand. Rows and columns that a matrix does not have stay 0 behind it. A
-    tiling with a prologue has one stage: copies go past the registers.
+    registers. A *prologue* computes, element by element while a tile is loaded,
+    what is multiplied instead of what is in memory: of `lhs`, or with
+    `lhs_transposed` of `rhs`, whose rows are the launch's. Each is a row
+    program's region without row sums, for one row of the result or of the
+    operand, that yields one row, `lnbwd.product_yield`. Behind that row its
+    arguments are what it has of `rows` (an epilogue alone), `columns` and
+    `scalars`; [row-programs.md](../row-programs.md#around-a-product) has a table.
 
     `operand_names` names A, B, out, the epilogue's operands and the prologue's
     in the launch plan, where a matrix is a column of all its elements.
@@ -76,10 +54,6 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
     `tiling` is set by `lnbwd-select-tiling` where a chip has matrix
     instructions for the types; without it the kernel is one of fused
     multiply-adds.
-
-    Row programs over the rows of a matrix, a weight say, have the attribute
-    `lnbwd.own_rows`: the number of their rows is static, and no launch chooses
-    it.
 
     Example:
 

@@ -25,7 +25,7 @@ bool hasRows(mlir::Operation &op);
 /// scalar, or a pure operation on scalars.
 bool isRowElementOp(mlir::Operation &op);
 
-/// The same, for errors.
+/// What isRowElementOp accepts, in the words of an error.
 inline constexpr llvm::StringLiteral rowElementOps =
     "an elementwise operation, a splat constant, vector.broadcast of a "
     "scalar, or a pure operation on scalars";

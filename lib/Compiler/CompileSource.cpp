@@ -1,4 +1,4 @@
-//===- Driver.cpp - From source text to machine code ----------------------===//
+//===- CompileSource.cpp - From source text to machine code ---------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lnbwd/Compiler/Driver.h"
+#include "lnbwd/Compiler/CompileSource.h"
 
 #include "lnbwd/Compiler/CompileModule.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"

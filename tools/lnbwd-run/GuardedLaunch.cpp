@@ -1,4 +1,4 @@
-//===- Execution.cpp - A launch with every trap set -----------------------===//
+//===- GuardedLaunch.cpp - A launch with every trap set -------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Execution.h"
+#include "GuardedLaunch.h"
 
 #include <algorithm>
 #include <cinttypes>
@@ -112,9 +112,9 @@ std::string GuardedBuffer::describeChange(const char *expected) const {
   return {};
 }
 
-size_t Execution::checkMemory(const lnbwd_device *device,
-                              const lnbwd_kernel *kernel,
-                              const Problem &problem) {
+size_t GuardedLaunch::checkMemory(const lnbwd_device *device,
+                                  const lnbwd_kernel *kernel,
+                                  const Problem &problem) {
   size_t workspaceBytes = 0;
   check(lnbwd_kernel_workspace_size_grouped(kernel, problem.rows,
                                             problem.groups, &workspaceBytes));
@@ -134,8 +134,9 @@ size_t Execution::checkMemory(const lnbwd_device *device,
   return workspaceBytes;
 }
 
-Execution::Execution(const lnbwd_device *device, const lnbwd_kernel *kernel,
-                     const Problem &problem, const SimulatorChecks &checks)
+GuardedLaunch::GuardedLaunch(const lnbwd_device *device,
+                             const lnbwd_kernel *kernel, const Problem &problem,
+                             const SimulatorChecks &checks)
     : device(device), kernel(kernel), problem(problem), checks(checks),
       workspace(device, "workspace", checkMemory(device, kernel, problem)) {
   for (const Argument &argument : problem.arguments) {
@@ -151,15 +152,15 @@ Execution::Execution(const lnbwd_device *device, const lnbwd_kernel *kernel,
   }
 }
 
-lnbwd_access Execution::accessOf(size_t index) const {
+lnbwd_access GuardedLaunch::accessOf(size_t index) const {
   return problem.isOverwritten(index) ? LNBWD_ACCESS_READ_WRITE
                                       : problem.arguments[index].access;
 }
 
-std::vector<char> Execution::takeRows(size_t index,
-                                      const std::vector<char> &contents,
-                                      const char *before, uint16_t pattern,
-                                      std::string &complaint) const {
+std::vector<char> GuardedLaunch::takeRows(size_t index,
+                                          const std::vector<char> &contents,
+                                          const char *before, uint16_t pattern,
+                                          std::string &complaint) const {
   const Argument &argument = problem.arguments[index];
   const size_t size = formatSize(argument.format);
   if (argument.rowStride == argument.rowLength)
@@ -187,7 +188,7 @@ std::vector<char> Execution::takeRows(size_t index,
 }
 
 std::vector<std::vector<char>>
-Execution::run(uint16_t pattern, std::vector<std::string> &complaints) {
+GuardedLaunch::run(uint16_t pattern, std::vector<std::string> &complaints) {
   workspace.fill(pattern);
   for (size_t i = 0; i < buffers.size(); ++i) {
     if (accessOf(i) == LNBWD_ACCESS_WRITE)

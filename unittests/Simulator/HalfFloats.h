@@ -1,4 +1,4 @@
-//===- SmallFloats.h - f16 and bf16 in the tests' own words -----*- C++ -*-===//
+//===- HalfFloats.h - f16 and bf16 in the tests' own words ------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_UNITTESTS_SIMULATOR_SMALLFLOATS_H
-#define LNBWD_UNITTESTS_SIMULATOR_SMALLFLOATS_H
+#ifndef LNBWD_UNITTESTS_SIMULATOR_HALFFLOATS_H
+#define LNBWD_UNITTESTS_SIMULATOR_HALFFLOATS_H
 
 #include "llvm/ADT/APFloat.h"
 
@@ -45,4 +45,4 @@ inline float fromBFloat(uint16_t Bits) {
 
 } // namespace lnbwd::sim
 
-#endif // LNBWD_UNITTESTS_SIMULATOR_SMALLFLOATS_H
+#endif // LNBWD_UNITTESTS_SIMULATOR_HALFFLOATS_H

@@ -1,4 +1,4 @@
-//===- Launch.h - From tensors to a launch ----------------------*- C++ -*-===//
+//===- TensorLaunch.h - From tensors to a launch ----------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_LIB_TORCH_LAUNCH_H
-#define LNBWD_LIB_TORCH_LAUNCH_H
+#ifndef LNBWD_LIB_TORCH_TENSORLAUNCH_H
+#define LNBWD_LIB_TORCH_TENSORLAUNCH_H
 
 #include "KernelTable.h"
 #include "Tensors.h"
@@ -20,7 +20,7 @@ namespace lnbwd::torch_operators {
 /// which they are copied and back. Of a row program with groups of rows,
 /// `groups` is their number.
 /// Throws std::runtime_error with the runtime's words.
-void launch(const LoadedKernel &kernel, int64_t rows,
+void launch(const KernelHandle &kernel, int64_t rows,
             const std::vector<void *> &addresses, Device device,
             int64_t groups = 1);
 
@@ -42,4 +42,4 @@ private:
 
 } // namespace lnbwd::torch_operators
 
-#endif // LNBWD_LIB_TORCH_LAUNCH_H
+#endif // LNBWD_LIB_TORCH_TENSORLAUNCH_H

@@ -1,4 +1,4 @@
-//===- Launch.cpp - From tensors to a launch ------------------------------===//
+//===- TensorLaunch.cpp - From tensors to a launch ------------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Launch.h"
+#include "TensorLaunch.h"
 
 #include <stdexcept>
 
@@ -42,7 +42,7 @@ private:
 
 } // namespace
 
-static void launchSimulated(const LoadedKernel &kernel, int64_t rows,
+static void launchSimulated(const KernelHandle &kernel, int64_t rows,
                             int64_t groups,
                             const std::vector<void *> &addresses) {
   std::vector<SimulatedBuffer> buffers;
@@ -72,7 +72,7 @@ static void launchSimulated(const LoadedKernel &kernel, int64_t rows,
                                sizes[i]));
 }
 
-void launch(const LoadedKernel &kernel, int64_t rows,
+void launch(const KernelHandle &kernel, int64_t rows,
             const std::vector<void *> &addresses, Device device,
             int64_t groups) {
   if (!kernel.kernel)

@@ -1,4 +1,4 @@
-//===- Prediction.cpp - How long a card would take ------------------------===//
+//===- PredictedTime.cpp - How long a card would take ---------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Prediction.h"
+#include "PredictedTime.h"
 
 #include "Failure.h"
 
@@ -60,15 +60,15 @@ private:
 } // namespace
 
 std::string predictTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
-                        const Problem &problem, const Execution &execution,
+                        const Problem &problem, const GuardedLaunch &guarded,
                         const std::string &modelOptions,
                         const std::string &timelineFile) {
   const Predicting predicting(
       device, modelOptions + (timelineFile.empty() ? "" : ";timeline"));
-  check(lnbwd_kernel_launch_grouped(
-            kernel, execution.pointers().data(), execution.pointers().size(),
-            problem.rows, problem.groups, execution.workspacePointer(),
-            execution.workspaceSize(), nullptr),
+  check(lnbwd_kernel_launch_grouped(kernel, guarded.pointers().data(),
+                                    guarded.pointers().size(), problem.rows,
+                                    problem.groups, guarded.workspacePointer(),
+                                    guarded.workspaceSize(), nullptr),
         WrongNumbers);
   check(lnbwd_synchronize(device, nullptr), WrongNumbers);
   std::string found = predicting.json();

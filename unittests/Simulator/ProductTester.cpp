@@ -1,4 +1,4 @@
-//===- MatrixProduct.cpp - Products of matrices, by name ------------------===//
+//===- ProductTester.cpp - Products of matrices, by name ------------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "MatrixProduct.h"
+#include "ProductTester.h"
 
 #include "Core/CrashGuard.h"
-#include "SmallFloats.h"
+#include "HalfFloats.h"
 #include "lnbwd/ISA/Disassembler.h"
 
 #include "llvm/ADT/APFloat.h"

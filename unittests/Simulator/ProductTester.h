@@ -1,4 +1,4 @@
-//===- MatrixProduct.h - Products of matrices, by name ----------*- C++ -*-===//
+//===- ProductTester.h - Products of matrices, by name ----------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_UNITTESTS_SIMULATOR_MATRIXPRODUCT_H
-#define LNBWD_UNITTESTS_SIMULATOR_MATRIXPRODUCT_H
+#ifndef LNBWD_UNITTESTS_SIMULATOR_PRODUCTTESTER_H
+#define LNBWD_UNITTESTS_SIMULATOR_PRODUCTTESTER_H
 
 #include "WaveTester.h"
 
@@ -59,4 +59,4 @@ std::vector<std::string> matrixMnemonics(const std::string &Chip,
 
 } // namespace lnbwd::sim
 
-#endif // LNBWD_UNITTESTS_SIMULATOR_MATRIXPRODUCT_H
+#endif // LNBWD_UNITTESTS_SIMULATOR_PRODUCTTESTER_H

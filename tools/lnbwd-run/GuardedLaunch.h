@@ -1,4 +1,4 @@
-//===- Execution.h - A launch with every trap set ---------------*- C++ -*-===//
+//===- GuardedLaunch.h - A launch with every trap set -----------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TOOLS_LNBWD_RUN_EXECUTION_H
-#define LNBWD_TOOLS_LNBWD_RUN_EXECUTION_H
+#ifndef LNBWD_TOOLS_LNBWD_RUN_GUARDEDLAUNCH_H
+#define LNBWD_TOOLS_LNBWD_RUN_GUARDEDLAUNCH_H
 
 #include "Checks.h"
 #include "Handles.h"
@@ -56,11 +56,11 @@ private:
 };
 
 /// Everything a launch works on.
-class Execution {
+class GuardedLaunch {
 public:
   /// Allocates all buffers; throws if the device's memory does not suffice.
-  Execution(const lnbwd_device *device, const lnbwd_kernel *kernel,
-            const Problem &problem, const SimulatorChecks &checks);
+  GuardedLaunch(const lnbwd_device *device, const lnbwd_kernel *kernel,
+                const Problem &problem, const SimulatorChecks &checks);
 
   /// The sum of all allocations of such a run, in bytes; checked against the
   /// device before anything is allocated or computed. Returns the workspace's
@@ -110,4 +110,4 @@ size_t countPoison(const std::vector<char> &contents,
 
 } // namespace lnbwd::run
 
-#endif // LNBWD_TOOLS_LNBWD_RUN_EXECUTION_H
+#endif // LNBWD_TOOLS_LNBWD_RUN_GUARDEDLAUNCH_H

@@ -1,4 +1,4 @@
-//===- ProgramTest.cpp - What compiled HIP programs need ------------------===//
+//===- HipProgramTest.cpp - What compiled HIP programs need ---------------===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.

@@ -1,4 +1,4 @@
-//===- Driver.h - From source text to machine code --------------*- C++ -*-===//
+//===- CompileSource.h - From source text to machine code -------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_COMPILER_DRIVER_H
-#define LNBWD_COMPILER_DRIVER_H
+#ifndef LNBWD_COMPILER_COMPILESOURCE_H
+#define LNBWD_COMPILER_COMPILESOURCE_H
 
 #include "lnbwd/Target/TargetBackend.h"
 
@@ -56,4 +56,4 @@ compileSource(const std::shared_ptr<llvm::SourceMgr> &sources,
 
 } // namespace lnbwd
 
-#endif // LNBWD_COMPILER_DRIVER_H
+#endif // LNBWD_COMPILER_COMPILESOURCE_H

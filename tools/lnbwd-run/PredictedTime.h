@@ -1,4 +1,4 @@
-//===- Prediction.h - How long a card would take ----------------*- C++ -*-===//
+//===- PredictedTime.h - How long a card would take -------------*- C++ -*-===//
 //
 // Part of the lnbwd project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef LNBWD_TOOLS_LNBWD_RUN_PREDICTION_H
-#define LNBWD_TOOLS_LNBWD_RUN_PREDICTION_H
+#ifndef LNBWD_TOOLS_LNBWD_RUN_PREDICTEDTIME_H
+#define LNBWD_TOOLS_LNBWD_RUN_PREDICTEDTIME_H
 
-#include "Execution.h"
+#include "GuardedLaunch.h"
 #include "Problem.h"
 
 #include <string>
@@ -27,10 +27,10 @@ namespace lnbwd::run {
 /// name is empty. Throws a Failure if the options are wrong or the file cannot
 /// be written.
 std::string predictTime(const lnbwd_device *device, const lnbwd_kernel *kernel,
-                        const Problem &problem, const Execution &execution,
+                        const Problem &problem, const GuardedLaunch &guarded,
                         const std::string &modelOptions,
                         const std::string &timelineFile);
 
 } // namespace lnbwd::run
 
-#endif // LNBWD_TOOLS_LNBWD_RUN_PREDICTION_H
+#endif // LNBWD_TOOLS_LNBWD_RUN_PREDICTEDTIME_H

@@ -1,0 +1,189 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The stages of the example that docs/tutorial.md and others quote: IR, launch plan, assembly."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from doc_tools import (CHIP, EXAMPLE, LAYER_NORM_BWD, Stop, Tools, cut, dedent, fence, pick, wrap,
+                       wrap_header)
+
+
+def named_op(tools: Tools) -> str:
+    return fence(EXAMPLE.read_text(), "mlir")
+
+
+def row_program(tools: Tools) -> str:
+    lines = dedent(cut(tools.stage("cse"), r"= lnbwd\.rowwise @"))
+    return fence(wrap_header(lines[0]) + lines[1:], "mlir")
+
+
+def schedule(tools: Tools) -> str:
+    found = re.search(r"#lnbwd\.schedule<[^>]*>", tools.stage("lnbwd-select-schedule"))
+    return fence(wrap(found.group()), "mlir")
+
+
+def partial_sums(tools: Tools) -> str:
+    """The two row programs, the first one's region left out: it is unchanged."""
+    lines = dedent(cut(tools.stage("lnbwd-finalize-column-sums"), r"func\.func @"))
+    result: list[str] = []
+    region = 0
+    inside = False
+    for line in lines[1:-1]:
+        if "lnbwd.rowwise @" in line:
+            region += 1
+            header = wrap_header(line)
+            if region == 1:
+                header[-1] += " ... }"
+            result += header
+            inside = region == 1
+        elif inside:
+            inside = line != "  }"
+        elif line.strip() != "return":
+            result += wrap(line)
+    return fence(dedent(result), "mlir")
+
+
+def shorten_spaces(text: str) -> str:
+    """The text with one word for each memory space."""
+    for name in ("global", "workgroup"):
+        text = text.replace(f"#gpu.address_space<{name}>", f"#{name}")
+    return text
+
+
+def lane_level(tools: Tools) -> str:
+    """The first kernel at the lane level, without its parameters."""
+    stage = tools.stage("lnbwd-distribute-rows")
+    place = re.search(r"^!place = .*$", stage, re.MULTILINE)
+    if not place:
+        raise Stop("the first place of lnbwd-distribute-rows has no name")
+    lines = dedent(cut(shorten_spaces(stage), r"= lane\.place : !place$", r"gpu\.return"))
+    return fence([place.group(), "", *(piece for line in lines[:-1] for piece in wrap(line))], "mlir")
+
+
+def pipelined(tools: Tools) -> str:
+    """What loads ahead in the same kernel, a turn of its loop."""
+    stage = shorten_spaces(tools.stage("lnbwd-pipeline-rows"))
+    loop = dedent(cut(stage, r"= lane\.for_rows "))
+    shown = pick(loop[1:-1], {
+        r"lane\.load_within ": 9, r"lane\.load_scalar_within ": 9, r"lane\.row ": 2,
+        r"lane\.share_scalar ": 4, r"lane\.reduce ": 2, r"lane\.store ": 2, r"scf\.if ": 1,
+        r"keep_order$": 9, r"lane\.yield ": 1, r"^  \} ": 2, r"scf\.yield ": 2,
+    }, "//")
+    result: list[str] = []
+    for line in [re.sub(r" : .*", " : ... {", loop[0]), *shown, loop[-1]]:
+        result += wrap(re.sub(r"((?:lane|scf)\.yield .*?) : .*", r"\1 : ...", line))
+    return fence(result, "mlir")
+
+
+def gpu_kernel(tools: Tools) -> str:
+    """The kernel's head and the first lines of each kind in its row loop."""
+    module = tools.opt(EXAMPLE, f"--lnbwd-gpu-pipeline=chip={CHIP}")
+    aliases = {name: f"#gpu.address_space<{name}>" for name in ("global", "workgroup")}
+    kernel = dedent(cut(shorten_spaces(module), rf"gpu\.func @{LAYER_NORM_BWD}\("))
+    loop = cut("\n".join(kernel), r"= scf\.while ")
+    shown = pick(loop[1:-1], {
+        r"vector\.load ": 2, r"memref\.load ": 1, r"arith\.extf ": 2, r"arith\.subf ": 1,
+        r"arith\.mulf .*vector": 2, r"arith\.addf %arg": 1, r"gpu\.subgroup_reduce ": 2,
+        r"vector\.fma ": 2, r"arith\.truncf ": 1, r"vector\.store ": 1, r"scf\.yield ": 1,
+    }, "//")
+    result = [f"#{name} = {value}" for name, value in aliases.items()]
+    result += wrap(kernel[0])
+    result.append("  // ...")
+    for line in [re.sub(r"\) -> \(.*", ") -> (...) {", loop[0]), *shown, loop[-1]]:
+        result += wrap(re.sub(r"(scf\.yield .*?) : .*", r"\1 : ...", line))
+    return fence(result + ["  // ...", "}"], "mlir")
+
+
+def launches(tools: Tools) -> str:
+    """The function that launches, without the casts of its buffers."""
+    module = tools.opt(EXAMPLE, f"--lnbwd-gpu-pipeline=chip={CHIP}")
+    function = dedent(cut(module, rf"func\.func @{LAYER_NORM_BWD}\("))
+    shown = pick(function[1:-1], {
+        r"lnbwd\.": 9, r"memref\.alloc\(": 9, r"gpu\.launch_func ": 9, r"memref\.dealloc": 9,
+    }, "//")
+    result = []
+    for line in shown:
+        line = re.sub(r" +args\(.*", " args(...)", line)
+        for part in re.sub(r" (blocks in|threads in|args)", r"\n      \1", line).split("\n"):
+            result += wrap(part)
+    return fence(dedent(result), "mlir")
+
+
+def plan_entry(entry: dict) -> list[str]:
+    """An entry of a list of the plan, its parameters in lines of their own."""
+    keys = ("name", "grid", "block", "dynamic_shared_bytes", "parameters")
+    first = {key: entry[key] for key in keys[:-1] if key in entry}
+    first |= {key: value for key, value in entry.items() if key not in keys}
+    text = json.dumps(first)
+    if "parameters" not in entry:
+        return ["    " + text]
+    parameters = ", ".join(json.dumps(value) for value in entry["parameters"])
+    return [*wrap(f"    {text[:-1]},"), *wrap(f'     "parameters": [{parameters}]}}')]
+
+
+def plan_lines(tools: Tools) -> dict[str, list[str]]:
+    """What the code object says about its launch: the lines of each key."""
+    tools.stages
+    code = tools.kernel_file.read_bytes()
+    begin = code.index(b'{"format":"lnbwd-plan"')
+    plan = json.loads(code[begin:code.index(b"\0", begin)])
+    texts = {}
+    for key, value in plan.items():
+        if not isinstance(value, list):
+            texts[key] = wrap(f'  "{key}": {json.dumps(value)}')
+            continue
+        entries = [plan_entry(entry) for entry in value]
+        for entry in entries[:-1]:
+            entry[-1] += ","
+        texts[key] = [f'  "{key}": [', *(line for entry in entries for line in entry), "  ]"]
+    for lines in list(texts.values())[:-1]:
+        lines[-1] += ","
+    return texts
+
+
+def launch_plan(tools: Tools) -> str:
+    """Of the launch plan, what is launched."""
+    texts = plan_lines(tools)
+    shown = ("workgroup_counts", "workspace", "kernels")
+    return fence(["{", "  ...", *(line for key in shown for line in texts[key]), "}"], "json")
+
+
+def whole_plan(tools: Tools) -> str:
+    """The launch plan of the example."""
+    return fence(["{", *(line for lines in plan_lines(tools).values() for line in lines), "}"],
+                 "json")
+
+
+def assembly(tools: Tools) -> str:
+    """The row loop of the machine code, the first lines of each kind."""
+    lines = [line.split(";")[0].rstrip().expandtabs(8) for line in tools.stage("s").split("\n")]
+    begin = lines.index(f"{LAYER_NORM_BWD}:")
+    end = next(i for i in range(begin, len(lines)) if "s_endpgm" in lines[i])
+    body = [line for line in lines[begin:end] if line and not re.match(r"\s+\.", line)]
+    for start, line in enumerate(body):
+        label = re.match(r"(\.\w+):", line)
+        if not label:
+            continue
+        branches = [i for i in range(start, len(body))
+                    if re.search(rf"s_c?branch\w*\s+{re.escape(label.group(1))}$", body[i])]
+        if branches:
+            break
+    else:
+        raise Stop("the machine code has no loop")
+    loop = body[start:branches[-1] + 1]
+    shown = pick(loop, {
+        r"^\.": 1, r"v_and_b32|v_lshlrev_b32": 2, r"v_sub_f32": 1, r"v_pk_mul_f32": 1,
+        r"v_pk_fma_f32": 1, r"global_load_dwordx4": 4, r"v_add_f32_dpp": 4,
+        r"v_readlane_b32": 1, r"global_store_dwordx4": 2, r"s_cbranch": 1,
+    }, ";")
+    return fence([re.sub(r"\s+;", "        ;", line) for line in shown], "asm")
+
+
+def stage_files(tools: Tools) -> str:
+    tools.stages
+    names = sorted(file.name for file in (tools.scratch / "stages").iterdir())
+    return fence(names, "text")

@@ -1,0 +1,174 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What generated documentation is made with: the programs of a build, and cutting and wrapping
+what they print."""
+
+from __future__ import annotations
+
+import functools
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import textwrap
+
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd")]
+
+import chips as chip_lists  # noqa: E402
+from lnbwd.operations import LAYER_NORM_BWD  # noqa: E402
+
+EXAMPLE = SOURCE / "examples" / f"{LAYER_NORM_BWD}.mlir"
+CHIP = chip_lists.DEFAULT
+WIDTH = 110
+
+
+class Unavailable(Exception):
+    """A text that this build cannot produce; what stands in the page stays."""
+
+
+class Stop(Exception):
+    """An error for the person who runs the script."""
+
+
+class Tools:
+    """The programs of the build and of LLVM, and what the example compiles to."""
+
+    def __init__(self, build: pathlib.Path, llvm: pathlib.Path, scratch: pathlib.Path):
+        self.build = build
+        self.scratch = scratch
+        self.opt_program = build / "bin" / "lnbwd-opt"
+        self.tblgen_program = llvm / "bin" / "mlir-tblgen"
+        self.mlir_include = llvm / "include"
+        if not self.opt_program.exists():
+            raise Stop(f"{self.opt_program} is not there: build first (scripts/demo.sh), or "
+                       "name the build folder with LNBWD_BUILD_DIR")
+        if not self.tblgen_program.exists():
+            raise Stop(f"{self.tblgen_program} is not there: install mlir-22-tools")
+
+    def run(self, *command, stdin: str | None = None) -> subprocess.CompletedProcess:
+        # What is quoted does not depend on who asks.
+        environment = {name: value for name, value in os.environ.items()
+                       if not name.startswith("LNBWD_SIM_")}
+        result = subprocess.run([str(part) for part in command], input=stdin, text=True,
+                                env=environment,
+                                capture_output=True, cwd=self.scratch, check=False)
+        if result.returncode != 0:
+            raise Stop(f"{' '.join(str(part) for part in command)} failed:\n{result.stderr}")
+        return result
+
+    def opt(self, *arguments, stdin: str | None = None) -> str:
+        return self.run(self.opt_program, *arguments, stdin=stdin).stdout
+
+    @functools.cached_property
+    def stages(self) -> dict[str, str]:
+        """The IR after each stage of the example, by file name without its number.
+
+        A pass that runs several times, as cse does, is also there as "cse-2" and
+        so on.
+        """
+        folder = self.scratch / "stages"
+        self.opt(EXAMPLE, f"--lnbwd-pipeline=chip={CHIP}", "--emit=hsaco",
+                 f"--save-temps={folder}", "-o", self.kernel_file)
+        stages: dict[str, str] = {}
+        for file in sorted(folder.iterdir()):
+            name = base = file.name.split("-", 1)[1].rsplit(".", 1)[0]
+            if file.suffix != ".mlir":
+                name = base = file.suffix[1:]
+            count = 1
+            while name in stages:
+                count += 1
+                name = f"{base}-{count}"
+            stages[name] = file.read_text()
+        return stages
+
+    @property
+    def kernel_file(self) -> pathlib.Path:
+        return self.scratch / f"{LAYER_NORM_BWD}.hsaco"
+
+    def stage(self, name: str) -> str:
+        if name not in self.stages:
+            raise Stop(f"--save-temps has no stage '{name}', only: {', '.join(self.stages)}")
+        return self.stages[name]
+
+    def tblgen(self, generator: list[str], file: str) -> str:
+        return self.run(self.tblgen_program, *generator, "-I", SOURCE / "include", "-I",
+                        self.mlir_include, SOURCE / file).stdout
+
+
+# Cutting and wrapping IR.
+
+
+def wrap(line: str, width: int = WIDTH) -> list[str]:
+    """One line of IR in several, broken at spaces; MLIR reads it the same."""
+    if len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()))
+    return textwrap.wrap(line.strip(), width, initial_indent=indent,
+                         subsequent_indent=indent + "    ", break_long_words=False,
+                         break_on_hyphens=False)
+
+
+def wrap_header(line: str, width: int = WIDTH) -> list[str]:
+    """The header of a lnbwd operation, one clause on a line."""
+    if len(line) <= width:
+        return [line]
+    indent = " " * (len(line) - len(line.lstrip()))
+    clauses = re.split(r" (?=(?:rows|columns|scalars|outs|column_sums|attributes|->)(?:\(| |$))",
+                       line.strip())
+    lines = [indent + clauses[0]]
+    for clause in clauses[1:]:
+        if lines[-1].endswith(" outs"):  # what is written stays with the word
+            lines[-1] += " " + clause
+        elif clause.startswith("column_sums"):
+            lines.append(f"{indent}         {clause}")
+        else:
+            lines.append(f"{indent}    {clause}")
+    result = []
+    for text in lines:
+        for piece in re.sub(r" (schedule = #)", rf"\n{indent}        \1", text).split("\n"):
+            result += wrap(piece, width)
+    return result
+
+
+def dedent(lines: list[str]) -> list[str]:
+    return textwrap.dedent("\n".join(lines)).split("\n")
+
+
+def cut(text: str, first: str, last: str | None = None) -> list[str]:
+    """The lines from the first that matches `first` to the one that closes it: the next
+    that matches `last`, or the one of the same indent that begins with a brace."""
+    lines = text.split("\n")
+    for begin, line in enumerate(lines):
+        if re.search(first, line):
+            break
+    else:
+        raise Stop(f"no line matches '{first}'")
+    indent = re.match(r" *", lines[begin]).group()
+    closing = last or rf"^{indent}\}}"
+    for end in range(begin + 1, len(lines)):
+        if re.search(closing, lines[end]):
+            return lines[begin:end + 1]
+    raise Stop(f"no line after '{first}' matches '{closing}'")
+
+
+def pick(lines: list[str], limits: dict[str, int], comment: str) -> list[str]:
+    """Of each kind of line, by pattern, the first few; "..." for what is left out."""
+    left = dict(limits)
+    result: list[str] = []
+    for line in lines:
+        kind = next((pattern for pattern in left if re.search(pattern, line)), None)
+        if kind and left[kind] > 0:
+            left[kind] -= 1
+            result.append(line)
+        elif result and result[-1].strip() != f"{comment} ...":
+            indent = re.match(r"\s*", line).group()
+            result.append(f"{indent}{comment} ...")
+    return result
+
+
+def fence(lines: list[str] | str, language: str) -> str:
+    text = lines if isinstance(lines, str) else "\n".join(lines)
+    return f"```{language}\n{text.rstrip()}\n```\n"
