@@ -242,18 +242,23 @@ def overlap(exponent: float, *times: Array) -> Array:
 def predict(s: Schedules, p: Values) -> Array:
     """Microseconds of each schedule."""
     waves = s.whole + s.rest * min(p["wave_share"], 1)
+    # Without row sums nothing waits within a turn, and lines are what a wave waits for.
+    is_summed = s.row_sums > 0
+    turn_us = np.where(is_summed, p["turn_us"], p["independent_turn_us"])
+    line_instructions = np.where(is_summed, p["line_instructions"],
+                                 p["independent_line_instructions"])
     # Instructions of a wave for its part of a row.
     instructions = (
         p["row_instructions"] + p["shuffle_instructions"] * s.steps * s.row_sums
         + p["access_instructions"] * s.chunks * (s.rows_read + s.rows_written)
-        + p["line_instructions"] * s.lines
+        + line_instructions * s.lines
         + s.elements * (p["element_instructions"] * (s.operations + s.sums + s.row_sums)
                         + p["function_instructions"] * s.functions
                         + p["shifted_instructions"] * s.is_shifted * s.rows_read))
     instructions = instructions * (1 + p["spill_share"] * s.spilling)
 
     # The work of one turn, and what it waits for.
-    work = p["turn_us"] + p["issue_share"] * instructions * s.wave_share / MEGAHERTZ
+    work = turn_us + p["issue_share"] * instructions * s.wave_share / MEGAHERTZ
     work = work + s.phases * (s.is_exchanged * p["exchanged_us"] * s.waves_per_row * s.split
                               + (s.split > 1) * p["cluster_us"])
     fetch = p["fetched_us"] * s.row_bytes / 1024

@@ -73,6 +73,7 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"fetched_us", &CostParameters::fetchedUs},
         {"unrolled_share", &CostParameters::unrolledShare},
         {"turn_us", &CostParameters::turnUs},
+        {"independent_turn_us", &CostParameters::independentTurnUs},
         {"issue_share", &CostParameters::issueShare},
         {"exchanged_us", &CostParameters::exchangedUs},
         {"cluster_us", &CostParameters::clusterUs},
@@ -80,6 +81,8 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"shuffle_instructions", &CostParameters::shuffleInstructions},
         {"access_instructions", &CostParameters::accessInstructions},
         {"line_instructions", &CostParameters::lineInstructions},
+        {"independent_line_instructions",
+         &CostParameters::independentLineInstructions},
         {"element_instructions", &CostParameters::elementInstructions},
         {"function_instructions", &CostParameters::functionInstructions},
         {"shifted_instructions", &CostParameters::shiftedInstructions},
@@ -383,19 +386,23 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   if (shape.isStaged &&
       std::fmod(shape.columns * readBytes, double(bulkCopyUnit)) != 0)
     perElement += p.shiftedInstructions * program.rowsRead;
-  double instructions =
-      p.rowInstructions + p.shuffleInstructions * steps * program.rowSums +
-      p.accessInstructions * shape.chunks *
-          (program.rowsRead + program.rowsWritten) +
-      p.lineInstructions * shape.chunks * lines + shape.elements * perElement;
+  double instructions = p.rowInstructions +
+                        p.shuffleInstructions * steps * program.rowSums +
+                        p.accessInstructions * shape.chunks *
+                            (program.rowsRead + program.rowsWritten) +
+                        (program.rowSums > 0 ? p.lineInstructions
+                                             : p.independentLineInstructions) *
+                            shape.chunks * lines +
+                        shape.elements * perElement;
   instructions *=
       1 + p.spillShare *
               std::log1p(
                   std::exp((registers.needed - registers.limit) / spillScale));
 
   // The work of one turn, and what it waits for.
-  double work = p.turnUs + p.issueShare * instructions *
-                               shape.wavesOfScheduler / megahertz;
+  double work =
+      (program.rowSums > 0 ? p.turnUs : p.independentTurnUs) +
+      p.issueShare * instructions * shape.wavesOfScheduler / megahertz;
   if (shape.isExchanged)
     work += program.phases * p.exchangedUs * shape.wavesPerRow * split;
   if (split > 1)

@@ -204,8 +204,8 @@ using Weighed = std::pair<double, ScheduleFields>;
 } // namespace
 
 /// Calls `visit` with those of `found` that can run, the fastest first, until
-/// it returns false.
-static void visitByTime(RowwiseOp op, const ChipInfo &chip, RegisterBound bound,
+/// it returns false. Returns whether there was any.
+static bool visitByTime(RowwiseOp op, const ChipInfo &chip, RegisterBound bound,
                         SmallVectorImpl<Weighed> &found,
                         function_ref<bool(RankedSchedule)> visit) {
   // Of those that are as good the first, whatever the last bits say.
@@ -213,12 +213,16 @@ static void visitByTime(RowwiseOp op, const ChipInfo &chip, RegisterBound bound,
     return std::round(one.first * stepsPerMicrosecond) <
            std::round(other.first * stepsPerMicrosecond);
   });
+  bool isAnyVisited = false;
   for (const auto &[time, fields] : found) {
     ScheduleAttr schedule = fields.get(op.getContext());
-    if (getObstacle(op, schedule, chip, bound).empty() &&
-        !visit({time, schedule}))
-      return;
+    if (!getObstacle(op, schedule, chip, bound).empty())
+      continue;
+    isAnyVisited = true;
+    if (!visit({time, schedule}))
+      break;
   }
+  return isAnyVisited;
 }
 
 /// Whether the model of turns weighs `op`: programs that sum rows and columns,
@@ -256,14 +260,22 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
     toTry.apartThreads = parameters->apartThreads;
     toTry.apartColumns = parameters->apartColumns;
     toTry.apartNarrowColumns = parameters->apartNarrowColumns;
-    forEachSchedule(op, chip, toTry, rows, [&](const ScheduleFields &fields) {
-      RegisterEstimate registers =
-          estimateRegisters(program, fields, chip, *parameters);
-      if (registers.needed + registerMargin <= registers.limit)
-        found.emplace_back(
-            predictMicroseconds(program, fields, chip, *parameters), fields);
-    });
-    return visitByTime(op, chip, RegisterBound::Least, found, visit);
+    // Rows of 17 accesses leave many lanes idle unless a few have all columns,
+    // for which there are no registers: idle lanes cost what the model says.
+    for (double idle : {mostIdle, mostIdleAtAll}) {
+      toTry.idle = idle;
+      found.clear();
+      forEachSchedule(op, chip, toTry, rows, [&](const ScheduleFields &fields) {
+        RegisterEstimate registers =
+            estimateRegisters(program, fields, chip, *parameters);
+        if (registers.needed + registerMargin <= registers.limit)
+          found.emplace_back(
+              predictMicroseconds(program, fields, chip, *parameters), fields);
+      });
+      if (visitByTime(op, chip, RegisterBound::Least, found, visit))
+        return;
+    }
+    return;
   }
   if (const TurnParameters *parameters = getTurnParametersFor(op, chip, rows)) {
     rows = getExpectedRows(op, rows);
@@ -288,12 +300,7 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
            {RegisterBound::Estimate, RegisterBound::Hope}) {
         if (bound == RegisterBound::Hope && !chip.model.alwaysTellsSpills)
           continue;
-        bool isAnyVisited = false;
-        visitByTime(op, chip, bound, found, [&](RankedSchedule ranked) {
-          isAnyVisited = true;
-          return visit(ranked);
-        });
-        if (isAnyVisited)
+        if (visitByTime(op, chip, bound, found, visit))
           return;
       }
     }

@@ -54,7 +54,8 @@ _ALONE = (0, 0, 1)
 # Rows, for each compute unit, up to which they may be too few to fill the chip, and their least
 # length: then slices of them are worth a try.
 _FEW_ROWS, _LONG_ROW = 4, 4096
-# Columns of one lane, and idle lanes over busy ones, beyond which nothing is good.
+# Columns of one lane, and idle lanes over busy ones, beyond which nothing is good; where the center
+# has more idle lanes, so may others.
 _MOST_COLUMNS, _MOST_IDLE = 64, 0.34
 _LEAST_THREADS, _MOST_THREADS = 128, 2048
 # Registers of a lane: those that it has, and about how many it takes beside its columns and for
@@ -82,6 +83,13 @@ def _shared_columns(length: int, split: int, width: int, chunk: int) -> int:
     if length % (split * width) == 0:
         return length // split
     return -(-length // (split * chunk)) * chunk
+
+
+def _idle(length: int, split: int, width: int, per_row: int) -> float:
+    """Idle lanes over busy ones, where so many lanes work on each part of a row."""
+    chunk = per_row * width
+    chunks = math.ceil(_shared_columns(length, split, width, chunk) / chunk)
+    return chunks * chunk * split / length - 1
 
 
 def _distance(one: int, other: int, step: float = 1.0) -> float:
@@ -125,6 +133,8 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int, known: Iter
         (0, center.get(PREFETCH, 0), center.get(UNROLL, 1))
     home_turns = max(1, center[ROWS_PER_WORKGROUP] // max(1, center[ROW_GROUPS]))
     home_threads = center[THREADS_PER_ROW] * center[ROW_GROUPS]
+    most_idle = max(_MOST_IDLE, _idle(shape.n, center.get(WORKGROUPS_PER_ROW, 1), width,
+                                      center[THREADS_PER_ROW]))
     splits = FIELDS[WORKGROUPS_PER_ROW].tried if WORKGROUPS_PER_ROW in known else (1,)
     pairs = [(split, per_row) for split in splits for per_row in _threads_per_row(
         wave, shape.n / split, width, center[THREADS_PER_ROW])]
@@ -135,7 +145,7 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int, known: Iter
         chunks = math.ceil(columns / (per_row * width))
         if (shape.n % width or chunks * width > _MOST_COLUMNS
                 or (split - 1) * columns >= shape.n
-                or chunks * width * per_row * split / shape.n > 1 + _MOST_IDLE):
+                or _idle(shape.n, split, width, per_row) > most_idle):
             continue
         groups = {1 << (threads // per_row).bit_length() - 1
                   for threads in FIELDS[ROW_GROUPS].tried if threads >= per_row}

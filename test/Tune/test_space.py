@@ -51,6 +51,17 @@ def test_a_workgroup_for_each_set_of_rows_is_tried_where_that_is_worth_it():
         assert not fields["stages"] and not fields["prefetch"] and fields["workgroups_per_row"] == 1
 
 
+def test_idle_lanes_are_tried_as_far_as_the_center_has_them():
+    """Rows of 17 accesses: 5 for each of 4 lanes, 3 for 8, 2 for 16."""
+    def lanes(per_row):
+        center = {**CENTER, "threads_per_row": per_row, "row_groups": 16, "rows_per_workgroup": 32}
+        return {fields["threads_per_row"]
+                for fields in space.candidates(Shape(300_000, 136), center, 32, FIELDS, 132)}
+    assert lanes(4) == {4}
+    assert lanes(8) == {4, 8}
+    assert lanes(16) == {4, 8, 16, 32}
+
+
 def test_a_grid_without_a_bound_grows_with_the_rows():
     fields = {"rows_per_workgroup": 2, "workgroups_per_compute_unit": 0}
     assert [space.grid(Shape(m, 4096), fields, 132) for m in (1, 5, 1 << 20)] == [1, 3, 1 << 19]

@@ -39,6 +39,9 @@ struct CostParameters {
   /// instructions that a turn waits for; each number that an exchange between
   /// waves adds up, and what it costs more between workgroups.
   double turnUs, issueShare, exchangedUs, clusterUs;
+  /// A turn of a program without row sums, in which nothing waits for others,
+  /// and what such a program has in the place of `lineInstructions`.
+  double independentTurnUs, independentLineInstructions;
   /// Instructions of a wave for a row: in any case, for a step of a reduction,
   /// for an access, for each cache line of it, for an operation on an element,
   /// for a function of it, and for one that is read out of line.
