@@ -139,6 +139,53 @@ constexpr Case Alone[] = {
      "gfx90a-O0 gfx90a-O2 gfx1030-O0 gfx1030-O2 gfx1100-O0 gfx1100-O2"},
 };
 
+// Found where workgroups overlap in time.
+constexpr Case TurnPairs[] = {
+    {"one_of_two_arrivals", 3, 1},
+    {"arrivals_counted_twice", 4, 1},
+    {"mailbox_overwritten", 2, 1},
+    {"ring_credit_off_by_one", 2, 1},
+    {"refilled_without_asking", 4, 1},
+    {"initialised_by_the_first", 4, 1},
+    {"lock_looked_at_then_taken", 4, 1},
+    {"waits_for_a_while", 4, 1},
+    {"lock_tried_a_few_times", 4, 1},
+    {"reader_looks_then_enters", 4, 1},
+    {"place_before_element", 4, 1},
+    {"one_copy_for_all_steps", 4, 2},
+    {"last_one_unlocks_early", 5, 1},
+    {"ticket_called_too_early", 4, 1},
+    {"sequence_lock_of_plain_data", 3, 1},
+    {"made_by_whoever_finds_nothing", 4, 1},
+    {"slot_given_back_too_early", 2, 1},
+    {"afterthought_behind_the_flag", 4, 1},
+    {"lds_one_of_two_arrivals", 1, 4},
+    {"lds_unlocked_too_early", 1, 4},
+    {"lds_ring_credit_off_by_one", 1, 2},
+};
+constexpr Case TurnAlone[] = {
+    {"ticket_lock", 5, 1},
+    {"queue_lock", 5, 1},
+    {"readers_and_writers", 6, 1},
+    {"ring_between_workgroups", 2, 1},
+    {"slots_with_turns", 8, 1},
+    {"asks_for_the_end_first", 4, 1},
+    {"look_back_over_sums", 8, 1},
+    {"made_once", 5, 1,
+     "gfx90a-O0 gfx90a-O2 gfx1030-O0 gfx1030-O2 gfx1100-O0 gfx1100-O2"},
+    {"lock_tried_once", 5, 1},
+    {"rows_drawn_by_number", 4, 2},
+    {"rounds_of_flags", 5, 2},
+    {"barrier_of_generations", 4, 2},
+    {"two_may_enter", 5, 1},
+    {"value_with_its_flag", 4, 1},
+    {"works_until_told_to_stop", 4, 1},
+    {"wave_front", 4, 2},
+    {"two_locks_in_order", 6, 1},
+    {"highest_as_a_flag", 5, 1},
+    {"tree_of_pairs", 8, 1},
+};
+
 class CheckerOrderTest
     : public CheckedKernels<std::tuple<std::string, std::string>> {
 protected:
@@ -169,13 +216,21 @@ protected:
   bool isLeftOut(const Case &C) const {
     return llvm::StringRef(C.NotOn).contains(Chip + "-" + Level);
   }
-  /// Calls Each for the pairs of both files.
+  /// Calls Each for the pairs of all files.
   template <typename F> void forPairs(F Each) {
     for (const Case &C : GlobalPairs)
       Each(C);
     use("order-lds", Level);
     for (const Case &C : LdsPairs)
       Each(C);
+    use("order-turns", Level);
+    for (const Case &C : TurnPairs)
+      Each(C);
+  }
+  void expectClean(const Case &C) {
+    for (unsigned Order = 0; Order < orders() && !isLeftOut(C); ++Order)
+      EXPECT_EQ(run(C.Name, C, Order), "")
+          << C.Name << " in order " << Order << " of " << Chip;
   }
   unsigned orders() const { return Level == "O2" ? 20 : 4; }
 
@@ -207,9 +262,10 @@ TEST_P(CheckerOrderTest, TwinsAreClean) {
 TEST_P(CheckerOrderTest, TrickyOnesAreClean) {
   use("order-tricky", Level);
   for (const Case &C : Alone)
-    for (unsigned Order = 0; Order < orders() && !isLeftOut(C); ++Order)
-      EXPECT_EQ(run(C.Name, C, Order), "")
-          << C.Name << " in order " << Order << " of " << Chip;
+    expectClean(C);
+  use("order-turns", Level);
+  for (const Case &C : TurnAlone)
+    expectClean(C);
 }
 
 TEST_P(CheckerOrderTest, BothInstructionsAreNamed) {

@@ -110,6 +110,15 @@ bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
                                  const Region &R, uint64_t Address,
                                  uint64_t Bytes, int Lane, unsigned LaneBytes) {
   auto *Shadow = static_cast<BufferShadow *>(R.Notes);
+  if (L.Journal && E.Access != MemoryAccess::Load) {
+    if (!Shadow)
+      L.Journal->giveUp();
+    else if (!Shadow->ReadOnly)
+      Shadow->keep(Address, Bytes, *L.Journal);
+    // What another order stores has to be taken back.
+    if (L.InTurns && !L.Journal->isWhole())
+      return stopLaunch(W);
+  }
   if (!Shadow)
     return true;
   if (L.memory()) {

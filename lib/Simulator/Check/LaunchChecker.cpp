@@ -42,6 +42,10 @@ private:
 LaunchChecker::LaunchChecker(const Launch &L, unsigned Checks)
     : L(L), Checks(L, CodeChecks::of(*L.Code), Checks) {}
 
+bool LaunchChecker::dependsOnOrder() const {
+  return Checks.races() && Checks.TheEffects.Takes;
+}
+
 std::unique_ptr<WorkgroupObserver> LaunchChecker::observe(Workgroup &WG) {
   return std::make_unique<WorkgroupChecker>(Checks, WG);
 }
@@ -81,6 +85,8 @@ std::string LaunchChecker::summary() const {
     Text += "; not for " + Off;
   if (!Checks.races())
     return Text;
+  if (OtherOrders)
+    Text += "; in " + std::to_string(OtherOrders) + " other orders, too";
   if (const uint64_t Pages = Checks.PagesLeftOut.load())
     Text += "; races were not looked for in " + std::to_string(Pages) +
             " pages of " + std::to_string(CellPage::PageBytes) +

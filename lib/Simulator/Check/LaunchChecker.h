@@ -28,12 +28,17 @@ public:
   /// Code, kernel and grid of the launch are set. Checks are bits of
   /// SimulatorAPI.h.
   LaunchChecker(const Launch &L, unsigned Checks);
+  /// Whether what is found may depend on which of its workgroups overlap.
+  bool dependsOnOrder() const;
+  /// Has what the launch stores to kept before it does; null: no longer.
+  void keepMemory(MemoryJournal *In) { Checks.Journal = In; }
   std::unique_ptr<WorkgroupObserver> observe(Workgroup &WG) override;
   /// Adds what was counted to the totals of a device, once the launch is over.
   void addCounts(NamedCounts &Totals) const;
 
   /// What was checked and what was not, in a line.
   std::string summary() const;
+  unsigned OtherOrders = 0; ///< in which it was executed besides
 
 private:
   const Launch &L;

@@ -29,6 +29,8 @@ using namespace lnbwd::sim;
 /// How far a value is followed, and how long a loop may be that waits.
 constexpr size_t MostFollowed = 600;
 constexpr size_t MostLoop = 400;
+/// Branches ahead that are kept in mind.
+constexpr size_t MostBranches = 32;
 
 namespace {
 /// Follows the value of one load or atomic.
@@ -75,6 +77,13 @@ private:
   std::bitset<NumVectorRows> Vectors;
   std::bitset<NumScalarSlots> Scalars;
   llvm::SmallVector<Slot, 8> Slots;
+  /// Where the value is, where a branch leads to that lies ahead.
+  struct Ahead {
+    size_t Target;
+    std::bitset<NumVectorRows> Vectors;
+    std::bitset<NumScalarSlots> Scalars;
+  };
+  std::vector<Ahead> Branches;
 };
 } // namespace
 
@@ -305,7 +314,22 @@ void Follower::follow() {
       Vectors = VectorsBehind;
       Scalars = ScalarsBehind;
     }
-    if (Vectors.none() && Scalars.none() && Slots.empty() && K >= Tail)
+    // What lies between a branch and where it leads to may overwrite what is
+    // still wanted there.
+    for (const Ahead &A : Branches)
+      if (A.Target == K + 1) {
+        Vectors |= A.Vectors;
+        Scalars |= A.Scalars;
+      }
+    llvm::erase_if(Branches, [&](const Ahead &A) { return A.Target <= K + 1; });
+    const Inst *Target = inst(K).Target;
+    if (Target > &inst(K) + 1 && inst(K).Size &&
+        inst(K).Record->Description.IsBranch &&
+        Branches.size() < MostBranches && (Vectors.any() || Scalars.any()))
+      Branches.push_back(
+          {size_t(Target - P.instructions().data()), Vectors, Scalars});
+    if (Vectors.none() && Scalars.none() && Slots.empty() && Branches.empty() &&
+        K >= Tail)
       break;
   }
   // Where it is kept from then on, anything may become of it.

@@ -188,6 +188,21 @@ ShadowProblem BufferShadow::access(uint64_t Address, uint64_t Count, bool Reads,
   return Problem;
 }
 
+void BufferShadow::keep(uint64_t Address, uint64_t Count,
+                        MemoryJournal &Journal) {
+  forPages(
+      Address, Count, [&](Page &P, uint64_t PageAddress, uint32_t, uint32_t) {
+        if (P.KeptIn == Journal.number())
+          return true;
+        P.KeptIn = Journal.number();
+        const uint64_t End = begin() + bytes();
+        Journal.keep(reinterpret_cast<void *>(PageAddress),
+                     uint32_t(std::min<uint64_t>(PageBytes, End - PageAddress)),
+                     P.Written, uint32_t(PageBytes / 64));
+        return true;
+      });
+}
+
 bool BufferShadow::cells(uint64_t Address, uint64_t Count, uint32_t Epoch,
                          bool WithValues, std::atomic<uint64_t> &LeftOut,
                          llvm::function_ref<bool(const CellRun &)> Function) {

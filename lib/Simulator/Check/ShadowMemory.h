@@ -17,6 +17,7 @@
 #define LNBWD_LIB_SIMULATOR_CHECK_SHADOWMEMORY_H
 
 #include "Check/AccessCells.h"
+#include "Check/MemoryJournal.h"
 #include "Core/Memory.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -56,6 +57,9 @@ public:
   ShadowProblem access(uint64_t Address, uint64_t Bytes, bool Reads,
                        bool Writes, bool PartlyWritten);
 
+  /// Something will be stored there: what is there now is kept.
+  void keep(uint64_t Address, uint64_t Bytes, MemoryJournal &Journal);
+
   /// Calls Function for the cells of the bytes in the launch that Epoch
   /// numbers; false if one of the calls was. WithValues: with room for what is
   /// stored there. LeftOut counts pages that have no cells.
@@ -79,6 +83,7 @@ private:
   struct Page {
     std::atomic_flag Lock = ATOMIC_FLAG_INIT;
     uint32_t Epoch = 0;
+    uint64_t KeptIn = 0; ///< the last journal that has kept it
     uint64_t Written[PageBytes / 64] = {};
     CellPage Cells;
   };

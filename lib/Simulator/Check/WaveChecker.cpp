@@ -123,6 +123,23 @@ bool WaveChecker::before(const Inst *I) {
   return true;
 }
 
+/// What others take up, or have left, is in memory: between two accesses for
+/// order, or two stores, anybody may come.
+void WaveChecker::letOthersGoOn(const Inst *I, const Effects &E) {
+  if (IsPrivate || (E.Space == MemorySpace::Lds && !L.TheEffects.PollsLds &&
+                    E.Access != MemoryAccess::Atomic))
+    return;
+  const MemoryUse &Use = E.Use;
+  const bool ForOrder =
+      Use.Spins || (Use.Decides && (E.Returns || Use.Cache.Coherent));
+  const bool IsLoad = E.Access == MemoryAccess::Load;
+  if (IsLoad && !ForOrder)
+    return;
+  W.Yields = true;
+  // It may do no more than wait.
+  W.Polled = IsLoad || Use.Spins ? I : nullptr;
+}
+
 void WaveChecker::after(const Inst *I) {
   const Effects &E = *Current;
   if (__builtin_expect(Borders.anything(), 0))
@@ -132,6 +149,8 @@ void WaveChecker::after(const Inst *I) {
     if (L.registers())
       Registers.loaded(I, E);
     Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);
+    if (__builtin_expect(L.InTurns, 0))
+      letOthersGoOn(I, E);
   } else if (I->Class == InstClass::LDS || E.CacheWrite || E.CacheLoad) {
     Waits.issue(I, E, Races.number(), Lds.Filled, IsPrivate);
   }

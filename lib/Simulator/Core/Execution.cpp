@@ -130,6 +130,12 @@ bool lnbwd::sim::faultCheck(Wave &W, const Inst *I, int Lane,
   return false;
 }
 
+bool lnbwd::sim::stopLaunch(Wave &W) {
+  end(W);
+  W.L->Stop.store(true);
+  return false;
+}
+
 bool lnbwd::sim::noteFinding(Wave &W, const Inst *I, int Lane,
                              const std::string &Group,
                              llvm::function_ref<std::string()> Text) {

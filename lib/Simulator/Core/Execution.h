@@ -40,6 +40,9 @@ const Inst *faultScratch(Wave &W, const Inst *I, int Lane, uint64_t Address,
 /// to return.
 bool faultCheck(Wave &W, const Inst *I, int Lane, const std::string &Text);
 
+/// Ends the wave and the launch without an error. Returns false as well.
+bool stopLaunch(Wave &W);
+
 /// Keeps what an observer has found and lets the wave go on. False: it was the
 /// last finding that is wanted, and the wave has ended. Group tells findings
 /// apart beside the instruction; Text is asked for the first of each.

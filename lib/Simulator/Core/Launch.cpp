@@ -40,7 +40,7 @@ void Launch::fail(LaunchFailure Kind, const std::string &Text) {
   std::lock_guard<std::mutex> Guard(Lock);
   if (Failure == LaunchFailure::None) {
     Failure = Kind;
-    Error = Text;
+    Error = inThisOrder(Text);
   }
   Stop.store(true);
 }
@@ -54,13 +54,20 @@ bool Launch::find(const std::string &Group,
     // The others have stopped, or are about to.
     if (Findings.size() >= MostFindings)
       return false;
-    Findings.push_back({Group, Text(), 0});
+    Findings.push_back({Group, inThisOrder(Text()), 0});
     Known = Findings.end() - 1;
     if (Findings.size() == MostFindings)
       Stop.store(true);
   }
   ++Known->Count;
   return Findings.size() < MostFindings;
+}
+
+std::string Launch::inThisOrder(std::string Text) const {
+  if (Turns)
+    Text += "; this does not happen where one workgroup runs after the other, "
+            "but where they overlap in time";
+  return Text;
 }
 
 std::string Launch::report() const {

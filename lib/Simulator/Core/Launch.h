@@ -70,6 +70,20 @@ struct Finding {
   uint64_t Count = 0;
 };
 
+/// An order of execution in which workgroups overlap in time: all waves take
+/// turns on one host thread, the same ones in every run.
+struct TurnOrder {
+  enum Kind : uint8_t {
+    LastFirst,  ///< whoever is of the last workgroup that can go on
+    FirstFirst, ///< or of the first one
+    RoundAbout, ///< one after the other
+    AtRandom
+  } Choice = AtRandom;
+  uint64_t Seed = 0;
+  unsigned Beside = 16;  ///< workgroups that begin side by side
+  uint64_t Most = ~0ull; ///< instructions, after which it ends without a word
+};
+
 /// What a launch executes and what its waves share. The members up to Only
 /// are set by the caller.
 struct Launch {
@@ -87,6 +101,9 @@ struct Launch {
   RegionTable Regions;
   std::vector<FreedRegion> Freed; ///< what was memory until not long ago
   uint64_t Shuffle = 0; ///< seed of an unusual order of execution; 0: none
+  const TurnOrder *Turns = nullptr; ///< null: workgroup after workgroup
+  /// Instructions before a second host thread begins to work on the launch.
+  uint64_t AloneFor = 0;
   LaunchObserver *Observer = nullptr; ///< null if nobody looks
   /// How many different findings to gather before the launch is stopped.
   unsigned MostFindings = 1;
@@ -127,6 +144,10 @@ struct Launch {
   std::string report() const;
   /// Whether to go no further: something failed, or SIGINT came.
   bool stopped();
+
+private:
+  /// What is said of something that was found in another order than the usual.
+  std::string inThisOrder(std::string Text) const;
 };
 
 } // namespace lnbwd::sim

@@ -106,6 +106,7 @@ void ResidentWorkgroup::startWave(unsigned Index) {
     fillPoison(W.Scratch, ScratchPerWave);
   W.Status = WaveStatus::Running;
   W.Yields = false;
+  W.Polled = nullptr;
   W.Behind = 0;
   W.PC = L.Code->at(K.Entry);
   W.BarrierGeneration = WG.Generation - 1; // None that it could wait for.
@@ -225,6 +226,10 @@ static uint64_t nextRandom(uint64_t &State) {
 void ResidentWorkgroup::reportExecuted(const Wave &W, const Inst *At) {
   const uint64_t Total = L.Executed.fetch_add(Unreported) + Unreported;
   Unreported = 0;
+  if (L.Turns && Total > L.Turns->Most) {
+    L.Stop.store(true); // That is enough of this order.
+    return;
+  }
   const uint64_t Begun =
       std::min(L.NextWorkgroup.load(), L.NumWorkgroups) * L.WavesPerWorkgroup;
   const uint64_t Most = L.Limit.after(Begun);
@@ -277,11 +282,9 @@ bool ResidentWorkgroup::waitsForOthers(const Wave &W) const {
   return false;
 }
 
-template <bool Observed> void ResidentWorkgroup::runWave(Wave &W) {
+template <bool Observed>
+void ResidentWorkgroup::runWave(Wave &W, uint64_t Left) {
   const Inst *I = W.PC;
-  uint64_t Left = L.Shuffle ? 1 + nextRandom(Random) % 256 : Slice;
-  if (Observed && hadTurn(W))
-    Left = SliceForOthers;
   if (W.CountedExec != W.exec())
     W.flushCounts(W.exec());
   while (I && Left) {
@@ -305,7 +308,7 @@ template <bool Observed> void ResidentWorkgroup::runWave(Wave &W) {
           W.Observer->after(This);
         else if (W.Status == WaveStatus::Ended)
           W.Observer->ended(This);
-        if (__builtin_expect(W.Yields, 0))
+        if (__builtin_expect(W.Yields || I <= W.Polled, 0))
           break;
       } else {
         I = I->Run(W, I);
@@ -315,15 +318,57 @@ template <bool Observed> void ResidentWorkgroup::runWave(Wave &W) {
     Unreported += Instructions;
     if (Unreported >= ReportedTogether)
       reportExecuted(W, I);
-    if (L.stopped())
+    if (L.stopped() || (Observed && (W.Yields || I <= W.Polled)))
       break;
-    if (Observed && W.Yields) {
-      yield(W);
-      break;
-    }
   }
   if (I)
     W.PC = I; // The slice is over; otherwise the instruction has set it.
+}
+
+bool ResidentWorkgroup::canRun(unsigned Index) {
+  Wave &W = *WG.Waves[Index];
+  if (W.Status == WaveStatus::AtBarrier &&
+      W.BarrierGeneration == WG.Generation) {
+    W.Status = WaveStatus::Running;
+    --W.BarrierGeneration; // It has been waited for.
+  }
+  return W.Status == WaveStatus::Running;
+}
+
+bool ResidentWorkgroup::turnOf(unsigned Index, uint64_t Most) {
+  Wave &W = *WG.Waves[Index];
+  W.Yields = false;
+  if (W.PC <= W.Polled)
+    W.Polled = nullptr;
+  if (W.Observer)
+    runWave<true>(W, Most);
+  else
+    runWave<false>(W, Most);
+  if (L.stopped())
+    return false;
+  if (W.Status != WaveStatus::Ended)
+    return true;
+  --WG.Alive;
+  // What it has signalled beyond the last barrier does not count for another
+  // wave.
+  if (W.BarrierGeneration == WG.Generation + 1)
+    --WG.Signalled;
+  if (!WG.Alive)
+    reportExecuted(W, nullptr);
+  // The others need not wait for a wave that has ended.
+  if (WG.Alive && WG.Signalled == WG.Alive) {
+    WG.Signalled = 0;
+    ++WG.Generation;
+  }
+  return true;
+}
+
+void ResidentWorkgroup::failStuck() {
+  L.fail(LaunchFailure::BadInstruction,
+         std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->shownName() +
+             "', workgroup (" + std::to_string(WG.Id[0]) + ", " +
+             std::to_string(WG.Id[1]) + ", " + std::to_string(WG.Id[2]) +
+             "): all waves wait at a barrier that cannot complete");
 }
 
 bool ResidentWorkgroup::turn() {
@@ -334,43 +379,21 @@ bool ResidentWorkgroup::turn() {
   const bool Backward = R >> 32 & 1;
   for (unsigned K = 0; K < Count; ++K) {
     unsigned Place = unsigned((K + R % Count) % Count);
-    Wave &W = *WG.Waves[Backward ? Count - 1 - Place : Place];
-    if (W.Status == WaveStatus::AtBarrier &&
-        W.BarrierGeneration == WG.Generation) {
-      W.Status = WaveStatus::Running;
-      --W.BarrierGeneration; // It has been waited for.
-    }
-    if (W.Status != WaveStatus::Running ||
-        __builtin_expect(W.Behind && waitsForOthers(W), 0))
+    const unsigned Index = Backward ? Count - 1 - Place : Place;
+    Wave &W = *WG.Waves[Index];
+    if (!canRun(Index) || __builtin_expect(W.Behind && waitsForOthers(W), 0))
       continue;
     Ran = true;
-    if (W.Observer)
-      runWave<true>(W);
-    else
-      runWave<false>(W);
-    if (L.stopped())
+    uint64_t Most = L.Shuffle ? 1 + nextRandom(Random) % 256 : Slice;
+    if (W.Observer && hadTurn(W))
+      Most = SliceForOthers;
+    if (!turnOf(Index, Most))
       return false;
-    if (W.Status == WaveStatus::Ended) {
-      --WG.Alive;
-      // What it has signalled beyond the last barrier does not count for
-      // another wave.
-      if (W.BarrierGeneration == WG.Generation + 1)
-        --WG.Signalled;
-      if (!WG.Alive)
-        reportExecuted(W, nullptr);
-      // The others need not wait for a wave that has ended.
-      if (WG.Alive && WG.Signalled == WG.Alive) {
-        WG.Signalled = 0;
-        ++WG.Generation;
-      }
-    }
+    if (W.Yields)
+      yield(W);
   }
   if (!Ran && WG.Alive) {
-    L.fail(LaunchFailure::BadInstruction,
-           std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->shownName() +
-               "', workgroup (" + std::to_string(WG.Id[0]) + ", " +
-               std::to_string(WG.Id[1]) + ", " + std::to_string(WG.Id[2]) +
-               "): all waves wait at a barrier that cannot complete");
+    failStuck();
     return false;
   }
   return true;

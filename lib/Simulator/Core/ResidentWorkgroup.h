@@ -33,6 +33,14 @@ public:
   void start(uint64_t Number);
   /// One turn for each wave that can run. False: the launch has been stopped.
   bool turn();
+  /// For who chooses waves one by one: whether one of them can run, and a turn
+  /// of at most so many instructions for it. False: the launch has been
+  /// stopped.
+  bool canRun(unsigned Wave);
+  bool turnOf(unsigned Wave, uint64_t Most);
+  const Wave &wave(unsigned Index) const { return *WG.Waves[Index]; }
+  /// The launch fails, since none of the waves can run.
+  void failStuck();
   /// Not enough memory for the workgroup's registers, LDS and scratch.
   bool failed() const { return OutOfMemory; }
   bool done() const { return !WG.Alive; }
@@ -48,7 +56,7 @@ private:
   template <typename T> using Storage = std::unique_ptr<T, FreeDeleter>;
   template <typename T> static Storage<T> allocate(size_t Count);
   void startWave(unsigned Index);
-  template <bool Observed> void runWave(Wave &W);
+  template <bool Observed> void runWave(Wave &W, uint64_t Left);
   void yield(Wave &W);
   bool hadTurn(const Wave &W);
   bool waitsForOthers(const Wave &W) const;

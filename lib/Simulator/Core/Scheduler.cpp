@@ -17,6 +17,9 @@
 #include "Core/Environment.h"
 #include "Core/Interrupt.h"
 #include "Core/ResidentWorkgroup.h"
+#include "Core/TurnScheduler.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <algorithm>
 #include <memory>
@@ -28,8 +31,10 @@ using namespace lnbwd::sim;
 /// Turns of a workgroup before its thread starts another one beside it.
 constexpr unsigned PatientTurns = 8;
 
-/// What one host thread does.
-static void work(Launch &L, size_t MostResident) {
+/// What one host thread does. AllResident: the workgroups that the chip holds.
+/// Threads has others begin, once they may, and says how many work.
+static void work(Launch &L, size_t AllResident,
+                 llvm::function_ref<size_t()> Threads) {
   auto Temps = std::make_unique<LaneTemps>();
   std::vector<std::unique_ptr<ResidentWorkgroup>> Active, Idle;
   lnbwd_sim_counters Counters = {};
@@ -63,6 +68,7 @@ static void work(Launch &L, size_t MostResident) {
     return true;
   };
   while (!L.Stop.load(std::memory_order_relaxed)) {
+    const size_t MostResident = std::max<size_t>(1, AllResident / Threads());
     if (Active.empty() && !StartOne())
       break;
     bool Patient = true;
@@ -88,9 +94,13 @@ static void work(Launch &L, size_t MostResident) {
 }
 
 /// What a host thread does, which an exception must not leave.
-static void workOrFail(Launch &L, size_t MostResident) {
+static void workOrFail(Launch &L, size_t AllResident,
+                       llvm::function_ref<size_t()> Threads) {
   try {
-    work(L, MostResident);
+    if (L.Turns)
+      workInTurns(L, AllResident);
+    else
+      work(L, AllResident, Threads);
   } catch (const std::bad_alloc &) {
     L.fail(LaunchFailure::OutOfMemory,
            std::string(L.Chip->Chip) + ": kernel '" + L.TheKernel->shownName() +
@@ -146,16 +156,23 @@ bool lnbwd::sim::run(Launch &L) {
     while (commonDivisor(L.ShuffleStep, L.NumWorkgroups) != 1)
       ++L.ShuffleStep;
   }
-  unsigned Threads =
-      unsigned(std::min<uint64_t>(hostThreads(), L.NumWorkgroups));
+  // Where the order matters, it must not be that of the host's threads, unless
+  // the launch is a long one.
+  const unsigned Threads =
+      L.Turns ? 1
+              : unsigned(std::min<uint64_t>(hostThreads(), L.NumWorkgroups));
   unsigned PerCU = std::max(1u, L.Chip->SimdsPerCU * L.Chip->MaxWavesPerSimd /
                                     L.WavesPerWorkgroup);
-  size_t MostResident =
-      std::max<size_t>(1, size_t(L.Chip->ComputeUnits) * PerCU / Threads);
+  const size_t AllResident = size_t(L.Chip->ComputeUnits) * PerCU;
   std::vector<std::thread> Pool;
-  for (unsigned T = 1; T < Threads; ++T)
-    Pool.emplace_back([&L, MostResident] { workOrFail(L, MostResident); });
-  workOrFail(L, MostResident);
+  workOrFail(L, AllResident, [&] {
+    if (L.Executed.load(std::memory_order_relaxed) >= L.AloneFor)
+      while (Pool.size() + 1 < Threads)
+        Pool.emplace_back([&L, AllResident, Threads] {
+          workOrFail(L, AllResident, [Threads] { return size_t(Threads); });
+        });
+    return Pool.size() + 1;
+  });
   for (std::thread &T : Pool)
     T.join();
   return L.Failure == LaunchFailure::None;

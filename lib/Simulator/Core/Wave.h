@@ -90,8 +90,11 @@ struct Wave {
   Region LastRegion = {0, 0};
   WaveObserver *Observer = nullptr; ///< of an observed launch, or null
   /// The observer wants the other waves of the workgroup to have a turn before
-  /// this one goes on.
+  /// this one goes on; in a launch in turns: those of all workgroups.
   bool Yields = false;
+  /// What the observer takes for a look at memory that waits for others: once
+  /// the wave comes back to it, or to before it, the others are to go on first.
+  const Inst *Polled = nullptr;
   uint64_t Behind = 0; ///< the waves, by number, that have not had it yet
 
   /// Scratch memory: dword `o/4` of all lanes lies together.

@@ -16,6 +16,7 @@
 
 #include "Check/LaunchChecker.h"
 #include "Check/Limits.h"
+#include "Check/OrderExplorer.h"
 #include "Core/HostServices.h"
 #include "Core/Scheduler.h"
 #include "Core/Wave.h"
@@ -319,10 +320,11 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
 
   std::optional<LaunchChecker> Checker;
   if (Checks)
-    L.Observer = &Checker.emplace(L, Checks);
-  const bool Good =
-      (Timing ? predictLaunch(L, *Timing, F->Owner->Device) : run(L)) &&
-      L.Findings.empty();
+    Checker.emplace(L, Checks);
+  const bool Good = (Timing   ? predictLaunch(L, *Timing, F->Owner->Device)
+                     : Checks ? runChecked(L, *Checker, Checks)
+                              : run(L)) &&
+                    L.Findings.empty();
   if (!Timing) {
     lnbwd_sim_counters Counted = {};
     L.addCounters(Counted);

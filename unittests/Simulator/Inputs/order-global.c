@@ -68,10 +68,7 @@ PAIR(ticket_without_barrier) {
 PAIR(unlock_too_early) {
   if (ITEM != 0)
     return;
-  u32 open = 0;
-  while (!__scoped_atomic_compare_exchange_n(flags, &open, 1, 0, ACQUIRE,
-                                             RELAXED, DEVICE))
-    open = 0;
+  lock_global(flags);
   data[0] += GROUP + 1;
   if (fault)
     STORE(flags, 0, RELAXED, DEVICE);
@@ -129,8 +126,7 @@ PAIR(atomic_behind_own_store) {
 
 PAIR(volatile_data) {
   if (GROUP == 0) {
-    data[ITEM] = ITEM + 1;
-    STORE(flags, 1, RELEASE, DEVICE);
+    publish(data, flags);
     return;
   }
   if (!fault)
@@ -140,8 +136,7 @@ PAIR(volatile_data) {
 
 PAIR(stale_read) {
   if (GROUP == 0) {
-    data[ITEM] = ITEM + 1;
-    STORE(flags, 1, RELEASE, DEVICE);
+    publish(data, flags);
     return;
   }
   if (fault)
@@ -153,8 +148,7 @@ PAIR(stale_read) {
 
 PAIR(scope_too_narrow) {
   if (GROUP == 0) {
-    data[ITEM] = ITEM + 1;
-    STORE(flags, 1, RELEASE, DEVICE);
+    publish(data, flags);
     return;
   }
   WAIT_FOR(flags, 1, RELAXED, DEVICE);
@@ -194,8 +188,7 @@ PAIR(flag_stored_plainly) {
 }
 PAIR(flag_overwritten_plainly) {
   if (GROUP == 0) {
-    data[ITEM] = ITEM + 1;
-    STORE(flags, 1, RELEASE, DEVICE);
+    publish(data, flags);
     if (fault)
       flags[0] = 2;
     else
@@ -209,10 +202,7 @@ PAIR(flag_overwritten_plainly) {
 PAIR(lock_opened_plainly) {
   if (ITEM != 0)
     return;
-  u32 open = 0;
-  while (!__scoped_atomic_compare_exchange_n(flags, &open, 1, 0, ACQUIRE,
-                                             RELAXED, DEVICE))
-    open = 0;
+  lock_global(flags);
   data[0] += GROUP + 1;
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
   if (fault)
@@ -262,8 +252,7 @@ INLINE void drop_scalar_cache(void) {
 /* No acquire empties it. */
 PAIR(stale_scalar_read) {
   if (GROUP == 0) {
-    data[ITEM] = ITEM + 1;
-    STORE(flags, 1, RELEASE, DEVICE);
+    publish(data, flags);
     return;
   }
   WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
@@ -301,8 +290,7 @@ PAIR(read_beside_atomics) {
 
 PAIR(chain_of_three) {
   if (GROUP == 0) {
-    data[ITEM] = ITEM + 1;
-    STORE(flags, 1, RELEASE, DEVICE);
+    publish(data, flags);
   } else if (GROUP == 1) {
     if (!fault)
       WAIT_FOR(flags, 1, ACQUIRE, DEVICE);
@@ -327,8 +315,7 @@ PAIR(read_before_it_is_overwritten) {
 
 PAIR(flag_polled_too_late) {
   if (GROUP == 0) {
-    data[ITEM] = ITEM + 1;
-    STORE(flags, 1, RELEASE, DEVICE);
+    publish(data, flags);
     return;
   }
   u32 x = 0;

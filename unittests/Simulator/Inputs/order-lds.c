@@ -77,9 +77,7 @@ PAIR(lds_atomic_behind_own_store) {
 }
 
 PAIR(lds_flag_before_data) {
-  if (ITEM == 0)
-    tile2[0] = 0;
-  barrier();
+  zero_lds_flags(1);
   if (MYWAVE == 0) {
     if (fault)
       STORE(&tile2[0], 1, RELEASE, WORKGROUP);
@@ -93,9 +91,7 @@ PAIR(lds_flag_before_data) {
 }
 
 PAIR(lds_sum_read_too_early) {
-  if (ITEM == 0)
-    tile2[0] = 0;
-  barrier();
+  zero_lds_flags(1);
   ADD(&tile2[0], 1, RELAXED, WORKGROUP);
   if (!fault)
     barrier();
@@ -116,9 +112,7 @@ PAIR(lds_sort_step) {
 }
 
 PAIR(lds_global_data_behind_lds_flag) {
-  if (ITEM == 0)
-    tile2[0] = 0;
-  barrier();
+  zero_lds_flags(1);
   if (MYWAVE == 0) {
     if (fault)
       STORE(&tile2[0], 1, RELEASE, WORKGROUP);
@@ -133,9 +127,7 @@ PAIR(lds_global_data_behind_lds_flag) {
 
 /* The producer does not look whether its last value has been taken. */
 PAIR(lds_ring_overrun) {
-  if (ITEM < 2)
-    tile2[ITEM] = 0;
-  barrier();
+  zero_lds_flags(2);
   for (u32 k = 1; k <= 4; ++k)
     if (MYWAVE == 0) {
       if (!fault)

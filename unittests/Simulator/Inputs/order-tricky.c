@@ -188,14 +188,9 @@ ALONE(spin_lock_by_exchange) {
   STORE(flags, 0, RELEASE, DEVICE);
 }
 ALONE(spin_lock_in_lds) {
-  if (ITEM == 0)
-    tile2[0] = tile2[1] = 0;
-  barrier();
+  zero_lds_flags(2);
   if (ITEM % WAVE == 0) {
-    u32 open = 0;
-    while (!__scoped_atomic_compare_exchange_n(&tile2[0], &open, 1, 0, ACQUIRE,
-                                               RELAXED, WORKGROUP))
-      open = 0;
+    lock_lds(&tile2[0]);
     tile2[1] += MYWAVE + 1;
     STORE(&tile2[0], 0, RELEASE, WORKGROUP);
   }
@@ -236,9 +231,7 @@ ALONE(queue_by_atomics) {
 }
 
 ALONE(producer_consumer_ring) {
-  if (ITEM < 8)
-    tile2[ITEM] = 0;
-  barrier();
+  zero_lds_flags(8);
   for (u32 k = 1; k <= 6; ++k) {
     u32 slot = k % 2;
     if (MYWAVE == 0) {
@@ -265,9 +258,7 @@ ALONE(double_buffer) {
 
 ALONE(slot_in_lds) {
   /* A ring of one slot: full and empty flags. */
-  if (ITEM < 2)
-    tile2[ITEM] = 0;
-  barrier();
+  zero_lds_flags(2);
   for (u32 k = 1; k <= 3; ++k)
     if (MYWAVE == 0) {
       WAIT_FOR(&tile2[1], k - 1, ACQUIRE, WORKGROUP);
@@ -360,9 +351,7 @@ ALONE(any_of_many_atomic_stores) {
 /* More waves than a few hand on through one word of LDS: by a count that the
    last one takes, and by one that the first one polls. */
 ALONE(many_waves_count_in_lds) {
-  if (ITEM < 2)
-    tile2[ITEM] = 0;
-  barrier();
+  zero_lds_flags(2);
   if (ITEM % WAVE)
     return;
   tile[MYWAVE] = MYWAVE + GROUP;
@@ -386,9 +375,7 @@ ALONE(many_waves_count_in_lds) {
 
 /* One flag a wave, all of which the first wave waits for. */
 ALONE(flags_of_many_waves_in_lds) {
-  if (ITEM < 32)
-    tile2[ITEM] = 0;
-  barrier();
+  zero_lds_flags(32);
   if (ITEM % WAVE)
     return;
   tile[MYWAVE] = MYWAVE + GROUP;

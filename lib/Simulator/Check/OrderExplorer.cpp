@@ -1,0 +1,86 @@
+//===- OrderExplorer.cpp - A launch in several orders ---------------------===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The usual order comes first, and is the one whose results stay. The others
+// are always the same ones, whatever the order of the first was and however
+// many host threads there are. They run on one thread, and for so many
+// instructions at most that a launch takes a few times as long as by itself.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Check/OrderExplorer.h"
+
+#include "Check/MemoryJournal.h"
+#include "Core/Scheduler.h"
+
+#include <algorithm>
+#include <optional>
+
+using namespace lnbwd::sim;
+
+/// Instructions of a launch before its order is that of the host's threads.
+constexpr uint64_t LongLaunch = 1u << 20;
+/// What another order may execute: so much more than the usual one has, since
+/// who waits executes something, too, but not more than this.
+constexpr uint64_t TimesTheUsual = 4, LeastOfAnOrder = 1u << 16,
+                   MostOfAnOrder = 1u << 19;
+
+/// The other orders. Workgroups that come first find flags that nobody has set
+/// yet; those that come next when one is set see what its owner does later.
+static const TurnOrder Orders[] = {
+    {TurnOrder::LastFirst, 0},  {TurnOrder::FirstFirst, 0},
+    {TurnOrder::RoundAbout, 0}, {TurnOrder::AtRandom, 1},
+    {TurnOrder::AtRandom, 2},   {TurnOrder::AtRandom, 3},
+    {TurnOrder::AtRandom, 4},   {TurnOrder::AtRandom, 5},
+};
+
+bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker,
+                            unsigned Checks) {
+  L.Observer = &Checker;
+  if (!Checker.dependsOnOrder())
+    return run(L);
+  MemoryJournal Usual;
+  Checker.keepMemory(&Usual);
+  L.AloneFor = LongLaunch;
+  const bool Good = run(L);
+  if (!Good || !L.Findings.empty() || !Usual.isWhole())
+    return Good;
+  const uint64_t Most = std::clamp(L.Executed.load() * TimesTheUsual,
+                                   LeastOfAnOrder, MostOfAnOrder);
+  const lnbwd_sim_counters Counters = L.Counters;
+  const uint64_t Shuffle = L.Shuffle;
+  L.Shuffle = 0;
+  Usual.swap();
+  for (TurnOrder Order : Orders) {
+    Order.Most = Most;
+    MemoryJournal Other;
+    L.Turns = &Order;
+    L.Executed = 0;
+    L.Stop = false;
+    LaunchChecker Again(L, Checks & ~unsigned(LNBWD_SIM_CHECK_COUNTS));
+    Again.keepMemory(&Other);
+    L.Observer = &Again;
+    (void)run(L);
+    Other.swap();
+    L.Turns = nullptr;
+    if (L.Failure == LaunchFailure::OutOfMemory) {
+      L.Failure = LaunchFailure::None;
+      L.Error.clear();
+      break;
+    }
+    ++Checker.OtherOrders;
+    if (L.Failure != LaunchFailure::None || !L.Findings.empty() ||
+        !Other.isWhole())
+      break;
+  }
+  Usual.swap();
+  L.Observer = &Checker;
+  L.Shuffle = Shuffle;
+  L.Counters = Counters;
+  return L.Failure == LaunchFailure::None;
+}
