@@ -8,7 +8,10 @@
   scripts/kernel-digests.py compare BEFORE AFTER says what became of the kernels of BEFORE
 
 `write` takes lnbwd-opt from the build folder LNBWD_BUILD_DIR, build/ otherwise. --filter takes the
-cases whose name has a part that matches; --every N each N-th of them; --jobs how many at once.
+cases whose name has a part that matches; --every N each N-th of them; --jobs how many at once. With
+--ir the digests are of what the code generators are given, at the end of --lnbwd-gpu-pipeline:
+where these are equal, so is machine code, unless lib/Target or LLVM changed. It takes less than
+half of the time.
 
 A digest is of the assembly (AMD) or PTX (NVIDIA) of one kernel, without comments, line numbers and
 the numbers of labels: equal digests are equal machine code. Counts of AMD kernels are the report's,
@@ -41,6 +44,7 @@ sys.path.insert(0, str(SOURCE / "test" / "EndToEnd"))
 import chips  # noqa: E402
 import family  # noqa: E402
 import grid  # noqa: E402
+import linear_programs  # noqa: E402
 import test_groups as groups  # noqa: E402
 import test_masks as masks  # noqa: E402
 
@@ -81,6 +85,10 @@ BULK_COPY_MODES = {
 BULK_COPY_PROGRAM_MODES = ("stages", "cluster", "cluster-stages")
 # Row lengths beside those of all chips: rows that do not begin where a bulk copy can.
 BULK_COPY_LENGTHS = (("bf16", 1001), ("f32", 1022))
+# Sizes of layers, N to O, and what is done with row programs around products.
+LAYERS = (("bf16", 768, 2304), ("f32", 96, 100))
+FUSIONS = {"apart": "few-rows=never epilogues=never prologues=never", "fused": "few-rows=never",
+           "rows": "rows=16"}
 # What may not grow at all; everything else may grow by --allowed percent.
 HARD = ("scratch_bytes", "spilled_vector_registers", "spilled_scalar_registers", "shared_bytes")
 # Two vector instructions issued as one: a gain.
@@ -173,6 +181,20 @@ def group_cases() -> Iterator[Case]:
                                "--lnbwd-differentiate=saved=mean,rstd")
 
 
+def product_cases() -> Iterator[Case]:
+    """Linear layers behind norms and behind each other, and their gradients."""
+    for chip in CHIPS:
+        for dtype, n, o in LAYERS:
+            for name in linear_programs.NAMES:
+                program = linear_programs.build(name, n, o, dtype)
+                for fusion, options in FUSIONS.items():
+                    case = f"product/{fusion}-{name}-{dtype}-{n}-{o}"
+                    yield Case(case, chip, program.text(), options)
+                    yield Case(f"{case}-gradient", chip, program.text(), options,
+                               f"--lnbwd-differentiate=saved={','.join(program.scalar_outputs)}"
+                               if program.scalar_outputs else "--lnbwd-differentiate")
+
+
 def all_cases() -> Iterator[Case]:
     """The whole grid."""
     yield from family_cases()
@@ -180,6 +202,7 @@ def all_cases() -> Iterator[Case]:
     yield from mode_cases()
     yield from program_cases()
     yield from group_cases()
+    yield from product_cases()
 
 
 def normalised(lines: list[str]) -> list[str]:
@@ -254,8 +277,8 @@ def count_ptx(lines: list[str]) -> dict[str, float]:
     return dict(counts)
 
 
-def compile_case(opt: pathlib.Path, case: Case) -> list[str]:
-    """One line for each kernel, or one that says why there is none."""
+def compile_case(opt: pathlib.Path, case: Case, only_ir: bool) -> list[str]:
+    """One line for each kernel, or for all of them in IR, or one that says why there is none."""
     is_amd = case.chip.startswith("gfx")
     name = f"{case.chip}/{case.name}"
     text = case.text
@@ -266,13 +289,18 @@ def compile_case(opt: pathlib.Path, case: Case) -> list[str]:
             if prepared.returncode != 0:
                 return [f"{name}\t-\tnot compiled: {first_error(prepared.stderr)}\t{{}}"]
             text = prepared.stdout
-        command = [opt, "-", f"--lnbwd-pipeline=chip={case.chip} {case.options}".strip(),
-                   f"--save-temps={folder}/stages"]
-        command += ["--emit=report-json", f"--rows={ROWS}"] if is_amd else ["--emit=ptx"]
+        options = f"chip={case.chip} {case.options}".strip()
+        if only_ir:
+            command = [opt, "-", f"--lnbwd-gpu-pipeline={options}"]
+        else:
+            command = [opt, "-", f"--lnbwd-pipeline={options}", f"--save-temps={folder}/stages"]
+            command += ["--emit=report-json", f"--rows={ROWS}"] if is_amd else ["--emit=ptx"]
         result = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
         if result.returncode != 0:
             return [f"{name}\t-\tnot compiled: {first_error(result.stderr)}\t{{}}"]
         code = result.stdout
+        if only_ir:
+            return [f"{name}\tIR\t{hashlib.sha256(code.encode()).hexdigest()[:16]}\t{{}}"]
         counts: dict[str, dict[str, float]] = {}
         if is_amd:
             code = max(pathlib.Path(folder, "stages").glob("*-kernel.s")).read_text()
@@ -303,7 +331,7 @@ def write(options: argparse.Namespace) -> int:
     cases = [case for case in all_cases()
              if re.search(options.filter, f"{case.chip}/{case.name}")][::options.every]
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        lines = [line for lines in pool.map(lambda case: compile_case(opt, case), cases)
+        lines = [line for lines in pool.map(lambda case: compile_case(opt, case, options.ir), cases)
                  for line in lines]
     options.file.write_text("".join(line + "\n" for line in sorted(set(lines))))
     refused = sum("\tnot compiled: " in line for line in lines)
@@ -363,6 +391,8 @@ def main() -> int:
     writer.add_argument("file", type=pathlib.Path)
     writer.add_argument("--filter", default="", help="a regular expression, searched in CHIP/CASE")
     writer.add_argument("--every", type=int, default=1, help="take each N-th case")
+    writer.add_argument("--ir", action="store_true",
+                        help="digests of what the code generators are given")
     writer.add_argument("--jobs", type=int, default=os.cpu_count(), help="compilations at once")
     writer.set_defaults(run=write)
     comparer = commands.add_parser("compare", help="compare two files")

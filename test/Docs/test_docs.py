@@ -511,7 +511,7 @@ def test_descriptions_are_no_pages():
             body = re.sub(r"```.*?```", "", match[1], flags=re.DOTALL)
             found[record] = sum(not line.lstrip().startswith("|") for line in body.splitlines())
     assert found["LNBwd_RowwiseOp"] > 20  # Else they are found in another way now.
-    assert {record: lines for record, lines in found.items() if lines > 50} == {}
+    assert {record: lines for record, lines in found.items() if lines > 55} == {}
 
 
 def test_no_comment_leans_on_the_one_above():

@@ -16,6 +16,7 @@ import torch
 from conftest import HAS_GPU
 
 import lnbwd
+import lnbwd.regions_op
 from lnbwd import aten, launching, native
 
 F = torch.nn.functional
