@@ -30,10 +30,12 @@ import tempfile
 import textwrap
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd")]
+sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd"),
+                str(SOURCE / "lib" / "Chips")]
 
 import chips as chip_lists  # noqa: E402
 import fault_kernels  # noqa: E402
+import generate_chips  # noqa: E402
 from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, mlir  # noqa: E402
 from lnbwd.spec import KernelSpec  # noqa: E402
 
@@ -421,10 +423,11 @@ def clock_fields(tools: Tools) -> str:
     """The parameters of the model of time, with units, origins and the values of products."""
     description = json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text())
     sets = description["clocks"]
+    chips = generate_chips.resolve(description)
 
     def value(name: str, key: str) -> object:
-        row = sets[name]
-        return row[key] if key in row else value(row["like"], key)
+        return (generate_chips.clock_values(description, name)
+                | generate_chips.matrix_rates(chips[sets[name]["chip"]]))[key]
 
     products = [name for name, row in sets.items() if row["calibrated"]]
     lines = [f"| parameter | {' | '.join(products)} | unit | what it is | origin |",
