@@ -45,7 +45,11 @@ for _prefix in ("", "_"):
 
 def _allows_tf32() -> bool:
     """What PyTorch's own products follow."""
-    return torch.get_float32_matmul_precision() != "highest"
+    # Where this was set, which PyTorch has since 2.9, the older question is an error.
+    precision = getattr(torch.backends.cuda.matmul, "fp32_precision", None)
+    if precision is None:
+        return torch.get_float32_matmul_precision() != "highest"
+    return bool(precision == "tf32")
 
 
 def _describe(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b: Tensor | None,

@@ -94,6 +94,11 @@ def test_tf32_is_asked_for_as_pytorch_is(chip, allowing_tf32):
         for value in arguments.values():
             value.grad = None
         check(arguments, dy, 12 * 2.0 ** -11)
+        if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+            torch.set_float32_matmul_precision("highest")
+            torch.backends.cuda.matmul.fp32_precision = "tf32"
+            again = torch.autograd.grad(call(arguments), list(arguments.values()), dy)
+            assert all(map(torch.equal, again, results["high"]))
     differ = [not torch.equal(*pair) for pair in
               zip(results["high"], results["highest"], strict=True)]
     assert any(differ) == (chip == "gfx942")
