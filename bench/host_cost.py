@@ -126,7 +126,7 @@ def use_null_layers() -> None:
         def launch(self, *arguments: object) -> None:  # type: ignore[override]
             pass
 
-    def load(source: str, device: torch.device, key: tuple[str, object, int],
+    def load(source: str, tf32: bool, device: torch.device, key: linear_passes._Key,
              rows: int) -> linear_passes._Loaded:
         loaded = linear_passes._Loaded(Kernel(), ("x", "w"))  # type: ignore[arg-type]
         linear_passes._loaded[key] = loaded

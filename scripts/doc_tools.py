@@ -15,7 +15,8 @@ import sys
 import textwrap
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd")]
+sys.path[:0] = [str(SOURCE / "python"), str(SOURCE / "test" / "EndToEnd"),
+                str(SOURCE / "lib" / "Chips")]
 
 import chips as chip_lists  # noqa: E402
 from lnbwd.operations import LAYER_NORM_BWD  # noqa: E402

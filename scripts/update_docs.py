@@ -31,6 +31,7 @@ import doc_stages
 import fault_kernels
 from doc_tools import (CHIP, EXAMPLE, LAYER_NORM_BWD, SOURCE, Stop, Tools, Unavailable, chip_lists,
                        fence)
+from generate_chips import clock_values, matrix_rates, resolve
 
 from lnbwd.spec import KernelSpec
 
@@ -89,10 +90,11 @@ def clock_fields(tools: Tools) -> str:
     """The parameters of the model of time, with units, origins and the values of products."""
     description = json.loads((SOURCE / "lib" / "Chips" / "Chips.json").read_text())
     sets = description["clocks"]
+    chips = resolve(description)
 
     def value(name: str, key: str) -> object:
-        row = sets[name]
-        return row[key] if key in row else value(row["like"], key)
+        return (clock_values(description, name)
+                | matrix_rates(chips[sets[name]["chip"]]))[key]
 
     products = [name for name, row in sets.items() if row["calibrated"]]
     lines = [f"| parameter | {' | '.join(products)} | unit | what it is | origin |",

@@ -34,14 +34,27 @@ static constexpr int64_t minPartTiles = 4;
 Type lnbwd::getMultipliedType(ProductOp op) {
   Type lhs = cast<MemRefType>(op.getLhs().getType()).getElementType();
   Type rhs = cast<MemRefType>(op.getRhs().getType()).getElementType();
+  if (op.getPrecision() == Precision::TF32)
+    return FloatTF32Type::get(op.getContext());
   if (lhs == rhs)
     return lhs;
   return Float32Type::get(op.getContext());
 }
 
+Type lnbwd::getTileType(Type multiplied) {
+  return multiplied.isTF32() ? Float32Type::get(multiplied.getContext())
+                             : multiplied;
+}
+
 std::optional<MatrixInstruction>
-lnbwd::getMatrixInstruction(const ChipInfo &chip, Type element) {
-  bool isWide = element.isF32();
+lnbwd::getMatrixInstruction(const ChipInfo &chip, Type multiplied) {
+  if (multiplied.isTF32()) {
+    if (!chip.matrix.hasTF32Products)
+      return std::nullopt;
+    return MatrixInstruction{
+        16, chip.matrixUnit == MatrixUnit::MmaSync ? 8 : 16, 8};
+  }
+  bool isWide = multiplied.isF32();
   switch (chip.matrixUnit) {
   case MatrixUnit::None:
     return std::nullopt;
@@ -63,6 +76,20 @@ lnbwd::getMatrixInstruction(const ChipInfo &chip, Type element) {
   llvm_unreachable("all kinds are listed");
 }
 
+LogicalResult lnbwd::checkPrecision(ProductOp op, const ChipInfo &chip) {
+  if (op.getPrecision() != Precision::TF32 || chip.matrix.hasTF32Products)
+    return success();
+  std::string names;
+  for (const ChipInfo &other : getChips())
+    if (other.matrix.hasTF32Products)
+      names += (names.empty() ? "" : ", ") + other.name.str();
+  return op.emitOpError("cannot have the precision tf32: ")
+         << chip.name
+         << " has no matrix instruction that rounds float32 to it, expected "
+            "one of "
+         << names << "; or leave float32-products=tf32 out";
+}
+
 //===----------------------------------------------------------------------===//
 // Tiles that are copied past the registers
 //===----------------------------------------------------------------------===//
@@ -78,9 +105,16 @@ static int64_t getRowLength(Value matrix) {
   return cast<MemRefType>(matrix.getType()).getDimSize(1);
 }
 
+/// Whether elements are of the width that instructions can turn around on
+/// their way from shared memory, so that a tile may lie there as in its matrix.
+static bool hasCopiedWidth(Type multiplied) {
+  return multiplied.isBF16() || multiplied.isF16();
+}
+
 /// Whether the rows of both matrices are of whole copies, of what is there.
 static bool canCopyTiles(ProductOp op, const ChipInfo &chip) {
   return hasTileCopies(chip) && !op.hasPrologue() &&
+         hasCopiedWidth(getMultipliedType(op)) &&
          getRowLength(op.getLhs()) % copiedElements == 0 &&
          getRowLength(op.getRhs()) % copiedElements == 0;
 }
@@ -191,6 +225,11 @@ static LogicalResult checkCopies(ProductOp op, const ChipInfo &chip) {
     return op.emitOpError("expected a tiling of 1 stage: ")
            << chip.name << " has no copies past the registers; got "
            << tiling.getStages();
+  if (Type multiplied = getMultipliedType(op); !hasCopiedWidth(multiplied))
+    return op.emitOpError("expected a tiling of 1 stage for matrices of ")
+           << getTileType(multiplied)
+           << ", copies past the registers being of 16-bit elements; got "
+           << tiling.getStages();
   if (op.hasPrologue())
     return op.emitOpError("expected a tiling of 1 stage with a prologue, "
                           "which copies past the registers cannot have; got ")
@@ -288,7 +327,8 @@ TilingAttr lnbwd::chooseTiling(ProductOp op, const ChipInfo &chip,
     return size > smallTile ? largeTile : smallTile;
   };
   int64_t tileRows = getTile(rows), tileColumns = getTile(sizes.columns);
-  int64_t depth = tileRowBytes * 8 / element.getIntOrFloatBitWidth();
+  int64_t depth =
+      tileRowBytes * 8 / getTileType(element).getIntOrFloatBitWidth();
   auto getMissing = [&] {
     return chip.computeUnits /
            int64_t(llvm::divideCeil(rows, tileRows) *
@@ -315,13 +355,15 @@ TilingAttr lnbwd::chooseTiling(ProductOp op, const ChipInfo &chip,
 LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
   TilingAttr tiling = *op.getTiling();
   Type element = getMultipliedType(op);
+  if (failed(checkPrecision(op, chip)))
+    return failure();
   std::optional<MatrixInstruction> instruction =
       getMatrixInstruction(chip, element);
   if (!instruction)
     return op.emitOpError("cannot have a tiling: ")
            << chip.name << " has no matrix instruction for " << element
            << "; leave it out, and the kernel uses fused multiply-adds";
-  if (hasWarpGroups(tiling))
+  if (hasWarpGroups(tiling) && hasCopiedWidth(element))
     return failed(checkWarpGroups(op, chip)) ? failure() : checkSplits(op);
   if (tiling.getInstructionRows() != instruction->rows ||
       tiling.getInstructionColumns() != instruction->columns ||
@@ -332,10 +374,11 @@ LogicalResult lnbwd::checkTiling(ProductOp op, const ChipInfo &chip) {
            << ", got " << tiling.getInstructionRows() << " x "
            << tiling.getInstructionColumns() << " x "
            << tiling.getInstructionDepth();
-  int64_t depth = tileRowBytes * 8 / element.getIntOrFloatBitWidth();
+  Type tileType = getTileType(element);
+  int64_t depth = tileRowBytes * 8 / tileType.getIntOrFloatBitWidth();
   if (tiling.getDepth() != depth)
     return op.emitOpError("expected a tiling of depth ")
-           << depth << ", the " << tileRowBytes << " bytes of " << element
+           << depth << ", the " << tileRowBytes << " bytes of " << tileType
            << " that a tile has of each row of " << op.getOperandName(0)
            << " and " << op.getOperandName(1) << ", got " << tiling.getDepth();
   if (failed(checkSplits(op)))

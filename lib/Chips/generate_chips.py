@@ -193,19 +193,32 @@ def clock_values(description: dict, name: str) -> dict:
     return (clock_values(description, like) if like else {}) | own
 
 
+# Parameters of the model of time that a chip's facts say, for the whole compute unit.
+MATRIX_RATES = {"matrixFlopsPerClock": "matrixHalfPerClock",
+                "matrixSingleFlopsPerClock": "matrixSinglePerClock",
+                "matrixXF32FlopsPerClock": "matrixTF32PerClock"}
+
+
+def matrix_rates(facts: dict) -> dict:
+    """Those that are known, for a SIMD."""
+    return {key: facts[fact] / facts["simdsPerComputeUnit"] for key, fact in MATRIX_RATES.items()
+            if facts[fact]}
+
+
 def clocks(description: dict, chips: dict[str, dict]) -> str:
     """Members and rows of the model of time: the sets of products, then a row for each chip without one."""
     fields = description["clockFields"]
     members = [line for key, field in fields.items()
                for line in [*comment(field, {}, "  "), f"  double {key[0].upper()}{key[1:]};"]]
-    sets = [(row["chip"], name, row["calibrated"], clock_values(description, name))
+    sets = [(row["chip"], name, row["calibrated"],
+             clock_values(description, name) | matrix_rates(chips[row["chip"]]))
             for name, row in description["clocks"].items() if "chip" in row]
     named = {chip for chip, *_ in sets}
     for chip, facts in chips.items():
         if chip in named:
             continue
         family = description["chips"][chip]["family"]
-        values = clock_values(description, family)
+        values = clock_values(description, family) | matrix_rates(facts)
         # The efficiency of a stream is that of the card that was measured.
         values |= {"computeUnits": facts["computeUnits"], "megahertz": facts["megahertz"],
                    "l2KiB": facts["l2KiB"], "memoryGigabytes": round(facts["gigabytesPerSecond"] * 0.8),

@@ -81,7 +81,7 @@ void lnbwd::buildGPUPipeline(OpPassManager &pm,
     fewRows = "never";
   pm.addPass(createFewRowsToGPUPass({options.chip, fewRows, options.rows}));
   pm.addPass(createSimplifyContractionsPass());
-  pm.addPass(createSplitContractionsPass());
+  pm.addPass(createSplitContractionsPass({options.float32Products}));
   pm.addPass(createFuseProductsPass(
       {options.chip, options.epilogues, options.prologues, options.rows}));
   pm.addPass(createSplitTwoPassPass({options.chip, options.twoPass}));

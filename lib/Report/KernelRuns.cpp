@@ -45,6 +45,7 @@ ProductReport lnbwd::getProductReport(KernelInfoAttr info, int64_t launchedRows,
                                  double(report.tileRows * report.tileColumns));
   if (report.step)
     report.multiplyAdds = elements * double(sum);
+  report.multiplied = loop.getMultiplied();
   return report;
 }
 

@@ -137,6 +137,32 @@ private:
 // The report
 //===----------------------------------------------------------------------===//
 
+/// Operations that the matrix instructions of a compute unit do in a clock with
+/// such numbers; 0: not known.
+static int64_t getMatrixRate(const ChipInfo &chip, Type multiplied) {
+  if (multiplied.isTF32())
+    return chip.matrix.tf32PerClock;
+  return multiplied.isF32() ? chip.matrix.singlePerClock
+                            : chip.matrix.halfPerClock;
+}
+
+/// The time of the matrix instructions of a kernel that has some: of those that
+/// there are where its code is read, else of the fewest.
+static void predictMatrixTime(KernelReport &kernel, const ChipInfo &chip) {
+  if (!kernel.product || !kernel.product->multiplied)
+    return;
+  int64_t rate = getMatrixRate(chip, kernel.product->multiplied);
+  if (!rate) {
+    kernel.hasUnknownMatrixTime = true;
+    return;
+  }
+  double multiplyAdds = kernel.code ? kernel.code->matrixMultiplyAdds
+                                    : kernel.product->multiplyAdds;
+  double clocks = 2 * multiplyAdds / (double(rate) * double(chip.computeUnits));
+  kernel.matrixTime =
+      clocks / (double(chip.limits.megahertz) * 1e6) * kernel.imbalance;
+}
+
 /// Fills in the times that the parts of a kernel take at least.
 static void predict(KernelReport &kernel, const KernelRuns *launch,
                     const ChipInfo &chip) {
@@ -179,6 +205,7 @@ static void predict(KernelReport &kernel, const KernelRuns *launch,
                              kernel.imbalance;
     }
   }
+  predictMatrixTime(kernel, chip);
   kernel.time = kernel.memoryTime;
   kernel.bound = "memory";
   auto consider = [&](std::optional<double> time, StringRef name) {
@@ -189,6 +216,7 @@ static void predict(KernelReport &kernel, const KernelRuns *launch,
   };
   consider(kernel.vectorTime, "vector ALU");
   consider(kernel.latencyTime, "latency");
+  consider(kernel.matrixTime, "matrix instructions");
 }
 
 /// The rows of the function's row blocks, if all have the same static number.

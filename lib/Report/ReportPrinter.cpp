@@ -176,6 +176,10 @@ static void printKernel(const KernelReport &kernel, const Report &report,
     os << ", " << micros(*kernel.vectorTime) << " for the vector ALU";
   if (kernel.latencyTime)
     os << ", " << micros(*kernel.latencyTime) << " for latency";
+  if (kernel.matrixTime)
+    os << ", " << micros(*kernel.matrixTime) << " for matrix instructions";
+  else if (kernel.hasUnknownMatrixTime)
+    os << ", unknown for matrix instructions";
   os << "\n";
   startLine(os, "bound by") << kernel.bound << "\n";
 }
@@ -224,6 +228,12 @@ static void printProduct(const ProductReport &product,
     stream.attribute("step", product.step);
     stream.attribute("turns", product.turns);
     stream.attribute("multiply_adds", product.multiplyAdds);
+    std::string multiplied;
+    if (product.multiplied)
+      llvm::raw_string_ostream(multiplied) << product.multiplied;
+    stream.attribute("multiplied_as", multiplied.empty()
+                                          ? json::Value(nullptr)
+                                          : json::Value(multiplied));
     if (kernel.code) {
       stream.attribute("matrix_multiply_adds", kernel.code->matrixMultiplyAdds);
       printCounts("loop_wave_instructions", kernel.code->loopInstructions,
@@ -278,6 +288,7 @@ static void printKernel(const KernelReport &kernel, json::OStream &stream) {
     stream.attribute("memory_seconds", kernel.memoryTime);
     optional("vector_seconds", kernel.vectorTime);
     optional("latency_seconds", kernel.latencyTime);
+    optional("matrix_seconds", kernel.matrixTime);
     stream.attribute("seconds", kernel.time);
     stream.attribute("bound", kernel.bound);
   });

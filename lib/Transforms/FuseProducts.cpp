@@ -155,7 +155,7 @@ static void fuse(ProductOp product, RowwiseOp program) {
       program.getScalars(), product.getPrologueColumns(),
       product.getPrologueScalars(), product.getLhsTransposed(),
       product.getRhsTransposed(), b.getArrayAttr(names),
-      product.getTilingAttr());
+      product.getTilingAttr(), product.getPrecision());
   fused.getPrologue().takeBody(product.getPrologue());
   // The sums come first among the arguments.
   fused.getEpilogue().takeBody(program.getBody());

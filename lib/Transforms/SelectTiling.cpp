@@ -38,15 +38,18 @@ public:
         lookupChip(chip, [&] { return emitError(loc); });
     if (failed(found))
       return signalPassFailure();
-    getOperation()->walk([&](ProductOp op) {
+    WalkResult result = getOperation()->walk([&](ProductOp op) {
       if (op.getTiling())
-        return;
+        return WalkResult::advance();
       TilingAttr tiling = chooseTiling(op, **found, rows);
       if (!tiling)
-        return;
+        return WalkResult(checkPrecision(op, **found));
       op.setTilingAttr(tiling);
       ++numTiled;
+      return WalkResult::advance();
     });
+    if (result.wasInterrupted())
+      signalPassFailure();
   }
 };
 } // namespace

@@ -62,8 +62,9 @@ struct StageOutput {
 
 class ContractionSplitter {
 public:
-  explicit ContractionSplitter(RowwiseOp op)
-      : op(op), b(op), loc(op.getLoc()) {}
+  /// `precision`: of products of two matrices of float32.
+  ContractionSplitter(RowwiseOp op, Precision precision)
+      : op(op), b(op), loc(op.getLoc()), precision(precision) {}
 
   LogicalResult check();
   LogicalResult split();
@@ -101,10 +102,14 @@ private:
   void addProduct(const Named &lhs, const Named &rhs, const Named &out,
                   bool lhsTransposed, bool rhsTransposed) {
     std::string entry = (op.getEntry() + "_matmul_" + Twine(numProducts)).str();
+    auto isF32 = [](const Named &matrix) {
+      return cast<MemRefType>(matrix.buffer.getType()).getElementType().isF32();
+    };
     ProductOp::create(b, loc, entry, lhs.buffer, rhs.buffer, out.buffer,
                       lhsTransposed, rhsTransposed,
                       b.getStrArrayAttr({lhs.name, rhs.name, out.name}),
-                      /*tiling=*/TilingAttr());
+                      /*tiling=*/TilingAttr(),
+                      isF32(lhs) && isF32(rhs) ? precision : Precision::Exact);
     ++numProducts;
   }
   Named getOperand(unsigned index) {
@@ -114,6 +119,7 @@ private:
   RowwiseOp op;
   OpBuilder b;
   Location loc;
+  Precision precision;
   Value rowCount;
   /// What has been made, by the value that it is.
   llvm::DenseMap<Value, Named> made;
@@ -410,12 +416,19 @@ public:
   }
 
   void runOnOperation() override {
+    std::optional<Precision> precision = symbolizePrecision(float32Products);
+    if (!precision) {
+      emitError(getOperation()->getLoc())
+          << "expected float32-products to be exact or tf32, got '"
+          << float32Products << "'";
+      return signalPassFailure();
+    }
     FailureOr<SmallVector<RowwiseOp>> programs =
         getProgramsWithContractions(getOperation());
     if (failed(programs))
       return signalPassFailure();
     for (RowwiseOp op : *programs) {
-      ContractionSplitter splitter(op);
+      ContractionSplitter splitter(op, *precision);
       if (failed(splitter.check()) || failed(splitter.split()))
         return signalPassFailure();
       numProducts += splitter.countProducts();

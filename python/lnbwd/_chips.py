@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import pathlib
 
-_defaults = json.loads(pathlib.Path(__file__).with_name("chips.json").read_text())["defaults"]
+_description = json.loads(pathlib.Path(__file__).with_name("chips.json").read_text())
+_defaults = _description["defaults"]
 
 SIMULATED: str = _defaults["simulated"]
 """The chip that is simulated."""
@@ -21,6 +22,17 @@ GPU: str = _defaults["gpu"]
 
 PTX: str = _defaults["ptx"]
 """The oldest target of PTX that is written by hand."""
+
+
+_TF32 = frozenset(
+    name for name, row in _description["chips"].items()
+    if (_description["families"][row["family"]] | row)["hasTF32Products"])
+
+
+def has_tf32_products(chip: str) -> bool:
+    """Whether a chip, or a target id with its settings, has matrix instructions that round float32
+    to tf32; of a chip that this version does not know: no."""
+    return chip.split(":", maxsplit=1)[0] in _TF32
 
 
 def vendor(chip: str) -> str:

@@ -43,6 +43,15 @@ for _prefix in ("", "_"):
                     "Tensor)", tags=(torch.Tag.pt2_compliant_tag,))
 
 
+def _allows_tf32() -> bool:
+    """What PyTorch's own products follow."""
+    # Where this was set, which PyTorch has since 2.9, the older question is an error.
+    precision = getattr(torch.backends.cuda.matmul, "fp32_precision", None)
+    if precision is None:
+        return torch.get_float32_matmul_precision() != "highest"
+    return bool(precision == "tf32")
+
+
 def _describe(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b: Tensor | None,
               norm: str, epsilon: float) -> tuple[Layer, dict[str, Tensor]]:
     """The layer of a call, and its tensors by the names of the operands."""
@@ -56,7 +65,7 @@ def _describe(x: Tensor, w: Tensor, gamma: Tensor | None, beta: Tensor | None, b
     layer = find_layer(norm, x.shape[1], w.shape[0], x.dtype,
                        None if gamma is None else gamma.dtype,
                        None if beta is None else beta.dtype, None if b is None else b.dtype,
-                       epsilon)
+                       epsilon, x.dtype == torch.float32 and _allows_tf32())
     return layer, known
 
 
@@ -195,8 +204,10 @@ def layer_norm_linear(x: Tensor, normalized_shape: Sequence[int] | int, ln_weigh
     Its gradient is derived, and keeps x, the weights and two numbers for each row, but not the
     normalised rows. Each pass goes by kernels of ours, or by PyTorch's product with our norm
     kernels around it, whichever is faster on the device
-    (:func:`lnbwd.product_choice.use_product`). In float64 it is PyTorch's two operations, and so it
-    is under torch.compile for tensors on the CPU.
+    (:func:`lnbwd.product_choice.use_product`). Products of float32 are exact unless
+    ``torch.set_float32_matmul_precision("high")``, or
+    ``torch.backends.cuda.matmul.allow_tf32``, allows tf32 and the chip has it. In float64 it is
+    PyTorch's two operations, and so it is under torch.compile for tensors on the CPU.
 
     Args:
         x: ``[..., K]``, float16, bfloat16 or float32, on a CUDA or ROCm device, or simulated

@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from . import native, operations, ops, product_choice, regions_op, runtime
+from ._chips import has_tf32_products
 from .kernels import code_for_device, derive_gradient
 from .launching import check_capture, device_key, launch_kernel, open_device
 from .operations import LAYER_NORM, OPERATIONS
@@ -47,6 +48,7 @@ class Layer:
         dtype: of x, the weight and the result: "f16", "bf16" or "f32".
         columns: the types of gamma, beta and b, those that are there.
         epsilon: what is added to the variance, or to the mean square.
+        tf32: whether what products multiply may be rounded from float32 to tf32.
     """
 
     norm: str
@@ -55,6 +57,12 @@ class Layer:
     dtype: str
     columns: tuple[tuple[str, str], ...]
     epsilon: float
+    tf32: bool = False
+
+    @functools.cached_property
+    def name(self) -> str:
+        """Tells its forward pass from others."""
+        return f"{self.text}// tf32\n" if self.tf32 else self.text
 
     @functools.cached_property
     def statistics(self) -> tuple[str, ...]:
@@ -110,7 +118,7 @@ class Gradient:
     @functools.cached_property
     def name(self) -> str:
         """Tells it from others; known before it is derived."""
-        return f"{self.layer.text}// {','.join(self.wanted)}\n"
+        return f"{self.layer.name}// {','.join(self.wanted)}\n"
 
     @functools.cached_property
     def spec(self) -> GradientSpec:
@@ -186,11 +194,12 @@ class Gradient:
 
 @functools.lru_cache(_MAX_LAYERS)
 def find_layer(norm: str, k: int, n: int, dtype: torch.dtype, gamma: torch.dtype | None,
-               beta: torch.dtype | None, b: torch.dtype | None, epsilon: float) -> Layer:
+               beta: torch.dtype | None, b: torch.dtype | None, epsilon: float,
+               tf32: bool = False) -> Layer:
     """The layer of these sizes and types, the same object each time."""
     columns = tuple((name, native.ELEMENT_NAMES[given]) for name, given in
                     (("gamma", gamma), ("beta", beta), ("b", b)) if given is not None)
-    return Layer(norm, k, n, native.ELEMENT_NAMES[dtype], columns, epsilon)
+    return Layer(norm, k, n, native.ELEMENT_NAMES[dtype], columns, epsilon, tf32)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -204,11 +213,12 @@ class _Loaded(NamedTuple):
     names: tuple[str, ...]
 
 
-_loaded: dict[tuple[str, object, int], _Loaded] = {}
+_Key = tuple[str, bool, object, int]
+_loaded: dict[_Key, _Loaded] = {}
 _lock = threading.RLock()
 
 
-def _load(source: str, device: torch.device, key: tuple[str, object, int], rows: int) -> _Loaded:
+def _load(source: str, tf32: bool, device: torch.device, key: _Key, rows: int) -> _Loaded:
     """The kernels of a program, loaded for a device."""
     with _lock:
         loaded = _loaded.get(key)
@@ -220,7 +230,8 @@ def _load(source: str, device: torch.device, key: tuple[str, object, int], rows:
         def make(chip: str, format: str) -> ProgramSpec:
             # Of programs with matrices all chips' kernels depend on it: how a sum is taken apart,
             # and whether one workgroup takes everything.
-            return ProgramSpec(source, chip, format=format, rows=rows_hint(rows))
+            options = "float32-products=tf32" if tf32 and has_tf32_products(chip) else ""
+            return ProgramSpec(source, chip, options, format=format, rows=rows_hint(rows))
 
         program = runtime.Program.for_chip(code_for_device(make, target.chip), target.info.arch)
         names = tuple(argument.name for argument in program.arguments)
@@ -228,12 +239,12 @@ def _load(source: str, device: torch.device, key: tuple[str, object, int], rows:
     return loaded
 
 
-def _run(source: str, tensors: Mapping[str, Tensor]) -> None:
+def _run(source: str, tf32: bool, tensors: Mapping[str, Tensor]) -> None:
     """Launches a program on tensors by the names of its operands."""
     x = tensors["x"]
     rows = x.shape[0]
-    key = (source, device_key(x), rows_hint(rows))
-    loaded = _loaded.get(key) or _load(source, x.device, key, rows)
+    key = (source, tf32, device_key(x), rows_hint(rows))
+    loaded = _loaded.get(key) or _load(source, tf32, x.device, key, rows)
     launch_kernel(loaded.kernel, rows, [tensors[name] for name in loaded.names])
 
 
@@ -242,13 +253,13 @@ def _forward_by_kernels(layer: Layer, known: Mapping[str, Tensor]) -> dict[str, 
     results = {"out": x.new_empty(x.shape[0], layer.n),
                **{name: x.new_empty(x.shape[0], dtype=torch.float32)
                   for name in layer.statistics}}
-    _run(layer.text, {**known, **results})
+    _run(layer.text, layer.tf32, {**known, **results})
     return results
 
 
 def _backward_by_kernels(gradient: Gradient, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
     gradients = {"d" + name: torch.empty_like(known[name]) for name in gradient.wanted}
-    _run(gradient.text, {**known, **gradients})
+    _run(gradient.text, gradient.layer.tf32, {**known, **gradients})
     return gradients
 
 
@@ -406,7 +417,7 @@ def forward(layer: Layer, known: Mapping[str, Tensor]) -> dict[str, Tensor]:
     x = known["x"]
     ways = {product_choice.KERNEL: lambda: _forward_by_kernels(layer, known),
             product_choice.TORCH: lambda: _forward_by_torch(layer, known)}
-    return ways[product_choice.choose(layer.text, x.device, x.shape[0], ways)]()
+    return ways[product_choice.choose(layer.name, x.device, x.shape[0], ways)]()
 
 
 def backward(layer: Layer, known: Mapping[str, Tensor],

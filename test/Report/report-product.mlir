@@ -19,6 +19,9 @@
 // CHECK:        of shared memory          {{[0-9]+}} read, {{[0-9]+}} written
 // Either matrix once for each tile of the other, and the two parts.
 // CHECK:        bytes by the plan         42467328
+// 2 x 905969664 operations at 2048 a clock of 304 compute units of 2100 MHz, and
+// 304 / 216 of that where the busiest has one of the 216 workgroups.
+// CHECK:        least time, us {{.*}}, 1.95 for matrix instructions
 // CHECK-NOT:    schedule
 
 // CHECK:      kernel @f_parts{{$}}
@@ -27,6 +30,7 @@
 // CHECK:        instructions              of waves{{$}}
 // CHECK:        bytes asked for           14155776 read, 7077888 written
 // CHECK:        bytes by the plan         21233664
+// CHECK-NOT:    matrix instructions
 
 // JSON:     "product": {
 // JSON:       "tile_rows": 128,
@@ -36,9 +40,12 @@
 // JSON:       "step": 64,
 // JSON:       "turns": 8,
 // JSON:       "multiply_adds": 905969664,
+// JSON:       "multiplied_as": "bf16",
 // JSON:       "matrix_multiply_adds": 905969664,
 // JSON:       "loop_wave_instructions": {
 // JSON:         "matrix": 221184,
+
+// JSON:     "matrix_seconds": 1.95{{[0-9]*}}e-06,
 
 // The code is not read; workgroups take tile after tile.
 // NVIDIA:     kernel @f{{$}}
@@ -46,6 +53,7 @@
 // NVIDIA-NEXT:  loop                      8 turns of 64 elements of the sum
 // NVIDIA-NOT:   instructions
 // NVIDIA:       bytes by the plan         {{[0-9]+}}
+// NVIDIA:       least time, us {{.*}} for matrix instructions
 func.func @f(%x: memref<?x2304xbf16>, %z: memref<?x768xbf16>, %w: memref<2304x768xf32>) {
   lnbwd.product @f lhs(%x : memref<?x2304xbf16>) rhs(%z : memref<?x768xbf16>)
       outs(%w : memref<2304x768xf32>) attributes {lhs_transposed}

@@ -69,6 +69,41 @@ def test_the_puzzle(chip, way):
         check(arguments, dy, 2e-6)
 
 
+@pytest.fixture
+def allowing_tf32():
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.parametrize("chip", ["gfx90a", "gfx942"])
+def test_tf32_is_asked_for_as_pytorch_is(chip, allowing_tf32):
+    """Where the chip has it both passes round to it: a factor is off by 2^-11 of itself at most,
+    and some of them go into each number. Elsewhere nothing changes, and nothing does where that is
+    not allowed any more."""
+    arguments, dy = make((130,), 96, 100)
+    results = {}
+    with lnbwd.simulate(chip), product_choice.forced("kernel"):
+        for precision in ("high", "highest"):
+            torch.set_float32_matmul_precision(precision)
+            y = call(arguments)
+            results[precision] = torch.autograd.grad(y, list(arguments.values()), dy)
+        check(arguments, dy, 2e-6)
+        torch.set_float32_matmul_precision("high")
+        for value in arguments.values():
+            value.grad = None
+        check(arguments, dy, 12 * 2.0 ** -11)
+        if hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+            torch.set_float32_matmul_precision("highest")
+            torch.backends.cuda.matmul.fp32_precision = "tf32"
+            again = torch.autograd.grad(call(arguments), list(arguments.values()), dy)
+            assert all(map(torch.equal, again, results["high"]))
+    differ = [not torch.equal(*pair) for pair in
+              zip(results["high"], results["highest"], strict=True)]
+    assert any(differ) == (chip == "gfx942")
+
+
 @pytest.mark.parametrize("chip", CHIPS)
 def test_few_rows_are_one_kernel(chip):
     """Of either pass; other row counts of other sizes are not."""
@@ -176,6 +211,43 @@ def test_the_normalised_rows_are_not_kept():
         node = node.next_functions[0][0]
     shapes = sorted(tuple(tensor.shape) for tensor in node.saved_tensors)
     assert shapes == sorted([(6, 16), (24, 16), (6,), (6,), (16,), (16,), (24,)])
+
+
+def kept_bytes(arguments, function):
+    """What autograd keeps beside the parameters, each piece of memory once."""
+    parameters = {value.untyped_storage().data_ptr() for name, value in arguments.items()
+                  if name != "x"}
+    kept = {}
+
+    def note(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in parameters:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
+        y = function(arguments)
+    del y
+    return sum(kept.values())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_a_row_less_is_kept_than_by_pytorch(dtype):
+    """The normalised rows; mean and rstd are of float32 here, of PyTorch's types there."""
+    m, k, n = 40, 96, 64
+    arguments, _ = make((m,), k, n, dtype)
+
+    def by_torch(tensors):
+        z = torch.nn.functional.layer_norm(tensors["x"], (k,), tensors["ln_weight"],
+                                           tensors["ln_bias"])
+        return torch.nn.functional.linear(z, tensors["weight"], tensors["bias"])
+
+    with lnbwd.simulate():
+        ours = kept_bytes(arguments, call)
+    theirs = kept_bytes(arguments, by_torch)
+    statistics = 2 * 4 * m
+    assert ours == m * k * dtype.itemsize + statistics
+    assert theirs - ours >= m * k * dtype.itemsize - statistics
 
 
 @pytest.mark.parametrize(("change", "error", "message"), [

@@ -42,13 +42,23 @@ struct MatrixInstruction {
 };
 
 /// The type that the elements of both matrices are multiplied as: their own
-/// where that is the same type of 16 bits, else f32.
+/// where that is the same type of 16 bits, tf32 where they may be rounded to
+/// it, else f32.
 mlir::Type getMultipliedType(ProductOp op);
 
-/// The instruction of `chip` that multiplies `element` and adds in float32
+/// The type that tiles and fragments of these have: f32 for tf32, which an
+/// instruction rounds, or what stands before it.
+mlir::Type getTileType(mlir::Type multiplied);
+
+/// The instruction of `chip` that multiplies `multiplied` and adds in float32
 /// without rounding anything else; none if there is none.
 std::optional<MatrixInstruction> getMatrixInstruction(const ChipInfo &chip,
-                                                      mlir::Type element);
+                                                      mlir::Type multiplied);
+
+/// Whether there is a kernel of `op` for `chip` that rounds no more than its
+/// precision says, and does round so: of tf32 an instruction. An error names
+/// the chips that have one.
+mlir::LogicalResult checkPrecision(ProductOp op, const ChipInfo &chip);
 
 /// Bytes of one stage's tiles of both matrices.
 inline int64_t getStageBytes(TilingAttr tiling) {

@@ -80,6 +80,15 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                      "makes its operand: auto (where it is expected to be "
                      "faster), always or never"),
       llvm::cl::init("auto")};
+  Option<std::string> float32Products{
+      *this, "float32-products",
+      llvm::cl::desc("How two matrices of float32 are multiplied: exact "
+                     "(nothing but sums is rounded), or tf32 (factors are "
+                     "rounded to 10 bits of significand behind the first), "
+                     "which is an error where the chip has no instruction for "
+                     "it. One workgroup that takes a whole program, few-rows, "
+                     "multiplies exactly"),
+      llvm::cl::init("exact")};
   Option<bool> reproducible{
       *this, "reproducible",
       llvm::cl::desc("Gradients of columns with the same bits whatever the "

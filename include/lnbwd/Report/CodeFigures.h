@@ -14,6 +14,8 @@
 #ifndef LNBWD_REPORT_CODEFIGURES_H
 #define LNBWD_REPORT_CODEFIGURES_H
 
+#include "mlir/IR/Types.h"
+
 #include <cstdint>
 
 namespace lnbwd {
@@ -75,6 +77,8 @@ struct ProductReport {
   double covered = 1;
   /// The fewest multiplications and additions, in pairs.
   double multiplyAdds = 0;
+  /// What matrix instructions multiply as; null where there are none.
+  mlir::Type multiplied;
 };
 
 } // namespace lnbwd

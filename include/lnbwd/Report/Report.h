@@ -52,7 +52,10 @@ struct KernelReport {
   double memoryTime = 0;
   std::optional<double> vectorTime;
   std::optional<double> latencyTime;
-  /// The longest of them, and its name.
+  std::optional<double> matrixTime;
+  /// Whether it has matrix instructions of which no rate is known.
+  bool hasUnknownMatrixTime = false;
+  /// The longest of these times, and its name.
   double time = 0;
   llvm::StringRef bound;
 };

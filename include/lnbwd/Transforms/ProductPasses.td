@@ -30,7 +30,9 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     rounded by a further program over the rows of the matrix.
 
     Rows go to memory and back around each product; lnbwd-fuse-products behind it
-    saves what of that it can. Expects memrefs and no schedule. Fails on row
+    saves what of that it can. With `float32-products` = `tf32` products of two
+    matrices of float32 get that `precision`: their factors may be rounded to 10
+    bits of significand behind the first. Expects memrefs and no schedule. Fails on row
     blocks that have more than two dimensions, on outer sums that accumulate,
     and on outputs that are inputs as well.
 
@@ -62,6 +64,11 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     memref.dealloc %p : memref<?x96xf32>
     ```
   }];
+  let options = [
+    Option<"float32Products", "float32-products", "std::string",
+           /*default=*/"\"exact\"",
+           "How two matrices of float32 are multiplied: exact or tf32">,
+  ];
   let dependentDialects = ["::lnbwd::LNBwdDialect",
                            "::mlir::arith::ArithDialect",
                            "::mlir::memref::MemRefDialect",
@@ -184,7 +191,8 @@ def SelectTilingPass : Pass<"lnbwd-select-tiling"> {
     `tiling`. Two matrices of f16 or of bf16 are multiplied as they are; other
     types as float32, which AMD's CDNA chips have an instruction for that rounds
     nothing. What there is no instruction for is left without, and becomes a
-    kernel of fused multiply-adds.
+    kernel of fused multiply-adds; but a product with the precision `tf32`, which
+    there is no instruction for, is an error.
 
     Tiles are of 128 x 128 elements, or of 64 where a size has no more or where
     there would be fewer workgroups than compute units; `rows` is how many rows

@@ -62,12 +62,13 @@ void FewRowsKernel::makeKernel() {
       /*workgroups_per_compute_unit=*/0, /*workgroups_per_row=*/1,
       /*column_tile=*/0, /*prefetch=*/0, /*unroll=*/1, /*stages=*/0,
       /*early_start=*/startsEarly, /*reload=*/false, /*row_slices=*/0);
-  kernel->setAttr(kernelInfoAttr,
-                  KernelInfoAttr::get(
-                      b.getContext(), op.getEntryAttr(), op.getRowLength(),
-                      schedule,
-                      ProductLoopAttr::get(b.getContext(), /*sum=*/0,
-                                           /*step=*/form.rows, /*parts=*/1)));
+  kernel->setAttr(
+      kernelInfoAttr,
+      KernelInfoAttr::get(b.getContext(), op.getEntryAttr(), op.getRowLength(),
+                          schedule,
+                          ProductLoopAttr::get(b.getContext(), /*sum=*/0,
+                                               /*step=*/form.rows, /*parts=*/1,
+                                               /*multiplied=*/Type())));
   kernel.setKnownBlockSizeAttr(
       b.getDenseI32ArrayAttr({int32_t(form.threads), 1, 1}));
   SymbolTable(module).insert(kernel);

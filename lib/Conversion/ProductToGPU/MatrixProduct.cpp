@@ -32,9 +32,10 @@ MatrixProduct::MatrixProduct(ProductOp op, gpu::GPUModuleOp module,
            op.getTiling()->getRows(), op.getTiling()->getColumns(),
            op.getTiling()->getSplits(), op.getTiling()->getDepth(),
            launchedBytes, extras.workgroups}),
-      chip(chip), tiling(*op.getTiling()), element(getMultipliedType(op)),
+      chip(chip), tiling(*op.getTiling()),
+      element(getTileType(getMultipliedType(op))),
       waveRows(tiling.getWaveRows() / extras.waveGroup),
-      wave(WaveProduct::make(b, chip, element)) {}
+      wave(WaveProduct::make(b, chip, getMultipliedType(op))) {}
 
 void MatrixProduct::placeWave() {
   lane = b.remainder(thread, chip.waveSize);

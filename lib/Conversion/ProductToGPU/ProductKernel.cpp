@@ -16,6 +16,7 @@
 
 #include "../RowwiseToLane/KernelFrame.h"
 
+#include "lnbwd/Analysis/ProductTiling.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/Transforms/Lane/WorkgroupMemory.h"
 
@@ -187,7 +188,8 @@ void ProductKernel::writeKernel(ValueRange buffers, size_t numOwn) {
   int64_t sum = ShapedType::isDynamic(sizes.depth) ? 0 : sizes.depth;
   kernel = makeKernel(
       op.getEntry(), sizes.columns, frame.threads, frame.tileRows,
-      ProductLoopAttr::get(b.getContext(), sum, frame.step, frame.splits),
+      ProductLoopAttr::get(b.getContext(), sum, frame.step, frame.splits,
+                           op.getTiling() ? getMultipliedType(op) : Type()),
       buffers);
   // Not noalias, with which the code generators move loads to where they are
   // used, behind the barrier.
@@ -292,7 +294,8 @@ void ProductKernel::addSum(OpBuilder &at, Value parts, Value rowCount) {
   gpu::GPUFuncOp function = makeKernel(
       (op.getEntry() + "_parts").str(), sizes.columns, sumThreads,
       /*rowsOfWorkgroup=*/1,
-      ProductLoopAttr::get(b.getContext(), /*sum=*/0, /*step=*/0, frame.splits),
+      ProductLoopAttr::get(b.getContext(), /*sum=*/0, /*step=*/0, frame.splits,
+                           /*multiplied=*/Type()),
       buffers);
   writeSum(function);
   launch(at, function, getGrid(at, rowCount, sumThreads, 1, sumThreads, 1),

@@ -89,6 +89,9 @@ private:
                               "branches");
       if (op.getTiling() && failed(checkTiling(op, info)))
         return failure();
+      if (!op.getTiling() && op.getPrecision() == Precision::TF32)
+        return op.emitOpError("expected a tiling with the precision tf32, got "
+                              "none; run lnbwd-select-tiling before");
       if (failed(recordProductRoles(op)))
         return failure();
       recordAccess(op.getLhs(), "read");

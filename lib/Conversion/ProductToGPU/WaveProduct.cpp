@@ -46,11 +46,12 @@ namespace {
 /// results are neighbours of neither.
 class AMDProduct : public WaveProduct {
 public:
-  AMDProduct(IndexBuilder &b, const ChipInfo &chip, Type element)
+  AMDProduct(IndexBuilder &b, const ChipInfo &chip, Type multiplied)
       : b(b), isMFMA(chip.matrixUnit == MatrixUnit::MFMA ||
                      chip.matrixUnit == MatrixUnit::WideMFMA),
         isReplicated(chip.matrixUnit == MatrixUnit::ReplicatedWMMA),
-        element(element), depth(getMatrixInstruction(chip, element)->depth),
+        isTF32(multiplied.isTF32()),
+        depth(getMatrixInstruction(chip, multiplied)->depth),
         groups(isReplicated ? 1 : chip.waveSize / fragmentSize),
         resultElements(fragmentSize * fragmentSize / chip.waveSize) {}
 
@@ -121,16 +122,17 @@ private:
   Value multiplyOnce(Value lhs, Value rhs, Value sum) {
     constexpr auto size = uint32_t(fragmentSize);
     if (isMFMA)
-      return amdgpu::MFMAOp::create(b, sum.getType(), size, size,
-                                    uint32_t(depth), /*blocks=*/uint32_t(1),
-                                    lhs, rhs, sum);
+      return amdgpu::MFMAOp::create(
+          b, sum.getType(), size, size, uint32_t(depth), /*blocks=*/uint32_t(1),
+          lhs, rhs, sum, /*cbsz=*/uint32_t(0),
+          /*abid=*/uint32_t(0), amdgpu::MFMAPermB::none,
+          /*reducePrecision=*/isTF32);
     return amdgpu::WMMAOp::create(b, sum.getType(), size, size, uint32_t(depth),
                                   lhs, rhs, sum);
   }
 
   IndexBuilder &b;
-  bool isMFMA, isReplicated;
-  Type element;
+  bool isMFMA, isReplicated, isTF32;
   int64_t depth;
   /// Groups of 16 lanes that hold different blocks.
   int64_t groups;
@@ -149,9 +151,9 @@ namespace {
 /// An instruction makes 8 columns, so that there are two for a fragment.
 class MmaSyncProduct : public WaveProduct {
 public:
-  MmaSyncProduct(IndexBuilder &b, const ChipInfo &chip, Type element)
-      : b(b), instruction(*getMatrixInstruction(chip, element)),
-        element(element) {}
+  MmaSyncProduct(IndexBuilder &b, const ChipInfo &chip, Type multiplied)
+      : b(b), instruction(*getMatrixInstruction(chip, multiplied)),
+        multiplied(multiplied), element(getTileType(multiplied)) {}
 
   int64_t getFragmentBlocks() const override { return 2; }
 
@@ -170,10 +172,12 @@ public:
 
   Value load(OperandTile &tile, Value place, int64_t row,
              int64_t block) override {
-    auto type = VectorType::get({4, 2}, element);
-    return nvgpu::LdMatrixOp::create(b, type, tile.getMemory(),
-                                     tile.getElement(place, row, block),
-                                     /*transpose=*/false, /*numTiles=*/4);
+    int64_t elements = 32 / element.getIntOrFloatBitWidth();
+    auto type = VectorType::get({4, elements}, element);
+    Value fragment = nvgpu::LdMatrixOp::create(
+        b, type, tile.getMemory(), tile.getElement(place, row, block),
+        /*transpose=*/false, /*numTiles=*/4);
+    return multiplied.isTF32() ? round(fragment) : fragment;
   }
 
   SmallVector<Value> makeZeros() override {
@@ -186,8 +190,9 @@ public:
     Type f32 = b.getF32Type();
     Type four =
         LLVM::LLVMStructType::getLiteral(b.getContext(), {f32, f32, f32, f32});
-    NVVM::MMATypes type =
-        element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+    NVVM::MMATypes type = multiplied.isTF32()  ? NVVM::MMATypes::tf32
+                          : multiplied.isF16() ? NVVM::MMATypes::f16
+                                               : NVVM::MMATypes::bf16;
     SmallVector<Value> results;
     for (size_t half : {0, 1}) {
       Value sum = NVVM::MmaOp::create(
@@ -221,27 +226,42 @@ public:
   void keepOrder() override {}
 
 private:
-  /// As the instruction has them: two elements each.
+  /// As the instruction has them: two elements each, or one of float32.
   SmallVector<Value> getRegisters(Value fragment) {
     SmallVector<Value> registers;
     for (int64_t i = 0; i < 4; ++i) {
-      Value pair = vector::ExtractOp::create(b, fragment, i);
-      if (element.isBF16())
-        pair = LLVM::BitcastOp::create(b, b.getI32Type(), pair);
-      registers.push_back(pair);
+      Value bits = vector::ExtractOp::create(b, fragment, i);
+      if (multiplied.isBF16())
+        bits = LLVM::BitcastOp::create(b, b.getI32Type(), bits);
+      registers.push_back(bits);
     }
     return registers;
   }
 
+  /// The instruction takes numbers that are tf32 already, as i32: what other
+  /// bits do is not said.
+  Value round(Value fragment) {
+    SmallVector<Value> numbers;
+    for (int64_t i = 0; i < 4; ++i) {
+      Value number =
+          vector::ExtractOp::create(b, fragment, ArrayRef<int64_t>{i, 0});
+      numbers.push_back(NVVM::ConvertFloatToTF32Op::create(
+          b, b.getI32Type(), number, NVVM::FPRoundingMode::RNA));
+    }
+    auto type = VectorType::get({4}, b.getI32Type());
+    return vector::FromElementsOp::create(b, type, numbers);
+  }
+
   IndexBuilder &b;
   MatrixInstruction instruction;
-  Type element;
+  /// What elements are multiplied as, and what they are in a fragment.
+  Type multiplied, element;
 };
 } // namespace
 
 std::unique_ptr<WaveProduct>
-WaveProduct::make(IndexBuilder &b, const ChipInfo &chip, Type element) {
+WaveProduct::make(IndexBuilder &b, const ChipInfo &chip, Type multiplied) {
   if (chip.matrixUnit == MatrixUnit::MmaSync)
-    return std::make_unique<MmaSyncProduct>(b, chip, element);
-  return std::make_unique<AMDProduct>(b, chip, element);
+    return std::make_unique<MmaSyncProduct>(b, chip, multiplied);
+  return std::make_unique<AMDProduct>(b, chip, multiplied);
 }

@@ -29,9 +29,10 @@ class WaveProduct {
 public:
   virtual ~WaveProduct() = default;
 
-  /// For fragments of `element`, which `chip` has an instruction for.
+  /// For fragments that are multiplied as `multiplied`, which `chip` has an
+  /// instruction for.
   static std::unique_ptr<WaveProduct>
-  make(IndexBuilder &b, const ChipInfo &chip, mlir::Type element);
+  make(IndexBuilder &b, const ChipInfo &chip, mlir::Type multiplied);
 
   /// Blocks of a row that a fragment has.
   virtual int64_t getFragmentBlocks() const = 0;

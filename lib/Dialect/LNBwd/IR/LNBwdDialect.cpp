@@ -24,6 +24,7 @@ using namespace mlir;
 using namespace lnbwd;
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.cpp.inc"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdEnums.cpp.inc"
 
 // Not by its header, which needs the dialect's.
 #define GET_OP_CLASSES

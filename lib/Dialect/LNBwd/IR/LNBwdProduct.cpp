@@ -26,11 +26,11 @@ using namespace lnbwd;
 void ProductOp::build(OpBuilder &b, OperationState &state, StringRef entry,
                       Value lhs, Value rhs, Value out, bool lhsTransposed,
                       bool rhsTransposed, ArrayAttr operandNames,
-                      TilingAttr tiling) {
+                      TilingAttr tiling, Precision precision) {
   build(b, state, entry, lhs, rhs, out, /*epilogue_rows=*/ValueRange(),
         /*epilogue_columns=*/ValueRange(), /*epilogue_scalars=*/ValueRange(),
         /*prologue_columns=*/ValueRange(), /*prologue_scalars=*/ValueRange(),
-        lhsTransposed, rhsTransposed, operandNames, tiling);
+        lhsTransposed, rhsTransposed, operandNames, tiling, precision);
 }
 
 ProductOp::Sizes ProductOp::getSizes() {
@@ -117,6 +117,12 @@ LogicalResult ProductOp::verify() {
   auto lhs = cast<MemRefType>(getLhs().getType());
   auto rhs = cast<MemRefType>(getRhs().getType());
   auto out = cast<MemRefType>(getOut().getType());
+  if (getPrecision() == Precision::TF32 &&
+      !(lhs.getElementType().isF32() && rhs.getElementType().isF32()))
+    return emitOpError("expected lhs and rhs of f32 with the precision tf32, "
+                       "got ")
+           << lhs << " and " << rhs
+           << "; other products are exact already: leave precision out";
   if (!hasEpilogue() && !out.getElementType().isF32())
     return emitOpError("expected an output of f32, got ") << out;
   if (!hasEpilogue() && !getEpilogueOperands().empty())

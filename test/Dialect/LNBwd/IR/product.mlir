@@ -18,6 +18,17 @@ func.func @forms(%x: memref<?x64xbf16>, %w: memref<96x64xbf16>, %y: memref<?x96x
   return
 }
 
+// CHECK-LABEL: func @precision(
+// CHECK:         lnbwd.product @rounded {{.*}} attributes {precision = #lnbwd.precision<tf32>, rhs_transposed}
+// CHECK:         lnbwd.product @exact {{.*}} attributes {rhs_transposed}
+func.func @precision(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
+  lnbwd.product @rounded lhs(%x : memref<?x64xf32>) rhs(%w : memref<96x64xf32>) outs(%y : memref<?x96xf32>)
+      attributes {rhs_transposed, precision = #lnbwd.precision<tf32>}
+  lnbwd.product @exact lhs(%x : memref<?x64xf32>) rhs(%w : memref<96x64xf32>) outs(%y : memref<?x96xf32>)
+      attributes {rhs_transposed, precision = #lnbwd.precision<exact>}
+  return
+}
+
 // CHECK-LABEL: func @epilogue(
 // CHECK:         lnbwd.product @k lhs({{[^)]*}}) rhs({{[^)]*}}) outs(%{{[^)]*}} : memref<?x64xbf16>)
 // CHECK-SAME:      attributes {operand_names = ["dy", "w", "dx", "x", "gamma", "rstd"]}

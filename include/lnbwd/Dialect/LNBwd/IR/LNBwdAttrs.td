@@ -17,6 +17,7 @@
 
 include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.td"
 include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.td"
+include "mlir/IR/EnumAttr.td"
 
 def LNBwd_ScheduleAttr : LNBwd_Attr<"Schedule", "schedule"> {
   let summary = "How a row program is spread over workgroups and lanes";
@@ -111,20 +112,37 @@ def LNBwd_TilingAttr : LNBwd_Attr<"Tiling", "tiling"> {
   }];
 }
 
+def LNBwd_Precision : I32EnumAttr<"Precision",
+    "what products of float32 may round", [
+    // Nothing but sums.
+    I32EnumAttrCase<"Exact", 0, "exact">,
+    // Both factors, to 10 bits of significand behind the first.
+    I32EnumAttrCase<"TF32", 1, "tf32">]> {
+  let cppNamespace = "::lnbwd";
+  let genSpecializedAttr = 0;
+}
+
+def LNBwd_PrecisionAttr :
+    EnumAttr<LNBwd_Dialect, LNBwd_Precision, "precision"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def LNBwd_ProductLoopAttr : LNBwd_Attr<"ProductLoop", "product_loop"> {
   let summary = "How often a kernel of a product goes around";
   let description = [{
     `parts` workgroups sum over `sum` elements (0: as many as there are rows),
     `step` of them a turn; with 0 `step` they add `parts` parts. Where the schedule
     beside it has no `column_tile`, one workgroup takes all rows, `step` a turn.
+    Matrix instructions multiply as `multiplied`; without it there are none.
 
     Example:
 
     ```mlir
-    #lnbwd.product_loop<sum = 768, step = 64, parts = 1>
+    #lnbwd.product_loop<sum = 768, step = 64, parts = 1, multiplied = bf16>
     ```
   }];
-  let parameters = (ins "int64_t":$sum, "int64_t":$step, "int64_t":$parts);
+  let parameters = (ins "int64_t":$sum, "int64_t":$step, "int64_t":$parts,
+                        OptionalParameter<"::mlir::Type">:$multiplied);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

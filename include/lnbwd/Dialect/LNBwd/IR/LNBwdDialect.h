@@ -47,6 +47,7 @@ void populateNormFolds(mlir::RewritePatternSet &patterns,
 } // namespace lnbwd
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h.inc"
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdAttrs.h.inc"

@@ -51,6 +51,11 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
     `operand_names` names A, B, out, the epilogue's operands and the prologue's
     in the launch plan, where a matrix is a column of all its elements.
 
+    `precision` says what a product of two matrices of f32 may round: `exact`,
+    nothing but the sums, or `tf32`, both factors to 10 bits of significand
+    behind the first, which some chips have faster instructions for. A product
+    with `tf32` has to have a tiling: no other kernel rounds so.
+
     `tiling` is set by `lnbwd-select-tiling` where a chip has matrix
     instructions for the types; without it the kernel is one of fused
     multiply-adds.
@@ -102,14 +107,18 @@ def LNBwd_ProductOp : LNBwd_Op<"product", [
                        UnitAttr:$lhs_transposed,
                        UnitAttr:$rhs_transposed,
                        OptionalAttr<StrArrayAttr>:$operand_names,
-                       OptionalAttr<LNBwd_TilingAttr>:$tiling);
+                       OptionalAttr<LNBwd_TilingAttr>:$tiling,
+                       DefaultValuedAttr<LNBwd_PrecisionAttr,
+                                         "::lnbwd::Precision::Exact">:$precision);
   let regions = (region AnyRegion:$epilogue, AnyRegion:$prologue);
   let builders = [
     // A product without an epilogue and without a prologue.
     OpBuilder<(ins "::llvm::StringRef":$entry, "::mlir::Value":$lhs,
                    "::mlir::Value":$rhs, "::mlir::Value":$out,
                    "bool":$lhsTransposed, "bool":$rhsTransposed,
-                   "::mlir::ArrayAttr":$operandNames, "TilingAttr":$tiling)>
+                   "::mlir::ArrayAttr":$operandNames, "TilingAttr":$tiling,
+                   CArg<"::lnbwd::Precision",
+                        "::lnbwd::Precision::Exact">:$precision)>
   ];
   let assemblyFormat = [{
     $entry `lhs` `(` $lhs `:` type($lhs) `)` `rhs` `(` $rhs `:` type($rhs) `)`

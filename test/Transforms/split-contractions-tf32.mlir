@@ -1,0 +1,35 @@
+// RUN: lnbwd-opt %s --lnbwd-split-contractions=float32-products=tf32 | FileCheck %s --check-prefixes=CHECK,TF32
+// RUN: lnbwd-opt %s --lnbwd-split-contractions=float32-products=exact | FileCheck %s --check-prefixes=CHECK,EXACT
+// RUN: lnbwd-opt %s --lnbwd-split-contractions | FileCheck %s --check-prefixes=CHECK,EXACT
+// RUN: lnbwd-opt %s --lnbwd-split-contractions=float32-products=tf32 --lnbwd-fuse-products="chip=gfx942 epilogues=always" | FileCheck %s --check-prefix=FUSED
+// RUN: not lnbwd-opt %s --lnbwd-split-contractions=float32-products=bf16 2>&1 | FileCheck %s --check-prefix=MODE
+
+// MODE: error: expected float32-products to be exact or tf32, got 'bf16'
+
+// CHECK-LABEL: func @single(
+// TF32:          lnbwd.product @k_matmul_0 {{.*}} precision = #lnbwd.precision<tf32>
+// EXACT-NOT:     precision
+// FUSED-LABEL: func @single(
+// FUSED:         lnbwd.product @k {{.*}} precision = #lnbwd.precision<tf32>{{.*}} epilogue
+func.func @single(%x: memref<?x64xf32>, %b: memref<96xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) columns(%b : memref<96xf32>) matrices(%w : memref<96x64xf32>)
+      outs rows(%y : memref<?x96xf32>) {
+  ^row(%xr: vector<64xf32>, %br: vector<96xf32>, %wm: vector<96x64xf32>):
+    %p = lnbwd.linear %xr, %wm : vector<64xf32>, vector<96x64xf32>
+    %yr = arith.addf %p, %br : vector<96xf32>
+    lnbwd.yield %yr : vector<96xf32>
+  }
+  return
+}
+
+// Of two types, one of which has no more bits than tf32: nothing is rounded.
+// CHECK-LABEL: func @mixed(
+// CHECK-NOT:     precision
+func.func @mixed(%x: memref<?x64xbf16>, %w: memref<96x64xf32>, %y: memref<?x96xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xbf16>) matrices(%w : memref<96x64xf32>) outs rows(%y : memref<?x96xf32>) {
+  ^row(%xr: vector<64xbf16>, %wm: vector<96x64xf32>):
+    %p = lnbwd.linear %xr, %wm : vector<64xbf16>, vector<96x64xf32>
+    lnbwd.yield %p : vector<96xf32>
+  }
+  return
+}
