@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What one workgroup of a product of SIZE x SIZE x SIZE of bf16 costs on AMD's chips, by count, with
-whatever the product does to an operand or to its result."""
+"""What one workgroup of a product of SIZE x SIZE x SIZE of bf16 costs on AMD's chips, by count,
+with whatever the product does to an operand or to its result."""
 
 import json
 import re

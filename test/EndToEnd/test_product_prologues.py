@@ -179,7 +179,8 @@ def named(op: str, length: int, outputs: int, dtype: str) -> str:
         del types["beta"], types["mean"]
     operands = {name: f"{name}(%{name} : memref<{kind}>)" for name, kind in types.items()}
     results = [operands.pop(name) for name in ("out", "mean", "rstd") if name in types]
-    return f"""func.func @f({', '.join(f'%{name}: memref<{kind}>' for name, kind in types.items())}) {{
+    arguments = ", ".join(f"%{name}: memref<{kind}>" for name, kind in types.items())
+    return f"""func.func @f({arguments}) {{
   lnbwd.{op} {' '.join(operands.values())} outs {' '.join(results)}
   return
 }}
