@@ -83,9 +83,39 @@ bool lnbwd::isEpilogueFaster(ProductOp product, RowwiseOp program,
 
 /// An element's operations in a prologue take a compute unit about as long as
 /// its part in a tile of 128 columns takes the matrix unit, an eighth of a
-/// cycle; writing it and reading it back, about half a cycle's share of the
-/// memory. Half of those four turns are left for what else may be slower.
-static constexpr int64_t mostOperandTurns = 2;
+/// cycle; writing it or reading it back, about a quarter of a cycle's share of
+/// the memory. Half of those two turns are left for what else may be slower.
+static constexpr int64_t turnsPerPass = 1;
+
+/// How often an element goes through memory less where the made rows do not:
+/// they are written, and what they are made of is read for them; but for row
+/// sums it is read all the same.
+static int64_t countSavedPasses(size_t numNumbers) {
+  return numNumbers > 0 ? 1 : 2;
+}
+
+SmallVector<Value> lnbwd::getRowNumbers(RowwiseOp program) {
+  llvm::DenseSet<Value> behindSum;
+  for (Operation &op : program.getBody().front())
+    if (getSummedRow(&op) || llvm::any_of(op.getOperands(), [&](Value operand) {
+          return behindSum.contains(operand);
+        }))
+      behindSum.insert(op.result_begin(), op.result_end());
+  SmallVector<Value> numbers;
+  llvm::DenseSet<Value> visited;
+  SmallVector<Value> pending{program.getYielded(0)};
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    if (!behindSum.contains(value) || !visited.insert(value).second)
+      continue;
+    if (value.getType().isF32())
+      numbers.push_back(value);
+    else
+      llvm::append_range(pending,
+                         llvm::reverse(value.getDefiningOp()->getOperands()));
+  }
+  return numbers;
+}
 
 namespace {
 /// Tiles of the result.
@@ -126,20 +156,23 @@ FusionBytes lnbwd::getPrologueBytes(ProductOp product, RowwiseOp program,
   auto numColumns = double(type.getDimSize(1));
   double scalars = getBytes(program.getScalars()) * numRows;
   double columns = getBytes(program.getColumns()) * numColumns;
-  // Made rows go to memory, the rows that they are made of are read for them,
-  // and what is multiplied is read by the tiles in both forms.
+  size_t numNumbers = getRowNumbers(program).size();
+  double numbers = 4 * double(numNumbers) * numRows;
+  // What is multiplied is read by the tiles in both forms.
   FusionBytes bytes;
-  bytes.apart =
-      2 * numRows * numColumns * double(type.getElementTypeBitWidth()) / 8. +
-      scalars + columns;
+  bytes.apart = double(countSavedPasses(numNumbers)) * numRows * numColumns *
+                    double(type.getElementTypeBitWidth()) / 8. +
+                scalars + columns;
   // Of the operand's two sides the one that is summed over is read by all
   // tiles, the other by those that share it.
   auto all = double(tiles.rows * tiles.columns);
   auto turns = double(product.getLhsTransposed() ? tiles.rows : tiles.columns);
+  scalars += numbers;
   if (product.getLhsTransposed())
     bytes.fused = scalars * all + columns * turns;
   else
     bytes.fused = scalars * turns + columns * all;
+  bytes.fused += numbers;
   return bytes;
 }
 
@@ -148,7 +181,8 @@ bool lnbwd::isPrologueFaster(ProductOp product, RowwiseOp program,
   // Where fragments take twice the registers, code with a prologue spills.
   if (chip.backend != Backend::AMDGPU ||
       chip.matrixUnit == MatrixUnit::ReplicatedWMMA ||
-      countOperandTurns(product, chip, rows) > mostOperandTurns)
+      countOperandTurns(product, chip, rows) >
+          turnsPerPass * countSavedPasses(getRowNumbers(program).size()))
     return false;
   FusionBytes bytes = getPrologueBytes(product, program, chip, rows);
   return bytes.fused < bytes.apart;

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Dialect/LNBwd/IR/TargetAttr.h"
-#include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Target/Passes.h"
 #include "lnbwd/Target/WarpGroupTarget.h"
 
@@ -35,8 +35,7 @@ public:
 
   void runOnOperation() override {
     Location loc = getOperation()->getLoc();
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(loc); });
+    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
     if (failed(found))
       return signalPassFailure();
     const ChipInfo &info = **found;

@@ -21,6 +21,7 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleModel.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -126,8 +127,7 @@ public:
   using FinalizeColumnSumsPassBase::FinalizeColumnSumsPassBase;
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });
+    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
     if (failed(found))
       return signalPassFailure();
     FailureOr<SmallVector<RowwiseOp>> programs =

@@ -8,12 +8,17 @@
 //
 // Looks from a product's result to the one program that reads it, and from its
 // row operand to the one that makes it. Whether that is worth it is
-// lib/Analysis/ProductFusion.cpp's to say.
+// lib/Analysis/ProductFusion.cpp's to say. What makes the operand is taken
+// apart at its row sums only where the product then does the rest: by itself,
+// that would be one more program that reads the rows.
 //
 //===----------------------------------------------------------------------===//
 
+#include "RowStatistics.h"
+
 #include "lnbwd/Analysis/ProductFusion.h"
 #include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/ProductPasses.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -52,10 +57,29 @@ static bool mayChange(Value value, Operation *begin, Operation *end) {
   return false;
 }
 
-/// Whether all that `program` does is elementwise, with one row block as its
-/// output, of dense buffers of two dimensions.
-static Obstacle findObstacle(RowwiseOp program) {
-  if (program.getNumDpsInits() != 1 || program.getRowOuts().size() != 1)
+/// The operations that the row block of `program` needs beside `numbers`.
+static llvm::DenseSet<Operation *> getElementOps(RowwiseOp program,
+                                                 ArrayRef<Value> numbers) {
+  llvm::DenseSet<Operation *> ops;
+  SmallVector<Value> pending{program.getYielded(0)};
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    Operation *producer = value.getDefiningOp();
+    if (producer && !llvm::is_contained(numbers, value) &&
+        ops.insert(producer).second)
+      llvm::append_range(pending, producer->getOperands());
+  }
+  return ops;
+}
+
+/// Whether all that `program` does is elementwise, but for what makes `numbers`
+/// of row sums and row scalars beside them, with one row block as its output,
+/// of dense buffers of two dimensions.
+static Obstacle findObstacle(RowwiseOp program, ArrayRef<Value> numbers = {}) {
+  int64_t numOutputs = program.getNumDpsInits();
+  if (!numbers.empty())
+    numOutputs -= int64_t(program.getScalarOuts().size());
+  if (numOutputs != 1 || program.getRowOuts().size() != 1)
     return {program, "expected one output, a row block, got " +
                          std::to_string(program.getNumDpsInits()) +
                          " outputs, of which " +
@@ -79,8 +103,10 @@ static Obstacle findObstacle(RowwiseOp program) {
           .getElementType()
           .isInteger())
     return {program, "expected an output of f16, bf16 or f32"};
+  llvm::DenseSet<Operation *> needed = getElementOps(program, numbers);
   for (Operation &bodyOp : program.getBody().front().without_terminator())
-    if (!isRowElementOp(bodyOp))
+    if ((numbers.empty() || needed.contains(&bodyOp)) &&
+        !isRowElementOp(bodyOp))
       return {&bodyOp, std::string("expected ") + rowElementOps.str()};
   return {};
 }
@@ -172,7 +198,11 @@ static void fuse(ProductOp product, RowwiseOp program) {
 /// Whether `program`, which writes the row operand of `product`, can be its
 /// prologue.
 static Obstacle findPrologueObstacle(ProductOp product, RowwiseOp program) {
-  if (Obstacle obstacle = findObstacle(program); !obstacle.text.empty())
+  SmallVector<Value> numbers;
+  if (!program.getRowOuts().empty())
+    numbers = getRowNumbers(program);
+  if (Obstacle obstacle = findObstacle(program, numbers);
+      !obstacle.text.empty())
     return obstacle;
   if (hasOwnRows(program))
     return {program, "expected its rows to be those of the launch"};
@@ -225,23 +255,13 @@ public:
   using FuseProductsPassBase::FuseProductsPassBase;
 
   void runOnOperation() override {
-    Location loc = getOperation()->getLoc();
+    Operation *root = getOperation();
+    FailureOr<const ChipInfo *> found = getChipOption(root, chip);
+    if (failed(found) || failed(checkRowsOption(root, rows)))
+      return signalPassFailure();
     for (const auto *option : {&epilogues, &prologues})
-      if (*option != "auto" && *option != "always" && *option != "never") {
-        emitError(loc) << "expected " << option->getArgStr()
-                       << " to be auto, always or never, got '" << *option
-                       << "'";
+      if (failed(checkModeOption(root, option->getArgStr(), *option)))
         return signalPassFailure();
-      }
-    if (rows < 0) {
-      emitError(loc) << "expected rows to be at least 0, got "
-                     << rows.getValue();
-      return signalPassFailure();
-    }
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(loc); });
-    if (failed(found))
-      return signalPassFailure();
     if (epilogues != "never")
       for (ProductOp product : getProducts())
         if (failed(addEpilogue(product, **found)))
@@ -303,6 +323,15 @@ private:
     }
     if (prologues == "auto" && !isPrologueFaster(product, program, info, rows))
       return success();
+    if (SmallVector<Value> numbers = getRowNumbers(program); !numbers.empty()) {
+      StatisticsPrograms programs = takeStatisticsApart(program, numbers);
+      program = programs.rest;
+      OpBuilder b(product->getContext());
+      b.setInsertionPointAfter(product);
+      for (Value allocation : programs.allocations)
+        memref::DeallocOp::create(b, product.getLoc(), allocation);
+      ++numStatistics;
+    }
     fusePrologue(product, program);
     for (Operation *end : ends)
       end->erase();

@@ -21,6 +21,7 @@
 #include "lnbwd/Analysis/TunedSchedules.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -40,9 +41,8 @@ public:
   using SelectSchedulePassBase::SelectSchedulePassBase;
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });
-    if (failed(found))
+    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    if (failed(found) || failed(checkRowsOption(getOperation(), rows)))
       return signalPassFailure();
     FailureOr<TunedSchedules> tuned =
         TunedSchedules::load(tunedSchedules, &getContext(), [&] {

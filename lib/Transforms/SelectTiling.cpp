@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Analysis/ProductTiling.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/ProductPasses.h"
 
 namespace lnbwd {
@@ -28,15 +29,8 @@ public:
   using SelectTilingPassBase::SelectTilingPassBase;
 
   void runOnOperation() override {
-    Location loc = getOperation()->getLoc();
-    if (rows < 0) {
-      emitError(loc) << "expected rows to be at least 0, got "
-                     << rows.getValue();
-      return signalPassFailure();
-    }
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(loc); });
-    if (failed(found))
+    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    if (failed(found) || failed(checkRowsOption(getOperation(), rows)))
       return signalPassFailure();
     WalkResult result = getOperation()->walk([&](ProductOp op) {
       if (op.getTiling())

@@ -10,6 +10,8 @@
 // kernel that reads its operands from memory and leaves its result there, and
 // what is between products are row programs of one row length each. What a row
 // program needs of another length are row sums, which are numbers for each row.
+// A program that makes rows writes what it has of row scalars that are outputs
+// as well, so that nothing is read again for them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +20,7 @@
 #include "RowPrograms.h"
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Dialect/LNBwd/IR/RowElements.h"
 #include "lnbwd/Transforms/ProductPasses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -81,6 +84,9 @@ private:
   FailureOr<Named> getProduct(LinearOp product);
   FailureOr<Named> getScalar(Value sum);
   FailureOr<Named> getRows(Value row);
+  /// Adds the row scalars among the outputs that the program of `row` has
+  /// computed but for operations on numbers, such as statistics.
+  void addScalarOutputs(Value row, SmallVectorImpl<StageOutput> &outputs);
   LogicalResult writeOuterSum(unsigned output);
   /// The row length that the program of a row scalar has.
   int64_t getLengthFor(Value scalar);
@@ -124,6 +130,8 @@ private:
   /// What has been made, by the value that it is.
   llvm::DenseMap<Value, Named> made;
   SmallVector<Value> allocations;
+  /// Outputs that a program writes.
+  llvm::DenseSet<Value> written;
   unsigned numProducts = 0, numStages = 0;
 };
 } // namespace
@@ -191,10 +199,51 @@ FailureOr<Named> ContractionSplitter::getRows(Value row) {
   Named out{allocate({ShapedType::kDynamic, length},
                      getElementTypeOrSelf(row.getType())),
             "rows_" + std::to_string(numStages)};
-  if (failed(write(length, {{row, P::RowOuts, out}},
-                   "_rows_" + std::to_string(numStages++))))
+  SmallVector<StageOutput> outputs{{row, P::RowOuts, out}};
+  addScalarOutputs(row, outputs);
+  if (failed(write(length, outputs, "_rows_" + std::to_string(numStages++))))
     return failure();
   return made[row] = out;
+}
+
+void ContractionSplitter::addScalarOutputs(
+    Value row, SmallVectorImpl<StageOutput> &outputs) {
+  int64_t length = getRowLength(row);
+  auto isRead = [&](Operation *producer) {
+    Value summed = getSummedRow(producer);
+    return isa<LinearOp>(producer) ||
+           (summed && getRowLength(summed) != length);
+  };
+  // What the program computes, and whether row sums are among it.
+  llvm::DenseSet<Value> there;
+  SmallVector<Value> pending{row};
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    Operation *producer = value.getDefiningOp();
+    if (there.insert(value).second && producer && !isRead(producer))
+      llvm::append_range(pending, producer->getOperands());
+  }
+  auto first = unsigned(op.getRowOuts().size());
+  for (auto [i, buffer] : llvm::enumerate(op.getScalarOuts())) {
+    unsigned output = first + unsigned(i);
+    bool hasSum = false, isThere = true;
+    llvm::DenseSet<Value> visited;
+    pending.push_back(op.getYielded(output));
+    while (!pending.empty()) {
+      Value value = pending.pop_back_val();
+      Operation *producer = value.getDefiningOp();
+      if (!producer || !visited.insert(value).second)
+        continue;
+      hasSum |= getSummedRow(producer) && !isRead(producer);
+      if (hasRows(*producer))
+        isThere &= there.contains(value);
+      else
+        llvm::append_range(pending, producer->getOperands());
+    }
+    if (hasSum && isThere && written.insert(buffer).second)
+      outputs.push_back({op.getYielded(output), P::ScalarOuts,
+                         getOperand(op.getNumDpsInputs() + output)});
+  }
 }
 
 FailureOr<Named> ContractionSplitter::getScalar(Value sum) {
@@ -392,12 +441,23 @@ LogicalResult ContractionSplitter::split() {
       stages[length].push_back(
           {value, group, getOperand(op.getNumDpsInputs() + output)});
     }
+  SmallVector<std::pair<int64_t, RowwiseOp>> programs;
   for (auto &[length, outputs] : stages) {
-    std::string suffix =
-        stages.size() > 1 ? "_of_" + std::to_string(length) : "";
-    if (failed(write(length, outputs, suffix)))
+    llvm::erase_if(outputs, [&](const StageOutput &output) {
+      return written.contains(output.to.buffer);
+    });
+    if (outputs.empty())
+      continue;
+    for (const StageOutput &output : outputs)
+      written.insert(output.to.buffer);
+    FailureOr<RowwiseOp> program = write(length, outputs, /*suffix=*/"");
+    if (failed(program))
       return failure();
+    programs.emplace_back(length, *program);
   }
+  if (programs.size() > 1)
+    for (auto [length, program] : programs)
+      program.setEntry((op.getEntry() + "_of_" + Twine(length)).str());
   for (Value allocation : allocations)
     memref::DeallocOp::create(b, loc, allocation);
   op.erase();

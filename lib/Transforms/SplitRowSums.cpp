@@ -19,6 +19,7 @@
 #include "lnbwd/Analysis/RowSlices.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -43,8 +44,7 @@ public:
   }
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });
+    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
     if (failed(found))
       return signalPassFailure();
     FailureOr<SmallVector<RowwiseOp>> programs =

@@ -18,6 +18,7 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Analysis/ScheduleModel.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Passes.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -72,18 +73,13 @@ public:
   }
 
   void runOnOperation() override {
-    if (mode != "auto" && mode != "always" && mode != "never") {
-      emitError(getOperation()->getLoc())
-          << "expected two-pass (mode) to be auto, always or never, got '"
-          << mode << "'";
+    if (failed(checkModeOption(getOperation(), "two-pass (mode)", mode)))
       return signalPassFailure();
-    }
     if (mode == "never")
       return;
     const ChipInfo *info = nullptr;
     if (mode == "auto") {
-      FailureOr<const ChipInfo *> found =
-          lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });
+      FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
       if (failed(found))
         return signalPassFailure();
       info = *found;

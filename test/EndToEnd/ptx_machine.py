@@ -14,6 +14,7 @@ import json
 import re
 
 import numpy as np
+from device import encode
 from ptx_warp_groups import WarpGroups
 
 WARP = 32
@@ -330,6 +331,16 @@ class Workgroup(WarpGroups):
             bits = self.value(operands[1]).astype(np.uint32)
             finite = bits & 0x7F800000 != 0x7F800000
             self.set(operands[0], np.where(finite, bits + 0x1000, bits) & ~np.uint32(0x1FFF), mask)
+            return
+        to, source = parts[-2:]
+        if source in ("bf16", "f16"):
+            narrow = self.value(operands[1]).astype(np.uint16)
+            self.set(operands[0], _decode(narrow, source).view(np.uint32), mask)
+            return
+        if to in ("bf16x2", "f16x2"):
+            high, low = (encode(self.value(operand).astype(np.uint32).view(np.float32), to[:-2])
+                         for operand in operands[1:])
+            self.set(operands[0], high.astype(np.uint32) << np.uint32(16) | low, mask)
             return
         source = self.value(operands[1]).astype(UNSIGNED[parts[-1]])
         self.set(operands[0], source.astype(UNSIGNED[parts[-2]]), mask)

@@ -12,7 +12,8 @@
 // ONE-NOT: gpu.func
 // ONE-COUNT-1: gpu.launch_func
 // ONE-NOT: gpu.launch_func
-// SEVERAL-COUNT-3: gpu.launch_func
+// SEVERAL-COUNT-2: gpu.launch_func
+// SEVERAL-NOT: gpu.launch_func
 func.func @layer_norm_linear(%x: memref<?x8xf32>, %gamma: memref<8xf32>, %beta: memref<8xf32>,
                              %w: memref<16x8xf32>, %b: memref<16xf32>, %out: memref<?x16xf32>,
                              %mean: memref<?xf32>, %rstd: memref<?xf32>) {

@@ -6,16 +6,34 @@
 // CHECK:     lnbwd.product @p
 // CHECK-NOT: prologue
 
-func.func @row_sum(%x: memref<?x64xf32>, %w: memref<64x96xf32>, %y: memref<?x96xf32>) {
+func.func @smallest(%x: memref<?x64xf32>, %w: memref<64x96xf32>, %y: memref<?x96xf32>) {
   %m = lnbwd.row_count %x : memref<?x64xf32>
   %z = memref.alloc(%m) : memref<?x64xf32>
   lnbwd.rowwise @rows rows(%x : memref<?x64xf32>) outs rows(%z : memref<?x64xf32>) {
   ^row(%xr: vector<64xf32>):
     // expected-error@+1 {{cannot be in the prologue of a product (prologues=always): expected an elementwise operation, a splat constant, vector.broadcast of a scalar, or a pure operation on scalars}}
+    %least = vector.reduction <minimumf>, %xr : vector<64xf32> into f32
+    %spread = vector.broadcast %least : f32 to vector<64xf32>
+    %zr = arith.subf %xr, %spread : vector<64xf32>
+    lnbwd.yield %zr : vector<64xf32>
+  }
+  lnbwd.product @p lhs(%z : memref<?x64xf32>) rhs(%w : memref<64x96xf32>) outs(%y : memref<?x96xf32>)
+  return
+}
+
+// -----
+
+// Beside row sums there may be row scalars, and nothing else.
+func.func @column_sum(%x: memref<?x64xf32>, %w: memref<64x96xf32>, %y: memref<?x96xf32>, %d: memref<64xf32>) {
+  %m = lnbwd.row_count %x : memref<?x64xf32>
+  %z = memref.alloc(%m) : memref<?x64xf32>
+  // expected-error@+1 {{cannot be in the prologue of a product (prologues=always): expected one output, a row block, got 2 outputs, of which 1 are row blocks}}
+  lnbwd.rowwise @rows rows(%x : memref<?x64xf32>) outs rows(%z : memref<?x64xf32>) column_sums(%d : memref<64xf32>) {
+  ^row(%xr: vector<64xf32>):
     %sum = vector.reduction <add>, %xr : vector<64xf32> into f32
     %spread = vector.broadcast %sum : f32 to vector<64xf32>
     %zr = arith.subf %xr, %spread : vector<64xf32>
-    lnbwd.yield %zr : vector<64xf32>
+    lnbwd.yield %zr, %zr : vector<64xf32>, vector<64xf32>
   }
   lnbwd.product @p lhs(%z : memref<?x64xf32>) rhs(%w : memref<64x96xf32>) outs(%y : memref<?x96xf32>)
   return

@@ -83,3 +83,62 @@ func.func @two_lengths(%dy: memref<?x96xf32>, %w: memref<96x64xf32>, %dx: memref
   }
   return
 }
+
+// -----
+
+// What the program of the rows has of the row scalars among the outputs, it
+// writes: nothing reads the rows again for them. What is made of them alone is
+// no more work; a row sum that the rows do not need is.
+// CHECK-LABEL: func @statistics(
+// CHECK-SAME:    %[[X:[a-z0-9]+]]: memref<?x64xf32>, %{{.*}}: memref<96x64xf32>, %[[Y:[a-z0-9]+]]: memref<?x96xf32>, %[[A:[a-z0-9]+]]: memref<?xf32>, %[[B:[a-z0-9]+]]: memref<?xf32>, %[[C:[a-z0-9]+]]: memref<?xf32>
+// CHECK:         lnbwd.rowwise @k_rows_0 rows(%[[X]] : {{[^)]*}}) outs rows(%[[R:.*]] : memref<?x64xf32>) scalars(%[[A]], %[[B]] : memref<?xf32>, memref<?xf32>)
+// CHECK:           %[[SUM:.*]] = vector.reduction <add>
+// CHECK-NOT:       vector.reduction
+// CHECK:           %[[HALF:.*]] = arith.mulf %[[SUM]]
+// CHECK:           lnbwd.yield %{{.*}}, %[[SUM]], %[[HALF]]
+// CHECK:         lnbwd.product @k_matmul_0 lhs(%[[R]]
+// CHECK:         lnbwd.rowwise @k_of_96 {{.*}} outs rows(%[[Y]]
+// CHECK:         lnbwd.rowwise @k_of_64 rows(%[[X]] : {{[^)]*}}) outs scalars(%[[C]] : memref<?xf32>)
+func.func @statistics(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>, %a: memref<?xf32>,
+                      %b: memref<?xf32>, %c: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) matrices(%w : memref<96x64xf32>)
+      outs rows(%y : memref<?x96xf32>) scalars(%a, %b, %c : memref<?xf32>, memref<?xf32>, memref<?xf32>)
+      attributes {operand_names = ["x", "w", "y", "a", "b", "c"]} {
+  ^row(%xr: vector<64xf32>, %wm: vector<96x64xf32>):
+    %over = arith.constant 5.000000e-01 : f32
+    %sum = vector.reduction <add>, %xr : vector<64xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<64xf32>
+    %z = arith.subf %xr, %spread : vector<64xf32>
+    %p = lnbwd.linear %z, %wm : vector<64xf32>, vector<96x64xf32>
+    %yr = arith.addf %p, %p : vector<96xf32>
+    %half = arith.mulf %sum, %over : f32
+    %squares = arith.mulf %xr, %xr : vector<64xf32>
+    %square = vector.reduction <add>, %squares : vector<64xf32> into f32
+    lnbwd.yield %yr, %sum, %half, %square : vector<96xf32>, f32, f32, f32
+  }
+  return
+}
+
+// -----
+
+// With no row sum left to write, there is one program of the product's rows,
+// which has the name.
+// CHECK-LABEL: func @all_statistics(
+// CHECK:         lnbwd.rowwise @k_rows_0 {{.*}} scalars(
+// CHECK:         lnbwd.product
+// CHECK:         lnbwd.rowwise @k rows
+// CHECK-NOT:     lnbwd.rowwise
+func.func @all_statistics(%x: memref<?x64xf32>, %w: memref<96x64xf32>, %y: memref<?x96xf32>, %a: memref<?xf32>) {
+  lnbwd.rowwise @k rows(%x : memref<?x64xf32>) matrices(%w : memref<96x64xf32>)
+      outs rows(%y : memref<?x96xf32>) scalars(%a : memref<?xf32>)
+      attributes {operand_names = ["x", "w", "y", "a"]} {
+  ^row(%xr: vector<64xf32>, %wm: vector<96x64xf32>):
+    %sum = vector.reduction <add>, %xr : vector<64xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<64xf32>
+    %z = arith.subf %xr, %spread : vector<64xf32>
+    %p = lnbwd.linear %z, %wm : vector<64xf32>, vector<96x64xf32>
+    %yr = arith.addf %p, %p : vector<96xf32>
+    lnbwd.yield %yr, %sum : vector<96xf32>, f32
+  }
+  return
+}

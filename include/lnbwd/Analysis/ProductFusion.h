@@ -37,20 +37,27 @@ FusionBytes getEpilogueBytes(ProductOp product, RowwiseOp program,
 bool isEpilogueFaster(ProductOp product, RowwiseOp program,
                       const ChipInfo &chip, int64_t rows);
 
+/// The numbers of each row, of float32, that the elements of the one row block
+/// that `program` writes need of row sums. Empty where it is elementwise.
+/// Given them, it is.
+llvm::SmallVector<mlir::Value> getRowNumbers(RowwiseOp program);
+
 /// How often the tiles of `product` on `chip`, for so many rows M (0: unknown),
 /// read its row operand, and would do a prologue to it.
 int64_t countOperandTurns(ProductOp product, const ChipInfo &chip,
                           int64_t rows);
 
-/// Of `program`, elementwise, as the prologue of `product`.
+/// Of `program`, or of what is elementwise in it, as the prologue of `product`.
+/// Then a program of its own reads the rows for the numbers that the others
+/// need of row sums.
 FusionBytes getPrologueBytes(ProductOp product, RowwiseOp program,
                              const ChipInfo &chip, int64_t rows);
 
-/// Whether `program` is better the prologue of `product` than a kernel of its
-/// own: on AMD's chips, but for those whose fragments take twice the registers
-/// (gfx11), where fewer bytes go through memory and the operand is
-/// read so few times that doing it again is less work than those bytes are.
-/// Nothing of it was measured.
+/// Whether `program`, or what is elementwise in it, is better the prologue of
+/// `product` than a kernel of its own: on AMD's chips, but for those whose
+/// fragments take twice the registers, where fewer bytes go through memory and
+/// the operand is read so few times that doing it again is less work than those
+/// bytes are. Nothing of it was measured.
 bool isPrologueFaster(ProductOp product, RowwiseOp program,
                       const ChipInfo &chip, int64_t rows);
 

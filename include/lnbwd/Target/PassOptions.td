@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The option that names the chip, once for all files that describe passes.
+// Options that several passes have, once for all files that describe passes.
+// What is checked of them: PassOptions.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,5 +20,10 @@ def ChipOption
     : Option<"chip", "chip", "std::string", /*default=*/"",
              "Chip to compile for; an unknown name is an error that lists the "
              "known ones">;
+
+/// Of a pass over products.
+def ProductRowsOption
+    : Option<"rows", "rows", "int64_t", /*default=*/"0",
+             "Number of rows M to choose for; 0: unknown">;
 
 #endif // LNBWD_TARGET_PASSOPTIONS_TD

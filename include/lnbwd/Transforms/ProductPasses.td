@@ -25,8 +25,9 @@ def SplitContractionsPass : Pass<"lnbwd-split-contractions"> {
     the rows which are multiplied (`<entry>_rows_0`), those that make row sums
     which programs of another row length need (`<entry>_row_sum_0`), and one for
     each row length among the outputs (`<entry>_of_64`, where there are
-    several). Between them are allocations of one row, or one number, for each
-    row. An outer sum that is no single outer product of float32 is added and
+    several). A program that makes rows writes the row scalars among the outputs
+    that it has computed for them, statistics say. Between the programs are
+    allocations of one row, or one number, for each row. An outer sum that is no single outer product of float32 is added and
     rounded by a further program over the rows of the matrix.
 
     Rows go to memory and back around each product; lnbwd-fuse-products behind it
@@ -98,8 +99,15 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     (`lhs`, or with `lhs_transposed` `rhs`) becomes the product's prologue: the
     rows that it makes do not go to memory and back, but each tile makes its part
     of them again. It fits if the product alone reads the buffer, and if the
-    program has one row block, of the type of what it makes, no row sums, and
-    nothing that is written between the two.
+    program has one row block, of the type of what it makes, one row block as
+    its output, and nothing that is written between the two.
+
+    If it has row sums it is taken apart first: a program of its own
+    (`<entry>_statistics`) writes the numbers of each row that the elements need,
+    in allocations, and the row scalars among the outputs, of which there may be
+    some; the rest reads these numbers and is elementwise. It reads the rows once
+    more than the program did, and therefore nothing is taken apart but for a
+    prologue.
 
     `epilogues` says when: with `auto` where it is expected to be faster, which
     on AMD's chips, and on NVIDIA's with tiles of several stages, is where fewer
@@ -108,9 +116,9 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
     is an error; with `never` there are none. `prologues` says the same of
     prologues: with `auto` on AMD's chips, but RDNA 3's, which have too few
     registers for them, where fewer bytes go through memory and the operand is
-    read by at most two rows or columns of tiles; with `always` an operand that
-    does not fit is an error, and so are tiles of several stages, which are
-    copied past the registers.
+    read by at most two rows or columns of tiles, or by one if there are row
+    sums; with `always` an operand that does not fit is an error, and so are
+    tiles of several stages, which are copied past the registers.
 
     Before:
 
@@ -172,14 +180,16 @@ def FuseProductsPass : Pass<"lnbwd-fuse-products"> {
            "auto (where it is expected to be faster), always or never">,
     Option<"prologues", "prologues", "std::string", /*default=*/"\"auto\"",
            "auto (where it is expected to be faster), always or never">,
-    Option<"rows", "rows", "int64_t", /*default=*/"0",
-           "Number of rows M to choose for; 0: unknown">,
+    ProductRowsOption,
   ];
-  let dependentDialects = ["::lnbwd::LNBwdDialect"];
+  let dependentDialects = ["::lnbwd::LNBwdDialect",
+                           "::mlir::memref::MemRefDialect"];
   let statistics = [
     Statistic<"numEpilogues", "epilogues", "Row programs that products took">,
     Statistic<"numPrologues", "prologues",
               "Row programs that products do to an operand">,
+    Statistic<"numStatistics", "statistics",
+              "Of these, programs that were taken apart at their row sums">,
   ];
 }
 
@@ -224,8 +234,7 @@ def SelectTilingPass : Pass<"lnbwd-select-tiling"> {
   }];
   let options = [
     ChipOption,
-    Option<"rows", "rows", "int64_t", /*default=*/"0",
-           "Number of rows M to choose for; 0: unknown">,
+    ProductRowsOption,
   ];
   let dependentDialects = ["::lnbwd::LNBwdDialect"];
   let statistics = [

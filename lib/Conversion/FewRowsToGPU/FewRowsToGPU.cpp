@@ -19,6 +19,7 @@
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/ArgumentRoles.h"
+#include "lnbwd/Target/PassOptions.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -39,15 +40,9 @@ public:
   using FewRowsToGPUPassBase::FewRowsToGPUPassBase;
 
   void runOnOperation() override {
-    if (mode != "auto" && mode != "always" && mode != "never") {
-      emitError(getOperation()->getLoc())
-          << "expected few-rows (mode) to be auto, always or never, got '"
-          << mode << "'";
-      return signalPassFailure();
-    }
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });
-    if (failed(found))
+    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
+    if (failed(found) || failed(checkRowsOption(getOperation(), rows)) ||
+        failed(checkModeOption(getOperation(), "few-rows (mode)", mode)))
       return signalPassFailure();
     if (mode == "never")
       return;

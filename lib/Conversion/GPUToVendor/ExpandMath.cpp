@@ -14,7 +14,7 @@
 #include "MathExpansions.h"
 
 #include "lnbwd/Conversion/Passes.h"
-#include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Target/PassOptions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -293,8 +293,7 @@ Value ExpandMath::expand(Operation *op, const HardwareFunctions &hardware) {
 }
 
 void ExpandMath::runOnOperation() {
-  FailureOr<const ChipInfo *> info =
-      lookupChip(chip, [&] { return getOperation()->emitError(); });
+  FailureOr<const ChipInfo *> info = getChipOption(getOperation(), chip);
   if (failed(info))
     return signalPassFailure();
   const HardwareFunctions &hardware = getHardwareFunctions((*info)->backend);

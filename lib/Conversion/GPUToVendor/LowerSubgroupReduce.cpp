@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lnbwd/Conversion/Passes.h"
-#include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Target/PassOptions.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/AMDGPU/Utils/Chipset.h"
@@ -45,8 +45,7 @@ public:
   }
 
   void runOnOperation() override {
-    if (failed(lookupChip(chip,
-                          [&] { return emitError(getOperation()->getLoc()); })))
+    if (failed(getChipOption(getOperation(), chip)))
       return signalPassFailure();
     getOperation()->walk([&](gpu::SubgroupReduceOp) { ++numReductions; });
     if (failed(applyPatternsGreedily(getOperation(), patterns)))

@@ -13,6 +13,7 @@
 #include "Patterns.h"
 
 #include "lnbwd/Conversion/Passes.h"
+#include "lnbwd/Target/PassOptions.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -132,8 +133,7 @@ public:
 
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(kernel.getLoc()); });
+    FailureOr<const ChipInfo *> found = getChipOption(kernel, chip);
     if (failed(found))
       return signalPassFailure();
     WalkResult isReady = kernel.walk([](lane::ForRowsOp loop) {

@@ -19,6 +19,7 @@
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
 #include "lnbwd/LaunchPlan/ProductRoles.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Target/WarpGroupTarget.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
@@ -45,8 +46,7 @@ public:
   using ProductToGPUPassBase::ProductToGPUPassBase;
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(getOperation()->getLoc()); });
+    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
     if (failed(found))
       return signalPassFailure();
     for (auto function :

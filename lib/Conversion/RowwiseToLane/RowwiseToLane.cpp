@@ -18,7 +18,7 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Conversion/Passes.h"
 #include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
-#include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Target/PassOptions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -352,8 +352,7 @@ public:
   using DistributeRowsPassBase::DistributeRowsPassBase;
 
   void runOnOperation() override {
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(getOperation().getLoc()); });
+    FailureOr<const ChipInfo *> found = getChipOption(getOperation(), chip);
     if (failed(found))
       return signalPassFailure();
     FailureOr<unsigned> kernels = distributePrograms(

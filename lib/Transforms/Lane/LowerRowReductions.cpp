@@ -14,7 +14,7 @@
 
 #include "RowReductions.h"
 
-#include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -242,8 +242,7 @@ public:
 
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(kernel.getLoc()); });
+    FailureOr<const ChipInfo *> found = getChipOption(kernel, chip);
     if (failed(found))
       return signalPassFailure();
     kernel.walk([&](lane::ReduceOp op) {

@@ -16,7 +16,7 @@
 
 #include "lnbwd/Analysis/ScheduleLimits.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
-#include "lnbwd/Target/ChipInfo.h"
+#include "lnbwd/Target/PassOptions.h"
 #include "lnbwd/Transforms/Lane/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -387,8 +387,7 @@ public:
 
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    FailureOr<const ChipInfo *> found =
-        lookupChip(chip, [&] { return emitError(kernel.getLoc()); });
+    FailureOr<const ChipInfo *> found = getChipOption(kernel, chip);
     if (failed(found))
       return signalPassFailure();
     auto info = kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);

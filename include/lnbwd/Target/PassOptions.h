@@ -1,0 +1,34 @@
+//===- PassOptions.h - Options that many passes have ------------*- C++ -*-===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What passes check of the options of PassOptions.td, and of those that say
+// when. What is wrong is an error at the operation that the pass is run on.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LNBWD_TARGET_PASSOPTIONS_H
+#define LNBWD_TARGET_PASSOPTIONS_H
+
+#include "lnbwd/Target/ChipInfo.h"
+
+namespace lnbwd {
+
+/// The chip that the option `chip` names.
+mlir::FailureOr<const ChipInfo *> getChipOption(mlir::Operation *root,
+                                                llvm::StringRef chip);
+
+/// Whether a number of rows is one, or 0 for unknown.
+mlir::LogicalResult checkRowsOption(mlir::Operation *root, int64_t rows);
+
+/// Whether the option `name` says auto, always or never.
+mlir::LogicalResult checkModeOption(mlir::Operation *root, llvm::StringRef name,
+                                    llvm::StringRef mode);
+
+} // namespace lnbwd
+
+#endif // LNBWD_TARGET_PASSOPTIONS_H
