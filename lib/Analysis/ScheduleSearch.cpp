@@ -35,6 +35,8 @@ static constexpr double usualBytes = 128 * 1024 * 1024;
 
 /// Columns of a lane beyond which nothing is good.
 static constexpr int64_t mostColumns = 64;
+/// Bytes of an access where those of `accessBytes` leave too many lanes idle.
+static constexpr int64_t narrowBytes = 4;
 /// Columns of a workgroup, at least, where several share a row.
 static constexpr int64_t leastPartColumns = 1024;
 /// Idle lanes over busy ones, and work-items of a compute unit, beyond which
@@ -80,8 +82,9 @@ namespace {
 /// Which schedules are tried, beside persistent workgroups as the table of
 /// fields has them.
 struct TriedSchedules {
-  /// Idle lanes over busy ones, at most.
+  /// Idle lanes over busy ones, and bytes of an access, at most.
   double idle = mostIdle;
+  int64_t bytes = accessBytes;
   /// Work-items of a workgroup and columns of a lane, at most, where each set
   /// of rows has a workgroup of its own; 0: none has. And columns where several
   /// rows with accesses of one element lie side by side.
@@ -105,7 +108,8 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
                             const TriedSchedules &toTry, int64_t rows,
                             function_ref<void(const ScheduleFields &)> visit) {
   int64_t length = op.getRowLength();
-  int64_t width = chooseVectorWidth(op);
+  int64_t width =
+      std::min(chooseVectorWidth(op), toTry.bytes * 8 / op.getRowElementBits());
   bool hasRowSums = op.hasRowSums();
   bool isUnboundedTried = takesUnboundedGrid(op);
   SmallVector<Flight> flights = getFlights(chip);
@@ -261,9 +265,14 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
     toTry.apartColumns = parameters->apartColumns;
     toTry.apartNarrowColumns = parameters->apartNarrowColumns;
     // Rows of 17 accesses leave many lanes idle unless a few have all columns,
-    // for which there are no registers: idle lanes cost what the model says.
-    for (double idle : {mostIdle, mostIdleAtAll}) {
+    // for which there are no registers: then accesses are as wide as a
+    // register, and where that is no better, idle lanes cost what the model
+    // says.
+    for (auto [idle, bytes] :
+         {std::pair(mostIdle, accessBytes), std::pair(mostIdle, narrowBytes),
+          std::pair(mostIdleAtAll, accessBytes)}) {
       toTry.idle = idle;
+      toTry.bytes = bytes;
       found.clear();
       forEachSchedule(op, chip, toTry, rows, [&](const ScheduleFields &fields) {
         RegisterEstimate registers =
