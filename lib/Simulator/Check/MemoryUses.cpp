@@ -18,6 +18,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
 #include <bitset>
@@ -419,18 +420,21 @@ bool lnbwd::sim::mayTake(const InstructionTable &P, const CodeEffects &Effects,
     const Inst *I = Open.back();
     Open.pop_back();
     const size_t K = size_t(I - P.instructions().data());
-    if (K >= Seen.size() || Seen[K] || !I->Size)
+    if (!I || K >= Seen.size() || Seen[K] || !I->Size)
       continue;
     Seen[K] = true;
     const isa::InstructionRecord &R = *I->Record;
     if (takes(Effects.List[K]))
       return true;
-    // Where else a jump leads to is not known before it is executed.
-    if (R.Description.IsCall || (R.Description.IsBranch && !I->Target))
-      return true;
-    if (I->Target)
+    const llvm::StringRef Name = R.Name;
+    if (Name.starts_with("s_endpgm"))
+      continue;
+    const bool Jumps = Name == "s_branch";
+    if (Jumps || Name.starts_with("s_cbranch"))
       Open.push_back(I->Target);
-    if (R.Name != "s_endpgm" && R.Name != "s_branch")
+    else if (R.Description.IsCall || R.Description.IsBranch)
+      return true; // Where it leads to is not known before it is executed.
+    if (!Jumps)
       Open.push_back(I + 1);
   }
   return false;
