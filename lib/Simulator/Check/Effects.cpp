@@ -113,6 +113,7 @@ void Finder::memory() {
   E.Returns = M.Access == MemoryAccess::Atomic && (I.Flags & FlagReturn);
   E.CompareSwap = M.Access == MemoryAccess::Atomic &&
                   M.Atomic == isa::AtomicOp::CompareSwap;
+  E.Swap = M.Access == MemoryAccess::Atomic && M.Atomic == isa::AtomicOp::Swap;
   if ((Load && !E.ToLds) || E.Returns)
     E.VectorWrite[0] = {I.Dst.Reg, std::max<uint8_t>(I.Dst.Dwords, 1)};
   // LDS accesses read it on chips before gfx9, whose descriptions gfx9 shares.

@@ -69,6 +69,9 @@ struct MemoryUse {
   bool IsLock = false;
   /// A store of what was made of a load from the same place.
   bool Changes = false;
+  /// An atomic that puts a value in the place of another, and whose result
+  /// decides: whoever is the first has the place for himself.
+  bool Claims = false;
 };
 constexpr uint16_t LastMemoryId = (1u << 12) - 1; ///< Moment::IdBits
 
@@ -92,6 +95,7 @@ struct Effects {
   bool Uncounted = false;    ///< memory, but under no wait counter
   bool Returns = false;      ///< an atomic with a result
   bool CompareSwap = false;  ///< an atomic that is a compare-and-swap
+  bool Swap = false;         ///< or one that exchanges values
   bool IndexedDst = false;   ///< ScalarIndexed: not the source but the result
   bool Scatters = false;     ///< lanes say where their values go
   bool CacheWrite = false;   ///< a write-back that is counted like a store

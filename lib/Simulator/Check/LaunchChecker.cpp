@@ -12,6 +12,7 @@
 
 #include "Check/LaunchChecker.h"
 
+#include "Check/MemoryUses.h"
 #include "Check/WaveChecker.h"
 
 #include "lnbwd/Simulator/CheckNames.h"
@@ -43,7 +44,8 @@ LaunchChecker::LaunchChecker(const Launch &L, unsigned Checks)
     : L(L), Checks(L, CodeChecks::of(*L.Code), Checks) {}
 
 bool LaunchChecker::dependsOnOrder() const {
-  return Checks.races() && Checks.TheEffects.Takes;
+  return Checks.races() &&
+         mayTake(*L.Code, Checks.TheEffects, L.Code->at(L.TheKernel->Entry));
 }
 
 std::unique_ptr<WorkgroupObserver> LaunchChecker::observe(Workgroup &WG) {

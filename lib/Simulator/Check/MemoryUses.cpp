@@ -18,6 +18,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
 #include <bitset>
@@ -404,6 +405,41 @@ static void spreadToPeeled(const InstructionTable &P, CodeEffects &All,
   }
 }
 
+/// Whether an instruction takes what others hand on through memory.
+static bool takes(const Effects &E) {
+  return E.Use.Spins || (E.Use.Decides && (E.Returns || E.Use.Cache.Coherent));
+}
+
+bool lnbwd::sim::mayTake(const InstructionTable &P, const CodeEffects &Effects,
+                         const Inst *Entry) {
+  if (!Effects.Takes || !Entry)
+    return Effects.Takes;
+  std::vector<bool> Seen(Effects.List.size());
+  std::vector<const Inst *> Open = {Entry};
+  while (!Open.empty()) {
+    const Inst *I = Open.back();
+    Open.pop_back();
+    const size_t K = size_t(I - P.instructions().data());
+    if (!I || K >= Seen.size() || Seen[K] || !I->Size)
+      continue;
+    Seen[K] = true;
+    const isa::InstructionRecord &R = *I->Record;
+    if (takes(Effects.List[K]))
+      return true;
+    const llvm::StringRef Name = R.Name;
+    if (Name.starts_with("s_endpgm"))
+      continue;
+    const bool Jumps = Name == "s_branch";
+    if (Jumps || Name.starts_with("s_cbranch"))
+      Open.push_back(I->Target);
+    else if (R.Description.IsCall || R.Description.IsBranch)
+      return true; // Where it leads to is not known before it is executed.
+    if (!Jumps)
+      Open.push_back(I + 1);
+  }
+  return false;
+}
+
 void lnbwd::sim::findMemoryUses(const InstructionTable &P,
                                 CodeEffects &Effects) {
   uint16_t Next = 0;
@@ -448,12 +484,13 @@ void lnbwd::sim::findMemoryUses(const InstructionTable &P,
       Follower F(P, Effects, K);
       F.follow();
       Kept[K] = F.isKept();
+      MemoryUse &Use = Effects.List[K].Use;
+      Use.Claims = E.Returns && Use.Decides && (E.CompareSwap || E.Swap);
     }
   }
   spreadToPeeled(P, Effects, Kept);
   for (const sim::Effects &E : Effects.List) {
-    Effects.Takes |= (E.Use.Spins || E.Use.Decides) &&
-                     (E.Returns || E.Use.Spins || E.Use.Cache.Coherent);
+    Effects.Takes |= takes(E);
     Effects.PollsLds |=
         E.Use.Spins && E.Access == MemoryAccess::Load &&
         (E.Space == MemorySpace::Lds || E.Space == MemorySpace::Flat);

@@ -24,6 +24,12 @@ namespace lnbwd::sim {
 /// Fills in MemoryUse of all instructions.
 void findMemoryUses(const InstructionTable &P, CodeEffects &Effects);
 
+/// Whether a kernel with this entry has an instruction, in what its branches
+/// reach, that takes what other waves hand on; with calls, whether the code
+/// has.
+bool mayTake(const InstructionTable &P, const CodeEffects &Effects,
+             const Inst *Entry);
+
 } // namespace lnbwd::sim
 
 #endif // LNBWD_LIB_SIMULATOR_CHECK_MEMORYUSES_H

@@ -28,7 +28,7 @@ constexpr uint64_t LongLaunch = 1u << 20;
 /// What another order may execute: so much more than the usual one has, since
 /// who waits executes something, too, but not more than this.
 constexpr uint64_t TimesTheUsual = 4, LeastOfAnOrder = 1u << 16,
-                   MostOfAnOrder = 1u << 19;
+                   MostOfAnOrder = 1u << 17;
 
 /// The other orders. Workgroups that come first find flags that nobody has set
 /// yet; those that come next when one is set see what its owner does later.

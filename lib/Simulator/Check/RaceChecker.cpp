@@ -39,6 +39,7 @@ void RaceChecker::start() {
   Takes.clear();
   Arriving.clear();
   Taken.clear();
+  Claimed.clear();
   Logged.reset();
   Log = nullptr;
   Barrier = false;
@@ -305,13 +306,17 @@ void RaceChecker::acquire(Accesses &A, bool IsLds, Knowledge &Into) {
 void RaceChecker::take() {
   Knowledge K;
   K.reset(NumWaves);
+  auto Remember = [](std::vector<Place> &Places, const Place &P) {
+    if (llvm::is_contained(Places, P))
+      return;
+    if (Places.size() == 64)
+      Places.erase(Places.begin());
+    Places.push_back(P);
+  };
   for (const AccessRange &R : Takes) {
-    const Place Here = {R.Address, R.isLds()};
-    if (!llvm::is_contained(Taken, Here)) {
-      if (Taken.size() == 64)
-        Taken.erase(Taken.begin());
-      Taken.push_back(Here);
-    }
+    Remember(Taken, {R.Address, R.isLds()});
+    if (R.E->Use.Claims)
+      Remember(Claimed, {R.Address, R.isLds()});
     WG.presentCells(R, [&](Cell *Cells, uint32_t Count) {
       for (uint32_t N = 0; N < Count; ++N) {
         acquire(Cells[N].Writes, R.isLds(), K);

@@ -131,6 +131,9 @@ private:
                                              : Caches.MarksStores);
   }
   bool isNarrow(uint64_t M) const;
+  /// Whether the present store, of which no bit says whether it is atomic, is
+  /// to a place that this wave has claimed, and M no more than another's try.
+  bool isOwnClaim(const AccessRange &R, uint64_t M) const;
   bool isHandedOnTooEarly(uint64_t M) const;
   void add(Accesses &To, bool IsLds, bool AreWrites);
   void fold(uint64_t M, Crowd &C) const;
@@ -162,8 +165,9 @@ private:
   uint32_t Kept = 0;                 ///< this wave's last store that it may
   std::vector<AccessRange> Takes;
   std::vector<Arrival> Arriving;
-  std::vector<Place> Taken; ///< what it has taken from, the latest ones
-  Place Here;               ///< of the cell that is looked at
+  std::vector<Place> Taken;   ///< what it has taken from, the latest ones
+  std::vector<Place> Claimed; ///< with an atomic that claims, the latest ones
+  Place Here;                 ///< of the cell that is looked at
   Alike Like;
   std::shared_ptr<const Knowledge> Logged; ///< All, if unchanged since
   WaveLog *Log = nullptr;

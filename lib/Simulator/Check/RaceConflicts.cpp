@@ -45,6 +45,11 @@ bool RaceChecker::isNarrow(uint64_t M) const {
   return Id < List.size() && isNarrow(L.TheEffects.of(List[Id]));
 }
 
+bool RaceChecker::isOwnClaim(const AccessRange &R, uint64_t M) const {
+  return (R.isLds() || !Caches.MarksStores) && useOf(M).Claims &&
+         llvm::is_contained(Claimed, Here);
+}
+
 /// Whether another workgroup has said that an access is done before it was
 /// over: what it says is then for nothing, though the atomic itself is one.
 bool RaceChecker::isHandedOnTooEarly(uint64_t M) const {
@@ -242,7 +247,8 @@ bool RaceChecker::checkWrite(const Cell &C, const AccessRange &R,
   if (anyUnordered(
           C.Atomics, R.isLds(), true,
           [&](uint64_t M) {
-            return Coherent || (useOf(M).IsLock && IsSeen(M));
+            return Coherent || (useOf(M).IsLock && IsSeen(M)) ||
+                   isOwnClaim(R, M);
           },
           Other)) {
     Found = {Other, true, /*Stale=*/false,
