@@ -272,11 +272,14 @@ void RaceChecker::checkAtomic(const Cell &C, const AccessRange &R,
                               Conflict &Found) const {
   uint64_t Other;
   const bool IsLock = R.E->Use.IsLock;
+  // Who has claimed the place before may store there, which is atomic, though
+  // no bit says so.
+  const bool IsTry = R.E->Use.Claims && (R.isLds() || !Caches.MarksStores);
   if (anyUnordered(
           C.Writes, R.isLds(), true,
           [&](uint64_t M) {
             return (!R.isLds() && useOf(M).Cache.Coherent) ||
-                   (IsLock && !(isOfOthers(M) && isNarrow(M)));
+                   (IsLock && !(isOfOthers(M) && isNarrow(M))) || IsTry;
           },
           Other))
     Found = {Other, true, /*Stale=*/false, /*Narrow=*/IsLock};
