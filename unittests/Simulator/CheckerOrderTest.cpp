@@ -292,6 +292,14 @@ TEST_P(CheckerOrderTest, FindingsAreGatheredAndCounted) {
       << Summary;
 }
 
+TEST_P(CheckerOrderTest, OtherOrdersAreTold) {
+  EXPECT_EQ(run("flag_before_data_clean", {"", 4, 1}, 0), "");
+  const std::string Summary = lnbwdSimGetCheckSummary();
+  EXPECT_NE(Summary.find("; in 8 other orders, too"), std::string::npos)
+      << Summary;
+  EXPECT_EQ(Summary.find("of which"), std::string::npos) << Summary;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Families, CheckerOrderTest,
     ::testing::Combine(::testing::Values("gfx90a", "gfx942", "gfx1030",

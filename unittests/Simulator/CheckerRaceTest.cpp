@@ -279,6 +279,33 @@ out:)",
                    Bytes / 4, waveItems()));
 }
 
+TEST_P(CheckerTest, OtherOrdersOfLongLaunches) {
+  // What an atomic gives back decides something, so that the launch is executed
+  // in other orders, too; but of so many instructions not to the end.
+  EXPECT_HIP(hipMemset(B, 0xff, Bytes));
+  EXPECT_CLEAN(run(R"(
+  SMOVMASK EXEC, 1
+  v_mov_b32 v3, s3
+  v_mov_b32 v4, 0
+  GSWAP v6, v4, v3, s[6:7] RETURN OFALL
+  WAITV
+  v_readfirstlane_b32 s9, v6
+  s_cmp_eq_u32 s9, -1
+  s_cbranch_scc1 out
+  s_movk_i32 s9, 0x7000
+again:
+  s_sub_i32 s9, s9, 1
+  s_cmp_lg_u32 s9, 0
+  s_cbranch_scc1 again
+out:)",
+                   4, waveItems()));
+  const std::string Summary = lnbwdSimGetCheckSummary();
+  EXPECT_NE(Summary.find("in 8 other orders, too, of which 8 were followed for "
+                         "their first instructions alone"),
+            std::string::npos)
+      << Summary;
+}
+
 TEST_P(CheckerTest, FlagsOfOtherWorkgroups) {
   // Every other workgroup writes its dword and, a while later, its flag; the
   // next one waits for the flag, its first lane's, and reads the dword.

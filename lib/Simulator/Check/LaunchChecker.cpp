@@ -89,6 +89,12 @@ std::string LaunchChecker::summary() const {
     return Text;
   if (OtherOrders)
     Text += "; in " + std::to_string(OtherOrders) + " other orders, too";
+  if (OtherOrdersCut)
+    Text += ", of which " + std::to_string(OtherOrdersCut) +
+            " were followed for their first instructions alone";
+  if (OtherOrdersLeftOut)
+    Text += "; not in other orders, since it stores to more memory than is "
+            "kept for them";
   if (const uint64_t Pages = Checks.PagesLeftOut.load())
     Text += "; races were not looked for in " + std::to_string(Pages) +
             " pages of " + std::to_string(CellPage::PageBytes) +

@@ -38,7 +38,10 @@ public:
 
   /// What was checked and what was not, in a line.
   std::string summary() const;
-  unsigned OtherOrders = 0; ///< in which it was executed besides
+  unsigned OtherOrders = 0;    ///< in which it was executed besides
+  unsigned OtherOrdersCut = 0; ///< and those of them not to the end
+  /// There would have been some, but memory could not be put back.
+  bool OtherOrdersLeftOut = false;
 
 private:
   const Launch &L;

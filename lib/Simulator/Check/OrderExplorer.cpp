@@ -48,8 +48,12 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker,
   Checker.keepMemory(&Usual);
   L.AloneFor = LongLaunch;
   const bool Good = run(L);
-  if (!Good || !L.Findings.empty() || !Usual.isWhole())
+  if (!Good || !L.Findings.empty())
     return Good;
+  if (!Usual.isWhole()) {
+    Checker.OtherOrdersLeftOut = true;
+    return Good;
+  }
   const uint64_t Most = std::clamp(L.Executed.load() * TimesTheUsual,
                                    LeastOfAnOrder, MostOfAnOrder);
   const lnbwd_sim_counters Counters = L.Counters;
@@ -66,6 +70,8 @@ bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker,
     Again.keepMemory(&Other);
     L.Observer = &Again;
     (void)run(L);
+    if (L.Executed.load() > Most)
+      ++Checker.OtherOrdersCut;
     Other.swap();
     L.Turns = nullptr;
     if (L.Failure == LaunchFailure::OutOfMemory) {
