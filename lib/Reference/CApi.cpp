@@ -18,12 +18,13 @@
 using namespace lnbwd;
 using namespace lnbwd::reference;
 
+// Named as in C: NOLINTBEGIN(readability-identifier-naming)
+
 /// Computes an operation on dense arrays. `inputs` has a pointer for each role,
 /// null for what is absent; of a column output it is what the sum is added to.
 /// `outputs` has one for each role, null for what is not wanted, and `terms` a
 /// number for each (Result::terms). `output_columns` is the length of rows
 /// behind a linear layer. Returns 1 if there is no such operation.
-// NOLINTNEXTLINE(readability-identifier-naming): C's.
 extern "C" __attribute__((visibility("default"))) int
 lnbwd_reference(const char *operation, int64_t rows, int64_t columns,
                 int64_t output_columns, int zero_centred_gamma, double epsilon,
@@ -63,3 +64,5 @@ lnbwd_reference(const char *operation, int64_t rows, int64_t columns,
     terms[i] = result.terms[static_cast<Role>(i)];
   return 0;
 }
+
+// NOLINTEND(readability-identifier-naming)

@@ -87,7 +87,7 @@ unsigned NeededForms::countRowOperations() const {
       rows += term.row != nullptr;
       hasStart |= term.row && isUnit(term.scale) &&
                   term.scale.front().coefficient == 1 &&
-                  !(term.row->kind == Atom::Kind::Product && isFused(term.row));
+                  (term.row->kind != Atom::Kind::Product || !isFused(term.row));
     }
     bool isEvenThere = !form->terms.front().row;
     count += rows - (hasStart && !isEvenThere ? 1 : 0);

@@ -213,10 +213,9 @@ Monomial RowForms::multiply(const Monomial &lhs, const Monomial &rhs,
 }
 
 static void sortMonomials(Polynomial &polynomial) {
-  std::stable_sort(polynomial.begin(), polynomial.end(),
-                   [](const Monomial &lhs, const Monomial &rhs) {
-                     return compare(lhs, rhs) < 0;
-                   });
+  llvm::stable_sort(polynomial, [](const Monomial &lhs, const Monomial &rhs) {
+    return compare(lhs, rhs) < 0;
+  });
 }
 
 Polynomial RowForms::add(const Polynomial &lhs, const Polynomial &rhs) {

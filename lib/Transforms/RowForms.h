@@ -155,7 +155,7 @@ public:
   const Atom *makeOperation(mlir::Value result,
                             llvm::ArrayRef<const Form *> operands,
                             bool isOnScalars);
-  const Atom *makeScaled(const Atom *atom, const Monomial &scale);
+  const Atom *makeScaled(const Atom *unscaled, const Monomial &scale);
   const Atom *makeProduct(const Atom *lhs, const Atom *rhs);
   const Atom *makeQuotient(const Atom *lhs, const Form *divisor);
   /// A sum as a factor; what is one atom is that.

@@ -31,13 +31,14 @@ public:
       : forms(forms), outputs(outputs), values(values), rows(summedRows) {}
 
   void run() {
-    for (size_t i = 0; i < rows.size(); ++i)
-      shareRowSum(rows[i]);
+    // What is applied replaces elements of the lists, and adds none.
+    for (const Form *row : rows)
+      shareRowSum(row);
     shareScalars();
     llvm::DenseSet<const Form *> tried;
-    for (size_t i = 0; i < values.size(); ++i)
-      if (tried.insert(values[i]).second)
-        shareScaledRow(values[i]);
+    for (const Form *value : values)
+      if (tried.insert(value).second)
+        shareScaledRow(value);
     shareSums();
     NeededForms before(outputs);
     MergeRowSums merge(forms, before);
@@ -80,8 +81,7 @@ private:
   /// An output c * a is computed in any case: what needs a takes it from there.
   /// So a mean that is put out is what the rows' deviations are from.
   void shareScalars() {
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      const Form *form = outputs[i];
+    for (const Form *form : outputs) {
       if (!form->isEven() || form->getScalar().size() != 1)
         continue;
       Monomial scale = form->getScalar().front();

@@ -15,6 +15,7 @@
 #define LNBWD_TOOLS_LNBWD_OPT_LNBWDOPT_H
 
 /// Runs lnbwd-opt with the arguments of a main function. Returns the exit code.
+// NOLINTNEXTLINE(readability-identifier-naming): C's.
 extern "C" int lnbwd_opt_main(int argc, char **argv);
 
 #endif // LNBWD_TOOLS_LNBWD_OPT_LNBWDOPT_H

@@ -64,8 +64,8 @@ static const fltSemantics *semantics(Element E) {
   }
 }
 
-std::optional<Element> lnbwd::simtool::parseType(StringRef S) {
-  return StringSwitch<std::optional<Element>>(S)
+std::optional<Element> lnbwd::simtool::parseType(StringRef Text) {
+  return StringSwitch<std::optional<Element>>(Text)
       .Case("i8", Element::I8)
       .Case("i16", Element::I16)
       .Case("i32", Element::I32)

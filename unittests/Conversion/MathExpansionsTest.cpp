@@ -26,23 +26,22 @@
 
 using lnbwd::MathExpansions;
 
-namespace {
-
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr double smallestNormal = 0x1p-126;
 
-uint32_t toBits(float value) {
+static uint32_t toBits(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
   return bits;
 }
 
-float fromBits(uint32_t bits) {
+static float fromBits(uint32_t bits) {
   float value;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
 }
 
+namespace {
 /// AMD's functions are off by one unit in the last place at most (its manuals
 /// of the instruction sets).
 struct AMD {
@@ -198,10 +197,12 @@ struct Errors {
     wrongWhere = x;
   }
 };
+} // namespace
 
 template <typename Vendor, typename Function, typename Reference>
-Errors measure(Function function, Reference reference, float low, float high,
-               bool isApproximate = false, double end = endOfRange) {
+static Errors measure(Function function, Reference reference, float low,
+                      float high, bool isApproximate = false,
+                      double end = endOfRange) {
   static const bool all = std::getenv("LNBWD_ALL_FLOATS") != nullptr;
   Evaluator<Vendor> evaluator;
   MathExpansions<Evaluator<Vendor>> math(evaluator, isApproximate);
@@ -220,9 +221,9 @@ Errors measure(Function function, Reference reference, float low, float high,
 /// Holds what `afn` gives to an error of `relativeTo1` beside the larger of 1
 /// and the result.
 template <typename Function, typename Reference>
-void checkApproximate(const char *name, Function function, Reference reference,
-                      double relativeTo1, float low = 0,
-                      float high = infinity) {
+static void checkApproximate(const char *name, Function function,
+                             Reference reference, double relativeTo1,
+                             float low = 0, float high = infinity) {
   double worst = 0;
   uint64_t wrongKinds = 0;
   auto note = [&](auto &math, float x) {
@@ -246,9 +247,9 @@ void checkApproximate(const char *name, Function function, Reference reference,
 /// `units` units in the last place, and to `absolute` for results that are
 /// subnormal; results from `end` on may be infinite.
 template <typename Function, typename Reference>
-void check(const char *name, Function function, Reference reference,
-           double units, double absolute, float low = 0, float high = infinity,
-           double end = endOfRange) {
+static void check(const char *name, Function function, Reference reference,
+                  double units, double absolute, float low = 0,
+                  float high = infinity, double end = endOfRange) {
   const Errors byVendor[] = {
       measure<AMD>(function, reference, low, high, false, end),
       measure<NVIDIA>(function, reference, low, high, false, end)};
@@ -270,7 +271,7 @@ void check(const char *name, Function function, Reference reference,
 }
 
 /// NaN for negative numbers, infinity among them.
-double powerOf(double x, double exponent) {
+static double powerOf(double x, double exponent) {
   return x < 0 ? NAN : std::pow(x, exponent);
 }
 
@@ -397,5 +398,3 @@ TEST(MathExpansions, Approximate) {
       "rsqrt", [](auto &math, float x) { return math.rsqrt(x); },
       [](double x) { return 1 / std::sqrt(x); }, 5e-7, 0x1p-126f);
 }
-
-} // namespace

@@ -124,10 +124,11 @@ private:
   LaunchChecker &Checker;
   Checked C;
 };
+} // namespace
 
 /// What is said of two workgroups that store these values to the same place,
 /// which holds another one before.
-std::string twoStores(uint32_t First, uint32_t Second, uint32_t Before) {
+static std::string twoStores(uint32_t First, uint32_t Second, uint32_t Before) {
   KernelText K;
   K.KernargBytes = 8;
   K.Body = "s_load_dwordx2 s[4:5], s[0:1], 0x0\n"
@@ -168,7 +169,6 @@ std::string twoStores(uint32_t First, uint32_t Second, uint32_t Before) {
     unsetenv("LNBWD_SIM_THREADS");
   return L.Findings.empty() ? L.Error : L.report();
 }
-} // namespace
 
 TEST(CheckerTime, SameValuesThatMemoryDoesNotHoldYet) {
   EXPECT_EQ(twoStores(5, 5, 0), "");

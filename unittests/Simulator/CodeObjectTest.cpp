@@ -14,6 +14,7 @@
 #include "Assembler/Assembler.h"
 #include "WaveTester.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/BinaryFormat/ELF.h"
 
 #include <algorithm>
@@ -183,6 +184,7 @@ static std::vector<ELF::Elf64_Phdr *> segments(std::vector<uint8_t> &Bytes) {
   auto *First =
       reinterpret_cast<ELF::Elf64_Phdr *>(Bytes.data() + Header->e_phoff);
   std::vector<ELF::Elf64_Phdr *> All;
+  All.reserve(Header->e_phnum);
   for (unsigned K = 0; K < Header->e_phnum; ++K)
     All.push_back(First + K);
   return All;
@@ -316,8 +318,7 @@ TEST(CodeObject, DamagedLineTables) {
                          "gfx942", 5, Error);
   ASSERT_FALSE(Bytes.empty()) << Error;
   const uint8_t Formats[] = {2, 1, String, 2, 15, 1, 'k', '.', 'c', 0};
-  auto Place = std::search(Bytes.begin(), Bytes.end(), std::begin(Formats),
-                           std::end(Formats));
+  auto Place = llvm::search(Bytes, Formats);
   ASSERT_NE(Place, Bytes.end());
   for (unsigned Form = 0; Form < 256; ++Form) {
     SCOPED_TRACE(Form);

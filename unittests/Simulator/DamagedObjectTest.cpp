@@ -61,6 +61,7 @@ protected:
   unsigned Before = 0;
   void *Memory = nullptr;
 };
+} // namespace
 
 std::vector<char> DamagedObjects::damaged(std::mt19937 &Random) const {
   std::vector<char> Object = Code;
@@ -115,7 +116,6 @@ void DamagedObjects::run(const std::vector<char> &Object,
   }
   EXPECT_HIP(hipModuleUnload(Module));
 }
-} // namespace
 
 TEST_P(DamagedObjects, EndSomehow) {
   const char *Count = std::getenv("LNBWD_SIM_DAMAGED");

@@ -24,8 +24,7 @@
 
 using namespace lnbwd::sim;
 
-namespace {
-std::vector<uint8_t> objectFor(const std::string &Chip) {
+static std::vector<uint8_t> objectFor(const std::string &Chip) {
   KernelText K;
   K.Body = "s_endpgm\n";
   std::string Error;
@@ -36,7 +35,7 @@ std::vector<uint8_t> objectFor(const std::string &Chip) {
 
 using Entries = std::vector<std::pair<std::string, std::vector<uint8_t>>>;
 
-std::vector<uint8_t> bundle(const Entries &Objects) {
+static std::vector<uint8_t> bundle(const Entries &Objects) {
   std::vector<uint8_t> Head, Body;
   auto Number = [&](uint64_t Value) {
     for (unsigned K = 0; K < 8; ++K)
@@ -61,7 +60,7 @@ std::vector<uint8_t> bundle(const Entries &Objects) {
   return Head;
 }
 
-std::vector<uint8_t> twoChips() {
+static std::vector<uint8_t> twoChips() {
   return bundle(
       {{"host-x86_64-unknown-linux-gnu-", {}},
        {"hipv4-amdgcn-amd-amdhsa--gfx90a:xnack+", {1, 2, 3}},
@@ -70,14 +69,13 @@ std::vector<uint8_t> twoChips() {
 }
 
 /// What hipModuleLoadData says of an image; "" if it can be loaded.
-std::string problem(const std::vector<uint8_t> &Image) {
+static std::string problem(const std::vector<uint8_t> &Image) {
   hipModule_t Module;
   if (hipModuleLoadData(&Module, Image.data()) != hipSuccess)
     return hipMessage(hipPeekAtLastError());
   EXPECT_HIP(hipModuleUnload(Module));
   return "";
 }
-} // namespace
 
 TEST(Program, BundlesHoldTheChipsObject) {
   const auto Image = twoChips();
@@ -182,7 +180,7 @@ TEST(Program, WhatIsMissingSaysItsName) {
   EXPECT_EQ(hipMalloc3D(&Pitched, hipExtent{1, 1, 1}), hipErrorNotSupported);
   EXPECT_STREQ(lnbwdSimLastErrorMessage(),
                "hipMalloc3D: the simulator does not have it");
-  int Kernel;
+  int Kernel = 0;
   EXPECT_EQ(hipLaunchKernel(&Kernel, dim3(1), dim3(1), nullptr, 0, nullptr),
             hipErrorInvalidDeviceFunction);
   EXPECT_EQ(hipMemcpyToSymbol(&Kernel, &Kernel, 4, 0, hipMemcpyHostToDevice),

@@ -168,11 +168,9 @@ TEST(LaunchLimit, DefaultInstructionLimit) {
       << Text;
 }
 
-namespace {
 /// The process's handler of SIGINT in the test below.
-volatile std::sig_atomic_t Interruptions = 0;
-void countInterruption(int) { Interruptions = Interruptions + 1; }
-} // namespace
+static volatile std::sig_atomic_t Interruptions = 0;
+static void countInterruption(int) { Interruptions = Interruptions + 1; }
 
 // A launch without a limit ends when the process, which handles SIGINT itself,
 // gets one.

@@ -56,8 +56,9 @@ struct Predicted {
     return first().getObject("wave_time")->getNumber(Reason).value_or(-1);
   }
 };
+} // namespace
 
-std::string repeated(const std::string &Text, unsigned Count) {
+static std::string repeated(const std::string &Text, unsigned Count) {
   std::string All;
   for (unsigned K = 0; K < Count; ++K)
     All += Text;
@@ -65,9 +66,9 @@ std::string repeated(const std::string &Text, unsigned Count) {
 }
 
 /// Predicts a kernel of these instructions, whose one argument is a buffer.
-Predicted predicted(const std::string &Body, unsigned Waves = 1,
-                    unsigned Grid = 1, const std::string &More = "",
-                    size_t BufferBytes = 1 << 20) {
+static Predicted predicted(const std::string &Body, unsigned Waves = 1,
+                           unsigned Grid = 1, const std::string &More = "",
+                           size_t BufferBytes = 1 << 20) {
   useChip(Chip);
   KernelText K;
   K.Body = Body;
@@ -95,12 +96,11 @@ Predicted predicted(const std::string &Body, unsigned Waves = 1,
 }
 
 /// The clocks that Body adds between Before and After.
-double added(const std::string &Before, const std::string &Body,
-             unsigned Waves = 1) {
+static double added(const std::string &Before, const std::string &Body,
+                    unsigned Waves = 1) {
   return predicted(Before + Body, Waves).clocks() -
          predicted(Before, Waves).clocks();
 }
-} // namespace
 
 TEST(Timing, VectorInstructionsTakeFourClocks) {
   EXPECT_DOUBLE_EQ(added("", repeated("v_add_f32 v1, v2, v3\n", 100)), 400);

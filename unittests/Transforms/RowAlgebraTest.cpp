@@ -32,13 +32,12 @@
 using namespace lnbwd;
 using namespace mlir;
 
-namespace {
-
 using Row = std::vector<double>;
 
 /// A row program of rows of 8 elements with the operations `body`.
-std::string wrap(const std::string &body, const std::string &row,
-                 const std::string &otherRow, const std::string &scalar) {
+static std::string wrap(const std::string &body, const std::string &row,
+                        const std::string &otherRow,
+                        const std::string &scalar) {
   return R"(func.func @f(%fx: memref<?x8xf32>, %fc: memref<8xf32>, %fs: memref<?xf32>,
                  %fy: memref<?x8xf32>, %fz: memref<?x8xf32>, %fm: memref<?xf32>) {
   lnbwd.rowwise @f rows(%fx : memref<?x8xf32>) columns(%fc : memref<8xf32>) scalars(%fs : memref<?xf32>)
@@ -58,6 +57,7 @@ std::string wrap(const std::string &body, const std::string &row,
 )";
 }
 
+namespace {
 /// A random straight-line program over two rows and a scalar, written for rows
 /// of 8 elements; `text` gives it for others.
 class Program {
@@ -180,10 +180,11 @@ private:
   std::ostringstream body;
   std::vector<std::string> rows{"%x", "%c"}, scalars{"%s"};
 };
+} // namespace
 
 /// What the region of a row program computes, in float64; a scalar is a row
 /// with it in all places.
-std::vector<Row> evaluate(RowwiseOp op, ArrayRef<Row> inputs) {
+static std::vector<Row> evaluate(RowwiseOp op, ArrayRef<Row> inputs) {
   const int length = int(op.getRowLength());
   llvm::DenseMap<Value, Row> values;
   Block &body = op.getBody().front();
@@ -233,13 +234,14 @@ std::vector<Row> evaluate(RowwiseOp op, ArrayRef<Row> inputs) {
   return outputs;
 }
 
-std::string print(Operation *op) {
+static std::string print(Operation *op) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   op->print(stream);
   return text;
 }
 
+namespace {
 class RowProgramTest : public testing::Test {
 protected:
   RowProgramTest() {
@@ -263,6 +265,7 @@ protected:
 class RowAlgebraTest
     : public RowProgramTest,
       public testing::WithParamInterface<std::tuple<int, unsigned>> {};
+} // namespace
 
 TEST_P(RowAlgebraTest, KeepsValuesAndStays) {
   // Some programs each, so that a test is not over before it has begun.
@@ -343,5 +346,3 @@ INSTANTIATE_TEST_SUITE_P(Seeds, RowAlgebraTest,
 INSTANTIATE_TEST_SUITE_P(RowsOfOneElement, RowAlgebraTest,
                          testing::Combine(testing::Values(1),
                                           testing::Range(0u, 8u)));
-
-} // namespace

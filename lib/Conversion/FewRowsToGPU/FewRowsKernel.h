@@ -102,7 +102,7 @@ private:
 
   mlir::Value toFloat(mlir::Value value);
   mlir::Value multiplyAdd(mlir::Value x, mlir::Value y, mlir::Value added);
-  mlir::Value loadShared(const Shared &shared, mlir::Value row,
+  mlir::Value loadShared(const Shared &from, mlir::Value row,
                          mlir::Value column);
   void storeWhere(mlir::Value condition, mlir::Value value, mlir::Value memory,
                   mlir::Value position);

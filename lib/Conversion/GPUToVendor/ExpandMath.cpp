@@ -56,8 +56,9 @@ constexpr HardwareFunctions nvidiaFunctions = {
     "llvm.nvvm.ex2.approx.ftz",    "llvm.nvvm.lg2.approx.ftz.f",
     "llvm.nvvm.rcp.approx.ftz.f",  "llvm.nvvm.rsqrt.approx.ftz.f",
     "llvm.nvvm.sqrt.approx.ftz.f", false};
+} // namespace
 
-const HardwareFunctions &getHardwareFunctions(Backend backend) {
+static const HardwareFunctions &getHardwareFunctions(Backend backend) {
   switch (backend) {
   case Backend::AMDGPU:
     return amdFunctions;
@@ -67,6 +68,7 @@ const HardwareFunctions &getHardwareFunctions(Backend backend) {
   llvm_unreachable("all backends are listed");
 }
 
+namespace {
 /// Builds the expansions' arithmetic, elementwise, of operations. None of them
 /// may be fused or reordered: an expansion says itself where it rounds.
 class OperationBuilder {

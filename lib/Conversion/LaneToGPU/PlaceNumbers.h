@@ -43,9 +43,9 @@ struct Place {
   llvm::SmallVector<AccessColumns> accesses;
 };
 
-/// The numbers that computePlaces() noted for `place`; nothing where it did
-/// not.
-std::optional<Place> lookupPlace(mlir::Value place);
+/// The numbers that computePlaces() noted for the place `value`; nothing where
+/// it did not.
+std::optional<Place> lookupPlace(mlir::Value value);
 
 } // namespace lnbwd
 

@@ -30,8 +30,8 @@ struct Stages {
   mlir::Value barriers;
 };
 
-/// What layOutStages() noted for `stages`; nothing where it did not.
-std::optional<Stages> lookupStages(mlir::Value stages);
+/// What layOutStages() noted for the stages `value`; nothing where it did not.
+std::optional<Stages> lookupStages(mlir::Value value);
 
 } // namespace lnbwd
 

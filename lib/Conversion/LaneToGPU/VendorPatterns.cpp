@@ -90,13 +90,22 @@ struct LowerBarrierToLDS : OpRewritePattern<lane::BarrierOp> {
   }
 };
 
+} // namespace
+
+/// From one row to the next, in elements.
+static int64_t getRowStride(Value memory) {
+  auto [strides, offset] =
+      cast<MemRefType>(memory.getType()).getStridesAndOffset();
+  return strides[0];
+}
+
 /// Loads `type` from the elements of `memory` that begin with the one that
 /// `begin` numbers, `offset` behind it; where that is not below `count`, the
 /// load is dropped: no memory is asked for, and the result may not be used.
 /// `begin` and `count` are the same in all lanes of a wave. A buffer load,
 /// whose descriptor has the bounds.
-Value emitLoadWithin(ImplicitLocOpBuilder &b, Type type, Value memory,
-                     Value begin, Value count, Value offset) {
+static Value emitLoadWithin(ImplicitLocOpBuilder &b, Type type, Value memory,
+                            Value begin, Value count, Value offset) {
   auto source = cast<MemRefType>(memory.getType());
   Type element = source.getElementType();
   int64_t elementBytes = source.getElementTypeBitWidth() / 8;
@@ -120,6 +129,7 @@ Value emitLoadWithin(ImplicitLocOpBuilder &b, Type type, Value memory,
   return memref::LoadOp::create(b, bounded, offset);
 }
 
+namespace {
 struct LowerLoadWithin : PlacePattern<lane::LoadWithinOp> {
   using PlacePattern::PlacePattern;
 
@@ -131,10 +141,9 @@ struct LowerLoadWithin : PlacePattern<lane::LoadWithinOp> {
     SmallVector<Value> loaded;
     for (auto [memory, part] :
          llvm::zip_equal(op.getMemories(), op.getParts())) {
-      auto [strides, offset] =
-          cast<MemRefType>(memory.getType()).getStridesAndOffset();
+      int64_t stride = getRowStride(memory);
       auto multiply = [&](Value rows) -> Value {
-        return arith::MulIOp::create(b, rows, emitIndex(b, strides[0]));
+        return arith::MulIOp::create(b, rows, emitIndex(b, stride));
       };
       Value element = arith::AddIOp::create(
           b, multiply(place.group), place.accesses[*op.getAccess()].loadColumn);
@@ -165,12 +174,10 @@ struct LowerLoadScalarWithin : PlacePattern<lane::LoadScalarWithinOp> {
       group = arith::SelectOp::create(b, isFirst, group,
                                       emitIndex(b, place.type.getGroups()));
     }
-    auto [strides, offset] =
-        cast<MemRefType>(op.getMemory().getType()).getStridesAndOffset();
+    int64_t stride = getRowStride(op.getMemory());
     auto multiply = [&](Value rows) -> Value {
-      return strides[0] == 1
-                 ? rows
-                 : arith::MulIOp::create(b, rows, emitIndex(b, strides[0]));
+      return stride == 1 ? rows
+                         : arith::MulIOp::create(b, rows, emitIndex(b, stride));
     };
     rewriter.replaceOp(op, emitLoadWithin(b, op.getScalar().getType(),
                                           op.getMemory(), multiply(op.getSet()),

@@ -78,18 +78,18 @@ Value OperandTile::getPlace(Value row, Value block) {
   return b.add(b.multiply(rowOut, blocksPerTileRow), blockOut);
 }
 
-Value OperandTile::getElement(Value from, int64_t row, int64_t block) {
+Value OperandTile::getElement(Value place, int64_t row, int64_t block) {
   // What the banks do not see is added: it becomes the offset of an access.
   int64_t offset = getPlace(row, block);
   int64_t low = offset & ((int64_t(1) << getBankBits(layout.banks)) - 1);
-  Value moved = b.exclusiveOr(from, b.index(low));
+  Value moved = b.exclusiveOr(place, b.index(low));
   return b.add(b.multiply(moved, getBlockElements()),
                (offset - low) * getBlockElements());
 }
 
-Value OperandTile::readBlock(Value from, int64_t row, int64_t block) {
+Value OperandTile::readBlock(Value place, int64_t row, int64_t block) {
   auto type = VectorType::get({getBlockElements()}, layout.element);
-  return vector::LoadOp::create(b, type, memory, getElement(from, row, block),
+  return vector::LoadOp::create(b, type, memory, getElement(place, row, block),
                                 /*nontemporal=*/false,
                                 llvm::MaybeAlign(tileBlockBytes));
 }

@@ -104,7 +104,7 @@ protected:
   mlir::Value firstRow, firstColumn, part;
 
 private:
-  mlir::gpu::GPUFuncOp makeKernel(llvm::StringRef name, int64_t columns,
+  mlir::gpu::GPUFuncOp makeKernel(llvm::StringRef name, int64_t columnCount,
                                   int64_t threads, int64_t rowsOfWorkgroup,
                                   ProductLoopAttr loop,
                                   mlir::ValueRange buffers);

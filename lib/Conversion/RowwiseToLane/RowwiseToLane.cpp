@@ -81,7 +81,7 @@ private:
   }
   /// Whether row scalars come in parts, from the kernel before this one.
   bool hasScalarsInParts() {
-    auto first =
+    auto *first =
         kernel.parts.begin() + op.getRows().size() + op.getAllColumns().size();
     return std::any_of(first, first + op.getScalars().size(),
                        [](ArrayRef<Value> parts) { return !parts.empty(); });

@@ -21,6 +21,7 @@
 
 #include "lnbwd/ISA/InstructionRecord.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
@@ -58,10 +59,9 @@ static bool readsScalar(const HazardPair &P) {
 }
 /// Of the first one's source number K.
 static bool overwrites(const HazardPair &P, unsigned K) {
-  for (const RegisterSpan &W : P.SecondEffects->VectorWrite)
-    if (overlap(W, P.FirstEffects->VectorRead[K]))
-      return true;
-  return false;
+  return llvm::any_of(P.SecondEffects->VectorWrite, [&](const RegisterSpan &W) {
+    return overlap(W, P.FirstEffects->VectorRead[K]);
+  });
 }
 
 static bool isDouble(const HazardFacts *F) { return F->Roles & RoleDouble; }
@@ -174,7 +174,7 @@ static unsigned accumulatorInMatrix(const HazardPair &P) {
   auto Hits = [&](unsigned K) {
     const RegisterSpan S = P.SecondEffects->VectorRead[K];
     return overlap(S, Result) &&
-           !(S.First == Result.First && S.Count == Result.Count);
+           (S.First != Result.First || S.Count != Result.Count);
   };
   return Hits(0) || Hits(1) ? 4 : Hits(2) ? 2 : 0;
 }
@@ -362,7 +362,7 @@ static uint32_t rolesOf(const Inst &I, const Effects &E,
     // A buffer whose offset is in a register keeps its data.
     const bool Buffer = I.Record->Facts.Memory.Descriptor;
     if (E.Access != MemoryAccess::Load && E.VectorRead[1].Count > 2 &&
-        !(Buffer && I.Src[3].Kind == OperandKind::SGPR))
+        (!Buffer || I.Src[3].Kind != OperandKind::SGPR))
       Roles |= RoleWideStore;
     return Roles;
   }

@@ -36,7 +36,7 @@ llvm::ArrayRef<LdsRun> lnbwd::sim::ldsRuns(const uint32_t *A, uint64_t Mask,
     for (unsigned Next = First + 1; Next < 64 && Mask >> Next & 1; ++Next) {
       const bool Beside = A[Next] == R.Address + R.Bytes;
       // Lanes that read one place do so once.
-      if (!Beside && !(IsLoad && A[Next] == A[Next - 1]))
+      if (!Beside && (!IsLoad || A[Next] != A[Next - 1]))
         break;
       R.Bytes += Beside ? Bytes : 0;
       Mask &= Mask - 1;

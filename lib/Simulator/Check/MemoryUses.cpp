@@ -278,7 +278,7 @@ bool Follower::step(size_t K) {
   const bool Makes = Reloads || (Uses && !Loads);
   for (const RegisterSpan &S : E.VectorWrite) {
     // A row of spilled scalars stays what it was but for one of them.
-    if (K != Start && !(E.How == Flow::WriteLane && !Uses))
+    if (K != Start && (E.How != Flow::WriteLane || Uses))
       mark(S, true, Makes);
     if (overlaps(S, Mine.VectorRead[0]))
       SameAddress = false;

@@ -34,7 +34,7 @@ void SymbolBorders::start(llvm::ArrayRef<DataSymbol> Variables) {
 }
 
 uint32_t SymbolBorders::startingAt(uint64_t Address) const {
-  const auto It =
+  const auto *It =
       llvm::lower_bound(Symbols, Address, [](const DataSymbol &S, uint64_t X) {
         return S.Begin < X;
       });

@@ -12,7 +12,10 @@
 
 #include "Check/WaveClock.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 using namespace lnbwd::sim;
@@ -60,9 +63,8 @@ void WaveLog::add(Entry E) {
 
 bool WaveLog::at(uint32_t Clock, Entry &Found) const {
   std::lock_guard<std::mutex> Guard(Lock);
-  auto Behind =
-      std::upper_bound(Entries.begin(), Entries.end(), Clock,
-                       [](uint32_t C, const Entry &E) { return C < E.Clock; });
+  auto Behind = llvm::upper_bound(
+      Entries, Clock, [](uint32_t C, const Entry &E) { return C < E.Clock; });
   if (Behind == Entries.begin()) {
     if (Entries.empty())
       return false;
@@ -76,7 +78,7 @@ bool WaveLog::at(uint32_t Clock, Entry &Found) const {
 WaveLogs::WaveLogs(uint64_t NumWaves, bool Wanted)
     : Size(size_t(std::min<uint64_t>(NumWaves, Moment::LastWave)) + 1) {
   if (Wanted)
-    Logs.reset(new std::atomic<WaveLog *>[Size] {});
+    Logs = std::make_unique<std::atomic<WaveLog *>[]>(Size);
 }
 
 WaveLogs::~WaveLogs() {
@@ -105,7 +107,7 @@ BarrierClocks::BarrierClocks(unsigned NumWaves)
 }
 
 void BarrierClocks::start() {
-  std::fill(Signals.begin(), Signals.end(), 0);
+  llvm::fill(Signals, 0);
   for (auto &E : Ended)
     E.reset();
   for (auto &S : SignalledBy)

@@ -155,7 +155,7 @@ size_t TurnScheduler::choose(size_t Last) {
     if (!Waits(Any) || random() % 4 == 0)
       return Any;
   }
-  return *std::min_element(Ready.begin(), Ready.end(), IsBefore);
+  return *llvm::min_element(Ready, IsBefore);
 }
 
 void TurnScheduler::run() {

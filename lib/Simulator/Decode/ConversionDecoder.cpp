@@ -138,7 +138,7 @@ std::string ConversionDecoder::decode(const AsmText &Asm, Inst &I) {
     if (!Error.empty())
       return Error;
     const bool Signs = I.Src[K].Mods & ~ModHigh;
-    if (Signs && !(Value && C.From == MatrixType::F32 && Name.Count <= 2))
+    if (Signs && (!Value || C.From != MatrixType::F32 || Name.Count > 2))
       return quoted("the operand", Asm.Operands[K + 1]) + " is not modelled";
     if (I.Src[K].Dwords > 2 && I.Src[K].Kind != OperandKind::VGPR)
       return "an operand is not a vector register";

@@ -93,7 +93,7 @@ std::string Modifiers::read(const AsmText &Asm) {
                                                           : nullptr;
     if (M == "clamp")
       Clamp = true;
-    else if (!(Number && !Value.getAsInteger(0, *Number)) &&
+    else if ((!Number || Value.getAsInteger(0, *Number)) &&
              !(List && parseBitList(Value, *List)))
       return notModelled("the modifier " + M.str());
   }

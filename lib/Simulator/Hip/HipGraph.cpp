@@ -84,6 +84,7 @@ hipError_t lnbwd::sim::captureLaunch(
                                             K.shownName() + "': " + Problem);
   return enqueue("hipModuleLaunchKernel", Stream, [=]() mutable {
     std::vector<void *> Addresses;
+    Addresses.reserve(Kept.Values.size() + 1);
     for (std::vector<uint8_t> &Value : Kept.Values)
       Addresses.push_back(Value.data());
     Addresses.push_back(nullptr);

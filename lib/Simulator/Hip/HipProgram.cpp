@@ -160,7 +160,8 @@ static void chooseDevice(const void *Image) {
 
 extern "C" {
 
-// What clang's code calls; no header declares it.
+// What clang's code calls, by clang's names; no header declares it.
+// NOLINTBEGIN(readability-identifier-naming)
 #pragma GCC visibility push(default)
 void **__hipRegisterFatBinary(const void *Data);
 void __hipUnregisterFatBinary(void **Handle);
@@ -172,6 +173,7 @@ void __hipRegisterVar(void **Handle, void *Host, char *HostName,
 void __hipRegisterManagedVar(void **Handle, void **Pointer, void *Initial,
                              const char *Name, size_t Bytes, unsigned);
 #pragma GCC visibility pop
+// NOLINTEND(readability-identifier-naming)
 
 void **__hipRegisterFatBinary(const void *Data) {
   // Magic, version, the image, and a pointer that is not used.

@@ -82,6 +82,7 @@ static const SimulatedChip *chooseOfBundle(const ObjectBytes &Read,
     return nullptr;
   }
   std::vector<std::string> Targets;
+  Targets.reserve(Objects.size());
   for (const BundledObject &Object : Objects)
     Targets.push_back(Object.Target);
   return choose(Targets, Wanted,

@@ -92,8 +92,9 @@ static bool hasKnownForms(StringRef Section) {
       const uint8_t OpcodeBase = Data.getU8(C);
       Data.skip(C, OpcodeBase ? OpcodeBase - 1 : 0);
       const uint64_t End = Begin + Length;
-      Good = skipEntries(Data, C, End, Params) &&
-             skipEntries(Data, C, End, Params);
+      // The folders, and behind them the files.
+      Good = skipEntries(Data, C, End, Params);
+      Good = Good && skipEntries(Data, C, End, Params);
     }
     if (Error E = C.takeError()) {
       consumeError(std::move(E));

@@ -63,7 +63,8 @@ std::string lnbwd::sim::replaceParameters(ClockInfo &C, StringRef Text) {
   llvm::SmallVector<StringRef, 8> Parts;
   Text.split(Parts, ',', -1, /*KeepEmpty=*/false);
   for (StringRef Part : Parts) {
-    auto [Name, Value] = Part.split('=');
+    const std::pair<StringRef, StringRef> Setting = Part.split('=');
+    const StringRef Name = Setting.first, Value = Setting.second;
     const NamedNumber *Found = llvm::find_if(
         Numbers, [&](const NamedNumber &N) { return Name == N.Name; });
     double Number;

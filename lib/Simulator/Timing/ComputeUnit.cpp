@@ -17,6 +17,8 @@
 
 #include "Timing/ComputeUnit.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -101,10 +103,9 @@ void ComputeUnit::start(size_t Number, double At) {
     W->FreeAt = W->NextAt =
         G.Times.Start + C.WaveStartClocks + K * C.DispatchClocks;
     prepare(*W);
-    Simd &S = **std::min_element(Simds.begin(), Simds.end(),
-                                 [](const auto &A, const auto &B) {
-                                   return A->Waves.size() < B->Waves.size();
-                                 });
+    Simd &S = **llvm::min_element(Simds, [](const auto &A, const auto &B) {
+      return A->Waves.size() < B->Waves.size();
+    });
     S.Next = std::min(S.Next, W->Ready);
     S.Waves.push_back(std::move(W));
   }
@@ -119,9 +120,8 @@ ComputeUnit::run(llvm::ArrayRef<const WorkgroupTrace *> Workgroups,
   for (Next = 0; Next < Todo.size() && Next < Resident; ++Next)
     start(Next, 0);
   while (true) {
-    Simd &S = **std::min_element(
-        Simds.begin(), Simds.end(),
-        [](const auto &A, const auto &B) { return A->Next < B->Next; });
+    Simd &S = **llvm::min_element(
+        Simds, [](const auto &A, const auto &B) { return A->Next < B->Next; });
     if (S.Next == Never)
       break;
     const double Now = S.Next;
@@ -130,17 +130,16 @@ ComputeUnit::run(llvm::ArrayRef<const WorkgroupTrace *> Workgroups,
     for (size_t K = 0; K < S.Waves.size(); ++K)
       if (S.Waves[K]->Ready <= Now)
         issue(*S.Waves[K], S, Now, Ports);
-    S.Waves.erase(std::remove_if(S.Waves.begin(), S.Waves.end(),
-                                 [](const auto &W) {
-                                   return W->Pos >= W->Steps->Steps.size();
-                                 }),
-                  S.Waves.end());
+    llvm::erase_if(S.Waves, [](const auto &W) {
+      return W->Pos >= W->Steps->Steps.size();
+    });
     S.Next = Never;
     for (auto &W : S.Waves)
       S.Next = std::min(S.Next, W->Ready);
     S.Next = std::max(S.Next, Now + C.VectorClocks);
   }
   std::vector<WorkgroupTimes> Times;
+  Times.reserve(Groups.size());
   for (const Group &G : Groups)
     Times.push_back(G.Times);
   return Times;
