@@ -47,6 +47,8 @@ constexpr Case GlobalPairs[] = {
     {"atomic_behind_own_store", 5, 1},
     {"volatile_data", 4, 1},
     {"stale_read", 4, 1},
+    {"version_without_release", 4, 1, "gfx90a-O0"},
+    {"version_without_acquire", 4, 1},
     {"scope_too_narrow", 4, 1},
     {"sums_read_without_acquire", 4, 1},
     {"flag_stored_plainly", 4, 1,

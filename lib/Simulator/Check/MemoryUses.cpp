@@ -251,6 +251,10 @@ bool Follower::step(size_t K) {
     bool AddressUsed = E.Space == MemorySpace::Scalar;
     for (unsigned R = 0; R < E.VectorRead[0].Count; ++R)
       AddressUsed |= Vectors[E.VectorRead[0].First + R];
+    // One that is the same for all lanes lies in scalar registers.
+    for (const RegisterSpan &S : E.ScalarRead)
+      for (unsigned R = 0; R < S.Count; ++R)
+        AddressUsed |= Scalars[S.First + R];
     bool DataUsed = false;
     for (const RegisterSpan &S : llvm::ArrayRef(E.VectorRead).drop_front())
       for (unsigned R = 0; R < S.Count; ++R)

@@ -146,6 +146,41 @@ PAIR(stale_read) {
   out[GROUP * ITEMS + ITEM] = data[ITEM];
 }
 
+/* A new version is written beside the old one; its number says where it lies,
+   and decides nothing else. Readers take either of the two, without waiting. */
+INLINE void write_version(gptr data) {
+  gptr version = data + ITEMS;
+  version[ITEM] = ITEM + 1;
+}
+INLINE void read_version(gptr data, u32 number, gptr out) {
+  gptr version = data + number * ITEMS;
+  out[GROUP * ITEMS + ITEM] = version[ITEM];
+}
+
+PAIR(version_without_release) {
+  if (GROUP != 0) {
+    read_version(data, LOAD(flags, ACQUIRE, DEVICE), out);
+    return;
+  }
+  write_version(data);
+  if (fault)
+    STORE(flags, 1, RELAXED, DEVICE);
+  else
+    STORE(flags, 1, RELEASE, DEVICE);
+}
+
+PAIR(version_without_acquire) {
+  if (GROUP == 0) {
+    write_version(data);
+    STORE(flags, 1, RELEASE, DEVICE);
+    return;
+  }
+  if (fault)
+    read_version(data, LOAD(flags, RELAXED, DEVICE), out);
+  else
+    read_version(data, LOAD(flags, ACQUIRE, DEVICE), out);
+}
+
 PAIR(scope_too_narrow) {
   if (GROUP == 0) {
     publish(data, flags);
