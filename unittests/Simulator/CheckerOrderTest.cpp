@@ -28,8 +28,9 @@ struct Case {
   unsigned Workgroups, Waves;
   /// Chips and levels whose code has no such fault, since the compiler cannot
   /// be kept from the wait there, or, at O0, where what becomes of the value is
-  /// not known because it is kept in memory. Of those without a fault: whose
-  /// code does not differ from that of one.
+  /// not known because it is kept in memory, or where no order that is tried
+  /// has the two at the same time. Of those without a fault: whose code does
+  /// not differ from that of one.
   const char *NotOn = "";
 };
 
