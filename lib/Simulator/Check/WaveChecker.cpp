@@ -80,7 +80,7 @@ bool WaveChecker::before(const Inst *I) {
   Current = &E;
   if (__builtin_expect(L.TheEffects.Covered != nullptr, 0))
     L.TheEffects.Covered->note(I);
-  if (I != Previous + 1 ||
+  if (!Previous || I != Previous + 1 ||
       L.TheEffects.of(Previous).Counted == CountClass::Branch)
     Branched = I;
   Previous = I;
