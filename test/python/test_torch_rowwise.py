@@ -8,10 +8,9 @@ import os
 import pathlib
 import pickle
 import random
-import subprocess
-import sys
 import warnings
 
+import loaded_python
 import pytest
 import torch
 import torch.nn.functional as F
@@ -334,8 +333,7 @@ def test_the_row_programs_can_be_read(device):
 def test_the_example_runs():
     example = pathlib.Path(__file__).resolve().parents[2] / "examples" / "row_function.py"
     package = pathlib.Path(lnbwd.__file__).parents[1]
-    done = subprocess.run([sys.executable, example], text=True, capture_output=True,
-                          env={**os.environ, "PYTHONPATH": str(package)})
+    done = loaded_python.run([example], env={**os.environ, "PYTHONPATH": str(package)})
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("lnbwd.rowwise @") == 2
     assert "dgamma  torch.float32" in done.stdout
