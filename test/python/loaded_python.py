@@ -104,7 +104,7 @@ def start(arguments: Sequence[object], *, env: dict[str, str] | None = None, inp
         raise ValueError("env: expected PyTorch's variables to be "
                          f"{_of_import(_server.environment)}, got {_of_import(environment)}: start "
                          "a process of its own")
-    words = [os.fspath(word) for word in arguments]  # type: ignore[call-overload]
+    words = [os.fspath(word) for word in arguments]
     folder = tempfile.TemporaryDirectory(prefix="lnbwd-test-program-")
     pathlib.Path(folder.name, "in").write_text(input)
     _server.ask(arguments=words, environment=environment, folder=folder.name,

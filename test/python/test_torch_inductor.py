@@ -36,7 +36,7 @@ F32, BF16 = torch.float32, torch.bfloat16
 # Configuration, precision, layers, and how many GELUs with the bias gradient behind them there are.
 # Of one layer all places of a norm are there: behind the inputs, and behind either branch's sum.
 MODELS = [("gpt2-small", "autocast", 2, 2), ("gpt2-small", "bf16", 1, 1),
-          ("vit-large", "autocast", 1, 1), ("vit-large", "bf16", 1, 1),
+          ("vit-large", "autocast", 1, 1), ("vit-large", "bf16", 2, 2),
           ("llama-1b", "autocast", 1, 0), ("llama-1b", "bf16", 2, 0)]
 
 
@@ -346,7 +346,7 @@ def test_without_a_place_to_run(monkeypatch):
 def test_what_does_not_compile(device, monkeypatch):
     """Longer rows than any chip's workgroup holds."""
     monkeypatch.setattr(regions, "MAX_LENGTH", 1 << 20)
-    x = torch.randn(3, 400_000, device=device)
+    x = torch.randn(2, 150_000, device=device)
     got, _ = run_captured(norm_backward_of_one, x)
     want = norm_backward_of_one(x.double())
     assert (got[0].double() - want[0]).norm() <= 1e-4 * want[0].norm()
