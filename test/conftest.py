@@ -11,22 +11,32 @@ Kernels are written once and by renaming, and shared.
 import json
 import os
 import resource
+import sys
 import tempfile
 
 import pytest
 
 os.environ.setdefault("LNBWD_SIM_CHECK", "all")
+_folders = []  # Those that are removed when this process ends.
 _generated = tempfile.TemporaryDirectory(prefix="lnbwd-test-inductor-", ignore_cleanup_errors=True)
 os.environ["TORCHINDUCTOR_CACHE_DIR"] = _generated.name
+# What Inductor's code for the CPU is made of is nothing that is tested here. By default each new
+# folder begins with the builds that find out which vector instructions there are, and each process
+# with others that are to build for it: together 30 seconds of the processor beside one of a build.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "0")
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 if "PYTEST_XDIST_WORKER" in os.environ:
     # There is a process for each core: more threads of OpenBLAS and OpenMP would wait for work
     # busily, here and in the programs that tests start.
     for _library in ("OMP", "OPENBLAS"):
         os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
-# Kernels that EndToEnd/compiling.py has compiled: of all processes of this run, which inherit it.
-if "LNBWD_TEST_COMPILED" not in os.environ:
-    _compiled = tempfile.TemporaryDirectory(prefix="lnbwd-test-compiled-")
-    os.environ["LNBWD_TEST_COMPILED"] = _compiled.name
+# Kernels that EndToEnd/compiling.py has compiled, and the cache of the package in the tests of
+# python: of all processes of this run, which inherit the names.
+for _name in ("COMPILED", "CACHE"):
+    if f"LNBWD_TEST_{_name}" not in os.environ:
+        _folder = tempfile.TemporaryDirectory(prefix=f"lnbwd-test-{_name.lower()}-")
+        os.environ[f"LNBWD_TEST_{_name}"] = _folder.name
+        _folders.append(_folder)
 
 
 def pytest_addoption(parser):
@@ -37,7 +47,9 @@ def pytest_addoption(parser):
 def _processor_seconds():
     """Those of this process, and of its children that have ended."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return [usage.ru_utime + usage.ru_stime for usage in used]
+    own, children = (usage.ru_utime + usage.ru_stime for usage in used)
+    # Its children's children are of test/python/loaded_python.py.
+    return own, children + getattr(sys.modules.get("loaded_python"), "seconds_used", 0.0)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -63,6 +63,27 @@ def sampled_configs(count=48):
     return list(dict.fromkeys(result))
 
 
+def shown_by(config):
+    """What a configuration shows of the way from tensors to a kernel: its length, and any two of
+    its other options. Kernels of every length with every option are test/EndToEnd's."""
+    def kind(parameter):
+        return "none" if not parameter else "the rows' type" if parameter == config.dtype else "f32"
+
+    options = (("op", config.op), ("dtype", config.dtype), ("weight", kind(config.weight)),
+               ("bias", kind(config.bias)), ("grads", config.grads))
+    return {("n", config.n), *itertools.combinations(options, 2)}
+
+
+def covering(configs):
+    """The fewest that a greedy choice finds that show all that the configurations show."""
+    missing = set().union(*map(shown_by, configs))
+    chosen = []
+    while missing:
+        chosen.append(max(configs, key=lambda config: len(shown_by(config) & missing)))
+        missing -= shown_by(chosen[-1])
+    return chosen
+
+
 # Larger rows, for a GPU: the simulator would take minutes.
 DEVICE_LENGTHS = (769, 1024, 2048, 3000, 4093, 4096, 5120, 8192, 12288, 16384, 32768, 65536)
 

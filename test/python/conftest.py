@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+import loaded_python
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -27,7 +28,7 @@ if not os.environ.get("LNBWD_TEST_INSTALLED"):
     sys.path.insert(0, str(ROOT / "python"))
     os.environ.setdefault("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
 _scratch = tempfile.TemporaryDirectory(prefix="lnbwd-test-cache-")
-os.environ.setdefault("LNBWD_CACHE_DIR", _scratch.name)
+os.environ.setdefault("LNBWD_CACHE_DIR", os.environ.get("LNBWD_TEST_CACHE", _scratch.name))
 
 try:
     import torch
@@ -44,10 +45,20 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "gpu: needs a GPU that PyTorch can use")
     config.addinivalue_line("markers", "compiler: needs the compiler half")
     config.addinivalue_line("markers", "simulator: needs the simulator of AMD machine code")
+    config.addinivalue_line("markers", "full: runs with --full alone; a sample of its kind always")
 
 
-def pytest_collection_modifyitems(items):
+def pytest_unconfigure():
+    loaded_python.close()
+
+
+def pytest_collection_modifyitems(config, items):
     from lnbwd import _library, compiler
+
+    if not config.getoption("full", default=False):
+        left_out = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
 
     has_simulator = _library.find_library("lnbwd-hip-sim") is not None
     for item in items:

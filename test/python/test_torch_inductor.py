@@ -9,9 +9,9 @@ import dataclasses
 import logging
 import os
 import pathlib
-import subprocess
 import sys
 
+import loaded_python
 import pytest
 import torch
 from captured import Captured, check_against_double, operands, reasons, run_captured, taken
@@ -33,16 +33,17 @@ F32, BF16 = torch.float32, torch.bfloat16
 # Models
 # --------------------------------------------------------------------------------------------------
 
-# Configuration, precision, and how many GELUs with the bias gradient behind them there are.
-MODELS = [("gpt2-small", "autocast", 2), ("gpt2-medium", "bf16", 2), ("vit-large", "autocast", 2),
-          ("vit-large", "bf16", 2), ("llama-1b", "bf16", 0), ("llama-1b", "autocast", 0),
-          ("tiny", "autocast", 2)]
+# Configuration, precision, layers, and how many GELUs with the bias gradient behind them there are.
+# Of one layer all places of a norm are there: behind the inputs, and behind either branch's sum.
+MODELS = [("gpt2-small", "autocast", 2, 2), ("gpt2-small", "bf16", 1, 1),
+          ("vit-large", "autocast", 1, 1), ("vit-large", "bf16", 2, 2),
+          ("llama-1b", "autocast", 1, 0), ("llama-1b", "bf16", 2, 0)]
 
 
-def small(name):
+def small(name, layers=1):
     config = models.CONFIGS[name]
-    return dataclasses.replace(config, layers=2, width=64, heads=2, hidden=128, batch=2, tokens=8,
-                               vocabulary=32, key_heads=min(config.key_heads, 1))
+    return dataclasses.replace(config, layers=layers, width=64, heads=2, hidden=128, batch=2,
+                               tokens=8, vocabulary=32, key_heads=min(config.key_heads, 1))
 
 
 def gradients(model, batch, function, precision, device):
@@ -59,10 +60,10 @@ def error(got, want):
                for name in want) / len(want)
 
 
-@pytest.mark.parametrize("name,precision,activations", MODELS)
-def test_models(device, name, precision, activations):
+@pytest.mark.parametrize("name,precision,layers,activations", MODELS)
+def test_models(device, name, precision, layers, activations):
     """Forward and backward pass of every norm are regions, and the gradients are right."""
-    config = small(name)
+    config = small(name, layers)
     dtype = F32 if precision == "autocast" else BF16
     model = models.make_model(config, device, dtype)
     batch = models.make_batch(config, device, dtype)
@@ -345,7 +346,7 @@ def test_without_a_place_to_run(monkeypatch):
 def test_what_does_not_compile(device, monkeypatch):
     """Longer rows than any chip's workgroup holds."""
     monkeypatch.setattr(regions, "MAX_LENGTH", 1 << 20)
-    x = torch.randn(3, 400_000, device=device)
+    x = torch.randn(2, 150_000, device=device)
     got, _ = run_captured(norm_backward_of_one, x)
     want = norm_backward_of_one(x.double())
     assert (got[0].double() - want[0]).norm() <= 1e-4 * want[0].norm()
@@ -400,8 +401,7 @@ def test_inductor_and_its_cache(tmp_path):
                    "LNBWD_LOG": "regions"}
     printed = []
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, text=True,
-                              capture_output=True, check=False)
+        done = loaded_python.run(["-c", SCRIPT], env=environment)
         assert done.returncode == 0, done.stderr
         printed.append((done.stdout.strip(), "[lnbwd] taken: 6x64" in done.stderr))
     assert printed == [("taken 1 hits 0", True), ("taken 0 hits 1", False)]
@@ -436,7 +436,6 @@ def test_the_pass_has_a_name_for_caches():
 def test_a_wrong_log_is_refused(device):
     environment = {**os.environ, "LNBWD_LOG": "region", "LNBWD_SIMULATE": "gfx942",
                    "PYTHONPATH": str(ROOT / "python")}
-    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, text=True,
-                          capture_output=True, check=False)
+    done = loaded_python.run(["-c", SCRIPT], env=environment)
     assert done.returncode != 0
     assert "LNBWD_LOG: expected 'regions', got 'region'" in done.stderr

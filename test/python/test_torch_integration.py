@@ -11,6 +11,7 @@ import sys
 import textwrap
 import threading
 
+import loaded_python
 import pytest
 import torch
 from cases import Config, assert_close, forward, make_tensors
@@ -444,9 +445,8 @@ def test_nonsense_in_the_environment_is_named(monkeypatch):
     for name, value, words in (
             ("LNBWD_FORWARD", "kernal", "expected 'kernel' or 'torch', got 'kernal'"),
             ("LNBWD_NATIVE", "off", "expected '0' (operators in Python) or '1', got 'off'")):
-        result = subprocess.run([sys.executable, "-c", "import lnbwd; lnbwd.layer_norm"],
-                                capture_output=True, text=True, check=False, cwd=ROOT / "python",
-                                env={**os.environ, name: value})
+        result = loaded_python.run(["-c", "import lnbwd; lnbwd.layer_norm"], cwd=ROOT / "python",
+                                   env={**os.environ, name: value})
         assert result.returncode == 1
         assert f"LnbwdError: the environment variable {name}: {words}" in result.stderr
 

@@ -136,7 +136,7 @@ class DropoutBlock(models.Block):
 
 
 def gpt2_with_dropout(device):
-    config = dataclasses.replace(models.CONFIGS["gpt2-small"], layers=2, width=64, heads=2,
+    config = dataclasses.replace(models.CONFIGS["gpt2-small"], layers=1, width=64, heads=2,
                                  hidden=128, batch=2, tokens=8, vocabulary=32)
     model = models.make_model(config, device)
     for block in model.blocks:
@@ -166,12 +166,12 @@ def test_gpt2_with_dropout(device, precision):
         assert (got[name] - want[name]).norm() <= tolerance * want[name].norm() + 1e-6, name
     norms = [d.program for d in taken() if d.row_sums and d.program.length == 64]
     forward = [p for p in norms if all(o.kind != "column_sum" for o in p.outputs)]
-    assert len(norms) == 10 and len(forward) == 5
+    assert len(norms) == 6 and len(forward) == 3
     for programs in (forward, [p for p in norms if p not in forward]):
         # All but the first of the blocks' norms, or the last, stand beside a dropout.
-        assert sum(any(i.dtype == "i8" for i in p.inputs) for p in programs) >= 4
+        assert sum(any(i.dtype == "i8" for i in p.inputs) for p in programs) >= 2
     random = [n for n in captured.graphs[0].nodes if "inductor_random" in str(n.target)]
-    assert len(random) == 4
+    assert len(random) == 2
 
 
 def test_random_numbers_are_compared_outside(device):

@@ -4,6 +4,11 @@
 """Regions that are taken by measurement. What measures is a stand-in, but for one test, in which
 the process that measures runs on the simulator: its times mean nothing."""
 
+import subprocess
+import sys
+import types
+
+import loaded_python
 import pytest
 import torch
 from captured import operands, reasons, run_captured, taken
@@ -141,6 +146,14 @@ def test_the_mode_measures(monkeypatch):
 def test_the_process_that_measures(device, tmp_path, monkeypatch):
     """On a GPU it times the GPU; here it shows that both ways run."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+
+    def start(command, *, input, env, **options):
+        assert command[0] == sys.executable
+        assert options == {"text": True, "capture_output": True, "check": False, "timeout": 600}
+        return loaded_python.run(command[1:], input=input, env=env)
+
+    monkeypatch.setattr(measuring, "subprocess", types.SimpleNamespace(
+        run=start, SubprocessError=subprocess.SubprocessError))
 
     def function(x, h, mask, gamma):
         y = torch.where(mask, x, h.float()) * gamma

@@ -4,18 +4,23 @@
 """LayerNorm and RMSNorm of PyTorch tensors against torch.float64 autograd: shapes, strides, types,
 missing parameters, and what others got wrong."""
 
+import itertools
+
 import pytest
 import torch
 from cases import (
+    LENGTHS,
     TYPES,
     Config,
     assert_close,
     check,
+    covering,
     device_configs,
     forward,
     make_tensors,
     reference,
     sampled_configs,
+    shown_by,
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -31,7 +36,24 @@ both_ops = pytest.mark.parametrize("config", [
     plain, Config("rms_norm", 64, "f32", "f32", "", (True, True, False))], ids=str)
 
 
-@pytest.mark.parametrize("config", sampled_configs(), ids=str)
+def sampled():
+    """The configurations; with --full also those that show nothing that the others do not."""
+    configs = sampled_configs()
+    every_run = covering(configs)
+    return [pytest.param(config, id=str(config),
+                         marks=[] if config in every_run else [pytest.mark.full])
+            for config in configs]
+
+
+def test_the_sample_of_configurations_shows_what_all_do():
+    configs = sampled_configs()
+    chosen = covering(configs)
+    assert set().union(*map(shown_by, chosen)) == set().union(*map(shown_by, configs))
+    assert len(chosen) < len(configs)
+    assert {config.n for config in chosen} == set(LENGTHS)
+
+
+@pytest.mark.parametrize("config", sampled())
 def test_against_float64_autograd(config, device):
     check(config, (5,), device)
 
@@ -112,12 +134,27 @@ def test_bf16_rows_with_float32_parameters(device, weight):
 
 
 KINDS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+OPS = ("layer_norm", "rms_norm")
 
 
-@pytest.mark.parametrize("op", ["layer_norm", "rms_norm"])
-@pytest.mark.parametrize("autocast", [False, True])
-@pytest.mark.parametrize("weight_type", KINDS, ids=str)
-@pytest.mark.parametrize("x_type", KINDS, ids=str)
+def mixes_of_types():
+    """All of them; those that every run has are half, with any three of the four options."""
+    for place in itertools.product(range(len(KINDS)), range(len(KINDS)), range(2), range(2)):
+        x_type, weight_type, autocast, op = place
+        values = (KINDS[x_type], KINDS[weight_type], bool(autocast), OPS[op])
+        yield pytest.param(*values, marks=[pytest.mark.full] * (sum(place) % 2),
+                           id="-".join(map(str, values)))
+
+
+def test_the_sample_of_mixes_has_any_three_options():
+    every = list(mixes_of_types())
+    sample = [mix.values for mix in every if not mix.marks]
+    for three in itertools.combinations(range(4), 3):
+        assert {tuple(mix[i] for i in three) for mix in sample} == {
+            tuple(mix.values[i] for i in three) for mix in every}
+
+
+@pytest.mark.parametrize("x_type,weight_type,autocast,op", list(mixes_of_types()))
 def test_every_mix_of_types(device, op, autocast, x_type, weight_type):
     """What torch takes, ours takes: the result's type is torch's, each gradient's its tensor's."""
     torch.manual_seed(0)

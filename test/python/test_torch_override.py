@@ -5,12 +5,12 @@
 
 import gc
 import os
-import subprocess
 import sys
 import threading
 import warnings
 import weakref
 
+import loaded_python
 import pytest
 import torch
 from conftest import HAS_GPU
@@ -296,9 +296,8 @@ def test_autocast_is_that_of_our_functions(device, override):
 def test_wrong_use():
     with pytest.raises(ValueError, match="device_type: expected 'cuda' or 'cpu', got 'xpu'"):
         lnbwd.override_aten("xpu")
-    result = subprocess.run(
-        [sys.executable, "-c", "import lnbwd; lnbwd.override_aten()"], capture_output=True,
-        text=True, check=False,
+    result = loaded_python.run(
+        ["-c", "import lnbwd; lnbwd.override_aten()"],
         env={**os.environ, "LNBWD_NATIVE": "0", "PYTHONPATH": os.pathsep.join(sys.path)})
     assert "the operators in C++ (liblnbwd-torch.so) are not in use here" in result.stderr
 

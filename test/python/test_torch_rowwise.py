@@ -8,10 +8,9 @@ import os
 import pathlib
 import pickle
 import random
-import subprocess
-import sys
 import warnings
 
+import loaded_python
 import pytest
 import torch
 import torch.nn.functional as F
@@ -58,11 +57,29 @@ def assert_close(got, function, tensors):
         assert (g - w).abs().max().item() <= bound
 
 
-@pytest.mark.parametrize("dtypes", [(F32,), (BF16,), (F16, F32), (F32, BF16)], ids=str)
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+MIXES = [(BF16,), (F16, F32), (F32, BF16)]
+
+
+def functions_and_types():
+    """Every function in float32 and, in turn, in a mix of types; in the others with --full. What
+    each operation computes in each type is shown by the kernels themselves (test/EndToEnd)."""
+    for turn, function in enumerate(FUNCTIONS):
+        # PyTorch's own layer_norm does not take several types together.
+        mixes = MIXES[:1] if function is library_norms else MIXES
+        for place, dtypes in enumerate([(F32,), *mixes]):
+            is_sample = place == 0 or place - 1 == turn % len(mixes)
+            yield pytest.param(function, dtypes, marks=[] if is_sample else [pytest.mark.full],
+                               id=f"{function.__name__}-{dtypes}")
+
+
+def test_the_sample_has_each_mix_with_several_functions():
+    sample = [case.values for case in functions_and_types() if not case.marks]
+    assert {function for function, dtypes in sample if dtypes == (F32,)} == set(FUNCTIONS)
+    assert all(sum(dtypes == mix for _, dtypes in sample) >= 3 for mix in MIXES)
+
+
+@pytest.mark.parametrize("function,dtypes", list(functions_and_types()))
 def test_values_and_gradients(device, function, dtypes):
-    if function is library_norms and len(dtypes) > 1:
-        pytest.skip("PyTorch's own layer_norm does not take them together")
     tensors = [t.to(device) for t in tensors_of(function, (2, 3), dtypes)]
     got = run(lnbwd.rowwise(function), tensors)
     assert_close(got, function, tensors)
@@ -334,8 +351,7 @@ def test_the_row_programs_can_be_read(device):
 def test_the_example_runs():
     example = pathlib.Path(__file__).resolve().parents[2] / "examples" / "row_function.py"
     package = pathlib.Path(lnbwd.__file__).parents[1]
-    done = subprocess.run([sys.executable, example], text=True, capture_output=True,
-                          env={**os.environ, "PYTHONPATH": str(package)})
+    done = loaded_python.run([example], env={**os.environ, "PYTHONPATH": str(package)})
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("lnbwd.rowwise @") == 2
     assert "dgamma  torch.float32" in done.stdout

@@ -6,9 +6,8 @@
 import json
 import os
 import pathlib
-import subprocess
-import sys
 
+import loaded_python
 import pytest
 from conftest import ROOT
 
@@ -20,8 +19,8 @@ def test_models():
     if not (BESIDE / "timm").is_dir():
         pytest.skip("scripts/test.sh installs timm, and it is not there")
     path = [str(ROOT / "python"), str(BESIDE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    result = subprocess.run([sys.executable, HERE / "timm_models.py"], capture_output=True,
-                            text=True, env=dict(os.environ, PYTHONPATH=os.pathsep.join(path)))
+    result = loaded_python.run([HERE / "timm_models.py"],
+                               env=dict(os.environ, PYTHONPATH=os.pathsep.join(path)))
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout.splitlines()[-1]) == {
         "vit_tiny_patch16_224": {"LayerNorm": 5},

@@ -5,10 +5,9 @@
 
 import json
 import os
-import subprocess
-import sys
 import xml.etree.ElementTree
 
+import loaded_python
 import pytest
 import torch
 from conftest import HAS_GPU, ROOT
@@ -18,11 +17,10 @@ from lnbwd import bench, check, compiler
 
 
 def command(module, *arguments, **environment):
-    return subprocess.run([sys.executable, "-m", module, *arguments], capture_output=True,
-                          text=True, check=False,
-                          env={**os.environ, "PYTHONPATH": os.pathsep.join(
-                              [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
-                              **environment})
+    return loaded_python.run(["-m", module, *arguments],
+                             env={**os.environ, "PYTHONPATH": os.pathsep.join(
+                                 [str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]),
+                                 **environment})
 
 
 # ------------------------------------------------------------------------------------------- check

@@ -4,6 +4,7 @@
 """lnbwd.autotune(): a search when a kernel is first used, with fake times and with the simulator's
 counts."""
 
+import functools
 import json
 
 import pytest
@@ -22,6 +23,10 @@ def load(rows=ROWS):
     """What the first call of a backward pass with M = ``rows`` does."""
     return launching.load_kernel("rms_norm_bwd", N, torch.float32, torch.float32, None,
                                  (True, True, False), None, torch.device("cpu"), rows)
+
+
+# What there is to choose from is the same whatever the times are: it is compiled once.
+candidates = functools.cache(tuning._candidates)
 
 
 @pytest.fixture
@@ -49,7 +54,6 @@ def tune(monkeypatch, tmp_path):
             return [self.times.get(text, 100.0) for text in texts]
 
     process = Process()
-    candidates = tuning._candidates
 
     def find(spec, rows):
         process.found = candidates(spec, rows)
@@ -177,6 +181,7 @@ def test_the_simulators_counts_choose_a_kernel_that_is_right(monkeypatch, tmp_pa
     monkeypatch.setattr(kernels, "_cache", cache.KernelCache(tmp_path))
     monkeypatch.setattr(kernels, "_memory", {})
     monkeypatch.setattr(launching, "_loaded", {})
+    monkeypatch.setattr(tuning, "CANDIDATES", 4)
     generator = torch.Generator().manual_seed(0)
     x, weight, dy = (torch.randn(*size, generator=generator) for size in ((5, 80), (80,), (5, 80)))
     x.requires_grad_()
@@ -211,7 +216,7 @@ def test_a_device_that_is_not_simulated_is_timed(monkeypatch):
     monkeypatch.setattr(_contest, "_MOST_LAUNCHES", 2)
     monkeypatch.setattr(_contest, "_FIRST_BATCHES", 1)
     monkeypatch.setattr(_contest, "_LAST_BATCHES", 2)
-    codes = [candidate.code for candidate in tuning._candidates(spec_of(), 64)][:8]
+    codes = [candidate.code for candidate in candidates(spec_of(), 64)][:8]
     free, _ = device.memory()
     times = tuning._measure(device, codes, 64)
     assert device.memory()[0] == free

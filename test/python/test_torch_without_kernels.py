@@ -5,9 +5,8 @@
 with a damaged kernel cache. A model never fails because of that; one warning says what is amiss."""
 
 import os
-import subprocess
-import sys
 
+import loaded_python
 import pytest
 import torch
 from captured import operands, reasons, run_captured, taken
@@ -177,8 +176,8 @@ def broken_installation(folder, keeps_its_name):
 
 
 def run_script(tmp_path, **environment):
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], text=True, capture_output=True, check=False,
+    done = loaded_python.run(
+        ["-c", SCRIPT],
         env={**os.environ, "LNBWD_SIMULATE": "gfx942", "PYTHONPATH": str(ROOT / "python"),
              "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "inductor"), **environment})
     assert done.returncode == 0, done.stderr
