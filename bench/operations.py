@@ -12,6 +12,10 @@ shape's as a hint, as Python compiles them. The outputs are compared with float6
   operations.py compile --out KERNELS [--chip sm_90] [--shapes 8192x4096 ...]   where the compiler is
   operations.py compile --out KERNELS --random SEED COUNT                       shapes drawn at random
   operations.py run --kernels KERNELS [--out FILE]                              where the GPU is
+  operations.py run --kernels NEW --beside before=OLD --peers [--out FILE]      of two compilers
+
+--beside takes a folder of kernels that another state of the compiler made, and times them in turns
+with ours on the same buffers, checked the same way; it can be given several times.
 """
 
 from __future__ import annotations
@@ -111,9 +115,10 @@ def exact(op: str, tensors: dict[str, Any]) -> tuple[Any, ...]:
 
 def error_of(outputs: Iterable[Any], expected: Iterable[Any]) -> float:
     """The largest error of all outputs, each over its largest value."""
-    return max(float((output.double().reshape(true.shape) - true).abs().max()
-                     / true.abs().max().clamp_min(1e-30))
-               for output, true in zip(outputs, expected, strict=False))
+    errors = [float((output.double().reshape(true.shape) - true).abs().max()
+                    / true.abs().max().clamp_min(1e-30))
+              for output, true in zip(outputs, expected, strict=False)]
+    return math.nan if any(map(math.isnan, errors)) else max(errors)
 
 
 class Timed:
@@ -122,7 +127,6 @@ class Timed:
     def __init__(self, machine: Any, entry: dict[str, Any], kernels: pathlib.Path) -> None:
         import torch
 
-        from lnbwd import runtime
         from lnbwd_bench.competitors import DTYPES
 
         self.shape = Shape(entry["m"], entry["n"], entry["dtype"])
@@ -130,8 +134,6 @@ class Timed:
         self._machine, self._torch = machine, torch
         shape = self.shape
         case = variants(shape, entry["chip"])[entry["name"]]
-        program = runtime.Program.from_file(kernels / entry["file"])
-        kernel = runtime.Kernel(machine.ours, program)
         arguments = case.arguments()
         dims = {"row_block": (shape.m, shape.n), "column": (shape.n,), "row_scalar": (shape.m,)}
         self.moved = sum(math.prod(dims[kind]) * DTYPES[element].itemsize
@@ -149,17 +151,30 @@ class Timed:
             tensors.setdefault("beta", torch.zeros_like(tensors["gamma"]))
             self.sets.append(tensors)
         self._outputs = [name for name, _, _, is_output in arguments if is_output]
+        self._ours = {"ours": self._call_of(kernels / entry["file"])}
+
+    def _call_of(self, file: pathlib.Path) -> Callable[[int], None]:
+        """A call of the kernel in a file; each set of buffers has a workspace of its own."""
+        from lnbwd import runtime
+
+        program = runtime.Program.from_file(file)
+        kernel = runtime.Kernel(self._machine.ours, program)
+        rows = self.shape.m
         pointers = [[tensors[argument.name].data_ptr() for argument in program.arguments]
                     for tensors in self.sets]
-        size = kernel.workspace_size(shape.m)
-        workspaces = [torch.empty(max(size, 1), dtype=torch.uint8, device=machine.device)
-                      for _ in range(self.count)]
+        size = kernel.workspace_size(rows)
+        workspaces = [self._torch.empty(max(size, 1), dtype=self._torch.uint8,
+                                        device=self._machine.device) for _ in range(self.count)]
 
-        def ours(slot: int) -> None:
-            kernel.launch(pointers[slot], shape.m, workspaces[slot].data_ptr(), size,
-                          machine.stream())
+        def call(slot: int) -> None:
+            kernel.launch(pointers[slot], rows, workspaces[slot].data_ptr(), size,
+                          self._machine.stream())
 
-        self._ours = ours
+        return call
+
+    def add(self, name: str, file: pathlib.Path) -> None:
+        """Takes the kernel in a file as one of ours, too."""
+        self._ours[name] = self._call_of(file)
 
     def candidates(self, peers: Iterable[Any], say: Callable[[str], None]) -> list[Any]:
         """Ours, the peers that have the operation and get it right, and for a forward pass a copy,
@@ -167,16 +182,19 @@ class Timed:
         from lnbwd_bench.checking import PEER_SLACK
         from lnbwd_bench.timing import Candidate
 
-        result = [Candidate("ours", self._ours)]
+        result = [Candidate(name, call) for name, call in self._ours.items()]
         if self.op not in OPERATIONS:
             return result
         first = self.sets[0]
         expected = exact(self.op, first)
-        self._ours(0)
         allowed = ALLOWED[self.shape.dtype]
-        error = error_of((first[name] for name in self._outputs), expected)
-        if not error <= allowed:
-            say(f"{self.op} {self.shape} ours: error {error:.2g} above {allowed:.2g}")
+        for name, call in self._ours.items():
+            for output in self._outputs:
+                first[output].fill_(math.nan)
+            call(0)
+            error = error_of((first[output] for output in self._outputs), expected)
+            if not error <= allowed:
+                say(f"{self.op} {self.shape} {name}: error {error:.2g} above {allowed:.2g}")
         for peer in peers:
             kept: dict[int, Any] = {}
             try:
@@ -206,6 +224,7 @@ def line(entry: dict[str, Any], row: dict[str, Any], method: str) -> str:
     times = {name: row[name][method]["median_us"] for name in row["timed"] if method in row[name]}
     ours = times.pop("ours")
     copy = times.pop("copy", None)
+    beside = {name: times.pop(name) for name in row.get("beside", ()) if name in times}
     text = (f"{entry['name']:30} {entry['m']}x{entry['n']}:{entry['dtype']:5} {ours:8.2f} us "
             f"{row['bytes'] / ours / 1e3:6.0f} GB/s")
     if copy:
@@ -214,6 +233,7 @@ def line(entry: dict[str, Any], row: dict[str, Any], method: str) -> str:
         best = min(times, key=lambda name: times[name])
         text += f"  {times[best] / ours:5.2f} times {best};"
         text += "".join(f" {name} {time:.2f}" for name, time in times.items())
+    text += "".join(f"  {name} {time:.2f} ({ours / time:.3f})" for name, time in beside.items())
     return text
 
 
@@ -223,12 +243,18 @@ def summary_lines(results: list[dict[str, Any]], method: str) -> list[str]:
     lines = []
     for op in OPERATIONS:
         gains, shares = [], []
+        ratios: dict[str, list[float]] = {}
         for row in results:
             times = {name: row[name][method]["median_us"] for name in row["timed"]
                      if method in row[name]}
             if row["name"] != op or "ours" not in times:
                 continue
-            peers = [time for name, time in times.items() if name not in ("ours", "copy")]
+            beside = row.get("beside", ())
+            for name in beside:
+                if name in times:
+                    ratios.setdefault(name, []).append(times["ours"] / times[name])
+            peers = [time for name, time in times.items()
+                     if name not in ("ours", "copy", *beside)]
             if peers:
                 gains.append(min(peers) / times["ours"])
             if "copy" in times and row["bytes"] >= 1e8:
@@ -237,7 +263,35 @@ def summary_lines(results: list[dict[str, Any]], method: str) -> list[str]:
             if values:
                 lines.append(f"{op:16} {what}: geometric mean {statistics.geometric_mean(values):.3f}, "
                              f"least {min(values):.3f}, {len(values)} shapes")
+        for name, values in ratios.items():
+            lines.append(f"{op:16} takes of the time of {name}: geometric mean "
+                         f"{statistics.geometric_mean(values):.3f}, least {min(values):.3f}, most "
+                         f"{max(values):.3f}, {len(values)} shapes")
     return lines
+
+
+def read_beside(beside: Iterable[tuple[str, pathlib.Path]]) -> dict[str, dict[Any, pathlib.Path]]:
+    """For each name the files of its folder, by what they compute."""
+    return {name: {key_of(entry): folder / entry["file"]
+                   for entry in json.loads((folder / "operations.json").read_text())}
+            for name, folder in beside}
+
+
+def key_of(entry: dict[str, Any]) -> tuple[Any, ...]:
+    """What a kernel of a folder computes."""
+    return tuple(entry[part] for part in ("name", "m", "n", "dtype", "chip"))
+
+
+def beside_argument(text: str) -> tuple[str, pathlib.Path]:
+    """NAME=FOLDER, for argparse."""
+    name, sign, folder = text.partition("=")
+    if not (name and sign and (pathlib.Path(folder) / "operations.json").is_file()):
+        raise argparse.ArgumentTypeError(
+            "expected NAME=FOLDER, where FOLDER has the operations.json of 'compile', got "
+            f"'{text}'")
+    if name in ("ours", "copy", *PEERS):
+        raise argparse.ArgumentTypeError(f"expected a name that is not taken, got '{name}'")
+    return name, pathlib.Path(folder)
 
 
 def run_main(options: argparse.Namespace) -> int:
@@ -254,6 +308,7 @@ def run_main(options: argparse.Namespace) -> int:
             peers.append(known_peers.make_peer(name, machine))
         except known_peers.Unavailable as error:
             print(f"left out: {name}: {error}")
+    others = read_beside(options.beside)
     results = []
     start = time.monotonic()
     for entry in json.loads((options.kernels / "operations.json").read_text()):
@@ -263,12 +318,16 @@ def run_main(options: argparse.Namespace) -> int:
             print(f"left out: {entry['name']} {entry['m']}x{entry['n']}: the time is spent")
             continue
         timed = Timed(machine, entry, options.kernels)
+        known = [name for name, files in others.items() if key_of(entry) in files]
+        for name in known:
+            timed.add(name, others[name][key_of(entry)])
         candidates = timed.candidates(peers, lambda text: print(f"note: {text}", flush=True))
         slots = SlotCounter(timed.count)
         time_events(machine, candidates, slots, options.repetitions)
         estimates = [statistics.median(candidate.times["events"]) for candidate in candidates]
         time_graph(machine, candidates, slots, options.repetitions, estimates)
-        row = {**entry, "bytes": timed.moved, "timed": [each.name for each in candidates],
+        row = {**entry, "bytes": timed.moved, **({"beside": known} if known else {}),
+               "timed": [each.name for each in candidates],
                **{each.name: {method: summary(times) for method, times in each.times.items()}
                   for each in candidates}}
         results.append(row)
@@ -298,6 +357,9 @@ def main() -> int:
                            help="so many shapes drawn at random instead")
     running = commands.add_parser("run")
     running.add_argument("--kernels", type=pathlib.Path, required=True)
+    running.add_argument("--beside", type=beside_argument, action="append", default=[],
+                         metavar="NAME=FOLDER", help="kernels of another state of the compiler, "
+                         "timed in turns with ours; several times for several")
     running.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON")
     running.add_argument("--repetitions", type=int, default=30)
     running.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS,
