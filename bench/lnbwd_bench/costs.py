@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lnbwd import schedule
+from lnbwd import schedule, schedule_space
 from lnbwd._files import read_document
 from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, RMS_NORM, RMS_NORM_BWD
 
@@ -59,6 +59,9 @@ OF_REGISTERS = frozenset((
     "independent_registers", "exchanged_registers", "combined_registers", "register_squeeze",
     "apart_registers", "apart_element_registers", "apart_column_registers"))
 
+# What was measured and is in no sweep.
+MEASURED = frozenset(("late_us",))
+
 # Bounds of the compiler's search, which no time depends on.
 BOUNDS = frozenset(("apart_threads", "apart_columns", "apart_narrow_columns"))
 
@@ -82,8 +85,9 @@ def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
 
 
 class Schedules:
-    """All schedules of whole rows that were timed, and what follows from them alone: one array
-    for each quantity. ``problem`` is the index of the problem that each belongs to."""
+    """All schedules of whole rows that were timed and are still used, and what follows from them
+    alone: one array for each quantity. ``problem`` is the index of the problem that each belongs
+    to."""
 
     def __init__(self, problems: Sequence[Mapping[str, Any]], registers: Values) -> None:
         rows = []
@@ -94,6 +98,10 @@ class Schedules:
                 fields = dict(zip(sweeping.FIELDS, candidate["schedule"], strict=True))
                 if (fields[schedule.COLUMN_TILE] or fields[schedule.RELOAD]
                         or fields[schedule.ROW_SLICES]):
+                    continue
+                # The sweeps are of a time when such clusters started early.
+                if (fields[schedule.EARLY_START] and has_sums(problem["kind"])
+                        and schedule_space.starts_late(fields)):
                     continue
                 rows.append((index, candidate["us"], candidate["rounds"], problem["m"],
                              problem["n"], problem["bytes_read"], problem["bytes_written"],
@@ -111,6 +119,7 @@ class Schedules:
         self.per_compute_unit = fields[schedule.WORKGROUPS_PER_COMPUTE_UNIT]
         self.is_unbounded = self.per_compute_unit == 0
         self.stages = fields[schedule.STAGES]
+        self.is_late = fields[schedule.EARLY_START] == 0
         self._fields = fields
         self._shape(fields)
         self._registers(registers)
@@ -292,7 +301,7 @@ def predict(s: Schedules, p: Values) -> Array:
              + s.is_staged * p["stage_us"] * np.log2(1 + np.minimum(s.stages, s.turns))
              + s.is_unrolled * p["unrolled_us"] + (s.split > 1) * p["cluster_start_us"])
     starting = np.where(s.is_unbounded, start, waves * start + p["dispatch_us"] * each)
-    total = (p["launch_us"] + starting
+    total = (p["launch_us"] + s.is_late * p["late_us"] + starting
              + overlap(p["limit_exponent"], moved, issuing, waiting))
     combined = (p["finalize_us"]
                 + p["combine_us"] * s.elements * s.sums * np.log2(s.groups + 1)
@@ -353,7 +362,7 @@ def fit(s: Schedules, start: Values, keep: Array | None = None, steps: int = 40,
 
     Args:
         s: the schedules.
-        start: parameters; those of the registers stay.
+        start: parameters; those of the registers and of measurements stay.
         keep: a weight for each schedule, 0 to leave it out.
         steps: at most so many.
         sharpness, regret_weight: see above.
@@ -361,7 +370,7 @@ def fit(s: Schedules, start: Values, keep: Array | None = None, steps: int = 40,
     """
     weight = weights(s) * (1 if keep is None else keep)
     parameters = dict(start)
-    names = [name for name in parameters if name not in OF_REGISTERS | BOUNDS]
+    names = [name for name in parameters if name not in OF_REGISTERS | MEASURED | BOUNDS]
     predicted = predict(s, parameters)
     value, slope = loss(s, weight, predicted, sharpness, regret_weight)
     damping = 1e-3

@@ -63,6 +63,7 @@ static constexpr double turnTolerance = 0.0503;
 static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
     parameterNames[] = {
         {"launch_us", &CostParameters::launchUs},
+        {"late_us", &CostParameters::lateUs},
         {"finalize_us", &CostParameters::finalizeUs},
         {"bandwidth_tb_per_s", &CostParameters::bandwidth},
         {"partial_bandwidth_tb_per_s", &CostParameters::partialBandwidth},
@@ -457,6 +458,8 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
     start = waves * start + p.dispatchUs * each;
   double total =
       p.launchUs + start + overlap(p.limitExponent, {moved, issuing, waiting});
+  if (!schedule.earlyStart)
+    total += p.lateUs;
   if (program.sums > 0)
     total +=
         p.finalizeUs +

@@ -44,6 +44,9 @@ static constexpr int64_t leastPartColumns = 1024;
 static constexpr double mostIdle = 0.34, mostIdleAtAll = 1;
 static constexpr int64_t leastComputeUnitThreads = 128,
                          mostComputeUnitThreads = 2048;
+/// Workgroups that share a row from which on, with several on a compute unit,
+/// they start late.
+static constexpr int64_t leastLateSplit = 4;
 /// Registers by which the estimate stays below those that a lane has.
 static constexpr double registerMargin = 8;
 /// Times are compared in steps of a tenth of a nanosecond.
@@ -102,6 +105,17 @@ static bool takesUnboundedGrid(RowwiseOp op) {
   return op.getAllSums().empty() && !hasOwnRows(op);
 }
 
+/// Whether the kernel of `op` may start before the one before it has ended.
+/// Where several workgroups of clusters lie on a compute unit and the kernel
+/// that adds up partial sums comes between, not all clusters find a place among
+/// what is about to end, and those left over start when the others have done
+/// all the work (docs/cost-model.md).
+static bool startsEarly(RowwiseOp op, const ChipInfo &chip, int64_t split,
+                        int64_t workgroups) {
+  return chip.workgroups.hasEarlyStart &&
+         (split < leastLateSplit || workgroups == 1 || op.getAllSums().empty());
+}
+
 /// Calls `visit` with each schedule for `rows` rows that are whole in a
 /// workgroup or a cluster, but for those that are hopeless.
 static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
@@ -134,7 +148,6 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
       fields.threadsPerRow = threads;
       fields.vectorWidth = width;
       fields.workgroupsPerRow = split;
-      fields.earlyStart = chip.workgroups.hasEarlyStart;
       int64_t groupsBefore = 0;
       for (int64_t together : tried::rowGroups) {
         if (together < threads)
@@ -151,6 +164,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           SmallVector<int64_t, 16> grids;
           for (int64_t workgroups : tried::workgroupsPerComputeUnit) {
             fields.workgroupsPerComputeUnit = workgroups;
+            fields.earlyStart = startsEarly(op, chip, split, workgroups);
             if (!workgroups) {
               // One set of rows has no others to keep in flight.
               if (isUnboundedTried && split == 1 && !stages && !prefetch &&

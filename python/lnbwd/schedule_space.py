@@ -17,6 +17,7 @@ from typing import Protocol
 
 from .schedule import (
     COLUMN_TILE,
+    EARLY_START,
     FIELDS,
     PREFETCH,
     ROW_GROUPS,
@@ -30,7 +31,7 @@ from .schedule import (
     WORKGROUPS_PER_ROW,
 )
 
-__all__ = ["Size", "all_schedules", "candidates", "grid", "nearest", "sliced"]
+__all__ = ["Size", "all_schedules", "candidates", "grid", "nearest", "sliced", "starts_late"]
 
 
 class Size(Protocol):
@@ -54,6 +55,9 @@ _ALONE = (0, 0, 1)
 # Rows, for each compute unit, up to which they may be too few to fill the chip, and their least
 # length: then slices of them are worth a try.
 _FEW_ROWS, _LONG_ROW = 4, 4096
+# Workgroups that share a row from which on, with several on a compute unit and column sums to add
+# up, the kernel starts when the one before has ended (docs/cost-model.md).
+_LEAST_LATE_SPLIT = 4
 # Columns of one lane, and idle lanes over busy ones, beyond which nothing is good; where the center
 # has more idle lanes, so may others.
 _MOST_COLUMNS, _MOST_IDLE = 64, 0.34
@@ -112,6 +116,13 @@ def _flight_distance(one: tuple[int, int, int], other: tuple[int, int, int]) -> 
     return 1.0
 
 
+def starts_late(fields: Mapping[str, int]) -> bool:
+    """Whether a kernel with column sums is better off when it starts after the one before it: not
+    all clusters would find a place earlier, and those left over would start last."""
+    return (fields.get(WORKGROUPS_PER_ROW, 1) >= _LEAST_LATE_SPLIT
+            and fields[WORKGROUPS_PER_COMPUTE_UNIT] > 1)
+
+
 def all_schedules(shape: Size, center: Mapping[str, int], wave: int, known: Iterable[str],
                   unbounded: bool = False) -> Iterator[tuple[float, dict[str, int]]]:
     """Every schedule of the search ranges that is not hopeless, with its distance from
@@ -165,6 +176,8 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int, known: Iter
                       WORKGROUPS_PER_COMPUTE_UNIT: workgroups,
                       PREFETCH: flight[1], UNROLL: flight[2], STAGES: flight[0],
                       WORKGROUPS_PER_ROW: split}
+            if center.get(EARLY_START) or (not unbounded and starts_late(center)):
+                fields[EARLY_START] = int(unbounded or not starts_late(fields))
             if center.get(ROW_SLICES):
                 fields.update({ROW_SLICES: 0, COLUMN_TILE: 0})
             fields = {name: value for name, value in fields.items() if name in known}

@@ -56,6 +56,10 @@ def test_the_compiler_predicts_the_same_times(kind, dtype, m, n):
     predicted = costs.predict(schedules, PARAMETERS)
     # The remarks have two digits behind the point.
     assert np.abs(predicted - [float(time) for time, _ in found]).max() < 0.006
+    # Clusters start late where they fill compute units and there are column sums.
+    is_crowded = (schedules.split >= 4) & (schedules.per_compute_unit > 1)
+    assert (schedules.is_late == (is_crowded & costs.has_sums(kind))).all()
+    assert schedules.is_late.any() or not (costs.has_sums(kind) and n > 8192)
     # A workgroup for each row is tried where there are no column sums alone.
     assert not (schedules.is_unbounded.any() and costs.has_sums(kind))
 
@@ -102,6 +106,22 @@ def test_a_prediction_does_not_know_its_own_problem():
     problem, chosen, best = costs.worst(schedules, predicted, 1)[0]
     regret = costs.regrets(schedules, predicted)
     assert regret[problem] == np.nanmax(regret) == schedules.us[chosen] / schedules.us[best]
+
+
+def test_clusters_that_started_early_are_left_out():
+    def is_left_out(kind, workgroups, early):
+        whole = {**dict.fromkeys(sweeping.FIELDS, 0), "threads_per_row": 128, "row_groups": 1,
+                 "vector_width": 8, "rows_per_workgroup": 2, "workgroups_per_row": 1,
+                 "workgroups_per_compute_unit": 2, "unroll": 1, "early_start": 1}
+        cluster = {**whole, "workgroups_per_row": 4, "workgroups_per_compute_unit": workgroups,
+                   "early_start": early}
+        found = schedules_of(kind, "bf16", 8192, 8192, [
+            (list(fields.values()), 1.0) for fields in (whole, cluster)])
+        return found.split.tolist() == [1]
+    assert is_left_out("layer_norm_bwd", 2, 1)
+    assert not is_left_out("layer_norm_bwd", 2, 0)
+    assert not is_left_out("layer_norm_bwd", 1, 1)
+    assert not is_left_out("layer_norm", 2, 1)
 
 
 def test_data_of_another_format_is_refused(tmp_path):

@@ -75,7 +75,7 @@ func.func @backward_bf16_4096x4093(%dy: memref<4096x4093xbf16>, %x: memref<4096x
 }
 
 // CHECK-LABEL: func.func @backward_bf16_1024x16384(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 2, workgroups_per_row = 8, prefetch = 1, stages = 3, early_start = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 2, workgroups_per_row = 8, prefetch = 1, stages = 3>
 func.func @backward_bf16_1024x16384(%dy: memref<1024x16384xbf16>, %x: memref<1024x16384xbf16>, %gamma: memref<16384xbf16>,
     %mean: memref<1024xf32>, %rstd: memref<1024xf32>, %dx: memref<1024x16384xbf16>, %dgamma: memref<16384xbf16>, %dbeta: memref<16384xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<1024x16384xbf16>) x(%x : memref<1024x16384xbf16>) gamma(%gamma : memref<16384xbf16>)
@@ -95,7 +95,7 @@ func.func @backward_bf16_512x4096(%dy: memref<512x4096xbf16>, %x: memref<512x409
 }
 
 // CHECK-LABEL: func.func @backward_f32_4096x8192(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, workgroups_per_row = 8, prefetch = 1, stages = 2, early_start = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, workgroups_per_row = 8, prefetch = 1, stages = 2>
 func.func @backward_f32_4096x8192(%dy: memref<4096x8192xf32>, %x: memref<4096x8192xf32>, %gamma: memref<8192xf32>,
     %mean: memref<4096xf32>, %rstd: memref<4096xf32>, %dx: memref<4096x8192xf32>, %dgamma: memref<8192xf32>, %dbeta: memref<8192xf32>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<4096x8192xf32>) x(%x : memref<4096x8192xf32>) gamma(%gamma : memref<8192xf32>)

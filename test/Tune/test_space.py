@@ -51,6 +51,23 @@ def test_a_workgroup_for_each_set_of_rows_is_tried_where_that_is_worth_it():
         assert not fields["stages"] and not fields["prefetch"] and fields["workgroups_per_row"] == 1
 
 
+def test_clusters_that_fill_compute_units_start_late():
+    """Where there are column sums, whichever way the center starts."""
+    early = {**CENTER, "early_start": 1}
+    late = {**CENTER, "workgroups_per_row": 4, "workgroups_per_compute_unit": 2, "early_start": 0}
+    for center in early, late:
+        found = space.candidates(Shape(8192, 8192), center, 32, FIELDS, 132)
+        several = [fields for fields in found if fields["workgroups_per_row"] >= 4
+                   and fields["workgroups_per_compute_unit"] > 1]
+        assert several and len(several) < len(found)
+        assert {fields["early_start"] for fields in several} == {0}
+        assert {fields["early_start"] for fields in found if fields not in several} == {1}
+    found = space.candidates(Shape(8192, 8192), early, 32, FIELDS, 132, unbounded=True)
+    assert {fields["early_start"] for fields in found} == {1}
+    found = space.candidates(SHAPE, CENTER, 32, FIELDS, 132)
+    assert not any(fields.get("early_start") for fields in found)
+
+
 def test_idle_lanes_are_tried_as_far_as_the_center_has_them():
     """Rows of 17 accesses: 5 for each of 4 lanes, 3 for 8, 2 for 16."""
     def lanes(per_row):

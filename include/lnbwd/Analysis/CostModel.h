@@ -24,8 +24,9 @@ namespace lnbwd {
 /// What the model knows of a chip family: fitted to times (docs/cost-model.md),
 /// and read from CostParameters.json, which has the same names.
 struct CostParameters {
-  /// A launch, and the finalising one behind it.
-  double launchUs, finalizeUs;
+  /// A launch, what it takes longer behind a kernel that has to end first, and
+  /// the finalising one behind it.
+  double launchUs, lateUs, finalizeUs;
   /// Device memory, and that of partial sums, in 10^12 bytes a second; what a
   /// byte of the vectors, which each workgroup of a grid without a bound reads
   /// from a cache, takes of a byte of rows.
