@@ -14,6 +14,7 @@ import subprocess
 
 import pytest
 
+import device as devices
 import grid
 
 N = 1024
@@ -36,12 +37,17 @@ BYTE_BOUNDS = {1024: 1.6, 16384: 1.10}
 
 def count(build, folder, chip, dtype, m):
     file = grid.compile_kernel(build, grid.Kernel(chip, dtype, N), folder)
-    result = subprocess.run(
-        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", "sim", "--time", "--json",
-         *grid.QUICKLY_FILLED],
-        env={**os.environ, "LNBWD_SIM_CHECK": "0"}, capture_output=True, text=True, timeout=600, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return json.loads(result.stdout)["counters"]
+    return devices.Kernel(devices.Runtime(build).open("sim", chip), file).count(m)
+
+
+def test_the_runner_counts_the_same(build, tmp_path):
+    counted = count(build, tmp_path, "gfx942", "bf16", 300)
+    file = grid.compile_kernel(build, grid.Kernel("gfx942", "bf16", N), tmp_path)
+    report = json.loads(subprocess.run(
+        [build / "bin" / "lnbwd-run", file, "--m", "300", "--device", "sim", "--time", "--json"],
+        env={**os.environ, "LNBWD_SIM_CHECK": "0"}, capture_output=True, text=True, timeout=600,
+        check=True).stdout)
+    assert {**report["counters"], **counted} == report["counters"]
 
 
 @pytest.mark.parametrize("m", BYTE_BOUNDS)
