@@ -1,13 +1,25 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Where the package and the build are."""
+"""Where the package and the build are, and what @pytest.mark.pairs means: a test's cases are the
+product of the options that it names, of which a run without --full has those in which each two
+values meet (pairs.py).
 
+  @pytest.mark.pairs(chip=("gfx942", "gfx1201"), element=("bf16", "f32"), form=FORMS)
+  def test_ragged(chip, element, form):
+
+Of a dictionary the keys are the values, and what stands beside them are their names in the cases'.
+"""
+
+import collections.abc
+import itertools
 import os
 import pathlib
 import sys
 
 import pytest
+
+import pairs
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "python"))
@@ -19,3 +31,22 @@ os.environ.setdefault("LNBWD_LIBRARY_DIR", str(BUILD / "lib"))
 def build() -> pathlib.Path:
     """The build folder, from LNBWD_BUILD_DIR; build/ in the checkout otherwise."""
     return BUILD
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers",
+                            "pairs(name=values, ...): cases in which each two values meet")
+
+
+def pytest_generate_tests(metafunc):
+    for mark in metafunc.definition.iter_markers("pairs"):
+        cases = list(itertools.product(*mark.kwargs.values()))
+        if not metafunc.config.getoption("--full"):
+            cases = pairs.cover(cases)
+
+        def name(values, options=tuple(mark.kwargs.values())):
+            return "-".join(str(option[value]) if isinstance(option, collections.abc.Mapping)
+                            else value if isinstance(value, str)
+                            else "-".join(map(str, value)) if isinstance(value, tuple)
+                            else str(value) for value, option in zip(values, options, strict=True))
+        metafunc.parametrize(tuple(mark.kwargs), cases, ids=[name(case) for case in cases])

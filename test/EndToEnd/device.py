@@ -70,6 +70,15 @@ class Runtime:
         return Device(self, spec, chip)
 
 
+class Counters(ctypes.Structure):
+    """lnbwd_sim_counters of include/lnbwd/Simulator/SimulatorAPI.h."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in (
+        "wave_instructions", "scalar_instructions", "vector_lane_instructions",
+        "memory_lane_instructions", "lds_lane_instructions", "barriers", "global_bytes_read",
+        "global_bytes_written", "lds_bytes", "workgroups", "waves")]
+
+
 class Device:
     """An open device ("sim", "cuda", ...)."""
 
@@ -91,6 +100,16 @@ class Device:
             yield
         finally:
             choose(checks)
+
+    @contextlib.contextmanager
+    def counted(self):
+        """What the simulator counts inside; filled in at the end."""
+        counters = Counters()
+        self.runtime.call("lnbwd_device_make_current", self.handle)
+        self._simulator("lnbwdSimResetCounters", None)()
+        yield counters
+        self.runtime.call("lnbwd_device_make_current", self.handle)
+        self._simulator("lnbwdSimGetCounters", None, ctypes.POINTER(Counters))(counters)
 
     def _simulator(self, name: str, result, *arguments):
         address = self.runtime.library.lnbwd_device_symbol(self.handle, name.encode())
@@ -142,6 +161,20 @@ class Kernel:
             if not np.array_equal(bits, second[name]):
                 raise LaunchError(f"two runs differ in {name}, or it was not written whole")
         return first
+
+    def count(self, rows: int) -> dict[str, int]:
+        """What lnbwd-run --time counts on the simulator, for zeros, since no value changes a count;
+        without checks, which change none either, and without a predicted time."""
+        sizes = {argument["name"]: (argument["row_length"] if argument["kind"] == "column"
+                                    else rows * argument["row_length"])
+                 for argument in self.plan["arguments"]}
+        elements = {argument["name"]: ELEMENT_BYTES[argument["element"]]
+                    for argument in self.plan["arguments"]}
+        inputs = {name: np.zeros(size, KINDS[elements[name]]) for name, size in sizes.items()}
+        with self.device.without_checks(), self.device.counted() as counters:
+            self._launch_once(rows, 1, inputs, {}, 0xFFC1)
+        return {"minimal_bytes": sum(size * elements[name] for name, size in sizes.items()),
+                **{name: getattr(counters, name) for name, _ in Counters._fields_}}
 
     def _launch_once(self, rows, groups, inputs, same_buffer, poison):
         device, plan = self.device, self.plan["arguments"]

@@ -27,6 +27,7 @@ import numpy as np
 import chips as chips_of_tests
 import compiling
 import device as devices
+import pairs
 import reference as references
 
 from lnbwd import operations
@@ -359,13 +360,25 @@ def option_cases(operation, chip, dtype):
     yield Case(op, chip, dtype, 512, statistics="recomputed", pipeline="two-pass=always")
 
 
+def values_of(case: Case) -> tuple:
+    """Those of a case's options: operation, chip, type, length, and all others together."""
+    named = (case.op, case.chip, case.dtype, case.n)
+    plain = Case(case.op, case.chip, case.dtype, case.n)
+    others = tuple((field.name, getattr(case, field.name)) for field in dataclasses.fields(case)
+                   if getattr(case, field.name) != getattr(plain, field.name))
+    return (*named, others)
+
+
+def cost(case: Case) -> float:
+    """What a case takes, roughly: gradients take longer to compile than forward passes, those of
+    single elements of float32 longest, and long rows to simulate."""
+    single = case.n > 64 and case.n % 2 == 1 and case.dtype == "f32"
+    return (1 if case.forward else 5 if single else 2) + case.n / 20000
+
+
 def sampled_cases():
-    """Two fifths of the cases, in which each option still meets every operation, on some chips."""
-    for c, chip in enumerate(AMD_CHIPS):
-        for i, case in enumerate(cases([chip])):
-            # Very long rows take seconds each.
-            if (i + c) % 5 < 2 and (case.n < 50000 or (i + c) % 5 == 0):
-                yield case
+    """Cases in which each two of operation, chip, type, length and other options meet."""
+    return pairs.cover(dict.fromkeys(cases()), values_of, cost)
 
 
 def few_cases(chips=chips_of_tests.FEW):

@@ -28,6 +28,7 @@ import time
 
 import chips as chips_of_tests
 import compiling
+import pairs
 
 DTYPES = ("f16", "bf16", "f32")
 LENGTHS = (1, 2, 7, 64, 96, 255, 256, 511, 512, 768, 769, 1024, 1032, 2048, 3000, 4096, 8192)
@@ -69,26 +70,25 @@ def all_cases(chips=chips_of_tests.SIMULATED):
                 yield Kernel(chip, dtype, n), m
 
 
-def sampled_cases(chips=chips_of_tests.MANY):
-    """A sample in which every chip meets every type, length and row count.
+def values_of(case):
+    """Those of a case's options."""
+    kernel, m = case
+    return kernel.chip, kernel.dtype, kernel.n, m
 
-    Chips and types walk through the lengths out of step, so that each pair of
-    (chip, type) and each pair of (chip, N) occurs; the large cases, which take
-    the simulator seconds each, go to one chip at a time.
-    """
-    for c, chip in enumerate(chips):
-        for i, n in enumerate(LENGTHS):
-            kernel = Kernel(chip, DTYPES[(i + c) % len(DTYPES)], n)
-            for j, m in enumerate(ROWS):
-                if m < 257 or n <= 1032 or (i + j) % len(chips) == c:
-                    yield kernel, m
-        for d, dtype in enumerate(DTYPES):
-            yield Kernel(chip, dtype, 1024), 3
-            yield Kernel(chip, dtype, 4096), 3
-            for i, (m, n) in enumerate(COMPOSABLE_KERNEL):
-                if m * n < 1 << 20 or (c + d) % len(chips) == 0:
-                    if (i + c + d) % 3 == 0:
-                        yield Kernel(chip, dtype, n), m
+
+def sampled_cases(chips=chips_of_tests.MANY):
+    """Cases in which each two of chip, type, length and row count meet, and Composable Kernel's
+    sizes each with every chip and every type, but for the one that takes the simulator minutes."""
+    grid = list(all_cases(chips))
+    rows = [case for case in grid if case[1] in ROWS]
+    taken = pairs.cover(rows, values_of, cost=lambda case: 1 + case[0].n * case[1] / 1e5)
+    # Those of whose kernel there are other cases before the others.
+    kernels = {kernel for kernel, _ in taken}
+    sizes = [case for case in grid if (case[1], case[0].n) in COMPOSABLE_KERNEL[:-1]]
+    sizes.sort(key=lambda case: case[0] not in kernels)
+    yield from taken
+    yield from pairs.cover(
+        sizes, lambda case: (case[0].chip, case[0].dtype, (case[1], case[0].n)))
 
 
 def few_cases(chips=chips_of_tests.FEW):

@@ -20,7 +20,8 @@ def check_workgroup(build, folder, chip: str, text: str, arguments: list[str]) -
     the simulator on, and holds it against what a product has to cost.
 
     Args:
-        arguments: as lnbwd-sim takes them; the first two are the matrices.
+        arguments: as lnbwd-sim takes them; the first two are the matrices. No value changes a
+            count, and random ones take longer than the kernel.
 
     Returns:
         What each buffer counted.

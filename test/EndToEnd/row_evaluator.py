@@ -11,6 +11,7 @@ value that all rows share [1, N] or [1]; a matrix and the sum of an outer produc
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Callable, Mapping
 
@@ -57,9 +58,11 @@ def parse(text: str) -> list[Program]:
         names = re.findall(r'"([^"]*)"', after.split("operand_names = [")[1].split("]")[0])
         inputs, outputs = _operands(before), _operands(after.split("attributes")[0])
         named = [(*operand, name) for operand, name in zip(inputs + outputs, names, strict=True)]
-        arguments = re.findall(r"(%\w+):", next(lines))
+        # A region without arguments is printed without the head of its block.
+        head = next(lines)
+        arguments = re.findall(r"(%\w+):", head) if head.strip().startswith("^") else []
         body = []
-        for statement in lines:
+        for statement in lines if arguments else itertools.chain([head], lines):
             body.append(statement.strip())
             if "lnbwd.yield" in statement:
                 break
@@ -119,22 +122,24 @@ def _run(program: Program, inputs: Mapping[str, Array], rows: int) -> list[Array
     return results
 
 
-def evaluate(text: str, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def evaluate(text: str, inputs: Mapping[str, Array],
+             rows: int | None = None) -> dict[str, Array]:
     """What the programs of `text` write, by the operands' names.
 
     Args:
         text: a module with one function, as lnbwd-opt prints it.
         inputs: arrays for what is read and not written before, by the operands' names: row blocks
             [M, N], columns [N], row scalars [M], matrices [R, C].
+        rows: M, where it is not known from what is read.
     """
     buffers: dict[str, Array] = {}
     outputs: dict[str, Array] = {}
     for program in parse(text):
         held = {name: buffers.get(buffer, inputs.get(name))
                 for _, buffer, name in program.inputs}
-        rows = next(len(held[name]) for group, _, name in program.inputs
-                    if group in ("rows", "scalars"))
-        for (_, buffer, name), value in zip(program.outputs, _run(program, held, rows),
+        count = rows if rows is not None else next(
+            len(held[name]) for group, _, name in program.inputs if group in ("rows", "scalars"))
+        for (_, buffer, name), value in zip(program.outputs, _run(program, held, count),
                                             strict=True):
             buffers[buffer] = outputs[name] = value
     return outputs

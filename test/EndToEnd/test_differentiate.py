@@ -5,9 +5,7 @@
 ones written by hand, in accuracy and in instructions, and those of the examples beside
 finite differences of the forward pass and, where it is installed, PyTorch's autograd."""
 
-import json
 import pathlib
-import subprocess
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ import compiling
 import device as devices
 import examples
 import family
-import grid
 
 
 @pytest.fixture(scope="session")
@@ -37,10 +34,8 @@ def forward_case(op: str, **options) -> family.Case:
 
 # ---- The normalisations ----
 
-@pytest.mark.parametrize("options", ["", "simplify=false"])
-@pytest.mark.parametrize("saved", ["", "saved=none"])
-@pytest.mark.parametrize("op", ["layer_norm_bwd", "rms_norm_bwd"])
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.pairs(chip=family.AMD_CHIPS, op=("layer_norm_bwd", "rms_norm_bwd"),
+                   saved=("", "saved=none"), options=("", "simplify=false"))
 def test_normalisations_are_as_accurate_as_by_hand(build, runtime, tmp_path, chip, op, saved,
                                                    options):
     """Held to the very errors that are allowed of the gradients written by hand."""
@@ -65,24 +60,16 @@ def test_hard_rows(build, runtime, tmp_path, init):
     family.run_case(runtime, "sim", case, file, 9)
 
 
-def count(build, file, m):
-    result = subprocess.run(
-        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", "sim", "--time", "--json",
-         *grid.QUICKLY_FILLED],
-        capture_output=True, text=True, timeout=600, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return json.loads(result.stdout)["counters"]
-
-
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
 @pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
-def test_layer_norm_costs_what_it_costs_by_hand(build, tmp_path, chip, dtype):
+def test_layer_norm_costs_what_it_costs_by_hand(build, runtime, tmp_path, chip, dtype):
     """The same loads and stores, and at most a tenth more vector instructions."""
     by_hand = family.compile_case(
         build, family.Case("layer_norm_bwd", chip, dtype, 1024), tmp_path)
     derived = tmp_path / "derived.hsaco"
     derive(build, family.source(family.Case("layer_norm", chip, dtype, 1024)), chip, derived)
-    expected, actual = count(build, by_hand, 2048), count(build, derived, 2048)
+    expected, actual = (devices.Kernel(runtime.open("sim", chip), file).count(2048)
+                        for file in (by_hand, derived))
     for key in ("global_bytes_read", "global_bytes_written"):
         assert actual[key] == expected[key]
     assert actual["vector_lane_instructions"] <= 1.1 * expected["vector_lane_instructions"]
@@ -94,9 +81,7 @@ def assembly(build, text, chip):
     return [line.strip() for line in code.split("\n") if line.startswith("\t")]
 
 
-@pytest.mark.parametrize("op", ["layer_norm", "rms_norm"])
-@pytest.mark.parametrize("n", [768, 4096])
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.pairs(chip=family.AMD_CHIPS, n=(768, 4096), op=("layer_norm", "rms_norm"))
 def test_code_is_that_written_by_hand(build, chip, n, op):
     """As many loads and stores in the code, and at most a tenth more vector instructions."""
     by_hand = family.source(family.Case(op + "_bwd", chip, "bf16", n))

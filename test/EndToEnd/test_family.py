@@ -12,6 +12,7 @@ import pytest
 
 import device as devices
 import family
+import pairs
 
 
 @pytest.fixture(scope="session")
@@ -67,6 +68,15 @@ def test_every_option_is_sampled():
             "column", "gamma", "zero_centred", "accumulate", "in_place", "row_shape", "leading",
             "stride", "outputs", "init", "pipeline", "derived")), bool(case.residual))
     assert {kind(c) for c in family.cases()} == {kind(c) for c in family.sampled_cases()}
+
+
+def test_every_pair_is_sampled():
+    """Each two of operation, chip, type, length and other options that meet in any case."""
+    def met(cases):
+        return set().union(*(pairs.find_pairs(family.values_of(case)) for case in cases))
+    every, sampled = list(dict.fromkeys(family.cases())), family.sampled_cases()
+    assert met(sampled) == met(every)
+    assert len(sampled) < len(every) / 3
 
 
 def test_a_wrong_result_is_noticed(build, runtime, folder, monkeypatch):

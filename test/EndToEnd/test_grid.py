@@ -10,6 +10,7 @@ import pytest
 
 import chips
 import grid
+import pairs
 
 
 @functools.cache
@@ -46,3 +47,18 @@ def test_compiles_where_nothing_executes_it(build, tmp_path, chip):
              for dtype, n in (("bf16", 769), ("f32", 4096))]
     assert all(f".target {chip}" in text for text in texts)
     assert any("cp.async.bulk" in text for text in texts) == chips.FACTS[chip]["hasBulkCopy"]
+
+
+def test_every_pair_is_sampled():
+    """Each two of chip, type, length and row count; and the sizes of Composable Kernel's tests, but
+    for the last, with each chip and each type."""
+    def met(cases):
+        return set().union(*(pairs.find_pairs(grid.values_of(case)) for case in cases))
+    sampled = list(grid.sampled_cases())
+    rows = [case for case in grid.all_cases(chips.MANY) if case[1] in grid.ROWS]
+    assert met(rows) <= met(sampled)
+    sizes = [case for case in grid.all_cases(chips.MANY)
+             if (case[1], case[0].n) in grid.COMPOSABLE_KERNEL[:-1]]
+    for option in ("chip", "dtype"):
+        assert {(getattr(kernel, option), m, kernel.n) for kernel, m in sizes} <= {
+            (getattr(kernel, option), m, kernel.n) for kernel, m in sampled}

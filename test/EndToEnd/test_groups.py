@@ -112,14 +112,11 @@ def check_pair(runtime, chip, files, n, dtype, groups, group_rows):
             assert error <= allowed, (name, groups, group_rows, error, allowed)
 
 
-@pytest.mark.parametrize("n,dtype", [(37, "f32"), (90, "bf16"), (512, "bf16"), (1000, "f32"),
-                                     (4096, "bf16")])
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1100"])
-def test_shapes(build, runtime, tmp_path, chip, n, dtype):
-    files = compile_pair(build, tmp_path, chip, n, dtype)
-    for groups in GROUPS:
-        for group_rows in GROUP_ROWS if n < 4096 else GROUP_ROWS[:3]:
-            check_pair(runtime, chip, files, n, dtype, groups, group_rows)
+@pytest.mark.pairs(chip=("gfx942", "gfx1100"), groups=GROUPS, group_rows=GROUP_ROWS,
+                   row=((37, "f32"), (90, "bf16"), (512, "bf16"), (1000, "f32"), (4096, "bf16")))
+def test_shapes(build, runtime, tmp_path, chip, groups, group_rows, row):
+    files = compile_pair(build, tmp_path, chip, *row)
+    check_pair(runtime, chip, files, *row, groups, group_rows)
 
 
 @pytest.mark.parametrize("rows,groups", [(0, 3), (0, 0), (0, 1)])
@@ -168,10 +165,9 @@ def sums(n: int, attributes: str = "") -> str:
 """
 
 
-@pytest.mark.parametrize("accumulate", [False, True])
-@pytest.mark.parametrize("options", ["", "reproducible=true", "schedule=rows_per_workgroup=0",
-                                     "schedule=column_tile=0,unroll=1"])
-@pytest.mark.parametrize("chip", ["gfx90a", "gfx1201"])
+@pytest.mark.pairs(chip=("gfx90a", "gfx1201"), accumulate=(False, True),
+                   options=("", "reproducible=true", "schedule=rows_per_workgroup=0",
+                            "schedule=column_tile=0,unroll=1"))
 def test_both_kinds_of_sums(build, runtime, tmp_path, chip, options, accumulate):
     """Of numbers whose sums are exact."""
     n = 300

@@ -34,7 +34,7 @@ def test_counts(build, tmp_path, chip, form):
     # What is summed over are rows of both in the last form.
     rows = SIZE if form == "lhs_transposed" else TILE
     buffers = check_workgroup(build, tmp_path, chip, product(form), [
-        f"in:bf16x{rows * SIZE}=random:1", f"in:bf16x{SIZE * SIZE}=0.5",
+        f"in:bf16x{rows * SIZE}=1.5", f"in:bf16x{SIZE * SIZE}=0.5",
         f"inout:f32x{rows * SIZE}=0", f"i64={rows}"])
     assert buffers[2]["bytes_read"] == 0
 

@@ -5,6 +5,8 @@
 all three forms, sizes that no tile divides, sums in parts; dx of LayerNorm and a linear layer; and
 what it costs by count."""
 
+import re
+
 import compiling
 import device as devices
 import family
@@ -116,9 +118,7 @@ def check_launch(launch, form, element, sizes, row_counts, plain=False):
         assert error <= TOLERANCE[out] * largest, (rows, error)
 
 
-@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
-@pytest.mark.parametrize("element", ["bf16", "f16", "f32"])
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.pairs(chip=family.AMD_CHIPS, element=("bf16", "f16", "f32"), form=FORMS)
 def test_ragged(build, runtime, tmp_path, chip, element, form):
     """Also without an instruction (float32 of some chips), in parts (sums over the rows), and
     without rows."""
@@ -178,22 +178,35 @@ def get_kernels(runtime, chip, file) -> list[str]:
             devices.Kernel(runtime.open("sim", chip), file).plan["kernels"]]
 
 
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
-@pytest.mark.parametrize("chip", ["gfx942", "gfx1201"])
-def test_layer_norm_linear(build, runtime, tmp_path, chip, dtype):
+def list_kernels(build, program, chip, epilogues) -> list[list[str]]:
+    """Those of the forward pass and of the gradient from its output, as the passes make them."""
+    forward = compiling.run_passes(build, program.text(), "--canonicalize")
+    backward = compiling.differentiate(build, forward, "of=out saved=mean,rstd,out")
+    return [sorted(re.findall(r"gpu\.func @(\w+)", compiling.run_passes(
+        build, text, f"--lnbwd-gpu-pipeline=chip={chip} epilogues={epilogues}")))
+        for text in (forward, backward)]
+
+
+@pytest.mark.pairs(chip=("gfx942", "gfx1201"), dtype=("f16", "bf16", "f32"))
+def test_what_layer_norm_linear_is_made_of(build, chip, dtype):
     """Bias and dx are epilogues, where the output was saved, which knows dx's row sum."""
     program = linear_programs.build("layer_norm_linear", 96, 100, dtype)
-    kernels = {}
-    for epilogues in ("auto", "never"):
-        folder = tmp_path / epilogues
-        folder.mkdir()
-        check_program(build, runtime, folder, program, chip, (64, 70), saved="out",
-                      options=f"epilogues={epilogues}")
-        kernels[epilogues] = [get_kernels(runtime, chip, folder / f"{direction}.hsaco")
-                              for direction in ("forward", "backward")]
-    for fused, apart in zip(kernels["auto"], kernels["never"], strict=True):
-        assert len(fused) == len(apart) - 1
-    assert not [name for name in kernels["auto"][0] if "_matmul_" in name]
+    fused, apart = (list_kernels(build, program, chip, epilogues)
+                    for epilogues in ("auto", "never"))
+    assert [len(kernels) for kernels in fused] == [len(kernels) - 1 for kernels in apart]
+    assert not [name for name in fused[0] if "_matmul_" in name]
+
+
+@pytest.mark.pairs(chip=("gfx942", "gfx1201"), dtype=("f16", "bf16", "f32"),
+                   epilogues=("auto", "never"))
+def test_layer_norm_linear(build, runtime, tmp_path, chip, dtype, epilogues):
+    """Those kernels beside float64."""
+    program = linear_programs.build("layer_norm_linear", 96, 100, dtype)
+    check_program(build, runtime, tmp_path, program, chip, (64, 70), saved="out",
+                  options=f"epilogues={epilogues}")
+    assert list_kernels(build, program, chip, epilogues) == [
+        sorted(get_kernels(runtime, chip, tmp_path / f"{direction}.hsaco"))
+        for direction in ("forward", "backward")]
 
 
 @pytest.mark.parametrize("chip", family.AMD_CHIPS)

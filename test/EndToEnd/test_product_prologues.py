@@ -125,9 +125,7 @@ def check_launches(launch_fused, launch_apart, form, element, sizes, row_counts)
         assert error <= TOLERANCE[element] * largest, (rows, error)
 
 
-@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
-@pytest.mark.parametrize("element", ["bf16", "f16", "f32"])
-@pytest.mark.parametrize("chip", ["gfx90a", "gfx942", "gfx1201"])
+@pytest.mark.pairs(chip=("gfx90a", "gfx942", "gfx1201"), element=("bf16", "f16", "f32"), form=FORMS)
 def test_ragged(build, runtime, tmp_path, chip, element, form):
     """Also without an instruction (float32 of gfx1201), in parts (sums over the rows), and without
     rows."""
@@ -186,9 +184,8 @@ def named(op: str, length: int, outputs: int, dtype: str) -> str:
 """
 
 
-@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
-@pytest.mark.parametrize("op", ["layer_norm_linear", "rms_norm_linear"])
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.pairs(chip=family.AMD_CHIPS, op=("layer_norm_linear", "rms_norm_linear"),
+                   dtype=("f16", "bf16", "f32"))
 def test_normalised_rows(build, runtime, tmp_path, chip, op, dtype):
     """The forward pass: statistics are a kernel of their own, and the product normalises x."""
     length, outputs = 100, 74
@@ -230,7 +227,7 @@ def test_layer_norm_linear_gradient(build, runtime, tmp_path, chip, dtype):
     """xhat, of which T is made, is a prologue; all gradients have the bits that they have apart."""
     program = linear_programs.build("layer_norm_linear", 96, 100, dtype)
     saved = ",".join([*program.scalar_outputs, "out"])
-    forward = compile_text(build, program.text(), chip, tmp_path / "forward.hsaco")
+    forward = compiling.run_passes(build, program.text(), "--canonicalize")
     files = {}
     for mode in ("always", "never"):
         files[mode] = tmp_path / f"{mode}.hsaco"
@@ -280,7 +277,7 @@ def test_counts(build, tmp_path, chip, form):
     elements = {"x": count * SIZE, "w": SIZE * SIZE}
     written = (SIZE if form else TILE) * SIZE
     buffers = check_workgroup(build, tmp_path, chip, code, [
-        *[f"in:bf16x{elements[side]}=random:1" for side in sides], f"inout:f32x{written}=0",
+        *[f"in:bf16x{elements[side]}=1.5" for side in sides], f"inout:f32x{written}=0",
         *[f"in:f32x{SIZE}=1"] * 2, *[f"in:f32x{count}=0.5"] * 2, f"i64={count}"])
     assert [buffer["bytes_written"] for buffer in buffers[:3]] == [0, 0, TILE * TILE * 4]
     # There fragments take twice the registers: by itself that chip has no prologues.

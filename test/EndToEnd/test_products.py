@@ -65,10 +65,8 @@ def check(runtime, chip, file, form, types, sizes, row_counts):
         assert error <= TOLERANCE * max(1, np.sqrt(depth)), (rows, error)
 
 
-@pytest.mark.parametrize("types", [("bf16", "bf16"), ("f16", "f16"), ("f32", "f32"),
-                                   ("bf16", "f32")], ids="-".join)
-@pytest.mark.parametrize("form", FORMS, ids=FORMS.values())
-@pytest.mark.parametrize("chip", family.AMD_CHIPS)
+@pytest.mark.pairs(chip=family.AMD_CHIPS, form=FORMS,
+                   types=(("bf16", "bf16"), ("f16", "f16"), ("f32", "f32"), ("bf16", "f32")))
 def test_ragged(build, runtime, tmp_path, chip, form, types):
     """Neither M nor the other sizes are those of tiles; accesses of 4 elements and of 2."""
     sizes = (100, 74)

@@ -6,12 +6,12 @@ it executes that code. Its checks are off for row programs: they change no count
 and test_grid.py and test_family.py have them on."""
 
 import json
-import os
 import subprocess
 
 import pytest
 
 import chips
+import device as devices
 import grid
 
 # Rows that fill all sets and some that do not; a kernel of two passes and of
@@ -39,12 +39,7 @@ def read_report(build, chip, dtype, n, m):
 
 def simulate(build, folder, chip, dtype, n, m):
     file = grid.compile_kernel(build, grid.Kernel(chip, dtype, n), folder)
-    result = subprocess.run(
-        [build / "bin" / "lnbwd-run", file, "--m", str(m), "--device", "sim", "--time", "--json",
-         *grid.QUICKLY_FILLED],
-        env={**os.environ, "LNBWD_SIM_CHECK": "0"}, capture_output=True, text=True, timeout=600,
-        check=True)
-    return json.loads(result.stdout)["counters"]
+    return devices.Kernel(devices.Runtime(build).open("sim", chip), file).count(m)
 
 
 @pytest.mark.parametrize("chip,dtype,n,m", CASES)

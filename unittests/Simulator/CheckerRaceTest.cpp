@@ -306,6 +306,38 @@ out:)",
       << Summary;
 }
 
+TEST_P(CheckerTest, LoopsThatWalkDoNotWait) {
+  // What a loop loads is added up and given to other waves, who might decide by
+  // it. That the loop waits for it can be so only where it reads the same place
+  // again; alone what waits is executed in other orders.
+  EXPECT_HIP(hipMemset(B, 0, Bytes));
+  const auto IsTakenForWaiting = [&](const std::string &MakeAddress,
+                                     const std::string &Step) {
+    EXPECT_CLEAN(run("s_mov_b32 s8, s6\ns_mov_b32 s9, s7\ns_mov_b32 s10, 4\n"
+                     "s_mov_b32 s11, 0\nv_mov_b32 v3, 0\nv_mov_b32 v4, v1\n"
+                     "round:\n" +
+                         MakeAddress +
+                         "\nGLOAD1 v2, v4, s[8:9]\nWAITV\nADDV v3, v3, v2\n" +
+                         Step +
+                         "\ns_sub_u32 s10, s10, 1\ns_cmp_lg_u32 s10, 0\n"
+                         "s_cbranch_scc1 round\nDSWRITE1 v1, v3\nWAITL",
+                     4, waveItems()));
+    return llvm::StringRef(lnbwdSimGetCheckSummary()).contains("other orders");
+  };
+  // The base moves on, is made of what moves on, or gives the lanes' part.
+  EXPECT_FALSE(
+      IsTakenForWaiting("", "s_add_u32 s8, s8, 4\ns_addc_u32 s9, s9, 0"));
+  EXPECT_FALSE(IsTakenForWaiting("s_add_u32 s8, s6, s11\ns_addc_u32 s9, s7, 0",
+                                 "s_add_u32 s11, s11, 4"));
+  EXPECT_FALSE(IsTakenForWaiting("v_mov_b32 v4, s11", "s_add_u32 s11, s11, 4"));
+  // The same place, also where the registers are written each time: by what
+  // does not change, before or behind the load, whatever they held in between.
+  EXPECT_TRUE(IsTakenForWaiting("", ""));
+  EXPECT_TRUE(IsTakenForWaiting(
+      "s_add_u32 s8, s6, 4\ns_addc_u32 s9, s7, 0\nv_mov_b32 v4, 8", ""));
+  EXPECT_TRUE(IsTakenForWaiting("", "s_add_u32 s8, s8, s10\ns_mov_b32 s8, s6"));
+}
+
 TEST_P(CheckerTest, FlagsOfOtherWorkgroups) {
   // Every other workgroup writes its dword and, a while later, its flag; the
   // next one waits for the flag, its first lane's, and reads the dword.

@@ -55,6 +55,7 @@ private:
   /// The end of the innermost loop around the load, and its head; 0: none.
   void findLoop();
   bool onlyWaits();
+  bool walksByScalars();
   bool reads(const Effects &E) const;
   void mark(RegisterSpan S, bool Vector, bool On);
   /// One instruction; false: the answer is known, or cannot be.
@@ -186,9 +187,49 @@ void Follower::findLoop() {
   }
 }
 
+/// Whether each round of the loop reads another place, since the scalar
+/// registers of the address move on, as a descriptor does by whose base a loop
+/// walks through memory: a round makes them of what the round before has left
+/// in scalar registers. What is made anew of what does not change is the same
+/// place.
+bool Follower::walksByScalars() {
+  // Those that are not at the head of the loop what they were one round before.
+  std::bitset<NumScalarSlots> Moving, Now;
+  for (size_t K = Head; K <= Tail; ++K)
+    for (const RegisterSpan &S : effects(K).ScalarWrite)
+      for (unsigned R = 0; R < S.Count; ++R)
+        Moving[S.First + R] = true;
+  const auto ReadsMoving = [&Now](const Effects &E) {
+    for (const RegisterSpan &S : E.ScalarRead)
+      for (unsigned R = 0; R < S.Count; ++R)
+        if (Now[S.First + R])
+          return true;
+    return false;
+  };
+  for (;;) {
+    Now = Moving;
+    bool Walks = false;
+    for (size_t K = Head; K <= Tail; ++K) {
+      const Effects &E = effects(K);
+      const bool Made = ReadsMoving(E);
+      Walks |= Made &&
+               (K == Start || overlaps(E.VectorWrite[0], Mine.VectorRead[0]) ||
+                overlaps(E.VectorWrite[1], Mine.VectorRead[0]));
+      for (const RegisterSpan &S : E.ScalarWrite)
+        for (unsigned R = 0; R < S.Count; ++R)
+          Now[S.First + R] = Made;
+    }
+    // Of those that begin a round as something else, some end it as what they
+    // have been in all rounds but the first.
+    if ((Moving & Now) == Moving)
+      return Walks;
+    Moving &= Now;
+  }
+}
+
 /// Whether the loop around the load has no effect but to read the same place.
 bool Follower::onlyWaits() {
-  if (!HasLoop || Start - Head > MostLoop)
+  if (!HasLoop || Start - Head > MostLoop || walksByScalars())
     return false;
   const RegisterSpan Address = Mine.VectorRead[0];
   for (size_t K = Head; K <= Tail; ++K) {
