@@ -75,8 +75,13 @@ def _describe(chip: str):
 
 
 def shuffle(chip: str, seed: int) -> None:
-    """Waves and workgroups of later launches run in the order that the seed gives; 0: as usual."""
+    """Waves and workgroups of later launches run in the order that the seed gives; 0: as usual.
+
+    For launches that have been in the usual order: the further ones that a checked launch is
+    executed in do not depend on the seed, and were tried then.
+    """
     ctypes.CFUNCTYPE(None, ctypes.c_uint64)(device(chip).symbol("lnbwdSimSetShuffle"))(seed)
+    ctypes.CFUNCTYPE(None, ctypes.c_int)(device(chip).symbol("lnbwdSimSetOtherOrders"))(seed == 0)
 
 
 @functools.cache
