@@ -3,14 +3,15 @@
 # lit, the Python package's, and the end-to-end grid. Ends with one line,
 # "N passed, N failed".
 #
-#   scripts/test.sh          a sample of the end-to-end grid
-#   scripts/test.sh --full   all of it
+#   scripts/test.sh          a sample of the end-to-end grid, and of the bars
+#   scripts/test.sh --full   all of both
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 pytest_flags=()
+lit_flags=()
 for argument in "$@"; do
   case $argument in
-  --full) pytest_flags+=(--full) ;;
+  --full) pytest_flags+=(--full) lit_flags+=(--param full) ;;
   -h | --help) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
   *) echo "error: unknown argument '$argument', expected --full" >&2; exit 2 ;;
   esac
@@ -110,7 +111,7 @@ count "mypy" "$code" "$((code == 0))" "$((code != 0))"
 
 say "lit"
 code=0
-"$llvm_dir/bin/lit" -s -v "$build_dir/test" 2>&1 | tee "$log" || code=$?
+"$llvm_dir/bin/lit" -s -v "${lit_flags[@]}" "$build_dir/test" 2>&1 | tee "$log" || code=$?
 ok=$(sed -nE 's/^ *Passed *: *([0-9]+).*/\1/p' "$log" | tail -n 1)
 bad=$(sed -nE 's/^ *(Failed|Unresolved|Timed Out|Unexpectedly Passed) *: *([0-9]+).*/\2/p' "$log" | awk '{s += $1} END {print s + 0}')
 count "lit" "$code" "${ok:-0}" "$bad"

@@ -9,6 +9,8 @@ Features, probed once:
   hip-programs  it has, HIP programs can be linked, and run with it preloaded: a
              program without a sanitizer cannot take a library with one
 
+With --param full, tests that take some of many cases take all (scripts/test.sh --full).
+
 With LNBWD_VERIFY_ROUNDTRIP=1 in the environment every lnbwd-opt run prints and
 parses its input again and compares.
 """
@@ -51,6 +53,7 @@ config.substitutions.extend(
             f"{sys.executable} {config.test_source_root}/Inputs/expect_exit.py",
         ),
         ("%python", sys.executable),
+        ("%{full}", "--full" if "full" in lit_config.params else ""),
         # The file itself, for runs that change PATH.
         ("%{lnbwd-opt}", os.path.join(config.lnbwd_tools_dir, "lnbwd-opt")),
     ]

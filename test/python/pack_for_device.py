@@ -15,6 +15,7 @@ they use, and the wheels that they need. There, with FOLDER copied:
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -29,8 +30,11 @@ WHEELS = ("pytest==9.2.0", "hypothesis==6.170.15", "iniconfig==2.3.1", "pluggy==
           "packaging==26.3", "pygments==2.21.0", "sortedcontainers==2.4.0")
 PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (39, 34, 28, 27, 24, 17)] + ["manylinux2014_x86_64"]
 
-# What --sample packs of the tests, and the row lengths of lnbwd.check.
+# What --sample packs of the tests, and what lnbwd.check is for there: one length and one type
+# beside the tutorial's. All of them without a GPU: test_torch_tools.py.
 SAMPLE_TESTS = ("test_torch_strange_arguments.py",)
+SAMPLE_CHECK = (257, "bf16")
+TUTORIAL_CHECK = (8, "f32")
 CHECK_LENGTHS = (8, 64, 257)
 
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "test" / "python")]
@@ -71,13 +75,13 @@ def wanted_specs(chip, tests, sample):
     for config in () if sample else device_configs():
         add(config.op, config.n, config.dtype, config.weight, config.bias, config.grads, (1e-5,))
     lengths = {int(shape.partition("x")[2]) for shape in bench._GPU_SHAPES} | set(DEVICE_LENGTHS)
-    for n in CHECK_LENGTHS if sample else lengths | {8, 64, 256, 768, WIDTH}:
-        for dtype in TYPES:
-            add("layer_norm", n, dtype, dtype, dtype, (True, True, True), (1e-5, 1e-6))
-            add("rms_norm", n, dtype, dtype, "", (True, True, False), (1e-5, 1e-6))
+    for n, dtype in (TUTORIAL_CHECK, SAMPLE_CHECK) if sample else itertools.product(
+            lengths | {8, 64, 256, 768, WIDTH}, TYPES):
+        add("layer_norm", n, dtype, dtype, dtype, (True, True, True), (1e-5, 1e-6))
+        add("rms_norm", n, dtype, dtype, "", (True, True, False), (1e-5, 1e-6))
     # Those of lnbwd.check's linear layers.
-    first = CHECK_LENGTHS if sample else (*CHECK_LENGTHS, 1024)
-    for k, outputs, dtype in ((8, 16, "f32"), *((k, 96, dtype) for k in first for dtype in TYPES)):
+    first = (SAMPLE_CHECK,) if sample else itertools.product((*CHECK_LENGTHS, 1024), TYPES)
+    for k, outputs, dtype in ((8, 16, "f32"), *((k, 96, dtype) for k, dtype in first)):
         layer = linear_passes.Layer("layer_norm", k, outputs, dtype,
                                     (("gamma", dtype), ("beta", dtype), ("b", dtype)), 1e-5)
         gradient = layer.gradient(linear_passes.INPUTS)
@@ -116,6 +120,8 @@ def main():
             shutil.copy(library, folder / "python" / "lnbwd" / "lib")
     shutil.copy(ROOT / "test" / "python" / "run_on_device.sh", folder / "run.sh")
     shutil.copy(ROOT / "bench" / "host_cost.py", folder / "tests")
+    (folder / "check_arguments").write_text(
+        "--n {} --dtype {}\n".format(*SAMPLE_CHECK) if options.sample else "\n")
 
     import lnbwd
 

@@ -34,7 +34,8 @@ else
   timeout 420 python3 -m pytest -q -p no:cacheprovider -rf --tb=short -s "$here"/tests/test_torch_*.py >"$out/pytest.txt" 2>&1
   note "tests" "$(tail -n 1 "$out/pytest.txt")"
   while read -r line; do note "training" "$line"; done < <(grep -ohE "(layer|rms)_norm, 200 steps.*" "$out/pytest.txt")
-  timeout 60 python3 -m lnbwd.check --device "$where" >"$out/check.txt" 2>&1
+  read -ra check_arguments <"$here/check_arguments"
+  timeout 60 python3 -m lnbwd.check --device "$where" "${check_arguments[@]}" >"$out/check.txt" 2>&1
   note "lnbwd.check" "exit code $?; $(tail -n 1 "$out/check.txt")"
 fi
 if [ "${2:-}" != ddp ] && [ "$where" = gpu ]; then

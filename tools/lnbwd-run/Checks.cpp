@@ -56,6 +56,10 @@ void SimulatorChecks::shuffle(uint64_t seed) const {
                   "--shuffle-waves: expected the simulator (--device sim), got "
                   "a device whose order cannot be chosen");
   set(seed);
+  // Those that a launch is executed in by itself do not depend on the seed.
+  if (auto *others = find<decltype(lnbwdSimSetOtherOrders)>(
+          device, "lnbwdSimSetOtherOrders"))
+    others(seed == 0);
 }
 
 void SimulatorChecks::end() {

@@ -33,8 +33,9 @@ public:
   /// What the bytes are to the kernels that follow; nothing if checks are off.
   void describe(const void *pointer, size_t bytes, const std::string &name,
                 lnbwd_access access) const;
-  /// Executes waves and workgroups in the order that the seed gives; 0: as
-  /// usual. Throws if the device is not the simulator.
+  /// Executes waves and workgroups in the order that the seed gives, after they
+  /// have been in the usual one; 0: as usual. Throws if the device is not the
+  /// simulator.
   void shuffle(uint64_t seed) const;
   /// Later launches are not checked.
   void end();

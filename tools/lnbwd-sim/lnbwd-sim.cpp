@@ -476,6 +476,8 @@ static ExitCode run() {
   } else {
     addUnwritten(Arguments, *Outputs, Problems);
   }
+  // Those that a launch is executed in by itself are the same for each seed.
+  lnbwdSimSetOtherOrders(!Outputs);
   for (unsigned Seed = 1; Seed <= Orders; ++Seed) {
     lnbwdSimSetShuffle(Seed);
     auto Again = launch(Function, Arguments, Grid, Block);
@@ -507,6 +509,7 @@ static ExitCode run() {
       break;
   }
   lnbwdSimSetShuffle(0);
+  lnbwdSimSetOtherOrders(1);
   if (!Outputs)
     return report(Arguments, {}, Counts, Summary, Problems);
   for (size_t K = 0; K < Outputs->size(); ++K) {

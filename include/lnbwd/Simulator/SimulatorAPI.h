@@ -81,6 +81,12 @@ unsigned lnbwdSimGetChecks(void);
  *  LNBWD_SIM_SHUFFLE. */
 void lnbwdSimSetShuffle(uint64_t seed);
 
+/** Whether later checked launches whose workgroups order themselves are
+ *  executed in other orders, too, in which workgroups overlap in time; not 0 at
+ *  first. They do not depend on the shuffle: of the same launch with the same
+ *  memory, shuffled in several ways, once is enough. */
+void lnbwdSimSetOtherOrders(int wanted);
+
 /** How many different findings a checked launch gathers before it is stopped;
  *  the message of the error has a line for each, with how often it happened.
  *  Races are gathered; what makes the rest of a run meaningless stops it at

@@ -95,6 +95,8 @@ std::string LaunchChecker::summary() const {
   if (OtherOrdersLeftOut)
     Text += "; not in other orders, since it stores to more memory than is "
             "kept for them";
+  if (OtherOrdersUnwanted)
+    Text += "; not in other orders, which were not wanted";
   if (const uint64_t Pages = Checks.PagesLeftOut.load())
     Text += "; races were not looked for in " + std::to_string(Pages) +
             " pages of " + std::to_string(CellPage::PageBytes) +

@@ -42,6 +42,8 @@ public:
   unsigned OtherOrdersCut = 0; ///< and those of them not to the end
   /// There would have been some, but memory could not be put back.
   bool OtherOrdersLeftOut = false;
+  /// Or the client has put them off.
+  bool OtherOrdersUnwanted = false;
 
 private:
   const Launch &L;

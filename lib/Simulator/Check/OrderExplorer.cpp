@@ -39,14 +39,19 @@ static const TurnOrder Orders[] = {
     {TurnOrder::AtRandom, 4},   {TurnOrder::AtRandom, 5},
 };
 
-bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker,
-                            unsigned Checks) {
+bool lnbwd::sim::runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
+                            bool OtherOrders) {
   L.Observer = &Checker;
   if (!Checker.dependsOnOrder())
     return run(L);
+  // The usual order is the same one whether others are wanted or not.
+  L.AloneFor = LongLaunch;
+  if (!OtherOrders) {
+    Checker.OtherOrdersUnwanted = true;
+    return run(L);
+  }
   MemoryJournal Usual;
   Checker.keepMemory(&Usual);
-  L.AloneFor = LongLaunch;
   const bool Good = run(L);
   if (!Good || !L.Findings.empty())
     return Good;

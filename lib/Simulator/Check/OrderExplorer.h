@@ -19,11 +19,12 @@
 
 namespace lnbwd::sim {
 
-/// Executes a launch that Checker observes. If nothing is found and its
-/// workgroups order themselves, it is executed in some orders in which they
-/// overlap, too; memory and counters are then as after the first time. False:
-/// the launch says what was found.
-bool runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks);
+/// Executes a launch that Checker observes. If nothing is found, its workgroups
+/// order themselves and OtherOrders are wanted, it is executed in some orders
+/// in which they overlap, too; memory and counters are then as after the first
+/// time. False: the launch says what was found.
+bool runChecked(Launch &L, LaunchChecker &Checker, unsigned Checks,
+                bool OtherOrders);
 
 } // namespace lnbwd::sim
 

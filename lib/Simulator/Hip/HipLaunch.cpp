@@ -241,6 +241,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     return finish(hipErrorInvalidConfiguration, Prefix + Problem);
   L.LdsSize = uint32_t(Lds);
   unsigned Checks;
+  bool OtherOrders;
   std::optional<TimingOptions> Timing;
   {
     std::lock_guard<std::mutex> Guard(state().Lock);
@@ -248,6 +249,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
     // What is not executed in full cannot be checked.
     Checks = Timing ? 0 : state().Checks;
     L.Shuffle = state().Shuffle;
+    OtherOrders = state().OtherOrders;
     L.MostFindings = state().MostFindings;
   }
   if (Checks & LNBWD_SIM_CHECK_LIMITS)
@@ -322,7 +324,7 @@ static hipError_t launchKernel(hipFunction_t Function, unsigned int GridX,
   if (Checks)
     Checker.emplace(L, Checks);
   const bool Good = (Timing   ? predictLaunch(L, *Timing, F->Owner->Device)
-                     : Checks ? runChecked(L, *Checker, Checks)
+                     : Checks ? runChecked(L, *Checker, Checks, OtherOrders)
                               : run(L)) &&
                     L.Findings.empty();
   if (!Timing) {

@@ -118,7 +118,8 @@ struct HipState {
   unsigned Checks = 0;
   uint64_t Shuffle = 0;
   unsigned MostFindings = 1;
-  std::string Summary; ///< of the last checked launch
+  std::string Summary;     ///< of the last checked launch
+  bool OtherOrders = true; ///< for checked launches, besides the usual one
 };
 
 HipState &state();

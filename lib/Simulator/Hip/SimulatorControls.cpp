@@ -50,6 +50,11 @@ void lnbwdSimSetShuffle(uint64_t Seed) {
   state().Shuffle = Seed;
 }
 
+void lnbwdSimSetOtherOrders(int Wanted) {
+  std::lock_guard<std::mutex> Guard(state().Lock);
+  state().OtherOrders = Wanted != 0;
+}
+
 void lnbwdSimSetMaxFindings(unsigned Count) {
   std::lock_guard<std::mutex> Guard(state().Lock);
   state().MostFindings = Count ? Count : 1;

@@ -200,7 +200,7 @@ def test_dx_over_dy(chip, dtype, n):
 @pytest.mark.parametrize("n", (8192, 16384, 65536))
 def test_no_spills_at_large_n(chip, n, tmp_path):
     spec = ln.KernelSpec("layer_norm_bwd", n, "bf16", chip, "bf16", "bf16")
-    code = ln.compiler.compile_mlir(spec.mlir(), chip).code
+    code = ln.compiling.compile_text(ln.BUILD, spec.mlir(), chip)
     (tmp_path / "k.hsaco").write_bytes(code)
     notes = subprocess.run(["/usr/lib/llvm-22/bin/llvm-readelf", "--notes", tmp_path / "k.hsaco"],
                            capture_output=True, text=True, check=True).stdout

@@ -4,7 +4,7 @@
 """Holds what the kernels of a chip may cost at most, by lnbwd-opt's report. The
 vector instructions are held by what the simulator counts: test/EndToEnd/test_counts.py.
 
-check_bars.py LNBWD_OPT CHIP
+check_bars.py LNBWD_OPT CHIP [--full]
 
 Prints one line for each bar that does not hold, and a count of all. A bar that a
 change crosses is a change to look at, not to raise.
@@ -15,6 +15,8 @@ import json
 import os
 import subprocess
 import sys
+
+import bar_cases
 
 LENGTHS = (256, 768, 1024, 3000, 4096, 8192, 16384)
 BYTES = {"bf16": 2, "f16": 2, "f32": 4}
@@ -69,9 +71,9 @@ def bars(chip, dtype, n, m, figures):
 
 
 def main():
-    opt, chip = sys.argv[1:]
-    cases = [(dtype, n, m) for dtype in BYTES for n in LENGTHS
-             for m in (REQUESTED if n == 1024 else (16384,))]
+    opt, chip, *full = sys.argv[1:]
+    shapes = [(n, m) for n in LENGTHS for m in (REQUESTED if n == 1024 else (16384,))]
+    cases = [(dtype, *shape) for _, dtype, shape in bar_cases.take([BYTES, shapes], chip, full)]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         reports = list(pool.map(lambda case: report(opt, chip, *case), cases))
     checked = crossed = 0

@@ -4,7 +4,7 @@
 """Holds what the products of a linear layer may cost at most on AMD's chips, by lnbwd-opt's
 report: registers and spills are those of the code object's metadata.
 
-check_product_bars.py LNBWD_OPT CHIP...
+check_product_bars.py LNBWD_OPT CHIP [--full]
 
 The products of M rows of K to N: forward (a bT), of the rows' gradient (a b), of the weight's
 (aT b), with tiles that fill the chip and with small ones and sums in parts. Prints one line for
@@ -17,6 +17,8 @@ import json
 import os
 import subprocess
 import sys
+
+import bar_cases
 
 # M, K, N.
 SIZES = ((512, 768, 2304), (8192, 4096, 12288))
@@ -67,9 +69,8 @@ def bars(figures):
 
 
 def main():
-    opt, *chips = sys.argv[1:]
-    cases = [(chip, dtype, size, form) for chip in chips for dtype in TYPES for size in SIZES
-             for form in FORMS]
+    opt, chip, *full = sys.argv[1:]
+    cases = bar_cases.take([TYPES, SIZES, FORMS], chip, full)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         reports = list(pool.map(lambda case: report(opt, *case), cases))
     checked = crossed = 0

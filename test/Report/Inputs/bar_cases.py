@@ -1,0 +1,29 @@
+# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
+# See LICENSE for license information.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Which cases the bars are held for: some, in which each two values still meet; with --full all.
+
+A case is a tuple of the values of its options, the first of which is the chip.
+"""
+
+import itertools
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "EndToEnd"))
+
+import chips as chips_of_tests  # noqa: E402
+import pairs  # noqa: E402
+
+
+def take(options, chip, full):
+    """The cases of one chip.
+
+    Args:
+        options: the values of each option beside the chip.
+    """
+    every = list(itertools.product(chips_of_tests.MANY, *options))
+    taken = every if full else pairs.cover(every)
+    met = set().union(*map(pairs.find_pairs, taken))
+    assert all(pairs.find_pairs(case) <= met for case in every)
+    return [case for case in taken if case[0] == chip]
