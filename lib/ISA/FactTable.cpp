@@ -9,7 +9,8 @@
 // What a name says of an instruction. Most follow from their family: vector ALU
 // instructions do the same in each lane, scalar ones need all their sources.
 // Those that do not are listed by name, once, with all that is different about
-// them.
+// them. What only a check, the clock or a decoder asks for is a trait, in a
+// table of its own behind these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <cassert>
@@ -36,7 +38,7 @@ static InstructionFacts facts(Unit Where, CountClass Class, Flow How,
   F.Where = Where;
   F.Class = Class;
   F.How = How;
-  F.Flags = uint16_t(Flags);
+  F.Flags = Flags;
   F.Form = Form;
   return F;
 }
@@ -226,6 +228,125 @@ static ArrayRef<Entry> families() {
   return Table;
 }
 
+namespace {
+/// What a name says whatever its family is.
+struct Trait {
+  unsigned Flags;
+  Pace Takes;
+  CacheControl Cache;
+  const char *Names;  ///< with "*" for anything
+  const char *Except; ///< of these, those that do not have it
+};
+} // namespace
+
+static constexpr Trait flag(unsigned Flags, const char *Names,
+                            const char *Except = "") {
+  return {Flags, Pace::Plain, CacheControl::None, Names, Except};
+}
+static constexpr Trait pace(Pace Takes, const char *Names,
+                            const char *Except = "") {
+  return {0, Takes, CacheControl::None, Names, Except};
+}
+static constexpr Trait cache(CacheControl Cache, const char *Names) {
+  return {0, Pace::Plain, Cache, Names, ""};
+}
+
+static constexpr Trait Traits[] = {
+    // Where a program goes on.
+    flag(FactEnds, "s_endpgm s_endpgm_saved"),
+    flag(FactJumps, "s_branch"),
+    flag(FactMayJump, "s_cbranch_*"),
+    // What the hardware does not wait for by itself.
+    flag(FactIdles, "s_nop v_nop"),
+    flag(FactAwaitsAlu, "s_waitcnt_depctr s_wait_alu"),
+    flag(FactWritesHardware, "s_setreg_*"),
+    flag(FactReadsHardware, "s_getreg_b32"),
+    flag(FactUsesM0, "s_sendmsg* s_movrel* ds_*addtid*"),
+    flag(FactSelectsLane, "v_readlane_b32 v_writelane_b32"),
+    flag(FactPermutes, "v_permlane*"),
+    flag(FactDot, "v_dot*"),
+    flag(FactDivides, "v_div_fmas_*"),
+    flag(FactFusesF64, "v_fma_f64 v_fmac_f64"),
+    flag(FactReadsAccumulator, "v_accvgpr_read_b32"),
+    flag(FactWritesAccumulator, "v_accvgpr_write_b32"),
+    // Caches.
+    cache(CacheControl::Drop, "buffer_wbinvl1 buffer_wbinvl1_vol"),
+    cache(CacheControl::DropMarked, "buffer_inv"),
+    cache(CacheControl::DropNear, "buffer_gl0_inv"),
+    cache(CacheControl::DropFar, "buffer_gl1_inv"),
+    cache(CacheControl::DropScope, "global_inv global_wbinv"),
+    cache(CacheControl::DropScalar, "s_dcache_inv s_dcache_inv_vol"),
+    cache(CacheControl::WriteBack, "buffer_wbl2"),
+    // Values.
+    flag(FactFetchesInactive, "ds_bpermute_fi_b32 v_permlane64_b32"),
+    flag(FactKeepsAddress, "*_add* *_sub* *_mov_* *_mad_u64* *cndmask* "
+                           "*cselect* *readfirstlane* *_accvgpr_*"),
+    // What the text of an instruction means.
+    flag(FactSourcesF16, "s_*_f16 v_s_*_f16", "s_cvt_hi*"),
+    flag(FactSignsInText, "v_dot4_i32_iu8 v_dot8_i32_iu4"),
+    flag(FactBitTable, "v_bitop3_*"),
+    flag(FactIndexesOn, "s_set_gpr_idx_on"),
+    flag(FactIndexesOff, "s_set_gpr_idx_off"),
+    // Time: a product of 32 bits takes as long as a transcendental function.
+    pace(Pace::Product, "v_mul_lo_u32 v_mul_hi_*"),
+    pace(Pace::LongProduct, "v_mad_u64_u32 v_mad_i64_i32"),
+    pace(Pace::Wide, "v_pk_* v_*_f64*", "v_pk_mov* v_cvt_*"),
+};
+
+/// A star of the pattern stands for any part of the name.
+static bool matches(StringRef Pattern, StringRef Name) {
+  const auto [Head, Tail] = Pattern.split('*');
+  if (!Name.consume_front(Head))
+    return false;
+  if (Head.size() == Pattern.size())
+    return Name.empty();
+  if (Tail.empty())
+    return true;
+  for (size_t K = 0; K <= Name.size(); ++K)
+    if (matches(Tail, Name.drop_front(K)))
+      return true;
+  return false;
+}
+static bool matchesOne(StringRef Patterns, StringRef Name) {
+  while (!Patterns.empty()) {
+    const auto [First, Others] = Patterns.split(' ');
+    if (matches(First, Name))
+      return true;
+    Patterns = Others;
+  }
+  return false;
+}
+
+static void addTraits(InstructionFacts &F, StringRef Name) {
+  for (const Trait &T : Traits) {
+    if (!matchesOne(T.Names, Name) || matchesOne(T.Except, Name))
+      continue;
+    F.Flags |= T.Flags;
+    if (T.Takes != Pace::Plain)
+      F.Takes = T.Takes;
+    if (T.Cache != CacheControl::None)
+      F.Cache = T.Cache;
+  }
+}
+
+/// Of a matrix instruction, whose name says its sizes: "16x16x32".
+static uint32_t multiplyAdds(StringRef Name) {
+  for (StringRef Part : llvm::split(Name, '_')) {
+    uint32_t Product = 1;
+    unsigned Sizes = 0;
+    for (StringRef Size : llvm::split(Part, 'x')) {
+      uint32_t Value = 0;
+      if (Size.consumeInteger(/*Radix=*/10, Value))
+        break;
+      Product *= Value;
+      ++Sizes;
+    }
+    if (Sizes == 3)
+      return Product;
+  }
+  return 0;
+}
+
 /// Class and unit of a memory instruction.
 static InstructionFacts memory(const MemoryFacts &M) {
   const bool Store = M.Access == MemoryAccess::Store,
@@ -259,7 +380,8 @@ static InstructionFacts memory(const MemoryFacts &M) {
   return F;
 }
 
-InstructionFacts lnbwd::isa::factsOf(StringRef Mnemonic) {
+/// What a name's own entry, the grammar of memory or its family says.
+static InstructionFacts mainFacts(StringRef Name) {
   static const StringMap<const InstructionFacts *> ByName = [] {
     StringMap<const InstructionFacts *> Map;
     for (const Entry &E : entries()) {
@@ -272,7 +394,6 @@ InstructionFacts lnbwd::isa::factsOf(StringRef Mnemonic) {
     }
     return Map;
   }();
-  const std::string Name = canonicalMnemonic(Mnemonic);
   if (auto It = ByName.find(Name); It != ByName.end())
     return *It->second;
   if (MemoryFacts M = memoryFacts(Name); M.Space != MemorySpace::None)
@@ -281,10 +402,19 @@ InstructionFacts lnbwd::isa::factsOf(StringRef Mnemonic) {
     SmallVector<StringRef, 8> Prefixes;
     StringRef(E.Names).split(Prefixes, ' ');
     for (StringRef Prefix : Prefixes)
-      if (StringRef(Name).starts_with(Prefix))
+      if (Name.starts_with(Prefix))
         return E.Facts;
   }
   return {};
+}
+
+InstructionFacts lnbwd::isa::factsOf(StringRef Mnemonic) {
+  const std::string Name = canonicalMnemonic(Mnemonic);
+  InstructionFacts F = mainFacts(Name);
+  addTraits(F, Name);
+  if (F.Class == CountClass::Matrix)
+    F.MultiplyAdds = multiplyAdds(Name);
+  return F;
 }
 
 std::vector<StringRef> lnbwd::isa::listedNames() {
@@ -295,4 +425,19 @@ std::vector<StringRef> lnbwd::isa::listedNames() {
     All.insert(All.end(), Names.begin(), Names.end());
   }
   return All;
+}
+
+std::vector<StringRef> lnbwd::isa::listedPatterns() {
+  std::vector<StringRef> All;
+  for (const Trait &T : Traits)
+    for (StringRef Patterns : {StringRef(T.Names), StringRef(T.Except)}) {
+      SmallVector<StringRef, 8> Names;
+      Patterns.split(Names, ' ', -1, /*KeepEmpty=*/false);
+      All.insert(All.end(), Names.begin(), Names.end());
+    }
+  return All;
+}
+
+bool lnbwd::isa::matchesPattern(StringRef Pattern, StringRef Name) {
+  return matches(Pattern, Name);
 }

@@ -154,6 +154,8 @@ static std::optional<MemoryType> scalarType(StringRef S) {
       .Default(std::nullopt);
 }
 
+/// The bits of the elements of a load that transposes, or 0. gfx12 has two
+/// sizes of loads from global memory, and leaves that of the elements to them.
 static void setType(MemoryFacts &M, const std::optional<MemoryType> &T) {
   if (!T)
     return;
@@ -162,6 +164,19 @@ static void setType(MemoryFacts &M, const std::optional<MemoryType> &T) {
   M.Signed = (T->Flags & Signed) != 0;
   M.KeepsHalf = (T->Flags & KeepsHalf) != 0;
   M.HighHalf = (T->Flags & HighHalf) != 0;
+}
+
+/// A load's type, and the bits of the elements if it transposes. gfx12 has two
+/// sizes of such loads from global memory, and leaves that of elements to them.
+static void setLoad(MemoryFacts &M, StringRef S) {
+  setType(M, loadType(S));
+  const size_t At = S.find("tr_b");
+  if (!M.ElementBytes || At == StringRef::npos)
+    return;
+  if (M.Space != MemorySpace::Lds)
+    M.TransposedBits = uint8_t(M.bytes());
+  else
+    S.substr(At + 4).getAsInteger(10, M.TransposedBits);
 }
 
 static void setAtomic(MemoryFacts &M, StringRef S) {
@@ -200,7 +215,7 @@ static void setLds(MemoryFacts &M, StringRef Name) {
   }
   if (S.consume_front("read_")) {
     M.Access = MemoryAccess::Load;
-    return setType(M, loadType(S));
+    return setLoad(M, S);
   }
   if (S.consume_front("write_")) {
     M.Access = MemoryAccess::Store;
@@ -241,7 +256,7 @@ MemoryFacts lnbwd::isa::memoryFacts(StringRef Name) {
   if (Name.consume_front("load_")) {
     M.Access = MemoryAccess::Load;
     M.ToLds = Name.consume_front("lds_");
-    setType(M, loadType(Name));
+    setLoad(M, Name);
   } else if (Name.consume_front("store_")) {
     M.Access = MemoryAccess::Store;
     setType(M, storeType(Name));

@@ -100,3 +100,13 @@ std::string lnbwd::isa::canonicalMnemonic(StringRef Mnemonic) {
       return A.To;
   return Mnemonic.str();
 }
+
+constexpr StringRef DualPrefix = "v_dual_";
+
+bool lnbwd::isa::isDual(StringRef Mnemonic) {
+  return Mnemonic.starts_with(DualPrefix);
+}
+
+std::string lnbwd::isa::singleOfDual(StringRef Text) {
+  return Text.consume_front(DualPrefix) ? "v_" + Text.str() : "";
+}

@@ -15,6 +15,7 @@
 
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
 #include "lnbwd/ISA/Disassembler.h"
+#include "lnbwd/ISA/Mnemonics.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
@@ -35,24 +36,6 @@ using namespace lnbwd;
 // Classes
 //===----------------------------------------------------------------------===//
 
-/// Of a matrix instruction, whose name says its sizes: "16x16x32".
-static int64_t getMultiplyAdds(StringRef name) {
-  for (StringRef part : llvm::split(name, '_')) {
-    int64_t product = 1;
-    unsigned sizes = 0;
-    for (StringRef size : llvm::split(part, 'x')) {
-      int64_t value = 0;
-      if (size.consumeInteger(/*Radix=*/10, value))
-        break;
-      product *= value;
-      ++sizes;
-    }
-    if (sizes == 3)
-      return product;
-  }
-  return 0;
-}
-
 Instruction lnbwd::classify(const isa::InstructionRecord &record, bool isDual) {
   const isa::InstructionFacts &facts = record.Facts;
   Instruction result;
@@ -72,7 +55,7 @@ Instruction lnbwd::classify(const isa::InstructionRecord &record, bool isDual) {
   case isa::Unit::Vector:
     if (facts.Class == isa::CountClass::Matrix) {
       result.kind = InstructionClass::Matrix;
-      result.multiplyAdds = getMultiplyAdds(record.Name);
+      result.multiplyAdds = facts.MultiplyAdds;
     } else if (!(facts.Flags & isa::FactNoEffect)) {
       result.kind = InstructionClass::VectorALU;
     }
@@ -274,7 +257,7 @@ lnbwd::readInstructions(StringRef object, StringRef kernel,
       StringRef text = StringRef(inst.Text).trim();
       isa::InstructionRecord record(text.take_until(llvm::isSpace),
                                     (*disassembler)->describe(inst.Opcode));
-      Decoded decoded{here, classify(record, text.starts_with("v_dual_"))};
+      Decoded decoded{here, classify(record, isa::isDual(text))};
       std::optional<llvm::DILineInfo> line =
           lines->getLineInfoForAddress({here, (*section)->getIndex()});
       if (line && line->Line) {

@@ -13,6 +13,10 @@
 #include "lnbwd/ISA/FactTable.h"
 #include "lnbwd/ISA/Mnemonics.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/MC/MCInst.h"
+#include "llvm/MC/MCInstPrinter.h"
+
 #include <set>
 
 using namespace lnbwd;
@@ -54,6 +58,11 @@ TEST(InstructionRecord, Memory) {
   M = isa::factsOf("ds_store_2addr_stride64_b64").Memory;
   EXPECT_EQ(M.bytes(), 16u);
   EXPECT_TRUE(M.Pair && M.Stride64);
+  M = isa::factsOf("ds_read_b64_tr_b16").Memory;
+  EXPECT_EQ(M.TransposedBits, 16u);
+  // Of 64 bits those of bytes.
+  M = isa::factsOf("global_load_tr_b64").Memory;
+  EXPECT_EQ(M.TransposedBits, 8u);
   M = isa::factsOf("ds_cmpst_rtn_b64").Memory;
   EXPECT_EQ(M.Atomic, isa::AtomicOp::CompareSwap);
   EXPECT_TRUE(M.Returns && M.CompareFirst);
@@ -61,6 +70,55 @@ TEST(InstructionRecord, Memory) {
   M = isa::factsOf("global_load_block").Memory;
   EXPECT_EQ(M.Access, isa::MemoryAccess::Load);
   EXPECT_EQ(M.bytes(), 0u);
+}
+
+// What goes across families, with the exceptions.
+TEST(InstructionRecord, Traits) {
+  auto Has = [](const char *Name, uint32_t Flag) {
+    return (isa::factsOf(Name).Flags & Flag) == Flag;
+  };
+  EXPECT_TRUE(Has("v_dot2_f32_f16", isa::FactDot));
+  EXPECT_TRUE(Has("s_sendmsg_rtn_b32", isa::FactUsesM0));
+  EXPECT_TRUE(Has("s_cbranch_vccnz", isa::FactMayJump));
+  EXPECT_FALSE(Has("s_cbranch_vccnz", isa::FactJumps));
+  EXPECT_TRUE(Has("s_add_f16", isa::FactSourcesF16));
+  EXPECT_TRUE(Has("s_cvt_f32_f16", isa::FactSourcesF16));
+  EXPECT_FALSE(Has("s_cvt_hi_f32_f16", isa::FactSourcesF16));
+  EXPECT_TRUE(Has("v_lshl_add_u64", isa::FactKeepsAddress));
+  EXPECT_FALSE(Has("v_mul_lo_u32", isa::FactKeepsAddress));
+  // A trait is added to what the name's own entry says.
+  EXPECT_TRUE(
+      Has("v_permlane32_swap_b32", isa::FactPermutes | isa::FactExchanges));
+  EXPECT_TRUE(Has("s_setreg_b32", isa::FactWritesHardware));
+  EXPECT_EQ(isa::factsOf("s_setreg_b32").Form, isa::OperandForm::SetRegister);
+
+  auto Takes = [](const char *Name) { return isa::factsOf(Name).Takes; };
+  EXPECT_EQ(Takes("v_add_f32"), isa::Pace::Plain);
+  EXPECT_EQ(Takes("v_pk_fma_f32"), isa::Pace::Wide);
+  EXPECT_EQ(Takes("v_pk_mov_b32"), isa::Pace::Plain);
+  EXPECT_EQ(Takes("v_cmp_lt_f64_e32"), isa::Pace::Wide);
+  EXPECT_EQ(Takes("v_cvt_f32_f64_e32"), isa::Pace::Plain);
+  EXPECT_EQ(Takes("v_mul_lo_i32"), isa::Pace::Product);
+  EXPECT_EQ(Takes("v_mad_co_u64_u32"), isa::Pace::LongProduct);
+
+  auto Cache = [](const char *Name) { return isa::factsOf(Name).Cache; };
+  EXPECT_EQ(Cache("buffer_wbinvl1_vol"), isa::CacheControl::Drop);
+  EXPECT_EQ(Cache("buffer_inv"), isa::CacheControl::DropMarked);
+  EXPECT_EQ(Cache("s_dcache_inv"), isa::CacheControl::DropScalar);
+  EXPECT_EQ(Cache("global_wbinv"), isa::CacheControl::DropScope);
+  EXPECT_EQ(Cache("global_load_dword"), isa::CacheControl::None);
+
+  auto Adds = [](const char *Name) { return isa::factsOf(Name).MultiplyAdds; };
+  EXPECT_EQ(Adds("v_mfma_f32_16x16x32_bf16"), 16u * 16 * 32);
+  EXPECT_EQ(Adds("v_mfma_f32_32x32x8bf16_1k"), 32u * 32 * 8);
+  EXPECT_EQ(Adds("v_dot2_f32_f16"), 0u);
+}
+
+TEST(InstructionRecord, Duals) {
+  EXPECT_TRUE(isa::isDual("v_dual_add_f32"));
+  EXPECT_EQ(isa::singleOfDual("v_dual_add_f32 v0, v1, v2"),
+            "v_add_f32 v0, v1, v2");
+  EXPECT_EQ(isa::singleOfDual("v_add_f32 v0, v1, v2"), "");
 }
 
 // A name that is misspelt in the table would silently be like its family.
@@ -77,6 +135,31 @@ TEST(InstructionRecord, ListedNamesExist) {
     EXPECT_TRUE(It != Known.end() && llvm::StringRef(*It).starts_with(Name))
         << Name.str();
   }
+}
+
+// A trait whose pattern is misspelt would be nobody's.
+TEST(InstructionRecord, ListedPatternsFindSomething) {
+  auto Made = isa::Machine::create("gfx1201", 0);
+  ASSERT_TRUE(bool(Made));
+  const isa::Machine &M = **Made;
+  const std::unique_ptr<llvm::MCInstPrinter> Printer(
+      M.Target->createMCInstPrinter(M.TT, 0, *M.Assembly, *M.Instructions,
+                                    *M.Registers));
+  std::set<std::string> Known;
+  for (unsigned Opcode = 0; Opcode < M.Instructions->getNumOpcodes();
+       ++Opcode) {
+    llvm::MCInst Instruction;
+    Instruction.setOpcode(Opcode);
+    if (const char *Name = Printer->getMnemonic(Instruction).first)
+      Known.insert(isa::canonicalMnemonic(llvm::StringRef(Name).trim()));
+  }
+  for (llvm::StringRef Pattern : isa::listedPatterns())
+    EXPECT_TRUE(llvm::any_of(Known, [&](llvm::StringRef Name) {
+      return isa::matchesPattern(Pattern, Name);
+    })) << Pattern.str();
+  EXPECT_TRUE(isa::matchesPattern("s_*_f16", "s_add_f16"));
+  EXPECT_FALSE(isa::matchesPattern("s_*_f16", "s_add_f16_f32"));
+  EXPECT_FALSE(isa::matchesPattern("s_nop", "s_nope"));
 }
 
 TEST(InstructionRecord, UnknownChip) {

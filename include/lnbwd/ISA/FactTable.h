@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The facts of an instruction, looked up by its name: a table of names and
-// families, and for memory instructions the grammar of their names
-// (lib/ISA/MemoryNames.cpp).
+// families, one of traits that go across families, and for memory instructions
+// the grammar of their names (lib/ISA/MemoryNames.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +28,12 @@ InstructionFacts factsOf(llvm::StringRef Mnemonic);
 
 /// The names that the table of facts lists.
 std::vector<llvm::StringRef> listedNames();
+
+/// The patterns of names that the table of traits lists, with "*" for anything.
+std::vector<llvm::StringRef> listedPatterns();
+
+/// Whether a canonical name is of a pattern.
+bool matchesPattern(llvm::StringRef Pattern, llvm::StringRef Name);
 
 } // namespace lnbwd::isa
 

@@ -116,6 +116,7 @@ struct MemoryFacts {
   bool Stride64 = false;     ///< whose offsets count 64 elements
   bool Returns = false;      ///< the name says that an atomic has a result
   bool CompareFirst = false; ///< the value to compare with is the first source
+  uint8_t TransposedBits = 0; ///< of elements that a load transposes; 0: none
 
   /// Bytes of a lane, or of the wave for scalar memory.
   unsigned bytes() const {
@@ -150,16 +151,58 @@ enum class OperandForm : uint8_t {
   GprIndex,     ///< a source, and what is indexed in the second byte
 };
 
-enum FactFlag : uint16_t {
-  FactNoEffect = 1,       ///< a hint, or nothing at all
-  FactExchanges = 2,      ///< its source is a result, too
-  FactScatters = 4,       ///< lanes say where their values go
-  FactKeepsResult = 8,    ///< may leave its result, or parts of it, as it was
-  FactKeepsM0 = 16,       ///< writes a part of M0
-  FactIndexedResult = 32, ///< ScalarIndexed: not the source but the result
-  FactCacheWrite = 64,    ///< a write-back that is counted like a store
-  FactCacheLoad = 128,    ///< an invalidation that is counted like a load
-  FactCopies = 256,       ///< Bits: puts pieces of memory together for a copy
+/// How long a vector ALU instruction of no slower class occupies its unit.
+enum class Pace : uint8_t {
+  Plain,
+  Wide,        ///< not back to back: packed, and of f64
+  Product,     ///< a product of 32 bits
+  LongProduct, ///< and one with a sum of 64 bits
+};
+
+/// What a cache control instruction does; how far, its bits and scope may say.
+enum class CacheControl : uint8_t {
+  None,
+  Drop,       ///< drops both caches
+  DropMarked, ///< both, if sc1 is there
+  DropNear,   ///< that of a compute unit
+  DropFar,    ///< that of several
+  DropScope,  ///< those within the scope
+  DropScalar, ///< that of scalar loads
+  WriteBack,  ///< makes other dies see what is stored, if sc1 is there
+};
+
+enum FactFlag : uint32_t {
+  FactNoEffect = 1,         ///< a hint, or nothing at all
+  FactExchanges = 2,        ///< its source is a result, too
+  FactScatters = 4,         ///< lanes say where their values go
+  FactKeepsResult = 8,      ///< may leave its result, or parts of it, as it was
+  FactKeepsM0 = 16,         ///< writes a part of M0
+  FactIndexedResult = 32,   ///< ScalarIndexed: not the source but the result
+  FactCacheWrite = 64,      ///< a write-back that is counted like a store
+  FactCacheLoad = 128,      ///< an invalidation that is counted like a load
+  FactCopies = 256,         ///< Bits: puts pieces of memory together for a copy
+  FactEnds = 1u << 9,       ///< the end of the wave
+  FactJumps = 1u << 10,     ///< to the place that it names, always
+  FactMayJump = 1u << 11,   ///< or if a condition holds
+  FactIdles = 1u << 12,     ///< a wait state; a scalar one says of how many
+  FactAwaitsAlu = 1u << 13, ///< waits for results that are under way
+  FactWritesHardware = 1u << 14, ///< registers of the hardware
+  FactReadsHardware = 1u << 15,
+  FactUsesM0 = 1u << 16,           ///< in a way that no operand shows
+  FactSelectsLane = 1u << 17,      ///< by a scalar register
+  FactFetchesInactive = 1u << 18,  ///< from lanes that are not active, too
+  FactPermutes = 1u << 19,         ///< v_permlane*
+  FactDot = 1u << 20,              ///< sums of products within a lane
+  FactDivides = 1u << 21,          ///< a division's last step, which reads VCC
+  FactFusesF64 = 1u << 22,         ///< product and sum of f64
+  FactReadsAccumulator = 1u << 23, ///< and does no more
+  FactWritesAccumulator = 1u << 24,
+  FactKeepsAddress = 1u << 25, ///< of an address it may make one nearby
+  FactSourcesF16 = 1u << 26,   ///< scalar: inline constants are of f16
+  FactSignsInText = 1u << 27,  ///< neg_lo says which factors are signed
+  FactBitTable = 1u << 28,     ///< a modifier is the table of a logic function
+  FactIndexesOn = 1u << 29,    ///< gfx9's indexing of registers from here on
+  FactIndexesOff = 1u << 30,   ///< and no longer
 };
 
 struct InstructionFacts {
@@ -169,7 +212,10 @@ struct InstructionFacts {
   WaitKind Waits = WaitKind::None;
   BarrierKind Barrier = BarrierKind::None;
   OperandForm Form = OperandForm::Listed;
-  uint16_t Flags = 0;
+  Pace Takes = Pace::Plain;
+  CacheControl Cache = CacheControl::None;
+  uint32_t Flags = 0;
+  uint32_t MultiplyAdds = 0; ///< of a matrix instruction, all lanes together
   MemoryFacts Memory;
 };
 

@@ -27,6 +27,13 @@ llvm::StringRef withoutEncoding(llvm::StringRef Mnemonic);
 /// of gfx11 and gfx12 become those of gfx9 where the operation is the same.
 std::string canonicalMnemonic(llvm::StringRef Mnemonic);
 
+/// Whether two instructions are issued together, of which this is the first.
+bool isDual(llvm::StringRef Mnemonic);
+
+/// One of two such instructions as if it were issued alone, operands and all;
+/// empty if it is none.
+std::string singleOfDual(llvm::StringRef Text);
+
 } // namespace lnbwd::isa
 
 #endif // LNBWD_ISA_MNEMONICS_H

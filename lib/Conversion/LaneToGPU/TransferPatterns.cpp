@@ -163,8 +163,8 @@ struct LowerSendToPeers : PlacePattern<lane::SendToPeersOp> {
 
 private:
   /// Sends the numbers to the workgroup of the cluster that `peer` (index)
-  /// numbers, and counts their bytes on the barrier there. `st.async` has no
-  /// operation upstream.
+  /// numbers, and counts their bytes on the barrier there. For `st.async` MLIR
+  /// and LLVM 22 have neither an operation nor an intrinsic.
   static void emitSend(ImplicitLocOpBuilder &b, lane::SendToPeersOp op,
                        Value peer) {
     auto pointer = LLVM::LLVMPointerType::get(

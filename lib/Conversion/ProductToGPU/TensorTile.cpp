@@ -97,6 +97,7 @@ void TensorTile::makeMap(const Matrix &matrix, Value scratch, Value lane) {
   Value number = arith::IndexCastOp::create(b, b.getI64Type(), matrix.map);
   Value global = LLVM::IntToPtrOp::create(
       b, LLVM::LLVMPointerType::get(b.getContext(), globalSpace), number);
+  // MLIR and LLVM 22 have neither an operation nor an intrinsic for it.
   NVVM::InlinePtxOp::create(
       b, TypeRange(), ValueRange{global, map}, ValueRange(),
       "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release."

@@ -16,6 +16,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
+using namespace lnbwd;
 using namespace lnbwd::sim;
 using llvm::StringRef;
 
@@ -34,30 +35,41 @@ static unsigned scopeOf(llvm::ArrayRef<StringRef> Words) {
   return llvm::is_contained(Words, "scope:SCOPE_SYS") ? 3 : 0;
 }
 
-CacheUse lnbwd::sim::cacheUse(StringRef Text, const SimulatedChip &Chip) {
+CacheUse lnbwd::sim::cacheUse(isa::CacheControl Control, StringRef Text,
+                              const SimulatedChip &Chip) {
   llvm::SmallVector<StringRef, 12> Words;
   Text.split(Words, ' ', -1, /*KeepEmpty=*/false);
-  CacheUse Use;
-  if (Words.empty())
-    return Use;
   auto Has = [&](StringRef Word) { return llvm::is_contained(Words, Word); };
-  const StringRef Name = Words[0];
   const unsigned Scope = scopeOf(Words);
-  if (Name == "buffer_wbinvl1" || Name == "buffer_wbinvl1_vol" ||
-      (Name == "buffer_inv" && Has("sc1"))) {
+  CacheUse Use;
+  switch (Control) {
+  case isa::CacheControl::DropMarked:
+    if (!Has("sc1"))
+      return Use;
+    [[fallthrough]];
+  case isa::CacheControl::Drop:
     Use.DropsNear = Use.DropsFar = true;
-  } else if (Name == "s_dcache_inv" || Name == "s_dcache_inv_vol") {
+    return Use;
+  case isa::CacheControl::DropScalar:
     Use.DropsScalar = true;
-  } else if (Name == "buffer_gl0_inv") {
+    return Use;
+  case isa::CacheControl::DropNear:
     Use.DropsNear = true;
-  } else if (Name == "buffer_gl1_inv") {
+    return Use;
+  case isa::CacheControl::DropFar:
     Use.DropsFar = true;
-  } else if (Name == "global_inv" || Name == "global_wbinv") {
+    return Use;
+  case isa::CacheControl::DropScope:
     Use.DropsNear = Scope >= 1;
     Use.DropsFar = Scope >= 2;
-  } else if (Name == "buffer_wbl2") {
+    return Use;
+  case isa::CacheControl::WriteBack:
     Use.WritesBack = Has("sc1");
-  } else if (Chip.Generation >= 12) {
+    return Use;
+  case isa::CacheControl::None:
+    break;
+  }
+  if (Chip.Generation >= 12) {
     Use.PassesNear = Scope >= 1;
     Use.PassesFar = Use.Coherent = Scope >= 2;
   } else if (Chip.HasL2PerDie) {

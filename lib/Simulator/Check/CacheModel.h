@@ -28,6 +28,8 @@
 
 #include "SimulatedChip.h"
 
+#include "lnbwd/ISA/InstructionFacts.h"
+
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
@@ -61,8 +63,9 @@ struct CacheModel {
   bool MarksAtomics; ///< and those of an atomic whose it is
 };
 
-/// Reads what an instruction's text says.
-CacheUse cacheUse(llvm::StringRef Text, const SimulatedChip &Chip);
+/// Reads what the bits in an instruction's text say.
+CacheUse cacheUse(isa::CacheControl Control, llvm::StringRef Text,
+                  const SimulatedChip &Chip);
 
 } // namespace lnbwd::sim
 

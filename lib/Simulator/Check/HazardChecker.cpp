@@ -17,10 +17,9 @@
 #include "Core/Execution.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringRef.h"
 
+using namespace lnbwd;
 using namespace lnbwd::sim;
-using llvm::StringRef;
 
 constexpr unsigned NumShared = HazardChecker::NumShared;
 /// So many later writes of the scalar ALU end it.
@@ -129,7 +128,7 @@ bool HazardChecker::checkShared(const Inst *I, const Effects &E) {
       const SharedWrite &By = Overwritten[Slot];
       if (!By.I || Scalars - By.Scalars >= SharedExpires)
         continue;
-      const bool IsVector = StringRef(I->Record->Name).starts_with("v_");
+      const bool IsVector = I->Record->Facts.Where == isa::Unit::Vector;
       return newerFault(
           I, By.I,
           std::string("the ") + (IsVector ? "vector" : "scalar") +
@@ -184,7 +183,7 @@ bool HazardChecker::checkForwarding(const Inst *I, const Effects &E) {
 
 bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
   const bool Trans = E.Counted == CountClass::Transcendental;
-  const StringRef Name = I->Record->Name;
+  const uint32_t Flags = I->Record->Facts.Flags;
   if (Hazards.Newer & NewerTrans) {
     // The two youngest are all that can still be under way.
     for (const TransResult &R : Slow)
@@ -204,7 +203,7 @@ bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
                           "one before it",
                           "another vector instruction, v_nop for example,");
   if (Hazards.Newer & NewerPermlane && LastExecWrite &&
-      Name.starts_with("v_permlane"))
+      (Flags & isa::FactPermutes))
     return newerFault(I, LastExecWrite,
                       "v_permlane follows a v_cmpx that has set EXEC",
                       "another vector instruction, which v_nop is not,");
@@ -227,7 +226,7 @@ bool HazardChecker::checkVector(const Inst *I, const Effects &E) {
   LastMatrixEffects = &E;
   if (E.WritesExec)
     LastExecWrite = I;
-  else if (Name != "v_nop")
+  else if (!(Flags & isa::FactIdles))
     LastExecWrite = nullptr;
   return true;
 }
@@ -245,7 +244,7 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
     return true;
   case InstClass::Scalar:
     // Those that compute one value for all lanes are the vector ALU's.
-    if (StringRef(I->Record->Name).starts_with("v_"))
+    if (I->Record->Facts.Where == isa::Unit::Vector)
       return checkVector(I, E);
     if (E.Use.Cache.isControl())
       dropVectorResults(); // As those that access memory.
@@ -257,8 +256,7 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
     return true;
   }
   if (E.Counted == CountClass::Wait) {
-    const StringRef Name = I->Record->Name;
-    if (Name == "s_waitcnt_depctr" || Name == "s_wait_alu") {
+    if (I->Record->Facts.Flags & isa::FactAwaitsAlu) {
       if (!(I->Imm >> 12 & 15))
         dropVectorResults();
       if (!(I->Imm & 1))

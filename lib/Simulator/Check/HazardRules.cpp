@@ -22,13 +22,11 @@
 #include "lnbwd/ISA/InstructionRecord.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringRef.h"
 
 #include <algorithm>
 
 using namespace lnbwd;
 using namespace lnbwd::sim;
-using llvm::StringRef;
 
 static bool overlap(RegisterSpan A, RegisterSpan B) {
   return A.Count && B.Count && A.First < B.First + B.Count &&
@@ -300,12 +298,12 @@ static uint8_t passesOf(const MatrixShape &S, bool Gfx940, bool Gfx950) {
 
 static uint32_t vectorRoles(const Inst &I, const Effects &E,
                             const SimulatedChip &Chip) {
-  const StringRef Name = I.Record->Name;
+  const uint32_t Flags = I.Record->Facts.Flags;
   uint32_t Roles = RoleVector;
   if (I.Matrix)
     return Roles | RoleMatrix |
            (I.Matrix->A == MatrixType::F64 ? RoleDouble : 0u);
-  const bool Dot = Name.starts_with("v_dot");
+  const bool Dot = Flags & isa::FactDot;
   const bool FromGfx90a = Chip.MatrixGeneration != 1;
   // Of gfx90a on, dot products are another matter.
   // gfx908 has other rules for what goes to accumulation registers.
@@ -327,34 +325,34 @@ static uint32_t vectorRoles(const Inst &I, const Effects &E,
     Roles |= RolePartialWrite;
   if (I.Flags & FlagDpp)
     Roles |= RoleDpp;
-  if (Name.starts_with("v_div_fmas"))
+  if (Flags & isa::FactDivides)
     Roles |= RoleDivFmas;
   if (E.How == Flow::ReadLane)
     Roles |= RoleReadLane;
   if (E.How == Flow::WriteLane)
     Roles |= RoleWriteLane;
-  if (Name == "v_readlane_b32" || Name == "v_writelane_b32")
+  if (Flags & isa::FactSelectsLane)
     Roles |= RoleLaneSelect;
-  if (Name == "v_fma_f64" || Name == "v_fmac_f64")
+  if (Flags & isa::FactFusesF64)
     Roles |= RoleFma64;
-  if (Name.starts_with("v_permlane") && Name.contains("_swap"))
+  if ((Flags & isa::FactPermutes) && (Flags & isa::FactExchanges))
     Roles |= RoleSwapsLanes;
-  if (Name == "v_accvgpr_read_b32")
+  if (Flags & isa::FactReadsAccumulator)
     Roles |= RoleAccRead;
-  if (Name == "v_accvgpr_write_b32")
+  if (Flags & isa::FactWritesAccumulator)
     Roles |= RoleAccWrite;
   return Roles;
 }
 
 static uint32_t rolesOf(const Inst &I, const Effects &E,
                         const SimulatedChip &Chip) {
-  const StringRef Name = I.Record->Name;
+  const uint32_t Flags = I.Record->Facts.Flags;
   switch (I.Class) {
   case InstClass::Vector:
   case InstClass::Uncounted:
     return E.Counted == CountClass::ScalarAlu ? 0 : vectorRoles(I, E, Chip);
   case InstClass::LDS:
-    return RoleMemory | (Name.contains("addtid") ? RoleReadsM0 : 0u);
+    return RoleMemory | (Flags & isa::FactUsesM0 ? RoleReadsM0 : 0u);
   case InstClass::VectorMemory: {
     uint32_t Roles = RoleMemory | RoleVectorMemory;
     if (E.ToLds)
@@ -368,11 +366,11 @@ static uint32_t rolesOf(const Inst &I, const Effects &E,
   }
   case InstClass::Scalar: {
     uint32_t Roles = 0;
-    if (Name.starts_with("s_setreg"))
+    if (Flags & isa::FactWritesHardware)
       Roles |= RoleSetReg;
-    if (Name == "s_getreg_b32")
+    if (Flags & isa::FactReadsHardware)
       Roles |= RoleGetReg;
-    if (Name.starts_with("s_sendmsg") || Name.starts_with("s_movrel"))
+    if (Flags & isa::FactUsesM0)
       Roles |= RoleReadsM0;
     for (const RegisterSpan &S : E.ScalarWrite)
       if (S.Count && S.First <= SlotM0 && S.First + S.Count > SlotM0)
@@ -390,7 +388,8 @@ static HazardFacts hazardFacts(const Inst &I, const Effects &E,
   HazardFacts F;
   if (I.Class == InstClass::Uncounted)
     F.WaitStates = 0;
-  else if (I.Record->Name == "s_nop")
+  else if (I.Class == InstClass::Scalar &&
+           (I.Record->Facts.Flags & isa::FactIdles))
     F.WaitStates = uint8_t((I.Imm & 15) + 1);
   F.Roles = rolesOf(I, E, Chip);
   if (I.Matrix) {

@@ -78,7 +78,7 @@ bool LdsChecker::isPadding(uint32_t Address, unsigned Bytes) const {
 /// them would pass as a copy of padding, and so are loads that give a lane what
 /// another one has asked for.
 static bool isFollowed(const Inst *I, unsigned Bytes) {
-  return Bytes >= 4 && !llvm::StringRef(I->Record->Name).contains("_tr_");
+  return Bytes >= 4 && !I->Record->Facts.Memory.TransposedBits;
 }
 
 bool LdsChecker::access(const Inst *I, uint32_t Address, unsigned Bytes,

@@ -389,7 +389,7 @@ void Follower::follow() {
 static size_t nextBranch(const InstructionTable &P, size_t K, size_t End) {
   for (size_t N = K; N < End; ++N) {
     const Inst &I = P.instructions()[N];
-    if (!I.Size || I.Record->Name == "s_endpgm")
+    if (!I.Size || (I.Record->Facts.Flags & isa::FactEnds))
       return End;
     if (I.Target && I.Record->Description.IsBranch)
       return N;
@@ -409,9 +409,10 @@ static bool skipsLoop(const InstructionTable &P, const CodeEffects &Effects,
       All[Tail].Target <= &All[Skip])
     return false;
   const Inst *Behind = &All[Tail + 1];
-  const bool Skips = All[Skip].Target == Behind ||
-                     (Behind->Size && Behind->Record->Name == "s_branch" &&
-                      All[Skip].Target == Behind->Target);
+  const bool Skips =
+      All[Skip].Target == Behind ||
+      (Behind->Size && (Behind->Record->Facts.Flags & isa::FactJumps) &&
+       All[Skip].Target == Behind->Target);
   const RegisterSpan Value = Effects.List[K].VectorWrite[0];
   for (size_t R = K + 1; Skips && R < Skip; ++R)
     for (const RegisterSpan &S : Effects.List[R].VectorRead)
@@ -468,16 +469,16 @@ bool lnbwd::sim::mayTake(const InstructionTable &P, const CodeEffects &Effects,
     if (!I || K >= Seen.size() || Seen[K] || !I->Size)
       continue;
     Seen[K] = true;
-    const isa::InstructionRecord &R = *I->Record;
+    const isa::InstructionRecord &Record = *I->Record;
     if (takes(Effects.List[K]))
       return true;
-    const llvm::StringRef Name = R.Name;
-    if (Name.starts_with("s_endpgm"))
+    const uint32_t Flags = Record.Facts.Flags;
+    if (Flags & isa::FactEnds)
       continue;
-    const bool Jumps = Name == "s_branch";
-    if (Jumps || Name.starts_with("s_cbranch"))
+    const bool Jumps = Flags & isa::FactJumps;
+    if (Jumps || (Flags & isa::FactMayJump))
       Open.push_back(I->Target);
-    else if (R.Description.IsCall || R.Description.IsBranch)
+    else if (Record.Description.IsCall || Record.Description.IsBranch)
       return true; // Where it leads to is not known before it is executed.
     if (!Jumps)
       Open.push_back(I + 1);
@@ -499,7 +500,7 @@ void lnbwd::sim::findMemoryUses(const InstructionTable &P,
                            I.Record->Facts.Class == CountClass::OtherScalar;
     if (E.Access != MemoryAccess::None || E.CacheWrite || E.CacheLoad ||
         IsControl)
-      E.Use.Cache = cacheUse(P.text(&I), P.chip());
+      E.Use.Cache = cacheUse(I.Record->Facts.Cache, P.text(&I), P.chip());
     if (E.Access == MemoryAccess::None)
       continue;
     HasCompareSwap |= E.CompareSwap;

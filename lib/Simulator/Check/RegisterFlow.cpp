@@ -205,9 +205,9 @@ void RegisterChecker::propagateMoves(const Inst *I, const Effects &E,
   // LDS it is not even read.
   const bool Gathers = ThroughLds && !E.Scatters &&
                        !(I->Flags & FlagDppFetchInactive) && Exec != W.FullMask;
-  const bool Fetches = I->Record->Name == "ds_bpermute_fi_b32" ||
-                       (!ThroughLds && (I->OpSel & 1)) ||
-                       I->Record->Name == "v_permlane64_b32";
+  const bool Fetches =
+      (I->Record->Facts.Flags & lnbwd::isa::FactFetchesInactive) ||
+      (!ThroughLds && (I->OpSel & 1));
   const uint64_t Stale = Fetches && Value.Count
                              ? ~Exec & W.FullMask & Vectors.old(Value.First)
                              : 0;

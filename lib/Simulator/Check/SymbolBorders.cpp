@@ -43,15 +43,6 @@ uint32_t SymbolBorders::startingAt(uint64_t Address) const {
              : 0;
 }
 
-/// Instructions whose result is an address if a source is one.
-static bool keepsAddresses(StringRef Name) {
-  return Name.contains("_add") || Name.contains("_sub") ||
-         Name.contains("_mov_") || Name.contains("_mad_u64") ||
-         Name.contains("_mad_co_u64") || Name.contains("cndmask") ||
-         Name.contains("cselect") || Name.contains("readfirstlane") ||
-         Name.contains("_accvgpr_");
-}
-
 SymbolBorders::Owner SymbolBorders::ownerOf(const Effects &E) const {
   Owner Found;
   bool Several = false;
@@ -75,7 +66,7 @@ void SymbolBorders::after(const Inst *I, const Effects &E, uint64_t Exec) {
   Owner From;
   if (E.Access == MemoryAccess::None) {
     From = ownerOf(E);
-    if (From.Symbol && !keepsAddresses(I->Record->Name))
+    if (From.Symbol && !(I->Record->Facts.Flags & isa::FactKeepsAddress))
       From = Owner();
   }
   for (const RegisterSpan &S : E.VectorWrite)

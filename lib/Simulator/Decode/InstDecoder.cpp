@@ -15,6 +15,8 @@
 
 #include "Decode/AsmText.h"
 
+#include "lnbwd/ISA/Mnemonics.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace llvm;
@@ -48,8 +50,7 @@ std::string InstDecoder::decodeOne(
                                Description)
                   .first->second;
   std::string Name = I.Record->Name;
-  if (Name == "v_dot4_i32_iu8" || Name == "v_dot8_i32_iu4") {
-    // neg_lo says which of the two sources are signed.
+  if (I.Record->Facts.Flags & isa::FactSignsInText) {
     const bool SignedA = Text.contains("neg_lo:[1,"),
                SignedB =
                    Text.contains("neg_lo:[0,1") || Text.contains("neg_lo:[1,1");
@@ -79,10 +80,9 @@ std::string InstDecoder::decodeDual(StringRef X, StringRef Y, const Inst &Base,
                                     SmallVectorImpl<Inst> &Out) {
   Inst Halves[2] = {Base, Base};
   for (unsigned K = 0; K < 2; ++K) {
-    StringRef Half = (K ? Y : X).trim();
-    if (!Half.consume_front("v_dual_"))
+    const std::string Text = isa::singleOfDual((K ? Y : X).trim());
+    if (Text.empty())
       return "it is not a pair of dual-issue operations";
-    std::string Text = "v_" + Half.str();
     std::string Error = decodeOne(Text, NoDescription, Halves[K]);
     if (!Error.empty())
       return Error;
@@ -128,10 +128,10 @@ std::string InstDecoder::decode(StringRef Text,
   std::string Error = decodeOne(Text, Description, I);
   if (!Error.empty())
     return Error;
-  StringRef Name = Text.ltrim();
-  if (Name.starts_with("s_set_gpr_idx_on"))
+  const uint32_t Flags = I.Record->Facts.Flags;
+  if (Flags & isa::FactIndexesOn)
     Indexed = true;
-  else if (Name.starts_with("s_set_gpr_idx_off"))
+  else if (Flags & isa::FactIndexesOff)
     Indexed = false;
   else if (Indexed && I.Class == InstClass::Vector) {
     if (!I.Lane)

@@ -234,7 +234,7 @@ std::string LaneDecoder::decode(const AsmText &Asm, const LaneOpInfo &Info,
   I.NumSrc = uint8_t(Listed);
   if (Info.Flags & (LaneAccumulate | LaneImplicitVCC))
     --Listed;
-  bool IsBitop = StringRef(Info.Name).starts_with("v_bitop3");
+  bool IsBitop = I.Record->Facts.Flags & isa::FactBitTable;
   if (IsBitop)
     --Listed;
 
@@ -362,7 +362,7 @@ std::string LaneDecoder::decodeCrossLane(const AsmText &Asm, Inst &I) {
   }
   if (I.Class == InstClass::LDS) {
     I.Imm = I.Encoding & 0xffff;
-    if (I.Record->Name == "ds_bpermute_fi_b32")
+    if (I.Record->Facts.Flags & isa::FactFetchesInactive)
       I.Flags |= FlagDppFetchInactive;
     return "";
   }

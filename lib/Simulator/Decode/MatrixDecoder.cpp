@@ -35,12 +35,7 @@ static MatrixType ofChip(MatrixType T, bool OneZero) {
                                 : T;
 }
 
-/// Whether cbsz and blgp are the types of the factors.
-static bool hasTypedModifiers(const MatrixInstruction &Row) {
-  return StringRef(Row.Name).ends_with("_f8f6f4");
-}
-
-/// What they say.
+/// The type of a factor that cbsz or blgp says.
 static bool formatOf(unsigned Number, MatrixType &T) {
   constexpr MatrixType Formats[] = {MatrixType::FP8, MatrixType::BF8,
                                     MatrixType::FP6, MatrixType::BF6,
@@ -150,7 +145,7 @@ static std::string apply(const Modifiers &Mods, const MatrixInstruction &Row,
   } else if (Row.Family == MatrixFamily::Smfmac) {
     S.IndexShift = uint8_t(Mods.Cbsz ? 0 : Mods.Abid);
     Unknown = Mods.Blgp != 0;
-  } else if (hasTypedModifiers(Row)) {
+  } else if (Row.TypesInText) {
     Unknown = Mods.Abid != 0;
   } else {
     P.AGroup = Mods.Cbsz;
@@ -178,12 +173,12 @@ std::string MatrixDecoder::decode(const AsmText &Asm, Inst &I) {
   S.Result = Row->Result;
   S.Sparse = Row->Family == MatrixFamily::Smfmac ||
              Row->Family == MatrixFamily::Swmmac;
-  S.Scaled = StringRef(Row->Name).starts_with("v_mfma_scale_");
+  S.Scaled = Row->Scaled;
   Modifiers Mods;
   std::string Error = Mods.read(Asm);
   if (!Error.empty())
     return Error;
-  if (hasTypedModifiers(*Row) &&
+  if (Row->TypesInText &&
       !(formatOf(Mods.Cbsz, S.A) && formatOf(Mods.Blgp, S.B)))
     return notModelled("these types");
   MatrixPlacing P;

@@ -36,7 +36,9 @@ constexpr MatrixType I32 = MatrixType::I32;
 constexpr MatrixType FP8 = MatrixType::FP8;
 constexpr MatrixType BF8 = MatrixType::BF8;
 
-// Name, older name, family, M (and N), K, blocks, types of A, B and the result.
+// Name, older name, family, M (and N), K, blocks, types of A, B and the result,
+// whether those of A and B are in the text instead, and whether they are
+// scaled.
 // clang-format off
 static const MatrixInstruction Table[] = {
     // f32 and f64.
@@ -89,10 +91,10 @@ static const MatrixInstruction Table[] = {
     {"v_mfma_f32_32x32x16_fp8_bf8", nullptr, Mfma, 32, 16, 1, FP8, BF8, F32},
     {"v_mfma_f32_32x32x16_bf8_fp8", nullptr, Mfma, 32, 16, 1, BF8, FP8, F32},
     {"v_mfma_f32_32x32x16_bf8_bf8", nullptr, Mfma, 32, 16, 1, BF8, BF8, F32},
-    {"v_mfma_f32_16x16x128_f8f6f4", nullptr, Mfma, 16, 128, 1, FP8, FP8, F32},
-    {"v_mfma_f32_32x32x64_f8f6f4", nullptr, Mfma, 32, 64, 1, FP8, FP8, F32},
-    {"v_mfma_scale_f32_16x16x128_f8f6f4", nullptr, Mfma, 16, 128, 1, FP8, FP8, F32},
-    {"v_mfma_scale_f32_32x32x64_f8f6f4", nullptr, Mfma, 32, 64, 1, FP8, FP8, F32},
+    {"v_mfma_f32_16x16x128_f8f6f4", nullptr, Mfma, 16, 128, 1, FP8, FP8, F32, true},
+    {"v_mfma_f32_32x32x64_f8f6f4", nullptr, Mfma, 32, 64, 1, FP8, FP8, F32, true},
+    {"v_mfma_scale_f32_16x16x128_f8f6f4", nullptr, Mfma, 16, 128, 1, FP8, FP8, F32, true, true},
+    {"v_mfma_scale_f32_32x32x64_f8f6f4", nullptr, Mfma, 32, 64, 1, FP8, FP8, F32, true, true},
     // Sparse.
     {"v_smfmac_f32_16x16x32_f16", nullptr, Smfmac, 16, 32, 1, F16, F16, F32},
     {"v_smfmac_f32_32x32x16_f16", nullptr, Smfmac, 32, 16, 1, F16, F16, F32},

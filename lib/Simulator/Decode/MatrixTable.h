@@ -30,6 +30,8 @@ struct MatrixInstruction {
   MatrixFamily Family;
   uint8_t M, K, Blocks;
   MatrixType A, B, Result;
+  bool TypesInText = false; ///< cbsz and blgp are the types of the factors
+  bool Scaled = false;
 };
 
 /// The row of a name, or null.

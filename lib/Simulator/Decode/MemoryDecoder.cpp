@@ -227,23 +227,11 @@ std::string MemoryDecoder::decodeScalarLoad(const AsmText &Asm,
   return Error;
 }
 
-/// The bits of the elements of a load that transposes, or 0. gfx12 has two
-/// sizes, and leaves that of the elements to them.
-static unsigned transposedBits(StringRef Name, unsigned Bytes) {
-  const size_t At = Name.find("_tr_b");
-  if (At == StringRef::npos)
-    return 0;
-  if (Name.starts_with("global_"))
-    return Bytes;
-  unsigned Bits;
-  return Name.substr(At + 5).getAsInteger(10, Bits) ? 0 : Bits;
-}
-
 std::string MemoryDecoder::decode(const AsmText &Asm, Inst &I) {
   const MemoryFacts &Facts = I.Record->Facts.Memory;
   if (!Facts.ElementBytes)
     return NotImplemented;
-  if (unsigned Bits = transposedBits(I.Record->Name, Facts.bytes())) {
+  if (Facts.TransposedBits) {
     const bool Lds = Facts.Space == MemorySpace::Lds;
     I.ElementBytes = Facts.ElementBytes;
     I.Elements = Facts.Elements;
@@ -251,7 +239,7 @@ std::string MemoryDecoder::decode(const AsmText &Asm, Inst &I) {
         Lds ? decodeLds(Asm, Facts, I) : decodeVector(Asm, Facts, I);
     if (Error.empty() && I.Dst.Dwords != Facts.Elements)
       return "a transposed load in waves of 64 is not modelled";
-    I.Op = uint8_t(Bits);
+    I.Op = Facts.TransposedBits;
     I.Run = Table.Memory[unsigned(Lds ? MemoryOp::DsLoadTransposed
                                       : MemoryOp::GlobalLoadTransposed)];
     return Error;

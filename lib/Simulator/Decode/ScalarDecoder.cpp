@@ -79,8 +79,7 @@ std::string ScalarDecoder::decode(const AsmText &Asm, Inst &I) {
   if (Left > 4)
     return OperandCount;
   // What an inline constant means depends on the type.
-  const StringRef Name = I.Record->Name;
-  const bool IsHalf = Name.ends_with("_f16") && !Name.starts_with("s_cvt_hi");
+  const bool IsHalf = I.Record->Facts.Flags & isa::FactSourcesF16;
   const unsigned First = Form == isa::OperandForm::FirstWritten ? 1 : 0;
   for (unsigned K = 0; Next < Asm.Operands.size(); ++K, ++Next) {
     const OperandType Type = IsHalf ? OperandType::F16

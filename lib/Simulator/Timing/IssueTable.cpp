@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// By class of the instruction's record, and for rates that differ within a
-// class by its name.
+// By class and pace of the instruction's record.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,31 +14,12 @@
 
 #include "Core/MatrixShape.h"
 
-#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/ErrorHandling.h"
 
 #include <algorithm>
 
 using namespace lnbwd;
 using namespace lnbwd::sim;
-using llvm::StringRef;
-
-/// A 32-bit integer product takes as long as a transcendental function.
-static bool isSlowProduct(StringRef Name) {
-  return Name.starts_with("v_mul_lo_u32") || Name.starts_with("v_mul_hi_");
-}
-
-/// One with a sum of 64 bits.
-static bool isLongProduct(StringRef Name) {
-  return Name.starts_with("v_mad_u64_u32") || Name.starts_with("v_mad_i64_i32");
-}
-
-/// Those that a wave cannot issue back to back.
-static bool isWide(StringRef Name) {
-  if (Name.starts_with("v_pk_"))
-    return !Name.starts_with("v_pk_mov");
-  return Name.contains("_f64") && !Name.starts_with("v_cvt_");
-}
 
 /// Operations that a matrix unit does in a clock with elements of this type.
 static double matrixRate(MatrixType Source, const ClockInfo &C) {
@@ -88,7 +68,7 @@ static IssueFacts factsOf(const Inst &I, const Effects &E, const ClockInfo &C,
   const unsigned Vector = unsigned(C.VectorClocks),
                  Scalar = unsigned(C.ScalarClocks);
   F.Busy = F.Gap = F.Result = uint16_t(Scalar);
-  StringRef Name = I.Record->Name;
+  const isa::InstructionFacts &Facts = I.Record->Facts;
   F.HasAccess = E.Access != MemoryAccess::None;
   switch (I.Class) {
   case InstClass::Vector:
@@ -98,11 +78,12 @@ static IssueFacts factsOf(const Inst &I, const Effects &E, const ClockInfo &C,
     F.Result = uint16_t(std::max(C.VectorResultClocks, C.VectorClocks));
     if (E.Counted == CountClass::Matrix) {
       F.Busy = F.Result = uint16_t(matrixClocks(I, C));
-    } else if (E.Counted == CountClass::Transcendental || isSlowProduct(Name)) {
+    } else if (E.Counted == CountClass::Transcendental ||
+               Facts.Takes == isa::Pace::Product) {
       F.Busy = F.Gap = F.Result = uint16_t(C.TranscendentalClocks);
-    } else if (isLongProduct(Name)) {
+    } else if (Facts.Takes == isa::Pace::LongProduct) {
       F.Busy = F.Gap = F.Result = uint16_t(C.LongProductClocks);
-    } else if (isWide(Name)) {
+    } else if (Facts.Takes == isa::Pace::Wide) {
       F.Gap = F.Result = uint16_t(C.WideClocks);
     }
     return F;
@@ -129,8 +110,8 @@ static IssueFacts factsOf(const Inst &I, const Effects &E, const ClockInfo &C,
     F.IsBarrier = E.Barrier != BarrierKind::Signal;
     return F;
   }
-  F.IsEnd = Name == "s_endpgm";
-  if (Name == "s_nop")
+  F.IsEnd = Facts.Flags & isa::FactEnds;
+  if (Facts.Flags & isa::FactIdles)
     F.Gap = uint16_t(Scalar * (1 + (unsigned(I.Imm) & 15)));
   if (E.Counted == CountClass::Branch || I.Record->Description.IsBranch) {
     F.To = Port::Branch;

@@ -7,8 +7,12 @@
 // CHECK:         nvvm.mbarrier.init
 // CHECK:         gpu.barrier
 // CHECK:         nvvm.setmaxregister decrease 40
-// Tensor maps of both matrices, from fields that are 0.
-// CHECK-COUNT-2: nvvm.fence.proxy.acquire
+// Tensor maps of both matrices, from fields that are 0, by an instruction that has
+// no operation.
+// CHECK:         nvvm.inline_ptx "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [{$r0}], [{$r1}], 128;"
+// CHECK:         nvvm.fence.proxy.acquire <gpu>
+// CHECK:         nvvm.inline_ptx "tensormap.cp_fenceproxy
+// CHECK:         nvvm.fence.proxy.acquire <gpu>
 // One copy a matrix and turn: rows of both go along the sum.
 // CHECK:         scf.for
 // CHECK:           scf.for
@@ -18,7 +22,9 @@
 // CHECK-NOT:         nvvm.cp.async.bulk.tensor
 // CHECK:         nvvm.setmaxregister increase 232
 // CHECK:         scf.for
-// CHECK:           scf.for
+// Nothing may write the sums between the fence and the first product.
+// CHECK:           %[[ZEROS:.*]] = llvm.inline_asm has_side_effects "", "=f,=f,{{.*}},0,1,{{.*}}"
+// CHECK:           scf.for {{.*}} = %[[ZEROS]])
 // CHECK:             nvvm.mbarrier.try_wait.parity
 // CHECK:             nvvm.wgmma.fence.aligned
 // CHECK-COUNT-4:     nvvm.wgmma.mma_async {{.*}} <m = 64, n = 256, k = 16>{{.*}} <row>], B[{{.*}} <col>]

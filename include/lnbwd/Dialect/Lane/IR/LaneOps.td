@@ -64,14 +64,13 @@ def Lane_RowOp : Lane_Op<"row", [Pure]> {
   let assemblyFormat = "$set `at` $place attr-dict `:` type($place)";
 }
 
-class Lane_PlaceQueryOp<string mnemonic, Type result>
-    : Lane_Op<mnemonic, [Pure]> {
+class Lane_PlaceQueryOp<string mnemonic> : Lane_Op<mnemonic, [Pure]> {
   let arguments = (ins Lane_Place:$place);
-  let results = (outs result:$result);
+  let results = (outs Index:$result);
   let assemblyFormat = "$place attr-dict `:` type($place)";
 }
 
-def Lane_GroupOp : Lane_PlaceQueryOp<"group", Index> {
+def Lane_GroupOp : Lane_PlaceQueryOp<"group"> {
   let summary = "The number of this lane's group in its workgroup";
   let description = [{
     Example:
@@ -82,7 +81,7 @@ def Lane_GroupOp : Lane_PlaceQueryOp<"group", Index> {
   }];
 }
 
-def Lane_LaneOp : Lane_PlaceQueryOp<"lane", Index> {
+def Lane_LaneOp : Lane_PlaceQueryOp<"lane"> {
   let summary = "The number of this lane among those that share its row";
   let description = [{
     Example:
