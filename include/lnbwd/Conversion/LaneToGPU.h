@@ -40,7 +40,8 @@ void populateLaneSumsToGPUPatterns(mlir::RewritePatternSet &patterns);
 /// barriers of LDS alone. `chip` has to outlive the patterns.
 void populateLaneToAMDPatterns(mlir::RewritePatternSet &patterns,
                                const ChipInfo &chip);
-/// Kernels that start before the one before them has ended.
+/// Kernels that start before the one before them has ended, and rows that no
+/// cache need keep.
 void populateLaneToNVIDIAPatterns(mlir::RewritePatternSet &patterns);
 /// Bytes that are counted as they arrive, workgroups that share rows, and rows
 /// that are staged. `chip` has to outlive the patterns.

@@ -109,6 +109,9 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     naming the operation, on anything in a region that works neither elementwise
     nor as a sum.
 
+    A kernel that adds up rows of an allocation, partial sums, and is the last
+    to read it ends with `lane.discard`, on chips other than AMD's.
+
     Kernel parameters are bare pointers, each typed as the first row of its
     buffer, then the row count and the workgroup count as 64-bit integers
     (docs/abi.md). Of a program with groups of rows these are the counts of one

@@ -18,6 +18,7 @@
 
 #include "lnbwd/Conversion/LaneToGPU.h"
 
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -63,6 +64,11 @@ void emitStore(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
 /// allocation begins: a workgroup's group of rows lies within the whole.
 mlir::Value emitOffsetInAllocation(mlir::ImplicitLocOpBuilder &b,
                                    mlir::Value memory, mlir::Value offset);
+/// The address of an element, as NVVM's operations take it. Strides are those
+/// of the identity layout.
+mlir::Value emitAddress(mlir::ImplicitLocOpBuilder &b, mlir::Value memory,
+                        mlir::ValueRange indices,
+                        mlir::NVVM::NVVMMemorySpace space);
 /// Notes for the report that so many groups do what is in `op`.
 void notePartOfGroups(mlir::Operation *op, int64_t groups);
 

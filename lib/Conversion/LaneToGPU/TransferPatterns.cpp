@@ -22,9 +22,7 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// The address of an element, as NVVM's operations take it. Strides are those
-/// of the identity layout.
-static Value emitAddress(ImplicitLocOpBuilder &b, Value memory,
+Value lnbwd::emitAddress(ImplicitLocOpBuilder &b, Value memory,
                          ValueRange indices, NVVM::NVVMMemorySpace space) {
   auto type = cast<MemRefType>(memory.getType());
   Value offset = emitIndex(b, 0);

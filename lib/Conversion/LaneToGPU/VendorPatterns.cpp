@@ -12,9 +12,11 @@
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -240,6 +242,67 @@ struct LowerAllowNextKernel : OpRewritePattern<lane::AllowNextKernelOp> {
     return success();
   }
 };
+
+/// A line of the cache, which one instruction gives up.
+constexpr int64_t lineBytes = 128;
+
+/// Each lane takes rows of its own, from the first line of the workgroup's
+/// columns to the last.
+struct LowerDiscard : PlacePattern<lane::DiscardOp> {
+  using PlacePattern::PlacePattern;
+
+  LogicalResult lower(lane::DiscardOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> memories =
+        llvm::filter_to_vector(op.getMemories(), [&](Value memory) {
+          return hasWholeLines(place.type, cast<MemRefType>(memory.getType()));
+        });
+    if (memories.empty()) {
+      rewriter.eraseOp(op);
+      return success();
+    }
+    Value thread = gpu::ThreadIdOp::create(b, gpu::Dimension::x);
+    Value threads =
+        emitIndex(b, place.type.getLanes() * place.type.getGroups());
+    Value bytes = arith::ConstantIntOp::create(b, lineBytes, 64);
+    scf::ForOp::create(b, thread, op.getRows(), threads, ValueRange(),
+                       [&](OpBuilder &, Location, Value row, ValueRange) {
+                         for (Value memory : memories)
+                           discardRow(b, place, memory, row, bytes);
+                         scf::YieldOp::create(b);
+                       });
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  /// Whether no line has columns of other rows or workgroups as well, given
+  /// that the memory begins with a line.
+  static bool hasWholeLines(lane::PlaceType place, MemRefType type) {
+    int64_t columns = lineBytes * 8 / type.getElementTypeBitWidth();
+    return place.getRowLength() % columns == 0 &&
+           place.getWorkgroupColumns() % columns == 0 &&
+           place.getRowLength() % place.getWorkgroupColumns() == 0;
+  }
+
+  static void discardRow(ImplicitLocOpBuilder &b, const Place &place,
+                         Value memory, Value row, Value bytes) {
+    int64_t columns =
+        lineBytes * 8 /
+        cast<MemRefType>(memory.getType()).getElementTypeBitWidth();
+    for (int64_t c = 0; c < place.type.getWorkgroupColumns(); c += columns) {
+      Value column = emitIndex(b, c);
+      if (place.first)
+        column = arith::AddIOp::create(b, place.first, column);
+      Value address =
+          emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
+      LLVM::CallIntrinsicOp::create(
+          b, b.getStringAttr("llvm.nvvm.discard.global.L2"),
+          ValueRange{address, bytes});
+    }
+  }
+};
 } // namespace
 
 void lnbwd::populateLaneToAMDPatterns(RewritePatternSet &patterns,
@@ -252,6 +315,6 @@ void lnbwd::populateLaneToAMDPatterns(RewritePatternSet &patterns,
 }
 
 void lnbwd::populateLaneToNVIDIAPatterns(RewritePatternSet &patterns) {
-  patterns.add<LowerAwaitPreviousKernel, LowerAllowNextKernel>(
+  patterns.add<LowerAwaitPreviousKernel, LowerAllowNextKernel, LowerDiscard>(
       patterns.getContext());
 }

@@ -86,6 +86,32 @@ private:
     return std::any_of(first, first + op.getScalars().size(),
                        [](ArrayRef<Value> parts) { return !parts.empty(); });
   }
+  /// The row blocks that nothing reads behind this kernel, which are partial
+  /// sums: what a cache holds of them would be brought to memory for nothing.
+  /// One workgroup has all rows of its columns, and the barriers of the sum
+  /// over its groups are behind all loads. AMD's chips have no such
+  /// instruction.
+  SmallVector<Value> getDeadRows() {
+    if (chip.backend != Backend::NVPTX || schedule.getRowsPerWorkgroup() ||
+        schedule.getRowGroups() == 1 || op.getColumnSums().empty() ||
+        op.getGroupOperand())
+      return {};
+    SmallVector<Value> dead;
+    for (auto [rows, buffer] : llvm::zip(op.getRows(), kernel.buffers))
+      if (isLastUse(rows))
+        dead.push_back(buffer);
+    return dead;
+  }
+  /// Whether `rows` is memory of the function's own that only its release
+  /// follows.
+  bool isLastUse(Value rows) {
+    return rows.getDefiningOp<memref::AllocOp>() &&
+           llvm::all_of(rows.getUsers(), [&](Operation *user) {
+             return user == op || isa<memref::DeallocOp>(user) ||
+                    (user->getBlock() == op->getBlock() &&
+                     user->isBeforeInBlock(op));
+           });
+  }
   /// The parts of a row scalar, from the first to the last.
   SmallVector<Value> loadParts(ArrayRef<Value> parts, Value row) {
     return llvm::map_to_vector(parts, [&](Value part) -> Value {
@@ -211,6 +237,8 @@ void RowDistributor::write() {
                              place, /*access=*/IntegerAttr(),
                              op.getAccumulate());
   }
+  if (SmallVector<Value> dead = getDeadRows(); !dead.empty())
+    lane::DiscardOp::create(b, dead, kernel.rows, place);
   gpu::ReturnOp::create(b);
 }
 

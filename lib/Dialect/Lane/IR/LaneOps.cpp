@@ -161,6 +161,16 @@ LogicalResult StoreOp::verify() {
                     getElementTypeOrSelf(getMemory()), getAccess());
 }
 
+LogicalResult DiscardOp::verify() {
+  PlaceType place = getPlace().getType();
+  if (getMemories().empty())
+    return emitOpError("expected memories to discard, got none");
+  for (Type memory : getMemories().getTypes())
+    if (failed(verifyRows(*this, memory, place, /*isColumn=*/false)))
+      return failure();
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // The walk over the rows
 //===----------------------------------------------------------------------===//

@@ -146,6 +146,22 @@ func.func @f(%x: vector<2x2xf32>, %m: memref<?x128xf32>, %place: !lane.place<row
 
 // -----
 
+func.func @f(%m: memref<128xf32>, %rows: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected a memref of rank 2 whose last dimension is the place's row_length, 128, got 'memref<128xf32>'}}
+  lane.discard %m rows %rows at %place : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>, memref<128xf32>
+  return
+}
+
+// -----
+
+func.func @f(%rows: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected memories to discard, got none}}
+  "lane.discard"(%rows, %place) : (index, !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) -> ()
+  return
+}
+
+// -----
+
 func.func @f(%i: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
   // expected-error@+1 {{expected which workgroup of how many it is for, since its last set may not be whole}}
   lane.for_rows %set = %i to %i step %i at %place : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2> {

@@ -20,6 +20,7 @@
 // CHECK:         lane.allow_next_kernel
 // CHECK:         %[[TOTAL:.*]] = lane.combine_groups %[[RESULTS]]#0 at %[[PLACE]] radix 8 : !place, vector<2x8xf32> -> vector<2x8xf32>
 // CHECK:         lane.store_sum %[[TOTAL]], %{{.*}}[%{{.*}}] at %[[PLACE]] : !place, vector<2x8xf32>, memref<?x1000xf32>
+// CHECK:         lane.discard %{{.*}}, %{{.*}} rows %{{.*}} at %[[PLACE]] : !place, memref<?x1000xf32>, memref<?x1000xbf16>
 !place = !lane.place<row_length = 1000, lanes = 64, groups = 8, width = 8>
 func.func @row_loop(%begin: index, %rows: index, %step: index, %w: index, %ws: index, %g: memref<1000xbf16>, %a: memref<?x1000xbf16>,
                     %b: memref<?x1000xf32>, %s: memref<?xf32>, %o: memref<?x1000xbf16>, %p: memref<?x1000xf32>) {
@@ -46,6 +47,7 @@ func.func @row_loop(%begin: index, %rows: index, %step: index, %w: index, %ws: i
   lane.allow_next_kernel
   %total = lane.combine_groups %sum at %place radix 8 : !place, vector<2x8xf32> -> vector<2x8xf32>
   lane.store_sum %total, %p[%w] at %place : !place, vector<2x8xf32>, memref<?x1000xf32>
+  lane.discard %b, %a rows %rows at %place : !place, memref<?x1000xf32>, memref<?x1000xbf16>
   return
 }
 

@@ -390,6 +390,31 @@ def Lane_StoreScalarOp : Lane_Op<"store_scalar", [
   }];
 }
 
+def Lane_DiscardOp : Lane_Op<"discard"> {
+  let summary = "Give up what rows hold, which nobody reads any more";
+  let description = [{
+    From here on the columns of this workgroup in the first `rows` rows of
+    `memories` hold anything: a cache that has what was written there need not
+    bring it to memory. The lanes of the workgroup share the work, so that a
+    barrier has to be between all their loads of these rows and this. Where the
+    columns are no whole lines of the cache, nothing is done.
+
+    Example:
+
+    ```mlir
+    lane.discard %dgammas, %dbetas rows %rows at %place
+        : !lane.place<...>, memref<?x1024xf32>, memref<?x1024xf32>
+    ```
+  }];
+  let arguments = (ins Arg<Variadic<AnyMemRef>, "", [MemWrite]>:$memories,
+                       Index:$rows, Lane_Place:$place);
+  let assemblyFormat = [{
+    $memories `rows` $rows `at` $place attr-dict `:` type($place) `,`
+    type($memories)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // The walk over the rows
 //===----------------------------------------------------------------------===//

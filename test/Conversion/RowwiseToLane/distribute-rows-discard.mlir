@@ -1,0 +1,81 @@
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=sm_90 --canonicalize --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-distribute-rows=chip=gfx942 --canonicalize --split-input-file | FileCheck %s --check-prefix=AMD
+
+// Memory of the function's own, which nothing reads behind the kernel that adds
+// up its rows.
+// AMD-NOT:     lane.discard
+// CHECK-LABEL: gpu.func @last(
+// CHECK:         lane.combine_groups
+// CHECK:         lane.store_sum
+// CHECK-NEXT:    lane.discard %{{.*}} rows %{{.*}} at %{{.*}} :
+// CHECK-NEXT:    gpu.return
+func.func @last(%s: memref<128xf32>, %m: index) {
+  %p = memref.alloc(%m) : memref<?x128xf32>
+  lnbwd.rowwise @last rows(%p : memref<?x128xf32>) outs column_sums(%s : memref<128xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
+                                             workgroups_per_compute_unit = 1, column_tile = 32>} {
+  ^bb0(%row: vector<128xf32>):
+    lnbwd.yield %row : vector<128xf32>
+  }
+  memref.dealloc %p : memref<?x128xf32>
+  return
+}
+
+// -----
+
+// The first one is not the last to read it.
+// CHECK-LABEL: gpu.func @first(
+// CHECK-NOT:     lane.discard
+// CHECK-LABEL: gpu.func @second(
+// CHECK:         lane.discard
+func.func @twice(%s: memref<128xf32>, %m: index) {
+  %p = memref.alloc(%m) : memref<?x128xf32>
+  lnbwd.rowwise @first rows(%p : memref<?x128xf32>) outs column_sums(%s : memref<128xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
+                                             workgroups_per_compute_unit = 1, column_tile = 32>} {
+  ^bb0(%row: vector<128xf32>):
+    lnbwd.yield %row : vector<128xf32>
+  }
+  lnbwd.rowwise @second rows(%p : memref<?x128xf32>) outs column_sums(%s : memref<128xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
+                                             workgroups_per_compute_unit = 1, column_tile = 32>} {
+  ^bb0(%row: vector<128xf32>):
+    lnbwd.yield %row : vector<128xf32>
+  }
+  memref.dealloc %p : memref<?x128xf32>
+  return
+}
+
+// -----
+
+// The caller's rows stay what they are.
+// CHECK-LABEL: gpu.func @argument(
+// CHECK-NOT:     lane.discard
+// CHECK:       func.func @argument
+func.func @argument(%p: memref<?x128xf32>, %s: memref<128xf32>) {
+  lnbwd.rowwise @argument rows(%p : memref<?x128xf32>) outs column_sums(%s : memref<128xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
+                                             workgroups_per_compute_unit = 1, column_tile = 32>} {
+  ^bb0(%row: vector<128xf32>):
+    lnbwd.yield %row : vector<128xf32>
+  }
+  return
+}
+
+// -----
+
+// Without other groups there is no barrier behind the loads.
+// CHECK-LABEL: gpu.func @alone(
+// CHECK-NOT:     lane.discard
+// CHECK:       func.func @alone
+func.func @alone(%s: memref<128xf32>, %m: index) {
+  %p = memref.alloc(%m) : memref<?x128xf32>
+  lnbwd.rowwise @alone rows(%p : memref<?x128xf32>) outs column_sums(%s : memref<128xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 1, vector_width = 4, rows_per_workgroup = 0,
+                                             workgroups_per_compute_unit = 1, column_tile = 32>} {
+  ^bb0(%row: vector<128xf32>):
+    lnbwd.yield %row : vector<128xf32>
+  }
+  memref.dealloc %p : memref<?x128xf32>
+  return
+}
