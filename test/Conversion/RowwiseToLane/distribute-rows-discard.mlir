@@ -9,15 +9,15 @@
 // CHECK:         lane.store_sum
 // CHECK-NEXT:    lane.discard %{{.*}} rows %{{.*}} at %{{.*}} :
 // CHECK-NEXT:    gpu.return
-func.func @last(%s: memref<128xf32>, %m: index) {
-  %p = memref.alloc(%m) : memref<?x128xf32>
-  lnbwd.rowwise @last rows(%p : memref<?x128xf32>) outs column_sums(%s : memref<128xf32>)
+func.func @last(%s: memref<1024xf32>, %m: index) {
+  %p = memref.alloc(%m) : memref<?x1024xf32>
+  lnbwd.rowwise @last rows(%p : memref<?x1024xf32>) outs column_sums(%s : memref<1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
                                              workgroups_per_compute_unit = 1, column_tile = 32>} {
-  ^bb0(%row: vector<128xf32>):
-    lnbwd.yield %row : vector<128xf32>
+  ^bb0(%row: vector<1024xf32>):
+    lnbwd.yield %row : vector<1024xf32>
   }
-  memref.dealloc %p : memref<?x128xf32>
+  memref.dealloc %p : memref<?x1024xf32>
   return
 }
 
@@ -28,21 +28,21 @@ func.func @last(%s: memref<128xf32>, %m: index) {
 // CHECK-NOT:     lane.discard
 // CHECK-LABEL: gpu.func @second(
 // CHECK:         lane.discard
-func.func @twice(%s: memref<128xf32>, %m: index) {
-  %p = memref.alloc(%m) : memref<?x128xf32>
-  lnbwd.rowwise @first rows(%p : memref<?x128xf32>) outs column_sums(%s : memref<128xf32>)
+func.func @twice(%s: memref<1024xf32>, %m: index) {
+  %p = memref.alloc(%m) : memref<?x1024xf32>
+  lnbwd.rowwise @first rows(%p : memref<?x1024xf32>) outs column_sums(%s : memref<1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
                                              workgroups_per_compute_unit = 1, column_tile = 32>} {
-  ^bb0(%row: vector<128xf32>):
-    lnbwd.yield %row : vector<128xf32>
+  ^bb0(%row: vector<1024xf32>):
+    lnbwd.yield %row : vector<1024xf32>
   }
-  lnbwd.rowwise @second rows(%p : memref<?x128xf32>) outs column_sums(%s : memref<128xf32>)
+  lnbwd.rowwise @second rows(%p : memref<?x1024xf32>) outs column_sums(%s : memref<1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
                                              workgroups_per_compute_unit = 1, column_tile = 32>} {
-  ^bb0(%row: vector<128xf32>):
-    lnbwd.yield %row : vector<128xf32>
+  ^bb0(%row: vector<1024xf32>):
+    lnbwd.yield %row : vector<1024xf32>
   }
-  memref.dealloc %p : memref<?x128xf32>
+  memref.dealloc %p : memref<?x1024xf32>
   return
 }
 
@@ -52,12 +52,12 @@ func.func @twice(%s: memref<128xf32>, %m: index) {
 // CHECK-LABEL: gpu.func @argument(
 // CHECK-NOT:     lane.discard
 // CHECK:       func.func @argument
-func.func @argument(%p: memref<?x128xf32>, %s: memref<128xf32>) {
-  lnbwd.rowwise @argument rows(%p : memref<?x128xf32>) outs column_sums(%s : memref<128xf32>)
+func.func @argument(%p: memref<?x1024xf32>, %s: memref<1024xf32>) {
+  lnbwd.rowwise @argument rows(%p : memref<?x1024xf32>) outs column_sums(%s : memref<1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
                                              workgroups_per_compute_unit = 1, column_tile = 32>} {
-  ^bb0(%row: vector<128xf32>):
-    lnbwd.yield %row : vector<128xf32>
+  ^bb0(%row: vector<1024xf32>):
+    lnbwd.yield %row : vector<1024xf32>
   }
   return
 }
@@ -68,14 +68,32 @@ func.func @argument(%p: memref<?x128xf32>, %s: memref<128xf32>) {
 // CHECK-LABEL: gpu.func @alone(
 // CHECK-NOT:     lane.discard
 // CHECK:       func.func @alone
-func.func @alone(%s: memref<128xf32>, %m: index) {
-  %p = memref.alloc(%m) : memref<?x128xf32>
-  lnbwd.rowwise @alone rows(%p : memref<?x128xf32>) outs column_sums(%s : memref<128xf32>)
+func.func @alone(%s: memref<1024xf32>, %m: index) {
+  %p = memref.alloc(%m) : memref<?x1024xf32>
+  lnbwd.rowwise @alone rows(%p : memref<?x1024xf32>) outs column_sums(%s : memref<1024xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 1, vector_width = 4, rows_per_workgroup = 0,
                                              workgroups_per_compute_unit = 1, column_tile = 32>} {
-  ^bb0(%row: vector<128xf32>):
-    lnbwd.yield %row : vector<128xf32>
+  ^bb0(%row: vector<1024xf32>):
+    lnbwd.yield %row : vector<1024xf32>
   }
-  memref.dealloc %p : memref<?x128xf32>
+  memref.dealloc %p : memref<?x1024xf32>
+  return
+}
+
+// -----
+
+// There is little of short rows to bring to memory.
+// CHECK-LABEL: gpu.func @short(
+// CHECK-NOT:     lane.discard
+// CHECK:       func.func @short
+func.func @short(%s: memref<256xf32>, %m: index) {
+  %p = memref.alloc(%m) : memref<?x256xf32>
+  lnbwd.rowwise @short rows(%p : memref<?x256xf32>) outs column_sums(%s : memref<256xf32>)
+      attributes {schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 4, rows_per_workgroup = 0,
+                                             workgroups_per_compute_unit = 1, column_tile = 32>} {
+  ^bb0(%row: vector<256xf32>):
+    lnbwd.yield %row : vector<256xf32>
+  }
+  memref.dealloc %p : memref<?x256xf32>
   return
 }
