@@ -110,7 +110,7 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     nor as a sum.
 
     A kernel that adds up rows of an allocation, partial sums, and is the last
-    to read it ends with `lane.discard` where rows have 512 columns or more, on
+    to read it ends with `lane.discard` where rows have 768 columns or more, on
     chips other than AMD's.
 
     Kernel parameters are bare pointers, each typed as the first row of its
