@@ -55,9 +55,8 @@ def prepare(options) -> int:
         if "lnbwd" in words[0] and "=>" in words:
             shutil.copy(words[2], out)
     shutil.copy(__file__, out / "on_gpu.py")
-    shutil.copy(grid.__file__, out)
-    shutil.copy(chips.__file__, out)
-    shutil.copy(grid.compiling.__file__, out)
+    for module in (chips, grid, grid.compiling, grid.pairs):
+        shutil.copy(module.__file__, out)
     shutil.copy(ROOT / "lib" / "Chips" / "Chips.json", out)
     is_amd = options.chip.startswith("gfx")
     # compute-sanitizer is NVIDIA's.
