@@ -68,11 +68,22 @@ def differentiate(build: pathlib.Path, text: str, options: str = "") -> str:
     return run_passes(build, text, f"--lnbwd-differentiate={options}")
 
 
+def load_lnbwd() -> None:
+    """Loads the Python package, which is not needed where kernels are only run.
+
+    As a whole: of two threads that begin with modules of a package that is not loaded yet, Python
+    lets one find a module half loaded. Those that begin with the package wait for each other.
+    """
+    folder = str(pathlib.Path(__file__).resolve().parents[2] / "python")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    import lnbwd  # noqa: F401
+
+
 @functools.cache
 def _compiler(build: pathlib.Path):
-    # Not needed where kernels are only run.
     os.environ.setdefault("LNBWD_LIBRARY_DIR", str(build / "lib"))
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+    load_lnbwd()
     from lnbwd import compiler
 
     return compiler

@@ -102,8 +102,7 @@ def few_cases(chips=chips_of_tests.FEW):
 
 def op_source(kernel: Kernel) -> str:
     """The operation as MLIR."""
-    # Not needed where kernels are only run.
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+    compiling.load_lnbwd()
     from lnbwd.operations import LAYER_NORM_BWD
     from lnbwd.spec import KernelSpec
 
