@@ -8,7 +8,9 @@
 
 compiles our kernels with lnbwd-opt, runs everything interleaved on PyTorch's current GPU, checks
 every competitor's numbers, prints a table with the verdicts, and writes results/layer_norm_bwd.json
-and, where matplotlib is installed, plots. docs/performance.md says what is in the numbers.
+and, where matplotlib is installed, plots; with --random SEED COUNT they are called
+layer_norm_bwd-random-SEED-COUNT, and what a run before left in the folder stays: the later one's are
+numbered. docs/performance.md says what is in the numbers.
 
 On a machine without the compiler, give it kernels that were compiled elsewhere:
 
@@ -58,7 +60,6 @@ from lnbwd_bench.verdicts import (  # noqa: E402
 )
 
 RECORDED = ROOT / "bench" / "recorded_peers.json"
-RESULT, REPORT = f"{LAYER_NORM_BWD}.json", f"{LAYER_NORM_BWD}.txt"
 DRY_SHAPES = ("24x256", "17x96", "16x512:f32")
 
 
@@ -300,36 +301,19 @@ class Run:
 
         slots = timing.SlotCounter(buffers.sets)
         progress.say(f"{shape} stream")
-        streams = [timing.Candidate(name, call) for name in self.stream.names
-                   if (call := self.stream.prepare(name, shape, buffers))]
-        timing.time_events(machine, streams, slots, 3 if machine.is_simulated else 9)
-        streams.sort(key=lambda candidate: timing.median(candidate.times["events"]))
-        best = streams[:3]
+        best = timing.best_streams(machine, self.stream.candidates(
+            shape.stream_bytes // 3,
+            [[places[name] for name in ("dy", "x", "dx")] for places in buffers.pointers]), slots)
         empty = timing.Candidate("empty", self.empty)
-        record["thrown_away"] = 0
-        record["stream"], record["empty"] = {}, {}
-        everything = [*candidates, *best, empty]
-        progress.say(f"{shape} events")
-        record["thrown_away"] = timing.time_events(machine, everything, slots,
-                                                   options.repetitions)
-        estimates = [timing.median(candidate.times["events"]) for candidate in everything]
-        if "graph" in options.methods:
-            progress.say(f"{shape} graph")
-            timing.time_graph(machine, everything, slots, options.repetitions, estimates)
-        if INTERLEAVED in options.methods:
-            progress.say(f"{shape} interleaved")
-            timing.time_graph(machine, everything, slots, options.repetitions, estimates,
-                              foreign=self.foreign)
+        record["thrown_away"] = timing.time_in_turns(
+            machine, [*candidates, *best, empty], slots, options.methods, options.repetitions,
+            self.foreign, lambda method: progress.say(f"{shape} {method}"))
+        record["stream"], record["empty"] = timing.stream_record(best, options.methods), {}
         for method in options.methods:
             for candidate in candidates:
                 if candidate.times.get(method):
                     record["competitors"][candidate.name].setdefault("times", {})[method] = \
                         timing.summary(candidate.times[method])
-            timed = [candidate for candidate in best if candidate.times.get(method)]
-            if timed:
-                fastest = min(timed, key=lambda candidate: timing.median(candidate.times[method]))
-                record["stream"][method] = {"variant": fastest.name,
-                                            **timing.summary(fastest.times[method])}
             if empty.times.get(method):
                 record["empty"][method] = timing.summary(empty.times[method])
         return record
@@ -375,7 +359,8 @@ def run(options: argparse.Namespace) -> int:
         "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
         "machine": machine.describe(), "methods": options.methods,
         "repetitions": options.repetitions, "unavailable": session.unavailable, "shapes": []}
-    path = options.out / RESULT
+    path = report.claim(options.out / f"{report.stem_of(LAYER_NORM_BWD, options.random)}.json")
+    report.write_json(document, path)
     status = 0
     for shape in options.shapes:
         if options.time_budget and time.monotonic() - start > options.time_budget:
@@ -405,22 +390,24 @@ def run(options: argparse.Namespace) -> int:
         ours = record["competitors"]["ours"]
         if not ours.get("valid") or not ours.get("repeatable"):
             status = 1
-    finish(document, options.out, plots=not options.no_plot)
+    print(f"numbers: {path}")
+    finish(document, path, plots=not options.no_plot)
     return status
 
 
-def finish(document: dict[str, Any], folder: pathlib.Path, plots: bool) -> None:
-    """Plots and prints a result."""
+def finish(document: dict[str, Any], path: pathlib.Path, plots: bool) -> None:
+    """Plots and prints a result, into files beside ``path`` that are called alike."""
+    stem = path.name.partition(".json")[0]
     # They are of an NVIDIA card.
     is_amd = str(document["machine"].get("driver", "")).startswith("HIP")
     recorded = {} if is_amd else load_recorded(RECORDED)
     if plots:
         try:
-            report.plot(document, recorded, folder)
+            report.plot(document, recorded, path.parent, stem)
         except ImportError as error:
             print(f"note: no plot, {error}; --report draws it elsewhere")
     text = report.text_report(document, recorded)
-    (folder / REPORT).write_text(text + "\n")
+    (path.parent / f"{stem}.txt").write_text(text + "\n")
     print(text)
 
 
@@ -436,7 +423,7 @@ def main(arguments: list[str]) -> int:
             return fail(str(error))
         folder = options.out or options.report.parent
         folder.mkdir(parents=True, exist_ok=True)
-        finish(document, folder, plots=not options.no_plot)
+        finish(document, folder / options.report.name, plots=not options.no_plot)
         return 0
     if options.compile_to:
         progress = Progress(len(options.shapes) + (options.emit == "hsaco"))

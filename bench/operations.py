@@ -11,11 +11,14 @@ shape's as a hint, as Python compiles them. The outputs are compared with float6
 
   operations.py compile --out KERNELS [--chip sm_90] [--shapes 8192x4096 ...]   where the compiler is
   operations.py compile --out KERNELS --random SEED COUNT                       shapes drawn at random
-  operations.py run --kernels KERNELS [--out FILE]                              where the GPU is
+  operations.py run --kernels KERNELS [--interleave] [--out FILE]               where the GPU is
   operations.py run --kernels NEW --beside before=OLD --peers [--out FILE]      of two compilers
+  operations.py report FILE ...                                                 tables again
 
---beside takes a folder of kernels that another state of the compiler made, and times them in turns
-with ours on the same buffers, checked the same way; it can be given several times.
+Each is held against the stream, the fastest kernel that reads and writes as many row blocks of the
+size and does nothing else. --beside takes a folder of kernels that another state of the compiler
+made, and times them in turns with ours on the same buffers, checked the same way; it can be given
+several times. What is in FILE stays: a later run's is numbered.
 """
 
 from __future__ import annotations
@@ -26,10 +29,9 @@ import json
 import math
 import os
 import pathlib
-import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
@@ -46,14 +48,31 @@ from lnbwd.operations import (  # noqa: E402
     RMS_NORM_BWD,
 )
 from lnbwd.spec import rows_option  # noqa: E402
-from lnbwd_bench import PEERS  # noqa: E402
+from lnbwd_bench import PEERS, our_kernels, report, timing  # noqa: E402
+from lnbwd_bench.operations_report import (  # noqa: E402
+    COPY,
+    FORMAT,
+    STREAM,
+    VERSION,
+    line,
+    read,
+    summary_lines,
+    text,
+)
 from lnbwd_bench.shapes import Shape, parse_shape, random_shapes, shape_argument  # noqa: E402
+from lnbwd_bench.stream import Traffic  # noqa: E402
+from lnbwd_bench.verdicts import INTERLEAVED, METHODS  # noqa: E402
 
 SHAPES = ("4096x1024", "8192x4096", "16384x2048", "65536x768")
 CHIP = chips.GPU
+MANIFEST = "operations.json"
 EPSILON = 1e-5
 # Error over the largest value of an output: one rounding, and some for the arithmetic before it.
 ALLOWED = {"bf16": 6e-3, "f16": 8e-4, "f32": 4e-6}
+
+# What a row of the result file has beside those who were timed.
+ROW_KEYS = ("name", "m", "n", "dtype", "chip", "file", "random", "bytes", "stream_bytes", "beside",
+            "timed", "thrown_away", STREAM)
 
 
 def variants(shape: Shape, chip: str) -> dict[str, family.Case]:
@@ -79,10 +98,26 @@ def variants(shape: Shape, chip: str) -> dict[str, family.Case]:
     }
 
 
+def traffic_of(case: family.Case) -> Traffic:
+    """How many row blocks an operation reads and writes.
+
+    Raises:
+        ValueError: they are of several types, so that no stream moves as many bytes.
+    """
+    blocks = [(element, is_output) for _, kind, element, is_output in case.arguments()
+              if kind == "row_block"]
+    if len({element for element, _ in blocks}) > 1:
+        raise ValueError(f"{case.name}: expected row blocks of one type, got "
+                         f"{', '.join(element for element, _ in blocks)}")
+    writes = sum(is_output for _, is_output in blocks)
+    return Traffic(len(blocks) - writes, writes)
+
+
 def compile_main(options: argparse.Namespace) -> int:
     build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build"))
     options.out.mkdir(parents=True, exist_ok=True)
-    kernels = []
+    kernels: list[dict[str, Any]] = []
+    traffics = set()
     if options.random:
         options.shapes = random_shapes(*options.random)
     for shape in options.shapes:
@@ -90,9 +125,12 @@ def compile_main(options: argparse.Namespace) -> int:
             if options.only and name not in options.only:
                 continue
             file = family.compile_case(build, case, options.out)
+            traffics.add(traffic_of(case))
             kernels.append({"name": name, "m": shape.m, "n": shape.n, "dtype": shape.dtype,
-                            "chip": options.chip, "file": file.name})
-    (options.out / "operations.json").write_text(json.dumps(kernels, indent=1) + "\n")
+                            "chip": options.chip, "file": file.name,
+                            **({"random": options.random} if options.random else {})})
+    our_kernels.pack_streams(options.chip, options.out, sorted(traffics))
+    (options.out / MANIFEST).write_text(json.dumps(kernels, indent=1) + "\n")
     print(f"{len(kernels)} kernels in {options.out}")
     return 0
 
@@ -122,7 +160,18 @@ def error_of(outputs: Iterable[Any], expected: Iterable[Any]) -> float:
 
 
 class Timed:
-    """One operation on one shape: its buffers, and who is timed on them."""
+    """One operation on one shape: its buffers, and who is timed on them.
+
+    Attributes:
+        shape: the rows.
+        op: which operation, by its name among :func:`variants`.
+        moved: bytes of all arguments, each once.
+        count: sets of buffers.
+        sets: for each, the tensors by name.
+        places: for each, where the arguments are for our kernels, by name.
+        traffic: row blocks that are read and written.
+        block_bytes: of one of them.
+    """
 
     def __init__(self, machine: Any, entry: dict[str, Any], kernels: pathlib.Path) -> None:
         import torch
@@ -138,6 +187,8 @@ class Timed:
         dims = {"row_block": (shape.m, shape.n), "column": (shape.n,), "row_scalar": (shape.m,)}
         self.moved = sum(math.prod(dims[kind]) * DTYPES[element].itemsize
                          for _, kind, element, _ in arguments)
+        self.traffic = traffic_of(case)
+        self.block_bytes = shape.m * shape.n * shape.element_bytes
         self.count = max(2, -(-5 * machine.l2_bytes // self.moved) + 1)
         self.sets: list[dict[str, Any]] = []
         for _ in range(self.count):
@@ -150,25 +201,31 @@ class Timed:
             # Peers' gradients of LayerNorm take it, though no result depends on it.
             tensors.setdefault("beta", torch.zeros_like(tensors["gamma"]))
             self.sets.append(tensors)
+        self.places = [{name: machine.place(tensors[name]) for name, *_ in arguments}
+                        for tensors in self.sets]
         self._outputs = [name for name, _, _, is_output in arguments if is_output]
+        self._blocks = [name for wanted in (False, True)
+                        for name, kind, _, is_output in arguments
+                        if kind == "row_block" and is_output == wanted]
         self._ours = {"ours": self._call_of(kernels / entry["file"])}
 
     def _call_of(self, file: pathlib.Path) -> Callable[[int], None]:
         """A call of the kernel in a file; each set of buffers has a workspace of its own."""
         from lnbwd import runtime
 
+        machine = self._machine
         program = runtime.Program.from_file(file)
-        kernel = runtime.Kernel(self._machine.ours, program)
+        kernel = runtime.Kernel(machine.ours, program)
         rows = self.shape.m
-        pointers = [[tensors[argument.name].data_ptr() for argument in program.arguments]
-                    for tensors in self.sets]
+        pointers = [[places[argument.name].pointer for argument in program.arguments]
+                    for places in self.places]
         size = kernel.workspace_size(rows)
-        workspaces = [self._torch.empty(max(size, 1), dtype=self._torch.uint8,
-                                        device=self._machine.device) for _ in range(self.count)]
+        workspaces = [machine.place(self._torch.empty(max(size, 1), dtype=self._torch.uint8,
+                                                      device=machine.device))
+                      for _ in range(self.count)]
 
         def call(slot: int) -> None:
-            kernel.launch(pointers[slot], rows, workspaces[slot].data_ptr(), size,
-                          self._machine.stream())
+            kernel.launch(pointers[slot], rows, workspaces[slot].pointer, size, machine.stream())
 
         return call
 
@@ -176,23 +233,38 @@ class Timed:
         """Takes the kernel in a file as one of ours, too."""
         self._ours[name] = self._call_of(file)
 
-    def candidates(self, peers: Iterable[Any], say: Callable[[str], None]) -> list[Any]:
-        """Ours, the peers that have the operation and get it right, and for a forward pass a copy,
-        which moves what it must move."""
-        from lnbwd_bench.checking import PEER_SLACK
-        from lnbwd_bench.timing import Candidate
+    def streams(self, stream: Any) -> list[timing.Candidate]:
+        """Streams of as many arrays between the row blocks; what was in the outputs is lost."""
+        candidates: list[timing.Candidate] = stream.candidates(
+            self.block_bytes, [[places[name].pointer for name in self._blocks]
+                               for places in self.places])
+        return candidates
 
-        result = [Candidate(name, call) for name, call in self._ours.items()]
+    def _run_ours(self, call: Callable[[int], None]) -> list[Any]:
+        """The outputs of one of ours on the first set, from memory that has no numbers."""
+        tensors, places = self.sets[0], self.places[0]
+        for output in self._outputs:
+            tensors[output].fill_(math.nan)
+            places[output].send()
+        call(0)
+        self._machine.synchronize()
+        for output in self._outputs:
+            places[output].fetch()
+        return [tensors[output] for output in self._outputs]
+
+    def candidates(self, peers: Iterable[Any],
+                   say: Callable[[str], None]) -> list[timing.Candidate]:
+        """Ours, and the peers that have the operation and get it right."""
+        from lnbwd_bench.checking import PEER_SLACK
+
+        result = [timing.Candidate(name, call) for name, call in self._ours.items()]
         if self.op not in OPERATIONS:
             return result
         first = self.sets[0]
         expected = exact(self.op, first)
         allowed = ALLOWED[self.shape.dtype]
         for name, call in self._ours.items():
-            for output in self._outputs:
-                first[output].fill_(math.nan)
-            call(0)
-            error = error_of((first[output] for output in self._outputs), expected)
+            error = error_of(self._run_ours(call), expected)
             if not error <= allowed:
                 say(f"{self.op} {self.shape} {name}: error {error:.2g} above {allowed:.2g}")
         for peer in peers:
@@ -211,69 +283,27 @@ class Timed:
             def call(slot: int, function: Any = function, kept: dict[int, Any] = kept) -> None:
                 kept[slot] = function(self.sets[slot])
 
-            result.append(Candidate(peer.name, call))
-        if OPERATIONS[self.op].is_forward:
-            targets = [self._torch.empty_like(tensors["x"]) for tensors in self.sets]
-            result.append(Candidate("copy", lambda slot: targets[slot].copy_(
-                self.sets[slot]["x"])))
+            result.append(timing.Candidate(peer.name, call))
         return result
 
 
-def line(entry: dict[str, Any], row: dict[str, Any], method: str) -> str:
-    """A result for people: microseconds of each, and how ours compares."""
-    times = {name: row[name][method]["median_us"] for name in row["timed"] if method in row[name]}
-    ours = times.pop("ours")
-    copy = times.pop("copy", None)
-    beside = {name: times.pop(name) for name in row.get("beside", ()) if name in times}
-    text = (f"{entry['name']:30} {entry['m']}x{entry['n']}:{entry['dtype']:5} {ours:8.2f} us "
-            f"{row['bytes'] / ours / 1e3:6.0f} GB/s")
-    if copy:
-        text += f"  {100 * copy / ours:5.1f} % of a copy"
-    if times:
-        best = min(times, key=lambda name: times[name])
-        text += f"  {times[best] / ours:5.2f} times {best};"
-        text += "".join(f" {name} {time:.2f}" for name, time in times.items())
-    text += "".join(f"  {name} {time:.2f} ({ours / time:.3f})" for name, time in beside.items())
-    return text
-
-
-def summary_lines(results: list[dict[str, Any]], method: str) -> list[str]:
-    """For each operation: the geometric mean and the least of how many times faster ours is than
-    the best peer, and of the share of a copy's rate where 100 MB or more are moved."""
-    lines = []
-    for op in OPERATIONS:
-        gains, shares = [], []
-        ratios: dict[str, list[float]] = {}
-        for row in results:
-            times = {name: row[name][method]["median_us"] for name in row["timed"]
-                     if method in row[name]}
-            if row["name"] != op or "ours" not in times:
-                continue
-            beside = row.get("beside", ())
-            for name in beside:
-                if name in times:
-                    ratios.setdefault(name, []).append(times["ours"] / times[name])
-            peers = [time for name, time in times.items()
-                     if name not in ("ours", "copy", *beside)]
-            if peers:
-                gains.append(min(peers) / times["ours"])
-            if "copy" in times and row["bytes"] >= 1e8:
-                shares.append(times["copy"] / times["ours"])
-        for what, values in (("times the best peer", gains), ("of a copy, 100 MB and more", shares)):
-            if values:
-                lines.append(f"{op:16} {what}: geometric mean {statistics.geometric_mean(values):.3f}, "
-                             f"least {min(values):.3f}, {len(values)} shapes")
-        for name, values in ratios.items():
-            lines.append(f"{op:16} takes of the time of {name}: geometric mean "
-                         f"{statistics.geometric_mean(values):.3f}, least {min(values):.3f}, most "
-                         f"{max(values):.3f}, {len(values)} shapes")
-    return lines
+def measure(machine: Any, candidates: Sequence[timing.Candidate],
+            streams: Sequence[timing.Candidate], slots: timing.SlotCounter, methods: Sequence[str],
+            repetitions: int, foreign: Callable[[], Any] | None = None) -> dict[str, Any]:
+    """What a row of the result file has of times: those of the candidates, and of the best of the
+    streams, which take turns with them."""
+    best = timing.best_streams(machine, streams, slots)
+    late = timing.time_in_turns(machine, [*candidates, *best], slots, methods, repetitions, foreign)
+    return {"timed": [each.name for each in candidates],
+            STREAM: timing.stream_record(best, methods), "thrown_away": late,
+            **{each.name: {method: timing.summary(times) for method, times in each.times.items()
+                           if times} for each in candidates}}
 
 
 def read_beside(beside: Iterable[tuple[str, pathlib.Path]]) -> dict[str, dict[Any, pathlib.Path]]:
     """For each name the files of its folder, by what they compute."""
     return {name: {key_of(entry): folder / entry["file"]
-                   for entry in json.loads((folder / "operations.json").read_text())}
+                   for entry in json.loads((folder / MANIFEST).read_text())}
             for name, folder in beside}
 
 
@@ -282,25 +312,47 @@ def key_of(entry: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(entry[part] for part in ("name", "m", "n", "dtype", "chip"))
 
 
-def beside_argument(text: str) -> tuple[str, pathlib.Path]:
+def kernels_argument(argument: str) -> pathlib.Path:
+    """A folder of kernels, for argparse."""
+    if not (pathlib.Path(argument) / MANIFEST).is_file():
+        raise argparse.ArgumentTypeError(f"expected a folder with the {MANIFEST} of 'compile', got "
+                                         f"'{argument}'")
+    return pathlib.Path(argument)
+
+
+def beside_argument(argument: str) -> tuple[str, pathlib.Path]:
     """NAME=FOLDER, for argparse."""
-    name, sign, folder = text.partition("=")
-    if not (name and sign and (pathlib.Path(folder) / "operations.json").is_file()):
+    name, sign, folder = argument.partition("=")
+    if not (name and sign and (pathlib.Path(folder) / MANIFEST).is_file()):
         raise argparse.ArgumentTypeError(
-            "expected NAME=FOLDER, where FOLDER has the operations.json of 'compile', got "
-            f"'{text}'")
-    if name in ("ours", "copy", *PEERS):
+            f"expected NAME=FOLDER, where FOLDER has the {MANIFEST} of 'compile', got "
+            f"'{argument}'")
+    # A row of the result file has other entries beside those of who was timed.
+    if name in ("ours", COPY, *PEERS, *ROW_KEYS):
         raise argparse.ArgumentTypeError(f"expected a name that is not taken, got '{name}'")
     return name, pathlib.Path(folder)
 
 
-def run_main(options: argparse.Namespace) -> int:
-    from lnbwd_bench import peers as known_peers
-    from lnbwd_bench.machine import GpuMachine
-    from lnbwd_bench.timing import SlotCounter, summary, time_events, time_graph
-    from lnbwd_bench.verdicts import METHODS
+def output_of(out: pathlib.Path, entries: Sequence[dict[str, Any]]) -> pathlib.Path:
+    """The file for the numbers, made now: the one that is named, or in a folder one that is called
+    by what the kernels are for."""
+    if out.suffix and not out.is_dir():
+        return report.claim(out)
+    draws = {tuple(entry.get("random", ())) for entry in entries}
+    drawn = next(iter(draws)) if len(draws) == 1 else ()
+    return report.claim(out / f"{report.stem_of('operations', drawn)}.json")
 
-    machine = GpuMachine()
+
+def run_main(options: argparse.Namespace) -> int:
+    from lnbwd_bench import competitors
+    from lnbwd_bench import peers as known_peers
+    from lnbwd_bench.machine import DryMachine, GpuMachine
+
+    entries = json.loads((options.kernels / MANIFEST).read_text())
+    if not entries:
+        raise our_kernels.KernelError(f"{options.kernels / MANIFEST} names no kernels: compile some "
+                                      "into the folder")
+    machine: Any = DryMachine(entries[0]["chip"]) if options.dry_run else GpuMachine()
     machine.calibrate()
     peers = []
     for name in options.peers:
@@ -308,10 +360,28 @@ def run_main(options: argparse.Namespace) -> int:
             peers.append(known_peers.make_peer(name, machine))
         except known_peers.Unavailable as error:
             print(f"left out: {name}: {error}")
+    if machine.is_simulated:
+        print("SIMULATED: times mean nothing")
     others = read_beside(options.beside)
-    results = []
+    methods = [*METHODS, *([INTERLEAVED] if options.interleave else [])]
+    foreign = competitors.prepare_foreign(machine) if options.interleave else None
+    streams: dict[Traffic, Any] = {}
+
+    def stream_of(traffic: Traffic) -> Any:
+        if traffic not in streams:
+            streams[traffic] = competitors.Stream(machine, our_kernels.stream_programs(
+                machine.ours.chip, options.kernels, machine.is_simulated, traffic))
+        return streams[traffic]
+
+    results: list[dict[str, Any]] = []
+    document = {"format": FORMAT, "version": VERSION,
+                "date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
+                "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
+                "machine": machine.describe(), "methods": methods,
+                "repetitions": options.repetitions, "results": results}
+    path = output_of(options.out, entries) if options.out else None
     start = time.monotonic()
-    for entry in json.loads((options.kernels / "operations.json").read_text()):
+    for entry in entries:
         if options.only and entry["name"] not in options.only:
             continue
         if options.time_budget and time.monotonic() - start > options.time_budget:
@@ -321,27 +391,33 @@ def run_main(options: argparse.Namespace) -> int:
         known = [name for name, files in others.items() if key_of(entry) in files]
         for name in known:
             timed.add(name, others[name][key_of(entry)])
-        candidates = timed.candidates(peers, lambda text: print(f"note: {text}", flush=True))
-        slots = SlotCounter(timed.count)
-        time_events(machine, candidates, slots, options.repetitions)
-        estimates = [statistics.median(candidate.times["events"]) for candidate in candidates]
-        time_graph(machine, candidates, slots, options.repetitions, estimates)
-        row = {**entry, "bytes": timed.moved, **({"beside": known} if known else {}),
-               "timed": [each.name for each in candidates],
-               **{each.name: {method: summary(times) for method, times in each.times.items()}
-                  for each in candidates}}
+        candidates = timed.candidates(peers, lambda note: print(f"note: {note}", flush=True))
+        row = {**entry, "bytes": timed.moved,
+               "stream_bytes": (timed.traffic.reads + timed.traffic.writes) * timed.block_bytes,
+               **({"beside": known} if known else {}),
+               **measure(machine, candidates, timed.streams(stream_of(timed.traffic)),
+                         timing.SlotCounter(timed.count), methods, options.repetitions, foreign)}
         results.append(row)
-        print(line(entry, row, "graph"), flush=True)
+        print(line(entry, row, METHODS[0]), flush=True)
+        if path:  # What there is, is kept, whatever becomes of the rest.
+            report.write_json(document, path)
         del timed, candidates
         machine.release_memory()
-    for method in METHODS:
+    for method in methods:
         print(f"by the method {method}:", *summary_lines(results, method), sep="\n")
-    if options.out:
-        document = {"date": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
-                    "command": [pathlib.Path(sys.argv[0]).name, *sys.argv[1:]],
-                    "machine": machine.describe(), "repetitions": options.repetitions,
-                    "results": results}
-        options.out.write_text(json.dumps(document, indent=1) + "\n")
+    if path:
+        report.write_json(document, path)
+        print(f"numbers: {path}")
+    return 0
+
+
+def report_main(options: argparse.Namespace) -> int:
+    for path in options.files:
+        try:
+            print(text(read(path)))
+        except (OSError, ValueError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
     return 0
 
 
@@ -356,21 +432,35 @@ def main() -> int:
     compiling.add_argument("--random", nargs=2, type=int, metavar=("SEED", "COUNT"),
                            help="so many shapes drawn at random instead")
     running = commands.add_parser("run")
-    running.add_argument("--kernels", type=pathlib.Path, required=True)
+    running.add_argument("--kernels", type=kernels_argument, required=True)
     running.add_argument("--beside", type=beside_argument, action="append", default=[],
                          metavar="NAME=FOLDER", help="kernels of another state of the compiler, "
                          "timed in turns with ours; several times for several")
-    running.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON")
+    running.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON, or a folder: "
+                         "operations.json there, operations-random-SEED-COUNT.json for shapes drawn "
+                         "at random. A file that is there stays, and the new one is numbered")
     running.add_argument("--repetitions", type=int, default=30)
     running.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS,
                          help=f"of {', '.join(PEERS)} (default: all)")
+    running.add_argument("--interleave", action="store_true",
+                         help="time a third way too: in graphs with a kernel of somebody else in "
+                         "front of each call, whose time is taken off")
+    running.add_argument("--dry-run", action="store_true",
+                         help="on the host and the simulator; kernels of an AMD chip, tiny shapes")
     running.add_argument("--time-budget", type=float, default=0, metavar="SECONDS",
                          help="start nothing further after so long (default: no limit)")
     for command in (compiling, running):
         command.add_argument("--only", nargs="+", default=[], metavar="NAME",
                              help="only these, as the table names them (default: all)")
+    reporting = commands.add_parser("report")
+    reporting.add_argument("files", type=pathlib.Path, nargs="+", metavar="FILE")
     options = parser.parse_args()
-    return compile_main(options) if options.command == "compile" else run_main(options)
+    command = {"compile": compile_main, "run": run_main, "report": report_main}[options.command]
+    try:
+        return command(options)
+    except our_kernels.KernelError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ on torch's current stream and returns (dx, dgamma, dbeta).
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ import torch
 from lnbwd import _chips, runtime
 from lnbwd.operations import LAYER_NORM_BWD
 
+from . import timing
 from .peers import Peer, Unavailable
 from .shapes import Shape
 
@@ -143,7 +144,7 @@ class PeerCompetitor:
 
 
 class Stream:
-    """The stream in several launch shapes or schedules, reading dy and x and writing our dx."""
+    """The stream in several launch shapes or schedules, between arrays of one size."""
 
     def __init__(self, machine: Any, programs: Mapping[str, runtime.Program]) -> None:
         self._machine = machine
@@ -156,29 +157,42 @@ class Stream:
         """What each is called."""
         return list(self._kernels)
 
-    def prepare(self, name: str, shape: Shape, buffers: Buffers) -> Call | None:
-        """A call that streams one set of buffers, but for less than a row of the kernel's at their
-        end; None if they are smaller than such a row."""
-        kernel = self._kernels[name]
-        rows = shape.stream_bytes // 3 // self._programs[name].argument_size(0, 1)
+    def prepare(self, name: str, array_bytes: int,
+                pointers: Sequence[Sequence[int]]) -> Callable[[int], None] | None:
+        """A call that streams one set of arrays, but for less than a row of the kernel's at their
+        end; None if they are smaller than such a row.
+
+        Args:
+            name: one of ``names``.
+            array_bytes: of each array.
+            pointers: for each set, where the arrays are, those that are read first.
+        """
+        kernel, program = self._kernels[name], self._programs[name]
+        rows = array_bytes // program.argument_size(0, 1)
         if not rows:
             return None
-        results = [(outputs["dx"], outputs["dgamma"], outputs["dbeta"])
-                   for outputs in buffers.outputs]
-        pointers = [[places["dy"], places["x"], places["dx"]] for places in buffers.pointers]
+        if any(len(arrays) != len(program.arguments) for arrays in pointers):
+            raise ValueError(f"expected {len(program.arguments)} arrays in each set, got "
+                             f"{sorted({len(arrays) for arrays in pointers})}")
 
-        def call(slot: int) -> Outputs:
+        def call(slot: int) -> None:
             kernel.launch(pointers[slot], rows, 0, 0, self._machine.stream())
-            return results[slot]
 
         return call
+
+    def candidates(self, array_bytes: int,
+                   pointers: Sequence[Sequence[int]]) -> list[timing.Candidate]:
+        """All that can stream such arrays (see :meth:`prepare`), to be timed."""
+        return [timing.Candidate(name, call) for name in self.names
+                if (call := self.prepare(name, array_bytes, pointers))]
 
     def one_row(self) -> Callable[[int], Any]:
         """A call that streams one row of a few kilobytes."""
         name = self.names[0]
         kernel, size = self._kernels[name], self._programs[name].argument_size(0, 1)
         arrays = [self._machine.place(torch.zeros(size, dtype=torch.uint8,
-                                                  device=self._machine.device)) for _ in range(3)]
+                                                  device=self._machine.device))
+                  for _ in self._programs[name].arguments]
         pointers = [array.pointer for array in arrays]
 
         def call(slot: int) -> Any:

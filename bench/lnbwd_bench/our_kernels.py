@@ -4,7 +4,8 @@
 """Our kernels: compiled by lnbwd-opt now, or before on a machine that has the compiler.
 
 A folder of compiled kernels has a file ``manifest.json`` that says which file is for which shape,
-and for AMD which ones are the stream in its schedules.
+and for AMD which ones are the stream in its schedules. Kernels of other operations than LayerNorm
+backward have the streams that they are held against in a list of its own, ``streams.json``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from .shapes import Shape
 
 MANIFEST = "manifest.json"
 FORMAT, VERSION = "lnbwd-bench-kernels", 1
+# The list of pack_streams.
+STREAMS, STREAMS_FORMAT = "streams.json", "lnbwd-bench-streams"
 
 
 class KernelError(RuntimeError):
@@ -89,7 +92,8 @@ def _compile(mlir: str, what: str, chip: str, options: str, emit: str,
                           f"{result.stderr.strip() or 'no message'}")
 
 
-def compile_streams(chip: str, folder: pathlib.Path, most: int | None = None) -> dict[str, str]:
+def compile_streams(chip: str, folder: pathlib.Path, most: int | None = None,
+                    traffic: stream.Traffic = stream.BACKWARD) -> dict[str, str]:
     """Compiles the stream for an AMD chip, in at most ``most`` schedules.
 
     Returns:
@@ -100,36 +104,62 @@ def compile_streams(chip: str, folder: pathlib.Path, most: int | None = None) ->
     """
     files = {}
     for index, text in enumerate(stream.schedules()[:most]):
-        name = f"stream-{chip.replace(':', '-')}-{index}.hsaco"
-        _compile(stream.SOURCE.read_text(), "the stream", chip, f"schedule={text}" if text else "",
-                 "hsaco", folder / name)
+        name = f"stream-{traffic.reads}-{traffic.writes}-{chip.replace(':', '-')}-{index}.hsaco"
+        _compile(stream.stream_mlir(traffic), f"the stream ({traffic})", chip,
+                 f"schedule={text}" if text else "", "hsaco", folder / name)
         files[text or "the compiler's schedule"] = name
     return files
 
 
-def stream_programs(chip: str, folder: pathlib.Path | None,
-                    few: bool) -> dict[str, runtime.Program]:
-    """The stream for a chip, by the names of its variants: PTX; for AMD what a folder has, or what
-    is compiled now. ``few``: two of them.
+def stream_programs(chip: str, folder: pathlib.Path | None, few: bool,
+                    traffic: stream.Traffic = stream.BACKWARD) -> dict[str, runtime.Program]:
+    """The stream for a chip, by the names of its variants: PTX, which needs no compiler; for AMD
+    what a folder of kernels has, or what is compiled now. ``few``: two of them.
 
     Raises:
         KernelError: they can neither be found nor compiled.
     """
     most = 2 if few else None
     if not chip.startswith("gfx"):
-        return {str(variant): runtime.Program.from_bytes(stream.stream_ptx(variant).encode())
+        return {str(variant): runtime.Program.from_bytes(
+                    stream.stream_ptx(variant, traffic).encode())
                 for variant in stream.variants()[:most]}
     if folder:
-        files = {name: folder / file for name, file in _manifest(folder).get("streams", {}).items()}
+        files = {name: folder / file for name, file in _packed_streams(folder, traffic).items()}
         if not files:
-            raise KernelError(f"{folder} has no stream for {chip}: make the folder with "
-                              "--compile-to of this version")
+            raise KernelError(f"{folder} has no stream of {traffic} for {chip}: compile the folder "
+                              "again, with this version")
         return {name: runtime.Program.from_file(file)
                 for name, file in list(files.items())[:most]}
     with tempfile.TemporaryDirectory(prefix="lnbwd-bench-stream-") as scratch:
         place = pathlib.Path(scratch)
         return {name: runtime.Program.from_file(place / file)
-                for name, file in compile_streams(chip, place, most).items()}
+                for name, file in compile_streams(chip, place, most, traffic).items()}
+
+
+def pack_streams(chip: str, folder: pathlib.Path, traffics: Iterable[stream.Traffic]) -> None:
+    """Compiles the streams that kernels in a folder are held against, with a list of them; for
+    NVIDIA nothing.
+
+    Raises:
+        KernelError: one cannot be compiled.
+    """
+    if chip.startswith("gfx"):
+        document = {"format": STREAMS_FORMAT, "version": VERSION, "chip": chip, "streams": {
+            str(traffic): compile_streams(chip, folder, traffic=traffic) for traffic in traffics}}
+        write_whole(folder / STREAMS, json.dumps(document, indent=1) + "\n")
+
+
+def _packed_streams(folder: pathlib.Path, traffic: stream.Traffic) -> dict[str, str]:
+    """The files of a folder that are a stream, by the names of its schedules: of
+    :func:`pack_streams`, or of :func:`compile_folder`."""
+    if not (folder / STREAMS).exists() and traffic == stream.BACKWARD:
+        return dict(_manifest(folder).get("streams", {}))
+    try:
+        document = read_document(folder / STREAMS, STREAMS_FORMAT, VERSION)
+    except (OSError, ValueError) as error:
+        raise KernelError(f"{error}; compile the folder again, with this version") from error
+    return dict(document["streams"].get(str(traffic), {}))
 
 
 def compile_folder(shapes: Iterable[Shape], chip: str, emit: str, folder: pathlib.Path,

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pathlib
+from collections.abc import Sequence
 from typing import Any
 
 from lnbwd._files import read_document, write_whole
@@ -23,6 +25,26 @@ _LARGE_BYTES = 1e8
 def write_json(document: dict[str, Any], path: pathlib.Path) -> None:
     """Writes the result file whole or not at all."""
     write_whole(path, json.dumps(document, indent=1) + "\n")
+
+
+def claim(path: pathlib.Path) -> pathlib.Path:
+    """A file that no other run has, made now, empty: ``path`` (its folder too, if it is not there),
+    or where that exists the first of NAME-2, NAME-3, ... that does not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        free = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        try:
+            free.open("x").close()
+        except FileExistsError:
+            continue
+        return free
+    raise AssertionError("numbers do not end")
+
+
+def stem_of(operation: str, drawn: Sequence[int] | None) -> str:
+    """What the files of a run are called, but for the suffix: by the SEED and COUNT of --random, if
+    its shapes were drawn."""
+    return f"{operation}-random-{drawn[0]}-{drawn[1]}" if drawn else operation
 
 
 def read_json(path: pathlib.Path) -> dict[str, Any]:
@@ -154,8 +176,9 @@ def text_report(document: dict[str, Any], recorded: dict[Shape, dict[str, float]
 
 
 def plot(document: dict[str, Any], recorded: dict[Shape, dict[str, float]],
-         folder: pathlib.Path) -> list[pathlib.Path]:
-    """Draws GB/s over shape with the stream as the roof, one picture for each type and method.
+         folder: pathlib.Path, stem: str = LAYER_NORM_BWD) -> list[pathlib.Path]:
+    """Draws GB/s over shape with the stream as the roof, one picture for each type and method;
+    ``stem`` is what their names begin with.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -204,7 +227,7 @@ def plot(document: dict[str, Any], recorded: dict[Shape, dict[str, float]],
             axes.legend(fontsize=8, ncols=8, loc="upper center", bbox_to_anchor=(0.5, -0.32),
                         frameon=False)
             for suffix in ("svg", "png"):
-                path = folder / f"{LAYER_NORM_BWD}-{dtype}-{method}.{suffix}"
+                path = folder / f"{stem}-{dtype}-{method}.{suffix}"
                 metadata = {"Date": None} if suffix == "svg" else None
                 figure.savefig(path, dpi=150, metadata=metadata)
                 files.append(path)

@@ -1,31 +1,62 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The stream: kernels of two reads and one write, the roof of LayerNorm backward.
+"""The stream: kernels that read and write arrays and do nothing else, the roof of an operation
+that reads and writes as many: two reads and one write for LayerNorm backward.
 
 For NVIDIA written as PTX text with a launch plan (docs/abi.md), so that the driver compiles them,
 the runtime launches them the way it launches ours, and nothing else has a hand in the result. Each
-combines two arrays with exclusive or, 16 bytes an access. For AMD, whose driver takes machine code
-alone, the row program of lnbwd-run (stream.mlir), compiled in several schedules.
+combines the arrays that it reads with exclusive or, 16 bytes an access, and writes that to all
+others. For AMD, whose driver takes machine code alone, a row program, compiled in several
+schedules; that of two reads and one write is the one of lnbwd-run (stream.mlir).
 """
 
 from __future__ import annotations
 
 import json
-import pathlib
 from dataclasses import dataclass
 
 from lnbwd import _chips
 
 VECTOR_BYTES = 16
 
-# The row program, where the compiler is.
-SOURCE = pathlib.Path(__file__).resolve().parents[2] / "tools" / "lnbwd-run" / "stream.mlir"
+# The names of arrays, and of the registers that hold what was read of them.
+_ARRAYS, _READ = "abcdefgh", "xyzuvw"
+# Columns of AMD's row program: 16 bytes for each of 256 work-items.
+_COLUMNS = 1024
+
+
+@dataclass(frozen=True, order=True)
+class Traffic:
+    """How many arrays of one size a kernel reads, and how many it writes, each once."""
+
+    reads: int
+    writes: int
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.reads <= len(_READ)
+                and 1 <= self.writes <= len(_ARRAYS) - self.reads):
+            raise ValueError(f"expected 1 to {len(_READ)} arrays to read, and to write at least "
+                             f"one and at most {len(_ARRAYS)} in all, got {self.reads} and "
+                             f"{self.writes}")
+
+    def __str__(self) -> str:
+        return (f"{self.reads} read{'s' * (self.reads > 1)}, "
+                f"{self.writes} write{'s' * (self.writes > 1)}")
+
+    @property
+    def arrays(self) -> str:
+        """A letter for each array, those that are read first."""
+        return _ARRAYS[:self.reads + self.writes]
+
+
+BACKWARD = Traffic(2, 1)
+"""Of LayerNorm backward and RMSNorm backward: dy and x, and dx."""
 
 
 def schedules() -> list[str]:
     """The schedules that are tried on AMD, as the pipeline takes them; the first one is the
-    compiler's own. Rows of 1024 float32 are 16 bytes for each of 256 work-items."""
+    compiler's own. Rows of :func:`stream_mlir` are 16 bytes for each of 256 work-items."""
     result = [""]
     for groups, unroll in ((1, 1), (1, 4), (2, 2), (4, 1), (4, 2)):
         for workgroups in (0, 8):
@@ -68,10 +99,35 @@ def variants() -> list[StreamVariant]:
     return result
 
 
-def _plan(variant: StreamVariant) -> str:
-    rows = [{"name": name, "access": access, "kind": "row_block", "element": "f32",
-             "row_length": VECTOR_BYTES // 4}
-            for name, access in (("a", "read"), ("b", "read"), ("c", "write"))]
+def stream_mlir(traffic: Traffic = BACKWARD) -> str:
+    """The stream as a row program, for AMD's chips: sums of float32."""
+    block = f"memref<?x{_COLUMNS}xf32>"
+    row = f"vector<{_COLUMNS}xf32>"
+
+    def blocks(letters: str) -> str:
+        return (", ".join(f"%{letter}" for letter in letters) + " : "
+                + ", ".join([block] * len(letters)))
+
+    arrays, names = traffic.arrays, _READ[:traffic.reads]
+    sums, last = [], f"%{names[0]}"
+    for index, name in enumerate(names[1:]):
+        total = "%sum" + str(index or "")
+        sums.append(f"    {total} = arith.addf {last}, %{name} : {row}")
+        last = total
+    return "\n".join([
+        f"func.func @stream({', '.join(f'%{letter}: {block}' for letter in arrays)}) {{",
+        f"  lnbwd.rowwise @stream rows({blocks(arrays[:traffic.reads])})",
+        f"      outs rows({blocks(arrays[traffic.reads:])}) attributes {{operand_names = "
+        f"{json.dumps(list(arrays))}}} {{",
+        f"  ^row({', '.join(f'%{name}: {row}' for name in names)}):", *sums,
+        f"    lnbwd.yield {', '.join([last] * traffic.writes)} : "
+        f"{', '.join([row] * traffic.writes)}", "  }", "  return", "}", ""])
+
+
+def _plan(variant: StreamVariant, traffic: Traffic) -> str:
+    rows = [{"name": name, "access": "read" if index < traffic.reads else "write",
+             "kind": "row_block", "element": "f32", "row_length": VECTOR_BYTES // 4}
+            for index, name in enumerate(traffic.arrays)]
     return json.dumps({
         "format": "lnbwd-plan", "version": 1, "producer": "lnbwd benchmark", "name": "stream",
         "chip": _chips.PTX, "wave_size": 32, "arguments": rows,
@@ -80,49 +136,53 @@ def _plan(variant: StreamVariant) -> str:
         "workspace": [],
         "kernels": [{"name": "stream", "grid": [{"workgroup_count": 0}, 1, 1],
                      "block": [variant.threads, 1, 1], "dynamic_shared_bytes": 0,
-                     "parameters": [{"argument": 0}, {"argument": 1}, {"argument": 2},
+                     "parameters": [*({"argument": index} for index in range(len(rows))),
                                     {"rows": True}, {"workgroup_count": 0}]}]})
 
 
-def stream_ptx(variant: StreamVariant) -> str:
+def stream_ptx(variant: StreamVariant, traffic: Traffic = BACKWARD) -> str:
     """The kernel as PTX for all chips. A launch's M is the number of 16-byte vectors."""
     load = "ld.global.nc.L1::no_allocate.v4.b32" if variant.streaming else "ld.global.v4.b32"
     store = "st.global.cs.v4.b32" if variant.streaming else "st.global.v4.b32"
     piece = variant.threads * variant.vectors
-    registers = ["  .reg .u64 %a, %b, %c, %pa, %pb, %pc, %count, %piece, %step, %index, %offset;",
+    arrays = traffic.arrays
+    sources, targets = arrays[:traffic.reads], arrays[traffic.reads:]
+    pointers = ", ".join([f"%{name}" for name in arrays] + [f"%p{name}" for name in arrays])
+    registers = [f"  .reg .u64 {pointers}, %count, %piece, %step, %index, %offset;",
                  "  .reg .u32 %t, %g;", "  .reg .pred %more;"]
-    body = ["  ld.param.u64 %a, [a];", "  ld.param.u64 %b, [b];", "  ld.param.u64 %c, [c];",
+    body = [*(f"  ld.param.u64 %{name}, [{name}];" for name in arrays),
             "  ld.param.u64 %count, [vectors];", "  ld.param.u64 %step, [workgroups];",
-            "  cvta.to.global.u64 %a, %a;", "  cvta.to.global.u64 %b, %b;",
-            "  cvta.to.global.u64 %c, %c;", "  mov.u32 %t, %tid.x;", "  mov.u32 %g, %ctaid.x;",
+            *(f"  cvta.to.global.u64 %{name}, %{name};" for name in arrays),
+            "  mov.u32 %t, %tid.x;", "  mov.u32 %g, %ctaid.x;",
             f"  mul.wide.u32 %piece, %g, {piece};", "  cvt.u64.u32 %index, %t;",
             "  add.u64 %index, %index, %piece;", f"  mul.lo.u64 %step, %step, {piece};",
-            "turn:", "  shl.b64 %offset, %index, 4;", "  add.u64 %pa, %a, %offset;",
-            "  add.u64 %pb, %b, %offset;", "  add.u64 %pc, %c, %offset;"]
-    names = {}
+            "turn:", "  shl.b64 %offset, %index, 4;",
+            *(f"  add.u64 %p{name}, %{name}, %offset;" for name in arrays)]
+    held = {(name, vector): [f"%{register}{vector}_{i}" for i in range(4)]
+            for name, register in zip(sources, _READ, strict=False)
+            for vector in range(variant.vectors)}
     for vector in range(variant.vectors):
         registers.append(f"  .reg .pred %p{vector};")
-        for array in "xy":
-            names[array, vector] = [f"%{array}{vector}_{i}" for i in range(4)]
-            registers.append(f"  .reg .b32 {', '.join(names[array, vector])};")
+        registers += [f"  .reg .b32 {', '.join(held[name, vector])};" for name in sources]
         place = vector * variant.threads
         body += [f"  add.u64 %offset, %index, {place};",
                  f"  setp.lt.s64 %p{vector}, %offset, %count;"]
-        for array, pointer in (("x", "pa"), ("y", "pb")):
-            body.append(f"  @%p{vector} {load} {{{', '.join(names[array, vector])}}}, "
-                        f"[%{pointer}+{place * VECTOR_BYTES}];")
+        body += [f"  @%p{vector} {load} {{{', '.join(held[name, vector])}}}, "
+                 f"[%p{name}+{place * VECTOR_BYTES}];" for name in sources]
     for vector in range(variant.vectors):
-        body += [f"  xor.b32 {x}, {x}, {y};"
-                 for x, y in zip(names["x", vector], names["y", vector], strict=True)]
-        body.append(f"  @%p{vector} {store} [%pc+{vector * variant.threads * VECTOR_BYTES}], "
-                    f"{{{', '.join(names['x', vector])}}};")
+        combined = held[sources[0], vector]
+        body += [f"  xor.b32 {register}, {register}, {other};" for name in sources[1:]
+                 for register, other in zip(combined, held[name, vector], strict=True)]
+        body += [f"  @%p{vector} {store} [%p{name}+{vector * variant.threads * VECTOR_BYTES}], "
+                 f"{{{', '.join(combined)}}};" for name in targets]
     if variant.workgroups:
         # The first work-item of a piece decides for all: a piece begins at its index less its own.
         body += ["  add.u64 %index, %index, %step;", "  add.u64 %piece, %piece, %step;",
                  "  setp.lt.s64 %more, %piece, %count;", "  @%more bra turn;"]
-    return "\n".join([f"// lnbwd-plan: {_plan(variant)}", ".version 7.4", f".target {_chips.PTX}",
-                      ".address_size 64", "",
-                      ".visible .entry stream(.param .u64 a, .param .u64 b, .param .u64 c,",
+    parameters = ", ".join(f".param .u64 {name}" for name in arrays)
+    return "\n".join([f"// lnbwd-plan: {_plan(variant, traffic)}", ".version 7.4",
+                      f".target {_chips.PTX}", ".address_size 64", "",
+                      f".visible .entry stream({parameters},",
                       "                       .param .u64 vectors, .param .u64 workgroups)",
                       f".maxntid {variant.threads}, 1, 1", "{", *registers, *body, "  ret;", "}",
                       ""])

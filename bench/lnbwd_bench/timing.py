@@ -35,11 +35,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .verdicts import median
+from .verdicts import INTERLEAVED, median
 
 # Waits of the events method: the host's time for a call, this many times over, and some more.
 _WAIT_FACTOR, _WAIT_MORE_US = 2.0, 30.0
 _GRAPH_US, _GRAPH_CALLS, _GRAPH_WAIT_US = 400.0, 64, 100.0
+# How often each launch shape of the stream is tried, and how many stay to be timed beside others.
+_STREAM_TRIES, _SIMULATED_STREAM_TRIES, _STREAMS_KEPT = 9, 3, 3
 
 
 @dataclass
@@ -190,6 +192,52 @@ def time_graph(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter
                                  [_GRAPH_WAIT_US] * len(graphs), repetitions, seed)
     base = dict(zip((calls for calls, graph in alone.items() if graph),
                     map(median, times[len(captured):]), strict=True))
-    method = "interleaved" if foreign else "graph"
+    method = INTERLEAVED if foreign else "graph"
     for (candidate, _, calls), taken in zip(captured, times, strict=False):
         candidate.times[method] = [(time - base.get(calls, 0.0)) / calls for time in taken]
+
+
+def best_streams(machine: Any, streams: Sequence[Candidate], slots: SlotCounter) -> list[Candidate]:
+    """Tries all launch shapes of the stream in turns.
+
+    Returns:
+        those that are to be timed beside the others, the fastest first.
+    """
+    time_events(machine, streams, slots,
+                _SIMULATED_STREAM_TRIES if machine.is_simulated else _STREAM_TRIES)
+    ranked = sorted(streams, key=lambda stream: median(stream.times["events"] or [math.inf]))
+    return ranked[:_STREAMS_KEPT]
+
+
+def stream_record(streams: Sequence[Candidate], methods: Sequence[str]) -> dict[str, Any]:
+    """What the result file holds of the stream: for each method the fastest of those that it has
+    timed, and its times."""
+    record = {}
+    for method in methods:
+        timed = [stream for stream in streams if stream.times.get(method)]
+        if timed:
+            fastest = min(timed, key=lambda stream: median(stream.times[method]))
+            record[method] = {"variant": fastest.name, **summary(fastest.times[method])}
+    return record
+
+
+def time_in_turns(machine: Any, candidates: Sequence[Candidate], slots: SlotCounter,
+                  methods: Sequence[str], repetitions: int,
+                  foreign: Callable[[], Any] | None = None,
+                  say: Callable[[str], None] = lambda method: None) -> int:
+    """Times all candidates by each of ``methods``, and always by events, which tell how many calls
+    a graph is to have. ``foreign`` as of :func:`time_graph`; ``say`` is told each method.
+
+    Returns:
+        how many times by events were thrown away.
+    """
+    say("events")
+    late = time_events(machine, candidates, slots, repetitions)
+    estimates = [median(candidate.times["events"] or [_GRAPH_US]) for candidate in candidates]
+    if "graph" in methods:
+        say("graph")
+        time_graph(machine, candidates, slots, repetitions, estimates)
+    if INTERLEAVED in methods:
+        say(INTERLEAVED)
+        time_graph(machine, candidates, slots, repetitions, estimates, foreign=foreign)
+    return late

@@ -4,7 +4,9 @@
 """The benchmark of the whole family, as far as it goes without a GPU: its kernels compile, and
 the list beside them says what each is."""
 
+import argparse
 import json
+import lzma
 import math
 import os
 import pathlib
@@ -14,6 +16,10 @@ import sys
 import pytest
 
 import operations
+import test_timing
+from lnbwd_bench import stream, timing
+from lnbwd_bench.shapes import Shape
+from lnbwd_bench.stream import Traffic
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build")).resolve()
@@ -55,7 +61,7 @@ def run_with(*arguments):
                           capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("name", ["ours", "copy", "eager"])
+@pytest.mark.parametrize("name", ["ours", "copy", "eager", "stream", "bytes", "timed"])
 def test_kernels_beside_ours_have_a_name_of_their_own(tmp_path, name):
     (tmp_path / "operations.json").write_text("[]")
     result = run_with("--kernels", str(tmp_path), "--beside", f"{name}={tmp_path}")
@@ -98,6 +104,204 @@ def test_the_summary_keeps_peers_and_kernels_beside_ours_apart():
         "most 1.250, 2 shapes"]
     text = operations.line(rows[0], rows[0], "graph")
     assert "2.00 times eager; eager 20.00  before 8.00 (1.250)" in text
+
+
+def test_each_operation_has_a_stream_of_its_row_blocks():
+    traffics = {name: operations.traffic_of(case)
+                for name, case in operations.variants(Shape(8, 256), "sm_90").items()}
+    assert traffics.pop("layer_norm") == traffics.pop("rms_norm") == Traffic(1, 1)
+    assert traffics.pop("layer_norm, residual") == Traffic(2, 2)
+    # From dy and x, or y in its place, to dx.
+    assert set(traffics.values()) == {Traffic(2, 1)} and len(traffics) == 7
+
+
+def measured(streams, methods=("graph", "events"), **others):
+    """A row with times of a clock that the test owns: each takes as long as is said, 6 us less right
+    behind itself if it is an ``early`` one. The log has who was called."""
+    machine, log = test_timing.Machine(), []
+
+    def candidate(name, time):
+        if not isinstance(time, tuple):
+            return test_timing.work(machine, time, log=log, name=name)
+
+        def call(slot):
+            machine.clock.device += time[0] - (6.0 if log and log[-1][0] == name else 0.0)
+            log.append((name, slot))
+        return timing.Candidate(name, call)
+
+    def foreign():
+        machine.clock.device += 33.0
+        log.append(("foreign", None))
+
+    row = operations.measure(
+        machine, [candidate(*each) for each in others.items()],
+        [candidate(*each) for each in streams.items()], timing.SlotCounter(3), methods, 30,
+        foreign)
+    return {"name": "rms_norm", "m": 1, "n": 1, "dtype": "bf16", "bytes": 110_000_000,
+            "stream_bytes": 100_000_000, **row}, log
+
+
+def test_the_best_stream_takes_turns_with_the_candidates():
+    row, log = measured({f"s{index}": 30.0 - index for index in range(8)}, ours=40.0, eager=60.0)
+    assert row["timed"] == ["ours", "eager"] and row["thrown_away"] == 0
+    assert row["stream"]["graph"]["variant"] == row["stream"]["events"]["variant"] == "s7"
+    assert row["stream"]["graph"]["median_us"] == pytest.approx(23.0)
+    assert row["stream"]["graph"]["repetitions"] == row["ours"]["graph"]["repetitions"] == 30
+    # The last ones of the log are repetitions of the graphs, two calls each.
+    turns = [{name for name, _ in log[-10 * (turn + 1):len(log) - 10 * turn]} for turn in range(30)]
+    assert turns == [{"ours", "eager", "s5", "s6", "s7"}] * 30
+
+
+def test_ours_is_held_against_the_rate_of_the_stream():
+    row, _ = measured({"s": 20.0}, ours=25.0, eager=50.0)
+    # 110 MB in 25 us, of 100 MB in 20 us.
+    assert "88.0 % of the stream   2.00 times eager" in operations.line(row, row, "graph")
+    assert operations.summary_lines([row], "graph") == [
+        "rms_norm         times the best peer: geometric mean 2.000, least 2.000, 1 shapes",
+        "rms_norm         of the stream, 100 MB and more: geometric mean 0.880, least 0.880, "
+        "1 shapes"]
+    small = {**row, "bytes": 99_999_999, "stream_bytes": 99_999_999}
+    assert len(operations.summary_lines([small], "graph")) == 1
+
+
+def test_behind_a_foreign_kernel_nothing_overlaps():
+    row, log = measured({"s": 20.0}, ("graph", "events", "interleaved"), ours=(26.0,), eager=50.0)
+    # Of two calls the second one is behind the first.
+    assert row["ours"]["graph"]["median_us"] == pytest.approx(23.0)
+    assert row["ours"]["interleaved"]["median_us"] == pytest.approx(26.0)
+    assert row["stream"]["interleaved"]["median_us"] == pytest.approx(20.0)
+    assert "95.7 % of the stream" in operations.line(row, row, "graph")
+    assert "84.6 % of the stream" in operations.line(row, row, "interleaved")
+    assert "rms_norm         of the stream, 100 MB and more: geometric mean 0.846, least 0.846, " \
+           "1 shapes" in operations.summary_lines([row], "interleaved")
+
+
+def test_rows_without_a_time_are_no_error():
+    row, _ = measured({}, ours=25.0)
+    assert row["stream"] == {}
+    assert operations.line(row, row, "graph").endswith("GB/s")
+    assert operations.line(row, row, "interleaved").endswith("not timed by interleaved")
+    assert operations.summary_lines([row], "graph") == []
+
+
+def test_results_of_before_there_was_a_stream_are_read():
+    """As docs/performance.md has them, of 2026-11-22."""
+    path = SOURCE / "docs" / "results" / "h200-operations-peers-7730912.json.xz"
+    shown = operations.text(operations.read(path))
+    assert "of the stream" not in shown
+    for line in ("layer_norm       times the best peer: geometric mean 1.169, least 0.919, 10 shapes",
+                 "layer_norm       of a copy, 100 MB and more: geometric mean 1.342, least 1.006, "
+                 "7 shapes",
+                 "rms_norm         of a copy, 100 MB and more: geometric mean 1.442, least 1.371, "
+                 "7 shapes"):
+        assert line in shown.splitlines()
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_results_are_printed_again(tmp_path, packed, capsys, monkeypatch):
+    row, _ = measured({"s": 20.0}, ("graph", "events", "interleaved"), ours=25.0)
+    document = {"format": operations.FORMAT, "version": operations.VERSION, "date": "today",
+                "machine": {"name": "Card", "simulated": False}, "results": [row]}
+    path = tmp_path / ("result.json" + ".xz" * packed)
+    data = json.dumps(document).encode()
+    path.write_bytes(lzma.compress(data) if packed else data)
+    monkeypatch.setattr(sys, "argv", ["operations.py", "report", str(path)])
+    assert operations.main() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Card, today"
+    assert [line for line in lines if line.startswith("by")] == [
+        "by the method graph:", "by the method events:", "by the method interleaved:"]
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"results": [{"name": "x"}]}',
+                                  '{"format": "another", "results": []}',
+                                  '{"format": "lnbwd-bench-operations", "version": 99, '
+                                  '"results": []}'])
+def test_what_is_no_result_is_refused(tmp_path, text, capsys, monkeypatch):
+    (tmp_path / "result.json").write_text(text)
+    monkeypatch.setattr(sys, "argv", ["operations.py", "report", str(tmp_path / "result.json")])
+    assert operations.main() == 1
+    assert f"error: {tmp_path / 'result.json'}: " in capsys.readouterr().err
+
+
+def test_numbers_of_two_runs_have_two_files(tmp_path):
+    plain, drawn = {"name": "x"}, {"name": "x", "random": [7, 10]}
+    file = tmp_path / "mine.json"
+    assert operations.output_of(file, [plain]) == file
+    assert operations.output_of(file, [plain]).name == "mine-2.json"
+    assert [operations.output_of(tmp_path / "out", entries).name
+            for entries in ([plain], [drawn, drawn], [drawn], [drawn, plain])] == [
+        "operations.json", "operations-random-7-10.json", "operations-random-7-10-2.json",
+        "operations-2.json"]
+
+
+def test_dry_run_measures_and_checks(tmp_path, monkeypatch, capsys):
+    """The whole program on the host and the simulator."""
+    pytest.importorskip("torch")
+    if not (BUILD / "lib" / "liblnbwd-hip-sim.so").exists():
+        pytest.skip("no simulator in the build")
+    monkeypatch.setenv("LNBWD_BUILD_DIR", str(BUILD))
+    monkeypatch.setattr(stream, "schedules", lambda: ["", "row_groups=2"])
+    names = ["layer_norm", "layer_norm, residual", "rms_norm_bwd"]
+
+    def main(*arguments):
+        monkeypatch.setattr(sys, "argv", ["operations.py", *map(str, arguments)])
+        return operations.main()
+
+    # A row of the stream's has 4096 bytes.
+    assert main("compile", "--chip", "gfx942", "--out", tmp_path / "k", "--shapes", "30x96:f32",
+                "--only", *names) == 0
+    assert main("run", "--dry-run", "--kernels", tmp_path / "k", "--peers", "eager", "--interleave",
+                "--repetitions", 3, "--out", tmp_path / "out") == 0
+    printed = capsys.readouterr().out
+    assert "SIMULATED" in printed and "note: layer_norm " not in printed and "above" not in printed
+    document = operations.read(tmp_path / "out" / "operations.json")
+    assert document["machine"]["simulated"]
+    rows = {row["name"]: row for row in document["results"]}
+    assert list(rows) == names
+    assert rows["layer_norm"]["timed"] == ["ours", "eager"]
+    arrays = {name: row["stream_bytes"] // (30 * 96 * 4) for name, row in rows.items()}
+    assert arrays == {"layer_norm": 2, "layer_norm, residual": 4, "rms_norm_bwd": 3}
+    for row in rows.values():
+        assert row["ours"].keys() == row["stream"].keys() == {"events", "graph", "interleaved"}
+        assert row["bytes"] > row["stream_bytes"]
+
+    # The stream reads what the operation reads, and writes what it writes.
+    from lnbwd_bench import competitors, our_kernels
+    from lnbwd_bench.machine import DryMachine
+
+    machine = DryMachine("gfx942")
+    entry = json.loads((tmp_path / "k" / "operations.json").read_text())[1]
+    timed = operations.Timed(machine, entry, tmp_path / "k")
+    streams = timed.streams(competitors.Stream(machine, our_kernels.stream_programs(
+        "gfx942", tmp_path / "k", few=False, traffic=Traffic(2, 2))))
+    tensors, places = timed.sets[-1], timed.places[-1]
+    before = {name: tensor.clone() for name, tensor in tensors.items()}
+    streams[0].call(timed.count - 1)
+    for place in places.values():
+        place.fetch()
+    changed = {name for name in places if not before[name].equal(tensors[name])
+               and not tensors[name].isnan().all()}
+    assert changed == {"y", "sum"}
+    # But for less than a row of the stream's at the end.
+    moved = (before["x"] + before["residual"]).flatten()[:2048]
+    assert tensors["y"].flatten()[:2048].equal(moved)
+
+
+def test_a_folder_without_kernels_is_named(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch")
+    (tmp_path / "operations.json").write_text("[]")
+    monkeypatch.setattr(sys, "argv", ["operations.py", "run", "--dry-run", "--kernels", str(tmp_path)])
+    assert operations.main() == 1
+    assert f"error: {tmp_path / 'operations.json'} names no kernels" in capsys.readouterr().err
+
+
+def test_a_folder_that_has_no_kernels_is_refused(tmp_path):
+    result = run_with("--kernels", str(tmp_path))
+    assert result.returncode == 2
+    assert f"expected a folder with the operations.json of 'compile', got '{tmp_path}'" in result.stderr
+    with pytest.raises(argparse.ArgumentTypeError):
+        operations.kernels_argument("")
 
 
 def test_an_output_that_is_no_number_is_an_error():

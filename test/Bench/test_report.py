@@ -3,7 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the benchmark prints, draws and stores, and its command line."""
 
+import concurrent.futures
 import json
+import lzma
 import pathlib
 import shutil
 import subprocess
@@ -91,7 +93,37 @@ def test_a_stored_run_is_reported_without_a_gpu(tmp_path):
     result = run("--report", path, "--out", tmp_path / "again", "--no-plot")
     assert result.returncode == 0, result.stderr
     assert f"bars by {METHOD}" in result.stdout
-    assert (tmp_path / "again" / "layer_norm_bwd.txt").read_text() == result.stdout
+    assert (tmp_path / "again" / "result.txt").read_text() == result.stdout
+
+
+@pytest.mark.parametrize("name", ["layer_norm_bwd.json", "h200-random-7-40.json.xz"])
+def test_reports_of_two_runs_do_not_collide_in_a_folder(tmp_path, name):
+    data = json.dumps(document(test_verdicts.run_at(0.9))).encode()
+    (tmp_path / name).write_bytes(lzma.compress(data) if name.endswith("xz") else data)
+    assert run("--report", tmp_path / name, "--no-plot").returncode == 0
+    assert {file.name for file in tmp_path.iterdir()} == {name, name.split(".")[0] + ".txt"}
+
+
+def test_what_a_run_before_left_stays(tmp_path):
+    path = tmp_path / "out" / "layer_norm_bwd.json"
+    names = []
+    for index in range(3):
+        names.append(report.claim(path))
+        names[-1].write_text(str(index))
+    assert [name.name for name in names] == ["layer_norm_bwd.json", "layer_norm_bwd-2.json",
+                                             "layer_norm_bwd-3.json"]
+    assert path.read_text() == "0"
+
+
+def test_runs_at_the_same_time_have_files_of_their_own(tmp_path):
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        files = list(pool.map(lambda _: report.claim(tmp_path / "x.json"), range(40)))
+    assert len(set(files)) == 40
+
+
+def test_shapes_drawn_at_random_name_their_files():
+    assert report.stem_of("layer_norm_bwd", None) == "layer_norm_bwd"
+    assert report.stem_of("layer_norm_bwd", [7, 40]) == "layer_norm_bwd-random-7-40"
 
 
 @pytest.mark.parametrize("variant", stream.variants(), ids=str)
@@ -165,6 +197,9 @@ def test_dry_run_measures_and_checks(tmp_path, build):
         assert ours["valid"] and ours["repeatable"]
         assert len(ours["errors"]) == 3 and ours["times"]["events"]["repetitions"] == 3
         assert ours["times"].keys() == {"events", "graph", "interleaved"}
+    # The other shape has less than a row of the stream's.
+    assert [entry["stream"].keys() for entry in stored["shapes"]] == [
+        {"events", "graph", "interleaved"}, set()]
     printed = (tmp_path / "layer_norm_bwd.txt").read_text()
     assert "by the method interleaved:" in printed and "bars by interleaved" not in printed
     assert any("liger" in reason for reason in stored["unavailable"])

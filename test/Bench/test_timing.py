@@ -163,6 +163,62 @@ def test_what_cannot_be_captured_has_no_times(monkeypatch):
     assert not bad.times and good.times == {"interleaved": pytest.approx([10.0] * 30)}
 
 
+def test_all_launch_shapes_of_the_stream_are_tried_and_the_fastest_three_stay():
+    machine, log = Machine(), []
+    streams = [work(machine, 10.0 + (7 * index) % 27, log=log, name=f"s{index}")
+               for index in range(27)]
+    best = timing.best_streams(machine, streams, timing.SlotCounter(4))
+    assert {name for name, _ in log} == {stream.name for stream in streams}
+    fastest = sorted(range(27), key=lambda index: (7 * index) % 27)[:3]
+    assert [stream.name for stream in best] == [f"s{index}" for index in fastest]
+
+
+def test_a_stream_that_could_not_be_tried_is_the_last_one():
+    machine = Machine()
+    hopeless = work(machine, 1.0, host_us=1e12, name="hopeless")
+    best = timing.best_streams(machine, [hopeless, work(machine, 9.0, name="good")],
+                               timing.SlotCounter(2))
+    assert [stream.name for stream in best] == ["good", "hopeless"]
+
+
+def test_all_methods_are_taken_in_turns():
+    machine, log, said = Machine(), [], []
+    candidate, plain = early(machine, 20.0, 6.0, log), work(machine, 10.0)
+    methods = ["graph", "events", "interleaved"]
+    late = timing.time_in_turns(machine, [candidate, plain], timing.SlotCounter(2), methods, 30,
+                                foreign(machine, 33.0, log), said.append)
+    assert late == 0 and said == ["events", "graph", "interleaved"]
+    assert plain.times == {method: pytest.approx([10.0] * 30) for method in methods}
+    assert {method: timing.median(times) for method, times in candidate.times.items()} == \
+        pytest.approx({"events": 14.0, "graph": 14.0, "interleaved": 20.0})
+
+
+def test_what_no_event_could_time_is_timed_by_graphs():
+    machine = Machine()
+    slow = work(machine, 20.0, host_us=1e12, name="slow to enqueue")
+
+    class Graph:
+        def __init__(self, calls):
+            self.calls = calls
+
+        def replay(self):
+            machine.clock.device += 20.0 * self.calls
+
+    machine.capture = lambda enqueue, calls: Graph(calls)
+    timing.time_in_turns(machine, [slow], timing.SlotCounter(2), ["graph"], 5)
+    assert slow.times == {"events": [], "graph": pytest.approx([20.0] * 5)}
+
+
+def test_the_fastest_stream_is_found_for_each_method():
+    streams = [timing.Candidate(name, None, times) for name, times in (
+        ("a", {"events": [3.0, 4.0, 5.0], "graph": [2.0, 2.0]}),
+        ("b", {"events": [9.0, 3.0, 3.5], "graph": []}),
+        ("c", {"events": [9.0, 9.0, 9.0], "graph": [1.0, 2.0]}))]
+    record = timing.stream_record(streams, ["graph", "events", "interleaved"])
+    assert {method: (each["variant"], each["median_us"]) for method, each in record.items()} == {
+        "graph": ("c", 1.5), "events": ("b", 3.5)}
+
+
 def test_summary():
     summary = timing.summary([5.0, 1.0, 3.0, 2.0])
     assert summary == {"median_us": 2.5, "min_us": 1.0, "max_us": 5.0, "p25_us": 2.0,
