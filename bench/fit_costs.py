@@ -28,6 +28,7 @@ import numpy as np  # noqa: E402
 
 from lnbwd._files import write_whole  # noqa: E402
 from lnbwd_bench import costs  # noqa: E402
+from lnbwd_bench.regrets import HEADING, line  # noqa: E402
 from lnbwd_bench.scatter import Series, scatter  # noqa: E402
 
 DATA = SOURCE / "docs" / "results"
@@ -37,17 +38,9 @@ _DIGITS = 5
 _DOTS = 5000
 
 
-def line(title: str, regret: Any) -> str:
-    """A line of a table of regrets."""
-    known = regret[~np.isnan(regret)]
-    median, ninety, ninety_five = np.quantile(known, (0.5, 0.9, 0.95))
-    return (f"{title:16} {len(known):4} {known.mean():7.3f} {median:7.3f} {ninety:7.3f} "
-            f"{ninety_five:7.3f} {known.max():7.3f}")
-
-
 def show(problems: Sequence[Mapping[str, Any]], regret: Any, title: str) -> None:
     """A table of regrets: of all problems, by kind and by file."""
-    print(f"{title}\n{'':16} {'':4} {'mean':>7} {'median':>7} {'90 %':>7} {'95 %':>7} {'most':>7}")
+    print(f"{title}\n{HEADING}")
     print(line("all", regret))
     for key in ("kind", "file"):
         for name in sorted({problem[key] for problem in problems}):

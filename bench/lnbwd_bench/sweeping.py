@@ -48,6 +48,8 @@ _ODD_SHARE, _EVEN_STEPS = 0.12, (64, 64, 64, 8)
 # Rounds of turns, and how many schedules stay for the next ones; calls between two events.
 _ROUNDS = ((3, 12), (5, 6), (12, 6))
 _CALLS = 6
+# Times of the model's schedule and of the best one, once more.
+_AGAIN_ROUNDS = 20
 _SPIN_CYCLES_A_CALL = 20_000
 # Rows of the tensors that a region is traced with; no N is as small.
 _TRACED_ROWS = 48
@@ -139,6 +141,16 @@ def draw(seed: int, count: int, chip: str, among: Collection[str] = ()) -> Itera
         yield Problem(kind, dtype, m, n, source_of(kind, dtype, n, chip))
 
 
+def problems_of(shapes: Iterable[Shape], kinds: Iterable[str], chip: str) -> Iterator[Problem]:
+    """The problems of some kinds on given shapes; regions of bfloat16 alone."""
+    kinds = list(kinds)
+    for shape in shapes:
+        for kind in kinds:
+            if operation_of(kind) in OPERATIONS or shape.dtype == "bf16":
+                yield Problem(kind, shape.dtype, shape.m, shape.n,
+                              source_of(kind, shape.dtype, shape.n, chip))
+
+
 def parse_schedule(text: str) -> list[int]:
     """The fields of a printed schedule, in the order of FIELDS."""
     given = schedule.parse_printed(text)
@@ -171,6 +183,10 @@ def compile_one(source: str, chip: str, overrides: str, origin: str) -> Candidat
     if overrides and re.search(r"kernel @\S+ spills", compiled.diagnostics):
         return "spills"
     return Candidate(origin, schedules[0], compiled.code)
+
+
+# A problem, its candidates, and how often others were refused, by reason.
+Compiled = tuple[Problem, list[Candidate], dict[str, int]]
 
 
 def compile_candidates(problem: Problem, chip: str, count: int, jobs: concurrent.futures.Executor,
@@ -301,12 +317,20 @@ def measure(problem: Problem, candidates: list[Candidate], refused: dict[str, in
     read, written = row_bytes(programs[0])
     origins = [candidate.origin for candidate in candidates]
     fixed = {index for index, origin in enumerate(origins) if origin != "tried"}
-    times = contest(len(programs), fixed, make_timer(problem, programs))
+    timer = make_timer(problem, programs)
+    times = contest(len(programs), fixed, timer)
+    best = min(range(len(times)), key=lambda index: times[index][0])
+    again = {}
+    if "model" in origins:
+        pair = {"model": origins.index("model"), "best": best}
+        taken = timer(sorted(set(pair.values())), _AGAIN_ROUNDS)
+        again = {"again": {name: round(statistics.median(taken[index]), 3)
+                           for name, index in pair.items()}}
     columns = [argument for argument in programs[0].arguments
                if argument.kind == "column" and argument.access != "read"]
     return {"kind": problem.kind, "dtype": problem.dtype, "m": problem.m, "n": problem.n,
             "bytes_read": read, "bytes_written": written, "column_sums": len(columns),
-            "refused": refused, "candidates": [
+            "refused": refused, **again, "candidates": [
                 {"origin": origin, "schedule": parse_schedule(candidate.schedule), "us": us,
                  "rounds": rounds}
                 for origin, candidate, (us, rounds) in zip(origins, candidates, times, strict=True)]}
@@ -326,24 +350,43 @@ def summary(record: Mapping[str, Any]) -> str:
             f"{len(record['candidates'])}")
 
 
-def sweep(problems: Iterable[Problem], chip: str, count: int, jobs: int, deadline: float,
-          choose: Callable[[Problem, list[int]], Iterable[Mapping[str, int]]],
-          make_timer: Callable[[Problem, list[runtime.Program]], Any] = GpuTimer,
-          say: Callable[[str], None] = print) -> list[dict[str, Any]]:
-    """The records of problems, until the clock (time.monotonic) passes ``deadline``."""
-    records = []
+def compile_all(problems: Iterable[Problem], chip: str, count: int, jobs: int, deadline: float,
+                choose: Callable[[Problem, list[int]], Iterable[Mapping[str, int]]],
+                say: Callable[[str], None] = print) -> Iterator[Compiled]:
+    """Compiles up to ``count`` schedules beside the model's for each problem, until the clock
+    (time.monotonic) passes ``deadline``; ``say`` is told what is left out."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         for problem in problems:
             if time.monotonic() > deadline:
                 break
             candidates, refused = compile_candidates(
                 problem, chip, count, pool, lambda model, problem=problem: choose(problem, model))
-            if not candidates:
+            if candidates:
+                yield problem, candidates, refused
+            else:
                 say(f"{problem.kind} {problem.m}x{problem.n} is left out: {refused}")
-                continue
-            records.append(measure(problem, candidates, refused, make_timer))
-            say(summary(records[-1]))
+
+
+def measure_all(compiled: Iterable[Compiled], deadline: float,
+                make_timer: Callable[[Problem, list[runtime.Program]], Any] = GpuTimer,
+                say: Callable[[str], None] = print) -> list[dict[str, Any]]:
+    """The records of what was compiled, until the clock passes ``deadline``."""
+    records = []
+    for problem, candidates, refused in compiled:
+        if time.monotonic() > deadline:
+            break
+        records.append(measure(problem, candidates, refused, make_timer))
+        say(summary(records[-1]))
     return records
+
+
+def sweep(problems: Iterable[Problem], chip: str, count: int, jobs: int, deadline: float,
+          choose: Callable[[Problem, list[int]], Iterable[Mapping[str, int]]],
+          make_timer: Callable[[Problem, list[runtime.Program]], Any] = GpuTimer,
+          say: Callable[[str], None] = print) -> list[dict[str, Any]]:
+    """The records of problems, each compiled and then timed, until the clock passes ``deadline``."""
+    return measure_all(compile_all(problems, chip, count, jobs, deadline, choose, say), math.inf,
+                       make_timer, say)
 
 
 def shape_of(problem: Problem) -> Shape:
