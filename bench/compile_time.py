@@ -40,9 +40,8 @@ LINE = re.compile(r"^\s*(\d+\.\d+) \(\s*[\d.]+%\)(\s+)(.+)$")
 def command(opt: pathlib.Path, source: pathlib.Path, chip: str, output: pathlib.Path,
             *more: str) -> list[str]:
     """The compilation of one source."""
-    emit = "hsaco" if chip.startswith("gfx") else "ptx"
-    return [str(opt), str(source), f"--lnbwd-pipeline=chip={chip}", f"--emit={emit}",
-            "-o", str(output), *more]
+    return [str(opt), str(source), f"--lnbwd-pipeline=chip={chip}",
+            f"--emit={_chips.code_format(chip)}", "-o", str(output), *more]
 
 
 def measure(arguments: list[str], repetitions: int) -> list[tuple[float, float]]:

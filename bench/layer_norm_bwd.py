@@ -165,7 +165,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 def choose_chip(options: argparse.Namespace, default: str) -> None:
     """Fills in what is compiled for, and what to."""
     options.chip = options.chip or default
-    options.emit = options.emit or ("hsaco" if options.chip.startswith("gfx") else "ptx")
+    options.emit = options.emit or _chips.code_format(options.chip)
 
 
 def fail(text: str) -> int:
@@ -359,8 +359,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         machine: Any = (DryMachine(options.chip) if options.dry_run
                         else HipMachine(options.device) if options.device else GpuMachine())
-        choose_chip(options, machine.ours.chip if machine.ours.chip.startswith("gfx")
-                    else _chips.GPU)
+        choose_chip(options, _chips.GPU if _chips.is_nvidia(machine.ours.chip)
+                    else machine.ours.chip)
         session = Run(options, machine)
     except (errors.LnbwdError, our_kernels.KernelError, Unavailable) as error:
         progress.close()

@@ -207,7 +207,7 @@ _EMPTY_PTX = """\
 def prepare_empty(machine: Any, stream: Stream) -> Callable[[int], Any]:
     """A call that launches a kernel of one warp that does nothing: what timing itself costs. On AMD
     it is the stream over one row, since the driver takes no text."""
-    if machine.ours.chip.startswith("gfx"):
+    if not _chips.is_nvidia(machine.ours.chip):
         return stream.one_row()
     program = runtime.Program.from_bytes(_EMPTY_PTX.replace("TARGET", _chips.PTX).encode())
     kernel = runtime.Kernel(machine.ours, program)

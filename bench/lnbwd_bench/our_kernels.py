@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lnbwd import operations, runtime
+from lnbwd import _chips, operations, runtime
 from lnbwd._files import read_document, write_whole
 from lnbwd.spec import KernelSpec, rows_option
 
@@ -116,7 +116,7 @@ def stream_programs(chip: str, folder: pathlib.Path | None,
         KernelError: they can neither be found nor compiled.
     """
     most = 2 if few else None
-    if not chip.startswith("gfx"):
+    if _chips.is_nvidia(chip):
         return {str(variant): runtime.Program.from_bytes(stream.stream_ptx(variant).encode())
                 for variant in stream.variants()[:most]}
     if folder:

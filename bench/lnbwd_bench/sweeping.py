@@ -24,7 +24,7 @@ from typing import Any
 
 import torch
 
-from lnbwd import compiler, errors, runtime, schedule
+from lnbwd import _chips, compiler, errors, runtime, schedule
 from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
 from lnbwd.spec import KernelSpec
 
@@ -158,7 +158,7 @@ class Candidate:
 def compile_one(source: str, chip: str, overrides: str, origin: str) -> Candidate | str:
     """Compiles one schedule; why not, if it cannot run, or spills where another one would not."""
     options = "tuned-schedules=off" + (f" schedule={overrides}" if overrides else "")
-    code_format = "cubin" if chip.startswith("sm_") else "hsaco"
+    code_format = "cubin" if _chips.is_nvidia(chip) else "hsaco"
     with tempfile.TemporaryDirectory(prefix="lnbwd-sweep-") as folder:
         try:
             compiled = compiler.compile_mlir(source, chip, pipeline_options=options,
