@@ -5,14 +5,14 @@
 """Times every operation of the family on an NVIDIA GPU, beside whoever else has it.
 
 Like layer_norm_bwd.py, on rotating buffers, by the device's events and by graphs; a row for each
-operation and each way to it that costs something: recomputed statistics, from the output, a gradient
-that the compiler derived, a grid that is the same on every device. Kernels are for any M, with the
-shape's as a hint, as Python compiles them. The outputs are compared with float64.
+operation and each way to it that costs something: recomputed statistics, from the output, a
+gradient that the compiler derived, a grid that is the same on every device. Kernels are for any M,
+with the shape's as a hint, as Python compiles them. The outputs are compared with float64.
 
-  operations.py compile --out KERNELS [--chip sm_90] [--shapes 8192x4096 ...]   where the compiler is
-  operations.py compile --out KERNELS --random SEED COUNT                       shapes drawn at random
-  operations.py run --kernels KERNELS [--out FILE]                              where the GPU is
-  operations.py run --kernels NEW --beside before=OLD --peers [--out FILE]      of two compilers
+  operations.py compile --out KERNELS [--chip sm_90] [--shapes 8192x4096 ...] where the compiler is
+  operations.py compile --out KERNELS --random SEED COUNT                     shapes drawn at random
+  operations.py run --kernels KERNELS [--out FILE]                            where the GPU is
+  operations.py run --kernels NEW --beside before=OLD --peers [--out FILE]    of two compilers
 
 --beside takes a folder of kernels that another state of the compiler made, and times them in turns
 with ours on the same buffers, checked the same way; it can be given several times.
@@ -80,6 +80,7 @@ def variants(shape: Shape, chip: str) -> dict[str, family.Case]:
 
 
 def compile_main(options: argparse.Namespace) -> int:
+    """Compiles the kernels, and writes what is known of them, to the folder."""
     build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build"))
     options.out.mkdir(parents=True, exist_ok=True)
     kernels = []
@@ -259,10 +260,12 @@ def summary_lines(results: list[dict[str, Any]], method: str) -> list[str]:
                 gains.append(min(peers) / times["ours"])
             if "copy" in times and row["bytes"] >= 1e8:
                 shares.append(times["copy"] / times["ours"])
-        for what, values in (("times the best peer", gains), ("of a copy, 100 MB and more", shares)):
+        for what, values in (("times the best peer", gains),
+                             ("of a copy, 100 MB and more", shares)):
             if values:
-                lines.append(f"{op:16} {what}: geometric mean {statistics.geometric_mean(values):.3f}, "
-                             f"least {min(values):.3f}, {len(values)} shapes")
+                lines.append(f"{op:16} {what}: geometric mean "
+                             f"{statistics.geometric_mean(values):.3f}, least {min(values):.3f}, "
+                             f"{len(values)} shapes")
         for name, values in ratios.items():
             lines.append(f"{op:16} takes of the time of {name}: geometric mean "
                          f"{statistics.geometric_mean(values):.3f}, least {min(values):.3f}, most "
@@ -295,6 +298,7 @@ def beside_argument(text: str) -> tuple[str, pathlib.Path]:
 
 
 def run_main(options: argparse.Namespace) -> int:
+    """Checks and measures the kernels of a folder, and writes the figures."""
     from lnbwd_bench import peers as known_peers
     from lnbwd_bench.machine import GpuMachine
     from lnbwd_bench.timing import SlotCounter, summary, time_events, time_graph
@@ -346,6 +350,7 @@ def run_main(options: argparse.Namespace) -> int:
 
 
 def main() -> int:
+    """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     compiling = commands.add_parser("compile")

@@ -66,7 +66,8 @@ class Buffers:
                 "dgamma": torch.empty(shape.n, dtype=dtype, device=machine.device),
                 "dbeta": torch.empty(shape.n, dtype=dtype, device=machine.device)})
         self.beta = torch.zeros(shape.n, dtype=dtype, device=machine.device)
-        self._places = [{name: machine.place(value) for name, value in {**inputs, **outputs}.items()}
+        self._places = [{name: machine.place(value)
+                         for name, value in {**inputs, **outputs}.items()}
                         for inputs, outputs in zip(self.inputs, self.outputs, strict=True)]
         self.pointers = [{name: place.pointer for name, place in places.items()}
                          for places in self._places]
@@ -135,8 +136,8 @@ class PeerCompetitor:
         kept: list[Any] = [None] * buffers.sets
 
         def call(slot: int) -> Outputs:
-            kept[slot] = function(sets[slot])
-            return kept[slot]
+            kept[slot] = dx, dgamma, dbeta = function(sets[slot])
+            return dx, dgamma, dbeta
 
         call(0)
         return call

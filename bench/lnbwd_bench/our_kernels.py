@@ -34,7 +34,7 @@ class KernelError(RuntimeError):
 
 
 def operation(shape: Shape) -> str:
-    """LayerNorm backward with M in its types, which lnbwd-tune's table has its shapes by, as MLIR."""
+    """LayerNorm backward as MLIR with M in its types, by which lnbwd-tune's table has shapes."""
     op = operations.OPERATIONS[operations.LAYER_NORM_BWD]
     # From x, with saved statistics.
     types = {o.name: operations.buffer_type(
@@ -62,8 +62,8 @@ def find_compiler() -> pathlib.Path:
     chosen = os.environ.get("LNBWD_OPT") or build / "bin" / "lnbwd-opt"
     found = shutil.which(chosen)
     if not found:
-        raise KernelError(f"the compiler '{chosen}' is not there: build lnbwd-opt, set LNBWD_OPT to "
-                          "it, or work with what was compiled elsewhere")
+        raise KernelError(f"the compiler '{chosen}' is not there: build lnbwd-opt, set LNBWD_OPT "
+                          "to it, or work with what was compiled elsewhere")
     return pathlib.Path(found)
 
 

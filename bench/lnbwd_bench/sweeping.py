@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import functools
 import math
 import pathlib
 import random
@@ -80,10 +81,10 @@ class Problem:
 
 
 def _region_source(kind: str, n: int) -> str:
-    import regions  # type: ignore[import-not-found]
     from torch._inductor.decomposition import select_decomp_table
     from torch.fx.experimental.proxy_tensor import make_fx
 
+    import regions
     from lnbwd.inductor import regions as found
 
     function, operands = regions.REGIONS[kind]
@@ -92,6 +93,7 @@ def _region_source(kind: str, n: int) -> str:
     traced.graph.eliminate_dead_code()
     region, = found.find_regions(traced.graph)
     found.convert(region)
+    assert region.program
     return str(region.program.mlir()).replace(f"<{_TRACED_ROWS}x", "<?x")
 
 
@@ -265,7 +267,8 @@ class GpuTimer:
 
 
 def contest(count: int, keep: set[int],
-            timer: Callable[[list[int], int], Mapping[int, list[float]]]) -> list[tuple[float, int]]:
+            timer: Callable[[list[int], int], Mapping[int, list[float]]],
+            ) -> list[tuple[float, int]]:
     """Times ``count`` kernels, the slower ones fewer times.
 
     Args:
@@ -309,7 +312,8 @@ def measure(problem: Problem, candidates: list[Candidate], refused: dict[str, in
             "refused": refused, "candidates": [
                 {"origin": origin, "schedule": parse_schedule(candidate.schedule), "us": us,
                  "rounds": rounds}
-                for origin, candidate, (us, rounds) in zip(origins, candidates, times, strict=True)]}
+                for origin, candidate, (us, rounds)
+                in zip(origins, candidates, times, strict=True)]}
 
 
 def summary(record: Mapping[str, Any]) -> str:
@@ -337,7 +341,7 @@ def sweep(problems: Iterable[Problem], chip: str, count: int, jobs: int, deadlin
             if time.monotonic() > deadline:
                 break
             candidates, refused = compile_candidates(
-                problem, chip, count, pool, lambda model, problem=problem: choose(problem, model))
+                problem, chip, count, pool, functools.partial(choose, problem))
             if not candidates:
                 say(f"{problem.kind} {problem.m}x{problem.n} is left out: {refused}")
                 continue

@@ -17,11 +17,11 @@ import operations
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build")).resolve()
+OPERATIONS = (sys.executable, SOURCE / "bench" / "operations.py")
 
 
 def test_every_operation_has_kernels(tmp_path):
-    subprocess.run([sys.executable, SOURCE / "bench" / "operations.py", "compile", "--out", tmp_path,
-                    "--shapes", "64x256", "32x512:f32"],
+    subprocess.run([*OPERATIONS, "compile", "--out", tmp_path, "--shapes", "64x256", "32x512:f32"],
                    env={**os.environ, "LNBWD_BUILD_DIR": str(BUILD)}, check=True)
     kernels = json.loads((tmp_path / "operations.json").read_text())
     assert {(k["m"], k["n"], k["dtype"]) for k in kernels} == {(64, 256, "bf16"), (32, 512, "f32")}
@@ -35,8 +35,8 @@ def test_every_operation_has_kernels(tmp_path):
 
 
 def test_another_chip_is_compiled_for(tmp_path):
-    subprocess.run([sys.executable, SOURCE / "bench" / "operations.py", "compile", "--out", tmp_path,
-                    "--chip", "sm_80", "--shapes", "64x256"],
+    subprocess.run([*OPERATIONS, "compile", "--out", tmp_path, "--chip", "sm_80",
+                    "--shapes", "64x256"],
                    env={**os.environ, "LNBWD_BUILD_DIR": str(BUILD)}, check=True)
     for kernel in json.loads((tmp_path / "operations.json").read_text()):
         assert kernel["chip"] == "sm_80"
@@ -44,8 +44,8 @@ def test_another_chip_is_compiled_for(tmp_path):
 
 
 def test_what_is_wrong_with_a_shape_is_said():
-    result = subprocess.run([sys.executable, SOURCE / "bench" / "operations.py", "compile", "--out", "x",
-                             "--shapes", "64"], capture_output=True, text=True, check=False)
+    result = subprocess.run([*OPERATIONS, "compile", "--out", "x", "--shapes", "64"],
+                            capture_output=True, text=True, check=False)
     assert result.returncode == 2 and (
         "expected a shape like 8192x4096 or 8192x4096:f32, got '64'" in result.stderr)
 
