@@ -40,9 +40,8 @@ LINE = re.compile(r"^\s*(\d+\.\d+) \(\s*[\d.]+%\)(\s+)(.+)$")
 def command(opt: pathlib.Path, source: pathlib.Path, chip: str, output: pathlib.Path,
             *more: str) -> list[str]:
     """The compilation of one source."""
-    emit = "hsaco" if chip.startswith("gfx") else "ptx"
-    return [str(opt), str(source), f"--lnbwd-pipeline=chip={chip}", f"--emit={emit}",
-            "-o", str(output), *more]
+    return [str(opt), str(source), f"--lnbwd-pipeline=chip={chip}",
+            f"--emit={_chips.code_format(chip)}", "-o", str(output), *more]
 
 
 def measure(arguments: list[str], repetitions: int) -> list[tuple[float, float]]:
@@ -66,7 +65,8 @@ def read_parts(arguments: list[str]) -> dict[str, float]:
     lines = [(float(found[1]), len(found[2]), found[3].strip())
              for found in map(LINE.match, text.splitlines()) if found]
     parts: dict[str, float] = {}
-    for (seconds, depth, name), following in zip(lines, [*lines[1:], (0.0, 0, "")]):
+    behind = [*lines[1:], (0.0, 0, "")]
+    for (seconds, depth, name), following in zip(lines, behind, strict=True):
         is_parent = following[1] > depth
         if name == "Total" or is_parent:
             continue
@@ -114,15 +114,15 @@ def main(arguments: list[str]) -> int:
             source.write_text(our_kernels.operation(shape))
             arguments = command(opt, source, options.chip, output)
             measure(arguments, 1)
-            walls, processor = zip(*measure(arguments, options.repetitions))
+            walls, processor = zip(*measure(arguments, options.repetitions), strict=True)
             medians[str(shape)] = statistics.median(walls), statistics.median(processor)
             for name, seconds in read_parts(arguments).items():
                 parts.setdefault(name, []).append(seconds)
             wall, busy = medians[str(shape)]
-            print(f"{str(shape):>16}  {wall * 1e3:7.1f} ms, {busy * 1e3:6.1f} ms of the processor",
+            print(f"{shape!s:>16}  {wall * 1e3:7.1f} ms, {busy * 1e3:6.1f} ms of the processor",
                   flush=True)
 
-    overall, busy = (statistics.median(times) for times in zip(*medians.values()))
+    overall, busy = (statistics.median(times) for times in zip(*medians.values(), strict=True))
     print(f"\nmedian over {len(shapes)} shapes, {options.chip}: {overall * 1e3:.1f} ms, "
           f"{busy * 1e3:.1f} ms of the processor\n")
     means = {name: sum(times) / len(shapes) for name, times in parts.items()}

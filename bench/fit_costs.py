@@ -101,7 +101,8 @@ def main() -> int:
         parameters = costs.fit(schedules, parameters, say=print)
     parameters = {name: float(f"{value:.{_DIGITS}g}") for name, value in parameters.items()}
     predicted = costs.predict(schedules, parameters)
-    show(problems, costs.regrets(schedules, predicted), "the parameters, on what they were fitted to")
+    show(problems, costs.regrets(schedules, predicted),
+         "the parameters, on what they were fitted to")
     if not options.folds:
         show_worst(problems, schedules, predicted, options.worst)
     off = np.abs(np.log(predicted / schedules.us))

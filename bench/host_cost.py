@@ -76,11 +76,12 @@ class NullKernel:
     """Stands in for a loaded kernel and launches nothing."""
 
     def workspace_size(self, rows: int) -> int:
+        """They need none."""
         return 0
 
     def launch(self, addresses: list[int], rows: int, workspace: int, size: int,
                stream: int) -> None:
-        pass
+        """Does nothing."""
 
 
 def use_null_kernels(n: int, dtype: torch.dtype) -> None:
@@ -143,6 +144,7 @@ class Clock:
         self.repetitions = repetitions
 
     def wait(self) -> None:
+        """Until the device has done what it was given."""
         if self.device.type == "cuda":
             torch.cuda.synchronize()
 
@@ -355,6 +357,7 @@ class Chain(torch.nn.Module):
                                          for _ in range(length if has_norms else 0))
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """All layers, one behind the other."""
         for index, product in enumerate(self.products):
             y = product(x)
             x = x + self.norms[index](y) if len(self.norms) else y
@@ -440,8 +443,8 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
         call = {"torch": getattr(torch.nn.functional, op), "ours": getattr(lnbwd, op)}
         parameters = (weight, bias) if op == LAYER_NORM else (weight,)
         functions = {who: forward_and_backward(
-            lambda f=f: f(x, (n,), *parameters, EPSILON), 1, dy, [x, *parameters], clock.wait)
-            for who, f in call.items()}
+            lambda f=f, x=x, parameters=parameters: f(x, (n,), *parameters, EPSILON), 1, dy,
+            [x, *parameters], clock.wait) for who, f in call.items()}
         got = clock.compare({who: f for who, f in functions.items()})
         for index, name in enumerate(("forward", "backward")):
             add(op, "call", name, {who: times[index] for who, times in got.items()})
@@ -459,7 +462,7 @@ def measure(options: argparse.Namespace, device: torch.device) -> list[dict[str,
                                           for _ in range(length))).to(device, dtype)
             if who == "patched":  # Without what would concern the other chains.
                 lnbwd.patch(model, override=False, quiet=True)
-            chains[who] = forward_and_backward(lambda m=model: m(x), length, dy,
+            chains[who] = forward_and_backward(lambda m=model, x=x: m(x), length, dy,
                                                [x, *model.parameters()], clock.wait)
         # F.rms_norm takes itself apart on the CPU.
         if native.load() and (x.is_cuda or op == LAYER_NORM):

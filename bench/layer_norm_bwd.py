@@ -9,8 +9,8 @@
 compiles our kernels with lnbwd-opt, runs everything interleaved on PyTorch's current GPU, checks
 every competitor's numbers, prints a table with the verdicts, and writes results/layer_norm_bwd.json
 and, where matplotlib is installed, plots; with --random SEED COUNT they are called
-layer_norm_bwd-random-SEED-COUNT, and what a run before left in the folder stays: the later one's are
-numbered. docs/performance.md says what is in the numbers.
+layer_norm_bwd-random-SEED-COUNT, and what a run before left in the folder stays: the later one's
+are numbered. docs/performance.md says what is in the numbers.
 
 On a machine without the compiler, give it kernels that were compiled elsewhere:
 
@@ -166,7 +166,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 def choose_chip(options: argparse.Namespace, default: str) -> None:
     """Fills in what is compiled for, and what to."""
     options.chip = options.chip or default
-    options.emit = options.emit or ("hsaco" if options.chip.startswith("gfx") else "ptx")
+    options.emit = options.emit or _chips.code_format(options.chip)
 
 
 def fail(text: str) -> int:
@@ -343,8 +343,8 @@ def run(options: argparse.Namespace) -> int:
     try:
         machine: Any = (DryMachine(options.chip) if options.dry_run
                         else HipMachine(options.device) if options.device else GpuMachine())
-        choose_chip(options, machine.ours.chip if machine.ours.chip.startswith("gfx")
-                    else _chips.GPU)
+        choose_chip(options, _chips.GPU if _chips.is_nvidia(machine.ours.chip)
+                    else machine.ours.chip)
         session = Run(options, machine)
     except (errors.LnbwdError, our_kernels.KernelError, Unavailable) as error:
         progress.close()

@@ -5,15 +5,15 @@
 """Times every operation of the family on an NVIDIA GPU, beside whoever else has it.
 
 Like layer_norm_bwd.py, on rotating buffers, by the device's events and by graphs; a row for each
-operation and each way to it that costs something: recomputed statistics, from the output, a gradient
-that the compiler derived, a grid that is the same on every device. Kernels are for any M, with the
-shape's as a hint, as Python compiles them. The outputs are compared with float64.
+operation and each way to it that costs something: recomputed statistics, from the output, a
+gradient that the compiler derived, a grid that is the same on every device. Kernels are for any M,
+with the shape's as a hint, as Python compiles them. The outputs are compared with float64.
 
-  operations.py compile --out KERNELS [--chip sm_90] [--shapes 8192x4096 ...]   where the compiler is
-  operations.py compile --out KERNELS --random SEED COUNT                       shapes drawn at random
-  operations.py run --kernels KERNELS [--interleave] [--out FILE]               where the GPU is
-  operations.py run --kernels NEW --beside before=OLD --peers [--out FILE]      of two compilers
-  operations.py report FILE ...                                                 tables again
+  operations.py compile --out KERNELS [--chip sm_90] [--shapes 8192x4096 ...] where the compiler is
+  operations.py compile --out KERNELS --random SEED COUNT                     shapes drawn at random
+  operations.py run --kernels KERNELS [--interleave] [--out FILE]             where the GPU is
+  operations.py run --kernels NEW --beside before=OLD --peers [--out FILE]    of two compilers
+  operations.py report FILE ...                                               tables again
 
 Each is held against the stream, the fastest kernel that reads and writes as many row blocks of the
 size and does nothing else. --beside takes a folder of kernels that another state of the compiler
@@ -114,6 +114,7 @@ def traffic_of(case: family.Case) -> Traffic:
 
 
 def compile_main(options: argparse.Namespace) -> int:
+    """Compiles the kernels, and writes what is known of them, to the folder."""
     build = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build"))
     options.out.mkdir(parents=True, exist_ok=True)
     kernels: list[dict[str, Any]] = []
@@ -344,14 +345,15 @@ def output_of(out: pathlib.Path, entries: Sequence[dict[str, Any]]) -> pathlib.P
 
 
 def run_main(options: argparse.Namespace) -> int:
+    """Checks and measures the kernels of a folder, and writes the figures."""
     from lnbwd_bench import competitors
     from lnbwd_bench import peers as known_peers
     from lnbwd_bench.machine import DryMachine, GpuMachine
 
     entries = json.loads((options.kernels / MANIFEST).read_text())
     if not entries:
-        raise our_kernels.KernelError(f"{options.kernels / MANIFEST} names no kernels: compile some "
-                                      "into the folder")
+        raise our_kernels.KernelError(f"{options.kernels / MANIFEST} names no kernels: compile "
+                                      "some into the folder")
     machine: Any = DryMachine(entries[0]["chip"]) if options.dry_run else GpuMachine()
     machine.calibrate()
     peers = []
@@ -412,6 +414,7 @@ def run_main(options: argparse.Namespace) -> int:
 
 
 def report_main(options: argparse.Namespace) -> int:
+    """Prints the tables of files of figures again."""
     for path in options.files:
         try:
             print(text(read(path)))
@@ -422,6 +425,7 @@ def report_main(options: argparse.Namespace) -> int:
 
 
 def main() -> int:
+    """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     compiling = commands.add_parser("compile")
@@ -436,9 +440,9 @@ def main() -> int:
     running.add_argument("--beside", type=beside_argument, action="append", default=[],
                          metavar="NAME=FOLDER", help="kernels of another state of the compiler, "
                          "timed in turns with ours; several times for several")
-    running.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON, or a folder: "
-                         "operations.json there, operations-random-SEED-COUNT.json for shapes drawn "
-                         "at random. A file that is there stays, and the new one is numbered")
+    running.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON, or a "
+                         "folder: operations.json there, operations-random-SEED-COUNT.json for "
+                         "shapes drawn at random. A file that is there stays, and the new one is numbered")
     running.add_argument("--repetitions", type=int, default=30)
     running.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS,
                          help=f"of {', '.join(PEERS)} (default: all)")

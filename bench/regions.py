@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import functools
 import json
 import pathlib
 import sys
@@ -89,7 +90,9 @@ def rms_forward(x: Tensor, h: Tensor, weight: Tensor) -> tuple[Tensor, ...]:
 def rms_backward(dy: Tensor, x: Tensor, upstream: Tensor, weight: Tensor,
                  rstd: Tensor) -> tuple[Tensor, ...]:
     """Its gradient, with the one along the stream added."""
-    wide = (lambda t: t.to(F)) if x.dtype == B else (lambda t: t)
+    def wide(tensor: Tensor) -> Tensor:
+        return tensor.to(F) if x.dtype == B else tensor
+
     xhat = wide(x) * rstd
     wdy = wide(dy * weight)
     dx = rstd * (wdy - xhat * (wdy * xhat).mean(-1, keepdim=True))
@@ -136,12 +139,19 @@ def make(operands: list[tuple[str, torch.dtype]], m: int, n: int, device: Any,
     return result
 
 
+def call_on(call: Callable[..., Any], sets: list[list[Tensor]], slot: int) -> Any:
+    """What a function makes of one of the sets of operands."""
+    return call(*sets[slot])
+
+
 def error(got: tuple[Tensor, ...], want: tuple[Tensor, ...]) -> float:
     """The worst of the outputs' errors, each relative to the output's norm."""
-    return max(((g.double() - w).norm() / w.norm()).item() for g, w in zip(got, want, strict=True))
+    return max(float(((g.double() - w).norm() / w.norm()).item())
+               for g, w in zip(got, want, strict=True))
 
 
 def main() -> int:
+    """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--regions", nargs="+", choices=sorted(REGIONS), default=list(REGIONS))
     parser.add_argument("--shapes", nargs="+", help="M x N, in the place of each region's own")
@@ -175,7 +185,7 @@ def main() -> int:
             count = max(2, -(-5 * machine.l2_bytes // moved) + 1)
             sets = [make(operands, shape.m, shape.n, machine.device, i) for i in range(count)]
             del got, want, first
-            candidates = [Candidate(key, lambda slot, call=call, sets=sets: call(*sets[slot]))
+            candidates = [Candidate(key, functools.partial(call_on, call, sets))
                           for key, call in compiled.items()]
             slots = SlotCounter(count)
             time_events(machine, candidates, slots, 10)

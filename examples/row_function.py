@@ -32,6 +32,7 @@ def value_and_gradients(function, x, z, gamma, dy):
 
 
 def main():
+    """Both ways, and how far they are apart."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     batch, tokens, width = 2, 3, 256
     torch.manual_seed(0)
@@ -49,7 +50,7 @@ def main():
         error = ((ours - exact).abs().max() / exact.abs().max()).item()
         allowed = 1e-6 if ours.dtype == torch.float32 else 2.0 ** -8
         is_right &= error <= allowed
-        print(f"{name:6}  {str(ours.dtype):14}  relative error {error:.1e}, allowed {allowed:.1e}")
+        print(f"{name:6}  {ours.dtype!s:14}  relative error {error:.1e}, allowed {allowed:.1e}")
     return 0 if is_right else 1
 
 

@@ -23,10 +23,11 @@ SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(SOURCE / "test" / "support"))
 
 import layer_norm as ln  # noqa: E402
-import chips  # noqa: E402  (beside the end-to-end tests, where layer_norm looks too)
 import numpy as np  # noqa: E402
 import summation  # noqa: E402
 import torch  # noqa: E402
+
+import chips  # noqa: E402  (beside the end-to-end tests, where layer_norm looks too)
 from lnbwd.operations import LAYER_NORM  # noqa: E402
 from lnbwd.spec import KernelSpec  # noqa: E402
 
@@ -39,8 +40,8 @@ M, N = 256, 1024
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 OUTPUTS = ("dx", "dgamma", "dbeta")
 SEEDS = range(20, 25)
-# "No worse": within this factor. With the same statistics both make the same error where those are the
-# largest part of it, and roundings of the rest differ in the fifth digit.
+# "No worse": within this factor. With the same statistics both make the same error where those are
+# the largest part of it, and roundings of the rest differ in the fifth digit.
 SLACK = 1.001
 
 # Float32 column sums of many rows, whose figures of others were measured on such a shape.
@@ -59,6 +60,7 @@ Table = dict[tuple[str, ...], Errors]
 
 
 def distributions(dtype: str, seed: int) -> dict[str, np.ndarray]:
+    """Rows of each kind, by its name in the tables."""
     rng = np.random.default_rng(seed)
     normal = rng.standard_normal((M, N))
     mean = {"f32": 1e4, "bf16": 30.0, "f16": 300.0}[dtype]
@@ -150,7 +152,8 @@ def measure_many(seed: int, columns: int = MANY[1]) -> Table:
     x, dy = (rng.standard_normal((m, columns), dtype=np.float32) for _ in range(2))
     x64 = x.astype(np.float64)
     mean64 = x64.mean(axis=1, keepdims=True) if columns == n else np.zeros((m, 1))
-    rstd64 = 1 / np.sqrt(x64.var(axis=1, keepdims=True) + ln.EPSILON) if columns == n else mean64 + 1
+    rstd64 = (1 / np.sqrt(x64.var(axis=1, keepdims=True) + ln.EPSILON) if columns == n
+              else mean64 + 1)
     mean, rstd = mean64.astype(np.float32), rstd64.astype(np.float32)
     dy64 = dy.astype(np.float64)
     wanted = {"dgamma": (dy64 * ((x64 - mean) * rstd.astype(np.float64))).sum(axis=0),
@@ -241,7 +244,8 @@ def recorded(error: str) -> dict[str, Errors]:
 def recorded_rows() -> list[str]:
     """The table of what was measured on a GPU."""
     names = {"ours": "ours", "eager": "PyTorch", "compile": "torch.compile", "liger": "Liger"}
-    lines = ["| error | output | " + " | ".join(names.values()) + " |", "|---|---|" + "---:|" * len(names)]
+    lines = ["| error | output | " + " | ".join(names.values()) + " |",
+             "|---|---|" + "---:|" * len(names)]
     for error, title in RECORDED_ERRORS.items():
         for output, errors in recorded(error).items():
             cells = [f"{errors[who]:.2e}" if who in errors else "" for who in names]
@@ -250,54 +254,62 @@ def recorded_rows() -> list[str]:
 
 
 def page(gradients: Table, many: Table, forward: Table, ratio: float) -> str:
+    """The text of docs/accuracy.md."""
     ours = {column: f"ours, {column}" for column in COLUMNS}
     return "\n".join([
         "# Accuracy",
         "",
-        f"Written by `scripts/accuracy.py` ({datetime.date.today()}; PyTorch {torch.__version__.split('+')[0]} on the CPU, ours on the "
-        f"simulator); do not edit. Every figure is the worst of {len(SEEDS)} seeds. The truth is float64 throughout.",
+        f"Written by `scripts/accuracy.py` ({datetime.date.today()}; PyTorch "
+        f"{torch.__version__.split('+')[0]} on the CPU, ours on the simulator); do not edit. "
+        f"Every figure is the worst of {len(SEEDS)} seeds. The truth is float64 throughout.",
         "",
         "## The gradients",
         "",
-        f"Root mean square error over the root mean square of the true gradients, M = {M} rows of N = {N}, the same inputs, "
-        "rounded to the type first. The truth includes the statistics, so that what a float32 mean loses counts for both.",
+        f"Root mean square error over the root mean square of the true gradients, M = {M} rows of "
+        f"N = {N}, the same inputs, rounded to the type first. The truth includes the statistics, "
+        "so that what a float32 mean loses counts for both.",
         "",
-        "PyTorch takes the statistics that its own forward pass saves: float32 ones for f32, 16-bit ones for 16-bit "
-        "types on the CPU. Ours take the exact ones rounded to float32, as they are saved on GPUs: that, not the "
-        "backward pass, is part of what sets the two apart where the mean is large or the variance tiny. The last "
-        "column is the backward pass alone: ours with the very statistics that PyTorch's takes.",
+        "PyTorch takes the statistics that its own forward pass saves: float32 ones for f32, "
+        "16-bit ones for 16-bit types on the CPU. Ours take the exact ones rounded to float32, as "
+        "they are saved on GPUs: that, not the backward pass, is part of what sets the two apart "
+        "where the mean is large or the variance tiny. The last column is the backward pass "
+        "alone: ours with the very statistics that PyTorch's takes.",
         "",
-        f"Of the {len(gradients) * len(COLUMNS)} figures of ours, in any seed, the worst is {ratio:.4f} times PyTorch's.",
+        f"Of the {len(gradients) * len(COLUMNS)} figures of ours, in any seed, the worst is "
+        f"{ratio:.4f} times PyTorch's.",
         "",
-        "Large mean: 1e4 (f32), 300 (f16), 30 (bf16), deviation 1. Heavy tails: Student's t with two degrees of "
-        "freedom. Tiny variance: x within a few roundings of 1.",
+        "Large mean: 1e4 (f32), 300 (f16), 30 (bf16), deviation 1. Heavy tails: Student's t with "
+        "two degrees of freedom. Tiny variance: x within a few roundings of 1.",
         "",
         *rows_of(gradients, ["type", "x", "output"], {"torch": "PyTorch", **ours}),
         "",
         "## Column sums of many rows",
         "",
-        f"Largest error over the largest true value, f32, {MANY[0]} rows of {MANY[1]}, standard normal. So many rows are too "
-        "many for the simulator: ours are added up in numpy, with each chip's schedule and its usual number of "
-        "compute units, in the order of [numerics.md](numerics.md). On AMD's chips that order gives the simulator's "
-        f"bits (`test/Docs/test_accuracy.py` compares them where blocks, tails and groups occur); for {chips.GPU} it is the "
-        "same passes'.",
+        f"Largest error over the largest true value, f32, {MANY[0]} rows of {MANY[1]}, standard "
+        "normal. So many rows are too many for the simulator: ours are added up in numpy, with "
+        "each chip's schedule and its usual number of compute units, in the order of "
+        "[numerics.md](numerics.md). On AMD's chips that order gives the simulator's bits "
+        "(`test/Docs/test_accuracy.py` compares them where blocks, tails and groups occur); for "
+        f"{chips.GPU} it is the same passes'.",
         "",
         *rows_of(many, ["output"], {"torch": "PyTorch",
                                     **{chip: f"ours, {chip}" for chip in MANY_CHIPS}}),
         "",
         "## Beside others on a GPU",
         "",
-        f"LayerNorm in f32 on one {RECORDED['machine']}, {RECORDED['shape'].replace('x', ' × ')}, standard normal, "
-        f"{RECORDED['seeds']} seeds (`bench/accuracy.py --record bench/recorded_accuracy.json`, {RECORDED['date']}, torch "
-        f"{RECORDED['torch']}): the backward pass from the exact statistics, rounded, and the forward pass. The root mean "
+        f"LayerNorm in f32 on one {RECORDED['machine']}, {RECORDED['shape'].replace('x', ' × ')}, "
+        f"standard normal, {RECORDED['seeds']} seeds (`bench/accuracy.py --record "
+        f"bench/recorded_accuracy.json`, {RECORDED['date']}, torch {RECORDED['torch']}): the "
+        "backward pass from the exact statistics, rounded, and the forward pass. The root mean "
         "square error hardly depends on the seed; the largest of all elements does, and says less.",
         "",
         *recorded_rows(),
         "",
         "## The forward pass",
         "",
-        f"Root mean square error over the root mean square of the true values, f32, {FORWARD_ROWS} rows of {MANY[1]}; for the "
-        "mean of normal rows, beside it, the largest error over the largest mean.",
+        "Root mean square error over the root mean square of the true values, f32, "
+        f"{FORWARD_ROWS} rows of {MANY[1]}; for the mean of normal rows, beside it, the largest "
+        "error over the largest mean.",
         "",
         *rows_of(forward, ["x", "output"],
                  {"torch": "PyTorch", **{chip: f"ours, {chip}" for chip in CHIPS}}),
@@ -322,7 +334,8 @@ def disagreements(known: dict[tuple[str, ...], list[float]], sample: Table, colu
     Args:
         columns: what the row's last figures are.
         low: the least that a sample may be of the worst.
-        high: the most: figures have two digits, and of fewer rows or columns the largest is smaller.
+        high: the most: figures have two digits, and of fewer rows or columns the largest is
+            smaller.
     """
     lines = []
     for cell, errors in sample.items():
@@ -332,8 +345,8 @@ def disagreements(known: dict[tuple[str, ...], list[float]], sample: Table, colu
             continue
         for column, figure in zip(columns, figures[-len(columns):], strict=True):
             if not low * figure <= errors[column] <= high * figure:
-                lines.append(f"{' '.join(cell)} on {column}: measured {errors[column]:.2e}, the page "
-                             f"has {figure:.1e}")
+                lines.append(f"{' '.join(cell)} on {column}: measured {errors[column]:.2e}, the "
+                             f"page has {figure:.1e}")
     return lines
 
 
@@ -351,16 +364,19 @@ def check() -> list[str]:
     worse = worse_cells([gradients])
     for cell, figures in known.items():
         if len(cell) == 2 and max(figures) > figures[0]:
-            worse.append(f"{' '.join(cell)}: the page has {max(figures):.1e}, PyTorch's {figures[0]:.1e}")
+            worse.append(f"{' '.join(cell)}: the page has {max(figures):.1e}, PyTorch's "
+                         f"{figures[0]:.1e}")
     for output, errors in recorded("rms").items():
         best = min(errors.values())
         if errors["ours"] > SLACK * best:
-            worse.append(f"{output} on {RECORDED['machine']}: {errors['ours']:.3e}, the best {best:.3e}")
+            worse.append(f"{output} on {RECORDED['machine']}: {errors['ours']:.3e}, the best "
+                         f"{best:.3e}")
     return ([f"worse than others: {line}" for line in worse]
             + [f"stale: docs/accuracy.md: {line}; run scripts/accuracy.py" for line in stale])
 
 
 def main() -> int:
+    """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="write nothing")
     options = parser.parse_args()

@@ -6,8 +6,8 @@
 
   scripts/coverage.py                  runs the simulator's tests and writes the page
   scripts/coverage.py --check          only says whether the page is what would be written
-  scripts/coverage.py --executed FILE  runs nothing: all of the simulator's tests have just run, with
-                                       LNBWD_SIM_COVERAGE=FILE (scripts/test.sh)
+  scripts/coverage.py --executed FILE  runs nothing: all of the simulator's tests have just run,
+                                       with LNBWD_SIM_COVERAGE=FILE (scripts/test.sh)
 
 The build folder is LNBWD_BUILD_DIR, build/ otherwise.
 """
@@ -60,6 +60,7 @@ def states_of(log: str) -> dict[str, dict[str, str]]:
 
 
 def group_of(name: str) -> str:
+    """The heading that an instruction stands under."""
     for title, prefixes in GROUPS:
         if name.startswith(prefixes):
             return title
@@ -67,6 +68,7 @@ def group_of(name: str) -> str:
 
 
 def page(states: dict[str, dict[str, str]]) -> str:
+    """The text of docs/coverage.md."""
     marks = {"executed": "x", "missing": "**no**", None: ""}
     counts = {chip: sum(1 for chips in states.values() if chips.get(chip) == "executed")
               for chip in CHIPS}
@@ -75,12 +77,14 @@ def page(states: dict[str, dict[str, str]]) -> str:
     lines = [
         "# Instructions that the simulator executes",
         "",
-        "Written by `scripts/coverage.py`; do not edit. `x`: executed in a test on that chip, with results compared. "
-        "**no**: in a code object of the tests, but not implemented. Empty: neither; the chip may not have it, or have it "
-        "under another name. Names are LLVM's, without the suffix of the encoding.",
+        "Written by `scripts/coverage.py`; do not edit. `x`: executed in a test on that chip, "
+        "with results compared. **no**: in a code object of the tests, but not implemented. "
+        "Empty: neither; the chip may not have it, or have it under another name. Names are "
+        "LLVM's, without the suffix of the encoding.",
         "",
-        "What is executed: the simulator's unit tests (instruction by instruction, hand-written kernels, and the C kernels "
-        "of unittests/Simulator/Inputs compiled by clang at -O0, -O2 and -O3).",
+        "What is executed: the simulator's unit tests (instruction by instruction, hand-written "
+        "kernels, and the C kernels of unittests/Simulator/Inputs compiled by clang at -O0, -O2 "
+        "and -O3).",
         "",
         "| | " + " | ".join(CHIPS) + " |",
         "|---|" + "---:|" * len(CHIPS),
@@ -102,8 +106,10 @@ def page(states: dict[str, dict[str, str]]) -> str:
 
 
 def main() -> int:
+    """The command."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is stale")
+    parser.add_argument("--check", action="store_true",
+                        help="write nothing; fail if the page is stale")
     parser.add_argument("--executed", type=pathlib.Path, metavar="FILE",
                         help="what the tests have executed; they are run otherwise")
     options = parser.parse_args()

@@ -10,9 +10,7 @@ import random
 import re
 
 from doc_tools import CHIP, Stop, Tools, chip_lists, dedent, fence
-
 from lnbwd.operations import LAYER_NORM, mlir
-
 
 # docs/derivation.md: LayerNorm's gradient, as the compiler finds it.
 
@@ -41,12 +39,14 @@ def body_lines(text: str) -> list[str]:
 
 
 def derivation_forward(tools: Tools) -> str:
+    """The forward pass, as a textbook has it."""
     text = tools.opt("-", "--lnbwd-lower-to-rowwise=textbook=true", "--canonicalize", "--cse",
                      stdin=FORWARD)
     return fence(body_lines(text), "mlir")
 
 
 def derivation_step(name: str, tools: Tools) -> str:
+    """The operations that one step of the derivation adds."""
     text = tools.opt("-", "--lnbwd-differentiate=annotate=true", stdin=FORWARD)
     operations, kinds = [], []
     for line in body_lines(text):
@@ -66,6 +66,7 @@ def derivation_step(name: str, tools: Tools) -> str:
 
 
 def derivation_constants(tools: Tools) -> str:
+    """What the derivation computes ahead of the adjoints."""
     text = tools.opt("-", "--lnbwd-differentiate=annotate=true", stdin=FORWARD)
     lines = [re.sub(r' ?\{lnbwd\.adjoint = "[\w.]+"\}', "", line) for line in body_lines(text)]
     first = next(i for i, line in enumerate(lines) if "arith.mulf %dy" in line)
@@ -73,6 +74,7 @@ def derivation_constants(tools: Tools) -> str:
 
 
 def derivation_result(tools: Tools) -> str:
+    """The derivative, simplified."""
     return fence(body_lines(tools.opt("-", "--lnbwd-differentiate", stdin=FORWARD)), "mlir")
 
 
@@ -164,19 +166,19 @@ def wrong_formulas(_: Tools) -> str:
         return [(value - mean) * rstd for value in row], rstd
 
     def loss(row, adjoint):
-        return sum(g * h * d for g, h, d in zip(gamma, normalise(row)[0], adjoint))
+        return sum(g * h * d for g, h, d in zip(gamma, normalise(row)[0], adjoint, strict=True))
 
     def moved(row, j, by):
-        return row[:j] + [row[j] + by] + row[j + 1:]
+        return [*row[:j], row[j] + by, *row[j + 1:]]
 
-    xhat, rstd = zip(*(normalise(row) for row in x))
+    xhat, rstd = zip(*(normalise(row) for row in x), strict=True)
     dgamma = [sum(dy[i][j] * xhat[i][j] for i in range(rows)) for j in range(n)]
     dbeta = [sum(dy[i][j] for i in range(rows)) for j in range(n)]
     squares = {name: 0.0 for name in ("above", "columns", "diagonal")}
     total = 0.0
     for i in range(rows):
-        wdy = [g * d for g, d in zip(gamma, dy[i])]
-        c1 = sum(w * h for w, h in zip(wdy, xhat[i])) / n
+        wdy = [g * d for g, d in zip(gamma, dy[i], strict=True)]
+        c1 = sum(w * h for w, h in zip(wdy, xhat[i], strict=True)) / n
         c2 = sum(wdy) / n
         for j in range(n):
             slope = (loss(moved(x[i], j, step), dy[i]) - loss(moved(x[i], j, -step), dy[i]))

@@ -8,20 +8,34 @@ from __future__ import annotations
 import json
 import re
 
-from doc_tools import (CHIP, EXAMPLE, LAYER_NORM_BWD, Stop, Tools, cut, dedent, fence, pick, wrap,
-                       wrap_header)
+from doc_tools import (
+    CHIP,
+    EXAMPLE,
+    LAYER_NORM_BWD,
+    Stop,
+    Tools,
+    cut,
+    dedent,
+    fence,
+    pick,
+    wrap,
+    wrap_header,
+)
 
 
 def named_op(tools: Tools) -> str:
+    """The example as it is written."""
     return fence(EXAMPLE.read_text(), "mlir")
 
 
 def row_program(tools: Tools) -> str:
+    """The row program that it becomes."""
     lines = dedent(cut(tools.stage("cse"), r"= lnbwd\.rowwise @"))
     return fence(wrap_header(lines[0]) + lines[1:], "mlir")
 
 
 def schedule(tools: Tools) -> str:
+    """The schedule that is chosen for it."""
     found = re.search(r"#lnbwd\.schedule<[^>]*>", tools.stage("lnbwd-select-schedule"))
     return fence(wrap(found.group()), "mlir")
 
@@ -61,7 +75,8 @@ def lane_level(tools: Tools) -> str:
     if not place:
         raise Stop("the first place of lnbwd-distribute-rows has no name")
     lines = dedent(cut(shorten_spaces(stage), r"= lane\.place : !place$", r"gpu\.return"))
-    return fence([place.group(), "", *(piece for line in lines[:-1] for piece in wrap(line))], "mlir")
+    return fence([place.group(), "", *(piece for line in lines[:-1] for piece in wrap(line))],
+                 "mlir")
 
 
 def pipelined(tools: Tools) -> str:
@@ -95,7 +110,7 @@ def gpu_kernel(tools: Tools) -> str:
     result.append("  // ...")
     for line in [re.sub(r"\) -> \(.*", ") -> (...) {", loop[0]), *shown, loop[-1]]:
         result += wrap(re.sub(r"(scf\.yield .*?) : .*", r"\1 : ...", line))
-    return fence(result + ["  // ...", "}"], "mlir")
+    return fence([*result, "  // ...", "}"], "mlir")
 
 
 def launches(tools: Tools) -> str:
@@ -127,7 +142,6 @@ def plan_entry(entry: dict) -> list[str]:
 
 def plan_lines(tools: Tools) -> dict[str, list[str]]:
     """What the code object says about its launch: the lines of each key."""
-    tools.stages
     code = tools.kernel_file.read_bytes()
     begin = code.index(b'{"format":"lnbwd-plan"')
     plan = json.loads(code[begin:code.index(b"\0", begin)])
@@ -184,6 +198,5 @@ def assembly(tools: Tools) -> str:
 
 
 def stage_files(tools: Tools) -> str:
-    tools.stages
-    names = sorted(file.name for file in (tools.scratch / "stages").iterdir())
-    return fence(names, "text")
+    """The files of --save-temps."""
+    return fence(sorted(file.name for file in tools.stage_folder.iterdir()), "text")

@@ -50,6 +50,7 @@ class Tools:
             raise Stop(f"{self.tblgen_program} is not there: install mlir-22-tools")
 
     def run(self, *command, stdin: str | None = None) -> subprocess.CompletedProcess:
+        """A command that has ended; Stop, with its messages, if it failed."""
         # What is quoted does not depend on who asks.
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("LNBWD_SIM_")}
@@ -61,6 +62,7 @@ class Tools:
         return result
 
     def opt(self, *arguments, stdin: str | None = None) -> str:
+        """What lnbwd-opt prints."""
         return self.run(self.opt_program, *arguments, stdin=stdin).stdout
 
     @functools.cached_property
@@ -70,11 +72,8 @@ class Tools:
         A pass that runs several times, as cse does, is also there as "cse-2" and
         so on.
         """
-        folder = self.scratch / "stages"
-        self.opt(EXAMPLE, f"--lnbwd-pipeline=chip={CHIP}", "--emit=hsaco",
-                 f"--save-temps={folder}", "-o", self.kernel_file)
         stages: dict[str, str] = {}
-        for file in sorted(folder.iterdir()):
+        for file in sorted(self.stage_folder.iterdir()):
             name = base = file.name.split("-", 1)[1].rsplit(".", 1)[0]
             if file.suffix != ".mlir":
                 name = base = file.suffix[1:]
@@ -85,16 +84,32 @@ class Tools:
             stages[name] = file.read_text()
         return stages
 
+    @functools.cached_property
+    def _compiled(self) -> tuple[pathlib.Path, pathlib.Path]:
+        """The example's code object, and the folder of what --save-temps left."""
+        file, folder = self.scratch / f"{LAYER_NORM_BWD}.hsaco", self.scratch / "stages"
+        self.opt(EXAMPLE, f"--lnbwd-pipeline=chip={CHIP}", "--emit=hsaco",
+                 f"--save-temps={folder}", "-o", file)
+        return file, folder
+
     @property
     def kernel_file(self) -> pathlib.Path:
-        return self.scratch / f"{LAYER_NORM_BWD}.hsaco"
+        """The example, compiled."""
+        return self._compiled[0]
+
+    @property
+    def stage_folder(self) -> pathlib.Path:
+        """Where the example's stages are."""
+        return self._compiled[1]
 
     def stage(self, name: str) -> str:
+        """The IR behind a pass."""
         if name not in self.stages:
             raise Stop(f"--save-temps has no stage '{name}', only: {', '.join(self.stages)}")
         return self.stages[name]
 
     def tblgen(self, generator: list[str], file: str) -> str:
+        """What mlir-tblgen makes of a file."""
         return self.run(self.tblgen_program, *generator, "-I", SOURCE / "include", "-I",
                         self.mlir_include, SOURCE / file).stdout
 
@@ -135,6 +150,7 @@ def wrap_header(line: str, width: int = WIDTH) -> list[str]:
 
 
 def dedent(lines: list[str]) -> list[str]:
+    """Lines without the indent that all of them have."""
     return textwrap.dedent("\n".join(lines)).split("\n")
 
 
@@ -142,10 +158,8 @@ def cut(text: str, first: str, last: str | None = None) -> list[str]:
     """The lines from the first that matches `first` to the one that closes it: the next
     that matches `last`, or the one of the same indent that begins with a brace."""
     lines = text.split("\n")
-    for begin, line in enumerate(lines):
-        if re.search(first, line):
-            break
-    else:
+    begin = next((at for at, line in enumerate(lines) if re.search(first, line)), None)
+    if begin is None:
         raise Stop(f"no line matches '{first}'")
     indent = re.match(r" *", lines[begin]).group()
     closing = last or rf"^{indent}\}}"
@@ -171,5 +185,6 @@ def pick(lines: list[str], limits: dict[str, int], comment: str) -> list[str]:
 
 
 def fence(lines: list[str] | str, language: str) -> str:
+    """A block of code in Markdown."""
     text = lines if isinstance(lines, str) else "\n".join(lines)
     return f"```{language}\n{text.rstrip()}\n```\n"

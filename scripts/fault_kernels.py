@@ -39,10 +39,12 @@ def by_headings(file: str, prefix: str = "") -> list[Group]:
 
 
 def kernels(file: str) -> list[str]:
+    """The names of the kernels of a file."""
     return re.findall(r"^KERNEL void (\w+)", (INPUTS / file).read_text(), re.MULTILINE)
 
 
 def groups() -> list[Group]:
+    """Which kernels there are, by the class of their faults."""
     defined = kernels("defined.c")
     faults = [name for name in defined if name + "_bad" in defined]
     tricky = [name for name in defined if name not in faults and not name.endswith("_bad")]
@@ -59,6 +61,7 @@ def groups() -> list[Group]:
 
 
 def table() -> str:
+    """How many kernels of each class there are."""
     lines = ["| class | with a fault, and a twin without | only look like one | in |",
              "|---|---|---|---|"]
     lines += [f"| {group.title} | {len(group.faults) or ''} | {len(group.tricky) or ''} "
@@ -95,6 +98,7 @@ def hazards() -> list[Hazards]:
 
 
 def hazard_table() -> str:
+    """How many cases of each test are too close, and how many far enough apart."""
     lines = ["| test | too close | far enough |", "|---|---|---|"]
     lines += [f"| `{test.test}` | {test.faults or ''} | {test.clean or ''} |"
               for test in hazards()]

@@ -71,6 +71,7 @@ class Row:
 
     @property
     def benchmark(self) -> str:
+        """The one that the row is of."""
         return self.measurement.benchmark
 
 
@@ -198,6 +199,7 @@ class Fit:
         return [[times[p] for times in found] for p in range(len(points))]
 
     def effects(self, centre: Parameters, step: float) -> Effects:
+        """What becomes of the times if each parameter is divided or multiplied by `step`."""
         points = [centre]
         for name in centre:
             points += [centre | {name: centre[name] / step}, centre | {name: centre[name] * step}]

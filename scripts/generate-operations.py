@@ -25,6 +25,8 @@ DECLARATION = DIALECT / "LNBwdNorms.td"
 CPP = SOURCE / "include" / "lnbwd" / "Operations" / "Operations.h.inc"
 PYTHON = SOURCE / "python" / "lnbwd" / "_operations.py"
 PAGE = SOURCE / "docs" / "reference" / "operations.md"
+# The first line of what is made; "edit." is on the next.
+MADE = "Made by scripts/generate-operations.py from LNBwdNorms.td and LNBwdRoles.td: do not"
 
 
 class Declaration:
@@ -77,8 +79,7 @@ def camel(name: str) -> str:
 
 def cpp(declared: Declaration) -> str:
     """The tables of lnbwd/Operations/Operations.h."""
-    lines = ["// Made by scripts/generate-operations.py from LNBwdNorms.td and LNBwdRoles.td: do not",
-             "// edit. clang-format off", "", "#ifdef LNBWD_OPERATION_ENUMS"]
+    lines = [f"// {MADE}", "// edit. clang-format off", "", "#ifdef LNBWD_OPERATION_ENUMS"]
     for name, values in (("OperandKind", [camel(k["name"]) for k in declared.kinds]),
                          ("Extent", [camel(e["name"]) for e in declared.extents]),
                          ("Role", [camel(r["name"]) for r in declared.roles]),
@@ -86,14 +87,16 @@ def cpp(declared: Declaration) -> str:
         lines += [f"enum class {name} {{", *(f"  {value}," for value in values), "};",
                   f"inline constexpr size_t k{name}Count = {len(values)};"]
     lines += ["#endif // LNBWD_OPERATION_ENUMS", "", "#ifdef LNBWD_OPERATION_TABLES"]
-    lines += [f"inline constexpr const char *kKindNames[] = {{{', '.join(quoted(k) for k in declared.kinds)}}};"]
+    kinds = ", ".join(quoted(kind) for kind in declared.kinds)
+    lines += [f"inline constexpr const char *kKindNames[] = {{{kinds}}};"]
     lines += ["inline constexpr RoleInfo kRoles[] = {"]
     lines += [f"    {{{quoted(r)}, OperandKind::{camel(declared.kind_of(r)['name'])}, "
               f"{'true' if r['hasOwnElement'] else 'false'}, "
               f"Extent::{camel(declared.extent_of(r))}}}," for r in declared.roles]
     lines += ["};"]
     for operation in declared.operations:
-        operands = [(o, False) for o in operation["inputs"]] + [(o, True) for o in operation["outputs"]]
+        operands = [*((o, False) for o in operation["inputs"]),
+                    *((o, True) for o in operation["outputs"])]
         lines += [f"inline constexpr OperandInfo k{operation['enumerator']}Operands[] = {{"]
         lines += [f"    {{Role::{camel(o['role']['name'])}, {'true' if is_output else 'false'}, "
                   f"{'true' if o['is_optional'] else 'false'}}}," for o, is_output in operands]
@@ -123,8 +126,7 @@ def python(declared: Declaration) -> str:
     lines = ["# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.",
              "# See LICENSE for license information.",
              "# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception",
-             '"""Made by scripts/generate-operations.py from LNBwdNorms.td and LNBwdRoles.td: do not '
-             'edit.', "",
+             f'"""{MADE} edit.', "",
              ":mod:`lnbwd.operations` gives these tables a form.", '"""', "", "__all__ = [",
              *(f'    "{o["name"].upper()}",' for o in declared.operations), "]", "",
              f"KINDS = ({', '.join(quoted(k) for k in declared.kinds)})", "",
@@ -156,16 +158,18 @@ def page(declared: Declaration) -> str:
     """docs/reference/operations.md."""
     lines = ["<!-- Made by scripts/generate-operations.py: do not edit. -->", "",
              "# The named operations", "",
-             "What each reads and writes, in the order of the launch plan's arguments; an operand in",
+             "What each reads and writes, in the order of the launch plan's arguments; an operand "
+             "in",
              "brackets may be absent. [The dialect's reference](dialect.md) has the formulas.", "",
              "| operation | inputs | outputs | gradient |", "|---|---|---|---|"]
 
     def listed(operands: list[Record]) -> str:
-        return ", ".join(f"[`{o['role']['name']}`]" if o["is_optional"] else f"`{o['role']['name']}`"
-                         for o in operands)
+        names = ((f"`{o['role']['name']}`", o["is_optional"]) for o in operands)
+        return ", ".join(f"[{name}]" if is_optional else name for name, is_optional in names)
 
     for o in declared.operations:
-        gradient = f"`{o['counterpart']['name']}`" if o["counterpart"] and not o["gradientOf"] else ""
+        has_gradient = o["counterpart"] and not o["gradientOf"]
+        gradient = f"`{o['counterpart']['name']}`" if has_gradient else ""
         lines.append(f"| `lnbwd.{o['name']}` | {listed(o['inputs'])} | {listed(o['outputs'])} "
                      f"| {gradient} |")
     lines += ["", "| role | shape | element | what it is |", "|---|---|---|---|"]

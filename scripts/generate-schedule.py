@@ -22,6 +22,7 @@ from tablegen_records import DIALECT, SOURCE, Record
 
 DECLARATION = DIALECT / "LNBwdSchedule.td"
 CPP = DIALECT / "LNBwdSchedule.h.inc"
+SEARCH_CPP = SOURCE / "lib" / "Analysis" / "SearchBounds.h.inc"
 PYTHON = SOURCE / "python" / "lnbwd" / "_schedule.py"
 MADE = "Made by scripts/generate-schedule.py from LNBwdSchedule.td: do not edit."
 
@@ -84,6 +85,40 @@ def cpp(fields: list[Record]) -> str:
     return "\n".join(lines)
 
 
+def flights(records: Record) -> list[tuple[int, int, int]]:
+    """The ways to keep rows in flight that are tried, the fewest stages first."""
+    return sorted((f["stages"], f["prefetch"], f["unroll"])
+                  for f in tablegen_records.instances(records, "LNBwd_Flight") if f["isTried"])
+
+
+def search_cpp(records: Record) -> str:
+    """What lib/Analysis has in common with the tuner's search."""
+    lines = [f"// {MADE}", "// clang-format off", ""]
+    for bound in tablegen_records.instances(records, "LNBwd_SearchBound"):
+        lines += textwrap.wrap(bound["text"] + ".", 80, initial_indent="/// ",
+                               subsequent_indent="/// ")
+        first, *rest = bound["name"].split("_")
+        name = first + "".join(part.capitalize() for part in rest)
+        lines += [f"inline constexpr int64_t {name} = {bound['value']};"]
+    lines += ["/// Ways to keep rows in flight: `stages`, `prefetch` and `unroll` of a schedule.",
+              "inline constexpr std::array<int64_t, 3> flights[] = {",
+              *(f"    {{{', '.join(map(str, flight))}}}," for flight in flights(records)),
+              "};", ""]
+    return "\n".join(lines)
+
+
+def search_python(records: Record) -> list[str]:
+    """The same for the tuner."""
+    lines = []
+    for bound in tablegen_records.instances(records, "LNBwd_SearchBound"):
+        lines += textwrap.wrap(bound["text"] + ".", 98, initial_indent="# ",
+                               subsequent_indent="# ")
+        lines += [f"{bound['name'].upper()} = {bound['value']}"]
+    lines += ["# Ways to keep rows in flight: stages, prefetch and unroll.",
+              "FLIGHTS = (", *(f"    {flight}," for flight in flights(records)), ")"]
+    return lines
+
+
 def tuple_of(values: list[object]) -> str:
     """A tuple as it is written down."""
     return "(" + ", ".join(map(quoted, values)) + ("," if len(values) == 1 else "") + ")"
@@ -94,7 +129,7 @@ def quoted(value: object) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
-def python(fields: list[Record]) -> str:
+def python(fields: list[Record], records: Record) -> str:
     """The module lnbwd._schedule."""
     lines = ["# Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.",
              "# See LICENSE for license information.",
@@ -104,8 +139,10 @@ def python(fields: list[Record]) -> str:
     lines += [f'{f["name"].upper()} = "{f["name"]}"' for f in fields]
     lines += ["", "# Name, whether it is a flag, unit, least value, all values (none: no bound), "
               "what they are,", "# default (None: must be given), vendors, values to try, their "
-              "unit, meaning.", "FIELDS: tuple[tuple[str, bool, str, int, tuple[int, ...], str, int | "
-              "None, tuple[str, ...],", "                     tuple[int, ...], str, str], ...] = ("]
+              "unit, meaning.",
+              "FIELDS: tuple[tuple[str, bool, str, int, tuple[int, ...], str, int | None, "
+              "tuple[str, ...],",
+              "                     tuple[int, ...], str, str], ...] = ("]
     for f in fields:
         meaning = f["text"] + (f"; {f['defaultText']}" if f["defaultText"] else "")
         default = int(f["defaultValue"]) if f["defaultValue"] else None
@@ -117,7 +154,7 @@ def python(fields: list[Record]) -> str:
         parts = textwrap.wrap(meaning, 84, drop_whitespace=False, break_long_words=False)
         lines += [f"     {quoted(part)}" for part in parts]
         lines[-1] += "),"
-    lines += [")", ""]
+    lines += [")", "", *search_python(records), ""]
     return "\n".join(lines)
 
 
@@ -125,7 +162,8 @@ def main() -> int:
     """The command."""
     def make(records: Record) -> dict[Path, str]:
         fields = read(records)
-        return {CPP: cpp(fields), PYTHON: python(fields)}
+        return {CPP: cpp(fields), SEARCH_CPP: search_cpp(records),
+                PYTHON: python(fields, records)}
 
     return tablegen_records.run("Makes the tables of a schedule's fields.", DECLARATION, make)
 

@@ -38,7 +38,6 @@ SOURCE = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(SOURCE / "test" / "EndToEnd"), str(SOURCE / "python")]
 
 import chips  # noqa: E402
-
 from lnbwd import operations  # noqa: E402
 
 ROWS, LENGTHS, OUTPUTS = (1, 7, 64, 513), (8, 96, 768, 1024), (8, 16, 100, 2304)

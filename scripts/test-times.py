@@ -21,6 +21,7 @@ import sys
 
 
 def main() -> int:
+    """The command."""
     if len(sys.argv) not in (2, 3):
         print(__doc__, file=sys.stderr)
         return 2

@@ -62,7 +62,8 @@ def pytest_runtest_protocol(item):
         return (yield)
     before = _processor_seconds()
     result = yield
-    own, children = (after - started for after, started in zip(_processor_seconds(), before))
+    own, children = (after - started for after, started
+                     in zip(_processor_seconds(), before, strict=True))
     with open(path, "a") as times:
         times.write(json.dumps([item.nodeid, own, children]) + "\n")
     return result

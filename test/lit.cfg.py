@@ -21,8 +21,11 @@ import subprocess
 import sys
 
 import lit.formats
-from lit.llvm.subst import ToolSubst
 import lit.llvm
+from lit.llvm.subst import ToolSubst
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "EndToEnd"))
+import chips
 
 config.name = "lnbwd"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -32,11 +35,7 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.lnbwd_binary_dir, "test")
 
 lit.llvm.initialize(lit_config, config)
-from lit.llvm import llvm_config
-
-# The description of the chips, for tests about all of them.
-sys.path.insert(0, os.path.join(config.test_source_root, "EndToEnd"))
-import chips
+llvm_config = lit.llvm.llvm_config
 
 config.substitutions.extend(
     [

@@ -4,4 +4,5 @@
 """The benchmark of LayerNorm backward: ours, the peers and the memory stream in one run."""
 
 PEERS = ("eager", "compile", "liger", "cudnn", "quack", "aiter")
-"""Who is measured beside ours; peers.py says what each is. Named here, where no PyTorch is needed."""
+"""Who is measured beside ours; peers.py says what each is. Named here, where no PyTorch is
+needed."""

@@ -67,7 +67,8 @@ class Buffers:
                 "dgamma": torch.empty(shape.n, dtype=dtype, device=machine.device),
                 "dbeta": torch.empty(shape.n, dtype=dtype, device=machine.device)})
         self.beta = torch.zeros(shape.n, dtype=dtype, device=machine.device)
-        self._places = [{name: machine.place(value) for name, value in {**inputs, **outputs}.items()}
+        self._places = [{name: machine.place(value)
+                         for name, value in {**inputs, **outputs}.items()}
                         for inputs, outputs in zip(self.inputs, self.outputs, strict=True)]
         self.pointers = [{name: place.pointer for name, place in places.items()}
                          for places in self._places]
@@ -136,8 +137,8 @@ class PeerCompetitor:
         kept: list[Any] = [None] * buffers.sets
 
         def call(slot: int) -> Outputs:
-            kept[slot] = function(sets[slot])
-            return kept[slot]
+            kept[slot] = dx, dgamma, dbeta = function(sets[slot])
+            return dx, dgamma, dbeta
 
         call(0)
         return call
@@ -221,7 +222,7 @@ _EMPTY_PTX = """\
 def prepare_empty(machine: Any, stream: Stream) -> Callable[[int], Any]:
     """A call that launches a kernel of one warp that does nothing: what timing itself costs. On AMD
     it is the stream over one row, since the driver takes no text."""
-    if machine.ours.chip.startswith("gfx"):
+    if not _chips.is_nvidia(machine.ours.chip):
         return stream.one_row()
     program = runtime.Program.from_bytes(_EMPTY_PTX.replace("TARGET", _chips.PTX).encode())
     kernel = runtime.Kernel(machine.ours, program)

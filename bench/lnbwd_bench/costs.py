@@ -153,7 +153,7 @@ class Schedules:
         lanes = np.minimum(self.threads_per_row, WAVE)
         share = lanes * self.width * element_bytes / LINE
         is_apart = (self.part * element_bytes) % LINE != 0
-        return WAVE / lanes * np.maximum(np.ceil(share), share + is_apart)
+        return np.asarray(WAVE / lanes * np.maximum(np.ceil(share), share + is_apart))
 
     def _registers(self, p: Values) -> None:
         packed = self.elements * self.bytes_read / 4
@@ -232,18 +232,18 @@ class Schedules:
 
     def each_problem(self, values: Array) -> Array:
         """The sum of values of its schedules, for each problem."""
-        return np.bincount(self.problem, values, minlength=self.count)
+        return np.asarray(np.bincount(self.problem, values, minlength=self.count))
 
     def best(self) -> Array:
         """The least time of each problem."""
-        result = np.full(self.count, np.inf)
+        result: Array = np.full(self.count, np.inf)
         np.minimum.at(result, self.problem, self.us)
         return result
 
 
 def overlap(exponent: float, *times: Array) -> Array:
     """The longer of times that overlap, and a bit more."""
-    longest = np.maximum.reduce(times)
+    longest: Array = np.maximum.reduce(times)
     total: Array = sum(((time / longest) ** exponent for time in times), np.zeros_like(longest))
     return longest * total ** (1 / exponent)
 
@@ -368,7 +368,7 @@ def fit(s: Schedules, start: Values, keep: Array | None = None, steps: int = 40,
         sharpness, regret_weight: see above.
         say: is told of each step.
     """
-    weight = weights(s) * (1 if keep is None else keep)
+    weight: Array = weights(s) * (1 if keep is None else keep)
     parameters = dict(start)
     names = [name for name in parameters if name not in OF_REGISTERS | MEASURED | BOUNDS]
     predicted = predict(s, parameters)

@@ -75,7 +75,8 @@ class Attention(nn.Module):
         batch, tokens, width = x.shape
         q, k, v = self.qkv(x).view(batch, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
-        return self.out(y.transpose(1, 2).reshape(batch, tokens, width))
+        result: Tensor = self.out(y.transpose(1, 2).reshape(batch, tokens, width))
+        return result
 
 
 class Block(nn.Module):
@@ -92,7 +93,8 @@ class Block(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """One layer over the residual stream ``x``."""
         x = x + self.attention(self.norm1(x))
-        return x + self.down(F.gelu(self.up(self.norm2(x)), approximate=self.approximate))
+        hidden: Tensor = self.down(F.gelu(self.up(self.norm2(x)), approximate=self.approximate))
+        return x + hidden
 
 
 class GPT2(nn.Module):
@@ -193,7 +195,8 @@ class LlamaBlock(nn.Module):
                                            enable_gqa=self.key_heads != self.heads)
         x = x + self.out(y.transpose(1, 2).reshape(batch, tokens, width))
         h = self.norm2(x)
-        return x + self.down(F.silu(self.gate(h)) * self.up(h))
+        hidden: Tensor = self.down(F.silu(self.gate(h)) * self.up(h))
+        return x + hidden
 
 
 class Llama(nn.Module):
@@ -215,7 +218,7 @@ class Llama(nn.Module):
     def forward(self, tokens: Tensor, targets: Tensor) -> Tensor:
         """The mean loss of the next tokens."""
         x = self.tokens(tokens)
-        cos, sin = self.cos.to(x.dtype), self.sin.to(x.dtype)  # type: ignore[operator]
+        cos, sin = self.cos.to(x.dtype), self.sin.to(x.dtype)
         for block in self.blocks:
             x = block(x, cos, sin)
         logits = self.head(self.norm(x))

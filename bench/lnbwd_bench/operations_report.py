@@ -6,7 +6,8 @@
 A row of a result file has what is known of the kernel (``name``, ``m``, ``n``, ``dtype``), the
 ``bytes`` that it must move, under ``timed`` the names of those that were timed, under each of them
 its times by method, and under ``stream`` by method the fastest stream, which moves
-``stream_bytes``. Files from before there was a stream have a copy by PyTorch among those that were timed.
+``stream_bytes``. Files from before there was a stream have a copy by PyTorch among those that were
+timed.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from lnbwd import operations, runtime
+from lnbwd import _chips, operations, runtime
 from lnbwd._files import read_document, write_whole
 from lnbwd.spec import KernelSpec, rows_option
 
@@ -37,7 +37,7 @@ class KernelError(RuntimeError):
 
 
 def operation(shape: Shape) -> str:
-    """LayerNorm backward with M in its types, which lnbwd-tune's table has its shapes by, as MLIR."""
+    """LayerNorm backward as MLIR with M in its types, by which lnbwd-tune's table has shapes."""
     op = operations.OPERATIONS[operations.LAYER_NORM_BWD]
     # From x, with saved statistics.
     types = {o.name: operations.buffer_type(
@@ -65,8 +65,8 @@ def find_compiler() -> pathlib.Path:
     chosen = os.environ.get("LNBWD_OPT") or build / "bin" / "lnbwd-opt"
     found = shutil.which(chosen)
     if not found:
-        raise KernelError(f"the compiler '{chosen}' is not there: build lnbwd-opt, set LNBWD_OPT to "
-                          "it, or work with what was compiled elsewhere")
+        raise KernelError(f"the compiler '{chosen}' is not there: build lnbwd-opt, set LNBWD_OPT "
+                          "to it, or work with what was compiled elsewhere")
     return pathlib.Path(found)
 
 
@@ -120,7 +120,7 @@ def stream_programs(chip: str, folder: pathlib.Path | None, few: bool,
         KernelError: they can neither be found nor compiled.
     """
     most = 2 if few else None
-    if not chip.startswith("gfx"):
+    if _chips.is_nvidia(chip):
         return {str(variant): runtime.Program.from_bytes(
                     stream.stream_ptx(variant, traffic).encode())
                 for variant in stream.variants()[:most]}

@@ -15,6 +15,7 @@ installed: liger-kernel; nvidia-cudnn-frontend; quack-kernels with nvidia-cutlas
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.util
 import pathlib
@@ -100,6 +101,10 @@ def _by_name(function: Callable[..., Any], *names: str) -> Function:
     return lambda tensors: function(*(tensors[name] for name in names))
 
 
+def _for_any_shape(function: Function, shape: Shape) -> Function:
+    return function
+
+
 _NAMES = {LAYER_NORM: ("x", "gamma", "beta"), RMS_NORM: ("x", "gamma"),
           LAYER_NORM_BWD: ("dy", "x", "gamma", "beta", "mean", "rstd"),
           RMS_NORM_BWD: ("dy", "x", "gamma", "rstd")}
@@ -119,7 +124,7 @@ class Eager(Peer):
                 x, [x.shape[1]], gamma, EPSILON)
             functions[RMS_NORM_BWD] = lambda dy, x, gamma, rstd: aten._fused_rms_norm_backward(
                 dy, x, [x.shape[1]], rstd.unsqueeze(1), gamma, [True, True])
-        return {op: lambda shape, op=op, function=function: _by_name(function, *_NAMES[op])
+        return {op: functools.partial(_for_any_shape, _by_name(function, *_NAMES[op]))
                 for op, function in functions.items()}
 
 
@@ -136,13 +141,17 @@ def compiled(op: str) -> Function:
     return _by_name(torch.compile(COMPILED[op], dynamic=False, fullgraph=True), *_NAMES[op])
 
 
+def _compiled_for(op: str, shape: Shape) -> Function:
+    return compiled(op)
+
+
 class Compile(Peer):
     """The same operators through torch.compile (Inductor), for exactly this shape."""
 
     name = "compile"
 
     def _functions(self) -> Mapping[str, Callable[[Shape], Function]]:
-        return {op: lambda shape, op=op: compiled(op) for op in COMPILED}
+        return {op: functools.partial(_compiled_for, op) for op in COMPILED}
 
 
 def _import_liger(module: str) -> Any:

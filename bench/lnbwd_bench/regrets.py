@@ -51,6 +51,6 @@ def text(records: Sequence[Mapping[str, Any]], worst: int = 5) -> str:
                      if not math.isnan(value)), reverse=True)
     for value, index in ranked[:worst]:
         record = records[index]
-        lines.append(f"{value:.3f}  {record['kind']} {record['m']}x{record['n']}:{record['dtype']}, "
-                     f"best of {len(record['candidates'])}")
+        lines.append(f"{value:.3f}  {record['kind']} {record['m']}x{record['n']}:{record['dtype']}"
+                     f", best of {len(record['candidates'])}")
     return "\n".join(lines)

@@ -30,7 +30,7 @@ def write(path: pathlib.Path, chip: str, compiled: Iterable[sweeping.Compiled]) 
     try:
         with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
             for problem, candidates, refused in compiled:
-                entries = []
+                entries: list[dict[str, str]] = []
                 for candidate in candidates:
                     name = f"{len(problems)}-{len(entries)}"
                     archive.writestr(name, candidate.code)

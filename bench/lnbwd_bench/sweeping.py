@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import dataclasses
+import functools
 import math
 import pathlib
 import random
@@ -24,7 +25,7 @@ from typing import Any
 
 import torch
 
-from lnbwd import compiler, errors, runtime, schedule
+from lnbwd import _chips, compiler, errors, runtime, schedule
 from lnbwd.operations import LAYER_NORM, LAYER_NORM_BWD, OPERATIONS, RMS_NORM, RMS_NORM_BWD
 from lnbwd.spec import KernelSpec
 
@@ -82,10 +83,10 @@ class Problem:
 
 
 def _region_source(kind: str, n: int) -> str:
-    import regions  # type: ignore[import-not-found]
     from torch._inductor.decomposition import select_decomp_table
     from torch.fx.experimental.proxy_tensor import make_fx
 
+    import regions
     from lnbwd.inductor import regions as found
 
     function, operands = regions.REGIONS[kind]
@@ -94,6 +95,7 @@ def _region_source(kind: str, n: int) -> str:
     traced.graph.eliminate_dead_code()
     region, = found.find_regions(traced.graph)
     found.convert(region)
+    assert region.program
     return str(region.program.mlir()).replace(f"<{_TRACED_ROWS}x", "<?x")
 
 
@@ -170,7 +172,7 @@ class Candidate:
 def compile_one(source: str, chip: str, overrides: str, origin: str) -> Candidate | str:
     """Compiles one schedule; why not, if it cannot run, or spills where another one would not."""
     options = "tuned-schedules=off" + (f" schedule={overrides}" if overrides else "")
-    code_format = "cubin" if chip.startswith("sm_") else "hsaco"
+    code_format = "cubin" if _chips.is_nvidia(chip) else "hsaco"
     with tempfile.TemporaryDirectory(prefix="lnbwd-sweep-") as folder:
         try:
             compiled = compiler.compile_mlir(source, chip, pipeline_options=options,
@@ -281,7 +283,8 @@ class GpuTimer:
 
 
 def contest(count: int, keep: set[int],
-            timer: Callable[[list[int], int], Mapping[int, list[float]]]) -> list[tuple[float, int]]:
+            timer: Callable[[list[int], int], Mapping[int, list[float]]],
+            ) -> list[tuple[float, int]]:
     """Times ``count`` kernels, the slower ones fewer times.
 
     Args:
@@ -333,7 +336,8 @@ def measure(problem: Problem, candidates: list[Candidate], refused: dict[str, in
             "refused": refused, **again, "candidates": [
                 {"origin": origin, "schedule": parse_schedule(candidate.schedule), "us": us,
                  "rounds": rounds}
-                for origin, candidate, (us, rounds) in zip(origins, candidates, times, strict=True)]}
+                for origin, candidate, (us, rounds)
+                in zip(origins, candidates, times, strict=True)]}
 
 
 def summary(record: Mapping[str, Any]) -> str:
@@ -360,7 +364,7 @@ def compile_all(problems: Iterable[Problem], chip: str, count: int, jobs: int, d
             if time.monotonic() > deadline:
                 break
             candidates, refused = compile_candidates(
-                problem, chip, count, pool, lambda model, problem=problem: choose(problem, model))
+                problem, chip, count, pool, functools.partial(choose, problem))
             if candidates:
                 yield problem, candidates, refused
             else:
@@ -384,7 +388,7 @@ def sweep(problems: Iterable[Problem], chip: str, count: int, jobs: int, deadlin
           choose: Callable[[Problem, list[int]], Iterable[Mapping[str, int]]],
           make_timer: Callable[[Problem, list[runtime.Program]], Any] = GpuTimer,
           say: Callable[[str], None] = print) -> list[dict[str, Any]]:
-    """The records of problems, each compiled and then timed, until the clock passes ``deadline``."""
+    """The records of problems, each compiled, then timed, until the clock passes ``deadline``."""
     return measure_all(compile_all(problems, chip, count, jobs, deadline, choose, say), math.inf,
                        make_timer, say)
 

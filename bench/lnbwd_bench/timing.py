@@ -15,9 +15,9 @@ buffers that rotate so that none finds its inputs in a cache.
     empty kernel shows, which is measured beside the others).
 
 ``graph``
-    A CUDA or HIP graph of many calls, on rotating buffers, between two events; the time is divided by the
-    number of calls. In the number: a call's kernels and the gaps, in the steady state. The cost of
-    the events does not show, and neither does that of the first start.
+    A CUDA or HIP graph of many calls, on rotating buffers, between two events; the time is divided
+    by the number of calls. In the number: a call's kernels and the gaps, in the steady state. The
+    cost of the events does not show, and neither does that of the first start.
 
 ``interleaved``
     The same, with a kernel of somebody else in front of each call, as in a model; the time of a

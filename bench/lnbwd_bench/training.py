@@ -44,6 +44,9 @@ class _FreeLayerNorm(torch.autograd.Function):
         return dy, zeros, zeros if ctx.has_bias else None, None, None
 
 
+_free_layer_norm: Callable[..., Tensor] = _FreeLayerNorm.apply
+
+
 class FreeLayerNorm(nn.Module):
     """LayerNorm whose backward pass hands the gradient on as it is."""
 
@@ -56,11 +59,8 @@ class FreeLayerNorm(nn.Module):
         """LayerNorm of ``x``."""
         if torch.is_autocast_enabled("cuda"):
             with torch.autocast("cuda", enabled=False):
-                y: Tensor = _FreeLayerNorm.apply(x.float(), self.weight, self.bias, self.zeros,
-                                                 self.eps)
-                return y
-        y = _FreeLayerNorm.apply(x, self.weight, self.bias, self.zeros, self.eps)
-        return y
+                return _free_layer_norm(x.float(), self.weight, self.bias, self.zeros, self.eps)
+        return _free_layer_norm(x, self.weight, self.bias, self.zeros, self.eps)
 
 
 class _FreeRMSNorm(torch.autograd.Function):
@@ -76,6 +76,9 @@ class _FreeRMSNorm(torch.autograd.Function):
         return dy, ctx.saved_tensors[0], None, None
 
 
+_free_rms_norm: Callable[..., Tensor] = _FreeRMSNorm.apply
+
+
 class FreeLlamaNorm(nn.Module):
     """A :class:`LlamaNorm` whose backward pass hands the gradient on as it is."""
 
@@ -86,8 +89,7 @@ class FreeLlamaNorm(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """RMSNorm of ``x``."""
-        y: Tensor = _FreeRMSNorm.apply(x, self.weight, self.zeros, self.eps)
-        return y
+        return _free_rms_norm(x, self.weight, self.zeros, self.eps)
 
 
 def swap(model: nn.Module, make: dict[type[nn.Module], Callable[[Any], nn.Module]]) -> int:
@@ -96,7 +98,8 @@ def swap(model: nn.Module, make: dict[type[nn.Module], Callable[[Any], nn.Module
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             if type(child) in make:
-                setattr(module, name, make[type(child)](child).to(child.weight.device))
+                device = next(child.parameters()).device
+                setattr(module, name, make[type(child)](child).to(device))
                 count += 1
     return count
 
@@ -120,12 +123,12 @@ def prepare(way: str, mode: str, model: nn.Module) -> Callable[..., Tensor] | No
                 return None
 
             def layer(like: Any) -> nn.Module:
-                new = LigerLayerNorm(like.weight.shape[0], eps=like.eps)
+                new: nn.Module = LigerLayerNorm(like.weight.shape[0], eps=like.eps)
                 new.weight, new.bias = like.weight, like.bias
                 return new
 
             def rms(like: Any) -> nn.Module:
-                new = LigerRMSNorm(like.weight.shape[0], eps=like.eps)
+                new: nn.Module = LigerRMSNorm(like.weight.shape[0], eps=like.eps)
                 new.weight = like.weight
                 return new
 
@@ -165,7 +168,8 @@ class Way:
         with self.around():
             loss = float(self.step())
         if not math.isfinite(loss):
-            raise ArithmeticError(f"{self.name}: expected a finite loss, got {loss}; its times say nothing")
+            raise ArithmeticError(f"{self.name}: expected a finite loss, got {loss}; its times say "
+                                  "nothing")
 
 
 def make_way(name: str, mode: str, config: Config, autocast: bool, device: str) -> Way | None:
@@ -287,7 +291,8 @@ def train(name: str, mode: str, config: Config, autocast: bool, device: str, ste
     return losses
 
 
-def gradients(name: str, mode: str, config: Config, autocast: bool, device: str) -> dict[str, Tensor]:
+def gradients(name: str, mode: str, config: Config, autocast: bool,
+              device: str) -> dict[str, Tensor]:
     """The gradients of one step by each parameter's name. ``mode`` "float64": of the same numbers,
     all in float64, by PyTorch, one operation after another."""
     dtype = torch.float32 if autocast else torch.bfloat16

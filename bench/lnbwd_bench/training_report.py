@@ -61,7 +61,8 @@ def losses_line(row: Row) -> str:
     torch = row["losses"]["torch"]
 
     def apart(name: str) -> float:
-        return max(abs(a - b) for a, b in zip(torch, row["losses"][name], strict=True))
+        return max(abs(float(a) - float(b))
+                   for a, b in zip(torch, row["losses"][name], strict=True))
 
     return (f"{row['model']:12} {row['precision']:8} {row['mode']:16} loss {torch[0]:.3f} to "
             f"{torch[-1]:.3f}, largest difference in {len(torch)} steps: torch again "
@@ -134,7 +135,7 @@ def read(path: pathlib.Path) -> dict[str, Any]:
         OSError: the file cannot be read.
         ValueError: it has no such run.
     """
-    document = json.loads(path.read_text())
+    document: dict[str, Any] = json.loads(path.read_text())
     rows = document.get("results") if isinstance(document, dict) else None
     if not isinstance(rows, list) or not all(
             isinstance(row, dict) and {"model", "precision", "mode"} <= row.keys()

@@ -25,6 +25,7 @@ from timing_model import mi300a, mi300x  # noqa: E402
 from timing_model.benchmark import Benchmark  # noqa: E402
 from timing_model.launches import Buffer  # noqa: E402
 
+
 def table() -> dict[tuple[str, str], Benchmark]:
     """All benchmarks, by device and name."""
     return {(entry.device, entry.name): entry

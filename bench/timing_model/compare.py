@@ -64,6 +64,7 @@ class Compared:
 
     @property
     def missed(self) -> bool:
+        """Whether the prediction is far off, of a row that counts."""
         return self.factor > MISS_FACTOR and self.weight >= MISS_WEIGHT
 
 

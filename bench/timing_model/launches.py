@@ -44,6 +44,7 @@ class Buffer:
 
     @property
     def bytes(self) -> int:
+        """Its size."""
         return self.count * int(self.type.lstrip("if")) // 8
 
 

@@ -16,18 +16,21 @@ LARGEST_COLUMNS = 6144
 
 
 def vector_add(n: int) -> Run:
+    """Sums of two vectors of n elements."""
     return one(Launch("stream", "vector_add", (groups(n),), (256,), (
         Buffer("a", "out", "f32", n), Buffer("b", "in", "f32", n), Buffer("c", "in", "f32", n),
         Number("count", "i32", n))))
 
 
 def relu(n: int) -> Run:
+    """The larger of 0 and each of n numbers."""
     return one(Launch("stream", "relu", (groups(n),), (256,), (
         Buffer("result", "out", "f32", n), Buffer("x", "in", "f32", n),
         Number("count", "i32", n))))
 
 
 def transpose(n: int, _: int) -> Run:
+    """A matrix of n x n, by blocks."""
     blocks = groups(n, 64)
     return one(Launch("transpose", "transpose_vectors", (blocks, blocks), (16, 16), (
         Buffer("result", "out", "f32", n * n), Buffer("x", "in", "f32", n * n),
@@ -35,6 +38,7 @@ def transpose(n: int, _: int) -> Run:
 
 
 def image_convolution(width: int, height: int, mask: int) -> Run:
+    """An image under a square mask, with a border that is there already."""
     padded = width + mask - 1
     return one(Launch("stencil", "convolve_image", (groups(width * height, 64),), (64,), (
         Buffer("result", "out", "i32", width * height),
@@ -46,6 +50,7 @@ def image_convolution(width: int, height: int, mask: int) -> Run:
 
 
 def columns_of_image(images: int, channels: int, width: int, height: int, k: int, _: int) -> Launch:
+    """What lies under the mask at each place becomes a column."""
     across, down = width - k + 1, height - k + 1
     return Launch("stencil", "image_to_columns", (groups(across * down),), (256,), (
         Buffer("columns", "out", "f32", channels * k * k * across * down),
@@ -56,6 +61,7 @@ def columns_of_image(images: int, channels: int, width: int, height: int, k: int
 
 
 def image_to_columns(*sizes: int) -> Run:
+    """The columns alone."""
     return one(columns_of_image(*sizes))
 
 
@@ -73,6 +79,7 @@ def convolution_by_product(*sizes: int) -> Run:
 
 
 def nearest_centres(points: int, features: int, centres: int) -> Run:
+    """Which centre each point is nearest to: a step of k-means."""
     return one(Launch("points", "nearest_centre", (groups(points),), (256,), (
         Buffer("nearest", "out", "i32", points), Buffer("features", "in", "f32", points * features),
         Buffer("centres", "in", "f32", centres * features), Number("points", "i32", points),
@@ -80,6 +87,7 @@ def nearest_centres(points: int, features: int, centres: int) -> Run:
 
 
 def nine_points(n: int, _: int) -> Run:
+    """A stencil of nine points on n x n places."""
     stride = n + 2
     return one(Launch("stencil", "nine_points", (n // 16, n // 64), (1, 64), (
         Buffer("result", "inout", "f32", stride * stride),
@@ -102,6 +110,7 @@ def two_products(vector_of_columns: str, clears: int = 0) -> Any:
 
 
 def sparse_rows(rows: int, _: int, entries: int) -> Run:
+    """A sparse matrix, as many entries in each row, times a vector."""
     each = entries // rows
     return one(Launch("sparse", "sparse_rows", (groups(rows),), (256,), (
         Buffer("y", "out", "f32", rows), Buffer("values", "in", "f32", entries),
@@ -117,6 +126,7 @@ def band(rows: int, each: int) -> Any:
 
 
 def band_starts(rows: int, each: int) -> Any:
+    """Where the rows begin, of which each has so many entries."""
     import numpy as np
     return (np.arange(rows + 1) * each).astype(np.uint32)
 
@@ -141,6 +151,7 @@ def page_rank(nodes: int, *_: int) -> Run:
 
 
 def bodies(n: int) -> Run:
+    """One step of n bodies that attract each other."""
     vectors = ("new positions", "new velocities", "positions", "velocities")
     return one(Launch("points", "attract", (groups(n),), (256,), (
         *(Buffer(name, "in" if at > 1 else "out", "f32", 4 * n)
@@ -150,6 +161,7 @@ def bodies(n: int) -> Run:
 
 
 def matrix_product(n: int, *_: int) -> Run:
+    """A product of two matrices of n x n, by tiles in shared memory."""
     return one(Launch("product", "product_vectors", (groups(n, 32),) * 2, (8, 8), (
         Buffer("c", "out", "f32", n * n), Buffer("a", "in", "f32", n * n),
         Buffer("b", "in", "f32", n * n), Buffer("tile", "inout", "f32", 1024),
@@ -157,6 +169,7 @@ def matrix_product(n: int, *_: int) -> Run:
 
 
 def shortest_paths(nodes: int) -> Run:
+    """Floyd and Warshall: a launch for each node that paths may lead through."""
     arguments = (Buffer("distances", "inout", "i32", nodes * nodes),
                  Buffer("over", "inout", "i32", nodes * nodes), Number("n", "i32", nodes))
     return Run((tuple(Launch("sparse", "shorter_paths", (groups(nodes, 8),) * 2, (8, 8), (
@@ -172,6 +185,7 @@ def walsh(n: int) -> Run:
 
 
 def bitonic_sort(n: int) -> Run:
+    """A launch for each distance of each stage."""
     return Run((tuple(Launch("butterflies", "bitonic", (groups(n // 2, 64),), (64,), (
         Buffer("x", "inout", "i32", n), Number("distance", "i32", 1 << (stage - at)),
         Number("stage", "i32", stage)), alike=("stage",))
@@ -179,6 +193,7 @@ def bitonic_sort(n: int) -> Run:
 
 
 def transform512(points: int) -> Run:
+    """Fourier transforms of 512 points each."""
     return one(Launch("butterflies", "transform512", (points // 512,), (64,), (
         Buffer("x", "inout", "f32", 2 * points),)))
 

@@ -23,12 +23,14 @@ def groups(count: int, block: int = 256) -> int:
 
 
 def triad(n: int) -> Run:
+    """a = b + factor * c, of n elements."""
     return one(Launch("stream", "triad", (groups(n),), (256,), (
         Buffer("a", "out", "f32", n), Buffer("b", "in", "f32", n), Buffer("c", "in", "f32", n),
         Number("factor", "f32", 1.75), Number("count", "i32", n))))
 
 
 def device_memory(mib: int) -> Run:
+    """Reading, writing and changing what no cache holds."""
     n = mib * MIB // 4
     blocks = min(groups(n), 65535)
     grid, block = (blocks,), (256,)
@@ -52,6 +54,7 @@ def copy_run(mib: int, compute_units: int) -> Run:
 
 
 def mixbench(mib: int) -> Run:
+    """Each element read, multiplied and written."""
     n = mib * MIB // 4
     return one(Launch("stream", "mix", (groups(n),), (256,), (
         Buffer("x", "inout", "f32", n), Number("factor", "f32", 0.999),
@@ -59,6 +62,7 @@ def mixbench(mib: int) -> Run:
 
 
 def empty_kernel(blocks: int) -> Run:
+    """A launch that does nothing, as the host sees it."""
     return Run(((Launch("stream", "empty", (blocks,), (256,)),),), host=True)
 
 
@@ -82,6 +86,7 @@ def cycle(size: int) -> Any:
 
 
 def cache_latency(size: int) -> Run:
+    """One lane that follows a chain of loads."""
     loads = min(max(4 * (size // LINE_BYTES), 131072), 16_000_000)
     return one(Launch("latency", "chase", (1,), (1,), (
         Buffer("last", "out", "i32", 1),
@@ -90,11 +95,13 @@ def cache_latency(size: int) -> Run:
 
 
 def shared_memory_latency(rounds: int) -> Run:
+    """Chains of loads from shared memory."""
     return one(Launch("latency", "lds_chain", (1,), (256,), (
         Buffer("sums", "out", "f32", 256), Number("rounds", "i32", rounds)), loop="rounds"))
 
 
 def throughput(kernel: str, element: str) -> Any:
+    """The benchmark of a kernel that does one operation again and again, on one workgroup."""
     def make(operations: int) -> Run:
         return one(Launch("throughput", kernel, (1,), (256,), (
             Buffer("result", "out", element, 256), Number("operations", "i32", operations)),
@@ -103,6 +110,7 @@ def throughput(kernel: str, element: str) -> Any:
 
 
 def warp_shuffle(operations: int) -> Run:
+    """Exchanges between the lanes of a wave, by each of the four instructions."""
     return Run(tuple((Launch("throughput", f"shuffle_{variant}", (1,), (256,), (
         Buffer("result", "out", "i32", 256), Number("operations", "i32", operations)),
         loop="operations"),) for variant in ("any", "up", "down", "xor")))
@@ -151,6 +159,7 @@ def scan(kind: str, element: str, in_place: bool = False) -> Any:
 
 
 def transpose(n: int) -> Run:
+    """A matrix of n x n, plainly and by tiles in shared memory."""
     arguments = (Buffer("result", "out", "f32", n * n), Buffer("x", "in", "f32", n * n),
                  Number("n", "i32", n))
     return Run(tuple((Launch("transpose", kernel, (groups(n, 32),) * 2, (32, 8), arguments),)
@@ -166,6 +175,7 @@ def matrix_vector(n: int) -> Run:
 
 
 def black_scholes(n: int) -> Run:
+    """Prices of n options."""
     return one(Launch("options", "black_scholes", (groups(n),), (256,), (
         Buffer("call", "out", "f32", n), Buffer("put", "out", "f32", n),
         *(Buffer(name, "in", "f32", n, functools.partial(between, low, high, n))
@@ -181,12 +191,14 @@ def between(low: float, high: float, count: int) -> Any:
 
 
 def fir(n: int, taps: int = 64) -> Run:
+    """A filter over n samples."""
     return one(Launch("stencil", "fir", (groups(n),), (256,), (
         Buffer("result", "out", "f32", n), Buffer("coefficients", "in", "f32", taps),
         Buffer("x", "in", "f32", n), Number("taps", "i32", taps), Number("count", "i32", n))))
 
 
 def convolution(n: int) -> Run:
+    """An image of n x n under a mask of 3 x 3."""
     return one(Launch("stencil", "convolve_3x3", (groups(n, 16),) * 2, (16, 16), (
         Buffer("result", "inout", "f32", n * n), Buffer("x", "in", "f32", n * n),
         Number("n", "i32", n))))
@@ -202,6 +214,7 @@ def jacobi(n: int, steps: int = 50) -> Run:
 
 
 def product(scaled: bool) -> Any:
+    """The benchmark of a product of two matrices, with or without factors and an addend."""
     def make(n: int) -> Run:
         factors = (Buffer("a", "in", "f32", n * n), Buffer("b", "in", "f32", n * n))
         numbers = (Number("alpha", "f32", 1.5), Number("beta", "f32", 0.5)) if scaled else ()
@@ -213,12 +226,14 @@ def product(scaled: bool) -> Any:
 
 
 def atomics(operations: int) -> Run:
+    """All lanes add to one counter."""
     return one(Launch("atomics", "count_up", (2048,), (256,), (
         Buffer("counter", "inout", "i32", 1), Number("operations", "i32", operations)),
         loop="operations"))
 
 
 def random_updates(entries: int) -> Run:
+    """Atomic operations at random places of a table."""
     return one(Launch("atomics", "random_updates", (256,), (256,), (
         Buffer("table", "inout", "i64", entries), Number("entries", "i64", entries),
         Number("updates", "i32", 128))))
@@ -231,18 +246,21 @@ def random_integers(count: int, kind: str) -> Any:
 
 
 def histogram(n: int) -> Run:
+    """How often each of 256 values occurs among n integers."""
     return one(Launch("atomics", "histogram", (groups(n),), (256,), (
         Buffer("counters", "inout", "i32", 256),
         Buffer("x", "in", "i32", n, lambda: random_integers(n, "u4")), Number("count", "i32", n))))
 
 
 def histogram_of_bytes(n: int) -> Run:
+    """The same of bytes."""
     return one(Launch("atomics", "histogram_bytes", (min(groups(n), 1024),), (256,), (
         Buffer("counters", "inout", "i32", 256),
         Buffer("x", "in", "i8", n, lambda: random_integers(n, "u1")), Number("count", "i32", n))))
 
 
 def cache_bandwidth(size: int) -> Run:
+    """Reading the same bytes again and again."""
     return one(Launch("bandwidth", "read_again", (2048,), (256,), (
         Buffer("sums", "out", "f32", 2048 * 256), Buffer("x", "in", "f32", size // 4),
         Number("count", "i32", size // 4), Number("passes", "i32", max(MIB // size, 1)))))

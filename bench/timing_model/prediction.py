@@ -38,8 +38,8 @@ class HostCosts:
 
 
 #: Derived from given rows. MI300X: empty_kernel at one workgroup; shoc_reduction's step at 393,216
-#: elements. MI300A: memcopy_h2d from 2 MB to 512 MB, less what events read; atax without bicg at the
-#: smallest size. What the other device's rows do not contain is taken from this one's.
+#: elements. MI300A: memcopy_h2d from 2 MB to 512 MB, less what events read; atax without bicg at
+#: the smallest size. What the other device's rows do not contain is taken from this one's.
 HOST = {
     "MI300X": {"launch_and_wait": 7.7, "upload": 6.0, "upload_gigabytes": 57.9,
                "allocation": 26.5, "clear": 2.8},
@@ -107,6 +107,7 @@ class Durations:
         self._known: dict[tuple[object, ...], float] = {}
 
     def __call__(self, launch: Launch) -> float:
+        """Its microseconds; each launch is asked for once."""
         key = identity(launch)
         if key not in self._known:
             self._known[key] = self._ask(launch)
@@ -133,6 +134,7 @@ class Measurement:
 
     @property
     def key(self) -> tuple[str, str, str]:
+        """What identifies the row: device, benchmark and value."""
         return (self.device, self.benchmark, self.value)
 
 

@@ -13,6 +13,7 @@
 #include "lnbwd/Analysis/ScheduleLimits.h"
 
 #include "CostTerms.h"
+#include "SearchBounds.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdSchedule.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -22,8 +23,6 @@
 using namespace mlir;
 using namespace lnbwd;
 
-/// Registers for addresses, loop counters and the row's scalars.
-static constexpr int64_t fixedRegisters = 24;
 /// Float32 rows that are live at once while a region is worked through, beside
 /// those that lie in registers as they came, one of which may be overwritten;
 /// and how many more where the next row is worked on in the same turn.

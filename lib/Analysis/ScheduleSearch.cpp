@@ -13,6 +13,7 @@
 
 #include "lnbwd/Analysis/ScheduleSearch.h"
 
+#include "SearchBounds.h"
 #include "lnbwd/Analysis/CostModel.h"
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
@@ -23,7 +24,6 @@
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -33,20 +33,13 @@ using namespace lnbwd;
 /// Rows of an operand whose number is not known: as many as move so many bytes.
 static constexpr double usualBytes = 128 * 1024 * 1024;
 
-/// Columns of a lane beyond which nothing is good.
-static constexpr int64_t mostColumns = 64;
 /// Bytes of an access where those of `accessBytes` leave too many lanes idle.
 static constexpr int64_t narrowBytes = 4;
 /// Columns of a workgroup, at least, where several share a row.
 static constexpr int64_t leastPartColumns = 1024;
-/// Idle lanes over busy ones, and work-items of a compute unit, beyond which
-/// nothing is good; and the idle lanes where nothing else can run.
-static constexpr double mostIdle = 0.34, mostIdleAtAll = 1;
-static constexpr int64_t leastComputeUnitThreads = 128,
-                         mostComputeUnitThreads = 2048;
-/// Workgroups that share a row from which on, with several on a compute unit,
-/// they start late.
-static constexpr int64_t leastLateSplit = 4;
+/// Idle lanes over busy ones beyond which nothing is good, and where nothing
+/// else can run.
+static constexpr double mostIdle = mostIdlePercent / 100.0, mostIdleAtAll = 1;
 /// Registers by which the estimate stays below those that a lane has.
 static constexpr double registerMargin = 8;
 /// Times are compared in steps of a tenth of a nanosecond.
@@ -61,24 +54,6 @@ int64_t lnbwd::getExpectedRows(RowwiseOp op, int64_t rows) {
       double(getColumnBits(op.getRows()) + getColumnBits(op.getRowOuts())) / 8 *
       double(op.getRowLength());
   return std::max<int64_t>(1, int64_t(usualBytes / rowBytes));
-}
-
-/// How rows are kept in flight: `stages`, `prefetch` and `unroll` of a
-/// schedule.
-using Flight = std::array<int64_t, 3>;
-
-/// The ways to keep rows in flight that `chip` has: of those that the table of
-/// fields has worth a try, staged rows come to registers early and one by one,
-/// and two are worked on at once only where they do.
-static SmallVector<Flight> getFlights(const ChipInfo &chip) {
-  SmallVector<Flight> flights;
-  for (int64_t stages : tried::stages)
-    for (int64_t prefetch : tried::prefetch)
-      for (int64_t unroll : tried::unroll)
-        if (stages ? chip.workgroups.hasBulkCopy && prefetch && unroll == 1
-                   : prefetch || unroll == 1)
-          flights.push_back({stages, prefetch, unroll});
-  return flights;
 }
 
 namespace {
@@ -126,7 +101,6 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
       std::min(chooseVectorWidth(op), toTry.bytes * 8 / op.getRowElementBits());
   bool hasRowSums = op.hasRowSums();
   bool isUnboundedTried = takesUnboundedGrid(op);
-  SmallVector<Flight> flights = getFlights(chip);
   for (int64_t split : tried::workgroupsPerRow) {
     if (split > chip.workgroups.clusterWorkgroups ||
         (split > 1 && (!hasRowSums || length / split < leastPartColumns)))
@@ -140,7 +114,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
       // More lanes for as many accesses would only idle.
       if (accesses == std::exchange(accessesBefore, accesses) ||
           (split - 1) * columns >= length ||
-          (accesses > 1 && accesses * width > mostColumns) ||
+          (accesses > 1 && accesses * width > mostLaneColumns) ||
           double(accesses * width * threads * split) >
               double(length) * (1 + toTry.idle))
         continue;
@@ -158,6 +132,8 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           continue;
         int64_t workgroup = threads * fields.rowGroups;
         for (auto [stages, prefetch, unroll] : flights) {
+          if (stages && !chip.workgroups.hasBulkCopy)
+            continue;
           fields.stages = stages;
           fields.prefetch = prefetch;
           fields.unroll = unroll;

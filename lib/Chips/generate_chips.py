@@ -41,6 +41,7 @@ class Side:
         self.key, self.row, self.types, self.name = key, row, types, name
 
     def value(self, kind: str, value: object, mapping: dict) -> str:
+        """A value as this side spells it."""
         if kind == "integer":
             return str(value * mapping.get("times", 1))
         if kind == "flag":
@@ -56,6 +57,7 @@ SIMULATOR = Side("simulator", "SimulatedChip", {"integer": "unsigned", "flag": "
 
 
 def fail(where: str, message: str) -> None:
+    """Ends with a message about a place of the description."""
     sys.exit(f"Chips.json: {where}: {message}")
 
 
@@ -100,17 +102,22 @@ def resolve(description: dict) -> dict[str, dict]:
 
 
 def comment(field: dict, mapping: dict, indent: str) -> list[str]:
+    """The comment of a member: what it is, and its unit."""
     unit = mapping.get("unit", field.get("unit", ""))
     text = field["about"] + (f" Unit: {unit}." if unit not in field["about"].lower() else "")
-    return textwrap.wrap(text, 80, initial_indent=indent + "/// ", subsequent_indent=indent + "/// ")
+    return textwrap.wrap(text, 80, initial_indent=f"{indent}/// ",
+                         subsequent_indent=f"{indent}/// ")
 
 
 def member(side: Side, field: dict, mapping: dict, name: str) -> list[str]:
+    """The declaration of a member, with its comment."""
     spelling = side.types[field["type"]]
-    return [*comment(field, mapping, "  "), f"  {spelling}{'' if spelling[-1] == '*' else ' '}{name};"]
+    space = "" if spelling.endswith("*") else " "
+    return [*comment(field, mapping, "  "), f"  {spelling}{space}{name};"]
 
 
 def guarded(macro: str, lines: list[str]) -> list[str]:
+    """Lines that are there only where the macro is defined, which they undefine."""
     return [f"#ifdef {macro}", f"#undef {macro}", *lines, f"#endif // {macro}", ""]
 
 
@@ -122,7 +129,7 @@ def machine(target: str) -> str:
 def table(side: Side, description: dict, chips: dict[str, dict]) -> str:
     """Groups, members and rows of one side."""
     grouped: dict[str, list[str]] = {"": []}
-    for key, field in description["fields"].items():
+    for field in description["fields"].values():
         mapping = field.get(side.key)
         if not mapping:
             continue
@@ -183,7 +190,8 @@ def clock_values(description: dict, name: str) -> dict:
     if row is None:
         fail("clocks", f"there is no set '{name}'")
     like = row.get("like")
-    own = {key: value for key, value in row.items() if key not in ("about", "chip", "like", "calibrated")}
+    own = {key: value for key, value in row.items()
+           if key not in ("about", "chip", "like", "calibrated")}
     for key, value in own.items():
         if key not in description["clockFields"]:
             fail(f"clocks.{name}", f"unknown field '{key}', expected one of: "
@@ -206,7 +214,8 @@ def matrix_rates(facts: dict) -> dict:
 
 
 def clocks(description: dict, chips: dict[str, dict]) -> str:
-    """Members and rows of the model of time: the sets of products, then a row for each chip without one."""
+    """Members and rows of the model of time: the sets of products, then a row for each chip without
+    one."""
     fields = description["clockFields"]
     members = [line for key, field in fields.items()
                for line in [*comment(field, {}, "  "), f"  double {key[0].upper()}{key[1:]};"]]
@@ -221,8 +230,8 @@ def clocks(description: dict, chips: dict[str, dict]) -> str:
         values = clock_values(description, family) | matrix_rates(facts)
         # The efficiency of a stream is that of the card that was measured.
         values |= {"computeUnits": facts["computeUnits"], "megahertz": facts["megahertz"],
-                   "l2KiB": facts["l2KiB"], "memoryGigabytes": round(facts["gigabytesPerSecond"] * 0.8),
-                   "heldOutPercent": 0}
+                   "l2KiB": facts["l2KiB"], "heldOutPercent": 0,
+                   "memoryGigabytes": round(facts["gigabytesPerSecond"] * 0.8)}
         sets.append((chip, facts["product"], False, values))
     rows = []
     for chip, name, calibrated, values in sets:
@@ -232,11 +241,13 @@ def clocks(description: dict, chips: dict[str, dict]) -> str:
         rows.append(f'{{"{chip}", "{name}", {str(calibrated).lower()}, {numbers}}},')
     lines = [f"// {BANNER}", "", *guarded("GET_CLOCK_MEMBERS", members),
              *guarded("GET_CLOCK_ROWS", rows),
-             *guarded("GET_CLOCK_NUMBERS", [f'{{"{key}", &ClockInfo::{key[0].upper()}{key[1:]}}},' for key in fields])]
+             *guarded("GET_CLOCK_NUMBERS",
+                      [f'{{"{key}", &ClockInfo::{key[0].upper()}{key[1:]}}},' for key in fields])]
     return "\n".join(lines)
 
 
 def names(description: dict, chips: dict[str, dict]) -> str:
+    """The header of names."""
     defaults = description["defaults"]
     simulated = ", ".join(name for name, facts in chips.items() if facts["simulated"])
     return f"""// {BANNER}
@@ -269,6 +280,7 @@ def cmake(description: dict, chips: dict[str, dict]) -> str:
 
 
 def main() -> None:
+    """The command."""
     source, out = (pathlib.Path(argument) for argument in sys.argv[1:])
     description = json.loads(source.read_text())
     chips = resolve(description)

@@ -35,6 +35,16 @@ def has_tf32_products(chip: str) -> bool:
     return chip.split(":", maxsplit=1)[0] in _TF32
 
 
+def is_nvidia(chip: str) -> bool:
+    """Whether a chip is NVIDIA's and not AMD's, by its name: this version need not know it."""
+    return chip.startswith("sm_")
+
+
 def vendor(chip: str) -> str:
-    """"nvidia" or "amd", by the name of a chip, which this version need not know."""
-    return "nvidia" if chip.startswith("sm_") else "amd"
+    """"nvidia" or "amd", as the tables of fields have it."""
+    return "nvidia" if is_nvidia(chip) else "amd"
+
+
+def code_format(chip: str) -> str:
+    """What code for a chip is emitted as that any of its drivers takes: "hsaco" or "ptx"."""
+    return "ptx" if is_nvidia(chip) else "hsaco"

@@ -110,3 +110,29 @@ FIELDS: tuple[tuple[str, bool, str, int, tuple[int, ...], str, int | None, tuple
      "but are read once more; 0: row sums stay in the kernel. Only for programs with row "
      "sums, none of which is a maximum"),
 )
+
+# Columns of a lane beyond which nothing is good.
+MOST_LANE_COLUMNS = 64
+# Idle lanes beyond which nothing is good, in a hundred busy ones.
+MOST_IDLE_PERCENT = 34
+# Work-items of a compute unit, at least, where workgroups are persistent.
+LEAST_COMPUTE_UNIT_THREADS = 128
+# The same, at most.
+MOST_COMPUTE_UNIT_THREADS = 2048
+# Workgroups that share a row from which on, with several on a compute unit and column sums to add
+# up, the kernel starts when the one before has ended (docs/cost-model.md).
+LEAST_LATE_SPLIT = 4
+# Registers of a lane for addresses, loop counters and the row's scalars, as they are estimated.
+FIXED_REGISTERS = 24
+# Ways to keep rows in flight: stages, prefetch and unroll.
+FLIGHTS = (
+    (0, 0, 1),
+    (0, 1, 1),
+    (0, 1, 2),
+    (2, 1, 1),
+    (3, 1, 1),
+    (4, 1, 1),
+    (5, 1, 1),
+    (6, 1, 1),
+    (8, 1, 1),
+)

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import compiler, runtime
+from . import _chips, compiler, runtime
 from . import schedule as schedules
 from ._files import write_whole
 from .cache import KernelCache, default_folder
@@ -60,9 +60,7 @@ def has_ptxas() -> bool:
 def code_format(chip: str) -> str:
     """The format that code for a chip is kept in: "hsaco"; for NVIDIA "cubin" where there is a
     ptxas, so that the driver has nothing left to compile, and else "ptx"."""
-    if not chip.startswith("sm_"):
-        return "hsaco"
-    return "cubin" if has_ptxas() else "ptx"
+    return "cubin" if _chips.is_nvidia(chip) and has_ptxas() else _chips.code_format(chip)
 
 
 def _look_up(spec: Spec | GradientSpec) -> bytes | None:
@@ -131,7 +129,7 @@ def _obtain(spec: Spec) -> tuple[bytes, compiler.Compiled | None]:
 def _capability(chip: str) -> int:
     """The number of "sm_90"; 0 for a chip that is not NVIDIA's."""
     digits = chip.removeprefix("sm_")
-    return int(digits) if chip.startswith("sm_") and digits.isdigit() else 0
+    return int(digits) if _chips.is_nvidia(chip) and digits.isdigit() else 0
 
 
 def code_for_device(make: Callable[[str, str], Spec], chip: str) -> bytes:
@@ -144,7 +142,7 @@ def code_for_device(make: Callable[[str, str], Spec], chip: str) -> bytes:
         make: gives the spec for a chip and a format.
         chip: the device's.
     """
-    formats = ("cubin", "ptx") if chip.startswith("sm_") else ("hsaco",)
+    formats = ("cubin", "ptx") if _chips.is_nvidia(chip) else ("hsaco",)
     for format in formats:
         code = _look_up(make(chip, format))
         if code is not None:
@@ -157,7 +155,7 @@ def code_for_device(make: Callable[[str, str], Spec], chip: str) -> bytes:
                 if code is not None:
                     return code
     known = list(compiler.chips()) if compiler.available() else kernel_cache().chips()
-    if chip not in known and chip.startswith("sm_"):
+    if chip not in known and _chips.is_nvidia(chip):
         earlier = [c for c in known if 0 < _capability(c) <= _capability(chip)]
         if earlier:
             return compile_spec(make(max(earlier, key=_capability), "ptx"))
@@ -235,7 +233,7 @@ class CompiledKernel:
     def ptx(self) -> str:
         """The PTX text. Raises LnbwdError for another chip."""
         chip = self._one("ptx")
-        if not chip.startswith("sm_"):
+        if not _chips.is_nvidia(chip):
             raise LnbwdError(f"ptx: the kernel is for {chip}, which is no NVIDIA chip; see hsaco")
         return self.isa
 

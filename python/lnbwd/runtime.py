@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from . import operations
+from . import _chips, operations
 from ._library import open_library
 from .errors import RuntimeStatusError
 
@@ -371,8 +371,7 @@ class Device(_Handle):
         """Bytes of caches that data have to exceed not to be found in one: the last-level cache,
         as far as the driver tells. HIP does not tell of what lies behind an AMD GPU's L2, which
         has up to 256 MiB."""
-        is_amd = self.chip.startswith("gfx")
-        return max(self.info.l2_bytes, _MOST_AMD_CACHE if is_amd else 0)
+        return max(self.info.l2_bytes, 0 if _chips.is_nvidia(self.chip) else _MOST_AMD_CACHE)
 
     def memory(self) -> tuple[int, int]:
         """Free and total bytes of the device's memory, now."""

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which schedules are worth a try: those nearest to the model's choice.
 
-Which values of a field are tried, the table of the fields says (LNBwdSchedule.td). A field without
-such values, or of another vendor's chips, stays as the model has it.
+Which values of a field are tried, the table of the fields says (LNBwdSchedule.td), and what this
+search has in common with the cost model's. A field without such values, or of another vendor's
+chips, stays as the model has it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,15 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Protocol
 
+from ._schedule import (
+    FIXED_REGISTERS,
+    FLIGHTS,
+    LEAST_COMPUTE_UNIT_THREADS,
+    LEAST_LATE_SPLIT,
+    MOST_COMPUTE_UNIT_THREADS,
+    MOST_IDLE_PERCENT,
+    MOST_LANE_COLUMNS,
+)
 from .schedule import (
     COLUMN_TILE,
     EARLY_START,
@@ -31,7 +41,8 @@ from .schedule import (
     WORKGROUPS_PER_ROW,
 )
 
-__all__ = ["Size", "all_schedules", "candidates", "grid", "nearest", "sliced", "starts_late"]
+__all__ = ["Size", "all_schedules", "candidates", "grid", "nearest", "shared_columns", "sliced",
+           "starts_late"]
 
 
 class Size(Protocol):
@@ -46,26 +57,17 @@ class Size(Protocol):
         """N."""
 
 
-# How rows are kept in flight: (stages, prefetch, unroll). Staged rows come to registers early and
-# one by one, and two are worked on at once only where they come early.
-_FLIGHTS = [(stages, prefetch, unroll) for stages, prefetch, unroll in itertools.product(
-    *(FIELDS[name].tried for name in (STAGES, PREFETCH, UNROLL)))
-    if (prefetch and unroll == 1 if stages else prefetch or unroll == 1)]
+# A flight: (stages, prefetch, unroll).
 _ALONE = (0, 0, 1)
 # Rows, for each compute unit, up to which they may be too few to fill the chip, and their least
 # length: then slices of them are worth a try.
 _FEW_ROWS, _LONG_ROW = 4, 4096
-# Workgroups that share a row from which on, with several on a compute unit and column sums to add
-# up, the kernel starts when the one before has ended (docs/cost-model.md).
-_LEAST_LATE_SPLIT = 4
-# Columns of one lane, and idle lanes over busy ones, beyond which nothing is good; where the center
-# has more idle lanes, so may others.
-_MOST_COLUMNS, _MOST_IDLE = 64, 0.34
-_LEAST_THREADS, _MOST_THREADS = 128, 2048
+# Idle lanes over busy ones beyond which nothing is good; where the center has more, so may others.
+_MOST_IDLE = MOST_IDLE_PERCENT / 100
 # Registers of a lane: those that it has, and about how many it takes beside its columns and for
 # each of them. More would spill, which the compiler would find out slowly.
 _REGISTERS, _MOST_REGISTERS = 64 * 1024, 255
-_FIXED_REGISTERS, _COLUMN_REGISTERS = 24, 5
+_COLUMN_REGISTERS = 5
 
 
 def _threads_per_row(wave: int, columns: float, width: int, home: int) -> list[int]:
@@ -81,7 +83,7 @@ def _threads_per_row(wave: int, columns: float, width: int, home: int) -> list[i
     return result
 
 
-def _shared_columns(length: int, split: int, width: int, chunk: int) -> int:
+def shared_columns(length: int, split: int, width: int, chunk: int) -> int:
     """Columns of each workgroup that shares a row, as the compiler deals them out: equal parts, or
     whole turns of the lanes, which cover ``chunk`` columns each."""
     if length % (split * width) == 0:
@@ -92,7 +94,7 @@ def _shared_columns(length: int, split: int, width: int, chunk: int) -> int:
 def _idle(length: int, split: int, width: int, per_row: int) -> float:
     """Idle lanes over busy ones, where so many lanes work on each part of a row."""
     chunk = per_row * width
-    chunks = math.ceil(_shared_columns(length, split, width, chunk) / chunk)
+    chunks = math.ceil(shared_columns(length, split, width, chunk) / chunk)
     return chunks * chunk * split / length - 1
 
 
@@ -119,7 +121,7 @@ def _flight_distance(one: tuple[int, int, int], other: tuple[int, int, int]) -> 
 def starts_late(fields: Mapping[str, int]) -> bool:
     """Whether a kernel with column sums is better off when it starts after the one before it: not
     all clusters would find a place earlier, and those left over would start last."""
-    return (fields.get(WORKGROUPS_PER_ROW, 1) >= _LEAST_LATE_SPLIT
+    return (fields.get(WORKGROUPS_PER_ROW, 1) >= LEAST_LATE_SPLIT
             and fields[WORKGROUPS_PER_COMPUTE_UNIT] > 1)
 
 
@@ -152,9 +154,9 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int, known: Iter
     for split, per_row in pairs:
         if split > 1 and per_row % wave:
             continue
-        columns = _shared_columns(shape.n, split, width, per_row * width)
+        columns = shared_columns(shape.n, split, width, per_row * width)
         chunks = math.ceil(columns / (per_row * width))
-        if (shape.n % width or chunks * width > _MOST_COLUMNS
+        if (shape.n % width or chunks * width > MOST_LANE_COLUMNS
                 or (split - 1) * columns >= shape.n
                 or _idle(shape.n, split, width, per_row) > most_idle):
             continue
@@ -162,13 +164,14 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int, known: Iter
                   for threads in FIELDS[ROW_GROUPS].tried if threads >= per_row}
         for group, workgroups, turns, flight in itertools.product(
                 sorted(groups), FIELDS[WORKGROUPS_PER_COMPUTE_UNIT].tried,
-                FIELDS[ROWS_PER_WORKGROUP].tried, _FLIGHTS):
+                FIELDS[ROWS_PER_WORKGROUP].tried, FLIGHTS):
             threads = per_row * group
-            registers = _FIXED_REGISTERS + _COLUMN_REGISTERS * chunks * width
+            registers = FIXED_REGISTERS + _COLUMN_REGISTERS * chunks * width
             if threads > 1024 or registers > min(_MOST_REGISTERS, _REGISTERS // threads):
                 continue
             # One set of rows has no others to keep in flight.
-            if (not _LEAST_THREADS <= threads * workgroups <= _MOST_THREADS if workgroups else
+            if (not LEAST_COMPUTE_UNIT_THREADS <= threads * workgroups <= MOST_COMPUTE_UNIT_THREADS
+                    if workgroups else
                     not unbounded or split > 1 or turns > 1 or flight != _ALONE):
                 continue
             fields = {THREADS_PER_ROW: per_row, ROW_GROUPS: group, VECTOR_WIDTH: width,
@@ -202,7 +205,7 @@ def grid(shape: Size, fields: Mapping[str, int], compute_units: int) -> int:
     """The workgroups of a launch on a chip of so many compute units (docs/abi.md)."""
     count = -(-shape.m // max(1, fields[ROWS_PER_WORKGROUP]))
     if bound := fields[WORKGROUPS_PER_COMPUTE_UNIT]:
-        count = min(count, bound * compute_units)
+        count = min(count, bound * compute_units // fields.get(WORKGROUPS_PER_ROW, 1))
     return max(1, count)
 
 

@@ -13,7 +13,7 @@ import operator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from . import operations
+from . import _chips, operations
 from .operations import OPERATIONS
 
 __all__ = ["DTYPES", "OPS", "ROWS_HINTS", "ChoiceSpec", "GradientSpec", "KernelSpec", "ProgramSpec",
@@ -51,7 +51,7 @@ def rows_hint(rows: int) -> int:
 def chooses_by_rows(chip: str) -> bool:
     """Whether a chip's schedules depend on the expected number of rows: NVIDIA's do. For others a
     hint would compile the same code again."""
-    return chip.startswith("sm_")
+    return _chips.is_nvidia(chip)
 
 
 def rows_option(rows: int, chip: str) -> int:

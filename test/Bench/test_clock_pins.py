@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("numpy")
 
-from timing_model import benchmarks, launches, prediction  # noqa: E402
+from timing_model import benchmarks, launches, prediction
 
 #: Clang's next version may order instructions otherwise.
 TOLERANCE = 0.1

@@ -108,7 +108,8 @@ def ptxas(tmp_path):
         (tmp_path / "elf").write_bytes(elf_of(sections))
         (tmp_path / "says").write_text(PTXAS_SAYS)
         file = tmp_path / "ptxas"
-        file.write_text(f'#!/bin/sh\n[ "$2" = -arch=sm_90 ] || {{ echo "error: arch" >&2; exit 1; }}\n'
+        file.write_text('#!/bin/sh\n'
+                        '[ "$2" = -arch=sm_90 ] || { echo "error: arch" >&2; exit 1; }\n'
                         f'cp {tmp_path}/elf "$5"; cat {tmp_path}/says >&2\n')
         file.chmod(0o755)
         return str(file)

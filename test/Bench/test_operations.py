@@ -14,20 +14,20 @@ import subprocess
 import sys
 
 import pytest
+import test_timing
 
 import operations
-import test_timing
 from lnbwd_bench import stream, timing
 from lnbwd_bench.shapes import Shape
 from lnbwd_bench.stream import Traffic
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("LNBWD_BUILD_DIR", SOURCE / "build")).resolve()
+OPERATIONS = (sys.executable, SOURCE / "bench" / "operations.py")
 
 
 def test_every_operation_has_kernels(tmp_path):
-    subprocess.run([sys.executable, SOURCE / "bench" / "operations.py", "compile", "--out", tmp_path,
-                    "--shapes", "64x256", "32x512:f32"],
+    subprocess.run([*OPERATIONS, "compile", "--out", tmp_path, "--shapes", "64x256", "32x512:f32"],
                    env={**os.environ, "LNBWD_BUILD_DIR": str(BUILD)}, check=True)
     kernels = json.loads((tmp_path / "operations.json").read_text())
     assert {(k["m"], k["n"], k["dtype"]) for k in kernels} == {(64, 256, "bf16"), (32, 512, "f32")}
@@ -41,8 +41,8 @@ def test_every_operation_has_kernels(tmp_path):
 
 
 def test_another_chip_is_compiled_for(tmp_path):
-    subprocess.run([sys.executable, SOURCE / "bench" / "operations.py", "compile", "--out", tmp_path,
-                    "--chip", "sm_80", "--shapes", "64x256"],
+    subprocess.run([*OPERATIONS, "compile", "--out", tmp_path, "--chip", "sm_80",
+                    "--shapes", "64x256"],
                    env={**os.environ, "LNBWD_BUILD_DIR": str(BUILD)}, check=True)
     for kernel in json.loads((tmp_path / "operations.json").read_text()):
         assert kernel["chip"] == "sm_80"
@@ -50,8 +50,8 @@ def test_another_chip_is_compiled_for(tmp_path):
 
 
 def test_what_is_wrong_with_a_shape_is_said():
-    result = subprocess.run([sys.executable, SOURCE / "bench" / "operations.py", "compile", "--out", "x",
-                             "--shapes", "64"], capture_output=True, text=True, check=False)
+    result = subprocess.run([*OPERATIONS, "compile", "--out", "x", "--shapes", "64"],
+                            capture_output=True, text=True, check=False)
     assert result.returncode == 2 and (
         "expected a shape like 8192x4096 or 8192x4096:f32, got '64'" in result.stderr)
 
@@ -116,8 +116,8 @@ def test_each_operation_has_a_stream_of_its_row_blocks():
 
 
 def measured(streams, methods=("graph", "events"), **others):
-    """A row with times of a clock that the test owns: each takes as long as is said, 6 us less right
-    behind itself if it is an ``early`` one. The log has who was called."""
+    """A row with times of a clock that the test owns: each takes as long as is said, 6 us less
+    right behind itself if it is an ``early`` one. The log has who was called."""
     machine, log = test_timing.Machine(), []
 
     def candidate(name, time):
@@ -165,7 +165,7 @@ def test_ours_is_held_against_the_rate_of_the_stream():
 
 
 def test_behind_a_foreign_kernel_nothing_overlaps():
-    row, log = measured({"s": 20.0}, ("graph", "events", "interleaved"), ours=(26.0,), eager=50.0)
+    row, _ = measured({"s": 20.0}, ("graph", "events", "interleaved"), ours=(26.0,), eager=50.0)
     # Of two calls the second one is behind the first.
     assert row["ours"]["graph"]["median_us"] == pytest.approx(23.0)
     assert row["ours"]["interleaved"]["median_us"] == pytest.approx(26.0)
@@ -189,7 +189,8 @@ def test_results_of_before_there_was_a_stream_are_read():
     path = SOURCE / "docs" / "results" / "h200-operations-peers-7730912.json.xz"
     shown = operations.text(operations.read(path))
     assert "of the stream" not in shown
-    for line in ("layer_norm       times the best peer: geometric mean 1.169, least 0.919, 10 shapes",
+    for line in ("layer_norm       times the best peer: geometric mean 1.169, least 0.919, "
+                 "10 shapes",
                  "layer_norm       of a copy, 100 MB and more: geometric mean 1.342, least 1.006, "
                  "7 shapes",
                  "rms_norm         of a copy, 100 MB and more: geometric mean 1.442, least 1.371, "
@@ -291,7 +292,8 @@ def test_dry_run_measures_and_checks(tmp_path, monkeypatch, capsys):
 def test_a_folder_without_kernels_is_named(tmp_path, monkeypatch, capsys):
     pytest.importorskip("torch")
     (tmp_path / "operations.json").write_text("[]")
-    monkeypatch.setattr(sys, "argv", ["operations.py", "run", "--dry-run", "--kernels", str(tmp_path)])
+    monkeypatch.setattr(
+        sys, "argv", ["operations.py", "run", "--dry-run", "--kernels", str(tmp_path)])
     assert operations.main() == 1
     assert f"error: {tmp_path / 'operations.json'} names no kernels" in capsys.readouterr().err
 
@@ -299,7 +301,8 @@ def test_a_folder_without_kernels_is_named(tmp_path, monkeypatch, capsys):
 def test_a_folder_that_has_no_kernels_is_refused(tmp_path):
     result = run_with("--kernels", str(tmp_path))
     assert result.returncode == 2
-    assert f"expected a folder with the operations.json of 'compile', got '{tmp_path}'" in result.stderr
+    expected = f"expected a folder with the operations.json of 'compile', got '{tmp_path}'"
+    assert expected in result.stderr
     with pytest.raises(argparse.ArgumentTypeError):
         operations.kernels_argument("")
 

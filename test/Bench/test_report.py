@@ -12,8 +12,8 @@ import subprocess
 import sys
 
 import pytest
-
 import test_verdicts
+
 from lnbwd_bench import our_kernels, report, stream, verdicts
 from lnbwd_bench.shapes import Shape
 

@@ -121,5 +121,5 @@ def test_the_plot_is_written(tmp_path, suffix):
                                   '{"results": [{"model": "", "precision": "", "mode": ""}]}'])
 def test_files_that_are_no_run(tmp_path, text):
     (tmp_path / "file.json").write_text(text)
-    with pytest.raises(ValueError, match="expected a run that training_step.py"):
+    with pytest.raises(ValueError, match=r"expected a run that training_step\.py"):
         training_report.read(tmp_path / "file.json")

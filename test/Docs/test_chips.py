@@ -25,8 +25,9 @@ def python_code(text: str) -> str:
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list):
-            node.body = [line for line in body if not (
-                isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))] or [ast.Pass()]
+            node.body = [line for line in body
+                         if not (isinstance(line, ast.Expr)
+                                 and isinstance(line.value, ast.Constant))] or [ast.Pass()]
     return ast.unparse(tree)
 
 

@@ -141,8 +141,8 @@ def test_launch_example(tmp_path):
 
 
 def test_hip_example(tmp_path):
-    """examples/launch_hip.cpp has the numbers of the plan; compiled against HIP's headers it runs on
-    the simulator, which stands behind HIP's functions."""
+    """examples/launch_hip.cpp has the numbers of the plan; compiled against HIP's headers it runs
+    on the simulator, which stands behind HIP's functions."""
     simulator = BUILD / "lib" / "liblnbwd-hip-sim.so"
     compiler = shutil.which("c++")
     if not simulator.exists() or not compiler:
@@ -161,7 +161,7 @@ def test_hip_example(tmp_path):
                         "rowsPerWorkgroup": count["rows_per_workgroup"],
                         "workgroupsPerComputeUnit": count["workgroups_per_compute_unit"],
                         "block": rows["block"][0], "finalizeBlock": finalize["block"][0],
-                        "finalizeGrid[]": "{%d, %d}" % tuple(finalize["grid"][:2])}.items():
+                        "finalizeGrid[]": "{{{}, {}}}".format(*finalize["grid"][:2])}.items():
         assert f"{name} = {value}" in text, f"the plan has {name} = {value} now"
     subprocess.run([compiler, "-std=c++17", "-Wall", "-Wextra", "-Werror", source,
                     f"-L{BUILD}/lib", f"-Wl,-rpath,{BUILD}/lib", "-llnbwd-hip-sim", "-o",
@@ -511,7 +511,8 @@ def test_each_pass_is_described_and_tested(name):
 
 
 def test_descriptions_are_no_pages():
-    """What is told at length is told on a page; a record says what it is, in tables and examples."""
+    """What is told at length is told on a page; a record says what it is, in tables and
+    examples."""
     found = {}
     for file in sorted((ROOT / "include").rglob("*.td")):
         text = file.read_text()

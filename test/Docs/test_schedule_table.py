@@ -110,7 +110,8 @@ def test_schedules_are_written_and_read():
     assert schedule.parse("stages=0, prefetch=1,reload=1") == fields
     assert schedule.parse_printed("threads_per_row = 64, early_start = true, reload = false") == {
         "threads_per_row": 64, "early_start": 1, "reload": 0}
-    printed = """module attributes {lnbwd.rejected_schedules = {k = [#lnbwd.schedule<stages = 2>]}} {
+    printed = """module attributes {
+      lnbwd.rejected_schedules = {k = [#lnbwd.schedule<stages = 2>]}} {
       attributes {schedule = #lnbwd.schedule<stages = 3,
                                              prefetch = 1>}"""
     assert schedule.of_programs(printed) == ["stages = 3, prefetch = 1"]

@@ -40,11 +40,12 @@ def pytest_configure(config):
 
 def pytest_generate_tests(metafunc):
     for mark in metafunc.definition.iter_markers("pairs"):
-        cases = list(itertools.product(*mark.kwargs.values()))
+        options = tuple(mark.kwargs.values())
+        cases = list(itertools.product(*options))
         if not metafunc.config.getoption("--full"):
             cases = pairs.cover(cases)
 
-        def name(values, options=tuple(mark.kwargs.values())):
+        def name(values, options=options):
             return "-".join(str(option[value]) if isinstance(option, collections.abc.Mapping)
                             else value if isinstance(value, str)
                             else "-".join(map(str, value)) if isinstance(value, tuple)

@@ -112,7 +112,7 @@ def compile_example(build, name, chip, folder, options=None):
     files = folder / f"{name}.{suffix}", folder / f"{name}_bwd.{suffix}"
     text = (EXAMPLES / f"{name}.mlir").read_text()
     gradient = compiling.differentiate(build, text, options)
-    for source, file in zip((text, gradient), files):
+    for source, file in zip((text, gradient), files, strict=True):
         compiling.compile_to(file, build, source, chip)
     return files
 

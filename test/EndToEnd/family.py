@@ -29,7 +29,6 @@ import compiling
 import device as devices
 import pairs
 import reference as references
-
 from lnbwd import operations
 
 AMD_CHIPS = chips_of_tests.MANY

@@ -1,8 +1,8 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Executes the PTX of kernels with products, workgroup by workgroup: what their instructions mean by
-NVIDIA's manual of PTX, for want of a GPU. It knows the instructions of such kernels and no others.
+"""Executes the PTX of kernels with products, workgroup by workgroup: what their instructions mean
+by NVIDIA's manual of PTX, for want of a GPU. It knows the instructions of such kernels alone.
 
 Registers are arrays over the threads of a workgroup. The threads whose next instruction is the
 first in the text go on; those at a barrier wait for all others that have not ended. A copy to
@@ -14,6 +14,7 @@ import json
 import re
 
 import numpy as np
+
 from device import encode
 from ptx_warp_groups import WarpGroups
 

@@ -11,7 +11,6 @@ import pytest
 
 import compiling
 import device as devices
-
 from lnbwd import CompileError
 
 N = 128
@@ -145,7 +144,7 @@ def test_operations(build, runtime, tmp_path, name):
     body, values, derivative = OPERATIONS[name]
     x, z = fill(values), fill(OTHER)
     actual = gradients(build, runtime, tmp_path, program(body), x, z)
-    for got, expected in zip(actual, derivative(x, z)):
+    for got, expected in zip(actual, derivative(x, z), strict=True):
         # 1 - t * t and the like: roundings of terms near 1. The error of a power grows with
         # the logarithm that is the exponent.
         relative = 1e-5 if name.startswith("powf") else 2e-6
@@ -290,7 +289,10 @@ def test_narrow_arithmetic(build, runtime, tmp_path, element, rounding):
         %b = vector.broadcast %n : # to $
         %y = arith.mulf %b, %x : $"""
     random = np.random.default_rng(5)
-    decode = lambda values: devices.decode(devices.encode(values, element), element)
+
+    def decode(values):
+        return devices.decode(devices.encode(values, element), element)
+
     x, z = (decode(random.uniform(0.25, 2.5, 2 * N)) for _ in range(2))
     actual = gradients(build, runtime, tmp_path, program(body, element), x, z, element)
 

@@ -229,8 +229,10 @@ def test_row_scalars_are_outputs(build, runtime, tmp_path, name, simplify):
     random = np.random.default_rng(7)
     forward = {"x": random.standard_normal((ROWS, N)), "c": random.standard_normal(N)}
     adjoints = {"y": random.standard_normal((ROWS, N)), "s": random.standard_normal(ROWS)}
-    rounded = lambda values: {key: value.astype(np.float32).astype(np.float64)
-                              for key, value in values.items()}
+
+    def rounded(values):
+        return {key: value.astype(np.float32).astype(np.float64) for key, value in values.items()}
+
     forward, adjoints = rounded(forward), rounded(adjoints)
     outputs = function(**forward)
     inputs = {**forward, **{"d" + key: adjoints[key] for key in outputs}}

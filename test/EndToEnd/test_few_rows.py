@@ -15,9 +15,8 @@ import family
 import linear_programs
 import ptx_machine
 import row_evaluator
-from test_linear_kernels import check, check_program
-
 from lnbwd import operations
+from test_linear_kernels import check, check_program
 
 OPS = tuple(name for name, op in operations.OPERATIONS.items() if op.has_product)
 

@@ -178,8 +178,8 @@ def test_ptx_of_erf(build):
     """At most 20 instructions an element here too."""
     def count(body):
         code = compiling.compile_text(build, source(body, 4096, SCHEDULE), "sm_90").decode()
-        return sum(line.startswith("\t") and ".f32" in line and "%f" in line or "%r" in line
-                   and ".f32" in line for line in code.split("\n")) / 16
+        return sum(line.startswith("\t") and ".f32" in line and ("%f" in line or "%r" in line)
+                   for line in code.split("\n")) / 16
 
     assert count(BODIES["erf"]) - count("%y = arith.negf %x : VECTOR") <= 20
 

@@ -199,7 +199,8 @@ def test_rows_that_lie_apart_and_have_dimensions(build, runtime, tmp_path, chip)
     block = "memref<?x4x12xf32, strided<[80, 12, 1]>>"
     text = f"""func.func @f(%x: {block}, %s: memref<?x4x12xf16>, %t: memref<?x4x12xbf16>,
     %y: {block}, %g: memref<?x4x12xf16>) {{
-  lnbwd.rowwise @f rows(%x : {block}) group_columns(%s, %t : memref<?x4x12xf16>, memref<?x4x12xbf16>)
+  lnbwd.rowwise @f rows(%x : {block})
+      group_columns(%s, %t : memref<?x4x12xf16>, memref<?x4x12xbf16>)
       outs rows(%y : {block}) group_sums(%g : memref<?x4x12xf16>)
       attributes {{operand_names = ["x", "s", "t", "y", "g"], row_rank = 2 : i64}} {{
   ^row(%xr: vector<48xf32>, %sr: vector<48xf16>, %tr: vector<48xbf16>):

@@ -15,7 +15,6 @@ import pytest
 
 import family
 import reference
-
 from lnbwd import operations
 
 OPS = tuple(name for name, op in operations.OPERATIONS.items() if op.has_product)

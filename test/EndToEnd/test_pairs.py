@@ -5,8 +5,9 @@
 
 import itertools
 
-import pairs
 import pytest
+
+import pairs
 
 
 def met(cases):

@@ -6,9 +6,10 @@ workgroup of it, the whole way along the sum, with all checks of the simulator o
 
 import re
 
+import pytest
+
 import compiling
 import family
-import pytest
 from product_counts import SIZE, TILE, check_workgroup, find_spills
 
 # Of the forward pass, a bT; of the rows' gradient, a b; of the weight's, aT b.

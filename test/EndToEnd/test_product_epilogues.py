@@ -7,13 +7,14 @@ what it costs by count."""
 
 import re
 
+import numpy as np
+import pytest
+
 import compiling
 import device as devices
 import family
 import linear_programs
-import numpy as np
 import ptx_machine
-import pytest
 from product_counts import SIZE, TILE, check_workgroup, find_spills
 from test_linear_kernels import check_program
 from test_ptx_products import SHAPES

@@ -6,13 +6,14 @@ which have the same bits, and beside float64: all three forms, sizes that no til
 parts; as PTX on the CPU; LayerNorm or RMSNorm with a linear layer, and the gradient; and what it
 costs by count."""
 
+import numpy as np
+import pytest
+
 import compiling
 import device as devices
 import family
 import linear_programs
-import numpy as np
 import ptx_machine
-import pytest
 import reference
 import row_evaluator
 from product_counts import SIZE, TILE, check_workgroup, find_spills

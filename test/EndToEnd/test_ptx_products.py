@@ -7,11 +7,12 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
+import pytest
+
 import compiling
 import device as devices
-import numpy as np
 import ptx_machine
-import pytest
 from test_products import FORMS, TOLERANCE, text
 
 INSTRUCTION = "instruction_rows = 16, instruction_columns = 8, instruction_depth = 16"

@@ -39,8 +39,12 @@ class RandomProgram:
         return self.emit("row", f"arith.mulf %{a}, %{b} : vector<{N}xf32>", np.multiply, a, b)
 
     def add_operation(self):
-        row = lambda: self.random.choice(self.rows)
-        scalar = lambda: self.random.choice(self.scalars)
+        def row():
+            return self.random.choice(self.rows)
+
+        def scalar():
+            return self.random.choice(self.scalars)
+
         vector = f"vector<{N}xf32>"
         choice = self.random.randrange(12)
         if choice == 0:

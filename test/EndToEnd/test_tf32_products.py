@@ -4,13 +4,14 @@
 """Products of float32 whose factors may be rounded to tf32: on the simulated chips that have such
 an instruction, and NVIDIA's as PTX on the CPU, beside float64 of what was not rounded."""
 
+import numpy as np
+import pytest
+
 import chips
 import compiling
 import device as devices
 import linear_programs
-import numpy as np
 import ptx_machine
-import pytest
 import row_evaluator
 from test_products import FORMS, TOLERANCE, text
 

@@ -6,14 +6,16 @@
 
   fuzz_cases.py kernels|mlir|options|objects --seed S --count K [--seconds T]
 
-Every case is named ("kernels 17") before it runs; a case alone is repeated with --seed 17 --count 1.
+Every case is named ("kernels 17") before it runs; a case alone is repeated with --seed 17
+--count 1.
 
-kernels: a valid operation, types, sizes, schedule and chip at random; compiled, run on the simulator
-  under all checks, once more in another order of waves, and compared with float64. A schedule that
-  does not fit has to end in a CompileError.
-mlir, options: MLIR text and pipeline options with random damage: a compiled kernel or a CompileError.
-objects: compiled kernels with random damage in the code object or the launch plan: refused, or run on
-  the simulator to some end. What it calls a cache entry has to be refused if it is not what was
+kernels: a valid operation, types, sizes, schedule and chip at random; compiled, run on the
+  simulator under all checks, once more in another order of waves, and compared with float64. A
+  schedule that does not fit has to end in a CompileError.
+mlir, options: MLIR text and pipeline options with random damage: a compiled kernel or a
+  CompileError.
+objects: compiled kernels with random damage in the code object or the launch plan: refused, or run
+  on the simulator to some end. What it calls a cache entry has to be refused if it is not what was
   stored.
 """
 
@@ -29,10 +31,11 @@ import warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
 
-import layer_norm as ln  # noqa: E402
-import numpy as np  # noqa: E402
-from lnbwd import CompileError, KernelSpec, cache, compiler, runtime  # noqa: E402
-from lnbwd.errors import LnbwdError  # noqa: E402
+import layer_norm as ln
+import numpy as np
+
+from lnbwd import CompileError, KernelSpec, cache, compiler, runtime
+from lnbwd.errors import LnbwdError
 
 
 def random_length(rng: random.Random) -> int:
@@ -91,7 +94,8 @@ def kernel_case(rng: random.Random) -> str:
     expected = ln.reference(inputs, spec.op)
     term = np.abs(inputs["rstd"][:, None] * inputs["dy"] * inputs.get("gamma", 1.0)).max(initial=0)
     terms = {"dx": term, "dgamma": np.abs(inputs["x"] * inputs["rstd"][:, None] * inputs["dy"]).sum(
-        axis=0).max(initial=0) if m else 0, "dbeta": np.abs(inputs["dy"]).sum(axis=0).max(initial=0)}
+        axis=0).max(initial=0) if m else 0,
+        "dbeta": np.abs(inputs["dy"]).sum(axis=0).max(initial=0)}
     kinds = {"dx": spec.dtype, "dgamma": spec.weight_dtype, "dbeta": spec.bias_dtype}
     for name, got in results.items():
         error = ln.worst_error(got, expected[name], kinds[name], terms[name])
@@ -120,8 +124,9 @@ def damaged_text(rng: random.Random, text: str) -> str:
         elif kind == 2 and place < len(characters):
             characters[place] = chr(rng.randint(1, 126))
         elif kind == 3:
-            words = rng.choice(("99999999999999999999", "-1", "0", "memref<?xf32>", "tensor<4x4xf64>",
-                                "f8E4M3FN", "index", "vector<4xf32>", "?", "outs", "lnbwd.rowwise"))
+            words = rng.choice(("99999999999999999999", "-1", "0", "memref<?xf32>",
+                                "tensor<4x4xf64>", "f8E4M3FN", "index", "vector<4xf32>", "?",
+                                "outs", "lnbwd.rowwise"))
             characters[place:place] = list(words)
         else:
             other = rng.randrange(len(characters) + 1)
@@ -209,7 +214,8 @@ def objects_case(rng: random.Random) -> str:
     return "unharmed"
 
 
-CASES = {"kernels": kernel_case, "mlir": mlir_case, "options": options_case, "objects": objects_case}
+CASES = {"kernels": kernel_case, "mlir": mlir_case, "options": options_case,
+         "objects": objects_case}
 
 
 def main() -> int:

@@ -58,7 +58,7 @@ def test_fuzz(kind):
 
 
 # The disassembler crashed where the checker printed an instruction; a result below f16's smallest
-# number was held to more digits than it has. (The cases may be others after a change of the fuzzer.)
+# number was held to more digits than it has. (The cases may be others after the fuzzer changes.)
 @pytest.mark.parametrize("kind, seed", (("objects", 1269131234), ("kernels", 4756)))
 def test_found_before(kind, seed):
     run_cases(kind, seed, "--count", "1")

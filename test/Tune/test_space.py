@@ -4,11 +4,14 @@
 """Which schedules lnbwd-tune tries."""
 
 import itertools
+import re
+import subprocess
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lnbwd import schedule
+from lnbwd import KernelSpec, compiler, schedule
 from lnbwd import schedule_space as space
 from lnbwd_bench.shapes import Shape
 
@@ -84,6 +87,12 @@ def test_a_grid_without_a_bound_grows_with_the_rows():
     assert [space.grid(Shape(m, 4096), fields, 132) for m in (1, 5, 1 << 20)] == [1, 3, 1 << 19]
 
 
+def test_workgroups_that_share_a_row_count_as_one():
+    """Of which so many bound the grid (docs/abi.md): with more rows no number of turns matters."""
+    fields = {"rows_per_workgroup": 2, "workgroups_per_compute_unit": 1, "workgroups_per_row": 8}
+    assert [space.grid(Shape(m, 4096), fields, 132) for m in (1, 10, 33, 1 << 20)] == [1, 5, 16, 16]
+
+
 def test_fields_of_another_vendor_are_left_alone():
     known = schedule.names_for("amd")
     others = set(FIELDS) - set(known)
@@ -125,3 +134,38 @@ def test_every_candidate_is_within_the_limits(n, m, wave, width):
         assert per_row % wave == 0 or (per_row < wave and per_row & (per_row - 1) == 0)
         assert not (fields["stages"] and fields["unroll"] > 1)
         assert fields["prefetch"] or fields["unroll"] == 1
+
+
+def test_the_compiler_starts_the_same_clusters_late():
+    spec = KernelSpec("layer_norm_bwd", 16384, "f16", "any", "f32", "f32")
+    text = spec.mlir().replace("?x", "2048x")
+    compiled = compiler.compile_mlir(text, "sm_90", format="mlir",
+                                     pipeline_options="tuned-schedules=off candidates=400")
+    ranked = [schedule.parse_printed(one) for one in schedule.ranked(compiled.diagnostics)]
+    late = [fields for fields in ranked if space.starts_late(fields)]
+    assert late and len(late) < len(ranked)
+    assert all(fields.get("early_start", 0) == (not space.starts_late(fields)) for fields in ranked)
+
+
+@pytest.mark.parametrize("split,width,threads", [(2, 4, 256), (4, 4, 96), (8, 2, 64), (4, 1, 128)])
+def test_the_compiler_deals_out_columns_alike(build, split, width, threads):
+    lengths = [8192, 10008, 8 * 2039]
+    programs = [f"""func.func @f{n}(%x : memref<?x{n}xf32>, %y : memref<?x{n}xf32>) {{
+      lnbwd.rowwise @k{n} rows(%x : memref<?x{n}xf32>) outs rows(%y : memref<?x{n}xf32>) {{
+      ^bb0(%r: vector<{n}xf32>):
+        %s = vector.reduction <add>, %r : vector<{n}xf32> into f32
+        %b = vector.broadcast %s : f32 to vector<{n}xf32>
+        lnbwd.yield %b : vector<{n}xf32>
+      }}
+      return
+    }}""" for n in lengths]
+    fields = {"workgroups_per_row": split, "vector_width": width, "threads_per_row": threads,
+              "row_groups": 1, "stages": 0, "prefetch": 0, "unroll": 1}
+    result = subprocess.run(
+        [build / "bin" / "lnbwd-opt", "-", "--lnbwd-select-schedule=chip=sm_90 schedule="
+         + schedule.overrides(fields), "--lnbwd-distribute-rows=chip=sm_90"],
+        input="\n".join(programs), capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    places = dict(re.findall(r"row_length = (\d+), .*columns = (\d+)>", result.stdout))
+    assert {int(n): int(columns) for n, columns in places.items()} == {
+        n: space.shared_columns(n, split, width, threads * width) for n in lengths}

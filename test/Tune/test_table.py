@@ -67,7 +67,7 @@ def test_predicted_times_are_not_mixed_with_measured_ones():
                        r"measured on Card and predicted on MI300X \(model error on held-out "
                        r"kernels: 10 %\)"):
         table.merge([measured, predictions(problem())])
-    with pytest.raises(TuneError, match="predicted on MI300X .* and predicted on MI300A"):
+    with pytest.raises(TuneError, match=r"predicted on MI300X .* and predicted on MI300A"):
         table.merge([predictions(problem()), predictions(problem(), product="MI300A")])
 
 

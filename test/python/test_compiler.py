@@ -10,9 +10,9 @@ import subprocess
 import threading
 
 import pytest
-from conftest import ROOT
 
 import lnbwd
+from conftest import ROOT
 from lnbwd import CompileError, compiler, runtime
 
 SOURCE = (ROOT / "examples" / "layer_norm_bwd.mlir").read_text()

@@ -16,6 +16,7 @@ import sys
 import time
 
 import pytest
+
 from conftest import BUILD, ROOT
 
 N = 192

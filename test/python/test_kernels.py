@@ -15,9 +15,9 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import ROOT
 
 import lnbwd
+from conftest import ROOT
 from lnbwd import CacheWarning, CompileError, KernelSpec, LnbwdError, cache, compiler, kernels
 from lnbwd import precompile as run_precompile
 

@@ -11,8 +11,8 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import ROOT
 
+from conftest import ROOT
 from lnbwd import RuntimeStatusError, runtime
 
 N = 192

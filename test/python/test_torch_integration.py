@@ -15,10 +15,10 @@ import loaded_python
 import pytest
 import torch
 from cases import Config, assert_close, forward, make_tensors
-from conftest import HAS_GPU, ROOT
 from torch.autograd import forward_ad
 
 import lnbwd
+from conftest import HAS_GPU, ROOT
 from lnbwd import functional  # noqa: F401 (registers the operators)
 
 FULL = (True, True, True)

@@ -12,10 +12,10 @@ import sys
 import loaded_python
 import pytest
 import torch
-from conftest import HAS_GPU, ROOT
 from training import TinyTransformer, train
 
 import lnbwd
+from conftest import HAS_GPU, ROOT
 
 
 def small_model():

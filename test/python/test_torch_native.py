@@ -15,9 +15,9 @@ import weakref
 import loaded_python
 import pytest
 import torch
-from conftest import HAS_GPU, ROOT
 
 import lnbwd
+from conftest import HAS_GPU, ROOT
 from lnbwd import _library, functional, launching, native  # noqa: F401 (defines the operators)
 
 has_library = pytest.mark.skipif(_library.find_library("lnbwd-torch") is None,

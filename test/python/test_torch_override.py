@@ -13,10 +13,10 @@ import weakref
 import loaded_python
 import pytest
 import torch
-from conftest import HAS_GPU
 
 import lnbwd
 import lnbwd.regions_op
+from conftest import HAS_GPU
 from lnbwd import aten, launching, native
 
 F = torch.nn.functional

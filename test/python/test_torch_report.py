@@ -6,9 +6,9 @@
 import xml.etree.ElementTree
 
 import pytest
-from conftest import ROOT
 
 import lnbwd
+from conftest import ROOT
 
 # ------------------------------------------------------------------------------------------ report
 

@@ -9,6 +9,7 @@ import pathlib
 
 import loaded_python
 import pytest
+
 from conftest import ROOT
 
 HERE = pathlib.Path(__file__).resolve().parent

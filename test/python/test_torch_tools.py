@@ -10,9 +10,9 @@ import xml.etree.ElementTree
 import loaded_python
 import pytest
 import torch
-from conftest import HAS_GPU, ROOT
 
 import lnbwd
+from conftest import HAS_GPU, ROOT
 from lnbwd import bench, check, compiler
 
 

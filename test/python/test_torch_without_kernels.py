@@ -10,9 +10,9 @@ import loaded_python
 import pytest
 import torch
 from captured import operands, reasons, run_captured, taken
-from conftest import BUILD, HAS_GPU, ROOT
 
 import lnbwd.inductor
+from conftest import BUILD, HAS_GPU, ROOT
 from lnbwd import _library, regions_op
 from lnbwd.errors import CacheWarning, LibraryError
 from lnbwd.inductor.graph_pass import register

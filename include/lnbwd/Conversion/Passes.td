@@ -110,8 +110,8 @@ def DistributeRowsPass : Pass<"lnbwd-distribute-rows", "::mlir::ModuleOp"> {
     nor as a sum.
 
     A kernel that adds up rows of an allocation, partial sums, and is the last
-    to read it ends with `lane.discard` where rows have 768 columns or more, on
-    chips other than AMD's.
+    to read it ends with `lane.discard`; which lines that gives up, the patterns
+    of the vendor decide.
 
     Kernel parameters are bare pointers, each typed as the first row of its
     buffer, then the row count and the workgroup count as 64-bit integers

@@ -41,10 +41,6 @@ using namespace lnbwd;
 /// what needs them.
 static constexpr unsigned phasesOfOneSum = 2;
 
-/// Measured on an H200: with 768 columns and more kernels take 0.95 to 1.01 of
-/// the time if partial sums are given up, with 128 to 512 up to 1.07.
-static constexpr int64_t leastDiscardedColumns = 768;
-
 namespace {
 /// Writes the body of one kernel.
 class RowDistributor {
@@ -93,13 +89,10 @@ private:
   /// The row blocks that nothing reads behind this kernel, which are partial
   /// sums: what a cache holds of them would be brought to memory for nothing.
   /// One workgroup has all rows of its columns, and the barriers of the sum
-  /// over its groups are behind all loads. AMD's chips have no such
-  /// instruction. Short rows stay: there is little of them to bring to memory,
-  /// and of few columns a workgroup has many rows to give up.
+  /// over its groups are behind all loads.
   SmallVector<Value> getDeadRows() {
-    if (chip.backend != Backend::NVPTX || schedule.getRowsPerWorkgroup() ||
-        schedule.getRowGroups() == 1 || op.getColumnSums().empty() ||
-        op.getGroupOperand() || op.getRowLength() < leastDiscardedColumns)
+    if (schedule.getRowsPerWorkgroup() || schedule.getRowGroups() == 1 ||
+        op.getColumnSums().empty() || op.getGroupOperand())
       return {};
     SmallVector<Value> dead;
     for (auto [rows, buffer] : llvm::zip(op.getRows(), kernel.buffers))

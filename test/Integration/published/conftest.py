@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
 
-import layer_norm  # noqa: E402
+import layer_norm
 
 
 def pytest_generate_tests(metafunc):

@@ -22,7 +22,8 @@ import subprocess
 import sys
 import time
 
-# In a checkout grid.py is among the end-to-end tests, in what `prepare` leaves it is beside this file.
+# In a checkout grid.py is among the end-to-end tests, in what `prepare` leaves it is beside this
+# file.
 HERE = pathlib.Path(__file__).resolve().parent
 # Of a checkout; in what `prepare` leaves there is none.
 ROOT = HERE.parents[2] if len(HERE.parents) > 2 else HERE

@@ -11,6 +11,7 @@ import subprocess
 import layer_norm as ln
 import numpy as np
 import pytest
+
 from lnbwd import CompileError
 
 DTYPES = ("f16", "bf16", "f32")
@@ -48,13 +49,15 @@ def test_shared_memory_between_reductions(chip, n, m):
 
 # https://github.com/pytorch/pytorch/issues/193016, https://github.com/pytorch/pytorch/issues/192016,
 # https://github.com/FlagOpen/FlagGems/issues/5392: inputs of rank 3 and more, several normalised
-# dimensions: writes out of bounds, wrong shapes. Normalised dimensions are one for us: 6 x 20 = 120.
+# dimensions: writes out of bounds, wrong shapes. Normalised dimensions are one for us: 6 x 20.
 def test_rank_and_several_normalised_dimensions(chip):
     block, rows = "memref<?x3x120xbf16>", "memref<?x3xf32>"
     text = (f"func.func @k(%dy: {block}, %x: {block}, %gamma: memref<120xbf16>, %mean: {rows}, "
-            f"%rstd: {rows}, %dx: {block}, %dgamma: memref<120xbf16>, %dbeta: memref<120xbf16>) {{\n"
-            f"lnbwd.layer_norm_bwd dy(%dy : {block}) x(%x : {block}) gamma(%gamma : memref<120xbf16>)"
-            f" mean(%mean : {rows}) rstd(%rstd : {rows}) outs dx(%dx : {block}) "
+            f"%rstd: {rows}, %dx: {block}, %dgamma: memref<120xbf16>, "
+            "%dbeta: memref<120xbf16>) {\n"
+            f"lnbwd.layer_norm_bwd dy(%dy : {block}) x(%x : {block}) "
+            f"gamma(%gamma : memref<120xbf16>) mean(%mean : {rows}) rstd(%rstd : {rows}) "
+            f"outs dx(%dx : {block}) "
             "dgamma(%dgamma : memref<120xbf16>) dbeta(%dbeta : memref<120xbf16>)\nreturn\n}\n")
     inputs = ln.random_inputs(2, 5 * 3, 6 * 20, "bf16")
     ln.check(ln.run(ln.kernel_of_text(text, chip), inputs, 15), inputs, "bf16")
@@ -93,8 +96,8 @@ def test_partial_sums_are_wide(chip, dtype):
     ln.check(got, inputs, dtype)
 
 
-# https://github.com/linkedin/Liger-Kernel/issues/519: N = 769 with a mean of 1000; the lanes that pad
-# the row counted as values.
+# https://github.com/linkedin/Liger-Kernel/issues/519: N = 769 with a mean of 1000; the lanes that
+# pad the row counted as values.
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_odd_length_with_mean_1000(chip, dtype):
     mean = 1000 if dtype == "f32" else 100

@@ -12,8 +12,8 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "EndToEnd"))
 
-import chips as chips_of_tests  # noqa: E402
-import pairs  # noqa: E402
+import chips as chips_of_tests
+import pairs
 
 
 def take(options, chip, full):

@@ -74,7 +74,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         reports = list(pool.map(lambda case: report(opt, *case), cases))
     checked = crossed = 0
-    for case, figures in zip(cases, reports):
+    for case, figures in zip(cases, reports, strict=True):
         for what, value, holds in bars(figures):
             checked += 1
             if not holds:

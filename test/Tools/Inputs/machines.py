@@ -6,7 +6,8 @@
 usage: machines.py CODE.hsaco COMMAND [ARGUMENT...]
 
 COMMAND gets the changed file as its last argument. It has to end with an exit code of its own; for
-numbers other than those of the simulator's chips and of their generic targets with 2 and a message that names the chips there are.
+numbers other than those of the simulator's chips and of their generic targets with 2 and a message
+that names the chips there are.
 """
 
 import pathlib
@@ -15,7 +16,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "EndToEnd"))
 
-import chips  # noqa: E402
+import chips
 
 FLAGS_OFFSET = 48  # of e_flags in a 64-bit ELF header
 

@@ -105,8 +105,8 @@ def compile_candidates(shapes: Iterable[Shape], chip: str, emit: str, count: int
             try:
                 model = lnbwd_opt.select(shape, chip)
                 path = pathlib.Path(scratch) / "model"
-                taken, spill = lnbwd_opt.compile_model(shape, chip, emit, path)
-                model = dataclasses.replace(model, schedule=taken)
+                used, spill = lnbwd_opt.compile_model(shape, chip, emit, path)
+                model = dataclasses.replace(model, schedule=used)
                 if spill:
                     notes.append(f"{shape}: no choice of the model does without spilling; {spill}")
             except Refused as error:

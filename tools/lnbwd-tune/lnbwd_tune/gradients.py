@@ -31,8 +31,8 @@ def round_to(values: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
         return values.astype(np.float32).view(np.uint32)
     if dtype == "f16":
         return values.astype(np.float16).view(np.uint16)
-    bits = values.astype(np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    bits: np.ndarray[Any, Any] = values.astype(np.float32).view(np.uint32)
+    return np.asarray((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16, dtype=np.uint16)
 
 
 def widen(bits: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
@@ -41,7 +41,8 @@ def widen(bits: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
         return bits.view(np.float32).astype(np.float64)
     if dtype == "f16":
         return bits.view(np.float16).astype(np.float64)
-    return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    wide: np.ndarray[Any, Any] = (bits.astype(np.uint32) << 16).view(np.float32)
+    return wide.astype(np.float64)
 
 
 def make_inputs(shape: Shape, rows: int, seed: int = 1) -> dict[str, np.ndarray[Any, Any]]:

@@ -11,8 +11,7 @@ import subprocess
 import tempfile
 from dataclasses import dataclass
 
-from lnbwd import compiler
-from lnbwd import errors
+from lnbwd import compiler, errors
 from lnbwd.schedule import last_stage, of_programs, parse_printed
 from lnbwd_bench.our_kernels import find_compiler, operation
 from lnbwd_bench.shapes import Shape

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import json
 import pathlib
 import statistics
@@ -227,7 +228,7 @@ class PredictingTimer:
                 break
             progress.say(f"{problem.shape} predicting {len(times) + 1} of {len(kernels)}")
             times[index] = self._predictor.predict(
-                lambda kernel=kernels[index]: problem.launch_next(kernel))
+                functools.partial(problem.launch_next, kernels[index]))
         return times
 
     def close(self) -> None:

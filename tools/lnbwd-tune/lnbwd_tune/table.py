@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lnbwd._files import read_document, write_whole
@@ -164,8 +164,8 @@ def update_table(path: pathlib.Path, document: dict[str, Any], least_gain: float
         TuneError: ``path`` is there and is no table, or the times mean nothing.
     """
     if document["simulated"] and not is_predicted(document):
-        raise TuneError(f"the times are {origin(document)}: take --device sim:{document['chip']} to "
-                        "predict them, or measure on a card")
+        raise TuneError(f"the times are {origin(document)}: take --device sim:{document['chip']} "
+                        "to predict them, or measure on a card")
     kept: list[dict[str, Any]] = []
     if path.exists():
         try:
@@ -192,7 +192,7 @@ def _sort_key(entry: dict[str, Any]) -> tuple[Any, ...]:
             entry.get("m", []))
 
 
-def _aligned(lines: list[tuple[str, ...]]) -> str:
+def _aligned(lines: Sequence[Sequence[str]]) -> str:
     """Columns side by side: the first and the last to the left, the others to the right."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]) - 1)]
     return "\n".join("  ".join([line[0].ljust(widths[0]),

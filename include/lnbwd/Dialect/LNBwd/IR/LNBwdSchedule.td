@@ -10,7 +10,9 @@
 // description of `#lnbwd.schedule` (LNBwdAttrs.td); and, by
 // scripts/generate-schedule.py, what C++ (LNBwdSchedule.h) and Python
 // (lnbwd.schedule) know of them: names, values, defaults, the declarations of
-// their checks, and what a search tries.
+// their checks, and what a search tries. At the end stands what the two searches,
+// the cost model's (lib/Analysis/ScheduleSearch.cpp) and the tuner's
+// (python/lnbwd/schedule_space.py), have in common beside the values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -212,5 +214,60 @@ def LNBwd_RowSlices : LNBwd_ScheduleField<"row_slices", LNBwd_AtLeast<0>> {
 }
 
 } // defset LNBwd_ScheduleFields
+
+/// A number that both searches go by. `text` is what it is, a sentence without
+/// a full stop.
+class LNBwd_SearchBound<string boundName, int n> {
+  string name = boundName;
+  int value = n;
+  string text = ?;
+}
+
+def LNBwd_MostLaneColumns : LNBwd_SearchBound<"most_lane_columns", 64> {
+  let text = "Columns of a lane beyond which nothing is good";
+}
+
+def LNBwd_MostIdlePercent : LNBwd_SearchBound<"most_idle_percent", 34> {
+  let text = "Idle lanes beyond which nothing is good, in a hundred busy ones";
+}
+
+def LNBwd_LeastComputeUnitThreads
+    : LNBwd_SearchBound<"least_compute_unit_threads", 128> {
+  let text = "Work-items of a compute unit, at least, where workgroups are "
+             "persistent";
+}
+
+def LNBwd_MostComputeUnitThreads
+    : LNBwd_SearchBound<"most_compute_unit_threads", 2048> {
+  let text = "The same, at most";
+}
+
+def LNBwd_LeastLateSplit : LNBwd_SearchBound<"least_late_split", 4> {
+  let text = "Workgroups that share a row from which on, with several on a "
+             "compute unit and column sums to add up, the kernel starts when "
+             "the one before has ended (docs/cost-model.md)";
+}
+
+def LNBwd_FixedRegisters : LNBwd_SearchBound<"fixed_registers", 24> {
+  let text = "Registers of a lane for addresses, loop counters and the row's "
+             "scalars, as they are estimated";
+}
+
+/// A way to keep rows in flight. Staged rows come to registers early and one by
+/// one, and two are worked on at once only where they come early.
+class LNBwd_Flight<int nStages, int nPrefetch, int nUnroll> {
+  int stages = nStages;
+  int prefetch = nPrefetch;
+  int unroll = nUnroll;
+  bit isTried = !if(!eq(stages, 0),
+                    !or(!ne(prefetch, 0), !eq(unroll, 1)),
+                    !and(!ne(prefetch, 0), !eq(unroll, 1)));
+}
+
+foreach stages = LNBwd_Stages.tried in
+  foreach prefetch = LNBwd_Prefetch.tried in
+    foreach unroll = LNBwd_Unroll.tried in
+      def LNBwd_Flight_#stages#_#prefetch#_#unroll
+          : LNBwd_Flight<stages, prefetch, unroll>;
 
 #endif // LNBWD_DIALECT_LNBWD_IR_LNBWDSCHEDULE_TD

@@ -397,7 +397,7 @@ def Lane_DiscardOp : Lane_Op<"discard"> {
     `memories` hold anything: a cache that has what was written there need not
     bring it to memory. The lanes of the workgroup share the work, so that a
     barrier has to be between all their loads of these rows and this. Where the
-    columns are no whole lines of the cache, nothing is done.
+    chip cannot do it, or it is of no use, nothing is done.
 
     Example:
 
