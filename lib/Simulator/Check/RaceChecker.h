@@ -94,7 +94,7 @@ private:
   void passBarrier();
   Heard handOn(bool ToOthers, bool ThroughLds) const;
   void log(const Effects &E);
-  void hearOfWriteBacks();
+  bool hearOfWriteBacks();
   bool ordered(uint64_t M, bool IsLds, bool WasWrite) const;
   bool visible(uint64_t M, const MemoryUse &Use, bool &Near) const;
   bool visibleToScalar(uint64_t M) const;
