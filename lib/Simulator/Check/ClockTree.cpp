@@ -117,12 +117,45 @@ void ClockTree::join(Node *&Mine, Node *Other, unsigned Level) {
             static_cast<Leaf *>(Other)->Entries[K]);
 }
 
-void ClockTree::join(const ClockTree &Other) {
-  if (!Other.Root)
-    return;
+/// Whether there is nothing in Other that is not here, as far as that can be
+/// told by nodes in the same place.
+bool ClockTree::knows(const Node *Mine, const Node *Other, unsigned Level) {
+  if (!Other || Mine == Other)
+    return true;
+  if (!Mine)
+    return false;
+  for (unsigned K = 0; K < Fan; ++K) {
+    if (Level) {
+      if (!knows(static_cast<const Inner *>(Mine)->Children[K],
+                 static_cast<const Inner *>(Other)->Children[K], Level - 1))
+        return false;
+      continue;
+    }
+    const Known &My = static_cast<const Leaf *>(Mine)->Entries[K];
+    const Known &Theirs = static_cast<const Leaf *>(Other)->Entries[K];
+    if (My.Read < Theirs.Read || My.Write < Theirs.Write ||
+        My.Issued < Theirs.Issued)
+      return false;
+  }
+  return true;
+}
+
+bool ClockTree::knows(const ClockTree &Other) const {
+  if (Levels < Other.Levels)
+    return false;
+  const Node *Mine = Root;
+  for (unsigned Level = Levels; Mine && Level > Other.Levels; --Level)
+    Mine = static_cast<const Inner *>(Mine)->Children[0];
+  return knows(Mine, Other.Root, Other.Levels);
+}
+
+bool ClockTree::join(const ClockTree &Other) {
+  // A wave that waits hears the same again and again.
+  if (!Other.Root || knows(Other))
+    return false;
   if (!Root) {
     *this = Other;
-    return;
+    return true;
   }
   grow(Other.Levels);
   // The other one lies in the first child of each level that it lacks.
@@ -132,6 +165,7 @@ void ClockTree::join(const ClockTree &Other) {
     Place = &static_cast<Inner *>(*Place)->Children[0];
   }
   join(*Place, Other.Root, Other.Levels);
+  return true;
 }
 
 bool ClockTree::forEach(

@@ -53,7 +53,8 @@ public:
   Known at(uint32_t Wave) const;
   /// Each number becomes the greater one.
   void raise(uint32_t Wave, const Known &To);
-  void join(const ClockTree &Other);
+  /// Learns what Other knows. False: that was nothing new.
+  bool join(const ClockTree &Other);
   /// Calls Function for all that is known, unless it lies in a part that is the
   /// same in Other, until that returns false. False if it did.
   bool forEachBeside(
@@ -81,6 +82,8 @@ private:
   static void drop(Node *N, unsigned Level);
   static void own(Node *&N, unsigned Level);
   static void join(Node *&Mine, Node *Other, unsigned Level);
+  static bool knows(const Node *Mine, const Node *Other, unsigned Level);
+  bool knows(const ClockTree &Other) const;
   static bool forEach(const Node *N, const Node *Other, unsigned Level,
                       uint32_t First,
                       llvm::function_ref<bool(uint32_t, const Known &)> F);

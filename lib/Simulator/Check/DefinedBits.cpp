@@ -32,6 +32,14 @@ void VectorBits::missing(unsigned Row, uint32_t *Out, unsigned N) const {
     Out[Lane] = missing(Row, Lane);
 }
 
+void VectorBits::copy(unsigned Row, unsigned From, uint64_t Lanes) {
+  const uint64_t Parts = Partly[From] & Lanes;
+  Whole[Row] = (Whole[Row] & ~Lanes) | (Whole[From] & Lanes);
+  Partly[Row] = (Partly[Row] & ~Lanes) | Parts;
+  for (unsigned Lane : LaneMask(Parts))
+    Bits[size_t(Row) * 64 + Lane] = Bits[size_t(From) * 64 + Lane];
+}
+
 void VectorBits::set(unsigned Row, uint64_t Lanes, const uint32_t *Missing) {
   if (!Bits)
     Bits.reset(new uint32_t[size_t(NumVectorRows) * 64]);

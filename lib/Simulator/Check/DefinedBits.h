@@ -30,6 +30,8 @@ public:
 
   /// The lanes of a row in which no bit is missing.
   uint64_t defined(unsigned Row) const { return Whole[Row]; }
+  /// Those in which some bits are missing and others are not.
+  uint64_t partlyDefined(unsigned Row) const { return Partly[Row]; }
   /// The missing bits of a lane.
   uint32_t missing(unsigned Row, unsigned Lane) const {
     if (Whole[Row] >> Lane & 1)
@@ -44,6 +46,8 @@ public:
     Whole[Row] = (Whole[Row] & ~Lanes) | (Good & Lanes);
     Partly[Row] &= ~Lanes;
   }
+  /// In the lanes, what is missing in another row becomes missing.
+  void copy(unsigned Row, unsigned From, uint64_t Lanes);
   /// In the lanes, the bits of Missing become missing, and no others.
   void set(unsigned Row, uint64_t Lanes, const uint32_t *Missing);
 

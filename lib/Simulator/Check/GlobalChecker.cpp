@@ -109,6 +109,11 @@ void GlobalChecker::takeBack(const Inst *I, const Effects &E, const uint64_t *A,
 bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
                                  const Region &R, uint64_t Address,
                                  uint64_t Bytes, int Lane, unsigned LaneBytes) {
+  // All lanes of a wave that waits for a flag look at one place.
+  if (Address == AddressSeen && Bytes == BytesSeen)
+    return true;
+  BytesSeen = 0;
+  bool Good = true;
   auto *Shadow = static_cast<BufferShadow *>(R.Notes);
   if (L.Journal && E.Access != MemoryAccess::Load) {
     if (!Shadow)
@@ -126,6 +131,7 @@ bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
         Address, Bytes, E.Access != MemoryAccess::Store,
         E.Access != MemoryAccess::Load, E.Space == MemorySpace::Scalar);
     if (__builtin_expect(P.What != ShadowProblem::None, 0)) {
+      Good = false;
       if (P.What == ShadowProblem::NeverWritten && L.registers() &&
           E.Access == MemoryAccess::Load && E.Space != MemorySpace::Scalar) {
         if (!partlyWritten(I, E, *Shadow, Address, Bytes, Lane, LaneBytes, P))
@@ -154,7 +160,13 @@ bool GlobalChecker::accessGlobal(const Inst *I, const Effects &E,
   Range.Shadow = Shadow;
   if (E.Access == MemoryAccess::Store)
     Range.Data = W.row(I->Src[1].Reg);
-  return Races.access(Range);
+  if (!Races.access(Range))
+    return false;
+  if (Good && E.Access != MemoryAccess::Store && !Races.hasReported()) {
+    AddressSeen = Address;
+    BytesSeen = Bytes;
+  }
+  return true;
 }
 
 void GlobalChecker::countGlobal(const Effects &E, const Region &R,

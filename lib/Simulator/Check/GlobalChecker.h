@@ -27,6 +27,8 @@ public:
   GlobalChecker(WorkgroupChecks &WG, Wave &W, RegisterChecker &Registers,
                 RaceChecker &Races, CheckCounts &Counts)
       : L(WG.L), W(W), Registers(Registers), Races(Races), Counts(Counts) {}
+  /// Another instruction is about to access memory.
+  void startAccess() { BytesSeen = 0; }
   bool global(const Inst *I, const Effects &E, const uint64_t *A, uint64_t Mask,
               unsigned Bytes);
   bool scalarLoad(const Inst *I, const Effects &E, uint64_t Address,
@@ -59,6 +61,9 @@ private:
   RegisterChecker &Registers;
   RaceChecker &Races;
   CheckCounts &Counts;
+  /// What a lane of the present instruction has read, and found nothing wrong
+  /// with, so that the next lanes need not look at it again; 0 bytes: nothing.
+  uint64_t AddressSeen = 0, BytesSeen = 0;
 };
 
 } // namespace lnbwd::sim

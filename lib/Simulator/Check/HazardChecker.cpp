@@ -94,11 +94,12 @@ bool HazardChecker::checkRule(unsigned Rule, const Inst *I, const Effects &E,
   return true;
 }
 
-/// The vector ALU has nothing under way.
-void HazardChecker::dropVectorResults() {
-  llvm::fill(Slow, TransResult());
-  llvm::fill(Results, VectorResult());
-}
+/// The vector ALU has nothing under way: as after so many instructions that
+/// nothing before them counts.
+void HazardChecker::dropVectorResults() { Vectors += Forwarded; }
+
+/// The same of what the scalar ALU has overwritten.
+void HazardChecker::dropOverwritten() { Scalars += SharedExpires; }
 
 bool HazardChecker::newerFault(const Inst *I, const Inst *First,
                                const std::string &What,
@@ -161,7 +162,8 @@ bool HazardChecker::checkForwarding(const Inst *I, const Effects &E) {
       for (uint64_t Back = 1; Back <= std::min<uint64_t>(Vectors, Forwarded);
            ++Back) {
         const VectorResult &Result = Results[(Vectors - Back) % Forwarded];
-        if (!Result.I || !overlap(Result.Result, {uint16_t(R), 1}))
+        if (!Result.I || Result.Vectors != Vectors - Back ||
+            !overlap(Result.Result, {uint16_t(R), 1}))
           continue;
         if (Count < Forwarded)
           Read[Count++] = &Result;
@@ -237,7 +239,7 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
   case InstClass::Uncounted:
     return checkVector(I, E);
   case InstClass::VectorMemory:
-    llvm::fill(Overwritten, SharedWrite()); // They wait for the scalar ALU.
+    dropOverwritten(); // They wait for the scalar ALU.
     [[fallthrough]];
   case InstClass::LDS:
     dropVectorResults(); // They wait for the vector ALU.
@@ -250,7 +252,7 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
       dropVectorResults(); // As those that access memory.
     break;
   case InstClass::ScalarMemory:
-    llvm::fill(Overwritten, SharedWrite()); // As vector memory.
+    dropOverwritten(); // As vector memory.
     return true;
   default:
     return true;
@@ -260,7 +262,7 @@ bool HazardChecker::checkNewer(const Inst *I, const Effects &E) {
       if (!(I->Imm >> 12 & 15))
         dropVectorResults();
       if (!(I->Imm & 1))
-        llvm::fill(Overwritten, SharedWrite());
+        dropOverwritten();
     }
     return true;
   }

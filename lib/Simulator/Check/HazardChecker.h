@@ -56,6 +56,7 @@ private:
   bool checkShared(const Inst *I, const Effects &E);
   void noteShared(const Effects &E);
   void dropVectorResults();
+  void dropOverwritten();
   bool checkForwarding(const Inst *I, const Effects &E);
   bool newerFault(const Inst *I, const Inst *First, const std::string &What,
                   const std::string &Remedy);

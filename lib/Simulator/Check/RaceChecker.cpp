@@ -148,18 +148,23 @@ void RaceChecker::settle() {
   llvm::erase_if(Arriving, [&](Arrival &A) {
     if (Waits.isUnderWay(A.Number))
       return false;
-    All.join(A.What);
-    hearOfWriteBacks();
-    Logged.reset();
+    const bool IsNew = All.join(A.What);
+    if (hearOfWriteBacks() || IsNew)
+      Logged.reset();
     return true;
   });
 }
 
-/// What other waves have written back need not be written back again.
-void RaceChecker::hearOfWriteBacks() {
+/// What other waves have written back need not be written back again. False:
+/// that was nothing new.
+bool RaceChecker::hearOfWriteBacks() {
+  bool IsNew = false;
   if (Caches.KeepsStores)
-    for (unsigned K = 0; K < NumWaves; ++K)
+    for (unsigned K = 0; K < NumWaves; ++K) {
+      IsNew |= WrittenBack[K] < All.Local[K].Back;
       WrittenBack[K] = std::max(WrittenBack[K], All.Local[K].Back);
+    }
+  return IsNew;
 }
 
 void RaceChecker::barrierSignalled(const Inst *By) {

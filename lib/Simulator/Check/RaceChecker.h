@@ -59,6 +59,8 @@ public:
   void barrierAwaited() { Barrier = true; }
   /// Idle: the wave has done nothing since the branch that led it to its end.
   void ended(bool Idle);
+  /// Whether something has been said of the present instruction.
+  bool hasReported() const { return Reported == Mark; }
   /// The number of the present memory instruction.
   uint32_t number() const { return Now; }
 
@@ -92,7 +94,7 @@ private:
   void passBarrier();
   Heard handOn(bool ToOthers, bool ThroughLds) const;
   void log(const Effects &E);
-  void hearOfWriteBacks();
+  bool hearOfWriteBacks();
   bool ordered(uint64_t M, bool IsLds, bool WasWrite) const;
   bool visible(uint64_t M, const MemoryUse &Use, bool &Near) const;
   bool visibleToScalar(uint64_t M) const;
@@ -156,7 +158,8 @@ private:
   uint32_t Me = 1;    ///< and of this one
   bool Followed = true;
   uint32_t Now = 0;
-  uint64_t Mark = 0; ///< the Moment of the present instruction
+  uint64_t Mark = 0;         ///< the Moment of the present instruction
+  uint64_t Reported = ~0ull; ///< of the last one of which something was said
   Knowledge All;
   /// What was known when those caches were dropped, of Scalar of this wave,
   /// too.

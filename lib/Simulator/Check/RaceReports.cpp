@@ -59,6 +59,7 @@ bool RaceChecker::mayBeAtomic(const AccessRange &R, const Conflict &C) const {
 
 bool RaceChecker::report(const AccessRange &R, uint64_t Address,
                          const Conflict &C) {
+  Reported = Mark;
   const Moment Where = Moment::of(C.Other);
   const int Lane = R.Lane < 0 || !R.LaneBytes
                        ? R.Lane

@@ -295,6 +295,34 @@ void RegisterChecker::scratchBits(const Inst *I, const Effects &E,
     ScratchBits.erase(Key);
 }
 
+/// The lanes that load bytes which they have not written.
+static uint64_t scratchMissing(const uint64_t *Written, uint64_t Lanes,
+                               unsigned Bytes) {
+  uint64_t Missing = 0;
+  for (unsigned K = 0; K < Bytes; ++K)
+    Missing |= Lanes & ~Written[K];
+  return Missing;
+}
+
+/// All lanes store registers, of which Partial lack something: mostly whole
+/// dwords, as of the registers that others are spilled to. Returns the lanes
+/// that are to be looked at one by one.
+uint64_t RegisterChecker::scratchStored(uint64_t *Written, uint64_t Lanes,
+                                        unsigned Bytes, RegisterSpan Data,
+                                        uint64_t Partial) const {
+  uint64_t OneByOne = 0;
+  for (unsigned K = 0; K < Bytes; ++K) {
+    uint64_t Gone = 0;
+    if (Partial && Data.Count) {
+      const unsigned Row = Data.First + std::min(K / 4, Data.Count - 1u);
+      Gone = Lanes & ~Vectors.defined(Row);
+      OneByOne |= Lanes & Vectors.partlyDefined(Row);
+    }
+    Written[K] = (Written[K] | Lanes) & ~Gone;
+  }
+  return OneByOne;
+}
+
 bool RegisterChecker::scratch(const Inst *I, const Effects &E,
                               const uint64_t *A, uint64_t Mask,
                               unsigned Bytes) {
@@ -305,26 +333,24 @@ bool RegisterChecker::scratch(const Inst *I, const Effects &E,
   if (!Mask)
     return true;
   const uint64_t First = A[__builtin_ctzll(Mask)];
-  bool Uniform = true;
+  uint64_t Differing = 0, Misaligned = 0;
   for (unsigned Lane : LaneMask(Mask)) {
-    Uniform &= A[Lane] == First;
-    if (L.memory() && (A[Lane] & (Align - 1)))
-      return faultCheck(W, I, int(Lane),
-                        "scratch access of " + std::to_string(Bytes) +
-                            " bytes at " + std::to_string(A[Lane]) +
-                            " is not aligned to " + std::to_string(Align));
+    Differing |= A[Lane] ^ First;
+    Misaligned |= A[Lane] & (Align - 1);
   }
+  if (L.memory() && Misaligned)
+    for (unsigned Lane : LaneMask(Mask))
+      if (A[Lane] & (Align - 1))
+        return faultCheck(W, I, int(Lane),
+                          "scratch access of " + std::to_string(Bytes) +
+                              " bytes at " + std::to_string(A[Lane]) +
+                              " is not aligned to " + std::to_string(Align));
   // All lanes at once, most often: what lies at one address lies together.
-  if (Uniform && First + Bytes <= ScratchWritten.size() &&
+  if (!Differing && First + Bytes <= ScratchWritten.size() &&
       ScratchBits.empty()) {
     uint64_t *Written = &ScratchWritten[size_t(First)];
-    uint64_t Slow = Load ? 0 : Mask & Partial;
-    for (unsigned K = 0; K < Bytes; ++K)
-      if (Load)
-        Slow |= Mask & ~Written[K];
-      else
-        Written[K] |= Mask;
-    Mask = Slow;
+    Mask = Load ? scratchMissing(Written, Mask, Bytes)
+                : scratchStored(Written, Mask, Bytes, Data, Mask & Partial);
   }
   for (unsigned Lane : LaneMask(Mask)) {
     const uint64_t Bit = 1ull << Lane;

@@ -96,6 +96,8 @@ private:
     uint32_t Scalar[NumScalarSlots];
   };
 
+  uint64_t scratchStored(uint64_t *Written, uint64_t Lanes, unsigned Bytes,
+                         RegisterSpan Data, uint64_t Partial) const;
   void scratchBits(const Inst *I, const Effects &E, unsigned Lane, size_t Byte,
                    unsigned K, bool Incomplete);
   bool requireVector(const Inst *I, RegisterSpan S, uint64_t Exec,

@@ -59,6 +59,14 @@ static uint32_t bitsKept(const Inst *I) {
   return I->Flags & FlagDstZeroHigh ? 0 : 0xffff0000u;
 }
 
+/// Whether an instruction puts a vector register as it is into another one.
+static bool copiesRegister(const Inst *I, const Effects &E) {
+  return (I->Record->Facts.Flags & lnbwd::isa::FactCopies) != 0 &&
+         I->NumSrc == 1 && I->Lane->Src[0] == OperandType::B32 &&
+         I->Lane->Dst == OperandType::B32 && E.VectorRead[0].Count == 1 &&
+         !I->Src[0].Mods && !(I->Flags & (FlagSdwa | FlagDpp));
+}
+
 /// The lanes of a source that are defined, moved by DPP if it is the first one.
 uint64_t RegisterChecker::definedLanes(const Inst *I, const Effects &E,
                                        unsigned K, uint64_t Exec,
@@ -132,6 +140,13 @@ bool RegisterChecker::propagateLanes(const Inst *I, const Effects &E,
   const uint32_t Kept = I->Lane && To.Count ? bitsKept(I) : 0;
   const uint64_t KeptMissing = Kept ? Writable & ~Vectors.defined(To.First) : 0;
   if (__builtin_expect(Writable & ~Good, 0)) {
+    if (I->Lane && copiesRegister(I, E)) {
+      const unsigned From = E.VectorRead[0].First;
+      Vectors.copy(To.First, From, Exec);
+      Vectors.written(To.First, Exec);
+      Why[To.First] = blameRow(I, From);
+      return true;
+    }
     if (!I->Lane || (I->Flags & FlagDpp) || !usesOnlyDefined(I, E, Exec))
       return propagateByFilling(I, E, Exec);
   }

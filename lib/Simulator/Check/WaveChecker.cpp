@@ -117,6 +117,7 @@ bool WaveChecker::before(const Inst *I) {
   if (E.Barrier != BarrierKind::None)
     barrier(I, E);
   Registers.startAccess();
+  Global.startAccess();
   LdsPart = 0;
   IsPrivate = true;
   Lds.Filled.clear();

@@ -20,15 +20,21 @@
 
 using namespace lnbwd::sim;
 
-void Heard::raise(const Heard &To) {
-  Lds = std::max(Lds, To.Lds);
-  Read = std::max(Read, To.Read);
-  Write = std::max(Write, To.Write);
-  DoneRead = std::max(DoneRead, To.DoneRead);
-  Done = std::max(Done, To.Done);
-  Issued = std::max(Issued, To.Issued);
-  Kept = std::max(Kept, To.Kept);
-  Back = std::max(Back, To.Back);
+bool Heard::raise(const Heard &To) {
+  bool Raised = false;
+  auto Raise = [&](uint32_t &Mine, uint32_t Theirs) {
+    Raised |= Mine < Theirs;
+    Mine = std::max(Mine, Theirs);
+  };
+  Raise(Lds, To.Lds);
+  Raise(Read, To.Read);
+  Raise(Write, To.Write);
+  Raise(DoneRead, To.DoneRead);
+  Raise(Done, To.Done);
+  Raise(Issued, To.Issued);
+  Raise(Kept, To.Kept);
+  Raise(Back, To.Back);
+  return Raised;
 }
 
 void Knowledge::reset(unsigned NumWaves) {
@@ -36,10 +42,11 @@ void Knowledge::reset(unsigned NumWaves) {
   Remote = ClockTree();
 }
 
-void Knowledge::join(const Knowledge &Other) {
+bool Knowledge::join(const Knowledge &Other) {
+  bool IsNew = Remote.join(Other.Remote);
   for (size_t K = 0; K < Local.size(); ++K)
-    Local[K].raise(Other.Local[K]);
-  Remote.join(Other.Remote);
+    IsNew |= Local[K].raise(Other.Local[K]);
+  return IsNew;
 }
 
 void WaveLog::add(Entry E) {

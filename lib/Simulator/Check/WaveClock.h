@@ -62,7 +62,8 @@ struct Heard {
   uint32_t Issued = 0; ///< number of its last one when it handed that on
   uint32_t Kept = 0;   ///< its last store that the L2 of its XCD may keep
   uint32_t Back = 0;   ///< up to which number the L2 has been written back
-  void raise(const Heard &To);
+  /// False: it said no more than this.
+  bool raise(const Heard &To);
 };
 /// In place of a number: everything that had been issued by then.
 constexpr uint32_t AllIssued = ~0u;
@@ -71,7 +72,8 @@ struct Knowledge {
   std::vector<Heard> Local; ///< by the wave's number in the workgroup
   ClockTree Remote;         ///< waves of other workgroups, by number plus 1
   void reset(unsigned NumWaves);
-  void join(const Knowledge &Other);
+  /// Learns what Other knows. False: that was nothing new.
+  bool join(const Knowledge &Other);
 };
 
 /// What a wave would have handed on with each of its stores: found when
