@@ -442,7 +442,8 @@ def main() -> int:
                          "timed in turns with ours; several times for several")
     running.add_argument("--out", type=pathlib.Path, help="file for the numbers, JSON, or a "
                          "folder: operations.json there, operations-random-SEED-COUNT.json for "
-                         "shapes drawn at random. A file that is there stays, and the new one is numbered")
+                         "shapes drawn at random. A file that is there stays, and the new one is "
+                         "numbered")
     running.add_argument("--repetitions", type=int, default=30)
     running.add_argument("--peers", nargs="*", choices=PEERS, default=PEERS,
                          help=f"of {', '.join(PEERS)} (default: all)")
