@@ -87,7 +87,7 @@ run_shard() { # index, number of shards; names the test if the process dies
 }
 export -f run_shard
 export build_dir executed
-shards=$((8 * $(nproc)))
+shards=$((16 * $(nproc)))
 code=0
 seq 0 $((shards - 1)) | xargs -P "$(nproc)" -I{} bash -c "run_shard {} $shards" | tee "$log" |
   { grep -v '^\[==' || true; } || code=$?
