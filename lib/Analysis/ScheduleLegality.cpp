@@ -236,6 +236,22 @@ void LegalityChecks::checkEarlyStart() {
        << ", which starts a kernel when the one before it has ended";
 }
 
+/// The kernel behind one that leaves row sums in parts loads rows before it
+/// waits: all that is before this one has to be done when it starts.
+void LegalityChecks::checkEarlyNext() {
+  if (!schedule.getEarlyNext())
+    return;
+  if (!chip.workgroups.hasEarlyStart)
+    os << "expected " << field::earlyNext << " to be unset on " << chip.name
+       << ", which starts a kernel when the one before it has ended";
+  else if (op.hasScalarOutsInParts())
+    os << "expected " << field::earlyNext
+       << " to be unset for a program that leaves row sums in parts: the "
+          "kernel "
+          "behind it reads rows as soon as it starts, and what is before both "
+          "may write them";
+}
+
 void LegalityChecks::checkReload() {
   if (schedule.getReload() &&
       (!op.getAllSums().empty() || schedule.getColumnTile()))

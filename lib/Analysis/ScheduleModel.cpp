@@ -380,6 +380,8 @@ ScheduleAttr lnbwd::chooseFinalizeSchedule(RowwiseOp op, ScheduleAttr summed,
   fields.threadsPerRow = finalizeColumns / fields.vectorWidth;
   fields.columnTile = finalizeColumns;
   fields.earlyStart = chip.workgroups.hasEarlyStart;
+  // The next call's rows come meanwhile.
+  fields.earlyNext = summed.getEarlyRows() || summed.getEarlyNext();
   // As many groups as take all partial rows of the chip's usual number of
   // compute units in one turn.
   int64_t partialRows = std::max<int64_t>(

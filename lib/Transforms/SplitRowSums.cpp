@@ -73,7 +73,12 @@ private:
   void split(IRRewriter &rewriter, RowwiseOp op, const ChipInfo &info) {
     ScheduleFields fields(*op.getSchedule());
     int64_t slices = std::exchange(fields.rowSlices, 0);
-    ScheduleAttr ofSums = getSliceSchedule(op, slices, info);
+    ScheduleFields ofSums(getSliceSchedule(op, slices, info));
+    // Rows are first read for the first sums. What is left loads its rows ahead
+    // of its wait, and is the last to start, where the next kernel may.
+    ofSums.earlyRows = std::exchange(fields.earlyRows, 0);
+    if (ofSums.earlyRows)
+      fields.earlyNext = 1;
     rewriter.setInsertionPoint(op);
     SmallVector<Value> allocations;
     for (unsigned phase = 0; op.hasRowSums(); ++phase) {
@@ -83,7 +88,8 @@ private:
         suffix += "_" + std::to_string(phase);
       RowSumPrograms programs = hoistRowSums(rewriter, op, getFirstRowSums(op),
                                              suffix, slices, allocations);
-      programs.sums.setScheduleAttr(ofSums);
+      programs.sums.setScheduleAttr(ofSums.get(&getContext()));
+      ofSums.earlyRows = 0;
       op = programs.rest;
       ++numPrograms;
     }

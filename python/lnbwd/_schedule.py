@@ -20,6 +20,8 @@ __all__ = [
     "EARLY_START",
     "RELOAD",
     "ROW_SLICES",
+    "EARLY_ROWS",
+    "EARLY_NEXT",
 ]
 
 THREADS_PER_ROW = "threads_per_row"
@@ -35,6 +37,8 @@ STAGES = "stages"
 EARLY_START = "early_start"
 RELOAD = "reload"
 ROW_SLICES = "row_slices"
+EARLY_ROWS = "early_rows"
+EARLY_NEXT = "early_next"
 
 # Name, whether it is a flag, unit, least value, all values (none: no bound), what they are,
 # default (None: must be given), vendors, values to try, their unit, meaning.
@@ -96,7 +100,8 @@ FIELDS: tuple[tuple[str, bool, str, int, tuple[int, ...], str, int | None, tuple
      (), "",
      "the kernel may start before the one before it on the stream has ended, whatever that"
      " is, and waits before its first access to memory. Only for chips that can launch so,"
-     " where each kernel lets the next one start when its own rows are done"),
+     " where each kernel lets the next one start when its own rows are done, or sooner "
+     "(`early_next`)"),
     (RELOAD, True, "", 0,
      (0, 1), "0 or 1", 0, ("amd", "nvidia"),
      (), "",
@@ -109,6 +114,17 @@ FIELDS: tuple[tuple[str, bool, str, int, tuple[int, ...], str, int | None, tuple
      " memory, for which the other fields have no row sums: few long rows fill the chip, "
      "but are read once more; 0: row sums stay in the kernel. Only for programs with row "
      "sums, none of which is a maximum"),
+    (EARLY_ROWS, True, "", 0,
+     (0, 1), "0 or 1", 0, ("nvidia",),
+     (), "",
+     "the rows that a workgroup begins with are on their way to the cache of all compute "
+     "units while it waits for the kernel before. Only with `early_start`, not with "
+     "`reload`; a kernel that adds up partial sums of one with it has `early_next`"),
+    (EARLY_NEXT, True, "", 0,
+     (0, 1), "0 or 1", 0, ("nvidia",),
+     (), "",
+     "the next kernel on the stream may start as soon as all workgroups of this one run, "
+     "and not when their rows are done. Not for programs that leave row sums in parts"),
 )
 
 # Columns of a lane beyond which nothing is good.

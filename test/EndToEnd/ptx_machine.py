@@ -1,13 +1,15 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Executes the PTX of kernels with products, workgroup by workgroup: what their instructions mean
-by NVIDIA's manual of PTX, for want of a GPU. It knows the instructions of such kernels alone.
+"""Executes the PTX of kernels with products, or of row programs without sums over rows in
+registers, workgroup by workgroup: what their instructions mean by NVIDIA's manual of PTX, for want
+of a GPU. It knows the instructions of such kernels alone.
 
 Registers are arrays over the threads of a workgroup. The threads whose next instruction is the
 first in the text go on; those at a barrier wait for all others that have not ended. A copy to
 shared memory arrives when it is waited for and not before: until then there are numbers that are
-none. Accesses to global memory outside of the buffers are errors.
+none. Accesses to global memory outside of the buffers are errors, and so are those of a thread that
+still has to wait for the kernel before.
 """
 
 import json
@@ -83,6 +85,7 @@ class Kernel:
             elif line and not line.startswith("."):
                 self.code.append(self._parse(line, scope))
         self.static_size = size
+        self.waits = any(name == "griddepcontrol.wait" for _, name, _ in self.code)
         # Memory that the launch asks for is behind that of the kernel.
         for match in re.finditer(r"\.extern \.shared .*? (\w+)\[\];", text):
             self.static[match[1]] = size
@@ -102,7 +105,7 @@ class Kernel:
 class Workgroup(WarpGroups):
     """The threads of one workgroup at work."""
 
-    def __init__(self, kernel, arguments, memory, block, threads, launched_bytes):
+    def __init__(self, kernel, arguments, memory, block, threads, launched_bytes, prefetched=None):
         super().__init__()
         self.kernel, self.arguments, self.memory = kernel, arguments, memory
         self.block, self.threads = block, threads
@@ -111,6 +114,9 @@ class Workgroup(WarpGroups):
         self.shared.bytes[:] = POISON
         self.registers = {}
         self.copies, self.groups = [], []
+        self.prefetched = [] if prefetched is None else prefetched
+        # Which threads know that the kernel before has ended.
+        self.awaited = np.full(threads, not kernel.waits)
         self.next = np.zeros(threads, np.int64)
 
     def value(self, operand, kind="b64"):
@@ -203,7 +209,14 @@ class Workgroup(WarpGroups):
         self.set(operands[0], result.view(np.uint32) if parts[-1] == "f32" else result, mask)
 
     def do_griddepcontrol(self, parts, operands, mask):
-        """Kernels run one after another."""
+        """Kernels run one after another; what may start when is looked at alone."""
+        if parts[1] == "wait":
+            self.awaited |= mask
+
+    def _global(self, mask):
+        """The memory of the device, which threads see that have waited."""
+        assert self.awaited[mask].all(), "before the kernel before has ended"
+        return self.memory
 
     def do_fma(self, parts, operands, mask):
         self._binary(parts, operands, mask,
@@ -356,7 +369,7 @@ class Workgroup(WarpGroups):
             return
         registers = re.findall(r"%\w+", operands[0])
         kind = np.dtype({"f32": np.uint32}.get(parts[-1]) or UNSIGNED[parts[-1]])
-        memory = self.memory if "global" in parts else self.shared
+        memory = self._global(mask) if "global" in parts else self.shared
         data = memory.read(self.address(operands[1])[mask], kind.itemsize * len(registers))
         for i, register in enumerate(registers):
             values = np.zeros(self.threads, kind)
@@ -366,14 +379,26 @@ class Workgroup(WarpGroups):
 
     def do_st(self, parts, operands, mask):
         kind = {"f32": np.uint32}.get(parts[-1]) or UNSIGNED[parts[-1]]
-        memory = self.memory if "global" in parts else self.shared
+        memory = self._global(mask) if "global" in parts else self.shared
         values = [self.value(r).astype(kind)[mask]
                   for r in re.findall(r"%\w+|0f\w+|\b\d+\b", operands[1])]
         data = np.ascontiguousarray(np.stack(values, axis=1)).view(np.uint8)
         memory.write(self.address(operands[0])[mask], data)
 
+    def _prefetch(self, operands, mask):
+        """Units of 16 bytes, each of which has a byte of a buffer at least."""
+        for begin, size in zip(self.address(operands[0])[mask], self.value(operands[1])[mask],
+                               strict=True):
+            begin, size = int(begin), int(size)
+            assert begin % 16 == 0 and size % 16 == 0 and size, "no whole units"
+            assert self.memory.exists[begin:begin + size].reshape(-1, 16).any(axis=1).all(), \
+                "outside of the buffers"
+            self.prefetched.append((begin, begin + size))
+
     def do_cp(self, parts, operands, mask):
-        if parts[2] == "bulk":
+        if parts[2:4] == ["bulk", "prefetch"]:
+            self._prefetch(operands, mask)
+        elif parts[2] == "bulk":
             if mask.any():
                 self.copy_tensor(operands, mask)
         elif parts[2] == "commit_group":
@@ -390,7 +415,7 @@ class Workgroup(WarpGroups):
             data = np.zeros((len(to), count), np.uint8)
             some = sizes > 0
             assert (sizes[some] == count).all()
-            data[some] = self.memory.read(self.address(operands[1])[mask][some], count)
+            data[some] = self._global(mask).read(self.address(operands[1])[mask][some], count)
             self.shared.write(to, np.full_like(data, POISON))
             self.copies.append((to, data))
 
@@ -430,13 +455,15 @@ class Workgroup(WarpGroups):
             self.set(to, total.astype(np.float32).view(np.uint32), mask)
 
 
-def launch(text, rows, inputs):
+def launch(text, rows, inputs, prefetched=None):
     """Runs all kernels of a PTX file.
 
     Args:
         text: the file, with its launch plan.
         rows: M.
         inputs: bytes of the buffers that are read, by name.
+        prefetched: a list that takes the parts of buffers that kernels have brought to a cache: the
+            buffer's name, and the first byte and that behind the last, which may lie outside.
 
     Returns:
         The bytes of the buffers that are written, by name.
@@ -445,7 +472,7 @@ def launch(text, rows, inputs):
     sizes = {"f32": 4, "bf16": 2, "f16": 2}
 
     def size_of(buffer, count):
-        return count * buffer["row_length"] * sizes[buffer.get("element", "f32")]
+        return count * buffer.get("row_stride", buffer["row_length"]) * sizes[buffer.get("element", "f32")]
 
     def number(value):
         if isinstance(value, int):
@@ -468,6 +495,7 @@ def launch(text, rows, inputs):
         memory.bytes[begin:begin + size] = POISON
         if buffer.get("access") == "read":
             memory.bytes[begin:begin + size] = np.frombuffer(inputs[buffer["name"]], np.uint8)
+    blocks = []
     for entry in plan["kernels"]:
         kernel = Kernel(text, entry["name"])
         values = []
@@ -481,7 +509,12 @@ def launch(text, rows, inputs):
         x, y, z = map(number, entry["grid"])
         for block in np.ndindex(x, y, z):
             Workgroup(kernel, values, memory, block, entry["block"][0],
-                      entry["dynamic_shared_bytes"]).run()
+                      entry["dynamic_shared_bytes"], blocks).run()
+    if prefetched is not None:
+        prefetched += [(buffer["name"], first - begin, behind - begin) for first, behind in blocks
+                       for (buffer, _), (begin, size) in zip(arguments + workspace, buffers,
+                                                             strict=True)
+                       if begin - 16 < first < begin + size]
     return {argument["name"]: memory.bytes[begin:begin + size].tobytes()
             for (argument, _), (begin, size) in zip(arguments, buffers[:len(arguments)],
                                                     strict=True)

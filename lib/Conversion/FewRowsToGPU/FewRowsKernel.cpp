@@ -61,7 +61,8 @@ void FewRowsKernel::makeKernel() {
       /*vector_width=*/1, /*rows_per_workgroup=*/0,
       /*workgroups_per_compute_unit=*/0, /*workgroups_per_row=*/1,
       /*column_tile=*/0, /*prefetch=*/0, /*unroll=*/1, /*stages=*/0,
-      /*early_start=*/startsEarly, /*reload=*/false, /*row_slices=*/0);
+      /*early_start=*/startsEarly, /*reload=*/false, /*row_slices=*/0,
+      /*early_rows=*/false, /*early_next=*/false);
   kernel->setAttr(
       kernelInfoAttr,
       KernelInfoAttr::get(b.getContext(), op.getEntryAttr(), op.getRowLength(),

@@ -108,6 +108,8 @@ static LogicalResult checkConverted(gpu::GPUFuncOp kernel) {
       else if (isa<lane::LoadScalarWithinOp, lane::ShareScalarOp,
                    lane::KeepOrderOp>(op))
         diagnostic << ": the chip cannot drop loads";
+      else if (isa<lane::PrefetchRowsOp>(op))
+        diagnostic << ": the chip cannot bring rows to its cache ahead";
       else if (isTransfer(op))
         diagnostic << ": the chip cannot count the bytes that arrive";
       else

@@ -64,8 +64,8 @@ void emitStore(mlir::ImplicitLocOpBuilder &b, mlir::Value vector,
 /// allocation begins: a workgroup's group of rows lies within the whole.
 mlir::Value emitOffsetInAllocation(mlir::ImplicitLocOpBuilder &b,
                                    mlir::Value memory, mlir::Value offset);
-/// The address of an element, as NVVM's operations take it. Strides are those
-/// of the identity layout.
+/// The address of an element of rows, which may lie apart, as NVVM's operations
+/// take it.
 mlir::Value emitAddress(mlir::ImplicitLocOpBuilder &b, mlir::Value memory,
                         mlir::ValueRange indices,
                         mlir::NVVM::NVVMMemorySpace space);

@@ -25,10 +25,11 @@ using namespace lnbwd;
 Value lnbwd::emitAddress(ImplicitLocOpBuilder &b, Value memory,
                          ValueRange indices, NVVM::NVVMMemorySpace space) {
   auto type = cast<MemRefType>(memory.getType());
+  SmallVector<int64_t> strides = type.getStridesAndOffset().first;
   Value offset = emitIndex(b, 0);
   for (auto [dim, index] : llvm::enumerate(indices)) {
     if (dim > 0) {
-      Value size = emitIndex(b, type.getDimSize(dim));
+      Value size = emitIndex(b, strides[dim - 1] / strides[dim]);
       offset = arith::MulIOp::create(b, offset, size);
     }
     offset = arith::AddIOp::create(b, offset, index);
@@ -201,6 +202,111 @@ private:
   const ChipInfo &chip;
 };
 
+/// The columns that this workgroup has of a row, as an index, where not all
+/// workgroups have as many; else null.
+static Value emitOwnColumns(ImplicitLocOpBuilder &b, lane::PlaceType place,
+                            Value firstColumn) {
+  if (place.getLastColumns() == place.getWorkgroupColumns())
+    return {};
+  Value left =
+      arith::SubIOp::create(b, emitIndex(b, place.getRowLength()), firstColumn);
+  return arith::MinUIOp::create(b, left,
+                                emitIndex(b, place.getWorkgroupColumns()));
+}
+
+/// Rows that lie side by side are asked for by the first lane of the workgroup
+/// at once, others by the first of each group.
+struct LowerPrefetchRows : PlacePattern<lane::PrefetchRowsOp> {
+  using PlacePattern::PlacePattern;
+
+  LogicalResult lower(lane::PrefetchRowsOp op, const Place &place,
+                      PatternRewriter &rewriter) const override {
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    SmallVector<Value> together, apart;
+    for (Value memory : op.getMemories())
+      (liesTogether(memory, place.type) ? together : apart).push_back(memory);
+    auto isBelowEnd = [&](Value row) -> Value {
+      return arith::CmpIOp::create(b, arith::CmpIPredicate::ult, row,
+                                   op.getEnd());
+    };
+    if (!together.empty()) {
+      Value isFirst = emitIsFirstThread(b);
+      emitIf(b, emitBoth(b, isFirst, isBelowEnd(op.getSet())), [&] {
+        Value rows = emitIndex(b, place.type.getGroups());
+        if (place.type.getGroups() > 1)
+          rows = arith::MinUIOp::create(
+              b, rows, arith::SubIOp::create(b, op.getEnd(), op.getSet()));
+        Value length = emitIndex(b, place.type.getRowLength());
+        Value elements = arith::MulIOp::create(b, rows, length);
+        for (Value memory : together)
+          emitPrefetch(b, place, memory, op.getSet(), elements);
+      });
+    }
+    if (!apart.empty()) {
+      Value row = arith::AddIOp::create(b, op.getSet(), place.group);
+      Value isFirst = arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                            place.lane, emitIndex(b, 0));
+      emitIf(b, emitBoth(b, isFirst, isBelowEnd(row)), [&] {
+        Value columns = emitOwnColumns(b, place.type, place.first);
+        if (!columns)
+          columns = emitIndex(b, place.type.getWorkgroupColumns());
+        for (Value memory : apart)
+          emitPrefetch(b, place, memory, row, columns);
+      });
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+
+private:
+  static int64_t getStride(Value memory) {
+    return cast<MemRefType>(memory.getType())
+        .getStridesAndOffset()
+        .first.front();
+  }
+
+  /// Whether a set of rows is one block of memory.
+  static bool liesTogether(Value memory, lane::PlaceType place) {
+    return getStride(memory) == place.getRowLength() &&
+           place.getWorkgroupColumns() == place.getRowLength();
+  }
+
+  /// Has `elements` elements of `memory` brought, from the workgroup's first
+  /// column of row `row` on. The instruction begins and ends where a unit does;
+  /// a unit that has one element of the memory may be brought whole.
+  static void emitPrefetch(ImplicitLocOpBuilder &b, const Place &place,
+                           Value memory, Value row, Value elements) {
+    int64_t elementBytes =
+        cast<MemRefType>(memory.getType()).getElementTypeBitWidth() / 8;
+    auto fillsUnits = [&](int64_t count) {
+      return count * elementBytes % bulkCopyUnit == 0;
+    };
+    Value column = place.first ? place.first : emitIndex(b, 0);
+    Value address =
+        emitAddress(b, memory, {row, column}, NVVM::NVVMMemorySpace::Global);
+    Value bytes = arith::IndexCastOp::create(
+        b, b.getI64Type(),
+        arith::MulIOp::create(b, elements, emitIndex(b, elementBytes)));
+    if (!fillsUnits(getStride(memory)) ||
+        !fillsUnits(place.type.getWorkgroupColumns()) ||
+        !fillsUnits(place.type.getLastColumns())) {
+      Type pointer = address.getType();
+      Value begin = LLVM::PtrToIntOp::create(b, b.getI64Type(), address);
+      Value rest = arith::ConstantIntOp::create(b, bulkCopyUnit - 1, 64);
+      Value units = arith::ConstantIntOp::create(b, -bulkCopyUnit, 64);
+      Value behind = arith::AddIOp::create(
+          b, arith::AddIOp::create(b, begin, bytes), rest);
+      begin = arith::AndIOp::create(b, begin, units);
+      bytes = arith::SubIOp::create(b, arith::AndIOp::create(b, behind, units),
+                                    begin);
+      address = LLVM::IntToPtrOp::create(b, pointer, begin);
+    }
+    NVVM::CpAsyncBulkPrefetchOp::create(
+        b, address, arith::TruncIOp::create(b, b.getI32Type(), bytes),
+        /*l2CacheHint=*/Value());
+  }
+};
+
 //===----------------------------------------------------------------------===//
 // Rows that come through workgroup memory
 //===----------------------------------------------------------------------===//
@@ -252,19 +358,6 @@ struct LowerStartCopies : StagePattern<lane::StartCopiesOp> {
   }
 
 private:
-  /// The columns that this workgroup has of a row, as an i32, where not all
-  /// workgroups have as many; else null.
-  static Value emitOwnColumns(ImplicitLocOpBuilder &b, lane::PlaceType place,
-                              Value firstColumn) {
-    if (place.getLastColumns() == place.getWorkgroupColumns())
-      return {};
-    Value left = arith::SubIOp::create(b, emitIndex(b, place.getRowLength()),
-                                       firstColumn);
-    Value own = arith::MinUIOp::create(
-        b, left, emitIndex(b, place.getWorkgroupColumns()));
-    return arith::IndexCastOp::create(b, b.getI32Type(), own);
-  }
-
   /// `bytes` of a whole part of the row, as an i32: fewer where the workgroup
   /// has but `columns`. Both are multiples of what a copy takes.
   static Value emitBytes(ImplicitLocOpBuilder &b, int64_t bytes,
@@ -282,6 +375,8 @@ private:
     lane::PlaceType place = of.type;
     Value firstColumn = of.first;
     Value columns = emitOwnColumns(b, place, firstColumn);
+    if (columns)
+      columns = arith::IndexCastOp::create(b, b.getI32Type(), columns);
     emitExpectBytes(b, target.barriers, op.getStage(),
                     emitBytes(b, layout.getStageBytes(), layout, columns));
     for (auto [i, memory] : llvm::enumerate(op.getMemories())) {
@@ -354,7 +449,7 @@ void lnbwd::populateLaneTransfersToNVIDIAPatterns(RewritePatternSet &patterns,
                                                   const ChipInfo &chip) {
   MLIRContext *context = patterns.getContext();
   patterns.add<LowerInitByteBarriers, LowerExpectBytes, LowerAwaitBytes,
-               LowerArriveAtPeers, LowerAwaitPeers, LowerStartCopies,
-               LowerAwaitStage, LowerReceive>(context);
+               LowerArriveAtPeers, LowerAwaitPeers, LowerPrefetchRows,
+               LowerStartCopies, LowerAwaitStage, LowerReceive>(context);
   patterns.add<LowerSendToPeers>(context, chip);
 }

@@ -42,7 +42,8 @@ static ScheduleAttr getSchedule(MLIRContext *context, int64_t threads,
       /*rows_per_workgroup=*/tileRows, /*workgroups_per_compute_unit=*/0,
       /*workgroups_per_row=*/1, tileColumns, /*prefetch=*/0, /*unroll=*/1,
       /*stages=*/0,
-      /*early_start=*/false, /*reload=*/false, /*row_slices=*/0);
+      /*early_start=*/false, /*reload=*/false, /*row_slices=*/0,
+      /*early_rows=*/false, /*early_next=*/false);
 }
 
 /// The first row of a matrix; of what has one dimension all that is static.

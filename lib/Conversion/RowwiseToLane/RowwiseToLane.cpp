@@ -157,6 +157,10 @@ void RowDistributor::write() {
     first = multiply(gpu::BlockIdOp::create(b, gpu::Dimension::y),
                      placeType.getColumns());
   place = lane::PlaceOp::create(b, placeType, first);
+  // Whoever starts now waits for the end of this kernel, and so, since this one
+  // waits as well, for the end of all before.
+  if (schedule.getEarlyNext())
+    lane::AllowNextKernelOp::create(b);
   // What is above needs nothing that another kernel writes. Of the kernel that
   // leaves row sums in parts only these are needed, and it has awaited the one
   // before it: rows may be on their way meanwhile.
@@ -165,7 +169,8 @@ void RowDistributor::write() {
   // Who waits for row sums in parts may as well wait where it runs: the
   // workgroups that leave them have but one row each.
   bool allowsFirst = op.hasScalarOutsInParts();
-  if (chip.workgroups.hasEarlyStart && allowsFirst)
+  bool isToAllow = chip.workgroups.hasEarlyStart && !schedule.getEarlyNext();
+  if (isToAllow && allowsFirst)
     lane::AllowNextKernelOp::create(b);
 
   Block &body = op.getBody().front();
@@ -219,7 +224,7 @@ void RowDistributor::write() {
 
   // Whatever follows, the kernel that adds up partial sums or one of another
   // launch, may be brought to the compute units meanwhile.
-  if (chip.workgroups.hasEarlyStart && !allowsFirst)
+  if (isToAllow && !allowsFirst)
     lane::AllowNextKernelOp::create(b);
   if (!sums.empty() && schedule.getRowGroups() > 1) {
     auto combined =

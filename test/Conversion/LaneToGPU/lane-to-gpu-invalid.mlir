@@ -56,6 +56,19 @@ gpu.module @m {
 
 // -----
 
+!place = !lane.place<row_length = 256, lanes = 64, groups = 1, width = 4>
+
+gpu.module @m {
+  gpu.func @no_prefetch(%m: memref<?x256xf32>, %i: index) {
+    %place = lane.place : !place
+    // expected-error@+1 {{cannot be converted: the chip cannot bring rows to its cache ahead}}
+    lane.prefetch_rows %m from %i below %i at %place : !place, memref<?x256xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 gpu.module @m {
   gpu.func @no_byte_barriers() workgroup(%b : memref<2xi64, #gpu.address_space<workgroup>>) {
     // expected-error@+1 {{cannot be converted: the chip cannot count the bytes that arrive}}

@@ -71,6 +71,63 @@ def ReloadPhasesPass
   let statistics = [Statistic<"numReloaded", "reloaded", "Row loops changed">];
 }
 
+def PrefetchFirstRowsPass
+    : Pass<"lnbwd-prefetch-first-rows", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Bring the first rows near while the kernel before ends";
+  let description = [{
+    Obeys `early_rows` of the schedule that the kernel's `lnbwd.kernel_info`
+    has. Such a kernel may start before the one before it has ended, and loads
+    nothing ahead of `lane.await_previous_kernel`, since that one may still
+    write what is loaded. To the cache where all writes of the chip meet rows
+    may come at any time: those that a workgroup has on their way before its
+    first turn is done, which are `stages` sets of rows, or one more than
+    `prefetch`, or `unroll`. What says where they are goes ahead of the wait
+    as well.
+
+    Kernels of other schedules are left alone, and so are loops that wait within
+    a turn, which load their rows before. Fails on whole sets, on a load of
+    anything but the row of the loop's set, and where the loop's bounds need
+    what is loaded behind the wait.
+
+    Before:
+
+    ```mlir
+    %place = lane.place : !place
+    lane.await_previous_kernel
+    %gamma = lane.load_columns %gammas at %place : ... -> vector<2x8xbf16>
+    %begin = arith.muli %workgroup, %c8 : index
+    %step = arith.muli %workgroups, %c8 : index
+    lane.for_rows %set = %begin to %rows step %step at %place for %workgroup of %workgroups : ... {
+      %row = lane.row %set at %place : !place
+      %x = lane.load %xs[%row] at %place : ... -> vector<2x8xbf16>
+      ...
+    }
+    ```
+
+    After, for `stages = 2`:
+
+    ```mlir
+    %place = lane.place : !place
+    %begin = arith.muli %workgroup, %c8 : index
+    %step = arith.muli %workgroups, %c8 : index
+    lane.prefetch_rows %xs from %begin below %rows at %place : !place, memref<?x1024xbf16>
+    %second = arith.addi %begin, %step : index
+    lane.prefetch_rows %xs from %second below %rows at %place : !place, memref<?x1024xbf16>
+    lane.await_previous_kernel
+    %gamma = lane.load_columns %gammas at %place : ... -> vector<2x8xbf16>
+    lane.for_rows %set = %begin to %rows step %step at %place for %workgroup of %workgroups : ... {
+      %row = lane.row %set at %place : !place
+      %x = lane.load %xs[%row] at %place : ... -> vector<2x8xbf16>
+      ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let statistics = [
+    Statistic<"numPrefetched", "prefetched", "Row loops whose first rows come early">,
+  ];
+}
+
 def PipelineRowsPass
     : Pass<"lnbwd-pipeline-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Have the loads of several sets of rows on their way";

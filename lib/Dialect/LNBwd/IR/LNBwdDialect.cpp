@@ -158,6 +158,11 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << field::reload << " unset where " << field::rowSlices
                        << " is set: no row sums are left to share or to wait "
                           "for";
+  if (earlyRows && (!earlyStart || reload))
+    return emitError() << "expected " << field::earlyStart << " set and "
+                       << field::reload << " unset where " << field::earlyRows
+                       << " is set: rows are brought near while the kernel "
+                          "waits, and rows that are read again are too long";
   if (stages && columnTile)
     return emitError() << "expected " << field::columnTile << " 0 where "
                        << field::stages

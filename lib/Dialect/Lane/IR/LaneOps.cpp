@@ -161,15 +161,23 @@ LogicalResult StoreOp::verify() {
                     getElementTypeOrSelf(getMemory()), getAccess());
 }
 
-LogicalResult DiscardOp::verify() {
-  PlaceType place = getPlace().getType();
-  if (getMemories().empty())
-    return emitOpError("expected memories to discard, got none");
-  for (Type memory : getMemories().getTypes())
-    if (failed(verifyRows(*this, memory, place, /*isColumn=*/false)))
+/// What is asked for rows without a part for each lane.
+template <typename Op>
+static LogicalResult verifyMemories(Op op, StringRef to) {
+  if (op.getMemories().empty())
+    return op.emitOpError("expected memories to ") << to << ", got none";
+  for (Type memory : op.getMemories().getTypes())
+    if (failed(verifyRows(op, memory, op.getPlace().getType(),
+                          /*isColumn=*/false)))
       return failure();
   return success();
 }
+
+LogicalResult PrefetchRowsOp::verify() {
+  return verifyMemories(*this, "bring rows of");
+}
+
+LogicalResult DiscardOp::verify() { return verifyMemories(*this, "discard"); }
 
 //===----------------------------------------------------------------------===//
 // The walk over the rows

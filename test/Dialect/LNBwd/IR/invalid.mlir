@@ -1197,6 +1197,20 @@ func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups 
 
 // -----
 
+// expected-error@+1 {{expected early_start set and reload unset where early_rows is set: rows are brought near while the kernel waits, and rows that are read again are too long}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, early_rows = true>} {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected early_start set and reload unset where early_rows is set}}
+func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, early_start = true, reload = true, early_rows = true>} {
+  return
+}
+
+// -----
+
 // expected-error@+1 {{expected row_slices to be at least 0, got -1}}
 func.func @f() attributes {s = #lnbwd.schedule<threads_per_row = 64, row_groups = 1, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 4, row_slices = -1>} {
   return

@@ -162,6 +162,22 @@ func.func @f(%rows: index, %place: !lane.place<row_length = 128, lanes = 32, gro
 
 // -----
 
+func.func @f(%m: memref<?x64xf32>, %rows: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected a memref of rank 2 whose last dimension is the place's row_length, 128, got 'memref<?x64xf32>'}}
+  lane.prefetch_rows %m from %rows below %rows at %place : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>, memref<?x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%rows: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
+  // expected-error@+1 {{expected memories to bring rows of, got none}}
+  "lane.prefetch_rows"(%rows, %rows, %place) : (index, index, !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) -> ()
+  return
+}
+
+// -----
+
 func.func @f(%i: index, %place: !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2>) {
   // expected-error@+1 {{expected which workgroup of how many it is for, since its last set may not be whole}}
   lane.for_rows %set = %i to %i step %i at %place : !lane.place<row_length = 128, lanes = 32, groups = 2, width = 2> {

@@ -4,6 +4,8 @@
 // A loop over rows with a column sum, a row sum and a row scalar.
 // CHECK-LABEL: func.func @row_loop
 // CHECK:         %[[PLACE:.*]] = lane.place : !place
+// CHECK:         lane.prefetch_rows %{{.*}}, %{{.*}} from %{{.*}} below %{{.*}} at %[[PLACE]] : !place, memref<?x1000xbf16>, memref<?x1000xf32>
+// CHECK:         lane.await_previous_kernel
 // CHECK:         %[[GAMMA:.*]] = lane.load_columns %{{.*}} at %[[PLACE]] : !place, memref<1000xbf16> -> vector<2x8xbf16>
 // CHECK:         %[[FIRST:.*]] = lane.first_turn : !lane.turn
 // CHECK:         %[[RESULTS:.*]]:2 = lane.for_rows %[[SET:.*]] = %{{.*}} to %{{.*}} step %{{.*}} at %[[PLACE]] for %{{.*}} of %{{.*}} sums(%[[SUM:.*]] = %{{.*}}) carrying(%[[TURN:.*]] = %[[FIRST]]) attributes {sum_block = 8 : i64} : !place, vector<2x8xf32>, !lane.turn {
@@ -25,6 +27,7 @@
 func.func @row_loop(%begin: index, %rows: index, %step: index, %w: index, %ws: index, %g: memref<1000xbf16>, %a: memref<?x1000xbf16>,
                     %b: memref<?x1000xf32>, %s: memref<?xf32>, %o: memref<?x1000xbf16>, %p: memref<?x1000xf32>) {
   %place = lane.place : !place
+  lane.prefetch_rows %a, %b from %begin below %rows at %place : !place, memref<?x1000xbf16>, memref<?x1000xf32>
   lane.await_previous_kernel
   %gamma = lane.load_columns %g at %place : !place, memref<1000xbf16> -> vector<2x8xbf16>
   %zero = arith.constant dense<0.0> : vector<2x8xf32>

@@ -188,7 +188,8 @@ def LNBwd_EarlyStart : LNBwd_ScheduleField<"early_start", LNBwd_Flag> {
   let text = "the kernel may start before the one before it on the stream has "
              "ended, whatever that is, and waits before its first access to "
              "memory. Only for chips that can launch so, where each kernel "
-             "lets the next one start when its own rows are done";
+             "lets the next one start when its own rows are done, or sooner "
+             "(`early_next`)";
   let vendors = ["nvidia"];
   let hasLegalityCheck = 1;
 }
@@ -211,6 +212,25 @@ def LNBwd_RowSlices : LNBwd_ScheduleField<"row_slices", LNBwd_AtLeast<0>> {
                     "sums, none of which is a maximum";
   let hasLegalityCheck = 1;
   let tried = [0, 1, 2, 4, 8, 16];
+}
+
+def LNBwd_EarlyRows : LNBwd_ScheduleField<"early_rows", LNBwd_Flag> {
+  let defaultValue = "0";
+  let text = "the rows that a workgroup begins with are on their way to the "
+             "cache of all compute units while it waits for the kernel before. "
+             "Only with `early_start`, not with `reload`";
+  let defaultText = "a kernel that adds up partial sums of one with it has "
+                    "`early_next`";
+  let vendors = ["nvidia"];
+}
+
+def LNBwd_EarlyNext : LNBwd_ScheduleField<"early_next", LNBwd_Flag> {
+  let defaultValue = "0";
+  let text = "the next kernel on the stream may start as soon as all "
+             "workgroups of this one run, and not when their rows are done. "
+             "Not for programs that leave row sums in parts";
+  let vendors = ["nvidia"];
+  let hasLegalityCheck = 1;
 }
 
 } // defset LNBwd_ScheduleFields

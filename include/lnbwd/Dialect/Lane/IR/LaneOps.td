@@ -132,7 +132,11 @@ def Lane_AwaitPreviousKernelOp : Lane_Op<"await_previous_kernel"> {
 def Lane_AllowNextKernelOp : Lane_Op<"allow_next_kernel"> {
   let summary = "Let the next kernel of the stream start";
   let description = [{
-    Where the chip can start a kernel before the one before it has ended.
+    Where the chip can start a kernel before the one before it has ended. The
+    next kernel may come to the compute units when all workgroups of this one
+    have come here or have ended; it waits for the end of this one by
+    `lane.await_previous_kernel`. That holds for all that is before as well if
+    this kernel waits, no matter whether ahead of this operation or behind it.
 
     Example:
 
@@ -141,6 +145,30 @@ def Lane_AllowNextKernelOp : Lane_Op<"allow_next_kernel"> {
     ```
   }];
   let assemblyFormat = "attr-dict";
+}
+
+def Lane_PrefetchRowsOp : Lane_Op<"prefetch_rows"> {
+  let summary = "Have a set of rows brought to the cache of all compute units";
+  let description = [{
+    The rows of the set that begins with row `set`, below row `end`, of each of
+    `memories`: of them the columns of this workgroup. Nothing waits for it, and
+    nothing can be seen of it but time: memory may be meant that another kernel
+    still writes, since that cache is where the chip's writes meet.
+
+    Example:
+
+    ```mlir
+    lane.prefetch_rows %dys, %xs from %set below %rows at %place
+        : !lane.place<...>, memref<?x1024xbf16>, memref<?x1024xbf16>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyMemRef>:$memories, Index:$set, Index:$end,
+                       Lane_Place:$place);
+  let assemblyFormat = [{
+    $memories `from` $set `below` $end `at` $place attr-dict `:` type($place)
+    `,` type($memories)
+  }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
