@@ -17,6 +17,7 @@
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleWeights.h"
+#include "lnbwd/Analysis/StageLayout.h"
 #include "lnbwd/Analysis/TurnModel.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
@@ -116,6 +117,18 @@ static bool startsEarly(RowwiseOp op, const ChipInfo &chip, int64_t split,
          (split < leastLateSplit || workgroups == 1 || op.getAllSums().empty());
 }
 
+/// Whether rows of `op` may come through stages where several workgroups share
+/// each. Those that do not all begin where a copy can are worth it where an
+/// access has one element, which takes a register of its own while it is on its
+/// way; of wider accesses that has not been timed (docs/cost-model.md).
+static bool stagesShared(RowwiseOp op, int64_t width) {
+  return width == 1 || llvm::all_of(op.getRows(), [&](Value rows) {
+           int64_t bits =
+               cast<ShapedType>(rows.getType()).getElementTypeBitWidth();
+           return op.getRowLength() * bits % (8 * bulkCopyUnit) == 0;
+         });
+}
+
 /// Calls `visit` with each schedule for `rows` rows that are whole in a
 /// workgroup or a cluster, but for those that are hopeless.
 static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
@@ -126,6 +139,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
       std::min(chooseVectorWidth(op), toTry.bytes * 8 / op.getRowElementBits());
   bool hasRowSums = op.hasRowSums();
   bool isUnboundedTried = takesUnboundedGrid(op);
+  bool areSharedStaged = stagesShared(op, width);
   SmallVector<Flight> flights = getFlights(chip);
   for (int64_t split : tried::workgroupsPerRow) {
     if (split > chip.workgroups.clusterWorkgroups ||
@@ -158,6 +172,8 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           continue;
         int64_t workgroup = threads * fields.rowGroups;
         for (auto [stages, prefetch, unroll] : flights) {
+          if (stages && split > 1 && !areSharedStaged)
+            continue;
           fields.stages = stages;
           fields.prefetch = prefetch;
           fields.unroll = unroll;
