@@ -117,18 +117,6 @@ static bool startsEarly(RowwiseOp op, const ChipInfo &chip, int64_t split,
          (split < leastLateSplit || workgroups == 1 || op.getAllSums().empty());
 }
 
-/// Whether rows of `op` may come through stages where several workgroups share
-/// each. Those that do not all begin where a copy can are worth it where an
-/// access has one element, which takes a register of its own while it is on its
-/// way; of wider accesses that has not been timed (docs/cost-model.md).
-static bool stagesShared(RowwiseOp op, int64_t width) {
-  return width == 1 || llvm::all_of(op.getRows(), [&](Value rows) {
-           int64_t bits =
-               cast<ShapedType>(rows.getType()).getElementTypeBitWidth();
-           return op.getRowLength() * bits % (8 * bulkCopyUnit) == 0;
-         });
-}
-
 /// Calls `visit` with each schedule for `rows` rows that are whole in a
 /// workgroup or a cluster, but for those that are hopeless.
 static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
@@ -139,7 +127,6 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
       std::min(chooseVectorWidth(op), toTry.bytes * 8 / op.getRowElementBits());
   bool hasRowSums = op.hasRowSums();
   bool isUnboundedTried = takesUnboundedGrid(op);
-  bool areSharedStaged = stagesShared(op, width);
   SmallVector<Flight> flights = getFlights(chip);
   for (int64_t split : tried::workgroupsPerRow) {
     if (split > chip.workgroups.clusterWorkgroups ||
@@ -172,8 +159,6 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
           continue;
         int64_t workgroup = threads * fields.rowGroups;
         for (auto [stages, prefetch, unroll] : flights) {
-          if (stages && split > 1 && !areSharedStaged)
-            continue;
           fields.stages = stages;
           fields.prefetch = prefetch;
           fields.unroll = unroll;
@@ -237,6 +222,38 @@ namespace {
 using Weighed = std::pair<double, ScheduleFields>;
 } // namespace
 
+/// Whether workgroups share rows of `op` that come through stages although not
+/// all begin where a copy can, which has not been timed.
+static bool isUntimed(RowwiseOp op, const ScheduleFields &fields) {
+  return fields.stages && fields.workgroupsPerRow > 1 &&
+         llvm::any_of(op.getRows(), [&](Value rows) {
+           int64_t bits =
+               cast<ShapedType>(rows.getType()).getElementTypeBitWidth();
+           return op.getRowLength() * bits % (8 * bulkCopyUnit) != 0;
+         });
+}
+
+/// Leaves untimed schedules among `found`, the fastest first, only where they
+/// are surely better than the first of the others that can run: where that has
+/// workgroups share rows, too, and keeps each element that is on its way in a
+/// register of its own (docs/cost-model.md).
+static void dropUntimed(RowwiseOp op, const ChipInfo &chip, RegisterBound bound,
+                        SmallVectorImpl<Weighed> &found) {
+  auto isUntimedOne = [&](const Weighed &each) {
+    return isUntimed(op, each.second);
+  };
+  if (llvm::none_of(found, isUntimedOne))
+    return;
+  auto *timed = llvm::find_if(found, [&](const Weighed &each) {
+    return !isUntimedOne(each) &&
+           getObstacle(op, each.second.get(op.getContext()), chip, bound)
+               .empty();
+  });
+  if (timed != found.end() &&
+      (timed->second.workgroupsPerRow == 1 || timed->second.vectorWidth > 1))
+    llvm::erase_if(found, isUntimedOne);
+}
+
 /// Calls `visit` with those of `found` that can run, the fastest first, until
 /// it returns false. Returns whether there was any.
 static bool visitByTime(RowwiseOp op, const ChipInfo &chip, RegisterBound bound,
@@ -247,6 +264,7 @@ static bool visitByTime(RowwiseOp op, const ChipInfo &chip, RegisterBound bound,
     return std::round(one.first * stepsPerMicrosecond) <
            std::round(other.first * stepsPerMicrosecond);
   });
+  dropUntimed(op, chip, bound, found);
   bool isAnyVisited = false;
   for (const auto &[time, fields] : found) {
     ScheduleAttr schedule = fields.get(op.getContext());
