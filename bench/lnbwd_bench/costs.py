@@ -47,6 +47,7 @@ COMPUTE_UNITS, WAVE, SCHEDULERS, MEGAHERTZ = 132, 32, 4, 1980
 REGISTERS_PER_SCHEDULER, REGISTER_GRANULE, MOST_REGISTERS = 512, 8, 255
 COMPUTE_UNIT_THREADS, COMPUTE_UNIT_SHARED = 2048, 228 * 1024
 RESERVED_SHARED, COMBINED_SHARE, CROWDING_BYTES, LINE = 1024, 0.75, 128 * 1024, 128
+COPY_UNIT = 16
 CLUSTER_PARTS = ((6, 16), (2, 18))
 REGISTER_STEPS, REGISTER_ERRORS, SPILL_SCALE = (64, 128), (-6, 0, 6), 8
 TURN_TOLERANCE = 0.0503
@@ -142,17 +143,22 @@ class Schedules:
         self.is_exchanged = (self.threads_per_row > WAVE) | (self.split > 1)
         self.steps = np.log2(np.minimum(self.threads_per_row, WAVE))
         self.row_bytes = self.groups * self.part * self.bytes_read
+        read_bytes = self.bytes_read / self.rows_read
         self.is_shifted = self.is_staged & (
-            (self.part * self.bytes_read / self.rows_read) % 16 != 0)
+            ((self.part * read_bytes) % COPY_UNIT != 0) | self._shares_apart(read_bytes))
         read = self.rows_read * self._lines(self.bytes_read / self.rows_read)
         written = self.rows_written * self._lines(
             self.bytes_written / np.maximum(self.rows_written, 1))
         self.lines = self.chunks * (np.where(self.is_staged, 0, read) + written)
 
+    def _shares_apart(self, element_bytes: Array) -> Array:
+        """Whether workgroups share rows that do not all begin where a copy can."""
+        return (self.split > 1) & ((self.length * element_bytes) % COPY_UNIT != 0)
+
     def _lines(self, element_bytes: Array) -> Array:
         lanes = np.minimum(self.threads_per_row, WAVE)
         share = lanes * self.width * element_bytes / LINE
-        is_apart = (self.part * element_bytes) % LINE != 0
+        is_apart = ((self.part * element_bytes) % LINE != 0) | self._shares_apart(element_bytes)
         return np.asarray(WAVE / lanes * np.maximum(np.ceil(share), share + is_apart))
 
     def _registers(self, p: Values) -> None:

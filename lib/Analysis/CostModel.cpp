@@ -220,14 +220,24 @@ struct Residency {
 };
 } // namespace
 
-/// Cache lines that an access of a wave to a row block touches.
-static double countLines(const Shape &shape, const ScheduleFields &schedule,
-                         const ChipInfo &chip, double elementBytes) {
+/// Whether workgroups share rows that do not all begin where a copy can.
+static bool sharesApart(const ProgramCosts &program,
+                        const ScheduleFields &schedule, double elementBytes) {
+  return schedule.workgroupsPerRow > 1 &&
+         std::fmod(program.length * elementBytes, double(bulkCopyUnit)) != 0;
+}
+
+/// Cache lines that an access of a wave to a row block touches. A slice of a
+/// row begins no better than the row.
+static double countLines(const ProgramCosts &program, const Shape &shape,
+                         const ScheduleFields &schedule, const ChipInfo &chip,
+                         double elementBytes) {
   auto wave = double(chip.waveSize);
   double lanes = std::min(double(schedule.threadsPerRow), wave);
   double share =
       lanes * double(schedule.vectorWidth) * elementBytes / lineBytes;
-  bool isApart = std::fmod(shape.columns * elementBytes, lineBytes) != 0;
+  bool isApart = std::fmod(shape.columns * elementBytes, lineBytes) != 0 ||
+                 sharesApart(program, schedule, elementBytes);
   return wave / lanes *
          std::max(std::ceil(share), share + (isApart ? 1.0 : 0.0));
 }
@@ -376,16 +386,18 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   double steps = std::log2(std::min(threadsPerRow, wave));
   double lines =
       program.rowsWritten *
-      countLines(shape, schedule, chip,
+      countLines(program, shape, schedule, chip,
                  program.bytesWritten / std::max(program.rowsWritten, 1.0));
   double readBytes = program.bytesRead / std::max(program.rowsRead, 1.0);
   if (!shape.isStaged)
-    lines += program.rowsRead * countLines(shape, schedule, chip, readBytes);
+    lines += program.rowsRead *
+             countLines(program, shape, schedule, chip, readBytes);
   double perElement = p.elementInstructions * (program.operations +
                                                program.sums + program.rowSums) +
                       p.functionInstructions * program.functions;
   if (shape.isStaged &&
-      std::fmod(shape.columns * readBytes, double(bulkCopyUnit)) != 0)
+      (std::fmod(shape.columns * readBytes, double(bulkCopyUnit)) != 0 ||
+       sharesApart(program, schedule, readBytes)))
     perElement += p.shiftedInstructions * program.rowsRead;
   double instructions = p.rowInstructions +
                         p.shuffleInstructions * steps * program.rowSums +

@@ -199,7 +199,7 @@ void LegalityChecks::checkStages() {
   }
   uint64_t before = os.tell();
   int64_t workgroups = schedule.getWorkgroupsPerRow();
-  bool isRagged = length % (workgroups * schedule.getVectorWidth()) != 0;
+  bool areRowsAligned = true;
   forEachRowBlock([&](ShapedType type, int64_t stride) {
     int64_t rowBytes = stride * type.getElementTypeBitWidth() / 8;
     if (stride != length)
@@ -209,16 +209,12 @@ void LegalityChecks::checkStages() {
       os << "expected " << field::stages << " 0 for groups of rows of "
          << rowBytes << " bytes: a bulk copy begins at a multiple of "
          << bulkCopyUnit << ", and not every group does";
-    else if (isRagged && rowBytes % bulkCopyUnit != 0)
-      os << "expected " << field::stages << " 0 for rows of " << rowBytes
-         << " bytes over " << workgroups
-         << " workgroups: a bulk copy begins at a multiple of " << bulkCopyUnit
-         << ", and not every row does; lower " << field::workgroupsPerRow
-         << " to 1, or set " << field::stages << " to 0";
+    areRowsAligned &= rowBytes % bulkCopyUnit == 0;
   });
   if (os.tell() != before || !needsShift(op, schedule))
     return;
-  if (workgroups > 1)
+  // Rows that all begin where a copy can are shared out where one can.
+  if (workgroups > 1 && areRowsAligned)
     os << "expected each workgroup's part of a row to be a multiple of "
        << bulkCopyUnit << " bytes where " << field::stages
        << " is set, got row length " << length << " over " << workgroups

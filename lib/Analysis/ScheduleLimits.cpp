@@ -133,9 +133,9 @@ static int64_t registerBitsOf(OperandRange values, int64_t width) {
 }
 
 static StageLayout getStageLayout(RowwiseOp op, ScheduleAttr schedule) {
-  StageLayout layout{getWorkgroupColumns(op, schedule),
+  StageLayout layout{op.getRowLength(),
+                     getWorkgroupColumns(op, schedule),
                      schedule.getRowGroups(),
-                     schedule.getWorkgroupsPerRow() > 1,
                      {}};
   for (Value rows : op.getRows())
     layout.elementBytes.push_back(

@@ -39,7 +39,7 @@ def schedules_of(kind, dtype, m, n, chosen):
 
 @pytest.mark.parametrize("kind, dtype, m, n", [
     ("layer_norm_bwd", "bf16", 8192, 4096), ("layer_norm_bwd", "f32", 8191, 1000),
-    ("layer_norm_bwd", "bf16", 1500, 11032),
+    ("layer_norm_bwd", "bf16", 1500, 11032), ("layer_norm_bwd", "f16", 1500, 11033),
     ("rms_norm_bwd", "f16", 5000, 515), ("layer_norm", "bf16", 65536, 768),
     ("rms_norm", "f32", 4096, 128), ("norm_backward", "bf16", 4096, 10368),
     ("norm_forward", "bf16", 4000, 1024), ("gelu_backward", "bf16", 8192, 4096),

@@ -1,9 +1,9 @@
 # Part of the lnbwd project, under the Apache License v2.0 with LLVM Exceptions.
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Executes the PTX of kernels with products, or of row programs without sums over rows in
-registers, workgroup by workgroup: what their instructions mean by NVIDIA's manual of PTX, for want
-of a GPU. It knows the instructions of such kernels alone.
+"""Executes the PTX of kernels with products, of row programs whose rows workgroups share, or
+without sums over rows in registers, workgroup by workgroup: what their instructions mean by
+NVIDIA's manual of PTX, for want of a GPU. It knows the instructions of such kernels alone.
 
 Registers are arrays over the threads of a workgroup. The threads whose next instruction is the
 first in the text go on; those at a barrier wait for all others that have not ended. A copy to
@@ -18,14 +18,17 @@ import re
 import numpy as np
 
 from device import encode
-from ptx_warp_groups import WarpGroups
+from ptx_clusters import Clusters, run_cluster
+from ptx_warp_groups import Barrier, WarpGroups
 
 WARP = 32
 GUARD = 4096
+# Buffers begin at multiples of so many bytes, as a device allocates them.
+LINE = 256
 # Of float16, bfloat16 and float32 no number.
 POISON = 0xFF
-UNSIGNED = {"b16": np.uint16, "u16": np.uint16, "b32": np.uint32, "u32": np.uint32, "s32": np.int32,
-            "b64": np.uint64, "u64": np.uint64, "s64": np.int64, "f32": np.float32}
+UNSIGNED = {"b16": np.uint16, "u16": np.uint16, "s16": np.int16, "b32": np.uint32, "u32": np.uint32,
+            "s32": np.int32, "b64": np.uint64, "u64": np.uint64, "s64": np.int64, "f32": np.float32}
 
 
 class Memory:
@@ -61,6 +64,9 @@ class Kernel:
 
     def __init__(self, text, name):
         body = text[text.index(f".entry {name}("):]
+        # Workgroups of a cluster, in the grid's second dimension.
+        shared = re.search(r"\.reqnctapercluster 1, (\d+), 1", body[:body.index("{")])
+        self.cluster = int(shared[1]) if shared else 1
         self.parameters = re.findall(r"\.param [^,)]*?(\w+)\s*[,)]", body[:body.index("{")])
         body = body[body.index("{") + 1:]
         depth, end = 1, 0
@@ -78,6 +84,7 @@ class Kernel:
                 scope = f" of {scopes}" if line[0] == "{" else ""
                 line = line[1:].strip()
             if match := re.match(r"\.shared \.align (\d+) \.b8 (\w+)\[(\d+)\]", line):
+                size = -(-size // int(match[1])) * int(match[1])
                 self.static[match[2]] = size
                 size += int(match[3])
             elif line.endswith(":"):
@@ -87,8 +94,9 @@ class Kernel:
         self.static_size = size
         self.waits = any(name == "griddepcontrol.wait" for _, name, _ in self.code)
         # Memory that the launch asks for is behind that of the kernel.
-        for match in re.finditer(r"\.extern \.shared .*? (\w+)\[\];", text):
-            self.static[match[1]] = size
+        for match in re.finditer(r"\.extern \.shared \.align (\d+) .*? (\w+)\[\];", text):
+            self.static_size = -(-size // int(match[1])) * int(match[1])
+            self.static[match[2]] = self.static_size
 
     @staticmethod
     def _parse(line, scope):
@@ -102,7 +110,7 @@ class Kernel:
         return guard, name.strip(), operands
 
 
-class Workgroup(WarpGroups):
+class Workgroup(WarpGroups, Clusters):
     """The threads of one workgroup at work."""
 
     def __init__(self, kernel, arguments, memory, block, threads, launched_bytes, prefetched=None):
@@ -118,6 +126,10 @@ class Workgroup(WarpGroups):
         # Which threads know that the kernel before has ended.
         self.awaited = np.full(threads, not kernel.waits)
         self.next = np.zeros(threads, np.int64)
+        # Which barrier of the workgroup a thread waits at.
+        self.barred = np.full(threads, -1)
+        # Which meeting of its cluster a thread has arrived at.
+        self.met = np.zeros(threads, np.int64)
 
     def value(self, operand, kind="b64"):
         """An operand's value for all threads."""
@@ -160,10 +172,22 @@ class Workgroup(WarpGroups):
             free = free & ~here
 
     def run(self):
+        """Runs a workgroup that shares no rows."""
+        for _ in self.turns():
+            raise AssertionError("it waits for others")
+
+    def turns(self):
+        """Goes on as far as it can without others of its cluster, and yields whether it did."""
         end = len(self.kernel.code)
-        barriers = np.full(self.threads, -1)  # Which one a thread waits at.
+        moved = False
+        barriers = self.barred
         while True:
             ready = self.runnable() & (self.next < end) & (barriers < 0)
+            if not ready.any() and self.waits:
+                yield moved
+                moved = False
+                continue
+            moved = True
             if not ready.any():
                 waiting = barriers[barriers >= 0]
                 if not waiting.size:
@@ -188,6 +212,8 @@ class Workgroup(WarpGroups):
                 self.next[mask] = end
             elif parts[0] in ("fence", "setmaxnreg") or name.startswith("bar.warp."):
                 pass
+            elif name.startswith("barrier.cluster."):
+                self.do_barrier_cluster(parts, mask)
             elif parts[0] in ("bar", "barrier"):
                 barriers[mask] = place
             elif mask.any() or parts[0] == "cp":
@@ -356,6 +382,10 @@ class Workgroup(WarpGroups):
                          for operand in operands[1:])
             self.set(operands[0], high.astype(np.uint32) << np.uint32(16) | low, mask)
             return
+        if to in ("bf16", "f16"):
+            number = self.value(operands[1]).astype(np.uint32).view(np.float32)
+            self.set(operands[0], encode(number, to), mask)
+            return
         source = self.value(operands[1]).astype(UNSIGNED[parts[-1]])
         self.set(operands[0], source.astype(UNSIGNED[parts[-2]]), mask)
 
@@ -379,6 +409,9 @@ class Workgroup(WarpGroups):
 
     def do_st(self, parts, operands, mask):
         kind = {"f32": np.uint32}.get(parts[-1]) or UNSIGNED[parts[-1]]
+        if parts[1] == "async":
+            self.send(operands, mask)
+            return
         memory = self._global(mask) if "global" in parts else self.shared
         values = [self.value(r).astype(kind)[mask]
                   for r in re.findall(r"%\w+|0f\w+|\b\d+\b", operands[1])]
@@ -395,12 +428,20 @@ class Workgroup(WarpGroups):
                 "outside of the buffers"
             self.prefetched.append((begin, begin + size))
 
+    def do_discard(self, parts, operands, mask):
+        """What was there is no number any more."""
+        addresses, size = self.address(operands[0])[mask], int(operands[1], 0)
+        assert not (addresses % size).any(), "not aligned"
+        self._global(mask).write(addresses, np.full((len(addresses), size), POISON, np.uint8))
+
     def do_cp(self, parts, operands, mask):
         if parts[2:4] == ["bulk", "prefetch"]:
             self._prefetch(operands, mask)
         elif parts[2] == "bulk":
-            if mask.any():
+            if mask.any() and parts[3] == "tensor":
                 self.copy_tensor(operands, mask)
+            elif mask.any():
+                self.copy_bytes(operands, mask)
         elif parts[2] == "commit_group":
             self.groups.append(self.copies)
             self.copies = []
@@ -472,7 +513,8 @@ def launch(text, rows, inputs, prefetched=None):
     sizes = {"f32": 4, "bf16": 2, "f16": 2}
 
     def size_of(buffer, count):
-        return count * buffer.get("row_stride", buffer["row_length"]) * sizes[buffer.get("element", "f32")]
+        length = buffer.get("row_stride", buffer["row_length"])
+        return count * length * sizes[buffer.get("element", "f32")]
 
     def number(value):
         if isinstance(value, int):
@@ -488,7 +530,7 @@ def launch(text, rows, inputs, prefetched=None):
     workspace = [(buffer, size_of(buffer, number(buffer["rows"]))) for buffer in plan["workspace"]]
     for _, size in arguments + workspace:
         buffers.append((total, size))
-        total += -(-size // 16) * 16 + GUARD
+        total += -(-size // LINE) * LINE + GUARD
     memory = Memory(total)
     for (buffer, _), (begin, size) in zip(arguments + workspace, buffers, strict=True):
         memory.exists[begin:begin + size] = True
@@ -507,9 +549,16 @@ def launch(text, rows, inputs, prefetched=None):
             else:
                 values.append(number(parameter))
         x, y, z = map(number, entry["grid"])
-        for block in np.ndindex(x, y, z):
-            Workgroup(kernel, values, memory, block, entry["block"][0],
-                      entry["dynamic_shared_bytes"], blocks).run()
+        threads = entry["block"][0]
+        for i, j, k in np.ndindex(x, y // kernel.cluster, z):
+            workgroups = [
+                Workgroup(kernel, values, memory, (i, kernel.cluster * j + rank, k), threads,
+                          entry["dynamic_shared_bytes"], blocks)
+                for rank in range(kernel.cluster)]
+            if kernel.cluster > 1:
+                run_cluster(workgroups, Barrier(kernel.cluster * threads))
+            else:
+                workgroups[0].run()
     if prefetched is not None:
         prefetched += [(buffer["name"], first - begin, behind - begin) for first, behind in blocks
                        for (buffer, _), (begin, size) in zip(arguments + workspace, buffers,

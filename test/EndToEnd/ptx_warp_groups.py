@@ -51,6 +51,8 @@ class WarpGroups:
         self.barriers, self.maps, self.pending = {}, {}, []
         # What a thread waits for: a barrier's address and a parity.
         self.waits = {}
+        # The workgroups of its cluster, if it is one of several.
+        self.peers = []
 
     def runnable(self):
         """Which threads do not wait for a barrier; copies arrive where there is no other way."""
@@ -61,7 +63,10 @@ class WarpGroups:
                     del self.waits[thread]
             free = np.ones(self.threads, bool)
             free[list(self.waits)] = False
-            if (free & (self.next < end)).any() or not self.waits:
+            moving = free & (self.next < end) & (self.barred < 0)
+            if moving.any() or not self.waits:
+                return free
+            if self.peers and not self.pending:
                 return free
             assert self.pending, "all threads wait for barriers and nothing is on its way"
             barrier, places, data = self.pending.pop(0)

@@ -18,7 +18,8 @@ CHIP = "sm_90"
 EARLY = "early_start=1,early_rows=1"
 COPY = """func.func @copy(%x: memref<?x{n}x{dtype}{layout}> {{lnbwd.name = "x"}},
                           %y: memref<?x{n}x{dtype}> {{lnbwd.name = "y"}}) {{
-  lnbwd.rowwise @copy rows(%x : memref<?x{n}x{dtype}{layout}>) outs rows(%y : memref<?x{n}x{dtype}>) {{
+  lnbwd.rowwise @copy rows(%x : memref<?x{n}x{dtype}{layout}>)
+      outs rows(%y : memref<?x{n}x{dtype}>) {{
   ^bb0(%r: vector<{n}x{dtype}>):
     lnbwd.yield %r : vector<{n}x{dtype}>
   }}
@@ -112,7 +113,8 @@ def test_an_access_ahead_of_the_wait_is_found(build):
 
 def first_of(code, *names):
     """Where the first instruction is whose name begins so; behind the last where there is none."""
-    return next((place for place, (name, _) in enumerate(code) if name.startswith(names)), len(code))
+    return next((place for place, (name, _) in enumerate(code) if name.startswith(names)),
+                len(code))
 
 
 ACCESSES = ("ld.global", "st.global", "st.async", "cp.async.bulk.shared", "atom", "red.")

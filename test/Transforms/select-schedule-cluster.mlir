@@ -75,3 +75,23 @@ func.func @many(%x: memref<65536x4096xbf16>, %y: memref<65536x4096xbf16>, %s: me
   }
   return
 }
+
+// -----
+
+// And those that do not begin where a copy can: each workgroup's copies begin
+// before its part.
+// CHECK-LABEL: func.func @odd
+// CHECK: schedule = #lnbwd.schedule<{{.*}}vector_width = 1, {{.*}}workgroups_per_row = {{[48]}}, {{.*}}stages = {{[2-4]}}
+func.func @odd(%x: memref<2828x14113xf16>, %y: memref<2828x14113xf16>, %s: memref<14113xf32>, %t: memref<14113xf32>) {
+  lnbwd.rowwise @k rows(%x, %y : memref<2828x14113xf16>, memref<2828x14113xf16>)
+      outs rows(%y : memref<2828x14113xf16>) column_sums(%s, %t : memref<14113xf32>, memref<14113xf32>) {
+  ^bb0(%xr: vector<14113xf16>, %yr: vector<14113xf16>):
+    %wide = arith.extf %xr : vector<14113xf16> to vector<14113xf32>
+    %other = arith.extf %yr : vector<14113xf16> to vector<14113xf32>
+    %sum = vector.reduction <add>, %wide : vector<14113xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<14113xf32>
+    %narrow = arith.truncf %spread : vector<14113xf32> to vector<14113xf16>
+    lnbwd.yield %narrow, %wide, %other : vector<14113xf16>, vector<14113xf32>, vector<14113xf32>
+  }
+  return
+}

@@ -77,7 +77,8 @@ def test_clusters_bring_no_rows_early():
     found = space.candidates(Shape(8192, 8192), center, 32, FIELDS, 132)
     assert {fields["workgroups_per_row"] > 1 for fields in found} == {False, True}
     for fields in found:
-        assert fields["early_rows"] == fields["early_next"] == int(fields["workgroups_per_row"] == 1)
+        is_whole = int(fields["workgroups_per_row"] == 1)
+        assert fields["early_rows"] == fields["early_next"] == is_whole
     for fields in space.candidates(SHAPE, CENTER, 32, FIELDS, 132):
         assert not {"early_rows", "early_next"} & set(fields)
 

@@ -27,26 +27,30 @@ constexpr int64_t bulkCopyUnit = 16;
 
 /// A copy begins where a unit begins. Rows of other lengths are copied from the
 /// last such place before the set to the first behind it, and lie as much
-/// further on in their stage: they are *shifted*.
+/// further on in their stage: they are *shifted*. So are slices of rows, each
+/// by itself: it begins anywhere, and its copy reaches into its neighbours.
 struct StageLayout {
+  /// Elements of a whole row.
+  int64_t rowLength;
   /// Columns of a row that the workgroup has, and rows of a set.
   int64_t columns;
   int64_t rows;
-  /// Whether that is but a slice of the row, so that rows do not lie side by
-  /// side and each is copied by itself.
-  bool isSlice;
   /// Bytes of an element of each row operand.
   llvm::SmallVector<int64_t> elementBytes;
 
+  /// Whether the workgroup has but a slice of the row, so that rows do not lie
+  /// side by side and each is copied by itself.
+  bool isSlice() const { return columns < rowLength; }
   /// Blocks of memory that the rows of a set are, for each row operand.
-  int64_t getBlocks() const { return isSlice ? rows : 1; }
+  int64_t getBlocks() const { return isSlice() ? rows : 1; }
   /// Bytes of one of them, of elements of so many bytes.
   int64_t getBlockBytes(int64_t bytes) const {
     return rows / getBlocks() * columns * bytes;
   }
   bool needsShift() const {
     return llvm::any_of(elementBytes, [&](int64_t bytes) {
-      return getBlockBytes(bytes) % bulkCopyUnit != 0;
+      return getBlockBytes(bytes) % bulkCopyUnit != 0 ||
+             (isSlice() && rowLength * bytes % bulkCopyUnit != 0);
     });
   }
   /// Bytes that the copy of a block takes.
@@ -56,6 +60,11 @@ struct StageLayout {
                ? int64_t(llvm::alignTo(uint64_t(block), bulkCopyUnit)) +
                      bulkCopyUnit
                : block;
+  }
+  /// Elements from a row of a set to the one behind it in a stage, of elements
+  /// of so many bytes.
+  int64_t getRowDistance(int64_t bytes) const {
+    return isSlice() ? getCopyBytes(bytes) / bytes : columns;
   }
   /// Bytes of all copies of a stage.
   int64_t getStageBytes() const {

@@ -320,17 +320,19 @@ protected:
   virtual LogicalResult lowerStaged(Op op, const Place &place,
                                     const Stages &stages,
                                     PatternRewriter &rewriter) const = 0;
-  /// How many elements the first of the set that begins with row `set` lies
-  /// behind the copy's first; null where there is no such distance.
+  /// How many elements the first of the workgroup's in `row` lies behind the
+  /// copy's first, where a copy begins with that row; null where there is no
+  /// such distance.
   static Value emitShift(ImplicitLocOpBuilder &b, const StageLayout &layout,
-                         lane::PlaceType place, int64_t elementBytes,
-                         Value set) {
+                         const Place &place, int64_t elementBytes, Value row) {
     if (!layout.needsShift())
       return {};
-    Value first =
-        arith::MulIOp::create(b, set, emitIndex(b, place.getRowLength()));
-    return arith::RemUIOp::create(b, first,
-                                  emitIndex(b, bulkCopyUnit / elementBytes));
+    int64_t unit = bulkCopyUnit / elementBytes;
+    Value first = arith::MulIOp::create(b, row, emitIndex(b, layout.rowLength));
+    // Most slices are whole units, so that each begins like its row.
+    if (layout.isSlice() && layout.columns % unit != 0)
+      first = arith::AddIOp::create(b, first, place.first);
+    return arith::RemUIOp::create(b, first, emitIndex(b, unit));
   }
   LogicalResult lower(Op op, const Place &place,
                       PatternRewriter &rewriter) const final {
@@ -358,15 +360,43 @@ struct LowerStartCopies : StagePattern<lane::StartCopiesOp> {
   }
 
 private:
-  /// `bytes` of a whole part of the row, as an i32: fewer where the workgroup
-  /// has but `columns`. Both are multiples of what a copy takes.
-  static Value emitBytes(ImplicitLocOpBuilder &b, int64_t bytes,
-                         const StageLayout &layout, Value columns) {
+  /// The bytes of one copy of elements of so many bytes, as an i32: fewer where
+  /// the workgroup has but `columns` of the row.
+  static Value emitCopyBytes(ImplicitLocOpBuilder &b, const StageLayout &layout,
+                             int64_t elementBytes, Value columns) {
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIntOp::create(b, value, 32);
+    };
+    if (!columns)
+      return constant(layout.getCopyBytes(elementBytes));
+    Value bytes = arith::MulIOp::create(b, columns, constant(elementBytes));
+    if (!layout.needsShift())
+      return bytes;
+    // As StageLayout rounds those of a whole slice.
+    Value units = arith::DivUIOp::create(
+        b, arith::AddIOp::create(b, bytes, constant(2 * bulkCopyUnit - 1)),
+        constant(bulkCopyUnit));
+    return arith::MulIOp::create(b, units, constant(bulkCopyUnit));
+  }
+
+  /// The bytes of all copies of a set, as an i32.
+  static Value emitSetBytes(ImplicitLocOpBuilder &b, const StageLayout &layout,
+                            Value columns) {
+    int64_t bytes = layout.getStageBytes();
     if (!columns)
       return arith::ConstantIntOp::create(b, bytes, 32);
-    return arith::MulIOp::create(
-        b, columns,
-        arith::ConstantIntOp::create(b, bytes / layout.columns, 32));
+    if (!layout.needsShift())
+      return arith::MulIOp::create(
+          b, columns,
+          arith::ConstantIntOp::create(b, bytes / layout.columns, 32));
+    Value sum;
+    for (int64_t elementBytes : layout.elementBytes) {
+      Value copies = arith::MulIOp::create(
+          b, emitCopyBytes(b, layout, elementBytes, columns),
+          arith::ConstantIntOp::create(b, layout.getBlocks(), 32));
+      sum = sum ? arith::AddIOp::create(b, sum, copies) : copies;
+    }
+    return sum;
   }
 
   static void emitCopies(ImplicitLocOpBuilder &b, lane::StartCopiesOp op,
@@ -378,19 +408,19 @@ private:
     if (columns)
       columns = arith::IndexCastOp::create(b, b.getI32Type(), columns);
     emitExpectBytes(b, target.barriers, op.getStage(),
-                    emitBytes(b, layout.getStageBytes(), layout, columns));
+                    emitSetBytes(b, layout, columns));
     for (auto [i, memory] : llvm::enumerate(op.getMemories())) {
       int64_t elementBytes = layout.elementBytes[i];
       int64_t bytes = layout.getCopyBytes(elementBytes);
-      Value column = firstColumn ? firstColumn : emitIndex(b, 0);
-      if (Value shift = emitShift(b, layout, place, elementBytes, op.getSet()))
-        column = arith::SubIOp::create(b, column, shift);
       for (int64_t block = 0; block < layout.getBlocks(); ++block) {
         Value to = emitIndex(b, block * bytes / elementBytes);
         Value row = op.getSet();
         if (block)
           row = arith::AddIOp::create(b, row, emitIndex(b, block));
-        Value size = emitBytes(b, bytes, layout, columns);
+        Value column = firstColumn ? firstColumn : emitIndex(b, 0);
+        if (Value shift = emitShift(b, layout, of, elementBytes, row))
+          column = arith::SubIOp::create(b, column, shift);
+        Value size = emitCopyBytes(b, layout, elementBytes, columns);
         NVVM::CpAsyncBulkGlobalToSharedClusterOp::create(
             b, emitSharedAddress(b, target.memories[i], {op.getStage(), to}),
             emitAddress(b, memory, {row, column},
@@ -425,11 +455,14 @@ struct LowerReceive : StagePattern<lane::ReceiveOp> {
       return failure();
     ImplicitLocOpBuilder b(op.getLoc(), rewriter);
     SmallVector<Value> begins, received;
-    for (int64_t elementBytes : stages.layout.elementBytes) {
-      Value begin = arith::MulIOp::create(b, place.group,
-                                          emitIndex(b, stages.layout.columns));
-      if (Value shift = emitShift(b, stages.layout, place.type, elementBytes,
-                                  op.getSet()))
+    const StageLayout &layout = stages.layout;
+    Value row = op.getSet();
+    if (layout.needsShift() && layout.isSlice())
+      row = arith::AddIOp::create(b, row, place.group);
+    for (int64_t elementBytes : layout.elementBytes) {
+      Value distance = emitIndex(b, layout.getRowDistance(elementBytes));
+      Value begin = arith::MulIOp::create(b, place.group, distance);
+      if (Value shift = emitShift(b, layout, place, elementBytes, row))
         begin = arith::AddIOp::create(b, begin, shift);
       begins.push_back(begin);
     }

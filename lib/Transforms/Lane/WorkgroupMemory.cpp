@@ -38,7 +38,7 @@ llvm::MaybeAlign lane::getAccessAlignment(VectorType type) {
 
 StageLayout lane::getStageLayout(PlaceType place, ArrayRef<Type> elements) {
   StageLayout layout{
-      place.getWorkgroupColumns(), place.getGroups(), place.sharesRows(), {}};
+      place.getRowLength(), place.getWorkgroupColumns(), place.getGroups(), {}};
   for (Type element : elements)
     layout.elementBytes.push_back(element.getIntOrFloatBitWidth() / 8);
   return layout;

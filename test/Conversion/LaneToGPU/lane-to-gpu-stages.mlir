@@ -122,3 +122,93 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!place = !lane.place<row_length = 1001, lanes = 32, groups = 2, width = 1, columns = 512>
+!stages = !lane.stages<2 of bf16, f32>
+
+// Slices of rows that begin anywhere: each row has a copy of its own, which
+// begins as many elements before the slice as its row lies behind a multiple of
+// 16 bytes, and reaches into what is beside the slice. The last workgroup's is
+// shorter, as is what all announce: two copies of each operand. A row lies 520
+// or 516 elements behind the one before it in a stage, and a group looks as
+// much further on as its own row is shifted.
+// CHECK-LABEL: gpu.func @shifted_slices(
+// CHECK-SAME:    %[[COLUMN:[^:]*]]: index, %[[X:.*]]: memref<?x1001xbf16>, %[[Y:.*]]: memref<?x1001xf32>, %[[SET:[^:]*]]: index,
+// CHECK-DAG:     %[[ROUND:.*]] = arith.constant 31 : i32
+// CHECK-DAG:     %[[BYTES:.*]] = arith.constant 16 : i32
+// CHECK-DAG:     %[[TWICE:.*]] = arith.constant 32 : i32
+// CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 1001 : index
+// CHECK-DAG:     %[[MOST:.*]] = arith.constant 512 : index
+// CHECK-DAG:     %[[XUNIT:.*]] = arith.constant 8 : index
+// CHECK-DAG:     %[[YUNIT:.*]] = arith.constant 4 : index
+// CHECK-DAG:     %[[XBEHIND:.*]] = arith.constant 520 : index
+// CHECK-DAG:     %[[YBEHIND:.*]] = arith.constant 516 : index
+// CHECK:         %[[GROUP:.*]] = arith.divui %{{.*}}, %{{.*}} : index
+// CHECK:         memref.view {{.*}} to memref<2x1040xbf16,
+// CHECK:         memref.view {{.*}} to memref<2x1032xf32,
+// CHECK:         %[[LEFT:.*]] = arith.subi %[[LENGTH]], %[[COLUMN]] : index
+// CHECK:         %[[OWN:.*]] = arith.minui %[[LEFT]], %[[MOST]] : index
+// CHECK:         %[[COLUMNS:.*]] = arith.index_cast %[[OWN]] : index to i32
+// CHECK:         %[[XOWN:.*]] = arith.muli %[[COLUMNS]], %{{.*}} : i32
+// CHECK:         %[[XMORE:.*]] = arith.addi %[[XOWN]], %[[ROUND]] : i32
+// CHECK:         %[[XUNITS:.*]] = arith.divui %[[XMORE]], %[[BYTES]] : i32
+// CHECK:         %[[XBOTH:.*]] = arith.muli %[[XUNITS]], %[[TWICE]] : i32
+// CHECK:         %[[YUNITS:.*]] = arith.divui %{{.*}}, %[[BYTES]] : i32
+// CHECK:         %[[YBOTH:.*]] = arith.muli %[[YUNITS]], %[[TWICE]] : i32
+// CHECK:         %[[ALL:.*]] = arith.addi %[[XBOTH]], %[[YBOTH]] : i32
+// CHECK:         nvvm.mbarrier.arrive.expect_tx %{{.*}}, %[[ALL]]
+// CHECK:         %[[FIRST:.*]] = arith.muli %[[SET]], %[[LENGTH]] : index
+// CHECK:         %[[SHIFT:.*]] = arith.remui %[[FIRST]], %[[XUNIT]] : index
+// CHECK:         arith.subi %[[COLUMN]], %[[SHIFT]] : index
+// CHECK:         %[[XSIZE:.*]] = arith.muli %[[XUNITS]], %[[BYTES]] : i32
+// CHECK:         nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[XSIZE]]
+// CHECK:         %[[NEXT:.*]] = arith.addi %[[SET]], %{{.*}} : index
+// CHECK:         %[[SECOND:.*]] = arith.muli %[[NEXT]], %[[LENGTH]] : index
+// CHECK:         %[[OTHER:.*]] = arith.remui %[[SECOND]], %[[XUNIT]] : index
+// CHECK:         arith.subi %[[COLUMN]], %[[OTHER]] : index
+// CHECK:         nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[XSIZE]]
+// CHECK-COUNT-2: nvvm.cp.async.bulk.shared.cluster.global
+// CHECK:         %[[ROW:.*]] = arith.addi %[[SET]], %[[GROUP]] : index
+// CHECK:         %[[XLINE:.*]] = arith.muli %[[GROUP]], %[[XBEHIND]] : index
+// CHECK:         %[[ELEMENT:.*]] = arith.muli %[[ROW]], %[[LENGTH]] : index
+// CHECK:         %[[XSHIFT:.*]] = arith.remui %[[ELEMENT]], %[[XUNIT]] : index
+// CHECK:         arith.addi %[[XLINE]], %[[XSHIFT]] : index
+// CHECK:         %[[YLINE:.*]] = arith.muli %[[GROUP]], %[[YBEHIND]] : index
+// CHECK:         %[[YSHIFT:.*]] = arith.remui %[[ELEMENT]], %[[YUNIT]] : index
+// CHECK:         arith.addi %[[YLINE]], %[[YSHIFT]] : index
+gpu.module @m {
+  gpu.func @shifted_slices(%column: index, %x: memref<?x1001xbf16>, %y: memref<?x1001xf32>, %set: index, %end: index, %stage: index) {
+    %place = lane.place from %column : !place
+    %stages = lane.stages at %place : !place, !stages
+    lane.start_copies %x, %y from %set below %end to %stages[%stage] at %place : !place, !stages, memref<?x1001xbf16>, memref<?x1001xf32>
+    %r:2 = lane.receive %set from %stages[%stage] at %place access 0 : !place, !stages -> vector<1xbf16>, vector<1xf32>
+    "test.use"(%r#0, %r#1) : (vector<1xbf16>, vector<1xf32>) -> ()
+    gpu.return
+  }
+}
+
+// -----
+
+!place = !lane.place<row_length = 1002, lanes = 32, groups = 1, width = 1, columns = 501>
+!stages = !lane.stages<2 of bf16>
+
+// Where a slice is no whole number of units, the second one does not begin like
+// its row.
+// CHECK-LABEL: gpu.func @uneven_slices(
+// CHECK-SAME:    %[[COLUMN:[^:]*]]: index,
+// CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 1002 : index
+// CHECK-DAG:     %[[BYTES:.*]] = arith.constant 1024 : i32
+// CHECK:         %[[ROW:.*]] = arith.muli %{{.*}}, %[[LENGTH]] : index
+// CHECK:         %[[FIRST:.*]] = arith.addi %[[ROW]], %[[COLUMN]] : index
+// CHECK:         arith.remui %[[FIRST]]
+// CHECK:         nvvm.cp.async.bulk.shared.cluster.global {{.*}}, %[[BYTES]]
+gpu.module @m {
+  gpu.func @uneven_slices(%column: index, %x: memref<?x1002xbf16>, %i: index, %end: index) {
+    %place = lane.place from %column : !place
+    %stages = lane.stages at %place : !place, !stages
+    lane.start_copies %x from %i below %end to %stages[%i] at %place : !place, !stages, memref<?x1002xbf16>
+    gpu.return
+  }
+}
