@@ -25,9 +25,9 @@ COPY = """func.func @copy(%x: memref<?x{n}x{dtype}{layout}> {{lnbwd.name = "x"}}
   }}
   return
 }}"""
-NORM_BWD = """func.func @norm(%dy: memref<?x{n}xbf16>, %x: memref<?x{n}xbf16>, %gamma: memref<{n}xbf16>,
-    %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x{n}xbf16>, %dgamma: memref<{n}xbf16>,
-    %dbeta: memref<{n}xbf16>) {{
+NORM_BWD = """func.func @norm(%dy: memref<?x{n}xbf16>, %x: memref<?x{n}xbf16>,
+    %gamma: memref<{n}xbf16>, %mean: memref<?xf32>, %rstd: memref<?xf32>, %dx: memref<?x{n}xbf16>,
+    %dgamma: memref<{n}xbf16>, %dbeta: memref<{n}xbf16>) {{
   lnbwd.layer_norm_bwd dy(%dy : memref<?x{n}xbf16>) x(%x : memref<?x{n}xbf16>)
       gamma(%gamma : memref<{n}xbf16>) mean(%mean : memref<?xf32>) rstd(%rstd : memref<?xf32>)
       outs dx(%dx : memref<?x{n}xbf16>) dgamma(%dgamma : memref<{n}xbf16>)

@@ -2,8 +2,8 @@
 # See LICENSE for license information.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """NVIDIA's kernels whose rows workgroups share, as PTX on the CPU: no access beyond a buffer, no
-copy that does not begin and end where one can, nothing on its way to a workgroup that has ended, and
-right."""
+copy that does not begin and end where one can, nothing on its way to a workgroup that has ended,
+and right."""
 
 from __future__ import annotations
 
