@@ -18,7 +18,6 @@
 #include "lnbwd/Analysis/ScheduleFields.h"
 #include "lnbwd/Analysis/ScheduleLegality.h"
 #include "lnbwd/Analysis/ScheduleWeights.h"
-#include "lnbwd/Analysis/StageLayout.h"
 #include "lnbwd/Analysis/TurnModel.h"
 #include "lnbwd/Dialect/LNBwd/IR/LNBwdProduct.h"
 
@@ -198,38 +197,6 @@ namespace {
 using Weighed = std::pair<double, ScheduleFields>;
 } // namespace
 
-/// Whether workgroups share rows of `op` that come through stages although not
-/// all begin where a copy can, which has not been timed.
-static bool isUntimed(RowwiseOp op, const ScheduleFields &fields) {
-  return fields.stages && fields.workgroupsPerRow > 1 &&
-         llvm::any_of(op.getRows(), [&](Value rows) {
-           int64_t bits =
-               cast<ShapedType>(rows.getType()).getElementTypeBitWidth();
-           return op.getRowLength() * bits % (8 * bulkCopyUnit) != 0;
-         });
-}
-
-/// Leaves untimed schedules among `found`, the fastest first, only where they
-/// are surely better than the first of the others that can run: where that has
-/// workgroups share rows, too, and keeps each element that is on its way in a
-/// register of its own (docs/cost-model.md).
-static void dropUntimed(RowwiseOp op, const ChipInfo &chip, RegisterBound bound,
-                        SmallVectorImpl<Weighed> &found) {
-  auto isUntimedOne = [&](const Weighed &each) {
-    return isUntimed(op, each.second);
-  };
-  if (llvm::none_of(found, isUntimedOne))
-    return;
-  auto *timed = llvm::find_if(found, [&](const Weighed &each) {
-    return !isUntimedOne(each) &&
-           getObstacle(op, each.second.get(op.getContext()), chip, bound)
-               .empty();
-  });
-  if (timed != found.end() &&
-      (timed->second.workgroupsPerRow == 1 || timed->second.vectorWidth > 1))
-    llvm::erase_if(found, isUntimedOne);
-}
-
 /// Calls `visit` with those of `found` that can run, the fastest first, until
 /// it returns false. Returns whether there was any.
 static bool visitByTime(RowwiseOp op, const ChipInfo &chip, RegisterBound bound,
@@ -240,7 +207,6 @@ static bool visitByTime(RowwiseOp op, const ChipInfo &chip, RegisterBound bound,
     return std::round(one.first * stepsPerMicrosecond) <
            std::round(other.first * stepsPerMicrosecond);
   });
-  dropUntimed(op, chip, bound, found);
   bool isAnyVisited = false;
   for (const auto &[time, fields] : found) {
     ScheduleAttr schedule = fields.get(op.getContext());

@@ -95,3 +95,22 @@ func.func @odd(%x: memref<2828x14113xf16>, %y: memref<2828x14113xf16>, %s: memre
   }
   return
 }
+
+// -----
+
+// So do rows of four times an odd number of elements, with accesses of 8 bytes.
+// CHECK-LABEL: func.func @half
+// CHECK: schedule = #lnbwd.schedule<{{.*}}vector_width = 4, {{.*}}workgroups_per_row = 8, {{.*}}stages = {{[2-4]}}
+func.func @half(%x: memref<2387x30596xf16>, %y: memref<2387x30596xf16>, %s: memref<30596xf32>, %t: memref<30596xf32>) {
+  lnbwd.rowwise @k rows(%x, %y : memref<2387x30596xf16>, memref<2387x30596xf16>)
+      outs rows(%y : memref<2387x30596xf16>) column_sums(%s, %t : memref<30596xf32>, memref<30596xf32>) {
+  ^bb0(%xr: vector<30596xf16>, %yr: vector<30596xf16>):
+    %wide = arith.extf %xr : vector<30596xf16> to vector<30596xf32>
+    %other = arith.extf %yr : vector<30596xf16> to vector<30596xf32>
+    %sum = vector.reduction <add>, %wide : vector<30596xf32> into f32
+    %spread = vector.broadcast %sum : f32 to vector<30596xf32>
+    %narrow = arith.truncf %spread : vector<30596xf32> to vector<30596xf16>
+    lnbwd.yield %narrow, %wide, %other : vector<30596xf16>, vector<30596xf32>, vector<30596xf32>
+  }
+  return
+}
