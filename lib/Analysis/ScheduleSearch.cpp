@@ -306,6 +306,18 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
   }
 }
 
+ScheduleAttr lnbwd::bringRowsEarly(RowwiseOp op, ScheduleAttr schedule) {
+  bool isTiled = schedule.getColumnTile() && !schedule.getRowSlices();
+  if (!schedule.getEarlyStart() || schedule.getWorkgroupsPerRow() > 1 ||
+      schedule.getReload() || isTiled)
+    return schedule;
+  ScheduleFields fields(schedule);
+  fields.earlyRows = true;
+  fields.earlyNext = op.getAllSums().empty();
+  ScheduleAttr early = fields.get(op.getContext());
+  return isRejected(op, early) ? schedule : early;
+}
+
 ScheduleAttr lnbwd::chooseByCost(RowwiseOp op, const ChipInfo &chip,
                                  bool allowRejected, int64_t rows) {
   ScheduleAttr best;
@@ -323,6 +335,7 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
   SmallVector<RankedSchedule> result;
   if (count > 0)
     forEachByCost(op, chip, rows, [&](RankedSchedule ranked) {
+      ranked.schedule = bringRowsEarly(op, ranked.schedule);
       result.push_back(ranked);
       return int64_t(result.size()) < count;
     });

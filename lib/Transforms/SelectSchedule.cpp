@@ -122,6 +122,8 @@ private:
                << info.name << " in one pass; run lnbwd-split-two-pass before";
       ++numSelected;
     }
+    if (!op.getScheduleAttr())
+      selected = bringRowsEarly(op, selected);
     FailureOr<ScheduleAttr> overridden =
         overrideSchedule(selected, schedule, emitOpError);
     if (failed(overridden) ||
