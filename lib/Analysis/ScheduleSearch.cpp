@@ -306,14 +306,20 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
   }
 }
 
-ScheduleAttr lnbwd::bringRowsEarly(RowwiseOp op, ScheduleAttr schedule) {
-  bool isTiled = schedule.getColumnTile() && !schedule.getRowSlices();
-  if (!schedule.getEarlyStart() || schedule.getWorkgroupsPerRow() > 1 ||
-      schedule.getReload() || isTiled)
+ScheduleAttr lnbwd::bringRowsEarly(RowwiseOp op, const ChipInfo &chip,
+                                   ScheduleAttr schedule) {
+  bool isShared = schedule.getWorkgroupsPerRow() > 1 ||
+                  schedule.getColumnTile() || schedule.getRowSlices();
+  // A workgroup for each set of rows begins and ends all the time, and where a
+  // wave has its row by itself, the instructions cost more than they bring.
+  bool isShort = !schedule.getWorkgroupsPerComputeUnit() &&
+                 schedule.getThreadsPerRow() <= chip.waveSize;
+  if (!schedule.getEarlyStart() || schedule.getReload() || isShared ||
+      isShort || !op.getAllSums().empty())
     return schedule;
   ScheduleFields fields(schedule);
   fields.earlyRows = true;
-  fields.earlyNext = op.getAllSums().empty();
+  fields.earlyNext = true;
   ScheduleAttr early = fields.get(op.getContext());
   return isRejected(op, early) ? schedule : early;
 }
@@ -335,7 +341,7 @@ SmallVector<RankedSchedule> lnbwd::rankSchedules(RowwiseOp op,
   SmallVector<RankedSchedule> result;
   if (count > 0)
     forEachByCost(op, chip, rows, [&](RankedSchedule ranked) {
-      ranked.schedule = bringRowsEarly(op, ranked.schedule);
+      ranked.schedule = bringRowsEarly(op, chip, ranked.schedule);
       result.push_back(ranked);
       return int64_t(result.size()) < count;
     });

@@ -123,7 +123,7 @@ private:
       ++numSelected;
     }
     if (!op.getScheduleAttr())
-      selected = bringRowsEarly(op, selected);
+      selected = bringRowsEarly(op, info, selected);
     FailureOr<ScheduleAttr> overridden =
         overrideSchedule(selected, schedule, emitOpError);
     if (failed(overridden) ||

@@ -1,8 +1,8 @@
-// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90" --split-input-file | FileCheck %s
+// RUN: lnbwd-opt %s --lnbwd-lower-to-rowwise --lnbwd-select-schedule="chip=sm_90" --split-input-file | FileCheck %s
 
-// With column sums, the kernel that adds them up follows.
+// With column sums, the kernel that adds them up follows, which gains nothing.
 // CHECK-LABEL: func.func @sums(
-// CHECK:         early_start = true, early_rows = true>
+// CHECK:         early_start = true>
 func.func @sums(%x: memref<?x4096xf32>, %y: memref<?x4096xf32>, %s: memref<4096xf32>) {
   lnbwd.rowwise @k rows(%x : memref<?x4096xf32>) outs rows(%y : memref<?x4096xf32>) column_sums(%s : memref<4096xf32>) {
   ^bb0(%xr: vector<4096xf32>):
@@ -16,7 +16,24 @@ func.func @sums(%x: memref<?x4096xf32>, %y: memref<?x4096xf32>, %s: memref<4096x
 
 // -----
 
-// Rows that clusters share, and columns that nobody measured, as before.
+// A workgroup for each set of rows: where waves share a row, and not where each
+// has its own.
+// CHECK-LABEL: func.func @waves(
+// CHECK:         threads_per_row = 128, {{.*}}workgroups_per_compute_unit = 0, {{.*}}early_rows = true, early_next = true>
+// CHECK-LABEL: func.func @wave(
+// CHECK:         threads_per_row = 32, {{.*}}workgroups_per_compute_unit = 0, early_start = true>
+func.func @waves(%x: memref<8192x4096xbf16>, %y: memref<8192x4096xbf16>, %rstd: memref<8192xf32>) {
+  lnbwd.rms_norm x(%x : memref<8192x4096xbf16>) outs y(%y : memref<8192x4096xbf16>) rstd(%rstd : memref<8192xf32>) {epsilon = 1.0e-5 : f64}
+  return
+}
+func.func @wave(%x: memref<65536x768xbf16>, %y: memref<65536x768xbf16>, %rstd: memref<65536xf32>) {
+  lnbwd.rms_norm x(%x : memref<65536x768xbf16>) outs y(%y : memref<65536x768xbf16>) rstd(%rstd : memref<65536xf32>) {epsilon = 1.0e-5 : f64}
+  return
+}
+
+// -----
+
+// Rows that clusters share, and column tiles.
 // CHECK-LABEL: func.func @cluster(
 // CHECK:         workgroups_per_row = {{[248]}}
 // CHECK-NOT:     early_rows

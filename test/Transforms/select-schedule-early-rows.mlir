@@ -5,8 +5,7 @@
 // RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=early_rows=1,early_next=1,workgroups_per_row=2,column_tile=0,unroll=1" --split-input-file | FileCheck %s --check-prefix=SAID
 // RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_80" --split-input-file | FileCheck %s --check-prefix=OLD
 
-// Whatever starts early brings its rows near early; what no kernel that adds up
-// partial sums follows lets the next one start. Fields that cannot be beside one
+// A forward pass brings its rows near early and lets the next kernel start. Fields that cannot be beside one
 // that is set by hand go, and clusters have them where somebody says so.
 // CHECK-LABEL: func.func @forward(
 // CHECK:       early_start = true, early_rows = true, early_next = true>

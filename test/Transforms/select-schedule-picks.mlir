@@ -4,7 +4,7 @@
 // you change a line here (docs/cost-model.md).
 
 // CHECK-LABEL: func.func @backward_bf16_8192x4096(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, stages = 2, early_start = true, early_rows = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 2, prefetch = 1, stages = 2, early_start = true>
 func.func @backward_bf16_8192x4096(%dy: memref<8192x4096xbf16>, %x: memref<8192x4096xbf16>, %gamma: memref<4096xbf16>,
     %mean: memref<8192xf32>, %rstd: memref<8192xf32>, %dx: memref<8192x4096xbf16>, %dgamma: memref<4096xbf16>, %dbeta: memref<4096xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<8192x4096xbf16>) x(%x : memref<8192x4096xbf16>) gamma(%gamma : memref<4096xbf16>)
@@ -14,7 +14,7 @@ func.func @backward_bf16_8192x4096(%dy: memref<8192x4096xbf16>, %x: memref<8192x
 }
 
 // CHECK-LABEL: func.func @backward_bf16_65536x768(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, stages = 3, early_start = true, early_rows = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, stages = 3, early_start = true>
 func.func @backward_bf16_65536x768(%dy: memref<65536x768xbf16>, %x: memref<65536x768xbf16>, %gamma: memref<768xbf16>,
     %mean: memref<65536xf32>, %rstd: memref<65536xf32>, %dx: memref<65536x768xbf16>, %dgamma: memref<768xbf16>, %dbeta: memref<768xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<65536x768xbf16>) x(%x : memref<65536x768xbf16>) gamma(%gamma : memref<768xbf16>)
@@ -24,7 +24,7 @@ func.func @backward_bf16_65536x768(%dy: memref<65536x768xbf16>, %x: memref<65536
 }
 
 // CHECK-LABEL: func.func @backward_bf16_49152x640(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, stages = 3, early_start = true, early_rows = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 4, vector_width = 8, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, prefetch = 1, stages = 3, early_start = true>
 func.func @backward_bf16_49152x640(%dy: memref<49152x640xbf16>, %x: memref<49152x640xbf16>, %gamma: memref<640xbf16>,
     %mean: memref<49152xf32>, %rstd: memref<49152xf32>, %dx: memref<49152x640xbf16>, %dgamma: memref<640xbf16>, %dbeta: memref<640xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<49152x640xbf16>) x(%x : memref<49152x640xbf16>) gamma(%gamma : memref<640xbf16>)
@@ -34,7 +34,7 @@ func.func @backward_bf16_49152x640(%dy: memref<49152x640xbf16>, %x: memref<49152
 }
 
 // CHECK-LABEL: func.func @backward_bf16_20480x3072(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true, early_rows = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true>
 func.func @backward_bf16_20480x3072(%dy: memref<20480x3072xbf16>, %x: memref<20480x3072xbf16>, %gamma: memref<3072xbf16>,
     %mean: memref<20480xf32>, %rstd: memref<20480xf32>, %dx: memref<20480x3072xbf16>, %dgamma: memref<3072xbf16>, %dbeta: memref<3072xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<20480x3072xbf16>) x(%x : memref<20480x3072xbf16>) gamma(%gamma : memref<3072xbf16>)
@@ -44,7 +44,7 @@ func.func @backward_bf16_20480x3072(%dy: memref<20480x3072xbf16>, %x: memref<204
 }
 
 // CHECK-LABEL: func.func @backward_bf16_524288x128(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, stages = 3, early_start = true, early_rows = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 8, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, stages = 3, early_start = true>
 func.func @backward_bf16_524288x128(%dy: memref<524288x128xbf16>, %x: memref<524288x128xbf16>, %gamma: memref<128xbf16>,
     %mean: memref<524288xf32>, %rstd: memref<524288xf32>, %dx: memref<524288x128xbf16>, %dgamma: memref<128xbf16>, %dbeta: memref<128xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<524288x128xbf16>) x(%x : memref<524288x128xbf16>) gamma(%gamma : memref<128xbf16>)
@@ -55,7 +55,7 @@ func.func @backward_bf16_524288x128(%dy: memref<524288x128xbf16>, %x: memref<524
 
 // Rows of 17 accesses of 16 bytes: with few lanes idle there are no registers.
 // CHECK-LABEL: func.func @backward_bf16_297904x136(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 2, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, stages = 3, early_start = true, early_rows = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 8, row_groups = 16, vector_width = 2, rows_per_workgroup = 32, workgroups_per_compute_unit = 3, prefetch = 1, stages = 3, early_start = true>
 func.func @backward_bf16_297904x136(%dy: memref<297904x136xbf16>, %x: memref<297904x136xbf16>, %gamma: memref<136xbf16>,
     %mean: memref<297904xf32>, %rstd: memref<297904xf32>, %dx: memref<297904x136xbf16>, %dgamma: memref<136xbf16>, %dbeta: memref<136xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<297904x136xbf16>) x(%x : memref<297904x136xbf16>) gamma(%gamma : memref<136xbf16>)
@@ -65,7 +65,7 @@ func.func @backward_bf16_297904x136(%dy: memref<297904x136xbf16>, %x: memref<297
 }
 
 // CHECK-LABEL: func.func @backward_bf16_4096x4093(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 1, rows_per_workgroup = 16, workgroups_per_compute_unit = 2, prefetch = 1, stages = 2, early_start = true, early_rows = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 1, rows_per_workgroup = 16, workgroups_per_compute_unit = 2, prefetch = 1, stages = 2, early_start = true>
 func.func @backward_bf16_4096x4093(%dy: memref<4096x4093xbf16>, %x: memref<4096x4093xbf16>, %gamma: memref<4093xbf16>,
     %mean: memref<4096xf32>, %rstd: memref<4096xf32>, %dx: memref<4096x4093xbf16>, %dgamma: memref<4093xbf16>, %dbeta: memref<4093xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<4096x4093xbf16>) x(%x : memref<4096x4093xbf16>) gamma(%gamma : memref<4093xbf16>)
@@ -105,7 +105,7 @@ func.func @backward_f32_4096x8192(%dy: memref<4096x8192xf32>, %x: memref<4096x81
 }
 
 // CHECK-LABEL: func.func @backward_f32_65536x2048(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true, early_rows = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 4, rows_per_workgroup = 4, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true>
 func.func @backward_f32_65536x2048(%dy: memref<65536x2048xf32>, %x: memref<65536x2048xf32>, %gamma: memref<2048xf32>,
     %mean: memref<65536xf32>, %rstd: memref<65536xf32>, %dx: memref<65536x2048xf32>, %dgamma: memref<2048xf32>, %dbeta: memref<2048xf32>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<65536x2048xf32>) x(%x : memref<65536x2048xf32>) gamma(%gamma : memref<2048xf32>)
@@ -115,7 +115,7 @@ func.func @backward_f32_65536x2048(%dy: memref<65536x2048xf32>, %x: memref<65536
 }
 
 // CHECK-LABEL: func.func @forward_bf16_65536x768(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, early_start = true, early_rows = true, early_next = true>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 2, vector_width = 8, rows_per_workgroup = 2, workgroups_per_compute_unit = 0, early_start = true>
 func.func @forward_bf16_65536x768(%x: memref<65536x768xbf16>, %y: memref<65536x768xbf16>, %rstd: memref<65536xf32>) {
   lnbwd.rms_norm x(%x : memref<65536x768xbf16>) outs y(%y : memref<65536x768xbf16>) rstd(%rstd : memref<65536xf32>) {epsilon = 1.0e-5 : f64}
   return

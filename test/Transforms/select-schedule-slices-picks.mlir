@@ -8,9 +8,9 @@
 // number of rows, was measured with many. With two rows for each compute unit
 // and fewer the rows have to be long.
 // CHECK-LABEL: func @few(
-// CHECK:         rows_per_workgroup = 0, {{.*}}column_tile = 128, unroll = 2, early_start = true, row_slices = 8, early_rows = true>
+// CHECK:         rows_per_workgroup = 0, {{.*}}column_tile = 128, unroll = 2, early_start = true, row_slices = 8>
 // MORE-LABEL:  func @few(
-// MORE:          row_slices = 8, early_rows = true>
+// MORE:          row_slices = 8>
 // MANY-LABEL:  func @few(
 // MANY-NOT:      row_slices
 // AMD-LABEL:   func @few(
@@ -51,7 +51,7 @@ func.func @short(%dy: memref<?x2048xbf16>, %x: memref<?x2048xbf16>, %g: memref<2
 // MORE-LABEL:  func @less_long(
 // MORE-NOT:      row_slices
 // CHECK-LABEL: func @less_long(
-// CHECK:         row_slices = 2, early_rows = true>
+// CHECK:         row_slices = 2>
 func.func @less_long(%dy: memref<?x4160xbf16>, %x: memref<?x4160xbf16>, %g: memref<4160xbf16>, %mean: memref<?xf32>,
                      %rstd: memref<?xf32>, %dx: memref<?x4160xbf16>, %dg: memref<4160xbf16>, %db: memref<4160xbf16>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<?x4160xbf16>) x(%x : memref<?x4160xbf16>) gamma(%g : memref<4160xbf16>)

@@ -7,9 +7,9 @@
 // The other fields of a schedule with slices are of its own: tiles of a wave's
 // accesses, of which those of a compute unit have 512 work-items, several rows at once; with
 // column sums one workgroup has all rows of its columns. Each can be overridden.
-// CUDA: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 4, early_start = true, row_slices = 4, early_rows = true>
+// CUDA: schedule = #lnbwd.schedule<threads_per_row = 32, row_groups = 8, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 1, column_tile = 256, unroll = 4, early_start = true, row_slices = 4>
 // AMD:  schedule = #lnbwd.schedule<threads_per_row = {{[0-9]+}}, row_groups = {{[0-9]+}}, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 1, column_tile = {{[0-9]+}}, unroll = {{[24]}}, row_slices = 4>
-// FEW:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 1, column_tile = 128, unroll = 2, early_start = true, row_slices = 8, early_rows = true>
+// FEW:  schedule = #lnbwd.schedule<threads_per_row = 16, row_groups = 4, vector_width = 8, rows_per_workgroup = 0, workgroups_per_compute_unit = 1, column_tile = 128, unroll = 2, early_start = true, row_slices = 8>
 
 // CLUSTER: error: {{.*}}expected workgroups_per_row 1 and reload unset where row_slices is set: no row sums are left to share or to wait for
 // LONG:    error: {{.*}}expected slices of a row length of 65536 that a workgroup can hold and that all have some of its columns, got row_slices 1; try another number of them

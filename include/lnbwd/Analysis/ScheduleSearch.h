@@ -31,12 +31,13 @@ int64_t getExpectedRows(RowwiseOp op, int64_t rows);
 ScheduleAttr chooseByCost(RowwiseOp op, const ChipInfo &chip,
                           bool allowRejected, int64_t rows);
 
-/// `schedule` of `op` with `early_rows`, where it starts early, and with
-/// `early_next` where no kernel that adds up partial sums lets the next one
-/// start. Neither for rows that clusters share, some of which find no place for
-/// all their workgroups then, nor for rows in column tiles, which nobody
-/// measured, nor where that was rejected: a few more registers may be too many.
-ScheduleAttr bringRowsEarly(RowwiseOp op, ScheduleAttr schedule);
+/// `schedule` of `op` with `early_rows` and `early_next`, where it starts early
+/// and no kernel that adds up partial sums follows: for rows that are whole in a
+/// workgroup, where it stays for further ones or waves share the row. Elsewhere
+/// it was measured to gain nothing or to lose (docs/performance.md). Not where
+/// that was rejected: a few more registers may be too many.
+ScheduleAttr bringRowsEarly(RowwiseOp op, const ChipInfo &chip,
+                            ScheduleAttr schedule);
 
 /// A schedule, and the time of a call that the cost model predicts.
 struct RankedSchedule {
