@@ -121,6 +121,7 @@ class Schedules:
         self.is_unbounded = self.per_compute_unit == 0
         self.stages = fields[schedule.STAGES]
         self.is_late = fields[schedule.EARLY_START] == 0
+        self.is_early = (fields[schedule.EARLY_ROWS] > 0) & (fields[schedule.EARLY_NEXT] > 0)
         self._fields = fields
         self._shape(fields)
         self._registers(registers)
@@ -303,12 +304,14 @@ def predict(s: Schedules, p: Values) -> Array:
              # What comes in a time is what is on the way, and nothing is loaded ahead.
              * np.where(s.is_unbounded, np.maximum(1, p["apart_kib"] / s.flight_kib), 1))
 
+    # Rows that come early fill the stages while the kernel waits.
     start = (p["workgroup_us"] + p["thread_us"] * s.wave_share
-             + s.is_staged * p["stage_us"] * np.log2(1 + np.minimum(s.stages, s.turns))
+             + (s.is_staged & ~s.is_early) * p["stage_us"]
+             * np.log2(1 + np.minimum(s.stages, s.turns))
              + s.is_unrolled * p["unrolled_us"] + (s.split > 1) * p["cluster_start_us"])
-    starting = np.where(s.is_unbounded, start, waves * start + p["dispatch_us"] * each)
-    total = (p["launch_us"] + s.is_late * p["late_us"] + starting
-             + overlap(p["limit_exponent"], moved, issuing, waiting))
+    total = (p["launch_us"] + s.is_late * p["late_us"]
+             + np.where(s.is_unbounded, 1, waves) * start
+             + overlap(p["limit_exponent"], moved, issuing, waiting, p["dispatch_us"] * each))
     combined = (p["finalize_us"]
                 + p["combine_us"] * s.elements * s.sums * np.log2(s.groups + 1)
                 + 2 * 4 * s.sums * s.length * s.grid / (p["partial_bandwidth_tb_per_s"] * 1e6))

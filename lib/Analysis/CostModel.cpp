@@ -460,16 +460,18 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
                                (residency.resident * rowBytes));
 
   double start = p.workgroupUs + p.threadUs * shape.wavesOfScheduler;
-  if (shape.isStaged)
+  // Rows that come early fill the stages while the kernel waits.
+  if (shape.isStaged && !(schedule.earlyRows && schedule.earlyNext))
     start += p.stageUs * std::log2(1 + std::min(stages, turns));
   if (shape.isUnrolled)
     start += p.unrolledUs;
   if (split > 1)
     start += p.clusterStartUs;
   if (isBounded)
-    start = waves * start + p.dispatchUs * each;
+    start *= waves;
   double total =
-      p.launchUs + start + overlap(p.limitExponent, {moved, issuing, waiting});
+      p.launchUs + start +
+      overlap(p.limitExponent, {moved, issuing, waiting, p.dispatchUs * each});
   if (!schedule.earlyStart)
     total += p.lateUs;
   if (program.sums > 0)

@@ -192,6 +192,22 @@ static const CostParameters *getParametersFor(RowwiseOp op,
                                                  : getCostParameters(chip);
 }
 
+/// `fields` with early rows where kernels of `op` have them. It may have them
+/// already.
+static ScheduleFields addEarlyRows(RowwiseOp op, const ChipInfo &chip,
+                                   ScheduleFields fields) {
+  bool isShared =
+      fields.workgroupsPerRow > 1 || fields.columnTile || fields.rowSlices;
+  // A workgroup for each set of rows begins and ends all the time, and where a
+  // wave has its row by itself, the instructions cost more than they bring.
+  bool isShort =
+      !fields.workgroupsPerComputeUnit && fields.threadsPerRow <= chip.waveSize;
+  if (fields.earlyStart && !fields.reload && !isShared && !isShort &&
+      op.getAllSums().empty())
+    fields.earlyRows = fields.earlyNext = true;
+  return fields;
+}
+
 namespace {
 /// A schedule and its predicted time.
 using Weighed = std::pair<double, ScheduleFields>;
@@ -268,8 +284,10 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
         RegisterEstimate registers =
             estimateRegisters(program, fields, chip, *parameters);
         if (registers.needed + registerMargin <= registers.limit)
-          found.emplace_back(
-              predictMicroseconds(program, fields, chip, *parameters), fields);
+          found.emplace_back(predictMicroseconds(program,
+                                                 addEarlyRows(op, chip, fields),
+                                                 chip, *parameters),
+                             fields);
       });
       if (visitByTime(op, chip, RegisterBound::Least, found, visit))
         return;
@@ -308,19 +326,8 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
 
 ScheduleAttr lnbwd::bringRowsEarly(RowwiseOp op, const ChipInfo &chip,
                                    ScheduleAttr schedule) {
-  bool isShared = schedule.getWorkgroupsPerRow() > 1 ||
-                  schedule.getColumnTile() || schedule.getRowSlices();
-  // A workgroup for each set of rows begins and ends all the time, and where a
-  // wave has its row by itself, the instructions cost more than they bring.
-  bool isShort = !schedule.getWorkgroupsPerComputeUnit() &&
-                 schedule.getThreadsPerRow() <= chip.waveSize;
-  if (!schedule.getEarlyStart() || schedule.getReload() || isShared ||
-      isShort || !op.getAllSums().empty())
-    return schedule;
-  ScheduleFields fields(schedule);
-  fields.earlyRows = true;
-  fields.earlyNext = true;
-  ScheduleAttr early = fields.get(op.getContext());
+  ScheduleAttr early =
+      addEarlyRows(op, chip, ScheduleFields(schedule)).get(op.getContext());
   return isRejected(op, early) ? schedule : early;
 }
 
