@@ -49,27 +49,46 @@ COMPUTE_UNIT_THREADS, COMPUTE_UNIT_SHARED = 2048, 228 * 1024
 RESERVED_SHARED, COMBINED_SHARE, CROWDING_BYTES, LINE = 1024, 0.75, 128 * 1024, 128
 COPY_UNIT = 16
 CLUSTER_PARTS = ((6, 16), (2, 18))
-REGISTER_STEPS, REGISTER_ERRORS, SPILL_SCALE = (64, 128), (-6, 0, 6), 8
+# Registers of a lane with which a scheduler holds so many waves, the most first.
+REGISTER_STEPS = tuple(REGISTERS_PER_SCHEDULER // waves // REGISTER_GRANULE * REGISTER_GRANULE
+                       for waves in range(COMPUTE_UNIT_THREADS // WAVE // SCHEDULERS, 1, -1))
+REGISTER_ERRORS, SPILL_SCALE = (-6, 0, 6), 8
 TURN_TOLERANCE = 0.0503
 MOST_RESIDENT = 32
 
 # Parameters that were fitted to what ptxas allots, and not to times.
 OF_REGISTERS = frozenset((
-    "registers", "sum_registers", "staged_registers", "prefetched_registers", "plain_registers",
-    "row_registers", "phase_registers", "unrolled_registers", "widened_registers",
-    "independent_registers", "exchanged_registers", "combined_registers", "register_squeeze",
+    "registers", "element_registers", "sum_registers", "column_registers",
+    "summed_column_registers", "widened_registers", "prefetched_registers", "unrolled_registers",
+    "grouped_registers", "exchanged_registers", "staged_registers", "register_squeeze",
     "apart_registers", "apart_element_registers", "apart_column_registers"))
 
-# What was measured and is in no sweep.
-MEASURED = frozenset(("late_us",))
+# What was measured and is in no sweep, or set by a scan over those with grids without a bound.
+MEASURED = frozenset(("late_us", "column_share", "apart_share", "apart_kib"))
 
 # Bounds of the compiler's search, which no time depends on.
 BOUNDS = frozenset(("apart_threads", "apart_columns", "apart_narrow_columns"))
 
 
+# From this day on LayerNorm's forward pass keeps its vectors once where rows of 16 bits lie side by
+# side. Until then such kernels took up to 74 registers more.
+_VECTORS_KEPT_ONCE = "2026-11-22"
+# With fewer schedules the choice among them says little.
+LEAST_SCHEDULES = 5
+
+
+def _is_of_old_kernel(date: str, problem: Mapping[str, Any], values: Sequence[int]) -> bool:
+    """Whether a schedule was timed when the compiler made another kernel of it."""
+    fields = dict(zip(sweeping.FIELDS, values, strict=True))
+    return bool(date < _VECTORS_KEPT_ONCE and problem["kind"] == LAYER_NORM
+                and problem["dtype"] != "f32" and fields[schedule.ROW_GROUPS] > 1
+                and fields[schedule.WORKGROUPS_PER_COMPUTE_UNIT])
+
+
 def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
     """The problems of files that sweep.py wrote, before there were some of the fields perhaps:
-    those have their defaults then."""
+    those have their defaults then. Schedules of which the compiler makes other kernels now are left
+    out, and problems of which they leave less than LEAST_SCHEDULES."""
     problems = []
     for path in paths:
         document = read_document(path, sweeping.FORMAT, sweeping.VERSION)
@@ -81,7 +100,10 @@ def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
         for problem in document["problems"]:
             candidates = [{**candidate, "schedule": [*candidate["schedule"], *since]}
                           for candidate in problem["candidates"]]
-            problems.append({**problem, "candidates": candidates, "file": path.name})
+            kept = [candidate for candidate in candidates
+                    if not _is_of_old_kernel(document["date"], problem, candidate["schedule"])]
+            if len(kept) == len(candidates) or len(kept) >= LEAST_SCHEDULES:
+                problems.append({**problem, "candidates": kept, "file": path.name})
     return problems
 
 
@@ -163,20 +185,21 @@ class Schedules:
         return np.asarray(WAVE / lanes * np.maximum(np.ceil(share), share + is_apart))
 
     def _registers(self, p: Values) -> None:
-        packed = self.elements * self.bytes_read / 4
+        # Without rows behind it in flight a row is read when it is needed: in parts.
+        per_packed = np.where(self.is_unrolled, p["unrolled_registers"],
+                              np.where(self.is_prefetched, p["prefetched_registers"], 0))
         needed = (
             p["registers"]
             + self.elements * (
-                p["sum_registers"] * self.sums + p["row_registers"] * self.rows_read
-                + p["phase_registers"] * (self.phases > 1)
-                + p["unrolled_registers"] * self.is_unrolled * self.rows_read
+                p["element_registers"] + p["sum_registers"] * self.sums
+                + np.where(self.sums > 0, p["summed_column_registers"], p["column_registers"])
+                * self.columns
+                + per_packed * self.bytes_read / 4
                 + p["widened_registers"] * (self.bytes_read == 2 * self.rows_read)
-                + p["independent_registers"] * (self.row_sums == 0))
-            + packed * np.where(self.is_staged, p["staged_registers"],
-                                np.where(self.is_prefetched, p["prefetched_registers"],
-                                         p["plain_registers"]))
+                * self.rows_read
+                + p["grouped_registers"] * (self.groups > 1))
             + p["exchanged_registers"] * self.is_exchanged
-            + p["combined_registers"] * (self.groups > 1) * self.sums)
+            + p["staged_registers"] * (self.is_staged & ~self.is_shifted))
         # Nothing goes from row to row, and vectors stay as they were loaded until needed.
         apart = p["apart_registers"] + self.elements * (
             p["apart_element_registers"] + p["apart_column_registers"] * self.column_bytes / 4)
@@ -414,7 +437,7 @@ def fit(s: Schedules, start: Values, keep: Array | None = None, steps: int = 40,
     return parameters
 
 
-def regrets(s: Schedules, predicted: Array, least: int = 5) -> Array:
+def regrets(s: Schedules, predicted: Array, least: int = LEAST_SCHEDULES) -> Array:
     """For each problem the time of the schedule that is predicted to be the fastest over the least
     time, or nan with fewer than ``least`` schedules."""
     order = np.lexsort((predicted, s.problem))

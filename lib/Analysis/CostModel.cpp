@@ -43,9 +43,7 @@ static constexpr double lineBytes = 128;
 /// Parts of the chip within which a cluster lies, by their compute units: the
 /// runtime starts no more clusters than these have room for.
 static constexpr std::pair<double, double> clusterParts[] = {{6, 16}, {2, 18}};
-/// Counts of registers that ptxas comes down to where it is a little above, and
-/// errors of the estimate, over which residency is averaged.
-static constexpr double registerSteps[] = {64, 128};
+/// Errors of the estimate of registers, over which residency is averaged.
 static constexpr double registerErrors[] = {-6, 0, 6};
 /// Registers of a lane, at least, whatever the estimate comes to; not fitted.
 static constexpr double leastRegisters = 24;
@@ -106,17 +104,16 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"limit_exponent", &CostParameters::limitExponent},
         {"turn_exponent", &CostParameters::turnExponent},
         {"registers", &CostParameters::registers},
+        {"element_registers", &CostParameters::elementRegisters},
         {"sum_registers", &CostParameters::sumRegisters},
-        {"staged_registers", &CostParameters::stagedRegisters},
-        {"prefetched_registers", &CostParameters::prefetchedRegisters},
-        {"plain_registers", &CostParameters::plainRegisters},
-        {"row_registers", &CostParameters::rowRegisters},
-        {"phase_registers", &CostParameters::phaseRegisters},
-        {"unrolled_registers", &CostParameters::unrolledRegisters},
+        {"column_registers", &CostParameters::columnRegisters},
+        {"summed_column_registers", &CostParameters::summedColumnRegisters},
         {"widened_registers", &CostParameters::widenedRegisters},
-        {"independent_registers", &CostParameters::independentRegisters},
+        {"prefetched_registers", &CostParameters::prefetchedRegisters},
+        {"unrolled_registers", &CostParameters::unrolledRegisters},
+        {"grouped_registers", &CostParameters::groupedRegisters},
         {"exchanged_registers", &CostParameters::exchangedRegisters},
-        {"combined_registers", &CostParameters::combinedRegisters},
+        {"staged_registers", &CostParameters::stagedRegisters},
         {"apart_registers", &CostParameters::apartRegisters},
         {"apart_element_registers", &CostParameters::apartElementRegisters},
         {"apart_column_registers", &CostParameters::apartColumnRegisters},
@@ -242,6 +239,14 @@ static double countLines(const ProgramCosts &program, const Shape &shape,
          std::max(std::ceil(share), share + (isApart ? 1.0 : 0.0));
 }
 
+/// Whether the rows of a workgroup do not all begin where a copy can.
+static bool isShifted(const ProgramCosts &program, const Shape &shape,
+                      const ScheduleFields &schedule) {
+  double elementBytes = program.bytesRead / std::max(program.rowsRead, 1.0);
+  return std::fmod(shape.columns * elementBytes, double(bulkCopyUnit)) != 0 ||
+         sharesApart(program, schedule, elementBytes);
+}
+
 /// Registers of a compute unit's scheduler, for each lane of a wave.
 static double getRegistersOfScheduler(const ChipInfo &chip) {
   return double(chip.registersPerComputeUnit) / schedulers /
@@ -253,26 +258,25 @@ RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
                                           const ChipInfo &chip,
                                           const CostParameters &p) {
   Shape shape(program, schedule, chip);
-  double packed = shape.elements * program.bytesRead / floatBytes;
-  double perPacked = shape.isStaged       ? p.stagedRegisters
+  // Without rows behind it in flight a row is read when it is needed: in parts,
+  // which go as soon as they are widened.
+  double perPacked = shape.isUnrolled     ? p.unrolledRegisters
                      : shape.isPrefetched ? p.prefetchedRegisters
-                                          : p.plainRegisters;
+                                          : 0;
   double perElement =
-      p.sumRegisters * program.sums + p.rowRegisters * program.rowsRead;
-  if (program.phases > 1)
-    perElement += p.phaseRegisters;
-  if (shape.isUnrolled)
-    perElement += p.unrolledRegisters * program.rowsRead;
+      p.elementRegisters + p.sumRegisters * program.sums +
+      (program.sums > 0 ? p.summedColumnRegisters : p.columnRegisters) *
+          program.columns +
+      perPacked * program.bytesRead / floatBytes;
   if (program.bytesRead == 2 * program.rowsRead)
-    perElement += p.widenedRegisters;
-  if (program.rowSums == 0)
-    perElement += p.independentRegisters;
-  double needed =
-      p.registers + shape.elements * perElement + packed * perPacked;
+    perElement += p.widenedRegisters * program.rowsRead;
+  if (schedule.rowGroups > 1)
+    perElement += p.groupedRegisters;
+  double needed = p.registers + shape.elements * perElement;
   if (shape.isExchanged)
     needed += p.exchangedRegisters;
-  if (schedule.rowGroups > 1)
-    needed += p.combinedRegisters * program.sums;
+  if (shape.isStaged && !isShifted(program, shape, schedule))
+    needed += p.stagedRegisters;
   // Nothing goes from row to row, and vectors stay as they were loaded until
   // they are needed.
   if (!schedule.workgroupsPerComputeUnit)
@@ -286,6 +290,22 @@ RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
                  granule;
   return {std::max(needed, leastRegisters),
           std::min(limit, double(chip.maxRegistersPerLane))};
+}
+
+/// What ptxas makes of `needed` registers: where one wave more would lie on a
+/// scheduler with a little fewer, it finds these few.
+static double squeezeRegisters(double needed, const ChipInfo &chip,
+                               const CostParameters &p) {
+  auto granule = double(chip.limits.registerGranule);
+  double mostWaves = double(chip.limits.computeUnitThreads) /
+                     double(chip.waveSize) / schedulers;
+  for (double waves = mostWaves; waves > 1; --waves) {
+    double step =
+        std::floor(getRegistersOfScheduler(chip) / waves / granule) * granule;
+    if (needed > step && needed <= p.registerSqueeze * step)
+      return step;
+  }
+  return needed;
 }
 
 /// Averages over the errors of the estimate of registers.
@@ -325,10 +345,7 @@ static Residency estimateResidency(const ProgramCosts &program,
   Residency mean;
   constexpr double share = 1.0 / std::size(registerErrors);
   for (double error : registerErrors) {
-    double needed = registers.needed + error;
-    for (double step : registerSteps)
-      if (needed > step && needed <= p.registerSqueeze * step)
-        needed = step;
+    double needed = squeezeRegisters(registers.needed + error, chip, p);
     double taken =
         granule *
         std::ceil(std::max(leastRegisters, std::min(needed, registers.limit)) /
@@ -395,9 +412,7 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   double perElement = p.elementInstructions * (program.operations +
                                                program.sums + program.rowSums) +
                       p.functionInstructions * program.functions;
-  if (shape.isStaged &&
-      (std::fmod(shape.columns * readBytes, double(bulkCopyUnit)) != 0 ||
-       sharesApart(program, schedule, readBytes)))
+  if (shape.isStaged && isShifted(program, shape, schedule))
     perElement += p.shiftedInstructions * program.rowsRead;
   double instructions = p.rowInstructions +
                         p.shuffleInstructions * steps * program.rowSums +

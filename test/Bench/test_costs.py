@@ -124,6 +124,30 @@ def test_clusters_that_started_early_are_left_out():
     assert not is_left_out("layer_norm", 2, 1)
 
 
+def test_schedules_of_old_kernels_are_left_out(tmp_path):
+    import lzma
+
+    def read(date, kind, dtype, groups, alone=4):
+        def candidate(groups):
+            fields = {**dict.fromkeys(sweeping.FIELDS, 0), "threads_per_row": 32,
+                      "row_groups": groups, "vector_width": 8, "rows_per_workgroup": 4,
+                      "workgroups_per_compute_unit": 2, "workgroups_per_row": 1}
+            return {"origin": "tried", "schedule": list(fields.values()), "us": 1.0, "rounds": 3}
+        problem = {"kind": kind, "dtype": dtype, "m": 64, "n": 256, "candidates": [
+            candidate(1) for _ in range(alone)] + [candidate(1), candidate(groups)]}
+        path = tmp_path / "x.json.xz"
+        path.write_bytes(lzma.compress(json.dumps(
+            {"format": sweeping.FORMAT, "version": sweeping.VERSION, "date": date,
+             "fields": sweeping.FIELDS, "problems": [problem]}).encode()))
+        return [len(problem["candidates"]) for problem in costs.read([path])]
+    assert read("2026-11-21", "layer_norm", "bf16", 2) == [5]
+    assert read("2026-11-21", "layer_norm", "bf16", 2, alone=3) == []
+    assert read("2026-11-22", "layer_norm", "bf16", 2) == [6]
+    assert read("2026-11-21", "layer_norm", "bf16", 1) == [6]
+    assert read("2026-11-21", "layer_norm", "f32", 2) == [6]
+    assert read("2026-11-21", "rms_norm", "bf16", 2) == [6]
+
+
 def test_data_of_another_format_is_refused(tmp_path):
     import lzma
     path = tmp_path / "x.json.xz"

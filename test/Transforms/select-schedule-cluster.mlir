@@ -3,7 +3,7 @@
 // Rows whose column sums no workgroup has the registers for are shared by the
 // workgroups of a cluster.
 // CHECK-LABEL: func.func @f
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 128, row_groups = 2, vector_width = 8, {{.*}}workgroups_per_row = 8, {{.*}}stages = {{[2-4]}}
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 8, {{.*}}workgroups_per_row = 8, {{.*}}stages = {{[2-4]}}
 func.func @f(%x: memref<?x16384xbf16>, %y: memref<?x16384xbf16>, %s: memref<16384xf32>, %t: memref<16384xf32>) {
   lnbwd.rowwise @k rows(%x, %y : memref<?x16384xbf16>, memref<?x16384xbf16>)
       outs rows(%y : memref<?x16384xbf16>) column_sums(%s, %t : memref<16384xf32>, memref<16384xf32>) {

@@ -75,15 +75,19 @@ struct CostParameters {
   /// How sharply the slowest limit rules, and the slower of a turn's work and
   /// its load.
   double limitExponent, turnExponent;
-  /// Registers of a lane: in any case, and for each of its elements: a column
-  /// sum; 4 bytes of rows that are staged, prefetched, or neither; a row block;
-  /// a second phase; a second set of each row block; widened rows; no row sums.
-  double registers, sumRegisters, stagedRegisters, prefetchedRegisters,
-      plainRegisters, rowRegisters, phaseRegisters, unrolledRegisters,
-      widenedRegisters, independentRegisters;
-  /// Registers of a lane for an exchange, and for each column sum that groups
-  /// combine; how far above 64 or 128 ptxas comes down to those.
-  double exchangedRegisters, combinedRegisters, registerSqueeze;
+  /// Registers of a lane: in any case, and for each of its elements: what is
+  /// worked on, a column sum, a vector where there are none and one where there
+  /// are, a row block of 16 bits, and rows that lie side by side.
+  double registers, elementRegisters, sumRegisters, columnRegisters,
+      summedColumnRegisters, widenedRegisters, groupedRegisters;
+  /// For each register that the rows of a set take as they lie in memory: where
+  /// one set is in flight, and where there are two. And for an exchange, and
+  /// for staged rows that begin where a copy can: fewer.
+  double prefetchedRegisters, unrolledRegisters, exchangedRegisters,
+      stagedRegisters;
+  /// How far above a count with which a scheduler holds one wave more ptxas
+  /// comes down to it.
+  double registerSqueeze;
   /// Registers of a lane in a grid without a bound, in the place of all these:
   /// in any case, for each of its elements, and for each register that the
   /// elements' vectors take as they lie in memory.
