@@ -32,7 +32,8 @@ from lnbwd_bench.regrets import HEADING, line  # noqa: E402
 from lnbwd_bench.scatter import Series, scatter  # noqa: E402
 
 DATA = SOURCE / "docs" / "results"
-FILES = ("h200-schedules*.json.xz", "h200-unseen-*.json.xz")
+FILES = ("h200-schedules*.json.xz", "h200-unseen-*.json.xz", "h200-later-*.json.xz",
+         "h200-beyond-2245.json.xz")
 TABLE = SOURCE / "lib" / "Analysis" / "CostParameters.json"
 _DIGITS = 5
 _DOTS = 5000
