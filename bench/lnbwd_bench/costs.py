@@ -73,8 +73,6 @@ BOUNDS = frozenset(("apart_threads", "apart_columns", "apart_narrow_columns"))
 # From this day on LayerNorm's forward pass keeps its vectors once where rows of 16 bits lie side by
 # side. Until then such kernels took up to 74 registers more.
 _VECTORS_KEPT_ONCE = "2026-11-22"
-# With fewer schedules the choice among them says little.
-LEAST_SCHEDULES = 5
 
 
 def _is_of_old_kernel(date: str, problem: Mapping[str, Any], values: Sequence[int]) -> bool:
@@ -88,7 +86,7 @@ def _is_of_old_kernel(date: str, problem: Mapping[str, Any], values: Sequence[in
 def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
     """The problems of files that sweep.py wrote, before there were some of the fields perhaps:
     those have their defaults then. Schedules of which the compiler makes other kernels now are left
-    out, and problems of which they leave less than LEAST_SCHEDULES."""
+    out."""
     problems = []
     for path in paths:
         document = read_document(path, sweeping.FORMAT, sweeping.VERSION)
@@ -102,8 +100,7 @@ def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
                           for candidate in problem["candidates"]]
             kept = [candidate for candidate in candidates
                     if not _is_of_old_kernel(document["date"], problem, candidate["schedule"])]
-            if len(kept) == len(candidates) or len(kept) >= LEAST_SCHEDULES:
-                problems.append({**problem, "candidates": kept, "file": path.name})
+            problems.append({**problem, "candidates": kept, "file": path.name})
     return problems
 
 
@@ -437,7 +434,7 @@ def fit(s: Schedules, start: Values, keep: Array | None = None, steps: int = 40,
     return parameters
 
 
-def regrets(s: Schedules, predicted: Array, least: int = LEAST_SCHEDULES) -> Array:
+def regrets(s: Schedules, predicted: Array, least: int = 5) -> Array:
     """For each problem the time of the schedule that is predicted to be the fastest over the least
     time, or nan with fewer than ``least`` schedules."""
     order = np.lexsort((predicted, s.problem))

@@ -66,7 +66,9 @@ def test_the_compiler_predicts_the_same_times(kind, dtype, m, n):
 
 def some_schedules():
     paths = [ROOT / "docs" / "results" / "h200-schedules-101.json.xz"]
-    return costs.Schedules(costs.read(paths)[:20], PARAMETERS)
+    # Of each enough to choose from.
+    problems = [problem for problem in costs.read(paths) if len(problem["candidates"]) >= 5]
+    return costs.Schedules(problems[:20], PARAMETERS)
 
 
 def test_a_fit_comes_back_to_the_parameters_that_made_the_times():
@@ -127,25 +129,24 @@ def test_clusters_that_started_early_are_left_out():
 def test_schedules_of_old_kernels_are_left_out(tmp_path):
     import lzma
 
-    def read(date, kind, dtype, groups, alone=4):
+    def read(date, kind, dtype, groups):
         def candidate(groups):
             fields = {**dict.fromkeys(sweeping.FIELDS, 0), "threads_per_row": 32,
                       "row_groups": groups, "vector_width": 8, "rows_per_workgroup": 4,
                       "workgroups_per_compute_unit": 2, "workgroups_per_row": 1}
             return {"origin": "tried", "schedule": list(fields.values()), "us": 1.0, "rounds": 3}
         problem = {"kind": kind, "dtype": dtype, "m": 64, "n": 256, "candidates": [
-            candidate(1) for _ in range(alone)] + [candidate(1), candidate(groups)]}
+            candidate(1), candidate(groups)]}
         path = tmp_path / "x.json.xz"
         path.write_bytes(lzma.compress(json.dumps(
             {"format": sweeping.FORMAT, "version": sweeping.VERSION, "date": date,
              "fields": sweeping.FIELDS, "problems": [problem]}).encode()))
         return [len(problem["candidates"]) for problem in costs.read([path])]
-    assert read("2026-11-21", "layer_norm", "bf16", 2) == [5]
-    assert read("2026-11-21", "layer_norm", "bf16", 2, alone=3) == []
-    assert read("2026-11-22", "layer_norm", "bf16", 2) == [6]
-    assert read("2026-11-21", "layer_norm", "bf16", 1) == [6]
-    assert read("2026-11-21", "layer_norm", "f32", 2) == [6]
-    assert read("2026-11-21", "rms_norm", "bf16", 2) == [6]
+    assert read("2026-11-21", "layer_norm", "bf16", 2) == [1]
+    assert read("2026-11-22", "layer_norm", "bf16", 2) == [2]
+    assert read("2026-11-21", "layer_norm", "bf16", 1) == [2]
+    assert read("2026-11-21", "layer_norm", "f32", 2) == [2]
+    assert read("2026-11-21", "rms_norm", "bf16", 2) == [2]
 
 
 def test_data_of_another_format_is_refused(tmp_path):
