@@ -121,14 +121,9 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
       (fields.prefetch != schedule.getPrefetch() || fields.stages ||
        fields.reload))
     fields.unroll = 1;
-  // Not with clusters, unless somebody says so (docs/cost-model.md).
-  bool isSplitAnew =
-      fields.workgroupsPerRow > 1 && schedule.getWorkgroupsPerRow() == 1;
   if (!set.contains(&fields.earlyRows) &&
-      (!fields.earlyStart || fields.reload || isSplitAnew))
+      (!fields.earlyStart || fields.reload))
     fields.earlyRows = 0;
-  if (!set.contains(&fields.earlyNext) && isSplitAnew)
-    fields.earlyNext = 0;
   if (fields.columnTile && fields.columnTile == schedule.getColumnTile() &&
       fields.threadsPerRow > 0 && fields.vectorWidth > 0)
     fields.columnTile = fields.threadsPerRow * fields.vectorWidth;

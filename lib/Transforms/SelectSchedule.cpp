@@ -122,12 +122,15 @@ private:
                << info.name << " in one pass; run lnbwd-split-two-pass before";
       ++numSelected;
     }
-    if (!op.getScheduleAttr())
-      selected = bringRowsEarly(op, info, selected);
     FailureOr<ScheduleAttr> overridden =
         overrideSchedule(selected, schedule, emitOpError);
-    if (failed(overridden) ||
-        failed(checkSchedule(op, *overridden, info, emitOpError)))
+    if (failed(overridden))
+      return failure();
+    // The rule is for the schedule that it comes to, whoever chose which field.
+    if (!op.getScheduleAttr() && !findOverride(schedule, field::earlyRows) &&
+        !findOverride(schedule, field::earlyNext))
+      overridden = bringRowsEarly(op, info, *overridden);
+    if (failed(checkSchedule(op, *overridden, info, emitOpError)))
       return failure();
     op.setScheduleAttr(*overridden);
     // On the chip's usual device the grid is what it would be anyway. That of

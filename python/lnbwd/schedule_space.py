@@ -5,7 +5,8 @@
 
 Which values of a field are tried, the table of the fields says (LNBwdSchedule.td), and what this
 search has in common with the cost model's. A field without such values, or of another vendor's
-chips, stays as the model has it.
+chips, stays as the model has it; whether rows come early, which it decides by the others
+(``early_rows``, ``early_next``), the compiler says of each candidate.
 """
 
 from __future__ import annotations
@@ -27,8 +28,6 @@ from ._schedule import (
 )
 from .schedule import (
     COLUMN_TILE,
-    EARLY_NEXT,
-    EARLY_ROWS,
     EARLY_START,
     FIELDS,
     PREFETCH,
@@ -183,9 +182,6 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int, known: Iter
                       WORKGROUPS_PER_ROW: split}
             if center.get(EARLY_START) or (not unbounded and starts_late(center)):
                 fields[EARLY_START] = int(unbounded or not starts_late(fields))
-            # Clusters that begin while others end were slow with either.
-            fields.update({name: int(split == 1) for name in (EARLY_ROWS, EARLY_NEXT)
-                           if center.get(name)})
             if center.get(ROW_SLICES):
                 fields.update({ROW_SLICES: 0, COLUMN_TILE: 0})
             fields = {name: value for name, value in fields.items() if name in known}

@@ -3,21 +3,24 @@
 // RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=reload=1,stages=0,column_tile=0" --split-input-file 2>/dev/null | FileCheck %s --check-prefix=RELOAD
 // RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=workgroups_per_row=2,column_tile=0,unroll=1" --split-input-file | FileCheck %s --check-prefix=SPLIT
 // RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=early_rows=1,early_next=1,workgroups_per_row=2,column_tile=0,unroll=1" --split-input-file | FileCheck %s --check-prefix=SAID
+// RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_90 schedule=early_rows=0" --split-input-file | FileCheck %s --check-prefix=NEXT
 // RUN: lnbwd-opt %s --lnbwd-select-schedule="chip=sm_80" --split-input-file | FileCheck %s --check-prefix=OLD
 
-// A forward pass brings its rows near early and lets the next kernel start. Fields that cannot be beside one
-// that is set by hand go, and clusters have them where somebody says so.
+// A forward pass brings its rows near early and lets the next kernel start. Where a field is set by hand, the
+// rule is asked about the schedule that this makes, and where either field is, it is not asked.
 // CHECK-LABEL: func.func @forward(
 // CHECK:       early_start = true, early_rows = true, early_next = true>
 // LATE-LABEL:  func.func @forward(
-// LATE-NOT:    early_rows
-// LATE:        early_next = true>
+// LATE-NOT:    early
+// LATE:        return
 // RELOAD-LABEL: func.func @forward(
-// RELOAD:      early_start = true, reload = true, early_next = true>
+// RELOAD:      early_start = true, reload = true>
 // SPLIT-LABEL: func.func @forward(
 // SPLIT:       workgroups_per_row = 2, {{.*}}early_start = true>
 // SAID-LABEL:  func.func @forward(
 // SAID:        workgroups_per_row = 2, {{.*}}early_start = true, early_rows = true, early_next = true>
+// NEXT-LABEL:  func.func @forward(
+// NEXT:        early_start = true>
 // OLD-LABEL:   func.func @forward(
 // OLD-NOT:     early
 func.func @forward(%x: memref<?x4096xf32>, %y: memref<?x4096xf32>) {

@@ -71,16 +71,13 @@ def test_clusters_that_fill_compute_units_start_late():
     assert not any(fields.get("early_start") for fields in found)
 
 
-def test_clusters_bring_no_rows_early():
-    """As the rule has it; where the center has neither field, both are left alone."""
-    center = {**CENTER, "early_start": 1, "early_rows": 1, "early_next": 1}
-    found = space.candidates(Shape(8192, 8192), center, 32, FIELDS, 132)
-    assert {fields["workgroups_per_row"] > 1 for fields in found} == {False, True}
-    for fields in found:
-        is_whole = int(fields["workgroups_per_row"] == 1)
-        assert fields["early_rows"] == fields["early_next"] == is_whole
-    for fields in space.candidates(SHAPE, CENTER, 32, FIELDS, 132):
-        assert not {"early_rows", "early_next"} & set(fields)
+def test_what_the_compiler_decides_by_other_fields_is_left_to_it():
+    """Whether rows come early, whatever the center has."""
+    for early in 0, 1:
+        center = {**CENTER, "early_start": 1, "early_rows": early, "early_next": early}
+        for unbounded in False, True:
+            found = space.candidates(SHAPE, center, 32, FIELDS, 132, unbounded=unbounded)
+            assert not any({"early_rows", "early_next"} & set(fields) for fields in found)
 
 
 def test_idle_lanes_are_tried_as_far_as_the_center_has_them():
