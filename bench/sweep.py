@@ -72,7 +72,7 @@ def write(records: list[dict[str, Any]], chip: str, path: pathlib.Path) -> None:
     document = {"format": sweeping.FORMAT, "version": sweeping.VERSION, "chip": chip,
                 "device": torch.cuda.get_device_name(), "torch": torch.__version__,
                 "date": str(datetime.date.today()), "command": sys.argv[1:],
-                "fields": sweeping.FIELDS, "problems": records}
+                "kernels": sweeping.KERNELS, "fields": sweeping.FIELDS, "problems": records}
     write_whole(path, lzma.compress(json.dumps(document, separators=(",", ":")).encode()))
     print(f"{len(records)} problems, "
           f"{sum(len(record['candidates']) for record in records)} schedules")

@@ -73,14 +73,26 @@ BOUNDS = frozenset(("apart_threads", "apart_columns", "apart_narrow_columns"))
 # From this day on LayerNorm's forward pass keeps its vectors once where rows of 16 bits lie side by
 # side. Until then such kernels took up to 74 registers more.
 _VECTORS_KEPT_ONCE = "2026-11-22"
+# The kernels of `sweeping.KERNELS` from which on workgroups share rows as evenly as copies allow.
+_EVEN_SHARES = 2
 
 
-def _is_of_old_kernel(date: str, problem: Mapping[str, Any], values: Sequence[int]) -> bool:
+def _is_of_old_kernel(document: Mapping[str, Any], problem: Mapping[str, Any],
+                      values: Sequence[int]) -> bool:
     """Whether a schedule was timed when the compiler made another kernel of it."""
     fields = dict(zip(sweeping.FIELDS, values, strict=True))
-    return bool(date < _VECTORS_KEPT_ONCE and problem["kind"] == LAYER_NORM
-                and problem["dtype"] != "f32" and fields[schedule.ROW_GROUPS] > 1
-                and fields[schedule.WORKGROUPS_PER_COMPUTE_UNIT])
+    if (document["date"] < _VECTORS_KEPT_ONCE and problem["kind"] == LAYER_NORM
+            and problem["dtype"] != "f32" and fields[schedule.ROW_GROUPS] > 1
+            and fields[schedule.WORKGROUPS_PER_COMPUTE_UNIT]):
+        return True
+    # Workgroups that shared a row had whole turns of their lanes.
+    split, width = fields[schedule.WORKGROUPS_PER_ROW], fields[schedule.VECTOR_WIDTH]
+    if (document.get("kernels", 1) < _EVEN_SHARES and split > 1
+            and problem["n"] % (split * width)):
+        chunk = fields[schedule.THREADS_PER_ROW] * width
+        return bool(-(-problem["n"] // (split * chunk)) * chunk
+                    != schedule_space.shared_columns(problem["n"], split, width))
+    return False
 
 
 def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
@@ -99,7 +111,7 @@ def read(paths: Iterable[pathlib.Path]) -> list[dict[str, Any]]:
             candidates = [{**candidate, "schedule": [*candidate["schedule"], *since]}
                           for candidate in problem["candidates"]]
             kept = [candidate for candidate in candidates
-                    if not _is_of_old_kernel(document["date"], problem, candidate["schedule"])]
+                    if not _is_of_old_kernel(document, problem, candidate["schedule"])]
             problems.append({**problem, "candidates": kept, "file": path.name})
     return problems
 
@@ -151,10 +163,8 @@ class Schedules:
         self.waves = np.ceil(self.threads / WAVE)
         self.wave_share = np.ceil(self.waves / SCHEDULERS)
         self.waves_per_row = np.ceil(self.threads_per_row / WAVE)
-        # Equal parts of a row where accesses divide it, else whole turns of the lanes.
-        chunk = self.threads_per_row * self.width
-        self.part = np.where(self.length % (self.split * self.width) == 0, self.length / self.split,
-                             np.ceil(np.ceil(self.length / self.split) / chunk) * chunk)
+        self.part = np.vectorize(schedule_space.shared_columns, otypes=[float])(
+            self.length.astype(int), self.split.astype(int), self.width.astype(int))
         self.chunks = np.ceil(self.part / (self.threads_per_row * self.width))
         self.elements = self.chunks * self.width
         self.is_staged = self.stages > 0

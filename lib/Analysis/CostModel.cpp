@@ -195,10 +195,9 @@ struct Shape {
         wavesOfScheduler(std::ceil(waves / schedulers)),
         wavesPerRow(
             std::ceil(double(schedule.threadsPerRow) / double(chip.waveSize))),
-        columns(double(
-            getSharedColumns(int64_t(program.length), schedule.workgroupsPerRow,
-                             schedule.vectorWidth,
-                             schedule.threadsPerRow * schedule.vectorWidth))),
+        columns(double(getSharedColumns(int64_t(program.length),
+                                        schedule.workgroupsPerRow,
+                                        schedule.vectorWidth))),
         chunks(std::ceil(
             columns / double(schedule.threadsPerRow * schedule.vectorWidth))),
         elements(chunks * double(schedule.vectorWidth)),

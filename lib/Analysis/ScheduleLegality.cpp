@@ -128,7 +128,7 @@ void LegalityChecks::checkWorkgroupsPerRow() {
     os << "expected each of the " << workgroups
        << " workgroups of a row to have some of its " << length
        << " columns, got " << columns << " for each but the last; lower "
-       << field::workgroupsPerRow << " or " << field::threadsPerRow;
+       << field::workgroupsPerRow;
 }
 
 void LegalityChecks::checkColumnTile() {

@@ -70,20 +70,18 @@ int64_t lnbwd::chooseVectorWidth(RowwiseOp op) {
   return width;
 }
 
-int64_t lnbwd::getSharedColumns(int64_t length, int64_t split, int64_t width,
-                                int64_t chunkColumns) {
+int64_t lnbwd::getSharedColumns(int64_t length, int64_t split, int64_t width) {
   if (length % (split * width) == 0)
     return length / split;
   return int64_t(llvm::alignTo(llvm::divideCeil(uint64_t(length), split),
-                               uint64_t(chunkColumns)));
+                               uint64_t(std::max(width, sharedColumnUnit))));
 }
 
 int64_t lnbwd::getWorkgroupColumns(RowwiseOp op, ScheduleAttr schedule) {
   if (schedule.getColumnTile())
     return schedule.getColumnTile();
   return getSharedColumns(op.getRowLength(), schedule.getWorkgroupsPerRow(),
-                          schedule.getVectorWidth(),
-                          schedule.getChunkColumns());
+                          schedule.getVectorWidth());
 }
 
 int64_t lnbwd::getChunks(RowwiseOp op, ScheduleAttr schedule) {

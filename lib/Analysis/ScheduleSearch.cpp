@@ -109,7 +109,7 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
     for (int64_t threads = split > 1 ? chip.waveSize : 1;
          threads <= chip.maxThreadsPerWorkgroup;
          threads += threads < chip.waveSize ? threads : chip.waveSize) {
-      int64_t columns = getSharedColumns(length, split, width, threads * width);
+      int64_t columns = getSharedColumns(length, split, width);
       int64_t accesses = llvm::divideCeil(columns, threads * width);
       // More lanes for as many accesses would only idle.
       if (accesses == std::exchange(accessesBefore, accesses) ||

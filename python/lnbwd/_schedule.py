@@ -138,6 +138,9 @@ MOST_COMPUTE_UNIT_THREADS = 2048
 # Workgroups that share a row from which on, with several on a compute unit and column sums to add
 # up, the kernel starts when the one before has ended (docs/cost-model.md).
 LEAST_LATE_SPLIT = 4
+# Columns of which each workgroup of a shared row has a multiple, where its parts are not equal:
+# 16 bytes of 16-bit elements, with which copies begin.
+SHARED_COLUMN_UNIT = 8
 # Registers of a lane for addresses, loop counters and the row's scalars, as they are estimated.
 FIXED_REGISTERS = 24
 # Ways to keep rows in flight: stages, prefetch and unroll.

@@ -25,6 +25,7 @@ from ._schedule import (
     MOST_COMPUTE_UNIT_THREADS,
     MOST_IDLE_PERCENT,
     MOST_LANE_COLUMNS,
+    SHARED_COLUMN_UNIT,
 )
 from .schedule import (
     COLUMN_TILE,
@@ -84,18 +85,19 @@ def _threads_per_row(wave: int, columns: float, width: int, home: int) -> list[i
     return result
 
 
-def shared_columns(length: int, split: int, width: int, chunk: int) -> int:
+def shared_columns(length: int, split: int, width: int) -> int:
     """Columns of each workgroup that shares a row, as the compiler deals them out: equal parts, or
-    whole turns of the lanes, which cover ``chunk`` columns each."""
+    as many accesses and whole copies as such a part needs."""
     if length % (split * width) == 0:
         return length // split
-    return -(-length // (split * chunk)) * chunk
+    unit = max(width, SHARED_COLUMN_UNIT)
+    return -(-length // (split * unit)) * unit
 
 
 def _idle(length: int, split: int, width: int, per_row: int) -> float:
     """Idle lanes over busy ones, where so many lanes work on each part of a row."""
     chunk = per_row * width
-    chunks = math.ceil(shared_columns(length, split, width, chunk) / chunk)
+    chunks = math.ceil(shared_columns(length, split, width) / chunk)
     return chunks * chunk * split / length - 1
 
 
@@ -155,7 +157,7 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int, known: Iter
     for split, per_row in pairs:
         if split > 1 and per_row % wave:
             continue
-        columns = shared_columns(shape.n, split, width, per_row * width)
+        columns = shared_columns(shape.n, split, width)
         chunks = math.ceil(columns / (per_row * width))
         if (shape.n % width or chunks * width > MOST_LANE_COLUMNS
                 or (split - 1) * columns >= shape.n

@@ -149,6 +149,28 @@ def test_schedules_of_old_kernels_are_left_out(tmp_path):
     assert read("2026-11-21", "rms_norm", "bf16", 2) == [2]
 
 
+def test_shares_of_whole_turns_are_left_out(tmp_path):
+    """A row's parts were whole turns of the lanes, 256 columns, where they could not be equal."""
+    import lzma
+
+    def count(n, split, **since):
+        fields = {**dict.fromkeys(sweeping.FIELDS, 0), "threads_per_row": 32, "row_groups": 1,
+                  "vector_width": 8, "rows_per_workgroup": 2, "workgroups_per_compute_unit": 2,
+                  "workgroups_per_row": split}
+        problem = {"kind": "layer_norm_bwd", "dtype": "bf16", "m": 64, "n": n, "candidates": [
+            {"origin": "tried", "schedule": list(fields.values()), "us": 1.0, "rounds": 3}]}
+        path = tmp_path / "x.json.xz"
+        path.write_bytes(lzma.compress(json.dumps(
+            {"format": sweeping.FORMAT, "version": sweeping.VERSION, "date": "2026-11-22",
+             "fields": sweeping.FIELDS, "problems": [problem], **since}).encode()))
+        return [len(problem["candidates"]) for problem in costs.read([path])]
+    assert count(1096, 2) == [0]
+    assert count(1096, 2, kernels=sweeping.KERNELS) == [1]
+    assert count(1096, 1) == [1]
+    assert count(1088, 2) == [1]  # 544 each, a part of a turn
+    assert count(1016, 2) == [1]  # 512 and 504, as before
+
+
 def test_data_of_another_format_is_refused(tmp_path):
     import lzma
     path = tmp_path / "x.json.xz"

@@ -177,4 +177,4 @@ def test_the_compiler_deals_out_columns_alike(build, split, width, threads):
     assert result.returncode == 0, result.stderr
     places = dict(re.findall(r"row_length = (\d+), .*columns = (\d+)>", result.stdout))
     assert {int(n): int(columns) for n, columns in places.items()} == {
-        n: space.shared_columns(n, split, width, threads * width) for n in lengths}
+        n: space.shared_columns(n, split, width) for n in lengths}

@@ -39,11 +39,10 @@ struct ScheduleResources {
 };
 
 /// Columns of each of `split` workgroups that share rows of `length` columns:
-/// equal parts where accesses of `width` elements divide them; else whole turns
-/// of the lanes, which cover `chunkColumns` each, so that the last workgroup
-/// has fewer columns than the others, or none.
-int64_t getSharedColumns(int64_t length, int64_t split, int64_t width,
-                         int64_t chunkColumns);
+/// equal parts where accesses of `width` elements divide them; else as many
+/// accesses and whole copies as an equal part needs, so that the last workgroup
+/// has a few columns fewer than the others, or, in short rows, none.
+int64_t getSharedColumns(int64_t length, int64_t split, int64_t width);
 
 /// Whether the kernel of `op` itself computes its row sums: with `row_slices`
 /// others do.

@@ -35,8 +35,12 @@ static AccessColumns makeAccess(ImplicitLocOpBuilder &b, lane::PlaceOp op,
   if (!type.mayExceed(access))
     return {column, column, getOwn(column), Value()};
   Value end = index(b, type.getRowLength());
-  if (!type.endsWithRow())
-    end = arith::AddIOp::create(b, op.getFirst(), index(b, type.getColumns()));
+  if (type.mayExceedWorkgroup()) {
+    Value behind =
+        arith::AddIOp::create(b, op.getFirst(), index(b, type.getColumns()));
+    end = type.mayExceedRow() ? arith::MinUIOp::create(b, end, behind)
+                              : behind;
+  }
   Value exists =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ult, column, end);
   Value last = arith::SubIOp::create(b, end, index(b, type.getWidth()));

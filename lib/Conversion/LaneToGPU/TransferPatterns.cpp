@@ -206,7 +206,7 @@ private:
 /// workgroups have as many; else null.
 static Value emitOwnColumns(ImplicitLocOpBuilder &b, lane::PlaceType place,
                             Value firstColumn) {
-  if (place.getLastColumns() == place.getWorkgroupColumns())
+  if (!place.mayExceedRow())
     return {};
   Value left =
       arith::SubIOp::create(b, emitIndex(b, place.getRowLength()), firstColumn);

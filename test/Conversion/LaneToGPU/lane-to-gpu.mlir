@@ -233,6 +233,29 @@ gpu.module @m {
 
 // -----
 
+!place = !lane.place<row_length = 1208, lanes = 64, groups = 1, width = 4, columns = 304>
+
+// A lane's second access may lie beyond the 304 columns of its workgroup, or,
+// in the last one, which has 296, beyond the row.
+// CHECK-LABEL: gpu.func @uneven(
+// CHECK-SAME:    %[[S:.*]]: vector<4xf32>, %[[P:.*]]: memref<?x1208xf32>, %[[FIRST:.*]]: index, %[[W:.*]]: index)
+// CHECK-DAG:     %[[LENGTH:.*]] = arith.constant 1208 : index
+// CHECK-DAG:     %[[COLUMNS:.*]] = arith.constant 304 : index
+// CHECK:         %[[BEHIND:.*]] = arith.addi %[[FIRST]], %[[COLUMNS]] : index
+// CHECK:         %[[END:.*]] = arith.minui %[[BEHIND]], %[[LENGTH]] : index
+// CHECK:         %[[EXISTS:.*]] = arith.cmpi ult, %{{.*}}, %[[END]] : index
+// CHECK:         scf.if %[[EXISTS]] {
+// CHECK-NEXT:      vector.store %[[S]], %[[P]]
+gpu.module @m {
+  gpu.func @uneven(%s: vector<4xf32>, %p: memref<?x1208xf32>, %first: index, %w: index) {
+    %place = lane.place from %first : !place
+    lane.store_sum %s, %p[%w] at %place access 1 : !place, vector<4xf32>, memref<?x1208xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 !tile = !lane.place<row_length = 700, lanes = 64, groups = 1, width = 4, columns = 256>
 
 // What belongs to the row is written by the workgroup that has its first

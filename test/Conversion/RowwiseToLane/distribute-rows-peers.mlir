@@ -3,7 +3,7 @@
 // Workgroups that share a row: each is at its columns, which begin where the
 // grid's second dimension says, and the chip starts them together.
 // CHECK:       !place = !lane.place<row_length = 1024, lanes = 64, groups = 2, width = 4, columns = 256>
-// CHECK:       !place1 = !lane.place<row_length = 1000, lanes = 64, groups = 2, width = 4, columns = 256>
+// CHECK:       !place1 = !lane.place<row_length = 1208, lanes = 64, groups = 2, width = 4, columns = 304>
 // CHECK-LABEL: gpu.module @shared_kernels
 // CHECK:       gpu.func @k(
 // CHECK-SAME:    known_cluster_size = array<i32: 1, 4, 1>
@@ -24,18 +24,18 @@ func.func @shared(%x: memref<?x1024xf32>) {
   return
 }
 
-// Where accesses do not divide the parts, each workgroup but the last has whole
-// turns of its lanes: 256, 256, 256 and 232 columns.
+// Where accesses do not divide the parts, they are as even as copies allow: 304,
+// 304, 304 and 296 columns.
 // CHECK-LABEL: gpu.module @ragged_kernels
 // CHECK:         %[[NUMBER:.*]] = gpu.block_id y
-// CHECK:         arith.muli %[[NUMBER]], %c256
-func.func @ragged(%x: memref<?x1000xf32>) {
-  lnbwd.rowwise @r rows(%x : memref<?x1000xf32>) outs rows(%x : memref<?x1000xf32>)
+// CHECK:         arith.muli %[[NUMBER]], %c304
+func.func @ragged(%x: memref<?x1208xf32>) {
+  lnbwd.rowwise @r rows(%x : memref<?x1208xf32>) outs rows(%x : memref<?x1208xf32>)
       attributes {schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 2, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 4, workgroups_per_row = 4>} {
-  ^bb0(%xr: vector<1000xf32>):
-    %s = vector.reduction <add>, %xr : vector<1000xf32> into f32
-    %spread = vector.broadcast %s : f32 to vector<1000xf32>
-    lnbwd.yield %spread : vector<1000xf32>
+  ^bb0(%xr: vector<1208xf32>):
+    %s = vector.reduction <add>, %xr : vector<1208xf32> into f32
+    %spread = vector.broadcast %s : f32 to vector<1208xf32>
+    lnbwd.yield %spread : vector<1208xf32>
   }
   return
 }

@@ -150,10 +150,6 @@ LogicalResult PlaceType::verify(function_ref<InFlightDiagnostic()> emitError,
     if (value % width != 0)
       return emitError() << "expected width to divide " << name << ", " << value
                          << ", got " << width;
-  if (columns && rowLength % columns != 0 && columns % (lanes * width) != 0)
-    return emitError() << "expected columns to divide row_length, " << rowLength
-                       << ", or to be a multiple of lanes * width, "
-                       << lanes * width << ", got " << columns;
   return success();
 }
 

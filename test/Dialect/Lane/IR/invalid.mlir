@@ -20,8 +20,8 @@ func.func private @f(!lane.place<row_length = 64, lanes = 32, groups = 1, width 
 
 // -----
 
-// expected-error@+1 {{expected columns to divide row_length, 100, or to be a multiple of lanes * width, 64, got 48}}
-func.func private @f(!lane.place<row_length = 100, lanes = 32, groups = 1, width = 2, columns = 48>)
+// expected-error@+1 {{expected width to divide columns, 47, got 2}}
+func.func private @f(!lane.place<row_length = 100, lanes = 32, groups = 1, width = 2, columns = 47>)
 
 // -----
 

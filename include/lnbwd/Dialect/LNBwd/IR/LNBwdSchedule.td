@@ -268,6 +268,12 @@ def LNBwd_LeastLateSplit : LNBwd_SearchBound<"least_late_split", 4> {
              "the one before has ended (docs/cost-model.md)";
 }
 
+def LNBwd_SharedColumnUnit : LNBwd_SearchBound<"shared_column_unit", 8> {
+  let text = "Columns of which each workgroup of a shared row has a multiple, "
+             "where its parts are not equal: 16 bytes of 16-bit elements, with "
+             "which copies begin";
+}
+
 def LNBwd_FixedRegisters : LNBwd_SearchBound<"fixed_registers", 24> {
   let text = "Registers of a lane for addresses, loop counters and the row's "
              "scalars, as they are estimated";

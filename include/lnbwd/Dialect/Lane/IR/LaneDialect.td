@@ -74,11 +74,10 @@ def Lane_Place : Lane_Type<"Place", "place"> {
     lanes share a row, and take its accesses of `width` elements in turn;
     `groups` rows lie side by side in a workgroup.
 
-    A lane's last access may lie beyond the columns of its workgroup, or, where
-    `columns` does not divide the row, beyond the row. Loads then give other
-    elements of the row, stores are left out, and `lane.fold` takes nothing of
-    what was computed there. Either `columns` divides `row_length`, or `lanes` ×
-    `width` divides `columns`.
+    A lane's last accesses may lie beyond the columns of its workgroup, or
+    beyond the row, which may end within those of its last workgroup. Loads then
+    give other elements of the row, stores are left out, and `lane.fold` takes
+    nothing of what was computed there.
 
     Example (rows of 1024 elements, two accesses of eight elements a lane):
 
@@ -111,12 +110,13 @@ def Lane_Place : Lane_Type<"Place", "place"> {
     /// Whether access number `access` of some lane lies beyond the columns of
     /// the workgroup or of the row.
     bool mayExceed(int64_t access) const;
-    /// Whether the columns that may be exceeded are those of the row, and not
-    /// those of the workgroup.
-    bool endsWithRow() const {
-      return getRowLength() % getWorkgroupColumns() != 0 ||
-             getRowLength() == getWorkgroupColumns();
+    /// Whether some lane has accesses beyond the columns of a workgroup that
+    /// does not end with its row.
+    bool mayExceedWorkgroup() const {
+      return sharesRows() && getWorkgroupColumns() % getAccessColumns() != 0;
     }
+    /// Whether the row ends within the columns of its last workgroup.
+    bool mayExceedRow() const { return getLastColumns() < getWorkgroupColumns(); }
     /// Whether workgroups share rows, and how many share each.
     bool sharesRows() const { return getWorkgroupColumns() < getRowLength(); }
     int64_t getPeers() const {
