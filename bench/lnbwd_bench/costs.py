@@ -64,7 +64,7 @@ OF_REGISTERS = frozenset((
     "apart_registers", "apart_element_registers", "apart_column_registers"))
 
 # What was measured and is in no sweep, or set by a scan over those with grids without a bound.
-MEASURED = frozenset(("late_us", "column_share", "apart_share", "apart_kib"))
+MEASURED = frozenset(("late_us", "column_share", "apart_share", "apart_kib", "stay_share"))
 
 # Bounds of the compiler's search, which no time depends on.
 BOUNDS = frozenset(("apart_threads", "apart_columns", "apart_narrow_columns"))
@@ -327,7 +327,8 @@ def predict(s: Schedules, p: Values) -> Array:
     each = s.workgroups / COMPUTE_UNITS
     crowd = (p["crowding"] * s.resident * np.minimum(1, each) * s.stage_bytes / CROWDING_BYTES
              + ~s.is_unbounded * p["stream_share"]
-             * np.log2(np.maximum(1, np.minimum(s.resident, each))))
+             * np.log2(np.maximum(1, np.minimum(s.resident, each)))
+             + (~s.is_unbounded & (s.sums == 0) & (s.phases == 1)) * p["stay_share"])
     moved = (s.length * (s.rows * (s.bytes_read + s.bytes_written)
                          + s.is_unbounded * p["column_share"] * s.grid * s.column_bytes)
              / (p["bandwidth_tb_per_s"] * 1e6) * (1 + crowd)

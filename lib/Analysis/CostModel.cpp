@@ -101,6 +101,7 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"wave_share", &CostParameters::waveShare},
         {"crowding", &CostParameters::crowding},
         {"stream_share", &CostParameters::streamShare},
+        {"stay_share", &CostParameters::stayShare},
         {"limit_exponent", &CostParameters::limitExponent},
         {"turn_exponent", &CostParameters::turnExponent},
         {"registers", &CostParameters::registers},
@@ -463,6 +464,8 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   if (isBounded)
     crowd += p.streamShare *
              std::log2(std::max(1.0, std::min(residency.resident, each)));
+  if (isBounded && program.sums == 0 && program.phases == 1)
+    crowd += p.stayShare;
   double bytes = program.rows * (program.bytesRead + program.bytesWritten);
   if (!isBounded)
     bytes += p.columnShare * residency.grid * program.columnBytes;

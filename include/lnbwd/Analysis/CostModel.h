@@ -72,6 +72,9 @@ struct CostParameters {
   /// What 128 KiB in flight on a compute unit add to the time of the memory,
   /// and what each doubling of its workgroups adds.
   double crowding, streamShare;
+  /// What workgroups that stay for further rows add to it in programs without
+  /// column sums whose rows wait for sums once: by a scan over measured times.
+  double stayShare;
   /// How sharply the slowest limit rules, and the slower of a turn's work and
   /// its load.
   double limitExponent, turnExponent;
