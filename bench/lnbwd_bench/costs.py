@@ -48,6 +48,7 @@ REGISTERS_PER_SCHEDULER, REGISTER_GRANULE, MOST_REGISTERS = 512, 8, 255
 COMPUTE_UNIT_THREADS, COMPUTE_UNIT_SHARED = 2048, 228 * 1024
 RESERVED_SHARED, COMBINED_SHARE, CROWDING_BYTES, LINE = 1024, 0.75, 128 * 1024, 128
 COPY_UNIT = 16
+CACHED_BYTES = 50e6
 CLUSTER_PARTS = ((6, 16), (2, 18))
 # Registers of a lane with which a scheduler holds so many waves, the most first.
 REGISTER_STEPS = tuple(REGISTERS_PER_SCHEDULER // waves // REGISTER_GRANULE * REGISTER_GRANULE
@@ -325,11 +326,13 @@ def predict(s: Schedules, p: Values) -> Array:
                / (busy * SCHEDULERS * MEGAHERTZ))
 
     each = s.workgroups / COMPUTE_UNITS
+    bytes_moved = s.rows * (s.bytes_read + s.bytes_written)
     crowd = (p["crowding"] * s.resident * np.minimum(1, each) * s.stage_bytes / CROWDING_BYTES
              + ~s.is_unbounded * p["stream_share"]
              * np.log2(np.maximum(1, np.minimum(s.resident, each)))
-             + (~s.is_unbounded & (s.sums == 0) & (s.phases == 1)) * p["stay_share"])
-    moved = (s.length * (s.rows * (s.bytes_read + s.bytes_written)
+             + (~s.is_unbounded & (s.sums == 0) & (s.phases == 1)) * p["stay_share"]
+             * np.maximum(0, 1 - CACHED_BYTES / (s.length * bytes_moved)))
+    moved = (s.length * (bytes_moved
                          + s.is_unbounded * p["column_share"] * s.grid * s.column_bytes)
              / (p["bandwidth_tb_per_s"] * 1e6) * (1 + crowd)
              # What comes in a time is what is on the way, and nothing is loaded ahead.

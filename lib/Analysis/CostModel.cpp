@@ -40,6 +40,8 @@ static constexpr double partialAccesses = 2;
 static constexpr double bytesOfKib = 1024;
 /// Bytes of a line of the first-level cache, which handles one at a time.
 static constexpr double lineBytes = 128;
+/// Bytes that the second-level cache holds.
+static constexpr double cachedBytes = 50e6;
 /// Parts of the chip within which a cluster lies, by their compute units: the
 /// runtime starts no more clusters than these have room for.
 static constexpr std::pair<double, double> clusterParts[] = {{6, 16}, {2, 18}};
@@ -464,9 +466,10 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   if (isBounded)
     crowd += p.streamShare *
              std::log2(std::max(1.0, std::min(residency.resident, each)));
-  if (isBounded && program.sums == 0 && program.phases == 1)
-    crowd += p.stayShare;
   double bytes = program.rows * (program.bytesRead + program.bytesWritten);
+  if (isBounded && program.sums == 0 && program.phases == 1)
+    crowd +=
+        p.stayShare * std::max(0.0, 1 - cachedBytes / (program.length * bytes));
   if (!isBounded)
     bytes += p.columnShare * residency.grid * program.columnBytes;
   double moved = program.length * bytes / (p.bandwidth * bytesPerMicrosecond) *

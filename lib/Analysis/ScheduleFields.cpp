@@ -121,8 +121,7 @@ lnbwd::overrideSchedule(ScheduleAttr schedule, StringRef overrides,
       (fields.prefetch != schedule.getPrefetch() || fields.stages ||
        fields.reload))
     fields.unroll = 1;
-  if (!set.contains(&fields.earlyRows) &&
-      (!fields.earlyStart || fields.reload))
+  if (!set.contains(&fields.earlyRows) && (!fields.earlyStart || fields.reload))
     fields.earlyRows = 0;
   if (fields.columnTile && fields.columnTile == schedule.getColumnTile() &&
       fields.threadsPerRow > 0 && fields.vectorWidth > 0)

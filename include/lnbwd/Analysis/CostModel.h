@@ -73,7 +73,8 @@ struct CostParameters {
   /// and what each doubling of its workgroups adds.
   double crowding, streamShare;
   /// What workgroups that stay for further rows add to it in programs without
-  /// column sums whose rows wait for sums once: by a scan over measured times.
+  /// column sums whose rows wait for sums once, where the cache holds little of
+  /// what is moved: by a scan over measured times.
   double stayShare;
   /// How sharply the slowest limit rules, and the slower of a turn's work and
   /// its load.

@@ -38,8 +38,7 @@ static AccessColumns makeAccess(ImplicitLocOpBuilder &b, lane::PlaceOp op,
   if (type.mayExceedWorkgroup()) {
     Value behind =
         arith::AddIOp::create(b, op.getFirst(), index(b, type.getColumns()));
-    end = type.mayExceedRow() ? arith::MinUIOp::create(b, end, behind)
-                              : behind;
+    end = type.mayExceedRow() ? arith::MinUIOp::create(b, end, behind) : behind;
   }
   Value exists =
       arith::CmpIOp::create(b, arith::CmpIPredicate::ult, column, end);
