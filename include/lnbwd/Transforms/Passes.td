@@ -335,7 +335,8 @@ def SelectSchedulePass : Pass<"lnbwd-select-schedule"> {
     Gives each `lnbwd.rowwise` that has none a `#lnbwd.schedule` for `chip`:
     from the table of tuned schedules where that has an entry for the program,
     else from the cost model. `schedule` overrides single fields of the choice,
-    `field=value` separated by commas. A schedule that the module's attribute
+    `field=value` separated by commas; `early_rows` and `early_next`, where it
+    sets neither, follow from the others. A schedule that the module's attribute
     `lnbwd.rejected_schedules` has for the program's entry is not chosen, if
     there is another: code emission has found that its kernel spills. A schedule
     that cannot run is an error that names the limit: threads, registers or
