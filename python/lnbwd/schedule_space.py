@@ -67,9 +67,10 @@ _FEW_ROWS, _LONG_ROW = 4, 4096
 # Idle lanes over busy ones beyond which nothing is good; where the center has more, so may others.
 _MOST_IDLE = MOST_IDLE_PERCENT / 100
 # Registers of a lane: those that it has, and about how many it takes beside its columns and for
-# each of them. More would spill, which the compiler would find out slowly.
+# each of them, where workgroups stay for further rows and where they have one set. More would
+# spill, which the compiler would find out slowly.
 _REGISTERS, _MOST_REGISTERS = 64 * 1024, 255
-_COLUMN_REGISTERS = 5
+_COLUMN_REGISTERS, _APART_COLUMN_REGISTERS = 5, 2
 
 
 def _threads_per_row(wave: int, columns: float, width: int, home: int) -> list[int]:
@@ -169,7 +170,8 @@ def all_schedules(shape: Size, center: Mapping[str, int], wave: int, known: Iter
                 sorted(groups), FIELDS[WORKGROUPS_PER_COMPUTE_UNIT].tried,
                 FIELDS[ROWS_PER_WORKGROUP].tried, FLIGHTS):
             threads = per_row * group
-            registers = FIXED_REGISTERS + _COLUMN_REGISTERS * chunks * width
+            each = _COLUMN_REGISTERS if workgroups else _APART_COLUMN_REGISTERS
+            registers = FIXED_REGISTERS + each * chunks * width
             if threads > 1024 or registers > min(_MOST_REGISTERS, _REGISTERS // threads):
                 continue
             # One set of rows has no others to keep in flight.
