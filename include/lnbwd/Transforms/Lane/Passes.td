@@ -71,6 +71,48 @@ def ReloadPhasesPass
   let statistics = [Statistic<"numReloaded", "reloaded", "Row loops changed">];
 }
 
+def SinkColumnsPass : Pass<"lnbwd-sink-columns", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Load vectors of columns where a row needs them";
+  let description = [{
+    In a kernel whose schedule gives each set of rows a workgroup of its own
+    (`workgroups_per_compute_unit = 0`), where several waves share a row: what
+    `lane.load_columns` loads ahead of the loop, and the row needs only behind
+    a `lane.reduce`, is loaded right before that, by each group for itself.
+    Until then its registers are free, and the compute unit holds more
+    workgroups. Kernels that stay for further rows have their vectors once for
+    all of them, and a wave that has its row to itself waits too short for the
+    sum; both are left alone.
+
+    Before:
+
+    ```mlir
+    %gamma = lane.load_columns %gammas at %place : ... -> vector<2x8xbf16>
+    lane.for_rows %set = %begin to %rows step %step at %place attributes {once} : ... {
+      ...
+      %s = lane.reduce [#vector.kind<add>] %share at %place turn %turn phase 0 : ...
+      ...
+      %wide = arith.extf %gamma : vector<2x8xbf16> to vector<2x8xf32>
+      ...
+    }
+    ```
+
+    After:
+
+    ```mlir
+    lane.for_rows %set = %begin to %rows step %step at %place attributes {once} : ... {
+      ...
+      %s = lane.reduce [#vector.kind<add>] %share at %place turn %turn phase 0 : ...
+      ...
+      %gamma = lane.load_columns %gammas at %place each : ... -> vector<2x8xbf16>
+      %wide = arith.extf %gamma : vector<2x8xbf16> to vector<2x8xf32>
+      ...
+    }
+    ```
+  }];
+  let options = [ChipOption];
+  let statistics = [Statistic<"numSunk", "sunk", "Vectors loaded later">];
+}
+
 def PrefetchFirstRowsPass
     : Pass<"lnbwd-prefetch-first-rows", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Bring the first rows near while the kernel before ends";

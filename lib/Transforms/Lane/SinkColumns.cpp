@@ -1,0 +1,108 @@
+//===- SinkColumns.cpp - Load vectors of columns where a row needs them ---===//
+//
+// Part of the lnbwd project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A workgroup with one set of rows uses a vector of columns once. Loaded ahead,
+// it stays in registers while the row's sums are formed, and the compute unit
+// has room for fewer workgroups, which are what keeps its memory busy.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lnbwd/Dialect/LNBwd/IR/LNBwdDialect.h"
+#include "lnbwd/Dialect/Lane/IR/LaneDialect.h"
+#include "lnbwd/Target/PassOptions.h"
+#include "lnbwd/Transforms/Lane/Passes.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/Builders.h"
+
+namespace lnbwd {
+#define GEN_PASS_DEF_SINKCOLUMNSPASS
+#include "lnbwd/Transforms/Lane/Passes.h.inc"
+} // namespace lnbwd
+
+using namespace mlir;
+using namespace lnbwd;
+
+/// The operation of `loop` that needs `part` first, if all that need it are of
+/// the loop, and it comes behind a sum over the row; or null.
+static Operation *getFirstUser(lane::ForRowsOp loop, Value part) {
+  Block &body = loop.getBody().front();
+  Operation *first = nullptr;
+  for (Operation *user : part.getUsers()) {
+    Operation *inBody = body.findAncestorOpInBlock(*user);
+    if (!inBody)
+      return nullptr;
+    if (!first || inBody->isBeforeInBlock(first))
+      first = inBody;
+  }
+  auto sums = body.getOps<lane::ReduceOp>();
+  bool isBehindSum =
+      first && !sums.empty() && (*sums.begin())->isBeforeInBlock(first);
+  return isBehindSum ? first : nullptr;
+}
+
+/// Loads those parts of `load` in `loop` that it needs behind a sum. Returns
+/// how many those were.
+static unsigned sinkInto(lane::ForRowsOp loop, lane::LoadColumnsOp load) {
+  // All parts, and not their accesses: the level splits them further down.
+  if (load.getParts().size() != load.getMemories().size())
+    return 0;
+  unsigned count = 0;
+  SmallVector<Value> memories, parts;
+  for (auto [memory, part] :
+       llvm::zip_equal(load.getMemories(), load.getParts())) {
+    Operation *user = getFirstUser(loop, part);
+    if (!user) {
+      memories.push_back(memory);
+      parts.push_back(part);
+      continue;
+    }
+    // A group whose row does not exist may not come there.
+    OpBuilder b(user);
+    auto sunk =
+        lane::LoadColumnsOp::create(b, load.getLoc(), part.getType(), memory,
+                                    load.getPlace(), /*each=*/true);
+    part.replaceAllUsesWith(sunk.getParts().front());
+    ++count;
+  }
+  if (!count)
+    return 0;
+  if (!parts.empty()) {
+    OpBuilder b(load);
+    auto left = lane::LoadColumnsOp::create(
+        b, load.getLoc(), TypeRange(ValueRange(parts)), memories,
+        load.getPlace(), load.getEach());
+    for (auto [part, replacement] : llvm::zip_equal(parts, left.getParts()))
+      part.replaceAllUsesWith(replacement);
+  }
+  load.erase();
+  return count;
+}
+
+namespace {
+class SinkColumns : public lnbwd::impl::SinkColumnsPassBase<SinkColumns> {
+public:
+  using SinkColumnsPassBase::SinkColumnsPassBase;
+
+  void runOnOperation() override {
+    gpu::GPUFuncOp kernel = getOperation();
+    FailureOr<const ChipInfo *> found = getChipOption(kernel, chip);
+    if (failed(found))
+      return signalPassFailure();
+    auto info = kernel->getAttrOfType<KernelInfoAttr>(kernelInfoAttr);
+    if (!info || info.getSchedule().getWorkgroupsPerComputeUnit() ||
+        info.getSchedule().getThreadsPerRow() <= (*found)->waveSize)
+      return;
+    for (auto loop : kernel.getBody().getOps<lane::ForRowsOp>())
+      if (loop.getOnce())
+        for (auto load : llvm::make_early_inc_range(
+                 kernel.getBody().getOps<lane::LoadColumnsOp>()))
+          numSunk += sinkInto(loop, load);
+  }
+};
+} // namespace
