@@ -24,22 +24,23 @@ from . import sweeping
 Values = Mapping[str, float]
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-# Of each kind: row blocks read and written, vectors, column sums, row sums, how many of those one
-# behind the other, operations of the region on an element, and functions among them.
+# Of each kind: row blocks read and written, vectors, those that no row sum needs before it is
+# there, column sums, row sums, how many of those one behind the other, operations of the region on
+# an element, and functions among them.
 PROGRAMS = {
-    LAYER_NORM_BWD: (2, 1, 1, 2, 2, 1, 7, 0), RMS_NORM_BWD: (2, 1, 1, 1, 1, 1, 6, 0),
-    LAYER_NORM: (1, 1, 2, 0, 3, 2, 5, 0), RMS_NORM: (1, 1, 1, 0, 1, 1, 3, 0),
-    "norm_backward": (4, 2, 1, 3, 2, 1, 12, 0), "norm_forward": (2, 1, 2, 0, 2, 2, 6, 0),
-    "gelu_backward": (2, 1, 0, 1, 0, 0, 9, 2), "rms_backward": (3, 1, 1, 1, 1, 1, 8, 0),
-    LAYER_NORM_BWD + sweeping.DX: (2, 1, 1, 0, 2, 1, 6, 0),
-    RMS_NORM_BWD + sweeping.DX: (2, 1, 1, 0, 1, 1, 5, 0),
-    "rms_forward": (2, 2, 1, 0, 1, 1, 4, 0)}
-
+    LAYER_NORM_BWD: (2, 1, 1, 0, 2, 2, 1, 7, 0), RMS_NORM_BWD: (2, 1, 1, 0, 1, 1, 1, 6, 0),
+    LAYER_NORM: (1, 1, 2, 2, 0, 3, 2, 5, 0), RMS_NORM: (1, 1, 1, 1, 0, 1, 1, 3, 0),
+    "norm_backward": (4, 2, 1, 0, 3, 2, 1, 12, 0), "norm_forward": (2, 1, 2, 2, 0, 2, 2, 6, 0),
+    "gelu_backward": (2, 1, 0, 0, 1, 0, 0, 9, 2), "rms_backward": (3, 1, 1, 0, 1, 1, 1, 8, 0),
+    LAYER_NORM_BWD + sweeping.DX: (2, 1, 1, 0, 0, 2, 1, 6, 0),
+    RMS_NORM_BWD + sweeping.DX: (2, 1, 1, 0, 0, 1, 1, 5, 0),
+    "rms_forward": (2, 2, 1, 1, 0, 1, 1, 4, 0)}
+VECTORS, LATE_VECTORS, COLUMN_SUMS = 2, 3, 4
 
 
 def has_sums(kind: str) -> bool:
     """Whether a kind of program has column sums."""
-    return PROGRAMS[kind][3] > 0
+    return PROGRAMS[kind][COLUMN_SUMS] > 0
 
 
 # What lib/Target/ChipInfo.cpp says of sm_90, and the constants of CostModel.cpp.
@@ -62,20 +63,23 @@ OF_REGISTERS = frozenset((
     "registers", "element_registers", "sum_registers", "column_registers",
     "summed_column_registers", "widened_registers", "prefetched_registers", "unrolled_registers",
     "grouped_registers", "exchanged_registers", "staged_registers", "register_squeeze",
-    "apart_registers", "apart_element_registers", "apart_column_registers"))
+    "apart_registers", "apart_element_registers", "apart_column_registers",
+    "apart_phase_registers", "apart_grouped_registers"))
 
 # What was measured and is in no sweep, or set by a scan over those with grids without a bound.
-MEASURED = frozenset(("late_us", "column_share", "apart_share", "apart_kib", "stay_share"))
+MEASURED = frozenset(("late_us", "column_share", "apart_share", "apart_kib", "sunk_us",
+                      "sunk_share", "sunk_exponent", "stay_share"))
 
 # Bounds of the compiler's search, which no time depends on.
-BOUNDS = frozenset(("apart_threads", "apart_columns", "apart_narrow_columns"))
+BOUNDS = frozenset(("apart_threads", "apart_columns", "sunk_columns", "apart_narrow_columns"))
 
 
 # From this day on LayerNorm's forward pass keeps its vectors once where rows of 16 bits lie side by
 # side. Until then such kernels took up to 74 registers more.
 _VECTORS_KEPT_ONCE = "2026-11-22"
-# The kernels of `sweeping.KERNELS` from which on workgroups share rows as evenly as copies allow.
-_EVEN_SHARES = 2
+# The kernels of `sweeping.KERNELS` from which on workgroups share rows as evenly as copies allow,
+# and from which on those with one set of rows load vectors when they are needed.
+_EVEN_SHARES, _SUNK_VECTORS = 2, 3
 
 
 def _is_of_old_kernel(document: Mapping[str, Any], problem: Mapping[str, Any],
@@ -85,6 +89,10 @@ def _is_of_old_kernel(document: Mapping[str, Any], problem: Mapping[str, Any],
     if (document["date"] < _VECTORS_KEPT_ONCE and problem["kind"] == LAYER_NORM
             and problem["dtype"] != "f32" and fields[schedule.ROW_GROUPS] > 1
             and fields[schedule.WORKGROUPS_PER_COMPUTE_UNIT]):
+        return True
+    if (document.get("kernels", 1) < _SUNK_VECTORS and PROGRAMS[problem["kind"]][LATE_VECTORS]
+            and not fields[schedule.WORKGROUPS_PER_COMPUTE_UNIT]
+            and fields[schedule.THREADS_PER_ROW] > WAVE):
         return True
     # Workgroups that shared a row had whole turns of their lanes.
     split, width = fields[schedule.WORKGROUPS_PER_ROW], fields[schedule.VECTOR_WIDTH]
@@ -138,13 +146,15 @@ class Schedules:
                     continue
                 rows.append((index, candidate["us"], candidate["rounds"], problem["m"],
                              problem["n"], problem["bytes_read"], problem["bytes_written"],
-                             *program, program[2] * (4 if is_wide else 2), *fields.values()))
+                             *program, program[VECTORS] * (4 if is_wide else 2),
+                             program[LATE_VECTORS] * (4 if is_wide else 2), *fields.values()))
         columns = iter(np.array(rows, dtype=np.float64).T)
         self.problem = next(columns).astype(int)
         self.count = len(problems)
         (self.us, self.rounds, self.rows, self.length, self.bytes_read, self.bytes_written,
-         self.rows_read, self.rows_written, self.columns, self.sums, self.row_sums, self.phases,
-         self.operations, self.functions, self.column_bytes) = (next(columns) for _ in range(15))
+         self.rows_read, self.rows_written, self.columns, self.late_columns, self.sums,
+         self.row_sums, self.phases, self.operations, self.functions, self.column_bytes,
+         self.late_column_bytes) = (next(columns) for _ in range(17))
         fields = dict(zip(sweeping.FIELDS, columns, strict=True))
         self.threads_per_row = fields[schedule.THREADS_PER_ROW]
         self.groups = fields[schedule.ROW_GROUPS]
@@ -208,9 +218,16 @@ class Schedules:
                 + p["grouped_registers"] * (self.groups > 1))
             + p["exchanged_registers"] * self.is_exchanged
             + p["staged_registers"] * (self.is_staged & ~self.is_shifted))
-        # Nothing goes from row to row, and vectors stay as they were loaded until needed.
+        # Nothing goes from row to row, and vectors stay as they were loaded until needed, or come
+        # when they are.
+        self.loaded_late_bytes = self.late_column_bytes * (
+            self.is_unbounded & (self.threads_per_row > WAVE))
+        kept_bytes = self.column_bytes - self.loaded_late_bytes
         apart = p["apart_registers"] + self.elements * (
-            p["apart_element_registers"] + p["apart_column_registers"] * self.column_bytes / 4)
+            p["apart_element_registers"] + p["apart_column_registers"] * kept_bytes / 4
+            + (self.threads_per_row > WAVE) * (
+                p["apart_phase_registers"] * np.maximum(0, self.phases - 1)
+                + p["apart_grouped_registers"] * (self.groups > 1)))
         needed = np.where(self.is_unbounded, apart, needed)
         self.needed = np.maximum(needed, 24)
         self.limit = np.minimum(
@@ -232,14 +249,18 @@ class Schedules:
         most = np.where(self.is_unbounded, sets, np.maximum(1, np.minimum(
             sets, np.floor(self.per_compute_unit * COMPUTE_UNITS / self.split))))
         together = np.where(self.is_unbounded, MOST_RESIDENT, self.per_compute_unit)
+        # A kernel that loads vectors late keeps what it has, and so do rows of 32 bits that
+        # workgroups share.
+        is_squeezed = (self.loaded_late_bytes == 0) & (
+            (self.split == 1) | (self.bytes_read <= 2 * self.rows_read))
         # The estimate of the registers is off by a few: the mean over such errors.
         zero = np.zeros_like(self.us)
         self.grid, self.resident, self.whole, self.rest = zero, zero, zero, zero
         for error in REGISTER_ERRORS:
             needed = self.needed + error
             for step in REGISTER_STEPS:
-                needed = np.where((needed > step) & (needed <= p["register_squeeze"] * step),
-                                  step, needed)
+                needed = np.where(is_squeezed & (needed > step)
+                                  & (needed <= p["register_squeeze"] * step), step, needed)
             taken = REGISTER_GRANULE * np.ceil(
                 np.maximum(24, np.minimum(needed, self.limit)) / REGISTER_GRANULE)
             by_registers = np.maximum(1, np.floor(
@@ -319,7 +340,9 @@ def predict(s: Schedules, p: Values) -> Array:
                          loaded * np.where(s.is_unrolled, p["unrolled_share"], 1)),
                  work + loaded))
     # Where each set of rows has a workgroup of its own, others start while it waits.
-    waiting = waves * s.turns * turn * np.where(s.is_unbounded, p["apart_share"], 1)
+    is_sunk = s.loaded_late_bytes > 0
+    share = np.where(is_sunk, p["sunk_share"], np.where(s.is_unbounded, p["apart_share"], 1))
+    waiting = waves * s.turns * turn * share
 
     busy = np.minimum(s.workgroups, COMPUTE_UNITS)
     issuing = (s.rows * s.split * s.threads_per_row / WAVE * instructions
@@ -333,19 +356,23 @@ def predict(s: Schedules, p: Values) -> Array:
              + (~s.is_unbounded & (s.sums == 0) & (s.phases == 1)) * p["stay_share"]
              * np.maximum(0, 1 - CACHED_BYTES / (s.length * bytes_moved)))
     moved = (s.length * (bytes_moved
-                         + s.is_unbounded * p["column_share"] * s.grid * s.column_bytes)
+                         + s.is_unbounded * p["column_share"] * s.grid
+                         * (s.column_bytes - s.loaded_late_bytes))
              / (p["bandwidth_tb_per_s"] * 1e6) * (1 + crowd)
              # What comes in a time is what is on the way, and nothing is loaded ahead.
              * np.where(s.is_unbounded, np.maximum(1, p["apart_kib"] / s.flight_kib), 1))
 
+    limits = (moved, issuing, waiting, p["dispatch_us"] * each)
     # Rows that come early fill the stages while the kernel waits.
     start = (p["workgroup_us"] + p["thread_us"] * s.wave_share
              + (s.is_staged & ~s.is_early) * p["stage_us"]
              * np.log2(1 + np.minimum(s.stages, s.turns))
              + s.is_unrolled * p["unrolled_us"] + (s.split > 1) * p["cluster_start_us"])
     total = (p["launch_us"] + s.is_late * p["late_us"]
+             + is_sunk * p["sunk_us"] * s.phases
              + np.where(s.is_unbounded, 1, waves) * start
-             + overlap(p["limit_exponent"], moved, issuing, waiting, p["dispatch_us"] * each))
+             + np.where(is_sunk, overlap(p["sunk_exponent"], *limits),
+                        overlap(p["limit_exponent"], *limits)))
     combined = (p["finalize_us"]
                 + p["combine_us"] * s.elements * s.sums * np.log2(s.groups + 1)
                 + 2 * 4 * s.sums * s.length * s.grid / (p["partial_bandwidth_tb_per_s"] * 1e6))

@@ -21,6 +21,8 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include "llvm/ADT/SetVector.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -93,8 +95,12 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"dispatch_us", &CostParameters::dispatchUs},
         {"apart_share", &CostParameters::apartShare},
         {"apart_kib", &CostParameters::apartKib},
+        {"sunk_us", &CostParameters::sunkUs},
+        {"sunk_share", &CostParameters::sunkShare},
+        {"sunk_exponent", &CostParameters::sunkExponent},
         {"apart_threads", &CostParameters::apartThreads},
         {"apart_columns", &CostParameters::apartColumns},
+        {"sunk_columns", &CostParameters::sunkColumns},
         {"apart_narrow_columns", &CostParameters::apartNarrowColumns},
         {"stage_us", &CostParameters::stageUs},
         {"unrolled_us", &CostParameters::unrolledUs},
@@ -120,6 +126,8 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"apart_registers", &CostParameters::apartRegisters},
         {"apart_element_registers", &CostParameters::apartElementRegisters},
         {"apart_column_registers", &CostParameters::apartColumnRegisters},
+        {"apart_phase_registers", &CostParameters::apartPhaseRegisters},
+        {"apart_grouped_registers", &CostParameters::apartGroupedRegisters},
         {"register_squeeze", &CostParameters::registerSqueeze},
 };
 
@@ -141,6 +149,23 @@ static bool isOperation(Operation *op) {
   return isa<arith::ArithDialect>(op->getDialect()) &&
          !isa<arith::ConstantOp, arith::ExtFOp, arith::TruncFOp,
               arith::BitcastOp>(op);
+}
+
+/// Whether a row needs `column` before it waits for its first sum. `behind` has
+/// how many sums each value waits for.
+static bool isNeededAtFirst(BlockArgument column,
+                            const DenseMap<Value, int64_t> &behind) {
+  SetVector<Value> needing;
+  needing.insert(column);
+  for (size_t i = 0; i < needing.size(); ++i)
+    for (Operation *user : needing[i].getUsers()) {
+      if (user->hasTrait<OpTrait::IsTerminator>() || getSummedRow(user))
+        return true;
+      for (Value result : user->getResults())
+        if (behind.lookup(result) == 0)
+          needing.insert(result);
+    }
+  return false;
 }
 
 ProgramCosts ProgramCosts::of(RowwiseOp op, int64_t rows) {
@@ -177,6 +202,13 @@ ProgramCosts ProgramCosts::of(RowwiseOp op, int64_t rows) {
                   math::RsqrtOp>(bodyOp))
       ++costs.functions;
   }
+  Block::BlockArgListType columns = op.getBody().front().getArguments().slice(
+      op.getRows().size(), op.getAllColumns().size());
+  for (BlockArgument column : columns)
+    if (!isNeededAtFirst(column, behind))
+      costs.lateColumnBytes +=
+          double(cast<VectorType>(column.getType()).getElementTypeBitWidth()) /
+          8;
   return costs;
 }
 
@@ -255,6 +287,33 @@ static double getRegistersOfScheduler(const ChipInfo &chip) {
          double(chip.waveSize);
 }
 
+/// Bytes of a column in the vectors that a kernel of one turn loads behind the
+/// first sum over the row (lnbwd-sink-columns).
+static double getLateColumnBytes(const ProgramCosts &program,
+                                 const ScheduleFields &schedule,
+                                 const ChipInfo &chip) {
+  bool isLate = !schedule.workgroupsPerComputeUnit &&
+                schedule.threadsPerRow > chip.waveSize;
+  return isLate ? program.lateColumnBytes : 0;
+}
+
+/// Registers of a kernel of one turn: nothing goes from row to row, and vectors
+/// stay as they were loaded until they are needed, or come when they are.
+static double estimateApartRegisters(const ProgramCosts &program,
+                                     const ScheduleFields &schedule,
+                                     const ChipInfo &chip,
+                                     const CostParameters &p,
+                                     const Shape &shape) {
+  double keptBytes =
+      program.columnBytes - getLateColumnBytes(program, schedule, chip);
+  double perElement =
+      p.apartElementRegisters + p.apartColumnRegisters * keptBytes / floatBytes;
+  if (shape.wavesPerRow > 1)
+    perElement += p.apartPhaseRegisters * std::max(program.phases - 1, 0.0) +
+                  (schedule.rowGroups > 1 ? p.apartGroupedRegisters : 0);
+  return p.apartRegisters + shape.elements * perElement;
+}
+
 RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
                                           const ScheduleFields &schedule,
                                           const ChipInfo &chip,
@@ -270,7 +329,7 @@ RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
       (program.sums > 0 ? p.summedColumnRegisters : p.columnRegisters) *
           program.columns +
       perPacked * program.bytesRead / floatBytes;
-  if (program.bytesRead == 2 * program.rowsRead)
+  if (program.bytesRead == double(halfBytes) * program.rowsRead)
     perElement += p.widenedRegisters * program.rowsRead;
   if (schedule.rowGroups > 1)
     perElement += p.groupedRegisters;
@@ -279,13 +338,8 @@ RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,
     needed += p.exchangedRegisters;
   if (shape.isStaged && !isShifted(program, shape, schedule))
     needed += p.stagedRegisters;
-  // Nothing goes from row to row, and vectors stay as they were loaded until
-  // they are needed.
   if (!schedule.workgroupsPerComputeUnit)
-    needed = p.apartRegisters +
-             shape.elements *
-                 (p.apartElementRegisters +
-                  p.apartColumnRegisters * program.columnBytes / floatBytes);
+    needed = estimateApartRegisters(program, schedule, chip, p, shape);
   auto granule = double(chip.limits.registerGranule);
   double limit = std::floor(getRegistersOfScheduler(chip) /
                             shape.wavesOfScheduler / granule) *
@@ -344,10 +398,18 @@ static Residency estimateResidency(const ProgramCosts &program,
     together = perComputeUnit;
   }
 
+  // A kernel that loads vectors late keeps what it has, and so do rows of 32
+  // bits that workgroups share: nothing of them is packed that could wait to be
+  // widened.
+  bool isSqueezed =
+      getLateColumnBytes(program, schedule, chip) == 0 &&
+      (split == 1 || program.bytesRead <= double(halfBytes) * program.rowsRead);
   Residency mean;
   constexpr double share = 1.0 / std::size(registerErrors);
   for (double error : registerErrors) {
-    double needed = squeezeRegisters(registers.needed + error, chip, p);
+    double needed = registers.needed + error;
+    if (isSqueezed)
+      needed = squeezeRegisters(needed, chip, p);
     double taken =
         granule *
         std::ceil(std::max(leastRegisters, std::min(needed, registers.limit)) /
@@ -452,14 +514,19 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
   // Where each set of rows has a workgroup of its own, others start while it
   // waits.
   bool isBounded = schedule.workgroupsPerComputeUnit != 0;
-  double waiting = waves * turns * turn * (isBounded ? 1 : p.apartShare);
+  double lateColumnBytes = getLateColumnBytes(program, schedule, chip);
+  bool isSunk = lateColumnBytes > 0;
+  double waiting = waves * turns * turn *
+                   (isBounded ? 1
+                    : isSunk  ? p.sunkShare
+                              : p.apartShare);
 
   // Instructions over all schedulers.
   double busy = std::min(workgroups, computeUnits);
   double issuing = program.rows * split * threadsPerRow / wave * instructions /
                    (busy * schedulers * megahertz);
 
-  // The memory.
+  // The memory. Vectors that come behind the sums come while others wait.
   double each = workgroups / computeUnits;
   double crowd = p.crowding * residency.resident * std::min(1.0, each) *
                  stageBytes / crowdingBytes;
@@ -471,7 +538,8 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
     crowd +=
         p.stayShare * std::max(0.0, 1 - cachedBytes / (program.length * bytes));
   if (!isBounded)
-    bytes += p.columnShare * residency.grid * program.columnBytes;
+    bytes += p.columnShare * residency.grid *
+             (program.columnBytes - lateColumnBytes);
   double moved = program.length * bytes / (p.bandwidth * bytesPerMicrosecond) *
                  (1 + crowd);
   // What comes in a time is what is on the way, and nothing is loaded ahead.
@@ -489,11 +557,13 @@ double lnbwd::predictMicroseconds(const ProgramCosts &program,
     start += p.clusterStartUs;
   if (isBounded)
     start *= waves;
-  double total =
-      p.launchUs + start +
-      overlap(p.limitExponent, {moved, issuing, waiting, p.dispatchUs * each});
+  double total = p.launchUs + start +
+                 overlap(isSunk ? p.sunkExponent : p.limitExponent,
+                         {moved, issuing, waiting, p.dispatchUs * each});
   if (!schedule.earlyStart)
     total += p.lateUs;
+  if (isSunk)
+    total += p.sunkUs * program.phases;
   if (program.sums > 0)
     total +=
         p.finalizeUs +

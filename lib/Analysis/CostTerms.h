@@ -21,8 +21,9 @@
 
 namespace lnbwd {
 
-/// Bytes of a float32: of a sum, and of a register of a lane.
-constexpr int64_t floatBytes = 4;
+/// Bytes of a float32: of a sum, and of a register of a lane. And of an element
+/// of which a register has two.
+constexpr int64_t floatBytes = 4, halfBytes = 2;
 /// Bytes in a microsecond of one TB/s, the unit of the bandwidths.
 constexpr double bytesPerMicrosecond = 1e6;
 /// Shared memory that the driver takes of each workgroup.

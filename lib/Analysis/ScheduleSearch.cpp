@@ -65,8 +65,10 @@ struct TriedSchedules {
   int64_t bytes = accessBytes;
   /// Work-items of a workgroup and columns of a lane, at most, where each set
   /// of rows has a workgroup of its own; 0: none has. And columns where several
-  /// rows with accesses of one element lie side by side.
-  double apartThreads = 0, apartColumns = 0, apartNarrowColumns = 0;
+  /// waves share a row, and where several rows with accesses of one element lie
+  /// side by side.
+  double apartThreads = 0, apartColumns = 0, sunkColumns = 0,
+         apartNarrowColumns = 0;
   /// Whether to try grids in which every workgroup has the same number of sets,
   /// but for the last one.
   bool isEvenTried = false;
@@ -148,7 +150,8 @@ static void forEachSchedule(RowwiseOp op, const ChipInfo &chip,
                   double(accesses * width) <=
                       (width == 1 && fields.rowGroups > 1
                            ? toTry.apartNarrowColumns
-                           : toTry.apartColumns)) {
+                       : threads > chip.waveSize ? toTry.sunkColumns
+                                                 : toTry.apartColumns)) {
                 fields.rowsPerWorkgroup = fields.rowGroups;
                 visit(fields);
               }
@@ -269,6 +272,7 @@ static void forEachByCost(RowwiseOp op, const ChipInfo &chip, int64_t rows,
     TriedSchedules toTry;
     toTry.apartThreads = parameters->apartThreads;
     toTry.apartColumns = parameters->apartColumns;
+    toTry.sunkColumns = parameters->sunkColumns;
     toTry.apartNarrowColumns = parameters->apartNarrowColumns;
     // Rows of 17 accesses leave many lanes idle unless a few have all columns,
     // for which there are no registers: then accesses are as wide as a

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import pathlib
 import re
 
@@ -126,53 +127,60 @@ def test_clusters_that_started_early_are_left_out():
     assert not is_left_out("layer_norm", 2, 1)
 
 
-def test_schedules_of_old_kernels_are_left_out(tmp_path):
-    import lzma
+def count_read(tmp_path, date, problem, schedules, **since):
+    """How many of some schedules of a problem costs.read keeps of a sweep's file."""
+    usual = {"threads_per_row": 32, "row_groups": 1, "vector_width": 8, "rows_per_workgroup": 2,
+             "workgroups_per_compute_unit": 2, "workgroups_per_row": 1}
+    candidates = [
+        {"origin": "tried", "us": 1.0, "rounds": 3, "schedule": list(
+            {**dict.fromkeys(sweeping.FIELDS, 0), **usual, **fields}.values())}
+        for fields in schedules]
+    path = tmp_path / "x.json.xz"
+    path.write_bytes(lzma.compress(json.dumps(
+        {"format": sweeping.FORMAT, "version": sweeping.VERSION, "date": date,
+         "fields": sweeping.FIELDS, **since,
+         "problems": [{"m": 64, "candidates": candidates, **problem}]}).encode()))
+    read, = costs.read([path])
+    return len(read["candidates"])
 
-    def read(date, kind, dtype, groups):
-        def candidate(groups):
-            fields = {**dict.fromkeys(sweeping.FIELDS, 0), "threads_per_row": 32,
-                      "row_groups": groups, "vector_width": 8, "rows_per_workgroup": 4,
-                      "workgroups_per_compute_unit": 2, "workgroups_per_row": 1}
-            return {"origin": "tried", "schedule": list(fields.values()), "us": 1.0, "rounds": 3}
-        problem = {"kind": kind, "dtype": dtype, "m": 64, "n": 256, "candidates": [
-            candidate(1), candidate(groups)]}
-        path = tmp_path / "x.json.xz"
-        path.write_bytes(lzma.compress(json.dumps(
-            {"format": sweeping.FORMAT, "version": sweeping.VERSION, "date": date,
-             "fields": sweeping.FIELDS, "problems": [problem]}).encode()))
-        return [len(problem["candidates"]) for problem in costs.read([path])]
-    assert read("2026-11-21", "layer_norm", "bf16", 2) == [1]
-    assert read("2026-11-22", "layer_norm", "bf16", 2) == [2]
-    assert read("2026-11-21", "layer_norm", "bf16", 1) == [2]
-    assert read("2026-11-21", "layer_norm", "f32", 2) == [2]
-    assert read("2026-11-21", "rms_norm", "bf16", 2) == [2]
+
+def test_schedules_of_old_kernels_are_left_out(tmp_path):
+    def count(date, kind, dtype, groups):
+        return count_read(tmp_path, date, {"kind": kind, "dtype": dtype, "n": 256},
+                          [{}, {"row_groups": groups}])
+    assert count("2026-11-21", "layer_norm", "bf16", 2) == 1
+    assert count("2026-11-22", "layer_norm", "bf16", 2) == 2
+    assert count("2026-11-21", "layer_norm", "bf16", 1) == 2
+    assert count("2026-11-21", "layer_norm", "f32", 2) == 2
+    assert count("2026-11-21", "rms_norm", "bf16", 2) == 2
 
 
 def test_shares_of_whole_turns_are_left_out(tmp_path):
     """A row's parts were whole turns of the lanes, 256 columns, where they could not be equal."""
-    import lzma
-
     def count(n, split, **since):
-        fields = {**dict.fromkeys(sweeping.FIELDS, 0), "threads_per_row": 32, "row_groups": 1,
-                  "vector_width": 8, "rows_per_workgroup": 2, "workgroups_per_compute_unit": 2,
-                  "workgroups_per_row": split}
-        problem = {"kind": "layer_norm_bwd", "dtype": "bf16", "m": 64, "n": n, "candidates": [
-            {"origin": "tried", "schedule": list(fields.values()), "us": 1.0, "rounds": 3}]}
-        path = tmp_path / "x.json.xz"
-        path.write_bytes(lzma.compress(json.dumps(
-            {"format": sweeping.FORMAT, "version": sweeping.VERSION, "date": "2026-11-22",
-             "fields": sweeping.FIELDS, "problems": [problem], **since}).encode()))
-        return [len(problem["candidates"]) for problem in costs.read([path])]
-    assert count(1096, 2) == [0]
-    assert count(1096, 2, kernels=sweeping.KERNELS) == [1]
-    assert count(1096, 1) == [1]
-    assert count(1088, 2) == [1]  # 544 each, a part of a turn
-    assert count(1016, 2) == [1]  # 512 and 504, as before
+        problem = {"kind": "layer_norm_bwd", "dtype": "bf16", "n": n}
+        return count_read(tmp_path, "2026-11-22", problem, [{"workgroups_per_row": split}], **since)
+    assert count(1096, 2) == 0
+    assert count(1096, 2, kernels=2) == 1
+    assert count(1096, 1) == 1
+    assert count(1088, 2) == 1  # 544 each, a part of a turn
+    assert count(1016, 2) == 1  # 512 and 504, as before
+
+
+def test_vectors_loaded_ahead_of_the_only_row_are_left_out(tmp_path):
+    """Where several waves share the one row of a workgroup, and no row sum needs the vectors."""
+    def count(kind, threads, per_compute_unit, kernels):
+        return count_read(tmp_path, "2026-11-22", {"kind": kind, "dtype": "f32", "n": 1024},
+                          [{"threads_per_row": threads,
+                            "workgroups_per_compute_unit": per_compute_unit}], kernels=kernels)
+    assert count("rms_norm", 64, 0, kernels=2) == 0
+    assert count("rms_norm", 64, 0, kernels=3) == 1
+    assert count("rms_norm", 32, 0, kernels=2) == 1
+    assert count("rms_norm", 64, 2, kernels=2) == 1
+    assert count("rms_norm_bwd_dx", 64, 0, kernels=2) == 1
 
 
 def test_data_of_another_format_is_refused(tmp_path):
-    import lzma
     path = tmp_path / "x.json.xz"
     path.write_bytes(lzma.compress(json.dumps({"format": "other", "version": 1}).encode()))
     with pytest.raises(ValueError, match="expected format 'lnbwd-sweep'"):

@@ -95,7 +95,7 @@ func.func @backward_bf16_512x4096(%dy: memref<512x4096xbf16>, %x: memref<512x409
 }
 
 // CHECK-LABEL: func.func @backward_f32_4096x8192(
-// CHECK: schedule = #lnbwd.schedule<threads_per_row = 64, row_groups = 4, vector_width = 4, rows_per_workgroup = 8, workgroups_per_compute_unit = 2, workgroups_per_row = 8, prefetch = 1, stages = 2>
+// CHECK: schedule = #lnbwd.schedule<threads_per_row = 256, row_groups = 1, vector_width = 4, rows_per_workgroup = 2, workgroups_per_compute_unit = 1, prefetch = 1, stages = 2, early_start = true>
 func.func @backward_f32_4096x8192(%dy: memref<4096x8192xf32>, %x: memref<4096x8192xf32>, %gamma: memref<8192xf32>,
     %mean: memref<4096xf32>, %rstd: memref<4096xf32>, %dx: memref<4096x8192xf32>, %dgamma: memref<8192xf32>, %dbeta: memref<8192xf32>) {
   lnbwd.layer_norm_bwd dy(%dy : memref<4096x8192xf32>) x(%x : memref<4096x8192xf32>) gamma(%gamma : memref<8192xf32>)

@@ -29,7 +29,7 @@ struct CostParameters {
   double launchUs, lateUs, finalizeUs;
   /// Device memory, and that of partial sums, in 10^12 bytes a second; what a
   /// byte of the vectors, which each workgroup of a grid without a bound reads
-  /// from a cache, takes of a byte of rows.
+  /// from a cache ahead of its row, takes of a byte of rows.
   double bandwidth, partialBandwidth, columnShare;
   /// From a load to its value, through registers and by bulk copy; what each
   /// bulk copy of a turn, and each KiB of a turn's rows, add to that.
@@ -60,10 +60,18 @@ struct CostParameters {
   /// grid without a bound, where others start meanwhile; and how many KiB of
   /// rows a compute unit must have on the way there for the memory's full rate.
   double apartShare, apartKib;
+  /// Where workgroups of such a grid load vectors behind the row's sums: what
+  /// it takes longer in all for each of the sums one behind the other, since
+  /// the last ones have nobody to wait beside; the part of a workgroup's wait,
+  /// in the place of `apartShare`; and the exponent in the place of
+  /// `limitExponent`, since what often waits overlaps better.
+  double sunkUs, sunkShare, sunkExponent;
   /// Work-items of a workgroup, and columns of a lane, at most, in such a grid:
   /// bounds of the search and no terms of the model, which does not find what
   /// larger ones gain (docs/cost-model.md).
   double apartThreads, apartColumns;
+  /// Such a bound for columns where several waves share a row.
+  double sunkColumns;
   /// Such a bound for columns where several rows lie side by side whose
   /// accesses have one element: by measured times, like the two above.
   double apartNarrowColumns;
@@ -93,9 +101,12 @@ struct CostParameters {
   /// comes down to it.
   double registerSqueeze;
   /// Registers of a lane in a grid without a bound, in the place of all these:
-  /// in any case, for each of its elements, and for each register that the
-  /// elements' vectors take as they lie in memory.
-  double apartRegisters, apartElementRegisters, apartColumnRegisters;
+  /// in any case, for each of its elements, for each register that the
+  /// elements' vectors take as they lie in memory, and where waves share a row
+  /// for each of its elements and each sum that waits for another, or where
+  /// rows lie side by side.
+  double apartRegisters, apartElementRegisters, apartColumnRegisters,
+      apartPhaseRegisters, apartGroupedRegisters;
 };
 
 /// The parameters of `chip`'s family, or null if nobody has any.
@@ -108,8 +119,9 @@ struct ProgramCosts {
   /// Row blocks read and written, vectors, column sums, row sums, and how many
   /// of those one behind the other.
   double rowsRead, rowsWritten, columns, sums, rowSums, phases;
-  /// Bytes of a column in all of each.
-  double bytesRead, bytesWritten, columnBytes;
+  /// Bytes of a column in all of each, and in those vectors that no row sum
+  /// needs before it is there.
+  double bytesRead, bytesWritten, columnBytes, lateColumnBytes;
   /// Operations of the region on each element, and functions among them that
   /// take many instructions.
   double operations, functions;
