@@ -24,9 +24,9 @@ from . import sweeping
 Values = Mapping[str, float]
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-# Of each kind: row blocks read and written, vectors, those that no row sum needs before it is
-# there, column sums, row sums, how many of those one behind the other, operations of the region on
-# an element, and functions among them.
+# Of each kind: row blocks read and written, vectors, those of them that a row needs only behind its
+# first sum, column sums, row sums, how many of those one behind the other, operations of the region
+# on an element, and functions among them.
 PROGRAMS = {
     LAYER_NORM_BWD: (2, 1, 1, 0, 2, 2, 1, 7, 0), RMS_NORM_BWD: (2, 1, 1, 0, 1, 1, 1, 6, 0),
     LAYER_NORM: (1, 1, 2, 2, 0, 3, 2, 5, 0), RMS_NORM: (1, 1, 1, 1, 0, 1, 1, 3, 0),
@@ -64,9 +64,10 @@ OF_REGISTERS = frozenset((
     "summed_column_registers", "widened_registers", "prefetched_registers", "unrolled_registers",
     "grouped_registers", "exchanged_registers", "staged_registers", "register_squeeze",
     "apart_registers", "apart_element_registers", "apart_column_registers",
-    "apart_phase_registers", "apart_grouped_registers"))
+    "sunk_registers", "sunk_element_registers", "sunk_phase_registers", "sunk_grouped_registers"))
 
-# What was measured and is in no sweep, or set by a scan over those with grids without a bound.
+# What was measured and is in no sweep, or set by scans: of grids without a bound, and of what
+# persistent ones cost beside them.
 MEASURED = frozenset(("late_us", "column_share", "apart_share", "apart_kib", "sunk_us",
                       "sunk_share", "sunk_exponent", "stay_share"))
 
@@ -220,15 +221,16 @@ class Schedules:
             + p["staged_registers"] * (self.is_staged & ~self.is_shifted))
         # Nothing goes from row to row, and vectors stay as they were loaded until needed, or come
         # when they are.
+        apart = p["apart_registers"] + self.elements * (
+            p["apart_element_registers"] + p["apart_column_registers"] * self.column_bytes / 4)
         self.loaded_late_bytes = self.late_column_bytes * (
             self.is_unbounded & (self.threads_per_row > WAVE))
-        kept_bytes = self.column_bytes - self.loaded_late_bytes
-        apart = p["apart_registers"] + self.elements * (
-            p["apart_element_registers"] + p["apart_column_registers"] * kept_bytes / 4
-            + (self.threads_per_row > WAVE) * (
-                p["apart_phase_registers"] * np.maximum(0, self.phases - 1)
-                + p["apart_grouped_registers"] * (self.groups > 1)))
-        needed = np.where(self.is_unbounded, apart, needed)
+        sunk = p["sunk_registers"] + self.elements * (
+            p["sunk_element_registers"]
+            + p["sunk_phase_registers"] * np.maximum(0, self.phases - 1)
+            + p["sunk_grouped_registers"] * (self.groups > 1))
+        needed = np.where(self.is_unbounded,
+                          np.where(self.loaded_late_bytes > 0, sunk, apart), needed)
         self.needed = np.maximum(needed, 24)
         self.limit = np.minimum(
             np.floor(REGISTERS_PER_SCHEDULER / self.wave_share / REGISTER_GRANULE)

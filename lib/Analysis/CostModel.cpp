@@ -126,8 +126,10 @@ static constexpr std::pair<llvm::StringLiteral, double CostParameters::*>
         {"apart_registers", &CostParameters::apartRegisters},
         {"apart_element_registers", &CostParameters::apartElementRegisters},
         {"apart_column_registers", &CostParameters::apartColumnRegisters},
-        {"apart_phase_registers", &CostParameters::apartPhaseRegisters},
-        {"apart_grouped_registers", &CostParameters::apartGroupedRegisters},
+        {"sunk_registers", &CostParameters::sunkRegisters},
+        {"sunk_element_registers", &CostParameters::sunkElementRegisters},
+        {"sunk_phase_registers", &CostParameters::sunkPhaseRegisters},
+        {"sunk_grouped_registers", &CostParameters::sunkGroupedRegisters},
         {"register_squeeze", &CostParameters::registerSqueeze},
 };
 
@@ -304,14 +306,16 @@ static double estimateApartRegisters(const ProgramCosts &program,
                                      const ChipInfo &chip,
                                      const CostParameters &p,
                                      const Shape &shape) {
-  double keptBytes =
-      program.columnBytes - getLateColumnBytes(program, schedule, chip);
-  double perElement =
-      p.apartElementRegisters + p.apartColumnRegisters * keptBytes / floatBytes;
-  if (shape.wavesPerRow > 1)
-    perElement += p.apartPhaseRegisters * std::max(program.phases - 1, 0.0) +
-                  (schedule.rowGroups > 1 ? p.apartGroupedRegisters : 0);
-  return p.apartRegisters + shape.elements * perElement;
+  if (getLateColumnBytes(program, schedule, chip) == 0)
+    return p.apartRegisters +
+           shape.elements *
+               (p.apartElementRegisters +
+                p.apartColumnRegisters * program.columnBytes / floatBytes);
+  double perElement = p.sunkElementRegisters +
+                      p.sunkPhaseRegisters * std::max(program.phases - 1, 0.0);
+  if (schedule.rowGroups > 1)
+    perElement += p.sunkGroupedRegisters;
+  return p.sunkRegisters + shape.elements * perElement;
 }
 
 RegisterEstimate lnbwd::estimateRegisters(const ProgramCosts &program,

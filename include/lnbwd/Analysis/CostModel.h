@@ -70,7 +70,8 @@ struct CostParameters {
   /// bounds of the search and no terms of the model, which does not find what
   /// larger ones gain (docs/cost-model.md).
   double apartThreads, apartColumns;
-  /// Such a bound for columns where several waves share a row.
+  /// Such a bound for columns where several waves share a row, which then needs
+  /// its vectors late.
   double sunkColumns;
   /// Such a bound for columns where several rows lie side by side whose
   /// accesses have one element: by measured times, like the two above.
@@ -101,12 +102,14 @@ struct CostParameters {
   /// comes down to it.
   double registerSqueeze;
   /// Registers of a lane in a grid without a bound, in the place of all these:
-  /// in any case, for each of its elements, for each register that the
-  /// elements' vectors take as they lie in memory, and where waves share a row
-  /// for each of its elements and each sum that waits for another, or where
-  /// rows lie side by side.
-  double apartRegisters, apartElementRegisters, apartColumnRegisters,
-      apartPhaseRegisters, apartGroupedRegisters;
+  /// in any case, for each of its elements, and for each register that the
+  /// elements' vectors take as they lie in memory.
+  double apartRegisters, apartElementRegisters, apartColumnRegisters;
+  /// And where vectors are loaded behind the row's sums: in any case, for each
+  /// element, and more for each element for a sum that waits for another, and
+  /// where rows lie side by side.
+  double sunkRegisters, sunkElementRegisters, sunkPhaseRegisters,
+      sunkGroupedRegisters;
 };
 
 /// The parameters of `chip`'s family, or null if nobody has any.
@@ -119,8 +122,8 @@ struct ProgramCosts {
   /// Row blocks read and written, vectors, column sums, row sums, and how many
   /// of those one behind the other.
   double rowsRead, rowsWritten, columns, sums, rowSums, phases;
-  /// Bytes of a column in all of each, and in those vectors that no row sum
-  /// needs before it is there.
+  /// Bytes of a column in all of each, and in those vectors that a row needs
+  /// only behind its first sum.
   double bytesRead, bytesWritten, columnBytes, lateColumnBytes;
   /// Operations of the region on each element, and functions among them that
   /// take many instructions.

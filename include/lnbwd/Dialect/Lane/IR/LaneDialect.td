@@ -116,7 +116,9 @@ def Lane_Place : Lane_Type<"Place", "place"> {
       return sharesRows() && getWorkgroupColumns() % getAccessColumns() != 0;
     }
     /// Whether the row ends within the columns of its last workgroup.
-    bool mayExceedRow() const { return getLastColumns() < getWorkgroupColumns(); }
+    bool mayExceedRow() const {
+      return getLastColumns() < getWorkgroupColumns();
+    }
     /// Whether workgroups share rows, and how many share each.
     bool sharesRows() const { return getWorkgroupColumns() < getRowLength(); }
     int64_t getPeers() const {
